@@ -59,6 +59,8 @@
 //   - inspect_propose.go: which field is the time, the prompt, its length and so on, by name
 //     and type; the name that is nearest to a misspelt one
 //   - messages.go: messages, roles, contents in parts, tool calls, tools, prompt and reply
+//   - usage.go: the usage objects of all providers and tracers as lengths: whether cached
+//     tokens and reasoning are part of a count or stand beside it, by file and model
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the
 //     card; fields that are not read are taken away
 //   - times.go: dates, epoch times and their unit, zones, latencies from times, the limit

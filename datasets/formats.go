@@ -188,6 +188,8 @@ func (o *Options) checkFor(f Format) (err error) {
 		err = usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
 	case o.Map == nil && f.mapped && f.detect == nil:
 		err = usage("%s needs --map, which reprise import --inspect proposes; targets: %s", f.Name, targetNames())
+	case o.CachedInInput != "" && o.CachedInInput != "yes" && o.CachedInInput != "no":
+		err = usage("--cached-in-input: want yes or no")
 	case o.Rows != "" && o.Rows != rowsFull && o.Rows != rowsDelta:
 		err = usage("unknown --rows: want full or delta")
 	case o.Rows != "" && !f.rows:

@@ -10,10 +10,10 @@ import (
 // semantic conventions for generative AI, of their earlier versions, and of vLLM.
 var otelFields = Mapping{
 	"time":             {"startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"},
-	"input_tokens":     {"attributes.gen_ai.usage.input_tokens", "attributes.gen_ai.usage.prompt_tokens"},
-	"output_tokens":    {"attributes.gen_ai.usage.output_tokens", "attributes.gen_ai.usage.completion_tokens"},
-	"cached_tokens":    {"attributes.gen_ai.usage.cache_read.input_tokens", "attributes.gen_ai.usage.cache_read_input_tokens"},
-	"reasoning_tokens": {"attributes.gen_ai.usage.reasoning.output_tokens"},
+	"input_tokens":     {"tokens.input", "attributes.gen_ai.usage.input_tokens", "attributes.gen_ai.usage.prompt_tokens"},
+	"output_tokens":    {"tokens.output", "attributes.gen_ai.usage.output_tokens", "attributes.gen_ai.usage.completion_tokens"},
+	"cached_tokens":    {"tokens.cached"},
+	"reasoning_tokens": {"tokens.reasoning"},
 	"user":             {"attributes.enduser.id", "attributes.user.id"},
 	"session":          {"attributes.gen_ai.conversation.id", "attributes.session.id"},
 	"model":            {"attributes.gen_ai.request.model", "attributes.gen_ai.response.model"},
@@ -44,8 +44,14 @@ var (
 		"finish_reason": "attributes.gen_ai.response.finish_reasons",
 		"messages":      "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions",
 		"output":        "attributes.gen_ai.output.messages",
+		"tokens.cached": "attributes.gen_ai.usage.cache_read.input_tokens|attributes.gen_ai.usage.cache_read_input_tokens|attributes.gen_ai.usage.cached_tokens|" +
+			"attributes.gen_ai.usage.input_cached_tokens|attributes.gen_ai.usage.input_tokens.cached",
+		"tokens.reasoning": "attributes.gen_ai.usage.reasoning.output_tokens|attributes.gen_ai.usage.reasoning_tokens",
+		"tokens":           "",
 	}
 	otelReads = []SourceField{
+		fieldAt("attributes.gen_ai.usage.cache_creation.input_tokens|attributes.gen_ai.usage.cache_creation_input_tokens|"+
+			"attributes.gen_ai.usage.total_tokens|attributes.llm.usage.total_tokens", "input_tokens", "read to decide what the input count holds"),
 		fieldAt("status.code|status.status_code", "status", ""),
 		fieldAt("resourceSpans[].scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
 		fieldAt("attributes", "", "a list of keys and values, of which those are read that are named here"),
@@ -62,6 +68,8 @@ var (
 //   - Messages are read in the form of the conventions, with parts, and in
 //     OpenAI's, as JSON or as attributes of their own kind.
 //   - vLLM's latencies are seconds.
+//   - Instrumentations pass on the counts of the provider, Anthropic's too: see
+//     [usageReader].
 func otelFormat() Format {
 	detect := detectObject(func(has func(string) bool) bool {
 		return has("resourceSpans") || has("spans") ||
@@ -77,7 +85,8 @@ func otelFormat() Format {
 		detect: detect,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
-			show := func(r row, tell *notes) (row, error) { return showSpan(r, unitOf(o.TimeUnit), tell) }
+			counts := newUsageReader(usageRelayed, o, s)
+			show := func(r row, tell *notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
 			lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"spans"}}
 			d, err := openView(&memberRows{in: all, lists: lists}, &memberRows{in: first, lists: lists}, show, otelFields, o, s)
 			if err != nil {
@@ -95,7 +104,7 @@ const (
 	noteCutAttribute = "messages that are not whole JSON, as a limit on attribute lengths leaves them: only the lengths were read"
 )
 
-func showSpan(r row, unit time.Duration, tell *notes) (row, error) {
+func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row, error) {
 	v := newView(r)
 	attributes, _ := r.value("attributes")
 	if list, ok := attributes.([]any); ok {
@@ -121,6 +130,10 @@ func showSpan(r row, unit time.Duration, tell *notes) (row, error) {
 	if !isCall {
 		tell.count(noteOtherSpans)
 		return nil, nil
+	}
+	model, _, _ := findFirst(v, otelFields["model"])
+	if err := counts.show(v, "attributes", plain(model), tell); err != nil {
+		return nil, err
 	}
 	v.latencies(otelTimes, unit, tell)
 	code, _, _ := findFirst(v, []string{"status.code", "status.status_code", "status"})

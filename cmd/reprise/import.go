@@ -50,6 +50,7 @@ type importFlags struct {
 	keepModel    bool
 	globalBlocks int
 	rows         string
+	cached       string
 	flags.Templates
 	poolStart time.Duration
 	poolSpan  time.Duration
@@ -153,6 +154,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; measured unless given")
 	f.Templates.Register(fl)
 	sourceRest.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
+	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts hold the cached tokens, where a tracer passes on either kind: yes or no; empty finds out")
 	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")
 	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, and propose a --map")
@@ -302,7 +304,7 @@ func (f *importFlags) findZone() (err error) {
 
 func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	o := datasets.Options{Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit,
-		TimeFormat: f.timeFormat, Delimiter: f.delimiter, Rows: f.rows,
+		TimeFormat: f.timeFormat, Delimiter: f.delimiter, Rows: f.rows, CachedInInput: f.cached,
 		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan}
 	if f.rows != "" && f.rows != "full" && f.rows != "delta" {
 		return nil, cli.Usagef("--rows: want full or delta")
