@@ -1,6 +1,9 @@
 # Everything but peers-race needs Go 1.26 and nothing else; modules are fetched once,
 # then all of it works offline.
 GO ?= go
+# The same flags for build, tests and linters, so that they share what is compiled.
+export GOFLAGS += -trimpath
+export CGO_ENABLED ?= 0
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unversioned)
 
@@ -23,7 +26,7 @@ lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
 
 build: ## one static binary
 	@echo building $(BIN)
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
+	@$(GO) build -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
 
 man: build ## the manual pages, to bin/man1
 	$(BIN) man bin/man1
@@ -45,14 +48,14 @@ test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see doc
 # Nothing can race in a package without goroutines and locks, nor in the tests of the
 # command line that neither send nor serve.
 race: ## the tests under the race detector
-	$(GO) test -race -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|"sync"' --include='*.go' . | xargs -n1 dirname | sort -u | grep -v '^./cmd/reprise$$')
-	$(GO) test -race -timeout 20m -run 'Replay|Resume|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo' ./cmd/reprise
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|"sync"' --include='*.go' . | xargs -n1 dirname | sort -u | grep -v '^./cmd/reprise$$')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Resume|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo' ./cmd/reprise
 
 # Needs Python and, once, examples/race/setup.sh, which fetches the peers into RACE_DIR.
 RACE_DIR ?= .race
 RACE_FLAGS ?=
 peers-race: build ## Reprise beside four other clients on one trace; see examples/race/README.md
-	$(GO) build -trimpath -o bin/truth ./examples/race/truth
+	$(GO) build -o bin/truth ./examples/race/truth
 	@python3 examples/race/race.py --dir $(RACE_DIR) $(RACE_FLAGS)
 
 # Two packages at a time: linking a target takes longer than a second of fuzzing.
