@@ -20,8 +20,8 @@
 //
 // [Formats] lists the formats. Each has a file of its own, named for its family:
 // log_ for the logs of gateways, engines and observers, trace_ for times and
-// lengths, chat_ for collections of conversations, and pool_ for descriptions of
-// clients. Package datasets/export writes some of them.
+// lengths, chat_ for collections of conversations, pool_ for descriptions of clients,
+// and agent_ for the session files of agents. Package datasets/export writes some.
 //
 // [Demo] opens a small log that was made for this project, so that everything can
 // be tried without data of one's own.
@@ -107,6 +107,10 @@
 //     tool waits, prefix lengths
 //   - trace_weka.go: weka, conversations of coding agents: subagents, what a request waits
 //     for, block ids of a conversation
+//   - agents.go: calls of an agent's session files, put in the order of their arrivals;
+//     what they waited for, think time and tool time
+//   - agent_claude.go: claude-code, sessions of Claude Code: the records of a call, copies
+//   - agent_claude_links.go: claude-code: what a call waited for, sub-agents, arrivals
 //   - pool_servegen.go: servegen, pools of clients: requests drawn by time from the windows
 //     of each client
 //   - pool_servegen_files.go: servegen: the files of a client, rates by window and

@@ -490,7 +490,7 @@ func (s *fieldScan) object(known *knownField, node *fieldNode) {
 			s.count(node, key)
 		default:
 			// encoding/json takes keys in any case.
-			if below := known.child(strings.ToLower(key)); below != nil {
+			if below := cmp.Or(known.child(key), known.child(strings.ToLower(key))); below != nil {
 				s.value(below, nil)
 			} else {
 				s.count(&known.dropped, key)

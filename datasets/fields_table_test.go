@@ -81,9 +81,15 @@ func TestTablesOfStructs(t *testing.T) {
 			if name == "" {
 				name = strings.ToLower(f.Name)
 			}
+			kind := f.Type
+			if kind.Kind() == reflect.Pointer {
+				kind = kind.Elem()
+			}
 			switch {
-			case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct && depth < 2:
-				walk(f.Type.Elem(), path+name+"[].", depth+1, out)
+			case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct && depth < 2:
+				walk(kind.Elem(), path+name+"[].", depth+1, out)
+			case kind.Kind() == reflect.Struct:
+				walk(kind, path+name+".", depth, out)
 			default:
 				out[path+name] = true
 			}
@@ -93,8 +99,9 @@ func TestTablesOfStructs(t *testing.T) {
 		decoded reflect.Type
 		table   []SourceField
 	}{
-		"weka":     {reflect.TypeFor[wekaConversation](), wekaReads},
-		"sharegpt": {reflect.TypeFor[conversation[spokenTurn]](), shareGPTReads},
+		"weka":        {reflect.TypeFor[wekaConversation](), wekaReads},
+		"claude-code": {reflect.TypeFor[claudeRecord](), claudeReads},
+		"sharegpt":    {reflect.TypeFor[conversation[spokenTurn]](), shareGPTReads},
 	} {
 		read, declared := map[string]bool{}, map[string]bool{}
 		walk(c.decoded, "", 0, read)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -28,7 +29,9 @@ type File struct {
 // Expand turns a path into files: a file into itself, a directory into the
 // files in it, and a pattern of package path/filepath into those that it
 // matches. Directories and patterns give files in lexical order, without hidden
-// ones and without what is in directories below.
+// ones. What is in directories below is left out, but for two kinds, in which agents
+// keep their sessions: those of a directory that has no file of its own, and one that
+// is named as a file beside it, without the end of that name.
 func Expand(path string) ([]File, error) {
 	info, err := os.Stat(path)
 	pattern := false
@@ -53,17 +56,55 @@ func Expand(path string) ([]File, error) {
 		return nil, err
 	}
 	var files []File
+	var folders []string
 	for _, p := range paths {
 		hidden := strings.HasPrefix(filepath.Base(p), ".") && !(pattern && strings.HasPrefix(filepath.Base(path), "."))
-		if info, err := os.Stat(p); err == nil && info.Mode().IsRegular() && !hidden {
+		switch info, err := os.Stat(p); {
+		case err != nil || hidden:
+		case info.Mode().IsRegular():
 			files = append(files, fileAt(p))
+		case info.IsDir():
+			folders = append(folders, p)
 		}
+	}
+	if !pattern {
+		below, err := filesBelow(folders, files)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, below...)
 	}
 	if len(files) == 0 && pattern {
 		return nil, fmt.Errorf("%s: no file matches", path)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: the directory has no files, but for hidden ones and those of directories below", path)
+		return nil, fmt.Errorf("%s: the directory has no files, but for hidden ones", path)
+	}
+	return files, nil
+}
+
+// filesBelow are the files in folders and below them: of all folders where there is no
+// file beside them, else of those that are named as one.
+func filesBelow(folders []string, beside []File) (files []File, err error) {
+	for _, folder := range folders {
+		named := slices.ContainsFunc(beside, func(f File) bool { return strings.HasPrefix(f.Name, folder+".") })
+		if len(beside) > 0 && !named {
+			continue
+		}
+		err := filepath.WalkDir(folder, func(p string, e fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+				return fs.SkipDir
+			case e.Type().IsRegular() && !strings.HasPrefix(e.Name(), "."):
+				files = append(files, fileAt(p))
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	return files, nil
 }

@@ -12,6 +12,7 @@ type Format struct {
 	Name    string
 	About   string // one line
 	Example string // one record
+	Tried   string // on which real files; empty where that is not noted, see also [fromDocumentation]
 
 	reads []SourceField  // what is read of it
 	base  func() Mapping // in place of that, of a format whose mapping may be overridden
@@ -31,6 +32,9 @@ type Format struct {
 	detectFiles func(files []File) bool // by names and contents
 	openFiles   func(files []File, o Options, s *Source) (decoder, error)
 }
+
+// fromDocumentation is in [Format].Tried of a format whose reader no real file has tried.
+const fromDocumentation = "from documentation, not yet seen on a real file"
 
 // detectBytes is how much of an input its format and time unit are told from.
 const detectBytes = 64 << 10

@@ -17,6 +17,8 @@ func Formats() []Format {
 		// Traces. A dialect comes before the format whose fields it extends.
 		aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(),
 		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(),
+		// Session files of agents.
+		claudeFormat(),
 		// Logs of gateways, engines and observers.
 		vllmLogFormat(), batchFormat(), otelFormat(), sagemakerFormat(), litellmLogFormat(), langfuseFormat(),
 		litellmSpendFormat(), gatewayCSVFormat(),

@@ -85,6 +85,9 @@ type Source struct {
 // readAs sets the format of the source, and so which fields are read.
 func (s *Source) readAs(f Format, o Options) {
 	s.info.Format, s.fields = f.Name, newFieldCounter(f, o.Map)
+	if f.Tried == fromDocumentation {
+		s.notes.sayOnce("the reader of this format is " + fromDocumentation + ": check the totals")
+	}
 }
 
 // start locates the error of opening, if there was one. Otherwise it reads the

@@ -219,16 +219,7 @@ func (c *wekaCall) entry(models map[string]trace.Text) trace.Entry {
 	if len(c.parents) > 0 {
 		e.Think = c.think
 	}
-	switch c.Stop {
-	case "end_turn", "stop_sequence":
-		e.FinishReason = "stop"
-	case "tool_use":
-		e.FinishReason = "tool_calls"
-	case "max_tokens":
-		e.FinishReason = "length"
-	default:
-		e.FinishReason = trace.ClosedFinish(c.Stop)
-	}
+	e.FinishReason = anthropicFinish(c.Stop)
 	return e
 }
 

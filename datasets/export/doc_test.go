@@ -120,6 +120,24 @@ are read by the fields that ` + "`--map`" + ` names.
 	return b.String()
 }
 
+// triedPage says which readers were tried on real files.
+func triedPage() string {
+	var b strings.Builder
+	b.WriteString(`
+These readers were tried on real files that are not part of the project. Where they are at
+hand, a test compares the totals with those of a script in another language:
+
+| format | tried on |
+|---|---|
+`)
+	for _, f := range datasets.Formats() {
+		if f.Tried != "" {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", f.Name, cell(f.Tried))
+		}
+	}
+	return b.String()
+}
+
 func formatsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Formats
@@ -138,6 +156,7 @@ The format is recognised by content, or named with ` + "`--format`" + `. Of each
 	for _, f := range datasets.Formats() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), code(f.Example))
 	}
+	b.WriteString(triedPage())
 	var targets strings.Builder
 	for _, t := range datasets.Targets() {
 		fmt.Fprintf(&targets, "| `%s` | %s |\n", t[0], cell(t[1]))

@@ -1,0 +1,211 @@
+package datasets
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"reprise/trace"
+)
+
+// An agentLog gathers the calls of models that the session files of an agent tell
+// of, in whatever order they stand, and makes entries of them in the order of their
+// arrivals. Until the end of the source it holds what its reader keeps of each
+// record, which is no text.
+type agentLog struct {
+	s      *Source
+	in     records
+	times  *mappedDecoder         // keeps the clock
+	gather func(raw []byte) error // takes one record
+	link   func()                 // sets what each call waited for, after the last record
+	texts  map[string]trace.Text  // sessions and models
+	calls  []agentCall            //
+	order  []int32                // of calls by arrival; nil before the end of the source
+	rank   []int64                // of each call in it
+	turns  map[string]int32       // of each session, so far
+	next   int                    //
+}
+
+// An agentCall is a call of a model by an agent. Instants are nanoseconds since 1970.
+type agentCall struct {
+	session, model string
+	arrival        int64   // when all that it waited for was there
+	end            int64   // of its answer
+	gap            gapKind // what filled the time since the calls before it
+	parents        []int32 // calls that it waited for; the first is the one before it in its conversation
+	input, output  int32
+	cached         int32 // -1 for not known, as the next
+	reasoning      int32
+	finish         string
+	status         string
+	file           string
+	line           int64
+}
+
+// A gapKind says what an agent did between a call and those before it.
+type gapKind uint8
+
+const (
+	unknownGap gapKind = iota
+	toolGap
+	thinkGap
+)
+
+func newAgentLog(in records, o Options, s *Source) *agentLog {
+	s.info.HasSessions = true
+	return &agentLog{
+		s: s, in: in, times: &mappedDecoder{clock: newClock(o), s: s},
+		texts: map[string]trace.Text{}, turns: map[string]int32{},
+	}
+}
+
+// name keeps one copy of a name.
+func (l *agentLog) name(s string) string {
+	t, ok := l.texts[s]
+	if !ok {
+		t = trace.NewText(s)
+		l.texts[s] = t
+	}
+	return t.Reveal()
+}
+
+func (l *agentLog) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	for l.order == nil {
+		raw, err := l.in.next()
+		if err == io.EOF {
+			l.link()
+			err = l.arrange()
+		} else if err == nil {
+			err = l.gather(raw)
+		}
+		if err != nil {
+			return dst, err
+		}
+	}
+	if l.next == len(l.order) {
+		return dst, io.EOF
+	}
+	l.next++
+	return append(dst, l.entry(l.order[l.next-1])), nil
+}
+
+// instant reads the time of the current record.
+func (l *agentLog) instant(raw []byte, field, written string) (int64, error) {
+	st, ok := readStamp(written)
+	if !ok || st.style == local {
+		return 0, l.bad(raw, field, field+": want a date with its zone, such as 2026-01-02T15:04:05.000Z")
+	}
+	t, f := l.times.instant(st)
+	if f != nil {
+		f.line, f.col = l.in.place(offsetOf(raw, field))
+		return 0, f
+	}
+	return t.UnixNano(), nil
+}
+
+func (l *agentLog) bad(raw []byte, path, why string) *fault {
+	line, col := l.in.place(offsetOf(raw, path))
+	return bad(line, col, why)
+}
+
+// arrange puts the calls in the order of their arrivals.
+func (l *agentLog) arrange() error {
+	l.order, l.rank = make([]int32, len(l.calls)), make([]int64, len(l.calls))
+	for i := range l.order {
+		l.order[i] = int32(i)
+	}
+	slices.SortStableFunc(l.order, func(a, b int32) int { return cmp.Compare(l.calls[a].arrival, l.calls[b].arrival) })
+	for rank, i := range l.order {
+		c := &l.calls[i]
+		l.rank[i] = int64(rank)
+		if f := l.times.clock.inCapture(time.Unix(0, c.arrival)); f != nil {
+			l.s.file, f.line, f.col = c.file, c.line, 1
+			return f
+		}
+		// What a call waited for came before it.
+		c.parents = slices.DeleteFunc(c.parents, func(p int32) bool {
+			before := &l.calls[p]
+			return p == i || before.arrival > c.arrival || before.arrival == c.arrival && p > i
+		})
+		// A conversation that goes on in another file is the same one, and so are the
+		// agents that it calls.
+		if len(c.parents) > 0 {
+			c.session = l.calls[c.parents[0]].session
+		}
+	}
+	return nil
+}
+
+// entry makes the entry of a call.
+func (l *agentLog) entry(i int32) trace.Entry {
+	c := &l.calls[i]
+	e := trace.Entry{
+		Time: time.Unix(0, c.arrival).UTC(), Session: l.texts[c.session], Model: l.texts[c.model], Turn: trace.Ptr(l.turns[c.session]),
+		InputTokens: trace.Ptr(c.input), Kind: "chat", FinishReason: c.finish, Status: c.status,
+	}
+	l.turns[c.session]++
+	for _, n := range []struct {
+		count int32
+		to    **int32
+	}{{c.output, &e.OutputTokens}, {c.cached, &e.Cached}, {c.reasoning, &e.Reasoning}} {
+		if n.count >= 0 {
+			*n.to = trace.Ptr(n.count)
+		}
+	}
+	if c.end > c.arrival {
+		e.E2E = trace.Ptr(time.Duration(c.end - c.arrival))
+	}
+	var done int64
+	for _, p := range c.parents {
+		e.Parents = append(e.Parents, l.rank[p])
+		done = max(done, l.calls[p].end)
+	}
+	slices.Sort(e.Parents)
+	e.Parents = slices.Compact(e.Parents)
+	if gap := trace.Ptr(time.Duration(max(0, c.arrival-done))); len(c.parents) > 0 && c.gap == toolGap {
+		e.Tool = gap
+	} else if len(c.parents) > 0 && c.gap == thinkGap {
+		e.Think = gap
+	}
+	return e
+}
+
+// decodeRecord decodes the current record of in, an object, into a struct.
+func decodeRecord(in records, raw []byte, into any) error {
+	err := json.Unmarshal(raw, into)
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	offset, why := 0, "a value of the record is not of its kind"
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		offset, why = int(max(syntax.Offset-1, 0)), "it is not valid JSON"
+		if in.last() {
+			line, col := in.place(offset)
+			return cutOff(line, col, "the last record is not whole")
+		}
+	case errors.As(err, &kind):
+		offset = int(max(kind.Offset-1, 0))
+	}
+	line, col := in.place(offset)
+	return bad(line, col, why)
+}
+
+// sessionFiles are those of a folder that may be session files of an agent, by the
+// ends of their names: agents keep other files beside them.
+func sessionFiles(files []File, ends ...string) (sessions []File) {
+	for _, f := range files {
+		name := path.Base(strings.ReplaceAll(f.Name, `\`, "/"))
+		name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+		if slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(name, end) }) {
+			sessions = append(sessions, f)
+		}
+	}
+	return sessions
+}

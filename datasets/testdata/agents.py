@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""Counts the calls and tokens in session files of agents, apart from the readers in Go.
+
+    agents.py FORMAT FOLDER
+
+Prints a line of JSON: calls, input, output, cached and reasoning tokens, and parts of
+them that the readers estimate.
+A test of package datasets compares it with what the reader makes of the same folder.
+"""
+import json
+import pathlib
+import sys
+
+
+def lines(folder, pattern="*.jsonl"):
+    for path in sorted(pathlib.Path(folder).rglob(pattern)):
+        for line in open(path, encoding="utf-8"):
+            if line.strip():
+                yield json.loads(line)
+
+
+def claude_code(folder):
+    """A call for each message.id; of its records the largest output, and its size."""
+    calls, seen = {}, set()
+    for r in lines(folder):
+        m = r.get("message")
+        if r.get("type") != "assistant" or not m.get("usage") or m.get("model") == "<synthetic>":
+            continue
+        usage = m["usage"]
+        parts = [usage.get(k, 0) for k in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")]
+        if r.get("isApiErrorMessage") or not sum(parts) + usage["output_tokens"]:
+            continue
+        call = calls.setdefault(m.get("id", r["uuid"]), {"out": -1, "bytes": 0, "stop": None})
+        if usage["output_tokens"] >= call["out"]:
+            call.update(out=usage["output_tokens"], prompt=sum(parts), cached=parts[2])
+        call["stop"] = call["stop"] or m.get("stop_reason")
+        if r["uuid"] not in seen:
+            seen.add(r["uuid"])
+            for block in m["content"]:
+                tool = json.dumps(block["input"], ensure_ascii=False, separators=(",", ":")) if "input" in block else ""
+                call["bytes"] += len((block.get("text", "") + block.get("thinking", "") + tool).encode())
+    for call in calls.values():
+        guessed = call["stop"] is None and call["out"] * 8 < call["bytes"]
+        yield call["prompt"], call["bytes"] // 3 if guessed else call["out"], call["cached"], 0
+
+
+def main():
+    rows = list(globals()[sys.argv[1].replace("-", "_")](sys.argv[2]))
+    print(json.dumps([len(rows)] + [sum(row[i] for row in rows) for i in range(4)]))
+
+
+if __name__ == "__main__":
+    main()
