@@ -23,7 +23,7 @@ lengths: {input: "constant:900", output: "constant:24"}
 `
 
 // TestEngine replays shared prefixes and forced lengths against a real engine.
-// How to start one is in docs/replay.md. REPRISE_TEST_ENGINE_TOKENIZER names
+// How to start one is in docs/engines.md. REPRISE_TEST_ENGINE_TOKENIZER names
 // its tokenizer where that is not o200k_base: without, prompts have other
 // lengths there than asked for, and the test says by how much.
 func TestEngine(t *testing.T) {
