@@ -61,16 +61,16 @@ func (f Format) fields(mapped []string) []SourceField {
 // What becomes of fields that are not kept as they are.
 const (
 	tokenised = "tokenised: counted into lengths and keyed block ids, the text itself is not in this file"
-	packed    = "JSON in a string, of which the fields below are read"
-	decides   = "read to decide what a record is, and not kept"
-	passed    = "known, and not read"
+	packed    = "a string of JSON, whose fields are listed here"
+	decides   = "classifies the record; not kept"
+	passed    = "known, not read"
 )
 
 // fedBy are the columns that the targets of a mapping feed.
 var fedBy = func() map[string]struct{ columns, how string } {
 	fed := map[string]struct{ columns, how string }{
 		"time": {"arrival_ns", ""}, "session": {"session turn parents", ""}, "error": {"status", ""},
-		"salt":     {"blocks", "goes into the keyed block ids, and is not kept"},
+		"salt":     {"blocks", "part of the keyed block ids; not kept"},
 		"messages": {"input_tokens blocks images kind", tokenised}, "prompt": {"input_tokens blocks kind", tokenised},
 		"tools": {"input_tokens blocks", tokenised}, "output": {"output_tokens output_blocks", tokenised},
 	}

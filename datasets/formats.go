@@ -53,7 +53,7 @@ var errUnrecognised = errors.New("unrecognised format")
 func jsonlFormat() Format {
 	return Format{
 		Name:    "jsonl",
-		About:   "JSON objects, one a line or in an array, with the fields that --map names",
+		About:   "JSON objects, one a line or in an array; --map names the fields",
 		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
 		timed:   true, mapped: true, dated: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
@@ -66,7 +66,7 @@ func jsonlFormat() Format {
 func csvFormat() Format {
 	return Format{
 		Name:    "csv",
-		About:   "CSV with a header, with the columns that --map names",
+		About:   "CSV with a header; --map names the columns",
 		Example: "t,prompt_tokens,completion_tokens",
 		timed:   true, mapped: true, dated: true, csv: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
@@ -85,7 +85,7 @@ func csvFormat() Format {
 func parquetFormat() Format {
 	return Format{
 		Name:    "parquet",
-		About:   "Parquet with the columns that --map names, or a kind of it that is known: baseten, wildchat, lmsys",
+		About:   "Parquet; --map names the columns, unless it is baseten, wildchat or lmsys",
 		Example: "PAR1…",
 		timed:   true, mapped: true, dated: true,
 		detect: isParquet,

@@ -43,7 +43,7 @@ var (
 var (
 	batchMade  = map[string]string{"kind": "url", "messages": "body.input|body.instructions", "prompt": "body.input"}
 	batchReads = []SourceField{
-		fieldAt("custom_id", "", "read to join a request with its response, and not kept"),
+		fieldAt("custom_id", "", "joins a request with its response; not kept"),
 		fieldAt("response.body.created|response.body.created_at", "arrival_ns", ""),
 	}
 )

@@ -36,7 +36,7 @@ func gatewayCSVFormat() Format {
 	return Format{
 		Name:  "gateway-csv",
 		reads: append(mappedFields(gatewayFields, nil), fieldAt("request_json|response_json", "", packed)),
-		About: "CSV with OpenAI-style requests in a column request_json, and response_json and timestamp beside it",
+		About: "CSV with columns request_json (OpenAI-style requests), response_json and timestamp",
 		Example: "timestamp,request_json\n" +
 			`2026-01-02T03:04:05Z,"{""messages"":[{""role"":""user"",""content"":""Hello""}]}"`,
 		timed:  true,

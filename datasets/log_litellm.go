@@ -97,7 +97,7 @@ func litellmLogFormat() Format {
 	return Format{
 		Name:    "litellm-log",
 		reads:   append(mappedFields(litellmFields, litellmMade), litellmReads...),
-		About:   "LiteLLM's StandardLoggingPayload objects, one a line or in files of their own",
+		About:   "LiteLLM's StandardLoggingPayload objects, one a line or one a file",
 		Example: `{"id":"r1","call_type":"acompletion","startTime":1767323045.678,"endTime":1767323047.1,"prompt_tokens":120,"completion_tokens":40,"model":"m"}`,
 		dated:   true,
 		detect:  detectObject(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),

@@ -48,7 +48,7 @@ func openAILogMapping() Mapping {
 func openAILogFormat() Format {
 	return Format{
 		Name:    "openai-log",
-		About:   "JSON lines of requests and responses in the shape of OpenAI's API, as gateways log them",
+		About:   "JSON lines of requests and responses of OpenAI's API, as gateways log them",
 		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
 		timed:   true, mapped: true, dated: true, base: openAILogMapping,
 		reads: []SourceField{fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",

@@ -54,7 +54,7 @@ var (
 			"attributes.gen_ai.usage.total_tokens|attributes.llm.usage.total_tokens", "input_tokens", "read to decide what the input count holds"),
 		fieldAt("status.code|status.status_code", "status", ""),
 		fieldAt("resourceSpans[].scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
-		fieldAt("attributes", "", "a list of keys and values, of which those are read that are named here"),
+		fieldAt("attributes", "", "a list of keys and values; those listed here are read"),
 	}
 )
 

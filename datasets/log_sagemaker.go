@@ -42,7 +42,7 @@ func sagemakerFormat() Format {
 	return Format{
 		Name:  "sagemaker",
 		reads: append(mappedFields(sagemakerFields, sagemakerMade), sagemakerReads...),
-		About: "SageMaker data capture: JSON lines with requests and responses in the shape of OpenAI's API or of TGI",
+		About: "SageMaker data capture: JSON lines with requests and responses of OpenAI's API or TGI",
 		Example: `{"captureData":{"endpointInput":{"data":"{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}","encoding":"JSON"}},` +
 			`"eventMetadata":{"eventId":"e1","inferenceTime":"2026-01-02T03:04:05Z"}}`,
 		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),

@@ -28,14 +28,14 @@ var vllmFields = Mapping{
 // vllmReads is what is read of the lines of a request.
 var vllmReads = []SourceField{
 	fieldAt("date of the line", "arrival_ns e2e_ns", ""),
-	fieldAt("id of the request", "kind", "its first letters tell the endpoint; it joins lines, and is not kept"),
+	fieldAt("id of the request", "kind", "its prefix gives the endpoint; it joins lines; not kept"),
 	fieldAt("prompt", "input_tokens blocks", tokenised),
 	fieldAt("prompt_token_ids", "input_tokens", "counted"),
 	fieldAt("params.max_tokens|sampling_params.max_tokens", "max_tokens", ""),
 	fieldAt("params.temperature|sampling_params.temperature", "temperature", ""),
-	fieldAt("params|sampling_params", "", "the parameters of sampling, of which those are read that are named here"),
+	fieldAt("params|sampling_params", "", "sampling parameters; those listed here are read"),
 	fieldAt("lora_request.lora_name", "adapter", ""),
-	fieldAt("lora_request", "", "of which the name is read"),
+	fieldAt("lora_request", "", "its name is read"),
 	fieldAt("output", "output_tokens output_blocks", tokenised),
 	fieldAt("output_token_ids", "output_tokens", "counted"),
 	fieldAt("finish_reason", "finish_reason", ""),

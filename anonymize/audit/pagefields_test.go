@@ -58,7 +58,7 @@ func TestPageListsFieldsOfTheSource(t *testing.T) {
 		{"messages", "changed", "kind, input_tokens, blocks; dropped: images", "Tokenised: counted into lengths and keyed block ids, the text itself is not in this file. Then by the rules"},
 		{"session_id or conversation_id or session", "changed", "session, turn, parents", "session: Renumbered densely; "},
 		{"response.content or response.text or response.type or response.tool_calls or response.function_call", "changed", "output_tokens; dropped: output_blocks", "Tokenised"},
-		{"cache_salt", "changed", "blocks", "Goes into the keyed block ids, and is not kept. One id for all where"},
+		{"cache_salt", "changed", "blocks", "Part of the keyed block ids; not kept. One id for all where"},
 		{"the field that --map names for user", "dropped", "user", "It would help"},
 		{"at least 5 other fields (text 3, number 2)", "dropped", "none", "No column needs them"},
 	} {

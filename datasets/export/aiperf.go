@@ -18,12 +18,12 @@ import (
 func aiperfFormat() Format {
 	return Format{
 		Name:    "aiperf",
-		About:   "AIPerf's mooncake_trace: Mooncake lines with sessions, whose later turns wait a delay",
+		About:   "AIPerf's mooncake_trace: Mooncake lines with sessions and delays before later turns",
 		Example: `{"session_id": "0", "context_mode": "message_array_with_responses", "timestamp": 1500, "input_length": 700, "output_length": 21, "hash_ids": [0, 1]}`,
 		Loses: []string{
 			"times below the millisecond", "the arrivals of later turns whose think time is known", "parents other than the turn before",
 			"which part of a delay was tool time", "all columns but arrival, lengths, sessions, think times and blocks",
-			"whole contexts, in versions that do not know context_mode: they put the turns before in front once more",
+			"in versions without context_mode, correct prompts: earlier turns are prepended twice",
 		},
 		Use:  "aiperf profile --model MODEL --custom-dataset-type mooncake_trace --input-file FILE --fixed-schedule --isl-block-size BLOCK",
 		says: []string{"session", "turn", "parents", "think_ns", "tool_ns", "blocks"},

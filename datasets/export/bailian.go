@@ -23,7 +23,7 @@ func bailianFormat() Format {
 		Example: `{"chat_id":0,"parent_chat_id":-1,"timestamp":1.5002,"input_length":40,"output_length":21,"type":"text","turn":1,"hash_ids":[0,1,2]}`,
 		Loses: []string{
 			"think and tool times", "all parents but the latest", "all columns but arrival, lengths, conversations and blocks",
-			"shared prefixes of blocks that are no multiple of 16, which are rounded down",
+			"the remainder of shared prefixes, if the block size is not a multiple of 16",
 		},
 		Use:         "aiperf profile --model MODEL --custom-dataset-type bailian_trace --input-file FILE --fixed-schedule",
 		NeedsBlocks: true,

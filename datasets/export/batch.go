@@ -25,8 +25,8 @@ func openAIBatchFormat() Format {
 		About:   "JSON lines of requests for OpenAI's Batch API, or vllm run-batch: prompts and output lengths, no times",
 		Example: `{"custom_id": "request-0", "method": "POST", "url": "/v1/chat/completions", "body": {"model": "model-0", "messages": [{"role": "user", "content": "some words"}], "max_tokens": 21}}`,
 		Loses: []string{
-			"arrivals: a batch is worked off in any order", "sessions, parents and think times", "block ids, which show in the prompts alone",
-			"the lengths of outputs that stop early: max_tokens is a limit", "exact input lengths, to which the server's chat template adds",
+			"arrivals: a batch is processed in any order", "sessions, parents and think times", "block ids, except as shared text in the prompts",
+			"the lengths of outputs that stop early: max_tokens is a limit", "exact input lengths: the server's chat template adds tokens",
 			"all columns but lengths, model, kind and temperature",
 		},
 		Use:          "vllm run-batch -i FILE -o results.jsonl --model MODEL",

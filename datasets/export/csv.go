@@ -29,9 +29,9 @@ func blisFormat() Format {
 		About:   "TraceV2 of the BLIS simulator: a CSV of requests and a second file with a YAML header",
 		Example: "0,,,,0,0,,0,true,700,21,700,0,0,0,0,model-0,0,0,1500200,1500200,0,0,0,ok,,",
 		Loses: []string{
-			"times below the microsecond", "block ids: BLIS knows one prefix for a group of requests, and none is written",
+			"times below the microsecond", "block ids: BLIS has one prefix for each group of requests, and none is written",
 			"parents and think times, which BLIS takes from the arrivals in a session", "adapters, replicas, images, sampling settings",
-			"what is missing, which BLIS does not tell from 0", "classes other than its own five",
+			"missing values, which become 0", "classes other than its own five",
 		},
 		Use:       "blis replay --trace-header HEADER --trace-data FILE --model MODEL",
 		HeaderExt: "yaml",
@@ -163,7 +163,7 @@ func inferencePerfFormat() Format {
 		About:   "CSV of the Azure traces, for inference-perf: TIMESTAMP,ContextTokens,GeneratedTokens",
 		Example: "1970-01-01 00:00:01.5002000,700,21",
 		Loses: []string{
-			"times below 100 ns; inference-perf reads them to 1 µs, before September 2026 to 10 ms", "block ids, so all sharing of prefixes",
+			"times below 100 ns; inference-perf reads them to 1 µs, before September 2026 to 10 ms", "block ids, so all prefix reuse",
 			"sessions, parents and think times", "all columns but arrival and lengths",
 		},
 		Use: "inference-perf --config_file config.yml, where load is {type: trace_replay, trace: {file: FILE, format: AzurePublicDataset}} and data is {type: random, trace: the same}",

@@ -34,10 +34,9 @@ func TestFormatsDoc(t *testing.T) {
 const ownLogPage = `
 ## Your own log
 
-~reprise import FILE~ of a log that no format fits lists the fields that it found and
-ends with a command to paste. ~import --inspect FILE~ shows the same for any log, and
-~--json~ makes it JSON. Neither prints text: of the values only numbers, dates and
-lengths are shown.
+When no format fits, ~reprise import FILE~ lists the fields that it found and ends with a
+command to paste. ~import --inspect FILE~ shows the same for any log; ~--json~ makes it
+JSON. No text is printed: only numbers, dates and lengths.
 
 ~~~
 $ reprise import requests.csv
@@ -55,17 +54,17 @@ To import it:
 | ~--map~ target | what it is |
 |---|---|
 TARGETS
-A path is the name of a column, or dotted keys and places in lists such as
-~usage.prompt_tokens~ and ~choices[0].text~. With ~a|b~ the first that a record has
-counts. Several pairs may stand in one flag, with commas between them.
+A path is a column name, or keys and list positions such as ~usage.prompt_tokens~ and
+~choices[0].text~. ~a|b~ takes the first that a record has. One flag may hold several pairs,
+separated by commas.
 
-- **CSV.** The delimiter (comma, semicolon, tab or ~|~), the quotes, decimal commas and
-  UTF-16 are recognised and stated; ~--delimiter~ names another one.
+- **CSV.** Delimiter (comma, semicolon, tab or ~|~), quotes, decimal commas and UTF-16 are
+  detected and printed; ~--delimiter~ sets another delimiter.
 - **Dates.** ISO 8601, ~02.01.2026 15:04:05~, ~11/23/2026 09:00:01 AM~ and the like, and
-  numbers since 1970 in s, ms, µs or ns are recognised and stated. Where no date shows
-  whether the day or the month comes first, the import stops and asks.
-  ~--time-format~ names a layout, by strptime (~'%d.%m.%y %H:%M'~) or as in Go;
-  ~--time-unit~ names the unit of numbers; ~--tz~ the zone of times without one.
+  numbers since 1970 in s, ms, µs or ns are detected and printed. If no date shows whether
+  the day or the month comes first, the import stops and asks. ~--time-format~ sets a layout,
+  in strptime's notation (~'%d.%m.%y %H:%M'~) or Go's; ~--time-unit~ the unit of numbers;
+  ~--tz~ the zone of times without one.
 - **Bad records** are counted, located and left out, up to ~--max-bad~.
 `
 
@@ -74,48 +73,59 @@ counts. Several pairs may stand in one flag, with commas between them.
 const lengthsPage = `
 ## Text and usage
 
-Where a record has the text of its prompt and the server's count of its tokens
-(usage), ~input_tokens~ is the count of the text, by ~--tokenizer~ and ~--template~,
-so that it agrees with the prefix blocks, and ~output_tokens~ is that of usage. The
-length is another where the text cannot be what was sent, and where ~--map~ names it:
+When a record has both the prompt's text and the server's token counts (usage),
+~input_tokens~ is counted from the text, with ~--tokenizer~ and ~--template~, so that it
+agrees with the prefix blocks; ~output_tokens~ comes from usage. Exceptions:
 
 | text of the prompt | with usage | without usage |
 |---|---|---|
-| a whole message is a redaction marker: ~[REDACTED]~, ~<redacted>~, ~***~, a hash, ~{"length":9}~, ~content was removed by policy~ | length of usage, no blocks | all messages are: a bad record; some are: as the text that is left |
-| empty, without images or calls of tools | length of usage, no blocks | a bad record |
-| counts below a tenth of usage | length of usage, no blocks | – |
-| any other, and ~--map~ names ~input_tokens~ | length that ~--map~ names; the blocks of the text where that has as many of them, else none | as the text |
+| a whole message is a redaction marker: ~[REDACTED]~, ~<redacted>~, ~***~, a hash, ~{"length":9}~, ~content was removed by policy~ | length from usage, no blocks | all messages are: a bad record; some are: the text that is left |
+| empty, without images or tool calls | length from usage, no blocks | a bad record |
+| counts less than a tenth of usage | length from usage, no blocks | – |
+| any other, and ~--map~ names ~input_tokens~ | the mapped length; the text's blocks if their number fits it, else none | the length of the text |
 
-The first three rules hold for the answer too, of whose usage reasoning tokens are
-taken off first. A redacted answer without usage has 0 output tokens, and the import
-says how many have. A call that failed has no usage: where its prompt is redacted it
-is left out, and is no bad record. Hashes and lengths in messages of tools are their
-results, and no markers.
+The first three apply to answers too, after reasoning tokens are taken off usage. A redacted
+answer without usage has 0 output tokens; the import counts these. A failed call with a
+redacted prompt is left out and is not a bad record. Hashes and lengths in tool messages are
+tool results, not markers.
 
-The import warns of all this, and ~--json~ counts it in ~lengths_of_source~. Rows
-without blocks take no part in hit ratios, which are of the other rows.
+The import warns of all this, and ~--json~ counts it in ~lengths_of_source~. Rows without
+blocks are left out of hit ratios.
 `
 
-// readTables are the fields that are read of each format.
+// readTables are the fields that are read of each format. Formats that read the same
+// fields have one table.
 func readTables() string {
 	var b strings.Builder
 	b.WriteString(`
 ## What is read of each
 
-These fields, and the columns of trace/1 that they feed; ` + "`[]`" + ` stands for the
-members of a list. What is not named here is taken out of a record before it is
-decoded, and counted: see [privacy](privacy.md#the-card). ` + "`jsonl`, `csv` and `parquet`" + `
-are read by the fields that ` + "`--map`" + ` names.
+Only the fields below are read, into these columns of trace/1. All others are removed before
+a record is decoded, and counted: see [privacy](privacy.md#the-card). ` + "`[]`" + ` stands for the
+members of a list. *Text* is counted into lengths and hashed into block ids under a key; the
+text itself is not kept. ` + "`jsonl`, `csv` and `parquet`" + ` read the fields that ` + "`--map`" + ` names.
 `)
+	tables := map[string]string{} // the format that has each table
 	for _, f := range datasets.Formats() {
 		fields, _ := datasets.ReadFields(f.Name, nil)
 		if len(fields) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n| field | columns | what becomes of it |\n|---|---|---|\n", f.Name)
+		var rows strings.Builder
 		for _, r := range fields {
-			fmt.Fprintf(&b, "| `%s` | %s | %s |\n", strings.Join(r.Paths, "`, `"), strings.Join(r.Columns, ", "), r.How)
+			how := r.How
+			if strings.HasPrefix(how, "tokenised") {
+				how = "text"
+			}
+			fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", strings.Join(r.Paths, "`, `"), strings.Join(r.Columns, ", "), how)
 		}
+		fmt.Fprintf(&b, "\n### %s\n\n", f.Name)
+		if first, ok := tables[rows.String()]; ok {
+			fmt.Fprintf(&b, "The same fields as [%s](#%s).\n", first, first)
+			continue
+		}
+		tables[rows.String()] = f.Name
+		b.WriteString("| field | columns | note |\n|---|---|---|\n" + rows.String())
 	}
 	return b.String()
 }
@@ -142,15 +152,15 @@ func formatsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Formats
 
-This page is made from the code; do not edit it. To make it anew:
+Made from the code; do not edit. To make it again:
 
     go test ./datasets/export -run TestFormatsDoc -update
 
 ## What can be read
 
-The format is recognised by content, or named with ` + "`--format`" + `. Of each, one record:
+The format is recognised by its content; ` + "`--format`" + ` names it. One record of each:
 
-| format | what it is | a record |
+| format | what it is | example |
 |---|---|---|
 `)
 	for _, f := range datasets.Formats() {
@@ -167,18 +177,17 @@ The format is recognised by content, or named with ` + "`--format`" + `. Of each
 	b.WriteString(`
 ## What can be written
 
-` + "`reprise export TRACE --to FORMAT`" + ` writes a trace for another tool. Every
-format keeps arrivals and lengths unless it says otherwise below; what a file
-does not tell of the trace at hand is counted and said by the command. Rows that
-failed or were cancelled are written too.
+` + "`reprise export TRACE --to FORMAT`" + ` writes a trace for another tool. Every format keeps
+arrivals and lengths unless the table says otherwise; the command counts and prints what a
+file loses. Rows that failed or were cancelled are written too.
 
-| format | what it is | needs | what it cannot say |
+| format | what it is | needs | what it loses |
 |---|---|---|---|
 `)
 	for _, out := range Formats() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", out.Name, cell(out.About), needs(out), cell(strings.Join(out.Loses, "; ")))
 	}
-	b.WriteString("\nHow each is spelled, and how the tool that reads it is told of it:\n")
+	b.WriteString("\nA line of each, and how to give the file to the other tool:\n")
 	for _, out := range Formats() {
 		fmt.Fprintf(&b, "\n### %s\n\n```\n%s%s\n```\n", out.Name, out.top, out.Example)
 		if out.Use != "" {

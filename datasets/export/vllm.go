@@ -19,7 +19,7 @@ func vllmTimedFormat() Format {
 		Example: `{"timestamp": 1.5002, "input_length": 40, "output_length": 21, "hash_ids": [0, 1, 2]}`,
 		Loses: []string{
 			"sessions, parents and think times", "all columns but arrival, lengths and blocks",
-			"shared prefixes of blocks that are no multiple of 16, which are rounded down",
+			"the remainder of shared prefixes, if the block size is not a multiple of 16",
 			"the contents of prompts from run to run, unless PYTHONHASHSEED is set",
 		},
 		Use:         "vllm bench serve --model MODEL --dataset-name timed_trace --dataset-path FILE --num-prompts ROWS --timed-trace-chunk-hash-size 16 --ignore-eos",
@@ -54,8 +54,8 @@ func vllmCustomFormat() Format {
 		About:   "JSON lines for vllm bench serve --dataset-name custom: prompts and output lengths, no times",
 		Example: `{"prompt": "some words", "output_tokens": 21}`,
 		Loses: []string{
-			"arrivals: vLLM sends at a rate of its own", "sessions, parents and think times",
-			"block ids, which show in the prompts alone", "all columns but lengths",
+			"arrivals: vLLM sends at its own rate", "sessions, parents and think times",
+			"block ids, except as shared text in the prompts", "all columns but lengths",
 			"the order, without --disable-shuffle, and exact lengths, without --skip-chat-template",
 		},
 		Use:          "vllm bench serve --model MODEL --dataset-name custom --dataset-path FILE --num-prompts ROWS --custom-output-len -1 --disable-shuffle --skip-chat-template --ignore-eos",
