@@ -77,17 +77,17 @@ var ErrNoCheck = errors.New("there is no check of that name")
 // Checks lists all checks, in the order in which they run.
 func Checks() []Check {
 	return []Check{
-		{"card", "the output names its tier and carries its privacy card, which matches its hash", 0, card},
-		{nonInterference, "with everything that the source names renamed, the output made anew is the same to the last bit", NeedsTrace | NeedsBefore, interference},
-		{"injection", "somebody who had accounts while the traffic was recorded cannot confirm a guess at what others sent", NeedsTrace | NeedsBefore, injection},
-		{"times", "instants of the source do not come out of a release to a partner", NeedsTrace | NeedsBefore, times},
-		{"rules", "every row of a release to a partner is as its card says", NeedsTrace, rules},
-		{"ids", "ids are numbers in the order of first appearance, and none that can be computed of a known text", NeedsTrace, ids},
-		{"container", "a Parquet file repeats no values in bounds, filters or dictionaries, where readers of its columns do not look", 0, container},
-		{"free-text", "no string of the output is another than closed words, labels and the tool's own", 0, freeText},
-		{"canaries", "no string that was planted in the source is in the output, in whatever encoding", NeedsCanaries, canaries},
-		{"numbers", "no number that was planted in the source is among the values of the output", NeedsCanaries, numeric},
-		{"linkage", "requests and sessions of a release hide among others, and synthetic ones are not near to real ones", NeedsTrace, linkage},
-		{"noise", "one user more or less cannot be told from the noisy counts of a public release beyond the ε that is claimed", 0, noise},
+		{"card", "the file names its tier and has a matching privacy card", 0, card},
+		{nonInterference, "renaming everything that the source names does not change the output", NeedsTrace | NeedsBefore, interference},
+		{"injection", "an attacker with accounts cannot confirm a guess at other users' prompts", NeedsTrace | NeedsBefore, injection},
+		{"times", "exact times of the source cannot be recovered from a partner release", NeedsTrace | NeedsBefore, times},
+		{"rules", "every row of a partner release follows its card", NeedsTrace, rules},
+		{"ids", "block ids are numbered by first appearance and cannot be computed from a known text", NeedsTrace, ids},
+		{"container", "a Parquet file repeats no values in bounds, filters or dictionaries", 0, container},
+		{"free-text", "every string is a closed word, a label or the tool's own", 0, freeText},
+		{"canaries", "no planted string is in the output, in any encoding", NeedsCanaries, canaries},
+		{"numbers", "no planted number is among the values of the output", NeedsCanaries, numeric},
+		{"linkage", "requests and sessions of a release are not singled out; synthetic ones are not close to real ones", NeedsTrace, linkage},
+		{"noise", "noisy counts of a public release do not reveal one user beyond the claimed ε", 0, noise},
 	}
 }

@@ -28,34 +28,30 @@ func anonymizeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "anonymize TRACE -o OUTPUT",
 		Short: "Turn a trace into one that you can share, or print a privacy card",
-		Long: `Anonymize turns a trace of tier internal into one that you can share. Beside
-it NAME.privacy.json says what was done, as the trace's own metadata do; --card
-prints that in words, of any file that has a privacy card.
+		Long: `Anonymize turns an internal trace into one that you can share. It writes a privacy
+card, NAME.privacy.json, beside it; --card prints the card of any file in words.
 
-Tier partner is for a partner under contract. Lengths come out as buckets that
-several users share, times are drawn anew within a second, block ids are the
-same for two users only where several have the block, and much is dropped. What
-the release did to the totals and to the hit ratio is printed.
+Tier partner is for a partner under contract. Lengths become buckets that several
+users share, times are redrawn within a second, block ids are shared between users
+only where several have the block, and much is dropped. The effect on totals and on
+the hit ratio is printed.
 
-Tier public may be published. No record stays: NAME.model.parquet holds a
-differentially private model of noisy counts, as reprise synth fit --tier public
-makes it, and the trace is drawn from that; reprise synth NAME.model.parquet
-draws more. It needs some hundred thousand requests at ε=1, with users, and is
-refused with exit code 3 where the noise would spoil the totals by more than
-10 %. The trace must have a declared capture window (reprise import
---capture-begin T --capture-end T): without one its times count from the first
-request, which is one person's. Each release, and each attempt, counts in the ledger of its source.
+Tier public can be published. NAME.model.parquet holds a differentially private model
+of noisy counts, and the trace is drawn from it; reprise synth NAME.model.parquet draws
+more. It needs some hundred thousand requests at ε=1 with users, and a declared capture
+window (reprise import --capture-begin T --capture-end T). It is refused with exit code
+3 if the noise would change the totals by more than 10 %. Every release and attempt
+counts in the source's ledger.
 
-Who is hidden is a user, or a session of the source. Where it names neither,
-only --unit request goes on: that hides requests among others, not people.
-Blocks that link the requests of a conversation are kept for the sake of their
-reuse; where the source names no sessions, anybody can infer them by these, and
-reprise audit fails such a release. --drop-own-blocks leaves no such blocks.
+The unit of privacy is a user, or a session of the source. A source without either
+needs --unit request, which protects requests and not people. Blocks that link the
+requests of a conversation are kept, for their reuse; in a source without sessions they
+reveal conversations, and reprise audit fails such a release: use --drop-own-blocks.
 
-No flag takes a key. Block ids are made under one that lives in memory and is
-dropped at the end, so two releases cannot be joined by them.
+Block ids are made under a random key that is never stored, so the ids of two releases
+cannot be joined.
 
-reprise import --tier does the same in one go.`,
+reprise import --tier does all of this in one step.`,
 		Example: `  reprise import gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens -o house.parquet
   reprise anonymize house.parquet --tier partner -o partner.parquet
   reprise anonymize --card partner.parquet`,
@@ -64,9 +60,9 @@ reprise import --tier does the same in one go.`,
 	}
 	fl := cmd.Flags()
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
-	everyday.OutputVar(&f.out, "`file` of the trace, - for stdout")
-	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file of any kind and do nothing else")
-	everyday.BoolVar(&f.asJSON, "json", false, "with --card: print it as JSON")
+	everyday.OutputVar(&f.out, "`file` for the trace; - is stdout")
+	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file, and exit")
+	everyday.BoolVar(&f.asJSON, "json", false, "with --card: print JSON")
 	everyday.Bool("quiet", false, "no progress")
 	f.Register(fl, anonymize.Partner, "partner or public")
 	return cmd

@@ -41,21 +41,19 @@ func auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit OUTPUT",
 		Short: "Attack an output before you share it",
-		Long: `Audit runs the checks that try to break an output: a trace, a workload, a model,
-histograms, results, a page or a JSON. It ends with exit code 3 when one failed.
+		Long: `Audit runs checks that try to break a file before you share it: a trace, a workload, a
+model, histograms, results, a page or JSON. The exit code is 3 if a check fails.
 
-Whoever received the output can run it on that alone; checks that need what the
-house has are then skipped, and say so. With --source, the log is imported and
-released anew, twice and with everything renamed in between: what comes out must
-be the same. Give the flags of the import with it. --internal takes a trace of
-tier internal in place of the log, for what was released from that.
+Anyone who has the file can run it. Checks that need the source are then skipped, and
+say so. With --source, give the log and the flags of its import: the log is released
+again, twice, with everything renamed in between, and the two must be equal.
+--internal takes an internal trace instead of the log.
 
-A release is a file of mode 0600. With --release it becomes readable to everybody
-(0644) when it is of tier partner or public, the source of a trace was at hand, and
-no check failed or broke off.
+Files have mode 0600. --release makes a file of tier partner or public readable to
+everybody (0644) if the source was at hand and no check failed or broke off.
 
---canaries names a file of strings and numbers that were planted in the source,
-one a line: none may be in the output, in whatever encoding.
+--canaries names a file of strings and numbers that were planted in the source, one a
+line. None of them may be in the output, in any encoding.
 
 Checks:
 ` + strings.TrimSuffix(cli.HelpList(audit.Checks(), 17, func(c audit.Check) (string, string) { return c.Name, c.About }), "\n"),
@@ -72,23 +70,23 @@ Checks:
 	f.importFlags.register(of)
 	for _, name := range importsOfAudit {
 		flag := of.Flags().Lookup(name)
-		flag.Usage = "of the import of --source: " + flag.Usage
+		flag.Usage = "import of --source: " + flag.Usage
 		fl.AddFlag(flag)
 	}
 	known, _ := flags.Sections(fl, "What is known of the source")
 	checks, checksRest := flags.Sections(fl, "Checks")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
-	known.StringArrayVar(&f.sources, "source", nil, "`log` that the output was made of; may be repeated")
-	known.StringVar(&f.internal, "internal", "", "`trace` of tier internal that the output was made of")
-	known.StringVar(&f.canaries, "canaries", "", "`file` of what was planted in the source, one a line")
-	known.StringArrayVar(&f.guesses, "guess", nil, "text `file` that somebody outside may know, such as a system prompt; may be repeated")
-	checks.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; empty runs all")
-	results.OutputVar(&f.result, "`file` for the findings as JSON; empty prints them")
+	known.StringArrayVar(&f.sources, "source", nil, "`log` that the output was made from; repeatable")
+	known.StringVar(&f.internal, "internal", "", "internal `trace` that the output was made from")
+	known.StringVar(&f.canaries, "canaries", "", "`file` with strings that were planted in the source, one a line")
+	known.StringArrayVar(&f.guesses, "guess", nil, "text `file` that an outsider may know, such as a system prompt; repeatable")
+	checks.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; by default all")
+	results.OutputVar(&f.result, "`file` for the findings, as JSON; by default they are printed")
 	results.BoolVar(&f.json, "json", false, "print JSON")
 	flags.Details(fl)
-	results.FileVar(&f.html, "html", "`page` to write, with the findings, the fields and the risks that are left")
-	checks.BoolVar(&f.release, "release", false, "let everybody read the output when no check failed")
-	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of what checks draw, such as victims and guesses")
+	results.FileVar(&f.html, "html", "write an HTML `page` with the findings, the source's fields and the remaining risks")
+	checks.BoolVar(&f.release, "release", false, "make the output readable to everybody (0644) if no check failed")
+	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of random choices in the checks")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }

@@ -52,27 +52,25 @@ func benchCommand() *cobra.Command {
 	var f benchFlags
 	cmd := &cobra.Command{
 		Use:   "bench SUITE",
-		Short: "Run a suite of workloads against one server or several, and put the results side by side",
-		Long: `Bench runs the rows of a suite, each a workload under a load with what is expected
-of it, and prints a table across rows and one for each. A suite is built in, or a
-YAML file; docs/bench.md has its keys.
+		Short: "Run a suite of workloads against one or several servers",
+		Long: `Bench runs a suite: rows of a workload, a load and what is expected of it. It prints a
+table of all rows and one for each. A suite is built in, or a YAML file; docs/bench.md
+has its keys.
 
-It is run against --url, against an engine that --serve-cmd starts, or with
---preset against one in virtual time. --model NAME=URL, or NAME=preset:PRESET with
-flags behind it such as ,batching=static, makes a column, and may be repeated;
-without = it is the model to ask for.
+The target is --url, an engine that --serve-cmd starts, or with --preset an engine in
+virtual time. --model NAME=URL, or NAME=preset:PRESET[,flag=value…], adds a column and
+may be repeated; without = it is the model to request.
 
-Each run has a directory, OUTPUT/MODEL/ROW, with the command line that makes it by
-hand, where it was made, every request and the summary. A suite that was stopped
-goes on with the runs that are not complete.
+Each run has a directory, OUTPUT/MODEL/ROW, with the command that repeats it, its
+environment, every request and the summary. A stopped suite continues with the runs that
+are missing.
 
---baseline DIR prints what changed since the suite was run into DIR. It does not
-say whether a change is more than chance. With --max-regression 10% the primary
-metric of each row may be worse by that much. Where a row repeats, it is a
-regression only if the runs of the two do not overlap.
+--baseline DIR prints what changed since an earlier run of the suite; it does not test
+significance. With --max-regression 10% it is a regression if the primary metric of a row
+is worse by more than that, and, where a row repeats, the two sets of runs do not overlap.
 
-The exit code is 4 when a run cannot be trusted, 3 when a clause of a contract
-fails or there is a regression, and 4 when a contract cannot be judged.`,
+The exit code is 4 if a run cannot be trusted, 3 if a contract fails or there is a
+regression, and 4 if a contract cannot be judged.`,
 		Example: `  reprise bench --list
   reprise bench serving --preset rtx5080-llama-3.2-3b -o results
   reprise bench serving --model static=preset:rtx5080-llama-3.2-3b,batching=static --model continuous=preset:rtx5080-llama-3.2-3b -o both
@@ -118,18 +116,18 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
 	suite, suiteRest := flags.Sections(fl, "Suite")
 	running, _ := flags.Sections(fl, flags.RunningFlags)
-	results.StringVarP(&f.out, "output", "o", "results", "`directory` of the runs")
-	judgement.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
-	suite.StringArrayVar(&f.rows, "row", nil, "run only the row of this `name`; may be repeated")
-	suite.IntVar(&f.repeats, "repeats", 0, "runs of each row, in place of the suite's")
-	suite.StringVar(&f.load, "load", "", "`load` of each row, in place of the suite's: recorded, sequential, burst, concurrency:8 or a process such as poisson:6")
-	suite.StringVar(&f.trace, "trace", "", "`file` that rows with the workload trace send, such as an imported log")
-	suite.StringVar(&f.baseline, "baseline", "", "`directory` of an earlier run of the suite, to print changes against")
-	suite.ShareVar(&f.most, "max-regression", 0, "share by which the primary metric of a row may be worse than in --baseline; the exit code is 3 beyond it")
-	suiteRest.BoolVar(&f.force, "force", false, "make every run again, and take the directory whatever it holds")
-	running.BoolVar(&f.dry, "dry-run", false, "print the runs and make none")
-	suite.BoolVar(&f.list, "list", false, "print the built-in suites, and do nothing else")
-	suite.StringVar(&f.show, "show", "", "print a built-in `suite` as YAML, and do nothing else")
+	results.StringVarP(&f.out, "output", "o", "results", "`directory` for the runs")
+	judgement.StringVar(&f.slo, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
+	suite.StringArrayVar(&f.rows, "row", nil, "run only the row of this `name`; repeatable")
+	suite.IntVar(&f.repeats, "repeats", 0, "runs of each row, instead of the suite's")
+	suite.StringVar(&f.load, "load", "", "`load` of each row, instead of the suite's: recorded, sequential, burst, concurrency:8 or a process such as poisson:6")
+	suite.StringVar(&f.trace, "trace", "", "trace `file` for rows whose workload is \"trace\"")
+	suite.StringVar(&f.baseline, "baseline", "", "compare with an earlier run of the suite in this `directory`")
+	suite.ShareVar(&f.most, "max-regression", 0, "exit with 3 if the primary metric of a row is worse than in --baseline by more than this share")
+	suiteRest.BoolVar(&f.force, "force", false, "repeat complete runs, and use the directory whatever it holds")
+	running.BoolVar(&f.dry, "dry-run", false, "print the runs without making them")
+	suite.BoolVar(&f.list, "list", false, "print the built-in suites, and exit")
+	suite.StringVar(&f.show, "show", "", "print a built-in `suite` as YAML, and exit")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(fl)
 	results.StringVar(&f.format, "format", formatText, "text, markdown or json")

@@ -38,21 +38,21 @@ func capacityCommand() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{
 		Use:   "capacity SWEEP.json|DIR|WORKLOAD --target-rate RATE",
-		Short: "Say how many instances and GPUs serve a rate, and what that costs",
-		Long: `Capacity divides a target rate by the highest rate within the contract that a sweep
-found, rounds up to whole instances, adds headroom, and rounds up again:
+		Short: "Compute instances, GPUs and cost for a rate",
+		Long: `Capacity computes how many instances serve a target rate: the rate divided by the highest
+rate within the contract that a sweep found, rounded up, with headroom, and rounded up
+again:
 
   instances = ceil(target ÷ highest), with headroom = ceil(instances × (1 + headroom))
 
-It says between which numbers of instances the answer lies, by the runs of the sweep
-that held or failed beyond chance. Given a workload in place of a sweep it makes the
-sweep first, with the flags of reprise sweep.
+It gives a range, from the runs of the sweep that met or failed the contract beyond
+chance. Given a workload instead of a sweep, it sweeps first, with the flags of reprise
+sweep.
 
-With a price or --watts it says what serving the target costs: all GPUs are paid for,
-idle headroom included, and output tokens share it. The price is that of the sweep's
-contract; --contract gives that of another file with the same clauses, and
---price-per-gpu-hour goes before both. Where the sweep had an --slo, the tokens of the
-requests that met it alone share the cost as well.`,
+With a price or --watts it computes the cost: all GPUs are paid for, idle headroom
+included, and output tokens share it (with --slo in the sweep, also only those of
+requests that met it). The price is --price-per-gpu-hour, else that of --contract, a file
+with the same clauses, else that of the sweep's contract.`,
 		Example: `  reprise capacity chat --preset h100-llama-70b --contract contract.yaml --rates 20,25 --sustain 0s --target-rate 100 --gpus-per-instance 8
   reprise sweep chat --preset h100-llama-70b --rates 20,25 --sustain 0s -o swept
   reprise capacity swept --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5`,
@@ -63,13 +63,13 @@ requests that met it alone share the cost as well.`,
 	fl := cmd.Flags()
 	demand, _ := flags.Sections(fl, "Demand")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
-	demand.RateVar(&f.target, "target-rate", 0, "requests per second that are to be served")
-	demand.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 takes those of the contract, else those that the sweep was measured on, else 1")
-	demand.StringVar(&f.headroom, "headroom", "20%", "`share` of instances on top, such as 20% or 0.2")
-	demand.NumberVar(&f.watts, "watts", 0, "watts that a GPU and its share of the machine draw")
-	demand.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, where it is not in that of the GPU-hour; takes --watts")
+	demand.RateVar(&f.target, "target-rate", 0, "rate to serve, in requests per second")
+	demand.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 uses the contract's, else the sweep's, else 1")
+	demand.StringVar(&f.headroom, "headroom", "20%", "`share` of instances to add, such as 20% or 0.2")
+	demand.NumberVar(&f.watts, "watts", 0, "power of a GPU and its share of the machine, in watts")
+	demand.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, if not part of the GPU price; needs --watts")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
-	results.FileVar(&f.html, "html", "self-contained page to write")
+	results.FileVar(&f.html, "html", "write a self-contained HTML `page`")
 	flags.Details(fl)
 	cmd.AddCommand(predictCommand())
 	return cmd
@@ -177,15 +177,15 @@ func predictCommand() *cobra.Command {
 	var f predictFlags
 	cmd := &cobra.Command{
 		Use:   "predict [RESULTS]",
-		Short: "Say what memory bandwidth and arithmetic allow, beside what was measured",
-		Long: `Predict computes a floor for the time of an output token, and with --flops and
---prompt-tokens for the time to the first: decoding reads all weights once a step, for
-the whole batch, and the KV of each sequence. --efficiency is the share of the peaks
-that is reached; with 1 the floor is that of the data sheet.
+		Short: "Compute the latency floor of a GPU, beside what was measured",
+		Long: `Predict computes the shortest possible time of an output token, and with --flops and
+--prompt-tokens that of TTFT: decoding reads all weights once a step, for the whole batch,
+and the KV of each sequence. --efficiency is the share of the peaks that is reached; 1 is
+the data sheet.
 
-Given results it sets the medians measured beside the floor, and says which regime the
-ratio speaks for and which measurement would confirm it. Without --batch the mean of
-requests in flight is taken for it, without --prompt-tokens the mean prompt.`,
+Given results, it puts the measured medians beside the floor, and says which regime
+(memory or compute) the ratio suggests and which measurement would confirm it. --batch
+then defaults to the mean of requests in flight, --prompt-tokens to the mean prompt.`,
 		Example: `  reprise capacity predict --params 8B --bytes-per-param 2 --bandwidth 600GB
   reprise capacity predict r.parquet --params 0.5B --bandwidth 300GB --flops 121T --efficiency 0.7`,
 		Args: flags.Wants(0, 1, ""),
@@ -195,16 +195,16 @@ requests in flight is taken for it, without --prompt-tokens the mean prompt.`,
 	model, _ := flags.Sections(fl, "Model")
 	gpu, _ := flags.Sections(fl, "GPU")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
-	model.StringVar(&f.params, "params", "", "parameters that a token reads, such as 8B; of a mixture of experts the active ones")
-	model.NumberVar(&f.r.BytesPerParam, "bytes-per-param", 2, "bytes of a parameter: 2 of BF16, 1 of FP8, 0.5 of INT4")
-	gpu.StringVar(&f.bandwidth, "bandwidth", "", "bytes per second of a GPU's memory, such as 3.35TB")
-	gpu.StringVar(&f.flops, "flops", "", "operations per second of a GPU at that precision, such as 989T; empty leaves compute out")
-	gpu.IntVar(&f.r.GPUs, "gpus", 1, "GPUs that share each layer (tensor parallel)")
-	gpu.ShareVar(&f.r.Efficiency, "efficiency", 1, "share of the peaks that is reached")
-	model.StringVar(&f.kv, "kv-bytes-per-token", "0", "bytes of KV of a token in all layers, such as 320KB")
-	model.NumberVar(&f.r.Context, "context-tokens", 0, "tokens of a sequence, on average")
+	model.StringVar(&f.params, "params", "", "parameters read for a token, such as 8B; for a mixture of experts the active ones")
+	model.NumberVar(&f.r.BytesPerParam, "bytes-per-param", 2, "bytes of a parameter: 2 for BF16, 1 for FP8, 0.5 for INT4")
+	gpu.StringVar(&f.bandwidth, "bandwidth", "", "memory bandwidth of a GPU in bytes per second, such as 3.35TB")
+	gpu.StringVar(&f.flops, "flops", "", "operations per second of a GPU at this precision, such as 989T; by default compute is left out")
+	gpu.IntVar(&f.r.GPUs, "gpus", 1, "GPUs for each layer (tensor parallelism)")
+	gpu.ShareVar(&f.r.Efficiency, "efficiency", 1, "share of the peak bandwidth and operations that is reached")
+	model.StringVar(&f.kv, "kv-bytes-per-token", "0", "KV bytes of a token over all layers, such as 320KB")
+	model.NumberVar(&f.r.Context, "context-tokens", 0, "mean length of a sequence in tokens")
 	model.NumberVar(&f.r.Batch, "batch", 1, "sequences that decode together")
-	model.NumberVar(&f.r.Prompt, "prompt-tokens", 0, "tokens of a prompt, for the time to the first token")
+	model.NumberVar(&f.r.Prompt, "prompt-tokens", 0, "prompt length in tokens, for TTFT")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(fl)
 	return cmd

@@ -48,34 +48,29 @@ func compareCommand() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare WORKLOAD --url-a URL --url-b URL | A.parquet B.parquet | --a FILE … --b FILE … | --production TRACE RESULTS",
-		Short: "Say whether one server is slower than another, and how sure that is",
-		Long: `Compare plays a workload to two servers in rounds, one run of each in every round,
-and says whether B differs from A. The sides of a round get the same requests at
-the same times, and take turns in being first; every round has a seed of its own
-for arrivals and prompts. With --url-a and --url-b they are endpoints, whose prefix
-caches are made cold before each run unless --cache says otherwise; with --preset-a
-and --preset-b, or --preset and what --set-b or --costs-b change, engines in virtual
-time. With --serve-cmd and --vary x=A,B they are one engine with two settings,
-started and stopped in turn, so that both have the same GPU. The results are kept in
-a directory, and a comparison that was stopped goes on there, also with more
---rounds. Results that were recorded before are compared when they are named, a
-directory of rounds too.
+		Short: "Decide whether one server is slower than another, with statistics",
+		Long: `Compare says whether server B differs from server A. It replays a workload against both
+in rounds, one run of each in every round, with the same requests at the same times, in
+alternating order; every round has new arrivals and prompts.
 
-One metric decides, by the exact signed-rank test of Wilcoxon over the rounds; the
-others stand beside it and are corrected for their number. A verdict is given only
-where the difference is significant; else it says how small a difference could have
-been missed. Six rounds are the least for a verdict, eight at the usual alpha of
-0.01. --loop makes long rounds of a short workload.
+The servers are --url-a and --url-b, whose prefix caches are emptied before each run
+unless --cache says otherwise; simulated engines (--preset, --set-b, --costs-b); or one
+engine with two settings, started and stopped in turn (--serve-cmd, --vary x=A,B). The
+results are kept in a directory, where a stopped comparison continues, also with more
+--rounds. Recorded results can be compared by naming them or their directory.
 
---name-a and --name-b say what A and B are called in what is printed. --a and --b
-name the runs in the order of their rounds, --arm NAME=FILE those of
-more servers, each of which is compared with the first. Two results alone, one
-of each server, give intervals and no verdict: they cannot tell a change from the
-noise between runs. --production compares what a trace recorded of its requests
-with a replay of it, row by row.
+One metric decides, by Wilcoxon's exact signed-rank test over the rounds. The others are
+reported with a correction for their number. If the difference is not significant, the
+minimum detectable effect is given. A verdict needs six rounds, eight at the default
+alpha of 0.01. --loop makes long rounds of a short workload.
 
-The exit code is 4 when a run cannot be trusted, and with --gate 3 when B is
-significantly worse.`,
+--a and --b name the runs in the order of their rounds; --arm NAME=FILE compares more
+servers with the first. Two single results give intervals and no verdict, since they
+cannot tell a change from noise between runs. --production compares the latencies that a
+trace recorded with a replay of it, row by row.
+
+The exit code is 4 if a run cannot be trusted, and with --gate 3 if B is significantly
+worse.`,
 		Example: `  reprise compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=5.7ms --rate poisson:20 -o rounds
   reprise compare w.parquet --preset l4-qwen2.5-0.5b --set-b no-prefix-caching --rate poisson:20 -o caching
   reprise compare rounds --name-a old --name-b new --detect 3% --html compare.html
@@ -93,22 +88,22 @@ significantly worse.`,
 	recordedRuns, recordedRunsRest := flags.Sections(fl, "Recorded runs")
 	judgement, judgementRest := flags.Sections(fl, flags.JudgementFlags)
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
-	recordedRuns.StringArrayVar(&f.a, "a", nil, "results of the first server, one `file` a round; may be repeated")
-	recordedRuns.StringArrayVar(&f.b, "b", nil, "results of the second, in the same order; may be repeated")
-	recordedRunsRest.StringVar(&f.names[0], "name-a", "", "what the first server is called in text, JSON and page; empty is A, or what it was called in the directory")
-	recordedRunsRest.StringVar(&f.names[1], "name-b", "", "the same of the second; empty is B")
-	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil, "`NAME=FILE`: results of a server by its name, in the place of --a and --b; may be repeated, the first name is what the others are compared with")
-	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, for the noise; may be repeated")
-	recordedRuns.StringVar(&f.production, "production", "", "`trace` whose own TTFT and E2E the results of a replay of it are compared with")
-	judgement.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+"; empty is "+compare.DefaultPrimary)
-	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "probability of a verdict where there is no difference")
-	judgement.StringVar(&f.detect, "detect", "", "`change` of the primary metric, such as 3%, to say the number of rounds that would find it")
-	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 when B is significantly worse on the primary metric")
+	recordedRuns.StringArrayVar(&f.a, "a", nil, "results of the first server, one `file` a round; repeatable")
+	recordedRuns.StringArrayVar(&f.b, "b", nil, "results of the second server, one `file` a round, in the same order")
+	recordedRunsRest.StringVar(&f.names[0], "name-a", "", "name of the first server in all output; by default A, or its name in the directory")
+	recordedRunsRest.StringVar(&f.names[1], "name-b", "", "name of the second server; by default B")
+	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil, "results of a server, as `NAME=FILE`, instead of --a and --b; repeatable. All are compared with the first name")
+	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, to measure noise; repeatable")
+	recordedRuns.StringVar(&f.production, "production", "", "`trace` whose recorded TTFT and E2E are compared with a replay of it")
+	judgement.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+"; by default "+compare.DefaultPrimary)
+	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "significance level: probability of a verdict without a real difference")
+	judgement.StringVar(&f.detect, "detect", "", "print how many rounds would detect this `change` of the primary metric, such as 3%")
+	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 if B is significantly worse on the primary metric")
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
 	flags.Details(fl)
-	results.FileVar(&f.judge.HTML, "html", "self-contained `page` to write")
-	judgement.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	results.FileVar(&f.judge.HTML, "html", "write a self-contained HTML `page`")
+	judgement.StringVar(&f.judge.SLO, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Trust.Register(cmd)
 	f.readers = map[string]bool{}
 	fl.VisitAll(func(fl *pflag.Flag) { f.readers[fl.Name] = true })

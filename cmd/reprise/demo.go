@@ -28,14 +28,13 @@ func demoCommand() *cobra.Command {
 	var speed float64
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run the whole way on an embedded log, to an HTML page",
-		Long: `Demo takes a small gateway log that comes with the program and was made up for
-it, imports and profiles it, makes a workload of it, replays that against a
-simulated endpoint in the same process, and writes a page with what was
-measured. It needs no network and takes less than a minute.
+		Short: "Run all stages on an embedded log, up to an HTML page",
+		Long: `Demo imports and profiles an embedded log (made up, of a gateway), makes a workload of it,
+replays that against a simulated endpoint in the same process, and writes an HTML page
+with the results. It needs no network and takes less than a minute.
 
-The page says whether the run can be trusted on this machine; the exit code
-says only whether every stage ran.`,
+The page says whether the run can be trusted on this machine; the exit code only whether
+every stage ran.`,
 		Example: `  reprise demo -o demo`,
 		Args:    flags.Wants(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -49,7 +48,7 @@ says only whether every stage ran.`,
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	load, _ := flags.Sections(cmd.Flags(), flags.LoadFlags)
 	results.StringVarP(&dir, "output", "o", "demo", "`directory` to write to")
-	load.FactorVar(&speed, "speed", 2, "how much faster than recorded to replay")
+	load.FactorVar(&speed, "speed", 2, "replay this much faster than recorded")
 	results.Bool("quiet", false, "no progress")
 	flags.Details(cmd.Flags())
 	return cmd

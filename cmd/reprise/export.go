@@ -33,15 +33,14 @@ func exportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export FILE... --to FORMAT",
 		Short: "Write a trace in another tool's format, or results as a table",
-		Long: `Export writes a trace for another tool, says what of it the format cannot hold,
-and how that tool is told of the file. Where a format wants prompts, they are
-made from the seed, with exactly the tokens of each row.
+		Long: `Export writes a trace for another tool, prints what the format loses and how to give
+the file to that tool. Where a format needs prompts, they are generated from the seed,
+with exactly the tokens of each row.
 
 Results of replay or simulate become a table for pandas, Polars, DuckDB or a
-spreadsheet, with a row for each request: ttft_ms, e2e_ms, tpot_ms, send_lag_ms,
-tokens, status. It is Parquet where -o ends in .parquet, and else CSV. Several
-results files become one table, with their names in the column run. docs/data.md
-has the columns, and how to read them.
+spreadsheet, with a row for each request: ttft_ms, e2e_ms, tpot_ms, send_lag_ms, tokens,
+status. It is Parquet if -o ends in .parquet, else CSV. Several results files become one
+table, with their names in the column run. docs/data.md describes the columns.
 
 Formats of results:
   table             one row for each request; Parquet or CSV
@@ -76,11 +75,11 @@ docs/formats.md says what each of them loses.`,
 	}
 	fl := cmd.Flags()
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
-	everyday.OutputVar(&f.out, "`file` to write instead of stdout")
+	everyday.OutputVar(&f.out, "`file` to write, instead of stdout")
 	everyday.StringVar(&f.to, "to", "", "`format` to write")
-	everyday.FileVar(&f.header, "header", "second `file`, for formats that have one")
-	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of the rows' own")
-	f.prompts.Register(fl, "tokenizer of prompts; empty takes the trace's, else o200k_base", "seed of prompts; empty takes the trace's, else 1")
+	everyday.FileVar(&f.header, "header", "second `file` of formats that have one")
+	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of each row's own")
+	f.prompts.Register(fl, "tokenizer of prompts; by default the trace's, else o200k_base", "seed of prompts; by default the trace's, else 1")
 	return cmd
 }
 

@@ -28,26 +28,24 @@ func fidelityCommand() *cobra.Command {
 	limits := fidelity.DefaultThresholds()
 	cmd := &cobra.Command{
 		Use:   "fidelity TRACE WORKLOAD",
-		Short: "Say how close a workload is to a trace, and gate on it",
-		Long: `Fidelity measures how far a candidate workload is from a reference trace: the
-hit ratio of an LRU prefix cache at every capacity, lengths and what goes with
-what, arrivals across scales, reuse categories, sessions, and whether the
-candidate repeats exact pairs of lengths. Some of the measures are checks, and
-the exit code is 3 when one does not hold.
+		Short: "Measure how close a workload is to a trace, and gate on it",
+		Long: `Fidelity measures how close a workload is to a trace: the hit ratio of an LRU prefix
+cache at every size, lengths and correlations, arrivals across time scales, reuse
+categories, sessions, and whether it repeats exact pairs of lengths. The exit code is 3
+if a check exceeds its limit.
 
-A check whose measure the reference lacks, such as reuse without prefix blocks,
-does not apply, and that is said. One whose measure only the candidate lacks
-fails. A mirror or a slice repeats the pairs of lengths of its trace by design:
-compare it with --max pair_match=off.
+A check whose measure the trace lacks, such as reuse without prefix blocks, does not
+apply. One whose measure only the workload lacks fails. Mirrors and slices repeat the
+pairs of lengths of their trace: compare them with --max pair_match=off.
 
-Checks and their limits, which --max changes:
+Checks and their limits (--max changes them):
 ` + cli.HelpList(fidelity.MeasureNames(), 24, func(name string) (string, string) {
 			if limit, ok := limits[name]; ok {
 				return name, fmt.Sprintf("%g", limit)
 			}
 			return name, ""
 		}) + `
-docs/synthesis.md says what every measure is.`,
+docs/synthesis.md defines every measure.`,
 		Example: `  reprise fidelity t.parquet w.parquet --max pair_match=off --html f.html
   reprise fidelity t.parquet w.parquet --max pair_match=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks`,
 		Args: flags.Wants(2, 2, "which trace, and which workload?"),
@@ -58,13 +56,13 @@ docs/synthesis.md says what every measure is.`,
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	judgement, judgementRest := flags.Sections(fl, flags.JudgementFlags)
-	results.OutputVar(&f.out, "`file` to write instead of stdout")
+	results.OutputVar(&f.out, "`file` to write, instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
-	results.FileVar(&f.html, "html", "self-contained `page` to write, with the curves of both")
-	judgement.StringArrayVar(&f.limits, "max", nil, "largest distance that a check lets pass, as `NAME=LIMIT`, for any measure, or NAME=off; may be repeated")
-	judgementRest.ShareVar(&f.from, "from", 0, "share of the duration, below 1, after which requests count; those before are history")
-	judgementRest.DurationVar(&f.warmUp, "warm-up", 0, "the same as a time from the first arrival; the later of the two holds")
+	results.FileVar(&f.html, "html", "write a self-contained HTML `page` with the curves of both")
+	judgement.StringArrayVar(&f.limits, "max", nil, "limit of a measure, as `NAME=LIMIT` or NAME=off; repeatable")
+	judgementRest.ShareVar(&f.from, "from", 0, "count only requests after this share of the duration; earlier ones only fill caches and sessions")
+	judgementRest.DurationVar(&f.warmUp, "warm-up", 0, "count only requests this long after the first arrival; with --from, the later of the two")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }

@@ -29,23 +29,21 @@ func historyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history DIR",
 		Short: "Find when a metric changed over many runs",
-		Long: `History finds the results files below a directory, of replay, simulate, sweep, bench
-or compare, and lists the runs, newest first. Runs with the same workload, load,
-engine, hardware, deployment and client machine make a series. In each series it
-finds between which runs a metric changed. Where nothing changed, one history in a
-hundred has a change found in it, whatever the number of metrics and series
-(--alpha). It takes 10 trusted runs of a series for one metric and 12 for four.
+		Long: `History lists the results below a directory, newest first, and finds when a metric
+changed. Runs with the same workload, load, engine, hardware, deployment and client
+machine are a series. Of a hundred histories without a change, one has a change found in
+it (--alpha), whatever the number of metrics and series. A series needs 10 trusted runs
+for one metric and 12 for four. Untrusted runs are listed, not judged.
 
-A run is called by its commit, which --note commit=NAME of a replay records.
-Untrusted runs are listed, and not judged.
+Runs are named by commit if the replay had --note commit=NAME.
 
-The exit code is 0, whatever was found. With --gate it is 3 where the last change of
-a metric was for the worse, in the series of the newest run, and 4 where that run
-cannot be trusted or nothing can be judged.
+The exit code is 0. With --gate it is 3 if the last change of a metric, in the series of
+the newest run, was for the worse, and 4 if that run cannot be trusted or nothing can be
+judged.
 
-With --bisect GOOD..BAD it is what git bisect run asks for: 0 where the newest run is
-like the runs of commit GOOD, 3 where it is like those of BAD, 125 where it cannot be
-judged, and 128 after any failure. GOOD and BAD need three trusted runs each.`,
+--bisect GOOD..BAD has the exit codes of git bisect run: 0 if the newest run is like
+those of commit GOOD, 3 if like those of BAD, 125 if it cannot be judged, 128 after a
+failure. GOOD and BAD need three trusted runs each.`,
 		Example: `  reprise history runs
   reprise history runs --metric p99_ttft --html history.html
   reprise history runs --gate
@@ -60,15 +58,15 @@ judged, and 128 after any failure. GOOD and BAD need three trusted runs each.`,
 	for _, m := range history.DefaultMetrics() {
 		names = append(names, m.String())
 	}
-	judgement.StringArrayVar(&f.metrics, "metric", nil, "`metric` to judge and draw, such as p99_ttft; may be repeated, the first is the main one. Empty is "+strings.Join(names, ", "))
-	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 when the last change of a metric was for the worse")
-	judgement.StringVar(&f.bisect, "bisect", "", "`GOOD..BAD`: say on which side of two commits the newest run is, with the exit codes of git bisect run")
-	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "probability that a history without changes has one found in it")
+	judgement.StringArrayVar(&f.metrics, "metric", nil, "`metric` to judge and draw, such as p99_ttft; repeatable, the first is the main one. By default "+strings.Join(names, ", "))
+	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 if the last change of a metric was for the worse")
+	judgement.StringVar(&f.bisect, "bisect", "", "classify the newest run as commit GOOD or BAD, given as `GOOD..BAD`, with the exit codes of git bisect run")
+	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "probability that a change is found in a history without one")
 	f.judge.Defaults()
 	f.judge.Trust.Register(cmd)
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print JSON")
 	flags.Details(fl)
-	results.FileVar(&f.judge.HTML, "html", "self-contained `page` to write")
+	results.FileVar(&f.judge.HTML, "html", "write a self-contained HTML `page`")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }

@@ -62,38 +62,36 @@ func importCommand() *cobra.Command {
 	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import LOG... -o TRACE",
-		Short: "Turn a source log into a trace, without its text",
-		Long: `Import reads a log or public trace, detects its format by its content, and
-writes a trace: when each request arrived and how large it was, with keyed ids
-of its prefix blocks in place of its text.
+		Short: "Turn a log into a trace, without its text",
+		Long: `Import turns a log or a public trace into a trace: when each request arrived and how
+large it was, with keyed ids of its prefix blocks instead of its text.
 
-A log is a file, a directory, a quoted pattern such as 'logs/*.jsonl.gz', or -
-for stdin; gzip and zstd are told by content. Several files are one source.
+A log is a file, a directory, a quoted pattern such as 'logs/*.jsonl.gz', or - for stdin,
+plain, gzip or zstd. Several files are one source. Its format is detected by content.
 
 Formats:
-` + cli.HelpList(datasets.Formats(), 12, func(f datasets.Format) (string, string) { return f.Name, f.About }) + `
-Of a log of another format, import lists the fields and proposes the --map with
-which it is read; so does --inspect, for any log, and imports nothing.
+` + cli.HelpList(datasets.Formats(), 18, func(f datasets.Format) (string, string) { return f.Name, f.About }) + `
+For a log of another format, import lists its fields and proposes a --map. --inspect does
+that for any log.
 
-A LiteLLM gateway's database is exported by psql with
+To export a LiteLLM gateway's database, run in psql:
 
   ` + datasets.LiteLLMQuery() + `
 
---capture-begin and --capture-end declare when the source was recorded: the times
-at which its file was rotated, say, and not those of the first request and the
-last. The times of the trace then count from that begin, and tier public is
-refused without it. The begin is part of the window and the end is not; a request
-outside stops the import. Both are dates, in the zone of --tz where they name none,
-or durations such as 0s and 1h where the clock of the source shows no dates.
+--capture-begin and --capture-end declare when the source was recorded, such as the times
+at which its file was rotated, not those of its first and last request. Times of the trace
+then count from the begin; tier public needs this. The end is exclusive, and a request
+outside stops the import. Both are dates, in the zone of --tz if they have none, or
+durations such as 0s and 1h if the source has no dates.
 
-A source without times, such as ShareGPT, needs --arrivals: its sessions start
-by that process, and each later turn follows after a service and a think time.
+A source without times, such as ShareGPT, needs --arrivals for the starts of its sessions.
+Each later turn follows after --service and --think.
 
-A process is one of
+An arrival process is one of
 
 ` + cli.Wrapped(arrival.ProcessForms()) + `
 
-A distribution, of --service and --think, is one of
+A distribution, for --service and --think, is one of
 
 ` + cli.Wrapped(arrival.DistForms()),
 		Example: `  reprise import mooncake_conversation.jsonl -o t.parquet
@@ -130,35 +128,35 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	text, textRest := flags.Sections(fl, "Text")
 	madeUp, _ := flags.Sections(fl, "Sources without times")
 	_, privacyRest := flags.Sections(fl, flags.PrivacyFlags)
-	results.OutputVar(&f.out, "`file` of the trace, - for stdout")
-	source.StringVar(&f.format, "format", "", "format of the source; empty detects it by content")
-	source.StringArrayVar(&f.maps, "map", nil, "`target=path` of a field in a JSONL, CSV or Parquet source; several with commas between them, or one a flag")
-	sourceRest.StringVar(&f.mapFile, "map-file", "", "`file` of such mappings, one a line; # begins a comment")
-	source.ShareVar(&f.maxBad, "max-bad", 0.001, "share of bad rows that is tolerated, from 0 to 1")
-	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; empty detects it")
-	source.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; empty detects it")
-	source.StringVar(&f.delimiter, "delimiter", "", "`character` between the columns of CSV, or tab; empty detects it")
-	source.StringVar(&f.tz, "tz", "", "time zone of times that name none, such as Europe/Paris; empty is UTC")
+	results.OutputVar(&f.out, "`file` for the trace; - is stdout")
+	source.StringVar(&f.format, "format", "", "format of the source; by default detected by content")
+	source.StringArrayVar(&f.maps, "map", nil, "field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag")
+	sourceRest.StringVar(&f.mapFile, "map-file", "", "`file` with such mappings, one a line; # starts a comment")
+	source.ShareVar(&f.maxBad, "max-bad", 0.001, "largest share of bad rows to tolerate")
+	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; by default detected")
+	source.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; by default detected")
+	source.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV columns, or tab; by default detected")
+	source.StringVar(&f.tz, "tz", "", "time zone of times without one, such as Europe/Paris; by default UTC")
 	sourceRest.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
 	f.capture.Register(fl)
 	f.tier.Register(fl, anonymize.Internal, "internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
-	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block of text")
-	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0, "tokens in a block of the source's ids, where it does not say")
+	textRest.IntVar(&f.blockSize, "block-size", 512, "prefix block size in tokens, for text")
+	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0, "block size of the source's block ids in tokens, if it does not say")
 	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
-	text.StringVar(&f.template, "template", "none", "chat template counted into the lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
-	madeUp.StringVar(&f.arrivals, "arrivals", "", "`process` that times the sessions of a source without times, such as poisson:2 or ramp:1-10,60s,cv=3")
-	madeUp.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn, for a source without times")
-	madeUp.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn, for a source without times")
-	madeUp.Seed(&f.seed, "seed", 1, "seed of what is made up or expanded, such as times; never of keys")
-	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
-	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "depth of the prefix that counts as global; measured unless given")
+	text.StringVar(&f.template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
+	madeUp.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of sessions, such as poisson:2 or ramp:1-10,60s,cv=3, if the source has no times")
+	madeUp.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn")
+	madeUp.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn")
+	madeUp.Seed(&f.seed, "seed", 1, "seed of generated times and expanded pools; never of keys")
+	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
+	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "blocks of the prefix that counts as global; by default measured")
 	f.Templates.Register(fl)
-	sourceRest.StringVar(&f.rows, "rows", "", "what a row of a session holds, where the source does not say: full or delta")
-	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts hold the cached tokens, where a tracer passes on either kind: yes or no; empty finds out")
-	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where in a pool of clients to begin")
+	sourceRest.StringVar(&f.rows, "rows", "", "content of a later turn, if the source does not say: full (whole prompt) or delta (new part only)")
+	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts include cached tokens: yes or no; by default detected")
+	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where to start in a pool of clients")
 	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
-	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, and propose a --map")
-	results.BoolVar(&f.asJSON, "json", false, "print what was imported as JSON")
+	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, propose a --map, and exit")
+	results.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
 }
 

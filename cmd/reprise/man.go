@@ -17,8 +17,8 @@ func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIRECTORY",
 		Short: "Write the manual pages, one for each command",
-		Long: `Man writes a manual page of section 1 for every command: reprise.1,
-reprise-replay.1 and so on. Read them where they are, or put them where man looks:
+		Long: `Man writes a manual page (section 1) for every command: reprise.1, reprise-replay.1 and
+so on. Read them in place, or put them where man looks:
 
   man ./man1/reprise-replay.1
   reprise man ~/.local/share/man/man1 && man reprise-replay`,

@@ -32,23 +32,20 @@ func profileCommand() *cobra.Command {
 	var f profileFlags
 	cmd := &cobra.Command{
 		Use:   "profile TRACE",
-		Short: "Say what a trace is like: lengths, arrivals, prefix reuse, sessions",
-		Long: `Profile reads a trace or a workload once and prints its lengths, its arrivals
-with their index of dispersion (IDC), the four hit ratios of an unbounded prefix
-cache, the hit ratio of an LRU cache of each size, over time and by category,
-model and client, the prefixes that bring the most reuse, the working set, and
-where reuse is lost on the way to what a server can reach; and where
-near-identical prompts part, such as at a date in a system prompt, with the
-tokens that a prefix cache loses there.
+		Short: "Print lengths, arrivals, prefix reuse and sessions of a trace",
+		Long: `Profile reads a trace or a workload and prints lengths, arrivals with their index of
+dispersion (IDC), hit ratios of an unlimited prefix cache and of an LRU cache of each
+size, the prefixes with the most reuse, the working set, and where reuse is lost on
+the way to what a server can reach. It also finds prefix breakers: places where
+near-identical prompts differ, such as a date in a system prompt, and what they cost.
 
-With --replicas it also sends every request through so many prefix caches behind
-each of four routers: round-robin; session, by a hash of it; prefix, to the
-longest prefix held; and prefix-weighted, by hit blocks / prompt blocks less the
-share of prompt tokens that the replica was sent above the mean.
+--replicas simulates four routers over several prefix caches: round-robin; session, by
+its hash; prefix, to the longest cached prefix; and prefix-weighted, by hit blocks /
+prompt blocks minus the replica's share of prompt tokens above the mean.
 
-Memory is told in GiB with --kv-bytes-per-token, or --model-shape: the name of a
-model, or its fields. A token takes 2 × layers × kv_heads × head_dim × bytes, or
-layers × latent × bytes of a model with multi-head latent attention. Names:
+--kv-bytes-per-token or --model-shape gives memory in GiB. A token takes 2 × layers ×
+kv_heads × head_dim × bytes, or layers × latent × bytes with multi-head latent
+attention. Models:
 ` + cli.Wrapped(strings.Join(profile.ModelShapes(), ", ")),
 		Example: `  reprise profile t.parquet
   reprise profile t.parquet --json | jq .reuse
@@ -62,18 +59,18 @@ layers × latent × bytes of a model with multi-head latent attention. Names:
 	results, resultsRest := flags.Sections(fl, flags.ResultsFlags)
 	caches, _ := flags.Sections(fl, "Caches")
 	statistics, _ := flags.Sections(fl, "Statistics")
-	results.OutputVar(&f.out, "`file` to write instead of stdout")
+	results.OutputVar(&f.out, "`file` to write, instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
-	resultsRest.FileVar(&f.histograms, "histograms", "Parquet `file` for the histograms: metric, category, lo, hi, count")
-	results.FileVar(&f.html, "html", "self-contained `page` to write")
-	resultsRest.FileVar(&f.tables, "tables", "Parquet `file` for the curves and tables: table, key, value, unit")
-	caches.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the server whose reachable hit ratio is computed")
-	statistics.DurationVar(&f.warmUp, "warm-up", -1, "when the steady state begins; half of the trace unless given")
-	caches.Int64Var(&f.kvBytes, "kv-bytes-per-token", 0, "`bytes` of KV cache that a token takes, over all layers")
-	caches.StringVar(&f.shape, "model-shape", "", "`model` whose KV cache gives these bytes: a name, or layers=32,kv_heads=8,head_dim=128,bytes=2")
-	caches.IntSliceVar(&f.replicas, "replicas", "numbers of `replicas` to simulate routing over, such as 2,4,8")
-	caches.StringVar(&f.capacity, "replica-capacity", "", "prefix cache of each replica: `size` in blocks (10000), tokens (1Mtok) or memory (40GiB); empty is without limit")
+	resultsRest.FileVar(&f.histograms, "histograms", "write histograms to this Parquet `file`: metric, category, lo, hi, count")
+	results.FileVar(&f.html, "html", "write a self-contained HTML `page`")
+	resultsRest.FileVar(&f.tables, "tables", "write curves and tables to this Parquet `file`: table, key, value, unit")
+	caches.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "block size of the server in tokens, for the reachable hit ratio")
+	statistics.DurationVar(&f.warmUp, "warm-up", -1, "start of the steady state; by default half of the trace")
+	caches.Int64Var(&f.kvBytes, "kv-bytes-per-token", 0, "KV `bytes` of a token over all layers")
+	caches.StringVar(&f.shape, "model-shape", "", "`model` that gives --kv-bytes-per-token: a name, or layers=32,kv_heads=8,head_dim=128,bytes=2")
+	caches.IntSliceVar(&f.replicas, "replicas", "simulate routing over these numbers of `replicas`, such as 2,4,8")
+	caches.StringVar(&f.capacity, "replica-capacity", "", "prefix cache of each replica: `size` in blocks (10000), tokens (1Mtok) or memory (40GiB); by default unlimited")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }

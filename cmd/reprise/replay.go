@@ -23,29 +23,23 @@ func replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay WORKLOAD [--url URL]",
 		Short: "Send a workload on time and measure every token of the answers",
-		Long: `Replay sends each request of a workload, or of a trace, to an OpenAI-compatible
-endpoint when it is due. Where the source told think or tool times, a later turn
-is due when the turns it follows have been answered and that time has passed, as
-with the users and agents of the source: a slow server moves it, and the report
-says by how much. Everything else is due at its recorded time, whatever became of
-the requests before it; with --open-loop that is so for every request.
+		Long: `Replay sends each request of a workload to an OpenAI-compatible endpoint when it is
+due, and measures every token. Where the source has think or tool times, a turn is
+due when earlier turns of its session have been answered and that time has passed.
+Other requests are due at their recorded times; with --open-loop, all are.
 
-Prompts are made from the seed just before they are sent. The answers are
-streamed and every token event is timed.
+Prompts are generated from the seed just before they are sent. --start, --end,
+--sample and --max-requests replay a part of the workload, --loop repeats it.
+--dry-run sends nothing and prints what would be sent.
 
---start, --end, --sample and --max-requests replay a part of the workload, --loop
-all of it again and again. --dry-run prints what would be sent and sends nothing.
+The summary goes to stdout. Each request is one row of the results. They are kept in
+a journal beside the output until the end: "reprise report" reads it, and --resume
+continues the run after a crash.
 
-Every request gives one row in the results. They are journalled as they come,
-beside the output, and finished to Parquet at the end; after a crash, or while
-the run goes on, "reprise report" reads the journal, and after a crash --resume
-goes on with the run.
+The exit code is 4 if the run cannot be trusted, and 3 if it fails its --contract.
 
-The summary goes to stdout. The exit code is 4 when the run cannot be trusted, and
-3 when it does not keep to its --contract.
-
-Spellings of vllm bench serve are taken where they mean the same, such as
---base-url, --request-rate, --max-concurrency and --save-result.`,
+Flags of vllm bench serve are accepted where they mean the same, such as --base-url,
+--request-rate, --max-concurrency and --save-result.`,
 		Example: `  reprise replay w.parquet --url http://localhost:8000 --speed 2 -o r.parquet`,
 		Args:    func(cmd *cobra.Command, args []string) error { return f.spellings.Args(cmd, args) },
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -41,31 +41,22 @@ func reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report RESULTS...",
-		Short: "Say what a replay measured, and whether it can be trusted",
-		Long: `Report reads the results of a replay, or the journal of one that is still
-running or was killed, and prints a verdict and every metric, each from when a
-request was sent and from when it was due. With --definitions it says what another
-tool would have said of the same recording; with --format vllm it writes the JSON
-that vllm bench serve --save-result writes. What was measured at the servers is in
-a file beside the results (r.metrics.parquet for r.parquet); when it is there, it
-is part of the report.
+		Short: "Print what a replay measured, and whether it can be trusted",
+		Long: `Report reads the results of a replay, or the journal of one that is still running or was
+killed. It prints whether the run can be trusted, and every metric, from when a request
+was sent and from when it was due. Server metrics beside the results (r.metrics.parquet
+for r.parquet) are included. A directory stands for the one results file in it.
 
-With --explain it says what a number means. With --format decision it writes the
-record of a tuning from several results: settings, figures and cost of each, and
-which the contract accepts; the exit code is then that of a report where none is
-accepted.
+--definitions computes the metrics as another tool does, and --format vllm writes the
+JSON of vllm bench serve --save-result. --explain defines a metric. --format decision
+writes the record of a tuning from several results: settings, figures and cost of each,
+and which of them the contract accepts.
 
-Several results files become one report, with a column for each run, their plots
-over each other, and what each gives of its hardware against what a user gets. It
-shows the figures as they are: whether a difference is more than noise, it does
-not say.
+Several results files become one report, with a column for each run. It does not test
+whether differences are significant: reprise compare does.
 
-A directory stands for the one results file in it, such as demo or a row of bench.
-
-With --contract each run has to keep to clauses such as p95 ttft <= 1s.
-
-The exit code is 4 when a run cannot be trusted, 3 when a clause of the contract
-fails, and 4 when none does and one cannot be judged.`,
+The exit code is 4 if a run cannot be trusted, 3 if a clause of the --contract fails,
+and 4 if none fails and one cannot be judged.`,
 		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
   reprise report r.parquet r.parquet --name before,after --html both.html --plots plots
   reprise report r.parquet --contract contract.yaml
@@ -123,13 +114,13 @@ fails, and 4 when none does and one cannot be judged.`,
 	f.Register(cmd)
 	results, resultsRest := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, cachesRest := flags.Sections(cmd.Flags(), flags.CachesFlags)
-	results.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; empty is text")
+	results.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; by default text")
 	f.push.Register(cmd)
-	resultsRest.StringVar(&f.why, "why", "", "rationale of --format decision: `text` that says why this setting was chosen")
-	results.StringVar(&f.explain, "explain", "", "say what a `number` means, such as p99_ttft, goodput or a path in the JSON, and with results what it is in them; list lists them all")
-	resultsRest.StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; otherwise those of the files")
-	results.OutputVar(&f.out, "`file` to write; empty is stdout")
-	cachesRest.IntVar(&f.ServerBlock, "server-block-size", 0, "tokens in a block of the endpoint's prefix cache; 0 takes the replay's")
+	resultsRest.StringVar(&f.why, "why", "", "rationale in --format decision: `text` that says why this setting was chosen")
+	results.StringVar(&f.explain, "explain", "", "explain a `metric`, such as p99_ttft, goodput or a path in the JSON; with results, give its value. list prints all")
+	resultsRest.StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; by default the file names")
+	results.OutputVar(&f.out, "`file` to write; by default stdout")
+	cachesRest.IntVar(&f.ServerBlock, "server-block-size", 0, "block size of the endpoint's prefix cache in tokens; 0 uses the replay's")
 	return cmd
 }
 

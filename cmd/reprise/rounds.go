@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,24 +59,24 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	twoServers, twoServersRest := flags.Sections(fl, "Two servers")
 	rounds, roundsRest := flags.Sections(fl, "Rounds")
 	load, loadRest := flags.Sections(fl, flags.LoadFlags)
-	results.StringVarP(&f.out, "output", "o", "", "`directory` of the rounds: results, compare.json; rounds that it has are not made again")
+	results.StringVarP(&f.out, "output", "o", "", "`directory` for the rounds and compare.json; rounds that it has are not repeated")
 	for i, side := range []string{"a", "b"} {
-		twoServers.StringVar(&f.urls[i], "url-"+side, "", "base URL of the endpoint "+side)
-		twoServersRest.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine of "+side+"; empty is --preset")
-		twoServersRest.StringVar(&f.costs[i], "costs-"+side, "", "costs of the simulated engine of "+side+"; empty is --costs")
-		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "`FLAG[=VALUE]`: flag of the simulated engine of "+side+" alone, such as no-prefix-caching or max-num-seqs=8; may be repeated")
+		twoServers.StringVar(&f.urls[i], "url-"+side, "", "base URL of server "+strings.ToUpper(side))
+		twoServersRest.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine "+strings.ToUpper(side)+"; default: that of --preset")
+		twoServersRest.StringVar(&f.costs[i], "costs-"+side, "", "costs of simulated engine "+strings.ToUpper(side)+"; default: those of --costs")
+		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "flag of simulated engine "+strings.ToUpper(side)+" only, as `FLAG[=VALUE]`, such as no-prefix-caching or max-num-seqs=8; repeatable")
 	}
-	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds, "rounds to make, in each of which both sides get the same requests")
-	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, one after each of the first rounds, for the noise")
-	roundsRest.DurationVar(&f.rest, "rest", 10*time.Second, "pause between two runs; an engine in virtual time has none")
-	load.RateFlag(&f.load.Rate, "requests per second in place of recorded times, as 5, 300/min, or a `process` such as constant:5; of a new seed in every round")
-	load.IntVar(&f.load.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. It hides saturation")
-	load.FactorVar(&f.load.Speed, "speed", 1, "of recorded times")
-	load.DurationVar(&f.duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
-	loadRest.BoolVar(&f.loop, "loop", false, "play the workload again and again until --duration is over, each time with prompts of its own")
-	loadRest.Int64Var(&f.maxRequests, "max-requests", 0, "send only so many rows, the first; 0 is all")
-	loadRest.StringVar(&f.warmup, "warmup", "", "first requests of every run to send and not to measure, a number or a `span` of time; empty is a tenth of them, 50 at most, and 50 with --loop")
-	loadRest.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure")
+	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds, "number of rounds; in each, both servers get the same requests")
+	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, to measure noise; one after each of the first rounds")
+	roundsRest.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
+	load.RateFlag(&f.load.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as constant:5; each round has a new seed")
+	load.IntVar(&f.load.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. Latencies then hide saturation")
+	load.FactorVar(&f.load.Speed, "speed", 1, "replay this much faster than recorded")
+	load.DurationVar(&f.duration, "duration", 0, "stop sending after this time; 0 sends the whole workload")
+	loadRest.BoolVar(&f.loop, "loop", false, "repeat the workload with new prompts until --duration is over")
+	loadRest.Int64Var(&f.maxRequests, "max-requests", 0, "send only the first rows; 0 is all")
+	loadRest.StringVar(&f.warmup, "warmup", "", "leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most 50; 50 with --loop")
+	loadRest.StringVar(&f.cooldown, "cooldown", "", "leave the last requests of every run out of all figures")
 }
 
 // given says whether the flags name servers.

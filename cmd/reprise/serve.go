@@ -28,24 +28,22 @@ func serveCommand() *cobra.Command {
 	var faults serveFaults
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Run a simulated endpoint: OpenAI wire, prefix cache, timed tokens",
-		Long: `Serve answers /v1/chat/completions, /v1/completions, /v1/responses and
-/v1/embeddings like a serving engine: it
-tokenises prompts, caches prefixes in blocks of its own size, prefills them one
-after another and sends tokens at absolute instants. The words mean nothing.
+		Short: "Run a simulated OpenAI-compatible endpoint",
+		Long: `Serve is a simulated endpoint. It answers /v1/chat/completions, /v1/completions,
+/v1/responses and /v1/embeddings with random words: it tokenises prompts, caches their
+prefixes in blocks, prefills them one after another and sends tokens at exact times.
 
-With --preset it is a model of an engine instead, as in reprise simulate, by the
-clock: batches, chunked prefill, KV blocks that are in use or kept, preemption,
-at the costs of the preset. --block-size, --cache-tokens (its whole KV memory),
---max-num-seqs, --max-waiting, --max-num-batched-tokens, --batching and the
---no- flags change it; --costs instead of a preset says what its steps take.
+--preset runs the engine model of reprise simulate in real time: batches, chunked
+prefill, KV blocks, preemption. --block-size, --cache-tokens (all of its KV memory),
+--max-num-seqs, --max-waiting, --max-num-batched-tokens, --batching and the --no- flags
+change it; --costs gives its step times without a preset.
 
---imitate, --quirks and --fault make it behave as real servers do, and fail as
-they do; --list-quirks prints what there is.
+--imitate, --quirks and --fault make it behave and fail as real servers do;
+--list-quirks prints them.
 
-It also answers /v1/models, /tokenize, /health, /metrics (vLLM's names) and
-/reset_prefix_cache, and with --admin /admin/config. It speaks HTTP/1.1, and
-HTTP/2 without TLS to clients that begin with it (h2c).`,
+It also serves /v1/models, /tokenize, /health, /metrics (vLLM's names),
+/reset_prefix_cache, and with --admin /admin/config. It speaks HTTP/1.1, and HTTP/2
+without TLS (h2c).`,
 		Example: `  reprise serve --listen 127.0.0.1:8000 --itl 20ms
   reprise serve --listen 127.0.0.1:8000 --preset l4-qwen2.5-0.5b
   reprise serve --listen 127.0.0.1:8000 --imitate llama-server --fault error=503:5%,stall=5s:1%`,
@@ -78,18 +76,18 @@ HTTP/2 without TLS to clients that begin with it (h2c).`,
 	fl := cmd.Flags()
 	server, serverRest := flags.Sections(fl, "Server")
 	speed, speedRest := flags.Sections(fl, "Speed and capacity")
-	server.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 chooses one")
+	server.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 picks a free one")
 	server.StringVar(&asked.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(flags.PresetNames(), ", ")+"; see reprise simulate --presets")
-	server.StringVar(&c.Model, "model", c.Model, "name of the model")
+	server.StringVar(&c.Model, "model", c.Model, "model name")
 	server.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
-	speedRest.IntVar(&c.BlockSize, "block-size", c.BlockSize, "tokens in a block of the prefix cache")
-	speed.IntVar(&c.CacheTokens, "cache-tokens", c.CacheTokens, "capacity of the prefix cache in tokens; 0 is without bound")
-	speed.IntVar(&c.MaxSeqs, "max-num-seqs", c.MaxSeqs, "requests that run at once")
-	speed.IntVar(&c.MaxWaiting, "max-waiting", c.MaxWaiting, "requests that wait; more are refused with 429")
-	serverRest.IntVar(&c.MaxModelLen, "max-model-len", c.MaxModelLen, "tokens of a prompt and its answer together")
-	speed.DurationVar(&c.Base, "prefill-base", c.Base, "time of a prefill, whatever its length")
-	speed.RateVar(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, beyond the base")
-	speedRest.BoolVar(&c.ParallelPrefill, "parallel-prefill", false, "let prompts not wait for each other's prefill, so that the time to the first token is constant: to check what a client measures")
+	speedRest.IntVar(&c.BlockSize, "block-size", c.BlockSize, "block size of the prefix cache in tokens")
+	speed.IntVar(&c.CacheTokens, "cache-tokens", c.CacheTokens, "size of the prefix cache in tokens; 0 is unlimited")
+	speed.IntVar(&c.MaxSeqs, "max-num-seqs", c.MaxSeqs, "most requests that run at once")
+	speed.IntVar(&c.MaxWaiting, "max-waiting", c.MaxWaiting, "most requests that wait; more get HTTP 429")
+	serverRest.IntVar(&c.MaxModelLen, "max-model-len", c.MaxModelLen, "longest prompt and answer together, in tokens")
+	speed.DurationVar(&c.Base, "prefill-base", c.Base, "fixed time of a prefill")
+	speed.RateVar(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, after --prefill-base")
+	speedRest.BoolVar(&c.ParallelPrefill, "parallel-prefill", false, "prefill prompts independently, so that TTFT is constant, to check a client")
 	speed.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
 	asked.RegisterModel(fl)
 	faults.register(fl, &c)
@@ -155,13 +153,13 @@ type serveFaults struct{ list bool }
 func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.ServerConfig) {
 	server, _ := flags.Sections(fl, "Server")
 	faults, faultsRest := flags.Sections(fl, "Faults")
-	server.StringVar(&c.Imitate, "imitate", "", "the wire of a server: "+strings.Join(engine.Imitations(), ", "))
-	faults.StringVar(&c.Quirks, "quirks", "", "`list` of quirks of every answer, such as crlf,usage-missing; see --list-quirks")
-	faults.StringVar(&c.Faults, "fault", "", "`list` of quirks that are drawn for each request, with their shares: error=503:5%,stall=5s:1%; + joins those that strike together: error=429+retry-after=2:1%")
-	faultsRest.Seed(&c.FaultSeed, "fault-seed", 1, "seed of these draws, which depend on nothing else but the number of a request")
-	faultsRest.BoolVar(&c.FaultHeader, "fault-header", false, "let requests choose quirks of their answer, by the header "+engine.FaultHeader)
-	server.BoolVar(&c.Admin, "admin", false, "serve /admin/config: latencies, limits, quirks and faults, to be read and changed while it runs")
-	faults.BoolVar(&f.list, "list-quirks", false, "print the quirks, and what the imitations are made of")
+	server.StringVar(&c.Imitate, "imitate", "", "imitate the wire format of a server: "+strings.Join(engine.Imitations(), ", "))
+	faults.StringVar(&c.Quirks, "quirks", "", "`list` of quirks for every answer, such as crlf,usage-missing; see --list-quirks")
+	faults.StringVar(&c.Faults, "fault", "", "`list` of quirks for a random share of the requests: error=503:5%,stall=5s:1%; + combines quirks: error=429+retry-after=2:1%")
+	faultsRest.Seed(&c.FaultSeed, "fault-seed", 1, "seed of --fault; the choice depends only on it and the request's number")
+	faultsRest.BoolVar(&c.FaultHeader, "fault-header", false, "let a request choose the quirks of its answer, by the header "+engine.FaultHeader)
+	server.BoolVar(&c.Admin, "admin", false, "serve /admin/config, to read and change latencies, limits, quirks and faults at run time")
+	faults.BoolVar(&f.list, "list-quirks", false, "print the quirks and the imitated servers, and exit")
 }
 
 // writeQuirks prints the closed list.

@@ -29,29 +29,24 @@ func simulateCommand() *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate WORKLOAD --preset PRESET",
-		Short: "Answer a workload by a model of an engine, in virtual time",
-		Long: `Simulate sends each request of a workload, or of a trace, to a model of a serving
-engine and writes the results that a replay would have written. An hour takes
-seconds, and the same command gives the same results. When a request is due is as
-in a replay: with think times a turn waits for those before it, and --open-loop,
---rate and --concurrency change that.
+		Short: "Run a workload against a model of an engine, in virtual time",
+		Long: `Simulate runs a workload against a model of a serving engine in virtual time and writes
+the results that a replay would have written. An hour takes seconds, and the same
+command gives the same results. Requests are due as in a replay; --open-loop, --rate and
+--concurrency change that.
 
-The engine works in steps: each decodes the running sequences and computes parts
-of prompts within a budget of tokens, from a queue in order of arrival. KV is
-kept in blocks; those of prompts are found again by what they hold, those in use
-are not evicted, and when blocks run out the sequence admitted last starts anew.
-A step takes the larger of step + kv-token × tokens of KV, for memory, and
-prefill-token × prompt tokens + decode-seq × sequences, for compute. --presets
-prints engines fitted to published measurements, and how far each is from them.
+The engine works in steps. Each step decodes the running sequences and prefills prompts,
+first come first served, within a token budget. KV is kept in blocks; cached prefixes are
+reused, blocks in use are not evicted, and when blocks run out the sequence admitted last
+is preempted and recomputed. A step takes the larger of step + kv-token × KV tokens
+(memory) and prefill-token × prompt tokens + decode-seq × sequences (compute). --presets
+lists engines fitted to published measurements, with the error of each fit.
 
-With --replicas, a router sends requests to one of several engines. --router all
-puts the routers side by side: the share of prompt tokens and blocks found in the
-cache, the most over the mean of replicas of the prompt tokens computed and of
-those sent, and the time to the first token. Prefix routing is shown without a
-weight of load and with --load-weight.
+--replicas puts a router before several engines. --router all compares routers: hit ratio
+by token and block, imbalance of tokens computed and sent (largest over mean), and TTFT.
+Prefix routing is shown with and without --load-weight.
 
-Prompts are known by the blocks of the workload alone: where two of them part
-inside a block, none of it is shared.`,
+Only whole blocks of the workload are shared between prompts.`,
 		Example: `  reprise simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet
   reprise simulate w.parquet --preset h100-llama-70b --replicas 4 --router all
   reprise simulate w.parquet --costs step=5ms,kv-token=40ns,prefill-token=25us --kv-tokens 500000
@@ -74,10 +69,10 @@ inside a block, none of it is shared.`,
 	endpoint, _ := flags.Sections(fl, flags.EndpointFlags)
 	simulated, simulatedRest := flags.Sections(fl, flags.SimulatedFlags)
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
-	results.OutputVar(&f.Out, "`file` of the results, Parquet; empty prints a line for the fleet alone")
+	results.OutputVar(&f.Out, "Parquet `file` for the results; by default only a summary is printed")
 	f.Load.Register(cmd)
-	endpoint.DurationVar(&f.Timeout, "timeout", 0, "of one request, whose client then gives up; 0 is none")
-	simulated.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and do nothing else")
+	endpoint.DurationVar(&f.Timeout, "timeout", 0, "time after which the client of a request gives up; 0 is none")
+	simulated.BoolVar(&f.presets, "presets", false, "print the presets with the error of their fit, and exit")
 	f.Fleet.Register(fl)
 	flags.Promote(fl, "replicas", "router", "kv-tokens", "max-num-seqs", "max-num-batched-tokens")
 	simulatedRest.Seed(&f.Seed, "seed", 1, "of random")
@@ -85,7 +80,7 @@ inside a block, none of it is shared.`,
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print JSON")
 	f.judge.RegisterPages(fl)
-	judgement.StringVar(&f.judge.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.judge.SLO, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Contract.Register(cmd)
 	f.judge.Trust.Register(cmd, "max-errors") // there is no send lag to limit
 	return cmd

@@ -16,10 +16,10 @@ func sliceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "slice TRACE",
 		Short: "Cut a window out of a trace",
-		Long: `Slice keeps the requests that arrive in a window and makes a trace of them:
-times begin at the window's start, ids are numbered anew, and a parent outside
-the window is dropped. Of a trace with a declared capture, --start and --end count
-from its begin, and the slice declares the part of it between them.`,
+		Long: `Slice keeps the requests that arrive in a window. Times begin at the window's start,
+ids are renumbered, and links to parents outside the window are dropped. If the trace
+has a declared capture window, --start and --end count from its begin, and the slice
+declares its part of it.`,
 		Example: `  reprise slice t.parquet --end 300s -o first.parquet`,
 		Args:    flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -57,8 +57,8 @@ from its begin, and the slice declares the part of it between them.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	part, _ := flags.Sections(cmd.Flags(), flags.PartFlags)
-	results.OutputVar(&out, "`file` of the trace, - for stdout")
-	part.DurationVar(&start, "start", 0, "begin of the window, from the start of the trace")
+	results.OutputVar(&out, "`file` for the trace; - is stdout")
+	part.DurationVar(&start, "start", 0, "start of the window, from the start of the trace")
 	part.DurationVar(&end, "end", 0, "end of the window; 0 is the end of the trace")
 	return cmd
 }

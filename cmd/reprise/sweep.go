@@ -63,25 +63,24 @@ func sweepCommand() *cobra.Command {
 	var f sweepFlags
 	cmd := &cobra.Command{
 		Use:   "sweep WORKLOAD [--url URL]",
-		Short: "Measure a server at one load after another, up to saturation",
-		Long: `Sweep sends a workload at one rate after another, in an open loop with Poisson
-arrivals, and stops when the server is saturated: when the p99 of TTFT from schedule is
-beyond --stop-ttft or far beyond the contract, when the queue grows, or when
-requests fail. It prints the curve of latency over load, its knee, and the highest
-rate that keeps to the contract: interpolated, confirmed by a run at that rate, and
+		Short: "Find the highest load that a server serves within a contract",
+		Long: `Sweep finds the highest load that a server serves within a contract. It sends a workload
+at one rate after another, in an open loop with Poisson arrivals, and stops when the
+server is saturated: p99 TTFT from schedule above --stop-ttft or far beyond the contract,
+a growing queue, or failing requests. It prints latency over load, the knee, and the
+highest rate that meets the contract: interpolated, confirmed by a second run, and
 sustained by a longer one. With --concurrencies it is a closed loop, which hides
 saturation.
 
-With --preset or --costs the server is a model of an engine in virtual time, where
-an hour takes seconds. WORKLOAD is a trace or a workload, a specification in YAML,
-or the name of a built-in workload, see reprise synth; it is sent again and again
-until a level is over.
+--preset or --costs sweeps a model of an engine in virtual time. WORKLOAD is a trace, a
+workload, a YAML specification or the name of a built-in workload (see reprise synth); it
+is repeated until a level is complete.
 
-With -o every level leaves its results in a directory, and a sweep that was stopped
-goes on where it was. docs/sweep.md defines all that is printed.
+With -o the results of every level are kept, and a stopped sweep continues there.
+docs/sweep.md defines all that is printed.
 
-The exit code is 4 when the client was the limit, or the contract cannot be judged,
-and 3 when it holds at no load.`,
+The exit code is 4 if the client was the limit or the contract cannot be judged, and 3
+if no load meets it.`,
 		Example: `  reprise sweep chat --preset h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
@@ -108,7 +107,7 @@ and 3 when it holds at no load.`,
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
-	everyday.FileVar(&f.html, "html", "self-contained `page` to write")
+	everyday.FileVar(&f.html, "html", "write a self-contained HTML `page`")
 	return cmd
 }
 
@@ -123,25 +122,25 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
 	ladder, ladderRest := flags.Sections(fl, "Ladder")
 	results, resultsRest := flags.Sections(fl, flags.ResultsFlags)
-	judgement.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', in place of --contract; may be repeated")
-	judgement.StringVar(&f.slo, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
-	ladder.StringSliceVar(&f.rates, "rates", nil, "requests per second of the levels, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
-	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil, "requests in flight of the levels of a closed loop, such as 1,2,4,8,16,32")
-	ladder.BoolVar(&f.closed, "closed-loop", false, "closed loop: keep a number of requests in flight, 1, 2, 4, 8, 16 and 32, or those that --adaptive finds")
-	ladder.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that holds: double from --from, then halve what lies between")
-	ladderRest.RateVar(&f.from, "from", 1, "load at which --adaptive begins")
-	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "share of the load within which the highest is found")
-	ladderRest.BoolVar(&f.past, "past-saturation", false, "measure every level of the ladder, also those behind saturation")
-	ladderRest.StringVar(&f.process, "process", "poisson", "arrivals of the open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
-	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "how long a level is measured, at least")
-	ladderRest.Int64Var(&f.requests, "level-requests", 150, "requests that a level of an open loop measures, as expected, at least: a p99 takes 100")
-	ladderRest.StringVar(&f.warmup, "warmup", "", "what is sent before a level and not measured: a number of requests or a `span` of time; empty is 10s, and 50 requests of an open loop at least")
-	ladder.BoolVar(&f.noConfirm, "no-confirm", false, "do not run again at the highest load")
-	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second, "how long a run at the highest load has to hold; 0 skips it")
-	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 of TTFT from schedule beyond which the server is saturated")
-	ladderRest.BoolVar(&f.causal, "causal", false, "turns wait for those before them and their think times; rates are then of first turns")
-	resultsRest.StringVar(&f.hypothesis, "hypothesis", "", "what is expected, and kept with the results")
-	results.StringVarP(&f.dir, "output", "o", "", "`directory` of the results of every level and of sweep.json; a sweep that was stopped goes on there")
+	judgement.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', instead of --contract; repeatable")
+	judgement.StringVar(&f.slo, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
+	ladder.StringSliceVar(&f.rates, "rates", nil, "rates of the levels in requests per second, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
+	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil, "closed loop: requests in flight of the levels, such as 1,2,4,8,16,32")
+	ladder.BoolVar(&f.closed, "closed-loop", false, "closed loop with 1, 2, 4, 8, 16 and 32 requests in flight, or as --adaptive finds")
+	ladder.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that meets the contract: double from --from, then bisect")
+	ladderRest.RateVar(&f.from, "from", 1, "first load of --adaptive")
+	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "precision of the highest load, as a share of it")
+	ladderRest.BoolVar(&f.past, "past-saturation", false, "also measure levels beyond saturation")
+	ladderRest.StringVar(&f.process, "process", "poisson", "arrivals of an open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
+	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "shortest measured time of a level")
+	ladderRest.Int64Var(&f.requests, "level-requests", 150, "fewest requests measured at a level of an open loop; a p99 needs 100")
+	ladderRest.StringVar(&f.warmup, "warmup", "", "leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop at least 50 requests")
+	ladder.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")
+	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second, "duration of the final run at the highest load; 0 skips it")
+	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 TTFT from schedule above which the server counts as saturated")
+	ladderRest.BoolVar(&f.causal, "causal", false, "turns wait for earlier turns and think times; rates are then of first turns")
+	resultsRest.StringVar(&f.hypothesis, "hypothesis", "", "expected outcome, kept with the results")
+	results.StringVarP(&f.dir, "output", "o", "", "`directory` for the results of every level and sweep.json; a stopped sweep continues there")
 }
 
 // sweep makes the sweep, of the engine that is to be started where there is one.

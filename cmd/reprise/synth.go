@@ -39,38 +39,29 @@ func synthCommand() *cobra.Command {
 	var f synthFlags
 	cmd := &cobra.Command{
 		Use:   "synth TRACE|MODEL|SPEC|NAME -o WORKLOAD",
-		Short: "Make a workload that reuses prefixes and arrives as a trace does, or as a specification says",
-		Long: `Synth makes a workload from a trace, from a model that synth fit made of one, or
-without either from a specification in YAML or a built-in workload.
+		Short: "Make a workload from a trace, a specification or a name",
+		Long: `Synth makes a workload: from a trace, from a model that synth fit made of one, from a
+YAML specification, or from a built-in workload by name.
 
-A model keeps of each request how much of its prompt was known, how deep that
-lay in an LRU stack, and its lengths; no ids, no times, no text. Synth draws
-arrivals with the bursts of the trace's at every scale of time, and gives each
-a tuple of the model, in order: the prefix that is extended is found among what
-was generated so far, by depth and by distance. So the workload keeps the hit
-ratio of a cache of any size, the reuse categories, sessions and what goes with
-what. reprise fidelity says how well.
+From a trace, it keeps the hit ratio of a cache of any size, reuse categories, sessions,
+lengths and the burstiness of arrivals. It fits a model of how much of each prompt was
+known, how deep in an LRU stack, and its lengths: no ids, no times, no text. Values are
+swapped among at least --k-swap similar requests, so two fits of a trace differ; a model
+and a seed always give the same workload. "reprise fidelity" measures how close it is.
 
-Tuples are swapped among at least --k-swap alike when a model is fitted, by
-randomness that no seed repeats: the same trace gives another model each time.
-A model and a seed always give the same workload.
+--users K adds independent copies of the trace's users, who share the common prefix and
+compete for the cache. --speed K plays the same requests in less time. -n and --duration
+can go beyond the trace.
 
-More load comes in two ways. --users K puts K populations side by side, which
-share the prefix that most requests begin with and push each other out of
-caches; --speed K plays the same requests in less time. -n and --duration beyond
-those of the trace continue the process; its second half is dealt again.
+--mirror keeps every row of a trace with its time and lengths, and renames blocks,
+sessions and users. A mirror is as private as its trace.
 
-With --mirror it keeps every row of a trace, with its time, lengths and category,
-and renames blocks, sessions and users by a permutation that the seed selects.
-A mirror is as private as its trace.
+The workload has the privacy tier of its trace. Replay generates the prompts from the
+seed, with exactly these lengths and shared prefixes. They are random words unless
+--text or --corpus is given.
 
-Either way the workload inherits the tier of the trace. Replay makes the prompts
-from the seed, of exactly the lengths asked for, and they share prefixes exactly
-as the blocks say. They are words without meaning unless --text or --corpus says
-otherwise.
-
-A specification is a file that ends in .yaml or .yml; docs/synthesis.md has its
-keys. -n, --duration and --arrivals replace what it says.
+A specification is a .yaml or .yml file; docs/synthesis.md has its keys. -n, --duration
+and --arrivals override it.
 
 Built-in workloads:
 ` + cli.HelpList(datasets.Workloads(), 21, func(name string) (string, string) {
@@ -93,15 +84,15 @@ Built-in workloads:
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	workload, workloadRest := flags.Sections(fl, "Workload")
-	results.OutputVar(&f.out, "`file` of the workload, - for stdout")
-	workload.BoolVar(&f.mirror, "mirror", false, "keep every row under fresh ids")
-	workload.Seed(&f.seed, "seed", 1, "seed of the arrivals, of the ids and of the prompts; never of the swapping")
-	workloadRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least when a trace is fitted; 1 mixes none")
-	workload.Int64VarP(&f.requests, "requests", "n", 0, "how many requests; by default as many as the trace had, for each of the users")
-	workload.DurationVar(&f.duration, "duration", 0, "how long the workload is, in place of -n")
-	workload.IntVar(&f.users, "users", 1, "how many populations of the trace's size")
-	workload.FactorVar(&f.speed, "speed", 1, "divides times and think times")
-	workload.StringVar(&f.arrivals, "arrivals", "", "`process` by which the sessions of a specification arrive, in place of its own, such as poisson:5")
+	results.OutputVar(&f.out, "`file` for the workload; - is stdout")
+	workload.BoolVar(&f.mirror, "mirror", false, "keep every row of the trace, with new ids")
+	workload.Seed(&f.seed, "seed", 1, "seed of arrivals, ids and prompts; never of the swapping")
+	workloadRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap, "when a trace is fitted, swap values among at least this many similar requests; 1 swaps none")
+	workload.Int64VarP(&f.requests, "requests", "n", 0, "number of requests; by default as many as the trace has, times --users")
+	workload.DurationVar(&f.duration, "duration", 0, "length of the workload, instead of -n")
+	workload.IntVar(&f.users, "users", 1, "number of independent copies of the trace's users")
+	workload.FactorVar(&f.speed, "speed", 1, "divide times and think times by this factor")
+	workload.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of a specification's sessions, instead of its own, such as poisson:5")
 	f.text.Register(cmd)
 	results.Bool("quiet", false, "no progress")
 	cmd.AddCommand(synthFitCommand())

@@ -23,29 +23,26 @@ func synthFitCommand() *cobra.Command {
 	var public flags.Public
 	cmd := &cobra.Command{
 		Use:   "fit TRACE|HISTOGRAMS",
-		Short: "Fit a model to a trace or to the histograms of its profile, for synth to generate from",
-		Long: `Fit makes a model file of a trace: a tuple of reuse and lengths for each request,
-in their order, and the arrivals of its users as cascades. Fit once and generate
-often: a model and a seed always give the same workload, where two fits of one
-trace differ by the randomness of their swapping.
+		Short: "Fit a model to a trace, or to the histograms of its profile",
+		Long: `Fit makes a model file of a trace: the reuse and lengths of each request, in order, and
+the arrivals of its users. Fit once and generate often: a model and a seed always give
+the same workload.
 
-The tuples are swapped among at least --k-swap requests alike, within windows of
-2,000. That is no differential privacy, and the file says so: each unit of
-reuse still is one that occurred. The model inherits the tier of the trace.
+Values are swapped among at least --k-swap similar requests, within windows of 2,000.
+This is not differential privacy: every value still occurred. The model has the privacy
+tier of the trace.
 
-With --tier public the model may be published. It is differentially private: of
-the rows nothing is kept but noisy counts, of at most 8 requests of each user,
-in cells that no data chose; workloads are drawn from these. It needs many
-requests, some hundred thousands at ε=1 with users, and is refused with exit code 3 when
-the error of its total tokens or its 99th percentiles is predicted to be above
-10 %. The trace must have a declared capture window (reprise import
---capture-begin T --capture-end T): without one its times count from the first
-request, which is one person's. All releases of a trace add up in a ledger, attempts included:
+With --tier public the model can be published. It is differentially private: noisy
+counts of at most 8 requests of each user, in cells that do not depend on the data. It
+needs some hundred thousand requests at ε=1 with users, and a declared capture window
+(reprise import --capture-begin T --capture-end T). It is refused with exit code 3 if
+the predicted error of its total tokens or 99th percentiles is above 10 %. All releases
+and attempts of a trace add up in a ledger:
 
   reprise synth fit t.parquet --tier public --epsilon 1 -o m.parquet
 
-Histograms that reprise profile --histograms wrote make a model as well: without
-noise, with the tier of the trace, each quantity drawn by itself.`,
+Histograms of reprise profile --histograms make a model too: without noise, with the
+trace's tier, and with each quantity drawn independently.`,
 		Example: `  reprise synth fit t.parquet -o m.parquet
   reprise profile t.parquet --histograms h.parquet
   reprise synth fit h.parquet -o m.parquet
@@ -75,8 +72,8 @@ noise, with the tier of the trace, each quantity drawn by itself.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, modelRest := flags.Sections(cmd.Flags(), "Model")
-	results.OutputVar(&out, "`file` of the model, - for stdout")
-	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "how many requests alike are mixed at least; 1 mixes none")
+	results.OutputVar(&out, "`file` for the model; - is stdout")
+	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "swap values among at least this many similar requests; 1 swaps none")
 	public.RegisterWithTier(cmd)
 	results.Bool("quiet", false, "no progress")
 	return cmd

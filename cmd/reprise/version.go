@@ -24,7 +24,7 @@ func versionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Print the version, the commit, and what it was built with",
+		Short:   "Print the version, commit and platform",
 		Example: "  reprise version --json",
 		Args:    flags.Wants(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -44,11 +44,11 @@ func Config(root *cobra.Command) {
 			continue
 		}
 		general, _ := Sections(cmd.Flags(), GeneralFlags)
-		general.StringVar(new(string), "config", "", "run `file`: YAML whose keys are names of flags. REPRISE_URL and the like go before it, flags before those")
-		general.Bool("print-config", false, "print what flags, variables and files have set, as a run file, and do nothing else")
+		general.StringVar(new(string), "config", "", "YAML `file` with flag names as keys. REPRISE_* variables override it, and flags override both")
+		general.Bool("print-config", false, "print the settings from flags, variables and files as a run file, and exit")
 		if cmd.Flags().Lookup("url") != nil {
 			endpoint, _ := Sections(cmd.Flags(), EndpointFlags)
-			endpoint.StringVar(new(string), "target", "", "`file` that describes the endpoint once: YAML with url, model, api and other flags of this section")
+			endpoint.StringVar(new(string), "target", "", "YAML `file` that describes the endpoint: url, model, api and other flags of this section")
 		}
 	}
 }

@@ -25,13 +25,13 @@ type Deployment struct {
 func (f *Deployment) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	_, rest := Sections(fl, DeployedFlags)
-	rest.StringVar(&f.hardware, "hardware", "", "GPUs that serve, for the report: `[N x]GPU`[,memory][,interconnect], such as '8xH100, 80GB, NVLink'")
-	rest.StringVar(&f.modelSize, "model-size", "", "`parameters` of the model, for the report, such as 70B")
-	rest.StringVar(&f.quantization, "quantization", "", "of its weights, for the report, such as fp8")
-	rest.IntVar(&f.tp, "tp", 0, "GPUs that each layer is spread over, for the report")
-	rest.IntVar(&f.pp, "pp", 0, "stages that the layers are spread over, for the report")
-	rest.StringVar(&f.engine, "engine", "", "`name and version` of the engine, for the report, such as 'vllm 0.11.0'")
-	rest.StringVar(&f.EngineFlags, "engine-flags", "", "`flags` that it was started with, for the report; what looks like a key is left out")
+	rest.StringVar(&f.hardware, "hardware", "", "GPUs of the server, for the report: `[N x]GPU`[,memory][,interconnect], such as '8xH100, 80GB, NVLink'")
+	rest.StringVar(&f.modelSize, "model-size", "", "number of `parameters` of the model, such as 70B, for the report")
+	rest.StringVar(&f.quantization, "quantization", "", "quantization of the model's weights, such as fp8, for the report")
+	rest.IntVar(&f.tp, "tp", 0, "tensor parallelism: GPUs for each layer, for the report")
+	rest.IntVar(&f.pp, "pp", 0, "pipeline parallelism: number of stages, for the report")
+	rest.StringVar(&f.engine, "engine", "", "`name and version` of the engine, such as 'vllm 0.11.0', for the report")
+	rest.StringVar(&f.EngineFlags, "engine-flags", "", "`flags` that the engine was started with, for the report; values that look like keys are left out")
 }
 
 // Check refuses what cannot be read, and what is too long.

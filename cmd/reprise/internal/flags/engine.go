@@ -28,9 +28,9 @@ type Fleet struct {
 func (f *Fleet) Register(fl *pflag.FlagSet) {
 	f.Engine.register(fl)
 	_, rest := Sections(fl, SimulatedFlags)
-	rest.IntVar(&f.replicas, "replicas", 1, "engines behind the router")
-	rest.StringVar(&f.Router, "router", engine.RouterRoundRobin, "random, round-robin, least-loaded, session, prefix, or all to compare them")
-	rest.NumberVar(&f.loadWeight, "load-weight", 1, "of prefix: share of a prompt that a replica must hold more for each share that it was sent above the mean; 0 follows the prefix alone")
+	rest.IntVar(&f.replicas, "replicas", 1, "number of engines behind the router")
+	rest.StringVar(&f.Router, "router", engine.RouterRoundRobin, "router: random, round-robin, least-loaded, session, prefix, or all to compare them")
+	rest.NumberVar(&f.loadWeight, "load-weight", 1, "weight of load in the router prefix: hit share of the prompt minus weight × load above the mean; 0 ignores load")
 }
 
 // Configs are those that the flags ask for, of engines of this config. seed is that of
@@ -86,10 +86,10 @@ func (f *Engine) register(fl *pflag.FlagSet) {
 	everyday, rest := Sections(fl, SimulatedFlags)
 	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the flags below change it")
 	f.RegisterModel(fl)
-	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "tokens in a block of KV")
-	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "tokens of KV memory of an engine; 0 is without bound")
-	rest.IntVar(&f.Given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "requests that run at once")
-	rest.IntVar(&f.Given.MaxWaiting, "max-waiting", d.MaxWaiting, "requests that wait; more are refused with 429")
+	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "KV block size in tokens")
+	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "KV memory of each engine in tokens; 0 is unlimited")
+	rest.IntVar(&f.Given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "most requests that run at once")
+	rest.IntVar(&f.Given.MaxWaiting, "max-waiting", d.MaxWaiting, "most requests that wait; more get HTTP 429")
 }
 
 // ModelFlags are those of registerModel.
@@ -99,11 +99,11 @@ var ModelFlags = []string{"costs", "max-num-batched-tokens", "no-chunked-prefill
 func (f *Engine) RegisterModel(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
 	everyday, rest := Sections(fl, SimulatedFlags)
-	everyday.StringVar(&f.Costs, "costs", "", "what steps take: step, kv-token, prefill-token and decode-seq, and request before the first; such as step=5ms,kv-token=40ns")
-	rest.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "tokens computed in a step")
+	everyday.StringVar(&f.Costs, "costs", "", "time of an engine step, as step, kv-token, prefill-token, decode-seq and request: step=5ms,kv-token=40ns")
+	rest.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "most tokens computed in a step")
 	rest.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
-	rest.BoolVar(&f.noCaching, "no-prefix-caching", false, "compute every prompt whole")
-	rest.StringVar(&f.Given.Batching, "batching", d.Batching, "continuous, or static: no request is admitted before the whole batch has ended")
+	rest.BoolVar(&f.noCaching, "no-prefix-caching", false, "do not reuse cached prefixes")
+	rest.StringVar(&f.Given.Batching, "batching", d.Batching, "continuous; or static: the next batch starts when the whole batch has ended")
 }
 
 // With is the engine of the command's flags and of further ones, each NAME or

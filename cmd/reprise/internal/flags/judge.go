@@ -36,19 +36,19 @@ func (f *Judge) Register(cmd *cobra.Command) {
 	judgement, judgementRest := Sections(fl, JudgementFlags)
 	results.BoolVar(&f.AsJSON, "json", false, "print the summary as JSON")
 	f.RegisterPages(fl)
-	judgement.StringVar(&f.SLO, "slo", "", "what goodput asks of each request, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.SLO, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.Trust.Register(cmd)
 	f.Contract.Register(cmd)
-	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions, "whose definitions the figures have: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
-	judgementRest.ShareVar(&f.SteadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight from which the run counts as steady; 0 does not look for it")
+	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions, "compute metrics as another tool does: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
+	judgementRest.ShareVar(&f.SteadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight above which the run is in steady state; 0 turns it off")
 	f.VLLM.register(cmd)
 }
 
 // RegisterPages registers what asks for files beside the report.
 func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
 	everyday, rest := Sections(fl, ResultsFlags)
-	everyday.FileVar(&f.HTML, "html", "self-contained `page` to write")
-	rest.StringVar(&f.Plots, "plots", "", "directory to write each plot of the page to, as SVG and as CSV")
+	everyday.FileVar(&f.HTML, "html", "write a self-contained HTML `page`")
+	rest.StringVar(&f.Plots, "plots", "", "write each plot of the page to this `directory`, as SVG and CSV")
 	rest.written("plots", cli.WrittenFolder)
 	Details(fl)
 }
@@ -56,7 +56,7 @@ func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
 // Details registers --details, which [cli.TextOptions] reads.
 func Details(fl *pflag.FlagSet) {
 	results, _ := Sections(fl, ResultsFlags)
-	results.Bool("details", false, "print every table, in place of the answer alone")
+	results.Bool("details", false, "print all tables, not only the answer")
 }
 
 // OwnDefinitions is the value of --definitions for those of Reprise.
@@ -116,9 +116,9 @@ type Contract struct {
 func (f *Contract) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, JudgementFlags)
-	everyday.StringVar(&f.Path, "contract", "", "`file` with the contract that the run has to keep to, YAML with clauses such as p95 ttft <= 1s; the exit code is 3 when it does not")
-	rest.IntSliceVar(&f.gpus, "gpus", "GPUs that served the run, for output per GPU and a contract about cost; for several results files one number for all, or one for each; otherwise the contract's, or output is per instance")
-	rest.NumberVar(&f.Price, "price-per-gpu-hour", 0, "price of a GPU for an hour, for the same; 0 takes the contract's")
+	everyday.StringVar(&f.Path, "contract", "", "YAML `file` with clauses that the run must meet, such as p95 ttft <= 1s; else the exit code is 3")
+	rest.IntSliceVar(&f.gpus, "gpus", "GPUs that served the run, for output and cost per GPU; one number, or one for each results file. Default: the contract's")
+	rest.NumberVar(&f.Price, "price-per-gpu-hour", 0, "price of one GPU for one hour; 0 uses the contract's")
 }
 
 // Read reads the contract that the flags name, once. It is nil when they name none.

@@ -33,16 +33,16 @@ type Load struct {
 func (f *Load) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, LoadFlags)
-	everyday.FactorVar(&f.Speed, "speed", 1, "2 or 2x replays twice as fast, and halves think and tool times")
-	everyday.BoolVar(&f.OpenLoop, "open-loop", false, "send every request at its recorded time, also a turn whose parents are not over")
-	rest.BoolVar(&f.keepThink, "keep-think", false, "--speed leaves think and tool times as they are")
-	everyday.RateFlag(&f.Rate, "requests per second in place of recorded times, as 5, 300/min, or a `process` such as constant:10, gamma:5,cv=2, ramp:1-10,60s, inf for all at once; where turns wait for others, of the first turns")
-	everyday.IntVar(&f.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. It hides saturation")
-	rest.DurationVar(&f.rampUp, "ramp-up", 0, "time in which the places of --concurrency come, one after another; 0 is all at once")
-	everyday.DurationVar(&f.Duration, "duration", 0, "send nothing that is due later than this; 0 is the whole workload")
-	everyday.StringVar(&f.warmup, "warmup", "", "first requests to send and not to measure: a number, or a `span` of time such as 30s")
-	rest.StringVar(&f.cooldown, "cooldown", "", "last requests to send and not to measure: a number, or a `span` of time before the last is due")
-	rest.BoolVar(&f.includeFailed, "include-failed", false, "send the requests that failed in the source too")
+	everyday.FactorVar(&f.Speed, "speed", 1, "replay this much faster: 2 or 2x halves recorded, think and tool times")
+	everyday.BoolVar(&f.OpenLoop, "open-loop", false, "send every request at its recorded time, even if earlier turns of its session are unfinished")
+	rest.BoolVar(&f.keepThink, "keep-think", false, "do not apply --speed to think and tool times")
+	everyday.RateFlag(&f.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as gamma:5,cv=2, ramp:1-10,60s or inf (all at once). For sessions, the rate of first turns")
+	everyday.IntVar(&f.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. Latencies then hide saturation")
+	rest.DurationVar(&f.rampUp, "ramp-up", 0, "time over which the first --concurrency requests start; 0 starts all at once")
+	everyday.DurationVar(&f.Duration, "duration", 0, "stop sending after this time; 0 sends the whole workload")
+	everyday.StringVar(&f.warmup, "warmup", "", "leave the first requests out of all figures: a number, or a `span` such as 30s")
+	rest.StringVar(&f.cooldown, "cooldown", "", "leave the last requests out of all figures: a number, or a `span` such as 30s")
+	rest.BoolVar(&f.includeFailed, "include-failed", false, "also send requests that failed in the source")
 }
 
 // Lineage reads which rows wait for which. It is nil for an open loop: when that
@@ -136,7 +136,7 @@ type Abort struct{ abortOn string }
 // Register adds the flag.
 func (f *Abort) Register(cmd *cobra.Command) {
 	_, rest := Sections(cmd.Flags(), RunningFlags)
-	rest.StringVar(&f.abortOn, "abort-on", "", "`conditions`, any of which ends the sending when it holds over 10 s with 20 requests, such as errors>5%,queue>100,ttft-p99>10s; queue is the requests in flight")
+	rest.StringVar(&f.abortOn, "abort-on", "", "stop the run when one of these `conditions` holds for 10 s and 20 requests: errors>5%,queue>100,ttft-p99>10s (queue: requests in flight)")
 }
 
 // Check refuses conditions that cannot be read.

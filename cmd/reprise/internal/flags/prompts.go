@@ -34,9 +34,9 @@ const textStable = "stable"
 func (f *PromptText) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	_, rest := Sections(fl, PromptFlags)
-	rest.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another repeats the tokens of its last, partial block; on, but in a mirror only where its source has it on")
-	rest.StringVar(&f.Text, "text", "", "what prompts are written in: stable (words without meaning) or words (common English ones)")
-	rest.StringVar(&f.corpus, "corpus", "", "`file` with a text whose slices prompts are made of; replay needs it again, since only its digest is recorded")
+	rest.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another also shares its last, partial block. On by default; a mirror takes it from its source")
+	rest.StringVar(&f.Text, "text", "", "text of prompts: stable (random words) or words (common English words)")
+	rest.StringVar(&f.corpus, "corpus", "", "make prompts from slices of this text `file`. Only its digest is recorded: replay needs the file again")
 }
 
 // Describe puts into the metadata of a workload how its prompts are made. What
@@ -92,7 +92,7 @@ func (f *Prompts) Register(fl *pflag.FlagSet, tokenizer, seed string) {
 	everyday, rest := Sections(fl, PromptFlags)
 	everyday.StringVar(&f.Tokenizer, "tokenizer", "", tokenizer)
 	everyday.StringVar(&f.Seed, "seed", "", seed)
-	rest.StringVar(&f.Corpus, "corpus", "", "`file` that the workload's prompts are slices of, where it was made with one")
+	rest.StringVar(&f.Corpus, "corpus", "", "text `file` that the workload was made with (synth --corpus)")
 }
 
 // Reseeded is the seed of prompts that match nothing in a cache. It is an error to

@@ -26,12 +26,12 @@ type ServeCmd struct {
 func (f *ServeCmd) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, StartedFlags)
-	everyday.StringVar(&f.command, "serve-cmd", "", "`command` that starts the engine to measure, such as 'vllm serve M --port {port} --max-num-seqs {x}'; split at spaces and quotes, without a shell. {port} is a free port, other names are those of --set and --vary")
-	rest.StringArrayVar(&f.set, "set", nil, "`NAME=VALUE` of a placeholder of --serve-cmd; may be repeated")
-	everyday.StringArrayVar(&f.vary, "vary", nil, "`NAME=A,B,…`: the one placeholder of --serve-cmd that varies; an engine is started for each value, one after another")
-	rest.BoolVar(&f.Fresh, "serve-fresh", false, "start the engine anew for each run")
-	rest.DurationVar(&f.Ready, "ready-timeout", bench.DefaultReady, "how long the engine may take until it answers /health and /v1/models")
-	rest.DurationVar(&f.Grace, "stop-timeout", bench.DefaultGrace, "how long the engine may take to end when asked, before it is killed")
+	everyday.StringVar(&f.command, "serve-cmd", "", "`command` that starts the engine, such as 'vllm serve M --port {port} --max-num-seqs {x}'; no shell. {port} is a free port; --set and --vary fill in the rest")
+	rest.StringArrayVar(&f.set, "set", nil, "value of a placeholder in --serve-cmd, as `NAME=VALUE`; repeatable")
+	everyday.StringArrayVar(&f.vary, "vary", nil, "placeholder in --serve-cmd that varies, as `NAME=A,B,…`: an engine is started for each value in turn")
+	rest.BoolVar(&f.Fresh, "serve-fresh", false, "restart the engine for each run")
+	rest.DurationVar(&f.Ready, "ready-timeout", bench.DefaultReady, "longest wait until the engine answers /health and /v1/models")
+	rest.DurationVar(&f.Grace, "stop-timeout", bench.DefaultGrace, "longest wait for the engine to stop before it is killed")
 }
 
 // Given tells whether an engine is to be started.

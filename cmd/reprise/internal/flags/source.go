@@ -20,8 +20,8 @@ type Capture struct {
 // Register adds the flags.
 func (f *Capture) Register(fl *pflag.FlagSet) {
 	_, rest := Sections(fl, "Source")
-	rest.StringVar(&f.begin, "capture-begin", "", "`time` at which the capture of the source began, as RFC 3339, or as a duration on a clock without dates: the times of the trace count from it")
-	rest.StringVar(&f.end, "capture-end", "", "`time` at which it ended, which is not part of it; no request may be outside")
+	rest.StringVar(&f.begin, "capture-begin", "", "`time` at which the capture of the source began: RFC 3339, or a duration if the source has no dates. Trace times count from it")
+	rest.StringVar(&f.end, "capture-end", "", "`time` at which the capture ended (exclusive). A request outside stops the import")
 }
 
 // Window reads the flags, which go together.
@@ -60,8 +60,8 @@ type Templates struct {
 // Register adds the flags.
 func (f *Templates) Register(fl *pflag.FlagSet) {
 	_, rest := Sections(fl, PrivacyFlags)
-	rest.BoolVar(&f.KeepTemplates, "keep-templates", false, "keep system prompts that many users have as text, scrubbed, in NAME.templates.json, for a person to read")
-	rest.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate, "for --keep-templates: users, or sessions where there are none, that must have a system prompt")
+	rest.BoolVar(&f.KeepTemplates, "keep-templates", false, "keep the text of system prompts that many users share, with secrets removed, in NAME.templates.json")
+	rest.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate, "for --keep-templates: fewest users (else sessions) that must share a system prompt")
 }
 
 // LeastUsers checks the flags and returns how many users must have a template, or 0

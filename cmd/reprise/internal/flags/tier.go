@@ -27,15 +27,15 @@ var partnerNames = []string{"k-share", "k-class", "k-link", "drop-own-blocks", "
 // are.
 func (f *Tier) Register(fl *pflag.FlagSet, tier, tiers string) {
 	everyday, rest := Sections(fl, PrivacyFlags)
-	everyday.StringVar(&f.Name, "tier", tier, "release tier of the trace: "+tiers)
-	rest.StringVar(&f.Unit, "unit", "", "for --tier partner and public: who is counted, or protected, user, session or request; by default users, else sessions of the source")
-	rest.IntVar(&f.KShare, "k-share", 5, "for --tier partner: users that must have a block for its id to be the same for all")
-	rest.IntVar(&f.KClass, "k-class", 11, "for --tier partner: users that must have a pair of lengths, or a name")
-	rest.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: users whose sessions must have the same lengths for turns to stay linked, 0 or 1 for all; as --k-class by default")
-	rest.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: blocks that fewer than --k-share have link not even the requests of one user; with --unit request conversations are counted for that")
-	rest.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: buckets of lengths in an octave")
-	rest.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are drawn anew")
-	rest.ShareVar(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: share of the requests that may be left out")
+	everyday.StringVar(&f.Name, "tier", tier, "privacy tier of the trace: "+tiers)
+	rest.StringVar(&f.Unit, "unit", "", "for --tier partner and public: unit of privacy: user, session or request. By default users, else the source's sessions")
+	rest.IntVar(&f.KShare, "k-share", 5, "for --tier partner: fewest users that must have a block before it gets one id for all of them")
+	rest.IntVar(&f.KClass, "k-class", 11, "for --tier partner: fewest users that must have a pair of lengths, or a name")
+	rest.IntVar(&f.LinkK, "k-link", 0, "for --tier partner: fewest users whose sessions must have the same lengths for turns to stay linked; 0 or 1 keeps all links. Default: --k-class")
+	rest.BoolVar(&f.DropOwn, "drop-own-blocks", false, "for --tier partner: do not link one user's requests by blocks that fewer than --k-share have (with --unit request: conversations)")
+	rest.IntVar(&f.PerOctave, "length-buckets", 2, "for --tier partner: length buckets in an octave")
+	rest.DurationVar(&f.Quantum, "time-quantum", time.Second, "for --tier partner: bins within which times are redrawn")
+	rest.ShareVar(&f.Suppressed, "max-suppressed", 0.05, "for --tier partner: largest share of requests that may be left out")
 	f.Public.register(fl)
 }
 
@@ -80,19 +80,19 @@ var publicNames = []string{"epsilon", "delta", "ledger", "max-input", "max-outpu
 func (f *Public) register(fl *pflag.FlagSet) {
 	_, rest := Sections(fl, PrivacyFlags)
 	rest.NumberVar(&f.Budget.Epsilon, "epsilon", 1, "for --tier public: privacy budget ε")
-	rest.NumberVar(&f.Budget.Delta, "delta", 1e-6, "for --tier public: δ, far below one over the number of users")
-	rest.StringVar(&f.Ledger, "ledger", "", "for --tier public: `file` that adds up the releases of a source; by default TRACE.ledger.jsonl")
-	rest.Int32Var(&f.MaxInput, "max-input", 131072, "for --tier public: public limit of input tokens, such as the context window")
-	rest.Int32Var(&f.MaxOutput, "max-output", 16384, "for --tier public: public limit of output tokens")
-	rest.BoolVar(&f.Understood, "i-understand", false, "for --tier public: allow an ε above 10, for this release or for all of the source")
+	rest.NumberVar(&f.Budget.Delta, "delta", 1e-6, "for --tier public: δ; choose it far below 1/users")
+	rest.StringVar(&f.Ledger, "ledger", "", "for --tier public: `file` that adds up the budget of all releases of a source. Default: TRACE.ledger.jsonl")
+	rest.Int32Var(&f.MaxInput, "max-input", 131072, "for --tier public: limit of input tokens that is public, such as the context window")
+	rest.Int32Var(&f.MaxOutput, "max-output", 16384, "for --tier public: limit of output tokens that is public")
+	rest.BoolVar(&f.Understood, "i-understand", false, "for --tier public: allow an ε above 10, of this release or of all releases together")
 }
 
 // RegisterWithTier adds all flags of a command that has no other tier to give.
 func (f *Public) RegisterWithTier(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, PrivacyFlags)
-	everyday.StringVar(&f.Tier, "tier", "", "public makes a differentially private model; by default the tier is that of the trace")
-	rest.StringVar(&f.Unit, "unit", "", "for --tier public: what is protected, user, session or request; by default users, else sessions of the source")
+	everyday.StringVar(&f.Tier, "tier", "", "public makes a differentially private model; by default the trace's tier")
+	rest.StringVar(&f.Unit, "unit", "", "for --tier public: unit of privacy: user, session or request. By default users, else the source's sessions")
 	f.register(fl)
 }
 

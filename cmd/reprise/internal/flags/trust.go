@@ -32,20 +32,20 @@ type limit struct {
 
 // limits are the keys of --trust.
 var limits = []limit{
-	{key: "max-lag", what: "p99 of the send lag", duration: func(l *report.Limits) *time.Duration { return &l.LagP99 }},
-	{key: "max-lag-p50", what: "its median", duration: func(l *report.Limits) *time.Duration { return &l.LagP50 }},
-	{key: "max-lag-p999", what: "its p99.9", duration: func(l *report.Limits) *time.Duration { return &l.LagP999 }},
-	{key: "max-lag-drift", what: "growth of its median from the first to the last quarter of the run", duration: func(l *report.Limits) *time.Duration { return &l.LagDrift }},
-	{key: "max-errors", what: "share of failed requests, and of turns not sent after one", share: func(l *report.Limits) *float64 { return &l.Errors }},
-	{key: "max-refused", what: "share of requests that the server refused with 429 or 503", share: func(l *report.Limits) *float64 { return &l.Refused }},
-	{key: "max-connect-failures", what: "share of requests without a connection", share: func(l *report.Limits) *float64 { return &l.Connect }},
-	{key: "max-held-back", what: "share of requests that waited at --max-in-flight", share: func(l *report.Limits) *float64 { return &l.HeldBack }},
-	{key: "max-cpu", what: "share of the client's cores; this much is already too much", share: func(l *report.Limits) *float64 { return &l.CPU }},
-	{key: "max-gc-pause", what: "longest pause of the client's garbage collector", duration: func(l *report.Limits) *time.Duration { return &l.GCPause }},
-	{key: "max-stall", what: "longest stall of the client or its machine", duration: func(l *report.Limits) *time.Duration { return &l.Stall }},
-	{key: "max-stall-ttft", what: "share of the times to first token in which the client was stalled", share: func(l *report.Limits) *float64 { return &l.StallTTFT }},
-	{key: "max-stall-gap", what: "share of a gap between tokens, at p99, in which it did", share: func(l *report.Limits) *float64 { return &l.StallGap }},
-	{key: "max-clock-jump", what: "most that the wall clock jumped against the monotonic one", duration: func(l *report.Limits) *time.Duration { return &l.ClockJump }},
+	{key: "max-lag", what: "p99 send lag", duration: func(l *report.Limits) *time.Duration { return &l.LagP99 }},
+	{key: "max-lag-p50", what: "median send lag", duration: func(l *report.Limits) *time.Duration { return &l.LagP50 }},
+	{key: "max-lag-p999", what: "p99.9 send lag", duration: func(l *report.Limits) *time.Duration { return &l.LagP999 }},
+	{key: "max-lag-drift", what: "growth of the median", duration: func(l *report.Limits) *time.Duration { return &l.LagDrift }},
+	{key: "max-errors", what: "failures, skipped turns", share: func(l *report.Limits) *float64 { return &l.Errors }},
+	{key: "max-refused", what: "HTTP 429 and 503", share: func(l *report.Limits) *float64 { return &l.Refused }},
+	{key: "max-connect-failures", what: "no connection", share: func(l *report.Limits) *float64 { return &l.Connect }},
+	{key: "max-held-back", what: "held by --max-in-flight", share: func(l *report.Limits) *float64 { return &l.HeldBack }},
+	{key: "max-cpu", what: "of the client's cores", share: func(l *report.Limits) *float64 { return &l.CPU }},
+	{key: "max-gc-pause", what: "longest GC pause", duration: func(l *report.Limits) *time.Duration { return &l.GCPause }},
+	{key: "max-stall", what: "longest client stall", duration: func(l *report.Limits) *time.Duration { return &l.Stall }},
+	{key: "max-stall-ttft", what: "client stalls in TTFT", share: func(l *report.Limits) *float64 { return &l.StallTTFT }},
+	{key: "max-stall-gap", what: "stalls in gaps, at p99", share: func(l *report.Limits) *float64 { return &l.StallGap }},
+	{key: "max-clock-jump", what: "jump of the wall clock", duration: func(l *report.Limits) *time.Duration { return &l.ClockJump }},
 }
 
 // trustOff switches a limit off.
@@ -57,7 +57,7 @@ func (t *Trust) Register(cmd *cobra.Command, keys ...string) {
 	*t = Trust{Limits: report.DefaultLimits(), given: map[string]string{}}
 	fl := cmd.Flags()
 	var usage strings.Builder
-	usage.WriteString("`limits` beyond which the run is not trusted, such as max-lag=1s,max-errors=5%; off is no limit\nkeys, with their defaults:")
+	usage.WriteString("`limits` beyond which a run is untrustworthy, such as max-lag=1s,max-errors=5%; off removes a limit\nkeys and defaults:")
 	for _, l := range limits {
 		if len(keys) > 0 && !slices.Contains(keys, l.key) {
 			continue

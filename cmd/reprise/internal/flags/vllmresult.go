@@ -41,23 +41,23 @@ type VLLMResult struct {
 func (f *VLLMResult) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	_, rest := Sections(fl, VLLMFlags)
-	rest.BoolVar(&f.detailed, "save-detailed", false, "in vLLM's JSON, the arrays with an element for each request too")
-	rest.StringArrayVar(&f.Metadata, "metadata", nil, "`KEY=VALUE` to hold in vLLM's JSON; may be repeated")
-	rest.StringVar(&f.label, "label", "", "label in vLLM's JSON and its name")
-	rest.StringVar(&f.metrics, "percentile-metrics", "", "metrics with statistics in vLLM's JSON, of ttft,tpot,itl,e2el; empty is the first three")
-	rest.StringVar(&f.percentiles, "metric-percentiles", "", "percentiles in vLLM's JSON, such as 50,90,99; empty is 99")
-	rest.StringArrayVar(&f.goodput, "goodput", nil, "objective as vLLM writes it, `NAME:MS` of ttft, tpot and e2el; may be repeated. Without --slo, ours too")
+	rest.BoolVar(&f.detailed, "save-detailed", false, "include per-request arrays in vLLM's JSON")
+	rest.StringArrayVar(&f.Metadata, "metadata", nil, "add `KEY=VALUE` to vLLM's JSON; repeatable")
+	rest.StringVar(&f.label, "label", "", "label in vLLM's JSON and in its file name")
+	rest.StringVar(&f.metrics, "percentile-metrics", "", "metrics with statistics in vLLM's JSON: ttft,tpot,itl,e2el (default the first three)")
+	rest.StringVar(&f.percentiles, "metric-percentiles", "", "percentiles in vLLM's JSON, such as 50,90,99 (default 99)")
+	rest.StringArrayVar(&f.goodput, "goodput", nil, "objective for vLLM's JSON, as `NAME:MS` with ttft, tpot or e2el; repeatable. Without --slo, also for the report")
 }
 
 // RegisterSave adds where a replay saves it.
 func (f *VLLMResult) RegisterSave(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, VLLMFlags)
-	everyday.BoolVar(&f.save, "save-result", false, "also write the JSON that vllm bench serve --save-result writes")
-	rest.BoolVar(&f.appends, "append-result", false, "the same, on a further line of the file")
-	rest.StringVar(&f.dir, "result-dir", "", "directory for vLLM's JSON; empty is the current one")
+	everyday.BoolVar(&f.save, "save-result", false, "also write the JSON of vllm bench serve --save-result")
+	rest.BoolVar(&f.appends, "append-result", false, "append that JSON to the file, on a line of its own")
+	rest.StringVar(&f.dir, "result-dir", "", "directory for vLLM's JSON; by default the current one")
 	f.replaces = func() bool { on, err := fl.GetBool("overwrite"); return err == nil && on }
-	rest.StringVar(&f.name, "result-filename", "", "name of vLLM's JSON; empty makes one of label, rate, model and time as vLLM does")
+	rest.StringVar(&f.name, "result-filename", "", "file name of vLLM's JSON; by default label, rate, model and time, as vLLM does")
 }
 
 // Saves says whether a replay writes the document.

@@ -22,8 +22,8 @@ type Wire struct {
 func (f *Wire) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	_, rest := Sections(fl, EndpointFlags)
-	rest.StringVar(&f.Connections, "connections", client.PerRequest, "per-request, pooled, pooled:N with N connections opened before the start, or per-session; each is dialled ahead of need")
-	rest.BoolVar(&f.Realtime, "realtime", false, "send from a thread that all others give way to (SCHED_FIFO; Linux, root or CAP_SYS_NICE)")
+	rest.StringVar(&f.Connections, "connections", client.PerRequest, "per-request (dialled ahead), pooled, pooled:N (N opened before the start) or per-session")
+	rest.BoolVar(&f.Realtime, "realtime", false, "send from a real-time thread (SCHED_FIFO; Linux, root or CAP_SYS_NICE)")
 }
 
 // Check refuses what this process may not do.

@@ -42,15 +42,15 @@ const defaultPrimeConcurrency = 8
 func (f *Workload) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, PartFlags)
-	everyday.DurationVar(&f.Start, "start", 0, "begin of the window of the workload to replay, from its start, that of its declared capture; 0s waits for the first request as long as the capture did; what was in a prefix cache by then is sent first, see --prime")
-	everyday.DurationVar(&f.End, "end", 0, "end of the window; 0 is the end of the workload")
-	rest.StringVar(&f.Prime, "prime", primeLRU, "what is in the server's cache at --start: lru (the prefixes that a cache of --prime-tokens would hold, sent before the run and not measured) or none")
-	rest.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "tokens of the cache that --prime fills")
-	rest.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests at once that prime the cache")
-	everyday.StringVar(&f.sample, "sample", "", "`share` of the sessions to replay, such as 10% or 0.1, whole and at their recorded times, so that the rate falls with it")
-	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only so many rows, the first; 0 is all")
-	everyday.StringVar(&f.Loop, "loop", "", "play the workload again and again: a number of `rounds`, or for as long as a duration such as 2h")
-	rest.BoolVar(&f.LoopSame, "loop-same", false, "every round of --loop sends the prompts of the first, and finds them in the server's cache")
+	everyday.DurationVar(&f.Start, "start", 0, "replay from this time of the workload. The server's cache is filled first, see --prime. 0s keeps idle time before the first request")
+	everyday.DurationVar(&f.End, "end", 0, "replay up to this time of the workload; 0 is its end")
+	rest.StringVar(&f.Prime, "prime", primeLRU, "cache contents at --start: lru (send the prefixes that an LRU cache of --prime-tokens would hold, unmeasured) or none")
+	rest.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "size of the cache that --prime fills, in tokens")
+	rest.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests in flight while --prime fills the cache")
+	everyday.StringVar(&f.sample, "sample", "", "replay this `share` of the sessions, such as 10% or 0.1, at their recorded times; the rate falls with it")
+	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only the first rows; 0 is all")
+	everyday.StringVar(&f.Loop, "loop", "", "repeat the workload: a number of `rounds`, or a duration such as 2h")
+	rest.BoolVar(&f.LoopSame, "loop-same", false, "send the same prompts in every round of --loop, so later rounds hit the cache")
 }
 
 // Check refuses flags that have no meaning, alone or together.

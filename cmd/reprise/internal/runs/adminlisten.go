@@ -24,7 +24,7 @@ type adminListener struct {
 func (f *AdminListen) Register(cmd *cobra.Command) {
 	f.adminListener = new(adminListener)
 	_, rest := flags.Sections(cmd.Flags(), flags.RunningFlags)
-	rest.StringVar(&f.address, "admin-listen", "", "`address` at which Prometheus finds this client's own figures at /metrics while it runs, such as localhost:9090; 9090 alone is that port for every machine that can reach this one")
+	rest.StringVar(&f.address, "admin-listen", "", "serve the client's own metrics to Prometheus at this `address`, such as localhost:9090; 9090 alone listens on all interfaces")
 }
 
 // Check implements [flags.Group].

@@ -31,11 +31,11 @@ type DryRun struct {
 func (f *DryRun) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := flags.Sections(fl, flags.RunningFlags)
-	everyday.BoolVar(&f.Run, "dry-run", false, "send nothing and ask no endpoint: print what would be sent, how fast, and what it costs")
-	rest.StringVar(&f.assume, "assume", "", "of a dry run: how fast the server is, as `ttft=200ms,itl=20ms`; empty takes the recorded lengths of requests where there are any")
-	rest.NumberVar(&f.input, "price-input", -1, "of a dry run: price of a million prompt tokens")
-	rest.NumberVar(&f.cached, "price-cached", -1, "of a dry run: price of a million prompt tokens that the server has in its cache, as far as that is expected; as the others when not given")
-	rest.NumberVar(&f.output, "price-output", -1, "of a dry run: price of a million output tokens")
+	everyday.BoolVar(&f.Run, "dry-run", false, "send nothing: print the requests, rates, expected hit ratio and cost")
+	rest.StringVar(&f.assume, "assume", "", "for --dry-run: the server's speed, as `ttft=200ms,itl=20ms`; by default the recorded latencies")
+	rest.NumberVar(&f.input, "price-input", -1, "for --dry-run: price of a million prompt tokens")
+	rest.NumberVar(&f.cached, "price-cached", -1, "for --dry-run: price of a million cached prompt tokens; by default that of --price-input")
+	rest.NumberVar(&f.output, "price-output", -1, "for --dry-run: price of a million output tokens")
 }
 
 // Check implements [flags.Group].

@@ -92,30 +92,30 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	_, promptRest := flags.Sections(fl, flags.PromptFlags)
 	load, _ := flags.Sections(fl, flags.LoadFlags)
 	running, _ := flags.Sections(fl, flags.RunningFlags)
-	results.OutputVar(&f.Out, "`file` of the results, Parquet")
+	results.OutputVar(&f.Out, "Parquet `file` for the results")
 	f.RegisterEndpoint(cmd)
 	for _, group := range []flags.Group{&f.Load, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
 		group.Register(cmd)
 	}
-	promptRest.BoolVar(&f.verify, "verify", false, "encode the prompts again beside the sending, as many as there is time for, and count those that have other tokens; it takes CPU")
-	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "requests at once; 0 is no limit. One held back keeps its due time and is counted")
-	running.BoolVar(&f.resume, "resume", false, "go on with the run whose journal stands beside the output, after a crash: what has a result is kept, and the gap is marked")
-	promptRest.BoolVar(&f.thread, "thread", false, "put the server's own reply into the prompt of the turn that follows, so that the KV it generated is reused; needs turns that wait for others")
-	promptRest.StringVar(&f.verbatim, "verbatim", "", "raw `file` of the trace (import --tier raw) whose text to send, in place of prompts that are made: chats as chats, completions as completions")
+	promptRest.BoolVar(&f.verify, "verify", false, "encode prompts again while sending, and count those with other tokens; takes CPU")
+	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "most requests in flight; 0 is no limit. A request that waits keeps its due time and is counted")
+	running.BoolVar(&f.resume, "resume", false, "continue a crashed run from the journal beside the output; finished requests are kept, the gap is marked")
+	promptRest.BoolVar(&f.thread, "thread", false, "put the server's own replies into later turns of a session, so that its generated KV is reused; needs think times")
+	promptRest.StringVar(&f.verbatim, "verbatim", "", "send the real text from the trace's raw `file` (import --tier raw) instead of generated prompts")
 	results.Bool("quiet", false, "no progress")
 }
 
 // RegisterEndpoint registers to whom requests go, and how they are made and sent.
 func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	f.Prompts.Register(fl, "tokenizer of the endpoint, a name or the path of a tokenizer.json; empty takes the workload's, else o200k_base",
-		"seed of the prompts; empty takes the workload's, else 1")
+	f.Prompts.Register(fl, "the endpoint's tokenizer: a name or the path of a tokenizer.json; by default the workload's, else o200k_base",
+		"seed of the prompts; by default the workload's, else 1")
 	f.Target.Register(cmd)
 	f.Servers.Register(cmd)
 	f.Wire.Register(cmd)
 	f.Admin.Register(cmd)
 	_, rest := flags.Sections(fl, flags.CachesFlags)
-	rest.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "tokens in a block of the endpoint's prefix cache, for the expected hit ratio")
+	rest.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "block size of the endpoint's prefix cache in tokens, for the expected hit ratio")
 }
 
 // Check refuses what cannot be done, before anything is: first what each group of flags

@@ -64,7 +64,7 @@ func (f *Trials) Register(cmd *cobra.Command) {
 // MeasureServers has servers scraped that have metrics, also when no flag asks.
 func (f *Trials) MeasureServers(fl *pflag.FlagSet) {
 	f.Live.Servers.Answering = true
-	fl.Lookup("scrape").Usage += ". Empty is auto where that answers"
+	fl.Lookup("scrape").Usage += ". Default: auto where /metrics answers"
 }
 
 // Target is what the flags name.

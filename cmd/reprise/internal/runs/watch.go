@@ -34,7 +34,7 @@ const (
 func (f *Live) Register(cmd *cobra.Command) {
 	f.cmd = cmd
 	_, rest := flags.Sections(cmd.Flags(), flags.RunningFlags)
-	rest.StringVar(&f.live, "live", liveAuto, "`auto` is a view of the run on a terminal and a line each second elsewhere; on insists on the view, off on the lines")
+	rest.StringVar(&f.live, "live", liveAuto, "live view: `auto` (on a terminal, else a line each second), on, or off (lines only)")
 }
 
 // Check implements [flags.Group].
