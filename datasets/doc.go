@@ -100,6 +100,8 @@
 //   - trace_burstgpt.go: burstgpt: seconds, lengths, failures as empty responses, log type
 //   - trace_dynamo.go: dynamo and aiperf, rows of Mooncake's kind with sessions: delays,
 //     wait_for, tool waits, rows that hold a whole context or only what is new
+//   - trace_dynamo_requests.go: dynamo-requests, Dynamo's own request trace: hashes, agents
+//     as a tree, tool time
 //   - trace_evalscope.go: evalscope, bodies of requests with times
 //   - trace_mooncake.go: mooncake: timestamp, lengths and hash_ids of 512-token blocks, by
 //     a fast parser

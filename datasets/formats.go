@@ -15,7 +15,7 @@ func Formats() []Format {
 	return []Format{
 		serveGenFormat(),
 		// Traces. A dialect comes before the format whose fields it extends.
-		aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(),
+		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(),
 		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(),
 		// Session files of agents.
 		claudeFormat(),

@@ -67,13 +67,21 @@ func (m *memberRows) next() (row, error) {
 }
 
 // gather collects the members of lists within lists, such as the spans of the
-// scopes of the resources; false when the first list is not there.
+// scopes of the resources; false when the first list is not there. An object in place of
+// a last list is its only member.
 func (m *memberRows) gather(r row, in string, names ...string) bool {
 	path := strings.Trim(in+"."+names[0], ".")
 	found, _ := r.value(path)
 	list, ok := found.([]any)
+	_, one := found.(map[string]any)
+	if one && len(names) == 1 {
+		list, ok = []any{found}, true
+	}
 	for i, member := range list {
-		at := path + "." + strconv.Itoa(i)
+		at := path
+		if !one {
+			at += "." + strconv.Itoa(i)
+		}
 		if len(names) > 1 {
 			m.gather(r, at, names[1:]...)
 			continue
