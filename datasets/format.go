@@ -58,7 +58,7 @@ func headLines(head []byte) [][]byte {
 func detectKeys(match func(has func(key string) bool) bool) func(head []byte) bool {
 	return func(head []byte) bool {
 		lines := headLines(head)
-		for _, line := range lines[:min(len(lines), 10)] {
+		for _, line := range lines[:min(len(lines), detectedRecords)] {
 			keys := objectKeys(line)
 			if match(func(key string) bool { return slices.Contains(keys, key) }) {
 				return true
@@ -93,11 +93,14 @@ func objectKeys(b []byte) []string {
 // detectObject makes a detector of JSON objects by their keys, however they
 // stand: see [newJSONReader].
 func detectObject(match func(has func(key string) bool) bool) func(head []byte) bool {
-	lines := detectKeys(match)
 	return func(head []byte) bool {
-		whole := bytes.TrimSpace(head)
-		keys := objectKeys(bytes.TrimSpace(bytes.TrimPrefix(whole, []byte("["))))
-		return match(func(key string) bool { return slices.Contains(keys, key) }) || lines(head)
+		if !looksLikeJSON(head) {
+			return false
+		}
+		return slices.ContainsFunc(headRecords(head), func(record []byte) bool {
+			keys := objectKeys(record)
+			return match(func(key string) bool { return slices.Contains(keys, key) })
+		})
 	}
 }
 
@@ -123,7 +126,7 @@ func eachFile(detect func(head []byte) bool) func(files []File) bool {
 func detectRow(match func(keys []string) bool) func(head []byte) bool {
 	return func(head []byte) bool {
 		lines := headLines(head)
-		return slices.ContainsFunc(lines[:min(len(lines), 10)], func(line []byte) bool { return match(objectKeys(line)) })
+		return slices.ContainsFunc(lines[:min(len(lines), detectedRecords)], func(line []byte) bool { return match(objectKeys(line)) })
 	}
 }
 

@@ -2,15 +2,13 @@ package datasets
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"math"
 	"slices"
 	"strings"
 )
 
-// Formats lists the formats in the order in which they are tried: a format
-// that is recognised by more fields comes before one that is recognised by fewer.
+// Formats lists the formats. Of two that fit an input alike the earlier one is taken.
 func Formats() []Format {
 	return []Format{
 		serveGenFormat(),
@@ -29,26 +27,6 @@ func Formats() []Format {
 		openAILogFormat(), jsonlFormat(), csvFormat(),
 	}
 }
-
-// detectFormat recognises the format of an input by its first bytes, 64 KiB or all
-// of it.
-func detectFormat(head []byte) (Format, error) {
-	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
-	if len(bytes.TrimSpace(head)) == 0 {
-		return Format{}, errors.New("the input is empty")
-	}
-	if list, records := envelopeList(head); list != "" {
-		head = records
-	}
-	for _, f := range Formats() {
-		if f.detect != nil && f.detect(head) {
-			return f, nil
-		}
-	}
-	return Format{}, errUnrecognised
-}
-
-var errUnrecognised = errors.New("unrecognised format")
 
 func jsonlFormat() Format {
 	return Format{
@@ -142,16 +120,15 @@ func (p *parquetFile) kind() *parquetKind {
 func (o *Options) format(head []byte) (f Format, err error) {
 	switch {
 	case o.Format != "":
-		all := Formats()
-		i := slices.IndexFunc(all, func(f Format) bool { return f.Name == o.Format })
-		if i < 0 {
+		named := o.named()
+		if named == nil {
 			var names []string
-			for _, known := range all {
+			for _, known := range Formats() {
 				names = append(names, known.Name)
 			}
 			return f, usage("unknown format: want one of %s", strings.Join(names, ", "))
 		}
-		f = all[i]
+		f = *named
 	case o.Map != nil && isParquet(head):
 		f = parquetFormat()
 	case o.Map != nil && looksLikeJSON(head):

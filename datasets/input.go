@@ -15,9 +15,10 @@ import (
 //
 // Several files of a format whose sources are made of several are read as that
 // format joins them. Of any other format they are read one after the other as
-// one source: the format is told or found in the first file, each other file
-// must be of the same, and what an entry refers to may be in a file before.
-// Empty files are passed over. Close the source when it is not read to its end.
+// one source, and what an entry refers to may be in a file before. The format is told
+// or found in each file. Files of several formats are refused, unless one is told, whose
+// files are then read; a file of no format that is named like none of the others is left
+// out. Empty files are passed over. Close the source when it is not read to its end.
 //
 // Errors of what was asked for match [ErrUsage]. Errors of the input have the type
 // *trace.SourceError and name the file, here and from Read.
@@ -29,11 +30,16 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	for i, f := range files {
 		all[i] = f.plain()
 	}
+	s := &Source{name: files[0].Name, file: files[0].Name, maxBad: o.MaxBad}
 	f, joined, err := o.multiFileFormat(all)
+	if err == nil && !joined {
+		if all, err = o.ofOneFormat(all, &s.notes); err == nil && len(all) < len(files) {
+			f, joined, err = o.multiFileFormat(all)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{name: files[0].Name, file: files[0].Name, maxBad: o.MaxBad}
 	if len(files) > 1 {
 		s.name = fmt.Sprintf("%s and %d more", files[0].Name, len(files)-1)
 	}

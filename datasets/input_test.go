@@ -193,7 +193,7 @@ func TestFilesErrors(t *testing.T) {
 	}{
 		"none":           {nil, Options{}, "no file"},
 		"all empty":      {[]string{"", ""}, Options{}, "part-1:1:1: the input is empty"},
-		"mixture":        {[]string{row, row, chat}, Options{}, "part-2:1:1: it is not mooncake"},
+		"mixture":        {[]string{row, row, chat}, Options{}, "the files are of several formats: 2 of mooncake, such as part-0; 1 of openai-log, such as part-2. Import each format by itself: --format mooncake reads"},
 		"bad record":     {[]string{row, row + "\n{}\n" + row}, Options{}, "part-1:3:1"},
 		"cut off":        {[]string{row + row[:20], row}, Options{}, "part-0:2:21: unexpected end"},
 		"cut off later":  {[]string{row, row + row[:20]}, Options{}, "part-1:2:21: unexpected end"},

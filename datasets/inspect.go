@@ -20,6 +20,7 @@ import (
 type Inspection struct {
 	File      string           `json:"file"`
 	Format    string           `json:"format"`    // that is recognised by content; empty for none
+	ToldBy    []string         `json:"told_by"`   // the keys or columns that its table names
 	Container string           `json:"container"` // jsonl, csv or parquet; empty where it is none of them
 	Records   int              `json:"records"`   // that were looked at
 	Whole     bool             `json:"all"`       // they are all there are
@@ -134,10 +135,14 @@ func inspectInput(in *bufio.Reader, head []byte, o Options) (*Inspection, error)
 		}
 		return found, p.close(nil)
 	}
-	f, err := detectFormat(head)
+	f, err := detectKeyed(head)
 	found := inspectHead(head, o)
-	if err == nil {
-		found.Format, found.Flags, found.Missing = f.Name, nil, ""
+	var either ambiguousError
+	switch {
+	case err == nil:
+		found.Format, found.ToldBy, found.Flags, found.Missing = f.Name, f.keys, nil, ""
+	case errors.As(err, &either):
+		found.Flags, found.Missing = []string{"--format", either.a.Name}, ""
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
 		return nil, refuse(1, 1, "the input is empty")

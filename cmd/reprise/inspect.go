@@ -25,6 +25,9 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 	what := "unrecognised format"
 	if found.Format != "" {
 		what = "format " + found.Format
+		if len(found.ToldBy) > 0 {
+			what += ", told by " + strings.Join(found.ToldBy, ", ")
+		}
 		src, err := f.open(files)
 		if err != nil {
 			return err

@@ -1,0 +1,209 @@
+package datasets
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// detectedRecords is how many records a format is told from, of those in the first 64
+// KiB.
+const detectedRecords = 50
+
+var errUnrecognised = errors.New("unrecognised format")
+
+// A detected format is one that an input may have.
+type detected struct {
+	Format
+	keys []string // of the input that its table names: those at the top, or columns
+}
+
+// generic reports whether many inputs may look like the format, so that it is taken
+// only where no other one fits.
+func (f Format) generic() bool { return f.mapped }
+
+// detectFormat recognises the format of an input by its first bytes, 64 KiB or all of it.
+func detectFormat(head []byte) (Format, error) {
+	d, err := detectKeyed(head)
+	return d.Format, err
+}
+
+// detectKeyed recognises a format and says by which keys. Of several that fit, the one
+// that knows the most keys of the input is taken: a dialect knows those of the format
+// that it extends and more. When two know keys that the other does not, the input may be
+// either, and the error names both.
+func detectKeyed(head []byte) (best detected, err error) {
+	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
+	if len(bytes.TrimSpace(head)) == 0 {
+		return best, errors.New("the input is empty")
+	}
+	if list, records := envelopeList(head); list != "" {
+		head = records
+	}
+	keys := sampleKeys(head)
+	var all []detected
+	for _, f := range Formats() {
+		if f.detect != nil && f.detect(head) {
+			all = append(all, detected{f, knownKeys(f, keys)})
+		}
+	}
+	if some := slices.DeleteFunc(slices.Clone(all), func(d detected) bool { return d.generic() }); len(some) > 0 {
+		all = some
+	}
+	if len(all) == 0 {
+		return best, errUnrecognised
+	}
+	best = all[0]
+	for _, d := range all[1:] {
+		if len(d.keys) > len(best.keys) {
+			best = d
+		}
+	}
+	for _, d := range all {
+		ours, theirs := without(best.keys, d.keys), without(d.keys, best.keys)
+		if len(ours) > 0 && len(theirs) > 1 {
+			return best, ambiguousError{best, d, ours, theirs}
+		}
+	}
+	return best, nil
+}
+
+// An ambiguousError says that an input may have either of two formats. It names keys that
+// their tables name, and none of the input's own.
+type ambiguousError struct {
+	a, b         detected
+	aOnly, bOnly []string
+}
+
+func (e ambiguousError) Error() string {
+	return fmt.Sprintf("it may be %s, which has %s, or %s, which has %s: say --format %s or --format %s",
+		e.a.Name, listed(e.aOnly), e.b.Name, listed(e.bOnly), e.a.Name, e.b.Name)
+}
+
+// listed writes the first few of some names as a list in a sentence.
+func listed(names []string) string {
+	names = names[:min(len(names), 4)]
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+func without(keys, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(others, key) })
+}
+
+// knownKeys are those of some keys that the format's table names.
+func knownKeys(f Format, keys []string) []string {
+	root := &newFieldCounter(f, nil).root
+	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return root.child(key) == nil })
+}
+
+// sampleKeys are the keys at the top of the first records, or the columns. Of a record
+// that is cut they are those before the cut.
+func sampleKeys(head []byte) (keys []string) {
+	if !looksLikeJSON(head) {
+		return headColumns(head)
+	}
+	for _, record := range headRecords(head) {
+		for _, key := range objectKeys(record) {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// headRecords are the first JSON records of an input, as they stand: the last one may be
+// cut.
+func headRecords(head []byte) (out [][]byte) {
+	whole := bytes.TrimSpace(head)
+	if list, records := envelopeList(whole); list != "" {
+		whole = records
+	}
+	inArray, isArray := bytes.CutPrefix(whole, []byte("["))
+	if !isArray {
+		if lines := headLines(head); len(objectKeys(lines[0])) > 0 && !spansLines(bytes.TrimSpace(head)) {
+			return lines[:min(len(lines), detectedRecords)]
+		}
+	}
+	for whole = bytes.TrimLeft(inArray, " \t\r\n,"); len(whole) > 0 && whole[0] == '{' && len(out) < detectedRecords; {
+		var s valueScanner
+		n, _ := s.valueEnd(whole)
+		out, whole = append(out, whole[:n]), bytes.TrimLeft(whole[n:], " \t\r\n,")
+	}
+	return out
+}
+
+// ofOneFormat are those of several files that belong together, when each is recognised by
+// itself. A file of no known format whose name ends otherwise than those of the others,
+// such as a README, is left out. With a format told, so are the files of another one.
+func (o *Options) ofOneFormat(files []File, tell *notes) ([]File, error) {
+	if len(files) == 1 || o.Map != nil {
+		return files, nil
+	}
+	formats := make([]string, len(files)) // empty for none
+	first := map[string]string{}          // a file of each format
+	count := map[string]int{}
+	var names, endings []string
+	for i, file := range files {
+		head, err := file.head()
+		if err != nil && len(head) == 0 {
+			continue // the reading says so at its place
+		}
+		f, err := detectFormat(head)
+		if err != nil {
+			continue
+		}
+		if asked := o.named(); asked != nil && asked.detect != nil && asked.detect(head) {
+			f = *asked
+		}
+		formats[i] = f.Name
+		if count[f.Name]++; count[f.Name] == 1 {
+			names, first[f.Name] = append(names, f.Name), file.Name
+		}
+		endings = append(endings, ending(file.Name))
+	}
+	switch {
+	case len(names) == 0 || o.Format != "" && count[o.Format] == 0:
+		return files, nil
+	case o.Format == "" && len(names) > 1:
+		var found []string
+		for _, name := range names {
+			found = append(found, fmt.Sprintf("%d of %s, such as %s", count[name], name, first[name]))
+		}
+		return nil, usage("the files are of several formats: %s. Import each format by itself: --format %s reads the first and leaves out the others",
+			strings.Join(found, "; "), names[0])
+	}
+	var kept []File
+	for i, file := range files {
+		switch {
+		case formats[i] == "" && !slices.Contains(endings, ending(file.Name)):
+			tell.count("files of no known format were left out")
+		case formats[i] != "" && o.Format != "" && formats[i] != o.Format:
+			tell.count("files of another format were left out")
+		default:
+			kept = append(kept, file)
+		}
+	}
+	return kept, nil
+}
+
+// ending is how the name of a file ends, beside that of its compression.
+func ending(name string) string {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	return filepath.Ext(name)
+}
+
+// named is the format that the options name; nil for none.
+func (o *Options) named() *Format {
+	all := Formats()
+	if i := slices.IndexFunc(all, func(f Format) bool { return f.Name == o.Format }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}

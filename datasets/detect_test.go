@@ -1,0 +1,78 @@
+package datasets
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+// Of several formats that fit, the one that knows more of an input is taken; where each
+// knows keys that the other does not, both are named.
+func TestDetectAmong(t *testing.T) {
+	for in, want := range map[string]string{
+		// Both fit: a dialect knows all of what it extends.
+		`{"timestamp":0,"input_length":8,"output_length":1,"hash_ids":[0],"delay":3}`: "dynamo: timestamp input_length output_length hash_ids delay",
+		`{"call_type":"acompletion","startTime":1,"messages":[]}`:                     "litellm-log: call_type startTime messages",
+		// A generic one never stands beside one that is told by more.
+		`{"custom_id":"r","url":"u","body":{},"messages":[],"usage":{},"latency_ms":5}`: "openai-batch: custom_id url body",
+		// Told by the leading keys of a record that is cut.
+		`{"captureData":{},"eventMetadata":{"eventId":"` + strings.Repeat("x", detectBytes): "sagemaker: captureData eventMetadata",
+		// Records of two formats in one file.
+		`{"call_type":"acompletion","startTime":1,"endTime":2,"prompt_tokens":5}` + "\n" + `{"id":"o","type":"GENERATION","startTime":"2026-01-02","usageDetails":{}}`: "it may be langfuse, which has id, type and usageDetails, or litellm-log, which has call_type and prompt_tokens: say --format langfuse or --format litellm-log",
+		// At the 50th record, and not behind it.
+		strings.Repeat("{}\n", 49) + `{"captureData":{},"eventMetadata":{}}`: "sagemaker: captureData eventMetadata",
+		strings.Repeat("{}\n", 50) + `{"captureData":{},"eventMetadata":{}}`: "unrecognised format",
+		// Never by what stands below the top, or in a text.
+		`{"data":{"messages":[{"role":"user","content":"x"}]}}`:      "unrecognised format",
+		`{"note":"\"captureData\":1,\"eventMetadata\":2"}`:           "unrecognised format",
+		`{"data":[{"captureData":{},"eventMetadata":{}}],"meta":{}}`: "sagemaker: captureData eventMetadata",
+	} {
+		d, err := detectKeyed([]byte(in))
+		got := d.Name + ": " + strings.Join(d.keys, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%.100s\n  %s\n  want %s", in, got, want)
+		}
+	}
+	// The command says so, and with a format told reads it.
+	two := `{"call_type":"acompletion","startTime":1767323045.5,"endTime":1767323046.5,"prompt_tokens":5}` + "\n" + `{"id":"o","type":"GENERATION","startTime":"2026-01-02","usageDetails":{"input":5}}`
+	if _, _, err := read(strings.NewReader(two), Options{}); err == nil || !strings.HasPrefix(err.Error(), "log:1:1: it may be langfuse, which has ") {
+		t.Errorf("%v", err)
+	}
+	if all, info, err := read(strings.NewReader(two), Options{Format: "litellm-log", MaxBad: 1}); err != nil || len(all) != 1 || info.Bad != 1 {
+		t.Errorf("%d entries, %d bad, %v", len(all), info.Bad, err)
+	}
+}
+
+// Files of a folder are recognised each by itself.
+func TestDetectFiles(t *testing.T) {
+	row := `{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}` + "\n"
+	chat := `{"messages":[{"role":"user","content":"hi"}]}` + "\n"
+	file := func(name, content string) File {
+		return File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
+	}
+	for name, c := range map[string]struct {
+		files []File
+		o     Options
+		want  string // entries and notes, or an error
+	}{
+		"a README among logs": {[]File{file("README.md", "# logs"), file("a.jsonl", row), file("b.jsonl.gz", row)}, Options{}, "2 mooncake files of no known format were left out: 1"},
+		// One that is named as they are is at fault.
+		"a broken shard":  {[]File{file("a.jsonl", row), file("b.jsonl", "# logs")}, Options{}, "b.jsonl:1:1: it is not mooncake as the files before it are: import each format by itself"},
+		"of two formats":  {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{}, "the files are of several formats: 2 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl. Import each format by itself: --format mooncake reads the first and leaves out the others"},
+		"with one told":   {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{Format: "mooncake"}, "2 mooncake files of another format were left out: 1"},
+		"told, and found": {[]File{file("a.jsonl", chat), file("b.jsonl", row)}, Options{Format: "openai-log"}, "1 openai-log files of another format were left out: 1 records that tell neither the output nor its length: 1"},
+		"told, and none":  {[]File{file("a.jsonl", row), file("b.jsonl", row)}, Options{Format: "langfuse", MaxBad: 1}, "0 langfuse observations that are no calls of a model were left out: 2"},
+	} {
+		all, info, err := readTogether(c.files, c.o)
+		got := strings.Join(append([]string{string(integer(int64(len(all)))), info.Format}, info.Notes...), " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("%s:\n  %s\n  want %s", name, got, c.want)
+		}
+	}
+}
