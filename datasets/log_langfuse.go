@@ -82,6 +82,7 @@ func langfuseFormat() Format {
 	camel := detectColumns("type", "startTime", "usageDetails")
 	return Format{
 		Name:    "langfuse",
+		Tried:   "33 downloaded traces of 18 frameworks",
 		reads:   append(mappedFields(langfuseFields, langfuseMade), langfuseReads...),
 		About:   "Langfuse: a downloaded trace, answers of its API, and exports as CSV, Parquet, a JSON array or JSON lines",
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
