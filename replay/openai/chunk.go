@@ -10,6 +10,7 @@ type chunkView struct {
 	usage      Usage
 	hasCached  bool
 	cached     int
+	reasoned   int
 	err        []byte // the value of error, or the whole chunk if it is an error; nil without one
 	hasContent bool   // some choice generated something
 	event      eventView
@@ -163,14 +164,17 @@ func (v *chunkView) readUsage(c *cursor) {
 			v.usage.CompletionTokens, _ = c.count()
 		case "total_tokens":
 			v.usage.TotalTokens, _ = c.count()
-		case "prompt_tokens_details", "input_tokens_details":
+		case "prompt_tokens_details", "input_tokens_details", "completion_tokens_details", "output_tokens_details":
 			if !c.open('{') {
 				continue
 			}
 			for first := true; c.more('}', first); first = false {
-				if string(c.key()) == "cached_tokens" {
+				switch string(c.key()) {
+				case "cached_tokens":
 					v.cached, v.hasCached = c.count()
-				} else {
+				case "reasoning_tokens":
+					v.reasoned, _ = c.count()
+				default:
 					c.skip()
 				}
 			}

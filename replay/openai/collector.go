@@ -134,6 +134,10 @@ func (c *Collector) Finish(at time.Duration, err error) Outcome {
 	return *o
 }
 
+// Settle decodes what has come, so that no raw events are kept: for a caller with many
+// Collectors at once, to whom memory matters more than the time between two reads.
+func (c *Collector) Settle() { c.decode() }
+
 // complete reports whether the stream said that the generation was over.
 func (c *Collector) complete() bool {
 	if c.out.DoneMarkers > 0 && c.out.Events > c.out.Malformed {
@@ -395,8 +399,8 @@ func (c *Collector) keepFunction(cur *cursor) {
 
 // counts are the last counts that were not zero.
 type counts struct {
-	prompt, completion, total, cached int
-	hasCached                         bool
+	prompt, completion, total, cached, reasoning int
+	hasCached                                    bool
 }
 
 // addUsage takes in the usage of a chunk: of all choices if it names none, else of the one
@@ -411,14 +415,14 @@ func (c *Collector) addUsage(v *chunkView) {
 	if v.usage == (Usage{}) {
 		return // all zero: a placeholder (ollama), whose cached_tokens means nothing either
 	}
-	to.add(counts{v.usage.PromptTokens, v.usage.CompletionTokens, v.usage.TotalTokens, v.cached, v.hasCached})
+	to.add(counts{v.usage.PromptTokens, v.usage.CompletionTokens, v.usage.TotalTokens, v.cached, v.reasoned, v.hasCached})
 }
 
 func (to *counts) add(u counts) {
 	for _, pair := range [...]struct {
 		to   *int
 		from int
-	}{{&to.prompt, u.prompt}, {&to.completion, u.completion}, {&to.total, u.total}, {&to.cached, u.cached}} {
+	}{{&to.prompt, u.prompt}, {&to.completion, u.completion}, {&to.total, u.total}, {&to.cached, u.cached}, {&to.reasoning, u.reasoning}} {
 		if pair.from != 0 {
 			*pair.to = pair.from
 		}
@@ -445,6 +449,9 @@ func (c *Collector) usage() *Usage {
 	u := &Usage{PromptTokens: sum.prompt, CompletionTokens: sum.completion, TotalTokens: sum.total}
 	if sum.hasCached {
 		u.PromptTokensDetails = &PromptTokensDetails{CachedTokens: sum.cached}
+	}
+	if sum.reasoning > 0 {
+		u.CompletionTokensDetails = &CompletionTokensDetails{ReasoningTokens: sum.reasoning}
 	}
 	return u
 }

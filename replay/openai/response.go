@@ -65,6 +65,13 @@ type Usage struct {
 	CompletionTokens    int                  `json:"completion_tokens"`
 	TotalTokens         int                  `json:"total_tokens"`
 	PromptTokensDetails *PromptTokensDetails `json:"prompt_tokens_details,omitempty"` // nil when the server does not tell
+
+	CompletionTokensDetails *CompletionTokensDetails `json:"completion_tokens_details,omitempty"` // nil when the server tells of no reasoning
+}
+
+// CompletionTokensDetails tells how many of the output tokens were reasoning.
+type CompletionTokensDetails struct {
+	ReasoningTokens int `json:"reasoning_tokens"`
 }
 
 // PromptTokensDetails tells how many of the prompt's tokens were found in the prefix cache.
