@@ -27,6 +27,7 @@ type collector struct {
 	code     keyWriter              // of the list at hand
 	in, out  []uint64
 	one      [1]trace.Request
+	noTokens bool // of prompts, where the rows were recorded earlier
 	breakers breakerFinder
 	prompts  *templateCounter // nil where no templates are kept
 	raw      *rawKeeper       // of text that is kept; nil for none
@@ -51,7 +52,9 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 			return err
 		}
 	}
-	c.breakers.addPrompt(x, tokens)
+	if !c.noTokens {
+		c.breakers.addPrompt(x, tokens)
+	}
 	if x.session != "" {
 		r.Session = trace.Ptr(int64(c.sessions.ID(x.session)))
 	}
@@ -140,6 +143,9 @@ func (c *collector) count(x *encoded) {
 			m := c.models[model]
 			if m == nil {
 				m = &ModelCount{Others: model == otherModels}
+				if c.noTokens { // nor the name by which the template was chosen
+					m.Template = x.template
+				}
 				c.models[strings.Clone(model)] = m
 			}
 			m.Requests++

@@ -29,6 +29,9 @@
 // replaced where patterns recognise it. [Confine] takes the network, other files
 // and core dumps from the process before it reads a log.
 //
+// A [Recording] does step 1 for one entry at a time, while a recorder runs, and
+// [MergeRecorded] the other steps when it is over.
+//
 // The [Card] of each output says in words what was done to it.
 //
 // # Files
@@ -38,6 +41,8 @@
 //   - run.go: the import from log to rows: batches, workers, their order
 //   - encode.go: an entry becomes a row: which length it takes, from the text or from the
 //     usage; blocks cut from prompt and reply
+//   - recorded.go: the same one entry at a time, for a recorder: rows of a part, and the
+//     trace that is made of parts
 //   - gaps.go: texts that cannot be what was sent, so that the usage gives the length:
 //     redacted, empty, or much shorter than the usage says
 //   - chain.go: the part of a prompt that it shares with the one before, tokenised and

@@ -157,7 +157,7 @@ func (f *finisher) modelCounts(models map[string]*ModelCount) []ModelCount {
 	var out []ModelCount
 	for name, m := range models {
 		if !m.Others {
-			m.Template = f.p.Template.For(name).Name
+			m.Template = cmp.Or(m.Template, f.p.Template.For(name).Name)
 			m.Model = name
 			if !f.p.KeepModel {
 				m.Model = f.models.name("model", name)

@@ -204,6 +204,13 @@ func Confine(read, write []string) Confinement {
 	return Confinement(confine.Process(confine.Paths{Read: read, Write: write, Temp: os.TempDir()}))
 }
 
+// ConfineRecorder switches core dumps off for the whole process and lets it write to
+// files in the directory of write alone. It keeps the network, and may read what its user
+// may. It cannot be undone.
+func ConfineRecorder(write string) Confinement {
+	return Confinement(confine.Process(confine.Paths{Write: []string{write}, Serves: true}))
+}
+
 // Missing lists the parts that could not be applied, in words for people.
 func (c Confinement) Missing() []string {
 	var out []string

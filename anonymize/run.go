@@ -46,12 +46,18 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	if err := encodeAll(ctx, &p, key, src, c.addRow); err != nil {
 		return Card{}, err
 	}
-	sorted, err := sorter.Sort()
+	return c.finish(ctx, &p, sums, dst)
+}
+
+// finish sorts, annotates and renumbers the rows that were collected, and writes them
+// to dst.
+func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, dst trace.Writer[trace.Request]) (Card, error) {
+	sorted, err := c.sorter.Sort()
 	if err != nil {
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: &p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0, noBlocks: c.refs == 0}
+	f := &finisher{p: p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0, noBlocks: c.refs == 0}
 	if p.Capture.Declared() {
 		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
 	}
@@ -68,7 +74,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 		return Card{}, err
 	}
 	f.totals.Models = f.modelCounts(models)
-	card := newCard(&p, f.totals)
+	card := newCard(p, f.totals)
 	card.Breakers = f.named(breakers)
 	if prompts != nil {
 		card.Templates = prompts.report()

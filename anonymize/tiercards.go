@@ -29,7 +29,7 @@ func newCard(p *Policy, t Totals) Card {
 	if t.InputGaps.Total()+t.OutputGaps.Total() > 0 {
 		c.Lengths = "exact; as the source counts them where its text is redacted, empty or not all that was sent"
 	}
-	if t.Texts > 0 {
+	if t.Texts > 0 && p.Tokenizer != nil { // else the rows were recorded earlier
 		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
 		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", breaker.MinRequests))
 	}

@@ -17,7 +17,12 @@ func Process(p Paths) Status {
 	if dumps == nil {
 		dumps = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 	}
-	network := noNetwork()
+	var network error
+	if p.Serves {
+		network = errServes
+	} else {
+		network = noNetwork()
+	}
 	abi, files := landlock(p)
 	return Status{CoreDumps: said("off", dumps), Network: said("seccomp", network), Files: said(fmt.Sprintf("landlock abi %d", abi), files)}
 }
@@ -32,6 +37,8 @@ func said(done string, err error) string {
 	}
 	return done
 }
+
+var errServes = errors.New("it serves the network")
 
 // noNetwork installs the filter in all threads.
 func noNetwork() error {

@@ -25,6 +25,10 @@ type Paths struct {
 	Read  []string // files, or directories with all that is below them
 	Write []string // files that will be written, each beside its name first
 	Temp  string   // directory for temporary files
+
+	// Serves says that the process needs the network, and may read what its user may:
+	// certificates, names of hosts. It writes no other files all the same.
+	Serves bool
 }
 
 // A Status says in a word or two what holds of the process. What could not be

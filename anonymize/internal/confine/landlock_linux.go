@@ -44,6 +44,9 @@ func landlock(p Paths) (abi int, err error) {
 	case abi == 2:
 		set.rights = rightsABI2
 	}
+	if p.Serves {
+		set.rights &^= reading | unix.LANDLOCK_ACCESS_FS_EXECUTE
+	}
 	// The first version knows the first field alone.
 	attr := struct{ rights uint64 }{set.rights}
 	r, _, errno = unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)

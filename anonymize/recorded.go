@@ -1,0 +1,144 @@
+package anonymize
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+
+	"reprise/trace"
+	"reprise/trace/block"
+	"reprise/trace/recording"
+	"reprise/trace/token"
+)
+
+// A Recording turns the entries of a recorder into rows as they come, under one key
+// that is in memory alone and ends with the process. [MergeRecorded] makes a trace of
+// the rows.
+type Recording struct {
+	p    Policy
+	open func() (*encoder, error) // holds the key: see [block.Key]
+}
+
+// NewRecording draws a key. Of the policy the tokenizer, the template, the block size
+// and KeepModel count.
+func NewRecording(p Policy) (*Recording, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	key, err := block.NewKey()
+	if err != nil {
+		return nil, fmt.Errorf("no random key: %w", err)
+	}
+	return &Recording{p: p, open: func() (*encoder, error) { return newEncoder(&p, key) }}, nil
+}
+
+// A RowEncoder turns entries into rows, for one goroutine.
+type RowEncoder struct {
+	e         *encoder
+	x         encoded
+	keepModel bool
+}
+
+// Encoder makes an encoder; those of one recording share its key.
+func (r *Recording) Encoder() (*RowEncoder, error) {
+	e, err := r.open()
+	return &RowEncoder{e: e, keepModel: r.p.KeepModel}, err
+}
+
+// Encode turns an entry into a row, which keeps nothing of the entry. Its errors quote
+// nothing.
+func (r *RowEncoder) Encode(en *trace.Entry) (recording.Row, error) {
+	x := &r.x
+	r.e.parts = parts{tokens: r.e.parts.tokens[:0]}
+	if err := r.e.encode(en, x); err != nil {
+		return recording.Row{}, err
+	}
+	row := recording.Row{Request: x.row, SessionID: r.keyed("session", x.session), UserID: r.keyed("user", x.user),
+		Template: x.template, InputGap: gapNames[x.inputGap], OutputGap: gapNames[x.outputGap],
+		Tokenised: x.tokenised, Refused: x.refused, Partly: x.partly, NoOutput: x.unknownOut}
+	out := &row.Request
+	if !r.keepModel {
+		out.Model = r.keyed("model", out.Model)
+	}
+	out.Adapter = r.keyed("adapter", out.Adapter)
+	for _, name := range []**string{&out.Class, &out.Replica} {
+		if *name != nil {
+			*name = trace.Ptr(r.keyed("name", **name))
+		}
+	}
+	out.Blocks = recording.Words(nil, x.blocks)
+	if x.out != nil {
+		out.OutputBlocks = recording.Words([]uint64{}, x.out)
+	}
+	if x.text {
+		row.TextTokens, row.UsageTokens = trace.Ptr(x.counted), x.sourceInput
+	}
+	return row, nil
+}
+
+// keyed is an id of a name, by the key of the blocks.
+func (r *RowEncoder) keyed(kind, name string) string {
+	if name == "" {
+		return ""
+	}
+	return recording.ID(r.e.hasher.Root(kind, name))
+}
+
+var gapNames = []string{noGap: "", markerGap: "marker", emptyGap: "empty", shortGap: "short", mappedGap: "mapped"}
+
+// MergeRecorded makes the rows of a trace of those of recordings, as [Run] does of a
+// log: sorted by arrival, annotated and renumbered. meta is what their captures have in
+// common.
+func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace.Reader[recording.Row], dst trace.Writer[trace.Request]) (Card, error) {
+	p.BlockSize, p.KeepModel, p.Capture, p.Tokenizer = meta.BlockSize, meta.KeepModel, meta.Window(), nil
+	p.Template = token.Template{Name: meta.Template}
+	if err := p.check(); err != nil {
+		return Card{}, err
+	}
+	c := newCollector(&p)
+	c.noTokens = true
+	defer c.sorter.Close()
+	batch := make([]recording.Row, 256)
+	for done := int64(0); ; {
+		n, err := src.Read(batch)
+		for i := range batch[:n] {
+			if err := c.addRecorded(&batch[i]); err != nil {
+				return Card{}, err
+			}
+		}
+		done += int64(n)
+		p.progress("merge", done)
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return Card{}, err
+		}
+	}
+	card, err := c.finish(ctx, &p, nil, dst)
+	if card.Totals.Texts > 0 {
+		card.Tokenizer, card.Template = meta.Tokenizer, meta.Template
+	}
+	return card, err
+}
+
+// addRecorded takes a row that [RowEncoder.Encode] made.
+func (c *collector) addRecorded(r *recording.Row) error {
+	x := encoded{row: r.Request, user: r.UserID, session: r.SessionID, template: r.Template,
+		blocks: recording.Blocks(nil, r.Request.Blocks), text: r.TextTokens != nil, tokenised: r.Tokenised, refused: r.Refused,
+		partly: r.Partly, unknownOut: r.NoOutput, sourceInput: r.UsageTokens,
+		inputGap: gap(max(0, slices.Index(gapNames, r.InputGap))), outputGap: gap(max(0, slices.Index(gapNames, r.OutputGap)))}
+	if x.text {
+		x.counted = *r.TextTokens
+	}
+	if r.Request.OutputBlocks != nil {
+		x.out = recording.Blocks([]block.ID{}, r.Request.OutputBlocks)
+	}
+	x.row.Blocks, x.row.OutputBlocks, x.row.Session, x.row.User, x.row.Parents = nil, nil, nil, nil, nil
+	x.row.Kind, x.row.Status, x.row.FinishReason = trace.ClosedKind(x.row.Kind), trace.ClosedStatus(x.row.Status), trace.ClosedFinish(x.row.FinishReason)
+	return c.addRow(&x, nil)
+}

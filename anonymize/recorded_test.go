@@ -1,0 +1,109 @@
+package anonymize_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/anonymize"
+	"reprise/trace"
+	"reprise/trace/recording"
+	"reprise/trace/token"
+)
+
+// Rows that were recorded one at a time, by several encoders and out of order, make the
+// same trace as the log of the same requests, to the digest and in every total.
+func TestRecordedAsImported(t *testing.T) {
+	var src []trace.Entry
+	for i := range 12 {
+		src = append(src, chat(fmt.Sprint("topic", i%9), fmt.Sprint("user", i%3), (i*7919)%5000, 1+i%4, len(src))...)
+	}
+	for i := range src {
+		src[i].Parents = nil // a recorder does not know them
+		src[i].Model, src[i].Adapter, src[i].Class = trace.NewText(fmt.Sprint("m", i%2)), trace.NewText("lora"), trace.NewText("batch")
+		src[i].TTFT, src[i].E2E = trace.Ptr(time.Duration(i)), trace.Ptr(time.Second)
+		switch i % 7 {
+		case 3:
+			src[i].InputTokens = trace.Ptr(int32(9_000)) // as the server counts: far more than the text
+		case 4:
+			src[i].InputTokens, src[i].Cached = trace.Ptr(int32(30)), trace.Ptr(int32(16))
+		case 5:
+			src[i].Status = trace.StatusFailed
+		}
+	}
+	p := policy(t)
+	var err error
+	if p.Template, err = token.OpenTemplateAny("none"); err != nil {
+		t.Fatal(err)
+	}
+	p.Capture = trace.Capture{Begin: at(-1000), End: at(10_000_000)}
+	want, wantCard := run(t, p, src)
+
+	rec, err := anonymize.NewRecording(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var encoders []*anonymize.RowEncoder
+	for range 3 {
+		e, err := rec.Encoder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoders = append(encoders, e)
+	}
+	rows := make([]recording.Row, len(src))
+	for n, i := range rand.New(rand.NewPCG(1, 1)).Perm(len(src)) {
+		if rows[i], err = encoders[n%3].Encode(&src[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, r := range rows {
+		if text := fmt.Sprintf("%+v", r); strings.Contains(text, "topic") || strings.Contains(text, "user1") || r.Request.Model == "m1" || r.SessionID == "" && r.UserID == "" {
+			t.Fatalf("a row names what it should not: %s", text)
+		}
+	}
+	meta := recording.Meta{BlockSize: 16, Tokenizer: "o200k_base", Begin: p.Capture.Begin, End: p.Capture.End}
+	var got keep
+	card, err := anonymize.MergeRecorded(t.Context(), anonymize.Policy{Tier: anonymize.Internal}, meta, &trace.SliceReader[recording.Row]{Rows: rows}, &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest(got) != digest(want) {
+		for i := range got {
+			if !reflect.DeepEqual(got[i], want[i]) {
+				t.Fatalf("row %d:\n%+v\n%+v", i, got[i], want[i])
+			}
+		}
+		t.Fatalf("%d rows, want %d", len(got), len(want))
+	}
+	if card.Tokenizer != wantCard.Tokenizer || !reflect.DeepEqual(card.Totals, wantCard.Totals) {
+		t.Errorf("totals %+v\nwant   %+v", card.Totals, wantCard.Totals)
+	}
+}
+
+// Two recordings share no prefix, since each has a key of its own.
+func TestRecordingsApart(t *testing.T) {
+	src := chat("topic", "user", 0, 1, 0)
+	var ids []string
+	for range 2 {
+		rec, err := anonymize.NewRecording(policy(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := rec.Encoder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		row, err := e.Encode(&src[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, fmt.Sprint(row.Request.Blocks, row.UserID, row.SessionID))
+	}
+	if ids[0] == ids[1] {
+		t.Errorf("both are %s", ids[0])
+	}
+}
