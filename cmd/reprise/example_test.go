@@ -66,6 +66,10 @@ func TestHelpExamples(t *testing.T) {
 				t.Errorf("%s: the example %q is not a command", cmd.Name(), line)
 				continue
 			}
+			if cmd.Name() == "record" {
+				runRecord(t, strings.NewReplacer(":8080", "127.0.0.1:0", "http://engine:8000", url, "http://a:8000", url, "http://b:8000", url).Replace(args))
+				continue
+			}
 			if cmd.Name() == "serve" {
 				runServe(t, strings.ReplaceAll(args, ":8000", ":0"))
 				continue

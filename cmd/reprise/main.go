@@ -4,6 +4,8 @@
 // Each subcommand is one step of the flow, or one look at its result:
 //
 //	import    a source log becomes a trace, without its text
+//	record    live traffic, through a proxy, becomes the parts of a trace
+//	merge     the parts of a recording become a trace
 //	profile   lengths, arrivals and prefix reuse of a trace
 //	slice     a window of a trace
 //	anonymize a trace that you can share, with its privacy card
@@ -37,6 +39,8 @@
 //     that imports it
 //   - counts.go: import: token counts of the text beside the source's, and requests whose
 //     text is not what was sent
+//   - record.go: record: the proxy, its ports and its end; what was recorded
+//   - merge.go: merge: a trace of the parts of a recording
 //   - source.go: import and others: the declared capture in words, the file of templates
 //     beside a trace
 //   - profile.go: profile: options, histograms and tables
@@ -176,12 +180,12 @@ Begin with:  reprise demo`,
 	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
-	root.AddCommand(importCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
+	root.AddCommand(importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
 		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), historyCommand(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	flags.Completion(root)
 	for id, names := range map[string][]string{
-		"prepare": {"import", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
+		"prepare": {"import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
 		"measure": {"demo", "serve", "simulate", "replay", "sweep", "bench"},
 		"judge":   {"report", "compare", "capacity", "history"},
 		"other":   {"version", "completion", "man", "help"},

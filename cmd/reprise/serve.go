@@ -59,15 +59,9 @@ without TLS (h2c).`,
 			if err != nil {
 				return cli.Exit(cli.Usage, err)
 			}
-			if _, err := strconv.ParseUint(listen, 10, 16); err == nil { // a port alone is one of this machine
-				listen = "127.0.0.1:" + listen
-			}
-			l, err := net.Listen("tcp", listen)
-			switch {
-			case errors.Is(err, syscall.EADDRINUSE):
-				return fmt.Errorf("--listen: another program listens at %s: name another port, or port 0 for any that is free", listen)
-			case err != nil:
-				return cli.Usagef("--listen: %v: write an address and a port, such as 127.0.0.1:8000", err)
+			l, err := listenAt(listen)
+			if err != nil {
+				return err
 			}
 			cli.Notef(cmd, "serving %s at http://%s", c.Model, l.Addr())
 			return serve(cmd.Context(), s.Gate(l), s.Handler())
@@ -126,6 +120,21 @@ func serveModel(cmd *cobra.Command, f *flags.Engine, c *engine.ServerConfig) err
 		cli.Notef(cmd, "warning: %s", warning)
 	}
 	return nil
+}
+
+// listenAt opens the port of --listen. A port alone is one of this machine.
+func listenAt(address string) (net.Listener, error) {
+	if _, err := strconv.ParseUint(address, 10, 16); err == nil {
+		address = "127.0.0.1:" + address
+	}
+	l, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("--listen: another program listens at %s: name another port, or port 0 for any that is free", address)
+	case err != nil:
+		return nil, cli.Usagef("--listen: %v: write an address and a port, such as 127.0.0.1:8000", err)
+	}
+	return l, nil
 }
 
 // serve answers on l until ctx ends, then lets no stream hold it up.

@@ -10,6 +10,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/recording"
 )
 
 // OpenResults opens the results of a run. Of a file that holds something else, the error
@@ -30,6 +31,7 @@ var fileKinds = map[string][2]string{
 	result.MetricsSchema: {"what was measured at the servers of a run", "reprise report reads it beside the results"},
 	"model/1":            {"a model of a trace", "reprise synth %[1]s -o w.parquet makes a workload of it"},
 	"histograms/1":       {"the histograms of a profile", "reprise synth fit %[1]s -o m.model makes a model of them"},
+	recording.Schema:     {"a part of a recording", "reprise merge --finish %[1]s -o t.parquet makes a trace of it, and of the parts beside it"},
 	"tables/1":           {"the tables of a profile", "name the trace that they were made of"},
 }
 

@@ -17,6 +17,7 @@
 //   - target.go: to whom requests go, and what they hold: --api, --model, --header, keys,
 //     TLS, proxy, timeouts, --retry, sampling, --extra-body, --row-extra,
 //     --class-priority
+//   - tls.go: --tls-ca and the like, for a target and for the server behind a proxy
 //   - wire.go: --connections and --realtime
 //   - load.go: when requests are due: --speed, --rate, --concurrency, --ramp-up,
 //     --open-loop, --warmup, --cooldown; --abort-on

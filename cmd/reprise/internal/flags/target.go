@@ -1,11 +1,7 @@
 package flags
 
 import (
-	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -37,18 +33,14 @@ type Target struct {
 	template    int    // --template-tokens, below 0 when they are measured
 	forceOutput bool
 
-	HTTP2       bool // --http2
-	proxy       string
-	tlsCA       string
-	tlsCert     string
-	tlsKey      string
-	tlsName     string
-	tlsInsecure bool
-	Timeout     time.Duration // --timeout, of one request
-	connect     time.Duration
-	firstToken  time.Duration
-	idle        time.Duration
-	retry       string
+	HTTP2      bool // --http2
+	proxy      string
+	tls        TLS
+	Timeout    time.Duration // --timeout, of one request
+	connect    time.Duration
+	firstToken time.Duration
+	idle       time.Duration
+	retry      string
 
 	headers     []string
 	headerEnv   []string
@@ -84,11 +76,7 @@ func (f *Target) Register(cmd *cobra.Command) {
 
 	rest.BoolVar(&f.HTTP2, "http2", false, "use HTTP/2: over TLS by ALPN, else by prior knowledge (h2c)")
 	rest.StringVar(&f.proxy, "proxy", "", "proxy `URL` without a password, or none; by default HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
-	rest.StringVar(&f.tlsCA, "tls-ca", "", "PEM `file` of certificate authorities to trust instead of the system's")
-	rest.StringVar(&f.tlsCert, "tls-cert", "", "PEM `file` with a client certificate")
-	rest.StringVar(&f.tlsKey, "tls-key", "", "PEM `file` with the key of --tls-cert")
-	rest.StringVar(&f.tlsName, "tls-server-name", "", "name expected in the server's certificate, instead of the URL's host")
-	rest.BoolVar(&f.tlsInsecure, "tls-insecure", false, "do not verify the server's certificate; the report says so")
+	f.tls.Register(rest, "do not verify the server's certificate; the report says so")
 	everyday.DurationVar(&f.Timeout, "timeout", 10*time.Minute, "time limit of a request, retries included")
 	rest.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "time limit of dialling, and of the TLS handshake")
 	rest.DurationVar(&f.firstToken, "first-token-timeout", 0, "time limit from sending to the first token; 0 is none")
@@ -125,11 +113,8 @@ func (f *Target) Check() error {
 	if apis := []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIEmbeddings, result.APIAuto}; !slices.Contains(apis, f.API) {
 		return cli.Usagef("--api: %s is no API: write one of %s", quantity.Quote(f.API), strings.Join(apis, ", "))
 	}
-	if (f.tlsCert == "") != (f.tlsKey == "") {
-		return cli.Usagef("--tls-cert and --tls-key go together")
-	}
-	if f.tlsInsecure && f.tlsCA != "" {
-		return cli.Usagef("--tls-insecure and --tls-ca contradict each other")
+	if err := f.tls.Check(); err != nil {
+		return err
 	}
 	if f.CheckSame < 0 || f.CheckSame > 0 && f.API == result.APIEmbeddings {
 		return cli.Usagef("--check-deterministic: want a number of rows, and an API whose answers are text")
@@ -153,7 +138,7 @@ func (f *Target) Options() (o client.Options, err error) {
 	if err = f.retries(&o); err != nil {
 		return o, err
 	}
-	if o.TLS, err = f.tls(); err != nil {
+	if o.TLS, err = f.tls.Config(); err != nil {
 		return o, err
 	}
 	if o.Header, err = f.header(); err != nil {
@@ -191,32 +176,6 @@ func (f *Target) retries(o *client.Options) (err error) {
 		o.Backoff = backoff
 	}
 	return nil
-}
-
-// tls is nil where nothing about it was said.
-func (f *Target) tls() (*tls.Config, error) {
-	if cmp.Or(f.tlsCA, f.tlsCert, f.tlsName) == "" && !f.tlsInsecure {
-		return nil, nil
-	}
-	c := &tls.Config{ServerName: f.tlsName, InsecureSkipVerify: f.tlsInsecure}
-	if f.tlsCA != "" {
-		pem, err := os.ReadFile(f.tlsCA)
-		if err != nil {
-			return nil, err
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, cli.Usagef("--tls-ca: %s holds no certificate in PEM", f.tlsCA)
-		}
-	}
-	if f.tlsCert != "" {
-		pair, err := tls.LoadX509KeyPair(f.tlsCert, f.tlsKey)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
-		}
-		c.Certificates = []tls.Certificate{pair}
-	}
-	return c, nil
 }
 
 // pairs reads the values of a flag that is NAME=VALUE. Its errors quote none of them.

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/trace"
+	"reprise/trace/page"
+	"reprise/trace/recording"
+)
+
+func mergeCommand() *cobra.Command {
+	var out string
+	var finish, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "merge PARTS... --finish -o TRACE",
+		Short: "Make a trace of the parts of a recording",
+		Long: `Merge reads the *.part.parquet files that reprise record wrote, or folders of them,
+and makes one trace: sorted by arrival, with reuse categories, with dense ids in place
+of keyed ones. The times of the trace count from the begin of the recording, which is
+its declared capture window.
+
+It reads journals too: those of a recorder that was killed, and of one that still runs.
+Parts of several recordings go together where tokenizer, template and block size are
+the same. Each recording has a key of its own, so that no prefix and no session is
+shared between two of them.`,
+		Example: `  reprise merge --finish traces/ -o t.parquet`,
+		Args:    flags.Wants(1, math.MaxInt, "which parts? Name the folder that reprise record wrote to"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !finish {
+				return cli.Usagef("merge makes a trace of parts: say --finish. Nothing else can be merged yet")
+			}
+			set, err := recording.Open(args)
+			if err != nil {
+				return err
+			}
+			return finishParts(cmd, set, out, asJSON)
+		},
+	}
+	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
+	results.OutputVar(&out, "`file` of the trace, - for stdout")
+	results.BoolVar(&finish, "finish", false, "the parts are complete: make a trace of them")
+	results.BoolVar(&asJSON, "json", false, "print what was merged as JSON")
+	return cmd
+}
+
+// finishParts makes a trace of parts and says of what.
+func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool) error {
+	meta := set.Meta()
+	bar := cli.NewProgress(cmd)
+	policy := anonymize.Policy{Tier: anonymize.Internal, Progress: bar.Step}
+	var card anonymize.Card
+	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		src := set.Reader()
+		defer src.Close()
+		var err error
+		if card, err = anonymize.MergeRecorded(cmd.Context(), policy, meta, src, dst); err != nil {
+			return trace.Meta{}, err
+		}
+		card.Tool = tool()
+		m := trace.Meta{SourceFormat: "record", TimeUnit: "ns", Capture: meta.Window(), Tier: card.Tier, Unit: card.Unit,
+			Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source"}
+		if card.Totals.InferredSessions {
+			m.Sessions = "inferred"
+		} else if card.Totals.Sessions == 0 {
+			m.Sessions = ""
+		}
+		if card.Totals.Blocks > 0 {
+			m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
+		}
+		m.Card, m.CardHash, err = card.JSON()
+		return m, err
+	})
+	bar.End()
+	if err != nil {
+		return err
+	}
+	files, journals := set.Files()
+	t := card.Totals
+	if asJSON {
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"files": len(files), "journals": journals, "captures": set.Captures(),
+			"requests": t.Requests, "failed": t.Failed, "input_tokens": t.InputTokens, "output_tokens": t.OutputTokens,
+			"distinct_blocks": told(t.Blocks), "sessions": told(t.Sessions), "users": told(t.Users), "counts": meta.Counts})
+	}
+	cli.Notef(cmd, "%s from %s: %d input and %d output tokens, %d distinct blocks of %d", page.Many(t.Requests, "request"),
+		page.Many(int64(len(files)), "file"), t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
+	sayCapture(cmd, meta.Window())
+	if journals > 0 {
+		cli.Notef(cmd, "note: %s: the recorder was killed or still runs; what came in its last second may be missing", page.Many(int64(journals), "journal"))
+	}
+	if n := len(set.Captures()); n > 1 {
+		cli.Notef(cmd, "note: %d recordings, each with a key of its own: no prefix and no session is shared between two of them, and nothing was recorded in between", n)
+	}
+	if meta.Share < 1 {
+		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse are those of the sample", page.Percent(meta.Share))
+	}
+	if lost := meta.Counts.Lost(); lost > 0 {
+		cli.Notef(cmd, "warning: %s passed and %s not recorded", page.Many(lost, "request"), page.Was(lost))
+	}
+	sayCounts(cmd, card)
+	cli.Notef(cmd, "tier %s: pseudonymous, for use inside your organisation", card.Tier)
+	return nil
+}

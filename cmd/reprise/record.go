@@ -1,0 +1,342 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/datasets/record"
+	"reprise/trace"
+	"reprise/trace/page"
+	"reprise/trace/recording"
+	"reprise/trace/token"
+)
+
+// recordFlags are the flags of record.
+type recordFlags struct {
+	listen         string
+	cert, key      string
+	upstreams      []string
+	toward         flags.TLS
+	out            string
+	share          float64
+	sessionHeaders []string
+	tokenizer      string
+	template       string
+	blockSize      int
+	keepModel      bool
+	rotate         time.Duration
+	memory         int
+	workers        int
+	drain          time.Duration
+	asJSON         bool
+}
+
+func recordCommand() *cobra.Command {
+	var f recordFlags
+	cmd := &cobra.Command{
+		Use:   "record --upstream URL -o FOLDER",
+		Short: "Record live traffic through a proxy, without its text",
+		Long: `Record is a reverse proxy in front of a serving engine. It forwards every request
+as it came and streams each answer back, and writes of each how it arrived and how
+large it was: lengths, keyed ids of prefix blocks, session, TTFT and E2E, status.
+
+It records POST requests to /chat/completions, /completions, /responses,
+/embeddings and Anthropic's /v1/messages, below any path, and passes on all else,
+WebSockets among it. Prompts are in memory for the tokenizer, and nowhere else.
+Credentials are forwarded, and neither kept nor written. On Linux the process has
+no core dumps and writes to its folder alone.
+
+If it cannot record, traffic goes on: what was not recorded is counted and said. A
+session is what a header of --session-header, or the body, names; where nothing
+does, merge infers sessions from shared prefixes.
+
+The folder fills with *.part.parquet files. When you stop it, by Ctrl-C or SIGTERM,
+it waits for the requests in flight, up to --drain. Then make a trace of the parts:
+
+  reprise merge --finish traces/ -o t.parquet`,
+		Example: `  reprise record --listen :8080 --upstream http://engine:8000 -o traces/
+  reprise record --listen :8080 --upstream http://a:8000 --upstream http://b:8000 -o traces/ --sample 10%`,
+		Args: flags.Wants(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return f.run(cmd)
+		},
+	}
+	fl := cmd.Flags()
+	proxy, proxyRest := flags.Sections(fl, "Proxy")
+	rec, recRest := flags.Sections(fl, "Recording")
+	text, textRest := flags.Sections(fl, "Text")
+	privacy, _ := flags.Sections(fl, flags.PrivacyFlags)
+	general, _ := flags.Sections(fl, flags.ResultsFlags)
+	proxy.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` and port of the proxy; :8080 is that port for every machine that can reach this one")
+	proxy.StringArrayVar(&f.upstreams, "upstream", nil, "`url` of the engine; repeat it for several, of which the one with the fewest requests in flight is next")
+	proxyRest.StringVar(&f.cert, "listen-cert", "", "PEM `file` of the certificate that the proxy shows: it then speaks TLS, and HTTP/2 by ALPN")
+	proxyRest.StringVar(&f.key, "listen-key", "", "PEM `file` of its key")
+	f.toward.Register(proxyRest, "do not check the engine's certificate")
+	proxyRest.DurationVar(&f.drain, "drain", 30*time.Second, "time for requests in flight when the proxy is stopped")
+	rec.StringVarP(&f.out, "output", "o", "", "`folder` of the parts; it is made if need be, for its owner alone")
+	rec.ShareVar(&f.share, "sample", 1, "share of the sessions to record; all requests are forwarded")
+	recRest.StringArrayVar(&f.sessionHeaders, "session-header", []string{"X-Session-Id", "Session-Id", "Session_id"}, "`name` of a header that names the session; repeat it for several, the first that a request has counts")
+	recRest.DurationVar(&f.rotate, "rotate", 15*time.Minute, "time after which a part is closed and another one begins")
+	recRest.IntVar(&f.memory, "memory", 256, "MiB of texts that are held at once; beyond it requests are forwarded and not recorded")
+	recRest.IntVar(&f.workers, "workers", max(1, runtime.GOMAXPROCS(0)/4), "texts that are tokenised at once")
+	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
+	text.StringVar(&f.template, "template", "none", "chat template counted into the lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
+	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block")
+	privacy.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
+	general.BoolVar(&f.asJSON, "json", false, "print the counts at the end as JSON")
+	return cmd
+}
+
+// run records until the command's context ends.
+func (f *recordFlags) run(cmd *cobra.Command) error {
+	o, policy, err := f.options(cmd)
+	if err != nil {
+		return err
+	}
+	var certificate *tls.Certificate
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return fmt.Errorf("--listen-cert and --listen-key: %w", err)
+		}
+		certificate = &pair
+	}
+	if err := os.MkdirAll(f.out, 0o700); err != nil {
+		return err
+	}
+	l, err := listenAt(f.listen)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if _, ok := cmd.Context().Value(confinerKey{}).(confiner); ok { // not in tests, which run many in a process
+		for _, m := range anonymize.ConfineRecorder(filepath.Join(f.out, "part")).Missing() {
+			if !strings.HasPrefix(m, "network") {
+				cli.Notef(cmd, "not confined: %s", m)
+			}
+		}
+	}
+	r := &recorder{begin: time.Now()}
+	o.Begin = r.begin
+	if err := r.start(cmd, f, o, policy); err != nil {
+		return err
+	}
+	scheme := "http"
+	if certificate != nil {
+		scheme = "https"
+	}
+	cli.Notef(cmd, "recording %s://%s to %s, in front of %s; stop it with Ctrl-C", scheme, l.Addr(), f.out, strings.Join(f.upstreams, " and "))
+	serveErr := f.serve(cmd, l, certificate, r.proxy)
+	r.proxy.Close()
+	closeErr := r.writer.Close()
+	if err := f.sayRecorded(cmd, r); err != nil {
+		return err
+	}
+	if closeErr != nil {
+		closeErr = fmt.Errorf("the last rows could not be written to %s: %w", f.out, closeErr)
+	}
+	return errors.Join(serveErr, closeErr)
+}
+
+// options checks the flags and makes of them how to forward and how to count.
+func (f *recordFlags) options(cmd *cobra.Command) (record.Options, anonymize.Policy, error) {
+	o := record.Options{Workers: f.workers, Memory: int64(f.memory) << 20, Share: f.share, SessionHeaders: f.sessionHeaders,
+		Message: func(text string) { cli.Notef(cmd, "%s", text) }}
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, KeepModel: f.keepModel}
+	switch {
+	case len(f.upstreams) == 0:
+		return o, p, cli.Usagef("say where requests go: --upstream http://HOST:PORT")
+	case f.out == "" || f.out == cli.Standard:
+		return o, p, cli.Usagef("say where the parts go: -o FOLDER")
+	case (f.cert == "") != (f.key == ""):
+		return o, p, cli.Usagef("--listen-cert and --listen-key go together")
+	case f.share <= 0 || f.share > 1:
+		return o, p, cli.Usagef("--sample: want a share above 0 and at most 1, such as 10%%")
+	case f.memory < 1 || f.workers < 1 || f.rotate < time.Second:
+		return o, p, cli.Usagef("--memory and --workers are at least 1, and --rotate at least 1s")
+	case f.blockSize < 1 || f.blockSize > 1<<16:
+		return o, p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
+	}
+	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
+		return o, p, cli.Usagef("-o %s is a file: name a folder", f.out)
+	}
+	for _, text := range f.upstreams {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			return o, p, cli.Usagef("--upstream: want a URL such as http://engine:8000")
+		}
+		if u.User != nil {
+			return o, p, cli.Usagef("--upstream: a URL with a password would be in the list of processes; clients send their own credentials")
+		}
+		o.Upstreams = append(o.Upstreams, u)
+	}
+	err := f.toward.Check()
+	if err != nil {
+		return o, p, err
+	}
+	if o.TLS, err = f.toward.Config(); err != nil {
+		return o, p, err
+	}
+	if p.Template, err = token.OpenTemplateAny(f.template); err != nil {
+		return o, p, cli.Exit(cli.Usage, err)
+	}
+	if p.Tokenizer, err = token.OpenAny(f.tokenizer); err != nil {
+		return o, p, cli.Exit(cli.Usage, err)
+	}
+	return o, p, nil
+}
+
+// A recorder is what runs.
+type recorder struct {
+	begin  time.Time
+	proxy  *record.Proxy
+	writer *recording.Writer
+}
+
+// start makes the writer, and the proxy whose entries become rows in it.
+func (r *recorder) start(cmd *cobra.Command, f *recordFlags, o record.Options, p anonymize.Policy) error {
+	id := make([]byte, 16)
+	rand.Read(id)
+	meta := recording.Meta{CaptureID: hex.EncodeToString(id), Begin: r.begin, BlockSize: p.BlockSize, Tokenizer: p.Tokenizer.Name(),
+		Template: p.Template.Name, KeepModel: p.KeepModel, Share: o.Share}
+	settings := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%v\n", meta.Tokenizer, meta.Template, meta.BlockSize, meta.KeepModel))
+	meta.Settings = "sha256:" + hex.EncodeToString(settings[:])
+	rec, err := anonymize.NewRecording(p)
+	if err != nil {
+		return err
+	}
+	if r.writer, err = recording.NewWriter(f.out, meta, f.rotate, r.counts); err != nil {
+		return err
+	}
+	r.writer.Failing = func(err error) {
+		if err == nil {
+			cli.Notef(cmd, "recording works again")
+			return
+		}
+		cli.Notef(cmd, "recording fails, traffic goes on: %s", cli.PlainError(err))
+	}
+	o.Sink = func() (func(*trace.Entry) error, error) {
+		encoder, err := rec.Encoder()
+		return func(e *trace.Entry) error {
+			row, err := encoder.Encode(e)
+			if err == nil {
+				r.writer.Add(&row) // which counts what it has no room for
+			}
+			return err
+		}, err
+	}
+	if r.proxy, err = record.New(o); err != nil {
+		return err
+	}
+	r.writer.Start()
+	return nil
+}
+
+// counts are those of the proxy, with what the disk did not take.
+func (r *recorder) counts() recording.Counts {
+	c := r.proxy.Counts()
+	_, lost := r.writer.Written()
+	c.Recorded, c.Disk = c.Recorded-lost, lost
+	return c
+}
+
+// serve forwards until the command's context ends, and then lets the requests in flight
+// come to their end, up to --drain.
+func (f *recordFlags) serve(cmd *cobra.Command, l net.Listener, certificate *tls.Certificate, proxy *record.Proxy) error {
+	flying, cut := context.WithCancel(context.Background())
+	defer cut()
+	srv := &http.Server{Handler: proxy, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 6 * time.Minute, MaxHeaderBytes: 1 << 20,
+		Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 10_000},
+		ErrorLog:    log.New(io.Discard, "", 0), // it may quote what clients send
+		BaseContext: func(net.Listener) context.Context { return flying }}
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetHTTP2(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	done := make(chan error, 1)
+	go func() {
+		if certificate != nil {
+			srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}}
+			done <- srv.ServeTLS(l, "", "")
+			return
+		}
+		done <- srv.Serve(l)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-cmd.Context().Done():
+	}
+	if inFlight, _, _ := proxy.Status(); inFlight > 0 {
+		cli.Notef(cmd, "stopping: %s in flight, for %v at most", page.Many(inFlight, "request"), f.drain)
+	}
+	limit, end := context.WithTimeout(context.Background(), f.drain)
+	defer end()
+	err := srv.Shutdown(limit)
+	if err == nil {
+		err = proxy.Wait(limit) // for WebSockets, which the server no longer counts
+	}
+	cut()
+	if err != nil {
+		inFlight, _, _ := proxy.Status()
+		cli.Notef(cmd, "%s cut off after --drain %v", page.Many(inFlight, "request"), f.drain)
+	}
+	srv.Close()
+	wait, end := context.WithTimeout(context.Background(), 5*time.Second)
+	defer end()
+	return proxy.Wait(wait)
+}
+
+// sayRecorded tells what was recorded and what was not.
+func (f *recordFlags) sayRecorded(cmd *cobra.Command, r *recorder) error {
+	c := r.counts()
+	lasted := time.Since(r.begin).Round(time.Second)
+	if f.asJSON {
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"folder": f.out, "seconds": time.Since(r.begin).Seconds(),
+			"not_recorded": c.Lost(), "counts": c})
+	}
+	out := new(strings.Builder)
+	fmt.Fprintf(out, "%s recorded in %v to %s\n", page.Many(c.Recorded, "request"), lasted, f.out)
+	for _, line := range []struct {
+		n   int64
+		why string
+	}{
+		{c.SampledOut, "of sessions that --sample leaves out"},
+		{c.NotAsked, "to other paths, passed on"},
+		{c.Memory, "not recorded: the texts of all in flight exceeded --memory"},
+		{c.TooLong, "not recorded: longer than 256 MiB"},
+		{c.Unreadable, "not recorded: the body is no request of its API"},
+		{c.Unreached, "not recorded: no engine could be reached"},
+		{c.NoLength, "not recorded: neither text nor a count of tokens tells the length"},
+		{c.Disk, "not recorded: the disk was full or too slow"},
+		{c.Failed, "not recorded: a fault of the recorder"},
+	} {
+		if line.n > 0 {
+			fmt.Fprintf(out, "  %s %s\n", page.Many(line.n, "request"), line.why)
+		}
+	}
+	if c.Recorded > 0 {
+		fmt.Fprintf(out, "Make a trace of them:  reprise merge --finish %s -o t.parquet\n", f.out)
+	}
+	_, err := io.WriteString(cmd.OutOrStdout(), out.String())
+	return err
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/trace"
+)
+
+var recordingAt = regexp.MustCompile(`recording (https?://[0-9.:]+)`)
+
+// recordWhile runs record while do sends requests to it, and returns what it printed.
+func recordWhile(t *testing.T, args []string, do func(url string)) (stdout, stderr string) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	begun := make(chan string, 1)
+	said := &watch{want: "; stop it with Ctrl-C"}
+	said.then = func() {
+		select {
+		case begun <- recordingAt.FindStringSubmatch(said.buf.String())[1]:
+		default:
+		}
+	}
+	var out bytes.Buffer
+	done := make(chan int, 1)
+	go func() { done <- run(ctx, args, strings.NewReader(""), &out, said) }()
+	select {
+	case url := <-begun:
+		do(url)
+		stop()
+	case code := <-done:
+		t.Fatalf("reprise %v: exit code %d\n%s", args, code, said.buf.String())
+	}
+	if code := <-done; code != cli.Good {
+		t.Errorf("reprise %v: exit code %d\n%s", args, code, said.buf.String())
+	}
+	return out.String(), said.buf.String()
+}
+
+// runRecord runs an example: it records one request.
+func runRecord(t *testing.T, args string) {
+	recordWhile(t, strings.Fields(args), func(url string) {
+		send(t, url+"/v1/completions", `{"prompt":"Once upon a time","max_tokens":2}`)
+	})
+}
+
+func send(t *testing.T, url, body string) string {
+	t.Helper()
+	req, err := http.NewRequest(http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+plantedKey)
+	req.Header.Set("X-Session-Id", plantedSession)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// Strings that nothing may write.
+const (
+	plantedKey     = "sk-planted-0f3a91"
+	plantedPrompt  = "the zanzibar ledger of Ottoline Quill"
+	plantedSession = "session-of-quill-77"
+	plantedModel   = "model-quill"
+)
+
+// Traffic is recorded and becomes a trace that profiles and replays, and neither a file
+// nor a message has any of the text, the credentials or the names that passed.
+func TestRecord(t *testing.T) {
+	t.Chdir(t.TempDir())
+	engine := simulate(t)
+	stdout, stderr := recordWhile(t, strings.Fields("record --listen 127.0.0.1:0 -o traces --block-size 16 --upstream "+engine), func(url string) {
+		for _, stream := range []string{"true", "false"} {
+			if answer := send(t, url+"/v1/chat/completions", `{"model":"`+plantedModel+`","stream":`+stream+`,"max_tokens":4,"user":"`+plantedSession+`","messages":[{"role":"user","content":"`+strings.Repeat(plantedPrompt+" ", 20)+`"}]}`); !strings.Contains(answer, "choices") {
+				t.Error(answer)
+			}
+		}
+		send(t, url+"/v1/chat/completions", `{"messages":"`+plantedPrompt+`"}`)
+		if resp, err := http.Get(url + "/v1/models"); err == nil {
+			resp.Body.Close()
+		}
+	})
+	stdout = regexp.MustCompile(`in \d+s`).ReplaceAllString(stdout, "in 1s")
+	if want := "2 requests recorded in 1s to traces\n  1 request to other paths, passed on\n  1 request not recorded: the body is no request of its API\nMake a trace of them:  reprise merge --finish traces -o t.parquet\n"; stdout != want {
+		t.Errorf("got  %swant %s", stdout, want)
+	}
+	_, merged, _ := reprise(t, "merge", "--finish", "traces", "-o", "t.parquet")
+	for _, want := range []string{"2 requests from 1 file: ", "capture declared: ", "warning: 1 request passed and was not recorded"} {
+		if !strings.Contains(merged, want) {
+			t.Errorf("merge does not say %q:\n%s", want, merged)
+		}
+	}
+	profiled := must(t, "profile", "t.parquet")
+	in, err := trace.Open("t.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	r, err := in.Reader()
+	rows := rowsOf(t, r, err)
+	if len(rows) != 2 || rows[0].TTFTNS == nil || rows[1].TTFTNS != nil || *rows[1].Session != 0 || rows[1].Category != trace.Global || rows[1].Model != "model-0" {
+		t.Errorf("%+v", rows)
+	}
+	if !in.Meta.Capture.Declared() || in.Meta.SourceFormat != "record" || in.Meta.Tokenizer != "o200k_base" {
+		t.Errorf("%+v", in.Meta)
+	}
+	files, err := filepath.Glob("*/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := stdout + stderr + merged + profiled
+	for _, name := range append(files, "t.parquet", "t.privacy.json") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said += string(text)
+	}
+	for _, secret := range []string{plantedKey, "zanzibar", "Quill", plantedSession, plantedModel} {
+		if strings.Contains(said, secret) {
+			t.Errorf("%q was written", secret)
+		}
+	}
+}
+
+// What cannot be meant is refused before a port is opened.
+func TestRecordRefuses(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for args, want := range map[string]string{
+		"":                                    "say where requests go: --upstream http://HOST:PORT",
+		"--upstream http://a":                 "say where the parts go: -o FOLDER",
+		"--upstream a:80 -o x":                "--upstream: want a URL such as http://engine:8000",
+		"--upstream http://u:p@a -o x":        "--upstream: a URL with a password would be in the list of processes; clients send their own credentials",
+		"--upstream http://a -o x --sample 0": "--sample: want a share above 0 and at most 1, such as 10%",
+		"--upstream http://a -o x --listen-cert c": "--listen-cert and --listen-key go together",
+	} {
+		_, errs, code := reprise(t, append([]string{"record"}, strings.Fields(args)...)...)
+		if code != cli.Usage || !strings.HasPrefix(errs, "reprise: "+want) {
+			t.Errorf("record %s: exit code %d: %s", args, code, errs)
+		}
+	}
+	if err := os.Mkdir("empty", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := reprise(t, "merge", "--finish", "empty", "-o", "t.parquet"); code != cli.Failure || !strings.HasPrefix(errs, "reprise: empty: it holds no parts of a recording (*.part.parquet)") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}

@@ -1,0 +1,180 @@
+package record
+
+import (
+	"encoding/json"
+	"strings"
+
+	"reprise/replay/openai"
+	"reprise/trace"
+)
+
+// messageEvents folds the events of a streamed answer of Anthropic's API: message_start
+// has the counts of the prompt, content_block_delta the text, message_delta the counts of
+// the output and why it stopped, and message_stop is the end.
+type messageEvents struct {
+	out    reply
+	blocks []messageBlock
+	counts messageUsage
+	text   strings.Builder
+	begun  bool
+	ended  bool
+}
+
+// A messageBlock is one of the parts of an answer.
+type messageBlock struct {
+	kind, id, name string
+	input          strings.Builder
+}
+
+// messageUsage are the counts of Anthropic's API. Those of the cache are beside
+// input_tokens, not in them.
+type messageUsage struct {
+	Input    *int32 `json:"input_tokens"`
+	Created  *int32 `json:"cache_creation_input_tokens"`
+	Read     *int32 `json:"cache_read_input_tokens"`
+	Output   *int32 `json:"output_tokens"`
+	Thinking struct {
+		Tokens *int32 `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// over takes the counts that o has: those of later events stand above earlier ones.
+func (u *messageUsage) over(o messageUsage) {
+	for _, pair := range [][2]**int32{{&u.Input, &o.Input}, {&u.Created, &o.Created}, {&u.Read, &o.Read}, {&u.Output, &o.Output}, {&u.Thinking.Tokens, &o.Thinking.Tokens}} {
+		if *pair[1] != nil {
+			*pair[0] = *pair[1]
+		}
+	}
+}
+
+func (u *messageUsage) usage() usage {
+	out := usage{output: u.Output, cached: u.Read, reasoning: u.Thinking.Tokens}
+	if u.Input != nil {
+		total := *u.Input
+		for _, beside := range []*int32{u.Created, u.Read} {
+			if beside != nil {
+				total += *beside
+			}
+		}
+		out.input = &total
+	}
+	return out
+}
+
+// messageFinish are the reasons in the words of a chat.
+var messageFinish = map[string]string{"end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop", "max_tokens": "length",
+	"model_context_window_exceeded": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
+
+func finishOfMessage(reason string) string {
+	if known, ok := messageFinish[reason]; ok || reason == "" {
+		return known
+	}
+	return "other"
+}
+
+func (m *messageEvents) take(ev openai.Event) {
+	var e struct {
+		Type    string `json:"type"`
+		Index   int    `json:"index"`
+		Message struct {
+			ID    string       `json:"id"`
+			Usage messageUsage `json:"usage"`
+		} `json:"message"`
+		Block struct {
+			Type string `json:"type"`
+			ID   string `json:"id"`
+			Name string `json:"name"`
+			Text string `json:"text"`
+		} `json:"content_block"`
+		Delta struct {
+			Text     string `json:"text"`
+			Thinking string `json:"thinking"`
+			Input    string `json:"partial_json"`
+			Reason   string `json:"stop_reason"`
+		} `json:"delta"`
+		Usage messageUsage `json:"usage"`
+	}
+	if json.Unmarshal(ev.Data, &e) != nil {
+		return
+	}
+	token := false
+	switch e.Type {
+	case "message_start":
+		m.begun = true
+		m.out.id = e.Message.ID
+		m.counts.over(e.Message.Usage)
+	case "content_block_start":
+		m.blocks = append(m.blocks, messageBlock{kind: e.Block.Type, id: e.Block.ID, name: e.Block.Name})
+		m.text.WriteString(e.Block.Text)
+		token = e.Block.Text != "" || e.Block.Type == "tool_use"
+	case "content_block_delta":
+		token = e.Delta.Text+e.Delta.Thinking+e.Delta.Input != ""
+		if m.text.Len() < maxReply {
+			m.text.WriteString(e.Delta.Text)
+			if n := len(m.blocks); n > 0 {
+				m.blocks[n-1].input.WriteString(e.Delta.Input)
+			}
+		}
+	case "message_delta":
+		m.counts.over(e.Usage)
+		m.out.finish = finishOfMessage(e.Delta.Reason)
+	case "message_stop":
+		m.ended = true
+	case "error":
+		m.out.failed = true
+	}
+	if token {
+		if m.out.first == 0 {
+			m.out.first = ev.At
+		}
+		m.out.done = ev.At
+	}
+}
+
+// reply is what the events said in all.
+func (m *messageEvents) reply() reply {
+	r := m.out
+	r.failed = r.failed || !m.begun || !m.ended && r.finish == ""
+	r.usage, r.text = m.counts.usage(), m.text.String()
+	var calls []toolCall
+	for i := range m.blocks {
+		b := &m.blocks[i]
+		switch b.kind {
+		case "text":
+		case "tool_use":
+			calls = append(calls, newToolCall(b.id, b.name, b.input.String()))
+		default: // thinking, or a tool of the server's own
+			r.unknown = r.unknown || r.usage.reasoning == nil
+		}
+	}
+	r.calls = writeCalls(calls)
+	return r
+}
+
+// wholeMessage reads an answer of Anthropic's API that is no stream.
+func wholeMessage(body []byte) reply {
+	var m struct {
+		ID      string          `json:"id"`
+		Type    string          `json:"type"`
+		Content json.RawMessage `json:"content"`
+		Reason  string          `json:"stop_reason"`
+		Usage   messageUsage    `json:"usage"`
+	}
+	if json.Unmarshal(body, &m) != nil || m.Type != "message" {
+		return reply{failed: true}
+	}
+	r := reply{id: m.ID, finish: finishOfMessage(m.Reason), usage: m.Usage.usage()}
+	messages, _ := contentMessages(trace.Assistant, m.Content, new(int32))
+	for _, part := range messages {
+		r.text += part.text
+		r.calls = part.calls
+	}
+	var parts []struct {
+		Type string `json:"type"`
+	}
+	json.Unmarshal(m.Content, &parts)
+	for _, p := range parts {
+		r.unknown = r.unknown || p.Type != "text" && p.Type != "tool_use" && r.usage.reasoning == nil
+	}
+	return r
+}
