@@ -156,7 +156,7 @@ func (c *Capacity) confirmed() string {
 func (c *Capacity) formulas() []string {
 	return []string{
 		fmt.Sprintf("instances = ⌈target ÷ highest rate⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Rate), spelled(c.HighestRate), c.Instances),
-		fmt.Sprintf("with headroom = ⌈instances × (1 + headroom)⌉ = ⌈%d × %s⌉ = %d, on %d GPUs each.", c.Instances, figure(1+c.Headroom), c.WithMargin, c.GPUsPerInstance),
+		fmt.Sprintf("with headroom = ⌈instances × (1 + headroom)⌉ = ⌈%d × %s⌉ = %d, on %s each.", c.Instances, figure(1+c.Headroom), c.WithMargin, page.Many(int64(c.GPUsPerInstance), "GPU")),
 		"This assumes that a router spreads the load evenly, and that instances do not help each other's caches.",
 	}
 }

@@ -6,20 +6,26 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"reprise/trace"
 	"reprise/trace/page"
 )
 
-// Page lays the suite out for a browser: the table across rows, and for each row its
+// Page lays the suite out for a browser: on the first screen whether it can be trusted, the
+// main figures of each row and a latency of all; below, the table across rows, and for each row its
 // table, its hypothesis with what became of it, and links to the pages of its runs, as
 // far as they are in the directory of the suite. The page is to lie there too.
 func (r *SuiteResult) Page(dir string) *page.Page {
 	out := &page.Page{Title: "Suite " + r.Suite, Lead: r.About}
-	out.Verdict = []page.Note{r.verdict()} // what to know before any figure
+	verdict := r.verdict()
+	out.Headline = page.Many(int64(len(r.Rows)), "workload") + ", " + page.Many(int64(r.runs()), "run") + ": every one is trustworthy"
+	if verdict.Level != page.Good {
+		out.Headline, _, _ = strings.Cut(strings.TrimSuffix(verdict.Text, "."), ";")
+		out.Verdict = []page.Note{verdict} // what to know before any figure
+	}
 	p := suitePage{html: out}
+	out.Table, out.Plot = p.firstTable(r), r.firstPlot()
 	p.heading("All workloads", 2)
 	p.across(r)
 	for i := range r.Rows {
@@ -51,8 +57,62 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	}
 	note(p.largest, page.Info, largestNote)
 	note(r.Baseline != "", page.Info, r.baselineNote())
-	out.Facts = []page.Fact{{Label: "Rows", Value: strconv.Itoa(len(r.Rows))}, {Label: "Models", Value: strconv.Itoa(len(r.Models))}, {Label: "Runs", Value: strconv.Itoa(r.runs())}}
 	return out
+}
+
+// firstTable has the chief figures of as many rows as the first screen has room for.
+func (p *suitePage) firstTable(r *SuiteResult) *page.Table {
+	const room = 12
+	t := &page.Table{Head: []string{"workload"}, Align: []page.Align{page.Left}, Caption: "Latencies in ms"}
+	if len(r.Models) > 1 {
+		t.Head, t.Align = append(t.Head, "model"), append(t.Align, page.Left)
+	}
+	columns := answerColumns[:3]
+	for _, c := range columns {
+		t.Head, t.Align = append(t.Head, c.head), append(t.Align, page.Right)
+	}
+	for i := range r.Rows {
+		for j := range r.Rows[i].Models {
+			row := []string{strings.ReplaceAll(r.Rows[i].Row, "_", " ")}
+			if len(r.Models) > 1 {
+				row = append(row, r.Rows[i].Models[j].Model)
+			}
+			for _, c := range columns {
+				row = append(row, p.show(&r.Rows[i].Models[j], c.metric))
+			}
+			if len(t.Rows) < room {
+				t.Rows = append(t.Rows, row)
+			}
+		}
+	}
+	if n := len(r.Rows) * len(r.Models); n > room {
+		t.Caption += fmt.Sprintf("; the first %d of %d lines", room, n)
+	}
+	return t
+}
+
+// firstPlot draws the p99 of TTFT of every row and model; nil where none has it.
+func (r *SuiteResult) firstPlot() *page.Plot {
+	out := page.Plot{Title: "TTFT p99 of each workload", Text: "Lower is faster. Where there are too few requests for the percentile, it is the largest value.", Kind: page.Points,
+		XLabel: "workload", YLabel: "TTFT p99", YUnit: "ms", LogY: true}
+	for _, model := range r.Models {
+		out.Series = append(out.Series, page.Series{Name: model})
+	}
+	for i := range r.Rows {
+		out.XNames = append(out.XNames, strings.ReplaceAll(r.Rows[i].Row, "_", " "))
+		for j := range r.Rows[i].Models {
+			if f := r.Rows[i].Models[j].Figure("p99_ttft"); f != nil && f.V > 0 {
+				s := &out.Series[slices.Index(r.Models, r.Rows[i].Models[j].Model)]
+				beside := 0.16 * (float64(j) - float64(len(r.Models)-1)/2) // so that equal ones are all seen
+				s.X, s.Y = append(s.X, float64(i+1)+beside), append(s.Y, f.V)
+			}
+		}
+	}
+	drawn := page.Drawn(out)
+	if len(drawn) == 0 {
+		return nil
+	}
+	return &drawn[0]
 }
 
 func (r *SuiteResult) runs() (n int) {
@@ -92,7 +152,26 @@ func (p *suitePage) show(m *ModelResult, metric string) string {
 		return "–"
 	}
 	p.largest = p.largest || f.Largest
-	return Metric{metric}.format(*f)
+	return p.print(metric, *f)
+}
+
+// print prints a figure, on a page with three digits.
+func (p *suitePage) print(metric string, f Figure) string {
+	m := Metric{metric}
+	if p.html == nil {
+		return m.format(f)
+	}
+	switch v := f.V; {
+	case m.inSeconds():
+		f.V = v / 1000
+	case m.IsShare():
+		f.V = v * 100
+	}
+	out := page.Short(f.V)
+	if f.Largest {
+		out += "*"
+	}
+	return out
 }
 
 // acrossMetrics are those of the table across rows.
@@ -157,7 +236,7 @@ func (p *suitePage) row(r *SuiteResult, row *RowResult) {
 				cells = append(cells, change)
 			}
 			if m.Changes != nil {
-				cells = append(cells, m.change(name)...)
+				cells = append(cells, p.change(m, name)...)
 			}
 		}
 		rows = append(rows, cells)
@@ -203,10 +282,10 @@ func (r *RowResult) requests(head []string) []string {
 }
 
 // change are the cells of a metric against the baseline.
-func (m *ModelResult) change(metric string) []string {
+func (p *suitePage) change(m *ModelResult, metric string) []string {
 	for _, c := range m.Changes {
 		if c.Metric == metric {
-			return []string{Metric{metric}.format(Figure{V: c.Was}), signed(c.Change)}
+			return []string{p.print(metric, Figure{V: c.Was}), signed(c.Change)}
 		}
 	}
 	return []string{"–", "–"}

@@ -30,9 +30,11 @@ func (r *SweepResult) Page() *page.Page {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Hypothesis", Text: r.Hypothesis})
 	}
 	head, rows := r.table(sweepColumns)
+	align := slices.Repeat([]page.Align{page.Right}, len(head))
+	align[slices.Index(head, "outcome")] = page.Left
 	p.Sections = append(p.Sections,
 		page.Section{Title: "How the sweep went", Text: append(r.Says(), r.remarks()...)},
-		page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows, Caption: "Latencies in ms"}}, Text: []string{levelsNote}},
+		page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows, Align: align, Caption: "Latencies in ms"}}, Text: []string{levelsNote}},
 		page.Section{Title: "Curves", Plots: r.plots()})
 	return p
 }
@@ -79,7 +81,9 @@ func (r *SweepResult) lead() string {
 	case len(r.Endpoints) > 0:
 		parts = append(parts, strings.Join(r.Endpoints, ", "))
 	}
-	if levels := r.Ladder(); len(levels) > 0 {
+	if levels := r.Ladder(); len(levels) == 1 {
+		parts = append(parts, "1 level at "+r.load(levels[0].Load))
+	} else if len(levels) > 1 {
 		parts = append(parts, fmt.Sprintf("%s from %s to %s", page.Many(int64(len(levels)), "level"), figure(levels[0].Load), r.load(levels[len(levels)-1].Load)))
 	}
 	if r.Process != "" {

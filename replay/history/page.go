@@ -18,12 +18,18 @@ func (h *History) Page() *page.Page {
 		return p
 	}
 	newest, first := h.Newest(), h.Series[0]
-	p.Headline = h.headline()
-	p.Lead = fmt.Sprintf("%s from %s to %s. %s", page.Many(int64(len(h.Runs)), "run"), h.Runs[0].Started.Format("2 Jan 2006"), newest.Started.Format("2 Jan 2006"), first.about())
+	headline, main := h.headline()
+	p.Headline = headline
+	from, to := h.Runs[0].Started.Format("2 Jan 2006"), newest.Started.Format("2 Jan 2006")
+	when := "from " + from + " to " + to
+	if from == to {
+		when = "of " + to
+	}
+	p.Lead = fmt.Sprintf("%s %s. %s", page.Many(int64(len(h.Runs)), "run"), when, first.about())
 	if !newest.Trustworthy {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Word: "Newest run not trusted", Text: newest.Reasons[0] + "."})
 	}
-	p.Plot = first.plot(0)
+	p.Plot = first.plot(main)
 	p.Table = &page.Table{Caption: "Last change of each metric", Head: []string{"", "before", "now", "change", "at"}, Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left}}
 	for i := range first.Judged {
 		p.Table.Rows = append(p.Table.Rows, first.Judged[i].row())
@@ -39,7 +45,7 @@ func (h *History) Page() *page.Page {
 			section.Title = "All metrics"
 		}
 		for i := range s.Judged {
-			if s == first && i == 0 {
+			if s == first && i == main {
 				continue
 			}
 			if plot := s.plot(i); plot != nil {
@@ -48,7 +54,7 @@ func (h *History) Page() *page.Page {
 		}
 		p.Sections = append(p.Sections, section)
 	}
-	if plot := first.days(0); plot != nil {
+	if plot := first.days(main); plot != nil {
 		p.Sections = append(p.Sections, page.Section{Title: "By day", Plots: []page.Plot{*plot}})
 	}
 	runs := slices.Clone(h.Runs)

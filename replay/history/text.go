@@ -56,21 +56,21 @@ func (c Change) String() string {
 
 func day(w Where) string { return w.Started.Format("2006-01-02 15:04") }
 
-// headline is the answer about the newest run's series in a few words.
-func (h *History) headline() string {
+// headline is the answer about the newest run's series in a few words, and the metric that it is about.
+func (h *History) headline() (says string, metric int) {
 	var last *Change
 	for i := range h.Series[0].Judged {
 		if c := h.Series[0].Judged[i].lastChange(); c != nil && (last == nil || c.Worse && !last.Worse) {
-			last = c
+			last, metric = c, i
 		}
 	}
 	switch {
 	case last != nil:
-		return last.String() + " at " + clipped(last.At.Name, 24)
+		return last.String() + " at " + clipped(last.At.Name, 24), metric
 	case h.Judged():
-		return "No change found in " + page.Many(int64(h.Series[0].Trusted), "run")
+		return "No change found in " + page.Many(int64(h.Series[0].Trusted), "run"), 0
 	}
-	return "Too few trusted runs to find a change"
+	return "Too few trusted runs to find a change", 0
 }
 
 // findings are the changes of a series and what was not judged, a sentence each.

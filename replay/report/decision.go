@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -312,6 +313,9 @@ func decisionFigures(runs []Tried) [][]string {
 	return rows
 }
 
+// sameLoad is the share by which the offered rates of runs of one load may differ.
+const sameLoad = 0.05
+
 // A costLine states the cost of a run or, with no name, of all runs.
 type costLine struct{ run, says string }
 
@@ -323,7 +327,12 @@ func costs(runs []Tried, d Decision) []costLine {
 		return []costLine{{"", "Not given: the price of a GPU for an hour."}}
 	}
 	var out []costLine
-	seen := map[string]int{}
+	type served struct {
+		gpus int
+		rate float64
+	}
+	var seen []served
+	alike := false
 	for i := range runs {
 		s := &runs[i].Summary
 		gpus, says := 0, ""
@@ -340,18 +349,17 @@ func costs(runs []Tried, d Decision) []costLine {
 		case per == nil || *per == 0:
 			says = "not known, since there is no output"
 		default:
-			perMillion := page.Number(d.PricePerGPUHour * float64(gpus) / 3600 / *per * 1e6)
-			seen[perMillion]++
+			if rate := s.Throughput.OfferedPerS; rate != nil {
+				alike = alike || slices.ContainsFunc(seen, func(o served) bool { return o.gpus == gpus && math.Abs(o.rate-*rate) <= sameLoad**rate })
+				seen = append(seen, served{gpus, *rate})
+			}
 			says = fmt.Sprintf("%s per million output tokens at this load, %s requests/s (%s, %s each per hour)",
-				perMillion, numberOrDash(s.Throughput.OfferedPerS), page.Many(int64(gpus), "GPU"), page.Number(d.PricePerGPUHour))
+				page.Number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), numberOrDash(s.Throughput.OfferedPerS), page.Many(int64(gpus), "GPU"), page.Number(d.PricePerGPUHour))
 		}
 		out = append(out, costLine{runs[i].Name, says})
 	}
-	for _, n := range seen {
-		if n > 1 {
-			out = append(out, costLine{"", "Runs of the same load on the same GPUs cost the same: that does not say which setting is cheaper."})
-			break
-		}
+	if alike {
+		out = append(out, costLine{"", "Runs of the same load on the same GPUs cost the same, but for how long their last answers took: that does not say which setting is cheaper."})
 	}
 	if len(runs) > 1 {
 		out = append(out, costLine{"", "What a setting costs at the highest load that it can serve: reprise capacity."})

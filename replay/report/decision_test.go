@@ -83,7 +83,7 @@ func TestDecisionCost(t *testing.T) {
 	for i := range runs {
 		runs[i].Summary.Verdict = Verdict{Trustworthy: true}
 	}
-	const same = "Runs of the same load on the same GPUs cost the same: that does not say which setting is cheaper."
+	const same = "Runs of the same load on the same GPUs cost the same, but for how long their last answers took: that does not say which setting is cheaper."
 	if out := decision(t, runs, Decision{PricePerGPUHour: 2}); !strings.Contains(out, same) || !strings.Contains(out, "What a setting costs at the highest load that it can serve: reprise capacity.") {
 		t.Errorf("two settings of one cost:\n%s", out)
 	}

@@ -54,7 +54,7 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 			p.Table.Rows = append(p.Table.Rows, row)
 		}
 	}
-	cost := page.Section{Title: "Cost", Tables: []page.Table{{Head: []string{"setting", "cost"}, Align: []page.Align{page.Left, page.Left}}}}
+	cost := page.Section{Title: "Cost", Tables: []page.Table{{Head: []string{"setting", "cost at the load of its run"}, Align: []page.Align{page.Left, page.Left}}}}
 	for _, c := range costs(runs, d) {
 		if c.run == "" {
 			cost.Text = append(cost.Text, c.says)

@@ -1,6 +1,7 @@
 package fidelity
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,6 +91,12 @@ func headline(checks []Check) string {
 	return strconv.Itoa(held) + " of " + page.Many(int64(applied), "check") + " hold"
 }
 
+// checkTitles say on the first screen what a check is of.
+var checkTitles = map[string]string{"mrc_mae": "Hit ratio over all cache sizes", "hit_by_block": "Hit ratio by block", "hit_by_token": "Hit ratio by token",
+	"hit_mean_over_requests": "Hit ratio, mean of requests", "hit_full_blocks_only": "Hit ratio of full blocks", "input_ks": "Input lengths", "output_ks": "Output lengths",
+	"rho_input_output": "Input with output lengths", "rho_hit_new": "Hit with new blocks", "rho_new_output": "New blocks with outputs", "idc_log2": "Bursts of arrivals",
+	"categories": "Reuse categories", "turns_ks": "Turns of a session", "turn_gap_ks": "Time between turns", "reuse_time_ks": "Time to reuse", "pair_match": "Repeated pairs of lengths"}
+
 // firstChecks are as many checks as the first screen has room for, those that do not hold
 // first; nil when none applies.
 func firstChecks(checks []Check) *page.Table {
@@ -104,7 +111,7 @@ func firstChecks(checks []Check) *page.Table {
 			if failed {
 				sign = "✕ fails"
 			}
-			t.Rows = append(t.Rows, []string{c.Name, asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), sign})
+			t.Rows = append(t.Rows, []string{cmp.Or(checkTitles[c.Name], c.Name), asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), sign})
 		}
 	}
 	if len(t.Rows) == 0 {
@@ -158,7 +165,7 @@ func (f Report) reusePlots() []page.Plot {
 		ref.X, ref.Y = append(ref.X, float64(p.CapacityBlocks)), append(ref.Y, p.Ref)
 		cand.X, cand.Y = append(cand.X, float64(p.CapacityBlocks)), append(cand.Y, p.Cand)
 	}
-	return []page.Plot{{Title: "Hit ratio of an LRU prefix cache", Text: "By block, at each capacity; mrc_mae is the mean distance between the curves.",
+	return []page.Plot{{Title: "Hit ratio of an LRU prefix cache", Text: "By block, at each capacity. The first check is of the mean distance between the curves.",
 		XLabel: "capacity", XUnit: "blocks", YLabel: "hit ratio", LogX: true, Series: []page.Series{ref, cand}}}
 }
 
@@ -188,7 +195,7 @@ func (f Report) cdfPlots(names ...string) []page.Plot {
 			continue
 		}
 		p := page.Plot{Title: "Distribution of the " + c.name, Text: "The largest vertical distance is the Kolmogorov-Smirnov distance.",
-			XLabel: c.name, XUnit: c.unit, YLabel: "share at most", LogX: true, Kind: page.Step}
+			XLabel: c.name, XUnit: c.unit, YLabel: "share at most", Kind: page.CDF}
 		for _, s := range []page.Series{cdfSeries("reference", c.ref, c.per), cdfSeries("candidate", c.cand, c.per)} {
 			if len(s.X) > 0 {
 				p.Series = append(p.Series, s)
@@ -201,17 +208,13 @@ func (f Report) cdfPlots(names ...string) []page.Plot {
 	return plots
 }
 
-// cdfSeries is a cumulative distribution. A value of 0 has no place on a
-// logarithmic axis: its share is where the curve begins.
+// cdfSeries is a cumulative distribution.
 func cdfSeries(name string, l valueList, per float64) page.Series {
-	s := page.Series{Name: name}
-	n := float64(l.total())
+	s := page.Series{Name: name, N: l.total()}
 	var sum int64
 	for _, b := range l {
 		sum += b.n
-		if b.v > 0 {
-			s.X, s.Y = append(s.X, float64(b.v)/per), append(s.Y, float64(sum)/n)
-		}
+		s.X, s.Y = append(s.X, float64(b.v)/per), append(s.Y, float64(sum)/float64(s.N))
 	}
 	return s
 }

@@ -16,9 +16,13 @@ var cdfMarks = []struct {
 }{{"p50", 0.5, 2}, {"p95", 0.95, 20}, {"p99", 0.99, 100}}
 
 const (
-	cdfLowest = 0.005 // share of the values that may lie left of the axis
-	cdfFar    = 50    // times below the least median, where the axis begins at the latest
-	cdfSpan   = 20    // times from the least to the greatest value, from which on an axis is logarithmic
+	cdfLowest = 0.02 // share of the values that may lie left of the axis
+	cdfFar    = 50   // times below the least median, where the axis begins at the latest
+	cdfSteps  = 60   // values from which on steps look like a line
+	cdfSpan   = 20   // times from the least to the greatest value, from which on an axis is logarithmic
+
+	// So is one of this span on which the curves would rise within its first part.
+	cdfSkewSpan, cdfSkew = 3, 0.25
 )
 
 // fitted returns a CDF as the line that is drawn: in percent, on an X axis that fits the
@@ -31,30 +35,36 @@ func (p *Plot) fitted() (line Plot, values, remarks []string) {
 	}
 	line.Kind, line.YUnit, line.Zero, line.LogX = Line, "%", true, false
 	line.Series, line.Marks = nil, slices.Clone(p.Marks)
+	if !slices.ContainsFunc(p.Series, func(s Series) bool { return len(s.X) > cdfSteps }) {
+		line.Kind = Step
+	}
 	if line.YLabel == "" {
 		line.YLabel = "share of the values"
 	}
-	least, median, most := math.Inf(1), math.Inf(1), math.Inf(-1)
+	least, median, most, bulk := math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	for _, s := range p.Series {
 		if len(s.X) == 0 {
 			continue
 		}
 		low := s.quantile(cdfLowest)
-		if s.X[0] > low/2 { // not far from it
-			low = s.X[0]
+		if i := sort.Search(len(s.X), func(i int) bool { return s.X[i] > low/2 }); i < len(s.X) { // the least that is not far from it
+			low = s.X[i]
 		}
-		least, median, most = min(least, low), min(median, s.quantile(0.5)), max(most, s.X[len(s.X)-1])
+		least, median, most, bulk = min(least, low), min(median, s.quantile(0.5)), max(most, s.X[len(s.X)-1]), max(bulk, s.quantile(0.9))
 	}
 	from := math.Inf(-1)
 	if median > 0 {
 		from = max(least, median/cdfFar)
-		line.LogX = most > from*cdfSpan
+		line.LogX = most > from*cdfSpan || most > from*cdfSkewSpan && bulk-from < (most-from)*cdfSkew
 	}
 	if !line.LogX {
 		from = math.Inf(-1)
 	}
 	for i, s := range p.Series {
 		kept, left := s.from(from)
+		if line.Kind == Step && left == 0 && len(kept.X) > 0 && most > least { // the foot of the first step; two points of one X would be one
+			kept.X, kept.Y = slices.Insert(kept.X, 0, kept.X[0]-min((most-least)/1000, math.Abs(kept.X[0])/1000)), slices.Insert(kept.Y, 0, 0)
+		}
 		line.Series = append(line.Series, kept)
 		if left >= 0.0005 {
 			remarks = append(remarks, fmt.Sprintf("%s: %s of the values are below %s and lie left of the axis.", s.Name, Percent(left), withUnitText(Number(from), p.XUnit)))
@@ -78,7 +88,7 @@ func (p *Plot) fitted() (line Plot, values, remarks []string) {
 		values = append(values, name+withUnitText(strings.Join(says, " · "), p.XUnit))
 	}
 	for _, i := range []int{0, 2, 1} { // the label of p95 gives way to that of p99
-		line.Marks = append(line.Marks, Mark{Axis: AxisY, At: 100 * cdfMarks[i].share, Label: cdfMarks[i].name})
+		line.Marks = append(line.Marks, Mark{Axis: AxisY, At: 100 * cdfMarks[i].share, Label: cdfMarks[i].name, margin: true})
 	}
 	return line, values, remarks
 }

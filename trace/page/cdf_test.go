@@ -37,15 +37,17 @@ func TestCDFAxis(t *testing.T) {
 		"close":        {near, false, 8, ""},
 		"far":          {spread(200, 1, 1000), true, 1, ""},
 		"a tail":       {append(slices.Clone(near), 5000), true, 8, ""},
-		"below":        {append([]float64{0.001, 0.001, 0.001}, append(slices.Clone(near), 5000)...), true, 0.19, "1.47 % of the values are below 0."},
-		"zero":         {append([]float64{0, 0}, append(slices.Clone(near), 5000)...), true, 0.19, "0.99 % of the values are below 0."},
+		"below":        {append([]float64{0.001, 0.001, 0.001}, append(slices.Clone(near), 5000)...), true, 8, "1.47 % of the values are below 8 ms and lie left of the axis."},
+		"zero":         {append([]float64{0, 0}, append(slices.Clone(near), 5000)...), true, 8, "0.99 % of the values are below 8 ms and lie left of the axis."},
 		"all at zero":  {[]float64{0, 0, 0}, false, 0, ""},
 		"one":          {[]float64{7}, false, 7, ""},
+		"one far":      {append(spread(200, 30, 38), 130), true, 30, ""},
+		"in two":       {append(spread(100, 30, 38), spread(100, 100, 130)...), false, 30, ""},
 		"below, close": {append([]float64{0.001}, near...), false, 0.001, ""},
 	} {
 		p := Plot{Kind: CDF, XUnit: "ms", Series: []Series{cdfOf("gaps", c.values...)}}
 		line, _, remarks := p.fitted()
-		if line.Kind != Line || line.YUnit != "%" || line.LogX != c.log || math.Abs(line.Series[0].X[0]/c.lowest-1) > 0.06 && c.lowest > 0 {
+		if line.Kind != map[bool]Kind{true: Step, false: Line}[len(c.values) <= 60] || line.YUnit != "%" || line.LogX != c.log || math.Abs(line.Series[0].X[0]/c.lowest-1) > 0.06 && c.lowest > 0 {
 			t.Errorf("%s: logarithmic %v, from %v", name, line.LogX, line.Series[0].X[0])
 		}
 		if got := strings.Join(remarks, ""); c.left == "" && got != "" || !strings.Contains(got, c.left) {
@@ -82,7 +84,7 @@ func TestCDFPercentiles(t *testing.T) {
 		}
 	}
 	html := render(t, &Page{Title: "T", Sections: []Section{{Plots: []Plot{p}}}})
-	if !strings.Contains(html, want[0]) || !strings.Contains(html, `{"a":"y","v":95,"t":"p95"}`) {
+	if !strings.Contains(html, want[0]) || !strings.Contains(html, `{"a":"y","v":95,"t":"p95","e":true}`) {
 		t.Error("the page does not say or mark them")
 	}
 }
@@ -93,7 +95,7 @@ func TestMarks(t *testing.T) {
 	p := Plot{LogY: true, Series: []Series{{Name: "none"}, {Name: "a", X: []float64{1, 2}, Y: []float64{3, 4}}},
 		Marks: []Mark{{At: 50, Label: "limit", Series: 2}, {At: 2, Label: "of nothing", Series: 1}, {Axis: AxisX, At: 1.5, Label: "knee"}, {At: -1, Label: "no place"}}}
 	c, _, spoken := newChart(&p)
-	want := []mark{{"y", 50, "limit", 1}, {"x", 1.5, "knee", 0}}
+	want := []mark{{"y", 50, "limit", 1, false}, {"x", 1.5, "knee", 0, false}}
 	if !slices.Equal(c.Marks, want) || !strings.Contains(spoken, "limit at 50. knee at 1.5.") {
 		t.Errorf("%+v, %s", c.Marks, spoken)
 	}

@@ -13,15 +13,16 @@ import (
 
 // A chart is a plot as the script reads it: one entry of the embedded JSON.
 type chart struct {
-	Kind   string  `json:"k"`
-	LogX   bool    `json:"lx,omitempty"`
-	LogY   bool    `json:"ly,omitempty"`
-	Zero   bool    `json:"z,omitempty"`
-	XLabel string  `json:"xl"`
-	XUnit  string  `json:"xu,omitempty"`
-	YUnit  string  `json:"yu,omitempty"`
-	Series []track `json:"s"`
-	Marks  []mark  `json:"m,omitempty"`
+	Kind   string   `json:"k"`
+	LogX   bool     `json:"lx,omitempty"`
+	LogY   bool     `json:"ly,omitempty"`
+	Zero   bool     `json:"z,omitempty"`
+	XLabel string   `json:"xl"`
+	XUnit  string   `json:"xu,omitempty"`
+	XNames []string `json:"xn,omitempty"`
+	YUnit  string   `json:"yu,omitempty"`
+	Series []track  `json:"s"`
+	Marks  []mark   `json:"m,omitempty"`
 }
 
 // A mark is a dashed line across the plot.
@@ -30,6 +31,7 @@ type mark struct {
 	At     float64 `json:"v"`
 	Label  string  `json:"t,omitempty"`
 	Series int     `json:"s,omitempty"` // among those that are drawn, from 1; 0 has the colour of the axis
+	Margin bool    `json:"e,omitempty"` // the label is beside the end of the line, outside the axes
 }
 
 // A track is a drawn series. Bars have either upper edges (X is the lower one)
@@ -100,7 +102,7 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 	spoken := kinds[p.Kind].name
 	line, _, left := p.fitted()
 	p, remarks = &line, left
-	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, YUnit: p.YUnit}
+	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, XNames: p.XNames, YUnit: p.YUnit}
 	var clouds []cloud
 	var names []string
 	places := make([]int, len(p.Series)+1) // among the series that are drawn
@@ -130,7 +132,7 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 		if m.At <= 0 && (m.Axis == AxisX && p.LogX || m.Axis == AxisY && p.LogY) || m.Series > 0 && places[m.Series] == 0 {
 			continue // the axis has no place for it, or the plot no such series
 		}
-		c.Marks = append(c.Marks, mark{[...]string{AxisX: "x", AxisY: "y"}[m.Axis], m.At, m.Label, places[m.Series]})
+		c.Marks = append(c.Marks, mark{[...]string{AxisX: "x", AxisY: "y"}[m.Axis], m.At, m.Label, places[m.Series], m.margin})
 	}
 	xd, yd := digits(clouds, xs), digits(clouds, ys)
 	for i, cl := range clouds {
@@ -152,8 +154,11 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 		lo, hi := bounds(clouds, of)
 		return fmt.Sprintf("%s, from %s to %s", s, short(lo), short(hi))
 	}
-	label = fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", spoken,
-		extent(p.XLabel, "X", p.XUnit, p.LogX, xs), extent(p.YLabel, "Y", p.YUnit, p.LogY, ys), strings.Join(names, ", "))
+	across := extent(p.XLabel, "X", p.XUnit, p.LogX, xs)
+	if len(p.XNames) > 0 {
+		across = fmt.Sprintf("%s: %s", axis(p.XLabel, "X"), strings.Join(p.XNames, ", "))
+	}
+	label = fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", spoken, across, extent(p.YLabel, "Y", p.YUnit, p.LogY, ys), strings.Join(names, ", "))
 	for _, m := range c.Marks {
 		if m.Label != "" && spoken != kinds[CDF].name {
 			label += fmt.Sprintf(" %s at %s.", m.Label, short(m.At))

@@ -114,7 +114,8 @@ type Plot struct {
 	Kind   Kind
 	LogX   bool
 	LogY   bool
-	Zero   bool // the Y axis has zero in it, however far from it the values are; of a linear one
+	Zero   bool     // the Y axis has zero in it, however far from it the values are; of a linear one
+	XNames []string // of the places 1, 2 and on of the X axis, in place of numbers; for points
 	Series []Series
 	Marks  []Mark
 }
@@ -125,6 +126,7 @@ type Mark struct {
 	At     float64 // on that axis
 	Label  string  // beside the line
 	Series int     // whose colour it has, counted from 1; 0 is none
+	margin bool    // the label is beside the end of the line, where no curve is
 }
 
 // An Axis is the one that a [Mark] stands on.

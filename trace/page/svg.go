@@ -42,7 +42,14 @@ func (p *Plot) WriteSVG(w io.Writer) error {
 	d.head(p, label)
 	var lines strings.Builder // the grid
 	bottom := d.top + svgPlot
-	for _, t := range d.x.ticks((svgWidth - svgLeft - svgRight) / 75) {
+	across := d.x.ticks((svgWidth - svgLeft - svgRight) / 75)
+	if len(p.XNames) > 0 {
+		across = nil
+	}
+	for i, name := range p.XNames {
+		across = append(across, tick{d.x.at(float64(i + 1)), clipped(name, 100/len(p.XNames))})
+	}
+	for _, t := range across {
 		fmt.Fprintf(&lines, "M%s %sV%s", place(t.at), place(d.top), place(bottom))
 		d.text(t.at, bottom+17, "middle", t.label)
 	}
@@ -83,7 +90,7 @@ func newDrawing(p *Plot, c *chart) *drawing {
 	if len(c.Series) > 1 {
 		y += 14
 		for _, t := range c.Series {
-			wide := 34 + svgLetter*float64(utf8.RuneCountInString(t.Name))
+			wide := 45 + svgLetter*float64(utf8.RuneCountInString(t.Name))
 			if x+wide > svgWidth-svgRight && x > svgLeft {
 				x, y = svgLeft, y+18
 			}
@@ -138,6 +145,8 @@ func xRange(p *Plot, c *chart) (float64, float64) {
 		}
 	}
 	switch {
+	case len(p.XNames) > 0:
+		return 0.5, float64(len(p.XNames)) + 0.5
 	case lo == hi && c.LogX:
 		return lo / 2, hi * 2
 	case lo == hi:
@@ -202,7 +211,7 @@ svg { --back: #fff; --ink: #1c2530; --soft: #5a6673; --faint: #e6e9ed; --s1: #2f
 @media (prefers-color-scheme: dark) { svg { --back: #1a1f26; --ink: #e3e8ee; --soft: #98a4b1; --faint: #2d353f; --s1: #6ea6f5; --s2: #f2a14f; --s3: #4fc7a4; --s4: #c595e6; --s5: #f27d93; --s6: #a2aebb; } }
 text { font: 12px system-ui, sans-serif; fill: var(--soft); }
 .title { font-size: 15px; font-weight: 600; } .title, .key { fill: var(--ink); }
-.grid { stroke: var(--faint); fill: none; } .line { fill: none; stroke-width: 1.75; stroke-linejoin: round; } .mark { fill: none; stroke-dasharray: 4 4; }
+.grid { stroke: var(--faint); fill: none; } .line { fill: none; stroke-width: 1.75; stroke-linejoin: round; } .mark { fill: none; stroke-dasharray: 4 4; } .at { font-size: 11px; paint-order: stroke; stroke: var(--back); stroke-width: 4px; stroke-linejoin: round; }
 `
 
 func (d *drawing) head(p *Plot, label string) {
@@ -212,8 +221,8 @@ func (d *drawing) head(p *Plot, label string) {
 	fmt.Fprintf(&d.b, `<rect width="100%%" height="100%%" style="fill: var(--back)"/>`+"\n")
 	fmt.Fprintf(&d.b, `<text class="title" x="%s" y="26">%s</text>`+"\n", place(svgLeft), escape(p.Title))
 	for i, k := range d.keys {
-		fmt.Fprintf(&d.b, `<rect x="%s" y="%s" width="11" height="11" rx="2" style="fill: %s"/><text class="key" x="%s" y="%s">%s</text>`+"\n",
-			place(k.x), place(k.y-10), tone(i), place(k.x+17), place(k.y), escape(k.name))
+		fmt.Fprintf(&d.b, `<path d="M%s %sh22" style="fill: none; stroke: %s; stroke-width: %s%s"/><text class="key" x="%s" y="%s">%s</text>`+"\n",
+			place(k.x), place(k.y-4), tone(i), map[bool]string{true: "2.5", false: "10"}[p.Kind == Line || p.Kind == Step], dash(i), place(k.x+28), place(k.y), escape(k.name))
 	}
 }
 
@@ -225,6 +234,14 @@ func escape(s string) string {
 		}
 		return r
 	}, s))
+}
+
+// clipped shortens a name to so many letters; an axis has room for 100.
+func clipped(name string, letters int) string {
+	if r := []rune(name); len(r) > letters {
+		return string(r[:max(1, letters-2)]) + "…"
+	}
+	return name
 }
 
 func tone(i int) string { return fmt.Sprintf("var(--s%d)", i%6+1) }
@@ -240,11 +257,12 @@ func (d *drawing) text(x, y float64, anchor, s string) {
 	}
 }
 
-// marks are dashed lines with their labels: those of horizontal ones at the left edge,
-// those of vertical ones at the top, one under the other.
+// marks are dashed lines with their labels: those of horizontal ones at the left edge or
+// in the margin, those of vertical ones at the top, one under the other.
 func (d *drawing) marks(marks []mark) {
 	row := 0.0
 	var above []float64
+	var labels strings.Builder // last, on a halo, so that no line runs through them
 	for _, m := range marks {
 		colour := "var(--soft)"
 		if m.Series > 0 {
@@ -254,23 +272,35 @@ func (d *drawing) marks(marks []mark) {
 		if m.Axis == "y" {
 			at := d.y.at(m.At)
 			line, y = fmt.Sprintf("M%s %sH%s", place(svgLeft), place(at), place(svgWidth-svgRight)), max(at-3, d.top+9)
-			if slices.ContainsFunc(above, func(o float64) bool { return math.Abs(o-y) < 12 }) {
-				y = at + 11 // under its line, where another label is
+			if m.Margin {
+				x, y = svgWidth-svgRight+4, at+2
+			}
+			if i := slices.IndexFunc(above, func(o float64) bool { return math.Abs(o-y) < 12 }); i >= 0 {
+				if y = at + 11; m.Margin { // under its own line, or under the other label
+					y = above[i] + 11
+				}
 			}
 			above = append(above, y)
 		} else {
 			at := d.x.at(m.At)
 			line, y = fmt.Sprintf("M%s %sV%s", place(at), place(d.top), place(d.top+svgPlot)), d.top+12+14*row
-			if x = at + 5; at > (svgLeft+svgWidth)/2 {
+			if x = at + 5; d.crowded(at, m.Label, marks) {
 				x, anchor = at-5, "end"
 			}
 			row++
 		}
 		fmt.Fprintf(&d.b, `<path class="mark" d="%s" style="stroke: %s"/>`+"\n", line, colour)
 		if m.Label != "" {
-			fmt.Fprintf(&d.b, `<text x="%s" y="%s" text-anchor="%s" style="font-size: 11px; fill: %s">%s</text>`+"\n", place(x), place(y), anchor, colour, escape(m.Label))
+			fmt.Fprintf(&labels, `<text class="at" x="%s" y="%s" text-anchor="%s" style="fill: %s">%s</text>`+"\n", place(x), place(y), anchor, colour, escape(m.Label))
 		}
 	}
+	d.b.WriteString(labels.String())
+}
+
+// crowded tells whether a label right of a vertical line would meet the edge or another line.
+func (d *drawing) crowded(at float64, label string, marks []mark) bool {
+	end := at + 10 + svgLetter*float64(utf8.RuneCountInString(label))
+	return end > svgWidth-svgRight || slices.ContainsFunc(marks, func(o mark) bool { return o.Axis == "x" && d.x.at(o.At) > at && d.x.at(o.At) < end })
 }
 
 func (d *drawing) series(i int, c *chart) {
@@ -292,13 +322,12 @@ func (d *drawing) series(i int, c *chart) {
 		}
 		fmt.Fprintf(&d.b, `<path d="%s" style="fill: %s; fill-opacity: %s"/>`+"\n", bars.String(), tone(i), map[bool]string{true: ".75", false: ".5"}[len(c.Series) == 1])
 	case kinds[Points].code:
-		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: 4; stroke-linecap: round; stroke-opacity: .6"/>`+"\n", d.dots(t), tone(i))
-	default:
-		dash := ""
-		if i >= 6 {
-			dash = "; stroke-dasharray: 8 5"
+		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: 4; stroke-linecap: round; stroke-opacity: .8"/>`+"\n", d.dots(t), tone(i))
+		if i%2 == 1 { // hollow
+			fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: var(--back); stroke-width: 1.5; stroke-linecap: round"/>`+"\n", d.dots(t))
 		}
-		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s%s"/>`+"\n", d.path(t, c.Kind == kinds[Step].code), tone(i), dash)
+	default:
+		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s%s"/>`+"\n", d.path(t, c.Kind == kinds[Step].code), tone(i), dash(i))
 		if n := len(t.X.v); n <= 60 {
 			wide := 5
 			if n == 1 { // no line leads to it
@@ -307,6 +336,11 @@ func (d *drawing) series(i int, c *chart) {
 			fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: %d; stroke-linecap: round"/>`+"\n", d.dots(t), tone(i), wide)
 		}
 	}
+}
+
+// dash tells the lines of neighbouring series apart for readers who cannot by their colour.
+func dash(i int) string {
+	return [...]string{"", "; stroke-dasharray: 9 4", "; stroke-dasharray: 2 4", "; stroke-dasharray: 12 4 2 4"}[i%4]
 }
 
 func (d *drawing) path(t *track, step bool) string {

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -63,6 +64,7 @@ type tableView struct {
 	Head    []cell
 	Rows    []rowView
 	Wide    bool // has many columns, which stand closer
+	Widest  bool // has so many that they are set small on paper
 }
 
 type rowView struct {
@@ -84,7 +86,9 @@ type plotView struct {
 	Label          string
 	Values         []string // of the percentiles of a CDF
 	Remarks        []string
-	Several        bool // more than one series is drawn
+	First          bool   // it is on the first screen, where no section has a title before it
+	Drawing        string // class of the legend: line, bars or points
+	Several        bool   // more than one series is drawn
 }
 
 // newView checks a page and prepares everything on it.
@@ -96,7 +100,7 @@ func newView(p *Page) (*view, error) {
 	for i, t := range p.Terms {
 		terms.at[t.Name] = i
 	}
-	v := &view{Title: p.Title, Tag: p.Tag, Lead: p.Lead, Headline: whole(p.Headline), Verdict: newNotes(p.Verdict), Facts: terms.facts(p.Facts), Notes: newNotes(p.Notes)}
+	v := &view{Title: p.Title, Tag: p.Tag, Lead: p.Lead, Headline: withUnits.ReplaceAllString(whole(p.Headline), "$1\u00a0$2"), Verdict: newNotes(p.Verdict), Facts: terms.facts(p.Facts), Notes: newNotes(p.Notes)}
 	for _, g := range p.About {
 		v.About = append(v.About, groupView{g.Title, terms.facts(g.Facts)})
 	}
@@ -167,7 +171,7 @@ func (g *glossary) section(s *Section, id string, charts *[]chart) sectionView {
 		pv := plotView{
 			Title: g.label(plot.Title, plot.Term), Text: plot.Text, Label: spoken, Values: values, Remarks: remarks,
 			XTitle: titled(line.XLabel, line.XUnit), YTitle: titled(line.YLabel, line.YUnit),
-			Several: len(c.Series) > 1,
+			First: id == "", Drawing: strings.Replace(c.Kind, kinds[Step].code, kinds[Line].code, 1), Several: len(c.Series) > 1,
 		}
 		if len(c.Series) > 0 {
 			*charts = append(*charts, c)
@@ -180,6 +184,10 @@ func (g *glossary) section(s *Section, id string, charts *[]chart) sectionView {
 
 // whole keeps a per cent sign on the line of its number.
 func whole(text string) string { return strings.ReplaceAll(text, " %", "\u00a0%") }
+
+// withUnits finds what a headline keeps on one line: a figure and its unit, a percentile
+// and its metric.
+var withUnits = regexp.MustCompile(`(\d) (ms|s|µs|min|req/s|GPUs?|TTFT|ITL|TPOT|E2E)\b`)
 
 func newNotes(notes []Note) []noteView {
 	var out []noteView
@@ -197,6 +205,9 @@ func newNotes(notes []Note) []noteView {
 // number is a figure with an optional sign or bound before it and a short unit
 // after it: 1,234; -0.5; < 1 %; ±3.2e-5; 12.5 ms; 3.4×.
 var number = regexp.MustCompile(`^[~≈<>≤≥±+−-]*\s?[0-9][0-9,. \x{00a0}\x{202f}]*([eE][+−-]?[0-9]+)?\s?[\pL%/µ·×²]{0,6}$`)
+
+// bareNumber is a figure of a terminal's narrow column, which a page sets apart in thousands.
+var bareNumber = regexp.MustCompile(`^-?[0-9]{4,7}\*?$`)
 
 // numeric tells whether a column holds numbers: at least one, and besides them
 // only cells that say there is none.
@@ -260,6 +271,9 @@ func (g *glossary) facts(facts []Fact) []factView {
 // A table of wideTable columns or more stands closer, so that it fits a page.
 const wideTable = 10
 
+// One of widestTable columns or more is set small on paper, where it cannot scroll.
+const widestTable = 15
+
 // nth is the element of a list that may be too short.
 func nth(list []string, i int) string {
 	if i < len(list) {
@@ -269,7 +283,7 @@ func nth(list []string, i int) string {
 }
 
 func (g *glossary) table(t *Table) tableView {
-	v := tableView{Caption: t.Caption, Wide: len(t.Head) >= wideTable}
+	v := tableView{Caption: t.Caption, Wide: len(t.Head) >= wideTable, Widest: len(t.Head) >= widestTable}
 	right := make([]bool, len(t.Head))
 	for col := range t.Head {
 		align := Auto
@@ -282,6 +296,14 @@ func (g *glossary) table(t *Table) tableView {
 	for i, row := range t.Rows {
 		cells := make([]cell, len(row))
 		for col, text := range row {
+			for _, l := range levels {
+				if rest, ok := strings.CutPrefix(text, l.sign+" "); ok { // which stays with its word
+					text = l.sign + "\u00a0" + rest
+				}
+			}
+			if right[col] && bareNumber.MatchString(text) {
+				text = apart(strings.TrimSuffix(text, "*")) + text[len(strings.TrimSuffix(text, "*")):]
+			}
 			cells[col] = cell{Label: label{Text: text}, Right: right[col], Row: col == 0 && !right[col]}
 		}
 		cells[0].Label = g.label(row[0], nth(t.RowTerms, i))
@@ -299,6 +321,11 @@ func (c cell) Class() string {
 		return levels[Good].class
 	case strings.HasPrefix(c.Label.Text, levels[Bad].sign):
 		return levels[Bad].class
+	case slices.ContainsFunc(strings.Fields(c.Label.Text), func(word string) bool { return len(word) > longWord }):
+		return "unbroken"
 	}
 	return ""
 }
+
+// longWord is the number of letters from which a word, such as a digest, may break anywhere.
+const longWord = 40

@@ -71,33 +71,24 @@ func (h *sheet) histogram(title, metric, what, label, unit string, per float64) 
 		XLabel: label, XUnit: unit, YLabel: what, Series: []page.Series{series}}
 }
 
-// cdf is the share of values at or below each, in %. The values are in units of
-// per. It begins at the share of values of 0.
+// cdf is the share of values at or below each. The values are in units of per.
 func (h *sheet) cdf(name, metric, category string, per float64) page.Series {
 	s := page.Series{Name: name}
 	list := h.buckets[histogramKey{metric, category}]
-	var all, sum int64
 	for _, b := range list {
-		all += b.Count
+		s.N += b.Count
 	}
+	var sum int64
 	for _, b := range list {
 		sum += b.Count
-		if b.Hi <= 1 {
-			continue
-		}
-		at := float64(b.Hi-1) / per
-		if len(s.X) == 0 { // the foot of the first step; points of one X would be one
-			s.X, s.Y = append(s.X, 0.999*at), append(s.Y, 100*ratio(sum-b.Count, all))
-		}
-		s.X, s.Y = append(s.X, at), append(s.Y, 100*ratio(sum, all))
+		s.X, s.Y = append(s.X, float64(b.Hi-1)/per), append(s.Y, ratio(sum, s.N))
 	}
 	return s
 }
 
 // cumulative is a plot of such curves.
 func cumulative(title, about, label, unit string, series ...page.Series) page.Plot {
-	return page.Plot{Title: title, Text: about, Kind: page.Step, LogX: true,
-		XLabel: label, XUnit: unit, YLabel: "share at most", YUnit: "%", Series: series}
+	return page.Plot{Title: title, Text: about, Kind: page.CDF, XLabel: label, XUnit: unit, YLabel: "share at most", Series: series}
 }
 
 // quantile is the middle of the bucket that the value at p lies in, as near as

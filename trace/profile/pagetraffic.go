@@ -85,7 +85,7 @@ func (h *sheet) idcTable() []page.Table {
 			if one.IDC == nil {
 				continue
 			}
-			row := []string{lasting(one.WindowS), page.Count(one.Windows), fixed2(*one.IDC), what}
+			row := []string{lasting(one.WindowS), page.Count(one.Windows), page.Short(*one.IDC), what}
 			if one.TickArtefact {
 				row[3] = "the clock: an artefact of its ticks"
 			}

@@ -113,7 +113,9 @@ const xRange = (c, data) => {
 	let [lo, hi] = extent(c.k === 'bars' ? c.s.flatMap(s => [s.lo, s.hi]) : [data[0]]);
 	const alone = c.k === 'bars' && data[0].length === 1; // a bar that would fill the plot
 	const dots = c.k === 'points' || c.k === 'line' && c.s.some(s => s.x.length === 1); // that the edge would cut
-	if (c.lx) {
+	if (c.xn) {
+		[lo, hi] = [0.5, c.xn.length + 0.5];
+	} else if (c.lx) {
 		const room = alone ? hi / lo : dots ? Math.max(1.02, (hi / lo) ** 0.02) : 1;
 		[lo, hi] = lo === hi ? [lo / 2, hi * 2] : [lo / room, hi * room];
 	} else {
@@ -197,9 +199,12 @@ const area = colour => u => {
 	return distr !== 3 && min <= 0 && max >= 0 ? colour : null;
 };
 
+// Series differ by more than their colour: lines by their dashes, points by being full or hollow.
+const dashes = [undefined, [9, 4], [2, 4], [12, 4, 2, 4]], borders = ['solid', 'dashed', 'dotted', 'dashed'];
+
 const seriesOptions = (c, css) => c.s.map((s, i) => {
 	const colour = css(`--s${i % 6 + 1}`), alone = c.s.length === 1;
-	const o = {label: s.n, stroke: colour, width: s.x.length > 1000 && c.k === 'step' ? 1 : 1.75, dash: i < 6 ? undefined : [8, 5], value: (u, v) => v == null ? '' : value(v) + unit(c.yu)};
+	const o = {label: s.n, stroke: colour, width: s.x.length > 1000 && c.k === 'step' ? 1 : 1.75, dash: dashes[i % 4], value: (u, v) => v == null ? '' : value(v) + unit(c.yu)};
 	if (c.k === 'line') {
 		Object.assign(o, {paths: uPlot.paths.linear(), fill: alone ? area(tint(colour, 0.1)) : undefined});
 		if (s.x.length <= 60) o.points = {show: true, size: s.x.length === 1 ? 10 : 5, fill: colour};
@@ -208,7 +213,7 @@ const seriesOptions = (c, css) => c.s.map((s, i) => {
 	} else if (c.k === 'bars') {
 		Object.assign(o, {paths: barPaths(s), width: 0, fill: tint(colour, alone ? 0.75 : 0.5), points: {show: false}});
 	} else {
-		Object.assign(o, {paths: () => null, points: {show: true, size: 5, width: 0, fill: tint(colour, s.x.length > 200 ? 0.6 : 0.8)}});
+		Object.assign(o, {paths: () => null, points: i % 2 ? {show: true, size: s.x.length > 100 ? 6 : 8, width: 1.25, stroke: tint(colour, 0.9), fill: 'transparent'} : {show: true, size: s.x.length > 100 ? 5 : 7, width: 0, fill: tint(colour, 0.8)}});
 	}
 	return o;
 });
@@ -216,12 +221,25 @@ const seriesOptions = (c, css) => c.s.map((s, i) => {
 // ---- plots ----
 
 const xValue = (c, timed) => {
+	if (c.xn) return v => c.xn[Math.round(v) - 1] || '';
 	const bare = v => timed ? clock(v) : value(v), end = timed ? '' : unit(c.xu), one = v => bare(v) + end;
 	if (c.k !== 'bars' || !c.s.some(s => s.h)) return v => v == null ? '' : one(v);
 	const range = new Map();
 	for (const s of c.s) if (s.h) s.mid.forEach((m, i) => range.set(m, bare(s.lo[i]) + ' \u2013 ' + one(s.hi[i])));
 	return v => v == null ? '' : range.get(v) || one(v);
 };
+
+// named is an axis of names, in lines of what there is room for.
+const named = (c) => ({
+	size: 42, splits: () => c.xn.map((_, i) => i + 1),
+	values: u => c.xn.map(name => {
+		const letters = Math.max(1, Math.floor(u.bbox.width / devicePixelRatio / c.xn.length / 7));
+		const clip = s => s.length > letters ? s.slice(0, Math.max(1, letters - 1)) + '\u2026' : s;
+		if (name.length <= letters) return name;
+		const at = name.search(/[ _-]/) + 1;
+		return at ? clip(name.slice(0, at)) + '\n' + clip(name.slice(at)) : clip(name);
+	}),
+});
 
 const axes = (c, css, timed) => {
 	const axis = (log, timed, count, write) => {
@@ -240,7 +258,7 @@ const axes = (c, css, timed) => {
 	};
 	const percent = v => v === '%' ? '%' : '';
 	return [
-		{...axis(c.lx, timed, u => u.bbox.width / devicePixelRatio / 75, v => timed ? clock(v) : short(v) + percent(c.xu)), size: 28},
+		{...axis(c.lx, timed, u => u.bbox.width / devicePixelRatio / 75, v => timed ? clock(v) : short(v) + percent(c.xu)), size: 28, ...c.xn && named(c)},
 		{...axis(c.ly, false, u => u.bbox.height / devicePixelRatio / 38, v => short(v) + percent(c.yu)),
 			size: (u, list) => 14 + 7 * Math.max(2, ...(list || []).map(v => v.length))},
 	];
@@ -248,10 +266,11 @@ const axes = (c, css, timed) => {
 
 const height = (width, box) => box.closest('.first') ? (width > 500 ? 300 : 220) : width > 760 ? 300 : 240;
 
-// marks are dashed lines with their labels: those of horizontal ones at the left edge,
-// those of vertical ones at the top, one under the other.
+// marks are dashed lines with their labels: those of horizontal ones at the left edge or
+// in the margin, those of vertical ones at the top, one under the other.
 const marks = (c, css) => u => {
 	const {ctx, bbox: {left, top, width, height}} = u, r = devicePixelRatio;
+	const labels = [];
 	let row = 0, above = [];
 	ctx.save();
 	ctx.font = `${11 * r}px system-ui, sans-serif`;
@@ -267,17 +286,41 @@ const marks = (c, css) => u => {
 		ctx.moveTo(flat ? left : at, flat ? at : top);
 		ctx.lineTo(flat ? left + width : at, flat ? at : top + height);
 		ctx.stroke();
-		const after = flat || at < left + width / 2;
-		ctx.textAlign = after ? 'left' : 'right';
-		if (flat) {
-			let y = Math.max(at - 3 * r, top + 9 * r);
-			if (above.some(o => Math.abs(o - y) < 12 * r)) y = at + 11 * r; // under its line, where another label is
-			above.push(y);
-			ctx.fillText(m.t || '', left + 6 * r, y);
+		const end = at + 10 * r + ctx.measureText(m.t || '').width, xs = c.m.map(o => o.a === 'x' ? u.valToPos(o.v, 'x', true) : at);
+		const after = flat || end < left + width && !xs.some(x => x > at && x < end);
+		let x = left + 6 * r, y = Math.max(at - 3 * r, top + 9 * r);
+		if (m.e) { // in the margin, beside the end of its line
+			x = left + width + 4 * r;
+			y = at + 2 * r;
+		} else if (!flat) {
+			x = at + (after ? 5 : -5) * r;
+			y = top + (12 + 14 * row++) * r;
 		}
-		else ctx.fillText(m.t || '', at + (after ? 5 : -5) * r, top + (12 + 14 * row++) * r);
+		if (flat) {
+			const other = above.find(o => Math.abs(o - y) < 12 * r);
+			if (other !== undefined) y = (m.e ? other : at) + 11 * r; // under it, or under its own line
+			above.push(y);
+		}
+		labels.push([m.t || '', x, y, after ? 'left' : 'right', ctx.fillStyle]);
+	}
+	// Labels come last, on a halo, so that no line runs through them.
+	ctx.setLineDash([]);
+	ctx.lineJoin = 'round';
+	ctx.lineWidth = 4 * r;
+	ctx.strokeStyle = css('--card');
+	for (const [text, x, y, align, colour] of labels) {
+		ctx.textAlign = align;
+		ctx.fillStyle = colour;
+		ctx.strokeText(text, x, y);
+		ctx.fillText(text, x, y);
 	}
 	ctx.restore();
+};
+
+// markers show in the legend what a series looks like.
+const markers = (c, css) => {
+	const colour = i => i ? css(`--s${(i - 1) % 6 + 1}`) : null, full = i => c.k === 'bars' || c.k === 'points' && i % 2;
+	return {width: (u, i) => c.k === 'bars' ? 0 : 2, stroke: (u, i) => colour(i), dash: (u, i) => c.k === 'points' ? 'solid' : borders[(i - 1) % 4] || 'solid', fill: (u, i) => full(i) ? colour(i) : 'transparent'};
 };
 
 const build = (c, n) => {
@@ -288,12 +331,12 @@ const build = (c, n) => {
 	box.textContent = legend.textContent = '';
 	const width = box.clientWidth;
 	const u = new uPlot({
-		width, height: height(width, box), padding: [8, 24, 0, 0],
+		width, height: height(width, box), padding: [8, (c.m || []).some(m => m.e) ? 32 : 24, 0, 0],
 		scales: {x: {time: false, distr: c.lx ? 3 : 1, range: xRange(c, data)}, y: {distr: c.ly ? 3 : 1, range: yRange(c)}},
 		axes: axes(c, css, timed),
 		series: [{label: c.xl, value: (u, v) => x(v)}, ...seriesOptions(c, css)],
 		cursor: {y: false, drag: {x: true, y: false}, dataIdx: at(c, data), points: {size: 7, show: c.k === 'bars' ? false : undefined}},
-		legend: {mount: (u, el) => legend.append(el), markers: {width: 0, fill: (u, i) => i ? css(`--s${(i - 1) % 6 + 1}`) : null}},
+		legend: {mount: (u, el) => legend.append(el), markers: markers(c, css)},
 		hooks: {draw: [marks(c, css), () => { drawn.add(n); document.body.dataset.plotsDrawn = drawn.size; }]},
 	}, data, box);
 	const x = xValue(c, timed);

@@ -158,7 +158,7 @@ func (b *Browser) Show(html []byte, width, height int, scheme string) *Screen {
 		b.t.Fatal(err)
 	}
 	b.must("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
-	b.must("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+	b.must("Emulation.setEmulatedMedia", map[string]any{"media": "", "features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 	b.must("Page.navigate", map[string]any{"url": "about:blank"}, nil)
 	b.must("Page.navigate", map[string]any{"url": "file://" + file}, nil)
 	s := &Screen{b: b}
@@ -176,6 +176,20 @@ func (b *Browser) Show(html []byte, width, height int, scheme string) *Screen {
 			return s
 		}
 	}
+}
+
+// printed is the width of the text on a sheet of A4, in pixels.
+const printed = 688
+
+// Print loads a page as it goes to paper.
+func (b *Browser) Print(html []byte) *Screen {
+	b.t.Helper()
+	s := b.Show(html, printed, 970, "dark") // a reader's dark scheme does not go to paper
+	b.must("Emulation.setEmulatedMedia", map[string]any{"media": "print", "features": []map[string]string{{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
+	var now struct{ Drawn, Errors string }
+	b.eval(`(dispatchEvent(new Event('beforeprint')), {drawn: document.body.dataset.plotsDrawn || '0', errors: document.body.dataset.errors || ''})`, &now)
+	s.Drawn, s.Errors = now.Drawn, now.Errors
+	return s
 }
 
 // A Box is where an element is, in pixels from the top left of the page.
