@@ -144,6 +144,7 @@ type ModelCount struct {
 	Requests int64  // that have both
 	Counted  int64  // their input tokens by text
 	Source   int64  // their input tokens as the source says
+	template int64  // what a template may add to their texts
 }
 
 // maxModels is how many models are compared one by one.

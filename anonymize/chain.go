@@ -29,6 +29,7 @@ type chain struct {
 // follows.
 type cut struct {
 	end  int      // pieces before it
+	text int      // tokens of the text before it, as they were counted
 	full int      // full blocks before it
 	rest []uint32 // tokens after these
 
@@ -62,6 +63,14 @@ func (c *chain) keepCommon(root block.ID, pieces []token.Piece) int {
 	}
 	c.pieces = append(c.pieces[:from], pieces[from:]...)
 	return from
+}
+
+// counted is how many tokens the text has up to the last cut.
+func (c *chain) counted() int {
+	if len(c.cuts) == 0 {
+		return 0
+	}
+	return c.cuts[len(c.cuts)-1].text
 }
 
 // lastCut is how far the cuts go.

@@ -131,7 +131,7 @@ func (c *collector) count(x *encoded) {
 	if x.tokenised {
 		t.Texts++
 	}
-	if x.text && x.inputGap != shortGap {
+	if x.text && x.inputGap != shortGap && !x.hashed {
 		t.TextInput += int64(x.counted)
 		if x.sourceInput != nil {
 			t.TextInputSource += int64(*x.sourceInput)
@@ -151,6 +151,7 @@ func (c *collector) count(x *encoded) {
 			m.Requests++
 			m.Counted += int64(x.counted)
 			m.Source += int64(*x.sourceInput)
+			m.template += templateTokens + messageTokens*int64(x.messages)
 		}
 		if x.template != "" {
 			t.Templates[x.template]++

@@ -43,8 +43,10 @@
 //     usage; blocks cut from prompt and reply
 //   - recorded.go: the same one entry at a time, for a recorder: rows of a part, and the
 //     trace that is made of parts
-//   - gaps.go: texts that cannot be what was sent, so that the usage gives the length:
-//     redacted, empty, or much shorter than the usage says
+//   - gaps.go: texts that cannot be what was sent, so that the usage gives the length and
+//     they give no blocks: redacted, empty, or much shorter than the usage says
+//   - usagechain.go: the chain of a text fitted to the length that the usage says; markers
+//     that only the first records show; text and usage that contradict each other
 //   - chain.go: the part of a prompt that it shares with the one before, tokenised and
 //     hashed once; the prompt as the breaker finder takes it
 //   - collect.go: the collector after the workers: sessions, users, names and blocks

@@ -25,6 +25,9 @@ type encoded struct {
 	template    string // that the chat was rendered with; empty of what is no chat
 	tokenised   bool   // a length or blocks of the row are the tokenizer's
 	partly      bool   // some messages are redacted, and the source does not count
+	bySource    bool   // the length of the input is that of the source, beside a text
+	hashed      bool   // some messages are known by their length and hash
+	messages    int32  // of the text
 	unknownOut  bool   // the reply is redacted, and the source does not count
 	counted     int32  // input tokens of the text, where that was tokenised
 	sourceInput *int32 // as the source counted, when the text was counted too
@@ -45,6 +48,9 @@ type encoder struct {
 	render *token.Renderer // nil without a tokenizer
 	plain  *token.Renderer // for chats that the template refuses, and for what is no chat
 	parts  parts           // of the prompts of the job at hand
+	source sourceSurvey
+	ratio  ratio    // of the model at hand
+	wide   []uint32 // tokens that were stretched
 }
 
 func newEncoder(p *Policy, key block.Key) (*encoder, error) {
@@ -114,11 +120,10 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	return nil
 }
 
-// encodeText counts and cuts the messages and the reply. The length of the input
-// is the text's count, since the blocks must agree with it. It is the source's
-// where the text is not what was sent, and where an operator named its field: see
-// [gap]. Of the output the source's count wins wherever there is one, since it
-// has seen what the text does not show, such as reasoning.
+// encodeText counts and cuts the messages and the reply. The lengths are the source's
+// where it counts, since it has seen what the text does not show: the template, tools,
+// reasoning. The blocks are those of the text, fitted to the length, where the text is
+// what was sent: see [gap].
 func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	switch {
 	case e.hasher == nil:
@@ -130,11 +135,12 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if k := x.row.Kind; k == "completion" || k == "embedding" {
 		render, chat = e.plain, false // a server takes these prompts as they are
 	}
-	if x.inputGap = promptGap(en); x.inputGap != noGap {
+	if x.inputGap = promptGap(en, e.source.markers); x.inputGap != noGap {
 		x.row.InputTokens, x.system = *en.InputTokens, nil
 		e.encodeReply(en, x, render)
 		return nil
 	}
+	e.ratio = e.source.ratios[en.Model.Reveal()]
 	root := e.hasher.Root(x.row.Model, x.row.Adapter, x.salt)
 	if e.cutter == nil {
 		e.cutter = e.hasher.Cutter(root)
@@ -143,7 +149,11 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	c.Tools, c.Model, c.Time, c.Messages = en.Tools.Reveal(), en.Model.Reveal(), en.Time, c.Messages[:0]
 	for i := range en.Messages {
 		m := &en.Messages[i]
-		c.Messages = append(c.Messages, token.Message{Role: m.Role.String(), Content: m.Content.Reveal(),
+		content := m.Content.Reveal()
+		if en.InputTokens != nil && m.Redacted() {
+			content, x.hashed = opaqueText(m), true
+		}
+		c.Messages = append(c.Messages, token.Message{Role: m.Role.String(), Content: content,
 			Calls: m.Calls.Reveal(), CallID: m.CallID.Reveal(), Name: m.Name.Reveal()})
 	}
 	pieces, err := render.Render(c)
@@ -156,21 +166,20 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	}
 	e.cutPrompt(root, pieces, en.Messages)
 	x.prompt = e.parts.addPrompt(&e.chain)
-	before := len(e.chain.full) // blocks that the cutter does not know of
-	size := e.p.blockSize()
-	x.text, x.sourceInput = true, en.InputTokens
+	x.text, x.sourceInput, x.messages = true, en.InputTokens, int32(len(en.Messages))
 	if chat {
 		x.template = render.Name(c.Model)
 	}
-	x.counted = int32(before*size + e.cutter.Len())
-	x.row.InputTokens = x.counted
-	if x.inputGap = countGap(en, x.counted, size); x.inputGap != noGap || en.InputGiven && en.InputTokens != nil {
-		x.row.InputTokens = *en.InputTokens
-	}
-	if x.inputGap == noGap {
+	x.counted = int32(e.chain.counted())
+	length := len(e.chain.full)*e.p.blockSize() + e.cutter.Len() // the cutter knows of no full blocks before
+	switch x.inputGap = countGap(en, x.counted); {
+	case x.inputGap != noGap || en.InputTokens != nil && (e.p.Lengths != LengthsText || en.InputGiven):
+		length, x.bySource = int(*en.InputTokens), true
+	default:
 		x.tokenised, x.partly = true, en.InputTokens == nil && slices.ContainsFunc(en.Messages, func(m trace.Message) bool { return m.Redacted() })
-		x.blocks = make([]block.ID, 0, block.Count(int(x.counted), size))
-		x.blocks = e.cutter.Append(append(x.blocks, e.chain.full...))
+	}
+	if x.row.InputTokens = int32(length); x.inputGap == noGap {
+		x.blocks, x.tokenised = e.fit(length), true
 	}
 	e.encodeReply(en, x, render)
 	return nil
@@ -188,12 +197,12 @@ func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Rendere
 		}
 		x.row.OutputTokens = int32(len(c.tokens))
 		x.tokenised = x.tokenised || en.OutputTokens == nil
-		if len(c.tokens)*shortText < spokenTokens(en) {
+		if tooShort(len(c.tokens), spokenTokens(en)) {
 			x.outputGap = shortGap
 		}
 		if x.inputGap == noGap && x.outputGap == noGap {
-			e.cutter.Write(c.tokens)
-			x.out = e.cutter.Append(nil)[block.Full(int(x.counted), e.p.blockSize())-len(c.full):]
+			e.cutter.Write(e.stretched(c.tokens, int(x.counted)))
+			x.out = e.continued(int(x.row.InputTokens))
 		}
 	}
 	switch {
@@ -202,6 +211,30 @@ func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Rendere
 	case x.outputGap != noGap:
 		x.unknownOut = true
 	}
+}
+
+// stretched are tokens of the text as the ratio has them; at is the place of the first.
+func (e *encoder) stretched(tokens []uint32, at int) []uint32 {
+	if e.ratio == 0 {
+		return tokens
+	}
+	e.wide = e.ratio.stretch(e.wide[:0], tokens, at)
+	return e.wide
+}
+
+// continued are the blocks of the chain and of the reply in the cutter from the one on
+// that completes a prompt of n tokens; nil for none.
+func (e *encoder) continued(n int) []block.ID {
+	full := e.chain.full
+	from := block.Full(n, e.p.blockSize())
+	all := e.cutter.Append(nil)
+	switch {
+	case from < len(full):
+		return append(slices.Clone(full[from:]), all...)
+	case from-len(full) >= len(all):
+		return nil
+	}
+	return all[from-len(full):]
 }
 
 func nanoseconds(d *time.Duration) *int64 {
@@ -219,7 +252,7 @@ func (e *encoder) cutPrompt(root block.ID, pieces []token.Piece, messages []trac
 	for i := c.keepCommon(root, pieces); i < len(pieces); {
 		full, rest := c.lastCut()
 		tokens := append(c.scratch[:0], rest...)
-		enough := len(tokens) + minCut
+		enough, at, text := len(tokens)+minCut, 0, c.counted()
 		for i < len(pieces) && len(tokens) < enough {
 			start := i
 			for i++; i < len(pieces) && !pieces[i].Starts(); i++ {
@@ -227,11 +260,15 @@ func (e *encoder) cutPrompt(root block.ID, pieces []token.Piece, messages []trac
 			before := len(tokens)
 			tokens = e.tokens(tokens, pieces[start:i], start == 0)
 			c.spoken.note(pieces[start:i], tokens[before:], messages)
+			at, text = text, text+len(tokens)-before
+			if e.ratio != 0 {
+				tokens = append(tokens[:before], e.stretched(tokens[before:], at)...)
+			}
 		}
 		e.resume()
 		e.cutter.Write(tokens)
 		c.full = e.cutter.AppendFull(c.full)
-		next := cut{end: i, full: full + len(tokens)/size, spoken: c.spoken.cut()}
+		next := cut{end: i, text: text, full: full + len(tokens)/size, spoken: c.spoken.cut()}
 		if n := len(c.cuts); n < cap(c.cuts) { // the memory of a cut that was dropped
 			next.rest = c.cuts[:n+1][n].rest[:0]
 		}
@@ -239,9 +276,7 @@ func (e *encoder) cutPrompt(root block.ID, pieces []token.Piece, messages []trac
 		c.cuts = append(c.cuts, next)
 		c.scratch = tokens
 	}
-	_, rest := c.lastCut()
-	e.resume()
-	e.cutter.Write(rest)
+	e.rewind()
 }
 
 // tokens appends those of pieces that belong together. What was the reply is

@@ -163,7 +163,9 @@ func (f *finisher) modelCounts(models map[string]*ModelCount) []ModelCount {
 				m.Model = f.models.name("model", name)
 			}
 		}
-		out = append(out, *m)
+		count := *m
+		count.template = 0
+		out = append(out, count)
 	}
 	slices.SortFunc(out, func(a, b ModelCount) int {
 		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Model, b.Model))

@@ -1,8 +1,11 @@
 package anonymize
 
 import (
+	"regexp"
+	"strconv"
+	"strings"
+
 	"reprise/trace"
-	"reprise/trace/block"
 )
 
 // A gap says why the text of a prompt or reply in the source cannot be what was
@@ -12,52 +15,83 @@ import (
 type gap int8
 
 const (
-	noGap     gap = iota
-	markerGap     // a whole message is what a masking tool leaves, see [trace.Message.Redacted]
-	emptyGap      // there is no text, and the source counts some
-	shortGap      // the text counts less than 1/[shortText] of what the source says
-	mappedGap     // an operator's field gives another number of blocks than the text has
+	noGap      gap = iota
+	markerGap      // a whole message is what a masking tool leaves, see [trace.Message.Redacted]
+	emptyGap       // there is no text, and the source counts some
+	shortGap       // the text counts less than half of what the source says
+	unnamedGap     // a text that many records share, whose counts differ
 )
 
-// shortText is how many times longer than its text a prompt or a reply is at the
-// least when the text cannot be all of it. Chat templates and other tokenizers
-// leave counts well within it.
-const shortText = 10
+// A prompt or a reply is longer than its text when the text counts less than half of
+// it, template apart; of short ones, less than a tenth.
+const (
+	shortText     = 2
+	shortestText  = 10
+	leastForShort = 256
+)
+
+// emptyTokens are what a template makes of a prompt without text, at the most.
+const emptyTokens = 32
 
 // promptGap finds a gap that shows before the text is counted. One marker among
-// the messages is enough: from there on the prefix is not the one that was sent.
-func promptGap(en *trace.Entry) gap {
+// the messages is enough: from there on the prefix is not the one that was sent. A
+// marker that tells the length and the hash of a message is none: see [opaqueText].
+func promptGap(en *trace.Entry, unnamed map[string]struct{}) gap {
 	if en.InputTokens == nil {
 		return noGap
 	}
-	blank := en.Tools.Len() == 0 && *en.InputTokens > 0
+	blank, marked := en.Tools.Len() == 0 && *en.InputTokens > emptyTokens, noGap
 	for i := range en.Messages {
 		m := &en.Messages[i]
 		if m.Redacted() {
-			return markerGap
+			if !lengthAndHash.MatchString(m.Content.Reveal()) {
+				return markerGap
+			}
 		}
 		blank = blank && m.Calls.Len() == 0 && m.Content.Blank()
+		if len(unnamed) > 0 && m.Role != trace.System {
+			if _, ok := unnamed[strings.TrimSpace(m.Content.Reveal())]; ok {
+				marked = unnamedGap
+			}
+		}
 	}
 	if blank {
 		return emptyGap
 	}
-	return noGap
+	return marked
 }
 
 // countGap compares the length that the source says with that of the text.
-func countGap(en *trace.Entry, counted int32, size int) gap {
-	if en.InputTokens == nil {
-		return noGap
-	}
-	said, text := int(*en.InputTokens), int(counted)
-	switch {
-	case text*shortText < said:
+func countGap(en *trace.Entry, counted int32) gap {
+	if en.InputTokens != nil && tooShort(int(counted), int(*en.InputTokens)) {
 		return shortGap
-	case en.InputGiven && (block.Count(said, size) != block.Count(text, size) || block.Full(said, size) != block.Full(text, size)):
-		return mappedGap
 	}
 	return noGap
 }
+
+// tooShort reports whether a text cannot be all of what the source counts.
+func tooShort(text, said int) bool {
+	said -= templateTokens
+	return text*shortestText < said || text*shortText < said && said+templateTokens >= leastForShort
+}
+
+// lengthAndHash is how a message is described that is not there, by its length and its
+// hash: [REDACTED_TEXT len=345 sha=0a1b2c3d].
+var lengthAndHash = regexp.MustCompile(`(?i)len(?:gth)?"?\s?[=:]\s?(\d{1,9}).{0,9}(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?([0-9a-f]{6,128})`)
+
+// opaqueText is a text in place of a message of which only the length in characters and
+// the hash are known: equal ones are equal, others part at once, and it is about as long
+// in tokens.
+func opaqueText(m *trace.Message) string {
+	found := lengthAndHash.FindStringSubmatch(m.Content.Reveal())
+	n, _ := strconv.Atoi(found[1])
+	return found[1] + ":" + found[2] + strings.Repeat(" x", min(n, maxOpaque)/opaqueCharacters)
+}
+
+const (
+	opaqueCharacters = 4       // to a token
+	maxOpaque        = 4 << 20 // characters, more than a context holds
+)
 
 // replyGap finds a gap that shows before the reply is counted. Without a count in
 // the source the length of a redacted reply is not known.
@@ -91,12 +125,15 @@ func spokenTokens(en *trace.Entry) int {
 type Gaps struct {
 	Marker int64 // a whole message is a redaction marker
 	Empty  int64 // no text, where the source counts some
-	Short  int64 // the text counts below a tenth of what the source says
-	Mapped int64 // the mapped length makes another number of blocks than the text
+	Short  int64 // the text counts below half of what the source says
+
+	// Unnamed are records with a short text that many have, though their counts
+	// differ: it stands in place of others.
+	Unnamed int64
 }
 
 // Total is how many there are.
-func (g Gaps) Total() int64 { return g.Marker + g.Empty + g.Short + g.Mapped }
+func (g Gaps) Total() int64 { return g.Marker + g.Empty + g.Short + g.Unnamed }
 
 func (g *Gaps) add(why gap) {
 	switch why {
@@ -106,7 +143,7 @@ func (g *Gaps) add(why gap) {
 		g.Empty++
 	case shortGap:
 		g.Short++
-	case mappedGap:
-		g.Mapped++
+	case unnamedGap:
+		g.Unnamed++
 	}
 }

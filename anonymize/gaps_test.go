@@ -26,7 +26,9 @@ func said(message, reply trace.Text, input, output int32) trace.Entry {
 // wantGaps imports one entry.
 func wantGaps(t *testing.T, name string, e trace.Entry, input, output int32, blocks bool, gaps [2]anonymize.Gaps) anonymize.Card {
 	t.Helper()
-	rows, card := run(t, policy(t), []trace.Entry{e})
+	p := policy(t)
+	p.Lengths = anonymize.LengthsUsage
+	rows, card := run(t, p, []trace.Entry{e})
 	r := rows[0]
 	want := 0
 	if blocks {
@@ -50,9 +52,10 @@ func TestLengthsOfRedactedText(t *testing.T) {
 	n, out := rows[0].InputTokens, rows[0].OutputTokens
 	none := anonymize.Gaps{}
 
-	// As ever, the text's count stands where the source's is at most ten times it.
-	for _, usage := range []int32{-1, 0, n / 2, n, n + 20, 10 * n} {
-		wantGaps(t, fmt.Sprint("usage ", usage), said(prose, answer, usage, out), n, out, true, [2]anonymize.Gaps{})
+	// The source's count stands, with the blocks of the text fitted to it.
+	wantGaps(t, "no usage", said(prose, answer, -1, out), n, out, true, [2]anonymize.Gaps{})
+	for _, usage := range []int32{1, n / 2, n - 1, n, n + 20} {
+		wantGaps(t, fmt.Sprint("usage ", usage), said(prose, answer, usage, out), usage, out, true, [2]anonymize.Gaps{})
 	}
 	wantGaps(t, "reasoning", func() trace.Entry {
 		e := said(prose, answer, n, 100*out)
@@ -65,7 +68,11 @@ func TestLengthsOfRedactedText(t *testing.T) {
 		t.Errorf("nothing was counted: %q %q %v", card.Tokenizer, card.Lengths, card.Totals.Models)
 	}
 	wantGaps(t, "empty", said(blank, blank, 5000, 200), 5000, 200, false, [2]anonymize.Gaps{{Empty: 1}, {Empty: 1}})
-	card = wantGaps(t, "short", said(prose, answer, 10*n+1, 10*out+1), 10*n+1, 10*out+1, false, [2]anonymize.Gaps{{Short: 1}, {Short: 1}})
+	long := text("answer", 100)
+	rows, _ = run(t, policy(t), []trace.Entry{said(prose, long, -1, -1)})
+	longOut := rows[0].OutputTokens
+	wantGaps(t, "almost short", said(prose, long, 2*n+64, 2*longOut+64), 2*n+64, 2*longOut+64, true, [2]anonymize.Gaps{})
+	card = wantGaps(t, "short", said(prose, long, 2*n+65, 2*longOut+65), 2*n+65, 2*longOut+65, false, [2]anonymize.Gaps{{Short: 1}, {Short: 1}})
 	if card.Lengths == "exact" || len(card.Totals.Models) != 0 {
 		t.Errorf("%q %v", card.Lengths, card.Totals.Models)
 	}
@@ -80,8 +87,8 @@ func TestLengthsOfRedactedText(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 
-	only, card = run(t, policy(t), []trace.Entry{said(prose, answer, n, 10*out+1)})
-	if r := only[0]; r.OutputTokens != 10*out+1 || len(r.Blocks) == 0 || r.OutputBlocks != nil || card.Totals.OutputGaps.Short != 1 {
+	only, card = run(t, policy(t), []trace.Entry{said(prose, long, n, 2*longOut+65)})
+	if r := only[0]; r.OutputTokens != 2*longOut+65 || len(r.Blocks) == 0 || r.OutputBlocks != nil || card.Totals.OutputGaps.Short != 1 {
 		t.Errorf("%+v", r)
 	}
 
@@ -96,6 +103,8 @@ func TestLengthsOfRedactedText(t *testing.T) {
 // alike that were not. A hash that a tool returned is no redaction.
 func TestOneRedactedMessage(t *testing.T) {
 	prose, hash := text("prose", 50), trace.NewText(strings.Repeat("0a", 20))
+	p := policy(t)
+	p.Lengths = anonymize.LengthsUsage
 	for _, c := range []struct {
 		role trace.Role
 		text trace.Text
@@ -103,49 +112,43 @@ func TestOneRedactedMessage(t *testing.T) {
 	}{{trace.System, trace.NewText("<redacted>"), 1}, {trace.Tool, trace.NewText("[REDACTED]"), 1}, {trace.User, hash, 1}, {trace.Tool, hash, 0}} {
 		e := said(prose, prose, 1000, 10)
 		e.Messages = append(e.Messages, trace.Message{Role: c.role, Content: c.text}, trace.Message{Role: trace.User, Content: prose})
-		rows, card := run(t, policy(t), []trace.Entry{e})
-		if card.Totals.InputGaps.Marker != c.want || (rows[0].InputTokens == 1000) != (c.want == 1) || (len(rows[0].Blocks) == 0) != (c.want == 1) {
+		rows, card := run(t, p, []trace.Entry{e})
+		if card.Totals.InputGaps.Marker != c.want || rows[0].InputTokens != 1000 || (len(rows[0].Blocks) == 0) != (c.want == 1) {
 			t.Errorf("%v: %d tokens, %d blocks, %+v", c.role, rows[0].InputTokens, len(rows[0].Blocks), card.Totals.InputGaps)
 		}
 		e.InputTokens = nil
-		rows, card = run(t, policy(t), []trace.Entry{e})
+		rows, card = run(t, p, []trace.Entry{e})
 		if card.Totals.PartlyRedacted != c.want || len(rows[0].Blocks) == 0 {
 			t.Errorf("%v without a count: %d, %d blocks", c.role, card.Totals.PartlyRedacted, len(rows[0].Blocks))
 		}
 	}
 	calls := said(trace.Text{}, prose, 1000, 10)
 	calls.Messages[0].Calls = text("call", 100)
-	if _, card := run(t, policy(t), []trace.Entry{calls}); card.Totals.InputGaps.Total() != 0 {
+	if _, card := run(t, p, []trace.Entry{calls}); card.Totals.InputGaps.Total() != 0 {
 		t.Errorf("a call of a tool is text: %+v", card.Totals.InputGaps)
 	}
 }
 
-// A length that an operator mapped is the length, with the text's blocks where it
-// makes as many of them.
+// A length that an operator mapped is the length, whatever else is asked for.
 func TestMappedLength(t *testing.T) {
 	prose := text("prose", 50)
 	rows, _ := run(t, policy(t), []trace.Entry{said(prose, prose, -1, 10)})
 	plain := rows[0]
 	n := plain.InputTokens
-	if n%16 == 0 || n%16 > 13 || n%16 < 3 {
-		t.Fatalf("%d tokens are too near the edge of a block", n)
-	}
-	for _, c := range []struct {
-		input int32
-		kept  bool
-	}{{n, true}, {n + 2, true}, {n - 2, true}, {n - n%16, false}, {n - n%16 + 16, false}, {n + 16, false}, {n - 16, false}, {1, false}} {
-		e := said(prose, prose, c.input, 10)
-		e.InputGiven = true
-		rows, card := run(t, policy(t), []trace.Entry{e})
-		r := rows[0]
-		if r.InputTokens != c.input || (card.Totals.InputGaps == anonymize.Gaps{Mapped: 1}) == c.kept {
-			t.Errorf("mapped %d: %d tokens, %+v", c.input, r.InputTokens, card.Totals.InputGaps)
-		}
-		if c.kept && !slices.Equal(r.Blocks, plain.Blocks) || !c.kept && (len(r.Blocks) != 0 || r.OutputBlocks != nil) {
-			t.Errorf("mapped %d: %d blocks of %d", c.input, len(r.Blocks), len(plain.Blocks))
-		}
-		if m := card.Totals.Models; len(m) != 1 || m[0].Counted != int64(n) || m[0].Source != int64(c.input) {
-			t.Errorf("mapped %d: %+v", c.input, m)
+	for _, lengths := range []string{anonymize.LengthsUsage, anonymize.LengthsText} {
+		for _, input := range []int32{n, n + 2, n - 2, n - n%16, n + 16, n - 16, 2 * n, 1} {
+			e := said(prose, prose, input, 10)
+			e.InputGiven = true
+			p := policy(t)
+			p.Lengths = lengths
+			rows, card := run(t, p, []trace.Entry{e})
+			r := rows[0]
+			if r.InputTokens != input || card.Totals.InputGaps.Total() != 0 || len(r.Blocks) != block.Count(int(input), 16) {
+				t.Errorf("mapped %d: %d tokens, %d blocks, %+v", input, r.InputTokens, len(r.Blocks), card.Totals.InputGaps)
+			}
+			if m := card.Totals.Models; len(m) != 1 || m[0].Counted != int64(n) || m[0].Source != int64(input) {
+				t.Errorf("mapped %d: %+v", input, m)
+			}
 		}
 	}
 	e := said(prose, prose, -1, 10)

@@ -43,6 +43,11 @@ type Policy struct {
 	Tokenizer token.Tokenizer
 	Template  token.Template // rendered around messages; the zero Template adds nothing
 
+	// Lengths says which count is the length of a prompt that has text and a count of
+	// the source: [LengthsUsage] or [LengthsText]. When empty it is the source's, and
+	// the two may not contradict each other.
+	Lengths string
+
 	// Capture is the declared window that all entries must be in. Arrivals count
 	// from its begin, or from the first arrival if there is no window.
 	Capture trace.Capture
@@ -136,6 +141,8 @@ func (p *Policy) check() error {
 		return fmt.Errorf("a block of %d tokens: want 1 to %d", size, 1<<16)
 	}
 	switch {
+	case p.Lengths != "" && p.Lengths != LengthsUsage && p.Lengths != LengthsText:
+		return fmt.Errorf("lengths of %s: want %s or %s", p.Lengths, LengthsUsage, LengthsText)
 	case (p.Raw != nil || p.KTemplate != 0) && p.Tokenizer == nil:
 		return errors.New("text cannot be kept of a source that has none")
 	case p.KTemplate != 0 && (p.KTemplate < 2 || p.KTemplate > maxKTemplate):

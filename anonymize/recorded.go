@@ -85,7 +85,7 @@ func (r *RowEncoder) keyed(kind, name string) string {
 	return recording.ID(r.e.hasher.Root(kind, name))
 }
 
-var gapNames = []string{noGap: "", markerGap: "marker", emptyGap: "empty", shortGap: "short", mappedGap: "mapped"}
+var gapNames = []string{noGap: "", markerGap: "marker", emptyGap: "empty", shortGap: "short", unnamedGap: "unnamed"}
 
 // MergeRecorded makes the rows of a trace of those of recordings, as [Run] does of a
 // log: sorted by arrival, annotated and renumbered. meta is what their captures have in

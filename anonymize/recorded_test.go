@@ -39,7 +39,7 @@ func TestRecordedAsImported(t *testing.T) {
 	if p.Template, err = token.OpenTemplateAny("none"); err != nil {
 		t.Fatal(err)
 	}
-	p.Capture = trace.Capture{Begin: at(-1000), End: at(10_000_000)}
+	p.Capture, p.Lengths = trace.Capture{Begin: at(-1000), End: at(10_000_000)}, anonymize.LengthsUsage
 	want, wantCard := run(t, p, src)
 
 	rec, err := anonymize.NewRecording(p)

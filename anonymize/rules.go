@@ -47,7 +47,7 @@ var columns = []struct{ name, internal, partner, public string }{
 	{"class", "relabelled by first appearance", "{names}", dropped},
 	{"replica", "relabelled by first appearance", dropped, dropped},
 	{"category", "computed", "computed from what is released", drawn + "computed from the rows of this file"},
-	{"input_tokens", "exact; counted where there is text, else as the source says", "{lengths}", drawn + "drawn from noisy counts"},
+	{"input_tokens", "exact; as the source says, else counted from the text", "{lengths}", drawn + "drawn from noisy counts"},
 	{"output_tokens", "exact; as the source says, else counted from the text", "{lengths}", drawn + "drawn from noisy counts"},
 	{"reasoning_tokens", "kept", dropped, dropped},
 	{"cached_tokens", "kept", dropped, dropped},

@@ -46,6 +46,9 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	if err := encodeAll(ctx, &p, key, src, c.addRow); err != nil {
 		return Card{}, err
 	}
+	if err := c.checkLengths(&p); err != nil {
+		return Card{}, err
+	}
 	return c.finish(ctx, &p, sums, dst)
 }
 
@@ -108,13 +111,24 @@ type job struct {
 func encodeAll(ctx context.Context, p *Policy, key block.Key, src trace.EntryReader, add func(*encoded, []uint32) error) error {
 	workers := p.workers()
 	jobs, order, free := make(chan *job), make(chan *job, 2*workers), make(chan *job, 3*workers)
+	first := newJob()
+	end := first.read(src)
+	if end != nil && end != io.EOF {
+		return end
+	}
+	e, err := newEncoder(p, key)
+	if err != nil {
+		return err
+	}
+	survey := e.survey(first.entries)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return readAll(ctx, src, jobs, order, free) })
+	g.Go(func() error { return readAll(ctx, src, first, end, jobs, order, free) })
 	for range workers {
 		e, err := newEncoder(p, key)
 		if err != nil {
 			return err
 		}
+		e.source = survey
 		g.Go(func() error {
 			for j := range jobs {
 				if err := e.encodeJob(j); err != nil {
@@ -147,19 +161,17 @@ func encodeAll(ctx context.Context, p *Policy, key block.Key, src trace.EntryRea
 	return g.Wait()
 }
 
-// readAll makes jobs of src, for the workers and, in order, for the collector.
-func readAll(ctx context.Context, src trace.EntryReader, jobs, order chan<- *job, free <-chan *job) error {
+func newJob() *job {
+	return &job{entries: make([]trace.Entry, 0, batchEntries), done: make(chan struct{}, 1)}
+}
+
+// readAll makes jobs of src, for the workers and, in order, for the collector. The first
+// one was read before, and end is what came after it.
+func readAll(ctx context.Context, src trace.EntryReader, j *job, end error, jobs, order chan<- *job, free <-chan *job) error {
 	defer close(jobs)
 	defer close(order)
 	for first := int64(0); ; {
-		var j *job
-		select {
-		case j = <-free:
-		default:
-			j = &job{entries: make([]trace.Entry, 0, batchEntries), done: make(chan struct{}, 1)}
-		}
 		j.first = first
-		err := j.read(src)
 		if len(j.entries) > 0 {
 			first += int64(len(j.entries))
 			for _, c := range []chan<- *job{order, jobs} {
@@ -170,12 +182,18 @@ func readAll(ctx context.Context, src trace.EntryReader, jobs, order chan<- *job
 				}
 			}
 		}
-		if err == io.EOF {
+		if end == io.EOF {
 			return nil
 		}
-		if err != nil {
-			return err
+		if end != nil {
+			return end
 		}
+		select {
+		case j = <-free:
+		default:
+			j = newJob()
+		}
+		end = j.read(src)
 	}
 }
 

@@ -104,12 +104,12 @@ type gapsJSON struct {
 	Requests int64 `json:"requests"`
 	Marker   int64 `json:"redaction_marker"`
 	Empty    int64 `json:"empty"`
-	Short    int64 `json:"below_a_tenth"`
-	Mapped   int64 `json:"other_blocks_than_mapped_length"`
+	Short    int64 `json:"below_half"`
+	Unnamed  int64 `json:"one_text_with_other_counts"`
 }
 
 func newGapsJSON(g anonymize.Gaps) gapsJSON {
-	return gapsJSON{g.Total(), g.Marker, g.Empty, g.Short, g.Mapped}
+	return gapsJSON{g.Total(), g.Marker, g.Empty, g.Short, g.Unnamed}
 }
 
 // gapWarnings tell for how many requests the counts of the source stand in for those
@@ -121,9 +121,8 @@ func gapWarnings(t anonymize.Totals) []string {
 			out = append(out, fmt.Sprintf("%d of %d requests ", n, t.Requests)+fmt.Sprintf(format, args...))
 		}
 	}
-	in, all := t.InputGaps, t.InputGaps.Total()
-	warn(all-in.Mapped, "have the input length that the source counts and no prefix blocks, since their text is not what was sent (%s)", gapWords(in))
-	warn(in.Mapped, "have the input length that --map names and no prefix blocks, since their text has another number of blocks: choose the server's --tokenizer and --template")
+	all := t.InputGaps.Total()
+	warn(all, "have the input length that the source counts and no prefix blocks, since their text is not what was sent (%s)", gapWords(t.InputGaps))
 	switch {
 	case all == t.Requests && all > 0:
 		out = append(out, "no request is left whose prefix reuse is known: hit ratios are unknown, not 0")
@@ -142,7 +141,7 @@ func gapWords(g anonymize.Gaps) string {
 	for _, w := range []struct {
 		n    int64
 		what string
-	}{{g.Marker, "a redaction marker"}, {g.Empty, "empty"}, {g.Short, "the text counts below a tenth"}} {
+	}{{g.Marker, "a redaction marker"}, {g.Empty, "empty"}, {g.Short, "the text counts below half"}, {g.Unnamed, "one text with other counts"}} {
 		if w.n > 0 {
 			words = append(words, fmt.Sprintf("%s: %d", w.what, w.n))
 		}

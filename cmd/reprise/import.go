@@ -51,6 +51,7 @@ type importFlags struct {
 	globalBlocks int
 	rows         string
 	cached       string
+	lengths      string
 	flags.Templates
 	poolStart time.Duration
 	poolSpan  time.Duration
@@ -143,6 +144,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	textRest.IntVar(&f.blockSize, "block-size", 512, "prefix block size in tokens, for text")
 	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0, "block size of the source's block ids in tokens, if it does not say")
 	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
+	text.StringVar(&f.lengths, "lengths", "", "token count to use where text and usage contradict each other: usage or text")
 	text.StringVar(&f.template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	madeUp.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of sessions, such as poisson:2 or ramp:1-10,60s,cv=3, if the source has no times")
 	madeUp.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn")
@@ -342,7 +344,10 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel,
-		Capture: f.capture.Declared, Confined: f.tier.Confined}
+		Capture: f.capture.Declared, Confined: f.tier.Confined, Lengths: f.lengths}
+	if f.lengths != "" && f.lengths != anonymize.LengthsUsage && f.lengths != anonymize.LengthsText {
+		return p, cli.Usagef("--lengths: want %s or %s", anonymize.LengthsUsage, anonymize.LengthsText)
+	}
 	switch t := f.tier.Name; t {
 	case anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw:
 	default:

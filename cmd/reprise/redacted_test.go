@@ -57,7 +57,7 @@ func TestImportRedacted(t *testing.T) {
 	for marker, reason := range map[string]string{
 		"[REDACTED]": "redaction_marker", "<redacted>": "redaction_marker", "***": "redaction_marker", "[MASKED]": "redaction_marker",
 		"": "empty", strings.Repeat("0a1b", 16): "redaction_marker", "content was removed by policy": "redaction_marker",
-		"This part of the log is for auditors.": "below_a_tenth",
+		"This part of the log is for auditors.": "below_half",
 	} {
 		for _, log := range redactedLogs(t, marker) {
 			out := filepath.Join(t.TempDir(), "t.parquet")

@@ -73,21 +73,36 @@ separated by commas.
 const lengthsPage = `
 ## Text and usage
 
-When a record has both the prompt's text and the server's token counts (usage),
-~input_tokens~ is counted from the text, with ~--tokenizer~ and ~--template~, so that it
-agrees with the prefix blocks; ~output_tokens~ comes from usage. Exceptions:
+Where a record has the server's count of its tokens (usage), that is the length of the
+prompt and of the answer. The text tells only what prompts share: its prefix blocks are
+fitted to the length, by the ratio between the two counts that the first records of a
+model show, and then filled up or cut. Without usage the length is the count of the text,
+by ~--tokenizer~ and ~--template~.
+
+Some texts are not what was sent. Of these the length alone is taken: prompts that were
+redacted look equal where they were not, and would share a false prefix.
 
 | text of the prompt | with usage | without usage |
 |---|---|---|
-| a whole message is a redaction marker: ~[REDACTED]~, ~<redacted>~, ~***~, a hash, ~{"length":9}~, ~content was removed by policy~ | length from usage, no blocks | all messages are: a bad record; some are: the text that is left |
-| empty, without images or tool calls | length from usage, no blocks | a bad record |
-| counts less than a tenth of usage | length from usage, no blocks | – |
-| any other, and ~--map~ names ~input_tokens~ | the mapped length; the text's blocks if their number fits it, else none | the length of the text |
+| a whole message is a redaction marker: ~[REDACTED]~, ~<redacted>~, ~***~, a hash, ~{"length":9}~, ~content was removed by policy~ | length of usage, no blocks | all messages are: a bad record; some are: as the text that is left |
+| a marker has the length and the hash of each message: ~[REDACTED_TEXT len=345 sha=0a1b2c3d]~ | length of usage; messages with the same length and hash are the same in the blocks | as above |
+| empty, without images or calls of tools, and usage counts more than 32 tokens | length of usage, no blocks | a bad record |
+| counts below half of usage, or below a tenth of a prompt of less than 256 tokens; 64 tokens of template are left aside | length of usage, no blocks | – |
+| one short text in a fifth of the records or more, with other usage each time | length of usage, no blocks | – |
+| any other | length of usage, with the blocks of the text | as the text |
 
-The first three apply to answers too, after reasoning tokens are taken off usage. A redacted
-answer without usage has 0 output tokens; the import counts these. A failed call with a
-redacted prompt is left out and is not a bad record. Hashes and lengths in tool messages are
-tool results, not markers.
+Where all prompts of a model together have 20 % more or less than the text, beside what a
+template may add (64 tokens a prompt and 16 a message), neither a template nor a
+tokenizer explains it. The import then says so for each such model and stops, until
+~--lengths usage~ or ~--lengths text~ says which to trust. It stops as well where more
+than 1 % of the requests hold one short text with other usage each time. A length that
+~--map input_tokens=~ names counts always.
+
+The markers, empty and short texts hold for the answer too, of whose usage reasoning tokens are
+taken off first. A redacted answer without usage has 0 output tokens, and the import
+says how many have. A call that failed has no usage: where its prompt is redacted it
+is left out, and is no bad record. Hashes and lengths in messages of tools are their
+results, and no markers.
 
 The import warns of all this, and ~--json~ counts it in ~lengths_of_source~. Rows without
 blocks are left out of hit ratios.
