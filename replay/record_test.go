@@ -103,7 +103,7 @@ func readAll(t testing.TB, path string) (*result.File, []result.Result) {
 	return f, out.Rows
 }
 
-// Options that contradict each other are refused before anything is written.
+// Options that cannot be used together are refused before anything is written.
 func TestRecordRefusesOptions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")
 	r := Runner{Endpoint: &fake{}, Options: Options{Concurrency: 1, Speed: 2}}

@@ -114,8 +114,8 @@ func TestAdminListenMistakes(t *testing.T) {
 	must(t, "synth", "chat", "-n", "4", "-o", "w.parquet")
 	for line, want := range map[string]string{
 		"replay w.parquet -o r.parquet --admin-listen localhost":                 "--admin-listen localhost: want a port, or an address and a port, such as 9090 or localhost:9090",
-		"replay w.parquet --dry-run --admin-listen 9090":                         "--admin-listen and --dry-run contradict each other",
-		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --admin-listen 9090 -o s": "--admin-listen is of a client that sends requests, and a simulation has none",
+		"replay w.parquet --dry-run --admin-listen 9090":                         "--admin-listen and --dry-run cannot be used together",
+		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --admin-listen 9090 -o s": "--admin-listen needs a client that sends requests: a simulation has none",
 	} {
 		var out, errs bytes.Buffer
 		if code := run(context.Background(), strings.Fields(line), strings.NewReader(""), &out, &errs); code != cli.Usage || !strings.Contains(errs.String(), want) {

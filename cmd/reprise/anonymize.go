@@ -71,9 +71,9 @@ reprise import --tier does all of this in one step.`,
 func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 	switch {
 	case f.card && cmd.Flags().Changed("tier"):
-		return cli.Usagef("--card prints the card of a file: it takes no --tier")
+		return cli.Usagef("--card takes no --tier: it prints the card of a file")
 	case f.asJSON && !f.card:
-		return cli.Usagef("--json is for --card")
+		return cli.Usagef("--json needs --card")
 	}
 	if err := f.Check(cmd); err != nil {
 		return err
@@ -121,7 +121,7 @@ func release(cmd *cobra.Command, f *flags.Tier, path string, t *trace.Trace, out
 // publishable refuses an output beside which nothing can stand.
 func publishable(out string) error {
 	if modelBeside(out) == "" {
-		return cli.Usagef("--tier %s writes two files: say where they go, such as -o public.parquet, and the model is public.model.parquet", anonymize.Public)
+		return cli.Usagef("--tier %s writes two files: give -o public.parquet, and the model is public.model.parquet", anonymize.Public)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 		return nil
 	}
 	if check := r.Unsettled(); check != "" {
-		return cli.Exit(cli.Check, fmt.Errorf("the check %s was inconclusive: the output stays its owner's alone", check))
+		return cli.Exit(cli.Check, fmt.Errorf("the check %s was inconclusive: the file keeps mode 0600", check))
 	}
 	if err := trace.Share(path); err != nil {
 		return err
@@ -172,10 +172,10 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
 // check refuses what has no meaning together.
 func (f *auditFlags) check(fl *pflag.FlagSet) error {
 	if len(f.sources) > 0 && f.internal != "" {
-		return cli.Usagef("--source and --internal say both what the output was made of: give one")
+		return cli.Usagef("--source and --internal cannot be used together: both name what the output was made from")
 	}
 	if f.json && f.result == cli.Standard {
-		return cli.Usagef("--json and -o - both want stdout")
+		return cli.Usagef("--json and -o - both write to stdout: give -o FILE")
 	}
 	for _, name := range importsOfAudit {
 		if fl.Changed(name) && len(f.sources) == 0 {

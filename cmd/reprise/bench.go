@@ -265,7 +265,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if !cmd.Flags().Changed("max-regression") {
 		f.most = -1
 	} else if f.baseline == "" {
-		return cli.Usagef("--max-regression: say what was before: --baseline DIRECTORY, of an earlier run of the suite")
+		return cli.Usagef("--max-regression needs --baseline DIRECTORY, an earlier run of the suite")
 	}
 	var before bench.SuiteResult
 	if f.baseline != "" {
@@ -282,7 +282,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	result, err := r.Run(cmd.Context())
 	if err != nil {
 		if cmd.Context().Err() != nil {
-			return errors.New("interrupted; the same command goes on with the runs that are not complete")
+			return errors.New("interrupted: run the same command again to continue with the incomplete runs")
 		}
 		return err
 	}

@@ -172,7 +172,7 @@ func TestBenchResumes(t *testing.T) {
 	if code := run(ctx, args, strings.NewReader(""), io.Discard, said); code != cli.Failure {
 		t.Fatalf("exit code %d\n%s", code, said.buf.String())
 	}
-	expect(t, said.buf.String(), "interrupted; the same command goes on")
+	expect(t, said.buf.String(), "interrupted: run the same command again")
 	// What a run that was killed leaves behind does not stop the next.
 	if err := os.WriteFile("out/continuous/paged_attention/results.parquet.journal", []byte("half a run"), 0o600); err != nil {
 		t.Fatal(err)
@@ -239,7 +239,7 @@ func TestBenchBaseline(t *testing.T) {
 		}
 	}
 	expect(t, must(t, append(args, "-o", "b", "--max-num-seqs", "16", "--baseline", "a", "--max-regression", "10%", "--details")...), "no regression: TTFT p90 (ms) is")
-	if _, errs, code := reprise(t, append(args, "-o", "d", "--max-regression", "10%")...); code != cli.Usage || !strings.HasPrefix(errs, "reprise: --max-regression: say what was before: --baseline DIRECTORY, of an earlier run of the suite\n") {
+	if _, errs, code := reprise(t, append(args, "-o", "d", "--max-regression", "10%")...); code != cli.Usage || !strings.HasPrefix(errs, "reprise: --max-regression needs --baseline DIRECTORY, an earlier run of the suite\n") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if _, errs, code := reprise(t, append(args, "-o", "d", "--baseline", "none")...); code != cli.Failure || !strings.Contains(errs, "--baseline") {

@@ -77,7 +77,7 @@ with the same clauses, else that of the sweep's contract.`,
 
 func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	if !(f.target > 0) {
-		return cli.Usagef("say how much is to be served: --target-rate 100, in requests per second")
+		return cli.Usagef("give the rate to serve, in requests per second: --target-rate 100")
 	}
 	headroom, err := quantity.Share(f.headroom)
 	if err != nil {
@@ -157,7 +157,7 @@ var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts",
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !slices.Contains(ofDemand, fl.Name) && !flags.SetByVariable(fl) {
-			err = cli.Usagef("--%s says how to sweep, and %s is a sweep that was made", fl.Name, path)
+			err = cli.Usagef("--%s is a flag of a sweep, and %s is a finished sweep", fl.Name, path)
 		}
 	})
 	return err

@@ -79,7 +79,7 @@ func cardOf(in *os.File, size int64) (c carded, err error) {
 	f, err := trace.OpenParquet(in, size)
 	if errors.Is(err, trace.ErrNoFooter) {
 		if size > maxCard {
-			return c, errors.New("it is neither a Parquet file of Reprise nor a privacy card")
+			return c, errors.New("not a Parquet file of Reprise, nor a privacy card")
 		}
 		b, err := io.ReadAll(io.NewSectionReader(in, 0, size))
 		sum := sha256.Sum256(b)

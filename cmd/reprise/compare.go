@@ -200,7 +200,7 @@ func first(args []string) string {
 // gated refuses a gate that could never fail.
 func (f *compareFlags) gated(rounds, against int) error {
 	if need := compare.LeastRounds(f.alpha, against); f.gate && rounds < need {
-		return cli.Usagef("--gate: a verdict at alpha %v needs %d rounds, and there are %d", f.alpha, need, rounds)
+		return cli.Usagef("--gate: a verdict at alpha %v needs %d rounds, and there are only %d", f.alpha, need, rounds)
 	}
 	return nil
 }
@@ -222,11 +222,11 @@ func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 		return err
 	}
 	if !c.Trustworthy() {
-		return cli.Exit(cli.Untrusted, errors.New("a run that was compared is not trustworthy; reprise report says why"))
+		return cli.Exit(cli.Untrusted, errors.New("one of the runs is not trustworthy; reprise report says why"))
 	}
 	for _, v := range c.Versus {
 		if f.gate && v.Decision == compare.Worse {
-			return cli.Exit(cli.Check, errors.New("the gate does not hold: "+v.Text))
+			return cli.Exit(cli.Check, errors.New("gate failed: "+v.Text))
 		}
 	}
 	return nil
@@ -252,7 +252,7 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 	case len(args) == 2:
 		arms = []recordedArm{{"A", args[:1]}, {"B", args[1:]}}
 	case len(args) == 1:
-		return nil, cli.Usagef("a comparison is of two results at least; with --production TRACE, of one and its trace")
+		return nil, cli.Usagef("a comparison needs at least two results; with --production TRACE, one")
 	case len(f.arms) > 0:
 		for _, given := range f.arms {
 			name, file, ok := strings.Cut(given, "=")
@@ -354,7 +354,7 @@ func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o co
 	case f.gate:
 		return c, cli.Usagef("--gate: one replay cannot give a verdict")
 	case f.detect != "":
-		return c, cli.Usagef("--detect is about rounds, which --production has none of")
+		return c, cli.Usagef("--detect needs rounds, and --production has none")
 	}
 	t, err := cli.OpenTrace(cmd, f.production)
 	if err != nil {
@@ -404,7 +404,7 @@ func (f *compareFlags) call(arms []recordedArm, dir string) error {
 				} `json:"versus"`
 			}
 			if err := json.Unmarshal(doc, &c); err != nil || c.Schema != compare.Schema || len(c.Versus) != 1 {
-				return fmt.Errorf("%s is no comparison of two sides: remove it, it is made anew of the rounds", path)
+				return fmt.Errorf("%s is not a comparison: delete it, and it is computed again from the rounds", path)
 			}
 			was = [2]string{c.A, c.Versus[0].B}
 		}

@@ -92,7 +92,7 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 			names = append(names, o.Name)
 		}
 		if f.to == "" {
-			return cli.Usagef("say which format: --to, one of %s", strings.Join(names, ", "))
+			return cli.Usagef("no format given: --to takes one of %s", strings.Join(names, ", "))
 		}
 		return cli.Usagef("--to: there is no format %q: want one of %s", f.to, strings.Join(names, ", "))
 	}
@@ -100,11 +100,11 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	switch {
 	case (f.header != "") != (format.HeaderExt != ""):
 		if f.header != "" {
-			return cli.Usagef("--header: %s is one file", f.to)
+			return cli.Usagef("--header: %s has no second file", f.to)
 		}
-		return cli.Usagef("%s has a second file: say where it goes, such as --header t.%s", f.to, strings.TrimPrefix(format.HeaderExt, "."))
+		return cli.Usagef("%s has a second file: name it, such as --header t.%s", f.to, strings.TrimPrefix(format.HeaderExt, "."))
 	case !format.NeedsPrompts && f.prompts != flags.Prompts{}:
-		return cli.Usagef("--tokenizer, --seed and --corpus make prompts, and %s holds none", f.to)
+		return cli.Usagef("--tokenizer, --seed and --corpus are for prompts, and %s has none", f.to)
 	}
 	// A trace without blocks gets blocks that nothing shares where the format is of
 	// requests with prompts; where it is of blocks, made-up ones would be a lie.

@@ -43,7 +43,7 @@ func TestExportBySchema(t *testing.T) {
 		{"export no.parquet --to table", "reprise: there is no file or folder no.parquet\n", cli.Failure},
 		{"export s.parquet -o " + os.DevNull, "", cli.Good},
 		{"export s.parquet -o UPPER.CSV", "use:  read_csv(\"UPPER.CSV\") of pandas, Polars or DuckDB\n", cli.Good},
-		{"export r.parquet -o r.parquet", "reprise: r.parquet is what is read, and would be overwritten: name another output\n" + help, cli.Usage},
+		{"export r.parquet -o r.parquet", "reprise: r.parquet is an input and would be overwritten: name another output\n" + help, cli.Usage},
 	} {
 		if _, errs, code := reprise(t, strings.Fields(c.line)...); errs != c.errs || code != c.code {
 			t.Errorf("%s: exit code %d\n%s", c.line, code, errs)
@@ -85,11 +85,11 @@ func TestJournalOf(t *testing.T) {
 			t.Errorf("another run: exit code %d: %s", code, errs)
 		}
 	}
-	again("a run that is still going on writes r.parquet.journal: name another file with -o")
+	again("a running replay writes r.parquet.journal: name another file with -o")
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again("r.parquet.journal is left of a run that did not finish: continue that run with --resume, read it with reprise report r.parquet, or delete it to begin again")
+	again("r.parquet.journal is from a run that did not finish: continue that run with --resume, read it with reprise report r.parquet, or delete it to begin again")
 	csv, errs, code := reprise(t, "export", "r.parquet")
 	if code != cli.Good || !strings.HasPrefix(errs, "r.parquet is not finished: its run ended at ") ||
 		!strings.Contains(errs, ". Read from its journal: 3 requests. To continue the run, repeat its command with --resume.\n") || strings.Count(csv, "\nr,") != 3 {

@@ -79,7 +79,7 @@ func (f *historyFlags) options(cmd *cobra.Command) (o history.Options, err error
 			return o, cli.Usagef("--metric %s: %v", name, err)
 		}
 		if _, known := m.Higher(); !known {
-			return o, cli.Usagef("--metric %s: neither more nor less of it is better", name)
+			return o, cli.Usagef("--metric %s: it has no better direction, so a change cannot be judged", name)
 		}
 		o.Metrics = append(o.Metrics, m)
 	}
@@ -87,9 +87,9 @@ func (f *historyFlags) options(cmd *cobra.Command) (o history.Options, err error
 	case !(f.alpha > 0 && f.alpha <= 0.5):
 		return o, cli.Usagef("--alpha: want a probability above 0 and up to 50%%")
 	case f.gate && f.bisect != "":
-		return o, cli.Usagef("--gate is for the last change of a history, and --bisect for one commit: give one of them")
+		return o, cli.Usagef("--gate and --bisect cannot be used together: --gate judges the last change of a history, --bisect one commit")
 	case f.bisect != "" && len(f.metrics) != 1:
-		return o, cli.Usagef("--bisect: say by which metric, such as --metric p99_ttft")
+		return o, cli.Usagef("--bisect needs a metric, such as --metric p99_ttft")
 	}
 	o.Alpha = f.alpha
 	o.Report, err = f.judge.Options()
@@ -106,7 +106,7 @@ func (f *historyFlags) run(cmd *cobra.Command, dir string) error {
 	}
 	good, bad, ok := strings.Cut(f.bisect, "..")
 	if f.bisect != "" && (!ok || good == "" || bad == "") {
-		return cli.Usagef("--bisect: want the good commit, two dots and the bad one, such as v1.2..v1.3")
+		return cli.Usagef("--bisect: want GOOD..BAD, such as v1.2..v1.3")
 	}
 	h, err := history.Read(dir, o)
 	if err != nil {
@@ -141,7 +141,7 @@ func (f *historyFlags) run(cmd *cobra.Command, dir string) error {
 	case !h.Judged():
 		return cli.Exit(cli.Untrusted, errors.New("too few trusted runs to judge: --details says how many each metric needs"))
 	case len(worse) > 0:
-		return cli.Exit(cli.Check, fmt.Errorf("the gate does not hold: %s at %s", worse[0], worse[0].At.Name))
+		return cli.Exit(cli.Check, fmt.Errorf("gate failed: %s at %s", worse[0], worse[0].At.Name))
 	}
 	return nil
 }

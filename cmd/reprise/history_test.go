@@ -51,7 +51,7 @@ func TestHistoryGate(t *testing.T) {
 	for i := range 6 {
 		recordRun(t, dir, 10+i, 130+int64(i%3), "", 0)
 	}
-	check(3, "the gate does not hold: p99 TTFT rose by 29.7 %, from 101 ms to 131 ms at 10", "--metric", "p99_ttft", "--gate")
+	check(3, "gate failed: p99 TTFT rose by 29.7 %, from 101 ms to 131 ms at 10", "--metric", "p99_ttft", "--gate")
 	check(0, "(worse), between 09 (2026-11-10 00:00) and 10", "--metric", "p99_ttft")
 	var h history.History
 	if err := json.Unmarshal([]byte(check(0, "", "--json", "--metric", "p99_ttft", "--html", filepath.Join(dir, "h.html"))), &h); err != nil ||
@@ -61,7 +61,7 @@ func TestHistoryGate(t *testing.T) {
 	recordRun(t, dir, 20, 100, "", 5*time.Second)
 	check(4, "the newest run is not trustworthy: client stall of 5,000 ms", "--metric", "p99_ttft", "--gate")
 	check(2, "--metric p97_ttft: no such metric", "--metric", "p97_ttft")
-	check(2, "--metric max_running: neither more nor less of it is better", "--metric", "max_running")
+	check(2, "--metric max_running: it has no better direction, so a change cannot be judged", "--metric", "max_running")
 }
 
 // With --bisect the codes are those that git bisect run asks for, also of what could not
@@ -92,8 +92,8 @@ func TestHistoryBisect(t *testing.T) {
 		bisect(c.want, c.says, dir, ends)
 	}
 	bisect(125, "cccccccc has 0 trusted runs", dir, "--bisect", "cccccccc..bbbbbbbbbb")
-	bisect(128, "--bisect: want the good commit, two dots and the bad one", dir, "--bisect", "aaaaaaaaaa")
+	bisect(128, "--bisect: want GOOD..BAD", dir, "--bisect", "aaaaaaaaaa")
 	bisect(128, "unknown flag", dir, ends, "--mertic", "x")
 	bisect(128, "no results of a replay or simulation below it", t.TempDir(), ends)
-	bisect(128, "--gate is for the last change of a history", dir, ends, "--gate")
+	bisect(128, "--gate and --bisect cannot be used together", dir, ends, "--gate")
 }

@@ -168,7 +168,7 @@ const importMemory = 240 << 20
 // run imports files into the trace that the flags name.
 func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if f.asJSON && f.out == cli.Standard {
-		return cli.Usagef("--json and -o - both want stdout")
+		return cli.Usagef("--json and -o - both write to stdout: give -o FILE")
 	}
 	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Public.Ledger), f.writes()...); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		// There is no trace for the ledger to stand beside.
 		switch ledger := f.tier.Public.Ledger; {
 		case ledger == "":
-			return cli.Usagef("say where the ledger of the source is: --ledger FILE")
+			return cli.Usagef("name the ledger of the source: --ledger FILE")
 		case slices.Contains(f.inputs(files), ledger):
 			return cli.Usagef("--ledger: %s is the log", ledger)
 		}
@@ -381,13 +381,13 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	case src.Empty():
 		return nil, "", fmt.Errorf("%s: none of the %d records is a request: there is nothing to import", info.Format, info.Records+info.Bad)
 	case info.HasTimes && !info.SessionTimes && f.arrivals != "":
-		return nil, "", cli.Usagef("%s has times of its own: --arrivals is for sources without", info.Format)
+		return nil, "", cli.Usagef("%s has times: --arrivals is for sources without", info.Format)
 	case info.HasTimes && !info.SessionTimes:
 		return src, "", nil
 	case info.SessionTimes && f.arrivals == "":
-		return nil, "", cli.Usagef("%s counts times from the start of each session: say how sessions arrive, such as --arrivals poisson:2", info.Format)
+		return nil, "", cli.Usagef("%s counts times from the start of each session: give the arrivals of sessions, such as --arrivals poisson:2", info.Format)
 	case f.arrivals == "":
-		return nil, "", cli.Usagef("%s has no times: say how sessions arrive, such as --arrivals poisson:2", info.Format)
+		return nil, "", cli.Usagef("%s has no times: give the arrivals of sessions, such as --arrivals poisson:2", info.Format)
 	}
 	process, err := arrival.ParseProcess(f.arrivals)
 	if err != nil {

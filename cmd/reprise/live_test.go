@@ -20,7 +20,7 @@ func TestLiveFlag(t *testing.T) {
 		not  string
 	}{
 		{[]string{"--live", "on"}, cli.Usage, "not both a terminal", ""},
-		{[]string{"--live", "on", "--quiet"}, cli.Usage, "contradict", ""},
+		{[]string{"--live", "on", "--quiet"}, cli.Usage, "cannot be used together", ""},
 		{[]string{"--live", "yes"}, cli.Usage, "auto, on or off", ""},
 		{[]string{"--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, cli.Good, "of 30 (", ""},
 		{[]string{"--live", "off", "--quiet", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, cli.Good, "", "of 30 ("},

@@ -127,11 +127,11 @@ func (f *profileFlags) check(cmd *cobra.Command) error {
 	case f.kvBytes > profile.MaxKVBytesPerToken:
 		return cli.Usagef("--kv-bytes-per-token: a token takes at most %d bytes", int64(profile.MaxKVBytesPerToken))
 	case given("kv-bytes-per-token") && given("model-shape"):
-		return cli.Usagef("--kv-bytes-per-token and --model-shape say the same: give one of them")
+		return cli.Usagef("--kv-bytes-per-token and --model-shape cannot be used together")
 	case f.histograms == cli.Standard || f.tables == cli.Standard:
-		return cli.Usagef("--histograms and --tables are binary: give each a file")
+		return cli.Usagef("--histograms and --tables are binary: give each a file name")
 	case f.html == cli.Standard && (f.out == "" || f.out == cli.Standard):
-		return cli.Usagef("--html - and what is printed both want stdout: give -o FILE")
+		return cli.Usagef("--html - and the printed answer both write to stdout: give -o FILE")
 	case given("replicas") && len(f.replicas) == 0:
 		return cli.Usagef("--replicas: give numbers of replicas, such as 2,4,8")
 	}

@@ -128,10 +128,10 @@ func TestCorpusIsNotRecorded(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"export", file("w.parquet"), "--to", "vllm-custom"}, "say where it is with --corpus"},
+		{[]string{"export", file("w.parquet"), "--to", "vllm-custom"}, "give it with --corpus"},
 		{[]string{"export", file("w.parquet"), "--to", "vllm-custom", "--corpus", file("other.txt")}, "not the file that the workload was made with"},
 		{[]string{"export", file("t.parquet"), "--to", "vllm-custom", "--corpus", file("mine.txt")}, "was not made with a corpus"},
-		{[]string{"export", file("w.parquet"), "--to", "mooncake", "--corpus", file("mine.txt")}, "holds none"},
+		{[]string{"export", file("w.parquet"), "--to", "mooncake", "--corpus", file("mine.txt")}, "has none"},
 		{[]string{"replay", file("w.parquet"), "-o", file("r.parquet"), "--corpus", file("other.txt")}, "not the file that the workload was made with"},
 		{[]string{"synth", "--mirror", file("t.parquet"), "-o", file("x.parquet"), "--text", "words", "--corpus", file("mine.txt")}, "one of --text and --corpus"},
 		{[]string{"synth", "--mirror", file("t.parquet"), "-o", file("x.parquet"), "--text", "poems"}, "--text: want"},

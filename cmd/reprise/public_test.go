@@ -74,16 +74,16 @@ func TestPublicModelRefused(t *testing.T) {
 	}
 	must(t, "profile", "t.parquet", "--histograms", "h.parquet")
 	for want, args := range map[string][]string{
-		"is for --tier public":                {"t.parquet", "--epsilon", "2"},
-		"the only one that a fit can give":    {"t.parquet", "--tier", "partner"},
-		"there is no --k-swap":                {"t.parquet", "--tier", "public", "--k-swap", "3"},
-		"--unit is user, session or request":  {"t.parquet", "--tier", "public", "--unit", "tenant"},
-		"must be above 0":                     {"t.parquet", "--tier", "public", "--epsilon", "0"},
-		"neither users nor sessions":          {"t.parquet", "--tier", "public", "--unit", "session"},
-		"holds histograms":                    {"h.parquet", "--tier", "public"},
-		"say where the ledger":                {"-", "--tier", "public"},
-		"no tuples to swap":                   {"h.parquet", "--k-swap", "3"},
-		"ledger.jsonl:1: not an entry of a l": {"t.parquet", "--tier", "public", "--ledger", "ledger.jsonl"},
+		"is for --tier public":                       {"t.parquet", "--epsilon", "2"},
+		"--tier: want public":                        {"t.parquet", "--tier", "partner"},
+		"--k-swap cannot be used with --tier public": {"t.parquet", "--tier", "public", "--k-swap", "3"},
+		"--unit is user, session or request":         {"t.parquet", "--tier", "public", "--unit", "tenant"},
+		"must be above 0":                            {"t.parquet", "--tier", "public", "--epsilon", "0"},
+		"neither users nor sessions":                 {"t.parquet", "--tier", "public", "--unit", "session"},
+		"holds histograms":                           {"h.parquet", "--tier", "public"},
+		"name the ledger":                            {"-", "--tier", "public"},
+		"no tuples to swap":                          {"h.parquet", "--k-swap", "3"},
+		"ledger.jsonl:1: not an entry of a l":        {"t.parquet", "--tier", "public", "--ledger", "ledger.jsonl"},
 	} {
 		if err := os.WriteFile("ledger.jsonl", []byte("hello\n"), 0o600); err != nil {
 			t.Fatal(err)

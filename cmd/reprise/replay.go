@@ -51,7 +51,7 @@ Flags of vllm bench serve are accepted where they mean the same, such as --base-
 				if err := cli.MissingFile(args[0]); err != nil {
 					return err // the input before the output
 				}
-				return cli.Usagef("say where the results go: -o FILE.parquet")
+				return cli.Usagef("name a file for the results: -o FILE.parquet")
 			}
 			if err := f.Settle(); err != nil {
 				return err

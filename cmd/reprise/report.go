@@ -75,7 +75,7 @@ and 4 if none fails and one cannot be judged.`,
 			f.Contract.Alone = decision
 			switch {
 			case f.AsJSON && f.format != "" && f.format != formatJSON:
-				return cli.Usagef("--json and --format contradict each other")
+				return cli.Usagef("--json and --format cannot be used together")
 			case f.format != "" && !slices.Contains(formatNames(), f.format):
 				return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
 			case !decision && f.why != "":
@@ -300,11 +300,11 @@ func (f *reportFlags) checkRuns(n int) error {
 	}
 	switch {
 	case f.Definitions != flags.OwnDefinitions:
-		return cli.Usagef("--definitions is of one results file: it has no table of several runs")
+		return cli.Usagef("--definitions takes one results file")
 	case !slices.Contains([]string{"", formatText, formatJSON}, f.format):
-		return cli.Usagef("--format %s is of one results file", f.format)
+		return cli.Usagef("--format %s takes one results file", f.format)
 	case f.push.URL != "":
-		return cli.Usagef("--push is of one results file")
+		return cli.Usagef("--push takes one results file")
 	}
 	return nil
 }
@@ -403,7 +403,7 @@ const listNames = "list"
 // is in them. As in any report, the exit code is 4 where those cannot be trusted.
 func (f *reportFlags) explained(cmd *cobra.Command, results []string) error {
 	if f.format != "" || f.HTML != "" || f.push.URL != "" {
-		return cli.Usagef("--explain is no report, and takes --json and -o of what says how one is written")
+		return cli.Usagef("--explain takes --json and -o, but no other flags of a report's output")
 	}
 	if f.explain == listNames {
 		return cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
@@ -429,7 +429,7 @@ func (f *reportFlags) explained(cmd *cobra.Command, results []string) error {
 		doubt = untrusted(s.Verdict)
 	}
 	if doubt != nil {
-		doubt = cli.Exit(cli.Untrusted, errors.New("the run is not trustworthy, and so is this number; the report says why"))
+		doubt = cli.Exit(cli.Untrusted, errors.New("the run is not trustworthy, so neither is this number; the report says why"))
 	}
 	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if f.AsJSON {

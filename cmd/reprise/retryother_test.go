@@ -65,7 +65,7 @@ func TestReplayRetryOther(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", bad, code, errs)
 		}
 	}
-	if _, errs, code := reprise(t, "replay", w, "--url", fine.URL, "-o", out, "--retry", "2,other"); code != cli.Usage || !strings.Contains(errs, "another endpoint") {
+	if _, errs, code := reprise(t, "replay", w, "--url", fine.URL, "-o", out, "--retry", "2,other"); code != cli.Usage || !strings.Contains(errs, "needs several --url") {
 		t.Errorf("one endpoint: exit code %d: %s", code, errs)
 	}
 }

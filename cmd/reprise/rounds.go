@@ -107,11 +107,11 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 		simulated = engine.Preset != "" || engine.Costs != ""
 		switch {
 		case simulated && f.urls != [2]string{}:
-			return sides, false, cli.Usagef("--url-a and --url-b are endpoints, and presets and costs are models of them: give one of them")
+			return sides, false, cli.Usagef("--url-a and --url-b cannot be used with presets or costs: compare endpoints or simulated engines")
 		case simulated && t.Simulated.Router == flags.AllRouters:
 			return sides, false, cli.Usagef("--router: name one")
 		case !simulated && len(f.sets[0])+len(f.sets[1]) > 0:
-			return sides, false, cli.Usagef("--set-a and --set-b are of simulated engines: give a --preset")
+			return sides, false, cli.Usagef("--set-a and --set-b set flags of simulated engines: give --preset")
 		case !simulated && f.urls[i] == "":
 			return sides, false, cli.Usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --set-b or --costs-b")
 		}
@@ -130,7 +130,7 @@ func (f *roundFlags) served(cmd *cobra.Command, settings []flags.ServeSetting, e
 	case err != nil:
 		return sides, err
 	case len(settings) != 2:
-		return sides, cli.Usagef("--serve-cmd: --vary NAME=A,B says in what the two sides differ")
+		return sides, cli.Usagef("--serve-cmd needs --vary NAME=A,B, the setting in which the two servers differ")
 	case f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || len(f.sets[0])+len(f.sets[1]) > 0:
 		return sides, cli.Usagef("--serve-cmd starts both sides: no --url-a, --preset-a, --costs-a or --set-a beside it, nor those of b")
 	}
@@ -307,7 +307,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneSe
 		if m.began && !m.simulated {
 			select {
 			case <-cmd.Context().Done():
-				return errors.New("interrupted between two runs; the same command goes on")
+				return errors.New("interrupted between two runs: run the same command again to continue")
 			case <-time.After(m.rest):
 			}
 		}
@@ -321,7 +321,7 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneSe
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if err := cmd.Context().Err(); err != nil {
-			return fmt.Errorf("interrupted in %s; the same command goes on with it", name)
+			return fmt.Errorf("interrupted in %s: run the same command again to continue", name)
 		}
 	}
 	return nil
@@ -358,15 +358,15 @@ func stored(dir string, rounds, aaRounds int) (arms []recordedArm, aa []string) 
 func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) (c compare.Comparison, err error) {
 	switch {
 	case f.making.out == "" || f.making.out == cli.Standard:
-		return c, cli.Usagef("say where the rounds go: -o DIRECTORY")
+		return c, cli.Usagef("name a directory for the rounds: -o DIRECTORY")
 	case f.making.rounds < 1 || f.making.rounds > compare.MaxRounds || f.making.aaRounds < 0 || f.making.aaRounds > f.making.rounds:
 		return c, cli.Usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", compare.MaxRounds)
 	case f.making.rest < 0:
 		return c, cli.Usagef("--rest: want a time of 0 or more")
 	case f.making.loop && (f.making.duration <= 0 || f.making.maxRequests > 0):
-		return c, cli.Usagef("--loop goes on until --duration is over: give that, and no --max-requests")
+		return c, cli.Usagef("--loop repeats the workload until --duration is over: give --duration, not --max-requests")
 	case cmd.Flags().Changed("url") || cmd.Flags().Changed("note"):
-		return c, cli.Usagef("--url and --note are of one run: a comparison has --url-a and --url-b")
+		return c, cli.Usagef("--url and --note are not flags of a comparison: give --url-a and --url-b")
 	}
 	if err := f.gated(f.making.rounds, 1); err != nil {
 		return c, err

@@ -94,14 +94,14 @@ func serveModel(cmd *cobra.Command, f *flags.Engine, c *engine.ServerConfig) err
 	if f.Preset == "" && f.Costs == "" {
 		for _, name := range flags.ModelFlags {
 			if given(name) {
-				return cli.Usagef("--%s is of an engine's model: say which by --preset or --costs", name)
+				return cli.Usagef("--%s needs a simulated engine: give --preset or --costs", name)
 			}
 		}
 		return nil
 	}
 	for _, other := range []string{"prefill-base", "prefill-rate", "parallel-prefill", "itl"} {
 		if given(other) {
-			return cli.Usagef("--%s is of the timeline that an engine's model takes the place of", other)
+			return cli.Usagef("--%s cannot be used with --preset or --costs, which set the timing", other)
 		}
 	}
 	f.Given.BlockSize, f.Given.MaxSeqs, f.Given.MaxWaiting = c.BlockSize, c.MaxSeqs, c.MaxWaiting

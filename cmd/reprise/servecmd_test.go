@@ -44,19 +44,19 @@ func TestServeCmdSettings(t *testing.T) {
 	}
 	const engine = "--serve-cmd=e {port} {x}"
 	for want, args := range map[string][]string{
-		"is about the engine":        {"--vary", "x=1,2"},
-		"has {x}, which has no":      {engine},
-		"no {y}":                     {engine, "--set", "x=1", "--set", "y=1"},
-		"one setting varies":         {engine, "--vary", "x=1,2", "--vary", "y=1,2"},
-		"one setting varies at":      {engine, "--vary", "x=1,y=2"},
-		"two values or more":         {engine, "--vary", "x=1"},
-		"stands there twice":         {engine, "--vary", "x=1,1"},
-		"both give x a value":        {engine, "--vary", "x=1,2", "--set", "x=1"},
-		"has no {port}":              {"--serve-cmd", "e"},
-		"has no end":                 {"--serve-cmd", "e 'a"},
-		"must be above zero":         {"--serve-cmd", "e {port}", "--ready-timeout", "0s"},
-		"--set: want two names":      {engine, "--set", "x"},
-		"--set: the same name is gi": {engine, "--set", "x=1", "--set", "x=2"},
+		"needs --serve-cmd":                  {"--vary", "x=1,2"},
+		"has {x}, which has no":              {engine},
+		"no {y}":                             {engine, "--set", "x=1", "--set", "y=1"},
+		"takes one setting":                  {engine, "--vary", "x=1,2", "--vary", "y=1,2"},
+		"so that a difference has one cause": {engine, "--vary", "x=1,y=2"},
+		"two values or more":                 {engine, "--vary", "x=1"},
+		"is given twice":                     {engine, "--vary", "x=1,1"},
+		"both give x a value":                {engine, "--vary", "x=1,2", "--set", "x=1"},
+		"has no {port}":                      {"--serve-cmd", "e"},
+		"has no end":                         {"--serve-cmd", "e 'a"},
+		"must be above zero":                 {"--serve-cmd", "e {port}", "--ready-timeout", "0s"},
+		"--set: want two names":              {engine, "--set", "x"},
+		"--set: the same name is gi":         {engine, "--set", "x=1", "--set", "x=2"},
 	} {
 		if _, err := serveCmdSettings(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)
@@ -156,7 +156,7 @@ func TestCompareServeCmd(t *testing.T) {
 	if plan, err := os.ReadFile(filepath.Join(dir, "rounds.json")); err != nil || strings.Contains(string(plan), "sk-0123") {
 		t.Errorf("%s, %v", plan, err)
 	}
-	for want, more := range map[string][]string{"in what the two sides differ": {"--vary", "itl=1ms,2ms,3ms"}, "no --url-a": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}, "or --set-a beside": {"--vary", "itl=1ms,2ms", "--set-b", "no-prefix-caching"}} {
+	for want, more := range map[string][]string{"in which the two servers differ": {"--vary", "itl=1ms,2ms,3ms"}, "no --url-a": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}, "or --set-a beside": {"--vary", "itl=1ms,2ms", "--set-b", "no-prefix-caching"}} {
 		if _, errs, code := reprise(t, append([]string{"compare", w, "--serve-cmd", engine, "--set", "m=x", "-o", t.TempDir()}, more...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}

@@ -95,7 +95,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	case f.Out == cli.Standard:
 		return cli.Usagef("results are binary: give -o FILE.parquet")
 	case f.Out != "" && f.Router == flags.AllRouters:
-		return cli.Usagef("-o holds the results of one router: name one with --router")
+		return cli.Usagef("-o writes the results of one router: name one with --router")
 	}
 	for _, name := range []string{"html", "plots", "slo", "trust", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
 		if f.Out == "" && cmd.Flags().Changed(name) {
@@ -109,7 +109,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		}
 	}
 	if f.Timeout < 0 {
-		return cli.Usagef("--timeout must not be below zero")
+		return cli.Usagef("--timeout must not be negative")
 	}
 	if err := f.Load.Check(); err != nil {
 		return err

@@ -177,7 +177,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	case err != nil:
 		return r, err
 	case len(settings) > 1:
-		return r, cli.Usagef("--vary: one sweep is of one setting")
+		return r, cli.Usagef("--vary varies the settings of several sweeps; this needs one: use --set")
 	}
 	for _, engine := range settings { // one, where an engine is to be started
 		served, err := runs.Started(cmd, &f.serve, engine, f.trial.Live, filepath.Join(s.Dir, "engine.log"))
@@ -193,7 +193,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	r, err = s.Run(cmd.Context())
 	switch {
 	case err != nil && cmd.Context().Err() != nil && f.dir != "":
-		return r, fmt.Errorf("interrupted; the levels so far are in %s, and the same command goes on from there", f.dir)
+		return r, fmt.Errorf("interrupted; the levels so far are in %s: run the same command again to continue", f.dir)
 	case err != nil:
 		return r, err
 	}
@@ -264,7 +264,7 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 	}
 	switch {
 	case closed && len(f.rates) > 0:
-		return l, cli.Usagef("--rates are of an open loop, and a closed one has none: give one of them")
+		return l, cli.Usagef("--rates and --concurrencies cannot be used together: a closed loop has no rate")
 	case f.adaptive && len(list) > 0:
 		return l, cli.Usagef("--adaptive finds the loads itself: give it, or --%s", flag)
 	case f.adaptive:
@@ -319,7 +319,7 @@ func (f *sweepFlags) kept(r *bench.SweepResult) error {
 			return cli.Exit(cli.Untrusted, errors.New("at "+l.Name+" "+l.Why+"; longer levels have more requests (--level-duration, --level-requests)"))
 		}
 	}
-	return cli.Exit(cli.Check, errors.New("no load holds: "+r.Stopped.Text))
+	return cli.Exit(cli.Check, errors.New("no load meets the contract: "+r.Stopped.Text))
 }
 
 func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
@@ -344,7 +344,7 @@ func (f *sweepFlags) terms() (*contract.Contract, error) {
 		return f.Read()
 	}
 	if f.Path != "" {
-		return nil, cli.Usagef("--clause and --contract contradict each other")
+		return nil, cli.Usagef("--clause and --contract cannot be used together")
 	}
 	var c contract.Contract
 	for _, clause := range f.clauses {
@@ -366,7 +366,7 @@ func (f *sweepFlags) terms() (*contract.Contract, error) {
 // specification is made in dir.
 func (f *sweepFlags) workload(cmd *cobra.Command, path, dir string) (file, digest string, err error) {
 	if path == cli.Standard {
-		return "", "", cli.Usagef("every level reads the workload again, and stdin can be read once: give a file")
+		return "", "", cli.Usagef("stdin can be read only once, and every level reads the workload: give a file")
 	}
 	s, err := openSpec(path)
 	if err != nil {
@@ -449,7 +449,7 @@ type variedSweep struct {
 // and puts their highest loads side by side.
 func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.ServeSetting) error {
 	if f.html != "" {
-		return cli.Usagef("--html is a page of one sweep: --vary makes several")
+		return cli.Usagef("--html writes the page of one sweep, and --vary makes several: leave one out")
 	}
 	var all []variedSweep
 	var worst error

@@ -101,10 +101,10 @@ func TestSweepExitCodes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"sweep chat --rates=5 --clause=max~ttft~<=~1ns " + short, cli.Check, "no load holds"},
+		{"sweep chat --rates=5 --clause=max~ttft~<=~1ns " + short, cli.Check, "no load meets the contract"},
 		{"sweep chat --rates=5 --clause=p99.9~ttft~<=~1h " + short, cli.Untrusted, "longer levels have more requests"},
 		{"sweep chat --rates=5,4 " + short, cli.Usage, "ascend"},
-		{"sweep chat --rates=5 --concurrencies=1 " + preset, cli.Usage, "--rates are of an open loop"},
+		{"sweep chat --rates=5 --concurrencies=1 " + preset, cli.Usage, "--rates and --concurrencies cannot be used together"},
 		{"sweep chat --adaptive --rates=5 " + short, cli.Usage, "--adaptive finds"},
 		{"sweep chat --from=5 " + short, cli.Usage, "--from is where --adaptive begins"},
 		{"sweep chat --no-confirm " + short, cli.Usage, "--sustain is a longer run"},
@@ -113,7 +113,7 @@ func TestSweepExitCodes(t *testing.T) {
 		{"sweep chat --clause=p99 " + short, cli.Usage, `--clause "p99": want a metric`},
 		{"sweep - " + short, cli.Usage, "stdin"},
 		{"sweep none.parquet " + short, cli.Failure, "none.parquet"},
-		{"capacity chat --rates=5 --target-rate=100 --clause=max~ttft~<=~1ns " + short, cli.Check, "no load holds"},
+		{"capacity chat --rates=5 --target-rate=100 --clause=max~ttft~<=~1ns " + short, cli.Check, "no load meets the contract"},
 		{"capacity chat --rates=5 " + short, cli.Usage, "--target-rate"},
 		{"capacity chat --concurrencies=1 --target-rate=10 --no-confirm " + preset, cli.Usage, "closed loop"},
 		{"capacity s.json --target-rate=10 --rates=5", cli.Usage, "--rates says how to sweep"},

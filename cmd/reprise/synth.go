@@ -109,7 +109,7 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 		}
 	}
 	if f.arrivals != "" {
-		return cli.Usagef("--arrivals is for a specification: a trace has its own")
+		return cli.Usagef("--arrivals needs a specification: a trace has its own arrivals")
 	}
 	if f.mirror {
 		t, err := cli.OpenTrace(cmd, path)
@@ -140,7 +140,7 @@ func (f *synthFlags) check(cmd *cobra.Command) error {
 	case f.mirror && (given("requests") || given("duration") || given("users") || given("speed") || given("k-swap")):
 		return cli.Usagef("--mirror keeps every row as it is: it takes no -n, --duration, --users, --speed or --k-swap")
 	case given("requests") && given("duration"):
-		return cli.Usagef("give -n or --duration: the rate of the trace makes one of the other")
+		return cli.Usagef("-n and --duration cannot be used together: each follows from the other by the trace's rate")
 	case given("requests") && f.requests < 1, given("duration") && f.duration <= 0, f.users < 1, !(f.speed > 0):
 		return cli.Usagef("-n, --duration, --users and --speed must be above 0")
 	case f.kSwap < 1:
@@ -161,7 +161,7 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error
 	defer in.Close()
 	m, err := synth.ReadModel(in, size)
 	if err == nil && cmd.Flags().Changed("k-swap") {
-		return nil, cli.Usagef("--k-swap is a setting of the fit, and %s is a model already", path)
+		return nil, cli.Usagef("--k-swap is used when a model is fitted, and %s is already a model", path)
 	}
 	if !errors.Is(err, synth.ErrNotModel) {
 		return m, cli.InFile(path, err)
@@ -257,7 +257,7 @@ func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error
 	case err != nil:
 		return err
 	case given("users") || given("speed") || given("k-swap"):
-		return cli.Usagef("--users, --speed and --k-swap are for traces and models: a specification says its own rate")
+		return cli.Usagef("--users, --speed and --k-swap need a trace or a model: a specification has its own rate")
 	case given("requests"):
 		s.Requests = f.requests
 	case given("duration"):

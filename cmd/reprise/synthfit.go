@@ -53,7 +53,7 @@ trace's tier, and with each quantity drawn independently.`,
 			case out == "" && cli.MissingFile(args[0]) != nil:
 				return cli.MissingFile(args[0])
 			case out == "":
-				return cli.Usagef("say where the model goes: -o FILE.parquet, or -o - for stdout")
+				return cli.Usagef("name a file for the model: -o FILE.parquet, or -o - for stdout")
 			case out == cli.Standard && cli.IsTerminal(cmd.OutOrStdout()):
 				return cli.Usagef("a model is binary: redirect stdout, or give -o FILE.parquet")
 			case kSwap < 1:
@@ -151,7 +151,7 @@ func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace)
 		f.Unit, err = synth.ChooseUnit(src, t.Meta)
 		switch {
 		case errors.Is(err, synth.ErrNoUnit):
-			return nil, cli.Usagef("%v; say --unit request if that is meant", err)
+			return nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
 		case err != nil:
 			return nil, err
 		}
@@ -174,7 +174,7 @@ func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace)
 		return nil, cli.Exit(cli.Check, fmt.Errorf("%w; the ledger counts the attempt", cli.InFile(path, err)))
 	}
 	if errors.Is(err, synth.ErrNoUnit) {
-		return nil, cli.Usagef("%v; say --unit request if that is meant", err)
+		return nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
 	}
 	if err != nil {
 		return nil, cli.InFile(path, err)
@@ -218,12 +218,12 @@ func affordBudget(cmd *cobra.Command, f *flags.Public, path string, t *trace.Tra
 	ledger := dp.Ledger{Path: f.Ledger}
 	switch {
 	case ledger.Path == "" && (path == cli.Standard || path == ""):
-		return ledger, cli.Usagef("say where the ledger of the source is: --ledger FILE")
+		return ledger, cli.Usagef("name the ledger of the source: --ledger FILE")
 	case ledger.Path == "":
 		ledger.Path = strings.TrimSuffix(path, ".parquet") + ".ledger.jsonl"
 	}
 	if t.Meta.Digest == "" {
-		return ledger, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources; write it anew, with reprise slice or import"))
+		return ledger, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
 	}
 	spent, err := ledger.Spent(t.Meta.Digest)
 	if err != nil {
@@ -232,7 +232,7 @@ func affordBudget(cmd *cobra.Command, f *flags.Public, path string, t *trace.Tra
 	total := spent.Epsilon + f.Budget.Epsilon
 	switch {
 	case total > synth.MaxEpsilon && !f.Understood:
-		return ledger, cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it hardly protects, and only --i-understand allows it",
+		return ledger, cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it protects little: --i-understand allows it",
 			total, spent.Epsilon, spent.Releases, ledger.Path, synth.MaxEpsilon)
 	case total > synth.WarnEpsilon:
 		cli.Notef(cmd, "warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total)

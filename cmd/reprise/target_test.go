@@ -209,7 +209,7 @@ func TestReplayTargetFlagsAreChecked(t *testing.T) {
 	}{
 		{[]string{"--api", "images"}, "embeddings"}, {[]string{"--balance", "x"}, "balanced by"}, {[]string{"--retry", "-1"}, "--retry"},
 		{[]string{"--retry", "1,SECRET"}, "--retry"}, {[]string{"--tls-cert", "x"}, "go together"}, {[]string{"--tls-ca", extra}, "no certificate"},
-		{[]string{"--tls-insecure", "--tls-ca", "x"}, "contradict"}, {[]string{"--header-env", "X=REPRISE_TEST_UNSET"}, "not set"},
+		{[]string{"--tls-insecure", "--tls-ca", "x"}, "cannot be used together"}, {[]string{"--header-env", "X=REPRISE_TEST_UNSET"}, "not set"},
 		{[]string{"--header", "a b=SECRET"}, "HTTP does not allow"}, {[]string{"--header-env", "X"}, "want two names"},
 		{[]string{"--proxy", "http://u:SECRET@x"}, "proxy"}, {[]string{"--class-priority", "gold=SECRET"}, "whole number"},
 		{[]string{"--model-map", "a"}, "want two names"}, {[]string{"--row-extra", extra}, "e.jsonl:1:1: the workload has 2 rows"},

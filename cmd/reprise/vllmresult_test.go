@@ -17,7 +17,7 @@ func TestVLLMResultUsage(t *testing.T) {
 		"report r --format vllm --percentile-metrics ttfb":         "ttft, tpot",
 		"report r --format vllm --goodput itl:3":                   "ttft, tpot or e2el",
 		"report r --format yaml":                                   "text, json, markdown",
-		"report r --format vllm --json":                            "contradict",
+		"report r --format vllm --json":                            "cannot be used together",
 		"report r --definitions jmeter":                            "aiperf",
 		"report r --steady-share 2":                                "from 0% to 100%",
 		"replay w.parquet -o r.parquet --save-detailed":            "--save-result",

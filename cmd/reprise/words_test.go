@@ -31,6 +31,14 @@ var oldWords = map[string]string{
 	"default -1ns":                 "off",
 	"went into no column":          "fields dropped",
 	"how far the count is from":    "token-count error",
+	"the same command goes on":     "run the same command again to continue",
+	"both want stdout":             "both write to stdout",
+	"empty takes":                  "by default",
+	"has no meaning with":          "cannot be used with",
+	"do nothing else":              "and exit",
+	"stands still":                 "is stalled",
+	"cannot be had":                "cannot be used",
+	"lie beside":                   "beside",
 }
 
 // Words that were replaced do not come back: not in the strings of the program, which

@@ -39,7 +39,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("a closed loop: %v", err)
 	}
 	if _, err := Plan(&SweepResult{}, Demand{Rate: 1, GPUsPerInstance: 1}); !errors.Is(err, ErrNoHighest) {
-		t.Errorf("no load holds: %v", err)
+		t.Errorf("no load meets the contract: %v", err)
 	}
 }
 

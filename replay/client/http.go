@@ -141,7 +141,7 @@ type HTTP struct {
 // connectTimeout is that of options which have none.
 const connectTimeout = 10 * time.Second
 
-// check refuses options that mean nothing, or contradict each other.
+// check refuses options that mean nothing, or cannot be used together.
 func (o *Options) check() error {
 	ids := o.API == result.APICompletions || o.API == result.APIEmbeddings || o.API == result.APIAuto
 	switch {

@@ -37,7 +37,7 @@ func OpenTrace(cmd *cobra.Command, path string) (*trace.Trace, error) {
 func WriteTrace(cmd *cobra.Command, path string, f func(trace.Writer[trace.Request]) (trace.Meta, error)) error {
 	switch path {
 	case "":
-		return Usagef("say where the trace goes: -o FILE.parquet, or -o - for stdout")
+		return Usagef("name a file for the trace: -o FILE.parquet, or -o - for stdout")
 	case Standard:
 		if IsTerminal(cmd.OutOrStdout()) {
 			return Usagef("a trace is binary: redirect stdout, or give -o FILE.parquet")
@@ -84,7 +84,7 @@ func KeepInputs(inputs []string, outputs ...string) error {
 			return err
 		}
 		if seen[path] {
-			return Usagef("two outputs are to be written to %s: name a file for each", name)
+			return Usagef("two outputs have the same name, %s: give each its own file", name)
 		}
 		seen[path] = true
 		info, err := os.Stat(name)
@@ -93,7 +93,7 @@ func KeepInputs(inputs []string, outputs ...string) error {
 		}
 		for _, r := range read {
 			if os.SameFile(info, r) && info.Mode().IsRegular() {
-				return Usagef("%s is what is read, and would be overwritten: name another output", name)
+				return Usagef("%s is an input and would be overwritten: name another output", name)
 			}
 		}
 	}

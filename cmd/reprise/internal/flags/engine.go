@@ -149,7 +149,7 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 		}
 		c, model = p.Engine, p.Model
 	case f.Costs == "":
-		return c, "", cli.Usagef("say how fast the engine is: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", PresetNames()[0])
+		return c, "", cli.Usagef("no engine given: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", PresetNames()[0])
 	}
 	given := f.changed
 	if given == nil {

@@ -127,7 +127,7 @@ func (f *Contract) Read() (*contract.Contract, error) {
 	case !(f.Price >= 0):
 		return nil, cli.Usagef("--price-per-gpu-hour: want a number above zero")
 	case f.Path == "" && !f.Alone && f.Price > 0:
-		return nil, cli.Usagef("--price-per-gpu-hour is what a contract computes cost from: give --contract FILE")
+		return nil, cli.Usagef("--price-per-gpu-hour needs a contract about cost: give --contract FILE")
 	case f.Path == "" || f.contract != nil:
 		return f.contract, nil
 	}

@@ -76,18 +76,18 @@ func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn
 // noSpeedWithRate refuses a speed that has nothing to divide.
 func (f *Load) noSpeedWithRate() error {
 	if f.Rate != "" && f.Speed != 1 {
-		return cli.Usagef("--rate and --speed contradict each other where no turn waits for another: the rate replaces the recorded times")
+		return cli.Usagef("--rate and --speed cannot be used together when no turn waits for another: the rate replaces the recorded times")
 	}
 	return nil
 }
 
-// Check refuses flags that contradict each other.
+// Check refuses flags that cannot be used together.
 func (f *Load) Check() error {
 	if !(f.Speed > 0 && f.Speed <= 1e9) {
 		return cli.Usagef("--speed: a number above 0, up to 1,000,000,000")
 	}
 	if f.OpenLoop && f.keepThink {
-		return cli.Usagef("--keep-think has no meaning with --open-loop, which has no think times")
+		return cli.Usagef("--keep-think cannot be used with --open-loop, which has no think times")
 	}
 	for _, other := range []struct {
 		name  string
@@ -96,11 +96,11 @@ func (f *Load) Check() error {
 		{"open-loop", f.OpenLoop}, {"keep-think", f.keepThink}, {"rate", f.Rate != ""}, {"speed", f.Speed != 1}, {"max-in-flight", f.MaxInFlight != 0},
 	} {
 		if f.Concurrency != 0 && other.given {
-			return cli.Usagef("--concurrency and --%s contradict each other: in a closed loop the end of a request alone says when the next is sent", other.name)
+			return cli.Usagef("--concurrency and --%s cannot be used together: in a closed loop a request is sent when another ends", other.name)
 		}
 	}
 	if f.rampUp < 0 || f.rampUp > 0 && f.Concurrency == 0 {
-		return cli.Usagef("--ramp-up is about the places of --concurrency; an arrival process such as --rate ramp:1-10,60s grows itself")
+		return cli.Usagef("--ramp-up needs --concurrency; for arrivals, use --rate ramp:1-10,60s")
 	}
 	if f.Concurrency < 0 || f.Duration < 0 {
 		return cli.Usagef("--concurrency and --duration must not be negative")

@@ -160,14 +160,14 @@ func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*Pro
 	return m, nil
 }
 
-var errNoWords = errors.New("no prompts can be made for this tokenizer: it has no words that are one token each")
+var errNoWords = errors.New("no prompts can be made with this tokenizer: it has no words of one token")
 
-var errUnknownText = errors.New("the workload asks for prompts of a kind that this version does not know")
+var errUnknownText = errors.New("the workload needs a kind of prompts that this version does not know: use a newer version")
 
 // open opens the text that the workload's prompts are written in.
 func (f *Prompts) open(cmd *cobra.Command, tok *token.Encoding, meta trace.Meta) (*prompt.Text, error) {
 	if f.Corpus != "" && meta.Text != trace.TextCorpus {
-		return nil, cli.Usagef("--corpus: the workload was not made with a corpus; give it to synth")
+		return nil, cli.Usagef("--corpus: the workload was not made with a corpus: give --corpus to synth")
 	}
 	switch meta.Text {
 	case "":
@@ -184,7 +184,7 @@ func (f *Prompts) open(cmd *cobra.Command, tok *token.Encoding, meta trace.Meta)
 // with. That is seen before it is taken apart, since it may be large.
 func (f *Prompts) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest string) (*prompt.Text, error) {
 	if f.Corpus == "" {
-		return nil, cli.Usagef("the workload's prompts are made of a corpus: say where it is with --corpus FILE (its digest is %s)", digest)
+		return nil, cli.Usagef("the workload's prompts come from a corpus: give it with --corpus FILE (its digest is %s)", digest)
 	}
 	file, err := os.Open(f.Corpus)
 	if err != nil {

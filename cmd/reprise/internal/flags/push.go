@@ -30,7 +30,7 @@ func (f *Push) Register(cmd *cobra.Command) {
 func (f *Push) Pusher() (*report.Pusher, error) {
 	switch {
 	case f.URL == "" && (f.credentialsEnv != "" || f.credentialsFile != ""):
-		return nil, cli.Usagef("--push-credentials-env and --push-credentials-file are for --push")
+		return nil, cli.Usagef("--push-credentials-env and --push-credentials-file need --push")
 	case f.URL == "":
 		return nil, nil
 	case f.credentialsEnv != "" && f.credentialsFile != "":

@@ -49,7 +49,7 @@ func (f *ServeCmd) Settings(cmd *cobra.Command) ([]ServeSetting, error) {
 	if !f.Given() {
 		for _, name := range []string{"set", "vary", "serve-fresh", "ready-timeout", "stop-timeout"} {
 			if cmd.Flags().Changed(name) {
-				return nil, cli.Usagef("--%s is about the engine that --serve-cmd starts", name)
+				return nil, cli.Usagef("--%s needs --serve-cmd", name)
 			}
 		}
 		return nil, nil
@@ -65,7 +65,7 @@ func (f *ServeCmd) Settings(cmd *cobra.Command) ([]ServeSetting, error) {
 		return nil, cli.Usagef("--serve-cmd: %v", err)
 	}
 	if !c.HasPort() && !cmd.Flags().Changed("url") {
-		return nil, cli.Usagef("--serve-cmd has no {port}: put it where the engine is told its port, or say by --url where it answers")
+		return nil, cli.Usagef("--serve-cmd has no {port}: put it where the engine's port is set, or give the address with --url")
 	}
 	fixed, err := pairs("set", f.set)
 	if err != nil {
@@ -100,7 +100,7 @@ func (f *ServeCmd) varied() (name string, values []string, err error) {
 		return "", []string{""}, nil
 	case 1:
 	default:
-		return "", nil, cli.Usagef("--vary: one setting varies at a time, so that a difference has one cause; others are fixed by --set")
+		return "", nil, cli.Usagef("--vary takes one setting, so that a difference has one cause: fix the others with --set")
 	}
 	name, list, ok := strings.Cut(f.vary[0], "=")
 	values = strings.Split(list, ",")
@@ -110,9 +110,9 @@ func (f *ServeCmd) varied() (name string, values []string, err error) {
 		case !ok || name == "" || v == "" || len(values) < 2:
 			return "", nil, cli.Usagef("--vary: want NAME=A,B with two values or more")
 		case strings.Contains(v, "=") && !strings.HasPrefix(v, "-"):
-			return "", nil, cli.Usagef("--vary: one setting varies at a time; others are fixed by --set")
+			return "", nil, cli.Usagef("--vary takes one setting: fix the others with --set")
 		case seen[v]:
-			return "", nil, cli.Usagef("--vary: %s stands there twice", v)
+			return "", nil, cli.Usagef("--vary: %s is given twice", v)
 		}
 		seen[v] = true
 	}

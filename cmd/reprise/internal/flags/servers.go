@@ -63,13 +63,13 @@ func (f *Servers) Check() error {
 	}
 	switch {
 	case f.ResetCall != "" && f.Cache != result.CacheCold:
-		return cli.Usagef("--reset-cache says how --cache cold empties the caches, and is nothing without it")
+		return cli.Usagef("--reset-cache needs --cache cold")
 	case f.ResetCall != "" && !strings.HasPrefix(f.ResetCall, "/"):
 		return cli.Usagef("--reset-cache: want a path such as /reset_prefix_cache")
 	case len(f.queries) > 0 && f.prometheus == "":
-		return cli.Usagef("--prometheus-query needs the server to ask: --prometheus URL")
+		return cli.Usagef("--prometheus-query needs a server: give --prometheus URL")
 	case len(f.scrapes) > 1 && slices.Contains(f.scrapes, "none"):
-		return cli.Usagef("--scrape none is without any other --scrape")
+		return cli.Usagef("--scrape none cannot be used with another --scrape")
 	case len(f.Note) > MaxNote:
 		return cli.Usagef("--note: %d bytes at most", MaxNote)
 	}

@@ -69,7 +69,7 @@ func (f *Templates) Register(fl *pflag.FlagSet) {
 func (f *Templates) LeastUsers(fl *pflag.FlagSet, out, tier string, info datasets.Info) (int, error) {
 	switch {
 	case !f.KeepTemplates && fl.Changed("k-template"):
-		return 0, cli.Usagef("--k-template is for --keep-templates")
+		return 0, cli.Usagef("--k-template needs --keep-templates")
 	case !f.KeepTemplates:
 		return 0, nil
 	case out == "" || out == cli.Standard:

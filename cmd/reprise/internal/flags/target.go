@@ -126,7 +126,7 @@ func (f *Target) Check() error {
 // Options turns the flags into those of an endpoint.
 func (f *Target) Options() (o client.Options, err error) {
 	if len(f.URLs) == 0 {
-		return o, cli.Usagef("--url: say where the endpoint is")
+		return o, cli.Usagef("--url is empty: give the endpoint's URL")
 	}
 	o = client.Options{URL: f.URLs[0], Also: f.URLs[1:], Balance: f.balance, API: f.API, Model: f.Model, TokenIDs: f.TokenIDs,
 		ForceOutput: f.forceOutput, HTTP2: f.HTTP2, Proxy: f.proxy,
@@ -171,7 +171,7 @@ func (f *Target) retries(o *client.Options) (err error) {
 	case err != nil || o.Retries < 0 || backoff < 0 || strings.HasSuffix(f.retry, ","):
 		return cli.Usagef("--retry: want a number, or a number and a duration such as 3,250ms, and ,other behind either to ask another endpoint")
 	case o.RetryOther && (o.Retries == 0 || len(f.URLs) < 2):
-		return cli.Usagef("--retry: other is another endpoint: give --url more than once, and a number of retries")
+		return cli.Usagef("--retry: other needs several --url and a number of retries")
 	case o.Retries > 0:
 		o.Backoff = backoff
 	}

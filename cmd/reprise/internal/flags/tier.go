@@ -117,9 +117,9 @@ func (f *Public) Check(cmd *cobra.Command) error {
 	}
 	switch {
 	case f.Tier != synth.TierPublic:
-		return cli.Usagef("--tier public is the only one that a fit can give; without it the model has that of the trace")
+		return cli.Usagef("--tier: want public; without the flag, the model has the trace's tier")
 	case given("k-swap"):
-		return cli.Usagef("--tier public keeps no tuples, so there is no --k-swap")
+		return cli.Usagef("--k-swap cannot be used with --tier public, which keeps no rows to swap")
 	case !(f.Budget.Epsilon > 0) || !(f.Budget.Delta > 0 && f.Budget.Delta < 0.01):
 		return cli.Usagef("--epsilon must be above 0, and --delta between 0 and 0.01")
 	case !slices.Contains([]string{"", synth.UnitUser, synth.UnitSession, synth.UnitRequest}, f.Unit):

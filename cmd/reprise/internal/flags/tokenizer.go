@@ -64,7 +64,7 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 		cli.Stepf(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s", name, usual)
 		return token.Open(usual)
 	}
-	return nil, cli.Usagef("the workload was made with a tokenizer.json whose SHA-256 begins with %s, and it is neither beside %s, nor here, nor below %s: put it beside the workload, or name it with --tokenizer FILE", digest, t.Name(), hub)
+	return nil, cli.Usagef("the workload was made with a tokenizer.json whose SHA-256 begins with %s, and it is neither beside %s, nor in this folder, nor below %s: put it beside the workload, or name it with --tokenizer FILE", digest, t.Name(), hub)
 }
 
 // hasDigest says whether the SHA-256 of a file begins with these digits.

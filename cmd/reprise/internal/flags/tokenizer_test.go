@@ -64,7 +64,7 @@ func TestTokenizerIsFound(t *testing.T) {
 	}
 	digest := strings.TrimPrefix(known.Name(), "tokenizer.json:")
 	_, _, err = open(Prompts{})
-	if want := "the workload was made with a tokenizer.json whose SHA-256 begins with " + digest + ", and it is neither beside " + workload + ", nor here, nor below " + hub +
+	if want := "the workload was made with a tokenizer.json whose SHA-256 begins with " + digest + ", and it is neither beside " + workload + ", nor in this folder, nor below " + hub +
 		": put it beside the workload, or name it with --tokenizer FILE"; err == nil || err.Error() != want || !errors.As(err, new(*cli.ExitError)) {
 		t.Errorf("nowhere: %v\nwant %s", err, want)
 	}

@@ -74,7 +74,7 @@ func (f *VLLMResult) check(written bool, how string) error {
 		{"result-dir", f.dir != ""}, {"result-filename", f.name != ""},
 	} {
 		if flag.given && !written {
-			return cli.Usagef("--%s says something of vLLM's JSON, which is written with %s", flag.name, how)
+			return cli.Usagef("--%s is about vLLM's JSON, which is written with %s", flag.name, how)
 		}
 	}
 	if f.save && !f.appends && f.name != "" && !f.replaces() {

@@ -63,11 +63,11 @@ func (f *Workload) Check() error {
 	case f.PrimeTokens < 1 || f.PrimeConcurrency < 1:
 		return cli.Usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing before the run")
 	case (f.Prime != primeLRU || f.PrimeTokens != defaultPrimeTokens || f.PrimeConcurrency != defaultPrimeConcurrency) && f.Start == 0:
-		return cli.Usagef("--prime is for a window that begins in the workload: give --start")
+		return cli.Usagef("--prime needs --start")
 	case f.MaxRequests < 0:
 		return cli.Usagef("--max-requests: want a number above 0")
 	case f.LoopSame && f.Loop == "":
-		return cli.Usagef("--loop-same is about the rounds of --loop")
+		return cli.Usagef("--loop-same needs --loop")
 	}
 	if _, err := f.Share(); err != nil {
 		return err

@@ -41,10 +41,10 @@ func (f *DryRun) Register(cmd *cobra.Command) {
 // Check implements [flags.Group].
 func (f *DryRun) Check() error {
 	if !f.Run && (f.assume != "" || f.input >= 0 || f.cached >= 0 || f.output >= 0) {
-		return cli.Usagef("--assume and prices are for --dry-run")
+		return cli.Usagef("--assume and prices need --dry-run")
 	}
 	if f.cached >= 0 && f.input < 0 {
-		return cli.Usagef("--price-cached takes --price-input for the other prompt tokens")
+		return cli.Usagef("--price-cached needs --price-input, for the other prompt tokens")
 	}
 	_, err := f.took()
 	return err
@@ -214,7 +214,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		case main.Over():
 			return io.EOF
 		case id >= part.rows.Len() && d.f.Load.Concurrency > 0 && main.Plan().EndNS == 0:
-			return cli.Usagef("a closed loop without an end never ends where requests take no time: give --assume")
+			return cli.Usagef("a closed loop without a limit never ends if requests take no time: give --assume")
 		}
 		return nil
 	})

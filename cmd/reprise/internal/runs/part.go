@@ -76,7 +76,7 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 		p.rows = p.rows.Head(f.MaxRequests)
 	}
 	if p.rows.Len() == 0 && p.of > 0 {
-		return nil, cli.Usagef("none of the %d rows of the workload is chosen: reprise profile %s says how long it is", p.of, w.Name())
+		return nil, cli.Usagef("the selection has none of the workload's %d rows: reprise profile %s prints its length", p.of, w.Name())
 	}
 	if err := p.repeat(cmd, f); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	}
 	found, err := fidelity.Compare(whole, sample)
 	if err != nil {
-		return fmt.Errorf("the sample cannot be set beside the whole: %w", err)
+		return fmt.Errorf("the sample cannot be compared with the whole: %w", err)
 	}
 	// Only measures that describe a sample are kept. Hits fall, since sessions that share
 	// prefixes are fewer.

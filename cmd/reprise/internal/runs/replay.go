@@ -119,7 +119,7 @@ func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
 }
 
 // Check refuses what cannot be done, before anything is: first what each group of flags
-// refuses by itself, then flags that contradict each other.
+// refuses by itself, then flags that cannot be used together.
 func (f *Replay) Check(cmd *cobra.Command) error {
 	f.Wire.AtOnce = max(f.Load.Concurrency, f.Load.MaxInFlight)
 	for _, group := range []flags.Group{&f.Target, &f.Load, &f.Wire, &f.Live, &f.Admin, &f.Abort, &f.Servers, &f.Deployment} {
@@ -128,27 +128,27 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		}
 	}
 	if f.Target.HTTP2 && f.Wire.Connections != client.PerRequest && f.Wire.Connections != client.Pooled {
-		return cli.Usagef("--http2 has --connections %s and %s alone", client.PerRequest, client.Pooled)
+		return cli.Usagef("--http2 supports only --connections %s and %s", client.PerRequest, client.Pooled)
 	}
 	switch {
 	case !f.thread:
 	case f.Load.OpenLoop:
-		return cli.Usagef("--thread and --open-loop contradict each other: a turn sent at its recorded time may be sent before the reply to the one it follows")
+		return cli.Usagef("--thread and --open-loop cannot be used together: at its recorded time a turn may be sent before the reply that it contains")
 	case f.Load.Concurrency != 0:
-		return cli.Usagef("--thread and --concurrency contradict each other: a closed loop does not wait for the turn before")
+		return cli.Usagef("--thread and --concurrency cannot be used together: a closed loop does not wait for the turn before")
 	case f.verify:
-		return cli.Usagef("--thread and --verify contradict each other: what a server replies need not encode to the tokens that it generated")
+		return cli.Usagef("--thread and --verify cannot be used together: what a server replies need not encode to the tokens that it generated")
 	case f.resume:
-		return cli.Usagef("--thread and --resume contradict each other: replies are in memory alone, and went with the run that was killed")
+		return cli.Usagef("--thread and --resume cannot be used together: replies were kept in memory only and are lost")
 	case f.Target.API != result.APICompletions && f.Target.API != result.APIChat:
 		return cli.Usagef("--thread is for --api %s and %s", result.APICompletions, result.APIChat)
 	case f.Workload.Loop != "":
-		return cli.Usagef("--thread and --loop cannot be had together: replies belong to rows of one round")
+		return cli.Usagef("--thread and --loop cannot be used together")
 	}
 	if f.verbatim != "" { // not with flags that have no meaning for text that was kept
 		for _, name := range verbatimExcludes {
 			if cmd.Flags().Changed(name) {
-				return cli.Usagef("--%s is for prompts that are made, and has no meaning with --verbatim", name)
+				return cli.Usagef("--%s is about generated prompts and cannot be used with --verbatim", name)
 			}
 		}
 		switch {
@@ -170,11 +170,11 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	}
 	switch {
 	case f.Dry.Run && f.Admin.address != "":
-		return cli.Usagef("--admin-listen and --dry-run contradict each other: nothing is sent, so that there are no figures")
+		return cli.Usagef("--admin-listen and --dry-run cannot be used together: nothing is sent")
 	case f.resume && f.Dry.Run:
-		return cli.Usagef("--dry-run and --resume contradict each other: the plan is that of the whole run")
+		return cli.Usagef("--dry-run and --resume cannot be used together: the plan is that of the whole run")
 	case f.Target.RowExtra != "" && (f.Workload.Loop != "" || f.Servers.Cache == result.CacheWarm):
-		return cli.Usagef("--row-extra is read once: it cannot be had with --loop or --cache warm")
+		return cli.Usagef("--row-extra is read once: it cannot be used with --loop or --cache warm")
 	case f.resume || f.Dry.Run:
 		return nil
 	}

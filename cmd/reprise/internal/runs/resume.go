@@ -23,9 +23,9 @@ func (f *Replay) checkJournal() error {
 		return nil
 	}
 	if _, err := result.LastWritten(name); errors.Is(err, result.ErrRunning) {
-		return cli.Usagef("a run that is still going on writes %s: name another file with -o", name)
+		return cli.Usagef("a running replay writes %s: name another file with -o", name)
 	}
-	return cli.Usagef("%s is left of a run that did not finish: continue that run with --resume, read it with reprise report %s, or delete it to begin again", name, f.Out)
+	return cli.Usagef("%s is from a run that did not finish: continue that run with --resume, read it with reprise report %s, or delete it to begin again", name, f.Out)
 }
 
 // resumedCache says what was done to the servers' caches before the run that is to

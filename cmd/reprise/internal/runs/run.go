@@ -265,7 +265,7 @@ func (r *replayRun) send(options replay.Options) error {
 	if r.verify {
 		single, ok := r.prompter.(*prompt.Prompter)
 		if !ok {
-			return cli.Usagef("--verify has no meaning with --api auto where the APIs have different templates")
+			return cli.Usagef("--verify cannot be used with --api auto if the APIs have different templates")
 		}
 		checker = prompt.NewChecker(single, r.maker.Tok)
 		runner.Prompter = checker

@@ -21,7 +21,7 @@ func Started(cmd *cobra.Command, f *flags.ServeCmd, s flags.ServeSetting, live R
 	out := &bench.Served{Command: s.Command, Fresh: f.Fresh, Log: log, Ready: f.Ready, Grace: f.Grace}
 	if cmd.Flags().Changed("url") {
 		if len(live.Target.URLs) != 1 {
-			return nil, cli.Usagef("--serve-cmd starts one engine: give one --url, or none")
+			return nil, cli.Usagef("--serve-cmd starts one engine: give at most one --url")
 		}
 		out.URL = live.Target.URLs[0]
 	}
@@ -71,16 +71,16 @@ func (f *Trials) MeasureServers(fl *pflag.FlagSet) {
 func (f *Trials) Target(cmd *cobra.Command) (bench.Target, error) {
 	if f.Simulated.Engine.Preset != "" || f.Simulated.Engine.Costs != "" {
 		if cmd.Flags().Changed("url") {
-			return nil, cli.Usagef("--url is an endpoint, and --preset and --costs are a model of one: give one of them")
+			return nil, cli.Usagef("--url cannot be used with --preset or --costs: measure an endpoint or a simulated engine")
 		}
 		if f.Live.Admin.address != "" {
-			return nil, cli.Usagef("--admin-listen is of a client that sends requests, and a simulation has none")
+			return nil, cli.Usagef("--admin-listen needs a client that sends requests: a simulation has none")
 		}
 		_, _, err := f.Simulated.Engine.Config(cmd)
 		return SimulatedTarget{cmd, f.Simulated}, err
 	}
 	if name := flags.SimulatedFlag(cmd); name != "" {
-		return nil, cli.Usagef("--%s is of a simulated engine, and requests go to an endpoint: start that with it, or give a --preset", name)
+		return nil, cli.Usagef("--%s is a flag of a simulated engine: give --preset, or start the endpoint with it", name)
 	}
 	if err := f.Live.Check(cmd); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ type SimulatedTarget struct {
 func (s SimulatedTarget) Run(ctx context.Context, t bench.Trial) error {
 	cmd, f := under(ctx, s.cmd), s.flags
 	if t.Cache == result.CacheWarm {
-		return cli.Usagef("a warm cache is not simulated: the engines of each run begin empty")
+		return cli.Usagef("--cache warm is not simulated: engines begin empty in each run")
 	}
 	if t.Seed != "" {
 		seed, err := strconv.ParseUint(t.Seed, 10, 64)

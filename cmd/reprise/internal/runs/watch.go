@@ -44,7 +44,7 @@ func (f *Live) Check() error {
 	case liveAuto, liveOff:
 	case liveOn:
 		if quiet {
-			return cli.Usagef("--live on and --quiet contradict each other")
+			return cli.Usagef("--live on and --quiet cannot be used together")
 		}
 		if !hasScreen(f.cmd) {
 			return cli.Usagef("--live on: stdin and stderr are not both a terminal")
