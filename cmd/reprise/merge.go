@@ -42,7 +42,7 @@ shared between two of them.`,
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
-	results.OutputVar(&out, "`file` of the trace, - for stdout")
+	results.OutputVar(&out, "`file` for the trace; - is stdout")
 	results.BoolVar(&finish, "finish", false, "the parts are complete: make a trace of them")
 	results.BoolVar(&asJSON, "json", false, "print what was merged as JSON")
 	return cmd

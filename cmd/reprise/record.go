@@ -100,9 +100,9 @@ it waits for the requests in flight, up to --drain. Then make a trace of the par
 	recRest.IntVar(&f.memory, "memory", 256, "MiB of texts that are held at once; beyond it requests are forwarded and not recorded")
 	recRest.IntVar(&f.workers, "workers", max(1, runtime.GOMAXPROCS(0)/4), "texts that are tokenised at once")
 	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
-	text.StringVar(&f.template, "template", "none", "chat template counted into the lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
+	text.StringVar(&f.template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block")
-	privacy.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of relabelling them")
+	privacy.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
 	general.BoolVar(&f.asJSON, "json", false, "print the counts at the end as JSON")
 	return cmd
 }

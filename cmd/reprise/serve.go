@@ -130,7 +130,7 @@ func listenAt(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("--listen: another program listens at %s: name another port, or port 0 for any that is free", address)
+		return nil, fmt.Errorf("--listen: another program listens at %s: choose another port, or 0 for a free one", address)
 	case err != nil:
 		return nil, cli.Usagef("--listen: %v: write an address and a port, such as 127.0.0.1:8000", err)
 	}

@@ -44,19 +44,19 @@ func TestServeCmdSettings(t *testing.T) {
 	}
 	const engine = "--serve-cmd=e {port} {x}"
 	for want, args := range map[string][]string{
-		"needs --serve-cmd":                  {"--vary", "x=1,2"},
-		"has {x}, which has no":              {engine},
-		"no {y}":                             {engine, "--set", "x=1", "--set", "y=1"},
-		"takes one setting":                  {engine, "--vary", "x=1,2", "--vary", "y=1,2"},
-		"so that a difference has one cause": {engine, "--vary", "x=1,y=2"},
-		"two values or more":                 {engine, "--vary", "x=1"},
-		"is given twice":                     {engine, "--vary", "x=1,1"},
-		"both give x a value":                {engine, "--vary", "x=1,2", "--set", "x=1"},
-		"has no {port}":                      {"--serve-cmd", "e"},
-		"has no end":                         {"--serve-cmd", "e 'a"},
-		"must be above zero":                 {"--serve-cmd", "e {port}", "--ready-timeout", "0s"},
-		"--set: want two names":              {engine, "--set", "x"},
-		"--set: the same name is gi":         {engine, "--set", "x=1", "--set", "x=2"},
+		"needs --serve-cmd":          {"--vary", "x=1,2"},
+		"has {x}, which has no":      {engine},
+		"no {y}":                     {engine, "--set", "x=1", "--set", "y=1"},
+		"takes one setting":          {engine, "--vary", "x=1,2", "--vary", "y=1,2"},
+		"fix the others with --set":  {engine, "--vary", "x=1,y=2"},
+		"two values or more":         {engine, "--vary", "x=1"},
+		"is given twice":             {engine, "--vary", "x=1,1"},
+		"both give x a value":        {engine, "--vary", "x=1,2", "--set", "x=1"},
+		"has no {port}":              {"--serve-cmd", "e"},
+		"has no end":                 {"--serve-cmd", "e 'a"},
+		"must be above zero":         {"--serve-cmd", "e {port}", "--ready-timeout", "0s"},
+		"--set: want two names":      {engine, "--set", "x"},
+		"--set: the same name is gi": {engine, "--set", "x=1", "--set", "x=2"},
 	} {
 		if _, err := serveCmdSettings(t, args...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", args, err, want)

@@ -31,7 +31,7 @@ func (f *TLS) Check() error {
 		return cli.Usagef("--tls-cert and --tls-key go together")
 	}
 	if f.insecure && f.authorities != "" {
-		return cli.Usagef("--tls-insecure and --tls-ca contradict each other")
+		return cli.Usagef("--tls-insecure and --tls-ca cannot be used together")
 	}
 	return nil
 }
