@@ -69,20 +69,12 @@ func claudeFormat() Format {
 			return newClaudeDecoder(newJSONReader(in, head), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			sessions := sessionFiles(files, ".jsonl")
-			if len(sessions) == 0 {
-				sessions = files // of any name, as the format was told
-			}
-			if n := len(files) - len(sessions); n > 0 {
-				s.notes.addCount(noteNoSessions, int64(n))
-			}
-			return newClaudeDecoder(&fileRecords{rest: sessions, s: s}, o, s), nil
+			return newClaudeDecoder(&fileRecords{rest: sessionsAmong(files, s), s: s}, o, s), nil
 		},
 	}
 }
 
 const (
-	noteNoSessions    = "files that are no sessions, left out"
 	noteClaudeArrival = "a call arrives with the message or the tool result that it answers and ends with its last record: there is no time to first token"
 	noteClaudeLengths = "lengths are those of usage: the log has no system prompts and no tools"
 	noteClaudeCopies  = "calls that several sessions have, kept once"

@@ -94,7 +94,6 @@ func (d *claudeDecoder) addNode(r *claudeRecord, at int64) (n int32, known bool)
 		return n, true
 	}
 	n = int32(len(d.nodes))
-	d.byUUID[r.UUID] = n
 	node := claudeNode{parent: -1, call: -1, agent: -1, at: at}
 	if parent := cmp.Or(r.Parent, r.LogicalParent); parent != "" {
 		if p, ok := d.byUUID[parent]; ok {
@@ -103,6 +102,7 @@ func (d *claudeDecoder) addNode(r *claudeRecord, at int64) (n int32, known bool)
 			d.late[n] = parent
 		}
 	}
+	d.byUUID[r.UUID] = n
 	prompt := uint64(0)
 	if r.Type == "user" {
 		node.kind = textNode
@@ -231,6 +231,9 @@ func (d *claudeDecoder) link() {
 	}
 }
 
+// maxClaudeSteps bounds the records between two calls: a broken log may go in circles.
+const maxClaudeSteps = 1 << 14
+
 // linkCall walks from the first record of a call to the call before it, over what it
 // waited for.
 func (d *claudeDecoder) linkCall(i int32) {
@@ -243,7 +246,7 @@ func (d *claudeDecoder) linkCall(i int32) {
 		}
 	}
 	n := d.nodes[x.first].parent
-	for steps := 0; n >= 0 && steps < len(d.nodes); steps++ {
+	for steps := 0; n >= 0 && steps < maxClaudeSteps; steps++ {
 		node := &d.nodes[n]
 		if before = node.call; before >= 0 && before != i {
 			break

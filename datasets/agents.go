@@ -197,6 +197,21 @@ func decodeRecord(in records, raw []byte, into any) error {
 	return bad(line, col, why)
 }
 
+// sessionsAmong are the session files of a folder, or all files where none is named
+// as one, since the format was told; how many are left out is noted.
+func sessionsAmong(files []File, s *Source) []File {
+	sessions := sessionFiles(files, ".jsonl")
+	if len(sessions) == 0 {
+		return files
+	}
+	if n := len(files) - len(sessions); n > 0 {
+		s.notes.addCount(noteNoSessions, int64(n))
+	}
+	return sessions
+}
+
+const noteNoSessions = "files that are no sessions, left out"
+
 // sessionFiles are those of a folder that may be session files of an agent, by the
 // ends of their names: agents keep other files beside them.
 func sessionFiles(files []File, ends ...string) (sessions []File) {

@@ -12,6 +12,7 @@ import (
 // agentSamples are the folders of real session files, each a source, by their format.
 var agentSamples = map[string][]string{
 	"claude-code": {"sniffly/-Users-chip-dev-ai-music", "tracelab", "viewer"},
+	"codex":       {"localpush", "tracelab"},
 }
 
 // Real sessions of agents are recognised and read whole: calls and tokens are those

@@ -115,6 +115,8 @@
 //     what they waited for, think time and tool time
 //   - agent_claude.go: claude-code, sessions of Claude Code: the records of a call, copies
 //   - agent_claude_links.go: claude-code: what a call waited for, sub-agents, arrivals
+//   - agent_codex.go: codex, sessions of Codex CLI: usage of calls, arrivals
+//   - agent_codex_threads.go: codex: forks and sub-agents, what they copied
 //   - pool_servegen.go: servegen, pools of clients: requests drawn by time from the windows
 //     of each client
 //   - pool_servegen_files.go: servegen: the files of a client, rates by window and

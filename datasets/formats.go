@@ -12,11 +12,11 @@ import (
 func Formats() []Format {
 	return []Format{
 		serveGenFormat(),
+		// Session files of agents.
+		claudeFormat(), codexFormat(),
 		// Traces. A dialect comes before the format whose fields it extends.
 		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(),
 		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(),
-		// Session files of agents.
-		claudeFormat(),
 		// Logs of gateways, engines and observers.
 		vllmLogFormat(), batchFormat(), otelFormat(), sagemakerFormat(), litellmLogFormat(), langfuseFormat(),
 		litellmSpendFormat(), gatewayCSVFormat(),

@@ -44,6 +44,19 @@ def claude_code(folder):
         yield call["prompt"], call["bytes"] // 3 if guessed else call["out"], call["cached"], 0
 
 
+def codex(folder):
+    """A call for each token_count of which the total is another than the one before."""
+    for path in sorted(pathlib.Path(folder).rglob("*.jsonl")):
+        before = None
+        for r in lines(path.parent, path.name):
+            info = r["payload"].get("info") if r["payload"].get("type") == "token_count" else None
+            if info and info["total_token_usage"] != before:
+                before = info["total_token_usage"]
+                u = info["last_token_usage"]
+                if sum(u.values()):
+                    yield u["input_tokens"], u["output_tokens"], u["cached_input_tokens"], u["reasoning_output_tokens"]
+
+
 def main():
     rows = list(globals()[sys.argv[1].replace("-", "_")](sys.argv[2]))
     print(json.dumps([len(rows)] + [sum(row[i] for row in rows) for i in range(4)]))
