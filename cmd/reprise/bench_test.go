@@ -132,7 +132,7 @@ func TestBenchPage(t *testing.T) {
 	args := append([]string{"bench", "serving", "--row", "baseline", "--row", "continuous_batching", "--repeats", "2", "-o", "out"}, batching...)
 	must(t, args...)
 	index := string(read(t, "out/index.html"))
-	for _, want := range []string{"<h1>Suite serving</h1>", "Every run is trustworthy", "TTFT p95 (ms) ←", "against static", "Hypothesis: requests that wait",
+	for _, want := range []string{"<h1>Suite serving</h1>", "every one is trustworthy", "TTFT p95 (ms) ←", "against static", "Hypothesis: requests that wait",
 		"continuous: as said: TTFT p95", "Where it was made", "batching: static", "max num seqs: 24"} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the page has no %q", want)

@@ -114,3 +114,26 @@ func TestCapacityPage(t *testing.T) {
 		t.Errorf("%d steps", n)
 	}
 }
+
+// The page of a suite begins with its verdict, the chief figures and a latency of every
+// workload and model, each in its place, with three digits.
+func TestSuitePage(t *testing.T) {
+	r := SuiteResult{Suite: "serving", About: "Two workloads.", Models: []string{"static", "continuous"}, made: make([][]page.Fact, 2)}
+	for i, name := range []string{"baseline", "prefix_caching"} {
+		row := RowResult{Row: name, Load: "burst", Primary: "p99_ttft"}
+		for j, model := range r.Models {
+			row.Models = append(row.Models, ModelResult{Model: model, Runs: 1, Requests: 100, Succeeded: 100, Trustworthy: true,
+				Figures: []Figure{{Metric: "output_tokens_per_s", V: 1234.5}, {Metric: "p50_ttft", V: 37.24}, {Metric: "p99_ttft", V: float64(25517 * (1 + i) / (1 + j)), Largest: true}}})
+		}
+		r.Rows = append(r.Rows, row)
+	}
+	p := r.Page(t.TempDir())
+	if s := p.Plot.Series; len(s) != 2 || !slices.Equal(s[0].Y, []float64{25517, 51034}) || s[0].X[1] >= 2 || s[1].X[1] <= 2 || !slices.Equal(p.Plot.XNames, []string{"baseline", "prefix caching"}) {
+		t.Errorf("%+v", p.Plot)
+	}
+	pagetest.FirstScreen(t, "suite", p, "2 workloads, 4 runs: every one is trustworthy", "prefix caching\tcontinuous\t1,230\t37.2\t25,500*", "TTFT p99 of each workload")
+	r.Rows[0].Models[1].Trustworthy, r.Rows[0].Models[1].Reasons = false, []string{"the client was late"}
+	if p := r.Page(t.TempDir()); p.Headline != "A run is not trustworthy" || len(p.Verdict) != 1 || p.Verdict[0].Level != page.Bad {
+		t.Errorf("%q, %+v", p.Headline, p.Verdict)
+	}
+}

@@ -8,12 +8,13 @@
 //  3. [Screen.Screenshot] keeps what it looks like among the artifacts of the test: go
 //     test -artifacts -outputdir DIR writes them to DIR.
 //
-// [FirstScreen] is what every page of a report has to keep to.
+// [FirstScreen] is what every page of a report has to keep to, on screens and on paper;
+// [Readable] is the part of it that needs no browser.
 //
 // # Files
 //
 //   - browser.go: the browser: starting it, its protocol, pages in it
-//   - screens.go: what every page keeps to, at the usual sizes and in both colour schemes
+//   - screens.go: what every page keeps to, at the usual sizes, in both colour schemes, and in print
 //
 // Exported names may change in any release.
 package pagetest
