@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
@@ -9,9 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
-	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -146,7 +142,12 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 		scheme = "https"
 	}
 	cli.Notef(cmd, "recording %s://%s to %s, in front of %s; stop it with Ctrl-C", scheme, l.Addr(), f.out, strings.Join(f.upstreams, " and "))
-	serveErr := f.serve(cmd, l, certificate, r.proxy)
+	cutOff, serveErr := r.proxy.Serve(cmd.Context(), l, record.ServeOptions{Certificate: certificate, Drain: f.drain, Draining: func(inFlight int) {
+		cli.Notef(cmd, "stopping: %s in flight, for %v at most", page.Many(int64(inFlight), "request"), f.drain)
+	}})
+	if cutOff > 0 {
+		cli.Notef(cmd, "%s cut off after --drain %v", page.Many(int64(cutOff), "request"), f.drain)
+	}
 	r.proxy.Close()
 	closeErr := r.writer.Close()
 	if err := f.sayRecorded(cmd, r); err != nil {
@@ -258,52 +259,6 @@ func (r *recorder) counts() recording.Counts {
 	_, lost := r.writer.Written()
 	c.Recorded, c.Disk = c.Recorded-lost, lost
 	return c
-}
-
-// serve forwards until the command's context ends, and then lets the requests in flight
-// come to their end, up to --drain.
-func (f *recordFlags) serve(cmd *cobra.Command, l net.Listener, certificate *tls.Certificate, proxy *record.Proxy) error {
-	flying, cut := context.WithCancel(context.Background())
-	defer cut()
-	srv := &http.Server{Handler: proxy, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 6 * time.Minute, MaxHeaderBytes: 1 << 20,
-		Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 10_000},
-		ErrorLog:    log.New(io.Discard, "", 0), // it may quote what clients send
-		BaseContext: func(net.Listener) context.Context { return flying }}
-	srv.Protocols.SetHTTP1(true)
-	srv.Protocols.SetHTTP2(true)
-	srv.Protocols.SetUnencryptedHTTP2(true)
-	done := make(chan error, 1)
-	go func() {
-		if certificate != nil {
-			srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}}
-			done <- srv.ServeTLS(l, "", "")
-			return
-		}
-		done <- srv.Serve(l)
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-cmd.Context().Done():
-	}
-	if inFlight, _, _ := proxy.Status(); inFlight > 0 {
-		cli.Notef(cmd, "stopping: %s in flight, for %v at most", page.Many(inFlight, "request"), f.drain)
-	}
-	limit, end := context.WithTimeout(context.Background(), f.drain)
-	defer end()
-	err := srv.Shutdown(limit)
-	if err == nil {
-		err = proxy.Wait(limit) // for WebSockets, which the server no longer counts
-	}
-	cut()
-	if err != nil {
-		inFlight, _, _ := proxy.Status()
-		cli.Notef(cmd, "%s cut off after --drain %v", page.Many(inFlight, "request"), f.drain)
-	}
-	srv.Close()
-	wait, end := context.WithTimeout(context.Background(), 5*time.Second)
-	defer end()
-	return proxy.Wait(wait)
 }
 
 // sayRecorded tells what was recorded and what was not.

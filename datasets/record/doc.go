@@ -19,6 +19,8 @@
 // # Files
 //
 //   - proxy.go: the handler: forwarding, choosing a server, errors of servers
+//   - serve.go: listening, limits on clients, and the end: requests in flight are waited for
+//   - resend.go: requests that met the closing of an idle connection
 //   - exchange.go: one request and its answer as they pass; the limit of memory
 //   - worker.go: exchanges become entries; sampling by session; counts
 //   - request.go: the body of a request of each API as an entry; who sent it

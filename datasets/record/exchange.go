@@ -63,6 +63,7 @@ type exchange struct {
 
 	mu   sync.Mutex
 	body []byte // of the request, until over
+	read bool   // to its end
 	over bool
 	lost loss
 	held int64 // bytes of the limit that are taken
@@ -145,6 +146,9 @@ func (b *requestBody) Read(p []byte) (int, error) {
 			}
 			b.x.body = append(b.x.body, p[:n]...)
 		})
+	}
+	if err == io.EOF {
+		b.x.guarded(func() { b.x.read = true })
 	}
 	return n, err
 }

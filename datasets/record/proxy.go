@@ -64,6 +64,7 @@ type server struct {
 	inFlight atomic.Int64
 	avoid    atomic.Int64 // Unix time in ns until which others go first
 	down     atomic.Bool
+	said     atomic.Int64 // Unix time of the last message of a connection that ended
 }
 
 const (
@@ -100,7 +101,7 @@ func New(o Options) (*Proxy, error) {
 		ReadBufferSize:        8 << 10,
 	}
 	p.forward = &httputil.ReverseProxy{
-		Transport: transport, FlushInterval: -1, BufferPool: &buffers{},
+		Transport: resender{transport}, FlushInterval: -1, BufferPool: &buffers{},
 		Rewrite: p.rewrite, ModifyResponse: p.answered, ErrorHandler: p.failed,
 		ErrorLog: log.New(io.Discard, "", 0), // its words may quote what passes
 	}
@@ -161,6 +162,7 @@ func (p *Proxy) choose() *server {
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	pass := r.In.Context().Value(passageKey{}).(*passage)
 	r.SetURL(pass.to.url)
+	r.Out.Close = r.In.Close               // a client that wants no connection kept gets none kept
 	r.Out.URL.RawQuery = r.In.URL.RawQuery // also what is not well-formed
 	for _, name := range []string{"Forwarded", "X-Forwarded-For"} {
 		if v, ok := r.In.Header[name]; ok {
@@ -214,6 +216,8 @@ func (p *Proxy) failed(w http.ResponseWriter, r *http.Request, err error) {
 		if !pass.to.down.Swap(true) {
 			p.message(fmt.Sprintf("%s cannot be reached; requests to it are answered with 502", pass.to.url.Host))
 		}
+	case time.Now().Unix() != pass.to.said.Swap(time.Now().Unix()): // the error itself may quote what the server sent
+		p.message(fmt.Sprintf("%s ended a connection before its answer; the request was answered with 502", pass.to.url.Host))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusBadGateway)
