@@ -1,6 +1,7 @@
 package anonymize
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -10,15 +11,50 @@ import (
 	"reprise/anonymize/dp"
 )
 
-// cardWidth is how long the lines of a card for people are at most, in
-// characters, but for tables.
+// cardWidth is how many columns the lines of a card for people take, where nothing says
+// how wide they may be.
 const cardWidth = 80
 
-// WriteText writes the card for people, such as a data protection officer: what
-// the file is, who is protected and how, what was done to each column, and what
-// is left to fear.
-func (c Card) WriteText(w io.Writer) error {
-	var t cardText
+// WriteAnswer writes what a card says of a file in some 20 lines of at most width columns,
+// 0 for 80: the tier, who is protected and how, and the first of what is left to fear.
+func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
+	t := cardText{width: width}
+	t.lines("", fmt.Sprintf("%s: tier %s: %s", file, c.Tier, tierWords[c.Tier]))
+	t.b.WriteByte('\n')
+	t.fact("unit of privacy", c.Unit)
+	if p := c.Partner; p != nil {
+		t.fact("hidden among", fmt.Sprintf("k_class %d for lengths, k_share %d for blocks of prompts", p.KClass, p.KShare))
+	}
+	if p := c.Public; p != nil {
+		t.fact("this release", fmt.Sprintf("ε = %g, δ = %g", p.Budget.Epsilon, p.Budget.Delta))
+		if l := p.Ledger; l != nil {
+			t.fact("all releases", fmt.Sprintf("ε = %.3g, δ = %.3g, of %d", l.Epsilon, l.Delta, l.Releases))
+		}
+	}
+	t.fact("times", c.Time)
+	t.fact("lengths", c.Lengths)
+	t.fact("text", "No word of a prompt or an answer is in the rows.")
+	t.section("What is left to fear")
+	for i, r := range c.Risks {
+		before := t.b.Len()
+		t.item(r)
+		if strings.Count(t.b.String(), "\n") > 21 {
+			said := t.b.String()[:before]
+			t.b.Reset()
+			t.b.WriteString(said)
+			t.lines("  ", fmt.Sprintf("and %d more", len(c.Risks)-i))
+			break
+		}
+	}
+	_, err := io.WriteString(w, t.b.String())
+	return err
+}
+
+// WriteText writes the card for people, such as a data protection officer, in lines of
+// at most width columns, 0 for 80: what the file is, who is protected and how, what was
+// done to each column, and what is left to fear.
+func (c Card) WriteText(w io.Writer, width int) error {
+	t := cardText{width: width}
 	t.b.WriteString("PRIVACY CARD\n")
 	t.section("What this is")
 	t.fact("tier", c.Tier+": "+tierWords[c.Tier])
@@ -59,12 +95,13 @@ func (c Card) WriteText(w io.Writer) error {
 	return err
 }
 
-// WriteNotes writes the notes on a file that are not in its card.
-func (c Card) WriteNotes(w io.Writer, notes []string) error {
+// WriteNotes writes the notes on a file that are not in its card, in lines of at most
+// width columns.
+func (c Card) WriteNotes(w io.Writer, notes []string, width int) error {
 	if len(notes) == 0 {
 		return nil
 	}
-	var t cardText
+	t := cardText{width: width}
 	t.section("Of this file")
 	for _, n := range notes {
 		t.item(n)
@@ -82,17 +119,21 @@ var tierWords = map[string]string{
 }
 
 // A cardText puts a card into words.
-type cardText struct{ b strings.Builder }
+type cardText struct {
+	b     strings.Builder
+	width int // in columns; 0 is cardWidth
+}
 
 func (t *cardText) section(title string) { fmt.Fprintf(&t.b, "\n%s\n", title) }
 
 // lines writes words after a first mark, wrapped, and indented below it.
 func (t *cardText) lines(mark, words string) {
+	most := cmp.Or(t.width, cardWidth)
 	width := len([]rune(mark))
 	line, used := mark, width
 	for word := range strings.FieldsSeq(words) {
 		n := len([]rune(word))
-		if used > width && used+1+n > cardWidth {
+		if used > width && used+1+n > most {
 			t.b.WriteString(strings.TrimRight(line, " ") + "\n")
 			line, used = strings.Repeat(" ", width), width
 		}
@@ -155,14 +196,14 @@ func (t *cardText) public(s *dp.Statement) {
 	if p := s.Selection; p != nil {
 		t.fact("public prefixes", fmt.Sprintf("%d, selected with ε = %.3g and δ = %.3g: a noisy count of each %s that has it of at least %d; each counts in at most %d", p.Nodes, p.Budget.Epsilon, p.Budget.Delta, s.Unit, p.Threshold, p.NodesPerUnit))
 	}
-	t.section("What was counted, with its part of the budget and the noise of each cell")
+	t.section("What was counted, its part of the budget, and its noise")
 	part := "part of ε"
 	if s.Mechanism == dp.Gaussian {
 		part = "part of ρ"
 	}
-	fmt.Fprintf(&t.b, "  %-20s %8s %6s %6s %10s %10s\n", "histogram", "cells", "L1", "L2²", part, "noise, sd")
+	fmt.Fprintf(&t.b, "  %-20s %7s %3s %4s %9s %9s\n", "histogram", "cells", "L1", "L2²", part, "noise, sd")
 	for _, m := range s.Measurements {
-		fmt.Fprintf(&t.b, "  %-20s %8d %6d %6d %10.5f %10.2f\n", m.Name, m.Cells, m.L1, m.L2Squared, m.Epsilon+m.Rho, m.SD)
+		fmt.Fprintf(&t.b, "  %-20s %7d %3d %4d %9.5f %9.2f\n", m.Name, m.Cells, m.L1, m.L2Squared, m.Epsilon+m.Rho, m.SD)
 	}
 	t.say("L1 and L2² are by how much one %s can change the counts: in sum, and in the sum of squares.", s.Unit)
 	t.section("What counts as public, and is not protected")

@@ -147,7 +147,7 @@ func TestCardIsWhole(t *testing.T) {
 			}
 		}
 		var words strings.Builder
-		if err := card.WriteText(&words); err != nil {
+		if err := card.WriteText(&words, 0); err != nil {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"reprise test", "What this is", "singling out", "linkability", "inference", "What is left to fear", "input_tokens"} {

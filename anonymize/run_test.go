@@ -332,7 +332,7 @@ func TestCard(t *testing.T) {
 		t.Error("a changed card matches its hash")
 	}
 	var out strings.Builder
-	if err := back.WriteText(&out); err != nil || !strings.Contains(out.String(), "not anonymous") {
+	if err := back.WriteText(&out, 0); err != nil || !strings.Contains(out.String(), "not anonymous") {
 		t.Errorf("the card reads %q (%v)", out.String(), err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth"
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 // anonymizeFlags are the flags of anonymize.
@@ -62,7 +63,8 @@ reprise import --tier does all of this in one step.`,
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
 	everyday.OutputVar(&f.out, "`file` for the trace; - is stdout")
 	everyday.BoolVar(&f.card, "card", false, "print the privacy card of a file, and exit")
-	everyday.BoolVar(&f.asJSON, "json", false, "with --card: print JSON")
+	everyday.BoolVar(&f.asJSON, "json", false, "print the privacy card as JSON")
+	flags.Details(fl)
 	everyday.Bool("quiet", false, "no progress")
 	f.Register(fl, anonymize.Partner, "partner or public")
 	return cmd
@@ -72,8 +74,11 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 	switch {
 	case f.card && cmd.Flags().Changed("tier"):
 		return cli.Usagef("--card takes no --tier: it prints the card of a file")
-	case f.asJSON && !f.card:
-		return cli.Usagef("--json needs --card")
+	}
+	if !f.card {
+		if err := jsonOrFile(cmd, f.out); err != nil {
+			return err
+		}
 	}
 	if err := f.Check(cmd); err != nil {
 		return err
@@ -97,7 +102,7 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer t.Close()
-	return release(cmd, &f.Tier, path, t, f.out)
+	return release(cmd, &f.Tier, path, t, f.out, f.asJSON)
 }
 
 // outputs are the files that are written for a trace.
@@ -110,12 +115,32 @@ func outputsOf(f *flags.Tier, out string) []string {
 }
 
 // release writes the trace of a tier of one of tier internal. path is where that
-// is, empty where it is in no file.
-func release(cmd *cobra.Command, f *flags.Tier, path string, t *trace.Trace, out string) error {
+// is, empty where it is in no file. It says what was done, or prints the privacy card.
+func release(cmd *cobra.Command, f *flags.Tier, path string, t *trace.Trace, out string, asJSON bool) error {
+	var card anonymize.Card
+	var says []string
+	var err error
 	if f.Name == anonymize.Public {
-		return publish(cmd, &f.Public, path, t, out)
+		card, says, err = publish(cmd, &f.Public, path, t, out)
+	} else {
+		card, says, err = releasePartner(cmd, f.PartnerPolicy, t, out)
 	}
-	return releasePartner(cmd, f.PartnerPolicy, t, out)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		text, _, err := card.JSON()
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(cmd.OutOrStdout(), text+"\n")
+		return err
+	}
+	for _, r := range card.Risks {
+		says = append(says, "risk: "+r)
+	}
+	cli.Answer(cmd, "--details prints them, and --card the privacy card", says...)
+	return nil
 }
 
 // publishable refuses an output beside which nothing can stand.
@@ -127,14 +152,15 @@ func publishable(out string) error {
 }
 
 // publish writes a public model, and a trace that is drawn from it.
-func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, out string) error {
+func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, out string) (card anonymize.Card, says []string, err error) {
 	if err := publishable(out); err != nil {
-		return err
+		return card, nil, err
 	}
-	m, err := fitPublic(cmd, f, path, t)
+	m, notes, err := fitPublic(cmd, f, path, t)
 	if err != nil {
-		return err
+		return card, nil, err
 	}
+	var requests int64
 	err = trace.WriteFile(modelBeside(out), m.Meta().Mode(), func(w io.Writer) error {
 		err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			// As many rows are drawn as the model was fitted to, by a noisy count.
@@ -145,7 +171,8 @@ func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, o
 			if err != nil {
 				return trace.Meta{}, err
 			}
-			bar.Start("write", "requests", drawn.Rows())
+			requests = drawn.Rows()
+			bar.Start("write", "requests", requests)
 			_, err = trace.Copy(anonymize.Enforce(anonymize.Public, dst), bar.Watch(cmd, drawn.Reader()))
 			return drawn.Meta(), err
 		})
@@ -155,22 +182,18 @@ func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, o
 		return m.Write(w)
 	})
 	if err != nil {
-		return err
+		return card, nil, err
 	}
-	card, err := anonymize.ParseCard(m.Meta().Card, m.Meta().CardHash)
-	if err == nil {
-		cli.Notef(cmd, "tier public: the model is %s, the card %s; the rows of %s are drawn from the model", modelBeside(out), cardBeside(out), out)
-		sayRisks(cmd, card)
-	}
-	return err
+	card, err = anonymize.ParseCard(m.Meta().Card, m.Meta().CardHash)
+	says = append(says, fmt.Sprintf("%s: tier public, %s drawn from the model %s; the privacy card is %s", out, page.Many(requests, "request"), modelBeside(out), cardBeside(out)))
+	return card, append(says, notes...), err
 }
 
 // releasePartner writes the partner's trace of one of tier internal.
-func releasePartner(cmd *cobra.Command, p anonymize.PartnerPolicy, t *trace.Trace, out string) error {
+func releasePartner(cmd *cobra.Command, p anonymize.PartnerPolicy, t *trace.Trace, out string) (card anonymize.Card, says []string, err error) {
 	bar := cli.NewProgress(cmd)
 	p.Progress = bar.Step
-	var card anonymize.Card
-	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	err = writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
 		src := anonymize.Source{Meta: t.Meta, Open: func() (trace.Reader[trace.Request], error) { return t.Reader() }}
 		if card, err = anonymize.Release(cmd.Context(), p, src, dst); err != nil {
@@ -182,26 +205,19 @@ func releasePartner(cmd *cobra.Command, p anonymize.PartnerPolicy, t *trace.Trac
 	bar.End()
 	switch {
 	case errors.Is(err, anonymize.ErrNoUnit): // which a flag can mend
-		return cli.Exit(cli.Usage, fmt.Errorf("%w; --unit request does that", err))
+		return card, nil, cli.Exit(cli.Usage, fmt.Errorf("%w; --unit request does that", err))
 	case err != nil:
-		return err
+		return card, nil, err
 	}
 	done, c := card.Partner, card.Change
-	cli.Notef(cmd, "tier partner, counted as user: %s, named by %.1f %% of the requests; k_share %d, k_class %d", done.Unit, 100*done.Coverage, done.KShare, done.KClass)
-	cli.Notef(cmd, "%d classes of lengths; %.2f %% of the requests came out with the lengths of another class, %.2f %% were left out", done.Classes, 100*done.MergedShare, 100*done.SuppressedShare)
-	cli.Notef(cmd, "requests %d, before %d; input tokens %+.2f %%, output tokens %+.2f %%", c.After.Requests, c.Before.Requests, 100*c.Input(), 100*c.Output())
+	says = append(says, fmt.Sprintf("%s: tier partner, %s of %s; input tokens %s, output tokens %s", outputName(out), page.Count(c.After.Requests), page.Many(c.Before.Requests, "request"), signedPercent(c.Input()), signedPercent(c.Output())),
+		fmt.Sprintf("counted as user: %s, named by %s of the requests; k_share %d, k_class %d", done.Unit, page.Percent(done.Coverage), done.KShare, done.KClass),
+		fmt.Sprintf("%s classes of lengths; %s of the requests came out with the lengths of another class, %s were left out", page.Count(int64(done.Classes)), page.Percent(done.MergedShare), page.Percent(done.SuppressedShare)))
 	if before, after := c.Before.HitRatio(), c.After.HitRatio(); before != nil && after != nil {
-		cli.Notef(cmd, "hit ratio by block %.4f, before %.4f; %d blocks of prompts were cut off by a shorter length", *after, *before, c.CutBlocks)
+		says = append(says, fmt.Sprintf("hit ratio by block %s, before %s; %s of prompts cut off by a shorter length", page.Percent(*after), page.Percent(*before), page.Many(c.CutBlocks, "block")))
 	}
 	if done.LinksKept != nil {
-		cli.Notef(cmd, "links between turns: %.2f %% kept with k_link %d; %.2f %% of the requests are linked to an earlier one by blocks of their own", 100**done.LinksKept, done.LinkK, 100*done.OwnBlocks)
+		says = append(says, fmt.Sprintf("links between turns: %s kept with k_link %d; %s of the requests are linked to an earlier one by blocks of their own", page.Percent(*done.LinksKept), done.LinkK, page.Percent(done.OwnBlocks)))
 	}
-	sayRisks(cmd, card)
-	return nil
-}
-
-func sayRisks(cmd *cobra.Command, card anonymize.Card) {
-	for _, r := range card.Risks {
-		cli.Notef(cmd, "risk: %s", r)
-	}
+	return card, says, nil
 }

@@ -230,9 +230,9 @@ func TestBenchBaseline(t *testing.T) {
 		t.Errorf("%+v", changes)
 	}
 	text := must(t, append(args, "-o", "c", "--baseline", "a", "--details")...)
-	expect(t, text, "TTFT p90 (ms) ← 21626 21626 +0.0 %", "the contract is met", "baseline change", "+0.0 %", "reprise compare decides")
+	expect(t, text, "TTFT p90 (ms) ← 21,600 21,600 +0.0 %", "the contract is met", "baseline change", "+0.0 %", "reprise compare decides")
 	// From 16 places in the batch back to 8 is a regression, in text, as Markdown and as JSON.
-	for format, want := range map[string]string{"text": "REGRESSION: TTFT p90 (ms) is 21626, in the baseline", "markdown": "\n- rtx5080-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 21626", "json": `"regression": {`} {
+	for format, want := range map[string]string{"text": "REGRESSION: TTFT p90 (ms) is 21,600, in the baseline", "markdown": "\n- rtx5080-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 21,600", "json": `"regression": {`} {
 		out, errs, code := reprise(t, append(args, "-o", "c", "--baseline", "b", "--max-regression", "10%", "--format", format)...)
 		if code != cli.Check || !strings.Contains(strings.Join(strings.Fields(out), " "), strings.TrimSpace(want)) || errs != "reprise: a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much\n" {
 			t.Errorf("exit code %d\n%s%s", code, out, errs)

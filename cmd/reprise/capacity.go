@@ -151,7 +151,7 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.
-var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "details", "quiet", "config"}
+var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "overwrite", "details", "quiet", "config"}
 
 // alone refuses flags of a sweep where there is one.
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {

@@ -14,6 +14,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // tool names this program in a privacy card.
@@ -117,10 +118,24 @@ func (f *anonymizeFlags) printCard(cmd *cobra.Command, path string) error {
 			_, err := io.WriteString(w, c.text)
 			return err
 		}
-		if err := card.WriteText(w); err != nil {
+		o := cli.TextOptions(cmd, "The whole card: --details. As JSON: --json.")
+		width := min(o.Width, textpage.MaxWidth)
+		if width > 0 {
+			width = max(width, textpage.MinWidth)
+		}
+		if !o.Details && (f.out == "" || f.out == cli.Standard) {
+			if err := card.WriteAnswer(w, outputName(path), width); err != nil {
+				return err
+			}
+			p := textpage.New(o)
+			p.Line("", o.Rest)
+			_, err := p.WriteTo(w)
 			return err
 		}
-		return card.WriteNotes(w, c.notes())
+		if err := card.WriteText(w, width); err != nil {
+			return err
+		}
+		return card.WriteNotes(w, c.notes(), width)
 	})
 }
 

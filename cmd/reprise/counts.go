@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"reprise/anonymize"
-	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
+	"reprise/trace/page"
 	"reprise/trace/profile"
 	"reprise/trace/token"
 )
@@ -30,13 +28,13 @@ type countJSON struct {
 // maxSaid is how many models are said one by one.
 const maxSaid = 20
 
-// sayCounts says, for each model, how the count of the text compares with that
+// countWords say, for each model, how the count of the text compares with that
 // of the source.
-func sayCounts(cmd *cobra.Command, card anonymize.Card) {
+func countWords(card anonymize.Card) (out []string) {
 	apart := false
 	for i, m := range card.Totals.Models {
 		if i == maxSaid {
-			cli.Notef(cmd, "%d more models: --json lists them", len(card.Totals.Models)-maxSaid)
+			out = append(out, fmt.Sprintf("%d more models: --json lists them", len(card.Totals.Models)-maxSaid))
 			break
 		}
 		name := m.Model
@@ -51,18 +49,27 @@ func sayCounts(cmd *cobra.Command, card anonymize.Card) {
 		}
 		difference := "the source says 0"
 		if p, ok := m.Percent(); ok {
-			difference = fmt.Sprintf("%+.2f %%", p)
+			difference = signedPercent(p / 100)
 		}
-		line := fmt.Sprintf("%s: text counts %d input tokens in %d requests, the source %d (%s)", name, m.Counted, m.Requests, m.Source, difference)
+		line := fmt.Sprintf("%s: text counts %s input tokens in %s, the source %s (%s)", name, page.Count(m.Counted), page.Many(m.Requests, "request"), page.Count(m.Source), difference)
 		if m.Apart() {
 			apart = true
 			line = "warning: " + line
 		}
-		cli.Notef(cmd, "%s", line)
+		out = append(out, line)
 	}
 	if apart {
-		cli.Notef(cmd, "counts are more than %g %% apart: the server has another tokenizer (--tokenizer) or chat template (--template auto, or its file), or adds to the prompt", anonymize.Warn)
+		out = append(out, fmt.Sprintf("counts are more than %g %% apart: the server has another tokenizer (--tokenizer) or chat template (--template auto, or its file), or adds to the prompt", anonymize.Warn))
 	}
+	return out
+}
+
+// signedPercent prints a change as a share in percent.
+func signedPercent(share float64) string {
+	if share > 0 {
+		return "+" + page.Percent(share)
+	}
+	return page.Percent(share)
 }
 
 // sourceNotes say which fields of a source are in no column, what it does not tell, what

@@ -49,6 +49,7 @@ every stage ran.`,
 	load, _ := flags.Sections(cmd.Flags(), flags.LoadFlags)
 	results.StringVarP(&dir, "output", "o", "demo", "`directory` to write to")
 	load.FactorVar(&speed, "speed", 2, "replay this much faster than recorded")
+	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
 	flags.Details(cmd.Flags())
 	return cmd
@@ -83,9 +84,12 @@ func (d *demo) run() error {
 		}
 		cli.Notef(d.cmd, "[%d/5] %-8s %s", i+1, stage.name, came)
 	}
+	if asJSON, _ := d.cmd.Flags().GetBool("json"); asJSON {
+		return cli.WriteJSON(d.cmd.OutOrStdout(), d.summary)
+	}
 	cli.Notef(d.cmd, "")
 	answer := cli.TextOptions(d.cmd, "")
-	answer.Lines = textpage.AnswerLines - 8 // the stages, a blank line, the last one, and one of make demo
+	answer.Lines = textpage.Screen - 8 // the stages, a blank line, the last one, and one of make demo
 	if err := report.WriteText(d.cmd.OutOrStdout(), d.summary, answer); err != nil {
 		return err
 	}

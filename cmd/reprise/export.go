@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -19,6 +21,7 @@ import (
 	"reprise/replay/report/table"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 // exportFlags are the flags of export.
@@ -76,6 +79,7 @@ docs/formats.md says what each of them loses.`,
 	fl := cmd.Flags()
 	everyday, _ := flags.Sections(fl, flags.ResultsFlags)
 	everyday.OutputVar(&f.out, "`file` to write, instead of stdout")
+	everyday.Bool("json", false, "print the summary as JSON")
 	everyday.StringVar(&f.to, "to", "", "`format` to write")
 	everyday.FileVar(&f.header, "header", "second `file` of formats that have one")
 	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of each row's own")
@@ -128,25 +132,23 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 			return err
 		}
 	}
-	lost, err := f.write(cmd, t.Meta.Mode(), rows, o)
+	if err := jsonOrFile(cmd, cmp.Or(f.out, cli.Standard)); err != nil {
+		return err
+	}
+	wrote, err := f.write(cmd, t.Meta.Mode(), rows, o)
 	if err != nil {
 		return err
 	}
-	for _, l := range lost {
-		cli.Notef(cmd, "note: %s", l)
-	}
 	if tier := trace.TierNote("file", t.Meta.Tier); tier != "" {
-		cli.Notef(cmd, "note: %s The format has no place to say so.", tier)
+		wrote.Notes = append(wrote.Notes, tier+" The format has no place to say so.")
 	}
-	if use := f.use(format, rows.Total, blockSize); use != "" {
-		cli.Notef(cmd, "use:  %s", use)
-	}
-	return nil
+	wrote.Format, wrote.Tier, wrote.Use = f.to, t.Meta.Tier, f.use(format, rows.Total, blockSize)
+	return wrote.say(cmd, f.out)
 }
 
 // write writes the rows, and the header beside them; neither file appears
 // unless both are whole.
-func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *runs.Rows, o export.Options) (lost []string, err error) {
+func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *runs.Rows, o export.Options) (wrote written, err error) {
 	body := func(header io.Writer) error {
 		return cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
 			o.Header = header
@@ -154,10 +156,10 @@ func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *runs.Row
 			if err != nil {
 				return cli.UsageIf(err, datasets.ErrUsage)
 			}
-			if _, err := trace.Copy(dst, rows); err != nil {
+			if _, err := trace.Copy(tally{dst, &wrote}, rows); err != nil {
 				return err
 			}
-			lost = dst.Loss()
+			wrote.Notes = dst.Loss()
 			return dst.Close()
 		})
 	}
@@ -166,7 +168,7 @@ func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *runs.Row
 	} else {
 		err = trace.WriteFile(f.header, mode, body)
 	}
-	return lost, err
+	return wrote, err
 }
 
 // tableFormat is the value of --to for results.
@@ -197,6 +199,9 @@ func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
 		use = "read_csv"
 	case f.out != "" && f.out != cli.Standard && (err != nil || info.Mode().IsRegular()): // a pipe takes CSV
 		return cli.Usagef("-o %s: want a name that ends in .parquet or .csv", f.out)
+	}
+	if err := jsonOrFile(cmd, cmp.Or(f.out, cli.Standard)); err != nil {
+		return err
 	}
 	if paths, err = resultsNamed(cmd, paths); err != nil {
 		return err
@@ -232,12 +237,37 @@ func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
 	if err != nil {
 		return err
 	}
+	wrote := tableWritten{File: f.out, Runs: len(all), Requests: requests, Notes: []string{}}
 	if tier := trace.TierNote("table", table.Tier(all)); tier != "" && use != "read_parquet" {
-		cli.Notef(cmd, "note: %s CSV has no place to say so.", tier)
+		wrote.Notes = append(wrote.Notes, tier+" CSV has no place to say so.")
 	}
 	if use != "" {
-		cli.Notef(cmd, "use:  %s(%q) of pandas, Polars or DuckDB", use, f.out)
+		wrote.Use = fmt.Sprintf("%s(%q) of pandas, Polars or DuckDB", use, f.out)
 	}
+	return wrote.say(cmd)
+}
+
+// A tableWritten is what was written to a table of results.
+type tableWritten struct {
+	File     string   `json:"file"`
+	Runs     int      `json:"runs"`
+	Requests int64    `json:"requests"`
+	Notes    []string `json:"notes"`
+	Use      string   `json:"use,omitempty"`
+}
+
+func (w tableWritten) say(cmd *cobra.Command) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return cli.WriteJSON(cmd.OutOrStdout(), w)
+	}
+	says := []string{fmt.Sprintf("%s: %s of %s", outputName(w.File), page.Many(w.Requests, "request"), page.Many(int64(w.Runs), "run"))}
+	for _, n := range w.Notes {
+		says = append(says, "note: "+n)
+	}
+	if w.Use != "" {
+		says = append(says, "use:  "+w.Use)
+	}
+	cli.Answer(cmd, "--json prints them", says...)
 	return nil
 }
 

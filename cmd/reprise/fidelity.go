@@ -106,7 +106,11 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		for i, c := range failed {
 			names[i] = c.Name
 		}
-		return cli.Exit(cli.Check, fmt.Errorf("the candidate is not faithful by %s", strings.Join(names, ", ")))
+		more := ""
+		if n := len(names) - 3; n > 1 {
+			names, more = names[:3], fmt.Sprintf(" and %d more", n)
+		}
+		return cli.Exit(cli.Check, fmt.Errorf("the candidate is not faithful by %s%s", strings.Join(names, ", "), more))
 	}
 	return nil
 }

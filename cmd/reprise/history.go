@@ -17,11 +17,12 @@ import (
 
 // historyFlags are the flags of history.
 type historyFlags struct {
-	judge   flags.Judge
-	metrics []string
-	alpha   float64
-	gate    bool
-	bisect  string
+	judge     flags.Judge
+	metrics   []string
+	minChange float64
+	alpha     float64
+	gate      bool
+	bisect    string
 }
 
 func historyCommand() *cobra.Command {
@@ -31,8 +32,9 @@ func historyCommand() *cobra.Command {
 		Short: "Find when a metric changed over many runs",
 		Long: `History lists the results below a directory, newest first, and finds when a metric
 changed. Runs with the same workload, load, engine, hardware, deployment and client
-machine are a series. Of a hundred histories without a change, one has a change found in
-it (--alpha), whatever the number of metrics and series. A series needs 10 trusted runs
+machine are a series. A change below 2 % is not reported (--min-change). Of a hundred
+histories without a change, at most one has a change found in it (--alpha), whatever the
+number of metrics and series. A series needs 10 trusted runs
 for one metric and 12 for four. Untrusted runs are listed, not judged.
 
 Runs are named by commit if the replay had --note commit=NAME.
@@ -61,6 +63,7 @@ failure. GOOD and BAD need three trusted runs each.`,
 	judgement.StringArrayVar(&f.metrics, "metric", nil, "`metric` to judge and draw, such as p99_ttft; repeatable, the first is the main one. By default "+strings.Join(names, ", "))
 	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 if the last change of a metric was for the worse")
 	judgement.StringVar(&f.bisect, "bisect", "", "classify the newest run as commit GOOD or BAD, given as `GOOD..BAD`, with the exit codes of git bisect run")
+	judgement.ShareVar(&f.minChange, "min-change", 0.02, "smallest change of a metric to report, as a share of its level before; 0 reports every significant one")
 	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "probability that a change is found in a history without one")
 	f.judge.Defaults()
 	f.judge.Trust.Register(cmd)
@@ -86,12 +89,14 @@ func (f *historyFlags) options(cmd *cobra.Command) (o history.Options, err error
 	switch {
 	case !(f.alpha > 0 && f.alpha <= 0.5):
 		return o, cli.Usagef("--alpha: want a probability above 0 and up to 50%%")
+	case f.minChange < 0 || f.minChange >= 1:
+		return o, cli.Usagef("--min-change: want a share from 0 up to 100%%")
 	case f.gate && f.bisect != "":
 		return o, cli.Usagef("--gate and --bisect cannot be used together: --gate judges the last change of a history, --bisect one commit")
 	case f.bisect != "" && len(f.metrics) != 1:
 		return o, cli.Usagef("--bisect needs a metric, such as --metric p99_ttft")
 	}
-	o.Alpha = f.alpha
+	o.Alpha, o.MinChange = f.alpha, f.minChange
 	o.Report, err = f.judge.Options()
 	progress := cli.NewProgress(cmd)
 	progress.Start("reading", "files", 0)

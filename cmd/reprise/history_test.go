@@ -46,7 +46,7 @@ func TestHistoryGate(t *testing.T) {
 	for i := range 10 {
 		recordRun(t, dir, i, 100+int64(i%3), "", 0)
 	}
-	check(0, "No change found in p99 TTFT.", "--metric", "p99 ttft", "--gate")
+	check(0, "No change of 2 % or more found in p99 TTFT.", "--metric", "p99 ttft", "--gate")
 	check(4, "too few trusted runs to judge: --details says how many each metric needs", "--gate")
 	for i := range 6 {
 		recordRun(t, dir, 10+i, 130+int64(i%3), "", 0)

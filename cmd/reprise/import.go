@@ -21,6 +21,7 @@ import (
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/page"
 	"reprise/trace/token"
 )
 
@@ -159,6 +160,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, propose a --map, and exit")
 	results.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
+	flags.Details(fl)
 	results.Bool("quiet", false, "no progress")
 }
 
@@ -243,10 +245,10 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 			return err
 		}
 		defer internal.Close()
-		if err := f.say(cmd, src.Info(), card, policy, timing); err != nil {
+		if err := release(cmd, &f.tier, "", internal, f.out, false); err != nil {
 			return err
 		}
-		return release(cmd, &f.tier, "", internal, f.out)
+		return f.say(cmd, src.Info(), card, policy, timing)
 	}
 	err = writeCarded(cmd, f.out, rows)
 	bar.End()
@@ -451,56 +453,61 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps), "output": newGapsJSON(t.OutputGaps)},
 			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted})
 	}
+	cli.Answer(cmd, "--details prints them", f.answer(info, card, timing, warnings, notes)...)
+	return nil
+}
+
+// answer is what was imported, for people.
+func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing string, warnings, notes []string) (out []string) {
+	t := card.Totals
 	blocks := "no blocks"
 	if t.Blocks > 0 {
-		blocks = fmt.Sprintf("%d distinct blocks of %d", t.Blocks, card.BlockSize)
+		blocks = fmt.Sprintf("%s of %d tokens", page.Many(int64(t.Blocks), "distinct block"), card.BlockSize)
 	}
-	requests := fmt.Sprintf("%d requests", t.Requests)
+	failed := ""
 	if t.Failed > 0 {
-		requests += fmt.Sprintf(" (%d failed)", t.Failed)
+		failed = fmt.Sprintf(" (%s failed)", page.Count(t.Failed))
 	}
-	cli.Notef(cmd, "%s: %d records, %s, %d input and %d output tokens, %s", info.Format, info.Records, requests, t.InputTokens, t.OutputTokens, blocks)
-	switch {
-	case timing != "":
-		cli.Notef(cmd, "times %s", timing)
-	default:
-		cli.Notef(cmd, "times in the source: %s", info.TimeUnit)
+	times := "times in the source: " + info.TimeUnit
+	if timing != "" {
+		times = "times " + timing
 	}
-	sayCapture(cmd, f.capture.Declared)
-	if f.capture.Declared.Relative {
-		cli.Notef(cmd, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier public hides it")
-	}
-	for _, n := range notes {
-		cli.Notef(cmd, "note: %s", n)
-	}
-	for _, w := range warnings {
-		cli.Notef(cmd, "warning: %s", w)
-	}
-	sayCounts(cmd, card)
-	for _, line := range card.Breakers.Notes() {
-		cli.Notef(cmd, "note: %s", line)
-	}
-	if t.SpillBytes > 0 {
-		cli.Notef(cmd, "%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20)
-	}
-	if info.Bad > 0 {
-		records := fmt.Sprintf("%d bad records skipped, the first of them", info.Bad)
-		if info.Bad == 1 {
-			records = "1 bad record skipped"
-		}
-		cli.Notef(cmd, "%s:", records)
-		for _, b := range info.FirstBad {
-			cli.Notef(cmd, "  %v", b)
-		}
-	}
+	out = append(out, fmt.Sprintf("%s: %s%s, %s input and %s output tokens, %s", outputName(f.out), page.Many(t.Requests, "request"), failed, page.Count(t.InputTokens), page.Count(t.OutputTokens), blocks),
+		fmt.Sprintf("source: %s, %s; %s", info.Format, page.Many(info.Records, "record"), times))
 	switch f.tier.Name {
 	case anonymize.Raw:
-		cli.Notef(cmd, "tier raw: %s keeps the text as it was, for replay --verbatim; do not share it outside your organisation", rawName(f.out))
+		out = append(out, fmt.Sprintf("tier raw: %s keeps the text as it was, for replay --verbatim; do not share it outside your organisation", rawName(f.out)))
 		fallthrough
 	case anonymize.Internal:
-		cli.Notef(cmd, "tier %s: pseudonymous, for use inside your organisation", card.Tier)
+		out = append(out, fmt.Sprintf("tier %s: pseudonymous, for use inside your organisation", card.Tier))
 	}
-	return nil
+	if says := captureWords(f.capture.Declared); says != "" {
+		out = append(out, says)
+	}
+	if f.capture.Declared.Relative {
+		out = append(out, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier public hides it")
+	}
+	for _, w := range warnings {
+		out = append(out, "warning: "+w)
+	}
+	out = append(out, countWords(card)...)
+	if info.Bad > 0 {
+		bad := page.Many(info.Bad, "bad record") + " skipped, the first of them:"
+		if info.Bad == 1 {
+			bad = "1 bad record skipped:"
+		}
+		for _, b := range info.FirstBad {
+			bad += fmt.Sprintf("\n- %v", b)
+		}
+		out = append(out, bad)
+	}
+	for _, n := range slices.Concat(notes, card.Breakers.Notes()) {
+		out = append(out, "note: "+n)
+	}
+	if t.SpillBytes > 0 {
+		out = append(out, fmt.Sprintf("%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20))
+	}
+	return out
 }
 
 // told is a value for JSON, or null where the source does not tell: 0 users or

@@ -7,13 +7,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
+	"reprise/trace/textpage"
 )
 
 // inspect prints the fields of a log and how to import it.
@@ -44,7 +44,11 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 		return cli.WriteJSON(out, found)
 	}
 	fmt.Fprintf(out, "%s: %s\n", found.File, what)
-	writeFields(out, found, len(found.Fields))
+	most := shownFields
+	if details, _ := cmd.Flags().GetBool("details"); details {
+		most = len(found.Fields)
+	}
+	writeFields(out, found, most, columnsOr80(out))
 	_, err = io.WriteString(out, "\n"+howToImport(cmd, found, nil))
 	return err
 }
@@ -52,8 +56,16 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 // madeUpTimes are the flags for a source without times.
 var madeUpTimes = []string{"--arrivals", "poisson:2"}
 
-// shownFields bounds the fields in an error.
-const shownFields = 20
+// shownFields bounds the fields in an answer and in an error.
+const shownFields = 14
+
+// columnsOr80 is how wide lines for w are, and 80 where it is no terminal or a wider one.
+func columnsOr80(w io.Writer) int {
+	if n := cli.Columns(w); n > 0 {
+		return min(max(n, textpage.MinWidth), 80)
+	}
+	return 80
+}
 
 // explainFields adds to the error of a source, whose fields are others than those asked
 // for, which these are and a command line that imports it.
@@ -72,13 +84,13 @@ func explainFields(cmd *cobra.Command, err error) error {
 		replace = map[string]string{fields.Absent: near}
 	}
 	b.WriteByte('\n')
-	writeFields(&b, fields.Inspection, shownFields)
+	writeFields(&b, fields.Inspection, shownFields, columnsOr80(cmd.ErrOrStderr()))
 	b.WriteString(howToImport(cmd, fields.Inspection, replace))
 	return cli.Exit(cli.Failure, fmt.Errorf("%w%s", err, strings.TrimRight(b.String(), "\n")))
 }
 
 // writeFields lists fields as a table.
-func writeFields(w io.Writer, found *datasets.Inspection, most int) {
+func writeFields(w io.Writer, found *datasets.Inspection, most, width int) {
 	if len(found.Fields) == 0 {
 		return
 	}
@@ -92,7 +104,7 @@ func writeFields(w io.Writer, found *datasets.Inspection, most int) {
 		records = fmt.Sprintf("the first %d records", found.Records)
 	}
 	fmt.Fprintf(w, "Fields of %s:\n", records)
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	rows, names, presents := [][3]string{}, 0, 0
 	for _, f := range found.Fields[:min(most, len(found.Fields))] {
 		name := strings.Map(func(c rune) rune {
 			if c < ' ' || c == 0x7f { // which a terminal would obey
@@ -100,8 +112,8 @@ func writeFields(w io.Writer, found *datasets.Inspection, most int) {
 			}
 			return c
 		}, f.Path)
-		if r := []rune(name); len(r) > 60 {
-			name = string(r[:59]) + "…"
+		if r := []rune(name); len(r) > 56 {
+			name = string(r[:55]) + "…"
 		}
 		what := f.Type
 		if f.Values != "" {
@@ -111,11 +123,18 @@ func writeFields(w io.Writer, found *datasets.Inspection, most int) {
 		if f.Present < found.Records {
 			present = fmt.Sprintf("in %d", f.Present)
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\n", name, present, what)
+		rows = append(rows, [3]string{name, present, what})
+		names, presents = max(names, len([]rune(name))), max(presents, len(present))
 	}
-	_ = table.Flush() // of memory, or of stdout, whose next write fails too
+	for _, r := range rows {
+		if 6+names+presents+len([]rune(r[2])) > width { // then the rest is below the name
+			fmt.Fprintf(w, "  %s\n    %-*s  %s\n", r[0], presents, r[1], r[2])
+			continue
+		}
+		fmt.Fprintf(w, "  %s%*s  %-*s  %s\n", r[0], names-len([]rune(r[0])), "", presents, r[1], r[2])
+	}
 	if n := len(found.Fields) - most; n > 0 {
-		fmt.Fprintf(w, "  and %d more: reprise import --inspect lists them\n", n)
+		fmt.Fprintf(w, "  and %d more: reprise import --inspect --details\n", n)
 	}
 }
 
@@ -127,7 +146,7 @@ func howToImport(cmd *cobra.Command, found *datasets.Inspection, replace map[str
 		if found.List != "" {
 			file := cmd.Flags().Arg(0)
 			b.WriteString("To import them:\n  jq -c '." + found.List + "[]' " + shellQuoted(file) + " |\n")
-			piped := shellLines("reprise import", []string{"-", "-o", outputBeside(file)})
+			piped := shellLines("reprise import", []string{"-", "-o", outputBeside(file)}, 80)
 			return b.String() + "  " + piped
 		}
 		if len(found.Fields) == 0 {
@@ -149,7 +168,7 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 	out := outputBeside(found.File)
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch name := flag.Name; {
-		case name == "inspect" || name == "json" || replace == nil && slices.Contains(found.Flags, "--"+name):
+		case name == "inspect" || name == "json" || name == "details" || replace == nil && slices.Contains(found.Flags, "--"+name):
 		case name == "output":
 			out = flag.Value.String()
 		default:
@@ -171,7 +190,7 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 	if replace == nil {
 		words = append(words, found.Flags...)
 	}
-	return shellLines("reprise import", append(words, "-o", out))
+	return shellLines("reprise import", append(words, "-o", out), columnsOr80(cmd.ErrOrStderr()))
 }
 
 // outputBeside names a trace in the working directory after the log it is made from.
@@ -184,9 +203,9 @@ func outputBeside(log string) string {
 	return out
 }
 
-// shellLines is a command line that a shell reads, in lines of at most 80 columns. A flag
-// stays on the line of its value.
-func shellLines(command string, words []string) string {
+// shellLines is a command line that a shell reads, in lines of at most width columns. A
+// flag stays on the line of its value.
+func shellLines(command string, words []string, width int) string {
 	var b strings.Builder
 	line := "  " + command
 	for i := 0; i < len(words); i++ {
@@ -195,7 +214,7 @@ func shellLines(command string, words []string) string {
 			i++
 			part += " " + shellQuoted(words[i])
 		}
-		if len(line)+1+len(part) > 78 {
+		if len(line)+1+len(part) > width-2 {
 			b.WriteString(line + " \\\n")
 			line = "   "
 		}

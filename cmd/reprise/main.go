@@ -41,6 +41,7 @@
 //     text is not what was sent
 //   - record.go: record: the proxy, its ports and its end; what was recorded
 //   - merge.go: merge: a trace of the parts of a recording
+//   - written.go: what a command says of the trace that it wrote, in a line or as JSON
 //   - source.go: import and others: the declared capture in words, the file of templates
 //     beside a trace
 //   - profile.go: profile: options, histograms and tables

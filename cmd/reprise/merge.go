@@ -88,7 +88,9 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	}
 	cli.Notef(cmd, "%s from %s: %d input and %d output tokens, %d distinct blocks of %d", page.Many(t.Requests, "request"),
 		page.Many(int64(len(files)), "file"), t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
-	sayCapture(cmd, meta.Window())
+	if says := captureWords(meta.Window()); says != "" {
+		cli.Notef(cmd, "%s", says)
+	}
 	if journals > 0 {
 		cli.Notef(cmd, "note: %s: the recorder was killed or still runs; what came in its last second may be missing", page.Many(int64(journals), "journal"))
 	}
@@ -101,7 +103,9 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	if lost := meta.Counts.Lost(); lost > 0 {
 		cli.Notef(cmd, "warning: %s passed and %s not recorded", page.Many(lost, "request"), page.Was(lost))
 	}
-	sayCounts(cmd, card)
+	for _, says := range countWords(card) {
+		cli.Notef(cmd, "%s", says)
+	}
 	cli.Notef(cmd, "tier %s: pseudonymous, for use inside your organisation", card.Tier)
 	return nil
 }

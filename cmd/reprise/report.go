@@ -23,6 +23,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // reportFlags are the flags of report. Replay and simulate report with those of
@@ -176,7 +177,11 @@ func (f *reportFlags) write(cmd *cobra.Command, path string, s report.Summary) e
 				return format.write(w, s)
 			}
 		}
-		return report.WriteText(w, s, cli.TextOptions(cmd, f.rest(path)))
+		o := cli.TextOptions(cmd, f.rest(path))
+		if cmd.Name() == "replay" { // which said before what the endpoint is
+			o.Lines = textpage.AnswerLines - 3
+		}
+		return report.WriteText(w, s, o)
 	})
 	if tier := trace.TierNote("file", s.Run.Tier); tier != "" && (f.format == formatVLLM || f.format == formatCSV || f.VLLM.Saves()) {
 		cli.Notef(cmd, "note: %s Neither vLLM's JSON nor CSV has a place to say so.", tier)
@@ -435,7 +440,7 @@ func (f *reportFlags) explained(cmd *cobra.Command, results []string) error {
 		if f.AsJSON {
 			return cli.WriteJSON(w, e)
 		}
-		return report.WriteExplanation(w, e)
+		return report.WriteExplanation(w, e, cli.TextOptions(cmd, ""))
 	})
 	if err != nil {
 		return err

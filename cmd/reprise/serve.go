@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
 	"syscall"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +17,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/engine"
+	"reprise/trace/textpage"
 )
 
 func serveCommand() *cobra.Command {
@@ -50,7 +49,7 @@ without TLS (h2c).`,
 		Args: flags.Wants(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if faults.list {
-				return writeQuirks(cmd.OutOrStdout())
+				return writeQuirks(cmd)
 			}
 			if err := serveModel(cmd, &asked, &c); err != nil {
 				return err
@@ -172,23 +171,24 @@ func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.ServerConfig) {
 }
 
 // writeQuirks prints the closed list.
-func writeQuirks(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+func writeQuirks(cmd *cobra.Command) error {
+	p := textpage.New(cli.TextOptions(cmd, ""))
 	for _, q := range engine.Quirks() {
 		name := q.Name
 		if q.Value != "" {
 			name = strings.Replace(name+"="+q.Value, "=[", "[=", 1)
 		}
-		fmt.Fprintf(t, "%s\t%s\n", name, q.Does)
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	for _, name := range engine.Imitations() {
-		if _, err := fmt.Fprintf(w, "--imitate %s is --quirks %s\n", name, engine.Imitation(name)); err != nil {
-			return err
+		if p.Width() < 100 { // what it does takes most of a line
+			p.Line("", name)
+			p.Line("    ", q.Does)
+			continue
 		}
+		p.Line(fmt.Sprintf("%-34s ", name), q.Does)
 	}
-	return nil
+	p.Blank()
+	for _, name := range engine.Imitations() {
+		p.Line("", fmt.Sprintf("--imitate %s is --quirks %s", name, engine.Imitation(name)))
+	}
+	_, err := p.WriteTo(cmd.OutOrStdout())
+	return err
 }

@@ -39,25 +39,23 @@ declares its part of it.`,
 			if err != nil {
 				return err
 			}
-			var rows int64
-			err = cli.WriteTrace(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-				var err error
-				rows, err = trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
+			wrote := written{Of: trace.Ptr(src.Rows())}
+			if says := captureWords(capture); says != "" {
+				wrote.Notes = append(wrote.Notes, says)
+			}
+			return writeTallied(cmd, out, &wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+				_, err := trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
 				meta := t.Meta
 				meta.Capture = capture
 				meta.Breakers, meta.Raw = "", "" // those of the whole log
 				return meta, err
 			})
-			if err == nil {
-				cli.Notef(cmd, "%d of %d requests", rows, src.Rows())
-				sayCapture(cmd, capture)
-			}
-			return err
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	part, _ := flags.Sections(cmd.Flags(), flags.PartFlags)
 	results.OutputVar(&out, "`file` for the trace; - is stdout")
+	results.Bool("json", false, "print the summary as JSON")
 	part.DurationVar(&start, "start", 0, "start of the window, from the start of the trace")
 	part.DurationVar(&end, "end", 0, "end of the window; 0 is the end of the trace")
 	return cmd

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -10,11 +11,13 @@ import (
 	"reprise/trace"
 )
 
-// sayCapture tells from when to when a trace was recorded, if that was declared.
-func sayCapture(cmd *cobra.Command, c trace.Capture) {
-	if begin, end := c.Texts(); end != "" {
-		cli.Notef(cmd, "capture declared: %v, from %s to %s; times count from its begin", c.Length(), begin, end)
+// captureWords tell from when to when a trace was recorded, if that was declared.
+func captureWords(c trace.Capture) string {
+	begin, end := c.Texts()
+	if end == "" {
+		return ""
 	}
+	return fmt.Sprintf("capture declared: %v, from %s to %s; times count from its begin", c.Length(), begin, end)
 }
 
 // templatesName is the name of the file of templates beside a trace.

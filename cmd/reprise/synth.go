@@ -33,6 +33,8 @@ type synthFlags struct {
 	speed    float64
 	arrivals string
 	text     flags.PromptText
+
+	wrote written // once it is
 }
 
 func synthCommand() *cobra.Command {
@@ -94,6 +96,7 @@ Built-in workloads:
 	workload.FactorVar(&f.speed, "speed", 1, "divide times and think times by this factor")
 	workload.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of a specification's sessions, instead of its own, such as poisson:5")
 	f.text.Register(cmd)
+	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
 	cmd.AddCommand(synthFitCommand())
 	return cmd
@@ -120,7 +123,7 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 		if err := f.text.Describe(cmd, &t.Meta, false); err != nil {
 			return err
 		}
-		return cli.WriteTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		return writeTallied(cmd, f.out, &f.wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			return mirrorTrace(t, f.seed, dst)
 		})
 	}
@@ -128,7 +131,7 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	return cli.WriteTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	return writeTallied(cmd, f.out, &f.wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		return f.generate(cmd, m, dst)
 	})
 }
@@ -171,13 +174,14 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error
 		return nil, err
 	}
 	defer t.Close()
-	return fitTrace(cmd, path, t, f.kSwap)
+	m, f.wrote.Notes, err = fitTrace(cmd, path, t, f.kSwap)
+	return m, err
 }
 
 // generate writes the rows of a workload. A model without blocks gets blocks
 // that nothing shares, so that no two prompts are equal.
 func (f *synthFlags) generate(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Request]) (trace.Meta, error) {
-	noteFew(cmd, m)
+	f.wrote.Notes = append(f.wrote.Notes, fewWords(m)...)
 	bar := cli.NewProgress(cmd)
 	bar.Start("synth", "requests", 0)
 	defer bar.End()
@@ -269,7 +273,7 @@ func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error
 	if err := s.Check(); err != nil {
 		return cli.Usagef("%w", err)
 	}
-	return cli.WriteTrace(cmd, f.out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	return writeTallied(cmd, f.out, &f.wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		rows, err := s.Rows(f.seed)
 		if err != nil {
 			return trace.Meta{}, err

@@ -15,6 +15,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth"
 	"reprise/trace"
+	"reprise/trace/page"
 )
 
 func synthFitCommand() *cobra.Command {
@@ -62,12 +63,17 @@ trace's tier, and with each quantity drawn independently.`,
 			if err := public.Check(cmd); err != nil {
 				return err
 			}
-			m, err := fitInput(cmd, args[0], kSwap, &public)
+			if err := jsonOrFile(cmd, out); err != nil {
+				return err
+			}
+			m, notes, err := fitInput(cmd, args[0], kSwap, &public)
 			if err != nil {
 				return err
 			}
-			noteFew(cmd, m)
-			return cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) })
+			if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) }); err != nil {
+				return err
+			}
+			return sayModel(cmd, out, m, append(notes, fewWords(m)...))
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
@@ -75,27 +81,28 @@ trace's tier, and with each quantity drawn independently.`,
 	results.OutputVar(&out, "`file` for the model; - is stdout")
 	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "swap values among at least this many similar requests; 1 swaps none")
 	public.RegisterWithTier(cmd)
+	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }
 
 // fitInput fits a model to whatever the file holds.
-func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Public) (*synth.Model, error) {
+func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Public) (m *synth.Model, notes []string, err error) {
 	in, size, err := cli.OpenInput(cmd, path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer in.Close()
-	m, err := synth.FitHistograms(in, size)
+	m, err = synth.FitHistograms(in, size)
 	switch {
 	case err == nil && (public.Tier != "" || cmd.Flags().Changed("k-swap")):
-		return nil, cli.Usagef("%s holds histograms, which have the tier of their trace and no tuples to swap", path)
+		return nil, nil, cli.Usagef("%s holds histograms, which have the tier of their trace and no tuples to swap", path)
 	case !errors.Is(err, synth.ErrNotHistograms):
-		return m, cli.InFile(path, err)
+		return m, nil, cli.InFile(path, err)
 	}
 	t, err := cli.TraceIn(path, in, size)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer t.Close()
 	if public.Tier != "" {
@@ -104,59 +111,85 @@ func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Public) 
 	return fitTrace(cmd, path, t, kSwap)
 }
 
-// fitTrace fits a model and says what it costs.
-func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (*synth.Model, error) {
+// fitTrace fits a model, and notes what is worth knowing of that.
+func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (m *synth.Model, notes []string, err error) {
 	src, err := t.Reader()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	bar := cli.NewProgress(cmd)
 	bar.Start("fit", "requests", src.Rows())
 	defer bar.End()
-	m, err := synth.Fit(cmd.Context(), src, t.Meta, synth.FitOptions{KSwap: kSwap, Progress: bar.Set})
-	if err != nil {
-		return nil, cli.InFile(path, err)
+	if m, err = synth.Fit(cmd.Context(), src, t.Meta, synth.FitOptions{KSwap: kSwap, Progress: bar.Set}); err != nil {
+		return nil, nil, cli.InFile(path, err)
 	}
 	if kSwap == 1 {
-		cli.Notef(cmd, "the tuples are not swapped: each request's lengths and reuse are those of the trace")
+		notes = append(notes, "the tuples are not swapped: each request's lengths and reuse are those of the trace")
 	}
-	return m, nil
+	return m, notes, nil
 }
 
-// noteFew says when a model was fitted to too little.
-func noteFew(cmd *cobra.Command, m *synth.Model) {
+// fewWords say when a model was fitted to too little.
+func fewWords(m *synth.Model) []string {
 	if few := m.Few(); few != "" {
-		cli.Notef(cmd, "note: %s; reprise fidelity says how close it comes, and synth --mirror keeps the rows as they are", few)
+		return []string{few + "; reprise fidelity says how close it comes, and synth --mirror keeps the rows as they are"}
 	}
+	return nil
+}
+
+// sayModel prints what model was written to path.
+func sayModel(cmd *cobra.Command, path string, m *synth.Model, notes []string) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		return cli.WriteJSON(cmd.OutOrStdout(), struct {
+			File     string   `json:"file"`
+			Tier     string   `json:"tier"`
+			Requests int      `json:"requests"`
+			KSwap    int      `json:"k_swap,omitempty"`
+			Digest   string   `json:"digest"`
+			Notes    []string `json:"notes"`
+		}{path, m.Meta().Tier, m.Requests(), m.KSwap(), m.Meta().Digest, append([]string{}, notes...)})
+	}
+	var messages []string
+	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
+		messages = append(messages, fmt.Sprintf("%s: a model of %s, tier %s; reprise synth makes workloads of it", outputName(path), page.Many(int64(m.Requests()), "request"), m.Meta().Tier))
+	}
+	for _, n := range notes {
+		if !strings.HasPrefix(n, "warning: ") {
+			n = "note: " + n
+		}
+		messages = append(messages, n)
+	}
+	cli.Answer(cmd, "--json prints them", messages...)
+	return nil
 }
 
 // fitPublic makes the model of --tier public, when the budget allows it, and enters what it cost in the
 // ledger before anything is written.
-func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (*synth.Model, error) {
+func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (m *synth.Model, notes []string, err error) {
 	switch err := synth.Publishable(t.Meta); {
 	case errors.Is(err, synth.ErrNoCapture):
-		return nil, cli.Exit(cli.Usage, cli.InFile(path, err))
+		return nil, nil, cli.Exit(cli.Usage, cli.InFile(path, err))
 	case err != nil:
-		return nil, cli.InFile(path, err)
+		return nil, nil, cli.InFile(path, err)
 	}
-	ledger, err := affordBudget(cmd, f, path, t)
+	ledger, warning, err := affordBudget(f, path, t)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	src, err := t.Reader()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if f.Unit == "" {
 		f.Unit, err = synth.ChooseUnit(src, t.Meta)
 		switch {
 		case errors.Is(err, synth.ErrNoUnit):
-			return nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
+			return nil, nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		}
 		if src, err = t.Reader(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	bar := cli.NewProgress(cmd)
@@ -166,21 +199,20 @@ func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace)
 	bar.End()
 	if spent {
 		if err := enterLedger(ledger, f.Budget, t.Meta.Digest, m, r); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	var noisy *synth.TooNoisy
 	if errors.As(err, &noisy) {
-		return nil, cli.Exit(cli.Check, fmt.Errorf("%w; the ledger counts the attempt", cli.InFile(path, err)))
+		return nil, nil, cli.Exit(cli.Check, fmt.Errorf("%w; the ledger counts the attempt", cli.InFile(path, err)))
 	}
 	if errors.Is(err, synth.ErrNoUnit) {
-		return nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
+		return nil, nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
 	}
 	if err != nil {
-		return nil, cli.InFile(path, err)
+		return nil, nil, cli.InFile(path, err)
 	}
-	notePublic(cmd, r)
-	return m, nil
+	return m, append(publicWords(r), warning...), nil
 }
 
 // enterLedger puts what a fit cost into the ledger, and the card into the model, if
@@ -214,49 +246,49 @@ func enterLedger(ledger dp.Ledger, budget dp.Budget, source string, m *synth.Mod
 }
 
 // affordBudget opens the ledger and holds the budget against what was spent.
-func affordBudget(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (dp.Ledger, error) {
-	ledger := dp.Ledger{Path: f.Ledger}
+func affordBudget(f *flags.Public, path string, t *trace.Trace) (ledger dp.Ledger, warning []string, err error) {
+	ledger.Path = f.Ledger
 	switch {
 	case ledger.Path == "" && (path == cli.Standard || path == ""):
-		return ledger, cli.Usagef("name the ledger of the source: --ledger FILE")
+		return ledger, nil, cli.Usagef("name the ledger of the source: --ledger FILE")
 	case ledger.Path == "":
 		ledger.Path = strings.TrimSuffix(path, ".parquet") + ".ledger.jsonl"
 	}
 	if t.Meta.Digest == "" {
-		return ledger, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
+		return ledger, nil, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
 	}
 	spent, err := ledger.Spent(t.Meta.Digest)
 	if err != nil {
-		return ledger, err
+		return ledger, nil, err
 	}
 	total := spent.Epsilon + f.Budget.Epsilon
 	switch {
 	case total > synth.MaxEpsilon && !f.Understood:
-		return ledger, cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it protects little: --i-understand allows it",
+		return ledger, nil, cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it protects little: --i-understand allows it",
 			total, spent.Epsilon, spent.Releases, ledger.Path, synth.MaxEpsilon)
 	case total > synth.WarnEpsilon:
-		cli.Notef(cmd, "warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total)
+		warning = []string{fmt.Sprintf("warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total)}
 	}
-	return ledger, nil
+	return ledger, warning, nil
 }
 
-// notePublic tells what was left out and how good the model is predicted to be. It
-// goes to whoever holds the trace, and has exact counts.
-func notePublic(cmd *cobra.Command, r *synth.Release) {
+// publicWords tell what was left out and how good the model is predicted to be. They
+// are for whoever holds the trace, and have exact counts.
+func publicWords(r *synth.Release) (out []string) {
 	e := r.Exact
-	cli.Notef(cmd, "protects %s", r.Protects)
+	share := func(n int64) string { return page.Percent(float64(n) / float64(max(1, e.Requests))) }
+	out = append(out, "protects "+r.Protects)
 	if r.Unit == synth.UnitRequest {
-		cli.Notef(cmd, "WARNING: ONE REQUEST IS PROTECTED, NOT A PERSON, since the source names nobody")
+		out = append(out, "WARNING: ONE REQUEST IS PROTECTED, NOT A PERSON, since the source names nobody")
 	}
 	if e.Unnamed > 0 {
-		cli.Notef(cmd, "%.1f %% of the requests name no %s: they count as one %s's", 100*float64(e.Unnamed)/float64(max(1, e.Requests)), r.Unit, r.Unit)
+		out = append(out, fmt.Sprintf("%s of the requests name no %s: they count as one %s's", share(int64(e.Unnamed)), r.Unit, r.Unit))
 	}
-	cli.Notef(cmd, "ε=%g, δ=%g by %s; %d units of %d requests, of which %.1f %% were left out as more than %d of a unit",
-		r.Budget.Epsilon, r.Budget.Delta, r.Mechanism, e.Units, e.Requests, 100*float64(e.NotSampled)/float64(max(1, e.Requests)), r.Contribution.Records)
+	out = append(out, fmt.Sprintf("ε=%g, δ=%g by %s; %s of %s, of which %s were left out as more than %d of a unit",
+		r.Budget.Epsilon, r.Budget.Delta, r.Mechanism, page.Many(int64(e.Units), "unit"), page.Many(int64(e.Requests), "request"), share(int64(e.NotSampled)), r.Contribution.Records))
 	for _, name := range []string{"input", "output"} {
-		cli.Notef(cmd, "%s lengths: %.1f %% more were left out as more than %d of a unit in one cell", name,
-			100*float64(e.NotCounted[name])/float64(max(1, e.Requests)), r.Contribution.PerCell)
+		out = append(out, fmt.Sprintf("%s lengths: %s more were left out as more than %d of a unit in one cell", name, share(int64(e.NotCounted[name])), r.Contribution.PerCell))
 	}
-	cli.Notef(cmd, "predicted errors at most: total input %.1f %%, total output %.1f %%, 99th percentiles %.1f %% and %.1f %%",
-		100*r.Predicted.InputTotal, 100*r.Predicted.OutputTotal, 100*r.Predicted.InputP99, 100*r.Predicted.OutputP99)
+	return append(out, fmt.Sprintf("predicted errors at most: total input %s, total output %s, 99th percentiles %s and %s",
+		page.Percent(r.Predicted.InputTotal), page.Percent(r.Predicted.OutputTotal), page.Percent(r.Predicted.InputP99), page.Percent(r.Predicted.OutputP99)))
 }

@@ -152,21 +152,17 @@ type Figure struct {
 	Largest bool    `json:"largest,omitempty"` // too few requests for the percentile: it is the largest value
 }
 
-// format prints a figure: rates to one decimal, times in whole milliseconds, and in
-// seconds where a request is whole; a mark follows what stands in for a percentile.
+// format prints a figure: times in milliseconds, and in seconds where a request is whole;
+// a mark follows what stands in for a percentile.
 func (m Metric) format(f Figure) string {
-	v, digits := f.V, 1
+	v := f.V
 	switch {
 	case m.inSeconds():
-		v, digits = v/1000, 3
-	case strings.HasPrefix(m.name, "max_") && !m.isTime() && !m.IsShare():
-		digits = 0
-	case m.isTime() && !strings.HasSuffix(m.name, "_tpot"):
-		digits = 0
+		v /= 1000
 	case m.IsShare():
 		v *= 100
 	}
-	s := strconv.FormatFloat(v, 'f', digits, 64)
+	s := figure(v)
 	if f.Largest {
 		s += "*"
 	}
@@ -185,12 +181,7 @@ func signed(share float64) string {
 	return strings.Replace(s, "-", "−", 1) + " %"
 }
 
-func cell(v *float64) string {
-	if v == nil {
-		return "–"
-	}
-	return strings.ReplaceAll(figure(*v), ",", "") // tables have little room
-}
+func cell(v *float64) string { return page.OrDash(v, figure) }
 
 // printable takes control characters out of what names and servers say.
 func printable(s string) string {

@@ -165,9 +165,6 @@ func (r *SuiteRun) makeRun(ctx context.Context, c *Column, i, repeat int) (repor
 		return report.Summary{}, err
 	}
 	r.note("%s: %s", t.Name, row.Load)
-	if row.Hypothesis != nil {
-		r.note("  expected: %s", row.Hypothesis)
-	}
 	if err := c.Target.Run(ctx, t); err != nil {
 		return report.Summary{}, fmt.Errorf("%s: %w", t.Name, err)
 	}

@@ -167,7 +167,7 @@ func valueOf(m *Contrast, v *float64) string {
 	if m.Unit == "share" {
 		return page.OrDash(v, page.Percent)
 	}
-	return strings.ReplaceAll(page.OrDash(v, page.Short), ",", "") // the table is wide
+	return page.OrDash(v, page.Short)
 }
 
 // reading explains the table.

@@ -61,7 +61,11 @@ type Options struct {
 	Metrics []bench.Metric // the first is the main one; none is [DefaultMetrics]
 	// Alpha is the probability that a history without any change has one found in it; 0
 	// is 0.01.
-	Alpha  float64
+	Alpha float64
+	// MinChange is the smallest change that is reported, as a share of the level before,
+	// and of a metric that is a share itself, of the larger level. 0 reports all.
+	MinChange float64
+
 	Report report.Options // how runs are summarised, and which are trusted
 	// Progress, when set, is told how many of the files have been read.
 	Progress func(done, files int)
@@ -86,10 +90,11 @@ type History struct {
 	Metrics []string `json:"metrics"`
 	// Alpha is the probability of any false alarm. Each of Tests has it divided by their
 	// number.
-	Alpha  float64   `json:"alpha"`
-	Tests  int       `json:"tests"`
-	Series []*Series `json:"series"` // that of the newest run first
-	Runs   []*Run    `json:"runs"`
+	Alpha     float64   `json:"alpha"`
+	MinChange float64   `json:"min_change"` // as in [Options]
+	Tests     int       `json:"tests"`
+	Series    []*Series `json:"series"` // that of the newest run first
+	Runs      []*Run    `json:"runs"`
 
 	// Unread are results files that could not be read, with the reason. Copies are
 	// files of a run that another file holds too.
@@ -136,7 +141,7 @@ func Read(dir string, o Options) (*History, error) {
 	if len(o.Metrics) == 0 {
 		o.Metrics = DefaultMetrics()
 	}
-	h := &History{Schema: schema, Dir: dir, Alpha: cmp.Or(o.Alpha, 0.01), metrics: o.Metrics}
+	h := &History{Schema: schema, Dir: dir, Alpha: cmp.Or(o.Alpha, 0.01), MinChange: o.MinChange, metrics: o.Metrics}
 	for _, m := range o.Metrics {
 		h.Metrics = append(h.Metrics, m.String())
 	}

@@ -40,7 +40,7 @@ func (h *History) Page() *page.Page {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Word: "Not read", Text: textpage.Plain(u)})
 	}
 	for _, s := range h.Series {
-		section := page.Section{Title: "Series " + s.Name, Text: append([]string{s.about()}, s.findings()...)}
+		section := page.Section{Title: "Series " + s.Name, Text: append([]string{s.about()}, s.findings(h.unchanged())...)}
 		if len(h.Series) == 1 {
 			section.Title = "All metrics"
 		}

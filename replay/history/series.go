@@ -25,11 +25,12 @@ type Series struct {
 // A Judgment is what was found in one metric of a series.
 type Judgment struct {
 	Metric  string   `json:"metric"`
-	Values  int      `json:"values"`                 // trusted runs that have it
-	Least   int      `json:"least_values"`           // that a test needs
-	Why     string   `json:"not_judged,omitempty"`   // empty: it was
-	Skipped int      `json:"older_values,omitempty"` // beyond the newest that are judged
-	Changes []Change `json:"changes"`                // oldest first
+	Values  int      `json:"values"`                    // trusted runs that have it
+	Least   int      `json:"least_values"`              // that a test needs
+	Why     string   `json:"not_judged,omitempty"`      // empty: it was
+	Skipped int      `json:"older_values,omitempty"`    // beyond the newest that are judged
+	Changes []Change `json:"changes"`                   // oldest first
+	Small   int      `json:"smaller_changes,omitempty"` // that were found, and are not reported
 
 	metric bench.Metric
 	runs   []*Run // that have a value
@@ -129,7 +130,7 @@ func (h *History) judge() {
 		}
 	}
 	for _, j := range tests {
-		j.test(h.Alpha / float64(h.Tests))
+		j.test(h.Alpha/float64(h.Tests), h.MinChange)
 	}
 }
 
@@ -141,15 +142,36 @@ func seriesName(i int) string {
 	return name
 }
 
-// test looks for changes among the newest values. The random orders are the same at
-// every call.
-func (j *Judgment) test(alpha float64) {
+// test looks for changes among the newest values, of at least a size. The random orders
+// are the same at every call.
+func (j *Judgment) test(alpha, least float64) {
 	j.Skipped = max(j.Values-judgedRuns, 0)
 	tested := make([]float64, 0, j.Values-j.Skipped)
 	for _, v := range j.values[j.Skipped:] {
 		tested = append(tested, compared(j.metric, v))
 	}
 	places, p := changesIn(tested, alpha, rand.New(rand.NewPCG(1, uint64(len(tested)))))
+	// Levels that are too near to each other are one, the nearest first, so that many
+	// small steps are still found as the change that they add up to.
+	for {
+		ends := append(append([]int{0}, places...), len(tested))
+		at, smallest := -1, least-1e-9
+		for i := range places {
+			was, is := median(j.values[j.Skipped+ends[i]:j.Skipped+ends[i+1]]), median(j.values[j.Skipped+ends[i+1]:j.Skipped+ends[i+2]])
+			of := was
+			if j.metric.IsShare() {
+				of = max(was, is)
+			}
+			if size := math.Abs(is-was) / math.Abs(of); size < smallest {
+				at, smallest = i, size
+			}
+		}
+		if at < 0 {
+			break
+		}
+		places, p = slices.Delete(places, at, at+1), slices.Delete(p, at, at+1)
+		j.Small++
+	}
 	ends := append(append([]int{0}, places...), len(tested))
 	for i := range len(ends) - 1 {
 		from, to := j.Skipped+ends[i], j.Skipped+ends[i+1]

@@ -68,13 +68,21 @@ func (h *History) headline() (says string, metric int) {
 	case last != nil:
 		return last.String() + " at " + clipped(last.At.Name, 24), metric
 	case h.Judged():
-		return "No change found in " + page.Many(int64(h.Series[0].Trusted), "run"), 0
+		return h.unchanged() + " found in " + page.Many(int64(h.Series[0].Trusted), "run"), 0
 	}
 	return "Too few trusted runs to find a change", 0
 }
 
+// unchanged names what was looked for and not found.
+func (h *History) unchanged() string {
+	if h.MinChange > 0 {
+		return "No change of " + page.Percent(h.MinChange) + " or more"
+	}
+	return "No change"
+}
+
 // findings are the changes of a series and what was not judged, a sentence each.
-func (s *Series) findings() (out []string) {
+func (s *Series) findings(unchangedWords string) (out []string) {
 	var unchanged []string
 	unjudged := map[string][]string{}
 	var reasons []string
@@ -101,7 +109,7 @@ func (s *Series) findings() (out []string) {
 		}
 	}
 	if len(unchanged) > 0 {
-		out = append(out, "No change found in "+strings.Join(unchanged, ", ")+".")
+		out = append(out, unchangedWords+" found in "+strings.Join(unchanged, ", ")+".")
 	}
 	for _, why := range reasons {
 		out = append(out, fmt.Sprintf("Not judged: %s (%s).", strings.Join(unjudged[why], ", "), why))
@@ -167,7 +175,11 @@ func (h *History) method() []string {
 	if h.Tests == 0 {
 		return []string{fmt.Sprintf("A change is looked for among %d trusted runs of a series or more.", leastRuns(h.Alpha))}
 	}
-	return []string{fmt.Sprintf("Changes are found by E-divisive with a permutation test. Where nothing changed, %s of such histories have a change found in them: each of the %s is judged at %s, and needs %d trusted runs.",
+	below := ""
+	if h.MinChange > 0 {
+		below = fmt.Sprintf(" A change below %s of the level before is not reported (--min-change).", page.Percent(h.MinChange))
+	}
+	return []string{fmt.Sprintf("Changes are found by E-divisive with a permutation test.%s Where nothing changed, %s of such histories have a change found in them: each of the %s is judged at %s, and needs %d trusted runs.", below,
 		page.Percent(h.Alpha), page.Many(int64(h.Tests), "test"), page.Percent(h.Alpha/float64(h.Tests)), leastRuns(h.Alpha/float64(h.Tests))),
 		"A run is judged with those of the same workload, load, engine, hardware, deployment and client machine. The version and the commit of the engine may differ, and so may seeds.",
 		"A permutation test takes runs for independent. Noise that lasts over several runs, such as a neighbour on the machine for some days, is found as a change."}
@@ -185,7 +197,7 @@ func (h *History) WriteText(w io.Writer, o textpage.Options) error {
 			p.Line("", fmt.Sprintf("%d more series: --details has them.", len(h.Series)-i))
 			break
 		}
-		s.write(p, i == 0, o.Details)
+		s.write(p, i == 0, o.Details, h.unchanged())
 	}
 	for i, unread := range h.Unread {
 		if i > 0 && !o.Details {
@@ -258,8 +270,8 @@ const linesOfSeries = 8
 
 // write writes what was found in a series. An answer has of the first series four
 // findings, and of the others the newest change.
-func (s *Series) write(p *textpage.Page, first, details bool) {
-	findings := s.findings()
+func (s *Series) write(p *textpage.Page, first, details bool, unchanged string) {
+	findings := s.findings(unchanged)
 	switch changed := slices.ContainsFunc(s.Judged, func(j Judgment) bool { return len(j.Changes) > 0 }); {
 	case details:
 	case first:

@@ -5,13 +5,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"io"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -324,29 +322,33 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// WriteExplanation writes an explanation for people, in lines of at most 100 columns:
-// what is defined, and of a run the values.
-func WriteExplanation(w io.Writer, e *Explanation) error {
-	var b bytes.Buffer
+// WriteExplanation writes an explanation for people: of a run the values, and what is
+// defined. Without details it has [textpage.AnswerLines] lines at most.
+func WriteExplanation(w io.Writer, e *Explanation, o textpage.Options) error {
+	p := textpage.New(o)
 	for i, d := range e.Definitions {
-		if i > 0 {
-			b.WriteByte('\n')
+		if left := textpage.AnswerLines - 2 - min(len(e.Values)+len(e.Paths), 6) - p.Lines(); i > 0 && left < 5 && !o.Details {
+			p.Line("", fmt.Sprintf("and %s: --details", page.Many(int64(len(e.Definitions)-i), "more definition")))
+			break
 		}
+		p.Blank()
 		for _, part := range []struct{ label, words string }{{"", d.Name}, {"  ", d.Definition}, {"  formula: ", d.Formula}, {"  unit: ", d.Unit}} {
-			indent := part.label
-			for _, line := range strings.Split(text.WrapSoft(part.words, textpage.MaxWidth-len(indent)), "\n") {
-				b.WriteString(indent + strings.TrimRight(line, " ") + "\n")
-				indent = strings.Repeat(" ", len(indent))
-			}
+			p.LineAtMost(o.AtMost(4), part.label, part.words)
 		}
 	}
+	p.Blank()
 	switch {
 	case len(e.Values) > 0 && len(e.Paths) > 0:
-		b.WriteString("\nIn these results:\n")
-		t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0) // a table would break the paths
-		for _, v := range e.Values {
+		p.Line("", "In these results:")
+		for i, v := range e.Values {
+			if i >= o.AtMost(6) {
+				p.Line("  ", fmt.Sprintf("and %d more: --details", len(e.Values)-i))
+				break
+			}
 			value, rests := "none", ""
-			if v.Value != "" {
+			if n, err := v.Value.Float64(); err == nil {
+				value = page.Number(n) + " " + v.Unit
+			} else if v.Value != "" {
 				value = v.Value.String() + " " + v.Unit
 			}
 			if v.Samples != nil {
@@ -355,17 +357,24 @@ func WriteExplanation(w io.Writer, e *Explanation) error {
 			if v.Method != "" {
 				rests += ", " + v.Method
 			}
-			fmt.Fprintf(t, "  %s\t%s\t%s\n", textpage.Plain(v.Path), value, rests)
-		}
-		if err := t.Flush(); err != nil {
-			return err
+			if rests != "" {
+				value += ", " + rests
+			}
+			p.Line("  ", v.Path+"  "+value)
 		}
 	case e.Values != nil && len(e.Paths) > 0:
-		b.WriteString("\nThese results do not have it.\n")
+		p.Line("", "These results do not have it.")
 	case len(e.Paths) > 0:
-		b.WriteString("\nIn the JSON of a report:\n  " + strings.Join(e.Paths, "\n  ") + "\n")
+		p.Line("", "In the JSON of a report:")
+		for i, path := range e.Paths {
+			if i >= o.AtMost(6) {
+				p.Line("  ", fmt.Sprintf("and %d more: --details", len(e.Paths)-i))
+				break
+			}
+			p.Line("  ", path)
+		}
 	}
-	_, err := w.Write(b.Bytes())
+	_, err := p.WriteTo(w)
 	return err
 }
 

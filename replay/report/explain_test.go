@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"reprise/trace/textpage"
 )
 
 // What is asked for in many ways is found, with what defines it.
@@ -134,7 +136,7 @@ func TestExplainMeasures(t *testing.T) {
 		t.Errorf("a run without a steady state: %+v, error %v", e, err)
 	}
 	var b bytes.Buffer
-	if err := WriteExplanation(&b, e); err != nil || !strings.Contains(b.String(), "do not have it") {
+	if err := WriteExplanation(&b, e, textpage.Options{}); err != nil || !strings.Contains(b.String(), "do not have it") {
 		t.Error(b.String())
 	}
 }
@@ -164,7 +166,7 @@ func TestExplanationText(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := WriteExplanation(&b, e); err != nil {
+		if err := WriteExplanation(&b, e, textpage.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		holdWidth(t, b.String())

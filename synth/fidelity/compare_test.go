@@ -473,7 +473,7 @@ func BenchmarkSignature(b *testing.B) {
 // The text prints a share as every other text and page does.
 func TestFiguresOfMeasures(t *testing.T) {
 	share := 0.123456
-	for form, want := range map[measureForm]string{asPercent: "12.3 %", asNumber: "0.123", asRatio: "0.1235"} {
+	for form, want := range map[measureForm]string{asPercent: "12.3 %", asNumber: "0.123", asRatio: "0.123"} {
 		if got := form.print(&share); got != want {
 			t.Errorf("form %v: %s, want %s", form, got, want)
 		}

@@ -40,13 +40,13 @@ func (f measureForm) print(v *float64) string {
 	case v == nil:
 		return noValue
 	case f == asNumber:
-		return page.Fixed(*v, 3)
+		return page.Number(*v)
 	case f == asCount:
 		return page.Count(int64(*v))
 	case f == asPercent:
 		return page.Percent(*v)
 	}
-	return page.Fixed(*v, 4)
+	return page.Number(*v)
 }
 
 // catalogue lists the measures in their order. The limits are what resynthesis

@@ -38,6 +38,9 @@ func measureRow(m *Measure, checks []Check) []string {
 	for i := range checks {
 		if c := &checks[i]; c.Name == m.Name {
 			row[4], row[5] = strconv.FormatFloat(c.Limit, 'g', -1, 64), c.result()
+			if m.Distance != nil {
+				row[3] = page.Beside(*m.Distance, c.Limit)
+			}
 		}
 	}
 	return row

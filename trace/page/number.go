@@ -99,8 +99,8 @@ func Beside(v, limit float64) string {
 	return out
 }
 
-// Short prints a figure for a column of a table: three significant digits in at most six
-// characters and a sign, such as 0.012, 1.50, 15.0, 1,840 or 1.84e6.
+// Short prints a figure for a column of a table: three significant digits in at most
+// seven characters and a sign, such as 0.012, 1.50, 15.0, 1,840, 184,000 or 1.84e6.
 func Short(v float64) string {
 	v = roundTo(v, 3)
 	switch size := math.Abs(v); {
@@ -108,8 +108,6 @@ func Short(v float64) string {
 		return "0"
 	case size < 0.01:
 		return strconv.FormatFloat(v, 'f', 4, 64)
-	case size >= 1e5 && size < 1e6:
-		return strconv.FormatFloat(v, 'f', 0, 64)
 	case size >= 1e6 && size < 1e9:
 		return powers(v)
 	}

@@ -79,7 +79,7 @@ func (h *sheet) cacheTable() page.Section {
 			}
 			var row []string
 			if gib {
-				row = append(row, page.OrDash(p.CapacityGiB, number))
+				row = append(row, page.OrDash(p.CapacityGiB, page.Number))
 			}
 			tokens, blocks := missing, "without limit"
 			if p.CapacityTokens != nil {

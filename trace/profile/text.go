@@ -31,7 +31,7 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	if s.Tier != "" {
 		from += ", tier " + s.Tier
 	}
-	p.LineAtMost(2, "", fmt.Sprintf("%s in %s s, %s a second: %s in, %s out (%s).", page.Many(s.Requests, "request"), page.Fixed(s.DurationS, 1), page.OrDash(s.Rate, page.Short),
+	p.LineAtMost(2, "", fmt.Sprintf("%s in %s s, %s a second: %s in, %s out (%s).", page.Many(s.Requests, "request"), page.Number(s.DurationS), page.OrDash(s.Rate, page.Short),
 		page.Many(s.InputTotal, "token"), page.Many(s.OutputTotal, "token"), from))
 	fact := func(name, says string) {
 		if says != "" {
@@ -50,7 +50,7 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 		t := &s.WorkingSet.Total
 		size := page.Fixed(t.Tokens, 0) + " tokens"
 		if t.GiB != nil {
-			size = page.Fixed(*t.GiB, 1) + " GiB"
+			size = page.Number(*t.GiB) + " GiB"
 		}
 		fact("Working set", fmt.Sprintf("%s, %s blocks of %d tokens", size, page.Fixed(t.Blocks, 0), s.BlockSizeTokens))
 	}
@@ -60,13 +60,13 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	}
 	fact("Categories", strings.Join(shares, ", "))
 	if g := s.Sessions; g != nil {
-		fact("Sessions", fmt.Sprintf("%s, %s turns on average", page.Count(g.Sessions), page.Fixed(g.Turns.Mean, 2)))
+		fact("Sessions", fmt.Sprintf("%s, %s turns on average", page.Count(g.Sessions), page.Number(g.Turns.Mean)))
 	}
 	if s.Arrivals.InterArrival != nil {
-		says := "CV of gaps " + page.OrDash(s.Arrivals.CV, fixed2) + " (1 is Poisson)"
+		says := "CV of gaps " + page.OrDash(s.Arrivals.CV, page.Number) + " (1 is Poisson)"
 		for _, one := range s.Arrivals.IDC {
 			if one.IDC != nil && one.Windows >= 10 {
-				says += fmt.Sprintf("; IDC %s at %s s", page.Fixed(*one.IDC, 2), number(one.WindowS))
+				says += fmt.Sprintf("; IDC %s at %s s", page.Number(*one.IDC), page.Number(one.WindowS))
 			}
 		}
 		fact("Arrivals", says)
@@ -102,10 +102,10 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 // writeDetails prints all tables.
 func writeDetails(p *textpage.Page, s *Summary) {
 	writeFacts(p, s)
-	writeStats(p, "Lengths", fixed2, number, []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output},
+	writeStats(p, "Lengths", page.Number, page.Number, []namedStats{{"input tokens", s.Input}, {"output tokens", s.Output},
 		{"reasoning tokens", s.Reasoning}, {"cached tokens", s.Cached}, {"image tokens", s.ImageTokens},
 		{"images", s.Images}, {"max tokens", s.MaxTokens}})
-	writeStats(p, "Times in seconds", page.Seconds, page.Seconds, []namedStats{{"between requests", s.Arrivals.InterArrival},
+	writeStats(p, "Times in seconds", page.Number, page.Number, []namedStats{{"between requests", s.Arrivals.InterArrival},
 		{"turn to turn", turnGap(s.Sessions)}, {"think", s.Think}, {"tool", s.Tool}, {"TTFT", s.TTFT}, {"E2E", s.E2E}})
 	writeDispersion(p, &s.Arrivals)
 	writeReuse(p, s)
@@ -138,18 +138,18 @@ func writeFacts(p *textpage.Page, s *Summary) {
 	fact("tier", s.Tier)
 	fact("tokenizer", s.Tokenizer)
 	fact("requests", page.Count(s.Requests)+" of "+page.Count(s.Rows)+" rows")
-	fact("duration", page.Fixed(s.DurationS, 3)+" s")
-	fact("rate", page.OrDash(s.Rate, fixed3)+" requests/s")
+	fact("duration", page.Number(s.DurationS)+" s")
+	fact("rate", page.OrDash(s.Rate, page.Number)+" requests/s")
 	fact("input", page.Count(s.InputTotal)+" tokens")
 	fact("output", page.Count(s.OutputTotal)+" tokens")
-	fact("input ~ output", "Spearman "+page.OrDash(s.InputOutput.Rho, fixed3))
+	fact("input ~ output", "Spearman "+page.OrDash(s.InputOutput.Rho, page.Number))
 	if g := s.Sessions; g != nil {
 		origin := ""
 		if g.Origin != "" {
 			origin = " (" + g.Origin + ")"
 		}
 		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one", page.Count(g.Sessions), origin,
-			page.Fixed(g.Turns.Mean, 2), page.OrDash(share(g.Requests, s.Requests), page.Percent)))
+			page.Number(g.Turns.Mean), page.OrDash(share(g.Requests, s.Requests), page.Percent)))
 		if g.Rule != "" {
 			fact("", "inferred: "+g.Rule)
 		}
@@ -208,19 +208,19 @@ func writeDispersion(p *textpage.Page, a *Arrivals) {
 		if one.TickArtefact {
 			mark = "artefact of ticks"
 		}
-		rows = append(rows, []string{number(one.WindowS) + " s", page.Count(one.Windows), page.OrDash(one.IDC, fixed3), mark})
+		rows = append(rows, []string{page.Number(one.WindowS) + " s", page.Count(one.Windows), page.OrDash(one.IDC, page.Number), mark})
 	}
 	title := fmt.Sprintf("Arrivals: CV of gaps %s, gaps of 0 %s; dispersion of counts (1 is Poisson)",
-		page.OrDash(a.CV, fixed3), page.OrDash(a.ZeroShare, page.Percent))
+		page.OrDash(a.CV, page.Number), page.OrDash(a.ZeroShare, page.Percent))
 	p.Table(title, []string{"window", "windows", "IDC", ""}, rows)
 	if a.Clock == nil {
 		return
 	}
 	rows = nil
 	for _, one := range a.Clock.IDC {
-		rows = append(rows, []string{page.Fixed(one.WindowS, 3) + " s", page.Count(one.Windows), page.OrDash(one.IDC, fixed3)})
+		rows = append(rows, []string{page.Number(one.WindowS) + " s", page.Count(one.Windows), page.OrDash(one.IDC, page.Number)})
 	}
-	p.Table(fmt.Sprintf("Arrivals by ticks of %s s", page.Fixed(a.Clock.TickS, 3)), []string{"window", "windows", "IDC"}, rows)
+	p.Table(fmt.Sprintf("Arrivals by ticks of %s s", page.Number(a.Clock.TickS)), []string{"window", "windows", "IDC"}, rows)
 }
 
 func writeReuse(p *textpage.Page, s *Summary) {
@@ -236,7 +236,7 @@ func writeReuse(p *textpage.Page, s *Summary) {
 	line := func(name string, of func(*HitRatios) *float64) {
 		row := []string{name}
 		for _, r := range sets {
-			row = append(row, page.OrDash(of(&r.HitRatios), ratio4), page.OrDash(of(&r.Steady.HitRatios), ratio4))
+			row = append(row, page.OrDash(of(&r.HitRatios), page.Number), page.OrDash(of(&r.Steady.HitRatios), page.Number))
 		}
 		rows = append(rows, row)
 	}
@@ -252,11 +252,11 @@ func writeReuse(p *textpage.Page, s *Summary) {
 	}
 	if v := s.Server; v != nil {
 		name := fmt.Sprintf("by token, server blocks of %d", v.BlockSizeTokens)
-		rows = append(rows, []string{name, page.OrDash(v.HitRatio, ratio4)},
-			[]string{"lost by rounding to these", page.OrDash(v.RoundingLoss, ratio4)})
+		rows = append(rows, []string{name, page.OrDash(v.HitRatio, page.Number)},
+			[]string{"lost by rounding to these", page.OrDash(v.RoundingLoss, page.Number)})
 	}
 	steady := &s.Reuse.Steady
-	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", page.Count(steady.Requests), page.Fixed(steady.WarmUpS, 3))
+	title := fmt.Sprintf("Prefix reuse; steady is the %s requests from %s s on", page.Count(steady.Requests), page.Number(steady.WarmUpS))
 	p.Table(title, head, rows)
 }
 

@@ -55,7 +55,7 @@ func TestTextWidth(t *testing.T) {
 			t.Errorf("line %d has colours, tabs or blanks at its end: %q", i+1, line)
 		}
 	}
-	for _, want := range []string{"reasoning tokens", "max tokens", "TTFT", "generated KV too", "Arrivals by ticks of 300.000 s",
+	for _, want := range []string{"reasoning tokens", "max tokens", "TTFT", "generated KV too", "Arrivals by ticks of 300 s",
 		"Warnings", "generated", "internal", "bytes", "one block in", "Over time, in", "Reuse by model, of 3", "organisation/a-model-of…",
 		"10 others", "Top prefixes by", "Working set", "GiB each", "64, prefix-weighted", "of the hit tokens of one cache",
 		"Where reuse goes", "one LRU cache of 2,000,000,000 blocks", "recorded cached tokens", "+points"} {

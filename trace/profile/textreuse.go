@@ -33,10 +33,10 @@ func writeCurve(p *textpage.Page, r namedReuse) {
 		if point.CapacityTokens != nil {
 			row[size-1] = page.Count(*point.CapacityTokens)
 		}
-		row = append(row, ratio4(point.HitRatio), page.OrDash(point.HitRatioByToken, ratio4), missing, missing)
+		row = append(row, page.Number(point.HitRatio), page.OrDash(point.HitRatioByToken, page.Number), missing, missing)
 		if i < len(r.Steady.LRUCurve) {
 			steady := r.Steady.LRUCurve[i]
-			row[size+2], row[size+3] = ratio4(steady.HitRatio), page.OrDash(steady.HitRatioByToken, ratio4)
+			row[size+2], row[size+3] = page.Number(steady.HitRatio), page.OrDash(steady.HitRatioByToken, page.Number)
 		}
 		rows = append(rows, row)
 	}
@@ -50,7 +50,7 @@ func writeOverTime(p *textpage.Page, s *Summary) {
 	}
 	bins := s.OverTime.Bins
 	p.Blank()
-	p.Line("", fmt.Sprintf("Over time, in %d bins of %s s, each line from 0 to its greatest value", len(bins), page.Fixed(s.OverTime.BinS, 3)))
+	p.Line("", fmt.Sprintf("Over time, in %d bins of %s s, each line from 0 to its greatest value", len(bins), page.Number(s.OverTime.BinS)))
 	bars := []rune("▁▂▃▄▅▆▇█")
 	// line draws values from 0 up to the greatest as bars, and a dot where there is none.
 	line := func(name, unit string, format func(float64) string, of func(*TimeBin) *float64) {
@@ -79,9 +79,9 @@ func writeOverTime(p *textpage.Page, s *Summary) {
 		}
 		p.Line("", fmt.Sprintf("%-12s %s %s%s", name, drawn.String(), format(highest), unit))
 	}
-	line("requests/s", "", number, func(t *TimeBin) *float64 { return perSecond(t.Requests, t) })
-	line("input", "/s", func(v float64) string { return page.Fixed(v, 0) }, func(t *TimeBin) *float64 { return perSecond(t.InputTokens, t) })
-	line("hit by token", "", ratio4, func(t *TimeBin) *float64 { return t.HitRatioByToken })
+	line("requests/s", "", page.Number, func(t *TimeBin) *float64 { return perSecond(t.Requests, t) })
+	line("input", "/s", page.Number, func(t *TimeBin) *float64 { return perSecond(t.InputTokens, t) })
+	line("hit by token", "", page.Number, func(t *TimeBin) *float64 { return t.HitRatioByToken })
 }
 
 // perSecond is a rate over a bin; one of no length has none.
@@ -109,7 +109,7 @@ func writeCategories(p *textpage.Page, s *Summary) {
 		g := ratios[c.Category]
 		rows = append(rows, []string{c.Category, page.Count(c.Requests), page.OrDash(c.RequestShare, page.Percent),
 			page.Count(c.HitBlocks), page.OrDash(c.HitShare, page.Percent),
-			page.OrDash(g.Whole.HitRatioByToken, ratio4), page.OrDash(g.Steady.HitRatioByToken, ratio4)})
+			page.OrDash(g.Whole.HitRatioByToken, page.Number), page.OrDash(g.Steady.HitRatioByToken, page.Number)})
 	}
 	p.Table("Reuse categories", []string{"category", "requests", "share", "hit blocks", "share of hits", "by token", "steady"}, rows)
 }
@@ -140,7 +140,7 @@ func writeGroups(p *textpage.Page, kind string, g *GroupedReuse) {
 		}
 		w := &one.Whole
 		rows = append(rows, []string{name, page.Count(w.Requests), page.OrDash(share(w.Requests, total), page.Percent), page.Count(w.InputTokens),
-			page.OrDash(w.HitRatio, ratio4), page.OrDash(w.HitRatioByToken, ratio4), page.OrDash(one.Steady.HitRatioByToken, ratio4)})
+			page.OrDash(w.HitRatio, page.Number), page.OrDash(w.HitRatioByToken, page.Number), page.OrDash(one.Steady.HitRatioByToken, page.Number)})
 	}
 	title := fmt.Sprintf("Reuse by %s, of %s in all", kind, page.Count(g.Distinct))
 	p.Table(title, []string{kind, "requests", "share", "input tokens", "by block", "by token", "steady"}, rows)
@@ -174,19 +174,19 @@ func writeWorkingSet(p *textpage.Page, w *WorkingSets) {
 	size := func(v *WorkingSetSize) string { return page.Fixed(v.Tokens, 0) }
 	if w.Total.GiB != nil {
 		head[4], head[5] = "mean GiB", "max GiB"
-		size = func(v *WorkingSetSize) string { return page.Fixed(*v.GiB, 1) }
+		size = func(v *WorkingSetSize) string { return page.Number(*v.GiB) }
 	}
 	var rows [][]string
 	line := func(name, windows string, mean, most *WorkingSetSize) {
 		row := []string{name, windows, missing, page.Fixed(most.Blocks, 0), missing, size(most)}
 		if mean != nil {
-			row[2], row[4] = page.Fixed(mean.Blocks, 0), size(mean)
+			row[2], row[4] = page.Number(mean.Blocks), size(mean)
 		}
 		rows = append(rows, row)
 	}
 	for _, one := range w.Windows {
 		if one.Windows > 0 {
-			line(number(one.WindowS/60)+" min", page.Count(one.Windows), one.Mean, one.Max)
+			line(page.Number(one.WindowS/60)+" min", page.Count(one.Windows), one.Mean, one.Max)
 		}
 	}
 	line("whole trace", "", nil, &w.Total)
@@ -204,12 +204,12 @@ func writeRouting(p *textpage.Page, s *fleet.Summary) {
 			continue // one cache is in the waterfall
 		}
 		rows = append(rows, []string{fmt.Sprintf("one cache, of %d", f.Replicas),
-			page.OrDash(f.OneCache.HitRatio, ratio4), page.OrDash(f.OneCache.HitRatioByToken, ratio4), "", "", ""})
+			page.OrDash(f.OneCache.HitRatio, page.Number), page.OrDash(f.OneCache.HitRatioByToken, page.Number), "", "", ""})
 		for j := range f.Routers {
 			r := &f.Routers[j]
-			rows = append(rows, []string{fmt.Sprintf("%d, %s", f.Replicas, r.Router), page.OrDash(r.HitRatio, ratio4),
-				page.OrDash(r.HitRatioByToken, ratio4), page.OrDash(r.ShareOfOneCache, page.Percent),
-				page.OrDash(r.SentImbalance, fixed2), page.OrDash(r.PrefillImbalance, fixed2)})
+			rows = append(rows, []string{fmt.Sprintf("%d, %s", f.Replicas, r.Router), page.OrDash(r.HitRatio, page.Number),
+				page.OrDash(r.HitRatioByToken, page.Number), page.OrDash(r.ShareOfOneCache, page.Percent),
+				page.OrDash(r.SentImbalance, page.Number), page.OrDash(r.PrefillImbalance, page.Number)})
 		}
 	}
 	if len(rows) == 0 {

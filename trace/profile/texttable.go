@@ -10,12 +10,7 @@ import (
 
 const missing = "–"
 
-// number prints v with at most two decimals, and none that are 0.
-func number(v float64) string { return page.UpTo(v, 2) }
-
-func ratio4(v float64) string { return page.Fixed(v, 4) }
 func fixed2(v float64) string { return page.Fixed(v, 2) }
-func fixed3(v float64) string { return page.Fixed(v, 3) }
 
 // points prints hundredths; what rounds to nothing has no sign.
 func points(v float64) string {
@@ -77,7 +72,7 @@ func replicaMemory(s *fleet.Summary) string {
 		text += ", " + page.Count(*s.ReplicaTokens) + " tokens"
 	}
 	if s.ReplicaGiB != nil {
-		text += ", " + number(*s.ReplicaGiB) + " GiB"
+		text += ", " + page.Number(*s.ReplicaGiB) + " GiB"
 	}
 	return text + " each"
 }

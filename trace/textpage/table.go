@@ -101,7 +101,7 @@ func (p *Page) draw(head []string, rows [][]string, facts []int) {
 			c.Align, c.AlignHeader = text.AlignRight, text.AlignRight
 		}
 		if i == 0 && facts == nil || facts != nil && i == len(columns)-1 { // words give way, figures do not
-			c.WidthMax = max(17, p.width-taken)
+			c.WidthMax = max(12, p.width-taken)
 		}
 	}
 	t.SetColumnConfigs(columns)

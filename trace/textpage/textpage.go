@@ -32,9 +32,13 @@ const (
 	MaxWidth = 100
 )
 
+// Screen is how many lines a command prints at most without details: its answer and the
+// messages above and below.
+const Screen = 25
+
 // AnswerLines is how many lines an answer without details has at most, so that it fits
-// one screen together with the command that asked for it.
-const AnswerLines = 25
+// one [Screen] together with an error.
+const AnswerLines = Screen - 2
 
 // Options say how wide a text is and how much it tells.
 type Options struct {

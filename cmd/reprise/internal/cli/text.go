@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
+	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
@@ -42,7 +43,28 @@ func Columns(w io.Writer) int {
 // Message writes a message for people, wrapped at spaces to [Columns] of w, with further
 // lines indented. Lines that begin with a space, such as commands to copy, stay whole.
 func Message(w io.Writer, message string) {
-	width := Columns(w)
+	_, _ = io.WriteString(w, broken(message, Columns(w))) // there is nobody else to tell
+}
+
+// Answer writes to stderr what a command made and what is worth knowing about that, a
+// message each, the answer first. Without --details these are as many as fit on a screen,
+// and rest says where the others are.
+func Answer(cmd *cobra.Command, rest string, messages ...string) {
+	details, _ := cmd.Flags().GetBool("details")
+	w, lines := cmd.ErrOrStderr(), 0
+	for i, m := range messages {
+		text := broken(m, Columns(w))
+		lines += strings.Count(text, "\n")
+		if lines > textpage.AnswerLines-1 && !details { // one is for the rest
+			Notef(cmd, "%s more: %s", page.Many(int64(len(messages)-i), "note"), rest)
+			return
+		}
+		_, _ = io.WriteString(w, text)
+	}
+}
+
+// broken wraps a message to a width, which 0 leaves as it is.
+func broken(message string, width int) string {
 	if width > 0 {
 		width = min(max(width, textpage.MinWidth), textpage.MaxWidth)
 	}
@@ -68,7 +90,7 @@ func Message(w io.Writer, message string) {
 		}
 		b.WriteByte('\n')
 	}
-	_, _ = io.WriteString(w, b.String()) // there is nobody else to tell
+	return b.String()
 }
 
 // Wrapped breaks text at its spaces into indented lines of a help text.

@@ -18,6 +18,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/synth/prompt"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/token"
 )
 
@@ -155,7 +156,9 @@ func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*Pro
 		if m.Tails, err = prompt.ReadTails(rows, blockSize); err != nil {
 			return nil, err
 		}
-		cli.Notef(cmd, "tails: %d blocks repeat %d tokens of the partial block that they complete", m.Tails.Len(), m.Tails.Tokens())
+		if n := int64(m.Tails.Len()); n > 0 {
+			cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", page.Many(n, "block"), page.Many(int64(m.Tails.Tokens()), "token"))
+		}
 	}
 	return m, nil
 }

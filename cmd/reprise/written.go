@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// A written is what a command says of the rows that it wrote to a file, in a line or as
+// JSON.
+type written struct {
+	File         string   `json:"file"`
+	Format       string   `json:"format,omitempty"` // that of another tool
+	Tier         string   `json:"tier"`
+	Requests     int64    `json:"requests"`
+	Of           *int64   `json:"of_requests,omitempty"` // that there were
+	InputTokens  int64    `json:"input_tokens"`
+	OutputTokens int64    `json:"output_tokens"`
+	DurationS    float64  `json:"duration_s"` // from the first arrival to the last
+	Notes        []string `json:"notes"`
+	Use          string   `json:"use,omitempty"` // a command line that reads the file
+
+	firstNS, lastNS int64
+}
+
+// A tally counts rows on their way into a file.
+type tally struct {
+	trace.Writer[trace.Request]
+	to *written
+}
+
+// Write implements trace.Writer.
+func (t tally) Write(rows []trace.Request) (int, error) {
+	for i := range rows {
+		r := &rows[i]
+		if t.to.Requests == 0 {
+			t.to.firstNS = r.ArrivalNS
+		}
+		t.to.Requests++
+		t.to.lastNS = r.ArrivalNS
+		t.to.InputTokens += int64(r.InputTokens)
+		t.to.OutputTokens += int64(r.OutputTokens)
+	}
+	return t.Writer.Write(rows)
+}
+
+// writeTallied writes a trace, and then says what is in it.
+func writeTallied(cmd *cobra.Command, path string, w *written, rows func(trace.Writer[trace.Request]) (trace.Meta, error)) error {
+	if err := jsonOrFile(cmd, path); err != nil {
+		return err
+	}
+	err := cli.WriteTrace(cmd, path, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		meta, err := rows(tally{dst, w})
+		w.Tier = meta.Tier
+		return meta, err
+	})
+	if err != nil {
+		return err
+	}
+	return w.say(cmd, path)
+}
+
+// say prints what was written to path: as JSON on stdout with --json, else on stderr, but
+// with --quiet the notes alone.
+func (w *written) say(cmd *cobra.Command, path string) error {
+	w.File, w.DurationS = path, float64(w.lastNS-w.firstNS)/1e9
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
+		if w.Notes == nil {
+			w.Notes = []string{}
+		}
+		return cli.WriteJSON(cmd.OutOrStdout(), w)
+	}
+	requests := page.Many(w.Requests, "request")
+	if w.Of != nil {
+		requests = fmt.Sprintf("%s of %s", page.Count(w.Requests), page.Many(*w.Of, "request"))
+	}
+	answer := fmt.Sprintf("%s: %s in %s s, %s input and %s output tokens", outputName(path), requests, page.Number(w.DurationS), page.Count(w.InputTokens), page.Count(w.OutputTokens))
+	if w.Tier != "" {
+		answer += ", tier " + w.Tier
+	}
+	var messages []string
+	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
+		messages = append(messages, answer)
+	}
+	for _, n := range w.Notes {
+		messages = append(messages, "note: "+n)
+	}
+	if w.Use != "" {
+		messages = append(messages, "use:  "+w.Use)
+	}
+	cli.Answer(cmd, "--json prints them", messages...)
+	return nil
+}
+
+// jsonOrFile refuses --json beside a file that goes to stdout.
+func jsonOrFile(cmd *cobra.Command, path string) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON && path == cli.Standard {
+		return cli.Usagef("--json and -o - both want stdout")
+	}
+	return nil
+}
+
+// outputName is how a message names what -o says.
+func outputName(path string) string {
+	if path == cli.Standard || path == "" {
+		return "stdout"
+	}
+	return path
+}
