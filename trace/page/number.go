@@ -131,18 +131,6 @@ func powers(v float64) string {
 // Fixed prints a figure with so many decimals, thousands apart: 1,234.50.
 func Fixed(v float64, places int) string { return apart(strconv.FormatFloat(v, 'f', places, 64)) }
 
-// UpTo prints a figure as [Fixed] does, without zeros at the end of its decimals.
-func UpTo(v float64, places int) string { return trimmed(Fixed(v, places)) }
-
-// Seconds prints a time in seconds to the millisecond, and below a second to the
-// microsecond.
-func Seconds(v float64) string {
-	if v != 0 && v < 1 {
-		return Fixed(v, 6)
-	}
-	return Fixed(v, 3)
-}
-
 // trimmed drops zeros at the end of decimals.
 func trimmed(s string) string {
 	if !strings.Contains(s, ".") {
