@@ -85,6 +85,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -184,6 +185,14 @@ Begin with:  reprise demo`,
 	root.AddCommand(importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
 		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), historyCommand(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = func(_ *cobra.Command, args []string) error {
+			if found, _, err := root.Find(args); err != nil || found == nil {
+				return flags.UnknownCommand(root, strconv.Quote(strings.Join(args, " ")))
+			}
+			return nil
+		}
+	}
 	flags.Completion(root)
 	for id, names := range map[string][]string{
 		"prepare": {"import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},

@@ -97,6 +97,7 @@ var walkLines = []walked{
 	{"history runs --metric p99_ttft --gate", 3, "p99 TTFT rose by 29.7 %", `{"`},
 	{"history runs --metric p99_ttft --bisect aaaaaaa..bbbbbbb", 3, "reprise: ", `{"`},
 	{"demo -o demo --speed 20", 0, "", `{"`},
+	{"help replya", 2, "reprise: there is no command \"replya\": did you mean reprise replay?", ""},
 	{"version", 0, "reprise unversioned", `{"`},
 	{"man man1", 0, "28 manual pages", ""},
 	{"completion bash", 0, "", ""},
