@@ -61,6 +61,8 @@
 //   - inspect_propose.go: which field is the time, the prompt, its length and so on, by name
 //     and type; the name that is nearest to a misspelt one
 //   - messages.go: messages, roles, contents in parts, tool calls, tools, prompt and reply
+//   - messages_apis.go: messages in the forms of other APIs and frameworks: Gemini, Bedrock,
+//     LangChain, choices and candidates
 //   - usage.go: the usage objects of all providers and tracers as lengths: whether cached
 //     tokens and reasoning are part of a count or stand beside it, by file and model
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the
@@ -77,6 +79,10 @@
 //   - log_gateway_csv.go: gateway-csv, with the columns request_json and response_json
 //   - log_batch.go: openai-batch: requests and responses of OpenAI's Batch API and vLLM's
 //     run_batch, joined by custom_id
+//   - log_declared.go: the reader of formats that are declared by a table: paths, counts,
+//     conditions
+//   - log_declared_table.go: these tables: langsmith, braintrust, mlflow, openrouter,
+//     helicone, portkey, cloudflare, kong, envoy-ai-gateway, azure-apim, bedrock, vertex
 //   - log_langfuse.go: langfuse, observations in all forms of export: generations, those
 //     recorded twice, usage by type, traces
 //     as sessions
@@ -84,6 +90,8 @@
 //     them, logging payloads, cut prompts, logged block hashes
 //   - log_otel.go: otel-genai, spans of OpenTelemetry: gen_ai attributes, messages in
 //     parts, finish reasons
+//   - log_openinference.go: otel-genai, the attributes of OpenInference (Phoenix) and other
+//     numbered ones, columns of attributes, events
 //   - log_sagemaker.go: sagemaker, data capture on S3: payloads as JSON or Base64
 //   - log_vllm.go: vllm-log, the text log of a server: its lines, dates without a year,
 //     --max-log-len

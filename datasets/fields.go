@@ -16,6 +16,7 @@ type SourceField struct {
 	Target  string   // of --map, which named the path in place of the format
 	Columns []string // of trace/1 that it feeds
 	How     string   // what becomes of it, where the rules of the columns do not say it
+	whole   bool     // it is read with all that is below it, whatever else is named there
 }
 
 // ReadFields lists the fields that are read of a format. mapped are the targets for
@@ -123,6 +124,15 @@ func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
 	return out
 }
 
+// wholeTexts makes fields of text be read with all that is below them: the bodies of
+// requests and answers, of whatever form.
+func wholeTexts(fields []SourceField) []SourceField {
+	for i := range fields {
+		fields[i].whole = fields[i].How == tokenised
+	}
+	return fields
+}
+
 // Fields say which fields of a source were read, and how many were not. The names
 // of the latter are not kept: a name may tell something. A field is a value of a
 // record by its path, or a column; a list without objects is one field.
@@ -175,7 +185,7 @@ func newFieldCounter(f Format, m Mapping) *fieldCounter {
 			for key := range strings.SplitSeq(strings.ReplaceAll(path, listMembers, "."+listMembers), ".") {
 				k = k.ensureKey(key, nil)
 			}
-			k.named = true
+			k.named, k.whole = true, k.whole || r.whole
 		}
 	}
 	for _, paths := range m {
@@ -222,8 +232,8 @@ func (k *knownField) child(key string) *knownField {
 		return n
 	}
 	for part := range strings.SplitSeq(key, ".") {
-		if k = k.below[part]; k == nil {
-			return nil
+		if k = k.below[part]; k == nil || k.whole {
+			return k
 		}
 	}
 	return k

@@ -10,7 +10,11 @@ import (
 
 // Formats lists the formats. Of two that fit an input alike the earlier one is taken.
 func Formats() []Format {
-	return []Format{
+	var declared []Format
+	for _, d := range declaredFormats() {
+		declared = append(declared, d.format())
+	}
+	return slices.Concat([]Format{
 		serveGenFormat(),
 		// Session files of agents.
 		claudeFormat(), codexFormat(),
@@ -20,12 +24,13 @@ func Formats() []Format {
 		// Logs of gateways, engines and observers.
 		vllmLogFormat(), batchFormat(), otelFormat(), sagemakerFormat(), litellmLogFormat(), langfuseFormat(),
 		litellmSpendFormat(), gatewayCSVFormat(),
+	}, declared, []Format{
 		// Conversations, and the workloads of other tools.
 		shareGPTFormat(), wildChatFormat(), lmsysFormat(), basetenFormat(), parquetFormat(),
 		evalscopeFormat(), traceLabFormat(), traceLabSessionsFormat(), blisFormat(),
 		// What many files may look like, and formats that must be asked for.
 		openAILogFormat(), jsonlFormat(), csvFormat(),
-	}
+	})
 }
 
 func jsonlFormat() Format {
@@ -102,12 +107,17 @@ type parquetKind struct {
 func (p *parquetFile) kind() *parquetKind {
 	columns := p.columns()
 	has := func(name string) bool { return slices.Contains(columns, name) }
-	for _, kind := range []parquetKind{
+	kinds := []parquetKind{
 		{basetenFormat(), hasBaseten, openBasetenParquet},
 		{wildChatFormat(), hasWildChat, wildChat.openParquet},
 		{lmsysFormat(), hasLMSYS, lmsys.openParquet},
 		{langfuseFormat(), hasLangfuse, openLangfuseParquet},
-	} {
+		{otelFormat(), hasOpenInference, openInferenceParquet},
+	}
+	for _, d := range declaredFormats() {
+		kinds = append(kinds, d.parquet())
+	}
+	for _, kind := range kinds {
 		if kind.detect(has) {
 			return &kind
 		}

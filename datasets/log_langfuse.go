@@ -45,7 +45,7 @@ var (
 		"temperature": "model_parameters.temperature|modelParameters.temperature",
 		"failed":      "level", "kind_of_call": "type", "e2e": "end_time|endTime",
 		"ttft":          "completion_start_time|completionStartTime|time_to_first_token|timeToFirstToken",
-		"text.messages": "input.messages", "text.prompt": "input", "text.output": "output",
+		"text.messages": "input", "text.prompt": "input", "text.output": "output",
 	}
 	langfuseReads = []SourceField{
 		fieldAt("model_parameters|modelParameters", "", packed),
@@ -83,7 +83,7 @@ func langfuseFormat() Format {
 	return Format{
 		Name:    "langfuse",
 		Tried:   "33 downloaded traces of 18 frameworks",
-		reads:   append(mappedFields(langfuseFields, langfuseMade), langfuseReads...),
+		reads:   append(wholeTexts(mappedFields(langfuseFields, langfuseMade)), langfuseReads...),
 		About:   "Langfuse: a downloaded trace, answers of its API, and exports as CSV, Parquet, a JSON array or JSON lines",
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
 		dated:   true,
@@ -324,25 +324,22 @@ func langfuseText(v viewRow, tell *notes) {
 	v.unpack("output")
 	text := map[string]any{}
 	v.made["text"] = text
-	input, _ := v.value("input")
-	if fields, ok := input.(map[string]any); ok {
-		input = fields["messages"]
-	}
 	v.from["text.messages"], v.from["text.prompt"], v.from["text.output"] = "input", "input", "output"
-	switch {
-	case areMessages(input):
-		text["messages"] = input
+	input, _ := v.value("input")
+	switch messages, prompt := chatOf(input); {
+	case messages != nil:
+		text["messages"] = messages
 	case isString(input):
 		text["prompt"] = input
-	default:
+	case prompt != "":
+		text["prompt"] = prompt
+	case input != nil:
 		tell.count(noteNoMessages)
 	}
-	switch output, _ := v.value("output"); output := output.(type) {
-	case string, map[string]any:
-		text["output"] = output
-	case []any:
-		if areMessages(output) {
-			text["output"] = output[0]
-		}
+	output, _ := v.value("output")
+	if messages, answer := chatOf(output); messages != nil {
+		text["output"] = messages[len(messages)-1]
+	} else if answer != "" {
+		text["output"] = answer
 	}
 }

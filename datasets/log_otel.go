@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"slices"
 	"strings"
 	"time"
 )
@@ -10,28 +11,30 @@ import (
 // semantic conventions for generative AI, of their earlier versions, and of vLLM.
 var otelFields = Mapping{
 	"time":             {"startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"},
-	"input_tokens":     {"tokens.input", "attributes.gen_ai.usage.input_tokens", "attributes.gen_ai.usage.prompt_tokens"},
-	"output_tokens":    {"tokens.output", "attributes.gen_ai.usage.output_tokens", "attributes.gen_ai.usage.completion_tokens"},
+	"input_tokens":     {"tokens.input", "attributes.gen_ai.usage.input_tokens", "attributes.gen_ai.usage.prompt_tokens", "attributes.llm.token_count.prompt"},
+	"output_tokens":    {"tokens.output", "attributes.gen_ai.usage.output_tokens", "attributes.gen_ai.usage.completion_tokens", "attributes.llm.token_count.completion"},
 	"cached_tokens":    {"tokens.cached"},
 	"reasoning_tokens": {"tokens.reasoning"},
 	"user":             {"attributes.enduser.id", "attributes.user.id"},
-	"session":          {"attributes.gen_ai.conversation.id", "attributes.session.id"},
-	"model":            {"attributes.gen_ai.request.model", "attributes.gen_ai.response.model"},
+	"session":          {"attributes.gen_ai.conversation.id", "attributes.session.id", "session_of_all"},
+	"model":            {"attributes.gen_ai.request.model", "attributes.gen_ai.response.model", "attributes.llm.model_name"},
 	"kind":             {"kind_of_call"},
-	"max_tokens":       {"attributes.gen_ai.request.max_tokens"},
-	"temperature":      {"attributes.gen_ai.request.temperature"},
+	"max_tokens":       {"attributes.gen_ai.request.max_tokens", "asked_max_tokens"},
+	"temperature":      {"attributes.gen_ai.request.temperature", "asked_temperature"},
 	"error":            {"failed", "attributes.error.type"},
 	"finish_reason":    {"finish_reason"},
-	"ttft_s":           {"attributes.gen_ai.latency.time_to_first_token", "attributes.gen_ai.server.time_to_first_token"},
+	"ttft_s":           {"attributes.gen_ai.response.time_to_first_chunk", "attributes.gen_ai.latency.time_to_first_token", "attributes.gen_ai.server.time_to_first_token"},
+	"ttft_ns":          {"ttft"},
 	"e2e_s":            {"attributes.gen_ai.latency.e2e"},
 	"e2e_ns":           {"e2e"}, // set last: the length of the span
 	"messages":         {"messages"},
-	"tools":            {"attributes.gen_ai.tool.definitions"},
+	"tools":            {"attributes.gen_ai.tool.definitions", "tools"},
 	"output":           {"output"},
 }
 
 var otelTimes = latencyPaths{
 	start: otelFields["time"],
+	first: []string{"first_token_at"},
 	end:   []string{"endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"},
 }
 
@@ -41,12 +44,13 @@ var otelTimes = latencyPaths{
 var (
 	otelMade = map[string]string{
 		"kind_of_call": "attributes.gen_ai.operation.name", "failed": "status", "e2e": "endTimeUnixNano|end_time_unix_nano|end_time|endTime",
-		"finish_reason": "attributes.gen_ai.response.finish_reasons",
-		"messages":      "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions",
-		"output":        "attributes.gen_ai.output.messages",
+		"finish_reason": "attributes.gen_ai.response.finish_reasons|attributes.llm.finish_reason",
+		"ttft":          "", "tools": "", "asked_max_tokens": "", "asked_temperature": "", "session_of_all": "",
+		"messages": "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions",
+		"output":   "attributes.gen_ai.output.messages",
 		"tokens.cached": "attributes.gen_ai.usage.cache_read.input_tokens|attributes.gen_ai.usage.cache_read_input_tokens|attributes.gen_ai.usage.cached_tokens|" +
-			"attributes.gen_ai.usage.input_cached_tokens|attributes.gen_ai.usage.input_tokens.cached",
-		"tokens.reasoning": "attributes.gen_ai.usage.reasoning.output_tokens|attributes.gen_ai.usage.reasoning_tokens",
+			"attributes.gen_ai.usage.input_cached_tokens|attributes.gen_ai.usage.input_tokens.cached|attributes.llm.token_count.prompt_details.cache_read",
+		"tokens.reasoning": "attributes.gen_ai.usage.reasoning.output_tokens|attributes.gen_ai.usage.reasoning_tokens|attributes.llm.token_count.completion_details.reasoning",
 		"tokens":           "",
 	}
 	otelReads = []SourceField{
@@ -72,30 +76,41 @@ var (
 //     [usageReader].
 func otelFormat() Format {
 	detect := detectObject(func(has func(string) bool) bool {
-		return has("resourceSpans") || has("spans") ||
+		return has("resourceSpans") || has("spans") || hasOpenInference(has) ||
 			has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
 	})
 	return Format{
 		Name:  "otel-genai",
-		reads: append(mappedFields(otelFields, otelMade), otelReads...),
-		About: "OpenTelemetry spans of generative AI: OTLP JSON, or flat spans as JSON lines",
+		reads: slices.Concat(mappedFields(otelFields, otelMade), otelReads, inferenceReads),
+		About: "OpenTelemetry spans of generative AI, also of OpenInference (Phoenix): OTLP JSON, flat spans as JSON lines, Parquet",
 		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +
 			`"attributes":{"gen_ai.usage.input_tokens":120,"gen_ai.usage.output_tokens":40}}`,
 		timed:  true,
 		detect: detect,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head, s)
-			counts := newUsageReader(usageRelayed, o, s)
-			show := func(r row, tell *notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
-			lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"spans"}}
-			d, err := openView(&memberRows{in: all, lists: lists}, &memberRows{in: first, lists: lists}, show, otelFields, o, s)
-			if err != nil {
-				return nil, err
+			if isParquet(head) {
+				p, err := spoolParquet(in)
+				if err != nil {
+					return nil, err
+				}
+				return openInferenceParquet(p, o, s)
 			}
-			d.timing = withTimes
-			return d, nil
+			all, first := jsonInput(in, head, s)
+			return openSpans(all, first, o, s)
 		},
 	}
+}
+
+func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
+	counts := newUsageReader(usageRelayed, o, s)
+	show := func(r row, tell *notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
+	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"spans"}}
+	d, err := openView(&memberRows{in: all, lists: lists}, &memberRows{in: first, lists: lists}, show, otelFields, o, s)
+	if err != nil {
+		return nil, err
+	}
+	d.timing = withTimes
+	return d, nil
 }
 
 const (
@@ -106,26 +121,10 @@ const (
 
 func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row, error) {
 	v := newView(r)
-	attributes, _ := r.value("attributes")
-	if list, ok := attributes.([]any); ok {
-		plainOnes := plainAttributes(list)
-		v.admitAt("attributes", plainOnes)
-		v.put("attributes", plainOnes, "attributes")
-	}
-	// The operation tells the call of a model, or, without one, what was recorded.
-	isCall := true
-	operation, _ := v.value("attributes.gen_ai.operation.name")
-	switch plain(operation) {
-	case "chat", "generate_content":
-		v.made["kind_of_call"] = "chat"
-	case "text_completion", "completion":
-		v.made["kind_of_call"] = "completion"
-	case "embeddings":
-		v.made["kind_of_call"] = "embedding"
-	case "":
-		isCall = hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages")
-	default:
-		isCall = false
+	v.spanAttributes()
+	kind, isCall := callOfSpan(v)
+	if kind != "" {
+		v.made["kind_of_call"] = kind
 	}
 	if !isCall {
 		tell.count(noteOtherSpans)
@@ -141,12 +140,45 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row,
 		v.put("failed", true, "status")
 	}
 	v.spanMessages(tell)
+	v.inferenceMessages()
 	v.finishReason()
+	if in, ok := r.(memberRow); ok { // one conversation for all spans of a record
+		if session, _ := in.row.value("session_id"); isString(session) {
+			v.made["session_of_all"] = session
+		}
+	}
 	if hasAny(v, "failed") && !hasAny(v, otelFields["input_tokens"]...) && !hasAny(v, "messages") {
 		tell.count(noteFailedSpans)
 		return nil, nil
 	}
 	return v, nil
+}
+
+// callOfSpan reports whether a span is the call of a model, and of what kind: by its
+// operation, or by the kind that OpenInference gives it, or, without either, by what was
+// recorded. Vercel's AI SDK puts one around each call.
+func callOfSpan(v viewRow) (kind string, isCall bool) {
+	operation, _ := v.value("attributes.gen_ai.operation.name")
+	inference, _, _ := findFirst(v, []string{"attributes.openinference.span.kind", "span_kind"})
+	vercel, _ := v.value("attributes.ai.operationId")
+	name := plain(operation)
+	if word := strings.ToLower(plain(inference)); name == "" && word != "" && word != "internal" && word != "client" {
+		name = word
+	}
+	switch name {
+	case "chat", "generate_content":
+		return "chat", true
+	case "llm":
+		return "", true
+	case "text_completion", "completion":
+		return "completion", true
+	case "embeddings", "embedding":
+		return "embedding", true
+	case "":
+		around := plain(vercel) != "" && !strings.Contains(plain(vercel), ".do")
+		return "", !around && (hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages", "attributes.gen_ai.prompt.0.role"))
+	}
+	return "", false
 }
 
 // plainAttributes makes an object of OTLP's list of keys and typed values.
@@ -284,6 +316,9 @@ func (v viewRow) finishReason() {
 	}
 	switch reason := plain(found); reason {
 	case "":
+		if told, _ := v.value("attributes.llm.finish_reason"); told != nil {
+			v.put("finish_reason", told, "attributes")
+		}
 	case "tool_call": // as the conventions spell it
 		v.put("finish_reason", "tool_calls", "attributes")
 	default:

@@ -1,0 +1,283 @@
+package datasets
+
+import (
+	"bufio"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A declaredFormat is a format that one reader reads by what is declared of it: the log of
+// a gateway, a platform or a cloud, a record for each call.
+type declaredFormat struct {
+	name, about, example, tried string
+
+	keys    []string   // paths that a record has, all of them; of CSV columns
+	members [][]string // lists that hold the calls, see [memberRows]
+	packed  []string   // JSON in strings
+
+	fields Mapping           // of an entry; the counts of [declaredCounts] among them
+	made   map[string]string // where show takes what it makes from
+	counts usageConvention   // of these
+	times  latencyPaths      // where an end or a first token is told by a time
+	kinds  [][2]string       // a value, and the kind of call that it is
+
+	only  []condition // of records that are calls of a model
+	drop  []condition // of records that reached no model
+	ended bool        // the time is that of the end, or of the writing after it
+	show  func(v viewRow)
+}
+
+// A condition holds for records that have one of some values at a path.
+type condition struct {
+	path   string
+	values string // separated by spaces, without case; * is any value but 0, false and none
+	note   string // of those left out
+}
+
+func (c condition) holds(r row) bool {
+	v, ok := r.value(c.path)
+	if flag, isFlag := v.(bool); isFlag {
+		v = map[bool]string{true: "true", false: "false"}[flag]
+	}
+	text := strings.ToLower(strings.Trim(plain(v), `"`))
+	if c.values == "*" {
+		return ok && strings.Trim(text, "0-") != "" && text != "false" && text != "none"
+	}
+	return ok && slices.Contains(strings.Fields(strings.ToLower(c.values)), text)
+}
+
+// declaredCounts are the targets of a declared mapping that a [usageReader] settles, in its
+// words. Those that are no targets of --map tell what the others hold.
+var declaredCounts = [][2]string{
+	{"input_tokens", "prompt_tokens"}, {"output_tokens", "completion_tokens"}, {"cached_tokens", "cached_tokens"}, {"reasoning_tokens", "reasoning_tokens"},
+	{"written_tokens", "cache_write_tokens"}, {"total_tokens", "total_tokens"}, {"thoughts_tokens", "thoughts"},
+}
+
+// noteEndTimes is said of formats whose records have the time at which they were written.
+const noteEndTimes = "this format has the time at the end of a call: arrivals are that less the duration"
+
+// format makes a format of what is declared.
+func (d declaredFormat) format() Format {
+	reads := wholeTexts(mappedFields(d.fields, d.made))
+	for _, name := range []string{"written_tokens", "total_tokens", "thoughts_tokens"} {
+		if paths := d.fields[name]; paths != nil {
+			reads = append(reads, fieldAt(strings.Join(paths, "|"), "input_tokens output_tokens", "decides what the counts hold"))
+		}
+	}
+	for _, paths := range [][]string{d.times.start, d.times.first, d.times.end} {
+		if len(paths) > 0 {
+			reads = append(reads, fieldAt(strings.Join(paths, "|"), "ttft_ns e2e_ns", ""))
+		}
+	}
+	for _, c := range slices.Concat(d.only, d.drop) {
+		reads = append(reads, fieldAt(c.path, "", decides))
+	}
+	for _, path := range d.packed {
+		reads = append(reads, fieldAt(path, "", packed))
+	}
+	for _, names := range d.members {
+		reads = append(reads, fieldAt(strings.Join(names, "[]."), "", "the calls, whose fields these are"))
+	}
+	detectRecord, columns := d.detectRecord(), detectColumns(d.keys...)
+	return Format{
+		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
+		reads: reads, timed: true, dated: true, csv: true,
+		detect: func(head []byte) bool { return detectRecord(head) || !looksLikeJSON(head) && columns(head) },
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			if isParquet(head) {
+				p, err := spoolParquet(in)
+				if err != nil {
+					return nil, err
+				}
+				return d.openParquet(p, o, s)
+			}
+			if looksLikeJSON(head) {
+				all, first := jsonInput(in, head, s)
+				return d.open(all, first, o, s)
+			}
+			all, first, err := csvInputs(in, head, o, s)
+			if err != nil {
+				return nil, err
+			}
+			all.admit(s.fields)
+			return d.open(all, first, o, s)
+		},
+	}
+}
+
+// parquet makes the kind of Parquet file that has the format's keys as columns.
+func (d declaredFormat) parquet() parquetKind {
+	hasKeys := func(has func(column string) bool) bool {
+		return !slices.ContainsFunc(d.keys, func(key string) bool { return !has(key) })
+	}
+	return parquetKind{d.format(), hasKeys, d.openParquet}
+}
+
+func (d declaredFormat) openParquet(p *parquetFile, o Options, s *Source) (decoder, error) {
+	all, first, err := p.admitted(s.fields)
+	if err != nil {
+		return nil, p.close(err)
+	}
+	decoder, err := d.open(all, first, o, s)
+	if err != nil {
+		return nil, p.close(err)
+	}
+	return decoder, nil
+}
+
+func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, error) {
+	if d.members != nil {
+		all, first = &memberRows{in: all, lists: d.members}, &memberRows{in: first, lists: d.members}
+	}
+	counts := newUsageReader(d.counts, o, s)
+	view := func(r row, tell *notes) (row, error) { return d.view(r, counts, tell) }
+	decoder, err := openView(all, first, view, d.fields.readBy(), o, s)
+	if err != nil {
+		return nil, err
+	}
+	if decoder.timing = withTimes; d.ended {
+		s.notes.sayOnce(noteEndTimes)
+	}
+	return decoder, nil
+}
+
+// readBy is the mapping by which a view of the declared one is read.
+func (m Mapping) readBy() Mapping {
+	read := maps.Clone(m)
+	for _, name := range declaredCounts {
+		delete(read, name[0])
+	}
+	for _, name := range []string{"input", "output", "cached", "reasoning"} {
+		read[name+"_tokens"] = []string{"tokens." + name}
+	}
+	for _, name := range []string{"messages", "output"} {
+		if m[name] != nil {
+			read[name] = []string{"made_" + name}
+		}
+	}
+	if m["messages"] != nil {
+		read["prompt"] = []string{"made_prompt"}
+	}
+	read["kind"], read["time"] = []string{"kind_of_call"}, append([]string{"made_time"}, m["time"]...)
+	for _, name := range []string{"ttft", "e2e"} {
+		if !m.has(name) {
+			read[name+"_ns"] = []string{name}
+		}
+	}
+	return read
+}
+
+// detectRecord tells JSON by the paths of its records, and one that is cut by its keys.
+func (d declaredFormat) detectRecord() func(head []byte) bool {
+	return func(head []byte) bool {
+		if !looksLikeJSON(head) {
+			return false
+		}
+		return slices.ContainsFunc(headRecords(head), func(record []byte) bool {
+			keys := objectKeys(record)
+			value, _, whole := decodeJSON(record)
+			return !slices.ContainsFunc(d.keys, func(path string) bool {
+				_, found := lookup(value, path)
+				first, _, _ := strings.Cut(path, ".")
+				return whole && !found || !whole && !anyOf(keys, path, first)
+			})
+		})
+	}
+}
+
+// view shows a record as its entry.
+func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, error) {
+	v := newView(r)
+	for _, path := range d.packed {
+		v.unpack(path)
+	}
+	if d.show != nil {
+		d.show(v)
+	}
+	for _, c := range d.only {
+		if !c.holds(v) {
+			tell.count(c.note)
+			return nil, nil
+		}
+	}
+	for _, c := range d.drop {
+		if c.holds(v) {
+			tell.count(c.note)
+			return nil, nil
+		}
+	}
+	usage, where := map[string]any{}, ""
+	for _, name := range declaredCounts {
+		if n, path, ok := findFirst(v, d.fields[name[0]]); ok {
+			if _, isCount := countOf(plain(n)); isCount {
+				usage[name[1]] = n
+				if where == "" {
+					where = path
+				}
+			}
+		}
+	}
+	model, _, _ := findFirst(v, d.fields["model"])
+	v.put("usage_of_call", usage, where)
+	if err := counts.show(v, "usage_of_call", plain(model), tell); err != nil {
+		return nil, err
+	}
+	v.from["tokens"] = where
+	v.latencies(d.times, 0, tell)
+	for _, kind := range d.kinds {
+		if value, path, ok := findFirst(v, d.fields["kind"]); ok && strings.EqualFold(plain(value), kind[0]) {
+			v.put("kind_of_call", kind[1], path)
+		}
+	}
+	d.text(v)
+	if d.ended {
+		d.arrival(v)
+	}
+	if !hasAny(v, "tokens.input", "made_messages", "made_prompt") {
+		code, _, told := findFirst(v, d.fields["status"])
+		trial := &builder{}
+		if hasAny(v, d.fields["error"]...) || told && setStatus(trial, code) == "" && trial.e.Status != "ok" {
+			tell.count(noteFailedSpans)
+		} else {
+			tell.count(noteEmptyCalls)
+		}
+		return nil, nil
+	}
+	return v, nil
+}
+
+// text makes messages or a prompt of what stands for them, and the answer.
+func (d declaredFormat) text(v viewRow) {
+	if input, path, ok := findFirst(v, d.fields["messages"]); ok {
+		messages, prompt := chatOf(input)
+		if messages != nil {
+			v.put("made_messages", messages, path)
+		} else if prompt != "" {
+			v.put("made_prompt", prompt, path)
+		}
+	}
+	if output, path, ok := findFirst(v, d.fields["output"]); ok {
+		if messages, text := chatOf(output); len(messages) > 0 {
+			v.put("made_output", messages[len(messages)-1], path)
+		} else if text != "" {
+			v.put("made_output", text, path)
+		}
+	}
+}
+
+// arrival makes the time of the start of the time of the end.
+func (d declaredFormat) arrival(v viewRow) {
+	end, path, ok := findFirst(v, d.fields["time"])
+	st, isStamp := readStamp(plain(end))
+	if !ok || !isStamp || st.style == numeric || st.t.IsZero() {
+		return
+	}
+	for name, unit := range map[string]time.Duration{"e2e_ms": time.Millisecond, "e2e_s": time.Second} {
+		b := &builder{}
+		if length, _, ok := findFirst(v, d.fields[name]); ok && durationTo(unit, func(b *builder) **time.Duration { return &b.e.E2E })(b, length) == "" {
+			v.put("made_time", st.t.Add(-*b.e.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
+		}
+	}
+}

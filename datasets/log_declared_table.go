@@ -1,0 +1,265 @@
+package datasets
+
+import "strings"
+
+const (
+	noteNoModelCalls = "records that are no calls of a model were left out"
+	noteCacheAnswers = "calls that the gateway answered from its own cache were left out, since no engine saw them"
+)
+
+// declaredFormats lists the formats that are read by what is declared of them.
+func declaredFormats() []declaredFormat {
+	return []declaredFormat{
+		{
+			name: "langsmith", tried: fromDocumentation,
+			about:   "LangSmith runs, as its API and its bulk export have them: JSON or Parquet",
+			example: `{"id":"r1","trace_id":"r0","run_type":"llm","start_time":"2026-01-02T03:04:05.1","end_time":"2026-01-02T03:04:07","first_token_time":"2026-01-02T03:04:05.6","prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"thread_id":"t1"}`,
+			keys:    []string{"run_type", "start_time", "trace_id"},
+			packed:  []string{"inputs", "outputs", "extra", "prompt_token_details", "completion_token_details"},
+			fields: Mapping{
+				"time": {"start_time"}, "model": {"extra.metadata.ls_model_name", "extra.invocation_params.model", "inputs.model"},
+				// session_id is the project.
+				"session":          {"thread_id", "extra.metadata.thread_id", "extra.metadata.session_id", "extra.metadata.conversation_id", "trace_id"},
+				"user":             {"extra.metadata.user_id"},
+				"input_tokens":     {"prompt_tokens", "outputs.usage_metadata.input_tokens"},
+				"output_tokens":    {"completion_tokens", "outputs.usage_metadata.output_tokens"},
+				"cached_tokens":    {"prompt_token_details.raw.cache_read", "prompt_token_details.cache_read", "outputs.usage_metadata.input_token_details.cache_read"},
+				"written_tokens":   {"prompt_token_details.raw.cache_creation", "prompt_token_details.cache_creation", "outputs.usage_metadata.input_token_details.cache_creation"},
+				"reasoning_tokens": {"completion_token_details.raw.reasoning", "completion_token_details.reasoning", "outputs.usage_metadata.output_token_details.reasoning"},
+				"total_tokens":     {"total_tokens"},
+				"max_tokens":       {"extra.invocation_params.max_tokens", "inputs.max_tokens"},
+				"error":            {"error"}, "messages": {"inputs"}, "tools": {"extra.invocation_params.tools", "inputs.tools"}, "output": {"outputs"},
+			},
+			counts: usageRelayed,
+			times:  latencyPaths{[]string{"start_time"}, []string{"first_token_time"}, []string{"end_time"}},
+			only:   []condition{{"run_type", "llm", noteNoModelCalls}},
+		},
+		{
+			name: "braintrust", tried: fromDocumentation,
+			about:   "Braintrust spans of logs and experiments: JSON",
+			example: `{"id":"b1","span_id":"s1","root_span_id":"s0","created":"2026-01-02T03:04:05Z","span_attributes":{"type":"llm","name":"chat"},"metadata":{"model":"m"},"metrics":{"start":1767323045.1,"end":1767323047.0,"time_to_first_token":0.4,"prompt_tokens":900,"prompt_cached_tokens":640,"completion_tokens":40,"tokens":940}}`,
+			keys:    []string{"span_attributes", "root_span_id"},
+			packed:  []string{"span_attributes", "metrics", "metadata", "input", "output"},
+			fields: Mapping{
+				"time": {"metrics.start"}, "model": {"metadata.model"}, "session": {"metadata.session_id", "metadata.thread_id", "root_span_id"}, "user": {"metadata.user_id", "metadata.user"},
+				"input_tokens": {"metrics.prompt_tokens"}, "output_tokens": {"metrics.completion_tokens"}, "cached_tokens": {"metrics.prompt_cached_tokens"},
+				"written_tokens": {"metrics.prompt_cache_creation_tokens"}, "reasoning_tokens": {"metrics.completion_reasoning_tokens"}, "total_tokens": {"metrics.tokens"},
+				"ttft_s": {"metrics.time_to_first_token"}, "error": {"error"}, "messages": {"input"}, "tools": {"metadata.tools"}, "output": {"output"},
+			},
+			counts: usageInclusive,
+			times:  latencyPaths{start: []string{"metrics.start"}, end: []string{"metrics.end"}},
+			only:   []condition{{"span_attributes.type", "llm", noteNoModelCalls}},
+		},
+		{
+			name: "mlflow", tried: fromDocumentation,
+			about:   "MLflow traces: JSON with data.spans, or the spans",
+			example: `{"info":{"trace_id":"t"},"data":{"spans":[{"span_id":"a","parent_id":null,"name":"chat","start_time_unix_nano":1767323045000000000,"end_time_unix_nano":1767323047000000000,"attributes":{"mlflow.spanType":"\"CHAT_MODEL\"","mlflow.llm.model":"m","mlflow.chat.tokenUsage":"{\"input_tokens\":900,\"output_tokens\":40,\"total_tokens\":940}"}}]}}`,
+			keys:    []string{"info", "data.spans"},
+			members: [][]string{{"data.spans"}},
+			packed:  []string{"attributes.mlflow.spanType", "attributes.mlflow.llm.model", "attributes.mlflow.chat.tokenUsage", "attributes.mlflow.spanInputs", "attributes.mlflow.spanOutputs"},
+			fields: Mapping{
+				"time":         {"start_time_unix_nano", "start_time_ns", "start_time"},
+				"model":        {"attributes.mlflow.llm.model", "attributes.mlflow.spanInputs.model"},
+				"input_tokens": {"attributes.mlflow.chat.tokenUsage.input_tokens"}, "output_tokens": {"attributes.mlflow.chat.tokenUsage.output_tokens"},
+				"cached_tokens": {"attributes.mlflow.chat.tokenUsage.cache_read_input_tokens"}, "written_tokens": {"attributes.mlflow.chat.tokenUsage.cache_creation_input_tokens"},
+				"total_tokens": {"attributes.mlflow.chat.tokenUsage.total_tokens"},
+				"messages":     {"attributes.mlflow.spanInputs"}, "output": {"attributes.mlflow.spanOutputs"},
+			},
+			counts: usageRelayed,
+			times:  latencyPaths{start: []string{"start_time_unix_nano", "start_time_ns", "start_time"}, end: []string{"end_time_unix_nano", "end_time_ns", "end_time"}},
+			only:   []condition{{"attributes.mlflow.spanType", "chat_model llm", noteNoModelCalls}},
+		},
+		{
+			name: "openrouter", tried: fromDocumentation,
+			about: "OpenRouter's activity as CSV",
+			example: "generation_id,created_at,tokens_prompt,tokens_completion,tokens_reasoning,tokens_cached,model_permaslug,cancelled,streamed,user,finish_reason_normalized,generation_time_ms,time_to_first_token_ms\n" +
+				"gen-1767323045-abc,2026-01-02 03:04:05.100,900,40,12,640,openai/m,false,true,u,stop,1900,400",
+			keys: []string{"generation_id", "tokens_prompt", "created_at"},
+			fields: Mapping{
+				"time": {"created_at"}, "model": {"model_permaslug", "model"}, "user": {"user"}, "replica": {"provider_name"}, "stream": {"streamed"},
+				"input_tokens": {"native_tokens_prompt", "tokens_prompt"}, "output_tokens": {"native_tokens_completion", "tokens_completion"},
+				"cached_tokens": {"native_tokens_cached", "tokens_cached"}, "reasoning_tokens": {"native_tokens_reasoning", "tokens_reasoning"},
+				"finish_reason": {"finish_reason_normalized"}, "status": {"made_status"}, "ttft_ms": {"time_to_first_token_ms"}, "e2e_ms": {"generation_time_ms"},
+			},
+			counts: usageInclusive,
+			made:   map[string]string{"made_status": "cancelled"},
+			show: func(v viewRow) {
+				if (condition{path: "cancelled", values: "true 1"}).holds(v) {
+					v.put("made_status", "cancelled", "cancelled")
+				}
+			},
+		},
+		{
+			name: "helicone", tried: fromDocumentation,
+			about:   "Helicone requests: JSON or CSV",
+			example: `{"request_id":"h1","request_created_at":"2026-01-02T03:04:05.100Z","response_status":200,"request_model":"m","delay_ms":1900,"time_to_first_token":400,"prompt_tokens":900,"prompt_cache_read_tokens":640,"completion_tokens":40,"request_user_id":"u","request_properties":{"Helicone-Session-Id":"s1"}}`,
+			keys:    []string{"request_id", "request_created_at", "delay_ms"},
+			packed:  []string{"request_properties", "properties", "request_body", "response_body"},
+			fields: Mapping{
+				"time": {"request_created_at"}, "model": {"request_model", "response_model", "model_override"}, "user": {"request_user_id"},
+				"session":      {"request_properties.Helicone-Session-Id", "properties.Helicone-Session-Id"},
+				"input_tokens": {"prompt_tokens"}, "output_tokens": {"completion_tokens"}, "cached_tokens": {"prompt_cache_read_tokens"}, "written_tokens": {"prompt_cache_write_tokens"}, "total_tokens": {"total_tokens"},
+				"status": {"response_status"}, "ttft_ms": {"time_to_first_token"}, "e2e_ms": {"delay_ms"},
+				"messages": {"request_body"}, "tools": {"request_body.tools"}, "output": {"response_body"}, "max_tokens": {"request_body.max_tokens"},
+			},
+			counts: usageRelayed,
+			drop:   []condition{{"cache_reference_id", "*", noteCacheAnswers}},
+		},
+		{
+			name: "portkey", tried: fromDocumentation,
+			about:   "Portkey's log export: JSON or CSV",
+			example: `{"id":"p1","trace_id":"t1","created_at":"2026-01-02T03:04:07Z","ai_org":"openai","ai_model":"m","req_units":900,"res_units":40,"total_units":940,"response_time":1900,"response_status_code":200,"metadata":{"_user":"u"}}`,
+			keys:    []string{"ai_model", "req_units", "created_at"},
+			packed:  []string{"metadata", "request", "response"},
+			fields: Mapping{
+				"time": {"created_at"}, "model": {"ai_model"}, "session": {"trace_id"}, "user": {"metadata._user"},
+				"input_tokens": {"req_units"}, "output_tokens": {"res_units"}, "total_tokens": {"total_units"},
+				"cached_tokens": {"response.usage.prompt_tokens_details.cached_tokens", "response.usage.cache_read_input_tokens"}, "written_tokens": {"response.usage.cache_creation_input_tokens"},
+				"reasoning_tokens": {"response.usage.completion_tokens_details.reasoning_tokens"},
+				"status":           {"response_status_code"}, "e2e_ms": {"response_time"}, "messages": {"request"}, "tools": {"request.tools"}, "output": {"response"},
+			},
+			counts: usageRelayed, ended: true,
+			drop: []condition{{"cache_status", "hit", noteCacheAnswers}},
+		},
+		{
+			name: "cloudflare", tried: fromDocumentation,
+			about:   "Cloudflare AI Gateway logs: answers of its API, or JSON lines",
+			example: `{"id":"c1","created_at":"2026-01-02T03:04:07Z","provider":"openai","model":"m","cached":false,"duration":1900,"tokens_in":900,"tokens_out":40,"status_code":200,"success":true,"step":0,"path":"chat/completions"}`,
+			keys:    []string{"tokens_in", "tokens_out", "created_at"},
+			packed:  []string{"metadata"},
+			fields: Mapping{
+				"time": {"created_at"}, "model": {"model"}, "user": {"metadata.user", "metadata.user_id"}, "session": {"metadata.session", "metadata.session_id"},
+				"input_tokens": {"tokens_in"}, "output_tokens": {"tokens_out"}, "status": {"status_code"}, "e2e_ms": {"duration"},
+			},
+			counts: usageRelayed, ended: true,
+			drop: []condition{{"cached", "true 1", noteCacheAnswers}},
+		},
+		{
+			name: "kong", tried: fromDocumentation,
+			about:   "Kong Gateway logs with AI Proxy's analytics: JSON lines or batches",
+			example: `{"started_at":1767323045100,"response":{"status":200},"latencies":{"request":1910},"ai":{"proxy":{"meta":{"request_model":"m","llm_latency":1900},"usage":{"prompt_tokens":900,"prompt_tokens_details":{"cached_tokens":640},"completion_tokens":40,"total_tokens":940,"time_to_first_token":400}}},"consumer":{"username":"u"}}`,
+			keys:    []string{"started_at", "ai", "latencies"},
+			packed:  []string{"ai.proxy.payload.request", "ai.proxy.payload.response"},
+			fields: Mapping{
+				"time": {"started_at"}, "model": {"ai.proxy.meta.response_model", "ai.proxy.meta.request_model"}, "user": {"consumer.username", "consumer.id"},
+				"input_tokens": {"ai.proxy.usage.prompt_tokens"}, "output_tokens": {"ai.proxy.usage.completion_tokens"}, "total_tokens": {"ai.proxy.usage.total_tokens"},
+				"cached_tokens": {"ai.proxy.usage.prompt_tokens_details.cached_tokens"}, "reasoning_tokens": {"ai.proxy.usage.completion_tokens_details.reasoning_tokens"},
+				"status": {"response.status"}, "ttft_ms": {"ai.proxy.usage.time_to_first_token"}, "e2e_ms": {"ai.proxy.meta.llm_latency", "latencies.request"},
+				"messages": {"ai.proxy.payload.request"}, "tools": {"ai.proxy.payload.request.tools"}, "output": {"ai.proxy.payload.response"},
+			},
+			counts: usageRelayed,
+			drop:   []condition{{"ai.proxy.cache.cache_status", "hit", noteCacheAnswers}},
+		},
+		{
+			name: "envoy-ai-gateway", tried: fromDocumentation,
+			about:   "Envoy AI Gateway's access log with gen_ai fields: JSON lines",
+			example: `{"start_time":"2026-01-02T03:04:05.100Z","duration":"1900","response_code":"200","gen_ai.request.model":"m","gen_ai.usage.input_tokens":"900","gen_ai.usage.output_tokens":"40","session.id":"s1"}`,
+			keys:    []string{"start_time", "response_code", "gen_ai.usage.input_tokens"},
+			fields: Mapping{
+				"time": {"start_time"}, "model": {"gen_ai.response.model", "gen_ai.request.model"}, "session": {"session.id"}, "user": {"user.id"},
+				"input_tokens": {"gen_ai.usage.input_tokens"}, "output_tokens": {"gen_ai.usage.output_tokens"}, "total_tokens": {"gen_ai.usage.total_tokens"},
+				"cached_tokens":    {"gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cached_input_tokens"},
+				"written_tokens":   {"gen_ai.usage.cache_creation.input_tokens", "gen_ai.usage.cache_creation_input_tokens"},
+				"reasoning_tokens": {"gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"},
+				"status":           {"response_code"}, "e2e_ms": {"duration"},
+			},
+			counts: usageRelayed,
+		},
+		{
+			name: "azure-apim", tried: fromDocumentation,
+			about: "Azure API Management's ApiManagementGatewayLlmLog: JSON or CSV",
+			example: "TimeGenerated,CorrelationId,SequenceNumber,DeploymentName,ModelName,PromptTokens,CompletionTokens,TotalTokens,IsStreamCompletion\n" +
+				"2026-01-02T03:04:05.1Z,x1,0,d,m,900,40,940,true",
+			keys:   []string{"CorrelationId", "PromptTokens", "TimeGenerated"},
+			packed: []string{"RequestMessages", "ResponseMessages"},
+			fields: Mapping{
+				"time": {"TimeGenerated"}, "model": {"ModelName", "DeploymentName"}, "replica": {"BackendId"}, "stream": {"IsStreamCompletion"},
+				"input_tokens": {"PromptTokens"}, "output_tokens": {"CompletionTokens"}, "total_tokens": {"TotalTokens"}, "e2e_ms": {"TotalTime", "BackendTime"},
+				"messages": {"RequestMessages"}, "output": {"ResponseMessages"},
+			},
+			counts: usageInclusive,
+			// Messages of more than 32 KB are split over rows, and the first has the counts.
+			only: []condition{{"SequenceNumber", "0", "rows that go on with the messages of another were left out, whose lengths are in the first"}},
+		},
+		{
+			name: "bedrock", tried: "one record, of an article",
+			about:   "AWS Bedrock's model invocation log: JSON lines",
+			example: `{"schemaType":"ModelInvocationLog","schemaVersion":"1.0","timestamp":"2026-01-02T03:04:05Z","requestId":"b1","operation":"ConverseStream","modelId":"m","identity":{"arn":"a"},"input":{"inputContentType":"application/json","inputTokenCount":20,"cacheReadInputTokenCount":640,"cacheWriteInputTokenCount":240},"output":{"outputTokenCount":40}}`,
+			keys:    []string{"schemaType", "modelId", "requestId"},
+			fields: Mapping{
+				"time": {"timestamp"}, "model": {"modelId"}, "user": {"identity.arn"}, "session": {"requestMetadata.session", "requestMetadata.session_id", "requestMetadata.conversation_id"},
+				"input_tokens":   {"input.inputTokenCount", "output.outputBodyJson.usage.inputTokens", "output.outputBodyJson.usage.input_tokens"},
+				"output_tokens":  {"output.outputTokenCount", "output.outputBodyJson.usage.outputTokens", "output.outputBodyJson.usage.output_tokens"},
+				"cached_tokens":  {"input.cacheReadInputTokenCount", "cacheReadInputTokenCount", "output.outputBodyJson.usage.cacheReadInputTokens", "output.outputBodyJson.usage.cache_read_input_tokens"},
+				"written_tokens": {"input.cacheWriteInputTokenCount", "cacheWriteInputTokenCount", "output.outputBodyJson.usage.cacheWriteInputTokens", "output.outputBodyJson.usage.cache_creation_input_tokens"},
+				"ttft_ms":        {"made_ttft"}, "e2e_ms": {"output.outputBodyJson.metrics.latencyMs", "made_e2e"}, "error": {"errorCode"},
+				"finish_reason": {"output.outputBodyJson.stopReason", "output.outputBodyJson.stop_reason"},
+				"max_tokens":    {"input.inputBodyJson.inferenceConfig.maxTokens", "input.inputBodyJson.max_tokens"},
+				"messages":      {"input.inputBodyJson"}, "output": {"output.outputBodyJson"},
+			},
+			counts: usageExclusive,
+			only:   []condition{{"schemaType", "ModelInvocationLog", noteNoModelCalls}},
+			made:   map[string]string{"made_ttft": "output.outputBodyJson", "made_e2e": "output.outputBodyJson"},
+			show:   showBedrockStream,
+		},
+		{
+			name: "vertex", tried: fromDocumentation,
+			about:   "Vertex AI's request-response log of Gemini models, as BigQuery exports it: JSON lines",
+			example: `{"endpoint":"projects/p/locations/l/publishers/google/models/m","logging_time":"2026-01-02T03:04:07Z","request_id":"7","request_payload":["{\"contents\":[]}"],"response_payload":["{\"candidates\":[],\"usageMetadata\":{\"promptTokenCount\":900,\"cachedContentTokenCount\":640,\"candidatesTokenCount\":28,\"thoughtsTokenCount\":12}}"]}`,
+			keys:    []string{"logging_time", "endpoint", "response_payload"},
+			packed:  []string{"full_request", "request_payload", "response_payload"},
+			fields: Mapping{
+				"time": {"logging_time"}, "model": {"model_of_endpoint"}, "input_tokens": {"made_usage.promptTokenCount"}, "output_tokens": {"made_usage.candidatesTokenCount"},
+				"cached_tokens": {"made_usage.cachedContentTokenCount"}, "thoughts_tokens": {"made_usage.thoughtsTokenCount"}, "total_tokens": {"made_usage.totalTokenCount"},
+				"e2e_ms": {"metadata.request_latency"}, "messages": {"made_request", "full_request"},
+			},
+			counts: usageInclusive, ended: true,
+			made: map[string]string{"model_of_endpoint": "endpoint", "made_usage": "response_payload", "made_request": "request_payload"},
+			show: showVertex,
+		},
+	}
+}
+
+// showBedrockStream finds the latencies of a streamed answer, which is a list of chunks.
+func showBedrockStream(v viewRow) {
+	found, _ := v.value("output.outputBodyJson")
+	chunks, _ := found.([]any)
+	for _, chunk := range chunks {
+		for to, paths := range map[string][]string{
+			"made_ttft": {"amazon-bedrock-invocationMetrics.firstByteLatency"},
+			"made_e2e":  {"amazon-bedrock-invocationMetrics.invocationLatency", "metadata.metrics.latencyMs", "metrics.latencyMs"},
+		} {
+			for _, path := range paths {
+				if n, ok := lookup(chunk, path); ok {
+					v.put(to, n, "output.outputBodyJson")
+				}
+			}
+		}
+	}
+}
+
+// showVertex puts the pieces of payloads together: of a request they are one JSON, of an
+// answer chunks, the last of which has the counts.
+func showVertex(v viewRow) {
+	endpoint, _ := v.value("endpoint")
+	if path := plain(endpoint); path != "" {
+		v.put("model_of_endpoint", path[1+strings.LastIndexByte(path, '/'):], "endpoint")
+	}
+	var request string
+	pieces, _ := v.value("request_payload")
+	list, _ := pieces.([]any)
+	for _, piece := range list {
+		request += plain(piece)
+	}
+	if body, _, ok := decodeJSON([]byte(request)); ok {
+		v.put("made_request", body, "request_payload")
+	}
+	chunks, _ := v.value("response_payload")
+	list, _ = chunks.([]any)
+	for _, chunk := range list {
+		body, _, _ := decodeJSON([]byte(plain(chunk)))
+		if usage, ok := lookup(body, "usageMetadata"); ok {
+			v.put("made_usage", usage, "response_payload")
+		}
+	}
+}

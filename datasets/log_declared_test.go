@@ -1,0 +1,172 @@
+package datasets
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Every declared format is told from all others by one record, and read.
+func TestDeclaredExamples(t *testing.T) {
+	const at = "490923h4m5"
+	want := map[string]string{
+		"langsmith":        at + ".1s session=t1 in=900 out=40 ttft=500ms e2e=1.9s",
+		"braintrust":       at + ".1s session=s0 model=m in=900 out=40 cached=640 ttft=400ms e2e=1.9s",
+		"mlflow":           at + "s model=m in=900 out=40 e2e=2s",
+		"openrouter":       at + ".1s user=u model=openai/m in=900 out=40 cached=640 reasoning=12 stream=true stop ttft=400ms e2e=1.9s",
+		"helicone":         at + ".1s user=u session=s1 model=m in=900 out=40 cached=640 ok ttft=400ms e2e=1.9s",
+		"portkey":          at + ".1s user=u session=t1 model=m in=900 out=40 ok e2e=1.9s",
+		"cloudflare":       at + ".1s model=m in=900 out=40 ok e2e=1.9s",
+		"kong":             at + ".1s user=u model=m in=900 out=40 cached=640 ok ttft=400ms e2e=1.9s",
+		"envoy-ai-gateway": at + ".1s session=s1 model=m in=900 out=40 ok e2e=1.9s",
+		"azure-apim":       at + ".1s model=m in=900 out=40 stream=true",
+		"bedrock":          at + "s user=a model=m in=900 out=40 cached=640",
+		"vertex":           "490923h4m7s model=m in=900 out=40 cached=640 reasoning=12",
+	}
+	var formats []Format
+	for _, d := range declaredFormats() {
+		formats = append(formats, d.format())
+	}
+	if len(formats) != len(want) {
+		t.Errorf("%d formats, %d of them tested", len(formats), len(want))
+	}
+	for _, f := range formats {
+		info := wantEntries(t, f.Example, Options{}, want[f.Name])
+		if info.Format != f.Name {
+			t.Errorf("%s is read as %s", f.Name, info.Format)
+		}
+		if f.Tried == fromDocumentation {
+			wantNote(t, info, "the reader of this format is "+fromDocumentation)
+		}
+		if !looksLikeJSON([]byte(f.Example)) {
+			continue
+		}
+		// In an envelope, and when the record goes on after what is looked at.
+		if info, _ := mustRead(t, `{"data":[`+f.Example+`,`+f.Example+`],"next":null}`, Options{}); len(info) != 2 {
+			t.Errorf("%s: %d entries of an envelope", f.Name, len(info))
+		}
+		cut := f.Example[:len(f.Example)-1] + `,"zzz":"` + strings.Repeat("x", detectBytes)
+		if d, err := detectKeyed([]byte(cut[:detectBytes])); err != nil || d.Name != f.Name {
+			t.Errorf("%s, cut: %q, %v", f.Name, d.Name, err)
+		}
+	}
+}
+
+// What is left out, and what the counts hold.
+func TestDeclaredRules(t *testing.T) {
+	example := func(name string, changes ...string) string {
+		for _, f := range declaredFormats() {
+			if f.name == name {
+				in := strings.NewReplacer(changes...).Replace(f.example)
+				if in == f.example && len(changes) > 0 {
+					t.Fatalf("%s: nothing changes", name)
+				}
+				return in
+			}
+		}
+		return ""
+	}
+	for _, c := range []struct{ in, want string }{
+		{example("langsmith", `"llm"`, `"chain"`), noteNoModelCalls + ": 1"},
+		{example("braintrust", `"llm"`, `"tool"`), noteNoModelCalls + ": 1"},
+		{example("mlflow", "CHAT_MODEL", "AGENT"), noteNoModelCalls + ": 1"},
+		{example("helicone", `"delay_ms"`, `"cache_reference_id":"5f0c","delay_ms"`), noteCacheAnswers + ": 1"},
+		{example("cloudflare", `"cached":false`, `"cached":true`), noteCacheAnswers + ": 1"},
+		{example("kong", `"meta":`, `"cache":{"cache_status":"Hit"},"meta":`), noteCacheAnswers + ": 1"},
+		{example("azure-apim", ",0,", ",1,"), "rows that go on with the messages of another were left out"},
+		{example("cloudflare", `"tokens_in":900`, `"tokens_in":null`, "200", "500"), ""},
+		{example("envoy-ai-gateway", `"900"`, `"-"`, `"200"`, `"503"`), noteFailedSpans + ": 1"},
+		{example("envoy-ai-gateway", `"900"`, `"-"`), noteEmptyCalls + ": 1"},
+	} {
+		all, info, err := read(strings.NewReader(c.in), Options{})
+		if c.want == "" { // not even told
+			if err == nil {
+				t.Errorf("%s is read", c.in)
+			}
+			continue
+		}
+		if err != nil || len(all) != 0 {
+			t.Errorf("%s: %d entries, %v", c.in, len(all), err)
+		}
+		wantNote(t, info, c.want)
+	}
+	const at = "490923h4m5.1s "
+	// Anthropic's counts, passed on by a gateway.
+	wantEntries(t, example("helicone", `"prompt_tokens":900`, `"prompt_tokens":20`), Options{}, at+"user=u session=s1 model=m in=660 out=40 cached=640 ok ttft=400ms e2e=1.9s")
+	wantEntries(t, example("helicone", `"delay_ms"`, `"cache_reference_id":"00000000-0000-0000-0000-000000000000","delay_ms"`), Options{}, at+"user=u session=s1 model=m in=900 out=40 cached=640 ok ttft=400ms e2e=1.9s")
+	wantEntries(t, example("openrouter", ",false,", ",true,"), Options{}, at+"user=u model=openai/m in=900 out=40 cached=640 reasoning=12 stream=true cancelled stop ttft=400ms e2e=1.9s")
+	// The last chunk of a stream has the latencies.
+	wantEntries(t, example("bedrock", `"output":{`, `"output":{"outputBodyJson":[{"type":"message_start"},{"amazon-bedrock-invocationMetrics":{"inputTokenCount":20,"outputTokenCount":40,"invocationLatency":1900,"firstByteLatency":400}}],`), Options{},
+		"490923h4m5s user=a model=m in=900 out=40 cached=640 ttft=400ms e2e=1.9s")
+	// Text.
+	wantEntries(t, example("langsmith", `"run_type"`, `"inputs":{"messages":[[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"q","type":"human"}}]]},"outputs":{"generations":[[{"text":"a","message":{"kwargs":{"content":"a","type":"ai"},"id":["AIMessage"]}}]]},"run_type"`), Options{},
+		`490923h4m5.1s session=t1 in=900 out=40 ttft=500ms e2e=1.9s user:"q" reply="a" chat`)
+	wantEntries(t, example("vertex", `{\"contents\":[]}`, `{\"contents\":[{\"role\":\"user\",\"par","ts\":[{\"text\":\"q\"}]}],\"systemInstruction\":{\"parts\":[{\"text\":\"s\"}]}}`), Options{},
+		`490923h4m7s model=m in=900 out=40 cached=640 reasoning=12 system:"s" user:"q" chat`)
+}
+
+// A Parquet file of LangSmith's bulk export.
+func TestDeclaredParquet(t *testing.T) {
+	type run struct {
+		ID      string    `parquet:"id"`
+		TraceID string    `parquet:"trace_id"`
+		Kind    string    `parquet:"run_type"`
+		Start   time.Time `parquet:"start_time,timestamp(microsecond)"`
+		End     time.Time `parquet:"end_time,timestamp(microsecond)"`
+		Inputs  string    `parquet:"inputs"`
+		Prompt  int64     `parquet:"prompt_tokens"`
+		Answer  int64     `parquet:"completion_tokens"`
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	in := toParquet(t, run{"r", "t", "llm", at, at.Add(time.Second), `{"messages":[{"role":"user","content":"q"}]}`, 900, 40}, run{Kind: "chain", Start: at, End: at})
+	info := wantEntries(t, in, Options{}, `490923h4m5s session=t user:"q" in=900 out=40 e2e=1s chat`)
+	if info.Format != "langsmith" {
+		t.Errorf("read as %s", info.Format)
+	}
+	wantNote(t, info, noteNoModelCalls+": 1")
+}
+
+// Conversations in the forms of other APIs and frameworks than OpenAI's.
+func TestChatOf(t *testing.T) {
+	for in, want := range map[string]string{
+		`"text"`: `"text"`, `"[{\"role\":\"user\",\"content\":\"q\"}]"`: `user "q"`, `"{\"a\":1}"`: `"{\"a\":1}"`,
+		`{"messages":[{"role":"user","content":"q"}],"system":[{"type":"text","text":"s"}]}`: `system [{"text":"s","type":"text"}] user "q"`,
+		`{"contents":"q"}`: `user "q"`,
+		`{"contents":[{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{}}}]}]}`: `assistant [{"text":"a"},{"id":null,"input":{},"name":"f","type":"tool_use"}]`,
+		`[{"type":"human","content":"q"},{"type":"ai","content":"a"}]`:                                   `user "q" assistant "a"`,
+		`{"choices":[{"index":0,"message":{"role":"assistant","content":"a"}}]}`:                         `assistant "a"`,
+		`{"candidates":[{"content":{"role":"model","parts":[{"text":"a"}]}}]}`:                           `assistant [{"text":"a"}]`,
+		`{"output":{"message":{"role":"assistant","content":[{"text":"a"}]}}}`:                           `assistant [{"text":"a"}]`,
+		`{"instructions":"s","input":"q"}`:                                                               `system "s" user "q"`,
+		`{"a":1}`:                                                                                        ``, `5`: ``, `[{"role":"alien","content":"x"}]`: ``, `[5]`: ``, `null`: ``,
+	} {
+		v, _, _ := decodeJSON([]byte(in))
+		messages, prompt := chatOf(v)
+		var got []string
+		for _, m := range messages {
+			fields := m.(map[string]any)
+			content, _ := compactJSON(fields["content"])
+			role, _ := roleOf(fields["role"].(string))
+			got = append(got, []string{"system", "user", "assistant", "tool"}[role], content)
+		}
+		if messages == nil && prompt != "" {
+			text, _ := compactJSON(prompt)
+			got = append(got, text)
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s\n  %s\n  want %s", in, s, want)
+		}
+	}
+}
+
+func FuzzDeclared(f *testing.F) {
+	for i, of := range declaredFormats() {
+		f.Add([]byte(of.example), uint8(i))
+		f.Add([]byte(strings.NewReplacer(`"m"`, `"MARK"`, "900", `"MARK"`).Replace(of.example)), uint8(i))
+	}
+	f.Add([]byte(`{"run_type":"llm","start_time":"MARK","inputs":{"messages":[{"role":"MARK","content":[[{"text":"MARK"}]]}]},"outputs":"MARK"}`), uint8(0))
+	f.Fuzz(func(t *testing.T, in []byte, i uint8) {
+		all := declaredFormats()
+		fuzz(t, in, Options{Format: all[int(i)%len(all)].name})
+	})
+}

@@ -1,0 +1,148 @@
+package datasets
+
+import (
+	"bytes"
+	"maps"
+	"strings"
+)
+
+// chatOf makes messages in the form of OpenAI's API of those of other APIs and
+// frameworks, or a prompt of a text. Both are empty for anything else.
+func chatOf(v any) (messages []any, prompt string) {
+	switch v := v.(type) {
+	case string:
+		if start := bytes.TrimSpace([]byte(v)); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
+			if inner, _, ok := decodeJSON(start); ok {
+				if messages, prompt = chatOf(inner); messages != nil || prompt != "" {
+					return messages, prompt
+				}
+			}
+		}
+		return nil, v
+	case []any:
+		if len(v) == 1 {
+			if inner, ok := v[0].([]any); ok { // of a batch of one
+				return chatOf(inner)
+			}
+		}
+		for _, m := range v {
+			message := chatMessage(m)
+			if message == nil {
+				return nil, ""
+			}
+			messages = append(messages, message)
+		}
+		return messages, ""
+	case map[string]any:
+		return chatIn(v)
+	}
+	return nil, ""
+}
+
+// chatIn finds the conversation in the body of a request or of a response.
+func chatIn(body map[string]any) (messages []any, prompt string) {
+	for _, key := range []string{"messages", "contents", "input", "prompt", "choices", "candidates", "output", "generations"} {
+		inner, ok := body[key]
+		if !ok {
+			continue
+		}
+		if messages, prompt = chatOf(inner); prompt != "" && key != "output" {
+			messages = []any{map[string]any{"role": "user", "content": prompt}}
+		}
+		if messages != nil || prompt != "" {
+			break
+		}
+	}
+	if messages == nil && prompt == "" {
+		if message := chatMessage(body); message != nil {
+			messages = []any{message}
+		}
+	}
+	for _, key := range []string{"system", "systemInstruction", "system_instruction", "instructions"} {
+		if system := body[key]; system != nil && messages != nil {
+			if _, ok := (&builder{}).text(partsOf(system)); ok {
+				messages = append([]any{map[string]any{"role": "system", "content": partsOf(system)}}, messages...)
+			}
+		}
+	}
+	return messages, prompt
+}
+
+// chatMessage makes one message; nil where v is none.
+func chatMessage(v any) any {
+	fields, _ := v.(map[string]any)
+	for _, inner := range []string{"message", "kwargs", "content"} { // a choice, LangChain's objects, a candidate
+		if of, ok := fields[inner].(map[string]any); ok {
+			if fields["id"] != nil && inner == "kwargs" {
+				of = maps.Clone(of)
+				of["type"] = fields["id"]
+			}
+			return chatMessage(of)
+		}
+	}
+	role, _ := fields["role"].(string)
+	kind := fields["type"]
+	if path, ok := kind.([]any); ok && len(path) > 0 { // the class, such as HumanMessage
+		kind = path[len(path)-1]
+	}
+	if name, ok := kind.(string); ok && role == "" {
+		role = strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(name, "Chunk"), "Message"))
+	}
+	if role == "ai" || role == "model" {
+		role = "assistant"
+	}
+	if _, ok := roleOf(role); !ok {
+		return nil
+	}
+	if fields["parts"] != nil && fields["content"] == nil {
+		fields = maps.Clone(fields)
+		fields["content"] = fields["parts"]
+	}
+	message := map[string]any{"role": role, "content": partsOf(fields["content"])}
+	for _, key := range []string{"tool_calls", "function_call", "tool_call_id", "name"} {
+		if value := fields[key]; value != nil {
+			message[key] = value
+		}
+	}
+	if _, ok := (&builder{}).text(message); !ok {
+		return nil
+	}
+	return plainMessage(message)
+}
+
+// partsOf is a content without what Gemini and Bedrock wrap its parts into.
+func partsOf(content any) any {
+	switch c := content.(type) {
+	case map[string]any:
+		if parts, ok := c["parts"]; ok {
+			return partsOf(parts)
+		}
+	case []any:
+		out := make([]any, len(c))
+		for i, part := range c {
+			out[i] = part
+			fields, _ := part.(map[string]any)
+			for _, key := range []string{"toolUse", "functionCall", "function_call"} {
+				if call, ok := fields[key].(map[string]any); ok {
+					out[i] = map[string]any{"type": "tool_use", "name": call["name"], "input": firstOf(call["input"], call["args"]), "id": call["toolUseId"]}
+				}
+			}
+			for _, key := range []string{"toolResult", "functionResponse", "function_response"} {
+				if result, ok := fields[key].(map[string]any); ok {
+					text, _ := compactJSON(firstOf(result["content"], result["response"]))
+					out[i] = text
+				}
+			}
+		}
+		return out
+	}
+	return content
+}
+
+// firstOf is the first value, or the other one where there is none.
+func firstOf(a, b any) any {
+	if a != nil {
+		return a
+	}
+	return b
+}
