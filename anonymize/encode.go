@@ -107,10 +107,25 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 		x.row.Model = to.name(x.row.Model)
 	}
 	if len(en.Messages) > 0 {
-		return e.encodeText(en, x)
+		err := e.encodeText(en, x)
+		x.row.LengthSource = trace.LengthUsage
+		if x.text && !x.bySource {
+			x.row.LengthSource = trace.LengthText
+		}
+		switch {
+		case len(x.blocks) > 0 && x.hashed:
+			x.row.ReuseSource = trace.ReuseHashes
+		case len(x.blocks) > 0:
+			x.row.ReuseSource = trace.ReuseText
+		}
+		return err
 	}
 	if en.InputTokens == nil {
 		return errNoLength
+	}
+	x.row.LengthSource = trace.LengthUsage
+	if len(en.SourceBlocks) > 0 {
+		x.row.ReuseSource = trace.ReuseHashes
 	}
 	x.row.InputTokens = *en.InputTokens
 	if en.OutputTokens != nil {

@@ -64,6 +64,8 @@ var columns = []struct{ name, internal, partner, public string }{
 	{"finish_reason", "closed list, else other", dropped, dropped},
 	{"ttft_ns", "kept", dropped, dropped},
 	{"e2e_ns", "kept", dropped, dropped},
+	{"length_source", "closed list", dropped, dropped},
+	{"reuse_source", "closed list", dropped, dropped},
 }
 
 // rulesOf are the rules of a tier; p is for [Partner] alone. Rows of tier raw are

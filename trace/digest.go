@@ -83,7 +83,11 @@ func appendCanonical(b []byte, r *Request) []byte {
 	b = appendString(b, r.Status)
 	b = appendString(b, r.FinishReason)
 	b = appendOpt(b, r.TTFTNS)
-	return appendOpt(b, r.E2ENS)
+	b = appendOpt(b, r.E2ENS)
+	if r.LengthSource != "" || r.ReuseSource != "" {
+		b = appendString(appendString(b, r.LengthSource), r.ReuseSource)
+	}
+	return b
 }
 
 func appendOpt[T int32 | int64](b []byte, p *T) []byte {

@@ -48,7 +48,25 @@ type Request struct {
 	FinishReason string `parquet:"finish_reason,optional,dict"`
 	TTFTNS       *int64 `parquet:"ttft_ns,optional,zstd"` // as recorded in production
 	E2ENS        *int64 `parquet:"e2e_ns,optional,zstd"`  // as recorded in production
+
+	// LengthSource says what InputTokens are, and ReuseSource what Blocks are made of,
+	// see [LengthUsage] and [ReuseText]. Files of earlier versions do not say.
+	LengthSource string `parquet:"length_source,optional,dict"`
+	ReuseSource  string `parquet:"reuse_source,optional,dict"`
 }
+
+// Values of LengthSource.
+const (
+	LengthUsage = "usage" // the source counted, or an operator named its field
+	LengthText  = "text"  // the text was counted
+)
+
+// Values of ReuseSource; it is empty where a row has no blocks.
+const (
+	ReuseText     = "text"     // of the prompt
+	ReuseHashes   = "hashes"   // that the source made, of blocks or of messages
+	ReuseInferred = "inferred" // from cached tokens and sessions: an estimate
+)
 
 // Values of Status.
 const (
@@ -82,6 +100,12 @@ func closed(list []string, s string) string {
 		return s
 	}
 	return "other"
+}
+
+// ClosedSource maps what a length or reuse is made of onto the closed lists; empty stays
+// empty.
+func ClosedSource(s string) string {
+	return closed([]string{"", LengthUsage, LengthText, ReuseHashes, ReuseInferred}, s)
 }
 
 // ClosedStatus maps a source's status onto the closed list; empty means ok.

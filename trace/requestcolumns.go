@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/encoding"
@@ -24,9 +25,14 @@ func newColumnReader(f *parquet.File) (r *columnReader, err error) {
 		return nil, err
 	}
 	r = &columnReader{f: f, fields: requestFields()}
-	for _, c := range r.fields {
-		c.find(f.Schema())
+	for i, c := range r.fields {
+		if _, ok := f.Schema().Lookup(c.name()); ok || !slices.Contains(addedColumns, c.name()) {
+			c.find(f.Schema())
+		} else {
+			r.fields[i] = nil
+		}
 	}
+	r.fields = slices.DeleteFunc(r.fields, func(c field) bool { return c == nil })
 	return r, nil
 }
 
@@ -114,6 +120,8 @@ func requestFields() []field {
 		word("finish_reason", func(r *Request) *string { return &r.FinishReason }),
 		optional("ttft_ns", longs, func(r *Request) **int64 { return &r.TTFTNS }),
 		optional("e2e_ns", longs, func(r *Request) **int64 { return &r.E2ENS }),
+		word("length_source", func(r *Request) *string { return &r.LengthSource }),
+		word("reuse_source", func(r *Request) *string { return &r.ReuseSource }),
 	}
 }
 

@@ -192,6 +192,10 @@ func (d *rowDecoder) decode(b []byte, r *Request) error {
 	}
 	r.Status, r.FinishReason = d.name(), d.name()
 	r.TTFTNS, r.E2ENS = d.long(), d.long()
+	r.LengthSource, r.ReuseSource = "", ""
+	if len(d.rest) > 0 {
+		r.LengthSource, r.ReuseSource = d.name(), d.name()
+	}
 	if d.short || len(d.rest) > 0 {
 		return errSpill
 	}

@@ -162,6 +162,8 @@ func (t *textScan) allowed(kind, column, s string) bool {
 		return trace.ClosedStatus(s) == s
 	case column == "finish_reason":
 		return trace.ClosedFinish(s) == s
+	case column == "length_source" || column == "reuse_source":
+		return trace.ClosedSource(s) == s
 	case column == "category":
 		return slices.Contains(trace.Categories(), s)
 	}

@@ -232,6 +232,8 @@ var shownColumns = []shownColumn{
 	{"TTFT", func(r *trace.Request) string { return durationCell(r.TTFTNS) }},
 	{"E2E", func(r *trace.Request) string { return durationCell(r.E2ENS) }},
 	{"blocks", func(r *trace.Request) string { return list(r.Blocks) }},
+	{"length of", func(r *trace.Request) string { return r.LengthSource }},
+	{"blocks of", func(r *trace.Request) string { return r.ReuseSource }},
 	{"output blocks", func(r *trace.Request) string { return list(r.OutputBlocks) }},
 }
 

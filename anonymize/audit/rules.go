@@ -99,6 +99,7 @@ func (h *cardChecker) checkRow(r *trace.Request) {
 	h.expect("finish_reason, which is dropped", r.FinishReason == "")
 	h.expect("counts, which are dropped", r.ReasoningTokens == nil && r.CachedTokens == nil && r.ImageTokens == nil && r.Images == nil && r.MaxTokens == nil)
 	h.expect("settings, which are dropped", r.Temperature == nil && r.Stream == nil)
+	h.expect("sources, which are dropped", r.LengthSource == "" && r.ReuseSource == "")
 	h.expect("latencies, which are dropped", r.TTFTNS == nil && r.E2ENS == nil)
 	h.pairs[[2]int32{r.InputTokens, r.OutputTokens}] = true
 	h.refs += uint64(len(r.Blocks))

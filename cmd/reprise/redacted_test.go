@@ -107,7 +107,7 @@ func TestDemoDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "import", name, "--template", "chatml", "--block-size", "64", "-o", out)
-	const want = "sha256:78665298066060dbabb8fc135dc70f843c3d7313722c74bb851c01449b88fd0c"
+	const want = "sha256:1d79dc44560a00ddb43f01846036b1e9a7cb513a9c6b41f0bd8d1af4060abade"
 	if meta, _ := publicRows(t, out); meta.Digest != want {
 		t.Errorf("digest %s, want %s", meta.Digest, want)
 	}

@@ -153,6 +153,8 @@ var lossyColumns = []struct {
 	{"finish_reason", func(r *trace.Request) bool { return r.FinishReason != "" }},
 	{"ttft_ns", func(r *trace.Request) bool { return r.TTFTNS != nil }},
 	{"e2e_ns", func(r *trace.Request) bool { return r.E2ENS != nil }},
+	{"length_source", func(r *trace.Request) bool { return r.LengthSource != "" }},
+	{"reuse_source", func(r *trace.Request) bool { return r.ReuseSource != "" }},
 }
 
 // losses counts what a file leaves out of its rows.
