@@ -69,7 +69,7 @@ func claudeFormat() Format {
 			return newClaudeDecoder(newJSONReader(in, head), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newClaudeDecoder(&fileRecords{rest: sessionsAmong(files, s), s: s}, o, s), nil
+			return newClaudeDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
 		},
 	}
 }

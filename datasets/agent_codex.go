@@ -64,7 +64,7 @@ func codexFormat() Format {
 			return newCodexDecoder(newLineReader(in), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
-			return newCodexDecoder(&fileRecords{rest: sessionsAmong(files, s), s: s}, o, s), nil
+			return newCodexDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
 		},
 	}
 }

@@ -153,7 +153,7 @@ func TestCodexFaults(t *testing.T) {
 		codexCount("1", [4]int{1, 2, 3, 0}, [4]int{1, 2, 3, 0}):  "log:1:70: payload: want a usage of whole numbers from 0 to 2147483647, with the cached tokens part of the input",
 		codexMetaLine("1", "", ""):                               "log:1:73: payload: want the id of the session, and other fields of their kinds",
 		codexLine("1", "turn_context", "'model':{'zebra':1}"):    "log:1:73: payload: a value is not of its kind",
-		`{"type":"event_msg","payload":{}}` + "\n":               "log:1:1: timestamp: want a date with its zone, such as 2026-01-02T15:04:05.000Z",
+		`{"type":"event_msg","payload":{}}` + "\n":               "log:1:1: timestamp: want a date such as 2026-01-02T15:04:05.000Z",
 		`{"timestamp":7,"type":"event_msg","payload":{}}` + "\n": "log:1:14: a value of the record is not of its kind",
 		`{"timestamp":"zebra","type":"event_msg","payl`:          "log:1:45: unexpected end of file: the last record is not whole",
 	} {

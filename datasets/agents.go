@@ -33,18 +33,18 @@ type agentLog struct {
 
 // An agentCall is a call of a model by an agent. Instants are nanoseconds since 1970.
 type agentCall struct {
-	session, model string
-	arrival        int64   // when all that it waited for was there
-	end            int64   // of its answer
-	gap            gapKind // what filled the time since the calls before it
-	parents        []int32 // calls that it waited for; the first is the one before it in its conversation
-	input, output  int32
-	cached         int32 // -1 for not known, as the next
-	reasoning      int32
-	finish         string
-	status         string
-	file           string
-	line           int64
+	session, user string // empty for none
+	model         string
+	arrival       int64   // when all that it waited for was there
+	end           int64   // of its answer
+	gap           gapKind // what filled the time since the calls before it
+	parents       []int32 // calls that it waited for; the first is the one before it in its conversation
+	input, output int32
+	cached        int32 // -1 for not known, as the next
+	reasoning     int32
+	finish        string
+	file          string
+	line          int64
 }
 
 // A gapKind says what an agent did between a call and those before it.
@@ -97,8 +97,8 @@ func (l *agentLog) decode(dst []trace.Entry) ([]trace.Entry, error) {
 // instant reads the time of the current record.
 func (l *agentLog) instant(raw []byte, field, written string) (int64, error) {
 	st, ok := readStamp(written)
-	if !ok || st.style == local {
-		return 0, l.bad(raw, field, field+": want a date with its zone, such as 2026-01-02T15:04:05.000Z")
+	if !ok {
+		return 0, l.bad(raw, field, field+": want a date such as 2026-01-02T15:04:05.000Z")
 	}
 	t, f := l.times.instant(st)
 	if f != nil {
@@ -145,8 +145,8 @@ func (l *agentLog) arrange() error {
 func (l *agentLog) entry(i int32) trace.Entry {
 	c := &l.calls[i]
 	e := trace.Entry{
-		Time: time.Unix(0, c.arrival).UTC(), Session: l.texts[c.session], Model: l.texts[c.model], Turn: trace.Ptr(l.turns[c.session]),
-		InputTokens: trace.Ptr(c.input), Kind: "chat", FinishReason: c.finish, Status: c.status,
+		Time: time.Unix(0, c.arrival).UTC(), User: l.texts[c.user], Session: l.texts[c.session], Model: l.texts[c.model], Turn: trace.Ptr(l.turns[c.session]),
+		InputTokens: trace.Ptr(c.input), Kind: "chat", FinishReason: c.finish,
 	}
 	l.turns[c.session]++
 	for _, n := range []struct {
@@ -199,8 +199,8 @@ func decodeRecord(in records, raw []byte, into any) error {
 
 // sessionsAmong are the session files of a folder, or all files where none is named
 // as one, since the format was told; how many are left out is noted.
-func sessionsAmong(files []File, s *Source) []File {
-	sessions := sessionFiles(files, ".jsonl")
+func sessionsAmong(files []File, s *Source, ends ...string) []File {
+	sessions := sessionFiles(files, ends...)
 	if len(sessions) == 0 {
 		return files
 	}

@@ -13,6 +13,9 @@ import (
 var agentSamples = map[string][]string{
 	"claude-code": {"sniffly/-Users-chip-dev-ai-music", "tracelab", "viewer"},
 	"codex":       {"localpush", "tracelab"},
+	"openhands":   {"multi_swe_bench"},
+	"swe-agent":   {"demonstrations", "tests"},
+	"aider":       {"."},
 }
 
 // Real sessions of agents are recognised and read whole: calls and tokens are those

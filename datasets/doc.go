@@ -125,6 +125,9 @@
 //   - agent_claude_links.go: claude-code: what a call waited for, sub-agents, arrivals
 //   - agent_codex.go: codex, sessions of Codex CLI: usage of calls, arrivals
 //   - agent_codex_threads.go: codex: forks and sub-agents, what they copied
+//   - agent_openhands.go: openhands, results with the usage and the latency of each call
+//   - agent_swe.go: swe-agent, trajectories, whose lengths are those of their text
+//   - agent_aider.go: aider, the analytics log: events, chats
 //   - pool_servegen.go: servegen, pools of clients: requests drawn by time from the windows
 //     of each client
 //   - pool_servegen_files.go: servegen: the files of a client, rates by window and

@@ -29,9 +29,9 @@ type File struct {
 // Expand turns a path into files: a file into itself, a directory into the
 // files in it, and a pattern of package path/filepath into those that it
 // matches. Directories and patterns give files in lexical order, without hidden
-// ones. What is in directories below is left out, but for two kinds, in which agents
-// keep their sessions: those of a directory that has no file of its own, and one that
-// is named as a file beside it, without the end of that name.
+// ones. What is in directories below is left out, but for those in which agents keep
+// their sessions: all in a directory that has no file of its own, and one that is named
+// as a file beside it or in it, without the end of that name.
 func Expand(path string) ([]File, error) {
 	info, err := os.Stat(path)
 	pattern := false
@@ -88,6 +88,10 @@ func Expand(path string) ([]File, error) {
 func filesBelow(folders []string, beside []File) (files []File, err error) {
 	for _, folder := range folders {
 		named := slices.ContainsFunc(beside, func(f File) bool { return strings.HasPrefix(f.Name, folder+".") })
+		inside, _ := os.ReadDir(folder) // an error shows below
+		for _, e := range inside {
+			named = named || e.Type().IsRegular() && strings.HasPrefix(e.Name(), filepath.Base(folder)+".")
+		}
 		if len(beside) > 0 && !named {
 			continue
 		}

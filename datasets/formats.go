@@ -17,7 +17,7 @@ func Formats() []Format {
 	return slices.Concat([]Format{
 		serveGenFormat(),
 		// Session files of agents.
-		claudeFormat(), codexFormat(),
+		claudeFormat(), codexFormat(), openHandsFormat(), sweAgentFormat(), aiderFormat(),
 		// Traces. A dialect comes before the format whose fields it extends.
 		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(),
 		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(),

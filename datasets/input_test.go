@@ -14,7 +14,7 @@ import (
 
 func TestExpand(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"b.jsonl", "a.jsonl", ".hidden", "sub/c.jsonl", "empty/.x"} {
+	for _, name := range []string{"b.jsonl", "a.jsonl", ".hidden", "sub/c.jsonl", "empty/.x", "below/s1.log", "below/s1/agents/x.jsonl", "below/s1/.hidden/x", "below/other/x", "below/run/run.traj", "dirs/2026/x.jsonl"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -34,6 +34,8 @@ func TestExpand(t *testing.T) {
 		"*/*.jsonl":   "[sub/c.jsonl]",
 		"sub":         "[sub/c.jsonl]",
 		"empty":       "error",
+		"below":       "[below/s1.log below/run/run.traj below/s1/agents/x.jsonl]",
+		"dirs":        "[dirs/2026/x.jsonl]",
 		"none*":       "error",
 		"none":        "error",
 		"[":           "error",

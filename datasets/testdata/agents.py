@@ -57,6 +57,30 @@ def codex(folder):
                     yield u["input_tokens"], u["output_tokens"], u["cached_input_tokens"], u["reasoning_output_tokens"]
 
 
+def openhands(folder):
+    """The usage of every call that has an event."""
+    for r in lines(folder):
+        events = {((e.get("tool_call_metadata") or {}).get("model_response") or {}).get("id") for e in r["history"]}
+        for u in r["metrics"]["token_usages"]:
+            if u["response_id"] in events:
+                yield u["prompt_tokens"], u["completion_tokens"], u["cache_read_tokens"], 0
+
+
+def aider(folder):
+    """The messages that were sent."""
+    for r in lines(folder):
+        if r["event"] == "message_send":
+            yield r["properties"]["prompt_tokens"], r["properties"]["completion_tokens"], 0, 0
+
+
+def swe_agent(folder):
+    """The answers; their tokens are not in the file."""
+    for path in pathlib.Path(folder).rglob("*.traj"):
+        for m in json.load(open(path))["history"]:
+            if m["role"] == "assistant" and not m.get("is_demo"):
+                yield 0, 0, 0, 0
+
+
 def main():
     rows = list(globals()[sys.argv[1].replace("-", "_")](sys.argv[2]))
     print(json.dumps([len(rows)] + [sum(row[i] for row in rows) for i in range(4)]))

@@ -1,0 +1,119 @@
+package datasets
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+var aiderReads = []SourceField{
+	fieldAt("event", "session turn parents", ""),
+	fieldAt("time", "arrival_ns e2e_ns", ""),
+	fieldAt("user_id", "user", ""),
+	fieldAt("properties.main_model", "model", ""),
+	fieldAt("properties.prompt_tokens", "input_tokens", ""),
+	fieldAt("properties.completion_tokens", "output_tokens", ""),
+}
+
+// aiderFormat reads the log that Aider writes with --analytics-log: JSON lines of
+// events. Memory is about 300 bytes for each call.
+//
+//   - message_send is a call that has ended, and the message_send_starting before it the
+//     arrival. One without an end failed or was interrupted, and is left out.
+//   - A session begins when Aider is launched and when its chat is cleared.
+//   - Times are whole seconds. The log has no cached tokens, and counts of calls of
+//     several models, such as that of an editor, together.
+func aiderFormat() Format {
+	return Format{
+		Name:    "aider",
+		reads:   aiderReads,
+		About:   "Aider's --analytics-log: JSON lines of events, message_send with the tokens of a call",
+		Example: `{"event":"message_send","properties":{"main_model":"m","edit_format":"ask","prompt_tokens":900,"completion_tokens":40,"total_tokens":940},"user_id":"u","time":1767323045}`,
+		Tried:   "1 log of Aider of 2025: 107 calls",
+		timed:   true,
+		detect: detectRow(func(keys []string) bool {
+			return len(keys) == 4 && anyOf(keys, "event") && anyOf(keys, "properties") && anyOf(keys, "user_id") && anyOf(keys, "time")
+		}),
+		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
+			d := &aiderDecoder{agentLog: newAgentLog(newLineReader(in), o, s), users: map[string]*aiderUser{}}
+			d.agentLog.gather, d.agentLog.link = d.gather, func() {}
+			s.info.HasUsers = true
+			return d, nil
+		},
+	}
+}
+
+const noteAiderUnended = "calls that were begun and have no end, left out"
+
+// An aiderRecord is a line.
+type aiderRecord struct {
+	Event      string      `json:"event"`
+	Properties aiderSent   `json:"properties"`
+	User       string      `json:"user_id"`
+	Time       json.Number `json:"time"`
+}
+
+type aiderSent struct {
+	Model  string `json:"main_model"`
+	Prompt int64  `json:"prompt_tokens"`
+	Answer int64  `json:"completion_tokens"`
+}
+
+type aiderDecoder struct {
+	*agentLog
+	users map[string]*aiderUser
+}
+
+// An aiderUser is where the log of one user has got to.
+type aiderUser struct {
+	session string
+	begun   int64 // of a call; 0 for none
+	last    int32 // call of the session; -1 for none
+}
+
+// gather takes an event.
+func (d *aiderDecoder) gather(raw []byte) error {
+	var r aiderRecord
+	if err := decodeRecord(d.in, raw, &r); err != nil {
+		return err
+	}
+	d.s.fields.scan(raw)
+	at, err := d.instant(raw, "time", string(r.Time))
+	if err != nil {
+		return err
+	}
+	u := d.users[r.User]
+	if u == nil {
+		u = &aiderUser{session: d.name(r.User), last: -1}
+		d.users[r.User] = u
+	}
+	switch r.Event {
+	case "launched", "command_clear", "command_reset":
+		u.session, u.last = d.name(fmt.Sprint(r.User, ":", at)), -1
+	case "message_send_starting":
+		if u.begun != 0 {
+			d.s.notes.count(noteAiderUnended)
+		}
+		u.begun = at
+	case "message_send":
+		p := r.Properties
+		if min(p.Prompt, p.Answer) < 0 || max(p.Prompt, p.Answer) > math.MaxInt32 {
+			return d.bad(raw, "properties", "properties: want tokens from 0 to 2147483647")
+		}
+		line, _ := d.in.place(0)
+		c := agentCall{
+			session: u.session, user: d.name(r.User), model: d.name(p.Model), arrival: u.begun, end: at, file: d.s.file, line: line,
+			input: int32(p.Prompt), output: int32(p.Answer), cached: -1, reasoning: -1,
+		}
+		if u.begun == 0 {
+			c.arrival = at
+		}
+		if u.last >= 0 {
+			c.parents = []int32{u.last}
+		}
+		u.begun, u.last = 0, int32(len(d.calls))
+		d.calls = append(d.calls, c)
+	}
+	return nil
+}

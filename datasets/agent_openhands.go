@@ -1,0 +1,141 @@
+package datasets
+
+import (
+	"bufio"
+	"fmt"
+	"math"
+	"time"
+)
+
+var openHandsReads = []SourceField{
+	fieldAt("instance_id|issue", "", decides),
+	fieldAt("metrics.token_usages[].response_id|metrics.response_latencies[].response_id|history[].tool_call_metadata.model_response.id", "", "read to join the parts of a call, and not kept"),
+	fieldAt("history[].timestamp|metrics.response_latencies[].latency", "arrival_ns e2e_ns tool_ns", ""),
+	fieldAt("history[].source|history[].action", "think_ns tool_ns", ""),
+	fieldAt("metrics.token_usages[].model", "model", ""),
+	fieldAt("metrics.token_usages[].prompt_tokens", "input_tokens", ""),
+	fieldAt("metrics.token_usages[].completion_tokens", "output_tokens", ""),
+	fieldAt("metrics.token_usages[].cache_read_tokens", "cached_tokens", ""),
+}
+
+// openHandsFormat reads the results that OpenHands writes of its runs, such as those of
+// its evaluations (output.jsonl): an object for each conversation, with its history and
+// the usage of each call. Memory is about 300 bytes for each call beside one record.
+//
+//   - A call ends with the first event of its response, and begins as much earlier as
+//     its latency says. What an agent does after that, until the next call, is tool time;
+//     after a message of the user it is think time.
+//   - The input holds the cached tokens. Counts that add up several calls are not read.
+//   - Calls without an event, such as those of a condenser, have no time and are left out.
+//   - Times have no zone: --tz names it.
+func openHandsFormat() Format {
+	return Format{
+		Name:  "openhands",
+		reads: openHandsReads,
+		About: "OpenHands results: output.jsonl, a conversation a line with its events and the usage of each call",
+		Example: `{"instance_id":"i1","instruction":"…","history":[{"id":5,"timestamp":"2026-01-02T16:32:57.821635","source":"agent","action":"run","tool_call_metadata":{"model_response":{"id":"gen-1"}}}],` +
+			`"metrics":{"token_usages":[{"model":"m","prompt_tokens":5920,"completion_tokens":128,"cache_read_tokens":0,"response_id":"gen-1"}],"response_latencies":[{"latency":3.057,"response_id":"gen-1"}]}}`,
+		Tried: "1 output.jsonl of OpenHands of 2025: 3 conversations, 105 calls",
+		detect: detectKeys(func(has func(string) bool) bool {
+			return has("history") && has("instruction") && (has("instance_id") || has("issue"))
+		}),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			d := &openHandsDecoder{newAgentLog(newJSONReader(in, head), o, s)}
+			d.agentLog.gather, d.agentLog.link = d.gather, func() {}
+			return d, nil
+		},
+	}
+}
+
+const (
+	noteOpenHandsTimes = "calls without an event or a latency, whose times are not known, left out"
+	noteOpenHandsNone  = "conversations without the usage of their calls, left out"
+)
+
+// An openHandsRun is a line.
+type openHandsRun struct {
+	History []struct {
+		Timestamp string `json:"timestamp"`
+		Source    string `json:"source"`
+		Action    string `json:"action"`
+		Tool      struct {
+			Response struct {
+				ID string `json:"id"`
+			} `json:"model_response"`
+		} `json:"tool_call_metadata"`
+	} `json:"history"`
+	Metrics struct {
+		Usages []struct {
+			Model    string `json:"model"`
+			Prompt   int64  `json:"prompt_tokens"`
+			Answer   int64  `json:"completion_tokens"`
+			Cached   int64  `json:"cache_read_tokens"`
+			Response string `json:"response_id"`
+		} `json:"token_usages"`
+		Latencies []struct {
+			Seconds  float64 `json:"latency"`
+			Response string  `json:"response_id"`
+		} `json:"response_latencies"`
+	} `json:"metrics"`
+}
+
+type openHandsDecoder struct{ *agentLog }
+
+// gather takes a conversation.
+func (d *openHandsDecoder) gather(raw []byte) error {
+	var r openHandsRun
+	if err := decodeRecord(d.in, raw, &r); err != nil {
+		return err
+	}
+	d.s.fields.scan(raw)
+	if len(r.Metrics.Usages) == 0 {
+		d.s.notes.count(noteOpenHandsNone)
+		return nil
+	}
+	ended, latency := map[string]int64{}, map[string]time.Duration{}
+	asked, user := map[string]bool{}, false // answers to a message of the user
+	for _, e := range r.History {
+		id := e.Tool.Response.ID
+		if user = user || e.Source == "user" && e.Action == "message"; id == "" || ended[id] != 0 {
+			continue
+		}
+		at, err := d.instant(raw, "history", e.Timestamp)
+		if err != nil {
+			return err
+		}
+		ended[id], asked[id], user = at, user, false
+	}
+	for _, l := range r.Metrics.Latencies {
+		if l.Seconds >= 0 && l.Seconds < maxPool.Seconds() {
+			latency[l.Response] = time.Duration(l.Seconds * float64(time.Second))
+		}
+	}
+	line, _ := d.in.place(0)
+	first := len(d.calls)
+	session := d.name(fmt.Sprint(d.s.file, ":", line)) // its own id may stand for several runs
+	var calls []agentCall
+	for _, u := range r.Metrics.Usages {
+		if min(u.Prompt, u.Answer, u.Cached) < 0 || max(u.Prompt, u.Answer, u.Cached) > math.MaxInt32 {
+			return d.bad(raw, "metrics.token_usages", "metrics.token_usages: want whole numbers from 0 to 2147483647")
+		}
+		end, ok := ended[u.Response]
+		took, ok2 := latency[u.Response]
+		if !ok || !ok2 {
+			d.s.notes.count(noteOpenHandsTimes)
+			continue
+		}
+		c := agentCall{
+			session: session, model: d.name(u.Model), arrival: end - int64(took), end: end, gap: toolGap, file: d.s.file, line: line,
+			input: int32(u.Prompt), cached: int32(min(u.Cached, u.Prompt)), output: int32(u.Answer), reasoning: -1,
+		}
+		if asked[u.Response] {
+			c.gap = thinkGap
+		}
+		if n := len(calls); n > 0 {
+			c.parents = []int32{int32(first + n - 1)}
+		}
+		calls = append(calls, c)
+	}
+	d.calls = append(d.calls, calls...)
+	return nil
+}

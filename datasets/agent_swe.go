@@ -1,0 +1,144 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"strconv"
+	"time"
+
+	"reprise/trace"
+)
+
+var sweAgentReads = []SourceField{
+	fieldAt("trajectory[].action|trajectory[].observation|history[].is_demo", "", decides),
+	fieldAt("trajectory[].execution_time", "tool_ns", ""),
+	fieldAt("trajectory[].query|trajectory[].messages", "input_tokens blocks", tokenised),
+	fieldAt("history[].role|history[].content|history[].tool_calls|history[].tool_call_id|history[].name", "input_tokens output_tokens blocks output_blocks", tokenised),
+}
+
+// sweAgentFormat reads the trajectories of SWE-agent: a JSON object with the steps of a
+// task and the history of its messages, a file for each task or a folder of them. Each
+// is a session, and a record: when something is wrong in it, all of it is left out.
+//
+//   - A call is a message of the assistant that is no demonstration. Its prompt is that
+//     of its step, in newer files, or all of the history before it.
+//   - Lengths are those of the text. They are an estimate: histories may have been
+//     shortened for a call, and definitions of tools are not in them.
+//   - There are no times, but for how long the action of a step ran, which is tool time.
+func sweAgentFormat() Format {
+	return Format{
+		Name:  "swe-agent",
+		reads: sweAgentReads,
+		About: "SWE-agent trajectories: .traj files or a folder of them, lengths by their text",
+		Example: `{"environment":"e","trajectory":[{"action":"ls","observation":"a","response":"…","thought":"…","execution_time":0.2}],` +
+			`"history":[{"role":"system","content":"Be brief"},{"role":"user","content":"Fix it"},{"role":"assistant","content":"I look"}],"info":{}}`,
+		Tried:  "22 trajectories of SWE-agent of 2024 and 2025: 230 calls",
+		detect: isSWEAgent,
+		detectFiles: func(files []File) bool {
+			trajectories := sessionFiles(files, ".traj")
+			return len(trajectories) > 0 && eachFile(isSWEAgent)(trajectories)
+		},
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return newSWEAgentDecoder(newJSONReader(in, head), s), nil
+		},
+		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
+			return newSWEAgentDecoder(&fileRecords{rest: sessionsAmong(files, s, ".traj"), s: s}, s), nil
+		},
+	}
+}
+
+const (
+	noteSWELengths = "lengths are estimated from the text: prompts may have been shortened, and tools are missing"
+	noteSWENone    = "trajectories without an answer of a model"
+)
+
+// isSWEAgent tells by a step of the trajectory or, where that is behind the head, by the
+// messages of the history.
+func isSWEAgent(head []byte) bool {
+	keys := objectKeys(bytes.TrimSpace(head))
+	first := func(list string) []string { // keys of its first member
+		_, rest, _ := bytes.Cut(head, []byte(`"`+list+`"`))
+		return objectKeys(bytes.TrimLeft(rest, " \t\r\n:["))
+	}
+	switch step, message := first("trajectory"), first("history"); {
+	case anyOf(keys, "trajectory") && len(step) > 0:
+		return anyOf(step, "action") && anyOf(step, "observation")
+	case anyOf(keys, "history"):
+		return anyOf(message, "role") && anyOf(message, "agent")
+	}
+	return false
+}
+
+type sweAgentDecoder struct {
+	in      records
+	s       *Source
+	entries int64
+	number  int
+}
+
+func newSWEAgentDecoder(in records, s *Source) *sweAgentDecoder {
+	s.info.HasText, s.info.HasSessions = true, true
+	s.notes.sayOnce(noteSWELengths)
+	return &sweAgentDecoder{in: in, s: s}
+}
+
+func (d *sweAgentDecoder) continueWith(next decoder) bool {
+	n, ok := next.(*sweAgentDecoder)
+	if ok {
+		d.in = n.in
+	}
+	return ok
+}
+
+// decode appends the calls of a trajectory.
+func (d *sweAgentDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	r, err := jsonRows{d.in, d.s.fields}.next()
+	if err != nil {
+		return dst, err
+	}
+	history, _ := r.value("history")
+	list, _ := history.([]any)
+	var b builder
+	if why := setMessages(&b, list); why != "" {
+		return dst, badAt(r, "history", "history: "+why)
+	}
+	d.number++
+	session := trace.NewText("trajectory " + strconv.Itoa(d.number))
+	before, step := len(dst), 0
+	for k, m := range b.e.Messages {
+		fields, _ := list[k].(map[string]any)
+		if demo, _ := fields["is_demo"].(bool); m.Role != trace.Assistant || demo {
+			continue
+		}
+		at := "trajectory." + strconv.Itoa(step)
+		e := trace.Entry{
+			Session: session, Turn: trace.Ptr(int32(step)), Kind: "chat",
+			Messages: b.e.Messages[:k:k], Reply: trace.Ptr(m.Content), ReplyCalls: m.Calls,
+		}
+		query, path, ok := findFirst(r, []string{at + ".query", at + ".messages"})
+		if asked, _ := query.([]any); ok && len(asked) > 0 {
+			var own builder
+			if why := setMessages(&own, asked); why != "" {
+				return dst[:before], badAt(r, path, path+": "+why)
+			}
+			e.Messages = own.e.Messages
+		}
+		if len(e.Messages) == 0 {
+			return dst[:before], badAt(r, "history", "history: an answer stands before any message")
+		}
+		if step > 0 {
+			e.Parents = []int64{d.entries + int64(step) - 1}
+			v, _ := r.value("trajectory." + strconv.Itoa(step-1) + ".execution_time")
+			if whole, nano, ok := readDecimal(plain(v)); ok && whole >= 0 && nano >= 0 && whole < int64(maxPool/time.Second) {
+				e.Tool = trace.Ptr(time.Duration(whole)*time.Second + time.Duration(nano))
+			}
+		}
+		dst = append(dst, e)
+		step++
+	}
+	d.entries += int64(step)
+	if step == 0 {
+		d.s.notes.count(noteSWENone)
+	}
+	return dst, nil
+}
