@@ -70,6 +70,7 @@ var mayImport = map[string]string{
 	"examples/slowest":    "trace replay/result",
 	"examples/replayload": "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
 	"examples/race/truth": "",
+	"examples/proxycost":  "",
 
 	"trace/token/internal/jinja": "",
 	"anonymize/internal/confine": "",

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -129,28 +130,41 @@ func (x *exchange) guarded(f func()) {
 // A requestBody is the body of a request on its way to the server.
 type requestBody struct {
 	io.ReadCloser
-	x *exchange
+	x    *exchange       // nil where it is not recorded
+	over <-chan struct{} // closed when the answer has gone
+	end  bool
 }
 
-// Read implements [io.Reader].
+// Read implements [io.Reader]. An error from it would cut off an answer that is under way:
+// that of an engine that answers before it has the whole request, for net/http closes the
+// body then; and every other one, for the transport reads once more after the end, when
+// the body may be closed already. So the end stays the end, and a body that was closed
+// before has none until the answer has gone.
 func (b *requestBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
-		b.x.guarded(func() {
-			if before := cap(b.x.body); before-len(b.x.body) < n {
-				grown := max(2*before, len(b.x.body)+n, 4<<10)
-				if !b.x.hold(grown - before) {
-					return
-				}
-				b.x.body = append(make([]byte, 0, grown), b.x.body...)
-			}
-			b.x.body = append(b.x.body, p[:n]...)
-		})
+	if b.end {
+		return 0, io.EOF
 	}
-	if err == io.EOF {
-		b.x.guarded(func() { b.x.read = true })
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, http.ErrBodyReadAfterClose) {
+		<-b.over
+	}
+	b.end = err == io.EOF
+	if b.x != nil && (n > 0 || b.end) {
+		b.x.guarded(func() { b.x.keep(p[:n], b.end) })
 	}
 	return n, err
+}
+
+// keep takes a piece of the request, which may be the last.
+func (x *exchange) keep(piece []byte, end bool) {
+	if before := cap(x.body); before-len(x.body) < len(piece) {
+		grown := max(2*before, len(x.body)+len(piece), 4<<10)
+		if !x.hold(grown - before) {
+			return
+		}
+		x.body = append(make([]byte, 0, grown), x.body...)
+	}
+	x.body, x.read = append(x.body, piece...), end
 }
 
 // answered takes the head of the answer.

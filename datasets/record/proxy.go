@@ -175,8 +175,8 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 			r.Out.Header[name] = v
 		}
 	}
-	if pass.x != nil && r.Out.Body != nil {
-		r.Out.Body = &requestBody{ReadCloser: r.Out.Body, x: pass.x}
+	if r.Out.Body != nil {
+		r.Out.Body = &requestBody{ReadCloser: r.Out.Body, x: pass.x, over: r.In.Context().Done()}
 	}
 }
 

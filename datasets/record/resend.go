@@ -49,5 +49,5 @@ func (t resender) RoundTrip(r *http.Request) (*http.Response, error) {
 func (x *exchange) sentBody(length int64) (body []byte, whole bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.body, x.lost == kept && (x.read || length >= 0 && int64(len(x.body)) == length)
+	return x.body, x.lost == kept && (x.read || int64(len(x.body)) == length)
 }
