@@ -43,7 +43,7 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 	if f.asJSON {
 		return cli.WriteJSON(out, found)
 	}
-	fmt.Fprintf(out, "%s: %s\n", found.File, what)
+	cli.Message(out, found.File+": "+what)
 	most := shownFields
 	if details, _ := cmd.Flags().GetBool("details"); details {
 		most = len(found.Fields)

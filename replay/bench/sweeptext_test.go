@@ -43,7 +43,7 @@ func TestSweepTextIsNarrow(t *testing.T) {
 				o.Details = true
 				return r.WriteText(w, o)
 			})
-			for _, want := range []string{"saturated", "1020", "28.1", "10200", "123456", "0.33 %", "1310", "in flight", "confirm", "sustain", "without the drain"} {
+			for _, want := range []string{"saturated", "1,020", "28.1", "10,200", "123,456", "0.33 %", "1,310", "in flight", "confirm", "sustain", "without the drain"} {
 				if !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 					t.Errorf("closed %v: no %s in\n%s", closed, want, text)
 				}

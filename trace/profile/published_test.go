@@ -232,8 +232,8 @@ func TestPublishedText(t *testing.T) {
 	if err := profile.WriteText(&b, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"3,536.999 s", "12,035.06", "6,909", "27,367", "85,400", "1,118.5", "0.3664", "0.3736",
-		"0.3843", "0.3819", "0.0445", "61.3 %", "82.9 %", "7,373", "182,790", "1.63 turns"} {
+	for _, want := range []string{"3,540 s", "12,000", "6,909", "27,367", "85,400", "1,120", "0.366", "0.374",
+		"0.384", "0.382", "0.0445", "61.3 %", "82.9 %", "7,373", "182,790", "1.63 turns"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the text lacks %s", want)
 		}
