@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -137,6 +138,43 @@ func headRecords(head []byte) (out [][]byte) {
 		out, whole = append(out, whole[:n]), bytes.TrimLeft(whole[n:], " \t\r\n,")
 	}
 	return out
+}
+
+// closed completes a record that is cut: open texts, objects and lists are closed.
+func closed(record []byte) []byte {
+	var open []byte // what closes, innermost last
+	inString, escaped := false, false
+	for _, c := range record {
+		switch {
+		case escaped:
+			escaped = false
+		case inString && c == '\\':
+			escaped = true
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{':
+			open = append(open, '}')
+		case c == '[':
+			open = append(open, ']')
+		case (c == '}' || c == ']') && len(open) > 0:
+			open = open[:len(open)-1]
+		}
+	}
+	slices.Reverse(open)
+	record = bytes.ToValidUTF8(record, nil)
+	if inString {
+		if cut := bytes.LastIndexByte(record[max(0, len(record)-6):], '\\'); cut >= 0 { // an escape that is cut
+			record = record[:max(0, len(record)-6)+cut]
+		}
+		record = append(slices.Clone(record), '"')
+	}
+	for _, more := range []string{"", "null", ":null"} {
+		if whole := slices.Concat(bytes.TrimRight(record, ", \t\r\n"), []byte(more), open); json.Valid(whole) {
+			return whole
+		}
+	}
+	return nil
 }
 
 // ofOneFormat are those of several files that belong together, when each is recognised by

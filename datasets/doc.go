@@ -82,7 +82,9 @@
 //   - log_declared.go: the reader of formats that are declared by a table: paths, counts,
 //     conditions
 //   - log_declared_table.go: these tables: langsmith, braintrust, mlflow, openrouter,
-//     helicone, portkey, cloudflare, kong, envoy-ai-gateway, azure-apim, bedrock, vertex
+//     helicone, portkey, cloudflare, kong, envoy-ai-gateway, azure-apim, bedrock, vertex,
+//     aibrix, sglang
+//   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams
 //   - log_langfuse.go: langfuse, observations in all forms of export: generations, those
 //     recorded twice, usage by type, traces
 //     as sessions

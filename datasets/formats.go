@@ -19,7 +19,7 @@ func Formats() []Format {
 		// Session files of agents.
 		claudeFormat(), codexFormat(), openHandsFormat(), sweAgentFormat(), aiderFormat(),
 		// Traces. A dialect comes before the format whose fields it extends.
-		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(),
+		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(), evalscopeFormat(),
 		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(),
 		// Logs of gateways, engines and observers.
 		vllmLogFormat(), batchFormat(), otelFormat(), sagemakerFormat(), litellmLogFormat(), langfuseFormat(),
@@ -27,7 +27,7 @@ func Formats() []Format {
 	}, declared, []Format{
 		// Conversations, and the workloads of other tools.
 		shareGPTFormat(), wildChatFormat(), lmsysFormat(), basetenFormat(), parquetFormat(),
-		evalscopeFormat(), traceLabFormat(), traceLabSessionsFormat(), blisFormat(),
+		traceLabFormat(), traceLabSessionsFormat(), blisFormat(),
 		// What many files may look like, and formats that must be asked for.
 		openAILogFormat(), jsonlFormat(), csvFormat(),
 	})

@@ -23,10 +23,12 @@ type declaredFormat struct {
 	times  latencyPaths      // where an end or a first token is told by a time
 	kinds  [][2]string       // a value, and the kind of call that it is
 
-	only  []condition // of records that are calls of a model
-	drop  []condition // of records that reached no model
-	ended bool        // the time is that of the end, or of the writing after it
+	only  []condition   // of records that are calls of a model
+	drop  []condition   // of records that reached no model
+	ended bool          // the time is that of the end, or of the writing after it
+	unit  time.Duration // of times that are numbers and do not tell theirs by their size
 	show  func(v viewRow)
+	match func(r row) bool // what a record must be beside its keys; nil for anything
 }
 
 // A condition holds for records that have one of some values at a path.
@@ -84,7 +86,9 @@ func (d declaredFormat) format() Format {
 	return Format{
 		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
 		reads: reads, timed: true, dated: true, csv: true,
-		detect: func(head []byte) bool { return detectRecord(head) || !looksLikeJSON(head) && columns(head) },
+		detect: func(head []byte) bool {
+			return detectRecord(head) || len(d.keys) > 0 && !looksLikeJSON(head) && columns(head)
+		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if isParquet(head) {
 				p, err := spoolParquet(in)
@@ -110,7 +114,7 @@ func (d declaredFormat) format() Format {
 // parquet makes the kind of Parquet file that has the format's keys as columns.
 func (d declaredFormat) parquet() parquetKind {
 	hasKeys := func(has func(column string) bool) bool {
-		return !slices.ContainsFunc(d.keys, func(key string) bool { return !has(key) })
+		return len(d.keys) > 0 && !slices.ContainsFunc(d.keys, func(key string) bool { return !has(key) })
 	}
 	return parquetKind{d.format(), hasKeys, d.openParquet}
 }
@@ -137,6 +141,7 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 	if err != nil {
 		return nil, err
 	}
+	decoder.clock.usual = d.unit
 	if decoder.timing = withTimes; d.ended {
 		s.notes.sayOnce(noteEndTimes)
 	}
@@ -178,7 +183,11 @@ func (d declaredFormat) detectRecord() func(head []byte) bool {
 		return slices.ContainsFunc(headRecords(head), func(record []byte) bool {
 			keys := objectKeys(record)
 			value, _, whole := decodeJSON(record)
-			return !slices.ContainsFunc(d.keys, func(path string) bool {
+			if !whole {
+				value, _, _ = decodeJSON(closed(record))
+			}
+			root, _ := value.(map[string]any)
+			return (d.match == nil || d.match(jsonRow{root: root, raw: record})) && !slices.ContainsFunc(d.keys, func(path string) bool {
 				_, found := lookup(value, path)
 				first, _, _ := strings.Cut(path, ".")
 				return whole && !found || !whole && !anyOf(keys, path, first)
@@ -235,7 +244,7 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, erro
 	if d.ended {
 		d.arrival(v)
 	}
-	if !hasAny(v, "tokens.input", "made_messages", "made_prompt") {
+	if !hasAny(v, "tokens.input", "made_messages", "made_prompt") && !hasAny(v, d.fields["prompt"]...) {
 		code, _, told := findFirst(v, d.fields["status"])
 		trial := &builder{}
 		if hasAny(v, d.fields["error"]...) || told && setStatus(trial, code) == "" && trial.e.Status != "ok" {

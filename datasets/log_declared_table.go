@@ -1,6 +1,9 @@
 package datasets
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 const (
 	noteNoModelCalls = "records that are no calls of a model were left out"
@@ -10,6 +13,40 @@ const (
 // declaredFormats lists the formats that are read by what is declared of them.
 func declaredFormats() []declaredFormat {
 	return []declaredFormat{
+		apiLog(),
+		{
+			name: "aibrix", tried: "4 workloads of its repository: 2,240 requests",
+			about:   "AIBrix workloads: JSON lines of milliseconds and the requests that begin then",
+			example: `{"timestamp":21,"requests":[{"prompt":"Hello","Prompt Length":909,"Output Length":22,"session_id":"s1"}]}`,
+			keys:    []string{"timestamp", "requests"},
+			members: [][]string{{"requests"}},
+			fields: Mapping{
+				"time": {"time_of_all"}, "prompt": {"prompt"}, "session": {"session_id"}, "model": {"model"},
+				"input_tokens": {"Prompt Length", "prompt_length"}, "output_tokens": {"Output Length", "output_length"},
+			},
+			counts: usageInclusive, unit: time.Millisecond,
+			made: map[string]string{"time_of_all": "timestamp"},
+			show: func(v viewRow) {
+				if in, ok := v.row.(memberRow); ok {
+					at, _ := in.row.value("timestamp")
+					v.made["time_of_all"] = at
+				}
+			},
+		},
+		{
+			name: "sglang", tried: fromDocumentation,
+			about:   "SGLang's request log (--log-requests --log-requests-format json): JSON lines",
+			example: `{"timestamp":"2026-01-02T03:04:07","event":"request.finished","rid":"r1","obj":{"text":"Hello","sampling_params":{"max_new_tokens":100}},"out":{"text":"Hi","meta_info":{"prompt_tokens":900,"cached_tokens":640,"completion_tokens":40,"e2e_latency":1.9,"finish_reason":{"type":"stop"}}}}`,
+			keys:    []string{"timestamp", "event", "rid"},
+			fields: Mapping{
+				"time": {"timestamp"}, "model": {"obj.model"}, "prompt": {"obj.text"}, "output": {"out.text"},
+				"input_tokens": {"out.meta_info.prompt_tokens"}, "output_tokens": {"out.meta_info.completion_tokens"}, "cached_tokens": {"out.meta_info.cached_tokens"},
+				"reasoning_tokens": {"out.meta_info.reasoning_tokens"}, "e2e_s": {"out.meta_info.e2e_latency"}, "finish_reason": {"out.meta_info.finish_reason.type"},
+				"max_tokens": {"obj.sampling_params.max_new_tokens"}, "temperature": {"obj.sampling_params.temperature"}, "session": {"obj.session_params.id"},
+			},
+			counts: usageInclusive, ended: true,
+			only: []condition{{"event", "request.finished", "lines of requests that had not ended were left out"}},
+		},
 		{
 			name: "langsmith", tried: fromDocumentation,
 			about:   "LangSmith runs, as its API and its bulk export have them: JSON or Parquet",

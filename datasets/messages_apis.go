@@ -82,6 +82,15 @@ func chatMessage(v any) any {
 	}
 	role, _ := fields["role"].(string)
 	kind := fields["type"]
+	switch kind { // items of the Responses API
+	case "function_call":
+		call := map[string]any{"type": "function", "id": fields["call_id"], "function": map[string]any{"name": fields["name"], "arguments": fields["arguments"]}}
+		return map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{call}}
+	case "function_call_output":
+		return map[string]any{"role": "tool", "content": partsOf(fields["output"]), "tool_call_id": fields["call_id"]}
+	case "reasoning":
+		return map[string]any{"role": "assistant", "content": nil}
+	}
 	if path, ok := kind.([]any); ok && len(path) > 0 { // the class, such as HumanMessage
 		kind = path[len(path)-1]
 	}

@@ -299,6 +299,7 @@ type clock struct {
 	zone     *time.Location
 	longSpan bool
 	usual    time.Duration // unit of whole relative numbers; 0 when the format has none
+	always   bool          // it is that of numbers with a fraction too
 	capture  trace.Capture // that arrivals must be in; zero for none
 
 	style     stampStyle
@@ -358,6 +359,8 @@ func (c *clock) settle(sample []stamp) string {
 		c.unit, c.epoch, c.fractions = epochUnit(first.whole), true, true
 	case first.whole >= 1e9:
 		return "the unit of the times is not clear from their size: " + sayUnit
+	case c.usual != 0 && c.always:
+		c.unit, c.fractions = c.usual, true
 	case slices.ContainsFunc(sample, func(s stamp) bool { return s.style == numeric && s.nano != 0 }):
 		c.unit, c.fractions, c.guessed = time.Second, true, true
 	case c.usual != 0:

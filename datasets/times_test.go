@@ -215,14 +215,14 @@ func TestMooncakeUnits(t *testing.T) {
 		err  string
 	}{
 		"ms":              {Options{}, line("0") + line("3000"), "ms", 3 * time.Second, false, ""},
-		"seconds":         {Options{}, line("0") + line("61.114"), "s", 61114 * time.Millisecond, true, ""},
+		"fractions":       {Options{}, line("0") + line("61.114"), "ms", 61114 * time.Microsecond, false, ""},
 		"fractional ms":   {Options{TimeUnit: "ms"}, line("0") + line("61.5"), "ms", 61500 * time.Microsecond, false, ""},
 		"epoch s":         {Options{}, line("1700000000") + line("1700000001"), "s", 1700000001 * time.Second, false, ""},
 		"epoch ms":        {Options{}, line("1700000000000"), "ms", 1700000000 * time.Second, false, ""},
-		"a late fraction": {Options{}, strings.Repeat(line("5"), 2000) + line("5.5") + line("6"), "ms", 6 * time.Millisecond, false, "its time has a fraction"},
+		"a late fraction": {Options{}, strings.Repeat(line("5"), 2000) + line("5.5"), "ms", 5500 * time.Microsecond, false, ""},
 		"a late epoch":    {Options{}, strings.Repeat(line("5"), 2000) + line("1700000000") + line("6"), "ms", 6 * time.Millisecond, false, "its time is in another unit"},
 		"long":            {Options{}, line("0") + line("900000000") + line("999999999"), "ms", 999999999 * time.Millisecond, false, ""},
-		"long in seconds": {Options{}, line("0.5") + line("5184001"), "s", 0, true, "span more than 60 days"},
+		"long in seconds": {Options{TimeUnit: "s"}, line("0.5") + line("5184001"), "s", 0, true, "span more than 60 days"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c.o.MaxBad = 0.1

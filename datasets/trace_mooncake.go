@@ -3,6 +3,8 @@ package datasets
 import (
 	"bufio"
 	"cmp"
+	"fmt"
+	"slices"
 	"time"
 
 	"reprise/trace"
@@ -31,8 +33,9 @@ var dialectFields = [][2]string{
 // mooncakeFormat reads the traces of the Mooncake release (FAST'25;
 // github.com/kvcache-ai/Mooncake): JSON lines of relative milliseconds, lengths
 // and chained ids of 512-token prefix blocks, the last of which may be partial.
-// Other tools write the same lines with blocks of another size, and say it
-// nowhere: Options.BlockSize does.
+// Other tools write the same lines with blocks of another size, and say it nowhere: the
+// only size that fits all of the first rows is taken, or that of Options.BlockSize. Rows
+// of 16-token blocks whose times have a fraction are vLLM's timed_trace, in seconds.
 func mooncakeFormat() Format {
 	return Format{
 		Name:    "mooncake",
@@ -44,16 +47,53 @@ func mooncakeFormat() Format {
 			return has("timestamp") && has("input_length") && has("hash_ids")
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			before := s.info.BlockSize // of the files before
 			mapped, err := openJSONL(in, head, mooncakeFields, o, s)
 			if err != nil {
 				return nil, err
 			}
 			mapped.require()
-			mapped.setBlockSize(cmp.Or(o.BlockSize, MooncakeBlock))
-			mapped.clock.usual = time.Millisecond
-			return &mooncakeDecoder{mapped: mapped, size: cmp.Or(o.BlockSize, MooncakeBlock), lines: mapped.rows.(jsonRows).records}, nil
+			size, fractions := mooncakeBlocks(head)
+			if size = cmp.Or(o.BlockSize, before, size); size != MooncakeBlock && o.BlockSize == 0 {
+				s.notes.sayOnce(fmt.Sprintf("blocks of %d tokens fit the lengths of the first rows, and those of %d do not", size, MooncakeBlock))
+			}
+			mapped.setBlockSize(size)
+			mapped.clock.usual, mapped.clock.always = time.Millisecond, true
+			if size == BailianBlock && fractions {
+				mapped.clock.usual = time.Second
+				if o.TimeUnit == "" {
+					s.notes.sayOnce("times were taken as seconds, as vLLM's timed_trace has them with 16-token blocks; --time-unit ms says otherwise")
+				}
+			}
+			return &mooncakeDecoder{mapped: mapped, size: size, lines: mapped.rows.(jsonRows).records}, nil
 		},
 	}
+}
+
+// mooncakeBlocks tells the size of the blocks by the lengths of the first rows and the
+// numbers of their ids: the only usual one that fits them all, or that of the release. fractions says whether a time has one.
+func mooncakeBlocks(head []byte) (size int, fractions bool) {
+	sizes := []int{MooncakeBlock, 16, 32, 64, 128, 256, 1024, 2048}
+	rows := 0
+	for _, line := range headLines(head) {
+		v, _, _ := decodeJSON(line)
+		length, _ := lookup(v, "input_length")
+		n, ok := countOf(plain(length))
+		ids, _ := lookup(v, "hash_ids")
+		list, ok2 := ids.([]any)
+		if !ok || !ok2 {
+			continue
+		}
+		rows++
+		sizes = slices.DeleteFunc(sizes, func(size int) bool { return blocksOf(n, size) != len(list) })
+		at, _ := lookup(v, "timestamp")
+		_, nano, _ := readDecimal(plain(at))
+		fractions = fractions || nano != 0
+	}
+	if len(sizes) == 1 && rows > 1 {
+		return sizes[0], fractions
+	}
+	return MooncakeBlock, fractions
 }
 
 // A mooncakeDecoder parses the lines of the release by hand, at some ten times

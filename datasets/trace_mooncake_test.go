@@ -20,10 +20,45 @@ func TestMooncakeBlockSize(t *testing.T) {
 		if err != nil || info.Format != "mooncake" || info.BlockSize != 16 || len(all) != 1 || summary(&all[0]) != "5ms in=40 out=1 blocks=[0 1 2]" {
 			t.Errorf("%v, %+v, %d entries", err, info, len(all))
 		}
-		_, _, err = read(strings.NewReader(in+"\n"), Options{})
+		_, _, err = read(strings.NewReader(in+"\n"), Options{}) // one row proves nothing
 		if err == nil || !strings.Contains(err.Error(), "--source-block-size tells another size") {
 			t.Errorf("%v", err)
 		}
+	}
+}
+
+// The size that all of the first rows fit is found, and with it the unit of vLLM's
+// timed_trace.
+func TestMooncakeBlocksAreFound(t *testing.T) {
+	row := func(at string, input, ids int) string {
+		return fmt.Sprintf(`{"timestamp": %s, "input_length": %d, "output_length": 1, "hash_ids": %s}`+"\n", at, input, strings.ReplaceAll(fmt.Sprint(make([]int, ids)), " ", ", "))
+	}
+	const found16 = "blocks of 16 tokens fit the lengths of the first rows, and those of 512 do not"
+	const seconds = "times were taken as seconds, as vLLM's timed_trace has them with 16-token blocks; --time-unit ms says otherwise"
+	for _, c := range []struct {
+		in    string
+		o     Options
+		size  int
+		last  string
+		notes []string
+	}{
+		{row("0", 600, 2) + row("1.5", 1100, 3), Options{}, 512, "1.5ms", nil},
+		{row("0", 40, 3) + row("1.5002", 100, 7), Options{}, 16, "1.5002s", []string{found16, seconds}},
+		{row("0", 40, 3) + row("1500", 100, 7), Options{}, 16, "1.5s", []string{found16}},
+		{row("0", 40, 3) + row("1500.5", 100, 7), Options{TimeUnit: "ms"}, 16, "1.5005s", []string{found16}},
+		{row("0", 640, 10) + row("1", 100, 2) + row("2.5", 65, 2), Options{}, 64, "2.5ms", []string{"blocks of 64 tokens fit the lengths of the first rows, and those of 512 do not"}},
+		{row("0", 10, 1) + row("2", 12, 1), Options{}, 512, "2ms", nil}, // several would fit
+	} {
+		all, info := mustRead(t, c.in, c.o)
+		if got := all[len(all)-1].Time.Sub(Epoch).String(); info.BlockSize != c.size || got != c.last || info.Bad != 0 {
+			t.Errorf("%s: blocks of %d, %s, want %d, %s", c.in, info.BlockSize, got, c.size, c.last)
+		}
+		notesAre(t, info, c.notes...)
+	}
+	// A file that goes on with one of another size is refused as before.
+	_, _, err := readTogether(textFiles(row("0", 40, 3)+row("1.5", 100, 7), row("9.5", 600, 2)), Options{})
+	if err == nil || !strings.Contains(err.Error(), wrongBlocks) {
+		t.Errorf("%v", err)
 	}
 }
 

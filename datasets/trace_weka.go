@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -28,6 +29,9 @@ var wekaReads = []SourceField{
 	wekaRequestReads("api_time", "e2e_ns parents"),
 	wekaRequestReads("think_time", "think_ns"),
 	wekaRequestReads("ttft", "ttft_ns"),
+	fieldAt("tool_tokens|system_tokens", "blocks", ""),
+	wekaRequestReads("tool_tokens", "blocks"),
+	wekaRequestReads("system_tokens", "blocks"),
 	wekaRequestReads("requests[].requests", ""),
 }
 
@@ -58,11 +62,13 @@ func wekaRequestReads(name, columns string) SourceField {
 //     One that began while the others were being answered waits for none.
 //   - Ids number blocks within a conversation, or, with the older hash_id_scope
 //     global, throughout. They are renumbered, so that conversations share no
-//     blocks, not even those of the same system prompt.
+//     blocks but those of a trunk: as many as tool_tokens and system_tokens fill are
+//     the same for all of equal such lengths and model, which are those of one version
+//     of a client. That is an estimate, and a note says so.
 //   - Only full blocks have ids. For the rest of an input a new one is made.
 //     Files that break this are read all the same, see fitWeka.
 //   - Types: "s" is streamed and "n" is not. think_time is the client's delay,
-//     whether of a person or a tool. tool_tokens and system_tokens are not read.
+//     whether of a person or a tool.
 func wekaFormat() Format {
 	return Format{
 		Name:    "weka",
@@ -80,12 +86,11 @@ func wekaFormat() Format {
 }
 
 func openWeka(in records, o Options, s *Source) *wekaDecoder {
-	d := &wekaDecoder{s: s, in: in, clock: newClock(o), global: map[uint64]uint64{}}
+	d := &wekaDecoder{s: s, in: in, clock: newClock(o), global: map[uint64]uint64{}, trunks: map[wekaTrunk][]uint64{}}
 	d.clock.told, d.clock.style, d.clock.unit = time.Second, numeric, time.Second
 	s.info.HasTimes, s.info.SessionTimes, s.info.TimeUnit = true, true, unitName(time.Second)
 	s.info.HasSessions, s.info.BlocksHashed = true, true
 	s.notes.sayOnce("times count from the start of each conversation, and the source does not tell when that was")
-	s.notes.sayOnce("block ids are those of one conversation: what several share, such as a system prompt, does not show")
 	return d
 }
 
@@ -107,6 +112,7 @@ type wekaDecoder struct {
 	clock   clock
 	ids     uint64            // how many are in use
 	global  map[uint64]uint64 // new ids by those of files whose scope is global
+	trunks  map[wekaTrunk][]uint64
 	entries int64
 }
 
@@ -115,7 +121,24 @@ type wekaConversation struct {
 	ID        *string       `json:"id"`
 	BlockSize int32         `json:"block_size"`
 	Scope     string        `json:"hash_id_scope"`
+	Tools     int32         `json:"tool_tokens"`
+	System    int32         `json:"system_tokens"`
 	Requests  []wekaRequest `json:"requests"`
+}
+
+// A wekaTrunk is what the prompts of a client begin with: its tools and its system prompt,
+// told by their lengths.
+type wekaTrunk struct {
+	model         string
+	tools, system int32
+}
+
+// blocks is how many full blocks it has.
+func (t wekaTrunk) blocks(size int32) int {
+	if t.tools < 0 || t.system < 0 {
+		return 0
+	}
+	return int((int64(t.tools) + int64(t.system)) / int64(size))
 }
 
 // A wekaRequest is a request or, with requests of its own, a subagent.
@@ -130,6 +153,8 @@ type wekaRequest struct {
 	APITime   *json.Number  `json:"api_time"`
 	ThinkTime *json.Number  `json:"think_time"`
 	TTFT      *json.Number  `json:"ttft"`
+	Tools     int32         `json:"tool_tokens"` // of a subagent, like the next
+	System    int32         `json:"system_tokens"`
 	Requests  []wekaRequest `json:"requests"`
 }
 
@@ -153,7 +178,7 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, d.bad(raw, "hash_id_scope", "hash_id_scope: want local or global")
 	}
 	var plan wekaPlan
-	plan.addStream(c.Requests, 0, -1, "requests")
+	plan.addStream(c.Requests, 0, -1, "requests", wekaTrunk{tools: c.Tools, system: c.System})
 	if plan.why != "" {
 		return dst, d.bad(raw, plan.path, plan.why)
 	}
@@ -184,8 +209,8 @@ func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation, plan
 		position[i] = d.entries + int64(at)
 	}
 	session, models := trace.NewText(*c.ID), map[string]trace.Text{}
-	ids := wekaIDs{d: d, own: map[uint64]uint64{}, next: d.ids}
-	if c.Scope == "global" {
+	ids := wekaIDs{d: d, own: map[uint64]uint64{}, next: d.ids, local: c.Scope != "global", trunks: map[wekaTrunk][]uint64{}, taken: map[uint64]bool{}}
+	if !ids.local {
 		ids.own = d.global
 	}
 	for turn, i := range order {
@@ -200,10 +225,16 @@ func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation, plan
 			e.Parents = append(e.Parents, position[p])
 		}
 		slices.Sort(e.Parents)
-		e.SourceBlocks = ids.fitBlocks(call.HashIDs, *call.In, c.BlockSize)
+		e.SourceBlocks = ids.fitBlocks(call.HashIDs, *call.In, c.BlockSize, call.trunk)
 		dst = append(dst, e)
 	}
 	d.ids = ids.next
+	maps.Copy(d.trunks, ids.trunks)
+	if len(ids.taken) > 0 {
+		d.s.notes.count(noteWekaTrunk)
+	} else if ids.local {
+		d.s.notes.count(noteWekaLocal)
+	}
 	return dst, nil
 }
 
@@ -254,6 +285,7 @@ type wekaCall struct {
 	at, end          time.Duration // since the start of the conversation
 	api, think, ttft *time.Duration
 	parents          []int
+	trunk            wekaTrunk
 }
 
 // joinSlack is how much later than its start what a request waits for may have
@@ -270,7 +302,7 @@ type wekaPlan struct {
 // addStream plans the requests of a conversation or a subagent, with their times
 // moved by shift. The first waits for spawn, unless that is -1. It returns the
 // request that ends last, or -1.
-func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn int, path string) int {
+func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn int, path string, trunk wekaTrunk) int {
 	var own []int  // requests of this stream so far
 	var open []int // last requests of subagents that nothing waits for yet
 	last := -1
@@ -295,7 +327,7 @@ func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn 
 					break
 				}
 			}
-			if end := p.addStream(r.Requests, basis, before, at+".requests"); end >= 0 {
+			if end := p.addStream(r.Requests, basis, before, at+".requests", wekaTrunk{tools: r.Tools, system: r.System}); end >= 0 {
 				open = append(open, end)
 			}
 		} else {
@@ -303,6 +335,8 @@ func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn 
 			if !ok {
 				return -1
 			}
+			call.trunk = trunk
+			call.trunk.model = call.Model
 			open = p.setParents(&call, own, open, spawn)
 			p.calls = append(p.calls, call)
 			own = append(own, len(p.calls)-1)
@@ -411,9 +445,31 @@ func (p *wekaPlan) fail(path, why string) bool {
 
 // wekaIDs renumbers the block ids of a conversation.
 type wekaIDs struct {
-	d    *wekaDecoder
-	own  map[uint64]uint64
-	next uint64
+	d      *wekaDecoder
+	own    map[uint64]uint64
+	next   uint64
+	local  bool                   // the ids are those of one conversation
+	trunks map[wekaTrunk][]uint64 // that are longer than those of the conversations before
+	taken  map[uint64]bool        // blocks of trunks that this conversation has
+}
+
+// trunk returns the block of a trunk at a place, which all conversations with the same
+// trunk share; false for one that another id of this conversation has.
+func (w *wekaIDs) trunk(of wekaTrunk, place int) (uint64, bool) {
+	blocks, ok := w.trunks[of]
+	if !ok {
+		blocks = w.d.trunks[of]
+	}
+	for len(blocks) <= place {
+		blocks = append(blocks[:len(blocks):len(blocks)], w.fresh())
+		w.trunks[of] = blocks
+	}
+	id := blocks[place]
+	if w.taken[id] {
+		return 0, false
+	}
+	w.taken[id] = true
+	return id, true
 }
 
 func (w *wekaIDs) fresh() uint64 {
@@ -423,6 +479,8 @@ func (w *wekaIDs) fresh() uint64 {
 
 const (
 	noteWekaFloor = "requests with another number of block ids than full blocks, cut or filled up with new ones"
+	noteWekaLocal = "conversations whose block ids are their own, so that what they share with others does not show"
+	noteWekaTrunk = "conversations whose first blocks were taken as shared with those of the same tool_tokens, system_tokens and model: an estimate"
 	noteWekaNone  = "requests with ids for less than half of their blocks, left without any"
 )
 
@@ -430,7 +488,10 @@ const (
 // than full blocks, the first extra id stands for the rest of the input, when there is one, and
 // others are left out; too few are filled up, as blocks that nothing shares,
 // unless most are missing: then it is not known what the prompt shares.
-func (w *wekaIDs) fitBlocks(ids []uint64, input, size int32) []uint64 {
+//
+// The first blocks of a prompt, as many as its tools and its system prompt fill, are those
+// of its trunk.
+func (w *wekaIDs) fitBlocks(ids []uint64, input, size int32, of wekaTrunk) []uint64 {
 	full, n := int(input/size), blocksOf(input, int(size))
 	if len(ids) != full {
 		if full > 2*len(ids) {
@@ -440,12 +501,19 @@ func (w *wekaIDs) fitBlocks(ids []uint64, input, size int32) []uint64 {
 		w.d.s.notes.count(noteWekaFloor)
 	}
 	out := make([]uint64, 0, n)
-	for _, id := range ids[:min(n, len(ids))] {
+	shared := 0
+	if w.local {
+		shared = min(of.blocks(size), full)
+	}
+	for place, id := range ids[:min(n, len(ids))] {
 		renumbered, ok := w.own[id]
+		if !ok && place < shared {
+			renumbered, ok = w.trunk(of, place)
+		}
 		if !ok {
 			renumbered = w.fresh()
-			w.own[id] = renumbered
 		}
+		w.own[id] = renumbered
 		out = append(out, renumbered)
 	}
 	for len(out) < n {

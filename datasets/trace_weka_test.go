@@ -11,12 +11,11 @@ import (
 
 const (
 	noteWekaTimes = "times count from the start of each conversation, and the source does not tell when that was"
-	noteWekaLocal = "block ids are those of one conversation: what several share, such as a system prompt, does not show"
 )
 
 // conversationOf makes a conversation of requests, for which ' stands for ".
 func conversationOf(id string, requests ...string) string {
-	return strings.ReplaceAll(`{'id':'`+id+`','models':['m'],'block_size':4,'tool_tokens':3,'system_tokens':2,'requests':[`+strings.Join(requests, ",")+"]}", "'", `"`)
+	return strings.ReplaceAll(`{'id':'`+id+`','models':['m'],'block_size':4,'tool_tokens':1,'system_tokens':2,'requests':[`+strings.Join(requests, ",")+"]}", "'", `"`)
 }
 
 // The same conversations as lines, in an array, over several lines and by
@@ -40,13 +39,39 @@ func TestWekaRows(t *testing.T) {
 		if info.Format != "weka" || info.BlockSize != 4 || !info.BlocksHashed || !info.HasTimes || !info.SessionTimes || info.TimeUnit != "s" || !info.HasSessions || info.Records != 2 {
 			t.Errorf("%s: %+v", name, info)
 		}
-		notesAre(t, info, noteWekaTimes, noteWekaLocal)
+		notesAre(t, info, noteWekaTimes, noteWekaLocal+": 2")
 	}
 	reads(t, a, Options{}, want[:3]...)
 	s, err := Open(strings.NewReader(a), Options{})
 	if err != nil || s.Info().BlockSize != 4 {
 		t.Errorf("the block size is not known from the start: %+v, %v", s.Info(), err)
 	}
+}
+
+// What the prompts of one client begin with, its tools and its system prompt, is shared
+// by conversations whose ids do not show it; told by their lengths and the model.
+func TestWekaTrunk(t *testing.T) {
+	with := func(tools, c string) string {
+		return strings.Replace(c, `"tool_tokens":1`, `"tool_tokens":`+tools, 1) + "\n"
+	}
+	in := with("7", conversationOf("a", `{'t':0,'type':'s','model':'m','in':17,'out':1,'hash_ids':[1,2,3,4]}`, `{'t':1,'type':'s','model':'m','in':13,'out':1,'hash_ids':[1,2,9]}`,
+		`{'t':2,'type':'subagent','tool_tokens':4,'system_tokens':0,'requests':[{'t':2,'type':'s','model':'m','in':8,'out':1,'hash_ids':[20,21]}]}`)) +
+		with("7", conversationOf("b", `{'t':0,'type':'s','model':'m','in':13,'out':1,'hash_ids':[1,2,3]}`,
+			// Its first block is another one now, which is of no trunk.
+			`{'t':1,'type':'s','model':'m','in':8,'out':1,'hash_ids':[5,2]}`)) +
+		with("7", conversationOf("c", `{'t':0,'type':'s','model':'n','in':8,'out':1,'hash_ids':[1,2]}`)) + // another model
+		with("4", conversationOf("d", `{'t':0,'type':'s','model':'m','in':8,'out':1,'hash_ids':[1,2]}`)) + // another client
+		with("7", conversationOf("e", `{'t':0,'type':'s','model':'m','in':5,'out':1,'hash_ids':[1]}`)) // shorter than the trunk
+	info := reads(t, in, Options{},
+		"0s session=a model=m turn=0 after=[] in=17 out=1 blocks=[0 1 2 3 4] stream=true",
+		"1s session=a model=m turn=1 after=[0] in=13 out=1 blocks=[0 1 5 6] stream=true",
+		"2s session=a model=m turn=2 after=[1] in=8 out=1 blocks=[7 8] stream=true",
+		"0s session=b model=m turn=0 after=[] in=13 out=1 blocks=[0 1 9 10] stream=true",
+		"1s session=b model=m turn=1 after=[3] in=8 out=1 blocks=[11 1] stream=true",
+		"0s session=c model=n turn=0 after=[] in=8 out=1 blocks=[12 13] stream=true",
+		"0s session=d model=m turn=0 after=[] in=8 out=1 blocks=[14 15] stream=true",
+		"0s session=e model=m turn=0 after=[] in=5 out=1 blocks=[0 16] stream=true")
+	notesAre(t, info, noteWekaTimes, noteWekaTrunk+": 5")
 }
 
 // Ids: the same number is the same block within a conversation and, with the
@@ -60,7 +85,7 @@ func TestWekaScopes(t *testing.T) {
 		"0s session=b turn=0 after=[] in=8 out=1 blocks=[2 3] stream=true",
 		"0s session=c turn=0 after=[] in=8 out=1 blocks=[4 5] stream=true",
 		"0s session=d turn=0 after=[] in=8 out=1 blocks=[2 3] stream=true")
-	notesAre(t, info, noteWekaTimes, noteWekaLocal)
+	notesAre(t, info, noteWekaTimes, noteWekaLocal+": 2")
 	faulty(t, one("a", "planet"), Options{}, "log:1:27: hash_id_scope: want local or global")
 }
 
@@ -86,7 +111,7 @@ func TestWekaBlockCounts(t *testing.T) {
 		"6s session=a turn=6 after=[5] in=17 out=1 stream=true",
 		"7s session=a turn=7 after=[6] in=3 out=1 blocks=[6] stream=true",
 		"8s session=a turn=8 after=[7] in=2147483647 out=1 stream=true")
-	notesAre(t, info, noteWekaTimes, noteWekaLocal, noteWekaFloor+": 4", noteWekaNone+": 3")
+	notesAre(t, info, noteWekaTimes, noteWekaFloor+": 4", noteWekaNone+": 3", noteWekaLocal+": 1")
 }
 
 // request makes one with its times only.

@@ -36,6 +36,14 @@ def langfuse(path):
         yield prompt, answer, cached, reasoning
 
 
+def aibrix(path):
+    """Workloads: each line has the requests of one instant."""
+    for line in open(path):
+        if line.strip():
+            for request in json.loads(line)["requests"]:
+                yield request["Prompt Length"], request["Output Length"], 0, 0
+
+
 def main():
     count = globals()[sys.argv[1].replace("-", "_")]
     for path in sys.argv[2:]:

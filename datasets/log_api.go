@@ -1,0 +1,203 @@
+package datasets
+
+import (
+	"slices"
+	"strings"
+)
+
+// The names that proxies give to the two bodies of a call, and to its times.
+var (
+	askedBodies    = []string{"request", "body", "request_body", "req"}
+	answeredBodies = []string{"response", "response_body", "resp"}
+)
+
+// apiLog declares the log of a proxy that writes the bodies of requests and responses:
+// of OpenAI's Chat and Responses APIs and of Anthropic's Messages. There is no standard for
+// it, so that it is told by the response. The rules:
+//
+//   - Anthropic's input count is without what was read from a cache or written to it,
+//     which is added.
+//   - A stream that was logged as it came is put together. Its usage is that of its last
+//     event.
+//   - A request of the Responses API that goes on with an earlier response holds what is
+//     new alone, so that only its lengths are read.
+func apiLog() declaredFormat {
+	origins := map[string]string{"asked": strings.Join(askedBodies, "|"), "answer": strings.Join(answeredBodies, "|")}
+	for to, from := range map[string]string{
+		"whole_input": "answer.usage.input_tokens", "session_of_user": "asked.metadata.user_id", "kind_of_api": "answer.object",
+		"conversation": "asked", "finish": "answer.stop_reason",
+	} {
+		name, rest, _ := strings.Cut(from, ".")
+		var paths []string
+		for path := range strings.SplitSeq(origins[name], "|") {
+			paths = append(paths, strings.Trim(path+"."+rest, "."))
+		}
+		origins[to] = strings.Join(paths, "|")
+	}
+	return declaredFormat{
+		name: "api-log", tried: fromDocumentation,
+		about:   "bodies of requests and responses, as proxies log them: Anthropic Messages, OpenAI Responses and Chat, also streams",
+		example: `{"timestamp":"2026-01-02T03:04:05Z","latency_ms":1900,"request":{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":20,"cache_read_input_tokens":100,"cache_creation_input_tokens":0,"output_tokens":5}}}`,
+		match:   isAPICall,
+		fields: Mapping{
+			"time":  {"timestamp", "ts", "time", "created_at", "request_time", "start_time", "started_at"},
+			"model": {"answer.model", "asked.model"}, "user": {"asked.metadata.user_id", "asked.user", "asked.safety_identifier"},
+			"session":      {"session_of_user", "headers.x-claude-code-session-id", "asked.conversation.id", "asked.conversation", "session_id"},
+			"kind":         {"kind_of_api"},
+			"input_tokens": {"whole_input", "answer.usage.input_tokens", "answer.usage.prompt_tokens"}, "output_tokens": {"answer.usage.output_tokens", "answer.usage.completion_tokens"},
+			"cached_tokens":    {"answer.usage.cache_read_input_tokens", "answer.usage.input_tokens_details.cached_tokens", "answer.usage.prompt_tokens_details.cached_tokens"},
+			"written_tokens":   {"answer.usage.cache_creation_input_tokens", "answer.usage.input_tokens_details.cache_write_tokens"},
+			"reasoning_tokens": {"answer.usage.output_tokens_details.reasoning_tokens", "answer.usage.completion_tokens_details.reasoning_tokens"},
+			"max_tokens":       {"asked.max_completion_tokens", "asked.max_output_tokens", "asked.max_tokens"}, "temperature": {"asked.temperature"}, "stream": {"asked.stream"},
+			"finish_reason": {"finish", "answer.choices.0.finish_reason"}, "status": {"status", "status_code"}, "error": {"error", "answer.error.type", "answer.error.message"},
+			"ttft_ms": {"ttft_ms", "time_to_first_token_ms"}, "e2e_ms": {"latency_ms", "duration_ms", "e2e_ms", "elapsed_ms"},
+			"messages": {"conversation"}, "tools": {"asked.tools"}, "output": {"answer"},
+		},
+		counts: usageInclusive, made: origins,
+		kinds: [][2]string{{"responses", "responses"}, {"chat", "chat"}},
+		show:  showAPICall,
+	}
+}
+
+// isAPICall tells a call by its response, or by a request that only one API takes.
+func isAPICall(r row) bool { return apiBodies(newView(r)) != "" }
+
+// apiBodies puts the bodies at "asked" and "answer", and returns which API they are of.
+func apiBodies(v viewRow) string {
+	for to, names := range map[string][]string{"asked": askedBodies, "answer": answeredBodies} {
+		found, path, ok := findFirst(v, names)
+		if text, isText := found.(string); isText {
+			body, _, isJSON := decodeJSON([]byte(text))
+			if found = body; !isJSON {
+				found = streamedAnswer(eventsOf(text))
+			}
+		}
+		if list, isList := found.([]any); isList {
+			found = streamedAnswer(list)
+		}
+		if body, isBody := found.(map[string]any); ok && isBody {
+			v.put(to, body, path)
+		}
+	}
+	kind, _ := v.value("answer.type")
+	object, _ := v.value("answer.object")
+	items, _ := v.value("asked.messages")
+	switch {
+	case kind == "message" && hasAny(v, "answer.usage.input_tokens"):
+		return "messages"
+	case object == "response" && hasAny(v, "answer.output", "answer.usage"):
+		return "responses"
+	case hasAny(v, "asked.messages", "asked.prompt") && hasAny(v, "answer.choices"):
+		return "chat"
+	case hasAny(v, "answer.choices", "answer.usage") || !hasAny(v, "asked"):
+		return ""
+	case areMessages(items) && (hasAny(v, "asked.anthropic_version") || hasAny(v, "asked.system") && hasAny(v, "asked.max_tokens")):
+		return "messages"
+	case hasAny(v, "asked.input") && hasAny(v, "asked.instructions", "asked.previous_response_id"):
+		return "responses"
+	case areMessages(items) && hasAny(v, "asked.model"):
+		return "chat"
+	}
+	return ""
+}
+
+func showAPICall(v viewRow) {
+	api := apiBodies(v)
+	v.put("kind_of_api", map[string]string{"messages": "chat", "chat": "chat", "responses": "responses"}[api], "")
+	if api == "messages" {
+		var sum int64
+		for _, name := range []string{"input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"} {
+			n, _ := v.value("answer.usage." + name)
+			count, _ := countOf(plain(n))
+			sum += int64(count)
+		}
+		if hasAny(v, "answer.usage.input_tokens") {
+			v.put("whole_input", integer(sum), v.from["answer"]+".usage.input_tokens")
+		}
+	}
+	if why, _ := v.value("answer.stop_reason"); plain(why) != "" {
+		v.put("finish", anthropicFinish(plain(why)), v.from["answer"]+".stop_reason")
+	}
+	// Claude Code puts its session behind the user.
+	user, _ := v.value("asked.metadata.user_id")
+	if _, session, ok := strings.Cut(plain(user), "_session_"); ok {
+		v.put("session_of_user", session, v.from["asked"]+".metadata.user_id")
+	}
+	if !hasAny(v, "asked.previous_response_id") {
+		if body, ok := v.value("asked"); ok {
+			v.put("conversation", body, v.from["asked"])
+		}
+	}
+}
+
+// eventsOf are the data of the events of a stream as it was sent, those that are JSON.
+func eventsOf(stream string) (events []any) {
+	for line := range strings.Lines(stream) {
+		if data, ok := strings.CutPrefix(line, "data:"); ok {
+			if event, _, ok := decodeJSON([]byte(strings.TrimSpace(data))); ok {
+				events = append(events, event)
+			}
+		}
+	}
+	return events
+}
+
+// streamedAnswer puts an answer together of the events of its stream; nil where they are
+// none of a known API.
+func streamedAnswer(events []any) any {
+	var answer map[string]any
+	var text strings.Builder
+	usage := map[string]any{}
+	merge := func(more any) {
+		counts, _ := more.(map[string]any)
+		for name, n := range counts {
+			if n != nil {
+				usage[name] = n
+			}
+		}
+	}
+	for _, event := range events {
+		fields, _ := event.(map[string]any)
+		kind, _ := fields["type"].(string)
+		switch {
+		case kind == "message_start":
+			answer, _ = fields["message"].(map[string]any)
+			merge(answer["usage"])
+		case kind == "content_block_delta":
+			piece, _ := lookup(event, "delta.text")
+			text.WriteString(plain(piece))
+		case kind == "message_delta":
+			merge(fields["usage"])
+			if why, ok := lookup(event, "delta.stop_reason"); ok && answer != nil {
+				answer["stop_reason"] = why
+			}
+		case slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, kind):
+			return fields["response"]
+		case fields["object"] == "chat.completion.chunk":
+			if answer == nil {
+				answer = map[string]any{"object": "chat.completion", "model": fields["model"]}
+			}
+			merge(fields["usage"])
+			piece, _ := lookup(event, "choices.0.delta.content")
+			text.WriteString(plain(piece))
+			why, _ := lookup(event, "choices.0.finish_reason")
+			answer["choices"] = []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text.String()}, "finish_reason": firstOf(why, reasonOf(answer))}}
+		}
+	}
+	if answer == nil {
+		return nil
+	}
+	if len(usage) > 0 {
+		answer["usage"] = usage
+	}
+	if answer["choices"] == nil && text.Len() > 0 {
+		answer["content"] = []any{map[string]any{"type": "text", "text": text.String()}}
+	}
+	return answer
+}
+
+// reasonOf is the reason that an answer has so far.
+func reasonOf(answer map[string]any) any {
+	why, _ := lookup(answer, "choices.0.finish_reason")
+	return why
+}
