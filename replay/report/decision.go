@@ -99,7 +99,7 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	return err
 }
 
-// outcome says what became of a setting, and why.
+// outcome is whether a setting is accepted, and all reasons why not.
 func (t *Tried) outcome(preferred bool) string {
 	switch s := &t.Summary; {
 	case !s.Verdict.Trustworthy:

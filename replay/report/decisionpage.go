@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strings"
 
 	"reprise/trace"
@@ -21,6 +22,7 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 	p := &page.Page{Title: "Decision record", Lead: "Target: " + strings.Join(target(runs), "; ")}
 	p.Headline = decisionHeadline(runs, best)
 	head, right := []string{""}, []page.Align{page.Left}
+	why := []string{rationale(runs, d, best)}
 	cdfOf := cdf("TTFT distribution", "From when a request was due. A curve further to the left is faster.", "TTFT")
 	for i := range runs {
 		tier = trace.Stricter(tier, runs[i].Summary.Run.Tier)
@@ -28,7 +30,14 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 		if !runs[i].Accepted() {
 			level = page.Bad
 		}
-		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name), Text: runs[i].outcome(i == best && len(runs) > 1)})
+		outcome := runs[i].outcome(i == best && len(runs) > 1)
+		short := outcome
+		if reasons := runs[i].Summary.Verdict.Reasons; len(reasons) > 1 {
+			first, _, _ := strings.Cut(outcome, reasons[1].Text)
+			short = first + page.Many(int64(len(reasons)-1), "more reason") + " under Rationale"
+			why = append(why, textpage.Plain(runs[i].Name)+": "+outcome+".")
+		}
+		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name), Text: short})
 		if w := runs[i].Summary.Run.PresetWarning; w != "" {
 			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
 		}
@@ -45,6 +54,8 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 	p.Table = &page.Table{Head: head, Align: right}
 	for i, row := range differ {
 		if i < 3 {
+			row = slices.Clone(row)
+			row[0] = strings.ReplaceAll(row[0][strings.LastIndexByte(row[0], '.')+1:], "_", " ")
 			p.Table.Rows = append(p.Table.Rows, row)
 		}
 	}
@@ -70,7 +81,7 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 		settings.Tables = []page.Table{{Head: head, Rows: differ}}
 	}
 	p.Sections = []page.Section{
-		{Title: "Rationale", Text: []string{rationale(runs, d, best)}}, cost, settings,
+		{Title: "Rationale", Text: why}, cost, settings,
 		{Title: "Figures", Tables: []page.Table{{Head: head, Rows: rows, Align: right}}},
 		{Title: "Provenance", Tables: []page.Table{{Head: head, Rows: provenance(runs)}}},
 	}
