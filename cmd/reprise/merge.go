@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -54,25 +55,8 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	bar := cli.NewProgress(cmd)
 	policy := anonymize.Policy{Tier: anonymize.Internal, Progress: bar.Step}
 	var card anonymize.Card
-	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-		src := set.Reader()
-		defer src.Close()
-		var err error
-		if card, err = anonymize.MergeRecorded(cmd.Context(), policy, meta, src, dst); err != nil {
-			return trace.Meta{}, err
-		}
-		card.Tool = tool()
-		m := trace.Meta{SourceFormat: "record", TimeUnit: "ns", Capture: meta.Window(), Tier: card.Tier, Unit: card.Unit,
-			Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source"}
-		if card.Totals.InferredSessions {
-			m.Sessions = "inferred"
-		} else if card.Totals.Sessions == 0 {
-			m.Sessions = ""
-		}
-		if card.Totals.Blocks > 0 {
-			m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
-		}
-		m.Card, m.CardHash, err = card.JSON()
+	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (m trace.Meta, err error) {
+		m, card, err = mergeParts(cmd.Context(), policy, set, dst)
 		return m, err
 	})
 	bar.End()
@@ -108,4 +92,27 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	}
 	cli.Notef(cmd, "tier %s: pseudonymous, for use inside your organisation", card.Tier)
 	return nil
+}
+
+// mergeParts writes the rows of a trace of parts, and returns its metadata and its card.
+func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set, dst trace.Writer[trace.Request]) (trace.Meta, anonymize.Card, error) {
+	meta, src := set.Meta(), set.Reader()
+	defer src.Close()
+	card, err := anonymize.MergeRecorded(ctx, policy, meta, src, dst)
+	if err != nil {
+		return trace.Meta{}, card, err
+	}
+	card.Tool = tool()
+	m := trace.Meta{SourceFormat: "record", TimeUnit: "ns", Capture: meta.Window(), Tier: card.Tier, Unit: card.Unit,
+		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source"}
+	if card.Totals.InferredSessions {
+		m.Sessions = "inferred"
+	} else if card.Totals.Sessions == 0 {
+		m.Sessions = ""
+	}
+	if card.Totals.Blocks > 0 {
+		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
+	}
+	m.Card, m.CardHash, err = card.JSON()
+	return m, card, err
 }

@@ -44,6 +44,7 @@ type recordFlags struct {
 	memory         int
 	workers        int
 	drain          time.Duration
+	admin          string
 	asJSON         bool
 }
 
@@ -99,6 +100,8 @@ it waits for the requests in flight, up to --drain. Then make a trace of the par
 	text.StringVar(&f.template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block")
 	privacy.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
+	running, _ := flags.Sections(fl, flags.RunningFlags)
+	running.StringVar(&f.admin, "admin-listen", "", "`address` of a page with the profile so far, and of /metrics for Prometheus, such as 127.0.0.1:9090; the token is in "+adminToken+", or drawn and put into the folder")
 	general.BoolVar(&f.asJSON, "json", false, "print the counts at the end as JSON")
 	return cmd
 }
@@ -135,6 +138,9 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	r := &recorder{begin: time.Now()}
 	o.Begin = r.begin
 	if err := r.start(cmd, f, o, policy); err != nil {
+		return err
+	}
+	if err := f.serveAdmin(cmd.Context(), cmd, r); err != nil {
 		return err
 	}
 	scheme := "http"

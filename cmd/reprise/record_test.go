@@ -10,23 +10,31 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
 
-var recordingAt = regexp.MustCompile(`recording (https?://[0-9.:]+)`)
+var (
+	recordingAt = regexp.MustCompile(`recording (https?://[0-9.:]+)`)
+	adminAt     = regexp.MustCompile(`profile so far at (http://\S+/)`)
+)
 
 // recordWhile runs record while do sends requests to it, and returns what it printed.
-func recordWhile(t *testing.T, args []string, do func(url string)) (stdout, stderr string) {
+func recordWhile(t *testing.T, args []string, do func(url, admin string)) (stdout, stderr string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	begun := make(chan string, 1)
+	begun := make(chan [2]string, 1)
 	said := &watch{want: "; stop it with Ctrl-C"}
 	said.then = func() {
+		at := [2]string{recordingAt.FindStringSubmatch(said.buf.String())[1]}
+		if admin := adminAt.FindStringSubmatch(said.buf.String()); admin != nil {
+			at[1] = admin[1]
+		}
 		select {
-		case begun <- recordingAt.FindStringSubmatch(said.buf.String())[1]:
+		case begun <- at:
 		default:
 		}
 	}
@@ -34,8 +42,8 @@ func recordWhile(t *testing.T, args []string, do func(url string)) (stdout, stde
 	done := make(chan int, 1)
 	go func() { done <- run(ctx, args, strings.NewReader(""), &out, said) }()
 	select {
-	case url := <-begun:
-		do(url)
+	case at := <-begun:
+		do(at[0], at[1])
 		stop()
 	case code := <-done:
 		t.Fatalf("reprise %v: exit code %d\n%s", args, code, said.buf.String())
@@ -48,7 +56,7 @@ func recordWhile(t *testing.T, args []string, do func(url string)) (stdout, stde
 
 // runRecord runs an example: it records one request.
 func runRecord(t *testing.T, args string) {
-	recordWhile(t, strings.Fields(args), func(url string) {
+	recordWhile(t, strings.Fields(args), func(url, _ string) {
 		send(t, url+"/v1/completions", `{"prompt":"Once upon a time","max_tokens":2}`)
 	})
 }
@@ -86,7 +94,7 @@ const (
 func TestRecord(t *testing.T) {
 	t.Chdir(t.TempDir())
 	engine := simulate(t)
-	stdout, stderr := recordWhile(t, strings.Fields("record --listen 127.0.0.1:0 -o traces --block-size 16 --upstream "+engine), func(url string) {
+	stdout, stderr := recordWhile(t, strings.Fields("record --listen 127.0.0.1:0 -o traces --block-size 16 --upstream "+engine), func(url, _ string) {
 		for _, stream := range []string{"true", "false"} {
 			if answer := send(t, url+"/v1/chat/completions", `{"model":"`+plantedModel+`","stream":`+stream+`,"max_tokens":4,"user":"`+plantedSession+`","messages":[{"role":"user","content":"`+strings.Repeat(plantedPrompt+" ", 20)+`"}]}`); !strings.Contains(answer, "choices") {
 				t.Error(answer)
@@ -137,6 +145,61 @@ func TestRecord(t *testing.T) {
 		if strings.Contains(said, secret) {
 			t.Errorf("%q was written", secret)
 		}
+	}
+}
+
+// While it runs, the profile so far and the counts are on a port of their own, for who
+// has the token; the proxied port has neither.
+func TestRecordAdmin(t *testing.T) {
+	t.Chdir(t.TempDir())
+	get := func(url, token string) (int, string) {
+		req, _ := http.NewRequest(http.MethodGet, url, nil)
+		if token != "" {
+			req.SetBasicAuth("any", token)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(text)
+	}
+	_, stderr := recordWhile(t, strings.Fields("record --listen 127.0.0.1:0 --admin-listen 127.0.0.1:0 -o traces --block-size 16 --upstream "+simulate(t)), func(url, admin string) {
+		for range 3 {
+			send(t, url+"/v1/completions", `{"prompt":"`+strings.Repeat("one two three ", 20)+`","max_tokens":2}`)
+		}
+		drawn, err := os.ReadFile("traces/admin-token")
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := strings.TrimSpace(string(drawn))
+		if code, _ := get(admin, ""); code != http.StatusUnauthorized {
+			t.Errorf("without a token: %d", code)
+		}
+		if code, _ := get(admin+"metrics", token+"x"); code != http.StatusUnauthorized {
+			t.Errorf("with a wrong token: %d", code)
+		}
+		page := ""
+		for range 50 { // rows are in the journal within half a second
+			var code int
+			if code, page = get(admin, token); code == http.StatusOK {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if !strings.Contains(page, "<html") || !strings.Contains(page, "Prefix reuse") && !strings.Contains(page, "prefix reuse") {
+			t.Errorf("no page: %.300s", page)
+		}
+		if _, text := get(admin+"metrics", token); !strings.Contains(text, `reprise_record_requests_total{outcome="recorded"} 3`) {
+			t.Error(text)
+		}
+		if code, text := get(url+"/metrics", ""); code == http.StatusOK && strings.Contains(text, "reprise_record") {
+			t.Error("the proxied port has figures of the recorder")
+		}
+	})
+	if !strings.Contains(stderr, "the password, or bearer token, is what is in traces/admin-token") {
+		t.Error(stderr)
 	}
 }
 
