@@ -43,6 +43,7 @@
 //     usage; blocks cut from prompt and reply
 //   - recorded.go: the same one entry at a time, for a recorder: rows of a part, and the
 //     trace that is made of parts
+//   - turns.go: the turns of a recording: which follows which, and how long after its end
 //   - gaps.go: texts that cannot be what was sent, so that the usage gives the length and
 //     they give no blocks: redacted, empty, or much shorter than the usage says
 //   - usagechain.go: the chain of a text fitted to the length that the usage says; markers

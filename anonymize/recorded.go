@@ -62,6 +62,11 @@ func (r *RowEncoder) Encode(en *trace.Entry) (recording.Row, error) {
 		out.Model = r.keyed("model", out.Model)
 	}
 	out.Adapter = r.keyed("adapter", out.Adapter)
+	// Which of the two it was; how long is known when the rows are in order.
+	out.ThinkNS, out.ToolNS = trace.Ptr[int64](0), nil
+	if n := len(en.Messages); n > 0 && en.Messages[n-1].Role == trace.Tool {
+		out.ThinkNS, out.ToolNS = nil, out.ThinkNS
+	}
 	for _, name := range []**string{&out.Class, &out.Replica} {
 		if *name != nil {
 			*name = trace.Ptr(r.keyed("name", **name))
@@ -88,7 +93,8 @@ func (r *RowEncoder) keyed(kind, name string) string {
 var gapNames = []string{noGap: "", markerGap: "marker", emptyGap: "empty", shortGap: "short", unnamedGap: "unnamed"}
 
 // MergeRecorded makes the rows of a trace of those of recordings, as [Run] does of a
-// log: sorted by arrival, annotated and renumbered. meta is what their captures have in
+// log: sorted by arrival, annotated and renumbered. Turns that follow an earlier one of
+// their session have it as their parent, see [turnLinker]. meta is what their captures have in
 // common.
 func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace.Reader[recording.Row], dst trace.Writer[trace.Request]) (Card, error) {
 	p.BlockSize, p.KeepModel, p.Capture, p.Tokenizer = meta.BlockSize, meta.KeepModel, meta.Window(), nil
@@ -119,7 +125,7 @@ func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace
 			return Card{}, err
 		}
 	}
-	card, err := c.finish(ctx, &p, nil, dst)
+	card, err := c.finish(ctx, &p, nil, &turnLinker{dst: dst, open: make(map[int64][]openTurn)})
 	if card.Totals.Texts > 0 {
 		card.Tokenizer, card.Template = meta.Tokenizer, meta.Template
 	}

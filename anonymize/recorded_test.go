@@ -22,7 +22,7 @@ func TestRecordedAsImported(t *testing.T) {
 		src = append(src, chat(fmt.Sprint("topic", i%9), fmt.Sprint("user", i%3), (i*7919)%5000, 1+i%4, len(src))...)
 	}
 	for i := range src {
-		src[i].Parents = nil // a recorder does not know them
+		src[i].Parents, src[i].Think = nil, nil // a recorder has them from the ends of answers
 		src[i].Model, src[i].Adapter, src[i].Class = trace.NewText(fmt.Sprint("m", i%2)), trace.NewText("lora"), trace.NewText("batch")
 		src[i].TTFT, src[i].E2E = trace.Ptr(time.Duration(i)), trace.Ptr(time.Second)
 		switch i % 7 {
@@ -71,6 +71,14 @@ func TestRecordedAsImported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	linked := 0
+	for i := range got {
+		linked += len(got[i].Parents)
+		got[i].Parents, got[i].ThinkNS, got[i].ToolNS = nil, nil, nil
+	}
+	if linked == 0 {
+		t.Error("no turn follows another")
+	}
 	if digest(got) != digest(want) {
 		for i := range got {
 			if !reflect.DeepEqual(got[i], want[i]) {
@@ -81,6 +89,50 @@ func TestRecordedAsImported(t *testing.T) {
 	}
 	if card.Tokenizer != wantCard.Tokenizer || !reflect.DeepEqual(card.Totals, wantCard.Totals) {
 		t.Errorf("totals %+v\nwant   %+v", card.Totals, wantCard.Totals)
+	}
+}
+
+// A next turn follows the request of its session that ended last before it, by the time
+// that a user thought or a tool ran; what came while that was in flight follows nothing.
+func TestRecordedTurns(t *testing.T) {
+	src := chat("topic", "user", 0, 4, 0)
+	asked := len(src[2].Messages)
+	src[2].Messages = append(src[2].Messages[:asked-1:asked-1], trace.Message{Role: trace.Tool, Content: src[2].Messages[asked-1].Content})
+	for i, ms := range []int{400, 1500, 300, 100} { // turns are a second apart: the third came during the second
+		src[i].E2E, src[i].Parents, src[i].Think = trace.Ptr(time.Duration(ms)*time.Millisecond), nil, nil
+	}
+	src = append(src, chat("another", "user", 50, 1, 0)...)
+	rec, err := anonymize.NewRecording(policy(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := rec.Encoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]recording.Row, len(src))
+	for i := range src {
+		if rows[i], err = e.Encode(&src[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta := recording.Meta{BlockSize: 16, Tokenizer: "o200k_base", Begin: at(-1000), End: at(10_000_000)}
+	var got keep
+	if _, err := anonymize.MergeRecorded(t.Context(), anonymize.Policy{Tier: anonymize.Internal, GlobalBlocks: trace.Ptr(0)}, meta, &trace.SliceReader[recording.Row]{Rows: rows}, &got); err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, r := range got {
+		wait := func(ns *int64) string {
+			if ns == nil {
+				return "-"
+			}
+			return time.Duration(*ns).String()
+		}
+		said = append(said, fmt.Sprint(r.Parents, wait(r.ThinkNS), wait(r.ToolNS)))
+	}
+	if want := "[]-- []-- [0]600ms- [0]-1.6s [2]500ms-"; strings.Join(said, " ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(said, " "), want)
 	}
 }
 
