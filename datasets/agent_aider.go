@@ -67,9 +67,8 @@ type aiderDecoder struct {
 
 // An aiderUser is where the log of one user has got to.
 type aiderUser struct {
-	session string
-	begun   int64 // of a call; 0 for none
-	last    int32 // call of the session; -1 for none
+	agentThread
+	begun int64 // of a call; 0 for none
 }
 
 // gather takes an event.
@@ -85,12 +84,12 @@ func (d *aiderDecoder) gather(raw []byte) error {
 	}
 	u := d.users[r.User]
 	if u == nil {
-		u = &aiderUser{session: d.name(r.User), last: -1}
+		u = &aiderUser{agentThread: agentThread{session: d.name(r.User)}}
 		d.users[r.User] = u
 	}
 	switch r.Event {
 	case "launched", "command_clear", "command_reset":
-		u.session, u.last = d.name(fmt.Sprint(r.User, ":", at)), -1
+		u.agentThread = agentThread{session: d.name(fmt.Sprint(r.User, ":", at))}
 	case "message_send_starting":
 		if u.begun != 0 {
 			d.s.notes.count(noteAiderUnended)
@@ -101,19 +100,15 @@ func (d *aiderDecoder) gather(raw []byte) error {
 		if min(p.Prompt, p.Answer) < 0 || max(p.Prompt, p.Answer) > math.MaxInt32 {
 			return d.bad(raw, "properties", "properties: want tokens from 0 to 2147483647")
 		}
-		line, _ := d.in.place(0)
 		c := agentCall{
-			session: u.session, user: d.name(r.User), model: d.name(p.Model), arrival: u.begun, end: at, file: d.s.file, line: line,
+			session: u.session, user: d.name(r.User), model: d.name(p.Model), arrival: u.begun, end: at,
 			input: int32(p.Prompt), output: int32(p.Answer), cached: -1, reasoning: -1,
 		}
 		if u.begun == 0 {
 			c.arrival = at
 		}
-		if u.last >= 0 {
-			c.parents = []int32{u.last}
-		}
-		u.begun, u.last = 0, int32(len(d.calls))
-		d.calls = append(d.calls, c)
+		u.begun = 0
+		d.addTo(&u.agentThread, c)
 	}
 	return nil
 }

@@ -112,7 +112,6 @@ const (
 	noteCodexCopied  = "calls that a fork or a sub-agent copied from another session, left out"
 	noteCodexTwice   = "calls that are in two files, kept once"
 	noteCodexCompact = "calls after a compaction, which the call that made the summary is missing before"
-	noteCodexAlone   = "sub-agents and forks whose parent is not in the log"
 )
 
 // A codexRecord is a line. What is read of its payload depends on its type.
@@ -183,7 +182,7 @@ func (d *codexDecoder) gather(raw []byte) error {
 	}
 	d.s.fields.scan(raw)
 	if d.f == nil || d.f.name != d.s.file {
-		d.f = &codexFile{name: d.s.file, waits: map[string]bool{}, thread: &codexThread{session: d.s.file}}
+		d.f = &codexFile{name: d.s.file, waits: map[string]bool{}, thread: &agentThread{session: d.s.file}}
 		d.threads = append(d.threads, d.f.thread)
 	}
 	if r.Type == "compacted" || !slices.Contains(codexTypes, r.Type) {
@@ -274,9 +273,8 @@ func (d *codexDecoder) usage(raw []byte, at int64, e *codexEvent, u codexUsage, 
 		return nil
 	}
 	d.seen[key] = true
-	line, _ := d.in.place(0)
 	c := agentCall{
-		session: d.name(f.thread.session), model: f.model, arrival: f.ready, end: f.end, gap: f.gap, file: d.s.file, line: line,
+		session: d.name(f.thread.session), model: f.model, arrival: f.ready, end: f.end, gap: f.gap, join: f.join,
 		input: int32(u.Input), cached: int32(u.Cached), output: int32(u.Output), reasoning: int32(u.Reasoning),
 	}
 	if !f.answering {
@@ -289,12 +287,7 @@ func (d *codexDecoder) usage(raw []byte, at int64, e *codexEvent, u codexUsage, 
 		c.gap = unknownGap
 		d.s.notes.count(noteCodexCompact)
 	}
-	if n := len(f.thread.calls); n > 0 {
-		c.parents = []int32{f.thread.calls[n-1]}
-	}
-	f.thread.calls = append(f.thread.calls, int32(len(d.calls)))
-	d.joins = append(d.joins, f.join)
-	d.calls = append(d.calls, c)
+	d.addTo(f.thread, c)
 	f.answered()
 	return nil
 }

@@ -11,24 +11,14 @@ import (
 type codexDecoder struct {
 	*agentLog
 	f       *codexFile // that is being read
-	threads []*codexThread
+	threads []*agentThread
 	seen    map[string]bool // calls
-	joins   []int64         // of each call: when it had waited for agents; 0 for not
-}
-
-// A codexThread is an agent: the calls of a file.
-type codexThread struct {
-	id, session, parent string
-	spawned             bool // by another agent, and not forked by a person
-	born                int64
-	calls               []int32
-	joined              bool
 }
 
 // A codexFile is how far a file has been read.
 type codexFile struct {
 	name     string
-	thread   *codexThread
+	thread   *agentThread
 	model    string
 	cut      *int64 // ordinal of its first record that is not a copy
 	numbered bool   // the current record can be told by that
@@ -50,7 +40,7 @@ type codexFile struct {
 
 func newCodexDecoder(in records, o Options, s *Source) *codexDecoder {
 	d := &codexDecoder{agentLog: newAgentLog(in, o, s), seen: map[string]bool{}}
-	d.agentLog.gather, d.agentLog.link = d.gather, d.link
+	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
 	s.notes.sayOnce(noteCodexArrival)
 	s.notes.sayOnce(noteCodexLengths)
 	return d
@@ -112,52 +102,4 @@ func (f *codexFile) input(at int64, gap gapKind) {
 func (f *codexFile) answered() {
 	f.ready, f.gap, f.answering, f.join, f.compacted = f.next, f.nextGap, false, 0, false
 	f.next, f.nextGap = 0, unknownGap
-}
-
-// link finds what the first call of each file waited for, and the calls that waited
-// for agents.
-func (d *codexDecoder) link() {
-	byID := map[string]*codexThread{}
-	for _, t := range d.threads {
-		if byID[t.id] == nil {
-			byID[t.id] = t
-		}
-	}
-	children := map[*codexThread][]*codexThread{}
-	for _, t := range d.threads {
-		if t.parent == "" || len(t.calls) == 0 {
-			continue
-		}
-		before := int32(-1)
-		if parent := byID[t.parent]; parent != nil {
-			for _, c := range parent.calls {
-				if d.calls[c].end <= t.born+int64(joinSlack) {
-					before = c
-				}
-			}
-			children[parent] = append(children[parent], t)
-		}
-		if before < 0 {
-			d.s.notes.count(noteCodexAlone)
-			continue
-		}
-		first := &d.calls[t.calls[0]]
-		first.parents = append(first.parents, before)
-		if first.gap = thinkGap; t.spawned {
-			first.gap = toolGap
-		}
-	}
-	for _, t := range d.threads {
-		for _, c := range t.calls {
-			for _, child := range children[t] {
-				if d.joins[c] == 0 || child.joined || !child.spawned {
-					continue
-				}
-				if last := child.calls[len(child.calls)-1]; d.calls[last].end <= d.joins[c]+int64(joinSlack) {
-					d.calls[c].parents = append(d.calls[c].parents, last)
-					child.joined = true
-				}
-			}
-		}
-	}
 }

@@ -111,11 +111,12 @@ func (d *openHandsDecoder) gather(raw []byte) error {
 		}
 	}
 	line, _ := d.in.place(0)
-	first := len(d.calls)
+	calls := len(d.calls)
+	t := &agentThread{}
 	session := d.name(fmt.Sprint(d.s.file, ":", line)) // its own id may stand for several runs
-	var calls []agentCall
 	for _, u := range r.Metrics.Usages {
 		if min(u.Prompt, u.Answer, u.Cached) < 0 || max(u.Prompt, u.Answer, u.Cached) > math.MaxInt32 {
+			d.calls = d.calls[:calls]
 			return d.bad(raw, "metrics.token_usages", "metrics.token_usages: want whole numbers from 0 to 2147483647")
 		}
 		end, ok := ended[u.Response]
@@ -125,17 +126,13 @@ func (d *openHandsDecoder) gather(raw []byte) error {
 			continue
 		}
 		c := agentCall{
-			session: session, model: d.name(u.Model), arrival: end - int64(took), end: end, gap: toolGap, file: d.s.file, line: line,
+			session: session, model: d.name(u.Model), arrival: end - int64(took), end: end, gap: toolGap,
 			input: int32(u.Prompt), cached: int32(min(u.Cached, u.Prompt)), output: int32(u.Answer), reasoning: -1,
 		}
 		if asked[u.Response] {
 			c.gap = thinkGap
 		}
-		if n := len(calls); n > 0 {
-			c.parents = []int32{int32(first + n - 1)}
-		}
-		calls = append(calls, c)
+		d.addTo(t, c)
 	}
-	d.calls = append(d.calls, calls...)
 	return nil
 }

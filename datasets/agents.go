@@ -24,11 +24,11 @@ type agentLog struct {
 	gather func(raw []byte) error // takes one record
 	link   func()                 // sets what each call waited for, after the last record
 	texts  map[string]trace.Text  // sessions and models
-	calls  []agentCall            //
-	order  []int32                // of calls by arrival; nil before the end of the source
-	rank   []int64                // of each call in it
-	turns  map[string]int32       // of each session, so far
-	next   int                    //
+	calls  []agentCall
+	order  []int32          // of calls by arrival; nil before the end of the source
+	rank   []int64          // of each call in it
+	turns  map[string]int32 // of each session, so far
+	next   int
 }
 
 // An agentCall is a call of a model by an agent. Instants are nanoseconds since 1970.
@@ -39,6 +39,7 @@ type agentCall struct {
 	end           int64   // of its answer
 	gap           gapKind // what filled the time since the calls before it
 	parents       []int32 // calls that it waited for; the first is the one before it in its conversation
+	join          int64   // when it had waited for agents; 0 for not
 	input, output int32
 	cached        int32 // -1 for not known, as the next
 	reasoning     int32
@@ -173,6 +174,77 @@ func (l *agentLog) entry(i int32) trace.Entry {
 		e.Think = gap
 	}
 	return e
+}
+
+// An agentThread is an agent whose calls are in a file of its own.
+type agentThread struct {
+	id, session, parent string
+	spawned             bool // by another agent, and not forked by a person
+	born                int64
+	calls               []int32
+	joined              bool
+}
+
+const noteAgentAlone = "sub-agents and forks whose parent is not in the log"
+
+// linkThreads finds what the first call of each agent waited for, which is the call of
+// its parent that had ended when it began, and the calls that waited for agents.
+func (l *agentLog) linkThreads(threads []*agentThread) {
+	byID := map[string]*agentThread{}
+	for _, t := range threads {
+		if byID[t.id] == nil {
+			byID[t.id] = t
+		}
+	}
+	children := map[*agentThread][]*agentThread{}
+	for _, t := range threads {
+		if t.parent == "" || len(t.calls) == 0 {
+			continue
+		}
+		before := int32(-1)
+		if parent := byID[t.parent]; parent != nil {
+			for _, c := range parent.calls {
+				if l.calls[c].end <= t.born+int64(joinSlack) {
+					before = c
+				}
+			}
+			children[parent] = append(children[parent], t)
+		}
+		if before < 0 {
+			l.s.notes.count(noteAgentAlone)
+			continue
+		}
+		first := &l.calls[t.calls[0]]
+		first.parents = append(first.parents, before)
+		if first.gap = thinkGap; t.spawned {
+			first.gap = toolGap
+		}
+	}
+	for _, t := range threads {
+		for _, i := range t.calls {
+			c := &l.calls[i]
+			for _, child := range children[t] {
+				if c.join == 0 || child.joined || !child.spawned {
+					continue
+				}
+				if last := child.calls[len(child.calls)-1]; l.calls[last].end <= c.join+int64(joinSlack) {
+					c.parents = append(c.parents, last)
+					child.joined = true
+				}
+			}
+		}
+	}
+}
+
+// addTo adds a call to the end of a thread.
+func (l *agentLog) addTo(t *agentThread, c agentCall) {
+	if n := len(t.calls); n > 0 {
+		c.parents = []int32{t.calls[n-1]}
+	}
+	t.calls = append(t.calls, int32(len(l.calls)))
+	line, _ := l.in.place(0)
+	c.file, c.line = l.s.file, line
+	l.calls = append(l.calls, c)
 }
 
 // decodeRecord decodes the current record of in, an object, into a struct.
