@@ -107,7 +107,6 @@ func isCodex(head []byte) bool {
 }
 
 const (
-	noteCodexArrival = "a call arrives with the message or the tool result that it answers and ends with the last part of its answer: there is no time to first token"
 	noteCodexLengths = "lengths are those of usage: the log has no tools"
 	noteCodexCopied  = "calls that a fork or a sub-agent copied from another session, left out"
 	noteCodexTwice   = "calls that are in two files, kept once"

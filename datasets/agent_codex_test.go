@@ -72,7 +72,7 @@ func TestCodexCalls(t *testing.T) {
 	if info.Format != "codex" || !info.HasTimes || !info.HasSessions || info.TimeUnit != "date" {
 		t.Errorf("%+v", info)
 	}
-	notesAre(t, info, noteCodexArrival, noteCodexLengths)
+	notesAre(t, info, noteAgentArrival, noteCodexLengths)
 }
 
 // Newer files have a record for each response, and the count beside it; a compaction
@@ -92,7 +92,7 @@ func TestCodexRecordsAndCompactions(t *testing.T) {
 		"1s session=s model=m turn=0 after=[] in=900 out=40 cached=640 reasoning=20 chat e2e=1s",
 		"3s session=s model=m turn=1 after=[0] in=900 out=40 cached=640 reasoning=20 chat e2e=1s think=1s",
 		"6s session=s model=m turn=2 after=[1] in=900 out=40 cached=640 reasoning=20 chat e2e=1s")
-	notesAre(t, info, noteCodexArrival, noteCodexLengths, noteCodexCompact+": 1")
+	notesAre(t, info, noteAgentArrival, noteCodexLengths, noteCodexCompact+": 1")
 	// The same file again, as an archive has it.
 	files := textFiles(log, log)
 	files[0].Name, files[1].Name = "sessions/rollout-1.jsonl", "archived_sessions/rollout-1.jsonl"

@@ -41,7 +41,7 @@ type codexFile struct {
 func newCodexDecoder(in records, o Options, s *Source) *codexDecoder {
 	d := &codexDecoder{agentLog: newAgentLog(in, o, s), seen: map[string]bool{}}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
-	s.notes.sayOnce(noteCodexArrival)
+	s.notes.sayOnce(noteAgentArrival)
 	s.notes.sayOnce(noteCodexLengths)
 	return d
 }

@@ -185,7 +185,10 @@ type agentThread struct {
 	joined              bool
 }
 
-const noteAgentAlone = "sub-agents and forks whose parent is not in the log"
+const (
+	noteAgentAlone   = "sub-agents and forks whose parent is not in the log"
+	noteAgentArrival = "a call arrives with the message or the tool result that it answers and ends with the last part of its answer: there is no time to first token"
+)
 
 // linkThreads finds what the first call of each agent waited for, which is the call of
 // its parent that had ended when it began, and the calls that waited for agents.

@@ -129,6 +129,10 @@
 //   - agent_codex_threads.go: codex: forks and sub-agents, what they copied
 //   - agent_openhands.go: openhands, results with the usage and the latency of each call
 //   - agent_swe.go: swe-agent, trajectories, whose lengths are those of their text
+//   - agent_gemini.go: gemini-cli, sessions of Gemini CLI: rewinds, messages written again
+//   - agent_qwen.go: qwen-code, sessions of Qwen Code
+//   - agent_cline.go: cline, tasks of Cline and Roo Code
+//   - agent_opencode.go: opencode, exported sessions of OpenCode
 //   - agent_aider.go: aider, the analytics log: events, chats
 //   - pool_servegen.go: servegen, pools of clients: requests drawn by time from the windows
 //     of each client

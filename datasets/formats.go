@@ -17,7 +17,7 @@ func Formats() []Format {
 	return slices.Concat([]Format{
 		serveGenFormat(),
 		// Session files of agents.
-		claudeFormat(), codexFormat(), openHandsFormat(), sweAgentFormat(), aiderFormat(),
+		claudeFormat(), codexFormat(), geminiFormat(), qwenFormat(), clineFormat(), openCodeFormat(), openHandsFormat(), sweAgentFormat(), aiderFormat(),
 		// Traces. A dialect comes before the format whose fields it extends.
 		dynamoRequestsFormat(), aiperfFormat(), dynamoFormat(), bailianFormat(), mooncakeFormat(), evalscopeFormat(),
 		azure2025Format(), azure2024Format(), azureFormat(), burstGPTFormat(), wekaFormat(),

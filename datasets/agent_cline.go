@@ -1,0 +1,128 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"path"
+	"strings"
+)
+
+var clineReads = []SourceField{
+	fieldAt("type|say|ask", "", decides),
+	fieldAt("ts", "arrival_ns", ""),
+	fieldAt("text", "", packed),
+	fieldAt("text.tokensIn|text.cacheWrites|text.apiProtocol", "input_tokens", ""),
+	fieldAt("text.cacheReads", "input_tokens cached_tokens", ""),
+	fieldAt("text.tokensOut", "output_tokens", ""),
+	fieldAt("name of the file's folder", "session turn parents", ""),
+}
+
+// clineFormat reads the ui_messages.json of tasks of Cline and Roo Code, in
+// globalStorage/EXTENSION/tasks/TASK of VS Code, one or a folder of tasks. All are read
+// before the first entry: memory is about 300 bytes for each call.
+//
+//   - A call is an api_req_started, at whose time it arrives; what it used is JSON in its
+//     text, which is empty where it failed or has not ended. A task is a session.
+//   - Cached tokens stand beside the input, but where the text says that the protocol is
+//     OpenAI's.
+//   - When a call ended is not in the file.
+func clineFormat() Format {
+	return Format{
+		Name:    "cline",
+		reads:   clineReads,
+		About:   "Cline and Roo Code tasks: ui_messages.json or the folder of tasks",
+		Example: `[{"ts":1767323045100,"type":"say","say":"api_req_started","text":"{\"tokensIn\":20,\"tokensOut\":40,\"cacheWrites\":240,\"cacheReads\":640,\"cost\":0.01}"}]`,
+		Tried:   fromDocumentation,
+		detect:  isCline,
+		detectFiles: func(files []File) bool {
+			tasks := sessionFiles(files, "ui_messages.json")
+			return len(tasks) > 0 && eachFile(isCline)(tasks)
+		},
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return newClineDecoder(newJSONReader(in, head), o, s), nil
+		},
+		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
+			return newClineDecoder(&fileRecords{rest: sessionsAmong(files, s, "ui_messages.json"), s: s}, o, s), nil
+		},
+	}
+}
+
+// isCline tells by the first message.
+func isCline(head []byte) bool {
+	list, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte("["))
+	keys := objectKeys(bytes.TrimSpace(list))
+	return ok && anyOf(keys, "ts") && anyOf(keys, "type") && anyOf(keys, "say", "ask")
+}
+
+const noteClineUnended = "calls without the tokens that they used, left out: they failed or have not ended"
+
+// A clineMessage is what the task showed.
+type clineMessage struct {
+	At   json.Number `json:"ts"`
+	Say  string      `json:"say"`
+	Text string      `json:"text"`
+}
+
+// A clineUsage is in the text of a call.
+type clineUsage struct {
+	Protocol string `json:"apiProtocol"`
+	In       *int64 `json:"tokensIn"`
+	Out      *int64 `json:"tokensOut"`
+	Writes   int64  `json:"cacheWrites"`
+	Reads    int64  `json:"cacheReads"`
+}
+
+type clineDecoder struct {
+	*agentLog
+	tasks map[string]*agentThread
+}
+
+func newClineDecoder(in records, o Options, s *Source) *clineDecoder {
+	d := &clineDecoder{newAgentLog(in, o, s), map[string]*agentThread{}}
+	d.agentLog.gather, d.agentLog.link = d.gather, func() {}
+	return d
+}
+
+// gather takes a message.
+func (d *clineDecoder) gather(raw []byte) error {
+	var m clineMessage
+	if err := decodeRecord(d.in, raw, &m); err != nil {
+		return err
+	}
+	var packed any
+	if m.Say == "api_req_started" {
+		packed, _, _ = decodeJSON([]byte(m.Text))
+		d.s.fields.admitAt("text", packed)
+	}
+	d.s.fields.scan(raw)
+	if m.Say != "api_req_started" {
+		return nil
+	}
+	at, err := d.instant(raw, "ts", string(m.At))
+	if err != nil {
+		return err
+	}
+	var u clineUsage
+	if json.Unmarshal([]byte(m.Text), &u) != nil || u.In == nil || u.Out == nil {
+		d.s.notes.count(noteClineUnended)
+		return nil
+	}
+	input := *u.In
+	if u.Protocol != "openai" || u.Reads+u.Writes > input {
+		input += u.Reads + u.Writes
+	}
+	if min(*u.In, *u.Out, u.Reads, u.Writes) < 0 || max(*u.In, *u.Out, u.Reads, u.Writes, input) > math.MaxInt32 {
+		return d.bad(raw, "text", "text: want tokensIn, tokensOut, cacheWrites and cacheReads from 0 to 2147483647")
+	}
+	t := d.tasks[d.s.file]
+	if t == nil {
+		task := path.Base(path.Dir(strings.ReplaceAll(d.s.file, `\`, "/")))
+		t = &agentThread{session: d.name(fmt.Sprint("task ", len(d.tasks)+1, " ", task))}
+		d.tasks[d.s.file] = t
+	}
+	d.addTo(t, agentCall{session: t.session, arrival: at, end: at, input: int32(input), cached: int32(u.Reads), output: int32(*u.Out), reasoning: -1})
+	return nil
+}

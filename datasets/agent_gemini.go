@@ -1,0 +1,189 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"math"
+	"slices"
+	"strings"
+)
+
+var geminiReads = []SourceField{
+	fieldAt("projectHash|kind|lastUpdated|$set|messages|type", "", decides),
+	fieldAt("sessionId|startTime", "session turn parents", ""),
+	fieldAt("id|$rewindTo", "parents", ""),
+	fieldAt("timestamp|toolCalls[].timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
+	fieldAt("model", "model", ""),
+	fieldAt("tokens.input|tokens.tool", "input_tokens", ""),
+	fieldAt("tokens.cached", "cached_tokens", ""),
+	fieldAt("tokens.output", "output_tokens", ""),
+	fieldAt("tokens.thoughts", "output_tokens reasoning_tokens", ""),
+}
+
+// geminiFormat reads the session files of Gemini CLI
+// (~/.gemini/tmp/PROJECT/chats/session-….jsonl, those of sub-agents in folders beside
+// them), one or a folder of them. All are read before the first entry: memory is about
+// 300 bytes for each message.
+//
+//   - A call is a message of type gemini with tokens. A message that is written again
+//     replaces the one with its id.
+//   - The input holds the cached tokens; thoughts stand beside the output, and are added.
+//   - A call arrives with the message of the user before it, or the last result of the
+//     tools of the call before it. It ends at its own time.
+//   - A message after a rewind follows the one that was gone back to.
+//   - Files of one object with a list of messages, of before 2026, are not read.
+func geminiFormat() Format {
+	return Format{
+		Name:    "gemini-cli",
+		reads:   geminiReads,
+		About:   "Gemini CLI sessions: the .jsonl files or the folder of ~/.gemini/tmp/PROJECT/chats",
+		Example: `{"id":"m2","timestamp":"2026-08-01T10:00:05Z","type":"gemini","model":"m","content":"…","tokens":{"input":900,"output":28,"cached":640,"thoughts":12,"tool":0,"total":940}}`,
+		Tried:   fromDocumentation,
+		detect:  isGemini,
+		detectFiles: func(files []File) bool {
+			sessions := sessionFiles(files, ".jsonl")
+			return len(sessions) > 0 && eachFile(isGemini)(sessions)
+		},
+		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
+			return newGeminiDecoder(newLineReader(in), o, s), nil
+		},
+		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
+			return newGeminiDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
+		},
+	}
+}
+
+// isGemini tells by what a file says of itself, or by a message with tokens.
+func isGemini(head []byte) bool {
+	lines := headLines(head)
+	return slices.ContainsFunc(lines[:min(len(lines), 50)], func(line []byte) bool {
+		keys := objectKeys(line)
+		return anyOf(keys, "projectHash") && anyOf(keys, "sessionId") ||
+			anyOf(keys, "tokens") && anyOf(keys, "id") && bytes.Contains(line, []byte(`"type":"gemini"`))
+	})
+}
+
+// A geminiRecord is a line: what the file is, a message, or a change of what was before.
+type geminiRecord struct {
+	Session   string       `json:"sessionId"`
+	Project   string       `json:"projectHash"`
+	Kind      string       `json:"kind"`
+	Start     string       `json:"startTime"`
+	ID        string       `json:"id"`
+	Timestamp string       `json:"timestamp"`
+	Type      string       `json:"type"`
+	Model     string       `json:"model"`
+	Rewind    string       `json:"$rewindTo"`
+	Tools     []geminiTool `json:"toolCalls"`
+	Tokens    *struct {
+		Input    int64 `json:"input"`
+		Output   int64 `json:"output"`
+		Cached   int64 `json:"cached"`
+		Thoughts int64 `json:"thoughts"`
+		Tool     int64 `json:"tool"`
+	} `json:"tokens"`
+}
+
+type geminiTool struct {
+	Timestamp string `json:"timestamp"`
+}
+
+type geminiDecoder struct {
+	*agentLog
+	threads []*agentThread
+	file    string
+	begun   bool
+	byID    map[string]*geminiMessage
+	last    *geminiMessage // nil before the first
+}
+
+// A geminiMessage is what comes after it has to know of a message.
+type geminiMessage struct {
+	at     int64 // when the next call could begin
+	gap    gapKind
+	call   int32 // the latest; -1 for none
+	own    bool  // it is the message's
+	before *geminiMessage
+}
+
+func newGeminiDecoder(in records, o Options, s *Source) *geminiDecoder {
+	d := &geminiDecoder{agentLog: newAgentLog(in, o, s)}
+	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
+	s.notes.sayOnce(noteAgentArrival)
+	return d
+}
+
+// gather takes a line.
+func (d *geminiDecoder) gather(raw []byte) error {
+	var r geminiRecord
+	if err := decodeRecord(d.in, raw, &r); err != nil {
+		return err
+	}
+	d.s.fields.scan(raw)
+	if !d.begun || d.file != d.s.file {
+		d.begun, d.file, d.byID, d.last = true, d.s.file, map[string]*geminiMessage{}, nil
+		d.threads = append(d.threads, &agentThread{session: d.file})
+	}
+	t := d.threads[len(d.threads)-1]
+	switch {
+	case r.Project != "" && t.id == "":
+		t.id, t.session = r.Session, r.Session
+		// A sub-agent is in a folder that is named for its parent.
+		if folders := strings.Split(strings.ReplaceAll(d.file, `\`, "/"), "/"); len(folders) > 1 && r.Kind == "subagent" {
+			t.parent, t.spawned = folders[len(folders)-2], true
+		}
+		at, err := d.instant(raw, "startTime", r.Start)
+		t.born = at
+		return err
+	case r.Rewind != "":
+		if m, ok := d.byID[r.Rewind]; ok {
+			d.last = m
+		}
+		return nil
+	case r.Type == "" || r.ID == "" || r.Type != "user" && r.Type != "gemini":
+		return nil
+	}
+	at, err := d.instant(raw, "timestamp", r.Timestamp)
+	if err != nil {
+		return err
+	}
+	known, again := d.byID[r.ID]
+	m := geminiMessage{at: at, gap: thinkGap, before: d.last, call: -1}
+	if d.last != nil {
+		m.call = d.last.call
+	}
+	if again { // it is written again, with more
+		m.before, m.call, m.own = known.before, known.call, known.own
+	}
+	if u := r.Tokens; r.Type == "gemini" && u != nil {
+		if min(u.Input, u.Output, u.Cached, u.Thoughts, u.Tool) < 0 || max(u.Input, u.Output, u.Thoughts, u.Tool, u.Cached, u.Input+u.Tool, u.Output+u.Thoughts) > math.MaxInt32 || u.Cached > u.Input+u.Tool {
+			return d.bad(raw, "tokens", "tokens: want whole numbers from 0 to 2147483647, with cached a part of input")
+		}
+		if !m.own {
+			c := agentCall{session: d.name(t.session), arrival: at, end: at}
+			if m.before != nil && m.before.at <= at {
+				if c.arrival, c.gap = m.before.at, m.before.gap; c.gap == toolGap {
+					c.join = c.arrival
+				}
+			}
+			d.addTo(t, c)
+			d.calls[len(d.calls)-1].parents = nil // it follows what was gone back to
+			if m.call >= 0 {
+				d.calls[len(d.calls)-1].parents = []int32{m.call}
+			}
+			m.call, m.own = int32(len(d.calls)-1), true
+		}
+		c := &d.calls[m.call]
+		c.model, c.input, c.cached = d.name(r.Model), int32(u.Input+u.Tool), int32(u.Cached)
+		c.output, c.reasoning = int32(u.Output+u.Thoughts), int32(u.Thoughts)
+	}
+	for _, tool := range r.Tools {
+		done, err := d.instant(raw, "toolCalls", tool.Timestamp)
+		if err != nil {
+			return err
+		}
+		m.at, m.gap = max(m.at, done), toolGap
+	}
+	d.byID[r.ID], d.last = &m, &m
+	return nil
+}

@@ -1,0 +1,146 @@
+package datasets
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+)
+
+var openCodeReads = []SourceField{
+	fieldAt("info.id|info.parentID", "session turn parents", ""),
+	fieldAt("info.time.created", "parents", ""),
+	fieldAt("messages[].info.role", "", decides),
+	fieldAt("messages[].info.time.created|messages[].info.time.completed", "arrival_ns e2e_ns think_ns tool_ns", ""),
+	fieldAt("messages[].info.modelID", "model", ""),
+	fieldAt("messages[].info.finish", "finish_reason tool_ns think_ns", ""),
+	fieldAt("messages[].info.tokens.input|messages[].info.tokens.cache.write", "input_tokens", ""),
+	fieldAt("messages[].info.tokens.cache.read", "input_tokens cached_tokens", ""),
+	fieldAt("messages[].info.tokens.output", "output_tokens", ""),
+	fieldAt("messages[].info.tokens.reasoning", "output_tokens reasoning_tokens", ""),
+}
+
+// openCodeFormat reads the sessions that "opencode export SESSION" writes: a JSON object
+// with the session and its messages, one file or several. Memory is one session and
+// about 300 bytes for each call.
+//
+//   - A call is a message of the assistant with tokens. Cached tokens and reasoning stand
+//     beside input and output, and are added.
+//   - It arrives when it was created and ends when it was completed. After one that
+//     called tools the time until the next is tool time, after any other think time.
+//   - A session with a parent is a sub-agent of that.
+func openCodeFormat() Format {
+	return Format{
+		Name:  "opencode",
+		reads: openCodeReads,
+		About: "OpenCode sessions: what opencode export writes, one session a file",
+		Example: `{"info":{"id":"ses_1","time":{"created":1767323040000}},"messages":[{"info":{"id":"msg_2","role":"assistant","modelID":"m","finish":"tool-calls",` +
+			`"time":{"created":1767323045000,"completed":1767323047000},"tokens":{"input":20,"output":28,"reasoning":12,"cache":{"read":640,"write":240}}},"parts":[]}]}`,
+		Tried:  fromDocumentation,
+		detect: detectObject(func(has func(string) bool) bool { return has("info") && has("messages") }),
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return newOpenCodeDecoder(newJSONReader(in, head), o, s), nil
+		},
+		detectFiles: eachFile(detectObject(func(has func(string) bool) bool { return has("info") && has("messages") })),
+		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
+			return newOpenCodeDecoder(&fileRecords{rest: files, s: s}, o, s), nil
+		},
+	}
+}
+
+// An openCodeSession is a record.
+type openCodeSession struct {
+	Info struct {
+		ID     string `json:"id"`
+		Parent string `json:"parentID"`
+		Time   struct {
+			Created json.Number `json:"created"`
+		} `json:"time"`
+	} `json:"info"`
+	Messages []openCodeMessage `json:"messages"`
+}
+
+type openCodeMessage struct {
+	Info struct {
+		Role   string `json:"role"`
+		Model  string `json:"modelID"`
+		Finish string `json:"finish"`
+		Time   struct {
+			Created   json.Number `json:"created"`
+			Completed json.Number `json:"completed"`
+		} `json:"time"`
+		Tokens *struct {
+			Input     int64 `json:"input"`
+			Output    int64 `json:"output"`
+			Reasoning int64 `json:"reasoning"`
+			Cache     struct {
+				Read  int64 `json:"read"`
+				Write int64 `json:"write"`
+			} `json:"cache"`
+		} `json:"tokens"`
+	} `json:"info"`
+}
+
+type openCodeDecoder struct {
+	*agentLog
+	threads []*agentThread
+}
+
+func newOpenCodeDecoder(in records, o Options, s *Source) *openCodeDecoder {
+	d := &openCodeDecoder{agentLog: newAgentLog(in, o, s)}
+	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
+	return d
+}
+
+// gather takes a session.
+func (d *openCodeDecoder) gather(raw []byte) error {
+	var r openCodeSession
+	if err := decodeRecord(d.in, raw, &r); err != nil {
+		return err
+	}
+	d.s.fields.scan(raw)
+	if r.Info.ID == "" {
+		return d.bad(raw, "info", "info: want the id of the session")
+	}
+	t := &agentThread{id: r.Info.ID, session: r.Info.ID, parent: r.Info.Parent, spawned: true}
+	calls := len(d.calls)
+	gap := unknownGap
+	for i := range r.Messages {
+		m := &r.Messages[i].Info
+		if m.Role == "user" {
+			gap = thinkGap
+		}
+		u := m.Tokens
+		if m.Role != "assistant" || u == nil || m.Time.Completed == "" {
+			continue
+		}
+		begun, err := d.instant(raw, "messages", string(m.Time.Created))
+		var ended int64
+		if err == nil {
+			ended, err = d.instant(raw, "messages", string(m.Time.Completed))
+		}
+		input, output := u.Input+u.Cache.Read+u.Cache.Write, u.Output+u.Reasoning
+		if err == nil && (min(u.Input, u.Output, u.Reasoning, u.Cache.Read, u.Cache.Write) < 0 || max(u.Input, u.Output, u.Reasoning, u.Cache.Read, u.Cache.Write, input, output) > math.MaxInt32) {
+			err = d.bad(raw, "messages", "messages: want tokens from 0 to 2147483647")
+		}
+		if err != nil {
+			d.calls = d.calls[:calls]
+			return err
+		}
+		if t.born == 0 {
+			t.born = begun
+		}
+		d.addTo(t, agentCall{
+			session: d.name(t.session), model: d.name(m.Model), arrival: begun, end: max(begun, ended), gap: gap, finish: anthropicFinish(m.Finish),
+			input: int32(input), cached: int32(u.Cache.Read), output: int32(output), reasoning: int32(u.Reasoning),
+		})
+		c := &d.calls[len(d.calls)-1]
+		if gap == toolGap {
+			c.join = begun
+		}
+		if gap = thinkGap; m.Finish == "tool-calls" {
+			c.finish, gap = "tool_calls", toolGap
+		}
+	}
+	d.threads = append(d.threads, t)
+	return nil
+}

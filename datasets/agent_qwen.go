@@ -1,0 +1,138 @@
+package datasets
+
+import (
+	"bufio"
+	"math"
+	"slices"
+)
+
+var qwenReads = []SourceField{
+	fieldAt("type|parentUuid", "", decides),
+	fieldAt("uuid", "", "read to know the records of one call, and not kept"),
+	fieldAt("sessionId", "session turn parents", ""),
+	fieldAt("timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
+	fieldAt("model", "model", ""),
+	fieldAt("usageMetadata.promptTokenCount|usageMetadata.toolUsePromptTokenCount", "input_tokens", ""),
+	fieldAt("usageMetadata.cachedContentTokenCount", "cached_tokens", ""),
+	fieldAt("usageMetadata.candidatesTokenCount", "output_tokens", ""),
+	fieldAt("usageMetadata.thoughtsTokenCount", "output_tokens reasoning_tokens", ""),
+}
+
+// qwenFormat reads the session files of Qwen Code
+// (~/.qwen/projects/PROJECT/chats/SESSION.jsonl), one or a folder of them. All are read
+// before the first entry: memory is about 300 bytes for each call and each id.
+//
+//   - A call is a record of type assistant with usageMetadata; the ui_telemetry records
+//     that say the same again are not read. The input holds the cached tokens; thoughts
+//     stand beside the candidates, and are added.
+//   - A call arrives with the newest record of its session before it that is of the user
+//     or the result of a tool. It ends at its own time.
+func qwenFormat() Format {
+	return Format{
+		Name:    "qwen-code",
+		reads:   qwenReads,
+		About:   "Qwen Code sessions: the .jsonl files or the folder of ~/.qwen/projects",
+		Example: `{"uuid":"u2","parentUuid":"u1","sessionId":"q1","timestamp":"2026-02-23T14:24:56.857Z","type":"assistant","cwd":"/p","model":"m","message":{"role":"model","parts":[]},"usageMetadata":{"promptTokenCount":900,"cachedContentTokenCount":640,"candidatesTokenCount":28,"thoughtsTokenCount":12,"totalTokenCount":940}}`,
+		Tried:   fromDocumentation,
+		detect:  isQwen,
+		detectFiles: func(files []File) bool {
+			sessions := sessionFiles(files, ".jsonl")
+			return len(sessions) > 0 && eachFile(isQwen)(sessions)
+		},
+		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
+			return newQwenDecoder(newLineReader(in), o, s), nil
+		},
+		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
+			return newQwenDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
+		},
+	}
+}
+
+// isQwen tells by records of a tree that are not Claude Code's, and their usage.
+func isQwen(head []byte) bool {
+	lines := headLines(head)
+	lines = lines[:min(len(lines), 50)]
+	return slices.ContainsFunc(lines, func(line []byte) bool {
+		keys := objectKeys(line)
+		return anyOf(keys, "usageMetadata") && anyOf(keys, "parentUuid") && anyOf(keys, "sessionId")
+	}) && !isClaude(head)
+}
+
+// A qwenRecord is a line.
+type qwenRecord struct {
+	UUID      string `json:"uuid"`
+	Session   string `json:"sessionId"`
+	Timestamp string `json:"timestamp"`
+	Type      string `json:"type"`
+	Model     string `json:"model"`
+	Usage     *struct {
+		Prompt     int64 `json:"promptTokenCount"`
+		Tools      int64 `json:"toolUsePromptTokenCount"`
+		Cached     int64 `json:"cachedContentTokenCount"`
+		Candidates int64 `json:"candidatesTokenCount"`
+		Thoughts   int64 `json:"thoughtsTokenCount"`
+	} `json:"usageMetadata"`
+}
+
+type qwenDecoder struct {
+	*agentLog
+	sessions map[string]*qwenSession
+	seen     map[string]bool
+}
+
+// A qwenSession is how far a session has come.
+type qwenSession struct {
+	agentThread
+	ready int64
+	gap   gapKind
+}
+
+func newQwenDecoder(in records, o Options, s *Source) *qwenDecoder {
+	d := &qwenDecoder{agentLog: newAgentLog(in, o, s), sessions: map[string]*qwenSession{}, seen: map[string]bool{}}
+	d.agentLog.gather, d.agentLog.link = d.gather, func() {}
+	s.notes.sayOnce(noteAgentArrival)
+	return d
+}
+
+// gather takes a record.
+func (d *qwenDecoder) gather(raw []byte) error {
+	var r qwenRecord
+	if err := decodeRecord(d.in, raw, &r); err != nil {
+		return err
+	}
+	d.s.fields.scan(raw)
+	if r.Type != "user" && r.Type != "tool_result" && r.Type != "assistant" || r.UUID != "" && d.seen[r.UUID] {
+		return nil
+	}
+	d.seen[r.UUID] = true
+	at, err := d.instant(raw, "timestamp", r.Timestamp)
+	if err != nil {
+		return err
+	}
+	q := d.sessions[r.Session]
+	if q == nil {
+		q = &qwenSession{}
+		d.sessions[r.Session] = q
+	}
+	switch {
+	case r.Type == "user":
+		q.ready, q.gap = at, thinkGap
+	case r.Type == "tool_result":
+		q.ready, q.gap = at, toolGap
+	case r.Usage != nil:
+		u := r.Usage
+		if min(u.Prompt, u.Tools, u.Cached, u.Candidates, u.Thoughts) < 0 || max(u.Prompt, u.Tools, u.Candidates, u.Thoughts, u.Cached, u.Prompt+u.Tools, u.Candidates+u.Thoughts) > math.MaxInt32 || u.Cached > u.Prompt+u.Tools {
+			return d.bad(raw, "usageMetadata", "usageMetadata: want whole numbers from 0 to 2147483647, with the cached tokens part of the prompt")
+		}
+		c := agentCall{
+			session: d.name(r.Session), model: d.name(r.Model), arrival: q.ready, gap: q.gap, end: at,
+			input: int32(u.Prompt + u.Tools), cached: int32(u.Cached), output: int32(u.Candidates + u.Thoughts), reasoning: int32(u.Thoughts),
+		}
+		if q.ready == 0 || q.ready > at {
+			c.arrival = at
+		}
+		d.addTo(&q.agentThread, c)
+		q.ready, q.gap = at, unknownGap
+	}
+	return nil
+}
