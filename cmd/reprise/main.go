@@ -40,6 +40,7 @@
 //   - counts.go: import: token counts of the text beside the source's, and requests whose
 //     text is not what was sent
 //   - record.go: record: the proxy, its ports and its end; what was recorded
+//   - recordshadow.go: record: --shadow, the results of two servers
 //   - recordadmin.go: record: --admin-listen, the profile so far and the counts
 //   - merge.go: merge: a trace of the parts of a recording
 //   - written.go: what a command says of the trace that it wrote, in a line or as JSON

@@ -45,6 +45,8 @@ type recordFlags struct {
 	workers        int
 	drain          time.Duration
 	admin          string
+	adminTokenEnv  string
+	shadow         shadowFlags
 	asJSON         bool
 }
 
@@ -101,7 +103,13 @@ it waits for the requests in flight, up to --drain. Then make a trace of the par
 	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block")
 	privacy.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
 	running, _ := flags.Sections(fl, flags.RunningFlags)
-	running.StringVar(&f.admin, "admin-listen", "", "`address` of a page with the profile so far, and of /metrics for Prometheus, such as 127.0.0.1:9090; the token is in "+adminToken+", or drawn and put into the folder")
+	running.StringVar(&f.admin, "admin-listen", "", "`address` of a page with the profile so far, and of /metrics for Prometheus, such as 127.0.0.1:9090; it wants a token")
+	_, runningRest := flags.Sections(fl, flags.RunningFlags)
+	runningRest.StringVar(&f.adminTokenEnv, "admin-token-env", "", "environment `variable` with the token of --admin-listen; by default one is drawn and put into the folder")
+	shadow, _ := flags.Sections(fl, "Candidate server")
+	shadow.StringVar(&f.shadow.url, "shadow", "", "`url` of a candidate that gets some of the requests too; its answers are timed and dropped, and compare reads the results")
+	shadow.ShareVar(&f.shadow.share, "shadow-share", 0.05, "share of the sessions that the candidate gets")
+	shadow.StringVar(&f.shadow.keyEnv, "shadow-key-env", "", "environment `variable` with the candidate's API key; it gets no credentials of clients")
 	general.BoolVar(&f.asJSON, "json", false, "print the counts at the end as JSON")
 	return cmd
 }
@@ -156,6 +164,9 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	}
 	r.proxy.Close()
 	closeErr := r.writer.Close()
+	if r.shadow != nil {
+		closeErr = errors.Join(closeErr, r.shadow.finish(cmd, r.proxy.NotShadowed()))
+	}
 	if err := f.sayRecorded(cmd, r); err != nil {
 		return err
 	}
@@ -216,6 +227,7 @@ func (f *recordFlags) options(cmd *cobra.Command) (record.Options, anonymize.Pol
 // A recorder is what runs.
 type recorder struct {
 	begin  time.Time
+	shadow *shadowWriter // nil for none
 	proxy  *record.Proxy
 	writer *recording.Writer
 }
@@ -251,6 +263,9 @@ func (r *recorder) start(cmd *cobra.Command, f *recordFlags, o record.Options, p
 			}
 			return err
 		}, err
+	}
+	if o.Shadow, r.shadow, err = f.openShadow(cmd, r.begin, meta.CaptureID); err != nil {
+		return err
 	}
 	if r.proxy, err = record.New(o); err != nil {
 		return err

@@ -203,6 +203,48 @@ func TestRecordAdmin(t *testing.T) {
 	}
 }
 
+// A candidate gets the same requests without the credentials of clients, and compare
+// reads what both servers made of them.
+func TestRecordShadow(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, stderr := recordWhile(t, strings.Fields("record --listen 127.0.0.1:0 -o traces --shadow-share 1 --upstream "+simulate(t)+" --shadow "+simulate(t)), func(url, _ string) {
+		for range 5 {
+			send(t, url+"/v1/chat/completions", `{"stream":true,"stream_options":{"include_usage":true},"max_tokens":4,"messages":[{"role":"user","content":"`+plantedPrompt+`"}]}`)
+		}
+	})
+	command := regexp.MustCompile(`5 requests answered by both servers: reprise (compare \S+-primary.results.parquet \S+-shadow.results.parquet)`).FindStringSubmatch(stderr)
+	if command == nil {
+		t.Fatal(stderr)
+	}
+	out, errs, code := reprise(t, strings.Fields(command[1])...)
+	if code != cli.Good || !strings.Contains(out, "mean TTFT, ms") || strings.Contains(out, "one and the same") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+	files, _ := filepath.Glob("traces/*")
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{plantedKey, "zanzibar", plantedSession} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s has %q", name, secret)
+			}
+		}
+	}
+	for args, want := range map[string]string{
+		"--shadow-share 5%":                       "--shadow-share needs --shadow",
+		"--shadow http://u:p@a":                   "--shadow: want a URL such as http://candidate:8000, without a password",
+		"--shadow http://a --shadow-share 0":      "--shadow-share: want a share above 0 and at most 1, such as 5%",
+		"--admin-listen 0 --admin-token-env NONE": "--admin-token-env: variable NONE is empty",
+	} {
+		_, errs, code := reprise(t, append(strings.Fields("record --listen 127.0.0.1:0 -o x --upstream http://a"), strings.Fields(args)...)...)
+		if code != cli.Usage || !strings.Contains(errs, want) {
+			t.Errorf("%s: exit code %d: %s", args, code, errs)
+		}
+	}
+}
+
 // What cannot be meant is refused before a port is opened.
 func TestRecordRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())

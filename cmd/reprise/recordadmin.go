@@ -26,9 +26,6 @@ import (
 	"reprise/trace/recording"
 )
 
-// adminToken is the environment variable with the token of --admin-listen.
-const adminToken = "REPRISE_ADMIN_TOKEN"
-
 // A recordAdmin serves what is known of a running recording, to who has the token.
 type recordAdmin struct {
 	folder string
@@ -45,7 +42,10 @@ func (f *recordFlags) serveAdmin(ctx context.Context, cmd *cobra.Command, r *rec
 		return nil
 	}
 	a := &recordAdmin{folder: f.out}
-	token, from := os.Getenv(adminToken), "the value of "+adminToken
+	token, from := os.Getenv(f.adminTokenEnv), "the value of "+f.adminTokenEnv
+	if f.adminTokenEnv != "" && token == "" {
+		return cli.Usagef("--admin-token-env: variable %s is empty", f.adminTokenEnv)
+	}
 	if token == "" {
 		drawn := make([]byte, 16)
 		rand.Read(drawn)

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,9 +39,10 @@ type reply struct {
 	text    string
 	unknown bool // the text is not all that was generated
 	calls   string
-	first   time.Duration // the first token; 0 is unknown
-	done    time.Duration // the end; 0 is unknown
-	id      string        // of the answer, for requests that go on from it
+	first   time.Duration   // the first token; 0 is unknown
+	done    time.Duration   // the end; 0 is unknown
+	gaps    []time.Duration // between token events, of a stream
+	id      string          // of the answer, for requests that go on from it
 }
 
 // A usage is the counts of a server; nil where it does not count.
@@ -172,7 +174,7 @@ func collected(c *openai.Collector, ended time.Duration, whole bool) reply {
 		err = io.ErrUnexpectedEOF
 	}
 	o := c.Finish(ended, err)
-	r := reply{failed: o.Err != nil, finish: o.FinishReason, id: o.ID, text: string(o.Text.Content)}
+	r := reply{failed: o.Err != nil, finish: o.FinishReason, id: o.ID, text: string(o.Text.Content), gaps: slices.Clone(o.Gaps)}
 	if o.FirstToken != openai.NoInstant {
 		r.first = o.FirstToken
 	}

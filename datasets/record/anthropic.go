@@ -126,6 +126,8 @@ func (m *messageEvents) take(ev openai.Event) {
 	if token {
 		if m.out.first == 0 {
 			m.out.first = ev.At
+		} else {
+			m.out.gaps = append(m.out.gaps, ev.At-m.out.done)
 		}
 		m.out.done = ev.At
 	}

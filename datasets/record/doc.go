@@ -13,6 +13,9 @@
 // The copies have a limit together. Beyond it requests are forwarded and not recorded,
 // and [Proxy.Counts] says how many. Nor does any fault in steps 2 and 3 reach the traffic.
 //
+// A [Shadow] gets some of the requests as well, from the copies. The client waits for the
+// first server alone.
+//
 // No header is kept or printed but those that name a session. Errors and messages quote
 // neither bodies nor headers.
 //
@@ -20,6 +23,7 @@
 //
 //   - proxy.go: the handler: forwarding, choosing a server, errors of servers
 //   - serve.go: listening, limits on clients, and the end: requests in flight are waited for
+//   - shadow.go: requests to a candidate server too, and pairs of answers
 //   - resend.go: requests that met the closing of an idle connection
 //   - exchange.go: one request and its answer as they pass; the limit of memory
 //   - worker.go: exchanges become entries; sampling by session; counts

@@ -62,6 +62,12 @@ type exchange struct {
 	server  string // which of several answered
 	request string // content encoding of the request
 
+	// Of what a shadow gets.
+	path, query string
+	about       http.Header
+	pair        *pairing
+	sent        time.Duration // when all of the request had passed
+
 	mu   sync.Mutex
 	body []byte // of the request, until over
 	read bool   // to its end
@@ -165,6 +171,9 @@ func (x *exchange) keep(piece []byte, end bool) {
 		x.body = append(make([]byte, 0, grown), x.body...)
 	}
 	x.body, x.read = append(x.body, piece...), end
+	if s := x.w.shadow; end && s != nil {
+		s.begin(x)
+	}
 }
 
 // answered takes the head of the answer.

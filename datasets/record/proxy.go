@@ -43,6 +43,8 @@ type Options struct {
 	// there counts. They stand above what the body says.
 	SessionHeaders []string
 
+	Shadow *Shadow // nil for none
+
 	// Message is told, in a sentence, what the operator should know: a server that
 	// cannot be reached, or that can again. It may be nil.
 	Message func(string)
@@ -106,8 +108,12 @@ func New(o Options) (*Proxy, error) {
 		ErrorLog: log.New(io.Discard, "", 0), // its words may quote what passes
 	}
 	var err error
-	p.work, err = startWorkers(&p.o)
-	return p, err
+	if p.work, err = startWorkers(&p.o); err != nil || o.Shadow == nil {
+		return p, err
+	}
+	other := transport.Clone()
+	p.work.shadow = newShadowing(o.Shadow, p.work, other)
+	return p, nil
 }
 
 // A passage is what belongs to a request on its way.
@@ -246,7 +252,24 @@ func (p *Proxy) Wait(ctx context.Context) error {
 
 // Close waits until the workers have made entries of what has passed. No request may be
 // under way.
-func (p *Proxy) Close() { p.work.close() }
+func (p *Proxy) Close() {
+	if s := p.work.shadow; s != nil {
+		s.stop(shadowRest)
+	}
+	p.work.close()
+}
+
+// shadowRest is how long the candidate may take when all else is over.
+const shadowRest = 20 * time.Second
+
+// NotShadowed is how many requests the candidate did not get, since too many were with it
+// or there was no memory.
+func (p *Proxy) NotShadowed() int64 {
+	if p.work.shadow == nil {
+		return 0
+	}
+	return p.work.shadow.skipped.Load()
+}
 
 // Counts say what became of the requests so far. What the sink did not keep is its own
 // to count.

@@ -58,6 +58,9 @@ func (x *exchange) outcome(e *trace.Entry) {
 		e.Status = trace.StatusCancelled
 		r.done = x.last
 	}
+	if x.pair != nil && !x.gone {
+		x.pair.add(&x.pair.pair.Primary, said(r, x.begin.Add(x.sent).Sub(x.w.o.Begin), x.sent, x.status))
+	}
 	if r.done == 0 {
 		r.done = x.last
 	}
@@ -251,6 +254,13 @@ func sampleKey(session, user string, messages []message, unique int64) string {
 		return "m" + user + "\x00" + key.String()
 	}
 	return "n" + strconv.FormatInt(unique, 10)
+}
+
+// sessionKey is the key of a request by its fields alone: see [sampleKey].
+func (x *exchange) sessionKey(f fields) string {
+	messages, _ := x.prompt(f, new(trace.Entry), new(int32))
+	user, session := f.who(x.session)
+	return sampleKey(session, user, messages, x.begin.UnixNano())
 }
 
 // text is a string that may not be there.

@@ -19,6 +19,8 @@ type workers struct {
 	seed  maphash.Seed // of the sample
 	group sync.WaitGroup
 
+	shadow *shadowing // nil for none
+
 	recorded, sampledOut, other, memory, tooLong, unreadable, unreached, noLength, fault atomic.Int64
 }
 
@@ -67,6 +69,9 @@ func (w *workers) begin(r *http.Request) *exchange {
 		return nil
 	}
 	x := &exchange{w: w, api: is, begin: time.Now(), request: r.Header.Get("Content-Encoding")}
+	if w.shadow != nil {
+		x.path, x.query, x.about = r.URL.Path, r.URL.RawQuery, aboutBody(r.Header)
+	}
 	for _, name := range w.o.SessionHeaders {
 		if x.session = r.Header.Get(name); x.session != "" {
 			break
