@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reprise/anonymize/dp"
+	"reprise/trace"
 	"reprise/trace/breaker"
 )
 
@@ -121,6 +122,7 @@ type Totals struct {
 	InputGaps           Gaps             // requests whose prompts in the source cannot be what was sent
 	OutputGaps          Gaps             // the same of replies; without a count of the source, their lengths are 0
 	UnknownOutputs      int64            // of those, requests without such a count
+	Sources             Sources          // what lengths and blocks are made of
 	PartlyRedacted      int64            // requests whose length is that of what redaction left, as the source does not count
 	Texts               int64            // requests with a length or blocks from the tokenizer
 	TextInput           int64            // their input tokens as counted
@@ -145,6 +147,29 @@ type ModelCount struct {
 	Counted  int64  // their input tokens by text
 	Source   int64  // their input tokens as the source says
 	template int64  // what a template may add to their texts
+}
+
+// Sources count requests by what their lengths and their blocks are made of.
+type Sources struct {
+	Usage, Text                     int64 // input lengths
+	FromText, FromHashes, Estimated int64 // blocks; estimated ones are inferred
+}
+
+func (s *Sources) add(r *trace.Request) {
+	switch r.LengthSource {
+	case trace.LengthUsage:
+		s.Usage++
+	case trace.LengthText:
+		s.Text++
+	}
+	switch r.ReuseSource {
+	case trace.ReuseText:
+		s.FromText++
+	case trace.ReuseHashes:
+		s.FromHashes++
+	case trace.ReuseInferred:
+		s.Estimated++
+	}
 }
 
 // maxModels is how many models are compared one by one.

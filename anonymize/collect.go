@@ -15,22 +15,23 @@ import (
 // While rows are with the sorter a block is one word, four times its provisional
 // number. Once there were too many to number it is its key, see [keyWriter].
 type collector struct {
-	sorter   *trace.Sorter
-	blocks   *block.IDs
-	domains  *block.Dense[[3]string]
-	sessions *block.Dense[string]
-	users    *block.Dense[string]
-	totals   Totals
-	models   map[string]*ModelCount // by name as the source spells it
-	refs     int64                  // blocks in all rows
-	keyed    bool                   // blocks get no more numbers
-	code     keyWriter              // of the list at hand
-	in, out  []uint64
-	one      [1]trace.Request
-	noTokens bool // of prompts, where the rows were recorded earlier
-	breakers breakerFinder
-	prompts  *templateCounter // nil where no templates are kept
-	raw      *rawKeeper       // of text that is kept; nil for none
+	sorter      *trace.Sorter
+	blocks      *block.IDs
+	domains     *block.Dense[[3]string]
+	sessions    *block.Dense[string]
+	users       *block.Dense[string]
+	totals      Totals
+	models      map[string]*ModelCount // by name as the source spells it
+	refs        int64                  // blocks in all rows
+	keyed       bool                   // blocks get no more numbers
+	cachedAlone bool                   // a row has no blocks and says how much of it was cached
+	code        keyWriter              // of the list at hand
+	in, out     []uint64
+	one         [1]trace.Request
+	noTokens    bool // of prompts, where the rows were recorded earlier
+	breakers    breakerFinder
+	prompts     *templateCounter // nil where no templates are kept
+	raw         *rawKeeper       // of text that is kept; nil for none
 }
 
 func newCollector(p *Policy) *collector {
@@ -77,6 +78,7 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 		}
 	}
 	r.Blocks = c.in
+	c.cachedAlone = c.cachedAlone || len(c.in) == 0 && r.CachedTokens != nil && *r.CachedTokens > 0
 	if x.out != nil {
 		c.out = c.hashed(c.out[:0], x.out)
 		r.OutputBlocks = c.out

@@ -48,6 +48,8 @@
 //     they give no blocks: redacted, empty, or much shorter than the usage says
 //   - usagechain.go: the chain of a text fitted to the length that the usage says; markers
 //     that only the first records show; text and usage that contradict each other
+//   - infer.go: prefix blocks of rows that have none, from the cached tokens that the server
+//     reported and from the growth of sessions
 //   - chain.go: the part of a prompt that it shares with the one before, tokenised and
 //     hashed once; the prompt as the breaker finder takes it
 //   - collect.go: the collector after the workers: sessions, users, names and blocks

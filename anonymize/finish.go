@@ -20,6 +20,7 @@ type finisher struct {
 	keepSessions bool // infer none beside those that rows have
 	keepNames    bool // they are labels already
 	noBlocks     bool // no row has any
+	cachedAlone  bool // rows without any say how much of them was cached
 	totals       Totals
 	ids          trace.Dense
 	models       labels
@@ -33,9 +34,38 @@ type finisher struct {
 // finishInMemory writes the rows to dst, with all that is known of blocks in memory.
 func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Request]) error {
 	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks})
-	if !f.noBlocks {
+	var trunks trunkSurvey
+	if f.cachedAlone {
 		err := f.eachBatch(ctx, func(_ int64, rows []trace.Request) error {
 			for i := range rows {
+				trunks.note(&rows[i])
+			}
+			return nil
+		}, nil)
+		if err != nil {
+			return err
+		}
+	}
+	var infer *inferrer // of a pass over the rows; nil for none
+	begin := func() {
+		if trunks.tells() {
+			infer = trunks.newInferrer(f.p.blockSize(), uint64(f.totals.Blocks))
+		}
+	}
+	fill := func(row int64, r *trace.Request) {
+		for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+			for j := range ids {
+				ids[j] >>= wordBits // all are provisional numbers
+			}
+		}
+		if infer != nil {
+			infer.fill(row, r)
+		}
+	}
+	if begin(); !f.noBlocks || infer != nil {
+		err := f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
+			for i := range rows {
+				fill(row+int64(i), &rows[i])
 				a.Count(&rows[i])
 			}
 			return nil
@@ -44,22 +74,23 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 			return err
 		}
 	}
+	begin()
 	return f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		for i := range rows {
 			r, row := &rows[i], row+int64(i)
-			for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
-				for j := range ids {
-					ids[j] >>= wordBits // all are provisional numbers
-				}
-			}
+			fill(row, r)
 			session, turn := r.Session, r.Turn
 			a.Annotate(row, r)
 			if f.keepSessions && session == nil {
 				r.Session, r.Turn = session, turn
 			}
+			f.totals.Sources.add(r)
 			f.totals.InferredSessions = f.totals.InferredSessions || session == nil && r.Session != nil
 			f.ids.Apply(r)
 			f.rename(row, r)
+		}
+		if infer != nil {
+			f.totals.Blocks = int(infer.next)
 		}
 		return nil
 	}, dst)

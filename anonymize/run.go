@@ -60,7 +60,7 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0, noBlocks: c.refs == 0}
+	f := &finisher{p: p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0, noBlocks: c.refs == 0, cachedAlone: c.cachedAlone}
 	if p.Capture.Declared() {
 		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
 	}

@@ -100,6 +100,7 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 				}
 			}
 			a.annotate(r, seen)
+			f.totals.Sources.add(r)
 			f.ids.ApplyPeople(r)
 			f.rename(row, r)
 		}

@@ -211,8 +211,12 @@ func (e *lengthsError) Error() string {
 		case name == "":
 			name = "requests without a model"
 		}
+		requests := "requests"
+		if m.Requests == 1 {
+			requests = "request"
+		}
 		p, _ := m.Percent()
-		fmt.Fprintf(&b, "%s: the text of %d requests counts %d input tokens and the source says %d (%+.0f %%)\n", name, m.Requests, m.Counted, m.Source, p)
+		fmt.Fprintf(&b, "%s: the text of %d %s counts %d input tokens and the source says %d (%+.0f %%)\n", name, m.Requests, requests, m.Counted, m.Source, p)
 	}
 	if e.Unnamed > 0 {
 		fmt.Fprintf(&b, "%d of %d requests hold one short text, and the source counts another length for each: it stands in place of what was sent\n", e.Unnamed, e.Of)

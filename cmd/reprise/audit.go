@@ -94,7 +94,7 @@ Checks:
 // importsOfAudit are the flags of import that say how a log is read and cut.
 var importsOfAudit = []string{"format", "map", "map-file", "max-bad", "time-unit", "tz", "allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
 
-	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "pool-start", "pool-span"}
+	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "lengths", "cached-in-input", "pool-start", "pool-span"}
 
 // audit judges the file at path.
 func (f *auditFlags) audit(cmd *cobra.Command, path string) error {

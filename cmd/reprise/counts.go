@@ -131,6 +131,8 @@ func gapWarnings(t anonymize.Totals) []string {
 	all := t.InputGaps.Total()
 	warn(all, "have the input length that the source counts and no prefix blocks, since their text is not what was sent (%s)", gapWords(t.InputGaps))
 	switch {
+	case t.Sources.Estimated > 0:
+		warn(t.Sources.Estimated, "have prefix blocks that are inferred from cached tokens and sessions: hit ratios are estimates, and profile prints what the server measured beside them")
 	case all == t.Requests && all > 0:
 		out = append(out, "no request is left whose prefix reuse is known: hit ratios are unknown, not 0")
 	case all > 0:
@@ -140,6 +142,22 @@ func gapWarnings(t anonymize.Totals) []string {
 	warn(t.UnknownOutputs, "have a redacted answer and no count of its tokens: their output length is not known and stands as 0")
 	warn(t.PartlyRedacted, "have redacted messages and no count of their tokens: their lengths are of the text that is left, and their blocks may be equal where the prompts were not")
 	return out
+}
+
+// sourceWords say of how many requests the lengths and the blocks are made of what.
+func sourceWords(t anonymize.Totals) string {
+	s := t.Sources
+	list := func(of ...any) string {
+		var words []string
+		for i := 0; i < len(of); i += 2 {
+			if n := of[i+1].(int64); n > 0 {
+				words = append(words, fmt.Sprintf("%s %s", of[i], page.Count(n)))
+			}
+		}
+		return strings.Join(words, ", ")
+	}
+	return "lengths: " + list("usage", s.Usage, "text", s.Text) + "; reuse: " +
+		list("text", s.FromText, "hashes", s.FromHashes, "inferred", s.Estimated, "unknown", t.Requests-s.FromText-s.FromHashes-s.Estimated)
 }
 
 // gapWords list why the text is not what was sent.

@@ -450,6 +450,8 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
 			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.Name,
 			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": counts,
+			"sources": map[string]int64{"length_usage": t.Sources.Usage, "length_text": t.Sources.Text, "reuse_text": t.Sources.FromText,
+				"reuse_hashes": t.Sources.FromHashes, "reuse_inferred": t.Sources.Estimated},
 			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps), "output": newGapsJSON(t.OutputGaps)},
 			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted})
 	}
@@ -473,7 +475,7 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 		times = "times " + timing
 	}
 	out = append(out, fmt.Sprintf("%s: %s%s, %s input and %s output tokens, %s", outputName(f.out), page.Many(t.Requests, "request"), failed, page.Count(t.InputTokens), page.Count(t.OutputTokens), blocks),
-		fmt.Sprintf("source: %s, %s; %s", info.Format, page.Many(info.Records, "record"), times))
+		fmt.Sprintf("source: %s, %s; %s", info.Format, page.Many(info.Records, "record"), times), sourceWords(t))
 	switch f.tier.Name {
 	case anonymize.Raw:
 		out = append(out, fmt.Sprintf("tier raw: %s keeps the text as it was, for replay --verbatim; do not share it outside your organisation", rawName(f.out)))

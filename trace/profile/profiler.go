@@ -44,7 +44,7 @@ type Profiler struct {
 	rows int64
 	last int64 // arrival of the row before
 
-	failed, negative, blockless, overCached int64
+	failed, negative, blockless, overCached, inferred int64
 
 	lengths  lengths
 	ranks    ranks
@@ -258,6 +258,9 @@ func (p *Profiler) addTraffic(r *trace.Request, hit int) {
 		t.requests, t.references, t.hits = 1, int64(len(r.Blocks)), int64(hit)
 		t.promptTokens, t.hitTokens = t.input, int64(known)
 		t.serverTokens = int64(block.Reusable(int(known), int(r.InputTokens), p.opts.ServerBlock))
+	}
+	if r.ReuseSource == trace.ReuseInferred {
+		p.inferred++
 	}
 	p.overTime.add(&p.now.epoch, &t)
 	p.groups.add(&p.now, r, &t)

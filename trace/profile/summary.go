@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 
+	"reprise/trace"
 	"reprise/trace/breaker"
 	"reprise/trace/fleet"
 	"reprise/trace/page"
@@ -55,8 +56,10 @@ type Summary struct {
 	TTFT          *Stats        `json:"ttft_s,omitempty"` // as recorded in production
 	E2E           *Stats        `json:"e2e_s,omitempty"`  // as recorded in production
 
-	Categories []CategoryShare `json:"categories,omitempty"`
-	Reuse      *ReuseSummary   `json:"reuse,omitempty"`
+	Categories    []CategoryShare `json:"categories,omitempty"`
+	Reuse         *ReuseSummary   `json:"reuse,omitempty"`
+	InferredReuse *InferredReuse  `json:"inferred_reuse,omitempty"` // absent where no blocks are inferred
+
 	// ReuseWithGenerated is for a server that also keeps the KV of outputs;
 	// absent when the trace has no output blocks.
 	ReuseWithGenerated *ReuseSummary       `json:"reuse_with_generated_kv,omitempty"`
@@ -148,9 +151,23 @@ func (p *Profiler) Summary() Summary {
 			s.Routing = p.routing.Summary(whole.inBlocks(), p.opts.KVBytesPerToken, p.meta.Sessions)
 		}
 	}
+	if p.inferred > 0 {
+		s.InferredReuse = &InferredReuse{Requests: p.inferred}
+		if n := float64(p.recorded.PromptTokens); n > 0 {
+			s.InferredReuse.Inferred, s.InferredReuse.Measured = trace.Ptr(float64(p.recorded.HitTokens)/n), trace.Ptr(float64(p.recorded.CachedTokens)/n)
+		}
+	}
 	s.Breakers = breaker.Summarize(&p.meta)
 	s.Warnings = p.warnings(&s)
 	return s
+}
+
+// InferredReuse compares reuse by inferred blocks with what the server said that it found
+// in its cache, over the requests of which it did.
+type InferredReuse struct {
+	Requests int64    `json:"requests"`           // whose blocks are inferred
+	Inferred *float64 `json:"hit_ratio_inferred"` // by token, of a cache without limit; null where the server said nothing
+	Measured *float64 `json:"hit_ratio_measured"` // by token, of the server
 }
 
 // warnings lists what must be known beside the numbers, in a fixed order.
@@ -194,6 +211,10 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	if s.Reuse == nil {
 		warn("no_blocks", "the trace has no prefix blocks, or does not say their size: reuse, hit ratios and categories are unknown, not 0")
 		return list
+	}
+	if i := s.InferredReuse; i != nil {
+		warn("inferred_reuse", "the blocks of %s of %s requests are inferred from cached tokens and sessions: their hit ratios are estimates",
+			page.Count(i.Requests), page.Count(s.Requests))
 	}
 	if p.blockless > 0 {
 		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is that of the others", page.Count(p.blockless), page.Count(s.Requests))

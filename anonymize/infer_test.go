@@ -1,0 +1,270 @@
+package anonymize_test
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"reprise/anonymize"
+	"reprise/datasets"
+	"reprise/trace"
+	"reprise/trace/arrival"
+	"reprise/trace/block"
+)
+
+// A prefixCache is an LRU cache of blocks.
+type prefixCache struct {
+	capacity int
+	order    list.List
+	at       map[uint64]*list.Element
+}
+
+type cachedBlock struct {
+	id   uint64
+	used int64
+}
+
+// look returns how many leading blocks are there and used within life, and keeps all.
+func (c *prefixCache) look(ids []uint64, now, life int64) (hit int) {
+	if c.at == nil {
+		c.at = map[uint64]*list.Element{}
+	}
+	for hit < len(ids) {
+		e := c.at[ids[hit]]
+		if e == nil || now-e.Value.(*cachedBlock).used > life {
+			break
+		}
+		hit++
+	}
+	for i := len(ids) - 1; i >= 0; i-- {
+		if e := c.at[ids[i]]; e != nil {
+			e.Value.(*cachedBlock).used = now
+			c.order.MoveToFront(e)
+			continue
+		}
+		c.at[ids[i]] = c.order.PushFront(&cachedBlock{ids[i], now})
+	}
+	for len(c.at) > c.capacity {
+		last := c.order.Back()
+		delete(c.at, last.Value.(*cachedBlock).id)
+		c.order.Remove(last)
+	}
+	return hit
+}
+
+// Steps and least length of a provider's cache, in tokens, and how long it keeps a prompt.
+const (
+	providerStep  = 128
+	providerLeast = 1024
+	providerLife  = int64(5 * time.Minute)
+)
+
+// hidden are the rows as a log without text has them: with the tokens that a provider
+// found in a cache of a twentieth of all blocks.
+func hidden(rows []trace.Request, size int) (out []trace.Entry, measured float64) {
+	steps := func(r *trace.Request) (ids []uint64) {
+		for end := providerStep; end <= int(r.InputTokens) && end/size <= len(r.Blocks); end += providerStep {
+			ids = append(ids, r.Blocks[end/size-1])
+		}
+		return ids
+	}
+	distinct := map[uint64]bool{}
+	for i := range rows {
+		for _, id := range steps(&rows[i]) {
+			distinct[id] = true
+		}
+	}
+	cache := prefixCache{capacity: len(distinct) / 20}
+	hit, all := 0, 0
+	for i := range rows {
+		r := &rows[i]
+		cached := cache.look(steps(r), r.ArrivalNS, providerLife) * providerStep
+		if cached < providerLeast {
+			cached = 0
+		}
+		hit, all = hit+cached, all+int(r.InputTokens)
+		e := trace.Entry{Time: at(0).Add(time.Duration(r.ArrivalNS)), InputTokens: trace.Ptr(r.InputTokens), OutputTokens: trace.Ptr(r.OutputTokens),
+			Cached: trace.Ptr(int32(cached)), Reasoning: r.ReasoningTokens, Model: trace.NewText(r.Model), Status: r.Status, Kind: "chat", Parents: r.Parents}
+		if r.Session != nil {
+			e.Session = trace.NewText(fmt.Sprint(*r.Session))
+		}
+		out = append(out, e)
+	}
+	return out, float64(hit) / float64(all)
+}
+
+// curve are hit ratios by block of caches of these sizes.
+func curve(rows []trace.Request, capacities []int) (ratios []float64) {
+	for _, n := range capacities {
+		cache := prefixCache{capacity: n}
+		hit, all := 0, 0
+		for i := range rows {
+			hit += cache.look(rows[i].Blocks, 0, math.MaxInt64)
+			all += len(rows[i].Blocks)
+		}
+		ratios = append(ratios, float64(hit)/float64(all))
+	}
+	return ratios
+}
+
+// An inferredError says how far what was inferred is from the truth.
+type inferredError struct{ exact, inferred, measured, curve float64 }
+
+// compareInferred hides the text of rows and infers it back.
+func compareInferred(t *testing.T, rows []trace.Request, size int) (e inferredError) {
+	t.Helper()
+	src, measured := hidden(rows, size)
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: size}
+	got, card := run(t, p, src)
+	if len(got) != len(rows) {
+		t.Fatalf("%d rows, want %d", len(got), len(rows))
+	}
+	distinct := map[uint64]bool{}
+	for i := range rows {
+		for _, id := range rows[i].Blocks {
+			distinct[id] = true
+		}
+	}
+	known, below := map[uint64]bool{}, 0
+	for i := range got {
+		r := &got[i]
+		if len(r.Blocks) != block.Count(int(r.InputTokens), size) || r.ReuseSource != trace.ReuseInferred {
+			t.Fatalf("row %d: %d blocks of %s for %d tokens", i, len(r.Blocks), r.ReuseSource, r.InputTokens)
+		}
+		n := 0
+		for n < len(r.Blocks) && known[r.Blocks[n]] {
+			n++
+		}
+		for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+			for _, id := range ids {
+				known[id] = true
+			}
+		}
+		if n < int(*r.CachedTokens)/size {
+			below++
+		}
+	}
+	if below*100 > len(got) {
+		t.Errorf("%d of %d rows find less than the provider found", below, len(got))
+	}
+	if card.Totals.Sources.Estimated != int64(len(got)) || card.Totals.Blocks == 0 {
+		t.Errorf("%+v, %d blocks", card.Totals.Sources, card.Totals.Blocks)
+	}
+	var capacities []int
+	for _, share := range []float64{0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1} {
+		capacities = append(capacities, int(share*float64(len(distinct))))
+	}
+	want, have := curve(rows, capacities), curve(got, capacities)
+	for i := range want {
+		e.curve += math.Abs(want[i]-have[i]) / float64(len(want))
+	}
+	e.exact, e.inferred, e.measured = hitRatio(rows, size), hitRatio(got, size), measured
+	t.Logf("%d requests, blocks of %d: hit ratio %.3f exact, %.3f inferred, %.3f measured by the provider; LRU curve MAE %.3f (exact %.3f, inferred %.3f)",
+		len(rows), size, e.exact, e.inferred, e.measured, e.curve, want, have)
+	return e
+}
+
+// imported reads a file as rows with blocks.
+func imported(t *testing.T, pattern string, size int, process string) []trace.Request {
+	t.Helper()
+	files, err := datasets.Expand(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := datasets.OpenFiles(files, datasets.Options{MaxBad: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	p, err := arrival.ParseProcess(process)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dist := func(s string, seed uint64) arrival.Dist {
+		d, err := arrival.ParseDist(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.New(rand.New(rand.NewPCG(seed, 1)))
+	}
+	info := src.Info()
+	var entries trace.EntryReader = src
+	switch process := p.New(rand.New(rand.NewPCG(1, 1))); {
+	case info.SessionTimes:
+		entries = datasets.Spread(src, process)
+	case !info.HasTimes:
+		entries = datasets.Timed(src, process, dist("lognormal:5s,1", 2), dist("lognormal:30s,1.5", 3))
+	}
+	q := policy(t)
+	q.BlockSize, q.SourceBlock, q.Lengths = size, info.BlockSize, anonymize.LengthsUsage
+	var rows keep
+	if _, err := anonymize.Run(context.Background(), q, entries, &rows); err != nil && err != io.EOF {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// Conversations whose text is hidden: docs/formats.md has the figures.
+func TestInferredReuseOfShareGPT(t *testing.T) {
+	const path = "../../shared/data/sharegpt_sample.json"
+	if _, err := os.Stat(path); err != nil {
+		t.Skip("there are no published conversations beside the checkout")
+	}
+	e := compareInferred(t, imported(t, path, 128, "poisson:0.5"), 128)
+	if math.Abs(e.exact-e.inferred) > 0.02 || e.curve > 0.03 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Agent sessions with the block hashes of a server, which are hidden: docs/formats.md has
+// the figures.
+func TestInferredReuseOfAgents(t *testing.T) {
+	root := os.Getenv("REPRISE_TEST_SAMPLES")
+	files, _ := filepath.Glob(filepath.Join(root, "weka", "*.json"))
+	if root == "" || len(files) == 0 {
+		t.Skip("REPRISE_TEST_SAMPLES does not name a folder with agent sessions in weka")
+	}
+	rows := imported(t, filepath.Join(root, "weka", "*.json"), 64, "poisson:0.005")
+	e := compareInferred(t, rows, 64)
+	if math.Abs(e.exact-e.inferred) > 0.02 || e.curve > 0.03 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// Conversations that share a system prompt, whose text is hidden.
+func TestInferredReuse(t *testing.T) {
+	var src []trace.Entry
+	head := trace.NewText(text("rule", 300).Reveal())
+	for s := range 40 {
+		for _, e := range chat(fmt.Sprint("topic ", s), "u", 15_000*s, 6, 0) {
+			e.Messages[0].Content, e.Parents, e.Model = head, nil, trace.NewText("m")
+			src = append(src, e)
+		}
+	}
+	rows, _ := run(t, policy(t), src)
+	e := compareInferred(t, rows, 16)
+	if math.Abs(e.exact-e.inferred) > 0.02 || e.curve > 0.03 {
+		t.Errorf("%+v", e)
+	}
+	// A source that says nothing of its cache is left as it is.
+	bare, _ := hidden(rows, 16)
+	for i := range bare {
+		bare[i].Cached = nil
+	}
+	got, card := run(t, anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16}, bare)
+	for _, r := range got {
+		if len(r.Blocks) > 0 || r.ReuseSource != "" {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if card.Totals.Blocks != 0 || card.Totals.Sources.Usage != int64(len(got)) {
+		t.Errorf("%+v", card.Totals)
+	}
+}
