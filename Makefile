@@ -29,7 +29,7 @@ build: ## one static binary
 	@$(GO) build -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
 
 man: build ## the manual pages, to bin/man1
-	$(BIN) man bin/man1
+	$(BIN) man bin/man1 --overwrite
 
 release: ## archives, SBOMs, image and checksums for all platforms, to dist/; see docs/install.md
 	$(GO) run ./cmd/internal/release -o dist

@@ -136,7 +136,11 @@ func (o *Options) format(head []byte) (f Format, err error) {
 			for _, known := range Formats() {
 				names = append(names, known.Name)
 			}
-			return f, usage("unknown format: want one of %s", strings.Join(names, ", "))
+			const list = "the formats are listed by reprise import --help, and without --format it is detected"
+			if near := nearNames(o.Format, names); len(near) > 0 {
+				return f, usage("unknown format %q; did you mean %s? (%s)", o.Format, strings.Join(near, ", "), list)
+			}
+			return f, usage("unknown format %q (%s)", o.Format, list)
 		}
 		f = *named
 	case o.Map != nil && isParquet(head):

@@ -245,3 +245,21 @@ func nearestName(wanted string, names []string) string {
 	}
 	return best
 }
+
+// nearNames returns the names that share a word with the wanted one, such as openai-log
+// with openai, else the one that is a likely misspelling of it.
+func nearNames(wanted string, names []string) (near []string) {
+	words := func(name string) []string {
+		return strings.FieldsFunc(strings.ToLower(name), func(c rune) bool { return c == '-' || c == '_' || c == ' ' || c == '.' })
+	}
+	asked := words(wanted)
+	for _, name := range names {
+		if slices.ContainsFunc(words(name), func(word string) bool { return slices.Contains(asked, word) }) {
+			near = append(near, name)
+		}
+	}
+	if name := nearestName(wanted, names); len(near) == 0 && name != "" {
+		near = append(near, name)
+	}
+	return near
+}

@@ -66,9 +66,6 @@ const (
 // newMappedDecoder reads rows of in; first yields the first of them once more,
 // to find the unit of the times.
 func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	if m["messages"] == nil && m["prompt"] == nil && m["input_tokens"] == nil {
-		return nil, usage("--map needs the prompt or its length: one of messages, prompt and input_tokens")
-	}
 	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
 	d.fields, d.given = m.fields(), o.Map["input_tokens"] != nil
 	if o.Map["time"] != nil {
@@ -86,6 +83,9 @@ func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedD
 		if err := d.s.absent.check(o); err != nil {
 			return nil, err
 		}
+	}
+	if m["messages"] == nil && m["prompt"] == nil && m["input_tokens"] == nil {
+		return nil, usage("--map needs the prompt or its length: one of messages, prompt and input_tokens")
 	}
 	return d, nil
 }

@@ -185,7 +185,9 @@ func TestUsageErrors(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"unknown format":       {`{}`, Options{Format: "har"}, "unknown format: want one of "},
+		"unknown format":       {`{}`, Options{Format: "har"}, `unknown format "har"; did you mean sharegpt? (the formats are listed by reprise import --help, and without --format it is detected)`},
+		"format by its maker":  {`{}`, Options{Format: "openai"}, `unknown format "openai"; did you mean openai-batch, openai-log?`},
+		"format unlike others": {`{}`, Options{Format: "zzzzzzzzzz"}, `unknown format "zzzzzzzzzz" (the formats`},
 		"share":                {`{"prompt":""}`, Options{MaxBad: 2}, "from 0 to 1"},
 		"unit":                 {`{"prompt":""}`, Options{TimeUnit: "min"}, "want s, ms, us or ns"},
 		"unit without times":   {`[]`, Options{Format: "sharegpt", TimeUnit: "s"}, "--time-unit"},

@@ -93,6 +93,9 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 		return cli.Usagef("--tier %s: want %s or %s", f.Name, anonymize.Partner, anonymize.Public)
 	}
 	writes := outputsOf(&f.Tier, f.out)
+	if err := cli.CheckBeside(cmd, f.out, writes...); err != nil {
+		return err
+	}
 	if f.Name == anonymize.Public {
 		writes = append(writes, cmp.Or(f.Public.Ledger, path)) // by default the ledger is beside the trace
 	}

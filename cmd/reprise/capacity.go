@@ -17,6 +17,7 @@ import (
 	"reprise/replay/bench"
 	"reprise/replay/engine"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/quantity"
 )
@@ -127,6 +128,10 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 		path = filepath.Join(path, "sweep.json")
 	}
 	if !strings.HasSuffix(path, ".json") {
+		if run, err := result.Open(path); err == nil {
+			_ = run.Close()
+			return r, cli.Usagef("%s holds the results of one run: capacity needs a sweep (the folder or the sweep.json that reprise sweep WORKLOAD -o DIR writes), or a workload to sweep", path)
+		}
 		return f.sweep.sweep(cmd, path)
 	}
 	if err := f.alone(cmd, path); err != nil {

@@ -175,6 +175,9 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Public.Ledger), f.writes()...); err != nil {
 		return err
 	}
+	if err := cli.CheckBeside(cmd, f.out, f.writes()...); err != nil {
+		return err
+	}
 	src, err := f.open(files)
 	if err != nil {
 		return explainFields(cmd, err)

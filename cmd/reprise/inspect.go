@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -166,6 +167,7 @@ func howToImport(cmd *cobra.Command, found *datasets.Inspection, replace map[str
 func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace map[string]string) string {
 	words := slices.Clone(cmd.Flags().Args())
 	out := outputBeside(found.File)
+	sized := false // the prompt or its length is mapped
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch name := flag.Name; {
 		case name == "inspect" || name == "json" || name == "details" || replace == nil && slices.Contains(found.Flags, "--"+name):
@@ -174,6 +176,7 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 		default:
 			for _, v := range cli.FlagValues(flag) {
 				if name == "map" {
+					sized = sized || sizeTarget.MatchString(v)
 					for absent, near := range replace {
 						v = strings.ReplaceAll(v+",", "="+absent+",", "="+near+",")
 						v = strings.TrimSuffix(v, ",")
@@ -189,9 +192,15 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 	})
 	if replace == nil {
 		words = append(words, found.Flags...)
+	} else if at := slices.IndexFunc(found.Flags, sizeTarget.MatchString); !sized && at > 0 {
+		words = append(words, "--map", found.Flags[at])
 	}
 	return shellLines("reprise import", append(words, "-o", out), columnsOr80(cmd.ErrOrStderr()))
 }
+
+// sizeTarget is in a --map that names the prompt or its length, one of which every import
+// needs.
+var sizeTarget = regexp.MustCompile(`(^|,)\s*(messages|prompt|input_tokens)=`)
 
 // outputBeside names a trace in the working directory after the log it is made from.
 func outputBeside(log string) string {

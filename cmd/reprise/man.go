@@ -14,7 +14,7 @@ import (
 )
 
 func manCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "man DIRECTORY",
 		Short: "Write the manual pages, one for each command",
 		Long: `Man writes a manual page (section 1) for every command: reprise.1, reprise-replay.1 and
@@ -28,23 +28,31 @@ so on. Read them in place, or put them where man looks:
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
 			}
-			pages := 0
+			pages := map[string][]byte{}
+			overwrite, _ := cmd.Flags().GetBool("overwrite")
 			for list := []*cobra.Command{cmd.Root()}; len(list) > 0; list = append(list[1:], list[0].Commands()...) {
 				if c := list[0]; c == cmd.Root() || c.IsAvailableCommand() {
-					name := strings.ReplaceAll(c.CommandPath(), " ", "-") + ".1"
-					page := flags.ManPage(c, cli.Version)
-					err := trace.WriteFile(filepath.Join(args[0], name), 0o644, func(w io.Writer) error {
-						_, err := w.Write(page)
-						return err
-					})
-					if err != nil {
-						return err
+					path := filepath.Join(args[0], strings.ReplaceAll(c.CommandPath(), " ", "-")+".1")
+					if _, err := os.Stat(path); err == nil && !overwrite {
+						return cli.Usagef("%s exists: name another folder, or replace its pages with --overwrite", path)
 					}
-					pages++
+					pages[path] = flags.ManPage(c, cli.Version)
 				}
 			}
-			cli.Notef(cmd, "%d manual pages in %s", pages, args[0])
+			for path, page := range pages {
+				err := trace.WriteFile(path, 0o644, func(w io.Writer) error {
+					_, err := w.Write(page)
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			cli.Notef(cmd, "%d manual pages in %s", len(pages), args[0])
 			return nil
 		},
 	}
+	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
+	results.Bool("overwrite", false, "replace files that exist")
+	return cmd
 }

@@ -35,6 +35,9 @@ shared between two of them.`,
 			if !finish {
 				return cli.Usagef("merge makes a trace of parts: say --finish. Nothing else can be merged yet")
 			}
+			if err := cli.CheckBeside(cmd, out, cardBeside(out)); err != nil {
+				return err
+			}
 			set, err := recording.Open(args)
 			if err != nil {
 				return err

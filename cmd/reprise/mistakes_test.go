@@ -54,7 +54,7 @@ func TestFirstMistakes(t *testing.T) {
 	_, _ = io.WriteString(z, userLog(3))
 	z.Close()
 	writeFiles(t, map[string]string{
-		"log.jsonl": userLog(3), "empty.jsonl": "", "spaces.jsonl": "\n\n", "bom.jsonl": "\ufeff" + userLog(3), "windows.jsonl": strings.ReplaceAll(userLog(3), "\n", "\r\n"),
+		"log.jsonl": userLog(3), "few.jsonl": `{"when":"2025-01-01T00:00:00Z","text":"hello world"}`, "empty.jsonl": "", "spaces.jsonl": "\n\n", "bom.jsonl": "\ufeff" + userLog(3), "windows.jsonl": strings.ReplaceAll(userLog(3), "\n", "\r\n"),
 		"gz.jsonl": packed.String(), "cutgz.jsonl.gz": packed.String()[:packed.Len()/2], "notgz.jsonl.gz": userLog(3), "cut.jsonl": userLog(3)[:len(userLog(3))-20],
 		"html.jsonl": "<!DOCTYPE html><html><body>login</body></html>", "zip.jsonl": "PK\x03\x04xxxxxxxxxxxxxxxxxxxxxxxx",
 		"typo.yaml": "rate: 5\nurll: http://x\n", "tab.yaml": "rate:\t5\n\tspeed: 2\n", "keys.yaml": "requests: 3\narrivals: poisson:5\nlenghts: {input: 5, output: 5}\n",
@@ -104,6 +104,10 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": says(200, "")}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: what came back with HTTP 200 is empty, and no answer of the API\nEvery token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off.\n"},
 		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": says(400, `{"error":{"message":"This model's maximum context length is 16 tokens."}}`)}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: HTTP 400: \"This model's maximum context length is 16 tokens.\"\n"},
 		{line: "replay w.parquet --url URL -o x.parquet", server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": says(500, `{"error":{"message":"CUDA out of memory"}}`)}), code: 1, want: "reprise: POST http://ADDRESS/v1/completions: HTTP 500: \"CUDA out of memory\"\nThe server failed at a request of one token: its log says why.\n"},
+		{line: "import log.jsonl --format openai -o x.parquet", code: 2, want: "reprise: unknown format \"openai\"; did you mean openai-batch, openai-log? (the formats are listed by reprise import --help, and without --format it is detected)\n"},
+		{line: "import few.jsonl --map time=wen -o x.parquet", code: 1, want: "reprise: few.jsonl:1:1: no record has the field \"wen\" (--map time=wen); did you mean \"when\"?\nFields of its one record:\n  when  always  date, 2025-01-01 00:00\n  text  always  text, 11 characters\nTo import it:\n  reprise import few.jsonl --map time=when --map prompt=text -o x.parquet\n"},
+		{line: "import few.jsonl --map time=when -o x.parquet", code: 2, want: "reprise: --map needs the prompt or its length: one of messages, prompt and input_tokens\n"},
+		{line: "capacity r.parquet --target-rate 5", code: 2, want: "reprise: r.parquet holds the results of one run: capacity needs a sweep (the folder or the sweep.json that reprise sweep WORKLOAD -o DIR writes), or a workload to sweep\n"},
 		{line: "replay http://127.0.0.1:1 w.parquet", code: 2, want: "reprise: too many arguments: what is \"w.parquet\"? reprise replay WORKLOAD [--url URL]\n"},
 		{line: "replay w.parquet --url URL", server: faultyServer(nil), code: 2, want: "reprise: name a file for the results: -o FILE.parquet\n"},
 		{line: "replay w.parquet r.parquet", code: 2, want: "reprise: too many arguments: what is \"r.parquet\"? reprise replay WORKLOAD [--url URL]\n"},

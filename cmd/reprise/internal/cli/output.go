@@ -70,6 +70,20 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 	return fault
 }
 
+// CheckBeside refuses to replace a file that goes with an output and is written beside it,
+// such as its privacy card, unless --overwrite is given. Empty names are no files.
+func CheckBeside(cmd *cobra.Command, output string, beside ...string) error {
+	if on, err := cmd.Flags().GetBool("overwrite"); err == nil && on {
+		return nil
+	}
+	for _, path := range beside {
+		if info, err := os.Stat(path); path != output && err == nil && info.Mode().IsRegular() {
+			return Usagef("%s exists, and would be written beside %s: name another file with -o, or replace both with --overwrite", path, output)
+		}
+	}
+	return nil
+}
+
 // checkFile says why a file cannot be written, which is named by a flag.
 func checkFile(path, flag string, overwrite bool) error {
 	folder := filepath.Dir(path)
