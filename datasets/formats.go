@@ -6,10 +6,22 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Formats lists the formats. Of two that fit an input alike the earlier one is taken.
 func Formats() []Format {
+	formatList.once.Do(func() { formatList.all = listFormats() })
+	return slices.Clone(formatList.all)
+}
+
+// formatList is made once: the tables of all formats take a millisecond.
+var formatList struct {
+	once sync.Once
+	all  []Format
+}
+
+func listFormats() []Format {
 	var declared []Format
 	for _, d := range declaredFormats() {
 		declared = append(declared, d.format())

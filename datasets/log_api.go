@@ -35,9 +35,10 @@ func apiLog() declaredFormat {
 		origins[to] = strings.Join(paths, "|")
 	}
 	return declaredFormat{
-		name: "api-log", tried: fromDocumentation,
+		name: "api-log", tried: "45 recorded exchanges of Anthropic's and OpenAI's APIs, 10 of them streams",
 		about:   "bodies of requests and responses, as proxies log them: Anthropic Messages, OpenAI Responses and Chat, also streams",
 		example: `{"timestamp":"2026-01-02T03:04:05Z","latency_ms":1900,"request":{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":20,"cache_read_input_tokens":100,"cache_creation_input_tokens":0,"output_tokens":5}}}`,
+		oneOf:   slices.Concat(askedBodies, answeredBodies),
 		match:   isAPICall,
 		fields: Mapping{
 			"time":  {"timestamp", "ts", "time", "created_at", "request_time", "start_time", "started_at"},
@@ -47,14 +48,14 @@ func apiLog() declaredFormat {
 			"input_tokens": {"whole_input", "answer.usage.input_tokens", "answer.usage.prompt_tokens"}, "output_tokens": {"answer.usage.output_tokens", "answer.usage.completion_tokens"},
 			"cached_tokens":    {"answer.usage.cache_read_input_tokens", "answer.usage.input_tokens_details.cached_tokens", "answer.usage.prompt_tokens_details.cached_tokens"},
 			"written_tokens":   {"answer.usage.cache_creation_input_tokens", "answer.usage.input_tokens_details.cache_write_tokens"},
-			"reasoning_tokens": {"answer.usage.output_tokens_details.reasoning_tokens", "answer.usage.completion_tokens_details.reasoning_tokens"},
+			"reasoning_tokens": {"answer.usage.output_tokens_details.reasoning_tokens", "answer.usage.output_tokens_details.thinking_tokens", "answer.usage.completion_tokens_details.reasoning_tokens"},
 			"max_tokens":       {"asked.max_completion_tokens", "asked.max_output_tokens", "asked.max_tokens"}, "temperature": {"asked.temperature"}, "stream": {"asked.stream"},
 			"finish_reason": {"finish", "answer.choices.0.finish_reason"}, "status": {"status", "status_code"}, "error": {"error", "answer.error.type", "answer.error.message"},
 			"ttft_ms": {"ttft_ms", "time_to_first_token_ms"}, "e2e_ms": {"latency_ms", "duration_ms", "e2e_ms", "elapsed_ms"},
 			"messages": {"conversation"}, "tools": {"asked.tools"}, "output": {"answer"},
 		},
 		counts: usageInclusive, made: origins,
-		kinds: [][2]string{{"responses", "responses"}, {"chat", "chat"}},
+		kinds: [][2]string{{"responses", "responses"}, {"chat", "chat"}, {"embedding", "embedding"}},
 		show:  showAPICall,
 	}
 }
@@ -103,7 +104,10 @@ func apiBodies(v viewRow) string {
 
 func showAPICall(v viewRow) {
 	api := apiBodies(v)
-	v.put("kind_of_api", map[string]string{"messages": "chat", "chat": "chat", "responses": "responses"}[api], "")
+	if vectors, _ := v.value("answer.object"); api == "" && vectors == "list" {
+		api = "embeddings"
+	}
+	v.put("kind_of_api", map[string]string{"messages": "chat", "chat": "chat", "responses": "responses", "embeddings": "embedding"}[api], "")
 	if api == "messages" {
 		var sum int64
 		for _, name := range []string{"input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"} {

@@ -14,6 +14,7 @@ type declaredFormat struct {
 	name, about, example, tried string
 
 	keys    []string   // paths that a record has, all of them; of CSV columns
+	oneOf   []string   // keys of which it has one; nil for any
 	members [][]string // lists that hold the calls, see [memberRows]
 	packed  []string   // JSON in strings
 
@@ -182,6 +183,13 @@ func (d declaredFormat) detectRecord() func(head []byte) bool {
 		}
 		return slices.ContainsFunc(headRecords(head), func(record []byte) bool {
 			keys := objectKeys(record)
+			lacks := func(path string) bool {
+				first, _, _ := strings.Cut(path, ".")
+				return !anyOf(keys, path, first)
+			}
+			if slices.ContainsFunc(d.keys, lacks) || d.oneOf != nil && !anyOf(keys, d.oneOf...) {
+				return false
+			}
 			value, _, whole := decodeJSON(record)
 			if !whole {
 				value, _, _ = decodeJSON(closed(record))
@@ -189,8 +197,7 @@ func (d declaredFormat) detectRecord() func(head []byte) bool {
 			root, _ := value.(map[string]any)
 			return (d.match == nil || d.match(jsonRow{root: root, raw: record})) && !slices.ContainsFunc(d.keys, func(path string) bool {
 				_, found := lookup(value, path)
-				first, _, _ := strings.Cut(path, ".")
-				return whole && !found || !whole && !anyOf(keys, path, first)
+				return whole && !found
 			})
 		})
 	}

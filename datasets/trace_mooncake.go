@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"reprise/trace"
@@ -71,7 +72,7 @@ func mooncakeFormat() Format {
 }
 
 // mooncakeBlocks tells the size of the blocks by the lengths of the first rows and the
-// numbers of their ids: the only usual one that fits them all, or that of the release. fractions says whether a time has one.
+// numbers of their ids: the only usual one that fits them all, or that of the release. fractions says whether a time is written with one, if only .0.
 func mooncakeBlocks(head []byte) (size int, fractions bool) {
 	sizes := []int{MooncakeBlock, 16, 32, 64, 128, 256, 1024, 2048}
 	rows := 0
@@ -87,8 +88,7 @@ func mooncakeBlocks(head []byte) (size int, fractions bool) {
 		rows++
 		sizes = slices.DeleteFunc(sizes, func(size int) bool { return blocksOf(n, size) != len(list) })
 		at, _ := lookup(v, "timestamp")
-		_, nano, _ := readDecimal(plain(at))
-		fractions = fractions || nano != 0
+		fractions = fractions || strings.Contains(plain(at), ".")
 	}
 	if len(sizes) == 1 && rows > 1 {
 		return sizes[0], fractions

@@ -44,6 +44,7 @@ func TestMooncakeBlocksAreFound(t *testing.T) {
 	}{
 		{row("0", 600, 2) + row("1.5", 1100, 3), Options{}, 512, "1.5ms", nil},
 		{row("0", 40, 3) + row("1.5002", 100, 7), Options{}, 16, "1.5002s", []string{found16, seconds}},
+		{row("0.0", 40, 3) + row("3.0", 100, 7), Options{}, 16, "3s", []string{found16, seconds}}, // as reprise export writes it
 		{row("0", 40, 3) + row("1500", 100, 7), Options{}, 16, "1.5s", []string{found16}},
 		{row("0", 40, 3) + row("1500.5", 100, 7), Options{TimeUnit: "ms"}, 16, "1.5005s", []string{found16}},
 		{row("0", 640, 10) + row("1", 100, 2) + row("2.5", 65, 2), Options{}, 64, "2.5ms", []string{"blocks of 64 tokens fit the lengths of the first rows, and those of 512 do not"}},

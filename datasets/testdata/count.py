@@ -44,6 +44,34 @@ def aibrix(path):
                 yield request["Prompt Length"], request["Output Length"], 0, 0
 
 
+def api_log(path):
+    """Bodies of requests and responses, whole or as events of a stream."""
+    for line in open(path):
+        body = json.loads(line)["response"]
+        events = [body]
+        if isinstance(body, str) and body.lstrip().startswith("{"):
+            events = [json.loads(body)]
+        elif isinstance(body, str):
+            data = [piece[5:].strip() for piece in body.splitlines() if piece.startswith("data:")]
+            events = [json.loads(piece) for piece in data if piece.startswith("{")]
+        usage = {}
+        for event in events:
+            for holder in (event, event.get("message"), event.get("response")):
+                if isinstance(holder, dict):
+                    found = holder.get("usage") or {}
+                    usage.update({k: v for k, v in found.items() if v is not None})
+        if "cache_read_input_tokens" in usage or "cache_creation_input_tokens" in usage:
+            cached = usage.get("cache_read_input_tokens", 0)
+            prompt = usage["input_tokens"] + cached + usage.get("cache_creation_input_tokens", 0)
+        else:
+            prompt = usage.get("prompt_tokens", usage.get("input_tokens", 0))
+            details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
+            cached = details.get("cached_tokens", 0)
+        details = usage.get("completion_tokens_details") or usage.get("output_tokens_details") or {}
+        answer = usage.get("completion_tokens", usage.get("output_tokens", 0))
+        yield prompt, answer, cached, details.get("reasoning_tokens", details.get("thinking_tokens", 0))
+
+
 def main():
     count = globals()[sys.argv[1].replace("-", "_")]
     for path in sys.argv[2:]:
