@@ -117,6 +117,11 @@ func (a *answer) reply(is api, status int, ended time.Duration, whole bool) repl
 	if r.done == 0 {
 		r.done = ended
 	}
+	for _, n := range []**int32{&r.usage.input, &r.usage.output, &r.usage.cached, &r.usage.reasoning} {
+		if *n != nil && **n < 0 { // no server that counts says so
+			*n = nil
+		}
+	}
 	r.failed = r.failed || status >= 400 || !a.stream && !whole
 	return r
 }

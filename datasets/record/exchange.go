@@ -62,7 +62,8 @@ type exchange struct {
 	server  string // which of several answered
 	request string // content encoding of the request
 
-	// Of what a shadow gets.
+	// What a shadow gets beside the body: of the headers, those that say what the body is
+	// and what may answer it.
 	path, query string
 	about       http.Header
 	pair        *pairing

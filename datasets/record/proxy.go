@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"log"
 	"net"
@@ -111,8 +112,9 @@ func New(o Options) (*Proxy, error) {
 	if p.work, err = startWorkers(&p.o); err != nil || o.Shadow == nil {
 		return p, err
 	}
-	other := transport.Clone()
-	p.work.shadow = newShadowing(o.Shadow, p.work, other)
+	ctx, cancel := context.WithCancel(context.Background())
+	p.work.shadow = &shadowing{Shadow: o.Shadow, w: p.work, transport: transport.Clone(), seed: maphash.MakeSeed(),
+		places: make(chan struct{}, shadowed), ctx: ctx, cancel: cancel}
 	return p, nil
 }
 

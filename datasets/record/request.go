@@ -256,13 +256,6 @@ func sampleKey(session, user string, messages []message, unique int64) string {
 	return "n" + strconv.FormatInt(unique, 10)
 }
 
-// sessionKey is the key of a request by its fields alone: see [sampleKey].
-func (x *exchange) sessionKey(f fields) string {
-	messages, _ := x.prompt(f, new(trace.Entry), new(int32))
-	user, session := f.who(x.session)
-	return sampleKey(session, user, messages, x.begin.UnixNano())
-}
-
 // text is a string that may not be there.
 func text(s string) trace.Text {
 	if s == "" {

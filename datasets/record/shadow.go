@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"reprise/trace"
 )
 
 // A Shadow is a candidate server that gets some of the requests too. Its answers are
@@ -61,11 +63,6 @@ type shadowing struct {
 // left out, and counted.
 const shadowed = 512
 
-func newShadowing(s *Shadow, w *workers, transport *http.Transport) *shadowing {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &shadowing{Shadow: s, w: w, transport: transport, seed: maphash.MakeSeed(), places: make(chan struct{}, shadowed), ctx: ctx, cancel: cancel}
-}
-
 // A pairing waits for both answers to a request.
 type pairing struct {
 	s    *shadowing
@@ -108,24 +105,21 @@ func (s *shadowing) begin(x *exchange) {
 			s.w.held.Add(-held)
 			<-s.places
 		}()
-		if s.chosen(x, body) {
-			p.add(&p.pair.Shadow, s.ask(x, body))
+		if s.Share < 1 {
+			var f fields
+			unpacked, err := plain(body, x.request)
+			if err != nil || json.Unmarshal(unpacked, &f) != nil {
+				return
+			}
+			messages, _ := x.prompt(f, new(trace.Entry), new(int32))
+			user, session := f.who(x.session)
+			key := sampleKey(session, user, messages, x.begin.UnixNano())
+			if float64(maphash.String(s.seed, key)>>11)/(1<<53) >= s.Share {
+				return // its session is not in the share
+			}
 		}
+		p.add(&p.pair.Shadow, s.ask(x, body))
 	})
-}
-
-// chosen says whether the session of a request is in the share.
-func (s *shadowing) chosen(x *exchange, body []byte) bool {
-	if s.Share >= 1 {
-		return true
-	}
-	var f fields
-	unpacked, err := plain(body, x.request)
-	if err != nil || json.Unmarshal(unpacked, &f) != nil {
-		return false
-	}
-	key := x.sessionKey(f)
-	return float64(maphash.String(s.seed, key)>>11)/(1<<53) < s.Share
 }
 
 // shadowTimeout is how long the candidate may take.
@@ -188,15 +182,4 @@ func (s *shadowing) stop(wait time.Duration) {
 	defer timer.Stop()
 	s.group.Wait()
 	s.cancel()
-}
-
-// aboutBody are the headers that say what a body is, and what may answer it.
-func aboutBody(h http.Header) http.Header {
-	out := http.Header{}
-	for _, name := range []string{"Content-Type", "Content-Encoding", "Accept", "Anthropic-Version", "Anthropic-Beta"} {
-		if v, ok := h[name]; ok {
-			out[name] = v
-		}
-	}
-	return out
 }

@@ -70,7 +70,12 @@ func (w *workers) begin(r *http.Request) *exchange {
 	}
 	x := &exchange{w: w, api: is, begin: time.Now(), request: r.Header.Get("Content-Encoding")}
 	if w.shadow != nil {
-		x.path, x.query, x.about = r.URL.Path, r.URL.RawQuery, aboutBody(r.Header)
+		x.path, x.query, x.about = r.URL.Path, r.URL.RawQuery, http.Header{}
+		for _, name := range []string{"Content-Type", "Content-Encoding", "Accept", "Anthropic-Version", "Anthropic-Beta"} {
+			if v, ok := r.Header[name]; ok {
+				x.about[name] = v
+			}
+		}
 	}
 	for _, name := range w.o.SessionHeaders {
 		if x.session = r.Header.Get(name); x.session != "" {

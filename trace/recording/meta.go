@@ -45,20 +45,6 @@ func (c Counts) Lost() int64 {
 	return c.Memory + c.TooLong + c.Unreadable + c.Unreached + c.NoLength + c.Disk + c.Failed
 }
 
-// add adds up the counts of several captures.
-func (c *Counts) add(o Counts) {
-	c.Recorded += o.Recorded
-	c.SampledOut += o.SampledOut
-	c.NotAsked += o.NotAsked
-	c.Memory += o.Memory
-	c.TooLong += o.TooLong
-	c.Unreadable += o.Unreadable
-	c.Unreached += o.Unreached
-	c.NoLength += o.NoLength
-	c.Disk += o.Disk
-	c.Failed += o.Failed
-}
-
 // Metadata of a part: the whole as JSON, beside the keys that traces have too.
 const (
 	schemaKey  = "reprise.schema"

@@ -115,7 +115,11 @@ func (s *Set) Meta() Meta {
 			m.End = c.End
 		}
 		m.Share = max(m.Share, c.Share)
-		m.Counts.add(c.Counts)
+		sum, of := &m.Counts, &c.Counts
+		for _, pair := range [][2]*int64{{&sum.Recorded, &of.Recorded}, {&sum.SampledOut, &of.SampledOut}, {&sum.NotAsked, &of.NotAsked}, {&sum.Memory, &of.Memory},
+			{&sum.TooLong, &of.TooLong}, {&sum.Unreadable, &of.Unreadable}, {&sum.Unreached, &of.Unreached}, {&sum.NoLength, &of.NoLength}, {&sum.Disk, &of.Disk}, {&sum.Failed, &of.Failed}} {
+			*pair[0] += *pair[1]
+		}
 	}
 	return m
 }
