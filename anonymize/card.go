@@ -83,7 +83,7 @@ type SourceFields struct {
 // Words say how many fields of a source were dropped.
 func (f *SourceFields) Words() string {
 	if f == nil {
-		return "What the source has beside these columns was not taken over, and is not named, since its names may tell something."
+		return "Other fields of the source were dropped, and are not named here, since names can be telling."
 	}
 	least, kinds := "", ""
 	if f.More {
@@ -257,11 +257,11 @@ func (c Card) JSON() (card, hash string, err error) {
 func ParseCard(card, hash string) (Card, error) {
 	sum := sha256.Sum256([]byte(card))
 	if hex.EncodeToString(sum[:]) != hash {
-		return Card{}, fmt.Errorf("the privacy card does not match its hash")
+		return Card{}, fmt.Errorf("the privacy card does not match its hash: the file was changed")
 	}
 	var c Card
 	if err := json.Unmarshal([]byte(card), &c); err != nil || c.Schema != CardSchema {
-		return Card{}, fmt.Errorf("the privacy card is not of schema %s", CardSchema)
+		return Card{}, fmt.Errorf("the privacy card does not have the schema %s", CardSchema)
 	}
 	return c, nil
 }

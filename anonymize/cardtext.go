@@ -16,7 +16,7 @@ import (
 const cardWidth = 80
 
 // WriteAnswer writes what a card says of a file in some 20 lines of at most width columns,
-// 0 for 80: the tier, who is protected and how, and the first of what is left to fear.
+// 0 for 80: the tier, who is protected and how, and the first of the remaining risks.
 func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 	t := cardText{width: width}
 	t.lines("", fmt.Sprintf("%s: tier %s: %s", file, c.Tier, tierWords[c.Tier]))
@@ -34,7 +34,7 @@ func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 	t.fact("times", c.Time)
 	t.fact("lengths", c.Lengths)
 	t.fact("text", "No word of a prompt or an answer is in the rows.")
-	t.section("What is left to fear")
+	t.section("Remaining risks")
 	for i, r := range c.Risks {
 		before := t.b.Len()
 		t.item(r)
@@ -52,7 +52,7 @@ func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 
 // WriteText writes the card for people, such as a data protection officer, in lines of
 // at most width columns, 0 for 80: what the file is, who is protected and how, what was
-// done to each column, and what is left to fear.
+// done to each column, and the remaining risks.
 func (c Card) WriteText(w io.Writer, width int) error {
 	t := cardText{width: width}
 	t.b.WriteString("PRIVACY CARD\n")
@@ -64,7 +64,7 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	t.fact("times", c.Time)
 	t.fact("lengths", c.Lengths)
 	if c.BlockSize > 0 {
-		t.fact("prefix blocks", fmt.Sprintf("of %d tokens; each has an id, and two requests with the same first tokens the same first ids", c.BlockSize))
+		t.fact("prefix blocks", fmt.Sprintf("%d tokens each; requests that begin with the same tokens begin with the same block ids", c.BlockSize))
 	}
 	t.fact("key of block ids", c.Key)
 	if x := c.Confined; x != nil {
@@ -72,9 +72,9 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	}
 	t.fact("tokenizer", c.Tokenizer)
 	t.fact("chat template", c.Template)
-	t.fact("text", "No word of a prompt or an answer is in the rows. "+c.SourceFields.Words())
+	t.fact("text", "The rows hold no word of a prompt or an answer. "+c.SourceFields.Words())
 	if f := c.SourceFields; f != nil && f.Format != "" {
-		t.fact("source", fmt.Sprintf("It was read as %s. Which fields that has, and what became of each, is on the page of an audit (reprise audit --html).", f.Format))
+		t.fact("source", fmt.Sprintf("It was read as %s. reprise audit --html lists its fields and how each was treated.", f.Format))
 	}
 	if c.Partner != nil {
 		t.partner(c.Partner)
@@ -87,7 +87,7 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	t.fact("singling out", c.WP29.SinglingOut)
 	t.fact("linkability", c.WP29.Linkability)
 	t.fact("inference", c.WP29.Inference)
-	t.section("What is left to fear")
+	t.section("Remaining risks")
 	for _, r := range c.Risks {
 		t.item(r)
 	}
@@ -102,7 +102,7 @@ func (c Card) WriteNotes(w io.Writer, notes []string, width int) error {
 		return nil
 	}
 	t := cardText{width: width}
-	t.section("Of this file")
+	t.section("About this file")
 	for _, n := range notes {
 		t.item(n)
 	}
@@ -112,10 +112,10 @@ func (c Card) WriteNotes(w io.Writer, notes []string, width int) error {
 
 // tierWords say what a tier is.
 var tierWords = map[string]string{
-	"raw":    "the text of prompts goes with the records. Nothing is hidden.",
-	Internal: "pseudonymous records, one for each request. They are personal data still, for use inside the organisation that the traffic came from.",
-	Partner:  "k-anonymous records: requests of several look alike. For a partner under contract, not for publication.",
-	Public:   "differentially private. It may be published: no record of the source is here, only noisy counts and rows drawn from them.",
+	"raw":    "the records with the text of their prompts. Nothing is hidden.",
+	Internal: "pseudonymous records, one for each request. They are still personal data: use them only inside the organisation that the traffic came from.",
+	Partner:  "k-anonymous records: requests of several people look alike. For a partner under contract, not for publication.",
+	Public:   "differentially private. It may be published: it holds no record of the source, only noisy counts and rows drawn from them.",
 }
 
 // A cardText puts a card into words.
@@ -156,30 +156,30 @@ func (t *cardText) item(words string)              { t.lines("  - ", words) }
 
 func (t *cardText) partner(p *PartnerCard) {
 	t.section("Hiding among others")
-	counted := "by request: each counts as a person of its own"
+	counted := "by request: each counts as a different person"
 	if p.Unit != UnitRequest {
-		counted = fmt.Sprintf("by %s, which %.1f %% of the requests name; the others count as one %s together", p.Unit, 100*p.Coverage, p.Unit)
+		counted = fmt.Sprintf("by %s: %.1f %% of the requests name one; the others count as one %s together", p.Unit, 100*p.Coverage, p.Unit)
 	}
 	t.fact("counted", counted)
-	t.fact("k_class", fmt.Sprintf("%d: so many have each pair of input and output lengths, and each name of a model, adapter or class. There are %d such pairs.", p.KClass, p.Classes))
+	t.fact("k_class", fmt.Sprintf("at least %d share each pair of input and output lengths, and each name of a model, adapter or class. There are %d such pairs.", p.KClass, p.Classes))
 	own := ""
 	if p.DropOwn {
-		own = "; what fewer have links not even the requests of one of them"
+		own = "; a block that fewer have does not even link the requests of one of them"
 		if p.Unit == UnitRequest {
-			own += ". Counted are sessions here, inferred ones too, so that no conversation shares blocks with itself alone"
+			own += ". Here sessions are counted, inferred ones too, so that no block links the requests of one conversation alone"
 		}
 	}
-	t.fact("k_share", fmt.Sprintf("%d: a block of a prompt has one id across several only where so many have it%s", p.KShare, own))
+	t.fact("k_share", fmt.Sprintf("a prompt block keeps one id across them only if at least %d have it%s", p.KShare, own))
 	if p.LinksKept != nil {
-		t.fact("k_link", fmt.Sprintf("%d: so many have sessions of the same lengths where turns stay linked; %.2f %% of the turns behind another do", p.LinkK, 100**p.LinksKept))
+		t.fact("k_link", fmt.Sprintf("turns stay linked only where at least %d have sessions of the same lengths; %.2f %% of the later turns do", p.LinkK, 100**p.LinksKept))
 	}
-	t.fact("merged", fmt.Sprintf("%.2f %% of the requests have the lengths of a neighbouring class, since too few had their own", 100*p.MergedShare))
-	t.fact("left out", fmt.Sprintf("%.2f %% of the requests, since nobody near them had such lengths", 100*p.SuppressedShare))
+	t.fact("merged", fmt.Sprintf("%.2f %% of the requests got the lengths of a neighbouring class, since too few had theirs", 100*p.MergedShare))
+	t.fact("left out", fmt.Sprintf("%.2f %% of the requests, since too few had lengths like theirs", 100*p.SuppressedShare))
 }
 
 func (t *cardText) public(s *dp.Statement) {
 	t.section("The guarantee")
-	t.say("Protected is %s. With or without any one of them, every outcome of this release is about as likely: more likely by a factor of e^ε = %.2f at most, but for a chance of δ.", s.Protects, math.Exp(s.Budget.Epsilon))
+	t.say("It protects %s. With or without any one of them, every outcome of this release is about equally likely: within a factor of e^ε = %.2f, except with probability δ.", s.Protects, math.Exp(s.Budget.Epsilon))
 	release := fmt.Sprintf("ε = %g, δ = %g; %s noise", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)
 	if s.Rho != 0 {
 		release += fmt.Sprintf(", ρ = %.4g of zero-concentrated privacy for the histograms together", s.Rho)
@@ -189,12 +189,12 @@ func (t *cardText) public(s *dp.Statement) {
 		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g: this release and %d before it of this source, refused attempts included", l.Epsilon, l.Delta, l.Releases-1))
 	}
 	c := s.Contribution
-	t.fact("bounds", fmt.Sprintf("of each %s at most %d requests count, drawn uniformly (C), and in a cell of the lengths at most %d of them (m); where only the number of requests counts, %d", s.Unit, c.Records, c.PerCell, s.Clip))
-	t.fact("capture", fmt.Sprintf("a window of %v that the operator declared. Times count from its begin and periods end with it, so no person's request says where they are", time.Duration(s.CaptureNS)))
-	t.fact("limits", fmt.Sprintf("%d input and %d output tokens; longer requests count as so long", s.MaxInput, s.MaxOutput))
-	t.fact("left out", fmt.Sprintf("about %.1f %% of the requests by these bounds, as noisy counts say. The exact share is not published.", 100*s.Dropped))
+	t.fact("bounds", fmt.Sprintf("each %s counts with at most %d requests, drawn uniformly (C), at most %d of them in one cell of lengths (m), and at most %d where only the number of requests is counted", s.Unit, c.Records, c.PerCell, s.Clip))
+	t.fact("capture", fmt.Sprintf("a window of %v that the operator declared. Times count from its begin and the last period ends with it, so they do not depend on any one person's requests", time.Duration(s.CaptureNS)))
+	t.fact("limits", fmt.Sprintf("%d input and %d output tokens; longer requests are cut to these", s.MaxInput, s.MaxOutput))
+	t.fact("left out", fmt.Sprintf("about %.1f %% of the requests because of these bounds, by noisy counts. The exact share is not published.", 100*s.Dropped))
 	if p := s.Selection; p != nil {
-		t.fact("public prefixes", fmt.Sprintf("%d, selected with ε = %.3g and δ = %.3g: a noisy count of each %s that has it of at least %d; each counts in at most %d", p.Nodes, p.Budget.Epsilon, p.Budget.Delta, s.Unit, p.Threshold, p.NodesPerUnit))
+		t.fact("public prefixes", fmt.Sprintf("%d, selected with ε = %.3g and δ = %.3g: those with a noisy count (one for each %s that has it) of at least %d; each counts for at most %d prefixes", p.Nodes, p.Budget.Epsilon, p.Budget.Delta, s.Unit, p.Threshold, p.NodesPerUnit))
 	}
 	t.section("What was counted, its part of the budget, and its noise")
 	part := "part of ε"
@@ -205,19 +205,19 @@ func (t *cardText) public(s *dp.Statement) {
 	for _, m := range s.Measurements {
 		fmt.Fprintf(&t.b, "  %-20s %7d %3d %4d %9.5f %9.2f\n", m.Name, m.Cells, m.L1, m.L2Squared, m.Epsilon+m.Rho, m.SD)
 	}
-	t.say("L1 and L2² are by how much one %s can change the counts: in sum, and in the sum of squares.", s.Unit)
-	t.section("What counts as public, and is not protected")
+	t.say("L1 and L2² say how much one %s can change the counts: in total, and as a sum of squares.", s.Unit)
+	t.section("What is taken as public, and not protected")
 	for _, p := range s.Public {
 		t.item(p)
 	}
 	e := s.Predicted
 	t.section("How good it is")
-	t.say("Predicted errors, below which 19 of 20 such releases stay: total input %.1f %%, total output %.1f %%, 99th percentile of input %.1f %%, of output %.1f %%.",
+	t.say("Predicted errors, not exceeded by 19 of 20 such releases: total input %.1f %%, total output %.1f %%, 99th percentile of input %.1f %%, of output %.1f %%.",
 		100*e.InputTotal, 100*e.OutputTotal, 100*e.InputP99, 100*e.OutputP99)
 }
 
 func (t *cardText) columns(rules []Rule) {
-	t.section("What became of each column")
+	t.section("What was done with each column")
 	for _, r := range rules {
 		if r.Rule != dropped {
 			t.fact(r.Column, r.Rule)

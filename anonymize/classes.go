@@ -117,7 +117,7 @@ type mergedCells struct {
 	merged     int64 // rows that come out with lengths of another cell
 }
 
-var errFewUnits = errors.New("all of its requests together come from fewer users than a class must have: there is nothing to hide among")
+var errFewUnits = errors.New("all requests together come from fewer users than k_class: lower k_class, or release a longer capture")
 
 // merge joins a class with too few units to the nearest one, the smallest
 // classes first, until all have k. One without a neighbour within reach steps is

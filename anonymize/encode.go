@@ -65,11 +65,11 @@ func newEncoder(p *Policy, key block.Key) (*encoder, error) {
 }
 
 var (
-	errNoTime   = errors.New("it has no time of arrival, and others need one: give the arrivals of a source without times")
+	errNoTime   = errors.New("it has no arrival time, while others have one")
 	errFarTime  = errors.New("its time is outside the years 1970 to 2200")
 	errNoLength = errors.New("it has neither text nor token counts")
-	errNoTok    = errors.New("it has text, and no tokenizer was chosen")
-	errTwoCuts  = errors.New("it has both text and block ids of the source's own")
+	errNoTok    = errors.New("it has text, but no tokenizer was chosen")
+	errTwoCuts  = errors.New("it has both text and the source's own block ids")
 )
 
 // encode turns one entry into a row. It overwrites x.

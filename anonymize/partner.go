@@ -42,7 +42,7 @@ func Release(ctx context.Context, p PartnerPolicy, src Source, dst trace.Writer[
 		return Card{}, err
 	}
 	if src.Meta.Tier != Internal {
-		return Card{}, fmt.Errorf("a trace of tier %s cannot be released to a partner: want one of tier %s", cmp.Or(src.Meta.Tier, "none"), Internal)
+		return Card{}, fmt.Errorf("a trace of tier %s cannot be released to a partner: use one of tier %s", cmp.Or(src.Meta.Tier, "none"), Internal)
 	}
 	r := &release{p: &p, src: src, buckets: newBuckets(p.PerOctave)}
 	if err := r.survey(ctx); err != nil {
@@ -76,7 +76,7 @@ func (r *release) write(ctx context.Context, dst trace.Writer[trace.Request]) (C
 		return Card{}, err
 	}
 	if t.times.err != nil {
-		return Card{}, fmt.Errorf("no randomness: %w", t.times.err)
+		return Card{}, fmt.Errorf("read random numbers: %w", t.times.err)
 	}
 	sorted, err := sorter.Sort()
 	if err != nil {

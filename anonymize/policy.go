@@ -144,7 +144,7 @@ func (p *Policy) check() error {
 	case p.Lengths != "" && p.Lengths != LengthsUsage && p.Lengths != LengthsText:
 		return fmt.Errorf("lengths of %s: want %s or %s", p.Lengths, LengthsUsage, LengthsText)
 	case (p.Raw != nil || p.KTemplate != 0) && p.Tokenizer == nil:
-		return errors.New("text cannot be kept of a source that has none")
+		return errors.New("the source has no text to keep")
 	case p.KTemplate != 0 && (p.KTemplate < 2 || p.KTemplate > maxKTemplate):
 		return errTemplateK
 	}
@@ -163,17 +163,17 @@ func (p *PartnerPolicy) settle() error {
 	p.limits.settle()
 	switch {
 	case p.KShare < 1 || p.KShare > 1000 || p.KClass < 1 || p.KClass > 1_000_000:
-		return errors.New("k_share is from 1 to 1,000 and k_class from 1 to 1,000,000")
+		return errors.New("k_share must be 1 to 1,000, and k_class 1 to 1,000,000")
 	case p.LinkK < 1 || p.LinkK > 1_000_000:
-		return errors.New("k_link is from 1 to 1,000,000")
+		return errors.New("k_link must be 1 to 1,000,000")
 	case p.PerOctave < 1 || p.PerOctave > 16:
-		return errors.New("there are 1 to 16 buckets in an octave")
+		return errors.New("an octave must have 1 to 16 length buckets")
 	case p.Quantum < time.Millisecond || p.Quantum > time.Hour:
-		return errors.New("the quantum of times is from a millisecond to an hour")
+		return errors.New("the time quantum must be 1 ms to 1 h")
 	case !(p.Suppressed > 0 && p.Suppressed < 1):
-		return errors.New("the share of requests that may be left out is between 0 and 1")
+		return errors.New("the share of requests that may be left out must be between 0 and 1")
 	case p.Unit != "" && p.Unit != UnitUser && p.Unit != UnitSession && p.Unit != UnitRequest:
-		return errors.New("the unit is user, session or request")
+		return errors.New("the unit must be user, session or request")
 	}
 	return nil
 }
@@ -240,4 +240,4 @@ const DefaultKTemplate = 20
 
 const maxKTemplate = 10_000
 
-var errTemplateK = fmt.Errorf("a template is kept if 2 to %d users have it", maxKTemplate)
+var errTemplateK = fmt.Errorf("k_template must be 2 to %d", maxKTemplate)

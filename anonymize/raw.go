@@ -67,7 +67,7 @@ func appendField(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-var errRawCode = errors.New("a private file with text is broken")
+var errRawCode = errors.New("a temporary file with text is damaged")
 
 // decode reads what append wrote.
 func (r *rawRow) decode(b []byte) error {
@@ -241,14 +241,14 @@ var rawCard = Card{
 	Schema: CardSchema, Tier: Raw, Unit: "none: the text of every request is in the file", Key: "none", Time: "none: it is in the trace",
 	Columns: []Rule{
 		{"row", "row of the trace that the file belongs to"},
-		{"messages", "AS IN THE SOURCE: role, content, calls of tools"},
-		{"tools", "AS IN THE SOURCE: definitions that the request offered"},
+		{"messages", "AS IN THE SOURCE: role, content, tool calls"},
+		{"tools", "AS IN THE SOURCE: definitions offered by the request"},
 		{"reply", "AS IN THE SOURCE"},
 		{"reply_calls", "AS IN THE SOURCE"},
 	},
 	Risks: []string{
 		"RAW TEXT: prompts and answers as people wrote and got them. Nothing was removed.",
-		"Only replay --verbatim opens it. Do not share it outside your organisation. It goes with the log that it came from: delete it when that is deleted.",
+		"Only replay --verbatim opens it. Do not share it outside your organisation. Delete it when the log it came from is deleted.",
 	},
 }
 

@@ -22,14 +22,14 @@ type RawText struct {
 }
 
 var (
-	errOtherRaw  = errors.New("it is not the raw file of this trace: their digests disagree")
+	errOtherRaw  = errors.New("it belongs to another trace: the digests differ")
 	errNoRaw     = errors.New("the trace has no raw file: import the log with --tier raw")
-	errOpenRaw   = errors.New("others may read it: take that from them (chmod 600), as it holds raw text")
+	errOpenRaw   = errors.New("it holds raw text and other users can read it: run chmod 600 on it first")
 	errBrokenRaw = errors.New("the raw file is damaged")
-	errNotRaw    = errors.New("it is not a raw file, such as import --tier raw makes")
-	errNoText    = errors.New("no text is kept of the row")
-	errEmbedding = errors.New("the row is an embedding, which a replay does not send")
-	errToolsJSON = errors.New("the tools of the row are no JSON")
+	errNotRaw    = errors.New("it is not a raw file of import --tier raw")
+	errNoText    = errors.New("the raw file has no text for this row")
+	errEmbedding = errors.New("the row is an embedding request, which a verbatim replay does not send")
+	errToolsJSON = errors.New("the row's tools are not valid JSON")
 )
 
 // OpenRaw opens the raw file that belongs to a trace. It is an error if that is

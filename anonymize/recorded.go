@@ -28,7 +28,7 @@ func NewRecording(p Policy) (*Recording, error) {
 	}
 	key, err := block.NewKey()
 	if err != nil {
-		return nil, fmt.Errorf("no random key: %w", err)
+		return nil, fmt.Errorf("draw a random key: %w", err)
 	}
 	return &Recording{p: p, open: func() (*encoder, error) { return newEncoder(&p, key) }}, nil
 }

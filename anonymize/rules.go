@@ -34,21 +34,21 @@ var columns = []struct{ name, internal, partner, public string }{
 	{"arrival_ns", "exact, counted from the declared begin of the capture, or else from the first arrival",
 		"drawn anew within a bin of {quantum}, counted from the declared begin of the capture, or else from the first arrival; turns of a session keep their order",
 		drawn + "drawn within one of 24 periods"},
-	{"session", "renumbered densely, or inferred from shared prefixes where the source has none",
-		"{session}", drawn + "made by generating"},
-	{"turn", "kept", "numbered in what is released", drawn + "made by generating"},
-	{"parents", "rows of this file", "{parents}", drawn + "rows of this file"},
+	{"session", "renumbered; inferred from shared prefixes where the source has none",
+		"{session}", drawn + "generated"},
+	{"turn", "kept", "renumbered among the released rows", drawn + "generated"},
+	{"parents", "row numbers in this file", "{parents}", drawn + "row numbers in this file"},
 	{"think_ns", "kept", "{pauses}", drawn + "drawn from noisy counts"},
 	{"tool_ns", "kept", "{pauses}", dropped},
-	{"user", "renumbered densely", dropped, dropped},
-	{"model", "relabelled by first appearance, unless names were asked for", "{names}", dropped},
-	{"adapter", "relabelled by first appearance", "{names}", dropped},
-	{"kind", "closed list, else other", "{closed}", dropped},
-	{"class", "relabelled by first appearance", "{names}", dropped},
-	{"replica", "relabelled by first appearance", dropped, dropped},
-	{"category", "computed", "computed from what is released", drawn + "computed from the rows of this file"},
-	{"input_tokens", "exact; as the source says, else counted from the text", "{lengths}", drawn + "drawn from noisy counts"},
-	{"output_tokens", "exact; as the source says, else counted from the text", "{lengths}", drawn + "drawn from noisy counts"},
+	{"user", "renumbered", dropped, dropped},
+	{"model", "relabelled in order of first appearance, unless names are kept", "{names}", dropped},
+	{"adapter", "relabelled in order of first appearance", "{names}", dropped},
+	{"kind", "known values; anything else is other", "{closed}", dropped},
+	{"class", "relabelled in order of first appearance", "{names}", dropped},
+	{"replica", "relabelled in order of first appearance", dropped, dropped},
+	{"category", "computed", "computed from the released rows", drawn + "computed from the rows of this file"},
+	{"input_tokens", "exact: from the source, else counted from the text", "{lengths}", drawn + "drawn from noisy counts"},
+	{"output_tokens", "exact: from the source, else counted from the text", "{lengths}", drawn + "drawn from noisy counts"},
 	{"reasoning_tokens", "kept", dropped, dropped},
 	{"cached_tokens", "kept", dropped, dropped},
 	{"image_tokens", "kept", dropped, dropped},
@@ -56,12 +56,12 @@ var columns = []struct{ name, internal, partner, public string }{
 	{"max_tokens", "kept", dropped, dropped},
 	{"temperature", "kept", dropped, dropped},
 	{"stream", "kept", dropped, dropped},
-	{"blocks", "every id, renumbered densely",
-		"one id for all where {k_share} or more have the block, else {own}; cut or filled up to the released length; renumbered densely",
-		drawn + "counted up; shared as noisy counts say"},
-	{"output_blocks", "every id, renumbered densely", dropped, dropped},
-	{"status", "closed list, else other", "{closed}", drawn + "always ok"},
-	{"finish_reason", "closed list, else other", dropped, dropped},
+	{"blocks", "all ids, renumbered",
+		"one id for all if at least {k_share} have the block, else {own}; cut or padded to the released length; renumbered",
+		drawn + "numbered as generated; shared according to noisy counts"},
+	{"output_blocks", "all ids, renumbered", dropped, dropped},
+	{"status", "known values; anything else is other", "{closed}", drawn + "always ok"},
+	{"finish_reason", "known values; anything else is other", dropped, dropped},
 	{"ttft_ns", "kept", dropped, dropped},
 	{"e2e_ns", "kept", dropped, dropped},
 	{"length_source", "closed list", dropped, dropped},
@@ -96,14 +96,14 @@ func rulesOf(tier string, p *PartnerPolicy) []Rule {
 
 // words fill the rules of a release to a partner.
 func (p *PartnerPolicy) words() *strings.Replacer {
-	unsourced := "; where the source has none, inferred from what is released"
+	unsourced := "; inferred from the released rows where the source has none"
 	if p.dropsOwn() {
-		unsourced = "; where the source has none, there is none"
+		unsourced = "; empty where the source has none"
 	}
-	session, parents := "renumbered densely"+unsourced, "rows of this file"
-	pauses := fmt.Sprintf("the middle of a bucket, %d an octave, in whole %s", p.PerOctave, seconds(p.Quantum))
+	session, parents := "renumbered"+unsourced, "row numbers in this file"
+	pauses := fmt.Sprintf("the middle of a bucket (%d per octave), in whole %s", p.PerOctave, seconds(p.Quantum))
 	if p.LinkK > 1 {
-		session = fmt.Sprintf("renumbered densely; another one begins where fewer than %d have sessions of the same lengths so far%s", p.LinkK, unsourced)
+		session = fmt.Sprintf("renumbered; a new session begins where fewer than %d have sessions of the same lengths so far%s", p.LinkK, unsourced)
 		parents += ", of the same session"
 		pauses += "; none before the first turn of a session"
 	}
@@ -116,9 +116,9 @@ func (p *PartnerPolicy) words() *strings.Replacer {
 		"{session}", session, "{parents}", parents,
 		"{quantum}", seconds(p.Quantum),
 		"{k_share}", fmt.Sprint(p.KShare),
-		"{lengths}", fmt.Sprintf("the middle of a bucket, %d an octave; pairs of input and output that fewer than %d have are merged with a neighbour, or the request left out", p.PerOctave, p.KClass),
-		"{names}", fmt.Sprintf("numbered by how often they come; other where fewer than %d have the name", p.KClass),
-		"{closed}", fmt.Sprintf("closed list; other where fewer than %d have the word", p.KClass),
+		"{lengths}", fmt.Sprintf("the middle of a bucket (%d per octave); pairs of input and output that fewer than %d have are merged with a neighbour, or the request is left out", p.PerOctave, p.KClass),
+		"{names}", fmt.Sprintf("numbered by frequency; other if fewer than %d have the name", p.KClass),
+		"{closed}", fmt.Sprintf("known values; other if fewer than %d have the value", p.KClass),
 		"{pauses}", pauses,
 	)
 }

@@ -150,7 +150,7 @@ func TestCardIsWhole(t *testing.T) {
 		if err := card.WriteText(&words, 0); err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"reprise test", "What this is", "singling out", "linkability", "inference", "What is left to fear", "input_tokens"} {
+		for _, want := range []string{"reprise test", "What this is", "singling out", "linkability", "inference", "Remaining risks", "input_tokens"} {
 			if !strings.Contains(words.String(), want) {
 				t.Errorf("tier %s: the words have no %q", tier, want)
 			}

@@ -27,7 +27,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	}
 	key, err := block.NewKey()
 	if err != nil {
-		return Card{}, fmt.Errorf("no random key: %w", err)
+		return Card{}, fmt.Errorf("draw a random key: %w", err)
 	}
 	c := newCollector(&p)
 	if p.KTemplate > 0 {
@@ -81,7 +81,7 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 	card.Breakers = f.named(breakers)
 	if prompts != nil {
 		card.Templates = prompts.report()
-		card.Risks = append(card.Risks, fmt.Sprintf("System prompts that at least %d users have are kept as text in a file of their own, which somebody must read before anybody else gets it.", p.KTemplate))
+		card.Risks = append(card.Risks, fmt.Sprintf("System prompts that at least %d users have are kept as text in a separate file. Have someone read it before it is shared.", p.KTemplate))
 	}
 	if raw != nil {
 		card.Raw, err = raw.write(p.Raw, sorted, sums.sum.Sum())

@@ -32,7 +32,7 @@ const (
 	sharingBytes = 256 << 20
 )
 
-var errDense = errors.New("its block ids are not numbered one by one from 0: it is no trace of tier internal")
+var errDense = errors.New("its block ids are not dense (0, 1, 2, …), so it is not a trace of tier internal")
 
 // countSharing counts the distinct units of each of n blocks, k at most.
 func countSharing(ctx context.Context, open func() (trace.Reader[trace.Request], error), unit func(row int64, r *trace.Request) uint64, n int64, k int, limit int64) (*sharing, error) {

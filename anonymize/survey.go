@@ -13,8 +13,8 @@ import (
 
 // ErrNoUnit is the error of a trace that names neither users nor sessions of its
 // source, when the policy asks for one or leaves the choice open.
-var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so nothing says which requests are one person's; " +
-	"the unit request would hide one request among others, not a person")
+var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so requests cannot be assigned to people; " +
+	"the unit request would hide single requests, not people")
 
 // A release is the state of one call of [Release].
 type release struct {

@@ -11,27 +11,27 @@ import (
 func newCard(p *Policy, t Totals) Card {
 	c := Card{
 		Schema: CardSchema, Tier: p.Tier, Unit: "none: every record is one request and stays in the file",
-		Key:       "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
+		Key:       "ephemeral: held in memory and dropped at the end; the ids were renumbered and do not depend on it",
 		BlockSize: p.blockSize(), Time: "exact, " + countedFrom(p.Capture), Lengths: "exact", Columns: rulesOf(p.Tier, nil),
 		WP29: WP29{
-			SinglingOut: "Possible: exact lengths and times are those of one request most of the time.",
-			Linkability: "Possible: users and sessions keep a number each, and logs of the same traffic can be joined by times and lengths.",
-			Inference:   "Possible: lengths and reuse tell of what kind a request was, and shared blocks who sent the same.",
+			SinglingOut: "Possible: exact lengths and times identify most requests.",
+			Linkability: "Possible: each user and session keeps one number, and other logs of the same traffic can be joined by times and lengths.",
+			Inference:   "Possible: lengths and reuse show what kind of request it was, and shared blocks show who sent the same prompt.",
 		},
 		Risks: []string{
 			"Pseudonymous, not anonymous: exact lengths and times single out most records for anybody who saw some of the traffic.",
-			"Equal block ids show which requests share a prefix; somebody who could place prompts of their own in the traffic may test guesses.",
+			"Equal block ids show which requests share a prefix; someone who can put their own prompts into the traffic can test guesses.",
 			"For use inside the organisation that the traffic came from.",
 		},
 		Totals: t, Confined: p.Confined,
 	}
 	c.Dropped = droppedOf(c.Columns)
 	if t.InputGaps.Total()+t.OutputGaps.Total() > 0 {
-		c.Lengths = "exact; as the source counts them where its text is redacted, empty or not all that was sent"
+		c.Lengths = "exact; the source's own counts where its text is redacted, empty or incomplete"
 	}
 	if t.Texts > 0 && p.Tokenizer != nil { // else the rows were recorded earlier
 		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
-		c.Risks = append(c.Risks, fmt.Sprintf("The metadata tell where near-identical prompts part: positions, lengths and counts, of at least %d requests each.", breaker.MinRequests))
+		c.Risks = append(c.Risks, fmt.Sprintf("The metadata show where near-identical prompts diverge: positions, lengths and counts, of at least %d requests each.", breaker.MinRequests))
 	}
 	return c
 }
@@ -41,7 +41,7 @@ func countedFrom(c trace.Capture) string {
 	if c.Declared() {
 		return "relative to the declared begin of the capture"
 	}
-	return "relative to the first arrival, which is one request's"
+	return "relative to the first arrival, which is that of one request"
 }
 
 // card describes a release.
@@ -54,23 +54,23 @@ func (r *release) card(t *transformer, after *countingWriter, totals Totals) Car
 		pc.Joined = trace.Ptr(shareOf(after.later, after.Requests))
 	}
 	wp29 := WP29{
-		SinglingOut: fmt.Sprintf("By a pair of lengths or by a name, no: %d or more have it. By what is known beside, such as the minute of a request, possibly.", p.KClass),
+		SinglingOut: fmt.Sprintf("Not by a pair of lengths or a name: at least %d share each. Possibly by other knowledge, such as the minute of a request.", p.KClass),
 		Linkability: linkability(p, r.sourced()),
-		Inference:   "Of what most of a class have in common, yes: k-anonymity does not keep that from being learnt.",
+		Inference:   "Possible for what most of a class have in common: k-anonymity does not hide that.",
 	}
 	if p.Unit == UnitRequest {
-		wp29.SinglingOut = "Of a person, possible: every request was counted as a person of its own."
+		wp29.SinglingOut = "Possible for a person: every request was counted as a different person."
 	} else {
 		if !p.DropOwn {
 			wp29.Linkability += " Reuse within one " + p.Unit + " links its requests."
 		}
-		wp29.Linkability += " Nothing names whose they are."
+		wp29.Linkability += " Nothing names the person behind them."
 	}
 	c := Card{
 		Schema: CardSchema, Tier: Partner, Unit: p.Unit, BlockSize: r.src.Meta.BlockSize, Tokenizer: r.src.Meta.Tokenizer, Template: r.src.Meta.Template,
-		Key:     "ephemeral, held in memory, dropped at the end; ids were renumbered and do not depend on it",
+		Key:     "ephemeral: held in memory and dropped at the end; the ids were renumbered and do not depend on it",
 		Time:    fmt.Sprintf("drawn anew within bins of %s, %s", seconds(p.Quantum), countedFrom(r.src.Meta.Capture)),
-		Lengths: fmt.Sprintf("in buckets, %d an octave, whose edges ⌈2^(i/%d)⌉ depend on no data; the middle stands for all in a bucket", p.PerOctave, p.PerOctave),
+		Lengths: fmt.Sprintf("in buckets, %d per octave, with edges ⌈2^(i/%d)⌉ that do not depend on the data; each length becomes the middle of its bucket", p.PerOctave, p.PerOctave),
 		Columns: rulesOf(Partner, p), WP29: wp29, Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
 	}
 	c.Dropped, c.Risks = droppedOf(c.Columns), partnerRisks(p, pc)
@@ -97,13 +97,13 @@ func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
 func linkability(p *PartnerPolicy, sourced bool) string {
 	switch {
 	case !sourced && p.dropsOwn():
-		return fmt.Sprintf("Requests have no sessions, and share a block only where %d or more %s have it.", p.KShare, p.sharers())
+		return fmt.Sprintf("Requests have no sessions, and share a block only if at least %d %s have it.", p.KShare, p.sharers())
 	case !sourced:
-		return "Requests that share blocks can be told to be of one conversation, and a few lengths of it may single it out."
+		return "Requests that share blocks can be recognised as one conversation, and a few lengths of it may single it out."
 	case p.LinkK < 2:
 		return "All turns of a session stay linked, and a few lengths of a conversation may single it out."
 	}
-	return fmt.Sprintf("Turns of a session stay linked where %d or more have sessions of the same lengths; with pauses or times beside them they may be fewer.", p.LinkK)
+	return fmt.Sprintf("Turns of a session stay linked only where at least %d have sessions of the same lengths; together with pauses or times, fewer may match.", p.LinkK)
 }
 
 // sharers are those whom k_share counts.
@@ -118,27 +118,27 @@ func (p *PartnerPolicy) sharers() string {
 func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 	who := p.Unit
 	risks := []string{
-		fmt.Sprintf("No pair of lengths has fewer than %d of a %s's peers. What is known of somebody beside lengths, such as the minute of a request, may still single requests out.", p.KClass, who),
-		fmt.Sprintf("Block ids that fewer than %d have tell nothing across them. Several accounts of one person count as several: whoever holds s accounts and guesses at prompts needs k_share of s+2 to be kept out.", p.KShare),
-		"Two releases of one source may be joined: what each hides, both together may show.",
+		fmt.Sprintf("Each pair of lengths is shared by at least %d %ss. Other knowledge about someone, such as the minute of a request, may still single requests out.", p.KClass, who),
+		fmt.Sprintf("A block that fewer than %d have links none of them. One person with several accounts counts as several: to stop someone who holds s accounts and guesses prompts, k_share must be at least s+2.", p.KShare),
+		"Two releases of one source can be joined: together they may show what each one hides.",
 	}
 	if pc.OwnBlocks > 0 {
 		least := ""
 		if pc.OwnBlocksLeast {
 			least = "at least "
 		}
-		risks = append(risks, fmt.Sprintf("%s%.1f %% of the requests share a block that few have with an earlier request of the same %s, and are linked to it by that whatever their sessions say: the reuse within one %s is kept.", least, 100*pc.OwnBlocks, who, who))
+		risks = append(risks, fmt.Sprintf("%s%.1f %% of the requests share a rare block with an earlier request of the same %s, which links the two whatever their sessions say: reuse within one %s is kept.", least, 100*pc.OwnBlocks, who, who))
 	}
 	if pc.Joined != nil && *pc.Joined > 0 {
 		sharers := PartnerPolicy{Unit: who, DropOwn: true}
-		risks = append(risks, fmt.Sprintf("%.1f %% of the requests share blocks with an earlier one, so that anybody can infer which are of one conversation: a few lengths that are known of it may single it out. With --drop-own-blocks a block links requests only where %d or more %s have it.", 100**pc.Joined, p.KShare, sharers.sharers()))
+		risks = append(risks, fmt.Sprintf("%.1f %% of the requests share blocks with an earlier one, so anyone can infer which belong to one conversation: a few known lengths of it may single it out. With --drop-own-blocks a block links requests only if at least %d %s have it.", 100**pc.Joined, p.KShare, sharers.sharers()))
 	}
 	if pc.Coverage < 1 {
 		risks = append(risks, fmt.Sprintf("%.1f %% of the requests name no %s and were counted as one together.", 100*(1-pc.Coverage), who))
 	}
 	switch who {
 	case UnitRequest:
-		risks = append([]string{"EVERY REQUEST WAS COUNTED AS A PERSON OF ITS OWN, since the source names nobody. One person's requests may be all there is behind a class, a name or a block: this does not protect people."}, risks...)
+		risks = append([]string{"EVERY REQUEST WAS COUNTED AS A DIFFERENT PERSON, since the source names nobody. All requests of a class, a name or a block may come from one person: this does not protect people."}, risks...)
 	case UnitSession:
 		risks = append(risks, "Sessions were counted, since the source names no users: one person with many sessions counts as many.")
 	}
@@ -156,38 +156,38 @@ func PublicCard(s dp.Statement, of trace.Meta) Card {
 		epsilon = s.Ledger.Epsilon
 	}
 	risks := []string{
-		fmt.Sprintf("The guarantee is for one %s. Several together, such as all users of one company, are protected less: k of them by k times ε.", s.Unit),
-		"Every release of the same traffic adds to what can be learnt. The ledger adds up those that it knows; the same log imported in another way, or released by other means, it cannot know.",
-		"What is listed as public is not protected. Who holds it for secret must not publish this.",
+		fmt.Sprintf("The guarantee holds for one %s. A group, such as all users of one company, is protected less: k of them with k times ε.", s.Unit),
+		"Every release of the same traffic adds to what can be learnt. The ledger adds up the releases it knows; it cannot know of the same log imported in another way or released by other means.",
+		"What is listed as public is not protected. If any of it is secret, do not publish this file.",
 	}
 	switch s.Unit {
 	case UnitRequest:
-		risks = append([]string{"ONE REQUEST IS PROTECTED, NOT A PERSON, since the source names nobody: of somebody with n requests n times as much may show."}, risks...)
+		risks = append([]string{"ONE REQUEST IS PROTECTED, NOT A PERSON, since the source names nobody: the ε of someone with n requests is n times as large."}, risks...)
 	case UnitSession:
-		risks = append(risks, "Sessions are protected, since the source names no users: of somebody with n sessions n times as much may show.")
+		risks = append(risks, "Sessions are protected, since the source names no users: the ε of someone with n sessions is n times as large.")
 	default:
-		risks = append(risks, "Requests that name no user are protected as those of one user together; a person with several accounts is protected less.")
+		risks = append(risks, "Requests that name no user count as one user together; a person with several accounts is protected less.")
 	}
 	if epsilon > weak {
-		risks = append([]string{fmt.Sprintf("ε = %.3g PROTECTS LITTLE: 1 is usual, and above %d the guarantee hardly says anything of a single %s.", epsilon, weak, s.Unit)}, risks...)
+		risks = append([]string{fmt.Sprintf("ε = %.3g PROTECTS LITTLE: 1 is usual, and above %d the guarantee means little for a single %s.", epsilon, weak, s.Unit)}, risks...)
 	}
 	if s.Ledger != nil && s.Ledger.Epsilon > s.Budget.Epsilon {
 		risks = append(risks, fmt.Sprintf("This is not the only release: with those before, and refused attempts, ε is %.3g.", s.Ledger.Epsilon))
 	}
-	inference := fmt.Sprintf("Hardly: whatever is concluded from this file would be concluded about as well without any one %s. What holds of all of them can be learnt, as it is meant to.", s.Unit)
+	inference := fmt.Sprintf("Hardly: what can be concluded from this file could be concluded about as well without any one %s. What holds for all of them can be learnt, as intended.", s.Unit)
 	if epsilon > weak {
-		inference = fmt.Sprintf("To some degree: at ε = %.3g what one %s adds to the counts may show.", epsilon, s.Unit)
+		inference = fmt.Sprintf("To some degree: at ε = %.3g the contribution of one %s to the counts may show.", epsilon, s.Unit)
 	}
 	c := Card{
 		Schema: CardSchema, Tier: Public, Unit: s.Unit, BlockSize: of.BlockSize, Tokenizer: of.Tokenizer, Template: of.Template,
-		Key:  "none: no id of the source is here; blocks of the rows are counted up as they are generated",
+		Key:  "none: there is no id of the source; blocks of the rows are numbered as they are generated",
 		Time: "synthetic: within periods, by noisy counts, that divide the declared capture window; the first arrival of the rows is 0",
-		Lengths: fmt.Sprintf("synthetic: within cells of a quarter of an octave up to %d input and %d output tokens, whose edges depend on no data",
+		Lengths: fmt.Sprintf("synthetic: within cells of a quarter of an octave up to %d input and %d output tokens, whose edges do not depend on the data",
 			s.MaxInput, s.MaxOutput),
 		Columns: rulesOf(Public, nil), Public: &s,
 		WP29: WP29{
-			SinglingOut: "No: no record of the source is here, and each row is made up.",
-			Linkability: "No: rows belong to nobody, and sessions are made up.",
+			SinglingOut: "No: there is no record of the source, and each row is synthetic.",
+			Linkability: "No: rows belong to nobody, and sessions are synthetic.",
 			Inference:   inference,
 		},
 		Risks: risks,

@@ -109,15 +109,19 @@ func litellmLogFormat() Format {
 }
 
 // LiteLLMQuery returns the psql command that exports the last day of LiteLLM's
-// spend logs for the format litellm-spend. It leaves out keys, addresses and
-// headers.
+// spend logs for the format litellm-spend, in lines of at most 78 characters. It
+// leaves out keys, addresses and headers.
 func LiteLLMQuery() string {
 	metadata := []string{"status", "usage_object", "additional_usage_values", "spend_logs_metadata", "prefix_block_hashes", "prefix_block_size"}
 	request := []string{"messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stream", "tools", "functions"}
-	return `\copy (SELECT request_id, call_type, "startTime", "endTime", "completionStartTime", prompt_tokens, completion_tokens, ` +
-		`model, model_id, api_base, end_user, "user", cache_hit, session_id, status, messages, response, ` +
-		picked("metadata", metadata) + `, ` + picked("proxy_server_request", request) +
-		` FROM "LiteLLM_SpendLogs" WHERE "startTime" >= now() AT TIME ZONE 'UTC' - interval '1 day' ORDER BY "startTime") TO 'spend.csv' CSV HEADER`
+	return `COPY (SELECT request_id, call_type, "startTime", "endTime",
+  "completionStartTime", prompt_tokens, completion_tokens, model, model_id,
+  api_base, end_user, "user", cache_hit, session_id, status, messages, response,
+  ` + picked("metadata", metadata) + `,
+  ` + picked("proxy_server_request", request) + `
+  FROM "LiteLLM_SpendLogs"
+  WHERE "startTime" >= now() AT TIME ZONE 'UTC' - interval '1 day'
+  ORDER BY "startTime") TO STDOUT CSV HEADER \g spend.csv`
 }
 
 // picked is a column of JSON with some of its keys.
@@ -126,7 +130,7 @@ func picked(column string, keys []string) string {
 	for _, k := range keys {
 		parts = append(parts, "'"+k+"', "+column+"->'"+k+"'")
 	}
-	return "jsonb_build_object(" + strings.Join(parts, ", ") + ") AS " + column
+	return "jsonb_build_object(\n    " + strings.Join(parts, ",\n    ") + ") AS " + column
 }
 
 func openLiteLLM(all, first rows, strict bool, o Options, s *Source) (decoder, error) {

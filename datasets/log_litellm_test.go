@@ -139,8 +139,13 @@ func TestLiteLLMBlocks(t *testing.T) {
 // The export has every column that is read and none that is secret.
 func TestLiteLLMQuery(t *testing.T) {
 	query := LiteLLMQuery()
-	if strings.Contains(query, "\n") || !strings.HasPrefix(query, `\copy (SELECT `) {
-		t.Errorf("psql wants \\copy in one line: %s", query)
+	if !strings.HasPrefix(query, "COPY (SELECT ") || !strings.HasSuffix(query, ` TO STDOUT CSV HEADER \g spend.csv`) {
+		t.Errorf("psql writes a query of several lines to a file with COPY and \\g: %s", query)
+	}
+	for line := range strings.Lines(query) {
+		if len(line) > 79 || strings.Count(line, "'")%2 != 0 || strings.Count(line, `"`)%2 != 0 {
+			t.Errorf("%q is wide, or ends within quotes", line)
+		}
 	}
 	for _, secret := range []string{"api_key", "ip_address", "headers", "cache_key", "team"} {
 		if strings.Contains(query, secret) {

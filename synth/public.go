@@ -174,7 +174,7 @@ func (f *publicFit) release(predicted PublicErrors) *Release {
 	// What the cells depend on beside noisy counts. It must be known to everybody anyway.
 	public := []string{
 		fmt.Sprintf("the capture window of %v that the operator declared, from whose begin all times count", time.Duration(f.span)),
-		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests count as so long", o.MaxInput, o.MaxOutput),
+		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests are cut to these", o.MaxInput, o.MaxOutput),
 		fmt.Sprintf("the edges of all cells: powers of two, quarter octaves for single lengths, %d equal periods of the capture window", periods),
 		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sessions],
 	}

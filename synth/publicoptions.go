@@ -44,8 +44,8 @@ type PublicOptions struct {
 }
 
 // ErrNoUnit is the error of [FitPublic] for a trace without users and sessions.
-var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so nothing says which requests are one person's; " +
-	"the unit request would protect one request, not a person")
+var ErrNoUnit = errors.New("the trace names neither users nor sessions of its source, so requests cannot be assigned to people; " +
+	"the unit request would protect single requests, not people")
 
 // ErrNoCapture is the error of [FitPublic] for a trace without a declared capture.
 var ErrNoCapture = errors.New("the trace has no declared capture window: its times count from the first request, which is one person's, " +

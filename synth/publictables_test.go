@@ -140,7 +140,7 @@ pause_ns any: 1024000000-2047999999 100.0
 	want := dp.Statement{Unit: "user", Protects: "one user with all requests; requests that name no user are one user's", Budget: budget, Mechanism: dp.Laplace,
 		Contribution: dp.Contribution{Records: 8, PerCell: 2}, Clip: 64, CaptureNS: 24e9, MaxInput: 100, MaxOutput: 400, Public: []string{
 			"the capture window of 24s that the operator declared, from whose begin all times count",
-			"the limits of 100 input and 400 output tokens; longer requests count as so long",
+			"the limits of 100 input and 400 output tokens; longer requests are cut to these",
 			"the edges of all cells: powers of two, quarter octaves for single lengths, 24 equal periods of the capture window",
 			"that the source names sessions", "the block size of 16 tokens",
 		}, Dropped: 0.001, // of 12,012 requests 12,003 were counted

@@ -36,7 +36,7 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 	}
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			return Result{}, fmt.Errorf("%w: want some of %s", ErrNoCheck, strings.Join(names, ", "))
+			return Result{}, fmt.Errorf("%w: want one or more of %s", ErrNoCheck, strings.Join(names, ", "))
 		}
 	}
 	if len(only) > 0 {
@@ -72,7 +72,7 @@ func Run(ctx context.Context, c *Case, only []string) (Result, error) {
 }
 
 // ErrNoCheck is the error for a name that no check has.
-var ErrNoCheck = errors.New("there is no check of that name")
+var ErrNoCheck = errors.New("unknown check")
 
 // Checks lists all checks, in the order in which they run.
 func Checks() []Check {

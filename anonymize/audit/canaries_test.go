@@ -30,8 +30,8 @@ func TestPlantedFile(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"more than a megabyte": {strings.Repeat("\n", 1<<20+1), "more than a megabyte of canaries"},
-		"a short one":          {"ABCDEFGHIJ\nABCDEFGHI\n", "planted string 2 is of fewer than 10 bytes: it would be found everywhere"},
-		"a long one":           {strings.Repeat("A", 1<<16+1), "planted string 1 is of more than 65536 bytes"},
+		"a short one":          {"ABCDEFGHIJ\nABCDEFGHI\n", "canary 2 is shorter than 10 bytes, so it would match by chance: use a longer one"},
+		"a long one":           {strings.Repeat("A", 1<<16+1), "canary 1 is longer than 65536 bytes"},
 	} {
 		if got, err := Planted(strings.NewReader(c.text)); err == nil || err.Error() != c.want || got != nil {
 			t.Errorf("%s: %d strings, %v, want %s", name, len(got), err, c.want)
@@ -79,7 +79,7 @@ func TestCanaryFindings(t *testing.T) {
 	if f := numeric(t.Context(), &Case{Output: o, Canaries: planted[:2]}); !reflect.DeepEqual(f, skipped("no numbers were planted")) {
 		t.Errorf("%+v", f)
 	}
-	if f := canaries(t.Context(), &Case{Output: o, Canaries: []string{"short"}}); !f.broken || !strings.HasSuffix(f.Why, "planted string 1 is of fewer than 10 bytes: it would be found everywhere") {
+	if f := canaries(t.Context(), &Case{Output: o, Canaries: []string{"short"}}); !f.broken || !strings.HasSuffix(f.Why, "canary 1 is shorter than 10 bytes, so it would match by chance: use a longer one") {
 		t.Errorf("%+v", f)
 	}
 	o.Close()

@@ -37,7 +37,7 @@ func card(_ context.Context, c *Case) Finding {
 	}
 	sum := sha256.Sum256([]byte(text))
 	if hex.EncodeToString(sum[:]) != o.Meta["card_sha256"] {
-		return failed(nil, "the privacy card does not match its hash")
+		return failed(nil, "the privacy card does not match its hash: the file was changed")
 	}
 	var said struct {
 		Schema string `json:"schema"`
@@ -50,7 +50,7 @@ func card(_ context.Context, c *Case) Finding {
 		return failed(nil, "the output says tier %s, and its card another", tier)
 	}
 	if said.Schema != anonymize.CardSchema && tier != anonymize.Public { // that of a public model has a layout of its own
-		return failed(nil, "the privacy card is not of schema %s", anonymize.CardSchema)
+		return failed(nil, "the privacy card does not have the schema %s", anonymize.CardSchema)
 	}
 	if tier == anonymize.Public && said.Public.CaptureNS <= 0 {
 		return failed(nil, "its times count from the first request of the source, which no noise hides: the card names no declared capture window. Import the source anew with --capture-begin and --capture-end, and release that")

@@ -203,7 +203,7 @@ func policyOf(o *Output) (anonymize.PartnerPolicy, string, error) {
 	}
 	of := card.Partner
 	if of == nil {
-		return anonymize.PartnerPolicy{}, "", fmt.Errorf("the privacy card does not say by what the release was made")
+		return anonymize.PartnerPolicy{}, "", fmt.Errorf("the privacy card does not name the settings of the release")
 	}
 	p := anonymize.PartnerPolicy{Unit: of.Unit, KShare: of.KShare, KClass: of.KClass, LinkK: max(of.LinkK, 1), DropOwn: of.DropOwn, PerOctave: of.PerOctave, Quantum: time.Duration(of.QuantumNS)}
 	if of.SuppressedShare > 0.05 {

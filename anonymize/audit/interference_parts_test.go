@@ -76,8 +76,8 @@ func TestPolicyOfACard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, meta := range map[string]map[string]string{
-		"the privacy card does not say by what the release was made": {"card": text, "card_sha256": hash},
-		"the privacy card does not match its hash":                   {"card": text + " ", "card_sha256": hash},
+		"the privacy card does not name the settings of the release":     {"card": text, "card_sha256": hash},
+		"the privacy card does not match its hash: the file was changed": {"card": text + " ", "card_sha256": hash},
 	} {
 		if p, _, err := policyOf(&Output{Meta: meta}); err == nil || err.Error() != want || !reflect.DeepEqual(p, anonymize.PartnerPolicy{}) {
 			t.Errorf("%+v, %v, want %s", p, err, want)

@@ -168,7 +168,7 @@ func TestFieldsOfAPage(t *testing.T) {
 	}
 	s.carded = true
 	got := s.columns()
-	if want := [][]string{{"a", "as it was", "Kept."}, {"b", "as it was", "Exact to the token."}, {"c", "dropped", droppedWhy}, {"d", "changed", "Rounded."}, {"e", "dropped", droppedWhy}}; got.Title != "What became of each column" ||
+	if want := [][]string{{"a", "as it was", "Kept."}, {"b", "as it was", "Exact to the token."}, {"c", "dropped", droppedWhy}, {"d", "changed", "Rounded."}, {"e", "dropped", droppedWhy}}; got.Title != "What was done with each column" ||
 		!reflect.DeepEqual(got.Tables[0].Rows, want) || !strings.HasPrefix(got.Text[0], "As the privacy card of the file says: of 5 columns 2 are dropped, 1 changed and 2 as in the source. ") {
 		t.Errorf("%+v, want %q", got, want)
 	}
@@ -345,7 +345,7 @@ func TestSectionsOfAPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := titles(c, r), "Privacy audit: Checks, What became of each field of the source, What became of each column, Rows as released, Before and after, How well requests hide, The three questions, What risks are left"; got != want {
+	if got, want := titles(c, r), "Privacy audit: Checks, What became of each field of the source, What was done with each column, Rows as released, Before and after, How well requests hide, The three questions, What risks are left"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	c.Output.Trace.Close()

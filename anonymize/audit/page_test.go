@@ -52,7 +52,7 @@ func TestPageOfRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fields := sectionOf(t, p, "What became of each column").Tables[0].Rows
+	fields := sectionOf(t, p, "What was done with each column").Tables[0].Rows
 	for i, rule := range card.Columns {
 		if fields[i][0] != rule.Column || (fields[i][1] == "dropped") != (rule.Rule == "dropped") {
 			t.Errorf("%v stands for %+v", fields[i], rule)

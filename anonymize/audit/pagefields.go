@@ -108,7 +108,7 @@ func (s *sheet) columns() page.Section {
 		fates[fate]++
 		t.Rows = append(t.Rows, []string{rule.Column, fate, words})
 	}
-	return page.Section{Title: "What became of each column",
+	return page.Section{Title: "What was done with each column",
 		Text: []string{fmt.Sprintf("As the privacy card of the file says: of %d columns %d are dropped, %d changed and %d as in the source. Prompts, replies and all other text never reach a trace: it has no column for them.",
 			len(s.card.Columns), fates[droppedFate], fates["changed"], fates["as it was"])},
 		Tables: []page.Table{t}}

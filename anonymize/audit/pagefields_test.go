@@ -56,9 +56,9 @@ func TestPageListsFieldsOfTheSource(t *testing.T) {
 		{"usage.prompt_tokens or response.usage.prompt_tokens", "changed", "input_tokens", "The middle of a bucket"},
 		{"temperature", "dropped", "temperature", "It would help to tell requests apart"},
 		{"messages", "changed", "kind, input_tokens, blocks; dropped: images", "Tokenised: counted into lengths and keyed block ids, the text itself is not in this file. Then by the rules"},
-		{"session_id or conversation_id or session", "changed", "session, turn, parents", "session: Renumbered densely; "},
+		{"session_id or conversation_id or session", "changed", "session, turn, parents", "session: Renumbered; "},
 		{"response.content or response.text or response.type or response.tool_calls or response.function_call", "changed", "output_tokens; dropped: output_blocks", "Tokenised"},
-		{"cache_salt", "changed", "blocks", "Part of the keyed block ids; not kept. One id for all where"},
+		{"cache_salt", "changed", "blocks", "Part of the keyed block ids; not kept. One id for all if at least"},
 		{"the field that --map names for user", "dropped", "user", "It would help"},
 		{"at least 5 other fields (text 3, number 2)", "dropped", "none", "No column needs them"},
 	} {

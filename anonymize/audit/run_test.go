@@ -108,7 +108,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
-		err.Error() != "there is no check of that name: want some of card, non-interference, injection, times, rules, ids, container, free-text, canaries, numbers, linkage, noise" {
+		err.Error() != "unknown check: want one or more of card, non-interference, injection, times, rules, ids, container, free-text, canaries, numbers, linkage, noise" {
 		t.Errorf("an unknown check: %v", err)
 	}
 	some, err := Run(t.Context(), &Case{Output: o}, []string{"ids", "card"})

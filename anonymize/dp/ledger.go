@@ -66,14 +66,14 @@ func (l Ledger) releases(source string) (list []Release, err error) {
 	for line := 1; lines.Scan(); line++ {
 		var r Release
 		if json.Unmarshal(lines.Bytes(), &r) != nil || !(r.Epsilon > 0) || !(r.Delta >= 0) || !(r.Rho >= 0) {
-			return nil, fmt.Errorf("%s:%d: not an entry of a ledger", l.Path, line)
+			return nil, fmt.Errorf("%s:%d: not a ledger entry", l.Path, line)
 		}
 		if r.Source == source {
 			list = append(list, r)
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("%s: cannot be read as a ledger", l.Path)
+		return nil, fmt.Errorf("%s: not a ledger file", l.Path)
 	}
 	return list, nil
 }

@@ -34,7 +34,7 @@ func (n *Noise) word() uint64 {
 		return 0
 	}
 	if _, err := io.ReadFull(n.src, n.buf[:]); err != nil {
-		n.err = fmt.Errorf("no randomness: %w", err)
+		n.err = fmt.Errorf("read random numbers: %w", err)
 		return 0
 	}
 	return binary.LittleEndian.Uint64(n.buf[:])

@@ -98,7 +98,7 @@ func (b Budget) laplace(ms []Measurement, total float64) (Plan, error) {
 		share := b.Epsilon * m.weight() / total
 		scale := up(float64(m.L1) / share)
 		if scale > maxScale*Denominator {
-			return Plan{}, fmt.Errorf("measurement %s: its share of epsilon is too small", m.Name)
+			return Plan{}, fmt.Errorf("measurement %s: its share of epsilon is too small: raise epsilon", m.Name)
 		}
 		q := math.Exp(-Denominator / float64(scale)) // variance 2q/(1−q)²
 		p.Noise = append(p.Noise, NoiseSpec{Measurement: m, Scale: scale, SD: math.Sqrt(2*q) / (1 - q), Epsilon: share})
@@ -112,7 +112,7 @@ func (b Budget) gaussian(ms []Measurement, total float64) (Plan, error) {
 		share := p.Rho * m.weight() / total
 		v := float64(m.L2Squared) / (2 * share)
 		if v > maxScale*maxScale {
-			return Plan{}, fmt.Errorf("measurement %s: its share of rho is too small", m.Name)
+			return Plan{}, fmt.Errorf("measurement %s: its share of rho is too small: raise epsilon", m.Name)
 		}
 		p.Noise = append(p.Noise, NoiseSpec{Measurement: m, Variance: up(v), SD: math.Sqrt(float64(up(v)) / Denominator), Rho: share})
 	}
@@ -190,7 +190,7 @@ func NewSelection(b Budget, keys int) (Selection, error) {
 	}
 	scale := up(float64(keys) / b.Epsilon)
 	if scale > maxScale*Denominator {
-		return Selection{}, fmt.Errorf("%d keys for each user are too many for this epsilon", keys)
+		return Selection{}, fmt.Errorf("%d public prefixes for each user are too many for this epsilon: raise epsilon", keys)
 	}
 	width := float64(scale) / Denominator
 	t := 1 + width*(math.Log(float64(keys)/b.Delta)-math.Log1p(math.Exp(-1/width)))

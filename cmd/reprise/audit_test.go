@@ -108,10 +108,10 @@ func TestAuditCommand(t *testing.T) {
 		"cannot be used together: both": {"t.parquet", "--source", "log.jsonl", "--internal", "t.parquet"},
 		"how --source is imported":      {"t.parquet", "--block-size", "16"},
 		"both write to stdout":          {"t.parquet", "--json", "-o", "-"},
-		"no check of that name":         {"t.parquet", "--only", "nonsense"},
+		"unknown check":                 {"t.parquet", "--only", "nonsense"},
 		"stdin cannot be read twice":    {"t.parquet", "--source", "-"},
 		"would be overwritten":          {"t.parquet", "-o", "t.parquet"},
-		"is of fewer than 10 bytes":     {"t.parquet", "--canaries", "short.txt"},
+		"is shorter than 10 bytes":      {"t.parquet", "--canaries", "short.txt"},
 		"not internal":                  {"t.parquet", "--internal", "bare.parquet"},
 	} {
 		if err := os.WriteFile("short.txt", []byte("short\n"), 0o600); err != nil {

@@ -76,9 +76,9 @@ Formats:
 For a log of another format, import lists its fields and proposes a --map. --inspect does
 that for any log.
 
-To export a LiteLLM gateway's database, run in psql:
+To export the spend logs of a LiteLLM gateway, run this in psql on its database:
 
-  ` + datasets.LiteLLMQuery() + `
+  ` + strings.ReplaceAll(datasets.LiteLLMQuery(), "\n", "\n  ") + `
 
 --capture-begin and --capture-end declare when the source was recorded, such as the times
 at which its file was rotated, not those of its first and last request. Times of the trace

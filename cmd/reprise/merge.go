@@ -19,21 +19,20 @@ func mergeCommand() *cobra.Command {
 	var finish, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "merge PARTS... --finish -o TRACE",
-		Short: "Make a trace of the parts of a recording",
+		Short: "Turn the parts of a recording into a trace",
 		Long: `Merge reads the *.part.parquet files that reprise record wrote, or folders of them,
-and makes one trace: sorted by arrival, with reuse categories, with dense ids in place
-of keyed ones. The times of the trace count from the begin of the recording, which is
-its declared capture window.
+and makes one trace. It is sorted by arrival, has reuse categories, and has dense ids in
+place of keyed ones. Its times count from the begin of the recording, which becomes the
+declared capture window.
 
-It reads journals too: those of a recorder that was killed, and of one that still runs.
-Parts of several recordings go together where tokenizer, template and block size are
-the same. Each recording has a key of its own, so that no prefix and no session is
-shared between two of them.`,
+Merge also reads journals, of a recorder that was killed or is still running. Parts of
+several recordings can be merged if they have the same tokenizer, chat template and block
+size. Each recording has its own key, so recordings share no prefixes and no sessions.`,
 		Example: `  reprise merge --finish traces/ -o t.parquet`,
 		Args:    flags.Wants(1, math.MaxInt, "which parts? Name the folder that reprise record wrote to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !finish {
-				return cli.Usagef("merge makes a trace of parts: say --finish. Nothing else can be merged yet")
+				return cli.Usagef("merge needs --finish: it turns the parts of a recording into a trace, and merges nothing else yet")
 			}
 			if err := cli.CheckBeside(cmd, out, cardBeside(out)); err != nil {
 				return err
@@ -47,8 +46,8 @@ shared between two of them.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	results.OutputVar(&out, "`file` for the trace; - is stdout")
-	results.BoolVar(&finish, "finish", false, "the parts are complete: make a trace of them")
-	results.BoolVar(&asJSON, "json", false, "print what was merged as JSON")
+	results.BoolVar(&finish, "finish", false, "the parts are complete: turn them into a trace")
+	results.BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	return cmd
 }
 

@@ -56,21 +56,21 @@ func recordCommand() *cobra.Command {
 		Use:   "record --upstream URL -o FOLDER",
 		Short: "Record live traffic through a proxy, without its text",
 		Long: `Record is a reverse proxy in front of a serving engine. It forwards every request
-as it came and streams each answer back, and writes of each how it arrived and how
-large it was: lengths, keyed ids of prefix blocks, session, TTFT and E2E, status.
+unchanged and streams each answer back. Of each request it writes when it arrived and
+how large it was: lengths, keyed ids of prefix blocks, session, TTFT, E2E and status.
 
 It records POST requests to /chat/completions, /completions, /responses,
-/embeddings and Anthropic's /v1/messages, below any path, and passes on all else,
-WebSockets among it. Prompts are in memory for the tokenizer, and nowhere else.
-Credentials are forwarded, and neither kept nor written. On Linux the process has
-no core dumps and writes to its folder alone.
+/embeddings and Anthropic's /v1/messages, below any path. Everything else, including
+WebSockets, passes through. Prompts stay in memory, for the tokenizer only. Credentials
+are forwarded, and never kept or written. On Linux the process writes no core dumps, and
+no files outside its folder.
 
-If it cannot record, traffic goes on: what was not recorded is counted and said. A
-session is what a header of --session-header, or the body, names; where nothing
-does, merge infers sessions from shared prefixes.
+If recording fails, traffic goes on, and the requests that were not recorded are counted.
+The session of a request comes from a header of --session-header or from the body. Where
+neither names one, merge infers sessions from shared prefixes.
 
-The folder fills with *.part.parquet files. When you stop it, by Ctrl-C or SIGTERM,
-it waits for the requests in flight, up to --drain. Then make a trace of the parts:
+The folder fills with *.part.parquet files. After Ctrl-C or SIGTERM, record waits for the
+requests in flight, up to --drain. Then turn the parts into a trace:
 
   reprise merge --finish traces/ -o t.parquet`,
 		Example: `  reprise record --listen :8080 --upstream http://engine:8000 -o traces/
@@ -86,18 +86,18 @@ it waits for the requests in flight, up to --drain. Then make a trace of the par
 	text, textRest := flags.Sections(fl, "Text")
 	privacy, _ := flags.Sections(fl, flags.PrivacyFlags)
 	general, _ := flags.Sections(fl, flags.ResultsFlags)
-	proxy.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` and port of the proxy; :8080 is that port for every machine that can reach this one")
-	proxy.StringArrayVar(&f.upstreams, "upstream", nil, "`url` of the engine; repeatable: a request goes to the one with the fewest in flight")
-	proxyRest.StringVar(&f.cert, "listen-cert", "", "PEM `file` with the certificate of the proxy, which then speaks TLS")
+	proxy.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` and port to listen on; :8080 listens on all interfaces")
+	proxy.StringArrayVar(&f.upstreams, "upstream", nil, "`url` of an engine; repeatable: a request goes to the one with the fewest in flight")
+	proxyRest.StringVar(&f.cert, "listen-cert", "", "PEM `file` with the proxy's certificate; turns on TLS")
 	proxyRest.StringVar(&f.key, "listen-key", "", "PEM `file` with the key of --listen-cert")
 	f.toward.Register(proxyRest, "do not check the engine's certificate")
-	proxyRest.DurationVar(&f.drain, "drain", 30*time.Second, "time for requests in flight when the proxy is stopped")
-	rec.StringVarP(&f.out, "output", "o", "", "`folder` of the parts; it is made if need be, for its owner alone")
+	proxyRest.DurationVar(&f.drain, "drain", 30*time.Second, "how long to wait for requests in flight when the proxy is stopped")
+	rec.StringVarP(&f.out, "output", "o", "", "`folder` for the parts; created if missing, readable by you alone")
 	rec.ShareVar(&f.share, "sample", 1, "share of the sessions to record; all requests are forwarded")
-	recRest.StringArrayVar(&f.sessionHeaders, "session-header", []string{"X-Session-Id", "Session-Id", "Session_id"}, "`name` of a header with the session; repeatable, the first one that a request has counts")
-	recRest.DurationVar(&f.rotate, "rotate", 15*time.Minute, "time after which a part is closed and another one begins")
-	recRest.IntVar(&f.memory, "memory", 256, "MiB of texts that are held at once; beyond it requests are forwarded and not recorded")
-	recRest.IntVar(&f.workers, "workers", max(1, runtime.GOMAXPROCS(0)/4), "texts that are tokenised at once")
+	recRest.StringArrayVar(&f.sessionHeaders, "session-header", []string{"X-Session-Id", "Session-Id", "Session_id"}, "`name` of a header with the session; repeatable, the first one found is used")
+	recRest.DurationVar(&f.rotate, "rotate", 15*time.Minute, "time after which a new part begins")
+	recRest.IntVar(&f.memory, "memory", 256, "MiB of text held in memory; beyond it requests are forwarded but not recorded")
+	recRest.IntVar(&f.workers, "workers", max(1, runtime.GOMAXPROCS(0)/4), "number of texts tokenised at once")
 	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
 	text.StringVar(&f.template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block")
@@ -110,7 +110,7 @@ it waits for the requests in flight, up to --drain. Then make a trace of the par
 	shadow.StringVar(&f.shadow.url, "shadow", "", "`url` of a candidate that gets some of the requests too; its answers are timed and dropped, and compare reads the results")
 	shadow.ShareVar(&f.shadow.share, "shadow-share", 0.05, "share of the sessions that the candidate gets")
 	shadow.StringVar(&f.shadow.keyEnv, "shadow-key-env", "", "environment `variable` with the candidate's API key; it gets no credentials of clients")
-	general.BoolVar(&f.asJSON, "json", false, "print the counts at the end as JSON")
+	general.BoolVar(&f.asJSON, "json", false, "print the final counts as JSON")
 	return cmd
 }
 

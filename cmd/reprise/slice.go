@@ -19,7 +19,7 @@ func sliceCommand() *cobra.Command {
 		Long: `Slice keeps the requests that arrive in a window. Times begin at the window's start,
 ids are renumbered, and links to parents outside the window are dropped. If the trace
 has a declared capture window, --start and --end count from its begin, and the slice
-declares its part of it.`,
+declares the part it covers.`,
 		Example: `  reprise slice t.parquet --end 300s -o first.parquet`,
 		Args:    flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -55,7 +55,7 @@ func noNetwork() error {
 	return install(filter)
 }
 
-var errThreads = errors.New("not all threads of a program that was built with cgo can be reached")
+var errThreads = errors.New("not all threads of a program built with cgo can be confined")
 
 // onAllThreads makes a system call in every thread. A domain of Landlock is that
 // of a thread and of those it starts.

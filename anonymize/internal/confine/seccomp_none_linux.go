@@ -9,7 +9,7 @@ import (
 )
 
 func filter() ([]unix.SockFilter, error) {
-	return nil, errors.New("there is no filter for this processor")
+	return nil, errors.New("there is no seccomp filter for this processor")
 }
 
 func install([]unix.SockFilter) error { return nil }
