@@ -33,7 +33,7 @@ type timed struct {
 	arrivals []time.Duration // of the entries so far
 }
 
-var errHasTimes = errors.New("the source has times of its own: arrivals are for sources without")
+var errHasTimes = errors.New("the source has its own times: arrivals are for sources without times")
 
 // Read implements [trace.EntryReader].
 func (t *timed) Read(batch []trace.Entry) (int, error) {

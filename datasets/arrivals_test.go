@@ -106,7 +106,7 @@ func TestTimedConversations(t *testing.T) {
 func TestTimedRefusesTimes(t *testing.T) {
 	src := &entries{{}, {Time: Epoch}}
 	got, err := readTimed(t, Timed(src, processOf(t, "poisson:1"), distOf(t, "constant:0s", ""), distOf(t, "constant:0s", "")))
-	if err == nil || !strings.Contains(err.Error(), "has times of its own") || len(got) != 1 {
+	if err == nil || !strings.Contains(err.Error(), "has its own times") || len(got) != 1 {
 		t.Errorf("%d entries, %v", len(got), err)
 	}
 }

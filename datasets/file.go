@@ -50,7 +50,7 @@ func Expand(path string) ([]File, error) {
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
 		pattern = true
 		if paths, err = filepath.Glob(path); err != nil {
-			return nil, fmt.Errorf("%s: it is not a pattern that can be read: %w", path, err)
+			return nil, fmt.Errorf("%s: not a valid pattern: %w", path, err)
 		}
 	default:
 		return nil, err
@@ -78,7 +78,7 @@ func Expand(path string) ([]File, error) {
 		return nil, fmt.Errorf("%s: no file matches", path)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: the directory has no files, but for hidden ones", path)
+		return nil, fmt.Errorf("%s: the directory has no files except hidden ones", path)
 	}
 	return files, nil
 }

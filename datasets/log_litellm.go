@@ -116,8 +116,8 @@ func LiteLLMQuery() string {
 	request := []string{"messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stream", "tools", "functions"}
 	return `COPY (SELECT request_id, call_type, "startTime", "endTime",
   "completionStartTime", prompt_tokens, completion_tokens, model, model_id,
-  api_base, end_user, "user", cache_hit, session_id, status, messages, response,
-  ` + picked("metadata", metadata) + `,
+  api_base, end_user, "user", cache_hit, session_id, status, messages,
+  response, ` + picked("metadata", metadata) + `,
   ` + picked("proxy_server_request", request) + `
   FROM "LiteLLM_SpendLogs"
   WHERE "startTime" >= now() AT TIME ZONE 'UTC' - interval '1 day'

@@ -66,7 +66,7 @@ func (p *parquetFile) close(err error) error {
 	return err
 }
 
-var errParquet = errors.New("the Parquet file does not hold together")
+var errParquet = errors.New("the Parquet file is damaged")
 
 // guard turns a panic of the library, which some damaged files cause, into an
 // error.

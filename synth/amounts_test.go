@@ -14,8 +14,8 @@ import (
 // How many requests each population makes, and in which span of the model's time.
 func TestAmountsOfOptions(t *testing.T) {
 	m := &Model{span: 1000, tuples: make([]tuple, 10)}
-	const few, long, none, slow = "a workload has at most 2^31-1 requests within 2^62 nanoseconds: ask for fewer", "the duration is too long",
-		"so short a duration has no request", "at so low a speed the workload takes more than 2^62 nanoseconds"
+	const few, long, none, slow = "a workload has at most 2^31-1 requests within 2^62 nanoseconds: ask for fewer requests", "the duration is too long",
+		"the duration is too short for one request: raise it", "at this speed the workload takes more than 2^62 nanoseconds: raise the speed"
 	for _, c := range []struct {
 		o      Options
 		counts []int64
@@ -66,7 +66,7 @@ func TestAmountsOfOptions(t *testing.T) {
 }
 
 func TestOptionsChecked(t *testing.T) {
-	const speed, negative, both = "the speed must be above 0", "neither requests nor duration can be negative", "give requests or a duration: the rate of the model makes one of the other"
+	const speed, negative, both = "the speed must be above 0", "neither requests nor duration can be negative", "give requests or a duration, not both: the model's rate sets the other"
 	for _, c := range []struct {
 		o, want Options
 		err     string

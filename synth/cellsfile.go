@@ -54,7 +54,7 @@ func readCells(in *trace.RowsReader[cellRow]) (*Model, error) {
 		return nil, err
 	}
 	if m.cellDigest() != m.meta.Digest {
-		return nil, errors.New("the model is damaged: its rows do not have the digest that its metadata say")
+		return nil, errors.New("the model is damaged: its rows do not match their digest")
 	}
 	if err := m.checkRelease(in.Metadata); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (m *Model) cellMetadata(lookup func(string) (string, bool)) error {
 		return ErrNotModel
 	}
 	if kind, _ := lookup(keyKind); kind != kindCells {
-		return errors.New("it is a model of another kind than " + kindCells)
+		return errors.New("it is not a model of kind " + kindCells)
 	}
 	number := func(key string, most int64, n *int64) error {
 		s, _ := lookup(key)
@@ -91,7 +91,7 @@ func (m *Model) cellMetadata(lookup func(string) (string, bool)) error {
 	}
 	s, _ := lookup(keySessions)
 	if m.cells.sessions = s == sessionsOfSource; !m.cells.sessions && s != sessionsInferred {
-		return errors.New("its metadata do not say whose its sessions are")
+		return errors.New("its metadata do not say where its sessions come from")
 	}
 	for _, p := range inherited(&m.meta) {
 		*p.value, _ = lookup(p.key)

@@ -155,7 +155,7 @@ func TestCellFileSaysWhatIsWrong(t *testing.T) {
 			return out
 		}
 	}
-	const damaged = "the model is damaged: its rows do not have the digest that its metadata say"
+	const damaged = "the model is damaged: its rows do not match their digest"
 	const requests, span = "its metadata reprise.fitted_requests is not a number from 1 to 2147483647", "its metadata reprise.span_ns is not a number from 1 to 4611686018427387903"
 	for name, c := range map[string]struct {
 		change func(rows []cellRow) []cellRow
@@ -173,7 +173,7 @@ func TestCellFileSaysWhatIsWrong(t *testing.T) {
 		}, nil, damaged},
 		"a row":        {func(rows []cellRow) []cellRow { rows[4].Count = 0; return rows }, nil, "row 4 of the model: its count is not between 1 and 2^61"},
 		"schema":       {nil, map[string]string{keySchema: "model/2"}, ErrNotModel.Error()},
-		"kind":         {nil, map[string]string{keyKind: kindTuples}, "it is a model of another kind than cells"},
+		"kind":         {nil, map[string]string{keyKind: kindTuples}, "it is not a model of kind cells"},
 		"requests":     {nil, map[string]string{keyRequests: "0"}, requests},
 		"too many":     {nil, map[string]string{keyRequests: "2147483648"}, requests},
 		"no number":    {nil, map[string]string{keyRequests: "many"}, requests},
@@ -184,7 +184,7 @@ func TestCellFileSaysWhatIsWrong(t *testing.T) {
 		"size":         {nil, map[string]string{keyBlock: "0"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
 		"a great size": {nil, map[string]string{keyBlock: "1048577"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
 		"another size": {nil, map[string]string{keyBlock: "1048576"}, damaged},
-		"sessions":     {nil, map[string]string{keySessions: "mine"}, "its metadata do not say whose its sessions are"},
+		"sessions":     {nil, map[string]string{keySessions: "mine"}, "its metadata do not say where its sessions come from"},
 		"inferred":     {nil, map[string]string{keySessions: sessionsInferred}, damaged},
 	} {
 		got := ""

@@ -77,7 +77,7 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 		return nil, 0, errors.New("the histograms have fewer than two requests")
 	}
 	if f.size == 0 && f.set.Get(profile.MetricHitBlocks, "").Count()+f.set.Get(profile.MetricNewBlocks, "").Count() > 0 {
-		return nil, 0, errors.New("the histograms count blocks, but do not say of how many tokens; profile the trace anew")
+		return nil, 0, errors.New("the histograms count blocks but have no block size: run profile on the trace again")
 	}
 	var categories []cell
 	for c := uncategorised; c <= branch; c++ {
@@ -204,7 +204,7 @@ func (f *histogramFit) arrivals() (int64, error) {
 		n += float64(g.count)
 	}
 	if total < 1000 || total > 1<<60 {
-		return 0, errors.New("the histograms have no gaps between requests, or too long ones")
+		return 0, errors.New("the histograms have no gaps between requests, or some that are too long")
 	}
 	f.model.tables[tableGap] = cellTable{every(gaps)}
 	return int64(total / n * float64(f.model.requests)), nil

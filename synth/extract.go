@@ -47,7 +47,7 @@ func (e *extractor) addRow(row int64, r *trace.Request) error {
 		return fmt.Errorf("row %d: %w", row, err)
 	}
 	if len(e.tuples) == math.MaxInt32 {
-		return fmt.Errorf("row %d: a model takes at most 2^31-1 requests", row)
+		return fmt.Errorf("row %d: a model holds at most 2^31-1 requests", row)
 	}
 	hit, err := e.known(r.Blocks)
 	if err != nil {
@@ -94,13 +94,13 @@ func (e *extractor) lengths(r *trace.Request) (tuple, error) {
 	t.output = r.OutputTokens
 	if e.size == 0 {
 		if len(r.Blocks) > 0 {
-			return t, errors.New("it has blocks, but the trace does not say of how many tokens")
+			return t, errors.New("it has blocks, but the trace has no block size")
 		}
 		return t, nil
 	}
 	n := block.Count(int(r.InputTokens), e.size)
 	if len(r.Blocks) > n {
-		return t, fmt.Errorf("%d blocks are more than its %d tokens take", len(r.Blocks), r.InputTokens)
+		return t, fmt.Errorf("%d blocks are too many for its %d tokens", len(r.Blocks), r.InputTokens)
 	}
 	if n > maxBlocks {
 		return t, fmt.Errorf("its prompt has more than %d blocks", maxBlocks)
@@ -113,8 +113,8 @@ func (e *extractor) lengths(r *trace.Request) (tuple, error) {
 
 // errChain is what a synthesiser cannot work with: its tree has one place for
 // each block.
-var errChain = errors.New("its blocks are not chained: a block stands behind two different prefixes, " +
-	"so there is no prefix tree to fit; synth --mirror keeps such a trace as it is")
+var errChain = errors.New("its blocks are not chained: one block follows two different prefixes, " +
+	"so there is no prefix tree to fit. Use synth --mirror, which keeps blocks as they are")
 
 // known counts the leading blocks that earlier rows carried and makes room for
 // the rest. A block stands in one place of the tree.

@@ -33,7 +33,7 @@ type FitOptions struct {
 // Memory is about 200 bytes for each request and 24 for each distinct block.
 func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, opts FitOptions) (*Model, error) {
 	if opts.KSwap < 0 {
-		return nil, errors.New("k of the swapping cannot be negative")
+		return nil, errors.New("k_swap cannot be negative")
 	}
 	if opts.KSwap == 0 {
 		opts.KSwap = DefaultKSwap
@@ -54,7 +54,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 		return nil, err
 	}
 	if len(e.tuples) < 2 {
-		return nil, errors.New("the trace has fewer than two requests that are load: there is no traffic to fit")
+		return nil, errors.New("fewer than two requests of the trace succeeded: there is no traffic to fit")
 	}
 	if len(e.labels.values) > math.MaxUint16 {
 		return nil, errTooManyLabels

@@ -91,13 +91,13 @@ func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 		total = mulDiv(n*int64(o.Users), span, m.span)
 	}
 	if total >= math.MaxInt32 || span >= math.MaxInt64/2 {
-		return nil, 0, errors.New("a workload has at most 2^31-1 requests within 2^62 nanoseconds: ask for fewer")
+		return nil, 0, errors.New("a workload has at most 2^31-1 requests within 2^62 nanoseconds: ask for fewer requests")
 	}
 	if total == 0 {
-		return nil, 0, errors.New("so short a duration has no request")
+		return nil, 0, errors.New("the duration is too short for one request: raise it")
 	}
 	if float64(span) >= math.MaxInt64/2*o.Speed {
-		return nil, 0, errors.New("at so low a speed the workload takes more than 2^62 nanoseconds")
+		return nil, 0, errors.New("at this speed the workload takes more than 2^62 nanoseconds: raise the speed")
 	}
 	return share(total, slices.Repeat([]int64{1}, o.Users)), max(span, 1), nil
 }

@@ -100,7 +100,7 @@ func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
 		return n, nil
 	}
 	if kind, _ := lookup(keyKind); kind != kindTuples {
-		return errors.New("it is a model of another kind than " + kindTuples)
+		return errors.New("it is not a model of kind " + kindTuples)
 	}
 	k, err := number(keyKSwap, 1, math.MaxInt32)
 	if err != nil {
@@ -234,7 +234,7 @@ func (b *modelReader) arrival(r *modelRow) string {
 func (b *modelReader) finish() (*Model, error) {
 	m := b.m
 	if int64(len(m.tuples)) != b.requests || len(m.clients) == 0 {
-		return nil, errors.New("the model does not have the rows that its metadata say")
+		return nil, errors.New("the model is damaged: its number of rows contradicts its metadata")
 	}
 	m.labels, m.ends = b.labels.values, b.ends.values
 	if len(m.labels) > math.MaxUint16 {
@@ -253,7 +253,7 @@ func (b *modelReader) finish() (*Model, error) {
 		}
 	}
 	if m.digest() != m.meta.Digest {
-		return nil, errors.New("the model is damaged: its rows do not have the digest that its metadata say")
+		return nil, errors.New("the model is damaged: its rows do not match their digest")
 	}
 	m.finish()
 	return m, nil

@@ -229,8 +229,8 @@ func TestModelFileSaysWhatIsWrong(t *testing.T) {
 			return true
 		}
 	}
-	const missing = "the model does not have the rows that its metadata say"
-	const damaged = "the model is damaged: its rows do not have the digest that its metadata say"
+	const missing = "the model is damaged: its number of rows contradicts its metadata"
+	const damaged = "the model is damaged: its rows do not match their digest"
 	for name, c := range map[string]struct {
 		keep func(i int, r *modelRow) bool
 		meta map[string]string
@@ -258,7 +258,7 @@ func TestModelFileSaysWhatIsWrong(t *testing.T) {
 		"the block size":     {nil, map[string]string{keyBlock: "1048577"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
 		"a block size of 0":  {nil, map[string]string{keyBlock: "0"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
 		"another block size": {nil, map[string]string{keyBlock: "17"}, damaged},
-		"the kind":           {nil, map[string]string{keyKind: kindCells}, "it is a model of another kind than reuse-tuples"},
+		"the kind":           {nil, map[string]string{keyKind: kindCells}, "it is not a model of kind reuse-tuples"},
 		"the schema":         {nil, map[string]string{keySchema: "model/2"}, ErrNotModel.Error()},
 	} {
 		got := ""

@@ -103,10 +103,10 @@ func (c *collector) addRow(row int64, r *trace.Request) error {
 		return fmt.Errorf("row %d: it arrives after the declared end of the capture", row)
 	}
 	if len(r.Blocks) > 0 && c.size == 0 {
-		return fmt.Errorf("row %d: it has blocks, but the trace does not say of how many tokens", row)
+		return fmt.Errorf("row %d: it has blocks, but the trace has no block size", row)
 	}
 	if c.rows++; c.rows > math.MaxInt32 {
-		return fmt.Errorf("row %d: a model takes at most 2^31-1 requests", row)
+		return fmt.Errorf("row %d: a model holds at most 2^31-1 requests", row)
 	}
 	key := c.key(r, row)
 	u, ok := c.index[key]

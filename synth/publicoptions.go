@@ -48,8 +48,8 @@ var ErrNoUnit = errors.New("the trace names neither users nor sessions of its so
 	"the unit request would protect single requests, not people")
 
 // ErrNoCapture is the error of [FitPublic] for a trace without a declared capture.
-var ErrNoCapture = errors.New("the trace has no declared capture window: its times count from the first request, which is one person's, " +
-	"so that noise for one user would not hide that user. Import the source anew with its window: reprise import … --capture-begin T --capture-end T")
+var ErrNoCapture = errors.New("the trace has no declared capture window. Its times count from the first request, which is one person's, " +
+	"so noise for one user would not hide that user. Import the source again with its window: reprise import … --capture-begin T --capture-end T")
 
 func (o *PublicOptions) defaults(meta trace.Meta) error {
 	if o.Budget == (dp.Budget{}) {
@@ -72,9 +72,9 @@ func (o *PublicOptions) defaults(meta trace.Meta) error {
 	}
 	switch {
 	case o.Contribution.Records < 1 || o.Contribution.PerCell < 1 || o.Contribution.PerCell > o.Contribution.Records:
-		return errors.New("a unit contributes at least one record, and in a cell no more than in all")
+		return errors.New("a unit must contribute at least one record, and no more in a cell than overall")
 	case o.MaxInput < 1 || o.MaxOutput < 1 || o.MaxInput > 1<<24 || o.MaxOutput > 1<<24:
-		return errors.New("the public limits of the lengths are from 1 to 16,777,216 tokens")
+		return errors.New("the public limits of lengths must be 1 to 16,777,216 tokens")
 	}
 	return Publishable(meta)
 }
@@ -84,9 +84,9 @@ func (o *PublicOptions) defaults(meta trace.Meta) error {
 func Publishable(meta trace.Meta) error {
 	switch {
 	case meta.Tier == tierPartner:
-		return errors.New("its tier is partner: what a row of it says depends on other users' rows, so noise for one user would not protect that user; fit the trace of tier internal")
+		return errors.New("its tier is partner: its rows depend on those of other users, so noise for one user would not protect that user. Fit the trace of tier internal")
 	case meta.Tier == TierPublic:
-		return errors.New("it is public already")
+		return errors.New("it is already public")
 	case !meta.Capture.Declared():
 		return ErrNoCapture
 	}

@@ -37,8 +37,8 @@ func TestPublicDefaults(t *testing.T) {
 }
 
 func TestPublicOptionsRefused(t *testing.T) {
-	const limits = "the public limits of the lengths are from 1 to 16,777,216 tokens"
-	const bound = "a unit contributes at least one record, and in a cell no more than in all"
+	const limits = "the public limits of lengths must be 1 to 16,777,216 tokens"
+	const bound = "a unit must contribute at least one record, and no more in a cell than overall"
 	good := trace.Meta{Capture: aCapture}
 	for _, c := range []struct {
 		o    PublicOptions
@@ -56,9 +56,9 @@ func TestPublicOptionsRefused(t *testing.T) {
 		{PublicOptions{Contribution: dp.Contribution{Records: 1, PerCell: 1}}, good, ""},
 		{PublicOptions{}, trace.Meta{}, ErrNoCapture.Error()},
 		{PublicOptions{}, trace.Meta{Capture: aCapture, Tier: "internal"}, ""},
-		{PublicOptions{}, trace.Meta{Capture: aCapture, Tier: "public"}, "it is public already"},
-		{PublicOptions{}, trace.Meta{Tier: "partner"}, "its tier is partner: what a row of it says depends on other users' rows, " +
-			"so noise for one user would not protect that user; fit the trace of tier internal"},
+		{PublicOptions{}, trace.Meta{Capture: aCapture, Tier: "public"}, "it is already public"},
+		{PublicOptions{}, trace.Meta{Tier: "partner"}, "its tier is partner: its rows depend on those of other users, " +
+			"so noise for one user would not protect that user. Fit the trace of tier internal"},
 	} {
 		got := ""
 		if err := c.o.defaults(c.meta); err != nil {

@@ -94,7 +94,7 @@ func TestPublicRowsRefused(t *testing.T) {
 		{trace.Request{OutputTokens: -1}, negative},
 		{trace.Request{ArrivalNS: -1}, negative},
 		{trace.Request{ArrivalNS: 100}, "row 1: it arrives after the declared end of the capture"},
-		{trace.Request{Blocks: []uint64{1}}, "row 1: it has blocks, but the trace does not say of how many tokens"},
+		{trace.Request{Blocks: []uint64{1}}, "row 1: it has blocks, but the trace has no block size"},
 	} {
 		meta := trace.Meta{Capture: trace.RelativeCapture(0, 100)}
 		_, _, spent, err := FitPublic(t.Context(), cloned([]trace.Request{good, c.bad}), meta, PublicOptions{Unit: UnitUser})

@@ -53,7 +53,7 @@ func (m *Model) SetCard(text string) error {
 	m.setCard(text)
 	if now := m.Release(); now == nil || now.Unit != was.Unit || !reflect.DeepEqual(now.publicKeys(), was.publicKeys()) {
 		m.meta = before
-		return errors.New("the privacy card is of another release")
+		return errors.New("the privacy card belongs to another release")
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (m *Model) checkRelease(lookup func(string) (string, bool)) error {
 	if _, private := lookup("reprise.epsilon"); !private {
 		return nil
 	}
-	bad := errors.New("the model's metadata do not agree with its privacy card")
+	bad := errors.New("the model's metadata contradict its privacy card")
 	r := m.Release()
 	sum := sha256.Sum256([]byte(m.meta.Card))
 	if r == nil || hex.EncodeToString(sum[:]) != m.meta.CardHash || r.Unit != m.meta.Unit || !(r.Budget.Epsilon > 0) {

@@ -64,7 +64,7 @@ func TestSetCard(t *testing.T) {
 		"other noise":       cardOf(t, func(r *Release) { r.Measurements[1].L1 = 8 }),
 		"another mechanism": cardOf(t, func(r *Release) { r.Mechanism = "none" }),
 	} {
-		if err := m.SetCard(text); err == nil || err.Error() != "the privacy card is of another release" || m.Meta() != before {
+		if err := m.SetCard(text); err == nil || err.Error() != "the privacy card belongs to another release" || m.Meta() != before {
 			t.Errorf("%s: %v, and the metadata are %+v", name, err, m.Meta())
 		}
 	}
@@ -103,7 +103,7 @@ func TestReleaseAgreesWithMetadata(t *testing.T) {
 		"the note":         {good, map[string]string{"reprise.privacy_note": ""}},
 		"what is measured": {good, map[string]string{"reprise.sensitivities": "[]"}},
 	} {
-		if _, err := read(rewrittenCells(t, m.m, nil, m.meta)); err == nil || err.Error() != "the model's metadata do not agree with its privacy card" {
+		if _, err := read(rewrittenCells(t, m.m, nil, m.meta)); err == nil || err.Error() != "the model's metadata contradict its privacy card" {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -54,7 +54,7 @@ func swapTuples(tuples []tuple, k, blockSize int, entropy io.Reader) error {
 		from = to
 	}
 	if src.err != nil {
-		return fmt.Errorf("randomness for the swapping: %w", src.err)
+		return fmt.Errorf("read random numbers for swapping: %w", src.err)
 	}
 	return nil
 }

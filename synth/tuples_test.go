@@ -95,7 +95,7 @@ func show(r modelRow) any {
 // What cannot be fitted is said in full, with the row.
 func TestFitSaysWhatIsWrong(t *testing.T) {
 	good := trace.Request{InputTokens: 40, Blocks: []uint64{0, 1}}
-	const chain = "row 1: its blocks are not chained: a block stands behind two different prefixes, so there is no prefix tree to fit; synth --mirror keeps such a trace as it is"
+	const chain = "row 1: its blocks are not chained: one block follows two different prefixes, so there is no prefix tree to fit. Use synth --mirror, which keeps blocks as they are"
 	const times = "the trace's times are not between 0 and 2^62 nanoseconds"
 	for _, c := range []struct {
 		size int
@@ -104,10 +104,10 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 	}{
 		{16, trace.Request{InputTokens: -1}, "row 1: a token count is negative"},
 		{16, trace.Request{OutputTokens: -1}, "row 1: a token count is negative"},
-		{16, trace.Request{InputTokens: 32, Blocks: []uint64{2, 3, 4}}, "row 1: 3 blocks are more than its 32 tokens take"},
+		{16, trace.Request{InputTokens: 32, Blocks: []uint64{2, 3, 4}}, "row 1: 3 blocks are too many for its 32 tokens"},
 		{16, trace.Request{InputTokens: 32, Blocks: []uint64{2, 3}}, ""},
 		{1, trace.Request{InputTokens: maxBlocks + 1}, "row 1: its prompt has more than 16777216 blocks"},
-		{0, trace.Request{InputTokens: 32}, "row 0: it has blocks, but the trace does not say of how many tokens"},
+		{0, trace.Request{InputTokens: 32}, "row 0: it has blocks, but the trace has no block size"},
 		{16, trace.Request{InputTokens: 32, Blocks: []uint64{2, 1}}, chain},
 		{16, trace.Request{InputTokens: 32, Blocks: []uint64{1}}, chain},
 		{16, trace.Request{InputTokens: 32, Blocks: []uint64{2, 2}}, chain},
@@ -117,7 +117,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		{16, trace.Request{ArrivalNS: -1}, times},
 		{16, trace.Request{ArrivalNS: 1 << 62}, times},
 		{16, trace.Request{ArrivalNS: 1<<62 - 1}, "arrivals: cascade: want at least 2 arrivals in ascending order within a span from 1 µs to 9 years"},
-		{16, trace.Request{Status: trace.StatusFailed}, "the trace has fewer than two requests that are load: there is no traffic to fit"},
+		{16, trace.Request{Status: trace.StatusFailed}, "fewer than two requests of the trace succeeded: there is no traffic to fit"},
 	} {
 		got := ""
 		if _, err := Fit(t.Context(), cloned([]trace.Request{good, c.bad}), trace.Meta{BlockSize: c.size}, FitOptions{KSwap: 1}); err != nil {
@@ -130,7 +130,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 	if _, err := Fit(t.Context(), cloned([]trace.Request{{ArrivalNS: -5}, {ArrivalNS: -1}}), trace.Meta{}, FitOptions{}); err == nil || err.Error() != times {
 		t.Errorf("before 0: %v", err)
 	}
-	if _, err := Fit(t.Context(), cloned(nil), trace.Meta{}, FitOptions{KSwap: -1}); err == nil || err.Error() != "k of the swapping cannot be negative" {
+	if _, err := Fit(t.Context(), cloned(nil), trace.Meta{}, FitOptions{KSwap: -1}); err == nil || err.Error() != "k_swap cannot be negative" {
 		t.Errorf("a negative k: %v", err)
 	}
 	if _, err := (&extractor{size: 1}).lengths(&trace.Request{InputTokens: maxBlocks}); err != nil {

@@ -165,7 +165,7 @@ func (o *Options) check() error {
 	case o.Requests < 0 || o.Duration < 0:
 		return errors.New("neither requests nor duration can be negative")
 	case o.Requests > 0 && o.Duration > 0:
-		return errors.New("give requests or a duration: the rate of the model makes one of the other")
+		return errors.New("give requests or a duration, not both: the model's rate sets the other")
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func (m Meta) Each(f func(key, value string)) {
 }
 
 // ErrRaw says that a file keeps text, for one purpose.
-var ErrRaw = errors.New("it keeps the raw text of a trace, which nothing opens but replay --verbatim; give the trace itself")
+var ErrRaw = errors.New("it is the raw text of a trace, which only replay --verbatim opens: give the trace itself")
 
 // parseMeta reads the metadata back; lookup is a file's key-value lookup.
 func parseMeta(lookup func(string) (string, bool)) (Meta, error) {
@@ -112,7 +112,7 @@ func parseMeta(lookup func(string) (string, bool)) (Meta, error) {
 	}
 	if m.Schema != Schema {
 		if strings.HasPrefix(m.Schema, "trace/") {
-			return m, fmt.Errorf("its schema is of another version than %s", Schema)
+			return m, fmt.Errorf("its schema has another version than %s", Schema)
 		}
 		return m, fmt.Errorf("it has no reprise.schema = %s, so it is not a trace", Schema)
 	}

@@ -197,7 +197,7 @@ func sameColumns(got, want *parquet.Schema) error {
 		}
 		if g.Node.Type().Kind() != w.Node.Type().Kind() || g.MaxRepetitionLevel != w.MaxRepetitionLevel ||
 			g.MaxDefinitionLevel != w.MaxDefinitionLevel {
-			return fmt.Errorf("its column %q is of another type", path[0])
+			return fmt.Errorf("its column %q has the wrong type", path[0])
 		}
 	}
 	return nil
@@ -247,7 +247,7 @@ func NewRequestWriter(w io.Writer) *RequestWriter {
 func (w *RequestWriter) Write(rows []Request) (int, error) {
 	for i := range rows {
 		if rows[i].ArrivalNS < w.last {
-			return 0, fmt.Errorf("row %d arrives before row %d: a trace is sorted by arrival", w.n+int64(i), w.n+int64(i)-1)
+			return 0, fmt.Errorf("row %d arrives before row %d: a trace must be sorted by arrival", w.n+int64(i), w.n+int64(i)-1)
 		}
 		w.last = rows[i].ArrivalNS
 	}

@@ -154,7 +154,7 @@ func (k *picker[T]) Read(rows []T) (int, error) {
 	return 0, io.EOF
 }
 
-var errShort = errors.New("the trace has fewer rows than a part of it was chosen from")
+var errShort = errors.New("the trace has fewer rows than when a part of it was chosen")
 
 // Renumber gives dense ids from 0 by first appearance. Ids that are about as
 // small as their number cost 8 bytes each, in a slice; any other goes to a map,

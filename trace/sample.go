@@ -25,7 +25,7 @@ type Sampled struct {
 	Strata               int
 }
 
-var errTooManyRows = errors.New("a sample can be taken of fewer than 2^32 rows")
+var errTooManyRows = errors.New("a sample needs a trace of fewer than 2^32 rows")
 
 // Sample chooses whole sessions, a share of them from 0 to 1, and keeps their
 // rows. src reads all rows of the trace; only those of p take part.

@@ -136,7 +136,7 @@ func (r *SpillReader) Next(n int) ([]byte, error) {
 // than Parquet.
 
 // errSpill says that a private file does not hold what was written to it.
-var errSpill = errors.New("a spill file is broken")
+var errSpill = errors.New("a temporary file is damaged")
 
 // A rowDecoder reads rows in canonical form. What rows point to is cut from
 // slabs, which are not used again: rows may be kept.

@@ -198,7 +198,7 @@ func TestVerbatimRefusals(t *testing.T) {
 	refused("--token-ids", verbatim("t.parquet", "t.raw.parquet", "--token-ids")...)
 	for _, args := range [][]string{{"profile"}, {"anonymize", "-o", file("x.parquet")}, {"import", "-o", file("x.parquet")}, {"synth", "-o", file("x.parquet")},
 		{"slice", "-o", file("x.parquet")}, {"export", "--to", "mooncake"}, {"report"}, {"audit"}} {
-		refused("nothing opens but replay --verbatim", append(args, file("t.raw.parquet"))...)
+		refused("only replay --verbatim opens", append(args, file("t.raw.parquet"))...)
 	}
 	refused("no pipe", "import", log, "--tier", "raw", "-o", "-")
 	refused("no pipe", "import", log, "--tier", "raw", "-o", os.DevNull)

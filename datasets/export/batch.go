@@ -14,7 +14,7 @@ const (
 	batchBytes    = 200_000_000
 )
 
-var errNoModel = errors.New("names no model, which a request must: name one")
+var errNoModel = errors.New("names no model: give one with --model")
 
 // openAIBatchFormat writes the requests of an OpenAI batch: chats, or text
 // completions and embeddings where the row is of that kind. max_tokens is the

@@ -55,7 +55,7 @@ func regroup(from, to int) *regrouping {
 	return g
 }
 
-var errLargeID = errors.New("has a block id too large to be made into ids of smaller blocks: number the blocks densely")
+var errLargeID = errors.New("has a block id too large to split into smaller blocks: number the blocks densely")
 
 // blocks returns the new ids of a row, valid until the next call.
 func (g *regrouping) blocks(r *trace.Request) ([]uint64, error) {

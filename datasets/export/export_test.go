@@ -510,7 +510,7 @@ func TestWriterErrors(t *testing.T) {
 		{"vllm-timed-trace", "row 1 does not have a block id for each block", nil, trace.Request{InputTokens: 17}},
 		{"vllm-timed-trace", "row 1 has a block id too large", nil, trace.Request{InputTokens: 1, Blocks: []uint64{1 << 63}}},
 		{"openai-batch", "row 1 names no model", nil, trace.Request{InputTokens: 1}},
-		{"openai-batch", "row 0 cannot be made a prompt: nothing to say", stub(""), good},
+		{"openai-batch", "row 0 cannot be turned into a prompt: nothing to say", stub(""), good},
 	} {
 		if c.p == nil {
 			c.p = stub("x")

@@ -100,7 +100,7 @@ func (p *prompts) append(b []byte, r *trace.Request) ([]byte, error) {
 	p.last = r.ArrivalNS
 	p.losses.count("%d of %d rows have no input; their prompts have a token", r.InputTokens == 0)
 	if p.buf, err = p.prompter.Prompt(r, p.buf[:0]); err != nil {
-		return b, fmt.Errorf("cannot be made a prompt: %w", err)
+		return b, fmt.Errorf("cannot be turned into a prompt: %w", err)
 	}
 	return appendText(b, p.buf), nil
 }

@@ -21,7 +21,7 @@ func normalEncoding(header string) string {
 	return name
 }
 
-var errEncoding = errors.New("its content encoding is not known")
+var errEncoding = errors.New("its content encoding is unknown")
 
 // decoder reads what is compressed by an encoding.
 func decoder(encoding string, src io.Reader) (io.ReadCloser, error) {

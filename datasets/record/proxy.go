@@ -81,12 +81,12 @@ const (
 // New makes a proxy and starts its workers.
 func New(o Options) (*Proxy, error) {
 	if len(o.Upstreams) == 0 {
-		return nil, errors.New("no server to forward to")
+		return nil, errors.New("no upstream to forward to")
 	}
 	p := &Proxy{o: o}
 	for _, u := range o.Upstreams {
 		if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-			return nil, errors.New("the URL of a server is http://HOST:PORT or https://HOST, and has neither password nor query")
+			return nil, errors.New("want http://HOST:PORT or https://HOST, without password or query")
 		}
 		p.servers = append(p.servers, &server{url: u})
 	}

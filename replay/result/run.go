@@ -97,7 +97,7 @@ func decodeRun(doc string) (Run, error) {
 	case run.Schema == Schema:
 		return run, nil
 	case strings.HasPrefix(run.Schema, "results/"):
-		return run, fmt.Errorf("its schema is of another version than %s", Schema)
+		return run, fmt.Errorf("its schema has another version than %s", Schema)
 	}
 	return run, fmt.Errorf("its schema is not %s", Schema)
 }

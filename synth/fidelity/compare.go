@@ -148,20 +148,20 @@ func (c *comparison) warn(ref, cand *Signature) {
 		*Signature
 	}{{"reference", ref}, {"candidate", cand}} {
 		if s.joined > 1 {
-			add("joined_blocks", "every %d blocks of %d tokens of the %s were joined to one of %d, which chained ids allow",
+			add("joined_blocks", "every %d blocks of %d tokens of the %s were joined into one of %d, as chained ids allow",
 				s.joined, s.meta.BlockSize, s.name, s.size)
 		}
 		if s.failed > 0 {
-			add("failed_rows", "%s of %s rows of the %s failed; they are in no figure", page.Count(s.failed), page.Count(s.read), s.name)
+			add("failed_rows", "%s of %s rows of the %s failed; they are left out", page.Count(s.failed), page.Count(s.read), s.name)
 		}
 		if w := s.warmUp(); w > 0 {
-			add("warm_up", "the first %s s of the %s are history: known, and in no figure", page.Fixed(inSeconds(w), 3), s.name)
+			add("warm_up", "the first %s s of the %s are warm-up: they fill the cache and are left out", page.Fixed(inSeconds(w), 3), s.name)
 		}
 		if s.meta.Timing != "" {
-			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse time describe that choice", s.name)
+			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse times describe that choice", s.name)
 		}
 		if s.tally.sample.shift > 0 {
-			add("sampled_requests", "the %s has more than %s requests: correlations and the two-dimensional distance are of a sample of %s",
+			add("sampled_requests", "the %s has more than %s requests: correlations and the two-dimensional distance use a sample of %s",
 				s.name, page.Count(int64(s.limits.rows)), page.Count(int64(len(s.tally.sample.rows))))
 		}
 		if s.tally.pairs.shift > 0 {
@@ -174,14 +174,14 @@ func (c *comparison) warn(ref, cand *Signature) {
 		}
 	}
 	if n := ref.tally.requests; n < synth.FewRequests && strings.HasPrefix(cand.meta.SourceFormat, synth.GeneratedSource) {
-		add("few_requests", "the reference has %s requests: a model wants %s or more, and one of fewer mostly breaks some of the limits",
+		add("few_requests", "the reference has %s requests: a model needs %s or more; with fewer, some limits usually fail",
 			page.Count(n), page.Count(synth.FewRequests))
 	}
 	if ref.meta.Tokenizer != cand.meta.Tokenizer && ref.meta.Tokenizer != "" && cand.meta.Tokenizer != "" {
-		add("tokenizers", "the lengths of the two were counted by different tokenizers")
+		add("tokenizers", "the two were counted with different tokenizers")
 	}
 	if c.ref.blocks && c.cand.blocks && max(c.ref.unique, c.cand.unique) <= curveFrom {
-		add("small_curve", "neither has more than %d distinct blocks: every capacity of the curve holds them all", curveFrom)
+		add("small_curve", "neither has more than %d distinct blocks, so every capacity of the curve holds them all", curveFrom)
 	}
 	for i := 0; i < len(c.f.IDC); { // scales that were left out, by reason
 		why := c.f.IDC[i].LeftOut

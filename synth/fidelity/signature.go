@@ -102,11 +102,11 @@ func CommonBlockSize(ref, cand trace.Meta) (int, error) {
 	case fine < 1:
 		return 0, nil
 	case ref.Convention != cand.Convention:
-		return 0, errors.New("the two follow different conventions for the last block of a prompt, and ids of one cannot " +
-			"be turned into those of the other: import both anew")
+		return 0, errors.New("the two have different conventions for the last block of a prompt, so ids of one cannot " +
+			"be turned into ids of the other: import both again")
 	case coarse%fine != 0:
 		return 0, fmt.Errorf("the reference has blocks of %d tokens and the candidate of %d: neither is a multiple of the "+
-			"other, so they cut prompts at different places; import both with one --block-size", ref.BlockSize, cand.BlockSize)
+			"other, so they cut prompts at different places; import both with the same --block-size", ref.BlockSize, cand.BlockSize)
 	}
 	return coarse, nil
 }
@@ -121,7 +121,7 @@ func (s *Signature) Write(rows []trace.Request) (int, error) {
 		case s.tally != nil:
 			return i, errors.New("the signature was compared already: it takes no more rows")
 		case s.read > 0 && r.ArrivalNS < s.at:
-			return i, fmt.Errorf("row %d arrives before row %d: a trace is sorted by arrival", s.read, s.read-1)
+			return i, fmt.Errorf("row %d arrives before row %d: a trace must be sorted by arrival", s.read, s.read-1)
 		case r.InputTokens < 0 || r.OutputTokens < 0:
 			return i, fmt.Errorf("row %d: a token count is negative", s.read)
 		}

@@ -77,15 +77,15 @@ func ReadCorpus(e *token.Encoding, r io.Reader) (*Text, CorpusInfo, error) {
 	t.corpus.tokens = len(t.lex.ids) - len(words.Text)
 	info.Tokens, info.Pieces = int64(t.corpus.tokens), len(t.corpus.starts)
 	if info.Pieces == 0 {
-		return nil, info, errors.New("the corpus has no words after spaces that encode as they stand")
+		return nil, info, errors.New("the corpus has no words that the tokenizer encodes apart from their neighbours")
 	}
 	if !t.holds(e) {
-		return nil, info, errors.New("this tokenizer does not cut a corpus between its words; use words without meaning")
+		return nil, info, errors.New("this tokenizer cannot split a corpus at its words: use prompts of words without meaning")
 	}
 	return t, info, nil
 }
 
-var errNoWords = errors.New("the tokenizer has no words that are one token each")
+var errNoWords = errors.New("the tokenizer has no single-token words")
 
 // CorpusDigest is the digest that [ReadCorpus] finds, of the whole of r.
 func CorpusDigest(r io.Reader) (string, error) {
@@ -105,7 +105,7 @@ func readCorpus(r io.Reader, most int64) (string, CorpusInfo, error) {
 	case err != nil:
 		return "", info, err
 	case n > most:
-		return "", info, fmt.Errorf("the corpus has more than %d bytes; give a part of it", most)
+		return "", info, fmt.Errorf("the corpus has more than %d bytes: give a part of it", most)
 	case !utf8.ValidString(text.String()):
 		return "", info, errors.New("the corpus is not UTF-8")
 	}

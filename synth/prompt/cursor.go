@@ -126,10 +126,10 @@ func (c *cursor) end() {
 // check holds the block ids of a row against its length and the vocabulary.
 func (p *Prompter) check(r *trace.Request) error {
 	if p.blockSize == 0 {
-		return errors.New("it has blocks, but the trace does not say of how many tokens")
+		return errors.New("it has blocks, but the trace has no block size")
 	}
 	if len(r.Blocks) != block.Count(int(r.InputTokens), p.blockSize) {
-		return fmt.Errorf("its block ids do not match its input_tokens: there must be one for every %d tokens and one for the rest", p.blockSize)
+		return fmt.Errorf("its block ids do not match its input_tokens: want one for every %d tokens, and one for the rest", p.blockSize)
 	}
 	for _, id := range r.Blocks {
 		if id >= p.heads.Len() {
@@ -141,7 +141,7 @@ func (p *Prompter) check(r *trace.Request) error {
 
 // errTooLarge says that a block id of who cannot be spelt.
 func (p *Prompter) errTooLarge(who string) error {
-	return fmt.Errorf("%s has a block id of %d or above, more than %d words of this vocabulary can spell; number the blocks densely", who, p.heads.Len(), headTokens)
+	return fmt.Errorf("%s has a block id of %d or above, more than %d words of this vocabulary can spell: number the blocks densely", who, p.heads.Len(), headTokens)
 }
 
 // fill draws the next tokens into dst and returns those drawn, fewer than

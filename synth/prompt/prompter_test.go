@@ -407,7 +407,7 @@ func TestInconsistentRows(t *testing.T) {
 		{"no tokens", p, trace.Request{Blocks: []uint64{0}}, "do not match its input_tokens"},
 		{"negative", p, trace.Request{InputTokens: -1}, "negative"},
 		{"too large", p, trace.Request{InputTokens: 32, Blocks: []uint64{0, top + 1}}, "number the blocks densely"},
-		{"no block size", bare, trace.Request{InputTokens: 32, Blocks: []uint64{0, 1}}, "does not say of how many"},
+		{"no block size", bare, trace.Request{InputTokens: 32, Blocks: []uint64{0, 1}}, "has no block size"},
 		{"no blocks", bare, trace.Request{InputTokens: 32}, ""},
 	} {
 		text, err := c.p.Prompt(&c.row, []byte("kept"))

@@ -103,22 +103,22 @@ func (s *Spec) Check() error {
 	case s.Block < 3 || s.Block > 1<<16:
 		return at("block", fmt.Errorf("want 3 to %d tokens", 1<<16))
 	case s.Requests < 0 || s.Duration < 0:
-		return errors.New("requests and duration must not be below 0")
+		return errors.New("requests and duration cannot be negative")
 	case s.Requests == 0 && s.Duration == 0:
-		return errors.New("say how much: requests or duration")
+		return errors.New("give requests or duration")
 	case s.Requests == 0 && s.Arrivals == burst:
-		return at("arrivals", errors.New("a burst needs requests"))
+		return at("arrivals", errors.New("a burst needs a number of requests"))
 	}
 	if _, err := s.process(); err != nil {
 		return at("arrivals", err)
 	}
 	if len(s.Mix) > 0 && s.Categories != nil {
-		return at("categories", errors.New("not at the top level beside mix: give them in its parts"))
+		return at("categories", errors.New("cannot be given beside mix: give them in its parts"))
 	}
 	for i, p := range s.parts() {
 		err := p.check()
 		if s.Arrivals == burst && (p.Sessions != nil || p.Warm != "") {
-			err = at("arrivals", errors.New("a burst has no later turns: give a process"))
+			err = at("arrivals", errors.New("sessions need an arrival process, such as poisson:2, since a burst has no later turns"))
 		}
 		if err != nil && len(s.Mix) > 0 {
 			err = at(fmt.Sprintf("mix[%d]", i), err)
@@ -161,15 +161,15 @@ func (p *Part) check() error {
 	case !(p.Share > 0) || math.IsInf(p.Share, 0):
 		return at("share", errors.New("must be above 0"))
 	case p.Lengths.Input != "" && p.Lengths.Own != "":
-		return at("lengths", errors.New("input is the whole prompt, own what follows the prefix: give one of them"))
+		return at("lengths", errors.New("give input (the whole prompt) or own (what follows the prefix), not both"))
 	case p.Lengths.Input == "" && p.Lengths.Own == "":
-		return at("lengths", errors.New("say input or own"))
+		return at("lengths", errors.New("give input or own"))
 	case p.Lengths.Output == "":
-		return at("lengths", errors.New("say output"))
+		return at("lengths", errors.New("give output"))
 	case p.Categories != nil && p.Sessions != nil:
-		return at("categories", errors.New("not beside sessions: the share of continuations already says how many turns there are"))
+		return at("categories", errors.New("cannot be given beside sessions: the share of continuations already sets the number of turns"))
 	case p.Warm != "" && (p.Sessions != nil || p.Categories != nil):
-		return at("warm", errors.New("pairs are of single requests, without sessions or categories"))
+		return at("warm", errors.New("cannot be given with sessions or categories, since pairs are single requests"))
 	}
 	if err := checkLengths(map[string]string{"lengths.input": p.Lengths.Input, "lengths.own": p.Lengths.Own,
 		"lengths.output": p.Lengths.Output, "lengths.max_tokens": p.Lengths.MaxTokens}); err != nil {
@@ -183,7 +183,7 @@ func (p *Part) check() error {
 	}
 	if s := p.Sessions; s != nil {
 		if s.Turns == "" || s.Think == "" || s.Users < 0 {
-			return at("sessions", errors.New("say turns and think; users must not be below 0"))
+			return at("sessions", errors.New("give turns and think; users cannot be negative"))
 		}
 		if err := checkLengths(map[string]string{"sessions.turns": s.Turns, "sessions.added": s.Added}); err != nil {
 			return err
@@ -192,7 +192,7 @@ func (p *Part) check() error {
 			return err
 		}
 		if s.Added == "" && p.Lengths.Own == "" {
-			return at("sessions", errors.New("say what a turn adds: added, or lengths.own"))
+			return at("sessions", errors.New("give what a turn adds: added, or lengths.own"))
 		}
 	}
 	return p.Categories.check(p.Prefix)
@@ -214,7 +214,7 @@ func (p *Prefix) check() error {
 		case g.Count < 0 || g.Count > 1<<20:
 			return at(key+"count", fmt.Errorf("want at most %d", 1<<20))
 		case g.Depth == "":
-			return at(key+"depth", errors.New("say how many tokens"))
+			return at(key+"depth", errors.New("give the number of tokens"))
 		}
 		sum += g.Share
 		if err := checkLengths(map[string]string{key + "depth": g.Depth}); err != nil {
@@ -228,7 +228,7 @@ func (p *Prefix) check() error {
 		}
 	}
 	if sum > 1+1e-9 {
-		return at("groups", errors.New("their shares are more than 1 together"))
+		return at("groups", errors.New("the shares add up to more than 1"))
 	}
 	return nil
 }
@@ -240,13 +240,13 @@ func (c *Categories) check(prefix *Prefix) error {
 	sum := 0.0
 	for _, v := range c.percent() {
 		if !(v >= 0) {
-			return at("categories", errors.New("want percent of 0 and more"))
+			return at("categories", errors.New("want percentages of 0 or more"))
 		}
 		sum += v
 	}
 	switch {
 	case math.Abs(sum-100) > 0.01:
-		return at("categories", errors.New("want percent that add up to 100"))
+		return at("categories", errors.New("want percentages that add up to 100"))
 	case c.Window < 0 || c.Window > 1<<20:
 		return at("categories.window", fmt.Errorf("want at most %d", 1<<20))
 	case c.Branch > 0 && (prefix == nil || len(prefix.Groups) == 0):
@@ -268,7 +268,7 @@ func (c *Categories) percent() [5]float64 {
 func (s *Spec) process() (arrival.ProcessSpec, error) {
 	switch s.Arrivals {
 	case "":
-		return arrival.ProcessSpec{}, errors.New("say how requests arrive, such as poisson:2, burst or sequential")
+		return arrival.ProcessSpec{}, errors.New("say how requests arrive: poisson:2, burst or sequential")
 	case burst, sequential:
 		return arrival.ProcessSpec{}, nil
 	}

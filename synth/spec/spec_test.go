@@ -270,12 +270,12 @@ func TestBadSpecs(t *testing.T) {
 		strings.Replace(good, "poisson:5", "fish", 1):                                                             "bad.yaml:2:1: arrivals: ",
 		strings.Replace(good, "poisson:5", "", 1):                                                                 "arrivals: say how",
 		strings.Replace(good, "uniform:10..500", "fish", 1):                                                       "lengths.input: ",
-		strings.Replace(good, "uniform:1..50", "", 1):                                                             "say output",
+		strings.Replace(good, "uniform:1..50", "", 1):                                                             "give output",
 		good + "block: 2\n":   "block: ",
 		good + "warm: fish\n": "warm: ",
 		good + "warm: constant:1s\nsessions: {turns: 'constant:2', think: constant:1s}\n":                   "warm: ",
-		good + "sessions: {turns: 'constant:2', think: constant:1s}\n":                                      "say what a turn adds",
-		good + "sessions: {turns: 'constant:2'}\n":                                                          "say turns and think",
+		good + "sessions: {turns: 'constant:2', think: constant:1s}\n":                                      "give what a turn adds",
+		good + "sessions: {turns: 'constant:2'}\n":                                                          "give turns and think",
 		good + "prefix: {global: -1}\n":                                                                     "prefix.global: ",
 		good + "prefix: {groups: [{share: 0, depth: 'constant:1'}]}\n":                                      "groups[0].share",
 		good + "prefix: {groups: [{share: 0.6, depth: 'constant:1'}, {share: 0.6, depth: 'constant:1'}]}\n": "more than 1",
@@ -301,9 +301,9 @@ func TestBadSpecsAreCheap(t *testing.T) {
 	const good = "requests: 10\narrivals: poisson:5\nlengths: &l {input: 'uniform:10..500', output: 'uniform:1..50'}\n"
 	for what, c := range map[string]struct{ text, want string }{
 		"long":     {good + strings.Repeat("# \n", spec.MaxText/3), "bytes"},
-		"brackets": {"mix: " + strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5), "within each other"},
-		"braces":   {"mix: " + strings.Repeat("{a: ", 1e5), "within each other"},
-		"dashes":   {strings.Repeat("- ", 3e5), "within each other"},
+		"brackets": {"mix: " + strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5), "nested lists or maps"},
+		"braces":   {"mix: " + strings.Repeat("{a: ", 1e5), "nested lists or maps"},
+		"dashes":   {strings.Repeat("- ", 3e5), "nested lists or maps"},
 		"aliases":  {good + "mix:\n" + strings.Repeat("- lengths: *l\n", 100), "bad.yaml:69:12: more than 64 aliases"},
 		"laughs":   {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nmix: *c\n", "bad.yaml:"},
 	} {

@@ -105,7 +105,7 @@ func New(o Options) (*Simulation, error) {
 		replicas = []int{1}
 	}
 	if o.ReplicaBlocks < 0 {
-		return nil, errors.New("the blocks of a replica are below 0")
+		return nil, errors.New("the number of blocks of a replica is negative")
 	}
 	if len(replicas) == 0 || o.BlockSize < 1 {
 		return nil, nil
@@ -113,7 +113,7 @@ func New(o Options) (*Simulation, error) {
 	g := &Simulation{size: o.BlockSize, blocks: min(o.ReplicaBlocks, maxBlocks)}
 	for _, n := range replicas {
 		if n < 1 || n > MaxReplicas {
-			return nil, errors.New("a number of replicas is not from 1 to 64")
+			return nil, errors.New("the number of replicas must be 1 to 64")
 		}
 		group := comparison{replicas: n, one: newPool(oneCache, 1, int64(n)*g.blocks, o.BlockSize, o.ServerBlock)}
 		for _, router := range []string{RoundRobin, session, Prefix, PrefixWeighted} {

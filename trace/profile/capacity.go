@@ -189,8 +189,8 @@ func ParseModelShape(text string) (ModelShape, error) {
 	if named {
 		parts = parts[1:]
 	} else if !strings.Contains(parts[0], "=") {
-		return shape, errors.New("it is none of the models " + strings.Join(ModelShapes(), ", ") +
-			"; give its layers=,kv_heads=,head_dim= in place of a name")
+		return shape, errors.New("it is not one of the models " + strings.Join(ModelShapes(), ", ") +
+			"; for another model give layers=,kv_heads=,head_dim=")
 	}
 	shape.Bytes = 2
 	fields := map[string]*int{"layers": &shape.Layers, "kv_heads": &shape.KVHeads, "head_dim": &shape.HeadDim,
@@ -200,16 +200,16 @@ func ParseModelShape(text string) (ModelShape, error) {
 		name = strings.TrimSpace(name)
 		field := fields[name]
 		if field == nil || named && name != "bytes" {
-			return shape, errors.New("its fields are layers, kv_heads, head_dim, latent, bytes, and behind a name bytes only")
+			return shape, errors.New("its fields are layers, kv_heads, head_dim, latent and bytes; after a name only bytes")
 		}
 		n, err := strconv.Atoi(strings.TrimSpace(value))
 		if err != nil || n < 1 || n > 1<<20 {
-			return shape, fmt.Errorf("%s is no whole number from 1 to %d", name, 1<<20)
+			return shape, fmt.Errorf("%s is not a whole number from 1 to %d", name, 1<<20)
 		}
 		*field = n
 	}
 	if shape.Layers == 0 || (shape.KVHeads == 0 || shape.HeadDim == 0) == (shape.Latent == 0) {
-		return shape, errors.New("a shape has layers, kv_heads and head_dim, or layers and latent")
+		return shape, errors.New("give layers, kv_heads and head_dim, or layers and latent")
 	}
 	if shape.KVBytesPerToken() > MaxKVBytesPerToken {
 		return shape, fmt.Errorf("a token would take more than %d bytes", int64(MaxKVBytesPerToken))
@@ -260,7 +260,7 @@ func ParseCacheSize(text string) (CacheSize, error) {
 	amount, err := strconv.ParseFloat(number, 64)
 	size.amount = amount * scale
 	if err != nil || !(size.amount >= 1 && size.amount < 1<<62) {
-		return size, errors.New("it is no number of blocks such as 10000, of tokens such as 1Mtok, or of memory such as 40GiB")
+		return size, errors.New("it is not a number of blocks (10000), tokens (1Mtok) or memory (40GiB)")
 	}
 	return size, nil
 }

@@ -133,7 +133,7 @@ func (p *Profiler) write(r *trace.Request) error {
 		return p.bad
 	}
 	if p.rows > 0 && r.ArrivalNS < p.last {
-		return fmt.Errorf("row %d arrives before row %d: a trace is sorted by arrival", p.rows, p.rows-1)
+		return fmt.Errorf("row %d arrives before row %d: a trace must be sorted by arrival", p.rows, p.rows-1)
 	}
 	if r.InputTokens < 0 || r.OutputTokens < 0 {
 		return fmt.Errorf("row %d: a token count is negative", p.rows)

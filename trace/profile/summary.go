@@ -177,10 +177,10 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		list = append(list, Warning{code, fmt.Sprintf(format, args...)})
 	}
 	if s.Breakers == nil && p.meta.Breakers != "" {
-		warn("breakers_unreadable", "the metadata has prefix breakers that this version does not read")
+		warn("breakers_unreadable", "the metadata has prefix breakers that this version cannot read")
 	}
 	if s.Requests == 0 {
-		warn("no_requests", "the trace has no requests that are load")
+		warn("no_requests", "the trace has no requests, or all failed")
 		return list
 	}
 	if s.Failed > 0 {
@@ -201,15 +201,15 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	}
 	for _, st := range []*Stats{s.Arrivals.InterArrival, s.Think, s.Tool, s.TTFT, s.E2E, turnGap(s.Sessions)} {
 		if st != nil && st.Approximate {
-			warn("approximate_quantiles", "times have more than %s distinct values: quantiles of some are within 1 %%", page.Count(exactValues))
+			warn("approximate_quantiles", "times have more than %s distinct values: some quantiles are approximate, within 1 %%", page.Count(exactValues))
 			break
 		}
 	}
 	if s.InputOutput.Method == "cells" {
-		warn("rank_cells", "more than %s requests: the rank correlation is of lengths to within 1 %%", page.Count(exactRanks))
+		warn("rank_cells", "more than %s requests: the rank correlation takes lengths as equal within 1 %%", page.Count(exactRanks))
 	}
 	if s.Reuse == nil {
-		warn("no_blocks", "the trace has no prefix blocks, or does not say their size: reuse, hit ratios and categories are unknown, not 0")
+		warn("no_blocks", "the trace has no prefix blocks or no block size: reuse, hit ratios and categories are unknown, not 0")
 		return list
 	}
 	if i := s.InferredReuse; i != nil {
@@ -217,18 +217,18 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 			page.Count(i.Requests), page.Count(s.Requests))
 	}
 	if p.blockless > 0 {
-		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is that of the others", page.Count(p.blockless), page.Count(s.Requests))
+		warn("rows_without_blocks", "%s of %s requests have no blocks; reuse is computed from the others", page.Count(p.blockless), page.Count(s.Requests))
 	}
 	if p.overCached > 0 {
-		warn("cached_over_prompt", "%s requests have more cached tokens than their prompt; these are not compared with what was reusable",
+		warn("cached_over_prompt", "%s requests have more cached tokens than prompt tokens; they are left out of the comparison with reusable tokens",
 			page.Count(p.overCached))
 	}
 	if g := s.ByClient; g != nil && g.NotToldApart > 0 {
-		warn("clients_pooled", "%s requests are of clients that appeared after %s others; they are pooled in the rest",
+		warn("clients_pooled", "%s requests are from clients that appeared after the first %s; they are pooled as the rest",
 			page.Count(g.NotToldApart), page.Count(apartGroups))
 	}
 	if n := p.reuse.plain.miscounted; n > 0 {
-		warn("block_count", "%s requests have more or fewer blocks than their length takes; hit ratios by token are off for these", page.Count(n))
+		warn("block_count", "%s requests have more or fewer blocks than their length needs; their hit ratios by token are inexact", page.Count(n))
 	}
 	var annotated int64
 	for _, c := range p.categories {

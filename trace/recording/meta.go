@@ -59,9 +59,9 @@ func parseMeta(text []byte) (Meta, error) {
 	}
 	switch {
 	case m.Schema != Schema:
-		return m, fmt.Errorf("its schema is another than %s: it was recorded by another version", Schema)
+		return m, fmt.Errorf("its schema is not %s: it was recorded by another version of Reprise", Schema)
 	case m.BlockSize < 1 || m.BlockSize > 1<<16 || m.CaptureID == "" || m.Begin.IsZero():
-		return m, fmt.Errorf("what it says of its capture is not whole")
+		return m, fmt.Errorf("its capture window is incomplete")
 	}
 	return m, nil
 }

@@ -91,7 +91,7 @@ func (s *Set) join(m Meta) error {
 		}
 	}
 	if len(s.captures) > 0 && s.captures[0].Settings != m.Settings {
-		return fmt.Errorf("it was recorded with another tokenizer, chat template, block size or --keep-model than %s: merge them apart", s.files[0])
+		return fmt.Errorf("it was recorded with another tokenizer, chat template, block size or --keep-model than %s: merge them separately", s.files[0])
 	}
 	s.captures = append(s.captures, m)
 	return nil
@@ -186,7 +186,7 @@ func (r *Reader) Read(rows []Row) (int, error) {
 		}
 		for i := range rows[:n] {
 			if q := &rows[i].Request; q.InputTokens < 0 || q.OutputTokens < 0 || len(q.Blocks)%2 != 0 || len(q.OutputBlocks)%2 != 0 {
-				return i, fmt.Errorf("%s: a row has a negative count of tokens, or half a block id", file)
+				return i, fmt.Errorf("%s: a row has a negative token count or an incomplete block id", file)
 			}
 		}
 		if n > 0 {

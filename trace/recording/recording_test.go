@@ -220,7 +220,7 @@ func TestOpenRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	first, third := filepath.Join(dir, "a"+partExt), filepath.Join(dir, "c"+partExt)
-	if _, err := Open([]string{dir}); err == nil || err.Error() != third+": it was recorded with another tokenizer, chat template, block size or --keep-model than "+first+": merge them apart" {
+	if _, err := Open([]string{dir}); err == nil || err.Error() != third+": it was recorded with another tokenizer, chat template, block size or --keep-model than "+first+": merge them separately" {
 		t.Error(err)
 	}
 	for name, text := range map[string]string{"x" + journalExt: "", "y" + journalExt: "{}\n", "z" + partExt: "PAR1"} {

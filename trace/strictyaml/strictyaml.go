@@ -89,7 +89,7 @@ func Parse(text []byte, b Bounds) (Node, error) {
 	case !utf8.Valid(text):
 		return Node{}, errors.New("it is not UTF-8")
 	case tooDeep(text):
-		return Node{}, fmt.Errorf("more than %d lists or maps within each other", maxDepth)
+		return Node{}, fmt.Errorf("more than %d nested lists or maps", maxDepth)
 	}
 	file, err := parser.ParseBytes(text, 0)
 	switch {

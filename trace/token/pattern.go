@@ -57,7 +57,7 @@ func newStep(pattern string) (step, error) {
 	// To the reference's engine, Oniguruma, $ stands before every line end.
 	re, err := regexp2.Compile(pattern, regexp2.Multiline)
 	if err != nil {
-		return step{}, errors.New("the regular expression is not one that is understood here")
+		return step{}, errors.New("the regular expression is not supported")
 	}
 	return step{pattern: re}, nil
 }
@@ -91,7 +91,7 @@ func checkPattern(p string) error {
 			bad = !hasPrefix(rest, "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:") && (i > 0 || !hasPrefix(rest, "(?i)"))
 		}
 		if bad {
-			return fmt.Errorf("byte %d of the regular expression begins what other engines take differently", i+1)
+			return fmt.Errorf("regular expression engines disagree on what byte %d of the regular expression begins", i+1)
 		}
 	}
 	return nil

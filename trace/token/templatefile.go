@@ -82,7 +82,7 @@ func readTemplate(path string) (Template, error) {
 		config.plain, config.tools = string(text), ""
 	}
 	if !utf8.ValidString(config.plain) {
-		return Template{}, errors.New("it is not text in UTF-8")
+		return Template{}, errors.New("it is not UTF-8 text")
 	}
 	if config.plain == "" {
 		return Template{}, errors.New("it has no chat_template; newer models have it in a file " + jinjaName)

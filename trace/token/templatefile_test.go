@@ -75,7 +75,7 @@ func TestTemplateFileErrors(t *testing.T) {
 	for name, want := range map[string]string{
 		"missing": "want one of none, chatml, ", "bad.jinja": "line 2 of the template: want a value here", "empty.json": "it has no chat_template",
 		"list.json": "not a JSON object with a chat_template", "named.json": "it has no chat_template", "large.jinja": "larger than 1024 KiB",
-		"binary.jinja": "it is not text in UTF-8",
+		"binary.jinja": "it is not UTF-8 text",
 		"":             "no such file",
 	} {
 		if _, err := OpenTemplateAny(filepath.Join(dir, name)); err == nil || !strings.Contains(err.Error(), want) {
