@@ -73,7 +73,7 @@ func (c *collector) writeBatch() {
 			j.Stalled(c.stalls()) // of the rows of the batch, all is known by now
 		}
 		if _, err := c.out.Write(c.batch); err != nil {
-			c.err = fmt.Errorf("replay: results cannot be written, so the sending was stopped: %w", err)
+			c.err = fmt.Errorf("replay: results cannot be written, so the run was stopped: %w", err)
 			c.stop(errWrite)
 		}
 	}

@@ -30,7 +30,7 @@ type Lineage struct {
 	repeat   bool
 }
 
-var errTooManyRows = errors.New("replay: a causal run takes fewer than 2^32 rows and parents")
+var errTooManyRows = errors.New("replay: a causal run can have at most 2^32 rows and parents")
 
 // ReadLineage reads which rows wait for which.
 func ReadLineage(rows trace.Reader[Turn]) (*Lineage, error) {

@@ -99,9 +99,9 @@ type Options struct {
 const maxCooldown = 1 << 20
 
 var (
-	errClosed     = errors.New("replay: in a closed loop the server sets the pace: it takes no parents, arrivals, speed or limit in flight")
-	errCooldown   = errors.New("replay: a cool-down has a million requests at most")
-	errThreadOpen = errors.New("replay: only in a causal run can a reply stand in the next prompt, since only there it has come")
+	errClosed     = errors.New("replay: a closed loop cannot be combined with parents, arrivals, speed or a limit in flight, since the server sets the pace")
+	errCooldown   = errors.New("replay: a cool-down can have at most a million requests")
+	errThreadOpen = errors.New("replay: replies can go into later prompts only in a causal run")
 )
 
 // check refuses what makes no sense, alone or together.
@@ -110,15 +110,15 @@ func (o *Options) check() error {
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 0) || o.MaxInFlight < 0 || o.Ahead < 0 || o.Grace < 0:
 		return errors.New("replay: speed must be a positive number, and no limit or duration negative")
 	case o.RampUp < 0 || o.RampUp > 0 && o.Concurrency == 0:
-		return errors.New("replay: a ramp-up is that of a closed loop, and not negative")
+		return errors.New("replay: a ramp-up needs a closed loop, and cannot be negative")
 	case o.Concurrency < 0 || o.Duration < 0 || o.Warmup.bad() || o.Cooldown.bad():
 		return errors.New("replay: neither concurrency, duration, warm-up nor cool-down may be negative")
 	case o.Concurrency > 0 && (o.Causal != nil || o.Arrivals != nil || o.Speed != 1 || o.KeepThink || o.MaxInFlight > 0):
 		return errClosed
 	case o.Arrivals != nil && o.Causal == nil && o.Speed != 1:
-		return errors.New("replay: arrivals replace recorded times, which a speed would divide")
+		return errors.New("replay: give arrivals or a speed, not both: arrivals replace the recorded times that a speed divides")
 	case o.Endless && o.Duration == 0:
-		return errors.New("replay: a workload without an end takes a duration")
+		return errors.New("replay: a workload without an end needs a duration")
 	case o.Thread != nil && o.Causal == nil:
 		return errThreadOpen
 	case o.Cooldown.Requests > maxCooldown:

@@ -69,7 +69,7 @@ func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.P
 	case ctx.Err() != nil:
 		return sent, nil, ctx.Err()
 	case len(rows) > 0 && sent.Failed == int64(len(rows)):
-		return sent, answered, fmt.Errorf("replay: not one of %d requests that prime the cache was answered: %s", len(rows), why)
+		return sent, answered, fmt.Errorf("replay: all %d requests that prime the cache failed: %s", len(rows), why)
 	}
 	return sent, answered, nil
 }

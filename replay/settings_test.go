@@ -14,10 +14,10 @@ import (
 func TestOptionsRefusedInFull(t *testing.T) {
 	const (
 		speed    = "replay: speed must be a positive number, and no limit or duration negative"
-		ramp     = "replay: a ramp-up is that of a closed loop, and not negative"
+		ramp     = "replay: a ramp-up needs a closed loop, and cannot be negative"
 		negative = "replay: neither concurrency, duration, warm-up nor cool-down may be negative"
-		arrivals = "replay: arrivals replace recorded times, which a speed would divide"
-		endless  = "replay: a workload without an end takes a duration"
+		arrivals = "replay: give arrivals or a speed, not both: arrivals replace the recorded times that a speed divides"
+		endless  = "replay: a workload without an end needs a duration"
 	)
 	causal := lineageOf(t, workload(0))
 	closed, thread, cooldown := errClosed.Error(), errThreadOpen.Error(), errCooldown.Error()

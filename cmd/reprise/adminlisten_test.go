@@ -48,7 +48,7 @@ func TestAdminListen(t *testing.T) {
 	address := free.Addr().String()
 	line := []string{"replay", "w.parquet", "--url", server.URL, "--rate", "constant:20", "-o", "r.parquet", "--scrape", "none", "--admin-listen"}
 	_, errs, code := reprise(t, append(line, address)...)
-	if want := "is in use: stop what has it, name another, or give port 0 for any that is free"; code != cli.Usage || !strings.Contains(errs, want) {
+	if want := "is in use: stop the process that uses it, choose another port, or use port 0 for any free one"; code != cli.Usage || !strings.Contains(errs, want) {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 	free.Close()

@@ -414,7 +414,7 @@ func TestBenchUsage(t *testing.T) {
 		"bad.yaml " + preset:                                                        "bad.yaml:4:11: load: \"fast\" is not a load",
 		"none.yaml " + preset:                                                       "there is no workload nothing",
 		"spec.yaml " + preset:                                                       "spec.yaml:7:9: lengths.input:",
-		"warm.yaml " + preset:                                                       "begins each run with empty ones",
+		"warm.yaml " + preset:                                                       "begins each run with an empty one",
 		"serving " + preset + " --row x":                                            "no row x",
 		"serving " + preset + " --repeats 0":                                        "--repeats: want 1",
 		"serving " + preset + " --load fast":                                        `--load: "fast" is not a load: write recorded, concurrency:8 or 300/min`,
@@ -430,7 +430,7 @@ func TestBenchUsage(t *testing.T) {
 		"serving --serve-cmd e":                                                     "has no {port}",
 		"serving --serve-cmd e{port} --model a=http://h":                            "no --model NAME=…",
 		"serving " + preset + " --serve-cmd e{port}":                                "--serve-cmd starts the engine",
-		"matrix " + preset + " --row f":                                             "sends a trace, and none is given",
+		"matrix " + preset + " --row f":                                             "replays a trace, but none is given",
 		"--show nothing":                                                            "there is no such suite",
 	} {
 		if _, errs, code := reprise(t, append([]string{"bench"}, strings.Fields(args)...)...); code != cli.Usage || !strings.Contains(errs, want) {

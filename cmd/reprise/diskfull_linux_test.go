@@ -82,7 +82,7 @@ func diskFullRun(t *testing.T, cmd *exec.Cmd) string {
 	if !hung.Stop() {
 		t.Fatal("it hangs")
 	}
-	if code := cmd.ProcessState.ExitCode(); code != cli.Failure || strings.Count(errs.String(), "results cannot be written, so the sending was stopped") != 1 ||
+	if code := cmd.ProcessState.ExitCode(); code != cli.Failure || strings.Count(errs.String(), "results cannot be written, so the run was stopped") != 1 ||
 		strings.Contains(errs.String(), "arrow") || strings.Contains(errs.String(), "panic") {
 		t.Errorf("after %v, exit code %d: %s", time.Since(begin), code, errs.String())
 	}

@@ -42,7 +42,7 @@ func TestHistoryGate(t *testing.T) {
 		}
 		return stdout
 	}
-	check(1, "no results of a replay or simulation below it")
+	check(1, "no results of a replay or simulation in it")
 	for i := range 10 {
 		recordRun(t, dir, i, 100+int64(i%3), "", 0)
 	}
@@ -94,6 +94,6 @@ func TestHistoryBisect(t *testing.T) {
 	bisect(125, "cccccccc has 0 trusted runs", dir, "--bisect", "cccccccc..bbbbbbbbbb")
 	bisect(128, "--bisect: want GOOD..BAD", dir, "--bisect", "aaaaaaaaaa")
 	bisect(128, "unknown flag", dir, ends, "--mertic", "x")
-	bisect(128, "no results of a replay or simulation below it", t.TempDir(), ends)
+	bisect(128, "no results of a replay or simulation in it", t.TempDir(), ends)
 	bisect(128, "--gate and --bisect cannot be used together", dir, ends, "--gate")
 }

@@ -177,7 +177,7 @@ func TestCapacityOfASweepTakesItsContract(t *testing.T) {
 		}
 	}
 	must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "5", "--level-duration", "10s", "--level-requests", "0", "--no-confirm", "-o", "bare", "--quiet")
-	if _, errs, code := reprise(t, "capacity", "bare", "--target-rate", "5", "--contract", "c.yaml"); code != cli.Usage || !strings.Contains(errs, "made without a contract") {
+	if _, errs, code := reprise(t, "capacity", "bare", "--target-rate", "5", "--contract", "c.yaml"); code != cli.Usage || !strings.Contains(errs, "had no contract") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

@@ -32,7 +32,7 @@ func TestSweepServeCmd(t *testing.T) {
 		t.Errorf("%q, %v", log, err)
 	}
 	for want, more := range map[string][]string{"--html writes the page of one": {"--vary", "itl=1ms,2ms", "--html", "x.html"}, "--preset is of a simulated one": {"--set", "itl=1ms", "--preset", "l4-qwen2.5-0.5b"},
-		"has {itl}, which has no value": nil} {
+		"has {itl}, but no value is given for it": nil} {
 		if _, errs, code := reprise(t, append(args, more...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}

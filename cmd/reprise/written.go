@@ -99,7 +99,7 @@ func (w *written) say(cmd *cobra.Command, path string) error {
 // jsonOrFile refuses --json beside a file that goes to stdout.
 func jsonOrFile(cmd *cobra.Command, path string) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON && path == cli.Standard {
-		return cli.Usagef("--json and -o - both want stdout")
+		return cli.Usagef("--json and -o - both write to stdout")
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ type Demand struct {
 
 // Errors of [Plan].
 var (
-	errClosedLoop = errors.New("a closed loop says nothing of the rate that a server holds, since it sends no faster than is answered: sweep over rates")
-	ErrNoHighest  = errors.New("the sweep found no load that holds, so that no number of instances is enough")
+	errClosedLoop = errors.New("a closed-loop sweep does not show what rate a server sustains, since it sends no faster than the server answers: sweep over rates")
+	ErrNoHighest  = errors.New("the sweep found no load that meets the contract, so no number of instances is enough")
 )
 
 // A Capacity says how many instances serve a demand.
@@ -63,7 +63,7 @@ func Plan(r *SweepResult, d Demand) (Capacity, error) {
 	case r.Closed:
 		return c, errClosedLoop
 	case !(d.Rate > 0 && d.Rate < 1e9) || d.GPUsPerInstance < 1 || !(d.Headroom >= 0 && d.Headroom < 1e3):
-		return c, errors.New("a demand has a rate and GPUs above 0, and a headroom of 0 or more")
+		return c, errors.New("the rate and the GPUs must be above 0, and the headroom 0 or more")
 	case r.Highest.Load == nil || !(*r.Highest.Load > 0):
 		return c, ErrNoHighest
 	case d.Rate / *r.Highest.Load > 1e6:
@@ -209,9 +209,9 @@ type Cost struct {
 func (p *Prices) cost(c *Capacity, h *Highest) (*Cost, error) {
 	switch {
 	case !(p.PerGPUHour >= 0 && p.Watts >= 0 && p.PerKWh >= 0):
-		return nil, errors.New("prices and watts are 0 or more")
+		return nil, errors.New("prices and watts cannot be negative")
 	case p.PerKWh > 0 && p.Watts == 0:
-		return nil, errors.New("a price of energy takes the watts of a GPU")
+		return nil, errors.New("a price of energy needs the watts of a GPU")
 	case p.PerGPUHour == 0 && p.Watts == 0:
 		return nil, nil
 	case h.OutputPerRequest == nil || *h.OutputPerRequest == 0:

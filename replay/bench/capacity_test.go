@@ -75,7 +75,7 @@ func TestReadSweepSaysWhere(t *testing.T) {
 	for doc, want := range map[string]string{
 		"{\n  \"levels\": 5\n}": "s.json:2:13: ",
 		"{\n":                   "s.json:1:2: ",
-		"{}":                    "s.json:1:1: it is no result of a sweep: its schema is not sweep/1",
+		"{}":                    "s.json:1:1: it is not the result of a sweep: its schema is not sweep/1",
 		"{\"a\":1,}":            "s.json:1:8: ",
 	} {
 		if _, err := ReadSweep("s.json", strings.NewReader(doc)); err == nil || !strings.HasPrefix(err.Error(), want) {

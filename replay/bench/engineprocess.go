@@ -92,7 +92,7 @@ func (e *engineProcess) ready(ctx context.Context, limit time.Duration) error {
 			if e.how != nil {
 				how = "with " + e.how.Error()
 			}
-			return fmt.Errorf("the engine ended before it was ready, %s: %w", how, e.tail())
+			return fmt.Errorf("the engine exited before it was ready, %s: %w", how, e.tail())
 		case <-ctx.Done():
 			return errors.Join(context.Cause(ctx), e.tail())
 		case <-tick.C:

@@ -63,7 +63,7 @@ func ParseServeCommand(line string) (ServeCommand, error) {
 	}
 	switch {
 	case quote != 0:
-		return ServeCommand{}, fmt.Errorf("a %c in the command has no end", quote)
+		return ServeCommand{}, fmt.Errorf("the command has an unclosed %c", quote)
 	case escaped:
 		return ServeCommand{}, errors.New("the command ends in a backslash")
 	case inWord:
@@ -98,12 +98,12 @@ func (c ServeCommand) Fill(values map[string]string) (ServeCommand, error) {
 	names := c.Placeholders()
 	for _, name := range names {
 		if _, ok := values[name]; !ok {
-			return c, fmt.Errorf("the command has {%s}, which has no value", name)
+			return c, fmt.Errorf("the command has {%s}, but no value is given for it", name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, name) {
-			return c, fmt.Errorf("%s has a value, and the command has no {%s}", name, name)
+			return c, fmt.Errorf("a value is given for %s, but the command has no {%s}", name, name)
 		}
 	}
 	return c.replace(values), nil

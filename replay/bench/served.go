@@ -64,7 +64,7 @@ func (s *Served) Run(ctx context.Context, t Trial) (err error) {
 	case <-e.ended:
 		s.engine = nil
 		e.stop(0) // what it left behind
-		return fmt.Errorf("the engine ended during the run, see %s", e.log)
+		return fmt.Errorf("the engine exited during the run: see %s", e.log)
 	default:
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *Served) start(ctx context.Context, log string) error {
 		return nil
 	}
 	if !s.Command.HasPort() && s.URL == "" {
-		return errors.New("the command has no {port}, and no URL is given: one must say where the engine answers")
+		return errors.New("the command has no {port} and no URL is given: add one of them, to say where the engine answers")
 	}
 	for _, o := range s.Others {
 		if err := o.Close(); err != nil {
@@ -85,7 +85,7 @@ func (s *Served) start(ctx context.Context, log string) error {
 	}
 	if s.URL != "" && !s.Command.HasPort() {
 		if e := (&engineProcess{url: s.URL}); e.healthy(ctx) {
-			return fmt.Errorf("something answers at %s already, before the engine is started", s.URL)
+			return fmt.Errorf("a server already answers at %s: stop it, so that the engine can be started", s.URL)
 		}
 	}
 	began := time.Now()

@@ -190,7 +190,7 @@ func TestServedEndsEarly(t *testing.T) {
 	var pids []int
 	s := helperServed(t, "serves", &pids)
 	s.Target = func(url string) Target { return killing(url) }
-	if err := s.Run(t.Context(), Trial{}); err == nil || !strings.Contains(err.Error(), "ended during the run") {
+	if err := s.Run(t.Context(), Trial{}); err == nil || !strings.Contains(err.Error(), "exited during the run") {
 		t.Errorf("%v", err)
 	}
 	s.Command = ServeCommand{[]string{os.Args[0]}}

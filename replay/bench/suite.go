@@ -135,7 +135,7 @@ const defaultSame = 0.05
 func (h *Hypothesis) check() error {
 	switch {
 	case h.Moves == "" && (h.Metric != Metric{} || h.Against != "" || h.By != 0):
-		return errors.New("say how the metric moves: moves: up, down or same")
+		return errors.New("say how the metric should move: moves: up, down or same")
 	case h.Moves == "":
 		return nil
 	case !slices.Contains([]string{movesUp, movesDown, movesNot}, h.Moves):

@@ -126,7 +126,7 @@ func TestParseSuiteFaults(t *testing.T) {
 		"rows: []":                  "s.yaml:1:7: rows: want a list",
 		"rows:\n  - workload: chat": "the row has no name",
 		"rows:\n  - name: a":        "the row has no workload",
-		"rows:\n  - name: a/b":      "s.yaml:2:11: name: want letters",
+		"rows:\n  - name: a/b":      "s.yaml:2:11: name: want at most 64 letters",
 		row + "colour: red":         `s.yaml:4:5: unknown key "colour"`,
 		row + "load: fast":          "s.yaml:4:11: load: \"",
 		row + "load: concurrency:0": "s.yaml:4:11: load: \"",
@@ -144,14 +144,14 @@ func TestParseSuiteFaults(t *testing.T) {
 		row + "hypothesis: {moves: up}":                                        "names a metric",
 		row + "hypothesis: {metric: p50_ttft, moves: up, against: b}":          "s.yaml:4:17: against: there is no row",
 		row + "hypothesis: {metric: p50_ttft, moves: sideways, against: a}":    "moves: want up",
-		row + "hypothesis: {metric: p50_ttft, against: a}":                     "say how the metric moves",
+		row + "hypothesis: {metric: p50_ttft, against: a}":                     "say how the metric should move",
 		row + "hypothesis: {metric: p50_ttft, moves: up, against: a, by: ten}": "want a percentage",
 		row + "\n  - name: a\n    workload: chat":                              "s.yaml:5:11: a row before it has that name",
 		"rows:\n  - {name: a, workload: trace, requests: 5}":                   "a trace is sent as it is",
 		"hypothesis: x\nrows: []":                                              "s.yaml:1:13: a hypothesis is that of a row",
 		row + "contract: none.yaml":                                            "s.yaml:4:15: contract: open none.yaml: ",
 		"a: b\n---\nc: d":                                                      "more than one document",
-		strings.Repeat("[", 40):                                                "more than 32 lists",
+		strings.Repeat("[", 40):                                                "more than 32 nested lists",
 	} {
 		if _, err := ParseSuite("s.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)

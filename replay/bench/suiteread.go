@@ -89,7 +89,7 @@ func (r *suiteReader) row(n strictyaml.Node) error {
 	}
 	named := strictyaml.Parsed(func(s string) (string, error) {
 		if !rowName.MatchString(s) {
-			return "", errors.New("want letters, digits, dots, dashes and underscores, 64 at most, since a directory is named so")
+			return "", errors.New("want at most 64 letters, digits, dots, dashes and underscores, since a directory gets this name")
 		}
 		return s, nil
 	})

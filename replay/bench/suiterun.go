@@ -58,26 +58,26 @@ type SuiteRun struct {
 // Check refuses what cannot be run, before anything is.
 func (r *SuiteRun) Check() error {
 	if len(r.Columns) == 0 {
-		return errors.New("there is nothing to run the suite against")
+		return errors.New("the suite has no server to run against")
 	}
 	seen := map[string]bool{}
 	for _, c := range r.Columns {
 		switch {
 		case !rowName.MatchString(c.Name) || c.Name == workloadsDir:
-			return fmt.Errorf("%q cannot be the name of a model: a directory is named so; want letters, digits, dots, dashes and underscores", c.Name)
+			return fmt.Errorf("%q cannot be the name of a model: use letters, digits, dots, dashes and underscores, since a directory gets this name", c.Name)
 		case seen[c.Name]:
 			return fmt.Errorf("two models are named %s", c.Name)
 		}
 		seen[c.Name] = true
 		for i := range r.Suite.Rows {
 			if row := &r.Suite.Rows[i]; c.Empty && row.Cache == result.CacheWarm {
-				return fmt.Errorf("row %s wants a warm cache, and %s begins each run with empty ones", row.Name, c.Name)
+				return fmt.Errorf("row %s needs a warm cache, but %s begins each run with an empty one", row.Name, c.Name)
 			}
 		}
 	}
 	for i := range r.Suite.Rows {
 		if row := &r.Suite.Rows[i]; row.Workload.Trace && r.Trace == "" {
-			return fmt.Errorf("row %s sends a trace, and none is given", row.Name)
+			return fmt.Errorf("row %s replays a trace, but none is given", row.Name)
 		}
 	}
 	return nil

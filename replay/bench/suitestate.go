@@ -78,16 +78,16 @@ func (r *SuiteRun) writeState(fresh bool) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if !r.Force && !fresh {
-			return fmt.Errorf("%s is not empty, and holds no suite: name another directory, or force it", r.Dir)
+			return fmt.Errorf("%s is not empty and holds no suite: choose another directory, or use --force", r.Dir)
 		}
 	case err != nil:
 		return err
 	case r.Force:
 	// The runs of one suite are not taken for those of another.
 	case before.Digest != state.Digest:
-		return fmt.Errorf("%s holds runs of another suite, %s with the digest %.12s: name another directory, or force it", r.Dir, before.Suite, before.Digest)
+		return fmt.Errorf("%s holds runs of another suite, %s with the digest %.12s: choose another directory, or use --force", r.Dir, before.Suite, before.Digest)
 	case before.Plan != state.Plan:
-		return fmt.Errorf("%s holds runs of this suite with other rows or settings: name another directory, or force it", r.Dir)
+		return fmt.Errorf("%s holds runs of this suite with other rows or settings: choose another directory, or use --force", r.Dir)
 	default:
 		state.Models = before.Models
 	}
@@ -97,7 +97,7 @@ func (r *SuiteRun) writeState(fresh bool) error {
 		case i < 0:
 			state.Models = append(state.Models, modelState{c.Name, c.About})
 		case state.Models[i].Target != c.About:
-			return fmt.Errorf("%s holds runs of %s against another target, %s: name another directory or model, or force it", r.Dir, c.Name, state.Models[i].Target)
+			return fmt.Errorf("%s holds runs of %s against another target, %s: choose another directory or model name, or use --force", r.Dir, c.Name, state.Models[i].Target)
 		}
 	}
 	err = trace.WriteFile(filepath.Join(r.Dir, textName), 0o644, func(w io.Writer) error {
@@ -125,12 +125,12 @@ func readState(dir string) (suiteState, error) {
 	}
 	for _, row := range s.Rows {
 		if _, err := ParseMetric(row.Primary); err != nil || !rowName.MatchString(row.Name) {
-			return s, fmt.Errorf("%s: a row has a name or a metric that none can have", path)
+			return s, fmt.Errorf("%s: a row has an invalid name or metric", path)
 		}
 	}
 	for _, m := range s.Models {
 		if !rowName.MatchString(m.Name) {
-			return s, fmt.Errorf("%s: a model has a name that none can have", path)
+			return s, fmt.Errorf("%s: a model has an invalid name", path)
 		}
 	}
 	return s, nil

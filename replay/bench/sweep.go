@@ -358,7 +358,7 @@ func complete(results, path string, want []byte) (bool, error) {
 	}
 	dir := filepath.Dir(results)
 	if string(got) != string(want) {
-		return false, fmt.Errorf("%s holds results of another trial: name another directory", dir)
+		return false, fmt.Errorf("%s holds results of another trial: choose another directory", dir)
 	}
 	if stopped {
 		return false, setAside(dir, "stopped")

@@ -36,18 +36,18 @@ func (l *Ladder) check() error {
 	for i, load := range l.Loads {
 		switch {
 		case !(load > 0 && load <= mostLoad):
-			return errors.New("a load is above 0, up to 65536")
+			return errors.New("a load must be above 0 and at most 65536")
 		case l.Whole && load != math.Trunc(load):
-			return errors.New("a concurrency is a whole number")
+			return errors.New("a concurrency must be a whole number")
 		case i > 0 && load <= l.Loads[i-1]:
-			return errors.New("the loads of a ladder ascend, so that the sweep can stop at saturation")
+			return errors.New("loads must be in ascending order, since the sweep stops at saturation")
 		}
 	}
 	if !(l.Resolution >= 0 && l.Resolution < 1) {
-		return errors.New("a resolution is a share below 1")
+		return errors.New("a resolution must be a share below 1")
 	}
 	if len(l.Loads) == 0 && !(l.From > 0 && l.From <= mostLoad && l.Resolution > 0 && l.Resolution < 1) {
-		return errors.New("an adaptive sweep begins at a load above 0, and ends at a resolution between 0 and 1")
+		return errors.New("an adaptive sweep needs a first load above 0 and a resolution between 0 and 1")
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (r *SweepResult) Reprice(c *contract.Contract) error {
 	is, was := slices.Sorted(slices.Values(given.Contract)), slices.Sorted(slices.Values(r.Contract))
 	switch {
 	case len(was) == 0:
-		return errors.New("the sweep was made without a contract")
+		return errors.New("the sweep had no contract")
 	case !slices.Equal(is, was):
 		return fmt.Errorf("the sweep was made under another contract: %s; this one says: %s", strings.Join(r.Contract, "; "), strings.Join(given.Contract, "; "))
 	}
@@ -158,10 +158,10 @@ func ReadSweep(name string, in io.Reader) (SweepResult, error) {
 		}
 		before := text[:max(at-1, 0)]
 		line, column := bytes.Count(before, []byte("\n"))+1, len(before)-bytes.LastIndexByte(before, '\n')
-		return r, fmt.Errorf("%s:%d:%d: it is no result of a sweep: %w", name, line, column, err)
+		return r, fmt.Errorf("%s:%d:%d: it is not the result of a sweep: %w", name, line, column, err)
 	}
 	if r.Schema != sweepSchema {
-		return r, fmt.Errorf("%s:1:1: it is no result of a sweep: its schema is not %s", name, sweepSchema)
+		return r, fmt.Errorf("%s:1:1: it is not the result of a sweep: its schema is not %s", name, sweepSchema)
 	}
 	return r, nil
 }

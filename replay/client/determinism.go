@@ -20,7 +20,7 @@ var greedy = []byte(`{"temperature":0,"seed":1}`)
 func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Request], total int64, p result.Prompter, n int) (result.Determinism, error) {
 	var d result.Determinism
 	if h.opt.API == result.APIEmbeddings {
-		return d, errors.New("client: an embedding has no text that could differ")
+		return d, errors.New("client: embeddings have no text to compare")
 	}
 	fixed, err := openai.ParseExtra(greedy)
 	if err != nil {

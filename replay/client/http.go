@@ -156,7 +156,7 @@ func (o *Options) check() error {
 	case o.Retries < 0:
 		return errors.New("client: a number of retries cannot be negative")
 	case o.RetryOther && (o.Retries == 0 || len(o.Also) == 0):
-		return errors.New("client: retries at another server take several servers, and a number of retries")
+		return errors.New("client: retries at another server need several servers and a number of retries")
 	case len(o.RecordHeaders) > result.MaxRecordHeaders:
 		return fmt.Errorf("client: at most %d response headers can be recorded", result.MaxRecordHeaders)
 	}
@@ -166,7 +166,7 @@ func (o *Options) check() error {
 	}
 	for _, name := range names {
 		if !validHeader(name, "") {
-			return errors.New("client: a header's name is letters, digits and hyphens")
+			return errors.New("client: a header's name may only have letters, digits and hyphens")
 		}
 	}
 	for name, values := range o.Header {

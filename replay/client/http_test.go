@@ -451,7 +451,7 @@ func TestProbe(t *testing.T) {
 		{"one", `{"data":[{"id":"qwen"}]}`, "qwen", "", 200},
 		{"two", `{"data":[{"id":"a"},{"id":"b"}]}`, "", "/v1/models: the server has 2 models", 200},
 		{"none", `{"data":[]}`, "", "/v1/models: the server lists no model", 200},
-		{"no list", `<html>`, "", "/v1/models: what came back is a page of HTML, and no list of models", 200},
+		{"no list", `<html>`, "", "/v1/models: the answer is a page of HTML instead of a list of models", 200},
 		{"unknown", `{}`, "", "/v1/models: HTTP 404", 404},
 	} {
 		url := serve(t, func(w http.ResponseWriter, r *http.Request) {

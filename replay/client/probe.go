@@ -33,7 +33,7 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 			return "", h.fromServer(i, err)
 		}
 		if i > 0 && models[0] != model {
-			return "", fmt.Errorf("client: %s and %s have different models; name the one to use", h.targets[0].name, h.targets[i].name)
+			return "", fmt.Errorf("client: %s and %s serve different models: choose one with --model", h.targets[0].name, h.targets[i].name)
 		}
 		model = models[0]
 	}
@@ -78,7 +78,7 @@ func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (o
 		case first < 0:
 			first, overhead = i, n
 		case n != overhead && h.opt.TemplateTokens == nil:
-			return 0, fmt.Errorf("client: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same",
+			return 0, fmt.Errorf("client: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same model with the same chat template",
 				h.targets[first].name, overhead, h.targets[i].name, n)
 		}
 	}

@@ -66,7 +66,7 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 	if status == http.StatusOK { // as JSON, and not as the stream that is needed
 		e.Failure = fmt.Errorf("a stream of one token failed (%s), though the same request without a stream succeeds", r.Error)
 		if what := kindOfBody(body); what != "JSON" {
-			e.Failure = fmt.Errorf("what came back with HTTP 200 is %s, and no answer of the API", what)
+			e.Failure = fmt.Errorf("the answer (HTTP 200) is %s, not one of this API", what)
 		}
 		return e
 	}
@@ -155,7 +155,7 @@ func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
 		} `json:"data"`
 	}
 	if json.Unmarshal(body, &list) != nil {
-		fault.Kind, fault.Failure = openai.KindOther, fmt.Errorf("what came back is %s, and no list of models", kindOfBody(body))
+		fault.Kind, fault.Failure = openai.KindOther, fmt.Errorf("the answer is %s instead of a list of models", kindOfBody(body))
 		return nil, fault
 	}
 	var names []string

@@ -24,7 +24,7 @@ func (h *HTTP) proxy() (func(*http.Request) (*url.URL, error), error) {
 	default:
 		u, err := url.Parse(h.opt.Proxy)
 		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
-			return nil, errors.New("client: the proxy's URL must be like http://localhost:3128")
+			return nil, errors.New("client: want the proxy's URL, such as http://localhost:3128")
 		}
 		if u.User != nil {
 			return nil, errors.New("client: the proxy's URL must not hold a password: set HTTPS_PROXY in the environment instead")

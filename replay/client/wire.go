@@ -116,7 +116,7 @@ func (w *wire) head(api string, header http.Header) (string, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", w.to.urls[api].RequestURI(), w.to.host)
 	if !h1.IsValue(w.to.host) {
-		return "", errors.New("client: the Host header has a character that no header may have")
+		return "", errors.New("client: the Host header has a character that HTTP does not allow")
 	}
 	closes := w.closes
 	for _, name := range slices.Sorted(maps.Keys(header)) {
@@ -128,7 +128,7 @@ func (w *wire) head(api string, header http.Header) (string, error) {
 		}
 		for _, v := range header[name] {
 			if !h1.IsToken(name) || !h1.IsValue(v) {
-				return "", errors.New("client: a header has a character that no header may have")
+				return "", errors.New("client: a header has a character that HTTP does not allow")
 			}
 			fmt.Fprintf(&b, "%s: %s\r\n", name, v)
 		}
@@ -210,7 +210,7 @@ const spareFiles = 64
 func CheckFiles(connections int) error {
 	limit := host.FileLimit()
 	if need := int64(connections) + host.OpenFiles() + spareFiles; need > limit {
-		return fmt.Errorf("client: %d connections at once need %d open files with what else is open, and the limit is %d: raise it with ulimit -n", connections, need, limit)
+		return fmt.Errorf("client: %d connections at once need %d open files in all, and the limit is %d: raise it with ulimit -n", connections, need, limit)
 	}
 	return nil
 }

@@ -168,7 +168,7 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	if !(o.Detect >= 0 && o.Detect < 10) || o.Detect > 0 && o.Detect < 1e-6 {
-		return o, errors.New("the change to detect: want a share such as 0.03, below 10")
+		return o, errors.New("the change to detect: want a share below 10, such as 0.03")
 	}
 	if names := PrimaryMetrics(); !slices.Contains(names, o.Primary) {
 		return o, fmt.Errorf("the primary metric is one of %s", strings.Join(names, ", "))
@@ -185,18 +185,18 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 		return Comparison{}, err
 	}
 	if len(arms) < 2 {
-		return Comparison{}, errors.New("a comparison is of two arms at least")
+		return Comparison{}, errors.New("a comparison needs at least two arms")
 	}
 	n := len(arms[0].Runs)
 	switch {
 	case n == 0:
 		return Comparison{}, errors.New("an arm has no runs")
 	case n > MaxRounds:
-		return Comparison{}, fmt.Errorf("at most %d rounds are compared", MaxRounds)
+		return Comparison{}, fmt.Errorf("a comparison can have at most %d rounds", MaxRounds)
 	}
 	for _, arm := range arms[1:] {
 		if len(arm.Runs) != n {
-			return Comparison{}, fmt.Errorf("%s has %s and %s has %s: rounds are paired in their order",
+			return Comparison{}, fmt.Errorf("%s has %s and %s has %s: give as many of each, since they are paired in order",
 				arms[0].Name, page.Many(int64(n), "run"), arm.Name, page.Many(int64(len(arm.Runs)), "run"))
 		}
 	}

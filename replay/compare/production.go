@@ -41,7 +41,7 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 		return Comparison{}, err
 	}
 	if p.joined == 0 {
-		return Comparison{}, fmt.Errorf("no row has a time in the trace and in the replay: the trace recorded %s, of %s",
+		return Comparison{}, fmt.Errorf("no row has a time both in the trace and in the replay: the trace recorded %s for %s",
 			page.Many(p.times, "time"), page.Many(p.rows, "row that was replayed"))
 	}
 	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
@@ -52,7 +52,7 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)}, Warnings: []report.Warning{}}
 	v := Versus{B: "replayed", Rounds: 1, Metrics: p.contrasts(o)}
 	if len(v.Metrics) == 0 || !v.Metrics[0].Primary {
-		return Comparison{}, fmt.Errorf("a trace records TTFT and E2E; %s is of neither", o.Primary)
+		return Comparison{}, fmt.Errorf("a trace has only TTFT and E2E, so the primary metric cannot be %s", o.Primary)
 	}
 	c.Versus = []Versus{v}
 	for i, name := range []string{c.A, v.B} {
@@ -126,14 +126,14 @@ func (p *production) add(r *result.Result) error {
 		return nil
 	}
 	if r.RowID <= p.next {
-		return fmt.Errorf("the results are not in the order of their rows at row %d", r.RowID)
+		return fmt.Errorf("the results are out of order at row %d", r.RowID)
 	}
 	rec, err := p.to(r.RowID)
 	if err != nil {
 		return err
 	}
 	if !p.same && (rec.InputTokens != r.WantInput || rec.OutputTokens != r.WantOutput) {
-		return fmt.Errorf("row %d has other lengths in the trace than in the replay: they are not of one workload", r.RowID)
+		return fmt.Errorf("row %d has different lengths in the trace and in the replay: they are not of the same workload", r.RowID)
 	}
 	p.rows++
 	for _, at := range []*int64{rec.TTFTNS, rec.E2ENS} {

@@ -79,12 +79,12 @@ func TestCompareProductionRefusesOtherTraces(t *testing.T) {
 	}
 	for want, f := range map[string]func() (Comparison, error){
 		"the trace ends with row 49": func() (Comparison, error) { return production2(rows[:50], results, run) },
-		"row 7 has other lengths": func() (Comparison, error) {
+		"row 7 has different lengths": func() (Comparison, error) {
 			changed := append([]Recorded(nil), rows...)
 			changed[7].InputTokens++
 			return production2(changed, results, other)
 		},
-		"not in the order": func() (Comparison, error) {
+		"out of order at row": func() (Comparison, error) {
 			return production2(rows, []result.Result{results[1], results[0]}, run)
 		},
 		"no row has a time": func() (Comparison, error) {

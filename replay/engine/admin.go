@@ -71,7 +71,7 @@ func (s *Server) change(body []byte) error {
 	}
 	for _, name := range []string{"prefill_base", "prefill_rate", "itl"} {
 		if _, ok := named[name]; ok && s.live != nil {
-			return fmt.Errorf("%s: a server with an engine's model has its preset's costs", name)
+			return fmt.Errorf("%s: it cannot be set on a server with an engine model, which takes its costs from the preset", name)
 		}
 	}
 	d := json.NewDecoder(bytes.NewReader(body))

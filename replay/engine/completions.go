@@ -29,7 +29,7 @@ func (s *Server) decode(r *http.Request, m *behaviour) (*serverJob, int, error) 
 		return nil, status, err
 	}
 	if j.chat = r.URL.Path == openai.ChatPath; j.chat != (req.Messages != nil) {
-		return nil, http.StatusBadRequest, errors.New("a chat has messages, a completion has a prompt")
+		return nil, http.StatusBadRequest, errors.New("want messages for a chat, or a prompt for a completion")
 	}
 	return s.prepareJob(j)
 }

@@ -186,8 +186,8 @@ func TestFaultLists(t *testing.T) {
 	for _, row := range []struct{ quirks, faults, imitate, says string }{
 		{"crlf,no-done", "error=503:5%, stall=5s:1%,error=429+retry-after=2:0.5%", "ollama", ""},
 		{"", "reset:100%,cut:0%", "", ""},
-		{"secret", "", "", "quirk 1 is not known"},
-		{"crlf,,cr", "", "", "quirk 2 is not known"},
+		{"secret", "", "", "quirk 1 is unknown"},
+		{"crlf,,cr", "", "", "quirk 2 is unknown"},
 		{"crlf=secret", "", "", "quirk crlf: it takes no value"},
 		{"error", "", "", "quirk error: its value is a number from 400 to 599"},
 		{"error=secret", "", "", "quirk error: its value is a number"},
@@ -198,13 +198,13 @@ func TestFaultLists(t *testing.T) {
 		{"error-mid-stream=secret", "", "", "one of done, close"},
 		{"finish-reason=secret sentence", "", "", "a to z"},
 		{"finish-reason", "", "", "a to z"},
-		{"", "reset", "", "fault 1 lacks its share"},
+		{"", "reset", "", "fault 1 has no share"},
 		{"", "cut:1%,reset:5", "", "fault 2 is not a percentage"},
 		{"", "reset:101%", "", "not a percentage"},
 		{"", "reset:NaN%", "", "not a percentage"},
 		{"", ":1%", "", "fault 1 has no name"},
 		{"", "stall=secret:1%", "", "fault 1: quirk stall"},
-		{"", "", "secret", "it imitates vllm"},
+		{"", "", "secret", "want one of vllm"},
 	} {
 		c := fast()
 		c.Quirks, c.Faults, c.Imitate = row.quirks, row.faults, row.imitate
@@ -394,9 +394,9 @@ func TestAdmin(t *testing.T) {
 		`{"prefill_base":"-1s"}`:     "prefill_base: not a duration",
 		`{"prefill_rate":0}`:         "prefill_rate: it must be positive",
 		`{"max_waiting":-1}`:         "max_waiting",
-		`{"itl":"1s","quirks":"no"}`: "quirk 1 is not known",
-		`{"faults":"reset"}`:         "fault 1 lacks its share",
-		`{"imitate":"no"}`:           "it imitates",
+		`{"itl":"1s","quirks":"no"}`: "quirk 1 is unknown",
+		`{"faults":"reset"}`:         "fault 1 has no share",
+		`{"imitate":"no"}`:           "unknown server to imitate",
 	} {
 		if status, answer := call("POST", body); status != 400 || !strings.Contains(answer, says) {
 			t.Errorf("%s: %d %s", body, status, answer)

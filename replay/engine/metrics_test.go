@@ -197,13 +197,13 @@ func TestAdminToTheByte(t *testing.T) {
 		{timeline, `{"none":7}`, 400, `{"error":"none: no such setting"}`},
 		{timeline, `null`, 400, `{"error":"the body is not a JSON object"}`},
 		{timeline, `[]`, 400, `{"error":"the body is not a JSON object"}`},
-		{timeline, `{"imitate":"none"}`, 400, `{"error":"simulated engine: it imitates vllm, llm-d, llama-server, ollama"}`},
+		{timeline, `{"imitate":"none"}`, 400, `{"error":"simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"}`},
 		{timeline, `{"faults":"` + strings.Repeat(" ", 1<<20) + `"}`, 400, `{"error":"http: request body too large"}`},
 		{modelled, `{}`, 200, `{"max_waiting":5,"imitate":"","quirks":"","faults":"","fault_seed":0}`},
 		{modelled, `{"max_waiting":0,"quirks":"cr"}`, 200, `{"max_waiting":0,"imitate":"","quirks":"cr","faults":"","fault_seed":0}`},
-		{modelled, `{"prefill_base":"1s"}`, 400, `{"error":"prefill_base: a server with an engine's model has its preset's costs"}`},
-		{modelled, `{"prefill_rate":1}`, 400, `{"error":"prefill_rate: a server with an engine's model has its preset's costs"}`},
-		{modelled, `{"itl":"1s"}`, 400, `{"error":"itl: a server with an engine's model has its preset's costs"}`},
+		{modelled, `{"prefill_base":"1s"}`, 400, `{"error":"prefill_base: it cannot be set on a server with an engine model, which takes its costs from the preset"}`},
+		{modelled, `{"prefill_rate":1}`, 400, `{"error":"prefill_rate: it cannot be set on a server with an engine model, which takes its costs from the preset"}`},
+		{modelled, `{"itl":"1s"}`, 400, `{"error":"itl: it cannot be set on a server with an engine model, which takes its costs from the preset"}`},
 	} {
 		if status, got := adminCall(t, row.config, row.body); status != row.status || got != row.want {
 			t.Errorf("%.80s: %d %s; want %d %s", row.body, status, got, row.status, row.want)

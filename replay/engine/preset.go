@@ -122,5 +122,5 @@ func OpenPreset(name string) (Preset, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Preset{}, fmt.Errorf("no such preset; there are %s", strings.Join(names, ", "))
+	return Preset{}, fmt.Errorf("unknown preset: want one of %s", strings.Join(names, ", "))
 }

@@ -174,7 +174,7 @@ func TestFitShowsWhatTheSourceSays(t *testing.T) {
 		t.Errorf("of an engine that there cannot be: %v, %v", got, err)
 	}
 	_, err = OpenPreset("none")
-	if want := "no such preset; there are l4-qwen2.5-0.5b, h100-llama-70b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b"; err == nil || err.Error() != want {
+	if want := "unknown preset: want one of l4-qwen2.5-0.5b, h100-llama-70b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

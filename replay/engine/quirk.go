@@ -106,7 +106,7 @@ func parseQuirks(list, separator string) ([]chosenQuirk, error) {
 			for _, q := range known {
 				names = append(names, q.Name)
 			}
-			return nil, fmt.Errorf("quirk %d is not known; there are %s", i+1, strings.Join(names, ", "))
+			return nil, fmt.Errorf("quirk %d is unknown: want one of %s", i+1, strings.Join(names, ", "))
 		}
 		trial := defaultBehaviour()
 		if err := q.apply(&trial, value); err != nil {

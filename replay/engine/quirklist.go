@@ -129,7 +129,7 @@ var endQuirks = []Quirk{
 	{"finish-reason", "NAME", "a finish reason of the server's own", "llm-d simulator: cache_threshold, remote_decode",
 		func(m *behaviour, v string) error {
 			if v == "" || len(v) > 64 || strings.Trim(v, "abcdefghijklmnopqrstuvwxyz_") != "" {
-				return errors.New("its value is made of a to z and _")
+				return errors.New("its value may only have a to z and _")
 			}
 			m.finish = v
 			return nil
@@ -145,7 +145,7 @@ var endQuirks = []Quirk{
 func usageIs(u usageMode, values ...string) func(*behaviour, string) error {
 	return func(m *behaviour, value string) error {
 		if value != "" && (len(values) == 0 || value != values[0]) {
-			return errors.New("it takes no such value")
+			return errors.New("unknown value")
 		}
 		m.usage, m.usageOf = u, value
 		return nil

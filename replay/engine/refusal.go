@@ -32,7 +32,7 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) boo
 	case m.status != 0:
 		refuse(w, m, m.status, errors.New("the request was chosen to fail"))
 	case m.localOnly && !local:
-		refuse(w, m, http.StatusForbidden, errors.New("the host is not this one"))
+		refuse(w, m, http.StatusForbidden, errors.New("the host is not this server's"))
 	default:
 		return false
 	}

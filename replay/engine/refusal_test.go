@@ -17,19 +17,19 @@ import (
 func TestWhatFaultListsSay(t *testing.T) {
 	const share = "simulated engine: the share of fault %d is not a percentage from 0%% to 100%%"
 	for _, row := range []struct{ imitate, quirks, faults, want string }{
-		{"none", "", "", "simulated engine: it imitates vllm, llm-d, llama-server, ollama"},
+		{"none", "", "", "simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"},
 		{"", "crlf=1", "", "simulated engine: quirk crlf: it takes no value"},
 		{"", "cr,stall=2h", "", "simulated engine: quirk stall: its value is a duration of at most an hour, such as 5s"},
 		{"", "error=600", "", "simulated engine: quirk error: its value is a number from 400 to 599"},
 		{"", "error", "", "simulated engine: quirk error: its value is a number from 400 to 599"},
 		{"", "retry-after", "", "simulated engine: quirk retry-after: its value is a number from 0 to 86400"},
 		{"", "error-code=no", "", "simulated engine: quirk error-code: its value is one of number, string, null, empty"},
-		{"", "usage-null=completions", "", "simulated engine: quirk usage-null: it takes no such value"},
-		{"", "usage-zeros=chats", "", "simulated engine: quirk usage-zeros: it takes no such value"},
-		{"", "finish-reason=" + strings.Repeat("a", 65), "", "simulated engine: quirk finish-reason: its value is made of a to z and _"},
-		{"", "finish-reason=A", "", "simulated engine: quirk finish-reason: its value is made of a to z and _"},
-		{"", "finish-reason", "", "simulated engine: quirk finish-reason: its value is made of a to z and _"},
-		{"", "", "cut:1%,reset", "simulated engine: fault 2 lacks its share of requests, as in error=503:5%"},
+		{"", "usage-null=completions", "", "simulated engine: quirk usage-null: unknown value"},
+		{"", "usage-zeros=chats", "", "simulated engine: quirk usage-zeros: unknown value"},
+		{"", "finish-reason=" + strings.Repeat("a", 65), "", "simulated engine: quirk finish-reason: its value may only have a to z and _"},
+		{"", "finish-reason=A", "", "simulated engine: quirk finish-reason: its value may only have a to z and _"},
+		{"", "finish-reason", "", "simulated engine: quirk finish-reason: its value may only have a to z and _"},
+		{"", "", "cut:1%,reset", "simulated engine: fault 2 has no share of requests: write it as error=503:5%"},
 		{"", "", "cut:1", fmt.Sprintf(share, 1)},
 		{"", "", "cut:-0.1%", fmt.Sprintf(share, 1)},
 		{"", "", "cut:0%,cut:100%,cut:100.1%", fmt.Sprintf(share, 3)},
@@ -46,7 +46,7 @@ func TestWhatFaultListsSay(t *testing.T) {
 	for _, q := range Quirks() {
 		names = append(names, q.Name)
 	}
-	if want := "simulated engine: quirk 2 is not known; there are " + strings.Join(names, ", "); err == nil || err.Error() != want {
+	if want := "simulated engine: quirk 2 is unknown: want one of " + strings.Join(names, ", "); err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -137,7 +137,7 @@ func TestWhichQuirkHolds(t *testing.T) {
 	}
 	r := httptest.NewRequest("POST", "/", nil)
 	r.Header.Set(FaultHeader, "none")
-	if m, err := f.behaviourFor(r, 1); m != nil || err == nil || !strings.HasPrefix(err.Error(), "X-Reprise-Fault: quirk 1 is not known") {
+	if m, err := f.behaviourFor(r, 1); m != nil || err == nil || !strings.HasPrefix(err.Error(), "X-Reprise-Fault: quirk 1 is unknown") {
 		t.Errorf("%v, %v", m, err)
 	}
 }

@@ -49,8 +49,8 @@ func TestServerConfigSaysWhat(t *testing.T) {
 		{func(c *ServerConfig) { c.ITL = -1 }, times},
 		{func(c *ServerConfig) { c.Base, c.ITL, c.PrefillRate = 0, 0, 1e-9 }, "<nil>"},
 		{func(c *ServerConfig) { c.PrefillRate = 0 }, times},
-		{func(c *ServerConfig) { c.Imitate = "none" }, "simulated engine: it imitates vllm, llm-d, llama-server, ollama"},
-		{func(c *ServerConfig) { c.Faults = "cut" }, "simulated engine: fault 1 lacks its share of requests, as in error=503:5%"},
+		{func(c *ServerConfig) { c.Imitate = "none" }, "simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"},
+		{func(c *ServerConfig) { c.Faults = "cut" }, "simulated engine: fault 1 has no share of requests: write it as error=503:5%"},
 		{func(c *ServerConfig) { e := DefaultConfig(); e.KVTokens = 3; c.Engine = &e }, "simulated engine: a KV memory of 3 tokens holds no block of 16"},
 		// What an engine's model has itself is not looked at.
 		{func(c *ServerConfig) {

@@ -134,7 +134,7 @@ func (h *History) Newest() *Run {
 }
 
 // errNone is wrapped by the error of a directory without results.
-var errNone = errors.New("no results of a replay or simulation below it")
+var errNone = errors.New("no results of a replay or simulation in it")
 
 // Read reads the results files below a directory, and finds the changes in them.
 func Read(dir string, o Options) (*History, error) {

@@ -133,7 +133,7 @@ func TestListen(t *testing.T) {
 	}
 	defer taken.Close()
 	port := strconv.Itoa(taken.Addr().(*net.TCPAddr).Port)
-	if _, _, err := New("").Listen(t.Context(), "127.0.0.1:"+port); err == nil || err.Error() != "port "+port+" is in use: stop what has it, name another, or give port 0 for any that is free" {
+	if _, _, err := New("").Listen(t.Context(), "127.0.0.1:"+port); err == nil || err.Error() != "port "+port+" is in use: stop the process that uses it, choose another port, or use port 0 for any free one" {
 		t.Error(err)
 	}
 	ctx, end := context.WithCancel(t.Context())

@@ -33,9 +33,9 @@ func (m *Monitor) Listen(ctx context.Context, address string) (url string, open 
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "", false, fmt.Errorf("port %s is in use: stop what has it, name another, or give port 0 for any that is free", port(address))
+		return "", false, fmt.Errorf("port %s is in use: stop the process that uses it, choose another port, or use port 0 for any free one", port(address))
 	case errors.Is(err, syscall.EACCES):
-		return "", false, fmt.Errorf("no permission to listen on port %s: name one from 1024 on", port(address))
+		return "", false, fmt.Errorf("no permission to listen on port %s: choose one from 1024 up", port(address))
 	case err != nil:
 		return "", false, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}

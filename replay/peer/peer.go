@@ -54,7 +54,7 @@ var presets = []*preset{&vllmPreset, &sglangPreset, &aiperfPreset, &guidellmPres
 func Under(name string, run result.Run, reread report.Reread, opts report.Options) (report.Peer, error) {
 	i := slices.Index(Presets(), name)
 	if i < 0 {
-		return report.Peer{}, errors.New("peer: definitions are one of " + strings.Join(Presets(), ", "))
+		return report.Peer{}, errors.New("peer: unknown definitions: want one of " + strings.Join(Presets(), ", "))
 	}
 	p := presets[i]
 	if err := opts.Check(); err != nil {

@@ -120,7 +120,7 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 	}
 	for _, name := range o.Metrics {
 		if !slices.Contains(vllmMetrics(), name) {
-			return o, errors.New("peer: percentile metrics are of " + strings.Join(vllmMetrics(), ", "))
+			return o, errors.New("peer: unknown percentile metric: want one or more of " + strings.Join(vllmMetrics(), ", "))
 		}
 	}
 	if len(o.Percentiles) == 0 {
@@ -128,11 +128,11 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 	}
 	for _, p := range o.Percentiles {
 		if !(p >= 0 && p <= 100) {
-			return o, errors.New("peer: a percentile is from 0 to 100")
+			return o, errors.New("peer: a percentile must be 0 to 100")
 		}
 	}
 	if o.Goodput.ITL != nil {
-		return o, errors.New("peer: vLLM's goodput knows ttft, tpot and e2el")
+		return o, errors.New("peer: goodput of vLLM takes only ttft, tpot and e2el")
 	}
 	if o.Backend == "" {
 		o.Backend = "openai"

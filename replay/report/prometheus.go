@@ -198,9 +198,9 @@ func (p *Pusher) target() (string, error) {
 	u, err := url.Parse(p.URL)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return "", errors.New("the gateway's URL must be like http://localhost:9091")
+		return "", errors.New("want the gateway's URL, such as http://localhost:9091")
 	case u.User != nil:
-		return "", errors.New("the gateway's URL must not hold a password: give it from the environment or a file")
+		return "", errors.New("the gateway's URL must not hold a password: use --push-credentials-env or --push-credentials-file")
 	case u.RawQuery != "" || u.Fragment != "":
 		return "", errors.New("the gateway's URL has no query")
 	}
@@ -224,7 +224,7 @@ func (p *Pusher) Push(ctx context.Context, s Summary) error {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPut, target, &body)
 	if err != nil {
-		return errors.New("report: the gateway's URL cannot be asked")
+		return errors.New("report: the gateway's URL is not valid")
 	}
 	req.Header.Set("Content-Type", "text/plain; version=0.0.4")
 	if user, password, basic := strings.Cut(p.Credentials, ":"); basic {
@@ -240,7 +240,7 @@ func (p *Pusher) Push(ctx context.Context, s Summary) error {
 		if errors.As(err, &of) {
 			err = of.Err // without the URL
 		}
-		return fmt.Errorf("the gateway does not answer: %w", err)
+		return fmt.Errorf("the gateway did not answer: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode/100 == 2 {
@@ -249,7 +249,7 @@ func (p *Pusher) Push(ctx context.Context, s Summary) error {
 	said, _ := io.ReadAll(io.LimitReader(resp.Body, 500)) // what it says is a help, and no more
 	line := textpage.Plain(strings.Join(strings.Fields(string(said)), " "))
 	if line == "" || strings.HasPrefix(line, "<") { // nothing, or a page
-		return fmt.Errorf("the gateway refuses the push: HTTP %d", resp.StatusCode)
+		return fmt.Errorf("the gateway refused the push: HTTP %d", resp.StatusCode)
 	}
-	return fmt.Errorf("the gateway refuses the push: HTTP %d: %s", resp.StatusCode, line)
+	return fmt.Errorf("the gateway refused the push: HTTP %d: %s", resp.StatusCode, line)
 }

@@ -97,7 +97,7 @@ func (d *Deployment) SetHardware(s string) error {
 		case m != nil && d.GPUMemoryGB == 0:
 			v, err := strconv.ParseFloat(m[1], 64)
 			if err != nil || !(v > 0 && v < 1e6) {
-				return errors.New("the memory of a GPU must be like 80GB")
+				return errors.New("want the memory of a GPU, such as 80GB")
 			}
 			d.GPUMemoryGB = v
 		case m == nil && part != "" && d.Interconnect == "":

@@ -117,7 +117,7 @@ func (f *File) open() error {
 func (f *File) openParquet() error {
 	r, err := trace.NewRowsReader[Result](f.src, f.size)
 	if err != nil {
-		return fmt.Errorf("no results of a replay: %w", err)
+		return fmt.Errorf("not results of a replay: %w", err)
 	}
 	f.count = r.Rows()
 	doc, _ := r.Metadata(runKey)
@@ -155,7 +155,7 @@ func (f *File) openParts() error {
 		}
 		f.parts = append(f.parts, part)
 		if part.journal == nil || part.Run.Started != f.Run.Started || len(part.Run.Resumed) != i+1 {
-			return fmt.Errorf("%s is no part of the run whose journal stands beside it: move it away", name)
+			return fmt.Errorf("%s does not belong to the run whose journal is beside it: move or delete it", name)
 		}
 		at := part.Run.Resumed[i].AtNS
 		switch {

@@ -66,7 +66,7 @@ func takeFile(path string) (*os.File, error) {
 	case !lock(f):
 		err = fmt.Errorf("%s: %w", path, ErrRunning)
 	case fi.Size() > 0:
-		err = fmt.Errorf("%s: %w: it is the journal of a run that did not finish; read it or resume the run, or move or delete it", path, os.ErrExist)
+		err = fmt.Errorf("%s: %w: it is the journal of an unfinished run: resume the run, or move or delete the journal", path, os.ErrExist)
 	default:
 		return f, nil
 	}
@@ -74,7 +74,7 @@ func takeFile(path string) (*os.File, error) {
 }
 
 // ErrRunning is an error of who would take the journal of a run that goes on.
-var ErrRunning = fmt.Errorf("%w, and the run that writes this journal is still going on", os.ErrExist)
+var ErrRunning = fmt.Errorf("%w: the run that writes this journal is still running", os.ErrExist)
 
 // batchBytes bounds one batch of a journal, and with it the memory of who reads
 // it: rows with long lists of gaps are written in smaller batches.

@@ -64,7 +64,7 @@ type seriesLine struct {
 func CreateMetricsJournal(path, started string) (*MetricsJournal, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return nil, fmt.Errorf("%w: it holds the metrics of a run that did not finish; read them, then move or delete it", err)
+		return nil, fmt.Errorf("%w: it holds the metrics of an unfinished run: move or delete it", err)
 	}
 	if err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func ResumeMetricsJournal(path, started string, at int64) (*MetricsJournal, []Me
 	case err != nil:
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	case was != started:
-		return nil, nil, fmt.Errorf("%s holds the metrics of another run: move it away", path)
+		return nil, nil, fmt.Errorf("%s holds the metrics of another run: move or delete it", path)
 	}
 	err = trace.WriteFile(path, 0o600, func(w io.Writer) error {
 		lines := json.NewEncoder(w)
@@ -197,7 +197,7 @@ func (r *metricsReader) head() (started string, err error) {
 		return "", err
 	}
 	if line.Schema != MetricsSchema {
-		return "", fmt.Errorf("it is no journal of %s", MetricsSchema)
+		return "", fmt.Errorf("it is not a journal of %s", MetricsSchema)
 	}
 	return line.Started, nil
 }

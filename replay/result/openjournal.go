@@ -104,7 +104,7 @@ func readHead(src io.Reader) (head []byte, run Run, err error) {
 	var want bytes.Buffer // the schema message of a journal, and an end mark of 8 bytes
 	err = ipc.NewWriter(&want, ipc.WithSchema(journalSchema(doc))).Close()
 	if err == nil && !bytes.Equal(head, want.Bytes()[:want.Len()-8]) {
-		err = errors.New("its columns are not those that this version writes")
+		err = errors.New("its columns are those of another version of Reprise")
 	}
 	return head, run, err
 }

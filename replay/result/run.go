@@ -93,7 +93,7 @@ func decodeRun(doc string) (Run, error) {
 	case doc == "":
 		return run, fmt.Errorf("it has no %s, so it does not hold results", runKey)
 	case err != nil:
-		return run, fmt.Errorf("its %s is not what this version writes", runKey)
+		return run, fmt.Errorf("its %s was written by another version of Reprise", runKey)
 	case run.Schema == Schema:
 		return run, nil
 	case strings.HasPrefix(run.Schema, "results/"):

@@ -163,7 +163,7 @@ func (s *Stalls) encode() string {
 func decodeStalls(doc string) (*Stalls, error) {
 	var kept keptStalls
 	if err := json.Unmarshal([]byte(doc), &kept); err != nil {
-		return nil, fmt.Errorf("its %s is not what this version writes", stallsKey)
+		return nil, fmt.Errorf("its %s was written by another version of Reprise", stallsKey)
 	}
 	s := &kept.Stalls
 	if s.Intervals = kept.Intervals; !s.sound() {

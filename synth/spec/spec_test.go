@@ -255,7 +255,7 @@ func TestBadSpecs(t *testing.T) {
 		"requests: ten":                          "bad.yaml:1:11:",
 		good + "surprise: 1\n":                   "bad.yaml:4:1:",
 		good + "requests: 3\n":                   "bad.yaml:4:1:",
-		strings.Replace(good, "10\n", "0\n", 1):  "say how much",
+		strings.Replace(good, "10\n", "0\n", 1):  "give requests or duration",
 		strings.Replace(good, "10\n", "-1\n", 1): "bad.yaml:1:11: requests: ",
 		strings.Replace(good, "10\n", "1.5\n", 1):                                 `bad.yaml:1:11: requests: "1.5" is not a whole number of 0 or more: write 500, 10k or 1M`,
 		strings.Replace(good, "10\n", "1"+strings.Repeat("0", 30)+"\n", 1):        "bad.yaml:1:11: requests: ",

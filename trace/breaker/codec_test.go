@@ -159,7 +159,7 @@ func TestBreakersAreShown(t *testing.T) {
 	if text := printed(t, none); strings.Contains(text, "breakers") {
 		t.Errorf("there are none, and the text says\n%s", text)
 	}
-	if text := printed(t, "{}"); !strings.Contains(text, "does not read") {
+	if text := printed(t, "{}"); !strings.Contains(text, "cannot read") {
 		t.Errorf("broken metadata are passed over:\n%s", text)
 	}
 }

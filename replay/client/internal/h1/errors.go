@@ -10,7 +10,7 @@ import (
 // after another answer, without a byte of an answer. Most likely the server had
 // closed it and never saw the request, which is the one failure after which sending
 // again is customary; it is no proof. The error of the connection is wrapped with it.
-var ErrStale = errors.New("the connection had been kept, and ended without a byte of an answer")
+var ErrStale = errors.New("the server closed a kept-alive connection before it answered")
 
 // A protocolError reports an answer that is not the HTTP/1.1 that this package accepts.
 // It has the class stream_error of package openai, and quotes nothing of the answer.
