@@ -23,7 +23,7 @@ type agentLog struct {
 	times  *mappedDecoder         // keeps the clock
 	gather func(raw []byte) error // takes one record
 	link   func()                 // sets what each call waited for, after the last record
-	texts  map[string]trace.Text  // sessions and models
+	names  map[string]string      // of sessions, users and models
 	calls  []agentCall
 	order  []int32          // of calls by arrival; nil before the end of the source
 	rank   []int64          // of each call in it
@@ -61,18 +61,18 @@ func newAgentLog(in records, o Options, s *Source) *agentLog {
 	s.info.HasSessions = true
 	return &agentLog{
 		s: s, in: in, times: &mappedDecoder{clock: newClock(o), s: s},
-		texts: map[string]trace.Text{}, turns: map[string]int32{},
+		names: map[string]string{}, turns: map[string]int32{},
 	}
 }
 
 // name keeps one copy of a name.
 func (l *agentLog) name(s string) string {
-	t, ok := l.texts[s]
+	kept, ok := l.names[s]
 	if !ok {
-		t = trace.NewText(s)
-		l.texts[s] = t
+		kept = strings.Clone(s)
+		l.names[kept] = kept
 	}
-	return t.Reveal()
+	return kept
 }
 
 func (l *agentLog) decode(dst []trace.Entry) ([]trace.Entry, error) {
@@ -145,8 +145,14 @@ func (l *agentLog) arrange() error {
 // entry makes the entry of a call.
 func (l *agentLog) entry(i int32) trace.Entry {
 	c := &l.calls[i]
+	text := func(s string) trace.Text {
+		if s == "" {
+			return trace.Text{}
+		}
+		return trace.NewText(s)
+	}
 	e := trace.Entry{
-		Time: time.Unix(0, c.arrival).UTC(), User: l.texts[c.user], Session: l.texts[c.session], Model: l.texts[c.model], Turn: trace.Ptr(l.turns[c.session]),
+		Time: time.Unix(0, c.arrival).UTC(), User: text(c.user), Session: text(c.session), Model: text(c.model), Turn: trace.Ptr(l.turns[c.session]),
 		InputTokens: trace.Ptr(c.input), Kind: "chat", FinishReason: c.finish,
 	}
 	l.turns[c.session]++
