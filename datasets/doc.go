@@ -86,8 +86,7 @@
 //     aibrix, sglang
 //   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams
 //   - log_langfuse.go: langfuse, observations in all forms of export: generations, those
-//     recorded twice, usage by type, traces
-//     as sessions
+//     recorded twice, usage by type, traces as sessions
 //   - log_litellm.go: litellm-spend and litellm-log: spend logs and the query that exports
 //     them, logging payloads, cut prompts, logged block hashes
 //   - log_otel.go: otel-genai, spans of OpenTelemetry: gen_ai attributes, messages in
