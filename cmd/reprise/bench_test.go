@@ -353,7 +353,7 @@ func TestSuitesScrape(t *testing.T) {
 	if n := asked.Load(); n != 2 {
 		t.Errorf("the server without metrics was asked for them %d times, want once a run", n)
 	}
-	if _, errs, code := reprise(t, "replay", "w.parquet", "--url", url, "-o", "r.parquet", "--scrape", "none", "--scrape", "auto"); code != cli.Usage || !strings.Contains(errs, "--scrape none is without") {
+	if _, errs, code := reprise(t, "replay", "w.parquet", "--url", url, "-o", "r.parquet", "--scrape", "none", "--scrape", "auto"); code != cli.Usage || !strings.Contains(errs, "--scrape none cannot be used with another") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -422,7 +422,7 @@ func TestBenchUsage(t *testing.T) {
 		"serving " + preset + " --hardware 8xH100":                                  "say what serves",
 		"serving " + preset + " --slo x":                                            "--slo:",
 		"serving " + preset + " --model a=preset:t4":                                "no --url, --preset or --costs",
-		"serving --model a=preset:none":                                             "no such preset",
+		"serving --model a=preset:none":                                             "unknown preset: want one of l4-",
 		"serving --model a=preset:t4-llama-3.2-3b,colour=x":                         "no such flag",
 		"serving --model a/b=preset:t4-llama-3.2-3b":                                "cannot be the name of a model",
 		"serving --model a=preset:t4-llama-3.2-3b --model a=preset:t4-llama-3.2-3b": "two models are named a",

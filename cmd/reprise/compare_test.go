@@ -314,7 +314,7 @@ func TestCompareProduction(t *testing.T) {
 	if out := must(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "mean_e2e"); !strings.Contains(strings.Join(strings.Fields(out), " "), "replayed against recorded, mean E2E +") {
 		t.Error(out)
 	}
-	if _, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "p99_tpot"); code != cli.Failure || !strings.Contains(errs, "of neither") {
+	if _, errs, code := reprise(t, "compare", "--production", "t.parquet", "r.parquet", "--primary", "p99_tpot"); code != cli.Failure || !strings.Contains(errs, "so the primary metric cannot be p99_tpot") {
 		t.Errorf("code %d\n%s", code, errs)
 	}
 }
@@ -351,7 +351,7 @@ func TestCompareNames(t *testing.T) {
 		}
 	}
 	writeFiles(t, map[string]string{"rounds/compare.json": "{}"})
-	if _, errs, code := reprise(t, "compare", "rounds"); code != cli.Failure || !strings.Contains(errs, "no comparison of two sides") {
+	if _, errs, code := reprise(t, "compare", "rounds"); code != cli.Failure || !strings.Contains(errs, "rounds/compare.json is not a comparison") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

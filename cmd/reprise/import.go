@@ -115,6 +115,9 @@ A distribution, for --service and --think, is one of
 				confine(cmd, f.reads(files), nil)
 				return f.inspect(cmd, files)
 			}
+			if err := cli.CheckBeside(cmd, f.out, f.writes()...); err != nil {
+				return err
+			}
 			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), f.tier.Public.Ledger))
 			return f.run(cmd, files)
 		},
@@ -173,9 +176,6 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return cli.Usagef("--json and -o - both write to stdout: give -o FILE")
 	}
 	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Public.Ledger), f.writes()...); err != nil {
-		return err
-	}
-	if err := cli.CheckBeside(cmd, f.out, f.writes()...); err != nil {
 		return err
 	}
 	src, err := f.open(files)

@@ -83,7 +83,7 @@ func TestPublicModelRefused(t *testing.T) {
 		"holds histograms":                           {"h.parquet", "--tier", "public"},
 		"name the ledger":                            {"-", "--tier", "public"},
 		"no tuples to swap":                          {"h.parquet", "--k-swap", "3"},
-		"ledger.jsonl:1: not an entry of a l":        {"t.parquet", "--tier", "public", "--ledger", "ledger.jsonl"},
+		"ledger.jsonl:1: not a ledger entry":         {"t.parquet", "--tier", "public", "--ledger", "ledger.jsonl"},
 	} {
 		if err := os.WriteFile("ledger.jsonl", []byte("hello\n"), 0o600); err != nil {
 			t.Fatal(err)

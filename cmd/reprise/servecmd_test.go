@@ -45,7 +45,7 @@ func TestServeCmdSettings(t *testing.T) {
 	const engine = "--serve-cmd=e {port} {x}"
 	for want, args := range map[string][]string{
 		"needs --serve-cmd":          {"--vary", "x=1,2"},
-		"has {x}, which has no":      {engine},
+		"has {x}, but no value":      {engine},
 		"no {y}":                     {engine, "--set", "x=1", "--set", "y=1"},
 		"takes one setting":          {engine, "--vary", "x=1,2", "--vary", "y=1,2"},
 		"fix the others with --set":  {engine, "--vary", "x=1,y=2"},
@@ -53,7 +53,7 @@ func TestServeCmdSettings(t *testing.T) {
 		"is given twice":             {engine, "--vary", "x=1,1"},
 		"both give x a value":        {engine, "--vary", "x=1,2", "--set", "x=1"},
 		"has no {port}":              {"--serve-cmd", "e"},
-		"has no end":                 {"--serve-cmd", "e 'a"},
+		"has an unclosed '":          {"--serve-cmd", "e 'a"},
 		"must be above zero":         {"--serve-cmd", "e {port}", "--ready-timeout", "0s"},
 		"--set: want two names":      {engine, "--set", "x"},
 		"--set: the same name is gi": {engine, "--set", "x=1", "--set", "x=2"},

@@ -178,7 +178,7 @@ func TestReplayTLSFlags(t *testing.T) {
 		{"--tls-insecure", "--api", "chat", "--no-trace-headers", "--first-token-timeout", "1m", "--idle-timeout", "1m", "--connect-timeout", "5s", "--proxy", "none"},
 	} {
 		out := filepath.Join(dir, string(rune('a'+i))+".parquet")
-		text := must(t, append([]string{"replay", w, "--url", s.URL, "-o", out, "--quiet", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, how...)...)
+		text := must(t, append([]string{"replay", w, "--url", s.URL, "-o", out, "--quiet", "--details", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1"}, how...)...)
 		run, rows := targetResults(t, out)
 		if insecure := i == 2; run.TLSUnverified != insecure || strings.Contains(text, "certificate was not checked") != insecure || run.HTTP2 != (i == 0) || (run.TraceID == "") != insecure {
 			t.Errorf("%v: %+v\n%s", how, run, text)

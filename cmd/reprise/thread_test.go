@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -36,8 +37,8 @@ func TestThreadsReuseReplies(t *testing.T) {
 		inexact bool
 	}{
 		{log: "sharegpt_sample.json", args: []string{"--arrivals", "poisson:20"}, turns: 1272, without: -1, off: 0.001, how: []string{"--api", "completions"}, speed: 1000},
-		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, turns: 15, how: []string{"--api", "completions", "--token-ids"}, speed: 1e7},
-		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, mirror: true, turns: 15, how: []string{"--api", "chat"}, speed: 1e7, inexact: true},
+		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, turns: 13, without: 0.8716, how: []string{"--api", "completions", "--token-ids"}, speed: 1e7},
+		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, mirror: true, turns: 13, without: 0.871, off: 0.001, how: []string{"--api", "chat"}, speed: 1e7, inexact: true},
 	} {
 		dir := t.TempDir()
 		workload := filepath.Join(dir, "t.parquet")
@@ -49,13 +50,13 @@ func TestThreadsReuseReplies(t *testing.T) {
 		}
 		how := append([]string{"--json", "--speed", strconv.FormatFloat(c.speed, 'g', -1, 64)}, c.how...)
 		if c.without >= 0 {
-			if got := threadSummary(t, workload, how...).Cache.Measured; got != c.without {
+			if got := threadSummary(t, workload, how...).Cache.Measured; math.Abs(got-c.without) > 0.0001 {
 				t.Errorf("%s %v: hit ratio %.4f without threads", c.log, c.how, got)
 			}
 		}
 		run, results, said := replayed(t, workload, append(how, "--thread")...)
 		s := decodeSummary(t, said[:strings.LastIndex(said, "}\n")+2])
-		if d := s.Cache.Measured - s.Cache.Expected; s.Cache.Measured < 0.8 || d > c.off || d < 0 {
+		if d := s.Cache.Measured - s.Cache.Expected; s.Cache.Measured < 0.8 || d > c.off || d < 0 && (!c.inexact || -d > c.off) {
 			t.Errorf("%s %v: hit ratio %.4f, expected %.4f", c.log, c.how, s.Cache.Measured, s.Cache.Expected)
 		}
 		if th := run.Thread; th == nil || th.Threaded != c.turns || th.Recoded+th.NoReply+th.NoRoom != 0 || !strings.Contains(said, "turns hold the server's own reply") {

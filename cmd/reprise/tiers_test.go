@@ -135,7 +135,7 @@ func TestStricterTierWins(t *testing.T) {
 		"unknown flag: --key-file":        {"import", "log.jsonl", "--key-file", "k", "-o", "x.parquet"},
 		"--card takes no --tier":          {"anonymize", "--card", "partner.parquet", "--tier", "public"},
 		"not a Parquet file of Repris":    {"anonymize", "--card", "big"},
-		"not of schema card/1":            {"anonymize", "--card", "log.jsonl"},
+		"not have the schema card/1":      {"anonymize", "--card", "log.jsonl"},
 	} {
 		if err := os.WriteFile("big", make([]byte, 2<<20), 0o600); err != nil {
 			t.Fatal(err)

@@ -186,8 +186,8 @@ func TestVerbatimRefusals(t *testing.T) {
 	verbatim := func(w, raw string, more ...string) []string {
 		return append([]string{"replay", file(w), "--verbatim", file(raw), "--url", "http://127.0.0.1:1", "-o", file("r.parquet")}, more...)
 	}
-	refused("digests disagree", verbatim("t.parquet", "again.raw.parquet")...)
-	refused("digests disagree", verbatim("again.parquet", "t.raw.parquet", "--dry-run")...)
+	refused("the digests differ", verbatim("t.parquet", "again.raw.parquet")...)
+	refused("the digests differ", verbatim("again.parquet", "t.raw.parquet", "--dry-run")...)
 	refused("no raw file", verbatim("plain.parquet", "t.raw.parquet")...)
 	refused("no raw file", verbatim("slice.parquet", "t.raw.parquet")...)
 	refused("no raw file", verbatim("mirror.parquet", "t.raw.parquet")...)

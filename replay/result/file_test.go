@@ -351,11 +351,11 @@ func TestForeignFilesAreErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, data := range map[string][]byte{
-		"no reprise.run":  encode(func(*trace.RowsWriter[Result]) {}),
-		"another version": encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{"schema":"results/9"}`) }),
-		"not what this":   encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{"schema":1}`) }),
-		"is not results":  encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{}`) }),
-		"no column":       other.Bytes(),
+		"no reprise.run":                         encode(func(*trace.RowsWriter[Result]) {}),
+		"another version than":                   encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{"schema":"results/9"}`) }),
+		"its reprise.run was written by another": encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{"schema":1}`) }),
+		"is not results":                         encode(func(w *trace.RowsWriter[Result]) { w.SetMetadata(runKey, `{}`) }),
+		"no column":                              other.Bytes(),
 	} {
 		if _, err := openBytes(data); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q, got %v", want, err)

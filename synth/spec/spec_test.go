@@ -266,7 +266,7 @@ func TestBadSpecs(t *testing.T) {
 		good + "mix:\n- {}\n- lengths:\n    output: fish\n":                       "bad.yaml:7:5: mix[1].lengths.output: ",
 		strings.Replace(good, "uniform:1..50", "fish", 1) + "mix: [{share: 1}]\n": "bad.yaml:3:37: mix[0].lengths.output: ",
 		"requests: 9\narrivals: poisson:5\nlengths: &l {own: fish, output: 'constant:1'}\nmix: [{lengths: *l}]\n": "bad.yaml:3:14: mix[0].lengths.own: ",
-		good + "prefix:\n  groups:\n  - share: 1\n":                                                               "bad.yaml:6:5: prefix.groups[0].depth: say how many",
+		good + "prefix:\n  groups:\n  - share: 1\n":                                                               "bad.yaml:6:5: prefix.groups[0].depth: give the number of tokens",
 		strings.Replace(good, "poisson:5", "fish", 1):                                                             "bad.yaml:2:1: arrivals: ",
 		strings.Replace(good, "poisson:5", "", 1):                                                                 "arrivals: say how",
 		strings.Replace(good, "uniform:10..500", "fish", 1):                                                       "lengths.input: ",

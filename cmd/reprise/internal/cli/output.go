@@ -11,6 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"reprise/trace"
 )
 
 // Written annotates a flag that names a file to write, [WrittenFolder] one that names a
@@ -100,14 +102,14 @@ func checkFile(path, flag string, overwrite bool) error {
 			return Usagef("folder %s does not exist: make it first, or name another with %s", folder, flag)
 		}
 	}
-	probe, err := os.CreateTemp(folder, ".reprise-*")
+	probe, err := trace.TempFile(folder) // without a name: nothing is left when the process is killed
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		return Exit(Failure, fmt.Errorf("no permission to write to folder %s: name another with %s", folder, flag))
 	}
 	if err != nil {
 		return nil // the writing says what is wrong
 	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return probe.Close()
 }
 
 // checkFolder says why plots cannot be written to a folder, which is made if need be.
