@@ -155,7 +155,7 @@ func (c *comparison) warn(ref, cand *Signature) {
 			add("failed_rows", "%s of %s rows of the %s failed; they are left out", page.Count(s.failed), page.Count(s.read), s.name)
 		}
 		if w := s.warmUp(); w > 0 {
-			add("warm_up", "the first %s s of the %s are warm-up: they fill the cache and are left out", page.Fixed(inSeconds(w), 3), s.name)
+			add("warm_up", "the first %s s of the %s are warm-up: they fill the cache and are left out", page.Number(inSeconds(w)), s.name)
 		}
 		if s.meta.Timing != "" {
 			add("made_up_times", "the times of the %s were made up: measures of arrivals, gaps and reuse times describe that choice", s.name)

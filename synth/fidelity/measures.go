@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/profile"
 )
 
@@ -195,7 +196,7 @@ func (s *arrivalSide) unusable(scale int, width float64) string {
 	case w.window < leastWindows:
 		return fmt.Sprintf("fewer than %d windows in the %s", leastWindows, s.name)
 	case s.Clock != nil && width < leastTicks*s.Clock.TickS*(1-tickSlack):
-		return fmt.Sprintf("below %d ticks of the %s's clock, %.3f s each", leastTicks, s.name, s.Clock.TickS)
+		return fmt.Sprintf("below %d ticks of the %s's clock, %s s each", leastTicks, s.name, page.Number(s.Clock.TickS))
 	case *idc == 0:
 		return fmt.Sprintf("0 in the %s", s.name)
 	}

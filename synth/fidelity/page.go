@@ -147,7 +147,7 @@ func (f Report) about() (facts []page.Fact) {
 			facts = append(facts, page.Fact{Label: s.name + "'s digest", Value: s.Digest, Note: "of its rows"})
 		}
 		if s.WarmUpS > 0 {
-			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: page.Fixed(s.WarmUpS, 3) + " s", Note: "known, and in no figure"})
+			facts = append(facts, page.Fact{Label: s.name + "'s history", Value: page.Number(s.WarmUpS) + " s", Note: "known, and in no figure"})
 		}
 	}
 	if f.BlockSizeTokens > 0 {

@@ -122,7 +122,7 @@ func (h *sheet) about() (out []page.Fact) {
 		}
 	}
 	put(h.Failed > 0, "Rows", page.Count(h.Rows), "of which "+page.Count(h.Failed)+" failed")
-	put(h.DurationS > 0, "Duration", page.Fixed(h.DurationS, 3)+" s", "from the first arrival to the last")
+	put(h.DurationS > 0, "Duration", page.Number(h.DurationS)+" s", "from the first arrival to the last")
 	put(h.BlockSizeTokens > 0, "Block", page.Many(int64(h.BlockSizeTokens), "token"), "the unit in which prefixes are known")
 	if kv := h.KVBytesPerToken; kv != nil {
 		put(true, "KV cache", figure(float64(*kv)/1024)+" KiB", "for each token, as asked for")

@@ -194,7 +194,7 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	if c := s.Arrivals.Clock; c != nil {
 		warn("clock_ticks", "the clock of the trace is quantised: %.1f %% of the gaps between requests are 0, the others are "+
 			"multiples of %s s; the CV of gaps and every figure over less than %d ticks are artefacts of the clock",
-			100*c.ZeroShare, page.Fixed(c.TickS, 3), minTicks)
+			100*c.ZeroShare, page.Number(c.TickS), minTicks)
 	}
 	if p.negative > 0 {
 		warn("negative_values", "%s recorded counts or times are below 0; they are left out", page.Count(p.negative))
