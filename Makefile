@@ -45,11 +45,11 @@ test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see doc
 	@test -n "$(REPRISE_TEST_ENGINE_URL)" || { echo "set REPRISE_TEST_ENGINE_URL, such as http://localhost:8000"; exit 2; }
 	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay/client
 
-# Nothing can race in a package without goroutines and locks (a sync.Once alone is none), nor in the tests of the
-# command line that neither send nor serve.
+# Nothing can race in a package without goroutines and locks (a sync.Once alone is none). Of
+# three slow packages, the tests that send, serve or work in parallel.
 race: ## the tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -v '^./cmd/reprise$$')
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Resume|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo' ./cmd/reprise
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' --exclude='*_test.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(cmd/reprise|synth|anonymize)$$')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Resume|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|RunStops|Conversation|NonInterference|Draws|Example' ./cmd/reprise ./synth ./anonymize
 
 # Needs Python and, once, examples/race/setup.sh, which fetches the peers into RACE_DIR.
 RACE_DIR ?= .race

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,11 +175,11 @@ func TestIdleConnectionCloses(t *testing.T) {
 			t.Fatalf("request %d: %d %s", i, status, text)
 		}
 	}
-	taken := 0
-	u = rawServer(t, func(c net.Conn, nth int) { read(c); taken++ })
+	var taken atomic.Int32
+	u = rawServer(t, func(c net.Conn, nth int) { read(c); taken.Add(1) })
 	r = proxied(t, func(o *record.Options) { o.Upstreams = []*url.URL{u} })
-	if status, _ := r.post(t, "/v1/completions", `{"prompt":"x"}`); status != 502 || taken != 1 {
-		t.Errorf("status %d, sent %d times", status, taken)
+	if status, _ := r.post(t, "/v1/completions", `{"prompt":"x"}`); status != 502 || taken.Load() != 1 {
+		t.Errorf("status %d, sent %d times", status, taken.Load())
 	}
 }
 
