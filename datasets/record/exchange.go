@@ -138,6 +138,7 @@ func (x *exchange) guarded(f func()) {
 type requestBody struct {
 	io.ReadCloser
 	x    *exchange       // nil where it is not recorded
+	left int64           // of Content-Length; below 0 where it is not known
 	over <-chan struct{} // closed when the answer has gone
 	end  bool
 }
@@ -146,12 +147,16 @@ type requestBody struct {
 // that of an engine that answers before it has the whole request, for net/http closes the
 // body then; and every other one, for the transport reads once more after the end, when
 // the body may be closed already. So the end stays the end, and a body that was closed
-// before has none until the answer has gone.
+// before has none until the answer has gone. A short rest net/http throws away before it
+// closes the body, which then ends before its length.
 func (b *requestBody) Read(p []byte) (int, error) {
 	if b.end {
 		return 0, io.EOF
 	}
 	n, err := b.ReadCloser.Read(p)
+	if b.left -= int64(n); err == io.EOF && b.left > 0 {
+		err = http.ErrBodyReadAfterClose
+	}
 	if errors.Is(err, http.ErrBodyReadAfterClose) {
 		<-b.over
 	}

@@ -184,7 +184,7 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 		}
 	}
 	if r.Out.Body != nil {
-		r.Out.Body = &requestBody{ReadCloser: r.Out.Body, x: pass.x, over: r.In.Context().Done()}
+		r.Out.Body = &requestBody{ReadCloser: r.Out.Body, x: pass.x, left: r.In.ContentLength, over: r.In.Context().Done()}
 	}
 }
 
