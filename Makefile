@@ -46,10 +46,10 @@ test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see doc
 	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay/client
 
 # Nothing can race in a package without goroutines and locks (a sync.Once alone is none). Of
-# three slow packages, the tests that send, serve or work in parallel.
+# three slow packages, the tests that send, serve or share a page among goroutines.
 race: ## the tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' --exclude='*_test.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(cmd/reprise|synth|anonymize)$$')
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Resume|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|RunStops|Conversation|NonInterference|Draws|Example' ./cmd/reprise ./synth ./anonymize
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(cmd/reprise|replay/report|trace/profile)$$')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Resume|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|ConcurrentUse' ./cmd/reprise ./replay/report ./trace/profile
 
 # Needs Python and, once, examples/race/setup.sh, which fetches the peers into RACE_DIR.
 RACE_DIR ?= .race
