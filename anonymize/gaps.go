@@ -79,9 +79,9 @@ func tooShort(text, said int) bool {
 // hash: [REDACTED_TEXT len=345 sha=0a1b2c3d].
 var lengthAndHash = regexp.MustCompile(`(?i)len(?:gth)?"?\s?[=:]\s?(\d{1,9}).{0,9}(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?([0-9a-f]{6,128})`)
 
-// opaqueText is a text in place of a message of which only the length in characters and
-// the hash are known: equal ones are equal, others part at once, and it is about as long
-// in tokens.
+// opaqueText stands for a redacted message whose length in characters and hash are known.
+// Messages with the same hash get the same text, others differ from the first token. It has
+// about as many tokens as the message had.
 func opaqueText(m *trace.Message) string {
 	found := lengthAndHash.FindStringSubmatch(m.Content.Reveal())
 	n, _ := strconv.Atoi(found[1])

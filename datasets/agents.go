@@ -133,8 +133,8 @@ func (l *agentLog) arrange() error {
 			before := &l.calls[p]
 			return p == i || before.arrival > c.arrival || before.arrival == c.arrival && p > i
 		})
-		// A conversation that goes on in another file is the same one, and so are the
-		// agents that it calls.
+		// A conversation that continues in another file is one session. The agents that
+		// it calls belong to the session too.
 		if len(c.parents) > 0 {
 			c.session = l.calls[c.parents[0]].session
 		}

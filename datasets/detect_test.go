@@ -13,7 +13,7 @@ func TestDetectAmong(t *testing.T) {
 		// Both fit: a dialect knows all of what it extends.
 		`{"timestamp":0,"input_length":8,"output_length":1,"hash_ids":[0],"delay":3}`: "dynamo: timestamp input_length output_length hash_ids delay",
 		`{"call_type":"acompletion","startTime":1,"messages":[]}`:                     "litellm-log: call_type startTime messages",
-		// A generic one never stands beside one that is told by more.
+		// A generic format is never named beside one that knows more keys.
 		`{"custom_id":"r","url":"u","body":{},"messages":[],"usage":{},"latency_ms":5}`: "openai-batch: custom_id url body",
 		// Told by the leading keys of a record that is cut.
 		`{"captureData":{},"eventMetadata":{"eventId":"` + strings.Repeat("x", detectBytes): "sagemaker: captureData eventMetadata",

@@ -14,7 +14,7 @@ type declaredFormat struct {
 	name, about, example, tried string
 
 	keys    []string   // paths that a record has, all of them; of CSV columns
-	oneOf   []string   // keys of which it has one; nil for any
+	oneOf   []string   // a record has one of these keys; nil for any
 	members [][]string // lists that hold the calls, see [memberRows]
 	packed  []string   // JSON in strings
 

@@ -198,8 +198,8 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 	return shellLines("reprise import", append(words, "-o", out), columnsOr80(cmd.ErrOrStderr()))
 }
 
-// sizeTarget is in a --map that names the prompt or its length, one of which every import
-// needs.
+// sizeTarget matches a --map that names the prompt or its length. Every import needs one
+// of them.
 var sizeTarget = regexp.MustCompile(`(^|,)\s*(messages|prompt|input_tokens)=`)
 
 // outputBeside names a trace in the working directory after the log it is made from.

@@ -284,7 +284,7 @@ func publicWords(r *synth.Release) (out []string) {
 	if e.Unnamed > 0 {
 		out = append(out, fmt.Sprintf("%s of the requests name no %s: they count as one %s's", share(int64(e.Unnamed)), r.Unit, r.Unit))
 	}
-	out = append(out, fmt.Sprintf("ε=%g, δ=%g by %s; %s of %s, of which %s were left out as more than %d of a unit",
+	out = append(out, fmt.Sprintf("ε=%g, δ=%g by %s; %s of %s; %s of the requests were left out as more than %d of a unit",
 		r.Budget.Epsilon, r.Budget.Delta, r.Mechanism, page.Many(int64(e.Units), "unit"), page.Many(int64(e.Requests), "request"), share(int64(e.NotSampled)), r.Contribution.Records))
 	for _, name := range []string{"input", "output"} {
 		out = append(out, fmt.Sprintf("%s lengths: %s more were left out as more than %d of a unit in one cell", name, share(int64(e.NotCounted[name])), r.Contribution.PerCell))
