@@ -58,10 +58,10 @@ func claudeFormat() Format {
 			some := false
 			for _, f := range sessionFiles(files, ".jsonl") {
 				head, err := f.head()
-				if err != nil || !isClaude(head) && !isClaudeAside(head) {
+				if err != nil || !isClaude(newSample(head)) && !isClaudeAside(head) {
 					return false
 				}
-				some = some || isClaude(head)
+				some = some || isClaude(newSample(head))
 			}
 			return some
 		},
@@ -87,12 +87,8 @@ const (
 
 // isClaude tells by the keys that every message has, also where a first record is
 // longer than the head.
-func isClaude(head []byte) bool {
-	lines := headLines(head)
-	return slices.ContainsFunc(lines[:min(len(lines), 50)], func(line []byte) bool {
-		keys := objectKeys(line)
-		return anyOf(keys, "parentUuid") && anyOf(keys, "isSidechain")
-	})
+func isClaude(head *sample) bool {
+	return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool { return line.has("parentUuid") && line.has("isSidechain") })
 }
 
 // isClaudeAside tells files that stand beside sessions: titles without messages, and

@@ -51,8 +51,8 @@ func clineFormat() Format {
 }
 
 // isCline tells by the first message.
-func isCline(head []byte) bool {
-	list, ok := bytes.CutPrefix(bytes.TrimSpace(head), []byte("["))
+func isCline(head *sample) bool {
+	list, ok := bytes.CutPrefix(bytes.TrimSpace(head.bytes), []byte("["))
 	keys := objectKeys(bytes.TrimSpace(list))
 	return ok && anyOf(keys, "ts") && anyOf(keys, "type") && anyOf(keys, "say", "ask")
 }

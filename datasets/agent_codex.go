@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -76,15 +77,17 @@ var codexTypes = []string{
 }
 
 // isCodex tells by the type of a line with a payload, which may be longer than the head.
-func isCodex(head []byte) bool {
-	lines := headLines(head)
-	return slices.ContainsFunc(lines[:min(len(lines), 50)], func(line []byte) bool {
+func isCodex(head *sample) bool {
+	return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool {
 		var r codexRecord
-		if json.Unmarshal(line, &r) == nil {
+		if !line.has("payload") {
+			return false
+		}
+		if json.Unmarshal(line.raw, &r) == nil {
 			return slices.Contains(codexTypes, r.Type) && len(r.Payload) > 0 && r.Payload[0] == '{'
 		}
 		var kind string
-		dec := json.NewDecoder(strings.NewReader(string(line)))
+		dec := json.NewDecoder(bytes.NewReader(line.raw))
 		for t, err := dec.Token(); err == nil && dec.More(); t, err = dec.Token() {
 			switch t {
 			case json.Delim('{'):

@@ -54,12 +54,10 @@ func geminiFormat() Format {
 }
 
 // isGemini tells by what a file says of itself, or by a message with tokens.
-func isGemini(head []byte) bool {
-	lines := headLines(head)
-	return slices.ContainsFunc(lines[:min(len(lines), 50)], func(line []byte) bool {
-		keys := objectKeys(line)
-		return anyOf(keys, "projectHash") && anyOf(keys, "sessionId") ||
-			anyOf(keys, "tokens") && anyOf(keys, "id") && bytes.Contains(line, []byte(`"type":"gemini"`))
+func isGemini(head *sample) bool {
+	return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool {
+		return line.has("projectHash") && line.has("sessionId") ||
+			line.has("tokens") && line.has("id") && bytes.Contains(line.raw, []byte(`"type":"gemini"`))
 	})
 }
 

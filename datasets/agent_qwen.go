@@ -49,12 +49,9 @@ func qwenFormat() Format {
 }
 
 // isQwen tells by records of a tree that are not Claude Code's, and their usage.
-func isQwen(head []byte) bool {
-	lines := headLines(head)
-	lines = lines[:min(len(lines), 50)]
-	return slices.ContainsFunc(lines, func(line []byte) bool {
-		keys := objectKeys(line)
-		return anyOf(keys, "usageMetadata") && anyOf(keys, "parentUuid") && anyOf(keys, "sessionId")
+func isQwen(head *sample) bool {
+	return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool {
+		return line.has("usageMetadata") && line.has("parentUuid") && line.has("sessionId")
 	}) && !isClaude(head)
 }
 

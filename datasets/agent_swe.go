@@ -54,10 +54,10 @@ const (
 
 // isSWEAgent tells by a step of the trajectory or, where that is behind the head, by the
 // messages of the history.
-func isSWEAgent(head []byte) bool {
-	keys := objectKeys(bytes.TrimSpace(head))
+func isSWEAgent(head *sample) bool {
+	keys := objectKeys(bytes.TrimSpace(head.bytes))
 	first := func(list string) []string { // keys of its first member
-		_, rest, _ := bytes.Cut(head, []byte(`"`+list+`"`))
+		_, rest, _ := bytes.Cut(head.bytes, []byte(`"`+list+`"`))
 		return objectKeys(bytes.TrimLeft(rest, " \t\r\n:["))
 	}
 	switch step, message := first("trajectory"), first("history"); {

@@ -53,12 +53,14 @@ func BenchmarkMooncake(b *testing.B) { benchmark(b, mooncakeLog(), false) }
 // earn its place.
 func BenchmarkMooncakeByJSON(b *testing.B) { benchmark(b, mooncakeLog(), true) }
 
-func BenchmarkShareGPT(b *testing.B) {
+func BenchmarkShareGPT(b *testing.B) { benchmark(b, shareGPTLog(), false) }
+
+func shareGPTLog() []byte {
 	turn := func(from string, words int) string {
 		return fmt.Sprintf(`{"from":"%s","value":"%s"}`, from, strings.Repeat(`The \"quick\" brown fox jumps over the lazy dog and back again.\n`, words/12))
 	}
 	one := `{"id":"x","conversations":[` + turn("human", 20) + "," + turn("gpt", 90) + "," + turn("human", 10) + "," + turn("gpt", 120) + "]}"
-	benchmark(b, []byte("["+strings.Repeat(one+",\n", 999)+one+"]"), false)
+	return []byte("[" + strings.Repeat(one+",\n", 999) + one + "]")
 }
 
 func BenchmarkOpenAILog(b *testing.B) {
@@ -73,6 +75,22 @@ func BenchmarkOpenAILog(b *testing.B) {
 	benchmark(b, in, false)
 }
 
-func BenchmarkAzure(b *testing.B) {
-	benchmark(b, []byte(azureHeader+strings.Repeat("2023-11-16 18:17:03.9799600,4808,10\r\n", 20_000)), false)
+func BenchmarkAzure(b *testing.B) { benchmark(b, azureLog(), false) }
+
+func azureLog() []byte {
+	return []byte(azureHeader + strings.Repeat("2023-11-16 18:17:03.9799600,4808,10\r\n", 20_000))
+}
+
+// BenchmarkDetect is what it costs to find the format of a file, which comes before each
+// import: its size does not matter beyond the first 64 KiB.
+func BenchmarkDetect(b *testing.B) {
+	for name, in := range map[string][]byte{"Mooncake": mooncakeLog(), "ShareGPT": shareGPTLog(), "Azure": azureLog()} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := detectFormat(in[:detectBytes]); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

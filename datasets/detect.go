@@ -44,10 +44,11 @@ func detectKeyed(head []byte) (best detected, err error) {
 	if list, records := envelopeList(head); list != "" {
 		head = records
 	}
-	keys := sampleKeys(head)
+	looked := newSample(head)
+	keys := sampleKeys(looked)
 	var all []detected
 	for _, f := range Formats() {
-		if f.detect != nil && f.detect(head) {
+		if f.detect != nil && f.detect(looked) {
 			all = append(all, detected{f, knownKeys(f, keys)})
 		}
 	}
@@ -105,39 +106,18 @@ func knownKeys(f Format, keys []string) []string {
 
 // sampleKeys are the keys at the top of the first records, or the columns. Of a record
 // that is cut they are those before the cut.
-func sampleKeys(head []byte) (keys []string) {
-	if !looksLikeJSON(head) {
-		return headColumns(head)
+func sampleKeys(head *sample) (keys []string) {
+	if !head.isJSON {
+		return head.header()
 	}
-	for _, record := range headRecords(head) {
-		for _, key := range objectKeys(record) {
+	for _, record := range head.records() {
+		for _, key := range record.keys {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}
 	}
 	return keys
-}
-
-// headRecords are the first JSON records of an input, as they stand: the last one may be
-// cut.
-func headRecords(head []byte) (out [][]byte) {
-	whole := bytes.TrimSpace(head)
-	if list, records := envelopeList(whole); list != "" {
-		whole = records
-	}
-	inArray, isArray := bytes.CutPrefix(whole, []byte("["))
-	if !isArray {
-		if lines := headLines(head); len(objectKeys(lines[0])) > 0 && !spansLines(bytes.TrimSpace(head)) {
-			return lines[:min(len(lines), detectedRecords)]
-		}
-	}
-	for whole = bytes.TrimLeft(inArray, " \t\r\n,"); len(whole) > 0 && whole[0] == '{' && len(out) < detectedRecords; {
-		var s valueScanner
-		n, _ := s.valueEnd(whole)
-		out, whole = append(out, whole[:n]), bytes.TrimLeft(whole[n:], " \t\r\n,")
-	}
-	return out
 }
 
 // closed completes a record that is cut: open texts, objects and lists are closed.
@@ -197,7 +177,7 @@ func (o *Options) ofOneFormat(files []File, tell *notes) ([]File, error) {
 		if err != nil {
 			continue
 		}
-		if asked := o.named(); asked != nil && asked.detect != nil && asked.detect(head) {
+		if asked := o.named(); asked != nil && asked.detect != nil && asked.detect(newSample(head)) {
 			f = *asked
 		}
 		formats[i] = f.Name

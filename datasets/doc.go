@@ -32,6 +32,7 @@
 //     the generic formats jsonl, csv and parquet, which need a mapping
 //   - format.go: what a format is, and the detectors by JSON keys or CSV columns in the
 //     first 64 KiB
+//   - sample.go: the beginning of an input, taken apart once for all formats
 //   - detect.go: the choice among the formats that fit, by the keys that each knows; files
 //     of several formats in one folder
 //   - file.go: a path, folder or pattern expanded into files; gzip and zstd unpacked; other

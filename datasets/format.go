@@ -17,14 +17,14 @@ type Format struct {
 	reads []SourceField  // what is read of it
 	base  func() Mapping // in place of that, of a format whose mapping may be overridden
 
-	timed  bool                   // has numeric times, so that a unit may be told
-	dated  bool                   // may have dates in any layout, so that one may be told
-	csv    bool                   // has columns, whose delimiter may be told
-	mapped bool                   // takes a Mapping
-	sized  bool                   // leaves the size of its blocks open, so that one may be told
-	rows   bool                   // leaves open what a row holds of its session
-	pool   bool                   // describes clients; a part of them is expanded to requests
-	detect func(head []byte) bool // nil when it must be asked for
+	timed  bool                    // has numeric times, so that a unit may be told
+	dated  bool                    // may have dates in any layout, so that one may be told
+	csv    bool                    // has columns, whose delimiter may be told
+	mapped bool                    // takes a Mapping
+	sized  bool                    // leaves the size of its blocks open, so that one may be told
+	rows   bool                    // leaves open what a row holds of its session
+	pool   bool                    // describes clients; a part of them is expanded to requests
+	detect func(head *sample) bool // nil when it must be asked for
 	open   func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error)
 
 	// A format whose source is several files that belong together, such as a
@@ -55,21 +55,17 @@ func headLines(head []byte) [][]byte {
 
 // detectKeys makes a detector of JSON lines by the keys of an object: the
 // first lines are tried in turn, since one of them may be at fault.
-func detectKeys(match func(has func(key string) bool) bool) func(head []byte) bool {
-	return func(head []byte) bool {
-		lines := headLines(head)
-		for _, line := range lines[:min(len(lines), detectedRecords)] {
-			keys := objectKeys(line)
-			if match(func(key string) bool { return slices.Contains(keys, key) }) {
-				return true
-			}
-		}
-		return false
+func detectKeys(match func(has func(key string) bool) bool) func(head *sample) bool {
+	return func(head *sample) bool {
+		return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool { return match(line.has) })
 	}
 }
 
 // objectKeys returns the keys of the object that b begins with, as far as b goes.
 func objectKeys(b []byte) []string {
+	if start := bytes.TrimLeft(b, " \t\r\n"); len(start) == 0 || start[0] != '{' {
+		return nil
+	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil
@@ -92,27 +88,21 @@ func objectKeys(b []byte) []string {
 
 // detectObject makes a detector of JSON objects by their keys, however they
 // stand: see [newJSONReader].
-func detectObject(match func(has func(key string) bool) bool) func(head []byte) bool {
-	return func(head []byte) bool {
-		if !looksLikeJSON(head) {
-			return false
-		}
-		return slices.ContainsFunc(headRecords(head), func(record []byte) bool {
-			keys := objectKeys(record)
-			return match(func(key string) bool { return slices.Contains(keys, key) })
-		})
+func detectObject(match func(has func(key string) bool) bool) func(head *sample) bool {
+	return func(head *sample) bool {
+		return slices.ContainsFunc(head.records(), func(record *sampleRecord) bool { return match(record.has) })
 	}
 }
 
 // eachFile makes a detector for several files. All must be detected, except
 // empty ones.
-func eachFile(detect func(head []byte) bool) func(files []File) bool {
+func eachFile(detect func(head *sample) bool) func(files []File) bool {
 	return func(files []File) bool {
 		some := false
 		for _, file := range files {
 			head, err := file.head()
 			empty := len(bytes.TrimSpace(head)) == 0
-			if empty && err != nil || !empty && !detect(head) {
+			if empty && err != nil || !empty && !detect(newSample(head)) {
 				return false
 			}
 			some = some || !empty
@@ -123,10 +113,9 @@ func eachFile(detect func(head []byte) bool) func(files []File) bool {
 
 // detectRow makes a detector of JSON lines by all the keys of a row: the first
 // rows are tried in turn.
-func detectRow(match func(keys []string) bool) func(head []byte) bool {
-	return func(head []byte) bool {
-		lines := headLines(head)
-		return slices.ContainsFunc(lines[:min(len(lines), detectedRecords)], func(line []byte) bool { return match(objectKeys(line)) })
+func detectRow(match func(keys []string) bool) func(head *sample) bool {
+	return func(head *sample) bool {
+		return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool { return match(line.keys) })
 	}
 }
 
@@ -145,9 +134,9 @@ func headColumns(head []byte) []string {
 }
 
 // detectColumns makes a detector of CSV by columns that must be there.
-func detectColumns(names ...string) func(head []byte) bool {
-	return func(head []byte) bool {
-		columns := headColumns(head)
+func detectColumns(names ...string) func(head *sample) bool {
+	return func(head *sample) bool {
+		columns := head.header()
 		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns, name) })
 	}
 }

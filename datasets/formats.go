@@ -83,7 +83,7 @@ func parquetFormat() Format {
 		About:   "Parquet; --map names the columns, unless it is baseten, wildchat or lmsys",
 		Example: "PAR1…",
 		timed:   true, mapped: true, dated: true,
-		detect: isParquet,
+		detect: func(head *sample) bool { return isParquet(head.bytes) },
 		open:   openParquet,
 	}
 }

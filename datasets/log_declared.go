@@ -87,8 +87,8 @@ func (d declaredFormat) format() Format {
 	return Format{
 		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
 		reads: reads, timed: true, dated: true, csv: true,
-		detect: func(head []byte) bool {
-			return detectRecord(head) || len(d.keys) > 0 && !looksLikeJSON(head) && columns(head)
+		detect: func(head *sample) bool {
+			return detectRecord(head) || len(d.keys) > 0 && columns(head)
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if isParquet(head) {
@@ -176,26 +176,19 @@ func (m Mapping) readBy() Mapping {
 }
 
 // detectRecord tells JSON by the paths of its records, and one that is cut by its keys.
-func (d declaredFormat) detectRecord() func(head []byte) bool {
-	return func(head []byte) bool {
-		if !looksLikeJSON(head) {
-			return false
-		}
-		return slices.ContainsFunc(headRecords(head), func(record []byte) bool {
-			keys := objectKeys(record)
+func (d declaredFormat) detectRecord() func(head *sample) bool {
+	return func(head *sample) bool {
+		return slices.ContainsFunc(head.records(), func(record *sampleRecord) bool {
 			lacks := func(path string) bool {
 				first, _, _ := strings.Cut(path, ".")
-				return !anyOf(keys, path, first)
+				return !anyOf(record.keys, path, first)
 			}
-			if slices.ContainsFunc(d.keys, lacks) || d.oneOf != nil && !anyOf(keys, d.oneOf...) {
+			if slices.ContainsFunc(d.keys, lacks) || d.oneOf != nil && !anyOf(record.keys, d.oneOf...) {
 				return false
 			}
-			value, _, whole := decodeJSON(record)
-			if !whole {
-				value, _, _ = decodeJSON(closed(record))
-			}
+			value, whole := record.json()
 			root, _ := value.(map[string]any)
-			return (d.match == nil || d.match(jsonRow{root: root, raw: record})) && !slices.ContainsFunc(d.keys, func(path string) bool {
+			return (d.match == nil || d.match(jsonRow{root: root, raw: record.raw})) && !slices.ContainsFunc(d.keys, func(path string) bool {
 				_, found := lookup(value, path)
 				return whole && !found
 			})

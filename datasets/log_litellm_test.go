@@ -164,7 +164,7 @@ func TestLiteLLMQuery(t *testing.T) {
 			}
 		}
 	}
-	if !detectColumns("call_type", "startTime", "prompt_tokens")([]byte("request_id,call_type,startTime,endTime,completionStartTime,prompt_tokens\n")) {
+	if !detectColumns("call_type", "startTime", "prompt_tokens")(newSample([]byte("request_id,call_type,startTime,endTime,completionStartTime,prompt_tokens\n"))) {
 		t.Error("the export is not recognised")
 	}
 }

@@ -66,8 +66,11 @@ func vllmLogFormat() Format {
 		reads:   vllmReads,
 		About:   "the text log of a vLLM server with --enable-log-requests",
 		Example: `INFO 08-12 10:11:12 [logger.py:39] Received request chatcmpl-1: prompt: 'Hello', params: SamplingParams(n=1, temperature=0.7, max_tokens=100), prompt_token_ids: None, lora_request: None.`,
-		detect: func(head []byte) bool {
-			for _, line := range headLines(head) {
+		detect: func(head *sample) bool {
+			if !bytes.Contains(head.bytes, []byte("Received request")) {
+				return false // before each line is looked at
+			}
+			for _, line := range headLines(head.bytes) {
 				if e := vllmEventOf(string(line)); e.verb == vllmReceived && (strings.Contains(e.rest, "params: ") || strings.HasPrefix(e.rest, "prompt: ")) {
 					return true
 				}

@@ -127,13 +127,13 @@ func TestLogDetectorsAreDisjoint(t *testing.T) {
 	}
 	for name, in := range logFixtures {
 		for _, f := range logFormats {
-			if f.Name != name && f.detect([]byte(in)) {
+			if f.Name != name && f.detect(newSample([]byte(in))) {
 				t.Errorf("%s is taken for %s", name, f.Name)
 			}
 		}
 		for other, in := range fixtures {
 			for _, f := range logFormats {
-				if f.detect([]byte(in)) {
+				if f.detect(newSample([]byte(in))) {
 					t.Errorf("%s is taken for %s", other, f.Name)
 				}
 			}

@@ -59,11 +59,15 @@ func sniffCSV(head []byte, told rune) csvDialect {
 	sample := bytes.Join(headLines(head), []byte("\n"))
 	var rows [][]string
 	most := csvFit{}
+	header, _, _ := bytes.Cut(sample, []byte("\n"))
 	for _, quote := range []byte{'"', '\''} {
 		if quote == '\'' && bytes.IndexByte(sample, '\'') < 0 {
 			break
 		}
 		for _, delimiter := range candidates {
+			if told == 0 && !bytes.ContainsRune(header, delimiter) && bytes.IndexByte(header, quote) < 0 {
+				continue // there is one column
+			}
 			d := csvDialect{delimiter: delimiter, quote: quote, preamble: best.preamble}
 			fit, read := d.fit(sample)
 			better := fit.columns > 1 && (fit.share > most.share || fit.share == most.share && fit.columns > most.columns)

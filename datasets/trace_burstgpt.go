@@ -37,8 +37,8 @@ func burstGPTFormat() Format {
 		Example: "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log",
 		timed:   true,
 		csv:     true,
-		detect: func(head []byte) bool {
-			columns := headColumns(head)
+		detect: func(head *sample) bool {
+			columns := head.header()
 			for _, names := range burstGPTFields {
 				if names[0] != "Model" && names[0] != "Log Type" && !slices.Contains(columns, names[0]) {
 					return false

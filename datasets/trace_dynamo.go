@@ -117,7 +117,7 @@ func aiperfFormat() Format {
 				anyOf(keys, "messages") && anyOf(keys, "output_length", "message_mode", "delay")
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if !detectRow(func(keys []string) bool { return anyOf(keys, "text_input", "messages", "payload") })(head) {
+			if !detectRow(func(keys []string) bool { return anyOf(keys, "text_input", "messages", "payload") })(newSample(head)) {
 				return openLengths(in, head, o, s)
 			}
 			if o.BlockSize != 0 {
@@ -133,7 +133,7 @@ var errNoBlocks = usage("the rows have no block ids that --source-block-size cou
 // openLengths opens rows of lengths, some of which may lack block ids.
 func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 	m := maps.Clone(dynamoFields)
-	if !detectRow(func(keys []string) bool { return anyOf(keys, "hash_ids") })(head) {
+	if !detectRow(func(keys []string) bool { return anyOf(keys, "hash_ids") })(newSample(head)) {
 		delete(m, "blocks")
 		if o.BlockSize != 0 {
 			return nil, errNoBlocks

@@ -86,12 +86,15 @@ func dynamoRequestsFormat() Format {
 
 // detectDynamoRequests tells the trace by the value of schema, at the top or within the
 // envelope of a sink.
-func detectDynamoRequests(head []byte) bool {
-	for i, line := range headLines(head) {
+func detectDynamoRequests(head *sample) bool {
+	for i, line := range head.lines() {
 		if i == 10 {
 			break
 		}
-		v, _, _ := decodeJSON(line)
+		if !anyOf(line.keys, "schema", "event") {
+			continue
+		}
+		v, _ := line.json()
 		for _, path := range []string{"schema", "event.schema"} {
 			if schema, _ := lookup(v, path); strings.HasPrefix(plain(schema), dynamoSchema) {
 				return true

@@ -247,8 +247,8 @@ func traceLabSessionsFormat() Format {
 		About:   "TraceLab session workloads: CSV of rounds with shared prefixes and tool waits",
 		Example: "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,117,1,2518,348,131,154",
 		csv:     true,
-		detect: func(head []byte) bool {
-			columns := headColumns(head)
+		detect: func(head *sample) bool {
+			columns := head.header()
 			return (slices.Contains(columns, "session_id") || slices.Contains(columns, "id")) && detectColumns(sessionColumns...)(head)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {

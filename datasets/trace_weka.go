@@ -96,12 +96,12 @@ func openWeka(in records, o Options, s *Source) *wekaDecoder {
 
 // isWeka tells by the keys before the requests, which may be longer than the
 // head, and by the first of them.
-func isWeka(head []byte) bool {
-	head = bytes.TrimSpace(head)
-	if len(head) > 0 && head[0] == '[' {
-		head = bytes.TrimSpace(head[1:])
+func isWeka(head *sample) bool {
+	first := bytes.TrimSpace(head.bytes)
+	if len(first) > 0 && first[0] == '[' {
+		first = bytes.TrimSpace(first[1:])
 	}
-	keys := objectKeys(head)
+	keys := objectKeys(first)
 	return anyOf(keys, "block_size") && anyOf(keys, "requests")
 }
 
