@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +17,7 @@ type declaredFormat struct {
 	members [][]string // lists that hold the calls, see [memberRows]
 	packed  []string   // JSON in strings
 
-	fields Mapping           // of an entry; the counts of [declaredCounts] among them
+	fields Mapping           // of an entry; the counts of [usageTargets] among them
 	made   map[string]string // where show takes what it makes from
 	counts usageConvention   // of these
 	times  latencyPaths      // where an end or a first token is told by a time
@@ -51,24 +50,13 @@ func (c condition) holds(r row) bool {
 	return ok && slices.Contains(strings.Fields(strings.ToLower(c.values)), text)
 }
 
-// declaredCounts are the targets of a declared mapping that a [usageReader] settles, in its
-// words. Those that are no targets of --map tell what the others hold.
-var declaredCounts = [][2]string{
-	{"input_tokens", "prompt_tokens"}, {"output_tokens", "completion_tokens"}, {"cached_tokens", "cached_tokens"}, {"reasoning_tokens", "reasoning_tokens"},
-	{"written_tokens", "cache_write_tokens"}, {"total_tokens", "total_tokens"}, {"thoughts_tokens", "thoughts"},
-}
-
 // noteEndTimes is said of formats whose records have the time at which they were written.
 const noteEndTimes = "this format has the time at the end of a call: arrivals are that less the duration"
 
 // format makes a format of what is declared.
 func (d declaredFormat) format() Format {
 	reads := wholeTexts(mappedFields(d.fields, d.made))
-	for _, name := range []string{"written_tokens", "total_tokens", "thoughts_tokens"} {
-		if paths := d.fields[name]; paths != nil {
-			reads = append(reads, fieldAt(strings.Join(paths, "|"), "input_tokens output_tokens", "decides what the counts hold"))
-		}
-	}
+	reads = append(reads, usageReads(d.fields)...)
 	for _, paths := range [][]string{d.times.start, d.times.first, d.times.end} {
 		if len(paths) > 0 {
 			reads = append(reads, fieldAt(strings.Join(paths, "|"), "ttft_ns e2e_ns", ""))
@@ -151,12 +139,11 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 
 // readBy is the mapping by which a view of the declared one is read.
 func (m Mapping) readBy() Mapping {
-	read := maps.Clone(m)
-	for _, name := range declaredCounts {
-		delete(read, name[0])
-	}
-	for _, name := range []string{"input", "output", "cached", "reasoning"} {
-		read[name+"_tokens"] = []string{"tokens." + name}
+	read := m.withUsage()
+	for _, name := range usageTargets {
+		if paths := read[name[0]]; paths != nil {
+			read[name[0]] = paths[:1] // gateways write "-" for no count
+		}
 	}
 	for _, name := range []string{"messages", "output"} {
 		if m[name] != nil {
@@ -217,23 +204,9 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, erro
 			return nil, nil
 		}
 	}
-	usage, where := map[string]any{}, ""
-	for _, name := range declaredCounts {
-		if n, path, ok := findFirst(v, d.fields[name[0]]); ok {
-			if _, isCount := countOf(plain(n)); isCount {
-				usage[name[1]] = n
-				if where == "" {
-					where = path
-				}
-			}
-		}
-	}
-	model, _, _ := findFirst(v, d.fields["model"])
-	v.put("usage_of_call", usage, where)
-	if err := counts.show(v, "usage_of_call", plain(model), tell); err != nil {
+	if err := counts.showFields(v, d.fields, tell); err != nil {
 		return nil, err
 	}
-	v.from["tokens"] = where
 	v.latencies(d.times, 0, tell)
 	for _, kind := range d.kinds {
 		if value, path, ok := findFirst(v, d.fields["kind"]); ok && strings.EqualFold(plain(value), kind[0]) {

@@ -16,8 +16,10 @@ var litellmFields = Mapping{
 	"time":             {"startTime"},
 	"input_tokens":     {"prompt_tokens"},
 	"output_tokens":    {"completion_tokens"},
-	"cached_tokens":    {"metadata.usage_object.prompt_tokens_details.cached_tokens", "response.usage.prompt_tokens_details.cached_tokens", "metadata.additional_usage_values.prompt_tokens_details.cached_tokens", "metadata.additional_usage_values.cache_read_input_tokens"},
+	"cached_tokens":    {"metadata.usage_object.prompt_tokens_details.cached_tokens", "metadata.usage_object.cache_read_input_tokens", "response.usage.prompt_tokens_details.cached_tokens", "metadata.additional_usage_values.prompt_tokens_details.cached_tokens", "metadata.additional_usage_values.cache_read_input_tokens"},
 	"reasoning_tokens": {"metadata.usage_object.completion_tokens_details.reasoning_tokens", "response.usage.completion_tokens_details.reasoning_tokens"},
+	"written_tokens":   {"metadata.usage_object.cache_creation_input_tokens", "response.usage.cache_creation_input_tokens", "metadata.usage_object.prompt_tokens_details.cache_creation_tokens", "metadata.additional_usage_values.cache_creation_input_tokens"},
+	"total_tokens":     {"total_tokens"},
 	"user":             {"end_user", "user", "metadata.user_api_key_user_id"},
 	"session":          {"session_id", "trace_id"},
 	"model":            {"model"},
@@ -49,17 +51,19 @@ var (
 		"text.reply": "response.choices[].message|response.choices[].text",
 		"blocks":     "metadata.prefix_block_hashes|metadata.spend_logs_metadata.prefix_block_hashes|metadata.requester_metadata.prefix_block_hashes",
 	}
-	litellmReads = []SourceField{
+	litellmReads = append(usageReads(litellmFields),
 		fieldAt("metadata.prefix_block_size|metadata.spend_logs_metadata.prefix_block_size|metadata.requester_metadata.prefix_block_size|"+
 			"metadata.block_size|metadata.spend_logs_metadata.block_size|metadata.requester_metadata.block_size", "blocks", ""),
 		fieldAt("metadata|response|proxy_server_request|model_parameters", "", packed),
 		fieldAt("cache_hit", "", decides),
-	}
+	)
 )
 
 // litellmSpendFormat reads LiteLLM's table of spend logs, exported as CSV by
 // [LiteLLMQuery]. Its dates name no zone and are UTC. The rules:
 //
+//   - LiteLLM passes on the counts of the provider, for some calls Anthropic's: see
+//     [usageReader].
 //   - Calls that LiteLLM answered from its own cache reached no engine and are
 //     left out; so are calls of other kinds than text.
 //   - The prompt stands in proxy_server_request or, in older versions, in
@@ -115,9 +119,9 @@ func LiteLLMQuery() string {
 	metadata := []string{"status", "usage_object", "additional_usage_values", "spend_logs_metadata", "prefix_block_hashes", "prefix_block_size"}
 	request := []string{"messages", "prompt", "input", "max_tokens", "max_completion_tokens", "temperature", "stream", "tools", "functions"}
 	return `COPY (SELECT request_id, call_type, "startTime", "endTime",
-  "completionStartTime", prompt_tokens, completion_tokens, model, model_id,
-  api_base, end_user, "user", cache_hit, session_id, status, messages,
-  response, ` + picked("metadata", metadata) + `,
+  "completionStartTime", prompt_tokens, completion_tokens, total_tokens,
+  model, model_id, api_base, end_user, "user", cache_hit, session_id,
+  status, messages, response, ` + picked("metadata", metadata) + `,
   ` + picked("proxy_server_request", request) + `
   FROM "LiteLLM_SpendLogs"
   WHERE "startTime" >= now() AT TIME ZONE 'UTC' - interval '1 day'
@@ -135,8 +139,9 @@ func picked(column string, keys []string) string {
 
 func openLiteLLM(all, first rows, strict bool, o Options, s *Source) (decoder, error) {
 	hashed := s.info.BlocksHashed // by a file before
-	ahead, l := &litellmView{strict: strict, s: s}, &litellmView{strict: strict, s: s}
-	d, err := newMappedDecoder(viewRows{all, l.show, &s.notes}, viewRows{first, ahead.show, new(notes)}, litellmFields, o, s)
+	counts := newUsageReader(usageRelayed, o, s)
+	ahead, l := &litellmView{strict: strict, counts: counts, s: s}, &litellmView{strict: strict, counts: counts, s: s}
+	d, err := newMappedDecoder(viewRows{all, l.show, &s.notes}, viewRows{first, ahead.show, new(notes)}, litellmFields.withUsage(), o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +157,7 @@ type litellmView struct {
 	strict    bool // JSON in strings must be JSON: columns of a database
 	blockSize int  // of the source's ids
 	settled   bool // the block size is that of the first records, or there is none
+	counts    *usageReader
 	s         *Source
 }
 
@@ -180,6 +186,9 @@ func (l *litellmView) show(r row, tell *notes) (row, error) {
 		if !v.unpack(name) && l.strict {
 			return nil, badAt(r, name, name+": want JSON")
 		}
+	}
+	if err := l.counts.showFields(v, litellmFields, tell); err != nil {
+		return nil, err
 	}
 	v.latencies(litellmTimes, 0, tell)
 	l.setText(v, tell)
@@ -298,7 +307,7 @@ func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 		last = n
 		ids = append(ids, number(strconv.FormatUint(n, 10)))
 	}
-	length, _ := v.value("prompt_tokens")
+	length, _ := v.value("tokens.input")
 	if n, ok := countOf(plain(length)); ok && int(n)/size == len(ids) && int(n)%size > 0 {
 		// No other record has this one's number in the source.
 		h := fnv.New64a()

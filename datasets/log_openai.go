@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"slices"
 	"strings"
 )
 
@@ -23,10 +24,12 @@ var openAILogFields = []string{
 	"stream=stream",
 	"output=response.choices.0.message|response.choices.0.text|choices.0.message|choices.0.text|output|response",
 	"finish_reason=response.choices.0.finish_reason|choices.0.finish_reason|finish_reason",
-	"input_tokens=usage.prompt_tokens|response.usage.prompt_tokens",
-	"output_tokens=usage.completion_tokens|response.usage.completion_tokens",
-	"cached_tokens=usage.prompt_tokens_details.cached_tokens|response.usage.prompt_tokens_details.cached_tokens",
-	"reasoning_tokens=usage.completion_tokens_details.reasoning_tokens|response.usage.completion_tokens_details.reasoning_tokens",
+	"input_tokens=usage.prompt_tokens|usage.input_tokens|response.usage.prompt_tokens|response.usage.input_tokens",
+	"output_tokens=usage.completion_tokens|usage.output_tokens|response.usage.completion_tokens|response.usage.output_tokens",
+	"cached_tokens=usage.prompt_tokens_details.cached_tokens|usage.input_tokens_details.cached_tokens|usage.cache_read_input_tokens|" +
+		"response.usage.prompt_tokens_details.cached_tokens|response.usage.input_tokens_details.cached_tokens|response.usage.cache_read_input_tokens",
+	"reasoning_tokens=usage.completion_tokens_details.reasoning_tokens|usage.output_tokens_details.reasoning_tokens|" +
+		"response.usage.completion_tokens_details.reasoning_tokens|response.usage.output_tokens_details.reasoning_tokens",
 	"status=status|status_code",
 	"error=error|response.error",
 	"ttft_ms=ttft_ms",
@@ -43,6 +46,12 @@ func openAILogMapping() Mapping {
 	return m
 }
 
+// openAILogUsage tells what the counts of a log hold, beside these.
+var openAILogUsage = Mapping{
+	"written_tokens": {"usage.cache_creation_input_tokens", "response.usage.cache_creation_input_tokens"},
+	"total_tokens":   {"usage.total_tokens", "response.usage.total_tokens"},
+}
+
 // openAILogFormat reads JSON lines that carry the messages or the prompt of a
 // request to an OpenAI-compatible endpoint, as gateways log them.
 func openAILogFormat() Format {
@@ -51,12 +60,38 @@ func openAILogFormat() Format {
 		About:   "JSON lines of requests and responses of OpenAI's API, as gateways log them",
 		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
 		timed:   true, mapped: true, dated: true, base: openAILogMapping,
-		reads: []SourceField{fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
-			"output_tokens output_blocks", tokenised)},
+		reads: append(usageReads(openAILogUsage), fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
+			"output_tokens output_blocks", tokenised)),
 		detect: detectObject(func(has func(string) bool) bool { return has("messages") || has("prompt") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
-			return newMappedDecoder(all, first, o.Map.over(openAILogMapping()).dotted(), o, s)
+			return openOpenAILog(all, first, o, s)
 		},
 	}
+}
+
+// openOpenAILog reads the usage of any provider: Anthropic's names say that its cached
+// tokens stand beside the input, of others the records of the model tell. What a --map
+// names stays as it is.
+func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
+	usage := openAILogMapping().over(openAILogUsage)
+	relayed, anthropic := newUsageReader(usageRelayed, o, s), newUsageReader(usageRelayed, o, s)
+	if anthropic.convention == usageRelayed {
+		anthropic.convention = usageExclusive
+	}
+	doubtful := slices.Concat(usage["cached_tokens"], []string{"usage.input_tokens", "response.usage.input_tokens"})
+	show := func(r row, tell *notes) (row, error) {
+		if !hasAny(r, doubtful...) { // its counts are read where they stand
+			return r, nil
+		}
+		v, counts := newView(r), relayed
+		for _, path := range []string{"usage", "response.usage"} {
+			if hasAny(r, path+".input_tokens") && hasAny(r, path+".cache_read_input_tokens", path+".cache_creation_input_tokens") {
+				counts = anthropic
+			}
+		}
+		return v, counts.showFields(v, usage, tell)
+	}
+	read := o.Map.over(openAILogMapping().withUsage()).dotted()
+	return openView(all, first, show, read, o, s)
 }

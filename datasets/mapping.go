@@ -149,7 +149,7 @@ var targets = []target{
 	{"e2e_us", "the same, in microseconds", durationTo(time.Microsecond, func(b *builder) **time.Duration { return &b.e.E2E })},
 	{"e2e_ns", "the same, in nanoseconds", durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.e.E2E })},
 	{"blocks", "ids of the prompt's prefix blocks: an array of numbers, the last for a partial block", setBlocks},
-	{"messages", "the prompt as a list of role and content, or the same as a JSON string", setMessages},
+	{"messages", "the prompt as a list of role and content, or the same as a JSON string", setConversation},
 	{"tools", "tool definitions: a list, or the same as a JSON string", setTools},
 	{"prompt", "the prompt as text or a list of token ids", setPrompt},
 	{"output", "the answer as text or a message", setOutput},

@@ -26,18 +26,33 @@ func roleOf(s string) (role trace.Role, ok bool) {
 
 const wantMessages = "want a list of objects with role and content"
 
-func setMessages(b *builder, v any) string {
+// setConversation takes the messages of a request, or the same as a JSON string. What a
+// masking tool leaves in place of them, such as [], {} or "[REDACTED]", is the text of a
+// message of the user: the length of such a prompt is that of its usage.
+func setConversation(b *builder, v any) string {
 	if s, ok := v.(string); ok {
-		if v, _, ok = decodeJSON([]byte(s)); !ok {
-			return wantMessages
+		if inner, _, ok := decodeJSON([]byte(s)); ok {
+			v = inner
 		}
 	}
-	list, ok := v.([]any)
-	if !ok || len(list) == 0 {
+	if masked, ok := maskedText(v); ok {
+		b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(masked)}}
+		return ""
+	}
+	list, _ := v.([]any)
+	return setMessages(b, list)
+}
+
+func setMessages(b *builder, list []any) string {
+	if len(list) == 0 {
 		return wantMessages
 	}
 	messages := make([]trace.Message, len(list))
 	for i, m := range list {
+		if masked, ok := maskedText(m); ok {
+			messages[i] = trace.Message{Role: trace.User, Content: trace.NewText(masked)}
+			continue
+		}
 		fields, _ := m.(map[string]any)
 		role, ok := fields["role"].(string)
 		if !ok {
@@ -58,9 +73,32 @@ func setMessages(b *builder, v any) string {
 	return ""
 }
 
+// maskedText is what stands in place of messages: nothing, a redaction marker, or an object
+// of a length and a hash.
+func maskedText(v any) (s string, ok bool) {
+	switch v := v.(type) {
+	case string:
+		s = v
+	case []any:
+		return "", len(v) == 0
+	case map[string]any:
+		if len(v) == 0 {
+			return "", true
+		}
+		if v["role"] != nil || v["content"] != nil || v["type"] != nil {
+			return "", false
+		}
+		s, _ = compactJSON(v)
+	default:
+		return "", false
+	}
+	text := trace.NewText(s)
+	return s, text.Blank() || text.Redacted()
+}
+
 // setPrompt takes the prompt of a completion as one message of the user.
 func setPrompt(b *builder, v any) string {
-	if b.e.Messages != nil {
+	if len(b.e.Messages) > 0 && !(len(b.e.Messages) == 1 && b.e.Messages[0].Content.Blank()) {
 		return ""
 	}
 	list, isList := v.([]any)
@@ -141,6 +179,11 @@ func (b *builder) text(v any) (string, bool) {
 		content := v["content"]
 		if s, ok := v["text"].(string); ok {
 			content = s
+		}
+		if content == nil && len(v) > 0 {
+			if masked, ok := maskedText(v); ok { // {"length":9}
+				return masked, true
+			}
 		}
 		return b.text(content)
 	}

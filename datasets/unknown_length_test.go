@@ -15,12 +15,20 @@ func chatLine(content, more string) string {
 // A prompt that is not there has no length but the one that the source counts.
 func TestUnknownLength(t *testing.T) {
 	const want = "log:1:1: its prompt is empty or redacted, and no token count stands beside it"
-	for content, message := range map[string]string{`""`: "", `"[REDACTED]"`: "[REDACTED]", `"***"`: "***", `null`: "", `{"length":9}`: "",
+	for content, message := range map[string]string{`""`: "", `"[REDACTED]"`: "[REDACTED]", `"***"`: "***", `null`: "", `{"length":9}`: `{"length":9}`,
 		`[{"type":"text","text":"<redacted>"}]`: "<redacted>"} {
 		wantBad(t, chatLine(content, ""), Options{}, want)
 		wantEntries(t, chatLine(content, `,"usage":{"prompt_tokens":9}`), Options{}, fmt.Sprintf("490923h4m5s user:%q in=9 chat", message))
 	}
 	wantBad(t, `{"timestamp":"2026-01-02T03:04:05Z","prompt":"REDACTED"}`, Options{}, want)
+	// What a masking tool leaves in place of the whole list.
+	for masked, message := range map[string]string{`[]`: "", `{}`: "", `""`: "", `"[]"`: "", `"[REDACTED]"`: "[REDACTED]", `["***"]`: "***", `{"length":9}`: `{"length":9}`, `[{}]`: ""} {
+		line := `{"timestamp":"2026-01-02T03:04:05Z","messages":` + masked
+		wantBad(t, line+"}", Options{}, want)
+		wantEntries(t, line+`,"usage":{"prompt_tokens":9}}`, Options{}, fmt.Sprintf("490923h4m5s user:%q in=9 chat", message))
+	}
+	wantEntries(t, `{"timestamp":"2026-01-02T03:04:05Z","messages":[],"prompt":"p"}`, Options{}, `490923h4m5s user:"p" completion`)
+	wantBad(t, `{"timestamp":"2026-01-02T03:04:05Z","messages":"zqx","usage":{"prompt_tokens":9}}`, Options{}, "log:1:48: messages: want a list of objects with role and content")
 	for _, more := range []string{`"What?"`, `"[REDACTED] and more"`} {
 		if all, info, err := read(strings.NewReader(chatLine(more, "")), Options{}); err != nil || len(all) != 1 || info.Bad != 0 {
 			t.Errorf("%s: %d entries, %d bad, %v", more, len(all), info.Bad, err)

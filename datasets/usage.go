@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"maps"
 	"math"
 	"strings"
 
@@ -98,6 +99,58 @@ func (r *usageReader) show(v viewRow, path, model string, tell *notes) error {
 		}
 	}
 	v.put("tokens", counts, path)
+	return nil
+}
+
+// usageTargets are the targets of a mapping that a [usageReader] settles, in its words.
+// Those that are no targets of --map tell what the others hold.
+var usageTargets = [][2]string{
+	{"input_tokens", "prompt_tokens"}, {"output_tokens", "completion_tokens"}, {"cached_tokens", "cached_tokens"}, {"reasoning_tokens", "reasoning_tokens"},
+	{"written_tokens", "cache_write_tokens"}, {"total_tokens", "total_tokens"}, {"thoughts_tokens", "thoughts"},
+}
+
+// withUsage is a mapping whose counts are where a [usageReader] puts them or, where it finds
+// none, where they were: what stands there is no count.
+func (m Mapping) withUsage() Mapping {
+	read := maps.Clone(m)
+	for _, name := range usageTargets {
+		delete(read, name[0])
+	}
+	for _, name := range []string{"input", "output", "cached", "reasoning"} {
+		read[name+"_tokens"] = append([]string{"tokens." + name}, m[name+"_tokens"]...)
+	}
+	return read
+}
+
+// usageReads are the fields of a mapping that tell what others hold.
+func usageReads(fields Mapping) (reads []SourceField) {
+	for _, name := range []string{"written_tokens", "total_tokens", "thoughts_tokens"} {
+		if paths := fields[name]; paths != nil {
+			reads = append(reads, fieldAt(strings.Join(paths, "|"), "input_tokens output_tokens", "decides what the counts hold"))
+		}
+	}
+	return reads
+}
+
+// showFields does the same as show for counts that stand where the targets of a mapping say.
+func (r *usageReader) showFields(v viewRow, fields Mapping, tell *notes) error {
+	usage, where := map[string]any{}, ""
+	for _, name := range usageTargets {
+		if n, path, ok := findFirst(v, fields[name[0]]); ok {
+			if _, isCount := countOf(plain(n)); isCount {
+				usage[name[1]] = n
+				if where == "" {
+					where = path
+				}
+			}
+		}
+	}
+	model, _, _ := findFirst(v, fields["model"])
+	v.put("usage_of_call", usage, where)
+	if err := r.show(v, "usage_of_call", plain(model), tell); err != nil {
+		return err
+	}
+	v.from["tokens"] = where
 	return nil
 }
 
