@@ -85,6 +85,7 @@
 //   - scrub.go: what is replaced in a kept system prompt: keys and tokens of services,
 //     passwords, mail addresses, phone numbers, IBANs, IP addresses, card numbers, UUIDs
 //     and words that look random
+//   - keyfile.go: a key that recordings share, in a file; what cards say of it
 //   - renaming.go: every identifier of the source renamed, for the check that outputs do
 //     not depend on them
 //

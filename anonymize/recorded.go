@@ -2,6 +2,9 @@ package anonymize
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"slices"
@@ -12,17 +15,21 @@ import (
 	"reprise/trace/token"
 )
 
-// A Recording turns the entries of a recorder into rows as they come, under one key
-// that is in memory alone and ends with the process. [MergeRecorded] makes a trace of
-// the rows.
+// A Recording turns the entries of a recorder into rows as they come, under one key.
+// [MergeRecorded] makes a trace of the rows.
 type Recording struct {
 	p    Policy
 	open func() (*encoder, error) // holds the key: see [block.Key]
+
+	// Draw gives the name of a session a number in [0, 1), by the key: recorders with one
+	// key sample the same sessions. It may be called at once.
+	Draw func(session string) float64
 }
 
-// NewRecording draws a key. Of the policy the tokenizer, the template, the block size
-// and KeepModel count.
-func NewRecording(p Policy) (*Recording, error) {
+// NewRecording begins a recording under a shared key, or where that is nil under a key
+// that is drawn, is in memory alone and ends with the process. Of the policy the
+// tokenizer, the template, the block size and KeepModel count.
+func NewRecording(p Policy, shared *SharedKey) (*Recording, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
@@ -30,7 +37,14 @@ func NewRecording(p Policy) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("draw a random key: %w", err)
 	}
-	return &Recording{p: p, open: func() (*encoder, error) { return newEncoder(&p, key) }}, nil
+	if shared != nil {
+		key = shared.key
+	}
+	return &Recording{p: p, open: func() (*encoder, error) { return newEncoder(&p, key) }, Draw: func(session string) float64 {
+		sum := hmac.New(sha256.New, key[:])
+		io.WriteString(sum, "reprise: sample\x00"+session)
+		return float64(binary.BigEndian.Uint64(sum.Sum(nil))>>11) / (1 << 53)
+	}}, nil
 }
 
 // A RowEncoder turns entries into rows, for one goroutine.
@@ -126,6 +140,8 @@ func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace
 		}
 	}
 	card, err := c.finish(ctx, &p, nil, &turnLinker{dst: dst, open: make(map[int64][]openTurn)})
+	of := trace.Meta{Keys: meta.Keys}
+	card.Key, card.Risks = keyOf(of), append(card.Risks, keyRisks(of, false)...)
 	if card.Totals.Texts > 0 {
 		card.Tokenizer, card.Template = meta.Tokenizer, meta.Template
 	}

@@ -3,6 +3,8 @@ package anonymize_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,7 +44,7 @@ func TestRecordedAsImported(t *testing.T) {
 	p.Capture, p.Lengths = trace.Capture{Begin: at(-1000), End: at(10_000_000)}, anonymize.LengthsUsage
 	want, wantCard := run(t, p, src)
 
-	rec, err := anonymize.NewRecording(p)
+	rec, err := anonymize.NewRecording(p, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func TestRecordedTurns(t *testing.T) {
 		src[i].E2E, src[i].Parents, src[i].Think = trace.Ptr(time.Duration(ms)*time.Millisecond), nil, nil
 	}
 	src = append(src, chat("another", "user", 50, 1, 0)...)
-	rec, err := anonymize.NewRecording(policy(t))
+	rec, err := anonymize.NewRecording(policy(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,12 +138,18 @@ func TestRecordedTurns(t *testing.T) {
 	}
 }
 
-// Two recordings share no prefix, since each has a key of its own.
+// Two recordings share no prefix, since each has a key of its own, unless they share that;
+// then their samples have the same sessions too.
 func TestRecordingsApart(t *testing.T) {
 	src := chat("topic", "user", 0, 1, 0)
+	path := filepath.Join(t.TempDir(), "key")
+	shared, _, err := anonymize.OpenKeyFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var ids []string
-	for range 2 {
-		rec, err := anonymize.NewRecording(policy(t))
+	for _, key := range []*anonymize.SharedKey{nil, nil, shared, shared} {
+		rec, err := anonymize.NewRecording(policy(t), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,9 +161,73 @@ func TestRecordingsApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ids = append(ids, fmt.Sprint(row.Request.Blocks, row.UserID, row.SessionID))
+		ids = append(ids, fmt.Sprint(row.Request.Blocks, row.UserID, row.SessionID, rec.Draw("s")))
+		if d := rec.Draw("s"); d < 0 || d >= 1 {
+			t.Errorf("draws %v", d)
+		}
 	}
-	if ids[0] == ids[1] {
-		t.Errorf("both are %s", ids[0])
+	if ids[0] == ids[1] || ids[0] == ids[2] || ids[2] != ids[3] {
+		t.Errorf("%v", ids)
+	}
+}
+
+// A key file is its owner's alone, is made once, and nothing prints what it holds.
+func TestKeyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	ids := make(chan string, 8)
+	for range 8 {
+		go func() {
+			key, _, err := anonymize.OpenKeyFile(path)
+			if err != nil {
+				ids <- err.Error()
+				return
+			}
+			ids <- key.ID()
+		}()
+	}
+	id := <-ids
+	for range 7 {
+		if other := <-ids; other != id || len(id) != 32 {
+			t.Errorf("%s and %s", id, other)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(path); info.Mode() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	if left, _ := os.ReadDir(filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("%v is left", left)
+	}
+	key, created, err := anonymize.OpenKeyFile(path)
+	if err != nil || created {
+		t.Errorf("created %v, %v", created, err)
+	}
+	if said := fmt.Sprintf("%v %+v %#v %s", key, *key, key, id); strings.Contains(said, string(text[:8])) || strings.Contains(said, fmt.Sprint(key.ID()[:8]+string(text[:8]))) {
+		t.Errorf("it prints itself: %s", said)
+	}
+	for content, want := range map[string]string{
+		"":                              "it holds no key: want 64 hexadecimal digits, such as openssl rand -hex 32 prints",
+		strings.Repeat("x", 64):         "it holds no key: want 64 hexadecimal digits, such as openssl rand -hex 32 prints",
+		string(text[:64]) + "\n00":      "it holds no key: want 64 hexadecimal digits, such as openssl rand -hex 32 prints",
+		strings.Repeat("ab", 32) + "\n": "its key is not random: all bytes are the same",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := anonymize.OpenKeyFile(path); err == nil || err.Error() != path+": "+want {
+			t.Errorf("%q: %v", content, err)
+		}
+	}
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := anonymize.OpenKeyFile(path); err == nil || err.Error() != path+": others than its owner have access to it (mode 0640): run chmod 600 on it, or name a new file if they may have read it" {
+		t.Error(err)
+	}
+	if _, _, err := anonymize.OpenKeyFile(filepath.Dir(path)); err == nil || !strings.Contains(err.Error(), "it is not a regular file") {
+		t.Error(err)
 	}
 }

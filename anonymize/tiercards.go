@@ -11,7 +11,7 @@ import (
 func newCard(p *Policy, t Totals) Card {
 	c := Card{
 		Schema: CardSchema, Tier: p.Tier, Unit: "none: every record is one request and stays in the file",
-		Key:       "ephemeral: held in memory and dropped at the end; the ids were renumbered and do not depend on it",
+		Key:       keyEphemeral,
 		BlockSize: p.blockSize(), Time: "exact, " + countedFrom(p.Capture), Lengths: "exact", Columns: rulesOf(p.Tier, nil),
 		WP29: WP29{
 			SinglingOut: "Possible: exact lengths and times identify most requests.",
@@ -68,12 +68,12 @@ func (r *release) card(t *transformer, after *countingWriter, totals Totals) Car
 	}
 	c := Card{
 		Schema: CardSchema, Tier: Partner, Unit: p.Unit, BlockSize: r.src.Meta.BlockSize, Tokenizer: r.src.Meta.Tokenizer, Template: r.src.Meta.Template,
-		Key:     "ephemeral: held in memory and dropped at the end; the ids were renumbered and do not depend on it",
+		Key:     keyOf(r.src.Meta),
 		Time:    fmt.Sprintf("drawn anew within bins of %s, %s", seconds(p.Quantum), countedFrom(r.src.Meta.Capture)),
 		Lengths: fmt.Sprintf("in buckets, %d per octave, with edges ⌈2^(i/%d)⌉ that do not depend on the data; each length becomes the middle of its bucket", p.PerOctave, p.PerOctave),
 		Columns: rulesOf(Partner, p), WP29: wp29, Partner: pc, Totals: totals, Confined: p.Confined, Change: &Change{r.before, after.Reuse, t.cut},
 	}
-	c.Dropped, c.Risks = droppedOf(c.Columns), partnerRisks(p, pc)
+	c.Dropped, c.Risks = droppedOf(c.Columns), append(partnerRisks(p, pc), keyRisks(r.src.Meta, true)...)
 	if of, err := ParseCard(r.src.Meta.Card, r.src.Meta.CardHash); err == nil {
 		c.SourceFields = of.SourceFields
 	}

@@ -112,7 +112,7 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 		{anonymize.UnitUser, "inferred", false}, {anonymize.UnitUser, "inferred", true},
 		{anonymize.UnitRequest, "inferred", false}, {anonymize.UnitRequest, "inferred", true},
 	} {
-		src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: of.sessions},
+		src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: of.sessions, Keys: "0,ephemeral"},
 			Open: func() (trace.Reader[trace.Request], error) { return (&fewEntries{}).rows(), nil }}
 		p := anonymize.PartnerPolicy{Unit: of.unit, KShare: 2, KClass: 2, LinkK: 1 + i, DropOwn: of.drop, SpillDir: dir}
 		var rows trace.SliceWriter[trace.Request]

@@ -27,7 +27,7 @@ declared capture window.
 
 Merge also reads journals, of a recorder that was killed or is still running. Parts of
 several recordings can be merged if they have the same tokenizer, chat template and block
-size. Each recording has its own key, so recordings share no prefixes and no sessions.`,
+size. Recordings share prefixes, users and sessions if they had one --key-file.`,
 		Example: `  reprise merge --finish traces/ -o t.parquet`,
 		Args:    flags.Wants(1, math.MaxInt, "which parts? Name the folder that reprise record wrote to"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,8 +80,13 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	if journals > 0 {
 		cli.Notef(cmd, "note: %s: the recorder was killed or still runs; what came in its last second may be missing", page.Many(int64(journals), "journal"))
 	}
-	if n := len(set.Captures()); n > 1 {
-		cli.Notef(cmd, "note: %d recordings, each with a key of its own: no prefix and no session is shared between two of them, and nothing was recorded in between", n)
+	switch n, keys := len(set.Captures()), len(set.Keys()); {
+	case n > 1 && keys == 1:
+		cli.Notef(cmd, "note: %d recordings with one key: users, sessions and prefixes go on from one to the next; nothing was recorded in between", n)
+	case n > 1 && keys == n:
+		cli.Notef(cmd, "note: %d recordings, each with a key of its own: no prefix and no session is shared between two of them, and nothing was recorded in between. To join recordings, use record --key-file", n)
+	case n > 1:
+		cli.Notef(cmd, "note: %d recordings with %d keys: users, sessions and prefixes are shared only between those with one key; nothing was recorded in between", n, keys)
 	}
 	if meta.Share < 1 {
 		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse are those of the sample", page.Percent(meta.Share))
@@ -105,7 +110,7 @@ func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set
 		return trace.Meta{}, card, err
 	}
 	card.Tool = tool()
-	m := trace.Meta{SourceFormat: "record", TimeUnit: "ns", Capture: meta.Window(), Tier: card.Tier, Unit: card.Unit,
+	m := trace.Meta{SourceFormat: "record", Keys: meta.Keys, TimeUnit: "ns", Capture: meta.Window(), Tier: card.Tier, Unit: card.Unit,
 		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source"}
 	if card.Totals.InferredSessions {
 		m.Sessions = "inferred"

@@ -40,6 +40,7 @@ type recordFlags struct {
 	template       string
 	blockSize      int
 	keepModel      bool
+	keyFile        string
 	rotate         time.Duration
 	memory         int
 	workers        int
@@ -84,7 +85,7 @@ requests in flight, up to --drain. Then turn the parts into a trace:
 	proxy, proxyRest := flags.Sections(fl, "Proxy")
 	rec, recRest := flags.Sections(fl, "Recording")
 	text, textRest := flags.Sections(fl, "Text")
-	privacy, _ := flags.Sections(fl, flags.PrivacyFlags)
+	privacy, privacyRest := flags.Sections(fl, flags.PrivacyFlags)
 	general, _ := flags.Sections(fl, flags.ResultsFlags)
 	proxy.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` and port to listen on; :8080 listens on all interfaces")
 	proxy.StringArrayVar(&f.upstreams, "upstream", nil, "`url` of an engine; repeatable: a request goes to the one with the fewest in flight")
@@ -102,6 +103,7 @@ requests in flight, up to --drain. Then turn the parts into a trace:
 	text.StringVar(&f.template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block")
 	privacy.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
+	privacyRest.StringVar(&f.keyFile, "key-file", "", "`file` with the key of the ids, made if missing, for recorders that are restarted or run side by side. It keeps users and sessions linkable. By default each recording has a key of its own, in memory")
 	running, _ := flags.Sections(fl, flags.RunningFlags)
 	running.StringVar(&f.admin, "admin-listen", "", "`address` of a page with the profile so far, and of /metrics for Prometheus, such as 127.0.0.1:9090; it wants a token")
 	_, runningRest := flags.Sections(fl, flags.RunningFlags)
@@ -119,6 +121,16 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	o, policy, err := f.options(cmd)
 	if err != nil {
 		return err
+	}
+	var key *anonymize.SharedKey // read before the process is confined
+	if f.keyFile != "" {
+		var created bool
+		if key, created, err = anonymize.OpenKeyFile(f.keyFile); err != nil {
+			return fmt.Errorf("--key-file %w", err)
+		}
+		if created {
+			cli.Notef(cmd, "created the key file %s: keep it secret, and delete it when nothing more is to be joined", f.keyFile)
+		}
 	}
 	var certificate *tls.Certificate
 	if f.cert != "" {
@@ -145,7 +157,7 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	}
 	r := &recorder{begin: time.Now()}
 	o.Begin = r.begin
-	if err := r.start(cmd, f, o, policy); err != nil {
+	if err := r.start(cmd, f, o, policy, key); err != nil {
 		return err
 	}
 	if err := f.serveAdmin(cmd.Context(), cmd, r); err != nil {
@@ -195,6 +207,9 @@ func (f *recordFlags) options(cmd *cobra.Command) (record.Options, anonymize.Pol
 	case f.blockSize < 1 || f.blockSize > 1<<16:
 		return o, p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
 	}
+	if rel, err := filepath.Rel(f.out, f.keyFile); f.keyFile != "" && err == nil && filepath.IsLocal(rel) {
+		return o, p, cli.Usagef("--key-file %s is inside -o %s: keep the key apart, so that who gets the parts does not get it", f.keyFile, f.out)
+	}
 	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
 		return o, p, cli.Usagef("-o %s is a file: name a folder", f.out)
 	}
@@ -233,17 +248,21 @@ type recorder struct {
 }
 
 // start makes the writer, and the proxy whose entries become rows in it.
-func (r *recorder) start(cmd *cobra.Command, f *recordFlags, o record.Options, p anonymize.Policy) error {
+func (r *recorder) start(cmd *cobra.Command, f *recordFlags, o record.Options, p anonymize.Policy, key *anonymize.SharedKey) error {
 	id := make([]byte, 16)
 	rand.Read(id)
 	meta := recording.Meta{CaptureID: hex.EncodeToString(id), Begin: r.begin, BlockSize: p.BlockSize, Tokenizer: p.Tokenizer.Name(),
 		Template: p.Template.Name, KeepModel: p.KeepModel, Share: o.Share}
 	settings := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%v\n", meta.Tokenizer, meta.Template, meta.BlockSize, meta.KeepModel))
 	meta.Settings = "sha256:" + hex.EncodeToString(settings[:])
-	rec, err := anonymize.NewRecording(p)
+	if key != nil {
+		meta.KeyID = key.ID()
+	}
+	rec, err := anonymize.NewRecording(p, key)
 	if err != nil {
 		return err
 	}
+	o.Draw = rec.Draw
 	if r.writer, err = recording.NewWriter(f.out, meta, f.rotate, r.counts); err != nil {
 		return err
 	}

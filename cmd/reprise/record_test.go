@@ -148,6 +148,83 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// With --key-file a recorder that is started again goes on with the ids of the one before,
+// and what a ledger counts adds up over all captures of the key.
+func TestRecordKeyFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	engine := simulate(t)
+	record := func(key string) string {
+		_, stderr := recordWhile(t, strings.Fields("record --listen 127.0.0.1:0 -o traces --block-size 16 --key-file "+key+" --upstream "+engine), func(url, _ string) {
+			send(t, url+"/v1/completions", `{"prompt":"`+strings.Repeat(plantedPrompt+" ", 20)+`","user":"`+plantedSession+`","max_tokens":2}`)
+		})
+		return stderr
+	}
+	if said := record("key"); !strings.HasPrefix(said, "created the key file key: keep it secret, and delete it when nothing more is to be joined\n") {
+		t.Error(said)
+	}
+	if said := record("key"); strings.Contains(said, "key file") {
+		t.Error(said)
+	}
+	merge := func() trace.Meta {
+		t.Helper()
+		_, said, _ := reprise(t, "merge", "--finish", "traces", "-o", "t.parquet", "--overwrite")
+		for _, want := range []string{"note: 2 recordings with one key: users, sessions and prefixes go on from one to the next; nothing was recorded in between\n",
+			"note: 3 recordings with 2 keys: users, sessions and prefixes are shared only between those with one key; nothing was recorded in between\n"} {
+			if strings.Contains(said, want) {
+				said = ""
+			}
+		}
+		if said != "" {
+			t.Error(said)
+		}
+		in, err := trace.Open("t.parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		r, err := in.Reader()
+		rows := rowsOf(t, r, err)
+		if len(rows[1].Blocks) == 0 || *rows[1].User != 0 || *rows[1].Session != 0 || rows[1].Blocks[0] != rows[0].Blocks[0] {
+			t.Errorf("the second recording begins with new ids: %+v", rows)
+		}
+		return in.Meta
+	}
+	meta := merge()
+	if card := must(t, "anonymize", "--card", "t.parquet"); !strings.Contains(strings.Join(strings.Fields(card), " "), "can link their users, sessions and prefixes for as long as the key exists") {
+		t.Error(card)
+	}
+	public := []string{"anonymize", "t.parquet", "--tier", "public", "--unit", "request", "-o", "p.parquet"}
+	if _, errs, code := reprise(t, public...); code != cli.Usage || !strings.HasPrefix(errs, "reprise: t.parquet was recorded with --key-file: other captures with that key have the same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	if err := os.WriteFile("ledger", []byte(`{"source":"key:`+meta.Keys+`","release":"of another capture","epsilon":9.5,"delta":1e-6}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := reprise(t, append(public, "--ledger", "ledger")...); code != cli.Usage || !strings.Contains(errs, "ε would be 10.5, with 9.5 of 1 releases or attempts before in ledger") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	record("other")
+	if meta := merge(); strings.Count(meta.Keys, ",") != 1 {
+		t.Errorf("keys %q", meta.Keys)
+	}
+	key, err := os.ReadFile("key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob("traces/*")
+	for _, name := range append(files, "t.parquet") {
+		if text, err := os.ReadFile(name); err != nil || bytes.Contains(text, key[:16]) {
+			t.Errorf("%s has the key, or cannot be read: %v", name, err)
+		}
+	}
+	if err := os.Chmod("key", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := reprise(t, "record", "--listen", "127.0.0.1:0", "-o", "traces", "--key-file", "key", "--upstream", engine); code != cli.Failure || !strings.HasPrefix(errs, "reprise: --key-file key: others than its owner have access to it (mode 0644): run chmod 600 on it, or name a new file if they may have read it\n") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
 // While it runs, the profile so far and the counts are on a port of their own, for who
 // has the token; the proxied port has neither.
 func TestRecordAdmin(t *testing.T) {
@@ -255,6 +332,7 @@ func TestRecordRefuses(t *testing.T) {
 		"--upstream http://u:p@a -o x":        "--upstream: a URL with a password would be in the list of processes; clients send their own credentials",
 		"--upstream http://a -o x --sample 0": "--sample: want a share above 0 and at most 1, such as 10%",
 		"--upstream http://a -o x --listen-cert c": "--listen-cert and --listen-key go together",
+		"--upstream http://a -o x --key-file x/k":  "--key-file x/k is inside -o x: keep the key apart, so that who gets the parts does not get it",
 	} {
 		_, errs, code := reprise(t, append([]string{"record"}, strings.Fields(args)...)...)
 		if code != cli.Usage || !strings.HasPrefix(errs, "reprise: "+want) {

@@ -198,7 +198,7 @@ func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace)
 		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set})
 	bar.End()
 	if spent {
-		if err := enterLedger(ledger, f.Budget, t.Meta.Digest, m, r); err != nil {
+		if err := enterLedger(ledger, f.Budget, ledgerSources(t.Meta), m, r); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -217,8 +217,8 @@ func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace)
 
 // enterLedger puts what a fit cost into the ledger, and the card into the model, if
 // there is one. What was measured before an error counts as well.
-func enterLedger(ledger dp.Ledger, budget dp.Budget, source string, m *synth.Model, r *synth.Release) error {
-	entry := dp.Release{Source: source, Release: "refused", Time: time.Now().UTC().Truncate(time.Second), Budget: budget}
+func enterLedger(ledger dp.Ledger, budget dp.Budget, sources []string, m *synth.Model, r *synth.Release) error {
+	entry := dp.Release{Release: "refused", Time: time.Now().UTC().Truncate(time.Second), Budget: budget}
 	if r != nil {
 		entry.Mechanism = r.Mechanism
 		if r.Selection == nil { // else ρ is not all that it cost
@@ -226,7 +226,7 @@ func enterLedger(ledger dp.Ledger, budget dp.Budget, source string, m *synth.Mod
 		}
 	}
 	if m != nil {
-		total, err := ledger.Spent(source, entry)
+		total, err := mostSpent(ledger, sources, entry)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,39 @@ func enterLedger(ledger dp.Ledger, budget dp.Budget, source string, m *synth.Mod
 		}
 		entry.Release = m.Meta().Digest
 	}
-	return ledger.Add(entry)
+	for _, entry.Source = range sources {
+		if err := ledger.Add(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ledgerSources are what a ledger counts a trace as: its rows, and where these were
+// recorded under shared keys, all that is recorded under each of them.
+func ledgerSources(m trace.Meta) (sources []string) {
+	keys, all := anonymize.SharedKeys(m)
+	for _, id := range keys {
+		sources = append(sources, "key:"+id)
+	}
+	if len(keys) == 0 || all > len(keys) {
+		sources = append(sources, m.Digest)
+	}
+	return sources
+}
+
+// mostSpent is what was spent on the source of which that is the most.
+func mostSpent(ledger dp.Ledger, sources []string, more ...dp.Release) (most dp.Total, err error) {
+	for _, source := range sources {
+		total, err := ledger.Spent(source, more...)
+		if err != nil {
+			return most, err
+		}
+		if total.Epsilon >= most.Epsilon {
+			most = total
+		}
+	}
+	return most, nil
 }
 
 // affordBudget opens the ledger and holds the budget against what was spent.
@@ -251,13 +283,15 @@ func affordBudget(f *flags.Public, path string, t *trace.Trace) (ledger dp.Ledge
 	switch {
 	case ledger.Path == "" && (path == cli.Standard || path == ""):
 		return ledger, nil, cli.Usagef("name the ledger of the source: --ledger FILE")
+	case ledger.Path == "" && t.Meta.Keys != "" && ledgerSources(t.Meta)[0] != t.Meta.Digest:
+		return ledger, nil, cli.Usagef("%s was recorded with --key-file: other captures with that key have the same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE", path)
 	case ledger.Path == "":
 		ledger.Path = strings.TrimSuffix(path, ".parquet") + ".ledger.jsonl"
 	}
 	if t.Meta.Digest == "" {
 		return ledger, nil, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
 	}
-	spent, err := ledger.Spent(t.Meta.Digest)
+	spent, err := mostSpent(ledger, ledgerSources(t.Meta))
 	if err != nil {
 		return ledger, nil, err
 	}
@@ -268,6 +302,9 @@ func affordBudget(f *flags.Public, path string, t *trace.Trace) (ledger dp.Ledge
 			total, spent.Epsilon, spent.Releases, ledger.Path, synth.MaxEpsilon)
 	case total > synth.WarnEpsilon:
 		warning = []string{fmt.Sprintf("warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total)}
+	}
+	if _, keys := anonymize.SharedKeys(t.Meta); keys > 1 {
+		warning = append(warning, fmt.Sprintf("warning: it was recorded with %d keys: a user whom several recordings saw counts as several, and is protected less", keys))
 	}
 	return ledger, warning, nil
 }

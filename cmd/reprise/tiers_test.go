@@ -132,7 +132,6 @@ func TestStricterTierWins(t *testing.T) {
 		"neither users nor sessions":      {"anonymize", "internal.parquet", "--tier", "public", "-o", "x.parquet"},
 		"want partner or public":          {"anonymize", "internal.parquet", "--tier", "internal", "-o", "x.parquet"},
 		"unknown flag: --key":             {"anonymize", "internal.parquet", "--key", "0123", "-o", "x.parquet"},
-		"unknown flag: --key-file":        {"import", "log.jsonl", "--key-file", "k", "-o", "x.parquet"},
 		"--card takes no --tier":          {"anonymize", "--card", "partner.parquet", "--tier", "public"},
 		"not a Parquet file of Repris":    {"anonymize", "--card", "big"},
 		"not have the schema card/1":      {"anonymize", "--card", "log.jsonl"},

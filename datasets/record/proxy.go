@@ -40,6 +40,10 @@ type Options struct {
 	Memory  int64   // bytes of texts that are held at once
 	Share   float64 // of the sessions that are recorded; 1 is all
 
+	// Draw gives the name of a session a number in [0, 1), the same each time: sessions
+	// below Share are recorded. Nil draws for this proxy alone.
+	Draw func(session string) float64
+
 	// SessionHeaders are the names of headers that name a session, the first that is
 	// there counts. They stand above what the body says.
 	SessionHeaders []string

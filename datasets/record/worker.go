@@ -16,7 +16,6 @@ type workers struct {
 	o     *Options
 	held  atomic.Int64 // bytes of texts
 	queue chan *exchange
-	seed  maphash.Seed // of the sample
 	group sync.WaitGroup
 
 	shadow *shadowing // nil for none
@@ -28,7 +27,10 @@ type workers struct {
 const waiting = 1 << 16
 
 func startWorkers(o *Options) (*workers, error) {
-	w := &workers{o: o, queue: make(chan *exchange, waiting), seed: maphash.MakeSeed()}
+	w := &workers{o: o, queue: make(chan *exchange, waiting)}
+	if seed := maphash.MakeSeed(); o.Draw == nil {
+		o.Draw = func(session string) float64 { return float64(maphash.String(seed, session)>>11) / (1 << 53) }
+	}
 	for range max(o.Workers, 1) {
 		sink, err := o.Sink()
 		if err != nil {
@@ -138,7 +140,7 @@ func (w *workers) record(x *exchange, sink func(*trace.Entry) error) {
 		counted = &w.unreached
 	case !ok:
 		counted = &w.unreadable
-	case w.o.Share < 1 && float64(maphash.String(w.seed, key)>>11)/(1<<53) >= w.o.Share:
+	case w.o.Share < 1 && w.o.Draw(key) >= w.o.Share:
 		counted = &w.sampledOut
 	case sink(e) != nil:
 		counted = &w.noLength

@@ -13,8 +13,9 @@ const Schema = "part/1"
 
 // Meta is what the parts of a capture say of it.
 type Meta struct {
-	Schema    string    `json:"schema"`     // always [Schema]
-	CaptureID string    `json:"capture_id"` // of one run of a recorder, which has one key
+	Schema    string    `json:"schema"`           // always [Schema]
+	CaptureID string    `json:"capture_id"`       // of one run of a recorder, which has one key
+	KeyID     string    `json:"key_id,omitempty"` // of the key, where it is in a file and other captures may have it too
 	Begin     time.Time `json:"capture_begin"`
 	End       time.Time `json:"capture_end,omitzero"` // of what is in the file; zero in a journal
 	BlockSize int       `json:"block_size"`           // tokens in a block
@@ -24,6 +25,9 @@ type Meta struct {
 	Share     float64   `json:"share"`      // of the sessions that are recorded; 1 is all
 	Settings  string    `json:"settings"`   // digest of what decides lengths and blocks
 	Counts    Counts    `json:"counts"`     // since the capture began
+
+	// Keys are the keys of all captures of a [Set], as [trace.Meta.Keys]. No part has them.
+	Keys string `json:"-"`
 }
 
 // Counts say what became of the requests of a capture. All of them were forwarded.

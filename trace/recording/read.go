@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -107,6 +108,9 @@ func (s *Set) Captures() []Meta { return s.captures }
 // the last end, and the sum of the counts.
 func (s *Set) Meta() Meta {
 	m := s.captures[0]
+	if m.Keys = strings.Join(s.Keys(), ","); m.Keys == ephemeralKey { // as with any other source
+		m.Keys = ""
+	}
 	for _, c := range s.captures[1:] {
 		if c.Begin.Before(m.Begin) {
 			m.Begin = c.Begin
@@ -123,6 +127,19 @@ func (s *Set) Meta() Meta {
 	}
 	return m
 }
+
+// Keys are the ids of the keys of the captures, in the order of these; "ephemeral" for
+// each that ended with its capture.
+func (s *Set) Keys() (ids []string) {
+	for _, c := range s.captures {
+		if id := cmp.Or(c.KeyID, ephemeralKey); id == ephemeralKey || !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+const ephemeralKey = "ephemeral"
 
 // readMeta reads what a file says of its capture. That of a journal ends with its last
 // row.
