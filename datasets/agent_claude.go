@@ -52,7 +52,7 @@ func claudeFormat() Format {
 		Example: `{"type":"assistant","uuid":"u2","parentUuid":"u1","isSidechain":false,"sessionId":"s1","requestId":"req_1","timestamp":"2026-06-15T10:00:02.000Z",` +
 			`"message":{"id":"msg_1","role":"assistant","model":"m","stop_reason":"tool_use","content":[{"type":"tool_use","id":"toolu_1","name":"Bash","input":{}}],` +
 			`"usage":{"input_tokens":3,"cache_creation_input_tokens":900,"cache_read_input_tokens":27000,"output_tokens":210}}}`,
-		Tried:  "10 files of Claude Code 1.0.17 to 2.1.157: 299 calls, with sub-agents",
+		Tried:  "10 files of Claude Code 1.0.17 to 2.1.157: 299 calls, with sub-agents; 5 fixtures of claude-code-log: 19 calls",
 		detect: isClaude,
 		detectFiles: func(files []File) bool {
 			some := false

@@ -17,6 +17,7 @@ var clineReads = []SourceField{
 	fieldAt("text.tokensIn|text.cacheWrites|text.apiProtocol", "input_tokens", ""),
 	fieldAt("text.cacheReads", "input_tokens cached_tokens", ""),
 	fieldAt("text.tokensOut", "output_tokens", ""),
+	fieldAt("modelInfo.modelId", "model", ""),
 	fieldAt("name of the file's folder", "session turn parents", ""),
 }
 
@@ -35,7 +36,7 @@ func clineFormat() Format {
 		reads:   clineReads,
 		About:   "Cline and Roo Code tasks: ui_messages.json or the folder of tasks",
 		Example: `[{"ts":1767323045100,"type":"say","say":"api_req_started","text":"{\"tokensIn\":20,\"tokensOut\":40,\"cacheWrites\":240,\"cacheReads\":640,\"cost\":0.01}"}]`,
-		Tried:   fromDocumentation,
+		Tried:   "3 tasks of Cline of 2025 and 2026: 145 calls",
 		detect:  isCline,
 		detectFiles: func(files []File) bool {
 			tasks := sessionFiles(files, "ui_messages.json")
@@ -61,9 +62,12 @@ const noteClineUnended = "calls without the tokens that they used, left out: the
 
 // A clineMessage is what the task showed.
 type clineMessage struct {
-	At   json.Number `json:"ts"`
-	Say  string      `json:"say"`
-	Text string      `json:"text"`
+	At    json.Number `json:"ts"`
+	Say   string      `json:"say"`
+	Text  string      `json:"text"`
+	Model struct {
+		ID string `json:"modelId"`
+	} `json:"modelInfo"`
 }
 
 // A clineUsage is in the text of a call.
@@ -123,6 +127,6 @@ func (d *clineDecoder) gather(raw []byte) error {
 		t = &agentThread{session: d.name(fmt.Sprint("task ", len(d.tasks)+1, " ", task))}
 		d.tasks[d.s.file] = t
 	}
-	d.addTo(t, agentCall{session: t.session, arrival: at, end: at, input: int32(input), cached: int32(u.Reads), output: int32(*u.Out), reasoning: -1})
+	d.addTo(t, agentCall{session: t.session, model: d.name(m.Model.ID), arrival: at, end: at, input: int32(input), cached: int32(u.Reads), output: int32(*u.Out), reasoning: -1})
 	return nil
 }

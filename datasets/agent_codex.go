@@ -55,7 +55,7 @@ func codexFormat() Format {
 		Example: `{"timestamp":"2026-02-23T12:19:52.689Z","type":"event_msg","payload":{"type":"token_count","info":{` +
 			`"total_token_usage":{"input_tokens":900,"cached_input_tokens":640,"output_tokens":40,"reasoning_output_tokens":20},` +
 			`"last_token_usage":{"input_tokens":900,"cached_input_tokens":640,"output_tokens":40,"reasoning_output_tokens":20}}}}`,
-		Tried:  "7 rollouts of Codex CLI 0.104 and 0.114: 494 calls, one compaction; of forks and sub-agents only their records' form was seen",
+		Tried:  "7 rollouts of Codex CLI 0.104 and 0.114: 494 calls, one compaction; 4 fixtures of ccusage, of forks: 8 calls",
 		detect: isCodex,
 		detectFiles: func(files []File) bool {
 			sessions := sessionFiles(files, ".jsonl")

@@ -38,7 +38,7 @@ func geminiFormat() Format {
 		reads:   geminiReads,
 		About:   "Gemini CLI sessions: the .jsonl files or the folder of ~/.gemini/tmp/PROJECT/chats",
 		Example: `{"id":"m2","timestamp":"2026-08-01T10:00:05Z","type":"gemini","model":"m","content":"…","tokens":{"input":900,"output":28,"cached":640,"thoughts":12,"tool":0,"total":940}}`,
-		Tried:   fromDocumentation,
+		Tried:   "1 session of Gemini CLI 0.61, run against a simulated server: 2 calls",
 		detect:  isGemini,
 		detectFiles: func(files []File) bool {
 			sessions := sessionFiles(files, ".jsonl")

@@ -35,7 +35,7 @@ func openCodeFormat() Format {
 		About: "OpenCode sessions: what opencode export writes, one session a file",
 		Example: `{"info":{"id":"ses_1","time":{"created":1767323040000}},"messages":[{"info":{"id":"msg_2","role":"assistant","modelID":"m","finish":"tool-calls",` +
 			`"time":{"created":1767323045000,"completed":1767323047000},"tokens":{"input":20,"output":28,"reasoning":12,"cache":{"read":640,"write":240}}},"parts":[]}]}`,
-		Tried:  fromDocumentation,
+		Tried:  "1 export of OpenCode 1.17: 21 calls",
 		detect: detectObject(func(has func(string) bool) bool { return has("info") && has("messages") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return newOpenCodeDecoder(newJSONReader(in, head), o, s), nil

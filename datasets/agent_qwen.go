@@ -16,6 +16,7 @@ var qwenReads = []SourceField{
 	fieldAt("usageMetadata.cachedContentTokenCount", "cached_tokens", ""),
 	fieldAt("usageMetadata.candidatesTokenCount", "output_tokens", ""),
 	fieldAt("usageMetadata.thoughtsTokenCount", "output_tokens reasoning_tokens", ""),
+	fieldAt("usageMetadata.totalTokenCount", "output_tokens", "decides what the counts hold"),
 }
 
 // qwenFormat reads the session files of Qwen Code
@@ -24,7 +25,8 @@ var qwenReads = []SourceField{
 //
 //   - A call is a record of type assistant with usageMetadata; the ui_telemetry records
 //     that say the same again are not read. The input holds the cached tokens; thoughts
-//     stand beside the candidates, and are added.
+//     stand beside the candidates, and are added, unless the total shows that the
+//     candidates hold them, as they do where the provider speaks OpenAI's protocol.
 //   - A call arrives with the newest record of its session before it that is of the user
 //     or the result of a tool. It ends at its own time.
 func qwenFormat() Format {
@@ -33,7 +35,7 @@ func qwenFormat() Format {
 		reads:   qwenReads,
 		About:   "Qwen Code sessions: the .jsonl files or the folder of ~/.qwen/projects",
 		Example: `{"uuid":"u2","parentUuid":"u1","sessionId":"q1","timestamp":"2026-02-23T14:24:56.857Z","type":"assistant","cwd":"/p","model":"m","message":{"role":"model","parts":[]},"usageMetadata":{"promptTokenCount":900,"cachedContentTokenCount":640,"candidatesTokenCount":28,"thoughtsTokenCount":12,"totalTokenCount":940}}`,
-		Tried:   fromDocumentation,
+		Tried:   "1 session of Qwen Code 0.15, run against a simulated server: 4 calls",
 		detect:  isQwen,
 		detectFiles: func(files []File) bool {
 			sessions := sessionFiles(files, ".jsonl")
@@ -68,6 +70,7 @@ type qwenRecord struct {
 		Cached     int64 `json:"cachedContentTokenCount"`
 		Candidates int64 `json:"candidatesTokenCount"`
 		Thoughts   int64 `json:"thoughtsTokenCount"`
+		Total      int64 `json:"totalTokenCount"`
 	} `json:"usageMetadata"`
 }
 
@@ -121,9 +124,13 @@ func (d *qwenDecoder) gather(raw []byte) error {
 		if min(u.Prompt, u.Tools, u.Cached, u.Candidates, u.Thoughts) < 0 || max(u.Prompt, u.Tools, u.Candidates, u.Thoughts, u.Cached, u.Prompt+u.Tools, u.Candidates+u.Thoughts) > math.MaxInt32 || u.Cached > u.Prompt+u.Tools {
 			return d.bad(raw, "usageMetadata", "usageMetadata: want whole numbers from 0 to 2147483647, with the cached tokens part of the prompt")
 		}
+		output := u.Candidates + u.Thoughts
+		if u.Thoughts <= u.Candidates && u.Total == u.Prompt+u.Tools+u.Candidates {
+			output = u.Candidates
+		}
 		c := agentCall{
 			session: d.name(r.Session), model: d.name(r.Model), arrival: q.ready, gap: q.gap, end: at,
-			input: int32(u.Prompt + u.Tools), cached: int32(u.Cached), output: int32(u.Candidates + u.Thoughts), reasoning: int32(u.Thoughts),
+			input: int32(u.Prompt + u.Tools), cached: int32(u.Cached), output: int32(output), reasoning: int32(u.Thoughts),
 		}
 		if q.ready == 0 || q.ready > at {
 			c.arrival = at

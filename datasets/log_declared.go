@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -59,6 +60,10 @@ func (d declaredFormat) format() Format {
 	reads = append(reads, usageReads(d.fields)...)
 	for _, paths := range [][]string{d.times.start, d.times.first, d.times.end} {
 		if len(paths) > 0 {
+			paths = slices.Clone(paths)
+			for i, path := range paths {
+				paths[i] = cmp.Or(d.made[path], path)
+			}
 			reads = append(reads, fieldAt(strings.Join(paths, "|"), "ttft_ns e2e_ns", ""))
 		}
 	}

@@ -48,7 +48,7 @@ func declaredFormats() []declaredFormat {
 			only: []condition{{"event", "request.finished", "lines of requests that had not ended were left out"}},
 		},
 		{
-			name: "langsmith", tried: fromDocumentation,
+			name: "langsmith", tried: "8 runs as its SDKs of 2024 sent them",
 			about:   "LangSmith runs, as its API and its bulk export have them: JSON or Parquet",
 			example: `{"id":"r1","trace_id":"r0","run_type":"llm","start_time":"2026-01-02T03:04:05.1","end_time":"2026-01-02T03:04:07","first_token_time":"2026-01-02T03:04:05.6","prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"thread_id":"t1"}`,
 			keys:    []string{"run_type", "start_time", "trace_id"},
@@ -88,7 +88,7 @@ func declaredFormats() []declaredFormat {
 			only:   []condition{{"span_attributes.type", "llm", noteNoModelCalls}},
 		},
 		{
-			name: "mlflow", tried: fromDocumentation,
+			name: "mlflow", tried: "3 traces of MLflow 3.17, of calls of a simulated server: 9 calls",
 			about:   "MLflow traces: JSON with data.spans, or the spans",
 			example: `{"info":{"trace_id":"t"},"data":{"spans":[{"span_id":"a","parent_id":null,"name":"chat","start_time_unix_nano":1767323045000000000,"end_time_unix_nano":1767323047000000000,"attributes":{"mlflow.spanType":"\"CHAT_MODEL\"","mlflow.llm.model":"m","mlflow.chat.tokenUsage":"{\"input_tokens\":900,\"output_tokens\":40,\"total_tokens\":940}"}}]}}`,
 			keys:    []string{"info", "data.spans"},
@@ -99,11 +99,15 @@ func declaredFormats() []declaredFormat {
 				"model":        {"attributes.mlflow.llm.model", "attributes.mlflow.spanInputs.model"},
 				"input_tokens": {"attributes.mlflow.chat.tokenUsage.input_tokens"}, "output_tokens": {"attributes.mlflow.chat.tokenUsage.output_tokens"},
 				"cached_tokens": {"attributes.mlflow.chat.tokenUsage.cache_read_input_tokens"}, "written_tokens": {"attributes.mlflow.chat.tokenUsage.cache_creation_input_tokens"},
-				"total_tokens": {"attributes.mlflow.chat.tokenUsage.total_tokens"},
-				"messages":     {"attributes.mlflow.spanInputs"}, "output": {"attributes.mlflow.spanOutputs"},
+				"reasoning_tokens": {"attributes.mlflow.spanOutputs.usage.completion_tokens_details.reasoning_tokens", "attributes.mlflow.spanOutputs.usage.output_tokens_details.reasoning_tokens"},
+				"max_tokens":       {"attributes.mlflow.spanInputs.max_completion_tokens", "attributes.mlflow.spanInputs.max_tokens"}, "temperature": {"attributes.mlflow.spanInputs.temperature"},
+				"total_tokens": {"attributes.mlflow.chat.tokenUsage.total_tokens"}, "session": {"session_of_trace"}, "user": {"user_of_trace"},
+				"messages": {"attributes.mlflow.spanInputs"}, "output": {"attributes.mlflow.spanOutputs"},
 			},
 			counts: usageRelayed,
-			times:  latencyPaths{start: []string{"start_time_unix_nano", "start_time_ns", "start_time"}, end: []string{"end_time_unix_nano", "end_time_ns", "end_time"}},
+			times:  latencyPaths{[]string{"start_time_unix_nano", "start_time_ns", "start_time"}, []string{"first_chunk"}, []string{"end_time_unix_nano", "end_time_ns", "end_time"}},
+			made:   mlflowMade,
+			show:   showMLflow,
 			only:   []condition{{"attributes.mlflow.spanType", "chat_model llm", noteNoModelCalls}},
 		},
 		{
@@ -270,6 +274,34 @@ func showBedrockStream(v viewRow) {
 				if n, ok := lookup(chunk, path); ok {
 					v.put(to, n, "output.outputBodyJson")
 				}
+			}
+		}
+	}
+}
+
+// mlflowMade is where [showMLflow] takes what it makes from.
+var mlflowMade = map[string]string{
+	"session_of_trace": "info.trace_metadata.mlflow.trace.session|info.request_metadata.mlflow.trace.session",
+	"user_of_trace":    "info.trace_metadata.mlflow.trace.user|info.request_metadata.mlflow.trace.user",
+	"first_chunk":      "events[].name|events[].time_unix_nano",
+}
+
+// showMLflow gives a span what its trace says of all, and finds its first token: the
+// chunks of a stream are events.
+func showMLflow(v viewRow) {
+	if span, ok := v.row.(memberRow); ok {
+		for _, name := range []string{"session_of_trace", "user_of_trace"} {
+			if found, path, ok := findFirst(span.row, strings.Split(mlflowMade[name], "|")); ok {
+				v.put(name, found, path)
+			}
+		}
+	}
+	found, _ := v.value("events")
+	events, _ := found.([]any)
+	for _, event := range events {
+		if name, _ := lookup(event, "name"); plain(name) == "mlflow.chunk.item.0" {
+			if at, ok := lookup(event, "time_unix_nano"); ok {
+				v.put("first_chunk", at, "events")
 			}
 		}
 	}

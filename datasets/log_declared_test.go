@@ -101,6 +101,11 @@ func TestDeclaredRules(t *testing.T) {
 	// The last chunk of a stream has the latencies.
 	wantEntries(t, example("bedrock", `"output":{`, `"output":{"outputBodyJson":[{"type":"message_start"},{"amazon-bedrock-invocationMetrics":{"inputTokenCount":20,"outputTokenCount":40,"invocationLatency":1900,"firstByteLatency":400}}],`), Options{},
 		"490923h4m5s user=a model=m in=900 out=40 cached=640 ttft=400ms e2e=1.9s")
+	// A trace of MLflow tells the session of all its spans, and a stream its chunks.
+	wantEntries(t, example("mlflow", `"trace_id":"t"`, `"trace_id":"t","trace_metadata":{"mlflow.trace.session":"s1","mlflow.trace.user":"u"}`, `"span_id":"a"`,
+		`"span_id":"a","events":[{"name":"zebra","time_unix_nano":1767323045100000000},{"name":"mlflow.chunk.item.0","time_unix_nano":1767323045400000000,"attributes":{}},{"name":"mlflow.chunk.item.1","time_unix_nano":1767323045500000000}]`,
+		`"mlflow.llm.model":"m"`, `"mlflow.llm.model":"\"m\"","mlflow.spanInputs":"{\"max_tokens\":99,\"temperature\":0.2}","mlflow.spanOutputs":"{\"usage\":{\"completion_tokens_details\":{\"reasoning_tokens\":7}}}"`), Options{},
+		"490923h4m5s user=u session=s1 model=m in=900 out=40 reasoning=7 max=99 temperature=0.2 ttft=400ms e2e=2s")
 	// Text.
 	wantEntries(t, example("langsmith", `"run_type"`, `"inputs":{"messages":[[{"lc":1,"type":"constructor","id":["langchain","schema","messages","HumanMessage"],"kwargs":{"content":"q","type":"human"}}]]},"outputs":{"generations":[[{"text":"a","message":{"kwargs":{"content":"a","type":"ai"},"id":["AIMessage"]}}]]},"run_type"`), Options{},
 		`490923h4m5.1s session=t1 in=900 out=40 ttft=500ms e2e=1.9s user:"q" reply="a" chat`)

@@ -81,6 +81,7 @@ func otelFormat() Format {
 	})
 	return Format{
 		Name:  "otel-genai",
+		Tried: "26 spans of OpenInference 0.1.66 and OpenLLMetry 0.62, flat and in OTLP, of calls of a simulated server",
 		reads: slices.Concat(mappedFields(otelFields, otelMade), otelReads, inferenceReads),
 		About: "OpenTelemetry spans of generative AI, also of OpenInference (Phoenix): OTLP JSON, flat spans as JSON lines, Parquet",
 		Example: `{"name":"chat m","start_time":"2026-01-02T03:04:05Z","end_time":"2026-01-02T03:04:07Z",` +

@@ -72,6 +72,7 @@ func wekaRequestReads(name, columns string) SourceField {
 func wekaFormat() Format {
 	return Format{
 		Name:    "weka",
+		Tried:   "58 conversations of kv-cache-tester: 3,043 requests",
 		reads:   wekaReads,
 		About:   "Weka cc-traces: conversations of coding agents, with subagents and ids of prefix blocks",
 		Example: `{"id":"t1","block_size":64,"requests":[{"t":0.0,"type":"s","model":"m","in":130,"out":29,"hash_ids":[1,2],"stop":"tool_use","api_time":2.5,"think_time":0,"ttft":0.8}]}`,

@@ -7,6 +7,7 @@ Prints a line of JSON: calls, input, output, cached and reasoning tokens, and pa
 them that the readers estimate.
 A test of package datasets compares it with what the reader makes of the same folder.
 """
+import datetime
 import json
 import pathlib
 import sys
@@ -15,12 +16,12 @@ import sys
 def lines(folder, pattern="*.jsonl"):
     for path in sorted(pathlib.Path(folder).rglob(pattern)):
         for line in open(path, encoding="utf-8"):
-            if line.strip():
+            if line.lstrip().startswith("{"):
                 yield json.loads(line)
 
 
 def claude_code(folder):
-    """A call for each message.id; of its records the largest output, and its size."""
+    """A call for each message.id and request; of its records the largest output, and its size."""
     calls, seen = {}, set()
     for r in lines(folder):
         m = r.get("message")
@@ -30,7 +31,7 @@ def claude_code(folder):
         parts = [usage.get(k, 0) for k in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")]
         if r.get("isApiErrorMessage") or not sum(parts) + usage["output_tokens"]:
             continue
-        call = calls.setdefault(m.get("id", r["uuid"]), {"out": -1, "bytes": 0, "stop": None})
+        call = calls.setdefault((m.get("id", r["uuid"]), r.get("requestId")), {"out": -1, "bytes": 0, "stop": None})
         if usage["output_tokens"] >= call["out"]:
             call.update(out=usage["output_tokens"], prompt=sum(parts), cached=parts[2])
         call["stop"] = call["stop"] or m.get("stop_reason")
@@ -48,12 +49,21 @@ def codex(folder):
     """A call for each token_count of which the total is another than the one before."""
     for path in sorted(pathlib.Path(folder).rglob("*.jsonl")):
         before = None
+        began = {}  # turns that began long before they were written were copied from another session
+        copied = False
         for r in lines(path.parent, path.name):
-            info = r["payload"].get("info") if r["payload"].get("type") == "token_count" else None
+            payload = r["payload"]
+            if payload.get("type") == "task_started" and "forked_from_id" in began:
+                written = datetime.datetime.fromisoformat(r["timestamp"].replace("Z", "+00:00")).timestamp()
+                copied = written - payload["started_at"] > 60
+            if r["type"] == "session_meta" and not began:
+                began = payload
+            info = payload.get("info") if payload.get("type") == "token_count" else None
             if info and info["total_token_usage"] != before:
-                before = info["total_token_usage"]
-                u = info["last_token_usage"]
-                if sum(u.values()):
+                total = info["total_token_usage"]
+                u = info.get("last_token_usage") or {k: n - (before or {}).get(k, 0) for k, n in total.items()}
+                before = total
+                if sum(u.values()) and not copied:
                     yield u["input_tokens"], u["output_tokens"], u["cached_input_tokens"], u["reasoning_output_tokens"]
 
 
@@ -64,6 +74,58 @@ def openhands(folder):
         for u in r["metrics"]["token_usages"]:
             if u["response_id"] in events:
                 yield u["prompt_tokens"], u["completion_tokens"], u["cache_read_tokens"], 0
+
+
+def cline(folder):
+    """The messages that tell of a call, each at its own time."""
+    for path in pathlib.Path(folder).rglob("ui_messages.json"):
+        for m in json.load(open(path, encoding="utf-8")):
+            if m.get("say") == "api_req_started":
+                u = json.loads(m["text"])
+                if "tokensIn" in u and "tokensOut" in u:
+                    yield u["tokensIn"] + u["cacheReads"] + u["cacheWrites"], u["tokensOut"], u["cacheReads"], 0
+
+
+def gemini_cli(folder):
+    """The answers, each as it was last written; thoughts stand beside the output."""
+    answers = {}
+    for r in lines(folder):
+        if r.get("type") == "gemini" and r.get("tokens"):
+            answers[r["id"]] = r["tokens"]
+    for u in answers.values():
+        yield u["input"], u["output"] + u["thoughts"], u["cached"], u["thoughts"]
+
+
+def qwen_code(folder):
+    """The answers; what is no prompt of the total is the output."""
+    for r in lines(folder):
+        u = r.get("usageMetadata")
+        if r.get("type") == "assistant" and u:
+            yield u["promptTokenCount"], u["totalTokenCount"] - u["promptTokenCount"], u["cachedContentTokenCount"], u["thoughtsTokenCount"]
+
+
+def opencode(folder):
+    """The sums that each session gives of itself, and its answers with tokens."""
+    for path in pathlib.Path(folder).rglob("*.json"):
+        session = json.load(open(path, encoding="utf-8"))
+        answers = sum(1 for m in session["messages"] if (m["info"].get("tokens") or {}).get("total"))
+        u = session["info"]["tokens"]
+        cache = u["cache"]
+        yield u["input"] + cache["read"] + cache["write"], u["output"] + u["reasoning"], cache["read"], u["reasoning"]
+        for _ in range(answers - 1):
+            yield 0, 0, 0, 0
+
+
+def weka(folder):
+    """Requests, with those of subagents."""
+    def flat(requests):
+        for r in requests:
+            if r["type"] == "subagent":
+                yield from flat(r["requests"])
+            else:
+                yield r["in"], r["out"], 0, 0
+    for path in sorted(pathlib.Path(folder).rglob("*.json")):
+        yield from flat(json.load(open(path))["requests"])
 
 
 def aider(folder):

@@ -44,6 +44,52 @@ def aibrix(path):
                 yield request["Prompt Length"], request["Output Length"], 0, 0
 
 
+def langsmith(path):
+    """Runs as the SDK sends them, of models only."""
+    for line in open(path):
+        run = json.loads(line)
+        usage = (run.get("outputs") or {}).get("usage_metadata") or {}
+        if run["run_type"] == "llm":
+            cached = (usage.get("input_token_details") or {}).get("cache_read", 0)
+            reasoning = (usage.get("output_token_details") or {}).get("reasoning", 0)
+            yield usage.get("input_tokens", 0), usage.get("output_tokens", 0), cached, reasoning
+
+
+def mlflow(path):
+    """Spans of models; attributes are JSON in strings."""
+    for line in open(path):
+        for span in json.loads(line)["data"]["spans"]:
+            attributes = {k: json.loads(v) for k, v in span["attributes"].items()}
+            usage = attributes.get("mlflow.chat.tokenUsage")
+            if attributes["mlflow.spanType"] in ("CHAT_MODEL", "LLM") and usage:
+                answer = attributes.get("mlflow.spanOutputs")
+                details = ((answer.get("usage") or {}) if isinstance(answer, dict) else {}).get("completion_tokens_details") or {}
+                cached = usage.get("cache_read_input_tokens", 0)
+                yield usage["input_tokens"], usage["output_tokens"], cached, details.get("reasoning_tokens", 0)
+
+
+def otel_genai(path):
+    """Spans with usage, flat or in OTLP, in the words of OpenTelemetry or OpenInference."""
+    for line in open(path):
+        document = json.loads(line)
+        spans = [document]
+        if "resourceSpans" in document:
+            spans = [s for r in document["resourceSpans"] for scope in r["scopeSpans"] for s in scope["spans"]]
+        for span in spans:
+            found = span.get("attributes") or {}
+            if isinstance(found, list):
+                found = {a["key"]: next(iter(a["value"].values())) for a in found}
+
+            def number(*names):
+                return next((int(found[n]) for n in names if n in found), None)
+
+            prompt = number("gen_ai.usage.input_tokens", "llm.token_count.prompt")
+            if prompt is not None:
+                cached = number("gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read")
+                reasoning = number("gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens", "llm.token_count.completion_details.reasoning")
+                yield prompt, number("gen_ai.usage.output_tokens", "llm.token_count.completion"), cached, reasoning
+
+
 def api_log(path):
     """Bodies of requests and responses, whole or as events of a stream."""
     for line in open(path):
