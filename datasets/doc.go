@@ -47,9 +47,11 @@
 //   - rows.go: a record as a row with values by dotted path; JSON decoding; JSON packed in
 //     strings; the view that a format has of a row
 //   - rows_members.go: rows that are members of lists in a record, such as spans
-//   - rows_csv.go: rows of CSV with a header
+//   - rows_csv.go: rows of CSV, with a header or columns by position; texts in Latin-1
 //   - rows_csv_dialect.go: the delimiter, quotes and decimal marks of a CSV file, told from
-//     its first rows
+//     its first rows; comments and titles above the header
+//   - rows_csv_numbers.go: decimal points and commas, thousands, and numbers that can be
+//     read in two ways
 //   - rows_parquet.go: rows of any Parquet schema: nested columns, decimals, times; damaged
 //     files
 //   - mapping.go: --map target=path: the targets (time, user, session, model, status, ttft,
@@ -70,6 +72,8 @@
 //     card; fields that are not read are taken away
 //   - times.go: dates, epoch times and their unit, zones, latencies from times, the limit
 //     of a source's span, and the declared capture window
+//   - times_iso.go: the other dates of ISO 8601, by week, by day and without marks; the year
+//     behind the time; dates without one
 //   - times_layout.go: dates that are not ISO 8601: day and month in numbers, AM and PM,
 //     month names; --time-format
 //   - arrivals.go: arrivals for sources without times, and start times for sessions whose

@@ -72,7 +72,7 @@ func TestDecodersSeeTheTableAlone(t *testing.T) {
 	if _, ok := r.value("TIMESTAMP"); !ok {
 		t.Error("a decoder does not see a field of the table")
 	}
-	columns, err := newCSVRows(strings.NewReader("user,TIMESTAMP\njane,1\n"), 0)
+	columns, err := newCSVRows(strings.NewReader("user,TIMESTAMP\njane,1\n"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

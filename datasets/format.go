@@ -126,7 +126,7 @@ func anyOf(keys []string, some ...string) bool {
 
 // headColumns returns the names of the columns of a CSV input.
 func headColumns(head []byte) []string {
-	rows, err := newCSVRows(bytes.NewReader(head), 0)
+	rows, err := newCSVRows(bytes.NewReader(head), Options{})
 	if err != nil {
 		return nil
 	}

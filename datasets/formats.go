@@ -187,6 +187,10 @@ func (o *Options) checkFor(f Format) (err error) {
 		err = usage("--time-unit is for times that are numbers and --time-format for dates: give one of them")
 	case o.Delimiter != "" && delimiterNamed(o.Delimiter) == 0:
 		err = usage("--delimiter: want one character or tab, such as --delimiter ';'")
+	case o.Decimal != "" && o.Decimal != "point" && o.Decimal != "comma":
+		err = usage("--decimal: want point or comma")
+	case o.Decimal != "" && !f.csv:
+		err = usage("%s is no CSV, to which --decimal applies", f.Name)
 	case o.Delimiter != "" && !f.csv:
 		err = usage("%s is no CSV, to which --delimiter applies", f.Name)
 	case o.Map != nil && !f.mapped:

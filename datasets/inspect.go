@@ -158,7 +158,7 @@ func inspectHead(head []byte, o Options) *Inspection {
 		found.Container = "jsonl"
 		in = jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
 	} else {
-		rows, err := newCSVRows(bytes.NewReader(head), delimiterNamed(o.Delimiter))
+		rows, err := newCSVRows(bytes.NewReader(head), o)
 		if err != nil || !utf8.Valid(head[:min(len(head), 1000)]) && bytes.IndexByte(head, 0) >= 0 {
 			found.Container = ""
 			found.Missing = "it is neither JSON nor CSV nor Parquet"
@@ -166,9 +166,7 @@ func inspectHead(head []byte, o Options) *Inspection {
 		}
 		in, found.columns = rows, slices.Clone(rows.columns)
 		for _, column := range found.columns { // one that looks like a value is no name
-			_, stamp := readStamp(column)
-			_, date := readWrittenDate(column)
-			if stamp || date || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6 {
+			if _, ok := readTime(column); ok || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6 {
 				found.Nameless = true
 			}
 		}
@@ -216,8 +214,13 @@ func plainKey(key string) string {
 }
 
 func looksLikeJSON(head []byte) bool {
-	start := bytes.TrimSpace(head)
-	return len(start) > 0 && (start[0] == '{' || start[0] == '[')
+	start := bytes.TrimLeft(head, " \t\r\n")
+	if len(start) == 0 || start[0] != '[' {
+		return len(start) > 0 && start[0] == '{'
+	}
+	inside, _, closed := bytes.Cut(start[:min(len(start), 64)], []byte("]"))
+	st, isTime := readTime(string(inside[1:])) // in brackets, as in the logs of web servers
+	return !closed || !isTime || st.style == numeric
 }
 
 // inspect looks at the first rows of a Parquet file.
@@ -341,11 +344,7 @@ func (s *fieldStats) gather(v any) {
 			s.number(strings.TrimSpace(v))
 			return
 		}
-		st, ok := readStamp(v)
-		if !ok {
-			st, ok = readWrittenDate(v)
-		}
-		if ok {
+		if st, ok := readTime(v); ok {
 			s.dates++
 			t := st.t
 			if t.IsZero() {

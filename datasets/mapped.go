@@ -194,7 +194,8 @@ func fillFields(b *builder, fields []field, r row) error {
 			b.source = func() []byte { return w.written(p) }
 		}
 		if why := f.set(b, v); why != "" {
-			return badAt(r, p, f.name+": "+why)
+			line, col := r.place(p)
+			return &fault{line: line, col: col, reason: f.name + ": " + why, stop: why == whichDecimal}
 		}
 	}
 	return nil
@@ -217,7 +218,15 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 	case !ok:
 		return nil
 	}
+	if n, open := v.(openNumber); open && !n.decimal && d.clock.layouts == nil {
+		line, col := r.place(p)
+		return refuse(line, col, "time: "+whichDecimal)
+	}
 	st, ok := d.clock.read(plain(v))
+	if !ok && d.clock.layouts == nil && lacksYear(plain(v)) {
+		line, col := r.place(p)
+		return refuse(line, col, "time: "+noYear)
+	}
 	if !ok && d.clock.layouts != nil {
 		return badAt(r, p, "time: want a date as --time-format says")
 	}

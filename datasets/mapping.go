@@ -187,6 +187,9 @@ func countOf(s string) (int32, bool) {
 
 func countTo(at func(*builder) **int32) func(*builder, any) string {
 	return func(b *builder, v any) string {
+		if _, open := v.(openNumber); open {
+			return whichDecimal
+		}
 		n, ok := countOf(plain(v))
 		if !ok {
 			return "want a whole number from 0 to 2147483647"
@@ -245,6 +248,9 @@ func closedTo(list func(string) string, at func(*builder) *string) func(*builder
 func durationTo(unit time.Duration, at func(*builder) **time.Duration) func(*builder, any) string {
 	return func(b *builder, v any) string {
 		d, err := time.Duration(0), error(nil)
+		if n, open := v.(openNumber); open && !n.decimal {
+			return whichDecimal
+		}
 		if unit == 0 {
 			d, err = time.ParseDuration(plain(v))
 			if err != nil || d < 0 {

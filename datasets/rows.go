@@ -350,6 +350,8 @@ func plain(v any) string {
 		return v
 	case number:
 		return string(v)
+	case openNumber:
+		return v.text
 	}
 	return ""
 }

@@ -7,30 +7,38 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/text/encoding/charmap"
 )
 
-// csvRows yields the rows of a CSV input whose first row names the columns.
+// csvRows yields the rows of a CSV input whose first row names the columns. Without such
+// a row the columns are named by their position, from 1.
 type csvRows struct {
-	in      csvInput
-	csv     *csv.Reader
-	dialect csvDialect
-	columns []string
-	fields  []string // of the current row
-	line    int64    // at which the next row begins
-	known   *fieldCounter
+	in       csvInput
+	csv      *csv.Reader
+	dialect  csvDialect
+	columns  []string
+	nameless bool     // the first row is a record
+	fields   []string // of the current row
+	first    bool     // the current row is the first one, and comes again
+	line     int64    // at which the next row begins
+	known    *fieldCounter
 }
 
-// A csvInput bounds the length of a row, which encoding/csv does not, and tells
-// how the input ends.
+// A csvInput bounds the length of a row, which encoding/csv does not, tells how the
+// input ends, and writes it as encoding/csv reads it, byte for byte.
 type csvInput struct {
-	r     io.Reader
-	swap  func([]byte) []byte // quotes
-	max   int64
-	total int64 // bytes read
-	row   int64 // offset at which the current row begins
-	eof   bool
+	r       io.Reader
+	dialect csvDialect
+	quoted  bool // within a field in quotes, where backslashes are looked for
+	held    bool // a backslash at the end of what was read
+	max     int64
+	total   int64 // bytes read
+	row     int64 // offset at which the current row begins
+	eof     bool
 }
 
 var errTooLong = errors.New(tooLong)
@@ -39,30 +47,92 @@ func (c *csvInput) Read(p []byte) (int, error) {
 	if c.total-c.row > c.max {
 		return 0, errTooLong
 	}
-	n, err := c.r.Read(p)
-	c.swap(p[:n])
-	c.total += int64(n)
+	from := 0
+	if c.held && len(p) > 1 {
+		p[0], from, c.held = '\\', 1, false
+	}
+	n, err := c.r.Read(p[from:])
+	n += from
 	c.eof = c.eof || err == io.EOF
+	if c.dialect.escaped {
+		n = c.unescape(p[:n], err != nil)
+	}
+	c.dialect.swapQuotes(p[:n])
+	if c.dialect.returns {
+		for i, b := range p[:n] {
+			if b == '\r' {
+				p[i] = '\n'
+			}
+		}
+	}
+	c.total += int64(n)
 	return n, err
 }
 
-// newCSVRows reads the header of r, which the delimiter separates; 0 looks for it.
-func newCSVRows(r io.Reader, delimiter rune) (*csvRows, error) {
+// unescape doubles a quote in place of the backslash before it. It returns how much of b
+// can be given out: the last backslash waits for what comes next.
+func (c *csvInput) unescape(b []byte, last bool) int {
+	quote := c.dialect.quote
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == quote:
+			c.quoted = !c.quoted
+		case b[i] != '\\' || !c.quoted:
+		case i+1 == len(b) && !last:
+			c.held = true
+			return i
+		case i+1 < len(b) && b[i+1] == quote:
+			b[i] = quote
+			i++
+		case i+1 < len(b) && b[i+1] == '\\':
+			i++
+		}
+	}
+	return len(b)
+}
+
+// newCSVRows reads the header of r. Options may name the delimiter and the decimal mark.
+func newCSVRows(r io.Reader, o Options) (*csvRows, error) {
 	in := bufio.NewReaderSize(r, detectBytes)
 	head, _ := in.Peek(detectBytes) // an error comes again at its place
-	c := &csvRows{line: 1, dialect: sniffCSV(head, delimiter)}
-	c.in = csvInput{r: in, swap: c.dialect.swapQuotes, max: maxRecord}
+	return newRowsOf(in, sniffCSV(head, o))
+}
+
+// newRowsOf reads the header of an input in a dialect.
+func newRowsOf(in *bufio.Reader, dialect csvDialect) (*csvRows, error) {
+	c := &csvRows{line: int64(dialect.above) + 1, dialect: dialect}
+	c.in = csvInput{r: in, dialect: dialect, max: maxRecord}
+	if _, err := in.Discard(dialect.skip); err != nil {
+		return nil, broken(1, 1, err)
+	}
 	c.csv = c.dialect.reader(&c.in)
 	c.csv.ReuseRecord = true
 	fields, err := c.read()
-	if err == nil && c.dialect.preamble {
-		fields, err = c.read()
-	}
 	if err == io.EOF {
 		return nil, refuse(1, 1, "the input is empty")
 	}
 	c.columns = slices.Clone(fields)
+	if c.nameless = err == nil && namesNothing(fields); c.nameless {
+		c.fields, c.first = slices.Clone(fields), true
+		for i := range c.columns {
+			c.columns[i] = strconv.Itoa(i + 1)
+		}
+	}
 	return c, err
+}
+
+// namesNothing reports whether some fields are a record and not a header: one of them is
+// a date or a number, unless they count the columns.
+func namesNothing(fields []string) bool {
+	values, counted := false, 0
+	for i, field := range fields {
+		if field == strconv.Itoa(i) || field == strconv.Itoa(i+1) {
+			counted++
+		}
+		_, ok := readTime(field)
+		values = values || ok
+	}
+	return values && counted < len(fields)
 }
 
 // read returns the next row; a row at fault is a *fault.
@@ -72,12 +142,19 @@ func (c *csvRows) read() ([]string, error) {
 	var parse *csv.ParseError
 	switch {
 	case err == nil:
-		line, _ := c.csv.FieldPos(len(fields) - 1)
-		c.line = int64(line + strings.Count(fields[len(fields)-1], "\n") + 1)
-		if c.dialect.quote == '\'' {
-			for i := range fields {
-				fields[i] = string(c.dialect.swapQuotes([]byte(fields[i])))
+		line, _ := c.at(len(fields) - 1)
+		c.line = line + int64(strings.Count(fields[len(fields)-1], "\n")) + 1
+		for i, field := range fields {
+			if c.dialect.quote == '\'' {
+				field = string(c.dialect.swapQuotes([]byte(field)))
 			}
+			if c.dialect.escaped {
+				field = strings.ReplaceAll(field, `\\`, `\`)
+			}
+			if !utf8.ValidString(field) {
+				field = validText(field)
+			}
+			fields[i] = field
 		}
 		return fields, nil
 	case err == io.EOF:
@@ -87,7 +164,7 @@ func (c *csvRows) read() ([]string, error) {
 	case !errors.As(err, &parse):
 		return nil, broken(c.line, 1, err)
 	}
-	line, col := int64(parse.Line), int64(parse.Column)
+	line, col := int64(parse.Line+c.dialect.above), int64(parse.Column)
 	c.line = line + 1
 	if c.cut() {
 		return nil, cutOff(line, col, "a quoted field is not closed")
@@ -95,25 +172,55 @@ func (c *csvRows) read() ([]string, error) {
 	return nil, bad(line, col, "a quote is out of place")
 }
 
-func (c *csvRows) next() (row, error) {
-	fields, err := c.read()
-	if err != nil {
-		return nil, err
+// validText is what a field says that is not UTF-8: text in Windows-1252, of which Latin-1
+// is a part, unless some of it is UTF-8. Then each bad byte becomes U+FFFD, as in JSON.
+func validText(field string) string {
+	for _, c := range field {
+		if c >= 0x80 && c != utf8.RuneError {
+			return string([]rune(field))
+		}
 	}
-	c.fields = fields
-	if len(fields) == len(c.columns) {
+	text, err := charmap.Windows1252.NewDecoder().String(field)
+	if err != nil {
+		return string([]rune(field))
+	}
+	return text
+}
+
+// at returns where a field of the current row begins.
+func (c *csvRows) at(field int) (line, col int64) {
+	l, k := c.csv.FieldPos(field)
+	return int64(l + c.dialect.above), int64(k)
+}
+
+func (c *csvRows) next() (row, error) {
+	if c.first {
+		c.first = false
 		return c, nil
 	}
-	line, col := c.place("")
-	if len(fields) > len(c.columns) {
-		return nil, bad(line, col, "the row has more fields than the header")
+	for {
+		fields, err := c.read()
+		if err != nil {
+			return nil, err
+		}
+		if len(c.columns) > 1 && blankFields(fields) {
+			continue
+		}
+		whole := false
+		if c.fields, whole = evenFields(fields, c.columns); whole {
+			return c, nil
+		}
+		line, col := c.place("")
+		if len(fields) > len(c.columns) {
+			return nil, bad(line, col, "the row has more fields than the header")
+		}
+		if c.cut() {
+			last := len(fields) - 1
+			line, column := c.at(last)
+			return nil, cutOff(line, column+int64(len(fields[last])), "the last row is not whole")
+		}
+		return nil, bad(line, col, "the row has fewer fields than the header")
 	}
-	if c.cut() {
-		last := len(fields) - 1
-		line, column := c.csv.FieldPos(last)
-		return nil, cutOff(int64(line), int64(column+len(fields[last])), "the last row is not whole")
-	}
-	return nil, bad(line, col, "the row has fewer fields than the header")
 }
 
 // cut reports that the current row is the last and has no line end. A file
@@ -125,14 +232,11 @@ func (c *csvRows) cut() bool {
 
 func (c *csvRows) value(column string) (any, bool) {
 	i := slices.Index(c.columns, column)
-	if i < 0 || c.fields[i] == "" {
+	if i < 0 || c.fields[i] == "" || c.fields[i] == "NULL" || c.fields[i] == `\N` { // as databases write what is not there
 		return nil, false
 	}
-	if s := c.fields[i]; !utf8.ValidString(s) {
-		return string([]rune(s)), true // each bad byte becomes U+FFFD, as in JSON
-	}
 	if i < len(c.dialect.marks) {
-		return plainNumber(c.fields[i], c.dialect.marks[i]), true
+		return c.dialect.number(c.fields[i], c.dialect.marks[i]), true
 	}
 	return c.fields[i], true
 }
@@ -143,8 +247,7 @@ func (c *csvRows) place(column string) (line, col int64) {
 	if column == "" || i < 0 || i >= len(c.fields) {
 		i = 0
 	}
-	l, k := c.csv.FieldPos(i)
-	return int64(l), int64(k)
+	return c.at(i)
 }
 
 // need checks that a column is there for each mapped target, and only once.
@@ -188,12 +291,17 @@ func (c *csvRows) admitAt(path string, v any) { c.known.admitAt(path, v) }
 
 // csvInputs reads rows of CSV and their first ones in head.
 func csvInputs(in *bufio.Reader, head []byte, o Options, s *Source) (all, first *csvRows, err error) {
-	if all, err = newCSVRows(in, delimiterNamed(o.Delimiter)); err != nil {
+	dialect := sniffCSV(head, o)
+	if all, err = newRowsOf(in, dialect); err != nil {
 		return nil, nil, err
 	}
-	if how := all.dialect.describe(); how != "" {
+	if how := dialect.describe(); how != "" {
 		s.notes.sayOnce("read as CSV with " + how)
 	}
-	first, err = newCSVRows(bytes.NewReader(bytes.Join(headLines(head), []byte("\n"))), all.dialect.delimiter)
+	whole := head
+	if at := bytes.LastIndexAny(head, "\r\n"); len(head) == detectBytes && at > 0 {
+		whole = head[:at+1]
+	}
+	first, err = newRowsOf(bufio.NewReader(bytes.NewReader(whole)), dialect)
 	return all, first, err
 }

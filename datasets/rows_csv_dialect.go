@@ -3,25 +3,32 @@ package datasets
 import (
 	"bytes"
 	"encoding/csv"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // A csvDialect is how a CSV file is written.
 type csvDialect struct {
 	delimiter rune
 	quote     byte          // around fields: ' or "
+	escaped   bool          // a backslash stands before a quote in a field, in place of a second quote
+	returns   bool          // lines end in a carriage return alone
+	latin1    bool          // texts are not UTF-8
+	above     int           // lines before the header: sep=;, comments, a title
+	skip      int           // bytes of these lines
+	titles    int           // of these lines, but for sep=;
 	marks     []decimalMark // of the numbers in each column
-	preamble  bool          // a line such as sep=; stands before the header
 }
 
 // A decimalMark is what stands before the decimals in the numbers of a column.
 type decimalMark byte
 
 const (
-	asWritten  decimalMark = iota // the column holds more than numbers, or nothing that shows the mark
-	unresolved                    // numbers, none of which shows the mark
+	asWritten  decimalMark = iota // the column holds more than numbers, or whole numbers alone
+	unresolved                    // three digits are behind each mark: it is of decimals or of thousands
 	point
 	comma
 )
@@ -41,49 +48,99 @@ func delimiterNamed(name string) rune {
 	return 0
 }
 
+// titleLines bounds the lines that may stand before the header.
+const titleLines = 10
+
 // sniffCSV finds the dialect of a file by its beginning: the delimiter and the quotes
-// under which most rows have as many fields as the header. told is a delimiter, or 0.
-func sniffCSV(head []byte, told rune) csvDialect {
-	best := csvDialect{delimiter: ',', quote: '"'}
+// under which most rows have as many fields as the header. Options may name the
+// delimiter and the decimal mark.
+func sniffCSV(head []byte, o Options) csvDialect {
+	d := csvDialect{delimiter: ',', quote: '"', returns: bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0}
 	candidates := csvDelimiters
-	if told != 0 {
-		best.delimiter, candidates = told, []rune{told}
+	if told := delimiterNamed(o.Delimiter); told != 0 {
+		d.delimiter, candidates = told, []rune{told}
 	}
+	if d.returns {
+		head = bytes.ReplaceAll(head, []byte("\r"), []byte("\n"))
+	}
+	d.latin1 = !utf8.Valid(head[:len(head)-cutRune(head)])
 	first, rest, _ := bytes.Cut(head, []byte("\n"))
-	if first = bytes.TrimRight(first, "\r"); bytes.HasPrefix(first, []byte("sep=")) && len(first) == len("sep=;") {
-		best.preamble, head = true, rest
-		if told == 0 {
-			candidates = []rune{rune(first[4])}
+	if line := bytes.TrimRight(first, "\r"); bytes.HasPrefix(line, []byte("sep=")) && len(line) == len("sep=;") {
+		d.above, d.skip = 1, len(head)-len(rest)
+		if o.Delimiter == "" {
+			candidates = []rune{rune(line[4])}
 		}
 	}
-	sample := bytes.Join(headLines(head), []byte("\n"))
-	var rows [][]string
-	most := csvFit{}
-	header, _, _ := bytes.Cut(sample, []byte("\n"))
-	for _, quote := range []byte{'"', '\''} {
-		if quote == '\'' && bytes.IndexByte(sample, '\'') < 0 {
+	best, rows := d.bestFit(head[d.skip:], candidates)
+	for title := d; title.above < titleLines && title.skip < len(head); {
+		line, rest, more := bytes.Cut(head[title.skip:], []byte("\n"))
+		comment := line[:min(1, len(line))]
+		if !more || best.fitted.columns > 1 && !best.fitted.title && (string(comment) != "#" || best.isHeader(line, rest)) {
 			break
 		}
-		for _, delimiter := range candidates {
-			if told == 0 && !bytes.ContainsRune(header, delimiter) && bytes.IndexByte(header, quote) < 0 {
-				continue // there is one column
-			}
-			d := csvDialect{delimiter: delimiter, quote: quote, preamble: best.preamble}
-			fit, read := d.fit(sample)
-			better := fit.columns > 1 && (fit.share > most.share || fit.share == most.share && fit.columns > most.columns)
-			if better || quote == '\'' && fit == most && fit.columns > 1 {
-				most, best, rows = fit, d, read
-			}
+		title.above, title.titles, title.skip = title.above+1, title.titles+1, len(head)-len(rest)
+		if next, of := title.bestFit(rest, candidates); string(comment) == "#" || next.fitted.columns > 2 && next.fitted.share > 0.9 && !next.fitted.title {
+			best, rows = next, of
 		}
 	}
-	best.marks = decimalMarks(rows)
-	return best
+	best.marks = decimalMarks(rows, o.Decimal)
+	return best.csvDialect
+}
+
+// cutRune is how many bytes at the end of b may be of a character that is cut.
+func cutRune(b []byte) int {
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if utf8.RuneStart(b[len(b)-n]) {
+			if !utf8.FullRune(b[len(b)-n:]) {
+				return n
+			}
+			break
+		}
+	}
+	return 0
+}
+
+// A fittedDialect is a dialect with how well it fits a sample.
+type fittedDialect struct {
+	csvDialect
+	fitted csvFit
 }
 
 // A csvFit says how well a dialect fits a sample.
 type csvFit struct {
 	columns int
 	share   float64 // of the rows that have as many fields as the header
+	title   bool    // one field of the first row alone is not empty
+}
+
+// bestFit finds the delimiter and the quotes that fit best, and the rows by them.
+func (d csvDialect) bestFit(head []byte, delimiters []rune) (best fittedDialect, rows [][]string) {
+	sample := bytes.Join(headLines(head), []byte("\n"))
+	best.csvDialect = d
+	header, _, _ := bytes.Cut(sample, []byte("\n"))
+	for _, quote := range []byte{'"', '\''} {
+		if quote == '\'' && bytes.IndexByte(sample, quote) < 0 {
+			break
+		}
+		for _, escaped := range []bool{false, true} {
+			if escaped && !bytes.Contains(sample, []byte{'\\', quote}) {
+				break
+			}
+			for _, delimiter := range delimiters {
+				if !bytes.ContainsRune(header, delimiter) && bytes.IndexByte(header, quote) < 0 {
+					continue // there is one column
+				}
+				d.delimiter, d.quote, d.escaped = delimiter, quote, escaped
+				fit, read := d.fit(sample)
+				most := best.fitted
+				better := fit.columns > 1 && (fit.share > most.share || fit.share == most.share && fit.columns > most.columns)
+				if better || quote == '\'' && fit == most && fit.columns > 1 && !escaped {
+					best, rows = fittedDialect{d, fit}, read
+				}
+			}
+		}
+	}
+	return best, rows
 }
 
 // sniffedRows bounds the rows that a dialect is told from.
@@ -92,29 +149,69 @@ const sniffedRows = 1000
 // fit reads a sample in the dialect. Single quotes count only where every row is whole
 // and half of them have some, since texts have apostrophes.
 func (d csvDialect) fit(sample []byte) (csvFit, [][]string) {
-	in := d.reader(bytes.NewReader(d.swapQuotes(slices.Clone(sample))))
+	in := d.reader(&csvInput{r: bytes.NewReader(sample), dialect: d, max: maxRecord})
 	var rows [][]string
-	header, all := 0, 0
+	var header []string
+	all := 0
 	for all < sniffedRows {
 		fields, err := in.Read()
 		if err == io.EOF {
 			break
 		}
-		if header == 0 {
+		if header == nil {
 			if err != nil {
 				return csvFit{}, nil
 			}
-			header = len(fields)
+			header = fields
 			continue
 		}
-		if all++; err == nil && len(fields) == header {
+		if err != nil || !blankFields(fields) {
+			all++
+		}
+		if fields, ok := evenFields(fields, header); ok && err == nil && !blankFields(fields) {
 			rows = append(rows, fields)
 		}
 	}
 	if d.quote == '\'' && (len(rows) < all || 2*d.opened(sample) < max(all, 1)) {
 		return csvFit{}, nil
 	}
-	return csvFit{header, float64(len(rows)) / float64(max(all, 1))}, rows
+	named := 0
+	for _, name := range header {
+		if strings.TrimSpace(name) != "" {
+			named++
+		}
+	}
+	return csvFit{len(header), float64(len(rows)) / float64(max(all, 1)), named < 2 && len(header) > 2}, rows
+}
+
+// isHeader reports whether a comment is a header behind a mark: the line after it has as
+// many fields, of which it has two or more.
+func (d fittedDialect) isHeader(comment, rest []byte) bool {
+	next, _, _ := bytes.Cut(rest, []byte("\n"))
+	count := func(line []byte) int {
+		fields, err := d.reader(&csvInput{r: bytes.NewReader(line), dialect: d.csvDialect, max: maxRecord}).Read()
+		if err != nil {
+			return 0
+		}
+		return len(fields)
+	}
+	n := count(comment)
+	return n > 1 && n == count(next)
+}
+
+func blankFields(fields []string) bool {
+	return !slices.ContainsFunc(fields, func(f string) bool { return strings.TrimSpace(f) != "" })
+}
+
+// evenFields makes a row as long as the header. Empty fields behind the last column, and
+// columns without a name that a row lacks, are no fault.
+func evenFields(fields, header []string) ([]string, bool) {
+	if n := len(header); len(fields) > n && blankFields(fields[n:]) {
+		fields = fields[:n]
+	} else if len(fields) < n && len(fields) > 0 && blankFields(header[len(fields):]) {
+		fields = append(slices.Clone(fields), make([]string, n-len(fields))...)
+	}
+	return fields, len(fields) == len(header)
 }
 
 // opened counts the fields that begin with the quote.
@@ -127,7 +224,7 @@ func (d csvDialect) opened(sample []byte) (n int) {
 	return n
 }
 
-// reader reads fields of what swapQuotes returns.
+// reader reads fields of what a csvInput of the dialect returns.
 func (d csvDialect) reader(r io.Reader) *csv.Reader {
 	in := csv.NewReader(r)
 	in.Comma, in.FieldsPerRecord = d.delimiter, -1
@@ -163,111 +260,19 @@ func (d csvDialect) describe() string {
 	if d.quote == '\'' {
 		parts = append(parts, "single quotes")
 	}
+	if d.escaped {
+		parts = append(parts, "backslashes before quotes")
+	}
 	if slices.Contains(d.marks, comma) {
 		parts = append(parts, "decimal commas")
 	}
+	if d.latin1 {
+		parts = append(parts, "text in Latin-1 (Windows-1252)")
+	}
+	if d.titles == 1 {
+		parts = append(parts, "1 line above the header")
+	} else if d.titles > 0 {
+		parts = append(parts, fmt.Sprintf("%d lines above the header", d.titles))
+	}
 	return strings.Join(parts, ", ")
-}
-
-// decimalMarks tells from a sample what stands before the decimals in each column of
-// numbers. A column that does not show it is written as the others are.
-func decimalMarks(rows [][]string) []decimalMark {
-	if len(rows) == 0 {
-		return nil
-	}
-	marks := make([]decimalMark, len(rows[0]))
-	for i := range marks {
-		marks[i] = columnMark(rows, i)
-	}
-	other := asWritten
-	if slices.Contains(marks, comma) != slices.Contains(marks, point) {
-		other = point
-		if slices.Contains(marks, comma) {
-			other = comma
-		}
-	}
-	for i, m := range marks {
-		if m == unresolved {
-			marks[i] = other
-		}
-	}
-	return marks
-}
-
-func columnMark(rows [][]string, column int) decimalMark {
-	mark, numbers := unresolved, false
-	for _, fields := range rows {
-		field := strings.TrimPrefix(strings.TrimSpace(fields[column]), "-")
-		if field == "" {
-			continue
-		}
-		if strings.Trim(field, "0123456789.,") != "" || strings.Trim(field, ".,") == "" {
-			return asWritten
-		}
-		numbers = true
-		shown := markOf(field)
-		if shown != unresolved && mark != unresolved && shown != mark {
-			return asWritten
-		}
-		if shown != unresolved {
-			mark = shown
-		}
-	}
-	if !numbers {
-		return asWritten
-	}
-	return mark
-}
-
-// markOf tells the decimal mark of one number. Three digits behind a single mark may be
-// thousands, unless no thousands could stand before it.
-func markOf(number string) decimalMark {
-	points, commas := strings.Count(number, "."), strings.Count(number, ",")
-	at := strings.LastIndexAny(number, ".,")
-	switch {
-	case at < 0:
-		return unresolved
-	case points > 0 && commas > 0, points+commas == 1 && (len(number)-at-1 != 3 || at == 0 || at > 3 || number[0] == '0'):
-		if number[at] == ',' {
-			return comma
-		}
-		return point
-	case commas > 1:
-		return point
-	case points > 1:
-		return comma
-	}
-	return unresolved
-}
-
-// plainNumber writes a number of a column as readers of numbers want it: without marks
-// between thousands, and with a decimal point. What is no such number stays.
-func plainNumber(s string, mark decimalMark) string {
-	thousands, decimal := ",", "."
-	if mark == comma {
-		thousands, decimal = ".", ","
-	}
-	if mark != point && mark != comma || !strings.Contains(s, thousands) && (mark == point || !strings.Contains(s, decimal)) {
-		return s
-	}
-	number := strings.TrimSpace(s)
-	digits, minus := strings.CutPrefix(number, "-")
-	whole, rest, fraction := strings.Cut(digits, decimal)
-	groups := strings.Split(whole, thousands)
-	for i, g := range groups {
-		if strings.Trim(g, "0123456789") != "" || g == "" || len(groups) > 1 && (len(g) > 3 || i > 0 && len(g) != 3) {
-			return s
-		}
-	}
-	if strings.Trim(rest, "0123456789") != "" {
-		return s
-	}
-	whole = strings.Join(groups, "")
-	if minus {
-		whole = "-" + whole
-	}
-	if fraction {
-		whole += "." + rest
-	}
-	return whole
 }

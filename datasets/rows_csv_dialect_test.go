@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -40,11 +41,57 @@ func TestCSVDialects(t *testing.T) {
 	}
 }
 
-// What a number means is not guessed where nothing shows it, and a text stays as it is.
+// What a number means is not guessed where nothing shows it. --decimal says it.
+func TestCSVOpenNumbers(t *testing.T) {
+	for in, want := range map[string]string{ // as it is, with --decimal point, with --decimal comma
+		"n;ms\n1.200;7\n900;8\n":       "2:1: input_tokens | 2:1: bad | in=1200 e2e=7ms",
+		"n;ms\n\"1,200\";7\n":          "2:1: input_tokens | in=1200 e2e=7ms | 2:1: bad",
+		"n;ms\n5;1.200\n":              "2:3: e2e_ms | in=5 e2e=1.2ms | in=5 e2e=1.2s",
+		"n;ms\n5;1,200\n":              "2:3: e2e_ms | in=5 e2e=1.2s | in=5 e2e=1.2ms",
+		"n;ms\n5;1.200\n6;12.200\n":    "2:3: e2e_ms | in=5 e2e=1.2ms | in=5 e2e=1.2s",
+		"n;ms\n5;1.200\n6;1200.200\n":  "in=5 e2e=1.2ms | in=5 e2e=1.2ms | in=5 e2e=1.2s",
+		"n;ms\n5;1.200\n6;0.200\n":     "in=5 e2e=1.2ms | in=5 e2e=1.2ms | in=5 e2e=1.2s",
+		"n;ms\n5;1.200\n6;1.200.000\n": "in=5 e2e=1.2s | 3:3: bad | in=5 e2e=1.2s",
+		"n;ms;x\n5;1.200;0,5\n":        "in=5 e2e=1.2s | in=5 e2e=1.2ms | in=5 e2e=1.2s",
+		"n;ms;ip\n5;1.200;10.0.0.1\n":  "2:3: e2e_ms | in=5 e2e=1.2ms | in=5 e2e=1.2s", // an address tells nothing
+		// No decimal comma stands between commas without quotes, but no fraction in a count either.
+		"n,ms\n5,1.200\n":     "in=5 e2e=1.2ms | in=5 e2e=1.2ms | in=5 e2e=1.2s",
+		"n,ms\n1.200,7\n":     "2:1: input_tokens | 2:1: bad | in=1200 e2e=7ms",
+		"n,ms\n\"1,200\",7\n": "2:1: input_tokens | in=1200 e2e=7ms | 2:1: bad",
+		// A column that shows nothing for longer than is looked at.
+		"n;ms\n" + strings.Repeat("5;7\n", detectBytes/4) + "1.200;7\n": "16386:1: input_tokens | 16386:1: bad | in=5 e2e=7ms",
+	} {
+		var got []string
+		for _, decimal := range []string{"", "point", "comma"} {
+			all, info, err := read(strings.NewReader(in), Options{Map: Mapping{"input_tokens": {"n"}, "e2e_ms": {"ms"}}, MaxBad: 1, Decimal: decimal})
+			switch {
+			case err != nil:
+				place, ok := strings.CutSuffix(err.Error(), ": "+whichDecimal)
+				if !ok {
+					t.Errorf("%q: %v", in, err)
+				}
+				got = append(got, strings.TrimPrefix(place, "log:"))
+			case info.Bad > 0:
+				got = append(got, fmt.Sprintf("%d:%d: bad", info.FirstBad[0].Line, info.FirstBad[0].Column))
+			default:
+				got = append(got, summary(&all[0]))
+			}
+		}
+		if got := strings.Join(got, " | "); got != want {
+			t.Errorf("%.50q\n got %s\nwant %s", in, got, want)
+		}
+	}
+	for decimal, want := range map[string]string{",": "--decimal: want point or comma", "comma": "mooncake is no CSV, to which --decimal applies"} {
+		if _, _, err := read(strings.NewReader(oneRow), Options{Decimal: decimal}); err == nil || err.Error() != want {
+			t.Error(err)
+		}
+	}
+}
+
+// A text stays as it is.
 func TestCSVNumbersAsWritten(t *testing.T) {
 	m := Mapping{"input_tokens": {"n"}, "prompt": {"p"}, "user": {"u"}}
 	for in, want := range map[string]string{
-		"n;p;u\n\"1,234\";x;1\n":    "bad", // 1234 or 1.234: no other number tells
 		"n;p;u\n1,5;x;1\n":          "bad", // not whole
 		"n;p;u\n7;x;1,5\n":          `user=1.5 user:"x" in=7 completion`,
 		"n;p;u\n7;1,5;a\n8;yes;b\n": `user=a user:"1,5" in=7 completion`,
@@ -100,12 +147,12 @@ func FuzzSniffCSV(f *testing.F) {
 		f.Add([]byte(in), "1.234,5")
 	}
 	f.Fuzz(func(t *testing.T, in []byte, number string) {
-		d := sniffCSV(in, 0)
+		d := sniffCSV(in, Options{})
 		if d.delimiter == 0 || d.quote == 0 {
 			t.Fatalf("%+v", d)
 		}
 		for _, mark := range []decimalMark{asWritten, unresolved, point, comma} {
-			got := plainNumber(number, mark)
+			got := plain(d.number(number, mark))
 			if _, _, ok := readDecimal(got); got != number && !ok && len(strings.Trim(got, "-.0123456789")) > 0 {
 				t.Fatalf("%q with mark %d became %q", number, mark, got)
 			}

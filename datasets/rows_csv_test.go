@@ -80,11 +80,13 @@ func TestCSVText(t *testing.T) {
 	in := "conversation,who,when (s),prompt\n" +
 		"c1,ann,0.5,\"Hello, \"\"you\"\"\nthere\"\n" +
 		"c1,ann,2,bad \xff\xfe bytes\n" +
+		"c1,ann,2.5,both \xff and é\n" +
 		",,3,x\n"
 	all, info := mustRead(t, in, Options{Map: Mapping{"session": {"conversation"}, "user": {"who"}, "time": {"when (s)"}, "prompt": {"prompt"}}})
 	for i, want := range []string{
 		`500ms user=ann session=c1 user:"Hello, \"you\"\nthere" completion`,
-		`2s user=ann session=c1 user:"bad ` + "\uFFFD\uFFFD" + ` bytes" completion`,
+		`2s user=ann session=c1 user:"bad ÿþ bytes" completion`, // in Latin-1
+		`2.5s user=ann session=c1 user:"both ` + "\uFFFD" + ` and é" completion`,
 		`3s user:"x" completion`,
 	} {
 		if got := summary(&all[i]); got != want {

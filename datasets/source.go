@@ -23,6 +23,7 @@ type Options struct {
 	TimeUnit      string         // unit of numeric times: s, ms, us or ns; empty to detect it
 	TimeFormat    string         // layout of dates, in the conversions of strptime or as of package time; empty to detect it
 	Delimiter     string         // between the columns of CSV: a character or "tab"; empty to detect it
+	Decimal       string         // what stands before the decimals in CSV: point or comma; empty to detect it
 	TZ            *time.Location // zone of times that name none; nil is UTC
 	AllowLongSpan bool           // accept times that span more than 60 days
 	Capture       trace.Capture  // that all times must be in, or the reading stops; zero for none, see [ParseCapture]

@@ -323,7 +323,7 @@ func TestRecordLimit(t *testing.T) {
 			return err
 		},
 		"row": func() error {
-			c, err := newCSVRows(io.MultiReader(strings.NewReader("a,b\n\"\n"), in), 0)
+			c, err := newCSVRows(io.MultiReader(strings.NewReader("a,b\n\"\n"), in), Options{})
 			if err != nil {
 				return err
 			}

@@ -276,10 +276,7 @@ func stampAt(r row, paths []string) (stamp, bool) {
 	if !ok {
 		return stamp{}, false
 	}
-	if st, ok := readStamp(plain(v)); ok {
-		return st, true
-	}
-	return readWrittenDate(plain(v))
+	return readTime(plain(v))
 }
 
 // A clock turns the stamps of one source into instants. The first records
@@ -303,6 +300,7 @@ type clock struct {
 	capture  trace.Capture // that arrivals must be in; zero for none
 
 	style     stampStyle
+	compact   bool // numbers are dates: see [readCompact]
 	unit      time.Duration
 	epoch     bool // numbers count from 1970
 	fractions bool // numbers may have a fraction
@@ -330,10 +328,7 @@ func (c *clock) read(s string) (stamp, bool) {
 	if c.layouts != nil {
 		return readByLayout(c.layouts, s)
 	}
-	if st, ok := readStamp(s); ok {
-		return st, true
-	}
-	return readWrittenDate(s)
+	return readTime(s)
 }
 
 const sayUnit = "say --time-unit s, ms, us or ns"
@@ -357,6 +352,8 @@ func (c *clock) settle(sample []stamp) string {
 		c.unit, c.fractions = c.told, true
 	case epochUnit(first.whole) != 0:
 		c.unit, c.epoch, c.fractions = epochUnit(first.whole), true, true
+	case !slices.ContainsFunc(sample, func(s stamp) bool { _, ok := readCompact(s); return !ok }):
+		c.compact = true
 	case first.whole >= 1e9:
 		return "the unit of the times is not clear from their size: " + sayUnit
 	case c.usual != 0 && c.always:
@@ -374,10 +371,10 @@ func (c *clock) settle(sample []stamp) string {
 
 // describe says the unit for [Info].
 func (c *clock) describe() string {
-	switch c.style {
-	case noStamp:
+	switch {
+	case c.style == noStamp:
 		return ""
-	case numeric:
+	case c.style == numeric && !c.compact:
 		return unitName(c.unit)
 	}
 	return "date"
@@ -391,6 +388,13 @@ func (c *clock) instant(s stamp) (t time.Time, why string, stop bool) {
 	}
 	if s, why = c.inOrder(s); why != "" {
 		return t, why, false
+	}
+	if c.compact {
+		var ok bool
+		if s.t, ok = readCompact(s); !ok {
+			return t, "its time is written in another way than in the records before it", false
+		}
+		s.style = local
 	}
 	switch s.style {
 	case numeric:
@@ -438,7 +442,7 @@ func (c *clock) trackSpan(t time.Time) string {
 	}
 	c.seen = true
 	if !c.longSpan && c.max.Sub(c.min) > maxSpan {
-		if c.style == numeric {
+		if c.style == numeric && !c.compact {
 			return "in the unit " + unitName(c.unit) + " the times up to here span more than 60 days: " + sayUnit + " if it is another, or confirm with --allow-long-span"
 		}
 		return "the times up to here span more than 60 days: confirm with --allow-long-span"

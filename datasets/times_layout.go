@@ -105,6 +105,8 @@ func (r *dateReading) number(digits int) (n, length int) {
 // date takes the three fields of the date and what is between them.
 func (r *dateReading) date() bool {
 	for i := range r.fields {
+		padded := i > 0 && r.sep == ' ' && strings.HasPrefix(r.s, " ")
+		r.s = r.s[map[bool]int{true: 1}[padded]:]
 		n, digits := r.number(4)
 		switch {
 		case digits == 0 && i < 2 && r.month < 0:
@@ -126,6 +128,10 @@ func (r *dateReading) date() bool {
 			r.format.WriteString(map[bool]string{true: "%b", false: "%B"}[name == 3])
 		case digits == 4 && i != 1:
 			r.format.WriteString("%Y")
+		case padded && digits == 1 && r.month >= 0:
+			r.format.WriteString("%e")
+		case padded:
+			return false
 		case digits == 1 || digits == 2:
 			// The first number is the day until something shows that it is the month.
 			r.format.WriteString(map[bool]string{true: "%d", false: "%m"}[i == 0 || r.month == 0 || r.fields[0] >= 1000 && i == 2])

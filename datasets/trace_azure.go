@@ -57,7 +57,7 @@ func azure2024Format() Format {
 		if !columns(head) {
 			return false
 		}
-		rows, err := newCSVRows(bytes.NewReader(head.bytes), 0)
+		rows, err := newCSVRows(bytes.NewReader(head.bytes), Options{})
 		if err != nil {
 			return false
 		}

@@ -152,7 +152,7 @@ func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
 }
 
 func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-	rows, err := newCSVRows(in, 0)
+	rows, err := newCSVRows(in, Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -252,7 +252,7 @@ func traceLabSessionsFormat() Format {
 			return (slices.Contains(columns, "session_id") || slices.Contains(columns, "id")) && detectColumns(sessionColumns...)(head)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			rows, err := newCSVRows(in, delimiterNamed(o.Delimiter))
+			rows, err := newCSVRows(in, o)
 			if err != nil {
 				return nil, err
 			}

@@ -3,11 +3,15 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"reprise/anonymize/audit"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/trace"
 )
 
@@ -147,5 +151,30 @@ func crowdTier(t *testing.T, path string) {
 	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) { return trace.Meta{Tier: "partner"}, nil })
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Audit takes every flag of import that says how a log is read: what import could read, it
+// can read again.
+func TestAuditReadsWhatImportRead(t *testing.T) {
+	release := pflag.NewFlagSet("", pflag.ContinueOnError)
+	new(flags.Tier).Register(release, "", "")
+	new(flags.Templates).Register(release)
+	others := strings.Fields("output overwrite json details quiet inspect help")
+	importCommand().Flags().VisitAll(func(flag *pflag.Flag) {
+		if !slices.Contains(importsOfAudit, flag.Name) && !slices.Contains(others, flag.Name) && release.Lookup(flag.Name) == nil {
+			t.Errorf("audit lacks --%s of import", flag.Name)
+		}
+	})
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("log.csv", []byte("wann:n:ms\n03/04/2026 09.05:1.200:7\n03/04/2026 09.07:900:8\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	how := []string{"--delimiter", ":", "--decimal", "comma", "--time-format", "%d/%m/%Y %H.%M", "--map", "time=wann,input_tokens=n,e2e_ms=ms"}
+	must(t, append([]string{"import", "log.csv", "-o", "t.parquet"}, how...)...)
+	findings := auditOf(t, "t.parquet", append(how, "--source", "log.csv")...).Findings
+	at := slices.IndexFunc(findings, func(f audit.Finding) bool { return f.Check == "non-interference" })
+	if at < 0 || findings[at].Figures["made_anew_is_the_output"] != true {
+		t.Errorf("the log was not read as it was imported: %+v", findings)
 	}
 }

@@ -35,6 +35,7 @@ type importFlags struct {
 	timeUnit     string
 	timeFormat   string
 	delimiter    string
+	decimal      string
 	tz           string
 	zone         *time.Location // of tz, once it is looked up
 	longSpan     bool
@@ -141,6 +142,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; by default detected")
 	source.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; by default detected")
 	source.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV columns, or tab; by default detected")
+	source.StringVar(&f.decimal, "decimal", "", "what stands before the decimals of numbers in CSV: point or comma; by default detected")
 	source.StringVar(&f.tz, "tz", "", "time zone of times without one, such as Europe/Paris; by default UTC")
 	sourceRest.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
 	f.capture.Register(fl)
@@ -309,7 +311,7 @@ func (f *importFlags) findZone() (err error) {
 
 func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	o := datasets.Options{Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit,
-		TimeFormat: f.timeFormat, Delimiter: f.delimiter, Rows: f.rows, CachedInInput: f.cached,
+		TimeFormat: f.timeFormat, Delimiter: f.delimiter, Decimal: f.decimal, Rows: f.rows, CachedInInput: f.cached,
 		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan}
 	if f.rows != "" && f.rows != "full" && f.rows != "delta" {
 		return nil, cli.Usagef("--rows: want full or delta")

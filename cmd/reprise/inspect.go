@@ -19,7 +19,7 @@ import (
 
 // inspect prints the fields of a log and how to import it.
 func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
-	found, err := datasets.Inspect(files, datasets.Options{Delimiter: f.delimiter})
+	found, err := datasets.Inspect(files, datasets.Options{Delimiter: f.delimiter, Decimal: f.decimal})
 	if err != nil {
 		return cli.UsageIf(err, datasets.ErrUsage)
 	}
