@@ -2,7 +2,6 @@ package datasets
 
 import (
 	"bufio"
-	"slices"
 	"strings"
 )
 
@@ -79,16 +78,19 @@ func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
 	if anthropic.convention == usageRelayed {
 		anthropic.convention = usageExclusive
 	}
-	doubtful := slices.Concat(usage["cached_tokens"], []string{"usage.input_tokens", "response.usage.input_tokens"})
 	show := func(r row, tell *notes) (row, error) {
-		if !hasAny(r, doubtful...) { // its counts are read where they stand
-			return r, nil
+		found, _ := r.value("usage")
+		if found == nil {
+			found, _ = r.value("response.usage")
+		}
+		said, _ := found.(map[string]any)
+		aside := said["cache_read_input_tokens"] != nil || said["cache_creation_input_tokens"] != nil
+		if !aside && said["input_tokens"] == nil && said["prompt_tokens_details"] == nil {
+			return r, nil // its counts are read where they stand
 		}
 		v, counts := newView(r), relayed
-		for _, path := range []string{"usage", "response.usage"} {
-			if hasAny(r, path+".input_tokens") && hasAny(r, path+".cache_read_input_tokens", path+".cache_creation_input_tokens") {
-				counts = anthropic
-			}
+		if aside && said["input_tokens"] != nil {
+			counts = anthropic
 		}
 		return v, counts.showFields(v, usage, tell)
 	}
