@@ -117,6 +117,36 @@ func curve(rows []trace.Request, capacities []int) (ratios []float64) {
 // An inferredError says how far what was inferred is from the truth.
 type inferredError struct{ exact, inferred, measured, curve float64 }
 
+// wantFound demands that every row finds as many tokens of earlier rows as the server said
+// that it found, to a block, and returns how many tokens the server had from before them.
+func wantFound(t *testing.T, rows []trace.Request, size int) (before int) {
+	t.Helper()
+	known, longest := map[uint64]bool{}, map[string]int{} // prompt and answer of a model
+	for i := range rows {
+		r := &rows[i]
+		if len(r.Blocks) != block.Count(int(r.InputTokens), size) || r.ReuseSource != trace.ReuseInferred {
+			t.Fatalf("row %d: %d blocks of %s for %d tokens", i, len(r.Blocks), r.ReuseSource, r.InputTokens)
+		}
+		n := 0
+		for n < len(r.Blocks) && known[r.Blocks[n]] {
+			n++
+		}
+		for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+			for _, id := range ids {
+				known[id] = true
+			}
+		}
+		if cached := int(*r.CachedTokens); n < cached/size {
+			if longest[r.Model] >= cached {
+				t.Errorf("row %d finds %d tokens, and the server found %d", i, n*size, cached)
+			}
+			before += cached - n*size
+		}
+		longest[r.Model] = max(longest[r.Model], int(r.InputTokens+r.OutputTokens))
+	}
+	return before
+}
+
 // compareInferred hides the text of rows and infers it back.
 func compareInferred(t *testing.T, rows []trace.Request, size int) (e inferredError) {
 	t.Helper()
@@ -132,28 +162,7 @@ func compareInferred(t *testing.T, rows []trace.Request, size int) (e inferredEr
 			distinct[id] = true
 		}
 	}
-	known, below := map[uint64]bool{}, 0
-	for i := range got {
-		r := &got[i]
-		if len(r.Blocks) != block.Count(int(r.InputTokens), size) || r.ReuseSource != trace.ReuseInferred {
-			t.Fatalf("row %d: %d blocks of %s for %d tokens", i, len(r.Blocks), r.ReuseSource, r.InputTokens)
-		}
-		n := 0
-		for n < len(r.Blocks) && known[r.Blocks[n]] {
-			n++
-		}
-		for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
-			for _, id := range ids {
-				known[id] = true
-			}
-		}
-		if n < int(*r.CachedTokens)/size {
-			below++
-		}
-	}
-	if below*100 > len(got) {
-		t.Errorf("%d of %d rows find less than the provider found", below, len(got))
-	}
+	wantFound(t, got, size)
 	if card.Totals.Sources.Estimated != int64(len(got)) || card.Totals.Blocks == 0 {
 		t.Errorf("%+v, %d blocks", card.Totals.Sources, card.Totals.Blocks)
 	}
@@ -235,6 +244,32 @@ func TestInferredReuseOfAgents(t *testing.T) {
 	e := compareInferred(t, rows, 64)
 	if math.Abs(e.exact-e.inferred) > 0.02 || e.curve > 0.03 {
 		t.Errorf("%+v", e)
+	}
+}
+
+// Sessions of agents whose servers said what they found: each row finds as much, but for
+// what was cached before the log began.
+func TestInferredReuseOfSamples(t *testing.T) {
+	root := os.Getenv("REPRISE_TEST_SAMPLES")
+	if root == "" {
+		t.Skip("REPRISE_TEST_SAMPLES does not name a folder of real sessions")
+	}
+	for _, folder := range []string{"claude-code/sniffly/-Users-chip-dev-ai-music", "claude-code/tracelab", "claude-code/viewer", "codex/localpush", "codex/tracelab"} {
+		path := filepath.Join(root, folder)
+		if _, err := os.Stat(path); err != nil {
+			continue
+		}
+		for _, size := range []int{16, 64, 512} {
+			rows := imported(t, path, size, "poisson:1")
+			before, cached := wantFound(t, rows, size), 0
+			for i := range rows {
+				cached += int(*rows[i].CachedTokens)
+			}
+			if first := int(*rows[0].CachedTokens); before < first-size || before > first {
+				t.Errorf("%s: %d tokens from before the log, and the first call found %d", folder, before, first)
+			}
+			t.Logf("%s, blocks of %d: %d calls found %d tokens, %d of them from before the log; hit ratio %.3f", folder, size, len(rows), cached, before, hitRatio(rows, size))
+		}
 	}
 }
 

@@ -61,6 +61,8 @@
 //     global prefix
 //   - reuse.go: hit ratios of a cache without limit and of every capacity (the LRU curve),
 //     with generated KV as well; sampling of blocks
+//   - inferred.go: the least and the most reuse of blocks that are inferred, beside what the
+//     server found
 //   - lru.go: the LRU stack that tells how deep a block lies, its sample of the blocks, and
 //     how its memory stays bounded
 //   - steady.go: steady state: hit ratios after a warm-up

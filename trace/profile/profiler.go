@@ -44,7 +44,7 @@ type Profiler struct {
 	rows int64
 	last int64 // arrival of the row before
 
-	failed, negative, blockless, overCached, inferred int64
+	failed, negative, blockless, overCached int64
 
 	lengths  lengths
 	ranks    ranks
@@ -62,6 +62,7 @@ type Profiler struct {
 	overTime trail
 	groups   breakdowns
 	recorded fleet.Traffic // of the rows whose cached tokens can be compared
+	inferred inferredTally
 
 	histograms HistogramSet
 	all        *rowHistograms
@@ -260,7 +261,7 @@ func (p *Profiler) addTraffic(r *trace.Request, hit int) {
 		t.serverTokens = int64(block.Reusable(int(known), int(r.InputTokens), p.opts.ServerBlock))
 	}
 	if r.ReuseSource == trace.ReuseInferred {
-		p.inferred++
+		p.inferred.add(r, p.reuse.withOutputs, p.meta.BlockSize)
 	}
 	p.overTime.add(&p.now.epoch, &t)
 	p.groups.add(&p.now, r, &t)

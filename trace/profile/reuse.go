@@ -50,6 +50,8 @@ type Reuse struct {
 	output    []uint32 // numbers of its output blocks
 	plain     *reusePass
 	generated *reusePass // nil until output blocks are seen
+
+	withOutputs int // leading blocks of the last row that earlier prompts and outputs carried
 }
 
 // NewReuse begins a pass over rows with blocks of blockSize tokens. With a
@@ -83,9 +85,13 @@ func (u *Reuse) Add(r *trace.Request) int {
 		u.generated = u.plain.clone()
 	}
 	if u.generated != nil {
-		u.generated.add(int(r.InputTokens), u.path, u.output)
+		u.withOutputs = u.generated.add(int(r.InputTokens), u.path, u.output)
 	}
-	return u.plain.add(int(r.InputTokens), u.path, nil)
+	hit := u.plain.add(int(r.InputTokens), u.path, nil)
+	if u.generated == nil {
+		u.withOutputs = hit
+	}
+	return hit
 }
 
 func (u *Reuse) number(to []uint32, ids []uint64) []uint32 {

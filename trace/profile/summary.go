@@ -3,7 +3,6 @@ package profile
 import (
 	"fmt"
 
-	"reprise/trace"
 	"reprise/trace/breaker"
 	"reprise/trace/fleet"
 	"reprise/trace/page"
@@ -151,23 +150,10 @@ func (p *Profiler) Summary() Summary {
 			s.Routing = p.routing.Summary(whole.inBlocks(), p.opts.KVBytesPerToken, p.meta.Sessions)
 		}
 	}
-	if p.inferred > 0 {
-		s.InferredReuse = &InferredReuse{Requests: p.inferred}
-		if n := float64(p.recorded.PromptTokens); n > 0 {
-			s.InferredReuse.Inferred, s.InferredReuse.Measured = trace.Ptr(float64(p.recorded.HitTokens)/n), trace.Ptr(float64(p.recorded.CachedTokens)/n)
-		}
-	}
+	s.InferredReuse = p.inferred.summary()
 	s.Breakers = breaker.Summarize(&p.meta)
 	s.Warnings = p.warnings(&s)
 	return s
-}
-
-// InferredReuse compares reuse by inferred blocks with what the server said that it found
-// in its cache, over the requests of which it did.
-type InferredReuse struct {
-	Requests int64    `json:"requests"`           // whose blocks are inferred
-	Inferred *float64 `json:"hit_ratio_inferred"` // by token, of a cache without limit; null where the server said nothing
-	Measured *float64 `json:"hit_ratio_measured"` // by token, of the server
 }
 
 // warnings lists what must be known beside the numbers, in a fixed order.

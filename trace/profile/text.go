@@ -47,11 +47,7 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 		fact("Prefix reuse", says)
 	}
 	if i := s.InferredReuse; i != nil {
-		says := page.Many(i.Requests, "request") + " with blocks inferred from cached tokens and sessions"
-		if i.Measured != nil {
-			says += fmt.Sprintf(": %s inferred, %s measured by the server", page.Percent(*i.Inferred), page.Percent(*i.Measured))
-		}
-		fact("Estimated", says)
+		fact("Estimated", i.String())
 	}
 	if s.WorkingSet != nil {
 		t := &s.WorkingSet.Total
