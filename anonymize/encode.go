@@ -124,6 +124,9 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 		return errNoLength
 	}
 	x.row.LengthSource = trace.LengthUsage
+	if len(en.PromptIDs) > 0 && e.hasher != nil {
+		e.cutIDs(en, x)
+	}
 	if len(en.SourceBlocks) > 0 {
 		x.row.ReuseSource = trace.ReuseHashes
 	}
@@ -133,6 +136,17 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	}
 	x.source = to.blocks(en.SourceBlocks)
 	return nil
+}
+
+// cutIDs cuts a prompt of token ids. It makes no blocks where the server counts another
+// length: that it put something before the ids cannot be excluded.
+func (e *encoder) cutIDs(en *trace.Entry, x *encoded) {
+	if int(*en.InputTokens) != len(en.PromptIDs) {
+		return
+	}
+	c := e.hasher.Cutter(e.hasher.Root(x.row.Model, x.row.Adapter, x.salt))
+	c.Write(en.PromptIDs)
+	x.blocks, x.row.ReuseSource = c.Append(nil), trace.ReuseText
 }
 
 // encodeText counts and cuts the messages and the reply. The lengths are the source's

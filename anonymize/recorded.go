@@ -68,7 +68,9 @@ func (r *RowEncoder) Encode(en *trace.Entry) (recording.Row, error) {
 	if err := r.e.encode(en, x); err != nil {
 		return recording.Row{}, err
 	}
-	row := recording.Row{Request: x.row, SessionID: r.keyed("session", x.session), UserID: r.keyed("user", x.user),
+	row := recording.Row{Request: x.row, UserID: r.keyed("user", x.user),
+		Links: recording.Links{SessionID: r.keyed("session", x.session),
+			ResponseID: r.keyed("response", en.Response.Reveal()), PreviousID: r.keyed("response", en.Previous.Reveal())},
 		Template: x.template, InputGap: gapNames[x.inputGap], OutputGap: gapNames[x.outputGap],
 		Tokenised: x.tokenised, Refused: x.refused, Partly: x.partly, NoOutput: x.unknownOut}
 	out := &row.Request

@@ -231,3 +231,36 @@ func TestKeyFile(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Prompts that were sent as token ids have blocks, and share those that begin alike; where
+// the server counts more than the ids, something stood before them, and there are none.
+func TestRecordedIDs(t *testing.T) {
+	rec, err := anonymize.NewRecording(policy(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := rec.Encoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := make([]uint32, 40)
+	var rows []recording.Row
+	for _, c := range []struct {
+		last    uint32
+		counted int32
+	}{{1, 40}, {2, 40}, {1, 41}} {
+		ids[39] = c.last
+		row, err := e.Encode(&trace.Entry{Time: at(0), Kind: "completion", PromptIDs: ids, InputTokens: trace.Ptr(c.counted), OutputTokens: trace.Ptr(int32(1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+	a, b := rows[0].Request.Blocks, rows[1].Request.Blocks
+	if len(a) != 6 || len(b) != 6 || !reflect.DeepEqual(a[:4], b[:4]) || reflect.DeepEqual(a[4:], b[4:]) || len(rows[2].Request.Blocks) != 0 {
+		t.Errorf("%v\n%v\n%v", a, b, rows[2].Request.Blocks)
+	}
+	if r := rows[1].Request; r.InputTokens != 40 || r.ReuseSource != trace.ReuseText || rows[2].Request.InputTokens != 41 {
+		t.Errorf("%+v", rows)
+	}
+}

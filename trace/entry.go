@@ -64,6 +64,15 @@ type Entry struct {
 	// ReplyCalls are calls of tools in the output, as those of a Message.
 	ReplyCalls Text
 
+	// Response is the id of the answer, and Previous that of the answer that the request
+	// goes on from, where a server keeps conversations.
+	Response Text
+	Previous Text
+
+	// PromptIDs are the prompt, whole, where that was sent as ids of tokens. There are no
+	// Messages then.
+	PromptIDs []uint32
+
 	InputTokens  *int32 // as the source counted; the length when there are no Messages
 	InputGiven   bool   // an operator named the field of InputTokens: it is the length, with Messages too
 	OutputTokens *int32

@@ -21,8 +21,9 @@ type answer struct {
 	lines    eventLines
 	openai   *openai.Collector
 	claude   *messageEvents
-	unread   int // bytes of events that the collector has not decoded
-	texts    int // bytes of events, of which a part is text that stays
+	unread   int    // bytes of events that the collector has not decoded
+	texts    int    // bytes of events, of which a part is text that stays
+	final    []byte // the last event of a response, which has all of it
 }
 
 // A mark says when the bytes up to end came.
@@ -91,6 +92,9 @@ func (a *answer) event(ev openai.Event) {
 		a.claude.take(ev)
 		return
 	}
+	if bytes.HasPrefix(ev.Name, []byte("response.")) && (bytes.HasSuffix(ev.Name, []byte(".completed")) || bytes.HasSuffix(ev.Name, []byte(".incomplete"))) && bytes.Count(ev.Name, []byte{'.'}) == 1 {
+		a.final = bytes.Clone(ev.Data)
+	}
 	a.openai.Add(ev)
 	if a.unread += len(ev.Data); a.unread > settled {
 		a.openai.Settle()
@@ -113,6 +117,7 @@ func (a *answer) reply(is api, status int, ended time.Duration, whole bool) repl
 	default:
 		a.lines.end(ended)
 		r = collected(a.openai, ended, whole)
+		r.completed(a.final)
 	}
 	if r.done == 0 {
 		r.done = ended

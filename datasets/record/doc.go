@@ -29,6 +29,7 @@
 //   - worker.go: exchanges become entries; sampling by session; counts
 //   - request.go: the body of a request of each API as an entry; who sent it
 //   - messages.go: messages and contents of each API, calls of tools among them
+//   - chains.go: conversations that servers keep, for requests that bring what is new alone
 //   - answer.go: streamed answers, looked at as they come; events of OpenAI's APIs
 //   - anthropic.go: events of Anthropic's API
 //   - whole.go: answers that are no streams

@@ -125,6 +125,9 @@ func shown(e *trace.Entry) string {
 		}
 		b.WriteString(") ")
 	}
+	if len(e.PromptIDs) > 0 {
+		fmt.Fprintf(&b, "ids%v ", e.PromptIDs)
+	}
 	if e.Tools.Len() > 0 {
 		fmt.Fprintf(&b, "tools%s ", e.Tools.Reveal())
 	}
@@ -169,7 +172,11 @@ func TestAPIs(t *testing.T) {
 		"completion": {"/v1/completions", `{"prompt":"Once","max_tokens":2}`, "application/json", `{"choices":[{"text":" upon","finish_reason":"length"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
 			`user(Once) -> ( upon) completion  length in=1 out=1 cached=- reasoning=- images=- max=2`},
 		"token ids": {"/v1/completions", `{"prompt":[1,2,3]}`, "application/json", `{"choices":[{"text":"x","finish_reason":"stop"}]}`,
-			`-> (x) completion  stop in=3 out=- cached=- reasoning=- images=- max=-`},
+			`ids[1 2 3] -> (x) completion  stop in=3 out=- cached=- reasoning=- images=- max=-`},
+		"token ids of two prompts": {"/v1/completions", `{"prompt":[[1,2,3],[4]]}`, "application/json", `{"choices":[{"text":"x","finish_reason":"stop"}]}`,
+			`-> (x) completion  stop in=4 out=- cached=- reasoning=- images=- max=-`},
+		"token ids that are none": {"/v1/completions", `{"prompt":[1,-2]}`, "application/json", `{"choices":[{"text":"x","finish_reason":"stop"}],"usage":{"prompt_tokens":2,"completion_tokens":1}}`,
+			`-> (x) completion  stop in=2 out=1 cached=- reasoning=- images=- max=-`},
 		"embedding": {"/v1/embeddings", `{"input":["one"]}`, "application/json", `{"object":"list","data":[{"embedding":[0.1]}],"usage":{"prompt_tokens":1,"total_tokens":1}}`,
 			`user(one) embedding   in=1 out=- cached=- reasoning=- images=- max=-`},
 		"response": {"/v1/responses", `{"instructions":"Be brief.","prompt_cache_key":"s1","input":[{"role":"user","content":[{"type":"input_text","text":"Hi"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{\"a\":1}"},{"type":"function_call_output","call_id":"c","output":"42"}]}`,
@@ -214,6 +221,63 @@ func TestAPIs(t *testing.T) {
 				t.Errorf("TTFT %v, E2E %v", entries[0].TTFT, entries[0].E2E)
 			}
 		})
+	}
+}
+
+// A request that goes on from an earlier answer, or in a conversation that the server
+// keeps, has all of the prompt, whether the answer was streamed or not; where the earlier
+// answer is not known there is no text, and nothing is made up. All of a chain is in the
+// sample or none of it.
+func TestResponseChains(t *testing.T) {
+	responses := 0
+	engine := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		responses++
+		whole := fmt.Sprintf(`{"id":"r%d","status":"completed","output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"answer %d"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"}],"usage":{"input_tokens":20,"output_tokens":2}}`, responses, responses)
+		if !bytes.Contains(body, []byte(`"stream":true`)) {
+			answers("application/json", whole).ServeHTTP(w, r)
+			return
+		}
+		answers("text/event-stream", sse("response.created\t"+fmt.Sprintf(`{"type":"response.created","response":{"id":"r%d"}}`, responses),
+			"response.function_call_arguments.delta\t"+`{"type":"response.function_call_arguments.delta","delta":"{}"}`,
+			"response.completed\t"+`{"type":"response.completed","response":`+whole+`}`)).ServeHTTP(w, r)
+	})
+	r := proxied(t, nil, engine)
+	for _, body := range []string{`"input":"one","instructions":"first"`, `"input":"two","previous_response_id":"r1","instructions":"second","stream":true`,
+		`"input":[{"type":"function_call_output","call_id":"c","output":"42"}],"previous_response_id":"r2"`,
+		`"input":"lost","previous_response_id":"r99"`, `"input":"three","conversation":{"id":"conv"}`, `"input":"four","conversation":"conv"`} {
+		r.post(t, "/v1/responses", "{"+body+"}")
+	}
+	const call = `[{"type":"function","id":"c","function":{"name":"f","arguments":{}}}]`
+	want := []string{
+		"system(first) user(one) -> (answer 1" + call + ") responses  tool_calls in=20 out=2 cached=- reasoning=- images=- max=- answer=r1 after=",
+		"system(second) user(one) assistant(answer 1|" + call + ") user(two) -> (answer 2" + call + ") responses  tool_calls in=20 out=2 cached=- reasoning=- images=- max=- answer=r2 after=r1",
+		"user(one) assistant(answer 1|" + call + ") user(two) assistant(answer 2|" + call + ") tool(42|c) -> (answer 3" + call + ") responses  tool_calls in=20 out=2 cached=- reasoning=- images=- max=- answer=r3 after=r2",
+		"responses  tool_calls in=20 out=2 cached=- reasoning=- images=- max=- answer=r4 after=r99",
+		"user(three) -> (answer 5" + call + ") responses  tool_calls in=20 out=2 cached=- reasoning=- images=- max=- session=conv user= answer=r5 after=",
+		"user(three) assistant(answer 5|" + call + ") user(four) -> (answer 6" + call + ") responses  tool_calls in=20 out=2 cached=- reasoning=- images=- max=- session=conv user= answer=r6 after=",
+	}
+	entries, _ := r.over(t)
+	for i, e := range entries {
+		if got := shown(e) + " answer=" + e.Response.Reveal() + " after=" + e.Previous.Reveal(); got != want[i] {
+			t.Errorf("got  %s\nwant %s", got, want[i])
+		}
+	}
+
+	responses = 0
+	r = proxied(t, func(o *record.Options) { o.Share = 0.5 }, engine)
+	for i := range 40 {
+		r.post(t, "/v1/responses", fmt.Sprintf(`{"input":"question %d"}`, i))
+		r.post(t, "/v1/responses", fmt.Sprintf(`{"input":"and?","previous_response_id":"r%d"}`, 2*i+1))
+	}
+	entries, c := r.over(t)
+	for i := 0; i+1 < len(entries); i += 2 {
+		if entries[i+1].Previous.Reveal() != entries[i].Response.Reveal() {
+			t.Fatalf("%d of 80 requests, and a chain is not whole", len(entries))
+		}
+	}
+	if c.Recorded+c.SampledOut != 80 || len(entries) < 20 || len(entries) > 60 {
+		t.Errorf("%d of 80 requests", len(entries))
 	}
 }
 

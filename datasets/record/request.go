@@ -2,7 +2,6 @@ package record
 
 import (
 	"encoding/json"
-	"math"
 	"strconv"
 	"strings"
 
@@ -25,6 +24,11 @@ func (x *exchange) entry() (e *trace.Entry, key string, ok bool) {
 	if !ok {
 		return nil, "", false
 	}
+	var from *chained
+	known := true
+	if x.api == responsesAPI {
+		from, messages, known = x.goesOn(f, messages, e)
+	}
 	for _, m := range messages {
 		e.Messages = append(e.Messages, trace.Message{Role: m.role, Content: trace.NewText(m.text), Calls: text(m.calls), CallID: text(m.callID), Name: text(m.name)})
 	}
@@ -39,12 +43,25 @@ func (x *exchange) entry() (e *trace.Entry, key string, ok bool) {
 	}
 	user, session := f.who(x.session)
 	e.User, e.Session = text(user), text(session)
-	x.outcome(e)
-	return e, sampleKey(session, user, messages, x.begin.UnixNano()), true
+	key = sampleKey(session, user, messages, x.begin.UnixNano())
+	switch {
+	case from != nil && session == "":
+		key = from.sample
+	case !known && session == "":
+		key = "r" + f.string("previous_response_id")
+	}
+	if r := x.outcome(e); x.api == responsesAPI {
+		e.Response = text(r.id)
+		x.remember(f, messages, r, key)
+	}
+	if !known && e.InputTokens != nil && e.OutputTokens != nil { // the text is a part of what the server saw
+		e.Messages, e.Tools, e.Reply, e.ReplyCalls = nil, trace.Text{}, nil, trace.Text{}
+	}
+	return e, key, true
 }
 
-// outcome adds what the answer says.
-func (x *exchange) outcome(e *trace.Entry) {
+// outcome adds what the answer says, which it returns.
+func (x *exchange) outcome(e *trace.Entry) reply {
 	r := x.answer.reply(x.api, x.status, x.last, x.ended)
 	if r.usage.input != nil {
 		e.InputTokens = r.usage.input
@@ -70,9 +87,10 @@ func (x *exchange) outcome(e *trace.Entry) {
 	}
 	// A text that is not all of the output is good for a count, where there is no other.
 	if e.Status == trace.StatusFailed || e.Kind == "embedding" || r.unknown && (e.OutputTokens != nil || r.text == "") {
-		return
+		return r
 	}
 	e.Reply, e.ReplyCalls = trace.Ptr(trace.NewText(r.text)), text(r.calls)
+	return r
 }
 
 // prompt reads the messages of a request. Where the prompt is token ids, or several
@@ -114,19 +132,20 @@ func plainPrompt(raw json.RawMessage, e *trace.Entry) ([]message, bool) {
 	if len(list) == 1 && list[0][0] != '{' && (list[0][0] == '"' || list[0][0] == '[') {
 		return plainPrompt(list[0], e)
 	}
+	if json.Unmarshal(raw, &e.PromptIDs) == nil {
+		e.InputTokens = trace.Ptr(int32(len(e.PromptIDs)))
+		return nil, true
+	}
+	e.PromptIDs = nil
 	tokens := 0
 	for _, each := range list {
 		var ids []json.Number
-		switch {
-		case each[0] == '"': // several texts: the usage says how long they are together
+		if json.Unmarshal(each, &ids) != nil { // several texts: the usage says how long they are together
 			return nil, true
-		case each[0] == '[' && json.Unmarshal(each, &ids) == nil:
-			tokens += len(ids)
-		default:
-			tokens++
 		}
+		tokens += len(ids)
 	}
-	e.InputTokens = trace.Ptr(int32(min(tokens, math.MaxInt32)))
+	e.InputTokens = trace.Ptr(int32(tokens))
 	return nil, true
 }
 
@@ -224,11 +243,7 @@ func (f fields) who(header string) (user, session string) {
 			user = f.string(name)
 		}
 	}
-	var conversation struct {
-		ID string `json:"id"`
-	}
-	json.Unmarshal(f["conversation"], &conversation)
-	for _, s := range []string{header, session, f.string("session_id"), f.string("conversation"), conversation.ID, f.string("prompt_cache_key")} {
+	for _, s := range []string{header, session, f.string("session_id"), f.conversation(), f.string("prompt_cache_key")} {
 		if s != "" {
 			return user, s
 		}

@@ -124,6 +124,20 @@ func wholeResponse(body []byte) reply {
 	return r
 }
 
+// completed takes from the last event of a streamed response what the others say in
+// pieces: calls of tools, and text without the reasoning.
+func (r *reply) completed(event []byte) {
+	var e struct {
+		Response json.RawMessage `json:"response"`
+	}
+	if json.Unmarshal(event, &e) != nil {
+		return
+	}
+	if all := wholeResponse(e.Response); len(all.text)+len(all.calls) > 0 {
+		r.text, r.calls, r.finish, r.unknown = all.text, all.calls, all.finish, all.unknown
+	}
+}
+
 func isSet(raw json.RawMessage) bool {
 	switch string(raw) {
 	case "", "null", "[]", "{}":

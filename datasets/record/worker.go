@@ -19,6 +19,7 @@ type workers struct {
 	group sync.WaitGroup
 
 	shadow *shadowing // nil for none
+	chains chains
 
 	recorded, sampledOut, other, memory, tooLong, unreadable, unreached, noLength, fault atomic.Int64
 }
@@ -31,6 +32,7 @@ func startWorkers(o *Options) (*workers, error) {
 	if seed := maphash.MakeSeed(); o.Draw == nil {
 		o.Draw = func(session string) float64 { return float64(maphash.String(seed, session)>>11) / (1 << 53) }
 	}
+	w.chains.limit = o.Memory / 4
 	for range max(o.Workers, 1) {
 		sink, err := o.Sink()
 		if err != nil {

@@ -177,13 +177,20 @@ func (s *Set) Reader() *Reader { return &Reader{files: s.files} }
 
 // A Reader reads the rows of a [Set]. It implements [trace.Reader].
 type Reader struct {
-	files []string
-	file  *os.File
-	rows  trace.Reader[Row]
+	files  []string
+	file   *os.File
+	rows   trace.Reader[Row]
+	chains *chains // nil before the first row
 }
 
 // Read implements [trace.Reader].
 func (r *Reader) Read(rows []Row) (int, error) {
+	if r.chains == nil {
+		var err error
+		if r.chains, err = readChains(r.files); err != nil {
+			return 0, err
+		}
+	}
 	for {
 		if r.rows == nil {
 			if len(r.files) == 0 {
@@ -205,6 +212,7 @@ func (r *Reader) Read(rows []Row) (int, error) {
 			if q := &rows[i].Request; q.InputTokens < 0 || q.OutputTokens < 0 || len(q.Blocks)%2 != 0 || len(q.OutputBlocks)%2 != 0 {
 				return i, fmt.Errorf("%s: a row has a negative token count or an incomplete block id", file)
 			}
+			rows[i].SessionID = r.chains.session(&rows[i].Links)
 		}
 		if n > 0 {
 			return n, nil

@@ -23,7 +23,7 @@ func testMeta(id string) Meta {
 
 // testRow has every kind of column, some of them missing in every other row.
 func testRow(m Meta, i int) Row {
-	r := Row{SessionID: fmt.Sprint("s", i%3), Template: "none", TextTokens: trace.Ptr(int32(i)), Tokenised: true}
+	r := Row{Links: Links{SessionID: fmt.Sprint("s", i%3)}, Template: "none", TextTokens: trace.Ptr(int32(i)), Tokenised: true}
 	r.Request = trace.Request{ArrivalNS: m.Begin.UnixNano() + int64(1000-i)*1e3, InputTokens: int32(i), OutputTokens: 2, Status: trace.StatusOK, Kind: "chat",
 		Blocks: Words(nil, []block.ID{{1, byte(i)}, {0xff, 2}})}
 	if i%2 == 0 {
@@ -246,4 +246,68 @@ func FuzzJournal(f *testing.F) {
 			t.Errorf("a journal of schema %q with %d rows", m.Schema, len(rows))
 		}
 	})
+}
+
+// Requests that go on from an earlier answer are of the session of the first, across
+// parts, also where that answer was not recorded; those that name a session keep it.
+func TestChainsAreSessions(t *testing.T) {
+	dir := t.TempDir()
+	m := testMeta("c")
+	w, err := NewWriter(dir, m, time.Hour, func() Counts { return Counts{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[int32]string{}
+	for i, c := range []struct {
+		links Links
+		want  string
+	}{
+		{Links{"", "r1", ""}, "r1"}, {Links{"", "r2", "r1"}, "r1"}, {Links{"", "alone", ""}, ""}, {Links{"named", "r4", ""}, "named"},
+		{Links{"", "r5", "r2"}, "r1"}, {Links{"", "", "r5"}, "r1"}, {Links{"", "r7", "before"}, "before"}, {Links{"named", "r8", "r7"}, "named"},
+		{Links{"", "a", "b"}, "a"}, {Links{"", "b", "a"}, "a"}, {Links{}, ""},
+	} {
+		r := testRow(m, i)
+		r.Links, want[int32(i)] = c.links, c.want
+		w.Add(&r)
+		if err := w.flush(); err != nil {
+			t.Fatal(err)
+		}
+		if i == 3 {
+			if err := w.turn(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	s, err := Open([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := readAll(t, s)
+	if len(rows) != len(want) {
+		t.Fatalf("%d rows", len(rows))
+	}
+	for _, r := range rows {
+		if got := r.SessionID; got != want[r.Request.InputTokens] && (got == "" || want[r.Request.InputTokens] != "a") { // a circle has no first
+			t.Errorf("%+v: session %q, want %q", r.Links, got, want[r.Request.InputTokens])
+		}
+	}
+}
+
+// Captures of one key have it once, and those whose key ended with them one each.
+func TestKeysOfCaptures(t *testing.T) {
+	dir := t.TempDir()
+	for i, c := range []struct{ key, want string }{{"", ""}, {"k1", "ephemeral,k1"}, {"k1", "ephemeral,k1"}, {"", "ephemeral,k1,ephemeral"}} {
+		m := testMeta(fmt.Sprint(i))
+		m.KeyID = c.key
+		if _, err := NewWriter(dir, m, time.Hour, nil); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open([]string{dir})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Meta().Keys; got != c.want {
+			t.Errorf("%d captures: %q, want %q", i+1, got, c.want)
+		}
+	}
 }

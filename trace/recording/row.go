@@ -17,8 +17,8 @@ type Row struct {
 
 	Request trace.Request `parquet:"request"`
 
-	SessionID string `parquet:"session_id,optional,dict"` // keyed; empty where the request names none
-	UserID    string `parquet:"user_id,optional,dict"`    // keyed
+	Links
+	UserID string `parquet:"user_id,optional,dict"` // keyed
 
 	// TextTokens are the input tokens that the tokenizer counted, and UsageTokens those
 	// that the server counted, where the other is known too.
@@ -32,6 +32,16 @@ type Row struct {
 	Refused   bool   `parquet:"refused"`                  // the chat template refuses the chat
 	Partly    bool   `parquet:"partly"`                   // some messages are redacted, and the server does not count
 	NoOutput  bool   `parquet:"no_output"`                // the reply is redacted, and the server does not count
+}
+
+// Links say which requests belong together. All are keyed, and empty where there is none.
+type Links struct {
+	SessionID string `parquet:"session_id,optional,dict"` // a [Reader] gives rows without one that of their chain
+
+	// ResponseID is the id of the answer, and PreviousID of the answer that the request goes
+	// on from, of the Responses API alone.
+	ResponseID string `parquet:"response_id,optional"`
+	PreviousID string `parquet:"previous_id,optional"`
 }
 
 // Words appends block ids to dst, two words each, the high one first.
