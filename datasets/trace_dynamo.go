@@ -69,6 +69,7 @@ var dialectReads = []SourceField{
 //     delays.
 //   - Agentic rows name the requests that they wait for, which become their
 //     parents, and a tool time beside the delay.
+//   - The size of the blocks is told as that of mooncakeFormat.
 //
 // Dynamo's rows hold the whole context of a request. Those that AIPerf makes up
 // for coding agents have the same names and hold only what is new in each turn.
@@ -139,6 +140,7 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 			return nil, errNoBlocks
 		}
 	}
+	before := s.info.BlockSize // of the files before
 	d, err := openDialect(in, head, m, o, s)
 	if err != nil {
 		return nil, err
@@ -148,7 +150,10 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 		d.fields[i].required = name == "input_tokens" || name == "output_tokens"
 	}
 	if m["blocks"] != nil {
-		d.setBlockSize(cmp.Or(o.BlockSize, MooncakeBlock))
+		size, _ := mooncakeBlocks(head)
+		size = cmp.Or(o.BlockSize, before, size)
+		noteBlocks(size, o, s)
+		d.setBlockSize(size)
 	}
 	return d, nil
 }
@@ -176,7 +181,7 @@ type dialectDecoder struct {
 	steppedDecoder
 	rows     string // what they hold: full, delta or not told
 	sessions map[string]*turnState
-	requests map[string]served // by request_id, once a row waits for others
+	requests map[string]served // by request_id
 	agentic  bool
 	fresh    freshIDs
 
@@ -188,6 +193,10 @@ type dialectDecoder struct {
 	starts, together int64 // sessions, and those of them that start with the first
 	first            time.Time
 }
+
+// maxNamesBefore is how many requests are kept by name before one waits for others, after
+// which all are.
+const maxNamesBefore = 100_000
 
 // A turnState is the last turn of a session.
 type turnState struct {
@@ -335,7 +344,7 @@ func (d *dialectDecoder) parents(e *trace.Entry, r row, before *turnState) (afte
 
 func (d *dialectDecoder) accepted(e *trace.Entry, position int64) {
 	now := served{position, e.Time}
-	if d.id != "" && d.agentic {
+	if d.id != "" && (d.agentic || len(d.requests) < maxNamesBefore) {
 		d.requests[d.id] = now
 	}
 	if d.early {
@@ -389,8 +398,9 @@ const askRows = "the rows of a session may hold its whole context, as Dynamo's d
 
 // delta reports whether the row holds only what is new in its turn. Without
 // being told it is never assumed: a row that shows a sign of it is refused with
-// what to say. The signs are the agentic fields, a mode of deltas, a text by
-// itself in a later turn, and a later turn whose prompt does not begin as the
+// what to say. The signs are the agentic fields, but for those that name requests to wait
+// for in a row with a name and block ids of its own; a mode of deltas; a text by
+// itself in a later turn; and a later turn whose prompt does not begin as the
 // one before it did, or, without ids, is shorter.
 func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, error) {
 	if d.rows != "" {
@@ -400,8 +410,11 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 		line, col := r.place(path)
 		return false, refuse(line, col, askRows)
 	}
+	named := d.id != "" && len(b.e.SourceBlocks) > 0
 	for _, f := range agenticFields {
-		if _, ok := r.value(f); ok {
+		// Rows that wait for others by their names are Dynamo's, whose ids are those of the
+		// whole prompt.
+		if _, ok := r.value(f); ok && (!named || f != "wait_for" && f != "tool_wait_ms") {
 			return doubt(f)
 		}
 	}

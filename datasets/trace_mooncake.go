@@ -55,9 +55,8 @@ func mooncakeFormat() Format {
 			}
 			mapped.require()
 			size, fractions := mooncakeBlocks(head)
-			if size = cmp.Or(o.BlockSize, before, size); size != MooncakeBlock && o.BlockSize == 0 {
-				s.notes.sayOnce(fmt.Sprintf("blocks of %d tokens fit the lengths of the first rows, and those of %d do not", size, MooncakeBlock))
-			}
+			size = cmp.Or(o.BlockSize, before, size)
+			noteBlocks(size, o, s)
 			mapped.setBlockSize(size)
 			mapped.clock.usual, mapped.clock.always = time.Millisecond, true
 			if size == BailianBlock && fractions {
@@ -68,6 +67,13 @@ func mooncakeFormat() Format {
 			}
 			return &mooncakeDecoder{mapped: mapped, size: size, lines: mapped.rows.(jsonRows).records}, nil
 		},
+	}
+}
+
+// noteBlocks says which size of blocks was taken, unless it was told or is the release's.
+func noteBlocks(size int, o Options, s *Source) {
+	if size != MooncakeBlock && o.BlockSize == 0 {
+		s.notes.sayOnce(fmt.Sprintf("blocks of %d tokens fit the lengths of the first rows, and those of %d do not", size, MooncakeBlock))
 	}
 }
 
