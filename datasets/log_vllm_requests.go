@@ -223,6 +223,16 @@ func vllmIDs(s string) (n int, ok bool) {
 
 // closeRequest adds what a later line tells about a request.
 func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
+	said := strings.TrimLeft(strings.TrimPrefix(e.rest, "(streaming complete)"), ": ")
+	if details, ok := strings.CutPrefix(said, "details: "); ok && e.verb == vllmGenerated {
+		// A debug line before the one with the text has the ids.
+		fields := pyFields(details)
+		v.known.admitNames(fields)
+		if n, ok := vllmIDs(fields["output_token_ids"]); ok && (v.limit == 0 || n < v.limit) {
+			q.made["output_tokens"] = number(strconv.Itoa(n))
+		}
+		return
+	}
 	q.done = true
 	at, text, ok := v.dates.find(e.prefix)
 	// Whole seconds would make a latency of zero of most.
@@ -235,7 +245,7 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 	case vllmFailed:
 		q.made["status"] = trace.StatusFailed
 	case vllmGenerated:
-		fields := pyFields(strings.TrimPrefix(strings.TrimPrefix(e.rest, "(streaming complete)"), ": "))
+		fields := pyFields(said)
 		v.known.admitNames(fields)
 		// The output is bounded as the prompt is.
 		text, _, ok := pyString(fields["output"])

@@ -71,6 +71,13 @@ func TestVLLMEnds(t *testing.T) {
 		`19075h47m40s user:"p" reply="Hi" completion e2e=2s`, // the line's fraction tells that they are kept
 		`19075h47m40s user:"p" completion failed e2e=2s`)
 	wantNote(t, info, "lines that tell of no request were passed over: 4")
+	// With debug lines the ids of an output come before its text, and prompts before requests.
+	const debug, told = "(APIServer pid=1) DEBUG 03-05 19:47:39.5 [x:60] ", "(APIServer pid=1) INFO 03-05 19:47:39.5 [x:64] "
+	newest := debug + "Request chatcmpl-1 details: prompt: 'p', prompt_token_ids: [1, 2], prompt_embeds shape: None.\n" +
+		told + "Received request chatcmpl-1: params: SamplingParams(max_tokens=9), lora_request: None.\n" + debug + "Request N/A JSON body: {\"model\":\"m\"}\n" +
+		debug + "Generated response chatcmpl-1 (streaming delta) details: output_token_ids: [5]\n" + debug + "Generated response chatcmpl-1 (streaming complete) details: output_token_ids: [5, 6, 7]\n" +
+		"INFO 03-05 19:47:42.0 [x:64] Generated response chatcmpl-1 (streaming complete): output: 'Hi', finish_reason: streaming_complete\n"
+	wantEntries(t, newest, Options{}, `19075h47m39.5s user:"p" reply="Hi" in=2 out=3 max=9 chat e2e=2.5s`)
 	// An id that comes again belongs to the later request.
 	again := received("INFO 03-05 19:47:39 [x] ", "a", p) + received("INFO 03-05 19:47:40 [x] ", "a", p) + "INFO 03-05 19:47:41 [x] Aborted request a.\n"
 	wantEntries(t, again, Options{}, `19075h47m39s user:"p" completion`, `19075h47m40s user:"p" completion cancelled`)
