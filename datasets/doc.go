@@ -89,6 +89,7 @@
 //   - log_declared_table.go: these tables: langsmith, braintrust, mlflow, openrouter,
 //     helicone, portkey, cloudflare, kong, envoy-ai-gateway, azure-apim, bedrock, vertex,
 //     aibrix, sglang
+//   - log_sglang.go: the text log of SGLang, as records of its JSON log
 //   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams
 //   - log_langfuse.go: langfuse, observations in all forms of export: generations, those
 //     recorded twice, usage by type, traces as sessions

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"slices"
 	"strings"
@@ -24,12 +25,14 @@ type declaredFormat struct {
 	times  latencyPaths      // where an end or a first token is told by a time
 	kinds  [][2]string       // a value, and the kind of call that it is
 
-	only  []condition   // of records that are calls of a model
-	drop  []condition   // of records that reached no model
-	ended bool          // the time is that of the end, or of the writing after it
-	unit  time.Duration // of times that are numbers and do not tell theirs by their size
-	show  func(v viewRow)
-	match func(r row) bool // what a record must be beside its keys; nil for anything
+	only   []condition   // of records that are calls of a model
+	drop   []condition   // of records that reached no model
+	ended  bool          // the time is that of the end, or of the writing after it
+	unit   time.Duration // of times that are numbers and do not tell theirs by their size
+	show   func(v viewRow)
+	lines  func(in *bufio.Reader, tell *notes) records // of a text log, as records
+	isText func(head []byte) bool                      // tells one
+	match  func(r row) bool                            // what a record must be beside its keys; nil for anything
 }
 
 // A condition holds for records that have one of some values at a path.
@@ -81,7 +84,7 @@ func (d declaredFormat) format() Format {
 		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
 		reads: reads, timed: true, dated: true, csv: true,
 		detect: func(head *sample) bool {
-			return detectRecord(head) || len(d.keys) > 0 && columns(head)
+			return detectRecord(head) || d.isText != nil && d.isText(head.bytes) || len(d.keys) > 0 && columns(head)
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if isParquet(head) {
@@ -90,6 +93,10 @@ func (d declaredFormat) format() Format {
 					return nil, err
 				}
 				return d.openParquet(p, o, s)
+			}
+			if d.isText != nil && d.isText(head) {
+				lines := bytes.Join(headLines(head), []byte("\n"))
+				return d.open(jsonRows{d.lines(in, &s.notes), s.fields}, jsonRows{records: d.lines(bufio.NewReader(bytes.NewReader(lines)), new(notes))}, o, s)
 			}
 			if looksLikeJSON(head) {
 				all, first := jsonInput(in, head, s)

@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"bufio"
 	"strings"
 	"time"
 )
@@ -35,7 +36,7 @@ func declaredFormats() []declaredFormat {
 		},
 		{
 			name: "sglang", tried: fromDocumentation,
-			about:   "SGLang's request log (--log-requests --log-requests-format json): JSON lines",
+			about:   "SGLang's request log (--log-requests): JSON lines with --log-requests-format json, or the text log",
 			example: `{"timestamp":"2026-01-02T03:04:07","event":"request.finished","rid":"r1","obj":{"text":"Hello","sampling_params":{"max_new_tokens":100}},"out":{"text":"Hi","meta_info":{"prompt_tokens":900,"cached_tokens":640,"completion_tokens":40,"e2e_latency":1.9,"finish_reason":{"type":"stop"}}}}`,
 			keys:    []string{"timestamp", "event", "rid"},
 			fields: Mapping{
@@ -45,7 +46,9 @@ func declaredFormats() []declaredFormat {
 				"max_tokens": {"obj.sampling_params.max_new_tokens"}, "temperature": {"obj.sampling_params.temperature"}, "session": {"obj.session_params.id"},
 			},
 			counts: usageInclusive, ended: true,
-			only: []condition{{"event", "request.finished", "lines of requests that had not ended were left out"}},
+			only:   []condition{{"event", "request.finished", "lines of requests that had not ended were left out"}},
+			isText: isSGLangLog,
+			lines:  func(in *bufio.Reader, tell *notes) records { return sglangLines{newLineReader(in), tell} },
 		},
 		{
 			name: "langsmith", tried: "8 runs as its SDKs of 2024 sent them",

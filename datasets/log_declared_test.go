@@ -178,3 +178,42 @@ func FuzzDeclared(f *testing.F) {
 		fuzz(t, in, Options{Format: all[int(i)%len(all)].name})
 	})
 }
+
+// The text log of SGLang has each call on the line of its end; text that it cuts is left out.
+func TestSGLangLog(t *testing.T) {
+	line := func(at, text, params, out string) string {
+		return "[" + at + " TP0] Finish: obj=GenerateReqInput(text=" + text + ", input_ids=None, sampling_params=" + params + ", rid='zebra', stream=True, lora=<zebra at 0x7f>, modalities=[]), out=" + out + "\n"
+	}
+	const params = `{'temperature': 0.1, 'max_new_tokens': 100, 'stop': None, 'n': 1, 'skip': True, 'odd': zebra(1, 'a'), 'pair': ('a', 1)}`
+	meta := func(text string) string {
+		return `{'text': ` + text + `, 'output_ids': [1, 2] ... [3, 4], 'meta_info': {'id': 'zebra', 'finish_reason': {'type': 'length', 'length': 100}, 'prompt_tokens': 900, 'completion_tokens': 40, 'cached_tokens': 640, 'e2e_latency': 1.9}}`
+	}
+	in := "[2026-01-02 03:04:04] server_args=ServerArgs(model_path='zebra')\n" +
+		"[2026-01-02 03:04:05] Receive: obj=GenerateReqInput(text='Hello', rid='zebra')\n" +
+		line("2026-01-02 03:04:07", `"it's), out={"`, params, meta(`'Hi\n\'you\''`)) +
+		line("2026-01-02 03:04:08", `'its begin' ... 'its end'`, "{}", meta(`'Hi' ... 'end'`))
+	info := wantEntries(t, in, Options{},
+		`490923h4m5.1s in=900 out=40 cached=640 e2e=1.9s user:"it's), out={" reply="Hi\n'you'" max=100 temperature=0.1 completion length`,
+		"490923h4m6.1s in=900 out=40 cached=640 e2e=1.9s length")
+	wantNote(t, info, noteSGLangSeconds)
+	wantNote(t, info, "lines that tell of no end of a request were passed over: 2")
+	whole := line("2026-01-02 03:04:07", "None", params, meta("None"))
+	for _, broken := range []string{whole[:len(whole)-4] + "\n" + whole, strings.Replace(whole, "), out=", "", 1) + whole} {
+		_, _, err := read(strings.NewReader(broken), Options{})
+		if err == nil || !strings.HasSuffix(err.Error(), "log:1:1: it is not a whole line of SGLang's log") {
+			t.Error(err)
+		}
+	}
+	_, _, err := read(strings.NewReader(whole+whole[:len(whole)-4]), Options{})
+	if err == nil || err.Error() != "log:2:1: unexpected end of file: the last line is not whole" {
+		t.Error(err)
+	}
+}
+
+func FuzzSGLangLog(f *testing.F) {
+	const begin = "[2026-01-02 03:04:07] Finish: obj=GenerateReqInput("
+	f.Add([]byte(begin + `text='MARK', a={'MARK': (1, True)}, b=[1] ... [2]), out={'text': 'MARK', 'meta_info': {'prompt_tokens': 9}}`))
+	f.Add([]byte(begin + "a=((((((, MARK"))
+	f.Add([]byte(begin + `), out={'meta_info': {'prompt_tokens': 'MARK', 'e2e_latency': 1e99}}`))
+	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "sglang"}) })
+}
