@@ -3,6 +3,7 @@ package anonymize
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"reprise/trace"
@@ -185,6 +186,9 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 		c.Messages = append(c.Messages, token.Message{Role: m.Role.String(), Content: content,
 			Calls: m.Calls.Reveal(), CallID: m.CallID.Reveal(), Name: m.Name.Reveal()})
 	}
+	if n := e.source.heads[c.Model]; n > 0 && x.hashed {
+		c.Messages = slices.Insert(c.Messages, 0, token.Message{Role: "system", Content: strings.Repeat(" x", n)})
+	}
 	pieces, err := render.Render(c)
 	if errors.Is(err, token.ErrRefused) { // never by plain
 		x.refused, render = true, e.plain
@@ -201,7 +205,10 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	}
 	x.counted = int32(e.chain.counted())
 	length := len(e.chain.full)*e.p.blockSize() + e.cutter.Len() // the cutter knows of no full blocks before
-	switch x.inputGap = countGap(en, x.counted); {
+	if !x.hashed {                                               // whose lengths are estimates
+		x.inputGap = countGap(en, x.counted)
+	}
+	switch {
 	case x.inputGap != noGap || en.InputTokens != nil && (e.p.Lengths != LengthsText || en.InputGiven):
 		length, x.bySource = int(*en.InputTokens), true
 	default:

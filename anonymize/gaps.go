@@ -35,18 +35,27 @@ const emptyTokens = 32
 
 // promptGap finds a gap that shows before the text is counted. One marker among
 // the messages is enough: from there on the prefix is not the one that was sent. A
-// marker that tells the length and the hash of a message is none: see [opaqueText].
+// marker that tells the hash of a message is none, see [opaqueText], unless all messages of
+// a prompt have the same.
 func promptGap(en *trace.Entry, unnamed map[string]struct{}) gap {
 	if en.InputTokens == nil {
 		return noGap
 	}
 	blank, marked := en.Tools.Len() == 0 && *en.InputTokens > emptyTokens, noGap
+	var hashes int
+	var first string
+	same := true
 	for i := range en.Messages {
 		m := &en.Messages[i]
 		if m.Redacted() {
-			if !lengthAndHash.MatchString(m.Content.Reveal()) {
+			hash, _ := hashOf(m)
+			if hash == "" {
 				return markerGap
 			}
+			if hashes++; hashes == 1 {
+				first = hash
+			}
+			same = same && hash == first
 		}
 		blank = blank && m.Calls.Len() == 0 && m.Content.Blank()
 		if len(unnamed) > 0 && m.Role != trace.System {
@@ -55,7 +64,10 @@ func promptGap(en *trace.Entry, unnamed map[string]struct{}) gap {
 			}
 		}
 	}
-	if blank {
+	switch {
+	case hashes > 1 && same:
+		return markerGap
+	case blank:
 		return emptyGap
 	}
 	return marked
@@ -76,21 +88,43 @@ func tooShort(text, said int) bool {
 }
 
 // lengthAndHash is how a message is described that is not there, by its length and its
-// hash: [REDACTED_TEXT len=345 sha=0a1b2c3d].
-var lengthAndHash = regexp.MustCompile(`(?i)len(?:gth)?"?\s?[=:]\s?(\d{1,9}).{0,9}(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?([0-9a-f]{6,128})`)
+// hash: [REDACTED_TEXT len=345 sha=0a1b2c3d]. hashAlone is one of which only the hash is left.
+var (
+	lengthAndHash = regexp.MustCompile(`(?i)len(?:gth)?"?\s?[=:]\s?(\d{1,9}).{0,9}(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?([0-9a-f]{6,128})`)
+	hashAlone     = regexp.MustCompile(`(?i)^(?:(?:hmac-?)?(?:sha-?\d*|md5)[:=]\s?)?([0-9a-f]{32,128})$`)
+)
 
-// opaqueText stands for a redacted message whose length in characters and hash are known.
-// Messages with the same hash get the same text, others differ from the first token. It has
-// about as many tokens as the message had.
+// hashOf is what identifies a redacted message, and its length in characters, or a guess of
+// it; empty where nothing does.
+func hashOf(m *trace.Message) (hash string, characters int) {
+	text := strings.TrimSpace(m.Content.Reveal())
+	if found := lengthAndHash.FindStringSubmatch(text); found != nil {
+		n, _ := strconv.Atoi(found[1])
+		return found[1] + ":" + found[2], n
+	}
+	if found := hashAlone.FindStringSubmatch(text); found != nil {
+		return found[1], guessedLength
+	}
+	return "", 0
+}
+
+// opaqueText stands for a redacted message whose hash is known. Messages of a role with the
+// same hash get the same text, others differ from the first tokens. It has about as many
+// tokens as the message had, or as any other where the length is not known: what the server
+// counted tells how many a token of it stands for.
 func opaqueText(m *trace.Message) string {
-	found := lengthAndHash.FindStringSubmatch(m.Content.Reveal())
-	n, _ := strconv.Atoi(found[1])
-	return found[1] + ":" + found[2] + strings.Repeat(" x", min(n, maxOpaque)/opaqueCharacters)
+	hash, n := hashOf(m)
+	if at := strings.IndexByte(hash, ':'); len(hash) > at+hashDigits {
+		hash = hash[:at+1+hashDigits]
+	}
+	return m.Role.String()[:1] + hash + strings.Repeat(" x", max(0, min(n, maxOpaque)/opaqueCharacters-hashDigits/2))
 }
 
 const (
 	opaqueCharacters = 4       // to a token
 	maxOpaque        = 4 << 20 // characters, more than a context holds
+	guessedLength    = 1 << 10 // characters of a message of which only the hash is known
+	hashDigits       = 16      // of a hash that count
 )
 
 // replyGap finds a gap that shows before the reply is counted. Without a count in

@@ -100,7 +100,8 @@ func TestLengthsOfRedactedText(t *testing.T) {
 }
 
 // One redacted message among others is enough, since from there on prompts look
-// alike that were not. A hash that a tool returned is no redaction.
+// alike that were not. A hash tells which message it was; one that a tool returned is no
+// redaction.
 func TestOneRedactedMessage(t *testing.T) {
 	prose, hash := text("prose", 50), trace.NewText(strings.Repeat("0a", 20))
 	p := policy(t)
@@ -109,7 +110,8 @@ func TestOneRedactedMessage(t *testing.T) {
 		role trace.Role
 		text trace.Text
 		want int64
-	}{{trace.System, trace.NewText("<redacted>"), 1}, {trace.Tool, trace.NewText("[REDACTED]"), 1}, {trace.User, hash, 1}, {trace.Tool, hash, 0}} {
+		part int64 // without a count
+	}{{trace.System, trace.NewText("<redacted>"), 1, 1}, {trace.Tool, trace.NewText("[REDACTED]"), 1, 1}, {trace.User, hash, 0, 1}, {trace.User, trace.NewText("***"), 1, 1}, {trace.Tool, hash, 0, 0}} {
 		e := said(prose, prose, 1000, 10)
 		e.Messages = append(e.Messages, trace.Message{Role: c.role, Content: c.text}, trace.Message{Role: trace.User, Content: prose})
 		rows, card := run(t, p, []trace.Entry{e})
@@ -118,7 +120,7 @@ func TestOneRedactedMessage(t *testing.T) {
 		}
 		e.InputTokens = nil
 		rows, card = run(t, p, []trace.Entry{e})
-		if card.Totals.PartlyRedacted != c.want || len(rows[0].Blocks) == 0 {
+		if card.Totals.PartlyRedacted != c.part || len(rows[0].Blocks) == 0 {
 			t.Errorf("%v without a count: %d, %d blocks", c.role, card.Totals.PartlyRedacted, len(rows[0].Blocks))
 		}
 	}

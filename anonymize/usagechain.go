@@ -3,6 +3,7 @@ package anonymize
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -81,6 +82,11 @@ func (e *encoder) rewind() {
 type sourceSurvey struct {
 	ratios  map[string]ratio    // by model, where it is not 1
 	markers map[string]struct{} // texts that stand in place of others, and look like no marker
+
+	// heads are how many tokens of the text all prompts of a model have beside their
+	// messages, where these are hashes: the definitions of tools and the template, which no
+	// message holds. There is none where the rest differs from prompt to prompt.
+	heads map[string]int
 }
 
 const (
@@ -90,6 +96,10 @@ const (
 	markerBytes = 40        // of a text that may be a marker
 	markerShare = 0.2       // of the records
 	markerApart = 64        // tokens by which the counts of equal texts differ
+
+	tokenizerRatio = 2.0  // of the counts of two tokenizers, at the most
+	hashedRatio    = 64.0 // of a count and a guess of it
+	headSpread     = 1.5  // between what most and least of the prompts have beside messages
 )
 
 // survey looks at the first records. It counts their text, so that the encoder is of no
@@ -100,7 +110,7 @@ func (e *encoder) survey(entries []trace.Entry) (s sourceSurvey) {
 	}
 	s.markers = unnamedMarkers(entries)
 	e.source = s
-	pairs := map[string][][2]float64{} // of text and source
+	pairs, hashed := map[string][][2]float64{}, map[string]bool{} // of text and source
 	bytes := 0
 	for i := range entries {
 		en := &entries[i]
@@ -115,12 +125,28 @@ func (e *encoder) survey(entries []trace.Entry) (s sourceSurvey) {
 			continue // what is wrong with an entry is said when it is its turn
 		}
 		model := en.Model.Reveal()
+		hashed[model] = hashed[model] || x.hashed
 		pairs[model] = append(pairs[model], [2]float64{float64(x.counted), float64(*en.InputTokens)})
 	}
-	s.ratios = map[string]ratio{}
+	s.ratios, s.heads = map[string]ratio{}, map[string]int{}
 	for model, of := range pairs {
-		if r := ratioOf(of); r != 0 {
+		most := tokenizerRatio
+		if hashed[model] {
+			most = hashedRatio
+		}
+		r := ratioOf(of, most)
+		if r != 0 {
 			s.ratios[strings.Clone(model)] = r
+		}
+		if r != 0 && hashed[model] {
+			least, greatest := math.Inf(1), 0.
+			for _, pair := range of {
+				beside := pair[1] - pair[0]*float64(r)
+				least, greatest = min(least, beside), max(greatest, beside)
+			}
+			if least > templateTokens && greatest < headSpread*least {
+				s.heads[strings.Clone(model)] = int(least / float64(r))
+			}
 		}
 	}
 	return s
@@ -129,7 +155,7 @@ func (e *encoder) survey(entries []trace.Entry) (s sourceSurvey) {
 // ratioOf is by how much the count of the source grows with that of the text: from the
 // means of the shortest third and the longest. What a template adds to each prompt is
 // no part of it. It is 0 where little is known or the counts grow alike.
-func ratioOf(pairs [][2]float64) ratio {
+func ratioOf(pairs [][2]float64, most float64) ratio {
 	if len(pairs) < leastPairs {
 		return 0
 	}
@@ -144,7 +170,7 @@ func ratioOf(pairs [][2]float64) ratio {
 	if text < leastSpread*float64(third) || r > 0.98 && r < 1.02 {
 		return 0
 	}
-	return ratio(min(max(r, 0.5), 2))
+	return ratio(min(max(r, 1/most), most))
 }
 
 // unnamedMarkers finds short texts that are all that users and models say in many
@@ -168,7 +194,7 @@ func unnamedMarkers(entries []trace.Entry) map[string]struct{} {
 				key += text + "\n"
 				continue
 			}
-			same = same && (said == "" || said == text) && text != "" && len(text) <= markerBytes && en.Messages[k].Calls.Len() == 0
+			same = same && (said == "" || said == text) && text != "" && (len(text) <= markerBytes || en.Messages[k].Redacted()) && en.Messages[k].Calls.Len() == 0
 			said = text
 		}
 		if key = said + "\n" + key; !same || said == "" {

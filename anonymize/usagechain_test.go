@@ -1,6 +1,7 @@
 package anonymize_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"reprise/anonymize"
+	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/block"
 )
@@ -104,7 +106,7 @@ func TestRedactedVariants(t *testing.T) {
 	for name, hide := range map[string]func(i, k int, m *trace.Message){
 		"marker":           func(_, _ int, m *trace.Message) { m.Content = trace.NewText("[REDACTED]") },
 		"empty":            func(_, _ int, m *trace.Message) { m.Content = trace.Text{} },
-		"hashed":           func(i, k int, m *trace.Message) { m.Content = trace.NewText(fmt.Sprintf("%064x", i*100+k)) },
+		"one hash":         func(_, _ int, m *trace.Message) { m.Content = trace.NewText(strings.Repeat("0a1b", 16)) },
 		"one of them":      func(_, k int, m *trace.Message) { m.Content = pick(k == 1, trace.NewText("<redacted>"), m.Content) },
 		"a word of theirs": func(_, _ int, m *trace.Message) { m.Content = trace.NewText("see the vault") },
 		"cut": func(_, _ int, m *trace.Message) {
@@ -138,33 +140,108 @@ func pick[T any](which bool, a, b T) T {
 	return b
 }
 
-// Markers with length and hash keep which messages are equal.
+// hashedMessages are entries with markers in place of their messages, of known usage.
+func hashedMessages(src []trace.Entry, usage func(i int) int32, marker func(text string, sum [32]byte) string) (out []trace.Entry) {
+	for i, e := range src {
+		e.InputTokens = trace.Ptr(usage(i))
+		e.Messages = slices.Clone(e.Messages)
+		for k := range e.Messages {
+			s := e.Messages[k].Content.Reveal()
+			e.Messages[k].Content = trace.NewText(marker(s, sha256.Sum256([]byte(s))))
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// Markers with hashes keep which messages are equal, with their lengths or without, and
+// where a prompt has much beside its messages.
 func TestHashedMessages(t *testing.T) {
 	plain := talks(8, 5)
 	p := policy(t)
 	rows, _ := run(t, p, plain)
-	want := hitRatio(rows, 16)
-	src := slices.Clone(plain)
-	for i := range src {
-		src[i].InputTokens = trace.Ptr(rows[i].InputTokens)
-		src[i].Messages = slices.Clone(src[i].Messages)
-		for k := range src[i].Messages {
-			s := src[i].Messages[k].Content.Reveal()
-			var sum uint32
-			for _, c := range s {
-				sum = sum*31 + uint32(c)
+	withLength := func(s string, sum [32]byte) string {
+		return fmt.Sprintf("[REDACTED_TEXT len=%d sha=%08X]", len(s), sum[:4])
+	}
+	alone := func(_ string, sum [32]byte) string { return fmt.Sprintf("sha256:%x", sum) }
+	for name, c := range map[string]struct {
+		tools  int32
+		marker func(string, [32]byte) string
+	}{"length and hash": {0, withLength}, "hash alone": {0, alone}, "tools": {3000, withLength}, "tools, hash alone": {3000, alone}} {
+		known, all := hitRatio(rows, 16), 0
+		for _, r := range rows {
+			all += int(r.InputTokens)
+		}
+		tools := int(c.tools) * len(rows)
+		want := (known*float64(all) + float64(tools) - float64(c.tools)) / float64(all+tools)
+		got, card := run(t, p, hashedMessages(plain, func(i int) int32 { return rows[i].InputTokens + c.tools }, c.marker))
+		for i := range got {
+			if got[i].InputTokens != rows[i].InputTokens+c.tools || got[i].ReuseSource != trace.ReuseHashes {
+				t.Fatalf("%s: row %d has %d tokens, %s", name, i, got[i].InputTokens, got[i].ReuseSource)
 			}
-			src[i].Messages[k].Content = trace.NewText(fmt.Sprintf("[REDACTED_TEXT len=%d sha=%08X]", len(s), sum))
+		}
+		if ratio := hitRatio(got, 16); math.Abs(ratio-want) > 0.05 || card.Totals.InputGaps.Total() != 0 {
+			t.Errorf("%s: hit ratio %.3f, want about %.3f; %+v", name, ratio, want, card.Totals.InputGaps)
 		}
 	}
-	got, card := run(t, p, src)
-	for i := range got {
-		if got[i].InputTokens != rows[i].InputTokens {
-			t.Fatalf("row %d has %d tokens, want %d", i, got[i].InputTokens, rows[i].InputTokens)
-		}
+	// The same hash of another role is another message.
+	src := hashedMessages(plain[:1], func(int) int32 { return 200 }, alone)
+	src = append(src, src[0])
+	src[1].Messages = slices.Clone(src[0].Messages)
+	for k, role := range []trace.Role{trace.User, trace.Assistant} {
+		src[1].Messages[k].Role = role
 	}
-	if ratio := hitRatio(got, 16); math.Abs(ratio-want) > 0.05 || card.Totals.InputGaps.Total() != 0 {
-		t.Errorf("hit ratio %.3f, want about %.3f; %+v", ratio, want, card.Totals.InputGaps)
+	if got, _ := run(t, p, src); hitRatio(got, 16) != 0 {
+		t.Errorf("hit ratio %.3f between other roles", hitRatio(got, 16))
+	}
+}
+
+// Published conversations of which the hashes of messages alone are left.
+func TestHashedConversations(t *testing.T) {
+	const path = "../../shared/data/sharegpt_sample.json"
+	files, err := datasets.Expand(path)
+	if err != nil {
+		t.Skip("there are no published conversations beside the checkout")
+	}
+	src, err := datasets.OpenFiles(files, datasets.Options{MaxBad: 0.01})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	var all []trace.Entry
+	batch := make([]trace.Entry, 64)
+	for end := err; end == nil; {
+		var n int
+		n, end = src.Read(batch)
+		all = append(all, batch[:n]...)
+	}
+	for i := range all {
+		all[i].Time = at(1000 * i)
+	}
+	p := policy(t)
+	p.BlockSize = 128
+	rows, _ := run(t, p, all)
+	want := hitRatio(rows, 128)
+	capacities := []int{100, 300, 1000, 3000, 10000}
+	for name, c := range map[string]struct {
+		marker     func(string, [32]byte) string
+		below, mae float64 // of the exact hit ratio, and of the curve
+	}{
+		"length and hash": {func(s string, sum [32]byte) string {
+			return fmt.Sprintf("[REDACTED_TEXT len=%d sha=%08X]", len(s), sum[:4])
+		}, 0.04, 0.03},
+		"hash alone": {func(_ string, sum [32]byte) string { return fmt.Sprintf("%x", sum) }, 0.12, 0.11},
+	} {
+		got, _ := run(t, p, hashedMessages(all, func(i int) int32 { return rows[i].InputTokens }, c.marker))
+		mae := 0.
+		exact, have := curve(rows, capacities), curve(got, capacities)
+		for i := range exact {
+			mae += math.Abs(exact[i]-have[i]) / float64(len(exact))
+		}
+		t.Logf("%s: %d requests, hit ratio %.3f exact, %.3f by hashes; LRU curve MAE %.3f", name, len(rows), want, hitRatio(got, 128), mae)
+		if ratio := hitRatio(got, 128); ratio > want+0.01 || ratio < want-c.below || mae > c.mae {
+			t.Errorf("%s: hit ratio %.3f, want a little below %.3f; MAE %.3f", name, ratio, want, mae)
+		}
 	}
 }
 
