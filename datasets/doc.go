@@ -86,9 +86,9 @@
 //     run_batch, joined by custom_id
 //   - log_declared.go: the reader of formats that are declared by a table: paths, counts,
 //     conditions
-//   - log_declared_table.go: these tables: langsmith, braintrust, mlflow, openrouter,
+//   - log_declared_table.go: these tables: langsmith, braintrust, mlflow, openrouter, openrouter-api,
 //     helicone, portkey, cloudflare, kong, envoy-ai-gateway, azure-apim, bedrock, vertex,
-//     aibrix, sglang
+//     aibrix, sglang, lmcache
 //   - log_sglang.go: the text log of SGLang, as records of its JSON log
 //   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams
 //   - log_langfuse.go: langfuse, observations in all forms of export: generations, those

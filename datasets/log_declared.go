@@ -27,6 +27,7 @@ type declaredFormat struct {
 
 	only   []condition   // of records that are calls of a model
 	drop   []condition   // of records that reached no model
+	refuse []condition   // of records that stop the reading
 	ended  bool          // the time is that of the end, or of the writing after it
 	unit   time.Duration // of times that are numbers and do not tell theirs by their size
 	show   func(v viewRow)
@@ -39,7 +40,7 @@ type declaredFormat struct {
 type condition struct {
 	path   string
 	values string // separated by spaces, without case; * is any value but 0, false and none
-	note   string // of those left out
+	note   string // of those left out, or why it is refused
 }
 
 func (c condition) holds(r row) bool {
@@ -70,7 +71,7 @@ func (d declaredFormat) format() Format {
 			reads = append(reads, fieldAt(strings.Join(paths, "|"), "ttft_ns e2e_ns", ""))
 		}
 	}
-	for _, c := range slices.Concat(d.only, d.drop) {
+	for _, c := range slices.Concat(d.only, d.drop, d.refuse) {
 		reads = append(reads, fieldAt(c.path, "", decides))
 	}
 	for _, path := range d.packed {
@@ -203,6 +204,12 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, erro
 	}
 	if d.show != nil {
 		d.show(v)
+	}
+	for _, c := range d.refuse {
+		if c.holds(v) {
+			line, col := v.place(c.path)
+			return nil, refuse(line, col, c.note)
+		}
 	}
 	for _, c := range d.only {
 		if !c.holds(v) {

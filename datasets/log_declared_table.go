@@ -2,6 +2,8 @@ package datasets
 
 import (
 	"bufio"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -13,8 +15,12 @@ const (
 
 // declaredFormats lists the formats that are read by what is declared of them.
 func declaredFormats() []declaredFormat {
+	return slices.Concat([]declaredFormat{apiLog()}, servingFormats(), platformFormats(), gatewayFormats(), cloudFormats())
+}
+
+// servingFormats are written by engines and by tools that measure them.
+func servingFormats() []declaredFormat {
 	return []declaredFormat{
-		apiLog(),
 		{
 			name: "aibrix", tried: "4 workloads of its repository: 2,240 requests",
 			about:   "AIBrix workloads: JSON lines of milliseconds and the requests that begin then",
@@ -50,6 +56,27 @@ func declaredFormats() []declaredFormat {
 			isText: isSGLangLog,
 			lines:  func(in *bufio.Reader, tell *notes) records { return sglangLines{newLineReader(in), tell} },
 		},
+		{
+			name: "lmcache", tried: fromDocumentation,
+			about:   "LMCache's agent traces: JSON lines of prompts and answers, whose times need --time-unit",
+			example: `{"timestamp":1767323045100,"input":"Hello","output":"Hi","session_id":0}`,
+			keys:    []string{"timestamp", "input", "output", "session_id"},
+			fields:  Mapping{"time": {"timestamp"}, "prompt": {"input"}, "output": {"output"}, "session": {"session_id"}},
+			match: func(r row) bool {
+				in, _ := r.value("input")
+				out, _ := r.value("output")
+				at, _ := r.value("timestamp")
+				_, isNumber := at.(number)
+				record, isJSON := r.(jsonRow)
+				return isString(in) && isString(out) && isNumber && isJSON && len(record.root) == 4
+			},
+		},
+	}
+}
+
+// platformFormats are the spans and runs of platforms that observe applications.
+func platformFormats() []declaredFormat {
+	return []declaredFormat{
 		{
 			name: "langsmith", tried: "8 runs as its SDKs of 2024 sent them",
 			about:   "LangSmith runs, as its API and its bulk export have them: JSON or Parquet",
@@ -114,26 +141,6 @@ func declaredFormats() []declaredFormat {
 			only:   []condition{{"attributes.mlflow.spanType", "chat_model llm", noteNoModelCalls}},
 		},
 		{
-			name: "openrouter", tried: fromDocumentation,
-			about: "OpenRouter's activity as CSV",
-			example: "generation_id,created_at,tokens_prompt,tokens_completion,tokens_reasoning,tokens_cached,model_permaslug,cancelled,streamed,user,finish_reason_normalized,generation_time_ms,time_to_first_token_ms\n" +
-				"gen-1767323045-abc,2026-01-02 03:04:05.100,900,40,12,640,openai/m,false,true,u,stop,1900,400",
-			keys: []string{"generation_id", "tokens_prompt", "created_at"},
-			fields: Mapping{
-				"time": {"created_at"}, "model": {"model_permaslug", "model"}, "user": {"user"}, "replica": {"provider_name"}, "stream": {"streamed"},
-				"input_tokens": {"native_tokens_prompt", "tokens_prompt"}, "output_tokens": {"native_tokens_completion", "tokens_completion"},
-				"cached_tokens": {"native_tokens_cached", "tokens_cached"}, "reasoning_tokens": {"native_tokens_reasoning", "tokens_reasoning"},
-				"finish_reason": {"finish_reason_normalized"}, "status": {"made_status"}, "ttft_ms": {"time_to_first_token_ms"}, "e2e_ms": {"generation_time_ms"},
-			},
-			counts: usageInclusive,
-			made:   map[string]string{"made_status": "cancelled"},
-			show: func(v viewRow) {
-				if (condition{path: "cancelled", values: "true 1"}).holds(v) {
-					v.put("made_status", "cancelled", "cancelled")
-				}
-			},
-		},
-		{
 			name: "helicone", tried: fromDocumentation,
 			about:   "Helicone requests: JSON or CSV",
 			example: `{"request_id":"h1","request_created_at":"2026-01-02T03:04:05.100Z","response_status":200,"request_model":"m","delay_ms":1900,"time_to_first_token":400,"prompt_tokens":900,"prompt_cache_read_tokens":640,"completion_tokens":40,"request_user_id":"u","request_properties":{"Helicone-Session-Id":"s1"}}`,
@@ -164,6 +171,47 @@ func declaredFormats() []declaredFormat {
 			},
 			counts: usageRelayed, ended: true,
 			drop: []condition{{"cache_status", "hit", noteCacheAnswers}},
+		},
+	}
+}
+
+// gatewayFormats are the logs of gateways.
+func gatewayFormats() []declaredFormat {
+	return []declaredFormat{
+		{
+			name: "openrouter", tried: fromDocumentation,
+			about: "OpenRouter's activity as CSV",
+			example: "generation_id,created_at,tokens_prompt,tokens_completion,tokens_reasoning,tokens_cached,model_permaslug,cancelled,streamed,user,finish_reason_normalized,generation_time_ms,time_to_first_token_ms\n" +
+				"gen-1767323045-abc,2026-01-02 03:04:05.100,900,40,12,640,openai/m,false,true,u,stop,1900,400",
+			keys: []string{"generation_id", "tokens_prompt", "created_at"},
+			fields: Mapping{
+				"time": {"created_at"}, "model": {"model_permaslug", "model"}, "user": {"user"}, "replica": {"provider_name"}, "stream": {"streamed"},
+				"input_tokens": {"native_tokens_prompt", "tokens_prompt"}, "output_tokens": {"native_tokens_completion", "tokens_completion"},
+				"cached_tokens": {"native_tokens_cached", "tokens_cached"}, "reasoning_tokens": {"native_tokens_reasoning", "tokens_reasoning"},
+				"finish_reason": {"finish_reason_normalized"}, "status": {"made_status"}, "ttft_ms": {"time_to_first_token_ms"}, "e2e_ms": {"generation_time_ms"},
+			},
+			counts: usageInclusive,
+			made:   map[string]string{"made_status": "cancelled"},
+			show:   showOpenRouter,
+		},
+		{
+			name: "openrouter-api", tried: fromDocumentation,
+			about:   "OpenRouter's answers about generations (/api/v1/generation): JSON, one or several lines",
+			example: `{"data":{"id":"gen-1767323045-abc","created_at":"2026-01-02T03:04:05.100Z","model":"openai/m","tokens_prompt":850,"tokens_completion":38,"native_tokens_prompt":900,"native_tokens_cached":640,"native_tokens_completion":40,"native_tokens_reasoning":12,"streamed":true,"cancelled":false,"latency":400,"generation_time":1900,"finish_reason":"stop","provider_name":"OpenAI"}}`,
+			members: [][]string{{"data"}},
+			fields: Mapping{
+				"time": {"created_at"}, "model": {"model"}, "user": {"external_user"}, "replica": {"provider_name"}, "stream": {"streamed"},
+				"input_tokens": {"native_tokens_prompt", "tokens_prompt"}, "output_tokens": {"native_tokens_completion", "tokens_completion"},
+				"cached_tokens": {"native_tokens_cached"}, "reasoning_tokens": {"native_tokens_reasoning"},
+				"finish_reason": {"finish_reason"}, "status": {"made_status"}, "ttft_ms": {"made_ttft"}, "e2e_ms": {"generation_time"},
+			},
+			counts: usageInclusive,
+			made:   map[string]string{"made_status": "cancelled", "made_ttft": "latency"},
+			match: func(r row) bool {
+				return hasAny(r, "data.native_tokens_prompt", "native_tokens_prompt") && hasAny(r, "data.created_at", "created_at") || isDailySum(r)
+			},
+			show:   showOpenRouter,
+			refuse: []condition{{"requests", "*", noteDailySums}},
 		},
 		{
 			name: "cloudflare", tried: fromDocumentation,
@@ -209,6 +257,12 @@ func declaredFormats() []declaredFormat {
 			},
 			counts: usageRelayed,
 		},
+	}
+}
+
+// cloudFormats are the logs of clouds.
+func cloudFormats() []declaredFormat {
+	return []declaredFormat{
 		{
 			name: "azure-apim", tried: fromDocumentation,
 			about: "Azure API Management's ApiManagementGatewayLlmLog: JSON or CSV",
@@ -261,6 +315,28 @@ func declaredFormats() []declaredFormat {
 			made: map[string]string{"model_of_endpoint": "endpoint", "made_usage": "response_payload", "made_request": "request_payload"},
 			show: showVertex,
 		},
+	}
+}
+
+// noteDailySums is said of OpenRouter's activity by day.
+const noteDailySums = "it is a sum of a day (OpenRouter's /api/v1/activity), and single requests are not in it: export the activity page as CSV, or collect /api/v1/generation of each request"
+
+func isDailySum(r row) bool {
+	return hasAny(r, "date") && hasAny(r, "requests") && hasAny(r, "usage") && hasAny(r, "model_permaslug", "endpoint_id")
+}
+
+// showOpenRouter tells what was cancelled, and takes the latency for that of the first token
+// where it is less than the whole.
+func showOpenRouter(v viewRow) {
+	if (condition{path: "cancelled", values: "true 1"}).holds(v) {
+		v.put("made_status", "cancelled", "cancelled")
+	}
+	latency, _ := v.value("latency")
+	whole, _ := v.value("generation_time")
+	first, err := strconv.ParseFloat(plain(latency), 64)
+	last, err2 := strconv.ParseFloat(plain(whole), 64)
+	if err == nil && err2 == nil && first < last {
+		v.put("made_ttft", latency, "latency")
 	}
 }
 
