@@ -46,6 +46,7 @@
 //     other
 //   - rows.go: a record as a row with values by dotted path; JSON decoding; JSON packed in
 //     strings; the view that a format has of a row
+//   - rows_packed.go: JSON packed as a string in a field that a mapping leads into
 //   - rows_members.go: rows that are members of lists in a record, such as spans
 //   - rows_csv.go: rows of CSV, with a header or columns by position; texts in Latin-1
 //   - rows_csv_dialect.go: the delimiter, quotes and decimal marks of a CSV file, told from

@@ -76,7 +76,7 @@ func TestDecodersSeeTheTableAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns.admit(known)
+	columns.admit(known, nil)
 	if _, err := columns.next(); err != nil {
 		t.Fatal(err)
 	}

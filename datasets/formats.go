@@ -52,8 +52,7 @@ func jsonlFormat() Format {
 		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
 		timed:   true, mapped: true, dated: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head, s)
-			return newMappedDecoder(all, first, o.Map.dotted(), o, s)
+			return openJSON(in, head, o, s)
 		},
 	}
 }

@@ -25,8 +25,8 @@ type Inspection struct {
 	Records   int              `json:"records"`   // that were looked at
 	Whole     bool             `json:"all"`       // they are all there are
 	Fields    []InspectedField `json:"fields"`    // in the order in which they appear
-	Nameless  bool             `json:"no_header"` // the first row of CSV does not look like names, and is not shown
-	Flags     []string         `json:"flags"`     // of reprise import, proposed; nil where it needs none or none can be told
+	Nameless  bool             `json:"no_header"` // the first row of CSV does not look like names, and is not shown; where it is a record, the fields are positions
+	Flags     []string         `json:"flags"`     // of reprise import, proposed; with Missing they are not enough
 	Missing   string           `json:"missing"`   // what no field looks like, without which there is no import
 	List      string           `json:"list"`      // field of the only object, as APIs return it, that lists the records; empty for none
 	columns   []string         // of CSV and Parquet
@@ -61,7 +61,9 @@ const inspectedFields = 500
 type fieldStats struct {
 	n                                          int // values
 	dates, whole, numbers, flags, texts, lists int
-	messages                                   int // of texts or lists
+	messages                                   int  // of texts or lists
+	open                                       int  // of numbers: those that have decimals or thousands
+	commas                                     bool // the mark in them is a comma
 	fractions                                  bool
 	min, max                                   float64
 	first, last                                time.Time
@@ -162,15 +164,16 @@ func inspectHead(head []byte, o Options) *Inspection {
 		if err != nil || !utf8.Valid(head[:min(len(head), 1000)]) && bytes.IndexByte(head, 0) >= 0 {
 			found.Container = ""
 			found.Missing = "it is neither JSON nor CSV nor Parquet"
+			if f, ok := err.(*fault); ok && bytes.IndexByte(head, 0) < 0 {
+				found.Missing = fmt.Sprintf("it is neither JSON nor Parquet, and as CSV it has a fault at line %d, column %d: %s", f.line, f.col, f.reason)
+			}
 			return found
 		}
-		in, found.columns = rows, slices.Clone(rows.columns)
-		for _, column := range found.columns { // one that looks like a value is no name
-			if _, ok := readTime(column); ok || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6 {
-				found.Nameless = true
-			}
+		in, found.columns, found.Nameless = rows, slices.Clone(rows.columns), rows.nameless
+		for _, column := range found.columns { // a sentence is no name
+			found.Nameless = found.Nameless || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6
 		}
-		if found.Nameless {
+		if found.Nameless && !rows.nameless {
 			found.columns = nil
 			found.Missing = "the first row does not look like names of columns: write a header above it"
 			return found
@@ -181,6 +184,9 @@ func inspectHead(head []byte, o Options) *Inspection {
 	}
 	found.gather(in)
 	found.propose()
+	if found.Nameless && found.Missing != "" {
+		found.Missing = "its first row is no header, so its columns are named by their position, and which is the prompt or its number of tokens is not known"
+	}
 	if list := found.envelope(head); list != "" && len(found.Flags) == 0 {
 		found.List, found.Missing = list, "its records are in the list "+list
 	}
@@ -298,6 +304,10 @@ func (i *Inspection) value(at map[string]int, path string, v any, depth int) {
 			}
 		}
 	}
+	if inside, isObject := packedJSON(v).(map[string]any); isObject && depth < 6 {
+		i.value(at, path, inside, depth+1)
+		return
+	}
 	if f := i.field(at, path); f != nil {
 		if f.stats.record != i.Records {
 			f.Present++
@@ -333,6 +343,9 @@ func (s *fieldStats) gather(v any) {
 		s.flags++
 	case number:
 		s.number(string(v))
+	case openNumber:
+		s.open, s.commas = s.open+1, strings.Contains(v.text, ",")
+		s.number(strings.Replace(v.text, ",", ".", 1))
 	case []any:
 		s.lists++
 		size(len(v))
@@ -356,6 +369,10 @@ func (s *fieldStats) gather(v any) {
 			if t.After(s.last) {
 				s.last = t
 			}
+			return
+		}
+		if lacksYear(v) {
+			s.dates++ // which cannot be imported, and import says why
 			return
 		}
 		if _, err := strconv.ParseBool(strings.ToLower(v)); err == nil {
@@ -408,6 +425,9 @@ func (s *fieldStats) describe() (kind, values string) {
 	case s.flags:
 		return flagType, ""
 	case s.dates:
+		if s.first.IsZero() {
+			return dateType, "without a year"
+		}
 		const day, clock = "2006-01-02", " 15:04"
 		values = s.first.Format(day + clock)
 		switch {

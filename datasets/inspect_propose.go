@@ -104,7 +104,7 @@ func (c candidate) fits(target string) int {
 		if target == "output_tokens" {
 			own, other = other, own
 		}
-		if c.is(wholeType) && share(c.words, own) && !share(c.words, other) && share(c.words, countWords) &&
+		if (c.is(wholeType) || c.field.stats.open > 0) && share(c.words, own) && !share(c.words, other) && share(c.words, countWords) &&
 			!share(c.words, wordsOf("cached cache reasoning max details audio image")) {
 			n = 10
 			if share(c.words, wordsOf("token tokens")) {
@@ -176,11 +176,11 @@ func (i *Inspection) propose() {
 	for k := range i.Fields {
 		f := &i.Fields[k]
 		path := strings.ReplaceAll(f.Path, listMembers, "[0]")
-		if strings.ContainsAny(path, "|") || f.Present == 0 || i.Container == "csv" && strings.Contains(f.Path, listMembers) {
+		if strings.ContainsAny(path, "|") || pairAhead.MatchString(path) || f.Present == 0 || strings.Contains(f.Path, listMembers) && slices.Contains(i.columns, f.Path) {
 			continue
 		}
 		last := path[strings.LastIndexByte(path, '.')+1:]
-		if i.Container == "csv" {
+		if slices.Contains(i.columns, f.Path) { // which may have dots itself
 			last = path
 		}
 		if w := words(last); len(w) > 0 {
@@ -203,6 +203,13 @@ func (i *Inspection) propose() {
 			return false
 		}
 		taken[best.field.Path] = true
+		if s := best.field.stats; s.open > 0 && !slices.Contains(i.Flags, "--decimal") && (target == "input_tokens" || target == "output_tokens") {
+			mark := "comma" // a count has thousands, and no decimals
+			if s.commas {
+				mark = "point"
+			}
+			i.Flags = append(i.Flags, "--decimal", mark)
+		}
 		if target == "e2e" || target == "ttft" {
 			target += "_" + best.unit()
 		}
@@ -211,13 +218,11 @@ func (i *Inspection) propose() {
 	}
 	timed := pick("time")
 	text := pick("messages") || pick("prompt")
-	// The length of a text is counted, so that it agrees with the prefix blocks.
-	sized := text || pick("input_tokens")
+	sized := pick("input_tokens") || text // with both the length is the server's count
 	for _, target := range []string{"output", "output_tokens", "cached_tokens", "user", "session", "model", "status", "finish_reason", "ttft", "e2e"} {
 		pick(target)
 	}
 	if !sized {
-		i.Flags = nil
 		i.Missing = "no field looks like a prompt or its number of tokens"
 		return
 	}

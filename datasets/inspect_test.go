@@ -41,12 +41,12 @@ tags: list (2 members) 1
 cached: true or false () 1
 --map time=at --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --map e2e_ms=took_ms
 `,
-		// The length of a text is counted; what is in a list is no field but the answer's.
+		// What is in a list is no field but the answer's.
 		`[{"created":"2026-01-02T03:04:05Z","conv":[{"role":"user","content":"zqx"}],"n_prompt_tokens":5,"choices":[{"text":"zqx zqx"}]}]`: `created: date (2026-01-02 03:04) 1
 conv: messages () 1
 n_prompt_tokens: whole number (5) 1
 choices[].text: text (7 characters) 1
---map time=created --map messages=conv --map output=choices[0].text
+--map time=created --map messages=conv --map input_tokens=n_prompt_tokens --map output=choices[0].text
 `,
 		// A German spreadsheet.
 		"Datum;Benutzer;Eingabe Tokens;Ausgabe Tokens;Dauer (s)\n02.01.2026 15:04;ann;1200;40;1,5\n03.01.2026 15:05;bob;7;3;\n": `Datum: date (2026-01-02 15:04 to 2026-01-03 15:05) 2
@@ -76,8 +76,27 @@ its records are in the list answers`,
 		`{"page":1,"answers":[` + strings.Repeat(`{"n":1},`, 10_000): "\nits records are in the list answers",
 		// In a list that is read without a word.
 		`{"page":1,"data":[{"n":1},{"n":2}]}`: "n: whole number (1 to 2) 2\n\nno field looks like a prompt or its number of tokens",
-		"2026-01-02T03:04:05Z,zqx,5\n":        "\nthe first row does not look like names of columns: write a header above it",
-		"\x7fELF\x00\x01\n\xff\xfe\x00\n":     "\nit is neither JSON nor CSV nor Parquet",
+		// Without a header: by position.
+		"2026-01-02T03:04:05Z,zqx,5\n": `1: date (2026-01-02 03:04) 1
+2: text (3 characters) 1
+3: whole number (5) 1
+--map time=1
+its first row is no header, so its columns are named by their position, and which is the prompt or its number of tokens is not known`,
+		"zqx is what the first line says and more,b\nx,5\n": "\nthe first row does not look like names of columns: write a header above it",
+		"t,zqx \"x\" tokens\n1,2\n":                         "\nit is neither JSON nor Parquet, and as CSV it has a fault at line 1, column 7: a quote is out of place",
+		// JSON in a column, one level down.
+		"time,usage,a.b\nJan  2 15:04:05,\"{\"\"prompt_tokens\"\":5,\"\"details\"\":{\"\"cached_tokens\"\":3}}\",zqx\n": `time: date (without a year) 1
+usage.details.cached_tokens: whole number (3) 1
+usage.prompt_tokens: whole number (5) 1
+a.b: text (3 characters) 1
+--map time=time --map input_tokens=usage.prompt_tokens --map cached_tokens=usage.details.cached_tokens
+`,
+		// A count has thousands, and no decimals.
+		"t;input tokens\n2026-01-02 03:04:05;1.200\n": `t: date (2026-01-02 03:04) 1
+input tokens: number (1.2) 1
+--map time=t --decimal comma --map input_tokens=input tokens
+`,
+		"\x7fELF\x00\x01\n\xff\xfe\x00\n": "\nit is neither JSON nor CSV nor Parquet",
 		`{"latency":5,"response_time":7,"end":"2026-01-02T03:04:05Z","input_tokens":1,"cached_input_tokens":1,"max_tokens":5}`: `latency: whole number (5) 1
 response_time: whole number (7) 1
 end: date (2026-01-02 03:04) 1

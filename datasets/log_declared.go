@@ -107,7 +107,7 @@ func (d declaredFormat) format() Format {
 			if err != nil {
 				return nil, err
 			}
-			all.admit(s.fields)
+			all.admit(s.fields, nil)
 			return d.open(all, first, o, s)
 		},
 	}

@@ -48,7 +48,7 @@ func gatewayCSVFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			all.admit(s.fields)
+			all.admit(s.fields, nil)
 			return openView(all, first, showGateway, gatewayFields, o, s)
 		},
 	}

@@ -105,7 +105,7 @@ func langfuseFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			all.admit(s.fields)
+			all.admit(s.fields, nil)
 			return openLangfuse(all, first, o, s)
 		},
 	}

@@ -89,7 +89,7 @@ func litellmSpendFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			all.admit(s.fields)
+			all.admit(s.fields, nil)
 			return openLiteLLM(all, first, true, o, s)
 		},
 	}

@@ -304,11 +304,20 @@ func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*m
 	if err != nil {
 		return nil, err
 	}
-	if err := rows.need(m, o); err != nil {
+	look, err := newRowsOf(bufio.NewReader(bytes.NewReader(head)), rows.dialect)
+	if err != nil {
 		return nil, err
 	}
-	rows.admit(s.fields)
-	return newMappedDecoder(rows, first, m, o, s)
+	m = m.inColumns(rows.columns)
+	packed := packedFields(look, m)
+	if err := rows.need(m, packed, o); err != nil {
+		return nil, err
+	}
+	if look, err = newRowsOf(bufio.NewReader(bytes.NewReader(head)), rows.dialect); err != nil {
+		return nil, err
+	}
+	rows.admit(s.fields, packed)
+	return openMapped(rows, first, look, m, o, s)
 }
 
 // openMappedParquet reads the columns of a mapping.
@@ -340,9 +349,13 @@ func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mapped
 	if err != nil {
 		return nil, p.close(err)
 	}
+	look, err := p.rows(wanted)
+	if err != nil {
+		return nil, p.close(err)
+	}
 	in.owner = true
 	p.count(wanted, s.fields)
-	d, err := newMappedDecoder(in, &limitedRows{first, 1000}, m, o, s)
+	d, err := openMapped(in, &limitedRows{first, 1000}, look, m, o, s)
 	if err != nil {
 		return nil, p.close(err)
 	}

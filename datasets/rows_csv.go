@@ -250,8 +250,9 @@ func (c *csvRows) place(column string) (line, col int64) {
 	return c.at(i)
 }
 
-// need checks that a column is there for each mapped target, and only once.
-func (c *csvRows) need(m Mapping, o Options) error {
+// need checks that a column is there for each mapped target, and only once. Some columns
+// hold JSON, in which a target may be.
+func (c *csvRows) need(m Mapping, packed []string, o Options) error {
 	for _, t := range targets {
 		name, n := t.name, 0
 		paths, ok := m[name]
@@ -259,7 +260,8 @@ func (c *csvRows) need(m Mapping, o Options) error {
 			continue
 		}
 		for _, column := range c.columns {
-			if slices.Contains(paths, column) {
+			within := func(path string) bool { return strings.HasPrefix(path, column+".") && slices.Contains(packed, column) }
+			if slices.Contains(paths, column) || slices.ContainsFunc(paths, within) {
 				n++
 			}
 		}
@@ -276,11 +278,12 @@ func (c *csvRows) need(m Mapping, o Options) error {
 	return nil
 }
 
-// admit takes the names from columns that are not read, so that nothing finds them.
-func (c *csvRows) admit(known *fieldCounter) {
+// admit takes the names from columns that are not read, so that nothing finds them. Of
+// those that hold JSON a part is read.
+func (c *csvRows) admit(known *fieldCounter, packed []string) {
 	c.known = known
 	for i, name := range c.columns {
-		if !known.reads(name) {
+		if !slices.Contains(packed, name) && !known.reads(name) {
 			c.columns[i] = ""
 		}
 	}

@@ -79,7 +79,7 @@ func sniffCSV(head []byte, o Options) csvDialect {
 			break
 		}
 		title.above, title.titles, title.skip = title.above+1, title.titles+1, len(head)-len(rest)
-		if next, of := title.bestFit(rest, candidates); string(comment) == "#" || next.fitted.columns > 2 && next.fitted.share > 0.9 && !next.fitted.title {
+		if next, of := title.bestFit(rest, candidates); string(comment) == "#" || next.fitted.columns > 2 && next.fitted.share > 0.9 && !next.fitted.title && isTitle(line, next.delimiter) {
 			best, rows = next, of
 		}
 	}
@@ -182,6 +182,17 @@ func (d csvDialect) fit(sample []byte) (csvFit, [][]string) {
 		}
 	}
 	return csvFit{len(header), float64(len(rows)) / float64(max(all, 1)), named < 2 && len(header) > 2}, rows
+}
+
+// isTitle reports whether a line has one field at the most that is not empty.
+func isTitle(line []byte, delimiter rune) bool {
+	filled := 0
+	for field := range bytes.SplitSeq(line, []byte(string(delimiter))) {
+		if len(bytes.TrimSpace(field)) > 0 {
+			filled++
+		}
+	}
+	return filled < 2
 }
 
 // isHeader reports whether a comment is a header behind a mark: the line after it has as

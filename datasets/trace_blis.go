@@ -163,10 +163,10 @@ func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error)
 			m[name] = columns
 		}
 	}
-	if err := rows.need(m, Options{}); err != nil {
+	if err := rows.need(m, nil, Options{}); err != nil {
 		return nil, err
 	}
-	rows.admit(s.fields)
+	rows.admit(s.fields, nil)
 	o.TimeUnit = "us"
 	mapped, err := newMappedDecoder(rows, noRows{}, m, o, s)
 	if err != nil {

@@ -261,7 +261,7 @@ func traceLabSessionsFormat() Format {
 					return nil, refuse(1, 1, "the header has no column for "+name)
 				}
 			}
-			rows.admit(s.fields)
+			rows.admit(s.fields, nil)
 			s.info.HasTimes, s.info.TimeUnit, s.info.HasSessions = true, "ms", true
 			s.info.BlockSize, s.info.BlocksHashed = sharedBlock, true
 			s.notes.sayOnce("later rounds arrive without the time to serve those before them, which this format does not record")

@@ -182,7 +182,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	}
 	src, err := f.open(files)
 	if err != nil {
-		return explainFields(cmd, err)
+		return f.explainFields(cmd, files, err)
 	}
 	defer src.Close()
 	if err := f.tier.Check(cmd); err != nil {

@@ -4,16 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
+	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
@@ -40,9 +45,13 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 			return err
 		}
 	}
+	tried := f.try(cmd, files, found)
 	out := cmd.OutOrStdout()
 	if f.asJSON {
-		return cli.WriteJSON(out, found)
+		return cli.WriteJSON(out, struct {
+			*datasets.Inspection
+			Tried *trial `json:"tried"`
+		}{found, tried})
 	}
 	cli.Message(out, found.File+": "+what)
 	most := shownFields
@@ -50,8 +59,177 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 		most = len(found.Fields)
 	}
 	writeFields(out, found, most, columnsOr80(out))
-	_, err = io.WriteString(out, "\n"+howToImport(cmd, found, nil))
+	_, err = io.WriteString(out, "\n")
+	if tried != nil {
+		cli.Message(out, tried.words())
+	}
+	if tried == nil {
+		_, err = io.WriteString(out, howToImport(cmd, found, nil))
+	} else if tried.err == nil {
+		_, err = io.WriteString(out, "\n"+howToImport(cmd, found, nil))
+	}
 	return err
+}
+
+// A trial is what the command line that --inspect proposes makes of the first requests.
+// Nothing of it is kept.
+type trial struct {
+	Requests int64      `json:"requests"`
+	Whole    bool       `json:"all"` // there are no more
+	Bad      int64      `json:"bad_records"`
+	First    *time.Time `json:"first"` // arrival, by the source's own clock; null without one
+	Last     *time.Time `json:"last"`
+	ByUsage  *int64     `json:"input_tokens_by_usage"` // null where no request tells
+	ByText   *int64     `json:"input_tokens_by_text"`
+	Output   int64      `json:"output_tokens"`
+	Problem  string     `json:"problem"` // why it fails, or a flag is proposed
+
+	err   error
+	badAt string // the first bad record
+	left  int
+	from  trace.EntryReader
+	undue bool // times are made up
+}
+
+// triedRequests bounds the requests of a trial.
+const triedRequests = 1000
+
+// Read implements [trace.EntryReader].
+func (t *trial) Read(batch []trace.Entry) (int, error) {
+	if t.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := t.from.Read(batch[:min(len(batch), t.left)])
+	t.left -= n
+	t.Whole = t.Whole || err == io.EOF
+	for _, e := range batch[:n] {
+		if at := e.Time; !t.undue && (t.First == nil || at.Before(*t.First)) {
+			t.First = &at
+		}
+		if at := e.Time; !t.undue && (t.Last == nil || at.After(*t.Last)) {
+			t.Last = &at
+		}
+		if e.InputTokens != nil {
+			if t.ByUsage == nil {
+				t.ByUsage = new(int64)
+			}
+			*t.ByUsage += int64(*e.InputTokens)
+		}
+	}
+	return n, err
+}
+
+// Write implements [trace.Writer].
+func (t *trial) Write(rows []trace.Request) (int, error) { return len(rows), nil }
+
+// try imports the first requests as found proposes, into nothing. It adds flags that it
+// finds to be needed. It returns nil where there is no proposal, or nothing to read twice.
+func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *datasets.Inspection) *trial {
+	if found.Missing != "" || slices.Contains(cmd.Flags().Args(), cli.Standard) {
+		return nil
+	}
+	with := *f
+	for i := 0; i+1 < len(found.Flags); i += 2 {
+		switch value := found.Flags[i+1]; found.Flags[i] {
+		case "--map":
+			with.maps = append(slices.Clone(with.maps), value)
+		case "--arrivals":
+			with.arrivals = value
+		case "--decimal":
+			with.decimal = value
+		case "--format":
+			with.format = value
+		}
+	}
+	with.maxBad, with.tier.Name = 1, anonymize.Internal
+	t := with.tryOnce(cmd, files)
+	if t.err != nil && f.lengths == "" {
+		with.lengths = anonymize.LengthsUsage
+		if again := with.tryOnce(cmd, files); again.err == nil {
+			again.Problem, _, _ = strings.Cut(t.err.Error(), "\n")
+			again.Problem += ": the command takes usage"
+			found.Flags = append(found.Flags, "--lengths", anonymize.LengthsUsage)
+			t = again
+		}
+	}
+	if bad := float64(t.Bad) / float64(max(t.Bad+t.Requests, 1)); t.err == nil && bad > f.maxBad {
+		found.Flags = append(found.Flags, "--max-bad", fmt.Sprint(math.Ceil(20*bad)/20))
+		t.Problem = "the command leaves bad records out, the first of them " + t.badAt
+	}
+	if t.err != nil {
+		t.Problem = t.err.Error()
+	}
+	return t
+}
+
+func (f *importFlags) tryOnce(cmd *cobra.Command, files []datasets.File) *trial {
+	t := &trial{left: triedRequests}
+	src, err := f.open(files)
+	if t.err = err; err != nil {
+		return t
+	}
+	defer src.Close()
+	var timing string
+	var policy anonymize.Policy
+	if t.from, timing, t.err = f.timed(src); t.err != nil {
+		return t
+	}
+	if policy, t.err = f.policy(src.Info()); t.err != nil {
+		return t
+	}
+	t.undue = timing != ""
+	card, err := anonymize.Run(cmd.Context(), policy, t, t)
+	if t.err = err; err == nil {
+		t.Requests, t.Output, t.Bad = card.Totals.Requests, card.Totals.OutputTokens, src.Info().Bad
+		if first := src.Info().FirstBad; len(first) > 0 {
+			t.badAt = first[0].Error()
+		}
+		if card.Totals.Texts > 0 {
+			t.ByText = &card.Totals.TextInput
+		}
+	}
+	return t
+}
+
+// words say what a trial has shown.
+func (t *trial) words() string {
+	if t.err != nil {
+		return "It cannot be imported as it is: " + t.Problem
+	}
+	which := "The first " + page.Many(t.Requests, "request")
+	switch {
+	case t.Whole && t.Requests == 1:
+		which = "Its one request"
+	case t.Whole:
+		which = fmt.Sprintf("All %s requests", page.Count(t.Requests))
+	}
+	switch {
+	case t.First != nil && t.First.Year() > 1970:
+		const clock = "2006-01-02 15:04:05"
+		which += ", " + t.First.UTC().Format(clock) + " to " + t.Last.UTC().Format(clock) + " UTC"
+	case t.First != nil:
+		which += ", " + t.Last.Sub(*t.First).Round(time.Millisecond).String() + " from the first to the last"
+	}
+	var parts []string
+	counts := " input tokens"
+	for _, c := range []struct {
+		n  *int64
+		by string
+	}{{t.ByUsage, " by usage"}, {t.ByText, " by text"}} {
+		if c.n != nil {
+			parts = append(parts, page.Count(*c.n)+counts+c.by)
+			counts = ""
+		}
+	}
+	parts = append(parts, page.Count(t.Output)+" output tokens")
+	if t.Bad > 0 {
+		parts = append(parts, page.Many(t.Bad, "bad record"))
+	}
+	out := which + ":\n  " + strings.Join(parts, ", ")
+	if t.Problem != "" {
+		out += "\n" + t.Problem
+	}
+	return out
 }
 
 // madeUpTimes are the flags for a source without times.
@@ -70,7 +248,7 @@ func columnsOr80(w io.Writer) int {
 
 // explainFields adds to the error of a source, whose fields are others than those asked
 // for, which these are and a command line that imports it.
-func explainFields(cmd *cobra.Command, err error) error {
+func (f *importFlags) explainFields(cmd *cobra.Command, files []datasets.File, err error) error {
 	var fields *datasets.FieldsError
 	if !errors.As(err, &fields) {
 		return err
@@ -86,7 +264,16 @@ func explainFields(cmd *cobra.Command, err error) error {
 	}
 	b.WriteByte('\n')
 	writeFields(&b, fields.Inspection, shownFields, columnsOr80(cmd.ErrOrStderr()))
-	b.WriteString(howToImport(cmd, fields.Inspection, replace))
+	var tried *trial
+	if fields.Absent == "" {
+		tried = f.try(cmd, files, fields.Inspection)
+	}
+	if tried != nil {
+		b.WriteString(tried.words() + "\n")
+	}
+	if tried == nil || tried.err == nil {
+		b.WriteString(howToImport(cmd, fields.Inspection, replace))
+	}
 	return cli.Exit(cli.Failure, fmt.Errorf("%w%s", err, strings.TrimRight(b.String(), "\n")))
 }
 
@@ -154,7 +341,7 @@ func howToImport(cmd *cobra.Command, found *datasets.Inspection, replace map[str
 			return b.String()
 		}
 		b.WriteString("Name one:\n")
-		found.Flags = []string{"--map", "input_tokens=FIELD"}
+		found.Flags = append(found.Flags, "--map", "input_tokens=FIELD")
 	} else {
 		b.WriteString("To import it:\n")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -23,7 +24,11 @@ func suggestion(t *testing.T, message string) []string {
 			t.Errorf("a line of %d columns: %s", n, shown)
 		}
 	}
-	return shellWords(strings.ReplaceAll(line, "\\\n", " "))[1:]
+	words, err := exec.Command("sh", "-c", `reprise() { printf '%s\n' "$@"; }; `+line).Output() // as a paste
+	if err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	return strings.Split(strings.TrimSpace(string(words)), "\n")
 }
 
 const germanLog = "Datum;Nutzer;Modell;Eingabe-Tokens;Ausgabe-Tokens;Dauer (s)\n" +
@@ -54,6 +59,15 @@ func TestOwnLogByTheToolsOwnWords(t *testing.T) {
 		"own.jsonl": `{"begin":1767323045123,"who":{"customer_id":"a b"},"tokens":{"prompt tokens":120,"completion":{"tokens_out":4}}}` + "\n" +
 			`{"begin":1767323046123,"who":{"customer_id":"c"},"tokens":{"prompt tokens":99,"completion":{"tokens_out":5}}}` + "\n",
 	})
+	writeFiles(t, map[string]string{
+		"odd names.csv": "it's when|$HOME input tokens|output `tokens`\n02.01.2026 15:04:05|1.200|3\n02.01.2026 15:05:05|900|3\n",
+		"tab.tsv":       "start_time\tprompt_tokens\tlatency_ms\n2026-01-02 15:04:05.123\t1200\t12.5\n2026-01-02 15:04:06.123\t1300\t13.5\n",
+		"wide.csv":      "\xff\xfet\x00s\x00;\x00i\x00n\x00p\x00u\x00t\x00 \x00t\x00o\x00k\x00e\x00n\x00s\x00\n\x001\x007\x006\x007\x003\x002\x003\x000\x004\x005\x00;\x007\x00\n\x00",
+		"inside.csv":    `time,usage` + "\n" + `1767323045,"{""prompt_tokens"":8,""completion_tokens"":3}"` + "\n" + `1767323046,"{""prompt_tokens"":9}"` + "\n",
+		"inside.jsonl":  `{"time":"2026-01-02T15:04:05Z","request":"{\"messages\":[{\"role\":\"user\",\"content\":\"Why?\"}]}","n_prompt_tokens":500}` + "\n",
+		"apart.jsonl":   `{"time":"2026-01-02T15:04:05Z","prompt":"` + strings.Repeat("Why? ", 300) + `","prompt_tokens":1100}` + "\n",
+		"report.csv":    "Requests of May\n\ninput tokens,output tokens,ms\n5,6,1.5\n7,8,2.5\n",
+	})
 	if err := parquet.WriteFile("structs.parquet", []structs{
 		{[]message{{"system", "Be brief."}, {"user", "Why?"}}, "Because.", 1767323045000000},
 		{[]message{{"system", "Be brief."}, {"user", "How?"}}, "So.", 1767323046000000}}); err != nil {
@@ -74,7 +88,15 @@ func TestOwnLogByTheToolsOwnWords(t *testing.T) {
 			"note: read as CSV with ; between the columns, decimal commas\nnote: dates were read as --time-format '%d.%m.%Y %H:%M:%S' says\n"},
 		"structs.parquet": {"import structs.parquet --map time=created --map messages=turns --map output=answer -o trace.parquet", cli.Failure, 2, 5, ""},
 		"packed.parquet":  {"import packed.parquet --map messages=dialog_json --arrivals poisson:2 -o trace.parquet", cli.Failure, 2, 2, ""},
-		"sharegpt.json":   {"import sharegpt.json --arrivals poisson:2 -o sharegpt.parquet", cli.Usage, 2, 2, ""},
+		"odd names.csv": {"import odd names.csv --map time=it's when --decimal comma --map input_tokens=$HOME input tokens --map output_tokens=output `tokens`" +
+			" -o odd names.parquet", cli.Failure, 2, 1200, "| between the columns"},
+		"tab.tsv":    {"import tab.tsv --map time=start_time --map input_tokens=prompt_tokens --map e2e_ms=latency_ms -o tab.parquet", cli.Failure, 2, 1200, "tabs between the columns"},
+		"wide.csv":   {"import wide.csv --map time=ts --map input_tokens=input tokens -o wide.parquet", cli.Failure, 1, 7, "; between the columns"},
+		"inside.csv": {"import inside.csv --map time=time --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens -o inside.parquet", cli.Failure, 2, 8, "times in the source: s"},
+		"inside.jsonl": {"import inside.jsonl --map time=time --map messages=request.messages --map input_tokens=n_prompt_tokens" +
+			" -o inside.parquet", cli.Failure, 1, 500, ""},
+		"report.csv":    {"import report.csv --map input_tokens=input tokens --map output_tokens=output tokens --arrivals poisson:2 -o report.parquet", cli.Failure, 2, 5, "1 line above the header"},
+		"sharegpt.json": {"import sharegpt.json --arrivals poisson:2 -o sharegpt.parquet", cli.Usage, 2, 2, ""},
 		"own.jsonl": {"import own.jsonl --map time=begin --map input_tokens=tokens.prompt tokens --map output_tokens=tokens.completion.tokens_out" +
 			" --map user=who.customer_id -o own.parquet", cli.Failure, 2, 120, "times in the source: ms"},
 	} {
@@ -144,7 +166,9 @@ func TestOwnLogMistakes(t *testing.T) {
 `
 	for args, want := range map[string]string{
 		"german.csv": `reprise: german.csv:1:1: unrecognised format
-` + fields + `To import it:
+` + fields + `All 3 requests, 2026-11-03 09:00:01 to 2026-11-04 18:30:00 UTC:
+  1,345 input tokens by usage, 66 output tokens
+To import it:
   reprise import german.csv --map time=Datum --map input_tokens=Eingabe-Tokens \
     --map output_tokens=Ausgabe-Tokens --map user=Nutzer --map model=Modell \
     --map 'e2e_s=Dauer (s)' -o german.parquet

@@ -1,0 +1,94 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"slices"
+	"strings"
+)
+
+// openMapped reads rows by a mapping. look yields the first of them once more: they show
+// in which fields JSON is packed as a string, so that the mapping can name what is in it.
+func openMapped(all, first, look rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+	packed := packedFields(look, m)
+	if len(packed) == 0 {
+		return newMappedDecoder(all, first, m, o, s)
+	}
+	for _, field := range packed {
+		if n := s.fields.root.child(field); n != nil {
+			n.named = true
+		}
+	}
+	return openView(all, first, func(r row, _ *notes) (row, error) {
+		v := newView(r)
+		for _, field := range packed {
+			v.unpack(field) // what is no JSON has none of the fields
+		}
+		return v, nil
+	}, m, o, s)
+}
+
+// packedFields are those above the paths of a mapping that hold JSON objects as strings.
+func packedFields(in rows, m Mapping) (packed []string) {
+	above := map[string]bool{}
+	for _, paths := range m {
+		for _, path := range paths {
+			for at := range path {
+				if path[at] == '.' {
+					above[path[:at]] = true
+				}
+			}
+		}
+	}
+	for n := 0; n < detectedRecords && len(above) > 0; n++ {
+		r, err := in.next()
+		if f, ok := err.(*fault); ok && !f.stop {
+			continue
+		}
+		if err != nil {
+			break
+		}
+		for field := range above {
+			if v, ok := r.value(field); ok && packedJSON(v) != nil {
+				packed = append(packed, field)
+				delete(above, field)
+			}
+		}
+	}
+	slices.Sort(packed)
+	return packed
+}
+
+// packedJSON is the object or the list that is packed as JSON in a string; nil for none.
+func packedJSON(v any) any {
+	s, ok := v.(string)
+	if start := strings.TrimLeft(s, " \t\r\n"); !ok || start == "" || start[0] != '{' && start[0] != '[' {
+		return nil
+	}
+	value, _, ok := decodeJSON([]byte(s))
+	if !ok {
+		return nil
+	}
+	return value
+}
+
+// openJSON reads JSON objects by a mapping.
+func openJSON(in *bufio.Reader, head []byte, o Options, s *Source) (*mappedDecoder, error) {
+	all, first := jsonInput(in, head, s)
+	look := jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
+	return openMapped(all, first, look, o.Map.dotted(), o, s)
+}
+
+// inColumns returns m with the paths that are no column as they lead into one.
+func (m Mapping) inColumns(columns []string) Mapping {
+	out := Mapping{}
+	for name, paths := range m {
+		for _, path := range paths {
+			if !slices.Contains(columns, path) {
+				path = dotted(path)
+			}
+			out[name] = append(out[name], path)
+		}
+	}
+	return out
+}
