@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -84,7 +87,23 @@ func TestRecordKilled(t *testing.T) {
 	ask(p, 20)
 	time.Sleep(1500 * time.Millisecond) // a part
 	ask(p, 20)
-	time.Sleep(time.Second)
+	var mu sync.Mutex
+	var answered []time.Time
+	go func() { // load up to the kill
+		for i := 0; ; i++ {
+			resp, err := http.Post(p.url+"/v1/completions", "application/json", strings.NewReader(fmt.Sprintf(`{"prompt":"%s %d","max_tokens":1}`, plantedPrompt, 100+i)))
+			if err != nil {
+				return
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+			mu.Lock()
+			answered = append(answered, time.Now())
+			mu.Unlock()
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	time.Sleep(2 * time.Second)
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", p.pid))
 	if err != nil || !strings.Contains(string(status), "Max core file size        0                    0") {
 		t.Errorf("it may dump its core: %v", err)
@@ -92,18 +111,32 @@ func TestRecordKilled(t *testing.T) {
 	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	killed := time.Now()
 	p.wait()
-	if n := mergedRows(t, "traces"); n != 40 {
-		t.Errorf("%d rows of 40", n)
+	mu.Lock()
+	least, most := int64(40), int64(40+len(answered)+1)
+	for _, at := range answered {
+		if killed.Sub(at) > time.Second {
+			least++
+		}
 	}
+	mu.Unlock()
+	kept := mergedRows(t, "traces")
+	if kept < least || kept > most || least < 60 {
+		t.Errorf("%d rows, want %d to %d", kept, least, most)
+	}
+	if said := must(t, "profile", "t.parquet"); !strings.Contains(said, fmt.Sprintf("%d requests in ", kept)) {
+		t.Error(said)
+	}
+	must(t, "replay", "t.parquet", "--url", simulate(t), "--speed", "10", "-o", "r.parquet", "--trust", "max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off")
 	p = startRecord(t, "traces")
 	ask(p, 5)
 	syscall.Kill(p.pid, syscall.SIGTERM)
 	if err := p.wait(); err != nil {
 		t.Errorf("SIGTERM: %v\n%s", err, p.text())
 	}
-	if n := mergedRows(t, "traces"); n != 45 {
-		t.Errorf("%d rows of 45", n)
+	if n := mergedRows(t, "traces"); n != kept+5 {
+		t.Errorf("%d rows of %d", n, kept+5)
 	}
 }
 

@@ -431,6 +431,28 @@ func TestFailsOpen(t *testing.T) {
 		t.Errorf("%d bytes are still held", held)
 	}
 
+	// A sink that waits, as for a tokenizer that is behind, holds up no request.
+	release := make(chan struct{})
+	behind := proxied(t, func(o *record.Options) {
+		o.Memory = 1 << 20
+		o.Sink = func() (func(*trace.Entry) error, error) {
+			return func(*trace.Entry) error { <-release; return nil }, nil
+		}
+	}, answers("application/json", whole))
+	begin := time.Now()
+	for range 40 {
+		if _, text := behind.post(t, "/v1/completions", `{"prompt":"x"}`); text != whole {
+			t.Fatal("another answer")
+		}
+	}
+	if took := time.Since(begin); took > 5*time.Second {
+		t.Errorf("clients waited %v", took)
+	}
+	close(release)
+	if _, c := behind.over(t); c.Recorded+c.Memory != 40 || c.Memory == 0 || c.Recorded == 0 {
+		t.Errorf("%+v", c)
+	}
+
 	faulty := proxied(t, func(o *record.Options) {
 		o.Sink = func() (func(*trace.Entry) error, error) { return func(*trace.Entry) error { panic("fault") }, nil }
 	}, answers("application/json", whole))

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"reprise/datasets/record"
@@ -148,6 +149,146 @@ func TestOversized(t *testing.T) {
 	entries, counts := r.over(t)
 	if len(entries) != 1 || entries[0].Messages[0].Content.Len() != len(body)-len(`{"prompt":""}`) {
 		t.Errorf("%d entries, %+v", len(entries), counts)
+	}
+}
+
+// pipes is a listener in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+func (p pipes) Close() error   { close(p); return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A client that sends its head by drops is cut off after 30 s, and one that sends nothing
+// more after 6 minutes.
+func TestSlowHeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := record.New(record.Options{Begin: time.Now(), Memory: 1 << 20, Share: 1, Upstreams: []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}},
+			Sink: func() (func(*trace.Entry) error, error) { return func(*trace.Entry) error { return nil }, nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		l, served := make(pipes), make(chan error, 1)
+		go func() {
+			_, err := p.Serve(ctx, l, record.ServeOptions{})
+			served <- err
+		}()
+		for head, want := range map[string]time.Duration{"POST /v1/completions HTTP/1.1\r\nHost: a\r\nX-Slow: ": 30 * time.Second, "": 30 * time.Second} {
+			client, server := net.Pipe()
+			l <- server
+			begin := time.Now()
+			go io.WriteString(client, head)
+			go func() { // a drop a second
+				for {
+					time.Sleep(time.Second)
+					if head == "" {
+						return
+					}
+					if _, err := client.Write([]byte{'x'}); err != nil {
+						return
+					}
+				}
+			}()
+			io.Copy(io.Discard, client)
+			if cut := time.Since(begin); cut < want || cut > want+time.Second {
+				t.Errorf("%q: cut off after %v", head, cut)
+			}
+			client.Close()
+		}
+		stop()
+		<-served
+		p.Close()
+	})
+}
+
+// A client that reads nothing holds up neither others nor memory: what it does not take
+// stays with the engine.
+func TestSlowReaders(t *testing.T) {
+	var sent atomic.Int64
+	r := proxied(t, func(o *record.Options) { o.Memory = 256 << 20 }, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		if r.Header.Get("X-Short") != "" {
+			io.WriteString(w, shortStream)
+			return
+		}
+		piece := []byte(":" + strings.Repeat("x", 64<<10) + "\n\n")
+		for range 1 << 10 { // 64 MB in all
+			n, err := w.Write(piece)
+			if err != nil {
+				return
+			}
+			sent.Add(int64(n))
+		}
+	}))
+	c, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := `{"stream":true,"prompt":"x"}`
+	fmt.Fprintf(c, "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	last := int64(-1)
+	for range 100 { // until no more goes out
+		time.Sleep(20 * time.Millisecond)
+		now := sent.Load()
+		if now == last && now > 0 {
+			break
+		}
+		last = now
+	}
+	if last == 64<<20 || last <= 0 {
+		t.Errorf("the engine could send %d bytes", last)
+	}
+	for range 20 {
+		if status, text := r.post(t, "/v1/completions", body, "X-Short", "1"); status != 200 || text != shortStream {
+			t.Fatalf("%d %q", status, text)
+		}
+	}
+	c.Close()
+	if _, counts := r.over(t); counts.Recorded != 21 {
+		t.Errorf("%+v", counts)
+	}
+}
+
+// A redirect is passed on and not followed, so that no credential goes where it leads; and
+// of an engine that answers nonsense nothing is repeated.
+func TestCredentialsStay(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := rawServer(t, func(c net.Conn, _ int) { elsewhere.Add(1) })
+	r := proxied(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", other.String()+"/v1/completions")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}))
+	req, _ := http.NewRequest("POST", r.url+"/v1/completions", strings.NewReader(`{"prompt":"x"}`))
+	req.Header.Set("Authorization", "Bearer secret")
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusTemporaryRedirect || resp.Header.Get("Location") != other.String()+"/v1/completions" || elsewhere.Load() != 0 {
+		t.Errorf("status %d to %q; %d connections elsewhere", resp.StatusCode, resp.Header.Get("Location"), elsewhere.Load())
+	}
+
+	for _, nonsense := range []string{"HTTP/1.1 secret\r\n\r\n", "secret", "HTTP/1.1 200 OK\r\nsecret\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: secret\r\n\r\n"} {
+		var said []string
+		u := rawServer(t, func(c net.Conn, _ int) {
+			http.ReadRequest(bufio.NewReader(c))
+			io.WriteString(c, nonsense)
+		})
+		r := proxied(t, func(o *record.Options) {
+			o.Upstreams, o.Message = []*url.URL{u}, func(s string) { said = append(said, s) }
+		})
+		status, text := r.post(t, "/v1/completions", `{"prompt":"secret"}`, "Authorization", "Bearer secret")
+		r.over(t)
+		if status != 502 || len(said) != 1 || strings.Contains(text+said[0], "secret") {
+			t.Errorf("%q: %d %q, said %q", nonsense, status, text, said)
+		}
 	}
 }
 

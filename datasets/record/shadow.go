@@ -132,7 +132,15 @@ func (s *shadowing) ask(x *exchange, body []byte) (out Answered) {
 	defer cancel()
 	out.Failed = true
 	u := s.URL.JoinPath(x.path)
-	u.RawQuery = x.query
+	if asked, err := url.ParseQuery(x.query); err == nil { // of which some are credentials
+		kept := url.Values{}
+		for _, name := range []string{"api-version", "beta"} {
+			if asked.Has(name) {
+				kept.Set(name, asked.Get(name))
+			}
+		}
+		u.RawQuery = kept.Encode()
+	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return out

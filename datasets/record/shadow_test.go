@@ -25,7 +25,7 @@ func TestShadow(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		came[string(body)]++
-		if r.Header.Get("Authorization") != "Bearer own" || r.Header.Get("Cookie") != "" || r.URL.Path != "/base/v1/chat/completions" || r.URL.RawQuery != "x=1" || r.Header.Get("Content-Type") != "application/json" {
+		if r.Header.Get("Authorization") != "Bearer own" || r.Header.Get("Cookie") != "" || r.URL.Path != "/base/v1/chat/completions" || r.URL.RawQuery != "api-version=1" || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("the candidate got %s %v", r.URL, r.Header)
 		}
 		mu.Unlock()
@@ -46,7 +46,7 @@ func TestShadow(t *testing.T) {
 	for i := range 40 {
 		for turn := range 2 {
 			body := fmt.Sprintf(`{"stream":true,"messages":[{"role":"user","content":"question %d"},{"role":"assistant","content":"turn %d"}]}`, i, turn)
-			if _, text := r.post(t, "/v1/chat/completions?x=1", body, "Authorization", "Bearer clients", "Cookie", "c=1", "Content-Type", "application/json"); text != shortStream {
+			if _, text := r.post(t, "/v1/chat/completions?api-version=1&key=clients", body, "Authorization", "Bearer clients", "Cookie", "c=1", "Content-Type", "application/json"); text != shortStream {
 				t.Fatal(text)
 			}
 		}

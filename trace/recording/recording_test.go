@@ -311,3 +311,66 @@ func TestKeysOfCaptures(t *testing.T) {
 		}
 	}
 }
+
+// A slowDisk takes a write when it is let.
+type slowDisk struct {
+	journalFile
+	let chan struct{}
+}
+
+func (d slowDisk) WriteAt(p []byte, at int64) (int, error) {
+	<-d.let
+	return d.journalFile.WriteAt(p, at)
+}
+
+// While a write to the disk takes long, rows are taken without waiting as long as there is
+// memory for them, and counted as lost beyond it; afterwards the others are all there.
+func TestSlowDisk(t *testing.T) {
+	dir := t.TempDir()
+	m := testMeta("d")
+	w, err := NewWriter(dir, m, time.Hour, func() Counts { return Counts{} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	disk := slowDisk{w.journal.file, make(chan struct{})}
+	w.journal.file, w.room = disk, 1<<18
+	first := testRow(m, 1)
+	w.Add(&first)
+	w.Start()
+	for range 400 { // until the write is under way
+		w.mu.Lock()
+		n := len(w.pending)
+		w.mu.Unlock()
+		if n == 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	row := testRow(m, 2)
+	row.Request.Blocks = make([]uint64, 5_000)
+	taken, refused, begin := int64(1), int64(0), time.Now()
+	for range 95 {
+		if w.Add(&row) {
+			taken++
+		} else {
+			refused++
+		}
+	}
+	if took := time.Since(begin); took > 5*time.Second || refused == 0 || taken < 10 {
+		t.Errorf("%d taken and %d refused in %v", taken, refused, took)
+	}
+	close(disk.let)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if written, lost := w.Written(); written != taken || lost != refused {
+		t.Errorf("%d written and %d lost, want %d and %d", written, lost, taken, refused)
+	}
+	s, err := Open([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rows := readAll(t, s); int64(len(rows)) != taken {
+		t.Errorf("%d rows, want %d", len(rows), taken)
+	}
+}

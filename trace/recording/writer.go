@@ -37,6 +37,7 @@ type Writer struct {
 	meta   Meta
 	counts func() Counts
 
+	room    int // bytes of rows that wait
 	mu      sync.Mutex
 	pending []byte // lines that are not in the journal yet
 	rows    int64  // of these
@@ -52,17 +53,25 @@ type Writer struct {
 
 // A journal is a part in the making: lines of JSON, the first with the [Meta].
 type journal struct {
-	file   *os.File
+	file   journalFile
 	name   string // without its extension
 	offset int64  // whole lines
 	first  int64  // the offset of the first row
 	began  time.Time
 }
 
+// A journalFile is an [os.File], or one that a test makes slow.
+type journalFile interface {
+	io.ReadSeekCloser
+	io.WriterAt
+	Truncate(size int64) error
+	Name() string
+}
+
 // NewWriter begins a capture in a folder, which must exist. A journal becomes a part
 // after so long, or earlier when it is large. counts is asked whenever a part is written.
 func NewWriter(dir string, m Meta, rotate time.Duration, counts func() Counts) (*Writer, error) {
-	w := &Writer{dir: dir, rotate: rotate, meta: m, counts: counts, end: make(chan struct{}), ended: make(chan struct{})}
+	w := &Writer{dir: dir, rotate: rotate, meta: m, counts: counts, room: pendingBytes, end: make(chan struct{}), ended: make(chan struct{})}
 	w.meta.Schema = Schema
 	if err := w.begin(); err != nil {
 		return nil, err
@@ -99,7 +108,7 @@ func (w *Writer) Add(r *Row) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.pending)+len(line) > pendingBytes {
+	if len(w.pending)+len(line) > w.room {
 		w.lost++
 		return false
 	}
