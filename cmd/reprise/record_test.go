@@ -3,15 +3,19 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"reprise/anonymize/audit"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
@@ -145,6 +149,119 @@ func TestRecord(t *testing.T) {
 		if strings.Contains(said, secret) {
 			t.Errorf("%q was written", secret)
 		}
+	}
+}
+
+// Of strings planted in every place of requests and answers, none is in a file, the
+// journal among them, or a message; nor is one of a header or a query with the candidate.
+func TestRecordKeepsNoCanary(t *testing.T) {
+	long(t)
+	t.Chdir(t.TempDir())
+	c := newCanaries(64)
+	scanner, err := audit.NewScanner(c.planted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var headers []string // what the candidate must not get
+	plant := func() string { headers = append(headers, c.take()); return headers[len(headers)-1] }
+	engine := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		w.Header().Set("X-Request-Id", c.take())
+		w.Header().Set("Set-Cookie", c.take())
+		usage := object{"prompt_tokens": 40, "completion_tokens": 9, "input_tokens": 40, "output_tokens": 9, c.take(): 3}
+		message := object{"role": "assistant", "content": "so it is " + c.take(), "reasoning_content": c.take(), "tool_calls": []object{{"id": c.take(), "type": "function", "function": object{"name": c.take(), "arguments": c.take()}}}}
+		answer := object{"id": c.take(), "model": c.take(), "system_fingerprint": c.take(), "choices": []object{{"message": message, "finish_reason": c.take()}}, "usage": usage}
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/responses"):
+			answer = object{"id": "resp-" + c.take(), "status": "completed", "output": []object{{"type": "message", "role": "assistant", "content": []object{{"type": "output_text", "text": c.take()}}}}, "usage": usage}
+		case strings.HasSuffix(r.URL.Path, "/messages"):
+			answer = object{"type": "message", "id": c.take(), "content": []object{{"type": "text", "text": c.take()}, {"type": "tool_use", "id": c.take(), "name": c.take(), "input": object{c.take(): c.take()}}}, "stop_reason": c.take(), "usage": usage}
+		case strings.HasSuffix(r.URL.Path, "/embeddings"):
+			w.WriteHeader(http.StatusBadRequest)
+			answer = object{"error": object{"message": c.take(), "type": c.take(), "param": c.take(), "code": c.take()}}
+		}
+		io.WriteString(w, canaryJSON(answer))
+	}))
+	defer engine.Close()
+	var mu sync.Mutex
+	var shadowed strings.Builder
+	candidate := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintln(&shadowed, r.URL, r.Header)
+	}))
+	defer candidate.Close()
+	hits := audit.Hits{Strings: map[int]bool{}}
+	scan := func(name string) {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		info, err := f.Stat()
+		if err == nil {
+			err = scanner.File(&hits, f, info.Size())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var journals []string
+	stdout, stderr := recordWhile(t, strings.Fields("record --listen 127.0.0.1:0 -o traces --block-size 16 --key-file key --shadow-share 1 --upstream "+engine.URL+" --shadow "+candidate.URL), func(url, _ string) {
+		chat := []object{{"role": "system", "content": c.take()}, {"role": "user", "content": []object{{"type": "text", "text": c.take()}, {"type": "image_url", "image_url": object{"url": "data:" + c.take()}}}, "name": c.take()},
+			{"role": "assistant", "tool_calls": []object{{"id": c.take(), "type": "function", "function": object{"name": c.take(), "arguments": c.take()}}}}, {"role": "tool", "tool_call_id": c.take(), "content": c.take()}}
+		for path, body := range map[string]any{
+			"/v1/chat/completions": object{"model": c.take(), "messages": chat, "user": c.take(), "metadata": object{"session_id": c.take(), c.take(): c.take()}, "tools": []object{{"type": "function", "function": object{"name": c.take(), "description": c.take()}}}, "cache_salt": c.take(), c.take(): c.take()},
+			"/v1/responses":        object{"model": c.take(), "input": c.take(), "instructions": c.take(), "previous_response_id": c.take(), "prompt_cache_key": c.take(), "safety_identifier": c.take()},
+			"/v1/messages":         object{"model": c.take(), "max_tokens": 9, "system": c.take(), "messages": []object{{"role": "user", "content": c.take()}}, "metadata": object{"user_id": "user_" + c.take() + "_session_" + c.take()}},
+			"/v1/embeddings":       object{"model": c.take(), "input": []string{c.take()}},
+			"/v1/completions":      c.take(), // no request
+			"/" + c.take():         object{},
+		} {
+			req, err := http.NewRequest(http.MethodPost, url+path+"?key="+plant(), strings.NewReader(canaryJSON(body)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "Cookie", "X-Session-Id", "User-Agent", "X-Other"} {
+				req.Header.Set(name, plant())
+			}
+			resp, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			io.Copy(io.Discard, resp.Body)
+			resp.Body.Close()
+		}
+		time.Sleep(time.Second) // rows are in the journal by then
+		journals, _ = filepath.Glob("traces/*.journal")
+		for _, name := range journals {
+			scan(name)
+		}
+	})
+	if len(journals) == 0 || !strings.HasPrefix(stdout, "4 requests recorded") {
+		t.Errorf("%v, %s", journals, stdout)
+	}
+	_, merged, _ := reprise(t, "merge", "--finish", "traces", "-o", "t.parquet")
+	files, _ := filepath.Glob("traces/*")
+	for _, name := range append(files, "t.parquet", "t.privacy.json") {
+		scan(name)
+	}
+	if err := scanner.Bytes(&hits, "messages", strings.NewReader(stdout+stderr+merged+must(t, "profile", "t.parquet"))); err != nil {
+		t.Fatal(err)
+	}
+	if len(hits.Strings) > 0 || c.next < 100 {
+		t.Errorf("%d planted strings came out: %v; %d places", len(hits.Strings), hits.Where, c.next)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for _, secret := range headers {
+		if strings.Contains(shadowed.String(), secret) {
+			t.Errorf("the candidate got a header or a query: %s", shadowed.String())
+		}
+	}
+	if shadowed.Len() == 0 {
+		t.Error("the candidate got nothing")
 	}
 }
 
