@@ -3,6 +3,7 @@ package anonymize
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -21,6 +22,7 @@ type finisher struct {
 	keepNames    bool // they are labels already
 	noBlocks     bool // no row has any
 	cachedAlone  bool // rows without any say how much of them was cached
+	trunks       trunkSurvey
 	totals       Totals
 	ids          trace.Dense
 	models       labels
@@ -31,25 +33,17 @@ type finisher struct {
 	begin        int64 // arrival that becomes 0; unless declared, that of the first row
 }
 
+// errManyInferred says that the inferred blocks do not fit in memory, before any row is
+// written.
+var errManyInferred = errors.New("too many blocks to infer in memory")
+
 // finishInMemory writes the rows to dst, with all that is known of blocks in memory.
 func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Request]) error {
 	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks})
-	var trunks trunkSurvey
-	if f.cachedAlone {
-		err := f.eachBatch(ctx, func(_ int64, rows []trace.Request) error {
-			for i := range rows {
-				trunks.note(&rows[i])
-			}
-			return nil
-		}, nil)
-		if err != nil {
-			return err
-		}
-	}
 	var infer *inferrer // of a pass over the rows; nil for none
 	begin := func() {
-		if trunks.tells() {
-			infer = trunks.newInferrer(f.p.blockSize(), uint64(f.totals.Blocks))
+		if f.trunks.tells() {
+			infer = f.trunks.newInferrer(f.p.blockSize(), uint64(f.totals.Blocks), uint64(f.p.limits.distinct))
 		}
 	}
 	fill := func(row int64, r *trace.Request) {
@@ -72,6 +66,9 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 		}, nil)
 		if err != nil {
 			return err
+		}
+		if infer != nil && infer.stopped {
+			return errManyInferred
 		}
 	}
 	begin()

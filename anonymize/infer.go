@@ -16,8 +16,8 @@ import (
 //   - A trunk for each cache domain (model and adapter): what the first turns of several
 //     sessions found in the cache, and took from no turn before.
 //   - A chain for each session: a turn that is at least as long as the one before and its
-//     answer begins with both. One that is shorter was compacted or cut: it keeps the
-//     trunk, or what the server found.
+//     answer begins with both. One that is shorter was compacted, cut or is the first of
+//     another agent: it keeps the trunk, or what the server found.
 //   - A fresh rest.
 //
 // What the server found is a lower bound: every prompt shares at least that with an
@@ -25,6 +25,8 @@ import (
 // have been there all the same, and evicted; so the growth of a session counts also where
 // the server found nothing. What sessions share beyond the trunk, such as documents,
 // nobody can know.
+//
+// An inferrer holds some 130 bytes for each turn of up to 8,192 sessions.
 type inferrer struct {
 	size    int
 	next    uint64 // id of the next block
@@ -37,10 +39,10 @@ type inferrer struct {
 
 // An inferredDomain is what prompts of a model share.
 type inferredDomain struct {
-	trunks []int    // lengths that several sessions begin with, ascending
-	common bool     // most sessions that could begin with the trunk do
-	trunk  []uint64 // ids of its full blocks
-	used   int64    // when the trunk was last used; 0 before
+	trunks []int  // lengths that several sessions begin with, ascending
+	common bool   // most sessions that could begin with the trunk do
+	trunk  idRuns // of its full blocks
+	used   int64  // when the trunk was last used; 0 before
 	recent []*inferredChain
 }
 
@@ -50,16 +52,53 @@ type inferredChain struct {
 	input     int
 	length    int // with the answer
 	reasoning int
-	ids       []uint64 // of full blocks
+	ids       idRuns // of full blocks
+	continued bool   // a later one begins with all of it
+}
+
+// idRuns are ids of blocks in runs that count up: a chain has some two for each turn.
+type idRuns []idRun
+
+type idRun struct {
+	first uint64
+	n     int
+}
+
+func (s idRuns) count() (n int) {
+	for _, run := range s {
+		n += run.n
+	}
+	return n
+}
+
+// leading are the first n ids, or all.
+func (s idRuns) leading(n int) (out idRuns) {
+	for _, run := range s {
+		if run.n = min(run.n, n); run.n > 0 {
+			out = append(out, run)
+			n -= run.n
+		}
+	}
+	return out
+}
+
+// list appends the ids from the one with this index on.
+func (s idRuns) list(dst []uint64, from int) []uint64 {
+	for _, run := range s {
+		for i := min(from, run.n); i < run.n; i++ {
+			dst = append(dst, run.first+uint64(i))
+		}
+		from -= min(from, run.n)
+	}
+	return dst
 }
 
 const (
-	trunkSessions  = 3 // that begin with the same cached tokens, for a trunk
-	trunkLife      = 5 * time.Minute
-	recentChains   = 64          // of a domain, to look for what a server found
-	sessionChains  = 4           // of a session, to look for parents
-	youngSessions  = 1 << 12     // before the others are old
-	inferredBlocks = maxDistinct // that are made at the most
+	trunkSessions = 3 // that begin with the same cached tokens, for a trunk
+	trunkLife     = 5 * time.Minute
+	recentChains  = 64      // of a domain, to look for what a server found
+	sessionChains = 4       // of a session, to look for parents
+	youngSessions = 1 << 12 // before the others are old
 )
 
 // A trunkSurvey finds the trunks: it takes all rows before any is filled.
@@ -101,9 +140,9 @@ func (s *trunkSurvey) note(r *trace.Request) {
 // cached, and something was.
 func (s *trunkSurvey) tells() bool { return s.found > 0 && 2*s.counted >= s.without }
 
-// newInferrer makes an inferrer whose blocks are numbered from next.
-func (s *trunkSurvey) newInferrer(size int, next uint64) *inferrer {
-	f := &inferrer{size: size, next: next, limit: next + inferredBlocks, domains: map[[2]string]*inferredDomain{},
+// newInferrer makes an inferrer whose blocks are numbered from next. It stops before limit.
+func (s *trunkSurvey) newInferrer(size int, next, limit uint64) *inferrer {
+	f := &inferrer{size: size, next: next, limit: limit, domains: map[[2]string]*inferredDomain{},
 		young: map[int64][]*inferredChain{}, old: map[int64][]*inferredChain{}}
 	for domain, counts := range s.first {
 		d := &inferredDomain{}
@@ -147,17 +186,20 @@ func (f *inferrer) fill(row int64, r *trace.Request) {
 		f.stopped = true
 		return
 	}
-	c.ids = slices.Clone(from[:min(block.Full(min(kept, input), f.size), len(from))])
-	c.ids = f.grow(c.ids, block.Full(input, f.size))
-	r.Blocks = slices.Clone(c.ids)
+	c.ids = from.leading(block.Full(min(kept, input), f.size))
+	full := block.Full(input, f.size)
+	c.ids = f.grow(c.ids, full)
+	r.Blocks = c.ids.list(make([]uint64, 0, full+1), 0)
 	if input%f.size > 0 {
-		r.Blocks = f.grow(r.Blocks, len(r.Blocks)+1)
+		r.Blocks = append(r.Blocks, f.next)
+		f.next++
 	}
-	if full := len(c.ids); r.OutputTokens > 0 {
+	if r.OutputTokens > 0 {
 		c.ids = f.grow(c.ids, block.Full(c.length, f.size))
-		r.OutputBlocks = slices.Clone(c.ids[full:])
+		r.OutputBlocks = c.ids.list([]uint64{}, full)
 		if c.length%f.size > 0 {
-			r.OutputBlocks = f.grow(r.OutputBlocks, len(r.OutputBlocks)+1)
+			r.OutputBlocks = append(r.OutputBlocks, f.next)
+			f.next++
 		}
 	}
 	r.ReuseSource = trace.ReuseInferred
@@ -165,27 +207,28 @@ func (f *inferrer) fill(row int64, r *trace.Request) {
 }
 
 // grow adds fresh blocks up to n.
-func (f *inferrer) grow(ids []uint64, n int) []uint64 {
-	for len(ids) < n {
-		ids = append(ids, f.next)
-		f.next++
+func (f *inferrer) grow(ids idRuns, n int) idRuns {
+	if missing := n - ids.count(); missing > 0 {
+		ids = append(ids, idRun{f.next, missing})
+		f.next += uint64(missing)
 	}
 	return ids
 }
 
 // begin returns what a prompt begins with, as ids of full blocks, and how many tokens of
 // that it keeps.
-func (f *inferrer) begin(d *inferredDomain, r *trace.Request, input, cached int) (from []uint64, kept int) {
+func (f *inferrer) begin(d *inferredDomain, r *trace.Request, input, cached int) (from idRuns, kept int) {
 	trunk := d.trunkOf(input, cached, r.ArrivalNS)
 	if p := f.parent(r, input, cached); p != nil {
 		kept = p.input
 		switch {
 		case input >= p.length && p.reasoning == 0:
 			kept = p.length
-		case input < p.input: // compacted, cut, or another agent
+		case input < p.input: // cut, or forked
 			kept = 0
 		}
 		if kept = max(kept, min(cached, p.length)); kept >= max(trunk, cached) {
+			p.continued = p.continued || kept >= p.input
 			return p.ids, kept
 		}
 	}
@@ -224,8 +267,9 @@ func (d *inferredDomain) trunkOf(input, cached int, at int64) (n int) {
 	return n
 }
 
-// parent is the turn that a prompt goes on from: the last that had to be done before it,
-// or the one of its session that explains most of it.
+// parent is the turn that a prompt goes on from: of those that had to be done before it or,
+// where none of them is held, of its session the one that explains most of it. A call that
+// waited for other agents goes on from its own conversation, which is longer than theirs.
 func (f *inferrer) parent(r *trace.Request, input, cached int) (best *inferredChain) {
 	if r.Session == nil {
 		return nil
@@ -234,17 +278,12 @@ func (f *inferrer) parent(r *trace.Request, input, cached int) (best *inferredCh
 	if chains == nil {
 		chains = f.old[*r.Session]
 	}
-	if len(r.Parents) > 0 {
-		last := slices.Max(r.Parents)
-		for _, c := range chains {
-			if c.row == last {
-				return c
-			}
-		}
-	}
+	awaited := func(c *inferredChain) bool { return slices.Contains(r.Parents, c.row) }
+	some := slices.ContainsFunc(chains, awaited)
 	// The longest that fits, the latest of these; else the latest.
 	for _, c := range slices.Backward(chains) {
 		switch {
+		case some && !awaited(c):
 		case best == nil, c.length <= input && best.length > input, c.length <= input && c.length > best.length && c.length >= cached:
 			best = c
 		}
@@ -269,7 +308,8 @@ func (f *inferrer) keep(d *inferredDomain, r *trace.Request, c *inferredChain) {
 		}
 	}
 	if chains = append(chains, c); len(chains) > sessionChains {
-		chains = slices.Clone(chains[1:])
+		drop := max(0, slices.IndexFunc(chains, func(c *inferredChain) bool { return c.continued }))
+		chains = slices.Delete(slices.Clone(chains), drop, drop+1)
 	}
 	f.young[id] = chains
 }

@@ -288,8 +288,29 @@ func TestInferredReuse(t *testing.T) {
 	if math.Abs(e.exact-e.inferred) > 0.02 || e.curve > 0.03 {
 		t.Errorf("%+v", e)
 	}
-	// A source that says nothing of its cache is left as it is.
+	// Inferred blocks that do not fit in memory spill, beside others or alone, to the same end.
 	bare, _ := hidden(rows, 16)
+	for i := range bare {
+		if i%5 == 0 { // blocks of the source's own
+			bare[i].SourceBlocks = make([]uint64, block.Count(int(*bare[i].InputTokens), 16))
+			for k := range bare[i].SourceBlocks {
+				bare[i].SourceBlocks[k] = uint64(1000*(i/50) + k)
+			}
+		}
+	}
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, SourceBlock: 16, SpillDir: t.TempDir()}
+	want, whole := run(t, p, bare)
+	if n := whole.Totals.Sources.Estimated; n != int64(len(bare)-len(bare)/5) || whole.Totals.SpillBytes != 0 {
+		t.Fatalf("%d rows inferred, %d bytes spilled", n, whole.Totals.SpillBytes)
+	}
+	for _, distinct := range []int{1, 100, whole.Totals.Blocks - 1} {
+		got, spilled := run(t, p.WithLimits(distinct, 500), bare)
+		if digest(got) != digest(want) || spilled.Totals.Blocks != whole.Totals.Blocks || spilled.Totals.Sources != whole.Totals.Sources || spilled.Totals.SpillBytes == 0 {
+			t.Errorf("other rows with %d blocks in memory: %+v, want %+v", distinct, spilled.Totals, whole.Totals)
+		}
+	}
+	// A source that says nothing of its cache is left as it is.
+	bare, _ = hidden(rows, 16)
 	for i := range bare {
 		bare[i].Cached = nil
 	}

@@ -19,7 +19,8 @@ import (
 // ids has, and a third of them where ids count up; see [Totals]. What grows with
 // the source is a hundred bytes or so for each session and user, 8 bytes for
 // each row that has parents and comes out of order and, when blocks spill, 4
-// bytes a row and 1.15 bits for each of its blocks. Errors name a request by its
+// bytes a row and 1.15 bits for each of its blocks. Inferred blocks spill as those of text
+// do, and to infer them takes some 130 bytes for each turn of up to 8,192 sessions. Errors name a request by its
 // position and never quote it.
 func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[trace.Request]) (Card, error) {
 	if err := p.check(); err != nil {
@@ -68,10 +69,14 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 	numbered, refs, keyed, models, breakers, prompts, raw := c.blocks, c.refs, c.keyed, c.models, c.breakers.report(), c.prompts, c.raw
 	c = nil // it is large
 	dst = Enforce(p.Tier, dst)
-	if keyed {
-		err = f.finishSpilled(ctx, numbered, refs, dst)
-	} else {
+	if err := f.surveyTrunks(ctx); err != nil {
+		return Card{}, err
+	}
+	if err = errManyInferred; !keyed {
 		err = f.finishInMemory(ctx, dst)
+	}
+	if err == errManyInferred {
+		err = f.finishSpilled(ctx, numbered, refs, dst)
 	}
 	if err != nil {
 		return Card{}, err

@@ -3,6 +3,7 @@ package anonymize
 import (
 	"context"
 	"errors"
+	"math"
 	"math/bits"
 
 	"reprise/trace"
@@ -53,6 +54,17 @@ func (a *annotator) annotate(r *trace.Request, seen prefixHit) {
 
 // finishSpilled does what finishInMemory does, with the state of blocks on disk.
 func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs int64, dst trace.Writer[trace.Request]) (err error) {
+	if f.trunks.tells() {
+		rows := f.sorted
+		defer func() { f.sorted = rows }()
+		inferred, more, fault := f.inferSpilled(ctx)
+		if fault != nil {
+			return fault
+		}
+		defer func() { err = errors.Join(err, inferred.Close()) }()
+		f.totals.SpillBytes += inferred.SpillBytes()
+		f.sorted, refs = inferred, refs+more
+	}
 	x, err := newPartitions(f.p, numbered, refs)
 	if err != nil {
 		return err
@@ -110,6 +122,59 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 	f.totals.InferredSessions = len(a.turns) > 0
 	f.totals.SpillBytes += x.refs.Size() + x.answers.Size()
 	return err
+}
+
+// surveyTrunks looks for what sessions share, where rows say what was cached of them.
+func (f *finisher) surveyTrunks(ctx context.Context) error {
+	if !f.cachedAlone {
+		return nil
+	}
+	return f.eachBatch(ctx, func(_ int64, rows []trace.Request) error {
+		for i := range rows {
+			f.trunks.note(&rows[i])
+		}
+		return nil
+	}, nil)
+}
+
+// inferredKeys are the first half of the keys of inferred blocks. Others have it by
+// accident only.
+const inferredKeys = 1<<62 - 1
+
+// inferSpilled writes the rows once more, in their order, with inferred blocks where they
+// have none, and returns how many blocks these are.
+func (f *finisher) inferSpilled(ctx context.Context) (out *trace.Sorted, refs int64, err error) {
+	sorter := trace.NewSorter(f.p.SpillDir)
+	defer sorter.Close()
+	infer := f.trunks.newInferrer(f.p.blockSize(), 0, math.MaxUint64)
+	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
+		for i := range rows {
+			r := &rows[i]
+			before := r.ReuseSource
+			infer.fill(row+int64(i), r)
+			if r.ReuseSource == before {
+				continue
+			}
+			for _, list := range []*[]uint64{&r.Blocks, &r.OutputBlocks} {
+				if *list == nil {
+					continue
+				}
+				refs += int64(len(*list))
+				words, code := make([]uint64, 0, 8), keyWriter{}
+				for _, id := range *list {
+					words = code.append(words, newKey(inferredKeys, id))
+				}
+				*list = words
+			}
+		}
+		_, err := sorter.Write(rows)
+		return err
+	}, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	out, err = sorter.Sort()
+	return out, refs, err
 }
 
 // A numberer gives rows the final numbers of their blocks by the answers.
