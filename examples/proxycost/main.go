@@ -8,6 +8,11 @@
 // adds. Every answer is compared byte for byte with what the engine sends for that
 // request; at the end, what was recorded with what was sent.
 //
+// With -engine and -beside it measures another proxy in the same rounds, one that is
+// already running in front of the engine:
+//
+//	go run ./examples/proxycost -reprise bin/reprise -engine 127.0.0.1:9000 -beside http://127.0.0.1:9001
+//
 // With -streams it opens that many streams at once through the proxy and lets them run
 // together for as long as their tokens take:
 //
@@ -47,9 +52,11 @@ func main() {
 	flag.DurationVar(&l.lasts, "duration", 20*time.Second, "of a round")
 	flag.IntVar(&l.prompt, "prompt", 2000, "words of a prompt")
 	rounds := flag.Int("rounds", 5, "rounds, each against the engine and through the proxy")
+	listen := flag.String("engine", "127.0.0.1:0", "where the engine listens")
+	beside := flag.String("beside", "", "URL of another proxy in front of the engine, to be measured too")
 	streams := flag.Int("streams", 0, "open so many streams at once through the proxy, in place of rounds")
 	flag.Parse()
-	if err := measure(*reprise, l, *rounds, *streams); err != nil {
+	if err := measure(*reprise, *listen, *beside, l, *rounds, *streams); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -63,8 +70,8 @@ type load struct {
 	prompt int
 }
 
-func measure(reprise string, l load, rounds, streams int) error {
-	engine, err := net.Listen("tcp", "127.0.0.1:0")
+func measure(reprise, listen, beside string, l load, rounds, streams int) error {
+	engine, err := net.Listen("tcp", listen)
 	if err != nil {
 		return err
 	}
@@ -87,8 +94,14 @@ func measure(reprise string, l load, rounds, streams int) error {
 		l.rate, l.lasts = float64(streams), time.Second // all within a second
 		total = l.send(client, p.url)
 		fmt.Printf("%d streams at once through the proxy, %d of them whole and equal\n", total.sent, total.equal)
-	} else if total, err = l.alternate(client, direct, p.url, rounds); err != nil {
-		return err
+	} else {
+		ways := []way{{"direct", direct}, {"record", p.url}}
+		if beside != "" {
+			ways = append(ways, way{"beside", beside})
+		}
+		if total, err = l.alternate(client, ways, rounds); err != nil {
+			return err
+		}
 	}
 	recorded, err := p.stop()
 	if err != nil {
@@ -101,36 +114,56 @@ func measure(reprise string, l load, rounds, streams int) error {
 	return nil
 }
 
-// alternate sends rounds to both in turn, and prints the medians. It returns the sum of
-// what went through the proxy, and fails where an answer of the engine itself differs.
-func (l load) alternate(client *http.Client, direct, proxy string, rounds int) (through *figures, err error) {
+// A way is to the engine itself, or through a proxy.
+type way struct{ name, url string }
+
+// alternate sends rounds by each way in turn, and prints the medians. The first way is the
+// engine itself, the second the recording proxy: it returns the sum of what went through
+// that, and fails where an answer of the engine differs.
+func (l load) alternate(client *http.Client, ways []way, rounds int) (through *figures, err error) {
 	through = new(figures)
-	var lines [2][][]float64 // by way, measure, round: in microseconds
-	for i := range 2 {
-		lines[i] = make([][]float64, 5)
-	}
+	values := make([][measures][]float64, len(ways)) // by way, measure and round
 	for round := range rounds {
-		for i := range 2 {
-			way := (i + round) % 2
-			f := l.send(client, []string{direct, proxy}[way])
-			for m, v := range []float64{at(f.ttft, 0.5), at(f.ttft, 0.99), at(f.gaps, 0.5), at(f.gaps, 0.99), float64(f.sent) / f.lasted.Seconds()} {
-				lines[way][m] = append(lines[way][m], v)
+		for i := range ways {
+			at := (i + round) % len(ways)
+			f := l.send(client, ways[at].url)
+			for m, v := range f.summary() {
+				values[at][m] = append(values[at][m], v)
 			}
-			if way == 1 {
+			switch {
+			case at == 1:
 				through.sent, through.equal = through.sent+f.sent, through.equal+f.equal
-			} else if f.equal != f.sent {
+			case at == 0 && f.equal != f.sent:
 				return through, fmt.Errorf("%d of %d answers of the engine itself differ: the machine is too slow for this load", f.sent-f.equal, f.sent)
 			}
 		}
 	}
-	fmt.Printf("%g requests/s of %d tokens, %d rounds of %v, medians\n", l.rate, l.tokens, rounds, l.lasts)
-	fmt.Printf("%-22s %10s %10s %10s\n", "", "direct", "proxy", "added")
-	for m, name := range []string{"TTFT p50, µs", "TTFT p99, µs", "gap p50, µs", "gap p99, µs", "requests/s"} {
-		a, b := median(lines[0][m]), median(lines[1][m])
-		fmt.Printf("%-22s %10.1f %10.1f %+10.1f\n", name, a, b, b-a)
+	fmt.Printf("%g requests/s of %d tokens, %d rounds of %v, medians\n%-14s", l.rate, l.tokens, rounds, l.lasts, "")
+	for _, w := range ways {
+		fmt.Printf("%10s", w.name)
+		if w != ways[0] {
+			fmt.Printf("%10s", "added")
+		}
 	}
-	fmt.Printf("answers through the proxy: %d of %d equal byte for byte\n", through.equal, through.sent)
+	fmt.Println()
+	for m, name := range [measures]string{"TTFT p50, µs", "TTFT p99, µs", "gap p50, µs", "gap p99, µs", "requests/s"} {
+		direct := median(values[0][m])
+		fmt.Printf("%-14s%10.1f", name, direct)
+		for i := range ways[1:] {
+			v := median(values[1+i][m])
+			fmt.Printf("%10.1f%+10.1f", v, v-direct)
+		}
+		fmt.Println()
+	}
+	fmt.Printf("answers through record: %d of %d equal byte for byte\n", through.equal, through.sent)
 	return through, nil
+}
+
+// measures is how many figures a round gives.
+const measures = 5
+
+func (f *figures) summary() [measures]float64 {
+	return [measures]float64{at(f.ttft, 0.5), at(f.ttft, 0.99), at(f.gaps, 0.5), at(f.gaps, 0.99), float64(f.sent) / f.lasted.Seconds()}
 }
 
 // answer is the engine: token i of request n is said after the time of i gaps.
