@@ -14,7 +14,8 @@
 //	go run ./examples/proxycost -reprise bin/reprise -engine 127.0.0.1:9000 -beside http://127.0.0.1:9001
 //
 // With -streams it opens that many streams at once through the proxy and lets them run
-// together for as long as their tokens take:
+// together for as long as their tokens take. Its client speaks HTTP/2 then, so that the
+// proxy needs a file for each stream, and not two:
 //
 //	go run ./examples/proxycost -reprise bin/reprise -streams 10000 -tokens 20 -itl 500ms
 //
@@ -91,6 +92,8 @@ func measure(reprise, listen, beside string, l load, rounds, streams int) error 
 	client := &http.Client{Transport: transport}
 	var total *figures
 	if streams > 0 {
+		transport.Protocols = new(http.Protocols)
+		transport.Protocols.SetUnencryptedHTTP2(true)
 		l.rate, l.lasts = float64(streams), time.Second // all within a second
 		total = l.send(client, p.url)
 		fmt.Printf("%d streams at once through the proxy, %d of them whole and equal\n", total.sent, total.equal)
