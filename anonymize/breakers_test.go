@@ -8,6 +8,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/recording"
 )
 
 // dated is a log of chats that take turns, with the date in the system prompt,
@@ -140,5 +141,59 @@ func TestNoBreakers(t *testing.T) {
 	}
 	if _, card = run(t, policy(t), nil); card.Breakers != nil {
 		t.Errorf("an empty source: %+v", card.Breakers)
+	}
+}
+
+// A recorder finds the breakers that an import of the same requests finds, and the merged
+// trace has them under the names of its rows.
+func TestBreakersRecorded(t *testing.T) {
+	t.Parallel()
+	src := dated(100, "m")
+	p := policy(t)
+	_, want := run(t, p, src)
+	rec, err := anonymize.NewRecording(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := rec.Breakers(); b != nil {
+		t.Errorf("before the first entry: %s", b)
+	}
+	var encoders [2]*anonymize.RowEncoder
+	for i := range encoders {
+		if encoders[i], err = rec.Encoder(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := make([]recording.Row, len(src))
+	for i := range src {
+		if rows[i], err = encoders[i%2].Encode(&src[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta := recording.Meta{BlockSize: 16, Tokenizer: "o200k_base", Begin: at(-1000), End: at(10_000_000), Breakers: rec.Breakers()}
+	for _, secret := range []string{`"m0"`, `"m1"`, "model-0"} {
+		if strings.Contains(string(meta.Breakers), secret) {
+			t.Errorf("a part names %s", secret)
+		}
+	}
+	var got keep
+	card, err := anonymize.MergeRecorded(t.Context(), anonymize.Policy{Tier: anonymize.Internal}, meta, &trace.SliceReader[recording.Row]{Rows: rows}, &got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := card.Breakers.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := want.Breakers.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a != b || want.Breakers.Found == 0 {
+		t.Errorf("got  %s\nwant %s", a, b)
+	}
+	meta.Breakers = []byte(`{"breakers":`)
+	if card, err = anonymize.MergeRecorded(t.Context(), anonymize.Policy{Tier: anonymize.Internal}, meta, &trace.SliceReader[recording.Row]{Rows: rows}, &got); err != nil || card.Breakers != nil {
+		t.Errorf("broken metadata: %v, %v", card.Breakers, err)
 	}
 }

@@ -30,6 +30,7 @@ type collector struct {
 	one         [1]trace.Request
 	noTokens    bool // of prompts, where the rows were recorded earlier
 	breakers    breakerFinder
+	recorded    *breaker.Set     // that a recorder found; nil for none
 	prompts     *templateCounter // nil where no templates are kept
 	raw         *rawKeeper       // of text that is kept; nil for none
 }

@@ -5,9 +5,11 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"reprise/trace"
 	"reprise/trace/block"
@@ -24,6 +26,9 @@ type Recording struct {
 	// Draw gives the name of a session a number in [0, 1), by the key: recorders with one
 	// key sample the same sessions. It may be called at once.
 	Draw func(session string) float64
+
+	mu       sync.Mutex
+	breakers breakerFinder
 }
 
 // NewRecording begins a recording under a shared key, or where that is nil under a key
@@ -49,15 +54,31 @@ func NewRecording(p Policy, shared *SharedKey) (*Recording, error) {
 
 // A RowEncoder turns entries into rows, for one goroutine.
 type RowEncoder struct {
-	e         *encoder
-	x         encoded
-	keepModel bool
+	of *Recording
+	e  *encoder
+	x  encoded
 }
 
 // Encoder makes an encoder; those of one recording share its key.
 func (r *Recording) Encoder() (*RowEncoder, error) {
 	e, err := r.open()
-	return &RowEncoder{e: e, keepModel: r.p.KeepModel}, err
+	return &RowEncoder{of: r, e: e}, err
+}
+
+// Breakers says as JSON where near-identical prompts part, of all entries so far: see
+// [breaker.Set]. Names are as in the rows. It is empty before the first text.
+func (r *Recording) Breakers() json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := r.breakers.report()
+	if found == nil {
+		return nil
+	}
+	text, err := found.JSON()
+	if err != nil {
+		return nil
+	}
+	return json.RawMessage(text)
 }
 
 // Encode turns an entry into a row, which keeps nothing of the entry. Its errors quote
@@ -74,10 +95,14 @@ func (r *RowEncoder) Encode(en *trace.Entry) (recording.Row, error) {
 		Template: x.template, InputGap: gapNames[x.inputGap], OutputGap: gapNames[x.outputGap],
 		Tokenised: x.tokenised, Refused: x.refused, Partly: x.partly, NoOutput: x.unknownOut}
 	out := &row.Request
-	if !r.keepModel {
+	if !r.of.p.KeepModel {
 		out.Model = r.keyed("model", out.Model)
 	}
 	out.Adapter = r.keyed("adapter", out.Adapter)
+	x.row.Model, x.row.Adapter = out.Model, out.Adapter
+	r.of.mu.Lock()
+	r.of.breakers.addPrompt(x, r.e.parts.tokens)
+	r.of.mu.Unlock()
 	// Which of the two it was; how long is known when the rows are in order.
 	out.ThinkNS, out.ToolNS = trace.Ptr[int64](0), nil
 	if n := len(en.Messages); n > 0 && en.Messages[n-1].Role == trace.Tool {
@@ -121,6 +146,11 @@ func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace
 	c := newCollector(&p)
 	c.noTokens = true
 	defer c.sorter.Close()
+	if len(meta.Breakers) > 0 {
+		if json.Unmarshal(meta.Breakers, &c.recorded) != nil {
+			c.recorded = nil // the rows are worth more than what was found in them
+		}
+	}
 	batch := make([]recording.Row, 256)
 	for done := int64(0); ; {
 		n, err := src.Read(batch)
@@ -144,6 +174,9 @@ func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace
 	card, err := c.finish(ctx, &p, nil, &turnLinker{dst: dst, open: make(map[int64][]openTurn)})
 	of := trace.Meta{Keys: meta.Keys}
 	card.Key, card.Risks = keyOf(of), append(card.Risks, keyRisks(of, false)...)
+	if card.Breakers != nil {
+		card.Risks = append(card.Risks, breakersRisk)
+	}
 	if card.Totals.Texts > 0 {
 		card.Tokenizer, card.Template = meta.Tokenizer, meta.Template
 	}

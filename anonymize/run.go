@@ -1,6 +1,7 @@
 package anonymize
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
 	}
 	f.totals.SpillBytes = sorted.SpillBytes()
-	numbered, refs, keyed, models, breakers, prompts, raw := c.blocks, c.refs, c.keyed, c.models, c.breakers.report(), c.prompts, c.raw
+	numbered, refs, keyed, models, breakers, prompts, raw := c.blocks, c.refs, c.keyed, c.models, cmp.Or(c.breakers.report(), c.recorded), c.prompts, c.raw
 	c = nil // it is large
 	dst = Enforce(p.Tier, dst)
 	if err := f.surveyTrunks(ctx); err != nil {

@@ -31,10 +31,12 @@ func newCard(p *Policy, t Totals) Card {
 	}
 	if t.Texts > 0 && p.Tokenizer != nil { // else the rows were recorded earlier
 		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
-		c.Risks = append(c.Risks, fmt.Sprintf("The metadata show where near-identical prompts diverge: positions, lengths and counts, of at least %d requests each.", breaker.MinRequests))
+		c.Risks = append(c.Risks, breakersRisk)
 	}
 	return c
 }
+
+var breakersRisk = fmt.Sprintf("The metadata show where near-identical prompts diverge: positions, lengths and counts, of at least %d requests each.", breaker.MinRequests)
 
 // countedFrom says what arrival 0 is.
 func countedFrom(c trace.Capture) string {

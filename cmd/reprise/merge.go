@@ -120,6 +120,8 @@ func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set
 	if card.Totals.Blocks > 0 {
 		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
 	}
-	m.Card, m.CardHash, err = card.JSON()
+	if m.Card, m.CardHash, err = card.JSON(); err == nil && card.Breakers != nil {
+		m.Breakers, err = card.Breakers.JSON()
+	}
 	return m, card, err
 }

@@ -266,6 +266,7 @@ func (r *recorder) start(cmd *cobra.Command, f *recordFlags, o record.Options, p
 	if r.writer, err = recording.NewWriter(f.out, meta, f.rotate, r.counts); err != nil {
 		return err
 	}
+	r.writer.Breakers = rec.Breakers
 	r.writer.Failing = func(err error) {
 		if err == nil {
 			cli.Notef(cmd, "recording works again")

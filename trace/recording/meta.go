@@ -26,6 +26,10 @@ type Meta struct {
 	Settings  string    `json:"settings"`   // digest of what decides lengths and blocks
 	Counts    Counts    `json:"counts"`     // since the capture began
 
+	// Breakers say where near-identical prompts part, as package breaker writes it, since the
+	// capture began. No journal has them.
+	Breakers json.RawMessage `json:"breakers,omitempty"`
+
 	// Keys are the keys of all captures of a [Set], as [trace.Meta.Keys]. No part has them.
 	Keys string `json:"-"`
 }

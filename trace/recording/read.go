@@ -86,7 +86,7 @@ func (s *Set) join(m Meta) error {
 				c.End = m.End
 			}
 			if m.Counts.Recorded > c.Counts.Recorded { // a journal tells none
-				c.Counts = m.Counts
+				c.Counts, c.Breakers = m.Counts, m.Breakers
 			}
 			return nil
 		}
@@ -105,9 +105,10 @@ func (s *Set) Files() (names []string, journals int) { return s.files, s.journal
 func (s *Set) Captures() []Meta { return s.captures }
 
 // Meta is what the captures have in common: settings, the time from the first begin to
-// the last end, and the sum of the counts.
+// the last end, and the sum of the counts. Breakers are those of the longest capture, by
+// requests.
 func (s *Set) Meta() Meta {
-	m := s.captures[0]
+	m, most := s.captures[0], s.captures[0].Counts.Recorded
 	if m.Keys = strings.Join(s.Keys(), ","); m.Keys == ephemeralKey { // as with any other source
 		m.Keys = ""
 	}
@@ -119,6 +120,9 @@ func (s *Set) Meta() Meta {
 			m.End = c.End
 		}
 		m.Share = max(m.Share, c.Share)
+		if c.Counts.Recorded > most {
+			m.Breakers, most = c.Breakers, c.Counts.Recorded
+		}
 		sum, of := &m.Counts, &c.Counts
 		for _, pair := range [][2]*int64{{&sum.Recorded, &of.Recorded}, {&sum.SampledOut, &of.SampledOut}, {&sum.NotAsked, &of.NotAsked}, {&sum.Memory, &of.Memory},
 			{&sum.TooLong, &of.TooLong}, {&sum.Unreadable, &of.Unreadable}, {&sum.Unreached, &of.Unreached}, {&sum.NoLength, &of.NoLength}, {&sum.Disk, &of.Disk}, {&sum.Failed, &of.Failed}} {

@@ -298,7 +298,7 @@ func TestKeysOfCaptures(t *testing.T) {
 	dir := t.TempDir()
 	for i, c := range []struct{ key, want string }{{"", ""}, {"k1", "ephemeral,k1"}, {"k1", "ephemeral,k1"}, {"", "ephemeral,k1,ephemeral"}} {
 		m := testMeta(fmt.Sprint(i))
-		m.KeyID = c.key
+		m.KeyID, m.Breakers, m.Counts.Recorded = c.key, fmt.Appendf(nil, `"of %d"`, i), int64(i%3)
 		if _, err := NewWriter(dir, m, time.Hour, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -308,6 +308,9 @@ func TestKeysOfCaptures(t *testing.T) {
 		}
 		if got := s.Meta().Keys; got != c.want {
 			t.Errorf("%d captures: %q, want %q", i+1, got, c.want)
+		}
+		if got := string(s.Meta().Breakers); got != fmt.Sprintf(`"of %d"`, min(i, 2)) { // of the one with the most requests
+			t.Errorf("%d captures: breakers %s", i+1, got)
 		}
 	}
 }

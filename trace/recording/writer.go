@@ -32,6 +32,9 @@ type Writer struct {
 	// it works again. It may be nil.
 	Failing func(error)
 
+	// Breakers is asked for [Meta.Breakers] whenever a part is written. It may be nil.
+	Breakers func() json.RawMessage
+
 	dir    string
 	rotate time.Duration
 	meta   Meta
@@ -230,6 +233,9 @@ func (w *Writer) finish(j *journal) error {
 	}
 	if len(rows) > 0 {
 		m.End, m.Counts = w.meta.Begin.Add(time.Since(w.meta.Begin)), w.counts()
+		if w.Breakers != nil {
+			m.Breakers = w.Breakers()
+		}
 		if err := write(filepath.Join(w.dir, j.name+partExt), m, rows); err != nil {
 			return err
 		}
