@@ -128,6 +128,9 @@ func (c *collector) count(x *encoded) {
 	if x.partly {
 		t.PartlyRedacted++
 	}
+	if x.hashed && len(x.blocks) > 0 {
+		t.MessageHashes++
+	}
 	if x.unknownOut {
 		t.UnknownOutputs++
 	}

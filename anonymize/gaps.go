@@ -30,9 +30,6 @@ const (
 	leastForShort = 256
 )
 
-// emptyTokens are what a template makes of a prompt without text, at the most.
-const emptyTokens = 32
-
 // promptGap finds a gap that shows before the text is counted. One marker among
 // the messages is enough: from there on the prefix is not the one that was sent. A
 // marker that tells the hash of a message is none, see [opaqueText], unless all messages of
@@ -41,7 +38,7 @@ func promptGap(en *trace.Entry, unnamed map[string]struct{}) gap {
 	if en.InputTokens == nil {
 		return noGap
 	}
-	blank, marked := en.Tools.Len() == 0 && *en.InputTokens > emptyTokens, noGap
+	blank, marked := en.Tools.Len() == 0 && *en.InputTokens > 0, noGap
 	var hashes int
 	var first string
 	same := true

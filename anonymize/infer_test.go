@@ -324,3 +324,33 @@ func TestInferredReuse(t *testing.T) {
 		t.Errorf("%+v", card.Totals)
 	}
 }
+
+// A call that waited for another agent goes on from its own conversation, though the other
+// ended later; and one after many turns of others finds its own.
+func TestInferredReuseAfterAgents(t *testing.T) {
+	var src []trace.Entry
+	call := func(input, output, cached int32, parents ...int64) {
+		src = append(src, trace.Entry{Time: at(1000 * len(src)), Session: trace.NewText("s"), Model: trace.NewText("m"), Kind: "chat",
+			InputTokens: &input, OutputTokens: &output, Cached: &cached, Parents: parents})
+	}
+	call(40_000, 100, 0)      // asks an agent
+	call(9_000, 50, 0, 0)     // the agent
+	call(41_000, 80, 0, 0, 1) // goes on
+	for i := range int64(6) { // another agent, for several turns
+		call(int32(5_000+1_000*i), 10, 0, 2+i*min(i, 1))
+	}
+	call(42_000, 10, 0, 2, 8) // goes on
+	rows, _ := run(t, anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16}, append(src, trace.Entry{Time: at(60_000), Model: trace.NewText("m"), Kind: "chat",
+		InputTokens: trace.Ptr[int32](32), OutputTokens: trace.Ptr[int32](1), Cached: trace.Ptr[int32](16)}))
+	shared := func(a, b int) (n int) {
+		for n < min(len(rows[a].Blocks), len(rows[b].Blocks)) && rows[a].Blocks[n] == rows[b].Blocks[n] {
+			n++
+		}
+		return n
+	}
+	for _, c := range [][3]int{{2, 0, 2500}, {2, 1, 0}, {9, 2, 2562}, {9, 8, 0}} {
+		if n := shared(c[0], c[1]); n != c[2] {
+			t.Errorf("call %d shares %d blocks with call %d, want %d", c[0], n, c[1], c[2])
+		}
+	}
+}

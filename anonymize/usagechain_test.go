@@ -180,7 +180,7 @@ func TestHashedMessages(t *testing.T) {
 				t.Fatalf("%s: row %d has %d tokens, %s", name, i, got[i].InputTokens, got[i].ReuseSource)
 			}
 		}
-		if ratio := hitRatio(got, 16); math.Abs(ratio-want) > 0.05 || card.Totals.InputGaps.Total() != 0 {
+		if ratio := hitRatio(got, 16); math.Abs(ratio-want) > 0.05 || card.Totals.InputGaps.Total() != 0 || card.Totals.MessageHashes != int64(len(rows)) {
 			t.Errorf("%s: hit ratio %.3f, want about %.3f; %+v", name, ratio, want, card.Totals.InputGaps)
 		}
 	}

@@ -129,7 +129,7 @@ func gapWarnings(t anonymize.Totals) []string {
 		}
 	}
 	all := t.InputGaps.Total()
-	warn(all, "have the input length that the source counts and no prefix blocks, since their text is not what was sent (%s)", gapWords(t.InputGaps))
+	warn(all, "have the input length that the source counts, since their text is not what was sent (%s): no prefix blocks are made of it", gapWords(t.InputGaps))
 	switch {
 	case t.Sources.Estimated > 0:
 		warn(t.Sources.Estimated, "have prefix blocks that are inferred from cached tokens and sessions: hit ratios are estimates, and profile prints what the server measured beside them")
@@ -140,6 +140,7 @@ func gapWarnings(t anonymize.Totals) []string {
 	}
 	warn(t.OutputGaps.Total()-t.UnknownOutputs, "have no blocks of their output, since the answer in the source is not what was sent (%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
 	warn(t.UnknownOutputs, "have a redacted answer and no count of its tokens: their output length is not known and stands as 0")
+	warn(t.MessageHashes, "have messages of which the source has a hash: which of them begin alike is exact, and for how many tokens is an estimate")
 	warn(t.PartlyRedacted, "have redacted messages and no count of their tokens: their lengths are of the text that is left, and their blocks may be equal where the prompts were not")
 	return out
 }

@@ -458,7 +458,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 			"sources": map[string]int64{"length_usage": t.Sources.Usage, "length_text": t.Sources.Text, "reuse_text": t.Sources.FromText,
 				"reuse_hashes": t.Sources.FromHashes, "reuse_inferred": t.Sources.Estimated},
 			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps), "output": newGapsJSON(t.OutputGaps)},
-			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted})
+			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted, "messages_by_hash": t.MessageHashes})
 	}
 	cli.Answer(cmd, "--details prints them", f.answer(info, card, timing, warnings, notes)...)
 	return nil

@@ -112,3 +112,51 @@ func TestDemoDigest(t *testing.T) {
 		t.Errorf("digest %s, want %s", meta.Digest, want)
 	}
 }
+
+// What import says of logs with hashes in place of messages, and with no messages at all,
+// and what profile then prints of reuse.
+func TestImportHashedAndCounted(t *testing.T) {
+	const calls = 12
+	for name, c := range map[string]struct {
+		messages func(i int) string
+		notes    []string
+		profile  string // a part of what it prints
+	}{
+		"hashes": {func(i int) string {
+			return fmt.Sprintf(`[{"role":"system","content":"%064x"},{"role":"user","content":"%064x"}]`, 7, 100+i)
+		}, []string{"12 of 12 requests have messages of which the source has a hash: which of them begin alike is exact, and for how many tokens is an estimate"}, "Prefix reuse"},
+		"counts": {func(int) string { return "[]" }, []string{
+			"12 of 12 requests have the input length that the source counts, since their text is not what was sent (empty: 12): no prefix blocks are made of it",
+			"12 of 12 requests have prefix blocks that are inferred from cached tokens and sessions: hit ratios are estimates, and profile prints what the server measured beside them",
+		}, "Estimated     34.7 % of prompt tokens in 12 requests; the server found 34.7 %\n"},
+	} {
+		var log strings.Builder
+		for i := range calls {
+			fmt.Fprintf(&log, `{"timestamp":"2026-01-02T03:%02d:05Z","messages":%s,"usage":{"prompt_tokens":%d,"completion_tokens":20,"prompt_tokens_details":{"cached_tokens":%d}}}`+"\n",
+				i, c.messages(i), 2700+i, min(i, 1)*1024)
+		}
+		path, out := filepath.Join(t.TempDir(), "log.jsonl"), filepath.Join(t.TempDir(), "t.parquet")
+		if err := os.WriteFile(path, []byte(log.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var said struct {
+			Notes  []string `json:"notes"`
+			Input  int64    `json:"input_tokens"`
+			Hashed int64    `json:"messages_by_hash"`
+		}
+		if err := json.Unmarshal([]byte(must(t, "import", path, "-o", out, "--block-size", "64", "--json")), &said); err != nil {
+			t.Fatal(err)
+		}
+		if said.Input != 12*2700+66 || said.Hashed != map[string]int64{"hashes": calls}[name] {
+			t.Errorf("%s: %d tokens, %d by hash", name, said.Input, said.Hashed)
+		}
+		for _, want := range c.notes {
+			if !slices.Contains(said.Notes, want) {
+				t.Errorf("%s: %q is not among %q", name, want, said.Notes)
+			}
+		}
+		if got := must(t, "profile", out); !strings.Contains(got, c.profile) {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}

@@ -29,7 +29,11 @@ func (i *InferredReuse) String() string {
 	if i.Measured == nil {
 		return "inferred for " + requests
 	}
-	says := fmt.Sprintf("%s to %s of prompt tokens in %s; the server found %s", page.Percent(*i.Least), page.Percent(*i.Inferred), requests, page.Percent(*i.Measured))
+	says := page.Percent(*i.Least)
+	if most := page.Percent(*i.Inferred); most != says {
+		says += " to " + most
+	}
+	says += fmt.Sprintf(" of prompt tokens in %s; the server found %s", requests, page.Percent(*i.Measured))
 	if *i.Before > 0 {
 		says += fmt.Sprintf(", %s of it from before the trace", page.Percent(*i.Before))
 	}
