@@ -98,6 +98,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.complete(w, r, arrived)
 	case strings.HasSuffix(r.URL.Path, "/models"):
 		fmt.Fprint(w, `{"object":"list","data":[{"id":"truth","object":"model","owned_by":"reprise","max_model_len":131072}]}`)
+	case strings.HasSuffix(r.URL.Path, "/tokenize"): // vLLM's client asks, and goes on without
+		http.NotFound(w, r)
 	}
 }
 
