@@ -88,7 +88,7 @@ func tooShort(text, said int) bool {
 // hash: [REDACTED_TEXT len=345 sha=0a1b2c3d]. hashAlone is one of which only the hash is left.
 var (
 	lengthAndHash = regexp.MustCompile(`(?i)len(?:gth)?"?\s?[=:]\s?(\d{1,9}).{0,9}(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?([0-9a-f]{6,128})`)
-	hashAlone     = regexp.MustCompile(`(?i)^(?:(?:hmac-?)?(?:sha-?\d*|md5)[:=]\s?)?([0-9a-f]{32,128})$`)
+	hashAlone     = regexp.MustCompile(`(?i)(?:^|(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?)([0-9a-f]{8,128})(?:\W|$)`)
 )
 
 // hashOf is what identifies a redacted message, and its length in characters, or a guess of

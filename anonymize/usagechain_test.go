@@ -164,10 +164,12 @@ func TestHashedMessages(t *testing.T) {
 		return fmt.Sprintf("[REDACTED_TEXT len=%d sha=%08X]", len(s), sum[:4])
 	}
 	alone := func(_ string, sum [32]byte) string { return fmt.Sprintf("sha256:%x", sum) }
+	object := func(_ string, sum [32]byte) string { return fmt.Sprintf(`{"sha256":"%x"}`, sum) }
+	named := func(_ string, sum [32]byte) string { return fmt.Sprintf("[REDACTED sha1=%x]", sum[:5]) }
 	for name, c := range map[string]struct {
 		tools  int32
 		marker func(string, [32]byte) string
-	}{"length and hash": {0, withLength}, "hash alone": {0, alone}, "tools": {3000, withLength}, "tools, hash alone": {3000, alone}} {
+	}{"length and hash": {0, withLength}, "hash alone": {0, alone}, "object": {0, object}, "named": {0, named}, "tools": {3000, withLength}, "tools, hash alone": {3000, alone}} {
 		known, all := hitRatio(rows, 16), 0
 		for _, r := range rows {
 			all += int(r.InputTokens)

@@ -15,7 +15,7 @@ func chatLine(content, more string) string {
 // A prompt that is not there has no length but the one that the source counts.
 func TestUnknownLength(t *testing.T) {
 	const want = "log:1:1: its prompt is empty or redacted, and no token count stands beside it"
-	for content, message := range map[string]string{`""`: "", `"[REDACTED]"`: "[REDACTED]", `"***"`: "***", `null`: "", `{"length":9}`: `{"length":9}`,
+	for content, message := range map[string]string{`""`: "", `"[REDACTED]"`: "[REDACTED]", `"***"`: "***", `null`: "", `{"length":9}`: `{"length":9}`, `{"sha256":"0a1b2c3d"}`: `{"sha256":"0a1b2c3d"}`,
 		`[{"type":"text","text":"<redacted>"}]`: "<redacted>"} {
 		wantBad(t, chatLine(content, ""), Options{}, want)
 		wantEntries(t, chatLine(content, `,"usage":{"prompt_tokens":9}`), Options{}, fmt.Sprintf("490923h4m5s user:%q in=9 chat", message))

@@ -37,8 +37,9 @@ var markers = []marker{
 	{may: startsWith("*", "•", "█", "■", "●", "▇"), forms: []*regexp.Regexp{regexp.MustCompile(`^(?:[*•█■●▇] ?){3,}$`)}},
 	// an MD5, a SHA-1 or a SHA-256 in hex
 	{may: func(line string) bool { return len(line) == 32 || len(line) == 40 || len(line) == 64 }, forms: []*regexp.Regexp{regexp.MustCompile(`^[0-9a-f]+$`)}, value: true},
-	{may: startsWith("sha", "md5", "hmac"), forms: []*regexp.Regexp{
-		regexp.MustCompile(`^(?:hmac-?)?(?:sha-?(?:1|256|384|512)|md5)[:=]\s?[0-9a-f]{6,128}$`)}, value: true},
+	// sha256:0a1b2c, {"sha256":"0a1b2c"}
+	{may: startsWith("sha", "md5", "hmac", "{", "[", "<"), forms: []*regexp.Regexp{
+		regexp.MustCompile(`^[\[({<]*"?(?:hmac-?)?(?:sha-?(?:1|256|384|512)|md5)"?\s?[:=]\s?"?[0-9a-f]{6,128}"?[\])}>]*$`)}, value: true},
 	// len=9 sha=0a1b, {"length":9}
 	{may: func(line string) bool { return strings.Contains(line, "len") }, forms: []*regexp.Regexp{
 		regexp.MustCompile(`^[\[({<]*"?(?:[a-z]+[ _])?len(?:gth)?"?\s?[=:]\s?\d+(?:[\s,;]+"?\w+"?\s?[=:]\s?"?\w+"?)*[\])}>]*$`)}, value: true},

@@ -13,6 +13,7 @@ func TestRedacted(t *testing.T) {
 		"[REDACTED_TEXT len=345 sha=0a1b2c3d]", "[redacted_text len=12 sha256=" + strings.Repeat("ab", 32) + "]",
 		"len=345", "len=345 sha=0a1b2c3d", "[len=9]", `{"length":345}`, `{"length": 345, "sha256": "0a1b"}`,
 		strings.Repeat("0a", 16), strings.Repeat("0a", 20), strings.Repeat("0A", 32), "sha256:" + strings.Repeat("0a", 32), "md5=0a1b2c3d",
+		`{"sha256":"` + strings.Repeat("0a", 32) + `"}`, "[sha1: 0a1b2c3d]", "<hmac-sha256:0a1b2c3d>", "[REDACTED sha256=0a1b2c3d]",
 		"content was removed by policy", "Content was removed by our content policy.", "Removed by policy.", "The message has been redacted",
 		"This prompt is hidden for privacy reasons", "text omitted", "filtered due to company policy",
 		"  [REDACTED]\n", "[REDACTED]\n\n[REDACTED]", "[REDACTED]\n***",
