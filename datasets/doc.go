@@ -37,6 +37,7 @@
 //     of several formats in one folder
 //   - file.go: a path, folder or pattern expanded into files; gzip and zstd unpacked; other
 //     archives refused
+//   - file_arrow.go: Arrow IPC and Feather as lines of JSON; advice for spreadsheets
 //   - input.go: OpenFiles; several files read as one source, with their places; empty files
 //   - source.go: Options, Info and Source: entries one at a time, bad records counted and
 //     skipped, when too many stop the reading, notes, errors by file, line and column

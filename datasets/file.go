@@ -157,10 +157,11 @@ const (
 	maxWindow = 128 << 20
 )
 
-// archives are the formats that are read, gzip and zstd, and those that are only
-// known.
+// archives are the formats that are read, gzip, zstd and Arrow IPC, and those that are
+// only known. What is in gzip and zstd may be Arrow, and no more than that.
 var archives = []struct{ name, magic string }{
-	{"gzip", "\x1f\x8b"}, {"zstd", "\x28\xb5\x2f\xfd"}, {"zip", "PK\x03\x04"}, {"xz", "\xfd7zXZ\x00"}, {"bzip2", "BZh"},
+	{"gzip", "\x1f\x8b"}, {"zstd", "\x28\xb5\x2f\xfd"}, {"Arrow", arrowFileMagic}, {"Arrow stream", arrowStreamMagic},
+	{"Feather 1", oldFeatherMagic}, {"XLS", oldExcelMagic}, {"zip", "PK\x03\x04"}, {"xz", "\xfd7zXZ\x00"}, {"bzip2", "BZh"},
 }
 
 // plain makes a file that yields what is in it, when it is an archive.
@@ -224,15 +225,22 @@ func (u *archiveReader) Read(p []byte) (int, error) {
 }
 
 func (u *archiveReader) begin() error {
-	in := bufio.NewReaderSize(&u.in, detectBytes)
+	return u.open(bufio.NewReaderSize(&u.in, detectBytes))
+}
+
+func (u *archiveReader) open(in *bufio.Reader) error {
 	u.out = in
-	head, err := in.Peek(6)
+	head, err := in.Peek(len(arrowFileMagic))
 	if err != nil && len(head) == 0 {
-		return err
+		return u.fault(err)
 	}
 	for _, a := range archives {
 		if !bytes.HasPrefix(head, []byte(a.magic)) {
 			continue
+		}
+		packed := u.name == "" && (a.name == "gzip" || a.name == "zstd")
+		if u.name != "" && a.name != "Arrow" && a.name != "Arrow stream" {
+			return nil // in an archive is what is read as it is
 		}
 		switch u.name = a.name; a.name {
 		case "gzip":
@@ -241,8 +249,28 @@ func (u *archiveReader) begin() error {
 			// With a concurrency of 1 it decodes in the goroutine that reads, so that
 			// nothing is left running.
 			u.out, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+		case "Arrow":
+			_, _ = in.Discard(len(arrowFileMagic))
+			u.out, err = newArrowReader(in, maxArrowBatch)
+		case "Arrow stream":
+			u.out, err = newArrowReader(in, maxArrowBatch)
+		case "Feather 1":
+			return archiveError{u.name, "only its second version is read, which is Arrow IPC: write it with pyarrow.feather.write_feather, or as Parquet", nil}
+		case "XLS":
+			return archiveError{"an Excel workbook (XLS)", asCSV, nil}
 		default:
+			start, _ := in.Peek(detectBytes)
+			if what := workbook(start); a.name == "zip" && what != "" {
+				advice := asCSV
+				if what == "an Excel workbook (XLSX)" {
+					advice += asCSVByDuckDB
+				}
+				return archiveError{what, advice, nil}
+			}
 			return archiveError{u.name, "archives of this kind are not read: unpack it first", nil}
+		}
+		if err == nil && packed {
+			return u.open(bufio.NewReaderSize(u.out, detectBytes))
 		}
 		return u.fault(err)
 	}
@@ -261,6 +289,8 @@ func (u *archiveReader) fault(err error) error {
 		return archiveError{u.name, "unexpected end of file: it is cut off", io.ErrUnexpectedEOF}
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return archiveError{u.name, "its window is larger than 128 MiB: unpack it first", nil}
+	case strings.Contains(err.Error(), errArrowBatch.Error()): // which the reader does not wrap
+		return archiveError{u.name, errArrowBatch.Error(), nil}
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrMagicMismatch), errors.Is(err, zstd.ErrCRCMismatch):
 		return archiveError{u.name, "it is damaged, or something else follows it", nil}
 	}

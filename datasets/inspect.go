@@ -184,7 +184,9 @@ func inspectHead(head []byte, o Options) *Inspection {
 	}
 	found.gather(in)
 	found.propose()
-	if found.Nameless && found.Missing != "" {
+	if found.Records == 0 && !found.Whole {
+		found.Missing = "its first record is longer than the 64 KiB that are looked at, so that its fields are not known: name them with --map"
+	} else if found.Nameless && found.Missing != "" {
 		found.Missing = "its first row is no header, so its columns are named by their position, and which is the prompt or its number of tokens is not known"
 	}
 	if list := found.envelope(head); list != "" && len(found.Flags) == 0 {
@@ -201,7 +203,12 @@ func (i *Inspection) envelope(head []byte) string {
 	}
 	keys := objectKeys(bytes.TrimSpace(head))
 	if i.Records == 0 && !i.Whole && len(keys) > 0 { // the list goes on after what is looked at
-		return plainKey(keys[len(keys)-1])
+		last := keys[len(keys)-1]
+		_, value, _ := bytes.Cut(head, []byte(`"`+last+`"`))
+		if bytes.HasPrefix(bytes.TrimLeft(value, ": \t\r\n"), []byte("[")) {
+			return plainKey(last)
+		}
+		return ""
 	}
 	for _, key := range keys {
 		if slices.ContainsFunc(i.Fields, func(f InspectedField) bool { return strings.HasPrefix(f.Path, key+listMembers+".") }) {
@@ -437,7 +444,12 @@ func (s *fieldStats) describe() (kind, values string) {
 			values += " to" + s.last.Format(clock)
 		}
 		return dateType, values
+	case s.open:
+		return decimalType, "its mark is of decimals or of thousands"
 	case s.numbers:
+		if s.open > 0 {
+			return decimalType, "the mark of some is of decimals or of thousands"
+		}
 		kind = wholeType
 		if s.fractions {
 			kind = decimalType

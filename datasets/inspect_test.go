@@ -93,7 +93,7 @@ a.b: text (3 characters) 1
 `,
 		// A count has thousands, and no decimals.
 		"t;input tokens\n2026-01-02 03:04:05;1.200\n": `t: date (2026-01-02 03:04) 1
-input tokens: number (1.2) 1
+input tokens: number (its mark is of decimals or of thousands) 1
 --map time=t --decimal comma --map input_tokens=input tokens
 `,
 		"\x7fELF\x00\x01\n\xff\xfe\x00\n": "\nit is neither JSON nor CSV nor Parquet",

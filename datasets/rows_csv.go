@@ -37,14 +37,19 @@ type csvInput struct {
 	held    bool // a backslash at the end of what was read
 	max     int64
 	total   int64 // bytes read
+	between int   // delimiters of a long row, outside of quotes as far as is seen
 	row     int64 // offset at which the current row begins
 	eof     bool
 }
 
+// maxHeader bounds a header in bytes, and the delimiters of a long row: each field takes
+// memory, however short it is.
+const maxHeader = 1 << 20
+
 var errTooLong = errors.New(tooLong)
 
 func (c *csvInput) Read(p []byte) (int, error) {
-	if c.total-c.row > c.max {
+	if c.total-c.row > c.max || c.between > maxHeader {
 		return 0, errTooLong
 	}
 	from := 0
@@ -65,7 +70,11 @@ func (c *csvInput) Read(p []byte) (int, error) {
 			}
 		}
 	}
-	c.total += int64(n)
+	if c.total += int64(n); c.total-c.row > maxHeader && bytes.IndexAny(p[:n], "\"\n") < 0 {
+		c.between += bytes.Count(p[:n], []byte(string(c.dialect.delimiter)))
+	} else {
+		c.between = 0
+	}
 	return n, err
 }
 
@@ -101,13 +110,14 @@ func newCSVRows(r io.Reader, o Options) (*csvRows, error) {
 // newRowsOf reads the header of an input in a dialect.
 func newRowsOf(in *bufio.Reader, dialect csvDialect) (*csvRows, error) {
 	c := &csvRows{line: int64(dialect.above) + 1, dialect: dialect}
-	c.in = csvInput{r: in, dialect: dialect, max: maxRecord}
+	c.in = csvInput{r: in, dialect: dialect, max: maxHeader}
 	if _, err := in.Discard(dialect.skip); err != nil {
 		return nil, broken(1, 1, err)
 	}
 	c.csv = c.dialect.reader(&c.in)
 	c.csv.ReuseRecord = true
 	fields, err := c.read()
+	c.in.max = maxRecord
 	if err == io.EOF {
 		return nil, refuse(1, 1, "the input is empty")
 	}

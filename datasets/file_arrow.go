@@ -1,0 +1,120 @@
+package datasets
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Beginnings of files that are no text: Arrow IPC as a file, which Feather is too, and as
+// a stream; the first Feather; a workbook of Excel before 2007.
+const (
+	arrowFileMagic   = "ARROW1\x00\x00"
+	arrowStreamMagic = "\xff\xff\xff\xff"
+	oldFeatherMagic  = "FEA1"
+	oldExcelMagic    = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+)
+
+// maxArrowBatch bounds what a batch of Arrow holds in memory, in bytes.
+const maxArrowBatch = 1 << 30
+
+// An arrowReader yields the rows of Arrow IPC as lines of JSON. Memory holds one batch.
+type arrowReader struct {
+	in    *ipc.Reader
+	batch arrow.RecordBatch // nil before the first and behind the last
+	row   int64             // of the batch, that comes next
+	line  bytes.Buffer      // what of the row before it is left
+}
+
+// newArrowReader reads a stream, which a file holds behind its first eight bytes, with
+// batches of so many bytes at the most.
+func newArrowReader(in io.Reader, most int) (*arrowReader, error) {
+	r, err := ipc.NewReader(in, ipc.WithAllocator(boundedMemory{memory.DefaultAllocator, most}))
+	return &arrowReader{in: r}, err
+}
+
+// boundedMemory refuses what a damaged file asks for. The reader makes an error of it.
+type boundedMemory struct {
+	memory.Allocator
+	most int
+}
+
+var errArrowBatch = errors.New("a batch of it is larger than 1 GiB: write smaller ones, such as with chunksize=1000")
+
+func (m boundedMemory) Allocate(size int) []byte {
+	if size > m.most {
+		panic(errArrowBatch)
+	}
+	return m.Allocator.Allocate(size)
+}
+
+func (a *arrowReader) Read(p []byte) (int, error) {
+	for a.line.Len() == 0 {
+		if err := a.next(); err != nil {
+			return 0, err
+		}
+	}
+	return a.line.Read(p)
+}
+
+// next writes the next row into line.
+func (a *arrowReader) next() (err error) {
+	defer func() {
+		if damage := recover(); damage != nil { // by values that lead out of their column
+			err = fmt.Errorf("%v", damage)
+		}
+	}()
+	for a.batch == nil || a.row == a.batch.NumRows() {
+		if !a.in.Next() {
+			if a.in.Err() != nil {
+				return a.in.Err()
+			}
+			return io.EOF
+		}
+		a.batch, a.row = a.in.RecordBatch(), 0
+	}
+	a.line.Reset()
+	a.line.WriteByte('{')
+	for i, column := range a.batch.Columns() {
+		if i > 0 {
+			a.line.WriteByte(',')
+		}
+		name, _ := json.Marshal(a.batch.ColumnName(i))
+		value, err := json.Marshal(column.GetOneForMarshal(int(a.row)))
+		if err != nil {
+			return err
+		}
+		a.line.Write(name)
+		a.line.WriteByte(':')
+		a.line.Write(value)
+	}
+	a.line.WriteString("}\n")
+	a.row++
+	return nil
+}
+
+// workbook is the advice for a spreadsheet, or "" for another zip: names of what is in it
+// stand in its first bytes.
+func workbook(head []byte) string {
+	switch {
+	case bytes.Contains(head, []byte("opendocument.spreadsheet")):
+		return "an OpenDocument spreadsheet (ODS)"
+	case bytes.Contains(head, []byte("xl/")):
+		return "an Excel workbook (XLSX)"
+	case bytes.Contains(head, []byte("Index/Document.iwa")):
+		return "a Numbers spreadsheet"
+	}
+	return ""
+}
+
+// asCSV is how a spreadsheet becomes a file that is read.
+const asCSV = "spreadsheets are not read. Save the sheet as CSV (UTF-8) and import that, or run: soffice --headless --convert-to csv FILE"
+
+// asCSVByDuckDB does the same for XLSX without an office.
+const asCSVByDuckDB = ", or: duckdb -c \"COPY (FROM 'FILE.xlsx') TO 'FILE.csv'\""
