@@ -82,11 +82,11 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	}
 	switch n, keys := len(set.Captures()), len(set.Keys()); {
 	case n > 1 && keys == 1:
-		cli.Notef(cmd, "note: %d recordings with one key: users, sessions and prefixes go on from one to the next; nothing was recorded in between", n)
+		cli.Notef(cmd, "note: %d recordings with one key: users, sessions and prefixes go on from one to the next; a gap between them has no requests", n)
 	case n > 1 && keys == n:
-		cli.Notef(cmd, "note: %d recordings, each with a key of its own: no prefix and no session is shared between two of them, and nothing was recorded in between. To join recordings, use record --key-file", n)
+		cli.Notef(cmd, "note: %d recordings, each with a key of its own: no prefix and no session is shared between two of them (record --key-file would); a gap between them has no requests", n)
 	case n > 1:
-		cli.Notef(cmd, "note: %d recordings with %d keys: users, sessions and prefixes are shared only between those with one key; nothing was recorded in between", n, keys)
+		cli.Notef(cmd, "note: %d recordings with %d keys: users, sessions and prefixes are shared only between those with one key; a gap between them has no requests", n, keys)
 	}
 	if meta.Share < 1 {
 		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse are those of the sample", page.Percent(meta.Share))
