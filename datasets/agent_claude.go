@@ -254,7 +254,7 @@ func (d *claudeDecoder) addCall(r *claudeRecord, n int32, at int64, known bool) 
 	}
 	c.end = max(c.end, at)
 	if r.Message.Stop != "" {
-		c.finish = anthropicFinish(r.Message.Stop)
+		c.finish = trace.ClosedFinish(r.Message.Stop)
 	}
 	for _, b := range r.Message.Content {
 		x.bytes += int64(len(b.Text) + len(b.Thinking) + len(b.Input))
@@ -262,17 +262,4 @@ func (d *claudeDecoder) addCall(r *claudeRecord, n int32, at int64, known bool) 
 			d.addToolUse(i, &b)
 		}
 	}
-}
-
-// anthropicFinish is the finish reason of a stop_reason of Anthropic's API.
-func anthropicFinish(stop string) string {
-	switch stop {
-	case "end_turn", "stop_sequence":
-		return "stop"
-	case "tool_use":
-		return "tool_calls"
-	case "max_tokens":
-		return "length"
-	}
-	return trace.ClosedFinish(stop)
 }

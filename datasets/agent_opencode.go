@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"math"
+
+	"reprise/trace"
 )
 
 var openCodeReads = []SourceField{
@@ -130,7 +132,7 @@ func (d *openCodeDecoder) gather(raw []byte) error {
 			t.born = begun
 		}
 		d.addTo(t, agentCall{
-			session: d.name(t.session), model: d.name(m.Model), arrival: begun, end: max(begun, ended), gap: gap, finish: anthropicFinish(m.Finish),
+			session: d.name(t.session), model: d.name(m.Model), arrival: begun, end: max(begun, ended), gap: gap, finish: trace.ClosedFinish(m.Finish),
 			input: int32(input), cached: int32(u.Cache.Read), output: int32(output), reasoning: int32(u.Reasoning),
 		})
 		c := &d.calls[len(d.calls)-1]

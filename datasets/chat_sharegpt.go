@@ -254,7 +254,7 @@ func joinTurns(turns []spokenTurn) (messages []trace.Message, last []int, err er
 		if from == nil || text == nil {
 			return nil, nil, errTurn
 		}
-		role, ok := roleOf(*from)
+		role, ok := trace.RoleOf(*from)
 		if !ok {
 			return nil, nil, errRole
 		}

@@ -3,6 +3,8 @@ package datasets
 import (
 	"slices"
 	"strings"
+
+	"reprise/trace"
 )
 
 // The names that proxies give to the two bodies of a call, and to its times.
@@ -42,7 +44,7 @@ func apiLog() declaredFormat {
 		match:   isAPICall,
 		fields: Mapping{
 			"time":  {"timestamp", "ts", "time", "created_at", "request_time", "start_time", "started_at"},
-			"model": {"answer.model", "asked.model"}, "user": {"asked.metadata.user_id", "asked.user", "asked.safety_identifier"},
+			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id", "asked.user", "asked.safety_identifier"},
 			"session":      {"session_of_user", "headers.x-claude-code-session-id", "asked.conversation.id", "asked.conversation", "session_id"},
 			"kind":         {"kind_of_api"},
 			"input_tokens": {"whole_input", "answer.usage.input_tokens", "answer.usage.prompt_tokens"}, "output_tokens": {"answer.usage.output_tokens", "answer.usage.completion_tokens"},
@@ -120,11 +122,12 @@ func showAPICall(v viewRow) {
 		}
 	}
 	if why, _ := v.value("answer.stop_reason"); plain(why) != "" {
-		v.put("finish", anthropicFinish(plain(why)), v.from["answer"]+".stop_reason")
+		v.put("finish", trace.ClosedFinish(plain(why)), v.from["answer"]+".stop_reason")
 	}
 	// Claude Code puts its session behind the user.
 	user, _ := v.value("asked.metadata.user_id")
-	if _, session, ok := strings.Cut(plain(user), "_session_"); ok {
+	if before, session, ok := strings.Cut(plain(user), "_session_"); ok {
+		v.put("user_of_session", before, v.from["asked"]+".metadata.user_id")
 		v.put("session_of_user", session, v.from["asked"]+".metadata.user_id")
 	}
 	if !hasAny(v, "asked.previous_response_id") {

@@ -21,7 +21,7 @@ func TestAPILog(t *testing.T) {
 	const (
 		head = `{"timestamp":"2026-01-02T03:04:05Z","latency_ms":1900,"status":200,`
 		at   = "490923h4m5s e2e=1.9s ok "
-		said = at + `session=9-8 user=user_1_account_2_session_9-8 model=m in=123 out=5 cached=100 max=100 stream=true stop chat system:"s" user:"hi" tools=[{"type":"function","function":{"name":"f","input_schema":{}}}] `
+		said = at + `session=9-8 user=user_1_account_2 model=m in=123 out=5 cached=100 max=100 stream=true stop chat system:"s" user:"hi" tools=[{"type":"function","function":{"name":"f","input_schema":{}}}] `
 	)
 	info := wantEntries(t, head+anthropicAsked+","+anthropicAnswer+"}", Options{}, said+`reply="yo"`)
 	if info.Format != "api-log" {

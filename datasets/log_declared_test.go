@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/trace"
 )
 
 // Every declared format is told from all others by one record, and read.
@@ -169,7 +171,7 @@ func TestChatOf(t *testing.T) {
 		for _, m := range messages {
 			fields := m.(map[string]any)
 			content, _ := compactJSON(fields["content"])
-			role, _ := roleOf(fields["role"].(string))
+			role, _ := trace.RoleOf(fields["role"].(string))
 			got = append(got, []string{"system", "user", "assistant", "tool"}[role], content)
 		}
 		if messages == nil && prompt != "" {

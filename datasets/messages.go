@@ -9,21 +9,6 @@ import (
 	"reprise/trace"
 )
 
-// roleOf maps the spellings of roles: OpenAI's and those of ShareGPT.
-func roleOf(s string) (role trace.Role, ok bool) {
-	switch strings.ToLower(s) {
-	case "system", "developer":
-		return trace.System, true
-	case "user", "human":
-		return trace.User, true
-	case "assistant", "gpt", "chatgpt", "bing", "bard":
-		return trace.Assistant, true
-	case "tool", "function":
-		return trace.Tool, true
-	}
-	return 0, false
-}
-
 const wantMessages = "want a list of objects with role and content"
 
 // setConversation takes the messages of a request, or the same as a JSON string. What a
@@ -58,7 +43,7 @@ func setMessages(b *builder, list []any) string {
 		if !ok {
 			return wantMessages
 		}
-		if messages[i].Role, ok = roleOf(role); !ok {
+		if messages[i].Role, ok = trace.RoleOf(role); !ok {
 			return "a role is not one of system, developer, user, assistant, tool and function"
 		}
 		text, ok := b.text(m)
@@ -315,7 +300,7 @@ func areMessages(v any) bool {
 	for _, m := range list {
 		fields, _ := m.(map[string]any)
 		name, _ := fields["role"].(string)
-		if _, ok := roleOf(name); !ok {
+		if _, ok := trace.RoleOf(name); !ok {
 			return false
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"strings"
+
+	"reprise/trace"
 )
 
 // chatOf makes messages in the form of OpenAI's API of those of other APIs and
@@ -100,7 +102,7 @@ func chatMessage(v any) any {
 	if role == "ai" || role == "model" {
 		role = "assistant"
 	}
-	if _, ok := roleOf(role); !ok {
+	if _, ok := trace.RoleOf(role); !ok {
 		return nil
 	}
 	if fields["parts"] != nil && fields["content"] == nil {

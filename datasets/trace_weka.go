@@ -251,7 +251,7 @@ func (c *wekaCall) entry(models map[string]trace.Text) trace.Entry {
 	if len(c.parents) > 0 {
 		e.Think = c.think
 	}
-	e.FinishReason = anthropicFinish(c.Stop)
+	e.FinishReason = trace.ClosedFinish(c.Stop)
 	return e
 }
 

@@ -30,7 +30,7 @@ func TestWekaRows(t *testing.T) {
 		"0s session=a model=m turn=0 after=[] in=9 out=2 blocks=[0 1 2] stream=true tool_calls ttft=250ms e2e=1.5s",
 		"4.25s session=a model=n turn=1 after=[0] in=12 out=0 blocks=[0 1 3] stream=false stop e2e=1s think=2.75s",
 		"9s session=a turn=2 after=[1] in=3 out=1 blocks=[4] stream=false",
-		"1s session=b model=m turn=0 after=[] in=5 out=1 blocks=[5 6] stream=true other",
+		"1s session=b model=m turn=0 after=[] in=5 out=1 blocks=[5 6] stream=true content_filter",
 	}
 	for name, in := range map[string]string{
 		"lines": a + "\n" + b + "\n", "array": "[" + a + ",\n" + b + "]", "spread out": strings.ReplaceAll(a, ",", ",\n ") + "\n" + strings.ReplaceAll(b, ",", ",\n"),

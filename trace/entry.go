@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -30,6 +31,21 @@ func (r Role) String() string {
 		return "tool"
 	}
 	return "unknown"
+}
+
+// RoleOf is the role of a spelling, in any case: those of OpenAI's API and of ShareGPT.
+func RoleOf(name string) (role Role, ok bool) {
+	switch strings.ToLower(name) {
+	case "system", "developer":
+		return System, true
+	case "user", "human":
+		return User, true
+	case "assistant", "gpt", "chatgpt", "bing", "bard":
+		return Assistant, true
+	case "tool", "function":
+		return Tool, true
+	}
+	return 0, false
 }
 
 // A Message is one turn of a chat as the source recorded it.

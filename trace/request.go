@@ -116,8 +116,21 @@ func ClosedStatus(s string) string {
 	return closed(statuses, s)
 }
 
-// ClosedFinish maps a finish reason onto the closed list; empty stays empty.
-func ClosedFinish(s string) string { return closed(finishes, s) }
+// ClosedFinish maps a finish reason onto the closed list, also one of Anthropic's API; empty
+// stays empty.
+func ClosedFinish(s string) string {
+	switch s {
+	case "end_turn", "stop_sequence", "pause_turn":
+		return "stop"
+	case "max_tokens", "model_context_window_exceeded":
+		return "length"
+	case "tool_use":
+		return "tool_calls"
+	case "refusal":
+		return "content_filter"
+	}
+	return closed(finishes, s)
+}
 
 // ClosedKind maps a request kind onto the closed list; empty means chat.
 func ClosedKind(s string) string {

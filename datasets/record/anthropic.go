@@ -61,17 +61,6 @@ func (u *messageUsage) usage() usage {
 	return out
 }
 
-// messageFinish are the reasons in the words of a chat.
-var messageFinish = map[string]string{"end_turn": "stop", "stop_sequence": "stop", "pause_turn": "stop", "max_tokens": "length",
-	"model_context_window_exceeded": "length", "tool_use": "tool_calls", "refusal": "content_filter"}
-
-func finishOfMessage(reason string) string {
-	if known, ok := messageFinish[reason]; ok || reason == "" {
-		return known
-	}
-	return "other"
-}
-
 func (m *messageEvents) take(ev openai.Event) {
 	var e struct {
 		Type    string `json:"type"`
@@ -117,7 +106,7 @@ func (m *messageEvents) take(ev openai.Event) {
 		}
 	case "message_delta":
 		m.counts.over(e.Usage)
-		m.out.finish = finishOfMessage(e.Delta.Reason)
+		m.out.finish = trace.ClosedFinish(e.Delta.Reason)
 	case "message_stop":
 		m.ended = true
 	case "error":
@@ -165,7 +154,7 @@ func wholeMessage(body []byte) reply {
 	if json.Unmarshal(body, &m) != nil || m.Type != "message" {
 		return reply{failed: true}
 	}
-	r := reply{id: m.ID, finish: finishOfMessage(m.Reason), usage: m.Usage.usage()}
+	r := reply{id: m.ID, finish: trace.ClosedFinish(m.Reason), usage: m.Usage.usage()}
 	messages, _ := contentMessages(trace.Assistant, m.Content, new(int32))
 	for _, part := range messages {
 		r.text += part.text

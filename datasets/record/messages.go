@@ -16,20 +16,6 @@ type message struct {
 	callID, name string // of the call that a tool's message answers
 }
 
-func roleOf(name string) (trace.Role, bool) {
-	switch name {
-	case "system", "developer":
-		return trace.System, true
-	case "user":
-		return trace.User, true
-	case "assistant":
-		return trace.Assistant, true
-	case "tool", "function":
-		return trace.Tool, true
-	}
-	return 0, false
-}
-
 // chatMessages reads the messages of a chat in OpenAI's form.
 func chatMessages(raw json.RawMessage, images *int32) ([]message, bool) {
 	var list []struct {
@@ -45,7 +31,7 @@ func chatMessages(raw json.RawMessage, images *int32) ([]message, bool) {
 	}
 	out := make([]message, 0, len(list))
 	for _, m := range list {
-		role, ok := roleOf(m.Role)
+		role, ok := trace.RoleOf(m.Role)
 		if !ok {
 			return nil, false
 		}
@@ -156,7 +142,7 @@ func anthropicMessages(system, raw json.RawMessage, images *int32) ([]message, b
 		out = append(out, message{role: trace.System, text: text})
 	}
 	for _, m := range list {
-		role, ok := roleOf(m.Role)
+		role, ok := trace.RoleOf(m.Role)
 		if !ok {
 			return nil, false
 		}
@@ -192,7 +178,7 @@ func inputItems(raw json.RawMessage, images *int32) (out []message, unknown, ok 
 	for _, item := range list {
 		switch item.Type {
 		case "", "message":
-			role, known := roleOf(item.Role)
+			role, known := trace.RoleOf(item.Role)
 			text, read := textOf(item.Content, images)
 			if !known || !read {
 				return nil, true, false
