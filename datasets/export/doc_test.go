@@ -36,7 +36,9 @@ const ownLogPage = `
 
 When no format fits, ~reprise import FILE~ lists the fields that it found and ends with a
 command to paste. ~import --inspect FILE~ shows the same for any log; ~--json~ makes it
-JSON. No text is printed: only numbers, dates and lengths.
+JSON. No text is printed: only numbers, dates and lengths. The command is tried on the
+first 1,000 requests, of which nothing is kept: their times and their tokens, by usage and
+by text, are shown. Where it would fail, the reason stands in its place.
 
 ~~~
 $ reprise import requests.csv
@@ -45,6 +47,8 @@ Fields of all 3 records:
   Datum           always  date, 2026-11-03 09:00 to 2026-11-04 18:30
   Eingabe-Tokens  always  whole number, 12 to 1234
   Ausgabe-Tokens  always  whole number, 3 to 56
+All 3 requests, 2026-11-03 09:00:01 to 2026-11-04 18:30:00 UTC:
+  1,345 input tokens by usage, 66 output tokens
 To import it:
   reprise import requests.csv --map time=Datum \
     --map input_tokens=Eingabe-Tokens --map output_tokens=Ausgabe-Tokens \
@@ -56,12 +60,22 @@ To import it:
 TARGETS
 A path is a column name, or keys and list positions such as ~usage.prompt_tokens~ and
 ~choices[0].text~. ~a|b~ takes the first that a record has. One flag may hold several pairs,
-separated by commas.
+separated by commas. A path leads into JSON that a column or a field holds as a string:
+~usage.prompt_tokens~ is in the column ~usage~.
 
-- **CSV.** Delimiter (comma, semicolon, tab or ~|~), quotes, decimal commas and UTF-16 are
-  detected and printed; ~--delimiter~ sets another delimiter.
-- **Dates.** ISO 8601, ~02.01.2026 15:04:05~, ~11/23/2026 09:00:01 AM~ and the like, and
-  numbers since 1970 in s, ms, µs or ns are detected and printed. If no date shows whether
+- **CSV.** Delimiter (comma, semicolon, tab or ~|~), quotes (doubled, or with a backslash
+  before them), decimal commas, thousands, UTF-8, UTF-16 and Latin-1 are detected. So are
+  ~sep=;~, comments and a title above the header, and line ends. What is unusual is printed.
+  ~--delimiter~ sets another delimiter. Without a header the columns are named by position:
+  ~--map time=1,input_tokens=3~.
+- **Decimals and thousands.** ~1.200~ is 1200 where other numbers have a decimal comma, and
+  1.2 where they have a decimal point. If no number decides, the import stops and asks for
+  ~--decimal point~ or ~--decimal comma~.
+- **Other tables.** Parquet, Arrow IPC and Feather are read as they are. Spreadsheets (XLSX,
+  XLS, ODS) are refused with a command that makes them CSV.
+- **Dates.** ISO 8601 in all its forms, ~02.01.2026 15:04:05~, ~11/23/2026 09:00:01 AM~,
+  those of SQL, HTTP, mail, web servers and Unix, and numbers since 1970 in s, ms, µs or ns
+  are detected and printed. If no date shows whether
   the day or the month comes first, the import stops and asks. ~--time-format~ sets a layout,
   in strptime's notation (~'%d.%m.%y %H:%M'~) or Go's; ~--time-unit~ the unit of numbers;
   ~--tz~ the zone of times without one.
@@ -84,9 +98,10 @@ redacted look equal where they were not, and would share a false prefix.
 
 | text of the prompt | with usage | without usage |
 |---|---|---|
-| a whole message is a redaction marker: ~[REDACTED]~, ~<redacted>~, ~***~, a hash, ~{"length":9}~, ~content was removed by policy~ | length of usage, no blocks | all messages are: a bad record; some are: as the text that is left |
-| a marker has the length and the hash of each message: ~[REDACTED_TEXT len=345 sha=0a1b2c3d]~ | length of usage; messages with the same length and hash are the same in the blocks | as above |
-| empty, without images or calls of tools, and usage counts more than 32 tokens | length of usage, no blocks | a bad record |
+| a whole message is a redaction marker: ~[REDACTED]~, ~<redacted>~, ~***~, ~{"length":9}~, ~content was removed by policy~; or all messages have one hash | length of usage, no blocks | all messages are: a bad record; some are: as the text that is left |
+| a marker has the hash of each message, with its length or without: ~[REDACTED_TEXT len=345 sha=0a1b2c3d]~, ~{"sha256":"0a1b…"}~, a bare SHA-256 | length of usage; messages of a role with the same hash are the same in the blocks | as above |
+| nothing or a marker stands in place of the list of messages: ~[]~, ~{}~, ~"[REDACTED]"~ | length of usage, no blocks | a bad record |
+| empty, without calls of tools, and usage counts tokens | length of usage, no blocks | a bad record |
 | counts below half of usage, or below a tenth of a prompt of less than 256 tokens; 64 tokens of template are left aside | length of usage, no blocks | – |
 | one short text in a fifth of the records or more, with other usage each time | length of usage, no blocks | – |
 | any other | length of usage, with the blocks of the text | as the text |
@@ -97,6 +112,13 @@ tokenizer explains it. The import then says so for each such model and stops, un
 ~--lengths usage~ or ~--lengths text~ says which to trust. It stops as well where more
 than 1 % of the requests hold one short text with other usage each time. A length that
 ~--map input_tokens=~ names counts always.
+
+Where messages are known by their hashes, which prompts begin alike is exact and how long
+the common part is, an estimate: from the lengths of the messages, scaled to usage, or from
+their number. What all prompts of a model have beside their messages, such as tools, is
+taken as the same. The column ~reuse_source~ is ~hashes~. Of 1,767 ShareGPT requests with a
+hit ratio of 0.575 this finds 0.548 by length and hash, and 0.474 by hash alone
+(~go test ./anonymize -run HashedConversations -v~).
 
 The markers, empty and short texts hold for the answer too, of whose usage reasoning tokens are
 taken off first. A redacted answer without usage has 0 output tokens, and the import
@@ -116,14 +138,27 @@ half of its requests, import infers prefix blocks. The column ~reuse_source~ the
 - **The trunk.** When the first turns of three sessions or more report the same number of
   cached tokens, these are a prefix that sessions of this model share.
 - **The session.** A turn that is at least as long as the turn before it and its answer
-  begins with both. A shorter one was compacted: it keeps the trunk, or what the server found.
+  begins with both. A shorter one was compacted or is another agent's: it keeps the trunk, or
+  what the server found. A call that waited for sub-agents goes on from its own conversation.
 - **The cached tokens** are a lower bound: each prompt shares at least as much with an
   earlier one.
 
 Lengths, times and the order of turns stay exact. Which blocks are shared is an estimate:
-what sessions have in common beyond the trunk, such as documents, is unknown. ~profile~
-prints the inferred hit ratio beside the one that the server measured. A hit is rounded down
-to whole blocks, so use ~--block-size 128~ for short prompts.
+what sessions have in common beyond the trunk, such as documents, is unknown. A hit is
+rounded down to whole blocks, so use ~--block-size 128~ for short prompts. More blocks than
+fit in memory go to private files, as those of text do.
+
+~profile~ prints reuse as a range, beside what the server found:
+
+~~~
+Estimated     87.7 % to 90.4 % of prompt tokens in 10 requests; the server found
+              94.2 %, 6.51 % of it from before the trace
+~~~
+
+The least is what the server found of earlier requests of the trace: that was shared for
+certain. The most is what a cache without limit would find of the inferred blocks, outputs
+too. A server may have found more than either: the first requests of a log find what was
+cached before it began.
 
 The error was measured on traffic whose blocks are known. Its text was hidden, and its cached
 tokens came from a simulated provider: an LRU cache of 5 % of the blocks, steps of 128 tokens,
@@ -132,12 +167,13 @@ at least 1,024, kept for five minutes.
 | traffic | requests | hit ratio, exact | inferred | measured by the provider | error of the LRU curve |
 |---|---|---|---|---|---|
 | ShareGPT sample, sessions at 0.5/s, blocks of 128 | 1,767 | 0.575 | 0.574 | 0.166 | 0.001 |
-| 40 sessions of a coding agent with subagents (kv-cache-tester), blocks of 64 | 3,244 | 0.951 | 0.963 | 0.880 | 0.010 |
+| 58 sessions of a coding agent with subagents (kv-cache-tester), blocks of 64 | 3,043 | 0.950 | 0.957 | 0.710 | 0.006 |
 
 Hit ratios are by token, of a cache without limit. The error of the curve is the mean over
 caches of 1, 2, 5, 10, 20, 50 and 100 % of the blocks. ~go test ./anonymize -run Inferred -v~
 prints these figures; the second needs the sessions in a folder ~weka~ of the folder that
-~REPRISE_TEST_SAMPLES~ names.
+~REPRISE_TEST_SAMPLES~ names. In 793 calls of real Claude Code and Codex sessions each finds
+what its server found, to a block, but for the first of each log.
 `
 
 // readTables are the fields that are read of each format. Formats that read the same
