@@ -26,7 +26,7 @@ var (
 func apiLog() declaredFormat {
 	origins := map[string]string{"asked": strings.Join(askedBodies, "|"), "answer": strings.Join(answeredBodies, "|")}
 	for to, from := range map[string]string{
-		"whole_input": "answer.usage.input_tokens", "session_of_user": "asked.metadata.user_id", "kind_of_api": "answer.object",
+		"whole_input": "answer.usage.input_tokens", "session_of_user": "asked.metadata.user_id", "user_of_session": "asked.metadata.user_id", "kind_of_api": "answer.object",
 		"conversation": "asked", "finish": "answer.stop_reason",
 	} {
 		name, rest, _ := strings.Cut(from, ".")
