@@ -19,6 +19,17 @@ func TestDetectAmong(t *testing.T) {
 		`{"captureData":{},"eventMetadata":{"eventId":"` + strings.Repeat("x", detectBytes): "sagemaker: captureData eventMetadata",
 		// Records of two formats in one file.
 		`{"call_type":"acompletion","startTime":1,"endTime":2,"prompt_tokens":5}` + "\n" + `{"id":"o","type":"GENERATION","startTime":"2026-01-02","usageDetails":{}}`: "it may be langfuse, which has id, type and usageDetails, or litellm-log, which has call_type and prompt_tokens: say --format langfuse or --format litellm-log",
+		// Near files: that of more known keys is taken, and both are named where each has two or more of its own.
+		`{"messages":[],"custom_id":"x","body":{}}`:                                                                                                          "openai-batch: custom_id body",
+		`{"conversations":[{"from":"human"}],"messages":[{"role":"user"}]}`:                                                                                  "sharegpt: conversations",
+		`{"id":"1","conversation":[{"role":"user"}],"model":"m","conversations":[{"from":"human"}]}`:                                                         "sharegpt: id conversation conversations",
+		`{"resourceSpans":[],"captureData":{},"eventMetadata":{}}`:                                                                                           "sagemaker: captureData eventMetadata",
+		`{"type":"GENERATION","startTime":"2026-01-02","usageDetails":{},"attributes":{},"name":"x"}`:                                                        "langfuse: type startTime usageDetails",
+		`{"trace_id":"t","run_type":"llm","start_time":"2026-01-02","type":"x","usage_details":{}}`:                                                          "langfuse: trace_id start_time type usage_details",
+		`{"text_input":"x","output_length":4}` + "\n" + `{"session_id":"s","input_length":8,"hash_ids":[0]}`:                                                 "aiperf: text_input output_length session_id input_length hash_ids",
+		`{"parentUuid":null,"isSidechain":false,"sessionId":"s","timestamp":"x","type":"user"}` + "\n" + `{"timestamp":"x","type":"event_msg","payload":{}}`: "claude-code: parentUuid isSidechain sessionId timestamp type",
+		"TIMESTAMP,ContextTokens,GeneratedTokens,Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n": "it may be burstgpt, which has Timestamp, Model, Request tokens and Response tokens, " +
+			"or azure-2023, which has TIMESTAMP, ContextTokens and GeneratedTokens: say --format burstgpt or --format azure-2023",
 		// At the 50th record, and not behind it.
 		strings.Repeat("{}\n", 49) + `{"captureData":{},"eventMetadata":{}}`: "sagemaker: captureData eventMetadata",
 		strings.Repeat("{}\n", 50) + `{"captureData":{},"eventMetadata":{}}`: "unrecognised format",
@@ -64,6 +75,8 @@ func TestDetectFiles(t *testing.T) {
 		"of two formats":  {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{}, "the files are of several formats: 2 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl. Import each format by itself: --format mooncake reads the first and leaves out the others"},
 		"with one told":   {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{Format: "mooncake"}, "2 mooncake files of another format were left out: 1"},
 		"told, and found": {[]File{file("a.jsonl", chat), file("b.jsonl", row)}, Options{Format: "openai-log"}, "1 openai-log files of another format were left out: 1 records that tell neither the output nor its length: 1"},
+		"of three":        {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.csv", azureHeader+"2023-11-16 18:17:03,1,2\n")}, Options{}, "the files are of several formats: 1 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl; 1 of azure-2023, such as c.csv. Import each format by itself: --format mooncake reads the first and leaves out the others"},
+		"with an empty":   {[]File{file("a.jsonl", ""), file("b.jsonl", row)}, Options{}, "1 mooncake files that are empty: 1"},
 		"told, and none":  {[]File{file("a.jsonl", row), file("b.jsonl", row)}, Options{Format: "langfuse", MaxBad: 1}, "0 langfuse observations that are no calls of a model were left out: 2"},
 	} {
 		all, info, err := readTogether(c.files, c.o)

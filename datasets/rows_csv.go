@@ -70,7 +70,7 @@ func (c *csvInput) Read(p []byte) (int, error) {
 			}
 		}
 	}
-	if c.total += int64(n); c.total-c.row > maxHeader && bytes.IndexAny(p[:n], "\"\n") < 0 {
+	if c.total += int64(n); c.total-c.row > maxHeader && !bytes.ContainsAny(p[:n], "\"\n") {
 		c.between += bytes.Count(p[:n], []byte(string(c.dialect.delimiter)))
 	} else {
 		c.between = 0
