@@ -91,6 +91,7 @@
 //   - log_declared_table.go: these tables: langsmith, braintrust, mlflow, openrouter, openrouter-api,
 //     helicone, portkey, cloudflare, kong, envoy-ai-gateway, azure-apim, bedrock, vertex,
 //     aibrix, sglang, lmcache
+//   - log_apim.go: azure-apim: calls joined of their rows, and the tables of Log Analytics
 //   - log_sglang.go: the text log of SGLang, as records of its JSON log
 //   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams
 //   - log_langfuse.go: langfuse, observations in all forms of export: generations, those

@@ -18,6 +18,7 @@ type declaredFormat struct {
 	oneOf   []string   // a record has one of these keys; nil for any
 	members [][]string // lists that hold the calls, see [memberRows]
 	packed  []string   // JSON in strings
+	whole   []string   // that join reads, with all that is in them
 
 	fields Mapping           // of an entry; the counts of [usageTargets] among them
 	made   map[string]string // where show takes what it makes from
@@ -32,7 +33,8 @@ type declaredFormat struct {
 	unit   time.Duration // of times that are numbers and do not tell theirs by their size
 	show   func(v viewRow)
 	lines  func(in *bufio.Reader, tell *notes) records // of a text log, as records
-	isText func(head []byte) bool                      // tells one
+	also   func(head []byte) bool                      // tells another form of it
+	join   func(in rows, tell *notes) rows             // puts rows together; nil for nothing
 	match  func(r row) bool                            // what a record must be beside its keys; nil for anything
 }
 
@@ -77,6 +79,11 @@ func (d declaredFormat) format() Format {
 	for _, path := range d.packed {
 		reads = append(reads, fieldAt(path, "", packed))
 	}
+	for _, path := range d.whole {
+		field := fieldAt(path, "", decides)
+		field.whole = true
+		reads = append(reads, field)
+	}
 	for _, names := range d.members {
 		reads = append(reads, fieldAt(strings.Join(names, "[]."), "", "the calls, whose fields these are"))
 	}
@@ -85,7 +92,7 @@ func (d declaredFormat) format() Format {
 		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
 		reads: reads, timed: true, dated: true, csv: true,
 		detect: func(head *sample) bool {
-			return detectRecord(head) || d.isText != nil && d.isText(head.bytes) || len(d.keys) > 0 && columns(head)
+			return detectRecord(head) || d.also != nil && d.also(head.bytes) || len(d.keys) > 0 && columns(head)
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if isParquet(head) {
@@ -95,7 +102,7 @@ func (d declaredFormat) format() Format {
 				}
 				return d.openParquet(p, o, s)
 			}
-			if d.isText != nil && d.isText(head) {
+			if d.lines != nil && d.also(head) {
 				lines := bytes.Join(headLines(head), []byte("\n"))
 				return d.open(jsonRows{d.lines(in, &s.notes), s.fields}, jsonRows{records: d.lines(bufio.NewReader(bytes.NewReader(lines)), new(notes))}, o, s)
 			}
@@ -136,6 +143,9 @@ func (d declaredFormat) openParquet(p *parquetFile, o Options, s *Source) (decod
 func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, error) {
 	if d.members != nil {
 		all, first = &memberRows{in: all, lists: d.members}, &memberRows{in: first, lists: d.members}
+	}
+	if d.join != nil {
+		all, first = d.join(all, &s.notes), d.join(first, new(notes))
 	}
 	counts := newUsageReader(d.counts, o, s)
 	view := func(r row, tell *notes) (row, error) { return d.view(r, counts, tell) }

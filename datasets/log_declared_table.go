@@ -52,9 +52,9 @@ func servingFormats() []declaredFormat {
 				"max_tokens": {"obj.sampling_params.max_new_tokens"}, "temperature": {"obj.sampling_params.temperature"}, "session": {"obj.session_params.id"},
 			},
 			counts: usageInclusive, ended: true,
-			only:   []condition{{"event", "request.finished", "lines of requests that had not ended were left out"}},
-			isText: isSGLangLog,
-			lines:  func(in *bufio.Reader, tell *notes) records { return sglangLines{newLineReader(in), tell} },
+			only:  []condition{{"event", "request.finished", "lines of requests that had not ended were left out"}},
+			also:  isSGLangLog,
+			lines: func(in *bufio.Reader, tell *notes) records { return sglangLines{newLineReader(in), tell} },
 		},
 		{
 			name: "lmcache", tried: fromDocumentation,
@@ -265,19 +265,18 @@ func cloudFormats() []declaredFormat {
 	return []declaredFormat{
 		{
 			name: "azure-apim", tried: fromDocumentation,
-			about: "Azure API Management's ApiManagementGatewayLlmLog: JSON or CSV",
+			about: "Azure API Management's ApiManagementGatewayLlmLog: JSON or CSV, or an answer of Log Analytics",
 			example: "TimeGenerated,CorrelationId,SequenceNumber,DeploymentName,ModelName,PromptTokens,CompletionTokens,TotalTokens,IsStreamCompletion\n" +
 				"2026-01-02T03:04:05.1Z,x1,0,d,m,900,40,940,true",
 			keys:   []string{"CorrelationId", "PromptTokens", "TimeGenerated"},
 			packed: []string{"RequestMessages", "ResponseMessages"},
-			fields: Mapping{
-				"time": {"TimeGenerated"}, "model": {"ModelName", "DeploymentName"}, "replica": {"BackendId"}, "stream": {"IsStreamCompletion"},
-				"input_tokens": {"PromptTokens"}, "output_tokens": {"CompletionTokens"}, "total_tokens": {"TotalTokens"}, "e2e_ms": {"TotalTime", "BackendTime"},
-				"messages": {"RequestMessages"}, "output": {"ResponseMessages"},
-			},
+			fields: apimFields,
 			counts: usageInclusive,
-			// Messages of more than 32 KB are split over rows, and the first has the counts.
-			only: []condition{{"SequenceNumber", "0", "rows that go on with the messages of another were left out, whose lengths are in the first"}},
+			also:   isLLMTable,
+			join: func(in rows, tell *notes) rows {
+				return &apimRows{in: &tableRows{in: in}, tell: tell, open: map[string]*apimParts{}}
+			},
+			whole: []string{"tables", "CorrelationId", "SequenceNumber"},
 		},
 		{
 			name: "bedrock", tried: "one record, of an article",
@@ -316,6 +315,13 @@ func cloudFormats() []declaredFormat {
 			show: showVertex,
 		},
 	}
+}
+
+// apimFields is where a call has its fields, once its rows are joined.
+var apimFields = Mapping{
+	"time": {"TimeGenerated"}, "model": {"ModelName", "DeploymentName"}, "replica": {"BackendId"}, "stream": {"IsStreamCompletion"},
+	"input_tokens": {"PromptTokens"}, "output_tokens": {"CompletionTokens"}, "total_tokens": {"TotalTokens"}, "e2e_ms": {"TotalTime", "BackendTime"},
+	"messages": {"RequestMessages"}, "output": {"ResponseMessages"},
 }
 
 // noteDailySums is said of OpenRouter's activity by day.

@@ -83,7 +83,7 @@ func TestDeclaredRules(t *testing.T) {
 		{example("helicone", `"delay_ms"`, `"cache_reference_id":"5f0c","delay_ms"`), noteCacheAnswers + ": 1"},
 		{example("cloudflare", `"cached":false`, `"cached":true`), noteCacheAnswers + ": 1"},
 		{example("kong", `"meta":`, `"cache":{"cache_status":"Hit"},"meta":`), noteCacheAnswers + ": 1"},
-		{example("azure-apim", ",0,", ",1,"), "rows that go on with the messages of another were left out"},
+		{example("azure-apim", ",0,", ",1,"), noteApimLost + ": 1"},
 		{example("cloudflare", `"tokens_in":900`, `"tokens_in":null`, "200", "500"), ""},
 		{example("envoy-ai-gateway", `"900"`, `"-"`, `"200"`, `"503"`), noteFailedSpans + ": 1"},
 		{example("envoy-ai-gateway", `"900"`, `"-"`), noteEmptyCalls + ": 1"},
@@ -233,4 +233,44 @@ func FuzzSGLangLog(f *testing.F) {
 	f.Add([]byte(begin + "a=((((((, MARK"))
 	f.Add([]byte(begin + `), out={'meta_info': {'prompt_tokens': 'MARK', 'e2e_latency': 1e99}}`))
 	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "sglang"}) })
+}
+
+// The rows of one call are joined, in the order of their numbers and not of the file; an
+// answer of Log Analytics has tables.
+func TestAPIMJoins(t *testing.T) {
+	const columns = "TimeGenerated,CorrelationId,SequenceNumber,ModelName,PromptTokens,CompletionTokens,RequestMessages,ResponseMessages\n"
+	log := columns + `2026-01-02T03:04:05.1Z,x1,2,,,,"lo""}]",` + "\n" +
+		`2026-01-02T03:04:05.1Z,x1,0,m,2,1,,` + "\n" +
+		`2026-01-02T03:04:06.1Z,x2,0,m,900,40,,` + "\n" +
+		`2026-01-02T03:04:05.1Z,x1,1,,,,"[{""role"":""user"",""content"":""Hel",` + "\n" +
+		`2026-01-02T03:04:05.1Z,x1,3,,,,,"[{""role"":""assistant"",""content"":""Hi""}]"` + "\n" +
+		`2026-01-02T03:04:07.1Z,x3,1,,,,"[]",` + "\n"
+	want := []string{`490923h4m5.1s model=m in=2 out=1 user:"Hello" reply="Hi" chat`, "490923h4m6.1s model=m in=900 out=40"}
+	wantNote(t, wantEntries(t, log, Options{}, want...), noteApimLost+": 1")
+	const tables = `{"tables":[{"name":"PrimaryResult","columns":[{"name":"TimeGenerated","type":"datetime"},{"name":"CorrelationId","type":"string"},{"name":"SequenceNumber","type":"int"},{"name":"ModelName","type":"string"},{"name":"PromptTokens","type":"int"},{"name":"CompletionTokens","type":"int"},{"name":"RequestMessages","type":"dynamic"},{"name":"ResponseMessages","type":"dynamic"}],"rows":[` +
+		`["2026-01-02T03:04:05.1Z","x1",0,"m",2,1,null,null],["2026-01-02T03:04:06.1Z","x2",0,"m",900,40,null,null],` +
+		`["2026-01-02T03:04:05.1Z","x1",1,"",null,null,[{"role":"user","content":"Hello"}],null],["2026-01-02T03:04:05.1Z","x1",2,"",null,null,null,"[{\"role\":\"assistant\",\"content\":\"Hi\"}]"]]}]}`
+	info := wantEntries(t, tables, Options{}, want...)
+	if info.Format != "azure-apim" {
+		t.Errorf("%+v", info)
+	}
+	// A row at fault is left out, and the calls around it are not.
+	if all, info, err := read(strings.NewReader(log+"a,b\n"+log[len(columns)-1:]), Options{MaxBad: 1}); err != nil || len(all) != 4 || info.Bad != 1 {
+		t.Errorf("%d calls, %v, %+v", len(all), err, info)
+	}
+	// Calls beyond the window are handed out, and one that is told twice is two.
+	var long strings.Builder
+	long.WriteString(columns)
+	for range maxApimCalls + 10 {
+		long.WriteString("2026-01-02T03:04:05.1Z,x1,0,m,9,1,,\n")
+	}
+	if all, _ := mustRead(t, long.String(), Options{}); len(all) != maxApimCalls+10 {
+		t.Errorf("%d calls", len(all))
+	}
+}
+
+func FuzzAPIM(f *testing.F) {
+	f.Add([]byte(`{"tables":[{"columns":[{"name":"CorrelationId"},{"name":"PromptTokens"},{"name":"TimeGenerated"},{"name":"RequestMessages"}],"rows":[["MARK",900,"2026-01-02T03:04:05Z",["MARK"]],["MARK"],"MARK"]},"MARK"]}`))
+	f.Add([]byte("TimeGenerated,CorrelationId,SequenceNumber,PromptTokens,CompletionTokens,RequestMessages\n2026-01-02T03:04:05Z,MARK,0,9,1,MARK\n2026-01-02T03:04:05Z,MARK,MARK,MARK,1,MARK\n"))
+	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "azure-apim"}) })
 }
