@@ -6,6 +6,7 @@
 Prints a line of JSON for each file: requests, input, output, cached and reasoning tokens.
 A test of package datasets compares these with what the readers make of the same files.
 """
+import gzip
 import json
 import sys
 
@@ -116,6 +117,15 @@ def api_log(path):
         details = usage.get("completion_tokens_details") or usage.get("output_tokens_details") or {}
         answer = usage.get("completion_tokens", usage.get("output_tokens", 0))
         yield prompt, answer, cached, details.get("reasoning_tokens", details.get("thinking_tokens", 0))
+
+
+def dynamo_requests(path):
+    """Request ends of Dynamo's request trace, compressed as it writes them."""
+    for line in gzip.open(path):
+        record = json.loads(line)["event"]
+        if record["event_type"] == "request_end":
+            request = record["request"]
+            yield request["input_tokens"], request["output_tokens"], request.get("cached_tokens", 0), 0
 
 
 def main():
