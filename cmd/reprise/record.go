@@ -62,9 +62,9 @@ how large it was: lengths, keyed ids of prefix blocks, session, TTFT, E2E and st
 
 It records POST requests to /chat/completions, /completions, /responses,
 /embeddings and Anthropic's /v1/messages, below any path. Everything else, including
-WebSockets, passes through. Prompts stay in memory, for the tokenizer only. Credentials
-are forwarded, and never kept or written. On Linux the process writes no core dumps, and
-no files outside its folder.
+WebSockets, passes through. Prompts are in memory alone, until they are tokenised, and
+chains of responses for an hour at most. Credentials are forwarded, and never kept or
+written. On Linux the process writes no core dumps, and no files outside its folder.
 
 If recording fails, traffic goes on, and the requests that were not recorded are counted.
 The session of a request comes from a header of --session-header or from the body. Where
