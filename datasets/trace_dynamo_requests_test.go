@@ -35,7 +35,7 @@ func TestDynamoRequests(t *testing.T) {
 	const want = dynamoAt + "0s in=128 out=4 blocks=[14879255164371896291 18446744073709551615] chat e2e=1s"
 	row := requestEnd("q1", "", "", 0, 1000, `,"input_tokens":130`+replayed)
 	info := reads(t, row+"\n"+requestEnd("q1", "", "", 0, 1000, replayed)+"\n", Options{}, want)
-	notesAre(t, info, "the reader of this format is "+fromDocumentation+": check the totals", "rows of requests that stood before were left out: 1")
+	notesAre(t, info, "rows of requests that stood before were left out: 1")
 	if info.BlockSize != 64 || !info.BlocksHashed || info.HasSessions {
 		t.Errorf("%+v", info)
 	}
@@ -73,7 +73,7 @@ func TestDynamoRequestsTree(t *testing.T) {
 		dynamoAt+"9.6s session=a turn=3 after=[2 3 5] in=70 out=4 chat e2e=300ms tool=100ms",
 		dynamoAt+"9.7s session=a turn=4 after=[2] in=70 out=4 chat e2e=250ms tool=3.7s",
 		dynamoAt+"9.7s in=70 out=4 chat e2e=290ms")
-	notesAre(t, info, "the reader of this format is "+fromDocumentation+": check the totals", "requests without block ids: 9",
+	notesAre(t, info, "requests without block ids: 9",
 		"some requests have a session and some have none: the latter are taken as independent")
 	// In several files as in one.
 	lines := strings.Split(in, "\n")
