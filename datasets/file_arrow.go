@@ -1,7 +1,9 @@
 package datasets
 
 import (
+	"bufio"
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -34,7 +36,15 @@ type arrowReader struct {
 
 // newArrowReader reads a stream, which a file holds behind its first eight bytes, with
 // batches of so many bytes at the most.
-func newArrowReader(in io.Reader, most int) (*arrowReader, error) {
+func newArrowReader(in *bufio.Reader, most int) (*arrowReader, error) {
+	// The reader takes the length of the schema from the input without asking for memory.
+	start, _ := in.Peek(8)
+	if bytes.HasPrefix(start, []byte(arrowStreamMagic)) {
+		start = start[4:]
+	}
+	if len(start) < 4 || binary.LittleEndian.Uint32(start) > maxRecord {
+		return nil, io.ErrUnexpectedEOF
+	}
 	r, err := ipc.NewReader(in, ipc.WithAllocator(boundedMemory{memory.DefaultAllocator, most}))
 	return &arrowReader{in: r}, err
 }

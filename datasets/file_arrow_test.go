@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -98,7 +99,7 @@ func TestSpreadsheets(t *testing.T) {
 func FuzzArrow(f *testing.F) {
 	f.Add(arrowLog(f, false))
 	f.Add(arrowLog(f, true, ipc.WithLZ4()))
-	small, err := newArrowReader(bytes.NewReader(arrowLog(f, false)), 1)
+	small, err := newArrowReader(bufio.NewReader(bytes.NewReader(arrowLog(f, false))), 1)
 	if err == nil {
 		_, err = io.ReadAll(small)
 	}
@@ -106,7 +107,7 @@ func FuzzArrow(f *testing.F) {
 		f.Errorf("a batch that is too large: %v", err)
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		r, err := newArrowReader(bytes.NewReader(in), 1<<20)
+		r, err := newArrowReader(bufio.NewReader(bytes.NewReader(in)), 1<<20)
 		if err != nil {
 			return
 		}

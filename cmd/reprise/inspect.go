@@ -35,10 +35,12 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 			what += ", told by " + strings.Join(found.ToldBy, ", ")
 		}
 		src, err := f.open(files)
-		if err != nil {
+		if errors.Is(err, datasets.ErrUsage) {
 			return err
 		}
-		if info := src.Info(); !src.Empty() && (!info.HasTimes || info.SessionTimes) {
+		if err != nil { // the trial below says so beside the fields
+			src = &datasets.Source{}
+		} else if info := src.Info(); !src.Empty() && (!info.HasTimes || info.SessionTimes) {
 			found.Flags = madeUpTimes
 		}
 		if err := src.Close(); err != nil {
@@ -101,6 +103,9 @@ func (t *trial) Read(batch []trace.Entry) (int, error) {
 	}
 	n, err := t.from.Read(batch[:min(len(batch), t.left)])
 	t.left -= n
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Problem, err = err.Error()+"\nImport stops there: take that record out first", io.EOF
+	}
 	t.Whole = t.Whole || err == io.EOF
 	for _, e := range batch[:n] {
 		if at := e.Time; !t.undue && (t.First == nil || at.Before(*t.First)) {
@@ -221,11 +226,14 @@ func (t *trial) words() string {
 			counts = ""
 		}
 	}
+	if len(parts) > 0 {
+		parts = []string{strings.Join(parts, ", ")}
+	}
 	parts = append(parts, page.Count(t.Output)+" output tokens")
 	if t.Bad > 0 {
 		parts = append(parts, page.Many(t.Bad, "bad record"))
 	}
-	out := which + ":\n  " + strings.Join(parts, ", ")
+	out := which + ":\n  " + strings.Join(parts, "\n  ")
 	if t.Problem != "" {
 		out += "\n" + t.Problem
 	}

@@ -167,7 +167,8 @@ func TestOwnLogMistakes(t *testing.T) {
 	for args, want := range map[string]string{
 		"german.csv": `reprise: german.csv:1:1: unrecognised format
 ` + fields + `All 3 requests, 2026-11-03 09:00:01 to 2026-11-04 18:30:00 UTC:
-  1,345 input tokens by usage, 66 output tokens
+  1,345 input tokens by usage
+  66 output tokens
 To import it:
   reprise import german.csv --map time=Datum --map input_tokens=Eingabe-Tokens \
     --map output_tokens=Ausgabe-Tokens --map user=Nutzer --map model=Modell \
