@@ -65,10 +65,8 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 	if tried != nil {
 		cli.Message(out, tried.words())
 	}
-	if tried == nil {
+	if tried == nil || tried.err == nil {
 		_, err = io.WriteString(out, howToImport(cmd, found, nil))
-	} else if tried.err == nil {
-		_, err = io.WriteString(out, "\n"+howToImport(cmd, found, nil))
 	}
 	return err
 }
