@@ -24,7 +24,7 @@ type collector struct {
 	models      map[string]*ModelCount // by name as the source spells it
 	refs        int64                  // blocks in all rows
 	keyed       bool                   // blocks get no more numbers
-	cachedAlone bool                   // a row has no blocks and says how much of it was cached
+	prefixAlone bool                   // a row has no blocks and tells of its prefix: how much was cached, or what it begins with
 	code        keyWriter              // of the list at hand
 	in, out     []uint64
 	one         [1]trace.Request
@@ -79,7 +79,8 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 		}
 	}
 	r.Blocks = c.in
-	c.cachedAlone = c.cachedAlone || len(c.in) == 0 && r.CachedTokens != nil && *r.CachedTokens > 0
+	r.Category = x.cluster // until it is annotated
+	c.prefixAlone = c.prefixAlone || len(c.in) == 0 && (r.CachedTokens != nil && *r.CachedTokens > 0 || r.Category != "")
 	if x.out != nil {
 		c.out = c.hashed(c.out[:0], x.out)
 		r.OutputBlocks = c.out

@@ -50,6 +50,8 @@
 //     that only the first records show; text and usage that contradict each other
 //   - infer.go: prefix blocks of rows that have none, from the cached tokens that the server
 //     reported and from the growth of sessions
+//   - trunks.go: what first turns begin with: by what entries still name of it, such as
+//     tools, and by the cached tokens
 //   - chain.go: the part of a prompt that it shares with the one before, tokenised and
 //     hashed once; the prompt as the breaker finder takes it
 //   - collect.go: the collector after the workers: sessions, users, names and blocks

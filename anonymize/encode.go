@@ -36,12 +36,14 @@ type encoded struct {
 	outputGap   gap    // the same of the reply
 	prompt      promptPart
 	system      []trace.Text // messages that it begins with, where templates are kept
+	cluster     string       // of prompts that begin alike, where there are no blocks: see [encoder.nameTrunk]
 	raw         []byte       // its text, encoded, where that is kept: see [Policy].Raw
 }
 
 // An encoder turns entries into rows. Each worker has its own.
 type encoder struct {
 	p      *Policy
+	key    block.Key
 	hasher *block.Hasher // nil without a tokenizer
 	cutter *block.Cutter
 	chain  chain
@@ -50,12 +52,13 @@ type encoder struct {
 	plain  *token.Renderer // for chats that the template refuses, and for what is no chat
 	parts  parts           // of the prompts of the job at hand
 	source sourceSurvey
-	ratio  ratio    // of the model at hand
-	wide   []uint32 // tokens that were stretched
+	ratio  ratio          // of the model at hand
+	wide   []uint32       // tokens that were stretched
+	heads  map[string]int // tokens that prompts of a cluster and a model share
 }
 
 func newEncoder(p *Policy, key block.Key) (*encoder, error) {
-	e := &encoder{p: p}
+	e := &encoder{p: p, key: key}
 	if p.Tokenizer == nil {
 		return e, nil
 	}
@@ -118,6 +121,8 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 			x.row.ReuseSource = trace.ReuseHashes
 		case len(x.blocks) > 0:
 			x.row.ReuseSource = trace.ReuseText
+		case err == nil:
+			e.nameTrunk(en, x)
 		}
 		return err
 	}
@@ -136,6 +141,7 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 		x.row.OutputTokens = *en.OutputTokens
 	}
 	x.source = to.blocks(en.SourceBlocks)
+	e.nameTrunk(en, x)
 	return nil
 }
 
@@ -204,9 +210,9 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 		x.template = render.Name(c.Model)
 	}
 	x.counted = int32(e.chain.counted())
-	length := len(e.chain.full)*e.p.blockSize() + e.cutter.Len() // the cutter knows of no full blocks before
-	if !x.hashed {                                               // whose lengths are estimates
-		x.inputGap = countGap(en, x.counted)
+	length := len(e.chain.full)*e.p.blockSize() + e.cutter.Len()                              // the cutter knows of no full blocks before
+	if !x.hashed && en.InputTokens != nil && tooShort(int(x.counted), int(*en.InputTokens)) { // the lengths of hashed ones are estimates
+		x.inputGap = shortGap
 	}
 	switch {
 	case x.inputGap != noGap || en.InputTokens != nil && (e.p.Lengths != LengthsText || en.InputGiven):

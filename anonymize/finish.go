@@ -21,7 +21,7 @@ type finisher struct {
 	keepSessions bool // infer none beside those that rows have
 	keepNames    bool // they are labels already
 	noBlocks     bool // no row has any
-	cachedAlone  bool // rows without any say how much of them was cached
+	prefixAlone  bool // rows without any tell of their prefix
 	trunks       trunkSurvey
 	totals       Totals
 	ids          trace.Dense

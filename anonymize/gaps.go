@@ -70,14 +70,6 @@ func promptGap(en *trace.Entry, unnamed map[string]struct{}) gap {
 	return marked
 }
 
-// countGap compares the length that the source says with that of the text.
-func countGap(en *trace.Entry, counted int32) gap {
-	if en.InputTokens != nil && tooShort(int(counted), int(*en.InputTokens)) {
-		return shortGap
-	}
-	return noGap
-}
-
 // tooShort reports whether a text cannot be all of what the source counts.
 func tooShort(text, said int) bool {
 	said -= templateTokens

@@ -1,7 +1,6 @@
 package anonymize
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -13,8 +12,9 @@ import (
 // and the sessions tell something of what prompts share. An inferrer makes prefix blocks
 // of that, for rows in order of arrival:
 //
-//   - A trunk for each cache domain (model and adapter): what the first turns of several
-//     sessions found in the cache, and took from no turn before.
+//   - A trunk for each cache domain (model, adapter and salt): what the first turns of several
+//     sessions found in the cache, and took from no turn before. Where entries name what
+//     they begin with, each name has a trunk: see [encoder.nameTrunk].
 //   - A chain for each session: a turn that is at least as long as the one before and its
 //     answer begins with both. One that is shorter was compacted, cut or is the first of
 //     another agent: it keeps the trunk, or what the server found.
@@ -31,7 +31,7 @@ type inferrer struct {
 	size    int
 	next    uint64 // id of the next block
 	limit   uint64
-	domains map[[2]string]*inferredDomain
+	domains map[trunkDomain]*inferredDomain
 	young   map[int64][]*inferredChain // by session, the latest last
 	old     map[int64][]*inferredChain // of sessions that were not seen for long
 	stopped bool                       // there were too many blocks
@@ -41,6 +41,7 @@ type inferrer struct {
 type inferredDomain struct {
 	trunks []int  // lengths that several sessions begin with, ascending
 	common bool   // most sessions that could begin with the trunk do
+	named  bool   // all do: their entries say so
 	trunk  idRuns // of its full blocks
 	used   int64  // when the trunk was last used; 0 before
 	recent []*inferredChain
@@ -48,6 +49,7 @@ type inferredDomain struct {
 
 // An inferredChain is a prompt with its answer.
 type inferredChain struct {
+	of        *inferredDomain
 	row       int64
 	input     int
 	length    int // with the answer
@@ -101,73 +103,15 @@ const (
 	youngSessions = 1 << 12 // before the others are old
 )
 
-// A trunkSurvey finds the trunks: it takes all rows before any is filled.
-type trunkSurvey struct {
-	first   map[[2]string]map[int]int // first turns by domain and cached tokens
-	seen    map[int64]bool
-	without int64 // rows that have no blocks
-	counted int64 // of these, that have cached tokens
-	found   int64 // above 0
-}
-
-func (s *trunkSurvey) note(r *trace.Request) {
-	if r.Status == trace.StatusFailed || len(r.Blocks) > 0 {
-		return
-	}
-	s.without++
-	if r.CachedTokens == nil {
-		return
-	}
-	s.counted++
-	if *r.CachedTokens > 0 {
-		s.found++
-	}
-	if r.Session == nil || s.seen[*r.Session] {
-		return
-	}
-	if s.first == nil {
-		s.first, s.seen = map[[2]string]map[int]int{}, map[int64]bool{}
-	}
-	s.seen[*r.Session] = true
-	domain := [2]string{r.Model, r.Adapter}
-	if s.first[domain] == nil {
-		s.first[domain] = map[int]int{}
-	}
-	s.first[domain][int(*r.CachedTokens)]++
-}
-
-// tells reports whether the rows tell enough: half of those without blocks say what was
-// cached, and something was.
-func (s *trunkSurvey) tells() bool { return s.found > 0 && 2*s.counted >= s.without }
-
-// newInferrer makes an inferrer whose blocks are numbered from next. It stops before limit.
-func (s *trunkSurvey) newInferrer(size int, next, limit uint64) *inferrer {
-	f := &inferrer{size: size, next: next, limit: limit, domains: map[[2]string]*inferredDomain{},
-		young: map[int64][]*inferredChain{}, old: map[int64][]*inferredChain{}}
-	for domain, counts := range s.first {
-		d := &inferredDomain{}
-		all, with := 0, 0
-		for _, cached := range slices.Sorted(maps.Keys(counts)) {
-			n := counts[cached]
-			if cached > 0 && n >= trunkSessions {
-				d.trunks = append(d.trunks, cached)
-			}
-			if all += n; len(d.trunks) > 0 {
-				with += n
-			}
-		}
-		d.common = 2*with >= all
-		f.domains[domain] = d
-	}
-	return f
-}
-
 // fill gives a row its blocks, unless it has some.
 func (f *inferrer) fill(row int64, r *trace.Request) {
 	if r.Status == trace.StatusFailed || len(r.Blocks) > 0 || r.InputTokens <= 0 || f.stopped {
 		return
 	}
-	name := [2]string{r.Model, r.Adapter}
+	name, _ := domainOf(r)
+	if f.domains[name] == nil {
+		name.cluster = ""
+	}
 	d := f.domains[name]
 	if d == nil {
 		d = &inferredDomain{}
@@ -178,7 +122,7 @@ func (f *inferrer) fill(row int64, r *trace.Request) {
 		cached = min(int(*r.CachedTokens), input)
 	}
 	from, kept := f.begin(d, r, input, cached)
-	c := &inferredChain{row: row, input: input, length: input + max(int(r.OutputTokens), 0)}
+	c := &inferredChain{of: d, row: row, input: input, length: input + max(int(r.OutputTokens), 0)}
 	if r.ReasoningTokens != nil {
 		c.reasoning = int(*r.ReasoningTokens)
 	}
@@ -219,7 +163,7 @@ func (f *inferrer) grow(ids idRuns, n int) idRuns {
 // that it keeps.
 func (f *inferrer) begin(d *inferredDomain, r *trace.Request, input, cached int) (from idRuns, kept int) {
 	trunk := d.trunkOf(input, cached, r.ArrivalNS)
-	if p := f.parent(r, input, cached); p != nil {
+	if p := f.parent(d, r, input, cached); p != nil {
 		kept = p.input
 		switch {
 		case input >= p.length && p.reasoning == 0:
@@ -259,8 +203,8 @@ func (d *inferredDomain) trunkOf(input, cached int, at int64) (n int) {
 		}
 		return n
 	}
-	for _, length := range d.trunks {
-		if length <= cached {
+	for i, length := range d.trunks {
+		if length <= cached || i == 0 && d.named {
 			n = length
 		}
 	}
@@ -270,7 +214,7 @@ func (d *inferredDomain) trunkOf(input, cached int, at int64) (n int) {
 // parent is the turn that a prompt goes on from: of those that had to be done before it or,
 // where none of them is held, of its session the one that explains most of it. A call that
 // waited for other agents goes on from its own conversation, which is longer than theirs.
-func (f *inferrer) parent(r *trace.Request, input, cached int) (best *inferredChain) {
+func (f *inferrer) parent(d *inferredDomain, r *trace.Request, input, cached int) (best *inferredChain) {
 	if r.Session == nil {
 		return nil
 	}
@@ -278,12 +222,12 @@ func (f *inferrer) parent(r *trace.Request, input, cached int) (best *inferredCh
 	if chains == nil {
 		chains = f.old[*r.Session]
 	}
-	awaited := func(c *inferredChain) bool { return slices.Contains(r.Parents, c.row) }
+	awaited := func(c *inferredChain) bool { return c.of == d && slices.Contains(r.Parents, c.row) }
 	some := slices.ContainsFunc(chains, awaited)
 	// The longest that fits, the latest of these; else the latest.
 	for _, c := range slices.Backward(chains) {
 		switch {
-		case some && !awaited(c):
+		case c.of != d, some && !awaited(c):
 		case best == nil, c.length <= input && best.length > input, c.length <= input && c.length > best.length && c.length >= cached:
 			best = c
 		}

@@ -67,8 +67,8 @@ const (
 )
 
 // hidden are the rows as a log without text has them: with the tokens that a provider
-// found in a cache of a twentieth of all blocks.
-func hidden(rows []trace.Request, size int) (out []trace.Entry, measured float64) {
+// found in a cache of a part of all blocks, such as the twentieth.
+func hidden(rows []trace.Request, size, part int) (out []trace.Entry, measured float64) {
 	steps := func(r *trace.Request) (ids []uint64) {
 		for end := providerStep; end <= int(r.InputTokens) && end/size <= len(r.Blocks); end += providerStep {
 			ids = append(ids, r.Blocks[end/size-1])
@@ -81,7 +81,7 @@ func hidden(rows []trace.Request, size int) (out []trace.Entry, measured float64
 			distinct[id] = true
 		}
 	}
-	cache := prefixCache{capacity: len(distinct) / 20}
+	cache := prefixCache{capacity: len(distinct) / part}
 	hit, all := 0, 0
 	for i := range rows {
 		r := &rows[i]
@@ -150,7 +150,7 @@ func wantFound(t *testing.T, rows []trace.Request, size int) (before int) {
 // compareInferred hides the text of rows and infers it back.
 func compareInferred(t *testing.T, rows []trace.Request, size int) (e inferredError) {
 	t.Helper()
-	src, measured := hidden(rows, size)
+	src, measured := hidden(rows, size, 20)
 	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: size}
 	got, card := run(t, p, src)
 	if len(got) != len(rows) {
@@ -289,7 +289,7 @@ func TestInferredReuse(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	// Inferred blocks that do not fit in memory spill, beside others or alone, to the same end.
-	bare, _ := hidden(rows, 16)
+	bare, _ := hidden(rows, 16, 20)
 	for i := range bare {
 		if i%5 == 0 { // blocks of the source's own
 			bare[i].SourceBlocks = make([]uint64, block.Count(int(*bare[i].InputTokens), 16))
@@ -310,7 +310,7 @@ func TestInferredReuse(t *testing.T) {
 		}
 	}
 	// A source that says nothing of its cache is left as it is.
-	bare, _ = hidden(rows, 16)
+	bare, _ = hidden(rows, 16, 20)
 	for i := range bare {
 		bare[i].Cached = nil
 	}

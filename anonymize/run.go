@@ -62,7 +62,7 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0, noBlocks: c.refs == 0, cachedAlone: c.cachedAlone}
+	f := &finisher{p: p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0, noBlocks: c.refs == 0, prefixAlone: c.prefixAlone}
 	if p.Capture.Declared() {
 		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
 	}

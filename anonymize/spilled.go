@@ -124,9 +124,9 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 	return err
 }
 
-// surveyTrunks looks for what sessions share, where rows say what was cached of them.
+// surveyTrunks looks for what sessions share, where rows without blocks tell of it.
 func (f *finisher) surveyTrunks(ctx context.Context) error {
-	if !f.cachedAlone {
+	if !f.prefixAlone {
 		return nil
 	}
 	return f.eachBatch(ctx, func(_ int64, rows []trace.Request) error {

@@ -266,13 +266,6 @@ const (
 // maxRatio is how far counts of two tokenizers are apart at the most.
 const maxRatio = 1.2
 
-// unexplained reports whether the counts are apart by more than the template and the
-// tokenizer can explain.
-func (m *ModelCount) unexplained() bool {
-	text, said, template := float64(m.Counted), float64(m.Source), float64(m.template)
-	return text*maxRatio < said-template || text > said*maxRatio+template
-}
-
 // checkLengths stops a run whose source contradicts itself, unless the policy says
 // which count to trust.
 func (c *collector) checkLengths(p *Policy) error {
@@ -281,7 +274,8 @@ func (c *collector) checkLengths(p *Policy) error {
 	}
 	apart := map[string]*ModelCount{}
 	for name, m := range c.models {
-		if m.unexplained() {
+		// More than the template and the tokenizer can explain.
+		if text, said, template := float64(m.Counted), float64(m.Source), float64(m.template); text*maxRatio < said-template || text > said*maxRatio+template {
 			apart[name] = m
 		}
 	}

@@ -22,10 +22,6 @@ type detected struct {
 	keys []string // of the input that its table names: those at the top, or columns
 }
 
-// generic reports whether many inputs may look like the format, so that it is taken
-// only where no other one fits.
-func (f Format) generic() bool { return f.mapped }
-
 // detectFormat recognises the format of an input by its first bytes, 64 KiB or all of it.
 func detectFormat(head []byte) (Format, error) {
 	d, err := detectKeyed(head)
@@ -49,10 +45,12 @@ func detectKeyed(head []byte) (best detected, err error) {
 	var all []detected
 	for _, f := range Formats() {
 		if f.detect != nil && f.detect(looked) {
-			all = append(all, detected{f, knownKeys(f, keys)})
+			root := &newFieldCounter(f, nil).root
+			all = append(all, detected{f, slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return root.child(key) == nil })})
 		}
 	}
-	if some := slices.DeleteFunc(slices.Clone(all), func(d detected) bool { return d.generic() }); len(some) > 0 {
+	// Many inputs may look like a format with a mapping: it is taken where no other one fits.
+	if some := slices.DeleteFunc(slices.Clone(all), func(d detected) bool { return d.mapped }); len(some) > 0 {
 		all = some
 	}
 	if len(all) == 0 {
@@ -96,12 +94,6 @@ func listed(names []string) string {
 
 func without(keys, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(others, key) })
-}
-
-// knownKeys are those of some keys that the format's table names.
-func knownKeys(f Format, keys []string) []string {
-	root := &newFieldCounter(f, nil).root
-	return slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return root.child(key) == nil })
 }
 
 // sampleKeys are the keys at the top of the first records, or the columns. Of a record

@@ -71,8 +71,9 @@ const (
 var fedBy = func() map[string]struct{ columns, how string } {
 	fed := map[string]struct{ columns, how string }{
 		"time": {"arrival_ns", ""}, "session": {"session turn parents", ""}, "error": {"status", ""},
-		"salt":     {"blocks", "part of the keyed block ids; not kept"},
-		"messages": {"input_tokens blocks images kind", tokenised}, "prompt": {"input_tokens blocks kind", tokenised},
+		"salt":       {"blocks", "part of the keyed block ids; not kept"},
+		"prefix_key": {"blocks", "tells which prompts begin alike, where their text is redacted; not kept"},
+		"messages":   {"input_tokens blocks images kind", tokenised}, "prompt": {"input_tokens blocks kind", tokenised},
 		"tools": {"input_tokens blocks", tokenised}, "output": {"output_tokens output_blocks", tokenised},
 	}
 	for _, t := range targets {

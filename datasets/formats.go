@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"math"
 	"slices"
@@ -52,7 +53,9 @@ func jsonlFormat() Format {
 		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
 		timed:   true, mapped: true, dated: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return openJSON(in, head, o, s)
+			all, first := jsonInput(in, head, s)
+			look := jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
+			return openMapped(all, first, look, o.Map.dotted(), o, s)
 		},
 	}
 }

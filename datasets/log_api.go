@@ -41,7 +41,7 @@ func apiLog() declaredFormat {
 		about:   "bodies of requests and responses, as proxies log them: Anthropic Messages, OpenAI Responses and Chat, also streams",
 		example: `{"timestamp":"2026-01-02T03:04:05Z","latency_ms":1900,"request":{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":20,"cache_read_input_tokens":100,"cache_creation_input_tokens":0,"output_tokens":5}}}`,
 		oneOf:   slices.Concat(askedBodies, answeredBodies),
-		match:   isAPICall,
+		match:   func(r row) bool { return apiBodies(newView(r)) != "" }, // by its response, or by a request that only one API takes
 		fields: Mapping{
 			"time":  {"timestamp", "ts", "time", "created_at", "request_time", "start_time", "started_at"},
 			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id", "asked.user", "asked.safety_identifier"},
@@ -61,9 +61,6 @@ func apiLog() declaredFormat {
 		show:  showAPICall,
 	}
 }
-
-// isAPICall tells a call by its response, or by a request that only one API takes.
-func isAPICall(r row) bool { return apiBodies(newView(r)) != "" }
 
 // apiBodies puts the bodies at "asked" and "answer", and returns which API they are of.
 func apiBodies(v viewRow) string {
@@ -188,7 +185,8 @@ func streamedAnswer(events []any) any {
 			piece, _ := lookup(event, "choices.0.delta.content")
 			text.WriteString(plain(piece))
 			why, _ := lookup(event, "choices.0.finish_reason")
-			answer["choices"] = []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text.String()}, "finish_reason": firstOf(why, reasonOf(answer))}}
+			before, _ := lookup(answer, "choices.0.finish_reason")
+			answer["choices"] = []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text.String()}, "finish_reason": firstOf(why, before)}}
 		}
 	}
 	if answer == nil {
@@ -201,10 +199,4 @@ func streamedAnswer(events []any) any {
 		answer["content"] = []any{map[string]any{"type": "text", "text": text.String()}}
 	}
 	return answer
-}
-
-// reasonOf is the reason that an answer has so far.
-func reasonOf(answer map[string]any) any {
-	why, _ := lookup(answer, "choices.0.finish_reason")
-	return why
 }

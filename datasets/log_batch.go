@@ -17,6 +17,7 @@ var (
 		"user":        {"body.user"},
 		"model":       {"body.model"},
 		"salt":        {"body.cache_salt"},
+		"prefix_key":  {"body.prompt_cache_key"},
 		"kind":        {"kind"},
 		"max_tokens":  {"body.max_completion_tokens", "body.max_tokens", "body.max_output_tokens"},
 		"temperature": {"body.temperature"},

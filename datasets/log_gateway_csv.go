@@ -10,6 +10,7 @@ var gatewayFields = Mapping{
 	"session":          {"session_id", "conversation_id", "session"},
 	"model":            {"request_json.model", "model"},
 	"salt":             {"request_json.cache_salt"},
+	"prefix_key":       {"request_json.prompt_cache_key"},
 	"messages":         {"request_json.messages"},
 	"tools":            {"request_json.tools", "request_json.functions"},
 	"prompt":           {"request_json.prompt"},

@@ -15,6 +15,7 @@ var openAILogFields = []string{
 	"session=session_id|conversation_id|session",
 	"model=model",
 	"salt=cache_salt",
+	"prefix_key=system_prompt_id|prompt_cache_key",
 	"messages=messages",
 	"tools=tools|functions",
 	"prompt=prompt",

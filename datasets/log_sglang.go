@@ -67,7 +67,8 @@ func pyArguments(s string) (object, rest string, ok bool) {
 	var b strings.Builder
 	for s != "" && s[0] != ')' {
 		name, value, found := strings.Cut(strings.TrimLeft(s, ", "), "=")
-		if !found || !isPyName(name) {
+		isName := name != "" && len(name) < 100 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+		if !found || !isName {
 			return "", s, false
 		}
 		written, after, ok := pyJSON(value, 0)
@@ -88,10 +89,6 @@ func pyArguments(s string) (object, rest string, ok bool) {
 		return "", s, false
 	}
 	return "{" + strings.TrimPrefix(b.String(), ",") + "}", s[1:], true
-}
-
-func isPyName(s string) bool {
-	return s != "" && len(s) < 100 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
 // pyEnd is the length of a value up to the comma or the bracket behind it.

@@ -49,7 +49,7 @@ func TestTargets(t *testing.T) {
 		{"input_tokens", `1.5`, "bad"}, {"input_tokens", `true`, "bad"}, {"input_tokens", `[1]`, "bad"},
 		{"output_tokens", `0`, "out=0"}, {"cached_tokens", `5`, "cached=5"}, {"reasoning_tokens", `5`, "reasoning=5"},
 		{"user", `"u"`, "user=u"}, {"user", `17`, "user=17"}, {"user", `""`, ""}, {"user", `{}`, "bad"}, {"user", `null`, ""},
-		{"session", `5`, "session=5 turn=0 after=[]"}, {"model", `"m"`, "model=m"}, {"adapter", `"a"`, "adapter=a"}, {"salt", `"s"`, "salt=s"},
+		{"session", `5`, "session=5 turn=0 after=[]"}, {"model", `"m"`, "model=m"}, {"adapter", `"a"`, "adapter=a"}, {"salt", `"s"`, "salt=s"}, {"prefix_key", `"p"`, "prefix=p"},
 		{"kind", `"embedding"`, "embedding"}, {"kind", `"secret"`, "other"}, {"class", `1`, "class=1"}, {"replica", `"r"`, "replica=r"},
 		{"max_tokens", `100`, "max=100"}, {"temperature", `0.5`, "temperature=0.5"}, {"temperature", `-1`, "bad"}, {"temperature", `"NaN"`, "bad"},
 		{"stream", `true`, "stream=true"}, {"stream", `"False"`, "stream=false"}, {"stream", `"maybe"`, "bad"},

@@ -129,6 +129,7 @@ var targets = []target{
 	{"model", "model", textTo(func(b *builder) *trace.Text { return &b.e.Model })},
 	{"adapter", "LoRA adapter", textTo(func(b *builder) *trace.Text { return &b.e.Adapter })},
 	{"salt", "cache salt: requests with different salts share no prefix", textTo(func(b *builder) *trace.Text { return &b.e.Salt })},
+	{"prefix_key", "name of what the prompt begins with, used where the text is redacted", textTo(func(b *builder) *trace.Text { return &b.e.PrefixKey })},
 	{"kind", "chat, completion, embedding or responses", closedTo(trace.ClosedKind, func(b *builder) *string { return &b.e.Kind })},
 	{"class", "priority or SLO class", textTo(func(b *builder) *trace.Text { return &b.e.Class })},
 	{"replica", "server that answered", textTo(func(b *builder) *trace.Text { return &b.e.Replica })},

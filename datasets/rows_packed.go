@@ -1,8 +1,6 @@
 package datasets
 
 import (
-	"bufio"
-	"bytes"
 	"slices"
 	"strings"
 )
@@ -70,13 +68,6 @@ func packedJSON(v any) any {
 		return nil
 	}
 	return value
-}
-
-// openJSON reads JSON objects by a mapping.
-func openJSON(in *bufio.Reader, head []byte, o Options, s *Source) (*mappedDecoder, error) {
-	all, first := jsonInput(in, head, s)
-	look := jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
-	return openMapped(all, first, look, o.Map.dotted(), o, s)
 }
 
 // inColumns returns m with the paths that are no column as they lead into one.

@@ -71,6 +71,7 @@ func summary(e *trace.Entry) string {
 	name("model", e.Model)
 	name("adapter", e.Adapter)
 	name("salt", e.Salt)
+	name("prefix", e.PrefixKey)
 	name("class", e.Class)
 	name("replica", e.Replica)
 	if e.Turn != nil {

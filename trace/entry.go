@@ -101,6 +101,7 @@ type Entry struct {
 	Model        Text
 	Adapter      Text
 	Salt         Text // cache salt or tenant: a cache domain of its own
+	PrefixKey    Text // names what the prompt begins with, such as OpenAI's prompt_cache_key
 	Class        Text
 	Replica      Text
 	MaxTokens    *int32

@@ -65,7 +65,7 @@ const (
 const (
 	ReuseText     = "text"     // of the prompt
 	ReuseHashes   = "hashes"   // that the source made, of blocks or of messages
-	ReuseInferred = "inferred" // from cached tokens and sessions: an estimate
+	ReuseInferred = "inferred" // from cached tokens, sessions and tools: an estimate
 )
 
 // Values of Status.

@@ -132,7 +132,7 @@ func gapWarnings(t anonymize.Totals) []string {
 	warn(all, "have the input length that the source counts, since their text is not what was sent (%s): no prefix blocks are made of it", gapWords(t.InputGaps))
 	switch {
 	case t.Sources.Estimated > 0:
-		warn(t.Sources.Estimated, "have prefix blocks that are inferred from cached tokens and sessions: hit ratios are estimates, and profile prints what the server measured beside them")
+		warn(t.Sources.Estimated, "have prefix blocks that are inferred from cached tokens, sessions and tools: hit ratios are estimates, and profile prints beside them what the server measured, if it did")
 	case all == t.Requests && all > 0:
 		out = append(out, "no request is left whose prefix reuse is known: hit ratios are unknown, not 0")
 	case all > 0:

@@ -127,7 +127,7 @@ func TestImportHashedAndCounted(t *testing.T) {
 		}, []string{"12 of 12 requests have messages of which the source has a hash: which of them begin alike is exact, and for how many tokens is an estimate"}, "Prefix reuse"},
 		"counts": {func(int) string { return "[]" }, []string{
 			"12 of 12 requests have the input length that the source counts, since their text is not what was sent (empty: 12): no prefix blocks are made of it",
-			"12 of 12 requests have prefix blocks that are inferred from cached tokens and sessions: hit ratios are estimates, and profile prints what the server measured beside them",
+			"12 of 12 requests have prefix blocks that are inferred from cached tokens, sessions and tools: hit ratios are estimates, and profile prints beside them what the server measured, if it did",
 		}, "Estimated     34.7 % of prompt tokens in 12 requests; the server found 34.7 %\n"},
 	} {
 		var log strings.Builder

@@ -8,8 +8,8 @@ import (
 	"reprise/trace/page"
 )
 
-// InferredReuse is what is known of reuse where blocks are inferred from cached tokens and
-// sessions. The ratios are by token, over the requests of which the server said what it
+// InferredReuse is what is known of reuse where blocks are inferred from cached tokens,
+// sessions and tools. The ratios are by token, over the requests of which the server said what it
 // found in its cache; null where it never did.
 //
 // What the server found of earlier requests of the trace was shared for certain: that is

@@ -51,7 +51,7 @@ func (h *sheet) reuse() page.Section {
 		section.Text = append(section.Text, fmt.Sprintf("A server that also keeps the KV of what it generates finds %s points more (by token, generated KV too).", points(*g.Whole.ByToken)))
 	}
 	if i := h.InferredReuse; i != nil {
-		section.Text = append(section.Text, fmt.Sprintf("Blocks are inferred from cached tokens and sessions: %s. The least is what the server found of earlier requests, the most what a cache without limit finds of the inferred blocks, outputs too.", i))
+		section.Text = append(section.Text, fmt.Sprintf("Blocks are inferred from cached tokens, sessions and tools: %s. The least is what the server found of earlier requests, the most what a cache without limit finds of the inferred blocks, outputs too.", i))
 	}
 	return section
 }

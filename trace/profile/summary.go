@@ -199,7 +199,7 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		return list
 	}
 	if i := s.InferredReuse; i != nil {
-		warn("inferred_reuse", "the blocks of %s of %s requests are inferred from cached tokens and sessions: their hit ratios are estimates",
+		warn("inferred_reuse", "the blocks of %s of %s requests are inferred from cached tokens, sessions and tools: their hit ratios are estimates",
 			page.Count(i.Requests), page.Count(s.Requests))
 	}
 	if p.blockless > 0 {
