@@ -22,7 +22,7 @@ import (
 
 // nameTrunk finds the cluster of a row without blocks.
 func (e *encoder) nameTrunk(en *trace.Entry, x *encoded) {
-	if len(x.blocks) > 0 || len(x.source) > 0 {
+	if len(x.blocks) > 0 || len(x.source) > 0 || len(en.Messages) == 0 && en.Tools.Len() == 0 && en.PrefixKey.Len() == 0 && x.salt == "" {
 		return
 	}
 	keyed := func(kind string, fields ...string) string {
