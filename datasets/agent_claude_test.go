@@ -130,7 +130,10 @@ func TestClaudeWorkflow(t *testing.T) {
 	if err != nil || len(all) != 3 || fmt.Sprint(all[1].Parents, all[2].Parents) != "[0] [0]" || info.Format != "claude-code" {
 		t.Errorf("%d of %+v: %v", len(all), info, err)
 	}
-	notesAre(t, info, noteNoSessions+": 1", noteClaudeArrival, noteClaudeLengths)
+	if len(info.LeftOut) != 1 {
+		t.Errorf("left out: %q", info.LeftOut)
+	}
+	notesAre(t, info, noteClaudeArrival, noteClaudeLengths)
 }
 
 // A session that was resumed begins with a copy of the one before, under new names.

@@ -90,7 +90,10 @@ func TestCline(t *testing.T) {
 	if err != nil || strings.Join(got, "; ") != want || info.Format != "cline" {
 		t.Errorf("%v %s", err, strings.Join(got, "; "))
 	}
-	notesAre(t, info, noteNoSessions+": 1", noteClineUnended+": 2")
+	if len(info.LeftOut) != 1 {
+		t.Errorf("left out: %q", info.LeftOut)
+	}
+	notesAre(t, info, noteClineUnended+": 2")
 	faulty(t, "["+sent("45100", "{'tokensIn':-1,'tokensOut':40}")+"]", Options{}, "log:1:66: text: want tokensIn, tokensOut, cacheWrites and cacheReads from 0 to 2147483647")
 }
 

@@ -77,7 +77,10 @@ func TestSWEAgent(t *testing.T) {
 	if err != nil || len(all) != 6 || all[5].Parents[0] != 4 || all[5].Session.Reveal() != "trajectory 2" {
 		t.Errorf("%d entries: %v", len(all), err)
 	}
-	notesAre(t, info, noteNoSessions+": 1", noteSWELengths)
+	if len(info.LeftOut) != 1 {
+		t.Errorf("left out: %q", info.LeftOut)
+	}
+	notesAre(t, info, noteSWELengths)
 	faulty(t, strings.Replace(traj, `"role":"tool"`, `"role":"zebra"`, 1), Options{}, "log:4:13: history: a role is not one of")
 	faulty(t, `{"trajectory":[{"action":"","observation":""}],"history":[{"role":"assistant","content":"x"}]}`+"\n", Options{}, "log:1:58: history: an answer stands before any message")
 }

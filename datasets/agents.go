@@ -279,19 +279,19 @@ func decodeRecord(in records, raw []byte, into any) error {
 }
 
 // sessionsAmong are the session files of a folder, or all files where none is named
-// as one, since the format was told; how many are left out is noted.
+// as one, since the format was told; Info.LeftOut names the others.
 func sessionsAmong(files []File, s *Source, ends ...string) []File {
 	sessions := sessionFiles(files, ends...)
 	if len(sessions) == 0 {
 		return files
 	}
-	if n := len(files) - len(sessions); n > 0 {
-		s.notes.addCount(noteNoSessions, int64(n))
+	for _, f := range files {
+		if len(sessionFiles([]File{f}, ends...)) == 0 {
+			s.info.LeftOut = append(s.info.LeftOut, f.Name)
+		}
 	}
 	return sessions
 }
-
-const noteNoSessions = "files that are no sessions, left out"
 
 // sessionFiles are those of a folder that may be session files of an agent, by the
 // ends of their names: agents keep other files beside them.

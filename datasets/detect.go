@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -149,53 +150,86 @@ func closed(record []byte) []byte {
 	return nil
 }
 
+// A FormatsError is returned by [OpenFiles] for files of several formats, of which none
+// is told. It matches [ErrUsage].
+type FormatsError struct{ Formats []FormatFiles }
+
+// FormatFiles are those of several files that have one format.
+type FormatFiles struct {
+	Format string
+	Files  int
+	First  string // the name of one
+}
+
+func (e *FormatsError) Error() string {
+	var found []string
+	for _, f := range e.Formats {
+		found = append(found, fmt.Sprintf("%d of %s, such as %s", f.Files, f.Format, f.First))
+	}
+	return "the files are of several formats: " + strings.Join(found, "; ") + ". Import each format by itself"
+}
+
+// Is matches ErrUsage.
+func (e *FormatsError) Is(target error) bool { return target == ErrUsage }
+
 // ofOneFormat are those of several files that belong together, when each is recognised by
-// itself. A file of no known format whose name ends otherwise than those of the others,
-// such as a README, is left out. With a format told, so are the files of another one.
-func (o *Options) ofOneFormat(files []File, tell *notes) ([]File, error) {
+// itself. Left out are files of no known format that are something else: their names end
+// otherwise than those of the others, as that of a README does, or they are whole JSON, as
+// settings are. Any other one is damaged, or lacks its header, and stays for the reading
+// to say so; so does JSON in which there seem to be requests. A file that a format has
+// beside its others stays too. With a format told,
+// files of another one are left out.
+func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 	if len(files) == 1 || o.Map != nil {
 		return files, nil
 	}
-	formats := make([]string, len(files)) // empty for none
-	first := map[string]string{}          // a file of each format
-	count := map[string]int{}
-	var names, endings []string
+	asked := o.named()
+	joins := asked != nil && asked.openFiles != nil // it knows its own files
+	var of Format                                   // that is told, or found first
+	formats := make([]string, len(files))           // empty for none
+	requests := make([]bool, len(files))            // JSON of no format that a mapping can read
+	others := make([]bool, len(files))              // JSON of no format, which begins with a whole value
+	var found []FormatFiles
+	var endings []string
 	for i, file := range files {
-		head, err := file.head()
-		if err != nil && len(head) == 0 {
-			continue // the reading says so at its place
+		f, head, err := file.format()
+		if asked != nil && len(head) > 0 && asked.detect != nil && asked.detect(newSample(head)) {
+			f, err = *asked, nil
 		}
-		f, err := detectFormat(head)
-		if err != nil {
+		if errors.Is(err, errUnrecognised) && looksLikeJSON(head) {
+			cut := json.NewDecoder(bytes.NewReader(head)).Decode(new(json.RawMessage))
+			others[i] = cut == nil || len(head) == detectBytes && errors.Is(cut, io.ErrUnexpectedEOF)
+			requests[i] = o.Format == "" && inspectHead(head, *o).Missing == ""
+		}
+		if err != nil || joins && f.mapped {
 			continue
 		}
-		if asked := o.named(); asked != nil && asked.detect != nil && asked.detect(newSample(head)) {
-			f = *asked
-		}
-		formats[i] = f.Name
-		if count[f.Name]++; count[f.Name] == 1 {
-			names, first[f.Name] = append(names, f.Name), file.Name
+		if formats[i] = f.Name; of.Name == "" || f.Name == o.Format {
+			of = f
 		}
 		endings = append(endings, ending(file.Name))
+		if k := slices.IndexFunc(found, func(of FormatFiles) bool { return of.Format == f.Name }); k >= 0 {
+			found[k].Files++
+		} else {
+			found = append(found, FormatFiles{f.Name, 1, file.Name})
+		}
 	}
 	switch {
-	case len(names) == 0 || o.Format != "" && count[o.Format] == 0:
+	case len(found) == 0 || o.Format != "" && !slices.Contains(formats, o.Format):
 		return files, nil
-	case o.Format == "" && len(names) > 1:
-		var found []string
-		for _, name := range names {
-			found = append(found, fmt.Sprintf("%d of %s, such as %s", count[name], name, first[name]))
-		}
-		return nil, usage("the files are of several formats: %s. Import each format by itself: --format %s reads the first and leaves out the others",
-			strings.Join(found, "; "), names[0])
+	case o.Format == "" && len(found) > 1:
+		return nil, &FormatsError{found}
 	}
+	known := files[slices.Index(formats, of.Name)]
 	var kept []File
 	for i, file := range files {
 		switch {
-		case formats[i] == "" && !slices.Contains(endings, ending(file.Name)):
-			tell.count("files of no known format were left out")
+		case formats[i] == "" && of.detectFiles != nil && of.detectFiles([]File{known, file}): // which belongs to it
+			kept = append(kept, file)
+		case formats[i] == "" && !requests[i] && (others[i] || !joins && !slices.Contains(endings, ending(file.Name))):
+			s.info.LeftOut = append(s.info.LeftOut, file.Name)
 		case formats[i] != "" && o.Format != "" && formats[i] != o.Format:
-			tell.count("files of another format were left out")
+			s.notes.count("files of another format were left out")
 		default:
 			kept = append(kept, file)
 		}

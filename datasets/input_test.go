@@ -14,28 +14,36 @@ import (
 
 func TestExpand(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"b.jsonl", "a.jsonl", ".hidden", "sub/c.jsonl", "empty/.x", "below/s1.log", "below/s1/agents/x.jsonl", "below/s1/.hidden/x", "below/other/x", "below/run/run.traj", "dirs/2026/x.jsonl"} {
+	for _, name := range []string{"b.jsonl", "a.jsonl", ".hidden", "sub/c.jsonl", "empty/.x", "below/s1.log", "below/s1/agents/x.jsonl", "below/s1/.hidden/x", "below/other/x", "below/run/run.traj", "dirs/2026/x.jsonl", ".deep/app/settings.json", ".deep/app/p/s.jsonl", ".deep/data/settings.json", ".deep/data/p/s.jsonl", ".deep/log/a.jsonl", ".deep/log/p/s.jsonl"} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
+		content := name
+		if name == ".deep/app/p/s.jsonl" || strings.HasPrefix(name, ".deep/log/") { // files of a known format
+			content = claudeFormat().Example
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, want := range map[string]string{
-		"":            "[a.jsonl b.jsonl]",
-		"a.jsonl":     "[a.jsonl]",
-		".hidden":     "[.hidden]",
-		"*":           "[a.jsonl b.jsonl]",
-		"?.jsonl":     "[a.jsonl b.jsonl]",
-		"b*":          "[b.jsonl]",
-		".h*":         "[.hidden]",
-		"*/*.jsonl":   "[sub/c.jsonl]",
-		"sub":         "[sub/c.jsonl]",
-		"empty":       "error",
-		"below":       "[below/s1.log below/run/run.traj below/s1/agents/x.jsonl]",
-		"dirs":        "[dirs/2026/x.jsonl]",
+		"":          "[a.jsonl b.jsonl]",
+		"a.jsonl":   "[a.jsonl]",
+		".hidden":   "[.hidden]",
+		"*":         "[a.jsonl b.jsonl]",
+		"?.jsonl":   "[a.jsonl b.jsonl]",
+		"b*":        "[b.jsonl]",
+		".h*":       "[.hidden]",
+		"*/*.jsonl": "[sub/c.jsonl]",
+		"sub":       "[sub/c.jsonl]",
+		"empty":     "error",
+		"below":     "[below/s1.log below/run/run.traj below/s1/agents/x.jsonl]",
+		"dirs":      "[dirs/2026/x.jsonl]",
+		// Settings beside the folders of an agent's sessions do not hide them.
+		".deep/app":   "[.deep/app/settings.json .deep/app/p/s.jsonl]",
+		".deep/data":  "[.deep/data/settings.json]",
+		".deep/log":   "[.deep/log/a.jsonl]",
 		"none*":       "error",
 		"none":        "error",
 		"[":           "error",
@@ -55,7 +63,7 @@ func TestExpand(t *testing.T) {
 					t.Fatal(err)
 				}
 				b, err := io.ReadAll(r)
-				if r.Close() != nil || err != nil || string(b) != filepath.ToSlash(name) {
+				if r.Close() != nil || err != nil || string(b) != filepath.ToSlash(name) && string(b) != claudeFormat().Example {
 					t.Errorf("%s holds %q (%v)", name, b, err)
 				}
 				names = append(names, filepath.ToSlash(name))
@@ -195,7 +203,7 @@ func TestFilesErrors(t *testing.T) {
 	}{
 		"none":           {nil, Options{}, "no file"},
 		"all empty":      {[]string{"", ""}, Options{}, "part-1:1:1: the input is empty"},
-		"mixture":        {[]string{row, row, chat}, Options{}, "the files are of several formats: 2 of mooncake, such as part-0; 1 of openai-log, such as part-2. Import each format by itself: --format mooncake reads"},
+		"mixture":        {[]string{row, row, chat}, Options{}, "the files are of several formats: 2 of mooncake, such as part-0; 1 of openai-log, such as part-2. Import each format by itself"},
 		"bad record":     {[]string{row, row + "\n{}\n" + row}, Options{}, "part-1:3:1"},
 		"cut off":        {[]string{row + row[:20], row}, Options{}, "part-0:2:21: unexpected end"},
 		"cut off later":  {[]string{row, row + row[:20]}, Options{}, "part-1:2:21: unexpected end"},

@@ -93,9 +93,13 @@ func (e *FieldsError) Nearest() string {
 	return nearestName(e.Absent, paths)
 }
 
-// Inspect looks at the first records of the first file that is not empty. Options may
+// Inspect looks at the first records of the first file that has a known format, or else
+// of the first that is not empty. Options may
 // name the delimiter of CSV. Errors are those of [OpenFiles].
 func Inspect(files []File, o Options) (*Inspection, error) {
+	if len(files) > 1 {
+		files = files[max(0, slices.IndexFunc(files, hasFormat(false))):]
+	}
 	for i, f := range files {
 		r, err := f.plain().Open()
 		if err != nil {

@@ -55,6 +55,7 @@ type Info struct {
 	Records, Bad int64 // records read and records skipped; a record may give several entries or none
 	FirstBad     []*trace.SourceError
 	Notes        []string // what a reader of the result should know
+	LeftOut      []string // names of the files that were not read, being of no known format
 	Fields       *Fields  // what was read, and what was not
 }
 

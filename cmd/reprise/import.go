@@ -441,6 +441,17 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 	t := card.Totals
 	notes := slices.Concat(info.Notes, sourceNotes(info, card, p))
 	warnings := gapWarnings(t)
+	if n := len(info.LeftOut); n > 0 {
+		var names []string
+		for _, file := range info.LeftOut[:min(n, 5)] {
+			names = append(names, filepath.Base(file))
+		}
+		says := page.Many(int64(n), "file") + " of no known format left out: " + strings.Join(names, ", ")
+		if n > len(names) {
+			says += fmt.Sprintf(" and %d more", n-len(names))
+		}
+		warnings = append([]string{says}, warnings...)
+	}
 	if f.asJSON {
 		notes = append(notes, warnings...)
 		counts := make([]countJSON, len(t.Models))

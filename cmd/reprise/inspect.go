@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -36,7 +37,7 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 		}
 		src, err := f.open(files)
 		if errors.Is(err, datasets.ErrUsage) {
-			return err
+			return f.explainFields(cmd, files, err)
 		}
 		if err != nil { // the trial below says so beside the fields
 			src = &datasets.Source{}
@@ -253,8 +254,16 @@ func columnsOr80(w io.Writer) int {
 }
 
 // explainFields adds to the error of a source, whose fields are others than those asked
-// for, which these are and a command line that imports it.
+// for, which these are and a command line that imports it; to that of several formats, a
+// command line for each.
 func (f *importFlags) explainFields(cmd *cobra.Command, files []datasets.File, err error) error {
+	if several := (*datasets.FormatsError)(nil); errors.As(err, &several) {
+		says := ":"
+		for _, of := range several.Formats {
+			says += "\n" + strings.TrimRight(importCommandLine(cmd, &datasets.Inspection{Format: of.Format, Flags: []string{"--format", of.Format}}, nil), "\n")
+		}
+		return fmt.Errorf("%w%s", err, says)
+	}
 	var fields *datasets.FieldsError
 	if !errors.As(err, &fields) {
 		return err
@@ -356,14 +365,17 @@ func howToImport(cmd *cobra.Command, found *datasets.Inspection, replace map[str
 }
 
 // importCommandLine repeats the command line with the flags that a log needs, or with
-// fields of its --map replaced by others, in lines of at most 80 columns.
+// fields of its --map replaced by others, in lines of at most 80 columns. A log without a
+// name is one of several formats, and its trace is named after that.
 func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace map[string]string) string {
 	words := slices.Clone(cmd.Flags().Args())
-	out := outputBeside(found.File)
+	out := outputBeside(cmp.Or(found.File, found.Format))
 	sized := false // the prompt or its length is mapped
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch name := flag.Name; {
 		case name == "inspect" || name == "json" || name == "details" || replace == nil && slices.Contains(found.Flags, "--"+name):
+		case name == "output" && found.File == "": // one of several traces
+			out = strings.TrimSuffix(flag.Value.String(), ".parquet") + "-" + out
 		case name == "output":
 			out = flag.Value.String()
 		default:

@@ -54,7 +54,7 @@ func TestFirstMistakes(t *testing.T) {
 	_, _ = io.WriteString(z, userLog(3))
 	z.Close()
 	writeFiles(t, map[string]string{
-		"log.jsonl": userLog(3), "few.jsonl": `{"when":"2025-01-01T00:00:00Z","text":"hello world"}`, "empty.jsonl": "", "spaces.jsonl": "\n\n", "bom.jsonl": "\ufeff" + userLog(3), "windows.jsonl": strings.ReplaceAll(userLog(3), "\n", "\r\n"),
+		"log.jsonl": userLog(3), "few.jsonl": `{"when":"2025-01-01T00:00:00Z","text":"hello world"}`, "moon.jsonl": `{"timestamp":0,"input_length":9,"output_length":2,"hash_ids":[0]}`, "batch.jsonl": `{"custom_id":"r","url":"u","body":{"messages":[]}}`, "empty.jsonl": "", "spaces.jsonl": "\n\n", "bom.jsonl": "\ufeff" + userLog(3), "windows.jsonl": strings.ReplaceAll(userLog(3), "\n", "\r\n"),
 		"gz.jsonl": packed.String(), "cutgz.jsonl.gz": packed.String()[:packed.Len()/2], "notgz.jsonl.gz": userLog(3), "cut.jsonl": userLog(3)[:len(userLog(3))-20],
 		"html.jsonl": "<!DOCTYPE html><html><body>login</body></html>", "zip.jsonl": "PK\x03\x04xxxxxxxxxxxxxxxxxxxxxxxx",
 		"typo.yaml": "rate: 5\nurll: http://x\n", "tab.yaml": "rate:\t5\n\tspeed: 2\n", "keys.yaml": "requests: 3\narrivals: poisson:5\nlenghts: {input: 5, output: 5}\n",
@@ -146,6 +146,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "synth cat -o k.parquet", code: 1, want: "reprise: there is neither a file cat nor a built-in workload of that name; there are agents, baseline, chat, chunked_prefill, code_generation, cold_warm, concurrency_sweep, continuous_batching, long_context_qa, matrix-a, matrix-b, matrix-c, matrix-d, matrix-e, paged_attention, prefix_caching, summarization\n"},
 		{line: "synth r.parquet -o k.parquet", code: 1, want: "reprise: r.parquet holds the results of a run, not a trace or a workload: reprise report r.parquet reads them\n"},
 		{line: "synth log.jsonl -o k.parquet", code: 1, want: "reprise: log.jsonl is not a trace or a workload: reprise import log.jsonl -o t.parquet makes a trace of a log\n"},
+		{line: "import batch.jsonl moon.jsonl --seed 2 -o t2.parquet", code: 2, want: "reprise: the files are of several formats: 1 of openai-batch, such as batch.jsonl; 1 of mooncake, such as moon.jsonl. Import each format by itself:\n  reprise import batch.jsonl moon.jsonl --seed 2 --format openai-batch \\\n    -o t2-openai-batch.parquet\n  reprise import batch.jsonl moon.jsonl --seed 2 --format mooncake \\\n    -o t2-mooncake.parquet\n"},
 		{line: "import empty.jsonl -o t.parquet", code: 1, want: "reprise: empty.jsonl:1:1: the input is empty\n"},
 		{line: "import spaces.jsonl -o t.parquet", code: 1, want: "reprise: spaces.jsonl:1:1: the input is empty\n"},
 		{line: "import windows.jsonl -o t2.parquet", code: 1, want: "reprise: windows.jsonl:1:1: unrecognised format\nFields of all 3 records:\n  ts                       always  date, 2026-05-01 12:00\n  user                     always  text, 2 characters\n  usage.completion_tokens  always  whole number, 3\n  usage.prompt_tokens      always  whole number, 12 to 14\nAll 3 requests, 2026-05-01 12:00:00 to 2026-05-01 12:00:02 UTC:\n  39 input tokens by usage\n  9 output tokens\nTo import it:\n  reprise import windows.jsonl --map time=ts \\\n    --map input_tokens=usage.prompt_tokens \\\n    --map output_tokens=usage.completion_tokens --map user=user -o t2.parquet\n"},

@@ -80,6 +80,17 @@ separated by commas. A path leads into JSON that a column or a field holds as a 
   in strptime's notation (~'%d.%m.%y %H:%M'~) or Go's; ~--time-unit~ the unit of numbers;
   ~--tz~ the zone of times without one.
 - **Bad records** are counted, located and left out, up to ~--max-bad~.
+
+## Folders
+
+The format of each file is found by itself. Files of one format become one trace. Files of
+no known format, such as settings, price lists and images, are left out, and a warning
+counts and names them. A file that is named like the logs but is damaged or lacks its header
+stops the import, since its requests would be missing; so does JSON that ~--map~ could read. Files of several formats are not
+joined, since their clocks and what identifies a session differ: the import stops with a
+command line for each format. ~--format~ reads the files of one format and counts the
+others. Folders below are read where agents keep their sessions in them; settings beside
+these folders do not hide them.
 `
 
 // lengthsPage says where the lengths of a record with text and usage come from.
