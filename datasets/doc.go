@@ -38,6 +38,7 @@
 //   - file.go: a path, folder or pattern expanded into files; gzip and zstd unpacked; other
 //     archives refused
 //   - file_arrow.go: Arrow IPC and Feather as lines of JSON; advice for spreadsheets
+//   - file_arrow_messages.go: the messages of Arrow IPC, checked before they are read
 //   - input.go: OpenFiles; several files read as one source, with their places; empty files
 //   - source.go: Options, Info and Source: entries one at a time, bad records counted and
 //     skipped, when too many stop the reading, notes, errors by file, line and column

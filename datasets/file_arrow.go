@@ -3,7 +3,6 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,31 +36,41 @@ type arrowReader struct {
 // newArrowReader reads a stream, which a file holds behind its first eight bytes, with
 // batches of so many bytes at the most.
 func newArrowReader(in *bufio.Reader, most int) (*arrowReader, error) {
-	// The reader takes the length of the schema from the input without asking for memory.
-	start, _ := in.Peek(8)
-	if bytes.HasPrefix(start, []byte(arrowStreamMagic)) {
-		start = start[4:]
-	}
-	if len(start) < 4 || binary.LittleEndian.Uint32(start) > maxRecord {
-		return nil, io.ErrUnexpectedEOF
-	}
-	r, err := ipc.NewReader(in, ipc.WithAllocator(boundedMemory{memory.DefaultAllocator, most}))
+	r, err := ipc.NewReaderFromMessageReader(&arrowMessages{in, most}, ipc.WithAllocator(&boundedMemory{memory.DefaultAllocator, most}))
 	return &arrowReader{in: r}, err
 }
 
 // boundedMemory refuses what a damaged file asks for. The reader makes an error of it.
 type boundedMemory struct {
 	memory.Allocator
-	most int
+	left int // bytes
 }
 
 var errArrowBatch = errors.New("a batch of it is larger than 1 GiB: write smaller ones, such as with chunksize=1000")
 
-func (m boundedMemory) Allocate(size int) []byte {
-	if size > m.most {
+// Allocate implements [memory.Allocator].
+func (m *boundedMemory) Allocate(size int) []byte {
+	m.take(size)
+	return m.Allocator.Allocate(size)
+}
+
+// Reallocate implements [memory.Allocator].
+func (m *boundedMemory) Reallocate(size int, b []byte) []byte {
+	m.take(size - len(b))
+	return m.Allocator.Reallocate(size, b)
+}
+
+// Free implements [memory.Allocator].
+func (m *boundedMemory) Free(b []byte) {
+	m.left += len(b)
+	m.Allocator.Free(b)
+}
+
+func (m *boundedMemory) take(size int) {
+	if m.left -= size; m.left < 0 {
+		m.left += size
 		panic(errArrowBatch)
 	}
-	return m.Allocator.Allocate(size)
 }
 
 func (a *arrowReader) Read(p []byte) (int, error) {

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -91,6 +93,28 @@ func TestSpreadsheets(t *testing.T) {
 	} {
 		if _, _, err := read(strings.NewReader(in), Options{}); err == nil || err.Error() != want {
 			t.Errorf("%q\n got %v\nwant %s", in, err, want)
+		}
+	}
+}
+
+// A damaged file is an error, and does not end the process for want of memory: lengths in
+// its metadata are its own.
+func TestDamagedArrow(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, seed := range [][]byte{arrowLog(t, false), arrowLog(t, true)[8:]} {
+		for range 1000 {
+			in := bytes.Clone(seed)
+			for range 1 + random.IntN(6) {
+				in[random.IntN(len(in))] = byte(random.Uint32())
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if r, err := newArrowReader(bufio.NewReader(bytes.NewReader(in)), 1<<20); err == nil {
+				io.Copy(io.Discard, io.LimitReader(r, 1<<20))
+			}
+			if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 32<<20 {
+				t.Errorf("%d bytes were allocated", after.TotalAlloc-before.TotalAlloc)
+			}
 		}
 	}
 }
