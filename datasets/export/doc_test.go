@@ -48,7 +48,8 @@ Fields of all 3 records:
   Eingabe-Tokens  always  whole number, 12 to 1234
   Ausgabe-Tokens  always  whole number, 3 to 56
 All 3 requests, 2026-11-03 09:00:01 to 2026-11-04 18:30:00 UTC:
-  1,345 input tokens by usage, 66 output tokens
+  1,345 input tokens by usage
+  66 output tokens
 To import it:
   reprise import requests.csv --map time=Datum \
     --map input_tokens=Eingabe-Tokens --map output_tokens=Ausgabe-Tokens \
