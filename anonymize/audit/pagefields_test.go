@@ -53,7 +53,7 @@ func TestPageListsFieldsOfTheSource(t *testing.T) {
 	p, _ := auditPage(t, c, "card")
 	rows := sectionOf(t, p, "What became of each field of the source").Tables[0].Rows
 	for _, want := range [][]string{
-		{"usage.prompt_tokens or response.usage.prompt_tokens", "changed", "input_tokens", "The middle of a bucket"},
+		{"usage.prompt_tokens or usage.input_tokens or response.usage.prompt_tokens or response.usage.input_tokens", "changed", "input_tokens", "The middle of a bucket"},
 		{"temperature", "dropped", "temperature", "It would help to tell requests apart"},
 		{"messages", "changed", "kind, input_tokens, blocks; dropped: images", "Tokenised: counted into lengths and keyed block ids, the text itself is not in this file. Then by the rules"},
 		{"session_id or conversation_id or session", "changed", "session, turn, parents", "session: Renumbered; "},
