@@ -117,6 +117,29 @@ func TestLangfuseTraces(t *testing.T) {
 		"490923h4m5.5s session=t e2e=1.5s in=10 out=3"), noteMoreInTotal+": 1")
 }
 
+// In an export of observations a call that was recorded twice counts once, whichever of the
+// two comes first, and whatever stands between them.
+func TestLangfuseTwice(t *testing.T) {
+	const one = "490923h4m5.5s session=t in=10 out=3 e2e=1.5s"
+	call := func(id, parent string) string {
+		return strings.Replace(observation(`,"parent_observation_id":"`+parent+`"`), `"id":"o"`, `"id":"`+id+`"`, 1) + "\n"
+	}
+	span := strings.Replace(call("s", "outer"), "GENERATION", "SPAN", 1)
+	other := strings.Replace(call("other", "outer"), `"output":3`, `"output":4`, 1)
+	for _, in := range []string{
+		call("outer", "") + call("inner", "outer"),
+		call("inner", "outer") + call("outer", ""),
+		call("outer", "") + span + call("inner", "s"),
+		span + call("inner", "s") + call("outer", ""),
+		call("inner", "s") + span + call("outer", ""),
+	} {
+		info := wantEntries(t, in, Options{}, one)
+		wantNote(t, info, noteOuterCalls+": 1")
+	}
+	wantEntries(t, call("outer", "")+other, Options{}, one, strings.Replace(one, "out=3", "out=4", 1))
+	wantEntries(t, call("a", "s")+call("b", "s"), Options{}, one, one)
+}
+
 // A Parquet file as Langfuse's storage export writes it: snake_case, maps.
 func TestLangfuseParquet(t *testing.T) {
 	type exported struct {
