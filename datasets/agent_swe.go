@@ -23,7 +23,10 @@ var sweAgentReads = []SourceField{
 //   - A call is a message of the assistant that is no demonstration. Its prompt is that
 //     of its step, in newer files, or all of the history before it.
 //   - Lengths are those of the text. They are an estimate: histories may have been
-//     shortened for a call, and definitions of tools are not in them.
+//     shortened for a call, and definitions of tools are not in them. Of two real
+//     trajectories that say how many tokens were sent and received in all, inputs are
+//     0.3 and 0.6 % short with the model's tokenizer, and outputs are equal, so that
+//     these totals, which few trajectories have, are not read.
 //   - There are no times, but for how long the action of a step ran, which is tool time.
 func sweAgentFormat() Format {
 	return Format{
@@ -32,7 +35,7 @@ func sweAgentFormat() Format {
 		About: "SWE-agent trajectories: .traj files or a folder of them, lengths by their text",
 		Example: `{"environment":"e","trajectory":[{"action":"ls","observation":"a","response":"…","thought":"…","execution_time":0.2}],` +
 			`"history":[{"role":"system","content":"Be brief"},{"role":"user","content":"Fix it"},{"role":"assistant","content":"I look"}],"info":{}}`,
-		Tried:  "22 trajectories of SWE-agent of 2024 and 2025: 230 calls",
+		Tried:  "22 trajectories of SWE-agent of 2024 and 2025: 230 calls; in two that give totals, inputs by text are 0.3 and 0.6 % short, and outputs equal",
 		detect: isSWEAgent,
 		detectFiles: func(files []File) bool {
 			trajectories := sessionFiles(files, ".traj")
