@@ -38,7 +38,7 @@ func helper(kind string, args []string) {
 		fmt.Println("CUDA out of memory")
 		os.Exit(7)
 	case "hangs":
-		select {}
+		time.Sleep(time.Hour) // with a timer it is no deadlock
 	case "stubborn": // with a worker that is as stubborn
 		signal.Ignore(syscall.SIGTERM)
 		worker := exec.Command(os.Args[0])
@@ -49,7 +49,7 @@ func helper(kind string, args []string) {
 		fmt.Println("worker", worker.Process.Pid)
 	case "worker":
 		signal.Ignore(syscall.SIGTERM)
-		select {}
+		time.Sleep(time.Hour) // with a timer it is no deadlock
 	}
 	http.HandleFunc("/v1/models", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") })
 	http.HandleFunc("/pid", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, os.Getpid()) })

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 
@@ -427,7 +428,7 @@ func TestJournalChild(t *testing.T) {
 		}
 	}
 	fmt.Println("written")
-	select {}
+	time.Sleep(time.Hour) // with a timer it is no deadlock
 }
 
 func TestKilledRun(t *testing.T) {
