@@ -123,7 +123,7 @@ type Totals struct {
 	OutputGaps          Gaps             // the same of replies; without a count of the source, their lengths are 0
 	UnknownOutputs      int64            // of those, requests without such a count
 	Sources             Sources          // what lengths and blocks are made of
-	MessageHashes       int64            // requests with blocks of which the source has messages as hashes: where they end is an estimate
+	MessageHashes       int64            // requests with blocks made from hashes of messages: how long shared prefixes are is an estimate
 	PartlyRedacted      int64            // requests whose length is that of what redaction left, as the source does not count
 	Texts               int64            // requests with a length or blocks from the tokenizer
 	TextInput           int64            // their input tokens as counted

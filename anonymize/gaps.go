@@ -77,7 +77,7 @@ func tooShort(text, said int) bool {
 }
 
 // lengthAndHash is how a message is described that is not there, by its length and its
-// hash: [REDACTED_TEXT len=345 sha=0a1b2c3d]. hashAlone is one of which only the hash is left.
+// hash: [REDACTED_TEXT len=345 sha=0a1b2c3d]. hashAlone describes it by the hash alone.
 var (
 	lengthAndHash = regexp.MustCompile(`(?i)len(?:gth)?"?\s?[=:]\s?(\d{1,9}).{0,9}(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?([0-9a-f]{6,128})`)
 	hashAlone     = regexp.MustCompile(`(?i)(?:^|(?:sha-?\d*|md5|hash|digest)"?\s?[=:]\s?"?)([0-9a-f]{8,128})(?:\W|$)`)
@@ -112,7 +112,7 @@ func opaqueText(m *trace.Message) string {
 const (
 	opaqueCharacters = 4       // to a token
 	maxOpaque        = 4 << 20 // characters, more than a context holds
-	guessedLength    = 1 << 10 // characters of a message of which only the hash is known
+	guessedLength    = 1 << 10 // characters of a message known by its hash alone
 	hashDigits       = 16      // of a hash that count
 )
 

@@ -178,7 +178,7 @@ func (s *trunkSurvey) tells() bool { return s.found > 0 && 2*s.counted >= s.with
 
 // newInferrer makes an inferrer whose blocks are numbered from next. It stops before limit.
 //
-// A cluster of which there is one first turn tells of nothing that is shared: its system
+// A cluster with a single first turn tells of nothing that is shared: its system
 // prompt may hold the time, or its key may be one for each session. Its prompts are among
 // those that name nothing.
 func (s *trunkSurvey) newInferrer(size int, next, limit uint64) *inferrer {

@@ -198,7 +198,7 @@ func TestHashedMessages(t *testing.T) {
 	}
 }
 
-// Published conversations of which the hashes of messages alone are left.
+// Published conversations with a hash in place of each message.
 func TestHashedConversations(t *testing.T) {
 	const path = "../../shared/data/sharegpt_sample.json"
 	files, err := datasets.Expand(path)

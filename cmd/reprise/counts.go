@@ -140,7 +140,7 @@ func gapWarnings(t anonymize.Totals) []string {
 	}
 	warn(t.OutputGaps.Total()-t.UnknownOutputs, "have no blocks of their output, since the answer in the source is not what was sent (%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
 	warn(t.UnknownOutputs, "have a redacted answer and no count of its tokens: their output length is not known and stands as 0")
-	warn(t.MessageHashes, "have messages of which the source has a hash: which of them begin alike is exact, and for how many tokens is an estimate")
+	warn(t.MessageHashes, "have hashes in place of messages: which prompts begin alike is exact, and for how many tokens is an estimate")
 	warn(t.PartlyRedacted, "have redacted messages and no count of their tokens: their lengths are of the text that is left, and their blocks may be equal where the prompts were not")
 	return out
 }
