@@ -1,4 +1,4 @@
-# Everything but peers-race needs Go 1.26 and nothing else; modules are fetched once,
+# Everything but peers-race and test-peers needs Go 1.26 and nothing else; modules are fetched once,
 # then all of it works offline.
 GO ?= go
 # The same flags for build, tests and linters, so that they share what is compiled.
@@ -7,7 +7,7 @@ export CGO_ENABLED ?= 0
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unversioned)
 
-.PHONY: help man demo test lint test-engine bench build release release-test race peers-race fuzz mutants clean
+.PHONY: help man demo test lint test-engines bench build release release-test race peers-race test-peers fuzz mutants clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	@$(BIN) demo -o demo
@@ -41,9 +41,9 @@ release-test: release ## run what can be run of dist/ here, and look into the re
 bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
 
-test-engine: ## against a real engine, named by REPRISE_TEST_ENGINE_URL; see docs/engines.md
-	@test -n "$(REPRISE_TEST_ENGINE_URL)" || { echo "set REPRISE_TEST_ENGINE_URL, such as http://localhost:8000"; exit 2; }
-	$(GO) test -count=1 -v -run 'Engine$$|LiveServers' ./cmd/reprise ./replay/client
+test-engines: ## against real engines, named by REPRISE_TEST_ENGINES; see docs/engines.md
+	@test -n "$(REPRISE_TEST_ENGINES)$(REPRISE_TEST_ENGINE_SCRIPT)" || { echo "set REPRISE_TEST_ENGINES, such as vllm=http://localhost:8000"; exit 2; }
+	$(GO) test -count=1 -timeout 60m -v -run '^TestEngine(s|Caching|Stopped)$$' ./cmd/reprise
 
 # Nothing can race in a package without goroutines and locks (a sync.Once alone is none). Of
 # three slow packages, the tests that send, serve or share a page among goroutines.
@@ -57,6 +57,15 @@ RACE_FLAGS ?=
 peers-race: build ## Reprise beside four other clients on one trace; see examples/race/README.md
 	$(GO) build -o bin/truth ./examples/race/truth
 	@python3 examples/race/race.py --dir $(RACE_DIR) $(RACE_FLAGS)
+
+# The newest releases, in a folder apart from the raced ones. Without Python or the network
+# nothing is tested, and make test never needs it.
+PEERS_DIR ?= .peers
+test-peers: ## each export through the tool that it is for, against reprise serve
+	@if RELEASES=current examples/race/setup.sh $(PEERS_DIR); then \
+	  for p in aiperf guidellm inference-perf; do $(PEERS_DIR)/$$p/bin/python -c "import importlib.metadata as m; print('$$p', m.version('$$p'))"; done; \
+	  REPRISE_TEST_PEERS=$(abspath $(PEERS_DIR)) $(GO) test -count=1 -v -timeout 60m -run ExportsByPeers ./cmd/reprise; \
+	else echo "test-peers: skipped: the tools could not be installed; it needs Python 3.12 and a package index"; fi
 
 # Two packages at a time: linking a target takes longer than a second of fuzzing.
 FUZZTIME ?= 5s

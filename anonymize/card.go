@@ -116,8 +116,9 @@ type Totals struct {
 	Requests, Failed    int64
 	InputTokens         int64
 	OutputTokens        int64
-	Blocks              int // distinct
-	Sessions, Users     int // distinct; 0 when the source has none
+	Blocks              int   // distinct
+	Sessions, Users     int   // distinct; 0 when the source has none
+	Unchained           int64 // requests that go on from an answer beyond those that can be told apart: they have no session
 	InferredSessions    bool
 	InputGaps           Gaps             // requests whose prompts in the source cannot be what was sent
 	OutputGaps          Gaps             // the same of replies; without a count of the source, their lengths are 0

@@ -16,6 +16,7 @@ import (
 // costs its length and not the square of it.
 type chain struct {
 	root    block.ID
+	ratio   ratio // by which its tokens were stretched
 	pieces  []token.Piece
 	cuts    []cut
 	full    []block.ID // of the full blocks up to the last cut
@@ -43,9 +44,9 @@ const minCut = 64
 // keepCommon drops the part of the chain that is not in the prompt, and returns how many
 // pieces are left of it. What the pieces share with the chain has mostly one
 // origin, and comparing it costs nothing.
-func (c *chain) keepCommon(root block.ID, pieces []token.Piece) int {
+func (c *chain) keepCommon(root block.ID, by ratio, pieces []token.Piece) int {
 	n, from := 0, 0
-	for root == c.root && n < len(c.cuts) {
+	for root == c.root && by == c.ratio && n < len(c.cuts) {
 		end := c.cuts[n].end
 		if end > len(pieces) || end < len(pieces) && !pieces[end].Starts() || !slices.Equal(pieces[from:end], c.pieces[from:end]) {
 			break
@@ -53,7 +54,7 @@ func (c *chain) keepCommon(root block.ID, pieces []token.Piece) int {
 		from = end
 		n++
 	}
-	c.root, c.cuts = root, c.cuts[:n]
+	c.root, c.ratio, c.cuts = root, by, c.cuts[:n]
 	full, _ := c.lastCut()
 	c.full = c.full[:full]
 	if n > 0 {

@@ -19,6 +19,7 @@ type collector struct {
 	blocks      *block.IDs
 	domains     *block.Dense[[3]string]
 	sessions    *block.Dense[string]
+	answers     answerChains
 	users       *block.Dense[string]
 	totals      Totals
 	models      map[string]*ModelCount // by name as the source spells it
@@ -59,6 +60,8 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 	}
 	if x.session != "" {
 		r.Session = trace.Ptr(int64(c.sessions.ID(x.session)))
+	} else if n := c.answers.session(x); n != 0 {
+		r.Session = trace.Ptr(n)
 	}
 	if x.user != "" {
 		r.User = trace.Ptr(int64(c.users.ID(x.user)))
@@ -123,7 +126,8 @@ func (c *collector) count(x *encoded) {
 	}
 	t.InputTokens += int64(x.row.InputTokens)
 	t.OutputTokens += int64(x.row.OutputTokens)
-	t.Blocks, t.Sessions, t.Users = c.blocks.Len(), c.sessions.Len(), c.users.Len()
+	t.Blocks, t.Sessions, t.Users = c.blocks.Len(), c.sessions.Len()+c.answers.chains, c.users.Len()
+	t.Unchained = c.answers.lost
 	t.InputGaps.add(x.inputGap)
 	t.OutputGaps.add(x.outputGap)
 	if x.partly {

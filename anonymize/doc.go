@@ -56,6 +56,7 @@
 //     hashed once; the prompt as the breaker finder takes it
 //   - collect.go: the collector after the workers: sessions, users, names and blocks
 //     numbered in the order of the source; text counts compared with the source's
+//   - answers.go: sessions of requests that go on from an earlier answer by its id
 //   - words.go: the block ids of a row in a compact form while rows are sorted
 //   - finish.go: categories, final block numbers and labels of names, with all blocks in
 //     memory; times from the begin of the capture

@@ -18,6 +18,8 @@ type encoded struct {
 	row         trace.Request // ArrivalNS is Unix time
 	user        string
 	session     string
+	response    string // id of the answer
+	previous    string // of the answer that the request goes on from
 	salt        string
 	source      []uint64 // ids that the source hashed itself
 	blocks, out []block.ID
@@ -47,10 +49,11 @@ type encoder struct {
 	hasher *block.Hasher // nil without a tokenizer
 	cutter *block.Cutter
 	chain  chain
-	chat   token.Chat      // of the current entry
-	render *token.Renderer // nil without a tokenizer
-	plain  *token.Renderer // for chats that the template refuses, and for what is no chat
-	parts  parts           // of the prompts of the job at hand
+	chat   token.Chat              // of the current entry
+	render *token.Renderer         // nil without a tokenizer
+	plain  *token.Renderer         // for chats that the template refuses, and for what is no chat
+	parts  parts                   // of the prompts of the job at hand
+	marked map[int]*token.Renderer // by the tokens before each message
 	source sourceSurvey
 	ratio  ratio          // of the model at hand
 	wide   []uint32       // tokens that were stretched
@@ -58,7 +61,7 @@ type encoder struct {
 }
 
 func newEncoder(p *Policy, key block.Key) (*encoder, error) {
-	e := &encoder{p: p, key: key}
+	e := &encoder{p: p, key: key, marked: make(map[int]*token.Renderer)}
 	if p.Tokenizer == nil {
 		return e, nil
 	}
@@ -67,6 +70,9 @@ func newEncoder(p *Policy, key block.Key) (*encoder, error) {
 	e.render, e.plain = p.Template.Renderer(p.Tokenizer), token.Template{}.Renderer(p.Tokenizer)
 	return e, err
 }
+
+// unknownTemplate reports whether chats are rendered as none.
+func (e *encoder) unknownTemplate() bool { return e.render.Name("") == "none" }
 
 var (
 	errNoTime   = errors.New("it has no arrival time, while others have one")
@@ -79,7 +85,8 @@ var (
 // encode turns one entry into a row. It overwrites x.
 func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	to := e.p.Renaming
-	*x = encoded{user: to.name(en.User.Reveal()), session: to.name(en.Session.Reveal()), salt: to.name(en.Salt.Reveal())}
+	*x = encoded{user: to.name(en.User.Reveal()), session: to.name(en.Session.Reveal()), salt: to.name(en.Salt.Reveal()),
+		response: to.name(en.Response.Reveal()), previous: to.name(en.Previous.Reveal())}
 	switch year := en.Time.UTC().Year(); {
 	case en.Time.IsZero():
 		return errNoTime
@@ -176,7 +183,16 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 		e.encodeReply(en, x, render)
 		return nil
 	}
-	e.ratio = e.source.ratios[en.Model.Reveal()]
+	of := e.source.fits[en.Model.Reveal()]
+	if e.ratio = of.ratio; !chat || en.InputTokens == nil {
+		of.marks = 0
+	}
+	if of.marks > 0 {
+		if e.marked[of.marks] == nil {
+			e.marked[of.marks] = token.Marked(of.marks).Renderer(e.p.Tokenizer)
+		}
+		render = e.marked[of.marks]
+	}
 	root := e.hasher.Root(x.row.Model, x.row.Adapter, x.salt)
 	if e.cutter == nil {
 		e.cutter = e.hasher.Cutter(root)
@@ -209,7 +225,7 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	if chat {
 		x.template = render.Name(c.Model)
 	}
-	x.counted = int32(e.chain.counted())
+	x.counted = int32(e.chain.counted() - of.marks*(len(en.Messages)+1))
 	length := len(e.chain.full)*e.p.blockSize() + e.cutter.Len()                              // the cutter knows of no full blocks before
 	if !x.hashed && en.InputTokens != nil && tooShort(int(x.counted), int(*en.InputTokens)) { // the lengths of hashed ones are estimates
 		x.inputGap = shortGap
@@ -220,9 +236,7 @@ func (e *encoder) encodeText(en *trace.Entry, x *encoded) error {
 	default:
 		x.tokenised, x.partly = true, en.InputTokens == nil && slices.ContainsFunc(en.Messages, func(m trace.Message) bool { return m.Redacted() })
 	}
-	if x.row.InputTokens = int32(length); x.inputGap == noGap {
-		x.blocks, x.tokenised = e.fit(length), true
-	}
+	x.row.InputTokens, x.tokenised = int32(length), x.tokenised || x.inputGap == noGap
 	e.encodeReply(en, x, render)
 	return nil
 }
@@ -242,10 +256,15 @@ func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Rendere
 		if tooShort(len(c.tokens), spokenTokens(en)) {
 			x.outputGap = shortGap
 		}
-		if x.inputGap == noGap && x.outputGap == noGap {
-			e.cutter.Write(e.stretched(c.tokens, int(x.counted)))
+		if x.text && x.inputGap == noGap && x.outputGap == noGap {
+			reply := e.stretched(c.tokens, int(x.counted))
+			x.blocks = e.fit(int(x.row.InputTokens), reply)
+			e.cutter.Write(reply)
 			x.out = e.continued(int(x.row.InputTokens))
 		}
+	}
+	if x.text && x.inputGap == noGap && x.blocks == nil {
+		x.blocks = e.fit(int(x.row.InputTokens), nil)
 	}
 	switch {
 	case en.OutputTokens != nil:
@@ -291,7 +310,7 @@ func nanoseconds(d *time.Duration) *int64 {
 func (e *encoder) cutPrompt(root block.ID, pieces []token.Piece, messages []trace.Message) {
 	c := &e.chain
 	size := e.p.blockSize()
-	for i := c.keepCommon(root, pieces); i < len(pieces); {
+	for i := c.keepCommon(root, e.ratio, pieces); i < len(pieces); {
 		full, rest := c.lastCut()
 		tokens := append(c.scratch[:0], rest...)
 		enough, at, text := len(tokens)+minCut, 0, c.counted()

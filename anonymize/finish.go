@@ -18,6 +18,7 @@ import (
 type finisher struct {
 	p            *Policy
 	sorted       *trace.Sorted
+	answers      answerChains
 	keepSessions bool // infer none beside those that rows have
 	keepNames    bool // they are labels already
 	noBlocks     bool // no row has any
@@ -103,6 +104,9 @@ func (f *finisher) eachBatch(ctx context.Context, do func(row int64, rows []trac
 	batch := make([]trace.Request, 256)
 	for row := int64(0); ; {
 		n, end := src.Read(batch)
+		for i := range batch[:n] {
+			f.answers.settle(&batch[i])
+		}
 		if err := do(row, batch[:n]); err != nil {
 			return err
 		}

@@ -6,12 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/block"
 	"reprise/trace/recording"
 	"reprise/trace/token"
 )
@@ -135,6 +137,102 @@ func TestRecordedTurns(t *testing.T) {
 	}
 	if want := "[]-- []-- [0]600ms- [0]-1.6s [2]500ms-"; strings.Join(said, " ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(said, " "), want)
+	}
+}
+
+// The first requests of a recording tell how many tokens the template, which is not known,
+// puts before each message. In conversations that begin then, next turns go on from the
+// answers before them; those that began before go on as they began.
+func TestRecordedUnderUnknownTemplate(t *testing.T) {
+	p := policy(t)
+	p.Workers = 1
+	src := talks(16, 6)
+	for i := range src { // half of the conversations begin when the others are over
+		if later := talks(16, 6)[i]; later.Session.Reveal() > "topic 15" {
+			src[i].Time = src[i].Time.Add(time.Minute)
+		}
+	}
+	slices.SortStableFunc(src, func(a, b trace.Entry) int { return a.Time.Compare(b.Time) })
+	plain, _ := run(t, p, src)
+	for i := range src {
+		n := plain[i].InputTokens + 14 + 14*int32(len(src[i].Messages))
+		src[i].InputTokens = &n
+	}
+	rec, err := anonymize.NewRecording(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := rec.Encoder()
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]recording.Row{}
+	var shared, of [2]int // blocks that next turns have of the turns before them, early and late
+	for i := range src {
+		row, err := e.Encode(&src[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if *row.TextTokens != plain[i].InputTokens {
+			t.Errorf("row %d: the text counts %d tokens, want %d", i, *row.TextTokens, plain[i].InputTokens)
+		}
+		if before, ok := last[row.SessionID]; ok {
+			late := 0
+			if src[i].Time.After(at(30_000)) {
+				late = 1
+			}
+			full := block.Full(int(before.Request.InputTokens), 16)
+			chain := slices.Concat(recording.Blocks(nil, before.Request.Blocks)[:full], recording.Blocks(nil, before.Request.OutputBlocks))
+			n := 0
+			for next := recording.Blocks(nil, row.Request.Blocks); n < len(chain) && n < len(next) && chain[n] == next[n]; n++ {
+			}
+			shared[late], of[late] = shared[late]+n, of[late]+len(chain)
+		}
+		last[row.SessionID] = row
+	}
+	const turns = 8 * 5 // each ends in a partial block
+	if lost := of[1] - shared[1]; lost != turns {
+		t.Errorf("next turns lack %d of %d blocks of the turns before them, where the template is known, want %d", lost, of[1], turns)
+	}
+	if lost := of[0] - shared[0]; lost <= turns || lost > of[0]/20 {
+		t.Errorf("next turns lack %d of %d blocks of the turns before them, where the template was not known", lost, of[0])
+	}
+}
+
+// Recorders with one key give a prompt the same ids, however many requests each has seen.
+func TestSharedKeyLearnsNothing(t *testing.T) {
+	p := policy(t)
+	p.Workers = 1
+	src := talks(16, 6)
+	plain, _ := run(t, p, src)
+	for i := range src {
+		n := plain[i].InputTokens + 14 + 14*int32(len(src[i].Messages))
+		src[i].InputTokens = &n
+	}
+	key, _, err := anonymize.OpenKeyFile(filepath.Join(t.TempDir(), "key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := func(src []trace.Entry) (row recording.Row) {
+		rec, err := anonymize.NewRecording(p, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := rec.Encoder()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range src {
+			if row, err = e.Encode(&src[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return row
+	}
+	extra := chat("a topic of its own", "u", 0, 1, 0)[0]
+	extra.Kind, extra.Model, extra.InputTokens = "chat", trace.NewText("m"), trace.Ptr(int32(200))
+	if busy, idle := last(append(src, extra)), last([]trace.Entry{extra}); !slices.Equal(busy.Request.Blocks, idle.Request.Blocks) {
+		t.Error("a recorder that has seen 96 requests gives a prompt other ids than one that has seen none")
 	}
 }
 

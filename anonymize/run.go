@@ -20,7 +20,8 @@ import (
 // ids has, and a third of them where ids count up; see [Totals]. What grows with
 // the source is a hundred bytes or so for each session and user, 8 bytes for
 // each row that has parents and comes out of order and, when blocks spill, 4
-// bytes a row and 1.15 bits for each of its blocks. Inferred blocks spill as those of text
+// bytes a row and 1.15 bits for each of its blocks; and 50 bytes for each of up to 1,048,576
+// answers that other requests may go on from. Inferred blocks spill as those of text
 // do, and to infer them takes some 130 bytes for each turn of up to 8,192 sessions. Errors name a request by its
 // position and never quote it.
 func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[trace.Request]) (Card, error) {
@@ -62,10 +63,11 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: p, sorted: sorted, totals: c.totals, keepSessions: c.sessions.Len() > 0, noBlocks: c.refs == 0, prefixAlone: c.prefixAlone}
+	f := &finisher{p: p, sorted: sorted, totals: c.totals, answers: c.answers, keepSessions: c.totals.Sessions > 0, noBlocks: c.refs == 0, prefixAlone: c.prefixAlone}
 	if p.Capture.Declared() {
 		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
 	}
+	f.answers.named = int64(c.sessions.Len())
 	f.totals.SpillBytes = sorted.SpillBytes()
 	numbered, refs, keyed, models, breakers, prompts, raw := c.blocks, c.refs, c.keyed, c.models, cmp.Or(c.breakers.report(), c.recorded), c.prompts, c.raw
 	c = nil // it is large

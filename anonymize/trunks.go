@@ -93,7 +93,7 @@ func (e *encoder) headTokens(name string, head token.Chat) (n int) {
 	for n < min(len(prompts[0]), len(prompts[1])) && prompts[0][n] == prompts[1][n] {
 		n++
 	}
-	if r := e.source.ratios[head.Model]; r != 0 {
+	if r := e.source.fits[head.Model].ratio; r != 0 {
 		n = int(float64(n) * float64(r))
 	}
 	if e.heads == nil || len(e.heads) >= maxHeads {

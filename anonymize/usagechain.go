@@ -1,6 +1,7 @@
 package anonymize
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -39,13 +40,24 @@ func (r ratio) stretch(dst, tokens []uint32, at int) []uint32 {
 }
 
 // fit returns the blocks of exactly n tokens, from the chain of the text. What the text
-// lacks of them is filled with tokens that no other text has.
-func (e *encoder) fit(n int) []block.ID {
+// lacks of them, such as the marks of a template that is not known, is filled with the
+// beginning of the reply, since the next turn of the conversation has that there, and
+// then with tokens that no other text has.
+func (e *encoder) fit(n int, reply []uint32) []block.ID {
 	c, size := &e.chain, e.p.blockSize()
 	text := e.cutter.Append(append(make([]block.ID, 0, block.Count(n, size)+1), c.full...))
 	missing := n - len(c.full)*size - e.cutter.Len()
 	if missing == 0 {
 		return text
+	}
+	if missing > 0 && len(reply) > 0 {
+		reply = reply[:min(missing, len(reply))]
+		e.cutter.Write(reply)
+		text = e.cutter.Append(text[:len(c.full)])
+		if missing -= len(reply); missing == 0 {
+			e.rewind()
+			return text
+		}
 	}
 	fill := make([]uint32, max(missing, n%size))
 	end := c.root
@@ -80,7 +92,7 @@ func (e *encoder) rewind() {
 
 // A sourceSurvey is what the first records of a source tell of all.
 type sourceSurvey struct {
-	ratios  map[string]ratio    // by model, where it is not 1
+	fits    map[string]fit      // by model, where counts of text and source differ
 	markers map[string]struct{} // texts that stand in place of others, and look like no marker
 
 	// heads are how many tokens of the text all prompts of a model have beside their
@@ -93,6 +105,7 @@ const (
 	surveyText  = 512 << 10 // bytes of text that are counted for it
 	leastPairs  = 8         // records of a model with both counts, for a ratio
 	leastSpread = 128       // tokens by which the lengths of its texts differ
+	exactSpread = 2         // tokens by which prompts differ beside text and marks of messages
 	markerBytes = 40        // of a text that may be a marker
 	markerShare = 0.2       // of the records
 	markerApart = 64        // tokens by which the counts of equal texts differ
@@ -110,7 +123,7 @@ func (e *encoder) survey(entries []trace.Entry) (s sourceSurvey) {
 	}
 	s.markers = unnamedMarkers(entries)
 	e.source = s
-	pairs, hashed := map[string][][2]float64{}, map[string]bool{} // of text and source
+	counted, hashed := map[string][]twoCounts{}, map[string]bool{}
 	bytes := 0
 	for i := range entries {
 		en := &entries[i]
@@ -126,45 +139,82 @@ func (e *encoder) survey(entries []trace.Entry) (s sourceSurvey) {
 		}
 		model := en.Model.Reveal()
 		hashed[model] = hashed[model] || x.hashed
-		pairs[model] = append(pairs[model], [2]float64{float64(x.counted), float64(*en.InputTokens)})
+		counted[model] = append(counted[model], x.twoCounts())
 	}
-	s.ratios, s.heads = map[string]ratio{}, map[string]int{}
-	for model, of := range pairs {
-		most := tokenizerRatio
-		if hashed[model] {
-			most = hashedRatio
-		}
-		r := ratioOf(of, most)
-		if r != 0 {
-			s.ratios[strings.Clone(model)] = r
-		}
-		if r != 0 && hashed[model] {
-			least, greatest := math.Inf(1), 0.
-			for _, pair := range of {
-				beside := pair[1] - pair[0]*float64(r)
-				least, greatest = min(least, beside), max(greatest, beside)
+	s.fits, s.heads = map[string]fit{}, map[string]int{}
+	for model, of := range counted {
+		if !hashed[model] {
+			if f := fitOf(of, e.unknownTemplate()); f != (fit{}) {
+				s.fits[strings.Clone(model)] = f
 			}
-			if least > templateTokens && greatest < headSpread*least {
-				s.heads[strings.Clone(model)] = int(least / float64(r))
-			}
+			continue
+		}
+		r := ratioOf(of, hashedRatio)
+		if r == 0 {
+			continue
+		}
+		s.fits[strings.Clone(model)] = fit{ratio: r}
+		least, greatest := math.Inf(1), 0.
+		for _, c := range of {
+			beside := float64(c.source) - float64(c.text)*float64(r)
+			least, greatest = min(least, beside), max(greatest, beside)
+		}
+		if least > templateTokens && greatest < headSpread*least {
+			s.heads[strings.Clone(model)] = int(least / float64(r))
 		}
 	}
 	return s
 }
 
+// twoCounts are the tokens of a prompt by its text and by its source, and its messages.
+type twoCounts struct{ text, source, messages int32 }
+
+func (x *encoded) twoCounts() twoCounts { return twoCounts{x.counted, *x.sourceInput, x.messages} }
+
+// A fit is what the counts of a source have beside those of its text: so many tokens
+// before each message, or so many for a token of the text.
+type fit struct {
+	marks int
+	ratio ratio
+}
+
+// fitOf finds what explains the counts of a model. The zero fit says that nothing does, or
+// that nothing is to be explained. With unknown, a template that is not known is looked for.
+func fitOf(of []twoCounts, unknown bool) fit {
+	if len(of) < leastPairs {
+		return fit{}
+	}
+	beside := make([]int32, len(of))
+	spread := func(marks int32) int32 { // of what is left, but for a tenth that is odd
+		for i, c := range of {
+			beside[i] = c.source - c.text - marks*c.messages
+		}
+		slices.Sort(beside)
+		return beside[len(beside)-1-len(beside)/20] - beside[len(beside)/20]
+	}
+	if unknown && spread(0) > exactSpread {
+		for marks := range int32(messageTokens) {
+			if spread(marks+1) <= exactSpread {
+				return fit{marks: int(marks) + 1}
+			}
+		}
+	}
+	return fit{ratio: ratioOf(of, tokenizerRatio)}
+}
+
 // ratioOf is by how much the count of the source grows with that of the text: from the
 // means of the shortest third and the longest. What a template adds to each prompt is
 // no part of it. It is 0 where little is known or the counts grow alike.
-func ratioOf(pairs [][2]float64, most float64) ratio {
-	if len(pairs) < leastPairs {
+func ratioOf(of []twoCounts, most float64) ratio {
+	if len(of) < leastPairs {
 		return 0
 	}
-	slices.SortFunc(pairs, func(a, b [2]float64) int { return slices.Compare(a[:], b[:]) })
-	third := len(pairs) / 3
+	slices.SortFunc(of, func(a, b twoCounts) int { return cmp.Or(cmp.Compare(a.text, b.text), cmp.Compare(a.source, b.source)) })
+	third := len(of) / 3
 	var text, said float64
 	for i := range third {
-		low, high := pairs[i], pairs[len(pairs)-1-i]
-		text, said = text+high[0]-low[0], said+high[1]-low[1]
+		low, high := of[i], of[len(of)-1-i]
+		text, said = text+float64(high.text-low.text), said+float64(high.source-low.source)
 	}
 	r := said / max(text, 1)
 	if text < leastSpread*float64(third) || r > 0.98 && r < 1.02 {

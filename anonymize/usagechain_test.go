@@ -92,6 +92,47 @@ func TestUsageIsTheLength(t *testing.T) {
 	}
 }
 
+// A template that is not known adds some tokens to each message. The next turn still goes
+// on from the answer of the one before, but for the tokens of the template.
+func TestNextTurnUnderUnknownTemplate(t *testing.T) {
+	p := policy(t)
+	p.Workers = 1
+	src := talks(12, 5)
+	rows, _ := run(t, p, src)
+	want := knownTokens(rows)
+	for i := range src {
+		n := rows[i].InputTokens + 3 + 4*int32(len(src[i].Messages))
+		src[i].InputTokens = &n
+	}
+	got, _ := run(t, p, src)
+	turns := 0
+	for _, r := range got {
+		if r.Category == trace.Continuation {
+			turns++
+		}
+	}
+	if hit := knownTokens(got); turns != 12*4 || hit < want*99/100 {
+		t.Errorf("%d of 48 next turns go on from the one before; a cache that keeps answers knows %d tokens, want about the %d of the text", turns, hit, want)
+	}
+}
+
+// knownTokens are those in full blocks that a cache without bounds knows which keeps answers.
+func knownTokens(rows []trace.Request) (hit int) {
+	seen := map[uint64]bool{}
+	for _, r := range rows {
+		for _, b := range r.Blocks[:block.Full(int(r.InputTokens), 16)] {
+			if !seen[b] {
+				break
+			}
+			hit += 16
+		}
+		for _, b := range slices.Concat(r.Blocks, r.OutputBlocks) {
+			seen[b] = true
+		}
+	}
+	return hit
+}
+
 // Whatever stands in the text's place, the lengths are those of the usage, and prompts
 // that were not equal share nothing.
 func TestRedactedVariants(t *testing.T) {

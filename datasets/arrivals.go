@@ -15,6 +15,8 @@ import (
 //
 //	arrival(n+1) = arrival(n) + service + think
 //
+// The service time of an entry whose source has recorded it is that.
+//
 // The think time is recorded in the entry, unless the source has recorded one;
 // a tool time that it has recorded counts as well. A first turn, which has no
 // parents, has no think time. The entries stay in the order of the source, so
@@ -30,7 +32,7 @@ type timed struct {
 	service, think arrival.Dist
 
 	start    time.Duration   // when the last session started, since Epoch
-	arrivals []time.Duration // of the entries so far
+	arrivals []time.Duration // of the entries so far; the end of one whose service is known, as -1 less that
 }
 
 var errHasTimes = errors.New("the source has its own times: arrivals are for sources without times")
@@ -43,17 +45,26 @@ func (t *timed) Read(batch []trace.Entry) (int, error) {
 		if !e.Time.IsZero() {
 			return i, errHasTimes
 		}
-		at, later := time.Duration(0), false // when the last of its parents arrived
+		at := time.Duration(0)
+		arrived, ended := time.Duration(-1), time.Duration(-1) // the last of its parents; -1 for none
 		for _, p := range e.Parents {
-			if p >= 0 && p < int64(len(t.arrivals)) {
-				at, later = max(at, t.arrivals[p]), true
+			if p < 0 || p >= int64(len(t.arrivals)) {
+				continue
+			}
+			if when := t.arrivals[p]; when < 0 {
+				ended = max(ended, -1-when)
+			} else {
+				arrived = max(arrived, when)
 			}
 		}
-		if later {
+		if arrived >= 0 || ended >= 0 {
 			if e.Think == nil {
 				e.Think = trace.Ptr(t.think.Draw())
 			}
-			at += t.service.Draw() + *e.Think
+			if arrived >= 0 {
+				at = arrived + t.service.Draw()
+			}
+			at = max(at, ended) + *e.Think
 			if e.Tool != nil {
 				at += *e.Tool
 			}
@@ -64,6 +75,9 @@ func (t *timed) Read(batch []trace.Entry) (int, error) {
 			at = t.start
 		}
 		e.Time = Epoch.Add(at)
+		if e.E2E != nil {
+			at = -1 - (at + *e.E2E)
+		}
 		t.arrivals = append(t.arrivals, at)
 	}
 	return n, err

@@ -24,7 +24,7 @@ func TestDetectAmong(t *testing.T) {
 		`{"conversations":[{"from":"human"}],"messages":[{"role":"user"}]}`:                                                                                  "sharegpt: conversations",
 		`{"id":"1","conversation":[{"role":"user"}],"model":"m","conversations":[{"from":"human"}]}`:                                                         "sharegpt: id conversation conversations",
 		`{"resourceSpans":[],"captureData":{},"eventMetadata":{}}`:                                                                                           "sagemaker: captureData eventMetadata",
-		`{"type":"GENERATION","startTime":"2026-01-02","usageDetails":{},"attributes":{},"name":"x"}`:                                                        "langfuse: type startTime usageDetails",
+		`{"type":"GENERATION","startTime":"2026-01-02","usageDetails":{},"attributes":{},"name":"x"}`:                                                        "langfuse: type startTime usageDetails name",
 		`{"trace_id":"t","run_type":"llm","start_time":"2026-01-02","type":"x","usage_details":{}}`:                                                          "langfuse: trace_id start_time type usage_details",
 		`{"text_input":"x","output_length":4}` + "\n" + `{"session_id":"s","input_length":8,"hash_ids":[0]}`:                                                 "aiperf: text_input output_length session_id input_length hash_ids",
 		`{"parentUuid":null,"isSidechain":false,"sessionId":"s","timestamp":"x","type":"user"}` + "\n" + `{"timestamp":"x","type":"event_msg","payload":{}}`: "claude-code: parentUuid isSidechain sessionId timestamp type",

@@ -63,6 +63,8 @@
 //   - mapped.go: rows decoded by a mapping: times set, turns numbered within a session,
 //     fresh block ids; formats that add steps of their own
 //   - mapped_absent.go: fields that --map names and no record has
+//   - response_chains.go: requests that go on from an earlier answer by its id: their prompts
+//     put together, what they waited for
 //   - inspect.go: Inspect: the fields of a source with their types, without text
 //   - inspect_propose.go: which field is the time, the prompt, its length and so on, by name
 //     and type; the name that is nearest to a misspelt one
@@ -97,6 +99,7 @@
 //   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams
 //   - log_langfuse.go: langfuse, observations in all forms of export: generations, those
 //     recorded twice, usage by type, traces as sessions
+//   - log_langfuse_links.go: langfuse: agents, tools and what calls of a trace waited for
 //   - log_litellm.go: litellm-spend and litellm-log: spend logs and the query that exports
 //     them, logging payloads, cut prompts, logged block hashes
 //   - log_otel.go: otel-genai, spans of OpenTelemetry: gen_ai attributes, messages in
@@ -128,6 +131,9 @@
 //     a fast parser
 //   - trace_tracelab.go: tracelab and tracelab-sessions, rounds of coding agents: events,
 //     tool waits, prefix lengths
+//   - trace_rollouts.go: rl-rollouts, trajectories of reinforcement learning by lengths
+//   - trace_trtllm.go: trtllm-trace, execution traces of TensorRT-LLM's scaffolding: branches,
+//     tools, blocks of conversations and system prompts
 //   - trace_weka.go: weka, conversations of coding agents: subagents, what a request waits
 //     for, block ids of a conversation
 //   - agents.go: calls of an agent's session files, put in the order of their arrivals;

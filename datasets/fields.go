@@ -70,7 +70,7 @@ const (
 // fedBy are the columns that the targets of a mapping feed.
 var fedBy = func() map[string]struct{ columns, how string } {
 	fed := map[string]struct{ columns, how string }{
-		"time": {"arrival_ns", ""}, "session": {"session turn parents", ""}, "error": {"status", ""},
+		"time": {"arrival_ns", ""}, "session": {"session turn parents", ""}, "response_id": {"session parents", ""}, "previous_response_id": {"session parents think_ns tool_ns", ""}, "error": {"status", ""},
 		"salt":       {"blocks", "part of the keyed block ids; not kept"},
 		"prefix_key": {"blocks", "tells which prompts begin alike, where their text is redacted; not kept"},
 		"messages":   {"input_tokens blocks images kind", tokenised}, "prompt": {"input_tokens blocks kind", tokenised},

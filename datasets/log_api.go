@@ -22,12 +22,12 @@ var (
 //   - A stream that was logged as it came is put together. Its usage is that of its last
 //     event.
 //   - A request of the Responses API that goes on with an earlier response holds what is
-//     new alone, so that only its lengths are read.
+//     new alone: see [responseChains].
 func apiLog() declaredFormat {
 	origins := map[string]string{"asked": strings.Join(askedBodies, "|"), "answer": strings.Join(answeredBodies, "|")}
 	for to, from := range map[string]string{
 		"whole_input": "answer.usage.input_tokens", "session_of_user": "asked.metadata.user_id", "user_of_session": "asked.metadata.user_id", "kind_of_api": "answer.object",
-		"conversation": "asked", "finish": "answer.stop_reason",
+		"conversation": "asked", "finish": "answer.stop_reason", "answer_id": "answer.id",
 	} {
 		name, rest, _ := strings.Cut(from, ".")
 		var paths []string
@@ -45,7 +45,8 @@ func apiLog() declaredFormat {
 		fields: Mapping{
 			"time":  {"timestamp", "ts", "time", "created_at", "request_time", "start_time", "started_at"},
 			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id", "asked.user", "asked.safety_identifier"},
-			"session":      {"session_of_user", "headers.x-claude-code-session-id", "asked.conversation.id", "asked.conversation", "session_id"},
+			"session":     {"session_of_user", "headers.x-claude-code-session-id", "asked.conversation.id", "asked.conversation", "session_id"},
+			"response_id": {"answer_id"}, "previous_response_id": {"asked.previous_response_id"},
 			"kind":         {"kind_of_api"},
 			"input_tokens": {"whole_input", "answer.usage.input_tokens", "answer.usage.prompt_tokens"}, "output_tokens": {"answer.usage.output_tokens", "answer.usage.completion_tokens"},
 			"cached_tokens":    {"answer.usage.cache_read_input_tokens", "answer.usage.input_tokens_details.cached_tokens", "answer.usage.prompt_tokens_details.cached_tokens"},
@@ -127,10 +128,14 @@ func showAPICall(v viewRow) {
 		v.put("user_of_session", before, v.from["asked"]+".metadata.user_id")
 		v.put("session_of_user", session, v.from["asked"]+".metadata.user_id")
 	}
-	if !hasAny(v, "asked.previous_response_id") {
-		if body, ok := v.value("asked"); ok {
-			v.put("conversation", body, v.from["asked"])
-		}
+	if id, _ := v.value("answer.id"); api == "responses" && id != nil {
+		v.put("answer_id", id, v.from["answer"]+".id")
+	}
+	if body, ok := v.value("asked"); ok {
+		v.put("conversation", body, v.from["asked"])
+	}
+	if api == "responses" && hasAny(v, "asked.instructions") {
+		v.put(ownSystem, true, v.from["asked"]+".instructions")
 	}
 }
 

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,7 +50,8 @@ var (
 	}
 	langfuseReads = []SourceField{
 		fieldAt("model_parameters|modelParameters", "", packed),
-		fieldAt("id|parent_observation_id|parentObservationId", "", "read to tell a call that was recorded twice, and not kept"),
+		fieldAt("id|parent_observation_id|parentObservationId", "parents", "read to tell a call that was recorded twice, and not kept"),
+		fieldAt("name", "tool_ns think_ns", "tells tools; not kept"),
 		fieldAt("latency", "", "tells the unit of the time to first token"),
 		fieldAt("observations", "", "the observations, whose fields these are"),
 		fieldAt("trace.sessionId|trace.session_id", "session turn parents", ""),
@@ -73,6 +75,7 @@ var (
 //     older versions name prompt_details and completion_details is within input and
 //     output.
 //   - Without a session, the calls of one trace are taken as one.
+//   - What the calls of a downloaded trace waited for is in [langfuseLinks].
 func langfuseFormat() Format {
 	detect := detectObject(func(has func(string) bool) bool {
 		return has("observations") && (has("trace") || has("id")) ||
@@ -130,8 +133,13 @@ func openLangfuseParquet(p *parquetFile, o Options, s *Source) (decoder, error) 
 }
 
 func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
-	observations := func(in rows, tell *notes) rows {
-		inner := func(all []memberRow) []memberRow { return innerGenerations(all, tell) }
+	links := &langfuseLinks{}
+	observations := func(in rows, tell *notes, links *langfuseLinks) rows {
+		inner := func(all []memberRow) []memberRow {
+			calls := innerGenerations(slices.Clone(all), tell)
+			links.link(all, calls)
+			return calls
+		}
 		return &memberRows{in: in, lists: [][]string{{"observations"}}, settle: inner}
 	}
 	var seen observedCalls
@@ -141,14 +149,16 @@ func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
 			tell.count(noteOuterCalls)
 			return nil, nil
 		}
+		id, _, _ := observationOf(r)
+		links.current = links.of[id]
 		return v, err
 	}
-	d, err := openView(observations(all, &s.notes), observations(first, new(notes)), show, langfuseFields, o, s)
+	d, err := openView(observations(all, &s.notes, links), observations(first, new(notes), new(langfuseLinks)), show, langfuseFields, o, s)
 	if err != nil {
 		return nil, err
 	}
 	d.timing = withTimes
-	return d, nil
+	return &langfuseDecoder{d, links}, nil
 }
 
 const (

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,7 +96,7 @@ func TestLangfuseTraces(t *testing.T) {
 	all := `[` + generation("c2", "w", "GENERATION", "06", usage) + ",\n" + generation("w", "a", "GENERATION", "05", `,"usageDetails":{"input":99,"output":9}`) + "," +
 		generation("a", "", "AGENT", "05", `,"usageDetails":{"input":109,"output":12}`) + "," + generation("c1", "a", "GENERATION", "05", usage) + "," +
 		generation("loop", "loop", "GENERATION", "05", usage) + "]"
-	want := []string{"490923h4m6.5s session=s user=u in=10 out=3 e2e=200ms", "490923h4m5.5s session=s user=u in=10 out=3 e2e=200ms"}
+	want := []string{"490923h4m5.5s session=s user=u in=10 out=3 e2e=200ms", "490923h4m6.5s session=s user=u in=10 out=3 e2e=200ms"} // by their starts
 	for _, in := range []string{
 		`{"trace":{"id":"t","sessionId":"s","userId":"u","input":"x"},"observations":` + all + "}",
 		"{\n  \"id\": \"t\", \"sessionId\":\"s\",\"userId\":\"u\", \"observations\":" + all + "\n}",
@@ -115,6 +116,72 @@ func TestLangfuseTraces(t *testing.T) {
 	wantEntries(t, page+"\n"+page, Options{}, first, second, first, second)
 	wantNote(t, wantEntries(t, strings.Replace(observation(""), `"output":3`, `"output":3,"total":90`, 1), Options{},
 		"490923h4m5.5s session=t e2e=1.5s in=10 out=3"), noteMoreInTotal+": 1")
+}
+
+// The calls of a downloaded trace wait for those before them of their agent and for the agents
+// below, in whatever order its observations stand.
+func TestLangfuseLinks(t *testing.T) {
+	usage := `,"usageDetails":{"input":10,"output":3}`
+	observed := func(id, parent, kind, name string, from, to float64) string {
+		at := func(s float64) string {
+			return time.Unix(1767323045, int64(s*1e9)).UTC().Format("2006-01-02T15:04:05.000Z")
+		}
+		return fmt.Sprintf(`{"id":%q,"traceId":"t","parentObservationId":%q,"type":%q,"name":%q,"startTime":%q,"endTime":%q%s}`, id, parent, kind, name, at(from), at(to), usage)
+	}
+	for name, c := range map[string]struct {
+		observations []string
+		want         string // of each call, by its start: what it waits for, tool time, think time
+	}{
+		"tools": {[]string{
+			observed("root", "", "SPAN", "task", 0, 9), observed("a", "root", "GENERATION", "", 0, 1),
+			observed("x", "root", "TOOL", "", 1.25, 2), observed("y", "s", "SPAN", "execute_tool f", 1.5, 2.5), observed("s", "root", "SPAN", "", 1, 3), observed("other", "root", "SPAN", "tools", 0, 9),
+			observed("b", "root", "GENERATION", "", 3, 4), observed("c", "root", "GENERATION", "", 4.5, 5),
+		}, "[] - -; [0] 1.25s 750ms; [1] - 500ms"},
+		"agents": {[]string{
+			observed("root", "", "AGENT", "", 0, 20), observed("a", "root", "GENERATION", "", 0, 1), observed("call", "root", "TOOL", "search", 1, 9),
+			observed("sub", "call", "CHAIN", "", 1, 6), observed("s1", "sub", "GENERATION", "", 2, 3), observed("st", "sub", "TOOL", "", 3, 4), observed("s2", "sub", "GENERATION", "", 4.5, 6),
+			observed("par", "root", "AGENT", "", 1, 8), observed("p1", "par", "GENERATION", "", 2.5, 8),
+			observed("b", "root", "GENERATION", "", 9.5, 10), observed("c", "root", "GENERATION", "", 11, 12),
+		}, "[] - -; [0] - 1s; [0] - 1.5s; [1] 1s 500ms; [0 2 3] 1s 500ms; [4] - 1s"}, // tools of an agent are its own
+		"one agent after the other": {[]string{
+			observed("root", "", "CHAIN", "", 0, 20), observed("one", "root", "AGENT", "", 0, 3), observed("a", "one", "GENERATION", "", 0, 3),
+			observed("two", "root", "AGENT", "", 4, 8), observed("in", "two", "AGENT", "", 4, 8), observed("b", "in", "GENERATION", "", 4, 8),
+		}, "[] - -; [0] - 1s"},
+		"at once": {[]string{
+			observed("a", "", "GENERATION", "", 0, 1), observed("b", "", "GENERATION", "", 2, 9), observed("c", "", "GENERATION", "", 3, 4), observed("d", "", "GENERATION", "", 5, 6),
+		}, "[] - -; [0] - 1s; [0] - 2s; [2] - 1s"},
+		"circles": {[]string{observed("x", "y", "AGENT", "", 0, 1), observed("y", "x", "AGENT", "", 0, 1), observed("a", "x", "GENERATION", "", 0, 1), observed("b", "y", "GENERATION", "", 2, 3)},
+			""},
+	} {
+		for range 2 {
+			slices.Reverse(c.observations)
+			in := `{"trace":{"id":"t"},"observations":[` + strings.Join(c.observations, ",") + "]}"
+			all, _ := mustRead(t, in, Options{})
+			var got []string
+			for i := range all {
+				words := []string{fmt.Sprint(all[i].Parents), "-", "-"}
+				for k, gap := range []*time.Duration{all[i].Tool, all[i].Think} {
+					if gap != nil {
+						words[k+1] = gap.String()
+					}
+				}
+				got = append(got, strings.Join(words, " "))
+			}
+			if c.want != "" && strings.Join(got, "; ") != c.want {
+				t.Errorf("%s: %s, want %s", name, strings.Join(got, "; "), c.want)
+			}
+		}
+	}
+	// The positions are those of the source, over traces and files.
+	one := `{"trace":{"id":"t"},"observations":[` + observed("a", "", "GENERATION", "", 0, 1) + "," + observed("b", "", "GENERATION", "", 2, 3) + "]}"
+	all, _, err := readTogether(textFiles(one+"\n"+one, one), Options{})
+	var parents []string
+	for i := range all {
+		parents = append(parents, fmt.Sprint(all[i].Parents))
+	}
+	if got := strings.Join(parents, " "); err != nil || got != "[] [0] [] [2] [] [4]" {
+		t.Errorf("parents %s, %v", got, err)
+	}
 }
 
 // In an export of observations a call that was recorded twice counts once, whichever of the

@@ -23,6 +23,7 @@ type mappedDecoder struct {
 	sessions  map[string]lastTurn // of a source without times
 	given     bool                // the operator named the field of the input length
 	entries   int64
+	chains    responseChains
 	builder   builder // of the current row
 	s         *Source
 }
@@ -154,6 +155,11 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		return dst, err
 	}
 	b.e.InputGiven = d.given && b.e.InputTokens != nil
+	_, b.ownSystem = r.value(ownSystem)
+	b.ownSystem = b.ownSystem && len(b.e.Messages) > 0 && b.e.Messages[0].Role == trace.System
+	if !d.chains.goesOn(b, &d.s.notes) {
+		return dst, nil
+	}
 	// A call that failed has no usage: no record of it could be better.
 	if b.e.Status == trace.StatusFailed && b.lengthUnknown() {
 		d.s.notes.count(noteFailedUnknown)
@@ -175,6 +181,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		d.sessions[b.session] = last
 	}
 	d.noteEntry(b, r)
+	d.chains.remember(b, d.entries)
 	d.entries++
 	return append(dst, b.e), nil
 }
@@ -277,7 +284,7 @@ func (d *mappedDecoder) instant(st stamp) (time.Time, *fault) {
 func (d *mappedDecoder) noteEntry(b *builder, r row) {
 	info := &d.s.info
 	info.HasUsers = info.HasUsers || b.e.User != (trace.Text{})
-	info.HasSessions = info.HasSessions || b.session != ""
+	info.HasSessions = info.HasSessions || b.session != "" || b.previous != ""
 	if b.e.OutputTokens == nil && b.e.Reply == nil && b.e.Status != trace.StatusFailed {
 		d.s.notes.count("records that tell neither the output nor its length")
 	}

@@ -149,6 +149,8 @@ var targets = []target{
 	{"e2e_ms", "the same, in milliseconds", durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.E2E })},
 	{"e2e_us", "the same, in microseconds", durationTo(time.Microsecond, func(b *builder) **time.Duration { return &b.e.E2E })},
 	{"e2e_ns", "the same, in nanoseconds", durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.e.E2E })},
+	{"response_id", "id of the answer, by which later requests go on from it", setID(func(b *builder) (*string, *trace.Text) { return &b.response, &b.e.Response })},
+	{"previous_response_id", "id of the answer that a request goes on from, whose prompt holds what is new alone", setID(func(b *builder) (*string, *trace.Text) { return &b.previous, &b.e.Previous })},
 	{"blocks", "ids of the prompt's prefix blocks: an array of numbers, the last for a partial block", setBlocks},
 	{"messages", "the prompt as a list of role and content, or the same as a JSON string", setConversation},
 	{"tools", "tool definitions: a list, or the same as a JSON string", setTools},
@@ -176,9 +178,13 @@ func targetNames() string {
 // A builder gathers the values of one entry.
 type builder struct {
 	e       trace.Entry
-	session string // as the source spells it
+	session string // as the source spells it, like the ids of answers
 	images  int32
-	source  func() []byte // of the value at hand as it is written, nil where that is not known
+
+	response, previous string
+	ownSystem          bool // the first message is not passed on to requests that go on from the answer
+
+	source func() []byte // of the value at hand as it is written, nil where that is not known
 }
 
 func countOf(s string) (int32, bool) {
@@ -231,6 +237,19 @@ func setSession(b *builder, v any) string {
 		b.e.Session = trace.NewText(b.session)
 	}
 	return ""
+}
+
+func setID(at func(*builder) (*string, *trace.Text)) func(*builder, any) string {
+	return func(b *builder, v any) string {
+		s, ok := word(v)
+		if !ok {
+			return wantWord
+		}
+		if id, text := at(b); s != "" {
+			*id, *text = s, trace.NewText(s)
+		}
+		return ""
+	}
 }
 
 func closedTo(list func(string) string, at func(*builder) *string) func(*builder, any) string {

@@ -12,7 +12,7 @@ import (
 )
 
 // samples are the formats that are tried on real files, by the name of their folder.
-var samples = []string{"langfuse", "aibrix", "api-log", "langsmith", "mlflow", "otel-genai", "dynamo-requests"}
+var samples = []string{"langfuse", "aibrix", "api-log", "langsmith", "mlflow", "otel-genai", "dynamo-requests", "trtllm-trace"}
 
 // Real exports are recognised and read whole: requests and tokens are those that a
 // script in another language counts. The files belong to others and are not part of the
@@ -50,6 +50,40 @@ func TestRealSamples(t *testing.T) {
 			}
 			t.Logf("%d files", len(paths))
 		})
+	}
+}
+
+// What the calls of real Langfuse traces waited for, and how long tools ran, is what a script
+// counts that goes about it in another way.
+func TestRealLangfuseLinks(t *testing.T) {
+	paths, _ := filepath.Glob(filepath.Join(os.Getenv("REPRISE_TEST_SAMPLES"), "langfuse", "*.trace.json"))
+	python, err := exec.LookPath("python3")
+	if err != nil || len(paths) == 0 {
+		t.Skip("there are no real traces, or no python3")
+	}
+	out, err := exec.Command(python, append([]string{"testdata/langfuse_tools.py"}, paths...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range strings.Split(strings.TrimSpace(string(out)), "\n") {
+		all, _, err := readTogether([]File{fileAt(paths[i])}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sums [4]int64
+		for k := range all {
+			if n := len(all[k].Parents); n > 0 {
+				sums[0], sums[1], sums[3] = sums[0]+1, sums[1]+int64(n), sums[3]+all[k].Think.Milliseconds()
+				if all[k].Tool != nil {
+					sums[2] += all[k].Tool.Milliseconds()
+				}
+			}
+		}
+		if got := strings.ReplaceAll(fmt.Sprint(sums), " ", ", "); got != want {
+			t.Errorf("%s: %s, and the script counts %s", paths[i], got, want)
+		} else {
+			t.Logf("%s: %s", filepath.Base(paths[i]), got)
+		}
 	}
 }
 

@@ -68,6 +68,8 @@ func summary(e *trace.Entry) string {
 	}
 	name("user", e.User)
 	name("session", e.Session)
+	name("response", e.Response)
+	name("previous", e.Previous)
 	name("model", e.Model)
 	name("adapter", e.Adapter)
 	name("salt", e.Salt)

@@ -92,6 +92,7 @@ type Options struct {
 	About result.Run
 
 	wall         func() time.Time // the wall clock; nil is the machine's
+	sends        *result.SendLog  // nil notes nothing
 	pendingLimit int64            // bytes of rows that may wait for their parents; 0 is pendingBytes
 }
 

@@ -28,6 +28,8 @@ import (
 //   - In a causal run, parents that were over count as if they had ended when the run
 //     is resumed: think and tool times begin anew.
 //   - In a closed loop all slots are free.
+//   - Requests that were sent and have no result are sent again, and counted: the server
+//     sees them twice, and finds the prompts of the first time in its cache.
 type Resumption struct {
 	run      result.Run // as the last journal began
 	gap      result.Interruption
@@ -39,6 +41,7 @@ type Resumption struct {
 	unready  int64
 	stalls   *result.Stalls
 	origin   func(id int64) (row int64, round int32)
+	lost     map[int64]bool // rows that were sent and have no result, by their number among those that are read
 }
 
 type doneRow struct {
@@ -80,6 +83,18 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 	}
 	if err := r.readDone(f, o.Warmup.Requests+o.Cooldown.Requests > 0); err != nil {
 		return nil, err
+	}
+	r.lost = map[int64]bool{}
+	noted, err := result.ReadSends(path, func(id int64) {
+		if _, done := r.find(id); !done {
+			r.lost[id] = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if noted {
+		r.gap.Twice = &result.SeenTwice{Rows: []int64{}}
 	}
 	last, err := result.LastWritten(name)
 	if err != nil {
@@ -216,6 +231,17 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 		s.setRootDue(w)
 	}
 	_, done := s.r.find(id)
+	if s.r.lost[id] {
+		twice := s.r.gap.Twice
+		twice.Requests++
+		twice.PromptTokens += int64(row.InputTokens)
+		if len(twice.Rows) < mostTwiceRows {
+			twice.Rows = append(twice.Rows, s.r.keyOf(id).Row)
+		}
+		if s.known != nil {
+			s.known(row)
+		}
+	}
 	switch {
 	case done:
 		if s.known != nil {
@@ -242,6 +268,9 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 	}
 	return nil
 }
+
+// mostTwiceRows is how many rows are named that a server sees twice.
+const mostTwiceRows = 100
 
 // setRootDue gives a row its due time, as in a run.
 func (s *surveyor) setRootDue(w *pendingRow) {
@@ -301,7 +330,7 @@ func (d *Disagreement) Error() string {
 
 // mayDiffer lists what of a Run may be another in a resumption. All else that is
 // known at the beginning of a run must be the same.
-var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early", "environment", "stalls"}
+var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early", "environment", "stalls", "connections_why"}
 
 // agree holds what is asked for against what was.
 func (r *Resumption) agree(now result.Run) error {

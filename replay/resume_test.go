@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -68,14 +69,18 @@ func (c *resumeCase) inBubble(t *testing.T, n int, kill time.Duration) (result.R
 	if err != nil {
 		return result.Run{}, err
 	}
+	sends := result.NewSendLog(c.path, n > 0)
 	for _, x := range out.Rows {
+		if c.loop == nil && x.ReleasedNS != nil && time.Duration(*x.ReleasedNS) <= kill {
+			sends.Note(x.RowID)
+		}
 		if x.DoneNS != nil && time.Duration(*x.DoneNS) <= kill {
 			if _, err := j.Write([]result.Result{x}); err != nil {
 				return result.Run{}, err
 			}
 		}
 	}
-	return run, killed(j, result.PartName(result.JournalName(c.path), n))
+	return run, errors.Join(sends.Close(), killed(j, result.PartName(result.JournalName(c.path), n)))
 }
 
 // killed closes the journal at path as a kill does: without its end.
@@ -125,6 +130,12 @@ func TestResumeOpenLoop(t *testing.T) {
 	if len(rows) != 100 || run.Requests != 100 || run.NotSent != 0 || len(run.Resumed) != 2 || run.PlannedNS != int64(107*time.Second) {
 		t.Fatalf("%d rows, run %+v", len(rows), run)
 	}
+	for i, first := range []int64{46, 63} { // the five that were in flight at each kill
+		want := &result.SeenTwice{Requests: 5, PromptTokens: 5*first + 10, Rows: []int64{first, first + 1, first + 2, first + 3, first + 4}}
+		if got := run.Resumed[i].Twice; !reflect.DeepEqual(got, want) {
+			t.Errorf("kill %d: seen twice %+v, want %+v", i, got, want)
+		}
+	}
 	// The second time: rows to 62 were due by 66 and over by 71; 63 was due at 67.
 	for i, r := range rows {
 		want := time.Duration(i) * time.Second
@@ -148,7 +159,8 @@ func TestResumeOpenLoop(t *testing.T) {
 func TestResumeKeepsIdleTime(t *testing.T) {
 	c := &resumeCase{fake: holding(5 * time.Second), rows: workload(0, 100*time.Second), options: noOptions}
 	run, rows := c.play(t, 30*time.Second)
-	if rows[1].DueNS != 100e9 || run.Resumed[0] != (result.Interruption{AtNS: 5e9, DownNS: run.Resumed[0].DownNS, Kept: 1}) {
+	gap := run.Resumed[0]
+	if rows[1].DueNS != 100e9 || gap.AtNS != 5e9 || gap.ShiftNS != 0 || gap.Kept != 1 || gap.Again != 0 || gap.Twice.Requests != 0 {
 		t.Errorf("rows %+v, run %+v", rows, run)
 	}
 }
@@ -233,7 +245,8 @@ func TestResumeArrivalsKnownAndWindow(t *testing.T) {
 			t.Errorf("row %d: moved by %v, %+v", got[i].RowID, time.Duration(moved), got[i])
 		}
 	}
-	if last := got[len(got)-1]; *last.Known != 48 { // one after another, those before the crash first
+	// One after another, those before the crash first, and those that were in flight then twice.
+	if last := got[len(got)-1]; int64(*last.Known) != 48+run.Resumed[1].Twice.Requests {
 		t.Errorf("the last knows %d", *last.Known)
 	}
 }

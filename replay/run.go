@@ -90,7 +90,8 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	if err != nil {
 		return opt.About, errors.Join(err, journal.Close(), os.Remove(part))
 	}
-	metered := *r
+	metered, sends := *r, result.NewSendLog(path, len(opt.About.Resumed) > 0)
+	metered.sends = sends
 	metered.Begun = meter.prepare(ctx, metered.Begun)
 	profiling, err := newProfiling(ctx, r.Profile, &metered.Options)
 	if err != nil {
@@ -99,7 +100,7 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	run, err := metered.Run(ctx, rows, journal)
 	meter.over()
 	profiling.end(ctx, &run)
-	err = errors.Join(err, journal.Close(), meter.end(ctx, &run))
+	err = errors.Join(err, journal.Close(), sends.Close(), meter.end(ctx, &run))
 	return run, errors.Join(err, result.Finish(name, path, run))
 }
 
@@ -328,6 +329,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 	}
 	p.flights.Go(func() {
 		r := &fl.result
+		p.opt.sends.Note(fl.id)
 		if read != nil {
 			read()
 		} else {
@@ -418,6 +420,7 @@ func (p *play) summary(cause, feedErr error) result.Run {
 		run.Thread = &t.stats
 	}
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.End()
+	run.CPU = p.cost.CPU()
 	learnt := p.runner.Endpoint.Report()
 	run.Odd, run.Served, run.Wire = learnt.Odd, learnt.Served, learnt.Wire
 	jump, stalled := p.clock.end()

@@ -107,10 +107,10 @@ func TestOwnTokensOfATurn(t *testing.T) {
 	} {
 		b := aThread(1, 7) // 8 tokens by the server's count, and 2 of the reply
 		b.sure, b.followers = c.sure, new(followers)
-		th := &threads{opt: &Threading{BlockSize: 8, TurnOverhead: 3}}
+		th := &threads{opt: &Threading{BlockSize: 8, TurnOverhead: 3, After: 2}}
 		th.current = turn{row: &trace.Request{InputTokens: int32(c.input)}, before: b}
 		own := th.ownTokens(c.least)
-		want := threadPrefix{seen: c.seen, whole: 10, turn: 3, size: 8, aligned: c.longer == 0, followers: b.followers}
+		want := threadPrefix{seen: c.seen, whole: 10, after: 2, size: 8, aligned: c.longer == 0, followers: b.followers}
 		u := th.current
 		if own != c.want || u.total != c.total || u.stats.LongerBy != c.longer || (u.stats.Longer == 1) != (c.longer > 0) || !reflect.DeepEqual(*u.prefix, want) {
 			t.Errorf("%+v: %d of its own, %+v, %+v; want %+v", c, own, u.stats, *u.prefix, want)
@@ -216,15 +216,15 @@ func TestKnownOfFollowers(t *testing.T) {
 	}{
 		{threadPrefix{aligned: true}, row(30, 1, 2, 3, 4, 5), 10},
 		{threadPrefix{aligned: true}, row(30, 1, 2, 3, 9), 12},        // all of the reply; three blocks are no more
-		{threadPrefix{aligned: true}, row(30, 1, 2, 3, 4, 8), 14},     // four blocks, but for the template's tokens
+		{threadPrefix{aligned: true}, row(30, 1, 2, 3, 4, 8), 16},     // four blocks
 		{threadPrefix{aligned: false}, row(30, 1, 2, 3, 4, 5), 12},    // its own part begins elsewhere
-		{threadPrefix{aligned: true}, row(17, 1, 2, 3, 4, 8), 15},     // no more than it has
-		{threadPrefix{aligned: true}, row(30, 1, 2, 3, 4, 5, 6), 18},  // five
-		{threadPrefix{aligned: true}, row(30, 1, 2, 3, 4, 5, 6), 22},  // the same again
+		{threadPrefix{aligned: true}, row(17, 1, 2, 3, 4, 8), 15},     // but for the template's tokens after it
+		{threadPrefix{aligned: true}, row(30, 1, 2, 3, 4, 5, 6), 20},  // five
+		{threadPrefix{aligned: true}, row(30, 1, 2, 3, 4, 5, 6), 24},  // the same again
 		{threadPrefix{aligned: true, size: -4}, row(30, 1, 2, 3), 12}, // blocks tell nothing
 	} {
 		p := c.p
-		p.seen, p.whole, p.turn, p.followers = 10, 12, 2, f
+		p.seen, p.whole, p.after, p.followers = 10, 12, 2, f
 		p.size += 4
 		if got := p.known(c.row); got != c.want {
 			t.Errorf("%d: %d tokens are known, want %d", i, got, c.want)

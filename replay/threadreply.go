@@ -78,7 +78,7 @@ func (a *threadReply) findTokens(encode func([]uint32, string) []uint32, r *resu
 type threadPrefix struct {
 	seen      int        // tokens, if no other has gone on from the reply
 	whole     int        // tokens, with all of the reply
-	turn      int        // tokens of the template after the reply
+	after     int        // tokens of the template after the prompt
 	size      int        // of blocks; 0 where they tell nothing
 	aligned   bool       // its own part begins where the reply is recorded to end
 	followers *followers // nil where there is no other
@@ -107,7 +107,7 @@ func (p *threadPrefix) known(row *trace.Request) int32 {
 			for n < len(blocks) && n < len(row.Blocks) && blocks[n] == row.Blocks[n] {
 				n++
 			}
-			known = max(known, min(n*p.size, int(row.InputTokens))-p.turn)
+			known = max(known, min(n*p.size, int(row.InputTokens)-p.after))
 		}
 		f.blocks = append(f.blocks, row.Blocks)
 	}

@@ -41,6 +41,8 @@ type Threading struct {
 	// TurnOverhead is how many tokens the chat template adds with a reply and a
 	// further message, see [client.HTTP.CalibrateTurn].
 	TurnOverhead int
+	// After is how many tokens the chat template puts after a prompt.
+	After int
 	// Whole, when set, counts for every row the known tokens as if every prompt
 	// and reply were the one of the workload. It is called in the same way as
 	// [Options.Known].
@@ -191,7 +193,7 @@ func (t *threads) ownTokens(least int) (own int) {
 		own = least
 	}
 	u.total = inherited + own
-	u.prefix = &threadPrefix{seen: b.total - 1, whole: b.total + b.tokens, turn: t.opt.TurnOverhead, size: t.opt.BlockSize,
+	u.prefix = &threadPrefix{seen: b.total - 1, whole: b.total + b.tokens, after: t.opt.After, size: t.opt.BlockSize,
 		aligned: u.stats.Longer == 0, followers: b.followers}
 	if b.sure {
 		u.prefix.seen = u.prefix.whole - 1

@@ -288,9 +288,9 @@ func TestBenchLive(t *testing.T) {
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--details", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
+	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--details", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--trust", "max-cpu=off,max-stall=off,max-gc-pause=off")
 	if code != cli.Good {
-		t.Fatalf("exit code %d\n%s", code, errs)
+		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
 	expect(t, out, "4 of 4", "against a", "Running, peak", "Waiting, peak")
 	expect(t, errs, "a, one, warm-up: 3 requests", "b, one, warm-up: 3 requests")
@@ -350,8 +350,8 @@ func TestSuitesScrape(t *testing.T) {
 			}
 		}
 	}
-	if n := asked.Load(); n != 2 {
-		t.Errorf("the server without metrics was asked for them %d times, want once a run", n)
+	if n := asked.Load(); n != 4 {
+		t.Errorf("the server without metrics was asked for them %d times, want twice a run: for what to measure, and for what it states", n)
 	}
 	if _, errs, code := reprise(t, "replay", "w.parquet", "--url", url, "-o", "r.parquet", "--scrape", "none", "--scrape", "auto"); code != cli.Usage || !strings.Contains(errs, "--scrape none cannot be used with another") {
 		t.Errorf("exit code %d\n%s", code, errs)

@@ -17,6 +17,7 @@ import (
 	"reprise/replay/compare"
 	"reprise/replay/engine"
 	"reprise/replay/peer"
+	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/profile"
@@ -48,9 +49,9 @@ func completedValues() map[string][]string {
 	return map[string][]string{
 		"import format": formats, "audit format": formats, "report format": formatNames(), "bench format": {formatText, formatMarkdown, formatJSON},
 		"export to": outputs, "preset": flags.PresetNames(), "preset-a": flags.PresetNames(), "preset-b": flags.PresetNames(),
-		"api":     {result.APICompletions, result.APIChat, result.APIResponses, result.APIEmbeddings, result.APIAuto},
+		"api":     {result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto},
 		"balance": {client.RoundRobin, client.BySession}, "cache": {result.CacheAsIs, result.CacheCold, result.CacheWarm},
-		"connections": {client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
+		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "instants": {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
 		"router": routers, "batching": {"continuous", "static"}, "imitate": engine.Imitations(), "quirks": quirks,
 		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),
 		"tier": tiers, "import tier": append([]string{anonymize.Internal, anonymize.Raw}, tiers...), "fit tier": tiers[1:],

@@ -90,6 +90,9 @@ func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (n
 	} else if t.Sessions == 0 {
 		notes = append(notes, "no sessions: they were inferred from shared prefixes, without think times: "+profile.SessionRule)
 	}
+	if t.Unchained > 0 {
+		notes = append(notes, fmt.Sprintf("%d requests go on from answers beyond the first 1,048,576, and have no session: import the log in parts", t.Unchained))
+	}
 	for _, name := range slices.Sorted(maps.Keys(card.Totals.Templates)) {
 		template, err := token.OpenTemplate(name)
 		switch n := card.Totals.Templates[name]; {

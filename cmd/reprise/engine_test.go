@@ -1,101 +1,233 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/compare"
+	"reprise/replay/openai"
+	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace"
 )
 
-// engineWorkload sends every prompt twice: cold, and again when the first
-// answer is long over, at a rate at which a small engine keeps up.
-const engineWorkload = `name: engine
-about: each prompt cold, and warm five seconds later
-requests: 20
-arrivals: constant:1
-warm: constant:5s
-lengths: {input: "constant:900", output: "constant:24"}
-`
-
-// TestEngine replays shared prefixes and forced lengths against a real engine.
-// How to start one is in docs/engines.md. REPRISE_TEST_ENGINE_TOKENIZER names
-// its tokenizer where that is not o200k_base: without, prompts have other
-// lengths there than asked for, and the test says by how much.
-func TestEngine(t *testing.T) {
-	url := os.Getenv("REPRISE_TEST_ENGINE_URL")
-	if url == "" {
-		t.Skip("REPRISE_TEST_ENGINE_URL is not set")
+// engineWorkload makes a workload of requests that share prefixes of so many blocks of 512
+// tokens, or of none to two, with prompts that no run had before.
+func engineWorkload(t *testing.T, requests int, gap time.Duration, output, blocksShared int) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(3, 4))
+	var rows strings.Builder
+	for i := range requests {
+		var blocks []int
+		group, shared := i%3, rng.IntN(3)
+		if blocksShared > 0 {
+			group, shared = 0, blocksShared
+		} else if i < 3 {
+			shared = 2
+		}
+		for j := range shared {
+			blocks = append(blocks, 10*(group+1)+j)
+		}
+		for range 1 + rng.IntN(2) {
+			blocks = append(blocks, 1000+10*i+len(blocks))
+		}
+		row, err := json.Marshal(map[string]any{"timestamp": int64(i) * gap.Milliseconds(), "input_length": 512*(len(blocks)-1) + 20 + rng.IntN(490), "output_length": output + rng.IntN(16), "hash_ids": blocks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows.Write(append(row, '\n'))
 	}
-	tokenizer := os.Getenv("REPRISE_TEST_ENGINE_TOKENIZER")
-	dir := t.TempDir()
-	file := func(name string) string { return filepath.Join(dir, name) }
-	if err := os.WriteFile(file("w.yaml"), []byte(engineWorkload), 0o600); err != nil {
+	file := func(name string) string { return filepath.Join(t.TempDir(), name) }
+	log, house, w := file("w.jsonl"), file("t.parquet"), file("w.parquet")
+	if err := os.WriteFile(log, []byte(rows.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	must(t, "synth", file("w.yaml"), "-o", file("w.parquet"))
-	for _, api := range []string{"completions", "chat"} {
-		t.Run(api, func(t *testing.T) {
-			results := file(api + ".parquet")
-			// Prompts of its own, so that nothing is warm from another run.
-			must(t, "replay", file("w.parquet"), "--url", url, "--api", api, "--tokenizer", tokenizer, "--seed", strconv.FormatInt(time.Now().UnixNano(), 10), "-o", results, "--quiet")
-			checkEngine(t, results, tokenizer != "")
-		})
+	must(t, "import", log, "-o", house)
+	must(t, "synth", "--mirror", house, "--seed", strconv.FormatUint(rand.Uint64(), 10), "-o", w)
+	return w
+}
+
+// engineTokenizer names the tokenizer of the engines.
+func engineTokenizer(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("REPRISE_TEST_ENGINE_TOKENIZER")
+	if path == "" {
+		t.Fatal("set REPRISE_TEST_ENGINE_TOKENIZER to the engines' tokenizer.json")
+	}
+	return path
+}
+
+// TestEngines replays against the running engines that REPRISE_TEST_ENGINES names, as
+// NAME=URL with spaces between, over each API that they have, with no flag but --url and
+// --tokenizer: lengths are exact, and what was expected of the prefix cache was found.
+// docs/engines.md has how to start some.
+func TestEngines(t *testing.T) {
+	engines := strings.Fields(os.Getenv("REPRISE_TEST_ENGINES"))
+	if len(engines) == 0 {
+		t.Skip("REPRISE_TEST_ENGINES is not set")
+	}
+	tokenizer := engineTokenizer(t)
+	for _, engine := range engines {
+		name, url, ok := strings.Cut(engine, "=")
+		if !ok {
+			t.Fatalf("REPRISE_TEST_ENGINES: want NAME=URL, such as vllm=http://localhost:8000, and not %q", engine)
+		}
+		for _, api := range []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages} {
+			t.Run(name+"/"+api, func(t *testing.T) {
+				w, results := engineWorkload(t, 30, 400*time.Millisecond, 8, 0), filepath.Join(t.TempDir(), "r.parquet")
+				args := []string{"replay", w, "--url", url, "--tokenizer", tokenizer, "-o", results, "--quiet"}
+				if api != result.APICompletions {
+					args = append(args, "--api", api)
+				}
+				_, errs, code := reprise(t, args...)
+				if (api == result.APIResponses || api == result.APIMessages) && strings.Contains(errs, "HTTP 404") {
+					t.Skip("the engine has no such API")
+				}
+				if code != cli.Good && code != cli.Untrusted { // the client may lag on a busy machine
+					t.Fatalf("exit code %d\n%s", code, errs)
+				}
+				checkEngine(t, results, errs)
+			})
+		}
 	}
 }
 
-// checkEngine holds what must be true of any engine.
-func checkEngine(t *testing.T, results string, exact bool) {
+// checkEngine holds what must be true of the results of any engine.
+func checkEngine(t *testing.T, results, said string) {
 	t.Helper()
-	r, err := result.Open(results)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	var cold, warm []int64 // TTFT
-	var rows, promptOff, fewer, cached int64
-	err = trace.Each(r.Reader(), func(_ int64, r *result.Result) error {
-		rows++
+	run, rows := targetResults(t, results)
+	prompt, output := 0, 0
+	for _, r := range rows {
 		switch {
-		case r.Error != "" || r.FirstTokenNS == nil || r.Input == nil:
-			t.Errorf("row %d: error %q, first token %v, usage %v", r.RowID, r.Error, r.FirstTokenNS, r.Input)
-			return nil
-		case r.OutputFrom != result.FromUsage || *r.Output != r.WantOutput || r.Events > *r.Output:
-			t.Errorf("row %d: %d output tokens by %s in %d events, want %d", r.RowID, *r.Output, r.OutputFrom, r.Events, r.WantOutput)
+		case r.Error != "" || r.FirstTokenNS == nil || r.Input == nil || r.Output == nil:
+			t.Errorf("row %d: error %q, first token %v, usage %v and %v", r.RowID, r.Error, r.FirstTokenNS, r.Input, r.Output)
+		case *r.Input != r.WantInput || *r.Output != r.WantOutput || r.OutputFrom != result.FromUsage:
+			t.Errorf("row %d: %d prompt tokens for %d, %d output tokens by %s for %d", r.RowID, *r.Input, r.WantInput, *r.Output, r.OutputFrom, r.WantOutput)
+		default:
+			prompt, output = prompt+int(*r.Input), output+int(*r.Output)
 		}
-		fewer += int64(*r.Output - r.Events)
-		if off := int64(*r.Input - r.WantInput); off != 0 {
-			promptOff += max(off, -off)
-		}
-		ttft := *r.FirstTokenNS - *r.SentNS
-		if r.Category == trace.Cold {
-			cold = append(cold, ttft)
-			return nil
-		}
-		warm = append(warm, ttft)
-		if r.Cached != nil {
-			cached += int64(*r.Cached)
-		}
-		return nil
-	})
+	}
+	var s report.Summary
+	doc, _, _ := reprise(t, "report", results, "--json")
+	if err := json.Unmarshal([]byte(doc), &s); err != nil {
+		t.Fatal(err)
+	}
+	c := s.Cache
+	if c.Measured == nil || c.Expected == nil {
+		t.Fatalf("the hit ratio: measured %v, expected %v; have the engine report cached tokens (see docs/engines.md)\n%s", c.Measured, c.Expected, said)
+	}
+	template := run.Templates[run.API]
+	t.Logf("| %s | %d of %d | %d, %d | %d + %d, %s | %d | %.2f %% | %.2f %% |", run.API, s.Requests.Succeeded, len(rows), prompt, output,
+		template.Before, template.After, template.Found, *c.Block, 100**c.Measured, 100**c.Expected)
+	if off := *c.Measured - *c.Expected; (off < -0.005 || off > 0.005) &&
+		!slices.ContainsFunc(s.Diagnoses, func(d report.Diagnosis) bool { return d.Code == "slot_cache" }) {
+		t.Errorf("%.2f %% of the prompt tokens were hits, %.2f %% expected: %+v", 100**c.Measured, 100**c.Expected, s.Diagnoses)
+	}
+}
+
+// An engineScript starts and stops engines of one kind: SCRIPT start DIR PORT [flags] returns
+// when the engine answers, SCRIPT stop DIR PORT ends it.
+type engineScript struct{ path, dir string }
+
+func theEngineScript(t *testing.T) engineScript {
+	t.Helper()
+	path, dir, ok := strings.Cut(os.Getenv("REPRISE_TEST_ENGINE_SCRIPT"), " ")
+	if !ok {
+		t.Skip("REPRISE_TEST_ENGINE_SCRIPT is not set")
+	}
+	return engineScript{path, dir}
+}
+
+// start starts an engine at a free port. It ends with the test, or with stop.
+func (s engineScript) start(t *testing.T, flags ...string) (url string, stop func()) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if rows != 20 || len(cold) != 10 || len(warm) != 10 {
-		t.Fatalf("%d rows, %d cold, %d warm", rows, len(cold), len(warm))
+	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	l.Close()
+	if out, err := exec.Command(s.path, append([]string{"start", s.dir, port}, flags...)...).CombinedOutput(); err != nil {
+		t.Fatalf("%s start: %v\n%s", s.path, err, out)
 	}
-	slices.Sort(cold)
-	slices.Sort(warm)
-	t.Logf("prompts are off by %d of %d tokens; %d output tokens came without an event of their own; TTFT p50 %.1f ms cold, %.1f ms warm; %d tokens of warm prompts were cached",
-		promptOff, rows*900, fewer, float64(cold[5])/1e6, float64(warm[5])/1e6, cached)
-	if exact && promptOff != 0 {
-		t.Errorf("prompts are off by %d tokens", promptOff)
+	stop = func() { _ = exec.Command(s.path, "stop", s.dir, port).Run() } // twice is no matter
+	t.Cleanup(stop)
+	return "http://127.0.0.1:" + port, stop
+}
+
+// Compare finds the difference between an engine with its prefix cache and one without, and
+// none between one with it and itself. Engines are started by REPRISE_TEST_ENGINE_SCRIPT.
+func TestEngineCaching(t *testing.T) {
+	script := theEngineScript(t)
+	tokenizer, w := engineTokenizer(t), engineWorkload(t, 8, 400*time.Millisecond, 4, 9)
+	on, _ := script.start(t)
+	flags := strings.Fields(os.Getenv("REPRISE_TEST_ENGINE_OFF"))
+	if len(flags) == 0 {
+		flags = []string{"--no-enable-prefix-caching"}
 	}
-	if warm[5] >= cold[5] {
-		t.Errorf("warm prompts were no faster: TTFT p50 %v ns, cold %v ns", warm[5], cold[5])
+	off, _ := script.start(t, flags...)
+	for _, c := range []struct{ name, b, want string }{{"on against off", off, compare.Worse}, {"A/A", on, "not_found"}} {
+		doc, errs, code := reprise(t, "compare", w, "--url-a", on, "--url-b", c.b, "--rounds", "12", "--rest", "100ms", "--primary", "p50_ttft",
+			"--tokenizer", tokenizer, "-o", filepath.Join(t.TempDir(), "rounds"), "--json", "--quiet")
+		if code != cli.Good && code != cli.Untrusted {
+			t.Fatalf("%s: exit code %d\n%s", c.name, code, errs)
+		}
+		var found compare.Comparison
+		if err := json.Unmarshal([]byte(doc), &found); err != nil || len(found.Versus) != 1 {
+			t.Fatalf("%s: %v\n%s", c.name, err, doc)
+		}
+		v := found.Versus[0]
+		if t.Logf("| %s | %s |", c.name, v.Text); v.Decision != c.want {
+			t.Errorf("%s: %s, want %s", c.name, v.Decision, c.want)
+		}
+	}
+}
+
+// An engine that is stopped while requests are in flight and to come ends those that it had
+// taken as broken off, refuses the others, and the run is not trusted.
+func TestEngineStopped(t *testing.T) {
+	script := theEngineScript(t)
+	tokenizer, w := engineTokenizer(t), engineWorkload(t, 40, 250*time.Millisecond, 400, 0)
+	url, stop := script.start(t)
+	results := filepath.Join(t.TempDir(), "r.parquet")
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		time.Sleep(6 * time.Second)
+		stop()
+	}()
+	text, errs, code := reprise(t, "replay", w, "--url", url, "--tokenizer", tokenizer, "-o", results, "--quiet", "--timeout", "30s")
+	<-ended
+	if code != cli.Untrusted {
+		t.Errorf("exit code %d, want %d\n%s\n%s", code, cli.Untrusted, errs, text)
+	}
+	_, rows := targetResults(t, results)
+	classes := map[string]int{}
+	for _, r := range rows {
+		classes[r.Error]++
+	}
+	t.Logf("| stopped | %v |", classes)
+	broken := 0
+	for class, n := range classes {
+		switch class {
+		case openai.KindReset, openai.KindIncomplete, openai.KindStream, openai.KindUnavailable, openai.KindServer:
+			broken += n
+		case "", openai.KindConnect:
+		default:
+			t.Errorf("%d requests ended as %q", n, class)
+		}
+	}
+	if classes[""] == 0 || classes[openai.KindConnect] == 0 || broken == 0 || len(rows) != 40 {
+		t.Errorf("%d results: %s", len(rows), fmt.Sprint(classes))
 	}
 }

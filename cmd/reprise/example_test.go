@@ -17,6 +17,7 @@ import (
 func TestHelpExamples(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // check --self saves its figures there
 	url := simulate(t)
 	files := map[string]string{
 		"mooncake_conversation.jsonl": sharingLog(20),
@@ -68,6 +69,15 @@ func TestHelpExamples(t *testing.T) {
 			}
 			if cmd.Name() == "record" {
 				runRecord(t, strings.NewReplacer(":8080", "127.0.0.1:0", "http://engine:8000", url, "http://a:8000", url, "http://b:8000", url).Replace(args))
+				continue
+			}
+			if cmd.Name() == "evidence" {
+				ctx, stop := context.WithCancel(t.Context())
+				said := &watch{want: "[1/5] check    reprise, model ", then: stop}
+				run(ctx, strings.Fields(args), strings.NewReader(""), io.Discard, said) // the other steps take minutes
+				if stop(); !strings.Contains(said.buf.String(), said.want) {
+					t.Errorf("%s: %s", line, said.buf.String())
+				}
 				continue
 			}
 			if cmd.Name() == "serve" {

@@ -18,6 +18,7 @@ import (
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/datasets"
 	"reprise/datasets/export"
+	"reprise/replay/peerfile"
 	"reprise/replay/report/table"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -128,7 +129,7 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 		if err != nil {
 			return err
 		}
-		if o.Prompter, err = maker.Prompter(0); err != nil {
+		if o.Prompter, err = maker.Prompter(result.Template{}); err != nil {
 			return err
 		}
 	}
@@ -141,6 +142,9 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	}
 	if tier := trace.TierNote("file", t.Meta.Tier); tier != "" {
 		wrote.Notes = append(wrote.Notes, tier+" The format has no place to say so.")
+	}
+	if end := format.NameEnd; end != "" && f.out != "" && f.out != cli.Standard && !strings.HasSuffix(f.out, end) {
+		wrote.Notes = append(wrote.Notes, fmt.Sprintf("the tool reads only files whose name ends in %s: rename it, or export again with -o %s%[1]s", end, strings.TrimSuffix(f.out, filepath.Ext(f.out))))
 	}
 	wrote.Format, wrote.Tier, wrote.Use = f.to, t.Meta.Tier, f.use(format, rows.Total, blockSize)
 	return wrote.say(cmd, f.out)
@@ -177,7 +181,7 @@ const tableFormat = "table"
 // holdsResults says whether a path is one of results, finished or not.
 func holdsResults(path string) bool {
 	for _, name := range []string{path, result.JournalName(path)} {
-		if f, err := result.Open(name); err == nil {
+		if f, err := peerfile.Open(name); err == nil {
 			f.Close()
 			return true
 		}
@@ -213,7 +217,7 @@ func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
 	var all []table.Run
 	var requests int64
 	for i, path := range paths {
-		results, err := result.Open(path)
+		results, err := peerfile.Open(path)
 		if t, terr := trace.Open(path); err != nil && terr == nil {
 			t.Close()
 			return cli.Usagef("%s is a trace, and --to %s is for results: any reader of Parquet opens a trace as it is", path, tableFormat)
@@ -280,6 +284,10 @@ func (f *exportFlags) use(format export.Format, rows int64, blockSize int) strin
 	if model == "" {
 		model = "MODEL"
 	}
+	use := format.Use
+	if blockSize == 0 && format.UseBlockless != "" {
+		use = format.UseBlockless
+	}
 	return strings.NewReplacer("FILE", file, "HEADER", f.header, "ROWS", strconv.FormatInt(rows, 10),
-		"BLOCK", strconv.Itoa(blockSize), "MODEL", model).Replace(format.Use)
+		"BLOCK", strconv.Itoa(blockSize), "MODEL", model).Replace(use)
 }

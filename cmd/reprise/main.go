@@ -13,6 +13,7 @@
 //	synth     a workload with fresh ids that shares prefixes as the trace does
 //	fidelity  how close a workload is to a trace
 //	export    a trace in another tool's format, results as a table
+//	check     what a server is, and what a replay can measure at it
 //	serve     a simulated endpoint to replay against
 //	simulate  a workload answered by an engine model in virtual time
 //	replay    a workload sent on time, every token of the answers timed
@@ -20,6 +21,7 @@
 //	compare   two servers under the same workload, and whether one is slower
 //	sweep     one load after another, up to the highest that meets a contract
 //	bench     a suite of replays, of one server or several
+//	evidence  one server by a fixed plan, into a bundle to publish
 //	capacity  instances, GPUs and cost for a rate
 //	history   when a metric changed over many runs
 //	demo      all of it, on an embedded log
@@ -57,6 +59,7 @@
 //   - fidelity.go: fidelity: two traces compared, and the limits of --max
 //   - export.go: export: another tool's format, and the command line to run it with; the
 //     results of runs as a table
+//   - check.go: check: how the server is reached, exit codes
 //   - serve.go: serve: the simulated endpoint, its quirks and faults
 //   - simulate.go: simulate: engines in virtual time, routers side by side, the published
 //     figures of --presets
@@ -72,6 +75,7 @@
 //     makes a level again
 //   - bench.go, benchmodels.go: bench: suites, their workloads, --list and --dry-run; the
 //     servers, engines and presets that --model names
+//   - evidence.go: evidence: the steps of the plan, and what is kept out of the bundle
 //   - capacity.go: capacity: instances and cost from a sweep; capacity predict
 //   - history.go: history: many runs, --gate, and --bisect with the exit codes of git
 //   - version.go: version: the version, the commit, and what it was built with
@@ -185,7 +189,7 @@ Begin with:  reprise demo`,
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
 	root.AddCommand(importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), capacityCommand(), historyCommand(), demoCommand(), versionCommand(), manCommand())
+		checkCommand(), serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), capacityCommand(), historyCommand(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
@@ -198,7 +202,7 @@ Begin with:  reprise demo`,
 	flags.Completion(root)
 	for id, names := range map[string][]string{
 		"prepare": {"import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
-		"measure": {"demo", "serve", "simulate", "replay", "sweep", "bench"},
+		"measure": {"demo", "check", "serve", "simulate", "replay", "sweep", "bench", "evidence"},
 		"judge":   {"report", "compare", "capacity", "history"},
 		"other":   {"version", "completion", "man", "help"},
 	} {

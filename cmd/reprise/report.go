@@ -19,6 +19,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/peer"
+	"reprise/replay/peerfile"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -52,6 +53,10 @@ for r.parquet) are included. A directory stands for the one results file in it.
 JSON of vllm bench serve --save-result. --explain defines a metric. --format decision
 writes the record of a tuning from several results: settings, figures and cost of each,
 and which of them the contract accepts.
+
+Results of vLLM bench serve (--save-detailed), SGLang, AIPerf (profile_export.jsonl),
+GuideLLM and inference-perf are read as well, and the report says what they lack. Of a
+file with several runs, FILE#2 is the second.
 
 Several results files become one report, with a column for each run. It does not test
 whether differences are significant: reprise compare does.
@@ -232,9 +237,9 @@ func (f *reportFlags) summarise(cmd *cobra.Command, path string, i, n int) (repo
 		}
 	}
 	s, err := report.Summarise(results.Run, results.Reader(), o)
-	if err == nil && f.SteadyShare > 0 {
+	if err == nil && !f.NoSteady {
 		var steady report.Steady
-		steady, err = report.FindSteady(results.Run, results.Reader, f.SteadyShare, o)
+		steady, err = report.FindSteady(results.Run, results.Reader, o)
 		s.Steady = &steady
 	}
 	if err == nil && f.Definitions != flags.OwnDefinitions {
@@ -468,10 +473,10 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 		var found, journals []string // the results files in it and below it, in order
 		err = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 			finished, isJournal := strings.CutSuffix(path, result.JournalName(""))
-			if err != nil || d.IsDir() || filepath.Ext(finished) != ".parquet" {
+			if err != nil || d.IsDir() || filepath.Ext(finished) != ".parquet" && !peerfile.Recognised(path) {
 				return err
 			}
-			f, err := result.Open(path)
+			f, err := peerfile.Open(path)
 			switch {
 			case err != nil: // other Parquet is no concern of a report
 				return nil

@@ -29,8 +29,9 @@ func serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Run a simulated OpenAI-compatible endpoint",
 		Long: `Serve is a simulated endpoint. It answers /v1/chat/completions, /v1/completions,
-/v1/responses and /v1/embeddings with random words: it tokenises prompts, caches their
-prefixes in blocks, prefills them one after another and sends tokens at exact times.
+/v1/responses, /v1/messages and /v1/embeddings with random words: it tokenises prompts,
+caches their prefixes in blocks, prefills them one after another and sends tokens at exact
+times.
 
 --preset runs the engine model of reprise simulate in real time: batches, chunked
 prefill, KV blocks, preemption. --block-size, --cache-tokens (all of its KV memory),

@@ -74,7 +74,7 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != cli.Untrusted {
 		t.Errorf("exit code %d\n%s%s", code, stdout.String(), stderr.String())
 	}
-	for _, says := range []string{"client stalls were 99", "in 4 of 4 requests", "client stalls in TTFT (!)"} {
+	for _, says := range []string{"client stalls and late reads were 99", "in 4 of 4 requests", "client stalls in TTFT (!)"} {
 		if !strings.Contains(strings.Join(strings.Fields(stdout.String()), " "), says) {
 			t.Errorf("the report does not say %q:\n%s", says, stdout.String())
 		}

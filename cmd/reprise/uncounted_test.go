@@ -89,7 +89,7 @@ func TestServerWithoutUsage(t *testing.T) {
 			s := httptest.NewServer(u)
 			defer s.Close()
 			out, html := filepath.Join(dir, "r.parquet"), filepath.Join(dir, "r.html")
-			text, errs, code := reprise(t, "replay", w, "--url", s.URL, "--api", api, "--rate", "constant:100", "--force-output=false", "--connections", "pooled",
+			text, errs, code := reprise(t, "replay", w, "--url", s.URL, "--api", api, "--rate", "constant:100", "--force-output=false", "--connections", "pooled", "--tokenizer", "o200k_base",
 				"--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-cpu", "-1", "--contract", contract, "--html", html, "-o", out, "--quiet", "--details")
 			if code != cli.Good {
 				t.Fatalf("%s: code %d\n%s\n%s", name, code, errs, text)

@@ -87,7 +87,7 @@ func TestReplayAsVLLM(t *testing.T) {
 			t.Errorf("%s: %v", definitions, err)
 		}
 	}
-	if out := judged(t, results, "--definitions", "aiperf"); !strings.Contains(out, "Inter Chunk Latency") || strings.Contains(out, "Chunk ITL") {
+	if out := judged(t, results, "--definitions", "aiperf", "--details"); !strings.Contains(out, "Inter Chunk Latency") || strings.Contains(out, "Chunk ITL") {
 		t.Error(out)
 	}
 	if out := judged(t, results, "--steady-share", "0", "--json"); strings.Contains(out, `"steady"`) {

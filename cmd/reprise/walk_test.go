@@ -99,7 +99,7 @@ var walkLines = []walked{
 	{"demo -o demo --speed 20", 0, "", `{"`},
 	{"help replya", 2, "reprise: there is no command \"replya\": did you mean reprise replay?", ""},
 	{"version", 0, "reprise unversioned", `{"`},
-	{"man man1 --overwrite", 0, "30 manual pages", ""},
+	{"man man1 --overwrite", 0, "32 manual pages", ""},
 	{"completion bash", 0, "", ""},
 }
 

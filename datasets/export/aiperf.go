@@ -6,6 +6,11 @@ import (
 	"reprise/trace"
 )
 
+// aiperfCommand sends the rows of a file at their times, and lets no answer end before its
+// length. It is of chat, AIPerf's default, since its completions have no later turns. Without
+// --streaming AIPerf has no time to the first token.
+const aiperfCommand = "aiperf profile --model MODEL --url URL --streaming --extra-inputs ignore_eos:true --input-file FILE --fixed-schedule"
+
 // aiperfFormat writes AIPerf's dialect of the Mooncake lines
 // (--custom-dataset-type mooncake_trace). AIPerf sends the first turn of a
 // session at its timestamp and a later one its delay after the answer to the
@@ -13,8 +18,8 @@ import (
 // before which AIPerf does not send it, nor before that answer.
 //
 // Each row holds its whole context. AIPerf would put the turns before it in
-// front once more, but for context_mode, which versions that do not know it
-// ignore.
+// front once more, but for context_mode, which version 0.13 ignores in rows
+// without text.
 func aiperfFormat() Format {
 	return Format{
 		Name:    "aiperf",
@@ -23,10 +28,12 @@ func aiperfFormat() Format {
 		Loses: []string{
 			"times below the millisecond", "the arrivals of later turns whose think time is known", "parents other than the turn before",
 			"which part of a delay was tool time", "all columns but arrival, lengths, sessions, think times and blocks",
-			"in versions without context_mode, correct prompts: earlier turns are prepended twice",
+			"the lengths of later turns: AIPerf 0.13 puts earlier turns in front of them once more, since it does not read context_mode here; --to mooncake has no sessions, and keeps lengths",
 		},
-		Use:  "aiperf profile --model MODEL --custom-dataset-type mooncake_trace --input-file FILE --fixed-schedule --isl-block-size BLOCK",
-		says: []string{"session", "turn", "parents", "think_ns", "tool_ns", "blocks"},
+		Use:          aiperfCommand + " --custom-dataset-type mooncake_trace --isl-block-size BLOCK",
+		UseBlockless: aiperfCommand + " --custom-dataset-type mooncake_trace",
+		Tried:        "AIPerf 0.13.0, 23 November 2026",
+		says:         []string{"session", "turn", "parents", "think_ns", "tool_ns", "blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
 			e := &aiperfEncoder{losses: l, size: o.BlockSize, sessions: placer{}}
 			l.addSentence(func() string {
@@ -90,6 +97,7 @@ func (e *aiperfEncoder) count(r *trace.Request, at place) {
 	delay, known := delayOf(r)
 	e.losses.count(roundedToMS, r.ArrivalNS%1e6 != 0 && !(later && known))
 	e.losses.count("%d of %d rows are later turns, with a delay in place of their arrival", later && known)
+	e.losses.count("%d of %d rows are later turns, to which AIPerf 0.13 adds the turns before them once more: --to mooncake has no sessions, and keeps lengths", later)
 	e.losses.count("%d of %d delays were rounded to the millisecond", later && known && delay%1e6 != 0)
 	e.losses.count("%d of %d rows have a think or tool time but no turn before them in the file", known && !later)
 	e.losses.count("%d of %d delays do not tell tool time from think time", later && r.ToolNS != nil)

@@ -25,7 +25,8 @@ func bailianFormat() Format {
 			"think and tool times", "all parents but the latest", "all columns but arrival, lengths, conversations and blocks",
 			"the remainder of shared prefixes, if the block size is not a multiple of 16",
 		},
-		Use:         "aiperf profile --model MODEL --custom-dataset-type bailian_trace --input-file FILE --fixed-schedule",
+		Use:         aiperfCommand + " --custom-dataset-type bailian_trace",
+		Tried:       "AIPerf 0.13.0, 23 November 2026: right for first turns; it puts the turns before a later one in front of that once more",
 		NeedsBlocks: true,
 		says:        []string{"session", "turn", "parents", "blocks"},
 		open: func(o Options, l *losses) (encoder, error) {

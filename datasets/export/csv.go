@@ -166,8 +166,12 @@ func inferencePerfFormat() Format {
 			"times below 100 ns; inference-perf reads them to 1 µs, before September 2026 to 10 ms", "block ids, so all prefix reuse",
 			"sessions, parents and think times", "all columns but arrival and lengths",
 		},
-		Use: "inference-perf --config_file config.yml, where load is {type: trace_replay, trace: {file: FILE, format: AzurePublicDataset}} and data is {type: random, trace: the same}",
-		top: "TIMESTAMP,ContextTokens,GeneratedTokens\n",
+		// The stage is not used beside a trace, and 0.7 does not run without one.
+		Use: "inference-perf --server.type vllm --server.base_url URL --server.model_name MODEL --server.ignore_eos true --api.type completion --api.streaming true" +
+			" --load.type trace_replay --load.trace.file FILE --load.trace.format AzurePublicDataset --load.stages '[{\"rate\": 1, \"duration\": 1}]'" +
+			" --data.type random --data.trace.file FILE --data.trace.format AzurePublicDataset --report.request_lifecycle.per_request true",
+		Tried: "inference-perf 0.7.0, 23 November 2026",
+		top:   "TIMESTAMP,ContextTokens,GeneratedTokens\n",
 		open: func(_ Options, l *losses) (encoder, error) {
 			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
 				l.count("%d of %d arrivals were rounded to 100 ns", r.ArrivalNS%100 != 0)

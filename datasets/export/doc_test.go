@@ -101,8 +101,10 @@ const lengthsPage = `
 
 Where a record has the server's count of its tokens (usage), that is the length of the
 prompt and of the answer. The text tells only what prompts share: its prefix blocks are
-fitted to the length, by the ratio between the two counts that the first records of a
-model show, and then filled up or cut. Without usage the length is the count of the text,
+fitted to the length by the ratio between the two counts that the first records of a
+model show, or by as many tokens before each message where these explain the difference to
+the token. What is still missing is filled up with the beginning of the answer, which the
+next turn has there; what is too much is cut off. Without usage the length is the count of the text,
 by ~--tokenizer~ and ~--template~.
 
 Some texts are not what was sent. Of these the length alone is taken: prompts that were
@@ -140,6 +142,42 @@ results, and no markers.
 
 The import warns of all this, and ~--json~ counts it in ~lengths_of_source~. Rows without
 blocks are left out of hit ratios.
+
+## Agents and tools in Langfuse traces
+
+A downloaded trace, or one from the API with its observations, tells what each call waited for:
+
+- Observations of types ~AGENT~ and ~CHAIN~ are agents, and the trace is one. A generation belongs
+  to the agent next above it. It waits for the one of its agent that ended last before it began,
+  and for the last of each agent below that ended since. The first of an agent waits for what
+  a generation of the agent above would wait for.
+- Observations of type ~TOOL~, and those named ~execute_tool~, are tool time where they lie between
+  two generations of their agent. The rest of the gap is think time, which here is the client's
+  own. Tools that frameworks write as plain spans of other names are in that rest.
+
+In exports of observations one by one, the requests of a trace are one session, without these
+links. On 20 real traces the links and times are those that a script counts in another
+way; none of these has agents that run at once.
+
+## Requests that go on from an answer
+
+A request of the Responses API with ~previous_response_id~ holds only what is new: the server
+puts the earlier prompts and answers before it. ~api-log~ links such requests by the ids of
+answers, and so does any format with ~--map response_id=…~ and ~--map
+previous_response_id=…~:
+
+- All requests of a chain are one session, the first included, in whatever order the log has
+  them. A request waits for the one whose answer it goes on from, and what it adds tells
+  whether a tool or a person took the time between. Up to 1,048,576 answers are told apart, in
+  50 bytes each; the import says how many requests are beyond that.
+- Its prompt is put together of the records before it, without their ~instructions~. The texts of
+  the latest chains are held for this, 64 MiB of them. Where the earlier answer is not in the
+  log before it, or has no text, the lengths of the request are those of its usage, and its
+  reuse is inferred from the growth of the session, as below.
+
+Of 200 requests in ten chains with their text hidden, and cached tokens of a cache of a fifth,
+the hit ratio of 0.883 is inferred as 0.883; without the chains it is 0.010
+(~go test ./anonymize -run AnswerChainsInfer -v~).
 
 ## Reuse without text
 
@@ -307,11 +345,25 @@ file loses. Rows that failed or were cancelled are written too.
 	for _, out := range Formats() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", out.Name, cell(out.About), needs(out), cell(strings.Join(out.Loses, "; ")))
 	}
-	b.WriteString("\nA line of each, and how to give the file to the other tool:\n")
+	b.WriteString(`
+A line of each, and how to give the file to the other tool. URL stands for the server, such as
+http://127.0.0.1:8000, and MODEL for a model whose tokenizer the tool can load. The commands
+leave results behind that ` + "`reprise report` [reads](formats-of-results.md#results-of-other-tools)" + `. ` + "`make test-peers`" + `
+installs the tools' current releases, runs each command against ` + "`reprise serve`" + ` as it is printed,
+and holds times, lengths and counts against the trace.
+`)
 	for _, out := range Formats() {
 		fmt.Fprintf(&b, "\n### %s\n\n```\n%s%s\n```\n", out.Name, out.top, out.Example)
 		if out.Use != "" {
 			fmt.Fprintf(&b, "\n```\n%s\n```\n", out.Use)
+			if out.UseBlockless != "" {
+				fmt.Fprintf(&b, "\nFor a trace without blocks:\n\n```\n%s\n```\n", out.UseBlockless)
+			}
+			tried := "Not tried with a release of the tool."
+			if out.Tried != "" {
+				tried = "Tried with " + out.Tried + "."
+			}
+			b.WriteString("\n" + tried + "\n")
 		}
 	}
 	return b.String()
@@ -324,6 +376,9 @@ func needs(out Format) string {
 	}
 	if out.NeedsPrompts {
 		n = append(n, "a tokenizer, for prompts")
+	}
+	if out.NameEnd != "" {
+		n = append(n, "a file name that ends in "+out.NameEnd)
 	}
 	if out.HeaderExt != "" {
 		n = append(n, "a second file, ."+out.HeaderExt)

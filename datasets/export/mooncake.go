@@ -94,6 +94,8 @@ func sglangFormat() Format {
 
 var errGuideLLMID = errors.New("has a block id above 2147483647, more than GuideLLM can hold: number the blocks densely")
 
+const guideLLMCommand = "guidellm run --backend kind=openai_http,target=URL,model=MODEL,request_format=/v1/completions --profile kind=replay,time_scale=1.0 --output kind=json,path=guidellm.json --data "
+
 // guideLLMFormat writes the Mooncake lines with timestamps in seconds. GuideLLM
 // sends at start + time_scale·timestamp seconds and never converts, so that the
 // milliseconds of the release run a thousand times too slow. Its ids have 32
@@ -109,8 +111,11 @@ func guideLLMFormat() Format {
 			"the last digits of times, which GuideLLM holds as 32-bit floats: 0.1 ms after an hour, 4 ms after a day",
 			"exact prompt lengths, which drift as GuideLLM decodes and encodes its prompts",
 		},
-		Use:  "guidellm run --profile kind=replay,time_scale=1.0 --data kind=mooncake,path=FILE,hash_id_block_size=BLOCK (kind=trace_synthetic without blocks)",
-		says: []string{"blocks"},
+		Use:          guideLLMCommand + `'{"kind": "mooncake", "source": {"kind": "json_file", "path": "FILE"}, "hash_id_block_size": BLOCK}'`,
+		UseBlockless: guideLLMCommand + `'{"kind": "trace_synthetic", "source": {"kind": "json_file", "path": "FILE"}}'`,
+		NameEnd:      ".jsonl",
+		Tried:        "GuideLLM 0.8.1, 23 November 2026",
+		says:         []string{"blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
 			var off time.Duration
 			l.addSentence(func() string {

@@ -8,6 +8,8 @@ import (
 	"reprise/trace"
 )
 
+const vllmCommand = "vllm bench serve --base-url URL --model MODEL --dataset-path FILE --num-prompts ROWS --ignore-eos --save-result --save-detailed"
+
 // vllmTimedFormat writes what vLLM's benchmark reads as its dataset
 // timed_trace, so that its defaults are right: seconds, and blocks of 16
 // tokens. With another --timed-trace-chunk-hash-size than that of the file it
@@ -22,7 +24,8 @@ func vllmTimedFormat() Format {
 			"the remainder of shared prefixes, if the block size is not a multiple of 16",
 			"the contents of prompts from run to run, unless PYTHONHASHSEED is set",
 		},
-		Use:         "vllm bench serve --model MODEL --dataset-name timed_trace --dataset-path FILE --num-prompts ROWS --timed-trace-chunk-hash-size 16 --ignore-eos",
+		Use:         vllmCommand + " --dataset-name timed_trace --timed-trace-chunk-hash-size 16",
+		Tried:       "vllm-rs 0.33.0, the client in Rust of vLLM's wheel, 23 November 2026",
 		NeedsBlocks: true,
 		says:        []string{"blocks"},
 		open: func(o Options, l *losses) (encoder, error) {
@@ -58,7 +61,9 @@ func vllmCustomFormat() Format {
 			"block ids, except as shared text in the prompts", "all columns but lengths",
 			"the order, without --disable-shuffle, and exact lengths, without --skip-chat-template",
 		},
-		Use:          "vllm bench serve --model MODEL --dataset-name custom --dataset-path FILE --num-prompts ROWS --custom-output-len -1 --disable-shuffle --skip-chat-template --ignore-eos",
+		Use:          vllmCommand + " --dataset-name custom --custom-output-len -1 --disable-shuffle --skip-chat-template",
+		NameEnd:      ".jsonl",
+		Tried:        "vllm-rs 0.33.0, the client in Rust of vLLM's wheel, 23 November 2026",
 		NeedsPrompts: true,
 		says:         []string{"blocks"},
 		open: func(o Options, l *losses) (encoder, error) {

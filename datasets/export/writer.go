@@ -19,9 +19,14 @@ type Format struct {
 	Loses   []string // what the format, or its reader, has no place for
 
 	// Use is how the tool that reads the format is told of the file. FILE,
-	// HEADER, ROWS, BLOCK and MODEL stand for the names of the files, the
-	// number of rows, the block size and the model. Empty when no one tool is meant.
+	// HEADER, ROWS, BLOCK, MODEL and URL stand for the names of the files, the
+	// number of rows, the block size, the model and the server. Empty when no one tool
+	// is meant.
 	Use string
+	// UseBlockless is Use for a trace without blocks, where that differs.
+	UseBlockless string
+	NameEnd      string // the end of the file's name without which the tool does not read it; "" takes any
+	Tried        string // release of the tool with which Use ran, and when; empty: it was not tried
 
 	NeedsBlocks  bool   // a trace without block ids cannot be written
 	NeedsPrompts bool   // Options.Prompter is needed

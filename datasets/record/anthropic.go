@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/json"
+	"math"
 	"strings"
 
 	"reprise/replay/openai"
@@ -14,7 +15,7 @@ import (
 type messageEvents struct {
 	out    reply
 	blocks []messageBlock
-	counts messageUsage
+	counts openai.MessageUsage
 	text   strings.Builder
 	begun  bool
 	ended  bool
@@ -26,37 +27,26 @@ type messageBlock struct {
 	input          strings.Builder
 }
 
-// messageUsage are the counts of Anthropic's API. Those of the cache are beside
-// input_tokens, not in them.
-type messageUsage struct {
-	Input    *int32 `json:"input_tokens"`
-	Created  *int32 `json:"cache_creation_input_tokens"`
-	Read     *int32 `json:"cache_read_input_tokens"`
-	Output   *int32 `json:"output_tokens"`
-	Thinking struct {
-		Tokens *int32 `json:"thinking_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-// over takes the counts that o has: those of later events stand above earlier ones.
-func (u *messageUsage) over(o messageUsage) {
-	for _, pair := range [][2]**int32{{&u.Input, &o.Input}, {&u.Created, &o.Created}, {&u.Read, &o.Read}, {&u.Output, &o.Output}, {&u.Thinking.Tokens, &o.Thinking.Tokens}} {
-		if *pair[1] != nil {
-			*pair[0] = *pair[1]
-		}
+// messageCounts are the counts of an answer, in which the prompt includes those of the
+// cache.
+func messageCounts(u *openai.MessageUsage) usage {
+	whole := u.Usage()
+	if whole == nil {
+		return usage{}
 	}
-}
-
-func (u *messageUsage) usage() usage {
-	out := usage{output: u.Output, cached: u.Read, reasoning: u.Thinking.Tokens}
-	if u.Input != nil {
-		total := *u.Input
-		for _, beside := range []*int32{u.Created, u.Read} {
-			if beside != nil {
-				total += *beside
-			}
+	var out usage
+	count := func(n *int, value int) *int32 {
+		if n == nil {
+			return nil
 		}
-		out.input = &total
+		return trace.Ptr(int32(min(value, math.MaxInt32)))
+	}
+	out.input, out.output = count(u.Input, whole.PromptTokens), count(u.Output, whole.CompletionTokens)
+	if u.Read != nil {
+		out.cached = count(u.Read, *u.Read)
+	}
+	if d := u.Details; d != nil && d.Thinking != nil {
+		out.reasoning = count(d.Thinking, *d.Thinking)
 	}
 	return out
 }
@@ -66,8 +56,8 @@ func (m *messageEvents) take(ev openai.Event) {
 		Type    string `json:"type"`
 		Index   int    `json:"index"`
 		Message struct {
-			ID    string       `json:"id"`
-			Usage messageUsage `json:"usage"`
+			ID    string              `json:"id"`
+			Usage openai.MessageUsage `json:"usage"`
 		} `json:"message"`
 		Block struct {
 			Type string `json:"type"`
@@ -81,7 +71,7 @@ func (m *messageEvents) take(ev openai.Event) {
 			Input    string `json:"partial_json"`
 			Reason   string `json:"stop_reason"`
 		} `json:"delta"`
-		Usage messageUsage `json:"usage"`
+		Usage openai.MessageUsage `json:"usage"`
 	}
 	if json.Unmarshal(ev.Data, &e) != nil {
 		return
@@ -91,7 +81,7 @@ func (m *messageEvents) take(ev openai.Event) {
 	case "message_start":
 		m.begun = true
 		m.out.id = e.Message.ID
-		m.counts.over(e.Message.Usage)
+		m.counts.Update(e.Message.Usage)
 	case "content_block_start":
 		m.blocks = append(m.blocks, messageBlock{kind: e.Block.Type, id: e.Block.ID, name: e.Block.Name})
 		m.text.WriteString(e.Block.Text)
@@ -105,7 +95,7 @@ func (m *messageEvents) take(ev openai.Event) {
 			}
 		}
 	case "message_delta":
-		m.counts.over(e.Usage)
+		m.counts.Update(e.Usage)
 		m.out.finish = trace.ClosedFinish(e.Delta.Reason)
 	case "message_stop":
 		m.ended = true
@@ -126,7 +116,7 @@ func (m *messageEvents) take(ev openai.Event) {
 func (m *messageEvents) reply() reply {
 	r := m.out
 	r.failed = r.failed || !m.begun || !m.ended && r.finish == ""
-	r.usage, r.text = m.counts.usage(), m.text.String()
+	r.usage, r.text = messageCounts(&m.counts), m.text.String()
 	var calls []toolCall
 	for i := range m.blocks {
 		b := &m.blocks[i]
@@ -145,16 +135,16 @@ func (m *messageEvents) reply() reply {
 // wholeMessage reads an answer of Anthropic's API that is no stream.
 func wholeMessage(body []byte) reply {
 	var m struct {
-		ID      string          `json:"id"`
-		Type    string          `json:"type"`
-		Content json.RawMessage `json:"content"`
-		Reason  string          `json:"stop_reason"`
-		Usage   messageUsage    `json:"usage"`
+		ID      string              `json:"id"`
+		Type    string              `json:"type"`
+		Content json.RawMessage     `json:"content"`
+		Reason  string              `json:"stop_reason"`
+		Usage   openai.MessageUsage `json:"usage"`
 	}
 	if json.Unmarshal(body, &m) != nil || m.Type != "message" {
 		return reply{failed: true}
 	}
-	r := reply{id: m.ID, finish: trace.ClosedFinish(m.Reason), usage: m.Usage.usage()}
+	r := reply{id: m.ID, finish: trace.ClosedFinish(m.Reason), usage: messageCounts(&m.Usage)}
 	messages, _ := contentMessages(trace.Assistant, m.Content, new(int32))
 	for _, part := range messages {
 		r.text += part.text

@@ -128,6 +128,13 @@ def dynamo_requests(path):
             yield request["input_tokens"], request["output_tokens"], request.get("cached_tokens", 0), 0
 
 
+def trtllm_trace(path):
+    """Messages of the assistant in an execution trace; compact and whole ones are alike."""
+    for event in json.load(open(path))["events"]:
+        if event["event_type"] == "message" and event["role"] == "assistant":
+            yield event["prompt_tokens"], event["completion_tokens"], 0, event.get("reasoning_tokens")
+
+
 def main():
     count = globals()[sys.argv[1].replace("-", "_")]
     for path in sys.argv[2:]:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # setup.sh [DIR]: installs the peers of the race into DIR, by default .race of the
 # project. It takes about 6.5 GB and some minutes, and fetches from PyPI only. It may be
-# repeated: what is installed stays. To remove all of it, delete DIR.
+# repeated: what is installed stays. To remove all of it, delete DIR. With RELEASES=current it
+# installs the newest releases instead of those that are raced, as make test-peers does.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 project=$(cd "$here/../.." && pwd)
@@ -11,6 +12,10 @@ mkdir -p "$dir" && dir=$(cd "$dir" && pwd)
 # The versions that are raced.
 peers="aiperf==0.13.0 guidellm==0.8.1 inference-perf==0.7.0"
 vllm=vllm==0.33.0
+upgrade=()
+if [ "${RELEASES:-}" = current ]; then
+  peers="aiperf guidellm inference-perf" vllm=vllm upgrade=(--upgrade)
+fi
 
 python=""
 for candidate in python3.12 "$HOME"/.pyenv/versions/3.12*/bin/python python3.13 "$HOME"/.pyenv/versions/3.13*/bin/python python3; do
@@ -30,7 +35,7 @@ for peer in $peers; do
   environment=$dir/${peer%%==*}
   echo "setup: $peer" >&2
   [ -x "$environment/bin/python" ] || "$dir/uv/bin/uv" venv -q --python "$python" "$environment"
-  "$dir/uv/bin/uv" pip install -q --python "$environment/bin/python" "$peer"
+  "$dir/uv/bin/uv" pip install -q "${upgrade[@]}" --python "$environment/bin/python" "$peer"
 done
 
 # vLLM's wheel holds its client in Rust. Nothing else of it is needed.

@@ -38,7 +38,7 @@ func (o *oddities) outcome(out *openai.Outcome) {
 	}{
 		{&o.odd.NoDone, out.MissingDone()},
 		{&o.odd.DoneAgain, out.DoneMarkers > 1},
-		{&o.odd.NoFinish, sound && out.FinishReason == ""},
+		{&o.odd.NoFinish, sound && out.FinishReason == "" && out.Choices > 0},
 		{&o.odd.KeepAlives, out.Comments > 0},
 		{&o.odd.Malformed, out.Malformed > 0},
 		{&o.odd.Choices, out.Choices > 1},
@@ -60,7 +60,7 @@ func (o *oddities) counts() result.Odd {
 
 const (
 	maxServedValues = 1024 // of one header; others are [result.OtherValue]
-	maxServedValue  = 128  // bytes of one
+	maxServedValue  = 64   // bytes of one
 )
 
 // A servedBy turns header values into indexes. It is bounded, even if servers send a new value with every answer.
@@ -81,8 +81,9 @@ func newServedBy(names []string) *servedBy {
 	return s
 }
 
-// note returns an index for each recorded header, −1 where the answer has none, or an empty one; nil
-// when nothing is recorded.
+// note returns an index for each recorded header, −1 where the answer has none, or an
+// empty one; nil when nothing is recorded. A value that is no short token, see isToken,
+// is [result.OtherValue]: no text that a server sends back, such as a prompt, is kept.
 func (s *servedBy) note(header interface{ Get(name string) string }) []int32 {
 	if len(s.names) == 0 {
 		return nil
@@ -96,15 +97,23 @@ func (s *servedBy) note(header interface{ Get(name string) string }) []int32 {
 			out[i] = -1
 			continue
 		}
-		value = strings.Map(func(r rune) rune { // fit to be kept and shown
-			if r < ' ' || r > '~' {
-				return '?'
-			}
-			return r
-		}, value[:min(len(value), maxServedValue)])
+		if !isToken(value) {
+			value = result.OtherValue
+		}
 		out[i] = s.find(i, value)
 	}
 	return out
+}
+
+// isToken says whether a header's value is the name of something: at most 64 letters,
+// digits and -_.: of ASCII.
+func isToken(value string) bool {
+	if len(value) > maxServedValue {
+		return false
+	}
+	return strings.IndexFunc(value, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r))
+	}) < 0
 }
 
 func (s *servedBy) find(i int, value string) int32 {

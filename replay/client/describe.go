@@ -38,6 +38,7 @@ func (h *HTTP) Describe(run *result.Run) {
 	if h.opt.API == result.APIAuto {
 		run.Overheads = maps.Clone(h.overheads)
 	}
+	run.Templates = maps.Clone(h.templates)
 	run.Uncounted, run.NoStreamOptions = slices.Sorted(maps.Keys(h.uncounted)), slices.Sorted(maps.Keys(h.bare))
 	run.TraceID, run.Affinity = h.traceID, h.opt.AffinityHeader
 	run.Retries, run.BackoffNS, run.RetryOther = h.opt.Retries, int64(h.opt.Backoff), h.opt.RetryOther

@@ -1,5 +1,5 @@
-// Package client sends the requests of a replay to OpenAI-compatible servers and reads
-// their answers.
+// Package client sends the requests of a replay to servers with the APIs of OpenAI or
+// Anthropic and reads their answers.
 //
 //  1. [New] makes an [HTTP] from its [Options]: which servers, which API, and what every
 //     header and body holds. [HTTP.Probe] asks the servers for their model, and
@@ -42,8 +42,10 @@
 //   - transport.go: net/http for HTTP/2 and proxies; dialling, Unix sockets
 //   - answers.go: counts of odd answers, recorded response headers, and hashes of
 //     generated text
+//   - template.go: what a chat template puts before a prompt and after it, told apart
 //   - probe.go: asking for the model; measuring how many tokens the chat template adds,
 //     for a prompt and for a turn
+//   - inspect.go: which APIs a server has, single prompts, round trips
 //   - setup.go: why a server cannot be used: its own message, its models, and the API that
 //     it has instead
 //   - determinism.go: the check that a server gives the same answer twice

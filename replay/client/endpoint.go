@@ -32,6 +32,9 @@ func New(o Options) (*HTTP, error) {
 	h.header = http.Header{
 		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}, "User-Agent": {"reprise"},
 	}
+	if o.API == result.APIMessages {
+		h.header.Set("Anthropic-Version", "2023-06-01") // which Anthropic asks for; there is no other
+	}
 	if o.APIKey != "" {
 		h.header.Set("Authorization", "Bearer "+o.APIKey)
 	}

@@ -133,6 +133,11 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	if ns, ok := retryAfter(resp.header, time.Now()); ok {
 		r.RetryAfterNS = &ns
 	}
+	if coding := resp.header.Get("Content-Encoding"); resp.status == http.StatusOK && coding != "" && coding != "identity" {
+		r.DoneNS = trace.Ptr(clock())
+		r.Error = openai.KindCompressed
+		return
+	}
 	if resp.status != http.StatusOK {
 		body, _ := io.ReadAll(io.LimitReader(resp.body, 64<<10))
 		r.DoneNS = trace.Ptr(clock())
@@ -174,20 +179,24 @@ const maxAnswer = 16 << 20
 // when the stream says that it is over.
 func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
 	a.events.Reset()
-	if strings.HasPrefix(resp.header.Get("Content-Type"), "application/json") {
-		// A server that does not stream: the whole answer is one event.
+	kind := resp.header.Get("Content-Type")
+	if strings.HasPrefix(kind, "application/json") {
 		body, err := io.ReadAll(io.LimitReader(resp.body, maxAnswer))
 		at := time.Since(a.start)
-		a.events.Add(openai.Event{At: at, Data: body})
+		a.events.AddBody(body, at)
 		return a.events.Finish(at, err)
 	}
 	a.scanner.Reset(resp.body)
-	over := false
+	over, came := false, false
 	for {
 		ev, err := a.scanner.Scan()
+		if err == io.EOF && !came && !strings.HasPrefix(kind, "text/event-stream") {
+			a.events.AddBody(nil, ev.At) // such as a page of HTML
+		}
 		if err != nil {
 			return a.events.Finish(ev.At, err)
 		}
+		came = true
 		switch ended := a.events.Add(ev); {
 		case ended && !over:
 			over = true
@@ -215,6 +224,9 @@ func (h *HTTP) note(o openai.Outcome, r *result.Result) {
 			r.EventTokens = append([]int32(nil), o.EventTokens...)
 			break
 		}
+	}
+	if len(o.ReadDelays) > 0 {
+		r.ReadDelaysUS = append([]int32(nil), o.ReadDelays...)
 	}
 	if u := o.Usage; u != nil {
 		if u.PromptTokens > 0 {

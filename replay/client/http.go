@@ -16,7 +16,7 @@ import (
 // Values of [Options].Connections, as [result.Run] records them.
 const (
 	// PerRequest opens a connection for each request and closes it after the
-	// answer. It is the default: it loses nothing to servers that promise
+	// answer. It loses nothing to servers that promise
 	// keep-alive and close (llama-server after every stream), it lets a
 	// balancer of connections spread the load, and no request rides on another's
 	// congestion window. Its price is the handshake, which lies between
@@ -39,6 +39,9 @@ type Options struct {
 	// TemplateTokens is what the servers' template adds to a prompt, in place of what
 	// [HTTP.Calibrate] measures; nil where it is to be measured.
 	TemplateTokens *int
+	// TemplateBefore is how many of these stand before a prompt; nil where
+	// [HTTP.TemplateParts] is to tell.
+	TemplateBefore *int
 
 	TokenIDs bool // prompts as token ids, which APICompletions and APIEmbeddings take; with APIAuto, where they can
 	// ForceOutput asks for exactly the recorded output length, by ignore_eos and
@@ -100,9 +103,9 @@ type Options struct {
 // stays uncounted, and is no reply.
 const maxText = 1 << 20
 
-// HTTP is an [result.Endpoint] that speaks the OpenAI API over HTTP/1.1, or HTTP/2: a
-// streamed chat, text completion or response, or a request for embeddings, for every
-// row. It follows no redirect, and repeats a request only as its options say. It
+// HTTP is an [result.Endpoint] that speaks the APIs of OpenAI and Anthropic over HTTP/1.1,
+// or HTTP/2: a streamed chat, text completion, response or message, or a request for
+// embeddings, for every row. It follows no redirect, and repeats a request only as its options say. It
 // sends HTTP/1.1 on connections of its own, which it dials ahead of need and looks
 // after; HTTP/2, and through a proxy, by net/http.
 //
@@ -119,7 +122,8 @@ type HTTP struct {
 	header    http.Header
 	transport *http.Transport
 	model     string
-	overheads map[string]int  // of each API that was calibrated
+	overheads map[string]int // of each API that was calibrated
+	templates map[string]result.Template
 	uncounted map[string]bool // those of them whose servers send no usage
 	bare      map[string]bool // and those whose servers refuse stream_options
 	traceID   string          // empty without trace headers
@@ -135,7 +139,8 @@ type HTTP struct {
 	bodies  sync.Pool // *[]byte
 	readers sync.Pool // *answer
 
-	odd oddities
+	odd    oddities
+	probed Probed
 }
 
 // connectTimeout is that of options which have none.
@@ -146,7 +151,7 @@ func (o *Options) check() error {
 	ids := o.API == result.APICompletions || o.API == result.APIEmbeddings || o.API == result.APIAuto
 	switch {
 	case apiPaths[o.API] == "" && o.API != result.APIAuto:
-		return fmt.Errorf("client: the API is %s, %s, %s, %s or %s", result.APIChat, result.APICompletions, result.APIResponses, result.APIEmbeddings, result.APIAuto)
+		return fmt.Errorf("client: the API is %s, %s, %s, %s, %s or %s", result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto)
 	case o.Balance != RoundRobin && o.Balance != BySession:
 		return fmt.Errorf("client: requests are balanced by %s or %s", RoundRobin, BySession)
 	case o.TokenIDs && !ids:

@@ -177,11 +177,26 @@ func TestAnswers(t *testing.T) {
 		{"forbidden", fails(403, ""), Options{}, openai.KindAuth, 403, 0, -1, "", ""},
 		{"server error", fails(500, "oops"), Options{}, openai.KindServer, 500, 0, -1, "", ""},
 		{"a redirect is not followed", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/x", http.StatusTemporaryRedirect) },
-			Options{}, openai.KindOther, 307, 0, -1, "", ""},
+			Options{}, openai.KindRedirect, 307, 0, -1, "", ""},
 		{"no stream", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"choices":[{"index":0,"message":{"content":"a b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":11,"completion_tokens":2}}`)
-		}, Options{}, "", 200, 1, 2, result.FromUsage, "stop"},
+		}, Options{}, openai.KindNotStreamed, 200, 0, 2, result.FromUsage, "stop"},
+		{"a page in place of a stream", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			io.WriteString(w, "<html>\nsign in</html>\n")
+		}, Options{}, openai.KindNotStreamed, 200, 0, -1, "", ""},
+		{"an empty stream", func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Content-Type", "text/event-stream") },
+			Options{}, openai.KindIncomplete, 200, 0, -1, "", ""},
+		{"events under another type", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			io.WriteString(w, role+tok+stop+usage+done)
+		}, Options{}, "", 200, 1, 3, result.FromUsage, "length"},
+		{"broken JSON", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", "1000")
+			io.WriteString(w, `{"choices":[`)
+		}, Options{}, openai.KindReset, 200, 0, -1, "", ""},
 		{"an error with 200", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"error":{"message":"x"}}`)

@@ -140,7 +140,7 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 	case req.Input != nil:
 	case h.asIDs(c.api):
 		req.PromptIDs = h.ids
-	case c.api == result.APIChat:
+	case c.api == result.APIChat || c.api == result.APIMessages:
 		// The text is cut into messages of user and assistant in turn.
 		h.talk = h.talk[:0]
 		from, roles := 0, [2]string{"user", "assistant"}
@@ -158,6 +158,8 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 	switch c.api {
 	case result.APIResponses:
 		req.Kind = openai.Response
+	case result.APIMessages:
+		req.Kind = openai.MessageKind
 	case result.APIEmbeddings:
 		req.Kind = openai.Embedding
 	}

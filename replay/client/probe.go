@@ -93,6 +93,20 @@ func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (o
 	return overhead, nil
 }
 
+// ProbeUsage asks the servers for one token in an API, only to see whether they refuse
+// stream_options: if one does, requests to this API have none. It is for prompts that are
+// not made to a length, in place of [HTTP.CalibrateAPI]; whatever else they answer, the run
+// will show.
+func (h *HTTP) ProbeUsage(ctx context.Context, api, word string) error {
+	for i := range h.targets {
+		h.text, h.ends = append(h.text[:0], word...), h.ends[:0]
+		if _, err := h.countPrompt(ctx, i, api); err != nil && ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Count sends a text of several tokens to the first server and returns how many it counts
 // in it, without its template. Together with [HTTP.CalibrateAPI], which sends one token
 // and goes before, it tells a template from a server that has another tokenizer than the
@@ -158,18 +172,60 @@ func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, er
 	return int(*r.Input), nil
 }
 
-// sendScratch sends the prompt in the scratch buffers. What is odd about the answer does not
-// count as an answer of the run.
-func (h *HTTP) sendScratch(ctx context.Context, target int, api string) (r result.Result, err error) {
-	one := 1
+// sendScratch sends the prompt in the scratch buffers.
+func (h *HTTP) sendScratch(ctx context.Context, target int, api string) (result.Result, error) {
 	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header}
-	if err := h.encode(c, &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}); err != nil {
-		return r, err
+	return h.sendProbe(ctx, c, &openai.Request{Extra: h.opt.Extra})
+}
+
+// Probes whose connection breaks are sent again, resets times in all, after a pause that
+// doubles: a server that starts, or a balancer before it, may drop the first ones.
+const (
+	resets     = 3
+	resetPause = 250 * time.Millisecond
+)
+
+// sendProbe sends a request, for one token where it does not say for how many, which is
+// none of the run: what is odd about the answer does not count.
+func (h *HTTP) sendProbe(ctx context.Context, c *httpCall, req *openai.Request) (r result.Result, err error) {
+	if one := 1; req.MaxTokens == nil {
+		req.MaxTokens = &one
 	}
+	req.Model = h.model
 	before := h.odd.counts()
-	h.Fire(ctx, result.Shot{Call: c, Start: time.Now()}, &r)
+	for try := range resets {
+		if try > 0 && !pauseFor(ctx, resetPause<<(try-1)) {
+			break
+		}
+		again := *c
+		if err := h.encode(&again, req); err != nil {
+			return r, err
+		}
+		r = result.Result{}
+		h.Fire(ctx, result.Shot{Call: &again, Start: time.Now()}, &r)
+		h.probed.Requests++
+		if r.Error != openai.KindReset {
+			break
+		}
+	}
+	if r.Input != nil {
+		h.probed.PromptTokens += int64(*r.Input)
+	}
+	if r.Output != nil {
+		h.probed.OutputTokens += int64(*r.Output)
+	}
 	h.odd.mu.Lock()
 	h.odd.odd = before
 	h.odd.mu.Unlock()
 	return r, nil
+}
+
+// pauseFor waits, and reports whether ctx still goes on.
+func pauseFor(ctx context.Context, pause time.Duration) bool {
+	select {
+	case <-time.After(pause):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -78,7 +78,7 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 		e.Models = labels(models)
 		return e
 	}
-	for _, other := range []string{result.APIChat, result.APICompletions, result.APIResponses} {
+	for _, other := range []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages} {
 		if (status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented) && other != api {
 			if status, _, err := h.ask(ctx, t, http.MethodPost, apiPaths[other], h.smallest(other)); err == nil && status == http.StatusOK {
 				e.Other = other
@@ -105,6 +105,8 @@ func (h *HTTP) smallest(api string) []byte {
 	switch api {
 	case result.APIChat:
 		r.Messages = []openai.Message{{Role: "user", Content: word}}
+	case result.APIMessages:
+		r.Kind, r.Messages = openai.MessageKind, []openai.Message{{Role: "user", Content: word}}
 	case result.APIResponses:
 		r.Kind, r.Prompt = openai.Response, word
 	case result.APIEmbeddings:
@@ -116,10 +118,23 @@ func (h *HTTP) smallest(api string) []byte {
 }
 
 // ask makes one call beside the requests of the run, and reads at most 4 MiB of the
-// answer. It takes 30 s at most.
+// answer, which of a redirect is where it leads, without a query. One whose connection
+// breaks is made again. It takes 30 s at most.
 func (h *HTTP) ask(ctx context.Context, t *target, method, path string, body []byte) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+	for try := range resets {
+		if try > 0 && !pauseFor(ctx, resetPause<<(try-1)) {
+			break
+		}
+		if status, answer, err = h.askOnce(ctx, t, method, path, body); err == nil || openai.ClassifyError(err) != openai.KindReset {
+			break
+		}
+	}
+	return status, answer, err
+}
+
+func (h *HTTP) askOnce(ctx context.Context, t *target, method, path string, body []byte) (status int, answer []byte, err error) {
 	req := (&http.Request{Method: method, URL: below(t.base, path), Host: t.host, Header: h.header.Clone()}).WithContext(ctx)
 	if body != nil {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
@@ -133,6 +148,10 @@ func (h *HTTP) ask(ctx context.Context, t *target, method, path string, body []b
 		return 0, nil, err
 	}
 	defer resp.Body.Close()
+	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+		to.RawQuery, to.Fragment, to.User = "", "", nil
+		return resp.StatusCode, []byte("it sends clients to " + to.String()), nil
+	}
 	answer, err = io.ReadAll(io.LimitReader(resp.Body, 4<<20))
 	return resp.StatusCode, answer, err
 }

@@ -28,10 +28,10 @@ func (s *silence) sent() {
 	s.timer.Reset(s.first)
 }
 
-// event puts the next limit off. Comments do not count: they keep connections alive
+// event puts the next limit off. Comments and pings do not count: they keep connections alive
 // even when the generation has stopped.
 func (s *silence) event(ev openai.Event, c *openai.Collector) {
-	if s == nil || ev.Comment {
+	if s == nil || ev.Comment || openai.IsPing(ev) {
 		return
 	}
 	s.begun = s.begun || s.first <= 0 || c.Begun()

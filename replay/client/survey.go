@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -11,13 +12,13 @@ import (
 
 	"reprise/replay/host"
 	"reprise/replay/result"
+	"reprise/replay/scrape"
 )
 
-// CaptureEnvironment describes this host, the servers by what they answer, and the
-// GPUs where all servers are on this host. What does not answer within 10 s is left
-// out.
-func (a *Admin) CaptureEnvironment(ctx context.Context, model string) *result.Environment {
-	e := &result.Environment{Host: host.This(), Servers: a.Survey(ctx, model)}
+// CaptureEnvironment describes this host, the servers by what a [Admin.Survey] found, and
+// the GPUs where all servers are on this host.
+func (a *Admin) CaptureEnvironment(ctx context.Context, servers []result.ServerModels) *result.Environment {
+	e := &result.Environment{Host: host.This(), Servers: servers}
 	if a.local() {
 		e.GPUs = host.GPUs(ctx)
 	}
@@ -27,8 +28,9 @@ func (a *Admin) CaptureEnvironment(ctx context.Context, model string) *result.En
 // mostModels is how many models of a server are kept.
 const mostModels = 20
 
-// Survey asks every server, all at once, what it is; it takes 10 s at most. The model
-// given comes first.
+// Survey asks every server, all at once, what it is, by three to five GETs: its version, its models, its
+// metrics, and the settings that llama.cpp and SGLang show. It takes 10 s at most. The
+// model given comes first.
 func (a *Admin) Survey(ctx context.Context, model string) []result.ServerModels {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -38,7 +40,7 @@ func (a *Admin) Survey(ctx context.Context, model string) []result.ServerModels 
 		all.Go(func() { out[i] = a.survey(ctx, i, host.Label(model)) })
 	}
 	all.Wait()
-	if !slices.ContainsFunc(out, func(s result.ServerModels) bool { return s.Version != "" || len(s.Models) > 0 }) {
+	if !slices.ContainsFunc(out, func(s result.ServerModels) bool { return s.Version != "" || s.Engine != "" || len(s.Models) > 0 }) {
 		return nil
 	}
 	return out
@@ -51,6 +53,95 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out resul
 	if a.ask(ctx, server, "/version", &v) {
 		out.Version = host.Label(v.Version)
 	}
+	a.listModels(ctx, server, model, &out)
+	facts := a.facts(ctx, server)
+	out.BlockSize, out.BlockFrom, out.KVTokens = facts.BlockSize, facts.BlockFrom, facts.KVTokens
+	out.PrefixCaching, out.Speculates = facts.PrefixCaching, facts.Speculates
+	if out.Engine = facts.Engine; len(out.Models) > 0 {
+		// reprise serve has the metrics of vLLM.
+		if owner := ownerEngines[out.Models[0].OwnedBy]; facts.Engine == "" || owner == "reprise" {
+			out.Engine = owner
+		}
+		out.Models[0].MaxLen = cmp.Or(out.Models[0].MaxLen, facts.MaxLen)
+	}
+	a.settings(ctx, server, &out)
+	return out
+}
+
+// ownerEngines are the engines that name themselves as owners of their models.
+var ownerEngines = map[string]string{"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "tensorrt_llm": "trtllm", "reprise": "reprise"}
+
+// facts are what the metrics of a server state, at the path that all engines have them at
+// or at that of TensorRT-LLM.
+func (a *Admin) facts(ctx context.Context, server int) (f scrape.Facts) {
+	for _, path := range []string{"/metrics", "/prometheus/metrics"} {
+		page := scrape.Target{Name: "server", URL: below(a.bases[server], path).String(), Header: a.header}
+		s, err := scrape.New(scrape.Options{Targets: []scrape.Target{page}, Transport: a.client.Transport})
+		if err != nil {
+			return f
+		}
+		if f = scrape.FactsOf(s.Once(ctx)); f.Engine != "" || s.Stats().Targets[0].Scrapes == 0 {
+			return f
+		}
+	}
+	return f
+}
+
+// settings adds what llama.cpp and SGLang tell of their settings, and Dynamo of its
+// version. Nothing else of their answers, which can hold a key and a path, is kept.
+func (a *Admin) settings(ctx context.Context, server int, out *result.ServerModels) {
+	switch out.Engine {
+	case "llamacpp":
+		var props struct {
+			Slots    int    `json:"total_slots"`
+			Build    string `json:"build_info"`
+			Defaults struct {
+				Params struct {
+					Speculative string `json:"speculative.types"`
+				} `json:"params"`
+			} `json:"default_generation_settings"`
+		}
+		out.BlockSize, out.BlockFrom = 1, "llama.cpp, which reuses a slot by token"
+		if a.ask(ctx, server, "/props", &props) {
+			out.Slots, out.Version = max(props.Slots, 0), cmp.Or(out.Version, host.Label(props.Build))
+			if s := props.Defaults.Params.Speculative; s != "" && s != "none" {
+				out.Speculates = true
+			}
+		}
+	case "sglang":
+		var info struct {
+			Version     string `json:"version"`
+			PageSize    int    `json:"page_size"`
+			NoCache     *bool  `json:"disable_radix_cache"`
+			Tokens      int64  `json:"max_total_num_tokens"`
+			Speculative string `json:"speculative_algorithm"`
+		}
+		if !a.ask(ctx, server, "/server_info", &info) && !a.ask(ctx, server, "/get_server_info", &info) {
+			return
+		}
+		out.Version, out.Speculates = cmp.Or(out.Version, host.Label(info.Version)), out.Speculates || info.Speculative != ""
+		out.KVTokens = cmp.Or(out.KVTokens, max(info.Tokens, 0))
+		if out.BlockSize == 0 && info.PageSize > 0 {
+			out.BlockSize, out.BlockFrom = info.PageSize, "/server_info"
+		}
+		if info.NoCache != nil {
+			caches := !*info.NoCache
+			out.PrefixCaching = &caches
+		}
+	case "dynamo":
+		var api struct {
+			Info struct {
+				Version string `json:"version"`
+			} `json:"info"`
+		}
+		if a.ask(ctx, server, "/openapi.json", &api) {
+			out.Version = cmp.Or(out.Version, host.Label(api.Info.Version))
+		}
+	}
+}
+
+// listModels reads the models of a server, the given one first.
+func (a *Admin) listModels(ctx context.Context, server int, model string, out *result.ServerModels) {
 	var list struct {
 		Data []struct {
 			ID      string `json:"id"`
@@ -60,18 +151,20 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out resul
 			Meta    struct {
 				Parameters int64 `json:"n_params"`
 				Size       int64 `json:"size"`
+				Context    int   `json:"n_ctx"`
 			} `json:"meta"`
+			Window int `json:"context_window"` // of Dynamo
 		} `json:"data"`
 	}
-	if !a.ask(ctx, server, "/v1/models", &list) {
-		return out
+	if !a.ask(ctx, server, modelsPath, &list) {
+		return
 	}
 	for _, m := range list.Data {
 		if m.ID == "" {
 			continue
 		}
 		out.Models = append(out.Models, result.ServedModel{ID: host.Label(m.ID), OwnedBy: host.Label(m.OwnedBy), Parent: host.Label(m.Parent),
-			MaxLen: max(m.MaxLen, 0), Parameters: max(m.Meta.Parameters, 0), Bytes: max(m.Meta.Size, 0)})
+			MaxLen: max(cmp.Or(m.MaxLen, m.Meta.Context, m.Window), 0), Parameters: max(m.Meta.Parameters, 0), Bytes: max(m.Meta.Size, 0)})
 	}
 	if i := slices.IndexFunc(out.Models, func(m result.ServedModel) bool { return m.ID == model }); i > 0 {
 		out.Models[0], out.Models[i] = out.Models[i], out.Models[0]
@@ -79,7 +172,6 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out resul
 	if n := len(out.Models) - mostModels; n > 0 {
 		out.Models, out.Unlisted = out.Models[:mostModels], n
 	}
-	return out
 }
 
 // About sums a survey up: which versions there are, joined by commas, and the smallest

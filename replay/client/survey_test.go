@@ -60,3 +60,35 @@ func TestSurvey(t *testing.T) {
 		t.Errorf("a server that says nothing: %+v", got)
 	}
 }
+
+// Servers state the block size and the capacity of their caches in metrics and settings,
+// under the names of their engines; reprise serve has those of vLLM.
+func TestSurveyFacts(t *testing.T) {
+	models := func(owner, more string) string {
+		return `{"data":[{"id":"m","owned_by":"` + owner + `"` + more + `}]}`
+	}
+	vllm := (&adminServer{gets: map[string]string{"/version": `{"version":"0.32.0"}`, "/v1/models": models("vllm", `,"max_model_len":4096`),
+		"/metrics": `vllm:cache_config_info{block_size="128",enable_prefix_caching="True",num_gpu_blocks="8",kv_cache_size_tokens="1024"} 1`}}).start(t)
+	dynamo := (&adminServer{gets: map[string]string{"/v1/models": models("nvidia", `,"context_window":0`), "/openapi.json": `{"info":{"version":"1.6.0"}}`,
+		"/metrics": "dynamo_frontend_model_kv_cache_block_size{model=\"m\"} 16\ndynamo_frontend_model_context_length{model=\"m\"} 8192\n"}}).start(t)
+	llama := (&adminServer{gets: map[string]string{"/v1/models": models("llamacpp", `,"meta":{"n_ctx":2048}`),
+		"/props": `{"total_slots":4,"build_info":"b1-7e4c0a9","model_path":"/SECRET","default_generation_settings":{"params":{"speculative.types":"draft"}}}`}}).start(t)
+	sglang := (&adminServer{gets: map[string]string{"/v1/models": models("sglang", ""),
+		"/get_server_info": `{"api_key":"SECRET","version":"0.5.6","page_size":64,"disable_radix_cache":true,"max_total_num_tokens":9000,"speculative_algorithm":null}`}}).start(t)
+	trtllm := (&adminServer{gets: map[string]string{"/v1/models": models("tensorrt_llm", ""), "/metrics": `[{"iter":1}]`, "/prometheus/metrics": "trtllm_kv_cache_tokens_per_block 32\n"}}).start(t)
+	own := (&adminServer{gets: map[string]string{"/v1/models": models("reprise", ""), "/metrics": "vllm:num_requests_running 0\n"}}).start(t)
+	yes, no := true, false
+	got := adminOf(t, vllm, dynamo, llama, sglang, trtllm, own).Survey(t.Context(), "m")
+	for i, want := range []result.ServerModels{
+		{Engine: "vllm", Version: "0.32.0", BlockSize: 128, BlockFrom: "vllm:cache_config_info{block_size}", KVTokens: 1024, PrefixCaching: &yes, Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
+		{Engine: "dynamo", Version: "1.6.0", BlockSize: 16, BlockFrom: "dynamo_frontend_model_kv_cache_block_size", Models: []result.ServedModel{{ID: "m", OwnedBy: "nvidia", MaxLen: 8192}}},
+		{Engine: "llamacpp", Version: "b1-7e4c0a9", BlockSize: 1, BlockFrom: "llama.cpp, which reuses a slot by token", Slots: 4, Speculates: true, Models: []result.ServedModel{{ID: "m", OwnedBy: "llamacpp", MaxLen: 2048}}},
+		{Engine: "sglang", Version: "0.5.6", BlockSize: 64, BlockFrom: "/server_info", KVTokens: 9000, PrefixCaching: &no, Models: []result.ServedModel{{ID: "m", OwnedBy: "sglang"}}},
+		{Engine: "trtllm", BlockSize: 32, BlockFrom: "trtllm_kv_cache_tokens_per_block", Models: []result.ServedModel{{ID: "m", OwnedBy: "tensorrt_llm"}}},
+		{Engine: "reprise", Models: []result.ServedModel{{ID: "m", OwnedBy: "reprise"}}},
+	} {
+		if !reflect.DeepEqual(got[i], want) {
+			t.Errorf("%s: %+v, want %+v", want.Engine, got[i], want)
+		}
+	}
+}

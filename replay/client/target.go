@@ -71,7 +71,7 @@ const socketSuffix = ".invalid"
 
 var apiPaths = map[string]string{
 	result.APIChat: openai.ChatPath, result.APICompletions: openai.CompletionsPath,
-	result.APIResponses: openai.ResponsesPath, result.APIEmbeddings: openai.EmbeddingsPath,
+	result.APIResponses: openai.ResponsesPath, result.APIMessages: openai.MessagesPath, result.APIEmbeddings: openai.EmbeddingsPath,
 }
 
 // baseURL parses the base and drops a /v1 or the path of an API at its end. Its errors do not quote:

@@ -188,3 +188,28 @@ func TestCheckFiles(t *testing.T) {
 		t.Errorf("more than may be open: %v", err)
 	}
 }
+
+func TestChooseConnections(t *testing.T) {
+	for _, c := range []struct {
+		peak1, peak10 float64
+		closed        bool
+		want, why     string
+	}{
+		{0, 0, false, PerRequest, "at most 200 requests/s in any ten seconds"},
+		{1000, 200, false, PerRequest, "at most 200 requests/s in any ten seconds"},
+		{1000, 200.1, false, Pooled, "200 requests/s in the busiest ten seconds; per-request up to 200"},
+		{2000, 1999, false, Pooled, "2000 requests in the busiest second; per-request up to 1000"},
+		{1001, 101, false, Pooled, "1001 requests in the busiest second; per-request up to 1000"},
+		{0, 0, true, Pooled, "a closed loop sends as fast as the server answers"},
+	} {
+		if got, why := ChooseConnections(c.peak1, c.peak10, c.closed); got != c.want || why != c.why {
+			t.Errorf("%v/s, %v/s, closed %v: %s, %q", c.peak1, c.peak10, c.closed, got, why)
+		}
+	}
+	if !NeverPooled(1000) || NeverPooled(1001) {
+		t.Error("a thousand requests need no kept connections, more may")
+	}
+	if n, err := PoolSize(Auto); n != 0 || err != nil {
+		t.Errorf("auto: %d, %v", n, err)
+	}
+}

@@ -75,7 +75,7 @@ var scopeFields = []field{
 	{name: "class", text: func(r *result.Result, _ *result.Run) string { return r.Class }},
 	{name: "category", text: func(r *result.Result, _ *result.Run) string { return r.Category }, values: trace.Categories()},
 	{name: "api", text: func(r *result.Result, _ *result.Run) string { return r.API },
-		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIEmbeddings}},
+		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages, result.APIEmbeddings}},
 	{name: "endpoint", text: func(r *result.Result, run *result.Run) string {
 		if r.Endpoint == nil || *r.Endpoint < 0 || int(*r.Endpoint) >= len(run.Endpoints) {
 			return ""

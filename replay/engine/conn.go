@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"compress/gzip"
 	"errors"
 	"net"
 	"net/http"
@@ -89,6 +90,25 @@ func (d *slowHeaders) Write(b []byte) (int, error) {
 }
 
 func (d *slowHeaders) FlushError() error { return d.out.Flush() }
+
+// A gzipAnswer compresses an answer, flush by flush. It must be closed.
+type gzipAnswer struct {
+	http.ResponseWriter
+	out *gzip.Writer
+}
+
+func compressed(w http.ResponseWriter) gzipAnswer {
+	w.Header().Set("Content-Encoding", "gzip")
+	return gzipAnswer{w, gzip.NewWriter(w)}
+}
+
+func (g gzipAnswer) Write(b []byte) (int, error) { return g.out.Write(b) }
+
+func (g gzipAnswer) Unwrap() http.ResponseWriter { return g.ResponseWriter }
+
+func (g gzipAnswer) FlushError() error {
+	return errors.Join(g.out.Flush(), http.NewResponseController(g.ResponseWriter).Flush())
+}
 
 // A portGate is a listener whose port can be closed for a time.
 type portGate struct {

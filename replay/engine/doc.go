@@ -40,10 +40,12 @@
 //     paths that it serves
 //   - serve.go: a request on its way through the server: prompt, cache domain, length of
 //     the answer, its words, usage
-//   - completions.go: chat and text completions: decoding, streaming, and whole answers
-//   - otherapis.go: the Responses API and embeddings
-//   - emit.go: writing one streamed answer: chunks, usage, keep-alives, the end, and
-//     faults in mid-stream
+//   - generate.go: answers that are generated: decoding, streaming, and whole answers
+//   - embeddings.go: embeddings
+//   - emit.go: writing one streamed answer in the dialect of its API: events, keep-alives,
+//     and faults in mid-stream
+//   - emitchunk.go, emitresponse.go, emitmessage.go: the dialects: chunks of chat and text
+//     completions with their usage; events of the Responses and of the Messages API
 //   - refusal.go: refusals and error bodies, such as 429 and 503
 //   - admin.go: /admin/config: settings that a running server shows and changes
 //   - metrics.go, histogram.go: /metrics under vLLM's names, /v1/models and /tokenize;

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -63,6 +64,16 @@ func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
 	put := func(kind, name, labels string, value int64) {
 		fmt.Fprintf(&b, "# TYPE vllm:%s %s\nvllm:%s{model_name=%q%s} %d\n", name, kind, name, s.c.Model, labels, value)
 	}
+	caches, blocks := "True", "None" // as Python writes them
+	if e := s.c.Engine; e != nil && !e.PrefixCaching {
+		caches = "False"
+	}
+	if n := s.c.CacheTokens / s.c.BlockSize; n > 0 {
+		blocks = strconv.Itoa(n)
+	} else if s.live != nil && stats.CapacityBlocks < 1<<31-2 {
+		blocks = strconv.Itoa(stats.CapacityBlocks)
+	}
+	put("gauge", "cache_config_info", fmt.Sprintf(",block_size=\"%d\",enable_prefix_caching=%q,num_gpu_blocks=%q", s.c.BlockSize, caches, blocks), 1)
 	put("gauge", "num_requests_running", "", int64(running))
 	put("gauge", "num_requests_waiting", "", int64(waiting))
 	put("counter", "prompt_tokens_total", "", s.count.prompt.Load())

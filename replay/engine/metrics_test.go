@@ -76,6 +76,8 @@ func TestMetricsToTheByte(t *testing.T) {
 			if name == "engine" {
 				prompts = 8 // the engine has the queue: the third is with it
 			}
+			blocks := map[string]string{"timeline": "None", "engine": "200"}[name]
+			want += "# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{model_name=\"sim\",block_size=\"2\",enable_prefix_caching=\"True\",num_gpu_blocks=\"" + blocks + "\"} 1\n"
 			put("gauge", "num_requests_running", 1)
 			put("gauge", "num_requests_waiting", 1)
 			put("counter", "prompt_tokens_total", prompts)

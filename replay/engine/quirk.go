@@ -36,6 +36,7 @@ func Quirks() []Quirk {
 type behaviour struct {
 	// before the answer
 	hang, early, localOnly, modelMust, jsonFails, stops, cutPrompt bool
+	notStreamed, compressed, redirected                            bool
 	refuse, drip                                                   time.Duration
 	status, retryAfter                                             int
 	code                                                           string // number, string, null, or empty for no body
@@ -53,6 +54,7 @@ type behaviour struct {
 	// the bytes
 	frame             openai.Framing
 	lines, comments   bool
+	pings             bool
 	perWrite, perByte int
 
 	// the end

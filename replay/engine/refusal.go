@@ -29,6 +29,9 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) boo
 	case m.hang:
 		<-r.Context().Done()
 		s.count.aborted.Add(1)
+	case m.redirected:
+		w.Header().Set("Location", "http://"+net.JoinHostPort(host, "1")+r.URL.Path)
+		w.WriteHeader(http.StatusTemporaryRedirect)
 	case m.status != 0:
 		refuse(w, m, m.status, errors.New("the request was chosen to fail"))
 	case m.localOnly && !local:

@@ -38,7 +38,7 @@ type serverJob struct {
 
 // serve takes a request through the engine. The quirks and faults in force decide its
 // behaviour. read makes its job, or returns the status of a refusal; write answers.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behaviour) (*serverJob, int, error), write func(context.Context, *serverJob, waiter) error) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behaviour) (*serverJob, int, error), write func(context.Context, http.ResponseWriter, *serverJob, waiter) error) {
 	came := time.Now()
 	m, err := s.current.Load().faults.behaviourFor(r, s.count.requests.Add(1))
 	if err != nil {
@@ -68,7 +68,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behavi
 	}
 	defer end()
 	s.count.prompt.Add(int64(len(j.prompt)))
-	err = write(r.Context(), j, wait)
+	if m.compressed {
+		g := compressed(w)
+		defer g.out.Close()
+		w = g
+	}
+	err = write(r.Context(), w, j, wait)
 	switch {
 	case err != nil:
 		s.count.aborted.Add(1)

@@ -127,14 +127,15 @@ func NewServer(c ServerConfig) (*Server, error) {
 	return s, err
 }
 
-// Handler returns the HTTP interface: chat and text completions, the Responses
-// API, embeddings, models, tokenize, health, metrics under vLLM's names,
+// Handler returns the HTTP interface: chat and text completions, the Responses and the
+// Messages API, embeddings, models, tokenize, health, metrics under vLLM's names,
 // reset_prefix_cache, and admin/config where the configuration allows it.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/chat/completions", s.complete)
-	mux.HandleFunc("POST /v1/completions", s.complete)
-	mux.HandleFunc("POST "+openai.ResponsesPath, s.respond)
+	mux.HandleFunc("POST "+openai.ChatPath, s.generate(openai.DecodeRequest))
+	mux.HandleFunc("POST "+openai.CompletionsPath, s.generate(openai.DecodeRequest))
+	mux.HandleFunc("POST "+openai.ResponsesPath, s.generate(openai.DecodeResponse))
+	mux.HandleFunc("POST "+openai.MessagesPath, s.generate(openai.DecodeMessage))
 	mux.HandleFunc("POST "+openai.EmbeddingsPath, s.embed)
 	mux.HandleFunc("GET /v1/models", s.models)
 	mux.HandleFunc("POST /tokenize", s.tokenize)

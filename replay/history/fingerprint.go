@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -40,9 +41,12 @@ func fingerprint(r *result.Run) (out []part) {
 	if err != nil {
 		deployment = nil // a NaN; no run is read with one
 	}
-	simulated := ""
+	kind := "" // of client
 	if r.Simulated != "" {
-		simulated = "simulated"
+		kind = "simulated"
+	}
+	if r.Read != nil {
+		kind = r.Read.Tool
 	}
 	name := strings.Fields(strings.ToLower(engineOf(r)))
 	if i := slices.IndexFunc(name, versionWord.MatchString); i >= 0 {
@@ -50,7 +54,7 @@ func fingerprint(r *result.Run) (out []part) {
 	}
 	return append(out, part{"engine", strings.Join(name, " ")}, part{"engine flags", strings.TrimSpace(flags)},
 		part{"deployment", string(deployment)}, part{"GPUs", strings.TrimSpace(gpus)}, part{"client machine", machine},
-		part{"number of servers", fmt.Sprint(len(r.Endpoints), " ", r.Instances)}, part{"kind", simulated})
+		part{"number of servers", fmt.Sprint(len(r.Endpoints), " ", r.Instances)}, part{"kind", kind})
 }
 
 // portFlag is where a server listens, which says nothing of what it does.
@@ -70,8 +74,8 @@ func engineOf(r *result.Run) string {
 		var owners []string // engines name themselves as owners of their models
 		for _, s := range e.Servers {
 			for _, m := range s.Models {
-				if m.OwnedBy != "" && !slices.Contains(owners, m.OwnedBy) {
-					owners = append(owners, m.OwnedBy)
+				if name := cmp.Or(s.Engine, m.OwnedBy); name != "" && !slices.Contains(owners, name) {
+					owners = append(owners, name)
 				}
 			}
 		}

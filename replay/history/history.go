@@ -49,8 +49,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"reprise/replay/bench"
+	"reprise/replay/peerfile"
 	"reprise/replay/report"
-	"reprise/replay/result"
 )
 
 // schema names the layout of a [History] as JSON.
@@ -147,7 +147,7 @@ func Read(dir string, o Options) (*History, error) {
 	}
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(path) == ".parquet" {
+		if err == nil && !d.IsDir() && (filepath.Ext(path) == ".parquet" || peerfile.Recognised(path)) {
 			files = append(files, path)
 		}
 		return err
@@ -210,7 +210,7 @@ func otherParquet(path string) error {
 }
 
 func readRun(path string, o Options) (*Run, error) {
-	f, err := result.Open(path)
+	f, err := peerfile.Open(path)
 	if err != nil {
 		return nil, cmp.Or(otherParquet(path), err)
 	}

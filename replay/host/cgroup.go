@@ -43,6 +43,80 @@ func groupLimits(root fs.FS, memory int64) (cores *float64, bytes *int64) {
 	return cores, bytes
 }
 
+// CPULimits say what kept the process from cores that the machine has, over some time.
+type CPULimits struct {
+	QuotaCores  float64 `json:"quota_cores,omitempty"` // that its control group allows; 0 is no limit
+	Throttled   int64   `json:"throttled_periods"`     // in which its group, or one above it, had to wait
+	ThrottledNS int64   `json:"throttled_ns"`          // that they waited, all cores together
+	// StealShare is the part of all cores' time that the host of a virtual machine gave to
+	// others; null is not known.
+	StealShare *float64 `json:"steal_share"`
+}
+
+// cpuCounters are what Linux counts since it started.
+type cpuCounters struct {
+	quota                  *float64
+	throttled, throttledNS int64
+	stolen, time           int64 // ticks of all cores; no time is not known
+}
+
+// readCPUCounters reads the throttling of the process's groups, and the steal of the
+// machine. Version 1 of control groups counts throttled_time in ns, version 2
+// throttled_usec.
+func readCPUCounters(root fs.FS) *cpuCounters {
+	c := &cpuCounters{}
+	c.quota, _ = groupLimits(root, 0)
+	for controller, group := range groupsOf(root) {
+		for controller != "memory" {
+			doc, _ := fs.ReadFile(root, path.Join("sys/fs/cgroup", controller, group, "cpu.stat"))
+			for line := range strings.Lines(string(doc)) {
+				key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+				n, err := strconv.ParseInt(value, 10, 64)
+				switch {
+				case err != nil:
+				case key == "nr_throttled":
+					c.throttled += n
+				case key == "throttled_time":
+					c.throttledNS += n
+				case key == "throttled_usec":
+					c.throttledNS += 1000 * n
+				}
+			}
+			if group == "/" {
+				break
+			}
+			group = path.Dir(group)
+		}
+	}
+	doc, _ := fs.ReadFile(root, "proc/stat")
+	line, _, _ := strings.Cut(string(doc), "\n")
+	if words := strings.Fields(line); len(words) > 8 && words[0] == "cpu" { // user nice system idle iowait irq softirq steal
+		for i, word := range words[1:9] {
+			n, _ := strconv.ParseInt(word, 10, 64)
+			if c.time += n; i == 7 {
+				c.stolen = n
+			}
+		}
+	}
+	return c
+}
+
+// since is what c counts beyond what there was before, nil where it knows nothing.
+func (c *cpuCounters) since(before *cpuCounters) *CPULimits {
+	out := &CPULimits{Throttled: c.throttled - before.throttled, ThrottledNS: c.throttledNS - before.throttledNS}
+	if c.quota != nil {
+		out.QuotaCores = *c.quota
+	}
+	switch ticks := c.time - before.time; {
+	case ticks > 0:
+		share := float64(max(c.stolen-before.stolen, 0)) / float64(ticks)
+		out.StealShare = &share
+	case c.quota == nil:
+		return nil
+	}
+	return out
+}
+
 // groupsOf lists the groups of the process by the controllers that may limit it; ""
 // is version 2.
 func groupsOf(root fs.FS) map[string]string {

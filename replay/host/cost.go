@@ -2,6 +2,7 @@ package host
 
 import (
 	"math"
+	"os"
 	"runtime/metrics"
 	"time"
 )
@@ -13,13 +14,19 @@ type Cost struct {
 	from   time.Time
 	cpu    time.Duration
 	pauses []uint64
+	limits *cpuCounters
 }
 
 // Begin starts the measurement.
 func (c *Cost) Begin() {
 	c.from, c.cpu = time.Now(), CPUTime()
 	c.pauses = readPauses().Counts
+	c.limits = readCPUCounters(os.DirFS("/"))
 }
+
+// CPU is what kept the process from the machine's cores since Begin; nil where the
+// system does not say.
+func (c *Cost) CPU() *CPULimits { return readCPUCounters(os.DirFS("/")).since(c.limits) }
 
 // End returns the mean number of cores used since Begin, and the longest pause
 // for the garbage collector in nanoseconds, rounded up to an edge of the

@@ -65,6 +65,39 @@ func TestGroupLimits(t *testing.T) {
 	}
 }
 
+// What keeps the process from its cores is counted by either version of control groups, of
+// the groups above it too, and the time that the host of the machine stole.
+func TestCPULimits(t *testing.T) {
+	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
+	read := func(files fstest.MapFS) *CPULimits {
+		before := fstest.MapFS{"proc/self/cgroup": files["proc/self/cgroup"], "proc/stat": file("cpu  100 0 50 800 0 0 0 50 7 0\ncpu0 1\n")}
+		return readCPUCounters(files).since(readCPUCounters(before))
+	}
+	version2 := fstest.MapFS{
+		"proc/self/cgroup":           file("0::/a/b\n"),
+		"proc/stat":                  file("cpu  160 0 80 1000 0 0 0 60 9 0\ncpu0 1\n"),
+		"sys/fs/cgroup/a/b/cpu.max":  file("10000 100000"),
+		"sys/fs/cgroup/a/b/cpu.stat": file("usage_usec 5\nnr_periods 40\nnr_throttled 30\nthrottled_usec 2000\n"),
+		"sys/fs/cgroup/a/cpu.stat":   file("nr_throttled 1\nthrottled_usec 5\n"),
+	}
+	got := read(version2)
+	if got.QuotaCores != 0.1 || got.Throttled != 31 || got.ThrottledNS != 2005000 || *got.StealShare != 10.0/300 {
+		t.Errorf("version 2: %+v", got)
+	}
+	got = read(fstest.MapFS{
+		"proc/self/cgroup":                     file("3:cpu,cpuacct:/x\n2:memory:/y\n0::/\n"),
+		"sys/fs/cgroup/cpu/x/cpu.stat":         file("nr_periods 4\nnr_throttled 3\nthrottled_time 77\n"),
+		"sys/fs/cgroup/memory/y/cpu.stat":      file("nr_throttled 100\n"),
+		"sys/fs/cgroup/cpu/x/cpu.cfs_quota_us": file("50000"), "sys/fs/cgroup/cpu/x/cpu.cfs_period_us": file("100000"),
+	})
+	if got.QuotaCores != 0.5 || got.Throttled != 3 || got.ThrottledNS != 77 || got.StealShare != nil {
+		t.Errorf("version 1: %+v", got)
+	}
+	if got := read(fstest.MapFS{}); got != nil {
+		t.Errorf("without either: %+v", got)
+	}
+}
+
 func TestArmModel(t *testing.T) {
 	root := fstest.MapFS{"proc/cpuinfo": {Data: []byte("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n\nprocessor\t: 1\nCPU part\t: 0xd40\n")}}
 	if got := armModel(root); got != "ARM implementer 0x41, part 0xd4f" {

@@ -11,6 +11,7 @@ type chunkView struct {
 	hasCached  bool
 	cached     int
 	reasoned   int
+	beside     messageCounts
 	err        []byte // the value of error, or the whole chunk if it is an error; nil without one
 	hasContent bool   // some choice generated something
 	event      eventView
@@ -57,6 +58,10 @@ func (v *chunkView) read(data []byte) bool {
 			v.event.delta = c.value()
 		case "response":
 			v.event.response = c.value()
+		case "message":
+			v.event.message = c.value()
+		case "content_block":
+			v.event.block = c.value()
 		case "data":
 			v.event.data = c.value()
 		case "choices":
@@ -159,9 +164,13 @@ func (v *chunkView) readUsage(c *cursor) {
 	for first := true; c.more('}', first); first = false {
 		switch string(c.key()) {
 		case "prompt_tokens", "input_tokens":
-			v.usage.PromptTokens, _ = c.count()
+			v.usage.PromptTokens, v.beside.hasInput = c.count()
 		case "completion_tokens", "output_tokens":
-			v.usage.CompletionTokens, _ = c.count()
+			v.usage.CompletionTokens, v.beside.hasOutput = c.count()
+		case "cache_creation_input_tokens":
+			v.beside.created, v.beside.hasCreated = c.count()
+		case "cache_read_input_tokens":
+			v.beside.read, v.beside.hasRead = c.count()
 		case "total_tokens":
 			v.usage.TotalTokens, _ = c.count()
 		case "prompt_tokens_details", "input_tokens_details", "completion_tokens_details", "output_tokens_details":
@@ -172,7 +181,7 @@ func (v *chunkView) readUsage(c *cursor) {
 				switch string(c.key()) {
 				case "cached_tokens":
 					v.cached, v.hasCached = c.count()
-				case "reasoning_tokens":
+				case "reasoning_tokens", "thinking_tokens":
 					v.reasoned, _ = c.count()
 				default:
 					c.skip()
@@ -204,6 +213,7 @@ func isEmpty(raw []byte) bool {
 type eventView struct {
 	kind            []byte // the member type
 	delta, response []byte // as JSON text
+	message, block  []byte // of the Messages API
 	data            []byte // the list of embeddings
 	whole           bool   // the body is a response, not an event
 	list            bool   // the body is a list, of embeddings or of something else
@@ -218,10 +228,11 @@ var (
 	deltaSuffix     = []byte(".delta")
 )
 
-// ends reports whether an event of this name ends a stream of the Responses API.
+// ends reports whether an event of this name ends a stream of the Responses or of the
+// Messages API.
 func ends(name []byte) bool {
 	switch string(name) {
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", EventMessageStop:
 		return true
 	}
 	return false
@@ -236,6 +247,11 @@ func (v *chunkView) readEvent(data []byte) {
 		v.readResponse(data)
 	case e.list && !isEmpty(e.data):
 		e.embedded = true
+	case string(e.kind) == "message": // a whole one
+		e.ends = true
+		v.readMessage(data)
+	case isMessageKind(e.kind):
+		v.readMessageEvent()
 	case !bytes.HasPrefix(e.kind, responsePrefix):
 	case bytes.HasSuffix(e.kind, deltaSuffix): // text, a refusal, reasoning or its summary, or the arguments of a tool
 		c := cursor{b: e.delta}

@@ -30,20 +30,25 @@ type Collector struct {
 	marks []mark
 	done  bool // [DONE] was added
 
-	out     Outcome
-	view    chunkView
-	total   counts        // usage of chunks without choices
-	choices []choiceState // by index
-	running int           // completion tokens as of the last token event, for EventTokens
-	counted bool          // every token event so far had running usage
-	called  bool          // a tool was called by an event of the Responses API
+	out      Outcome
+	view     chunkView
+	total    counts        // usage of chunks without choices
+	messages MessageUsage  // and of the Messages API
+	choices  []choiceState // by index
+	running  int           // completion tokens as of the last token event, for EventTokens
+	counted  bool          // every token event so far had running usage
+	called   bool          // a tool was called by an event of the Responses API
+	ended    int           // last events of the Responses API, which has no [DONE]
+	whole    bool          // the answer came as a body, see AddBody
+	embedded bool          // the answer is an embedding
 }
 
 // A mark is one event in the raw buffer, which ends at end.
 type mark struct {
-	at   time.Duration
-	end  int
-	kind markKind
+	at    time.Duration
+	end   int
+	delay int32 // as Event.ReadDelay
+	kind  markKind
 }
 
 type markKind uint8
@@ -82,19 +87,28 @@ func (c *Collector) Reset() {
 		out: Outcome{
 			FirstEvent: NoInstant, FirstToken: NoInstant, LastToken: NoInstant,
 			FirstContent: NoInstant, Finished: NoInstant, Done: NoInstant,
-			Gaps: c.out.Gaps[:0], EventTokens: c.out.EventTokens[:0],
+			Gaps: c.out.Gaps[:0], EventTokens: c.out.EventTokens[:0], ReadDelays: c.out.ReadDelays[:0],
 			Text: Text{Content: text.Content[:0], Reasoning: text.Reasoning[:0], Tools: text.Tools[:0], IDs: text.IDs[:0]},
 		},
 	}
 }
 
+// AddBody takes an answer that is no stream: a whole body of JSON, in place of all
+// events. Finish then fails the answer as [KindNotStreamed], and keeps the counts and
+// the text: none of its tokens has an instant of its own. Embeddings are never streamed,
+// and succeed.
+func (c *Collector) AddBody(body []byte, at time.Duration) {
+	if c.whole = true; len(body) > 0 {
+		c.Add(Event{At: at, Data: body})
+	}
+}
+
 // Add takes one event and reports whether [DONE] has come, or the last event of the
-// Responses API, after which a caller may stop reading. It copies what it keeps. The body of an answer that is not a stream may
-// be added as the data of one event.
+// Responses API, after which a caller may stop reading. It copies what it keeps.
 func (c *Collector) Add(ev Event) (done bool) {
-	m := mark{at: ev.At}
+	m := mark{at: ev.At, delay: ev.ReadDelay}
 	switch {
-	case ev.Comment:
+	case ev.Comment, IsPing(ev):
 		m.kind = markComment
 	case string(ev.Name) == "error":
 		m.kind = markError
@@ -120,6 +134,10 @@ func (c *Collector) Finish(at time.Duration, err error) Outcome {
 	if o.Done == NoInstant {
 		o.Done = at
 	}
+	o.DoneMarkers = max(o.DoneMarkers, c.ended)
+	if c.whole {
+		c.settleBody(err)
+	}
 	if o.Err == nil && !c.complete() {
 		kind := KindIncomplete
 		if err != nil && err != io.EOF {
@@ -127,11 +145,28 @@ func (c *Collector) Finish(at time.Duration, err error) Outcome {
 		}
 		o.Err = &StreamError{Kind: kind}
 	}
-	o.Usage = c.usage()
+	if o.Usage = c.messages.Usage(); o.Usage == nil {
+		o.Usage = c.usage()
+	}
 	if !c.counted || o.Choices != 1 {
 		o.EventTokens = o.EventTokens[:0]
 	}
+	if len(o.ReadDelays) != o.TokenEvents {
+		o.ReadDelays = o.ReadDelays[:0]
+	}
 	return *o
+}
+
+// settleBody takes back what a whole body said as if it were an event, and fails the
+// answer unless it is one that is never streamed.
+func (c *Collector) settleBody(err error) {
+	o := &c.out
+	o.DoneMarkers = 1 // a body needs no end mark
+	o.FirstEvent, o.FirstToken, o.LastToken, o.FirstContent = NoInstant, NoInstant, NoInstant, NoInstant
+	o.Events, o.Malformed, o.TokenEvents, o.Gaps, o.EventTokens = 0, 0, 0, o.Gaps[:0], o.EventTokens[:0]
+	if o.Err == nil && !c.embedded && (err == nil || err == io.EOF) {
+		o.Err = &StreamError{Kind: KindNotStreamed}
+	}
 }
 
 // Settle decodes what has come, so that no raw events are kept: for a caller with many
@@ -169,8 +204,7 @@ func (c *Collector) decode() {
 				c.out.Done = m.at
 			}
 		default:
-			c.event(m.at)
-			c.addChunk(data, m.at)
+			c.addChunk(data, m.at, m.delay)
 		}
 	}
 	c.raw, c.marks = c.raw[:0], c.marks[:0]
@@ -192,9 +226,15 @@ func (c *Collector) fail(body []byte) {
 }
 
 // addChunk reads a data event and adds what it says to the outcome.
-func (c *Collector) addChunk(data []byte, at time.Duration) {
+func (c *Collector) addChunk(data []byte, at time.Duration, delay int32) {
 	v := &c.view
-	if !v.read(data) {
+	sound := v.read(data)
+	if sound && string(v.event.kind) == pingEvent {
+		c.out.Comments++
+		return
+	}
+	c.event(at)
+	if !sound {
 		c.out.Malformed++
 		return
 	}
@@ -211,11 +251,14 @@ func (c *Collector) addChunk(data []byte, at time.Duration) {
 		c.addChoice(&v.choices[i], at)
 	}
 	c.noteEnd(v, at)
-	if v.hasUsage {
+	switch {
+	case v.beside.counted:
+		c.messages.Update(v.messageUsage())
+	case v.hasUsage:
 		c.addUsage(v)
 	}
 	if v.hasContent {
-		c.addTokenEvent(v, at)
+		c.addTokenEvent(v, at, delay)
 	}
 }
 
@@ -267,7 +310,7 @@ func (c *Collector) state(index int) *choiceState {
 }
 
 // addTokenEvent notes the instant of a token event.
-func (c *Collector) addTokenEvent(v *chunkView, at time.Duration) {
+func (c *Collector) addTokenEvent(v *chunkView, at time.Duration, delay int32) {
 	o := &c.out
 	if o.TokenEvents == 0 {
 		o.FirstToken = at
@@ -276,6 +319,9 @@ func (c *Collector) addTokenEvent(v *chunkView, at time.Duration) {
 	}
 	o.LastToken = at
 	o.TokenEvents++
+	if delay != 0 {
+		o.ReadDelays = append(o.ReadDelays, delay)
+	}
 	if o.FirstContent == NoInstant {
 		for i := range v.choices {
 			if v.choices[i].content {
@@ -319,7 +365,9 @@ func (c *Collector) Begun() bool {
 func (c *Collector) noteEnd(v *chunkView, at time.Duration) {
 	e := &v.event
 	c.called = c.called || e.calls
+	c.embedded = c.embedded || e.embedded
 	if e.ends {
+		c.ended++
 		if c.out.Done == NoInstant {
 			c.out.Done = at
 		}

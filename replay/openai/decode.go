@@ -57,6 +57,12 @@ func DecodeEmbedding(src io.Reader, limit int64) (*Request, error) {
 	return decodeRequest(src, limit, Embedding)
 }
 
+// DecodeMessage reads the body of a request of the Messages API, as [DecodeRequest] does:
+// system, a string or a list of parts, becomes a message of the system before the others.
+func DecodeMessage(src io.Reader, limit int64) (*Request, error) {
+	return decodeRequest(src, limit, MessageKind)
+}
+
 func decodeRequest(src io.Reader, limit int64, kind Kind) (*Request, error) {
 	body, err := io.ReadAll(io.LimitReader(src, limit+1))
 	if err != nil {
@@ -96,7 +102,7 @@ type decoder struct {
 	cursor
 	req          Request
 	hasPrompt    bool   // or an input
-	instructions []byte // of a response
+	instructions []byte // of a response, or the system's of a message
 	others       map[string]json.RawMessage
 	err          error
 }
@@ -118,7 +124,7 @@ func (d *decoder) request() {
 		switch name {
 		case "model":
 			d.req.Model = string(d.text(name))
-		case "messages", "prompt", "input", "instructions":
+		case "messages", "prompt", "input", "instructions", "system":
 			d.asked(name)
 		case "stream":
 			d.req.Stream = d.boolean(name)
@@ -152,7 +158,7 @@ func (d *decoder) request() {
 // it means nothing to this kind of request.
 func (d *decoder) asked(name string) {
 	switch {
-	case name == "messages" && d.req.Kind == Completion:
+	case name == "messages" && (d.req.Kind == Completion || d.req.Kind == MessageKind):
 		d.messages(name)
 	case name == "prompt" && d.req.Kind == Completion:
 		d.prompt(name)
@@ -167,6 +173,8 @@ func (d *decoder) asked(name string) {
 		d.req.Messages = []Message{{Role: "user", Content: d.text("input")}}
 	case name == "instructions" && d.req.Kind == Response:
 		d.instructions = d.text(name)
+	case name == "system" && d.req.Kind == MessageKind:
+		d.instructions = d.content(name)
 	default:
 		d.other(name)
 	}
@@ -177,9 +185,14 @@ func (d *decoder) complete() {
 	switch {
 	case d.req.Kind == Completion && (d.req.Messages != nil) == d.hasPrompt:
 		d.refuse("", "must have either messages or a prompt")
-	case d.req.Kind != Completion && !d.hasPrompt:
+	case d.req.Kind == MessageKind && d.req.Messages == nil:
+		d.refuse("", "must have messages")
+	case d.req.Kind == MessageKind && d.req.MaxTokens == nil:
+		d.refuse("", "must have max_tokens")
+	case (d.req.Kind == Response || d.req.Kind == Embedding) && !d.hasPrompt:
 		d.refuse("", "must have an input")
-	case d.instructions != nil:
+	}
+	if d.instructions != nil {
 		d.req.Messages = append([]Message{{Role: "system", Content: d.instructions}}, d.req.Messages...)
 	}
 }

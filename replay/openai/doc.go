@@ -1,6 +1,6 @@
 // Package openai holds the wire format that the replay client and the simulated
-// engine share: the requests of /v1/chat/completions, /v1/completions, /v1/responses
-// and /v1/embeddings, the chunks and events of a streamed answer, and a reader that
+// engine share: the requests of /v1/chat/completions, /v1/completions, /v1/responses,
+// /v1/messages and /v1/embeddings, the chunks and events of a streamed answer, and a reader that
 // turns such an answer into the instants from which latencies are computed.
 //
 // On the client's side, for each request:
@@ -15,7 +15,8 @@
 //     the reads, and folds them into an [Outcome] under the rules that servers in
 //     the wild make necessary: role-only and empty deltas are no tokens, usage may
 //     come in any chunk, an error may come after the tokens, the end mark may be
-//     missing. Events of the Responses API and embeddings are recognised by their members.
+//     missing. Events of the Responses and the Messages API, and embeddings, are
+//     recognised by their members.
 //
 // On the server's side [DecodeRequest] reads a request, [Framing] writes the
 // events of the answer, and [AppendChunk] and [AppendError] write whole bodies.
@@ -40,6 +41,7 @@
 //     statuses, bodies and network errors
 //   - response.go: writing chunks, whole answers, errors and the framing of events on the
 //     server's side
+//   - message.go: events, bodies and usage of the Messages API, on both sides
 //   - responseevent.go: events and bodies of the Responses API, and embeddings, on the
 //     server's side
 //

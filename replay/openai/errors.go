@@ -27,7 +27,10 @@ const (
 	KindTooLong     = "too_long"     // HTTP 413, or 400 and 422 that speak of the context length
 	KindServer      = "server_error" // HTTP 5xx without a class of its own
 	KindUnavailable = "unavailable"  // HTTP 502, 503, 504, 529: overloaded, loading, or nothing behind the gateway
-	KindStream      = "stream_error" // an error after HTTP 200, or an answer that is no stream we can read
+	KindRedirect    = "redirect"     // HTTP 3xx: none is followed
+	KindStream      = "stream_error" // an error after HTTP 200, or an event that cannot be read
+	KindNotStreamed = "not_streamed" // HTTP 200 and a whole body where a stream was asked for: no token has an instant
+	KindCompressed  = "compressed"   // HTTP 200 and a compressed body, which nobody asked for: a compressor holds events back
 	KindIncomplete  = "incomplete"   // the stream ended in good order, but before [DONE] or a finish reason
 	KindReset       = "reset"        // the connection broke while the answer was awaited or read
 	KindCancelled   = "cancelled"    // we gave up: the run ended or the row was to be cut off
@@ -94,6 +97,8 @@ func classifyHTTP(status int, body []byte) string {
 		}
 	}
 	switch {
+	case status >= 300 && status < 400:
+		return KindRedirect
 	case status >= 400 && status < 500:
 		return KindBadRequest
 	case status >= 500 && status < 600:

@@ -39,7 +39,7 @@ func TestClassifyHTTP(t *testing.T) {
 		{503, `{"error":{"type":"InternalServerError","code":503}`, "unavailable (HTTP 503) type InternalServerError code 503"},
 		{504, "", "unavailable (HTTP 504)"},
 		{529, `{"type":"error","error":{"type":"overloaded_error","message":"secret"}}`, "unavailable (HTTP 529) type overloaded_error"},
-		{302, "", "other (HTTP 302)"},
+		{302, "", "redirect (HTTP 302)"},
 		{200, "", "other (HTTP 200)"},
 		{500, `{"error":"secret sentence"}`, "server_error (HTTP 500)"},
 		{500, `["secret"]`, "server_error (HTTP 500)"},

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 )
 
 // event writes an event as OpenAI and vLLM do.
@@ -27,7 +28,20 @@ var (
 	evLength  = event("response.incomplete", `,"response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},`+evUsage+`}`)
 )
 
-// eventStreams are answers of the Responses API and embeddings, each read coming a
+// message writes an event as Anthropic does.
+func message(kind, members string) string {
+	return "event: " + kind + "\ndata: {\"type\":\"" + kind + "\"" + members + "}\n\n"
+}
+
+var (
+	msgStart = message("message_start", `,"message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":{"input_tokens":9,"output_tokens":0}}`)
+	msgText  = message("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":"a"}`)
+	msgEnd   = message("message_delta", `,"delta":{"stop_reason":"max_tokens","stop_sequence":null},"usage":{"input_tokens":17,"output_tokens":2,"cache_creation_input_tokens":0,"cache_read_input_tokens":896}`)
+	msgStop  = message("message_stop", "")
+	ping     = message("ping", "")
+)
+
+// eventStreams are answers of the Responses and the Messages API, and embeddings, each read coming a
 // millisecond after the last.
 var eventStreams = []struct {
 	name  string
@@ -35,28 +49,45 @@ var eventStreams = []struct {
 	want  string
 }{
 	{"text", []string{evCreated, evItem, evText, evText, evTextEnd, evDone},
-		"event@1 token@3 last@4 finished@6 done@6 gaps 1 tokens=2 events=6 choices=1 usage=11/3/14 cached=8 stop"},
-	{"at its length", []string{evCreated, evText, evLength}, "event@1 token@2 last@2 finished@3 done@3 tokens=1 events=3 choices=1 usage=11/3/14 cached=8 length"},
+		"event@1 token@3 last@4 finished@6 done@6 gaps 1 tokens=2 events=6 marks=1 choices=1 usage=11/3/14 cached=8 stop"},
+	{"at its length", []string{evCreated, evText, evLength}, "event@1 token@2 last@2 finished@3 done@3 tokens=1 events=3 marks=1 choices=1 usage=11/3/14 cached=8 length"},
 	{"vLLM completes what is incomplete", []string{evText, strings.ReplaceAll(evLength, "response.incomplete", "response.completed")},
-		"event@1 token@1 last@1 finished@2 done@2 tokens=1 events=2 choices=1 usage=11/3/14 cached=8 length"},
+		"event@1 token@1 last@1 finished@2 done@2 tokens=1 events=2 marks=1 choices=1 usage=11/3/14 cached=8 length"},
 	{"filtered", []string{evText, strings.Replace(evLength, "max_output_tokens", "content_filter", 1)},
-		"event@1 token@1 last@1 finished@2 done@2 tokens=1 events=2 choices=1 usage=11/3/14 cached=8 content_filter"},
+		"event@1 token@1 last@1 finished@2 done@2 tokens=1 events=2 marks=1 choices=1 usage=11/3/14 cached=8 content_filter"},
 	{"reasoning first", []string{evThought, evSummary, evText, evDone},
-		"event@1 token@1 content@3 last@3 finished@4 done@4 gaps 1 1 tokens=3 events=4 choices=1 reasoning usage=11/3/14 cached=8 stop"},
-	{"a tool", []string{evCall, evCall, evDone}, "event@1 token@1 last@2 finished@3 done@3 gaps 1 tokens=2 events=3 choices=1 usage=11/3/14 cached=8 tool_calls"},
+		"event@1 token@1 content@3 last@3 finished@4 done@4 gaps 1 1 tokens=3 events=4 marks=1 choices=1 reasoning usage=11/3/14 cached=8 stop"},
+	{"a tool", []string{evCall, evCall, evDone}, "event@1 token@1 last@2 finished@3 done@3 gaps 1 tokens=2 events=3 marks=1 choices=1 usage=11/3/14 cached=8 tool_calls"},
 	{"empty delta", []string{event("response.output_text.delta", `,"delta":""`), evText, evDone},
-		"event@1 token@2 last@2 finished@3 done@3 tokens=1 events=3 choices=1 usage=11/3/14 cached=8 stop"},
+		"event@1 token@2 last@2 finished@3 done@3 tokens=1 events=3 marks=1 choices=1 usage=11/3/14 cached=8 stop"},
 	{"a delta before its type", []string{`data: {"delta":"x","type":"response.output_text.delta"}` + "\n\n", evDone},
-		"event@1 token@1 last@1 finished@2 done@2 tokens=1 events=2 choices=1 usage=11/3/14 cached=8 stop"},
+		"event@1 token@1 last@1 finished@2 done@2 tokens=1 events=2 marks=1 choices=1 usage=11/3/14 cached=8 stop"},
 	{"[DONE] all the same", []string{evText, evDone, done}, "event@1 token@1 last@1 finished@2 done@2 tokens=1 events=2 marks=1 choices=1 usage=11/3/14 cached=8 stop"},
 	{"cut off", []string{evCreated, evText}, "event@1 token@2 last@2 done@3 tokens=1 events=2 choices=1 ERR incomplete"},
 	{"failed", []string{evText, event("response.failed", `,"response":{"status":"failed","error":{"code":"server_error","message":"SECRET"}}`)},
-		"event@1 token@1 last@1 done@2 tokens=1 events=2 choices=1 ERR stream_error code server_error"},
-	{"failed without a word", []string{event("response.failed", ``)}, "event@1 done@1 events=1 ERR stream_error type response.failed"},
+		"event@1 token@1 last@1 done@2 tokens=1 events=2 marks=1 choices=1 ERR stream_error code server_error"},
+	{"failed without a word", []string{event("response.failed", ``)}, "event@1 done@1 events=1 marks=1 ERR stream_error type response.failed"},
 	{"error event", []string{evText, event("error", `,"code":"rate_limit","message":"SECRET","param":null`)},
 		"event@1 token@1 last@1 done@3 tokens=1 events=2 choices=1 ERR stream_error type error code rate_limit"},
 	{"whole", []string{`data: {"id":"r","object":"response","status":"completed","output":[{"type":"message"}],` + evUsage + "}\n\n"},
-		"event@1 token@1 last@1 finished@1 done@1 tokens=1 events=1 choices=1 each=[3] usage=11/3/14 cached=8 stop"},
+		"event@1 token@1 last@1 finished@1 done@1 tokens=1 events=1 marks=1 choices=1 each=[3] usage=11/3/14 cached=8 stop"},
+	{"Anthropic's: its cache beside the prompt, a ping, and [DONE] never", []string{msgStart, ping, msgText, msgText, msgEnd, msgStop},
+		"event@1 token@3 last@4 finished@5 done@6 gaps 1 tokens=2 events=5 comments=1 marks=1 choices=1 usage=913/2/915 cached=896 max_tokens"},
+	{"vLLM counts the whole prompt first", []string{strings.Replace(msgStart, `"input_tokens":9`, `"input_tokens":896`, 1), msgText,
+		message("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":0,"output_tokens":1,"cache_creation_input_tokens":896,"cache_read_input_tokens":0}`), msgStop},
+		"event@1 token@2 last@2 finished@3 done@4 tokens=1 events=4 marks=1 choices=1 usage=896/1/897 cached=0 end_turn"},
+	{"llama-server counts the cache first alone", []string{strings.Replace(msgStart, `"input_tokens":9`, `"cache_read_input_tokens":912,"input_tokens":1`, 1), msgText,
+		message("message_delta", `,"delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":2}`), msgStop},
+		"event@1 token@2 last@2 finished@3 done@4 tokens=1 events=4 marks=1 choices=1 usage=913/2/915 cached=912 max_tokens"},
+	{"thoughts", []string{msgStart, message("content_block_delta", `,"index":0,"delta":{"type":"thinking_delta","thinking":"hm"}`), msgText, msgEnd, msgStop},
+		"event@1 token@2 content@3 last@3 finished@4 done@5 gaps 1 tokens=2 events=5 marks=1 choices=1 reasoning usage=913/2/915 cached=896 max_tokens"},
+	{"a tool of Anthropic's", []string{msgStart, message("content_block_start", `,"index":0,"content_block":{"type":"tool_use","id":"t","name":"n","input":{}}`),
+		message("content_block_delta", `,"index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}`), strings.Replace(msgEnd, "max_tokens", "tool_use", 1), msgStop},
+		"event@1 token@2 last@3 finished@4 done@5 gaps 1 tokens=2 events=5 marks=1 choices=1 usage=913/2/915 cached=896 tool_use"},
+	{"a message that fails", []string{msgStart, msgText, message("error", `,"error":{"type":"overloaded_error","message":"SECRET"}`)},
+		"event@1 token@2 last@2 done@4 tokens=1 events=3 choices=1 usage=9/0/9 ERR stream_error type overloaded_error"},
+	{"a message without its stop", []string{msgStart, msgText, msgEnd}, "event@1 token@2 last@2 finished@3 done@4 tokens=1 events=3 choices=1 usage=913/2/915 cached=896 max_tokens"},
+	{"a message that is cut off", []string{msgStart, msgText}, "event@1 token@2 last@2 done@3 tokens=1 events=2 choices=1 usage=9/0/9 ERR incomplete"},
 	{"embedding", []string{`data: {"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1,-2e-5]}],"model":"m","usage":{"prompt_tokens":8,"total_tokens":8}}` + "\n\n"},
 		"event@1 finished@1 done@2 events=1 usage=8/0/8"},
 	{"no embedding", []string{`data: {"object":"list","data":[]}` + "\n\n"}, "event@1 done@2 events=1 ERR incomplete"},
@@ -73,9 +104,48 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// What comes as a body, where a stream was asked for, has counts and no instants.
+func TestAddBody(t *testing.T) {
+	const whole = `{"id":"r","object":"response","status":"completed","output":[{"type":"message"}],`
+	for _, row := range []struct{ name, body, want string }{
+		{"chat", `{"choices":[{"index":0,"message":{"content":"a b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":11,"completion_tokens":2,"total_tokens":13}}`,
+			"finished@5 done@5 marks=1 choices=1 usage=11/2/13 stop ERR not_streamed"},
+		{"message", `{"id":"m","type":"message","content":[{"type":"text","text":"a"}],"stop_reason":"end_turn","usage":{"input_tokens":3,"cache_read_input_tokens":8,"output_tokens":2}}`,
+			"finished@5 done@5 marks=1 choices=1 usage=11/2/13 cached=8 end_turn ERR not_streamed"},
+		{"response", whole + evUsage + "}", "finished@5 done@5 marks=1 choices=1 usage=11/3/14 cached=8 stop ERR not_streamed"},
+		{"embedding", `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.1]}],"usage":{"prompt_tokens":8,"total_tokens":8}}`,
+			"finished@5 done@5 marks=1 usage=8/0/8"},
+		{"error", `{"error":{"message":"SECRET","code":500}}`, "done@5 marks=1 ERR stream_error code 500"},
+		{"no JSON", "<html>", "done@5 marks=1 ERR not_streamed"},
+		{"nothing", "", "done@5 marks=1 ERR not_streamed"},
+	} {
+		c := NewCollector(100)
+		c.AddBody([]byte(row.body), 5*time.Millisecond)
+		if got := summary(c.Finish(5*time.Millisecond, nil), true); got != row.want {
+			t.Errorf("%s:\n got %s\nwant %s", row.name, got, row.want)
+		}
+	}
+	c := NewCollector(0)
+	c.AddBody([]byte(`{"choices":[`), 0)
+	if o := c.Finish(0, io.ErrUnexpectedEOF); o.Err == nil || o.Err.Kind != KindReset {
+		t.Errorf("a body that was cut off: %v", o.Err)
+	}
+}
+
+// An event of type ping is no event of the answer.
+func TestPings(t *testing.T) {
+	for _, ping := range []string{"event: ping\ndata: {\"type\": \"ping\"}\n\n", "data: {\"type\":\"ping\"}\n\n", "event: ping\ndata: 2026-01-01\n\n"} {
+		w := &wire{reads: []string{ping, tokA, ping, finish, done}}
+		want := "event@2 token@2 last@2 finished@4 done@5 tokens=1 events=2 comments=2 marks=1 choices=1 length"
+		if got := summary(collect(NewScanner(w, w.clock, 0), NewCollector(0)), true); got != want {
+			t.Errorf("%q:\n got %s\nwant %s", ping, got, want)
+		}
+	}
+}
+
 // The last event of a stream says that nothing follows, as [DONE] does.
 func TestLastEvent(t *testing.T) {
-	for name, want := range map[string]bool{"response.completed": true, "response.incomplete": true, "response.failed": true, "response.created": false, "": false} {
+	for name, want := range map[string]bool{"response.completed": true, "response.incomplete": true, "response.failed": true, "message_stop": true, "message_delta": false, "response.created": false, "": false} {
 		if got := NewCollector(0).Add(Event{Name: []byte(name), Data: []byte("{}")}); got != want {
 			t.Errorf("%q: done is %v", name, got)
 		}
@@ -130,6 +200,8 @@ func TestOtherRequests(t *testing.T) {
 			Kind: Response, Model: "m", Prompt: []byte("p"), Stream: true, IncludeUsage: true, MaxTokens: &n, MinTokens: &min, IgnoreEOS: true, Temperature: &temp},
 		`{"model":"m","input":[{"role":"user","content":"p"}],"priority":3,"store":true}`: {
 			Kind: Response, Model: "m", Messages: []Message{{"user", []byte("p")}}, Extra: extra},
+		`{"model":"m","messages":[{"role":"user","content":"p"}],"stream":true,"max_tokens":5,"ignore_eos":true,"temperature":0.5}`: {
+			Kind: MessageKind, Model: "m", Messages: []Message{{"user", []byte("p")}}, Stream: true, IncludeUsage: true, MaxTokens: &n, MinTokens: &min, IgnoreEOS: true, Temperature: &temp, Seed: new(int64)},
 		`{"model":"m","input":"p"}`:     {Kind: Embedding, Model: "m", Prompt: []byte("p"), Stream: true, MaxTokens: &n, Temperature: &temp},
 		`{"model":"m","input":[1,2,3]}`: {Kind: Embedding, Model: "m", PromptIDs: []uint32{1, 2, 3}},
 	} {
@@ -163,6 +235,15 @@ func TestDecodeOtherRequests(t *testing.T) {
 	} {
 		check(t, body, want, DecodeEmbedding)
 	}
+	for body, want := range map[string]string{
+		`{"max_tokens":2,"messages":[{"role":"user","content":"p"}]}`:                                                 `{"model":"","messages":[{"role":"user","content":"p"}],"max_tokens":2}`,
+		`{"max_tokens":2,"system":"s","messages":[{"role":"user","content":[{"type":"text","text":"p"}]}]}`:           `{"model":"","messages":[{"role":"system","content":"s"},{"role":"user","content":"p"}],"max_tokens":2}`,
+		`{"max_tokens":2,"system":[{"type":"text","text":"s"}],"messages":[{"role":"user","content":"p"}],"top_k":1}`: `{"model":"","messages":[{"role":"system","content":"s"},{"role":"user","content":"p"}],"max_tokens":2,"top_k":1}`,
+		`{"max_tokens":2}`: "request body: byte 16: must have messages",
+		`{"messages":[{"role":"user","content":"p"}]}`: "request body: byte 44: must have max_tokens",
+	} {
+		check(t, body, want, DecodeMessage)
+	}
 }
 
 // check decodes a body, and writes it again.
@@ -182,15 +263,13 @@ func check(t *testing.T, body, want string, decode func(r io.Reader, limit int64
 
 // FuzzDecodeInput: what is taken is valid JSON, and is written as it was read.
 func FuzzDecodeInput(f *testing.F) {
-	for _, s := range []string{`{"input":"p","max_output_tokens":3}`, `{"input":[{"role":"user","content":"p"}],"instructions":"x"}`, `{"input":[[1,2]]}`, `{"input":["p"]}`} {
-		f.Add([]byte(s), true)
-		f.Add([]byte(s), false)
-	}
-	f.Fuzz(func(t *testing.T, body []byte, response bool) {
-		decode := DecodeEmbedding
-		if response {
-			decode = DecodeResponse
+	for _, s := range []string{`{"input":"p","max_output_tokens":3}`, `{"input":[{"role":"user","content":"p"}],"instructions":"x"}`, `{"input":[[1,2]]}`, `{"input":["p"]}`, `{"messages":[{"role":"user","content":"p"}],"system":"s","max_tokens":1}`} {
+		for api := range uint8(3) {
+			f.Add([]byte(s), api)
 		}
+	}
+	f.Fuzz(func(t *testing.T, body []byte, api uint8) {
+		decode := []func(io.Reader, int64) (*Request, error){DecodeEmbedding, DecodeResponse, DecodeMessage}[api%3]
 		req, err := decode(bytes.NewReader(body), 1<<16)
 		if (req == nil) == (err == nil) {
 			t.Fatalf("%v, %v", req, err)

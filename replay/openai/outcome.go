@@ -43,6 +43,10 @@ type Outcome struct {
 	// came with it; empty unless a stream of one choice had it in every token event.
 	EventTokens []int32
 
+	// ReadDelays are the [Event.ReadDelay] of the token events; empty unless every one
+	// has it.
+	ReadDelays []int32
+
 	// Reasoning says that reasoning was generated.
 	Reasoning bool
 	// Choices is how many parallel answers were seen; with more than one, gaps are
@@ -60,12 +64,13 @@ type Outcome struct {
 	// bytes. Ids are not unique on every server.
 	ID, Model string
 
-	// DoneMarkers counts [DONE]: 0 or 2 on a few servers.
+	// DoneMarkers counts [DONE], or the last events of an API that has none: 0 or 2 on a
+	// few servers.
 	DoneMarkers int
 	// Events counts data events other than keep-alives and [DONE], malformed ones included.
 	Events int
-	// Comments counts keep-alives: comment lines, and data events that are empty or hold
-	// a comment.
+	// Comments counts keep-alives: comment lines, data events that are empty or hold a
+	// comment, and events that are named ping or have that type.
 	Comments int
 	// Malformed counts events that were not a JSON object. They say nothing.
 	Malformed int

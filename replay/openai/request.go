@@ -17,6 +17,7 @@ const (
 	CompletionsPath = "/v1/completions"
 	ResponsesPath   = "/v1/responses"
 	EmbeddingsPath  = "/v1/embeddings"
+	MessagesPath    = "/v1/messages" // of Anthropic
 )
 
 // A Kind tells requests apart that have the same fields.
@@ -32,6 +33,9 @@ const (
 	// Embedding asks for the embedding of Prompt or PromptIDs, and has nothing else of
 	// a Request than Model and Extra.
 	Embedding
+	// MessageKind is a request of Anthropic's Messages API: its input is Messages. It has
+	// no stream_options, min_tokens and seed.
+	MessageKind
 )
 
 // A Message is one message of a chat. Content is plain UTF-8 text; nil is written as
@@ -42,7 +46,7 @@ type Message struct {
 }
 
 // A Request is the body of a chat completion or of a text completion, as Kind says, of
-// the Responses API or of a request for embeddings. A nil pointer leaves its field out,
+// the Responses or the Messages API, or of a request for embeddings. A nil pointer leaves its field out,
 // so that the server's own default holds.
 //
 // Texts are byte slices because prompts are made in buffers that are used again. What
@@ -198,7 +202,7 @@ func (w *object) generation(r *Request) {
 			w.dst = strconv.AppendFloat(w.dst, f, 'g', -1, 64)
 		}
 	}
-	if r.Seed != nil && w.field("seed") {
+	if r.Seed != nil && r.Kind != MessageKind && w.field("seed") {
 		w.dst = strconv.AppendInt(w.dst, *r.Seed, 10)
 	}
 }
@@ -229,7 +233,7 @@ func (w *object) field(name string) bool {
 
 func (w *object) prompt(r *Request) {
 	text, messages := "prompt", "messages"
-	if r.Kind != Completion {
+	if r.Kind == Response || r.Kind == Embedding {
 		text, messages = "input", "input"
 	}
 	switch {

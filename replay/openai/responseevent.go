@@ -1,7 +1,5 @@
 package openai
 
-import "encoding/json"
-
 // A ResponseEvent is one event of a streamed answer of the Responses API, as a server
 // writes it: created, deltas, and the end. A server may write more kinds, which clients
 // pass over.
@@ -17,10 +15,12 @@ type ResponseEvent struct {
 
 // Types of a [ResponseEvent], which are also the events' names.
 const (
-	EventCreated    = "response.created"
-	EventTextDelta  = "response.output_text.delta"
-	EventCompleted  = "response.completed"
-	EventIncomplete = "response.incomplete"
+	EventCreated        = "response.created"
+	EventTextDelta      = "response.output_text.delta"
+	EventReasoningDelta = "response.reasoning_text.delta"
+	EventCallDelta      = "response.function_call_arguments.delta"
+	EventCompleted      = "response.completed"
+	EventIncomplete     = "response.incomplete"
 )
 
 // Values of [ResponseBody.Status].
@@ -75,20 +75,12 @@ func (u Usage) Responses() *ResponseUsage {
 	return &ResponseUsage{u.PromptTokens, u.PromptTokensDetails, u.CompletionTokens, u.TotalTokens}
 }
 
-// AppendResponseEvent appends an event in the given framing. Its strings and numbers
-// always marshal; deltas are written often, and by hand would gain a few microseconds
-// that a simulated server does not need here.
-func AppendResponseEvent(dst []byte, f Framing, e *ResponseEvent) []byte {
-	data, _ := json.Marshal(e)
-	return f.AppendNamed(dst, e.Type, data)
-}
-
 // An EmbeddingList is the answer to a request for embeddings.
 type EmbeddingList struct {
-	Object string         `json:"object"` // list
-	Data   []EmbeddingRow `json:"data"`
-	Model  string         `json:"model"`
-	Usage  EmbeddingUsage `json:"usage"`
+	Object string          `json:"object"` // list
+	Data   []EmbeddingRow  `json:"data"`
+	Model  string          `json:"model"`
+	Usage  *EmbeddingUsage `json:"usage,omitempty"`
 }
 
 // An EmbeddingRow is one embedding.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"time"
 )
 
@@ -30,9 +31,22 @@ type Event struct {
 	// Data is the payload, its data lines joined by line feeds, or a comment's text
 	// after the colon. Valid until the next Scan.
 	Data []byte
+	// ReadDelay is how long the event had been there when it was read, in µs, rounded up,
+	// by the stamp of the last segment of that Read; it is negative where more of the
+	// stream came with the same Read, so that the event may have been there longer. 0 is
+	// not known: the source of the stream does not tell.
+	ReadDelay int32
 	// Comment marks a comment line, which servers send to keep a connection alive.
 	Comment bool
 }
+
+// pingEvent is the name, and in its data the type, of an event that only keeps a
+// connection alive.
+const pingEvent = "ping"
+
+// IsPing reports whether an event is named ping: like a comment, it keeps a connection
+// alive, and says nothing.
+func IsPing(ev Event) bool { return string(ev.Name) == pingEvent }
 
 // A Scanner reads server-sent events, as the HTML standard defines them
 // (section 9.2.6), and stamps them with the instant of their arrival. It takes line
@@ -59,6 +73,7 @@ type Scanner struct {
 	begun  bool // past the first line, where a byte order mark may stand
 
 	at    time.Duration // of the last Read that gave bytes
+	delay int32         // of its bytes in µs, rounded up; 0 is not known
 	err   error         // what Read ended with
 	errAt time.Duration
 
@@ -66,6 +81,10 @@ type Scanner struct {
 	hasData    bool
 	delivered  bool // name and data belong to an event that was handed out
 }
+
+// A delayTeller says how long the bytes of its last Read had been there; a negative
+// delay is not known.
+type delayTeller interface{ ReadDelay() time.Duration }
 
 // NewScanner reads from src. The clock is asked right after each Read. maxEvent is the
 // longest event in bytes; 0 means defaultMaxEvent.
@@ -132,7 +151,11 @@ func (s *Scanner) Scan() (Event, error) {
 
 func (s *Scanner) deliver() Event {
 	s.delivered = true
-	return Event{At: s.at, Name: s.name, Data: s.data}
+	delay := s.delay
+	if left := s.w - s.r; left > 1 || left == 1 && !s.skipLF {
+		delay = -delay
+	}
+	return Event{At: s.at, Name: s.name, Data: s.data, ReadDelay: delay}
 }
 
 func (s *Scanner) clear() {
@@ -228,7 +251,13 @@ func (s *Scanner) fill() {
 		now := s.clock()
 		if n > 0 {
 			s.w += n
-			s.at = now
+			s.at, s.delay = now, 0
+			if timed, ok := s.src.(delayTeller); ok {
+				if d := timed.ReadDelay(); d >= 0 {
+					us := (d + time.Microsecond - 1) / time.Microsecond
+					s.delay = int32(min(max(us, 1), math.MaxInt32))
+				}
+			}
 		}
 		if err != nil {
 			s.err, s.errAt = err, now

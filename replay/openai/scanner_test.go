@@ -125,6 +125,42 @@ func TestScannerInstants(t *testing.T) {
 	}
 }
 
+// A delayedSource gives one read after another, and says how long its bytes had waited.
+type delayedSource struct {
+	reads  []string
+	delays []time.Duration
+	delay  time.Duration
+}
+
+func (d *delayedSource) Read(p []byte) (int, error) {
+	if len(d.reads) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, d.reads[0])
+	d.delay = d.delays[0]
+	d.reads, d.delays = d.reads[1:], d.delays[1:]
+	return n, nil
+}
+
+func (d *delayedSource) ReadDelay() time.Duration { return d.delay }
+
+// An event has the delay of the read that completed it, below zero where more of the
+// stream came with that read.
+func TestScannerReadDelays(t *testing.T) {
+	s := NewScanner(&delayedSource{
+		reads:  []string{"data: a\n\ndata: b\n\n", "data: c\r\n\r\n", "data: d", "\n\n:", "\ndata: e\n\n"},
+		delays: []time.Duration{1500, 0, time.Second, 2 * time.Millisecond, -1},
+	}, noClock, 0)
+	for _, want := range []struct {
+		data  string
+		delay int32
+	}{{"a", -2}, {"b", 2}, {"c", 1}, {"d", -2000}, {"", 0}, {"e", 0}} {
+		if ev, err := s.Scan(); err != nil || string(ev.Data) != want.data || ev.ReadDelay != want.delay {
+			t.Errorf("event %q has delay %d, %v; want %q, %d", ev.Data, ev.ReadDelay, err, want.data, want.delay)
+		}
+	}
+}
+
 func TestScannerLimit(t *testing.T) {
 	const limit = 10_000
 	long := strings.Repeat("x", limit-len("data:"))

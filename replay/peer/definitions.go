@@ -30,6 +30,7 @@ type measure struct {
 	stats   []string
 	each    func(v *view, emit func(int64))
 	total   func(t *totals) *float64
+	due     bool // it counts from when requests were due
 	missing string
 }
 
@@ -107,8 +108,8 @@ var vllmPreset = preset{
 		{name: "TPOT", key: "tpot", unit: "ms", definition: "Of answers with two tokens or more.", formula: "(E2EL − TTFT) ÷ (output − 1)", stats: vllmStats, each: perOutputOf},
 		{name: "ITL", key: "itl", unit: "ms", definition: "The gaps between events, of all requests together; an event with several tokens ends one gap, and the gap behind a role-only event is one.", formula: "event[i] − event[i−1]", stats: vllmStats, each: gapsOf},
 		{name: "E2EL", key: "e2el", unit: "ms", definition: "To the last token.", formula: "last_token − sent", stats: vllmStats, each: latencyOf},
-		{name: "Client Queue Time", key: "client_queue_time", unit: "ms", definition: "From when a request was due to its sending, which vLLM counts from its arrival at the limit of concurrency.", formula: "sent − due", stats: vllmStats, each: lagOf},
-		{name: "E2EL incl. Client Queue", key: "e2el_including_client_queue", unit: "ms", definition: "From when a request was due to its last token.", formula: "E2EL + client queue time", stats: vllmStats, each: func(v *view, emit func(int64)) { emit(v.latency + v.lag) }},
+		{name: "Client Queue Time", key: "client_queue_time", unit: "ms", definition: "From when a request was due to its sending, which vLLM counts from its arrival at the limit of concurrency.", formula: "sent − due", stats: vllmStats, each: lagOf, due: true},
+		{name: "E2EL incl. Client Queue", key: "e2el_including_client_queue", unit: "ms", definition: "From when a request was due to its last token.", formula: "E2EL + client queue time", stats: vllmStats, each: func(v *view, emit func(int64)) { emit(v.latency + v.lag) }, due: true},
 	},
 }
 
@@ -158,7 +159,7 @@ var aiperfPreset = preset{
 	measures: []measure{
 		{name: "Time to First Token (TTFT)", unit: "ms", definition: "To the first response with content, reasoning included.", formula: "content[0] − start", stats: aiperfStats, each: ttftOf},
 		{name: "Time to Second Token (TTST)", unit: "ms", definition: "From the first response with content to the second.", formula: "content[1] − content[0]", stats: aiperfStats, each: secondOf},
-		{name: "Time to First Output Token (TTFO)", unit: "ms", definition: "To the first response with content other than reasoning.", formula: "first non-reasoning − start", missing: "reasoning is not told from content"},
+		{name: "Time to First Output Token (TTFO)", unit: "ms", definition: "To the first response with content other than reasoning; of answers that have any.", formula: "first non-reasoning − start", stats: aiperfStats, each: contentOf},
 		{name: "Request Latency", unit: "ms", definition: "To the last response with content.", formula: "content[last] − start", stats: aiperfStats, each: latencyOf},
 		{name: "Inter Token Latency (ITL)", unit: "ms", definition: "What vLLM calls TPOT: one value for each request with two output tokens or more.", formula: "(request latency − TTFT) ÷ (OSL − 1)", stats: aiperfStats, each: perOutputOf},
 		{name: "Inter Chunk Latency (ICL)", unit: "ms", definition: "What vLLM calls ITL: the gaps between responses with content.", formula: "content[i] − content[i−1]", stats: aiperfStats, each: gapsOf},
@@ -198,7 +199,7 @@ func weighted(value, weight int64, emit func(int64)) {
 
 var guidellmPreset = preset{
 	name:   "guidellm",
-	source: "src/guidellm/schemas/request_stats.py and statistics.py of GuideLLM, 2026. Percentiles are the least value whose share reaches p, not interpolated.",
+	source: "guidellm/schemas/base/request_stats.py and benchmark/schemas/metrics.py of GuideLLM 0.8. Percentiles are the least value whose share reaches p, not interpolated.",
 	// A request ends with its stream. Where there is no count, each chunk is a token.
 	see: func(r *result.Result, v *view) bool {
 		base(r, v)
@@ -214,6 +215,7 @@ var guidellmPreset = preset{
 		{name: "errored requests", unit: "requests", definition: "Requests that failed.", formula: "count", total: figure(failedOf)},
 		{name: "request_latency", unit: "s", per: 1e9, definition: "To the end of the stream.", formula: "request_end − request_start", stats: guideStats, each: latencyOf},
 		{name: "time_to_first_token_ms", unit: "ms", definition: "To the first iteration with a token; 0 for an answer without one.", formula: "first_token_iteration − request_start", stats: guideStats, each: func(v *view, emit func(int64)) { emit(v.ttft) }},
+		{name: "time_to_first_output_token_ms", unit: "ms", definition: "To the first iteration with content other than reasoning; 0 for an answer without any.", formula: "first_output_token_iteration − request_start", stats: guideStats, each: func(v *view, emit func(int64)) { emit(v.content) }},
 		{name: "time_per_output_token_ms", unit: "ms", definition: "Includes the time to the first token, unlike anybody else's TPOT. Each request weighs as many as its tokens.", formula: "(last_token_iteration − request_start) ÷ output_tokens", stats: guideStats, each: func(v *view, emit func(int64)) {
 			if v.out > 0 {
 				weighted(round(float64(v.end-v.start)/float64(v.out)), v.out, emit)
@@ -262,7 +264,7 @@ var inferencePreset = preset{
 		{name: "successes.count", unit: "requests", definition: "Requests without an error.", formula: "count", total: figure(completedOf)},
 		{name: "failures.count", unit: "requests", definition: "Requests with an error.", formula: "count", total: figure(failedOf)},
 		{name: "benchmark_time_seconds", unit: "s", definition: "From the first start to the last end, failures included.", formula: "max(end) − min(start)", total: runSeconds},
-		{name: "schedule_delay", unit: "s", per: 1e9, definition: "How late requests were sent; here of the successful ones.", formula: "start − scheduled", stats: inferenceStats, each: lagOf},
+		{name: "schedule_delay", unit: "s", per: 1e9, definition: "How late requests were sent; here of the successful ones.", formula: "start − scheduled", stats: inferenceStats, each: lagOf, due: true},
 		{name: "request_latency", unit: "s", per: 1e9, definition: "To the end of the stream.", formula: "end − start", stats: inferenceStats, each: latencyOf},
 		{name: "normalized_time_per_output_token", unit: "s", per: 1e9, definition: "The whole request over its tokens; 0 for an answer without one.", formula: "request_latency ÷ output_tokens", stats: inferenceStats, each: func(v *view, emit func(int64)) {
 			if v.out <= 0 {

@@ -68,6 +68,8 @@ func Under(name string, run result.Run, reread report.Reread, opts report.Option
 	for i, m := range p.measures {
 		metric := report.PeerMetric{Name: m.name, Unit: m.unit, Definition: m.definition, Formula: m.formula, Values: []report.PeerValue{}, Missing: m.missing}
 		switch {
+		case m.due && run.Read != nil && !run.Read.Due:
+			metric.Missing = "the file that was read does not say when requests were due"
 		case m.total != nil:
 			metric.Values = append(metric.Values, report.PeerValue{Value: m.total(&pass.totals)})
 		case m.each != nil:

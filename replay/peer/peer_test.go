@@ -39,6 +39,7 @@ func presetRun() []result.Result {
 	a := answer(0, 0, 0, 50, 70, 120)
 	a.FirstEventNS, a.DoneNS = trace.Ptr(10*msNS), trace.Ptr(130*msNS)
 	a.EventTokens, a.Output, a.WantOutput = []int32{1, 3, 2}, trace.Ptr(int32(6)), 8
+	a.FirstContentNS = trace.Ptr(70 * msNS) // the first chunk was reasoning
 	b := answer(1, 90, 10, 40)
 	b.Input = trace.Ptr(int32(50))
 	c := failure(2, 200, "reset")
@@ -94,7 +95,7 @@ func TestPresetsByHand(t *testing.T) {
 		},
 		"aiperf": {
 			"Time to First Token (TTFT)/avg": 45.0, "Time to Second Token (TTST)/avg": 20.0, "Time to Second Token (TTST)/n": 1.0,
-			"Time to First Output Token (TTFO)": "missing", "Request Latency/avg": 80.0, "Inter Token Latency (ITL)/avg": 14.0,
+			"Time to First Output Token (TTFO)/avg": 70.0, "Time to First Output Token (TTFO)/n": 1.0, "Request Latency/avg": 80.0, "Inter Token Latency (ITL)/avg": 14.0,
 			"Inter Chunk Latency (ICL)/avg": 35.0, "Inter Chunk Latency (ICL)/n": 2.0,
 			"Output Token Throughput Per User/avg": 71.428571, "E2E Output Token Throughput/max": 50.0, "E2E Output Token Throughput/min": 25.0,
 			"Prefill Throughput Per User/min": 1250.0, "Prefill Throughput Per User/max": 2000.0,
@@ -106,6 +107,7 @@ func TestPresetsByHand(t *testing.T) {
 			"Good Request Count": 0.0, "Good Request Fraction": 0.0, "Goodput": 0.0,
 		},
 		"guidellm": {
+			"time_to_first_output_token_ms/mean": 35.0, "time_to_first_output_token_ms/n": 2.0,
 			"request_latency/mean": 0.085, "time_to_first_token_ms/mean": 45.0, "time_to_first_token_ms/median": 40.0,
 			// (120/6 six times and 40/1 once)/7; the median is 20.
 			"time_per_output_token_ms/mean": 22.857143, "time_per_output_token_ms/median": 20.0, "time_per_output_token_ms/p99": 40.0,

@@ -15,6 +15,7 @@ type view struct {
 	in, out       int64 // tokens; out below 0 is not known
 	ttft, latency int64
 	streamed      bool    // ttft is one
+	content       int64   // to the first content that is not reasoning; 0 is none
 	gaps          []int64 // between the peer's chunks
 	tokenGaps     []int64 // between tokens, where the recording tells them apart
 	lag           int64
@@ -33,6 +34,9 @@ func base(r *result.Result, v *view) bool {
 	v.end = v.closed
 	if r.FirstTokenNS != nil && r.LastTokenNS != nil {
 		v.streamed, v.ttft, v.end = true, *r.FirstTokenNS-v.start, *r.LastTokenNS
+	}
+	if r.FirstContentNS != nil {
+		v.content = *r.FirstContentNS - v.start
 	}
 	v.latency = v.end - v.start
 	v.gaps = append(v.gaps, r.GapsNS...)
@@ -101,6 +105,13 @@ func seeInferencePerf(r *result.Result, v *view) bool {
 func ttftOf(v *view, emit func(int64)) {
 	if v.streamed {
 		emit(v.ttft)
+	}
+}
+
+// contentOf is the time to the first content that is not reasoning.
+func contentOf(v *view, emit func(int64)) {
+	if v.content > 0 {
+		emit(v.content)
 	}
 }
 

@@ -97,7 +97,7 @@ func (q *queue) Read(rows []result.Result) (int, error) {
 }
 
 func BenchmarkFindSteady(b *testing.B) {
-	if _, err := FindSteady(result.Run{}, inARow(b.N), 0.8, Options{}); err != nil {
+	if _, err := FindSteady(result.Run{}, inARow(b.N), Options{}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "results/s")

@@ -319,7 +319,7 @@ func TestOtherTokenizer(t *testing.T) {
 		"hardly":                 {[]result.Result{counted(100, 102, 0), counted(1000, 1020, 0)}, warnPromptLength, ""},
 		"one of them":            {[]result.Result{counted(100, 100, 0), counted(1000, 480, 0)}, warnPromptLength, ""},
 		"some more, some fewer":  {[]result.Result{counted(100, 50, 0), counted(1000, 1800, 0)}, warnPromptLength, ""},
-		"and caches left warm":   {[]result.Result{counted(100, 48, 40), counted(1000, 480, 400)}, warnTokenizer + " " + warnForeignHits, ""},
+		"and caches left warm":   {[]result.Result{counted(100, 48, 40), counted(1000, 480, 400)}, warnTokenizer, ""},
 		"warm, and no other one": {[]result.Result{counted(100, 100, 2), counted(1000, 1000, 20)}, warnForeignHits, ""},
 	} {
 		s := summarise(t, run, Options{}, c.rows...)
@@ -451,5 +451,32 @@ func TestFromFile(t *testing.T) {
 	}
 	if want := summarise(t, run, opts, results...); !reflect.DeepEqual(got, want) {
 		t.Error("the file says something else")
+	}
+}
+
+// Output that nobody counted but a tokenizer that nobody named is not to be trusted.
+func TestGuessedTokenizer(t *testing.T) {
+	for _, c := range []struct {
+		guessed bool
+		from    string
+		want    string
+	}{
+		{true, result.FromTokenizer, "the server sent no usage for 2 requests, whose output was counted by o200k_base: nobody said that it is the server's tokenizer, so TPOT and output tokens per second are guesses. Name it with --tokenizer"},
+		{true, result.FromUsage, ""}, {false, result.FromTokenizer, ""},
+	} {
+		rows := []result.Result{hit(0, 100, 50, 48), hit(1, 100, 50, 48)}
+		for i := range rows {
+			rows[i].Output, rows[i].OutputFrom = trace.Ptr(int32(3)), c.from
+		}
+		s := summarise(t, result.Run{Load: result.Load{Tokenizer: "o200k_base", Guessed: c.guessed}}, Options{}, rows...)
+		got := ""
+		for _, r := range s.Verdict.Reasons {
+			if r.Code == codeGuessed {
+				got = r.Text
+			}
+		}
+		if got != c.want || s.Verdict.Trustworthy != (c.want == "") {
+			t.Errorf("%+v: %q, %+v", c, got, s.Verdict.Reasons)
+		}
 	}
 }

@@ -29,6 +29,9 @@ func Summarise(run result.Run, results trace.Reader[result.Result], opts Options
 	if err != nil {
 		return Summary{}, err
 	}
+	if c.stalls.kernel && c.stalls.events > 0 && c.stalls.delays.N == 0 {
+		return Summary{}, errNoStamps
+	}
 	return c.summary()
 }
 
@@ -44,8 +47,8 @@ type collector struct {
 	parts  parts
 	time   timeline
 	picks  picks
-	judge  Judge       // nil without a contract
-	stalls *stallMeter // nil where the run was not watched
+	judge  Judge // nil without a contract
+	stalls *stallMeter
 }
 
 // requestCounts say how requests ended, and when the first and the last did.
@@ -77,7 +80,7 @@ func newCollector(run result.Run, opts Options) *collector {
 	}
 	c.tokens.OutputSources = map[string]int64{}
 	c.cache.block = c.block()
-	c.stalls = newStallMeter(run.Stalls)
+	c.stalls = newStallMeter(run.Stalls, &opts)
 	for origin := range origins {
 		c.headers[origin].Limit = opts.Exact
 		c.ttft[origin].Limit = opts.Exact
@@ -114,6 +117,11 @@ func (c *collector) add(r *result.Result) error {
 	c.rows++
 	c.firstDue, c.lastDue = min(c.firstDue, r.DueNS), max(c.lastDue, r.DueNS)
 	c.time.at(r.DueNS).due++
+	read := r
+	if c.stalls.kernel {
+		r = c.stalls.kernelInstants(r)
+	}
+	c.stalls.meet(r)
 	category, bucket, class := c.groupsOf(r)
 	places := c.parts.of(r, c.newGroup)
 	c.parts.retries.spread(r, &c.run)
@@ -142,7 +150,7 @@ func (c *collector) add(r *result.Result) error {
 		c.notSent++
 	case Succeeded:
 		c.succeeded++
-		c.stalls.add(r)
+		c.stalls.add(read)
 		c.addLatency(r, append(places, category, bucket, class)...)
 		c.addTokens(r)
 		category.cache.add(r)
@@ -163,7 +171,7 @@ func (c *collector) addSending(r *result.Result) {
 	sent, lag := *r.SentNS, *r.SentNS-r.DueNS
 	s := c.time.at(sent)
 	s.sent++
-	if c.run.Simulated == "" { // where nobody sent, nobody was on time
+	if c.run.Timed() {
 		c.lag.Add(lag)
 		s.lag = longer(s.lag, Span{lag, true})
 	}
@@ -196,7 +204,7 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 		addSpan(&g.tpot, l.TPOT)
 		addSpan(&g.e2e, l.E2E[FromSent])
 	}
-	for _, gap := range r.GapsNS {
+	for _, gap := range r.Gaps {
 		c.chunk.Add(gap)
 	}
 	c.shared = perToken(c.shared[:0], r)
@@ -214,6 +222,10 @@ func (c *collector) summary() (Summary, error) {
 		Unconnected: c.unconnected, Refused: c.refused,
 	}
 	duration := max(c.lastDone-c.firstDue, 0)
+	if read := c.run.Read; read != nil && !read.Instants {
+		duration = read.DurationNS
+		c.time, c.picks = timeline{}, picks{} // nothing is known over time
+	}
 	if c.rows > 0 && c.lastDone >= 0 {
 		s.DurationS = Seconds(duration)
 	}
@@ -267,10 +279,10 @@ func (c *collector) summary() (Summary, error) {
 	slices.SortFunc(s.ByClass, func(a, b Class) int { return cmp.Compare(a.Class, b.Class) })
 	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()
 	c.picks.finish()
-	if drift := c.picks.drift(); drift.OK && c.run.Simulated == "" {
+	if drift := c.picks.drift(); drift.OK && c.run.Timed() {
 		s.LagDriftMS = milliseconds(float64(drift.NS))
 	}
-	s.Stalled = c.stalls.summary()
+	s.Stalled, s.Receipt = c.stalls.summary(), c.stalls.receipt()
 	c.describe(&s, zeros)
 	if err := readServers(&s, c.opts.Metrics, c.lastDone); err != nil {
 		return s, err
@@ -358,7 +370,7 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	p.TTFTPoints = c.picks.points("TTFT", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.ttft })
 	p.E2EPoints = c.picks.points("E2E", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.e2e })
 	p.TTFTMax = c.time.largest("slowest TTFT of each bin", func(s slot) Span { return s.ttft })
-	if c.run.Simulated == "" {
+	if c.run.Timed() {
 		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) Span { return Span{q.lag(), true} })
 		p.LagMax = c.time.largest("latest of each bin", func(s slot) Span { return s.lag })
 	}

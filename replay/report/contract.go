@@ -159,7 +159,7 @@ func (e *Evidence) Add(r *result.Result, d *Durations) {
 		case "tpot":
 			addSpan(values, d.TPOT)
 		case "itl":
-			for _, gap := range r.GapsNS {
+			for _, gap := range r.Gaps {
 				values.Add(gap)
 			}
 		case "itl_token":

@@ -60,11 +60,18 @@ var latencyDefinitions = []Definition{
 		"How much later the client got: over at most 2,000 requests sampled by a hash of their rows, in the order of their due times, 40 at least.",
 		"median lag of the last quarter − of the first quarter"},
 	{"stalled.ttft_share", "share",
-		"How much of the times to first token, of an embedding to its answer, the client was stalled in. What comes in a stall is timed at its end.",
-		"Σ |[sent, first_token] ∩ stalls| ÷ Σ (first_token − sent)"},
+		"How much of the times to first token, of an embedding to its answer, the client was stalled in, or read late by more than 2 ms. What comes in a stall is timed at its end. Of the kernel's instants (--instants kernel) it is the part that is left out.",
+		"Σ max(|[sent, first_token] ∩ stalls|, read_delay − 2 ms) ÷ Σ (first_token − sent)"},
 	{"stalled.gap_p99_share", "share",
-		"How much of a gap between token events the client was stalled in, at p99: at most one gap in a hundred has more. Rounded up to a tenth of a percent.",
-		"p99 of |gap ∩ stalls| ÷ gap"},
+		"How much of a gap between token events the client was stalled in, or read late by more than 2 ms, at p99: at most one gap in a hundred has more. Rounded up to a tenth of a percent. Of the kernel's instants a gap that is left out counts whole.",
+		"p99 of max(|gap ∩ stalls|, read_delay − 2 ms) ÷ gap"},
+	{"stalled.event_share", "share",
+		"How many token events stalls may have delayed: some of a stall, or of a read more than 2 ms late, is between them and the event before, or the sending.",
+		"events with a stall before them ÷ token events"},
+	{"receipt.read_delay", "ms",
+		"How long a token event had been there when the client read it, by the kernel's receive timestamp of its last segment. The stamp is a latest bound: events that were read together have that of the last.",
+		"read − received"},
+	{"receipt.stamped_share", "share", "Token events that have a receive timestamp.", "stamped ÷ token events"},
 	{"p50, p90, p95, p99, p99_9", "as the metric",
 		"Percentiles by linear interpolation between order statistics. Null below 1/(1−p) values. Exact up to a stated number of values (method exact), beyond it within 0.1 % (method hdrhistogram).",
 		"x[k] + f·(x[k+1] − x[k]), k + f = p·(n − 1)"},
@@ -114,17 +121,21 @@ var cacheDefinitions = []Definition{
 var serverDefinitions = []Definition{
 	{"servers.measured", "s", "The part of the run over which the servers' figures are taken, and how many scrapes or answers of Prometheus they rest on.", "from_s to to_s"},
 	{"servers.running, servers.waiting, servers.kv_cache_use, servers.gpu_utilisation, servers.gpu_power, servers.gpu_memory", "as the metric",
-		"Gauges of the servers, over the measured part of the run. Requests, watts and memory are of all engines or GPUs together, shares are the mean of them; the maximum is that of any one scrape interval.",
+		"Gauges of the servers, over the measured part of the run. Dynamo's frontend counts as running what has arrived, and as waiting what has no token yet. Requests, watts and memory are of all engines or GPUs together, shares are the mean of them; the maximum is that of any one scrape interval.",
 		"Σ samples ÷ n"},
 	{"servers.prefix_hit_ratio", "share", "Hit ratio by token, from the servers' counters: what was found of what was looked up. A request that is preempted and scheduled again looks up again.", "Δhits ÷ Δqueries"},
+	{"servers.joules_per_output_token", "J", "Energy of all GPUs that were scraped, by their counters of energy, or else mean power times the measured time, for each generated token: by the servers' counters, or else by the answers. GPUs that served something else count too. The reciprocal is tokens per second per watt.", "Δenergy ÷ Δgenerated"},
 	{"servers.preemptions, servers.prompt_tokens, servers.generated_tokens", "count", "What counters grew by: from the last scrape before the measured part to the last in it; without a warm-up and a cool-down, from before the first request to behind the last.", "Δcounter"},
 	{"servers.speculation.acceptance_rate", "share", "Draft tokens that the model accepted.", "Δaccepted ÷ Δdrafted"},
-	{"servers.speculation.mean_accepted_length", "tokens", "Tokens that a step of speculative decoding gave, with the one that the model adds itself. SGLang gives the mean directly.", "1 + Δaccepted ÷ Δdrafts"},
+	{"servers.speculation.mean_accepted_length", "tokens", "Tokens that a step of speculative decoding gave, with the one that the model adds itself. SGLang and TensorRT-LLM give the mean directly.", "1 + Δaccepted ÷ Δdrafts"},
 }
 
 var steadyDefinitions = []Definition{
-	{"steady.window", "s", "The longest stretch in which the requests in flight stay at or above a share of their peak, looked at in steps of resolution_s. In flight are all that were sent and ended, a warm-up included.",
-		"in flight ≥ ⌈share·peak⌉"},
+	{"steady.in_flight_mean", "requests", "Mean requests in flight in the steady window.", "∫ in flight ÷ window"},
+	{"steady.in_flight_change_share", "share", "How much the requests in flight grew over what MSER-5 left, by the median slope of its twenty parts (Theil and Sen). With a significant trend (Mann and Kendall) beyond a tenth there is no steady state.", "slope · 20 ÷ mean"},
+	{"steady.little_ratio", "share", "Mean requests in flight over what Little's law gives for those that were sent in the window. Beyond a quarter from 1 there is no steady state.", "in flight ÷ (Σ (done − sent) ÷ window)"},
+	{"steady.window", "s", "Between the first and the last request that was sent, what MSER-5 leaves of the requests in flight: it cuts off the begin, and then the end, so that the standard error of the mean of the rest is smallest, half of it at most. In flight are all that were sent and ended, a warm-up included.",
+		"argmin of Σ (x − mean)² ÷ n² over the means x of five observations that are left"},
 	{"latencies of the steady state", "ms", "As above, of the measured, successful requests that were sent and finished inside the window; at least 100.", "window.from ≤ sent, done < window.to"},
 	{"steady throughput", "1/s", "What happened inside: successful requests by their end, output tokens by the instants of their events, prompt tokens by the first token.", "Σ inside ÷ window"},
 }
@@ -170,10 +181,11 @@ var metricPaths = map[string]string{
 	"headers":                             "latency.from_sent.headers.* latency.from_due.headers.*",
 	"send_lag":                            "latency.send_lag.*",
 	"lag_drift":                           "lag_drift_ms",
+	"receipt.read_delay":                  "receipt.read_delay.*",
 	"p50, p90, p95, p99, p99_9":           "",
 	"mean, sd, min, max":                  "",
 	"count":                               "",
-	"tail_ratio":                          "latency.from_sent.ttft.tail_ratio latency.from_sent.e2e.tail_ratio latency.from_sent.headers.tail_ratio latency.from_due.ttft.tail_ratio latency.from_due.e2e.tail_ratio latency.from_due.headers.tail_ratio latency.itl_chunk.tail_ratio latency.itl_token.tail_ratio latency.tpot.tail_ratio latency.send_lag.tail_ratio steady.ttft.tail_ratio steady.itl_chunk.tail_ratio steady.tpot.tail_ratio steady.e2e.tail_ratio",
+	"tail_ratio":                          "latency.from_sent.ttft.tail_ratio latency.from_sent.e2e.tail_ratio latency.from_sent.headers.tail_ratio latency.from_due.ttft.tail_ratio latency.from_due.e2e.tail_ratio latency.from_due.headers.tail_ratio latency.itl_chunk.tail_ratio latency.itl_token.tail_ratio latency.tpot.tail_ratio latency.send_lag.tail_ratio receipt.read_delay.tail_ratio steady.ttft.tail_ratio steady.itl_chunk.tail_ratio steady.tpot.tail_ratio steady.e2e.tail_ratio",
 	"groups":                              "",
 
 	"rows, succeeded, failed, cancelled, not_sent, warm_up, cool_down, beyond": "",
@@ -221,6 +233,7 @@ var metricPaths = map[string]string{
 	"contract.clauses.margin":                 "contract.clauses.*.margin",
 	"contract.cost_per_million_output_tokens": "",
 
+	"servers.joules_per_output_token": "servers.joules_per_output_token servers.output_tokens_per_s_per_watt servers.gpu_energy_j",
 	"servers.running, servers.waiting, servers.kv_cache_use, servers.gpu_utilisation, servers.gpu_power, servers.gpu_memory": "servers.running.* servers.waiting.* servers.kv_cache_use.* servers.gpu_utilisation.* servers.gpu_power_w.* servers.gpu_memory_mib.*",
 }
 
@@ -335,6 +348,6 @@ var overviewTerms = map[string]string{
 var serverTerms = map[string]string{
 	"Running": "servers.running", "Waiting": "servers.waiting", "KV cache in use": "servers.kv_cache_use",
 	"Prefix cache hits": "servers.prefix_hit_ratio", "Preemptions": "servers.preemptions", "Generated": "servers.generated_tokens",
-	"GPU utilisation": "servers.gpu_utilisation", "GPU power": "servers.gpu_power", "GPU memory": "servers.gpu_memory",
+	"GPU utilisation": "servers.gpu_utilisation", "GPU power": "servers.gpu_power", "GPU memory": "servers.gpu_memory", "GPU energy": "servers.joules_per_output_token",
 	"Speculation": "servers.speculation.acceptance_rate", "Measured": "servers.measured",
 }

@@ -57,20 +57,28 @@ func Measured(run *result.Run, r *result.Result) (d Durations, ok bool, err erro
 // Derive computes the latencies of a request that was sent.
 func Derive(r *result.Result) Durations {
 	l := Durations{whole: r.API == result.APIEmbeddings}
-	last := r.LastTokenNS
+	first, last := r.FirstTokenNS, r.LastTokenNS
+	if n := len(r.Uncertain); n > 0 {
+		if r.Uncertain[0] {
+			first = nil
+		}
+		if r.Uncertain[n-1] {
+			last = nil
+		}
+	}
 	if l.whole {
 		last = r.DoneNS
 	}
 	for origin, start := range [origins]int64{FromSent: *r.SentNS, FromDue: r.DueNS} {
 		l.Headers[origin] = between(start, r.HeadersNS)
-		l.TTFT[origin] = between(start, r.FirstTokenNS)
+		l.TTFT[origin] = between(start, first)
 		l.E2E[origin] = between(start, last)
 	}
-	if r.FirstTokenNS != nil && r.LastTokenNS != nil && r.Output != nil && *r.Output > 1 {
+	if first != nil && r.LastTokenNS != nil && (last != nil || l.whole) && r.Output != nil && *r.Output > 1 {
 		steps := float64(*r.Output - 1)
-		l.TPOT = Span{int64(math.Round(float64(*r.LastTokenNS-*r.FirstTokenNS) / steps)), true}
+		l.TPOT = Span{int64(math.Round(float64(*r.LastTokenNS-*first) / steps)), true}
 	}
-	for _, gap := range r.GapsNS {
+	for _, gap := range r.Gaps {
 		l.longest = Span{max(l.longest.NS, gap), true}
 	}
 	return l
@@ -96,7 +104,7 @@ func perToken(dst []int64, r *result.Result) []int64 {
 	if !exact && (r.Output == nil || *r.Output == 0) {
 		return dst
 	}
-	for i, gap := range r.GapsNS {
+	for i, gap := range r.Gaps {
 		events, tokens := 1.0, 0.0
 		if exact {
 			tokens = float64(r.EventTokens[i+1])

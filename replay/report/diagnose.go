@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 
 	"reprise/replay/result"
 	"reprise/trace/page"
@@ -18,6 +20,9 @@ const (
 	leadPrefill      = "prefill_cost"        // TTFT grows with the prompt
 	leadInterference = "decode_interference" // some gaps are far longer than the rest
 	leadSingle       = "single_stream"       // decode without batching
+	leadBlockSize    = "block_size"          // the server's blocks are of another size
+	leadSlotCache    = "slot_cache"          // the server keeps one sequence for each slot
+	leadBoundary     = "block_boundary"      // shared prefixes end before the boundary of a block
 	leadColdCache    = "cold_cache"          // fewer hits than the workload allows
 	leadNoCache      = "no_prefix_cache"     // no hits at all, or caching is known to be off
 	leadMemory       = "kv_cache_full"       // sequences were thrown out of the batch
@@ -33,7 +38,9 @@ const (
 	fewFlying  = 2    // requests in flight that a decode step is hardly shared among
 	grown      = 1.5  // requests in flight, last quarter ÷ first, beyond what the arrivals grew by
 	missedHits = 0.05 // share of prompt tokens
-	idleGPU    = 0.5  // mean utilisation
+	sameHits   = 0.005
+	leastHits  = 5   // requests that were to hit
+	idleGPU    = 0.5 // mean utilisation
 )
 
 type leads struct{ out []Diagnosis }
@@ -146,8 +153,26 @@ func (l *leads) decode(s *Summary) {
 var cachingOff = regexp.MustCompile(`--no-(enable-)?prefix-caching\b|--enable-prefix-caching[= ]+[Ff]alse\b|--disable-radix-cache\b|--no-cache-prompt\b`)
 
 func (l *leads) cache(s *Summary) {
-	if d := s.Cache.Difference; d != nil && *d < -missedHits {
-		r, found, possible := &s.Run, *s.Cache.Measured, page.Percent(*s.Cache.Expected)
+	d, other := deref(s.Cache.Difference), otherTokenizer(s) != "" // of other tokens, nothing can be said but that there are none
+	slots := s.Run.Environment != nil && slices.ContainsFunc(engineParts(&s.Run), func(e string) bool { return strings.HasPrefix(e, "llama") })
+	switch c := &s.Cache; {
+	case c.otherBlock > 0 && !other:
+		why := "finds prefixes by the token and not in blocks: that explains"
+		if c.otherBlock > 1 {
+			why = fmt.Sprintf("has blocks of another size than was expected: all counts of cached tokens are multiples of %d, and blocks of %d tokens explain", c.otherBlock, c.otherBlock)
+		}
+		l.add(leadBlockSize, fmt.Sprintf("reprise report RESULTS --server-block-size %d, and the block size in the server's flags, or block_size of vllm:cache_config_info at /metrics", c.otherBlock),
+			"The server %s the %s that were found (measured hit ratio), where blocks of %d let expect %s (expected hit ratio).", why, page.Percent(*c.Measured), *c.Block, page.Percent(*c.Expected))
+	case d < -sameHits && *c.Measured > 0 && slots && !other:
+		l.add(leadSlotCache, "the same run with more slots (llama-server --parallel), or one request at a time (--concurrency 1)",
+			"llama.cpp keeps the last sequence of each slot and no blocks: a prompt finds a prefix only while a slot holds it. %s of the prompt tokens came from the slots, and %s could have from one cache that keeps all (measured and expected hit ratio): that expectation is not of this engine.",
+			page.Percent(*c.Measured), page.Percent(*c.Expected))
+	case d < -sameHits && c.oneLess && !other:
+		l.add(leadBoundary, "how much of the chat template stands before a prompt (--template-tokens BEFORE+AFTER), and completions, which have no template",
+			"Each prompt that shares a prefix found one block of %s less than expected (measured and expected hit ratio): what prompts share ends a few tokens before the boundary of a block, as when more of a chat template stands before them than was measured. Eviction would take more.",
+			page.Many(*c.Block, "token"))
+	case d < -missedHits && (!other || *c.Measured == 0):
+		r, found, possible := &s.Run, *c.Measured, page.Percent(*c.Expected)
 		flags := ""
 		if e := r.Environment; e != nil && e.Deployment != nil {
 			flags = cachingOff.FindString(e.Deployment.EngineFlags)

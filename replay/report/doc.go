@@ -57,7 +57,8 @@
 //   - reuse.go: cache hit ratios, measured and expected, and servers that leave zeros out
 //   - groups.go: figures by category, by class and by input length
 //   - parts.go: figures by server and by response header; retries
-//   - stalls.go: how much of the latencies the client stood still in
+//   - stalls.go: how much of the latencies is the client's: its stalls, and its reads after
+//     the kernel's receive timestamps; the instants of either
 //   - steady.go: the steady part of a run: FindSteady, its figures, table and section
 //   - curve.go: requests open at once over time, in bins that double in width; intervals
 //     of a run for further passes

@@ -54,10 +54,11 @@ func engineParts(r *result.Run) []string {
 		out = append(out, d.Engine+" (as given)")
 	}
 	for _, s := range e.Servers {
-		said := s.Version
-		if len(s.Models) > 0 {
-			said = s.Models[0].OwnedBy + " " + said
+		name := s.Engine
+		if name == "" && len(s.Models) > 0 {
+			name = s.Models[0].OwnedBy
 		}
+		said := name + " " + s.Version
 		if said = strings.TrimSpace(said); said == "" {
 			continue
 		}

@@ -61,6 +61,9 @@ func title(s *Summary) string {
 	if s.Run.Simulated != "" {
 		out = "Simulation"
 	}
+	if s.Run.Read != nil {
+		out = textpage.Plain(s.Run.Read.Tool) + "'s run"
+	}
 	if s.Run.Model != "" {
 		out += " of " + s.Run.Model
 	}
@@ -70,9 +73,10 @@ func title(s *Summary) string {
 // provenanceRows say what was sent, and by what.
 func provenanceRows(s *Summary) [][]string {
 	var rows [][]string
+	maker, version := madeBy(&s.Run)
 	for _, row := range [][]string{
 		{"Workload", textpage.Plain(s.Run.Workload)}, {"Seed", textpage.Plain(s.Run.Seed)}, {"Schedule", schedule(&s.Run)},
-		{"Started", ToSecond(s.Run.Started)}, {"Reprise", textpage.Plain(s.Run.Version)},
+		{"Started", ToSecond(s.Run.Started)}, {maker, textpage.Plain(version)},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row)

@@ -137,6 +137,75 @@ func TestDiagnoses(t *testing.T) {
 	}
 }
 
+// What is behind hits that were not expected, or not found: blocks of another size, slots in
+// place of blocks, prefixes that end before a boundary; and what says nothing about caches.
+func TestHitsOtherThanExpected(t *testing.T) {
+	const input = 3000
+	llama := &result.Environment{Servers: []result.ServerModels{{Models: []result.ServedModel{{OwnedBy: "llamacpp"}}}}}
+	cold := &result.CacheDiscipline{Done: result.CacheNewSeed}
+	inBlocks := func(size int32) func(known int32) int32 {
+		return func(known int32) int32 { return known / size * size }
+	}
+	less := func(tokens int32) func(known int32) int32 {
+		return func(known int32) int32 { return max(known/128*128-tokens, 0) }
+	}
+	for name, c := range map[string]struct {
+		run    result.Run
+		block  int
+		cached func(known int32) int32
+		other  bool // tokens than were wanted
+		code   string
+		says   string
+	}{
+		"larger blocks": {result.Run{}, 16, inBlocks(128), false, leadBlockSize,
+			"The server has blocks of another size than was expected: all counts of cached tokens are multiples of 128, and blocks of 128 tokens explain the 32.9 % that were found (measured hit ratio), where blocks of 16 let expect 34.6 % (expected hit ratio)."},
+		"smaller blocks": {result.Run{}, 128, inBlocks(16), false, leadBlockSize,
+			"The server has blocks of another size than was expected: all counts of cached tokens are multiples of 16, and blocks of 16 tokens explain the 34.6 % that were found (measured hit ratio), where blocks of 128 let expect 32.9 % (expected hit ratio)."},
+		"by the token": {result.Run{}, 128, inBlocks(1), false, leadBlockSize,
+			"The server finds prefixes by the token and not in blocks: that explains the 34.9 % that were found (measured hit ratio), where blocks of 128 let expect 32.9 % (expected hit ratio)."},
+		"slots": {result.Run{Servers: result.Servers{}, Environment: llama}, 1, func(known int32) int32 { return known - known%7*40 }, false, leadSlotCache,
+			"llama.cpp keeps the last sequence of each slot and no blocks: a prompt finds a prefix only while a slot holds it. 30.9 % of the prompt tokens came from the slots, and 34.9 % could have from one cache that keeps all (measured and expected hit ratio): that expectation is not of this engine."},
+		"one block less": {result.Run{}, 128, less(128), false, leadBoundary,
+			"Each prompt that shares a prefix found one block of 128 tokens less than expected (measured and expected hit ratio): what prompts share ends a few tokens before the boundary of a block, as when more of a chat template stands before them than was measured. Eviction would take more."},
+		"evicted":                         {result.Run{}, 128, less(384), false, leadColdCache, "Prefixes were computed again: 20.1 % of the prompt tokens came from the cache, and 32.9 % could have with one cache without limit (measured and expected hit ratio)."},
+		"of another tokenizer":            {result.Run{Load: result.Load{Tokenizer: "o200k_base"}}, 128, less(384), true, warnTokenizer, ""},
+		"many more, of another tokenizer": {result.Run{Load: result.Load{Tokenizer: "o200k_base"}}, 128, func(known int32) int32 { return known/128*128 + 768 }, true, warnTokenizer, ""},
+		"more":                            {result.Run{}, 128, less(-256), false, warnForeignHits, "the servers found more of the prompts in their caches than this run had sent, by 8.53 pt: the cache was warm from earlier runs; use --cache cold"},
+		"more, though cold":               {result.Run{Servers: result.Servers{Cache: cold}}, 128, less(-256), false, warnForeignHits, "the servers found more of the prompts in their caches than this run had sent, by 8.53 pt, though the caches were cold: others send the same prompts, or the server counts in another way"},
+		"more, of real prompts": {result.Run{Load: result.Load{Prompts: result.PromptsVerbatim}}, 128, less(-256), false, warnForeignHits,
+			"the servers found more of the prompts in their caches than the workload says that this run had sent, by 8.53 pt: real prompts share more than whole blocks of 512 tokens, and what was generated, or the caches were warm from earlier runs"},
+		"more, of replies": {result.Run{Thread: &result.Threads{Recoded: 3}}, 128, less(-256), false, warnGeneratedHits,
+			"the servers found more of the prompts in their caches than was expected, by 8.53 pt: in 3 prompts the reply may encode to other tokens than were generated, and what is found of it is not expected"},
+		"as expected": {result.Run{}, 128, inBlocks(128), false, "", ""},
+	} {
+		c.run.ServerBlock, c.run.BlockSize = c.block, 512
+		var rows []result.Result
+		for i := range int32(40) {
+			known := 520 + i*27
+			r := hit(int64(i), input, known, c.cached(known))
+			if r.WantInput = input; c.other {
+				r.WantInput = input - 100 - i%4/3*900
+			}
+			rows = append(rows, r)
+		}
+		s := summarise(t, c.run, Options{}, rows...)
+		var codes, says []string
+		for _, d := range s.Diagnoses {
+			if slices.Contains([]string{leadBlockSize, leadSlotCache, leadBoundary, leadColdCache, leadNoCache}, d.Code) {
+				codes, says = append(codes, d.Code), append(says, d.Text)
+			}
+		}
+		for _, w := range s.Warnings {
+			if w.Code == warnForeignHits || w.Code == warnGeneratedHits || w.Code == warnTokenizer {
+				codes, says = append(codes, w.Code), append(says, w.Text)
+			}
+		}
+		if got := strings.Join(codes, " "); got != c.code || c.says != "" && says[0] != c.says {
+			t.Errorf("%s: %q, want %q\n%s", name, got, c.code, strings.Join(says, "\n"))
+		}
+	}
+}
+
 // More memory is a hint at caches alone that are on: with one that is off, or finds
 // nothing, that is what is said.
 func TestCachingOff(t *testing.T) {

@@ -20,6 +20,10 @@ type Options struct {
 	GPUs        int    // that the servers have together; 0 is not known
 	Exact       int    // values of a metric that are kept exactly; 0 is [DefaultExact]
 
+	// Instants is which instants of token events are taken: [InstantsRead] or
+	// [InstantsKernel]. Empty is the first.
+	Instants string
+
 	Contract Contract // what the run has to keep to; nil is nothing
 
 	// Metrics, when set, opens what was measured at the servers from its beginning,

@@ -91,6 +91,9 @@ func verdictNotes(s *Summary) []page.Note {
 	if s.Run.Simulated != "" {
 		v.Word, v.Text = "Simulated", "a model of an engine gave these figures in virtual time. Nothing was sent and no client was measured; the run is complete."
 	}
+	if s.Run.Read != nil {
+		v.Level, v.Word, v.Text = page.Info, "Read from results of "+s.Run.Read.Tool, readVerdict
+	}
 	if !s.Verdict.Trustworthy {
 		v.Level, v.Word = page.Bad, "Not trustworthy"
 		v.Text = "these figures may not describe the server."
@@ -286,7 +289,7 @@ func positive(n int, what string) string {
 // provenanceGroups are where the figures come from.
 func provenanceGroups(s *Summary) []page.Group {
 	var out []page.Group
-	for _, g := range []factGroup{hardware(s), engine(s), workload(s), load(s), client(&s.Run)} {
+	for _, g := range []factGroup{hardware(s), engine(s), workload(s), load(s), client(s)} {
 		if len(g.Facts) > 0 {
 			out = append(out, g.Group)
 		}
@@ -297,7 +300,7 @@ func provenanceGroups(s *Summary) []page.Group {
 // Made tells where a run was made and by what: hardware, engine and client.
 func Made(s Summary) []page.Fact {
 	var out []page.Fact
-	for _, g := range []factGroup{hardware(&s), engine(&s), client(&s.Run)} {
+	for _, g := range []factGroup{hardware(&s), engine(&s), client(&s)} {
 		for _, f := range g.Facts {
 			f.Term = "" // a page of several runs has no definitions of one
 			out = append(out, f)
@@ -352,7 +355,18 @@ func engine(s *Summary) factGroup {
 	g.add("Simulated", strings.NewReplacer("{", "", "}", "", `"`, "", "_", " ", ":", ": ", ",", ", ").Replace(r.Simulated), "")
 	g.add("Endpoints", strings.Join(r.Endpoints, ", "), r.Balance)
 	if b := s.Cache.Block; b != nil {
-		g.add("Cache blocks", page.Many(*b, "token"), "that expected reuse is counted in")
+		from := ""
+		switch r.ServerBlockFrom {
+		case "":
+			if r.Environment != nil && r.Simulated == "" {
+				from = "; assumed, since no server states it"
+			}
+		case result.BlockGiven:
+			from = ", as given"
+		default:
+			from = ", as the server states (" + textpage.Plain(r.ServerBlockFrom) + ")"
+		}
+		g.add("Cache blocks", page.Many(*b, "token"), "that expected reuse is counted in"+from)
 	}
 	if r.Cache != nil {
 		did, note := cacheBefore(r.Cache)
@@ -413,9 +427,10 @@ func load(s *Summary) factGroup {
 	return g
 }
 
-func client(r *result.Run) factGroup {
+func client(s *Summary) factGroup {
+	r := &s.Run
 	g := factGroup{page.Group{Title: "Client"}}
-	g.add("Connections", r.Connections, "")
+	g.add("Connections", r.Connections, r.ConnectionsWhy)
 	stalls := "" // where the run was not watched
 	if st := r.Stalls; st != nil && st.Count == 0 {
 		stalls = "none"
@@ -423,12 +438,18 @@ func client(r *result.Run) factGroup {
 		stalls = fmt.Sprintf("%s, %s ms in all, the longest %s ms", page.Brief(st.Count), page.Number(float64(st.TotalNS)/1e6), page.Number(float64(st.LongestNS)/1e6))
 	}
 	g.add("Stalls", stalls, "of the client")
+	if c := s.Receipt; c != nil {
+		late := fmt.Sprintf("p50 %s ms, at most %s ms", numberOrDash(c.Delay.P50), numberOrDash(c.Delay.Max))
+		g.add("Read delay", late, "from the kernel's receive timestamps to the reads")
+		g.add("Instants", map[string]string{InstantsRead: "of the client's reads", InstantsKernel: "of the kernel"}[c.Instants], fmt.Sprintf("%s without a certain one", page.Many(c.Uncertain, "token event")))
+	}
 	g.add("Trace", r.TraceID, "id of the requests' traces")
 	g.add("Started", ToSecond(r.Started), "")
 	source := ""
 	if r.Environment != nil {
 		source = r.Environment.Host.Build
 	}
-	g.add("Reprise", r.Version, source)
+	name, version := madeBy(r)
+	g.add(name, version, source)
 	return g
 }

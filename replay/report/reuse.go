@@ -1,6 +1,9 @@
 package report
 
 import (
+	"math"
+	"math/bits"
+
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -11,9 +14,24 @@ type reuse struct {
 	block int64
 	sums  [2][2]reuseSums // by whether cached is known, by whether known is
 	rows  int64           // successful
+	found foundReuse
 }
 
 type reuseSums struct{ rows, prompt, cached, reach, blocks int64 }
+
+// foundReuse is how the cached counts stand to what was expected of each request, over the
+// rows that have both.
+type foundReuse struct {
+	multiple int64                   // greatest number that every cached count is a multiple of; 0 without hits
+	least    int64                   // cached tokens of a hit, least and most
+	most     int64                   //
+	bySize   [maxBlockBits + 1]int64 // tokens expected with blocks of 1, 2, 4, … tokens
+	hits     int64                   // rows that a hit was expected of
+	oneLess  int64                   // those of them that found one block less
+}
+
+// maxBlockBits bounds the block sizes that are tried in place of the one that is expected.
+const maxBlockBits = 11
 
 func (a *reuseSums) join(b reuseSums) {
 	a.rows += b.rows
@@ -51,8 +69,34 @@ func (u *reuse) add(r *result.Result) {
 	}
 	if tokens, inBlocks, ok := Reusable(r, u.block); ok {
 		hasKnown, one.reach, one.blocks = 1, tokens, inBlocks
+		if r.Cached != nil {
+			u.found.add(tokens, inBlocks, one.cached, u.block)
+		}
 	}
 	u.sums[hasCached][hasKnown].join(one)
+}
+
+// add takes a row of which so many tokens were expected, and in whole blocks, and found.
+func (f *foundReuse) add(tokens, inBlocks, cached, block int64) {
+	for i := range f.bySize {
+		f.bySize[i] += tokens >> i << i
+	}
+	if inBlocks > 0 {
+		f.hits++
+		if cached == inBlocks-block {
+			f.oneLess++
+		}
+	}
+	if cached > 0 {
+		a, b := f.multiple, cached
+		for b != 0 {
+			a, b = b, a%b
+		}
+		f.multiple, f.most = a, max(f.most, cached)
+		if f.least == 0 || cached < f.least {
+			f.least = cached
+		}
+	}
 }
 
 // summary computes the ratios over one set of rows: those with both counts,
@@ -84,6 +128,14 @@ func (u *reuse) summary(zeros bool) Cache {
 	}
 	if c.Measured != nil && c.Expected != nil {
 		c.Difference = Rounded(*c.Measured-*c.Expected, 1e9)
+		f := &u.found
+		c.oneLess = f.hits >= leastHits && f.oneLess*10 >= f.hits*9
+		if n := f.multiple; n > 0 && n != u.block && f.least < f.most && n&(n-1) == 0 && n < 1<<len(f.bySize) {
+			with := float64(f.bySize[bits.TrailingZeros64(uint64(n))]) / float64(c.PromptTokens)
+			if math.Abs(*c.Difference) > sameHits && math.Abs(*c.Measured-with) <= sameHits {
+				c.otherBlock = n
+			}
+		}
 	}
 	if c.Measured == nil && c.Expected == nil {
 		c.Rows, c.PromptTokens = 0, 0

@@ -14,6 +14,8 @@ import (
 // schedule says what made requests due.
 func schedule(r *result.Run) string {
 	switch {
+	case r.Read != nil && r.Timing != result.ClosedLoop:
+		return "as " + textpage.Plain(r.Read.Tool) + " sent them"
 	case r.Timing == result.ClosedLoop:
 		return fmt.Sprintf("closed loop of %s: the server sets the rate", page.Many(int64(r.Concurrency), "request"))
 	case r.Rate != "" && r.Timing == result.Causal:
@@ -123,6 +125,17 @@ func errorRows(s *Summary) [][]string {
 	return rows
 }
 
+// readVerdict is what can be said of a complete run of another tool.
+const readVerdict = "the run is complete. Its client was not watched, so whether it kept up is not known."
+
+// madeBy is what made a run: the name of the field, and its version.
+func madeBy(r *result.Run) (name, version string) {
+	if r.Read != nil {
+		return "Made by", r.Read.Tool
+	}
+	return "Reprise", r.Version
+}
+
 // verdictLine and tierLine stand at the top of every report.
 func verdictLine(s *Summary) string {
 	v := &s.Verdict
@@ -131,6 +144,8 @@ func verdictLine(s *Summary) string {
 		return "Simulated: a model of an engine gave these figures in virtual time. Nothing was sent and no client was measured; the run is complete."
 	case s.Run.Simulated != "":
 		return "Simulated: a model of an engine gave these figures in virtual time, and nothing was sent. Not trustworthy even so:"
+	case v.Trustworthy && s.Run.Read != nil:
+		return "Read from results of " + textpage.Plain(s.Run.Read.Tool) + ": " + readVerdict
 	case v.Trustworthy:
 		return "Trustworthy: the client kept to its schedule and the run is complete."
 	case n == 1:

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reprise/replay/result"
+	"reprise/replay/scrape"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -36,6 +37,10 @@ type Servers struct {
 	GPUPowerW     *Level   `json:"gpu_power_w"` // of all GPUs together
 	GPUMemoryMiB  *Level   `json:"gpu_memory_mib"`
 
+	EnergyJ        *float64 `json:"gpu_energy_j"`                 // of all GPUs together, from their counters of energy, else power × time
+	JoulesPerToken *float64 `json:"joules_per_output_token"`      // energy ÷ generated tokens, of the answers where no server counts them
+	TokensPerWatt  *float64 `json:"output_tokens_per_s_per_watt"` // the reciprocal
+
 	Speculation *Speculation `json:"speculation"` // null: the servers do not decode speculatively, or do not say so
 }
 
@@ -63,7 +68,9 @@ const (
 	foldMean      // of those that have a value
 )
 
-// A role is what a metric means, under any engine's name for it.
+// A role is what a metric means, under any engine's name for it. Where an engine gives it
+// in two metrics that add up, a plus stands between their names. Of the names that a page
+// has, the first counts.
 type role struct {
 	names []string
 	fold  fold
@@ -72,48 +79,64 @@ type role struct {
 	busy bool
 }
 
-// Names that vLLM, SGLang, llama.cpp and NVIDIA's DCGM exporter give, newer ones
-// first. A client's sample of a counter ends in _total, whatever its engine calls it.
+// Names that vLLM, SGLang, llama.cpp, Dynamo's frontend, TensorRT-LLM and NVIDIA's DCGM
+// exporter give, newer ones first. A client's sample of a counter ends in _total, whatever
+// its engine calls it. llama.cpp's prompt tokens are without the cached ones, and those of
+// all others with them. At Dynamo's frontend a request counts as running from its arrival
+// on, and as waiting until its first token.
 var roles = map[string]role{
-	"running":  {names: []string{"vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing"}},
-	"waiting":  {names: []string{"vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred"}},
-	"kv":       {names: []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "llamacpp:kv_cache_usage_ratio"}, fold: foldMean},
-	"hits":     {names: []string{"vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total"}},
-	"queries":  {names: []string{"vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total", "sglang:prompt_tokens_total"}},
-	"preempt":  {names: []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"}},
-	"prompt":   {names: []string{"vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "llamacpp:prompt_tokens_total"}},
-	"generate": {names: []string{"vllm:generation_tokens_total", "sglang:generation_tokens_total", "llamacpp:tokens_predicted_total"}},
-	"gpu":      {names: []string{"DCGM_FI_DEV_GPU_UTIL"}, fold: foldMean, scale: 0.01},
-	"power":    {names: []string{"DCGM_FI_DEV_POWER_USAGE"}},
-	"memory":   {names: []string{"DCGM_FI_DEV_FB_USED"}},
+	"running": {names: []string{"vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing", "dynamo_frontend_inflight_requests", "trtllm_num_requests_running"}},
+	"waiting": {names: []string{"vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred", "dynamo_frontend_queued_requests", "trtllm_num_requests_waiting"}},
+	"kv":      {names: []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "llamacpp:kv_cache_usage_ratio", "trtllm_kv_cache_utilization"}, fold: foldMean},
+	"hits": {names: []string{"vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total",
+		"llamacpp:prompt_tokens_cached_total", "dynamo_frontend_cached_tokens_sum", "trtllm_prompt_cached_tokens_total"}},
+	"queries": {names: []string{"vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total", "sglang:prompt_tokens_total",
+		"llamacpp:prompt_tokens_total+llamacpp:prompt_tokens_cached_total", "dynamo_frontend_input_sequence_tokens_sum", "trtllm_prompt_tokens_total"}},
+	"preempt": {names: []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"}},
+	"prompt": {names: []string{"vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "llamacpp:prompt_tokens_total+llamacpp:prompt_tokens_cached_total",
+		"dynamo_frontend_input_sequence_tokens_sum", "trtllm_prompt_tokens_total"}},
+	"generate": {names: []string{"vllm:generation_tokens_total", "sglang:generation_tokens_total", "llamacpp:tokens_predicted_total",
+		"dynamo_frontend_output_tokens_total", "dynamo_frontend_output_sequence_tokens_sum", "trtllm_generation_tokens_total"}},
+	"gpu":    {names: []string{"DCGM_FI_DEV_GPU_UTIL"}, fold: foldMean, scale: 0.01},
+	"power":  {names: []string{"DCGM_FI_DEV_POWER_USAGE"}},
+	"energy": {names: []string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}, scale: 1e-3}, // mJ
+	"memory": {names: []string{"DCGM_FI_DEV_FB_USED"}},
 
-	"drafts":     {names: []string{"vllm:spec_decode_num_drafts_total"}},
-	"drafted":    {names: []string{"vllm:spec_decode_num_draft_tokens_total"}},
-	"accepted":   {names: []string{"vllm:spec_decode_num_accepted_tokens_total"}},
+	"drafts":     {names: []string{"vllm:spec_decode_num_drafts_total", "llamacpp:spec_decode_num_drafts_total"}},
+	"drafted":    {names: []string{"vllm:spec_decode_num_draft_tokens_total", "llamacpp:spec_decode_num_draft_tokens_total", "trtllm_spec_decode_num_draft_tokens_total"}},
+	"accepted":   {names: []string{"vllm:spec_decode_num_accepted_tokens_total", "llamacpp:spec_decode_num_accepted_tokens_total", "trtllm_spec_decode_num_accepted_tokens_total"}},
 	"positions":  {names: []string{"vllm:spec_decode_num_accepted_tokens_per_pos_total"}},
-	"acceptLen":  {names: []string{"sglang:spec_accept_length"}, fold: foldMean, busy: true},
+	"acceptLen":  {names: []string{"sglang:spec_accept_length", "trtllm_spec_decode_acceptance_length"}, fold: foldMean, busy: true},
 	"acceptRate": {names: []string{"sglang:spec_accept_rate"}, fold: foldMean, busy: true},
 }
 
-// rolesOf lists the roles of a metric; SGLang's prompt tokens have two.
-func rolesOf(metric string) (out []string) {
-	for name, r := range roles {
-		if slices.Contains(r.names, metric) {
-			out = append(out, name)
+// A source is a metric of a target.
+type source struct{ target, metric string }
+
+// rolesOf lists the roles that the metrics of each target have; SGLang's prompt tokens
+// have two.
+func rolesOf(metrics []result.ServerMetric) map[source][]string {
+	has := map[source]bool{}
+	targets := map[string]bool{}
+	for i := range metrics {
+		has[source{metrics[i].Target, metrics[i].Metric}] = true
+		targets[metrics[i].Target] = true
+	}
+	out := map[source][]string{}
+	for target := range targets {
+		for name, r := range roles {
+			for _, sum := range r.names {
+				parts := slices.DeleteFunc(strings.Split(sum, "+"), func(metric string) bool { return !has[source{target, metric}] })
+				for _, metric := range parts {
+					out[source{target, metric}] = append(out[source{target, metric}], name)
+				}
+				if len(parts) > 0 {
+					break
+				}
+			}
 		}
 	}
 	return out
-}
-
-// secondary says that a series repeats what another says: the ranks of a model
-// that is spread over GPUs all count the same requests.
-func secondary(labels string) bool {
-	for _, l := range strings.Split(labels, ",") {
-		if name, value, _ := strings.Cut(l, "="); (name == "tp_rank" || name == "pp_rank") && value != "0" {
-			return true
-		}
-	}
-	return false
 }
 
 // readServers reads the metrics of a run, nil for none, whose last request ended at
@@ -138,7 +161,7 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 	if len(sums.Metrics) == 0 {
 		return nil
 	}
-	lines := newServerLines(&s.Run, from, to)
+	lines := newServerLines(&s.Run, from, to, rolesOf(sums.Metrics))
 	if err := trace.Each(metrics(), func(_ int64, m *result.Metric) error { lines.add(m); return nil }); err != nil {
 		return err
 	}
@@ -146,10 +169,10 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 	totals := map[string]*float64{} // what counters grew by, over engines
 	for i := range sums.Metrics {
 		m := &sums.Metrics[i]
-		if m.Kind != result.Counter || m.Delta == nil || secondary(m.Labels) {
+		if m.Kind != result.Counter || m.Delta == nil || (&scrape.Series{Metric: m.Metric, Labels: m.Labels}).Secondary() {
 			continue
 		}
-		names := rolesOf(m.Metric)
+		names := lines.roles[source{m.Target, m.Metric}]
 		if len(names) > 0 {
 			out.Restarts += m.Resets
 		}
@@ -157,8 +180,11 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 			if totals[name] == nil {
 				totals[name] = new(float64)
 			}
-			*totals[name] += *m.Delta
+			*totals[name] += *m.Delta * cmp.Or(roles[name].scale, 1)
 		}
+	}
+	if totals["hits"] == nil { // llama.cpp's prompt tokens alone do not say what was looked up
+		delete(totals, "queries")
 	}
 	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries, "preempt": &out.Preemptions,
 		"prompt": &out.PromptTokens, "generate": &out.Generated} {
@@ -173,6 +199,7 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 		*into = lines.level(name)
 	}
 	out.Speculation = speculation(totals, sums, lines)
+	energy(out, totals["energy"], float64(s.Tokens.Output))
 	s.Servers = out
 
 	p := &s.Series
@@ -185,6 +212,19 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 	return nil
 }
 
+// energy sets what the GPUs used, by their counters in joules or else by their power, for
+// each token that the servers or else the answers gave.
+func energy(v *Servers, counted *float64, answered float64) {
+	if v.EnergyJ = counted; counted == nil && v.GPUPowerW != nil {
+		v.EnergyJ = Rounded(v.GPUPowerW.Mean*(v.ToS-v.FromS), 1e6)
+	}
+	tokens := v.Generated
+	if tokens == nil {
+		tokens = &answered
+	}
+	v.JoulesPerToken, v.TokensPerWatt = quotient(v.EnergyJ, tokens), quotient(tokens, v.EnergyJ)
+}
+
 func quotient(a, b *float64) *float64 {
 	if a == nil || b == nil || *b <= 0 {
 		return nil
@@ -192,7 +232,7 @@ func quotient(a, b *float64) *float64 {
 	return Rounded(*a / *b, 1e9)
 }
 
-// speculation takes vLLM's counters, or SGLang's means.
+// speculation takes the counters of vLLM and llama.cpp, or SGLang's and TensorRT-LLM's means.
 func speculation(totals map[string]*float64, sums *result.Server, lines *serverLines) *Speculation {
 	if d := totals["drafts"]; d != nil && *d > 0 {
 		out := &Speculation{Steps: d, DraftTokens: totals["drafted"], AcceptedTokens: totals["accepted"]}
@@ -204,10 +244,12 @@ func speculation(totals map[string]*float64, sums *result.Server, lines *serverL
 		return out
 	}
 	length, rate := lines.level("acceptLen"), lines.level("acceptRate")
-	if length == nil && rate == nil {
+	d := totals["drafted"]
+	if length == nil && rate == nil && (d == nil || *d <= 0) {
 		return nil
 	}
-	out := &Speculation{}
+	out := &Speculation{DraftTokens: d, AcceptedTokens: totals["accepted"]}
+	out.Acceptance = quotient(out.AcceptedTokens, d)
 	if length != nil {
 		out.Length = &length.Mean
 	}
@@ -254,6 +296,7 @@ func byPosition(sums *result.Server, drafts float64) (out []float64) {
 type serverLines struct {
 	from, to int64                    // the measured part
 	first    int64                    // width of a bin to begin with
+	roles    map[source][]string      // of each metric
 	of       map[string][]*serverLine // by role, in the order in which they came
 	known    map[lineKey]*serverLine
 }
@@ -277,8 +320,8 @@ type serverLine struct {
 
 type lineBin struct{ num, den, most float64 }
 
-func newServerLines(run *result.Run, from, to int64) *serverLines {
-	l := &serverLines{from: from, to: to, first: 1e9, of: map[string][]*serverLine{}, known: map[lineKey]*serverLine{}}
+func newServerLines(run *result.Run, from, to int64, roles map[source][]string) *serverLines {
+	l := &serverLines{from: from, to: to, first: 1e9, roles: roles, of: map[string][]*serverLine{}, known: map[lineKey]*serverLine{}}
 	switch s := run.Server; {
 	case s != nil && s.EveryNS > 0:
 		l.first = s.EveryNS
@@ -291,10 +334,11 @@ func newServerLines(run *result.Run, from, to int64) *serverLines {
 
 // add takes a sample. Those of a series come in order of time.
 func (l *serverLines) add(m *result.Metric) {
-	if secondary(m.Labels) || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.AtNS > MaxInstant {
+	names := l.roles[source{m.Target, m.Name}]
+	if len(names) == 0 || (&scrape.Series{Metric: m.Name, Labels: m.Labels}).Secondary() || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.AtNS > MaxInstant {
 		return
 	}
-	for _, name := range rolesOf(m.Name) {
+	for _, name := range names {
 		r := roles[name]
 		if r.busy && m.Value == 0 {
 			continue

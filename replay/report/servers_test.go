@@ -105,6 +105,8 @@ func TestServersOfOtherEngines(t *testing.T) {
 	for _, c := range []struct{ running, waiting, generated string }{
 		{"sglang:num_running_reqs", "sglang:num_queue_reqs", "sglang:generation_tokens_total"},
 		{"llamacpp:requests_processing", "llamacpp:requests_deferred", "llamacpp:tokens_predicted_total"},
+		{"dynamo_frontend_inflight_requests", "dynamo_frontend_queued_requests", "dynamo_frontend_output_tokens_total"},
+		{"trtllm_num_requests_running", "trtllm_num_requests_waiting", "trtllm_generation_tokens_total"},
 	} {
 		v := serverRun(t, result.Run{}, serverMetric("gauge", c.running, "", 0, 2), serverMetric("gauge", c.waiting, "", 0, 3), serverMetric("counter", c.generated, "", 1, 9)).Servers
 		if v == nil || v.Running.Mean != 2 || v.Waiting.Mean != 3 || *v.Generated != 8 {
@@ -117,6 +119,65 @@ func TestServersOfOtherEngines(t *testing.T) {
 	if *v.PrefixRatio != .3 || *v.PromptTokens != 1000 {
 		t.Errorf("SGLang's hits: %+v", v)
 	}
+	v = serverRun(t, result.Run{}, serverMetric("counter", "llamacpp:prompt_tokens_total", "", 500, 800),
+		serverMetric("counter", "llamacpp:prompt_tokens_cached_total", "", 0, 100)).Servers
+	if *v.PrefixRatio != .25 || *v.PromptTokens != 400 {
+		t.Errorf("llama.cpp's prompt tokens are without those that were cached: %+v", v)
+	}
+	if v = serverRun(t, result.Run{}, serverMetric("counter", "llamacpp:prompt_tokens_total", "", 500, 800)).Servers; v.PrefixQueries != nil || *v.PromptTokens != 300 {
+		t.Errorf("an older llama.cpp: %+v", v)
+	}
+	v = serverRun(t, result.Run{}, serverMetric("counter", "dynamo_frontend_cached_tokens_sum", "", 0, 40),
+		serverMetric("counter", "dynamo_frontend_input_sequence_tokens_sum", "", 7, 107),
+		serverMetric("counter", "dynamo_frontend_output_tokens_total", "", 0, 9),
+		serverMetric("counter", "dynamo_frontend_output_sequence_tokens_sum", "", 0, 9)).Servers
+	if *v.PrefixRatio != .4 || *v.PromptTokens != 100 || *v.Generated != 9 {
+		t.Errorf("of two names for one thing the first counts: %+v", v)
+	}
+	v = serverRun(t, result.Run{}, serverMetric("counter", "trtllm_prompt_cached_tokens_total", "", 0, 40), serverMetric("counter", "trtllm_prompt_tokens_total", "", 0, 80),
+		serverMetric("counter", "trtllm_spec_decode_num_draft_tokens_total", "", 0, 90), serverMetric("counter", "trtllm_spec_decode_num_accepted_tokens_total", "", 0, 30)).Servers
+	if p := v.Speculation; *v.PrefixRatio != .5 || p == nil || math.Abs(*p.Acceptance-1.0/3) > 1e-6 || p.Length != nil {
+		t.Errorf("TensorRT-LLM: %+v", v)
+	}
+	v = serverRun(t, result.Run{}, serverMetric("counter", "llamacpp:spec_decode_num_drafts_total", "", 0, 10), serverMetric("counter", "llamacpp:spec_decode_num_draft_tokens_total", "", 0, 40),
+		serverMetric("counter", "llamacpp:spec_decode_num_accepted_tokens_total", "", 0, 20)).Servers
+	if p := v.Speculation; p == nil || *p.Acceptance != .5 || *p.Length != 3 {
+		t.Errorf("llama.cpp's drafts: %+v", p)
+	}
+}
+
+// A server that states that it decodes speculatively makes TPOT unrepresentative with
+// made-up prompts, also where nothing was scraped.
+func TestSpeculationThatIsStated(t *testing.T) {
+	run := result.Run{PromptText: result.TextStable, Environment: &result.Environment{Servers: []result.ServerModels{{}, {Speculates: true}}}}
+	s := summarise(t, run, Options{}, answer(0, 0, 0, 100, 200))
+	i := slices.IndexFunc(s.Warnings, func(w Warning) bool { return w.Code == warnSpeculation })
+	if i < 0 || s.Warnings[i].Text != "TPOT is not representative: the servers decode speculatively, and how much of a draft is accepted depends on what the text says. These prompts are words without meaning, so that neither the acceptance nor the latencies that rest on it hold for real traffic; synth --corpus, replay --verbatim and record --shadow send text that is real" {
+		t.Errorf("%+v", s.Warnings)
+	}
+	if run.PromptText = ""; serverWarns(ptr(summarise(t, run, Options{}, answer(0, 0, 0, 100, 200))), warnSpeculation) {
+		t.Error("a warning for real text")
+	}
+}
+
+// Energy is that of the counters, and else of the power; for each token of the servers'
+// counters, and else of the answers.
+func TestServersEnergy(t *testing.T) {
+	power := serverMetric("gauge", "DCGM_FI_DEV_POWER_USAGE", "gpu=0", 100, 100, 300, 200)
+	v := serverRun(t, result.Run{}, power, serverMetric("counter", "vllm:generation_tokens_total", "", 0, 460)).Servers
+	near(t, "power × time", v.EnergyJ, 200*9.2, 1e-6)
+	near(t, "J per token", v.JoulesPerToken, 4, 1e-6)
+	near(t, "tokens/s per W", v.TokensPerWatt, .25, 1e-6)
+
+	s := serverRun(t, result.Run{}, power, serverMetric("counter", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "gpu=0", 5e9, 5e9+1e6), serverMetric("counter", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "gpu=1", 0, 5e5))
+	near(t, "counters, in mJ", s.Servers.EnergyJ, 1500, 1e-6)
+	near(t, "J per token of the answers", s.Servers.JoulesPerToken, 1500/float64(s.Tokens.Output), 1e-6)
+	for _, row := range serverRows(&s) {
+		if row[0] == "GPU energy" && row[1] == "75 J per token" && row[2] == "0.0133 tokens/s per W; 1,500 J in all, of all GPUs together" {
+			return
+		}
+	}
+	t.Errorf("the rows have no energy: %q", serverRows(&s))
 }
 
 // Acceptance comes from vLLM's counters or from SGLang's means, and is not taken
@@ -187,7 +248,8 @@ func TestServerWords(t *testing.T) {
 
 // However many samples a series has, what is drawn of it stays short and true.
 func TestServerLinesAreBounded(t *testing.T) {
-	lines := newServerLines(&result.Run{}, 0, math.MaxInt64)
+	lines := newServerLines(&result.Run{}, 0, math.MaxInt64, rolesOf([]result.ServerMetric{
+		{Target: "a", Metric: "vllm:num_requests_running"}, {Target: "a", Metric: "vllm:generation_tokens_total"}}))
 	const n = 20_000
 	for i := range int64(n) {
 		lines.add(&result.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:num_requests_running", Kind: "gauge", Value: float64(i % 10)})

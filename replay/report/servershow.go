@@ -50,6 +50,9 @@ func serverRows(s *Summary) [][]string {
 	level("GPU utilisation", v.GPUUse, page.Percent, "")
 	level("GPU power", v.GPUPowerW, plainly("W"), ", of all GPUs together")
 	level("GPU memory", v.GPUMemoryMiB, plainly("MiB"), ", of all GPUs together")
+	if v.JoulesPerToken != nil {
+		add("GPU energy", page.Number(*v.JoulesPerToken)+" J per token", "%s tokens/s per W; %s J in all, of all GPUs together", numberOrDash(v.TokensPerWatt), page.Number(*v.EnergyJ))
+	}
 	if p := v.Speculation; p != nil {
 		note := ""
 		if len(p.ByPosition) > 0 {

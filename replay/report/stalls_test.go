@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/replay/result"
 	"reprise/trace"
@@ -40,7 +41,7 @@ func TestStallCoverage(t *testing.T) {
 			}
 			at = x.ToNS + 1 + rng.Int64N(50)
 		}
-		m := newStallMeter(&stalls)
+		m := newStallMeter(&stalls, &Options{})
 		for range 200 {
 			from := rng.Int64N(end)
 			to := from + rng.Int64N(end-from)
@@ -221,5 +222,92 @@ func TestStallsAreReportedFromTheFile(t *testing.T) {
 	}
 	if !strings.Contains(page.String(), "2, 700 ms in all, the longest 600 ms") {
 		t.Error("the page does not count the stalls")
+	}
+}
+
+// The kernel's instants are those of the reads less their delays. What came with others in
+// one read after a stall, or in a late read, has none, and what needs it is left out.
+func TestKernelInstants(t *testing.T) {
+	run := stalledRun(500, 700, 2000, 5000) // nobody waited in the second
+	run.StalledNS = 3000 * msNS
+	certain := answer(0, 0, 0, 100, 110, 120)
+	certain.ReadDelaysUS = []int32{50, 3000, 20} // one read 1 ms later than is let pass
+	stalled := answer(1, 400, 0, 300, 300, 320)  // read at the end of the stall
+	stalled.ReadDelaysUS = []int32{-2000, 2000, 10}
+	together := answer(2, 1000, 0, 100, 100, 110) // sent together
+	together.ReadDelaysUS = []int32{-40, 40, 10}
+	results := []result.Result{certain, stalled, together}
+	s := summarise(t, run, Options{Instants: InstantsKernel}, results...)
+	ttft, itl := &s.Latency.FromSent.TTFT, &s.Latency.ITLChunk
+	if ttft.Count != 2 || *ttft.Min != 99.95 || *ttft.Max != 99.96 {
+		t.Errorf("TTFT %d values from %v to %v", ttft.Count, *ttft.Min, *ttft.Max)
+	}
+	// 10 − 3 + 0.05, 10 + 3 − 0.02, left out, 20 + 2 − 0.01, 0, 10 + 0.04 − 0.01
+	if itl.Count != 5 || *itl.Min != 0 || *itl.Max != 21.99 {
+		t.Errorf("ITL %d values from %v to %v", itl.Count, *itl.Min, *itl.Max)
+	}
+	if got := s.Latency.TPOT.Count; got != 2 {
+		t.Errorf("TPOT of %d requests", got)
+	}
+	if e2e := &s.Latency.FromSent.E2E; e2e.Count != 3 || *e2e.Max != 319.99 {
+		t.Errorf("E2E %d values to %v", e2e.Count, *e2e.Max)
+	}
+	r := s.Receipt
+	if r.Instants != InstantsKernel || *r.Stamped != 1 || r.Uncertain != 1 || r.UncertainFirst != 1 || *r.Widest != 298 || r.Delay.Count != 9 || *r.Delay.Max != 3 {
+		t.Errorf("%+v", r)
+	}
+	var says []string
+	for _, reason := range s.Verdict.Reasons {
+		says = append(says, reason.Text)
+	}
+	if want := []string{
+		"requests whose first token has no certain instant are left out: they are 60 % of the times to first token, in 1 of 3 requests (2 stalls, the longest 3,000 ms); the limit is 1 %",
+		"gaps between tokens whose ends have no certain instant are left out: at p99 they are 100 % of a gap (2 stalls, the longest 3,000 ms); the limit is 5 %",
+	}; !slices.Equal(says, want) {
+		t.Errorf("%q", says)
+	}
+	if *results[0].FirstTokenNS != 100*msNS || results[1].Uncertain != nil {
+		t.Error("the results were changed")
+	}
+
+	// Of the reads, the same results say how late they were.
+	s = summarise(t, run, Options{}, results...)
+	if r := s.Receipt; r.Instants != InstantsRead || r.Uncertain != 1 || s.Latency.FromSent.TTFT.Count != 3 {
+		t.Errorf("%+v", r)
+	}
+	if got := *s.Stalled.TTFTShare; got != 0.4 { // 200 of 500 ms; delays to 1 ms are nothing
+		t.Errorf("share of TTFT %v", got)
+	}
+	if got := *s.Stalled.InFlightMax; got != 200 || *s.Stalled.Max != 3000 || *s.Stalled.EventShare != 0.333333333 { // 3 of 9: one was read 3 ms late
+		t.Errorf("%+v", s.Stalled)
+	}
+
+	// A stall as the request was sent: it may have left later.
+	sending := answer(3, 499, 0, 300, 310, 320)
+	sending.ReadDelaysUS = []int32{10, 10, 10}
+	s = summarise(t, run, Options{Instants: InstantsKernel}, sending, certain)
+	if s.Latency.FromSent.TTFT.Count != 1 || s.Latency.FromSent.E2E.Count != 1 || s.Latency.ITLChunk.Count != 2 || s.Receipt.UncertainFirst != 1 {
+		t.Errorf("%+v", s.Latency.FromSent.TTFT)
+	}
+
+	for i := range results {
+		results[i].ReadDelaysUS = nil
+	}
+	if _, err := Summarise(run, rereadOf(results)(), Options{Instants: InstantsKernel}); err != errNoStamps {
+		t.Errorf("without stamps: %v", err)
+	}
+}
+
+// A stall that no request waited in is no reason to distrust a run.
+func TestStallWhileNothingWasInFlight(t *testing.T) {
+	run := stalledRun(1000, 6000)
+	run.StalledNS = 5000 * msNS
+	for due, want := range map[int64]bool{200: true, 900: true, 950: false, 4000: false, 7000: true} {
+		s := summarise(t, run, Options{Limits: Limits{Stall: time.Second, StallTTFT: -1, StallGap: -1, LagP50: -1, LagP99: -1, LagP999: -1, LagDrift: -1, Errors: 1}}, answer(0, due, 0, 30, 100))
+		for _, c := range s.Verdict.Checks {
+			if c.Code == codeStalled && c.Holds != want {
+				t.Errorf("due at %d ms: %+v", due, c)
+			}
+		}
 	}
 }

@@ -1,9 +1,9 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"reprise/replay/result"
 	"reprise/trace"
@@ -11,31 +11,37 @@ import (
 	"reprise/trace/sample"
 )
 
-// DefaultSteadyShare is the share of the peak of requests in flight from which
-// a run counts as steady, and MinSteady how many requests a steady state needs:
-// as many as a p99 does.
-const (
-	DefaultSteadyShare = 0.8
-	minSteady          = 100
-)
+// minSteady is how many requests a steady state needs: as many as a p99 does.
+const minSteady = 100
 
-// A Steady is the longest stretch of a run in which the requests in flight
-// stayed at or above a share of their peak: without the ramp at its begin and
-// the drain at its end. Figures are null where Reason says why there are none.
+// A Steady is the part of a run in which the requests in flight had settled, without the
+// ramp at its begin and the drain at its end. Figures are null where Reason says why there
+// is none.
 //
-// In flight counts every request that was sent and ended, a warm-up included,
-// at instants ResolutionS apart, between which it may have been lower. Latencies
-// are of the measured, successful requests that were sent and finished inside.
-// Throughput counts what happened inside, whatever was only partly there:
-// requests by their end, output tokens by the instants of their events, prompt
-// tokens by the first token.
+// In flight counts every request that was sent and ended, a warm-up included, from the
+// first to the last that was sent. MSER-5 (White 1997; Franklin and White 2008) cuts off
+// at both ends what is unlike the rest: of batches of five observations, it leaves out as
+// many as make the standard error of the mean of the others smallest, half of them at
+// most. What is left is steady unless the requests in flight grew or fell in it (a trend by
+// Mann and Kendall, with its variance corrected for correlation), or wandered (von
+// Neumann's ratio of the means of its parts), or Little's law does not hold for it.
+//
+// Latencies are of the measured, successful requests that were sent and finished inside.
+// Throughput counts what happened inside, whatever was only partly there: requests by
+// their end, output tokens by the instants of their events, prompt tokens by the first
+// token.
 type Steady struct {
-	Share       float64  `json:"share"` // of the peak
-	Peak        int64    `json:"peak_requests"`
-	AtLeast     int64    `json:"at_least_requests"` // share × peak
-	ResolutionS *float64 `json:"resolution_s"`
+	Method      string   `json:"method"`
+	ResolutionS *float64 `json:"resolution_s"` // of an observation
 
-	Window *Stretch `json:"window"`
+	Window   *Stretch `json:"window"`
+	InFlight *float64 `json:"in_flight_mean"` // in the window
+	// Change is how much the requests in flight grew, by the trend that is looked at, from
+	// its begin to its end: a share of their mean, below 0 where they fell.
+	Change *float64 `json:"in_flight_change_share"`
+	// Little is the mean of the requests in flight over what Little's law gives: their
+	// rate times their mean time. In a steady state it is 1.
+	Little *float64 `json:"little_ratio"`
 
 	Inside   int64 `json:"inside_requests"`   // sent and finished inside: those of the latencies
 	Finished int64 `json:"finished_requests"` // inside, successfully
@@ -52,6 +58,9 @@ type Steady struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// steadyMethod is the name of how a steady state is found.
+const steadyMethod = "mser-5"
+
 // A Stretch is a stretch of the run, in seconds from its start.
 type Stretch struct {
 	FromS     float64 `json:"from_s"`
@@ -61,33 +70,32 @@ type Stretch struct {
 
 // FindSteady reads the results twice: for the requests in flight over time, and
 // for what the steady stretch holds. Its memory does not grow with the run.
-func FindSteady(run result.Run, reread Reread, share float64, opts Options) (Steady, error) {
-	if !(share > 0 && share <= 1) {
-		return Steady{}, errors.New("report: the share of the peak is above 0 and at most 1")
-	}
+func FindSteady(run result.Run, reread Reread, opts Options) (Steady, error) {
 	opts, err := opts.complete()
 	if err != nil {
 		return Steady{}, err
 	}
 	var c Curve
+	requests := 0
 	err = trace.Each(reread(), func(_ int64, r *result.Result) error {
 		if err := CheckResult(r); err != nil {
 			return err
 		}
 		if r.SentNS != nil && r.DoneNS != nil {
 			c.Add(*r.SentNS, *r.DoneNS)
+			requests++
 		}
 		return nil
 	})
 	if err != nil {
 		return Steady{}, err
 	}
-	s := Steady{Share: share}
-	window, ok := c.steady(&s)
+	s := Steady{Method: steadyMethod}
+	window, ok := c.steady(&s, requests)
 	if !ok {
 		return s, nil
 	}
-	in := &inside{run: run, window: window}
+	in := &inside{run: run, window: window, stalls: newStallMeter(run.Stalls, &opts)}
 	for _, values := range []*sample.Values{&in.ttft, &in.tpot, &in.itl, &in.e2e} {
 		values.Limit = opts.Exact
 	}
@@ -102,38 +110,172 @@ func FindSteady(run result.Run, reread Reread, share float64, opts Options) (Ste
 	return s, nil
 }
 
-// steady finds the stretch between the first and the last of the longest row
-// of edges of bins with enough requests in flight.
-func (c *Curve) steady(s *Steady) (Interval, bool) {
-	for _, open := range c.levels {
-		s.Peak = max(s.Peak, open)
+const (
+	mserBatch = 5 // observations in a batch
+	// Batches: enough that half of them tell a mean, few enough that each has several
+	// requests.
+	leastBatches, mostBatches, requestsPerBatch = 20, 200, 10
+	// steadyParts is how many parts of equal length are looked at for a trend and for
+	// wandering. Chance alone gives a trend beyond trendLimit, in standard deviations, in
+	// one run of a hundred, and a correlation of neighbours beyond wanderLimit in one of
+	// three hundred. What is within steadyChange of the mean matters to nobody.
+	steadyParts  = 20
+	trendLimit   = 2.6
+	wanderLimit  = 0.6
+	monotone     = 0.7 // Kendall's tau
+	steadyChange = 0.1
+	littleLimit  = 0.25 // that the ratio may be from 1
+)
+
+// steady finds the settled part of the requests in flight, from the first to the last
+// that was sent.
+func (c *Curve) steady(s *Steady, requests int) (Interval, bool) {
+	first := slices.IndexFunc(c.up, func(n int32) bool { return n > 0 })
+	last := len(c.up) - 1
+	for ; last > first && c.up[last] == 0; last-- {
 	}
-	if s.Peak == 0 {
-		s.Reason = "no request was in flight at any of the instants that are looked at"
+	batches := min(max(requests/requestsPerBatch, leastBatches), mostBatches)
+	// The level at the end of bin i holds for bin i+1.
+	each := (last - first) / (batches * mserBatch) // bins of an observation
+	if first < 0 || each == 0 || requests < minSteady {
+		s.Reason = fmt.Sprintf("%s in %s s are too few to tell", page.Many(int64(requests), "request"), page.Number(float64(max(last-first, 0))*float64(c.width)/1e9))
 		return Interval{}, false
 	}
-	s.AtLeast = int64(math.Ceil(s.Share * float64(s.Peak)))
-	s.ResolutionS = Seconds(c.width)
-	first, most := -1, Interval{}
+	observations := make([]float64, (last-first)/each)
 	for i, open := range c.levels {
-		if open < s.AtLeast {
-			first = -1
+		if at := (i - first) / each; i >= first && at < len(observations) {
+			observations[at] += float64(open) / float64(each)
+		}
+	}
+	s.ResolutionS = Seconds(int64(each) * c.width)
+	from, settled := mser(observations)
+	rest := slices.Clone(observations[from:])
+	slices.Reverse(rest)
+	back, ended := mser(rest)
+	to := len(observations) - back
+	if !settled || !ended {
+		from, to = 0, len(observations)
+	}
+	if s.Reason = unsettled(s, observations[from:to], *s.ResolutionS); s.Reason == "" && !(settled && ended) {
+		s.Reason = "the requests in flight had not settled by the middle of the run"
+	}
+	if s.Reason != "" {
+		return Interval{}, false
+	}
+	sum := 0.0
+	for _, v := range observations[from:to] {
+		sum += v
+	}
+	s.InFlight = Rounded(sum/float64(to-from), 1e6)
+	at := func(i int) int64 { return int64(first+1+i*each) * c.width }
+	w := Interval{at(from), at(to)}
+	s.Window = &Stretch{*Seconds(w.from), *Seconds(w.to), *Seconds(w.to - w.from)}
+	return w, true
+}
+
+// mser is how many observations MSER-5 leaves out at the begin. It is not settled where
+// those would be half of them or more: the series is too short for its transient.
+func mser(observations []float64) (leaveOut int, settled bool) {
+	n := len(observations) / mserBatch
+	best, at := math.Inf(1), 0
+	sum, squares := 0.0, 0.0
+	for i := n - 1; i >= 0; i-- {
+		mean := 0.0
+		for _, v := range observations[i*mserBatch : (i+1)*mserBatch] {
+			mean += v / mserBatch
+		}
+		sum, squares = sum+mean, squares+mean*mean
+		k := float64(n - i)
+		if i > n/2 {
 			continue
 		}
-		if first < 0 {
-			first = i
-		}
-		// The end of bin i is the edge i+1.
-		if w := (Interval{int64(first+1) * c.width, int64(i+1) * c.width}); w.to-w.from > most.to-most.from {
-			most = w
+		if error2 := max(squares-sum*sum/k, 0) / (k * k); error2 <= best {
+			best, at = error2, i
 		}
 	}
-	if most.to == most.from {
-		s.Reason = fmt.Sprintf("the requests in flight reached %s, %s of their peak, for an instant only", page.Brief(s.AtLeast), page.Percent(s.Share))
-		return Interval{}, false
+	return at * mserBatch, at < n/2
+}
+
+// unsettled says why observations are not of a steady state; "" that they are. It notes
+// their trend.
+func unsettled(s *Steady, observations []float64, width float64) string {
+	parts := make([]float64, steadyParts)
+	mean := 0.0
+	for i := range parts {
+		of := observations[i*len(observations)/steadyParts : (i+1)*len(observations)/steadyParts]
+		for _, v := range of {
+			parts[i] += v / float64(len(of))
+		}
+		mean += parts[i] / steadyParts
 	}
-	s.Window = &Stretch{*Seconds(most.from), *Seconds(most.to), *Seconds(most.to - most.from)}
-	return most, true
+	// Theil and Sen: the median of the slopes of all pairs.
+	var slopes []float64
+	score := 0.0
+	for j, w := range parts {
+		for i, v := range parts[:j] {
+			slopes = append(slopes, (w-v)/float64(j-i))
+			switch {
+			case w > v:
+				score++
+			case w < v:
+				score--
+			}
+		}
+	}
+	slices.Sort(slopes)
+	slope := (slopes[(len(slopes)-1)/2] + slopes[len(slopes)/2]) / 2
+	level := make([]float64, steadyParts)
+	for i, v := range parts {
+		level[i] = v - slope*float64(i)
+	}
+	// Parts that are alike their neighbours say less than as many that are not.
+	n := float64(steadyParts)
+	variance := n * (n - 1) * (2*n + 5) / 18
+	if r := correlation(level); r > 0 {
+		variance *= (1 + r) / (1 - r)
+	}
+	change := 0.0
+	if mean > 0 {
+		change = slope * n / mean
+	}
+	s.Change = Rounded(change, 1e6)
+	spread := 0.0
+	for _, v := range parts {
+		spread += (v - mean) * (v - mean) / n
+	}
+	wanders := mean > 0 && math.Sqrt(spread) > steadyChange*mean && correlation(parts) > wanderLimit
+	trend := math.Abs(score)/math.Sqrt(variance) > trendLimit || wanders && math.Abs(score) > monotone*n*(n-1)/2
+	in := page.Number(*Rounded(float64(len(observations))*width, 1e3))
+	number := func(v float64) string { return page.Number(*Rounded(v, 10)) }
+	switch {
+	case trend && change > steadyChange:
+		return fmt.Sprintf("the requests in flight grew from %s to %s in %s s, so that more were sent than the server finished", number(parts[0]), number(parts[steadyParts-1]), in)
+	case trend && change < -steadyChange:
+		return fmt.Sprintf("the requests in flight fell from %s to %s in %s s", number(parts[0]), number(parts[steadyParts-1]), in)
+	case wanders:
+		return fmt.Sprintf("the requests in flight wandered between %s and %s in %s s, more slowly than chance does", number(slices.Min(parts)), number(slices.Max(parts)), in)
+	}
+	return ""
+}
+
+// correlation is that of values with their neighbours, by von Neumann's ratio: 1 less half
+// of the mean square of their differences over their variance. Values that are all
+// the same have none.
+func correlation(values []float64) float64 {
+	mean, spread, steps := 0.0, 0.0, 0.0
+	for _, v := range values {
+		mean += v / float64(len(values))
+	}
+	for i, v := range values {
+		spread += (v - mean) * (v - mean)
+		if i > 0 {
+			steps += (v - values[i-1]) * (v - values[i-1])
+		}
+	}
+	if spread == 0 {
+		return 0
+	}
+	return min(1-steps/(2*spread), 0.99)
 }
 
 // inside adds up what happened in a stretch.
@@ -144,11 +286,20 @@ type inside struct {
 	prompt               int64
 	output               float64
 	ttft, tpot, itl, e2e sample.Values
+
+	stalls *stallMeter
+	begun  float64 // ns of all requests that were sent inside, to their ends
 }
 
 func (in *inside) add(r *result.Result) {
+	if r.SentNS != nil && r.DoneNS != nil && in.window.Contains(*r.SentNS) {
+		in.begun += float64(*r.DoneNS - *r.SentNS)
+	}
 	if end, _ := OutcomeOf(r); end != Succeeded {
 		return
+	}
+	if in.stalls.kernel {
+		r = in.stalls.kernelInstants(r)
 	}
 	done := in.window.Contains(*r.DoneNS)
 	if done {
@@ -164,7 +315,7 @@ func (in *inside) add(r *result.Result) {
 	addSpan(&in.ttft, l.TTFT[FromSent])
 	addSpan(&in.e2e, l.E2E[FromSent])
 	addSpan(&in.tpot, l.TPOT)
-	for _, gap := range r.GapsNS {
+	for _, gap := range r.Gaps {
 		in.itl.Add(gap)
 	}
 }
@@ -200,12 +351,20 @@ func (in *inside) addTokens(r *result.Result) {
 
 func (in *inside) finish(s *Steady) {
 	s.Inside, s.Finished = in.sent, in.finished
-	if in.sent < minSteady {
-		s.Reason = fmt.Sprintf("%s %s sent and finished in the %s s from %s s on in which at least %s were in flight; %d are needed",
-			page.Many(in.sent, "request"), page.Was(in.sent), page.Number(s.Window.DurationS), page.Number(s.Window.FromS), page.Brief(s.AtLeast), minSteady)
+	ns := in.window.to - in.window.from
+	if in.begun > 0 {
+		s.Little = Rounded(*s.InFlight*float64(ns)/in.begun, 1e6)
+	}
+	switch {
+	case in.sent < minSteady:
+		s.Reason = fmt.Sprintf("%s %s sent and finished in the %s s from %s s on in which the requests in flight had settled; %d are needed",
+			page.Many(in.sent, "request"), page.Was(in.sent), page.Number(s.Window.DurationS), page.Number(s.Window.FromS), minSteady)
+		return
+	case s.Little == nil || math.Abs(*s.Little-1) > littleLimit:
+		s.Reason = fmt.Sprintf("from %s s to %s s there were %s times as many requests in flight as Little's law gives, so that they did not come and go at one rate",
+			page.Number(s.Window.FromS), page.Number(s.Window.ToS), numberOrDash(s.Little))
 		return
 	}
-	ns := in.window.to - in.window.from
 	s.RequestsPerS = PerSecond(in.finished, ns)
 	s.PromptTokensPerS = PerSecond(in.prompt, ns)
 	s.OutputTokensPerS = Rounded(in.output/float64(ns)*1e9, 1e6)
@@ -241,8 +400,8 @@ func saySteady(s *Steady) []string {
 	case s.Reason != "":
 		return []string{"No steady state: " + s.Reason + "."}
 	}
-	out := fmt.Sprintf("Steady from %s s to %s s: at least %s requests in flight, %s of the peak of %s. %s requests, %s prompt tokens and %s output tokens per second; %s sent and finished inside have the latencies.",
-		page.Number(s.Window.FromS), page.Number(s.Window.ToS), page.Brief(s.AtLeast), page.Percent(s.Share), page.Brief(s.Peak),
+	out := fmt.Sprintf("Steady from %s s to %s s, with %s requests in flight. %s requests, %s prompt tokens and %s output tokens per second; %s sent and finished inside have the latencies.",
+		page.Number(s.Window.FromS), page.Number(s.Window.ToS), page.Number(*s.InFlight),
 		page.Number(*s.RequestsPerS), page.Number(*s.PromptTokensPerS), page.Number(*s.OutputTokensPerS), page.Many(s.Inside, "request"))
 	return []string{out}
 }

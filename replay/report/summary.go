@@ -26,6 +26,7 @@ type Summary struct {
 	InFlight      InFlight       `json:"in_flight"`
 	Latency       Latency        `json:"latency"`
 	Stalled       *Stalled       `json:"stalled,omitempty"` // absent where nobody watched, as in a simulation
+	Receipt       *Receipt       `json:"receipt,omitempty"` // absent without receive timestamps
 	LagDriftMS    *float64       `json:"lag_drift_ms"`
 	Errors        []ErrorCount   `json:"errors"` // most frequent first
 	Tokens        Tokens         `json:"tokens"`
@@ -232,6 +233,9 @@ type Cache struct {
 	ExpectedFrom string   `json:"expected_from,omitempty"` // of the whole run: [fromPrompts], [fromReplies] or [fromWarmUp]
 	Difference   *float64 `json:"difference"`              // measured − expected
 	RoundingLoss *float64 `json:"rounding_loss"`
+
+	otherBlock int64 // tokens of a block with which what was measured is expected, where Block is not it; else 0
+	oneLess    bool  // what hit found one block less than expected, nine times in ten
 }
 
 // What the expected hit ratio of a [Cache] takes to be in the server's cache.
@@ -391,6 +395,32 @@ type Stalled struct {
 	GapP99Share *float64 `json:"gap_p99_share"`
 	// StalledRequests are those whose time to the first token holds some of a stall.
 	StalledRequests int64 `json:"stalled_requests"`
+	// EventShare is the part of the token events that stalls may have delayed: some of a
+	// stall is between them and the event before, or the sending. Null without an event.
+	EventShare *float64 `json:"event_share"`
+
+	// Of the stalls themselves, whatever they met; null without one. Beyond 4,096 stalls
+	// the closest neighbours count as one.
+	P50 *float64 `json:"p50_ms"`
+	P99 *float64 `json:"p99_ms"`
+	Max *float64 `json:"max_ms"`
+	// InFlightMax is the longest of those that met a request, due or in flight.
+	InFlightMax *float64 `json:"in_flight_max_ms"`
+}
+
+// A Receipt says how late the client read what the kernel had received, and which of the
+// two instants the latencies rest on. It is of the token events of the successful requests
+// of the measured window.
+type Receipt struct {
+	Instants string   `json:"instants"`      // [InstantsRead] or [InstantsKernel]
+	Stamped  *float64 `json:"stamped_share"` // of the token events
+	Delay    Stat     `json:"read_delay"`    // from the kernel's timestamp to the read
+
+	// Uncertain are token events that may have come before their timestamp, in the time
+	// since the read before, Widest at most. The kernel's instants leave them out.
+	Uncertain      int64    `json:"uncertain_events"`
+	UncertainFirst int64    `json:"uncertain_first_tokens"`
+	Widest         *float64 `json:"widest_ms"` // null without one
 }
 
 // A Part is the share of the requests that one server got, or that was answered with

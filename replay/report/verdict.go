@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"reprise/replay/result"
@@ -31,6 +32,7 @@ const (
 	codeEndedEarly  = "ended_early"      // the run was cut short
 	codeNotSent     = "not_sent"         // rows of the workload were never sent
 	codeUnprepared  = "unprepared"       // no prompt could be made for rows of the workload
+	codeGuessed     = "guessed_counts"   // output tokens were counted by a tokenizer that nobody named
 	codeRowsMissing = "results_missing"  // fewer results than the run had requests
 )
 
@@ -41,7 +43,9 @@ func judge(s *Summary, limits Limits) Verdict {
 		"no request succeeded, so nothing can be said of the server%s", cause(s))
 	if s.Run.Simulated == "" {
 		j.lag(s, limits)
-		j.machine(&s.Run, limits)
+	}
+	if s.Run.Watched() {
+		j.machine(s, limits)
 	}
 	j.stalls(s, limits)
 	j.outcomes(s, limits)
@@ -53,6 +57,10 @@ func judge(s *Summary, limits Limits) Verdict {
 	j.check(codeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", page.Many(n, "request"), page.Was(n))
 	j.check(codeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
 		"no prompt could be made for %s of the workload: %s", page.Many(run.Unprepared, "row"), run.Unready)
+	if counted := s.Tokens.OutputSources[result.FromTokenizer]; run.Guessed {
+		j.check(codeGuessed, atMost(float64(counted), 0, "requests"),
+			"the server sent no usage for %s, whose output was counted by %s: nobody said that it is the server's tokenizer, so TPOT and output tokens per second are guesses. Name it with --tokenizer", page.Many(counted, "request"), run.Tokenizer)
+	}
 	due, all := run.Requests+run.Unprepared, s.Requests.all()
 	j.check(codeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
 		"there are results of %s, but the run had %s", page.Many(all, "request"), page.Brief(due))
@@ -154,26 +162,56 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 		}
 		j.check(code, atMost(*share, limit, "share"), format, append([]any{page.Percent(*share)}, append(args, page.Percent(limit))...)...)
 	}
-	n, longest := int64(0), "0"
+	var seen []string // what of the client's own delays was seen
 	if r := s.Run.Stalls; r != nil {
-		n, longest = r.Count, page.Number(float64(r.LongestNS)/1e6)
+		seen = append(seen, fmt.Sprintf("%s, the longest %s ms", page.Many(r.Count, "stall"), page.Number(float64(r.LongestNS)/1e6)))
 	}
-	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT,
-		"client stalls were %s of the times to first token, in %s of %s (%s, the longest %s ms), and TTFT may be too long by that; the limit is %s",
-		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), page.Many(n, "stall"), longest)
-	check(codeStalledGap, stalled.GapP99Share, limits.StallGap,
-		"client stalls were %s of a gap between tokens at p99 (%s, the longest %s ms); the limit is %s",
-		page.Many(n, "stall"), longest)
+	ttft := "client stalls were %s of the times to first token, in %s of %s (%s), and TTFT may be too long by that; the limit is %s"
+	gap := "client stalls were %s of a gap between tokens at p99 (%s); the limit is %s"
+	switch r := s.Receipt; {
+	case r == nil:
+	case r.Instants == InstantsKernel:
+		ttft = "requests whose first token has no certain instant are left out: they are %s of the times to first token, in %s of %s (%s); the limit is %s"
+		gap = "gaps between tokens whose ends have no certain instant are left out: at p99 they are %s of a gap (%s); the limit is %s"
+	case r.Delay.Max != nil:
+		ttft = strings.Replace(ttft, "stalls", "stalls and late reads", 1)
+		gap = strings.Replace(gap, "stalls", "stalls and late reads", 1)
+		seen = append(seen, "the latest read "+page.Number(*r.Delay.Max)+" ms after the kernel had the data")
+	}
+	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT, ttft,
+		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), strings.Join(seen, "; "))
+	check(codeStalledGap, stalled.GapP99Share, limits.StallGap, gap, strings.Join(seen, "; "))
 }
 
+// stallsApart is how far the two clocks that see a stall may be apart, in nanoseconds.
+const stallsApart = 10e6
+
 // machine checks what the client took of its machine, and the machine of it.
-func (j *judgement) machine(run *result.Run, limits Limits) {
-	cpu := unmeasured(limits.CPU, "share")
-	if cores := float64(run.Cores); cores > 0 && run.ClientCPU > 0 {
+func (j *judgement) machine(s *Summary, limits Limits) {
+	run, cpu := &s.Run, unmeasured(limits.CPU, "share")
+	cores, had := float64(run.Cores), fmt.Sprintf("%d cores", run.Cores)
+	if c := run.CPU; c != nil {
+		if c.QuotaCores > 0 && c.QuotaCores < cores {
+			cores = c.QuotaCores
+			had = fmt.Sprintf("the %s cores that its control group allows", page.Number(cores))
+		}
+		if c.ThrottledNS > 0 {
+			had += fmt.Sprintf(", throttled in %s for %s ms in all", page.Many(c.Throttled, "period"), page.Number(ms(time.Duration(c.ThrottledNS))))
+		}
+		if share := c.StealShare; share != nil && *share > 0 {
+			cores *= 1 - min(*share, 0.999)
+			had += fmt.Sprintf(", %s of the machine's time stolen by its host", page.Percent(*share))
+		}
+	}
+	if cores > 0 && run.ClientCPU > 0 {
 		share := run.ClientCPU / cores
 		cpu = against(share, limits.CPU, "share", share < limits.CPU)
 	}
-	j.check(codeCPU, cpu, "the client used %.2f of %d cores; from %s on, its own waiting is in the latencies", run.ClientCPU, run.Cores, page.Percent(limits.CPU))
+	j.check(codeCPU, cpu, "the client used %.2f of %s; from %s on, its own waiting is in the latencies", run.ClientCPU, had, page.Percent(limits.CPU))
+	stalled := run.StalledNS
+	if r := run.Stalls; r != nil && s.Stalled != nil && r.Count == int64(len(r.Intervals)) && stalled <= r.LongestNS+stallsApart {
+		stalled = int64(*s.Stalled.InFlightMax * 1e6) // the heartbeat saw all of them, and nobody waited in the others
+	}
 	for _, c := range []struct {
 		code  string
 		value int64
@@ -181,7 +219,7 @@ func (j *judgement) machine(run *result.Run, limits Limits) {
 		words string
 	}{
 		{codeGCPause, run.GCPauseMaxNS, limits.GCPause, "a garbage collection stopped the client for %s ms; the limit is %s ms"},
-		{codeStalled, run.StalledNS, limits.Stall, "client stall of %s ms: the process was stopped, suspended or starved; the limit is %s ms"},
+		{codeStalled, stalled, limits.Stall, "client stall of %s ms: the process was stopped, suspended or starved; the limit is %s ms"},
 		{codeClock, run.ClockJumpNS, limits.ClockJump, "the wall clock jumped by %s ms against the monotonic one: it was set, or the machine was suspended; the limit is %s ms"},
 	} {
 		value, limit := ms(time.Duration(c.value)), ms(c.limit)
@@ -239,6 +277,7 @@ var checkNames = []struct{ code, name string }{
 	{codeEndedEarly, "left by an early end"},
 	{codeNotSent, "never sent"},
 	{codeUnprepared, "without a prompt"},
+	{codeGuessed, "output counted by a guessed tokenizer"},
 	{codeRowsMissing, "results, at least"},
 }
 
@@ -288,7 +327,10 @@ var causes = map[string]string{
 	"too_long":     "prompts were too long for the model",
 	"server_error": "the server failed (HTTP 5xx)",
 	"unavailable":  "the server was overloaded or not there (HTTP 502, 503, 504 or 529)",
+	"redirect":     "the server sends clients to another address, and none is followed (HTTP 3xx)",
 	"stream_error": "the server reported an error within an answer, or sent what is no answer",
+	"not_streamed": "the server sent whole answers and no streams, so no token has an instant",
+	"compressed":   "the server, or a gateway, compressed its answers, which holds tokens back",
 	"incomplete":   "answers ended before they were finished",
 	"reset":        "connections broke",
 	"prepare":      "no prompt could be made",

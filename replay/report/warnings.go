@@ -13,6 +13,7 @@ import (
 // Codes of the warnings, in the order in which they are given.
 const (
 	WarnPreset        = "preset_off_its_hardware"
+	warnRead          = "read_from_other_tool"
 	warnFewSamples    = "too_few_samples"
 	warnPromptLength  = "prompt_tokens_differ"
 	warnTokenizer     = "tokenizer_differs"
@@ -27,6 +28,7 @@ const (
 	warnClosedLoop    = "closed_loop"
 	warnPrime         = "priming_failed"
 	warnResumed       = "resumed"
+	warnSeenTwice     = "requests_seen_twice"
 	warnSpeculation   = "speculation_on_made_up_text"
 	warnRestart       = "server_restarted"
 	warnUnmeasured    = "server_metrics_failed"
@@ -49,6 +51,9 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		}
 	}
 	warn(s.Run.PresetWarning != "", WarnPreset, "%s", textpage.Plain(s.Run.PresetWarning))
+	if read := s.Run.Read; read != nil {
+		warn(true, warnRead, "results of %s do not say: %s", textpage.Plain(read.Tool), strings.Join(read.Lacks, "; "))
+	}
 	out = append(out, fewSamples(s)...)
 	t, ok := &s.Tokens, s.Requests.Succeeded
 	p, o := t.PromptError, t.OutputMiss
@@ -85,19 +90,25 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	ratios := s.Cache.Measured != nil || s.Cache.Expected != nil
 	warn(ratios && s.Cache.RowsLeftOut > 0, warnCacheRows,
 		"the hit ratios leave out %s without the counts that they need", page.Many(s.Cache.RowsLeftOut, "successful request"))
-	warn(s.Cache.Block == nil && ok > 0, warnNoBlockSize,
+	warn(s.Cache.Block == nil && ok > 0 && s.Run.Read == nil, warnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(s.Run.Timing == result.ClosedLoop, warnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
 	var interrupted []string
-	var again int64
+	var again, twice, twiceTokens int64
 	for _, g := range s.Run.Resumed {
+		if t := g.Twice; t != nil {
+			twice, twiceTokens = twice+t.Requests, twiceTokens+t.PromptTokens
+		}
 		interrupted = append(interrupted, fmt.Sprintf("at %s s for %s s", page.Number(float64(g.AtNS)/1e9), page.Number(float64(g.DownNS)/1e9)))
 		again += g.Again
 	}
 	warn(len(interrupted) > 0, warnResumed,
 		"the run was interrupted %s (%s, which its clock leaves out) and resumed: what the server's cache held across the gap is not what one run would have left there, and the expected hit ratio assumes that nothing was lost; of %s due by then the results were lost, so %s %s sent again; CPU, pauses, drift and what the limit of requests in flight held back are known since the last interruption only",
 		page.Many(int64(len(interrupted)), "time"), strings.Join(interrupted, ", "), page.Many(again, "request"), it(again), page.Was(again))
+	warn(twice > 0, warnSeenTwice,
+		"the server saw %s twice (%s): sent before an interruption, without a result, and again after it",
+		page.Many(twice, "request"), page.Many(twiceTokens, "prompt token"))
 	warn(s.Run.Skipped > 0, warnSkipped,
 		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(s.Run.Skipped, "later turn"), page.Was(s.Run.Skipped))
 	warn(s.Run.ReadLate > 0, warnReadLate,
@@ -131,14 +142,21 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 // serverWarnings say what the servers' figures, and what they depend on, cannot tell.
 func serverWarnings(s *Summary, warn func(when bool, code, format string, args ...any)) {
 	r := &s.Run
+	speculates := s.Servers != nil && s.Servers.Speculation != nil
+	if e := r.Environment; e != nil {
+		speculates = speculates || slices.ContainsFunc(e.Servers, func(s result.ServerModels) bool { return s.Speculates })
+	}
+	text := map[string]string{result.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
+	warn(speculates && text != "", warnSpeculation,
+		"TPOT is not representative: the servers decode speculatively, and how much of a draft is accepted depends on what the text says. These prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic; synth --corpus, replay --verbatim and record --shadow send text that is real", text)
 	if v := s.Servers; v != nil {
-		text := map[string]string{result.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
-		warn(v.Speculation != nil && text != "", warnSpeculation,
-			"the servers decode speculatively, and how much of a draft is accepted depends on what the text says: these prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic", text)
 		warn(v.Restarts > 0, warnRestart, "%s of the servers fell during the run: a server started anew", page.Many(int64(v.Restarts), "counter"))
 	}
 	if st := r.Server; st != nil && st.Scraped != nil {
 		for _, t := range st.Scraped.Targets {
+			if says := t.Unkept(); says != "" {
+				warn(true, warnUnmeasured, "the page of target %s has %s: --scrape names another page, --scrape-metric a prefix to keep", textpage.Plain(t.Target), textpage.Plain(says))
+			}
 			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), textpage.Plain(t.Target), classes(t.Failures))
 		}
 		warn(st.Scraped.Dropped > 0, warnSeries, "%s of series beyond the first %s were dropped", page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
@@ -147,11 +165,23 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 		warn(st.Prometheus.Failed > 0, warnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
 		warn(st.Prometheus.Dropped > 0, warnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
 	}
-	// A server that cuts the text into other tokens finds somewhat more or less without earlier runs.
-	more := (otherTokenizer(s) == "" || deref(s.Cache.Difference) > 0.1) && (r.Cache == nil || r.Cache.Done == result.CacheNothing) && deref(s.Cache.Difference) > 0.005
+	// Of prompts with other tokens than were wanted, and of blocks of another size, the
+	// difference says nothing about what the caches held.
+	asWanted := otherTokenizer(s) == "" && float64(s.Tokens.PromptError.SumAbs) <= sameHits*float64(s.Tokens.Prompt) && s.Cache.otherBlock == 0
+	more := asWanted && deref(s.Cache.Difference) > sameHits
+	if more && r.Thread != nil && r.Thread.Recoded > 0 {
+		warn(true, warnGeneratedHits, "the servers found more of the prompts in their caches than was expected, by %s: in %s the reply may encode to other tokens than were generated, and what is found of it is not expected",
+			page.PercentagePoints(deref(s.Cache.Difference)), page.Many(r.Thread.Recoded, "prompt"))
+		more = false
+	}
+	cold := r.Cache != nil && (r.Cache.Done == result.CacheReset || r.Cache.Done == result.CacheNewSeed)
 	warn(more && r.Simulated != "", warnGeneratedHits,
 		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
-	warn(more && r.Simulated == "", warnForeignHits,
+	warn(more && r.Simulated == "" && r.Prompts == result.PromptsVerbatim, warnForeignHits,
+		"the servers found more of the prompts in their caches than the workload says that this run had sent, by %s: real prompts share more than whole blocks of %s, and what was generated, or the caches were warm from earlier runs", page.PercentagePoints(deref(s.Cache.Difference)), page.Many(int64(r.BlockSize), "token"))
+	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && cold, warnForeignHits,
+		"the servers found more of the prompts in their caches than this run had sent, by %s, though the caches were cold: others send the same prompts, or the server counts in another way", page.PercentagePoints(deref(s.Cache.Difference)))
+	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && !cold, warnForeignHits,
 		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm from earlier runs; use --cache cold", page.PercentagePoints(deref(s.Cache.Difference)))
 }
 

@@ -50,6 +50,7 @@ func columns() []column {
 		number("attempts", func(r *Result) *int32 { return &r.Attempts }),
 		optional("retry_after_ns", func(r *Result) **int64 { return &r.RetryAfterNS }),
 		list("served", func(r *Result) *[]int32 { return &r.Served }),
+		list("read_delays_us", func(r *Result) *[]int32 { return &r.ReadDelaysUS }),
 	}
 }
 

@@ -34,13 +34,21 @@ func (e *Environment) GPUCount() int {
 	return n
 }
 
-// ServerModels is how a server describes itself: its version, at /version as vLLM has
-// it, and what it serves, at /v1/models. Where models lie on its disks, which vLLM
+// ServerModels is how a server describes itself: its version, what it serves, at
+// /v1/models, and what its metrics state. Where models lie on its disks, which vLLM
 // says too, is left out.
 type ServerModels struct {
+	Engine   string        `json:"engine,omitempty"` // by the names of its metrics, or else by the owner of its models: vllm, sglang, llamacpp, dynamo, trtllm or reprise
 	Version  string        `json:"version,omitempty"`
 	Models   []ServedModel `json:"models,omitempty"`
 	Unlisted int           `json:"unlisted_models,omitempty"` // further ones, beyond twenty
+
+	BlockSize     int    `json:"block_size,omitempty"`      // tokens in a block of its prefix cache; 1 at llama.cpp, whose slots are reused by token
+	BlockFrom     string `json:"block_size_from,omitempty"` // what states it, such as vllm:cache_config_info{block_size}
+	KVTokens      int64  `json:"kv_cache_tokens,omitempty"` // that its KV cache holds; at Dynamo, that of one worker
+	PrefixCaching *bool  `json:"prefix_caching,omitempty"`
+	Slots         int    `json:"slots,omitempty"`                // of llama.cpp, which keeps one sequence in each
+	Speculates    bool   `json:"speculative_decoding,omitempty"` // by its metrics or settings
 }
 
 // A ServedModel is a model that a server lists. What it does not tell is empty.

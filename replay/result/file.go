@@ -39,7 +39,7 @@ func Encode(w io.Writer, run Run, rows trace.Reader[Result]) error {
 }
 
 // Finish turns the journal of a run, with those of its further parts, into a results
-// file at path, and removes it.
+// file at path, and removes it, and its [SendLog].
 func Finish(journal, path string, run Run) error {
 	j, err := Open(journal)
 	if err != nil {
@@ -54,6 +54,9 @@ func Finish(journal, path string, run Run) error {
 		if err := os.Remove(j.parts[len(j.parts)-1-i].name); err != nil {
 			return err
 		}
+	}
+	if err := os.Remove(SendsName(path)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
 	}
 	return os.Remove(journal)
 }
@@ -74,6 +77,7 @@ type File struct {
 	journal *openJournal
 	count   int64
 	parts   []*File // journals of the run after it was resumed
+	held    []Result
 }
 
 // Open opens the results at path, Parquet or a journal as the content
@@ -175,6 +179,13 @@ func (f *File) openParts() error {
 	return nil
 }
 
+// Held makes a file of rows in memory, in the order of rounds and rows, such as those that
+// were read from another tool's results. name stands in the errors of its readers.
+func Held(name string, run Run, rows []Result) *File {
+	run.Schema = Schema
+	return &File{Run: run, name: name, held: rows, count: int64(len(rows)), close: func() error { return nil }}
+}
+
 // Rows returns the number of rows.
 func (f *File) Rows() int64 { return f.count }
 
@@ -191,6 +202,9 @@ func (f *File) Reader() trace.Reader[Result] {
 			r = mergeRows(readers)
 		}
 		return &namedReader{name: f.name, r: r}
+	}
+	if f.src == nil {
+		return &namedReader{name: f.name, r: &trace.SliceReader[Result]{Rows: f.held}}
 	}
 	r, err := trace.NewRowsReader[Result](f.src, f.size)
 	return &namedReader{name: f.name, r: r, err: err}

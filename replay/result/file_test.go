@@ -109,6 +109,7 @@ func randomResult(rng *rand.Rand, row int64) Result {
 	for range rng.IntN(5) {
 		r.GapsNS = append(r.GapsNS, rng.Int64N(1e9))
 		r.EventTokens = append(r.EventTokens, rng.Int32N(9))
+		r.ReadDelaysUS = append(r.ReadDelaysUS, 1+rng.Int32N(9e6)*(rng.Int32N(3)-1))
 	}
 	return r
 }
@@ -168,6 +169,9 @@ func sameResults(a, b []Result) bool {
 			}
 			if len(r.Served) == 0 {
 				r.Served = nil
+			}
+			if len(r.ReadDelaysUS) == 0 {
+				r.ReadDelaysUS = nil
 			}
 		}
 		return reflect.DeepEqual(x, y)

@@ -18,6 +18,7 @@ const (
 	APIChat        = "chat"
 	APICompletions = "completions"
 	APIResponses   = "responses"
+	APIMessages    = "messages"   // of Anthropic
 	APIEmbeddings  = "embeddings" // not streamed: its latency is that of the whole answer
 	// APIAuto is what each row's kind says: chat, completion, responses or embedding,
 	// and chat for any other.
@@ -70,16 +71,48 @@ type Result struct {
 	// Round is which time the workload was played, from 0: with RowID it names a
 	// request of a run that plays it several times, see replay.Loop.
 	Round        int32   `parquet:"round"`
-	API          string  `parquet:"api,optional,dict"`       // that it was sent to: chat, completions, responses or embeddings
+	API          string  `parquet:"api,optional,dict"`       // that it was sent to: chat, completions, responses, messages or embeddings
 	Endpoint     *int32  `parquet:"endpoint,optional"`       // index into Run.Endpoints
 	Attempts     int32   `parquet:"attempts"`                // how often it was tried; more than one was a retry
 	RetryAfterNS *int64  `parquet:"retry_after_ns,optional"` // what the server last asked for by Retry-After
 	Served       []int32 `parquet:"served,list"`             // for each of Run.Served, an index into its values; −1 is none
+
+	// ReadDelaysUS is how long each token event had been there when it was read, by the
+	// kernel's receive timestamp: µs, rounded up, 1 at least. A negative one says that
+	// more of the answer came with the same read: the kernel keeps the last stamp of what
+	// it has merged, so the event may have been there longer, up to the read before.
+	// Empty where there are no such timestamps: only Linux has them, over HTTP/1.1
+	// without TLS or a proxy.
+	ReadDelaysUS []int32 `parquet:"read_delays_us,list"`
+
+	// Uncertain says which token events have an instant that is not known well, nil that
+	// none has. Files do not have it: a report marks those of [report.InstantsKernel].
+	Uncertain []bool `parquet:"-"`
 }
 
 // Failed says whether the request counts as an error. One that was cut off on
 // purpose does not.
 func (r *Result) Failed() bool { return r.Error != "" && r.Error != KindCancelled }
+
+// Certain says whether the instant of a token event is known well.
+func (r *Result) Certain(event int) bool { return r.Uncertain == nil || !r.Uncertain[event] }
+
+// ReadDelay is how long a token event had been there when it was read, by ReadDelaysUS,
+// which has it. last says that nothing of the answer came behind it in the same read.
+func (r *Result) ReadDelay(event int) (ns int64, last bool) {
+	us := int64(r.ReadDelaysUS[event])
+	return 1000 * max(us, -us), us > 0
+}
+
+// Gaps yields the gaps between token events whose instants are known well, with their
+// indices in GapsNS.
+func (r *Result) Gaps(yield func(i int, ns int64) bool) {
+	for i, gap := range r.GapsNS {
+		if r.Certain(i) && r.Certain(i+1) && !yield(i, gap) {
+			return
+		}
+	}
+}
 
 // KindPrepare is the class of a row whose prompt could not be made: it was due,
 // and not sent.
@@ -108,5 +141,5 @@ func (r *Result) Key() RequestKey { return RequestKey{r.Round, r.RowID} }
 
 // resultBytes is about what a Result takes in memory and in a file.
 func resultBytes(r *Result) int64 {
-	return 384 + 8*int64(len(r.GapsNS)) + 4*int64(len(r.EventTokens))
+	return 384 + 8*int64(len(r.GapsNS)) + 4*int64(len(r.EventTokens)+len(r.ReadDelaysUS))
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"reprise/replay/host"
 )
 
 // A Privacy is what the privacy card of a workload says, in short. The card itself
@@ -72,7 +74,25 @@ type Run struct {
 	Transport
 
 	Determinism *Determinism `json:"determinism,omitempty"` // null when it was not checked
+
+	Read *Reading `json:"read_from,omitempty"` // null: a client of ours made the run, or a simulation
 }
+
+// A Reading says that another tool made a run, and what its file does not tell.
+type Reading struct {
+	Tool       string   `json:"tool"`                  // and its version, where the file has it
+	Instants   bool     `json:"instants"`              // when each request was sent is known
+	Due        bool     `json:"due"`                   // when each was due is known
+	DurationNS int64    `json:"duration_ns,omitempty"` // as the tool says, where instants are not known
+	Lacks      []string `json:"lacks"`                 // in words
+}
+
+// Watched says whether a client of ours sent the requests, so that what it did is known.
+func (r *Run) Watched() bool { return r.Simulated == "" && r.Read == nil }
+
+// Timed says whether requests were sent, and it is known when each was due: otherwise none
+// was on time or late.
+func (r *Run) Timed() bool { return r.Simulated == "" && (r.Read == nil || r.Read.Due) }
 
 // runKey is where files keep the Run, as JSON.
 const runKey = "reprise.run"
@@ -104,10 +124,11 @@ func decodeRun(doc string) (Run, error) {
 
 // Load is what requests were made of, and when they were due.
 type Load struct {
-	API         string  `json:"api"`     // chat, completions, responses, embeddings, or auto: see Result.API
+	API         string  `json:"api"`     // chat, completions, responses, messages, embeddings, or auto: see Result.API
 	Prompts     string  `json:"prompts"` // text or ids
 	Model       string  `json:"model"`
 	Tokenizer   string  `json:"tokenizer"`
+	Guessed     bool    `json:"tokenizer_guessed,omitempty"` // nobody named the tokenizer: it is the usual one
 	Speed       float64 `json:"speed"`
 	Timing      string  `json:"timing"`                // open-loop, causal or closed-loop
 	Rate        string  `json:"rate,omitempty"`        // arrival process in place of recorded times
@@ -115,6 +136,8 @@ type Load struct {
 	RampUp      string  `json:"ramp_up,omitempty"`     // of its concurrency
 	KeepThink   bool    `json:"keep_think,omitempty"`
 	Connections string  `json:"connections"` // per-request, pooled, pooled:N or per-session
+
+	ConnectionsWhy string `json:"connections_why,omitempty"` // of the schedule they were chosen for; "" where they were asked for
 }
 
 // Source is the workload, and how its tokens are counted.
@@ -125,7 +148,14 @@ type Source struct {
 	BlockSize   int    `json:"block_size"`               // of the workload
 	ServerBlock int    `json:"server_block_size"`        // that expected reuse is counted in
 	Overhead    int    `json:"template_overhead_tokens"` // that the server's template adds to a prompt
+
+	// ServerBlockFrom says where ServerBlock is from: [BlockGiven], or what the server
+	// states it in, such as a metric; empty is a default.
+	ServerBlockFrom string `json:"server_block_size_from,omitempty"`
 }
+
+// BlockGiven is the [Source].ServerBlockFrom of a block size that a flag gave.
+const BlockGiven = "flag"
 
 // Sending is what became of the rows that were read.
 type Sending struct {
@@ -150,6 +180,8 @@ type Client struct {
 	ClientCPU    float64 `json:"client_cpu_cores"` // mean cores used
 	Cores        int     `json:"cores"`
 	GCPauseMaxNS int64   `json:"gc_pause_max_ns"`
+	// CPU is what kept the client from the cores, null where the system does not say.
+	CPU *host.CPULimits `json:"cpu_limits,omitempty"`
 }
 
 // Simulation says what engines gave the results, where that is known.
@@ -190,12 +222,30 @@ type Routing struct {
 	Endpoints []string       `json:"endpoints,omitempty"` // URLs without queries
 	Balance   string         `json:"balance,omitempty"`   // of several: round-robin or session
 	Overheads map[string]int `json:"template_overhead_tokens_by_api,omitempty"`
+	// Templates say for each API how much of the overhead stands before a prompt and how
+	// much after it.
+	Templates map[string]Template `json:"template_by_api,omitempty"`
 	// Uncounted are the APIs whose servers send no usage, so that the overhead of their
 	// templates is not known, and is 0 or what the user said. Those of NoStreamOptions refuse
 	// stream_options, and requests to them have none.
 	Uncounted       []string `json:"template_overhead_unknown,omitempty"`
 	NoStreamOptions []string `json:"stream_options_refused,omitempty"`
 }
+
+// A Template is what a server's template puts around a prompt, in tokens.
+type Template struct {
+	Before int    `json:"before_tokens"`
+	After  int    `json:"after_tokens"`
+	Found  string `json:"found"` // how the two were told apart: one of the constants
+}
+
+// Values of [Template].Found.
+const (
+	TemplateMeasured = "measured" // by the server's counts
+	TemplateDerived  = "derived"  // from its counts of a conversation, as if messages of both roles ended alike
+	TemplateGiven    = "given"    // by the user
+	TemplateAssumed  = "assumed"  // the two cannot be told apart: all of it is taken to stand after the prompt
+)
 
 // Transport is how requests were sent, and what headers and limits they had.
 type Transport struct {
@@ -242,14 +292,15 @@ type Odd struct {
 // MaxRecordHeaders is how many response headers may be recorded.
 const MaxRecordHeaders = 4
 
-// OtherValue stands for the values of a recorded header beyond the first 1,024.
+// OtherValue stands for the values of a recorded header that are no short tokens, and for
+// those beyond the first 1,024.
 const OtherValue = "(other)"
 
 // Served lists the values that a recorded response header had, in the order in which
 // they were first seen. Result.Served holds indexes into Values.
 type Served struct {
 	Header string   `json:"header"`
-	Values []string `json:"values"` // printable ASCII, at most 128 bytes each
+	Values []string `json:"values"` // at most 64 letters, digits and -_.: each, or [OtherValue]
 }
 
 // A Wire is what became of the client's connections in a run.

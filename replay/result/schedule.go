@@ -26,6 +26,16 @@ type Interruption struct {
 	ShiftNS int64 `json:"shift_ns"`   // by which recorded and scheduled times after it were moved, those before it included
 	Kept    int64 `json:"kept"`       // rows that had a result
 	Again   int64 `json:"sent_again"` // rows that were due by then and had none: in flight or in the second that was lost
+	// Twice are the requests that had been sent and had no result, so that the server
+	// sees them twice; null where the run did not note what it sent.
+	Twice *SeenTwice `json:"seen_twice,omitempty"`
+}
+
+// SeenTwice are requests that were sent before an interruption, and again after it.
+type SeenTwice struct {
+	Requests     int64   `json:"requests"`
+	PromptTokens int64   `json:"prompt_tokens"` // as the workload asks
+	Rows         []int64 `json:"rows"`          // of the workload; the first 100
 }
 
 // An Asked is the part of the schedule that a resumption must find as it was, and

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -53,11 +54,25 @@ type target struct {
 // TargetStats say how the scraping of a target went.
 type TargetStats struct {
 	Target   string           `json:"target"`
-	Scrapes  int64            `json:"scrapes"`            // that gave samples
+	Scrapes  int64            `json:"scrapes"`            // that gave a page
 	Failed   int64            `json:"failed"`             // that did not
 	Failures map[string]int64 `json:"failures,omitempty"` // by class, see [FailConnect]
 	Skipped  int64            `json:"skipped"`            // instants at which the one before was still under way
 	Widest   time.Duration    `json:"widest_ns"`          // longest from a request to its headers: twice the largest error of an instant
+	Empty    int64            `json:"empty,omitempty"`    // scrapes of a page without a metric that is kept
+	Others   []string         `json:"others,omitempty"`   // some of the names that such a page has
+}
+
+// Unkept says what a target's page has instead, when none of its scrapes found a metric
+// that is kept; "" when one did, or when none gave a page.
+func (t *TargetStats) Unkept() string {
+	switch {
+	case t.Scrapes == 0 || t.Empty < t.Scrapes:
+		return ""
+	case len(t.Others) == 0:
+		return "no metrics in Prometheus' text form"
+	}
+	return "no metric that is kept, but others such as " + strings.Join(t.Others, ", ")
 }
 
 // Stats are those of all targets.
@@ -233,6 +248,10 @@ func (s *Scraper) scrape(ctx context.Context, t *target, buckets bool) []Sample 
 		return nil
 	}
 	t.stats.Scrapes++
+	if len(points) == 0 {
+		t.stats.Empty++
+		t.stats.Others = otherNames(body)
+	}
 	width := headers.Sub(begun)
 	t.stats.Widest = max(t.stats.Widest, width)
 	return s.table.samples(t.name, begun.Add(width/2), points)

@@ -197,3 +197,25 @@ func TestNew(t *testing.T) {
 		t.Errorf("pages %s and %s", a, b)
 	}
 }
+
+// A page without a metric that is kept says some of those that it has, those of the
+// server first; one that has kept metrics at any time says nothing.
+func TestPageWithoutKeptMetrics(t *testing.T) {
+	body := "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total 1\n# TYPE go_goroutines gauge\ngo_goroutines 3\n" +
+		"# TYPE tgi_queue_size gauge\ntgi_queue_size 2\n# TYPE bad\x1bname gauge\n# TYPE tgi_request_count counter\ntgi_request_count{user=\"SECRET\"} 2\n"
+	s := scraper(t, Options{Targets: []Target{{Name: "a", URL: "http://a"}}, Transport: tripper(func(*http.Request) (*http.Response, error) { return page(200, body), nil })})
+	s.Once(t.Context())
+	if got := s.Stats().Targets[0]; got.Unkept() != "no metric that is kept, but others such as tgi_queue_size, tgi_request_count, process_cpu_seconds_total, go_goroutines" {
+		t.Errorf("%+v: %s", got, got.Unkept())
+	}
+	body = `[{"iter": 1}]`
+	s.Once(t.Context())
+	if got := s.Stats().Targets[0]; got.Empty != 2 || got.Unkept() != "no metrics in Prometheus' text form" {
+		t.Errorf("%+v: %s", got, got.Unkept())
+	}
+	body = "vllm:n 1\n"
+	s.Once(t.Context())
+	if got := s.Stats().Targets[0]; got.Scrapes != 3 || got.Unkept() != "" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -39,9 +39,10 @@ type Sample struct {
 // keptLabels are the names of labels whose values are kept. None of them names a
 // machine, a person or an address; any other is dropped.
 var keptLabels = []string{
-	"block_size", "cache_source", "device", "dp_rank", "engine", "engine_type", "finished_reason",
-	"gpu", "is_streaming", "le", "modelName", "model_name", "num_gpu_blocks", "position", "pp_rank",
-	"quantile", "tp_rank", "type",
+	"block_size", "cache_source", "device", "dp_rank", "enable_block_reuse", "enable_prefix_caching", "engine", "engine_type",
+	"finished_reason", "gpu", "is_streaming", "kv_cache_size_tokens", "le", "mode", "modelName", "model_name",
+	"moe_ep_rank", "num_gpu_blocks", "num_pages", "page_size", "position", "pp_rank", "priority", "quantile",
+	"token_position", "tp_rank", "type",
 }
 
 // A label is one of a point.

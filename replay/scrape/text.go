@@ -3,6 +3,7 @@ package scrape
 import (
 	"bytes"
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,8 +14,11 @@ import (
 )
 
 // DefaultPrefixes are the families that are measured unless others are named:
-// those of vLLM, SGLang and llama.cpp, and of NVIDIA's DCGM exporter.
-func DefaultPrefixes() []string { return []string{"vllm:", "sglang:", "llamacpp:", "DCGM_FI_"} }
+// those of vLLM, SGLang, llama.cpp, NVIDIA Dynamo's frontend and TensorRT-LLM, and of
+// NVIDIA's DCGM exporter.
+func DefaultPrefixes() []string {
+	return []string{"vllm:", "sglang:", "llamacpp:", "dynamo_frontend_", "trtllm_", "DCGM_FI_"}
+}
 
 // errText stands for every error of the decoder, because the decoder's own quote the input.
 var errText = errors.New("the answer is not Prometheus text")
@@ -60,6 +64,33 @@ func decodeText(page []byte, prefixes []string, buckets bool) ([]point, error) {
 	}
 	return append(points, behind...), nil
 }
+
+// mostOthers is how many names are kept of a page that has none with a prefix.
+const mostOthers = 5
+
+// otherNames are the names of the first families of a page, at most mostOthers, whatever
+// their prefix, but those of the processes and languages that servers run in come last.
+func otherNames(page []byte) (names []string) {
+	var common []string
+	for line := range bytes.Lines(page) {
+		rest, found := bytes.CutPrefix(bytes.TrimLeft(line, " \t"), []byte("# TYPE "))
+		name, _, _ := strings.Cut(strings.TrimSpace(string(rest)), " ")
+		if !found || !familyName.MatchString(name) || slices.Contains(names, name) || slices.Contains(common, name) {
+			continue
+		}
+		if strings.HasPrefix(name, "process_") || strings.HasPrefix(name, "python_") || strings.HasPrefix(name, "go_") {
+			common = append(common, name)
+			continue
+		}
+		if names = append(names, name); len(names) == mostOthers {
+			break
+		}
+	}
+	names = append(names, common...)
+	return names[:min(len(names), mostOthers)]
+}
+
+var familyName = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]{0,127}$`)
 
 // pointsOf turns a metric into points: a counter or a gauge is one, a histogram
 // its sum and count, and its buckets apart.

@@ -49,7 +49,7 @@ func TestVerifyCountsMismatches(t *testing.T) {
 		words *token.Words
 		bad   bool
 	}{{e.Words(), false}, {spoilt(e.Words()), true}} {
-		p, err := New(c.words, 1, 16, WithOverhead(4))
+		p, err := New(c.words, 1, 16, WithTemplate(4, 0))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,8 @@ import (
 // text than the row's own: a conversation whose last reply a server has written. As
 // after a shared tail, the block that the end begins in spells its id there, so that
 // ends of equal blocks and lengths are equal, and others differ in their first three
-// tokens. No overhead is dropped from it. Bare drops the space before the first word,
-// for the beginning of a message.
+// tokens. It ends where a template's tokens after the prompt begin. Bare drops the space
+// before the first word, for the beginning of a message.
 //
 // After a text that the server tokenises as it stands, it encodes to exactly
 // tokens tokens where no token of the server's reaches over the space between
@@ -50,7 +50,7 @@ func (p *Prompter) beginEnd(r *trace.Request, tokens int) (cursor, error) {
 	if err := p.check(r); err != nil || tokens == 0 {
 		return c, err
 	}
-	at := int(r.InputTokens) - tokens
+	at := max(int(r.InputTokens)-p.after-tokens, 0)
 	first := at / p.blockSize
 	c.blocks, c.tokens = r.Blocks[first:], int(r.InputTokens)-first*p.blockSize
 	c.next()

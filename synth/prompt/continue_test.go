@@ -17,7 +17,7 @@ func TestContinueIsExact(t *testing.T) {
 	for _, e := range []*token.Encoding{mustEncoding(t, "cl100k_base"), mustEncoding(t, "o200k_base")} {
 		for _, kind := range kinds {
 			for _, size := range []int{0, 3, 16, 512} {
-				p, err := New(e.Words(), 1, size, WithText(textOf(t, e, kind)), WithOverhead(rng.IntN(2)*9))
+				p, err := New(e.Words(), 1, size, WithText(textOf(t, e, kind)), WithTemplate(rng.IntN(2)*9, 0))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -17,8 +17,8 @@ const chunkWords = 256
 type cursor struct {
 	p      *Prompter
 	blocks []uint64 // still to come
-	tokens int      // of those blocks, overhead included
-	drop   int      // overhead still to be dropped
+	tokens int      // of those blocks, the template included
+	drop   int      // tokens before the prompt, still to be dropped
 	left   int      // tokens of the prompt still to be drawn
 
 	id      uint64 // of the current block
@@ -38,13 +38,13 @@ func (p *Prompter) begin(r *trace.Request) (cursor, error) {
 	if r.InputTokens < 0 {
 		return cursor{}, errors.New("its input_tokens are negative")
 	}
-	c := cursor{p: p, blocks: r.Blocks, tokens: int(r.InputTokens), drop: p.overhead, left: p.Count(r)}
+	c := cursor{p: p, blocks: r.Blocks, tokens: int(r.InputTokens), drop: p.before, left: p.Count(r)}
 	if len(r.Blocks) == 0 {
 		c.alone(r)
 	} else if err := p.check(r); err != nil {
 		return cursor{}, err
 	}
-	if c.tokens-p.overhead < 1 {
+	if c.tokens-p.before-p.after < 1 {
 		p.shortfalls.Add(1)
 	}
 	return c, nil

@@ -45,7 +45,8 @@ type Prompter struct {
 	text      *Text
 	tails     *Tails // nil when none are shared
 	blockSize int
-	overhead  int
+	before    int // tokens of the chat template
+	after     int
 	heads     sample.Permutation // of [0, v^3), v being the number of words
 	blocks    uint64             // key of the words of blocks
 	rows      uint64             // key of the words of rows without blocks
@@ -67,16 +68,18 @@ const maxWords = 1 << 21
 // An Option changes a [Prompter] at its making.
 type Option func(*Prompter)
 
-// WithOverhead says that the server's chat template adds tokens to every
-// prompt, as measured from its own usage count: a prompt then has as many
-// fewer, so that the server counts what the row asks for. They are dropped from
-// the end of the first block. If it is too short to keep its first three
-// tokens, the following blocks give the rest in the same way, and only then the
-// end of the prompt. What a block gives depends on the blocks before it alone,
-// so prompts share leading tokens as before. A shared tail is kept as well, with
-// the three tokens after it.
-func WithOverhead(tokens int) Option {
-	return func(p *Prompter) { p.overhead = tokens }
+// WithTemplate says that the server's chat template adds tokens before every prompt and
+// after it, as measured from its own usage count: a prompt then has as many fewer, so that
+// the server counts what the row asks for, and finds the boundaries of blocks where the row
+// has them.
+//
+// The tokens before it are dropped from the end of the first block. If it is too short to
+// keep its first three tokens, the following blocks give the rest in the same way, and
+// only then the end of the prompt. What a block gives depends on the blocks before it
+// alone, so prompts share leading tokens as before. A shared tail is kept as well, with
+// the three tokens after it. The tokens after it are dropped from the end of the prompt.
+func WithTemplate(before, after int) Option {
+	return func(p *Prompter) { p.before, p.after = before, after }
 }
 
 // WithTails has blocks that complete a partial one begin with its tokens. They
@@ -119,14 +122,14 @@ func New(words *token.Words, seed uint64, blockSize int, opts ...Option) (*Promp
 	if p.tails != nil && p.tails.top >= p.heads.Len() {
 		return nil, p.errTooLarge("the workload")
 	}
-	if p.overhead < 0 {
+	if p.before < 0 || p.after < 0 {
 		return nil, errors.New("the overhead of a chat template cannot be negative")
 	}
 	return p, nil
 }
 
 // Prompt appends the text of the row's prompt to buf. It encodes to exactly
-// InputTokens tokens less the overhead, and to one token at least. Lengths that
+// InputTokens tokens less the template's, and to one token at least. Lengths that
 // are negative, block ids that do not match them, and ids too large to spell
 // are errors, and then buf is returned as it was.
 func (p *Prompter) Prompt(row *trace.Request, buf []byte) ([]byte, error) {
@@ -151,9 +154,9 @@ func (p *Prompter) Tokens(row *trace.Request, buf []uint32) ([]uint32, error) {
 func (p *Prompter) Blocks() uint64 { return p.heads.Len() }
 
 // Count returns how many tokens the row's prompt has: InputTokens less the
-// overhead, and one at least.
+// template's, and one at least.
 func (p *Prompter) Count(row *trace.Request) int {
-	return max(int(row.InputTokens)-p.overhead, 1)
+	return max(int(row.InputTokens)-p.before-p.after, 1)
 }
 
 // ShortTails returns how many prompts were made so far in which a block has
@@ -163,7 +166,7 @@ func (p *Prompter) Count(row *trace.Request) int {
 func (p *Prompter) ShortTails() int64 { return p.shortTails.Load() }
 
 // Shortfalls returns how many prompts were made so far that are longer than
-// asked, since the overhead left no token for them and they must have one.
+// asked, since the template left no token for them and they must have one.
 func (p *Prompter) Shortfalls() int64 { return p.shortfalls.Load() }
 
 // Filled returns how many tokens of the prompts made so far are words in a place

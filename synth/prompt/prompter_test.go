@@ -60,7 +60,7 @@ func TestPromptsAreExact(t *testing.T) {
 			prompters := map[[2]int]*Prompter{}
 			for _, size := range sizes {
 				for _, overhead := range overheads {
-					prompters[[2]int{size, overhead}] = newTestPrompter(t, name, size, WithOverhead(overhead))
+					prompters[[2]int{size, overhead}] = newTestPrompter(t, name, size, WithTemplate(overhead, 0))
 				}
 			}
 			for i, tokens := range lengths() {
@@ -121,7 +121,7 @@ func digestOf(t *testing.T, name string, seed uint64) string {
 	}
 	h := sha256.New()
 	for _, overhead := range []int{0, 11, 70} {
-		p, err := New(e.Words(), seed, 16, WithOverhead(overhead))
+		p, err := New(e.Words(), seed, 16, WithTemplate(overhead, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +175,7 @@ func TestPrefixesAreShared(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, size := range []int{3, 16, 64} {
 		for _, overhead := range []int{0, 5, 20, 150} {
-			p := newTestPrompter(t, "o200k_base", size, WithOverhead(overhead))
+			p := newTestPrompter(t, "o200k_base", size, WithTemplate(overhead, 0))
 			for range 300 {
 				k := rng.IntN(9)
 				head := rowOf(rng, k*size, size).Blocks
@@ -216,7 +216,7 @@ func TestBlocksReadTheSameAnywhere(t *testing.T) {
 // A whole prompt that is another's beginning stays so, tail and all.
 func TestEqualBlocksEqualTokens(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
-	p := newTestPrompter(t, "cl100k_base", 16, WithOverhead(9))
+	p := newTestPrompter(t, "cl100k_base", 16, WithTemplate(9, 0))
 	for range 300 {
 		r := rowOf(rng, 1+rng.IntN(200), 16)
 		twin := &trace.Request{InputTokens: r.InputTokens, Blocks: slices.Clone(r.Blocks), ArrivalNS: 99, OutputTokens: 7}
@@ -333,7 +333,7 @@ func TestOverheadComesOffTheEndOfBlocks(t *testing.T) {
 		for i, n := range c.keep {
 			want = append(want, full[16*i:16*i+n]...)
 		}
-		p := newTestPrompter(t, "o200k_base", 16, WithOverhead(c.overhead))
+		p := newTestPrompter(t, "o200k_base", 16, WithTemplate(c.overhead, 0))
 		if got := tokensOf(t, p, r); !slices.Equal(got, want) {
 			t.Errorf("%d tokens less %d: got %v, want %v", c.tokens, c.overhead, got, want)
 		}
@@ -438,7 +438,7 @@ func TestNewRefuses(t *testing.T) {
 		"lacking ids":  func() (*Prompter, error) { return New(uneven, 1, 16) },
 		"small blocks": func() (*Prompter, error) { return New(tiny(4), 1, 2) },
 		"negative":     func() (*Prompter, error) { return New(tiny(4), 1, -1) },
-		"overhead":     func() (*Prompter, error) { return New(tiny(4), 1, 16, WithOverhead(-1)) },
+		"overhead":     func() (*Prompter, error) { return New(tiny(4), 1, 16, WithTemplate(-1, 0)) },
 	} {
 		if p, err := f(); err == nil || p != nil {
 			t.Errorf("%s: got %v, %v; want an error", name, p, err)

@@ -255,7 +255,7 @@ func TestTailsUnderOverhead(t *testing.T) {
 	rows := conversations(rand.New(rand.NewPCG(8, 9)), 250, size)
 	tails, naive := readTails(t, rows, size), naiveTails(rows, size)
 	for _, overhead := range []int{0, 1, 9, 14, 40} {
-		p := newTestPrompter(t, "o200k_base", size, WithTails(tails), WithOverhead(overhead))
+		p := newTestPrompter(t, "o200k_base", size, WithTails(tails), WithTemplate(overhead, 0))
 		prompts, made := make([][]uint32, len(rows)), make([][][2]uint64, len(rows))
 		for i := range rows {
 			made[i] = symbols(naive, &rows[i], size, overhead)
@@ -273,14 +273,23 @@ func TestTailsUnderOverhead(t *testing.T) {
 }
 
 // What a [profile.KnownPass] expects with tails is what the prompts that were
-// sent have in common; those of failed rows are not sent, nor all of the others.
+// sent have in common; those of failed rows are not sent, nor all of the others. Around
+// some of them the server puts a template.
 func TestTailsAreExpected(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range uint64(16) {
 		const size = 16
+		var template [2]int32
+		if seed >= 8 {
+			template = [2]int32{int32(seed % 6), int32(seed % 7)}
+		}
+		whole := func(prompt []uint32) []uint32 {
+			return slices.Concat(slices.Repeat([]uint32{1 << 30}, int(template[0])), prompt, slices.Repeat([]uint32{1<<30 + 1}, int(template[1])))
+		}
 		rows := conversations(rand.New(rand.NewPCG(seed, 5)), 300, size)
 		tails := readTails(t, rows, size)
-		p := newTestPrompter(t, "o200k_base", size, WithTails(tails))
-		known := profile.NewKnownPass(size, false, profile.WithTails(tails.Of))
+		p := newTestPrompter(t, "o200k_base", size, WithTails(tails), WithTemplate(int(template[0]), int(template[1])))
+		known := profile.NewKnownPass(size, false, profile.WithTails(tails.Of), profile.WithTemplate(func(*trace.Request) (before, after int32) { return template[0], template[1] }))
+		known.Touch(&trace.Request{}) // the template is known from the beginning
 		plain := profile.NewKnownPass(size, false)
 		var sent [][]uint32
 		more := 0
@@ -288,13 +297,14 @@ func TestTailsAreExpected(t *testing.T) {
 			if rows[i].Status == trace.StatusFailed || seed%2 == 1 && i%3 == 0 {
 				continue
 			}
-			prompt, want := tokensOf(t, p, &rows[i]), 0
+			prompt, want := whole(tokensOf(t, p, &rows[i])), int(template[0])
 			for _, s := range sent {
 				want = max(want, sharedPrefix(prompt, s))
 			}
+			want = min(want, int(rows[i].InputTokens)) // of one that leaves no room for a template
 			got := int(known.Touch(&rows[i]))
 			if got > want || got < want-2 {
-				t.Fatalf("seed %d: row %d knows %d tokens, expected %d", seed, i, want, got)
+				t.Fatalf("seed %d: row %d of %d tokens knows %d, expected %d", seed, i, rows[i].InputTokens, want, got)
 			}
 			if got > int(plain.Touch(&rows[i])) {
 				more++

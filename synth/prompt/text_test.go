@@ -140,7 +140,7 @@ func TestTextsGolden(t *testing.T) {
 		e := mustEncoding(t, c.name)
 		h := sha256.New()
 		for _, overhead := range []int{0, 9} {
-			p := newTestPrompter(t, c.name, 64, WithText(textOf(t, e, c.kind)), WithTails(tails), WithOverhead(overhead))
+			p := newTestPrompter(t, c.name, 64, WithText(textOf(t, e, c.kind)), WithTails(tails), WithTemplate(overhead, 0))
 			for i := range rows {
 				h.Write([]byte(checkEncodes(t, e, p, &rows[i], p.Count(&rows[i]))))
 				h.Write([]byte{0})

@@ -16,8 +16,20 @@ type KnownPass struct {
 	size      int
 	generated bool
 	tail      TailOf
+	template  TemplateOf
 	ids       trace.Renumber
+	sent      map[uint64]sentPart // by number of a block, where all of it was not sent or a prompt ended with it
 }
+
+// A sentPart is what prompts with a template had of a block.
+type sentPart struct {
+	missing int32 // tokens at its end that were in none, since the template's stood there
+	ends    bool  // whether one ended with it
+}
+
+// A TemplateOf returns how many tokens of a row's prompt are those of a chat template,
+// before the content and after it.
+type TemplateOf func(r *trace.Request) (before, after int32)
 
 // A TailOf returns the partial block that a block completes and how many tokens
 // that has, with which the block begins; no tokens mean that it completes none.
@@ -30,6 +42,14 @@ type KnownOption func(*KnownPass)
 // server with smaller blocks can know a part of a new block. It costs up to 8
 // bytes more for each block that is partial.
 func WithTails(of TailOf) KnownOption { return func(k *KnownPass) { k.tail = of } }
+
+// WithTemplate says what of a prompt is a chat template's. The tokens before the content are
+// known from the beginning, and those after it only to the same prompt again: any other
+// prompt has its own tokens in their place. It costs some 40 bytes for each block that a
+// prompt ends with.
+func WithTemplate(of TemplateOf) KnownOption {
+	return func(k *KnownPass) { k.template, k.sent = of, map[uint64]sentPart{} }
+}
 
 // NewKnownPass begins a pass over rows with blocks of blockSize tokens. With
 // generated, the blocks of outputs are known as well: the server keeps the KV
@@ -64,7 +84,65 @@ func (k *KnownPass) Touch(r *trace.Request) (knownTokens int32) {
 			k.touchTails(b, before, k.ids.ID(b) < before)
 		}
 	}
-	return min(hitTokens(hit, r, k.size)+tail, max(r.InputTokens, 0))
+	knownTokens = min(hitTokens(hit, r, k.size)+tail, max(r.InputTokens, 0))
+	if k.template != nil {
+		knownTokens = k.touchTemplate(r, before, hit, knownTokens)
+	}
+	return knownTokens
+}
+
+// touchTemplate takes from the known tokens of a row, of which the first hit blocks are
+// whole, what no prompt had for its template, and notes what this one has. Blocks below
+// the number before were known.
+func (k *KnownPass) touchTemplate(r *trace.Request, before uint64, hit int, known int32) int32 {
+	lead, after := k.template(r)
+	content := r.InputTokens - after
+	last := len(r.Blocks) - 1
+	if same := last >= 0 && hit > last && k.sent[k.ids.ID(r.Blocks[last])].ends; !same {
+		missing := int32(0)
+		for i := 0; i < hit && missing == 0; i++ {
+			if missing = k.sent[k.ids.ID(r.Blocks[i])].missing; missing > 0 {
+				known = min(known, int32((i+1)*k.size)) - missing
+			}
+		}
+		if tail := known - int32(hit*k.size); hit <= last && missing == 0 && tail > 0 {
+			partial, tokens := k.tail(r.Blocks[hit])
+			for tokens > tail {
+				partial, tokens = k.tail(partial)
+			}
+			known -= k.sent[k.ids.ID(partial)].missing
+		}
+		known = min(max(min(known, content), lead), max(r.InputTokens, 0))
+	}
+	if after == 0 && len(k.sent) == 0 {
+		return known
+	}
+	for i, block := range r.Blocks {
+		from := int32(i * k.size)
+		had := max(content-from, 0)
+		k.note(block, before, max(min(r.InputTokens-from, int32(k.size))-had, 0), i == last)
+		if k.tail == nil {
+			continue
+		}
+		for partial, tokens := k.tail(block); tokens > 0; partial, tokens = k.tail(partial) {
+			k.note(partial, before, max(tokens-had, 0), false)
+		}
+	}
+	return known
+}
+
+// note takes what a prompt had of a block.
+func (k *KnownPass) note(block, before uint64, missing int32, ends bool) {
+	number := k.ids.ID(block)
+	part := k.sent[number]
+	if number < before {
+		missing = min(missing, part.missing)
+	}
+	if part = (sentPart{missing, ends || part.ends}); part == (sentPart{}) {
+		delete(k.sent, number)
+	} else {
+		k.sent[number] = part
+	}
 }
 
 // touchTails makes the partial blocks known that block completes, one within the

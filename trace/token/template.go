@@ -88,6 +88,31 @@ func (t Template) AppendGeneration(dst []uint32, tok Tokenizer) []uint32 {
 	return AppendPieces(dst, tok, r.pieces, len(dst) == 0)
 }
 
+// Marked is "none" with n tokens before each message and before the answer: for a template of which nothing is known but how
+// many tokens a message has beside its content.
+func Marked(n int) Template {
+	return Template{style: &style{name: noTemplate.name, format: markedFormat{n: n}}}
+}
+
+type markedFormat struct {
+	plainFormat
+	n int
+}
+
+func (f markedFormat) render(r *Renderer, c *Chat) {
+	r.alone(c.Tools)
+	for i := range c.Messages {
+		f.answer(r)
+		r.plainMessage(c.Messages[i].Content, c.Messages[i].Calls)
+	}
+}
+
+func (f markedFormat) answer(r *Renderer) {
+	for range f.n {
+		r.mark("<|mark|>")
+	}
+}
+
 // "none" and "chatml" encode every content by itself: its tokens do not depend on what surrounds it. Calls follow their
 // content as JSON.
 var (

@@ -42,6 +42,12 @@ func findWords(e *Encoding, j *joints) *Words {
 		if t == "" || t[0] != ' ' || len(t) < 3 || !isLower(t[1:]) || v.chars && j[t[len(t)-1]][' '] {
 			continue
 		}
+		if j == nil { // a piece that is a token is never cut
+			if bare, ok := v.find(t[1:], v.hash(t[1:])); ok {
+				w.Spaced, w.Bare, w.Text = append(w.Spaced, id), append(w.Bare, bare), append(w.Text, t[1:])
+			}
+			continue
+		}
 		ids := e.Append(nil, t[1:]+t+t)
 		if len(ids) == 3 && ids[1] == id && ids[2] == id {
 			w.Spaced, w.Bare, w.Text = append(w.Spaced, id), append(w.Bare, ids[0]), append(w.Text, t[1:])

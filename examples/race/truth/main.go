@@ -24,6 +24,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -68,6 +69,8 @@ type server struct {
 	ttft, itl time.Duration
 	started   time.Time
 
+	arrived atomic.Int64 // requests for completions
+
 	mu      sync.Mutex
 	records []record
 }
@@ -98,6 +101,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.complete(w, r, arrived)
 	case strings.HasSuffix(r.URL.Path, "/models"):
 		fmt.Fprint(w, `{"object":"list","data":[{"id":"truth","object":"model","owned_by":"reprise","max_model_len":131072}]}`)
+	case r.URL.Path == "/arrived": // for who disturbs a client at a known moment
+		fmt.Fprint(w, s.arrived.Load())
 	case strings.HasSuffix(r.URL.Path, "/tokenize"): // vLLM's client asks, and goes on without
 		http.NotFound(w, r)
 	}
@@ -118,6 +123,7 @@ type completionRequest struct {
 const word = " the"
 
 func (s *server) complete(w http.ResponseWriter, r *http.Request, arrived time.Time) {
+	s.arrived.Add(1)
 	body, err := io.ReadAll(r.Body)
 	var q completionRequest
 	if err == nil {

@@ -101,7 +101,7 @@ func (d *deriver) derive(r *result.Result) (request, error) {
 	if _, blocks, ok := report.Reusable(r, int64(cmp.Or(d.run.ServerBlock, d.run.BlockSize))); ok {
 		q.CachedExpected = trace.Ptr(int32(blocks))
 	}
-	if r.SentNS != nil && d.run.Simulated == "" { // where nobody sent, nobody was on time
+	if r.SentNS != nil && d.run.Timed() {
 		q.SendLag = milliseconds(*r.SentNS - r.DueNS)
 	}
 	if outcome == report.Succeeded {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"reprise/replay/peerfile"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/recording"
@@ -16,8 +17,8 @@ import (
 // OpenResults opens the results of a run. Of a file that holds something else, the error
 // says what, and which command takes it.
 func OpenResults(path string) (*result.File, error) {
-	f, err := result.Open(path)
-	if err != nil {
+	f, err := peerfile.Open(path)
+	if peer := (*peerfile.Error)(nil); err != nil && !errors.As(err, &peer) {
 		err = otherKind(path, err, "the results of a run", result.Schema)
 	}
 	return f, err

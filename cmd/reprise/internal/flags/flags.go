@@ -34,7 +34,7 @@
 //     --quantization, --engine
 //   - engine.go: simulated engines: --preset, --costs, --kv-tokens, --replicas, --router
 //   - servecmd.go: starting an engine: --serve-cmd, --vary, --ready-timeout
-//   - judge.go: how results are judged: --slo, --contract, --definitions, --steady-share,
+//   - judge.go: how results are judged: --slo, --contract, --definitions, --no-steady,
 //     prices, GPUs; --html and --plots
 //   - trust.go: --trust: the limits beyond which a run is not trusted
 //   - push.go: --push and its credentials

@@ -13,12 +13,14 @@ import (
 	"reprise/replay/contract"
 	"reprise/replay/peer"
 	"reprise/replay/report"
+	"reprise/trace/quantity"
 )
 
 // Judge says how results are summarised and judged.
 type Judge struct {
 	Definitions string
-	SteadyShare float64
+	NoSteady    bool
+	Instants    string
 	VLLM        VLLMResult
 	AsJSON      bool
 	HTML        string
@@ -40,7 +42,10 @@ func (f *Judge) Register(cmd *cobra.Command) {
 	f.Trust.Register(cmd)
 	f.Contract.Register(cmd)
 	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions, "compute metrics as another tool does: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
-	judgementRest.ShareVar(&f.SteadyShare, "steady-share", report.DefaultSteadyShare, "share of the peak of requests in flight above which the run is in steady state; 0 turns it off")
+	judgementRest.BoolVar(&f.NoSteady, "no-steady", false, "leave out the steady state")
+	fl.Var((*oldSteadyShare)(f), "steady-share", "0 is the same as --no-steady")
+	fl.Lookup("steady-share").Hidden = true
+	judgementRest.StringVar(&f.Instants, "instants", report.InstantsRead, "when a token event counts as received: "+report.InstantsRead+" (the client read it) or "+report.InstantsKernel+" (the kernel had it; Linux, HTTP/1.1 without TLS)")
 	f.VLLM.register(cmd)
 }
 
@@ -68,8 +73,14 @@ func (f *Judge) Check(document bool, how string) error {
 	if f.Definitions != OwnDefinitions && !slices.Contains(peer.Presets(), f.Definitions) {
 		return cli.Usagef("--definitions: want %s or one of %s", OwnDefinitions, strings.Join(peer.Presets(), ", "))
 	}
-	if !(f.SteadyShare >= 0 && f.SteadyShare <= 1) {
-		return cli.Usagef("--steady-share: want a share from 0 to 1")
+	switch f.Instants {
+	case report.InstantsRead:
+	case report.InstantsKernel:
+		if f.Definitions != OwnDefinitions {
+			return cli.Usagef("--instants %s is for Reprise's own definitions; leave out --definitions", report.InstantsKernel)
+		}
+	default:
+		return cli.Usagef("--instants: want %s or %s", report.InstantsRead, report.InstantsKernel)
 	}
 	if err := f.VLLM.check(document, how); err != nil {
 		return err
@@ -78,12 +89,31 @@ func (f *Judge) Check(document bool, how string) error {
 	return err
 }
 
+// oldSteadyShare is --steady-share, from when the steady state was what was above a share
+// of the peak of requests in flight.
+type oldSteadyShare Judge
+
+// Set implements [pflag.Value].
+func (f *oldSteadyShare) Set(s string) error {
+	if share, err := quantity.Share(s); err != nil || share != 0 {
+		return errors.New("the steady state has no share any more: MSER-5 finds it; leave the flag out, or give --no-steady to do without")
+	}
+	f.NoSteady = true
+	return nil
+}
+
+// String implements [pflag.Value].
+func (f *oldSteadyShare) String() string { return "" }
+
+// Type implements [pflag.Value].
+func (f *oldSteadyShare) Type() string { return "share" }
+
 // Defaults sets every flag to its default, for a caller that is no command line.
 func (f *Judge) Defaults() { f.Register(new(cobra.Command)) }
 
 // Options are those of a report. Replay reads them before it sends.
 func (f *Judge) Options() (report.Options, error) {
-	o := report.Options{ServerBlock: f.ServerBlock, Limits: f.Trust.Limits}
+	o := report.Options{ServerBlock: f.ServerBlock, Limits: f.Trust.Limits, Instants: f.Instants}
 	var err error
 	if f.SLO == "" {
 		if o.SLO, err = peer.ParseGoodput(f.VLLM.goodput); err != nil {

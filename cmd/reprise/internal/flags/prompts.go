@@ -121,6 +121,7 @@ func NewSeed() (uint64, error) {
 // A PromptMaker makes Prompters for one workload.
 type PromptMaker struct {
 	Tok       *token.Encoding
+	Guessed   bool // nobody named the tokenizer
 	Seed      uint64
 	BlockSize int
 	text      *prompt.Text  // nil for words without meaning
@@ -135,6 +136,8 @@ func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*Pro
 	if m.Tok, err = f.openTokenizer(cmd, t); err != nil {
 		return nil, err
 	}
+	// Import counts with the usual one too unless told otherwise.
+	m.Guessed = f.Tokenizer == "" && m.Tok.Name() == usualTokenizer
 	if len(m.Tok.Words().Text) == 0 {
 		return nil, errNoWords
 	}
@@ -211,9 +214,9 @@ func (f *Prompts) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest str
 	return text, err
 }
 
-// Prompter makes a Prompter, for a template of so many tokens.
-func (m *PromptMaker) Prompter(overhead int) (*prompt.Prompter, error) {
-	opts := []prompt.Option{prompt.WithOverhead(overhead)}
+// Prompter makes a Prompter for a template.
+func (m *PromptMaker) Prompter(t result.Template) (*prompt.Prompter, error) {
+	opts := []prompt.Option{prompt.WithTemplate(t.Before, t.After)}
 	if m.text != nil {
 		opts = append(opts, prompt.WithText(m.text))
 	}
@@ -267,17 +270,17 @@ func (b byKind) ShortTails() (n int64) {
 	return n
 }
 
-// ForAPIs makes the Prompter for APIs with templates of so many tokens.
-func (m *PromptMaker) ForAPIs(overheads map[string]int) (RowPrompter, error) {
-	all, lengths := byKind{}, map[int]bool{}
-	for api, overhead := range overheads {
-		p, err := m.Prompter(overhead)
+// ForAPIs makes the Prompter for APIs with these templates.
+func (m *PromptMaker) ForAPIs(templates map[string]result.Template) (RowPrompter, error) {
+	all, different := byKind{}, map[[2]int]bool{}
+	for api, t := range templates {
+		p, err := m.Prompter(t)
 		if err != nil {
 			return nil, err
 		}
-		all[api], lengths[overhead] = p, true
+		all[api], different[[2]int{t.Before, t.After}] = p, true
 	}
-	if len(lengths) == 1 {
+	if len(different) == 1 {
 		for _, p := range all {
 			return p, nil
 		}

@@ -2,6 +2,8 @@ package flags
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -42,7 +44,7 @@ func (f *Servers) Register(cmd *cobra.Command) {
 	_, resultsRest := Sections(fl, ResultsFlags)
 	caches.StringArrayVar(&f.scrapes, "scrape", nil, "scrape server metrics during the run: auto (/metrics of the endpoint), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
 	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "time between scrapes, and the step of --prometheus")
-	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil, "keep metrics with this `prefix`, instead of vllm:, sglang:, llamacpp: and DCGM_FI_; repeatable")
+	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil, "keep metrics with this `prefix`, instead of those of vLLM, SGLang, llama.cpp, Dynamo, TensorRT-LLM and DCGM; repeatable")
 	cachesRest.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to query after the run")
 	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil, "query for --prometheus, as `NAME=EXPR`, instead of all series with the prefixes; repeatable")
 	caches.StringVar(&f.Cache, "cache", result.CacheAsIs, "prefix caches before the run: as-is, cold (emptied) or warm (the workload is played once, unmeasured)")
@@ -132,25 +134,34 @@ const probeTime = 2 * time.Second
 // Metering makes what measures, of the endpoints whose bases are given. Without
 // --scrape it may be the pages of the servers, when they answer with metrics to keep.
 // header goes to pages at the address of a server or an endpoint, and to no other: it
-// may hold the API key.
-func (f *Servers) Metering(ctx context.Context, endpoints []string, header http.Header) (replay.Metering, error) {
-	if !f.Answering || len(f.scrapes) > 0 || f.prometheus != "" {
-		return f.metering(endpoints, header)
+// may hold the API key. Each page is asked once, and empty says of those that were asked
+// for which have nothing to keep.
+func (f *Servers) Metering(ctx context.Context, endpoints []string, header http.Header) (m replay.Metering, empty []string, err error) {
+	asked, unasked := *f, f.Answering && len(f.scrapes) == 0 && f.prometheus == ""
+	if unasked {
+		asked.scrapes = []string{"auto"}
 	}
-	asked := *f
-	asked.scrapes = []string{"auto"}
 	probe, err := asked.metering(endpoints, header)
-	if err != nil {
-		return probe, err
+	if err != nil || probe.Scraper == nil {
+		return probe, nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTime)
 	defer cancel()
 	samples := probe.Scraper.Once(ctx)
 	probe.Scraper.Close()
-	if len(samples) == 0 {
-		return f.metering(endpoints, header)
+	if unasked && len(samples) == 0 {
+		m, err = f.metering(endpoints, header)
+		return m, nil, err
 	}
-	return asked.metering(endpoints, header) // a new one, which counts this run alone
+	for _, t := range probe.Scraper.Stats().Targets {
+		if says := t.Unkept(); says != "" && !unasked {
+			empty = append(empty, fmt.Sprintf("the page of %s has %s", t.Target, says))
+		} else if t.Scrapes == 0 && !unasked {
+			empty = append(empty, fmt.Sprintf("the page of %s does not answer (%s)", t.Target, strings.Join(slices.Sorted(maps.Keys(t.Failures)), ", ")))
+		}
+	}
+	m, err = asked.metering(endpoints, header) // a new one, which counts this run alone
+	return m, empty, err
 }
 
 // scraped is what to scrape at an address. The header goes along only to an own one.

@@ -30,7 +30,7 @@ type Target struct {
 	API         string // --api
 	Model       string // --model, empty for the only one
 	TokenIDs    bool   // --token-ids
-	template    int    // --template-tokens, below 0 when they are measured
+	template    string // --template-tokens, as N or BEFORE+AFTER; empty when they are measured
 	forceOutput bool
 
 	HTTP2      bool // --http2
@@ -68,10 +68,10 @@ func (f *Target) Register(cmd *cobra.Command) {
 	everyday, rest := Sections(fl, EndpointFlags)
 	everyday.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; repeatable")
 	rest.StringVar(&f.balance, "balance", client.RoundRobin, "choice among several endpoints: round-robin, or session (all requests of a session to one)")
-	everyday.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, embeddings, or auto (each row's kind). Without this flag, chat if the server has no completions")
+	everyday.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, messages, embeddings, or auto (each row's kind). Without this flag, chat if the server has no completions")
 	everyday.StringVar(&f.Model, "model", "", "model to request; by default the only one that the endpoint has")
 	rest.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
-	rest.IntVar(&f.template, "template-tokens", -1, "tokens that the server's chat template adds to a prompt, if the server sends no usage; -1 measures them")
+	rest.StringVar(&f.template, "template-tokens", "", "`tokens` that the server's chat template adds to a prompt, as N or BEFORE+AFTER (5+7). By default they are measured")
 	rest.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
 
 	rest.BoolVar(&f.HTTP2, "http2", false, "use HTTP/2: over TLS by ALPN, else by prior knowledge (h2c)")
@@ -110,7 +110,7 @@ func (f *Target) Check() error {
 		}
 	}
 	f.APIGiven()
-	if apis := []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIEmbeddings, result.APIAuto}; !slices.Contains(apis, f.API) {
+	if apis := []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto}; !slices.Contains(apis, f.API) {
 		return cli.Usagef("--api: %s is no API: write one of %s", quantity.Quote(f.API), strings.Join(apis, ", "))
 	}
 	if err := f.tls.Check(); err != nil {
@@ -132,8 +132,18 @@ func (f *Target) Options() (o client.Options, err error) {
 		ForceOutput: f.forceOutput, HTTP2: f.HTTP2, Proxy: f.proxy,
 		Timeout: f.Timeout, ConnectTimeout: f.connect, FirstTokenTimeout: f.firstToken, IdleTimeout: f.idle,
 		AffinityHeader: f.affinity, RecordHeaders: f.record, NoTraceHeaders: f.noTrace}
-	if f.template >= 0 {
-		o.TemplateTokens = &f.template
+	if f.template != "" && f.template != "-1" {
+		before, after, parts := strings.Cut(f.template, "+")
+		n, err := strconv.ParseUint(before, 10, 16)
+		m, err2 := uint64(0), error(nil)
+		if parts {
+			m, err2 = strconv.ParseUint(after, 10, 16)
+			o.TemplateBefore = trace.Ptr(int(n))
+		}
+		if err != nil || err2 != nil {
+			return o, cli.Usagef("--template-tokens: %s is no number of tokens: write it as 12, or as 5+7 for those before a prompt and after it", quantity.Quote(f.template))
+		}
+		o.TemplateTokens = trace.Ptr(int(n + m))
 	}
 	if err = f.retries(&o); err != nil {
 		return o, err

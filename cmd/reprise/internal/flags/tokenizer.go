@@ -13,17 +13,20 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/token"
 )
+
+// usualTokenizer is taken where nobody names one.
+const usualTokenizer = "o200k_base"
 
 // openTokenizer opens the tokenizer of a workload's prompts: that of --tokenizer, else the
 // workload's own. A workload knows only the digest of a tokenizer.json: the file is looked
 // for beside the workload, in the current folder and in Hugging Face's cache. A plan that
 // does not find it estimates with o200k_base.
 func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Encoding, error) {
-	const usual = "o200k_base"
-	name := cmp.Or(f.Tokenizer, t.Meta.Tokenizer, usual)
+	name := cmp.Or(f.Tokenizer, t.Meta.Tokenizer, usualTokenizer)
 	digest, byDigest := strings.CutPrefix(name, "tokenizer.json:")
 	hub := os.Getenv("HF_HUB_CACHE")
 	if hub == "" {
@@ -61,8 +64,8 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 		}
 	}
 	if f.PlanOnly {
-		cli.Stepf(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s", name, usual)
-		return token.Open(usual)
+		cli.Stepf(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s", name, usualTokenizer)
+		return token.Open(usualTokenizer)
 	}
 	return nil, cli.Usagef("the workload was made with a tokenizer.json whose SHA-256 begins with %s, and it is neither beside %s, nor in this folder, nor below %s: put it beside the workload, or name it with --tokenizer FILE", digest, t.Name(), hub)
 }
@@ -84,7 +87,7 @@ func hasDigest(path, digits string) bool {
 func (m *PromptMaker) Sample(tokens int) (string, error) {
 	other := *m
 	other.Seed, other.Tails, other.BlockSize = ^m.Seed, nil, tokens
-	p, err := other.Prompter(0)
+	p, err := other.Prompter(result.Template{})
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/token"
 )
@@ -124,7 +125,7 @@ func TestOffBy(t *testing.T) {
 	if err != nil || len(tok.Append(nil, text)) != 64 {
 		t.Errorf("%q, %v", text, err)
 	}
-	p, err := m.Prompter(0)
+	p, err := m.Prompter(result.Template{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -133,7 +134,7 @@ func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	prompter, err := maker.Prompter(0)
+	prompter, err := maker.Prompter(result.Template{})
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,8 @@ func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
 	for i := range live {
 		known.Touch(&live[i])
 	}
-	d := &dryPass{f: f, known: known, prompts: prompter, reuse: profile.NewServerReuse(f.serverBlock), every: 1}
+	block := cmp.Or(f.serverBlock, profile.DefaultServerBlock) // no server is asked
+	d := &dryPass{f: f, known: known, prompts: prompter, block: block, reuse: profile.NewServerReuse(block), every: 1}
 	out, err := d.run(cmd, part, maker.Seed)
 	if err != nil {
 		return err
@@ -164,6 +166,7 @@ type dryPass struct {
 	f        *Replay
 	known    *profile.KnownPass
 	prompts  *prompt.Prompter
+	block    int // of the server, in tokens
 	reuse    *profile.ServerReuse
 	sessions trace.Renumber
 	single   int64
@@ -192,7 +195,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 	if err != nil {
 		return nil, err
 	}
-	out := &Plan{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Load.Rate, Speed: d.f.Load.Speed, Selection: part.selection(), ServerBlock: d.f.serverBlock}
+	out := &Plan{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Load.Rate, Speed: d.f.Load.Speed, Selection: part.selection(), ServerBlock: d.block}
 	rows, err := part.reader()
 	if err != nil {
 		return nil, err

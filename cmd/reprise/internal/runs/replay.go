@@ -30,6 +30,7 @@
 package runs
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,6 @@ import (
 	"reprise/replay/openai"
 	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace/profile"
 )
 
 // Settle has a loop for a duration end with it.
@@ -115,7 +115,7 @@ func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
 	f.Wire.Register(cmd)
 	f.Admin.Register(cmd)
 	_, rest := flags.Sections(fl, flags.CachesFlags)
-	rest.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "block size of the endpoint's prefix cache in tokens, for the expected hit ratio")
+	rest.IntVar(&f.serverBlock, "server-block-size", 0, "block size of the endpoint's prefix cache in tokens, for the expected hit ratio; by default what the server states, else 16")
 }
 
 // Check refuses what cannot be done, before anything is: first what each group of flags
@@ -127,8 +127,11 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if f.Target.HTTP2 && f.Wire.Connections != client.PerRequest && f.Wire.Connections != client.Pooled {
-		return cli.Usagef("--http2 supports only --connections %s and %s", client.PerRequest, client.Pooled)
+	if f.Target.HTTP2 && !slices.Contains([]string{client.Auto, client.PerRequest, client.Pooled}, f.Wire.Connections) {
+		return cli.Usagef("--http2 supports only --connections %s, %s and %s", client.Auto, client.PerRequest, client.Pooled)
+	}
+	if f.serverBlock < 0 {
+		return cli.Usagef("--server-block-size: a block has at least one token")
 	}
 	switch {
 	case !f.thread:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -73,7 +74,27 @@ func (f *Replay) resumption(cmd *cobra.Command, part *workloadPart, seed uint64,
 		return nil, err
 	}
 	gap := r.Gap()
+	if t := gap.Twice; t != nil && t.Requests > 0 {
+		cli.Notef(cmd, "resuming: %d requests had been sent and have no result; they are sent again, so the server sees them twice, %d prompt tokens in all (rows %s)",
+			t.Requests, t.PromptTokens, rowList(t.Rows, t.Requests))
+	}
 	cli.Notef(cmd, "resuming: %d rows have a result and keep it, %d that were due are sent again; the clock goes on at %v, %v after the journal was last written",
 		gap.Kept, gap.Again, time.Duration(gap.AtNS).Round(time.Millisecond), time.Duration(gap.DownNS).Round(time.Second))
 	return r, nil
+}
+
+// rowList lists the first rows of so many, such as "4, 5, 6 and 20 more".
+func rowList(rows []int64, of int64) string {
+	var b strings.Builder
+	shown := rows[:min(len(rows), 5)]
+	for i, row := range shown {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, row)
+	}
+	if rest := of - int64(len(shown)); rest > 0 {
+		fmt.Fprintf(&b, " and %d more", rest)
+	}
+	return b.String()
 }

@@ -3,16 +3,19 @@ package runs
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
+	"reprise/replay/ceiling"
 	"reprise/replay/client"
 	"reprise/replay/result"
 	"reprise/synth/prompt"
@@ -42,12 +45,12 @@ func (f *Replay) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *fla
 	return part, maker, nil
 }
 
-func (f *Replay) endpoint(tok *token.Encoding, extras client.RowExtras) (*client.HTTP, error) {
+func (f *Replay) endpoint(tok *token.Encoding, extras client.RowExtras, connections string) (*client.HTTP, error) {
 	o, err := f.Target.Options()
 	if err != nil {
 		return nil, err
 	}
-	o.Rows, o.Connections, o.Replies = extras, f.Wire.Connections, f.thread
+	o.Rows, o.Connections, o.Replies = extras, connections, f.thread
 	o.Count = func(text string) int { return len(tok.Append(nil, text)) }
 	e, err := client.New(o)
 	if err != nil {
@@ -72,6 +75,8 @@ type replayRun struct {
 	known    *profile.KnownPass
 	about    result.Run
 
+	connectionsWhy string // "" where they were given
+
 	closes []func() // what is to be closed at the end, in the order of opening
 }
 
@@ -91,21 +96,23 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	}
 	r.about = result.Run{
 		Version: cli.Version,
-		Load:    result.Load{Tokenizer: r.maker.Tok.Name()},
-		Source:  result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier, Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize, ServerBlock: r.serverBlock},
+		Load:    result.Load{Tokenizer: r.maker.Tok.Name(), Guessed: r.maker.Guessed},
+		Source:  result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier, Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize},
 	}
 	if r.about.Privacy, err = PrivacyOf(&r.w.Meta); err != nil {
 		return err
 	}
 	r.endpoint.Describe(&r.about)
+	r.about.ConnectionsWhy = r.connectionsWhy
 	r.about.PromptText, r.about.Note = cmp.Or(r.w.Meta.Text, result.TextStable), r.Servers.Note
 	if r.raw != nil {
 		r.about.Prompts, r.about.Verbatim, r.about.PromptText = result.PromptsVerbatim, r.raw.Digest(), ""
 	}
 	r.about.Cache = r.servers.cache
-	env := r.servers.admin.CaptureEnvironment(r.cmd.Context(), r.about.Model)
+	env := r.servers.admin.CaptureEnvironment(r.cmd.Context(), r.servers.survey)
 	r.about.Environment = env
 	r.about.ServerVersion, r.about.MaxModelLen = client.About(env.Servers, r.about.Model)
+	r.about.ServerBlock, r.about.ServerBlockFrom = r.servers.block, r.servers.blockFrom
 	if err := r.noteTooLong(r.about.MaxModelLen); err != nil {
 		return err
 	}
@@ -115,7 +122,7 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	if err := r.servers.warmUp(r.cmd, r.part, r.lineage); err != nil {
 		return err
 	}
-	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of))
+	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of), profile.WithTemplate(r.servers.templateOf))
 	if err := r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, live, r.endpoint, r.servers.prompter, r.known); err != nil {
 		return err
 	}
@@ -168,7 +175,11 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	r.closes = append(r.closes, func() { closeExtras() })
-	if r.endpoint, err = r.Replay.endpoint(r.maker.Tok, extras); err != nil {
+	connections, err := r.connections()
+	if err != nil {
+		return err
+	}
+	if r.endpoint, err = r.Replay.endpoint(r.maker.Tok, extras, connections); err != nil {
 		return err
 	}
 	r.closes = append(r.closes, r.endpoint.Close)
@@ -183,7 +194,8 @@ func (r *replayRun) open() (err error) {
 }
 
 // noteTooLong says how many requests need more tokens than the server's context has, 0
-// for one that does not say. Servers refuse them, or cut them silently.
+// for one that does not say. Servers refuse them, or cut them silently, so that a run of
+// nothing else is an error.
 func (r *replayRun) noteTooLong(context int) error {
 	if context == 0 || r.raw != nil {
 		return nil
@@ -201,6 +213,9 @@ func (r *replayRun) noteTooLong(context int) error {
 		longest = max(longest, need)
 		return nil
 	})
+	if total := r.part.rows.Len(); err == nil && beyond > 0 && beyond == int64(total) {
+		return fmt.Errorf("the server's context is %d tokens, and every request needs more, up to %d: it would refuse or cut all of them. Serve a longer context (vLLM: --max-model-len), or send a workload of shorter requests", context, longest)
+	}
 	if beyond > 0 {
 		cli.Notef(r.cmd, "endpoint: the server's context is %d tokens, and %d of %d requests need more, up to %d: it will refuse or cut them. Serve a longer context (vLLM: --max-model-len), or leave them out of the workload",
 			context, beyond, r.part.rows.Len(), longest)
@@ -208,9 +223,80 @@ func (r *replayRun) noteTooLong(context int) error {
 	return err
 }
 
+// connections are those that were asked for, or what suits the schedule. It warns of a
+// schedule that this machine may not keep, where its ceiling was measured.
+func (r *replayRun) connections() (chosen string, err error) {
+	r.Load.Requests = r.rows.Total
+	chosen = r.Wire.Connections
+	most, err := ceiling.Saved()
+	if err != nil {
+		cli.Notef(r.cmd, "%v", err)
+	}
+	closed := r.Load.Concurrency > 0
+	var peak loadPeak // nothing that matters, unless it is looked for
+	if few := client.NeverPooled(r.part.rows.Len()) && r.part.loop == nil; !closed && !few && (chosen == client.Auto || most != nil) {
+		if peak, err = r.peak(); err != nil {
+			return "", err
+		}
+	}
+	if chosen == client.Auto {
+		chosen, r.connectionsWhy = client.ChooseConnections(peak.second, peak.ten, closed)
+		if chosen == client.Pooled {
+			cli.Notef(r.cmd, "connections: pooled (%s)", r.connectionsWhy)
+		}
+	}
+	if most != nil {
+		if says := most.Warning(peak.second, peak.second*peak.tokens); says != "" {
+			cli.Notef(r.cmd, "client: %s", says)
+		}
+	}
+	return chosen, nil
+}
+
+// A loadPeak is the most that a schedule asks for: requests per second in its busiest
+// second and ten seconds, and tokens of a request.
+type loadPeak struct{ second, ten, tokens float64 }
+
+// peak plans one round of the workload with answers that take no time: no run asks for
+// more.
+func (r *replayRun) peak() (p loadPeak, err error) {
+	options, err := r.Load.Schedule(r.lineage, r.maker.Seed)
+	if err != nil {
+		return p, err
+	}
+	planner, err := replay.NewPlanner(options, func(*trace.Request) (time.Duration, bool) { return 0, false })
+	if err != nil {
+		return p, err
+	}
+	rows, err := r.part.once()
+	if err != nil {
+		return p, err
+	}
+	var tokens, requests int64
+	err = trace.Each(rows, func(_ int64, row *trace.Request) error {
+		if _, sent := planner.Add(row); sent {
+			requests++
+			tokens += int64(max(row.OutputTokens, 1))
+		}
+		if planner.Over() {
+			return errPlanned
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errPlanned) {
+		return p, err
+	}
+	if plan := planner.Plan(); plan.Peak1S != nil {
+		p = loadPeak{*plan.Peak1S, *plan.Peak10S, float64(tokens) / float64(requests)}
+	}
+	return p, nil
+}
+
+// errPlanned ends the reading of rows that are due after the run.
+var errPlanned = errors.New("what follows is not sent")
+
 // options are what the flags, the part and the servers make of the run.
 func (r *replayRun) options() (replay.Options, error) {
-	r.Load.Requests = r.rows.Total
 	o, err := r.Load.Schedule(r.lineage, r.servers.arrivalSeed)
 	if err != nil {
 		return o, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +18,14 @@ import (
 	"reprise/replay/client"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page"
+	"reprise/trace/profile"
 )
 
-// calibrate finds the endpoint's model and measures its templates, of each API that
-// rows go to.
-func (f *Replay) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *client.HTTP, m *flags.PromptMaker) (overheads map[string]int, err error) {
+// calibrate finds the endpoint's model and what the servers state of themselves, and
+// measures their templates, of each API that rows go to.
+func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates map[string]result.Template, err error) {
+	f, endpoint, m := s.flags, s.endpoint, s.maker
 	apis, err := f.Target.APIs(w)
 	if err != nil {
 		return nil, err
@@ -31,43 +35,60 @@ func (f *Replay) calibrate(cmd *cobra.Command, w *trace.Trace, endpoint *client.
 	uncounted := map[string]bool{}
 	err = untilFree(cmd, func() error {
 		return whenReady(cmd.Context(), f.Ready, func() (err error) {
-			overheads = map[string]int{}
+			templates = map[string]result.Template{}
 			if model, err = endpoint.Probe(cmd.Context()); err != nil {
 				return err
 			}
+			if s.block == 0 { // once, though what follows may be tried again
+				s.survey = s.admin.Survey(cmd.Context(), model)
+				s.block, s.blockFrom = blockSize(cmd, f.serverBlock, s.survey)
+			}
 			for _, api := range apis {
 				if f.raw != nil {
-					overheads[api] = 0 // no prompt is made to a length
+					templates[api] = result.Template{} // no prompt is made to a length
 					continue
 				}
-				overheads[api], err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0])
+				_, err = endpoint.CalibrateAPI(cmd.Context(), api, words.Text[0], words.Bare[0])
 				if uncounted[api] = errors.Is(err, client.ErrUncounted); err != nil && !uncounted[api] {
 					return err
 				}
+				templates[api] = endpoint.TemplateParts(cmd.Context(), api, words.Text, s.block)
 			}
-			return nil
+			return cmd.Context().Err()
 		})
 	})
 	if err != nil {
 		return nil, err
 	}
 	if f.raw != nil {
+		for _, api := range []string{result.APIChat, result.APICompletions} { // those that the source has
+			if err := endpoint.ProbeUsage(cmd.Context(), api, words.Text[0]); err != nil {
+				return nil, err
+			}
+		}
 		cli.Notef(cmd, "endpoint: %s, model %s, prompts as in the source", strings.Join(endpoint.Endpoints(), ", "), model)
-		return overheads, nil
+		return templates, nil
 	}
 	for _, api := range apis {
 		if uncounted[api] {
 			template := "without what a template adds to them (--template-tokens N says how much)"
-			if n := overheads[api]; n > 0 {
+			if n := templates[api].Before + templates[api].After; n > 0 {
 				template = fmt.Sprintf("%d tokens shorter for the template, as --template-tokens says", n)
 			}
 			cli.Notef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, %s",
 				strings.Join(endpoint.Endpoints(), ", "), api, model, template)
 			continue
 		}
-		cli.Notef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %d tokens", strings.Join(endpoint.Endpoints(), ", "), api, model, overheads[api])
+		t := templates[api]
+		overhead := page.Many(int64(t.Before+t.After), "token")
+		if t.After > 0 && t.Found == result.TemplateAssumed {
+			overhead += ", all of them taken to stand after the prompt (the server's counts do not tell; --template-tokens BEFORE+AFTER does)"
+		} else if t.After > 0 {
+			overhead += fmt.Sprintf(", %d before the prompt and %d after it (%s)", t.Before, t.After, t.Found)
+		}
+		cli.Notef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %s", strings.Join(endpoint.Endpoints(), ", "), api, model, overhead)
 	}
-	return overheads, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
+	return templates, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
 }
 
 // sampleTokens is how long a text is that a server counts to show its tokenizer.
@@ -151,6 +172,36 @@ func (s *replayServers) cold(cmd *cobra.Command) (*result.CacheDiscipline, error
 	return about, nil
 }
 
+// blockSize is the block size of the servers' prefix caches, and where it is from: what
+// the flag gave, what the servers state, or else the default. It says what they state.
+func blockSize(cmd *cobra.Command, given int, servers []result.ServerModels) (size int, from string) {
+	stated, slots := map[int]string{}, 0
+	for _, s := range servers {
+		if s.BlockSize > 0 {
+			stated[s.BlockSize] = s.BlockFrom
+		}
+		slots += s.Slots
+	}
+	sizes := slices.Sorted(maps.Keys(stated))
+	switch {
+	case given > 0 && len(sizes) == 1 && sizes[0] != given:
+		cli.Notef(cmd, "endpoint: --server-block-size %d is not what the server states, %d (%s); the expected hit ratio is for %d", given, sizes[0], stated[sizes[0]], given)
+		return given, result.BlockGiven
+	case given > 0:
+		return given, result.BlockGiven
+	case len(sizes) > 1:
+		cli.Notef(cmd, "endpoint: the servers state prefix caches of different block sizes (%d to %d tokens); the expected hit ratio is for %d, and --server-block-size names another", sizes[0], sizes[len(sizes)-1], sizes[0])
+		return sizes[0], stated[sizes[0]]
+	case len(sizes) == 0:
+		return profile.DefaultServerBlock, ""
+	case slots > 0:
+		cli.Notef(cmd, "endpoint: llama.cpp reuses what is in one of its %d slots, by token; the expected hit ratio is that of one cache with all prompts, and more than slots can give", slots)
+	default:
+		cli.Notef(cmd, "endpoint: the prefix cache has blocks of %d tokens (%s)", sizes[0], stated[sizes[0]])
+	}
+	return sizes[0], stated[sizes[0]]
+}
+
 // A replayServers is the endpoint of a replay with the servers behind it, made
 // ready for what the flags ask for.
 type replayServers struct {
@@ -159,8 +210,11 @@ type replayServers struct {
 	maker       *flags.PromptMaker
 	admin       *client.Admin
 	metering    replay.Metering
-	overheads   map[string]int // tokens of template around a prompt, by API
-	arrivalSeed uint64         // stays, where the prompts get another seed
+	templates   map[string]result.Template // by API
+	arrivalSeed uint64                     // stays, where the prompts get another seed
+	survey      []result.ServerModels      // what they state of themselves
+	block       int                        // of their prefix caches, in tokens
+	blockFrom   string                     // as [result.Source].ServerBlockFrom
 	cache       *result.CacheDiscipline
 }
 
@@ -193,18 +247,22 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	if from, _ := f.Target.KeyFrom(); o.APIKey != "" && from != flags.DefaultKeyEnv {
 		o.Header.Set("Authorization", "Bearer "+o.APIKey)
 	}
-	if s.metering, err = f.Servers.Metering(cmd.Context(), f.Target.URLs, o.Header); err != nil {
+	var empty []string
+	if s.metering, empty, err = f.Servers.Metering(cmd.Context(), f.Target.URLs, o.Header); err != nil {
 		return nil, err
 	}
-	s.overheads, err = f.calibrate(cmd, w, endpoint, m)
+	for _, says := range empty {
+		cli.Notef(cmd, "metrics: %s. --scrape names another page (TensorRT-LLM: /prometheus/metrics), --scrape-metric a prefix to keep", says)
+	}
+	s.templates, err = s.calibrate(cmd, w)
 	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() && !f.Target.TokenIDs {
 		cli.Notef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
 		f.Target.API = e.Other
 		endpoint.UseAPI(e.Other)
-		s.overheads, err = f.calibrate(cmd, w, endpoint, m)
+		s.templates, err = s.calibrate(cmd, w)
 	}
 	if err != nil {
-		return nil, advised(err, &f.Target)
+		return nil, Advised(err, &f.Target)
 	}
 	if f.Servers.Cache == result.CacheCold && !f.resume {
 		s.cache, err = s.cold(cmd)
@@ -213,7 +271,17 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 }
 
 // prompter makes prompts for them.
-func (s *replayServers) prompter() (flags.RowPrompter, error) { return s.maker.ForAPIs(s.overheads) }
+func (s *replayServers) prompter() (flags.RowPrompter, error) { return s.maker.ForAPIs(s.templates) }
+
+// templateOf is the template around the prompt of a row.
+func (s *replayServers) templateOf(row *trace.Request) (before, after int32) {
+	api := s.flags.Target.API
+	if api == result.APIAuto {
+		api = client.KindAPI(row.Kind)
+	}
+	t := s.templates[api]
+	return int32(t.Before), int32(t.After)
+}
 
 // warmUp plays the workload once, for warm caches, and keeps nothing of it but how
 // it went.

@@ -13,8 +13,10 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/check"
 	"reprise/replay/client"
 	"reprise/replay/openai"
+	"reprise/trace/token"
 )
 
 // untilFree calls ask until the server is no longer full or starting, and says on stderr
@@ -26,7 +28,7 @@ func untilFree(cmd *cobra.Command, ask func() error) error {
 		if !ok || e.Kind != openai.KindRateLimited && e.Kind != openai.KindUnavailable {
 			return err
 		}
-		cli.Notef(cmd, "endpoint: HTTP %d; trying again in %v", e.Status, wait)
+		cli.Notef(cmd, "endpoint: %s; trying again in %v", map[bool]string{true: e.Kind, false: fmt.Sprintf("HTTP %d", e.Status)}[e.Status == 0], wait)
 		select {
 		case <-time.After(wait):
 		case <-cmd.Context().Done():
@@ -36,8 +38,8 @@ func untilFree(cmd *cobra.Command, ask func() error) error {
 	return ask()
 }
 
-// advised adds to why a server cannot be used what to do next.
-func advised(err error, t *flags.Target) error {
+// Advised adds to why a server cannot be used what to do next.
+func Advised(err error, t *flags.Target) error {
 	e, ok := errors.AsType[*client.SetupError](err)
 	if !ok {
 		return err
@@ -75,7 +77,11 @@ func advised(err error, t *flags.Target) error {
 		next = "The server lists its models, but has no completions, chat or responses API below the path of --url"
 	case e.Status == http.StatusNotFound, e.Failure != nil && e.Kind == openai.KindOther && e.API == "":
 		next = "Check the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model"
-	case e.Failure != nil && e.API != "" && (e.Kind == openai.KindIncomplete || e.Kind == openai.KindStream):
+	case e.Kind == openai.KindRedirect:
+		next = "No redirect is followed, since each would add a round trip to the time to the first token: write the address that it leads to in --url"
+	case e.Kind == openai.KindCompressed:
+		next = "A compressor holds tokens back until it has enough of them: switch compression off for this path at the gateway"
+	case e.Failure != nil && e.API != "" && (e.Kind == openai.KindIncomplete || e.Kind == openai.KindStream || e.Kind == openai.KindNotStreamed):
 		next = "Every token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off"
 	case e.Status == http.StatusInternalServerError:
 		next = "The server failed at a request of one token: its log says why"
@@ -85,4 +91,30 @@ func advised(err error, t *flags.Target) error {
 		return err
 	}
 	return fmt.Errorf("%w\n%s", err, next+".")
+}
+
+// Checked is how a server is reached that is to be checked against a tokenizer: with the
+// headers and the key of requests. closing drops the connections.
+func Checked(cmd *cobra.Command, t *flags.Target, tok *token.Encoding) (o check.Options, closing func(), err error) {
+	options, err := t.Options()
+	if err != nil {
+		return o, nil, err
+	}
+	options.Connections = client.Pooled
+	options.Retries, options.Backoff = 4, 500*time.Millisecond // nothing is timed that counts
+	options.Count = func(text string) int { return len(tok.Append(nil, text)) }
+	if from, _ := t.KeyFrom(); from == flags.DefaultKeyEnv {
+		cli.Notef(cmd, "endpoint: the API key is that of %s", from)
+	}
+	if o.Endpoint, err = client.New(options); err != nil {
+		return o, nil, cli.Usagef("%s", strings.TrimPrefix(err.Error(), "client: "))
+	}
+	o.Admin, err = client.NewAdmin(client.AdminOptions{URLs: t.URLs, APIKey: options.APIKey, Header: options.Header, TLS: options.TLS, Proxy: options.Proxy})
+	if err != nil {
+		o.Endpoint.Close()
+		return o, nil, cli.Exit(cli.Usage, err)
+	}
+	o.Key, o.Tokenizer = options.APIKey != "", tok
+	o.Patiently = func(ask func() error) error { return untilFree(cmd, ask) }
+	return o, func() { o.Endpoint.Close(); o.Admin.Close() }, nil
 }

@@ -146,12 +146,14 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &socket{Conn: nc}
+	s := &socket{Conn: nc, delay: noDelay}
 	if sc, ok := nc.(syscall.Conn); ok {
 		s.raw, _ = sc.SyscallConn()
 	}
 	k := &conn{client: c, nc: s, sock: s, session: NoSession, since: time.Now()}
-	if c.tls != nil {
+	if c.tls == nil { // else a read of the socket is not one of the answer
+		s.stampReceived()
+	} else {
 		shaking, cancel := context.WithTimeout(ctx, dialTime)
 		defer cancel()
 		t := tls.Client(s, c.tls)

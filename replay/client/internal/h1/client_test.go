@@ -409,6 +409,7 @@ func TestNobodyThere(t *testing.T) {
 // used any more.
 func TestKeepAliveTimeout(t *testing.T) {
 	c := New(Options{Keep: Pooled, Probation: -1})
+	c.sweeping = true // by nobody: k has no socket
 	k := &conn{client: c}
 	k.give(NoSession, true, true, 5*time.Second)
 	for age, want := range map[time.Duration]bool{0: true, 3900 * time.Millisecond: true, 4 * time.Second: false} {

@@ -35,4 +35,6 @@
 //   - errors.go: stale connections, malformed answers, TLS handshakes that fail
 //   - socket.go, socket_unix.go, socket_other.go: asking a socket without waiting, by
 //     system
+//   - stamp_linux.go, stamp_other.go: reading with the kernel's receive timestamps
+//   - stamp_race_linux.go, stamp_norace_linux.go: such reads, for the race detector
 package h1

@@ -145,6 +145,7 @@ type Response struct {
 	left   int64 // when framed by length
 	over   bool
 	err    error // of the body, to be repeated
+	delay  time.Duration
 }
 
 // firstRead is the size of the buffers that heads are read into.
@@ -169,7 +170,7 @@ func (r *Response) readHead() error {
 				b = append(b, make([]byte, w)...)
 			}
 			got, err := r.x.k.nc.Read(b[w:])
-			r.seen = r.seen || got > 0
+			r.seen, r.delay = r.seen || got > 0, r.x.k.sock.delay
 			if n, w = headEnd(b[:w+got], w), w+got; n == 0 && err != nil {
 				if err == io.EOF && r.seen {
 					err = io.ErrUnexpectedEOF
@@ -292,8 +293,16 @@ func (r *Response) raw(p []byte) (int, error) {
 		r.letGo()
 		return n, nil
 	}
-	return r.x.k.nc.Read(p)
+	n, err := r.x.k.nc.Read(p)
+	r.delay = r.x.k.sock.delay
+	return n, err
 }
+
+// ReadDelay is how long the bytes of the last Read had been there, by the kernel's
+// receive timestamp of the last segment that it touched. The kernel merges segments that
+// wait, and keeps the stamp of the last: bytes before the last may have waited longer.
+// It is negative with TLS and where the system tells none.
+func (r *Response) ReadDelay() time.Duration { return r.delay }
 
 // finish ends an answer in good order. clean says that nothing came after it.
 func (r *Response) finish(clean bool) {

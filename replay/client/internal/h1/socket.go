@@ -12,15 +12,24 @@ type socket struct {
 	net.Conn
 	raw    syscall.RawConn // nil where one cannot be had
 	asking bool            // Read does not wait
+
+	receiver *receiver     // nil where the kernel tells no receive timestamps
+	delay    time.Duration // of the last Read
 }
+
+// noDelay is the delay of a Read whose bytes have no receive timestamp.
+const noDelay = time.Duration(-1)
 
 // Read implements net.Conn. While the socket is only asked, nothing yet is
 // errNothingYet, from which a TLS connection recovers as from a deadline.
 func (s *socket) Read(p []byte) (int, error) {
-	if !s.asking {
-		return s.Conn.Read(p)
+	switch {
+	case s.asking:
+		return s.readOnce(p)
+	case s.receiver != nil:
+		return s.readStamped(p)
 	}
-	return s.readOnce(p)
+	return s.Conn.Read(p)
 }
 
 // errNothingYet is a net.Error, so that crypto/tls takes it for a passing one.

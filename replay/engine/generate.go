@@ -3,7 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -11,24 +11,44 @@ import (
 	"reprise/replay/openai"
 )
 
-// complete serves both kinds of completion.
-func (s *Server) complete(w http.ResponseWriter, r *http.Request) {
-	s.serve(w, r, func(m *behaviour) (*serverJob, int, error) { return s.decode(r, m) }, func(ctx context.Context, j *serverJob, wait waiter) error {
-		if j.req.Stream {
-			return s.stream(ctx, w, j, wait)
-		}
-		return s.whole(ctx, w, j, wait)
-	})
+// generate serves the APIs whose answers are generated: the decoder is that of the kind of
+// request.
+func (s *Server) generate(decode func(io.Reader, int64) (*openai.Request, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s.serve(w, r, func(m *behaviour) (*serverJob, int, error) {
+			req, err := decode(r.Body, maxBody)
+			return s.decoded(r, req, err, m)
+		}, s.write)
+	}
 }
 
-// decode reads a request and begins its job.
-func (s *Server) decode(r *http.Request, m *behaviour) (*serverJob, int, error) {
-	req, err := openai.DecodeRequest(r.Body, maxBody)
+// write writes an answer as it was asked for.
+func (s *Server) write(ctx context.Context, w http.ResponseWriter, j *serverJob, wait waiter) error {
+	if j.req.Stream && !j.behaviour.notStreamed {
+		return s.stream(ctx, w, j, wait)
+	}
+	// At once, when its last token is due.
+	text, err := s.answerText(ctx, j, wait)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err = w.Write(s.newEmitter(w, j).dialect.whole(text))
+	return err
+}
+
+// decoded begins the job of a request that was read, or not.
+func (s *Server) decoded(r *http.Request, req *openai.Request, err error, m *behaviour) (*serverJob, int, error) {
+	if m.choices > 1 && r.URL.Path != openai.ChatPath && r.URL.Path != openai.CompletionsPath {
+		one := *m
+		one.choices, m = 1, &one // other APIs have none
+	}
 	j, status, err := s.newJob(req, err, m)
 	if err != nil {
 		return nil, status, err
 	}
-	if j.chat = r.URL.Path == openai.ChatPath; j.chat != (req.Messages != nil) {
+	j.chat = r.URL.Path != openai.CompletionsPath
+	if req.Kind == openai.Completion && j.chat != (req.Messages != nil) {
 		return nil, http.StatusBadRequest, errors.New("want messages for a chat, or a prompt for a completion")
 	}
 	return s.prepareJob(j)
@@ -52,10 +72,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob
 			}
 		}
 	}
-	e := &emitter{s: s, j: j, behaviour: m, w: w, to: http.NewResponseController(w), chunk: j.chunk(s.c.Model)}
-	if m.usageOf == "" || !j.chat {
-		e.usage = m.usage
-	}
+	e := s.newEmitter(w, j)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
 	if m.shut {
@@ -64,15 +81,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob
 	if m.early {
 		// The headers, and what stands before the first token.
 		w.WriteHeader(http.StatusOK)
-		if m.comments {
-			e.keepAlives()
-		}
-		if m.progress {
-			e.putChunk(0, "", nil, fmt.Sprintf(`"prompt_progress":{"total":%d,"cache":0,"processed":0,"time_ms":0}`, len(j.prompt)))
-		}
-		if m.empties {
-			e.putChunk(0, "", nil, "")
-		}
+		e.putEarly()
 		if err := e.flush(true); err != nil {
 			return err
 		}
@@ -95,7 +104,7 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob
 		}
 	}
 	s.cacheAnswer(j)
-	e.putEnd()
+	e.dialect.end()
 	if err := e.flush(true); err != nil {
 		return err
 	}
@@ -110,28 +119,6 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob
 		return errors.Join(err, out.Flush(), conn.Close())
 	}
 	return nil
-}
-
-// whole writes the answer at once, when its last token is due.
-func (s *Server) whole(ctx context.Context, w http.ResponseWriter, j *serverJob, wait waiter) error {
-	answer, err := s.answerText(ctx, j, wait)
-	if err != nil {
-		return err
-	}
-	c := j.chunk(s.c.Model)
-	if j.behaviour.usage != usageMissing {
-		c.Usage = j.usage()
-	}
-	c.Choices[0].FinishReason = &j.finish
-	if j.chat {
-		c.Object = openai.ObjectChat
-		c.Choices[0].Message = &openai.Delta{Role: "assistant", Content: &answer}
-	} else {
-		c.Choices[0].Text = &answer
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, err = w.Write(openai.AppendChunk(nil, &c))
-	return err
 }
 
 // answerText is the text of an answer, when its last token is due.

@@ -17,17 +17,22 @@ import (
 func askedAPI(t *testing.T, c engine.ServerConfig, path, body string) (int, openai.Outcome, string) {
 	t.Helper()
 	status, text := post(t, start(t, c), path, body)
+	return status, folded(text), text
+}
+
+// folded folds an answer, a stream or a body.
+func folded(text string) openai.Outcome {
 	s := openai.NewScanner(strings.NewReader(text), func() time.Duration { return 0 }, 0)
 	col := openai.NewCollector(1 << 20)
 	if strings.HasPrefix(text, "{") {
 		col.Add(openai.Event{Data: []byte(text)})
-		return status, col.Finish(0, nil), text
+		return col.Finish(0, nil)
 	}
 	ev, err := s.Scan()
 	for ; err == nil; ev, err = s.Scan() {
 		col.Add(ev)
 	}
-	return status, col.Finish(ev.At, err), text
+	return col.Finish(ev.At, err)
 }
 
 // A response has the words that a chat about the same has, by timeline and by engine.
@@ -57,6 +62,35 @@ func TestResponses(t *testing.T) {
 		if status, _, text := askedAPI(t, fast(), openai.ResponsesPath, body); status != 400 || !strings.Contains(text, "BadRequestError") {
 			t.Errorf("%s: status %d: %s", body, status, text)
 		}
+	}
+}
+
+// A message has the words that a chat about the same has, and its counts add up to the
+// chat's: those of the cache stand beside the rest of the prompt.
+func TestMessages(t *testing.T) {
+	srv := start(t, fast())
+	prompt := strings.Repeat("hello there ", 40)
+	ask := func(path, members string) (int, openai.Outcome, string) {
+		t.Helper()
+		status, text := post(t, srv, path, fmt.Sprintf(`{"messages":[{"role":"user","content":%q}],%s}`, prompt, members))
+		return status, folded(text), text
+	}
+	_, chat, _ := ask(openai.ChatPath, `"max_tokens":9,"ignore_eos":true`)
+	status, o, text := ask(openai.MessagesPath, `"max_tokens":9,"ignore_eos":true,"stream":true`)
+	n := chat.Usage.PromptTokens
+	cached := (n - 1) / 16 * 16
+	if status != 200 || o.Err != nil || o.FinishReason != "max_tokens" || o.TokenEvents != 9 || o.Usage.CompletionTokens != 9 || o.Usage.PromptTokens != n || o.Usage.PromptTokensDetails.CachedTokens != cached {
+		t.Fatalf("status %d, %+v, usage %+v of %d\n%s", status, o, o.Usage, n, text)
+	}
+	if string(o.Text.Content) != string(chat.Text.Content) || !strings.Contains(text, fmt.Sprintf(`"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":9`, n-cached, cached)) {
+		t.Errorf("%q, the chat %q: %s", o.Text.Content, chat.Text.Content, text)
+	}
+	status, whole, text := ask(openai.MessagesPath, `"max_tokens":9,"ignore_eos":true`)
+	if status != 200 || *whole.Usage.PromptTokensDetails != *o.Usage.PromptTokensDetails || whole.Usage.TotalTokens != n+9 || !strings.Contains(text, string(chat.Text.Content)) {
+		t.Errorf("whole: status %d, %+v: %s", status, whole.Usage, text)
+	}
+	if status, text := post(t, srv, openai.MessagesPath, `{"messages":[{"role":"user","content":"p"}]}`); status != 400 || !strings.Contains(text, "must have max_tokens") {
+		t.Errorf("without max_tokens: status %d: %s", status, text)
 	}
 }
 
@@ -97,8 +131,8 @@ func TestOtherAPIsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	for _, path := range []string{openai.ResponsesPath, openai.EmbeddingsPath} {
-		if status, text := post(t, srv, path, `{"input":"p"}`); status != 429 || !strings.Contains(text, "RateLimitError") {
+	for _, path := range []string{openai.ResponsesPath, openai.EmbeddingsPath, openai.MessagesPath} {
+		if status, text := post(t, srv, path, `{"input":"p","messages":[{"role":"user","content":"p"}],"max_tokens":2}`); status != 429 || !strings.Contains(text, "RateLimitError") {
 			t.Errorf("%s: status %d: %s", path, status, text)
 		}
 	}
