@@ -87,7 +87,8 @@ func (r *release) card(t *transformer, after *countingWriter, totals Totals) Car
 // length alone.
 func (c Card) Meta(of trace.Meta) (m trace.Meta, err error) {
 	m = trace.Meta{BlockSize: of.BlockSize, Convention: of.Convention, Tokenizer: of.Tokenizer, Template: of.Template,
-		SourceFormat: of.SourceFormat, Timing: of.Timing, Capture: of.Capture.Undated(), Sessions: of.Sessions, Tier: c.Tier, Unit: c.Unit}
+		SourceFormat: of.SourceFormat, Timing: of.Timing, Capture: of.Capture.Undated(), Captures: of.Captures,
+		Sessions: of.Sessions, Tier: c.Tier, Unit: c.Unit}
 	if m.Sessions == "inferred" && !c.Totals.InferredSessions {
 		m.Sessions = ""
 	}

@@ -51,6 +51,6 @@ func inherited(m *trace.Meta) []struct {
 	}{
 		{"reprise.tokenizer", &m.Tokenizer}, {"reprise.template", &m.Template}, {"reprise.source_format", &m.SourceFormat},
 		{"reprise.time_unit", &m.TimeUnit}, {"reprise.timing", &m.Timing}, {"reprise.tier", &m.Tier}, {"reprise.unit", &m.Unit},
-		{"reprise.card", &m.Card}, {"reprise.card_sha256", &m.CardHash}, {"reprise.digest", &m.Digest},
+		{"reprise.capture_ids", &m.Captures}, {"reprise.card", &m.Card}, {"reprise.card_sha256", &m.CardHash}, {"reprise.digest", &m.Digest},
 	}
 }

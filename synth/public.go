@@ -125,7 +125,7 @@ func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	// that model may be anything but public.
 	format, _, _ := strings.Cut(meta.SourceFormat, ",")
 	m := &Model{kSwap: 1, span: end, cells: cells, meta: trace.Meta{BlockSize: meta.BlockSize, Tokenizer: meta.Tokenizer,
-		Template: meta.Template, SourceFormat: format, Tier: TierPublic, Unit: f.options.Unit}}
+		Template: meta.Template, SourceFormat: format, Captures: meta.Captures, Tier: TierPublic, Unit: f.options.Unit}}
 	b, err := json.Marshal(card{TierPublic, r})
 	if err != nil {
 		return nil, nil, errors.New("the privacy card has a number that JSON cannot write")

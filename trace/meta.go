@@ -29,6 +29,7 @@ type Meta struct {
 	TimeUnit     string  // detected unit of the source's times, such as ms
 	Timing       string  // how times were made up, when the source has none
 	Capture      Capture // when the source was recorded, as declared; its begin is arrival 0
+	Captures     string  // ids of the captures that the rows come from, by commas: each is random and born with its import or recording
 	Sessions     string  // source, inferred, or empty for none
 	Tier         string  // internal, partner, public
 	Unit         string  // unit of privacy, such as request or user
@@ -72,7 +73,7 @@ func (m *Meta) fields() []struct {
 		{"sessions", &m.Sessions}, {"tier", &m.Tier}, {"unit", &m.Unit},
 		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"breakers", &m.Breakers}, {"seed", &m.Seed},
 		{"prompt_text", &m.Text}, {"corpus_sha256", &m.Corpus}, {"shared_tails", &m.SharedTails},
-		{"recording_keys", &m.Keys}, {"raw_digest", &m.Raw}, {"digest", &m.Digest},
+		{"recording_keys", &m.Keys}, {"capture_ids", &m.Captures}, {"raw_digest", &m.Raw}, {"digest", &m.Digest},
 	}
 }
 

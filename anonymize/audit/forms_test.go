@@ -194,7 +194,7 @@ func TestAllowedStrings(t *testing.T) {
 // Metadata are of the shape that their key has, or of the tool's own words.
 func TestAllowedMetadata(t *testing.T) {
 	v := vocabulary{}
-	v.add("reprise digest card sha256 source format tokenizer template schema capture begin end run tier note corpus synth model")
+	v.add("reprise digest card sha256 source format tokenizer template schema capture ids begin end run tier note corpus synth model")
 	hex := strings.Repeat("0123456789abcdef", 4)
 	for _, c := range []struct {
 		key, value, want string
@@ -206,6 +206,7 @@ func TestAllowedMetadata(t *testing.T) {
 		{"reprise.tokenizer", strings.Repeat("a", 25), "metadata reprise.tokenizer"}, {"reprise.template", "llama3.1:0123456789abcdef", ""}, {"reprise.template", "Llama", "metadata reprise.template"},
 		{"reprise.schema", "trace/1", ""}, {"reprise.schema", "trace", "metadata reprise.schema"},
 		{"reprise.capture_begin", "2026-01-02T03:04:05Z", ""}, {"reprise.capture_end", "1h30m0.5s", ""}, {"reprise.capture_end", "noon", "metadata reprise.capture_end"},
+		{"reprise.capture_ids", hex[:32] + "," + hex[:32], ""}, {"reprise.capture_ids", hex[:31], "metadata reprise.capture_ids"},
 		{"reprise.run", "whatever it says", ""}, {"reprise.run", "of jane@acme.org", "metadata reprise.run"},
 		{"reprise.source_format", "synth of model 0123456789ab", ""}, {"reprise.source_format", "synth of model 0123456789abc", "metadata reprise.source_format"},
 		{"reprise.card", `{"tier": 3, "tool": "reprise v1.2-dirty"}`, ""}, {"reprise.card", `{"tool": "reprise v1.2", "note": "dirty"}`, "metadata reprise.card"},

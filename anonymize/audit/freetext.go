@@ -178,6 +178,7 @@ var shapes = map[string]*regexp.Regexp{
 	"template":      regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),
 	"schema":        regexp.MustCompile(`^[a-z-]{1,24}/[0-9]{1,4}$`),
 	"capture_begin": captureShape, "capture_end": captureShape,
+	"capture_ids":    regexp.MustCompile(`^[0-9a-f]{32}(,[0-9a-f]{32})*$`),
 	"recording_keys": regexp.MustCompile(`^([0-9a-f]{32}|ephemeral)(,([0-9a-f]{32}|ephemeral))*$`),
 }
 

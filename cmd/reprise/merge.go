@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -112,6 +113,9 @@ func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set
 	card.Tool = tool()
 	m := trace.Meta{SourceFormat: "record", Keys: meta.Keys, TimeUnit: "ns", Capture: meta.Window(), Tier: card.Tier, Unit: card.Unit,
 		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source"}
+	for _, c := range set.Captures() {
+		m.Captures = strings.TrimPrefix(m.Captures+","+c.CaptureID, ",")
+	}
 	if card.Totals.InferredSessions {
 		m.Sessions = "inferred"
 	} else if card.Totals.Sessions == 0 {
