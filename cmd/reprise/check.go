@@ -72,8 +72,8 @@ The exit code is 0 when a replay can measure the server, 3 when something is in 
 }
 
 // measureSelf measures this machine, and saves what it found for replays.
-func (f *checkFlags) measureSelf(cmd *cobra.Command) error {
-	c, err := ceiling.Measure(cmd.Context(), 10*time.Second, cli.Version)
+func (f *checkFlags) measureSelf(cmd *cobra.Command, took time.Duration) error {
+	c, err := ceiling.Measure(cmd.Context(), took, cli.Version)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (f *checkFlags) measureSelf(cmd *cobra.Command) error {
 
 func (f *checkFlags) check(cmd *cobra.Command) error {
 	if f.self {
-		return f.measureSelf(cmd)
+		return f.measureSelf(cmd, 10*time.Second)
 	}
 	if err := f.target.Check(); err != nil {
 		return err

@@ -6,8 +6,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"reprise/replay/host"
 )
 
 func TestMeasure(t *testing.T) {
@@ -99,4 +102,27 @@ func TestSaved(t *testing.T) {
 	if _, err := Saved(); err == nil || err.Error() != "ceiling: reprise/ceiling.json in the cache directory is damaged: measure again with reprise check --self" {
 		t.Errorf("damaged: %v", err)
 	}
+}
+
+// Several processes may save at once: the file is that of one of them, whole.
+func TestSaveAtOnce(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	c := Ceiling{Requests: 1, Events: 1, Machine: machine(host.This())}
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			mine := c
+			mine.Version = strings.Repeat("v", 1+i*10_000)
+			for range 20 {
+				if _, err := Save(mine); err != nil {
+					t.Error(err)
+				}
+				if got, err := Saved(); err != nil || got == nil {
+					t.Errorf("%+v, %v", got, err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }

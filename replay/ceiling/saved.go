@@ -27,11 +27,18 @@ func Save(c Ceiling) (path string, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", err
 	}
-	beside := path + ".part"
-	if err := os.WriteFile(beside, append(doc, '\n'), 0o600); err != nil {
+	beside, err := os.CreateTemp(filepath.Dir(path), "ceiling-*.part") // another process may save too
+	if err != nil {
 		return "", err
 	}
-	return path, errors.Join(os.Rename(beside, path))
+	_, err = beside.Write(append(doc, '\n'))
+	if err = errors.Join(err, beside.Close()); err == nil {
+		err = os.Rename(beside.Name(), path)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(beside.Name()))
+	}
+	return path, nil
 }
 
 // Saved returns the ceiling that was saved, nil where none was, or where it is that of
