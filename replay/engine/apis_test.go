@@ -132,7 +132,7 @@ func TestOtherAPIsAreRefused(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	for _, path := range []string{openai.ResponsesPath, openai.EmbeddingsPath, openai.MessagesPath} {
-		if status, text := post(t, srv, path, `{"input":"p","messages":[{"role":"user","content":"p"}],"max_tokens":2}`); status != 429 || !strings.Contains(text, "RateLimitError") {
+		if status, text := post(t, srv, path, `{"input":"p","messages":[{"role":"user","content":"p"}],"max_tokens":2}`); status != 429 || !strings.Contains(text, map[bool]string{true: "rate_limit_error", false: "RateLimitError"}[path == openai.MessagesPath]) {
 			t.Errorf("%s: status %d: %s", path, status, text)
 		}
 	}

@@ -33,7 +33,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		err = json.Unmarshal(body, &req)
 	}
 	if err != nil {
-		refuse(w, nil, http.StatusBadRequest, fmt.Errorf("the body is not {\"prompt\": text}"))
+		refuse(w, r, nil, http.StatusBadRequest, fmt.Errorf("the body is not {\"prompt\": text}"))
 		return
 	}
 	tokens := s.tok.Append([]uint32{}, req.Prompt)

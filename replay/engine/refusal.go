@@ -21,7 +21,7 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) boo
 	local := host == "localhost" || ip != nil && ip.IsLoopback()
 	switch gate := s.gate.Load(); {
 	case m.refuse > 0 && gate == nil:
-		refuse(w, m, http.StatusNotImplemented, errors.New("the quirk refuse needs a server that has its own port"))
+		refuse(w, r, m, http.StatusNotImplemented, errors.New("the quirk refuse needs a server that has its own port"))
 	case m.refuse > 0:
 		s.count.aborted.Add(1)
 		gate.closeFor(m.refuse)
@@ -33,17 +33,18 @@ func (s *Server) fails(w http.ResponseWriter, r *http.Request, m *behaviour) boo
 		w.Header().Set("Location", "http://"+net.JoinHostPort(host, "1")+r.URL.Path)
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	case m.status != 0:
-		refuse(w, m, m.status, errors.New("the request was chosen to fail"))
+		refuse(w, r, m, m.status, errors.New("the request was chosen to fail"))
 	case m.localOnly && !local:
-		refuse(w, m, http.StatusForbidden, errors.New("the host is not this server's"))
+		refuse(w, r, m, http.StatusForbidden, errors.New("the host is not this server's"))
 	default:
 		return false
 	}
 	return true
 }
 
-// refuse answers with an error body as vLLM does. A nil behaviour is the default.
-func refuse(w http.ResponseWriter, m *behaviour, status int, err error) {
+// refuse answers with an error body as vLLM does, and under the Messages API as Anthropic
+// does. A nil behaviour is the default.
+func refuse(w http.ResponseWriter, r *http.Request, m *behaviour, status int, err error) {
 	if m == nil {
 		p := defaultBehaviour()
 		m = &p
@@ -55,18 +56,26 @@ func refuse(w http.ResponseWriter, m *behaviour, status int, err error) {
 		w.WriteHeader(status)
 		return
 	}
-	kind := "BadRequestError" // as vLLM names statuses
+	names, i := [2]string{"BadRequestError", "invalid_request_error"}, 0 // as vLLM and Anthropic name statuses
 	switch {
 	case status == http.StatusTooManyRequests:
-		kind = "RateLimitError"
+		names = [2]string{"RateLimitError", "rate_limit_error"}
 	case status == http.StatusNotFound:
-		kind = "NotFoundError"
+		names = [2]string{"NotFoundError", "not_found_error"}
+	case status == http.StatusRequestEntityTooLarge:
+		names[1] = "request_too_large"
+	case status == 529:
+		names = [2]string{"InternalServerError", "overloaded_error"}
 	case status >= 500:
-		kind = "InternalServerError"
+		names = [2]string{"InternalServerError", "api_error"}
+	}
+	appendError := openai.AppendError
+	if r.URL.Path == openai.MessagesPath {
+		appendError, i = openai.AppendMessageError, 1
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	w.Write(openai.AppendError(nil, openai.ErrorDetail{Message: err.Error(), Type: kind, Code: m.codeOf(status)}))
+	w.Write(appendError(nil, openai.ErrorDetail{Message: err.Error(), Type: names[i], Code: m.codeOf(status)}))
 }
 
 // codeOf is the code of an error's body.

@@ -216,7 +216,7 @@ func TestErrorBodies(t *testing.T) {
 		}
 		for _, m := range behaviours {
 			w := httptest.NewRecorder()
-			refuse(w, m, row.status, fmt.Errorf("x"))
+			refuse(w, httptest.NewRequest("POST", openai.ChatPath, nil), m, row.status, fmt.Errorf("x"))
 			kind := "application/json"
 			if row.body == "" {
 				kind = ""
@@ -224,6 +224,23 @@ func TestErrorBodies(t *testing.T) {
 			if w.Code != row.status || w.Header().Get("Retry-After") != row.retry || strings.TrimSpace(w.Body.String()) != row.body || w.Header().Get("Content-Type") != kind {
 				t.Errorf("%s: %d %v %s", row.quirks, w.Code, w.Header(), w.Body)
 			}
+		}
+	}
+}
+
+// Under the Messages API the bodies of refusals are Anthropic's, and the client reads its
+// class and type from them.
+func TestRefusalsOfMessages(t *testing.T) {
+	for status, want := range map[int]string{
+		400: "bad_request invalid_request_error", 404: "not_found not_found_error", 413: "too_long request_too_large",
+		429: "rate_limited rate_limit_error", 500: "server_error api_error", 529: "unavailable overloaded_error",
+	} {
+		w := httptest.NewRecorder()
+		refuse(w, httptest.NewRequest("POST", openai.MessagesPath, nil), nil, status, fmt.Errorf("x"))
+		e := openai.HTTPError(w.Code, w.Body.Bytes())
+		kind, named, _ := strings.Cut(want, " ")
+		if body := `{"type":"error","error":{"type":"` + named + `","message":"x"}}`; e.Kind != kind || e.Type != named || w.Body.String() != body {
+			t.Errorf("%d: %v of %s, want %s", status, e, w.Body, want)
 		}
 	}
 }

@@ -42,12 +42,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behavi
 	came := time.Now()
 	m, err := s.current.Load().faults.behaviourFor(r, s.count.requests.Add(1))
 	if err != nil {
-		refuse(w, m, http.StatusBadRequest, err)
+		refuse(w, r, m, http.StatusBadRequest, err)
 		return
 	}
 	j, status, err := read(m)
 	if err != nil {
-		refuse(w, m, status, err)
+		refuse(w, r, m, status, err)
 		return
 	}
 	if s.fails(w, r, m) {
@@ -58,12 +58,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behavi
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrBusy):
-		refuse(w, m, http.StatusTooManyRequests, err)
+		refuse(w, r, m, http.StatusTooManyRequests, err)
 		return
 	case r.Context().Err() != nil: // the client has gone
 		return
 	default:
-		refuse(w, m, http.StatusBadRequest, err)
+		refuse(w, r, m, http.StatusBadRequest, err)
 		return
 	}
 	defer end()
