@@ -40,7 +40,7 @@
 //     guessed text
 //   - dictionary.go: ids that an outsider could compute for known texts, by the hash
 //     schemes of engines and traces
-//   - times.go: the check that no instants of the source come out
+//   - times.go: the check that no times of the source come out, exactly or nearly
 //   - rules.go: the check of rows against the rules of their card: lengths, pauses,
 //     columns, chained blocks
 //   - injection.go: the check by an attacker who sent guesses while the traffic was

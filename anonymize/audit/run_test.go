@@ -103,7 +103,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 	if got, want := why(house)[:4], []string{
 		"non-interference: it needs the source log (--source): rows of tier internal are the first that are made of it",
 		"injection: it is of tier partner: tier internal keeps who shares what, and says so",
-		"times: it is of tier partner: tier internal keeps exact times, and says so",
+		"times: it is of tiers partner and public: tier internal keeps exact times, and says so",
 		"rules: it is of tier partner: others keep what they have"}; !slices.Equal(got, want) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}

@@ -2,75 +2,176 @@ package audit
 
 import (
 	"context"
+	"fmt"
 	"math"
+	"slices"
+	"time"
 
 	"reprise/anonymize"
 	"reprise/trace"
 )
 
-// starts is how many of the first requests of the source are tried as the first of
-// the release.
-const starts = 16
+const (
+	starts    = 16     // how many of the first requests of the source are tried as the first of the release
+	timesLike = 20_000 // how many times of a release are compared with those of the source; more add nothing
+)
 
 // times looks whether instants of the source come out, to the nanosecond and but
-// for the distance by which all are moved.
+// for the distance by which all are moved; and whether arrivals and pauses lie
+// nearer to those of the source than chance explains.
 func times(ctx context.Context, c *Case) Finding {
-	if c.Output.Tier() != anonymize.Partner {
-		return skipped("it is of tier partner: tier internal keeps exact times, and says so")
+	tier := c.Output.Tier()
+	if tier != anonymize.Partner && tier != anonymize.Public {
+		return skipped("it is of tiers partner and public: tier internal keeps exact times, and says so")
 	}
 	src, err := c.Before(ctx)
 	if err != nil {
 		return broken(err)
 	}
-	exact := map[int64]bool{}
-	var first []int64
+	quantum := time.Second
+	if p, _, err := policyOf(c.Output); err == nil && p.Quantum > 0 {
+		quantum = p.Quantum
+	}
+	source, err := clockOf(ctx, src, int64(quantum))
+	if err != nil {
+		return broken(err)
+	}
+	out, err := clockOf(ctx, sourceOf(c.Output.Trace), int64(quantum))
+	if err != nil {
+		return broken(err)
+	}
+	first := source.first
 	if src.Meta.Capture.Declared() {
-		first = append(first, 0) // that of the release counts from the same begin
+		first = append([]int64{0}, first...) // that of the release counts from the same begin
 	}
-	var span int64
-	err = eachRow(ctx, src, func(row int64, r *trace.Request) error {
-		exact[r.ArrivalNS] = true
-		if row < starts {
-			first = append(first, r.ArrivalNS)
-		}
-		span = r.ArrivalNS
-		return nil
-	})
-	if err != nil {
-		return broken(err)
-	}
-	rows, err := c.Output.Trace.Reader()
-	if err != nil {
-		return broken(err)
-	}
-	n := 0
-	same := make([]int, len(first))
-	err = eachRequest(ctx, rows, func(r *trace.Request) {
-		if n++; r.ArrivalNS == 0 {
-			return // the first is 0 in every trace without a declared capture
-		}
-		for i, from := range first {
-			if exact[r.ArrivalNS+from] {
-				same[i]++
+	most, n := 0, len(out.arrivals)
+	for _, from := range first {
+		same := 0
+		for _, at := range out.arrivals {
+			if at == 0 {
+				continue // the first is 0 in every trace without a declared capture
+			}
+			if _, ok := slices.BinarySearch(source.arrivals, at+from); ok {
+				same++
 			}
 		}
-	})
-	if err != nil {
-		return broken(err)
-	}
-	most := 0
-	for _, s := range same {
-		most = max(most, s)
+		most = max(most, same)
 	}
 	// By chance each instant that comes out is one of the source with this share.
-	chance := float64(len(exact)) / math.Max(float64(span), 1)
+	instants := slices.Compact(slices.Clone(source.arrivals))
+	chance := float64(len(instants)) / math.Max(float64(source.last), 1)
 	fig := Figures{"rows": n, "instants_of_the_source": most, "expected_by_chance": chance * float64(n)}
-	f := passed(fig, "instants of the source do not come out")
-	switch limit := 3 + 10*chance*float64(n); {
-	case n < 10:
-		f = inconclusive(fig, "%d rows are too few to tell times by", n)
-	case float64(most) > limit:
-		f = failed(fig, "%d instants of %d are those of the source to the nanosecond", most, n)
+	if n < 10 {
+		return inconclusive(fig, "%d rows are too few to tell times by", n)
 	}
-	return f
+	if limit := 3 + 10*chance*float64(n); float64(most) > limit {
+		return failed(fig, "%d instants of %d are those of the source to the nanosecond", most, n)
+	}
+	var worst nearTimes
+	for _, from := range first {
+		worst = worst.worse(nearness("arrivals", instants, out.arrivals, from, quantum))
+	}
+	worst = worst.worse(nearness("pauses between requests", source.pauses, out.pauses, 0, quantum))
+	worst = worst.worse(nearness("pauses between turns of a session", source.turns, out.turns, 0, quantum))
+	fig["nearest"] = worst
+	if worst.found() {
+		return failed(fig, "%s", worst)
+	}
+	return passed(fig, "instants of the source do not come out, and no times lie near them")
+}
+
+// A clock holds the times of a trace, each list in ascending order. Pauses shorter
+// than a quantum say nothing: within it all times are drawn anew.
+type clock struct {
+	arrivals      []int64
+	pauses, turns []int64 // between requests next to each other, and turns of a session
+	first         []int64 // arrivals of the first rows
+	last          int64
+}
+
+func clockOf(ctx context.Context, src anonymize.Source, quantum int64) (c clock, err error) {
+	before := map[int64]int64{} // last turn of each session
+	err = eachRow(ctx, src, func(row int64, r *trace.Request) error {
+		if row < starts {
+			c.first = append(c.first, r.ArrivalNS)
+		}
+		if d := r.ArrivalNS - c.last; row > 0 && d >= quantum {
+			c.pauses = append(c.pauses, d)
+		}
+		if r.Session != nil {
+			if was, ok := before[*r.Session]; ok && r.ArrivalNS-was >= quantum {
+				c.turns = append(c.turns, r.ArrivalNS-was)
+			}
+			before[*r.Session] = r.ArrivalNS
+		}
+		c.arrivals, c.last = append(c.arrivals, r.ArrivalNS), r.ArrivalNS
+		return nil
+	})
+	slices.Sort(c.arrivals)
+	slices.Sort(c.pauses)
+	slices.Sort(c.turns)
+	return c, err
+}
+
+// A nearTimes says how many times of a release lie near one of the source, and how
+// many do once they are moved a little, which is chance.
+type nearTimes struct {
+	Of     string        `json:"of"`
+	Times  int           `json:"times"` // that were compared
+	Within time.Duration `json:"within_ns"`
+	Near   int           `json:"near"`
+	Chance float64       `json:"by_chance"`
+}
+
+// nearness compares times with those of the source, which are sorted, at several distances
+// up to a thirty-second of the quantum, or of the whole trace where that is shorter. Chance is what the same times show when each is
+// moved by a few such distances, and by whole milliseconds, since logs often count in
+// these. An honest time is drawn from the whole quantum, so both are about equal.
+func nearness(of string, source, times []int64, from int64, quantum time.Duration) (worst nearTimes) {
+	if len(source) == 0 {
+		return worst
+	}
+	step := (len(times) + timesLike - 1) / timesLike
+	for within := time.Microsecond; within <= min(quantum, time.Duration(source[len(source)-1]))/32; within *= 4 {
+		near := nearTimes{Of: of, Within: within}
+		move := int64((4 * within).Truncate(time.Millisecond) + time.Millisecond)
+		for i := 0; i < len(times); i += step {
+			if of == "arrivals" && times[i] == 0 {
+				continue // of every trace without a declared capture
+			}
+			near.Times++
+			for at, shift := range [...]int64{0, move, -move, 2 * move, -2 * move} {
+				v := times[i] + from + shift
+				j, _ := slices.BinarySearch(source, v-int64(within))
+				switch {
+				case j == len(source) || source[j] > v+int64(within):
+				case at == 0:
+					near.Near++
+				default:
+					near.Chance += 0.25
+				}
+			}
+		}
+		worst = worst.worse(near)
+	}
+	return worst
+}
+
+// excess is how far what is near goes beyond chance; found says when it is too far. Chance may
+// be half of what an honest release shows: where the source's clock is coarse, its
+// instants lie at the edges of the quanta.
+func (n nearTimes) excess() float64 {
+	return float64(n.Near) - 2.5*n.Chance - 6*math.Sqrt(n.Chance) - 6
+}
+func (n nearTimes) found() bool { return n.excess() > 0 }
+
+func (n nearTimes) worse(o nearTimes) nearTimes {
+	if n.Of == "" || o.Of != "" && o.excess() > n.excess() {
+		return o
+	}
+	return n
+}
+
+func (n nearTimes) String() string {
+	return fmt.Sprintf("%d %s of %d lie within %v of one in the source; by chance %.1f would", n.Near, n.Of, n.Times, n.Within, n.Chance)
 }
