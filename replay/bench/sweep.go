@@ -162,17 +162,24 @@ func (h *Highest) reached(l *Level) {
 	h.Load, h.OutputPerRequest, h.GoodShare, h.E2EMeanMS = &load, l.OutputMean, l.GoodShare, l.E2EMean
 }
 
-// measureLevel measures one load for so long.
+// measureLevel measures one load for so long. Where the client was the limit it measures
+// once more: its machine may have stalled for a moment.
 func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, load float64, measured time.Duration) (Level, error) {
 	t, err := s.trial(role, load, measured)
 	if err != nil {
 		return Level{}, err
 	}
 	summary, err := s.measureOnce(ctx, t)
-	if err != nil {
-		return Level{}, err
+	first := ""
+	if err == nil && ctx.Err() == nil {
+		if first = clientLimit(&summary); first != "" {
+			summary, err = s.measureOnce(ctx, t)
+		}
 	}
-	if err := ctx.Err(); err != nil { // a replay that is interrupted ends in results
+	if err == nil {
+		err = ctx.Err() // a replay that is interrupted ends in results
+	}
+	if err != nil {
 		return Level{}, err
 	}
 	l := Level{Name: t.Name, Role: role, Load: load, Seed: t.Seed, Warmup: t.Warmup, DurationS: t.Duration.Seconds()}
@@ -187,6 +194,9 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 		return l, err
 	}
 	l.judgeOutcome(&summary, s.Closed(), s.StopTTFT)
+	if first != "" && l.Trustworthy {
+		l.Note = strings.TrimPrefix(l.Note+"; measured a second time, since the first was not trusted: "+first, "; ")
+	}
 	if l.Sure, err = s.isSure(t, &l); err != nil {
 		return l, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -22,6 +23,7 @@ import (
 type pretended struct {
 	serves, sends float64
 	runs          []string
+	heals         bool // the client stalls at the first run that is beyond sends, and never again
 }
 
 func (p *pretended) Run(_ context.Context, t Trial) error {
@@ -36,6 +38,9 @@ func (p *pretended) Run(_ context.Context, t Trial) error {
 	}
 	if rate > p.sends {
 		lag = 300e6
+		if p.heals {
+			p.sends = math.Inf(1)
+		}
 	}
 	run := result.Run{Schema: result.Schema, Version: "test", Load: result.Load{Timing: result.OpenLoop}, Client: result.Client{Cores: 1}}
 	var rows []result.Result
@@ -106,7 +111,7 @@ func TestSweepFindsTheHighest(t *testing.T) {
 func TestClientIsNotTheKnee(t *testing.T) {
 	p := &pretended{serves: 1000, sends: 50}
 	r := pretend(t, p, 20, 40, 80, 100)
-	if got := strings.Join(p.runs, " "); got != "level-rate-20 level-rate-40 level-rate-80 confirm-rate-40 sustain-rate-40" {
+	if got := strings.Join(p.runs, " "); got != "level-rate-20 level-rate-40 level-rate-80 level-rate-80 confirm-rate-40 sustain-rate-40" {
 		t.Errorf("runs: %s", got)
 	}
 	if l := r.Untrusted(); l == nil || l.Load != 80 || r.Stopped.Code != stoppedUntrusted {
@@ -130,8 +135,19 @@ func TestUntrustedLevelsAreMeasuredAgain(t *testing.T) {
 	if r, err = s.Run(t.Context()); err != nil || r.Untrusted() != nil || strings.Join(p.runs, " ") != "level-rate-80" {
 		t.Errorf("runs: %v, untrusted: %+v, %v", p.runs, r.Untrusted(), err)
 	}
-	if _, err := result.Open(filepath.Join(s.Dir, "level-rate-80.untrusted-1", "results.parquet")); err != nil {
-		t.Error(err)
+	for _, kept := range []string{"level-rate-80.untrusted-1", "level-rate-80.untrusted-2"} {
+		if _, err := result.Open(filepath.Join(s.Dir, kept, "results.parquet")); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A level at which the client stalled once is measured a second time, and says so.
+func TestPassingStallIsNotTheEnd(t *testing.T) {
+	p := &pretended{serves: 1000, sends: 50, heals: true}
+	r := pretend(t, p, 40, 80, 100)
+	if r.Untrusted() != nil || len(r.Ladder()) != 3 || !strings.Contains(r.Ladder()[1].Note, "measured a second time, since the first was not trusted: ") || r.Ladder()[2].Note != "" {
+		t.Errorf("runs: %v, levels: %+v", p.runs, r.Levels)
 	}
 }
 
