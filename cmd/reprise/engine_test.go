@@ -26,7 +26,7 @@ import (
 func engineWorkload(t *testing.T, requests int, gap time.Duration, output, blocksShared int) string {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(3, 4))
-	var rows strings.Builder
+	var rows []engineRow
 	for i := range requests {
 		var blocks []int
 		group, shared := i%3, rng.IntN(3)
@@ -41,18 +41,61 @@ func engineWorkload(t *testing.T, requests int, gap time.Duration, output, block
 		for range 1 + rng.IntN(2) {
 			blocks = append(blocks, 1000+10*i+len(blocks))
 		}
-		row, err := json.Marshal(map[string]any{"timestamp": int64(i) * gap.Milliseconds(), "input_length": 512*(len(blocks)-1) + 20 + rng.IntN(490), "output_length": output + rng.IntN(16), "hash_ids": blocks})
-		if err != nil {
+		rows = append(rows, engineRow{int64(i) * gap.Milliseconds(), 512*(len(blocks)-1) + 20 + rng.IntN(490), output + rng.IntN(16), blocks})
+	}
+	return engineFile(t, rows, 1)
+}
+
+// engineSessions makes a workload of five conversations of four turns, each of which holds
+// the one before, and its reply.
+func engineSessions(t *testing.T) string {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 6))
+	var rows []engineRow
+	for i := range 5 {
+		for turn, input := 0, 0; turn < 4; turn++ {
+			input += 150 + rng.IntN(600)
+			var blocks []int
+			for j := range input / 512 {
+				blocks = append(blocks, 100*(i+1)+j)
+			}
+			row := engineRow{int64(4*i+turn) * 300, input, 40 + rng.IntN(80), append(blocks, 1000+10*i+turn)}
+			rows = append(rows, row)
+			input += row.Output
+		}
+	}
+	return engineFile(t, rows, 4)
+}
+
+// An engineRow is a request of the Mooncake format.
+type engineRow struct {
+	At     int64 `json:"timestamp"`
+	Input  int   `json:"input_length"`
+	Output int   `json:"output_length"`
+	Blocks []int `json:"hash_ids"`
+}
+
+// engineFile makes a workload of rows, of which so many in turn are turns of one session.
+func engineFile(t *testing.T, rows []engineRow, turns int) string {
+	t.Helper()
+	var text strings.Builder
+	lines := json.NewEncoder(&text)
+	for _, row := range rows {
+		if err := lines.Encode(row); err != nil {
 			t.Fatal(err)
 		}
-		rows.Write(append(row, '\n'))
 	}
 	file := func(name string) string { return filepath.Join(t.TempDir(), name) }
 	log, house, w := file("w.jsonl"), file("t.parquet"), file("w.parquet")
-	if err := os.WriteFile(log, []byte(rows.String()), 0o600); err != nil {
+	if err := os.WriteFile(log, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	must(t, "import", log, "-o", house)
+	if turns > 1 {
+		talk := file("talk.parquet")
+		sessions(t, house, talk, turns)
+		house = talk
+	}
 	must(t, "synth", "--mirror", house, "--seed", strconv.FormatUint(rand.Uint64(), 10), "-o", w)
 	return w
 }
@@ -82,10 +125,17 @@ func TestEngines(t *testing.T) {
 		if !ok {
 			t.Fatalf("REPRISE_TEST_ENGINES: want NAME=URL, such as vllm=http://localhost:8000, and not %q", engine)
 		}
-		for _, api := range []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages} {
-			t.Run(name+"/"+api, func(t *testing.T) {
-				w, results := engineWorkload(t, 30, 400*time.Millisecond, 8, 0), filepath.Join(t.TempDir(), "r.parquet")
-				args := []string{"replay", w, "--url", url, "--tokenizer", tokenizer, "-o", results, "--quiet"}
+		for _, how := range []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages,
+			result.APICompletions + " --thread", result.APIChat + " --thread", result.APIMessages + " --thread"} {
+			t.Run(name+"/"+how, func(t *testing.T) {
+				api, threads, _ := strings.Cut(how, " ")
+				w, results := "", filepath.Join(t.TempDir(), "r.parquet")
+				if threads == "" {
+					w = engineWorkload(t, 30, 400*time.Millisecond, 8, 0)
+				} else {
+					w = engineSessions(t)
+				}
+				args := append([]string{"replay", w, "--url", url, "--tokenizer", tokenizer, "-o", results, "--quiet"}, strings.Fields(threads)...)
 				if api != result.APICompletions {
 					args = append(args, "--api", api)
 				}
@@ -125,6 +175,9 @@ func checkEngine(t *testing.T, results, said string) {
 	c := s.Cache
 	if c.Measured == nil || c.Expected == nil {
 		t.Fatalf("the hit ratio: measured %v, expected %v; have the engine report cached tokens (see docs/engines.md)\n%s", c.Measured, c.Expected, said)
+	}
+	if th := run.Thread; th != nil {
+		t.Logf("%+v", *th)
 	}
 	template := run.Templates[run.API]
 	t.Logf("| %s | %d of %d | %d, %d | %d + %d, %s | %d | %.2f %% | %.2f %% |", run.API, s.Requests.Succeeded, len(rows), prompt, output,

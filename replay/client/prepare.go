@@ -67,7 +67,7 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 		req.Input = h.text
 	case h.asIDs(api):
 		h.ids, err = p.Tokens(row, h.ids[:0])
-	case several && api == result.APIChat:
+	case several && (api == result.APIChat || api == result.APIMessages):
 		h.text, h.ends, err = talk.Messages(row, h.text[:0], h.ends)
 	default:
 		h.text, err = p.Prompt(row, h.text[:0])

@@ -125,7 +125,8 @@ var ErrUncounted = errors.New("client: the server does not count prompt tokens")
 // the message that follows it, at the first server. [HTTP.Calibrate] goes before. It
 // sends three messages of one word each, and is 0 where prompts are no chats.
 func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, err error) {
-	if h.opt.API != result.APIChat {
+	api := h.opt.API
+	if api != result.APIChat && api != result.APIMessages {
 		return 0, nil
 	}
 	h.text, h.ends = h.text[:0], h.ends[:0]
@@ -133,11 +134,11 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 		h.text = append(h.text, word...)
 		h.ends = append(h.ends, len(h.text))
 	}
-	n, err := h.countPrompt(ctx, 0, result.APIChat)
+	n, err := h.countPrompt(ctx, 0, api)
 	if err != nil {
 		return 0, err
 	}
-	if n -= h.overheads[result.APIChat] + 3; n < 0 {
+	if n -= h.overheads[api] + 3; n < 0 {
 		return 0, errors.New("client: the server's template drops messages of a conversation")
 	}
 	return n, nil

@@ -21,7 +21,8 @@ import (
 // boundary of a block tell it. A server that reports prompt tokens alone counts a
 // conversation: a reply takes as much as stands after the prompt where the template ends
 // each message alike. If none of that answers, all of it is taken to stand after, which
-// keeps shared blocks whole.
+// keeps shared blocks whole. An API whose template is as large as that of chats has theirs;
+// any other is asked itself, by cached tokens.
 func (h *HTTP) TemplateParts(ctx context.Context, api string, words []string, block int) result.Template {
 	total := h.overheads[api]
 	t := result.Template{After: total, Found: result.TemplateAssumed}
@@ -33,9 +34,10 @@ func (h *HTTP) TemplateParts(ctx context.Context, api string, words []string, bl
 		t = result.Template{Before: total, Found: result.TemplateMeasured}
 	case h.uncounted[api]:
 	default:
+		p.api = result.APIChat
 		if api != result.APIChat { // measured in chats, where these have as large a template
 			if n, _, ok := p.count("{}", p.says("user")); !ok || n-1 != total {
-				break
+				p.api = api
 			}
 		}
 		for _, method := range []struct {
@@ -63,31 +65,39 @@ func (h *HTTP) TemplateParts(ctx context.Context, api string, words []string, bl
 type templateProbe struct {
 	h     *HTTP
 	ctx   context.Context
+	api   string // that is asked: not always chat, whose template can be another
 	words []string
 	total int // tokens of both parts
 }
 
 // count sends the messages of a chat, of a user and of roles that follow, and returns the
-// server's counts. It is not ok where the server refuses them or counts nothing.
+// server's counts. It is not ok where the server refuses them or counts nothing, and of
+// several messages or with fields in other APIs than chat.
 func (p *templateProbe) count(fields string, messages ...openai.Message) (input, cached int, ok bool) {
 	extra, err := openai.ParseExtra([]byte(fields))
 	if err != nil {
 		return 0, 0, false
 	}
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
-	var all []message
-	for _, m := range messages {
-		all = append(all, message{m.Role, string(m.Content)})
-	}
-	body, err := json.Marshal(all)
-	if err != nil {
+	c := &httpCall{api: p.api, session: h1.NoSession, header: p.h.header}
+	req := openai.Request{Extra: p.h.opt.Extra.With(extra)}
+	if p.api == result.APIChat {
+		type message struct {
+			Role    string `json:"role"`
+			Content string `json:"content"`
+		}
+		var all []message
+		for _, m := range messages {
+			all = append(all, message{m.Role, string(m.Content)})
+		}
+		body, err := json.Marshal(all)
+		if err != nil {
+			return 0, 0, false
+		}
+		req.Input = append([]byte(`"messages":`), body...)
+	} else if p.h.text, p.h.ends = append(p.h.text[:0], messages[0].Content...), p.h.ends[:0]; len(messages) > 1 || fields != "{}" {
 		return 0, 0, false
 	}
-	c := &httpCall{api: result.APIChat, session: h1.NoSession, header: p.h.header}
-	r, err := p.h.sendProbe(p.ctx, c, &openai.Request{Extra: p.h.opt.Extra.With(extra), Input: append([]byte(`"messages":`), body...)})
+	r, err := p.h.sendProbe(p.ctx, c, &req)
 	if err != nil || r.Error != "" || r.Input == nil {
 		return 0, 0, false
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,14 +31,19 @@ func (s *templated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var q struct {
 		Messages             []struct{ Role, Content string }
-		ContinueFinalMessage bool  `json:"continue_final_message"`
-		AddGenerationPrompt  *bool `json:"add_generation_prompt"`
+		Input                string // of the Responses API, which has a second beginning of text
+		ContinueFinalMessage bool   `json:"continue_final_message"`
+		AddGenerationPrompt  *bool  `json:"add_generation_prompt"`
 	}
 	if err := json.Unmarshal(body, &q); err != nil {
 		http.Error(w, err.Error(), 500)
 		return
 	}
 	tokens := []string{"<bos>"}
+	if q.Input != "" {
+		tokens = append(tokens, "<bos>")
+		q.Messages = append(q.Messages, struct{ Role, Content string }{"user", q.Input})
+	}
 	header := func(role string) {
 		tokens = append(tokens, "<start>", role, "<end>", "\n\n")
 		if role == "assistant" {
@@ -92,27 +98,31 @@ func TestTemplateParts(t *testing.T) {
 		server templated
 		given  *int
 		want   result.Template
+		api    string
 	}{
-		"continued":              {templated{continues: true, block: 128}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateMeasured}},
-		"cached":                 {templated{block: 16}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateMeasured}},
-		"cached in large blocks": {templated{block: 1024}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateMeasured}},
-		"one slot":               {templated{assistants: true, block: 1, slot: true}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateMeasured}},
-		"thoughts, cached":       {templated{think: 2, block: 64}, nil, result.Template{Before: 5, After: 9, Found: result.TemplateMeasured}},
-		"counts alone":           {templated{}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateDerived}},
-		"roles alternate":        {templated{alternates: true, refuses: "continue_final"}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateDerived}},
-		"one message at a time":  {templated{refuses: "},{"}, nil, result.Template{After: 12, Found: result.TemplateAssumed}},
-		"given":                  {templated{continues: true}, &four, result.Template{Before: 4, After: 8, Found: result.TemplateGiven}},
+		"continued":              {templated{continues: true, block: 128}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateMeasured}, ""},
+		"cached":                 {templated{block: 16}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateMeasured}, ""},
+		"cached in large blocks": {templated{block: 1024}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateMeasured}, ""},
+		"one slot":               {templated{assistants: true, block: 1, slot: true}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateMeasured}, ""},
+		"thoughts, cached":       {templated{think: 2, block: 64}, nil, result.Template{Before: 5, After: 9, Found: result.TemplateMeasured}, ""},
+		"counts alone":           {templated{}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateDerived}, ""},
+		"roles alternate":        {templated{alternates: true, refuses: "continue_final"}, nil, result.Template{Before: 5, After: 7, Found: result.TemplateDerived}, ""},
+		"one message at a time":  {templated{refuses: "},{"}, nil, result.Template{After: 12, Found: result.TemplateAssumed}, ""},
+		"given":                  {templated{continues: true}, &four, result.Template{Before: 4, After: 8, Found: result.TemplateGiven}, ""},
+		"another than chats":     {templated{continues: true, block: 128}, nil, result.Template{Before: 6, After: 7, Found: result.TemplateMeasured}, result.APIResponses},
+		"another, no cache":      {templated{continues: true}, nil, result.Template{After: 13, Found: result.TemplateAssumed}, result.APIResponses},
 	} {
-		h := endpoint(t, Options{URL: serve(t, c.server.ServeHTTP), TemplateBefore: c.given})
+		api := cmp.Or(c.api, result.APIChat)
+		h := endpoint(t, Options{API: api, URL: serve(t, c.server.ServeHTTP), TemplateBefore: c.given})
 		if _, err := h.Calibrate(t.Context(), words[0], 1); err != nil {
 			t.Fatal(name, err)
 		}
-		got := h.TemplateParts(t.Context(), result.APIChat, words, max(c.server.block, 1))
+		got := h.TemplateParts(t.Context(), api, words, max(c.server.block, 1))
 		if got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)
 		}
 		var run result.Run
-		if h.Describe(&run); run.Templates[result.APIChat] != got {
+		if h.Describe(&run); run.Templates[api] != got {
 			t.Errorf("%s: the run says %+v", name, run.Templates)
 		}
 	}

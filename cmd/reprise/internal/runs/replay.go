@@ -143,8 +143,8 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return cli.Usagef("--thread and --verify cannot be used together: what a server replies need not encode to the tokens that it generated")
 	case f.resume:
 		return cli.Usagef("--thread and --resume cannot be used together: replies were kept in memory only and are lost")
-	case f.Target.API != result.APICompletions && f.Target.API != result.APIChat:
-		return cli.Usagef("--thread is for --api %s and %s", result.APICompletions, result.APIChat)
+	case !slices.Contains([]string{result.APICompletions, result.APIChat, result.APIMessages}, f.Target.API):
+		return cli.Usagef("--thread is for --api %s, %s and %s", result.APICompletions, result.APIChat, result.APIMessages)
 	case f.Workload.Loop != "":
 		return cli.Usagef("--thread and --loop cannot be used together")
 	}

@@ -6,7 +6,6 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/client"
-	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/profile"
 )
@@ -26,7 +25,7 @@ func (r *replayRun) threading() (*replay.Threading, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &replay.Threading{Encode: m.Tok.Append, Word: words.Text[0], TurnOverhead: overhead, After: r.servers.templates[result.APIChat].After,
+	t := &replay.Threading{Encode: m.Tok.Append, Word: words.Text[0], TurnOverhead: overhead, After: r.servers.templates[r.Target.API].After,
 		Whole: profile.NewKnownPass(m.BlockSize, true, profile.WithTails(m.Tails.Of)).Touch}
 	// If no block stands in two rows, the blocks were made up for want of others: the least
 	// that turns of a session share is how their prompts begin.
