@@ -160,7 +160,7 @@ func PublicCard(s dp.Statement, of trace.Meta) Card {
 	}
 	risks := []string{
 		fmt.Sprintf("The guarantee holds for one %s. A group, such as all users of one company, is protected less: k of them with k times ε.", s.Unit),
-		"Every release of the same traffic adds to what can be learnt. The ledger adds up the releases it knows; it cannot know of the same log imported in another way or released by other means.",
+		"Every release of the same traffic adds to what can be learnt. The ledger adds up the releases it knows, and knows a log that was imported again by its arrivals or its capture window; it cannot know of one that was cut before, or released by other means.",
 		"What is listed as public is not protected. If any of it is secret, do not publish this file.",
 	}
 	switch s.Unit {

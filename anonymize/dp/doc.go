@@ -10,7 +10,9 @@
 //     such noise away (Mironov, CCS 2012).
 //  4. [NoiseSpec.Threshold] says which noisy cells to drop. Otherwise a cell of one
 //     user alone would give that user away by being there at all.
-//  5. A [Ledger] beside the source adds up what its releases have cost so far.
+//  5. A [Ledger] adds up what the releases of a [Source] have cost so far. It knows a
+//     source by the ids of its captures, by its rows, and by what another import of
+//     the same log has in common with it.
 //
 // Two inputs are neighbours if one of them has one more user, with all of that
 // user's records. Noise is never drawn from a seed: whoever knows the seed can
@@ -22,8 +24,9 @@
 //   - plan.go: a budget divided among measurements; Laplace or Gaussian noise; thresholds
 //     of cells; selection of keys that many users have; from (ε, δ) to ρ
 //   - noise.go: exact draws of discrete Laplace and Gaussian noise
-//   - ledger.go: the file of releases beside a source, and what they have cost together, in
-//     ρ and as ε
+//   - ledger.go: the files of releases, by what a source is known in them, and what its
+//     releases have cost together, in ρ and as ε
+//   - lock_unix.go, lock_windows.go: one process at a time adds to a ledger
 //   - statement.go: what a release states: measurements, noise, selected keys, predicted
 //     errors
 //

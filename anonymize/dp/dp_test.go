@@ -1,12 +1,9 @@
 package dp
 
 import (
-	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -266,36 +263,6 @@ func TestContribution(t *testing.T) {
 	}
 }
 
-func TestLedger(t *testing.T) {
-	l := Ledger{filepath.Join(t.TempDir(), "ledger.jsonl")}
-	if got, err := l.Spent("a"); got.Releases != 0 || err != nil {
-		t.Fatal("an absent ledger is empty")
-	}
-	rho := Rho(1, 1e-6)
-	for _, r := range []Release{{Source: "a", Budget: Budget{1, 1e-6}, Rho: rho}, {Source: "b", Budget: Budget{3, 0}}, {Source: "a", Budget: Budget{1, 1e-6}, Rho: rho}} {
-		if err := l.Add(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := l.Spent("a")
-	n := got.Releases
-	if err != nil || n != 2 || got.Epsilon >= 2 || got.Epsilon < 1.4 || got.Delta != 1e-6 {
-		t.Errorf("two Gaussian releases cost %v (%d), %v: want less than the sum", got, n, err)
-	}
-	if err := l.Add(Release{Source: "a", Budget: Budget{1, 0}}); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := l.Spent("a"); got.Epsilon != 3 || got.Delta != 2e-6 {
-		t.Errorf("with a Laplace release among them they cost %v, want the sum", got)
-	}
-	if err := os.WriteFile(l.Path, []byte("{\"epsilon\":1}\nsecret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := l.Spent("a"); err == nil || errors.Is(err, io.EOF) {
-		t.Errorf("a damaged ledger: %v", err)
-	}
-}
-
 // TestNoRandomness: when the source fails nothing must look like a draw.
 func TestNoRandomness(t *testing.T) {
 	n := NewNoiseFrom(io.LimitReader(rand.NewChaCha8([32]byte{}), 100))
@@ -339,18 +306,4 @@ func BenchmarkGaussian(b *testing.B) {
 	for b.Loop() {
 		n.Gaussian(1600 * Denominator)
 	}
-}
-
-func FuzzLedger(f *testing.F) {
-	f.Add([]byte("{\"source\":\"a\",\"epsilon\":1,\"delta\":1e-6,\"rho_zcdp\":0.02}\n"))
-	f.Add([]byte("{\"source\":\"a\",\"epsilon\":-1}\n{"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		l := Ledger{filepath.Join(t.TempDir(), "l")}
-		if err := os.WriteFile(l.Path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := l.Spent("a"); err == nil && got.Releases > 0 && !(got.Epsilon > 0) {
-			t.Errorf("%d releases cost nothing", got.Releases)
-		}
-	})
 }

@@ -38,7 +38,7 @@ type Errors struct {
 	OutputP99   float64 `json:"output_tokens_p99"`
 }
 
-// A Total is what all releases of a source cost together, as a [Ledger] adds
+// A Total is what all releases of a source cost together, as [Spent] adds
 // them up.
 type Total struct {
 	Budget

@@ -1,14 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
+	"reprise/anonymize/dp"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth"
@@ -41,8 +42,11 @@ Tier public can be published. NAME.model.parquet holds a differentially private 
 of noisy counts, and the trace is drawn from it; reprise synth NAME.model.parquet draws
 more. It needs some hundred thousand requests at ε=1 with users, and a declared capture
 window (reprise import --capture-begin T --capture-end T). It is refused with exit code
-3 if the noise would change the totals by more than 10 %. Every release and attempt
-counts in the source's ledger.
+3 if the noise would change the totals by more than 10 %.
+
+Every release and attempt counts in a ledger, beside the trace and in one of the user,
+which copies and slices of the trace are known in. A second partner release of the same
+rows with other flags is refused with exit code 3: the two show more than each.
 
 The unit of privacy is a user, or a session of the source. A source without either
 needs --unit request, which protects requests and not people. Blocks that link the
@@ -96,10 +100,7 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 	if err := cli.CheckBeside(cmd, f.out, writes...); err != nil {
 		return err
 	}
-	if f.Name == anonymize.Public {
-		writes = append(writes, cmp.Or(f.Public.Ledger, path)) // by default the ledger is beside the trace
-	}
-	f.Confined = confine(cmd, []string{path}, writes)
+	f.Confined = confine(cmd, []string{path}, append(writes, ledgerOf(cmd, f.Public.Ledger, path).Files...))
 	t, err := cli.OpenTrace(cmd, path)
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func release(cmd *cobra.Command, f *flags.Tier, path string, t *trace.Trace, out
 	if f.Name == anonymize.Public {
 		card, says, err = publish(cmd, &f.Public, path, t, out)
 	} else {
-		card, says, err = releasePartner(cmd, f.PartnerPolicy, t, out)
+		card, says, err = releasePartner(cmd, f, path, t, out)
 	}
 	if err != nil {
 		return err
@@ -192,14 +193,27 @@ func publish(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace, o
 	return card, append(says, notes...), err
 }
 
-// releasePartner writes the partner's trace of one of tier internal.
-func releasePartner(cmd *cobra.Command, p anonymize.PartnerPolicy, t *trace.Trace, out string) (card anonymize.Card, says []string, err error) {
+// releasePartner writes the partner's trace of one of tier internal, where the ledger knows of no
+// release of the same rows in other cells.
+func releasePartner(cmd *cobra.Command, f *flags.Tier, path string, t *trace.Trace, out string) (card anonymize.Card, says []string, err error) {
+	entry, err := countRelease(anonymize.Partner, t)
+	if err != nil {
+		return card, nil, err
+	}
 	bar := cli.NewProgress(cmd)
+	p := f.PartnerPolicy
 	p.Progress = bar.Step
+	var counted []string
 	err = writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
 		src := anonymize.Source{Meta: t.Meta, Open: func() (trace.Reader[trace.Request], error) { return t.Reader() }}
 		if card, err = anonymize.Release(cmd.Context(), p, src, dst); err != nil {
+			return trace.Meta{}, err
+		}
+		if w, ok := dst.(*trace.RequestWriter); ok {
+			entry.Release = w.Digest()
+		}
+		if counted, err = enterPartner(ledgerOf(cmd, f.Public.Ledger, path), &entry, card.Partner, f); err != nil {
 			return trace.Meta{}, err
 		}
 		card.Tool = tool()
@@ -222,5 +236,41 @@ func releasePartner(cmd *cobra.Command, p anonymize.PartnerPolicy, t *trace.Trac
 	if done.LinksKept != nil {
 		says = append(says, fmt.Sprintf("links between turns: %s kept with k_link %d; %s of the requests are linked to an earlier one by blocks of their own", page.Percent(*done.LinksKept), done.LinkK, page.Percent(done.OwnBlocks)))
 	}
-	return card, says, nil
+	return card, append(says, counted...), nil
+}
+
+// enterPartner enters a release of rows. A second one in another grid is refused: what is in
+// one cell of both may be of fewer than either promises. Blocks and links are no part of the
+// grid: of two releases in one grid the one that keeps more shows all.
+func enterPartner(ledger dp.Ledger, entry *dp.Release, done *anonymize.PartnerCard, f *flags.Tier) (says []string, err error) {
+	entry.Mechanism = "k-anonymity"
+	entry.Grid = fmt.Sprintf("--unit %s --k-class %d --length-buckets %d --time-quantum %v --max-suppressed %g",
+		done.Unit, done.KClass, done.PerOctave, time.Duration(done.QuantumNS), f.Suppressed)
+	var before []dp.Release
+	decide := func(list []dp.Release) error {
+		before = list
+		for _, r := range before {
+			if r.Grid == "" || r.Grid == entry.Grid && r.Digest == entry.Digest || entry.Apart(&r.Source) || f.Public.Understood {
+				continue
+			}
+			rows := "the same rows"
+			if r.Digest != entry.Digest {
+				rows = "rows of " + entry.Meets(&r.Source)
+			}
+			return cli.Exit(cli.Check, fmt.Errorf("%s were released to a partner before, in other cells: what is in one cell of both releases may be of fewer than %d. "+
+				"Make this one of the same trace with the flags of that one:\n  %s\nIf nobody has that release, delete it and add --i-understand", rows, done.KClass, r.Grid))
+		}
+		return nil
+	}
+	if len(ledger.Files) == 0 {
+		return ledgerWords(ledger, entry, nil, nil), nil
+	}
+	unwritten, err := ledger.Enter(entry, decide)
+	if err != nil {
+		return nil, err
+	}
+	if spent := dp.Spent(before); spent.Releases > 0 {
+		says = append(says, fmt.Sprintf("warning: the ledger has a public release or attempt of this source, ε = %.3g: no ε says what it shows together with rows", spent.Epsilon))
+	}
+	return append(says, ledgerWords(ledger, entry, before, unwritten)...), nil
 }

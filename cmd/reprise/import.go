@@ -121,7 +121,11 @@ A distribution, for --service and --think, is one of
 			if err := cli.CheckBeside(cmd, f.out, f.writes()...); err != nil {
 				return err
 			}
-			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), f.tier.Public.Ledger))
+			var ledger []string
+			if f.tier.Name == anonymize.Partner || f.tier.Name == anonymize.Public {
+				ledger = ledgerOf(cmd, f.tier.Public.Ledger, "").Files
+			}
+			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), ledger...))
 			return f.run(cmd, files)
 		},
 	}

@@ -1,11 +1,16 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
 )
 
@@ -71,5 +76,141 @@ func TestCaptureIDs(t *testing.T) {
 	}
 	if captureOf(t, "again.parquet") == id || digests[0] != digests[1] {
 		t.Errorf("two imports of one log: ids %s and %s, digests %q", id, captureOf(t, "again.parquet"), digests)
+	}
+}
+
+// ofUser runs a command for a user whose ledger is in a folder.
+func ofUser(t *testing.T, folder string, args ...string) (said string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(withState(context.Background(), folder), replacing(args), strings.NewReader(""), &out, &errs)
+	return errs.String(), code
+}
+
+// daysLog writes a log of some users, a request a second.
+func daysLog(t *testing.T, path string, users, turns int) {
+	t.Helper()
+	var b strings.Builder
+	for i := range users * turns {
+		fmt.Fprintf(&b, "{\"ts\":\"2026-05-01T%02d:%02d:%02dZ\",\"user\":\"u%d\",\"in\":%d,\"out\":%d}\n", i/3600, i/60%60, i%60, i*7%users, 100+i*i%400, 20+i%90)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// imported imports such a log, within a declared window.
+func imported(t *testing.T, log, trace string, more ...string) {
+	t.Helper()
+	must(t, append([]string{"import", log, "--map", "time=ts,user=user,input_tokens=in,output_tokens=out", "--capture-begin", "2026-05-01T00:00:00Z", "--capture-end", "2026-05-02T00:00:00Z",
+		"-o", trace, "--quiet"}, more...)...)
+}
+
+// A trace's releases count wherever it goes: in a copy in another folder, in a slice, and in
+// another import of its log; and at another user, where a ledger went along. Two Gaussian
+// releases at ε = 4 cost 5.8 together, and three 7.5.
+func TestLedgerFollows(t *testing.T) {
+	long(t)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	daysLog(t, "log.jsonl", 200, 40)
+	imported(t, "log.jsonl", "t.parquet")
+	for _, d := range []string{"copied", "mailed", "mine"} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fit := func(trace, folder string, more ...string) (string, int) {
+		t.Helper()
+		return ofUser(t, folder, append([]string{"synth", "fit", trace, "--tier", "public", "--epsilon", "4", "--max-input", "512", "--max-output", "128", "-o", "m.parquet"}, more...)...)
+	}
+	// Whether the noise is too much or not: both count.
+	said, code := fit("t.parquet", "mine")
+	if code != cli.Good && code != cli.Check || code == cli.Good && !strings.Contains(said, "no earlier release or attempt of this source") {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	link := func(from, to string) {
+		t.Helper()
+		b, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	link("t.parquet", "copied/x.parquet")
+	if said, code = fit("copied/x.parquet", "mine"); code != cli.Good && code != cli.Check || code == cli.Good && !strings.Contains(said, "releases or attempts before: 1 of the same rows") {
+		t.Errorf("a copy: exit code %d\n%s", code, said)
+	}
+	must(t, "slice", "copied/x.parquet", "--start", "10m", "--end", "2h", "-o", "copied/slice.parquet")
+	if said, code = fit("copied/slice.parquet", "mine"); code != cli.Good && code != cli.Check || code == cli.Good && !strings.Contains(said, "releases or attempts before: 2 of the same capture") {
+		t.Errorf("a slice: exit code %d\n%s", code, said)
+	}
+	imported(t, "log.jsonl", "again.parquet", "--block-size", "32")
+	link("copied/slice.parquet", "mailed/t.parquet")
+	link("mine/ledger.jsonl", "mailed/t.ledger.jsonl")
+	for what, of := range map[string][2]string{"the trace": {"t.parquet", "mine"}, "another import": {"again.parquet", "mine"}, "a slice in another folder": {"copied/slice.parquet", "mine"},
+		"a slice that was mailed with the ledger": {"mailed/t.parquet", "yours"}} {
+		if said, code := fit(of[0], of[1]); code != cli.Usage || !strings.Contains(said, "ε would be 11.5, with 7.46 of 3 releases or attempts before in ") {
+			t.Errorf("%s: exit code %d\n%s", what, code, said)
+		}
+	}
+	if info, err := os.Stat("mine/ledger.jsonl"); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the ledger of the user: %v, %v", info, err)
+	}
+}
+
+// A second release of rows in other cells is refused with what to do, and leaves no file; the
+// same cells, and a slice of other hours, are not.
+func TestSecondGrid(t *testing.T) {
+	t.Chdir(t.TempDir())
+	daysLog(t, "log.jsonl", 40, 60)
+	imported(t, "log.jsonl", "t.parquet")
+	partner := func(trace, out string, more ...string) (string, int) {
+		t.Helper()
+		return ofUser(t, "mine", append([]string{"anonymize", trace, "-o", out}, more...)...)
+	}
+	if said, code := partner("t.parquet", "a.parquet"); code != cli.Good {
+		t.Fatalf("exit code %d\n%s", code, said)
+	}
+	if said, code := partner("t.parquet", "b.parquet", "--drop-own-blocks"); code != cli.Good {
+		t.Errorf("the same cells: exit code %d\n%s", code, said)
+	}
+	must(t, "slice", "t.parquet", "--end", "30m", "-o", "early.parquet")
+	for what, args := range map[string][]string{
+		"other buckets": {"t.parquet", "c.parquet", "--length-buckets", "3"},
+		"another k":     {"t.parquet", "c.parquet", "--k-class", "13"},
+		"other bins":    {"t.parquet", "c.parquet", "--time-quantum", "700ms"},
+		"a slice":       {"early.parquet", "c.parquet"},
+	} {
+		said, code := partner(args[0], args[1], args[2:]...)
+		if code != cli.Check || !strings.Contains(said, "were released to a partner before, in other cells") ||
+			!strings.Contains(said, "--unit user --k-class 11 --length-buckets 2 --time-quantum 1s --max-suppressed 0.05") {
+			t.Errorf("%s: exit code %d\n%s", what, code, said)
+		}
+		if _, err := os.Stat("c.parquet"); err == nil {
+			t.Errorf("%s: there is a release", what)
+		}
+	}
+	if said, code := partner("t.parquet", "c.parquet", "--length-buckets", "3", "--i-understand"); code != cli.Good {
+		t.Errorf("it is understood: exit code %d\n%s", code, said)
+	}
+	must(t, "slice", "early.parquet", "--end", "15m", "-o", "first.parquet")
+	must(t, "slice", "early.parquet", "--start", "15m", "-o", "second.parquet")
+	for i, name := range []string{"first.parquet", "second.parquet"} {
+		b, err := os.ReadFile(name)
+		if err == nil {
+			err = os.MkdirAll("fresh", 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join("fresh", name), b, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said, code := ofUser(t, "yours", "anonymize", filepath.Join("fresh", name), "--length-buckets", fmt.Sprint(1+i), "-o", "d.parquet"); code != cli.Good {
+			t.Errorf("%s: exit code %d\n%s", name, code, said)
+		}
 	}
 }

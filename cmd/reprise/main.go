@@ -51,6 +51,8 @@
 //   - profile.go: profile: options, histograms and tables
 //   - slice.go: slice: a window of a trace
 //   - anonymize.go: anonymize: tiers partner and public, and the risks that it names
+//   - ledger.go: the ledgers in which a release counts: their places, by what a trace is known in
+//     them, and the words about it
 //   - card.go: privacy cards: writing one beside a trace, anonymize --card, names of a
 //     card and of a public model
 //   - audit.go: audit: canaries, a log and an internal trace to judge by, --release
@@ -104,7 +106,7 @@ import (
 )
 
 func main() {
-	ctx := withConfine(interruptible(context.Background()), anonymize.Confine)
+	ctx := withState(withConfine(interruptible(context.Background()), anonymize.Confine), stateFolder())
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -47,7 +47,10 @@ func (m withoutCache) Run() int {
 
 // TestScripts runs the command line as users type it.
 func TestScripts(t *testing.T) {
-	testscript.Run(t, testscript.Params{Dir: "testdata/script"})
+	testscript.Run(t, testscript.Params{Dir: "testdata/script", Setup: func(env *testscript.Env) error {
+		env.Setenv("XDG_STATE_HOME", env.WorkDir)
+		return nil
+	}})
 }
 
 // reprise runs the command in this process.
@@ -96,7 +99,7 @@ func child(t testing.TB, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Env = append(os.Environ(), asCommand+"=1")
+	cmd.Env = append(os.Environ(), asCommand+"=1", "XDG_STATE_HOME="+t.TempDir())
 	return cmd
 }
 

@@ -41,7 +41,8 @@ func TestPublicModel(t *testing.T) {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	ledger, err := os.ReadFile("t.ledger.jsonl")
-	if err != nil || strings.Count(string(ledger), `"epsilon":8`) != 1 || strings.Contains(string(ledger), "refused") {
+	if err != nil || strings.Count(string(ledger), `"epsilon":8`) != 2 || // as it began, and ended
+		strings.Contains(string(ledger), "refused") {
 		t.Fatalf("the ledger is %s, %v", ledger, err)
 	}
 	must(t, "synth", "m.parquet", "-o", "w.parquet", "-n", "500")
@@ -51,7 +52,9 @@ func TestPublicModel(t *testing.T) {
 	if _, errs, code := reprise(t, fit...); code != cli.Usage || !strings.Contains(errs, "ε would be 16, with 8 of 1 releases") {
 		t.Errorf("again: exit code %d\n%s", code, errs)
 	}
-	must(t, append(fit, "--ledger", "other.jsonl")...)
+	if _, errs, code := reprise(t, append(fit, "--ledger", "other.jsonl")...); code != cli.Usage || !strings.Contains(errs, "releases or attempts before in other.jsonl and t.ledger.jsonl") {
+		t.Errorf("in another ledger, beside the one of the trace: exit code %d\n%s", code, errs)
+	}
 	must(t, append(fit, "--i-understand")...)
 	if _, errs, code := reprise(t, append(fit, "--epsilon", "11")...); code != cli.Usage || !strings.Contains(errs, "--i-understand") {
 		t.Errorf("exit code %d\n%s", code, errs)

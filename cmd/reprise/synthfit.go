@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -163,18 +163,23 @@ func sayModel(cmd *cobra.Command, path string, m *synth.Model, notes []string) e
 	return nil
 }
 
-// fitPublic makes the model of --tier public, when the budget allows it, and enters what it cost in the
-// ledger before anything is written.
+// fitPublic makes the model of --tier public, when the budget allows it. What it costs is in the
+// ledger before noise is drawn, so that commands at once count each other, and before anything is
+// written.
 func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (m *synth.Model, notes []string, err error) {
+	ledger := ledgerOf(cmd, f.Ledger, path)
 	switch err := synth.Publishable(t.Meta); {
 	case errors.Is(err, synth.ErrNoCapture):
 		return nil, nil, cli.Exit(cli.Usage, cli.InFile(path, err))
 	case err != nil:
 		return nil, nil, cli.InFile(path, err)
+	case f.Ledger == "" && (path == cli.Standard || path == ""):
+		return nil, nil, cli.Usagef("name the ledger of the source: --ledger FILE")
+	case t.Meta.Digest == "":
+		return nil, nil, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
 	}
-	ledger, warning, err := affordBudget(f, path, t)
-	if err != nil {
-		return nil, nil, err
+	if keys, _ := anonymize.SharedKeys(t.Meta); f.Ledger == "" && len(keys) > 0 {
+		return nil, nil, cli.Usagef("%s was recorded with --key-file: other captures with that key have the same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE", path)
 	}
 	src, err := t.Reader()
 	if err != nil {
@@ -192,15 +197,25 @@ func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace)
 			return nil, nil, err
 		}
 	}
+	entry, err := countRelease(anonymize.Public, t)
+	if err != nil {
+		return nil, nil, cli.InFile(path, err)
+	}
+	entry.Budget, entry.Release = f.Budget, "begun"
+	warning, err := affordBudget(ledger, &entry, f.Understood, t.Meta)
+	if err != nil {
+		return nil, nil, err
+	}
 	bar := cli.NewProgress(cmd)
 	bar.Start("fit", "requests", src.Rows())
 	m, r, spent, err := synth.FitPublic(cmd.Context(), src, t.Meta, synth.PublicOptions{Budget: f.Budget, Unit: f.Unit,
 		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set})
 	bar.End()
-	if spent {
-		if err := enterLedger(ledger, f.Budget, ledgerSources(t.Meta), m, r); err != nil {
-			return nil, nil, err
-		}
+	if entry.Release = "refused"; !spent {
+		entry.Release, entry.Budget = dp.Cancelled, dp.Budget{}
+	}
+	if err := enterLedger(ledger, entry, m, r); err != nil {
+		return nil, nil, err
 	}
 	var noisy *synth.TooNoisy
 	if errors.As(err, &noisy) {
@@ -215,21 +230,20 @@ func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace)
 	return m, append(publicWords(r), warning...), nil
 }
 
-// enterLedger puts what a fit cost into the ledger, and the card into the model, if
-// there is one. What was measured before an error counts as well.
-func enterLedger(ledger dp.Ledger, budget dp.Budget, sources []string, m *synth.Model, r *synth.Release) error {
-	entry := dp.Release{Release: "refused", Time: time.Now().UTC().Truncate(time.Second), Budget: budget}
+// enterLedger puts what became of a fit into its entry in the ledger, and the card into the
+// model, if there is one. What was measured before an error counts as well.
+func enterLedger(ledger dp.Ledger, entry dp.Release, m *synth.Model, r *synth.Release) error {
 	if r != nil {
 		entry.Mechanism = r.Mechanism
 		if r.Selection == nil { // else ρ is not all that it cost
 			entry.Rho = r.Rho
 		}
 	}
-	if m != nil {
-		total, err := mostSpent(ledger, sources, entry)
-		if err != nil {
-			return err
+	_, err := ledger.Enter(&entry, func(before []dp.Release) error {
+		if m == nil {
+			return nil
 		}
+		total := dp.Spent(append(before, entry))
 		r.Ledger = &total
 		card := anonymize.PublicCard(r.Statement, m.Meta())
 		card.Tool = tool()
@@ -241,72 +255,37 @@ func enterLedger(ledger dp.Ledger, budget dp.Budget, sources []string, m *synth.
 			return err
 		}
 		entry.Release = m.Meta().Digest
-	}
-	for _, entry.Source = range sources {
-		if err := ledger.Add(entry); err != nil {
-			return err
-		}
-	}
-	return nil
+		return nil
+	})
+	return err
 }
 
-// ledgerSources are what a ledger counts a trace as: its rows, and where these were
-// recorded under shared keys, all that is recorded under each of them.
-func ledgerSources(m trace.Meta) (sources []string) {
-	keys, all := anonymize.SharedKeys(m)
-	for _, id := range keys {
-		sources = append(sources, "key:"+id)
-	}
-	if len(keys) == 0 || all > len(keys) {
-		sources = append(sources, m.Digest)
-	}
-	return sources
-}
-
-// mostSpent is what was spent on the source of which that is the most.
-func mostSpent(ledger dp.Ledger, sources []string, more ...dp.Release) (most dp.Total, err error) {
-	for _, source := range sources {
-		total, err := ledger.Spent(source, more...)
-		if err != nil {
-			return most, err
+// affordBudget enters a release that begins, where what was spent before leaves room for it.
+func affordBudget(ledger dp.Ledger, entry *dp.Release, understood bool, meta trace.Meta) (warning []string, err error) {
+	var before []dp.Release
+	total := 0.0
+	unwritten, err := ledger.Enter(entry, func(list []dp.Release) error {
+		before = list
+		spent := dp.Spent(before)
+		if total = spent.Epsilon + entry.Epsilon; total > synth.MaxEpsilon && !understood {
+			return cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it protects little: --i-understand allows it",
+				total, spent.Epsilon, spent.Releases, strings.Join(ledger.Files, " and "), synth.MaxEpsilon)
 		}
-		if total.Epsilon >= most.Epsilon {
-			most = total
-		}
-	}
-	return most, nil
-}
-
-// affordBudget opens the ledger and holds the budget against what was spent.
-func affordBudget(f *flags.Public, path string, t *trace.Trace) (ledger dp.Ledger, warning []string, err error) {
-	ledger.Path = f.Ledger
-	switch {
-	case ledger.Path == "" && (path == cli.Standard || path == ""):
-		return ledger, nil, cli.Usagef("name the ledger of the source: --ledger FILE")
-	case ledger.Path == "" && t.Meta.Keys != "" && ledgerSources(t.Meta)[0] != t.Meta.Digest:
-		return ledger, nil, cli.Usagef("%s was recorded with --key-file: other captures with that key have the same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE", path)
-	case ledger.Path == "":
-		ledger.Path = strings.TrimSuffix(path, ".parquet") + ".ledger.jsonl"
-	}
-	if t.Meta.Digest == "" {
-		return ledger, nil, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
-	}
-	spent, err := mostSpent(ledger, ledgerSources(t.Meta))
+		return nil
+	})
 	if err != nil {
-		return ledger, nil, err
+		return nil, err
 	}
-	total := spent.Epsilon + f.Budget.Epsilon
-	switch {
-	case total > synth.MaxEpsilon && !f.Understood:
-		return ledger, nil, cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it protects little: --i-understand allows it",
-			total, spent.Epsilon, spent.Releases, ledger.Path, synth.MaxEpsilon)
-	case total > synth.WarnEpsilon:
-		warning = []string{fmt.Sprintf("warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total)}
+	if total > synth.WarnEpsilon {
+		warning = append(warning, fmt.Sprintf("warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total))
 	}
-	if _, keys := anonymize.SharedKeys(t.Meta); keys > 1 {
+	if slices.ContainsFunc(before, func(r dp.Release) bool { return r.Grid != "" }) {
+		warning = append(warning, "warning: rows of this source were released to a partner without noise: no ε says what both releases show together")
+	}
+	if _, keys := anonymize.SharedKeys(meta); keys > 1 {
 		warning = append(warning, fmt.Sprintf("warning: it was recorded with %d keys: a user whom several recordings saw counts as several, and is protected less", keys))
 	}
-	return ledger, warning, nil
+	return append(warning, ledgerWords(ledger, entry, before, unwritten)...), nil
 }
 
 // publicWords tell what was left out and how good the model is predicted to be. They

@@ -77,10 +77,15 @@ func runAll(dir, binary, source string) error {
 	if err := os.WriteFile(filepath.Join(dir, "contract.yaml"), []byte(contract), 0o644); err != nil {
 		return err
 	}
+	state, err := filepath.Abs(dir + ".state")
+	if err != nil {
+		return err
+	}
 	for i, line := range commandLines {
 		args := strings.Fields(strings.ReplaceAll(line, "SOURCE", source))
 		cmd := exec.CommandContext(context.Background(), binary, args...)
 		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+state) // each run has its own ledger
 		var out, errs bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		_ = cmd.Run() // the exit code says it, and is compared

@@ -57,10 +57,10 @@ func (f *Tier) Check(cmd *cobra.Command) error {
 		f.Public.Tier, f.Public.Unit = f.Name, f.Unit
 		return f.Public.Check(cmd)
 	case anonymize.Partner:
-	default:
-		if fl.Changed("unit") {
-			return cli.Usagef("--unit is for --tier %s and %s", anonymize.Partner, anonymize.Public)
-		}
+		return f.Public.refuse(fl, "ledger", "i-understand")
+	}
+	if fl.Changed("unit") {
+		return cli.Usagef("--unit is for --tier %s and %s", anonymize.Partner, anonymize.Public)
 	}
 	return f.Public.refuse(fl)
 }
@@ -81,10 +81,10 @@ func (f *Public) register(fl *pflag.FlagSet) {
 	_, rest := Sections(fl, PrivacyFlags)
 	rest.NumberVar(&f.Budget.Epsilon, "epsilon", 1, "for --tier public: privacy budget ε")
 	rest.NumberVar(&f.Budget.Delta, "delta", 1e-6, "for --tier public: δ; choose it far below 1/users")
-	rest.StringVar(&f.Ledger, "ledger", "", "for --tier public: `file` that adds up the budget of all releases of a source. Default: TRACE.ledger.jsonl")
+	rest.StringVar(&f.Ledger, "ledger", "", "for --tier partner and public: `file` that adds up all releases of a source, beside that of the user. Default: TRACE.ledger.jsonl")
 	rest.Int32Var(&f.MaxInput, "max-input", 131072, "for --tier public: limit of input tokens that is public, such as the context window")
 	rest.Int32Var(&f.MaxOutput, "max-output", 16384, "for --tier public: limit of output tokens that is public")
-	rest.BoolVar(&f.Understood, "i-understand", false, "for --tier public: allow an ε above 10, of this release or of all releases together")
+	rest.BoolVar(&f.Understood, "i-understand", false, "allow an ε above 10, of all releases together, or with --tier partner rows that were released in other cells before")
 }
 
 // RegisterWithTier adds all flags of a command that has no other tier to give.
@@ -96,10 +96,10 @@ func (f *Public) RegisterWithTier(cmd *cobra.Command) {
 	f.register(fl)
 }
 
-// refuse refuses flags that only tier public has.
-func (f *Public) refuse(fl *pflag.FlagSet) error {
+// refuse refuses flags that only tier public has, but for some.
+func (f *Public) refuse(fl *pflag.FlagSet, but ...string) error {
 	for _, name := range publicNames {
-		if fl.Changed(name) {
+		if fl.Changed(name) && !slices.Contains(but, name) {
 			return cli.Usagef("--%s is for --tier public", name)
 		}
 	}

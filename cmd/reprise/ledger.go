@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	crand "crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/anonymize/dp"
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/trace"
+)
+
+type stateKey struct{}
+
+// withState has releases counted in the ledger of the user too, wherever the traces are.
+// Only main does: tests have a folder of their own.
+func withState(ctx context.Context, folder string) context.Context {
+	return context.WithValue(ctx, stateKey{}, folder)
+}
+
+// stateFolder is where programs keep what they must remember of this user: that of the XDG
+// base directories, also on macOS. It is empty where the user has none.
+func stateFolder() string {
+	if folder := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(folder) {
+		return filepath.Join(folder, "reprise")
+	}
+	if folder := os.Getenv("LOCALAPPDATA"); runtime.GOOS == "windows" && folder != "" {
+		return filepath.Join(folder, "reprise")
+	}
+	if home, err := os.UserHomeDir(); err == nil && filepath.IsAbs(home) {
+		return filepath.Join(home, ".local", "state", "reprise")
+	}
+	return ""
+}
+
+// ledgerOf are the files in which releases of a trace count: the one that was named, the
+// one beside the trace, and that of the user. It makes the folder of the latter,
+// so that a confined process finds it.
+func ledgerOf(cmd *cobra.Command, named, path string) (l dp.Ledger) {
+	if named != "" {
+		l.Files = append(l.Files, named)
+	}
+	if path != "" && path != cli.Standard {
+		l.Files = append(l.Files, strings.TrimSuffix(path, ".parquet")+".ledger.jsonl")
+	}
+	if folder, _ := cmd.Context().Value(stateKey{}).(string); folder != "" && os.MkdirAll(folder, 0o700) == nil {
+		l.Files = append(l.Files, filepath.Join(folder, "ledger.jsonl"))
+	}
+	return l
+}
+
+// fewArrivals are too few for their times to tell a log.
+const fewArrivals = 16
+
+// countRelease begins the entry of a release of a trace.
+func countRelease(tier string, t *trace.Trace) (dp.Release, error) {
+	id := make([]byte, 16)
+	crand.Read(id)
+	r := dp.Release{ID: hex.EncodeToString(id), Tier: tier, Time: time.Now().UTC().Truncate(time.Second), Source: dp.Source{Digest: t.Meta.Digest}}
+	if t.Meta.Captures != "" {
+		r.Captures = strings.Split(t.Meta.Captures, ",")
+	}
+	keys, _ := anonymize.SharedKeys(t.Meta)
+	for _, key := range keys {
+		r.Captures = append(r.Captures, "key:"+key)
+	}
+	if c := t.Meta.Capture; c.Declared() {
+		r.Format, _, _ = strings.Cut(t.Meta.SourceFormat, ",")
+		r.Begin, r.End, r.Relative = c.Begin, c.End, c.Relative
+	}
+	if t.Meta.Timing != "" { // arrivals were made up, and are those of every log with the same seed
+		return r, nil
+	}
+	src, err := trace.Columns[trace.Arrival](t)
+	if err != nil {
+		return r, err
+	}
+	sum, first, last, rows := sha256.New(), int64(0), int64(0), 0
+	err = trace.Each(src, func(_ int64, a *trace.Arrival) error {
+		if rows == 0 {
+			first = a.ArrivalNS
+		}
+		last = a.ArrivalNS - first // whatever was declared as the begin
+		rows++
+		_, err := sum.Write(binary.AppendVarint(nil, last))
+		return err
+	})
+	if rows >= fewArrivals && last > 0 {
+		r.Arrivals = "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	}
+	return r, err
+}
+
+// ledgerWords say what a ledger knows of a source, and what it cannot know.
+func ledgerWords(l dp.Ledger, r *dp.Release, before []dp.Release, unwritten []string) (out []string) {
+	files := strings.Join(l.Files, " and ")
+	count := map[string]int{}
+	var by []string
+	for i := range before {
+		why := r.Meets(&before[i].Source)
+		if count[why]++; count[why] == 1 {
+			by = append(by, why)
+		}
+	}
+	for i, why := range by {
+		by[i] = fmt.Sprintf("%d of %s", count[why], why)
+	}
+	switch {
+	case len(l.Files) == 0:
+		out = append(out, "no ledger was found, so this release counts as the first of its source, and later ones do not know of it: --ledger FILE names one")
+	case len(by) == 0:
+		out = append(out, fmt.Sprintf("%s: no earlier release or attempt of this source. One by another user or on another machine is not counted: name its ledger with --ledger", files))
+	default:
+		out = append(out, fmt.Sprintf("%s: releases or attempts before: %s", files, strings.Join(by, ", ")))
+	}
+	if len(l.Files) == 1 {
+		out = append(out, "the ledger of the user is missing: a copy or a slice in another folder does not know of this release")
+	}
+	if len(r.Captures) == 0 {
+		out = append(out, "the trace has no capture id: a slice of it, or another import of its log, may not be known for it. A new import gives one")
+	}
+	for _, path := range unwritten {
+		out = append(out, "warning: this release could not be written to "+path)
+	}
+	return out
+}
