@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -25,7 +26,8 @@ import (
 // beside sending requests.
 type Servers struct {
 	scrapes     []string
-	Answering   bool // without --scrape, servers whose /metrics answers are scraped
+	page        string // of servers whose page of metrics is not given
+	Answering   bool   // without --scrape, servers whose /metrics answers are scraped
 	scrapeEvery time.Duration
 	prefixes    []string
 	prometheus  string
@@ -42,7 +44,7 @@ func (f *Servers) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	caches, cachesRest := Sections(fl, CachesFlags)
 	_, resultsRest := Sections(fl, ResultsFlags)
-	caches.StringArrayVar(&f.scrapes, "scrape", nil, "scrape server metrics during the run: auto (/metrics of the endpoint), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
+	caches.StringArrayVar(&f.scrapes, "scrape", nil, "scrape server metrics during the run: auto (/metrics of the endpoint, or TensorRT-LLM's /prometheus/metrics), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
 	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "time between scrapes, and the step of --prometheus")
 	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil, "keep metrics with this `prefix`, instead of those of vLLM, SGLang, llama.cpp, Dynamo, TensorRT-LLM and DCGM; repeatable")
 	cachesRest.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to query after the run")
@@ -107,7 +109,7 @@ func (f *Servers) metering(endpoints []string, header http.Header) (m replay.Met
 			continue
 		case "auto":
 			for k, s := range servers {
-				o.Targets = append(o.Targets, scraped("server-"+strconv.Itoa(k+1), metricsOf(s), own[Origin(s)], header))
+				o.Targets = append(o.Targets, scraped("server-"+strconv.Itoa(k+1), metricsOf(s, cmp.Or(f.page, metricsPages[0])), own[Origin(s)], header))
 			}
 			continue
 		}
@@ -149,6 +151,19 @@ func (f *Servers) Metering(ctx context.Context, endpoints []string, header http.
 	defer cancel()
 	samples := probe.Scraper.Once(ctx)
 	probe.Scraper.Close()
+	if len(samples) == 0 && slices.Contains(asked.scrapes, "auto") {
+		other := asked
+		other.page = metricsPages[1]
+		second, err := other.metering(endpoints, header)
+		if err != nil {
+			return m, nil, err
+		}
+		more := second.Scraper.Once(ctx)
+		second.Scraper.Close()
+		if len(more) > 0 {
+			asked, probe, samples = other, second, more
+		}
+	}
 	if unasked && len(samples) == 0 {
 		m, err = f.metering(endpoints, header)
 		return m, nil, err
@@ -214,15 +229,19 @@ func Origin(s string) string {
 	return u.Scheme + "://" + u.Host
 }
 
+// metricsPages are where servers have their metrics. The second is that of trtllm-serve,
+// whose /metrics are lines of JSON.
+var metricsPages = [2]string{"/metrics", "/prometheus/metrics"}
+
 // metricsOf is the page beside an API.
-func metricsOf(base string) string {
+func metricsOf(base, page string) string {
 	if socket, path, err := client.SplitSocket(base); err == nil && socket != "" {
-		return "unix://" + socket + ":" + strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") + "/metrics"
+		return "unix://" + socket + ":" + strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") + page
 	}
 	u, err := url.Parse(base)
 	if err != nil {
 		return base // refused, without being quoted, by who takes it
 	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + "/metrics"
+	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + page
 	return u.String()
 }

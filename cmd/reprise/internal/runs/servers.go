@@ -252,7 +252,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 		return nil, err
 	}
 	for _, says := range empty {
-		cli.Notef(cmd, "metrics: %s. --scrape names another page (TensorRT-LLM: /prometheus/metrics), --scrape-metric a prefix to keep", says)
+		cli.Notef(cmd, "metrics: %s. --scrape names another page, --scrape-metric a prefix to keep", says)
 	}
 	s.templates, err = s.calibrate(cmd, w)
 	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() && !f.Target.TokenIDs {
