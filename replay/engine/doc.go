@@ -5,7 +5,7 @@
 // For each request it does the following:
 //
 //  1. decode: it reads the body and tokenises the prompt; a chat is rendered with the
-//     small fixed template "chatml".
+//     small fixed template "chatml". Images follow the text of their message.
 //  2. queue: at most MaxSeqs requests run. The others wait in order of arrival; beyond
 //     MaxWaiting they are refused with 429.
 //  3. cache: it cuts the prompt into blocks of the server's own size, and takes the
@@ -40,6 +40,7 @@
 //     paths that it serves
 //   - serve.go: a request on its way through the server: prompt, cache domain, length of
 //     the answer, its words, usage
+//   - picture.go: the tokens of an image in a chat: one for each 28 by 28 pixels
 //   - generate.go: answers that are generated: decoding, streaming, and whole answers
 //   - embeddings.go: embeddings
 //   - emit.go: writing one streamed answer in the dialect of its API: events, keep-alives,

@@ -245,6 +245,12 @@ func (s *Server) render(j *serverJob) error {
 	case j.chat:
 		for _, m := range j.req.Messages {
 			j.prompt = s.template.AppendMessage(j.prompt, s.tok, m.Role, string(m.Content))
+			for _, url := range m.Images {
+				var err error
+				if j.prompt, err = appendImage(j.prompt, url); err != nil {
+					return err
+				}
+			}
 		}
 		j.prompt = s.template.AppendGeneration(j.prompt, s.tok)
 	case j.req.PromptIDs != nil:

@@ -31,7 +31,7 @@ func (e *badRequest) Error() string {
 
 // DecodeRequest reads the body of a chat completion (which has messages) or of a text
 // completion (which has a prompt). Content may be a string, null, or a list of parts of
-// type text, which are joined; a prompt may be a string, a list of one string, or a
+// type text, which are joined, and of a chat image_url; a prompt may be a string, a list of one string, or a
 // list of token ids. max_completion_tokens stands for max_tokens. Fields that Request
 // does not name are kept in Extra; of a repeated field the last one counts.
 //
@@ -174,7 +174,7 @@ func (d *decoder) asked(name string) {
 	case name == "instructions" && d.req.Kind == Response:
 		d.instructions = d.text(name)
 	case name == "system" && d.req.Kind == MessageKind:
-		d.instructions = d.content(name)
+		d.instructions, _ = d.content(name)
 	default:
 		d.other(name)
 	}
@@ -277,7 +277,7 @@ func (d *decoder) messages(param string) {
 				case "role":
 					m.Role = string(d.text(path + ".role"))
 				case "content":
-					m.Content = d.content(path + ".content")
+					m.Content, m.Images = d.content(path + ".content")
 				default:
 					d.skip()
 				}
@@ -293,35 +293,40 @@ func (d *decoder) messages(param string) {
 	}
 }
 
-func (d *decoder) content(path string) []byte {
+// content reads what a message says: its text, and the URLs of its images.
+func (d *decoder) content(path string) (text []byte, images [][]byte) {
 	switch d.peek() {
 	case '"':
-		return d.text(path)
+		return d.text(path), nil
 	case 'n':
 		d.skip()
-		return nil
+		return nil, nil
 	case '[':
 		d.i++
 	default:
 		d.refuse(path, "must be a string or a list of text parts")
 		d.skip()
-		return nil
+		return nil, nil
 	}
-	joined := []byte{}
+	text = []byte{}
 	n := 0
 	for first := true; d.more(']', first); first = false {
-		joined = append(joined, d.part(path+"["+strconv.Itoa(n)+"]")...)
+		more, image := d.part(path + "[" + strconv.Itoa(n) + "]")
+		text = append(text, more...)
+		if image != nil {
+			images = append(images, image)
+		}
 		n++
 	}
-	return joined
+	return text, images
 }
 
-func (d *decoder) part(path string) (text []byte) {
+func (d *decoder) part(path string) (text, image []byte) {
 	if d.peek() != '{' {
 		d.refuse(path, "must be an object")
 	}
 	if !d.open('{') {
-		return nil
+		return nil, nil
 	}
 	kind := ""
 	for first := true; d.more('}', first); first = false {
@@ -330,14 +335,42 @@ func (d *decoder) part(path string) (text []byte) {
 			kind = string(d.text(path + ".type"))
 		case "text":
 			text = d.text(path + ".text")
+		case "image_url":
+			image = d.imageURL(path + ".image_url")
 		default:
 			d.skip()
 		}
 	}
-	if kind != "text" && (d.req.Kind != Response || kind != "input_text" && kind != "output_text") {
+	switch {
+	case d.req.Kind == Completion && kind == "image_url":
+		if image == nil {
+			d.refuse(path+".image_url", "is missing")
+		}
+		return nil, image
+	case kind == "text", d.req.Kind == Response && (kind == "input_text" || kind == "output_text"):
+	case d.req.Kind == Completion:
+		d.refuse(path+".type", "only parts of type text and image_url are supported")
+	default:
 		d.refuse(path+".type", "only parts of type text are supported")
 	}
-	return text
+	return text, nil
+}
+
+// imageURL reads {"url":…}. Other shapes, as other APIs have them, have none.
+func (d *decoder) imageURL(path string) (url []byte) {
+	if d.peek() != '{' {
+		d.skip()
+		return nil
+	}
+	d.open('{')
+	for first := true; d.more('}', first); first = false {
+		if string(d.key()) == "url" {
+			url = d.text(path + ".url")
+		} else {
+			d.skip()
+		}
+	}
+	return url
 }
 
 func (d *decoder) prompt(param string) {

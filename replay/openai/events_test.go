@@ -199,9 +199,9 @@ func TestOtherRequests(t *testing.T) {
 		`{"model":"m","input":"p","store":false,"stream":true,"max_output_tokens":5,"ignore_eos":true,"temperature":0.5}`: {
 			Kind: Response, Model: "m", Prompt: []byte("p"), Stream: true, IncludeUsage: true, MaxTokens: &n, MinTokens: &min, IgnoreEOS: true, Temperature: &temp},
 		`{"model":"m","input":[{"role":"user","content":"p"}],"priority":3,"store":true}`: {
-			Kind: Response, Model: "m", Messages: []Message{{"user", []byte("p")}}, Extra: extra},
+			Kind: Response, Model: "m", Messages: []Message{{Role: "user", Content: []byte("p")}}, Extra: extra},
 		`{"model":"m","messages":[{"role":"user","content":"p"}],"stream":true,"max_tokens":5,"ignore_eos":true,"temperature":0.5}`: {
-			Kind: MessageKind, Model: "m", Messages: []Message{{"user", []byte("p")}}, Stream: true, IncludeUsage: true, MaxTokens: &n, MinTokens: &min, IgnoreEOS: true, Temperature: &temp, Seed: new(int64)},
+			Kind: MessageKind, Model: "m", Messages: []Message{{Role: "user", Content: []byte("p")}}, Stream: true, IncludeUsage: true, MaxTokens: &n, MinTokens: &min, IgnoreEOS: true, Temperature: &temp, Seed: new(int64)},
 		`{"model":"m","input":"p"}`:     {Kind: Embedding, Model: "m", Prompt: []byte("p"), Stream: true, MaxTokens: &n, Temperature: &temp},
 		`{"model":"m","input":[1,2,3]}`: {Kind: Embedding, Model: "m", PromptIDs: []uint32{1, 2, 3}},
 	} {

@@ -43,6 +43,10 @@ const (
 type Message struct {
 	Role    string
 	Content []byte
+
+	// Images, of a chat, are the URLs of images that follow the text, such as
+	// data:image/png;base64,…: the content is then written as a list of parts.
+	Images [][]byte
 }
 
 // A Request is the body of a chat completion or of a text completion, as Kind says, of
@@ -153,6 +157,9 @@ func AppendRequest(dst []byte, r *Request) []byte {
 	size := 256 + len(r.Model) + len(r.Extra.encoded) + len(r.Prompt) + len(r.Prompt)/32 + 7*len(r.PromptIDs) + len(r.Input)
 	for _, m := range r.Messages {
 		size += 32 + len(m.Role) + len(m.Content) + len(m.Content)/32
+		for _, url := range m.Images {
+			size += 64 + len(url)
+		}
 	}
 	dst = slices.Grow(dst, size)
 	w := object{dst: append(dst, '{'), extra: r.Extra}
@@ -249,6 +256,14 @@ func (w *object) prompt(r *Request) {
 			}
 			w.dst = appendString(append(w.dst, `{"role":`...), m.Role)
 			w.dst = append(w.dst, `,"content":`...)
+			if len(m.Images) > 0 {
+				w.dst = appendText(append(w.dst, `[{"type":"text","text":`...), m.Content)
+				for _, url := range m.Images {
+					w.dst = append(appendText(append(w.dst, `},{"type":"image_url","image_url":{"url":`...), url), '}')
+				}
+				w.dst = append(w.dst, "}]}"...)
+				continue
+			}
 			if m.Content == nil {
 				w.dst = append(w.dst, "null}"...)
 				continue

@@ -267,9 +267,9 @@ func TestDecodeRequest(t *testing.T) {
 		name, body string
 		want       Request
 	}{
-		{"content as text", `{"model":"m","messages":[{"role":"user","content":"a\nb"}]}`, Request{Model: "m", Messages: []Message{{"user", []byte("a\nb")}}}},
-		{"content as parts", `{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"text":"b","type":"text"}]}]}`, Request{Messages: []Message{{"user", []byte("ab")}}}},
-		{"content null, other members", `{"messages":[{"role":"assistant","content":null,"tool_calls":[{}]},{"role":"tool","tool_call_id":"x","content":"r"}]}`, Request{Messages: []Message{{"assistant", nil}, {"tool", []byte("r")}}}},
+		{"content as text", `{"model":"m","messages":[{"role":"user","content":"a\nb"}]}`, Request{Model: "m", Messages: []Message{{Role: "user", Content: []byte("a\nb")}}}},
+		{"content as parts", `{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"text":"b","type":"text"}]}]}`, Request{Messages: []Message{{Role: "user", Content: []byte("ab")}}}},
+		{"content null, other members", `{"messages":[{"role":"assistant","content":null,"tool_calls":[{}]},{"role":"tool","tool_call_id":"x","content":"r"}]}`, Request{Messages: []Message{{Role: "assistant", Content: nil}, {Role: "tool", Content: []byte("r")}}}},
 		{"prompt as text", `{"prompt":"p"}`, Request{Prompt: []byte("p")}},
 		{"prompt as a list of one text", `{"prompt":[ "p" ]}`, Request{Prompt: []byte("p")}},
 		{"prompt as ids", `{"prompt":[1,2,4294967295]}`, Request{PromptIDs: []uint32{1, 2, math.MaxUint32}}},
@@ -309,7 +309,8 @@ func TestDecodeRequestRefuses(t *testing.T) {
 		{`{"messages":[{"role":"user","content":"a"},{"content":"SECRET"}]}`, "request body: byte 63: messages[1].role: is missing"},
 		{`{"messages":[{"role":"user","content":{"SECRET":1}}]}`, "request body: byte 38: messages[0].content: must be a string or a list of text parts"},
 		{`{"messages":[{"role":"user","content":["SECRET"]}]}`, "request body: byte 39: messages[0].content[0]: must be an object"},
-		{`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"SECRET"}]}]}`, "request body: byte 80: messages[0].content[0].type: only parts of type text are supported"},
+		{`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"SECRET"}]}]}`, "request body: byte 80: messages[0].content[0].image_url: is missing"},
+		{`{"messages":[{"role":"user","content":[{"type":"input_audio"}]}]}`, "request body: byte 61: messages[0].content[0].type: only parts of type text and image_url are supported"},
 		{`{"prompt":{"a":"SECRET"}}`, "request body: byte 10: prompt: must be a string, a list of one string, or a list of token ids"},
 		{`{"prompt":[]}`, "request body: byte 12: prompt: must not be empty"},
 		{`{"prompt":["a","SECRET"]}`, "request body: byte 15: prompt: only one prompt in a request is supported"},
@@ -343,6 +344,7 @@ func TestDecodeRequestRefuses(t *testing.T) {
 func FuzzDecodeRequest(f *testing.F) {
 	for _, s := range []string{
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"stream":true,"stream_options":{"include_usage":true}}`,
+		`{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA==","detail":"low"}}]}]}`,
 		`{"prompt":[1,2,3],"max_tokens":5,"seed":1,"temperature":0.5,"top_p":1}`, `{"prompt":["p"]}`, `{"prompt":"\ud800"}`, `[`, `{"prompt":1e5}`,
 	} {
 		f.Add([]byte(s))
@@ -384,7 +386,7 @@ func BenchmarkAppendRequest(b *testing.B) {
 		name string
 		req  Request
 	}{
-		{"text-500KB", Request{Model: "m", Stream: true, Messages: []Message{{"user", largePrompt}}}},
+		{"text-500KB", Request{Model: "m", Stream: true, Messages: []Message{{Role: "user", Content: largePrompt}}}},
 		{"chinese-500KB", Request{Model: "m", Stream: true, Prompt: bytes.Repeat([]byte("中文的提示文本"), 500_000/21)}},
 		{"ids-100k", Request{Model: "m", Stream: true, PromptIDs: ids}},
 	} {
@@ -408,7 +410,7 @@ func BenchmarkAppendRequest(b *testing.B) {
 
 func BenchmarkDecodeRequest(b *testing.B) {
 	for name, req := range map[string]*Request{
-		"text-500KB": {Model: "m", Messages: []Message{{"user", largePrompt}}},
+		"text-500KB": {Model: "m", Messages: []Message{{Role: "user", Content: largePrompt}}},
 		"ids-100k":   {Model: "m", PromptIDs: slices.Repeat([]uint32{12345}, 100_000)},
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -423,7 +425,7 @@ func BenchmarkDecodeRequest(b *testing.B) {
 		})
 	}
 	b.Run("text-500KB-encoding/json", func(b *testing.B) {
-		body := AppendRequest(nil, &Request{Model: "m", Messages: []Message{{"user", largePrompt}}})
+		body := AppendRequest(nil, &Request{Model: "m", Messages: []Message{{Role: "user", Content: largePrompt}}})
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
 			var fields map[string]json.RawMessage
@@ -434,4 +436,22 @@ func BenchmarkDecodeRequest(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Images follow the text of a message, as a list of parts, and are read as they were
+// written.
+func TestImages(t *testing.T) {
+	req := Request{Model: "m", Messages: []Message{{Role: "user", Content: []byte("a\"b"), Images: [][]byte{[]byte("data:image/png;base64,AA=="), []byte("data:x")}}}}
+	text := AppendRequest(nil, &req)
+	want := `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a\"b"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}},{"type":"image_url","image_url":{"url":"data:x"}}]}]}`
+	if string(text) != want {
+		t.Errorf("%s", text)
+	}
+	again, err := DecodeRequest(bytes.NewReader(text), 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(again.Messages, req.Messages) {
+		t.Errorf("%q", again.Messages)
+	}
 }
