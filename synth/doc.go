@@ -69,6 +69,8 @@
 //     what each repeats of earlier ones of the same unit
 //   - publicmeasure.go: tier public: the histograms that are measured, the public edges of
 //     their cells, their shares of the budget, and cells that stand out of the noise
+//   - publicneighbour.go: tier public: how far each histogram moves when one unit comes or
+//     goes, before the noise
 //   - publicnodes.go: tier public: the prefixes that enough users share
 //   - publicshape.go: tier public: tables made of noisy histograms: times, lengths,
 //     categories, turns

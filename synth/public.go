@@ -45,7 +45,7 @@ func FitPublic(ctx context.Context, src trace.Reader[trace.Request], meta trace.
 	if err := o.defaults(meta); err != nil {
 		return nil, nil, false, err
 	}
-	c, err := o.collect(ctx, src, meta)
+	c, err := o.collect(ctx, src, meta, func(int64) *dp.Noise { return o.Noise })
 	if err != nil {
 		return nil, nil, false, err
 	}
@@ -54,8 +54,8 @@ func FitPublic(ctx context.Context, src trace.Reader[trace.Request], meta trace.
 	return m, r, true, err
 }
 
-// collect reads the trace into samples of its units.
-func (o *PublicOptions) collect(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta) (*collector, error) {
+// collect reads the trace into samples of its units, which noise draws.
+func (o *PublicOptions) collect(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, noise func(unit int64) *dp.Noise) (*collector, error) {
 	sourced := meta.Sessions == sessionsOfSource
 	if o.Unit == UnitSession && !sourced {
 		return nil, ErrNoUnit
@@ -65,7 +65,7 @@ func (o *PublicOptions) collect(ctx context.Context, src trace.Reader[trace.Requ
 		return nil, err
 	}
 	c := &collector{key: key, size: meta.BlockSize, sessions: sourced && o.Unit != UnitRequest, alone: o.Unit == UnitRequest, end: int64(meta.Capture.Length()),
-		bound: o.Contribution, noise: func(int64) *dp.Noise { return o.Noise }}
+		bound: o.Contribution, noise: noise}
 	if err := c.read(ctx, src, o.Progress); err != nil {
 		return nil, err
 	}
@@ -121,11 +121,7 @@ func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	if _, worst := worstOf(predicted); worst > maxPredictedError {
 		return nil, r, &TooNoisy{Errors: predicted, Epsilon: f.options.Budget.Epsilon, Records: f.source.rows, Unit: f.options.Unit}
 	}
-	// A workload's format names the digest of the model that it came from, and
-	// that model may be anything but public.
-	format, _, _ := strings.Cut(meta.SourceFormat, ",")
-	m := &Model{kSwap: 1, span: end, cells: cells, meta: trace.Meta{BlockSize: meta.BlockSize, Tokenizer: meta.Tokenizer,
-		Template: meta.Template, SourceFormat: format, Captures: meta.Captures, Tier: TierPublic, Unit: f.options.Unit}}
+	m := &Model{kSwap: 1, span: end, cells: cells, meta: f.meta(meta)}
 	b, err := json.Marshal(card{TierPublic, r})
 	if err != nil {
 		return nil, nil, errors.New("the privacy card has a number that JSON cannot write")
@@ -133,6 +129,14 @@ func (f *publicFit) fit(meta trace.Meta) (*Model, *Release, error) {
 	m.setCard(string(b))
 	m.finish()
 	return m, r, nil
+}
+
+// meta is that of the model. A workload's format names the digest of the model that it
+// came from, and that model may be anything but public.
+func (f *publicFit) meta(of trace.Meta) trace.Meta {
+	format, _, _ := strings.Cut(of.SourceFormat, ",")
+	return trace.Meta{BlockSize: of.BlockSize, Tokenizer: of.Tokenizer, Template: of.Template, SourceFormat: format, Captures: of.Captures,
+		Tier: TierPublic, Unit: f.options.Unit}
 }
 
 // measure draws all noise.

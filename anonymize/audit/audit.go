@@ -81,6 +81,7 @@ func Checks() []Check {
 		{nonInterference, "renaming everything that the source names does not change the output", NeedsTrace | NeedsBefore, interference},
 		{"injection", "an attacker with accounts cannot confirm a guess at other users' prompts", NeedsTrace | NeedsBefore, injection},
 		{"times", "times of a release are not those of the source, nor close to them", NeedsTrace | NeedsBefore, times},
+		{"neighbours", "without one user the source gives a public model the same but for what its noise hides", NeedsBefore, neighbours},
 		{"rules", "every row of a partner release follows its card", NeedsTrace, rules},
 		{"ids", "block ids are numbered by first appearance and cannot be computed from a known text", NeedsTrace, ids},
 		{"container", "a Parquet file repeats no values in bounds, filters or dictionaries", 0, container},

@@ -41,6 +41,8 @@
 //   - dictionary.go: ids that an outsider could compute for known texts, by the hash
 //     schemes of engines and traces
 //   - times.go: the check that no times of the source come out, exactly or nearly
+//   - neighbours.go: the check of tier public that leaves one user out of the source: what
+//     is measured moves no further than its noise hides
 //   - rules.go: the check of rows against the rules of their card: lengths, pauses,
 //     columns, chained blocks
 //   - injection.go: the check by an attacker who sent guesses while the traffic was
