@@ -166,7 +166,7 @@ func (t *cardText) partner(p *PartnerCard) {
 	if p.DropOwn {
 		own = "; a block that fewer have does not even link the requests of one of them"
 		if p.Unit == UnitRequest {
-			own += ". Here sessions are counted, inferred ones too, so that no block links the requests of one conversation alone"
+			own += ". Here users or sessions are counted, inferred ones too, so that no block links the requests of one conversation alone"
 		}
 	}
 	t.fact("k_share", fmt.Sprintf("a prompt block keeps one id across them only if at least %d have it%s", p.KShare, own))

@@ -22,10 +22,11 @@ import (
 //     another one for each of them. So reuse of what few have stays within each,
 //     and nobody can find out by prompts of their own what another one sent. With
 //     DropOwn it is gone as well, and with it what links the requests of each.
-//     Where the unit is the request, a conversation of KShare requests would
-//     share its own beginning: DropOwn counts sessions then, inferred ones too,
-//     and no rows of none, so that blocks are shared by never more requests than
-//     without. The list is cut, or filled with ids that come once, to the length
+//     Where the unit is the request, users count all the same, or sessions of the
+//     source, so that nobody confirms a guess by sending it KShare times. Where the
+//     source has neither, a conversation of KShare requests would share its own
+//     beginning: DropOwn counts inferred sessions then, and no rows of none, so that
+//     blocks are shared by never more requests than without. The list is cut, or filled with ids that come once, to the length
 //     of the bucket.
 //  5. Arrivals are drawn anew within the bin of the quantum that they were in, and
 //     count from the begin of the declared capture, or else from the first of them.

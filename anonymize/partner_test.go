@@ -425,3 +425,55 @@ func haveBlock(rows []trace.Request, block uint64) map[int64]bool {
 	}
 	return users
 }
+
+// Where requests are the unit, one account that sends a guess many times does not learn by its
+// own requests, nor by the others', whether somebody else sent it: users count, or sessions of
+// the source.
+func TestRepeatedGuess(t *testing.T) {
+	for name, unnamed := range map[string]bool{"users": false, "sessions": true} {
+		for seed := range uint64(5) {
+			rows := house(rand.New(rand.NewPCG(seed, 3)), 25, 400)
+			next := uint64(0)
+			for i := range rows {
+				if unnamed {
+					rows[i].User = nil
+				}
+				for _, b := range rows[i].Blocks {
+					next = max(next, b+1)
+				}
+			}
+			victim, last := trace.Request{}, rows[len(rows)-1]
+			for _, r := range rows { // whose last block nobody else has
+				n := 0
+				for _, o := range rows {
+					if slices.Contains(o.Blocks, r.Blocks[len(r.Blocks)-1]) {
+						n++
+					}
+				}
+				if n == 1 && r.User != nil || n == 1 && unnamed {
+					victim = r
+				}
+			}
+			out := map[bool][]trace.Request{}
+			for _, right := range []bool{true, false} {
+				sent := slices.Clone(rows)
+				for range 4 {
+					r := last
+					r.User, r.Session, r.Turn, r.Parents, r.ThinkNS = trace.Ptr(int64(1000)), trace.Ptr(int64(1000)), trace.Ptr(int32(0)), nil, nil
+					if unnamed {
+						r.User = nil
+					}
+					r.InputTokens, r.OutputTokens, r.Blocks = victim.InputTokens, victim.OutputTokens, slices.Clone(victim.Blocks)
+					if !right {
+						r.Blocks[len(r.Blocks)-1] = next
+					}
+					sent = append(sent, r)
+				}
+				out[right], _ = released(t, anonymize.PartnerPolicy{Unit: anonymize.UnitRequest, KShare: 5, KClass: 2, LinkK: 1, Noise: still(seed)}, sent)
+			}
+			if len(out[true]) == 0 || !reflect.DeepEqual(out[true], out[false]) {
+				t.Errorf("%s, seed %d: a right guess shows", name, seed)
+			}
+		}
+	}
+}

@@ -26,6 +26,7 @@ type release struct {
 	sharing *sharing
 	merging mergedCells
 	links   *links // nil when all are kept
+	users   bool   // some row names one
 	before  Reuse
 }
 
@@ -55,17 +56,26 @@ func (r *release) unitOf(row int64, q *trace.Request) (unit uint64, named bool) 
 	return uint64(*id) + 1, true
 }
 
-// sharerOf returns whom a row counts for where it is asked who has a block. Rows of
-// no session are those that failed, which are no conversation of their own.
+// sharerOf returns whom a row counts for where it is asked who has a block. Where the unit
+// is the request, who sends a guess several times would confirm it alone: users count, or
+// else sessions of the source, or inferred ones with DropOwn. Rows of no user are one's
+// together; those of no session failed, and are no conversation of their own.
 func (r *release) sharerOf(row int64, q *trace.Request) uint64 {
+	id := q.User
 	switch {
-	case !r.p.DropOwn || r.p.Unit != UnitRequest:
+	case r.p.Unit != UnitRequest || !r.users && !r.sourced() && !r.p.DropOwn:
 		unit, _ := r.unitOf(row, q)
 		return unit
-	case q.Session == nil:
-		return Nobody
+	case !r.users:
+		id = q.Session
 	}
-	return uint64(*q.Session)
+	switch {
+	case id != nil:
+		return uint64(*id) + 1
+	case r.users:
+		return 0
+	}
+	return Nobody
 }
 
 // sourced tells whether sessions are those of the source.
@@ -100,7 +110,8 @@ func (r *release) chooseUnit(ctx context.Context) error {
 		}
 		return nil
 	})
-	switch users := errors.Is(err, found); {
+	users := errors.Is(err, found)
+	switch r.users = users; {
 	case err != nil && !users:
 		return err
 	case r.p.Unit == "" && users:

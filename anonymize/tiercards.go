@@ -112,7 +112,7 @@ func linkability(p *PartnerPolicy, sourced bool) string {
 // sharers are those whom k_share counts.
 func (p *PartnerPolicy) sharers() string {
 	if p.DropOwn && p.Unit == UnitRequest {
-		return "sessions, inferred ones too,"
+		return "users or sessions, inferred ones too,"
 	}
 	return p.Unit + "s"
 }
@@ -141,7 +141,7 @@ func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 	}
 	switch who {
 	case UnitRequest:
-		risks = append([]string{"EVERY REQUEST WAS COUNTED AS A DIFFERENT PERSON, since the source names nobody. All requests of a class, a name or a block may come from one person: this does not protect people."}, risks...)
+		risks = append([]string{"EVERY REQUEST WAS COUNTED AS A DIFFERENT PERSON, since the source names nobody. All requests of a class, a name or a block may come from one person: this does not protect people. Blocks are counted by users or sessions where the source has them; where it has neither, one account that sends a guess k_share − 1 times learns whether somebody else sent it."}, risks...)
 	case UnitSession:
 		risks = append(risks, "Sessions were counted, since the source names no users: one person with many sessions counts as many.")
 	}

@@ -123,10 +123,15 @@ func (t *transformer) blocks(row int64, q *trace.Request, n int) []uint64 {
 	if t.p.DropOwn {
 		kept = t.sharing.leading(q.Blocks[:kept])
 	}
-	t.own.add(t.sharing, unit, q.Blocks[:kept])
+	// A request has no past. Its blocks may be counted by users, and those that one user
+	// has are split like those of few: else one's own requests would say which it is.
+	request := t.p.Unit == UnitRequest
+	if !request {
+		t.own.add(t.sharing, unit, q.Blocks[:kept])
+	}
 	for _, b := range q.Blocks[:kept] {
 		hi := uint64(0)
-		if t.sharing.stateOf(b) == sharedByFew {
+		if s := t.sharing.stateOf(b); s == sharedByFew || request && s == sharedByNone {
 			hi = unit + 1
 		}
 		t.words = t.c.word(t.words, hi, b)

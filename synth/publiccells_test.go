@@ -76,10 +76,10 @@ func TestPublicNodesWeigh(t *testing.T) {
 func TestNodesOfAUnit(t *testing.T) {
 	path := func(ids ...uint64) record { return record{nodes: ids} }
 	units := []unit{
-		{dp.Sample[record]{Kept: []record{path(1, 2, 3), path(1, 2, 4), path(1, 5, 4), path(6)}}},
-		{dp.Sample[record]{Kept: []record{path(1, 2)}}},
+		{Sample: dp.Sample[record]{Kept: []record{path(1, 2, 3), path(1, 2, 4), path(1, 5, 4), path(6)}}},
+		{Sample: dp.Sample[record]{Kept: []record{path(1, 2)}}},
 		{},
-		{dp.Sample[record]{Kept: []record{path(1, 11, 21, 31), path(2, 12, 22, 32), path(3, 13, 23, 32)}}},
+		{Sample: dp.Sample[record]{Kept: []record{path(1, 11, 21, 31), path(2, 12, 22, 32), path(3, 13, 23, 32)}}},
 	}
 	for i, want := range [][]uint64{{1, 6, 2, 5, 4, 3}, {1, 2}, {}, {1, 2, 3, 11, 12, 13, 21, 22}} {
 		if got := units[i].candidates(); !slices.Equal(got, want) {
@@ -89,6 +89,17 @@ func TestNodesOfAUnit(t *testing.T) {
 	blocks, count := countNodes(units[:3])
 	if want := (map[uint64]int64{1: 2, 2: 2, 3: 1, 4: 1, 5: 1, 6: 1}); !reflect.DeepEqual(count, want) || !slices.Equal(blocks, []uint64{1, 6, 2, 5, 4, 3}) {
 		t.Errorf("%v count %v, want %v", blocks, count, want)
+	}
+	// Of requests, users count, and those of none as one.
+	requests := make([]unit, 9)
+	for i := range requests {
+		requests[i] = unit{Sample: dp.Sample[record]{Kept: []record{path(1, 2)}}, user: int64(i / 4)}
+		if i%4 == 3 {
+			requests[i].Kept[0] = path(7)
+		}
+	}
+	if _, count := countNodes(requests); !reflect.DeepEqual(count, map[uint64]int64{1: 3, 2: 3, 7: 2}) {
+		t.Errorf("nine requests of two users and of none count %v", count)
 	}
 	named := namedNodes(units[:3], []uint64{4, 1})
 	if want := []publicNode{{depth: 2, parent: 1}, {depth: 0, parent: none}}; !reflect.DeepEqual(named.list, want) || !reflect.DeepEqual(named.index, map[uint64]int{4: 0, 1: 1}) {
@@ -201,7 +212,7 @@ func TestPublicCountIsBounded(t *testing.T) {
 	l := aLayout(t, 0, false, UnitUser)
 	var units []unit
 	for _, n := range []int{1, 3, 8} {
-		u := unit{dp.Sample[record]{Seen: int64(30 * n)}}
+		u := unit{Sample: dp.Sample[record]{Seen: int64(30 * n)}}
 		for i := range n {
 			u.Kept = append(u.Kept, record{at: int64(100 * i), input: int64(i / 4), output: 3})
 		}

@@ -28,7 +28,10 @@ type record struct {
 }
 
 // A unit is what is protected: a user, a session or a request.
-type unit struct{ dp.Sample[record] }
+type unit struct {
+	dp.Sample[record]
+	user int64 // and 1, of a request that is a unit of its own; else 0
+}
 
 // A collector samples the records of each unit. Memory is about 100 bytes for
 // each record kept, and 40 for each block of each unit, which finding a unit's
@@ -114,6 +117,9 @@ func (c *collector) addRow(row int64, r *trace.Request) error {
 		u = int32(len(c.units))
 		c.index[key] = u
 		c.units = append(c.units, unit{})
+		if c.alone && r.User != nil {
+			c.units[u].user = *r.User + 1
+		}
 	}
 	rec := record{at: r.ArrivalNS, input: int64(r.InputTokens), output: int64(r.OutputTokens), gap: none, pause: none}
 	c.reuse(u, r, &rec)

@@ -63,11 +63,28 @@ func (u *unit) candidates() []uint64 {
 	return out
 }
 
-// countNodes returns how many units count in each node, in a fixed order.
+// countNodes returns how many units count in each node, in a fixed order. Where each
+// request is a unit and users are known, these count, and those that name none as one: no
+// user selects a node alone by sending it often. A request still moves nodesPerUnit counts
+// by one at most.
 func countNodes(units []unit) (blocks []uint64, count map[uint64]int64) {
+	type had struct {
+		user  int64
+		block uint64
+	}
 	count = map[uint64]int64{}
+	var counted map[had]bool
+	if slices.ContainsFunc(units, func(u unit) bool { return u.user != 0 }) {
+		counted = map[had]bool{}
+	}
 	for i := range units {
 		for _, b := range units[i].candidates() {
+			if counted != nil {
+				if counted[had{units[i].user, b}] {
+					continue
+				}
+				counted[had{units[i].user, b}] = true
+			}
 			if count[b]++; count[b] == 1 {
 				blocks = append(blocks, b)
 			}

@@ -120,13 +120,13 @@ func (c *Case) ownBlocks(ctx context.Context, card *anonymize.PartnerCard) (int6
 		return 0, err
 	}
 	allowed, err := anonymize.CountShared(ctx, src, card.KShare, func(_ int64, r *trace.Request) uint64 {
-		id := r.User
-		if card.Unit != anonymize.UnitUser {
-			id = r.Session // of requests too: a conversation of many is one
+		id, of := r.User, uint64(1) // users and sessions are not mistaken for each other
+		if card.Unit == anonymize.UnitSession || card.Unit == anonymize.UnitRequest && id == nil {
+			id, of = r.Session, 2 // a conversation of many requests is one
 		}
 		switch {
 		case id != nil:
-			return uint64(*id) + 1
+			return 2*uint64(*id) + of
 		case card.Unit == anonymize.UnitRequest:
 			return anonymize.Nobody
 		}

@@ -306,6 +306,7 @@ func TestOwnBlocksThatStay(t *testing.T) {
 	// Block 0 is of users 0 to 3 and of those without one; blocks 1 and 2 of two users
 	// and them; blocks 3, 4 of two users and 5 of nobody. Sessions: 0 of 0, 1, 2 and the
 	// nameless; 1 of 0, 1, 2; 2 of 0, 1 and the nameless; 3 and 4 of one; 5 of 2 and the nameless.
+	// Requests count by users, or else by sessions: blocks 0 to 5 have 5, 3, 2, 2, 2 and 1.
 	for _, c := range []struct {
 		unit string
 		k    int
@@ -313,7 +314,7 @@ func TestOwnBlocksThatStay(t *testing.T) {
 	}{
 		{anonymize.UnitUser, 2, 1}, {anonymize.UnitUser, 3, 3}, {anonymize.UnitUser, 5, 5}, {anonymize.UnitUser, 6, 6},
 		{anonymize.UnitSession, 2, 2}, {anonymize.UnitSession, 3, 3}, {anonymize.UnitSession, 4, 5}, {anonymize.UnitSession, 5, 6},
-		{anonymize.UnitRequest, 2, 3}, {anonymize.UnitRequest, 3, 4}, {anonymize.UnitRequest, 4, 6},
+		{anonymize.UnitRequest, 2, 1}, {anonymize.UnitRequest, 3, 4}, {anonymize.UnitRequest, 5, 5}, {anonymize.UnitRequest, 6, 6},
 	} {
 		src := linkTrace(t, trace.Meta{BlockSize: 16}, house)
 		out := &Output{Trace: linkTrace(t, trace.Meta{BlockSize: 16}, house)}
