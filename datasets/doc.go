@@ -131,7 +131,7 @@
 //     a fast parser
 //   - trace_tracelab.go: tracelab and tracelab-sessions, rounds of coding agents: events,
 //     tool waits, prefix lengths
-//   - trace_rollouts.go: rl-rollouts, trajectories of reinforcement learning by lengths
+//   - trace_rollouts.go: rl-rollouts and trie, whole trajectories by lengths
 //   - trace_trtllm.go: trtllm-trace, execution traces of TensorRT-LLM's scaffolding: branches,
 //     tools, blocks of conversations and system prompts
 //   - trace_weka.go: weka, conversations of coding agents: subagents, what a request waits

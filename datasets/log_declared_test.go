@@ -217,7 +217,7 @@ func TestSGLangLog(t *testing.T) {
 	whole := line("2026-01-02 03:04:07", "None", params, meta("None"))
 	for _, broken := range []string{whole[:len(whole)-4] + "\n" + whole, strings.Replace(whole, "), out=", "", 1) + whole} {
 		_, _, err := read(strings.NewReader(broken), Options{})
-		if err == nil || !strings.HasSuffix(err.Error(), "log:1:1: it is not a whole line of SGLang's log") {
+		if err == nil || !strings.Contains(err.Error(), "\n  log:1:1: it is not a whole line of SGLang's log\n") {
 			t.Error(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // samples are the formats that are tried on real files, by the name of their folder.
-var samples = []string{"langfuse", "aibrix", "api-log", "langsmith", "mlflow", "otel-genai", "dynamo-requests", "trtllm-trace"}
+var samples = []string{"langfuse", "aibrix", "api-log", "langsmith", "mlflow", "otel-genai", "dynamo-requests", "trtllm-trace", "trie"}
 
 // Real exports are recognised and read whole: requests and tokens are those that a
 // script in another language counts. The files belong to others and are not part of the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -168,7 +169,7 @@ func (s *Source) settle(err error) {
 	case err == nil:
 		s.info.Records++
 	case err == io.EOF:
-		if s.err = s.verdict(s.maxBad); s.err == nil {
+		if s.err = s.verdict(s.maxBad, true); s.err == nil {
 			s.err = io.EOF
 		}
 		return
@@ -187,18 +188,18 @@ func (s *Source) settle(err error) {
 	// Early bad records may be made up for by good ones to come, so that before
 	// the end only a share that is ten times too high counts as hopeless.
 	if s.info.Bad > 0 && s.info.Records+s.info.Bad >= hopelessAfter {
-		s.err = s.verdict(10 * s.maxBad)
+		s.err = s.verdict(10*s.maxBad, false)
 	}
 }
 
 const hopelessAfter = 10_000
 
-func (s *Source) verdict(limit float64) error {
+func (s *Source) verdict(limit float64, whole bool) error {
 	rows := s.info.Records + s.info.Bad
 	if float64(s.info.Bad) <= limit*float64(rows) {
 		return nil
 	}
-	return &tooManyBad{File: cmp.Or(s.name, s.file), Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, First: s.info.FirstBad}
+	return &tooManyBad{File: cmp.Or(s.name, s.file), Bad: s.info.Bad, Rows: rows, MaxBad: s.maxBad, Whole: whole, First: s.info.FirstBad}
 }
 
 // Close closes the file that is being read, if OpenFiles opened it. It need not
@@ -302,10 +303,11 @@ type tooManyBad struct {
 	File      string
 	Bad, Rows int64   // of the records so far
 	MaxBad    float64 // the tolerated share
+	Whole     bool    // all of the source has been read
 	First     []*trace.SourceError
 }
 
-// Error names the first places.
+// Error names the first places, and the share to tolerate that leaves the bad records out.
 func (e *tooManyBad) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d of %d records are bad, more than the tolerated %.3g %%:", e.File, e.Bad, e.Rows, 100*e.MaxBad)
@@ -314,6 +316,14 @@ func (e *tooManyBad) Error() string {
 	}
 	if e.Bad > 3 {
 		b.WriteString("\n  …")
+	}
+	share := math.Ceil(100*float64(e.Bad)/float64(e.Rows)) / 100
+	switch {
+	case e.Bad == e.Rows:
+	case e.Whole:
+		fmt.Fprintf(&b, "\nMend them, or import the other %d without them: --max-bad %g", e.Rows-e.Bad, share)
+	default:
+		fmt.Fprintf(&b, "\nThe rest was not read. Mend them, or import without them: --max-bad %g, if their share stays the same", share)
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,7 +26,12 @@ func TestBadRecordsAreNamed(t *testing.T) {
 		for _, f := range info.FirstBad[:min(n, 3)] {
 			places = append(places, "\n  "+f.Error())
 		}
-		want := fmt.Sprintf("log: %d of %d records are bad, more than the tolerated 25 %%:%s%s", n, n+1, strings.Join(places, ""), more)
+		share := map[int]string{1: "0.5", 2: "0.67", 3: "0.75", 4: "0.8", 12: "0.93"}[n]
+		want := fmt.Sprintf("log: %d of %d records are bad, more than the tolerated 25 %%:%s%s\nMend them, or import the other 1 without them: --max-bad %s", n, n+1, strings.Join(places, ""), more, share)
+		told, _ := strconv.ParseFloat(share, 64)
+		if _, _, again := read(strings.NewReader(good+strings.Repeat(broken, n)), Options{Format: "openai-log", MaxBad: told}); again != nil {
+			t.Errorf("what is said to do does not: %v", again)
+		}
 		if err == nil || err.Error() != want || info.Bad != int64(n) || len(info.FirstBad) != min(n, 10) {
 			t.Errorf("%d bad ones: %v\nwant %s", n, err, want)
 		}
@@ -58,7 +64,8 @@ func TestHopelessSources(t *testing.T) {
 	if n := settle(9000, 1000); n != 0 { // a tenth is ten times as much as a hundredth
 		t.Errorf("given up after %d records: %v", n, s.err)
 	}
-	if s.settle(bad(1, 1, "bad")); s.err == nil || s.info.Bad != 1001 {
+	const what = "\nThe rest was not read. Mend them, or import without them: --max-bad 0.11, if their share stays the same"
+	if s.settle(bad(1, 1, "bad")); s.err == nil || s.info.Bad != 1001 || !strings.HasSuffix(s.err.Error(), what) {
 		t.Errorf("one more: %v", s.err)
 	}
 	s = &Source{name: "log", maxBad: 0.01}

@@ -3,6 +3,8 @@ package datasets
 import (
 	"bufio"
 	"cmp"
+	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -394,7 +396,11 @@ func (d *dialectDecoder) accepted(e *trace.Entry, position int64) {
 // whole contexts and are read as deltas get there soon.
 const maxContext = 1 << 24
 
-const askRows = "the rows of a session may hold its whole context, as Dynamo's do, or only what is new in each turn, as AIPerf's for coding agents: say --rows full or --rows delta"
+const askRows = "the rows of a session may hold its whole context, as Dynamo's do, or only what is new in each turn, as those of AIPerf for coding agents and of mooncake-delta do: say --rows full or --rows delta"
+
+// ErrDelta is in the error of a source that must say what a row of a session holds, and
+// whose rows look like what is new in their turns.
+var ErrDelta = errors.New(askRows)
 
 // delta reports whether the row holds only what is new in its turn. Without
 // being told it is never assumed: a row that shows a sign of it is refused with
@@ -408,7 +414,13 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 	}
 	doubt := func(path string) (bool, error) {
 		line, col := r.place(path)
-		return false, refuse(line, col, askRows)
+		asked := &fault{line: line, col: col, reason: askRows, stop: true}
+		// A whole context is as long as the one before it and its answer; what is new seldom is.
+		if before != nil && b.e.InputTokens != nil && *b.e.InputTokens < before.input {
+			asked.reason += fmt.Sprintf(". Here a turn of %d tokens follows one of %d, as in rows of what is new: --rows delta", *b.e.InputTokens, before.input)
+			asked.err = ErrDelta
+		}
+		return false, asked
 	}
 	named := d.id != "" && len(b.e.SourceBlocks) > 0
 	for _, f := range agenticFields {

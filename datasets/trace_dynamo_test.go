@@ -92,6 +92,9 @@ func TestDynamoFaults(t *testing.T) {
 	}
 	short := rowsOf(`{'session_id':'s','timestamp':0,'input_length':60,'output_length':1}`, `{'session_id':'s','delay':1,'input_length':59,'output_length':1}`)
 	faulty(t, short, Options{}, "log:2:44: the rows of a session may hold its whole context, as Dynamo's do, or only what is new")
+	if _, _, err := read(strings.NewReader(short), Options{}); !errors.Is(err, ErrDelta) || !strings.HasSuffix(err.Error(), "Here a turn of 59 tokens follows one of 60, as in rows of what is new: --rows delta") {
+		t.Errorf("shorter rows: %v", err)
+	}
 	reads(t, short, Options{Rows: "full"}, "0s session=s turn=0 after=[] in=60 out=1", "1ms session=s turn=1 after=[0] in=59 out=1 think=1ms")
 }
 

@@ -43,11 +43,73 @@ func rolloutsFormat() Format {
 			return anyOf(keys, "prompt_len") && anyOf(keys, "out_lens") && anyOf(keys, "obs_lens")
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			d := &rolloutsDecoder{in: newJSONReader(in, head), s: s, size: cmp.Or(o.BlockSize, rolloutBlock), groups: map[int64]rolloutGroup{}}
-			s.info.HasSessions, s.info.BlocksHashed, s.info.BlockSize = true, true, d.size
-			return d, nil
+			return openRollouts(in, head, o, s, rolloutKeys{"prompt_len", "out_lens", "obs_lens", "tool_times"}, nil)
 		},
 	}
+}
+
+// trieReads are the fields of a [trieRow].
+var trieReads = []SourceField{
+	fieldAt("input_prompt_length", "input_tokens blocks", ""),
+	fieldAt("assistant_response_length", "output_tokens input_tokens", ""),
+	fieldAt("final_assistant_response_length", "output_tokens", ""),
+	fieldAt("tool_call_output_length", "input_tokens", ""),
+	fieldAt("tool_call_latency", "tool_ns", ""),
+	fieldAt("num_turns", "", decides),
+}
+
+// trieFormat reads the workloads of Applied Compute's trie (github.com/Applied-Compute/trie),
+// which NVIDIA's Dynamo calls applied_compute_agentic and EvalScope trie workloads. A line is
+// the session of an agent, of num_turns calls that end in a tool and a final one. The rules
+// are those of rolloutsFormat; sessions share no prompt, and the seconds of a tool are always
+// there.
+func trieFormat() Format {
+	return Format{
+		Name: "trie", sized: true,
+		Tried:   "its agentic_coding_8k.jsonl: 8,192 sessions, 173,903 calls",
+		reads:   trieReads,
+		About:   "Applied Compute's trie, in Dynamo applied_compute_agentic: a session a line, by lengths",
+		Example: `{"num_turns":0,"input_prompt_length":6342,"assistant_response_length":[],"tool_call_output_length":[],"tool_call_latency":[],"final_assistant_response_length":288}`,
+		detect: func(head *sample) bool {
+			keys := objectKeys(head.bytes)
+			return anyOf(keys, "input_prompt_length") && anyOf(keys, "assistant_response_length") && anyOf(keys, "tool_call_output_length")
+		},
+		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
+			return openRollouts(in, head, o, s, rolloutKeys{"input_prompt_length", "assistant_response_length", "tool_call_output_length", "tool_call_latency"},
+				func(in records, raw []byte) (r rollout, err error) {
+					var row trieRow
+					if err := decodeRecord(in, raw, &row); err != nil {
+						return r, err
+					}
+					n := len(row.Outputs)
+					if row.Turns != n || len(row.Observed) != n || len(row.ToolTimes) != n || row.Final == nil {
+						line, col := in.place(offsetOf(raw, "num_turns"))
+						return r, bad(line, col, "num_turns: want as many lengths and latencies, and a final_assistant_response_length")
+					}
+					return rollout{0, 0, row.Prompt, append(row.Outputs, *row.Final), row.Observed, row.ToolTimes}, nil
+				})
+		},
+	}
+}
+
+// A trieRow is one record of trieFormat.
+type trieRow struct {
+	Turns     int           `json:"num_turns"`
+	Prompt    int32         `json:"input_prompt_length"`
+	Outputs   []int32       `json:"assistant_response_length"`
+	Observed  []int32       `json:"tool_call_output_length"`
+	ToolTimes []json.Number `json:"tool_call_latency"` // seconds
+	Final     *int32        `json:"final_assistant_response_length"`
+}
+
+// rolloutKeys are the names of a rollout's parts, for what is said of faults.
+type rolloutKeys struct{ prompt, outputs, observed, toolTimes string }
+
+// openRollouts opens rows of rollouts that parse reads, or rows of rolloutsFormat if it is nil.
+func openRollouts(in *bufio.Reader, head []byte, o Options, s *Source, keys rolloutKeys, parse func(records, []byte) (rollout, error)) (decoder, error) {
+	d := &rolloutsDecoder{in: newJSONReader(in, head), s: s, size: cmp.Or(o.BlockSize, rolloutBlock), groups: map[int64]rolloutGroup{}, keys: keys, parse: parse}
+	s.info.HasSessions, s.info.BlocksHashed, s.info.BlockSize = true, true, d.size
+	return d, nil
 }
 
 const (
@@ -75,9 +137,22 @@ type rolloutsDecoder struct {
 	in      records
 	s       *Source
 	size    int
+	keys    rolloutKeys
+	parse   func(in records, raw []byte) (rollout, error) // nil for rolloutsFormat
 	entries int64
 	ids     uint64 // blocks so far
-	groups  map[int64]rolloutGroup
+	rows    int64
+	groups  map[int64]rolloutGroup // of this file
+	files   int                    // before this one
+}
+
+// continueWith goes on with the next file, whose groups are others than those before.
+func (d *rolloutsDecoder) continueWith(next decoder) bool {
+	n, ok := next.(*rolloutsDecoder)
+	if ok {
+		d.in, d.groups, d.files = n.in, n.groups, d.files+1
+	}
+	return ok
 }
 
 // decode appends the turns of a trajectory.
@@ -87,27 +162,39 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	var r rollout
-	if err := decodeRecord(d.in, raw, &r); err != nil {
+	if d.parse != nil {
+		r, err = d.parse(d.in, raw)
+	} else {
+		err = decodeRecord(d.in, raw, &r)
+	}
+	if err != nil {
 		return dst, err
 	}
 	fail := func(path, why string) ([]trace.Entry, error) {
 		line, col := d.in.place(offsetOf(raw, path))
 		return dst, bad(line, col, why)
 	}
+	name := fmt.Sprintf("%d/%d", r.Group, r.Stream)
+	if d.files > 0 {
+		name = fmt.Sprintf("%d/%s", d.files, name)
+	}
 	group, known := d.groups[r.Group]
+	if d.parse != nil { // a session by itself
+		name, known = strconv.FormatInt(d.rows, 10), false
+	}
 	if !known {
 		group = rolloutGroup{r.Prompt, d.ids}
 	}
 	turns, input, blocks := len(r.Outputs), int64(group.tokens), 0
 	switch {
 	case group.tokens < 1 || group.tokens > maxContext:
-		return fail("prompt_len", fmt.Sprintf("prompt_len: want a whole number from 1 to %d", maxContext))
+		return fail(d.keys.prompt, fmt.Sprintf("%s: want a whole number from 1 to %d", d.keys.prompt, maxContext))
 	case turns == 0 || len(r.Observed) < turns-1:
-		return fail("obs_lens", "obs_lens: want a length for each of out_lens but the last, and one of out_lens at least")
+		return fail(d.keys.observed, fmt.Sprintf("%s: want a length for each of %s but the last, and one of %[2]s at least", d.keys.observed, d.keys.outputs))
 	case r.ToolTimes != nil && len(r.ToolTimes) < turns-1:
-		return fail("tool_times", "tool_times: want a time for each of out_lens but the last")
+		return fail(d.keys.toolTimes, fmt.Sprintf("%s: want a time for each of %s but the last", d.keys.toolTimes, d.keys.outputs))
 	}
-	session := trace.NewText(strconv.FormatInt(r.Group, 10) + "/" + strconv.FormatInt(r.Stream, 10))
+	session := trace.NewText(name)
 	ids := make([]uint64, 0, int(group.tokens)/d.size)
 	for i := range int(group.tokens) / d.size {
 		ids = append(ids, group.first+uint64(i))
@@ -122,10 +209,10 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 			input += int64(r.Outputs[k-1]) + int64(r.Observed[k-1])
 		}
 		if out < 0 || k > 0 && r.Observed[k-1] < 0 || input > maxContext {
-			return fail("out_lens", fmt.Sprintf("out_lens, obs_lens: want whole numbers from 0, of a prompt of at most %d tokens", maxContext))
+			return fail(d.keys.outputs, fmt.Sprintf("%s, %s: want whole numbers from 0, of a prompt of at most %d tokens", d.keys.outputs, d.keys.observed, maxContext))
 		}
 		if blocks += blocksOf(int32(input), d.size); blocks > maxRolloutBlocks {
-			return fail("out_lens", fmt.Sprintf("the prompts of its trajectory have more than %d blocks: say a larger size with --source-block-size", maxRolloutBlocks))
+			return fail(d.keys.outputs, fmt.Sprintf("the prompts of its trajectory have more than %d blocks: say a larger size with --source-block-size", maxRolloutBlocks))
 		}
 		for len(ids) < int(input)/d.size {
 			ids, next = append(ids, next), next+1
@@ -140,7 +227,7 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 			if r.ToolTimes != nil {
 				whole, nano, ok := readDecimal(string(r.ToolTimes[k-1]))
 				if !ok || whole < 0 || nano < 0 || whole >= 1e9 {
-					return fail("tool_times", "tool_times: want seconds that are not negative")
+					return fail(d.keys.toolTimes, d.keys.toolTimes+": want seconds that are not negative")
 				}
 				*e.Tool = time.Duration(whole)*time.Second + time.Duration(nano)
 			}
@@ -148,6 +235,6 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		all = append(all, e)
 	}
 	d.s.fields.scan(raw)
-	d.groups[r.Group], d.ids, d.entries = group, next, d.entries+int64(len(all))
+	d.groups[r.Group], d.ids, d.entries, d.rows = group, next, d.entries+int64(len(all)), d.rows+1
 	return append(dst, all...), nil
 }

@@ -156,6 +156,14 @@ func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *data
 			t = again
 		}
 	}
+	if errors.Is(t.err, datasets.ErrDelta) {
+		with.rows = "delta"
+		if again := with.tryOnce(cmd, files); again.err == nil {
+			found.Flags = append(found.Flags, "--rows", with.rows)
+			again.Problem = "the command takes each row for what is new in its turn, as the rows look; --rows full is for rows of whole prompts"
+			t = again
+		}
+	}
 	if bad := float64(t.Bad) / float64(max(t.Bad+t.Requests, 1)); t.err == nil && bad > f.maxBad {
 		found.Flags = append(found.Flags, "--max-bad", fmt.Sprint(math.Ceil(20*bad)/20))
 		t.Problem = "the command leaves bad records out, the first of them " + t.badAt

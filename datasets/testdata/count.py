@@ -45,6 +45,17 @@ def aibrix(path):
                 yield request["Prompt Length"], request["Output Length"], 0, 0
 
 
+def trie(path):
+    """Sessions: each call has the prompt of the one before, its answer and its tool's output."""
+    for line in open(path):
+        row = json.loads(line)
+        prompt = row["input_prompt_length"]
+        for answer, observed in zip(row["assistant_response_length"], row["tool_call_output_length"]):
+            yield prompt, answer, 0, 0
+            prompt += answer + observed
+        yield prompt, row["final_assistant_response_length"], 0, 0
+
+
 def langsmith(path):
     """Runs as the SDK sends them, of models only."""
     for line in open(path):
