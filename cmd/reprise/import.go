@@ -244,7 +244,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	rows := func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
 		if card, err = anonymize.Run(cmd.Context(), policy, entries, dst); err != nil {
-			return trace.Meta{}, err
+			return trace.Meta{}, f.explainFields(cmd, files, err)
 		}
 		card.Tool = tool()
 		meta, err := f.meta(card, src.Info(), timing)

@@ -272,6 +272,10 @@ func (f *importFlags) explainFields(cmd *cobra.Command, files []datasets.File, e
 		}
 		return fmt.Errorf("%w%s", err, says)
 	}
+	if errors.Is(err, datasets.ErrDelta) {
+		how := importCommandLine(cmd, &datasets.Inspection{File: files[0].Name, Flags: []string{"--rows", "delta"}}, nil)
+		return fmt.Errorf("%w\nTo import it:\n%s", err, strings.TrimRight(how, "\n"))
+	}
 	var fields *datasets.FieldsError
 	if !errors.As(err, &fields) {
 		return err

@@ -121,6 +121,26 @@ func TestOwnLogByTheToolsOwnWords(t *testing.T) {
 	}
 }
 
+// Rows that hold only what is new in a turn are not read as whole prompts: the command that
+// is suggested reads them.
+func TestRowsOfWhatIsNew(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"delta.jsonl": `{"session_id":"a","timestamp":0,"input_length":1100,"output_length":100,"hash_ids":[1,2,3]}` + "\n" +
+		`{"session_id":"a","delay":1000,"input_length":60,"output_length":100,"hash_ids":[5]}` + "\n"})
+	_, message, code := reprise(t, "import", "delta.jsonl", "-o", "d.parquet")
+	args := suggestion(t, message)
+	if code != cli.Failure || strings.Join(args, " ") != "import delta.jsonl --rows delta -o d.parquet" {
+		t.Fatalf("exit code %d\n%s", code, message)
+	}
+	out, _, _ := reprise(t, "import", "--inspect", "delta.jsonl")
+	if got := strings.Join(suggestion(t, out), " "); got != "import delta.jsonl --rows delta -o delta.parquet" {
+		t.Errorf("--inspect suggests %s", got)
+	}
+	if _, told, code := reprise(t, args...); code != cli.Good || !strings.Contains(told, "2 requests, 2,360 input and 200 output tokens") {
+		t.Errorf("exit code %d\n%s", code, told)
+	}
+}
+
 // LiteLLM's spend logs need no flag: as its API returns them, and as its table is
 // exported, also by a spreadsheet.
 func TestLiteLLMSpendLogs(t *testing.T) {

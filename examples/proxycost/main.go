@@ -13,6 +13,9 @@
 //
 //	go run ./examples/proxycost -reprise bin/reprise -engine 127.0.0.1:9000 -beside http://127.0.0.1:9001
 //
+// -tls puts TLS between the client and the proxy, and between the proxy and the engine; the
+// direct way has it once. -engines serves several engines, to which the proxy spreads.
+//
 // With -streams it opens that many streams at once through the proxy and lets them run
 // together for as long as their tokens take. Its client speaks HTTP/2 then, so that the
 // proxy needs a file for each stream, and not two:
@@ -26,11 +29,19 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -56,8 +67,10 @@ func main() {
 	listen := flag.String("engine", "127.0.0.1:0", "where the engine listens")
 	beside := flag.String("beside", "", "URL of another proxy in front of the engine, to be measured too")
 	streams := flag.Int("streams", 0, "open so many streams at once through the proxy, in place of rounds")
+	flag.BoolVar(&l.tls, "tls", false, "TLS between client and proxy, and between proxy and engine")
+	engines := flag.Int("engines", 1, "engines behind the proxy")
 	flag.Parse()
-	if err := measure(*reprise, *listen, *beside, l, *rounds, *streams); err != nil {
+	if err := measure(*reprise, *listen, *beside, l, *rounds, *streams, *engines); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -69,31 +82,48 @@ type load struct {
 	itl    time.Duration
 	lasts  time.Duration
 	prompt int
+	tls    bool
 }
 
-func measure(reprise, listen, beside string, l load, rounds, streams int) error {
-	engine, err := net.Listen("tcp", listen)
-	if err != nil {
-		return err
-	}
-	go http.Serve(engine, http.HandlerFunc(l.answer))
-	direct := "http://" + engine.Addr().String()
+func measure(reprise, listen, beside string, l load, rounds, streams, engines int) error {
 	folder, err := os.MkdirTemp("", "proxycost-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	p, err := startProxy(reprise, direct, folder)
+	transport := &http.Transport{MaxIdleConnsPerHost: 1 << 15, DisableCompression: true}
+	if l.tls {
+		if transport.TLSClientConfig, err = writeCertificate(folder); err != nil {
+			return err
+		}
+	}
+	var urls []string
+	for range engines {
+		engine, err := net.Listen("tcp", listen)
+		if err != nil {
+			return err
+		}
+		url := "http://" + engine.Addr().String()
+		if !l.tls {
+			go http.Serve(engine, http.HandlerFunc(l.answer))
+		} else {
+			url = "https://" + engine.Addr().String()
+			go http.ServeTLS(engine, http.HandlerFunc(l.answer), filepath.Join(folder, "cert.pem"), filepath.Join(folder, "key.pem"))
+		}
+		urls, listen = append(urls, url), "127.0.0.1:0"
+	}
+	direct := urls[0]
+	p, err := startProxy(reprise, urls, folder, l.tls)
 	if err != nil {
 		return err
 	}
 	defer p.cmd.Process.Kill()
-	transport := &http.Transport{MaxIdleConnsPerHost: 1 << 15, DisableCompression: true}
 	client := &http.Client{Transport: transport}
 	var total *figures
 	if streams > 0 {
 		transport.Protocols = new(http.Protocols)
-		transport.Protocols.SetUnencryptedHTTP2(true)
+		transport.Protocols.SetUnencryptedHTTP2(!l.tls)
+		transport.Protocols.SetHTTP2(l.tls)
 		l.rate, l.lasts = float64(streams), time.Second // all within a second
 		total = l.send(client, p.url)
 		fmt.Printf("%d streams at once through the proxy, %d of them whole and equal\n", total.sent, total.equal)
@@ -105,6 +135,11 @@ func measure(reprise, listen, beside string, l load, rounds, streams int) error 
 		if total, err = l.alternate(client, ways, rounds); err != nil {
 			return err
 		}
+	}
+	if status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid)); err == nil {
+		_, peak, _ := strings.Cut(string(status), "VmHWM:")
+		peak, _, _ = strings.Cut(peak, "\n")
+		fmt.Println("memory of the proxy at its peak:", strings.TrimSpace(peak))
 	}
 	recorded, err := p.stop()
 	if err != nil {
@@ -287,12 +322,43 @@ type proxy struct {
 	out bytes.Buffer
 }
 
-func startProxy(reprise, engine, folder string) (*proxy, error) {
+// writeCertificate makes a certificate for this machine, cert.pem and key.pem, and the
+// settings of a client that trusts it.
+func writeCertificate(folder string) (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	return &tls.Config{RootCAs: pool}, errors.Join(os.WriteFile(filepath.Join(folder, "cert.pem"), cert, 0o600),
+		os.WriteFile(filepath.Join(folder, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+}
+
+func startProxy(reprise string, engines []string, folder string, withTLS bool) (*proxy, error) {
 	path, err := filepath.Abs(reprise)
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{cmd: exec.Command(path, "record", "--listen", "127.0.0.1:0", "--upstream", engine, "-o", folder, "--json")}
+	p := &proxy{cmd: exec.Command(path, "record", "--listen", "127.0.0.1:0", "-o", filepath.Join(folder, "traces"), "--json")}
+	for _, engine := range engines {
+		p.cmd.Args = append(p.cmd.Args, "--upstream", engine)
+	}
+	if withTLS {
+		p.cmd.Args = append(p.cmd.Args, "--listen-cert", filepath.Join(folder, "cert.pem"), "--listen-key", filepath.Join(folder, "key.pem"))
+		p.cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+filepath.Join(folder, "cert.pem"))
+	}
 	p.cmd.Stdout = &p.out
 	said, err := p.cmd.StderrPipe()
 	if err != nil {
