@@ -89,6 +89,7 @@ func Checks() []Check {
 		{"canaries", "no planted string is in the output, in any encoding", NeedsCanaries, canaries},
 		{"numbers", "no planted number is among the values of the output", NeedsCanaries, numeric},
 		{"linkage", "requests and sessions of a release are not singled out; synthetic ones are not close to real ones", NeedsTrace, linkage},
+		{"composition", "several outputs of one source together stay within the limits of each", 0, composition},
 		{"noise", "noisy counts of a public release do not reveal one user beyond the claimed ε", 0, noise},
 	}
 }

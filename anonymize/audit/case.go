@@ -14,6 +14,7 @@ type Case struct {
 	Output   *Output
 	Log      *Log         // the source log; nil when it is not given
 	Internal *trace.Trace // of tier internal, made of the source; nil when it is not given
+	Others   []*Output    // of the same source, to read together with Output
 	Canaries []string     // planted in the source; one of digits alone is a number
 	Guesses  []string     // texts that somebody outside may know, such as a public system prompt
 

@@ -57,6 +57,7 @@
 //   - linkagepoints.go: linkage: a few known requests of a session
 //   - linkageattack.go: the check of synthetic rows: whether they lie nearer to their
 //     source than other people's rows do
+//   - composition.go: the check of several outputs of one source: ε added up, rows joined
 //   - noise.go: the check of differential privacy: the mechanism is run many times on
 //     neighbouring inputs, which bounds its ε from below
 //

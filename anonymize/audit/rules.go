@@ -73,14 +73,24 @@ type cardChecker struct {
 // edges ⌈2^(i/perOctave)⌉, and 0. They are computed here once more, since a check
 // that asks the code that it judges would see nothing.
 func middles(perOctave int) map[int64]bool {
-	out := map[int64]bool{0: true}
+	out := map[int64]bool{}
+	for m := range bucketsOf(perOctave) {
+		out[m] = true
+	}
+	return out
+}
+
+// bucketsOf are the first and the last length of each bucket, by the middle that stands
+// for it.
+func bucketsOf(perOctave int) map[int64][2]int64 {
+	out := map[int64][2]int64{0: {}}
 	last := int64(1)
 	for i := 1; i <= 31*perOctave; i++ {
 		// By whole numbers: the smallest x whose power of perOctave is 2^i or more.
 		power, n := new(big.Int).Lsh(big.NewInt(1), uint(i)), big.NewInt(int64(perOctave))
 		edge := int64(sort.Search(1<<31, func(x int) bool { return new(big.Int).Exp(big.NewInt(int64(x)), n, nil).Cmp(power) >= 0 }))
 		if edge > last {
-			out[(last+edge-1)/2] = true
+			out[(last+edge-1)/2] = [2]int64{last, edge - 1}
 			last = edge
 		}
 	}

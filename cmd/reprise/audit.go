@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,7 @@ type auditSeed struct{ draws uint64 }
 func auditCommand() *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
-		Use:   "audit OUTPUT",
+		Use:   "audit OUTPUT [OTHER…]",
 		Short: "Attack an output before you share it",
 		Long: `Audit runs checks that try to break a file before you share it: a trace, a workload, a
 model, histograms, results, a page or JSON. The exit code is 3 if a check fails.
@@ -48,6 +49,10 @@ Anyone who has the file can run it. Checks that need the source are then skipped
 say so. With --source, give the log and the flags of its import: the log is released
 again, twice, with everything renamed in between, and the two must be equal.
 --internal takes an internal trace instead of the log.
+
+Other outputs of the same source are read together with the first, as somebody does who
+has them all: the check composition adds up their ε, and joins their rows. Audit each
+by itself too.
 
 Files have mode 0600. --release makes a file of tier partner or public readable to
 everybody (0644) if the source was at hand and no check failed or broke off.
@@ -59,11 +64,12 @@ Checks:
 ` + strings.TrimSuffix(cli.HelpList(audit.Checks(), 17, func(c audit.Check) (string, string) { return c.Name, c.About }), "\n"),
 		Example: `  reprise audit partner.parquet
   reprise audit partner.parquet --internal house.parquet
+  reprise audit march.parquet april.parquet --only composition
   reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens
   reprise audit partner.parquet --internal house.parquet --json -o partner.audit.json
   reprise audit partner.parquet --internal house.parquet --html partner.html --release`,
-		Args: flags.Wants(1, 1, "which output?"),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0]) },
+		Args: flags.Wants(1, 100, "which output?"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0], args[1:]) },
 	}
 	fl := cmd.Flags()
 	of := new(cobra.Command)
@@ -95,17 +101,17 @@ Checks:
 var importsOfAudit = []string{"format", "map", "map-file", "max-bad", "time-unit", "time-format", "delimiter", "decimal", "tz", "allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
 	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "lengths", "cached-in-input", "pool-start", "pool-span"}
 
-// audit judges the file at path.
-func (f *auditFlags) audit(cmd *cobra.Command, path string) error {
+// audit judges the file at path, also together with others.
+func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) error {
 	if err := f.check(cmd.Flags()); err != nil {
 		return err
 	}
 	for _, out := range []string{f.result, f.html} {
-		if err := cli.KeepInputs(append([]string{path, f.internal, f.canaries}, f.sources...), out); err != nil {
+		if err := cli.KeepInputs(slices.Concat([]string{path, f.internal, f.canaries}, others, f.sources), out); err != nil {
 			return err
 		}
 	}
-	c, closing, err := f.open(cmd, path)
+	c, closing, err := f.open(cmd, path, others)
 	defer closing()
 	if err != nil {
 		return err
@@ -186,7 +192,7 @@ func (f *auditFlags) check(fl *pflag.FlagSet) error {
 
 // open opens all that is judged and judged by. closing is to be called also after
 // an error.
-func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closing func(), err error) {
+func (f *auditFlags) open(cmd *cobra.Command, path string, others []string) (c *audit.Case, closing func(), err error) {
 	var open []io.Closer
 	closing = func() {
 		for _, c := range open {
@@ -198,6 +204,13 @@ func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closi
 		return nil, closing, err
 	}
 	open = append(open, c.Output)
+	for _, other := range others {
+		o, err := audit.OpenOutput(other)
+		if err != nil {
+			return nil, closing, err
+		}
+		open, c.Others = append(open, o), append(c.Others, o)
+	}
 	if f.internal != "" {
 		if c.Internal, err = trace.Open(f.internal); err != nil {
 			return nil, closing, err
@@ -224,7 +237,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string) (c *audit.Case, closi
 		}
 		c.Guesses = append(c.Guesses, string(b))
 	}
-	c.Paths = []string{f.internal}
+	c.Paths = append([]string{f.internal}, others...)
 	if len(f.sources) > 0 {
 		c.Log, err = f.log(cmd, c)
 	}

@@ -133,7 +133,7 @@ func TestMissingArguments(t *testing.T) {
 		"profile":    "which trace? reprise profile TRACE",
 		"slice":      "which trace? reprise slice TRACE",
 		"anonymize":  "which trace? reprise anonymize TRACE -o OUTPUT",
-		"audit":      "which output? reprise audit OUTPUT",
+		"audit":      "which output? reprise audit OUTPUT [OTHER…]",
 		"synth":      "from which trace, model, specification or name? reprise synth TRACE|MODEL|SPEC|NAME -o WORKLOAD",
 		"synth fit":  "which trace? reprise synth fit TRACE|HISTOGRAMS",
 		"fidelity a": "which trace, and which workload? reprise fidelity TRACE WORKLOAD",
