@@ -104,7 +104,7 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 		}
 	}
 	if f.html != "" {
-		if err := cli.WriteOutput(cmd, f.html, profile.Page(summary, p.Histograms()).Write); err != nil {
+		if err := cli.WriteOutputMode(cmd, f.html, trace.TierMode(t.Meta.Tier), profile.Page(summary, p.Histograms()).Write); err != nil {
 			return err
 		}
 	}

@@ -108,3 +108,30 @@ func TestPublicModelRefused(t *testing.T) {
 	must(t, "synth", "fit", "h.parquet", "-o", "m.parquet")
 	must(t, "synth", "m.parquet", "-o", "w.parquet")
 }
+
+// Two processes that fit one trace draw other noise: what each model generates with one seed
+// differs, and one model always generates the same.
+func TestNoiseOfProcesses(t *testing.T) {
+	long(t)
+	t.Chdir(t.TempDir())
+	crowdTrace(t, "t.parquet", 30000)
+	digest := func(model string) string {
+		t.Helper()
+		must(t, "synth", model, "--seed", "1", "-n", "500", "-o", "w.parquet")
+		w, err := trace.Open("w.parquet")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		return w.Meta.Digest
+	}
+	for _, model := range []string{"a.parquet", "b.parquet"} {
+		cmd := child(t, "synth", "fit", "t.parquet", "--tier", "public", "--epsilon", "4", "--max-input", "4096", "--max-output", "1024", "-o", model)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	if a, again, b := digest("a.parquet"), digest("a.parquet"), digest("b.parquet"); a != again || a == b {
+		t.Errorf("one model gives %s and %s, another process's %s", a, again, b)
+	}
+}

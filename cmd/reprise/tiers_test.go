@@ -221,7 +221,10 @@ func TestModesOfOutputs(t *testing.T) {
 	}
 	must(t, "import", "log.jsonl", "-o", "house.parquet")
 	must(t, "anonymize", "house.parquet", "--unit", "request", "--k-class", "2", "--drop-own-blocks", "-o", "partner.parquet")
-	must(t, "profile", "house.parquet", "--histograms", "h.parquet")
+	must(t, "profile", "house.parquet", "--histograms", "h.parquet", "--html", "page.html")
+	if got := mode("page.html"); got != 0o600 {
+		t.Errorf("the page of a trace of tier internal has mode %o", got)
+	}
 	must(t, "synth", "fit", "house.parquet", "-o", "m.parquet")
 	must(t, "synth", "m.parquet", "-o", "w.parquet")
 	must(t, "slice", "house.parquet", "--end", "5s", "-o", "s.parquet")

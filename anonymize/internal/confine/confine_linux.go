@@ -3,7 +3,9 @@ package confine
 import (
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -40,11 +42,27 @@ func said(done string, err error) string {
 
 var errServes = errors.New("it serves the network")
 
-// noNetwork installs the filter in all threads.
+// noNetwork closes the sockets that were handed over, but for the standard streams, and
+// installs the filter in all threads: a write to a socket is like any other.
 func noNetwork() error {
 	filter, err := filter()
 	if err != nil {
 		return err
+	}
+	last := 4096
+	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
+		last = 0
+		for _, f := range open {
+			if fd, err := strconv.Atoi(f.Name()); err == nil {
+				last = max(last, fd)
+			}
+		}
+	}
+	for fd := 3; fd <= last; fd++ {
+		var stat unix.Stat_t
+		if unix.Fstat(fd, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFSOCK {
+			unix.Close(fd)
+		}
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

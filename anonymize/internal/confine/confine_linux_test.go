@@ -72,7 +72,12 @@ func confineTried(dir string) {
 	}
 	_, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 1, 0, 0)
 	try("io_uring", errno)
+	var err error
 	try("exec", exec.Command("/bin/true").Run())
+	_, err = unix.Write(3, []byte("x")) // a socket that was handed over
+	try("write to a socket", err)
+	_, err = unix.Write(4, []byte("x")) // and a pipe
+	try("write to a pipe", err)
 	read := func(name string) { _, err := os.ReadFile(path(name)); try("read "+name, err) }
 	write := func(name string) { try("write "+name, os.WriteFile(path(name), []byte("x"), 0o600)) }
 	read("in")
@@ -87,7 +92,8 @@ func confineTried(dir string) {
 		try("output "+name, trace.WriteFile(path("out/o"), 0o600, func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }))
 	}
 	try("output null", os.WriteFile("/dev/null", []byte("x"), 0o600))
-	f, err := trace.TempFile(path("tmp"))
+	var f *os.File
+	f, err = trace.TempFile(path("tmp"))
 	try("spill", err)
 	if err == nil {
 		_, err = f.Write([]byte("x"))
@@ -111,6 +117,20 @@ func confineTry(t *testing.T, dir string) tried {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), confineIn+"="+dir)
 	cmd.Stderr = os.Stderr
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*os.File{os.NewFile(uintptr(pair[0]), "socket"), w, os.NewFile(uintptr(pair[1]), "its other end"), r} {
+		defer f.Close()
+		if len(cmd.ExtraFiles) < 2 {
+			cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+		}
+	}
 	b, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -151,8 +171,9 @@ func TestProcess(t *testing.T) {
 		t.Logf("the network is not tested: %s", got.Status.Network)
 	} else {
 		expect("EPERM", "socket 1", "socket 2", "socket 10", "socket 16", "socket 17", "io_uring", "exec")
+		expect("EBADF", "write to a socket")
 	}
-	expect("", "read in", "read inputs/a", "write out/new", "output first", "output again", "output null", "spill")
+	expect("", "write to a pipe", "read in", "read inputs/a", "write out/new", "output first", "output again", "output null", "spill")
 	expect("ENOENT", "read absent")
 	if strings.HasPrefix(got.Status.Files, NotAvailable) {
 		t.Skipf("the files are not tested: %s", got.Status.Files)

@@ -4,8 +4,9 @@
 //
 //  1. it switches core dumps off, which also keeps other processes of the user from
 //     reading the memory of this one;
-//  2. it installs a seccomp filter in all threads, which refuses sockets, io_uring,
-//     tracing and starting programs (Linux, seccomp(2));
+//  2. it closes the sockets that it was started with, and installs a seccomp filter in
+//     all threads, which refuses sockets, io_uring, tracing and starting programs
+//     (Linux, seccomp(2));
 //  3. it enters a Landlock domain that allows only reading the inputs, writing next
 //     to the outputs, and temporary files (Linux, landlock(7)).
 //
