@@ -126,7 +126,7 @@ func TestNoiseOfProcesses(t *testing.T) {
 		return w.Meta.Digest
 	}
 	for _, model := range []string{"a.parquet", "b.parquet"} {
-		cmd := child(t, "synth", "fit", "t.parquet", "--tier", "public", "--epsilon", "4", "--max-input", "4096", "--max-output", "1024", "-o", model)
+		cmd := child(t, "synth", "fit", "t.parquet", "--tier", "public", "--epsilon", "8", "--i-understand", "--max-input", "4096", "--max-output", "1024", "-o", model)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
