@@ -231,6 +231,12 @@ prints these figures; the second needs the sessions in a folder ~weka~ of the fo
 ~REPRISE_TEST_SAMPLES~ names. In 793 calls of real Claude Code and Codex sessions each finds
 what its server found, to a block, but for the first of each log.
 
+Messages of Codex rollouts that are known by their hashes are not read for reuse. In six real
+rollouts of 49.8 M input tokens the hashes show one pair of sessions, of fifteen, that share more
+than the instructions of the client: 31,075 characters. The server had 3,456 tokens of that
+first prompt cached, as of the other five, and so the hashes would add a hit that it did not have.
+Turns of a session go on from each other by their token counts already.
+
 Names matter where agents with different tools and system prompts report equal cached tokens.
 Here these are prompts of some 1,600 tokens, in blocks of 16, and the provider's cache is as
 large as all blocks:
