@@ -41,7 +41,7 @@ var mayImport = map[string]string{
 	"synth/fidelity":   "trace trace/block trace/profile trace/page trace/sample synth trace/textpage",
 	"synth/spec":       "trace trace/arrival trace/block trace/profile trace/quantity trace/strictyaml",
 	"replay":           "trace trace/arrival trace/quantity replay/result replay/pace replay/scrape replay/host",
-	"replay/client":    "trace trace/sample replay/result replay/openai replay/scrape replay/host replay/client/internal/h1",
+	"replay/client":    "trace trace/sample replay/result replay/openai replay/scrape replay/host replay/client/internal/h1 replay/client/internal/picture",
 	"replay/check":     "replay/client replay/result trace/page trace/textpage trace/token",
 	"replay/ceiling":   "trace replay replay/client replay/host replay/result",
 	"replay/result":    "trace replay/host replay/scrape",
@@ -76,12 +76,13 @@ var mayImport = map[string]string{
 	"examples/race/truth": "",
 	"examples/proxycost":  "",
 
-	"trace/token/internal/jinja": "",
-	"anonymize/internal/confine": "",
-	"replay/client/internal/h1":  "replay/openai",
-	"replay/report/table":        "trace trace/sample replay/result replay/report",
-	"replay/internal/resulttest": "trace replay/result", // for tests
-	"trace/page/pagetest":        "",                    // for tests
+	"trace/token/internal/jinja":     "",
+	"anonymize/internal/confine":     "",
+	"replay/client/internal/h1":      "replay/openai",
+	"replay/client/internal/picture": "trace/sample",
+	"replay/report/table":            "trace trace/sample replay/result replay/report",
+	"replay/internal/resulttest":     "trace replay/result", // for tests
+	"trace/page/pagetest":            "",                    // for tests
 }
 
 func TestImportTable(t *testing.T) {

@@ -28,6 +28,8 @@
 //   - endpoint.go: New and Close: an HTTP endpoint from its options
 //   - prepare.go: making a row's request ahead: prompt as text or token ids, choice of
 //     API and server, request ids and trace headers
+//   - images.go: images of rows that have image tokens: how the server counts sizes, the
+//     size for a number of tokens, the text beside them
 //   - rowextra.go: headers and body fields of single rows, from a file of JSON lines
 //   - target.go: server URLs and Unix sockets, the path of each API, and policies of
 //     choosing a server: round-robin, by session

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"reprise/replay/client/internal/picture"
 	"reprise/replay/openai"
 	"reprise/replay/result"
 )
@@ -135,6 +136,10 @@ type HTTP struct {
 	ids  []uint32
 	ends []int // of the messages in text; none is one message
 	talk []openai.Message
+
+	images   *Images // nil where no row is sent with any
+	painter  picture.Maker
+	pictures [][]byte // of the prompt in text
 
 	bodies  sync.Pool // *[]byte
 	readers sync.Pool // *answer

@@ -58,7 +58,7 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 	api := apiOf(h.opt.API, row)
 	var err error
 	// The prompt is made in the scratch buffers.
-	h.ends = h.ends[:0]
+	h.ends, h.pictures = h.ends[:0], h.pictures[:0]
 	verbatim, isVerbatim := p.(result.Verbatim)
 	talk, several := p.(result.Conversation)
 	switch {
@@ -74,6 +74,9 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 	}
 	if err != nil {
 		return nil, err
+	}
+	if h.images != nil && api == result.APIChat {
+		h.paint(id, row)
 	}
 	if row.Class != nil {
 		req.Extra = req.Extra.With(h.priority[*row.Class])
@@ -151,6 +154,7 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 		if len(h.ends) == 0 {
 			h.talk = append(h.talk, openai.Message{Role: "user", Content: h.text})
 		}
+		h.talk[len(h.talk)-1].Images = h.pictures
 		req.Messages = h.talk
 	default:
 		req.Prompt = h.text

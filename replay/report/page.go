@@ -415,6 +415,13 @@ func load(s *Summary) factGroup {
 		prompts = "prompts as " + r.Prompts
 	}
 	g.add("API", r.API, prompts)
+	if i := r.Images; i != nil {
+		sent := "not sent: text stands for their " + page.Many(i.Tokens, "token")
+		if i.Sent {
+			sent = i.Rule
+		}
+		g.add("Images", "in "+page.Many(i.Requests, "request"), sent)
+	}
 	var sampling []string
 	for _, name := range slices.Sorted(maps.Keys(r.Sampling)) {
 		sampling = append(sampling, name+" "+strings.Trim(string(r.Sampling[name]), `"`))

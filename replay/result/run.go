@@ -61,8 +61,9 @@ type Run struct {
 	Resumed  []Interruption `json:"resumed,omitempty"`         // in their order; see replay.Resumption
 	Verbatim string         `json:"verbatim_digest,omitempty"` // digest of the raw file, of a run that sent what the source sent
 
-	Note       string `json:"note,omitempty"`        // by who started the run
-	PromptText string `json:"prompt_text,omitempty"` // what prompts are written in: [TextStable], words or corpus; empty is not known
+	Note       string     `json:"note,omitempty"`        // by who started the run
+	Images     *ImageLoad `json:"images,omitempty"`      // null where no request has image tokens
+	PromptText string     `json:"prompt_text,omitempty"` // what prompts are written in: [TextStable], words or corpus; empty is not known
 
 	Servers
 
@@ -138,6 +139,14 @@ type Load struct {
 	Connections string  `json:"connections"` // per-request, pooled, pooled:N or per-session
 
 	ConnectionsWhy string `json:"connections_why,omitempty"` // of the schedule they were chosen for; "" where they were asked for
+}
+
+// ImageLoad is what became of the requests that have image tokens.
+type ImageLoad struct {
+	Requests int64  `json:"requests"`
+	Tokens   int64  `json:"tokens"`         // by the workload
+	Sent     bool   `json:"sent"`           // as images; else text stands for them
+	Rule     string `json:"rule,omitempty"` // how the server counts an image, by measurement
 }
 
 // Source is the workload, and how its tokens are counted.

@@ -106,6 +106,8 @@ type Plan struct {
 	RecordedNS *int64 `json:"recorded_duration_ns"`
 	Files      *int64 `json:"file_descriptors"` // about
 
+	Images *result.ImageLoad `json:"images"` // null where no request has image tokens
+
 	Cost *dryCost `json:"cost"`
 }
 
@@ -134,6 +136,10 @@ func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	images, _, err := f.countImages(cmd, part)
+	if err != nil {
+		return err
+	}
 	prompter, err := maker.Prompter(result.Template{})
 	if err != nil {
 		return err
@@ -155,6 +161,7 @@ func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	out.Images = images
 	if asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
@@ -384,6 +391,9 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("open files", "about %d", *d.Files)
 	}
 	line("prompt tokens", "%d", d.InputTokens)
+	if i := d.Images; i != nil {
+		line("image tokens", "%d of %d requests, %s", i.Tokens, i.Requests, map[bool]string{true: "sent as images", false: "sent as text (--images sends images)"}[i.Sent])
+	}
 	line("output tokens", "%d", d.OutputTokens)
 	if d.PromptBytes != nil {
 		line("prompt bytes", "about %.0f, estimated from %d prompts", *d.PromptBytes, d.PromptsMade)

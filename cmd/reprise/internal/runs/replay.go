@@ -18,6 +18,7 @@
 //   - servers.go: waiting for the endpoint, calibrating templates, emptying and warming
 //     caches
 //   - resume.go: --resume: the journals, the cache as it was, the seed; a journal in the way
+//   - images.go: --images: counting the rows that have them, and the text beside them
 //   - thread.go: --thread: replies in prompts
 //   - verbatim.go: --verbatim: the source's own text from the raw file
 //   - dryrun.go: --dry-run: what would be sent, its size and price, as text and JSON
@@ -65,6 +66,7 @@ type Replay struct {
 	Out         string
 	Prompts     flags.Prompts
 	verify      bool
+	images      bool // rows with image tokens are sent with images
 	Target      flags.Target
 	Load        flags.Load
 	Wire        flags.Wire
@@ -98,6 +100,7 @@ func (f *Replay) Register(cmd *cobra.Command) {
 		group.Register(cmd)
 	}
 	promptRest.BoolVar(&f.verify, "verify", false, "encode prompts again while sending, and count those with other tokens; takes CPU")
+	promptRest.BoolVar(&f.images, "images", false, "send synthetic images with rows that have image tokens, of the size that the server counts as many tokens for; chat only")
 	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "most requests in flight; 0 is no limit. A request that waits keeps its due time and is counted")
 	running.BoolVar(&f.resume, "resume", false, "continue a crashed run from the journal beside the output; finished requests are kept, the gap is marked")
 	promptRest.BoolVar(&f.thread, "thread", false, "put the server's own replies into later turns of a session, so that its generated KV is reused; needs think times")
@@ -132,6 +135,22 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	}
 	if f.serverBlock < 0 {
 		return cli.Usagef("--server-block-size: a block has at least one token")
+	}
+	if f.images {
+		if !f.Target.APIGiven() {
+			f.Target.API = result.APIChat
+		}
+		for _, other := range []struct {
+			given bool
+			says  string
+		}{
+			{f.Target.API != result.APIChat, "images are sent over --api " + result.APIChat + " only"},
+			{f.thread, "cannot be used with --thread"}, {f.verify, "cannot be used with --verify"}, {f.verbatim != "", "cannot be used with --verbatim"},
+		} {
+			if other.given {
+				return cli.Usagef("--images: %s", other.says)
+			}
+		}
 	}
 	switch {
 	case !f.thread:

@@ -75,7 +75,8 @@ type replayRun struct {
 	known    *profile.KnownPass
 	about    result.Run
 
-	connectionsWhy string // "" where they were given
+	imageLoad      *result.ImageLoad // nil where no row has image tokens
+	connectionsWhy string            // "" where they were given
 
 	closes []func() // what is to be closed at the end, in the order of opening
 }
@@ -97,6 +98,7 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	r.about = result.Run{
 		Version: cli.Version,
 		Load:    result.Load{Tokenizer: r.maker.Tok.Name(), Guessed: r.maker.Guessed},
+		Images:  r.imageLoad,
 		Source:  result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier, Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize},
 	}
 	if r.about.Privacy, err = PrivacyOf(&r.w.Meta); err != nil {
@@ -179,6 +181,10 @@ func (r *replayRun) open() (err error) {
 	if err != nil {
 		return err
 	}
+	var largest int32
+	if r.imageLoad, largest, err = r.countImages(r.cmd, r.part); err != nil {
+		return err
+	}
 	if r.endpoint, err = r.Replay.endpoint(r.maker.Tok, extras, connections); err != nil {
 		return err
 	}
@@ -187,6 +193,9 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	r.closes = append(r.closes, r.servers.admin.Close)
+	if err := r.servers.measureImages(r.cmd, r.imageLoad, largest, r.part.blockSize); err != nil {
+		return err
+	}
 	if r.prompter, err = r.servers.prompter(); err != nil {
 		return err
 	}
@@ -314,7 +323,8 @@ func (r *replayRun) options() (replay.Options, error) {
 	if r.Servers.Profile {
 		o.Profile = r.servers.admin
 	}
-	if o.Known = r.known.Touch; r.Servers.Cache == result.CacheWarm {
+	o.Known = func(row *trace.Request) int32 { return r.known.Touch(r.servers.images.Text(row)) }
+	if r.Servers.Cache == result.CacheWarm {
 		o.Known = func(row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
 	}
 	if r.resume {
