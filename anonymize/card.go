@@ -46,8 +46,9 @@ type Card struct {
 	// was not.
 	Confined *Confinement `json:"confined,omitempty"`
 
-	Partner *PartnerCard  `json:"partner,omitempty"` // of tier partner
-	Public  *dp.Statement `json:"public,omitempty"`  // of tier public
+	Partner  *PartnerCard         `json:"partner,omitempty"`  // of rows of tier partner
+	Sessions *dp.SessionStatement `json:"sessions,omitempty"` // of sessions that were drawn, of tier partner
+	Public   *dp.Statement        `json:"public,omitempty"`   // of tier public
 
 	// Templates are the system prompts that were kept; nil for none. They are for
 	// a file of their own and not part of the card.

@@ -19,7 +19,7 @@ const cardWidth = 80
 // 0 for 80: the tier, who is protected and how, and the first of the remaining risks.
 func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 	t := cardText{width: width}
-	t.lines("", fmt.Sprintf("%s: tier %s: %s", file, c.Tier, tierWords[c.Tier]))
+	t.lines("", fmt.Sprintf("%s: tier %s: %s", file, c.Tier, c.about()))
 	t.b.WriteByte('\n')
 	t.fact("unit of privacy", c.Unit)
 	if p := c.Partner; p != nil {
@@ -30,6 +30,9 @@ func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 		if l := p.Ledger; l != nil {
 			t.fact("all releases", fmt.Sprintf("ε = %.3g, δ = %.3g, of %d", l.Epsilon, l.Delta, l.Releases))
 		}
+	}
+	if p := c.Sessions; p != nil {
+		t.fact("this release", fmt.Sprintf("ε = %g, δ = %g; every session is drawn", p.Budget.Epsilon, p.Budget.Delta))
 	}
 	t.fact("times", c.Time)
 	t.fact("lengths", c.Lengths)
@@ -50,6 +53,14 @@ func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 	return err
 }
 
+// about says in a line what the file is.
+func (c Card) about() string {
+	if c.Sessions != nil {
+		return "sessions drawn from noisy counts, none of them real. For a partner under contract, not for publication."
+	}
+	return tierWords[c.Tier]
+}
+
 // WriteText writes the card for people, such as a data protection officer, in lines of
 // at most width columns, 0 for 80: what the file is, who is protected and how, what was
 // done to each column, and the remaining risks.
@@ -57,7 +68,7 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	t := cardText{width: width}
 	t.b.WriteString("PRIVACY CARD\n")
 	t.section("What this is")
-	t.fact("tier", c.Tier+": "+tierWords[c.Tier])
+	t.fact("tier", c.Tier+": "+c.about())
 	t.fact("unit of privacy", c.Unit)
 	t.fact("made by", c.Tool)
 	t.section("How it was made")
@@ -78,6 +89,9 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	}
 	if c.Partner != nil {
 		t.partner(c.Partner)
+	}
+	if c.Sessions != nil {
+		t.sessions(c.Sessions)
 	}
 	if c.Public != nil {
 		t.public(c.Public)
@@ -177,17 +191,51 @@ func (t *cardText) partner(p *PartnerCard) {
 	t.fact("left out", fmt.Sprintf("%.2f %% of the requests, since too few had lengths like theirs", 100*p.SuppressedShare))
 }
 
-func (t *cardText) public(s *dp.Statement) {
+// guarantee says what differential privacy promises.
+func (t *cardText) guarantee(protects string, b dp.Budget) {
 	t.section("The guarantee")
-	t.say("It protects %s. With or without any one of them, every outcome of this release is about equally likely: within a factor of e^ε = %.2f, except with probability δ.", s.Protects, math.Exp(s.Budget.Epsilon))
+	t.say("It protects %s. With or without any one of them, every outcome of this release is about equally likely: within a factor of e^ε = %.2f, except with probability δ.", protects, math.Exp(b.Epsilon))
+}
+
+func (t *cardText) all(l *dp.Total) {
+	if l != nil {
+		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g: this release and %d before it of this source, refused attempts included", l.Epsilon, l.Delta, l.Releases-1))
+	}
+}
+
+func (t *cardText) sessions(s *dp.SessionStatement) {
+	t.guarantee(s.Protects, s.Budget)
+	t.fact("this release", fmt.Sprintf("ε = %g, δ = %g; %s noise, ρ = %.4g of zero-concentrated privacy for all tables together", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism, s.Rho))
+	t.all(s.Ledger)
+	t.fact("bounds", fmt.Sprintf("each %s adds a weight of 1 in all to each table, however many requests it has", s.Unit))
+	t.fact("capture", fmt.Sprintf("a window of %v that the operator declared, from whose begin times count", time.Duration(s.CaptureNS)))
+	t.fact("limits", fmt.Sprintf("%d input and %d output tokens; longer requests count as these", s.MaxInput, s.MaxOutput))
+	if p := s.Trunks; p != nil {
+		t.fact("shared prefixes", fmt.Sprintf("%d of at most %d blocks: those with a noisy count (one for each %s that has it) of at least %d", p.Selected, p.Blocks, s.Unit, p.Threshold))
+	}
+	t.section("What was counted, its part of the budget, and its noise")
+	fmt.Fprintf(&t.b, "  %-20s %7s %9s %9s\n", "table", "cells", "part of ρ", "noise, sd")
+	for _, m := range s.Tables {
+		fmt.Fprintf(&t.b, "  %-20s %7d %9.5f %9.2f\n", m.Name, m.Cells, m.Rho, m.Sigma)
+	}
+	t.section("What is taken as public, and not protected")
+	for _, p := range s.Public {
+		t.item(p)
+	}
+	e := s.Predicted
+	t.section("How good it is")
+	t.say("Predicted errors, not exceeded by 19 of 20 such releases: requests %.1f %%, total input %.1f %%, total output %.1f %%, hit ratio %.3f; how sessions overlap is not predicted.",
+		100*e.Requests, 100*e.Input, 100*e.Output, e.Hit)
+}
+
+func (t *cardText) public(s *dp.Statement) {
+	t.guarantee(s.Protects, s.Budget)
 	release := fmt.Sprintf("ε = %g, δ = %g; %s noise", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)
 	if s.Rho != 0 {
 		release += fmt.Sprintf(", ρ = %.4g of zero-concentrated privacy for the histograms together", s.Rho)
 	}
 	t.fact("this release", release)
-	if l := s.Ledger; l != nil {
-		t.fact("all releases", fmt.Sprintf("ε = %.4g, δ = %.3g: this release and %d before it of this source, refused attempts included", l.Epsilon, l.Delta, l.Releases-1))
-	}
+	t.all(s.Ledger)
 	c := s.Contribution
 	t.fact("bounds", fmt.Sprintf("each %s counts with at most %d requests, drawn uniformly (C), at most %d of them in one cell of lengths (m), and at most %d where only the number of requests is counted", s.Unit, c.Records, c.PerCell, s.Clip))
 	t.fact("capture", fmt.Sprintf("a window of %v that the operator declared. Times count from its begin and the last period ends with it, so they do not depend on any one person's requests", time.Duration(s.CaptureNS)))

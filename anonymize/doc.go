@@ -21,7 +21,8 @@
 //
 // [Release] makes rows of tier [Partner] out of rows of tier [Internal]: it counts
 // the users of every pair of lengths, name and block, and hides what too few have.
-// [PublicCard] describes a release of tier [Public], which package synth makes.
+// [PublicCard] describes a release of tier [Public], which package synth makes, and
+// [SessionsCard] one of sessions that package synth/release draws.
 //
 // Text leaves the package in two ways only, and a [Policy] must ask for each:
 // whole, in the file that [OpenRaw] reads for a verbatim replay; and as

@@ -198,3 +198,51 @@ func PublicCard(s dp.Statement, of trace.Meta) Card {
 	c.Dropped = droppedOf(c.Columns)
 	return c
 }
+
+// SessionsCard is the card of tier partner of a model of sessions, and of the rows that are
+// drawn from it. of describes the model.
+func SessionsCard(s dp.SessionStatement, of trace.Meta) Card {
+	epsilon := s.Budget.Epsilon // with all releases of the source
+	if s.Ledger != nil {
+		epsilon = max(epsilon, s.Ledger.Epsilon)
+	}
+	risks := []string{
+		fmt.Sprintf("The guarantee holds for one %s. A group is protected less: k of them with k times ε.", s.Unit),
+		"Every release of the same traffic adds to what can be learnt. The ledger adds up the releases it knows.",
+		"What is listed as public is not protected.",
+	}
+	switch s.Unit {
+	case UnitRequest:
+		risks = append([]string{"ONE REQUEST IS PROTECTED, NOT A PERSON: the ε of someone with n requests is n times as large."}, risks...)
+	case UnitSession:
+		risks = append(risks, "Sessions are protected, not persons: the ε of someone with n sessions is up to n times as large.")
+	default:
+		risks = append(risks, "Requests that name no user count as one user together; a person with several accounts is protected less.")
+	}
+	if epsilon > weak {
+		risks = append([]string{fmt.Sprintf("ε = %.3g bounds little for a single %s: it is for a partner under contract, not for publication.", epsilon, s.Unit)}, risks...)
+	}
+	c := Card{
+		Schema: CardSchema, Tier: Partner, Unit: s.Unit, BlockSize: of.BlockSize, Tokenizer: of.Tokenizer, Template: of.Template,
+		Key:     "none: there is no id of the source; blocks of the rows are numbered as they are generated",
+		Time:    "synthetic: drawn from noisy counts over the declared capture window",
+		Lengths: fmt.Sprintf("synthetic: within cells up to %d input and %d output tokens, whose edges do not depend on the data", s.MaxInput, s.MaxOutput),
+		Columns: rulesOf(Public, nil), Sessions: &s,
+		WP29: WP29{
+			SinglingOut: "No record of the source is here: each row is drawn.",
+			Linkability: "Rows belong to nobody, and sessions are drawn.",
+			Inference:   fmt.Sprintf("Bounded by ε = %.3g for one %s. What holds for all of them can be learnt, as intended.", epsilon, s.Unit),
+		},
+		Risks: risks,
+	}
+	for i := range c.Columns {
+		switch c.Columns[i].Column {
+		case "arrival_ns":
+			c.Columns[i].Rule = drawn + "drawn from noisy counts"
+		case "think_ns", "parents":
+			c.Columns[i].Rule = dropped
+		}
+	}
+	c.Dropped = droppedOf(c.Columns)
+	return c
+}

@@ -23,6 +23,9 @@ func injection(ctx context.Context, c *Case) (f Finding) {
 	if c.Output.Tier() != anonymize.Partner {
 		return skipped("it is of tier partner: tier internal keeps who shares what, and says so")
 	}
+	if c.Output.drawn() {
+		return skipped("its sessions are drawn from noisy tables, which bound what a guess can show")
+	}
 	p, _, err := policyOf(c.Output)
 	if err != nil {
 		return broken(err)

@@ -30,6 +30,8 @@ func interference(ctx context.Context, c *Case) Finding {
 	switch {
 	case tier == anonymize.Internal && c.Log == nil:
 		return skipped("it needs the source log (--source): rows of tier internal are the first that are made of it")
+	case c.Output.drawn():
+		return skipped("its sessions are drawn from noisy tables, and noise hides what they show")
 	case tier != anonymize.Internal && tier != anonymize.Partner:
 		return skipped("it is of the tiers internal and partner; noise hides what tier %s publishes", orNone(tier))
 	}

@@ -161,6 +161,12 @@ func (o *Output) Tier() string {
 	return ""
 }
 
+// drawn reports whether the card says that sessions are drawn from noisy tables.
+func (o *Output) drawn() bool {
+	card, err := anonymize.ParseCard(o.Meta["card"], o.Meta["card_sha256"])
+	return err == nil && card.Sessions != nil
+}
+
 func (o *Output) reader() io.Reader { return io.NewSectionReader(o.file, 0, o.size) }
 
 // digests are that of the rows of a trace, counted anew, or what another file says

@@ -19,6 +19,9 @@ func rules(ctx context.Context, c *Case) Finding {
 	if c.Output.Tier() != anonymize.Partner {
 		return skipped("it is of tier partner: others keep what they have")
 	}
+	if c.Output.drawn() {
+		return skipped("its sessions are drawn from noisy tables, so that no row is one of the source")
+	}
 	if m := c.Output.Trace.Meta; m.Seed != "" {
 		return skipped("the workload was made of a trace, and its lengths and times of a seed")
 	}

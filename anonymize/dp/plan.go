@@ -109,14 +109,23 @@ func (b Budget) laplace(ms []Measurement, total float64) (Plan, error) {
 func (b Budget) gaussian(ms []Measurement, total float64) (Plan, error) {
 	p := Plan{Budget: b, Mechanism: Gaussian, Rho: Rho(b.Epsilon, b.Delta)}
 	for _, m := range ms {
-		share := p.Rho * m.weight() / total
-		v := float64(m.L2Squared) / (2 * share)
-		if v > maxScale*maxScale {
-			return Plan{}, fmt.Errorf("measurement %s: its share of rho is too small: raise epsilon", m.Name)
+		s, err := m.WithRho(p.Rho * m.weight() / total)
+		if err != nil {
+			return Plan{}, err
 		}
-		p.Noise = append(p.Noise, NoiseSpec{Measurement: m, Variance: up(v), SD: math.Sqrt(float64(up(v)) / Denominator), Rho: share})
+		p.Noise = append(p.Noise, s)
 	}
 	return p, nil
+}
+
+// WithRho is the Gaussian noise at which releasing a measurement is ρ-zCDP: σ² is
+// the largest sum of squares that one user changes, over 2ρ.
+func (m Measurement) WithRho(rho float64) (NoiseSpec, error) {
+	v := float64(m.L2Squared) / (2 * rho)
+	if !(v > 0 && v <= maxScale*maxScale) {
+		return NoiseSpec{}, fmt.Errorf("measurement %s: its share of rho is too small: raise epsilon", m.Name)
+	}
+	return NoiseSpec{Measurement: m, Variance: up(v), SD: math.Sqrt(float64(up(v)) / Denominator), Rho: rho}, nil
 }
 
 // up rounds to the next 1/1024, with room for the error of the sum before it.

@@ -44,3 +44,49 @@ type Total struct {
 	Budget
 	Releases int `json:"releases"` // this one and refused attempts included
 }
+
+// A SessionStatement says what tables over sessions measured of whom, and with how much
+// noise. Package synth/release draws sessions from them. All of it is public, or comes
+// from noisy counts.
+type SessionStatement struct {
+	Unit      string        `json:"unit"`
+	Protects  string        `json:"protects"` // the unit in plain words
+	Budget    Budget        `json:"budget"`
+	Mechanism string        `json:"mechanism"`
+	Rho       float64       `json:"rho_zcdp"` // of everything together
+	CaptureNS int64         `json:"capture_ns"`
+	MaxInput  int64         `json:"max_input_tokens"`
+	MaxOutput int64         `json:"max_output_tokens"`
+	Public    []string      `json:"public_constants"`
+	Trunks    *Trunks       `json:"trunks,omitempty"`
+	Tables    []Table       `json:"tables"`
+	Predicted SessionErrors `json:"predicted_errors"`
+	Ledger    *Total        `json:"ledger_total,omitempty"` // nil where no ledger was kept
+}
+
+// Trunks is how the prefixes that many units share were selected.
+type Trunks struct {
+	Selection
+	Blocks   int     `json:"blocks_at_most"`
+	Delta    float64 `json:"delta"`
+	Selected int     `json:"selected"`
+}
+
+// A Table is one measurement, to which a unit adds a weight of 1 in all.
+type Table struct {
+	Name  string  `json:"name"`
+	Cells int     `json:"cells"`
+	Sigma float64 `json:"sigma"` // of the noise of a cell, in units
+	Rho   float64 `json:"rho_share"`
+}
+
+// SessionErrors are what 19 of 20 drawings are predicted to stay below, against drawings
+// from tables without noise.
+type SessionErrors struct {
+	Requests float64 `json:"requests"`      // relative
+	Input    float64 `json:"input_tokens"`  // in all, relative
+	Output   float64 `json:"output_tokens"` // in all, relative
+	Hit      float64 `json:"hit_ratio"`     // by block, without limit
+	InputKS  float64 `json:"first_input_ks"`
+	OutputKS float64 `json:"first_output_ks"`
+}

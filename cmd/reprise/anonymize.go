@@ -106,7 +106,7 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer t.Close()
-	return release(cmd, &f.Tier, path, t, f.out, f.asJSON)
+	return releaseTrace(cmd, &f.Tier, path, t, f.out, f.asJSON)
 }
 
 // outputs are the files that are written for a trace.
@@ -118,9 +118,9 @@ func outputsOf(f *flags.Tier, out string) []string {
 	return list
 }
 
-// release writes the trace of a tier of one of tier internal. path is where that
+// releaseTrace writes the trace of a tier of one of tier internal. path is where that
 // is, empty where it is in no file. It says what was done, or prints the privacy card.
-func release(cmd *cobra.Command, f *flags.Tier, path string, t *trace.Trace, out string, asJSON bool) error {
+func releaseTrace(cmd *cobra.Command, f *flags.Tier, path string, t *trace.Trace, out string, asJSON bool) error {
 	var card anonymize.Card
 	var says []string
 	var err error

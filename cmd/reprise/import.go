@@ -260,7 +260,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 			return err
 		}
 		defer internal.Close()
-		if err := release(cmd, &f.tier, "", internal, f.out, false); err != nil {
+		if err := releaseTrace(cmd, &f.tier, "", internal, f.out, false); err != nil {
 			return err
 		}
 		return f.say(cmd, src.Info(), card, policy, timing)

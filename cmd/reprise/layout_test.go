@@ -39,6 +39,7 @@ var mayImport = map[string]string{
 	"synth":            "trace trace/block trace/arrival trace/profile anonymize/dp trace/page trace/sample",
 	"synth/prompt":     "trace trace/token trace/block trace/sample",
 	"synth/fidelity":   "trace trace/block trace/profile trace/page trace/sample synth trace/textpage",
+	"synth/release":    "trace trace/profile trace/sample anonymize/dp synth",
 	"synth/spec":       "trace trace/arrival trace/block trace/profile trace/quantity trace/strictyaml",
 	"replay":           "trace trace/arrival trace/quantity replay/result replay/pace replay/scrape replay/host",
 	"replay/client":    "trace trace/sample replay/result replay/openai replay/scrape replay/host replay/client/internal/h1 replay/client/internal/picture",

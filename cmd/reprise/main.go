@@ -56,8 +56,9 @@
 //   - card.go: privacy cards: writing one beside a trace, anonymize --card, names of a
 //     card and of a public model
 //   - audit.go: audit: canaries, a log and an internal trace to judge by, --release
-//   - synth.go, synthfit.go: synth: workloads from a trace, a model, a specification or a
-//     mirror; synth fit: models, the ledger of a privacy budget
+//   - synth.go, synthfit.go, synthsessions.go: synth: workloads from a trace, a model, a
+//     specification or a mirror; synth fit: models, the ledger of a privacy budget; models
+//     of sessions for a partner
 //   - fidelity.go: fidelity: two traces compared, and the limits of --max
 //   - export.go: export: another tool's format, and the command line to run it with; the
 //     results of runs as a table

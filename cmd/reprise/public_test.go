@@ -78,7 +78,7 @@ func TestPublicModelRefused(t *testing.T) {
 	must(t, "profile", "t.parquet", "--histograms", "h.parquet")
 	for want, args := range map[string][]string{
 		"is for --tier public":                       {"t.parquet", "--epsilon", "2"},
-		"--tier: want public":                        {"t.parquet", "--tier", "partner"},
+		"--tier: want partner or public":             {"t.parquet", "--tier", "house"},
 		"--k-swap cannot be used with --tier public": {"t.parquet", "--tier", "public", "--k-swap", "3"},
 		"--unit is user, session or request":         {"t.parquet", "--tier", "public", "--unit", "tenant"},
 		"must be above 0":                            {"t.parquet", "--tier", "public", "--epsilon", "0"},

@@ -17,6 +17,7 @@ import (
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/datasets"
 	"reprise/synth"
+	"reprise/synth/release"
 	"reprise/synth/spec"
 	"reprise/trace"
 )
@@ -127,12 +128,12 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 			return mirrorTrace(t, f.seed, dst)
 		})
 	}
-	m, err := f.model(cmd, path)
+	draw, err := f.model(cmd, path)
 	if err != nil {
 		return err
 	}
 	return writeTallied(cmd, f.out, &f.wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-		return f.generate(cmd, m, dst)
+		return f.generate(cmd, draw, dst)
 	})
 }
 
@@ -152,8 +153,15 @@ func (f *synthFlags) check(cmd *cobra.Command) error {
 	return f.text.Describe(cmd, new(trace.Meta), true) // what is wrong with it shows before the work
 }
 
-// model reads a model, or fits one to a trace.
-func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error) {
+// A workload is what a model draws: [synth.Workload], or [release.Release].
+type workload interface {
+	Meta() trace.Meta
+	Rows() int64
+	Reader() trace.Reader[trace.Request]
+}
+
+// model reads a model, or fits one to a trace. draw draws from it.
+func (f *synthFlags) model(cmd *cobra.Command, path string) (draw func(progress func(int64)) (workload, error), err error) {
 	in, size, err := cli.OpenInput(cmd, path)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Ext(path) == "" {
 		return nil, fmt.Errorf("there is neither a file %s nor a built-in workload of that name; there are %s", path, strings.Join(datasets.Workloads(), ", "))
@@ -163,30 +171,57 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (*synth.Model, error
 	}
 	defer in.Close()
 	m, err := synth.ReadModel(in, size)
+	var sessions *release.Model
+	if errors.Is(err, synth.ErrNotModel) {
+		if sessions, err = release.Read(in, size); errors.Is(err, release.ErrNotModel) {
+			err = synth.ErrNotModel
+		}
+	}
 	if err == nil && cmd.Flags().Changed("k-swap") {
 		return nil, cli.Usagef("--k-swap is used when a model is fitted, and %s is already a model", path)
 	}
-	if !errors.Is(err, synth.ErrNotModel) {
-		return m, cli.InFile(path, err)
+	switch {
+	case err == nil && sessions != nil:
+		return func(func(int64)) (workload, error) { return f.sessions(cmd, path, sessions) }, nil
+	case errors.Is(err, synth.ErrNotModel):
+		t, err := cli.TraceIn(path, in, size)
+		if err != nil {
+			return nil, err
+		}
+		defer t.Close()
+		if m, f.wrote.Notes, err = fitTrace(cmd, path, t, f.kSwap); err != nil {
+			return nil, err
+		}
+	case err != nil:
+		return nil, cli.InFile(path, err)
 	}
-	t, err := cli.TraceIn(path, in, size)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	m, f.wrote.Notes, err = fitTrace(cmd, path, t, f.kSwap)
-	return m, err
+	f.wrote.Notes = append(f.wrote.Notes, fewWords(m)...)
+	return func(progress func(int64)) (workload, error) {
+		return m.Generate(cmd.Context(), synth.Options{Seed: f.seed, Requests: f.requests, Duration: f.duration, Users: f.users, Speed: f.speed, Progress: progress})
+	}, nil
 }
 
-// generate writes the rows of a workload. A model without blocks gets blocks
-// that nothing shares, so that no two prompts are equal.
-func (f *synthFlags) generate(cmd *cobra.Command, m *synth.Model, dst trace.Writer[trace.Request]) (trace.Meta, error) {
-	f.wrote.Notes = append(f.wrote.Notes, fewWords(m)...)
+// sessions draws from a model of sessions: about as many requests as asked for, since
+// sessions are whole.
+func (f *synthFlags) sessions(cmd *cobra.Command, path string, m *release.Model) (workload, error) {
+	if given := cmd.Flags().Changed; given("duration") || given("users") || given("speed") {
+		return nil, cli.Usagef("%s is a model of sessions within a capture window: it takes -n, and no --duration, --users or --speed; replay has --speed", path)
+	}
+	d := release.Drawing{Seed: f.seed}
+	w, err := m.Generate(d)
+	if f.requests == 0 || err != nil {
+		return w, err
+	}
+	d.Scale = float64(f.requests) / float64(w.Rows())
+	return m.Generate(d)
+}
+
+// generate writes the workload that a model draws.
+func (f *synthFlags) generate(cmd *cobra.Command, draw func(progress func(int64)) (workload, error), dst trace.Writer[trace.Request]) (trace.Meta, error) {
 	bar := cli.NewProgress(cmd)
 	bar.Start("synth", "requests", 0)
 	defer bar.End()
-	w, err := m.Generate(cmd.Context(), synth.Options{Seed: f.seed, Requests: f.requests, Duration: f.duration,
-		Users: f.users, Speed: f.speed, Progress: bar.Set})
+	w, err := draw(bar.Set)
 	if err != nil {
 		return trace.Meta{}, err
 	}

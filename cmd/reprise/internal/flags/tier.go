@@ -79,7 +79,7 @@ var publicNames = []string{"epsilon", "delta", "ledger", "max-input", "max-outpu
 
 func (f *Public) register(fl *pflag.FlagSet) {
 	_, rest := Sections(fl, PrivacyFlags)
-	rest.NumberVar(&f.Budget.Epsilon, "epsilon", 1, "for --tier public: privacy budget ε")
+	rest.NumberVar(&f.Budget.Epsilon, "epsilon", 1, "for --tier public: privacy budget ε; for synth fit --tier partner, by default 8")
 	rest.NumberVar(&f.Budget.Delta, "delta", 1e-6, "for --tier public: δ; choose it far below 1/users")
 	rest.StringVar(&f.Ledger, "ledger", "", "for --tier partner and public: `file` that adds up all releases of a source, beside that of the user. Default: TRACE.ledger.jsonl")
 	rest.Int32Var(&f.MaxInput, "max-input", 131072, "for --tier public: limit of input tokens that is public, such as the context window")
@@ -91,8 +91,8 @@ func (f *Public) register(fl *pflag.FlagSet) {
 func (f *Public) RegisterWithTier(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, PrivacyFlags)
-	everyday.StringVar(&f.Tier, "tier", "", "public makes a differentially private model; by default the trace's tier")
-	rest.StringVar(&f.Unit, "unit", "", "for --tier public: unit of privacy: user, session or request. By default users, else the source's sessions")
+	everyday.StringVar(&f.Tier, "tier", "", "partner and public make differentially private models; by default the trace's tier")
+	rest.StringVar(&f.Unit, "unit", "", "for --tier partner and public: unit of privacy: user, session or request. By default users, else the source's sessions")
 	f.register(fl)
 }
 
@@ -111,15 +111,18 @@ func (f *Public) Check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	if f.Tier == "" {
 		if given("unit") {
-			return cli.Usagef("--unit is for --tier public")
+			return cli.Usagef("--unit is for --tier partner and public")
 		}
 		return f.refuse(cmd.Flags())
 	}
+	if f.Tier == anonymize.Partner && !given("epsilon") {
+		f.Budget.Epsilon = 8
+	}
 	switch {
-	case f.Tier != synth.TierPublic:
-		return cli.Usagef("--tier: want public; without the flag, the model has the trace's tier")
+	case f.Tier != synth.TierPublic && f.Tier != anonymize.Partner:
+		return cli.Usagef("--tier: want partner or public; without the flag, the model has the trace's tier")
 	case given("k-swap"):
-		return cli.Usagef("--k-swap cannot be used with --tier public, which keeps no rows to swap")
+		return cli.Usagef("--k-swap cannot be used with --tier %s, which keeps no rows to swap", f.Tier)
 	case !(f.Budget.Epsilon > 0) || !(f.Budget.Delta > 0 && f.Budget.Delta < 0.01):
 		return cli.Usagef("--epsilon must be above 0, and --delta between 0 and 0.01")
 	case !slices.Contains([]string{"", synth.UnitUser, synth.UnitSession, synth.UnitRequest}, f.Unit):

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"reprise/anonymize"
+	"reprise/anonymize/dp"
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/synth/release"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// fitSessions makes the model of --tier partner, from which sessions are drawn, and enters
+// what it cost in the ledger before anything is written.
+func fitSessions(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (m *release.Model, notes []string, err error) {
+	ledger, entry, warning, err := beginNoisy(cmd, f, anonymize.Partner, path, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	src, err := t.Reader()
+	if err != nil {
+		return nil, nil, err
+	}
+	bar := cli.NewProgress(cmd)
+	bar.Start("fit", "requests", src.Rows())
+	m, spent, err := release.Fit(cmd.Context(), src, t.Meta, release.Options{Budget: f.Budget, Unit: f.Unit,
+		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set})
+	bar.End()
+	if entry.Release, entry.Mechanism = "refused", dp.Gaussian; !spent {
+		entry.Release, entry.Budget, entry.Mechanism = dp.Cancelled, dp.Budget{}, ""
+	}
+	var card func(dp.Total) anonymize.Card
+	if m != nil {
+		s := m.Statement()
+		if s.Trunks == nil { // else ρ is not all that it cost
+			entry.Rho = s.Rho
+		}
+		card = func(total dp.Total) anonymize.Card {
+			s.Ledger = &total
+			return anonymize.SessionsCard(s, m.Meta())
+		}
+	}
+	if err := enterLedger(ledger, entry, m, card); err != nil {
+		return nil, nil, err
+	}
+	var noisy *release.TooNoisy
+	switch {
+	case errors.As(err, &noisy):
+		return nil, nil, cli.Exit(cli.Check, fmt.Errorf("%w; the ledger counts the attempt", cli.InFile(path, err)))
+	case err != nil:
+		return nil, nil, cli.InFile(path, err)
+	}
+	s := m.Statement()
+	said := []string{"protects " + s.Protects, fmt.Sprintf("ε=%g, δ=%g by %s", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)}
+	if s.Trunks != nil {
+		said = append(said, fmt.Sprintf("%s that sessions share", page.Many(int64(s.Trunks.Selected), "prefix")))
+	}
+	e := s.Predicted
+	said = append(said, fmt.Sprintf("predicted errors at most: requests %s, total input %s, total output %s, hit ratio %.3f",
+		page.Percent(e.Requests), page.Percent(e.Input), page.Percent(e.Output), e.Hit))
+	return m, append(said, warning...), nil
+}
+
+// writeSessions fits and writes the model of --tier partner.
+func writeSessions(cmd *cobra.Command, f *flags.Public, path, out string) error {
+	t, err := cli.OpenTrace(cmd, path)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	m, notes, err := fitSessions(cmd, f, path, t)
+	if err != nil {
+		return err
+	}
+	if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) }); err != nil {
+		return err
+	}
+	return sayModel(cmd, out, m.Meta(), m.Sessions(), "session", 0, notes)
+}

@@ -1,0 +1,173 @@
+package release
+
+import (
+	"math"
+	"slices"
+)
+
+// A noisy table is its cells in units of privacy, with the standard deviation of their
+// noise. What is made of it is post-processing and costs nothing.
+type noisyTable struct {
+	cells   []float64
+	columns int
+	sd      float64
+}
+
+func (t *noisyTable) row(i int) []float64 { return t.cells[i*t.columns : (i+1)*t.columns] }
+
+func (t *noisyTable) rows() int { return len(t.cells) / max(1, t.columns) }
+
+func sum(x []float64) (s float64) {
+	for _, v := range x {
+		s += v
+	}
+	return s
+}
+
+// project is the nearest point to x with no cell below 0 and the sum total. It takes
+// one threshold off all cells, so that noise adds no tail.
+func project(x []float64, total float64) []float64 {
+	out := make([]float64, len(x))
+	down := slices.Clone(x)
+	slices.Sort(down)
+	slices.Reverse(down)
+	upTo, cut, ok := -total, 0.0, false
+	for i, v := range down {
+		upTo += v
+		if c := upTo / float64(i+1); v > c {
+			cut, ok = c, true
+		}
+	}
+	for i, v := range x {
+		switch {
+		case total <= 0 || !ok:
+			out[i] = max(total, 1e-9) / float64(len(x))
+		default:
+			out[i] = max(0, v-cut)
+		}
+	}
+	return out
+}
+
+// falling is x with densities that do not rise, by pooling neighbours; width are the
+// widths of the cells.
+func falling(x, width []float64) []float64 {
+	type pool struct {
+		mass, width float64
+		cells       int
+	}
+	var pools []pool
+	for i, v := range x {
+		pools = append(pools, pool{v, width[i], 1})
+		for n := len(pools); n > 1 && pools[n-2].mass/pools[n-2].width < pools[n-1].mass/pools[n-1].width; n = len(pools) {
+			pools[n-2].mass += pools[n-1].mass
+			pools[n-2].width += pools[n-1].width
+			pools[n-2].cells += pools[n-1].cells
+			pools = pools[:n-1]
+		}
+	}
+	var out []float64
+	for _, p := range pools {
+		for range p.cells {
+			out = append(out, p.mass/p.width*width[len(out)])
+		}
+	}
+	return out
+}
+
+// top is the last cell of a table of lengths from which on the mass stands out of the
+// noise, and that mass; none where none does.
+func top(x []float64, sd float64) (cell int, mass float64) {
+	for j := len(x) - 1; j > 0; j-- {
+		if mass += x[j]; mass > 4*sd*math.Sqrt(float64(len(x)-j)) {
+			return j, mass
+		}
+	}
+	return none, 0
+}
+
+// cut empties what is above the top: it is noise.
+func cut(t *noisyTable) []float64 {
+	out := slices.Clone(t.cells)
+	if j, _ := top(out, t.sd); j != none && t.sd > 0 {
+		clear(out[j+1:])
+	}
+	return out
+}
+
+// tail makes the cells from the top on a tail that falls to .3 a cell.
+func tail(x []float64, sd float64) []float64 {
+	j, mass := top(x, sd)
+	if j == none || sd == 0 {
+		return x
+	}
+	out, weight := slices.Clone(x), 0.0
+	for i := j; i < len(x); i++ {
+		out[i] = math.Pow(.3, float64(i-j))
+		weight += out[i]
+	}
+	for i := j; i < len(x); i++ {
+		out[i] *= mass / weight
+	}
+	return out
+}
+
+// refine divides coarse cells: by the fine counts where a cell is far above the noise
+// of its fine cells and they agree with it, else in proportion to how many lengths
+// each has, as an octave falls.
+func refine(coarse []float64, t *noisyTable, sd float64, edges []int64) []float64 {
+	out := make([]float64, len(t.cells))
+	for i, c := range coarse {
+		cells := slices.Clone(t.cells[i*fine : (i+1)*fine])
+		flat := make([]float64, fine)
+		for j := range cells {
+			if lo, hi := edges[i*fine+j], edges[i*fine+j+1]; hi == lo {
+				cells[j] = math.Inf(-1) // no length is here
+			} else {
+				flat[j] = math.Log2(float64(hi) / float64(lo))
+			}
+		}
+		whole, there := sum(flat), 0.0
+		for j := range cells {
+			if flat[j] > 0 {
+				there += cells[j]
+				flat[j] *= c / whole
+			} else {
+				cells[j] = -1e18
+			}
+		}
+		if c > 6*max(t.sd, sd, .1) && there > .7*c {
+			flat = project(cells, c)
+		}
+		copy(out[i*fine:], flat)
+	}
+	return out
+}
+
+// alone are the rows of a table: by themselves where they stand out of the noise, else
+// what all rows together say.
+func alone(t *noisyTable, above float64, tailed bool) *noisyTable {
+	clean := func(x []float64, sd float64) []float64 {
+		total := max(1e-9, sum(x))
+		if tailed {
+			x = tail(x, sd)
+		}
+		return project(x, total)
+	}
+	all := make([]float64, t.columns)
+	for i := range t.rows() {
+		for j, v := range t.row(i) {
+			all[j] += v
+		}
+	}
+	all = clean(all, t.sd*math.Sqrt(float64(t.rows())))
+	out := &noisyTable{columns: t.columns}
+	for i := range t.rows() {
+		if row := t.row(i); sum(row) > above*t.sd*float64(t.columns) {
+			out.cells = append(out.cells, clean(row, t.sd)...)
+		} else {
+			out.cells = append(out.cells, all...)
+		}
+	}
+	return out
+}

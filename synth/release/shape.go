@@ -1,0 +1,148 @@
+package release
+
+import "math"
+
+// shaped makes the tables that sessions are drawn from of noisy ones. The order is that
+// of the layout; a table that was not measured stays empty.
+func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
+	t := &noisy
+	n := max(1, t[ofSessions].cells[0])
+	if l.users {
+		per := project(cut(&t[ofPerUnit]), n)
+		sessions := 0.0
+		for i, x := range per {
+			sessions += x * perUser(i)
+		}
+		out[ofSessions] = []float64{max(1, sessions)}
+	} else {
+		out[ofSessions] = []float64{n}
+	}
+	if len(t[ofTrunks].cells) > 0 {
+		out[ofTrunks] = project(t[ofTrunks].cells, n)
+	}
+	input := project(cut(&t[ofInput]), n)
+	output := project(cut(&t[ofOutput]), n)
+	out[ofInputFine] = refine(input, &t[ofInputFine], t[ofInput].sd, l.input)
+	out[ofOutputFine] = refine(output, &t[ofOutputFine], t[ofOutput].sd, l.output)
+	out[ofLengths] = columnsOf(project(t[ofLengths].cells, n), out[ofOutputFine], perOctave)
+	out[ofStart] = project(t[ofStart].cells, n)
+	out[ofRate] = shrunk(&t[ofRate])
+	if l.later {
+		l.shapedTurns(t, n, &out)
+	}
+	return out
+}
+
+// columnsOf scales the columns of a table such that they sum to what is better known of
+// them: each to so many cells of another table.
+func columnsOf(cells, known []float64, each int) []float64 {
+	columns := len(known) / each
+	for j := range columns {
+		have := 0.0
+		for i := j; i < len(cells); i += columns {
+			have += cells[i]
+		}
+		by := sum(known[j*each:(j+1)*each]) / max(1e-9, have)
+		for i := j; i < len(cells); i += columns {
+			cells[i] *= by
+		}
+	}
+	return cells
+}
+
+// perUser is how many sessions users of cell i have: the geometric middle.
+func perUser(i int) float64 {
+	if i+1 == len(userEdges) {
+		return float64(userEdges[i])
+	}
+	return math.Sqrt(float64(userEdges[i] * (userEdges[i+1] - 1)))
+}
+
+// shrunk are arrivals whose deviations from the mean vary as they did, without what the
+// noise adds to that.
+func shrunk(t *noisyTable) []float64 {
+	mean, variance := sum(t.cells)/float64(len(t.cells)), 0.0
+	for _, x := range t.cells {
+		variance += (x - mean) * (x - mean) / float64(len(t.cells))
+	}
+	by := math.Sqrt(max(0, 1-t.sd*t.sd/max(variance, 1e-9)))
+	out := make([]float64, len(t.cells))
+	for i, x := range t.cells {
+		out[i] = max(mean*1e-3, 1e-6, mean+(x-mean)*by)
+	}
+	return out
+}
+
+// shapedTurns shapes what later turns are drawn from.
+func (l *layout) shapedTurns(t *[tables]noisyTable, n float64, out *[tables][]float64) {
+	turns := append([]float64(nil), t[ofTurns].cells...)
+	if t[ofTurns].sd > 0 {
+		width := make([]float64, 0, len(turns))
+		for i := range turns {
+			turns[i] = max(0, turns[i])
+			width = append(width, float64(turnEdges[i+1]-turnEdges[i]))
+		}
+		turns[0] = t[ofTurns].cells[0]
+		copy(turns[1:], falling(turns[1:], width[1:]))
+	}
+	turns = project(turns, n)
+	out[ofTurns] = turns
+	later := max(1e-9, n-turns[0])
+
+	want := make([]float64, turnRows)
+	for i := range turns {
+		want[turnRow(turnEdges[i])] += turns[i]
+	}
+	out[ofInputTurns] = columnsOf(project(t[ofInputTurns].cells, n), want, 1)
+
+	kinds := project(t[ofKinds].cells, later)
+	after := &t[ofKindAfter]
+	var joined noisyTable
+	joined.columns = after.columns
+	for i := 0; i < after.rows(); i += len(kindEdges) {
+		part := alone(&noisyTable{after.cells[i*after.columns : (i+len(kindEdges))*after.columns], after.columns, after.sd}, 4, false)
+		joined.cells = append(joined.cells, part.cells...)
+	}
+	whole := sum(joined.cells)
+	for j := range joined.columns { // the shares of all kinds are better known
+		column := 0.0
+		for i := range joined.rows() {
+			column += joined.row(i)[j]
+		}
+		by := kinds[j] / later / max(1e-9, column/max(1e-9, whole))
+		for i := range joined.rows() {
+			joined.row(i)[j] *= by
+		}
+	}
+	out[ofKindAfter] = joined.cells
+	out[ofGap] = alone(&t[ofGap], 2, false).cells
+	out[ofTyped] = alone(&t[ofTyped], 2, true).cells
+	out[ofKept] = project(t[ofKept].cells, max(1e-9, kinds[branch]))
+	out[ofRatio] = alone(&t[ofRatio], 2, false).cells
+	if load := &t[ofLoad]; sum(load.cells)/startCells > 15*load.sd {
+		out[ofLoad] = make([]float64, startCells)
+		for i, x := range load.cells {
+			out[ofLoad][i] = max(1e-6, x)
+		}
+	}
+
+	// Outputs of later turns: as those of first ones by input, times how much more often
+	// each octave occurs.
+	first := make([]float64, len(t[ofLaterOutput].cells))
+	for i, x := range out[ofOutputFine] {
+		first[i/perOctave] += x
+	}
+	outputs, all := t[ofLaterOutput].cells, max(1e-9, sum(t[ofLaterOutput].cells))
+	out[ofLaterOutput] = make([]float64, len(out[ofLengths]))
+	for i, x := range out[ofLengths] {
+		j := i % len(first)
+		by := 0.0
+		switch {
+		case outputs[j] > 3*t[ofLaterOutput].sd:
+			by = min(5, max(.2, outputs[j]/all/max(1e-9, first[j]/max(1e-9, sum(first)))))
+		case t[ofLaterOutput].sd > 0:
+			by = 1
+		}
+		out[ofLaterOutput][i] = x * by
+	}
+}
