@@ -80,7 +80,7 @@ func dynamoFormat() Format {
 	return Format{
 		Name:    "dynamo",
 		reads:   append(mappedFields(dynamoFields, nil), dialectReads...),
-		About:   "Mooncake rows with sessions and delays, as in Dynamo and AIPerf",
+		About:   "Mooncake rows with sessions and delays, as in Dynamo and AIPerf; mooncake-delta with --rows delta",
 		Example: `{"session_id":"s1","timestamp":12.5,"input_length":1150,"output_length":500,"hash_ids":[0,1,2],"delay":0}`,
 		timed:   true, sized: true, rows: true,
 		// Rows of lengths that have a field of the dialects, or no ids, are told from
