@@ -121,7 +121,7 @@ func (p *PartnerPolicy) sharers() string {
 func partnerRisks(p *PartnerPolicy, pc *PartnerCard) []string {
 	who := p.Unit
 	risks := []string{
-		fmt.Sprintf("Each pair of lengths is shared by at least %d %ss. Other knowledge about someone, such as the minute of a request, may still single requests out.", p.KClass, who),
+		fmt.Sprintf("Each pair of lengths is shared by at least %d %ss. Other knowledge about someone, such as the minute of a request, may still single requests out. Somebody with %d accounts who send a rare pair learns whether somebody else sent it.", p.KClass, who, p.KClass-1),
 		fmt.Sprintf("A block that fewer than %d have links none of them. One person with several accounts counts as several: to stop someone who holds s accounts and guesses prompts, k_share must be at least s+2.", p.KShare),
 		"Two releases of one source can be joined: together they may show what each one hides.",
 	}

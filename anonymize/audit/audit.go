@@ -80,6 +80,8 @@ func Checks() []Check {
 		{"card", "the file names its tier and has a matching privacy card", 0, card},
 		{nonInterference, "renaming everything that the source names does not change the output", NeedsTrace | NeedsBefore, interference},
 		{"injection", "an attacker with accounts cannot confirm a guess at other users' prompts", NeedsTrace | NeedsBefore, injection},
+		{"lengths", "an attacker with accounts cannot learn whether somebody else sent a rare pair of lengths", NeedsTrace | NeedsBefore, lengths},
+		{"repeats", "an attacker with one account cannot confirm a guess by sending it many times", NeedsTrace | NeedsBefore, repeats},
 		{"times", "times of a release are not those of the source, nor close to them", NeedsTrace | NeedsBefore, times},
 		{"neighbours", "without one user the source gives a public model the same but for what its noise hides", NeedsBefore, neighbours},
 		{"rules", "every row of a partner release follows its card", NeedsTrace, rules},

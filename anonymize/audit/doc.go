@@ -47,6 +47,8 @@
 //     columns, chained blocks
 //   - injection.go: the check by an attacker who sent guesses while the traffic was
 //     recorded
+//   - oracles.go: the checks by attackers who send a rare pair of lengths, or one guess many
+//     times
 //   - interference.go: the check non-interference: outputs stay the same when the source's
 //     identifiers and times change
 //   - renamed.go: a trace with all names changed and all arrivals moved

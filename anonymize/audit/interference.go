@@ -175,16 +175,20 @@ type madeRelease struct {
 
 // release makes a release without a file, with noise that is the same each time.
 func (c *Case) release(ctx context.Context, p anonymize.PartnerPolicy, k int, src anonymize.Source) (madeRelease, error) {
+	out := &digestWriter{d: trace.NewDigest()}
+	meta, err := c.releaseTo(ctx, p, k, src, out)
+	return madeRelease{out.d.Sum(), meta}, err
+}
+
+func (c *Case) releaseTo(ctx context.Context, p anonymize.PartnerPolicy, k int, src anonymize.Source, dst trace.Writer[trace.Request]) (trace.Meta, error) {
 	var seed [32]byte
 	copy(seed[:], strconv.FormatUint(c.Seed, 10))
 	p.KShare, p.Noise, p.SpillDir = k, rand.NewChaCha8(seed), c.SpillDir
-	out := &digestWriter{d: trace.NewDigest()}
-	card, err := c.make().release(ctx, p, src, out)
+	card, err := c.make().release(ctx, p, src, dst)
 	if err != nil {
-		return madeRelease{}, err
+		return trace.Meta{}, err
 	}
-	meta, err := card.Meta(src.Meta)
-	return madeRelease{out.d.Sum(), meta}, err
+	return card.Meta(src.Meta)
 }
 
 type digestWriter struct{ d *trace.Digest }

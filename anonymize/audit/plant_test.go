@@ -84,6 +84,7 @@ type bug struct {
 	name    string
 	rows    func(p anonymize.Policy, entries []trace.Entry, rows []trace.Request) // of tier internal, row by entry
 	release func(p *anonymize.PartnerPolicy, src anonymize.Source)                // before a release
+	before  func(src anonymize.Source) anonymize.Source                           // what a release sees of its source
 	out     func(src anonymize.Source, rows []trace.Request)                      // after it
 	meta    func(p anonymize.Policy, entries []trace.Entry, c *anonymize.Card)
 }
@@ -115,12 +116,18 @@ func planted(b bug) maker {
 			if b.release != nil {
 				b.release(&p, src)
 			}
+			if b.before != nil {
+				src = b.before(src)
+			}
 			var rows trace.SliceWriter[trace.Request]
 			card, err := anonymize.Release(ctx, p, src, &copies{&rows})
 			if err != nil {
 				return card, err
 			}
-			card.Partner.KShare, card.Partner.PerOctave, card.Partner.QuantumNS = said.KShare, said.PerOctave, int64(said.Quantum) // as if the rule had been kept
+			card.Partner.KShare, card.Partner.KClass, card.Partner.PerOctave, card.Partner.QuantumNS = said.KShare, said.KClass, said.PerOctave, int64(said.Quantum) // as if the rule had been kept
+			if b.release != nil && said.Unit == "" {
+				card.Partner.Unit = anonymize.UnitUser
+			}
 			if b.out != nil {
 				b.out(src, rows.Rows)
 			}

@@ -72,7 +72,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		for _, f := range r.Findings {
 			names = append(names, f.Check)
 		}
-		if want := []string{"card", "non-interference", "injection", "times", "neighbours", "rules", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition", "noise"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
+		if want := []string{"card", "non-interference", "injection", "lengths", "repeats", "times", "neighbours", "rules", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition", "noise"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
 			t.Errorf("ran %v and told of %v, want %v", names, told, want)
 		}
 		return r
@@ -86,7 +86,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 	)
 	o := tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 1})
 	r := run(&Case{Output: o, Version: "3"})
-	if got, want := why(r), []string{"non-interference" + noSource, "injection" + noSource, "times" + noSource, "neighbours" + noSource, "canaries" + noPlanted, "numbers" + noPlanted, alone, noNoise + "partner"}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"non-interference" + noSource, "injection" + noSource, "lengths" + noSource, "repeats" + noSource, "times" + noSource, "neighbours" + noSource, "canaries" + noPlanted, "numbers" + noPlanted, alone, noNoise + "partner"}; !slices.Equal(got, want) {
 		t.Errorf("a trace alone lacks\n%q, want\n%q", got, want)
 	}
 	r.Findings = nil
@@ -96,21 +96,23 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 	r = run(&Case{Output: textOutput(t, `{"tier":"partner"}`), Canaries: []string{"12345"}})
-	if got, want := why(r), []string{"non-interference" + noTrace, "injection" + noTrace, "times" + noTrace, "neighbours" + noSource, "rules" + noTrace, "ids" + noTrace,
+	if got, want := why(r), []string{"non-interference" + noTrace, "injection" + noTrace, "lengths" + noTrace, "repeats" + noTrace, "times" + noTrace, "neighbours" + noSource, "rules" + noTrace, "ids" + noTrace,
 		"container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone, noNoise + "partner"}; !slices.Equal(got, want) {
 		t.Errorf("a document lacks\n%q, want\n%q", got, want)
 	}
 	house := run(&Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Internal}), Internal: linkTrace(t, trace.Meta{}, nil)})
-	if got, want := why(house)[:5], []string{
+	if got, want := why(house)[:7], []string{
 		"non-interference: it needs the source log (--source): rows of tier internal are the first that are made of it",
 		"injection: it is of tier partner: tier internal keeps who shares what, and says so",
+		"lengths: it is of tier partner: tier internal keeps exact lengths, and says so",
+		"repeats: it is of tier partner: tier internal keeps who shares what, and says so",
 		"times: it is of tiers partner and public: tier internal keeps exact times, and says so",
 		"neighbours: it is of tier public, which promises that one user more or less hardly shows",
 		"rules: it is of tier partner: others keep what they have"}; !slices.Equal(got, want) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
-		err.Error() != "unknown check: want one or more of card, non-interference, injection, times, neighbours, rules, ids, container, free-text, canaries, numbers, linkage, composition, noise" {
+		err.Error() != "unknown check: want one or more of card, non-interference, injection, lengths, repeats, times, neighbours, rules, ids, container, free-text, canaries, numbers, linkage, composition, noise" {
 		t.Errorf("an unknown check: %v", err)
 	}
 	some, err := Run(t.Context(), &Case{Output: o}, []string{"ids", "card"})
