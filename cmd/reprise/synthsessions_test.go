@@ -44,7 +44,7 @@ func chatsTrace(t *testing.T, path string, users int) {
 // and no row of the trace; the audit finds nothing against it.
 func TestSessionsForPartner(t *testing.T) {
 	t.Chdir(t.TempDir())
-	chatsTrace(t, "t.parquet", 3000)
+	chatsTrace(t, "t.parquet", 12000)
 	fit := []string{"synth", "fit", "t.parquet", "--tier", "partner", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}
 	_, errs, code := reprise(t, fit...)
 	if code != cli.Good || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "1 prefix that sessions share") || !strings.Contains(errs, "ε=8") {

@@ -117,7 +117,7 @@ func (m *Model) Write(w io.Writer) error {
 func Read(r io.ReaderAt, size int64) (*Model, error) {
 	in, err := trace.NewRowsReader[cellRow](r, size)
 	if err != nil {
-		return nil, err
+		return nil, ErrNotModel // it has other columns, or is no Parquet file
 	}
 	look := func(key string) string { s, _ := in.Metadata("reprise." + key); return s }
 	if look("schema") != modelSchema {
