@@ -78,6 +78,7 @@ func (h *HTTP) Report() result.EndpointReport {
 		s := w.client.Stats()
 		all.Dials, all.Waited, all.Reused = all.Dials+s.Dials, all.Waited+s.Waited, all.Reused+s.Reused
 		all.Replaced, all.Stale, all.Closes = all.Replaced+s.Replaced, all.Stale+s.Stale, all.Closes || s.Closes
+		all.PortWaits, all.PortWait = all.PortWaits+s.PortWaits, max(all.PortWait, s.PortWait)
 		all.MaxMinute = max(all.MaxMinute, s.MaxMinute) // ports are counted for each address
 	}
 	if own {

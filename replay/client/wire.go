@@ -227,11 +227,15 @@ func described(s h1.Stats, ports int64) *result.Wire {
 	w := &result.Wire{
 		Dials: s.Dials, DialsMinute: s.MaxMinute, Waited: s.Waited, Reused: s.Reused,
 		Replaced: s.Replaced, Stale: s.Stale, ServerCloses: s.Closes, LocalPorts: ports,
+		PortWaits: s.PortWaits, PortWaitMax: int64(s.PortWait),
 	}
 	// A port is in use for a minute after its connection (TIME_WAIT), unless the
 	// server was the first to close.
-	if ports > 0 && w.DialsMinute > ports {
-		w.Note = fmt.Sprintf("%d connections were opened within a minute and there are %d local ports: where the client closes first, requests fail as connect. Use pooled connections, or widen net.ipv4.ip_local_port_range", w.DialsMinute, ports)
+	switch {
+	case w.PortWaits > 0:
+		w.Note = fmt.Sprintf("%d requests waited for a local port, up to %.1f s, and are that late in the send lag: more requests were in flight, or connections just closed, than the system has ports (%d). Send less, send from several machines, or widen net.ipv4.ip_local_port_range", w.PortWaits, s.PortWait.Seconds(), ports)
+	case ports > 0 && w.DialsMinute > ports:
+		w.Note = fmt.Sprintf("%d connections were opened within a minute and there are %d local ports: where the client closes first, requests wait for a port. Use pooled connections, or widen net.ipv4.ip_local_port_range", w.DialsMinute, ports)
 	}
 	return w
 }

@@ -322,6 +322,9 @@ type Wire struct {
 	Stale        int64 `json:"stale"`            // requests lost, as "reset", to a connection that the server was closing
 	ServerCloses bool  `json:"server_closes"`    // it promises to keep connections and does not: none was used again
 
+	PortWaits   int64 `json:"port_waits,omitempty"`       // of those that waited, requests for which there was no local port left
+	PortWaitMax int64 `json:"port_wait_max_ns,omitempty"` // the longest such wait
+
 	LocalPorts int64  `json:"local_ports,omitempty"` // that connections to one address can have, where the system tells
 	Note       string `json:"note,omitempty"`        // what is to be known of them, in words
 }

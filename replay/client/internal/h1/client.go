@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -51,6 +52,10 @@ const (
 	mostStock  = 512 // a server with a thread for each connection is not to starve
 	mostDials  = 64  // at once, ahead of need
 	dialPause  = 100 * time.Millisecond
+
+	// portPause is the time between two dials while the system has no local port left.
+	// Each of them has the kernel search all ports.
+	portPause = 20 * time.Millisecond
 )
 
 // A Client holds the connections to one server. It may be used by any number of
@@ -78,19 +83,28 @@ type Client struct {
 	soon    int  // how many it closed soon after an answer
 	never   bool // it does not
 
+	// While the system has no local port left, requests wait in the order of their
+	// coming. The one that has the turn looks for a connection.
+	waiting atomic.Int64
+	turn    chan struct{}
+	freed   chan struct{} // a connection came back or was closed
+	noPort  time.Time     // of the last dial without a port
+
 	stats  Stats
 	minute minute
 }
 
 // Stats are counts since a Client was made.
 type Stats struct {
-	Dials     int64 // connections that were opened
-	MaxMinute int64 // of them, in any one minute
-	Waited    int64 // requests that had to wait for theirs
-	Reused    int64 // requests on a connection that had served another
-	Replaced  int64 // connections that the server closed while nobody used them
-	Stale     int64 // requests that failed with ErrStale
-	Closes    bool  // the server promises to keep connections and closes them
+	Dials     int64         // connections that were opened
+	MaxMinute int64         // of them, in any one minute
+	Waited    int64         // requests that had to wait for theirs
+	PortWaits int64         // of them, those that waited for a local port
+	PortWait  time.Duration // the longest of these waits
+	Reused    int64         // requests on a connection that had served another
+	Replaced  int64         // connections that the server closed while nobody used them
+	Stale     int64         // requests that failed with ErrStale
+	Closes    bool          // the server promises to keep connections and closes them
 }
 
 // New makes a Client. It connects to nothing yet.
@@ -98,7 +112,8 @@ func New(o Options) *Client {
 	if o.Probation == 0 {
 		o.Probation = probation
 	}
-	c := &Client{opt: o, target: firstStock, trusted: o.Probation < 0, sessions: map[int64]*conn{}}
+	c := &Client{opt: o, target: firstStock, trusted: o.Probation < 0, sessions: map[int64]*conn{},
+		turn: make(chan struct{}, 1), freed: make(chan struct{}, 1)}
 	if o.TLS != nil {
 		c.tls = o.TLS.Clone()
 		if c.tls.ServerName == "" {

@@ -27,6 +27,7 @@
 //   - client.go: the Client's options and counts; how it dials
 //   - pool.go: which connection a request gets, dialling ahead of need, checks of idle
 //     connections, Close
+//   - ports.go: waiting while the system has no local port left
 //   - exchange.go: writing a request, waiting for its answer, reading the body, and
 //     giving the connection back
 //   - head.go: parsing status line and header; how long the body is; valid header names

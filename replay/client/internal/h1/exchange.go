@@ -31,6 +31,9 @@ func (c *Client) Start(request []byte, session int64, sent func()) *Exchange {
 	if c.tls != nil && len(request) > oneRecord {
 		return nil
 	}
+	if c.waiting.Load() > 0 { // those that wait for a port come first
+		return nil
+	}
 	k := c.ready(session)
 	if k == nil {
 		return nil
@@ -39,9 +42,13 @@ func (c *Client) Start(request []byte, session int64, sent func()) *Exchange {
 }
 
 // Do sends a request, head and body, and returns the head of the answer. It dials
-// where no connection is ready. sent is called at the entry to the write.
+// where no connection is ready, and waits while the system has no local port for one.
+// sent is called at the entry to the write.
 func (c *Client) Do(ctx context.Context, request []byte, session int64, sent func()) (*Response, error) {
-	k := c.ready(session)
+	var k *conn
+	if c.waiting.Load() == 0 {
+		k = c.ready(session)
+	}
 	if k == nil {
 		c.mu.Lock()
 		c.stats.Waited++
@@ -51,7 +58,7 @@ func (c *Client) Do(ctx context.Context, request []byte, session int64, sent fun
 		}
 		c.mu.Unlock()
 		var err error
-		if k, err = c.dial(ctx); err != nil {
+		if k, err = c.connect(ctx, session); err != nil {
 			return nil, err
 		}
 	}

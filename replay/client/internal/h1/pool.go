@@ -101,6 +101,7 @@ func (k *conn) give(session int64, keep, streamed bool, idle time.Duration) {
 			c.sessions[session] = k
 		}
 		c.sweep()
+		c.free()
 	}
 }
 
@@ -114,6 +115,7 @@ func (k *conn) lose() {
 func (c *Client) drop(k *conn) {
 	c.open--
 	k.nc.Close()
+	c.free()
 }
 
 // ended drops a connection that the server closed while nobody used it, and learns
@@ -131,7 +133,7 @@ func (c *Client) ended(k *conn, now time.Time) {
 
 // refill dials for the requests that are to come.
 func (c *Client) refill() {
-	if c.closed || c.expected == 0 || time.Now().Before(c.pause) {
+	if c.closed || c.expected == 0 || c.waiting.Load() > 0 || time.Now().Before(c.pause) {
 		return
 	}
 	idle := len(c.fresh) + c.dialling
@@ -250,6 +252,7 @@ func (c *Client) closeParting(k *conn, now time.Time) bool {
 		return false
 	}
 	k.nc.Close()
+	c.free()
 	return true
 }
 
