@@ -340,7 +340,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 		}
 		fl.call = nil
 		if fl.reply != nil {
-			fl.reply.findTokens(p.opt.Thread.Encode, r)
+			fl.reply.findTokens(p.opt.Thread, r)
 		}
 		p.inFlight.Add(-1) // before the report, which may release the next in its place
 		p.feed.reportEnd(rowEnd{fl.id, time.Duration(*r.DoneNS), r.Failed(), fl.reply})

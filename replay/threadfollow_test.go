@@ -48,7 +48,7 @@ func TestTurnsGoOnFromReplies(t *testing.T) {
 // aThread is a prompt of so many tokens and its reply of four bytes, which are two
 // tokens.
 func aThread(id int64, input int) *thread {
-	return &thread{id: id, input: input, output: 2, total: input + 1, own: &segment{text: []byte("abc")}, reply: &segment{text: []byte("defg")}, tokens: 2, sure: true, pending: 1, size: 7}
+	return &thread{id: id, input: input, output: 2, total: input + 1, own: &segment{text: []byte("abc")}, reply: &segment{text: []byte("defg")}, tokens: 2, sure: true, same: 1, pending: 1, size: 7}
 }
 
 // Which parent a turn goes on from, and what is counted of it.
@@ -106,7 +106,10 @@ func TestOwnTokensOfATurn(t *testing.T) {
 		{30, 0, 17, 0, true, 30, 9}, {13, 0, 0, 0, true, 13, 9}, {12, 0, 0, 1, true, 13, 9}, {12, 1, 1, 2, false, 14, 7}, {14, 1, 1, 0, false, 14, 7},
 	} {
 		b := aThread(1, 7) // 8 tokens by the server's count, and 2 of the reply
-		b.sure, b.followers = c.sure, new(followers)
+		b.followers = new(followers)
+		if b.sure = c.sure; !c.sure {
+			b.same = -1
+		}
 		th := &threads{opt: &Threading{BlockSize: 8, TurnOverhead: 3, After: 2}}
 		th.current = turn{row: &trace.Request{InputTokens: int32(c.input)}, before: b}
 		own := th.ownTokens(c.least)

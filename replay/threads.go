@@ -36,6 +36,9 @@ type Threading struct {
 	// Encode appends the token ids of a text, as the endpoint's tokenizer makes
 	// them. It is called from many goroutines.
 	Encode func(dst []uint32, text string) []uint32
+	// Decode appends the text of token ids. It is called from many goroutines. nil says that
+	// it is not known, and a reply is then compared by the number of its tokens alone.
+	Decode func(dst []byte, ids []uint32) ([]byte, error)
 	// Word is a word that is one token, also before a space and a further word.
 	Word string
 	// TurnOverhead is how many tokens the chat template adds with a reply and a
@@ -84,6 +87,7 @@ type thread struct {
 	reply  *segment // nil until it has come
 	tokens int      // of the reply
 	sure   bool     // the reply encodes to the tokens that were generated
+	same   int      // tokens at its begin that were generated, and have KV
 	total  int      // tokens of the prompt, as the server counts
 	size   int64    // in memory
 
@@ -193,11 +197,8 @@ func (t *threads) ownTokens(least int) (own int) {
 		own = least
 	}
 	u.total = inherited + own
-	u.prefix = &threadPrefix{seen: b.total - 1, whole: b.total + b.tokens, after: t.opt.After, size: t.opt.BlockSize,
+	u.prefix = &threadPrefix{seen: b.total + b.same, whole: b.total + b.tokens, after: t.opt.After, size: t.opt.BlockSize,
 		aligned: u.stats.Longer == 0, followers: b.followers}
-	if b.sure {
-		u.prefix.seen = u.prefix.whole - 1
-	}
 	return own
 }
 
@@ -270,7 +271,7 @@ func (t *threads) setReply(id int64, a *threadReply) {
 		}
 		return
 	}
-	th.reply, th.tokens, th.sure = a.found, a.tokens, a.sure
+	th.reply, th.tokens, th.sure, th.same = a.found, a.tokens, a.sure, a.same
 	if a.input > 0 {
 		th.total = a.input
 	}

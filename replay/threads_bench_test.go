@@ -38,8 +38,8 @@ func BenchmarkThreadedTurn(b *testing.B) {
 		t.startTurn(int64(i), row)
 		buf, err = t.Prompt(row, buf[:0])
 		if _, h := t.finishTurn(err); h != nil {
-			h.reply.Set([]byte(reply), nil)
-			h.findTokens(tok.Append, result)
+			h.reply.Set([]byte(reply), nil, nil)
+			h.findTokens(&Threading{Encode: tok.Append, Decode: tok.AppendText}, result)
 			t.setReply(int64(i), h)
 		}
 	}
@@ -50,8 +50,8 @@ func BenchmarkThreadedTurn(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		h := &threadReply{seam: " word"}
-		h.reply.Set([]byte(reply), nil)
-		h.findTokens(tok.Append, result)
+		h.reply.Set([]byte(reply), nil, nil)
+		h.findTokens(&Threading{Encode: tok.Append, Decode: tok.AppendText}, result)
 		buf = buf[:0]
 		for _, th := range last.chain() {
 			buf = append(append(buf, th.own.text...), th.reply.text...)

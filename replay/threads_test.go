@@ -243,7 +243,7 @@ func (e *echoing) Fire(_ context.Context, s result.Shot, r *result.Result) {
 		if !e.replyIDs {
 			ids = nil
 		}
-		s.Reply.Set([]byte(reply), ids)
+		s.Reply.Set([]byte(reply), ids, nil)
 	}
 }
 
@@ -562,23 +562,23 @@ func TestRecodedReplies(t *testing.T) {
 		"not counted":        {" x", "abcd", -1, "", 2, true},
 	} {
 		a := &threadReply{seam: c.seam}
-		a.reply.Set([]byte(c.text), nil)
+		a.reply.Set([]byte(c.text), nil, nil)
 		r := &result.Result{FinishReason: c.finish}
 		if c.generated >= 0 {
 			r.Output, r.OutputFrom = &c.generated, result.FromUsage
 		}
-		if a.findTokens(pairs, r); a.tokens != c.tokens || a.sure != c.sure || string(a.found.text) != c.text {
+		if a.findTokens(&Threading{Encode: pairs}, r); a.tokens != c.tokens || a.sure != c.sure || string(a.found.text) != c.text {
 			t.Errorf("%s: %d tokens, sure %v", name, a.tokens, a.sure)
 		}
 		b := &threadReply{seam: c.seam, ids: true}
-		b.reply.Set([]byte(c.text), []uint32{7, 8})
-		if b.findTokens(pairs, r); c.generated == 2 && !slices.Equal(b.found.ids, []uint32{7, 8}) || !b.sure && name != "other tokens" || len(b.found.ids) != b.tokens {
+		b.reply.Set([]byte(c.text), []uint32{7, 8}, nil)
+		if b.findTokens(&Threading{Encode: pairs}, r); c.generated == 2 && !slices.Equal(b.found.ids, []uint32{7, 8}) || !b.sure && name != "other tokens" || len(b.found.ids) != b.tokens {
 			t.Errorf("%s: ids %v, sure %v", name, b.found.ids, b.sure)
 		}
 	}
 	a := &threadReply{}
-	a.reply.Set([]byte("half"), nil)
-	if a.findTokens(pairs, &result.Result{Error: "timeout"}); a.found != nil {
+	a.reply.Set([]byte("half"), nil, nil)
+	if a.findTokens(&Threading{Encode: pairs}, &result.Result{Error: "timeout"}); a.found != nil {
 		t.Error("the reply of a failed request is kept")
 	}
 }
@@ -586,7 +586,7 @@ func TestRecodedReplies(t *testing.T) {
 // A reply shows itself to no formatter or encoder.
 func TestRepliesAreWithheld(t *testing.T) {
 	var r result.Reply
-	r.Set([]byte("canary"), []uint32{99991})
+	r.Set([]byte("canary"), []uint32{99991}, nil)
 	fl := flight{reply: &threadReply{reply: r, seam: "canary"}}
 	text, _ := r.MarshalText()
 	doc, _ := r.MarshalJSON()
@@ -608,6 +608,54 @@ func TestThreadsAreRefused(t *testing.T) {
 	} {
 		if _, err := r.Run(t.Context(), reader(rows), new(trace.SliceWriter[result.Result])); err != want {
 			t.Errorf("got %v, want %v", err, want)
+		}
+	}
+}
+
+// Of a reply that encodes to other tokens, those before the first other one are known by the
+// pieces in which it came, and not the last one that was generated.
+func TestSameTokensOfReplies(t *testing.T) {
+	pairs := &Threading{
+		Encode: func(dst []uint32, text string) []uint32 { // two letters a token, if there are two
+			for ; len(text) > 1; text = text[2:] {
+				dst = append(dst, uint32(text[0])<<8|uint32(text[1]))
+			}
+			for _, c := range []byte(text) {
+				dst = append(dst, uint32(c))
+			}
+			return dst
+		},
+		Decode: func(dst []byte, ids []uint32) ([]byte, error) {
+			for _, id := range ids {
+				if id > 255 {
+					dst = append(dst, byte(id>>8))
+				}
+				dst = append(dst, byte(id))
+			}
+			return dst, nil
+		},
+	}
+	for name, c := range map[string]struct {
+		ends      []int32
+		generated int32
+		same      int
+		sure      bool
+	}{
+		"as generated":      {[]int32{2, 4, 6, 8}, 4, 3, true},
+		"two at once":       {[]int32{2, 6, 8}, 4, 3, true},
+		"other in the end":  {[]int32{2, 4, 5, 8}, 4, 2, false},
+		"other at first":    {[]int32{1, 4, 6, 8}, 4, 0, false},
+		"one more":          {[]int32{2, 4, 5, 6, 8}, 5, 2, false},
+		"parts of tokens":   {[]int32{1, 2, 3, 4, 8}, 4, 3, true}, // more pieces than tokens tell nothing
+		"pieces not known":  {nil, 4, 3, true},
+		"other, not known":  {nil, 5, 0, false},
+		"one piece, others": {[]int32{8}, 5, 4, false},
+	} {
+		a := &threadReply{seam: " x"}
+		a.reply.Set([]byte("abcdefgh"), nil, c.ends)
+		a.findTokens(pairs, &result.Result{Output: &c.generated, OutputFrom: result.FromUsage, FinishReason: "length"})
+		if a.same != c.same || a.sure != c.sure || a.tokens != 4 {
+			t.Errorf("%s: %d same of %d, sure %v; want %d, %v", name, a.same, a.tokens, a.sure, c.same, c.sure)
 		}
 	}
 }

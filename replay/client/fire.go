@@ -166,7 +166,7 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 		hash.Sum(c.text.sum[:0])
 		return // the answer is not like the others
 	case s.Reply != nil && !o.Text.Truncated:
-		s.Reply.Set(o.Text.Content, o.Text.IDs)
+		s.Reply.Set(o.Text.Content, o.Text.IDs, o.Text.Ends)
 	}
 	a.scanner.Reset(nil)
 	h.readers.Put(a)

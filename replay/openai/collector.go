@@ -88,7 +88,7 @@ func (c *Collector) Reset() {
 			FirstEvent: NoInstant, FirstToken: NoInstant, LastToken: NoInstant,
 			FirstContent: NoInstant, Finished: NoInstant, Done: NoInstant,
 			Gaps: c.out.Gaps[:0], EventTokens: c.out.EventTokens[:0], ReadDelays: c.out.ReadDelays[:0],
-			Text: Text{Content: text.Content[:0], Reasoning: text.Reasoning[:0], Tools: text.Tools[:0], IDs: text.IDs[:0]},
+			Text: Text{Content: text.Content[:0], Reasoning: text.Reasoning[:0], Tools: text.Tools[:0], IDs: text.IDs[:0], Ends: text.Ends[:0]},
 		},
 	}
 }
@@ -286,7 +286,11 @@ func (c *Collector) addChoice(v *choiceView, at time.Duration) {
 	}
 	if c.maxText > 0 && v.index == 0 {
 		t := &c.out.Text
-		t.Content = c.keep(t.Content, v.text)
+		if before := len(t.Content); len(v.text.raw) > 0 {
+			if t.Content = c.keep(t.Content, v.text); len(t.Content) > before {
+				t.Ends = append(t.Ends, int32(len(t.Content)))
+			}
+		}
 		t.Reasoning = c.keep(t.Reasoning, v.reasoning)
 		t.Tools = c.keep(t.Tools, v.arguments)
 		if v.tools != nil {

@@ -97,6 +97,9 @@ type Text struct {
 	// (return_token_ids). Some of its versions leave some out, so that they are the whole
 	// answer only where they are as many as its usage counts.
 	IDs []uint32
+	// Ends are where the pieces of the content that had text end in it. A server that sends
+	// each token when it has it sends one a piece.
+	Ends []int32
 }
 
 func (t *Text) size() int { return len(t.Content) + len(t.Reasoning) + len(t.Tools) + 4*len(t.IDs) }

@@ -123,21 +123,23 @@ type Reply struct{ written *written }
 type written struct {
 	text []byte
 	ids  []uint32
+	ends []int32
 }
 
-// Set takes a copy of the text, and of its token ids where the server sent them.
-func (r *Reply) Set(text []byte, ids []uint32) {
-	r.written = &written{append([]byte(nil), text...), append([]uint32(nil), ids...)}
+// Set takes a copy of the text, of its token ids where the server sent them, and of where
+// the pieces end in which the text came, none where that is not known.
+func (r *Reply) Set(text []byte, ids []uint32, ends []int32) {
+	r.written = &written{append([]byte(nil), text...), append([]uint32(nil), ids...), append([]int32(nil), ends...)}
 }
 
-// Take returns what was set, and leaves the Reply empty. Both are nil if nothing was set.
-func (r *Reply) Take() (text []byte, ids []uint32) {
+// Take returns what was set, and leaves the Reply empty. All are nil if nothing was set.
+func (r *Reply) Take() (text []byte, ids []uint32, ends []int32) {
 	if r.written == nil {
-		return nil, nil
+		return nil, nil, nil
 	}
-	text, ids = r.written.text, r.written.ids
+	text, ids, ends = r.written.text, r.written.ids, r.written.ends
 	r.written = nil
-	return text, ids
+	return text, ids, ends
 }
 
 const withheld = "[withheld]"

@@ -104,7 +104,7 @@ type Threads struct {
 	NoReply  int64 `json:"no_reply"`  // turns whose parent has no reply to repeat: it was empty, over 1 MiB, or never asked for
 	NoRoom   int64 `json:"no_room"`   // turns whose parent's text did not fit in memory
 	Joined   int64 `json:"joined"`    // further parents of threaded turns, whose replies are not in the prompt
-	Recoded  int64 `json:"recoded"`   // replies in prompts that may not encode to the tokens that were generated; their reuse is not expected
+	Recoded  int64 `json:"recoded"`   // replies in prompts that may not encode to the tokens that were generated; they are expected to be found up to the first other one
 	Longer   int64 `json:"longer"`    // prompts that are longer than recorded, since the reply left no room
 	LongerBy int64 `json:"longer_by"` // by so many tokens in all
 

@@ -25,7 +25,7 @@ func (r *replayRun) threading() (*replay.Threading, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &replay.Threading{Encode: m.Tok.Append, Word: words.Text[0], TurnOverhead: overhead, After: r.servers.templates[r.Target.API].After,
+	t := &replay.Threading{Encode: m.Tok.Append, Decode: m.Tok.AppendText, Word: words.Text[0], TurnOverhead: overhead, After: r.servers.templates[r.Target.API].After,
 		Whole: profile.NewKnownPass(m.BlockSize, true, profile.WithTails(m.Tails.Of)).Touch}
 	// If no block stands in two rows, the blocks were made up for want of others: the least
 	// that turns of a session share is how their prompts begin.
