@@ -12,7 +12,7 @@ import (
 	"reprise/trace"
 )
 
-// chatsTrace writes a trace of so many users with one chat each, of three turns.
+// chatsTrace writes a trace of so many users with one chat each, of one to three turns.
 func chatsTrace(t *testing.T, path string, users int) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -21,7 +21,7 @@ func chatsTrace(t *testing.T, path string, users int) {
 		id := uint64(1)
 		for u := range int64(users) {
 			at, input, blocks := rng.Int64N(int64(50*time.Minute)), int32(900+rng.IntN(800)), []uint64{0}
-			for range 3 {
+			for range max(1, u%4) { // turns of sessions fall, as the model takes for given
 				for len(blocks) < (int(input)+255)/256 {
 					blocks = append(blocks, id)
 					id++
@@ -44,7 +44,7 @@ func chatsTrace(t *testing.T, path string, users int) {
 // and no row of the trace; the audit finds nothing against it.
 func TestSessionsForPartner(t *testing.T) {
 	t.Chdir(t.TempDir())
-	chatsTrace(t, "t.parquet", 12000)
+	chatsTrace(t, "t.parquet", 8000)
 	fit := []string{"synth", "fit", "t.parquet", "--tier", "partner", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}
 	_, errs, code := reprise(t, fit...)
 	if code != cli.Good || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "1 prefix that sessions share") || !strings.Contains(errs, "ε=8") {

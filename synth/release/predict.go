@@ -65,6 +65,7 @@ func (l *layout) predict(noisy [tables]noisyTable) (e dp.SessionErrors) {
 		more := noisy
 		for t := range tables {
 			more[t].cells = nil
+			more[t].sd *= math.Sqrt2 // it has noise twice
 			for _, x := range noisy[t].cells {
 				more[t].cells = append(more[t].cells, x+r.NormFloat64()*noisy[t].sd)
 			}

@@ -78,7 +78,7 @@ func falling(x, width []float64) []float64 {
 // top is the last cell of a table of lengths from which on the mass stands out of the
 // noise, and that mass; none where none does.
 func top(x []float64, sd float64) (cell int, mass float64) {
-	for j := len(x) - 1; j > 0; j-- {
+	for j := len(x) - 1; j >= 0; j-- {
 		if mass += x[j]; mass > 4*sd*math.Sqrt(float64(len(x)-j)) {
 			return j, mass
 		}
@@ -98,7 +98,7 @@ func cut(t *noisyTable) []float64 {
 // tail makes the cells from the top on a tail that falls to .3 a cell.
 func tail(x []float64, sd float64) []float64 {
 	j, mass := top(x, sd)
-	if j == none || sd == 0 {
+	if j <= 0 || sd == 0 {
 		return x
 	}
 	out, weight := slices.Clone(x), 0.0

@@ -11,6 +11,9 @@ func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
 		per := project(cut(&t[ofPerUnit]), n)
 		sessions := 0.0
 		for i, x := range per {
+			if i > 0 && t[ofPerUnit].cells[i] < 5*t[ofPerUnit].sd {
+				x = 0 // a few users of noise would be thousands of sessions
+			}
 			sessions += x * perUser(i)
 		}
 		out[ofSessions] = []float64{max(1, sessions)}
