@@ -44,7 +44,7 @@ and attempts of a trace add up in a ledger:
 
 With --tier partner, whole sessions are counted: each user or session adds a weight of 1
 in all to each of 20 noisy tables, and reprise synth draws fresh sessions from them. No
-row is one of the trace, and the hit ratio stays within 0.02 at ε=8 and 12,000 requests.
+row is one of the trace, and the hit ratio stays within 0.04 at ε=8 and 12,000 requests.
 A trace without users and sessions is counted by the prefix that requests share. Traces
 that are too small are refused.
 
