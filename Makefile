@@ -42,8 +42,8 @@ bench: ## every Go benchmark, once
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./...
 
 test-engines: ## against real engines, named by REPRISE_TEST_ENGINES; see docs/engines.md
-	@test -n "$(REPRISE_TEST_ENGINES)$(REPRISE_TEST_ENGINE_SCRIPT)" || { echo "set REPRISE_TEST_ENGINES, such as vllm=http://localhost:8000"; exit 2; }
-	$(GO) test -count=1 -timeout 60m -v -run '^TestEngine(s|Caching|Stopped)$$' ./cmd/reprise
+	@test -n "$(REPRISE_TEST_ENGINES)$(REPRISE_TEST_ENGINE_SCRIPT)$(REPRISE_TEST_ENGINE_SERVE)" || { echo "set REPRISE_TEST_ENGINES, such as vllm=http://localhost:8000"; exit 2; }
+	$(GO) test -count=1 -timeout 60m -v -run '^TestEngine(s|Caching|Killed|ServeCommand)$$' ./cmd/reprise
 
 # Nothing can race in a package without goroutines and locks (a sync.Once alone is none). Of
 # three slow packages, the tests that send, serve or share a page among goroutines.

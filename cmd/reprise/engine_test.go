@@ -113,7 +113,7 @@ func engineTokenizer(t *testing.T) string {
 // TestEngines replays against the running engines that REPRISE_TEST_ENGINES names, as
 // NAME=URL with spaces between, over each API that they have, with no flag but --url and
 // --tokenizer: lengths are exact, and what was expected of the prefix cache was found.
-// docs/engines.md has how to start some.
+// docs/engines.md has how to start some. The name mocker is Dynamo's, see there.
 func TestEngines(t *testing.T) {
 	engines := strings.Fields(os.Getenv("REPRISE_TEST_ENGINES"))
 	if len(engines) == 0 {
@@ -129,6 +129,9 @@ func TestEngines(t *testing.T) {
 			result.APICompletions + " --thread", result.APIChat + " --thread", result.APIMessages + " --thread"} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				api, threads, _ := strings.Cut(how, " ")
+				if name == "mocker" && threads != "" {
+					t.Skip("the cache of Dynamo's mocker holds random numbers in place of the tokens that it streams")
+				}
 				w, results := "", filepath.Join(t.TempDir(), "r.parquet")
 				if threads == "" {
 					w = engineWorkload(t, 30, 400*time.Millisecond, 8, 0)
@@ -189,7 +192,8 @@ func checkEngine(t *testing.T, results, said string) {
 }
 
 // An engineScript starts and stops engines of one kind: SCRIPT start DIR PORT [flags] returns
-// when the engine answers, SCRIPT stop DIR PORT ends it.
+// when the engine answers, SCRIPT stop DIR PORT ends it. DIR/run/PORT*.pid hold its process
+// groups.
 type engineScript struct{ path, dir string }
 
 func theEngineScript(t *testing.T) engineScript {
@@ -201,8 +205,8 @@ func theEngineScript(t *testing.T) engineScript {
 	return engineScript{path, dir}
 }
 
-// start starts an engine at a free port. It ends with the test, or with stop.
-func (s engineScript) start(t *testing.T, flags ...string) (url string, stop func()) {
+// start starts an engine at a free port. It ends with the test, or is killed before.
+func (s engineScript) start(t *testing.T, flags ...string) (url string, kill func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -213,9 +217,20 @@ func (s engineScript) start(t *testing.T, flags ...string) (url string, stop fun
 	if out, err := exec.Command(s.path, append([]string{"start", s.dir, port}, flags...)...).CombinedOutput(); err != nil {
 		t.Fatalf("%s start: %v\n%s", s.path, err, out)
 	}
-	stop = func() { _ = exec.Command(s.path, "stop", s.dir, port).Run() } // twice is no matter
-	t.Cleanup(stop)
-	return "http://127.0.0.1:" + port, stop
+	t.Cleanup(func() { _ = exec.Command(s.path, "stop", s.dir, port).Run() })
+	kill = func() { // asked to end, some engines finish what they have taken
+		files, _ := filepath.Glob(filepath.Join(s.dir, "run", port+"*.pid"))
+		for _, file := range files {
+			group, err := os.ReadFile(file)
+			if err == nil {
+				err = exec.Command("kill", "-KILL", "--", "-"+strings.TrimSpace(string(group))).Run()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return "http://127.0.0.1:" + port, kill
 }
 
 // Compare finds the difference between an engine with its prefix cache and one without, and
@@ -246,18 +261,18 @@ func TestEngineCaching(t *testing.T) {
 	}
 }
 
-// An engine that is stopped while requests are in flight and to come ends those that it had
+// An engine that is killed while requests are in flight and to come ends those that it had
 // taken as broken off, refuses the others, and the run is not trusted.
-func TestEngineStopped(t *testing.T) {
+func TestEngineKilled(t *testing.T) {
 	script := theEngineScript(t)
 	tokenizer, w := engineTokenizer(t), engineWorkload(t, 40, 250*time.Millisecond, 400, 0)
-	url, stop := script.start(t)
+	url, kill := script.start(t)
 	results := filepath.Join(t.TempDir(), "r.parquet")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		time.Sleep(6 * time.Second)
-		stop()
+		kill()
 	}()
 	text, errs, code := reprise(t, "replay", w, "--url", url, "--tokenizer", tokenizer, "-o", results, "--quiet", "--timeout", "30s")
 	<-ended
@@ -269,7 +284,7 @@ func TestEngineStopped(t *testing.T) {
 	for _, r := range rows {
 		classes[r.Error]++
 	}
-	t.Logf("| stopped | %v |", classes)
+	t.Logf("| killed | %v |", classes)
 	broken := 0
 	for class, n := range classes {
 		switch class {
@@ -282,5 +297,40 @@ func TestEngineStopped(t *testing.T) {
 	}
 	if classes[""] == 0 || classes[openai.KindConnect] == 0 || broken == 0 || len(rows) != 40 {
 		t.Errorf("%d results: %s", len(rows), fmt.Sprint(classes))
+	}
+}
+
+// Bench starts an engine of others anew for each value of a flag, here of how many requests
+// it computes at once: with fewer, the last of a burst waits longer.
+func TestEngineServeCommand(t *testing.T) {
+	engine := os.Getenv("REPRISE_TEST_ENGINE_SERVE")
+	if engine == "" {
+		t.Skip("REPRISE_TEST_ENGINE_SERVE is not set")
+	}
+	tokenizer := engineTokenizer(t)
+	t.Chdir(t.TempDir())
+	suite := "rows:\n  - {name: burst, workload: baseline, requests: 16, input: \"constant:200\", output: \"constant:100\", load: burst}\n"
+	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "n=1,8", "--tokenizer", tokenizer, "--ready-timeout", "10m", "-o", "out", "--quiet", "--details")
+	if code != cli.Good && code != cli.Untrusted {
+		t.Fatalf("exit code %d\n%s\n%s", code, errs, out)
+	}
+	var ttft [2]float64
+	for i, n := range []string{"1", "8"} {
+		doc, _, _ := reprise(t, "report", filepath.Join("out", "n-"+n, "burst", "results.parquet"), "--json")
+		var s report.Summary
+		if err := json.Unmarshal([]byte(doc), &s); err != nil {
+			t.Fatal(err)
+		}
+		if s.Requests.Succeeded != 16 || s.Latency.FromSent.TTFT.Mean == nil {
+			t.Fatalf("n=%s: %+v", n, s.Requests)
+		}
+		ttft[i] = *s.Latency.FromSent.TTFT.Mean
+		t.Logf("| n=%s | %d | mean TTFT %.0f ms |", n, s.Requests.Succeeded, ttft[i])
+	}
+	if ttft[0] < 1.5*ttft[1] {
+		t.Errorf("mean TTFT was %.0f ms with one at once, %.0f ms with eight", ttft[0], ttft[1])
 	}
 }

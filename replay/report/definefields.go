@@ -148,6 +148,8 @@ var clientFields = []numberField{
 	{"run.wire.dials", "connections", "Connections that were opened, those that nobody needed included."},
 	{"run.wire.dials_max_minute", "connections", "The most of them in any one minute to one server."},
 	{"run.wire.waited", "requests", "Requests for which no connection was ready, so that they dialled between released and sent."},
+	{"run.wire.port_waits", "requests", "Of those that waited, requests for which there was no local port left."},
+	{"run.wire.port_wait_max_ns", "ns", "The longest such wait."},
 	{"run.wire.reused", "requests", "Requests on a connection that had served another."},
 	{"run.wire.replaced", "connections", "Connections that the server closed while nobody used them."},
 	{"run.wire.stale", "requests", "Requests lost to a connection that the server was closing."},

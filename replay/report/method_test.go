@@ -175,7 +175,7 @@ func TestHitsOtherThanExpected(t *testing.T) {
 		"more, of real prompts": {result.Run{Load: result.Load{Prompts: result.PromptsVerbatim}}, 128, less(-256), false, warnForeignHits,
 			"the servers found more of the prompts in their caches than the workload says that this run had sent, by 8.53 pt: real prompts share more than whole blocks of 512 tokens, and what was generated, or the caches were warm from earlier runs"},
 		"more, of replies": {result.Run{Thread: &result.Threads{Recoded: 3}}, 128, less(-256), false, warnGeneratedHits,
-			"the servers found more of the prompts in their caches than was expected, by 8.53 pt: in 3 prompts the reply may encode to other tokens than were generated, and what is found of it is not expected"},
+			"the servers found more of the prompts in their caches than was expected, by 8.53 pt: in 3 prompts the reply may encode to other tokens than were generated, and what is found of it after the first such token is not expected"},
 		"as expected": {result.Run{}, 128, inBlocks(128), false, "", ""},
 	} {
 		c.run.ServerBlock, c.run.BlockSize = c.block, 512

@@ -170,7 +170,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 	asWanted := otherTokenizer(s) == "" && float64(s.Tokens.PromptError.SumAbs) <= sameHits*float64(s.Tokens.Prompt) && s.Cache.otherBlock == 0
 	more := asWanted && deref(s.Cache.Difference) > sameHits
 	if more && r.Thread != nil && r.Thread.Recoded > 0 {
-		warn(true, warnGeneratedHits, "the servers found more of the prompts in their caches than was expected, by %s: in %s the reply may encode to other tokens than were generated, and what is found of it is not expected",
+		warn(true, warnGeneratedHits, "the servers found more of the prompts in their caches than was expected, by %s: in %s the reply may encode to other tokens than were generated, and what is found of it after the first such token is not expected",
 			page.PercentagePoints(deref(s.Cache.Difference)), page.Many(r.Thread.Recoded, "prompt"))
 		more = false
 	}
