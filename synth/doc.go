@@ -71,6 +71,7 @@
 //     their cells, their shares of the budget, and cells that stand out of the noise
 //   - publicneighbour.go: tier public: how far each histogram moves when one unit comes or
 //     goes, before the noise
+//   - publicrehearsal.go: tier public: a trace measured again and again, for audits
 //   - publicnodes.go: tier public: the prefixes that enough users share
 //   - publicshape.go: tier public: tables made of noisy histograms: times, lengths,
 //     categories, turns

@@ -92,6 +92,7 @@ func Checks() []Check {
 		{"numbers", "no planted number is among the values of the output", NeedsCanaries, numeric},
 		{"linkage", "requests and sessions of a release are not singled out; synthetic ones are not close to real ones", NeedsTrace, linkage},
 		{"composition", "several outputs of one source together stay within the limits of each", 0, composition},
+		{"game", "who knows everything else cannot tell from noisy tables whether one unit was in the source", NeedsBefore, game},
 		{"noise", "noisy counts of a public release do not reveal one user beyond the claimed ε", 0, noise},
 	}
 }

@@ -21,6 +21,7 @@ type Case struct {
 	Paths    []string // of the inputs: findings do not name them, since a result may be published
 	Seed     uint64   // of what checks draw: victims, guesses, names
 	Version  string   // of the tool
+	Game     bool     // whether to play the membership game, which takes minutes
 	SpillDir string   // for private files; os.TempDir when empty
 	Progress func(check string)
 

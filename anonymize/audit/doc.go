@@ -60,6 +60,11 @@
 //   - linkageattack.go: the check of synthetic rows: whether they lie nearer to their
 //     source than other people's rows do
 //   - composition.go: the check of several outputs of one source: ε added up, rows joined
+//   - game.go: the check game: whether one unit shows in noisy tables, to somebody who knows
+//     all others
+//   - gamelog.go: the game's small log: units that are hard to hide, and a sample of others
+//   - gameplay.go: the runs of the game, and the attacker's likelihood ratio
+//   - duel.go: the event that tells two sides apart best
 //   - noise.go: the check of differential privacy: the mechanism is run many times on
 //     neighbouring inputs, which bounds its ε from below
 //

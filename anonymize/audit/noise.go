@@ -210,42 +210,25 @@ func (g *dpGame) count(o dpOutput) float64 {
 // play runs a mechanism with and without the user, as often as that.
 func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (dpBound, error) {
 	n := noise()
-	with, without := make([][]float64, len(dpStatistics)), make([][]float64, len(dpStatistics))
+	duels := make([]duel, len(dpStatistics))
 	users := append(slices.Clone(g.others), g.user)
 	for range runs {
-		for _, side := range []struct {
-			users [][]dpRecord
-			to    [][]float64
-		}{{users, with}, {g.others, without}} {
-			o, err := m(n, g, side.users)
-			if err != nil {
-				return dpBound{}, err
-			}
-			for i, s := range dpStatistics {
-				side.to[i] = append(side.to[i], s.of(g, o))
-			}
+		present, err := m(n, g, users)
+		if err != nil {
+			return dpBound{}, err
+		}
+		absent, err := m(n, g, g.others)
+		if err != nil {
+			return dpBound{}, err
+		}
+		for i, s := range dpStatistics {
+			duels[i].about = s.name
+			duels[i].with, duels[i].without = append(duels[i].with, s.of(g, present)), append(duels[i].without, s.of(g, absent))
 		}
 	}
-	best, told := dpBound{Lower: math.Inf(-1)}, 0
-	half := runs / 2
-	for i, s := range dpStatistics {
-		sorted, thresholds := slices.Sorted(slices.Values(with[i][:half])), []float64{}
-		for j := range 200 { // quantiles
-			if v := sorted[j*len(sorted)/200]; !math.IsInf(v, 0) {
-				thresholds = append(thresholds, v)
-			}
-		}
-		for _, t := range slices.Compact(thresholds) { // the event that tells most…
-			if lower := lowerBound(share(with[i][:half], t), share(without[i][:half], t), half, g.budget.Delta); lower > best.Lower {
-				best = dpBound{Lower: lower, Statistic: s.name, Threshold: t}
-				told = i
-			}
-		}
-	}
-	best.With, best.Without = share(with[told][half:], best.Threshold), share(without[told][half:], best.Threshold) // …in the other half
-	best.Epsilon, best.Delta, best.Runs = g.budget.Epsilon, g.budget.Delta, runs
-	best.Lower = lowerBound(best.With, best.Without, runs-half, g.budget.Delta)
-	best.Achievable = g.achievable(runs - half)
+	best, _ := won(duels, g.budget.Delta)
+	best.Epsilon = g.budget.Epsilon
+	best.Achievable = g.achievable(runs - runs/2)
 	best.Limit = min(g.budget.Epsilon, g.achievable(math.MaxInt64>>12))
 	return best, nil
 }

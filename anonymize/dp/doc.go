@@ -24,6 +24,7 @@
 //   - plan.go: a budget divided among measurements; Laplace or Gaussian noise; thresholds
 //     of cells; selection of keys that many users have; from (ε, δ) to ρ
 //   - noise.go: exact draws of discrete Laplace and Gaussian noise
+//   - measured.go: what a model keeps of a trace: noisy tables, and what noise chose
 //   - ledger.go: the files of releases, by what a source is known in them, and what its
 //     releases have cost together, in ρ and as ε
 //   - lock_unix.go, lock_windows.go: one process at a time adds to a ledger

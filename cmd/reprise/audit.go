@@ -31,6 +31,7 @@ type auditFlags struct {
 	json     bool
 	html     string
 	release  bool
+	game     bool
 	auditSeed
 }
 
@@ -92,6 +93,7 @@ Checks:
 	flags.Details(fl)
 	results.FileVar(&f.html, "html", "write an HTML `page` with the findings, the source's fields and the remaining risks")
 	checks.BoolVar(&f.release, "release", false, "make the output readable to everybody (0644) if no check failed")
+	checks.BoolVar(&f.game, "game", false, "play the membership game, 2,000 runs a side: some minutes. It needs the source and a release with noise")
 	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of random choices in the checks")
 	results.Bool("quiet", false, "no progress")
 	return cmd
@@ -199,7 +201,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string, others []string) (c *
 			c.Close()
 		}
 	}
-	c = &audit.Case{Seed: f.draws, Version: cli.Version}
+	c = &audit.Case{Seed: f.draws, Version: cli.Version, Game: f.game}
 	if c.Output, err = audit.OpenOutput(path); err != nil {
 		return nil, closing, err
 	}

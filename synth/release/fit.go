@@ -118,6 +118,7 @@ type fit struct {
 	source    collector
 	rho       float64
 	selection *dp.Selection
+	selected  []node
 	specs     [tables]dp.NoiseSpec
 	noisy     [tables][]int64 // weights
 }
@@ -140,11 +141,12 @@ func (f *fit) measure() error {
 	}
 	if f.depth > 0 {
 		total += shares[ofTrunks]
-		s, err := f.selectTrunks(&f.source, f.rho*shares[ofTrunks]/total, trunkDelta*b.Delta, noise)
+		s, selected, err := f.selectTrunks(&f.source, f.rho*shares[ofTrunks]/total, trunkDelta*b.Delta, noise)
 		if err != nil {
 			return err
 		}
-		f.selection = &s
+		f.takeTrunks(&f.source, selected)
+		f.selection, f.selected = &s, selected
 	}
 	for t := range tables {
 		rows, columns := f.shape(t)

@@ -18,30 +18,18 @@ type node struct {
 	level int // its depth is 2^level blocks
 }
 
-// A carried prefix is one that units begin with.
-type carried struct {
-	units int64
-	above uint64 // the node one level up
-}
-
 // selectTrunks finds the prefixes that enough units share, by noisy counts. A unit
 // votes with its first session: for at most one prefix of each level. Noise of scale
 // levels/ε is ε-DP, so ε²/2-zCDP; the threshold hides that nobody has a prefix, but
 // for δ.
-func (l *layout) selectTrunks(c *collector, rho, delta float64, noise *dp.Noise) (dp.Selection, error) {
-	s, err := dp.NewSelection(dp.Budget{Epsilon: math.Sqrt(2 * rho), Delta: delta}, perUnit(l.depth))
-	if err != nil {
-		return s, err
+func (l *layout) selectTrunks(c *collector, rho, delta float64, noise *dp.Noise) (s dp.Selection, selected []node, err error) {
+	if s, err = dp.NewSelection(dp.Budget{Epsilon: math.Sqrt(2 * rho), Delta: delta}, perUnit(l.depth)); err != nil {
+		return s, nil, err
 	}
-	nodes := map[node]*carried{}
+	nodes := map[node]int64{} // units that begin with it
 	for _, unit := range c.units {
-		path := c.sessions[unit[0]].nodes
-		for level, block := range path {
-			k := node{block, level}
-			if nodes[k] == nil {
-				nodes[k] = &carried{above: path[max(0, level-1)]}
-			}
-			nodes[k].units++
+		for level, block := range c.sessions[unit[0]].nodes {
+			nodes[node{block, level}]++
 		}
 	}
 	order := make([]node, 0, len(nodes))
@@ -60,32 +48,35 @@ func (l *layout) selectTrunks(c *collector, rho, delta float64, noise *dp.Noise)
 	for _, k := range order {
 		x, err := noise.Laplace(s.Scale)
 		if err != nil {
-			return s, err
+			return s, nil, err
 		}
-		if n := nodes[k].units + x; n >= s.Threshold {
+		if n := nodes[k] + x; n >= s.Threshold {
 			list = append(list, chosen{k, n})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b chosen) int { return cmp.Or(a.level-b.level, cmp.Compare(b.count, a.count)) })
+	for _, k := range list {
+		selected = append(selected, k.node)
+	}
+	return s, selected, nil
+}
+
+// takeTrunks makes trunks of prefixes, those above others first, and finds the deepest one
+// of each session.
+func (l *layout) takeTrunks(c *collector, selected []node) {
+	l.trunks = nil
 	number := map[node]int32{}
-	for i, k := range list {
-		number[k.node] = int32(i)
+	for i, k := range selected {
+		number[k] = int32(i)
 		l.trunks = append(l.trunks, trunk{1 << k.level, none})
-		for up := k.node; up.level > 0; {
-			up = node{nodes[up].above, up.level - 1}
-			if p, ok := number[up]; ok {
-				l.trunks[i].parent = p
-				break
-			}
-		}
 	}
 	for i := range c.sessions {
 		s := &c.sessions[i]
+		s.trunk = none
 		for level, block := range s.nodes {
 			if t, ok := number[node{block, level}]; ok {
-				s.trunk = t
+				l.trunks[t].parent, s.trunk = s.trunk, t
 			}
 		}
 	}
-	return s, nil
 }

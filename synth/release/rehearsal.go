@@ -1,0 +1,98 @@
+package release
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"reprise/anonymize/dp"
+	"reprise/trace"
+)
+
+// A Rehearsal measures a trace as often as it is asked to, where [Fit] does so once.
+// Audits play with it, and release nothing of it.
+type Rehearsal struct{ fit *fit }
+
+// Rehearse reads a trace as [Fit] does.
+func Rehearse(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, o Options) (*Rehearsal, error) {
+	if err := o.defaults(meta); err != nil {
+		return nil, err
+	}
+	f := newFit(meta, o)
+	return &Rehearsal{f}, f.source.read(ctx, src, o.Progress)
+}
+
+// chosen is what noise chooses of the cells.
+type chosen struct {
+	Rate     int         `json:"rate_cells"`
+	Selected [][2]uint64 `json:"trunks"` // block and level
+}
+
+// Measure selects, counts and draws all noise anew, by the code of [Fit].
+func (r *Rehearsal) Measure() (m dp.Measured, err error) {
+	f := r.fit
+	f.trunks, f.noisy = nil, [tables][]int64{}
+	if err := f.measure(); err != nil {
+		return m, err
+	}
+	c := chosen{Rate: f.rate}
+	for _, k := range f.selected {
+		c.Selected = append(c.Selected, [2]uint64{k.block, uint64(k.level)})
+	}
+	b, err := json.Marshal(c)
+	m.Chosen = string(b)
+	for t, cells := range f.noisy {
+		if cells != nil {
+			m.Tables = append(m.Tables, dp.Noisy{Spec: f.specs[t], Cells: cells})
+		}
+	}
+	return m, err
+}
+
+// Exact counts without noise, in the cells that a measurement chose.
+func (r *Rehearsal) Exact(cells string) (out [][]int64, err error) {
+	var c chosen
+	if err := json.Unmarshal([]byte(cells), &c); err != nil {
+		return nil, fmt.Errorf("the cells of a measurement: %w", err)
+	}
+	f := r.fit
+	var selected []node
+	for _, k := range c.Selected {
+		selected = append(selected, node{k[0], int(k[1])})
+	}
+	f.rate = c.Rate
+	f.takeTrunks(&f.source, selected)
+	for t := range tables {
+		rows, columns := f.shape(t)
+		f.noisy[t] = nil
+		if rows > 0 {
+			f.noisy[t] = make([]int64, rows*columns)
+		}
+	}
+	f.noisy[ofSessions][0] = unit * int64(len(f.source.units))
+	f.count()
+	for _, cells := range f.noisy {
+		if cells != nil {
+			out = append(out, cells)
+		}
+	}
+	f.noisy = [tables][]int64{}
+	return out, nil
+}
+
+// Units tells units of privacy apart as [Fit] does: the rows to which it gives one key are
+// one unit's. It is to be asked for the rows in order.
+func Units(meta trace.Meta, o Options) (func(r *trace.Request) any, error) {
+	if err := o.defaults(meta); err != nil {
+		return nil, err
+	}
+	c := &newFit(meta, o).source
+	return func(r *trace.Request) any {
+		k, unit := c.key(r)
+		c.rows++
+		if c.user {
+			return unit
+		}
+		return k
+	}, nil
+}
