@@ -30,6 +30,9 @@ func game(ctx context.Context, c *Case) Finding {
 	if !c.Game {
 		return skipped("it takes minutes: ask for it (--game)")
 	}
+	if c.Log == nil && c.Internal == nil {
+		return skipped(noSource)
+	}
 	return playGame(ctx, c, gameRuns, func(r *terms, rows []trace.Request, epsilon float64) (rehearsal, error) {
 		return r.rehearse(ctx, rows, epsilon)
 	})

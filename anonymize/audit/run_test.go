@@ -72,21 +72,22 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		for _, f := range r.Findings {
 			names = append(names, f.Check)
 		}
-		if want := []string{"card", "non-interference", "injection", "lengths", "repeats", "times", "neighbours", "rules", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition", "noise"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
+		if want := []string{"card", "non-interference", "injection", "lengths", "repeats", "times", "neighbours", "rules", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition", "game", "noise"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
 			t.Errorf("ran %v and told of %v, want %v", names, told, want)
 		}
 		return r
 	}
 	const (
 		noTrace   = ": the output is no trace"
-		noSource  = ": it needs the source log (--source) or a trace of tier internal (--internal)"
+		unsourced = ": it needs the source log (--source) or a trace of tier internal (--internal)"
 		noPlanted = ": it needs what was planted in the source (--canaries)"
 		alone     = "composition: it needs other outputs of the same source: audit OUTPUT OTHER …"
+		noGame    = "game: it takes minutes: ask for it (--game)"
 		noNoise   = "noise: it is about the noise of tier public, and the output is of tier "
 	)
 	o := tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 1})
 	r := run(&Case{Output: o, Version: "3"})
-	if got, want := why(r), []string{"non-interference" + noSource, "injection" + noSource, "lengths" + noSource, "repeats" + noSource, "times" + noSource, "neighbours" + noSource, "canaries" + noPlanted, "numbers" + noPlanted, alone, noNoise + "partner"}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"non-interference" + unsourced, "injection" + unsourced, "lengths" + unsourced, "repeats" + unsourced, "times" + unsourced, "neighbours" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted, alone, noGame, noNoise + "partner"}; !slices.Equal(got, want) {
 		t.Errorf("a trace alone lacks\n%q, want\n%q", got, want)
 	}
 	r.Findings = nil
@@ -96,8 +97,8 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 	r = run(&Case{Output: textOutput(t, `{"tier":"partner"}`), Canaries: []string{"12345"}})
-	if got, want := why(r), []string{"non-interference" + noTrace, "injection" + noTrace, "lengths" + noTrace, "repeats" + noTrace, "times" + noTrace, "neighbours" + noSource, "rules" + noTrace, "ids" + noTrace,
-		"container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone, noNoise + "partner"}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"non-interference" + noTrace, "injection" + noTrace, "lengths" + noTrace, "repeats" + noTrace, "times" + noTrace, "neighbours" + unsourced, "rules" + noTrace, "ids" + noTrace,
+		"container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone, noGame, noNoise + "partner"}; !slices.Equal(got, want) {
 		t.Errorf("a document lacks\n%q, want\n%q", got, want)
 	}
 	house := run(&Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Internal}), Internal: linkTrace(t, trace.Meta{}, nil)})
@@ -112,7 +113,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
-		err.Error() != "unknown check: want one or more of card, non-interference, injection, lengths, repeats, times, neighbours, rules, ids, container, free-text, canaries, numbers, linkage, composition, noise" {
+		err.Error() != "unknown check: want one or more of card, non-interference, injection, lengths, repeats, times, neighbours, rules, ids, container, free-text, canaries, numbers, linkage, composition, game, noise" {
 		t.Errorf("an unknown check: %v", err)
 	}
 	some, err := Run(t.Context(), &Case{Output: o}, []string{"ids", "card"})

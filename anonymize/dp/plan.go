@@ -217,7 +217,7 @@ func (s Selection) Keep(n *Noise, users int64) (bool, error) {
 // private by zcdpDelta. ε and δ must be above 0.
 func Rho(eps, delta float64) float64 {
 	lo, hi := 0.0, eps // ρ-zCDP is at best (ρ, ·)-private
-	for range 100 {
+	for range 60 {
 		mid := (lo + hi) / 2
 		if zcdpDelta(mid, eps) <= delta {
 			lo = mid
@@ -243,7 +243,7 @@ func zcdpDelta(rho, eps float64) float64 {
 		return (alpha-1)*(alpha*rho-eps) - math.Log(alpha-1) + alpha*math.Log1p(-1/alpha)
 	}
 	lo, hi := math.Log(1e-5), math.Log((eps+1)/rho+2) // of α−1
-	for range 200 {
+	for range 90 {
 		a, b := lo+(hi-lo)/3, hi-(hi-lo)/3
 		if log(1+math.Exp(a)) < log(1+math.Exp(b)) {
 			hi = b
