@@ -24,7 +24,7 @@ const (
 	ofTurns
 	ofInputTurns // octave of the first input, by turns
 	ofLengths    // first input by two octaves, and octave of the output
-	ofStart      // when sessions begin
+	ofStart      // when sessions begin, by octave of the first input
 	ofRate       // arrivals, each session alike
 	ofLoad       // arrivals, each turn alike
 	ofKinds      // kinds of later turns
@@ -42,7 +42,7 @@ var tableNames = [tables]string{"sessions", "sessions_per_user", "trunks", "inpu
 	"input_turns", "lengths", "start", "rate", "load", "kinds", "kind_after", "gap", "typed", "kept", "ratio", "later_output"}
 
 // shares divide ρ, in hundredths.
-var shares = [tables]float64{1, 3, 2, 13, 7, 9, 4, 9, 8, 5, 2, 6, 2, 5, 6, 6, 8, 3, 3, 2}
+var shares = [tables]float64{1, 3, 2, 13, 7, 9, 4, 9, 8, 5, 7, 6, 2, 5, 6, 6, 8, 3, 3, 2}
 
 // Kinds of later turns.
 const (
@@ -177,7 +177,7 @@ func (l *layout) shape(table int) (rows, columns int) {
 	case ofLengths:
 		return lengthRows, out
 	case ofStart:
-		return 1, startCells
+		return l.octaveRow(l.maxIn) + 1, startCells
 	case ofRate:
 		return 1, l.rate
 	}

@@ -68,7 +68,7 @@ func (l *layout) contribute(s *session, weight int64, add func(table, row, colum
 	add(ofOutput, 0, out/fine, weight)
 	add(ofOutputFine, 0, out, weight)
 	add(ofLengths, lengthRow(input), out/perOctave, weight)
-	add(ofStart, 0, cell(t.at, startCells), weight)
+	add(ofStart, l.octaveRow(input), cell(t.at, startCells), weight)
 	n := min(len(s.turns), turnsCounted)
 	for i := range n {
 		add(ofRate, 0, cell(s.turns[i].at, l.rate), part(weight, n, i))

@@ -145,6 +145,28 @@ func TestDrawnRows(t *testing.T) {
 	}
 }
 
+// Prompts that are longer early in the capture are so in what is drawn.
+func TestDrawnLengthsDrift(t *testing.T) {
+	early := func(rows []trace.Request) float64 {
+		var tokens, of [2]float64
+		for _, q := range rows {
+			half := min(1, 2*q.ArrivalNS/int64(window))
+			tokens[half], of[half] = tokens[half]+float64(q.InputTokens), of[half]+1
+		}
+		return tokens[0] / of[0] / (tokens[1] / of[1])
+	}
+	var rows []trace.Request
+	for i := range int32(600) {
+		rows = append(rows, trace.Request{ArrivalNS: int64(i) * int64(window) / 600, Session: trace.Ptr(int64(i)), InputTokens: 1000 + 3000*(1-i/300) + i%7, OutputTokens: 10})
+	}
+	meta := windowed("source")
+	meta.BlockSize = 0
+	m := fitted(t, rows, meta, release.Options{Unit: synth.UnitSession})
+	if want, got := early(rows), early(drawn(t, m, release.Drawing{Seed: 1})); got < .8*want || got > 1.2*want {
+		t.Errorf("early prompts are %.2f times as long as late ones, and %.2f in the trace", got, want)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	rows, meta := rowsOf(1, 60), windowed("source")
 	fit := func(meta trace.Meta, o release.Options) error {

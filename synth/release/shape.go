@@ -28,7 +28,7 @@ func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
 	out[ofInputFine] = refine(input, &t[ofInputFine], t[ofInput].sd, l.input)
 	out[ofOutputFine] = refine(output, &t[ofOutputFine], t[ofOutput].sd, l.output)
 	out[ofLengths] = columnsOf(project(t[ofLengths].cells, n), out[ofOutputFine], perOctave)
-	out[ofStart] = project(t[ofStart].cells, n)
+	out[ofStart] = drifting(&t[ofStart])
 	out[ofRate] = shrunk(&t[ofRate])
 	if l.later {
 		l.shapedTurns(t, n, &out)
@@ -72,6 +72,28 @@ func shrunk(t *noisyTable) []float64 {
 	out := make([]float64, len(t.cells))
 	for i, x := range t.cells {
 		out[i] = max(mean*1e-3, 1e-6, mean+(x-mean)*by)
+	}
+	return out
+}
+
+// drifting is a table of two quantities that depend on each other as far as that stands
+// out of the noise: what it deviates from independence varies by more than noise does.
+func drifting(t *noisyTable) []float64 {
+	rows, columns := make([]float64, t.rows()), make([]float64, t.columns)
+	for i, x := range t.cells {
+		rows[i/t.columns] += x
+		columns[i%t.columns] += x
+	}
+	total := max(1, sum(t.cells))
+	out, variance := make([]float64, len(t.cells)), 0.0
+	for i, x := range t.cells {
+		out[i] = max(1e-6, rows[i/t.columns]) * max(1e-6, columns[i%t.columns]) / total
+		variance += (x - out[i]) * (x - out[i])
+	}
+	free := float64((len(rows) - 1) * (len(columns) - 1))
+	by := max(0, 1-free*t.sd*t.sd/max(variance, 1e-9))
+	for i, x := range t.cells {
+		out[i] = max(1e-9, out[i]+by*(x-out[i]))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package release
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 )
@@ -11,42 +12,21 @@ type placed struct {
 	turn int32
 }
 
-// place gives the sessions their times. Long ones choose first among the drawn starts
-// that let them end within the capture. Then time is stretched and pressed until the
+// place gives the sessions their times. Then time is stretched and pressed until the
 // arrivals are those that were measured: the order stays, and with it the reuse.
 func (p *population) place(seed uint64) []placed {
 	r := newRandom(seed, forStarts)
-	n := len(p.trunk)
-	starts := make([]int64, n)
-	for i, c := range newDice(p.weights[ofStart]).quota(r, n) {
-		starts[i] = r.between(mulDiv(p.span, int64(c), startCells), mulDiv(p.span, int64(c)+1, startCells))
+	byInput := make([][]int32, p.octaveRow(p.maxIn)+1)
+	for s := range p.trunk {
+		row := p.octaveRow(int64(p.turns[p.first[s]].input))
+		byInput[row] = append(byInput[row], int32(s))
 	}
-	slices.Sort(starts)
-	long := make([]int32, n)
-	for i := range long {
-		long[i] = int32(i)
-	}
-	lasts := func(s int32) int64 { return p.turns[p.first[s+1]-1].after }
-	slices.SortFunc(long, func(a, b int32) int {
-		if x, y := lasts(a), lasts(b); x != y {
-			return map[bool]int{true: -1, false: 1}[x > y]
-		}
-		return int(a - b)
-	})
 	rows := make([]placed, 0, len(p.turns))
-	var free []int64
-	next := 0
-	for _, s := range long {
-		for next < n && (len(free) == 0 || starts[next] <= p.span-lasts(s)) {
-			free = append(free, starts[next])
-			next++
-		}
-		i := r.below(int64(len(free)))
-		start := free[i]
-		free[i] = free[len(free)-1]
-		free = free[:len(free)-1]
-		for t := p.first[s]; t < p.first[s+1]; t++ {
-			rows = append(rows, placed{min(p.span-1, start+p.turns[t].after), t})
+	for row, sessions := range byInput {
+		for i, start := range p.starts(r, sessions, p.rows[ofStart][row].dice) {
+			for t := p.first[sessions[i]]; t < p.first[sessions[i]+1]; t++ {
+				rows = append(rows, placed{min(p.span-1, start+p.turns[t].after), t})
+			}
 		}
 	}
 	slices.SortFunc(rows, func(a, b placed) int {
@@ -58,6 +38,35 @@ func (p *population) place(seed uint64) []placed {
 	p.warp(rows, ofRate, func(turns int32) int64 { return warpOne / int64(turns) })
 	p.warp(rows, ofLoad, func(turns int32) int64 { return warpOne * min(turnsCounted, int64(turns)) / int64(turns) })
 	return rows
+}
+
+// starts are when sessions start, which it puts in order of how long they last. Long ones
+// choose first among the drawn starts that let them end within the capture.
+func (p *population) starts(r random, sessions []int32, cells dice) []int64 {
+	n := len(sessions)
+	drawn := make([]int64, n)
+	for i, c := range cells.quota(r, n) {
+		drawn[i] = r.between(mulDiv(p.span, int64(c), startCells), mulDiv(p.span, int64(c)+1, startCells))
+	}
+	slices.Sort(drawn)
+	lasts := func(s int32) int64 { return p.turns[p.first[s+1]-1].after }
+	slices.SortFunc(sessions, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(lasts(b), lasts(a)), cmp.Compare(a, b))
+	})
+	out := make([]int64, n)
+	var free []int64
+	next := 0
+	for i, s := range sessions {
+		for next < n && (len(free) == 0 || drawn[next] <= p.span-lasts(s)) {
+			free = append(free, drawn[next])
+			next++
+		}
+		j := r.below(int64(len(free)))
+		out[i] = free[j]
+		free[j] = free[len(free)-1]
+		free = free[:len(free)-1]
+	}
+	return out
 }
 
 // warpOne is the weight of a session of one turn in a warp.
