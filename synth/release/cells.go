@@ -12,6 +12,9 @@ const unit = 840
 // turnsCounted is how many later turns of a session are counted.
 const turnsCounted = 8
 
+// turnsSummed is how many turns of a session, the first included, are in its sums.
+const turnsSummed = 32
+
 // The tables.
 const (
 	ofSessions  = iota // one cell: how many units there are
@@ -32,17 +35,18 @@ const (
 	ofGap        // time since the turn before, by turns
 	ofTyped      // tokens that a turn of a chat adds, by turns
 	ofKept       // how much of the former prompt a branch keeps
-	ofRatio      // input over former input, for branches that keep little, and for others
+	ofRatio      // input over former input, for branches that keep little of a short prompt, of a long one, and others
 	ofLaterOutput
+	ofLaterInput // tokens of all later turns together: those that were there, and new ones
 	tables
 )
 
 // tableNames are those of model files and cards.
 var tableNames = [tables]string{"sessions", "sessions_per_user", "trunks", "input", "input_fine", "output", "output_fine", "turns",
-	"input_turns", "lengths", "start", "rate", "load", "kinds", "kind_after", "gap", "typed", "kept", "ratio", "later_output"}
+	"input_turns", "lengths", "start", "rate", "load", "kinds", "kind_after", "gap", "typed", "kept", "ratio", "later_output", "later_input"}
 
 // shares divide ρ, in hundredths.
-var shares = [tables]float64{1, 3, 2, 13, 7, 9, 4, 9, 8, 5, 7, 6, 2, 5, 6, 6, 8, 3, 3, 2}
+var shares = [tables]float64{1, 3, 2, 13, 7, 9, 4, 9, 8, 5, 7, 6, 2, 5, 6, 6, 8, 3, 3, 2, 5}
 
 // Kinds of later turns.
 const (
@@ -67,6 +71,8 @@ const (
 	perOctave  = 4 * fine
 	startCells = 16
 	typedCells = 16
+	ratioRows  = 3
+	longPrompt = 12288 // tokens
 	lengthRows = 5
 	turnRows   = 4 // turns 1, 2, 3-4, 5 and more
 )
@@ -202,9 +208,11 @@ func (l *layout) shape(table int) (rows, columns int) {
 	case ofKept:
 		return 1, len(keptEdges) - 1
 	case ofRatio:
-		return 2, len(sizeEdges) - 1
+		return ratioRows, len(sizeEdges) - 1
 	case ofLaterOutput:
 		return 1, out
+	case ofLaterInput:
+		return 1, 2
 	}
 	return 0, 0
 }
@@ -212,7 +220,7 @@ func (l *layout) shape(table int) (rows, columns int) {
 // drawn is the same of the tables that sessions are drawn from, which others shape.
 func (l *layout) drawn(table int) (rows, columns int) {
 	switch {
-	case table == ofPerUnit || table == ofInput || table == ofOutput || table == ofKinds:
+	case table == ofPerUnit || table == ofInput || table == ofOutput || table == ofKinds || table == ofLaterInput:
 		return 0, 0
 	case table == ofLaterOutput && l.later:
 		return l.shape(ofLengths)
@@ -240,6 +248,17 @@ func turnRow(turns int64) int {
 		return 2
 	}
 	return 3
+}
+
+// ratioRow is the row of a turn that keeps a class of the blocks of one of an input.
+func ratioRow(input int64, kept int) int {
+	switch {
+	case kept > 4:
+		return 2
+	case input >= longPrompt:
+		return 1
+	}
+	return 0
 }
 
 // kindRow is the row of a turn after one of a kind and an input.

@@ -120,33 +120,25 @@ func (c *collector) read(ctx context.Context, src trace.Reader[trace.Request], p
 
 // add takes the next row of a session. After the turns that count it keeps no more.
 func (s *session) add(r *trace.Request) {
-	if s.count++; len(s.turns) > turnsCounted {
+	if s.count++; len(s.turns) == turnsSummed {
 		return
 	}
 	t := turn{at: r.ArrivalNS, input: int64(r.InputTokens), output: int64(r.OutputTokens), blocks: len(r.Blocks), parent: none}
+	var common [turnsSummed]int // leading blocks that turns have in common with this one
 	for i := range s.turns {
-		if n := s.common(i, r.Blocks); n > 0 && n >= t.hit {
+		b, n := &s.turns[i], 0
+		if b.parent != none {
+			n = min(b.hit, common[b.parent])
+		}
+		for n >= b.hit && n < len(r.Blocks) && n-b.hit < len(b.own) && r.Blocks[n] == b.own[n-b.hit] {
+			n++
+		}
+		if common[i] = n; n > 0 && n >= t.hit {
 			t.hit, t.parent = n, i
 		}
 	}
 	t.own = append(t.own, r.Blocks[t.hit:]...)
 	s.turns = append(s.turns, t)
-}
-
-// common is how many leading blocks turn i has in common with a prompt.
-func (s *session) common(i int, blocks []uint64) int {
-	t := &s.turns[i]
-	n := 0
-	if t.parent != none {
-		n = min(t.hit, s.common(t.parent, blocks))
-	}
-	if n < t.hit {
-		return n
-	}
-	for n < len(blocks) && n-t.hit < len(t.own) && blocks[n] == t.own[n-t.hit] {
-		n++
-	}
-	return n
 }
 
 // prefixes are the blocks of a row at depths 1, 2, 4… up to the declared depth.

@@ -86,6 +86,14 @@ func (l *layout) contribute(s *session, weight int64, add func(table, row, colum
 	for i := range n {
 		l.later1(s, i+1, depth, turnRow(turns)-1, part(weight, n, i), add)
 	}
+	var sums laterSums
+	for i := range s.turns[1:] {
+		t := &s.turns[i+1]
+		sums.add(min(max(0, t.input), l.maxIn), int64(t.hit*l.size))
+	}
+	there, fresh := sums.clipped(l.sumLimit(), weight)
+	add(ofLaterInput, 0, 0, there)
+	add(ofLaterInput, 0, 1, fresh)
 }
 
 // later1 adds a later turn.
@@ -113,9 +121,9 @@ func (l *layout) later1(s *session, i, trunk, row int, w int64, add func(table, 
 		p := &s.turns[t.parent]
 		kept := at(keptEdges[:len(keptEdges)-1], 1000*int64(t.hit-trunk)/int64(max(1, p.blocks-trunk)))
 		add(ofKept, 0, kept, w)
-		add(ofRatio, map[bool]int{true: 1}[kept > 4], ratioCell(t.input, p.input), w)
+		add(ofRatio, ratioRow(p.input, kept), ratioCell(t.input, p.input), w)
 	case apart:
-		add(ofRatio, 0, ratioCell(t.input, before.input), w)
+		add(ofRatio, ratioRow(before.input, 0), ratioCell(t.input, before.input), w)
 	}
 }
 

@@ -5,15 +5,17 @@
 //     source names no sessions, a session is the rows whose prompts share their first
 //     blocks. What a session is, and what it adds, depends on its own rows alone.
 //  2. Prefixes that many units share, the trunks, are selected by noisy counts.
-//  3. Each unit adds a weight of 1 in all to each of up to 20 tables, however many
-//     requests it has: of what a session has once, such as its first input, and of its
-//     first eight later turns. A user's weight is divided among his sessions. So one unit
-//     changes each table by 1 at most, in sum and so also as a root of squares, which is
-//     why small traces can be released.
+//  3. Each unit adds a weight of 1 in all to each of up to 21 tables, however many
+//     requests it has: of what a session has once, such as its first input, of its first
+//     eight later turns, and of the tokens of all later turns together, up to a limit. A
+//     user's weight is divided among his sessions. So one unit changes each table by 1 at
+//     most, in sum and so also as a root of squares, which is why small traces can be
+//     released.
 //  4. Every cell, empty ones too, gets exact discrete Gaussian noise, by zero-concentrated
 //     differential privacy: the ρ of all tables add up to that of the budget.
 //  5. The noisy tables are made to agree, and the noise that can be known as such is taken
-//     off. That is post-processing and costs nothing, and so is everything below.
+//     off. Then they are tilted until drawings have the sums of tokens that were measured.
+//     That is post-processing and costs nothing, and so is everything below.
 //  6. The errors that the noise leaves are predicted, and a model whose errors are too
 //     large is refused: [*TooNoisy].
 //  7. [Model.Generate] draws sessions: turns that extend a chat, branch off it or repeat
@@ -39,6 +41,7 @@
 //   - rehearsal.go: a trace measured again and again, for audits
 //   - project.go: noise taken off a table: projection, tails, rows that stand out
 //   - shape.go: noisy tables made to agree
+//   - calibrate.go: tables tilted towards measured sums
 //   - predict.go: predicted errors, and the refusal of what is too small
 //   - model.go: the model, its statement and its privacy card
 //   - modelfile.go: the model file (release/1)

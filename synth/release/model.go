@@ -55,11 +55,11 @@ func (f *fit) model(meta trace.Meta) (*Model, error) {
 			noisy[t].cells = append(noisy[t].cells, float64(w)/unit)
 		}
 	}
-	m := f.drawable(noisy)
+	m, known := f.drawable(noisy, nil)
 	m.meta = trace.Meta{BlockSize: meta.BlockSize, Tokenizer: meta.Tokenizer, Template: meta.Template,
 		SourceFormat: meta.SourceFormat, Captures: meta.Captures, Tier: tier, Unit: f.options.Unit, Capture: meta.Capture.Undated()}
 	m.about = f.statement()
-	m.about.Predicted = f.predict(noisy)
+	m.about.Predicted = f.predict(m, noisy, known)
 	if err := m.card(); err != nil {
 		return nil, err
 	}
@@ -105,11 +105,19 @@ func (m *Model) SetCard(text string) error {
 	return nil
 }
 
-// drawable makes integer weights of shaped tables. Nothing after this uses floating
-// point, so that every machine draws the same.
-func (l *layout) drawable(noisy [tables]noisyTable) *Model {
-	m := &Model{layout: *l}
+// drawable makes a model of noisy tables. known are slopes of its calibration, or nil.
+func (l *layout) drawable(noisy [tables]noisyTable, known *slopes) (*Model, *slopes) {
 	shaped := l.shaped(noisy)
+	if !l.later {
+		return l.whole(shaped), nil
+	}
+	return l.calibrated(shaped, &noisy, known)
+}
+
+// whole makes integer weights of shaped tables. Nothing after this uses floating point,
+// so that every machine draws the same.
+func (l *layout) whole(shaped [tables][]float64) *Model {
+	m := &Model{layout: *l}
 	for t := range tables {
 		rows, columns := l.drawn(t)
 		m.weights[t] = make([]int64, rows*columns)
@@ -127,6 +135,7 @@ func (f *fit) statement() dp.SessionStatement {
 		fmt.Sprintf("the capture window of %v that the operator declared, from whose begin all times count", time.Duration(f.span)),
 		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests count as these", f.maxIn, f.maxOut),
 		fmt.Sprintf("the edges of all cells, and that %d later turns of a session count", turnsCounted),
+		fmt.Sprintf("the limit of %d tokens in %d turns of a session together", f.sumLimit(), turnsSummed),
 		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sourced],
 	}
 	if f.size > 0 {

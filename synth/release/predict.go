@@ -57,9 +57,8 @@ func (e *TooNoisy) Error() string {
 // before, so the errors tell nothing more of the trace. What the model itself cannot say,
 // such as how sessions overlap, is not in them. The noise here protects nothing: it comes
 // from a seed.
-func (l *layout) predict(noisy [tables]noisyTable) (e dp.SessionErrors) {
+func (l *layout) predict(base *Model, noisy [tables]noisyTable, known *slopes) (e dp.SessionErrors) {
 	r := rand.New(rand.NewPCG(1, 2))
-	base := l.drawable(noisy)
 	from := base.figures(base.units)
 	for range predictions {
 		more := noisy
@@ -70,7 +69,7 @@ func (l *layout) predict(noisy [tables]noisyTable) (e dp.SessionErrors) {
 				more[t].cells = append(more[t].cells, x+r.NormFloat64()*noisy[t].sd)
 			}
 		}
-		m := l.drawable(more)
+		m, _ := l.drawable(more, known)
 		to := m.figures(base.units)
 		to.InputKS, to.OutputKS = distance(base.weights[ofInputFine], m.weights[ofInputFine]), distance(base.weights[ofOutputFine], m.weights[ofOutputFine])
 		was := figuresOf(&from)

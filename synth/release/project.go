@@ -86,28 +86,45 @@ func top(x []float64, sd float64) (cell int, mass float64) {
 	return none, 0
 }
 
-// cut empties what is above the top: it is noise.
-func cut(t *noisyTable) []float64 {
-	out := slices.Clone(t.cells)
-	if j, _ := top(out, t.sd); j != none && t.sd > 0 {
-		clear(out[j+1:])
-	}
-	return out
-}
-
-// tail makes the cells from the top on a tail that falls to .3 a cell.
-func tail(x []float64, sd float64) []float64 {
+// tailed makes the cells from the top on a tail that falls from cell to cell, with their
+// mass and, as far as such a tail can have it, their mean; values are those of the cells.
+func tailed(x []float64, sd float64, values []float64) []float64 {
 	j, mass := top(x, sd)
 	if j <= 0 || sd == 0 {
 		return x
 	}
-	out, weight := slices.Clone(x), 0.0
+	mean := 0.0
 	for i := j; i < len(x); i++ {
-		out[i] = math.Pow(.3, float64(i-j))
-		weight += out[i]
+		mean += x[i] * values[i] / mass
 	}
-	for i := j; i < len(x); i++ {
-		out[i] *= mass / weight
+	tail := func(by float64) (cells []float64, mean float64) {
+		weight, w := 0.0, 1.0
+		for i := j; i < len(x); i++ {
+			cells = append(cells, w)
+			weight, mean = weight+w, mean+w*values[i]
+			w *= by
+		}
+		for i := range cells {
+			cells[i] *= mass / weight
+		}
+		return cells, mean / weight
+	}
+	lo, hi := 0.0, 0.9
+	for range 30 {
+		if _, m := tail((lo + hi) / 2); m < mean {
+			lo = (lo + hi) / 2
+		} else {
+			hi = (lo + hi) / 2
+		}
+	}
+	cells, _ := tail(lo)
+	return append(slices.Clone(x[:j]), cells...)
+}
+
+// middles are the means of the cells of a table between edges, each of so many.
+func middles(edges []int64, each int) (out []float64) {
+	for i := 0; i+each < len(edges); i += each {
+		out = append(out, math.Sqrt(float64(edges[i])*float64(edges[i+each])))
 	}
 	return out
 }
@@ -146,11 +163,11 @@ func refine(coarse []float64, t *noisyTable, sd float64, edges []int64) []float6
 
 // alone are the rows of a table: by themselves where they stand out of the noise, else
 // what all rows together say.
-func alone(t *noisyTable, above float64, tailed bool) *noisyTable {
+func alone(t *noisyTable, above float64, values []float64) *noisyTable {
 	clean := func(x []float64, sd float64) []float64 {
 		total := max(1e-9, sum(x))
-		if tailed {
-			x = tail(x, sd)
+		if values != nil {
+			x = tailed(x, sd, values)
 		}
 		return project(x, total)
 	}

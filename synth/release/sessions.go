@@ -131,23 +131,23 @@ func (p *population) drawOutput(rows []*deck, input int32) int32 {
 }
 
 // turn draws a turn after another, and says of which kind it is.
-func (p *population) turn(before drawnTurn, kind, row, trunk int) int {
+func (p *population) turn(before drawnTurn, kind, turns, trunk int) int {
 	next := drawnTurn{after: before.after, input: before.input, session: before.session}
-	if gap := p.rows[ofGap][row].draw(p.r); gap > 0 {
+	if gap := p.rows[ofGap][turns].draw(p.r); gap > 0 {
 		next.after += p.r.between(p.gap[gap-1], p.gap[min(gap, len(p.gap)-1)])
 	}
 	after := p.rows[ofKindAfter]
-	row2 := kindRow(kind, int64(before.input))
-	if after[row2].total() == 0 {
-		row2 %= len(kindEdges)
+	row := kindRow(kind, int64(before.input))
+	if after[row].total() == 0 {
+		row %= len(kindEdges)
 	}
-	kind = after[row2].draw(p.r)
+	kind = after[row].draw(p.r)
 	input, size := int64(before.input), int64(max(1, p.size))
 	length := input
 	var keep int64
 	switch kind {
 	case chat:
-		typed := p.rows[ofTyped][row].draw(p.r)
+		typed := p.rows[ofTyped][turns].draw(p.r)
 		length += int64(before.output) + p.r.between(1<<typed, 2<<typed) - 1
 		keep = input / size
 	case again:
@@ -155,7 +155,7 @@ func (p *population) turn(before drawnTurn, kind, row, trunk int) int {
 	case branch:
 		length, keep = p.branch(input, int64(trunk), size)
 	default:
-		length = p.ratio(0, input)
+		length = p.ratio(ratioRow(input, 0), input)
 		keep = min(int64(trunk), (length+size-1)/size)
 	}
 	if length > p.maxIn {
@@ -179,7 +179,7 @@ func (p *population) branch(input, trunk, size int64) (length, keep int64) {
 	share := p.r.between(keptEdges[c], keptEdges[c+1])
 	blocks := (input + size - 1) / size
 	keep = min(blocks, max(trunk+1, trunk+(share*(blocks-trunk)+500)/1000))
-	length = p.ratio(map[bool]int{true: 1}[c > 4], input)
+	length = p.ratio(ratioRow(input, c), input)
 	switch {
 	case length > keep*size:
 	case share < 800 && length > (trunk+1)*size:

@@ -8,7 +8,7 @@ func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
 	t := &noisy
 	n := max(1, t[ofSessions].cells[0])
 	if l.users {
-		per := project(cut(&t[ofPerUnit]), n)
+		per := project(t[ofPerUnit].cells, n)
 		sessions := 0.0
 		for i, x := range per {
 			if i > 0 && t[ofPerUnit].cells[i] < 5*t[ofPerUnit].sd {
@@ -23,8 +23,8 @@ func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
 	if len(t[ofTrunks].cells) > 0 {
 		out[ofTrunks] = project(t[ofTrunks].cells, n)
 	}
-	input := project(cut(&t[ofInput]), n)
-	output := project(cut(&t[ofOutput]), n)
+	input := project(tailed(t[ofInput].cells, t[ofInput].sd, middles(l.input, fine)), n)
+	output := project(tailed(t[ofOutput].cells, t[ofOutput].sd, middles(l.output, fine)), n)
 	out[ofInputFine] = refine(input, &t[ofInputFine], t[ofInput].sd, l.input)
 	out[ofOutputFine] = refine(output, &t[ofOutputFine], t[ofOutput].sd, l.output)
 	out[ofLengths] = columnsOf(project(t[ofLengths].cells, n), out[ofOutputFine], perOctave)
@@ -125,7 +125,7 @@ func (l *layout) shapedTurns(t *[tables]noisyTable, n float64, out *[tables][]fl
 	var joined noisyTable
 	joined.columns = after.columns
 	for i := 0; i < after.rows(); i += len(kindEdges) {
-		part := alone(&noisyTable{after.cells[i*after.columns : (i+len(kindEdges))*after.columns], after.columns, after.sd}, 4, false)
+		part := alone(&noisyTable{after.cells[i*after.columns : (i+len(kindEdges))*after.columns], after.columns, after.sd}, 4, nil)
 		joined.cells = append(joined.cells, part.cells...)
 	}
 	whole := sum(joined.cells)
@@ -140,10 +140,10 @@ func (l *layout) shapedTurns(t *[tables]noisyTable, n float64, out *[tables][]fl
 		}
 	}
 	out[ofKindAfter] = joined.cells
-	out[ofGap] = alone(&t[ofGap], 2, false).cells
-	out[ofTyped] = alone(&t[ofTyped], 2, true).cells
+	out[ofGap] = alone(&t[ofGap], 2, nil).cells
+	out[ofTyped] = alone(&t[ofTyped], 2, middles(ladder(1, 1, typedCells), 1)).cells
 	out[ofKept] = project(t[ofKept].cells, max(1e-9, kinds[branch]))
-	out[ofRatio] = alone(&t[ofRatio], 2, false).cells
+	out[ofRatio] = alone(&t[ofRatio], 2, nil).cells
 	if load := &t[ofLoad]; sum(load.cells)/startCells > 15*load.sd {
 		out[ofLoad] = make([]float64, startCells)
 		for i, x := range load.cells {
