@@ -46,9 +46,11 @@ type Card struct {
 	// was not.
 	Confined *Confinement `json:"confined,omitempty"`
 
-	Partner  *PartnerCard         `json:"partner,omitempty"`  // of rows of tier partner
-	Sessions *dp.SessionStatement `json:"sessions,omitempty"` // of sessions that were drawn, of tier partner
+	Sessions *dp.SessionStatement `json:"sessions,omitempty"` // of tier partner
 	Public   *dp.Statement        `json:"public,omitempty"`   // of tier public
+	// Rows is of tier partner as earlier versions made it: rows of the source, coarser.
+	// It is read and never written.
+	Rows json.RawMessage `json:"partner,omitempty"`
 
 	// Templates are the system prompts that were kept; nil for none. They are for
 	// a file of their own and not part of the card.
@@ -58,9 +60,6 @@ type Card struct {
 	// goes into the metadata of the trace, beside the card, which has words alone.
 	Raw string `json:"-"`
 
-	// Change is for the operator's own eyes and not part of the card: what a
-	// release did to the totals. Nil for tier internal.
-	Change *Change `json:"-"`
 	// Totals are for the operator's own eyes and not part of the card.
 	Totals Totals `json:"-"`
 	// Breakers are where near-identical prompts part; nil without text. They go
@@ -196,52 +195,9 @@ func (m ModelCount) Apart() bool {
 	return ok && (p > Warn || p < -Warn) || !ok && m.Counted > 0
 }
 
-// A PartnerCard says by what a release to a partner was made.
-type PartnerCard struct {
-	KShare          int     `json:"k_share"`
-	KClass          int     `json:"k_class"`
-	LinkK           int     `json:"k_link"` // 1: every link was kept
-	DropOwn         bool    `json:"own_blocks_dropped,omitempty"`
-	PerOctave       int     `json:"length_buckets_per_octave"`
-	QuantumNS       int64   `json:"time_quantum_ns"`
-	Unit            string  `json:"counted_as_user"`           // the field: user, session or request
-	Coverage        float64 `json:"requests_that_name_one"`    // share; the others count as one together
-	Classes         int     `json:"classes"`                   // pairs of lengths
-	MergedShare     float64 `json:"merged_requests_share"`     // of the requests: out with lengths of another class
-	SuppressedShare float64 `json:"suppressed_requests_share"` // of the requests: left out
-
-	// LinksKept is of the turns that follow another one in a session of the source:
-	// how many still do. Nil where none did.
-	LinksKept *float64 `json:"links_kept_share,omitempty"`
-	// OwnBlocks is of the released requests: how many share a block that few have
-	// with an earlier one of the same unit, and so are linked to that. OwnBlocksLeast
-	// says that they may be more.
-	OwnBlocks      float64 `json:"requests_linked_by_own_blocks_share"`
-	OwnBlocksLeast bool    `json:"requests_linked_by_own_blocks_at_least,omitempty"`
-
-	// Joined is of the released requests: how many share blocks with an earlier one
-	// so that a session is inferred of them, by the rule of profile.SessionRule. Nil
-	// where the source has sessions, and where DropOwn leaves none to infer.
-	Joined *float64 `json:"requests_joined_by_blocks_share,omitempty"`
-}
-
-// A Change is what a release did to a trace.
-type Change struct {
-	Before, After Reuse
-	CutBlocks     int64 // blocks of prompts that a shorter length cost
-}
-
-// Input is the change of all input tokens, as a share of those before.
-func (c *Change) Input() float64 {
-	return shareOf(c.After.InputTokens-c.Before.InputTokens, c.Before.InputTokens)
-}
-
-// Output is that of the output tokens.
-func (c *Change) Output() float64 {
-	return shareOf(c.After.OutputTokens-c.Before.OutputTokens, c.Before.OutputTokens)
-}
-
-func shareOf(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
+// Former reports whether a card is of a release of rows to a partner, which earlier
+// versions made.
+func (c Card) Former() bool { return c.Tier == Partner && c.Sessions == nil }
 
 // JSON returns the card as it goes into a file, and its SHA-256 in hex. It is
 // indented, and ends in a line's end, so that the same bytes can stand in a file

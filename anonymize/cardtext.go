@@ -22,9 +22,6 @@ func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 	t.lines("", fmt.Sprintf("%s: tier %s: %s", file, c.Tier, c.about()))
 	t.b.WriteByte('\n')
 	t.fact("unit of privacy", c.Unit)
-	if p := c.Partner; p != nil {
-		t.fact("hidden among", fmt.Sprintf("k_class %d for lengths, k_share %d for blocks of prompts", p.KClass, p.KShare))
-	}
 	if p := c.Public; p != nil {
 		t.fact("this release", fmt.Sprintf("ε = %g, δ = %g", p.Budget.Epsilon, p.Budget.Delta))
 		if l := p.Ledger; l != nil {
@@ -55,8 +52,8 @@ func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 
 // about says in a line what the file is.
 func (c Card) about() string {
-	if c.Sessions != nil {
-		return "sessions drawn from noisy counts, none of them real. For a partner under contract, not for publication."
+	if c.Former() {
+		return "rows of real requests, made coarser by an earlier version. No version makes such releases any more, since a few known requests single out many of their sessions. Make a new one of the source."
 	}
 	return tierWords[c.Tier]
 }
@@ -86,9 +83,6 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	t.fact("text", "The rows hold no word of a prompt or an answer. "+c.SourceFields.Words())
 	if f := c.SourceFields; f != nil && f.Format != "" {
 		t.fact("source", fmt.Sprintf("It was read as %s. reprise audit --html lists its fields and how each was treated.", f.Format))
-	}
-	if c.Partner != nil {
-		t.partner(c.Partner)
 	}
 	if c.Sessions != nil {
 		t.sessions(c.Sessions)
@@ -128,7 +122,7 @@ func (c Card) WriteNotes(w io.Writer, notes []string, width int) error {
 var tierWords = map[string]string{
 	"raw":    "the records with the text of their prompts. Nothing is hidden.",
 	Internal: "pseudonymous records, one for each request. They are still personal data: use them only inside the organisation that the traffic came from.",
-	Partner:  "k-anonymous records: requests of several people look alike. For a partner under contract, not for publication.",
+	Partner:  "sessions drawn from noisy counts, none of them real. For a partner under contract, not for publication.",
 	Public:   "differentially private. It may be published: it holds no record of the source, only noisy counts and rows drawn from them.",
 }
 
@@ -167,29 +161,6 @@ func (t *cardText) fact(name, words string) {
 
 func (t *cardText) say(format string, args ...any) { t.lines("  ", fmt.Sprintf(format, args...)) }
 func (t *cardText) item(words string)              { t.lines("  - ", words) }
-
-func (t *cardText) partner(p *PartnerCard) {
-	t.section("Hiding among others")
-	counted := "by request: each counts as a different person"
-	if p.Unit != UnitRequest {
-		counted = fmt.Sprintf("by %s: %.1f %% of the requests name one; the others count as one %s together", p.Unit, 100*p.Coverage, p.Unit)
-	}
-	t.fact("counted", counted)
-	t.fact("k_class", fmt.Sprintf("at least %d share each pair of input and output lengths, and each name of a model, adapter or class. There are %d such pairs.", p.KClass, p.Classes))
-	own := ""
-	if p.DropOwn {
-		own = "; a block that fewer have does not even link the requests of one of them"
-		if p.Unit == UnitRequest {
-			own += ". Here users or sessions are counted, inferred ones too, so that no block links the requests of one conversation alone"
-		}
-	}
-	t.fact("k_share", fmt.Sprintf("a prompt block keeps one id across them only if at least %d have it%s", p.KShare, own))
-	if p.LinksKept != nil {
-		t.fact("k_link", fmt.Sprintf("turns stay linked only where at least %d have sessions of the same lengths; %.2f %% of the later turns do", p.LinkK, 100**p.LinksKept))
-	}
-	t.fact("merged", fmt.Sprintf("%.2f %% of the requests got the lengths of a neighbouring class, since too few had theirs", 100*p.MergedShare))
-	t.fact("left out", fmt.Sprintf("%.2f %% of the requests, since too few had lengths like theirs", 100*p.SuppressedShare))
-}
 
 // guarantee says what differential privacy promises.
 func (t *cardText) guarantee(protects string, b dp.Budget) {

@@ -19,10 +19,10 @@
 // files hold the keyed hashes, or the ids of the source. They are private: they
 // have no name where the system allows that, and they end with the process.
 //
-// [Release] makes rows of tier [Partner] out of rows of tier [Internal]: it counts
-// the users of every pair of lengths, name and block, and hides what too few have.
-// [PublicCard] describes a release of tier [Public], which package synth makes, and
-// [SessionsCard] one of sessions that package synth/release draws.
+// Rows of tier internal go no further than the organisation that they came from. What is
+// released of them is drawn from noisy counts: [SessionsCard] describes the sessions of
+// tier [Partner], which package synth/release makes, and [PublicCard] the model of tier
+// [Public] of package synth.
 //
 // Text leaves the package in two ways only, and a [Policy] must ask for each:
 // whole, in the file that [OpenRaw] reads for a verbatim replay; and as
@@ -37,8 +37,8 @@
 //
 // # Files
 //
-//   - policy.go: the settings of an import and of a release to a partner, their defaults
-//     and limits; the confinement of the process
+//   - policy.go: the settings of an import, their defaults and limits; the confinement of
+//     the process
 //   - run.go: the import from log to rows: batches, workers, their order
 //   - encode.go: an entry becomes a row: which length it takes, from the text or from the
 //     usage; blocks cut from prompt and reply
@@ -66,16 +66,7 @@
 //     the second
 //   - rules.go: what each tier does with each column, in words, and the writer that clears
 //     every column without a rule
-//   - partner.go: Release, the steps of tier partner
-//   - survey.go: tier partner: whom a row counts for (user or session), the counting pass,
-//     and which names are shown or become other
-//   - classes.go: tier partner: buckets of lengths, merged until k users have each pair
-//   - links.go: tier partner: which turns of a session stay linked
-//   - sharing.go: tier partner: how many users have each block, and blocks of one user
-//     alone
-//   - transform.go: tier partner: a released row, with its new times, pauses, parents and
-//     blocks
-//   - reuse.go: tier partner: hit ratio and lengths before and after
+//   - reuse.go: hit ratio and lengths of rows, to compare a release with its source
 //   - card.go: the privacy card as JSON: its fields, totals, counts by model, and its hash
 //   - cardtext.go: the card as text for people
 //   - tiercards.go: what the cards of the tiers internal, partner and public say, with the

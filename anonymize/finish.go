@@ -20,7 +20,6 @@ type finisher struct {
 	sorted       *trace.Sorted
 	answers      answerChains
 	keepSessions bool // infer none beside those that rows have
-	keepNames    bool // they are labels already
 	noBlocks     bool // no row has any
 	prefixAlone  bool // rows without any tell of their prefix
 	trunks       trunkSurvey
@@ -134,9 +133,6 @@ func (f *finisher) rename(row int64, r *trace.Request) {
 		f.begin = r.ArrivalNS
 	}
 	r.ArrivalNS -= f.begin
-	if f.keepNames {
-		return
-	}
 	if !f.p.KeepModel {
 		r.Model = f.models.name("model", r.Model)
 	}

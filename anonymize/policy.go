@@ -2,14 +2,12 @@ package anonymize
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"strings"
-	"time"
 
 	"reprise/anonymize/internal/confine"
 	"reprise/trace"
@@ -20,9 +18,8 @@ import (
 // that they came from: exact relative times, exact lengths, every block id.
 const Internal = "internal"
 
-// Partner is the tier of k-anonymous records for a partner under contract: times
-// and lengths in buckets that several users share, block ids across users only
-// where several have them.
+// Partner is the tier of sessions that are drawn from noisy counts, for a partner under
+// contract. No row of the source is in it. Package synth/release draws them.
 const Partner = "partner"
 
 // Raw is the tier of text that an operator keeps for verbatim replay: a file
@@ -31,7 +28,7 @@ const Raw = "raw"
 
 // A Policy holds the settings of [Run].
 type Policy struct {
-	Tier      string // must be [Internal]; [Release] makes other tiers from its rows
+	Tier      string // must be [Internal]; other tiers are made from its rows
 	BlockSize int    // tokens in a block of text; 1 to 1<<16
 
 	// SourceBlock is the number of tokens in a block whose id the source hashed
@@ -78,33 +75,6 @@ type Policy struct {
 	limits limits
 }
 
-// A PartnerPolicy holds the settings of [Release]. The zero value of a field stands
-// for its default.
-type PartnerPolicy struct {
-	// Unit is [UnitUser], [UnitSession] or [UnitRequest]. When empty it is the
-	// user where the trace has users, else the session of the source; a trace
-	// with neither is [ErrNoUnit].
-	Unit string
-
-	KShare     int           // a block keeps one id for all if at least this many users have it; default 5
-	KClass     int           // least users of a pair of lengths, and of a name; default 11
-	LinkK      int           // least users of the lengths of a session's turns, for the turns to stay linked; default KClass, 1 links all
-	PerOctave  int           // buckets of lengths in an octave; default 2
-	Quantum    time.Duration // bin within which times are drawn anew; default 1 s
-	DropOwn    bool          // drop blocks that fewer than KShare users have, so that they link nothing; see [Release]
-	Suppressed float64       // largest share of the requests that may be left out; default 0.05
-
-	SpillDir string
-	Confined *Confinement // of this process, for the card; nil where it is not confined
-	Progress func(step string, done int64)
-
-	// Noise is nil, for the system's randomness. Only tests and audits set it.
-	Noise io.Reader
-
-	limits limits
-	watch  func(row, at int64) // of tests: which row came out at what instant
-}
-
 // Units of privacy: what is counted, and hidden among others of its kind.
 const (
 	UnitUser    = "user"
@@ -120,13 +90,12 @@ type Source struct {
 
 // limits are for tests: 0 is what is right outside them.
 type limits struct {
-	distinct int   // blocks that are numbered in memory
-	refs     int   // references to blocks in a partition
-	sharing  int64 // bytes for the units of blocks
+	distinct int // blocks that are numbered in memory
+	refs     int // references to blocks in a partition
 }
 
 func (l *limits) settle() {
-	l.distinct, l.sharing = cmp.Or(l.distinct, maxDistinct), cmp.Or(l.sharing, sharingBytes)
+	l.distinct = cmp.Or(l.distinct, maxDistinct)
 }
 
 // maxDistinct is how many distinct blocks are numbered in memory, for some 100
@@ -151,35 +120,6 @@ func (p *Policy) check() error {
 	p.limits.settle()
 	return nil
 }
-
-func (p *PartnerPolicy) settle() error {
-	p.KShare, p.KClass, p.PerOctave = cmp.Or(p.KShare, 5), cmp.Or(p.KClass, 11), cmp.Or(p.PerOctave, 2)
-	p.LinkK = cmp.Or(p.LinkK, p.KClass)
-	p.Quantum = cmp.Or(p.Quantum, time.Second)
-	p.Suppressed = cmp.Or(p.Suppressed, 0.05)
-	if p.Noise == nil {
-		p.Noise = rand.Reader
-	}
-	p.limits.settle()
-	switch {
-	case p.KShare < 1 || p.KShare > 1000 || p.KClass < 1 || p.KClass > 1_000_000:
-		return errors.New("k_share must be 1 to 1,000, and k_class 1 to 1,000,000")
-	case p.LinkK < 1 || p.LinkK > 1_000_000:
-		return errors.New("k_link must be 1 to 1,000,000")
-	case p.PerOctave < 1 || p.PerOctave > 16:
-		return errors.New("an octave must have 1 to 16 length buckets")
-	case p.Quantum < time.Millisecond || p.Quantum > time.Hour:
-		return errors.New("the time quantum must be 1 ms to 1 h")
-	case !(p.Suppressed > 0 && p.Suppressed < 1):
-		return errors.New("the share of requests that may be left out must be between 0 and 1")
-	case p.Unit != "" && p.Unit != UnitUser && p.Unit != UnitSession && p.Unit != UnitRequest:
-		return errors.New("the unit must be user, session or request")
-	}
-	return nil
-}
-
-// dropsOwn tells whether there are blocks to drop: with KShare of 1 all are shared.
-func (p *PartnerPolicy) dropsOwn() bool { return p.DropOwn && p.KShare > 1 }
 
 func (p *Policy) workers() int {
 	if p.Workers > 0 {

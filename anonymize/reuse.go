@@ -47,24 +47,5 @@ func (u *Reuse) Count(q *trace.Request, size int) {
 	}
 }
 
-// A countingWriter counts the rows that pass, and the turns after another one.
-type countingWriter struct {
-	Reuse
-	later int64
-	dst   trace.Writer[trace.Request]
-	size  int
-}
-
-// Write implements [trace.Writer].
-func (c *countingWriter) Write(rows []trace.Request) (int, error) {
-	for i := range rows {
-		c.Count(&rows[i], c.size)
-		if turn := rows[i].Turn; turn != nil && *turn > 0 {
-			c.later++
-		}
-	}
-	return c.dst.Write(rows)
-}
-
 // isLoad says whether a row takes part in reuse, as package profile has it.
 func isLoad(r *trace.Request) bool { return r.Status != trace.StatusFailed && len(r.Blocks) > 0 }

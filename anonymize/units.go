@@ -18,7 +18,7 @@ type Units struct {
 	extreme [3]int
 }
 
-// SurveyUnits reads a source log. The unit is that of a [PartnerPolicy].
+// SurveyUnits reads a source log. The unit is one of [UnitUser], [UnitSession] and [UnitRequest].
 func SurveyUnits(src trace.EntryReader, unit string) (*Units, error) {
 	u := &Units{unit: unit, numbers: map[string]int{}}
 	batch := make([]trace.Entry, 256)

@@ -73,7 +73,7 @@ func Shifts(ctx context.Context, whole, part Neighbour, o PublicOptions) (shifts
 		a, _ := sides[0].count(h, sides[0].source.units)
 		b, _ := sides[1].count(h, sides[1].source.units)
 		s := Shift{Statistic: ms[i].Name, ClaimedL1: ms[i].L1, ClaimedL2Squared: ms[i].L2Squared}
-		s.add(a, b)
+		s.Add(a, b)
 		shifts = append(shifts, s)
 	}
 	if whole.Meta.BlockSize > 0 {
@@ -84,13 +84,14 @@ func Shifts(ctx context.Context, whole, part Neighbour, o PublicOptions) (shifts
 			counts[i] = slices.Sorted(maps.Values(count))
 			slices.Reverse(counts[i])
 		}
-		s.add(counts[0], counts[1])
+		s.Add(counts[0], counts[1])
 		shifts = append(shifts, s)
 	}
 	return shifts, differs, nil
 }
 
-func (s *Shift) add(a, b []int64) {
+// Add takes the cells of both sides.
+func (s *Shift) Add(a, b []int64) {
 	for i := range max(len(a), len(b)) {
 		d := int64(0)
 		if i < len(a) {

@@ -81,20 +81,16 @@ func Checks() []Check {
 	return []Check{
 		{"card", "the file names its tier and has a matching privacy card", 0, card},
 		{nonInterference, "renaming everything that the source names does not change the output", NeedsTrace | NeedsBefore, interference},
-		{"injection", "an attacker with accounts cannot confirm a guess at other users' prompts", NeedsTrace | NeedsBefore, injection},
-		{"lengths", "an attacker with accounts cannot learn whether somebody else sent a rare pair of lengths", NeedsTrace | NeedsBefore, lengths},
-		{"repeats", "an attacker with one account cannot confirm a guess by sending it many times", NeedsTrace | NeedsBefore, repeats},
 		{"times", "times of a release are not those of the source, nor close to them", NeedsTrace | NeedsBefore, times},
-		{"neighbours", "without one user the source gives a public model the same but for what its noise hides", NeedsBefore, neighbours},
-		{"rules", "every row of a partner release follows its card", NeedsTrace, rules},
+		{"neighbours", "without one user the source gives the counts of a release the same but for what its noise hides", NeedsBefore, neighbours},
 		{"ids", "block ids are numbered by first appearance and cannot be computed from a known text", NeedsTrace, ids},
 		{"container", "a Parquet file repeats no values in bounds, filters or dictionaries", 0, container},
 		{"free-text", "every string is a closed word, a label or the tool's own", 0, freeText},
 		{"canaries", "no planted string is in the output, in any encoding", NeedsCanaries, canaries},
 		{"numbers", "no planted number is among the values of the output", NeedsCanaries, numeric},
-		{"linkage", "requests and sessions of a release are not singled out; synthetic ones are not close to real ones", NeedsTrace, linkage},
+		{"linkage", "nobody tells who was in the source of a release; its rows are no closer to real ones than people are to each other", NeedsTrace, linkage},
 		{"composition", "several outputs of one source together stay within the limits of each", 0, composition},
 		{"game", "who knows everything else cannot tell from noisy tables whether one unit was in the source", 0, game},
-		{"noise", "noisy counts of a public release do not reveal one user beyond the claimed ε", 0, noise},
+		{"noise", "noisy counts of a release do not reveal one user beyond the claimed ε", 0, noise},
 	}
 }

@@ -35,6 +35,9 @@ func card(_ context.Context, c *Case) Finding {
 	case o.Trace != nil && o.Meta["digest"] == "":
 		return failed(nil, "the trace does not name the digest of its rows")
 	}
+	if o.former() {
+		return failed(nil, "its rows are requests of the source, made coarser by an earlier version: a few that are known single out many of its sessions. No version makes or judges such releases any more. Make a new one of the source: reprise anonymize TRACE -o OUTPUT")
+	}
 	sum := sha256.Sum256([]byte(text))
 	if hex.EncodeToString(sum[:]) != o.Meta["card_sha256"] {
 		return failed(nil, "the privacy card does not match its hash: the file was changed")
@@ -66,8 +69,8 @@ func card(_ context.Context, c *Case) Finding {
 			return failed(nil, "the privacy card holds what this version of the tool does not write")
 		}
 		if f := c.SourceFields; f != nil {
-			if tier == anonymize.Public {
-				return failed(nil, "a public card tells of the fields of the source")
+			if tier != anonymize.Internal {
+				return failed(nil, "the card of a release tells of the fields of the source")
 			}
 			if _, ok := datasets.ReadFields(f.Format, f.Mapped); !ok && (f.Format != "" || f.Mapped != nil) {
 				return failed(nil, "the privacy card names fields of the source that are of no known format")

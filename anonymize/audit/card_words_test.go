@@ -3,6 +3,7 @@ package audit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"reflect"
 	"strings"
@@ -68,7 +69,9 @@ func TestCardFindings(t *testing.T) {
 		"public of another layout": {&Output{Meta: carded(public, "card/1", "statement/1")}, ok("public")},
 		"public without a window": {&Output{Meta: carded(public, `"capture_ns": 1`, `"capture_ns": 0`)},
 			failed(nil, "its times count from the first request of the source, which no noise hides: the card names no declared capture window. Import the source anew with --capture-begin and --capture-end, and release that")},
-		"public that tells of fields":  {&Output{Meta: carded(told)}, failed(nil, "a public card tells of the fields of the source")},
+		"public that tells of fields": {&Output{Meta: carded(told)}, failed(nil, "the card of a release tells of the fields of the source")},
+		"rows of an earlier version": {&Output{Meta: carded(anonymize.Card{Schema: anonymize.CardSchema, Tier: anonymize.Partner, Rows: json.RawMessage(`{"k_share": 5}`)})},
+			failed(nil, "its rows are requests of the source, made coarser by an earlier version: a few that are known single out many of its sessions. No version makes or judges such releases any more. Make a new one of the source: reprise anonymize TRACE -o OUTPUT")},
 		"a key of its own":             {&Output{Meta: carded(house, `"schema"`, `"jane": 1, "schema"`)}, failed(nil, "the privacy card holds what this version of the tool does not write")},
 		"a format":                     {&Output{Meta: fields(anonymize.SourceFields{Format: "mooncake"})}, ok("internal")},
 		"counts without a format":      {&Output{Meta: fields(anonymize.SourceFields{Dropped: 3, Kinds: map[string]int{"text": 3}})}, ok("internal")},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/anonymize"
+	"reprise/synth/release"
 	"reprise/trace"
 )
 
@@ -46,8 +47,8 @@ type Opened struct {
 // A maker makes what is judged anew. Tests put one with a planted bug in place of
 // the real one.
 type maker struct {
-	run     func(context.Context, anonymize.Policy, trace.EntryReader, trace.Writer[trace.Request]) (anonymize.Card, error)
-	release func(context.Context, anonymize.PartnerPolicy, anonymize.Source, trace.Writer[trace.Request]) (anonymize.Card, error)
+	run  func(context.Context, anonymize.Policy, trace.EntryReader, trace.Writer[trace.Request]) (anonymize.Card, error)
+	draw func(context.Context, anonymize.Source, release.Options, uint64) (trace.Reader[trace.Request], error)
 }
 
 func (c *Case) make() maker {
@@ -55,8 +56,8 @@ func (c *Case) make() maker {
 	if m.run == nil {
 		m.run = anonymize.Run
 	}
-	if m.release == nil {
-		m.release = anonymize.Release
+	if m.draw == nil {
+		m.draw = drawSessions
 	}
 	return m
 }

@@ -9,18 +9,14 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 
-	"reprise/anonymize"
 	"reprise/trace"
 )
 
-// What both tiers write has none of what a Parquet writer adds by default, and the
+// A trace has none of what a Parquet writer adds by default, and the
 // check sees each of these when it is there.
 func TestContainer(t *testing.T) {
-	for _, tier := range []string{anonymize.Internal, anonymize.Partner} {
-		c := caseOf(t, tier, maker{}, traffic(8, 12, 200))
-		if f := found(t, c, "container")["container"]; f.Status != Pass {
-			t.Errorf("%s: %s %v", tier, f.Why, f.Figures)
-		}
+	if f := found(t, caseOf(t, maker{}, traffic(8, 12, 200)), "container")["container"]; f.Status != Pass {
+		t.Errorf("%s %v", f.Why, f.Figures)
 	}
 	type row struct {
 		ID   int64  `parquet:"id"`

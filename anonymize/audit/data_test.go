@@ -64,7 +64,7 @@ func sourceFile(t testing.TB, path string, timed bool) *Log {
 	}}
 }
 
-// Published logs of four families, imported and released, depend on no name.
+// Published logs of four families, imported, depend on no name.
 func TestNonInterferenceOfPublishedLogs(t *testing.T) {
 	t.Parallel()
 	for name, timed := range map[string]bool{"mooncake_conversation.jsonl": false, "azure_llm_2023_code.csv": false, "sharegpt_sample.json": true, "tracelab_example.jsonl": false} {
@@ -85,32 +85,13 @@ func TestNonInterferenceOfPublishedLogs(t *testing.T) {
 			}
 			house := filepath.Join(t.TempDir(), "house.parquet")
 			copyTrace(t, src, house)
-			partner, dropped := filepath.Join(t.TempDir(), "partner.parquet"), filepath.Join(t.TempDir(), "dropped.parquet")
-			for path, drop := range map[string]bool{partner: false, dropped: true} {
-				err = trace.Create(path, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-					card, err := anonymize.Release(t.Context(), anonymize.PartnerPolicy{Unit: anonymize.UnitRequest, KClass: 5, DropOwn: drop}, src, dst)
-					if err != nil {
-						return trace.Meta{}, err
-					}
-					return card.Meta(src.Meta)
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, path := range []string{house, partner, dropped} {
+			for _, path := range []string{house} {
 				o, err := OpenOutput(path)
 				if err != nil {
 					t.Fatal(err)
 				}
 				c.Output = o
 				for _, f := range found(t, c) {
-					if f.Check == "linkage" && path == partner && name == "mooncake_conversation.jsonl" {
-						if f.Status != Fail { // its blocks link the requests of conversations
-							t.Errorf("with blocks that link conversations: %s: %s", f.Status, f.Why)
-						}
-						continue
-					}
 					if f.Status == Fail || f.Check == "non-interference" && f.Status != Pass {
 						t.Errorf("%s: %s: %s %v", o.Tier(), f.Status, f.Why, f.Figures)
 					}

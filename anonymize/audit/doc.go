@@ -41,25 +41,22 @@
 //   - dictionary.go: ids that an outsider could compute for known texts, by the hash
 //     schemes of engines and traces
 //   - times.go: the check that no times of the source come out, exactly or nearly
-//   - neighbours.go: the check of tier public that leaves one user out of the source: what
-//     is measured moves no further than its noise hides
-//   - rules.go: the check of rows against the rules of their card: lengths, pauses,
-//     columns, chained blocks
-//   - injection.go: the check by an attacker who sent guesses while the traffic was
-//     recorded
-//   - oracles.go: the checks by attackers who send a rare pair of lengths, or one guess many
-//     times
+//   - neighbours.go: the check that leaves one user out of the source of a release: what is
+//     measured moves no further than its noise hides
 //   - interference.go: the check non-interference: outputs stay the same when the source's
 //     identifiers and times change
-//   - renamed.go: a trace with all names changed and all arrivals moved
-//   - linkage.go: the check of linkage for a release: its limits and what to do
+//   - linkage.go: the check linkage: which tests are run on what is drawn, and the report on
+//     other outputs
+//   - linkagepairs.go: linkage: pairs of lengths that are those of the source
+//   - linkageattack.go: linkage: whether drawn rows lie nearer to their source than other
+//     people's rows do
+//   - linkagehalf.go: linkage: whether somebody who knows a few requests of a session tells
+//     if it was in the source: releases of halves of the source
 //   - linkagemeasure.go: linkage: how well requests and sessions are singled out by
-//     lengths, times and other columns; sessions inferred from blocks
+//     lengths, times and other columns
 //   - linkageclasses.go: linkage: sizes of the classes that look the same
-//   - linkagepoints.go: linkage: a few known requests of a session
-//   - linkageattack.go: the check of synthetic rows: whether they lie nearer to their
-//     source than other people's rows do
-//   - composition.go: the check of several outputs of one source: ε added up, rows joined
+//   - linkagepoints.go: linkage: sessions that have a few known requests
+//   - composition.go: the check of several outputs of one source: ε added up
 //   - game.go: the check game: whether one unit shows in noisy tables, to somebody who knows
 //     all others
 //   - gamelog.go: the game's small log: units that are hard to hide, and a sample of others

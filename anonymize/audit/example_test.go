@@ -29,7 +29,7 @@ func Example() {
 		return
 	}
 	defer output.Close()
-	result, err := audit.Run(context.Background(), &audit.Case{Output: output}, []string{"ids", "free-text", "injection"})
+	result, err := audit.Run(context.Background(), &audit.Case{Output: output}, []string{"ids", "free-text", "times"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -39,7 +39,7 @@ func Example() {
 	}
 	fmt.Println("failed:", result.Failed())
 	// Output:
-	// injection: skipped
+	// times: skipped
 	// ids: fail
 	// free-text: fail
 	// failed: true

@@ -107,7 +107,7 @@ func TestCard(t *testing.T) {
 			m.Card, m.CardHash, m.Tier, m.SourceFormat = "", "", "public", "spec"
 		}, Pass},
 	} {
-		house := caseOf(t, "internal", maker{}, traffic(9, 3, 10))
+		house := caseOf(t, maker{}, traffic(9, 3, 10))
 		m := house.Output.Trace.Meta
 		c.change(&m)
 		path := filepath.Join(t.TempDir(), "t.parquet")

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"encoding/hex"
-	"math/rand/v2"
 	"path/filepath"
 	"testing"
 
@@ -133,18 +132,4 @@ func idsOf(t *testing.T, ids []uint64) Finding {
 	}
 	defer o.Close()
 	return found(t, &Case{Output: o}, "ids")["ids"]
-}
-
-// A permutation hits every number once.
-func TestPermutation(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	for _, n := range []int64{0, 1, 2, 3, 6, 100, 997, 1024} {
-		p, seen := newPermutation(rng, n), map[uint64]bool{}
-		for i := range uint64(n) {
-			seen[p.apply(i)] = true
-		}
-		if len(seen) != int(n) {
-			t.Errorf("%d numbers: %d", n, len(seen))
-		}
-	}
 }

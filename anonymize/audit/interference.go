@@ -2,11 +2,8 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
@@ -30,18 +27,13 @@ func interference(ctx context.Context, c *Case) Finding {
 	switch {
 	case tier == anonymize.Internal && c.Log == nil:
 		return skipped("it needs the source log (--source): rows of tier internal are the first that are made of it")
-	case c.Output.drawn():
-		return skipped("its sessions are drawn from noisy tables, and noise hides what they show")
-	case tier != anonymize.Internal && tier != anonymize.Partner:
-		return skipped("it is of the tiers internal and partner; noise hides what tier %s publishes", orNone(tier))
+	case tier != anonymize.Internal:
+		return skipped("it is of tier internal; what is drawn from noisy counts is judged by the checks neighbours and linkage")
 	}
 	err := j.internal(ctx)
-	if err == nil && tier == anonymize.Partner {
-		err = j.partner(ctx)
-	}
-	f := j.finding(tier)
-	if err != nil {
-		f = broken(err)
+	f := broken(err)
+	if err == nil {
+		f = j.finding()
 	}
 	f.Figures, f.Seed = j.fig, strconv.FormatUint(c.Seed, 10)
 	return f
@@ -50,14 +42,13 @@ func interference(ctx context.Context, c *Case) Finding {
 // A judge gathers what a renaming changed.
 type judge struct {
 	*Case
-	fig      Figures
-	runs     int
-	shows    []string // parts of the output that depend on a name
-	imported bool     // the source log was read
-	same     bool     // what was made anew is the output
+	fig   Figures
+	runs  int
+	shows []string // parts of the output that depend on a name
+	same  bool     // what was made anew is the output
 }
 
-func (j *judge) finding(tier string) Finding {
+func (j *judge) finding() Finding {
 	j.fig["runs"] = j.runs
 	j.fig["made_anew_is_the_output"] = j.same
 	switch {
@@ -66,18 +57,12 @@ func (j *judge) finding(tier string) Finding {
 		return failed(nil, "with everything renamed the output is another one: names of the source show")
 	case !j.same:
 		return inconclusive(nil, "what was made anew depends on no name, but it is not this output: give the source and the flags that it was made of")
-	case tier == anonymize.Internal || j.imported:
-		return passed(nil, "with all tokens, names, ids and times of the source renamed, rows and metadata are the same to the last bit")
 	}
-	return passed(nil, "with all ids, names and times of the trace of tier internal renamed, rows and metadata are the same to the last bit")
+	return passed(nil, "with all tokens, names, ids and times of the source renamed, rows and metadata are the same to the last bit")
 }
 
 // internal imports the log as it is and renamed.
 func (j *judge) internal(ctx context.Context) error {
-	if j.Log == nil {
-		return nil
-	}
-	j.imported = true
 	if _, err := j.Before(ctx); err != nil {
 		return err
 	}
@@ -90,132 +75,12 @@ func (j *judge) internal(ctx context.Context) error {
 	}
 	defer other.Close()
 	j.runs += 2
-	j.same = j.Output.Tier() == anonymize.Internal && j.before.Meta.Digest == j.Output.Meta["digest"]
+	j.same = j.before.Meta.Digest == j.Output.Meta["digest"]
 	if err := j.compareRows(ctx, "internal", sourceOf(j.before), sourceOf(other)); err != nil {
 		return err
 	}
 	j.compareMeta("internal", j.before.Meta, other.Meta)
 	return nil
-}
-
-// partner releases the rows of tier internal, as they are and renamed, for several
-// rules of sharing.
-func (j *judge) partner(ctx context.Context) error {
-	p, card, err := policyOf(j.Output)
-	if err != nil {
-		return err
-	}
-	src, err := j.Before(ctx)
-	if err != nil {
-		return err
-	}
-	x, err := extentOf(ctx, src)
-	if err != nil {
-		return err
-	}
-	step := int64(p.Quantum)
-	if src.Meta.Capture.Declared() {
-		step = 0
-	}
-	// All arrivals move by whole quanta, as an import makes the first arrival 0
-	// whatever it was. Where arrivals count from a declared begin, step is 0 and they
-	// do not move.
-	rng := rand.New(rand.NewPCG(j.Seed, 1))
-	names := renamed{newPermutation(rng, x.blocks), newPermutation(rng, x.sessions), newPermutation(rng, x.users), step * (1 + rng.Int64N(1000))}
-	other := names.source(src)
-	ks := []int{1, 2, 5, 20}
-	if !slices.Contains(ks, p.KShare) {
-		ks = append(ks, p.KShare)
-	}
-	for _, k := range ks {
-		a, err := j.release(ctx, p, k, src)
-		if err != nil {
-			return err
-		}
-		b, err := j.release(ctx, p, k, other)
-		if err != nil {
-			return err
-		}
-		j.runs += 2
-		where := fmt.Sprintf("partner, k_share %d", k)
-		if a.digest != b.digest {
-			j.addDifference(where, "rows")
-		}
-		j.compareMeta(where, a.meta, b.meta)
-		if k == p.KShare {
-			j.same = sameCard(a.meta.Card, card)
-		}
-	}
-	return nil
-}
-
-// sameCard reports whether two releases were made in the same way, by their cards. Another
-// version, or another confinement of the process, is still the same way.
-func sameCard(a, b string) bool {
-	var texts [2]string
-	for i, doc := range []string{a, b} {
-		var c anonymize.Card
-		if err := json.Unmarshal([]byte(doc), &c); err != nil {
-			return false
-		}
-		c.Tool, c.Confined = "", nil
-		var err error
-		if texts[i], _, err = c.JSON(); err != nil {
-			return false
-		}
-	}
-	return texts[0] == texts[1]
-}
-
-// A madeRelease is one release: the digest of its rows and what its file would say.
-type madeRelease struct {
-	digest string
-	meta   trace.Meta
-}
-
-// release makes a release without a file, with noise that is the same each time.
-func (c *Case) release(ctx context.Context, p anonymize.PartnerPolicy, k int, src anonymize.Source) (madeRelease, error) {
-	out := &digestWriter{d: trace.NewDigest()}
-	meta, err := c.releaseTo(ctx, p, k, src, out)
-	return madeRelease{out.d.Sum(), meta}, err
-}
-
-func (c *Case) releaseTo(ctx context.Context, p anonymize.PartnerPolicy, k int, src anonymize.Source, dst trace.Writer[trace.Request]) (trace.Meta, error) {
-	var seed [32]byte
-	copy(seed[:], strconv.FormatUint(c.Seed, 10))
-	p.KShare, p.Noise, p.SpillDir = k, rand.NewChaCha8(seed), c.SpillDir
-	card, err := c.make().release(ctx, p, src, dst)
-	if err != nil {
-		return trace.Meta{}, err
-	}
-	return card.Meta(src.Meta)
-}
-
-type digestWriter struct{ d *trace.Digest }
-
-func (w *digestWriter) Write(rows []trace.Request) (int, error) {
-	w.d.Add(rows)
-	return len(rows), nil
-}
-
-// policyOf is the policy that a release to a partner names in its card. The card
-// does not say how many requests were allowed to be left out: it is taken for the
-// default, or what was left out where that is more.
-func policyOf(o *Output) (anonymize.PartnerPolicy, string, error) {
-	text := o.Meta["card"]
-	card, err := anonymize.ParseCard(text, o.Meta["card_sha256"])
-	if err != nil {
-		return anonymize.PartnerPolicy{}, "", err
-	}
-	of := card.Partner
-	if of == nil {
-		return anonymize.PartnerPolicy{}, "", fmt.Errorf("the privacy card does not name the settings of the release")
-	}
-	p := anonymize.PartnerPolicy{Unit: of.Unit, KShare: of.KShare, KClass: of.KClass, LinkK: max(of.LinkK, 1), DropOwn: of.DropOwn, PerOctave: of.PerOctave, Quantum: time.Duration(of.QuantumNS)}
-	if of.SuppressedShare > 0.05 {
-		p.Suppressed = min(of.SuppressedShare*1.0001, 0.9999)
-	}
-	return p, text, nil
 }
 
 func (j *judge) addDifference(where, what string) {

@@ -12,55 +12,6 @@ import (
 	"reprise/trace"
 )
 
-// A release is held against two gates: the rarest pair of lengths, and the sessions
-// that the lengths of a few requests single out.
-func TestGatesOfLinkage(t *testing.T) {
-	set := func(n, smallest int64, unique float64) setRisk {
-		return setRisk{N: n, Smallest: smallest, Unique: unique}
-	}
-	point := func(known string, points int, unique float64) pointRisk {
-		return pointRisk{Known: known, Points: points, Unique: unique}
-	}
-	for name, c := range map[string]struct {
-		l    linkageRisks
-		want Finding
-	}{
-		"holds": {linkageRisks{Sets: []setRisk{set(100, 11, 0)}, Points: []pointRisk{point(lengthsKnown, 1, 0.05), point(lengthsKnown, 4, 0.05), point("more", 4, 1)}},
-			passed(nil, "by input and output tokens 0.00 %% of the requests are unique, and the rarest pair has 11; the lengths of 4 requests single out 5.0 %% of the sessions that have so many")},
-		"no rows": {linkageRisks{Sets: []setRisk{set(0, 0, 0)}}, passed(nil, "by input and output tokens 0.00 %% of the requests are unique, and the rarest pair has 0")},
-		"a rare pair": {linkageRisks{Sets: []setRisk{set(100, 10, 0)}},
-			failed(nil, "a pair of lengths has 10 requests, want 11 or more; by input and output tokens 0.00 %% of the requests are unique, and the rarest pair has 10")},
-		"one of its own": {linkageRisks{Sets: []setRisk{set(100, 1, 0.0123)}},
-			failed(nil, "a pair of lengths has 1 requests, want 11 or more; by input and output tokens 1.23 %% of the requests are unique, and the rarest pair has 1")},
-		"singled out by two": {linkageRisks{Sets: []setRisk{set(100, 11, 0)}, Points: []pointRisk{point(lengthsKnown, 1, 0), point(lengthsKnown, 2, 0.0612), point("more", 4, 1)}},
-			failed(nil, "the lengths of 2 requests single out 6.1 %% of the sessions that have so many, want 5 %% at most: do so")},
-		"the most points are named": {linkageRisks{Sets: []setRisk{set(100, 11, 0)}, Points: []pointRisk{point(lengthsKnown, 1, 1), point(lengthsKnown, 4, 0.5)}},
-			failed(nil, "the lengths of 4 requests single out 50.0 %% of the sessions that have so many, want 5 %% at most: do so")},
-	} {
-		if f := judgeLinkage(c.l, nil, 11, "do so"); !reflect.DeepEqual(f, c.want) {
-			t.Errorf("%s: %+v, want %+v", name, f, c.want)
-		}
-		if c.l.String() != c.l.words() {
-			t.Errorf("%s: %s", name, c.l)
-		}
-	}
-	if got := remedy(true); got != "anonymize with a higher --k-link cuts more links between turns" {
-		t.Error(got)
-	}
-	if got := remedy(false); got != "the blocks that they share link them; anonymize --drop-own-blocks leaves only blocks that many have" {
-		t.Error(got)
-	}
-	for _, c := range []struct {
-		drop bool
-		k    int
-		want bool
-	}{{true, 2, true}, {true, 1, false}, {false, 5, false}} {
-		if got := dropsOwn(&anonymize.PartnerCard{DropOwn: c.drop, KShare: c.k}); got != c.want {
-			t.Errorf("%+v: %v", c, got)
-		}
-	}
-}
-
 // Figures of linkage as people read them.
 func TestWordsOfLinkage(t *testing.T) {
 	for want, got := range map[string]string{
@@ -100,7 +51,7 @@ func TestLinkageOfFiveRows(t *testing.T) {
 	sets := []setRisk{
 		risk("input and output tokens", "requests", 5, 3, 1, 1./5, 1./5),
 		risk("input and output tokens, minute", "requests", 5, 4, 1, 3./5, 3./5), // rows 1 and 3 are of the second minute
-		risk("input and output tokens, time in 1s", "requests", 5, 5, 1, 1, 1),
+		risk("input and output tokens, second", "requests", 5, 5, 1, 1, 1),
 		risk("the lengths of all turns", "sessions", 2, 1, 2, 0, 0),
 	}
 	if !reflect.DeepEqual(got.Sets, sets) {
@@ -113,7 +64,7 @@ func TestLinkageOfFiveRows(t *testing.T) {
 		t.Errorf("%+v, want %+v", got.Columns, columns)
 	}
 	var points []pointRisk
-	for i, known := range []string{"input and output tokens", "input and output tokens, minute", "input and output tokens, time in 1s"} {
+	for i, known := range []string{"input and output tokens", "input and output tokens, minute", "input and output tokens, second"} {
 		for p := 1; p <= 2; p++ {
 			one := got.Points[2*i+p-1]
 			// By lengths no session is alone. By the minute that of session 7's first
@@ -219,8 +170,8 @@ func TestDrawsOfSessions(t *testing.T) {
 	}
 }
 
-// Who else has the same rows, as often: by hand.
-func TestAlone(t *testing.T) {
+// How many sessions have the same rows, as often: by hand.
+func TestMatches(t *testing.T) {
 	points := []sessionPoint{ // by key, then by session
 		{10, 0}, {10, 0}, {10, 1}, {10, 2}, {10, 3}, {10, 3},
 		{20, 0}, {20, 1}, {20, 3},
@@ -228,104 +179,15 @@ func TestAlone(t *testing.T) {
 		{40, 0},
 	}
 	for _, c := range []struct {
-		session uint32
-		keys    []uint64
-		want    bool
+		keys []uint64
+		want int
 	}{
-		{0, []uint64{10}, false}, {0, []uint64{40}, true}, {0, []uint64{30}, false}, {0, []uint64{30, 20}, true}, {0, []uint64{20, 10}, false},
-		{0, []uint64{10, 10}, false}, {0, []uint64{10, 20, 10}, false}, {0, []uint64{10, 10, 30}, true}, {0, []uint64{10, 10, 10}, true},
-		{3, []uint64{10, 10}, false}, {1, []uint64{10, 20}, false}, {2, []uint64{10, 30}, false}, {0, []uint64{40, 10}, true}, {2, []uint64{30}, false}, {3, []uint64{20}, false},
+		{[]uint64{10}, 2}, {[]uint64{40}, 1}, {[]uint64{30}, 2}, {[]uint64{30, 20}, 1}, {[]uint64{10, 10, 30}, 1}, {[]uint64{10, 10, 10}, 0},
+		{[]uint64{10, 10}, 2}, {[]uint64{10, 20, 10}, 2}, {[]uint64{40, 10}, 1}, {[]uint64{50}, 0}, {[]uint64{40, 40}, 0},
 	} {
-		d := pointDraw{session: c.session, keys: slices.Clone(c.keys)}
-		if got := isAlone(points, &d); got != c.want {
-			t.Errorf("session %d with %v is alone: %v", c.session, c.keys, got)
+		if got := matches(points, slices.Clone(c.keys)); got != c.want {
+			t.Errorf("%v: %d, want %d", c.keys, got, c.want)
 		}
-	}
-}
-
-// An attacker who has blocks alone takes the first that at most a hundred requests
-// have for the beginning of a conversation.
-func TestSessionsOfBlocks(t *testing.T) {
-	var rows []trace.Request
-	add := func(n int, blocks ...uint64) {
-		for range n {
-			rows = append(rows, trace.Request{ArrivalNS: int64(len(rows)), InputTokens: 5, OutputTokens: 6, Model: "m", Class: trace.Ptr("c"), Category: "k",
-				Turn: trace.Ptr(int32(1)), ThinkNS: trace.Ptr(int64(2)), Session: trace.Ptr(int64(99)), Blocks: blocks})
-		}
-	}
-	add(100, 0, 1)
-	add(1, 0, 2)
-	add(1, 0)
-	add(1)
-	add(1, 1<<40, 2) // an id that is not numbered from 0
-	open, err := joinedRows(t.Context(), linkTrace(t, trace.Meta{}, rows))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make([]linkRow, len(rows))
-	for n := 0; n < len(got); {
-		k, err := reader.Read(got[n:])
-		if n += k; err != nil && n < len(got) {
-			t.Fatal(n, err)
-		}
-	}
-	for i := range got {
-		var want *int64
-		switch {
-		case i < 100:
-			want = trace.Ptr(int64(1))
-		case i == 100 || i == 103:
-			want = trace.Ptr(int64(2))
-		}
-		r := linkRow{ArrivalNS: int64(i), Session: want, Turn: trace.Ptr(int32(1)), ThinkNS: trace.Ptr(int64(2)), Model: "m", Class: trace.Ptr("c"), Category: "k", InputTokens: 5, OutputTokens: 6}
-		if !reflect.DeepEqual(got[i], r) {
-			t.Fatalf("row %d: %+v, want %+v", i, got[i], r)
-		}
-	}
-}
-
-// Whose blocks a release may have: those of as many users, sessions or requests as
-// must share one. What links two requests beyond is counted.
-func TestOwnBlocksThatStay(t *testing.T) {
-	id := func(n int64) *int64 { return &n }
-	var house []trace.Request
-	for i := range int64(6) {
-		r := trace.Request{InputTokens: 48, Blocks: []uint64{0, uint64(1 + i%2), uint64(3 + i/2)}} // of 6, 3 and 2 rows
-		switch i {
-		case 0, 1, 2, 3:
-			r.User, r.Session = id(i), id(i/2)
-		case 4:
-			r.Session = id(2)
-		}
-		house = append(house, r)
-	}
-	// Block 0 is of users 0 to 3 and of those without one; blocks 1 and 2 of two users
-	// and them; blocks 3, 4 of two users and 5 of nobody. Sessions: 0 of 0, 1, 2 and the
-	// nameless; 1 of 0, 1, 2; 2 of 0, 1 and the nameless; 3 and 4 of one; 5 of 2 and the nameless.
-	// Requests count by users, or else by sessions: blocks 0 to 5 have 5, 3, 2, 2, 2 and 1.
-	for _, c := range []struct {
-		unit string
-		k    int
-		want int64 // of the blocks 0 to 5 of the source that two requests have: all
-	}{
-		{anonymize.UnitUser, 2, 1}, {anonymize.UnitUser, 3, 3}, {anonymize.UnitUser, 5, 5}, {anonymize.UnitUser, 6, 6},
-		{anonymize.UnitSession, 2, 2}, {anonymize.UnitSession, 3, 3}, {anonymize.UnitSession, 4, 5}, {anonymize.UnitSession, 5, 6},
-		{anonymize.UnitRequest, 2, 1}, {anonymize.UnitRequest, 3, 4}, {anonymize.UnitRequest, 5, 5}, {anonymize.UnitRequest, 6, 6},
-	} {
-		src := linkTrace(t, trace.Meta{BlockSize: 16}, house)
-		out := &Output{Trace: linkTrace(t, trace.Meta{BlockSize: 16}, house)}
-		got, err := (&Case{Output: out, Internal: src}).ownBlocks(t.Context(), &anonymize.PartnerCard{Unit: c.unit, KShare: c.k})
-		if err != nil || got != c.want {
-			t.Errorf("%d of unit %s must share: %d blocks link beyond, %v, want %d", c.k, c.unit, got, err, c.want)
-		}
-	}
-	none := &Output{Trace: linkTrace(t, trace.Meta{BlockSize: 16}, []trace.Request{{InputTokens: 48, Blocks: []uint64{0, 1, 2}}})}
-	if got, err := (&Case{Output: none, Internal: linkTrace(t, trace.Meta{BlockSize: 16}, house)}).ownBlocks(t.Context(), &anonymize.PartnerCard{Unit: anonymize.UnitUser, KShare: 2}); got != 0 || err != nil {
-		t.Errorf("of one row: %d, %v", got, err)
 	}
 }
 
@@ -456,7 +318,7 @@ func TestSidesOfTheAttack(t *testing.T) {
 			rows[i].User, rows[i].Session = c.of(int64(i))
 		}
 		c2 := &Case{Output: &Output{Trace: linkTrace(t, trace.Meta{}, rows), Meta: map[string]string{"tier": anonymize.Public}}, Internal: linkTrace(t, trace.Meta{}, rows), Seed: 2}
-		f := linkage(t.Context(), c2)
+		f := c2.nearRows(t.Context(), sourceOf(c2.Internal), Figures{})
 		if c.want != "" {
 			if !reflect.DeepEqual(f, inconclusive(Figures{"rows": 0}, "%s", c.want)) {
 				t.Errorf("%s: %+v", name, f)
@@ -475,13 +337,14 @@ func TestSidesOfTheAttack(t *testing.T) {
 		rows[i].InputTokens = int32(rng.IntN(1000))
 	}
 	for n, want := range map[int]Status{199: Inconclusive, 200: Fail} {
-		f := linkage(t.Context(), &Case{Output: &Output{Trace: linkTrace(t, trace.Meta{}, rows[:n]), Meta: map[string]string{"tier": anonymize.Public}}, Internal: linkTrace(t, trace.Meta{}, rows), Seed: 2})
+		c := &Case{Output: &Output{Trace: linkTrace(t, trace.Meta{}, rows[:n])}, Seed: 2}
+		f := c.nearRows(t.Context(), sliceSource(rows), Figures{})
 		if (f.Status == Inconclusive) != (want == Inconclusive) || want == Inconclusive && f.Figures["rows"] != 199 {
 			t.Errorf("%d synthetic rows: %+v", n, f)
 		}
 	}
 	if f := linkage(t.Context(), &Case{Output: &Output{Meta: map[string]string{"tier": anonymize.Public}}}); !reflect.DeepEqual(f,
-		skipped("of a synthetic trace, whose rows are nobody's, it needs the source log (--source) or a trace of tier internal (--internal)")) {
+		skipped("of drawn rows, which are nobody's, it needs the source log (--source) or a trace of tier internal (--internal)")) {
 		t.Errorf("without a source: %+v", f)
 	}
 }

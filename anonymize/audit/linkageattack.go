@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 
+	"reprise/anonymize"
 	"reprise/trace"
 )
 
@@ -131,16 +132,9 @@ func harmonic(a, b float64) float64 {
 	return 2 * a * b / (a + b)
 }
 
-// publicLinkage looks whether a synthetic trace is nearer to its source than the
-// people of that are to each other.
-func publicLinkage(ctx context.Context, c *Case) Finding {
-	if c.Internal == nil && c.Log == nil {
-		return skipped("of a synthetic trace, whose rows are nobody's, it needs the source log (--source) or a trace of tier internal (--internal)")
-	}
-	src, err := c.Before(ctx)
-	if err != nil {
-		return broken(err)
-	}
+// nearRows looks whether drawn rows are nearer to their source than the people of that are
+// to each other.
+func (c *Case) nearRows(ctx context.Context, src anonymize.Source, fig Figures) Finding {
 	rng := rand.New(rand.NewPCG(c.Seed, 0xa77ac))
 	synthetic := sampler{rng: rng}
 	rows, err := c.Output.Trace.Reader()
@@ -173,14 +167,15 @@ func publicLinkage(ctx context.Context, c *Case) Finding {
 	}
 	n := min(len(synthetic.kept), len(real.kept), len(held.kept))
 	if n < attackLeast {
-		return inconclusive(Figures{"rows": n}, "with fewer than %d requests on each side nothing can be told", attackLeast)
+		fig["rows"] = n
+		return inconclusive(fig, "with fewer than %d requests on each side nothing can be told", attackLeast)
 	}
 	a := linkAttack(synthetic.first(n), real.first(n), held.first(n))
-	fig := Figures{"attack": a}
-	words := "within %.3g octaves, linking synthetic rows to real ones has an F1 of %.3f (%.3f to %.3f), and linking real ones held out has %.3f (%.3f to %.3f)"
+	fig["attack"] = a
+	words := "within %.3g octaves, linking drawn rows to real ones has an F1 of %.3f (%.3f to %.3f), and linking real ones held out has %.3f (%.3f to %.3f)"
 	args := []any{a.Distance, a.Synthetic.F1, a.Synthetic.Low, a.Synthetic.High, a.HeldOut.F1, a.HeldOut.Low, a.HeldOut.High}
 	if a.Beaten() {
-		return failed(fig, "synthetic rows are nearer to real ones than people are to each other: "+words, args...)
+		return failed(fig, "drawn rows are nearer to real ones than people are to each other: "+words, args...)
 	}
 	return passed(fig, words, args...)
 }

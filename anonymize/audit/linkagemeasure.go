@@ -44,10 +44,9 @@ type linkRow struct {
 
 // linkOptions are the settings of a measurement.
 type linkOptions struct {
-	k       int           // of the share below k
-	quantum time.Duration // of the times that were released
-	seed    uint64        // of the draws
-	limit   int           // of classes, and of points of sessions; 0 for the default
+	k     int    // of the share below k
+	seed  uint64 // of the draws
+	limit int    // of classes, and of points of sessions; 0 for the default
 }
 
 // measureLinkage reads the rows that open gives a few times. Memory is bounded by
@@ -56,9 +55,6 @@ func measureLinkage(ctx context.Context, open func() (trace.Reader[linkRow], err
 	limit := o.limit
 	if limit == 0 {
 		limit = mostClasses
-	}
-	if o.quantum <= 0 {
-		o.quantum = time.Second
 	}
 	m := linkMeasure{open: open, o: o, limit: limit}
 	if err := m.classes(ctx); err != nil {
@@ -136,13 +132,17 @@ type knowledge struct {
 	key   func(r *linkRow) uint64
 }
 
+// leastClass is the class that hides its members well: 1/11 is the risk of 9 % that
+// regulators of clinical data accept (EMA policy 0070).
+const leastClass = 11
+
 const lengthsKnown = "input and output tokens"
 
 func (m *linkMeasure) knowledge() []knowledge {
 	return []knowledge{
 		{lengthsKnown, (*linkRow).lengths},
 		{lengthsKnown + ", minute", func(r *linkRow) uint64 { return r.at(time.Minute) }},
-		{lengthsKnown + ", time in " + m.o.quantum.String(), func(r *linkRow) uint64 { return r.at(m.o.quantum) }},
+		{lengthsKnown + ", second", func(r *linkRow) uint64 { return r.at(time.Second) }},
 	}
 }
 
@@ -221,94 +221,10 @@ func (l *linkageRisks) words() string {
 	return s
 }
 
-// String is a line for people, who find the rest in the JSON.
-func (l linkageRisks) String() string { return l.words() }
-
 // String is a line for people.
 func (c columnRisk) String() string {
 	if c.Column == "" {
 		return fmt.Sprintf("all columns: %.2f %% unique", 100*c.Unique)
 	}
 	return fmt.Sprintf("without %s: %.2f %%", c.Column, 100*c.Unique)
-}
-
-type linkReader struct {
-	src    trace.Reader[trace.Request]
-	batch  []trace.Request
-	joiner *sessionInference // of sessions; nil for those that rows have
-}
-
-// Read implements [trace.Reader].
-func (r *linkReader) Read(rows []linkRow) (int, error) {
-	if len(r.batch) < len(rows) {
-		r.batch = make([]trace.Request, len(rows))
-	}
-	n, err := r.src.Read(r.batch[:len(rows)])
-	for i := range n {
-		q := &r.batch[i]
-		rows[i] = linkRow{ArrivalNS: q.ArrivalNS, Session: q.Session, Turn: q.Turn, ThinkNS: q.ThinkNS, Model: q.Model, Class: q.Class,
-			Category: q.Category, InputTokens: q.InputTokens, OutputTokens: q.OutputTokens}
-		if r.joiner != nil {
-			rows[i].Session = r.joiner.session(q.Blocks)
-		}
-	}
-	return n, err
-}
-
-// maxCarriers is how many requests share a block that nobody takes for the beginning of
-// one conversation.
-const maxCarriers = 100
-
-// A sessionInference infers sessions like an attacker who has only blocks: requests
-// belong to one conversation if they share the first block that at most [maxCarriers]
-// requests have. The sessions of the file itself begin after what more than half of
-// the requests share, and would hide conversations below several system prompts.
-// Memory is a byte for each block.
-type sessionInference struct {
-	carriers []uint8 // by block: requests that have it, up to maxCarriers + 1
-}
-
-// session is the first block that at most maxCarriers requests have; nil for none.
-func (j *sessionInference) session(blocks []uint64) *int64 {
-	for _, b := range blocks {
-		if b < uint64(len(j.carriers)) && j.carriers[b] <= maxCarriers {
-			return trace.Ptr(int64(b))
-		}
-	}
-	return nil
-}
-
-// joinedRows reads the rows of a trace, in sessions that are inferred. It counts who
-// has which block first, of rows whose ids are numbered from 0; others are passed
-// over.
-func joinedRows(ctx context.Context, t *trace.Trace) (func() (trace.Reader[linkRow], error), error) {
-	all, err := t.Reader()
-	if err != nil {
-		return nil, err
-	}
-	all.Only("blocks")
-	j, refs := &sessionInference{}, 0
-	err = eachRequest(ctx, all, func(r *trace.Request) {
-		refs += len(r.Blocks)
-		for _, b := range r.Blocks {
-			if b >= uint64(refs) {
-				continue
-			}
-			if n := int(b) + 1 - len(j.carriers); n > 0 {
-				j.carriers = append(j.carriers, make([]uint8, n)...)
-			}
-			j.carriers[b] = min(j.carriers[b]+1, maxCarriers+1)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	return func() (trace.Reader[linkRow], error) {
-		rows, err := t.Reader()
-		if err != nil {
-			return nil, err
-		}
-		rows.Only("arrival_ns", "turn", "think_ns", "model", "class", "category", "input_tokens", "output_tokens", "blocks")
-		return &linkReader{src: rows, joiner: j}, nil
-	}, nil
 }

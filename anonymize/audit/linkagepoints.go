@@ -59,7 +59,7 @@ func (m *linkMeasure) points(ctx context.Context) error {
 		var alone, n [mostPoints + 1]int
 		for i := range draws {
 			n[draws[i].p]++
-			if isAlone(points, &draws[i]) {
+			if matches(points, draws[i].keys) == 1 { // itself
 				alone[draws[i].p]++
 			}
 		}
@@ -137,9 +137,7 @@ func (m *linkMeasure) sessionPoints(ctx context.Context, k knowledge, draws []po
 			}
 		}
 	})
-	slices.SortFunc(points, func(a, b sessionPoint) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.session, b.session))
-	})
+	sortPoints(points)
 	return points, 1 / float64(int64(1)<<shift), err
 }
 
@@ -150,13 +148,13 @@ type posting struct {
 	need   int
 }
 
-// isAlone reports whether no other session has all that is known of one. The
-// lists of the sessions that have each of the points are walked together.
-func isAlone(points []sessionPoint, d *pointDraw) bool {
-	slices.Sort(d.keys)
+// matches is how many sessions have all that is known of one; 2 stands for more. The lists
+// of the sessions that have each of the points are walked together.
+func matches(points []sessionPoint, keys []uint64) (n int) {
+	slices.Sort(keys)
 	var lists []posting
-	for i, key := range d.keys {
-		if i > 0 && key == d.keys[i-1] {
+	for i, key := range keys {
+		if i > 0 && key == keys[i-1] {
 			lists[len(lists)-1].need++
 			continue
 		}
@@ -170,19 +168,23 @@ func isAlone(points []sessionPoint, d *pointDraw) bool {
 		lists = append(lists, posting{points[from : from+n], 1})
 	}
 	slices.SortFunc(lists, func(a, b posting) int { return cmp.Compare(len(a.points), len(b.points)) })
-	for rarest := lists[0].points; len(rarest) > 0; {
+	for rarest := lists[0].points; len(rarest) > 0 && n < 2; {
 		s := rarest[0].session
 		for len(rarest) > 0 && rarest[0].session == s {
 			rarest = rarest[1:]
 		}
-		if s == d.session {
-			continue
-		}
 		if all(lists, s) {
-			return false
+			n++
 		}
 	}
-	return true
+	return n
+}
+
+// sortPoints puts points in the order that [matches] wants.
+func sortPoints(points []sessionPoint) {
+	slices.SortFunc(points, func(a, b sessionPoint) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.session, b.session))
+	})
 }
 
 // all steps all lists to a session, and reports whether it has enough of the rows of

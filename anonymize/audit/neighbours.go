@@ -8,40 +8,53 @@ import (
 	"reprise/anonymize"
 	"reprise/anonymize/dp"
 	"reprise/synth"
+	"reprise/synth/release"
 	"reprise/trace"
 )
 
 // neighbours imports the source log with everybody and without one unit, for several
-// units, and measures both as a public model does. Before the noise every statistic
-// must move by no more than the noise was made for; whatever has no noise must be equal.
-// With a trace of tier internal in place of the log, the import is not judged.
+// units, and measures both as the model of the release does. Before the noise every
+// statistic must move by no more than the noise was made for; whatever has no noise must be
+// equal. With a trace of tier internal in place of the log, the import is not judged.
 func neighbours(ctx context.Context, c *Case) Finding {
-	if c.Output.Tier() != anonymize.Public {
-		return skipped("it is of tier %s, which promises that one user more or less hardly shows", anonymize.Public)
+	if c.Output.Tier() != anonymize.Public && !c.Output.drawn() {
+		return skipped("it is of what is drawn from noisy counts, which promises that one user more or less hardly shows")
 	}
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
 	if err != nil {
 		return broken(err)
 	}
-	s := card.Public
-	if s == nil {
-		return broken(fmt.Errorf("the privacy card says nothing of noise"))
-	}
-	o := synth.PublicOptions{Unit: s.Unit, Budget: s.Budget, Contribution: s.Contribution, MaxInput: s.MaxInput, MaxOutput: s.MaxOutput}
 	src, err := c.Before(ctx)
 	if err != nil {
 		return broken(err)
 	}
-	if src.Meta.Capture.Declared() && int64(src.Meta.Capture.Length()) != s.CaptureNS {
+	var span int64
+	var s measured
+	switch {
+	case card.Sessions != nil:
+		o := drawnOptions(card.Sessions)
+		s, span = measured{card.Sessions.Unit, unitKey(o.Unit, src.Meta, o.TrunkBlocks), func(ctx context.Context, a, b synth.Neighbour) ([]synth.Shift, []string, error) {
+			return release.Shifts(ctx, a, b, o)
+		}}, card.Sessions.CaptureNS
+	case card.Public != nil:
+		p := card.Public
+		o := synth.PublicOptions{Unit: p.Unit, Budget: p.Budget, Contribution: p.Contribution, MaxInput: p.MaxInput, MaxOutput: p.MaxOutput, Noise: dp.NewNoise()} // unused: nothing is released
+		s, span = measured{p.Unit, unitKey(o.Unit, src.Meta, 0), func(ctx context.Context, a, b synth.Neighbour) ([]synth.Shift, []string, error) {
+			return synth.Shifts(ctx, a, b, o)
+		}}, p.CaptureNS
+	default:
+		return broken(fmt.Errorf("the privacy card says nothing of noise"))
+	}
+	if src.Meta.Capture.Declared() && int64(src.Meta.Capture.Length()) != span {
 		return inconclusive(nil, "the source has another capture window than the card: give the source and the flags that the output was made of")
 	}
-	without, err := c.withoutUnits(ctx, src, s.Unit)
+	without, err := c.withoutUnits(ctx, src, s)
 	if err != nil {
 		return broken(err)
 	}
-	fig := Figures{"units_left_out": len(without), "import_was_judged": c.Log != nil}
+	fig := Figures{"units_left_out": len(without), "import_was_judged": c.judgesImport(src, s)}
 	if len(without) == 0 {
-		return inconclusive(fig, "the source names no %s that could be left out", s.Unit)
+		return inconclusive(fig, "the source names no %s that could be left out", s.unit)
 	}
 	var most lines[shift]
 	for _, open := range without {
@@ -49,7 +62,7 @@ func neighbours(ctx context.Context, c *Case) Finding {
 		if err != nil {
 			return broken(err)
 		}
-		shifts, differs, err := measuredTwice(ctx, src, part, o)
+		shifts, differs, err := s.twice(ctx, src, part)
 		if closing != nil {
 			closing()
 		}
@@ -58,7 +71,7 @@ func neighbours(ctx context.Context, c *Case) Finding {
 		}
 		if len(differs) > 0 {
 			fig["differs_in"] = differs
-			return failed(fig, "without one %s the model says other things that have no noise: %s", s.Unit, differs[0])
+			return failed(fig, "without one %s the model says other things that have no noise: %s", s.unit, differs[0])
 		}
 		for i, one := range shifts {
 			if i == len(most) {
@@ -70,13 +83,13 @@ func neighbours(ctx context.Context, c *Case) Finding {
 	}
 	fig["shifts"] = most
 	if i := slices.IndexFunc(most, func(s shift) bool { return synth.Shift(s).Beyond() }); i >= 0 {
-		return failed(fig, "one %s more or less moves a statistic further than its noise hides: %s", s.Unit, most[i])
+		return failed(fig, "one %s more or less moves a statistic further than its noise hides: %s", s.unit, most[i])
 	}
 	where := "in the import and in what is measured"
-	if c.Log == nil {
-		where = "in what is measured of the internal trace; the import was not judged (--source)"
+	if !c.judgesImport(src, s) {
+		where = "in what is measured of the internal trace; the import was not judged"
 	}
-	return passed(fig, "without one %s, %d chosen for it, nothing moves further than its noise hides, %s", s.Unit, len(without), where)
+	return passed(fig, "without one %s, %d chosen for it, nothing moves further than its noise hides, %s", s.unit, len(without), where)
 }
 
 type shift synth.Shift
@@ -85,7 +98,15 @@ func (s shift) String() string {
 	return fmt.Sprintf("%s by %d of %d (squares %d of %d)", s.Statistic, s.L1, s.ClaimedL1, s.L2Squared, s.ClaimedL2Squared)
 }
 
-func measuredTwice(ctx context.Context, whole, part anonymize.Source, o synth.PublicOptions) ([]synth.Shift, []string, error) {
+// measured is how a release measures its source.
+type measured struct {
+	unit   string
+	key    func(row int64, r *trace.Request) (int64, bool)
+	shifts func(ctx context.Context, whole, part synth.Neighbour) ([]synth.Shift, []string, error)
+}
+
+// twice measures a source, and the same without a unit.
+func (m measured) twice(ctx context.Context, whole, part anonymize.Source) ([]synth.Shift, []string, error) {
 	var sides [2]synth.Neighbour
 	for i, src := range []anonymize.Source{whole, part} {
 		rows, err := src.Open()
@@ -94,19 +115,22 @@ func measuredTwice(ctx context.Context, whole, part anonymize.Source, o synth.Pu
 		}
 		sides[i] = synth.Neighbour{Rows: rows, Meta: src.Meta}
 	}
-	o.Noise = dp.NewNoise() // unused: nothing is released
-	return synth.Shifts(ctx, sides[0], sides[1], o)
+	return m.shifts(ctx, sides[0], sides[1])
 }
 
-// withoutUnits are the source without one unit each.
-func (c *Case) withoutUnits(ctx context.Context, src anonymize.Source, unit string) (out []func() (anonymize.Source, func() error, error), err error) {
-	if c.Log == nil {
-		leave, err := extremeRows(ctx, src, unit)
+// withoutUnits are the source without one unit each. Sessions that the source does not name
+// are left out of its rows, as no entry of the log tells them.
+func (c *Case) withoutUnits(ctx context.Context, src anonymize.Source, m measured) (out []func() (anonymize.Source, func() error, error), err error) {
+	if !c.judgesImport(src, m) {
+		leave, err := extremeRows(ctx, src, m)
 		for _, of := range leave {
 			part := src
 			part.Open = func() (trace.Reader[trace.Request], error) {
 				rows, err := src.Open()
-				return &withoutRows{rows: rows, unit: unit, leave: of}, err
+				return &keptRows{rows: rows, keep: func(row int64, r *trace.Request) bool {
+					unit, ok := m.key(row, r)
+					return !ok || unit != of
+				}}, err
 			}
 			out = append(out, func() (anonymize.Source, func() error, error) { return part, nil, nil })
 		}
@@ -117,7 +141,7 @@ func (c *Case) withoutUnits(ctx context.Context, src anonymize.Source, unit stri
 		return nil, err
 	}
 	defer log.Close()
-	units, err := anonymize.SurveyUnits(log.Entries, unit)
+	units, err := anonymize.SurveyUnits(log.Entries, m.unit)
 	if err != nil {
 		return nil, err
 	}
@@ -148,12 +172,17 @@ func rowUnit(unit string, row int64, r *trace.Request) (int64, bool) {
 	return *id, true
 }
 
+// judgesImport tells whether units can be left out of the log.
+func (c *Case) judgesImport(src anonymize.Source, m measured) bool {
+	return c.Log != nil && (m.unit != anonymize.UnitSession || src.Meta.Sessions == "source")
+}
+
 // extremeRows are the units of rows with the first request, the last, the longest, and the most.
-func extremeRows(ctx context.Context, src anonymize.Source, unit string) (leave []int64, err error) {
+func extremeRows(ctx context.Context, src anonymize.Source, m measured) (leave []int64, err error) {
 	var first, last, longest, heaviest int64
 	longestLen, rows := int64(-1), map[int64]int{}
 	err = eachRow(ctx, src, func(row int64, r *trace.Request) error {
-		u, ok := rowUnit(unit, row, r)
+		u, ok := m.key(row, r)
 		if !ok {
 			return nil
 		}
@@ -164,7 +193,7 @@ func extremeRows(ctx context.Context, src anonymize.Source, unit string) (leave 
 		if n := int64(r.InputTokens) + int64(r.OutputTokens); n > longestLen {
 			longest, longestLen = u, n
 		}
-		if unit != anonymize.UnitRequest {
+		if m.unit != anonymize.UnitRequest {
 			if rows[u]++; rows[u] > rows[heaviest] {
 				heaviest = u
 			}
@@ -176,29 +205,4 @@ func extremeRows(ctx context.Context, src anonymize.Source, unit string) (leave 
 		slices.Sort(leave)
 	}
 	return slices.Compact(leave), err
-}
-
-// withoutRows leaves the rows of one unit out.
-type withoutRows struct {
-	rows  trace.Reader[trace.Request]
-	unit  string
-	leave int64
-	at    int64
-}
-
-func (w *withoutRows) Read(rows []trace.Request) (int, error) {
-	for {
-		n, err := w.rows.Read(rows)
-		kept := 0
-		for i := range rows[:n] {
-			if u, ok := rowUnit(w.unit, w.at, &rows[i]); !ok || u != w.leave {
-				rows[kept], rows[i] = rows[i], rows[kept]
-				kept++
-			}
-			w.at++
-		}
-		if kept > 0 || err != nil {
-			return kept, err
-		}
-	}
 }

@@ -117,3 +117,57 @@ func (c *counted) Read(batch []trace.Entry) (int, error) {
 	c.n += n
 	return n, err
 }
+
+// What is counted for sessions that are drawn moves by one unit at most, whatever the unit
+// is; what depends on somebody else is found.
+func TestNeighboursOfDrawnSessions(t *testing.T) {
+	entries := traffic(12, 12, 160)
+	drawn := func(c *Case, unit string, trunk int) *Case {
+		s := dp.SessionStatement{Unit: unit, Budget: dp.Budget{Epsilon: 8, Delta: 1e-6}, MaxInput: 1 << 17, MaxOutput: 1 << 14}
+		if src, err := c.Before(t.Context()); err == nil {
+			s.CaptureNS = int64(src.Meta.Capture.Length())
+		}
+		if trunk > 0 {
+			s.Trunks = &dp.Trunks{Blocks: trunk}
+		}
+		text, hash, err := anonymize.SessionsCard(s, trace.Meta{}).JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Output = &Output{Kind: kindTrace, Meta: map[string]string{"tier": anonymize.Partner, "card": text, "card_sha256": hash}}
+		return c
+	}
+	for _, unit := range []string{anonymize.UnitUser, anonymize.UnitSession, anonymize.UnitRequest} {
+		f := neighbours(t.Context(), drawn(publicCase(t, unit, entries, maker{}), unit, 8))
+		if f.Status != Pass || f.Figures["units_left_out"].(int) < 2 || f.Figures["import_was_judged"] != true {
+			t.Errorf("by %s: %s: %s %v", unit, f.Status, f.Why, f.Figures)
+		}
+	}
+	nameless := publicCase(t, anonymize.UnitSession, entries, planted(bug{rows: func(_ anonymize.Policy, _ []trace.Entry, rows []trace.Request) {
+		for i := range rows {
+			rows[i].Session, rows[i].User = nil, nil
+		}
+	}}))
+	open := nameless.Log.Open
+	nameless.Log.Open = func() (*Opened, error) {
+		o, err := open()
+		of := o.Meta
+		o.Meta = func(c anonymize.Card) (trace.Meta, error) {
+			m, err := of(c)
+			m.Sessions = "inferred"
+			return m, err
+		}
+		return o, err
+	}
+	if f := neighbours(t.Context(), drawn(nameless, anonymize.UnitSession, 1)); f.Status != Pass || f.Figures["import_was_judged"] != false {
+		t.Errorf("by prefix: %s: %s %v", f.Status, f.Why, f.Figures)
+	}
+	longest := publicCase(t, anonymize.UnitUser, entries, planted(bug{rows: func(_ anonymize.Policy, _ []trace.Entry, rows []trace.Request) {
+		for i := range rows { // of a user alone, but for how many there are
+			rows[i].InputTokens *= int32(len(rows))
+		}
+	}}))
+	if f := neighbours(t.Context(), drawn(longest, anonymize.UnitUser, 8)); f.Status != Fail || !strings.Contains(f.Why, "more or less moves a statistic") {
+		t.Errorf("lengths depend on the number of rows: %s: %s", f.Status, f.Why)
+	}
+}

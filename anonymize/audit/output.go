@@ -153,6 +153,12 @@ func (o *Output) addTier(tier string) {
 	}
 }
 
+// former reports whether the card is of rows that an earlier version released to a partner.
+func (o *Output) former() bool {
+	card, err := anonymize.ParseCard(o.Meta["card"], o.Meta["card_sha256"])
+	return err == nil && card.Former()
+}
+
 // Tier is the tier that the output says it is of; empty when it does not say.
 func (o *Output) Tier() string {
 	if t := o.Meta["tier"]; isWord(t) {

@@ -53,17 +53,18 @@ type sheet struct {
 
 func (s *sheet) facts() []page.Fact {
 	out := []page.Fact{{Label: "Tier", Value: orNone(s.r.Tier), Note: tierWords[s.r.Tier]}, {Label: "Kind of file", Value: s.r.Kind}}
-	if s.carded && s.card.Partner != nil {
-		k := s.card.Partner
-		out = append(out, page.Fact{Label: "Hidden among", Value: fmt.Sprintf("%d %ss", k.KClass, k.Unit), Note: "k_class: who has the same lengths, at least"},
-			page.Fact{Label: "Left out", Value: page.Percent(k.SuppressedShare), Note: "of the requests"})
+	if of := s.card.Sessions; of != nil {
+		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon), Note: "for " + of.Protects})
+	}
+	if of := s.card.Public; of != nil {
+		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon), Note: "for " + of.Protects})
 	}
 	return out
 }
 
 // about is what was judged, and by what.
 func (s *sheet) about() (out []page.Fact) {
-	if s.carded && s.card.Partner == nil {
+	if s.carded {
 		out = append(out, page.Fact{Label: "Unit of privacy", Value: s.card.Unit})
 	}
 	if s.r.Digest != "" {
@@ -94,7 +95,7 @@ func (s *sheet) firstChecks() *page.Table {
 
 var tierWords = map[string]string{
 	anonymize.Internal: "pseudonymous; for use inside your organisation",
-	anonymize.Partner:  "k-anonymous records, for a partner under contract",
+	anonymize.Partner:  "sessions drawn from noisy counts, none of them real; for a partner under contract",
 	anonymize.Public:   "made by a differentially private model; no row is real",
 }
 

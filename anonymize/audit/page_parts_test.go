@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"reprise/anonymize"
+	"reprise/anonymize/dp"
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -22,13 +23,13 @@ func TestFactsOfAPage(t *testing.T) {
 		s    sheet
 		want []page.Fact
 	}{
-		"a release": {sheet{carded: true, card: anonymize.Card{Unit: "user", Partner: &anonymize.PartnerCard{KClass: 11, Unit: "session", SuppressedShare: 0.0123}}}, []page.Fact{
-			{Label: "Tier", Value: "partner", Note: "k-anonymous records, for a partner under contract"}, {Label: "Kind of file", Value: "trace"},
-			{Label: "Hidden among", Value: "11 sessions", Note: "k_class: who has the same lengths, at least"}, {Label: "Left out", Value: "1.23 %", Note: "of the requests"},
+		"a release": {sheet{carded: true, card: anonymize.Card{Unit: "user", Sessions: &dp.SessionStatement{Budget: dp.Budget{Epsilon: 8}, Protects: "one user"}}}, []page.Fact{
+			{Label: "Tier", Value: "partner", Note: "sessions drawn from noisy counts, none of them real; for a partner under contract"}, {Label: "Kind of file", Value: "trace"},
+			{Label: "ε", Value: "8", Note: "for one user"}, {Label: "Unit of privacy", Value: "user"},
 			{Label: "Digest of the rows", Value: "sha256:fedcba9876543210"}, file, by}},
 		"another": {sheet{carded: true, card: anonymize.Card{Unit: "user"}}, []page.Fact{
 			{Label: "Tier", Value: "internal", Note: "pseudonymous; for use inside your organisation"}, {Label: "Kind of file", Value: "trace"}, {Label: "Unit of privacy", Value: "user"}, file, by}},
-		"without a card": {sheet{card: anonymize.Card{Unit: "user", Partner: &anonymize.PartnerCard{}}}, []page.Fact{
+		"without a card": {sheet{card: anonymize.Card{Unit: "user"}}, []page.Fact{
 			{Label: "Tier", Value: "none"}, {Label: "Kind of file", Value: "trace"}, file, by}},
 	} {
 		of := r
@@ -87,13 +88,13 @@ func TestVerdicts(t *testing.T) {
 
 // Each check stands with its sign, what it is about and what it found.
 func TestChecksOfAPage(t *testing.T) {
-	s := sheet{r: &Result{Findings: []Finding{{Check: "ids", Status: Pass, Why: "they are"}, {Check: "rules", Status: Fail, Why: "broken."}, {Check: "x", Status: Inconclusive}, {Check: "noise", Status: Skipped, Why: "why"}}}}
+	s := sheet{r: &Result{Findings: []Finding{{Check: "ids", Status: Pass, Why: "they are"}, {Check: "times", Status: Fail, Why: "broken."}, {Check: "x", Status: Inconclusive}, {Check: "noise", Status: Skipped, Why: "why"}}}}
 	about := func(name string) string {
 		i := slices.IndexFunc(Checks(), func(c Check) bool { return c.Name == name })
 		a := Checks()[i].About
 		return strings.ToUpper(a[:1]) + a[1:] + "."
 	}
-	want := [][]string{{"✓ passed", "ids", about("ids"), "They are."}, {"✕ failed", "rules", about("rules"), "Broken."}, {"? inconclusive", "x", "", ""}, {"– skipped", "noise", about("noise"), "Why."}}
+	want := [][]string{{"✓ passed", "ids", about("ids"), "They are."}, {"✕ failed", "times", about("times"), "Broken."}, {"? inconclusive", "x", "", ""}, {"– skipped", "noise", about("noise"), "Why."}}
 	got := s.checks()
 	if got.Title != "Checks" || !reflect.DeepEqual(got.Tables[0].Rows, want) || !slices.Equal(got.Tables[0].Head, []string{"", "Check", "What must hold", "What was found"}) || len(got.Text) != 1 {
 		t.Errorf("%+v, want %q", got, want)
@@ -247,7 +248,7 @@ func TestChangeOfAPage(t *testing.T) {
 	}
 }
 
-// How well requests hide, with the source beside it where that is at hand.
+// How well requests hide.
 func TestHidingOfAPage(t *testing.T) {
 	set := func(known string, unique float64) setRisk {
 		return setRisk{Known: known, Of: "requests", Unique: unique, K: 11, BelowK: 0.25, Smallest: 3, MaxRisk: 0.5, Average: 0.125}
@@ -264,19 +265,8 @@ func TestHidingOfAPage(t *testing.T) {
 	if got.Title != "How well requests hide" || !reflect.DeepEqual(got.Tables, []page.Table{table, columns}) || len(got.Text) != 1 {
 		t.Errorf("%+v, want %+v", got, table)
 	}
-	out := []page.Series{{Name: "output: " + lengthsKnown, X: []float64{1, 2}, Y: []float64{25, 50}}, {Name: "output: x", X: []float64{1}, Y: []float64{100}}}
+	out := []page.Series{{Name: lengthsKnown, X: []float64{1, 2}, Y: []float64{25, 50}}, {Name: "x", X: []float64{1}, Y: []float64{100}}}
 	if len(got.Plots) != 1 || !reflect.DeepEqual(got.Plots[0].Series, out) || got.Plots[0].Title != "Sessions that a few requests single out" || got.Plots[0].YUnit != "%" {
-		t.Errorf("%+v, want %+v", got.Plots, out)
-	}
-	fig["before"] = linkageRisks{Sets: []setRisk{set("a", 1)}, Points: []pointRisk{{Known: "x", Points: 1}, {Known: lengthsKnown, Points: 3, Unique: 0.75}}}
-	got = s.hiding()
-	table.Head, table.Align = slices.Insert(table.Head, 1, "unique in the source"), append(table.Align, page.Right)
-	table.Rows[0], table.Rows[1] = slices.Insert(table.Rows[0], 1, "100 %"), slices.Insert(table.Rows[1], 1, "")
-	if !reflect.DeepEqual(got.Tables, []page.Table{table, columns}) {
-		t.Errorf("%+v, want %+v", got.Tables, table)
-	}
-	out = slices.Insert(out, 0, page.Series{Name: "source: " + lengthsKnown, X: []float64{3}, Y: []float64{75}})
-	if len(got.Plots) != 1 || !reflect.DeepEqual(got.Plots[0].Series, out) {
 		t.Errorf("%+v, want %+v", got.Plots, out)
 	}
 	fig["points"] = lines[pointRisk]{{Known: lengthsKnown, Points: 1}}
@@ -340,12 +330,12 @@ func TestSectionsOfAPage(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	src := linkHouse(t)
-	c := linkReleased(t, src, anonymize.PartnerPolicy{}, nil)
-	r, err := Run(t.Context(), c, []string{"linkage"})
+	c := drawnCase(t, src, anonymize.UnitUser, nil)
+	r, err := Run(t.Context(), c, []string{"card"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := titles(c, r), "Privacy audit: Checks, What became of each field of the source, What was done with each column, Rows as released, Before and after, How well requests hide, The three questions, What risks are left"; got != want {
+	if got, want := titles(c, r), "Privacy audit: Checks, What became of each field of the source, What was done with each column, Rows as released, Before and after, The three questions, What risks are left"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	c.Output.Trace.Close()

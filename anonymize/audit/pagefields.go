@@ -18,7 +18,7 @@ func (s *sheet) sourceFields() page.Section {
 	switch {
 	case !s.carded || len(s.card.Columns) == 0:
 		return page.Section{}
-	case s.r.Tier == anonymize.Public:
+	case s.r.Tier == anonymize.Public || s.card.Sessions != nil:
 		section.Text = []string{"They are not listed: one record may have a field that no other one has, and no noise would hide it. No row of this file is of a record: all are drawn from noisy counts, by the rules below."}
 		return section
 	case from == nil:

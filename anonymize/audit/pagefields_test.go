@@ -14,9 +14,9 @@ import (
 )
 
 // withCard is a trace without rows whose card was changed, and hashed anew.
-func withCard(t *testing.T, tier string, change func(c *anonymize.Card), replace ...string) *Case {
+func withCard(t *testing.T, change func(c *anonymize.Card), replace ...string) *Case {
 	t.Helper()
-	m := caseOf(t, tier, maker{}, traffic(20, 30, 200)).Output.Trace.Meta
+	m := caseOf(t, maker{}, traffic(20, 30, 200)).Output.Trace.Meta
 	card, err := anonymize.ParseCard(m.Card, m.CardHash)
 	if err != nil {
 		t.Fatal(err)
@@ -47,19 +47,19 @@ func withCard(t *testing.T, tier string, change func(c *anonymize.Card), replace
 // Each field of the source stands on the page with its fate, which is that of the
 // column that it feeds in this tier, and with the reason.
 func TestPageListsFieldsOfTheSource(t *testing.T) {
-	c := withCard(t, anonymize.Partner, func(c *anonymize.Card) {
+	c := withCard(t, func(c *anonymize.Card) {
 		c.SourceFields = &anonymize.SourceFields{Format: "openai-log", Mapped: []string{"user"}, Dropped: 5, Kinds: map[string]int{"text": 3, "number": 2}, More: true}
 	})
 	p, _ := auditPage(t, c, "card")
 	rows := sectionOf(t, p, "What became of each field of the source").Tables[0].Rows
 	for _, want := range [][]string{
-		{"usage.prompt_tokens or usage.input_tokens or response.usage.prompt_tokens or response.usage.input_tokens", "changed", "input_tokens", "The middle of a bucket"},
-		{"temperature", "dropped", "temperature", "It would help to tell requests apart"},
-		{"messages", "changed", "kind, input_tokens, blocks; dropped: images", "Tokenised: counted into lengths and keyed block ids, the text itself is not in this file. Then by the rules"},
+		{"usage.prompt_tokens or usage.input_tokens or response.usage.prompt_tokens or response.usage.input_tokens", "as it was", "input_tokens", "Exact: from the source"},
+		{"temperature", "as it was", "temperature", "Kept."},
+		{"messages", "changed", "kind, input_tokens, images, blocks", "Tokenised: counted into lengths and keyed block ids, the text itself is not in this file. Then by the rules"},
 		{"session_id or conversation_id or session", "changed", "session, turn, parents", "session: Renumbered; "},
-		{"response.content or response.text or response.type or response.tool_calls or response.function_call", "changed", "output_tokens; dropped: output_blocks", "Tokenised"},
-		{"cache_salt", "changed", "blocks", "Part of the keyed block ids; not kept. One id for all if at least"},
-		{"the field that --map names for user", "dropped", "user", "It would help"},
+		{"response.content or response.text or response.type or response.tool_calls or response.function_call", "changed", "output_tokens, output_blocks", "Tokenised"},
+		{"cache_salt", "changed", "blocks", "Part of the keyed block ids; not kept. All ids, renumbered"},
+		{"the field that --map names for user", "changed", "user", "Renumbered"},
 		{"at least 5 other fields (text 3, number 2)", "dropped", "none", "No column needs them"},
 	} {
 		if !slices.ContainsFunc(rows, func(row []string) bool {
@@ -71,7 +71,7 @@ func TestPageListsFieldsOfTheSource(t *testing.T) {
 	if slices.ContainsFunc(rows, func(row []string) bool { return row[0] == "user" }) {
 		t.Error("a field stands there in whose place --map names another")
 	}
-	house, _ := auditPage(t, withCard(t, anonymize.Internal, func(c *anonymize.Card) {
+	house, _ := auditPage(t, withCard(t, func(c *anonymize.Card) {
 		c.SourceFields = &anonymize.SourceFields{Format: "openai-log"}
 	}), "card")
 	rows = sectionOf(t, house, "What became of each field of the source").Tables[0].Rows
@@ -86,11 +86,11 @@ func TestPageListsFieldsOfTheSource(t *testing.T) {
 // Where no list can be shown the page says why.
 func TestPageWithoutFields(t *testing.T) {
 	for want, c := range map[string]*Case{
-		"made of a trace that stood in Parquet already": withCard(t, anonymize.Internal, func(*anonymize.Card) {}),
-		"does not say in a way that this version knows": withCard(t, anonymize.Internal, func(c *anonymize.Card) {
+		"made of a trace that stood in Parquet already": withCard(t, func(*anonymize.Card) {}),
+		"does not say in a way that this version knows": withCard(t, func(c *anonymize.Card) {
 			c.SourceFields = &anonymize.SourceFields{Dropped: 2}
 		}),
-		"no noise would hide it": withCard(t, anonymize.Internal, func(c *anonymize.Card) {
+		"no noise would hide it": withCard(t, func(c *anonymize.Card) {
 			*c = anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{})
 		}),
 	} {
@@ -111,14 +111,14 @@ func TestCardsNameNoFieldsOfTheSource(t *testing.T) {
 		of   *Case
 		want Status
 	}{
-		"known":           {withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Format: "jsonl", Mapped: []string{"user"}, Dropped: 1})), Pass},
-		"counts alone":    {withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Dropped: 1, Kinds: map[string]int{"text": 1}})), Pass},
-		"as a target":     {withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Format: "jsonl", Mapped: []string{"user_name"}})), Fail},
-		"as a format":     {withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Format: "tenant log"})), Fail},
-		"as a kind":       {withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Format: "mooncake", Kinds: map[string]int{"user": 1}})), Fail},
-		"mapped by none":  {withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Format: "mooncake", Mapped: []string{"user"}})), Fail},
-		"under a new key": {withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Format: "mooncake"}), `"format":`, `"names": ["tenant"], "format":`), Fail},
-		"in public": {withCard(t, anonymize.Partner, func(c *anonymize.Card) {
+		"known":           {withCard(t, fields(anonymize.SourceFields{Format: "jsonl", Mapped: []string{"user"}, Dropped: 1})), Pass},
+		"counts alone":    {withCard(t, fields(anonymize.SourceFields{Dropped: 1, Kinds: map[string]int{"text": 1}})), Pass},
+		"as a target":     {withCard(t, fields(anonymize.SourceFields{Format: "jsonl", Mapped: []string{"user_name"}})), Fail},
+		"as a format":     {withCard(t, fields(anonymize.SourceFields{Format: "tenant log"})), Fail},
+		"as a kind":       {withCard(t, fields(anonymize.SourceFields{Format: "mooncake", Kinds: map[string]int{"user": 1}})), Fail},
+		"mapped by none":  {withCard(t, fields(anonymize.SourceFields{Format: "mooncake", Mapped: []string{"user"}})), Fail},
+		"under a new key": {withCard(t, fields(anonymize.SourceFields{Format: "mooncake"}), `"format":`, `"names": ["tenant"], "format":`), Fail},
+		"in public": {withCard(t, func(c *anonymize.Card) {
 			*c = anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{})
 			c.SourceFields = &anonymize.SourceFields{Format: "mooncake"}
 		}), Fail},
@@ -128,11 +128,11 @@ func TestCardsNameNoFieldsOfTheSource(t *testing.T) {
 		}
 	}
 	// Words that the tool never writes are caught once more.
-	odd := withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Format: "jsonl", Mapped: []string{"zebra_tier_level"}}))
+	odd := withCard(t, fields(anonymize.SourceFields{Format: "jsonl", Mapped: []string{"zebra_tier_level"}}))
 	if f := found(t, odd, "free-text")["free-text"]; f.Status != Fail || strings.Contains(f.Why, "zebra") {
 		t.Errorf("free text: %s: %s", f.Status, f.Why)
 	}
-	whole := withCard(t, anonymize.Partner, fields(anonymize.SourceFields{Format: "openai-log", Mapped: []string{"e2e_ms", "ttft_us", "salt", "replica"}, Dropped: 1, Kinds: map[string]int{"flag": 1}}))
+	whole := withCard(t, fields(anonymize.SourceFields{Format: "openai-log", Mapped: []string{"e2e_ms", "ttft_us", "salt", "replica"}, Dropped: 1, Kinds: map[string]int{"flag": 1}}))
 	if f := found(t, whole, "free-text")["free-text"]; f.Status != Pass {
 		t.Errorf("free text of a card as it is: %s: %s %v", f.Status, f.Why, f.Figures)
 	}

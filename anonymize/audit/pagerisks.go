@@ -85,24 +85,10 @@ func (s *sheet) hiding() page.Section {
 	if len(sets) == 0 {
 		return page.Section{}
 	}
-	source, _ := fig["before"].(linkageRisks)
-	before := source.Sets
 	t := page.Table{Head: []string{"Somebody who knows", "unique", fmt.Sprintf("in classes below %d", sets[0].K), "smallest class", "risk at most", "risk on average"},
 		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Right, page.Right}}
-	if before != nil {
-		t.Head = slices.Insert(t.Head, 1, "unique in the source")
-		t.Align = append(t.Align, page.Right)
-	}
-	for i, r := range sets {
-		row := []string{r.Known + ", of " + r.Of, page.Percent(r.Unique), page.Percent(r.BelowK), fmt.Sprint(r.Smallest), page.Percent(r.MaxRisk), page.Percent(r.Average)}
-		if before != nil {
-			was := ""
-			if i < len(before) {
-				was = page.Percent(before[i].Unique)
-			}
-			row = slices.Insert(row, 1, was)
-		}
-		t.Rows = append(t.Rows, row)
+	for _, r := range sets {
+		t.Rows = append(t.Rows, []string{r.Known + ", of " + r.Of, page.Percent(r.Unique), page.Percent(r.BelowK), fmt.Sprint(r.Smallest), page.Percent(r.MaxRisk), page.Percent(r.Average)})
 	}
 	columns := page.Table{Caption: "Which column makes requests unique: how many are by all of these together, and how many still are without one", Head: []string{"Left out", "unique"}, Align: []page.Align{page.Left, page.Right}}
 	list, _ := fig["columns"].(lines[columnRisk])
@@ -115,34 +101,23 @@ func (s *sheet) hiding() page.Section {
 	}
 	out := page.Section{Title: "How well requests hide", Tables: []page.Table{t, columns},
 		Text: []string{"Requests that look the same to somebody who knows so much of them are a class. Who is alone in a class can be found; in a class of eleven a guess is right once in eleven times."}}
-	after, _ := fig["points"].(lines[pointRisk])
-	out.Plots = pointPlots(source.Points, after)
+	points, _ := fig["points"].(lines[pointRisk])
+	out.Plots = pointPlots(points)
 	return out
 }
 
 // pointPlots draws how many sessions are singled out by a few requests of theirs.
-func pointPlots(before, after []pointRisk) []page.Plot {
+func pointPlots(points []pointRisk) []page.Plot {
 	p := page.Plot{Title: "Sessions that a few requests single out", XLabel: "Requests that are known", YLabel: "Sessions singled out", YUnit: "%",
-		Text: "Of the sessions that have so many requests. In places, four points single out nearly everybody; a release should stay near 0."}
-	for _, of := range []struct {
-		name   string
-		points []pointRisk
-	}{{"source", before}, {"output", after}} {
-		series := map[string]*page.Series{}
-		var order []string
-		for _, r := range of.points {
-			if series[r.Known] == nil {
-				series[r.Known] = &page.Series{Name: of.name + ": " + r.Known}
-				order = append(order, r.Known)
-			}
-			one := series[r.Known]
-			one.X, one.Y = append(one.X, float64(r.Points)), append(one.Y, 100*r.Unique)
+		Text: "Of the sessions that have so many requests. In places, four points single out nearly everybody."}
+	for _, r := range points {
+		i := slices.IndexFunc(p.Series, func(s page.Series) bool { return s.Name == r.Known })
+		if i < 0 {
+			i = len(p.Series)
+			p.Series = append(p.Series, page.Series{Name: r.Known})
 		}
-		for _, known := range order {
-			if of.name == "output" || known == lengthsKnown {
-				p.Series = append(p.Series, *series[known])
-			}
-		}
+		one := &p.Series[i]
+		one.X, one.Y = append(one.X, float64(r.Points)), append(one.Y, 100*r.Unique)
 	}
 	if !slices.ContainsFunc(p.Series, func(s page.Series) bool { return len(s.X) > 1 }) {
 		return nil // nothing to draw from one point

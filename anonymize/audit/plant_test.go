@@ -81,12 +81,9 @@ func metaOf(c anonymize.Card) (m trace.Meta, err error) {
 
 // A bug is what a test plants.
 type bug struct {
-	name    string
-	rows    func(p anonymize.Policy, entries []trace.Entry, rows []trace.Request) // of tier internal, row by entry
-	release func(p *anonymize.PartnerPolicy, src anonymize.Source)                // before a release
-	before  func(src anonymize.Source) anonymize.Source                           // what a release sees of its source
-	out     func(src anonymize.Source, rows []trace.Request)                      // after it
-	meta    func(p anonymize.Policy, entries []trace.Entry, c *anonymize.Card)
+	name string
+	rows func(p anonymize.Policy, entries []trace.Entry, rows []trace.Request) // of tier internal, row by entry
+	meta func(p anonymize.Policy, entries []trace.Entry, c *anonymize.Card)
 }
 
 // planted is a maker with a bug in it.
@@ -107,29 +104,6 @@ func planted(b bug) maker {
 			}
 			if b.meta != nil {
 				b.meta(p, all, &card)
-			}
-			_, err = dst.Write(rows.Rows)
-			return card, err
-		},
-		release: func(ctx context.Context, p anonymize.PartnerPolicy, src anonymize.Source, dst trace.Writer[trace.Request]) (anonymize.Card, error) {
-			said := p
-			if b.release != nil {
-				b.release(&p, src)
-			}
-			if b.before != nil {
-				src = b.before(src)
-			}
-			var rows trace.SliceWriter[trace.Request]
-			card, err := anonymize.Release(ctx, p, src, &copies{&rows})
-			if err != nil {
-				return card, err
-			}
-			card.Partner.KShare, card.Partner.KClass, card.Partner.PerOctave, card.Partner.QuantumNS = said.KShare, said.KClass, said.PerOctave, int64(said.Quantum) // as if the rule had been kept
-			if b.release != nil && said.Unit == "" {
-				card.Partner.Unit = anonymize.UnitUser
-			}
-			if b.out != nil {
-				b.out(src, rows.Rows)
 			}
 			_, err = dst.Write(rows.Rows)
 			return card, err
@@ -165,40 +139,21 @@ func allEntries(src trace.EntryReader) (all []trace.Entry, err error) {
 	}
 }
 
-// caseOf makes an output of a tier by a maker, and the case against it.
-func caseOf(t testing.TB, tier string, m maker, entries []trace.Entry) *Case {
+// caseOf makes an output of tier internal by a maker, and the case against it.
+func caseOf(t testing.TB, m maker, entries []trace.Entry) *Case {
 	t.Helper()
 	c := &Case{Log: logOf(t, entries), maker: m, Seed: 5}
-	dir := t.TempDir()
-	file := filepath.Join(dir, "internal.parquet")
-	write := func(path string, f func(trace.Writer[trace.Request]) (trace.Meta, error)) {
-		if err := trace.Create(path, f); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(file, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	file := filepath.Join(t.TempDir(), "internal.parquet")
+	err := trace.Create(file, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		card, err := c.make().run(t.Context(), c.Log.Policy, &entryReader{entries}, dst)
 		if err != nil {
 			return trace.Meta{}, err
 		}
 		return metaOf(card)
 	})
-	if tier == anonymize.Partner {
-		internal, err := trace.Open(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer internal.Close()
-		file = filepath.Join(dir, "partner.parquet")
-		write(file, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-			card, err := c.make().release(t.Context(), anonymize.PartnerPolicy{KShare: 5, KClass: 4, PerOctave: 2, Quantum: time.Second}, sourceOf(internal), dst)
-			if err != nil {
-				return trace.Meta{}, err
-			}
-			return card.Meta(internal.Meta)
-		})
+	if err != nil {
+		t.Fatal(err)
 	}
-	var err error
 	if c.Output, err = OpenOutput(file); err != nil {
 		t.Fatal(err)
 	}

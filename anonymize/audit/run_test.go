@@ -72,7 +72,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		for _, f := range r.Findings {
 			names = append(names, f.Check)
 		}
-		if want := []string{"card", "non-interference", "injection", "lengths", "repeats", "times", "neighbours", "rules", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition", "game", "noise"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
+		if want := []string{"card", "non-interference", "times", "neighbours", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition", "game", "noise"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
 			t.Errorf("ran %v and told of %v, want %v", names, told, want)
 		}
 		return r
@@ -83,11 +83,11 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		noPlanted = ": it needs what was planted in the source (--canaries)"
 		alone     = "composition: it needs other outputs of the same source: audit OUTPUT OTHER …"
 		noGame    = "game: it takes minutes: ask for it (--game)"
-		noNoise   = "noise: it is about the noise of tier public, and the output is of tier "
+		noNoise   = "noise: it is about the noise of what is drawn from noisy counts, and the output is of tier "
 	)
 	o := tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 1})
 	r := run(&Case{Output: o, Version: "3"})
-	if got, want := why(r), []string{"non-interference" + unsourced, "injection" + unsourced, "lengths" + unsourced, "repeats" + unsourced, "times" + unsourced, "neighbours" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted, alone, noGame, noNoise + "partner"}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"non-interference" + unsourced, "times" + unsourced, "neighbours" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted, alone, noGame, noNoise + "partner"}; !slices.Equal(got, want) {
 		t.Errorf("a trace alone lacks\n%q, want\n%q", got, want)
 	}
 	r.Findings = nil
@@ -97,23 +97,19 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 	r = run(&Case{Output: textOutput(t, `{"tier":"partner"}`), Canaries: []string{"12345"}})
-	if got, want := why(r), []string{"non-interference" + noTrace, "injection" + noTrace, "lengths" + noTrace, "repeats" + noTrace, "times" + noTrace, "neighbours" + unsourced, "rules" + noTrace, "ids" + noTrace,
+	if got, want := why(r), []string{"non-interference" + noTrace, "times" + noTrace, "neighbours" + unsourced, "ids" + noTrace,
 		"container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone, noGame, noNoise + "partner"}; !slices.Equal(got, want) {
 		t.Errorf("a document lacks\n%q, want\n%q", got, want)
 	}
 	house := run(&Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Internal}), Internal: linkTrace(t, trace.Meta{}, nil)})
-	if got, want := why(house)[:7], []string{
+	if got, want := why(house)[:3], []string{
 		"non-interference: it needs the source log (--source): rows of tier internal are the first that are made of it",
-		"injection: it is of tier partner: tier internal keeps who shares what, and says so",
-		"lengths: it is of tier partner: tier internal keeps exact lengths, and says so",
-		"repeats: it is of tier partner: tier internal keeps who shares what, and says so",
 		"times: it is of tiers partner and public: tier internal keeps exact times, and says so",
-		"neighbours: it is of tier public, which promises that one user more or less hardly shows",
-		"rules: it is of tier partner: others keep what they have"}; !slices.Equal(got, want) {
+		"neighbours: it is of what is drawn from noisy counts, which promises that one user more or less hardly shows"}; !slices.Equal(got, want) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
-		err.Error() != "unknown check: want one or more of card, non-interference, injection, lengths, repeats, times, neighbours, rules, ids, container, free-text, canaries, numbers, linkage, composition, game, noise" {
+		err.Error() != "unknown check: want one or more of card, non-interference, times, neighbours, ids, container, free-text, canaries, numbers, linkage, composition, game, noise" {
 		t.Errorf("an unknown check: %v", err)
 	}
 	some, err := Run(t.Context(), &Case{Output: o}, []string{"ids", "card"})
@@ -127,12 +123,12 @@ func TestRunStops(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	c := &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(check string) {
-		if check == "injection" {
+		if check == "neighbours" {
 			stop()
 		}
 	}}
 	r, err := Run(ctx, c, nil)
-	if !errors.Is(err, context.Canceled) || len(r.Findings) != 3 {
+	if !errors.Is(err, context.Canceled) || len(r.Findings) != 4 {
 		t.Errorf("%d checks, %v", len(r.Findings), err)
 	}
 	c = &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(string) { stop() }}
@@ -180,7 +176,7 @@ func TestResultText(t *testing.T) {
 	r := Result{Kind: kindTrace, Tier: "partner", Digest: "sha256:00", FileSHA256: "11", Findings: []Finding{
 		{Check: "linkage", Status: Pass, Why: "few lengths that only one request has", Figures: Figures{"unique_share": 0.123456, "found_in": []string{"x", "y"}, "rows": 7,
 			"columns": lines[columnRisk]{{"", 0.25, 1}, {"model", 0.125, 1}}}},
-		{Check: "non-interference", Status: Inconclusive, Why: "no source"}, {Check: "noise", Status: Skipped, Why: "of no model"}, {Check: "rules", Status: Skipped, Why: "of no tier"},
+		{Check: "non-interference", Status: Inconclusive, Why: "no source"}, {Check: "noise", Status: Skipped, Why: "of no model"}, {Check: "canaries", Status: Skipped, Why: "of no tier"},
 		{Check: "ids", Status: Fail, Why: "computed"}, {Check: "times", Status: Fail, Why: "exact to the second in three of four requests"}}}
 	answer := textpage.Options{Width: 60, Rest: "Every check: --details."}
 	for _, c := range []struct {
@@ -201,7 +197,7 @@ pass          linkage           few lengths that only one request has
                unique share: 0.1235
 inconclusive  non-interference  no source
 skipped       noise             of no model
-skipped       rules             of no tier
+skipped       canaries          of no tier
 fail          ids               computed
 fail          times             exact to the second in three of four requests
 `},
@@ -214,7 +210,7 @@ fail          times             exact to the second in three
                                 of four requests
 inconclusive  non-interference  no source
 pass          linkage           few lengths that only one …
-skipped       noise, rules
+skipped       noise, canaries
 
 Every check: --details.
 `},

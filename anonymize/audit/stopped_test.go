@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"reprise/anonymize"
 	"reprise/trace"
@@ -31,17 +32,14 @@ func TestChecksThatAreStopped(t *testing.T) {
 	for i := range int64(40) {
 		rows = append(rows, trace.Request{ArrivalNS: i * 1e9, InputTokens: 32, OutputTokens: 5, User: trace.Ptr(i % 20), Session: trace.Ptr(i % 20), Kind: "chat", Status: trace.StatusOK, Blocks: []uint64{0, uint64(1 + i)}})
 	}
-	of := func(unit, sessions string, drop bool) *Case {
-		src := linkTrace(t, trace.Meta{Tier: anonymize.Internal, BlockSize: 16, Convention: trace.PartialTail, Sessions: sessions}, rows)
-		return linkReleased(t, src, anonymize.PartnerPolicy{Unit: unit, KClass: 5, DropOwn: drop}, nil)
-	}
-	ofUsers, joined, ofBlocks := of(anonymize.UnitUser, "source", false), of(anonymize.UnitUser, "inferred", false), of(anonymize.UnitRequest, "inferred", true)
+	src := linkTrace(t, trace.Meta{Tier: anonymize.Internal, BlockSize: 16, Convention: trace.PartialTail, Sessions: "source", Capture: trace.RelativeCapture(0, time.Minute)}, rows)
+	drawn, internal := drawnCase(t, src, anonymize.UnitUser, nil), &Case{Output: &Output{Kind: kindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Internal}}}
 	for name, c := range map[string]struct {
 		of    *Case
 		check func(context.Context, *Case) Finding
 	}{
-		"non-interference": {ofUsers, interference}, "injection": {ofUsers, injection}, "times": {ofUsers, times},
-		"linkage": {ofUsers, linkage}, "linkage without own blocks": {ofBlocks, linkage}, "linkage by blocks": {joined, linkage},
+		"times": {drawn, times}, "neighbours": {drawn, neighbours},
+		"linkage": {drawn, linkage}, "linkage of the house": {internal, linkage},
 	} {
 		whole := c.check(t.Context(), c.of)
 		for n := int64(0); ; n += 1 + n/8 {
@@ -69,7 +67,7 @@ func TestSourcesThatStopOpening(t *testing.T) {
 	t.Parallel()
 	entries := traffic(42, 12, 60)
 	gone := errors.New("the log is gone")
-	c := caseOf(t, anonymize.Partner, maker{}, entries)
+	c := caseOf(t, maker{}, entries)
 	open := c.Log.Open
 	for n := range 2 {
 		left := n
@@ -79,19 +77,24 @@ func TestSourcesThatStopOpening(t *testing.T) {
 			}
 			return open()
 		}
-		for name, check := range map[string]func(context.Context, *Case) Finding{"non-interference": interference, "injection": injection, "times": times, "linkage": linkage} {
-			if n == 1 && name != "non-interference" { // which reads it twice
-				continue
-			}
-			c.before = nil
-			if f := check(t.Context(), c); !f.broken || f.Why != broken(gone).Why {
-				t.Errorf("%s, after %d: %+v", name, n, f)
-			}
+		c.before = nil
+		if f := interference(t.Context(), c); !f.broken || f.Why != broken(gone).Why {
+			t.Errorf("non-interference, after %d: %+v", n, f)
 		}
 	}
-	closed := linkReleased(t, linkHouse(t), anonymize.PartnerPolicy{}, nil)
+	closed := drawnCase(t, linkHouse(t), anonymize.UnitUser, nil)
+	closed.Internal, closed.Log = nil, &Log{Open: func() (*Opened, error) { return nil, gone }}
+	checks := map[string]func(context.Context, *Case) Finding{"linkage": linkage, "times": times, "neighbours": neighbours}
+	for name, check := range checks {
+		if f := check(t.Context(), closed); !f.broken || f.Why != broken(gone).Why {
+			t.Errorf("%s of a log that does not open: %+v", name, f)
+		}
+	}
+	closed.Internal = linkHouse(t)
 	closed.Output.Trace.Close()
-	for name, check := range map[string]func(context.Context, *Case) Finding{"rules": rules, "ids": ids, "linkage": linkage, "times": times} {
+	checks["ids"] = ids
+	delete(checks, "neighbours") // which looks at the source alone
+	for name, check := range checks {
 		if f := check(t.Context(), closed); !f.broken {
 			t.Errorf("%s of rows that cannot be read: %+v", name, f)
 		}
@@ -111,9 +114,9 @@ func TestLongTracesStop(t *testing.T) {
 		t.Errorf("a run: %+v, %v", r, err)
 	}
 	house := linkTrace(t, trace.Meta{Tier: anonymize.Internal}, rows)
-	release := partnerOutput(t, oneBucket, trace.Meta{BlockSize: 16}, rows...)
+	release := tinyTrace(t, trace.Meta{Tier: anonymize.Partner, BlockSize: 16}, rows...)
 	for name, f := range map[string]Finding{
-		"rules": rules(stopped, &Case{Output: release}), "ids": ids(stopped, &Case{Output: release}), "times": times(stopped, &Case{Output: release, Internal: house}),
+		"ids": ids(stopped, &Case{Output: release}), "times": times(stopped, &Case{Output: release, Internal: house}),
 		"linkage": linkage(stopped, &Case{Output: release}), "linkage of a public trace": linkage(stopped, &Case{Output: o, Internal: house}),
 	} {
 		if !reflect.DeepEqual(f, broken(context.Canceled)) {

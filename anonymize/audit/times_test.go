@@ -85,7 +85,7 @@ func TestInstantsOfTheSource(t *testing.T) {
 	} {
 		c.meta.Tier = anonymize.Internal
 		slices.Sort(c.out)
-		f := times(t.Context(), &Case{Output: partnerOutput(t, oneBucket, trace.Meta{}, arriving(c.out...)...), Internal: linkTrace(t, c.meta, arriving(c.of...))})
+		f := times(t.Context(), &Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, arriving(c.out...)...), Internal: linkTrace(t, c.meta, arriving(c.of...))})
 		got, want := f.Figures["expected_by_chance"].(float64), c.want.Figures["expected_by_chance"].(float64)
 		if math.Abs(got-want) > 1e-12*want {
 			t.Errorf("%s: %v are expected by chance, want %v", name, got, want)
@@ -146,8 +146,15 @@ func TestTimesNearTheSource(t *testing.T) {
 						slices.SortFunc(out, func(a, b trace.Request) int { return cmp.Compare(a.ArrivalNS, b.ArrivalNS) })
 					},
 				} {
-					c := linkReleased(t, src, anonymize.PartnerPolicy{Unit: anonymize.UnitUser, KClass: 5, LinkK: 1, Quantum: time.Second}, bug)
-					f := times(t.Context(), c)
+					out := make([]trace.Request, len(rows))
+					for i := range out {
+						out[i] = trace.Request{ArrivalNS: rng.Int64N(int64(at * 1e9)), Session: trace.Ptr(int64(i % 80))}
+					}
+					slices.SortFunc(out, func(a, b trace.Request) int { return cmp.Compare(a.ArrivalNS, b.ArrivalNS) })
+					if bug != nil {
+						bug(out)
+					}
+					f := times(t.Context(), &Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, out...), Internal: src})
 					where := fmt.Sprintf("%s, ticks of %v, every %v s, %v: %s: %s %v", name, time.Duration(tick), mean, meta.Capture.Declared(), f.Status, f.Why, f.Figures)
 					switch {
 					case name == "" && f.Status != Pass:

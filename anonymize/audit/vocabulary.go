@@ -10,6 +10,7 @@ import (
 	"reprise/anonymize"
 	"reprise/anonymize/dp"
 	"reprise/datasets"
+	"reprise/synth/release"
 	"reprise/trace"
 	"reprise/trace/profile"
 	"reprise/trace/token"
@@ -99,28 +100,18 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 	if err := add(card); err != nil {
 		return nil, err
 	}
-	if err := add(anonymize.PublicCard(dp.Statement{}, trace.Meta{})); err != nil {
-		return nil, err
-	}
-	// Releases of each unit, with sessions of the source and without, with blocks of
-	// few and without.
-	for i, of := range []struct {
-		unit, sessions string
-		drop           bool
-	}{
-		{anonymize.UnitUser, "source", false}, {anonymize.UnitSession, "source", true}, {anonymize.UnitRequest, "source", false},
-		{anonymize.UnitUser, "inferred", false}, {anonymize.UnitUser, "inferred", true},
-		{anonymize.UnitRequest, "inferred", false}, {anonymize.UnitRequest, "inferred", true},
-	} {
-		src := anonymize.Source{Meta: trace.Meta{BlockSize: 16, Tier: anonymize.Internal, Sessions: of.sessions, Keys: "0,ephemeral"},
-			Open: func() (trace.Reader[trace.Request], error) { return (&fewEntries{}).rows(), nil }}
-		p := anonymize.PartnerPolicy{Unit: of.unit, KShare: 2, KClass: 2, LinkK: 1 + i, DropOwn: of.drop, SpillDir: dir}
-		var rows trace.SliceWriter[trace.Request]
-		card, err := anonymize.Release(ctx, p, src, &rows)
+	for _, of := range []struct{ unit, sessions string }{{anonymize.UnitUser, "source"}, {anonymize.UnitSession, "source"}, {anonymize.UnitSession, "inferred"}, {anonymize.UnitRequest, "inferred"}} {
+		meta := trace.Meta{BlockSize: 16, Sessions: of.sessions, Capture: trace.RelativeCapture(0, time.Minute)}
+		m, _, err := release.Fit(ctx, (&fewEntries{}).rows(), meta, release.Options{Unit: of.unit, Unchecked: true})
 		if err != nil {
 			return nil, err
 		}
-		if err := add(card); err != nil {
+		s := m.Statement()
+		s.Ledger = &dp.Total{}
+		if err := add(anonymize.SessionsCard(s, trace.Meta{Keys: "0,ephemeral"})); err != nil {
+			return nil, err
+		}
+		if err := add(anonymize.PublicCard(dp.Statement{Unit: of.unit}, trace.Meta{})); err != nil {
 			return nil, err
 		}
 	}

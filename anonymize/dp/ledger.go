@@ -60,11 +60,11 @@ type Release struct {
 	Tier      string    `json:"tier,omitempty"`
 	Release   string    `json:"release"` // digest of what was written, or a word that says why nothing was
 	Time      time.Time `json:"time"`
-	Budget              // as spent; 0 for a release without noise
+	Budget              // as spent; 0 for a release without noise, of an earlier version
 	Mechanism string    `json:"mechanism,omitempty"`
 	Rho       float64   `json:"rho_zcdp,omitempty"` // where that is all of what it cost
-	// Grid is of a release of rows without noise: by which cells their values were
-	// coarsened, in words. Two grids together show more than each.
+	// Grid is of a release of rows without noise, as earlier versions made them: by which
+	// cells their values were coarsened, in words.
 	Grid string `json:"grid,omitempty"`
 }
 

@@ -47,13 +47,14 @@ func auditCommand() *cobra.Command {
 model, histograms, results, a page or JSON. The exit code is 3 if a check fails.
 
 Anyone who has the file can run it. Checks that need the source are then skipped, and
-say so. With --source, give the log and the flags of its import: the log is released
-again, twice, with everything renamed in between, and the two must be equal.
---internal takes an internal trace instead of the log.
+say so. --internal takes the internal trace that the output was made from: of a release,
+two more are made in memory, each of half of the source, and somebody who knows a few
+requests must not tell which half they are of. With --source, give the log and the flags
+of its import instead: a trace of tier internal is then made again with everything
+renamed, and must be the same.
 
 Other outputs of the same source are read together with the first, as somebody does who
-has them all: the check composition adds up their ε, and joins their rows. Audit each
-by itself too.
+has them all: the check composition adds up their ε. Audit each by itself too.
 
 Files have mode 0600. --release makes a file of tier partner or public readable to
 everybody (0644) if the source was at hand and no check failed or broke off.
@@ -64,11 +65,10 @@ line. None of them may be in the output, in any encoding.
 Checks:
 ` + strings.TrimSuffix(cli.HelpList(audit.Checks(), 17, func(c audit.Check) (string, string) { return c.Name, c.About }), "\n"),
 		Example: `  reprise audit partner.parquet
-  reprise audit partner.parquet --internal house.parquet
+  reprise audit partner.parquet --internal house.parquet --html partner.html --release
   reprise audit march.parquet april.parquet --only composition
-  reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens
-  reprise audit partner.parquet --internal house.parquet --json -o partner.audit.json
-  reprise audit partner.parquet --internal house.parquet --html partner.html --release`,
+  reprise audit house.parquet --source gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --capture-begin 2026-05-01T00:00:00Z --capture-end 2026-05-08T00:00:00Z
+  reprise audit partner.parquet --internal house.parquet --only times,linkage --json -o partner.audit.json`,
 		Args: flags.Wants(1, 100, "which output?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.audit(cmd, args[0], args[1:]) },
 	}
@@ -260,7 +260,7 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 	for _, file := range files {
 		c.Paths = append(c.Paths, file.Name)
 	}
-	f.tier.Name = anonymize.Internal
+	f.tier.Tier = anonymize.Internal
 	first, err := f.importFlags.open(files)
 	if err != nil {
 		return nil, err

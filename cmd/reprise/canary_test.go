@@ -33,7 +33,8 @@ type canaryLog struct {
 	name    string
 	args    []string
 	text    string
-	partner bool // it has users enough for a release
+	partner bool // it has requests enough for a release
+	audited bool
 }
 
 // canarySource hands out planted strings, each for one place.
@@ -119,13 +120,13 @@ func (c *canarySource) litellm() canaryLog {
 	}
 	b.WriteString(`{"id":"` + c.take() + `","messages":` + "\n") // malformed
 	b.WriteString(c.take() + "\n")
-	return canaryLog{name: "litellm", args: []string{"--max-bad", "0.2"}, text: b.String(), partner: true}
+	return canaryLog{name: "litellm", args: []string{"--max-bad", "0.2"}, text: b.String(), audited: true}
 }
 
 func (c *canarySource) mapped() canaryLog {
 	var b strings.Builder
 	class := c.take()
-	for i := range 400 {
+	for i := range 4000 { // enough for a release
 		r := object{"ts": 1767323045000000000 + int64(i)*1e9 + 1, "who": fmt.Sprintf("u%d", i%30), "talk": fmt.Sprintf("t%d", i%90), "in": 100 + i%40, "out": 20 + i%9, "prio": class}
 		switch i {
 		case 3:
@@ -149,7 +150,7 @@ func (c *canarySource) mapped() canaryLog {
 		}
 		b.WriteString(canaryJSON(r))
 	}
-	return canaryLog{name: "mapped", text: b.String(), partner: true, args: []string{"--max-bad", "0.2", "--time-unit", "ns", "--map", "time=ts", "--map", "user=who", "--map", "session=talk",
+	return canaryLog{name: "mapped", text: b.String(), partner: true, audited: true, args: []string{"--max-bad", "0.2", "--time-unit", "ns", "--map", "time=ts", "--map", "user=who", "--map", "session=talk",
 		"--map", "input_tokens=in", "--map", "output_tokens=out", "--map", "class=prio", "--map", "adapter=lora", "--map", "salt=salt", "--map", "kind=kind", "--map", "finish_reason=end"}}
 }
 
@@ -302,8 +303,11 @@ func TestNoCanaryComesOut(t *testing.T) {
 		s.derive(house)
 		if log.partner {
 			partner := log.name + "-partner.parquet"
-			s.command(append([]string{"import", path, "--block-size", "16", "--tier", "partner", "--max-suppressed", "0.2", "-o", partner}, log.args...)...)
+			s.command(append([]string{"import", path, "--block-size", "16", "--tier", "partner", "--unit", "request", "--epsilon", "50", "--i-understand", "--max-input", "4096", "--max-output", "1024",
+				"--capture-begin", "2026-01-02T03:00:00Z", "--capture-end", "2026-01-02T05:00:00Z", "--ledger", "l.jsonl", "-o", partner}, log.args...)...)
 			s.derive(partner)
+		}
+		if log.audited {
 			s.command(append([]string{"audit", house, "--source", path, "--block-size", "16", "-o", log.name + ".audit.json"}, log.args...)...)
 		}
 	}

@@ -77,7 +77,7 @@ func TestCaptureIsTimeZero(t *testing.T) {
 }
 
 // What is made of a trace keeps its capture: a slice the part that it asked for, a
-// mirror all of it, a release to a partner its length. What is generated has none.
+// mirror all of it. What is generated has none.
 func TestCaptureInherited(t *testing.T) {
 	t.Chdir(t.TempDir())
 	captureLog(t, "log.jsonl", 60, 0)
@@ -86,8 +86,6 @@ func TestCaptureInherited(t *testing.T) {
 	must(t, "slice", "slice.parquet", "--end", "20m", "-o", "part.parquet")
 	must(t, "synth", "--mirror", "t.parquet", "-o", "mirror.parquet")
 	must(t, "synth", "t.parquet", "-n", "20", "-o", "work.parquet")
-	must(t, "anonymize", "t.parquet", "--k-class", "2", "-o", "partner.parquet")
-	must(t, "slice", "partner.parquet", "--start", "1h", "-o", "later.parquet")
 	must(t, importAs("none.parquet", "log.jsonl")...)
 	must(t, "slice", "none.parquet", "--start", "5m", "-o", "bare.parquet")
 	half := thatDay.Begin.Add(10*time.Hour + 30*time.Minute)
@@ -99,7 +97,6 @@ func TestCaptureInherited(t *testing.T) {
 		"slice":  {trace.Capture{Begin: half, End: thatDay.End}, 30, 0},
 		"part":   {trace.Capture{Begin: half, End: half.Add(20 * time.Minute)}, 20, 0},
 		"mirror": {thatDay, 60, 10 * time.Hour},
-		"later":  {trace.RelativeCapture(time.Hour, 24*time.Hour), -1, -1},
 		"work":   {trace.Capture{}, 20, 0},
 		"bare":   {trace.Capture{}, 55, 0},
 	} {
@@ -108,19 +105,12 @@ func TestCaptureInherited(t *testing.T) {
 			t.Errorf("%s: %d rows from %d on, captured %+v", name, len(rows), rows[0].ArrivalNS, meta.Capture)
 		}
 	}
-	meta, rows := publicRows(t, "partner.parquet")
-	if meta.Capture != trace.RelativeCapture(0, 24*time.Hour) || rows[0].ArrivalNS < int64(10*time.Hour) || rows[0].ArrivalNS >= int64(10*time.Hour+time.Second) {
-		t.Errorf("partner: the first of %d rows is at %v, captured %+v", len(rows), time.Duration(rows[0].ArrivalNS), meta.Capture)
-	}
-	if card := must(t, "anonymize", "--card", "partner.parquet"); !strings.Contains(strings.Join(strings.Fields(card), " "), "relative to the declared begin of the capture") || strings.Contains(card, "2026") {
-		t.Errorf("the card of the release says\n%s", card)
-	}
 	if _, errs, code := reprise(t, "slice", "t.parquet", "--start", "24h", "-o", "x.parquet"); code != cli.Usage || !strings.Contains(errs, "after the declared capture, which lasts 24h0m0s") {
 		t.Errorf("a slice after the end: exit code %d\n%s", code, errs)
 	}
 }
 
-// Every way to a release of tier public refuses a trace without a declared capture,
+// Every way to a release refuses a trace without a declared capture,
 // says what to do, and enters nothing in a ledger.
 func TestPublicWithoutCapture(t *testing.T) {
 	t.Chdir(t.TempDir())
@@ -135,6 +125,8 @@ func TestPublicWithoutCapture(t *testing.T) {
 		"another ledger": {"anonymize", "t.parquet", "--tier", "public", "--ledger", "l.jsonl", "-o", "x.parquet"},
 		"one request":    {"synth", "fit", "t.parquet", "--tier", "public", "--unit", "request", "-o", "x.parquet"},
 		"a workload":     {"anonymize", "work.parquet", "--tier", "public", "-o", "x.parquet"},
+		"a partner":      {"anonymize", "t.parquet", "-o", "x.parquet"},
+		"import for one": importAs("x.parquet", "log.jsonl", "--tier", "partner", "--ledger", "l.jsonl"),
 	} {
 		_, errs, code := reprise(t, args...)
 		if code != cli.Usage || !strings.Contains(errs, "declared capture window") || !strings.Contains(errs, "--capture-begin T --capture-end T") {
@@ -165,16 +157,16 @@ func TestCaptureRefused(t *testing.T) {
 		args []string
 		code int
 	}{
-		"--capture-begin alone declares no window":                               {importAs("x.parquet", "log.jsonl", secondOfJanuary[:2]...), cli.Usage},
-		"--capture-end alone declares no window":                                 {importAs("x.parquet", "log.jsonl", secondOfJanuary[2:]...), cli.Usage},
-		"its begin must be before its end":                                       {importAs("x.parquet", "log.jsonl", "--capture-begin", secondOfJanuary[3], "--capture-end", secondOfJanuary[1]), cli.Usage},
-		"the begin of the capture: want a date":                                  {importAs("x.parquet", "log.jsonl", "--capture-begin", "noon", "--capture-end", secondOfJanuary[3]), cli.Usage},
-		"log.jsonl:1:7: its time is 62h0m0s before the declared begin":           {importAs("x.parquet", "log.jsonl", append(secondOfJanuary, "--max-bad", "1")...), cli.Failure},
-		"log.jsonl:1:7: its times are dates":                                     {importAs("x.parquet", "log.jsonl", "--capture-begin", "0s", "--capture-end", "1h"), cli.Failure},
-		"relative.jsonl:1:15: its times count from a zero of the source's own":   {append([]string{"import", "relative.jsonl", "-o", "x.parquet"}, secondOfJanuary...), cli.Failure},
-		"sharegpt does not say when requests arrived, and each time that is mad": {[]string{"import", "chat.json", "--arrivals", "poisson:1", "--capture-begin", "0s", "--capture-end", "1h", "-o", "x.parquet"}, cli.Usage},
-		"so it has no capture window to declare, and no release of tier public":  {[]string{"import", "chat.json", "--arrivals", "poisson:1", "--tier", "public", "--ledger", "l.jsonl", "-o", "x.parquet"}, cli.Usage},
-		"--capture-begin says how --source is imported":                          {append([]string{"audit", "x.parquet"}, secondOfJanuary...), cli.Usage},
+		"--capture-begin alone declares no window":                                         {importAs("x.parquet", "log.jsonl", secondOfJanuary[:2]...), cli.Usage},
+		"--capture-end alone declares no window":                                           {importAs("x.parquet", "log.jsonl", secondOfJanuary[2:]...), cli.Usage},
+		"its begin must be before its end":                                                 {importAs("x.parquet", "log.jsonl", "--capture-begin", secondOfJanuary[3], "--capture-end", secondOfJanuary[1]), cli.Usage},
+		"the begin of the capture: want a date":                                            {importAs("x.parquet", "log.jsonl", "--capture-begin", "noon", "--capture-end", secondOfJanuary[3]), cli.Usage},
+		"log.jsonl:1:7: its time is 62h0m0s before the declared begin":                     {importAs("x.parquet", "log.jsonl", append(secondOfJanuary, "--max-bad", "1")...), cli.Failure},
+		"log.jsonl:1:7: its times are dates":                                               {importAs("x.parquet", "log.jsonl", "--capture-begin", "0s", "--capture-end", "1h"), cli.Failure},
+		"relative.jsonl:1:15: its times count from a zero of the source's own":             {append([]string{"import", "relative.jsonl", "-o", "x.parquet"}, secondOfJanuary...), cli.Failure},
+		"sharegpt does not say when requests arrived, and each time that is mad":           {[]string{"import", "chat.json", "--arrivals", "poisson:1", "--capture-begin", "0s", "--capture-end", "1h", "-o", "x.parquet"}, cli.Usage},
+		"so it has no capture window to declare, and no release of tier partner or public": {[]string{"import", "chat.json", "--arrivals", "poisson:1", "--tier", "public", "--ledger", "l.jsonl", "-o", "x.parquet"}, cli.Usage},
+		"--capture-begin says how --source is imported":                                    {append([]string{"audit", "x.parquet"}, secondOfJanuary...), cli.Usage},
 	} {
 		if _, errs, code := reprise(t, c.args...); code != c.code || !strings.Contains(errs, want) || strings.Contains(errs, "hunter") {
 			t.Errorf("%s: exit code %d, want %d\n%s", want, code, c.code, errs)
@@ -185,20 +177,15 @@ func TestCaptureRefused(t *testing.T) {
 	}
 }
 
-// A trace with a declared capture is the same when its log is renamed, and its
-// release is too; an audit imports the log by the same window.
+// A trace with a declared capture is the same when its log is renamed; an audit imports
+// the log by the same window.
 func TestAuditOfCapture(t *testing.T) {
 	t.Chdir(t.TempDir())
 	captureLog(t, "log.jsonl", 60, 0)
 	must(t, importAs("t.parquet", "log.jsonl", secondOfJanuary...)...)
-	must(t, "anonymize", "t.parquet", "--k-class", "2", "-o", "partner.parquet")
-	for name, args := range map[string][]string{
-		"a trace":   append([]string{"audit", "t.parquet", "--source", "log.jsonl", "--only", "card,non-interference,free-text"}, append(captureMaps, secondOfJanuary...)...),
-		"a release": {"audit", "partner.parquet", "--internal", "t.parquet", "--only", "card,non-interference,times,free-text,ids"},
-	} {
-		if out, errs, code := reprise(t, args...); code != cli.Good || !regexp.MustCompile(`^No check failed: (\d+) of (\d+) that ran passed\.\n`).MatchString(out) {
-			t.Errorf("%s: exit code %d\n%s%s", name, code, out, errs)
-		}
+	args := append([]string{"audit", "t.parquet", "--source", "log.jsonl", "--only", "card,non-interference,free-text"}, append(captureMaps, secondOfJanuary...)...)
+	if out, errs, code := reprise(t, args...); code != cli.Good || !regexp.MustCompile(`^No check failed: (\d+) of (\d+) that ran passed\.\n`).MatchString(out) {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
 	}
 }
 

@@ -54,7 +54,7 @@ func completedValues() map[string][]string {
 		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "instants": {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
 		"router": routers, "batching": {"continuous", "static"}, "imitate": engine.Imitations(), "quirks": quirks,
 		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),
-		"tier": tiers, "import tier": append([]string{anonymize.Internal, anonymize.Raw}, tiers...), "fit tier": tiers[1:],
+		"tier": tiers, "import tier": append([]string{anonymize.Internal, anonymize.Raw}, tiers...), "fit tier": tiers,
 		"unit": {"user", "session", "request"}, "time-unit": {"s", "ms", "us", "ns"}, "rows": {"full", "delta"}, "cached-in-input": {"yes", "no"}, "decimal": {"point", "comma"}, "lengths": {anonymize.LengthsUsage, anonymize.LengthsText}, "text": {"stable", trace.TextWords},
 		"tokenizer": token.Names(), "template": token.TemplateNames(), "model-shape": profile.ModelShapes(), "show": bench.Suites(),
 		"rate": processes, "arrivals": processes, "process": {"poisson", "constant", "gamma:cv=", "weibull:cv="},

@@ -20,10 +20,11 @@ const confineLog = `{"timestamp":"2026-01-02T03:04:05Z","messages":[{"role":"use
 // says so in the card. What other tests run in this process must not be.
 func TestCommandsConfine(t *testing.T) {
 	dir := t.TempDir()
-	house, partner := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "p.parquet")
+	house, partner, chats := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "p.parquet"), filepath.Join(dir, "c.parquet")
+	chatsTrace(t, chats, 8000)
 	for _, args := range [][]string{
 		{"import", "-", "-o", house, "--tz", "UTC"},
-		{"anonymize", house, "--unit", "request", "--k-class", "1", "-o", partner},
+		{"anonymize", chats, "-o", partner},
 	} {
 		cmd := child(t, args...)
 		cmd.Stdin = strings.NewReader(confineLog)

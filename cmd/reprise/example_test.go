@@ -22,7 +22,7 @@ func TestHelpExamples(t *testing.T) {
 	files := map[string]string{
 		"mooncake_conversation.jsonl": sharingLog(20),
 		"sharegpt.json":               `[{"id":"a","conversations":[{"from":"human","value":"hello"},{"from":"gpt","value":"good day"}]}]`,
-		"gateway.jsonl":               userLog(40),
+		"gateway.jsonl":               userLog(6000),
 		"contract.yaml":               "clauses: [mean ttft <= 1h]\n",
 	}
 	for name, content := range files {
@@ -58,7 +58,7 @@ func TestHelpExamples(t *testing.T) {
 		must(t, "import", "mooncake_conversation.jsonl", "-o", "t.parquet")
 		if cmd.Name() == "audit" {
 			for _, month := range []string{"march", "april"} {
-				must(t, "anonymize", "house.parquet", "-o", month+".parquet")
+				must(t, "anonymize", "house.parquet", "--epsilon", "4", "--i-understand", "-o", month+".parquet")
 			}
 		}
 		if cmd.Name() == "fidelity" {
@@ -100,7 +100,7 @@ func TestHelpExamples(t *testing.T) {
 func userLog(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `{"ts":"2026-05-01T12:00:%02dZ","user":"u%d","usage":{"prompt_tokens":%d,"completion_tokens":3}}`+"\n", i, i, 12+i)
+		fmt.Fprintf(&b, `{"ts":"2026-05-01T%02d:%02d:%02dZ","user":"u%d","usage":{"prompt_tokens":%d,"completion_tokens":3}}`+"\n", 12+i/3600, i/60%60, i%60, i, 12+i%400)
 	}
 	return b.String()
 }

@@ -42,7 +42,7 @@ type importFlags struct {
 	zone         *time.Location // of tz, once it is looked up
 	longSpan     bool
 	capture      flags.Capture
-	tier         flags.Tier
+	tier         flags.Release
 	blockSize    int
 	sourceBlock  int
 	tokenizer    string
@@ -122,8 +122,8 @@ A distribution, for --service and --think, is one of
 				return err
 			}
 			var ledger []string
-			if f.tier.Name == anonymize.Partner || f.tier.Name == anonymize.Public {
-				ledger = ledgerOf(cmd, f.tier.Public.Ledger, "").Files
+			if f.tier.Drawn() {
+				ledger = ledgerOf(cmd, f.tier.Ledger, "").Files
 			}
 			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), ledger...))
 			return f.run(cmd, files)
@@ -152,7 +152,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	source.StringVar(&f.tz, "tz", "", "time zone of times without one, such as Europe/Paris; by default UTC")
 	sourceRest.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
 	f.capture.Register(fl)
-	f.tier.Register(fl, anonymize.Internal, "internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
+	f.tier.Register(fl, anonymize.Internal, "privacy tier of the trace: internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
 	textRest.IntVar(&f.blockSize, "block-size", 512, "prefix block size in tokens, for text")
 	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0, "block size of the source's block ids in tokens, if it does not say")
 	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
@@ -183,7 +183,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if f.asJSON && f.out == cli.Standard {
 		return cli.Usagef("--json and -o - both write to stdout: give -o FILE")
 	}
-	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Public.Ledger), f.writes()...); err != nil {
+	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Ledger), f.writes()...); err != nil {
 		return err
 	}
 	src, err := f.open(files)
@@ -195,16 +195,16 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	if !src.Empty() {
-		if err := f.capture.Check(src.Info(), f.tier.Name == anonymize.Public); err != nil {
+		if err := f.capture.Check(src.Info(), f.tier.Drawn()); err != nil {
 			return err
 		}
 	}
-	if f.tier.Name == anonymize.Public {
-		if err := publishable(f.out); err != nil {
+	if f.tier.Drawn() {
+		if err := publishable(&f.tier, f.out); err != nil {
 			return err
 		}
 		// There is no trace for the ledger to stand beside.
-		switch ledger := f.tier.Public.Ledger; {
+		switch ledger := f.tier.Ledger; {
 		case ledger == "":
 			return cli.Usagef("name the ledger of the source: --ledger FILE")
 		case slices.Contains(f.inputs(files), ledger):
@@ -215,7 +215,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err != nil {
 		return err
 	}
-	if policy.KTemplate, err = f.LeastUsers(cmd.Flags(), f.out, f.tier.Name, src.Info()); err != nil {
+	if policy.KTemplate, err = f.LeastUsers(cmd.Flags(), f.out, f.tier.Tier, src.Info()); err != nil {
 		return err
 	}
 	entries, timing, err := f.timed(src)
@@ -253,7 +253,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		meta.Captures = hex.EncodeToString(id)
 		return meta, err
 	}
-	if f.tier.Name == anonymize.Partner || f.tier.Name == anonymize.Public {
+	if f.tier.Drawn() {
 		internal, err := trace.Private("", rows)
 		bar.End()
 		if err != nil {
@@ -291,7 +291,7 @@ func (f *importFlags) inputs(files []datasets.File) []string {
 // writes are what import writes.
 func (f *importFlags) writes() []string {
 	out := outputsOf(&f.tier, f.out)
-	if f.tier.Name == anonymize.Raw {
+	if f.tier.Tier == anonymize.Raw {
 		out = append(out, rawName(f.out))
 	}
 	if f.KeepTemplates {
@@ -365,7 +365,7 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	if f.lengths != "" && f.lengths != anonymize.LengthsUsage && f.lengths != anonymize.LengthsText {
 		return p, cli.Usagef("--lengths: want %s or %s", anonymize.LengthsUsage, anonymize.LengthsText)
 	}
-	switch t := f.tier.Name; t {
+	switch t := f.tier.Tier; t {
 	case anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw:
 	default:
 		return p, cli.Usagef("--tier %s is not available: want %s, %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
@@ -474,7 +474,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
-			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.Name,
+			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.Tier,
 			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": counts,
 			"sources": map[string]int64{"length_usage": t.Sources.Usage, "length_text": t.Sources.Text, "reuse_text": t.Sources.FromText,
 				"reuse_hashes": t.Sources.FromHashes, "reuse_inferred": t.Sources.Estimated},
@@ -502,7 +502,7 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	}
 	out = append(out, fmt.Sprintf("%s: %s%s, %s input and %s output tokens, %s", outputName(f.out), page.Many(t.Requests, "request"), failed, page.Count(t.InputTokens), page.Count(t.OutputTokens), blocks),
 		fmt.Sprintf("source: %s, %s; %s", info.Format, page.Many(info.Records, "record"), times), sourceWords(t))
-	switch f.tier.Name {
+	switch f.tier.Tier {
 	case anonymize.Raw:
 		out = append(out, fmt.Sprintf("tier raw: %s keeps the text as it was, for replay --verbatim; do not share it outside your organisation", rawName(f.out)))
 		fallthrough
@@ -513,7 +513,7 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 		out = append(out, says)
 	}
 	if f.capture.Declared.Relative {
-		out = append(out, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier public hides it")
+		out = append(out, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier partner or public hides it")
 	}
 	for _, w := range warnings {
 		out = append(out, "warning: "+w)
@@ -572,7 +572,7 @@ func rawName(path string) string { return strings.TrimSuffix(path, ".parquet") +
 // keepRaw has an import keep the text, where the flags ask for it: beside the trace,
 // for the eyes of its owner alone. It returns nil where no text is kept.
 func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*trace.File, error) {
-	if f.tier.Name != anonymize.Raw {
+	if f.tier.Tier != anonymize.Raw {
 		return nil, nil
 	}
 	switch at, err := os.Stat(f.out); {

@@ -145,7 +145,7 @@ func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *data
 			with.format = value
 		}
 	}
-	with.maxBad, with.tier.Name = 1, anonymize.Internal
+	with.maxBad, with.tier.Tier = 1, anonymize.Internal
 	t := with.tryOnce(cmd, files)
 	if t.err != nil && f.lengths == "" {
 		with.lengths = anonymize.LengthsUsage

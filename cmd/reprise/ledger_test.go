@@ -46,7 +46,6 @@ func TestCaptureIDs(t *testing.T) {
 	must(t, "import", log, "-o", "again.parquet", "--quiet")
 	must(t, "slice", "t.parquet", "--start", "10s", "-o", "slice.parquet")
 	must(t, "slice", "slice.parquet", "--end", "200s", "-o", "deep.parquet")
-	must(t, "anonymize", "deep.parquet", "--unit", "request", "--k-class", "2", "--max-suppressed", "0.9", "-o", "partner.parquet")
 	must(t, "synth", "fit", "t.parquet", "-o", "model.parquet")
 	must(t, "synth", "model.parquet", "-n", "50", "-o", "workload.parquet")
 	must(t, "synth", "--mirror", "t.parquet", "-o", "mirror.parquet")
@@ -57,7 +56,7 @@ func TestCaptureIDs(t *testing.T) {
 	if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(id) {
 		t.Fatalf("the capture id is %q", id)
 	}
-	for _, name := range []string{"slice", "deep", "partner", "model", "workload", "mirror", "histograms", "tables", "cells"} {
+	for _, name := range []string{"slice", "deep", "model", "workload", "mirror", "histograms", "tables", "cells"} {
 		if got := captureOf(t, name+".parquet"); got != id {
 			t.Errorf("%s has the capture ids %q, want %q", name, got, id)
 		}
@@ -158,59 +157,5 @@ func TestLedgerFollows(t *testing.T) {
 	}
 	if info, err := os.Stat("mine/ledger.jsonl"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the ledger of the user: %v, %v", info, err)
-	}
-}
-
-// A second release of rows in other cells is refused with what to do, and leaves no file; the
-// same cells, and a slice of other hours, are not.
-func TestSecondGrid(t *testing.T) {
-	t.Chdir(t.TempDir())
-	daysLog(t, "log.jsonl", 40, 60)
-	imported(t, "log.jsonl", "t.parquet")
-	partner := func(trace, out string, more ...string) (string, int) {
-		t.Helper()
-		return ofUser(t, "mine", append([]string{"anonymize", trace, "-o", out}, more...)...)
-	}
-	if said, code := partner("t.parquet", "a.parquet"); code != cli.Good {
-		t.Fatalf("exit code %d\n%s", code, said)
-	}
-	if said, code := partner("t.parquet", "b.parquet", "--drop-own-blocks"); code != cli.Good {
-		t.Errorf("the same cells: exit code %d\n%s", code, said)
-	}
-	must(t, "slice", "t.parquet", "--end", "30m", "-o", "early.parquet")
-	for what, args := range map[string][]string{
-		"other buckets": {"t.parquet", "c.parquet", "--length-buckets", "3"},
-		"another k":     {"t.parquet", "c.parquet", "--k-class", "13"},
-		"other bins":    {"t.parquet", "c.parquet", "--time-quantum", "700ms"},
-		"a slice":       {"early.parquet", "c.parquet"},
-	} {
-		said, code := partner(args[0], args[1], args[2:]...)
-		if code != cli.Check || !strings.Contains(said, "were released to a partner before, in other cells") ||
-			!strings.Contains(said, "--unit user --k-class 11 --length-buckets 2 --time-quantum 1s --max-suppressed 0.05") {
-			t.Errorf("%s: exit code %d\n%s", what, code, said)
-		}
-		if _, err := os.Stat("c.parquet"); err == nil {
-			t.Errorf("%s: there is a release", what)
-		}
-	}
-	if said, code := partner("t.parquet", "c.parquet", "--length-buckets", "3", "--i-understand"); code != cli.Good {
-		t.Errorf("it is understood: exit code %d\n%s", code, said)
-	}
-	must(t, "slice", "early.parquet", "--end", "15m", "-o", "first.parquet")
-	must(t, "slice", "early.parquet", "--start", "15m", "-o", "second.parquet")
-	for i, name := range []string{"first.parquet", "second.parquet"} {
-		b, err := os.ReadFile(name)
-		if err == nil {
-			err = os.MkdirAll("fresh", 0o700)
-		}
-		if err == nil {
-			err = os.WriteFile(filepath.Join("fresh", name), b, 0o600)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if said, code := ofUser(t, "yours", "anonymize", filepath.Join("fresh", name), "--length-buckets", fmt.Sprint(1+i), "-o", "d.parquet"); code != cli.Good {
-			t.Errorf("%s: exit code %d\n%s", name, code, said)
-		}
 	}
 }

@@ -21,7 +21,7 @@ import (
 func synthFitCommand() *cobra.Command {
 	var out string
 	var kSwap int
-	var public flags.Public
+	var public flags.Release
 	cmd := &cobra.Command{
 		Use:   "fit TRACE|HISTOGRAMS",
 		Short: "Fit a model to a trace, or to the histograms of its profile",
@@ -67,6 +67,10 @@ trace's tier, and with each quantity drawn independently.`,
 				return cli.Usagef("a model is binary: redirect stdout, or give -o FILE.parquet")
 			case kSwap < 1:
 				return cli.Usagef("--k-swap must be 1 or more")
+			case public.Tier != "" && !public.Drawn():
+				return cli.Usagef("--tier: want partner or public; without the flag, the model has the trace's tier")
+			case public.Tier != "" && cmd.Flags().Changed("k-swap"):
+				return cli.Usagef("--k-swap cannot be used with --tier %s, which keeps no rows to swap", public.Tier)
 			}
 			if err := public.Check(cmd); err != nil {
 				return err
@@ -91,14 +95,14 @@ trace's tier, and with each quantity drawn independently.`,
 	_, modelRest := flags.Sections(cmd.Flags(), "Model")
 	results.OutputVar(&out, "`file` for the model; - is stdout")
 	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "swap values among at least this many similar requests; 1 swaps none")
-	public.RegisterWithTier(cmd)
+	public.Register(cmd.Flags(), "", "partner and public make differentially private models; by default the trace's tier")
 	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }
 
 // fitInput fits a model to whatever the file holds.
-func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Public) (m *synth.Model, notes []string, err error) {
+func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Release) (m *synth.Model, notes []string, err error) {
 	in, size, err := cli.OpenInput(cmd, path)
 	if err != nil {
 		return nil, nil, err
@@ -181,7 +185,7 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 
 // beginNoisy checks that a trace can be measured with noise, chooses the unit of privacy,
 // and enters the release into the ledger, if the budget allows it.
-func beginNoisy(cmd *cobra.Command, f *flags.Public, tier, path string, t *trace.Trace) (ledger dp.Ledger, entry dp.Release, warning []string, err error) {
+func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (ledger dp.Ledger, entry dp.Release, warning []string, err error) {
 	ledger = ledgerOf(cmd, f.Ledger, path)
 	switch err := synth.Publishable(t.Meta); {
 	case errors.Is(err, synth.ErrNoCapture):
@@ -203,7 +207,7 @@ func beginNoisy(cmd *cobra.Command, f *flags.Public, tier, path string, t *trace
 		}
 		f.Unit, err = synth.ChooseUnit(src, t.Meta)
 		switch {
-		case errors.Is(err, synth.ErrNoUnit) && tier == anonymize.Partner && t.Meta.BlockSize > 0:
+		case errors.Is(err, synth.ErrNoUnit) && f.Tier == anonymize.Partner && t.Meta.BlockSize > 0:
 			f.Unit = synth.UnitSession // of requests that share the begin of their prompts
 		case errors.Is(err, synth.ErrNoUnit):
 			return ledger, entry, nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
@@ -211,7 +215,7 @@ func beginNoisy(cmd *cobra.Command, f *flags.Public, tier, path string, t *trace
 			return ledger, entry, nil, err
 		}
 	}
-	if entry, err = countRelease(tier, t); err != nil {
+	if entry, err = countRelease(f.Tier, t); err != nil {
 		return ledger, entry, nil, cli.InFile(path, err)
 	}
 	entry.Budget, entry.Release = f.Budget, "begun"
@@ -222,8 +226,8 @@ func beginNoisy(cmd *cobra.Command, f *flags.Public, tier, path string, t *trace
 // fitPublic makes the model of --tier public, when the budget allows it. What it costs is in the
 // ledger before noise is drawn, so that commands at once count each other, and before anything is
 // written.
-func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (m *synth.Model, notes []string, err error) {
-	ledger, entry, warning, err := beginNoisy(cmd, f, anonymize.Public, path, t)
+func fitPublic(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (m *synth.Model, notes []string, err error) {
+	ledger, entry, warning, err := beginNoisy(cmd, f, path, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -249,7 +253,9 @@ func fitPublic(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace)
 	if m != nil {
 		card = func(total dp.Total) anonymize.Card {
 			r.Ledger = &total
-			return anonymize.PublicCard(r.Statement, m.Meta())
+			c := anonymize.PublicCard(r.Statement, m.Meta())
+			c.Confined = f.Confined
+			return c
 		}
 	}
 	if err := enterLedger(ledger, entry, m, card); err != nil {
@@ -312,7 +318,7 @@ func affordBudget(ledger dp.Ledger, entry *dp.Release, understood bool, meta tra
 	if err != nil {
 		return nil, err
 	}
-	if total > synth.WarnEpsilon {
+	if most := map[string]float64{anonymize.Public: synth.WarnEpsilon, anonymize.Partner: 8}[entry.Tier]; total > most {
 		warning = append(warning, fmt.Sprintf("warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total))
 	}
 	if slices.ContainsFunc(before, func(r dp.Release) bool { return r.Grid != "" }) {

@@ -18,8 +18,8 @@ import (
 
 // fitSessions makes the model of --tier partner, from which sessions are drawn, and enters
 // what it cost in the ledger before anything is written.
-func fitSessions(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trace) (m *release.Model, notes []string, err error) {
-	ledger, entry, warning, err := beginNoisy(cmd, f, anonymize.Partner, path, t)
+func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (m *release.Model, notes []string, err error) {
+	ledger, entry, warning, err := beginNoisy(cmd, f, path, t)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -43,7 +43,11 @@ func fitSessions(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trac
 		}
 		card = func(total dp.Total) anonymize.Card {
 			s.Ledger = &total
-			return anonymize.SessionsCard(s, m.Meta())
+			of := m.Meta()
+			of.Keys = t.Meta.Keys
+			c := anonymize.SessionsCard(s, of)
+			c.Confined = f.Confined
+			return c
 		}
 	}
 	if err := enterLedger(ledger, entry, m, card); err != nil {
@@ -68,7 +72,7 @@ func fitSessions(cmd *cobra.Command, f *flags.Public, path string, t *trace.Trac
 }
 
 // writeSessions fits and writes the model of --tier partner.
-func writeSessions(cmd *cobra.Command, f *flags.Public, path, out string) error {
+func writeSessions(cmd *cobra.Command, f *flags.Release, path, out string) error {
 	t, err := cli.OpenTrace(cmd, path)
 	if err != nil {
 		return err

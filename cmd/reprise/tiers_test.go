@@ -66,7 +66,8 @@ func TestOutputsInheritTheTier(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "import", "log.jsonl", "-o", "internal.parquet")
-	must(t, "anonymize", "internal.parquet", "--unit", "request", "--k-class", "1", "--k-share", "1", "-o", "partner.parquet")
+	chatsTrace(t, "chats.parquet", 8000)
+	must(t, "anonymize", "chats.parquet", "-o", "partner.parquet")
 	face := map[string]string{"internal": "is internal: not for release", "partner": "is of tier partner: for a partner under contract"}
 	engine := []string{"--preset", "l4-qwen2.5-0.5b", "--quiet"}
 	for tier, note := range face {
@@ -116,9 +117,12 @@ func TestStricterTierWins(t *testing.T) {
 	if err := os.WriteFile("log.jsonl", []byte(sharingLog(60)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _, code := reprise(t, "import", "log.jsonl", "--json", "--tier", "partner", "--unit", "request", "--k-class", "1", "-o", "partner.parquet")
+	if err := os.WriteFile("long.jsonl", []byte(sharingLog(4000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := reprise(t, "import", "long.jsonl", "--json", "--tier", "partner", "--unit", "request", "--epsilon", "50", "--i-understand", "--capture-begin", "0s", "--capture-end", "1h", "--ledger", "l.jsonl", "-o", "partner.parquet")
 	if got := tierOfJSON(t, out); code != cli.Good || got != anonymize.Internal || !strings.Contains(out, `"trace_tier": "partner"`) {
-		t.Errorf("exit code %d, the import's JSON is of tier %q\n%s", code, got, out)
+		t.Errorf("exit code %d, the import's JSON is of tier %q\n%s%s", code, got, out, errs)
 	}
 	must(t, "import", "log.jsonl", "--capture-begin", "0s", "--capture-end", "1h", "-o", "internal.parquet")
 	for _, args := range [][]string{{"partner.parquet", "internal.parquet"}, {"internal.parquet", "partner.parquet"}} {
@@ -127,14 +131,14 @@ func TestStricterTierWins(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"cannot be released to a partner": {"anonymize", "partner.parquet", "-o", "x.parquet"},
-		"its tier is partner":             {"anonymize", "partner.parquet", "--tier", "public", "--unit", "request", "-o", "x.parquet"},
-		"neither users nor sessions":      {"anonymize", "internal.parquet", "--tier", "public", "-o", "x.parquet"},
-		"want partner or public":          {"anonymize", "internal.parquet", "--tier", "internal", "-o", "x.parquet"},
-		"unknown flag: --key":             {"anonymize", "internal.parquet", "--key", "0123", "-o", "x.parquet"},
-		"--card takes no --tier":          {"anonymize", "--card", "partner.parquet", "--tier", "public"},
-		"not a Parquet file of Repris":    {"anonymize", "--card", "big"},
-		"not have the schema card/1":      {"anonymize", "--card", "log.jsonl"},
+		"rows depend on those of other": {"anonymize", "partner.parquet", "-o", "x.parquet"},
+		"its tier is partner":           {"anonymize", "partner.parquet", "--tier", "public", "--unit", "request", "-o", "x.parquet"},
+		"neither users nor sessions":    {"anonymize", "internal.parquet", "--tier", "public", "-o", "x.parquet"},
+		"want partner or public":        {"anonymize", "internal.parquet", "--tier", "internal", "-o", "x.parquet"},
+		"unknown flag: --key":           {"anonymize", "internal.parquet", "--key", "0123", "-o", "x.parquet"},
+		"--card takes no --tier":        {"anonymize", "--card", "partner.parquet", "--tier", "public"},
+		"not a Parquet file of Repris":  {"anonymize", "--card", "big"},
+		"not have the schema card/1":    {"anonymize", "--card", "log.jsonl"},
 	} {
 		if err := os.WriteFile("big", make([]byte, 2<<20), 0o600); err != nil {
 			t.Fatal(err)
@@ -158,7 +162,7 @@ func contents(t *testing.T, path string) string {
 }
 
 // Cards say how many fields of the log were dropped, and of what kind, and
-// no name of one; a public card does not: one record may have a field alone.
+// no name of one; the card of a release does not: one record may have a field alone.
 func TestCardCountsDroppedFields(t *testing.T) {
 	t.Chdir(t.TempDir())
 	var log strings.Builder
@@ -170,22 +174,15 @@ func TestCardCountsDroppedFields(t *testing.T) {
 	}
 	maps := []string{"--map", "time=t", "--map", "user=u", "--map", "input_tokens=in", "--map", "output_tokens=out"}
 	_, said, _ := reprise(t, append([]string{"import", "log.jsonl", "-o", "internal.parquet"}, maps...)...)
-	must(t, "anonymize", "internal.parquet", "-o", "partner.parquet")
-	must(t, append([]string{"import", "log.jsonl", "--tier", "partner", "-o", "at-once.parquet"}, maps...)...)
 	const want = "4 source fields dropped: flag 1, list 1, number 1, text 1 (names withheld)"
 	if !strings.Contains(said, want) {
 		t.Errorf("import says\n%s", said)
 	}
-	for _, name := range []string{"internal", "partner", "at-once"} {
-		doc, words := contents(t, name+".privacy.json"), must(t, "anonymize", "--card", name+".parquet", "--details")
-		if !strings.Contains(strings.Join(strings.Fields(words), " "), want) || strings.Contains(doc+words, "zebra") || strings.Contains(doc+words, "yak") {
-			t.Errorf("%s: the card says\n%s", name, words)
-		}
+	doc, words := contents(t, "internal.privacy.json"), must(t, "anonymize", "--card", "internal.parquet", "--details")
+	if !strings.Contains(strings.Join(strings.Fields(words), " "), want) || strings.Contains(doc+words, "zebra") || strings.Contains(doc+words, "yak") {
+		t.Errorf("the card says\n%s", words)
 	}
-	if out, _, code := reprise(t, "audit", "partner.parquet", "--internal", "internal.parquet", "--only", "card,non-interference,free-text,canaries"); code != cli.Good {
-		t.Errorf("audit: exit code %d\n%s", code, out)
-	}
-	must(t, "audit", "partner.parquet", "--only", "card", "--html", "page.html")
+	must(t, "audit", "internal.parquet", "--only", "card", "--html", "page.html")
 	page := contents(t, "page.html")
 	for _, want := range []string{"the field that --map names for user", "4 other fields (text 1, number 1, flag 1, list 1)"} {
 		if !strings.Contains(page, want) {
@@ -195,9 +192,8 @@ func TestCardCountsDroppedFields(t *testing.T) {
 	if strings.Contains(page, "zebra") || strings.Contains(page, "yak") {
 		t.Error("the page names fields of the source")
 	}
-	c := anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{})
-	if c.SourceFields != nil {
-		t.Error("a public card counts fields")
+	if c, p := anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{}), anonymize.SessionsCard(dp.SessionStatement{Unit: "user"}, trace.Meta{}); c.SourceFields != nil || p.SourceFields != nil {
+		t.Error("the card of a release counts fields")
 	}
 }
 
@@ -209,7 +205,8 @@ func TestModesOfOutputs(t *testing.T) {
 		t.Skip("modes are those of Unix")
 	}
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("log.jsonl", []byte(sharingLog(300)), 0o600); err != nil {
+	chatsTrace(t, "house.parquet", 8000)
+	if err := os.Chmod("house.parquet", 0o600); err != nil {
 		t.Fatal(err)
 	}
 	mode := func(name string) os.FileMode {
@@ -219,15 +216,14 @@ func TestModesOfOutputs(t *testing.T) {
 		}
 		return info.Mode().Perm()
 	}
-	must(t, "import", "log.jsonl", "-o", "house.parquet")
-	must(t, "anonymize", "house.parquet", "--unit", "request", "--k-class", "2", "--drop-own-blocks", "-o", "partner.parquet")
+	must(t, "anonymize", "house.parquet", "--max-input", "4096", "--max-output", "1024", "-o", "partner.parquet")
 	must(t, "profile", "house.parquet", "--histograms", "h.parquet", "--html", "page.html")
 	if got := mode("page.html"); got != 0o600 {
 		t.Errorf("the page of a trace of tier internal has mode %o", got)
 	}
 	must(t, "synth", "fit", "house.parquet", "-o", "m.parquet")
 	must(t, "synth", "m.parquet", "-o", "w.parquet")
-	must(t, "slice", "house.parquet", "--end", "5s", "-o", "s.parquet")
+	must(t, "slice", "house.parquet", "--end", "5m", "-o", "s.parquet")
 	must(t, "export", "house.parquet", "--to", "mooncake", "-o", "x.parquet")
 	reprise(t, "simulate", "w.parquet", "-o", "r.parquet", "--preset", "l4-qwen2.5-0.5b", "--quiet")
 	for _, name := range []string{"house", "partner", "h", "m", "w", "s", "x", "r"} {
@@ -245,24 +241,12 @@ func TestModesOfOutputs(t *testing.T) {
 			t.Errorf("%v: exit code %d\n%s", args, code, errs)
 		}
 	}
-	_, said, _ := reprise(t, "anonymize", "house.parquet", "--unit", "request", "--k-class", "2", "-o", "linked.parquet")
-	out, errs, code := reprise(t, append([]string{"audit", "linked.parquet", "--release"}, source...)...)
-	if code != cli.Check || mode("linked.parquet") != 0o600 || !strings.Contains(squeeze(out), "of the sessions that have so many, want") || !strings.Contains(said, "With --drop-own-blocks") {
-		t.Errorf("a release whose blocks link conversations: exit code %d, mode %o\n%s%s%s", code, mode("linked.parquet"), said, out, errs)
-	}
-	must(t, "slice", "partner.parquet", "--end", "2s", "-o", "part.parquet") // who hides in the whole may be alone in a part
-	if _, _, code := reprise(t, append([]string{"audit", "part.parquet", "--release"}, source...)...); code != cli.Check || mode("part.parquet") != 0o600 {
-		t.Errorf("a release that fails: exit code %d, mode %o", code, mode("part.parquet"))
-	}
-	if err := os.WriteFile("other.jsonl", []byte(sharingLog(200)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	must(t, "import", "other.jsonl", "-o", "other.parquet")
-	_, errs, code = reprise(t, "audit", "partner.parquet", "--internal", "other.parquet", "--release")
-	if code != cli.Check || !strings.Contains(errs, "non-interference was inconclusive") || mode("partner.parquet") != 0o600 {
+	chatsTrace(t, "other.parquet", 7000)
+	_, errs, code := reprise(t, "audit", "partner.parquet", "--internal", "other.parquet", "--release")
+	if code != cli.Check || !strings.Contains(errs, "linkage was inconclusive") || mode("partner.parquet") != 0o600 {
 		t.Errorf("a release of another source: exit code %d, mode %o\n%s", code, mode("partner.parquet"), errs)
 	}
-	out, errs, code = reprise(t, append([]string{"audit", "partner.parquet", "--release"}, source...)...)
+	out, errs, code := reprise(t, append([]string{"audit", "partner.parquet", "--release"}, source...)...)
 	if code != cli.Good || mode("partner.parquet") != 0o644 {
 		t.Errorf("a release that holds: exit code %d, mode %o\n%s%s", code, mode("partner.parquet"), out, errs)
 	}

@@ -48,6 +48,7 @@
 //   - draw.go: random whole numbers: cells by weight, and by quota
 //   - sessions.go: sessions drawn turn by turn
 //   - times.go: when sessions start, and the stretching of time
+//   - neighbour.go: what is counted of two traces that differ by one unit, for audits
 //   - generate.go: a drawing, and its rows in order of arrival
 //
 // Exported names may change in any release.

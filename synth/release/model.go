@@ -56,8 +56,7 @@ func (f *fit) model(meta trace.Meta) (*Model, error) {
 		}
 	}
 	m, known := f.drawable(noisy, nil)
-	m.meta = trace.Meta{BlockSize: meta.BlockSize, Tokenizer: meta.Tokenizer, Template: meta.Template,
-		SourceFormat: meta.SourceFormat, Captures: meta.Captures, Tier: tier, Unit: f.options.Unit, Capture: meta.Capture.Undated()}
+	m.meta = f.modelMeta(meta)
 	m.about = f.statement()
 	m.about.Predicted = f.predict(m, noisy, known)
 	if err := m.card(); err != nil {
@@ -67,6 +66,12 @@ func (f *fit) model(meta trace.Meta) (*Model, error) {
 		return nil, &TooNoisy{Errors: m.about.Predicted, Why: worst, Epsilon: f.options.Budget.Epsilon, Unit: f.options.Unit}
 	}
 	return m, nil
+}
+
+// modelMeta is the metadata of a model of the trace that meta describes, without its card.
+func (f *fit) modelMeta(meta trace.Meta) trace.Meta {
+	return trace.Meta{BlockSize: meta.BlockSize, Tokenizer: meta.Tokenizer, Template: meta.Template,
+		SourceFormat: meta.SourceFormat, Captures: meta.Captures, Tier: tier, Unit: f.options.Unit, Capture: meta.Capture.Undated()}
 }
 
 const tier = "partner"

@@ -39,14 +39,13 @@ func (f *Capture) Window(zone *time.Location) (trace.Capture, error) {
 	return f.Declared, cli.UsageIf(err, datasets.ErrUsage)
 }
 
-// Check refuses a window for a source whose times would be made up, and a public
-// release of such a source or without a window.
-func (f *Capture) Check(info datasets.Info, public bool) error {
+// Check refuses a window for a source whose times would be made up, and a release of such a source or without a window.
+func (f *Capture) Check(info datasets.Info, released bool) error {
 	switch declared := f.Declared.Declared(); {
-	case (declared || public) && (!info.HasTimes || info.SessionTimes):
-		return cli.Usagef("%s does not say when requests arrived, and each time that is made up depends on the sessions before it: so it has no capture window to declare, and no release of tier public", info.Format)
-	case public && !declared:
-		return cli.Usagef("--tier public wants a declared capture window: without one all times count from the first request, which is one person's, so that noise for one user would not hide that user. Give --capture-begin T --capture-end T")
+	case (declared || released) && (!info.HasTimes || info.SessionTimes):
+		return cli.Usagef("%s does not say when requests arrived, and each time that is made up depends on the sessions before it: so it has no capture window to declare, and no release of tier partner or public", info.Format)
+	case released && !declared:
+		return cli.Usagef("--tier partner and public want a declared capture window: without one all times count from the first request, which is one person's, so that noise for one user would not hide that user. Give --capture-begin T --capture-end T")
 	}
 	return nil
 }
@@ -74,7 +73,7 @@ func (f *Templates) LeastUsers(fl *pflag.FlagSet, out, tier string, info dataset
 		return 0, nil
 	case out == "" || out == cli.Standard:
 		return 0, cli.Usagef("--keep-templates writes a file beside the trace: give -o FILE.parquet")
-	case tier == anonymize.Partner:
+	case tier == anonymize.Partner || tier == anonymize.Public:
 		return 0, cli.Usagef("--keep-templates is not for --tier %s: its text would go beside a release that nobody has read; keep it with --tier %s", tier, anonymize.Internal)
 	case !info.HasText:
 		return 0, cli.Usagef("--keep-templates: %s has no text", info.Format)
