@@ -71,11 +71,12 @@ var mayImport = map[string]string{
 	"cmd/internal/release":    "",
 	"cmd/internal/samebinary": "",
 
-	"examples/readtrace":  "trace",
-	"examples/slowest":    "trace replay/result",
-	"examples/replayload": "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
-	"examples/race/truth": "",
-	"examples/proxycost":  "",
+	"examples/readtrace":    "trace",
+	"examples/slowest":      "trace replay/result",
+	"examples/replayload":   "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
+	"examples/race/truth":   "",
+	"examples/samedecision": "anonymize/dp replay replay/bench replay/contract replay/engine replay/report replay/result synth synth/release trace trace/arrival",
+	"examples/proxycost":    "",
 
 	"trace/token/internal/jinja":     "",
 	"anonymize/internal/confine":     "",
