@@ -61,6 +61,7 @@
 //     all others
 //   - gamelog.go: the game's small log: units that are hard to hide, and a sample of others
 //   - gameplay.go: the runs of the game, and the attacker's likelihood ratio
+//   - seeds.go: the check that two processes draw other noise
 //   - duel.go: the event that tells two sides apart best
 //   - noise.go: the check of differential privacy: the mechanism is run many times on
 //     neighbouring inputs, which bounds its ε from below

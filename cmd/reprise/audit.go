@@ -201,7 +201,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string, others []string) (c *
 			c.Close()
 		}
 	}
-	c = &audit.Case{Seed: f.draws, Version: cli.Version, Game: f.game}
+	c = &audit.Case{Seed: f.draws, Version: cli.Version, Game: f.game, Fit: fitInProcess}
 	if c.Output, err = audit.OpenOutput(path); err != nil {
 		return nil, closing, err
 	}

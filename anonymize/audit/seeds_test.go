@@ -1,0 +1,80 @@
+package audit
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"reprise/anonymize"
+	"reprise/anonymize/dp"
+	"reprise/synth"
+	"reprise/synth/release"
+	"reprise/trace"
+)
+
+// fitWith makes models as the program does, with noise of its own.
+func fitWith(noise func() *dp.Noise) Fitter {
+	return func(ctx context.Context, path, tier string) ([]byte, error) {
+		t, err := trace.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer t.Close()
+		rows, err := t.Reader()
+		if err != nil {
+			return nil, err
+		}
+		var m interface{ Write(io.Writer) error }
+		budget := dp.Budget{Epsilon: 10, Delta: 1e-6}
+		if tier == anonymize.Partner {
+			m, _, err = release.Fit(ctx, rows, t.Meta, release.Options{Budget: budget, Unit: synth.UnitUser, Noise: noise()})
+		} else {
+			m, _, _, err = synth.FitPublic(ctx, rows, t.Meta, synth.PublicOptions{Budget: budget, Unit: synth.UnitUser, MaxInput: 4096, MaxOutput: 1024, Noise: noise()})
+		}
+		if err != nil {
+			return nil, err
+		}
+		var b bytes.Buffer
+		err = m.Write(&b)
+		return b.Bytes(), err
+	}
+}
+
+// Two processes that draw the same noise are told, of both tiers.
+func TestSeeds(t *testing.T) {
+	t.Parallel()
+	for _, tier := range []string{anonymize.Partner, anonymize.Public} {
+		c := ofGame(t, requests(20), ofRequests)
+		c.SpillDir = t.TempDir()
+		c.Output.Meta["tier"] = tier
+		c.Fit = fitWith(dp.NewNoise)
+		if f := seeds(t.Context(), c); f.Status != Pass {
+			t.Errorf("%s: %s: %s", tier, f.Status, f.Why)
+		}
+		c.Fit = fitWith(func() *dp.Noise { return dp.NewNoiseFrom(rand.NewChaCha8([32]byte{7})) })
+		if f := seeds(t.Context(), c); f.Status != Fail || !strings.Contains(f.Why, "drew the same noise for ") {
+			t.Errorf("%s, one seed: %s: %s", tier, f.Status, f.Why)
+		}
+	}
+	c := ofGame(t, requests(20), ofRequests)
+	if f := seeds(t.Context(), c); f.Status != Skipped {
+		t.Errorf("without a process: %s: %s", f.Status, f.Why)
+	}
+	for _, said := range []struct {
+		model []byte
+		err   error
+	}{{nil, errors.New("refused")}, {[]byte("no model"), nil}} {
+		c.Fit = func(context.Context, string, string) ([]byte, error) { return said.model, said.err }
+		if f := seeds(t.Context(), c); !f.broken {
+			t.Errorf("%v: %s: %s", said, f.Status, f.Why)
+		}
+	}
+	c.Output = &Output{Kind: kindTrace, Meta: map[string]string{"tier": anonymize.Partner}}
+	if f := seeds(t.Context(), c); f.Status != Skipped {
+		t.Errorf("rows without noise: %s: %s", f.Status, f.Why)
+	}
+}
