@@ -158,6 +158,10 @@ func ConfineRecorder(write string) Confinement {
 	return Confinement(confine.Process(confine.Paths{Write: []string{write}, Serves: true}))
 }
 
+// NoCoreDumps switches core dumps off for the whole process, and keeps other processes of
+// its user from reading its memory, where the system can. It cannot be undone.
+func NoCoreDumps() error { return confine.NoDumps() }
+
 // Missing lists the parts that could not be applied, in words for people.
 func (c Confinement) Missing() []string {
 	var out []string

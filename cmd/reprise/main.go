@@ -95,6 +95,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -139,6 +140,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return err
 		}
 		began = true
+		keepSecrets(cmd)
 		return cli.CheckOutputs(cmd, args)
 	}
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
@@ -229,6 +231,20 @@ type confinerKey struct{}
 // whose process ends with the command: tests run many in one.
 func withConfine(ctx context.Context, f confiner) context.Context {
 	return context.WithValue(ctx, confinerKey{}, f)
+}
+
+// secretFlags name files with a key, or with text, that the process then has in memory.
+var secretFlags = []string{"key-file", "verbatim", "source"}
+
+// keepSecrets switches core dumps off before a secret is read. Commands that give up more
+// do so later, see [confine].
+func keepSecrets(cmd *cobra.Command) {
+	_, alone := cmd.Context().Value(confinerKey{}).(confiner)
+	if alone && (cmd.Name() == "record" || slices.ContainsFunc(secretFlags, cmd.Flags().Changed)) {
+		if err := anonymize.NoCoreDumps(); err != nil && cmd.Name() != "record" { // which says so itself
+			cli.Notef(cmd, "not confined: core dumps not available: %v", err)
+		}
+	}
 }
 
 // confine leaves the process the files that a command needs, and says what could

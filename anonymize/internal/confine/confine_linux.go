@@ -13,12 +13,7 @@ import (
 
 // Process confines the process to p, for good.
 func Process(p Paths) Status {
-	// A core_pattern that begins with a pipe disregards the limit; an undumpable
-	// process has no core for it either.
-	dumps := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
-	if dumps == nil {
-		dumps = unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	}
+	dumps := NoDumps()
 	var network error
 	if p.Serves {
 		network = errServes
@@ -27,6 +22,15 @@ func Process(p Paths) Status {
 	}
 	abi, files := landlock(p)
 	return Status{CoreDumps: said("off", dumps), Network: said("seccomp", network), Files: said(fmt.Sprintf("landlock abi %d", abi), files)}
+}
+
+// NoDumps switches core dumps off, for good. A core_pattern that begins with a pipe
+// disregards the limit; an undumpable process has no core for it either.
+func NoDumps() error {
+	if err := unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}); err != nil {
+		return err
+	}
+	return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
 }
 
 func said(done string, err error) string {
