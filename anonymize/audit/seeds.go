@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -69,9 +71,13 @@ const (
 func invented(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 	meta := trace.Meta{Tier: anonymize.Internal, Capture: trace.RelativeCapture(0, time.Hour), Sessions: "source"}
 	meta.Captures = "invented"
+	rng := rand.New(rand.NewPCG(1, 1))
+	over := func(octaves int) int32 { // from 64 on, each octave as often
+		return int32(64 * math.Pow(2, float64(octaves)*rng.Float64()))
+	}
 	for i := range inventedUsers * inventedTurns {
 		user := int64(i % inventedUsers)
-		r := trace.Request{ArrivalNS: int64(i) * int64(time.Hour) / (inventedUsers * inventedTurns), InputTokens: int32(1024 + i*37%1024), OutputTokens: int32(128 + i*29%128),
+		r := trace.Request{ArrivalNS: int64(i) * int64(time.Hour) / (inventedUsers * inventedTurns), InputTokens: over(5), OutputTokens: over(3),
 			User: &user, Session: &user, Status: trace.StatusOK}
 		if _, err := dst.Write([]trace.Request{r}); err != nil {
 			return meta, err

@@ -17,7 +17,7 @@ func fitInProcess(ctx context.Context, path, tier string) ([]byte, error) {
 		return nil, err
 	}
 	dir := filepath.Dir(path)
-	cmd := exec.CommandContext(ctx, self, "synth", "fit", path, "--tier", tier, "--unit", "user", "--epsilon", "10", "--delta", "1e-6", "--i-understand",
+	cmd := exec.CommandContext(ctx, self, "synth", "fit", path, "--tier", tier, "--unit", "user", "--epsilon", "50", "--delta", "1e-6", "--i-understand",
 		"--max-input", "4096", "--max-output", "1024", "--ledger", filepath.Join(dir, "ledger"), "--quiet", "-o", "-")
 	cmd.Args[0] = "reprise"
 	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir, "LOCALAPPDATA="+dir)
