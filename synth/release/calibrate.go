@@ -14,6 +14,9 @@ const (
 	// unmeasured is how far off the sums of a drawing are without calibration, as a share.
 	// Sums with more noise than that are followed less.
 	unmeasured = 0.2
+	// limitsMatched is up to how many limits the sums of drawings are moved. What is above
+	// one is taken to be off as what is below it is.
+	limitsMatched = 3
 )
 
 // laterSums are the tokens of the prompts of later turns: those in blocks that turns before
@@ -36,7 +39,7 @@ func (s laterSums) clipped(limit, weight int64) (there, fresh int64) {
 func (l *layout) sumLimit() int64 { return 2 * l.maxIn }
 
 // A tilt moves the weights of tables: towards more tokens typed in a turn of a long
-// session, and towards turns that keep the whole prompt before them.
+// session, and towards branches that keep more of the prompt before them.
 type tilt [2]float64
 
 // slopes are how much the logarithm of each sum grows by each tilt.
@@ -48,7 +51,8 @@ type slopes [2][2]float64
 // much like it, or nil.
 func (l *layout) calibrated(shaped [tables][]float64, noisy *[tables]noisyTable, known *slopes) (*Model, *slopes) {
 	m := l.whole(shaped)
-	have, n := m.meanSums(), max(1, noisy[ofSessions].cells[0])
+	have, n := m.meanSums(l.sumLimit()), max(1, noisy[ofSessions].cells[0])
+	from := m.meanSums(limitsMatched * l.sumLimit())
 	var want [2]float64 // in logarithms
 	for i, x := range noisy[ofLaterInput].cells {
 		if have[i] <= 0 {
@@ -56,29 +60,30 @@ func (l *layout) calibrated(shaped [tables][]float64, noisy *[tables]noisyTable,
 		}
 		off := max(0.2, min(5, x/n/have[i]))
 		sd := noisy[ofLaterInput].sd / n / have[i] / unmeasured
-		want[i] = math.Log(have[i]) + math.Log(off)/(1+sd*sd)
+		want[i] = math.Log(from[i]) + math.Log(off)/(1+sd*sd)
 	}
-	distance := func(m *Model) (d [2]float64) {
-		for i, x := range m.meanSums() {
+	short := func(m *Model) (d [2]float64) {
+		for i, x := range m.meanSums(limitsMatched * l.sumLimit()) {
 			d[i] = want[i] - math.Log(max(1e-12, x))
 		}
 		return d
 	}
 	const step = 0.2
 	var at tilt
-	from := distance(m)
+	left := short(m)
 	if known == nil {
 		known = &slopes{}
 		for j := range at {
 			var near tilt
 			near[j] = step
-			for i, x := range distance(l.whole(l.tilted(shaped, near))) {
-				known[i][j] = (from[i] - x) / step
+			for i, x := range short(l.whole(l.tilted(shaped, near))) {
+				known[i][j] = (left[i] - x) / step
 			}
 		}
 	}
-	for by, left := 1.0, calibrationSteps; left > 0; left-- {
-		more := leastSquares(known, from)
+	by := 1.0
+	for range calibrationSteps {
+		more := leastSquares(known, left)
 		if math.Abs(more[0])+math.Abs(more[1]) < 0.01 {
 			break
 		}
@@ -87,8 +92,8 @@ func (l *layout) calibrated(shaped [tables][]float64, noisy *[tables]noisyTable,
 			next[j] = max(-mostTilt, min(mostTilt, at[j]+by*max(-stepTilt, min(stepTilt, more[j]))))
 		}
 		nearer := l.whole(l.tilted(shaped, next))
-		if d := distance(nearer); d[0]*d[0]+d[1]*d[1] < from[0]*from[0]+from[1]*from[1] {
-			m, at, from = nearer, next, d
+		if d := short(nearer); d[0]*d[0]+d[1]*d[1] < left[0]*left[0]+left[1]*left[1] {
+			m, at, left = nearer, next, d
 		} else {
 			by /= 2
 		}
@@ -106,9 +111,9 @@ func leastSquares(a *slopes, b [2]float64) (x [2]float64) {
 }
 
 // meanSums are the mean sums of a drawn session, over their limit.
-func (m *Model) meanSums() (mean [2]float64) {
+func (m *Model) meanSums(limit int64) (mean [2]float64) {
 	p := m.draw(1, int(max(calibrationLeast, min(calibrationMost, 4*m.units))))
-	const whole = 1 << 20
+	const whole = 1 << 40
 	for s, trunk := range p.trunk {
 		var sums laterSums
 		turns := p.turns[p.first[s]:p.first[s+1]]
@@ -119,7 +124,7 @@ func (m *Model) meanSums() (mean [2]float64) {
 		for _, t := range turns[1:min(len(turns), turnsSummed)] {
 			sums.add(int64(t.input), int64(max(t.keep, depth))*int64(m.size))
 		}
-		there, fresh := sums.clipped(m.sumLimit(), whole)
+		there, fresh := sums.clipped(limit, whole)
 		mean[0], mean[1] = mean[0]+float64(there), mean[1]+float64(fresh)
 	}
 	for i := range mean {
@@ -153,11 +158,6 @@ func (l *layout) tilted(shaped [tables][]float64, by tilt) [tables][]float64 {
 		}
 		return by[0] * float64(octave) / 2
 	})
-	move(ofKindAfter, func(_, kind int) float64 {
-		if kind == chat || kind == again {
-			return by[1]
-		}
-		return 0
-	})
+	move(ofKept, func(_, share int) float64 { return by[1] * float64(keptEdges[share]+keptEdges[share+1]) / 1000 })
 	return shaped
 }

@@ -46,7 +46,7 @@ var tableNames = [tables]string{"sessions", "sessions_per_user", "trunks", "inpu
 	"input_turns", "lengths", "start", "rate", "load", "kinds", "kind_after", "gap", "typed", "kept", "ratio", "later_output", "later_input"}
 
 // shares divide ρ, in hundredths.
-var shares = [tables]float64{1, 3, 2, 13, 7, 9, 4, 9, 8, 5, 7, 6, 2, 5, 6, 6, 8, 3, 3, 2, 5}
+var shares = [tables]float64{1, 3, 2, 13, 7, 9, 4, 9, 8, 5, 7, 6, 2, 5, 6, 6, 8, 3, 3, 2, 8}
 
 // Kinds of later turns.
 const (

@@ -57,10 +57,18 @@ func (k *traffic) session(id, user int64, turns int) {
 
 // rowsOf are some sessions of users, in order of arrival.
 func rowsOf(seed uint64, sessions int) []trace.Request {
-	k := traffic{r: rand.New(rand.NewPCG(seed, 1)), size: 64}
+	k := newTraffic(seed)
 	for i := range sessions {
 		k.session(int64(i), int64(i)/3, 1+k.r.IntN(3)*k.r.IntN(14))
 	}
+	return k.inOrder()
+}
+
+func newTraffic(seed uint64) *traffic {
+	return &traffic{r: rand.New(rand.NewPCG(seed, 1)), size: 64}
+}
+
+func (k *traffic) inOrder() []trace.Request {
 	slices.SortStableFunc(k.rows, func(a, b trace.Request) int { return int(a.ArrivalNS - b.ArrivalNS) })
 	return k.rows
 }

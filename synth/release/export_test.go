@@ -76,3 +76,21 @@ func (f *Fitted) Layout() any {
 	m := Model{layout: f.fit.layout}
 	return []any{m.facts(), f.fit.input, f.fit.output, f.fit.gap}
 }
+
+// SumsWhen are the sums of later turns that drawings have, when by times as many tokens
+// are measured.
+func (f *Fitted) SumsWhen(by float64) [2]float64 {
+	var exact [tables]noisyTable
+	for t, cells := range f.fit.noisy {
+		_, columns := f.fit.shape(t)
+		exact[t] = noisyTable{columns: columns, sd: .01}
+		for _, x := range cells {
+			exact[t].cells = append(exact[t].cells, float64(x)/unit)
+		}
+	}
+	for i := range exact[ofLaterInput].cells {
+		exact[ofLaterInput].cells[i] *= by
+	}
+	m, _ := f.fit.drawable(exact, nil)
+	return m.meanSums(m.sumLimit())
+}

@@ -49,17 +49,22 @@ func project(x []float64, total float64) []float64 {
 	return out
 }
 
-// falling is x with densities that do not rise, by pooling neighbours; width are the
-// widths of the cells.
-func falling(x, width []float64) []float64 {
+// falling is x with densities that do not rise, but where the rise stands out of the
+// noise, by pooling neighbours; width are the widths of the cells.
+func falling(x, width []float64, sd float64) []float64 {
 	type pool struct {
 		mass, width float64
 		cells       int
 	}
 	var pools []pool
+	rises := func(a, b pool) bool {
+		rise := b.mass/b.width - a.mass/a.width
+		noise := sd * math.Hypot(math.Sqrt(float64(a.cells))/a.width, math.Sqrt(float64(b.cells))/b.width)
+		return rise > 0 && rise < 4*noise
+	}
 	for i, v := range x {
 		pools = append(pools, pool{v, width[i], 1})
-		for n := len(pools); n > 1 && pools[n-2].mass/pools[n-2].width < pools[n-1].mass/pools[n-1].width; n = len(pools) {
+		for n := len(pools); n > 1 && rises(pools[n-2], pools[n-1]); n = len(pools) {
 			pools[n-2].mass += pools[n-1].mass
 			pools[n-2].width += pools[n-1].width
 			pools[n-2].cells += pools[n-1].cells
@@ -86,16 +91,26 @@ func top(x []float64, sd float64) (cell int, mass float64) {
 	return none, 0
 }
 
+const (
+	tailFalls  = 0.2 // a usual tail, each octave
+	tailVaries = 0.2 // how far off its mean is, as a share
+)
+
 // tailed makes the cells from the top on a tail that falls from cell to cell, with their
 // mass and, as far as such a tail can have it, their mean; values are those of the cells.
+// A top that stands out by itself stays, and the tail begins above it.
 func tailed(x []float64, sd float64, values []float64) []float64 {
 	j, mass := top(x, sd)
 	if j <= 0 || sd == 0 {
 		return x
 	}
-	mean := 0.0
+	if x[j] > 8*sd {
+		j, mass = j+1, max(1e-9, mass-x[j])
+	}
+	mean, noise := 0.0, 0.0
 	for i := j; i < len(x); i++ {
 		mean += x[i] * values[i] / mass
+		noise += math.Pow(sd*values[i]/mass, 2)
 	}
 	tail := func(by float64) (cells []float64, mean float64) {
 		weight, w := 0.0, 1.0
@@ -108,6 +123,10 @@ func tailed(x []float64, sd float64, values []float64) []float64 {
 			cells[i] *= mass / weight
 		}
 		return cells, mean / weight
+	}
+	if j+1 < len(x) {
+		_, usual := tail(math.Pow(tailFalls, math.Log2(values[j+1]/values[j])))
+		mean = usual + (mean-usual)/(1+noise/math.Pow(tailVaries*usual, 2))
 	}
 	lo, hi := 0.0, 0.9
 	for range 30 {

@@ -108,7 +108,7 @@ func (l *layout) shapedTurns(t *[tables]noisyTable, n float64, out *[tables][]fl
 			width = append(width, float64(turnEdges[i+1]-turnEdges[i]))
 		}
 		turns[0] = t[ofTurns].cells[0]
-		copy(turns[1:], falling(turns[1:], width[1:]))
+		copy(turns[1:], falling(turns[1:], width[1:], t[ofTurns].sd))
 	}
 	turns = project(turns, n)
 	out[ofTurns] = turns
