@@ -18,6 +18,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -76,9 +77,12 @@ func main() {
 			}
 			g := group{name: "ε = " + text}
 			for i := range *draws {
-				w, err := draw(source, epsilon, uint64(i))
+				w, refused, err := draw(source, epsilon, uint64(i))
 				if err != nil {
 					log.Fatal(err)
+				}
+				if refused > 0 {
+					log.Printf("ε = %s, %d: %d models before were refused as too noisy", text, i+1, refused)
 				}
 				g.workloads = append(g.workloads, w)
 			}
@@ -120,27 +124,36 @@ func open(path string) (*workload, error) {
 	return w, err
 }
 
-// draw fits a model with fresh noise, and draws a workload from it. What is too noisy to
-// be released is played all the same, and marked.
-func draw(source *workload, epsilon float64, seed uint64) (*workload, error) {
-	o := release.Options{Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Unit: synth.UnitSession, Unchecked: true}
-	m, _, err := release.Fit(context.Background(), &trace.SliceReader[trace.Request]{Rows: source.rows}, source.meta, o)
-	if err != nil {
-		return nil, err
+// draw fits models with fresh noise until one may be released, and draws a workload from it.
+func draw(source *workload, epsilon float64, seed uint64) (w *workload, refused int, err error) {
+	var m *release.Model
+	for m == nil {
+		o := release.Options{Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Unit: synth.UnitSession}
+		m, _, err = release.Fit(context.Background(), &trace.SliceReader[trace.Request]{Rows: source.rows}, source.meta, o)
+		var noisy *release.TooNoisy
+		switch {
+		case errors.As(err, &noisy) && refused < mostRefused:
+			refused++
+		case err != nil:
+			return nil, refused, err
+		}
 	}
 	r, err := m.Generate(release.Drawing{Seed: seed})
 	if err != nil {
-		return nil, err
+		return nil, refused, err
 	}
-	w := &workload{meta: r.Meta()}
+	w = &workload{meta: r.Meta()}
 	err = trace.Each(r.Reader(), func(_ int64, row *trace.Request) error {
 		one := *row
 		one.Blocks = slices.Clone(row.Blocks)
 		w.rows = append(w.rows, one)
 		return nil
 	})
-	return w, err
+	return w, refused, err
 }
+
+// mostRefused is how many models in a row may be refused.
+const mostRefused = 20
 
 // shuffled is the workload with its requests in another order, so that lengths and
 // prefixes stay, and the time until a prefix is used again does not.
