@@ -35,7 +35,7 @@ var mayImport = map[string]string{
 	"datasets/export":  "trace datasets",
 	"anonymize":        "trace trace/recording trace/token trace/block trace/breaker trace/profile anonymize/dp anonymize/internal/confine",
 	"anonymize/dp":     "",
-	"anonymize/audit":  "synth trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page trace/sample trace/textpage",
+	"anonymize/audit":  "synth synth/release trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page trace/sample trace/textpage",
 	"synth":            "trace trace/block trace/arrival trace/profile anonymize/dp trace/page trace/sample",
 	"synth/prompt":     "trace trace/token trace/block trace/sample",
 	"synth/fidelity":   "trace trace/block trace/profile trace/page trace/sample synth trace/textpage",
