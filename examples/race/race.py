@@ -59,9 +59,7 @@ class Load:
             for row in rows:
                 at = datetime.datetime(2023, 11, 16, 18) + datetime.timedelta(milliseconds=row['timestamp'])
                 file.write(f'{at:%Y-%m-%d %H:%M:%S.%f}0,{row["input_length"]},{row["output_length"]}\n')
-        if os.path.exists(self.parquet):
-            os.remove(self.parquet)
-        done = subprocess.run([reprise, 'import', self.mooncake, '-o', self.parquet, '--quiet'], capture_output=True, text=True)
+        done = subprocess.run([reprise, 'import', self.mooncake, '-o', self.parquet, '--overwrite', '--quiet'], capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(f'race: reprise did not import {self.mooncake}:\n{done.stderr}')
 
