@@ -68,12 +68,13 @@ func (c *collections) collected() {
 	c.watch()
 }
 
-// SpareProcessor lets Go run one more thread than there are cores. The thread that
-// waits for due times then need not wait for a processor when it wakes. A
-// program calls it before its runs, and calls undo when they are over. Run.Cores must be
-// read before.
-func SpareProcessor() (undo func()) {
+// SpareProcessors lets Go run a few more threads than there are cores: one that waits for
+// due times, and those that wait for answers, one for every four cores. They keep a
+// processor while they wait, so that they need not wait for one when they wake. A program
+// calls it before its runs, and calls undo when they are over. Run.Cores must be read
+// before.
+func SpareProcessors() (undo func()) {
 	before := runtime.GOMAXPROCS(0)
-	runtime.GOMAXPROCS(before + 1)
+	runtime.GOMAXPROCS(before + 1 + (before+3)/4)
 	return func() { runtime.GOMAXPROCS(before) }
 }

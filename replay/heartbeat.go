@@ -11,18 +11,20 @@ import (
 // the processor, or kept waiting by its own scheduler. It asks to be woken each
 // millisecond, and a wake-up that comes much too late is a [result.Stall].
 //
-// It is a goroutine like those that read the answers, and not a thread of its own:
-// it waits in the same queues, so that what keeps it from running keeps them. What
-// keeps only some of them, it may miss.
+// It beats in the readers of an endpoint that has them of their own: what keeps
+// these from running keeps events from being read. Elsewhere it is a goroutine like those
+// that read the answers, which waits in the same queues; what keeps only some of them
+// from running, it may miss.
 type heartbeat struct {
 	start time.Time
+	began time.Duration // from the start
 
 	mu    sync.Mutex
-	last  time.Duration  // beat, from the start
-	all   *result.Stalls // nil before it begins
-	fresh *result.Stalls // not yet taken
+	last  []time.Duration // beat of each reader, from the start
+	all   *result.Stalls  // nil before it begins
+	fresh *result.Stalls  // not yet taken
 
-	stop, done chan struct{}
+	stop func() // nil before it begins
 }
 
 const (
@@ -34,48 +36,72 @@ const (
 	lateBeat = 5 * time.Millisecond
 )
 
+// A watchable endpoint reads answers in goroutines of its own. It has each call beat at
+// least each millisecond, with its number, and returns how many there are.
+type watchable interface {
+	Watch(beat func(reader int)) (readers int)
+}
+
 // begin starts the watch.
-func (h *heartbeat) begin(start time.Time) {
+func (h *heartbeat) begin(start time.Time, endpoint result.Endpoint) {
 	h.watch(start, time.Since(start))
-	h.stop, h.done = make(chan struct{}), make(chan struct{})
+	if w, ok := endpoint.(watchable); ok && w.Watch(func(reader int) { h.beat(reader, time.Since(start)) }) > 0 {
+		h.stop = func() { w.Watch(nil) }
+		return
+	}
+	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(h.done)
+		defer close(done)
 		tick := time.NewTicker(beatEvery)
 		defer tick.Stop()
 		for {
+			h.beat(0, time.Since(start))
 			select {
 			case <-tick.C:
-				h.beat(time.Since(start))
-			case <-h.stop:
-				h.beat(time.Since(start))
+			case <-stop:
 				return
 			}
 		}
 	}()
+	h.stop = func() {
+		close(stop)
+		<-done
+	}
 }
 
 // watch makes the first beat.
 func (h *heartbeat) watch(start time.Time, now time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.start, h.last = start, now
+	h.start, h.began, h.last = start, now, []time.Duration{now}
 	h.all, h.fresh = &result.Stalls{AboveNS: int64(lateBeat)}, &result.Stalls{AboveNS: int64(lateBeat)}
 }
 
 // beat takes note of a wake-up.
-func (h *heartbeat) beat(now time.Duration) {
+func (h *heartbeat) beat(reader int, now time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.look(now)
-	h.last = now
+	for len(h.last) <= reader {
+		h.last = append(h.last, h.began)
+	}
+	h.look(reader, now)
+	h.last[reader] = now
 }
 
 // look notices a stall that is over, or that goes on.
-func (h *heartbeat) look(now time.Duration) {
-	if due := h.last + beatEvery; now-due > lateBeat {
+func (h *heartbeat) look(reader int, now time.Duration) {
+	if due := h.last[reader] + beatEvery; now-due > lateBeat {
 		x := result.Stall{FromNS: int64(due), ToNS: int64(now)}
 		h.all.Add(x)
 		h.fresh.Add(x)
+	}
+}
+
+// lookAtAll notices the stalls that go on.
+func (h *heartbeat) lookAtAll() {
+	now := time.Since(h.start)
+	for reader := range h.last {
+		h.look(reader, now)
 	}
 }
 
@@ -88,7 +114,7 @@ func (h *heartbeat) takeNew() *result.Stalls {
 	if h.all == nil {
 		return nil
 	}
-	h.look(time.Since(h.start))
+	h.lookAtAll()
 	out := h.fresh
 	h.fresh = &result.Stalls{AboveNS: int64(lateBeat)}
 	return out
@@ -109,7 +135,9 @@ func (h *heartbeat) end() *result.Stalls {
 	if h.stop == nil {
 		return nil
 	}
-	close(h.stop)
-	<-h.done
+	h.stop()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lookAtAll()
 	return h.all
 }

@@ -212,7 +212,7 @@ func (p *play) dispatch(sending, flying context.Context) error {
 		p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
 	}
 	if p.runner.Pacer == nil {
-		p.heart.begin(p.start)
+		p.heart.begin(p.start, p.runner.Endpoint)
 	}
 	p.feed.clock.start = p.start
 	close(p.feed.clock.started)

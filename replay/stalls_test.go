@@ -39,7 +39,7 @@ func TestHeartbeatNoticesLateBeats(t *testing.T) {
 		var h heartbeat
 		h.watch(time.Now(), 0)
 		for _, at := range c.beats {
-			h.beat(time.Duration(at * 1e6))
+			h.beat(0, time.Duration(at*1e6))
 		}
 		if !reflect.DeepEqual(h.all, c.want) {
 			t.Errorf("%s: %+v, want %+v", c.name, h.all, c.want)
@@ -56,10 +56,10 @@ func TestHeartbeatTellsOfAStallThatGoesOn(t *testing.T) {
 			t.Error("stalls of a run that nobody watches")
 		}
 		h.watch(time.Now(), 0)
-		h.beat(10 * time.Millisecond)
+		h.beat(0, 10*time.Millisecond)
 		time.Sleep(600 * time.Millisecond)
 		first := h.takeNew()
-		h.beat(700 * time.Millisecond)
+		h.beat(0, 700*time.Millisecond)
 		second, third := h.takeNew(), h.takeNew()
 		if want := stallsAt(1, 10, 11, 600); !reflect.DeepEqual(first, want) {
 			t.Errorf("%+v, want %+v", first, want)
@@ -80,7 +80,7 @@ func TestHeartbeatTellsOfAStallThatGoesOn(t *testing.T) {
 func TestHeartbeatInVirtualTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h heartbeat
-		h.begin(time.Now())
+		h.begin(time.Now(), instantly{})
 		time.Sleep(5 * time.Second)
 		if got := h.end(); !reflect.DeepEqual(got, stallsAt()) {
 			t.Errorf("%+v", got)

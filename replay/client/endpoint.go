@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"reprise/replay/client/internal/h1"
 	"reprise/replay/openai"
 	"reprise/replay/result"
 )
@@ -60,6 +61,7 @@ func New(o Options) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.reading = h1.NewReaders()
 	for i := range h.targets {
 		t := &h.targets[i]
 		t.exchanger = netExchanger{h}
@@ -83,4 +85,17 @@ func (h *HTTP) Close() {
 			w.client.Close()
 		}
 	}
+	h.reading.Close()
+}
+
+// Watch has each goroutine that reads answers call beat at least each millisecond, with its
+// number, until the next call; a nil beat ends it. It returns how many they are: 0 where
+// some servers' answers are read otherwise, by TLS, a Unix socket, HTTP/2 or a proxy.
+func (h *HTTP) Watch(beat func(reader int)) (readers int) {
+	for i := range h.targets {
+		if t := &h.targets[i]; t.wire == nil || t.base.Scheme != "http" || t.socket != "" {
+			return 0
+		}
+	}
+	return h.reading.Watch(beat)
 }

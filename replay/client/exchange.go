@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
+	"time"
 
 	"reprise/replay/openai"
 )
@@ -50,6 +51,14 @@ type reply struct {
 	status int
 	header interface{ Get(name string) string } // such as http.Header
 	body   io.ReadCloser
+}
+
+// readAt is when what was read last was taken from the system: now, unless the body knows.
+func (r *reply) readAt() time.Time {
+	if t, ok := r.body.(interface{ ReadAt() time.Time }); ok && !t.ReadAt().IsZero() {
+		return t.ReadAt()
+	}
+	return time.Now()
 }
 
 // A netExchanger sends by net/http, which speaks HTTP/2 and knows proxies.

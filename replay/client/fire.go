@@ -23,6 +23,7 @@ const drainTime = 250 * time.Millisecond
 // An answer reads one stream after another.
 type answer struct {
 	start   time.Time
+	from    *reply
 	scanner *openai.Scanner
 	events  *openai.Collector
 }
@@ -36,6 +37,19 @@ func newAnswer(keepText bool) *answer {
 	}
 	a.events = openai.NewCollector(limit)
 	return a
+}
+
+// Read reads the body of the answer.
+func (a *answer) Read(p []byte) (int, error) { return a.from.body.Read(p) }
+
+// ReadInstant is when the last Read was, and how long its bytes had waited; negative where
+// that is not known.
+func (a *answer) ReadInstant() (at, delay time.Duration) {
+	delay = -1
+	if d, ok := a.from.body.(interface{ ReadDelay() time.Duration }); ok {
+		delay = d.ReadDelay()
+	}
+	return a.from.readAt().Sub(a.start), delay
 }
 
 // A sender sends a request, or has sent it already, and returns the head of the answer.
@@ -126,7 +140,10 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 		return
 	}
 	defer resp.body.Close()
-	r.HeadersNS = trace.Ptr(clock())
+	r.HeadersNS = trace.Ptr(int64(resp.readAt().Sub(s.Start)))
+	if e, ok := resp.body.(interface{ ReadEach() }); ok && quiet != nil {
+		e.ReadEach() // the limits count from each event
+	}
 	r.HTTPStatus = trace.Ptr(int32(resp.status))
 	r.Served = h.served.note(resp.header)
 	h.odd.answer(resp)
@@ -168,6 +185,7 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	case s.Reply != nil && !o.Text.Truncated:
 		s.Reply.Set(o.Text.Content, o.Text.IDs, o.Text.Ends)
 	}
+	a.from = nil
 	a.scanner.Reset(nil)
 	h.readers.Put(a)
 }
@@ -182,11 +200,12 @@ func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
 	kind := resp.header.Get("Content-Type")
 	if strings.HasPrefix(kind, "application/json") {
 		body, err := io.ReadAll(io.LimitReader(resp.body, maxAnswer))
-		at := time.Since(a.start)
+		at := resp.readAt().Sub(a.start)
 		a.events.AddBody(body, at)
 		return a.events.Finish(at, err)
 	}
-	a.scanner.Reset(resp.body)
+	a.from = resp
+	a.scanner.Reset(a)
 	over, came := false, false
 	for {
 		ev, err := a.scanner.Scan()

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"reprise/replay/client/internal/h1"
 	"reprise/replay/client/internal/picture"
 	"reprise/replay/openai"
 	"reprise/replay/result"
@@ -140,6 +141,8 @@ type HTTP struct {
 	images   *Images // nil where no row is sent with any
 	painter  picture.Maker
 	pictures [][]byte // of the prompt in text
+
+	reading *h1.Readers // nil where Go's poller reads
 
 	bodies  sync.Pool // *[]byte
 	readers sync.Pool // *answer

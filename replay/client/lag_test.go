@@ -71,7 +71,7 @@ func (l *lags) report(b *testing.B) {
 // tuned sets what the command sets for a run.
 func tuned(b testing.TB) {
 	b.Cleanup(replay.FewCollections())
-	b.Cleanup(replay.SpareProcessor())
+	b.Cleanup(replay.SpareProcessors())
 }
 
 // BenchmarkSendLag reports how late requests are sent: 800 a second with 50 token

@@ -120,7 +120,7 @@ func (h *HTTP) newWire(t *target, keep h1.Keep, size int) (*wire, error) {
 		}
 	}
 	address := net.JoinHostPort(t.base.Hostname(), port)
-	o := h1.Options{Address: address, Keep: keep, Size: size,
+	o := h1.Options{Address: address, Keep: keep, Size: size, Readers: h.reading,
 		Dial: func(ctx context.Context) (net.Conn, error) { return h.dial(ctx, "tcp", address) }}
 	if t.base.Scheme == "https" {
 		if o.TLS = h.opt.TLS; o.TLS == nil {

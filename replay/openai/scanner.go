@@ -23,7 +23,7 @@ var errEventTooLong = errors.New("server-sent event is longer than the limit")
 
 // An Event is one server-sent event, or one comment line.
 type Event struct {
-	// At is the instant of the Read that completed the event, on the Scanner's clock.
+	// At is the instant of the read that completed the event, on the Scanner's clock.
 	// Events that came with one Read share it.
 	At time.Duration
 	// Name is the event field, empty for nearly all. Valid until the next Scan.
@@ -62,6 +62,7 @@ func IsPing(ev Event) bool { return string(ev.Name) == pingEvent }
 // goroutine.
 type Scanner struct {
 	src   io.Reader
+	timed timedReader // src, where it tells instants
 	clock func() time.Duration
 	limit int
 
@@ -82,11 +83,15 @@ type Scanner struct {
 	delivered  bool // name and data belong to an event that was handed out
 }
 
-// A delayTeller says how long the bytes of its last Read had been there; a negative
-// delay is not known.
-type delayTeller interface{ ReadDelay() time.Duration }
+// A timedReader knows when the bytes of its last Read, or its error, were taken from the
+// system, on the Scanner's clock; and how long the bytes had been there by then, where a
+// negative delay is not known.
+type timedReader interface {
+	ReadInstant() (at, delay time.Duration)
+}
 
-// NewScanner reads from src. The clock is asked right after each Read. maxEvent is the
+// NewScanner reads from src. The clock is asked right after each Read, unless src has a
+// method ReadInstant() (at, delay time.Duration), which tells more exactly. maxEvent is the
 // longest event in bytes; 0 means defaultMaxEvent.
 func NewScanner(src io.Reader, clock func() time.Duration, maxEvent int) *Scanner {
 	if maxEvent <= 0 {
@@ -103,6 +108,7 @@ func (s *Scanner) Reset(src io.Reader) {
 		src: src, clock: s.clock, limit: s.limit,
 		buf: s.buf, name: s.name[:0], data: s.data[:0],
 	}
+	s.timed, _ = src.(timedReader)
 	if cap(s.buf) > keptBuffer {
 		s.buf = nil
 	}
@@ -248,15 +254,18 @@ func (s *Scanner) fill() {
 	}
 	for range emptyReads {
 		n, err := s.src.Read(s.buf[s.w:])
-		now := s.clock()
+		var now, delay time.Duration
+		if s.timed != nil {
+			now, delay = s.timed.ReadInstant()
+		} else {
+			now, delay = s.clock(), -1
+		}
 		if n > 0 {
 			s.w += n
 			s.at, s.delay = now, 0
-			if timed, ok := s.src.(delayTeller); ok {
-				if d := timed.ReadDelay(); d >= 0 {
-					us := (d + time.Microsecond - 1) / time.Microsecond
-					s.delay = int32(min(max(us, 1), math.MaxInt32))
-				}
+			if delay >= 0 {
+				us := (delay + time.Microsecond - 1) / time.Microsecond
+				s.delay = int32(min(max(us, 1), math.MaxInt32))
 			}
 		}
 		if err != nil {

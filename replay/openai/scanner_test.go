@@ -125,7 +125,7 @@ func TestScannerInstants(t *testing.T) {
 	}
 }
 
-// A delayedSource gives one read after another, and says how long its bytes had waited.
+// A delayedSource gives one read after another, and says when that was and how long its bytes had waited.
 type delayedSource struct {
 	reads  []string
 	delays []time.Duration
@@ -142,7 +142,7 @@ func (d *delayedSource) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (d *delayedSource) ReadDelay() time.Duration { return d.delay }
+func (d *delayedSource) ReadInstant() (at, delay time.Duration) { return 7 * time.Second, d.delay }
 
 // An event has the delay of the read that completed it, below zero where more of the
 // stream came with that read.
@@ -155,8 +155,8 @@ func TestScannerReadDelays(t *testing.T) {
 		data  string
 		delay int32
 	}{{"a", -2}, {"b", 2}, {"c", 1}, {"d", -2000}, {"", 0}, {"e", 0}} {
-		if ev, err := s.Scan(); err != nil || string(ev.Data) != want.data || ev.ReadDelay != want.delay {
-			t.Errorf("event %q has delay %d, %v; want %q, %d", ev.Data, ev.ReadDelay, err, want.data, want.delay)
+		if ev, err := s.Scan(); err != nil || string(ev.Data) != want.data || ev.ReadDelay != want.delay || ev.At != 7*time.Second {
+			t.Errorf("event %q at %v has delay %d, %v; want %q, %d", ev.Data, ev.At, ev.ReadDelay, err, want.data, want.delay)
 		}
 	}
 }

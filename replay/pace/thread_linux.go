@@ -2,7 +2,6 @@ package pace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -19,17 +18,14 @@ import (
 // thread.
 //
 // The last milliseconds of a wait in the kernel keep what Go calls a processor from
-// others. The program should have one more than there are cores:
-// runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + 1).
+// others. The program should have one more than there are cores.
 type Thread struct {
 	start    time.Time
 	epoch    int64 // CLOCK_MONOTONIC at start, ns
-	timer    int
-	wake     int // an eventfd that ends a wait
+	closed   bool
 	realtime bool
 	keeps    time.Duration // see brief
 	slept    time.Time     // last
-	woken    chan struct{}
 }
 
 // slice is how long the thread asks to run at a time. One that asks for little is
@@ -77,23 +73,14 @@ func newThread(start time.Time) (*Thread, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pace: reading CLOCK_MONOTONIC: %w", err)
 	}
-	timer, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("pace: timerfd_create: %w", err)
-	}
-	wake, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	if err != nil {
-		unix.Close(timer)
-		return nil, fmt.Errorf("pace: eventfd: %w", err)
-	}
 	runtime.LockOSThread()
-	return &Thread{start: start, epoch: epoch, timer: timer, wake: wake, slept: start, keeps: brief, woken: make(chan struct{}, 1)}, nil
+	return &Thread{start: start, epoch: epoch, slept: start, keeps: brief}, nil
 }
 
 // monotonic returns CLOCK_MONOTONIC at start.
 //
-// The timer is armed with an absolute time, not with what is left: a thread that loses
-// its core between computing the rest and arming would fire late by that much. That
+// It sleeps until an absolute time, not for what is left: a thread that loses its core
+// between computing the rest and sleeping would wake late by that much. That
 // takes start on the kernel's clock. Go's monotonic reading is the same clock with
 // another origin, which it hides, so the two are read side by side, once; of a few
 // tries the one with the least time between counts, since a preemption there would
@@ -118,9 +105,9 @@ func monotonic(start time.Time) (int64, error) {
 }
 
 // WaitUntil implements [Pacer]. Its error is the context's, or os.ErrClosed after
-// Close.
+// Close. It may notice the end of the context some milliseconds late.
 func (t *Thread) WaitUntil(ctx context.Context, due time.Duration) error {
-	if t.timer < 0 {
+	if t.closed {
 		return os.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
@@ -131,28 +118,22 @@ func (t *Thread) WaitUntil(ctx context.Context, due time.Duration) error {
 		unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &rest, nil)
 		t.slept = time.Now()
 	}
-	if until := due - spinFor; until > time.Since(t.start) {
-		// Wait in the kernel until then, or until ctx ends.
-		stop := context.AfterFunc(ctx, func() {
-			one := [8]byte{1} // not 0 in either byte order
-			unix.Write(t.wake, one[:])
-			t.woken <- struct{}{}
-		})
-		var err error
-		if early := until - t.keeps; early > time.Since(t.start) {
-			err = t.poll(early, false)
+	until := due - spinFor
+	if early := until - t.keeps - time.Since(t.start); early > 0 {
+		timer := time.NewTimer(early)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
 		}
-		if err == nil {
-			err = t.poll(until, true)
-		}
-		if !stop() {
-			<-t.woken // the wake-up was written: it must not end the next wait
-			var n [8]byte
-			unix.Read(t.wake, n[:])
-			err = ctx.Err()
-		}
-		if err != nil {
+	}
+	for until > time.Since(t.start) {
+		if err := sleepKept(t.epoch + int64(until)); err != nil {
 			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		t.slept = time.Now()
 	}
@@ -166,55 +147,35 @@ const (
 	thenAsleep  = time.Millisecond
 )
 
-// poll returns when the timer has fired or the wait was interrupted. The wait may keep
-// the processor, see brief. Arming forgets an expiry that was not read.
-func (t *Thread) poll(until time.Duration, keep bool) error {
-	at := unix.ItimerSpec{Value: unix.NsecToTimespec(t.epoch + int64(until))}
-	if err := unix.TimerfdSettime(t.timer, unix.TFD_TIMER_ABSTIME, &at, nil); err != nil {
-		return fmt.Errorf("pace: timerfd_settime: %w", err)
-	}
-	fds := [2]unix.PollFd{{Fd: int32(t.timer), Events: unix.POLLIN}, {Fd: int32(t.wake), Events: unix.POLLIN}}
-	for {
-		var err error
-		if keep {
-			err = ppollKept(fds[:])
-		} else {
-			_, err = unix.Ppoll(fds[:], nil, nil)
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
 // brief is how long a wait keeps the processor. A wait that lets Go have it must get
 // one back at its end, and where all are taken, by collectors of garbage too, it
 // waits for goroutines: at 5,000 waits a second the p99 of the lateness was some
-// 2 ms, and 0.1 to 0.2 when they kept it. Long waits need not be so exact.
+// 2 ms, and 0.1 to 0.2 when they kept it. Long waits begin as a timer of Go's, which wakes
+// up to some milliseconds late. As a call of the system, Go's monitor would look for it
+// every 20 µs for as long as it lasts, at a fifth of the CPU time of a slow replay.
 const brief = 5 * time.Millisecond
 
-// ppollKept waits without Go's knowledge. When Go wants the goroutine to stop, as
-// before it looks for garbage, its signal ends the wait, and the next call of this
-// function, which for that must stay one, is where the goroutine stops: in the wait
-// and not between it and the sending.
+// sleepKept sleeps without Go's knowledge until an instant of CLOCK_MONOTONIC, or until a
+// signal. When Go wants the goroutine to stop, as before it looks for garbage, its signal
+// ends the sleep, and the next call of this function, which for that must stay one, is
+// where the goroutine stops: in the wait and not between it and the sending.
 //
 //go:noinline
-func ppollKept(fds []unix.PollFd) error {
-	_, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)), 0, 0, 0, 0)
-	if errno != 0 {
-		return errno
+func sleepKept(at int64) error {
+	until := unix.NsecToTimespec(at)
+	_, _, errno := unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&until)), 0, 0, 0)
+	if errno != 0 && errno != unix.EINTR {
+		return fmt.Errorf("pace: clock_nanosleep: %w", errno)
 	}
 	return nil
 }
 
 // Close gives the thread back.
 func (t *Thread) Close() error {
-	if t.timer < 0 {
+	if t.closed {
 		return os.ErrClosed
 	}
-	unix.Close(t.timer)
-	unix.Close(t.wake)
-	t.timer = -1
+	t.closed = true
 	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL}, 0)
 	runtime.UnlockOSThread()
 	return nil

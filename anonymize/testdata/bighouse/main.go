@@ -12,6 +12,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"time"
 
 	"reprise/anonymize"
 	"reprise/trace"
@@ -24,7 +25,8 @@ func main() {
 	flag.Parse()
 	h := house{rng: rand.New(rand.NewPCG(1, 1)), blocks: *blocks}
 	err := trace.Create(*path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
-		return trace.Meta{Tier: anonymize.Internal, Sessions: "source", BlockSize: 16 * min(*blocks, 1)}, h.write(w, int64(*rows))
+		return trace.Meta{Tier: anonymize.Internal, Sessions: "source", BlockSize: 16 * min(*blocks, 1),
+			Capture: trace.RelativeCapture(0, time.Duration(*rows)*60*time.Millisecond+time.Minute)}, h.write(w, int64(*rows))
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bighouse:", err)

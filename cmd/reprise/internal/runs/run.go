@@ -131,7 +131,7 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 
 	defer replay.FewCollections()()
 	r.about.Cores = runtime.GOMAXPROCS(0)
-	defer replay.SpareProcessor()()
+	defer replay.SpareProcessors()()
 	options, err := r.options()
 	if err != nil {
 		return err

@@ -32,6 +32,9 @@ type Options struct {
 	Size int
 	// Dial connects, in place of TCP to Address.
 	Dial func(ctx context.Context) (net.Conn, error)
+	// Readers read the answers of TCP connections without TLS; nil leaves that to Go's
+	// poller, which is slower and knows no receive timestamps.
+	Readers *Readers
 	// Probation is how long the first connection that is kept must outlive its
 	// answer before any is used again. 0 is 250 ms, negative is none.
 	Probation time.Duration
@@ -161,14 +164,17 @@ func (c *Client) dial(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &socket{Conn: nc, delay: noDelay}
-	if sc, ok := nc.(syscall.Conn); ok {
+	s := &socket{Conn: nc}
+	if c.tls == nil { // else a read of the socket is not one of the answer
+		s.feed = newFeed(nc, c.opt.Readers)
+	}
+	if s.feed != nil {
+		s.Conn = s.feed
+	} else if sc, ok := nc.(syscall.Conn); ok {
 		s.raw, _ = sc.SyscallConn()
 	}
 	k := &conn{client: c, nc: s, sock: s, session: NoSession, since: time.Now()}
-	if c.tls == nil { // else a read of the socket is not one of the answer
-		s.stampReceived()
-	} else {
+	if c.tls != nil {
 		shaking, cancel := context.WithTimeout(ctx, dialTime)
 		defer cancel()
 		t := tls.Client(s, c.tls)

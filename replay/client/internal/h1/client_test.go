@@ -67,6 +67,10 @@ func answers(c net.Conn, _ int64) {
 }
 
 func client(t *testing.T, o Options) *Client {
+	if o.Readers == nil {
+		o.Readers = NewReaders()
+		t.Cleanup(o.Readers.Close)
+	}
 	c := New(o)
 	t.Cleanup(c.Close)
 	return c

@@ -9,8 +9,12 @@
 //     dials when no connection is ready.
 //  3. [Exchange.Await] reads the head of the answer, strictly and within a bound. A
 //     [Response] is its body: chunked, by length, or until the connection ends. It is
-//     decoded in the reader's own buffer, so a stream that waits holds no other.
-//  4. After the answer the connection is kept or closed, as [Keep] says. Some servers
+//     decoded in the caller's own buffer.
+//  4. [Readers] read the answers for all who wait, and stamp what they read. Whoever waits
+//     is woken for the head, for the end, and now and then between: on two cores, 20
+//     requests/s of 100 tokens take a replay 1.6 s of CPU time instead of 2.6, and waking
+//     a goroutine for each event was most of the difference.
+//  5. After the answer the connection is kept or closed, as [Keep] says. Some servers
 //     promise to keep connections and close them. To find them out without losing a
 //     request, no connection is used again until one has outlived its answer.
 //
@@ -36,6 +40,8 @@
 //   - errors.go: stale connections, malformed answers, TLS handshakes that fail
 //   - socket.go, socket_unix.go, socket_other.go: asking a socket without waiting, by
 //     system
-//   - stamp_linux.go, stamp_other.go: reading with the kernel's receive timestamps
-//   - stamp_race_linux.go, stamp_norace_linux.go: such reads, for the race detector
+//   - reader_linux.go, reader_other.go: reading for many connections, with the kernel's
+//     receive timestamps
+//   - feed_linux.go: a connection that is read so
+//   - reader_race_linux.go, reader_norace_linux.go: such reads, for the race detector
 package h1

@@ -92,6 +92,9 @@ func (x *Exchange) Await(ctx context.Context) (*Response, error) {
 		return nil, ctx.Err()
 	}
 	stop := context.AfterFunc(ctx, func() { k.nc.SetDeadline(past) })
+	if k.sock.feed != nil {
+		k.sock.feed.begin()
+	}
 	if len(x.rest) > 0 && x.werr == nil {
 		_, x.werr = k.nc.Write(x.rest)
 		x.wrote = true
@@ -152,6 +155,7 @@ type Response struct {
 	left   int64 // when framed by length
 	over   bool
 	err    error // of the body, to be repeated
+	readAt time.Time
 	delay  time.Duration
 }
 
@@ -177,7 +181,8 @@ func (r *Response) readHead() error {
 				b = append(b, make([]byte, w)...)
 			}
 			got, err := r.x.k.nc.Read(b[w:])
-			r.seen, r.delay = r.seen || got > 0, r.x.k.sock.delay
+			r.seen = r.seen || got > 0
+			r.readAt, r.delay = r.x.k.sock.lastRead()
 			if n, w = headEnd(b[:w+got], w), w+got; n == 0 && err != nil {
 				if err == io.EOF && r.seen {
 					err = io.ErrUnexpectedEOF
@@ -191,6 +196,9 @@ func (r *Response) readHead() error {
 		}
 		if r.status >= 200 {
 			r.rest = b[n:w]
+			if f := r.x.k.sock.feed; f != nil && (r.framing == byChunks || r.framing == byClose) {
+				f.inBatches(true)
+			}
 			r.settle()
 			return nil
 		}
@@ -301,7 +309,7 @@ func (r *Response) raw(p []byte) (int, error) {
 		return n, nil
 	}
 	n, err := r.x.k.nc.Read(p)
-	r.delay = r.x.k.sock.delay
+	r.readAt, r.delay = r.x.k.sock.lastRead()
 	return n, err
 }
 
@@ -311,9 +319,24 @@ func (r *Response) raw(p []byte) (int, error) {
 // It is negative with TLS and where the system tells none.
 func (r *Response) ReadDelay() time.Duration { return r.delay }
 
+// ReadAt is when the bytes of the last Read were taken from the system, or its error was;
+// zero where it is no sooner than the Read. Before the first Read it is about the head.
+func (r *Response) ReadAt() time.Time { return r.readAt }
+
+// ReadEach has each Read of a stream return when something has come. Without, events may
+// wait for each other, at most for batchFor; ReadAt tells when they came.
+func (r *Response) ReadEach() {
+	if f := r.x.k.sock.feed; f != nil {
+		f.inBatches(false)
+	}
+}
+
 // finish ends an answer in good order. clean says that nothing came after it.
 func (r *Response) finish(clean bool) {
 	r.over = true
+	if f := r.x.k.sock.feed; f != nil {
+		clean = f.end() && clean
+	}
 	if alone := r.stop(); alone && (clean || r.framing == byClose) {
 		r.x.k.give(r.x.session, r.keep && clean, r.framing != byLength, r.idle)
 	} else {

@@ -10,11 +10,9 @@ import (
 // without waiting, for what has come.
 type socket struct {
 	net.Conn
+	feed   *feed           // the same connection, where a reader reads it
 	raw    syscall.RawConn // nil where one cannot be had
 	asking bool            // Read does not wait
-
-	receiver *receiver     // nil where the kernel tells no receive timestamps
-	delay    time.Duration // of the last Read
 }
 
 // noDelay is the delay of a Read whose bytes have no receive timestamp.
@@ -23,13 +21,19 @@ const noDelay = time.Duration(-1)
 // Read implements net.Conn. While the socket is only asked, nothing yet is
 // errNothingYet, from which a TLS connection recovers as from a deadline.
 func (s *socket) Read(p []byte) (int, error) {
-	switch {
-	case s.asking:
+	if s.asking {
 		return s.readOnce(p)
-	case s.receiver != nil:
-		return s.readStamped(p)
 	}
 	return s.Conn.Read(p)
+}
+
+// lastRead is when the bytes of the last Read were read, zero for now, and how long they
+// had been there by the kernel's stamp.
+func (s *socket) lastRead() (time.Time, time.Duration) {
+	if s.feed == nil {
+		return time.Time{}, noDelay
+	}
+	return s.feed.readAt, s.feed.readDelay
 }
 
 // errNothingYet is a net.Error, so that crypto/tls takes it for a passing one.

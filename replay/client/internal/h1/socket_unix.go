@@ -11,13 +11,18 @@ import (
 const askedAtUse = true
 
 func (s *socket) readOnce(p []byte) (n int, err error) {
-	if s.raw == nil {
+	var rerr error
+	switch {
+	case s.feed != nil:
+		n, err = s.feed.readOnce(p)
+	case s.raw == nil:
 		return 0, errNothingYet
+	default:
+		rerr = s.raw.Read(func(fd uintptr) bool {
+			n, err = syscall.Read(int(fd), p)
+			return true
+		})
 	}
-	rerr := s.raw.Read(func(fd uintptr) bool {
-		n, err = syscall.Read(int(fd), p)
-		return true
-	})
 	switch {
 	case rerr != nil:
 		return 0, rerr
@@ -33,13 +38,18 @@ func (s *socket) readOnce(p []byte) (n int, err error) {
 
 // writeOnce writes as much as there is room for.
 func (s *socket) writeOnce(p []byte) (n int, err error) {
-	if s.raw == nil {
+	var werr error
+	switch {
+	case s.feed != nil:
+		n, err = s.feed.writeOnce(p)
+	case s.raw == nil:
 		return 0, nil
+	default:
+		werr = s.raw.Write(func(fd uintptr) bool {
+			n, err = syscall.Write(int(fd), p)
+			return true
+		})
 	}
-	werr := s.raw.Write(func(fd uintptr) bool {
-		n, err = syscall.Write(int(fd), p)
-		return true
-	})
 	switch {
 	case werr != nil:
 		return 0, werr
