@@ -180,9 +180,10 @@ func refine(coarse []float64, t *noisyTable, sd float64, edges []int64) []float6
 	return out
 }
 
-// alone are the rows of a table: by themselves where they stand out of the noise, else
-// what all rows together say.
-func alone(t *noisyTable, above float64, values []float64) *noisyTable {
+// alone are the rows of a table: the more by themselves the more they stand out of the
+// noise, else what all rows together say. There is no step between the two, across which
+// a little noise would change much.
+func alone(t *noisyTable, values []float64) *noisyTable {
 	clean := func(x []float64, sd float64) []float64 {
 		total := max(1e-9, sum(x))
 		if values != nil {
@@ -198,11 +199,17 @@ func alone(t *noisyTable, above float64, values []float64) *noisyTable {
 	}
 	all = clean(all, t.sd*math.Sqrt(float64(t.rows())))
 	out := &noisyTable{columns: t.columns}
+	whole := max(1e-9, sum(all))
 	for i := range t.rows() {
-		if row := t.row(i); sum(row) > above*t.sd*float64(t.columns) {
-			out.cells = append(out.cells, clean(row, t.sd)...)
-		} else {
-			out.cells = append(out.cells, all...)
+		row := t.row(i)
+		total := max(1e-9, sum(row))
+		by := total / (t.sd * float64(t.columns))
+		own := by * by / (1 + by*by)
+		if t.sd == 0 {
+			own = 1
+		}
+		for j, v := range clean(row, t.sd) {
+			out.cells = append(out.cells, own*v+(1-own)*total*all[j]/whole)
 		}
 	}
 	return out

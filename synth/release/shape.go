@@ -125,7 +125,7 @@ func (l *layout) shapedTurns(t *[tables]noisyTable, n float64, out *[tables][]fl
 	var joined noisyTable
 	joined.columns = after.columns
 	for i := 0; i < after.rows(); i += len(kindEdges) {
-		part := alone(&noisyTable{after.cells[i*after.columns : (i+len(kindEdges))*after.columns], after.columns, after.sd}, 4, nil)
+		part := alone(&noisyTable{after.cells[i*after.columns : (i+len(kindEdges))*after.columns], after.columns, after.sd}, nil)
 		joined.cells = append(joined.cells, part.cells...)
 	}
 	whole := sum(joined.cells)
@@ -140,10 +140,10 @@ func (l *layout) shapedTurns(t *[tables]noisyTable, n float64, out *[tables][]fl
 		}
 	}
 	out[ofKindAfter] = joined.cells
-	out[ofGap] = alone(&t[ofGap], 2, nil).cells
-	out[ofTyped] = alone(&t[ofTyped], 2, middles(ladder(1, 1, typedCells), 1)).cells
+	out[ofGap] = alone(&t[ofGap], nil).cells
+	out[ofTyped] = alone(&t[ofTyped], middles(ladder(1, 1, typedCells), 1)).cells
 	out[ofKept] = project(t[ofKept].cells, max(1e-9, kinds[branch]))
-	out[ofRatio] = alone(&t[ofRatio], 2, nil).cells
+	out[ofRatio] = alone(&t[ofRatio], nil).cells
 	if load := &t[ofLoad]; sum(load.cells)/startCells > 15*load.sd {
 		out[ofLoad] = make([]float64, startCells)
 		for i, x := range load.cells {
