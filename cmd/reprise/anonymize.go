@@ -101,7 +101,16 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer t.Close()
-	return releaseTrace(cmd, &f.Release, path, t, f.out, f.asJSON)
+	says, card, err := releaseTrace(cmd, &f.Release, path, t, f.out)
+	switch {
+	case err != nil:
+		return err
+	case f.asJSON:
+		_, err = io.WriteString(cmd.OutOrStdout(), card)
+		return err
+	}
+	cli.Answer(cmd, "--details prints them, and --card the privacy card", says...)
+	return nil
 }
 
 // outputs are the files that are written for a trace.
@@ -114,19 +123,19 @@ func outputsOf(f *flags.Release, out string) []string {
 }
 
 // releaseTrace writes what is drawn from the noisy counts of a trace of tier internal. path
-// is where that is, empty where it is in no file. It says what was done, or prints the
+// is where that is, empty where it is in no file. It returns what was done, in words, and the
 // privacy card.
-func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace, out string, asJSON bool) error {
+func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace, out string) (says []string, card string, err error) {
 	if err := publishable(f, out); err != nil {
-		return err
+		return nil, "", err
 	}
 	before, err := reuseOf(t)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	drawn, notes, err := fitRelease(cmd, f, path, t)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	after := &reuseCounter{size: t.Meta.BlockSize}
 	rows := func() error {
@@ -144,7 +153,7 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 			return w.Meta(), err
 		})
 	}
-	says := fmt.Sprintf("%s: tier %s, ", outputName(out), f.Tier)
+	first := fmt.Sprintf("%s: tier %s, ", outputName(out), f.Tier)
 	from := ""
 	if f.Tier == anonymize.Public { // whoever has it may draw more
 		from = " from the model " + modelBeside(out)
@@ -158,32 +167,27 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 		err = rows()
 	}
 	if err != nil {
-		return err
+		return nil, "", err
 	}
 	meta := drawn.model.Meta()
-	card, err := anonymize.ParseCard(meta.Card, meta.CardHash)
+	of, err := anonymize.ParseCard(meta.Card, meta.CardHash)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	if asJSON {
-		_, err = io.WriteString(cmd.OutOrStdout(), meta.Card)
-		return err
-	}
-	says += fmt.Sprintf("%s drawn%s; the source has %s", page.Many(after.Requests, "request"), from, page.Count(before.Requests))
+	first += fmt.Sprintf("%s drawn%s; the source has %s", page.Many(after.Requests, "request"), from, page.Count(before.Requests))
 	if beside := cardBeside(out); beside != "" {
-		says += "; the privacy card is " + beside
+		first += "; the privacy card is " + beside
 	}
 	share := func(n, of int64) string { return signedPercent(float64(n-of) / float64(max(1, of))) }
 	changed := fmt.Sprintf("input tokens %s, output tokens %s", share(after.InputTokens, before.InputTokens), share(after.OutputTokens, before.OutputTokens))
 	if a, b := before.HitRatio(), after.HitRatio(); a != nil && b != nil {
 		changed += fmt.Sprintf("; hit ratio by block %s, before %s", page.Percent(*b), page.Percent(*a))
 	}
-	lines := append([]string{says, changed}, notes...)
-	for _, r := range card.Risks {
-		lines = append(lines, "risk: "+r)
+	says = append([]string{first, changed}, notes...)
+	for _, r := range of.Risks {
+		says = append(says, "risk: "+r)
 	}
-	cli.Answer(cmd, "--details prints them, and --card the privacy card", lines...)
-	return nil
+	return says, meta.Card, nil
 }
 
 // A fitted release is a model of noisy counts, with its card, and what is drawn from it.

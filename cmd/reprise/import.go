@@ -260,10 +260,11 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 			return err
 		}
 		defer internal.Close()
-		if err := releaseTrace(cmd, &f.tier, "", internal, f.out, false); err != nil {
+		says, _, err := releaseTrace(cmd, &f.tier, "", internal, f.out)
+		if err != nil {
 			return err
 		}
-		return f.say(cmd, src.Info(), card, policy, timing)
+		return f.say(cmd, src.Info(), card, policy, timing, says...)
 	}
 	err = writeCarded(cmd, f.out, rows)
 	bar.End()
@@ -446,8 +447,8 @@ func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing strin
 	return m, err
 }
 
-// say tells what was imported: to stdout as JSON, or to stderr for people.
-func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy, timing string) error {
+// say tells what was imported, and released: to stdout as JSON, or to stderr for people.
+func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy, timing string, released ...string) error {
 	t := card.Totals
 	notes := slices.Concat(info.Notes, sourceNotes(info, card, p))
 	warnings := gapWarnings(t)
@@ -481,7 +482,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps), "output": newGapsJSON(t.OutputGaps)},
 			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted, "messages_by_hash": t.MessageHashes})
 	}
-	cli.Answer(cmd, "--details prints them", f.answer(info, card, timing, warnings, notes)...)
+	cli.Answer(cmd, "--details prints them", append(released, f.answer(info, card, timing, warnings, notes)...)...)
 	return nil
 }
 
@@ -500,7 +501,11 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	if timing != "" {
 		times = "times " + timing
 	}
-	out = append(out, fmt.Sprintf("%s: %s%s, %s input and %s output tokens, %s", outputName(f.out), page.Many(t.Requests, "request"), failed, page.Count(t.InputTokens), page.Count(t.OutputTokens), blocks),
+	name := outputName(f.out)
+	if f.tier.Drawn() {
+		name = "imported"
+	}
+	out = append(out, fmt.Sprintf("%s: %s%s, %s input and %s output tokens, %s", name, page.Many(t.Requests, "request"), failed, page.Count(t.InputTokens), page.Count(t.OutputTokens), blocks),
 		fmt.Sprintf("source: %s, %s; %s", info.Format, page.Many(info.Records, "record"), times), sourceWords(t))
 	switch f.tier.Tier {
 	case anonymize.Raw:

@@ -77,7 +77,7 @@ func TestPublicModelRefused(t *testing.T) {
 	}
 	must(t, "profile", "t.parquet", "--histograms", "h.parquet")
 	for want, args := range map[string][]string{
-		"is for --tier public":                       {"t.parquet", "--epsilon", "2"},
+		"is for --tier partner and public":           {"t.parquet", "--epsilon", "2"},
 		"--tier: want partner or public":             {"t.parquet", "--tier", "house"},
 		"--k-swap cannot be used with --tier public": {"t.parquet", "--tier", "public", "--k-swap", "3"},
 		"--unit is user, session or request":         {"t.parquet", "--tier", "public", "--unit", "tenant"},
