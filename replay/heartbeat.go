@@ -25,6 +25,7 @@ type heartbeat struct {
 	fresh *result.Stalls  // not yet taken
 
 	stop func() // nil before it begins
+	over bool   // beats count no more
 }
 
 const (
@@ -81,6 +82,9 @@ func (h *heartbeat) watch(start time.Time, now time.Duration) {
 func (h *heartbeat) beat(reader int, now time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.over { // a reader was about to beat when the watch ended
+		return
+	}
 	for len(h.last) <= reader {
 		h.last = append(h.last, h.began)
 	}
@@ -139,5 +143,6 @@ func (h *heartbeat) end() *result.Stalls {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lookAtAll()
+	h.over = true
 	return h.all
 }

@@ -85,6 +85,10 @@ func TestHeartbeatInVirtualTime(t *testing.T) {
 		if got := h.end(); !reflect.DeepEqual(got, stallsAt()) {
 			t.Errorf("%+v", got)
 		}
+		h.beat(0, time.Minute) // of a reader that was about to when the watch ended
+		if !reflect.DeepEqual(h.all, stallsAt()) {
+			t.Errorf("%+v after the end", h.all)
+		}
 		if got := (&heartbeat{}).end(); got != nil {
 			t.Errorf("%+v of a watch that never began", got)
 		}
