@@ -45,7 +45,7 @@ var walkLines = []walked{
 	{"import crowd.jsonl --map time=ts,user=user,input_tokens=in,output_tokens=out --capture-begin 2026-05-01T00:00:00Z --capture-end 2026-05-03T00:00:00Z -o crowd.parquet", 0, "crowd.parquet: 12,000 requests", `{"`},
 	{"anonymize crowd.parquet --i-understand --max-input 512 --max-output 512 -o partner.parquet", 0, "partner.parquet: ", `{"`},
 	{"anonymize crowd.parquet --tier public --unit request --epsilon 8 --i-understand --max-input 512 --max-output 512 -o public.parquet", 0, "public.parquet: ", `{"`},
-	{"anonymize crowd.parquet --tier public --i-understand --unit request -o public2.parquet", 3, "reprise: crowd.parquet: ", ""},
+	{"anonymize crowd.parquet --tier public --epsilon 0.1 --i-understand --unit request -o public2.parquet", 3, "reprise: crowd.parquet: ", ""},
 	{"anonymize --card t.parquet", 0, "t.parquet: tier internal", `{"`},
 	{"anonymize --card partner.parquet", 0, "partner.parquet: tier partner", `{"`},
 	{"anonymize --card public.parquet", 0, "public.parquet: tier public", `{"`},
