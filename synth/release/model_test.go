@@ -249,3 +249,27 @@ func BenchmarkGenerate(b *testing.B) {
 		})
 	}
 }
+
+// A later prompt can have a size that no first prompt has. Its output is drawn as those of
+// the others are, and not from the noise of a row in which nobody is.
+func TestOutputsOfNewSizes(t *testing.T) {
+	const users = 10_000
+	r := rand.New(rand.NewPCG(1, 2))
+	var rows []trace.Request
+	tokens := 0.0
+	for i := range int64(2 * users) {
+		q := trace.Request{ArrivalNS: i * int64(window) / (2 * users), Session: trace.Ptr(i % users), InputTokens: int32(1024 + 37*i%1024), OutputTokens: 1 + int32(200*r.ExpFloat64())}
+		tokens += float64(q.OutputTokens)
+		rows = append(rows, q)
+	}
+	meta := windowed("source")
+	meta.BlockSize = 0
+	m := fitted(t, rows, meta, release.Options{Unit: synth.UnitSession})
+	got := 0.0
+	for _, q := range drawn(t, m, release.Drawing{Seed: 1}) {
+		got += float64(q.OutputTokens)
+	}
+	if p := m.Statement().Predicted.Output; p > 0.2 || got < .9*tokens || got > 1.1*tokens {
+		t.Errorf("%.0f output tokens for %.0f, and a predicted error of %g", got, tokens, p)
+	}
+}

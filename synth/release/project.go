@@ -198,19 +198,25 @@ func alone(t *noisyTable, values []float64) *noisyTable {
 		}
 	}
 	all = clean(all, t.sd*math.Sqrt(float64(t.rows())))
-	out := &noisyTable{columns: t.columns}
+	out := &noisyTable{columns: t.columns, sd: t.sd}
 	whole := max(1e-9, sum(all))
 	for i := range t.rows() {
 		row := t.row(i)
-		total := max(1e-9, sum(row))
-		by := total / (t.sd * float64(t.columns))
-		own := by * by / (1 + by*by)
-		if t.sd == 0 {
-			own = 1
-		}
+		total := max(1, sum(row))
+		own := credible(total, t.sd*float64(t.columns))
 		for j, v := range clean(row, t.sd) {
 			out.cells = append(out.cells, own*v+(1-own)*total*all[j]/whole)
 		}
 	}
 	return out
+}
+
+// credible is how far, from 0 to 1, counts that add up to a mass are to be believed by
+// themselves, when the noise of all their cells together is so much.
+func credible(mass, noise float64) float64 {
+	if noise == 0 {
+		return 1
+	}
+	by := mass / noise
+	return by * by / (1 + by*by)
 }

@@ -27,7 +27,8 @@ func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
 	output := project(tailed(t[ofOutput].cells, t[ofOutput].sd, middles(l.output, fine)), n)
 	out[ofInputFine] = refine(input, &t[ofInputFine], t[ofInput].sd, l.input)
 	out[ofOutputFine] = refine(output, &t[ofOutputFine], t[ofOutput].sd, l.output)
-	out[ofLengths] = columnsOf(project(t[ofLengths].cells, n), out[ofOutputFine], perOctave)
+	// Prompts of later turns have sizes that first ones may not have, so every row counts.
+	out[ofLengths] = columnsOf(alone(&t[ofLengths], middles(l.output, perOctave)), out[ofOutputFine], perOctave)
 	out[ofStart] = drifting(&t[ofStart])
 	out[ofRate] = shrunk(&t[ofRate])
 	if l.later {
@@ -36,21 +37,28 @@ func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
 	return out
 }
 
-// columnsOf scales the columns of a table such that they sum to what is better known of
-// them: each to so many cells of another table.
-func columnsOf(cells, known []float64, each int) []float64 {
-	columns := len(known) / each
-	for j := range columns {
-		have := 0.0
-		for i := j; i < len(cells); i += columns {
-			have += cells[i]
+// columnsOf makes the columns of a table sum to what is better known of them: each to so
+// many cells of another table. A column is scaled the more the more it stands out of the
+// noise; what is left of it is shared among the rows as all columns together are.
+func columnsOf(t *noisyTable, known []float64, each int) []float64 {
+	rows := make([]float64, t.rows())
+	total := 0.0
+	for i := range rows {
+		rows[i] = sum(t.row(i))
+		total += rows[i]
+	}
+	for j := range t.columns {
+		have, want := 0.0, sum(known[j*each:(j+1)*each])
+		for i := range rows {
+			have += t.row(i)[j]
 		}
-		by := sum(known[j*each:(j+1)*each]) / max(1e-9, have)
-		for i := j; i < len(cells); i += columns {
-			cells[i] *= by
+		own := credible(want, t.sd*float64(len(rows)))
+		for i := range rows {
+			x := &t.row(i)[j]
+			*x = want * (own**x/max(1e-9, have) + (1-own)*rows[i]/max(1e-9, total))
 		}
 	}
-	return cells
+	return t.cells
 }
 
 // perUser is how many sessions users of cell i have: the geometric middle.
@@ -118,7 +126,7 @@ func (l *layout) shapedTurns(t *[tables]noisyTable, n float64, out *[tables][]fl
 	for i := range turns {
 		want[turnRow(turnEdges[i])] += turns[i]
 	}
-	out[ofInputTurns] = columnsOf(project(t[ofInputTurns].cells, n), want, 1)
+	out[ofInputTurns] = columnsOf(&noisyTable{project(t[ofInputTurns].cells, n), t[ofInputTurns].columns, t[ofInputTurns].sd}, want, 1)
 
 	kinds := project(t[ofKinds].cells, later)
 	after := &t[ofKindAfter]
