@@ -55,8 +55,8 @@ func drawnRelease(t testing.TB) (model, house string) {
 	meta := trace.Meta{Tier: anonymize.Internal, Sessions: "source", Capture: trace.RelativeCapture(0, 3600e9)}
 	err := trace.Create(house, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		d := trace.NewDigest()
-		for i := range int64(80_000) {
-			rows := []trace.Request{{ArrivalNS: i * 4e7, InputTokens: int32(1024 + 37*i%1024), OutputTokens: int32(16<<(i%6) + i%16), User: trace.Ptr(i % 40_000), Session: trace.Ptr(i % 40_000), Status: trace.StatusOK}}
+		for i := range int64(20_000) {
+			rows := []trace.Request{{ArrivalNS: i * 18e7, InputTokens: int32(1024 + 37*i%1024), OutputTokens: int32(128 + i%128), User: trace.Ptr(i % 10_000), Session: trace.Ptr(i % 10_000), Status: trace.StatusOK}}
 			d.Add(rows)
 			if _, err := w.Write(rows); err != nil {
 				return meta, err

@@ -385,7 +385,14 @@ func TestRecordAdmin(t *testing.T) {
 		if !strings.Contains(page, "<html") || !strings.Contains(page, "Prefix reuse") && !strings.Contains(page, "prefix reuse") {
 			t.Errorf("no page: %.300s", page)
 		}
-		if _, text := get(admin+"metrics", token); !strings.Contains(text, `reprise_record_requests_total{outcome="recorded"} 3`) {
+		text := ""
+		for range 50 { // a request is recorded after its answer has ended
+			if _, text = get(admin+"metrics", token); strings.Contains(text, `reprise_record_requests_total{outcome="recorded"} 3`) {
+				break
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		if !strings.Contains(text, `reprise_record_requests_total{outcome="recorded"} 3`) {
 			t.Error(text)
 		}
 		if code, text := get(url+"/metrics", ""); code == http.StatusOK && strings.Contains(text, "reprise_record") {

@@ -184,7 +184,8 @@ func TestSlowHeads(t *testing.T) {
 			l <- server
 			begin := time.Now()
 			go io.WriteString(client, head)
-			go func() { // a drop a second
+			var drops sync.WaitGroup
+			drops.Go(func() { // one a second
 				for {
 					time.Sleep(time.Second)
 					if head == "" {
@@ -194,12 +195,13 @@ func TestSlowHeads(t *testing.T) {
 						return
 					}
 				}
-			}()
+			})
 			io.Copy(io.Discard, client)
 			if cut := time.Since(begin); cut < want || cut > want+time.Second {
 				t.Errorf("%q: cut off after %v", head, cut)
 			}
 			client.Close()
+			drops.Wait()
 		}
 		stop()
 		<-served
