@@ -197,3 +197,38 @@ func TestBreakersRecorded(t *testing.T) {
 		t.Errorf("broken metadata: %v, %v", card.Breakers, err)
 	}
 }
+
+// What is found does not depend on what tokens, models and users are called.
+func TestBreakersRenamed(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	var src []trace.Entry
+	for i := range 600 { // of few words, so that fingerprints often have a choice
+		say := func(words int) trace.Message {
+			return trace.Message{Role: trace.User, Content: trace.NewText(strings.Repeat([]string{"red ", "blue ", "tree "}[r.IntN(3)], words))}
+		}
+		talk := []trace.Message{{Role: trace.System, Content: trace.NewText(strings.Repeat("be brief ", 20))}}
+		for range 1 + r.IntN(5) {
+			talk = append(talk, say(1+r.IntN(60)))
+		}
+		src = append(src, trace.Entry{Time: at(1000 * i), Model: trace.NewText([]string{"small", "enormous"}[r.IntN(2)]), Messages: talk})
+	}
+	var found []string
+	for seed := range uint64(4) {
+		p := policy(t)
+		if p.BlockSize = 16; seed > 0 {
+			p.Renaming = &anonymize.Renaming{Seed: seed}
+		}
+		_, card := run(t, p, src)
+		s, err := card.Breakers.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, s)
+	}
+	for i, s := range found {
+		if s != found[0] || !strings.Contains(s, "lost_tokens") {
+			t.Errorf("renamed by %d:\n%s\nand not\n%s", i, s, found[0])
+		}
+	}
+}

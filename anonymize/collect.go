@@ -175,9 +175,10 @@ func (c *collector) count(x *encoded) {
 
 // A breakerFinder takes prompts in the order of the source, whoever encoded them.
 type breakerFinder struct {
-	find   *breaker.Finder // nil until there is text
-	tokens []uint32        // of the last prompt
-	n      int64
+	find    *breaker.Finder // nil until there is text
+	numbers breaker.Numbers
+	tokens  []uint32 // of the last prompt, numbered
+	n       int64
 }
 
 func (b *breakerFinder) addPrompt(x *encoded, tokens []uint32) {
@@ -189,7 +190,7 @@ func (b *breakerFinder) addPrompt(x *encoded, tokens []uint32) {
 	if b.find == nil {
 		b.find = breaker.NewFinder()
 	}
-	b.tokens = append(b.tokens[:x.prompt.kept], tokens[x.prompt.from:x.prompt.to]...)
+	b.tokens = b.numbers.Append(b.tokens[:x.prompt.kept], tokens[x.prompt.from:x.prompt.to])
 	if x.row.Status == trace.StatusFailed {
 		return // it is no load
 	}

@@ -15,6 +15,7 @@
 // # Files
 //
 //   - find.go: the Finder, one prompt after another; how many leading tokens it reads
+//   - numbers.go: tokens numbered by first appearance, so that names of tokens do not matter
 //   - tree.go: the radix tree of recent prompts, with what it evicts
 //   - prints.go: fingerprints of tokens by winnowing, and where each was seen last
 //   - align.go: two prompts side by side, and the differences that count

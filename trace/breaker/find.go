@@ -37,7 +37,7 @@ func AppendMessage(prompt, tokens []uint32) []uint32 {
 type Prompt struct {
 	Domain         block.ID // within which prompts can share a cache
 	Model, Adapter string
-	Tokens         []uint32 // made by [BeginMessage] and [AppendMessage]; not kept
+	Tokens         []uint32 // made by [BeginMessage] and [AppendMessage], and numbered by [Numbers]; not kept
 	Length         int32    // of the whole prompt in tokens
 	ArrivalNS      int64
 	Source         int64 // its position in the source
