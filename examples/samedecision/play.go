@@ -191,7 +191,7 @@ func (c *comparison) sweep(ctx context.Context, w *workload, seed uint64) (float
 	}
 	defer os.RemoveAll(dir)
 	s := bench.Sweep{Target: target{w}, About: "engine", Process: "poisson", Seed: seed, Dir: dir,
-		Duration: time.Minute, Requests: int64(len(w.rows)), Confirm: true, StopTTFT: 10 * time.Second,
+		Duration: time.Minute, Requests: int64(len(w.rows)), Confirm: true, StopTTFT: time.Minute,
 		Ladder: bench.Ladder{Resolution: 0.01}, Report: report.Options{Contract: c.terms}}
 	for share := 0.8; share < 3; share += 0.1 {
 		s.Ladder.Loads = append(s.Ladder.Loads, math.Round(100*share*c.rate)/100)
