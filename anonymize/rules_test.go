@@ -62,8 +62,8 @@ func kept(c anonymize.Card) (names []string) {
 func cards(t *testing.T) map[string]anonymize.Card {
 	t.Helper()
 	_, internal := run(t, policy(t), chat("a", "u", 0, 2, 5))
-	return map[string]anonymize.Card{anonymize.Internal: internal, anonymize.Partner: anonymize.SessionsCard(dp.SessionStatement{Unit: "user"}, trace.Meta{}),
-		anonymize.Public: anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{})}
+	return map[string]anonymize.Card{anonymize.Internal: internal, anonymize.Partner: anonymize.SessionsCard(dp.SessionStatement{Unit: "user"}, trace.Meta{Tier: anonymize.Partner}),
+		anonymize.Public: anonymize.SessionsCard(dp.SessionStatement{Unit: "user"}, trace.Meta{Tier: anonymize.Public})}
 }
 
 // Every column of the schema has a rule for every tier, and a row leaves with

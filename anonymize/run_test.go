@@ -378,3 +378,14 @@ func BenchmarkImportShareGPTLike(b *testing.B) {
 		run(b, p, src)
 	}
 }
+
+// With a declared window, arrivals count from its begin, whoever comes first.
+func TestArrivalsCountFromTheWindow(t *testing.T) {
+	p := policy(t)
+	p.Capture = trace.Capture{Begin: at(-5000), End: at(100_000)}
+	rows, _ := run(t, p, chat("a", "u", 0, 2, 5))
+	later, _ := run(t, p, chat("a", "u", 3000, 2, 5))
+	if rows[0].ArrivalNS != 5000e6 || later[0].ArrivalNS != 8000e6 {
+		t.Errorf("the first arrive at %d and %d", rows[0].ArrivalNS, later[0].ArrivalNS)
+	}
+}

@@ -9,8 +9,7 @@ import (
 )
 
 // A model of cells has histograms in place of tuples: each request is drawn
-// from them anew. It comes from two sources, [FitPublic] and [FitHistograms],
-// which fill the same tables. Tables follow each other like this, and each is
+// from them anew, see [FitHistograms]. Tables follow each other like this, and each is
 // conditional on what was drawn before it:
 //
 //	time → category → input → output

@@ -30,13 +30,7 @@ func (m *Model) writeCells(w io.Writer) error {
 			out.SetMetadata(p.key, *p.value)
 		}
 	}
-	if r := m.Release(); r == nil {
-		out.SetMetadata(keyPrivacy, cellsNote)
-	} else {
-		for _, kv := range r.publicKeys() {
-			out.SetMetadata(kv[0], kv[1])
-		}
-	}
+	out.SetMetadata(keyPrivacy, cellsNote)
 	return out.Close()
 }
 
@@ -56,9 +50,6 @@ func readCells(in *trace.RowsReader[cellRow]) (*Model, error) {
 	if m.cellDigest() != m.meta.Digest {
 		return nil, errors.New("the model is damaged: its rows do not match their digest")
 	}
-	if err := m.checkRelease(in.Metadata); err != nil {
-		return nil, err
-	}
 	m.finish()
 	return m, nil
 }
@@ -69,6 +60,9 @@ func (m *Model) cellMetadata(lookup func(string) (string, bool)) error {
 	}
 	if kind, _ := lookup(keyKind); kind != kindCells {
 		return errors.New("it is not a model of kind " + kindCells)
+	}
+	if _, public := lookup("reprise.epsilon"); public {
+		return errors.New("it is a public model of an earlier version, from which this one does not draw: fit the trace again with reprise synth fit --tier public")
 	}
 	number := func(key string, most int64, n *int64) error {
 		s, _ := lookup(key)

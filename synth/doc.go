@@ -10,9 +10,8 @@
 //     added and what came out; and the arrivals of each client as a cascade.
 //     Tuples are swapped among at least k alike. Replayed without swapping they
 //     rebuild the trace exactly, but for the names of its blocks.
-//  5. [FitPublic] keeps noisy counts in place of tuples, which may be published:
-//     a model of cells, from which each tuple is drawn anew. [FitHistograms]
-//     makes such a model of the histograms of a profile.
+//  5. [FitHistograms] makes a model of cells of the histograms of a profile, from which
+//     each tuple is drawn anew. Package synth/release makes models that may be shared.
 //  6. [Model.Generate] grows another prefix tree from the tuples, on arrivals of
 //     its own, for more users, at another speed or for longer than the trace. A
 //     [Workload] reads as rows.
@@ -61,26 +60,7 @@
 //   - cellsfile.go, cellsrow.go: the file of a model of cells: reading and writing in the
 //     first, its rows and digest in the second
 //   - cellsfit.go: a model made of the histograms of a profile
-//   - public.go: tier public: the fit of a differentially private model, step by step, and
-//     its statement for the card
-//   - publicoptions.go: tier public: options (ε, δ, unit of privacy, limits), and which
-//     traces can be published
-//   - publiccollect.go: tier public: a sample of each user's or session's requests, with
-//     what each repeats of earlier ones of the same unit
-//   - publicmeasure.go: tier public: the histograms that are measured, the public edges of
-//     their cells, their shares of the budget, and cells that stand out of the noise
-//   - publicneighbour.go: tier public: how far each histogram moves when one unit comes or
-//     goes, before the noise
-//   - publicrehearsal.go: tier public: a trace measured again and again, for audits
-//   - publicnodes.go: tier public: the prefixes that enough users share
-//   - publicshape.go: tier public: tables made of noisy histograms: times, lengths,
-//     categories, turns
-//   - publicdistance.go: tier public: reuse distances, computed from how long blocks and
-//     sessions stay in use
-//   - publicerror.go: tier public: predicted errors, and the refusal of a model that is too
-//     noisy
-//   - publicrelease.go: tier public: the model's privacy card and metadata, and their check
-//     on reading
+//   - units.go: tiers and units of privacy, and which traces can be released
 //
 // Exported names may change in any release.
 package synth

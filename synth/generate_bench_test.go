@@ -50,21 +50,9 @@ func BenchmarkWorkloadRead(b *testing.B) {
 	b.ReportMetric(float64(b.N)*n/b.Elapsed().Seconds(), "requests/s")
 }
 
-// BenchmarkFitPublic fits 36,000 requests of 10,000 users.
-func BenchmarkFitPublic(b *testing.B) {
-	rows := aCrowd{users: 10000, hours: 1, size: 64}.rows(1)
-	for b.Loop() {
-		_, _, spent, err := FitPublic(b.Context(), cloned(rows), declared(trace.Meta{BlockSize: 64}, rows), PublicOptions{Unit: UnitUser})
-		if !spent {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(len(rows)*b.N)/b.Elapsed().Seconds(), "requests/s")
-}
-
-// BenchmarkGenerateCells places the requests of a small public model.
+// BenchmarkGenerateCells places the requests of a model of histograms.
 func BenchmarkGenerateCells(b *testing.B) {
-	m, _ := smallPublic(b, 1)
+	m := cellModels(b)["histograms"]
 	for b.Loop() {
 		if _, err := m.Generate(b.Context(), Options{Seed: 1}); err != nil {
 			b.Fatal(err)

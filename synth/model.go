@@ -46,8 +46,7 @@ func (m *Model) finish() {
 // progressRows is how often the long loops look up from their work.
 const progressRows = 4096
 
-// Requests is how many requests the model was fitted to, for a public model by a
-// noisy count.
+// Requests is how many requests the model was fitted to.
 func (m *Model) Requests() int {
 	if m.cells != nil {
 		return int(m.cells.requests)
@@ -62,8 +61,6 @@ func (m *Model) Meta() trace.Meta { return m.meta }
 // KSwap is the k of the swapping, 1 for none.
 func (m *Model) KSwap() int { return m.kSwap }
 
-const nsPerMS = 1_000_000
-
 // FewRequests is how many requests a fit to a trace wants at least. Fewer are not one
 // window of the swapping, so that it mixes all of the time; and a cascade keeps the
 // course of the rate in 32 parts from 2,048 on, in half as many from half of them, and
@@ -71,7 +68,7 @@ const nsPerMS = 1_000_000
 const FewRequests = swapWindow
 
 // Few says what is lost when a model was fitted to fewer requests than FewRequests.
-// It is empty for other models, and for those of histograms and public ones.
+// It is empty for other models, and for those of histograms.
 func (m *Model) Few() string {
 	n := len(m.tuples)
 	if m.cells != nil || n >= FewRequests {

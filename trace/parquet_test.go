@@ -238,6 +238,9 @@ func TestNoStatisticsInFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if by := f.Metadata().CreatedBy; by != "reprise version 1(build trace)" {
+		t.Errorf("created by %q: it is to be the same wherever a file is made", by)
+	}
 	for _, g := range f.Metadata().RowGroups {
 		for _, c := range g.Columns {
 			if s := c.MetaData.Statistics; len(s.Min)+len(s.Max)+len(s.MinValue)+len(s.MaxValue) > 0 {

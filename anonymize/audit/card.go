@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reprise/anonymize"
+	"reprise/anonymize/dp"
 	"reprise/datasets"
 )
 
@@ -48,15 +49,27 @@ func card(_ context.Context, c *Case) Finding {
 		Public struct {
 			CaptureNS int64 `json:"capture_ns"`
 		} `json:"public"`
+		Sessions *dp.SessionStatement `json:"sessions"`
 	}
 	if json.Unmarshal([]byte(text), &said) != nil || said.Tier != tier {
 		return failed(nil, "the output says tier %s, and its card another", tier)
 	}
-	if said.Schema != anonymize.CardSchema && tier != anonymize.Public { // that of a public model has a layout of its own
+	if said.Schema != anonymize.CardSchema && tier != anonymize.Public { // that of a public model of an earlier version has a layout of its own
 		return failed(nil, "the privacy card does not have the schema %s", anonymize.CardSchema)
 	}
-	if tier == anonymize.Public && said.Public.CaptureNS <= 0 {
+	if s := said.Sessions; s != nil {
+		if why := s.Wrong(); why != "" {
+			return failed(nil, "%s", why)
+		}
+		if o.Meta["capture_begin"] != "" && !strings.HasPrefix(o.Meta["capture_begin"], "0s") {
+			return failed(nil, "the metadata of a release tell when its capture began")
+		}
+	}
+	if tier == anonymize.Public && said.Sessions == nil && said.Public.CaptureNS <= 0 {
 		return failed(nil, "its times count from the first request of the source, which no noise hides: the card names no declared capture window. Import the source anew with --capture-begin and --capture-end, and release that")
+	}
+	if tier == anonymize.Public && said.Sessions == nil {
+		return inconclusive(nil, formerPublic)
 	}
 	if said.Schema == anonymize.CardSchema {
 		// The tool writes no key of another name, and of the fields of the source no

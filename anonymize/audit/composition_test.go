@@ -13,7 +13,7 @@ import (
 // count once.
 func TestComposition(t *testing.T) {
 	public := func(epsilon float64, dropped float64, captures string) *Output {
-		card := anonymize.PublicCard(dp.Statement{Unit: anonymize.UnitUser, Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Dropped: dropped}, trace.Meta{})
+		card := anonymize.Card{Schema: anonymize.CardSchema, Tier: anonymize.Public, Public: &dp.Statement{Unit: anonymize.UnitUser, Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Dropped: dropped}}
 		text, hash, err := card.JSON()
 		if err != nil {
 			t.Fatal(err)
@@ -21,7 +21,7 @@ func TestComposition(t *testing.T) {
 		return &Output{Kind: kindModel, Meta: map[string]string{"tier": anonymize.Public, "card": text, "card_sha256": hash, "capture_ids": captures}}
 	}
 	drawn := func(epsilon, rho float64) *Output {
-		card := anonymize.SessionsCard(dp.SessionStatement{Unit: anonymize.UnitUser, Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Rho: rho}, trace.Meta{})
+		card := anonymize.SessionsCard(dp.SessionStatement{Unit: anonymize.UnitUser, Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Rho: rho}, trace.Meta{Tier: anonymize.Partner})
 		text, hash, err := card.JSON()
 		if err != nil {
 			t.Fatal(err)

@@ -48,15 +48,18 @@ type rehearsal interface {
 
 // playGame plays every unit at every claim, each with as many runs a side.
 func playGame(ctx context.Context, c *Case, runs int, rehearse func(*terms, []trace.Request, float64) (rehearsal, error)) Finding {
+	if !c.Output.drawn() {
+		return c.notDrawn("it is about releases with noise, and the output is none")
+	}
 	r, err := termsOf(c)
 	if err != nil {
-		return skipped("%v", err)
+		return broken(err)
 	}
 	src, err := c.Before(ctx)
 	if err != nil {
 		return broken(err)
 	}
-	if r.meta = src.Meta; int64(src.Meta.Capture.Length()) != r.capture {
+	if r.meta = src.Meta; int64(src.Meta.Capture.Length()) != r.statement.CaptureNS {
 		return inconclusive(nil, "the source has another capture window than the card: give the source that the output was made of")
 	}
 	log, err := r.draw(ctx, src, c.Seed)
@@ -67,12 +70,12 @@ func playGame(ctx context.Context, c *Case, runs int, rehearse func(*terms, []tr
 	if log.units < leastUnits {
 		return inconclusive(fig, "the source has %d units, and the game wants %d", log.units, leastUnits)
 	}
-	bounds, err := playAll(ctx, c, log, runs, r.delta, func(rows []trace.Request, epsilon float64) (rehearsal, error) { return rehearse(r, rows, epsilon) })
+	bounds, err := playAll(ctx, c, log, runs, r.statement.Budget.Delta, func(rows []trace.Request, epsilon float64) (rehearsal, error) { return rehearse(r, rows, epsilon) })
 	if err != nil {
 		return broken(err)
 	}
 	fig["bounds"] = lines[gameBound](bounds)
-	return judged(bounds, fig, r.unit)
+	return judged(bounds, fig, r.statement.Unit)
 }
 
 // judged is what the bounds say together.

@@ -54,7 +54,7 @@ func smallGame(t testing.TB, change func(*small)) func(*terms, []trace.Request, 
 			s.cells[rows[i].InputTokens%4]++
 		}
 		var err error
-		s.spec, err = dp.Measurement{Name: "lengths", L1: 1, L2Squared: 1, Cells: 4}.WithRho(dp.Rho(epsilon, r.delta))
+		s.spec, err = dp.Measurement{Name: "lengths", L1: 1, L2Squared: 1, Cells: 4}.WithRho(dp.Rho(epsilon, r.statement.Budget.Delta))
 		if change != nil {
 			change(s)
 		}
@@ -79,7 +79,9 @@ func ofGame(t testing.TB, rows []trace.Request, s dp.SessionStatement) *Case {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Internal.Close() })
-	card := anonymize.SessionsCard(s, meta)
+	of := meta
+	of.Tier = anonymize.Partner
+	card := anonymize.SessionsCard(s, of)
 	text, sum, err := card.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -175,37 +177,32 @@ func TestLogOfGame(t *testing.T) {
 	}
 	rows[1500].OutputTokens = 9000
 	rows[1501].Status, rows[1501].OutputTokens = trace.StatusFailed, 16000
-	r := &terms{unit: synth.UnitUser, delta: 1e-6, maxIn: 1 << 17, maxOut: 1 << 14, trunks: -1, meta: trace.Meta{Tier: anonymize.Internal, Capture: trace.RelativeCapture(0, time.Hour)}}
+	r := &terms{statement: &dp.SessionStatement{Unit: synth.UnitUser, Budget: dp.Budget{Epsilon: 1, Delta: 1e-6}, MaxInput: 1 << 17, MaxOutput: 1 << 14}, meta: trace.Meta{Tier: anonymize.Internal, Capture: trace.RelativeCapture(0, time.Hour)}}
 	src := anonymize.Source{Open: func() (trace.Reader[trace.Request], error) { return &trace.SliceReader[trace.Request]{Rows: rows}, nil }}
-	for _, tier := range []string{anonymize.Partner, anonymize.Public} {
-		if tier == anonymize.Public {
-			r.public = &dp.Statement{}
-		}
-		l, err := r.draw(t.Context(), src, 7)
-		if err != nil || l.units != gameUnits || len(l.leave) != 4 {
-			t.Fatalf("%s: %d units, %v, %v", tier, l.units, l.leave, err)
-		}
-		user := map[string]int64{"first": 0, "last": 999, "heaviest": 5000, "rarest": 500}
-		for _, x := range l.leave {
-			without := l.without(x.unit)
-			of := func(q trace.Request) bool { return *q.User == user[x.name] }
-			kept := 0
-			for _, q := range l.rows {
-				if of(q) {
-					kept++
-				}
-			}
-			if want := min(gamePerUnit, kept); kept == 0 || len(l.rows)-len(without) != want || slices.ContainsFunc(without, of) || x.name == "heaviest" && kept != gamePerUnit {
-				t.Errorf("%s: %s has %d rows, and %d of %d are left", tier, x.name, kept, len(without), len(l.rows))
+	l, err := r.draw(t.Context(), src, 7)
+	if err != nil || l.units != gameUnits || len(l.leave) != 4 {
+		t.Fatalf("%d units, %v, %v", l.units, l.leave, err)
+	}
+	user := map[string]int64{"first": 0, "last": 999, "heaviest": 5000, "rarest": 500}
+	for _, x := range l.leave {
+		without := l.without(x.unit)
+		of := func(q trace.Request) bool { return *q.User == user[x.name] }
+		kept := 0
+		for _, q := range l.rows {
+			if of(q) {
+				kept++
 			}
 		}
-		if slices.ContainsFunc(l.rows, func(q trace.Request) bool { return q.Status == trace.StatusFailed }) {
-			t.Errorf("%s: failed requests are kept", tier)
+		if want := min(gamePerUnit, kept); kept == 0 || len(l.rows)-len(without) != want || slices.ContainsFunc(without, of) || x.name == "heaviest" && kept != gamePerUnit {
+			t.Errorf("%s has %d rows, and %d of %d are left", x.name, kept, len(without), len(l.rows))
 		}
-		again, err := r.draw(t.Context(), src, 8)
-		if err != nil || slices.Equal(l.of, again.of) {
-			t.Errorf("%s: another seed draws the same", tier)
-		}
+	}
+	if slices.ContainsFunc(l.rows, func(q trace.Request) bool { return q.Status == trace.StatusFailed }) {
+		t.Error("failed requests are kept")
+	}
+	again, err := r.draw(t.Context(), src, 8)
+	if err != nil || slices.Equal(l.of, again.of) {
+		t.Error("another seed draws the same")
 	}
 }
 
@@ -254,10 +251,10 @@ func TestRehearsals(t *testing.T) {
 	budget := dp.Budget{Epsilon: 90, Delta: 1e-6}
 	of := map[string]rehearsal{}
 	var err error
-	if of["partner"], err = release.Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, meta, release.Options{Budget: budget, Unit: synth.UnitSession}); err != nil {
+	if of["by session"], err = release.Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, meta, release.Options{Budget: budget, Unit: synth.UnitSession}); err != nil {
 		t.Fatal(err)
 	}
-	if of["public"], err = synth.Rehearse(rows, meta, synth.PublicOptions{Budget: budget, Unit: synth.UnitUser}); err != nil {
+	if of["by user"], err = release.Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, meta, release.Options{Budget: budget, Unit: synth.UnitUser}); err != nil {
 		t.Fatal(err)
 	}
 	for tier, r := range of {
@@ -310,21 +307,16 @@ func TestGameAtFullLength(t *testing.T) {
 		t.Skip("set REPRISE_TEST_DP=1 to play 2,000 runs a side")
 	}
 	rows, meta := chats(300)
-	for _, tier := range []string{anonymize.Partner, anonymize.Public} {
-		s := ofRequests
-		s.Unit = synth.UnitSession
-		c := ofGame(t, rows, s)
-		c.Internal.Meta = meta
-		begin := time.Now()
-		f := playGame(t.Context(), c, gameRuns, func(r *terms, rows []trace.Request, epsilon float64) (rehearsal, error) {
-			if tier == anonymize.Public {
-				r.public = &dp.Statement{Contribution: dp.DefaultContribution}
-			}
-			return r.rehearse(t.Context(), rows, epsilon)
-		})
-		t.Logf("%s in %v: %s %v", tier, time.Since(begin), f.Why, f.Figures["bounds"])
-		if f.Status != Pass {
-			t.Errorf("%s: %s: %s", tier, f.Status, f.Why)
-		}
+	s := ofRequests
+	s.Unit = synth.UnitSession
+	c := ofGame(t, rows, s)
+	c.Internal.Meta = meta
+	begin := time.Now()
+	f := playGame(t.Context(), c, gameRuns, func(r *terms, rows []trace.Request, epsilon float64) (rehearsal, error) {
+		return r.rehearse(t.Context(), rows, epsilon)
+	})
+	t.Logf("in %v: %s %v", time.Since(begin), f.Why, f.Figures["bounds"])
+	if f.Status != Pass {
+		t.Errorf("%s: %s", f.Status, f.Why)
 	}
 }

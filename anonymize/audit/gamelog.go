@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -10,67 +9,33 @@ import (
 
 	"reprise/anonymize"
 	"reprise/anonymize/dp"
-	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
 )
 
-// Terms are how a release was made, as its card says, and of which trace.
+// Terms are how a release was made, as its card says, and from which trace.
 type terms struct {
-	public        *dp.Statement // of tier public; of tier partner it is nil
-	unit          string
-	delta         float64
-	capture       int64
-	maxIn, maxOut int32
-	trunks        int
-	meta          trace.Meta
+	statement *dp.SessionStatement
+	meta      trace.Meta
 }
 
 func termsOf(c *Case) (*terms, error) {
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case card.Public != nil:
-		s := card.Public
-		return &terms{public: s, unit: s.Unit, delta: s.Budget.Delta, capture: s.CaptureNS, maxIn: s.MaxInput, maxOut: s.MaxOutput}, nil
-	case card.Sessions != nil:
-		s := card.Sessions
-		r := &terms{unit: s.Unit, delta: s.Budget.Delta, capture: s.CaptureNS, maxIn: int32(s.MaxInput), maxOut: int32(s.MaxOutput), trunks: -1}
-		if s.Trunks != nil {
-			r.trunks = s.Trunks.Blocks
-		}
-		return r, nil
 	}
-	return nil, errors.New("it is about releases with noise, and the output is none")
+	return &terms{statement: card.Sessions}, nil
 }
 
 func (r *terms) options(epsilon float64) release.Options {
-	return release.Options{Budget: dp.Budget{Epsilon: epsilon, Delta: r.delta}, Unit: r.unit, MaxInput: r.maxIn, MaxOutput: r.maxOut, TrunkBlocks: r.trunks}
+	o := drawnOptions(r.statement)
+	o.Budget.Epsilon = epsilon
+	return o
 }
 
 // rehearse prepares the measurement of a log at another claim.
 func (r *terms) rehearse(ctx context.Context, rows []trace.Request, epsilon float64) (rehearsal, error) {
-	if r.public == nil {
-		return release.Rehearse(ctx, &trace.SliceReader[trace.Request]{Rows: rows}, r.meta, r.options(epsilon))
-	}
-	return synth.Rehearse(rows, r.meta, synth.PublicOptions{Budget: dp.Budget{Epsilon: epsilon, Delta: r.delta}, Unit: r.unit,
-		Contribution: r.public.Contribution, MaxInput: r.maxIn, MaxOutput: r.maxOut})
-}
-
-// unitOf tells the unit of each row, asked in order.
-func (r *terms) unitOf() (func(row int64, q *trace.Request) any, error) {
-	if r.public != nil {
-		return func(row int64, q *trace.Request) any {
-			u, ok := rowUnit(r.unit, row, q)
-			if !ok {
-				u = -1
-			}
-			return u
-		}, nil
-	}
-	of, err := release.Units(r.meta, r.options(1))
-	return func(_ int64, q *trace.Request) any { return of(q) }, err
+	return release.Rehearse(ctx, &trace.SliceReader[trace.Request]{Rows: rows}, r.meta, r.options(epsilon))
 }
 
 // A gameLog is a small log of some units of a source.
@@ -109,15 +74,15 @@ func (r *terms) draw(ctx context.Context, src anonymize.Source, seed uint64) (*g
 	cells := map[[2]int]cell{}
 	last := int32(0)
 	each := func(f func(unit int32, q *trace.Request)) error {
-		of, err := r.unitOf()
+		of, err := release.Units(r.meta, r.options(1))
 		if err != nil {
 			return err
 		}
-		return eachRow(ctx, src, func(row int64, q *trace.Request) error {
+		return eachRow(ctx, src, func(_ int64, q *trace.Request) error {
 			if q.Status == trace.StatusFailed {
 				return nil
 			}
-			key := of(row, q)
+			key := of(q)
 			u, ok := number[key]
 			if !ok {
 				u = int32(len(rows))

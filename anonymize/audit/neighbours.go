@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"reprise/anonymize"
-	"reprise/anonymize/dp"
-	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
 )
@@ -17,8 +15,8 @@ import (
 // statistic must move by no more than the noise was made for; whatever has no noise must be
 // equal. With a trace of tier internal in place of the log, the import is not judged.
 func neighbours(ctx context.Context, c *Case) Finding {
-	if c.Output.Tier() != anonymize.Public && !c.Output.drawn() {
-		return skipped("it is of what is drawn from noisy counts, which promises that one user more or less hardly shows")
+	if !c.Output.drawn() {
+		return c.notDrawn("it is of what is drawn from noisy counts, which promises that one user more or less hardly shows")
 	}
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
 	if err != nil {
@@ -28,24 +26,9 @@ func neighbours(ctx context.Context, c *Case) Finding {
 	if err != nil {
 		return broken(err)
 	}
-	var span int64
-	var s measured
-	switch {
-	case card.Sessions != nil:
-		o := drawnOptions(card.Sessions)
-		s, span = measured{card.Sessions.Unit, unitKey(o.Unit, src.Meta, o.TrunkBlocks), func(ctx context.Context, a, b synth.Neighbour) ([]synth.Shift, []string, error) {
-			return release.Shifts(ctx, a, b, o)
-		}}, card.Sessions.CaptureNS
-	case card.Public != nil:
-		p := card.Public
-		o := synth.PublicOptions{Unit: p.Unit, Budget: p.Budget, Contribution: p.Contribution, MaxInput: p.MaxInput, MaxOutput: p.MaxOutput, Noise: dp.NewNoise()} // unused: nothing is released
-		s, span = measured{p.Unit, unitKey(o.Unit, src.Meta, 0), func(ctx context.Context, a, b synth.Neighbour) ([]synth.Shift, []string, error) {
-			return synth.Shifts(ctx, a, b, o)
-		}}, p.CaptureNS
-	default:
-		return broken(fmt.Errorf("the privacy card says nothing of noise"))
-	}
-	if src.Meta.Capture.Declared() && int64(src.Meta.Capture.Length()) != span {
+	o := drawnOptions(card.Sessions)
+	s := measured{o, unitKey(o.Unit, src.Meta, o.TrunkBlocks)}
+	if src.Meta.Capture.Declared() && int64(src.Meta.Capture.Length()) != card.Sessions.CaptureNS {
 		return inconclusive(nil, "the source has another capture window than the card: give the source and the flags that the output was made of")
 	}
 	without, err := c.withoutUnits(ctx, src, s)
@@ -54,7 +37,7 @@ func neighbours(ctx context.Context, c *Case) Finding {
 	}
 	fig := Figures{"units_left_out": len(without), "import_was_judged": c.judgesImport(src, s)}
 	if len(without) == 0 {
-		return inconclusive(fig, "the source names no %s that could be left out", s.unit)
+		return inconclusive(fig, "the source names no %s that could be left out", s.options.Unit)
 	}
 	var most lines[shift]
 	for _, open := range without {
@@ -71,7 +54,7 @@ func neighbours(ctx context.Context, c *Case) Finding {
 		}
 		if len(differs) > 0 {
 			fig["differs_in"] = differs
-			return failed(fig, "without one %s the model says other things that have no noise: %s", s.unit, differs[0])
+			return failed(fig, "without one %s the model says other things that have no noise: %s", s.options.Unit, differs[0])
 		}
 		for i, one := range shifts {
 			if i == len(most) {
@@ -82,17 +65,17 @@ func neighbours(ctx context.Context, c *Case) Finding {
 		}
 	}
 	fig["shifts"] = most
-	if i := slices.IndexFunc(most, func(s shift) bool { return synth.Shift(s).Beyond() }); i >= 0 {
-		return failed(fig, "one %s more or less moves a statistic further than its noise hides: %s", s.unit, most[i])
+	if i := slices.IndexFunc(most, func(s shift) bool { return release.Shift(s).Beyond() }); i >= 0 {
+		return failed(fig, "one %s more or less moves a statistic further than its noise hides: %s", s.options.Unit, most[i])
 	}
 	where := "in the import and in what is measured"
 	if !c.judgesImport(src, s) {
 		where = "in what is measured of the internal trace; the import was not judged"
 	}
-	return passed(fig, "without one %s, %d chosen for it, nothing moves further than its noise hides, %s", s.unit, len(without), where)
+	return passed(fig, "without one %s, %d chosen for it, nothing moves further than its noise hides, %s", s.options.Unit, len(without), where)
 }
 
-type shift synth.Shift
+type shift release.Shift
 
 func (s shift) String() string {
 	return fmt.Sprintf("%s by %d of %d (squares %d of %d)", s.Statistic, s.L1, s.ClaimedL1, s.L2Squared, s.ClaimedL2Squared)
@@ -100,22 +83,21 @@ func (s shift) String() string {
 
 // measured is how a release measures its source.
 type measured struct {
-	unit   string
-	key    func(row int64, r *trace.Request) (int64, bool)
-	shifts func(ctx context.Context, whole, part synth.Neighbour) ([]synth.Shift, []string, error)
+	options release.Options
+	key     func(row int64, r *trace.Request) (int64, bool)
 }
 
 // twice measures a source, and the same without a unit.
-func (m measured) twice(ctx context.Context, whole, part anonymize.Source) ([]synth.Shift, []string, error) {
-	var sides [2]synth.Neighbour
+func (m measured) twice(ctx context.Context, whole, part anonymize.Source) ([]release.Shift, []string, error) {
+	var sides [2]release.Neighbour
 	for i, src := range []anonymize.Source{whole, part} {
 		rows, err := src.Open()
 		if err != nil {
 			return nil, nil, err
 		}
-		sides[i] = synth.Neighbour{Rows: rows, Meta: src.Meta}
+		sides[i] = release.Neighbour{Rows: rows, Meta: src.Meta}
 	}
-	return m.shifts(ctx, sides[0], sides[1])
+	return release.Shifts(ctx, sides[0], sides[1], m.options)
 }
 
 // withoutUnits are the source without one unit each. Sessions that the source does not name
@@ -141,7 +123,7 @@ func (c *Case) withoutUnits(ctx context.Context, src anonymize.Source, m measure
 		return nil, err
 	}
 	defer log.Close()
-	units, err := anonymize.SurveyUnits(log.Entries, m.unit)
+	units, err := anonymize.SurveyUnits(log.Entries, m.options.Unit)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +156,7 @@ func rowUnit(unit string, row int64, r *trace.Request) (int64, bool) {
 
 // judgesImport tells whether units can be left out of the log.
 func (c *Case) judgesImport(src anonymize.Source, m measured) bool {
-	return c.Log != nil && (m.unit != anonymize.UnitSession || src.Meta.Sessions == "source")
+	return c.Log != nil && (m.options.Unit != anonymize.UnitSession || src.Meta.Sessions == "source")
 }
 
 // extremeRows are the units of rows with the first request, the last, the longest, and the most.
@@ -193,7 +175,7 @@ func extremeRows(ctx context.Context, src anonymize.Source, m measured) (leave [
 		if n := int64(r.InputTokens) + int64(r.OutputTokens); n > longestLen {
 			longest, longestLen = u, n
 		}
-		if m.unit != anonymize.UnitRequest {
+		if m.options.Unit != anonymize.UnitRequest {
 			if rows[u]++; rows[u] > rows[heaviest] {
 				heaviest = u
 			}

@@ -28,7 +28,7 @@ func publicCase(t *testing.T, unit string, entries []trace.Entry, m maker) *Case
 		return o, err
 	}
 	log.Policy.Capture = trace.Capture{Begin: entries[0].Time.Add(-time.Hour), End: entries[len(entries)-1].Time.Add(time.Hour)}
-	card := anonymize.PublicCard(dp.Statement{Unit: unit, Budget: dp.Budget{Epsilon: 1, Delta: 1e-6}, CaptureNS: int64(window.Length())}, trace.Meta{})
+	card := anonymize.SessionsCard(dp.SessionStatement{Unit: unit, Budget: dp.Budget{Epsilon: 1, Delta: 1e-6}, MaxInput: 1 << 17, MaxOutput: 1 << 14, CaptureNS: int64(window.Length()), Trunks: &dp.Trunks{Blocks: 8}}, trace.Meta{Tier: anonymize.Public})
 	text, hash, err := card.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestNeighboursOfTheWholePipeline(t *testing.T) {
 			for i := len(rows) - 1; i >= 0; i-- {
 				rows[i].ArrivalNS -= rows[0].ArrivalNS
 			}
-		}}, "periods by category"},
+		}}, "start by"},
 		"lengths depend on the longest of all": {bug{rows: func(_ anonymize.Policy, _ []trace.Entry, rows []trace.Request) {
 			longest := int32(0)
 			for i := range rows {
@@ -130,7 +130,7 @@ func TestNeighboursOfDrawnSessions(t *testing.T) {
 		if trunk > 0 {
 			s.Trunks = &dp.Trunks{Blocks: trunk}
 		}
-		text, hash, err := anonymize.SessionsCard(s, trace.Meta{}).JSON()
+		text, hash, err := anonymize.SessionsCard(s, trace.Meta{Tier: anonymize.Partner}).JSON()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"reprise/anonymize"
 	"reprise/anonymize/dp"
 )
 
@@ -20,13 +19,10 @@ const dpRuns = 200_000
 // file: of the file only the claim matters, that it is one.
 func noise(ctx context.Context, c *Case) Finding {
 	switch o := c.Output; {
-	case o.drawn() && o.Trace != nil && c.Internal == nil && c.Log == nil:
+	case !o.drawn():
+		return c.notDrawn(fmt.Sprintf("it is about the noise of what is drawn from noisy counts, and the output is of tier %s", orNone(o.Tier())))
+	case o.Trace != nil && c.Internal == nil && c.Log == nil:
 		return skipped("it plays the build that made the release, and not the file: it is run where the source is at hand (--source, --internal), or of a model")
-	case o.drawn():
-	case o.Tier() != anonymize.Public:
-		return skipped("it is about the noise of what is drawn from noisy counts, and the output is of tier %s", orNone(o.Tier()))
-	case o.Kind != kindModel:
-		return skipped("noise is in models of tier %s: what is generated of one adds nothing that could be told apart", anonymize.Public)
 	}
 	return playNoise(ctx, publish, dp.NewNoise, dpRuns)
 }

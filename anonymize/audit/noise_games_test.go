@@ -218,9 +218,8 @@ func TestPlayOfTheTruth(t *testing.T) {
 func TestFindingsOfNoise(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]*Output{
-		"it is about the noise of what is drawn from noisy counts, and the output is of tier partner":       {Kind: kindModel, Meta: map[string]string{"tier": anonymize.Partner}},
-		"it is about the noise of what is drawn from noisy counts, and the output is of tier none":          {Kind: kindModel},
-		"noise is in models of tier public: what is generated of one adds nothing that could be told apart": {Kind: kindTrace, Meta: map[string]string{"tier": anonymize.Public}},
+		"it is about the noise of what is drawn from noisy counts, and the output is of tier partner": {Kind: kindModel, Meta: map[string]string{"tier": anonymize.Partner}},
+		"it is about the noise of what is drawn from noisy counts, and the output is of tier none":    {Kind: kindModel},
 	} {
 		if f := noise(t.Context(), &Case{Output: o}); !reflect.DeepEqual(f, skipped("%s", want)) {
 			t.Errorf("%+v, want %s", f, want)

@@ -91,7 +91,7 @@ func TestPageWithoutFields(t *testing.T) {
 			c.SourceFields = &anonymize.SourceFields{Dropped: 2}
 		}),
 		"no noise would hide it": withCard(t, func(c *anonymize.Card) {
-			*c = anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{})
+			*c = anonymize.SessionsCard(dp.SessionStatement{Unit: "user"}, trace.Meta{Tier: anonymize.Public})
 		}),
 	} {
 		p, html := auditPage(t, c, "card")
@@ -119,7 +119,7 @@ func TestCardsNameNoFieldsOfTheSource(t *testing.T) {
 		"mapped by none":  {withCard(t, fields(anonymize.SourceFields{Format: "mooncake", Mapped: []string{"user"}})), Fail},
 		"under a new key": {withCard(t, fields(anonymize.SourceFields{Format: "mooncake"}), `"format":`, `"names": ["tenant"], "format":`), Fail},
 		"in public": {withCard(t, func(c *anonymize.Card) {
-			*c = anonymize.PublicCard(dp.Statement{Unit: "user"}, trace.Meta{})
+			*c = anonymize.SessionsCard(dp.SessionStatement{Unit: "user"}, trace.Meta{Tier: anonymize.Public})
 			c.SourceFields = &anonymize.SourceFields{Format: "mooncake"}
 		}), Fail},
 	} {

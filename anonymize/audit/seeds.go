@@ -23,8 +23,8 @@ import (
 func seeds(ctx context.Context, c *Case) Finding {
 	tier := c.Output.Tier()
 	switch {
-	case tier != anonymize.Public && !c.Output.drawn():
-		return skipped("it is about releases with noise, and the output is none")
+	case !c.Output.drawn():
+		return c.notDrawn("it is about releases with noise, and the output is none")
 	case c.Fit == nil:
 		return skipped("it needs the program as a process of its own")
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
@@ -26,13 +25,7 @@ func fitted(ctx context.Context, path, tier string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var m interface{ Write(io.Writer) error }
-	budget := dp.Budget{Epsilon: 50, Delta: 1e-6}
-	if tier == anonymize.Partner {
-		m, _, err = release.Fit(ctx, rows, t.Meta, release.Options{Budget: budget, Unit: synth.UnitUser, MaxInput: 4096, MaxOutput: 1024})
-	} else {
-		m, _, _, err = synth.FitPublic(ctx, rows, t.Meta, synth.PublicOptions{Budget: budget, Unit: synth.UnitUser, MaxInput: 4096, MaxOutput: 1024})
-	}
+	m, _, err := release.Fit(ctx, rows, t.Meta, release.Options{Tier: tier, Budget: dp.Budget{Epsilon: 50, Delta: 1e-6}, Unit: synth.UnitUser, MaxInput: 4096, MaxOutput: 1024})
 	if err != nil {
 		return nil, err
 	}

@@ -108,11 +108,10 @@ func ownCards(ctx context.Context, dir string) ([]string, error) {
 		}
 		s := m.Statement()
 		s.Ledger = &dp.Total{}
-		if err := add(anonymize.SessionsCard(s, trace.Meta{Keys: "0,ephemeral"})); err != nil {
-			return nil, err
-		}
-		if err := add(anonymize.PublicCard(dp.Statement{Unit: of.unit}, trace.Meta{})); err != nil {
-			return nil, err
+		for _, tier := range []string{anonymize.Partner, anonymize.Public} {
+			if err := add(anonymize.SessionsCard(s, trace.Meta{Tier: tier, Keys: "0,ephemeral"})); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil

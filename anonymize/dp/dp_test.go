@@ -221,12 +221,12 @@ func TestSelection(t *testing.T) {
 	}
 	kept, n := 0, fixed(6)
 	for range 10_000 {
-		if ok, err := s.Keep(n, s.Threshold); err != nil {
+		if _, ok, err := s.Keep(n, s.Threshold); err != nil {
 			t.Fatal(err)
 		} else if ok {
 			kept++
 		}
-		if ok, _ := s.Keep(n, 0); ok {
+		if _, ok, _ := s.Keep(n, 0); ok {
 			t.Fatal("a key that nobody has is kept")
 		}
 	}
@@ -305,5 +305,41 @@ func BenchmarkGaussian(b *testing.B) {
 	n := NewNoise()
 	for b.Loop() {
 		n.Gaussian(1600 * Denominator)
+	}
+}
+
+// Noise comes from the system: no two sources draw the same.
+func TestNoiseIsFresh(t *testing.T) {
+	var drawn [2][8]int64
+	for i := range drawn {
+		n := NewNoise()
+		for j := range drawn[i] {
+			var err error
+			if drawn[i][j], err = n.Gaussian(1 << 40); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if drawn[0] == drawn[1] {
+		t.Errorf("two sources of noise both draw %v", drawn[0])
+	}
+}
+
+// The noise that cells get has the variance that the plan states.
+func TestNoiseOfAPlan(t *testing.T) {
+	s, err := Measurement{Name: "cells", L1: 840, L2Squared: 840 * 840, Cells: 50_000, Weight: 1}.WithRho(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cells := make([]int64, s.Cells)
+	if err := s.Add(NewNoiseFrom(rand.NewChaCha8([32]byte{7})), cells); err != nil {
+		t.Fatal(err)
+	}
+	squares := 0.0
+	for _, x := range cells {
+		squares += float64(x) * float64(x)
+	}
+	if sd := math.Sqrt(squares / float64(s.Cells)); math.Abs(sd/s.SD-1) > 0.02 || math.Abs(s.SD/840-1) > 1e-3 {
+		t.Errorf("σ is %.1f, stated as %.1f, and ρ = 0.5 needs 840", sd, s.SD)
 	}
 }

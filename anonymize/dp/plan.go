@@ -206,11 +206,11 @@ func NewSelection(b Budget, keys int) (Selection, error) {
 	return Selection{Scale: scale, Threshold: max(2, int64(math.Ceil(t)))}, nil
 }
 
-// Keep reports whether a key that so many users have is kept. Each key may be
-// asked once.
-func (s Selection) Keep(n *Noise, users int64) (bool, error) {
+// Keep reports whether a key that so many users have is kept, and their noisy count. Each
+// key may be asked once.
+func (s Selection) Keep(n *Noise, users int64) (noisy int64, kept bool, err error) {
 	x, err := n.Laplace(s.Scale)
-	return err == nil && users > 0 && users+x >= s.Threshold, err
+	return users + x, err == nil && users > 0 && users+x >= s.Threshold, err
 }
 
 // Rho is the largest ρ for which every ρ-zCDP mechanism is (ε, δ)-differentially

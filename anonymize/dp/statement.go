@@ -1,8 +1,13 @@
 package dp
 
-// A Statement says what a differentially private release measured, of whom, and
-// with how much noise. It goes with what is published: all of it is public, or
-// comes from noisy counts.
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// A Statement says what a public model of an earlier version measured, of whom, and with
+// how much noise.
 type Statement struct {
 	Unit         string       `json:"unit"`
 	Protects     string       `json:"protects"` // the unit in plain words
@@ -62,6 +67,32 @@ type SessionStatement struct {
 	Tables    []Table       `json:"tables"`
 	Predicted SessionErrors `json:"predicted_errors"`
 	Ledger    *Total        `json:"ledger_total,omitempty"` // nil where no ledger was kept
+}
+
+// Wrong says what of the statement does not add up, and is empty where all does: each
+// table must have the noise that its ρ needs, all of them together the ρ of the whole,
+// and that must be within the budget. Noise that is otherwise than is stated it cannot tell.
+func (s *SessionStatement) Wrong() string {
+	const rounding = 1 + 1e-6
+	delta, sum := s.Budget.Delta, 0.0
+	if t := s.Trunks; t != nil {
+		delta -= t.Delta
+		epsilon := float64(bits.Len(uint(t.Blocks))) * Denominator / float64(max(1, t.Scale))
+		sum = epsilon * epsilon / 2
+	}
+	for _, t := range s.Tables {
+		if t.Sigma*rounding < 1/math.Sqrt(2*t.Rho) {
+			return fmt.Sprintf("the card states noise of σ = %.4g for the table %s, and its ρ = %.4g needs %.4g", t.Sigma, t.Name, t.Rho, 1/math.Sqrt(2*t.Rho))
+		}
+		sum += t.Rho
+	}
+	switch {
+	case sum > s.Rho*rounding:
+		return fmt.Sprintf("the tables of the card cost ρ = %.4g together, and it states %.4g", sum, s.Rho)
+	case s.Rho > 0 && s.Rho > Rho(s.Budget.Epsilon, delta)*rounding:
+		return fmt.Sprintf("the card states ρ = %.4g, which is more than ε = %g and δ = %g allow", s.Rho, s.Budget.Epsilon, s.Budget.Delta)
+	}
+	return ""
 }
 
 // Trunks is how the prefixes that many units share were selected.

@@ -9,7 +9,6 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -32,14 +31,12 @@ func anonymizeCommand() *cobra.Command {
 of it is a row of the source. It writes a privacy card, NAME.privacy.json, beside it;
 --card prints the card of any file in words.
 
-Tier partner is for a partner under contract, with ε=8. Whole sessions are counted, and
-fresh ones drawn, so hit ratios, lengths and arrivals stay close; the change of totals
-is printed. It takes traces of some thousand requests. More draws need the model:
-reprise synth fit --tier partner.
-
-Tier public can be published, with ε=1. NAME.model.parquet holds the noisy counts;
-reprise synth NAME.model.parquet draws more. It needs some hundred thousand requests of
-known users.
+Whole sessions are counted, and fresh ones drawn, so hit ratios, lengths and arrivals
+stay close; the change of totals is printed. Tier partner is for a partner under
+contract, with ε=8, and takes some thousand sessions. More draws need the model: reprise
+synth fit --tier partner. Tier public can be published, with ε=1, and takes some ten
+thousand. NAME.model.parquet holds its noisy counts; reprise synth NAME.model.parquet
+draws more.
 
 Both need a declared capture window (reprise import --capture-begin T --capture-end T),
 and are refused with exit code 3 where the noise would spoil the result. Every release
@@ -47,9 +44,9 @@ and attempt counts in a ledger, beside the trace and in one of the user, which c
 and slices of the trace are known in: draw once, and share that.
 
 The unit of privacy is a user, or a session of the source. Where the source names
-neither, tier partner counts requests that share the begin of their prompts as one
-session; tier public, and a source without prefix blocks, need --unit request, which
-protects requests and not people.
+neither, tier partner counts requests whose prompts begin alike as one session; tier
+public needs --unit session for that. Without prefix blocks both need --unit request,
+which protects requests and not people.
 
 reprise import --tier does all of this in one step.`,
 		Example: `  reprise import gateway.jsonl --map time=ts --map user=user --map input_tokens=usage.prompt_tokens --map output_tokens=usage.completion_tokens --capture-begin 2026-05-01T00:00:00Z --capture-end 2026-05-08T00:00:00Z -o house.parquet
@@ -133,20 +130,19 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 	if err != nil {
 		return nil, "", err
 	}
-	drawn, notes, err := fitRelease(cmd, f, path, t)
+	model, notes, err := fitSessions(cmd, f, path, t)
 	if err != nil {
 		return nil, "", err
 	}
 	after := &reuseCounter{size: t.Meta.BlockSize}
 	rows := func() error {
 		return writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-			bar := cli.NewProgress(cmd)
-			bar.Start("synth", "requests", 0)
-			defer bar.End()
-			w, err := drawn.draw(bar.Set)
+			w, err := model.Generate(release.Drawing{Seed: 1})
 			if err != nil {
 				return trace.Meta{}, err
 			}
+			bar := cli.NewProgress(cmd)
+			defer bar.End()
 			bar.Start("write", "requests", w.Rows())
 			after.dst = anonymize.Enforce(f.Tier, dst)
 			_, err = trace.Copy(after, bar.Watch(cmd, w.Reader()))
@@ -157,11 +153,11 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 	from := ""
 	if f.Tier == anonymize.Public { // whoever has it may draw more
 		from = " from the model " + modelBeside(out)
-		err = trace.WriteFile(modelBeside(out), drawn.model.Meta().Mode(), func(w io.Writer) error {
+		err = trace.WriteFile(modelBeside(out), model.Meta().Mode(), func(w io.Writer) error {
 			if err := rows(); err != nil {
 				return err
 			}
-			return drawn.model.Write(w)
+			return model.Write(w)
 		})
 	} else {
 		err = rows()
@@ -169,7 +165,7 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 	if err != nil {
 		return nil, "", err
 	}
-	meta := drawn.model.Meta()
+	meta := model.Meta()
 	of, err := anonymize.ParseCard(meta.Card, meta.CardHash)
 	if err != nil {
 		return nil, "", err
@@ -188,28 +184,6 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 		says = append(says, "risk: "+r)
 	}
 	return says, meta.Card, nil
-}
-
-// A fitted release is a model of noisy counts, with its card, and what is drawn from it.
-type fittedRelease struct {
-	model interface {
-		Meta() trace.Meta
-		Write(w io.Writer) error
-	}
-	draw func(progress func(rows int64)) (workload, error)
-}
-
-// fitRelease makes the model of a tier. As many rows as it was fitted to are drawn, by a
-// noisy count.
-func fitRelease(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (fittedRelease, []string, error) {
-	if f.Tier == anonymize.Partner {
-		m, notes, err := fitSessions(cmd, f, path, t)
-		return fittedRelease{m, func(func(int64)) (workload, error) { return m.Generate(release.Drawing{Seed: 1}) }}, notes, err
-	}
-	m, notes, err := fitPublic(cmd, f, path, t)
-	return fittedRelease{m, func(progress func(int64)) (workload, error) {
-		return m.Generate(cmd.Context(), synth.Options{Seed: 1, Progress: progress})
-	}}, notes, err
 }
 
 // publishable refuses an output beside which no public model can stand.

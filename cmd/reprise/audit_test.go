@@ -59,7 +59,7 @@ func TestAuditOfEveryKind(t *testing.T) {
 			t.Errorf("of the public trace: %s: %s: %s %v", f.Check, f.Status, f.Why, f.Figures)
 		}
 	}
-	for path, kind := range map[string]string{"house.parquet": "trace", "public.parquet": "model", "publicwork.parquet": "trace", "partner.parquet": "trace", "slice.parquet": "trace",
+	for path, kind := range map[string]string{"house.parquet": "trace", "public.parquet": "release", "publicwork.parquet": "trace", "partner.parquet": "trace", "slice.parquet": "trace",
 		"h.parquet": "histograms", "tables.parquet": "tables", "p.html": "page", "p.json": "json", "cells.parquet": "model", "model.parquet": "model", "work.parquet": "trace",
 		"cellswork.parquet": "trace", "mirror.parquet": "trace", "agents.parquet": "trace", "spec.parquet": "trace", "r.parquet": "results", "f.json": "json", "f.html": "page", "r.html": "page", "other.csv": "other"} {
 		// What noise and seeds test is the build, once elsewhere and not for each file.

@@ -139,7 +139,7 @@ func TestPublicWithoutCapture(t *testing.T) {
 		}
 	}
 	// With one it is refused for the noise alone, and that counts.
-	if _, errs, code := reprise(t, "synth", "fit", "whole.parquet", "--tier", "public", "-o", "x.parquet"); code != cli.Check || !strings.Contains(errs, "60 records are too few") {
+	if _, errs, code := reprise(t, "synth", "fit", "whole.parquet", "--tier", "public", "-o", "x.parquet"); code != cli.Check || !strings.Contains(errs, "too small for ε=1") {
 		t.Errorf("with a window: exit code %d\n%s", code, errs)
 	}
 }

@@ -37,7 +37,7 @@ func TestPublicModel(t *testing.T) {
 	crowdTrace(t, "t.parquet", 30000)
 	fit := []string{"synth", "fit", "t.parquet", "--tier", "public", "--epsilon", "8", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}
 	_, errs, code := reprise(t, fit...)
-	if code != cli.Good || !strings.Contains(errs, "warning: an ε of 8") || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "30,000 units of 30,000 requests") {
+	if code != cli.Good || !strings.Contains(errs, "warning: an ε of 8") || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, " sessions, tier public") {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	ledger, err := os.ReadFile("t.ledger.jsonl")
@@ -66,7 +66,7 @@ func TestPublicModelRefused(t *testing.T) {
 	t.Chdir(t.TempDir())
 	crowdTrace(t, "t.parquet", 300)
 	_, errs, code := reprise(t, "synth", "fit", "t.parquet", "--tier", "public", "-o", "m.parquet")
-	if code != cli.Check || !strings.Contains(errs, "t.parquet: 300 records are too few for ε=1") || !strings.Contains(errs, "the ledger counts the attempt") {
+	if code != cli.Check || !strings.Contains(errs, "t.parquet: the trace is too small for ε=1") || !strings.Contains(errs, "the ledger counts the attempt") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if _, err := os.Stat("m.parquet"); err == nil {
@@ -83,7 +83,7 @@ func TestPublicModelRefused(t *testing.T) {
 		"--unit is user, session or request":         {"t.parquet", "--tier", "public", "--unit", "tenant"},
 		"must be above 0":                            {"t.parquet", "--tier", "public", "--epsilon", "0"},
 		"neither users nor sessions":                 {"t.parquet", "--tier", "public", "--unit", "session"},
-		"holds histograms":                           {"h.parquet", "--tier", "public"},
+		"holds the histograms of a profile":          {"h.parquet", "--tier", "public"},
 		"name the ledger":                            {"-", "--tier", "public"},
 		"no tuples to swap":                          {"h.parquet", "--k-swap", "3"},
 		"ledger.jsonl:1: not a ledger entry":         {"t.parquet", "--tier", "public", "--ledger", "ledger.jsonl"},

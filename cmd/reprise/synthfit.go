@@ -14,6 +14,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth"
+	"reprise/synth/release"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -33,22 +34,15 @@ Values are swapped among at least --k-swap similar requests, within windows of 2
 This is not differential privacy: every value still occurred. The model has the privacy
 tier of the trace.
 
-With --tier public the model can be published. It is differentially private: noisy
-counts of at most 8 requests of each user, in cells that do not depend on the data. It
-needs some hundred thousand requests at ε=1 with users, and a declared capture window
-(reprise import --capture-begin T --capture-end T). It is refused with exit code 3 if
-the predicted error of its total tokens or 99th percentiles is above 10 %. All releases
-and attempts of a trace add up in a ledger:
+With --tier partner (ε=8) and --tier public (ε=1) the model is differentially private:
+each user or session adds a weight of 1 in all to each of some 20 noisy tables, in cells
+that do not depend on the data, and reprise synth draws fresh sessions from them. No row
+is one of the trace. A model needs a declared capture window (reprise import
+--capture-begin T --capture-end T), and is refused with exit code 3 where its predicted
+errors are too large: some 10,000 sessions are enough at ε=1, some 2,000 at ε=8. All
+releases and attempts of a trace add up in a ledger:
 
   reprise synth fit t.parquet --tier public --epsilon 1 -o m.parquet
-
-With --tier partner, whole sessions are counted: each user or session adds a weight of 1
-in all to each of 20 noisy tables, and reprise synth draws fresh sessions from them. No
-row is one of the trace, and the hit ratio stays within 0.04 at ε=8 and 12,000 requests.
-A trace without users and sessions is counted by the prefix that requests share. Traces
-that are too small are refused.
-
-  reprise synth fit t.parquet --tier partner --epsilon 8 -o m.parquet
 
 Histograms of reprise profile --histograms make a model too: without noise, with the
 trace's tier, and with each quantity drawn independently.`,
@@ -78,10 +72,10 @@ trace's tier, and with each quantity drawn independently.`,
 			if err := jsonOrFile(cmd, out); err != nil {
 				return err
 			}
-			if public.Tier == anonymize.Partner {
+			if public.Tier != "" {
 				return writeSessions(cmd, &public, args[0], out)
 			}
-			m, notes, err := fitInput(cmd, args[0], kSwap, &public)
+			m, notes, err := fitInput(cmd, args[0], kSwap)
 			if err != nil {
 				return err
 			}
@@ -102,7 +96,7 @@ trace's tier, and with each quantity drawn independently.`,
 }
 
 // fitInput fits a model to whatever the file holds.
-func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Release) (m *synth.Model, notes []string, err error) {
+func fitInput(cmd *cobra.Command, path string, kSwap int) (m *synth.Model, notes []string, err error) {
 	in, size, err := cli.OpenInput(cmd, path)
 	if err != nil {
 		return nil, nil, err
@@ -110,8 +104,8 @@ func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Release)
 	defer in.Close()
 	m, err = synth.FitHistograms(in, size)
 	switch {
-	case err == nil && (public.Tier != "" || cmd.Flags().Changed("k-swap")):
-		return nil, nil, cli.Usagef("%s holds histograms, which have the tier of their trace and no tuples to swap", path)
+	case err == nil && cmd.Flags().Changed("k-swap"):
+		return nil, nil, cli.Usagef("%s holds histograms, which have no tuples to swap", path)
 	case !errors.Is(err, synth.ErrNotHistograms):
 		return m, nil, cli.InFile(path, err)
 	}
@@ -120,9 +114,6 @@ func fitInput(cmd *cobra.Command, path string, kSwap int, public *flags.Release)
 		return nil, nil, err
 	}
 	defer t.Close()
-	if public.Tier != "" {
-		return fitPublic(cmd, public, path, t)
-	}
 	return fitTrace(cmd, path, t, kSwap)
 }
 
@@ -210,7 +201,11 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trac
 		case errors.Is(err, synth.ErrNoUnit) && f.Tier == anonymize.Partner && t.Meta.BlockSize > 0:
 			f.Unit = synth.UnitSession // of requests that share the begin of their prompts
 		case errors.Is(err, synth.ErrNoUnit):
-			return ledger, entry, nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
+			why := "use --unit request to protect requests instead"
+			if t.Meta.BlockSize > 0 {
+				why = "use --unit session to protect requests whose prompts begin alike together, or --unit request"
+			}
+			return ledger, entry, nil, cli.Usagef("%v; %s", err, why)
 		case err != nil:
 			return ledger, entry, nil, err
 		}
@@ -223,60 +218,9 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trac
 	return ledger, entry, warning, err
 }
 
-// fitPublic makes the model of --tier public, when the budget allows it. What it costs is in the
-// ledger before noise is drawn, so that commands at once count each other, and before anything is
-// written.
-func fitPublic(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (m *synth.Model, notes []string, err error) {
-	ledger, entry, warning, err := beginNoisy(cmd, f, path, t)
-	if err != nil {
-		return nil, nil, err
-	}
-	src, err := t.Reader()
-	if err != nil {
-		return nil, nil, err
-	}
-	bar := cli.NewProgress(cmd)
-	bar.Start("fit", "requests", src.Rows())
-	m, r, spent, err := synth.FitPublic(cmd.Context(), src, t.Meta, synth.PublicOptions{Budget: f.Budget, Unit: f.Unit,
-		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set})
-	bar.End()
-	if entry.Release = "refused"; !spent {
-		entry.Release, entry.Budget = dp.Cancelled, dp.Budget{}
-	}
-	if r != nil {
-		entry.Mechanism = r.Mechanism
-		if r.Selection == nil { // else ρ is not all that it cost
-			entry.Rho = r.Rho
-		}
-	}
-	var card func(dp.Total) anonymize.Card
-	if m != nil {
-		card = func(total dp.Total) anonymize.Card {
-			r.Ledger = &total
-			c := anonymize.PublicCard(r.Statement, m.Meta())
-			c.Confined = f.Confined
-			return c
-		}
-	}
-	if err := enterLedger(ledger, entry, m, card); err != nil {
-		return nil, nil, err
-	}
-	var noisy *synth.TooNoisy
-	if errors.As(err, &noisy) {
-		return nil, nil, cli.Exit(cli.Check, fmt.Errorf("%w; the ledger counts the attempt", cli.InFile(path, err)))
-	}
-	if errors.Is(err, synth.ErrNoUnit) {
-		return nil, nil, cli.Usagef("%v; use --unit request to protect requests instead", err)
-	}
-	if err != nil {
-		return nil, nil, cli.InFile(path, err)
-	}
-	return m, append(publicWords(r), warning...), nil
-}
-
 // enterLedger puts what became of a fit into its entry in the ledger, and the card into the
 // model, if there is one. What was measured before an error counts as well.
-func enterLedger(ledger dp.Ledger, entry dp.Release, m cardHolder, card func(total dp.Total) anonymize.Card) error {
+func enterLedger(ledger dp.Ledger, entry dp.Release, m *release.Model, card func(total dp.Total) anonymize.Card) error {
 	_, err := ledger.Enter(&entry, func(before []dp.Release) error {
 		if card == nil {
 			return nil
@@ -294,12 +238,6 @@ func enterLedger(ledger dp.Ledger, entry dp.Release, m cardHolder, card func(tot
 		return nil
 	})
 	return err
-}
-
-// A cardHolder is a model: one with a privacy card.
-type cardHolder interface {
-	SetCard(text string) error
-	Meta() trace.Meta
 }
 
 // affordBudget enters a release that begins, where what was spent before leaves room for it.
@@ -328,25 +266,4 @@ func affordBudget(ledger dp.Ledger, entry *dp.Release, understood bool, meta tra
 		warning = append(warning, fmt.Sprintf("warning: it was recorded with %d keys: a user whom several recordings saw counts as several, and is protected less", keys))
 	}
 	return append(warning, ledgerWords(ledger, entry, before, unwritten)...), nil
-}
-
-// publicWords tell what was left out and how good the model is predicted to be. They
-// are for whoever holds the trace, and have exact counts.
-func publicWords(r *synth.Release) (out []string) {
-	e := r.Exact
-	share := func(n int64) string { return page.Percent(float64(n) / float64(max(1, e.Requests))) }
-	out = append(out, "protects "+r.Protects)
-	if r.Unit == synth.UnitRequest {
-		out = append(out, "WARNING: ONE REQUEST IS PROTECTED, NOT A PERSON, since the source names nobody")
-	}
-	if e.Unnamed > 0 {
-		out = append(out, fmt.Sprintf("%s of the requests name no %s: they count as one %s's", share(int64(e.Unnamed)), r.Unit, r.Unit))
-	}
-	out = append(out, fmt.Sprintf("ε=%g, δ=%g by %s; %s of %s; %s of the requests were left out as more than %d of a unit",
-		r.Budget.Epsilon, r.Budget.Delta, r.Mechanism, page.Many(int64(e.Units), "unit"), page.Many(int64(e.Requests), "request"), share(int64(e.NotSampled)), r.Contribution.Records))
-	for _, name := range []string{"input", "output"} {
-		out = append(out, fmt.Sprintf("%s lengths: %s more were left out as more than %d of a unit in one cell", name, share(int64(e.NotCounted[name])), r.Contribution.PerCell))
-	}
-	return append(out, fmt.Sprintf("predicted errors at most: total input %s, total output %s, 99th percentiles %s and %s",
-		page.Percent(r.Predicted.InputTotal), page.Percent(r.Predicted.OutputTotal), page.Percent(r.Predicted.InputP99), page.Percent(r.Predicted.OutputP99)))
 }

@@ -11,13 +11,15 @@ import (
 	"reprise/anonymize/dp"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
 	"reprise/trace/page"
 )
 
-// fitSessions makes the model of --tier partner, from which sessions are drawn, and enters
-// what it cost in the ledger before anything is written.
+// fitSessions makes the model of --tier partner and public, from which sessions are drawn. What
+// it costs is in the ledger before noise is drawn, so that commands at once count each other,
+// and before anything is written.
 func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (m *release.Model, notes []string, err error) {
 	ledger, entry, warning, err := beginNoisy(cmd, f, path, t)
 	if err != nil {
@@ -29,7 +31,7 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 	}
 	bar := cli.NewProgress(cmd)
 	bar.Start("fit", "requests", src.Rows())
-	m, spent, err := release.Fit(cmd.Context(), src, t.Meta, release.Options{Budget: f.Budget, Unit: f.Unit,
+	m, spent, err := release.Fit(cmd.Context(), src, t.Meta, release.Options{Tier: f.Tier, Budget: f.Budget, Unit: f.Unit,
 		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set})
 	bar.End()
 	if entry.Release, entry.Mechanism = "refused", dp.Gaussian; !spent {
@@ -61,9 +63,13 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 		return nil, nil, cli.InFile(path, err)
 	}
 	s := m.Statement()
-	said := []string{"protects " + s.Protects, fmt.Sprintf("ε=%g, δ=%g by %s", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)}
+	said := []string{"protects " + s.Protects}
+	if s.Unit == synth.UnitRequest {
+		said = append(said, "WARNING: ONE REQUEST IS PROTECTED, NOT A PERSON")
+	}
+	said = append(said, fmt.Sprintf("ε=%g, δ=%g by %s", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism))
 	if s.Trunks != nil {
-		said = append(said, fmt.Sprintf("%s that sessions share", page.Many(int64(s.Trunks.Selected), "prefix")))
+		said = append(said, fmt.Sprintf("prefixes that sessions share: %s", page.Count(int64(s.Trunks.Selected))))
 	}
 	e := s.Predicted
 	said = append(said, fmt.Sprintf("predicted errors at most: requests %s, total input %s, total output %s, hit ratio %.3f",
@@ -71,7 +77,7 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 	return m, append(said, warning...), nil
 }
 
-// writeSessions fits and writes the model of --tier partner.
+// writeSessions fits and writes the model of --tier partner and public.
 func writeSessions(cmd *cobra.Command, f *flags.Release, path, out string) error {
 	t, err := cli.OpenTrace(cmd, path)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestSessionsForPartner(t *testing.T) {
 	chatsTrace(t, "t.parquet", 8000)
 	fit := []string{"synth", "fit", "t.parquet", "--tier", "partner", "--max-input", "4096", "--max-output", "1024", "-o", "m.parquet"}
 	_, errs, code := reprise(t, fit...)
-	if code != cli.Good || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "1 prefix that sessions share") || !strings.Contains(errs, "ε=8") {
+	if code != cli.Good || !strings.Contains(errs, "protects one user") || !strings.Contains(errs, "prefixes that sessions share: 1") || !strings.Contains(errs, "ε=8") {
 		t.Fatalf("exit code %d\n%s", code, errs)
 	}
 	ledger, err := os.ReadFile("t.ledger.jsonl")

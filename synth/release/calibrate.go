@@ -38,8 +38,9 @@ func (s laterSums) clipped(limit, weight int64) (there, fresh int64) {
 // sumLimit is the limit of the sums of a session: two prompts of the largest size.
 func (l *layout) sumLimit() int64 { return 2 * l.maxIn }
 
-// A tilt moves the weights of tables: towards more tokens typed in a turn of a long
-// session, and towards branches that keep more of the prompt before them.
+// A tilt moves the weights of tables: towards more new tokens, typed in a turn of a long
+// session or in a branch that grows, and towards branches that keep more of the prompt
+// before them.
 type tilt [2]float64
 
 // slopes are how much the logarithm of each sum grows by each tilt.
@@ -157,6 +158,9 @@ func (l *layout) tilted(shaped [tables][]float64, by tilt) [tables][]float64 {
 			return 0
 		}
 		return by[0] * float64(octave) / 2
+	})
+	move(ofRatio, func(_, size int) float64 {
+		return by[0] * math.Log2(float64(sizeEdges[size]+sizeEdges[size+1])/20000) / 2
 	})
 	move(ofKept, func(_, share int) float64 { return by[1] * float64(keptEdges[share]+keptEdges[share+1]) / 1000 })
 	return shaped

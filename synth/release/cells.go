@@ -63,7 +63,7 @@ var (
 	keptEdges = []int64{0, 50, 150, 350, 600, 800, 900, 950, 1000}                                 // thousandths
 	sizeEdges = []int64{0, 2500, 5000, 7071, 8706, 9593, 10000, 10425, 11487, 14142, 20000, 30314} // input over former input, in 1/10000
 	kindEdges = []int64{0, 4096, 12288, 28672}                                                     // tokens of the turn before
-	userEdges = []int64{1, 2, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025}
+	userEdges = []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33, 65, 129, 257, 513, 1025}
 )
 
 const (

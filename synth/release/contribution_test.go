@@ -77,6 +77,15 @@ func windowed(sessions string) trace.Meta {
 	return trace.Meta{BlockSize: 64, Tier: "internal", Sessions: sessions, Capture: trace.RelativeCapture(0, window)}
 }
 
+// longPrompts are one session whose later turns have more tokens together than count.
+func longPrompts() (rows []trace.Request) {
+	for i := range int32(10) {
+		rows = append(rows, trace.Request{ArrivalNS: int64(window) - 20 + int64(i), Session: trace.Ptr(int64(1e6)), User: trace.Ptr(int64(1e6)),
+			InputTokens: 120_000 + i, OutputTokens: 10, MaxTokens: trace.Ptr(1e6 + i)})
+	}
+	return rows
+}
+
 // TestOneUnitMoves holds everything before the noise to its bound: with one unit more,
 // each table changes by a weight of one unit at most, and only upwards; the layout does not
 // change at all.
@@ -95,7 +104,7 @@ func TestOneUnitMoves(t *testing.T) {
 		}},
 		{synth.UnitRequest, "source", func(r *trace.Request) int64 { return int64(*r.MaxTokens) }},
 	} {
-		rows, meta, o := rowsOf(7, 40), windowed(c.sessions), release.Options{Unit: c.unit}
+		rows, meta, o := append(rowsOf(7, 40), longPrompts()...), windowed(c.sessions), release.Options{Unit: c.unit}
 		with := release.Counted(t, rows, meta, o, nil)
 		units := map[int64]bool{}
 		for i := range rows {

@@ -13,7 +13,8 @@ import (
 
 // Options are the settings of [Fit]. The zero value of each stands for its default.
 type Options struct {
-	Budget dp.Budget // ε = 8, δ = 1e-6
+	Tier   string    // that it makes releases of: partner, or public
+	Budget dp.Budget // ε = 8, and 1 of tier public; δ = 1e-6
 	// Unit is [synth.UnitUser], [synth.UnitSession] or [synth.UnitRequest]; see
 	// [ChooseUnit]. It has no default.
 	Unit string
@@ -72,8 +73,11 @@ func newFit(meta trace.Meta, o Options) *fit {
 }
 
 func (o *Options) defaults(meta trace.Meta) error {
+	if o.Tier == "" {
+		o.Tier = synth.TierPartner
+	}
 	if o.Budget == (dp.Budget{}) {
-		o.Budget = dp.Budget{Epsilon: 8, Delta: 1e-6}
+		o.Budget = dp.Budget{Epsilon: map[string]float64{synth.TierPartner: 8, synth.TierPublic: 1}[o.Tier], Delta: 1e-6}
 	}
 	if o.TrunkBlocks == 0 {
 		o.TrunkBlocks = prefixTrunk
@@ -91,6 +95,8 @@ func (o *Options) defaults(meta trace.Meta) error {
 		o.Noise = dp.NewNoise()
 	}
 	switch {
+	case !releases(o.Tier):
+		return errors.New("the tier of a release must be partner or public")
 	case o.MaxInput < 2 || o.MaxOutput < 2 || o.MaxInput > 1<<24 || o.MaxOutput > 1<<24:
 		return errors.New("the public limits of lengths must be 2 to 16,777,216 tokens")
 	case o.TrunkBlocks > maxTrunk:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"reprise/anonymize/dp"
@@ -27,7 +28,7 @@ type Model struct {
 // Statement is what the privacy card says of the model.
 func (m *Model) Statement() dp.SessionStatement { return m.about }
 
-// Meta is the metadata of the model. The tier is partner.
+// Meta is the metadata of the model.
 func (m *Model) Meta() trace.Meta { return m.meta }
 
 // Sessions is how many sessions are drawn at scale 1.
@@ -70,15 +71,17 @@ func (f *fit) model(meta trace.Meta) (*Model, error) {
 
 // modelMeta is the metadata of a model of the trace that meta describes, without its card.
 func (f *fit) modelMeta(meta trace.Meta) trace.Meta {
+	format, _, _ := strings.Cut(meta.SourceFormat, ",") // a workload's names the digest of a model, which may be internal
 	return trace.Meta{BlockSize: meta.BlockSize, Tokenizer: meta.Tokenizer, Template: meta.Template,
-		SourceFormat: meta.SourceFormat, Captures: meta.Captures, Tier: tier, Unit: f.options.Unit, Capture: meta.Capture.Undated()}
+		SourceFormat: format, Captures: meta.Captures, Tier: f.options.Tier, Unit: f.options.Unit, Capture: meta.Capture.Undated()}
 }
 
-const tier = "partner"
+// releases tells whether a tier is one of releases.
+func releases(tier string) bool { return tier == synth.TierPartner || tier == synth.TierPublic }
 
 // card puts a card with nothing but the statement into the metadata.
 func (m *Model) card() error {
-	text, err := json.Marshal(cardOf{Tier: tier, Sessions: &m.about})
+	text, err := json.Marshal(cardOf{Tier: m.meta.Tier, Sessions: &m.about})
 	if err != nil {
 		return fmt.Errorf("the statement of the release has a number that JSON cannot write: %w", err)
 	}
@@ -102,7 +105,7 @@ func (m *Model) setCard(text string) {
 // the key "sessions". The digest of the model covers the card.
 func (m *Model) SetCard(text string) error {
 	var c cardOf
-	if json.Unmarshal([]byte(text), &c) != nil || c.Tier != tier || c.Sessions == nil || c.Sessions.Unit != m.about.Unit || c.Sessions.Budget != m.about.Budget {
+	if json.Unmarshal([]byte(text), &c) != nil || c.Tier != m.meta.Tier || c.Sessions == nil || c.Sessions.Unit != m.about.Unit || c.Sessions.Budget != m.about.Budget {
 		return errors.New("the privacy card belongs to another release")
 	}
 	m.about = *c.Sessions
@@ -142,6 +145,7 @@ func (f *fit) statement() dp.SessionStatement {
 		fmt.Sprintf("the edges of all cells, and that %d later turns of a session count", turnsCounted),
 		fmt.Sprintf("the limit of %d tokens in %d turns of a session together", f.sumLimit(), turnsSummed),
 		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sourced],
+		"whether the source has text, and so a tokenizer and a chat template",
 	}
 	if f.size > 0 {
 		public = append(public, fmt.Sprintf("the block size of %d tokens, and that a trunk has %d blocks at most", f.size, f.depth))

@@ -85,6 +85,33 @@ func TestModelFile(t *testing.T) {
 	}
 }
 
+// A release tells how long its capture was, and not when; what workload a source was, it
+// does not tell.
+func TestMetadataOfReleases(t *testing.T) {
+	for _, tier := range []string{synth.TierPartner, synth.TierPublic} {
+		meta := windowed("source")
+		meta.SourceFormat = "synth,of-jane"
+		meta.Capture = trace.Capture{Begin: time.Date(2026, 5, 1, 7, 0, 0, 0, time.UTC), End: time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)}
+		m := fitted(t, rowsOf(1, 100), meta, release.Options{Tier: tier, Unit: synth.UnitUser})
+		w, err := m.Generate(release.Drawing{Seed: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for of, got := range map[string]trace.Meta{"model": m.Meta(), "rows": w.Meta()} {
+			if got.Capture != trace.RelativeCapture(0, time.Hour) || got.Tier != tier || strings.Contains(got.SourceFormat, "jane") {
+				t.Errorf("%s of tier %s: %+v", of, tier, got)
+			}
+		}
+		want := map[string]float64{synth.TierPartner: 8, synth.TierPublic: 1}[tier]
+		if s := m.Statement(); s.Budget.Epsilon != want || s.Wrong() != "" {
+			t.Errorf("tier %s: ε = %g, %s", tier, s.Budget.Epsilon, s.Wrong())
+		}
+	}
+	if _, _, err := release.Fit(t.Context(), &trace.SliceReader[trace.Request]{}, windowed("source"), release.Options{Tier: "internal", Unit: synth.UnitUser}); err == nil {
+		t.Error("a release of tier internal")
+	}
+}
+
 func TestDrawnRows(t *testing.T) {
 	for _, c := range []struct {
 		unit, sessions string

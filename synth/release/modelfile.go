@@ -136,7 +136,7 @@ func Read(r io.ReaderAt, size int64) (*Model, error) {
 		Tier: look("tier"), Unit: look("unit"), Capture: trace.RelativeCapture(0, time.Duration(l.span)), Card: look("card"), CardHash: look("card_sha256"), Digest: look("digest")}}
 	sum := sha256.Sum256([]byte(m.meta.Card))
 	var c cardOf
-	if json.Unmarshal([]byte(m.meta.Card), &c) != nil || c.Tier != tier || m.meta.Tier != tier || c.Sessions == nil || c.Sessions.Unit != m.meta.Unit ||
+	if json.Unmarshal([]byte(m.meta.Card), &c) != nil || c.Tier != m.meta.Tier || !releases(m.meta.Tier) || c.Sessions == nil || c.Sessions.Unit != m.meta.Unit ||
 		!(c.Sessions.Budget.Epsilon > 0) || hex.EncodeToString(sum[:]) != m.meta.CardHash {
 		return nil, errors.New("its metadata contradict its privacy card")
 	}

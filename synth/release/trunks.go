@@ -46,11 +46,11 @@ func (l *layout) selectTrunks(c *collector, rho, delta float64, noise *dp.Noise)
 	}
 	var list []chosen
 	for _, k := range order {
-		x, err := noise.Laplace(s.Scale)
+		n, kept, err := s.Keep(noise, nodes[k])
 		if err != nil {
 			return s, nil, err
 		}
-		if n := nodes[k] + x; n >= s.Threshold {
+		if kept {
 			list = append(list, chosen{k, n})
 		}
 	}
