@@ -14,34 +14,44 @@ import (
 	"reprise/trace"
 )
 
-// buildChanged builds the program with other text in one of its files.
-func buildChanged(t testing.TB, file, from, to string) string {
+// overlaying is a file for go's -overlay, with other text in one of the program's files; no
+// file changes nothing.
+func overlaying(t testing.TB, file, from, to string) string {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file = filepath.Join(root, file)
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(b), from); n != 1 {
-		t.Fatalf("%s has %q %d times, and the bug is to be put in its place", file, from, n)
-	}
-	dir := t.TempDir()
-	changed, overlay, out := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "reprise")
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {file: changed}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, b := range map[string][]byte{changed: []byte(strings.ReplaceAll(string(b), from, to)), overlay: text} {
-		if err := os.WriteFile(path, b, 0o600); err != nil {
+	dir, replaced := t.TempDir(), map[string]string{}
+	if file != "" {
+		file, err := filepath.Abs(filepath.Join("../..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(b), from); n != 1 {
+			t.Fatalf("%s has %q %d times, and the bug is to be put in its place", file, from, n)
+		}
+		replaced[file] = filepath.Join(dir, "changed.go")
+		if err := os.WriteFile(replaced[file], []byte(strings.ReplaceAll(string(b), from, to)), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	build := exec.Command("go", "build", "-overlay", overlay, "-o", out, ".")
-	if b, err := build.CombinedOutput(); err != nil {
+	text, err := json.Marshal(map[string]map[string]string{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(overlay, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return overlay
+}
+
+// buildWith builds the program with an overlay.
+func buildWith(t testing.TB, overlay string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "reprise")
+	if b, err := exec.Command("go", "build", "-overlay", overlay, "-o", out, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, b)
 	}
 	return out
@@ -89,8 +99,7 @@ func TestFitInProcess(t *testing.T) {
 func TestSeededProgram(t *testing.T) {
 	long(t)
 	model, _ := drawnRelease(t)
-	seeded := buildChanged(t, "anonymize/dp/noise.go", "func NewNoise() *Noise { return NewNoiseFrom(rand.Reader) }",
-		"func NewNoise() *Noise { return NewNoiseFrom(one{}) }\n\ntype one struct{}\n\nfunc (one) Read(p []byte) (int, error) { x := uint64(1); for i := range p { x = x*6364136223846793005 + 1442695040888963407; p[i] = byte(x >> 56) }; return len(p), nil }\n\nvar _ = rand.Reader")
+	seeded := buildWith(t, overlaying(t, "anonymize/dp/noise.go", "func NewNoise() *Noise { return NewNoiseFrom(rand.Reader) }", seededNoise))
 	cmd := exec.Command(seeded, "audit", model, "--only", "seeds")
 	out, err := cmd.CombinedOutput()
 	if err == nil || cmd.ProcessState.ExitCode() != cli.Check || !strings.Contains(string(out), "two processes drew the same noise") {
