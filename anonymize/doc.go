@@ -20,9 +20,8 @@
 // have no name where the system allows that, and they end with the process.
 //
 // Rows of tier internal go no further than the organisation that they came from. What is
-// released of them is drawn from noisy counts: [SessionsCard] describes the sessions of
-// tier [Partner], which package synth/release makes, and [PublicCard] the model of tier
-// [Public] of package synth.
+// released of them, of tier [Partner] or [Public], is drawn from noisy counts by package
+// synth/release, and [SessionsCard] describes it.
 //
 // Text leaves the package in two ways only, and a [Policy] must ask for each:
 // whole, in the file that [OpenRaw] reads for a verbatim replay; and as

@@ -39,7 +39,7 @@ func TestChecksThatAreStopped(t *testing.T) {
 		check func(context.Context, *Case) Finding
 	}{
 		"times": {drawn, times}, "neighbours": {drawn, neighbours},
-		"linkage": {drawn, linkage}, "linkage of the house": {internal, linkage},
+		"linkage": {drawn, linkage}, "linkage of an internal trace": {internal, linkage},
 	} {
 		whole := c.check(t.Context(), c.of)
 		for n := int64(0); ; n += 1 + n/8 {

@@ -59,7 +59,7 @@
 //   - auditfit.go: audit: a model that this program makes in another process
 //   - synth.go, synthfit.go, synthsessions.go: synth: workloads from a trace, a model, a
 //     specification or a mirror; synth fit: models, the ledger of a privacy budget; models
-//     of sessions for a partner
+//     of sessions for a partner or the public
 //   - fidelity.go: fidelity: two traces compared, and the limits of --max
 //   - export.go: export: another tool's format, and the command line to run it with; the
 //     results of runs as a table

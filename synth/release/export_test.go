@@ -71,10 +71,10 @@ func (f *Fitted) Tables() map[string][]int64 {
 	return out
 }
 
-// Layout is all that the cells depend on.
+// Layout is all that the cells depend on, and what the card says of it.
 func (f *Fitted) Layout() any {
 	m := Model{layout: f.fit.layout}
-	return []any{m.facts(), f.fit.input, f.fit.output, f.fit.gap}
+	return []any{m.facts(), f.fit.input, f.fit.output, f.fit.gap, f.fit.statement().Public}
 }
 
 // SumsWhen are the sums of later turns that drawings have, when by times as many tokens
