@@ -1,6 +1,7 @@
 package anonymize
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -46,8 +47,9 @@ type Card struct {
 	// was not.
 	Confined *Confinement `json:"confined,omitempty"`
 
-	Sessions *dp.SessionStatement `json:"sessions,omitempty"` // of tier partner
-	Public   *dp.Statement        `json:"public,omitempty"`   // of tier public
+	Sessions *dp.SessionStatement `json:"sessions,omitempty"` // of tiers partner and public
+	// FormerPublic is what tier public of earlier versions measured. It is read and never written.
+	FormerPublic *FormerStatement `json:"public,omitempty"`
 	// Rows is of tier partner as earlier versions made it: rows of the source, coarser.
 	// It is read and never written.
 	Rows json.RawMessage `json:"partner,omitempty"`
@@ -65,6 +67,35 @@ type Card struct {
 	// Breakers are where near-identical prompts part; nil without text. They go
 	// beside the card, into the metadata of the trace.
 	Breakers *breaker.Set `json:"-"`
+}
+
+// A FormerStatement is that of a model of tier public of earlier versions: what is still
+// of use of it, and all of it as it was written.
+type FormerStatement struct {
+	Protects  string    `json:"protects"`
+	Budget    dp.Budget `json:"budget"`
+	CaptureNS int64     `json:"capture_ns"`
+
+	text []byte
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]: other fields are kept as text.
+func (s *FormerStatement) UnmarshalJSON(b []byte) error {
+	type fields FormerStatement
+	if err := json.Unmarshal(b, (*fields)(s)); err != nil {
+		return err
+	}
+	s.text = bytes.Clone(b)
+	return nil
+}
+
+// MarshalJSON implements [json.Marshaler] with what was read.
+func (s *FormerStatement) MarshalJSON() ([]byte, error) {
+	if s.text == nil {
+		type fields FormerStatement
+		return json.Marshal((*fields)(s))
+	}
+	return s.text, nil
 }
 
 // SourceFields say which format's fields were read of a source, and count those

@@ -22,12 +22,6 @@ func (c Card) WriteAnswer(w io.Writer, file string, width int) error {
 	t.lines("", fmt.Sprintf("%s: tier %s: %s", file, c.Tier, c.about()))
 	t.b.WriteByte('\n')
 	t.fact("unit of privacy", c.Unit)
-	if p := c.Public; p != nil {
-		t.fact("this release", fmt.Sprintf("ε = %g, δ = %g", p.Budget.Epsilon, p.Budget.Delta))
-		if l := p.Ledger; l != nil {
-			t.fact("all releases", fmt.Sprintf("ε = %.3g, δ = %.3g, of %d", l.Epsilon, l.Delta, l.Releases))
-		}
-	}
 	if p := c.Sessions; p != nil {
 		t.fact("this release", fmt.Sprintf("ε = %g, δ = %g; every session is drawn", p.Budget.Epsilon, p.Budget.Delta))
 	}
@@ -86,9 +80,6 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	}
 	if c.Sessions != nil {
 		t.sessions(c.Sessions)
-	}
-	if c.Public != nil {
-		t.public(c.Public)
 	}
 	t.columns(c.Columns)
 	t.section("Three questions of WP29 opinion 05/2014 on anonymisation")
@@ -197,42 +188,6 @@ func (t *cardText) sessions(s *dp.SessionStatement) {
 	t.section("How good it is")
 	t.say("Predicted errors, not exceeded by 19 of 20 such releases: requests %.1f %%, total input %.1f %%, total output %.1f %%, hit ratio %.3f; how sessions overlap is not predicted.",
 		100*e.Requests, 100*e.Input, 100*e.Output, e.Hit)
-}
-
-func (t *cardText) public(s *dp.Statement) {
-	t.guarantee(s.Protects, s.Budget)
-	release := fmt.Sprintf("ε = %g, δ = %g; %s noise", s.Budget.Epsilon, s.Budget.Delta, s.Mechanism)
-	if s.Rho != 0 {
-		release += fmt.Sprintf(", ρ = %.4g of zero-concentrated privacy for the histograms together", s.Rho)
-	}
-	t.fact("this release", release)
-	t.all(s.Ledger)
-	c := s.Contribution
-	t.fact("bounds", fmt.Sprintf("each %s counts with at most %d requests, drawn uniformly (C), at most %d of them in one cell of lengths (m), and at most %d where only the number of requests is counted", s.Unit, c.Records, c.PerCell, s.Clip))
-	t.fact("capture", fmt.Sprintf("a window of %v that the operator declared. Times count from its begin and the last period ends with it, so they do not depend on any one person's requests", time.Duration(s.CaptureNS)))
-	t.fact("limits", fmt.Sprintf("%d input and %d output tokens; longer requests are cut to these", s.MaxInput, s.MaxOutput))
-	t.fact("left out", fmt.Sprintf("about %.1f %% of the requests because of these bounds, by noisy counts. The exact share is not published.", 100*s.Dropped))
-	if p := s.Selection; p != nil {
-		t.fact("public prefixes", fmt.Sprintf("%d, selected with ε = %.3g and δ = %.3g: those with a noisy count (one for each %s that has it) of at least %d; each counts for at most %d prefixes", p.Nodes, p.Budget.Epsilon, p.Budget.Delta, s.Unit, p.Threshold, p.NodesPerUnit))
-	}
-	t.section("What was counted, its part of the budget, and its noise")
-	part := "part of ε"
-	if s.Mechanism == dp.Gaussian {
-		part = "part of ρ"
-	}
-	fmt.Fprintf(&t.b, "  %-20s %7s %3s %4s %9s %9s\n", "histogram", "cells", "L1", "L2²", part, "noise, sd")
-	for _, m := range s.Measurements {
-		fmt.Fprintf(&t.b, "  %-20s %7d %3d %4d %9.5f %9.2f\n", m.Name, m.Cells, m.L1, m.L2Squared, m.Epsilon+m.Rho, m.SD)
-	}
-	t.say("L1 and L2² say how much one %s can change the counts: in total, and as a sum of squares.", s.Unit)
-	t.section("What is taken as public, and not protected")
-	for _, p := range s.Public {
-		t.item(p)
-	}
-	e := s.Predicted
-	t.section("How good it is")
-	t.say("Predicted errors, not exceeded by 19 of 20 such releases: total input %.1f %%, total output %.1f %%, 99th percentile of input %.1f %%, of output %.1f %%.",
-		100*e.InputTotal, 100*e.OutputTotal, 100*e.InputP99, 100*e.OutputP99)
 }
 
 func (t *cardText) columns(rules []Rule) {

@@ -78,7 +78,7 @@ func card(_ context.Context, c *Case) Finding {
 		var c anonymize.Card
 		dec := json.NewDecoder(strings.NewReader(text))
 		dec.DisallowUnknownFields()
-		if dec.Decode(&c) != nil {
+		if dec.Decode(&c) != nil || c.FormerPublic != nil {
 			return failed(nil, "the privacy card holds what this version of the tool does not write")
 		}
 		if f := c.SourceFields; f != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"reprise/anonymize"
-	"reprise/anonymize/dp"
 )
 
 // A public release of an earlier version whose card names no declared capture fails: its times count from
@@ -21,7 +20,7 @@ func TestCardOfAPublicRelease(t *testing.T) {
 		"none":               {0, Fail, "names no declared capture window"},
 		"an impossible one":  {-1, Fail, "names no declared capture window"},
 	} {
-		text, hash, err := anonymize.Card{Schema: anonymize.CardSchema, Tier: anonymize.Public, Public: &dp.Statement{Unit: "user", CaptureNS: c.captureNS}}.JSON()
+		text, hash, err := anonymize.Card{Schema: anonymize.CardSchema, Tier: anonymize.Public, FormerPublic: &anonymize.FormerStatement{CaptureNS: c.captureNS}}.JSON()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func TestCardFindings(t *testing.T) {
 		c.SourceFields = &f
 		return carded(c)
 	}
-	former := anonymize.Card{Schema: anonymize.CardSchema, Tier: anonymize.Public, Public: &dp.Statement{Unit: "user", CaptureNS: 1}}
+	former := anonymize.Card{Schema: anonymize.CardSchema, Tier: anonymize.Public, FormerPublic: &anonymize.FormerStatement{CaptureNS: 1}}
 	public := anonymize.SessionsCard(dp.SessionStatement{Unit: "user", CaptureNS: 1}, trace.Meta{Tier: anonymize.Public})
 	formerly := inconclusive(nil, "it is drawn from the model of an earlier version, whose counts this one does not make: release the source again")
 	told := public

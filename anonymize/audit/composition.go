@@ -29,12 +29,8 @@ func composition(ctx context.Context, c *Case) Finding {
 		r := dp.Release{Tier: card.Tier}
 		var statement any
 		switch {
-		case card.Public != nil:
-			of := *card.Public
-			of.Ledger, statement, r.Budget = nil, &of, of.Budget
-			if of.Selection == nil { // else ρ is not all that it cost
-				r.Rho = of.Rho
-			}
+		case card.FormerPublic != nil:
+			statement, r.Budget = card.FormerPublic, card.FormerPublic.Budget
 		case card.Sessions != nil:
 			of := *card.Sessions
 			of.Ledger, statement, r.Budget = nil, &of, of.Budget

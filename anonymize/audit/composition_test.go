@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -13,7 +14,7 @@ import (
 // count once.
 func TestComposition(t *testing.T) {
 	public := func(epsilon float64, dropped float64, captures string) *Output {
-		card := anonymize.Card{Schema: anonymize.CardSchema, Tier: anonymize.Public, Public: &dp.Statement{Unit: anonymize.UnitUser, Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Dropped: dropped}}
+		card := anonymize.Card{Schema: anonymize.CardSchema, Tier: anonymize.Public, FormerPublic: &anonymize.FormerStatement{Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Protects: fmt.Sprint(dropped)}}
 		text, hash, err := card.JSON()
 		if err != nil {
 			t.Fatal(err)

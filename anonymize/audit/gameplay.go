@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"sync"
 
@@ -173,9 +172,6 @@ func (p *gamePlay) run(side rehearsal, present bool) (ratio, cells float64, err 
 
 // logRatio is by how much x is likelier around one count than around another.
 func logRatio(s dp.NoiseSpec, x, with, without float64) float64 {
-	if s.Scale > 0 {
-		return (math.Abs(x-without) - math.Abs(x-with)) * dp.Denominator / float64(s.Scale)
-	}
 	return ((x-without)*(x-without) - (x-with)*(x-with)) * dp.Denominator / (2 * float64(s.Variance))
 }
 

@@ -4,18 +4,19 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
+	"strings"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"reprise/anonymize/dp"
+	"reprise/synth/release"
 )
 
 // dpRuns is how many times each side is played: enough to show 0.8 of ε and a
 // third of it in some ten seconds.
 const dpRuns = 200_000
 
-// noise plays the mechanism that releases are made by. It judges the build and not the
+// noise plays the mechanisms that releases are made by. It judges the build and not the
 // file: of the file only the claim matters, that it is one.
 func noise(ctx context.Context, c *Case) Finding {
 	switch o := c.Output; {
@@ -24,41 +25,45 @@ func noise(ctx context.Context, c *Case) Finding {
 	case o.Trace != nil && c.Internal == nil && c.Log == nil:
 		return skipped("it plays the build that made the release, and not the file: it is run where the source is at hand (--source, --internal), or of a model")
 	}
-	return playNoise(ctx, publish, dp.NewNoise, dpRuns)
+	games, err := noiseGames()
+	if err != nil {
+		return broken(err)
+	}
+	return playNoise(ctx, games, dp.NewNoise, dpRuns)
 }
 
 const kindModel = "model"
 
-// playNoise judges a mechanism by all games.
-func playNoise(ctx context.Context, m dpMechanism, noise func() *dp.Noise, runs int) Finding {
-	games, err := dpGames()
-	if err != nil {
-		return broken(err)
-	}
+// playNoise judges the build by all games.
+func playNoise(ctx context.Context, games []noiseGame, noise func() *dp.Noise, runs int) Finding {
 	var all lines[dpBound]
 	var blind bool
-	for i := range games {
+	var shown []string
+	for _, g := range games {
 		if err := ctx.Err(); err != nil {
 			return broken(err)
 		}
-		b, err := games[i].play(m, noise, runs)
+		b, err := playSides(g, noise, runs)
 		if err == nil && b.Broken() { // by chance once in some hundred plays of a mechanism that is right
-			b, err = games[i].play(m, noise, runs)
+			b, err = playSides(g, noise, runs)
 		}
 		if err != nil {
 			return broken(err)
 		}
 		all = append(all, b)
 		if b.Broken() {
-			return failed(Figures{"bounds": all}, "with one user more or less an event is told apart with an %s", b)
+			return failed(Figures{"bounds": all}, "with one unit more or less an event is told apart with an %s", b)
 		}
 		blind = blind || b.Blind()
+		if b.Achievable > 0 {
+			shown = append(shown, fmt.Sprintf("of ε = %g, %.3f shows in %s, of which %.3f can", b.Epsilon, b.Lower, b.Of, b.Achievable))
+		}
 	}
 	fig := Figures{"bounds": all}
 	if blind {
 		return inconclusive(fig, "the play shows less than it should of a mechanism that is right: it might have missed one that is not")
 	}
-	return passed(fig, "one user more or less cannot be told apart with more than the ε that is claimed: of 1, %.3f shows through Laplace noise; of %g, %.3f through Gaussian noise, of which %.3f can", all[0].Lower, all[1].Epsilon, all[1].Lower, all[1].Achievable)
+	return passed(fig, "one unit more or less cannot be told apart with more than the ε that is claimed: %s", strings.Join(shown, "; "))
 }
 
 // A dpBound is a lower bound of the ε that a mechanism really has, from playing it
@@ -68,15 +73,16 @@ func playNoise(ctx context.Context, m dpMechanism, noise func() *dp.Noise, runs 
 //
 // It can refute a claim and not prove it: another input or event may tell more.
 type dpBound struct {
-	Epsilon    float64 `json:"epsilon"`    // as claimed
-	Delta      float64 `json:"delta"`      // as claimed
-	Runs       int     `json:"runs"`       // of each side; half of them choose the event
-	Lower      float64 `json:"lower"`      // bound of the real ε, 97.5 % sure on each side
-	Limit      float64 `json:"limit"`      // what a correct mechanism of this noise shows at the most, in no end of runs
-	Achievable float64 `json:"achievable"` // what a correct mechanism can be expected to show in so many runs
-	Statistic  string  `json:"statistic"`  // that the event is about…
-	Threshold  float64 `json:"threshold"`  // …being so much or more
-	With       float64 `json:"with"`       // share of the runs with the user in which it came true
+	Of         string  `json:"of,omitempty"` // what is published
+	Epsilon    float64 `json:"epsilon"`      // as claimed
+	Delta      float64 `json:"delta"`        // as claimed
+	Runs       int     `json:"runs"`         // of each side; half of them choose the event
+	Lower      float64 `json:"lower"`        // bound of the real ε, 97.5 % sure on each side
+	Limit      float64 `json:"limit"`        // what a correct mechanism of this noise shows by this event, in no end of runs
+	Achievable float64 `json:"achievable"`   // what a correct mechanism can be expected to show in so many runs
+	Statistic  string  `json:"statistic"`    // that the event is about…
+	Threshold  float64 `json:"threshold"`    // …being so much or more
+	With       float64 `json:"with"`         // share of the runs with the user in which it came true
 	Without    float64 `json:"without"`
 }
 
@@ -96,140 +102,196 @@ func (b *dpBound) Blind() bool {
 	return b.Lower < dpSense*b.Achievable-2*chance
 }
 
-// A dpRecord is a record of the play: the bucket it is in.
-type dpRecord int
-
-// A dpGame is a histogram of few buckets and one user who comes or not. The others
-// leave the user's buckets empty. The user has as many records in a bucket as the
-// bound for each of them allows, and where that is one bucket, far more: the worst
-// that a user can do.
-type dpGame struct {
-	buckets int
-	bound   dp.Contribution
-	spec    dp.NoiseSpec
-	budget  dp.Budget
-	others  [][]dpRecord
-	user    []dpRecord
-	rare    int // buckets of the user, the last ones
+// A noiseGame is a mechanism of releases and a unit that does the worst that it can.
+type noiseGame interface {
+	// about says what is published, and at which budget.
+	about() (of string, b dp.Budget)
+	// statistics name what events are about, the most telling one of a mechanism that
+	// is right first.
+	statistics() []string
+	// publish draws once with the unit or without it, and returns the statistics.
+	publish(n *dp.Noise, present bool) ([]float64, error)
+	// chances are those of the first statistic being so much or more with the unit and
+	// without it, by the distribution of the noise; thresholds are where to ask.
+	chances(threshold float64) (with, without float64)
+	thresholds() (from, to float64)
 }
 
-const (
-	dpBuckets = 32
-	dpOthers  = 12
-	dpRecords = 100 // of the user
-)
-
-func newDPGame(bound dp.Contribution, b dp.Budget) dpGame {
-	g := dpGame{buckets: dpBuckets, bound: bound, budget: b, rare: (bound.Records + bound.PerCell - 1) / bound.PerCell}
-	for i := range dpOthers {
-		var records []dpRecord
-		for j := range 1 + i%bound.Records {
-			records = append(records, dpRecord((i*7+j)%(g.buckets-g.rare)))
-		}
-		g.others = append(g.others, records)
-	}
-	// Of records in several buckets a sample would seldom have as many of each as
-	// it may: there the user has what is kept and no more.
-	n := dpRecords
-	if g.rare > 1 {
-		n = bound.Records
-	}
-	for i := range n {
-		g.user = append(g.user, dpRecord(g.buckets-1-i%g.rare))
-	}
-	return g
+// A tableGame is a table of weights. The unit puts its whole weight into a cell in which
+// nobody else is.
+type tableGame struct {
+	budget dp.Budget
+	spec   dp.NoiseSpec
+	weight int64 // of a unit
 }
 
-// measurement is what the game measures.
-func (g *dpGame) measurement() dp.Measurement { return g.bound.Measurement("audit", g.buckets, 1) }
+// tableOthers is how many other units there are, in the first cells.
+const tableOthers = 12
 
-// A dpOutput is what a mechanism publishes: counts by bucket, or dpHidden.
-type dpOutput []int64
+func (g tableGame) about() (string, dp.Budget) { return "tables", g.budget }
 
-const dpHidden = math.MinInt64
+func (g tableGame) statistics() []string {
+	return []string{"weight in the cell of the unit", "negative of the weight in the cell of the unit", "sum of the other cells"}
+}
 
-// A dpMechanism publishes a histogram of the records of users.
-type dpMechanism func(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error)
-
-// publish is the mechanism that releases are made by: the records of a user are
-// sampled and bounded, and every bucket gets noise. See [dp.Sample], [dp.Bounded]
-// and [dp.NoiseSpec.Add].
-func publish(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) {
-	cells := make([]int64, g.buckets)
-	for _, records := range users {
-		var s dp.Sample[dpRecord]
-		for _, r := range records {
-			s.Offer(n, g.bound, r)
-		}
-		dp.Bounded(g.bound, &s, func(r dpRecord) dpRecord { return r }, func(r dpRecord) { cells[r]++ })
+func (g tableGame) publish(n *dp.Noise, present bool) ([]float64, error) {
+	cells := make([]int64, g.spec.Cells)
+	for i := range tableOthers {
+		cells[i] += g.weight
+	}
+	last := len(cells) - 1
+	if present {
+		cells[last] += g.weight
 	}
 	if err := g.spec.Add(n, cells); err != nil {
 		return nil, err
 	}
-	return cells, n.Err()
-}
-
-// dpStatistics are what the events are about. A count may tell by being low as
-// well, when the noise depends on who is there.
-var dpStatistics = []struct {
-	name string
-	of   func(g *dpGame, o dpOutput) float64
-}{
-	{"count in the buckets of the user", (*dpGame).count},
-	{"negative of the count in the buckets of the user", func(g *dpGame, o dpOutput) float64 {
-		if n := g.count(o); !math.IsInf(n, 0) {
-			return -n
-		}
-		return math.Inf(-1)
-	}},
-	{"buckets that are shown", func(_ *dpGame, o dpOutput) float64 {
-		n := 0.0
-		for _, c := range o {
-			if c != dpHidden {
-				n++
-			}
-		}
-		return n
-	}},
-}
-
-// count is what is published of the user's buckets, -∞ where one is not shown.
-func (g *dpGame) count(o dpOutput) float64 {
-	sum := 0.0
-	for i := range g.rare {
-		n := o[g.buckets-1-i]
-		if n == dpHidden {
-			return math.Inf(-1)
-		}
-		sum += float64(n)
+	others := int64(0)
+	for _, w := range cells[:last] {
+		others += w
 	}
-	return sum
+	x := float64(cells[last])
+	return []float64{x, -x, float64(others)}, nil
 }
 
-// play runs a mechanism with and without the user, as often as that.
-func (g *dpGame) play(m dpMechanism, noise func() *dp.Noise, runs int) (dpBound, error) {
+func (g tableGame) chances(t float64) (with, without float64) {
+	normal := distuv.Normal{Sigma: g.spec.SD}
+	return normal.Survival(t - 0.5 - float64(g.weight)), normal.Survival(t - 0.5) // whole numbers
+}
+
+func (g tableGame) thresholds() (from, to float64) { return -8 * g.spec.SD, 8 * g.spec.SD }
+
+// A prefixGame is the selection of prefixes. The unit begins with as many of them as it
+// can, each of which so many other units begin with.
+type prefixGame struct {
+	budget    dp.Budget
+	selection dp.Selection
+	keys      int
+	others    int64
+}
+
+func (g prefixGame) about() (string, dp.Budget) {
+	if g.others == 0 {
+		return "prefixes of one unit", g.budget
+	}
+	return "shared prefixes", g.budget
+}
+
+func (g prefixGame) statistics() []string {
+	return []string{"least count of the prefixes of the unit", "negative of the largest count of the prefixes of the unit", "selected prefixes"}
+}
+
+// publish returns a count of -∞ for a prefix that is not selected.
+func (g prefixGame) publish(n *dp.Noise, present bool) ([]float64, error) {
+	least, most, selected := math.Inf(1), math.Inf(-1), 0.0
+	units := g.others
+	if present {
+		units++
+	}
+	for range g.keys {
+		noisy, kept, err := g.selection.Keep(n, units)
+		if err != nil {
+			return nil, err
+		}
+		count := math.Inf(-1)
+		if kept {
+			count = float64(noisy)
+			selected++
+		}
+		least, most = min(least, count), max(most, count)
+	}
+	return []float64{least, -most, selected}, nil
+}
+
+func (g prefixGame) chances(t float64) (with, without float64) {
+	q := math.Exp(-float64(dp.Denominator) / float64(g.selection.Scale))
+	all := func(units int64) float64 { // counts are the threshold or more, and selected
+		if units == 0 {
+			return 0
+		}
+		x, p := max(t, float64(g.selection.Threshold))-float64(units), 0.0
+		if x <= 0 {
+			p = 1 - math.Pow(q, 1-x)/(1+q)
+		} else {
+			p = math.Pow(q, x) / (1 + q)
+		}
+		return math.Pow(p, float64(g.keys))
+	}
+	return all(g.others + 1), all(g.others)
+}
+
+func (g prefixGame) thresholds() (from, to float64) {
+	reach := 8 * float64(g.selection.Scale) / dp.Denominator
+	return float64(g.others) - reach, float64(g.others) + reach
+}
+
+// playSides plays with and without the unit, as often as that.
+func playSides(g noiseGame, noise func() *dp.Noise, runs int) (dpBound, error) {
 	n := noise()
-	duels := make([]duel, len(dpStatistics))
-	users := append(slices.Clone(g.others), g.user)
+	var duels []duel
+	for _, name := range g.statistics() {
+		duels = append(duels, duel{about: name})
+	}
 	for range runs {
-		present, err := m(n, g, users)
+		present, err := g.publish(n, true)
 		if err != nil {
 			return dpBound{}, err
 		}
-		absent, err := m(n, g, g.others)
+		absent, err := g.publish(n, false)
 		if err != nil {
 			return dpBound{}, err
 		}
-		for i, s := range dpStatistics {
-			duels[i].about = s.name
-			duels[i].with, duels[i].without = append(duels[i].with, s.of(g, present)), append(duels[i].without, s.of(g, absent))
+		for i := range duels {
+			duels[i].with, duels[i].without = append(duels[i].with, present[i]), append(duels[i].without, absent[i])
 		}
 	}
-	best, _ := won(duels, g.budget.Delta)
-	best.Epsilon = g.budget.Epsilon
-	best.Achievable = g.achievable(runs - runs/2)
-	best.Limit = min(g.budget.Epsilon, g.achievable(math.MaxInt64>>12))
+	of, budget := g.about()
+	best, _ := won(duels, budget.Delta)
+	best.Of, best.Epsilon = of, budget.Epsilon
+	best.Lower, best.Achievable = max(0, best.Lower), max(0, achievable(g, runs-runs/2))
+	best.Limit = budget.Epsilon
+	if best.Statistic == duels[0].about {
+		if with, without := g.chances(best.Threshold); without > 0 {
+			best.Limit = min(best.Limit, max(0, math.Log(max(with-budget.Delta, 1e-300)/without)))
+		}
+	}
 	return best, nil
+}
+
+// achievable is the bound that a correct mechanism shows when its events come true
+// just as often as they should: the best over all thresholds.
+func achievable(g noiseGame, n int) float64 {
+	best := math.Inf(-1)
+	_, b := g.about()
+	from, to := g.thresholds()
+	for i := range 401 {
+		with, without := g.chances(math.Round(from + (to-from)*float64(i)/400))
+		best = max(best, lowerBound(with, without, n, b.Delta))
+	}
+	return best
+}
+
+// noiseGames are the games. The budgets are those at which so many runs show most: of
+// Gaussian noise for an ε of 1 the most telling events are rare.
+func noiseGames() ([]noiseGame, error) {
+	wide := dp.Budget{Epsilon: 4, Delta: 1e-6}
+	spec, err := release.NoiseOfTable("cells", 32, dp.Rho(wide.Epsilon, wide.Delta))
+	if err != nil {
+		return nil, err
+	}
+	table := tableGame{wide, spec, release.UnitWeight}
+	const keys = 3 // of prefixes of up to 4 blocks
+	shared := prefixGame{budget: dp.Budget{Epsilon: 1, Delta: 1e-6}, keys: keys}
+	if shared.selection, err = dp.NewSelection(shared.budget, keys); err != nil {
+		return nil, err
+	}
+	shared.others = 3 * shared.selection.Threshold
+	// Of a smaller δ so many runs would see nothing.
+	alone := prefixGame{budget: dp.Budget{Epsilon: 1, Delta: 0.005}, keys: keys}
+	if alone.selection, err = dp.NewSelection(alone.budget, keys); err != nil {
+		return nil, err
+	}
+	return []noiseGame{table, shared, alone}, nil
 }
 
 func share(values []float64, threshold float64) float64 {
@@ -251,62 +313,10 @@ func lowerBound(with, without float64, n int, delta float64) float64 {
 	return math.Log(max(lo-delta, 1e-300) / hi)
 }
 
-// achievable is the bound that a correct mechanism shows when its events come true
-// just as often as they should: the best over all thresholds of a Laplace or a
-// Gaussian distribution that the user moves.
-func (g *dpGame) achievable(n int) float64 {
-	shift := float64(min(g.bound.Records, g.rare*g.bound.PerCell))
-	var above func(t float64) float64
-	if g.spec.Scale > 0 {
-		// Only one bucket: a sum of several is no Laplace distribution.
-		shift = float64(g.bound.PerCell)
-		q := math.Exp(-float64(dp.Denominator) / float64(g.spec.Scale))
-		above = func(t float64) float64 { // of the discrete distribution
-			if t <= 0 {
-				return 1 - math.Pow(q, 1-t)/(1+q)
-			}
-			return math.Pow(q, t) / (1 + q)
-		}
-	} else {
-		sd := math.Sqrt(float64(g.spec.Variance) / dp.Denominator * float64(g.rare))
-		normal := distuv.Normal{Sigma: sd}
-		above = func(t float64) float64 { return normal.Survival(t - 0.5) } // whole numbers
-	}
-	best := math.Inf(-1)
-	reach := 8 * g.spec.SD * math.Sqrt(float64(g.rare))
-	for i := range 400 {
-		t := math.Round(-reach + 2*reach*float64(i)/400)
-		best = max(best, lowerBound(above(t-shift), above(t), n, g.budget.Delta))
-	}
-	return best
-}
-
 // String is a line for people.
 func (b dpBound) String() string {
 	return fmt.Sprintf("ε of %.3f or more, claimed %g, at most %.3f; %.3f can be shown in %d runs a side (%s of %g or more: %.4f with the user, %.4f without)",
 		b.Lower, b.Epsilon, b.Limit, b.Achievable, b.Runs, b.Statistic, b.Threshold, b.With, b.Without)
-}
-
-// dpGames are the games: a histogram of Laplace noise where all records of a user
-// may fall in one bucket, and one of Gaussian noise with the bounds of a release.
-func dpGames() ([]dpGame, error) {
-	budget := dp.Budget{Epsilon: 1, Delta: 1e-6}
-	// Of Gaussian noise for an ε of 1 so many runs would show too little to tell:
-	// its most telling events are rare.
-	larger := dp.Budget{Epsilon: 4, Delta: 1e-6}
-	c := dp.DefaultContribution.Records
-	laplace := newDPGame(dp.Contribution{Records: c, PerCell: c}, budget)
-	plan, err := dp.NewPlan(budget, []dp.Measurement{laplace.measurement()})
-	if err != nil {
-		return nil, err
-	}
-	laplace.spec = plan.Noise[0]
-	gaussian := newDPGame(dp.DefaultContribution, larger)
-	// The noise that a plan would give one measurement, also where Laplace noise is less.
-	m := gaussian.measurement()
-	v := math.Ceil(float64(m.L2Squared) / (2 * dp.Rho(larger.Epsilon, larger.Delta)) * dp.Denominator)
-	gaussian.spec = dp.NoiseSpec{Measurement: m, Variance: uint64(v), SD: math.Sqrt(v / dp.Denominator)}
-	return []dpGame{laplace, gaussian}, nil
 }
 
 // clopperPearson returns the exact confidence interval of a probability, given hits in n

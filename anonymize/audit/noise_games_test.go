@@ -14,52 +14,53 @@ import (
 	"reprise/anonymize/dp"
 )
 
-// A game has a user who does the worst that the bounds allow, in buckets that nobody
-// else is in.
-func TestGamesOfNoise(t *testing.T) {
-	one := newDPGame(dp.Contribution{Records: 3, PerCell: 3}, dp.Budget{Epsilon: 1})
-	if one.rare != 1 || one.buckets != 32 || len(one.user) != 100 || len(one.others) != 12 || one.budget.Epsilon != 1 {
-		t.Errorf("%+v", one)
+// The games are of the noise of releases: of a table, of prefixes that many begin with,
+// and of those of one unit alone.
+func TestNoiseGames(t *testing.T) {
+	games, err := noiseGames()
+	if err != nil || len(games) != 3 {
+		t.Fatal(len(games), err)
 	}
-	three := newDPGame(dp.Contribution{Records: 5, PerCell: 2}, dp.Budget{})
-	if want := []dpRecord{31, 30, 29, 31, 30}; three.rare != 3 || !reflect.DeepEqual(three.user, want) {
-		t.Errorf("%d buckets of the user: %v, want %v", three.rare, three.user, want)
+	table := games[0].(tableGame)
+	if want := 840 * 840 / (2 * dp.Rho(4, 1e-6)); table.spec.Cells != 32 || table.weight != 840 || math.Abs(float64(table.spec.Variance)/dp.Denominator/want-1) > 1e-6 {
+		t.Errorf("%+v, want a variance of %v", table, want)
 	}
-	for _, g := range []dpGame{one, three} {
-		for i, records := range g.others {
-			if len(records) != 1+i%g.bound.Records {
-				t.Errorf("%d has %d records", i, len(records))
-			}
-			for j, r := range records {
-				if want := dpRecord((7*i + j) % (32 - g.rare)); r != want {
-					t.Errorf("record %d of %d is in %d, want %d", j, i, r, want)
-				}
-			}
-		}
-		for _, r := range g.user {
-			if int(r) < 32-g.rare || r > 31 {
-				t.Errorf("the user is in bucket %d of %d", r, g.rare)
-			}
+	shared, alone := games[1].(prefixGame), games[2].(prefixGame)
+	if shared.selection.Scale < 3*dp.Denominator || shared.selection.Scale > 3*dp.Denominator+1 || shared.others < 2*shared.selection.Threshold {
+		t.Errorf("%+v", shared)
+	}
+	if alone.others != 0 || alone.selection.Threshold >= shared.selection.Threshold {
+		t.Errorf("%+v", alone)
+	}
+	for i, want := range []string{"tables", "shared prefixes", "prefixes of one unit"} {
+		if of, _ := games[i].about(); of != want {
+			t.Errorf("game %d is of %s", i, of)
 		}
 	}
 }
 
-// What an event may be about: the user's counts, high or low, and what is shown.
+// What is published of a table and of prefixes, without noise that counts.
 func TestStatisticsOfNoise(t *testing.T) {
-	g := &dpGame{buckets: 4, rare: 2}
+	quiet := tableGame{spec: dp.NoiseSpec{Measurement: dp.Measurement{Cells: 16}, Variance: 1}, weight: 840}
+	n := stillNoise(1)()
+	for present, want := range map[bool][]float64{true: {840, -840, 12 * 840}, false: {0, 0, 12 * 840}} {
+		if got, err := quiet.publish(n, present); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%v: %v, want %v, %v", present, got, want, err)
+		}
+	}
+	none := math.Inf(-1)
 	for name, c := range map[string]struct {
-		o    dpOutput
-		want [3]float64
+		g             prefixGame
+		with, without []float64
 	}{
-		"all shown":   {dpOutput{1, 2, 30, -4}, [3]float64{26, -26, 4}},
-		"one hidden":  {dpOutput{1, dpHidden, 30, 4}, [3]float64{34, -34, 3}},
-		"the user's":  {dpOutput{1, 2, dpHidden, 4}, [3]float64{math.Inf(-1), math.Inf(-1), 3}},
-		"all of them": {dpOutput{dpHidden, dpHidden, dpHidden, dpHidden}, [3]float64{math.Inf(-1), math.Inf(-1), 0}},
+		"many others": {prefixGame{selection: dp.Selection{Scale: 1, Threshold: 5}, keys: 2, others: 9}, []float64{10, -10, 2}, []float64{9, -9, 2}},
+		"too few":     {prefixGame{selection: dp.Selection{Scale: 1, Threshold: 5}, keys: 2, others: 4}, []float64{5, -5, 2}, []float64{none, math.Inf(1), 0}},
+		"nobody else": {prefixGame{selection: dp.Selection{Scale: 1, Threshold: 1}, keys: 3}, []float64{1, -1, 3}, []float64{none, math.Inf(1), 0}},
 	} {
-		for i, s := range dpStatistics {
-			if got := s.of(g, c.o); got != c.want[i] {
-				t.Errorf("%s: %s is %v, want %v", name, s.name, got, c.want[i])
-			}
+		with, err := c.g.publish(n, true)
+		without, err2 := c.g.publish(n, false)
+		if err != nil || err2 != nil || !reflect.DeepEqual(with, c.with) || !reflect.DeepEqual(without, c.without) {
+			t.Errorf("%s: %v and %v, want %v and %v", name, with, without, c.with, c.without)
 		}
 	}
 	for threshold, want := range map[float64]float64{0: 1, 1: 1, 1.5: 0.75, 2: 0.75, 3: 0.25, 4: 0} {
@@ -110,106 +111,93 @@ func TestBoundsOfAPlay(t *testing.T) {
 	}
 }
 
-// The bound of Laplace noise that can be shown in no end of runs is its ε: the
-// discrete distribution is shifted by the records of a user, and the ratio of its
-// tails is e^(records/scale).
-func TestBoundOfLaplaceNoise(t *testing.T) {
-	games, err := dpGames()
+// What can be shown, by second ways: the tail of Laplace noise as a sum of its chances,
+// and each whole number of Gaussian noise as a threshold.
+func TestAchievableOfNoise(t *testing.T) {
+	games, err := noiseGames()
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := games[0]
-	if got := g.achievable(1 << 50); math.Abs(got-1) > 0.01 {
-		t.Errorf("%.4f of an ε of 1", got)
-	}
-	// In few runs, by a second way: the tail as a sum of the distribution's chances.
 	const n = 1000
-	q := math.Exp(-float64(dp.Denominator) / float64(g.spec.Scale))
+	shared := games[1].(prefixGame)
+	q := math.Exp(-float64(dp.Denominator) / float64(shared.selection.Scale))
 	tail := func(from float64) (sum float64) {
 		for k := from; k < from+4000; k++ {
 			sum += (1 - q) / (1 + q) * math.Pow(q, math.Abs(k))
 		}
-		return sum
+		return math.Pow(sum, 3)
 	}
 	want := math.Inf(-1)
-	shift := float64(g.bound.PerCell)
 	for threshold := -60.; threshold < 60; threshold++ {
-		want = max(want, lowerBound(tail(threshold-shift), tail(threshold), n, g.budget.Delta))
+		want = max(want, lowerBound(tail(threshold-1), tail(threshold), n, 1e-6))
 	}
-	if got := g.achievable(n); math.Abs(got-want) > 0.02 || got > want+1e-9 {
+	if got := achievable(shared, n); math.Abs(got-want) > 0.02 || got > want+1e-9 || got < 0.3 {
 		t.Errorf("%.4f in %d runs, want %.4f", got, n, want)
 	}
-	if g.rare != 1 || g.budget != (dp.Budget{Epsilon: 1, Delta: 1e-6}) || g.bound.Records != g.bound.PerCell {
-		t.Errorf("%+v", g)
+	table := games[0].(tableGame)
+	normal := distuv.Normal{Sigma: table.spec.SD}
+	want = math.Inf(-1)
+	for threshold := -4000.; threshold < 4000; threshold++ {
+		want = max(want, lowerBound(normal.Survival(threshold-0.5-840), normal.Survival(threshold-0.5), n, 1e-6))
 	}
-	// Gaussian noise has the variance of its ρ for all that a user may change.
-	s := games[1]
-	if want := float64(s.measurement().L2Squared) / (2 * dp.Rho(4, 1e-6)); s.budget != (dp.Budget{Epsilon: 4, Delta: 1e-6}) || s.bound != dp.DefaultContribution ||
-		math.Abs(float64(s.spec.Variance)/dp.Denominator-want) > 1/float64(dp.Denominator) || math.Abs(s.spec.SD-math.Sqrt(want)) > 1e-3 {
-		t.Errorf("a variance of %v and a deviation of %v, want %v", float64(s.spec.Variance)/dp.Denominator, s.spec.SD, want)
+	if got := achievable(table, n); math.Abs(got-want) > 0.02 || got > want+1e-6 {
+		t.Errorf("of Gaussian noise %.4f, want %.4f", got, want)
 	}
-	// The best threshold by a look at each whole number.
-	normal := distuv.Normal{Sigma: s.spec.SD * math.Sqrt(float64(s.rare))}
-	best := math.Inf(-1)
-	for threshold := -300.; threshold < 300; threshold++ {
-		best = max(best, lowerBound(normal.Survival(threshold-0.5-float64(s.bound.Records)), normal.Survival(threshold-0.5), n, s.budget.Delta))
-	}
-	if got := s.achievable(n); math.Abs(got-best) > 0.02 || got > best+1e-6 {
-		t.Errorf("of Gaussian noise %.4f, want %.4f", got, best)
+	// A prefix of one unit is selected as rarely as δ allows, so nothing shows.
+	alone := games[2].(prefixGame)
+	with, without := alone.chances(1)
+	q = math.Exp(-float64(dp.Denominator) / float64(alone.selection.Scale))
+	one := math.Pow(q, float64(alone.selection.Threshold-1)) / (1 + q)
+	if math.Abs(with-one*one*one) > 1e-12 || without != 0 || 3*one > 0.005 || 3*one < 0.003 || achievable(alone, 1<<40) > 0 {
+		t.Errorf("a chance of %g with the unit and %g without it, and %g for one prefix", with, without, one)
 	}
 }
+
+// tell publishes a statistic that says who is there.
+type tell struct {
+	tableGame
+	statistic int
+	plays     *int
+}
+
+func (g tell) publish(_ *dp.Noise, present bool) ([]float64, error) {
+	*g.plays++
+	s := make([]float64, 3)
+	if present {
+		s[g.statistic] = 7
+	}
+	return s, nil
+}
+
+type silent struct{ tableGame }
+
+var errSilent = errors.New("no noise")
+
+func (silent) publish(*dp.Noise, bool) ([]float64, error) { return nil, errSilent }
 
 // A mechanism whose output is the truth is told apart by the event that tells most,
 // chosen in one half of the runs and judged in the other.
 func TestPlayOfTheTruth(t *testing.T) {
 	t.Parallel()
-	g := newDPGame(dp.Contribution{Records: 2, PerCell: 2}, dp.Budget{Epsilon: 1, Delta: 1e-6})
-	g.spec = dp.NoiseSpec{Scale: 2 * dp.Denominator, SD: 2}
-	runs := 0
-	truth := func(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) {
-		runs++
-		o := make(dpOutput, g.buckets)
-		for _, records := range users {
-			for _, r := range records {
-				o[r]++
-			}
+	games, err := noiseGames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := games[0].(tableGame)
+	for i, name := range table.statistics() {
+		plays := 0
+		b, err := playSides(tell{table, i, &plays}, stillNoise(1), 101)
+		if err != nil || plays != 202 {
+			t.Fatal(plays, err)
 		}
-		return o, nil
-	}
-	b, err := g.play(truth, stillNoise(1), 101)
-	if err != nil || runs != 202 {
-		t.Fatal(runs, err)
-	}
-	lo, _ := clopperPearson(51, 51, 0.025)
-	_, hi := clopperPearson(0, 51, 0.025)
-	want := dpBound{Epsilon: 1, Delta: 1e-6, Runs: 101, Lower: math.Log((lo - 1e-6) / hi), Limit: b.Limit, Achievable: g.achievable(51),
-		Statistic: "count in the buckets of the user", Threshold: 100, With: 1}
-	if b != want || b.Limit > 1 || b.Limit < 0.9 {
-		t.Errorf("%+v, want %+v", b, want)
-	}
-	// Buckets that are hidden tell by their number alone.
-	hidden := func(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) {
-		o, err := truth(n, g, users)
-		for i, v := range o {
-			if o[i] = dpHidden; v > 0 && i >= g.buckets-1 {
-				o[0] = 1
-			}
+		lo, _ := clopperPearson(51, 51, 0.025)
+		_, hi := clopperPearson(0, 51, 0.025)
+		want := dpBound{Of: "tables", Epsilon: 4, Delta: 1e-6, Runs: 101, Lower: math.Log((lo - 1e-6) / hi), Limit: b.Limit, Achievable: achievable(table, 51), Statistic: name, Threshold: 7, With: 1}
+		if b != want || b.Limit > 4 {
+			t.Errorf("%+v, want %+v", b, want)
 		}
-		return o, err
 	}
-	if b, err := g.play(hidden, stillNoise(1), 100); err != nil || b.Statistic != "buckets that are shown" || b.Threshold != 1 || b.With != 1 || b.Without != 0 {
-		t.Errorf("%+v, %v", b, err)
-	}
-	low := func(n *dp.Noise, g *dpGame, users [][]dpRecord) (dpOutput, error) {
-		o, err := truth(n, g, users)
-		o[g.buckets-1] *= -1
-		return o, err
-	}
-	if b, err := g.play(low, stillNoise(1), 100); err != nil || b.Statistic != "negative of the count in the buckets of the user" || b.Threshold != 100 {
-		t.Errorf("%+v, %v", b, err)
-	}
-	bad := errors.New("no noise")
-	if b, err := g.play(func(*dp.Noise, *dpGame, [][]dpRecord) (dpOutput, error) { return nil, bad }, stillNoise(1), 10); !errors.Is(err, bad) || b != (dpBound{}) {
+	if b, err := playSides(silent{table}, stillNoise(1), 10); !errors.Is(err, errSilent) || b != (dpBound{}) {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -225,28 +213,32 @@ func TestFindingsOfNoise(t *testing.T) {
 			t.Errorf("%+v, want %s", f, want)
 		}
 	}
-	f := playNoise(t.Context(), publish, stillNoise(0), 800)
+	games, err := noiseGames()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := playNoise(t.Context(), games, stillNoise(0), 4000)
 	all, ok := f.Figures["bounds"].(lines[dpBound])
-	if !ok || len(all) != 2 {
+	if !ok || len(all) != 3 {
 		t.Fatalf("%+v", f)
 	}
-	want := passed(Figures{"bounds": all}, "one user more or less cannot be told apart with more than the ε that is claimed: of 1, %.3f shows through Laplace noise; of 4, %.3f through Gaussian noise, of which %.3f can",
-		all[0].Lower, all[1].Lower, all[1].Achievable)
+	want := passed(Figures{"bounds": all}, "one unit more or less cannot be told apart with more than the ε that is claimed: of ε = 4, %.3f shows in tables, of which %.3f can; of ε = 1, %.3f shows in shared prefixes, of which %.3f can",
+		all[0].Lower, all[0].Achievable, all[1].Lower, all[1].Achievable)
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("%+v, want %+v", f, want)
 	}
-	f = playNoise(t.Context(), noUserBound, stillNoise(9), 1000)
+	plays := 0
+	f = playNoise(t.Context(), []noiseGame{tell{games[0].(tableGame), 0, &plays}}, stillNoise(9), 1000)
 	all = f.Figures["bounds"].(lines[dpBound])
-	if len(all) != 1 || f.Why != fmt.Sprintf("with one user more or less an event is told apart with an %s", all[0]) || f.Status != Fail {
+	if len(all) != 1 || f.Why != fmt.Sprintf("with one unit more or less an event is told apart with an %s", all[0]) || f.Status != Fail || plays != 4000 {
 		t.Errorf("%+v", f)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	if f := playNoise(ctx, publish, stillNoise(0), 10); !reflect.DeepEqual(f, broken(context.Canceled)) {
+	if f := playNoise(ctx, games, stillNoise(0), 10); !reflect.DeepEqual(f, broken(context.Canceled)) {
 		t.Errorf("stopped: %+v", f)
 	}
-	silent := func() *dp.Noise { return dp.NewNoiseFrom(noBytes{}) }
-	if f := playNoise(t.Context(), publish, silent, 10); !f.broken {
+	if f := playNoise(t.Context(), games, func() *dp.Noise { return dp.NewNoiseFrom(noBytes{}) }, 10); !f.broken {
 		t.Errorf("without randomness: %+v", f)
 	}
 }

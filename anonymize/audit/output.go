@@ -179,7 +179,7 @@ const formerPublic = "it is drawn from the model of an earlier version, whose co
 // anything else.
 func (c *Case) notDrawn(why string) Finding {
 	card, err := anonymize.ParseCard(c.Output.Meta["card"], c.Output.Meta["card_sha256"])
-	if err == nil && card.Public != nil {
+	if err == nil && card.FormerPublic != nil {
 		return inconclusive(nil, formerPublic)
 	}
 	return skipped("%s", why)

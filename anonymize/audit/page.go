@@ -56,7 +56,7 @@ func (s *sheet) facts() []page.Fact {
 	if of := s.card.Sessions; of != nil {
 		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon), Note: "for " + of.Protects})
 	}
-	if of := s.card.Public; of != nil {
+	if of := s.card.FormerPublic; of != nil {
 		out = append(out, page.Fact{Label: "ε", Value: fmt.Sprintf("%g", of.Budget.Epsilon), Note: "for " + of.Protects})
 	}
 	return out

@@ -103,108 +103,78 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-func TestPlanTakesTheBetter(t *testing.T) {
-	five := func(m int) []Measurement {
-		c := Contribution{Records: 8, PerCell: m}
-		var ms []Measurement
-		for _, name := range []string{"a", "b", "c", "d", "e"} {
-			ms = append(ms, c.Measurement(name, 64, 0))
-		}
-		return ms
+// One is the smallest sensitivity and the smallest number of cells, and noise too large
+// to be drawn exactly is refused.
+func TestMeasurementBounds(t *testing.T) {
+	if s, err := (Measurement{L2Squared: 1, Cells: 1}).WithRho(0.5); err != nil || s.SD < 1 || s.SD > 1.001 {
+		t.Errorf("%+v, %v", s, err)
 	}
-	for _, c := range []struct {
-		perCell   int
-		mechanism string
-		sd        float64
-	}{{1, Gaussian, 28.7}, {2, Gaussian, 40.5}, {8, Laplace, 56.6}} {
-		p, err := NewPlan(Budget{1, 1e-6}, five(c.perCell))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.Mechanism != c.mechanism || math.Abs(p.Noise[0].SD-c.sd) > 0.1 {
-			t.Errorf("m = %d: %s with sd %.2f, want %s with %.1f", c.perCell, p.Mechanism, p.Noise[0].SD, c.mechanism, c.sd)
-		}
-	}
-	if p, err := NewPlan(Budget{1, 0}, five(1)); err != nil || p.Mechanism != Laplace {
-		t.Errorf("δ = 0 allows Laplace alone: %v, %v", p.Mechanism, err)
-	}
-	for _, b := range []Budget{{0, 1e-6}, {-1, 0}, {math.NaN(), 0}, {math.Inf(1), 0}, {1, -1}, {1, 0.5}, {1, math.NaN()}, {1e-9, 0}} {
-		if _, err := NewPlan(b, five(1)); err == nil {
-			t.Errorf("budget %v is accepted", b)
-		}
-	}
-	if _, err := NewPlan(Budget{1, 0}, nil); err == nil {
-		t.Error("a plan of nothing is accepted")
-	}
-}
-
-// One is the smallest sensitivity and the smallest number of cells, and the square
-// of L1 the largest L2Squared.
-func TestPlanBounds(t *testing.T) {
-	for _, m := range []Measurement{{L1: 1, L2Squared: 1, Cells: 1}, {L1: 3, L2Squared: 9, Cells: 1}, {L1: 3, L2Squared: 1, Cells: 1}} {
-		if _, err := NewPlan(Budget{1, 1e-6}, []Measurement{m}); err != nil {
-			t.Errorf("%+v is refused: %v", m, err)
-		}
-	}
-	for _, m := range []Measurement{
-		{L1: 0, L2Squared: 1, Cells: 1}, {L1: 1, L2Squared: 0, Cells: 1}, {L1: 1, L2Squared: 1, Cells: 0},
-		{L1: 1, L2Squared: 2, Cells: 1}, {L1: 3, L2Squared: 10, Cells: 1}, {L1: 1, L2Squared: 1, Cells: 1, Weight: -0.5},
-	} {
-		if _, err := NewPlan(Budget{1, 1e-6}, []Measurement{m}); err == nil {
+	for _, m := range []Measurement{{L2Squared: 0, Cells: 1}, {L2Squared: 1, Cells: 0}, {L2Squared: -1, Cells: 1}} {
+		if _, err := m.WithRho(1); err == nil {
 			t.Errorf("%+v is accepted", m)
 		}
 	}
-}
-
-// TestLoss measures the privacy loss of one cell with and without one user, and
-// holds it to what was promised.
-func TestLoss(t *testing.T) {
-	c := Contribution{Records: 4, PerCell: 4}
-	p, err := NewPlan(Budget{1, 0}, []Measurement{c.Measurement("x", 1, 0)})
+	for _, rho := range []float64{0, -1, 1e-13, math.NaN(), math.Inf(1)} {
+		if s, err := (Measurement{L2Squared: 1, Cells: 1}).WithRho(rho); err == nil {
+			t.Errorf("ρ = %g is accepted: %+v", rho, s)
+		}
+	}
+	s, err := Measurement{Name: "x", L2Squared: 1, Cells: 2}.WithRho(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const draws = 400_000
-	seen := func(seed byte, count int64) (over int) {
-		n := fixed(seed)
-		for range draws {
-			cells := []int64{count}
-			if err := p.Noise[0].Add(n, cells); err != nil {
-				t.Fatal(err)
-			}
-			if cells[0] >= 4 {
-				over++
-			}
-		}
-		return over
-	}
-	loss := math.Log(float64(seen(3, 4)) / float64(seen(4, 0)))
-	if loss < 0.97 || loss > 1.03 {
-		t.Errorf("the loss at the best cut is %.3f, want ε = 1", loss)
+	if err := s.Add(fixed(1), make([]int64, 3)); err == nil {
+		t.Error("a cell more than was measured is accepted")
 	}
 }
 
-func TestThresholdHoldsNoiseBack(t *testing.T) {
-	for _, perCell := range []int{1, 8} {
-		p, err := NewPlan(Budget{1, 1e-6}, []Measurement{Contribution{8, perCell}.Measurement("x", 1000, 0)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		passed, n := 0, fixed(5)
-		for range 100 {
-			cells := make([]int64, 1000)
-			if err := p.Noise[0].Add(n, cells); err != nil {
+// TestLoss measures the privacy loss with and without one unit, in a table and in
+// selected keys, and holds it to what the distributions say.
+func TestLoss(t *testing.T) {
+	const draws = 400_000
+	over := func(draw func() (int64, error), least int64) float64 {
+		n := 0
+		for range draws {
+			x, err := draw()
+			if err != nil {
 				t.Fatal(err)
 			}
-			for _, x := range cells {
-				if x > p.Noise[0].Threshold() {
-					passed++
-				}
+			if x >= least {
+				n++
 			}
 		}
-		if passed > 200 {
-			t.Errorf("%s: %d of 100,000 empty cells pass the threshold", p.Mechanism, passed)
+		return float64(n) / draws
+	}
+	// Laplace noise of one key: the whole ε, at the best cut.
+	s, err := NewSelection(Budget{1, 1e-6}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := 2 * s.Threshold
+	key := func(seed byte, users int64) func() (int64, error) {
+		n := fixed(seed)
+		return func() (int64, error) { x, _, err := s.Keep(n, users); return x, err }
+	}
+	if loss := math.Log(over(key(3, users+1), users+1) / over(key(4, users), users+1)); loss < 0.97 || loss > 1.03 {
+		t.Errorf("the loss of a key at the best cut is %.3f, want ε = 1", loss)
+	}
+	// Gaussian noise of a cell, that without the unit is empty.
+	spec, err := Measurement{L2Squared: 840 * 840, Cells: 1}.WithRho(0.5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cell := func(seed byte, weight int64) func() (int64, error) {
+		n := fixed(seed)
+		return func() (int64, error) {
+			cells := []int64{weight}
+			err := spec.Add(n, cells)
+			return cells[0], err
 		}
+	}
+	unit := distuv.UnitNormal
+	want := math.Log(unit.Survival(0.5) / unit.Survival(1.5)) // σ is 840
+	if loss := math.Log(over(cell(5, 840), 1260) / over(cell(6, 0), 1260)); math.Abs(loss-want) > 0.04 {
+		t.Errorf("the loss of a cell is %.3f, want %.3f", loss, want)
 	}
 }
 
@@ -232,34 +202,6 @@ func TestSelection(t *testing.T) {
 	}
 	if kept < 5_000 || kept > 6_500 {
 		t.Errorf("%d of 10,000 keys at the threshold are kept", kept)
-	}
-}
-
-func TestContribution(t *testing.T) {
-	c, n := DefaultContribution, fixed(7)
-	kept := make([]int, 100)
-	for range 10_000 {
-		var s Sample[int]
-		for i := range 100 {
-			s.Offer(n, c, i)
-		}
-		if len(s.Kept) != c.Records {
-			t.Fatal("too many records of one user")
-		}
-		for _, i := range s.Kept {
-			kept[i]++
-		}
-	}
-	for i, k := range kept { // mean 800, sd 27
-		if k < 650 || k > 950 {
-			t.Errorf("record %d of 100 was kept %d times of 10,000, want about 800", i, k)
-		}
-	}
-	s := Sample[int]{Kept: []int{1, 1, 1, 2, 2, 3}}
-	cells := map[int]int{}
-	dropped := Bounded(c, &s, func(i int) int { return i }, func(i int) { cells[i]++ })
-	if dropped != 1 || cells[1] != 2 || cells[2] != 2 || cells[3] != 1 {
-		t.Errorf("cells %v, dropped %d", cells, dropped)
 	}
 }
 
@@ -325,9 +267,9 @@ func TestNoiseIsFresh(t *testing.T) {
 	}
 }
 
-// The noise that cells get has the variance that the plan states.
-func TestNoiseOfAPlan(t *testing.T) {
-	s, err := Measurement{Name: "cells", L1: 840, L2Squared: 840 * 840, Cells: 50_000, Weight: 1}.WithRho(0.5)
+// The noise that cells get has the variance that is stated.
+func TestNoiseOfATable(t *testing.T) {
+	s, err := Measurement{Name: "cells", L2Squared: 840 * 840, Cells: 50_000}.WithRho(0.5)
 	if err != nil {
 		t.Fatal(err)
 	}

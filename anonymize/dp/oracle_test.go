@@ -42,11 +42,11 @@ func TestSpentAsOthersCompute(t *testing.T) {
 	}
 }
 
-// A planned discrete Gaussian keeps its budget by the exact loss of dp-accounting:
+// Discrete Gaussian noise keeps its budget by the exact loss of dp-accounting:
 //
 //	from_discrete_gaussian_mechanism(math.sqrt(variance/1024), sensitivity=s,
 //	    value_discretization_interval=1e-4).get_delta_for_epsilon(epsilon)
-func TestGaussianPlanAsOthersCompute(t *testing.T) {
+func TestGaussianAsOthersCompute(t *testing.T) {
 	for _, c := range []struct {
 		epsilon, delta float64
 		s              int64
@@ -56,33 +56,32 @@ func TestGaussianPlanAsOthersCompute(t *testing.T) {
 		{1, 1e-06, 1, 21022, 1.988e-07}, {1, 1e-06, 8, 1345381, 2.161e-07}, {4, 1e-06, 4, 26336, 2.039e-07},
 		{8, 1e-06, 2, 1947, 2.602e-07}, {0.5, 1e-07, 8, 6037652, 2.063e-08}, {2, 1e-09, 1, 9122, 1.686e-10},
 	} {
-		p, err := Budget{c.epsilon, c.delta}.gaussian([]Measurement{{L1: c.s, L2Squared: c.s * c.s, Cells: 1}}, 1)
+		s, err := Measurement{L2Squared: c.s * c.s, Cells: 1}.WithRho(Rho(c.epsilon, c.delta))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v := p.Noise[0].Variance; c.exact > c.delta || v < c.variance-2 || float64(v) > float64(c.variance)*1.0002 {
+		if v := s.Variance; c.exact > c.delta || v < c.variance-2 || float64(v) > float64(c.variance)*1.0002 {
 			t.Errorf("ε = %g, δ = %g, sensitivity %d: variance %d/1024, and others find δ = %g at %d/1024", c.epsilon, c.delta, c.s, v, c.exact, c.variance)
 		}
 	}
 }
 
-// A planned discrete Laplace spends its ε and no more:
+// Discrete Laplace noise of keys spends its ε and no more:
 //
-//	from_discrete_laplace_mechanism(1024/scale, sensitivity=l1,
-//	    value_discretization_interval=1e-4).get_epsilon_for_delta(0), scipy.stats.dlaplace(1024/scale).std()
-func TestLaplacePlanAsOthersCompute(t *testing.T) {
+//	from_discrete_laplace_mechanism(1024/scale, sensitivity=keys,
+//	    value_discretization_interval=1e-4).get_epsilon_for_delta(0)
+func TestLaplaceAsOthersCompute(t *testing.T) {
 	for _, c := range []struct {
 		epsilon float64
-		l1      int64
+		keys    int
 		scale   uint64
-		sd      float64
-	}{{1, 8, 8193, 11.3063}, {0.5, 8, 16385, 22.6237}, {4, 1, 257, 0.1950}, {0.1, 3, 30721, 42.4244}} {
-		p, err := NewPlan(Budget{c.epsilon, 0}, []Measurement{{L1: c.l1, L2Squared: c.l1, Cells: 1}})
+	}{{1, 8, 8193}, {0.5, 8, 16385}, {4, 1, 257}, {0.1, 3, 30721}} {
+		s, err := NewSelection(Budget{c.epsilon, 1e-6}, c.keys)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := p.Noise[0]; n.Scale != c.scale || math.Abs(n.SD-c.sd) > 0.003*c.sd+0.001 {
-			t.Errorf("ε = %g, L1 = %d: scale %d/1024 with a deviation of %.4f, and others find %d/1024 and %.4f", c.epsilon, c.l1, n.Scale, n.SD, c.scale, c.sd)
+		if s.Scale != c.scale {
+			t.Errorf("ε = %g, %d keys: scale %d/1024, and others find %d/1024", c.epsilon, c.keys, s.Scale, c.scale)
 		}
 	}
 }

@@ -6,43 +6,6 @@ import (
 	"math/bits"
 )
 
-// A Statement says what a public model of an earlier version measured, of whom, and with
-// how much noise.
-type Statement struct {
-	Unit         string       `json:"unit"`
-	Protects     string       `json:"protects"` // the unit in plain words
-	Budget       Budget       `json:"budget"`
-	Mechanism    string       `json:"mechanism"` // [Laplace] or [Gaussian], of the measurements
-	Rho          float64      `json:"rho_zcdp,omitempty"`
-	Contribution Contribution `json:"contribution"`
-	Clip         int64        `json:"requests_per_unit"` // at most, where only their number counts
-	CaptureNS    int64        `json:"capture_ns"`        // length of the declared capture window, from whose begin times count
-	MaxInput     int32        `json:"max_input_tokens"`
-	MaxOutput    int32        `json:"max_output_tokens"`
-	Public       []string     `json:"public_constants"` // what the cells depend on beside noisy counts, in words
-	Dropped      float64      `json:"dropped_share"`    // of the requests, those whose input length was not counted; from noisy counts
-	Selection    *Selected    `json:"prefix_selection,omitempty"`
-	Measurements []NoiseSpec  `json:"measurements"`
-	Predicted    Errors       `json:"predicted_errors"`
-	Ledger       *Total       `json:"ledger_total,omitempty"` // nil where no ledger was kept
-}
-
-// Selected is how the keys of an open set, the public prefixes, were chosen.
-type Selected struct {
-	Selection
-	Budget       Budget `json:"budget"`
-	NodesPerUnit int    `json:"nodes_per_unit"`
-	Nodes        int    `json:"nodes"` // selected
-}
-
-// Errors are the relative errors that what is generated is predicted to have.
-type Errors struct {
-	InputTotal  float64 `json:"input_tokens_total"`
-	OutputTotal float64 `json:"output_tokens_total"`
-	InputP99    float64 `json:"input_tokens_p99"`
-	OutputP99   float64 `json:"output_tokens_p99"`
-}
-
 // A Total is what all releases of a source cost together, as [Spent] adds
 // them up.
 type Total struct {

@@ -22,7 +22,7 @@ func TestHelpExamples(t *testing.T) {
 	files := map[string]string{
 		"mooncake_conversation.jsonl": sharingLog(20),
 		"sharegpt.json":               `[{"id":"a","conversations":[{"from":"human","value":"hello"},{"from":"gpt","value":"good day"}]}]`,
-		"gateway.jsonl":               userLog(6000),
+		"gateway.jsonl":               userLog(20_000),
 		"contract.yaml":               "clauses: [mean ttft <= 1h]\n",
 	}
 	for name, content := range files {

@@ -159,9 +159,8 @@ func (f *fit) measure() error {
 		if rows == 0 {
 			continue
 		}
-		m := dp.Measurement{Name: tableNames[t], L1: unit, L2Squared: unit * unit, Cells: rows * columns, Weight: shares[t]}
 		var err error
-		if f.specs[t], err = m.WithRho(f.rho * shares[t] / total); err != nil {
+		if f.specs[t], err = NoiseOfTable(tableNames[t], rows*columns, f.rho*shares[t]/total); err != nil {
 			return err
 		}
 		f.noisy[t] = make([]int64, rows*columns)
@@ -184,6 +183,14 @@ func (f *fit) measure() error {
 		}
 	}
 	return nil
+}
+
+// UnitWeight is what one unit of privacy adds to a table in all.
+const UnitWeight = unit
+
+// NoiseOfTable is the noise of a table of so many cells at a share of ρ.
+func NoiseOfTable(name string, cells int, rho float64) (dp.NoiseSpec, error) {
+	return dp.Measurement{Name: name, L2Squared: unit * unit, Cells: cells}.WithRho(rho)
 }
 
 // count fills the tables, but for the number of units, with exact weights.
