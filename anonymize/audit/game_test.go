@@ -46,13 +46,13 @@ func (s *small) Measure() (dp.Measured, error) {
 // smallGame rehearses by the mechanism, which change may break.
 func smallGame(t testing.TB, change func(*small)) func(*terms, []trace.Request, float64) (rehearsal, error) {
 	t.Helper()
-	seed := byte(0)
 	return func(r *terms, rows []trace.Request, epsilon float64) (rehearsal, error) {
-		seed++
-		s := &small{cells: make([]int64, 4), noise: dp.NewNoiseFrom(rand.NewChaCha8([32]byte{seed, byte(epsilon), byte(len(rows))}))}
+		s, seed := &small{cells: make([]int64, 4)}, [32]byte{byte(epsilon), byte(len(rows))}
 		for i := range rows {
 			s.cells[rows[i].InputTokens%4]++
+			seed[2] += byte(rows[i].InputTokens)
 		}
+		s.noise = dp.NewNoiseFrom(rand.NewChaCha8(seed)) // of the log alone: goroutines begin in any order
 		var err error
 		s.spec, err = dp.Measurement{Name: "lengths", L2Squared: 1, Cells: 4}.WithRho(dp.Rho(epsilon, r.statement.Budget.Delta))
 		if change != nil {
