@@ -29,10 +29,13 @@ func (s *laterSums) add(input, hit int64) {
 }
 
 // clipped are parts of a weight: the sums over a limit, both made smaller where together
-// they are above it.
+// they are above it. They are rounded to the nearest, for rounded down the small sums of
+// many sessions would be missed; together they are at most the weight.
 func (s laterSums) clipped(limit, weight int64) (there, fresh int64) {
 	limit = max(limit, s.there+s.fresh)
-	return mulDiv(weight, s.there, limit), mulDiv(weight, s.fresh, limit)
+	there = mulDiv(2*weight, s.there, limit) - mulDiv(weight, s.there, limit)
+	fresh = mulDiv(2*weight, s.fresh, limit) - mulDiv(weight, s.fresh, limit)
+	return there, min(fresh, weight-there)
 }
 
 // sumLimit is the limit of the sums of a session: two prompts of the largest size.

@@ -23,8 +23,8 @@ func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
 	if len(t[ofTrunks].cells) > 0 {
 		out[ofTrunks] = project(t[ofTrunks].cells, n)
 	}
-	input := project(tailed(t[ofInput].cells, t[ofInput].sd, middles(l.input, fine)), n)
-	output := project(tailed(t[ofOutput].cells, t[ofOutput].sd, middles(l.output, fine)), n)
+	input := lengths(&t[ofInput], middles(l.input, fine), n)
+	output := lengths(&t[ofOutput], middles(l.output, fine), n)
 	out[ofInputFine] = refine(input, &t[ofInputFine], t[ofInput].sd, l.input)
 	out[ofOutputFine] = refine(output, &t[ofOutputFine], t[ofOutput].sd, l.output)
 	// Prompts of later turns have sizes that first ones may not have, so every row counts.
@@ -35,6 +35,51 @@ func (l *layout) shaped(noisy [tables]noisyTable) (out [tables][]float64) {
 		l.shapedTurns(t, n, &out)
 	}
 	return out
+}
+
+// lengths are the cells of a table of lengths, n in all, without noise below 0 and in the
+// tail. To cut the noise moves the mean; it is moved back to that of the noisy cells, as
+// far as that is known better.
+func lengths(t *noisyTable, values []float64, n float64) []float64 {
+	cells := project(tailed(t.cells, t.sd, values), n)
+	at, noisy, noise := mean(cells, values), 0.0, 0.0
+	for i, v := range values {
+		noisy += t.cells[i] * v / n
+		noise += t.sd * t.sd * (v - at) * (v - at) / n / n
+	}
+	noisy += at * (1 - sum(t.cells)/n)
+	want := at + (noisy-at)/(1+noise/math.Pow(cutMoves*at, 2))
+	tilted := func(by float64) []float64 {
+		out := make([]float64, len(cells))
+		for i, x := range cells {
+			out[i] = x * math.Pow(values[i], by)
+		}
+		whole := max(1e-300, sum(out))
+		for i := range out {
+			out[i] *= sum(cells) / whole
+		}
+		return out
+	}
+	lo, hi := -0.2, 0.2
+	for range 30 {
+		if by := (lo + hi) / 2; mean(tilted(by), values) < want {
+			lo = by
+		} else {
+			hi = by
+		}
+	}
+	return tilted((lo + hi) / 2)
+}
+
+// cutMoves is by how much of itself a mean is usually moved.
+const cutMoves = 0.01
+
+// mean is that of values which cells count.
+func mean(cells, values []float64) (m float64) {
+	for i, x := range cells {
+		m += x * values[i]
+	}
+	return m / max(1e-300, sum(cells))
 }
 
 // columnsOf makes the columns of a table sum to what is better known of them: each to so
