@@ -34,8 +34,8 @@ func composition(ctx context.Context, c *Case) Finding {
 		case card.Sessions != nil:
 			of := *card.Sessions
 			of.Ledger, statement, r.Budget = nil, &of, of.Budget
-			if of.Trunks == nil {
-				r.Rho = of.Rho
+			if r.Rho = of.Rho; of.Trunks != nil {
+				r.Selection = of.Trunks.Delta
 			}
 		default:
 			return inconclusive(fig, "one of the outputs is of tier %s and not drawn from noisy counts: what it tells beside others is not limited by any rule", orNone(o.Tier()))

@@ -29,6 +29,15 @@ func TestComposition(t *testing.T) {
 		}
 		return &Output{Kind: kindTrace, Meta: map[string]string{"tier": anonymize.Partner, "card": text, "card_sha256": hash}}
 	}
+	selecting := func(epsilon float64) *Output { // without ρ they would have ε = 10.1 together
+		b := dp.Budget{Epsilon: epsilon, Delta: 1e-6}
+		card := anonymize.SessionsCard(dp.SessionStatement{Unit: anonymize.UnitUser, Budget: b, Rho: dp.Rho(epsilon, 9e-7), Trunks: &dp.Trunks{Delta: 1e-7}}, trace.Meta{Tier: anonymize.Partner})
+		text, hash, err := card.JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &Output{Kind: kindTrace, Meta: map[string]string{"tier": anonymize.Partner, "card": text, "card_sha256": hash}}
+	}
 	for name, c := range map[string]struct {
 		of   []*Output
 		want Status
@@ -41,6 +50,7 @@ func TestComposition(t *testing.T) {
 		"different captures":             {[]*Output{public(6, 0, "a"), public(6, .1, "b")}, Inconclusive, "different captures"},
 		"one draw twice":                 {[]*Output{drawn(8, 0), drawn(8, 0)}, Pass, "1 releases have ε = 8"},
 		"two for partners":               {[]*Output{drawn(8, 1.0524), drawn(7, 0.85)}, Fail, "2 releases of one source have ε = 11.3 together"},
+		"two with shared prefixes":       {[]*Output{selecting(5), selecting(5.1)}, Pass, "2 releases have ε = 7."},
 		"one of each tier":               {[]*Output{drawn(8, 0), public(1, 0, "")}, Pass, "2 releases have ε = 9"},
 		"with the internal trace beside": {[]*Output{drawn(8, 1), tinyTrace(t, trace.Meta{Tier: anonymize.Internal})}, Inconclusive, "could not be run"},
 	} {

@@ -62,7 +62,10 @@ type Release struct {
 	Time      time.Time `json:"time"`
 	Budget              // as spent; 0 for a release without noise, of an earlier version
 	Mechanism string    `json:"mechanism,omitempty"`
-	Rho       float64   `json:"rho_zcdp,omitempty"` // where that is all of what it cost
+	// Rho is what it cost in all, but for a probability of Selection, the part of δ with
+	// which prefixes are selected that one unit alone has; 0 where it is not known.
+	Rho       float64 `json:"rho_zcdp,omitempty"`
+	Selection float64 `json:"selection_delta,omitempty"`
 	// Grid is of a release of rows without noise, as earlier versions made them: by which
 	// cells their values were coarsened, in words.
 	Grid string `json:"grid,omitempty"`
@@ -209,15 +212,16 @@ func eachEntry(path string, f func(line []byte, r Release)) error {
 
 // valid reports whether an entry can be counted.
 func (r *Release) valid() bool {
-	return (r.Epsilon > 0 || r.Epsilon == 0 && (r.Grid != "" || r.Release == Cancelled)) && r.Epsilon <= math.MaxFloat64 && r.Delta >= 0 && r.Rho >= 0
+	return (r.Epsilon > 0 || r.Epsilon == 0 && (r.Grid != "" || r.Release == Cancelled)) && r.Epsilon <= math.MaxFloat64 && r.Delta >= 0 && r.Rho >= 0 && r.Selection >= 0
 }
 
 // Spent adds up what releases of one source cost together: their ε and δ or, for
 // those that state it, their ρ, converted at the largest δ among these, where that is
-// less. A release without noise has no ε, and is not among the releases of the total.
+// less. Selections of prefixes add up as δ (Bun and Steinke 2016, section 8: approximate
+// zCDP). A release without noise has no ε, and is not among the releases of the total.
 func Spent(list []Release) Total {
 	var sum, others Budget
-	var rho, delta float64
+	var rho, delta, selections float64
 	n := 0
 	for _, r := range list {
 		if r.Epsilon == 0 {
@@ -225,15 +229,15 @@ func Spent(list []Release) Total {
 		}
 		n++
 		sum.Epsilon, sum.Delta = sum.Epsilon+r.Epsilon, sum.Delta+r.Delta
-		if r.Rho > 0 && r.Delta > 0 {
-			rho, delta = rho+r.Rho, max(delta, r.Delta)
+		if r.Rho > 0 && r.Delta > r.Selection {
+			rho, delta, selections = rho+r.Rho, max(delta, r.Delta-r.Selection), selections+r.Selection
 		} else {
 			others.Epsilon, others.Delta = others.Epsilon+r.Epsilon, others.Delta+r.Delta
 		}
 	}
 	if rho > 0 {
 		if eps := others.Epsilon + epsilon(rho, delta); eps < sum.Epsilon {
-			sum = Budget{eps, others.Delta + delta}
+			sum = Budget{eps, others.Delta + delta + selections}
 		}
 	}
 	return Total{sum, n}

@@ -3,6 +3,7 @@ package dp
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,6 +39,16 @@ func TestSpent(t *testing.T) {
 	list = append(list, Release{Budget: Budget{1, 2e-6}})
 	if mixed := Spent(list); mixed.Epsilon != got.Epsilon+1 || mixed.Delta != 3e-6 || mixed.Releases != 3 {
 		t.Errorf("with a Laplace release beside them they cost %v, and %v without", mixed, got)
+	}
+	// A selection of prefixes costs a part of δ beside ρ: it adds up, and ρ is converted at
+	// what is left of δ.
+	selecting := Release{Budget: Budget{1, 1e-6}, Rho: rho, Selection: 1e-7}
+	two, without := Spent([]Release{selecting, selecting}), Spent([]Release{{Budget: Budget{1, 9e-7}, Rho: rho}, {Budget: Budget{1, 9e-7}, Rho: rho}})
+	if two.Epsilon != without.Epsilon || two.Epsilon <= got.Epsilon || math.Abs(two.Delta-1.1e-6) > 1e-12 {
+		t.Errorf("two with a selection of prefixes cost %v, and without %v", two, without)
+	}
+	if all := Spent([]Release{{Budget: Budget{1, 1e-6}, Rho: rho, Selection: 1e-6}, selecting}); all.Epsilon <= 1 {
+		t.Errorf("where nothing is left of δ they cost %v", all)
 	}
 	if got := Spent(list[2:3]); got != (Total{}) {
 		t.Errorf("a release without noise costs %v", got)

@@ -40,8 +40,8 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 	var card func(dp.Total) anonymize.Card
 	if m != nil {
 		s := m.Statement()
-		if s.Trunks == nil { // else ρ is not all that it cost
-			entry.Rho = s.Rho
+		if entry.Rho = s.Rho; s.Trunks != nil {
+			entry.Selection = s.Trunks.Delta
 		}
 		card = func(total dp.Total) anonymize.Card {
 			s.Ledger = &total
