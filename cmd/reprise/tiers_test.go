@@ -120,9 +120,12 @@ func TestStricterTierWins(t *testing.T) {
 	if err := os.WriteFile("long.jsonl", []byte(sharingLog(4000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := reprise(t, "import", "long.jsonl", "--json", "--tier", "partner", "--unit", "request", "--epsilon", "50", "--i-understand", "--capture-begin", "0s", "--capture-end", "1h", "--ledger", "l.jsonl", "-o", "partner.parquet")
-	if got := tierOfJSON(t, out); code != cli.Good || got != anonymize.Internal || !strings.Contains(out, `"trace_tier": "partner"`) {
-		t.Errorf("exit code %d, the import's JSON is of tier %q\n%s%s", code, got, out, errs)
+	out, errs, code := reprise(t, "import", "long.jsonl", "--json", "--tier", "partner", "--unit", "request", "--epsilon", "50", "--max-input", "16384", "--max-output", "1024", "--i-understand", "--capture-begin", "0s", "--capture-end", "1h", "--ledger", "l.jsonl", "-o", "partner.parquet")
+	if code != cli.Good {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	if got := tierOfJSON(t, out); got != anonymize.Internal || !strings.Contains(out, `"trace_tier": "partner"`) {
+		t.Errorf("the import's JSON is of tier %q\n%s%s", got, out, errs)
 	}
 	must(t, "import", "log.jsonl", "--capture-begin", "0s", "--capture-end", "1h", "-o", "internal.parquet")
 	for _, args := range [][]string{{"partner.parquet", "internal.parquet"}, {"internal.parquet", "partner.parquet"}} {

@@ -227,7 +227,8 @@ func (n Node) Source() []byte {
 	if flow, ok := n.node.(*ast.MappingNode); ok && flow.IsFlowStyle {
 		return []byte(above + strings.Repeat(" ", column-1) + n.node.String())
 	}
-	lines := strings.Split(string(n.text), "\n")
+	lines := strings.Split(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(n.text)), "\n") // as the parser counts them
+	line = min(line, len(lines))
 	end := line
 	for end < len(lines) { // a line with less than the indentation of the map ends it
 		text := strings.TrimLeft(lines[end], " ")

@@ -109,6 +109,8 @@ func TestSourceKeepsPlaces(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"name: a\nwine:\n  guests: 4\n\n  # red\n  prise: 9\nprice: 2\n", "m.yaml:6:3: unknown key"},
 		{"name: a\nwine: {prise: 9}\n", "m.yaml:2:8: unknown key"},
+		{"name: a\r\nwine:\r\n  prise: 9\r\n", "m.yaml:3:3: unknown key"},
+		{"name: a\rwine:\n  prise: 9\n", "m.yaml:3:3: unknown key"},
 	} {
 		m, err := readMenu([]byte(c.in))
 		if err != nil || !m.Wine.IsMap() {
@@ -204,7 +206,7 @@ func TestWalk(t *testing.T) {
 
 // Whatever a file holds, the answer is a value or an error that names it.
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"name: a\nwine:\n  name: b\n", "wine: {name: a}", "? a\n: b", "&a [*a]", "dishes:\n- |\n  a\n- b", "wine: &x {<<: *x}"} {
+	for _, seed := range []string{"name: a\nwine:\n  name: b\n", "wine: {name: a}", "? a\n: b", "&a [*a]", "dishes:\n- |\n  a\n- b", "wine: &x {<<: *x}", "name: a\rwine:\n  name: ", "name: a\r\nwine:\r\n  name: b\r\n"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
