@@ -63,8 +63,8 @@
 //   - gameplay.go: the runs of the game, and the attacker's likelihood ratio
 //   - seeds.go: the check that two processes draw other noise
 //   - duel.go: the event that tells two sides apart best
-//   - noise.go: the check of differential privacy: the mechanism is run many times on
-//     neighbouring inputs, which bounds its ε from below
+//   - noise.go: the check of differential privacy: the noisy tables and the selection of
+//     prefixes are played many times with a unit and without, which bounds ε from below
 //
 // Exported names may change in any release.
 package audit

@@ -56,7 +56,7 @@ func playNoise(ctx context.Context, games []noiseGame, noise func() *dp.Noise, r
 		}
 		blind = blind || b.Blind()
 		if b.Achievable > 0 {
-			shown = append(shown, fmt.Sprintf("of ε = %g, %.3f shows in %s, of which %.3f can", b.Epsilon, b.Lower, b.Of, b.Achievable))
+			shown = append(shown, fmt.Sprintf("%s show ε ≥ %.3f at a claimed ε of %g, where about %.3f is expected", b.Of, b.Lower, b.Epsilon, b.Achievable))
 		}
 	}
 	fig := Figures{"bounds": all}
@@ -67,8 +67,8 @@ func playNoise(ctx context.Context, games []noiseGame, noise func() *dp.Noise, r
 }
 
 // A dpBound is a lower bound of the ε that a mechanism really has, from playing it
-// many times on two inputs that differ by one user: whatever an (ε, δ) mechanism
-// does, no event is more than e^ε times as likely with the user than without, but
+// many times on two inputs that differ by one unit: whatever an (ε, δ) mechanism
+// does, no event is more than e^ε times as likely with the unit than without, but
 // for δ.
 //
 // It can refute a claim and not prove it: another input or event may tell more.
@@ -82,7 +82,7 @@ type dpBound struct {
 	Achievable float64 `json:"achievable"`   // what a correct mechanism can be expected to show in so many runs
 	Statistic  string  `json:"statistic"`    // that the event is about…
 	Threshold  float64 `json:"threshold"`    // …being so much or more
-	With       float64 `json:"with"`         // share of the runs with the user in which it came true
+	With       float64 `json:"with"`         // share of the runs with the unit in which it came true
 	Without    float64 `json:"without"`
 }
 
@@ -162,7 +162,7 @@ func (g tableGame) chances(t float64) (with, without float64) {
 func (g tableGame) thresholds() (from, to float64) { return -8 * g.spec.SD, 8 * g.spec.SD }
 
 // A prefixGame is the selection of prefixes. The unit begins with as many of them as it
-// can, each of which so many other units begin with.
+// can, and so many other units begin with each.
 type prefixGame struct {
 	budget    dp.Budget
 	selection dp.Selection
@@ -315,7 +315,7 @@ func lowerBound(with, without float64, n int, delta float64) float64 {
 
 // String is a line for people.
 func (b dpBound) String() string {
-	return fmt.Sprintf("ε of %.3f or more, claimed %g, at most %.3f; %.3f can be shown in %d runs a side (%s of %g or more: %.4f with the user, %.4f without)",
+	return fmt.Sprintf("ε of %.3f or more, claimed %g, at most %.3f; %.3f can be shown in %d runs a side (%s of %g or more: %.4f with the unit, %.4f without)",
 		b.Lower, b.Epsilon, b.Limit, b.Achievable, b.Runs, b.Statistic, b.Threshold, b.With, b.Without)
 }
 

@@ -106,7 +106,7 @@ func TestBoundsOfAPlay(t *testing.T) {
 		t.Error("an event that never came true, within chance")
 	}
 	said := dpBound{Epsilon: 1, Runs: 10, Lower: 1.5, Limit: 0.75, Achievable: 0.5, Statistic: "count", Threshold: 3, With: 0.25, Without: 0.125}
-	if got, want := said.String(), "ε of 1.500 or more, claimed 1, at most 0.750; 0.500 can be shown in 10 runs a side (count of 3 or more: 0.2500 with the user, 0.1250 without)"; got != want {
+	if got, want := said.String(), "ε of 1.500 or more, claimed 1, at most 0.750; 0.500 can be shown in 10 runs a side (count of 3 or more: 0.2500 with the unit, 0.1250 without)"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -222,7 +222,7 @@ func TestFindingsOfNoise(t *testing.T) {
 	if !ok || len(all) != 3 {
 		t.Fatalf("%+v", f)
 	}
-	want := passed(Figures{"bounds": all}, "one unit more or less cannot be told apart with more than the ε that is claimed: of ε = 4, %.3f shows in tables, of which %.3f can; of ε = 1, %.3f shows in shared prefixes, of which %.3f can",
+	want := passed(Figures{"bounds": all}, "one unit more or less cannot be told apart with more than the ε that is claimed: tables show ε ≥ %.3f at a claimed ε of 4, where about %.3f is expected; shared prefixes show ε ≥ %.3f at a claimed ε of 1, where about %.3f is expected",
 		all[0].Lower, all[0].Achievable, all[1].Lower, all[1].Achievable)
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("%+v, want %+v", f, want)

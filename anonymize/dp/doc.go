@@ -22,7 +22,7 @@
 //
 //   - tables.go: tables and their Gaussian noise; what a model keeps of a trace
 //   - selection.go: selection of keys that many units have, by Laplace noise
-//   - rho.go: budgets, and from (ε, δ) to ρ
+//   - rho.go: budgets, and from (ε, δ) to ρ and back
 //   - noise.go: exact draws of discrete Laplace and Gaussian noise
 //   - ledger.go: the files of releases, by what a source is known in them, and what its
 //     releases have cost together, in ρ and as ε

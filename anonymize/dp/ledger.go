@@ -242,17 +242,3 @@ func Spent(list []Release) Total {
 	}
 	return Total{sum, n}
 }
-
-// epsilon is the least ε at which ρ-zCDP has this δ.
-func epsilon(rho, delta float64) float64 {
-	lo, hi := 0.0, rho+2*math.Sqrt(rho*math.Log(1/delta)) // Bun and Steinke 2016, which is never less
-	for range 100 {
-		mid := (lo + hi) / 2
-		if zcdpDelta(rho, mid) <= delta {
-			hi = mid
-		} else {
-			lo = mid
-		}
-	}
-	return hi
-}

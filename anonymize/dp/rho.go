@@ -24,6 +24,20 @@ func Rho(eps, delta float64) float64 {
 	return lo
 }
 
+// epsilon is the least ε at which ρ-zCDP has this δ.
+func epsilon(rho, delta float64) float64 {
+	lo, hi := 0.0, rho+2*math.Sqrt(rho*math.Log(1/delta)) // Bun and Steinke 2016, which is never less
+	for range 100 {
+		mid := (lo + hi) / 2
+		if zcdpDelta(rho, mid) <= delta {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
 // zcdpDelta is the δ that ρ-zCDP gives at ε:
 //
 //	δ = inf over α>1 of exp((α−1)(αρ−ε))/(α−1) · (1−1/α)^α

@@ -126,8 +126,8 @@ func TestOneUnitMoves(t *testing.T) {
 					}
 					change += x - less[name][i]
 				}
-				if change > release.Unit {
-					t.Errorf("%s, %s: %s: a unit moves a weight of %d, above %d", c.unit, c.sessions, name, change, release.Unit)
+				if change > release.UnitWeight {
+					t.Errorf("%s, %s: %s: a unit moves a weight of %d, above %d", c.unit, c.sessions, name, change, release.UnitWeight)
 				}
 				moved[name] = max(moved[name], change)
 			}
@@ -136,7 +136,7 @@ func TestOneUnitMoves(t *testing.T) {
 		if c.unit != synth.UnitRequest {
 			want = 15
 		}
-		if n := len(slices.DeleteFunc(slices.Collect(maps.Values(moved)), func(x int64) bool { return x < release.Unit-1 })); n < want {
+		if n := len(slices.DeleteFunc(slices.Collect(maps.Values(moved)), func(x int64) bool { return x < release.UnitWeight-1 })); n < want {
 			t.Errorf("%s, %s: only %d tables were moved by a whole unit: %v", c.unit, c.sessions, n, moved)
 		}
 	}
@@ -153,7 +153,7 @@ func TestManySessionsOfOneUser(t *testing.T) {
 		for _, x := range cells {
 			n += x
 		}
-		if n > release.Unit || name == "input" && n != release.Unit {
+		if n > release.UnitWeight || name == "input" && n != release.UnitWeight {
 			t.Errorf("%s: a user adds %d", name, n)
 		}
 	}

@@ -14,8 +14,9 @@
 //  4. Every cell, empty ones too, gets exact discrete Gaussian noise, by zero-concentrated
 //     differential privacy: the ρ of all tables add up to that of the budget.
 //  5. The noisy tables are made to agree, and the noise that can be known as such is taken
-//     off. Then they are tilted until drawings have the sums of tokens that were measured.
-//     That is post-processing and costs nothing, and so is everything below.
+//     off, without moving the mean lengths. Then they are tilted until drawings have the sums
+//     of tokens that were measured. That is post-processing and costs nothing, and so is
+//     everything below.
 //  6. The errors that the noise leaves are predicted, and a model whose errors are too
 //     large is refused: [*TooNoisy].
 //  7. [Model.Generate] draws sessions: turns that extend a chat, branch off it or repeat

@@ -7,9 +7,6 @@ import (
 	"reprise/trace"
 )
 
-// Unit is the weight that one unit adds to a table at most.
-const Unit = unit
-
 // Counted counts a trace as Fit does before the noise, with what noise would have chosen:
 // 32 cells of arrivals, and the first blocks of the first three sessions as trunks, or
 // those of another.
