@@ -66,6 +66,11 @@ func (o *Output) detect() (err error) {
 	p, err := trace.OpenParquet(o.file, o.size)
 	switch {
 	case errors.Is(err, trace.ErrNoFooter):
+		if begin := make([]byte, 4); o.size >= 4 {
+			if _, err := o.file.ReadAt(begin, 0); err == nil && string(begin) == "PAR1" {
+				return fmt.Errorf("%w: it begins as one and is cut short", trace.ErrNoFooter)
+			}
+		}
 		return o.detectText()
 	case err != nil:
 		return err

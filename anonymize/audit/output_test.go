@@ -116,6 +116,13 @@ func TestOutputsThatDoNotOpen(t *testing.T) {
 	if _, err := OpenOutput(broken); err == nil || !strings.HasPrefix(err.Error(), broken+": ") {
 		t.Errorf("a broken footer: %v", err)
 	}
+	cut := filepath.Join(t.TempDir(), "cut")
+	if err := os.WriteFile(cut, []byte("PAR1\x15\x04"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenOutput(cut); !errors.Is(err, trace.ErrNoFooter) {
+		t.Errorf("a file cut short: %v", err)
+	}
 	if _, err := OpenOutput(t.TempDir()); err == nil {
 		t.Error("a directory was opened")
 	}
