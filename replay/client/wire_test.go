@@ -183,8 +183,9 @@ func TestCheckFiles(t *testing.T) {
 	if err := CheckFiles(1); err != nil {
 		t.Error(err)
 	}
-	limit := host.FileLimit()
-	if err := CheckFiles(int(limit) - int(host.OpenFiles()) - spareFiles + 1); err == nil || !strings.Contains(err.Error(), "ulimit -n") {
+	// As many as the limit allows if no other file were open: some always are,
+	// and how many changes while the connections of other tests close.
+	if err := CheckFiles(int(host.FileLimit()) - spareFiles); err == nil || !strings.Contains(err.Error(), "ulimit -n") {
 		t.Errorf("more than may be open: %v", err)
 	}
 }
