@@ -27,11 +27,8 @@ type feed struct {
 	watched uint32 // what the kernel was asked for
 	broken  bool   // by a deadline that has passed
 
-	buf   []byte // what has come
-	at    int    // of it, has been read
-	reads []oneRead
-	first int   // of reads, that has something left
-	err   error // after all of buf
+	come  *backlog // what waits to be read, nil without any
+	err   error    // after it
 	errAt time.Time
 
 	batch   bool // events may wait
@@ -44,18 +41,46 @@ type feed struct {
 	readDelay time.Duration
 }
 
+// A backlog is what has come and waits to be read. One that is empty serves another
+// connection.
+type backlog struct {
+	bytes []byte
+	at    int // of bytes, has been read
+	reads []oneRead
+	first int // of reads, that has something left
+}
+
 // A oneRead is what the reader read at once.
 type oneRead struct {
-	end   int // in buf
+	end   int // in bytes
 	at    time.Time
 	delay time.Duration
 }
 
+var backlogs = sync.Pool{New: func() any { return &backlog{bytes: make([]byte, 0, keptRoom)} }}
+
 const (
 	// feedRoom bounds the bytes of a connection that wait to be read.
 	feedRoom = 256 << 10
-	keptRoom = 4 << 10 // of a buffer that is empty
+	keptRoom = 4 << 10 // of a backlog that is new
 )
+
+// unread is how many bytes wait to be read.
+func (f *feed) unread() int {
+	if f.come == nil {
+		return 0
+	}
+	return len(f.come.bytes) - f.come.at
+}
+
+// drop gives the backlog to other connections, unless it has become large.
+func (f *feed) drop() {
+	if b := f.come; b != nil && cap(b.bytes) <= feedRoom/4 {
+		b.bytes, b.at, b.reads, b.first = b.bytes[:0], 0, b.reads[:0], 0
+		backlogs.Put(b)
+	}
+	f.come = nil
+}
 
 // newFeed takes a TCP connection over from Go's poller, or returns nil where that cannot
 // be done.
@@ -97,9 +122,9 @@ func (f *feed) begin() {
 func (f *feed) end() (clean bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	clean = f.at == len(f.buf)
+	clean = f.unread() == 0
 	f.begun, f.batch, f.err = false, false, nil
-	f.buf, f.at, f.reads, f.first = nil, 0, nil, 0
+	f.drop()
 	f.watch()
 	return clean
 }
@@ -114,7 +139,7 @@ func (f *feed) inBatches(may bool) {
 // watch asks the kernel for what is wanted now.
 func (f *feed) watch() {
 	var want uint32
-	if f.begun && f.err == nil && len(f.buf)-f.at < feedRoom {
+	if f.begun && f.err == nil && f.unread() < feedRoom {
 		want |= unix.EPOLLIN
 	}
 	if f.writing {
@@ -165,7 +190,7 @@ func (f *feed) ready(events uint32) {
 
 // take reads once.
 func (f *feed) take() {
-	p, delay, errno := f.reader.receive(f.fd)
+	p, at, delay, errno := f.reader.receive(f.fd)
 	switch {
 	case errno == unix.EAGAIN:
 		return
@@ -176,14 +201,17 @@ func (f *feed) take() {
 		f.fail(io.EOF)
 		return
 	}
-	f.buf = append(f.buf, p...)
-	at := time.Now()
-	f.reads = append(f.reads, oneRead{len(f.buf), at, delay})
+	if f.come == nil {
+		f.come = backlogs.Get().(*backlog)
+	}
+	b := f.come
+	b.bytes = append(b.bytes, p...)
+	b.reads = append(b.reads, oneRead{len(b.bytes), at, delay})
 	switch {
 	case !f.waiting:
-	case !f.batch || len(f.buf)-f.at >= feedRoom/4 || endsBody(p):
+	case !f.batch || f.unread() >= f.reader.share || endsBody(p):
 		f.wakeUp()
-	case len(f.reads) == 1:
+	case len(b.reads) == 1:
 		f.reader.late = append(f.reader.late, lateWake{f, f.waits, at.Add(batchFor)})
 	}
 }
@@ -206,7 +234,7 @@ func (f *feed) wait() {
 func (f *feed) Read(p []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for f.at == len(f.buf) {
+	for f.come == nil {
 		switch {
 		case f.closed:
 			return 0, net.ErrClosed
@@ -219,17 +247,15 @@ func (f *feed) Read(p []byte) (int, error) {
 		}
 		f.wait()
 	}
-	one := &f.reads[f.first]
-	n := copy(p, f.buf[f.at:one.end])
+	b := f.come
+	one := &b.reads[b.first]
+	n := copy(p, b.bytes[b.at:one.end])
 	f.readAt, f.readDelay = one.at, one.delay
-	if f.at += n; f.at == one.end {
-		f.first++
+	if b.at += n; b.at == one.end {
+		b.first++
 	}
-	if f.at == len(f.buf) {
-		if f.at, f.first = 0, 0; cap(f.buf) > keptRoom {
-			f.buf, f.reads = nil, nil
-		}
-		f.buf, f.reads = f.buf[:0], f.reads[:0]
+	if b.at == len(b.bytes) {
+		f.drop()
 		f.watch()
 	}
 	return n, nil

@@ -76,7 +76,14 @@ const (
 	readerTick = 1
 	// batchFor is how long the events of a stream may wait for the goroutine that they are
 	// for. Their instants have been taken.
-	batchFor = 200 * time.Millisecond
+	batchFor = 500 * time.Millisecond
+	// wokenAlong is how many of those that wait are woken with one whose time has come:
+	// a goroutine that is woken alone wakes a thread, which takes longer than to read
+	// what has come.
+	wokenAlong = 32
+	// waitingRoom is how many bytes of all streams of a reader may wait so. It is shared
+	// out evenly; a stream has at least keptRoom and at most feedRoom/4.
+	waitingRoom = 16 << 20
 	// readAtMost is how many bytes one read takes.
 	readAtMost = 64 << 10
 )
@@ -94,6 +101,7 @@ type reader struct {
 
 	// For its goroutine alone.
 	late    []lateWake // in the order of their instants
+	share   int        // of waitingRoom, for each feed
 	space   []byte
 	msg     unix.Msghdr
 	iov     unix.Iovec
@@ -176,6 +184,7 @@ func (r *reader) read() {
 			r.mu.Unlock()
 			return
 		}
+		r.share = min(max(waitingRoom/max(len(r.feeds), 1), keptRoom), feedRoom/4)
 		r.mu.Unlock()
 		for _, e := range ready[:epollKept(epoll, ready[:])] {
 			r.mu.Lock()
@@ -206,13 +215,16 @@ func epollKept(epoll int, ready []unix.EpollEvent) int {
 	return int(n)
 }
 
-// wakeLate wakes those whose events have waited long enough.
+// wakeLate wakes those whose events have waited long enough, and others along with them.
 func (r *reader) wakeLate() {
 	if len(r.late) == 0 {
 		return
 	}
 	now, n := time.Now(), 0
-	for n < len(r.late) && !now.Before(r.late[n].at) {
+	if now.Before(r.late[0].at) {
+		return
+	}
+	for n < len(r.late) && (n < wokenAlong || !now.Before(r.late[n].at)) {
 		l := &r.late[n]
 		l.feed.mu.Lock()
 		if l.feed.waits == l.wait {
@@ -225,9 +237,9 @@ func (r *reader) wakeLate() {
 	r.late = r.late[n:]
 }
 
-// receive reads what has come once, into the reader's space, with how long ago the kernel
-// received the last segment of it.
-func (r *reader) receive(fd int) (p []byte, delay time.Duration, errno syscall.Errno) {
+// receive reads what has come once, into the reader's space, with the instant and how long
+// before it the kernel received the last segment.
+func (r *reader) receive(fd int) (p []byte, at time.Time, delay time.Duration, errno syscall.Errno) {
 	r.iov.Base = &r.space[0]
 	r.iov.SetLen(len(r.space))
 	r.msg.Iov = &r.iov
@@ -242,14 +254,15 @@ func (r *reader) receive(fd int) (p []byte, delay time.Duration, errno syscall.E
 		}
 	}
 	readOrdered(uintptr(fd))
+	at = time.Now()
 	if errno != 0 {
-		return nil, noDelay, errno
+		return nil, at, noDelay, errno
 	}
 	delay = noDelay
-	if at := r.stamp(); at > 0 {
-		delay = max(time.Duration(time.Now().UnixNano()-at), 0)
+	if stamp := r.stamp(); stamp > 0 {
+		delay = max(time.Duration(at.UnixNano()-stamp), 0)
 	}
-	return r.space[:n], delay, 0
+	return r.space[:n], at, delay, 0
 }
 
 // stamp returns the kernel's software timestamp of the last read in Unix nanoseconds, 0

@@ -148,7 +148,7 @@ func TestUnreadBodyIsBounded(t *testing.T) {
 	time.Sleep(300 * time.Millisecond)
 	f := r.x.k.sock.feed
 	f.mu.Lock()
-	waits := len(f.buf) - f.at
+	waits := f.unread()
 	f.mu.Unlock()
 	if waits < feedRoom || waits > feedRoom+readAtMost {
 		t.Errorf("%d bytes wait", waits)
