@@ -130,6 +130,7 @@ var clientFields = []numberField{
 	{"run.stalls.above_ns", "ns", "So much later."},
 	{"run.stalls.total_ns, run.stalls.longest_ns", "ns", "How long the client was stalled, in all and at most at a time: from when it was to wake until it did."},
 	{"stalled.stalled_requests", "requests", "Successful requests with some of a stall, or of a late read, between sent and first token; of the kernel's instants, those whose first token has no certain one."},
+	{"stalled.ttft_late_p99_ms, stalled.e2e_late_p99_ms", "ms", "How long after the kernel's receive timestamp the first and the last token event were read, at p99 of the requests. Null below 100 requests, without timestamps, and where their instants are taken."},
 	{"stalled.p50_ms, stalled.p99_ms, stalled.max_ms", "ms", "Client stalls by their length, whatever they met."},
 	{"stalled.in_flight_max_ms", "ms", "The longest client stall in which a request was due or in flight."},
 	{"receipt.uncertain_events", "events", "Token events that came with more of the answer in one read, after a stall or more than 2 ms late, so that they may have come before their timestamp; and first and last ones of requests that were sent within 2 ms of a stall."},

@@ -43,6 +43,7 @@ type stallMeter struct {
 
 	events, inStall int64         // token events; those of them that stalls may have delayed
 	delays          sample.Values // ns from the kernel's timestamp to the read
+	late, lateEnd   sample.Values // ns by which first and last token events were read late
 	uncertain       int64         // token events
 	uncertainFirst  int64         // first ones of a request
 	widest          int64         // ns within which an uncertain event came
@@ -53,7 +54,7 @@ const shareSteps = 1000
 
 func newStallMeter(s *result.Stalls, opts *Options) *stallMeter {
 	m := &stallMeter{watched: s != nil, kernel: opts.Instants == InstantsKernel}
-	m.delays.Limit = opts.Exact
+	m.delays.Limit, m.late.Limit, m.lateEnd.Limit = opts.Exact, opts.Exact, opts.Exact
 	if s == nil {
 		return m
 	}
@@ -203,6 +204,18 @@ func (m *stallMeter) add(r *result.Result) {
 		}
 		return m.within(from, to)
 	}
+	// note takes how late an event was read. One with more behind it in the same read was
+	// there for its delay at least, and for what stalls cover at most.
+	note := func(late *sample.Values, event int, covered int64) {
+		if !stamped || m.kernel {
+			return
+		}
+		delay, last := r.ReadDelay(event)
+		if !last {
+			delay = max(delay, covered)
+		}
+		late.Add(delay)
+	}
 	m.ttft += float64(*first - *r.SentNS)
 	m.events += max(int64(r.Events), 1)
 	covered := part(*r.SentNS, *first, 0, uncertain(0))
@@ -211,6 +224,7 @@ func (m *stallMeter) add(r *result.Result) {
 		m.touched++
 		m.inStall++
 	}
+	note(&m.late, 0, covered)
 	m.gaps += int64(len(r.GapsNS))
 	from := *first
 	for i, gap := range r.GapsNS {
@@ -228,6 +242,7 @@ func (m *stallMeter) add(r *result.Result) {
 		m.shares[step]++
 		from += gap
 	}
+	note(&m.lateEnd, len(r.GapsNS), covered)
 }
 
 // summary is nil where the run was not watched.
@@ -258,6 +273,9 @@ func (m *stallMeter) summary() *Stalled {
 		}
 	}
 	s.InFlightMax = milliseconds(float64(longest))
+	first, _ := StatOf(&m.late)
+	last, _ := StatOf(&m.lateEnd)
+	s.TTFTLateP99, s.E2ELateP99 = first.P99, last.P99
 	if len(durations) > 0 {
 		slices.Sort(durations)
 		order := sample.Sorted(durations)

@@ -311,3 +311,43 @@ func TestStallWhileNothingWasInFlight(t *testing.T) {
 		}
 	}
 }
+
+// At p99, first and last tokens may be read as late as 2 ms or a hundredth of the latency,
+// whatever part of all waiting that is.
+func TestLateReads(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		first, last int32 // µs, of two of two hundred requests
+		of          int   // requests that are that late
+		codes       []string
+		e2e         int64 // ms
+	}{
+		{"in time", 300, -300, 3, nil, 300},
+		{"just in time", 2000, 2000, 3, nil, 120},
+		{"first tokens late", 2100, 300, 3, []string{codeLateFirst}, 120},
+		{"last tokens late, with the end behind them", 300, -2100, 3, []string{codeLateLast}, 120},
+		{"as late, of a longer time", 300, -2100, 3, nil, 300},
+		{"not at p99", 9000, 9000, 1, nil, 300},
+	} {
+		var results []result.Result
+		for i := range int64(200) {
+			r := answer(i, i*1000, 0, 100, c.e2e)
+			if r.ReadDelaysUS = []int32{60, -60}; i < int64(c.of) {
+				r.ReadDelaysUS = []int32{c.first, c.last}
+			}
+			results = append(results, r)
+		}
+		s := summarise(t, stalledRun(), Options{}, results...)
+		var codes []string
+		for _, r := range s.Verdict.Reasons {
+			codes = append(codes, r.Code)
+		}
+		if !slices.Equal(codes, c.codes) {
+			t.Errorf("%s: %v, want %v; %+v", c.name, codes, c.codes, s.Stalled)
+		}
+		s = summarise(t, stalledRun(), Options{Instants: InstantsKernel}, results...)
+		if s.Stalled.TTFTLateP99 != nil || s.Stalled.E2ELateP99 != nil {
+			t.Errorf("%s: of the kernel's instants nothing is late: %+v", c.name, s.Stalled)
+		}
+	}
+}

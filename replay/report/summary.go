@@ -393,6 +393,11 @@ type Stalled struct {
 	// still, at p99 of all gaps: at most one gap in a hundred has more. It is rounded up
 	// to a tenth of a percent. Null without a gap.
 	GapP99Share *float64 `json:"gap_p99_share"`
+	// TTFTLateP99 and E2ELateP99 are how many ms after the kernel's receive timestamp the
+	// first and the last token event of a request were read, at p99 of the requests. Null
+	// below 100 requests, without timestamps, and where their instants are taken.
+	TTFTLateP99 *float64 `json:"ttft_late_p99_ms"`
+	E2ELateP99  *float64 `json:"e2e_late_p99_ms"`
 	// StalledRequests are those whose time to the first token holds some of a stall.
 	StalledRequests int64 `json:"stalled_requests"`
 	// EventShare is the part of the token events that stalls may have delayed: some of a

@@ -23,6 +23,8 @@ const (
 	codeStalled     = "client_stalled"   // the process or the machine stood still
 	codeStalledTTFT = "stalled_ttft"     // the client stood still while it waited for first tokens
 	codeStalledGap  = "stalled_gap"      // the client stood still between tokens
+	codeLateFirst   = "late_first_token" // the client read first tokens late
+	codeLateLast    = "late_last_token"  // and last ones
 	codeClock       = "clock_jump"       // the wall clock was set, or the machine suspended
 	codeHeldBack    = "held_back"        // the limit of requests in flight shaped the load
 	codeConnect     = "connect_failures" // requests that never reached the server
@@ -181,6 +183,32 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 	check(codeStalledTTFT, stalled.TTFTShare, limits.StallTTFT, ttft,
 		page.Brief(stalled.StalledRequests), page.Many(s.Requests.Succeeded, "request"), strings.Join(seen, "; "))
 	check(codeStalledGap, stalled.GapP99Share, limits.StallGap, gap, strings.Join(seen, "; "))
+	// The share of all times to first token is about the mean. By chance, stalls may meet
+	// more of the first and last tokens than of the time, and p99 consists of those.
+	for _, c := range []struct {
+		code, what, metric string
+		late               *float64
+		of                 *Stat
+	}{
+		{codeLateFirst, "first", "TTFT", stalled.TTFTLateP99, &s.Latency.FromSent.TTFT},
+		{codeLateLast, "last", "E2E", stalled.E2ELateP99, &s.Latency.FromSent.E2E},
+	} {
+		limit := -1.0
+		if limits.StallTTFT >= 0 {
+			limit = ms(lateRead)
+			if c.of.P99 != nil {
+				limit = max(limit, limits.StallTTFT**c.of.P99)
+			}
+		}
+		if c.late == nil {
+			check := unmeasured(limit, "ms")
+			check.Says = cmp.Or(why, stallsNotRecorded)
+			j.check(c.code, check, "")
+			continue
+		}
+		j.check(c.code, atMost(*c.late, limit, "ms"), "%s tokens were read %s ms late at p99 (%s), and p99 of %s is too long by that; the limit is %s ms",
+			c.what, page.Beside(*c.late, limit), strings.Join(seen, "; "), c.metric, page.Number(limit))
+	}
 }
 
 // stallsApart is how far the two clocks that see a stall may be apart, in nanoseconds.
@@ -268,6 +296,8 @@ var checkNames = []struct{ code, name string }{
 	{codeStalled, "longest client stall"},
 	{codeStalledTTFT, "client stalls in TTFT"},
 	{codeStalledGap, "client stalls in a token gap, p99"},
+	{codeLateFirst, "first tokens read late, p99"},
+	{codeLateLast, "last tokens read late, p99"},
 	{codeClock, "jump of the wall clock"},
 	{codeHeldBack, "held back at the limit"},
 	{codeConnect, "found no connection"},
