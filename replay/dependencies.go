@@ -20,6 +20,10 @@ type pendingRow struct {
 	unfinished int           // parents that are not over
 	latest     time.Duration // end of the last parent that is
 	failed     bool          // a parent failed
+
+	// Of a load of sessions.
+	thread, place *int32  // of the row in its tree: its thread, and the turn there
+	prepared      *flight // it was prepared before its due time was known
 }
 
 func (w *pendingRow) dueAt() (time.Duration, int64) { return w.due, w.id }

@@ -101,7 +101,7 @@ func (f *feeder) run(ctx context.Context) error {
 	} else {
 		counts.leave(&counts.beyond, left)
 	}
-	if err := f.sched.rows.err; err != nil {
+	if err := f.sched.readErr(); err != nil {
 		return errors.Join(errWorkload, err)
 	}
 	return nil
@@ -111,6 +111,7 @@ func (f *feeder) run(ctx context.Context) error {
 // nothing is left.
 func (f *feeder) step(ctx context.Context) bool {
 	f.takeEnds()
+	f.capIdle()
 	if f.blocked != nil && f.queue.push(f.blocked, false) {
 		f.blocked = nil
 	}
@@ -131,8 +132,9 @@ func (f *feeder) step(ctx context.Context) bool {
 		f.prepare(f.sched.takeDue())
 	case canRead && read <= now:
 		f.readRow()
-	case !canRead && !canPrepare && f.blocked == nil && (f.pastDuration(now) || waiting == 0 && f.sched.rows.peek() == nil):
+	case !canRead && !canPrepare && f.blocked == nil && (f.pastDuration(now) || waiting == 0 && f.sched.allRead()):
 		return false
+	case f.stage():
 	default:
 		until := slotOpens
 		if f.opt.Duration > now {
@@ -208,7 +210,7 @@ func (f *feeder) reportEnd(end rowEnd) {
 	switch {
 	case f.closed != nil:
 		f.closed.freeSlot(end.at)
-	case f.sched.deps != nil:
+	case f.sched.ordered():
 		f.ends.mu.Lock()
 		f.ends.ends = append(f.ends.ends, end)
 		f.ends.mu.Unlock()
@@ -220,8 +222,7 @@ func (f *feeder) reportEnd(end rowEnd) {
 
 // takeEnds schedules the rows that waited for requests that have ended.
 func (f *feeder) takeEnds() {
-	deps := f.sched.deps
-	if deps == nil {
+	if !f.sched.ordered() {
 		return
 	}
 	f.ends.mu.Lock()
@@ -232,16 +233,42 @@ func (f *feeder) takeEnds() {
 		if end.reply != nil {
 			f.sched.threads.setReply(end.id, end.reply)
 		}
-		deps.rowEnded(end, f.sched.rows.next)
+		f.sched.noteEnd(end)
 	}
 	f.sched.scheduleReady()
 }
 
-// prepare makes the call of a row and queues it. A row that cannot be prepared gets its
-// Result at once.
+// prepare makes the call of a row, unless it was made before, and queues it. A row that
+// cannot be prepared gets its Result at once.
 func (f *feeder) prepare(w *pendingRow) {
-	fl := &flight{id: w.id, due: w.due, turn: w.turn, drift: w.due - w.plan, cut: f.opt.cutAfter(w.row), result: f.opt.newResult(w.id, w.row, w.due)}
-	var err error
+	fl := w.prepared
+	if fl == nil {
+		var err error
+		if fl, err = f.makeCall(w); err != nil {
+			fl.result.Error = result.KindPrepare
+			f.unready <- &fl.result
+			counts := &f.sched.counts
+			if counts.unprepared++; counts.unprepared == 1 {
+				counts.unready = err.Error()
+			}
+			f.sched.rowEnded(rowEnd{id: w.id, at: w.due, failed: true})
+			return
+		}
+	}
+	fl.due, fl.result.DueNS = w.due, int64(w.due)
+	if f.closed != nil {
+		f.closed.addPrepared(fl)
+		return
+	}
+	if !f.queue.push(fl, false) {
+		f.clock.setPrimed()
+		f.blocked = fl
+	}
+}
+
+// makeCall makes the call of a row. The flight is never nil.
+func (f *feeder) makeCall(w *pendingRow) (fl *flight, err error) {
+	fl = &flight{id: w.id, due: w.due, turn: w.turn, drift: w.due - w.plan, cut: f.opt.cutAfter(w.row), result: f.opt.newResult(w)}
 	if threads := f.sched.threads; threads == nil {
 		fl.call, err = f.endpoint.Prepare(fl.result.RowID, w.row, f.prompts)
 	} else {
@@ -250,25 +277,79 @@ func (f *feeder) prepare(w *pendingRow) {
 		fl.prefix, fl.reply = threads.finishTurn(err)
 	}
 	if err != nil {
-		fl.result.Error = result.KindPrepare
-		f.unready <- &fl.result
-		counts := &f.sched.counts
-		if counts.unprepared++; counts.unprepared == 1 {
-			counts.unready = err.Error()
-		}
-		f.sched.rowEnded(rowEnd{id: w.id, at: w.due, failed: true})
-		return
+		return fl, err
 	}
 	if f.opt.Known != nil {
 		fl.row = w.row
 	}
 	fl.size = min(int64(fl.call.Size()), preparedBytes)
-	if f.closed != nil {
-		f.closed.addPrepared(fl)
+	return fl, nil
+}
+
+// What is prepared of trees that have not started is bounded in number and memory.
+const (
+	stagedTrees = 16
+	stagedBytes = 64 << 20
+)
+
+// stage prepares the first row of a tree before it is known when the tree starts, so that a
+// place that becomes free does not stay empty meanwhile. It is false where there is
+// nothing to prepare.
+func (f *feeder) stage() bool {
+	trees := f.sched.trees
+	if trees == nil || !trees.limited() || f.pastDuration(f.clock.now()) {
+		return false
+	}
+	bytes := int64(0)
+	for i := 0; i < min(stagedTrees, max(trees.load.Live, trees.load.MaxLive)); i++ {
+		if i == len(trees.ahead) && !trees.loadAhead() {
+			return false
+		}
+		t := trees.ahead[i]
+		if t.staged != nil {
+			bytes += t.staged.size
+		}
+		if t.tried || bytes >= stagedBytes {
+			continue
+		}
+		t.tried = true
+		if w := trees.firstRow(t); w != nil {
+			if fl, err := f.makeCall(w); err == nil {
+				t.staged = fl
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// capIdle shortens the time in which the whole system is idle.
+func (f *feeder) capIdle() {
+	if f.sched.trees == nil {
 		return
 	}
-	if !f.queue.push(fl, false) {
-		f.clock.setPrimed()
-		f.blocked = fl
+	q := f.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ahead, first := len(q.flights), never
+	if ahead > 0 {
+		first = q.flights[0].due
+	}
+	if f.blocked != nil {
+		ahead++
+		first = min(first, f.blocked.due)
+	}
+	by := f.sched.capIdle(f.clock.now(), ahead, first)
+	if by == 0 {
+		return
+	}
+	for _, fl := range append(q.flights[:len(q.flights):len(q.flights)], f.blocked) {
+		if fl != nil {
+			fl.due -= by
+			fl.result.DueNS -= int64(by)
+		}
+	}
+	if q.sooner != nil {
+		q.sooner()
 	}
 }

@@ -37,6 +37,9 @@ type Options struct {
 	// flight, and the next row is due when one is over. Recorded times and parents
 	// do not count.
 	Concurrency int
+	// Sessions, when set, makes the session tree the unit of load, in place of the rows that
+	// are given to the Runner, Concurrency, Arrivals and Causal.
+	Sessions *SessionLoad
 	// RampUp is the time over which a closed loop's slots open, one after another; 0 opens
 	// all at once.
 	RampUp time.Duration
@@ -110,7 +113,7 @@ func (o *Options) check() error {
 	switch {
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 0) || o.MaxInFlight < 0 || o.Ahead < 0 || o.Grace < 0:
 		return errors.New("replay: speed must be a positive number, and no limit or duration negative")
-	case o.RampUp < 0 || o.RampUp > 0 && o.Concurrency == 0:
+	case o.RampUp < 0 || o.RampUp > 0 && o.Concurrency == 0 && (o.Sessions == nil || o.Sessions.Live == 0):
 		return errors.New("replay: a ramp-up needs a closed loop, and cannot be negative")
 	case o.Concurrency < 0 || o.Duration < 0 || o.Warmup.bad() || o.Cooldown.bad():
 		return errors.New("replay: neither concurrency, duration, warm-up nor cool-down may be negative")
@@ -120,12 +123,12 @@ func (o *Options) check() error {
 		return errors.New("replay: give arrivals or a speed, not both: arrivals replace the recorded times that a speed divides")
 	case o.Endless && o.Duration == 0:
 		return errors.New("replay: a workload without an end needs a duration")
-	case o.Thread != nil && o.Causal == nil:
+	case o.Thread != nil && o.Causal == nil && o.Sessions == nil:
 		return errThreadOpen
 	case o.Cooldown.Requests > maxCooldown:
 		return errCooldown
 	}
-	return nil
+	return o.checkSessions()
 }
 
 // withDefaults checks the options, puts the defaults in, and fills in what About says
@@ -147,14 +150,17 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	run.Timing = result.OpenLoop
 	switch {
-	case o.Concurrency > 0:
+	case o.Concurrency > 0 || o.Sessions != nil && o.Sessions.Live > 0:
 		run.Timing = result.ClosedLoop
-	case o.Causal != nil:
+	case o.Causal != nil || o.Sessions != nil:
 		run.Timing = result.Causal
 	}
 	run.KeepThink, run.Concurrency = o.KeepThink, o.Concurrency
 	if o.RampUp > 0 {
 		run.RampUp = o.RampUp.String()
+	}
+	if o.Sessions != nil {
+		run.Sessions = o.Sessions.about(o.Warmup.Sessions)
 	}
 	run.Plan = result.Asked{
 		DurationNS: int64(o.Duration), WarmupNS: int64(o.Warmup.Time), WarmupRequests: o.Warmup.Requests,
@@ -223,6 +229,13 @@ func (o *Options) thinking(ns int64) time.Duration {
 // origin returns the row of the workload, and the round, of the row that is read as the
 // id-th.
 func (o *Options) origin(id int64) (row int64, round int32) {
+	if s := o.Sessions; s != nil {
+		id, round = s.Trees.rowOf(id)
+		if o.Origin != nil {
+			id, _ = o.Origin(id)
+		}
+		return id, round
+	}
 	if o.Origin == nil {
 		return id, 0
 	}
@@ -230,11 +243,21 @@ func (o *Options) origin(id int64) (row int64, round int32) {
 }
 
 // newResult begins the Result of a row.
-func (o *Options) newResult(id int64, row *trace.Request, due time.Duration) result.Result {
-	at, round := o.origin(id)
+func (o *Options) newResult(w *pendingRow) result.Result {
+	row := w.row
+	at, round := o.origin(w.id)
 	r := result.Result{
-		RowID: at, Round: round, Category: row.Category, DueNS: int64(due),
-		WantInput: row.InputTokens, WantOutput: row.OutputTokens,
+		RowID: at, Round: round, Category: row.Category, DueNS: int64(w.due),
+		WantInput: row.InputTokens, WantOutput: row.OutputTokens, Turn: row.Turn, ThinkNS: row.ThinkNS, ToolNS: row.ToolNS,
+	}
+	for _, p := range row.Parents {
+		if p >= 0 && p < w.id {
+			at, _ := o.origin(p)
+			r.Parents = append(r.Parents, at)
+		}
+	}
+	if o.Sessions != nil {
+		r.Thread, r.Turn, r.Play = w.thread, w.place, trace.Ptr(round)
 	}
 	if row.Session != nil {
 		r.Session = trace.Ptr(*row.Session)

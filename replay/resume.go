@@ -28,6 +28,8 @@ import (
 //   - In a causal run, parents that were over count as if they had ended when the run
 //     is resumed: think and tool times begin anew.
 //   - In a closed loop all slots are free.
+//   - In a load of sessions the trees that were live go on first, each from its last row
+//     that was over; trees that were not live keep their order.
 //   - Requests that were sent and have no result are sent again, and counted: the server
 //     sees them twice, and finds the prompts of the first time in its cache.
 type Resumption struct {
@@ -42,6 +44,7 @@ type Resumption struct {
 	stalls   *result.Stalls
 	origin   func(id int64) (row int64, round int32)
 	lost     map[int64]bool // rows that were sent and have no result, by their number among those that are read
+	treeEnds []int64        // when the trees of a load of sessions ended that did, in order
 }
 
 type doneRow struct {
@@ -81,7 +84,7 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 	if err := o.Metering.metered(path); err != nil {
 		return nil, err
 	}
-	if err := r.readDone(f, o.Warmup.Requests+o.Cooldown.Requests > 0); err != nil {
+	if err := r.readDone(f, o.Warmup.Requests+o.Warmup.Sessions+o.Cooldown.Requests > 0); err != nil {
 		return nil, err
 	}
 	r.lost = map[int64]bool{}
@@ -107,10 +110,15 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 	if n := len(r.run.Resumed); n > 0 {
 		s.before = r.run.Resumed[n-1].ShiftNS
 	}
-	if err := trace.Each(rows, s.row); err != nil && !errors.Is(err, errEnough) {
+	if o.Sessions != nil {
+		err = s.trees()
+	} else {
+		err = trace.Each(rows, s.row)
+	}
+	if err != nil && !errors.Is(err, errEnough) {
 		return r, errors.Join(errWorkload, err)
 	}
-	if o.Concurrency == 0 {
+	if o.Concurrency == 0 && (o.Sessions == nil || o.Sessions.Live == 0) {
 		r.gap.ShiftNS = r.gap.AtNS - min(r.gap.AtNS-s.before, s.first)
 	}
 	return r, nil
@@ -232,12 +240,7 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 	}
 	_, done := s.r.find(id)
 	if s.r.lost[id] {
-		twice := s.r.gap.Twice
-		twice.Requests++
-		twice.PromptTokens += int64(row.InputTokens)
-		if len(twice.Rows) < mostTwiceRows {
-			twice.Rows = append(twice.Rows, s.r.keyOf(id).Row)
-		}
+		s.r.addTwice(id, row)
 		if s.known != nil {
 			s.known(row)
 		}
@@ -267,6 +270,16 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 		return errEnough
 	}
 	return nil
+}
+
+// addTwice counts a row that the server sees twice.
+func (r *Resumption) addTwice(id int64, row *trace.Request) {
+	twice := r.gap.Twice
+	twice.Requests++
+	twice.PromptTokens += int64(row.InputTokens)
+	if len(twice.Rows) < mostTwiceRows {
+		twice.Rows = append(twice.Rows, r.keyOf(id).Row)
+	}
 }
 
 // mostTwiceRows is how many rows are named that a server sees twice.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,16 +53,26 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	}
 	p.feed = newFeeder(&p.opt, rows, p.results)
 	p.feed.prompts, p.feed.endpoint = r.Prompter, r.Endpoint
+	if trees := p.feed.sched.trees; trees != nil {
+		p.window.ended = trees.ended
+	}
 	if opt.Thread != nil {
 		prompts, ok := r.Prompter.(result.Continuer)
 		if !ok {
 			return opt.About, errNoContinuer
 		}
-		p.feed.sched.threads = newThreads(opt.Thread, opt.Causal, prompts)
+		p.feed.sched.threads = newThreads(opt.Thread, p.feed.sched.following, prompts)
 	}
 	if opt.Resume != nil {
 		for _, s := range opt.Resume.sent {
+			if trees := p.feed.sched.trees; trees != nil {
+				over := sort.Search(len(opt.Resume.treeEnds), func(i int) bool { return opt.Resume.treeEnds[i] > s.released })
+				trees.ended.Store(int64(over))
+			}
 			p.window.addSent(s.Place)
+		}
+		if trees := p.feed.sched.trees; trees != nil {
+			trees.ended.Store(0) // they are counted again as they are passed over
 		}
 	}
 	run, err := p.run(ctx, out)
@@ -415,6 +426,7 @@ func (p *play) summary(cause, feedErr error) result.Run {
 	if c, ok := p.runner.Prompter.(result.TailCounter); ok {
 		run.ShortTails = c.ShortTails()
 	}
+	p.feed.sched.sayTrees(&run)
 	if t := p.feed.sched.threads; t != nil {
 		t.stats.LostTokens = p.lostTokens
 		run.Thread = &t.stats

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -30,6 +31,7 @@ type scheduler struct {
 	now     func() time.Duration
 	rows    rowReader
 	deps    *dependencyTracker // of a causal run
+	trees   *liveTrees         // of a load of sessions; rows is not used then
 	threads *threads           // nil without
 
 	nextArrival time.Duration
@@ -68,6 +70,9 @@ func newScheduler(opt *Options, rows trace.Reader[trace.Request], now func() tim
 	s := &scheduler{opt: opt, now: now, rows: rowReader{src: rows}}
 	if opt.Causal != nil {
 		s.deps = &dependencyTracker{opt: opt, parents: map[int64]*parentRow{}, base: opt.Resume.base()}
+	}
+	if opt.Sessions != nil {
+		s.trees = newLiveTrees(opt, &s.counts)
 	}
 	if opt.Arrivals != nil {
 		s.nextArrival = opt.Arrivals.Next()
@@ -119,6 +124,10 @@ func (r *rowReader) skip() (id int64) {
 // an unread child of a row that is over. It is false at the end of the workload and
 // at the bound on pending rows.
 func (s *scheduler) nextRead() (time.Duration, bool) {
+	if s.trees != nil {
+		at, ok := s.trees.nextStart()
+		return at - s.opt.Ahead, ok
+	}
 	row := s.rows.peek()
 	if row == nil {
 		return 0, false
@@ -151,16 +160,44 @@ func (s *scheduler) nextRead() (time.Duration, bool) {
 	return due - s.opt.Ahead, true
 }
 
-// waiting is the number of rows that were read and wait for a parent.
+// waiting is the number of rows that were read and wait for a parent, or of live trees.
 func (s *scheduler) waiting() int {
-	if s.deps == nil {
-		return 0
+	switch {
+	case s.trees != nil:
+		return len(s.trees.live) - len(s.trees.ahead)
+	case s.deps != nil:
+		return s.deps.waiting
 	}
-	return s.deps.waiting
+	return 0
 }
 
-// readRow takes the row that nextRead looked at, and schedules what waits for nothing.
+// allRead says that the workload has no further row.
+func (s *scheduler) allRead() bool {
+	if s.trees != nil {
+		return s.trees.peek() == nil
+	}
+	return s.rows.peek() == nil
+}
+
+// readErr is why the workload could not be read.
+func (s *scheduler) readErr() error {
+	if s.trees != nil {
+		return s.trees.err
+	}
+	return s.rows.err
+}
+
+// ordered says that some rows wait for others.
+func (s *scheduler) ordered() bool { return s.deps != nil || s.trees != nil }
+
+// readRow takes the row, or starts the tree, that nextRead looked at, and schedules what
+// waits for nothing.
 func (s *scheduler) readRow() {
+	if s.trees != nil {
+		s.trees.begin()
+		s.scheduleReady()
+		return
+	}
 	w := &pendingRow{row: s.rows.peek()}
 	w.id = s.rows.skip()
 	if s.deps == nil {
@@ -180,9 +217,25 @@ func (s *scheduler) readRow() {
 
 // rowEnded takes note that a row is over, and schedules those that waited for it last.
 func (s *scheduler) rowEnded(end rowEnd) {
-	if s.deps != nil {
+	s.noteEnd(end)
+	s.scheduleReady()
+}
+
+// following is how many rows wait for a row.
+func (s *scheduler) following(id int64) int {
+	if s.trees != nil {
+		return s.trees.following(id)
+	}
+	return s.opt.Causal.following(id)
+}
+
+// noteEnd is rowEnded without the scheduling.
+func (s *scheduler) noteEnd(end rowEnd) {
+	switch {
+	case s.trees != nil:
+		s.trees.rowEnded(end)
+	case s.deps != nil:
 		s.deps.rowEnded(end, s.rows.next)
-		s.scheduleReady()
 	}
 }
 
@@ -190,16 +243,30 @@ func (s *scheduler) rowEnded(end rowEnd) {
 // since it failed in the source or a parent did here, is over at once, which may
 // make its children ready in turn.
 func (s *scheduler) scheduleReady() {
-	for len(s.deps.ready) > 0 {
-		w := s.deps.ready[0]
-		s.deps.ready = s.deps.ready[1:]
+	if !s.ordered() {
+		return
+	}
+	ready := s.readyRows()
+	for len(*ready) > 0 {
+		w := (*ready)[0]
+		*ready = (*ready)[1:]
 		s.schedule(w)
 	}
-	s.deps.ready = nil
+	*ready = nil
+}
+
+func (s *scheduler) readyRows() *[]*pendingRow {
+	if s.trees != nil {
+		return &s.trees.ready
+	}
+	return &s.deps.ready
 }
 
 func (s *scheduler) schedule(w *pendingRow) {
 	if s.accept(w) {
+		if s.trees != nil {
+			s.trees.accepted(w.id)
+		}
 		s.counts.noteDue(w.due)
 		heap.Push(&s.due, w)
 	}
@@ -208,7 +275,7 @@ func (s *scheduler) schedule(w *pendingRow) {
 // accept says whether a row that waits for no other is to be sent. Its due time is
 // known then, but for that of a closed loop.
 func (s *scheduler) accept(w *pendingRow) bool {
-	if !w.turn {
+	if !w.turn && s.trees == nil {
 		s.setRootDue(w)
 	}
 	before, done := s.opt.Resume.find(w.id)
@@ -216,6 +283,9 @@ func (s *scheduler) accept(w *pendingRow) bool {
 	switch excluded := s.opt.excludes(w.row); {
 	case done: // before the run was interrupted
 		end.failed = before.failed
+		if s.trees != nil {
+			end.at = s.opt.Resume.base()
+		}
 	case excluded:
 		s.counts.leave(&s.counts.excluded, 1)
 		end.at, end.failed = w.due+s.opt.recordedLength(w.row), w.failed
@@ -230,10 +300,8 @@ func (s *scheduler) accept(w *pendingRow) bool {
 	if s.threads != nil {
 		s.threads.releaseParents(w.id, w.row)
 	}
-	if s.deps != nil {
-		s.bytes -= w.size
-		s.deps.rowEnded(end, s.rows.next)
-	}
+	s.bytes -= w.size
+	s.noteEnd(end)
 	return false
 }
 
@@ -268,6 +336,11 @@ func (s *scheduler) takeDue() *pendingRow {
 // countUnsent counts the rows that are left when the scheduling ends early, to the end
 // of the workload.
 func (s *scheduler) countUnsent() (left int64) {
+	if s.trees != nil {
+		leftOut, left := s.trees.unsent()
+		s.counts.leave(&s.counts.excluded, leftOut)
+		return int64(len(s.due)) + left
+	}
 	left = int64(len(s.due) + s.waiting())
 	if s.opt.Endless {
 		return left
@@ -284,4 +357,49 @@ func (s *scheduler) countUnsent() (left int64) {
 		s.rows.skip()
 	}
 	return left
+}
+
+// sayTrees puts into a Run what became of the trees of a load of sessions.
+func (s *scheduler) sayTrees(run *result.Run) {
+	if s.trees == nil {
+		return
+	}
+	about := *run.Sessions
+	about.Counts = s.trees.counts()
+	about.Counts.Warm = s.opt.Sessions.Warmed
+	run.Sessions = &about
+}
+
+// capIdle moves all that is still to come earlier, by one time, where nothing is in flight
+// or due and the next is due later than the cap on idle time allows. ahead are rows that
+// were taken from the heap and are not released yet: how many, and when the first is due.
+// It returns by how much they are to be moved.
+func (s *scheduler) capIdle(now time.Duration, ahead int, first time.Duration) (by time.Duration) {
+	t := s.trees
+	if t == nil || t.load.IdleCap == 0 || t.open > len(s.due)+ahead {
+		return 0
+	}
+	next := never
+	if ahead > 0 {
+		next = first
+	}
+	if len(s.due) > 0 {
+		next = min(next, s.due[0].due)
+	}
+	if at, ok := t.nextStart(); ok {
+		next = min(next, at)
+	}
+	if next == never {
+		return 0
+	}
+	if by = t.shorten(next, now); by > 0 {
+		for _, w := range s.due {
+			w.due -= by
+		}
+		t.moveEarlier(by, now)
+		if s.counts.lastDue > now {
+			s.counts.lastDue -= by
+		}
+	}
+	return by
 }

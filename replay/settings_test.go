@@ -116,11 +116,11 @@ func TestTimesBySpeed(t *testing.T) {
 	}
 	class := "batch"
 	o := Options{Origin: Origin(10, func(row int64) int64 { return row + 100 })}
-	got := o.newResult(23, &trace.Request{Category: "cold", InputTokens: 5, OutputTokens: 6, Session: id(9), Class: &class}, 77)
+	got := o.newResult(&pendingRow{id: 23, due: 77, row: &trace.Request{Category: "cold", InputTokens: 5, OutputTokens: 6, Session: id(9), Class: &class}})
 	if want := (result.Result{RowID: 103, Round: 2, Category: "cold", DueNS: 77, WantInput: 5, WantOutput: 6, Session: id(9), Class: "batch"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("a result begins as %+v, want %+v", got, want)
 	}
-	if got := (&Options{}).newResult(23, &trace.Request{}, 0); !reflect.DeepEqual(got, result.Result{RowID: 23}) {
+	if got := (&Options{}).newResult(&pendingRow{id: 23, row: &trace.Request{}}); !reflect.DeepEqual(got, result.Result{RowID: 23}) {
 		t.Errorf("a result of a bare row begins as %+v", got)
 	}
 }

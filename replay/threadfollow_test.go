@@ -127,7 +127,7 @@ func TestThreadsCountTheirBytes(t *testing.T) {
 	row := &trace.Request{InputTokens: 20, OutputTokens: 3, Blocks: []uint64{1, 2, 3}, OutputBlocks: []uint64{4}}
 	const first = 5 + 8*3 + 256 // five bytes of text, two full blocks and one of the output
 	fresh := func(limit int64) *threads {
-		th := newThreads(&Threading{BlockSize: 8, limit: limit}, lineageOf(t, rows), nil)
+		th := newThreads(&Threading{BlockSize: 8, limit: limit}, lineageOf(t, rows).following, nil)
 		th.startTurn(0, row)
 		th.current.own, th.current.seam = &segment{text: []byte("hello")}, "lo"
 		if prefix, reply := th.finishTurn(nil); prefix != nil || reply.seam != "lo" {
@@ -164,7 +164,7 @@ func TestThreadsCountTheirBytes(t *testing.T) {
 		t.Errorf("without room for a reply %d bytes are kept: %+v", th.bytes, th.rows[0])
 	}
 	// A prompt that could not be made leaves nothing, and is not counted.
-	th = newThreads(&Threading{}, lineageOf(t, rows), nil)
+	th = newThreads(&Threading{}, lineageOf(t, rows).following, nil)
 	if th.limit != 512<<20 {
 		t.Errorf("the limit is %d bytes", th.limit)
 	}
@@ -179,7 +179,7 @@ func TestThreadsCountTheirBytes(t *testing.T) {
 // A turn of a turn holds on to the first for as long as something may follow it.
 func TestThreadsOfThreadsAreKept(t *testing.T) {
 	rows := []trace.Request{{}, {Parents: []int64{0}}, {Parents: []int64{1}}}
-	th := newThreads(&Threading{}, lineageOf(t, rows), nil)
+	th := newThreads(&Threading{}, lineageOf(t, rows).following, nil)
 	th.rows[0] = aThread(0, 5)
 	th.bytes = 7
 	th.startTurn(1, &trace.Request{InputTokens: 90, OutputTokens: 1, Parents: []int64{0}})
@@ -243,7 +243,7 @@ func TestSeamOfAPrompt(t *testing.T) {
 	rows := []trace.Request{{InputTokens: 40}, {Parents: []int64{0}}}
 	long := slices.Repeat([]byte("x"), 300)
 	for _, c := range []struct{ end, want string }{{"one two", " two"}, {"one two ", " "}, {"one", "one"}, {"", ""}, {string(long), string(long[:256])}, {" " + string(long[:255]), " " + string(long[:255])}, {" " + string(long[:256]), string(long[:256])}} {
-		th := newThreads(&Threading{}, lineageOf(t, rows), nil)
+		th := newThreads(&Threading{}, lineageOf(t, rows).following, nil)
 		th.startTurn(0, &rows[0])
 		text := []byte("own")
 		th.keepOwn(text, nil, []byte(c.end))

@@ -89,7 +89,7 @@ func (t *threads) keepOwn(text []byte, ids []uint32, end []byte) {
 	if u.before == nil {
 		u.total = int(u.row.InputTokens)
 	}
-	if t.lineage.following(u.id) == 0 {
+	if t.following(u.id) == 0 {
 		return
 	}
 	u.own, u.ids = &segment{slices.Clone(text), slices.Clone(ids)}, ids != nil

@@ -59,18 +59,18 @@ const threadBytes = 512 << 20
 // threads keep the prompts and replies of sessions that go on. They belong to the
 // feeder.
 type threads struct {
-	opt     *Threading
-	lineage *Lineage
-	prompts result.Continuer
-	limit   int64
-	rows    map[int64]*thread // rows that were prepared and that turns may follow
-	bytes   int64
-	current turn
-	stats   result.Threads
+	opt       *Threading
+	following func(id int64) int // how many rows wait for a row
+	prompts   result.Continuer
+	limit     int64
+	rows      map[int64]*thread // rows that were prepared and that turns may follow
+	bytes     int64
+	current   turn
+	stats     result.Threads
 }
 
-func newThreads(opt *Threading, lineage *Lineage, prompts result.Continuer) *threads {
-	t := &threads{opt: opt, lineage: lineage, prompts: prompts, limit: opt.limit, rows: map[int64]*thread{}}
+func newThreads(opt *Threading, following func(id int64) int, prompts result.Continuer) *threads {
+	t := &threads{opt: opt, following: following, prompts: prompts, limit: opt.limit, rows: map[int64]*thread{}}
 	if t.limit == 0 {
 		t.limit = threadBytes
 	}
@@ -224,7 +224,7 @@ func (t *threads) finishTurn(err error) (prefix *threadPrefix, reply *threadRepl
 	if err == nil && u.own != nil {
 		// Others may follow: keep what they go on from.
 		row := u.row
-		th := &thread{id: u.id, before: u.before, own: u.own, total: u.total, pending: t.lineage.following(u.id),
+		th := &thread{id: u.id, before: u.before, own: u.own, total: u.total, pending: t.following(u.id),
 			input: int(row.InputTokens), output: int(row.OutputTokens), outputBlocks: append([]uint64(nil), row.OutputBlocks...)}
 		if size := t.opt.BlockSize; size > 0 {
 			th.blocks = append(th.blocks, row.Blocks[:min(th.input/size, len(row.Blocks))]...)

@@ -28,7 +28,7 @@ func BenchmarkThreadedTurn(b *testing.B) {
 	reply := strings.Repeat(" a reply of many words, as a model writes them.", 27)
 	n := int32(len(tok.Append(nil, reply)))
 	result := &result.Result{Output: &n, OutputFrom: result.FromUsage}
-	t := newThreads(&Threading{Encode: tok.Append}, l, spelling{})
+	t := newThreads(&Threading{Encode: tok.Append}, l.following, spelling{})
 	var buf []byte
 	turn := func(i int) {
 		row := &trace.Request{InputTokens: int32(400 * (i + 1)), OutputTokens: n, Blocks: make([]uint64, 400*turns)}

@@ -58,16 +58,19 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 		return nil, err
 	}
 	t := &Timetable{opt: opt, drift: drifts{limit: driftValues}, window: windowTracker{warm: opt.Warmup, cool: opt.Cooldown}}
+	t.opt.About.Started, t.opt.About.Cores = "", 0 // there is no clock and no client
 	for _, at := range opt.slotTimes() {
 		heap.Push(&t.slots, freeSlot{at})
 	}
-	t.opt.About.Started, t.opt.About.Cores = "", 0 // there is no clock and no client
 	fed := opt
 	fed.Ahead = 0 // nothing is prepared
 	if t.closed() {
 		fed.Concurrency, fed.Duration = 0, 0 // slots are kept here
 	}
 	t.sched = newScheduler(&fed, rows, fed.Resume.base)
+	if trees := t.sched.trees; trees != nil {
+		t.window.ended = trees.ended
+	}
 	return t, nil
 }
 
@@ -76,6 +79,9 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 // that is left waits for one that is not over or for a slot.
 func (t *Timetable) Next() (due time.Duration, ok bool) {
 	s := t.sched
+	if s.trees != nil {
+		s.capIdle(s.trees.idle, 0, never)
+	}
 	for {
 		read, canRead := s.nextRead()
 		if !canRead || len(s.due) > 0 && (t.closed() || read > s.due[0].due) {
@@ -97,7 +103,7 @@ func (t *Timetable) Next() (due time.Duration, ok bool) {
 // Fixed reports whether due times do not depend on when rows end.
 func (t *Timetable) Fixed() bool { return t.opt.About.Timing == result.OpenLoop }
 
-func (t *Timetable) closed() bool { return t.opt.About.Timing == result.ClosedLoop }
+func (t *Timetable) closed() bool { return t.opt.Concurrency > 0 }
 
 // Take removes the row whose due time Next returned.
 func (t *Timetable) Take() Departure {
@@ -105,7 +111,7 @@ func (t *Timetable) Take() Departure {
 	if t.closed() {
 		w.due = heap.Pop(&t.slots).(freeSlot).at
 	}
-	d := Departure{ID: w.id, Row: w.row, Cut: t.sched.opt.cutAfter(w.row), Result: t.sched.opt.newResult(w.id, w.row, w.due)}
+	d := Departure{ID: w.id, Row: w.row, Cut: t.sched.opt.cutAfter(w.row), Result: t.sched.opt.newResult(w)}
 	t.window.addSent(result.Place{DueNS: int64(w.due), Row: d.Result.RowID, Round: d.Result.Round})
 	if w.turn {
 		t.drift.add(w.due - w.plan)
@@ -140,5 +146,6 @@ func (t *Timetable) Finish() (result.Run, error) {
 	if t.closed() {
 		run.PlannedNS = int64(t.last)
 	}
-	return run, t.sched.rows.err
+	t.sched.sayTrees(&run)
+	return run, t.sched.readErr()
 }

@@ -46,7 +46,7 @@ func playTimetable(t *testing.T, f *fake, o Options, rows []trace.Request) (resu
 		d := table.Take()
 		at := time.Duration(d.Result.DueNS)
 		id := d.Row.InputTokens
-		e := ending{at: at + f.hold(id), row: d.Result.RowID, failed: f.fail != nil && f.fail(id)}
+		e := ending{at: at + f.hold(id), row: d.ID, failed: f.fail != nil && f.fail(id)}
 		d.Result.ReleasedNS, d.Result.DoneNS = trace.Ptr(int64(at)), trace.Ptr(int64(e.at))
 		if e.failed {
 			d.Result.Error = "server_error"

@@ -1,23 +1,32 @@
 package replay
 
 import (
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"reprise/replay/result"
 	"reprise/trace/quantity"
 )
 
-// A Span is a number of requests or a length of time; the zero value is neither.
+// A Span is a number of requests, a number of whole sessions or a length of time; the zero
+// value is none of them.
 type Span struct {
 	Requests int64
+	Sessions int64 // of a [SessionLoad], from start to end
 	Time     time.Duration
 }
 
-// ParseSpan reads a number of requests or a duration, neither below zero; the
-// empty string is the zero Span.
+// ParseSpan reads a number of requests, of sessions such as 20sessions, or a duration, none
+// below zero; the empty string is the zero Span.
 func ParseSpan(s string) (Span, error) {
 	if s == "" {
 		return Span{}, nil
+	}
+	if number, ok := strings.CutSuffix(s, "sessions"); ok {
+		if n, err := quantity.Count(strings.TrimSpace(number)); err == nil {
+			return Span{Sessions: n}, nil
+		}
 	}
 	if n, err := quantity.Count(s); err == nil {
 		return Span{Requests: n}, nil
@@ -28,11 +37,12 @@ func ParseSpan(s string) (Span, error) {
 	return Span{}, &quantity.Error{Text: s, Want: "a number of requests or a duration", Examples: [3]string{"100", "10k", "30s"}}
 }
 
-func (s Span) bad() bool { return s.Requests < 0 || s.Time < 0 }
+func (s Span) bad() bool { return s.Requests < 0 || s.Sessions < 0 || s.Time < 0 }
 
 // A windowTracker finds which requests of a run are measured, as they are sent.
 type windowTracker struct {
 	warm, cool Span
+	ended      *atomic.Int64 // trees that are over, of a load of sessions
 	n          int64
 	from       *result.Place
 	last       time.Duration
@@ -42,7 +52,8 @@ type windowTracker struct {
 // addSent takes a request as it is sent, and says whether it is measured, as far as
 // the warm-up is concerned.
 func (w *windowTracker) addSent(at result.Place) bool {
-	if w.n == w.warm.Requests && w.n > 0 {
+	warmed := w.warm.Sessions == 0 || w.ended.Load() >= w.warm.Sessions
+	if w.n == w.warm.Requests && w.n > 0 || w.warm.Sessions > 0 && warmed && w.from == nil {
 		from := at
 		w.from = &from
 	}
@@ -55,7 +66,7 @@ func (w *windowTracker) addSent(at result.Place) bool {
 	}
 	w.n++
 	w.last = max(w.last, time.Duration(at.DueNS))
-	return w.n > w.warm.Requests && at.DueNS >= int64(w.warm.Time)
+	return warmed && w.n > w.warm.Requests && at.DueNS >= int64(w.warm.Time)
 }
 
 // window is nil without warm-up and cool-down. A warm-up that no request
@@ -68,7 +79,7 @@ func (w *windowTracker) window() *result.Window {
 	switch {
 	case w.warm.Time > 0:
 		out.From = &result.Place{DueNS: int64(w.warm.Time)}
-	case w.warm.Requests > 0 && w.from == nil:
+	case w.warm.Requests+w.warm.Sessions > 0 && w.from == nil:
 		out.From = &result.Place{DueNS: int64(never)}
 	}
 	for _, p := range w.ring {

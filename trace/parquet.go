@@ -119,7 +119,11 @@ func hasRows[T TextFree](f *parquet.File) error {
 	if schema, _ := f.Lookup(metaPrefix + "schema"); schema == RawSchema {
 		return ErrRaw
 	}
-	return sameColumns(f.Schema(), parquet.SchemaOf(new(T)))
+	var added []string
+	if g, ok := any(new(T)).(Grown); ok {
+		added = g.AddedColumns()
+	}
+	return sameColumns(f.Schema(), parquet.SchemaOf(new(T)), added)
 }
 
 // OpenParquet reads the footer of size bytes of r, whoever wrote them. What would
@@ -181,15 +185,22 @@ func guard(err *error) {
 	}
 }
 
-// addedColumns are those that files of earlier versions lack.
+// addedColumns are those of a trace that files of earlier versions lack.
 var addedColumns = []string{"length_source", "reuse_source"}
 
-// sameColumns says which column of want is missing from got, or of another type.
-func sameColumns(got, want *parquet.Schema) error {
+// A Grown row type has columns that files of earlier versions lack, which are then null.
+type Grown interface{ AddedColumns() []string }
+
+// AddedColumns implements [Grown].
+func (Request) AddedColumns() []string { return addedColumns }
+
+// sameColumns says which column of want is missing from got, or of another type. Those of
+// added may be missing.
+func sameColumns(got, want *parquet.Schema, added []string) error {
 	for _, path := range want.Columns() {
 		w, _ := want.Lookup(path...)
 		g, ok := got.Lookup(path...)
-		if !ok && slices.Contains(addedColumns, path[0]) {
+		if !ok && slices.Contains(added, path[0]) {
 			continue
 		}
 		if !ok {

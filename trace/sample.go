@@ -72,11 +72,9 @@ func (p Part) Sample(src Reader[Member], share float64, seed uint64) (Part, Samp
 // sampleStream tells the draws of a sample from other uses of a seed.
 const sampleStream = 0x73616d706c65
 
-// groups finds the rows that belong together: a forest whose roots are their
-// first rows (Tarjan's union by a rank that is the order of rows, with paths
-// halved).
+// groups are the groups of a part, with what they are sorted into strata by.
 type groups struct {
-	up     []uint32
+	Groups
 	tokens []int64
 	turns  []uint32 // of a root once all are added up; when it is drawn, 1 if it is taken
 }
@@ -86,43 +84,14 @@ func (p Part) group(src Reader[Member]) (*groups, error) {
 	if n >= math.MaxUint32 {
 		return nil, errTooManyRows
 	}
-	s := &groups{up: make([]uint32, n), tokens: make([]int64, n), turns: make([]uint32, n)}
-	for i := range s.up {
-		s.up[i] = uint32(i)
-	}
-	var sessions Renumber
-	var first []uint32
+	s := &groups{tokens: make([]int64, n), turns: make([]uint32, n)}
+	s.grow(n)
 	err := Each(Pick(src, p, nil), func(row int64, m *Member) error {
 		s.tokens[row] = int64(m.InputTokens) + int64(m.OutputTokens)
-		if m.Session != nil {
-			id := sessions.ID(uint64(*m.Session))
-			if id == uint64(len(first)) {
-				first = append(first, uint32(row))
-			}
-			s.join(first[id], uint32(row))
-		}
-		for _, parent := range m.Parents {
-			if i, ok := p.Index(parent); ok {
-				s.join(uint32(i), uint32(row))
-			}
-		}
+		s.Add(row, m.Session, p.Parents(m.Parents))
 		return nil
 	})
 	return s, err
-}
-
-func (s *groups) root(i uint32) uint32 {
-	for s.up[i] != i {
-		s.up[i] = s.up[s.up[i]]
-		i = s.up[i]
-	}
-	return i
-}
-
-// join puts two rows into one group, under the row that comes first.
-func (s *groups) join(a, b uint32) {
-	a, b = s.root(a), s.root(b)
-	s.up[max(a, b)] = min(a, b)
 }
 
 // A stratum is the octaves of tokens and of rows of a group.

@@ -51,6 +51,12 @@ func columns() []column {
 		optional("retry_after_ns", func(r *Result) **int64 { return &r.RetryAfterNS }),
 		list("served", func(r *Result) *[]int32 { return &r.Served }),
 		list("read_delays_us", func(r *Result) *[]int32 { return &r.ReadDelaysUS }),
+		optional("thread", func(r *Result) **int32 { return &r.Thread }),
+		optional("turn", func(r *Result) **int32 { return &r.Turn }),
+		list("parents", func(r *Result) *[]int64 { return &r.Parents }),
+		optional("think_ns", func(r *Result) **int64 { return &r.ThinkNS }),
+		optional("tool_ns", func(r *Result) **int64 { return &r.ToolNS }),
+		optional("play", func(r *Result) **int32 { return &r.Play }),
 	}
 }
 

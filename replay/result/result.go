@@ -85,9 +85,28 @@ type Result struct {
 	// without TLS or a proxy.
 	ReadDelaysUS []int32 `parquet:"read_delays_us,list"`
 
+	// Where the request stands in its session. Thread numbers the conversations of a
+	// session tree from 0, the root; only a run of session trees knows it. Turn is from 0
+	// within the thread, or where that is not known as the workload says. Parents are the
+	// rows of the workload that it had to wait for, in the same round; think and tool time
+	// are as recorded.
+	Thread  *int32  `parquet:"thread,optional"`
+	Turn    *int32  `parquet:"turn,optional"`
+	Parents []int64 `parquet:"parents,list"`
+	ThinkNS *int64  `parquet:"think_ns,optional"`
+	ToolNS  *int64  `parquet:"tool_ns,optional"`
+	// Play is how often the session tree had been played before, 0 for the first time;
+	// null in a run whose unit of load is the request.
+	Play *int32 `parquet:"play,optional"`
+
 	// Uncertain says which token events have an instant that is not known well, nil that
 	// none has. Files do not have it: a report marks those of [report.InstantsKernel].
 	Uncertain []bool `parquet:"-"`
+}
+
+// AddedColumns implements [trace.Grown].
+func (Result) AddedColumns() []string {
+	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play"}
 }
 
 // Failed says whether the request counts as an error. One that was cut off on
@@ -141,5 +160,5 @@ func (r *Result) Key() RequestKey { return RequestKey{r.Round, r.RowID} }
 
 // resultBytes is about what a Result takes in memory and in a file.
 func resultBytes(r *Result) int64 {
-	return 384 + 8*int64(len(r.GapsNS)) + 4*int64(len(r.EventTokens)+len(r.ReadDelaysUS))
+	return 448 + 8*int64(len(r.GapsNS)+len(r.Parents)) + 4*int64(len(r.EventTokens)+len(r.ReadDelaysUS))
 }

@@ -76,6 +76,8 @@ type Run struct {
 
 	Determinism *Determinism `json:"determinism,omitempty"` // null when it was not checked
 
+	Sessions *Sessions `json:"sessions,omitempty"` // null where the unit of load is the request
+
 	Read *Reading `json:"read_from,omitempty"` // null: a client of ours made the run, or a simulation
 }
 

@@ -1,0 +1,547 @@
+package replay
+
+import (
+	"container/heap"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"reprise/replay/result"
+	"reprise/trace"
+)
+
+// A treeRow is what a live tree keeps of a row; the rest is read when it is due.
+type treeRow struct {
+	arrival, e2e     int64 // as recorded; e2e below 0 is not known
+	think, tool      *int64
+	input, output    int32
+	thread, turn     int32
+	parents          []int32 // indexes of earlier rows, each once
+	children         []int32
+	leftOut, history bool // failed in the source and is not sent; before the tree's instant
+
+	waits        int // parents that are not over
+	latest, from time.Duration
+	broken       bool          // a parent failed
+	due          time.Duration // once known
+	gap          gapKind
+	cut          time.Duration // by the cap of its wait
+	sending      bool          // accepted, and not over
+	over         bool
+}
+
+// A liveTree is a tree that was read and is not over.
+type liveTree struct {
+	number  int64 // over all plays
+	first   int64 // id of its first row
+	rows    []treeRow
+	left    int // rows that are not over
+	begun   bool
+	start   time.Duration
+	end     time.Duration // of its last row so far
+	wanted  time.Duration // when it is to start, if it may
+	inside  bool          // it begins inside, at instant
+	instant int64         // in recorded time; rows before are history
+	resumed bool          // some of it was sent before the run was interrupted
+
+	staged *flight // its first row, prepared before it is known when it starts
+	tried  bool    // to prepare it
+}
+
+// loadTree reads a tree by its number over all plays.
+func (o *Options) loadTree(number int64) (*liveTree, error) {
+	s := o.Sessions
+	first, rows := s.Trees.firstID(number)
+	t := &liveTree{number: number, first: first, rows: make([]treeRow, len(rows)), left: len(rows)}
+	var row trace.Request
+	var wholes []int64 // first rows that the workload calls the first turn of a conversation
+	blocks := make([][]uint64, len(rows))
+	for i, at := range rows {
+		if err := s.Trees.shelf.Row(int64(at), &row); err != nil {
+			return nil, err
+		}
+		r := &t.rows[i]
+		*r = treeRow{arrival: row.ArrivalNS, e2e: -1, think: row.ThinkNS, tool: row.ToolNS, input: row.InputTokens, output: row.OutputTokens, leftOut: o.excludes(&row)}
+		if row.E2ENS != nil {
+			r.e2e = max(*row.E2ENS, 0)
+		}
+		if row.Turn != nil && *row.Turn == 0 {
+			wholes = append(wholes, int64(i))
+		}
+		blocks[i] = row.Blocks[:s.Trees.full(&row)]
+		for _, p := range row.Parents {
+			k, ok := slices.BinarySearch(rows, uint32(p))
+			if ok && k < i && !slices.Contains(r.parents, int32(k)) {
+				r.parents = append(r.parents, int32(k))
+			}
+		}
+		slices.Sort(r.parents)
+		for _, p := range r.parents {
+			t.rows[p].children = append(t.rows[p].children, int32(i))
+		}
+		r.waits = len(r.parents)
+	}
+	find := threadFinder{size: s.Trees.size}
+	for i := range t.rows {
+		_, anew := slices.BinarySearch(wholes, int64(i))
+		t.rows[i].thread, t.rows[i].turn = find.add(t.rows, i, blocks[i], anew)
+	}
+	if s.Start != nil && number < int64(s.Live) && number < s.Trees.Len() {
+		t.cut(s.Start)
+	}
+	return t, nil
+}
+
+// cut has a tree begin inside.
+func (t *liveTree) cut(s *TrajectoryStart) {
+	from, to := t.rows[0].arrival, t.rows[0].arrival
+	for i := range t.rows {
+		from, to = min(from, t.rows[i].arrival), max(to, t.rows[i].arrival)
+	}
+	t.inside, t.instant = true, from+int64(s.Share(t.number, t.number)*float64(to-from))
+	for i := range t.rows {
+		r := &t.rows[i]
+		if r.arrival >= t.instant {
+			continue
+		}
+		r.history, r.over = true, true
+		t.left--
+		for _, c := range r.children {
+			t.rows[c].waits--
+		}
+	}
+}
+
+// liveTrees are the trees of a load of sessions: which start when, which are live, and
+// when their rows are due. They belong to the scheduler.
+type liveTrees struct {
+	opt   *Options
+	load  *SessionLoad
+	base  time.Duration // nothing is due before
+	live  map[int64]*liveTree
+	ahead []*liveTree       // read and not begun, in their order
+	next  int64             // number of the tree that is read next
+	slots soonest[freeSlot] // places for further trees; not used without a limit
+	at    time.Duration     // arrival of the tree that is read next, before moved
+	moved time.Duration     // by what idle times were shortened
+	ready []*pendingRow     // rows whose parents are over, to be scheduled
+	open  int               // rows that were accepted and are not over
+	idle  time.Duration     // since when, if nothing is in flight
+	err   error             // the workload could not be read
+	tally sessionTally
+	ended *atomic.Int64 // trees that are over, for the window
+	count *rowCounts
+}
+
+func newLiveTrees(opt *Options, count *rowCounts) *liveTrees {
+	l := &liveTrees{opt: opt, load: opt.Sessions, base: opt.Resume.base(), live: map[int64]*liveTree{}, ended: new(atomic.Int64), count: count}
+	l.idle = l.base
+	if l.load.Arrivals != nil {
+		l.at = l.load.Arrivals.Next()
+	}
+	for _, at := range opt.placeTimes() {
+		heap.Push(&l.slots, freeSlot{at})
+	}
+	return l
+}
+
+// placeTimes returns when each place of live trees opens.
+func (o *Options) placeTimes() []time.Duration {
+	opens := slices.Repeat([]time.Duration{o.Resume.base()}, max(o.Sessions.Live, o.Sessions.MaxLive))
+	if o.Resume == nil && o.Sessions.Live > 0 {
+		for i := range opens {
+			opens[i] += time.Duration(i) * (o.RampUp / time.Duration(len(opens)))
+		}
+	}
+	return opens
+}
+
+// limited says whether only so many trees may be live.
+func (l *liveTrees) limited() bool { return l.load.Live+l.load.MaxLive > 0 }
+
+// endless says that trees are played again and again.
+func (s *SessionLoad) endless(o *Options) bool {
+	return o.Duration > 0 && s.recycle() != result.RecycleStop
+}
+
+// more says whether there is a tree of a number.
+func (s *SessionLoad) more(o *Options, number int64) bool {
+	n := s.Trees.Len()
+	if n == 0 || number < n {
+		return n > 0
+	}
+	return s.endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) && (o.IncludeFailed || s.Trees.failed < s.Trees.Rows())
+}
+
+// loadAhead reads one more tree; false says that none is left. What was played to its end
+// before the run was interrupted is passed over.
+func (l *liveTrees) loadAhead() bool {
+	for l.err == nil && l.load.more(l.opt, l.next) {
+		t, err := l.opt.loadTree(l.next)
+		if err != nil {
+			l.err = err
+			return false
+		}
+		l.next++
+		if l.load.Arrivals != nil {
+			t.wanted = l.at + l.opt.Resume.shift()
+			l.at += l.load.Arrivals.Next()
+		}
+		if l.opt.Resume != nil && l.playedBefore(t) {
+			continue
+		}
+		l.live[t.number] = t
+		l.ahead = append(l.ahead, t)
+		return true
+	}
+	return false
+}
+
+// playedBefore says whether a tree came to its end before the run was interrupted, and
+// counts it.
+func (l *liveTrees) playedBefore(t *liveTree) bool {
+	failed := make([]bool, len(t.rows))
+	var leftOut, skipped int64
+	left := 0
+	for i := range t.rows {
+		r := &t.rows[i]
+		id := t.first + int64(i)
+		end, done := l.opt.Resume.find(id)
+		t.resumed = t.resumed || done || l.opt.Resume.lost[id]
+		broken := slices.ContainsFunc(r.parents, func(p int32) bool { return failed[p] })
+		switch {
+		case r.history:
+		case done:
+			failed[i] = end.failed
+		case r.leftOut:
+			failed[i] = broken
+			leftOut++
+		case broken:
+			failed[i] = true
+			skipped++
+		default:
+			left++
+		}
+	}
+	if left > 0 || !t.resumed {
+		return false
+	}
+	l.count.leave(&l.count.excluded, leftOut)
+	l.count.leave(&l.count.skipped, skipped)
+	for i := range t.rows {
+		if _, done := l.opt.Resume.find(t.first + int64(i)); done {
+			t.rows[i].gap = t.rows[i].kind(t.rows, i)
+			l.tally.gap(&t.rows[i])
+		}
+	}
+	l.tally.started++
+	l.tally.finished++
+	l.ended.Add(1)
+	return true
+}
+
+// peek is the tree that starts next, or nil.
+func (l *liveTrees) peek() *liveTree {
+	if len(l.ahead) == 0 && !l.loadAhead() {
+		return nil
+	}
+	return l.ahead[0]
+}
+
+// nextStart returns when the next tree starts; false is never, or when a tree ends.
+func (l *liveTrees) nextStart() (time.Duration, bool) {
+	if l.limited() && len(l.slots) == 0 {
+		return 0, false
+	}
+	t := l.peek()
+	if t == nil {
+		return 0, false
+	}
+	at := l.startOf(t)
+	return at, l.opt.Duration == 0 || at < l.opt.Duration
+}
+
+// startOf is when a tree starts in the place that is free next.
+func (l *liveTrees) startOf(t *liveTree) time.Duration {
+	at := max(l.wantedAt(t), l.base)
+	if l.limited() {
+		at = max(at, l.slots[0].at)
+	}
+	return at
+}
+
+// wantedAt is when a tree is to start, if it may.
+func (l *liveTrees) wantedAt(t *liveTree) time.Duration {
+	if t.resumed || l.load.Arrivals == nil {
+		return l.base
+	}
+	return t.wanted - l.moved
+}
+
+// begin starts the tree that peek returned.
+func (l *liveTrees) begin() {
+	t := l.ahead[0]
+	l.ahead = l.ahead[1:]
+	t.begun, t.start = true, l.startOf(t)
+	if l.limited() {
+		heap.Pop(&l.slots)
+		if l.load.Arrivals != nil {
+			l.tally.held(t.start - max(l.wantedAt(t), l.base))
+		}
+	}
+	t.end = t.start
+	l.tally.begin(t.start)
+	for i := range t.rows {
+		if r := &t.rows[i]; r.waits == 0 && !r.over {
+			l.release(t, i)
+		}
+	}
+	if t.left == 0 { // all of it was left out
+		l.finish(t)
+	}
+}
+
+// release has a row whose parents are over be scheduled.
+func (l *liveTrees) release(t *liveTree, i int) {
+	r := &t.rows[i]
+	r.due = l.dueOf(t, r, i)
+	row, err := l.load.Trees.row(t, i, l.load.recycle() == result.RecycleSalt)
+	if err != nil {
+		l.err = err
+		row = &trace.Request{Status: trace.StatusFailed}
+	}
+	w := &pendingRow{id: t.first + int64(i), row: row, due: r.due, latest: max(r.latest, t.start), failed: r.broken || err != nil, thread: &r.thread, place: &r.turn}
+	if t.staged != nil && t.staged.id == w.id {
+		w.prepared, t.staged = t.staged, nil
+	}
+	l.ready = append(l.ready, w)
+}
+
+// dueOf is when a row is due whose parents are over.
+func (l *liveTrees) dueOf(t *liveTree, r *treeRow, i int) time.Duration {
+	latest := max(r.latest, t.start)
+	r.gap = r.kind(t.rows, i)
+	switch {
+	case t.inside && !slices.ContainsFunc(r.parents, func(p int32) bool { return !t.rows[p].history }):
+		return l.dueInside(t, r)
+	case len(r.parents) == 0:
+		return t.start + l.opt.scaled(r.arrival-t.rows[0].arrival)
+	}
+	if r.gap == fromStarts {
+		return latest + l.capped(r, max(r.from-latest, 0))
+	}
+	return latest + l.capped(r, l.waitOf(r, t.rows))
+}
+
+// kind is where the time is from that a row waits.
+func (r *treeRow) kind(rows []treeRow, i int) gapKind {
+	switch {
+	case len(r.parents) == 0 && i == 0:
+		return noGap
+	case len(r.parents) == 0:
+		return fromFirst
+	case r.think != nil || r.tool != nil:
+		return recorded
+	}
+	if _, known := recordedGap(r, rows); known {
+		return fromEnds
+	}
+	return fromStarts
+}
+
+// dueInside is when a row is due that follows only history: as long after the tree's start
+// as recorded after its instant, with the scales and the cap of its wait.
+func (l *liveTrees) dueInside(t *liveTree, r *treeRow) time.Duration {
+	gap := l.opt.scaled(r.arrival - t.instant)
+	if whole := l.opt.scaled(pauseIn(r, t.rows)); whole > 0 {
+		gap = times(gap, float64(l.waitOf(r, t.rows))/float64(whole))
+	}
+	if l.opt.Resume != nil {
+		return max(l.base, l.capped(r, gap)) // it had started at 0
+	}
+	return t.start + l.capped(r, gap)
+}
+
+// waitOf is how long a row waits after its last parent, as far as is known.
+func (l *liveTrees) waitOf(r *treeRow, rows []treeRow) time.Duration {
+	think, tool := r.think, r.tool
+	if think == nil && tool == nil {
+		gap, _ := recordedGap(r, rows)
+		think = &gap
+	}
+	return l.opt.wait(think, tool)
+}
+
+// pauseIn is the time that a row waited after its last parent in the source, as far as is
+// known.
+func pauseIn(r *treeRow, rows []treeRow) int64 {
+	if ns, known := pauseOf(r.think, r.tool); known {
+		return ns
+	}
+	ns, _ := recordedGap(r, rows)
+	return ns
+}
+
+// recordedGap is what the source has between the end of a row's last parent and its start.
+func recordedGap(r *treeRow, rows []treeRow) (ns int64, known bool) {
+	last := int64(0)
+	for i, p := range r.parents {
+		if rows[p].e2e < 0 {
+			return 0, false
+		}
+		if end := rows[p].arrival + rows[p].e2e; i == 0 || end > last {
+			last = end
+		}
+	}
+	return max(r.arrival-last, 0), len(r.parents) > 0
+}
+
+// capped cuts a wait to the cap of a turn.
+func (l *liveTrees) capped(r *treeRow, wait time.Duration) time.Duration {
+	most := l.load.GapCap
+	if most == 0 || wait <= most {
+		return wait
+	}
+	r.cut = wait - most
+	return most
+}
+
+// firstRow is the first row of a tree that has not started, or nil where it is not sent.
+func (l *liveTrees) firstRow(t *liveTree) *pendingRow {
+	r := &t.rows[0]
+	if _, done := l.opt.Resume.find(t.first); r.over || r.leftOut || done {
+		return nil
+	}
+	row, err := l.load.Trees.row(t, 0, l.load.recycle() == result.RecycleSalt)
+	if err != nil {
+		return nil // as it will be when it starts
+	}
+	return &pendingRow{id: t.first, row: row, thread: &r.thread, place: &r.turn}
+}
+
+// accepted takes note that a row is to be sent.
+func (l *liveTrees) accepted(id int64) {
+	t, i := l.find(id)
+	t.rows[i].sending = true
+	l.tally.gap(&t.rows[i])
+	l.open++
+}
+
+func (l *liveTrees) find(id int64) (*liveTree, int) {
+	number, i := l.load.Trees.treeOf(id)
+	return l.live[number], i
+}
+
+// following is how many rows wait for a row.
+func (l *liveTrees) following(id int64) int {
+	t, i := l.find(id)
+	if t == nil {
+		return 0
+	}
+	return len(t.rows[i].children)
+}
+
+// rowEnded takes note that a row is over.
+func (l *liveTrees) rowEnded(end rowEnd) {
+	t, i := l.find(end.id)
+	if t == nil || t.rows[i].over {
+		return
+	}
+	r := &t.rows[i]
+	end.at = max(end.at, l.base)
+	if r.sending {
+		l.open--
+		l.idle = max(l.idle, end.at)
+	}
+	r.sending, r.over = false, true
+	t.left--
+	t.end = max(t.end, end.at)
+	for _, c := range r.children {
+		child := &t.rows[c]
+		child.latest = max(child.latest, end.at)
+		child.from = max(child.from, r.due+l.opt.scaled(child.arrival-r.arrival))
+		child.broken = child.broken || end.failed
+		if child.waits--; child.waits == 0 {
+			l.release(t, int(c))
+		}
+	}
+	if t.left == 0 {
+		l.finish(t)
+	}
+}
+
+func (l *liveTrees) finish(t *liveTree) {
+	delete(l.live, t.number)
+	l.tally.finish(t.end)
+	l.ended.Add(1)
+	if l.limited() {
+		heap.Push(&l.slots, freeSlot{t.end})
+	}
+}
+
+// shorten returns by how much all that is pending is to be moved earlier, since nothing is
+// in flight or due, and the next is due later than the cap allows.
+func (l *liveTrees) shorten(next, now time.Duration) time.Duration {
+	by := next - max(l.idle+l.load.IdleCap, now)
+	if l.load.IdleCap == 0 || by <= 0 {
+		return 0
+	}
+	l.tally.idleCap.Times++
+	l.tally.idleCap.NS += int64(by)
+	return by
+}
+
+// moveEarlier moves what is not scheduled yet, and is due after now.
+func (l *liveTrees) moveEarlier(by, now time.Duration) {
+	l.moved += by
+	for i := range l.slots {
+		if l.slots[i].at > now {
+			l.slots[i].at -= by
+		}
+	}
+	for _, t := range l.live {
+		for i := range t.rows {
+			if r := &t.rows[i]; r.sending {
+				r.due -= by
+			}
+		}
+		if t.begun && t.start > now {
+			t.start -= by
+			t.end = t.start
+		}
+	}
+	l.tally.moveEarlier(by, now)
+}
+
+// unsent counts the rows that were not accepted, to the end of the workload: of those that
+// failed in the source, and of the others.
+func (l *liveTrees) unsent() (leftOut, left int64) {
+	count := func(t *liveTree) {
+		for i := range t.rows {
+			r := &t.rows[i]
+			if _, done := l.opt.Resume.find(t.first + int64(i)); r.over || r.sending || done {
+				continue
+			}
+			if r.leftOut {
+				leftOut++
+			} else {
+				left++
+			}
+		}
+	}
+	endless := l.load.endless(l.opt)
+	for _, t := range l.live {
+		if t.begun || !endless {
+			count(t)
+		}
+	}
+	for ; !endless && l.err == nil && l.load.more(l.opt, l.next); l.next++ {
+		t, err := l.opt.loadTree(l.next)
+		if err != nil {
+			l.err = err
+			break
+		}
+		count(t)
+	}
+	return leftOut, left
+}
