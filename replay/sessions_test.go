@@ -137,7 +137,9 @@ func playedTrees(t *testing.T, treeOf []int, results []result.Result) []*playedT
 		p.rows[r.RowID] = r
 		p.start, p.end = min(p.start, time.Duration(r.DueNS)), max(p.end, time.Duration(*r.DoneNS))
 	}
-	slices.SortStableFunc(list, func(a, b *playedTree) int { return cmp.Or(cmp.Compare(a.play, b.play), cmp.Compare(a.session, b.session)) })
+	slices.SortStableFunc(list, func(a, b *playedTree) int {
+		return cmp.Or(cmp.Compare(a.play, b.play), cmp.Compare(a.session, b.session))
+	})
 	return list
 }
 

@@ -95,7 +95,7 @@ func randomResult(rng *rand.Rand, row int64) Result {
 		return trace.Ptr(rng.Int32() - math.MaxInt32/2)
 	}
 	r := Result{
-		RowID: row, Session: i64(), Category: trace.Categories()[rng.IntN(5)], Class: []string{"", "gold", "ü"}[rng.IntN(3)],
+		RowID: row, Session: i64(), Thread: i32(), Turn: i32(), ThinkNS: i64(), ToolNS: i64(), Play: i32(), Category: trace.Categories()[rng.IntN(5)], Class: []string{"", "gold", "ü"}[rng.IntN(3)],
 		DueNS: rng.Int64(), ReleasedNS: i64(), SentNS: i64(), HeadersNS: i64(), FirstEventNS: i64(), FirstTokenNS: i64(),
 		LastTokenNS: i64(), DoneNS: i64(), WantInput: rng.Int32(), WantOutput: rng.Int32(), Known: i32(), Input: i32(),
 		Cached: i32(), Output: i32(), OutputFrom: []string{"", FromUsage, FromTokenizer}[rng.IntN(3)], Events: rng.Int32(),
@@ -110,6 +110,7 @@ func randomResult(rng *rand.Rand, row int64) Result {
 		r.GapsNS = append(r.GapsNS, rng.Int64N(1e9))
 		r.EventTokens = append(r.EventTokens, rng.Int32N(9))
 		r.ReadDelaysUS = append(r.ReadDelaysUS, 1+rng.Int32N(9e6)*(rng.Int32N(3)-1))
+		r.Parents = append(r.Parents, rng.Int64N(row+1))
 	}
 	return r
 }
@@ -172,6 +173,9 @@ func sameResults(a, b []Result) bool {
 			}
 			if len(r.ReadDelaysUS) == 0 {
 				r.ReadDelaysUS = nil
+			}
+			if len(r.Parents) == 0 {
+				r.Parents = nil
 			}
 		}
 		return reflect.DeepEqual(x, y)

@@ -92,7 +92,7 @@ type Result struct {
 	// are as recorded.
 	Thread  *int32  `parquet:"thread,optional"`
 	Turn    *int32  `parquet:"turn,optional"`
-	Parents []int64 `parquet:"parents,list"`
+	Parents []int64 `parquet:"parents,optional,list"`
 	ThinkNS *int64  `parquet:"think_ns,optional"`
 	ToolNS  *int64  `parquet:"tool_ns,optional"`
 	// Play is how often the session tree had been played before, 0 for the first time;
