@@ -18,6 +18,7 @@ type treeRow struct {
 	thread, turn     int32
 	parents          []int32 // indexes of earlier rows, each once
 	children         []int32
+	implied          bool // the parent is not one that the workload tells
 	leftOut, history bool // failed in the source and is not sent; before the tree's instant
 
 	waits        int // parents that are not over
@@ -56,6 +57,7 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 	var row trace.Request
 	var wholes []int64 // first rows that the workload calls the first turn of a conversation
 	blocks := make([][]uint64, len(rows))
+	sessions := make([]*int64, len(rows))
 	for i, at := range rows {
 		if err := s.Trees.shelf.Row(int64(at), &row); err != nil {
 			return nil, err
@@ -76,6 +78,10 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 			}
 		}
 		slices.Sort(r.parents)
+		if sessions[i] = row.Session; len(r.parents) == 0 && row.Session != nil && (row.Turn == nil || *row.Turn > 0) {
+			r.parents = t.before(i, sessions)
+			r.implied = len(r.parents) > 0
+		}
 		for _, p := range r.parents {
 			t.rows[p].children = append(t.rows[p].children, int32(i))
 		}
@@ -90,6 +96,20 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 		t.cut(s.Start)
 	}
 	return t, nil
+}
+
+// before is what a turn of a session waits for whose parents the workload does not tell: the
+// last row of its session before it, of those that are not recorded to have lasted
+// longer.
+func (t *liveTree) before(i int, sessions []*int64) []int32 {
+	r := &t.rows[i]
+	for k := i - 1; k >= 0; k-- {
+		p := &t.rows[k]
+		if sessions[k] != nil && *sessions[k] == *sessions[i] && (p.e2e < 0 || p.arrival+p.e2e <= r.arrival) {
+			return []int32{int32(k)}
+		}
+	}
+	return nil
 }
 
 // cut has a tree begin inside.
@@ -159,8 +179,8 @@ func (o *Options) placeTimes() []time.Duration {
 // limited says whether only so many trees may be live.
 func (l *liveTrees) limited() bool { return l.load.Live+l.load.MaxLive > 0 }
 
-// endless says that trees are played again and again.
-func (s *SessionLoad) endless(o *Options) bool {
+// Endless says whether trees are played again and again, until the time of the run is over.
+func (s *SessionLoad) Endless(o *Options) bool {
 	return o.Duration > 0 && s.recycle() != result.RecycleStop
 }
 
@@ -170,7 +190,7 @@ func (s *SessionLoad) more(o *Options, number int64) bool {
 	if n == 0 || number < n {
 		return n > 0
 	}
-	return s.endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) && (o.IncludeFailed || s.Trees.failed < s.Trees.Rows())
+	return s.Endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) && (o.IncludeFailed || s.Trees.failed < s.Trees.Rows())
 }
 
 // loadAhead reads one more tree; false says that none is left. What was played to its end
@@ -529,7 +549,7 @@ func (l *liveTrees) unsent() (leftOut, left int64) {
 			}
 		}
 	}
-	endless := l.load.endless(l.opt)
+	endless := l.load.Endless(l.opt)
 	for _, t := range l.live {
 		if t.begun || !endless {
 			count(t)

@@ -16,25 +16,29 @@ type Primer struct {
 	Prompter    result.Prompter
 	Endpoint    result.Endpoint
 	Concurrency int              // requests at once; 0 means 8
+	At          []time.Duration  // when each row is sent, from the start, rising; nil is as soon as may be
 	Progress    func(done int64) // when set, is called now and then, by one goroutine
 }
 
-// Prime sends rows in their order, some at once, and waits for the last. It
-// returns which of them were answered. A request that fails is counted; it is an
-// error if all do, or the context ends.
-func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.Primed, answered []bool, err error) {
+// Prime sends rows in their order, some at once, and waits for the last. It returns for
+// each the class of its failure, empty for one that was answered. A request that fails is
+// counted; it is an error if all do, or the context ends.
+func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.Primed, failures []string, err error) {
 	start := time.Now()
 	slots := make(chan struct{}, max(p.Concurrency, 0))
 	if p.Concurrency == 0 {
 		slots = make(chan struct{}, 8)
 	}
-	kinds := make([]string, len(rows))
+	failures = make([]string, len(rows))
 	var flights sync.WaitGroup
 	for i := range rows {
 		call, err := p.Endpoint.Prepare(result.NoRow, &rows[i], p.Prompter)
 		if err != nil {
-			kinds[i] = result.KindPrepare
+			failures[i] = result.KindPrepare
 			continue
+		}
+		if p.At != nil {
+			p.waitUntil(ctx, start.Add(p.At[i]))
 		}
 		select {
 		case slots <- struct{}{}:
@@ -48,7 +52,7 @@ func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.P
 		flights.Go(func() {
 			var r result.Result
 			p.Endpoint.Fire(ctx, result.Shot{Call: call, Start: start}, &r)
-			kinds[i] = r.Error
+			failures[i] = r.Error
 			<-slots
 		})
 		if p.Progress != nil {
@@ -56,10 +60,9 @@ func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.P
 		}
 	}
 	flights.Wait()
-	answered = make([]bool, len(rows))
 	why := ""
-	for i, kind := range kinds {
-		if answered[i] = kind == ""; !answered[i] {
+	for _, kind := range failures {
+		if kind != "" {
 			sent.Failed++
 			why = kind
 		}
@@ -69,7 +72,17 @@ func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.P
 	case ctx.Err() != nil:
 		return sent, nil, ctx.Err()
 	case len(rows) > 0 && sent.Failed == int64(len(rows)):
-		return sent, answered, fmt.Errorf("replay: all %d requests that prime the cache failed: %s", len(rows), why)
+		return sent, failures, fmt.Errorf("replay: all %d requests that prime the cache failed: %s", len(rows), why)
 	}
-	return sent, answered, nil
+	return sent, failures, nil
+}
+
+// waitUntil returns at an instant, or at the end of ctx.
+func (p *Primer) waitUntil(ctx context.Context, at time.Time) {
+	t := time.NewTimer(time.Until(at))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }

@@ -34,13 +34,13 @@ func TestPrime(t *testing.T) {
 			}}
 		var told int64
 		p := Primer{Endpoint: f, Concurrency: 4, Progress: func(n int64) { told = n }}
-		sent, answered, err := p.Prime(t.Context(), workload(every(0, 40)...))
+		sent, failures, err := p.Prime(t.Context(), workload(every(0, 40)...))
 		if err != nil || sent.Prompts != 39 || sent.Failed != 5 || sent.Tokens != 39*40/2-5 || peak != 4 || told != 39 || sent.TookNS < int64(9*time.Second) {
 			t.Fatal(sent, peak, err)
 		}
-		for i, ok := range answered {
-			if ok == (i%10 == 3 || i == 5) {
-				t.Errorf("row %d: answered %v", i, ok)
+		for i, why := range failures {
+			if (why == "") == (i%10 == 3 || i == 5) {
+				t.Errorf("row %d: failed with %q", i, why)
 			}
 		}
 	})

@@ -25,7 +25,8 @@ import (
 //     source, or at its parents' end where that is later: how long the parent took is
 //     never waited for twice.
 //
-// A further row without parents is due as long after the first of its tree as recorded. A
+// A turn of a session whose parents are not told waits for the last turn before it that was
+// not recorded to last longer. Any other row without parents is due as long after the first of its tree as recorded. A
 // row that only failed parents lead to is not sent.
 type SessionLoad struct {
 	Trees *Trees

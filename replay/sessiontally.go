@@ -59,6 +59,9 @@ const (
 
 // gap counts a row that is sent.
 func (t *sessionTally) gap(r *treeRow) {
+	if r.implied {
+		t.gaps.Implied++
+	}
 	switch r.gap {
 	case recorded:
 		t.gaps.Recorded++

@@ -16,6 +16,10 @@ func schedule(r *result.Run) string {
 	switch {
 	case r.Read != nil && r.Timing != result.ClosedLoop:
 		return "as " + textpage.Plain(r.Read.Tool) + " sent them"
+	case r.Sessions != nil && r.Sessions.Live > 0:
+		return fmt.Sprintf("closed loop of %s: the server sets the rate", page.Many(int64(r.Sessions.Live), "live session"))
+	case r.Sessions != nil:
+		return fmt.Sprintf("whole sessions start by %s", textpage.Plain(r.Sessions.Rate))
 	case r.Timing == result.ClosedLoop:
 		return fmt.Sprintf("closed loop of %s: the server sets the rate", page.Many(int64(r.Concurrency), "request"))
 	case r.Rate != "" && r.Timing == result.Causal:

@@ -72,6 +72,9 @@ type Gaps struct {
 	// Offsets are further rows of a tree without parents: they are due as long after its
 	// first row as recorded.
 	Offsets int64 `json:"offsets"`
+	// Implied are the turns among these of which the workload tells the session and not the
+	// parents: they wait for the last turn before them that was not recorded to last longer.
+	Implied int64 `json:"implied_parents"`
 }
 
 // Capped is what a limit on waiting took away.

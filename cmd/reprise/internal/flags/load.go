@@ -27,6 +27,7 @@ type Load struct {
 	MaxInFlight   int // --max-in-flight, 0 for no limit
 	includeFailed bool
 	Requests      int64 // of the workload, for a rate that grows with them
+	SessionLoad
 }
 
 // Register adds the flags, but for --max-in-flight, which only a replay has.
@@ -38,9 +39,10 @@ func (f *Load) Register(cmd *cobra.Command) {
 	rest.BoolVar(&f.keepThink, "keep-think", false, "do not apply --speed to think and tool times")
 	everyday.RateFlag(&f.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as gamma:5,cv=2, ramp:1-10,60s or inf (all at once). For sessions, the rate of first turns")
 	everyday.IntVar(&f.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. Latencies then hide saturation")
-	rest.DurationVar(&f.rampUp, "ramp-up", 0, "time over which the first --concurrency requests start; 0 starts all at once")
+	f.SessionLoad.Register(everyday, rest)
+	rest.DurationVar(&f.rampUp, "ramp-up", 0, "time over which the first --concurrency requests, or --sessions, start; 0 starts all at once")
 	everyday.DurationVar(&f.Duration, "duration", 0, "stop sending after this time; 0 sends the whole workload")
-	everyday.StringVar(&f.warmup, "warmup", "", "leave the first requests out of all figures: a number, or a `span` such as 30s")
+	everyday.StringVar(&f.warmup, "warmup", "", "leave the first requests out of all figures: a number, or a `span` such as 30s; of a load by session also 20sessions, until so many have ended")
 	rest.StringVar(&f.cooldown, "cooldown", "", "leave the last requests out of all figures: a number, or a `span` such as 30s")
 	rest.BoolVar(&f.includeFailed, "include-failed", false, "also send requests that failed in the source")
 }
@@ -49,6 +51,9 @@ func (f *Load) Register(cmd *cobra.Command) {
 // is asked for, or the workload has no turn with a think or tool time.
 func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn], error)) (*replay.Lineage, error) {
 	SayRate(cmd)
+	if f.BySession() {
+		return nil, nil
+	}
 	if f.OpenLoop || f.Concurrency > 0 {
 		return nil, f.noSpeedWithRate()
 	}
@@ -99,8 +104,11 @@ func (f *Load) Check() error {
 			return cli.Usagef("--concurrency and --%s cannot be used together: in a closed loop a request is sent when another ends", other.name)
 		}
 	}
-	if f.rampUp < 0 || f.rampUp > 0 && f.Concurrency == 0 {
-		return cli.Usagef("--ramp-up needs --concurrency; for arrivals, use --rate ramp:1-10,60s")
+	if err := f.checkSessions(f); err != nil {
+		return err
+	}
+	if f.rampUp < 0 || f.rampUp > 0 && f.Concurrency == 0 && f.Sessions == 0 {
+		return cli.Usagef("--ramp-up needs --concurrency or --sessions; for arrivals, use --rate ramp:1-10,60s")
 	}
 	if f.Concurrency < 0 || f.Duration < 0 {
 		return cli.Usagef("--concurrency and --duration must not be negative")
@@ -121,8 +129,18 @@ func (f *Load) Schedule(lineage *replay.Lineage, seed uint64) (o replay.Options,
 			return o, cli.Usagef("--rate: %v", err)
 		}
 	}
+	trees := int64(1)
+	if f.Trees != nil {
+		trees = f.Trees.Len()
+	}
+	if o.Sessions, err = f.sessions(seed, trees); err != nil {
+		return o, err
+	}
 	if o.Warmup, err = replay.ParseSpan(f.warmup); err != nil {
 		return o, cli.Usagef("--warmup: %v", err)
+	}
+	if o.Warmup.Sessions > 0 && !f.BySession() {
+		return o, cli.Usagef("--warmup of sessions needs --sessions or --session-rate")
 	}
 	if o.Cooldown, err = replay.ParseSpan(f.cooldown); err != nil {
 		return o, cli.Usagef("--cooldown: %v", err)

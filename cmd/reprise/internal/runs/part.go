@@ -343,14 +343,14 @@ func (p *workloadPart) fillCache(cmd *cobra.Command, concurrency int, prompts []
 	bar.Start("prime", "requests", int64(len(prompts)))
 	defer bar.End()
 	primer := replay.Primer{Prompter: prompter, Endpoint: endpoint, Concurrency: concurrency, Progress: bar.Set}
-	sent, answered, err := primer.Prime(cmd.Context(), prompts)
+	sent, failures, err := primer.Prime(cmd.Context(), prompts)
 	sent.CapacityTokens, sent.LiveTokens = p.about.Prime.CapacityTokens, p.about.Prime.LiveTokens
 	p.about.Prime = &sent
 	if err != nil {
 		return err
 	}
 	for i := range prompts {
-		if answered[i] {
+		if failures[i] == "" {
 			known.Touch(&prompts[i])
 		}
 	}

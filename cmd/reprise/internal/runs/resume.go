@@ -60,7 +60,7 @@ func (f *Replay) resumption(cmd *cobra.Command, part *workloadPart, seed uint64,
 	if err != nil {
 		return nil, err
 	}
-	o.Arrivals = again.Arrivals
+	o.Arrivals, o.Sessions = again.Arrivals, again.Sessions
 	rows, err := part.reader()
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -136,6 +137,12 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	if err != nil {
 		return err
 	}
+	if endless(&options) {
+		r.rows.Total = 0
+	}
+	if err := r.warmTrajectories(&options); err != nil {
+		return err
+	}
 	return r.send(options)
 }
 
@@ -166,10 +173,18 @@ func (r *replayRun) open() (err error) {
 	if r.rows, err = r.part.reader(); err != nil {
 		return err
 	}
+	closeTrees, err := r.part.readTrees(r.cmd, &r.Load)
+	r.closes = append(r.closes, closeTrees)
+	if err != nil {
+		return err
+	}
+	if trees := r.Load.Trees; trees != nil && r.Load.Salted() {
+		r.maker.Tails = r.maker.Tails.Repeat(trees.Blocks()) // in every play
+	}
 	if r.lineage, err = r.Replay.Load.Lineage(r.cmd, r.part.turns); err != nil {
 		return err
 	}
-	if r.thread && r.lineage == nil {
+	if r.thread && r.lineage == nil && !r.Load.BySession() {
 		return cli.Usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
 	}
 	extras, closeExtras, err := r.Target.OpenRowExtra(r.cmd, r.part.of)
@@ -199,7 +214,16 @@ func (r *replayRun) open() (err error) {
 	if r.prompter, err = r.servers.prompter(); err != nil {
 		return err
 	}
+	r.playable(r.prompter.Blocks())
 	return r.part.spellable(r.prompter.Blocks())
+}
+
+// playable has sessions played no more often than the prompts have words to tell their
+// blocks apart.
+func (f *Replay) playable(limit uint64) {
+	if f.Load.Trees != nil && f.Load.Salted() {
+		f.Load.MaxPlays = int64(min(max(limit/f.Load.Trees.Blocks(), 1), math.MaxInt32))
+	}
 }
 
 // noteTooLong says how many requests need more tokens than the server's context has, 0
@@ -241,7 +265,7 @@ func (r *replayRun) connections() (chosen string, err error) {
 	if err != nil {
 		cli.Notef(r.cmd, "%v", err)
 	}
-	closed := r.Load.Concurrency > 0
+	closed := r.Load.Concurrency > 0 || r.Load.BySession()
 	var peak loadPeak // nothing that matters, unless it is looked for
 	if few := client.NeverPooled(r.part.rows.Len()) && r.part.loop == nil; !closed && !few && (chosen == client.Auto || most != nil) {
 		if peak, err = r.peak(); err != nil {
@@ -424,6 +448,7 @@ func (r *replayRun) noteOutcome(run *result.Run) {
 		cli.Notef(r.cmd, "answers that were odd: %s", strings.Join(says, "; "))
 	}
 	r.Replay.Wire.Told(r.cmd, run)
+	tellSessions(r.cmd, run.Sessions)
 	t := run.Thread
 	if t == nil {
 		return

@@ -309,6 +309,9 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 	if r.Options, err = s.flags.Load.Schedule(lineage, s.arrivalSeed); err != nil {
 		return err
 	}
+	if r.Sessions != nil { // each once
+		r.Sessions.Recycle, r.Sessions.Start = result.RecycleStop, nil
+	}
 	bar := cli.NewProgress(cmd)
 	bar.Start("warm-up pass", "requests", p.rows.Len())
 	defer bar.End()

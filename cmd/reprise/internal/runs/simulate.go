@@ -76,6 +76,11 @@ func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConf
 	if err != nil {
 		return none, run, err
 	}
+	closeTrees, err := part.readTrees(cmd, &f.Load)
+	defer closeTrees()
+	if err != nil {
+		return none, run, err
+	}
 	lineage, err := f.Lineage(cmd, part.turns)
 	if err != nil {
 		return none, run, err
@@ -97,5 +102,8 @@ func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConf
 	bar.Start("simulate "+c.Router, "requests", rows.Total)
 	defer bar.End()
 	sim.Progress = bar.Set
-	return sim.Run(cmd.Context())
+	s, run, err := sim.Run(cmd.Context())
+	bar.End()
+	tellSessions(cmd, run.Sessions)
+	return s, run, err
 }
