@@ -43,7 +43,6 @@ type liveTree struct {
 	wanted  time.Duration // when it is to start, if it may
 	inside  bool          // it begins inside, at instant
 	instant int64         // in recorded time; rows before are history
-	resumed bool          // some of it was sent before the run was interrupted
 
 	staged *flight // its first row, prepared before it is known when it starts
 	tried  bool    // to prepare it
@@ -150,11 +149,10 @@ type liveTrees struct {
 	err   error             // the workload could not be read
 	tally sessionTally
 	ended *atomic.Int64 // trees that are over, for the window
-	count *rowCounts
 }
 
-func newLiveTrees(opt *Options, count *rowCounts) *liveTrees {
-	l := &liveTrees{opt: opt, load: opt.Sessions, base: opt.Resume.base(), live: map[int64]*liveTree{}, ended: new(atomic.Int64), count: count}
+func newLiveTrees(opt *Options) *liveTrees {
+	l := &liveTrees{opt: opt, load: opt.Sessions, base: opt.Resume.base(), live: map[int64]*liveTree{}, ended: new(atomic.Int64)}
 	l.idle = l.base
 	if l.load.Arrivals != nil {
 		l.at = l.load.Arrivals.Next()
@@ -193,10 +191,10 @@ func (s *SessionLoad) more(o *Options, number int64) bool {
 	return s.Endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) && (o.IncludeFailed || s.Trees.failed < s.Trees.Rows())
 }
 
-// loadAhead reads one more tree; false says that none is left. What was played to its end
-// before the run was interrupted is passed over.
+// loadAhead reads one more tree; false says that none is left. One that was played to its
+// end before the run was interrupted takes its place for no time.
 func (l *liveTrees) loadAhead() bool {
-	for l.err == nil && l.load.more(l.opt, l.next) {
+	if l.err == nil && l.load.more(l.opt, l.next) {
 		t, err := l.opt.loadTree(l.next)
 		if err != nil {
 			l.err = err
@@ -207,57 +205,11 @@ func (l *liveTrees) loadAhead() bool {
 			t.wanted = l.at + l.opt.Resume.shift()
 			l.at += l.load.Arrivals.Next()
 		}
-		if l.opt.Resume != nil && l.playedBefore(t) {
-			continue
-		}
 		l.live[t.number] = t
 		l.ahead = append(l.ahead, t)
 		return true
 	}
 	return false
-}
-
-// playedBefore says whether a tree came to its end before the run was interrupted, and
-// counts it.
-func (l *liveTrees) playedBefore(t *liveTree) bool {
-	failed := make([]bool, len(t.rows))
-	var leftOut, skipped int64
-	left := 0
-	for i := range t.rows {
-		r := &t.rows[i]
-		id := t.first + int64(i)
-		end, done := l.opt.Resume.find(id)
-		t.resumed = t.resumed || done || l.opt.Resume.lost[id]
-		broken := slices.ContainsFunc(r.parents, func(p int32) bool { return failed[p] })
-		switch {
-		case r.history:
-		case done:
-			failed[i] = end.failed
-		case r.leftOut:
-			failed[i] = broken
-			leftOut++
-		case broken:
-			failed[i] = true
-			skipped++
-		default:
-			left++
-		}
-	}
-	if left > 0 || !t.resumed {
-		return false
-	}
-	l.count.leave(&l.count.excluded, leftOut)
-	l.count.leave(&l.count.skipped, skipped)
-	for i := range t.rows {
-		if _, done := l.opt.Resume.find(t.first + int64(i)); done {
-			t.rows[i].gap = t.rows[i].kind(t.rows, i)
-			l.tally.gap(&t.rows[i])
-		}
-	}
-	l.tally.started++
-	l.tally.finished++
-	l.ended.Add(1)
-	return true
 }
 
 // peek is the tree that starts next, or nil.
@@ -292,7 +244,7 @@ func (l *liveTrees) startOf(t *liveTree) time.Duration {
 
 // wantedAt is when a tree is to start, if it may.
 func (l *liveTrees) wantedAt(t *liveTree) time.Duration {
-	if t.resumed || l.load.Arrivals == nil {
+	if l.load.Arrivals == nil {
 		return l.base
 	}
 	return t.wanted - l.moved
@@ -469,6 +421,10 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 	}
 	r := &t.rows[i]
 	end.at = max(end.at, l.base)
+	_, before := l.opt.Resume.find(end.id)
+	if before {
+		l.tally.gap(r)
+	}
 	if r.sending {
 		l.open--
 		l.idle = max(l.idle, end.at)
@@ -479,7 +435,9 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 	for _, c := range r.children {
 		child := &t.rows[c]
 		child.latest = max(child.latest, end.at)
-		child.from = max(child.from, r.due+l.opt.scaled(child.arrival-r.arrival))
+		if !before { // else it is not known when it was due
+			child.from = max(child.from, r.due+l.opt.scaled(child.arrival-r.arrival))
+		}
 		child.broken = child.broken || end.failed
 		if child.waits--; child.waits == 0 {
 			l.release(t, int(c))

@@ -23,8 +23,9 @@ type resumeCase struct {
 	path    string
 	fake    func() *fake
 	rows    []trace.Request
-	loop    *Loop          // in place of the rows
-	options func() Options // anew for each part, since arrivals are read once
+	loop    *Loop                      // in place of the rows
+	options func() Options             // anew for each part, since arrivals are read once
+	id      func(*result.Result) int64 // by which its sending is noted; nil is its row
 }
 
 func (c *resumeCase) reader() trace.Reader[trace.Request] {
@@ -72,7 +73,11 @@ func (c *resumeCase) inBubble(t *testing.T, n int, kill time.Duration) (result.R
 	sends := result.NewSendLog(c.path, n > 0)
 	for _, x := range out.Rows {
 		if c.loop == nil && x.ReleasedNS != nil && time.Duration(*x.ReleasedNS) <= kill {
-			sends.Note(x.RowID)
+			id := x.RowID
+			if c.id != nil {
+				id = c.id(&x)
+			}
+			sends.Note(id)
 		}
 		if x.DoneNS != nil && time.Duration(*x.DoneNS) <= kill {
 			if _, err := j.Write([]result.Result{x}); err != nil {

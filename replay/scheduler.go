@@ -72,7 +72,7 @@ func newScheduler(opt *Options, rows trace.Reader[trace.Request], now func() tim
 		s.deps = &dependencyTracker{opt: opt, parents: map[int64]*parentRow{}, base: opt.Resume.base()}
 	}
 	if opt.Sessions != nil {
-		s.trees = newLiveTrees(opt, &s.counts)
+		s.trees = newLiveTrees(opt)
 	}
 	if opt.Arrivals != nil {
 		s.nextArrival = opt.Arrivals.Next()
