@@ -91,34 +91,40 @@ func (p *Planner) Add(r *trace.Request) (due time.Duration, sent bool) {
 		p.late = p.late || !turn
 	default:
 		sent = true
-		length, known := p.took(r)
-		if r.Status == trace.StatusCancelled && r.E2ENS != nil {
-			if cut := p.opt.recordedLength(r); !known || cut < length {
-				length, known = cut, true
-			}
-		}
-		length = max(length, 0)
-		end = due + length
+		end = p.count(r, due)
 		if p.opt.Concurrency > 0 {
 			p.slots[0] = end
 			heap.Fix(&p.slots, 0)
 		}
-		s := &p.plan
-		if s.Requests == 0 || int64(due) < s.FirstNS {
-			s.FirstNS = int64(due)
-		}
-		s.Requests++
-		s.LastNS, s.EndNS = max(s.LastNS, int64(due)), max(s.EndNS, int64(end))
-		if known {
-			s.Timed++
-		}
-		s.busy += length
-		p.seconds.add(due, end)
 	}
 	if children > 0 {
 		p.parents[id] = &planned{unread: children, end: end, shift: shift}
 	}
 	return due, sent
+}
+
+// count counts a row that is sent, and returns when it is over.
+func (p *Planner) count(r *trace.Request, due time.Duration) (end time.Duration) {
+	length, known := p.took(r)
+	if r.Status == trace.StatusCancelled && r.E2ENS != nil {
+		if cut := p.opt.recordedLength(r); !known || cut < length {
+			length, known = cut, true
+		}
+	}
+	length = max(length, 0)
+	end = due + length
+	s := &p.plan
+	if s.Requests == 0 || int64(due) < s.FirstNS {
+		s.FirstNS = int64(due)
+	}
+	s.Requests++
+	s.LastNS, s.EndNS = max(s.LastNS, int64(due)), max(s.EndNS, int64(end))
+	if known {
+		s.Timed++
+	}
+	s.busy += length
+	p.seconds.add(due, end)
+	return end
 }
 
 // due says when a row is due and by what the schedule moved its session. One that

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,6 +17,7 @@ import (
 	"reprise/replay/result"
 	"reprise/synth/prompt"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/profile"
 	"reprise/trace/quantity"
 	"reprise/trace/textpage"
@@ -88,7 +90,9 @@ type Plan struct {
 	Rate      string            `json:"rate,omitempty"`
 	Speed     float64           `json:"speed"`
 	Selection *result.Selection `json:"selection"` // null for the whole workload, once
-	Sessions  int64             `json:"sessions"`  // of the requests; one without is one by itself
+	// Load is a load by session, as far as a plan knows what becomes of it.
+	Load     *result.Sessions `json:"session_load,omitempty"`
+	Sessions int64            `json:"sessions"` // of the requests; one without is one by itself
 
 	InputTokens      int64    `json:"input_tokens"`
 	OutputTokens     int64    `json:"output_tokens"`
@@ -185,11 +189,19 @@ type dryPass struct {
 }
 
 func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Plan, error) {
-	lineage, err := d.f.Load.Lineage(cmd, part.turns)
+	took, err := d.f.Dry.took()
 	if err != nil {
 		return nil, err
 	}
-	took, err := d.f.Dry.took()
+	closeTrees, err := part.readTrees(cmd, &d.f.Load)
+	defer closeTrees()
+	if err != nil {
+		return nil, err
+	}
+	if d.f.Load.BySession() {
+		return d.sessionLoad(part, seed, took)
+	}
+	lineage, err := d.f.Load.Lineage(cmd, part.turns)
 	if err != nil {
 		return nil, err
 	}
@@ -241,6 +253,40 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 		if d.f.Load.Rate == "" {
 			out.RecordedNS = trace.Ptr(int64(float64(last-first) / d.f.Load.Speed))
 		}
+	}
+	d.finish(out)
+	return out, nil
+}
+
+// sessionLoad plans a load by session.
+func (d *dryPass) sessionLoad(part *workloadPart, seed uint64, took func(*trace.Request) (time.Duration, bool)) (*Plan, error) {
+	d.f.playable(d.prompts.Blocks())
+	options, err := d.f.Load.Schedule(nil, seed)
+	if err != nil {
+		return nil, err
+	}
+	part.apply(&options)
+	warm, about, err := options.WarmRequests()
+	if err != nil {
+		return nil, err
+	}
+	for i := range warm {
+		d.known.Touch(&warm[i].Row)
+	}
+	out := &Plan{Schema: dryRunSchema, Speed: d.f.Load.Speed, Selection: part.selection(), ServerBlock: d.block}
+	plan, load, err := replay.PlanSessions(options, took, func(r *trace.Request) error { return d.add(r, out) })
+	if errors.Is(err, replay.ErrNoTime) {
+		return nil, cli.Usagef("a load by session that is played until --duration never ends if requests take no time: give --assume")
+	}
+	if err != nil {
+		return nil, err
+	}
+	out.Timing, out.Plan, out.Load = result.Causal, &plan, load
+	if load.Live > 0 {
+		out.Timing = result.ClosedLoop
+	}
+	if load.Counts != nil && options.Sessions.Start != nil {
+		load.Counts.Warm = &about
 	}
 	d.finish(out)
 	return out, nil
@@ -352,13 +398,17 @@ func (d *dryPass) finish(out *Plan) {
 
 // write prints the plan for people.
 func (d *Plan) write(w io.Writer, o textpage.Options) error {
-	page := textpage.New(o)
-	page.Line("", "Dry run: nothing was sent.")
-	page.Blank()
+	p := textpage.New(o)
+	p.Line("", "Dry run: nothing was sent.")
+	p.Blank()
 	line := func(label, format string, args ...any) {
-		page.LineAtMost(2, fmt.Sprintf("%-20s", label), fmt.Sprintf(format, args...))
+		p.LineAtMost(2, fmt.Sprintf("%-20s", label), fmt.Sprintf(format, args...))
 	}
 	switch {
+	case d.Load != nil && d.Load.Live > 0:
+		line("schedule", "closed loop of %s", page.Many(int64(d.Load.Live), "live session"))
+	case d.Load != nil:
+		line("schedule", "whole sessions start by %s", d.Load.Rate)
 	case d.Timing == result.ClosedLoop:
 		line("schedule", "%s", d.Timing)
 	case d.Rate != "":
@@ -373,6 +423,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	} else {
 		line("duration", "unknown: a closed loop takes --assume, or the recorded lengths of all requests")
 	}
+	d.writeLoad(line)
 	if d.LeastNS != nil {
 		line("", "%v at least: the think times alone", inSeconds(*d.LeastNS))
 	}
@@ -405,8 +456,31 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	if c := d.Cost; c != nil {
 		line("cost", "%.4f: prompts not cached %s, cached %s, output %s, before the run %s", c.Total, cli.Figure(c.Input, 4), cli.Figure(c.Cached, 4), cli.Figure(c.Output, 4), cli.Figure(c.Prime, 4))
 	}
-	_, err := page.WriteTo(w)
+	_, err := p.WriteTo(w)
 	return err
+}
+
+// writeLoad prints what is planned of a load by session.
+func (d *Plan) writeLoad(line func(label, format string, args ...any)) {
+	if d.Load == nil || d.Load.Counts == nil {
+		return
+	}
+	c := d.Load.Counts
+	live := ""
+	if l := c.LiveTrees; l != nil {
+		live = fmt.Sprintf("; %d to %d live at once, %.4g on average", l.Min, l.Max, l.Mean)
+	}
+	line("plays", "%s of %s%s", page.Many(c.Started, "play"), page.Many(c.Trees, "session"), live)
+	if c.HeldBack > 0 {
+		line("held back", "%s, for %v in all", page.Many(c.HeldBack, "session"), inSeconds(c.HeldNS))
+	}
+	line("waits", "%d as recorded, %d from recorded ends, %d from recorded starts", c.Gaps.Recorded, c.Gaps.Ends, c.Gaps.Starts)
+	if c.GapCap.Times+c.IdleCap.Times > 0 {
+		line("", "shortened: %d by --gap-cap, by %v; %d by --idle-cap, by %v", c.GapCap.Times, inSeconds(c.GapCap.NS), c.IdleCap.Times, inSeconds(c.IdleCap.NS))
+	}
+	if w := c.Warm; w != nil {
+		line("before the run", "%s of threads under way, %d prompt tokens; %s are history", page.Many(w.Streams, "request"), w.Tokens, page.Many(w.History, "request"))
+	}
 }
 
 func inSeconds(ns int64) time.Duration { return time.Duration(ns).Round(time.Millisecond) }
