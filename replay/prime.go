@@ -17,6 +17,7 @@ type Primer struct {
 	Endpoint    result.Endpoint
 	Concurrency int              // requests at once; 0 means 8
 	At          []time.Duration  // when each row is sent, from the start, rising; nil is as soon as may be
+	Least       time.Duration    // that it lasts at least
 	Progress    func(done int64) // when set, is called now and then, by one goroutine
 }
 
@@ -60,6 +61,7 @@ func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.P
 		}
 	}
 	flights.Wait()
+	p.waitUntil(ctx, start.Add(p.Least))
 	why := ""
 	for _, kind := range failures {
 		if kind != "" {

@@ -44,6 +44,21 @@ func TestPrime(t *testing.T) {
 			}
 		}
 	})
+	// At given instants, and for a time at least.
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{hold: func(int32) time.Duration { return time.Second }}
+		at := []time.Duration{0, 2 * time.Second, 2 * time.Second, 7 * time.Second}
+		p := Primer{Endpoint: f, Concurrency: 4, At: at, Least: 9 * time.Second}
+		sent, _, err := p.Prime(t.Context(), workload(every(0, 4)...))
+		for i, want := range at {
+			if got := f.shots[int32(i)]; got != want {
+				t.Errorf("row %d was sent at %v, want %v", i, got, want)
+			}
+		}
+		if err != nil || sent.TookNS != int64(9*time.Second) {
+			t.Error(sent, err)
+		}
+	})
 	all := &fake{fail: func(int32) bool { return true }}
 	if _, _, err := (&Primer{Endpoint: all}).Prime(t.Context(), workload(every(0, 3)...)); err == nil {
 		t.Error("a server that answers nothing was primed")

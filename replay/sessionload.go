@@ -174,21 +174,20 @@ type WarmRequest struct {
 // begin: for each thread that has requests on both sides of its tree's instant, the last one
 // before it. Each is sent as long before the end of the warm-up as it was before that
 // instant, divided by the speed and at most GapCap, so that the instants of all trees
-// meet at its end. Each asks for one token.
-func (o *Options) WarmRequests() (all []WarmRequest, about result.TrajectoryWarmup, err error) {
+// meet at its end, took after its begin. Each asks for one token.
+func (o *Options) WarmRequests() (all []WarmRequest, took time.Duration, about result.TrajectoryWarmup, err error) {
 	s := o.Sessions
 	if s.Start == nil {
-		return nil, about, nil
+		return nil, 0, about, nil
 	}
 	opt := *o
 	if opt.Speed == 0 {
 		opt.Speed = 1
 	}
-	most := time.Duration(0)
 	for n := range min(int64(s.Live), s.Trees.Len()) {
 		t, err := opt.loadTree(n)
 		if err != nil {
-			return nil, about, err
+			return nil, 0, about, err
 		}
 		last := map[int32]int{} // by thread: its last row before the instant
 		for i := range t.rows {
@@ -205,23 +204,23 @@ func (o *Options) WarmRequests() (all []WarmRequest, about result.TrajectoryWarm
 			delete(last, r.thread)
 			row, err := s.Trees.row(t, before, false)
 			if err != nil {
-				return nil, about, err
+				return nil, 0, about, err
 			}
 			row.Parents, row.OutputTokens = nil, 1
 			lead := opt.scaled(t.instant - t.rows[before].arrival)
 			if s.GapCap > 0 {
 				lead = min(lead, s.GapCap)
 			}
-			most = max(most, lead)
+			took = max(took, lead)
 			all = append(all, WarmRequest{*row, -lead})
 			about.Tokens += int64(row.InputTokens)
 		}
 		about.Trees++
 	}
 	for i := range all {
-		all[i].At += most
+		all[i].At += took
 	}
 	slices.SortStableFunc(all, func(a, b WarmRequest) int { return int(min(max(a.At-b.At, -1), 1)) })
 	about.Streams = int64(len(all))
-	return all, about, nil
+	return all, took, about, nil
 }

@@ -91,7 +91,7 @@ func TestTrajectoryStart(t *testing.T) {
 		return time.Duration((0.25 + u*0.5) * float64(80*time.Second))
 	}
 	o := Options{Sessions: &SessionLoad{Live: 3, Trees: treesOf(t, rows, 16), Start: start, GapCap: 9 * time.Second}, Speed: 2, Duration: 10 * time.Minute}
-	warm, about, err := o.WarmRequests()
+	warm, took, about, err := o.WarmRequests()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestTrajectoryStart(t *testing.T) {
 	}
 	slices.Sort(got)
 	slices.Sort(want)
-	if !slices.Equal(got, want) || len(want) < 3 || about.Streams != int64(len(want)) || about.History != int64(history[0]+history[1]+history[2]) || warm[0].At != 0 {
+	if !slices.Equal(got, want) || len(want) < 3 || about.Streams != int64(len(want)) || about.History != int64(history[0]+history[1]+history[2]) || warm[0].At != 0 || took != most {
 		t.Errorf("the warm-up sends %v (%+v), want %v", got, about, want)
 	}
 	synctest.Test(t, func(t *testing.T) {

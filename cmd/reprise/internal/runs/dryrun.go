@@ -266,7 +266,7 @@ func (d *dryPass) sessionLoad(part *workloadPart, seed uint64, took func(*trace.
 		return nil, err
 	}
 	part.apply(&options)
-	warm, about, err := options.WarmRequests()
+	warm, _, about, err := options.WarmRequests()
 	if err != nil {
 		return nil, err
 	}

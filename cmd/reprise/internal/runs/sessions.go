@@ -47,7 +47,7 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 	if o.Sessions == nil || o.Sessions.Start == nil {
 		return nil
 	}
-	all, about, err := o.WarmRequests()
+	all, took, about, err := o.WarmRequests()
 	if err != nil {
 		return err
 	}
@@ -59,10 +59,6 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 	if r.resume {
 		return nil
 	}
-	took := time.Duration(0)
-	if len(at) > 0 {
-		took = at[len(at)-1]
-	}
 	cli.Notef(r.cmd, "trajectory warm-up: %s under way in %s, %d prompt tokens over %v; %s before them are history and not sent",
 		page.Many(about.Streams, "thread"), page.Many(about.Trees, "session"), about.Tokens, took.Round(time.Second), page.Many(about.History, "request"))
 	if len(rows) > 0 {
@@ -73,7 +69,7 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 		bar := cli.NewProgress(r.cmd)
 		bar.Start("trajectory warm-up", "requests", int64(len(rows)))
 		defer bar.End()
-		primer := replay.Primer{Prompter: prompter, Endpoint: r.endpoint, Concurrency: len(rows), At: at, Progress: bar.Set}
+		primer := replay.Primer{Prompter: prompter, Endpoint: r.endpoint, Concurrency: len(rows), At: at, Least: took, Progress: bar.Set}
 		sent, failures, err := primer.Prime(r.cmd.Context(), rows)
 		if r.cmd.Context().Err() != nil {
 			return err
