@@ -11,7 +11,7 @@
 //     are over and its think time has passed. How far that is from its
 //     recorded time is the [result.Drift]. With [Threading] the turn's prompt holds the
 //     server's reply to its parent. In a closed loop a row is due when another
-//     is over.
+//     is over. With a [SessionLoad] the unit of load is the session tree.
 //  3. A dispatcher waits on a pacer until the next request is due, and releases it
 //     whether or not earlier requests are over. It sends by itself where the endpoint
 //     can do so at once; a goroutine reads the answer. A limit of requests in flight
@@ -62,6 +62,15 @@
 //     number, and how many are overdue; the order by due time
 //   - closedloop.go: a closed loop: its slots, ramp-up, and which request gets the next
 //     slot
+//   - sessionload.go: SessionLoad: session trees as the unit of load, its settings, and
+//     trajectories that begin inside, with what is sent before for them
+//   - trees.go, treethreads.go: the session trees of a workload: which rows belong together,
+//     kept in a private file; which conversation of its tree a row belongs to
+//   - livetrees.go, liverow.go: trees that are live: which starts when, and when its rows are
+//     due; the caps on waits and on idle time; what is known of a row
+//   - sessiontally.go: what is counted of session trees
+//   - sessionresume.go: continuing a load of sessions that was killed
+//   - plansessions.go: a dry run of a load of sessions
 //   - threads.go: Threading: which turn goes on from which reply, and the memory that
 //     replies may take
 //   - threadprompt.go, threadreply.go: the prompt of a turn with the server's reply in

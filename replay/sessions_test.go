@@ -2,6 +2,7 @@ package replay
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -323,6 +324,81 @@ func TestSessionsTimetable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A workload that cannot be read is no load of sessions.
+func TestTreesOfABrokenWorkload(t *testing.T) {
+	if _, err := ReadTrees(brokenReader{reader(workload(0, 1, 2))}, 0, false, t.TempDir()); err == nil {
+		t.Error("its trees were read")
+	}
+}
+
+// A plan of sessions is the run of them, over a server that takes as long as is said.
+func TestPlanSessions(t *testing.T) {
+	rows, _ := agents(rand.New(rand.NewPCG(6, 3)), 80)
+	hold := randomHold(6)
+	took := func(r *trace.Request) (time.Duration, bool) { return hold(r.InputTokens), true }
+	o := Options{Sessions: &SessionLoad{Trees: treesOf(t, rows, 0), Live: 7, IdleCap: time.Second}, Duration: 9 * time.Minute}
+	var tokens int64
+	plan, about, err := PlanSessions(o, took, func(r *trace.Request) error { tokens += int64(r.InputTokens); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		run, results := (&fake{hold: hold}).play(t, t.Context(), o, rows)
+		var sum, first, last, end int64
+		for i, r := range results {
+			sum += int64(r.WantInput)
+			if i == 0 {
+				first = r.DueNS
+			}
+			first, last, end = min(first, r.DueNS), max(last, r.DueNS), max(end, *r.DoneNS)
+		}
+		if plan.Requests != run.Requests || tokens != sum || plan.FirstNS != first || plan.LastNS != last || plan.EndNS != end || plan.Timed != run.Requests {
+			t.Errorf("%+v, %d tokens; the run has %d requests from %d to %d, over at %d, %d tokens", plan, tokens, run.Requests, first, last, end, sum)
+		}
+		if about.Counts.Started != run.Sessions.Counts.Started || about.Counts.Gaps != run.Sessions.Counts.Gaps || about.Counts.Started < 81 {
+			t.Errorf("%+v, in the run %+v", about.Counts, run.Sessions.Counts)
+		}
+	})
+	// One in which no time passes never ends.
+	none := 0.
+	o.Sessions.ThinkScale, o.Sessions.ToolScale = &none, &none
+	for i := range rows {
+		rows[i].ArrivalNS = 0
+	}
+	o.Sessions.Trees = treesOf(t, rows, 0)
+	_, _, err = PlanSessions(o, func(*trace.Request) (time.Duration, bool) { return 0, false }, func(*trace.Request) error { return nil })
+	if !errors.Is(err, ErrNoTime) {
+		t.Errorf("a plan without time ends with %v", err)
+	}
+}
+
+// Turns of a session whose parents are not told wait for each other, unless they were
+// recorded at once.
+func TestSessionsWithoutParents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rows := workload(0, 5*time.Second, 6*time.Second, 30*time.Second)
+		for i := range rows {
+			rows[i].Session, rows[i].Turn = trace.Ptr(int64(4)), trace.Ptr(int32(i))
+		}
+		rows[1].E2ENS = trace.Ptr(int64(10 * time.Second)) // row 2 came before it was over
+		f := &fake{hold: func(int32) time.Duration { return 8 * time.Second }}
+		run, results := f.play(t, t.Context(), Options{Sessions: &SessionLoad{Live: 1, Trees: treesOf(t, rows, 0)}}, rows)
+		// Rows 1 and 2 wait for row 0, over at 8 s; row 3 for row 2, over at 16 s, and it was
+		// 24 s after that: row 2 was due at 8 s, so row 3 at 32 s.
+		for i, want := range []int64{0, 8, 8, 32} {
+			if got := results[i].DueNS / 1e9; got != want {
+				t.Errorf("row %d is due at %d s, want %d s", i, got, want)
+			}
+		}
+		if g := run.Sessions.Counts.Gaps; g != (result.Gaps{Starts: 3, Implied: 3}) {
+			t.Errorf("%+v", g)
+		}
+		if p := results[3].Parents; !slices.Equal(p, []int64{2}) {
+			t.Errorf("row 3 waited for %v", p)
+		}
+	})
 }
 
 // In the open loop trees start by the process, unless as many are live as may be.

@@ -38,7 +38,7 @@ func ReadTrees(rows trace.Reader[trace.Request], blockSize int, salt bool, dir s
 		return nil, err
 	}
 	t := &Trees{shelf: shelf, size: blockSize}
-	if err := t.read(rows); err == nil && salt {
+	if err = t.read(rows); err == nil && salt {
 		err = t.findGlobal()
 	}
 	if err != nil {

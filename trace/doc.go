@@ -42,9 +42,11 @@
 //     metadata, and whether an instant is outside
 //   - part.go: a part of a trace: rows by window of time, the first rows, rows picked by
 //     number, parents within the part; sessions, users and blocks renumbered from 0
+//   - groups.go: rows that belong together, by session and parents
 //   - sample.go: a random sample of whole sessions, stratified by tokens and rows
 //   - sort.go: sorting rows by arrival in bounded memory, with runs on disk that are
 //     merged; parents follow their rows
+//   - shelf.go: rows in a private file, given back by their numbers
 //   - spill.go: private files for what does not fit in memory, and rows read back from them
 //
 // Exported names of this package are stable, see docs/stability.md.

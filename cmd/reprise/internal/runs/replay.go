@@ -25,6 +25,8 @@
 //   - watch.go, liveview.go: --live: watching a run, Ctrl-C, lines of progress; the view on a
 //     terminal with its figures and sparklines
 //   - adminlisten.go: --admin-listen: the client's figures for Prometheus
+//   - sessions.go: session trees of a load by session, the warm-up of trajectories, and what
+//     became of sessions
 //   - simulate.go: a simulation into a results file
 //   - trials.go: the trials of sweep, bench, compare and capacity: live endpoint,
 //     simulated engines, or an engine that is started
