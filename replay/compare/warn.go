@@ -49,7 +49,13 @@ var conditions = []Condition{
 		return r.Seed
 	}, warnSettings, "other seeds"},
 	{"schedule", func(r *result.Run) string {
-		return asJSON([]any{r.Speed, r.Timing, r.Rate, r.Concurrency, r.KeepThink, r.InFlightLimit})
+		of := []any{r.Speed, r.Timing, r.Rate, r.Concurrency, r.KeepThink, r.InFlightLimit}
+		if r.Sessions != nil {
+			asked := *r.Sessions
+			asked.Counts = nil
+			of = append(of, asked)
+		}
+		return asJSON(of)
 	}, warnSettings, "other schedules"},
 	{"part of the workload", func(r *result.Run) string { return asJSON(r.Selection) }, warnSettings, "other parts of the workload"},
 	{"cache policy", func(r *result.Run) string {

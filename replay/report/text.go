@@ -152,7 +152,7 @@ func estimated(n int64) string {
 func answerLatencies(s *Summary) [][]string {
 	l := &s.Latency
 	list := []metric{{label: "TTFT", stat: &l.FromSent.TTFT}, {label: "ITL", stat: &l.ITLToken}, {label: "TPOT", stat: &l.TPOT}, {label: "E2E", stat: &l.FromSent.E2E}}
-	if s.Run.Timing != result.ClosedLoop {
+	if s.Run.Timing != result.ClosedLoop || s.Run.Sessions != nil { // in which turns have a schedule
 		list = append(list, metric{label: "E2E from schedule", stat: &l.FromDue.E2E}, metric{label: "Send lag", stat: &l.SendLag})
 	}
 	var rows [][]string
