@@ -236,3 +236,39 @@ func TestSessionsKilled(t *testing.T) {
 	}
 	t.Logf("killed with %d of %d rows; %d were sent twice", kept, len(rows), gap.Twice.Requests)
 }
+
+// With --thread a turn's prompt is that of the turn before, the server's reply, and new text
+// such as tool results, as long as recorded in all; what is expected in the cache is there.
+func TestSessionsThread(t *testing.T) {
+	w, rows := agentWorkload(t, 30)
+	server, out := newSessionServer(t), filepath.Join(t.TempDir(), "r.parquet")
+	must(t, "replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "5", "--affinity-header", "X-Session", "--thread", "--server-block-size", "1")
+	server.checkOrder(t, rows)
+	f, err := result.Open(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	// In each session the second turns of three sub-agents, the join and the turn after it.
+	if th := f.Run.Thread; th == nil || th.Threaded != 30*5 || th.Apart != 30*3 || th.Joined != 30*3 || th.NoReply+th.NoRoom+th.Longer != 0 {
+		t.Errorf("%+v", th)
+	}
+	var known, cached int64
+	err = trace.Each(f.Reader(), func(_ int64, r *result.Result) error {
+		if r.Input == nil || *r.Input != r.WantInput {
+			t.Errorf("row %d has a prompt of %v tokens, want %d", r.RowID, r.Input, r.WantInput)
+		}
+		known += int64(*r.Known)
+		if r.Cached != nil {
+			cached += int64(*r.Cached)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The server caches whole blocks of 16 tokens, and each of the turns may end in one.
+	if lost := known - cached; lost < 0 || lost >= 16*30*5 || cached == 0 {
+		t.Errorf("%d tokens known, %d cached", known, cached)
+	}
+}
