@@ -555,3 +555,17 @@ func TestResumeLoopAtOnce(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// A turn whose parent was over before the kill waits from the resumption on, and not for its
+// parent's think time once more.
+func TestResumeWaitsOnce(t *testing.T) {
+	rows := chain(5*time.Second, 5*time.Second, 5*time.Second)
+	c := resumeCase{rows: rows, fake: holding(time.Second), options: func() Options { return Options{Causal: lineageOf(t, rows)} }}
+	run, results := c.play(t, 8*time.Second)
+	// Turn 1 was over at 7 s, where the clock goes on.
+	for i, want := range []int64{0, 6, 12, 18} {
+		if got := results[i].DueNS / 1e9; got != want {
+			t.Errorf("turn %d is due at %d s, want %d s (%+v)", i, got, want, run.Resumed)
+		}
+	}
+}
