@@ -70,36 +70,10 @@ func TestSessionsResume(t *testing.T) {
 				t.Errorf("seed %d: session %d, play %d starts at %v, a place was free at %v", seed, p.session, p.play, p.start, start)
 			}
 			for _, id := range late {
-				var latest, planned time.Duration
-				for _, q := range rows[id].Parents {
-					parent := p.rows[q]
-					latest = max(latest, time.Duration(*parent.DoneNS), base)
-					if *parent.DoneNS > int64(base) {
-						planned = max(planned, time.Duration(parent.DueNS+rows[id].ArrivalNS-rows[q].ArrivalNS))
-					}
-				}
 				if len(rows[id].Parents) == 0 {
 					continue
 				}
-				var wait time.Duration
-				row := &rows[id]
-				ends, known := int64(0), true
-				for _, q := range row.Parents {
-					if rows[q].E2ENS == nil {
-						known = false
-					} else {
-						ends = max(ends, rows[q].ArrivalNS+*rows[q].E2ENS)
-					}
-				}
-				switch pause, ok := pauseOf(row.ThinkNS, row.ToolNS); {
-				case ok:
-					wait = time.Duration(pause)
-				case known:
-					wait = time.Duration(max(row.ArrivalNS-ends, 0))
-				default:
-					wait = max(planned-latest, 0)
-				}
-				if want := latest + min(wait, o.Sessions.GapCap); p.rows[id].DueNS != int64(want) {
+				if want := wantDue(rows, p, id, &o, base); p.rows[id].DueNS != int64(want) {
 					t.Fatalf("seed %d: row %d is due at %v, want %v", seed, id, time.Duration(p.rows[id].DueNS), want)
 				}
 			}

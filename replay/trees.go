@@ -14,7 +14,7 @@ import (
 // stand in the order of their first rows.
 //
 // The rows are kept in a private file, from which each tree is read when it starts. In
-// memory they take 16 bytes for each row, and while they are read 16 bytes for each block
+// memory they take 24 bytes for each row, and while they are read 16 bytes for each block
 // where plays are to have blocks of their own.
 type Trees struct {
 	shelf  *trace.Shelf
