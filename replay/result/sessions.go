@@ -38,7 +38,7 @@ type SessionCounts struct {
 
 	LiveTrees *LiveTrees `json:"live_trees"` // null where none started
 
-	HeldBack   int64 `json:"held_back"`        // trees that arrived while as many were live as may be
+	HeldBack   int64 `json:"held_back"`     // trees that arrived while as many were live as may be
 	HeldNS     int64 `json:"waited_ns"`     // that they waited, in all
 	HeldMostNS int64 `json:"waited_max_ns"` // the longest
 
