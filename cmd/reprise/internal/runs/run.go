@@ -274,6 +274,9 @@ func (r *replayRun) connections() (chosen string, err error) {
 	}
 	if chosen == client.Auto {
 		chosen, r.connectionsWhy = client.ChooseConnections(peak.second, peak.ten, closed)
+		if r.Load.BySession() {
+			r.connectionsWhy = "turns of sessions are sent as their answers come"
+		}
 		if chosen == client.Pooled {
 			cli.Notef(r.cmd, "connections: pooled (%s)", r.connectionsWhy)
 		}
