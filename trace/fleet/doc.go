@@ -17,6 +17,7 @@
 //     summary: hit ratios of each router, imbalance of load
 //   - router.go: the routers: round-robin, session, prefix and prefix-weighted, with the
 //     score that weighs hits against load
+//   - caches.go: the prefix caches of several replicas, also for a router of the caller's own
 //   - cache.go: the LRU prefix cache of one replica
 //   - waterfall.go: the waterfall: what each step, from shared prompts to recorded cached
 //     tokens, costs in reuse

@@ -1,9 +1,6 @@
 package fleet
 
 import (
-	"math"
-	"math/bits"
-
 	"reprise/trace"
 	"reprise/trace/block"
 )
@@ -39,17 +36,13 @@ const loadWeight = 1.0
 // Requests go through it in order, each whole before the next: look up, touch
 // from the tail to the head, as in profile.Reuse.
 //
-// Which replicas hold a block is a bit each, so that finding how much all of
-// them hold of a prompt takes one step for each of its blocks. Memory: 8 bytes
-// for each block of the trace, and up to 36 for each that a replica holds; where
-// the caches have no limit, only the former.
+// Memory: see [Caches].
 type pool struct {
 	router       string
-	size, server int      // tokens in a block of the trace and of the server
-	held         []uint64 // by block number: which replicas hold it
-	caches       []*cache // nil without limit
-	turn         int      // of the round-robin
-	depth        []int    // by replica: leading blocks of the current row that it holds
+	size, server int // tokens in a block of the trace and of the server
+	*Caches
+	turn  int   // of the round-robin
+	depth []int // by replica: leading blocks of the current row that it holds
 
 	requests, sent, prefill []int64 // by replica; tokens of prompts, and those not hit
 	total                   int64   // sent to all
@@ -63,23 +56,13 @@ type sums struct{ hits, hitTokens, serverTokens int64 }
 // newPool makes a pool whose replicas hold so many blocks each; 0 is without
 // limit.
 func newPool(router string, replicas int, blocks int64, size, server int) *pool {
-	p := &pool{router: router, size: size, server: server, depth: make([]int, replicas),
+	return &pool{router: router, size: size, server: server, Caches: NewCaches(replicas, blocks),
 		requests: make([]int64, replicas), sent: make([]int64, replicas), prefill: make([]int64, replicas)}
-	for range replicas {
-		if blocks > 0 {
-			p.caches = append(p.caches, newCache(int(min(blocks, math.MaxUint32-1))))
-		}
-	}
-	return p
 }
 
 // add sends a request, whose blocks are numbered in path, to a replica.
 func (p *pool) add(r *trace.Request, path []uint32) {
-	for _, n := range path {
-		if int(n) >= len(p.held) {
-			p.held = append(p.held, make([]uint64, int(n)+1-len(p.held))...)
-		}
-	}
+	p.depth = p.Depths(path)
 	to := p.route(r, path)
 	prompt := int(r.InputTokens)
 	known := block.Known(p.depth[to], prompt, p.size)
@@ -92,9 +75,7 @@ func (p *pool) add(r *trace.Request, path []uint32) {
 	p.sent[to] += int64(prompt)
 	p.total += int64(prompt)
 	p.prefill[to] += int64(prompt) - row.serverTokens
-	for i := len(path) - 1; i >= 0; i-- {
-		p.touch(to, path[i])
-	}
+	p.Send(to, path)
 }
 
 func (s *sums) add(o sums) {
@@ -103,31 +84,8 @@ func (s *sums) add(o sums) {
 	s.serverTokens += o.serverTokens
 }
 
-func (p *pool) touch(to int, n uint32) {
-	p.held[n] |= 1 << to
-	if p.caches == nil {
-		return
-	}
-	if evicted, full := p.caches[to].touch(n); full {
-		p.held[evicted] &^= 1 << to
-	}
-}
-
-// route chooses the replica of a request, and counts in depth how many leading
-// blocks of path each replica holds.
+// route chooses the replica of a request. depth has how much each of them holds of path.
 func (p *pool) route(r *trace.Request, path []uint32) int {
-	rest := uint64(math.MaxUint64) >> (64 - len(p.depth)) // replicas that hold all blocks so far
-	for i, n := range path {
-		for lost := rest &^ p.held[n]; lost != 0; lost &= lost - 1 {
-			p.depth[bits.TrailingZeros64(lost)] = i
-		}
-		if rest &= p.held[n]; rest == 0 {
-			break
-		}
-	}
-	for ; rest != 0; rest &= rest - 1 {
-		p.depth[bits.TrailingZeros64(rest)] = len(path)
-	}
 	switch {
 	case p.router == Prefix:
 		return p.best(func(replica int) float64 { return float64(p.depth[replica]) })
