@@ -5,7 +5,8 @@
 //   - what each of 23 changes of the engines does to the p95 of TTFT, as `reprise compare`
 //     finds it, in rounds of Poisson arrivals.
 //
-// A change that does less than 2 % to the source, or not the same in every round, is no
+// `reprise fidelity --decisions` does so for one workload, with limits. This command
+// compares many, such as draws of models with noise of their own. A change that does less than 2 % to the source, or not the same in every round, is no
 // decision and counts for nothing.
 //
 //	reprise import mooncake_conversation.jsonl --capture-begin 0s --capture-end 1h -o t.parquet
@@ -23,6 +24,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -32,7 +34,10 @@ import (
 	"time"
 
 	"reprise/anonymize/dp"
+	"reprise/replay/bench"
 	"reprise/replay/contract"
+	"reprise/replay/decision"
+	"reprise/replay/engine"
 	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
@@ -90,21 +95,15 @@ func main() {
 		}
 	}
 	if *baselines {
-		c.add("shuffled", source.shuffled())
-		c.add("no shared prefixes", source.withoutBlocks())
+		c.add("shuffled", shuffled(source))
+		c.add("no shared prefixes", withoutBlocks(source))
 	}
 	if err := c.run(context.Background(), os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// A workload is rows in memory.
-type workload struct {
-	meta trace.Meta
-	rows []trace.Request
-}
-
-func open(path string) (*workload, error) {
+func open(path string) (*decision.Workload, error) {
 	t, err := trace.Open(path)
 	if err != nil {
 		return nil, err
@@ -114,22 +113,15 @@ func open(path string) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{meta: t.Meta}
-	err = trace.Each(rows, func(_ int64, r *trace.Request) error {
-		row := *r
-		row.Blocks = slices.Clone(r.Blocks)
-		w.rows = append(w.rows, row)
-		return nil
-	})
-	return w, err
+	return decision.Read(t.Meta, rows, 0)
 }
 
 // draw fits models with fresh noise until one may be released, and draws a workload from it.
-func draw(source *workload, epsilon float64, seed uint64) (w *workload, refused int, err error) {
+func draw(source *decision.Workload, epsilon float64, seed uint64) (w *decision.Workload, refused int, err error) {
 	var m *release.Model
 	for m == nil {
 		o := release.Options{Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Unit: synth.UnitSession}
-		m, _, err = release.Fit(context.Background(), &trace.SliceReader[trace.Request]{Rows: source.rows}, source.meta, o)
+		m, _, err = release.Fit(context.Background(), &trace.SliceReader[trace.Request]{Rows: source.Rows}, source.Meta, o)
 		var noisy *release.TooNoisy
 		switch {
 		case errors.As(err, &noisy) && refused < mostRefused:
@@ -142,13 +134,7 @@ func draw(source *workload, epsilon float64, seed uint64) (w *workload, refused 
 	if err != nil {
 		return nil, refused, err
 	}
-	w = &workload{meta: r.Meta()}
-	err = trace.Each(r.Reader(), func(_ int64, row *trace.Request) error {
-		one := *row
-		one.Blocks = slices.Clone(row.Blocks)
-		w.rows = append(w.rows, one)
-		return nil
-	})
+	w, err = decision.Read(r.Meta(), r.Reader(), 0)
 	return w, refused, err
 }
 
@@ -157,34 +143,42 @@ const mostRefused = 20
 
 // shuffled is the workload with its requests in another order, so that lengths and
 // prefixes stay, and the time until a prefix is used again does not.
-func (w *workload) shuffled() *workload {
-	out := &workload{meta: w.meta, rows: slices.Clone(w.rows)}
+func shuffled(w *decision.Workload) *decision.Workload {
+	out := &decision.Workload{Meta: w.Meta, Rows: slices.Clone(w.Rows)}
 	rng := rand.New(rand.NewPCG(1, 0))
-	rng.Shuffle(len(out.rows), func(i, j int) { out.rows[i], out.rows[j] = out.rows[j], out.rows[i] })
-	for i := range out.rows {
-		out.rows[i].ArrivalNS = w.rows[i].ArrivalNS
+	rng.Shuffle(len(out.Rows), func(i, j int) { out.Rows[i], out.Rows[j] = out.Rows[j], out.Rows[i] })
+	for i := range out.Rows {
+		out.Rows[i].ArrivalNS = w.Rows[i].ArrivalNS
 	}
 	return out
 }
 
 // withoutBlocks is the workload without shared prefixes: what a benchmark of lengths and
 // times alone sends.
-func (w *workload) withoutBlocks() *workload {
-	out := &workload{meta: w.meta, rows: slices.Clone(w.rows)}
+func withoutBlocks(w *decision.Workload) *decision.Workload {
+	out := &decision.Workload{Meta: w.Meta, Rows: slices.Clone(w.Rows)}
 	next := uint64(0)
-	for i := range out.rows {
-		blocks := make([]uint64, len(out.rows[i].Blocks))
+	for i := range out.Rows {
+		blocks := make([]uint64, len(out.Rows[i].Blocks))
 		for j := range blocks {
 			blocks[j], next = next, next+1
 		}
-		out.rows[i].Blocks = blocks
+		out.Rows[i].Blocks = blocks
 	}
 	return out
 }
 
 // meanRate is the workload's requests per second.
-func (w *workload) meanRate() float64 {
-	return float64(len(w.rows)-1) / time.Duration(w.rows[len(w.rows)-1].ArrivalNS-w.rows[0].ArrivalNS).Seconds()
+func meanRate(w *decision.Workload) float64 {
+	return float64(len(w.Rows)-1) / time.Duration(w.Rows[len(w.Rows)-1].ArrivalNS-w.Rows[0].ArrivalNS).Seconds()
+}
+
+// moreChanges go beyond [decision.Changes]: they do next to nothing to the Mooncake
+// conversation trace.
+var moreChanges = []decision.Change{
+	{Name: "KV of 4 M tokens, prefill 5 % slower", Set: func(f *engine.FleetConfig) { f.Engine.KVTokens = 4_000_000; decision.Prefill(f, 1.05) }},
+	{Name: "load weight 100", Set: func(f *engine.FleetConfig) { f.LoadWeight = 100 }},
+	{Name: "5 replicas, prefill 20 % slower", Set: func(f *engine.FleetConfig) { f.Replicas = 5; decision.Prefill(f, 1.2) }},
 }
 
 // A comparison plays workloads to engines.
@@ -201,16 +195,16 @@ type comparison struct {
 // their own.
 type group struct {
 	name      string
-	workloads []*workload
+	workloads []*decision.Workload
 }
 
-func (c *comparison) add(name string, w ...*workload) {
+func (c *comparison) add(name string, w ...*decision.Workload) {
 	c.groups = append(c.groups, group{name, w})
 }
 
 func (c *comparison) run(ctx context.Context, out io.Writer) error {
 	if c.rate == 0 {
-		c.rate = c.groups[0].workloads[0].meanRate()
+		c.rate = meanRate(c.groups[0].workloads[0])
 	}
 	if !c.noSweep {
 		if err := c.capacities(ctx, out); err != nil {
@@ -233,7 +227,7 @@ func (c *comparison) capacities(ctx context.Context, out io.Writer) error {
 		for i, w := range g.workloads {
 			at := 0.0
 			for seed := range c.rounds {
-				highest, err := c.sweep(ctx, w, seed+1)
+				highest, err := decision.Capacity(ctx, w, c.terms, c.ladder(), seed+1)
 				if err != nil {
 					return err
 				}
@@ -264,6 +258,37 @@ func (c *comparison) capacities(ctx context.Context, out io.Writer) error {
 	return err
 }
 
+// ladder is the rates that a sweep tries before it looks between them.
+func (c *comparison) ladder() (l bench.Ladder) {
+	for share := 0.8; share < 3; share += 0.1 {
+		l.Loads = append(l.Loads, math.Round(100*share*c.rate)/100)
+	}
+	return l
+}
+
+// effects plays every change in rounds, each beside the base with the same arrivals.
+func (c *comparison) effects(ctx context.Context, w *decision.Workload) ([]decision.Effect, error) {
+	out := make([]decision.Effect, len(engineChanges))
+	for round := range c.rounds {
+		base, err := decision.P95(ctx, w, decision.BaseFleet(), c.rate, round+1)
+		if err != nil {
+			return nil, err
+		}
+		for i, change := range engineChanges {
+			f := decision.BaseFleet()
+			change.Set(&f)
+			changed, err := decision.P95(ctx, w, f, c.rate, round+1)
+			if err != nil {
+				return nil, err
+			}
+			out[i] = append(out[i], math.Log(changed/base))
+		}
+	}
+	return out, nil
+}
+
+var engineChanges = append(decision.Changes(), moreChanges...)
+
 // median is that of sorted values.
 func median(x []float64) float64 { return (x[(len(x)-1)/2] + x[len(x)/2]) / 2 }
 
@@ -272,7 +297,7 @@ func median(x []float64) float64 { return (x[(len(x)-1)/2] + x[len(x)/2]) / 2 }
 func (c *comparison) changes(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "| p95 TTFT at %.3g req/s |", c.rate)
 	rule := "\n|---|"
-	effects := make([][][]effect, len(c.groups)) // by group and workload
+	effects := make([][][]decision.Effect, len(c.groups)) // by group and workload
 	for i, g := range c.groups {
 		fmt.Fprintf(out, " %s |", g.name)
 		rule += "--:|"
@@ -292,8 +317,8 @@ func (c *comparison) changes(ctx context.Context, out io.Writer) error {
 	}
 	for k, change := range engineChanges {
 		source := &effects[0][0][k]
-		fmt.Fprintf(out, "| %s | %+.1f %%", change.name, source.percent())
-		if !source.decides() {
+		fmt.Fprintf(out, "| %s | %+.1f %%", change.Name, source.Percent())
+		if !source.Decides() {
 			fmt.Fprint(out, ": no decision")
 		} else {
 			decisions++
@@ -303,8 +328,8 @@ func (c *comparison) changes(ctx context.Context, out io.Writer) error {
 			same := 0
 			for j := range effects[i+1] {
 				e := &effects[i+1][j][k]
-				all = append(all, e.percent())
-				if source.decides() && e.mean() > 0 == (source.mean() > 0) {
+				all = append(all, e.Percent())
+				if source.Decides() && e.SameSign(*source) {
 					agree[i+1][j]++
 					same++
 				}
@@ -312,7 +337,7 @@ func (c *comparison) changes(ctx context.Context, out io.Writer) error {
 			slices.Sort(all)
 			fmt.Fprintf(out, " | %+.1f %%", median(all))
 			switch n := len(all); {
-			case !source.decides() || same == n:
+			case !source.Decides() || same == n:
 			case n == 1:
 				fmt.Fprint(out, " **other sign**")
 			default:
