@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/decision"
 	"reprise/synth/fidelity"
 	"reprise/trace"
 )
@@ -18,6 +21,7 @@ import (
 type fidelityFlags struct {
 	out, html string
 	asJSON    bool
+	decisions bool
 	limits    []string
 	from      float64
 	warmUp    time.Duration
@@ -25,29 +29,40 @@ type fidelityFlags struct {
 
 func fidelityCommand() *cobra.Command {
 	var f fidelityFlags
-	limits := fidelity.DefaultThresholds()
+	limits, small := fidelity.DefaultThresholds(math.MaxInt64), fidelity.DefaultThresholds(0)
 	cmd := &cobra.Command{
 		Use:   "fidelity TRACE WORKLOAD",
 		Short: "Measure how close a workload is to a trace, and gate on it",
 		Long: `Fidelity measures how close a workload is to a trace: the hit ratio of an LRU prefix
-cache at every size, lengths and correlations, arrivals across time scales, reuse
-categories, sessions, and whether it repeats exact pairs of lengths. The exit code is 3
-if a check exceeds its limit.
+cache at every size and behind routers, lengths and correlations, arrivals and token rates
+across time scales, queues, reuse categories, sessions, and whether it repeats what is
+particular to the trace. The exit code is 3 if a check exceeds its limit.
 
 A check whose measure the trace lacks, such as reuse without prefix blocks, does not
 apply. One whose measure only the workload lacks fails. Mirrors and slices repeat the
-pairs of lengths of their trace: compare them with --max pair_match=off.
+lengths of their trace: compare them with --max copies=off.
 
-Checks and their limits (--max changes them):
+--decisions asks instead whether the two lead to the same decisions about an engine. Both
+are played to simulated engines in virtual time, up to 20,000 requests of each: a sweep
+gives capacities, at most 5 % apart, and of 20 changes of the engine at most one may have
+another sign. It takes minutes.
+
+Checks and their limits, in brackets those for a trace below 5,000 requests (--max changes
+them):
 ` + cli.HelpList(fidelity.MeasureNames(), 24, func(name string) (string, string) {
-			if limit, ok := limits[name]; ok {
-				return name, fmt.Sprintf("%g", limit)
+			limit, ok := limits[name]
+			switch {
+			case !ok:
+				return name, ""
+			case limit != small[name]:
+				return name, fmt.Sprintf("%g (%g)", limit, small[name])
 			}
-			return name, ""
+			return name, fmt.Sprintf("%g", limit)
 		}) + `
 docs/synthesis.md defines every measure.`,
-		Example: `  reprise fidelity t.parquet w.parquet --max pair_match=off --html f.html
-  reprise fidelity t.parquet w.parquet --max pair_match=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks`,
+		Example: `  reprise fidelity t.parquet w.parquet --max copies=off --html f.html
+  reprise fidelity t.parquet w.parquet --max copies=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks
+  reprise fidelity t.parquet w.parquet --decisions`,
 		Args: flags.Wants(2, 2, "which trace, and which workload?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, args[0], args[1])
@@ -60,7 +75,8 @@ docs/synthesis.md defines every measure.`,
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
 	results.FileVar(&f.html, "html", "write a self-contained HTML `page` with the curves of both")
-	judgement.StringArrayVar(&f.limits, "max", nil, "limit of a measure, as `NAME=LIMIT` or NAME=off; repeatable")
+	judgement.BoolVar(&f.decisions, "decisions", false, "compare what both say of engines, in virtual time, in place of the measures")
+	judgement.StringArrayVar(&f.limits, "max", nil, "limit of a measure, as `NAME=LIMIT` or NAME=off; copies is all measures of copies; repeatable")
 	judgementRest.ShareVar(&f.from, "from", 0, "count only requests after this share of the duration; earlier ones only fill caches and sessions")
 	judgementRest.DurationVar(&f.warmUp, "warm-up", 0, "count only requests this long after the first arrival; with --from, the later of the two")
 	results.Bool("quiet", false, "no progress")
@@ -68,11 +84,8 @@ docs/synthesis.md defines every measure.`,
 }
 
 func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
-	limits := fidelity.DefaultThresholds()
-	for _, s := range f.limits {
-		if err := limits.Set(s); err != nil {
-			return cli.Usagef("--max: %v", err)
-		}
+	if _, err := f.thresholds(0); err != nil {
+		return err
 	}
 	switch {
 	case !(f.from >= 0 && f.from < 1):
@@ -81,8 +94,16 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		return cli.Usagef("--warm-up: want a time from 0 up")
 	case ref == cli.Standard && cand == cli.Standard:
 		return cli.Usagef("only one of the two can come from stdin")
+	case f.decisions && (f.html != "" || f.limits != nil || f.from > 0 || f.warmUp > 0):
+		return cli.Usagef("--decisions takes the place of the measures: it takes no --html, --max, --from or --warm-up")
+	case f.decisions:
+		return f.decide(cmd, ref, cand)
 	}
 	result, err := f.compare(cmd, ref, cand)
+	if err != nil {
+		return err
+	}
+	limits, err := f.thresholds(result.Reference.Requests)
 	if err != nil {
 		return err
 	}
@@ -115,6 +136,17 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 	return nil
 }
 
+// thresholds are those for a reference of so many requests, with --max.
+func (f *fidelityFlags) thresholds(requests int64) (fidelity.Thresholds, error) {
+	limits := fidelity.DefaultThresholds(requests)
+	for _, s := range f.limits {
+		if err := limits.Set(s); err != nil {
+			return nil, cli.Usagef("--max: %v", err)
+		}
+	}
+	return limits, nil
+}
+
 // compare reads both traces and measures them.
 func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none fidelity.Report, err error) {
 	a, err := cli.OpenTrace(cmd, ref)
@@ -140,6 +172,42 @@ func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none fide
 		return none, err
 	}
 	return fidelity.Compare(left, right)
+}
+
+// decide plays both and compares the decisions that they lead to.
+func (f *fidelityFlags) decide(cmd *cobra.Command, ref, cand string) error {
+	var both [2]*decision.Workload
+	for i, path := range []string{ref, cand} {
+		t, err := cli.OpenTrace(cmd, path)
+		if err != nil {
+			return err
+		}
+		rows, err := t.Reader()
+		if err == nil {
+			both[i], err = decision.Read(t.Meta, rows, decision.MostRows)
+		}
+		t.Close()
+		if err != nil {
+			return cli.InFile(path, err)
+		}
+	}
+	bar := cli.NewProgress(cmd)
+	bar.Start("decisions", "plays", decision.Plays())
+	report, err := decision.Compare(cmd.Context(), both[0], both[1], decision.Options{Told: bar.Set})
+	bar.End()
+	if err != nil {
+		return err
+	}
+	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
+		if f.asJSON {
+			return report.WriteJSON(w)
+		}
+		return report.WriteText(w, cli.TextOptions(cmd, "All changes: --details."))
+	})
+	if err == nil && !report.OK {
+		err = cli.Exit(cli.Check, errors.New("the two lead to other decisions"))
+	}
+	return err
 }
 
 // signatureOf reads a whole trace into a signature.

@@ -103,7 +103,7 @@ func TestKilledAtAnyInstant(t *testing.T) {
 		{[]string{"synth", "fit", file("t.parquet"), "-o"}, []string{"synth", "-o", file("x.parquet")}},
 		{[]string{"simulate", file("t.parquet"), "-o"}, []string{"report"}},
 		{[]string{"profile", file("t.parquet"), "--html"}, nil},
-		{[]string{"fidelity", file("t.parquet"), file("t.parquet"), "--max", "pair_match=off", "--html"}, nil},
+		{[]string{"fidelity", file("t.parquet"), file("t.parquet"), "--max", "copies=off", "--html"}, nil},
 		{[]string{"export", file("t.parquet"), "--to", "mooncake", "-o"}, []string{"import", "-o", file("x.parquet")}},
 		{[]string{"profile", file("t.parquet"), "--json", "-o"}, nil},
 		{[]string{"report", file("r.parquet"), "--html"}, nil},

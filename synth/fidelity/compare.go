@@ -1,9 +1,11 @@
 package fidelity
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"reprise/synth"
@@ -25,7 +27,7 @@ func Compare(ref, cand *Signature) (Report, error) {
 		return Report{}, fmt.Errorf("the reference is measured in blocks of %d tokens and the candidate in blocks of %d: "+
 			"measure both in blocks of %d", ref.size, cand.size, size)
 	}
-	c := comparison{f: Report{Schema: schema, LRUCurve: []CurvePair{}, Warnings: []profile.Warning{}}}
+	c := comparison{brief: ref.opts.Brief || cand.opts.Brief, f: Report{Schema: schema, LRUCurve: []CurvePair{}, Routes: []RoutePair{}, Queues: []QueuePair{}, Rates: []RatePair{}, Warnings: []profile.Warning{}}}
 	if c.ref, err = countedTally("reference", ref); err != nil {
 		return Report{}, err
 	}
@@ -43,13 +45,8 @@ func Compare(ref, cand *Signature) (Report, error) {
 	c.arrivals()
 	c.categories()
 	c.sessions()
-	// Whether the candidate repeats the reference's pairs of lengths more often than
-	// chance does is a question of privacy.
-	if match, chance, ok := pairMatch(c.ref, c.cand); ok {
-		c.add("pair_match", &chance, &match, trace.Ptr(max(match-chance, 0)), "")
-	} else {
-		c.add("pair_match", nil, nil, nil, "pairs of lengths in the sample")
-	}
+	c.pairs()
+	c.felt()
 	for _, amount := range []struct {
 		name string
 		of   func(t *signatureTally) float64
@@ -62,8 +59,31 @@ func Compare(ref, cand *Signature) (Report, error) {
 		ref, cand := amount.of(c.ref), amount.of(c.cand)
 		c.add(amount.name, &ref, &cand, relative(&ref, &cand), "")
 	}
+	slices.SortStableFunc(c.f.Measures, func(a, b Measure) int {
+		return cmp.Compare(measurePlace(a.Name), measurePlace(b.Name))
+	})
 	c.warn(ref, cand)
 	return c.f, nil
+}
+
+// felt compares what a benchmark feels of the first requests, and what of them repeats.
+func (c *comparison) felt() {
+	switch {
+	case c.brief:
+	case c.ref.kept.counted() > 0 && c.cand.kept.counted() > 0:
+		c.links()
+		c.routing()
+		c.queues()
+		c.tokenRates()
+		c.clockTicks()
+		c.copies()
+	default: // the warm-up is longer than the first requests
+		for _, m := range catalogue {
+			if m.first {
+				c.add(m.name, nil, nil, nil, fmt.Sprintf("requests that count among the first %d", c.ref.kept.limit.rows))
+			}
+		}
+	}
 }
 
 // countedTally measures a signature, once, and returns what its requests told. It is an
@@ -96,6 +116,7 @@ func inSeconds(ns int64) float64 { return float64(ns) / 1e9 }
 // A comparison fills in a Fidelity.
 type comparison struct {
 	ref, cand *signatureTally
+	brief     bool // without what a benchmark feels
 	f         Report
 }
 
@@ -167,6 +188,10 @@ func (c *comparison) warn(ref, cand *Signature) {
 		if s.tally.pairs.shift > 0 {
 			add("sampled_pairs", "the %s has more than %s pairs of lengths: the pair match is of one in %d of them, the same on both sides",
 				s.name, page.Count(int64(s.limits.pairs)), uint64(1)<<s.tally.pairs.shift)
+		}
+		if k := s.tally.kept; k.more {
+			add("first_requests", "the %s is long: links, routing, queues, the rate of tokens and copies are of its first %s requests",
+				s.name, page.Count(int64(len(k.at))))
 		}
 		if s.tally.sampledCurve {
 			add("sampled_curve", "the %s has more than %s distinct blocks: its LRU curve is estimated from a sample of them", s.name,

@@ -163,7 +163,7 @@ func TestPairMatch(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	tally := func(pairs []lengthPair) *signatureTally {
 		s := &signatureTally{requests: int64(len(pairs)), input: valueCounts{}, output: valueCounts{},
-			pairs: pairTally{limit: 1000, n: map[lengthPair]int64{}}}
+			pairs: pairTally{limit: 1000, n: map[lengthPair]pairCount{}}}
 		for _, p := range pairs {
 			s.pairs.add(p, true)
 			s.input[int64(p.in)]++
@@ -184,12 +184,35 @@ func TestPairMatch(t *testing.T) {
 				}
 			}
 		}
-		gotMatch, gotChance, ok := pairMatch(tally(ref), tally(cand))
+		gotMatch, gotChance, ok := pairMatch(tally(ref), tally(cand), false)
 		if !ok {
 			t.Fatal("not computed")
 		}
 		near(t, "match", gotMatch, match)
 		near(t, "chance", gotChance, chance)
+		match, chance = 0, 0
+		once := func(p lengthPair) bool {
+			n := 0
+			for _, r := range ref {
+				if r == p {
+					n++
+				}
+			}
+			return n == 1
+		}
+		for _, p := range cand {
+			if once(p) {
+				match += 1 / float64(len(cand))
+			}
+			for _, q := range cand {
+				if once(lengthPair{p.in, q.out}) {
+					chance += 1 / float64(len(cand)*len(cand))
+				}
+			}
+		}
+		gotMatch, gotChance, _ = pairMatch(tally(ref), tally(cand), true)
+		near(t, "unique match", gotMatch, match)
+		near(t, "unique chance", gotChance, chance)
 	}
 }
 
@@ -201,7 +224,7 @@ func TestSamplesAreNear(t *testing.T) {
 		s := NewSignature(chatTrace{size: 8}.meta(), Options{})
 		s.limits = limits
 		out := &signatureTally{input: valueCounts{}, output: valueCounts{},
-			pairs: pairTally{limit: s.limits.pairs, n: map[lengthPair]int64{}}, sample: tupleSample{limit: s.limits.rows}}
+			pairs: pairTally{limit: s.limits.pairs, n: map[lengthPair]pairCount{}}, sample: tupleSample{limit: s.limits.rows}}
 		for row := range int64(40_000) {
 			p := lengthPair{rng.Int32N(200), rng.Int32N(100)}
 			p.out += p.in / 2
@@ -213,15 +236,15 @@ func TestSamplesAreNear(t *testing.T) {
 		}
 		return out
 	}
-	all, some := signatureLimits{sampleLimit, sampleLimit}, signatureLimits{5000, 4000}
+	all, some := signatureLimits{rows: sampleLimit, pairs: sampleLimit}, signatureLimits{rows: 5000, pairs: 4000}
 	ref, cand := tally(1, all), tally(2, all)
 	few, half := tally(1, some), tally(2, some)
 	if len(few.pairs.n) > 4000 || len(few.pairs.n) < 2000 || len(few.sample.rows) > 5000 || len(few.sample.rows) < 2500 {
 		t.Fatalf("%d pairs and %d rows are kept", len(few.pairs.n), len(few.sample.rows))
 	}
-	match, chance, _ := pairMatch(ref, cand)
+	match, chance, _ := pairMatch(ref, cand, false)
 	for name, pair := range map[string][2]*signatureTally{"both": {few, half}, "reference": {few, cand}, "candidate": {ref, half}} {
-		m, c, ok := pairMatch(pair[0], pair[1])
+		m, c, ok := pairMatch(pair[0], pair[1], false)
 		if !ok || math.Abs(m-match) > 0.03 || math.Abs(c-chance) > 0.03 || m == match {
 			t.Errorf("%s sampled: match %v and chance %v, of all %v and %v", name, m, c, match, chance)
 		}

@@ -12,13 +12,17 @@ import (
 // reuse compares what caches find: of every capacity, and without a limit.
 func (c *comparison) reuse() {
 	const what = "prefix blocks"
-	ref, cand := meanRatio(c.ref.curve), meanRatio(c.cand.curve)
+	capacities := curveCapacities(curveTo)
+	if c.ref.references <= curveTo {
+		capacities = curveCapacities(curveTo / 2)
+	}
+	ref, cand := c.ref.meanRatio(capacities), c.cand.meanRatio(capacities)
 	var mae, most, refAt, candAt *float64
 	if ref != nil && cand != nil {
 		var sum float64
 		worst := CurvePair{}
-		for i, capacity := range curveCapacities() {
-			p := CurvePair{capacity, c.ref.curve[i], c.cand.curve[i]}
+		for i, capacity := range capacities {
+			p := CurvePair{capacity, c.ref.curve[capacity], c.cand.curve[capacity]}
 			c.f.LRUCurve = append(c.f.LRUCurve, p)
 			sum += math.Abs(p.Ref - p.Cand)
 			if i == 0 || math.Abs(p.Ref-p.Cand) > math.Abs(worst.Ref-worst.Cand) {
@@ -38,17 +42,21 @@ func (c *comparison) reuse() {
 	c.add("hit_by_token", r.ByToken, s.ByToken, difference(r.ByToken, s.ByToken), what)
 	c.add("hit_mean_over_requests", r.MeanOverRequests, s.MeanOverRequests, difference(r.MeanOverRequests, s.MeanOverRequests), what)
 	c.add("hit_full_blocks_only", r.FullBlocksOnly, s.FullBlocksOnly, difference(r.FullBlocksOnly, s.FullBlocksOnly), "full prefix blocks")
+	point := []int64{pointCapacity}
+	ref, cand = c.ref.meanRatio(point), c.cand.meanRatio(point)
+	c.add("hit_at_1000_blocks", ref, cand, difference(ref, cand), what)
 }
 
-func meanRatio(curve []float64) *float64 {
-	if curve == nil {
+// meanRatio is the mean hit ratio over capacities; nil without references.
+func (t *signatureTally) meanRatio(capacities []int64) *float64 {
+	if t.curve == nil {
 		return nil
 	}
 	var sum float64
-	for _, h := range curve {
-		sum += h
+	for _, capacity := range capacities {
+		sum += t.curve[capacity]
 	}
-	return trace.Ptr(sum / float64(len(curve)))
+	return trace.Ptr(sum / float64(len(capacities)))
 }
 
 // lengths compares the two lengths, each by itself.
@@ -165,11 +173,13 @@ func (c *comparison) sessions() {
 		c.f.Sessions = ""
 	}
 	turns := cdfPair{name: "turns of a session", per: 1, ref: ref.lengths().sorted(), cand: cand.lengths().sorted()}
-	gaps := cdfPair{"turn gap", "s", 1e9, bucketList(&ref.gaps), bucketList(&cand.gaps)}
+	gaps := cdfPair{name: "turn gap", unit: "s", per: 1e9}
+	gaps.ref, gaps.cand = gapLists(&ref.gaps, &cand.gaps)
 	reuse := cdfPair{"block reuse time", "s", 1e9, bucketList(&c.ref.reuseTime), bucketList(&c.cand.reuseTime)}
 	think := cdfPair{"think time", "s", 1e9, bucketList(&c.ref.think), bucketList(&c.cand.think)}
 	c.f.curves = append(c.f.curves, turns, gaps, reuse, think)
 	c.addKS("turns_ks", turns, "sessions")
+	c.turnQuantiles(ref, cand)
 	c.addKS("turn_gap_ks", gaps, "sessions of several turns")
 	c.addKS("reuse_time_ks", reuse, "blocks that are used again")
 	c.addKS("think_ks", think, "think times")
@@ -241,37 +251,4 @@ func geometricMean(logs []float64) *float64 {
 		sum += l
 	}
 	return trace.Ptr(math.Exp2(sum / float64(len(logs))))
-}
-
-// pairMatch returns the share of the candidate's requests whose exact pair of
-// lengths the reference has, and the share that chance alone would give: what
-// is expected when the candidate's outputs are shuffled among its requests,
-// computed exactly. A request with input a then has output b with the share of
-// b among all outputs; so over the reference's pairs (a, b) the shares of a and
-// of b in the candidate multiply and add up.
-//
-// Where pairs were too many to keep, both sides give up the same ones.
-func pairMatch(ref, cand *signatureTally) (match, chance float64, ok bool) {
-	shift := max(ref.pairs.shift, cand.pairs.shift)
-	var matched, asked int64
-	for p, n := range cand.pairs.n {
-		if !inSample(p.hash(), shift) {
-			continue
-		}
-		asked += n
-		if _, has := ref.pairs.n[p]; has {
-			matched += n
-		}
-	}
-	if asked == 0 {
-		return 0, 0, false
-	}
-	var together uint64 // the order of the map does not show in whole numbers
-	for p := range ref.pairs.n {
-		if inSample(p.hash(), shift) {
-			together += uint64(cand.input[int64(p.in)] * cand.output[int64(p.out)])
-		}
-	}
-	n := float64(cand.requests)
-	return float64(matched) / float64(asked), float64(together) * float64(uint64(1)<<shift) / n / n, true
 }

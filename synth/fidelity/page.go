@@ -28,10 +28,8 @@ func (f Report) Page(checks []Check) *page.Page {
 		level = page.Bad
 	}
 	p.Notes = []page.Note{{Level: level, Text: gateVerdict(checks)}}
-	for _, c := range Failures(checks) {
-		if c.Why != "" {
-			p.Notes = append(p.Notes, page.Note{Level: page.Bad, Text: c.Name + ": " + c.Why + "."})
-		}
+	for _, said := range reasons(checks) {
+		p.Notes = append(p.Notes, page.Note{Level: page.Bad, Text: said + "."})
 	}
 	if tier := trace.TierNote("page", f.Tier); tier != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: tier})
@@ -63,8 +61,9 @@ func (f Report) Page(checks []Check) *page.Page {
 		{Title: "Checks", Tables: []page.Table{checked}},
 		{Title: "Prefix reuse", Plots: f.reusePlots()},
 		{Title: "Lengths", Plots: f.cdfPlots("input tokens", "output tokens")},
-		{Title: "Arrivals", Plots: f.idcPlots()},
-		{Title: "Sessions and time to reuse", Plots: f.cdfPlots("turns of a session", "turn gap", "block reuse time", "think time")},
+		{Title: "Arrivals", Plots: append(f.idcPlots(), f.ratePlots()...)},
+		{Title: "Sessions and time to reuse", Plots: f.cdfPlots("turns of a session", growthCurve, "turn gap", "block reuse time", "think time")},
+		{Title: "What a server would see", Plots: append(f.routePlots(), f.queuePlots()...)},
 		{Title: "Every measure", Tables: []page.Table{measured}},
 	}
 	if f.Sessions != "" {
@@ -95,24 +94,25 @@ func headline(checks []Check) string {
 var checkTitles = map[string]string{"mrc_mae": "Hit ratio over all cache sizes", "hit_by_block": "Hit ratio by block", "hit_by_token": "Hit ratio by token",
 	"hit_mean_over_requests": "Hit ratio, mean of requests", "hit_full_blocks_only": "Hit ratio of full blocks", "input_ks": "Input lengths", "output_ks": "Output lengths",
 	"rho_input_output": "Input with output lengths", "rho_hit_new": "Hit with new blocks", "rho_new_output": "New blocks with outputs", "idc_log2": "Bursts of arrivals",
-	"categories": "Reuse categories", "turns_ks": "Turns of a session", "turn_gap_ks": "Time between turns", "reuse_time_ks": "Time to reuse", "pair_match": "Repeated pairs of lengths"}
+	"categories": "Reuse categories", "turns_ks": "Turns of a session", "turn_gap_ks": "Time between turns", "reuse_time_ks": "Time to reuse", pairMatchName: "Repeated pairs of lengths",
+	"mrc_max": "Hit ratio, the worst cache size", "hit_at_1000_blocks": "Hit ratio at 1,000 blocks", "turns_top10_log2": "Longest sessions", "turns_max_log2": "The longest session",
+	"growth_ks": "Growth from turn to turn", "fanout": "Requests that several build on", "top_block_log2": "Most used block", "route_round_robin": "Hits, round-robin",
+	"route_sticky": "Hits, sticky sessions", "route_prefix": "Hits, prefix and load", "route_sticky_gain": "Gain of sticky sessions", "queue_70_log2": "Queue at 70 % load",
+	"queue_85_log2": "Queue at 85 % load", "queue_95_log2": "Queue at 95 % load", "token_cv_log2": "Bursts of tokens", "rate_idc_log2": "Bursts of requests, 1 to 300 s", "token_acf": "Autocorrelation of tokens", "ticks": "Ticks of the clock",
+	uniquePairMatchName: "Repeated unique pairs", linkageName: "Linkage by an outsider", chainExactName: "Repeated chains of turns", chainNearName: "Near chains of turns"}
 
-// firstChecks are as many checks as the first screen has room for, those that do not hold
-// first; nil when none applies.
+// firstChecks are as many checks as the first screen has room for, those that are the
+// farthest off, or nearest to it, first; nil when none applies.
 func firstChecks(checks []Check) *page.Table {
 	const room = 6
 	t := page.Table{Head: []string{"Check", "Distance", "Limit", ""}, Align: []page.Align{page.Left, page.Right, page.Right, page.Left}}
-	for _, failed := range []bool{true, false} {
-		for _, c := range checks {
-			if c.OK == nil || c.Failed() != failed || len(t.Rows) == room {
-				continue
-			}
-			sign := "✓ holds"
-			if failed {
-				sign = "✕ fails"
-			}
-			t.Rows = append(t.Rows, []string{cmp.Or(checkTitles[c.Name], c.Name), asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), sign})
+	applied := nearestLimit(checks)
+	for _, c := range applied[:min(room, len(applied))] {
+		sign := "✓ holds"
+		if c.Failed() {
+			sign = "✕ fails"
 		}
+		t.Rows = append(t.Rows, []string{cmp.Or(checkTitles[c.Name], c.Name), asRatio.print(c.Value), strconv.FormatFloat(c.Limit, 'g', -1, 64), sign})
 	}
 	if len(t.Rows) == 0 {
 		return nil
@@ -185,6 +185,71 @@ func (f Report) idcPlots() []page.Plot {
 	return []page.Plot{{Title: "Index of dispersion for counts",
 		Text:   "Variance over mean of the number of arrivals in a window: 1 for a Poisson process, above for bursts. A warning names the scales that have no part in the distance.",
 		XLabel: "window", XUnit: "s", YLabel: "IDC", LogX: true, LogY: true, Series: []page.Series{ref, cand}}}
+}
+
+// ratePlots draws how the rate of input tokens varies.
+func (f Report) ratePlots() []page.Plot {
+	var cv, acf [2]page.Series
+	for i, name := range []string{"reference", "candidate"} {
+		cv[i].Name, acf[i].Name = name, name
+		for _, p := range f.Rates {
+			x := float64(p.Seconds)
+			if v := [2]*float64{p.RefCV, p.CandCV}[i]; v != nil {
+				cv[i].X, cv[i].Y = append(cv[i].X, x), append(cv[i].Y, *v)
+			}
+			if v := [2]*float64{p.RefACF, p.CandACF}[i]; v != nil {
+				acf[i].X, acf[i].Y = append(acf[i].X, x), append(acf[i].Y, *v)
+			}
+		}
+	}
+	return drawn(
+		page.Plot{Title: "CV of the input tokens in a window", Text: "Standard deviation over mean of the input tokens that arrive in a window.",
+			XLabel: "window", XUnit: "s", YLabel: "CV", LogX: true, LogY: true, Series: cv[:]},
+		page.Plot{Title: "Autocorrelation of the input tokens per second", Text: "How far a busy second tells of a busy second later.",
+			XLabel: "lag", XUnit: "s", YLabel: "autocorrelation", LogX: true, Series: acf[:]})
+}
+
+// drawn leaves out the plots that have nothing to show.
+func drawn(plots ...page.Plot) []page.Plot {
+	return slices.DeleteFunc(plots, func(p page.Plot) bool {
+		return !slices.ContainsFunc(p.Series, func(s page.Series) bool { return len(s.X) > 0 })
+	})
+}
+
+// routePlots draws the hit ratios behind routers, at the middle capacity.
+func (f Report) routePlots() []page.Plot {
+	var series []page.Series
+	var capacity int64
+	for _, router := range routeNames {
+		ref, cand := page.Series{Name: router + ", reference"}, page.Series{Name: router + ", candidate"}
+		for i, p := range f.Routes {
+			if p.Router != router || i%len(routeShares) != gainCapacity {
+				continue
+			}
+			x := float64(p.Replicas)
+			ref.X, ref.Y = append(ref.X, x), append(ref.Y, p.Ref)
+			cand.X, cand.Y = append(cand.X, x), append(cand.Y, p.Cand)
+			capacity = p.CapacityBlocks
+		}
+		series = append(series, ref, cand)
+	}
+	return drawn(page.Plot{Title: "Hit ratio behind routers", Text: "By block, where each replica holds " + page.Count(capacity) + " blocks. The checks are of 12 fleets each.",
+		XLabel: "replicas", YLabel: "hit ratio", LogX: true, Series: series})
+}
+
+// queuePlots draws the tail of a queue.
+func (f Report) queuePlots() []page.Plot {
+	ref, cand := page.Series{Name: "reference"}, page.Series{Name: "candidate"}
+	for _, p := range f.Queues {
+		if p.Ref != nil {
+			ref.X, ref.Y = append(ref.X, 100*p.Load), append(ref.Y, p.Ref.P90)
+		}
+		if p.Cand != nil {
+			cand.X, cand.Y = append(cand.X, 100*p.Load), append(cand.Y, p.Cand.P90)
+		}
+	}
+	return drawn(page.Plot{Title: "p90 TTFT of a queue", Text: "One server, first come first served, which takes its time by tokens that are not cached.",
+		XLabel: "load", XUnit: "%", YLabel: "p90 TTFT, s", LogY: true, Series: []page.Series{ref, cand}})
 }
 
 // cdfPlots draws the named distributions, those that either side has.

@@ -27,6 +27,9 @@ type Report struct {
 	// are evenly spread on a logarithmic axis. It is empty unless both have one.
 	LRUCurve []CurvePair       `json:"lru_curve"`
 	IDC      []IDCPair         `json:"idc"`
+	Routes   []RoutePair       `json:"routes"`
+	Queues   []QueuePair       `json:"queues"`
+	Rates    []RatePair        `json:"token_rates"`
 	Warnings []profile.Warning `json:"warnings"`
 
 	curves []cdfPair // for the page
@@ -73,6 +76,43 @@ type IDCPair struct {
 	Cand    *float64 `json:"cand"`
 	// LeftOut says why the scale has no part in the distance; empty when it has.
 	LeftOut string `json:"left_out,omitempty"`
+}
+
+// A RoutePair is the hit ratio by block behind a router: round_robin, sticky or prefix.
+type RoutePair struct {
+	Router         string  `json:"router"`
+	Replicas       int     `json:"replicas"`
+	CapacityBlocks int64   `json:"capacity_blocks"` // of each replica
+	Ref            float64 `json:"ref"`
+	Cand           float64 `json:"cand"`
+}
+
+// A QueuePair is how long requests take until the end of their prompt, in a queue of one
+// server that is busy for a share of the time.
+type QueuePair struct {
+	Load float64     `json:"load"`
+	Ref  *QueueTimes `json:"ref"` // null when all arrive at once
+	Cand *QueueTimes `json:"cand"`
+}
+
+// QueueTimes are quantiles in seconds.
+type QueueTimes struct {
+	P50 float64 `json:"p50_s"`
+	P90 float64 `json:"p90_s"`
+	P99 float64 `json:"p99_s"`
+}
+
+// A RatePair is how rates vary: the CV of input tokens and the IDC of requests over windows
+// of so many seconds, and the autocorrelation of input tokens per second at a lag of as
+// many. They are null below five windows, and when less than three of the lag fit.
+type RatePair struct {
+	Seconds int      `json:"seconds"`
+	RefCV   *float64 `json:"ref_cv"`
+	CandCV  *float64 `json:"cand_cv"`
+	RefIDC  *float64 `json:"ref_idc"`
+	CandIDC *float64 `json:"cand_idc"`
+	RefACF  *float64 `json:"ref_autocorrelation"`
+	CandACF *float64 `json:"cand_autocorrelation"`
 }
 
 // A cdfPair is a distribution of both sides.

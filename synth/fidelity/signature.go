@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"reprise/synth"
@@ -24,6 +25,9 @@ type Options struct {
 	// BlockSize is the block size in tokens to measure by: 0 for that of the
 	// trace, or a multiple of it, see [CommonBlockSize].
 	BlockSize int
+	// Brief leaves out what a benchmark feels: routing, queues, the rate of tokens, links
+	// and copies beyond pairs of lengths.
+	Brief bool
 }
 
 // A Signature gathers what [Compare] needs to know of a trace or a workload. It
@@ -38,10 +42,11 @@ type Options struct {
 // others that nothing shares: they are completed as [synth.Unshared] does.
 //
 // Memory, beside that: some 120 bytes for each distinct block and 48 for each
-// session, 16 for each distinct length, and at most 150 MB for what has a
+// session, 16 for each distinct length, and at most 350 MB for what has a
 // bound: the rows, or an even sample of them, for what correlates (see
-// [sampleLimit]), and the distinct pairs of lengths. Times are counted in the
-// log-linear buckets of [profile.Histogram].
+// [sampleLimit]), the distinct pairs of lengths, and the first rows (see [keptRows]).
+// Times are counted in the log-linear buckets of [profile.Histogram]. [Compare] takes, for
+// each processor, up to 44 bytes for each distinct block of the first rows, and 64 MB.
 //
 // It is for one goroutine.
 type Signature struct {
@@ -65,7 +70,10 @@ type Signature struct {
 }
 
 // signatureLimits are up to how many of each are kept; tests lower them.
-type signatureLimits struct{ rows, pairs int }
+type signatureLimits struct {
+	rows, pairs int
+	kept        keptLimits
+}
 
 // sampleLimit is up to how many requests correlations, the two-dimensional distance
 // and, counting distinct pairs of lengths, the pair match are exact. Of more
@@ -77,7 +85,7 @@ const sampleLimit = 1 << 20
 // NewSignature begins the signature of the trace that meta describes.
 func NewSignature(meta trace.Meta, opts Options) *Signature {
 	s := &Signature{meta: meta, opts: opts, size: meta.BlockSize, joined: 1,
-		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit}}
+		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit, kept: defaultKept}}
 	if meta.BlockSize < 1 {
 		s.size = 0
 	} else if opts.BlockSize > 0 {
@@ -175,7 +183,8 @@ func (s *Signature) warmUp() int64 {
 const sourceSessions = "source"
 
 // curveSteps is the number of steps between the capacities of the hit-ratio
-// curve, which is compared from curveFrom to curveTo blocks.
+// curve, which is compared from curveFrom to curveTo blocks, and to half of it for a
+// reference of no more than curveTo block references.
 const (
 	curveSteps = 60
 	curveFrom  = 100
@@ -183,13 +192,25 @@ const (
 )
 
 // curveCapacities lists the 61 capacities in blocks, evenly spread on a
-// logarithmic axis.
-func curveCapacities() []int64 {
+// logarithmic axis, up to a largest one.
+func curveCapacities(to float64) []int64 {
 	list := make([]int64, curveSteps+1)
 	for i := range list {
-		list[i] = int64(math.Round(curveFrom * math.Pow(curveTo/curveFrom, float64(i)/curveSteps)))
+		list[i] = int64(math.Round(curveFrom * math.Pow(to/curveFrom, float64(i)/curveSteps)))
 	}
 	return list
+}
+
+// Every signature has the hit ratios of both curves, since the reference says which one
+// counts, and the one at pointCapacity.
+const pointCapacity = 1000
+
+// signatureCapacities lists the capacities of the curves, in ascending order.
+func signatureCapacities() []int64 {
+	list := append(curveCapacities(curveTo), curveCapacities(curveTo/2)...)
+	list = append(list, pointCapacity)
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // A signaturePass reads the rows in their order and fills a tally.
@@ -204,6 +225,7 @@ type signaturePass struct {
 	touched    []int64 // by block: arrival of the request that last carried it
 	capacities []int64
 	before     curveHits // what the history hit
+	brief      bool
 }
 
 // curveHits are the blocks that caches of so many capacities hit, and all
@@ -224,19 +246,21 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 	s.ids = trace.Renumber{} // its memory is wanted below
 	warmUp := time.Duration(s.warmUp())
 	tally := &signatureTally{input: valueCounts{}, output: valueCounts{}, categories: map[string]int64{}, blocks: s.size > 0,
-		pairs:    pairTally{limit: s.limits.pairs, n: map[lengthPair]int64{}},
+		pairs:    pairTally{limit: s.limits.pairs, n: map[lengthPair]pairCount{}},
+		kept:     &keptRows{limit: s.limits.kept},
 		sample:   tupleSample{limit: s.limits.rows},
 		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
 	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first, source: s.meta.Sessions == sourceSessions,
 		annotator:  profile.NewAnnotator(s.size, profile.Options{}),
 		reuse:      profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
-		capacities: curveCapacities()}
+		capacities: signatureCapacities(), brief: s.opts.Brief}
 	if err := s.eachRow(sorted, p.annotator.Count); err != nil {
 		return nil, err
 	}
 	if err := s.eachRow(sorted, p.addRow); err != nil {
 		return nil, err
 	}
+	p.kept.finish()
 	if !p.blocks || p.requests == 0 {
 		return p.signatureTally, nil
 	}
@@ -247,12 +271,13 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 	if all.references == p.before.references {
 		return p.signatureTally, nil
 	}
-	p.curve = make([]float64, len(all.hits))
+	p.curve = map[int64]float64{}
+	p.references = all.references - p.before.references
 	for i, n := range all.hits {
 		if p.before.hits != nil {
 			n -= p.before.hits[i]
 		}
-		p.curve[i] = n / (all.references - p.before.references)
+		p.curve[p.capacities[i]] = n / p.references
 	}
 	return p.signatureTally, nil
 }
@@ -284,6 +309,10 @@ func (p *signaturePass) addRow(r *trace.Request) {
 	if p.blocks {
 		p.annotator.Annotate(p.row, r)
 		hit = p.reuse.Add(r)
+		p.kept.global = p.annotator.GlobalBlocks()
+	}
+	if !p.brief {
+		p.kept.add(r, p.first, session, hit, counted)
 	}
 	// Turns count twice: by the source's sessions, whose turns follow one another, and
 	// by the inferred ones, where a turn follows the request that last touched its

@@ -23,6 +23,7 @@ type signatureTally struct {
 
 	input, output valueCounts
 	pairs         pairTally
+	kept          *keptRows
 	sample        tupleSample
 	arrivals      *profile.Profiler // of nothing but arrivals: it finds their CV and their clock
 	windows       [len(idcScales)]windowTally
@@ -34,7 +35,8 @@ type signatureTally struct {
 	categories         map[string]int64
 	bySource, inferred sessionTally
 
-	curve        []float64 // hit ratios by block at curveCapacities; nil without references
+	curve        map[int64]float64 // hit ratios by block by capacity; nil without references
+	references   float64           // blocks of the requests that count
 	ratios       profile.HitRatios
 	unique       int64 // distinct blocks, of the history too
 	sampledCurve bool
@@ -136,7 +138,37 @@ type sessionTally struct {
 	ids   trace.Renumber
 	last  []int64 // by session: arrival of its latest request
 	turns []int64 // and how many of its requests count
-	gaps  profile.Histogram
+	gaps  gapTally
+}
+
+// exactGaps is up to how many gaps are kept as they are.
+const exactGaps = 1 << 20
+
+// A gapTally keeps times, exactly up to [exactGaps] of them and in buckets beyond.
+type gapTally struct {
+	exact   valueCounts
+	n       int
+	buckets profile.Histogram
+}
+
+func (t *gapTally) add(ns int64) {
+	if t.exact == nil {
+		t.exact = valueCounts{}
+	}
+	t.n++
+	t.buckets.Add(ns, 1)
+	if t.n <= exactGaps {
+		t.exact[ns]++
+	}
+}
+
+// gapLists lists the gaps of both sides: as they are where both kept them all, else by the
+// middles of buckets.
+func gapLists(a, b *gapTally) (valueList, valueList) {
+	if max(a.n, b.n) <= exactGaps {
+		return a.exact.sorted(), b.exact.sorted()
+	}
+	return bucketList(&a.buckets), bucketList(&b.buckets)
 }
 
 // add takes a request. Its turn gap begins at the arrival of the parent, or
@@ -155,7 +187,7 @@ func (t *sessionTally) add(session, arrival int64, parent *int64, counted bool) 
 	if counted {
 		t.turns[i]++
 		if !began {
-			t.gaps.Add(arrival-since, 1)
+			t.gaps.add(arrival - since)
 		}
 	}
 }
@@ -182,24 +214,27 @@ func inSample(hash uint64, shift uint) bool { return shift == 0 || hash>>(64-shi
 
 func (p lengthPair) hash() uint64 { return scatter(uint64(uint32(p.in))<<32 | uint64(uint32(p.out))) }
 
-// A pairTally counts distinct pairs of lengths: requests that count, and 0 for
-// a pair that only the history has. Above limit pairs it keeps those whose hash
+// A pairCount says how many requests have a pair of lengths: all, and those that count.
+type pairCount struct{ all, counted int64 }
+
+// A pairTally counts distinct pairs of lengths, those of the history too. Above limit pairs it keeps those whose hash
 // begins with shift zero bits, and gives up half of them as often as needed.
 type pairTally struct {
 	limit int
 	shift uint
-	n     map[lengthPair]int64
+	n     map[lengthPair]pairCount
 }
 
 func (c *pairTally) add(p lengthPair, counted bool) {
 	if !inSample(p.hash(), c.shift) {
 		return
 	}
-	var one int64
+	n := c.n[p]
+	n.all++
 	if counted {
-		one = 1
+		n.counted++
 	}
-	c.n[p] += one
+	c.n[p] = n
 	for len(c.n) > c.limit {
 		c.shift++
 		for p := range c.n {

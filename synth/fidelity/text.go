@@ -1,8 +1,11 @@
 package fidelity
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,27 +49,40 @@ func measureRow(m *Measure, checks []Check) []string {
 	return row
 }
 
-// writeAnswer prints the measures that are checked, those that do not hold first.
+// ofLimit is the distance of a check over its limit: above 1 it does not hold.
+func (c Check) ofLimit() float64 {
+	switch {
+	case c.Value == nil:
+		return math.Inf(1) // the candidate lacks what is measured
+	case *c.Value == 0:
+		return 0
+	}
+	return *c.Value / c.Limit
+}
+
+// nearestLimit lists the checks that apply: those that do not hold, the farthest off first,
+// and then those nearest to their limit.
+func nearestLimit(checks []Check) []Check {
+	applied := slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return c.OK == nil })
+	slices.SortStableFunc(applied, func(a, b Check) int { return cmp.Compare(b.ofLimit(), a.ofLimit()) })
+	return applied
+}
+
+// writeAnswer prints the measures that are checked: those that do not hold, the farthest
+// off first, and then those nearest to their limit.
 func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
-	var failed, held [][]string
-	for i := range f.Measures {
-		for _, c := range checks {
-			if c.Name != f.Measures[i].Name || c.OK == nil {
-				continue
-			}
-			if row := measureRow(&f.Measures[i], checks); c.Failed() {
-				failed = append(failed, row)
-			} else {
-				held = append(held, row)
-			}
+	var rows [][]string
+	for _, c := range nearestLimit(checks) {
+		if m, ok := f.Measure(c.Name); ok {
+			rows = append(rows, measureRow(&m, checks))
 		}
 	}
-	for _, c := range checks {
-		if c.Failed() && c.Why != "" && p.Lines() < 6 {
-			p.LineAtMost(2, "  ", c.Name+": "+c.Why)
+	for _, said := range reasons(checks) {
+		if p.Lines() < 6 {
+			p.LineAtMost(2, "  ", said)
 		}
 	}
-	rows, more, head := append(failed, held...), 0, measureHead
+	more, head := 0, measureHead
 	if p.Width() < 75 { // else a table would stand in two parts
 		head = append(head[:1:1], head[3:]...)
 		for i, row := range rows {
@@ -78,7 +94,7 @@ func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
 	}
 	p.Columns(head, rows)
 	if more > 0 {
-		p.Line("", fmt.Sprintf("and %s", page.Many(int64(more), "more check")))
+		p.Line("", fmt.Sprintf("and %s, each farther from its limit", page.Many(int64(more), "more check")))
 	}
 	p.Blank()
 	if n := len(f.Warnings); n > 0 {
@@ -94,9 +110,10 @@ func (f Report) writeDetails(p *textpage.Page, checks []Check) {
 	for _, c := range checks {
 		if c.OK == nil {
 			p.Line("  ", "not applicable: "+c.Name+": "+c.Why)
-		} else if c.Failed() && c.Why != "" {
-			p.Line("  ", c.Name+": "+c.Why)
 		}
+	}
+	for _, said := range reasons(checks) {
+		p.Line("  ", said)
 	}
 	var rows [][]string
 	for i := range f.Measures {
@@ -108,6 +125,14 @@ func (f Report) writeDetails(p *textpage.Page, checks []Check) {
 		rows = append(rows, []string{strconv.FormatFloat(one.WindowS, 'g', -1, 64), asNumber.print(one.Ref), asNumber.print(one.Cand), one.LeftOut})
 	}
 	p.Table("IDC by scale", []string{"window, s", "reference", "candidate", "left out"}, rows)
+	rows = nil
+	for _, one := range f.Routes {
+		rows = append(rows, []string{one.Router, page.Count(int64(one.Replicas)), page.Count(one.CapacityBlocks), asRatio.print(&one.Ref), asRatio.print(&one.Cand)})
+	}
+	p.Table("Hit ratio behind routers", []string{"router", "replicas", "blocks of each", "reference", "candidate"}, rows)
+	p.Table("TTFT of a queue, s", []string{"load", "p50, reference", "p90", "p99", "p50, candidate", "p90", "p99"}, f.queueRows())
+	p.Table("Rates by window or lag", []string{"s", "CV of tokens, reference", "candidate", "IDC of requests, reference", "candidate",
+		"autocorrelation, reference", "candidate"}, f.rateRows())
 	if f.Sessions != "" {
 		p.Blank()
 		p.Line("", fmt.Sprintf("Turns and turn gaps are of %s sessions.", f.Sessions))
@@ -115,6 +140,57 @@ func (f Report) writeDetails(p *textpage.Page, checks []Check) {
 	for _, warning := range f.Warnings {
 		p.Line("warning: ", warning.Message)
 	}
+}
+
+// queueRows has a row for each load at which either side has a queue.
+func (f Report) queueRows() (rows [][]string) {
+	for _, one := range f.Queues {
+		row := []string{page.Percent(one.Load)}
+		for _, q := range []*QueueTimes{one.Ref, one.Cand} {
+			if q == nil {
+				row = append(row, noValue, noValue, noValue)
+			} else {
+				row = append(row, page.Number(q.P50), page.Number(q.P90), page.Number(q.P99))
+			}
+		}
+		if one.Ref != nil || one.Cand != nil {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// rateRows has a row for each width that either side has windows of.
+func (f Report) rateRows() (rows [][]string) {
+	for _, one := range f.Rates {
+		row := []string{page.Count(int64(one.Seconds))}
+		for _, v := range []*float64{one.RefCV, one.CandCV, one.RefIDC, one.CandIDC, one.RefACF, one.CandACF} {
+			row = append(row, asRatio.print(v))
+		}
+		if one.RefIDC != nil || one.CandIDC != nil {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// reasons say why checks failed, where there is something to say, each reason once.
+func reasons(checks []Check) []string {
+	var said []string
+	names := map[string][]string{}
+	for _, c := range checks {
+		if !c.Failed() || c.Why == "" {
+			continue
+		}
+		if names[c.Why] == nil {
+			said = append(said, c.Why)
+		}
+		names[c.Why] = append(names[c.Why], c.Name)
+	}
+	for i, why := range said {
+		said[i] = strings.Join(names[why], ", ") + ": " + why
+	}
+	return said
 }
 
 // gateVerdict counts the checks.

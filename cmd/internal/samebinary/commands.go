@@ -24,7 +24,7 @@ var commandLines = []string{
 	"synth --mirror part.parquet --text words -o mirror.parquet",
 	"synth chat -n 400 --seed 5 -o chat.parquet",
 	"fidelity part.parquet mirror.parquet",
-	"fidelity t.parquet chat.parquet --max pair_match=off",
+	"fidelity t.parquet chat.parquet --max copies=off",
 	"fidelity t.parquet chat.parquet --json --html fidelity.html",
 	"export part.parquet --to mooncake -o export.mooncake.jsonl",
 	"export part.parquet --to bailian -o export.bailian.jsonl",

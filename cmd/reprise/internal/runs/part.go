@@ -128,7 +128,8 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	if err != nil {
 		return err
 	}
-	whole, sample := fidelity.NewSignature(p.w.Meta, fidelity.Options{}), fidelity.NewSignature(p.w.Meta, fidelity.Options{})
+	brief := fidelity.Options{Brief: true}
+	whole, sample := fidelity.NewSignature(p.w.Meta, brief), fidelity.NewSignature(p.w.Meta, brief)
 	var one [1]trace.Request
 	err = trace.Each(trace.Pick(src, *window, nil), func(i int64, r *trace.Request) error {
 		one[0] = *r

@@ -1,0 +1,206 @@
+package fidelity
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"reprise/trace"
+)
+
+// The measures of copies: whether the candidate repeats the reference more often than
+// chance does is a question of privacy.
+const (
+	pairMatchName       = "pair_match"
+	uniquePairMatchName = "unique_pair_match"
+	linkageName         = "linkage"
+	chainExactName      = "chain3_exact"
+	chainNearName       = "chain3_near"
+)
+
+// copyMeasures are the measures of copies. A mirror and a slice fail them by design.
+var copyMeasures = []string{pairMatchName, uniquePairMatchName, linkageName, chainExactName, chainNearName}
+
+// Links of a request that an outsider may know: its place in the order, and its lengths.
+const (
+	lengthTolerance = 0.05
+	linkReach       = 20  // places around its own
+	linkAway        = 200 // places from its own, where a match is chance
+	chanceDraws     = 8   // shuffles that the chance of a chain is the mean of
+	leastLinked     = 2*(linkAway+linkReach) + 1
+)
+
+// pairs compares which pairs of lengths repeat.
+func (c *comparison) pairs() {
+	for _, pairs := range []struct {
+		name   string
+		unique bool
+	}{{pairMatchName, false}, {uniquePairMatchName, true}} {
+		match, chance, ok := pairMatch(c.ref, c.cand, pairs.unique)
+		c.addAboveChance(pairs.name, match, chance, ok, "pairs of lengths in the sample")
+	}
+}
+
+// copies compares which places and chains repeat.
+func (c *comparison) copies() {
+	far := fmt.Sprintf("%d requests, of which some are %d places from each", leastLinked, linkAway)
+	if min(c.ref.kept.counted(), c.cand.kept.counted()) < leastLinked {
+		c.add(linkageName, nil, nil, nil, far)
+	} else {
+		found, chance := linked(c.ref.kept, c.cand.kept)
+		c.addAboveChance(linkageName, found, chance, true, far)
+	}
+
+	const what = "chains of three turns"
+	index := newChainIndex(c.ref.kept)
+	chains := c.cand.kept.chains(false)
+	var ref, cand *float64
+	if len(index) > 0 {
+		ref = trace.Ptr(0.0)
+	}
+	if len(chains) > 0 {
+		cand = trace.Ptr(index.share(c.cand.kept, chains, c.cand.kept.out, 0))
+	}
+	var d *float64
+	if ref != nil && cand != nil {
+		d = cand
+	}
+	c.add(chainExactName, ref, cand, d, what)
+	if d == nil {
+		c.add(chainNearName, ref, cand, nil, what)
+		return
+	}
+	chance := 0.0
+	for draw := range uint64(chanceDraws) {
+		out := append([]int32(nil), c.cand.kept.out...)
+		rng := rand.New(rand.NewPCG(draw, 0))
+		rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
+		chance += index.share(c.cand.kept, chains, out, lengthTolerance) / chanceDraws
+	}
+	c.addAboveChance(chainNearName, index.share(c.cand.kept, chains, c.cand.kept.out, lengthTolerance), chance, true, what)
+}
+
+// addAboveChance adds a measure of how much more is found than by chance.
+func (c *comparison) addAboveChance(name string, found, chance float64, ok bool, what string) {
+	if !ok {
+		c.add(name, nil, nil, nil, what)
+		return
+	}
+	c.add(name, &chance, &found, trace.Ptr(max(found-chance, 0)), what)
+}
+
+// pairMatch returns the share of the candidate's requests whose exact pair of
+// lengths the reference has, and the share that chance alone would give: what
+// is expected when the candidate's outputs are shuffled among its requests,
+// computed exactly. A request with input a then has output b with the share of
+// b among all outputs; so over the reference's pairs (a, b) the shares of a and
+// of b in the candidate multiply and add up. With unique, pairs that several
+// requests of the reference have do not count.
+//
+// Where pairs were too many to keep, both sides give up the same ones.
+func pairMatch(ref, cand *signatureTally, unique bool) (match, chance float64, ok bool) {
+	shift := max(ref.pairs.shift, cand.pairs.shift)
+	has := func(p lengthPair) bool {
+		n, known := ref.pairs.n[p]
+		return known && (!unique || n.all == 1)
+	}
+	var matched, asked int64
+	for p, n := range cand.pairs.n {
+		if !inSample(p.hash(), shift) {
+			continue
+		}
+		asked += n.counted
+		if has(p) {
+			matched += n.counted
+		}
+	}
+	if asked == 0 {
+		return 0, 0, false
+	}
+	var together uint64 // the order of the map does not show in whole numbers
+	for p := range ref.pairs.n {
+		if inSample(p.hash(), shift) && has(p) {
+			together += uint64(cand.input[int64(p.in)] * cand.output[int64(p.out)])
+		}
+	}
+	n := float64(cand.requests)
+	return float64(matched) / float64(asked), float64(together) * float64(uint64(1)<<shift) / n / n, true
+}
+
+// linked is what an outsider finds who knows when a request came, to 20 places in the
+// order, and its lengths to 5 %: the share of the candidate's rows with such a row of the
+// reference, and by chance, which is the same 200 places before and after.
+func linked(ref, cand *keptRows) (found, chance float64) {
+	n, m := cand.counted(), ref.counted()
+	hit := func(row, place int) float64 {
+		in, out := cand.in[cand.from+row], cand.out[cand.from+row]
+		for i := max(0, place-linkReach); i < min(m, place+linkReach+1); i++ {
+			if inTolerance(in, ref.in[ref.from+i], lengthTolerance) && inTolerance(out, ref.out[ref.from+i], lengthTolerance) {
+				return 1
+			}
+		}
+		return 0
+	}
+	for row := range n {
+		place := row * m / n
+		found += hit(row, place)
+		chance += hit(row, place-linkAway) + hit(row, place+linkAway)
+	}
+	return found / float64(n), chance / float64(2*n)
+}
+
+// A chainIndex finds chains of three turns with lengths near to given ones: input and
+// output of each turn, by the logarithms of the first and the last input.
+type chainIndex map[[2]int][][6]int32
+
+// chainKey is such that lengths within the tolerance are at most two keys apart.
+func chainKey(length int32) int {
+	return int(math.Log(float64(max(1, length))) / lengthTolerance)
+}
+
+func chainLengths(k *keptRows, chain [3]int32, out []int32) (l [6]int32) {
+	for i, row := range chain {
+		l[2*i], l[2*i+1] = k.in[row], out[row]
+	}
+	return l
+}
+
+func newChainIndex(ref *keptRows) chainIndex {
+	index := chainIndex{}
+	for _, chain := range ref.chains(true) {
+		l := chainLengths(ref, chain, ref.out)
+		key := [2]int{chainKey(l[0]), chainKey(l[4])}
+		index[key] = append(index[key], l)
+	}
+	return index
+}
+
+// share is the share of chains whose six lengths are, within a tolerance, those of one of
+// the reference.
+func (x chainIndex) share(cand *keptRows, chains [][3]int32, out []int32, tolerance float64) float64 {
+	found := 0
+	for _, chain := range chains {
+		if x.has(chainLengths(cand, chain, out), tolerance) {
+			found++
+		}
+	}
+	return float64(found) / float64(len(chains))
+}
+
+func (x chainIndex) has(l [6]int32, tolerance float64) bool {
+	first, last := chainKey(l[0]), chainKey(l[4])
+	for a := first - 2; a <= first+2; a++ {
+		for b := last - 2; b <= last+2; b++ {
+		next:
+			for _, known := range x[[2]int{a, b}] {
+				for i := range l {
+					if !inTolerance(l[i], known[i], tolerance) {
+						continue next
+					}
+				}
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,124 @@
+package fidelity
+
+import (
+	"math"
+
+	"reprise/trace"
+	"reprise/trace/profile"
+)
+
+// keptLimits are up to how many requests and block references a [keptRows] keeps; tests
+// lower them.
+type keptLimits struct{ rows, references int }
+
+// Of a longer trace, what a benchmark feels is measured over its first requests: a million
+// of them, or as many as have 16.8 million blocks.
+var defaultKept = keptLimits{rows: 1 << 20, references: 1 << 24}
+
+// keptRows are the first requests of a trace, in memory: routing, queues, rates, links
+// and copies are measured over them. They take 40 bytes for each request and 4 for each
+// block, at most 110 MB.
+//
+// Links are what prompts show: the parent of a request is the one that last touched its
+// deepest known block. A request that knows no more than the global prefix has none and
+// begins a session; a session is a tree of such links.
+type keptRows struct {
+	limit keptLimits
+	more  bool // requests were left out
+
+	at       []float64 // s since the first arrival
+	in, out  []int32
+	parent   []int32 // row, or -1
+	session  []int32 // by links, in order of appearance
+	source   []int64 // of the source; noSession without
+	sessions int32
+	begin    []uint32 // where the blocks of the row begin
+	blocks   []uint32 // numbers of the blocks of all rows
+	distinct int64    // of these
+	seen     []uint64 // a bit for each block
+	toucher  []int32  // by block: the row that touched it last
+	from     int      // the first row that counts
+	global   int      // blocks of the global prefix
+
+	routes map[[3]int64]routeRatios // by the three capacities: see routeRatiosOf
+}
+
+const noSession = math.MinInt64
+
+// add takes the next row with its category and hit.
+func (k *keptRows) add(r *trace.Request, first int64, source *int64, hit int, counted bool) {
+	if k.more || len(k.at) == k.limit.rows || len(k.blocks)+len(r.Blocks) > k.limit.references {
+		k.more = true
+		return
+	}
+	row, parent := int32(len(k.at)), int32(-1)
+	if _, continues := (profile.Classifier{GlobalBlocks: k.global}).Classify(hit, len(r.Blocks), false); continues {
+		parent = k.toucher[r.Blocks[hit-1]]
+	}
+	if !counted {
+		k.from = int(row) + 1
+	}
+	session := k.sessions
+	if parent >= 0 {
+		session = k.session[parent]
+	} else {
+		k.sessions++
+	}
+	k.at = append(k.at, float64(r.ArrivalNS-first)/1e9)
+	k.in, k.out = append(k.in, r.InputTokens), append(k.out, r.OutputTokens)
+	k.parent, k.session = append(k.parent, parent), append(k.session, session)
+	k.begin = append(k.begin, uint32(len(k.blocks)))
+	of := int64(noSession)
+	if source != nil {
+		of = *source
+	}
+	k.source = append(k.source, of)
+	for _, id := range r.Blocks {
+		n := uint32(id)
+		for int(n/64) >= len(k.seen) {
+			k.seen = append(k.seen, make([]uint64, int(n/64)+1-len(k.seen))...)
+		}
+		if k.seen[n/64]>>(n%64)&1 == 0 {
+			k.seen[n/64] |= 1 << (n % 64)
+			k.distinct++
+		}
+		if int(n) >= len(k.toucher) {
+			k.toucher = append(k.toucher, make([]int32, int(n)+1-len(k.toucher))...)
+		}
+		k.toucher[n] = row
+		k.blocks = append(k.blocks, n)
+	}
+}
+
+// finish drops what only add needs.
+func (k *keptRows) finish() { k.seen, k.toucher = nil, nil }
+
+// path has the numbers of the blocks of a row.
+func (k *keptRows) path(row int) []uint32 {
+	end := len(k.blocks)
+	if row+1 < len(k.begin) {
+		end = int(k.begin[row+1])
+	}
+	return k.blocks[k.begin[row]:end]
+}
+
+// counted are the rows that count.
+func (k *keptRows) counted() int { return len(k.at) - k.from }
+
+// sessionsBy are the sessions of all rows, numbered in order of appearance: those of the
+// source, where a row without one is a session of its own, or those of links.
+func (k *keptRows) sessionsBy(source bool) []int32 {
+	if !source {
+		return k.session
+	}
+	list, number, n := make([]int32, len(k.source)), map[int64]int32{}, int32(0)
+	for i, id := range k.source {
+		of, known := number[id]
+		if id == noSession || !known {
+			of, n = n, n+1
+			number[id] = of
+		}
+		list[i] = of
+	}
+	return list
+}
