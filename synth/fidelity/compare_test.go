@@ -483,3 +483,18 @@ func TestFiguresOfMeasures(t *testing.T) {
 		}
 	}
 }
+
+// The comparison of the conversation trace with itself, beside BenchmarkSignature.
+func BenchmarkCompare(b *testing.B) {
+	rows := conversation(b)
+	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail}
+	s, other := signatureOf(b, meta, rows, Options{}), signatureOf(b, meta, rows, Options{})
+	tallyOf(b, s)
+	tallyOf(b, other)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Compare(s, other); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

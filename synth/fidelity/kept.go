@@ -11,13 +11,13 @@ import (
 // lower them.
 type keptLimits struct{ rows, references int }
 
-// Of a longer trace, what a benchmark feels is measured over its first requests: a million
-// of them, or as many as have 16.8 million blocks.
-var defaultKept = keptLimits{rows: 1 << 20, references: 1 << 24}
+// Of a longer trace, what a benchmark feels is measured over its first requests: 262,144
+// of them, or as many as have 4.2 million blocks. The routers take some 40 s for so many.
+var defaultKept = keptLimits{rows: 1 << 18, references: 1 << 22}
 
 // keptRows are the first requests of a trace, in memory: routing, queues, rates, links
 // and copies are measured over them. They take 40 bytes for each request and 4 for each
-// block, at most 110 MB.
+// block, at most 27 MB.
 //
 // Links are what prompts show: the parent of a request is the one that last touched its
 // deepest known block. A request that knows no more than the global prefix has none and

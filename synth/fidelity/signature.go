@@ -42,11 +42,11 @@ type Options struct {
 // others that nothing shares: they are completed as [synth.Unshared] does.
 //
 // Memory, beside that: some 120 bytes for each distinct block and 48 for each
-// session, 16 for each distinct length, and at most 350 MB for what has a
+// session, 16 for each distinct length, and at most 280 MB for what has a
 // bound: the rows, or an even sample of them, for what correlates (see
 // [sampleLimit]), the distinct pairs of lengths, and the first rows (see [keptRows]).
 // Times are counted in the log-linear buckets of [profile.Histogram]. [Compare] takes, for
-// each processor, up to 44 bytes for each distinct block of the first rows, and 64 MB.
+// each processor, up to 44 bytes for each distinct block of the first rows, some 190 MB.
 //
 // It is for one goroutine.
 type Signature struct {
