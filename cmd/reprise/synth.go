@@ -34,6 +34,7 @@ type synthFlags struct {
 	speed    float64
 	arrivals string
 	text     flags.PromptText
+	describe bool
 
 	wrote written // once it is
 }
@@ -64,7 +65,8 @@ seed, with exactly these lengths and shared prefixes. They are random words unle
 --text or --corpus is given.
 
 A specification is a .yaml or .yml file; docs/synthesis.md has its keys. -n, --duration
-and --arrivals override it.
+and --arrivals override it. --describe lists what a specification or a built-in workload
+sets, and where its values are from.
 
 Built-in workloads:
 ` + cli.HelpList(datasets.Workloads(), 21, func(name string) (string, string) {
@@ -80,7 +82,8 @@ Built-in workloads:
   reprise synth m.parquet -n 100 --seed 7 -o w.parquet
   reprise synth m.parquet --users 3 --speed 2 -o w.parquet
   reprise synth --mirror t.parquet --text words -o w.parquet
-  reprise synth chat -n 100 --arrivals gamma:5,cv=2 -o w.parquet`,
+  reprise synth chat -n 100 --arrivals gamma:5,cv=2 -o w.parquet
+  reprise synth agents --describe`,
 		Args: flags.Wants(1, 1, "from which trace, model, specification or name?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
@@ -96,6 +99,8 @@ Built-in workloads:
 	workload.IntVar(&f.users, "users", 1, "number of independent copies of the trace's users")
 	workload.FactorVar(&f.speed, "speed", 1, "divide times and think times by this factor")
 	workload.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of a specification's sessions, instead of its own, such as poisson:5")
+	workloadRest.BoolVar(&f.describe, "describe", false, "list the parameters of a specification and their sources, and make nothing")
+	flags.Details(fl)
 	f.text.Register(cmd)
 	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
@@ -108,7 +113,13 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if !f.mirror {
-		if s, err := openSpec(path); s != nil || err != nil {
+		s, err := openSpec(path)
+		switch {
+		case f.describe && err == nil && s == nil:
+			return cli.Usagef("--describe is for a specification or a built-in workload: profile says what a trace is like")
+		case f.describe && err == nil:
+			return describeSpec(cmd, s)
+		case s != nil || err != nil:
 			return f.fromSpec(cmd, s, err)
 		}
 	}
@@ -141,6 +152,8 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 func (f *synthFlags) check(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	switch {
+	case f.mirror && f.describe:
+		return cli.Usagef("--describe is for a specification or a built-in workload")
 	case f.mirror && (given("requests") || given("duration") || given("users") || given("speed") || given("k-swap")):
 		return cli.Usagef("--mirror keeps every row as it is: it takes no -n, --duration, --users, --speed or --k-swap")
 	case given("requests") && given("duration"):

@@ -24,6 +24,8 @@
 //   - yaml.go: a specification read from YAML, and errors by line and column
 //   - rows.go: the workload's rows in order of arrival, and its metadata
 //   - part.go: the rows of one kind of request: sessions, next turns, prefixes, lengths
+//   - agents.go: sessions of agents: calls of a turn, tools, sub-agents, compaction
+//   - parameters.go: the keys that are set, with the sources of their values
 //   - categories.go: requests that repeat, continue or branch from recent ones, by category
 //
 // Exported names may change in any release.

@@ -25,6 +25,7 @@ type partRows struct {
 	recent                                      []*past // the last ones, for categories
 	oldest                                      int
 	any                                         *rand.Rand
+	agents                                      agentRows
 }
 
 func newPartRows(g *generator, p Part, seed uint64, name string) (*partRows, error) {
@@ -36,6 +37,21 @@ func newPartRows(g *generator, p Part, seed uint64, name string) (*partRows, err
 	if s := p.Sessions; s != nil {
 		lengths["turns"], lengths["added"], times["think"] = &t.turns, &t.added, &t.think
 		specs["turns"], specs["added"], durations["think"] = s.Turns, s.Added, s.Think
+		a := &t.agents
+		lengths["calls"], lengths["result"], times["tool"] = &a.root.calls, &a.root.result, &a.tool
+		specs["calls"], specs["result"], durations["tool"] = s.Calls, s.Result, s.Tool
+		if c := s.Compact; c != nil {
+			lengths["compact to"], specs["compact to"] = &a.compactTo, c.To
+		}
+		if sub := s.Agents; sub != nil {
+			for key, of := range map[string]struct {
+				to   *arrival.Length
+				spec string
+			}{"count": {&a.count, sub.Count}, "calls": {&a.sub.calls, sub.Calls}, "own": {&a.sub.own, sub.Own}, "result": {&a.sub.result, sub.Result},
+				"output": {&a.sub.output, sub.Output}} {
+				lengths["agents "+key], specs["agents "+key] = of.to, of.spec
+			}
+		}
 	}
 	for key, spec := range specs {
 		if spec == "" {
@@ -57,7 +73,11 @@ func newPartRows(g *generator, p Part, seed uint64, name string) (*partRows, err
 		}
 		*times[key] = d.New(arrival.Stream(seed, name+key))
 	}
-	return t, t.prefixes(seed, name)
+	err := t.prefixes(seed, name)
+	if p.Sessions != nil {
+		t.newAgentRows(p.Sessions, seed, name)
+	}
+	return t, err
 }
 
 // prefixes prepares what prompts begin with.
@@ -133,6 +153,7 @@ func (t *partRows) first(at time.Duration) *turn {
 		x.left = t.turns.Draw()
 		x.row.Session, x.row.Turn = trace.Ptr(t.g.sessions), trace.Ptr(int32(0))
 		t.g.sessions++
+		x.prefix, x.calls = begin, t.agents.root.callsOf()
 		if s.Users > 0 {
 			x.row.User = trace.Ptr(t.any.Int64N(s.Users))
 		}
@@ -153,8 +174,8 @@ func (t *partRows) prompt(r *trace.Request, begin []uint64) {
 }
 
 // after plans what follows a row that has become row number n: the next turn
-// of its session, or the warm one of a pair; nil for nothing.
-func (t *partRows) after(x *turn, n int64) *turn {
+// of its session or the next calls of its turn, or the warm one of a pair; nil for nothing.
+func (t *partRows) after(x *turn, n int64) []*turn {
 	if t.Categories != nil {
 		// Later rows may build on it, in place of the oldest.
 		was := x.past
@@ -171,25 +192,27 @@ func (t *partRows) after(x *turn, n int64) *turn {
 		return nil
 	}
 	if t.warm != nil && x.later == nil {
-		return &turn{at: x.at + t.warm.Draw(), part: t, left: 1, row: x.row, later: x}
+		return []*turn{{at: x.at + t.warm.Draw(), part: t, left: 1, row: x.row, later: x}}
+	}
+	if x.join != nil || x.calls > 1 {
+		return t.nextCalls(x, n)
 	}
 	grown := int64(x.row.InputTokens) + int64(x.row.OutputTokens)
 	if x.left <= 1 || grown > maxPrompt {
 		return nil
 	}
 	think := t.think.Draw()
-	next := &turn{at: x.at + t.answer.Draw() + think, part: t, left: x.left - 1, row: x.row, later: x}
+	next := &turn{at: x.at + t.answer.Draw() + think, part: t, left: x.left - 1, calls: t.agents.root.callsOf(), row: x.row, later: x, prefix: x.prefix}
 	x.later = nil // or every turn would be kept until the last
 	r := &next.row
-	r.Turn, r.Parents, r.ThinkNS = trace.Ptr(*x.row.Turn+1), []int64{n}, trace.Ptr(int64(think))
+	r.Turn, r.Parents, r.ThinkNS, r.ToolNS = trace.Ptr(*x.row.Turn+1), []int64{n}, trace.Ptr(int64(think)), nil
 	added := t.added
 	if added == nil {
 		added = t.own
 	}
-	r.InputTokens = int32(grown) + max(1, added.Draw())
+	t.grow(x, r, added.Draw())
 	r.OutputTokens = t.output.Draw()
-	r.Blocks = t.g.fresh(t.full(&x.row), r.InputTokens)
-	return next
+	return []*turn{next}
 }
 
 // full are the full blocks of a prompt: what a longer one shares with it.
@@ -232,7 +255,11 @@ type turn struct {
 	row   trace.Request
 	past  past  // what rows of a category must know of it, beside the row
 	left  int32 // turns of the session from this one on
-	later *turn // the turn before it; nil for the first of a session
+	calls int32 // of the turn from this one on
+
+	prefix []uint64 // what the prompts of its agent begin with
+	join   *join    // of a sub-agent, nil for the one that the session is of
+	later  *turn    // the turn before it; nil for the first of a session
 }
 
 // A chooser draws an index by weight.

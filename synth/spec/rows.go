@@ -127,7 +127,7 @@ func (g *generator) Read(rows []trace.Request) (int, error) {
 		}
 		rows[i] = t.row
 		rows[i].ArrivalNS = int64(t.at)
-		if next := t.part.after(t, g.rows); next != nil {
+		for _, next := range t.part.after(t, g.rows) {
 			if t.part.warm != nil {
 				g.warm++
 			}

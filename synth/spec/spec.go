@@ -30,6 +30,9 @@ type Spec struct {
 	// Mix replaces the one kind of request by several. Each takes what it does
 	// not say from the top level.
 	Mix []Part `yaml:"mix"`
+	// Sources say where values are from, by the path of their key, such as
+	// mix[0].sessions.turns.
+	Sources map[string]string `yaml:"sources"`
 }
 
 // A Part is one kind of request of a [Spec].
@@ -74,6 +77,13 @@ type Sessions struct {
 	Added string `yaml:"added"` // tokens that a turn adds after the last reply; empty is Lengths.Own
 	Think string `yaml:"think"` // from the answer to the next turn
 	Users int64  `yaml:"users"` // people whom sessions are dealt to; 0 names none
+
+	// A turn of an agent takes several calls of the model, with tools between them.
+	Calls   string   `yaml:"calls"`  // of a turn; empty is 1
+	Result  string   `yaml:"result"` // tokens that the results of tools add; empty is Added
+	Tool    string   `yaml:"tool"`   // from an answer to the next call of its turn
+	Compact *Compact `yaml:"compact"`
+	Agents  *Agents  `yaml:"agents"`
 }
 
 // Categories sets the reuse categories of the requests in percent, instead
@@ -127,7 +137,7 @@ func (s *Spec) Check() error {
 			return err
 		}
 	}
-	return nil
+	return s.checkSources()
 }
 
 // parts are the kinds of requests with all defaults filled in.
@@ -149,7 +159,7 @@ func (p Part) filled(from Part) Part {
 	}
 	p.Lengths.Output = cmp.Or(p.Lengths.Output, from.Lengths.Output)
 	p.Lengths.MaxTokens = cmp.Or(p.Lengths.MaxTokens, from.Lengths.MaxTokens)
-	p.Prefix, p.Sessions = cmp.Or(p.Prefix, from.Prefix), cmp.Or(p.Sessions, from.Sessions)
+	p.Prefix, p.Sessions = cmp.Or(p.Prefix, from.Prefix), p.Sessions.filled(from.Sessions)
 	p.Class, p.Warm = cmp.Or(p.Class, from.Class), cmp.Or(p.Warm, from.Warm)
 	p.Answer = cmp.Or(p.Answer, from.Answer, defaultAnswer)
 	p.Share = cmp.Or(p.Share, 1)
@@ -193,6 +203,9 @@ func (p *Part) check() error {
 		}
 		if s.Added == "" && p.Lengths.Own == "" {
 			return at("sessions", errors.New("give what a turn adds: added, or lengths.own"))
+		}
+		if err := s.checkAgents(); err != nil {
+			return err
 		}
 	}
 	return p.Categories.check(p.Prefix)

@@ -37,7 +37,7 @@ func Parse(name string, text []byte) (*Spec, error) {
 // decoding would cut off, and times.
 func refused(key string, n strictyaml.Node) error {
 	switch key {
-	case "block", "global", "count", "window":
+	case "block", "global", "count", "window", "above":
 		if v, err := n.Number(); err == nil && v != math.Trunc(v) {
 			return n.Faultf("%s: want a whole number", key)
 		}
