@@ -96,7 +96,7 @@ func main() {
 	}
 	if *baselines {
 		c.add("shuffled", shuffled(source))
-		c.add("no shared prefixes", withoutBlocks(source))
+		c.add("no shared prefixes", source.WithoutBlocks())
 	}
 	if err := c.run(context.Background(), os.Stdout); err != nil {
 		log.Fatal(err)
@@ -149,21 +149,6 @@ func shuffled(w *decision.Workload) *decision.Workload {
 	rng.Shuffle(len(out.Rows), func(i, j int) { out.Rows[i], out.Rows[j] = out.Rows[j], out.Rows[i] })
 	for i := range out.Rows {
 		out.Rows[i].ArrivalNS = w.Rows[i].ArrivalNS
-	}
-	return out
-}
-
-// withoutBlocks is the workload without shared prefixes: what a benchmark of lengths and
-// times alone sends.
-func withoutBlocks(w *decision.Workload) *decision.Workload {
-	out := &decision.Workload{Meta: w.Meta, Rows: slices.Clone(w.Rows)}
-	next := uint64(0)
-	for i := range out.Rows {
-		blocks := make([]uint64, len(out.Rows[i].Blocks))
-		for j := range blocks {
-			blocks[j], next = next, next+1
-		}
-		out.Rows[i].Blocks = blocks
 	}
 	return out
 }

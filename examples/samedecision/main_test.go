@@ -5,29 +5,31 @@ import (
 	"testing"
 
 	"reprise/replay/decision"
-	"reprise/trace"
+	"reprise/synth/spec"
 )
 
 // small is a workload of prompts of 32,768 tokens, half of them shared by all.
-func small() *decision.Workload {
-	w := &decision.Workload{Meta: trace.Meta{BlockSize: 512}}
-	for i := range uint64(60) {
-		var blocks []uint64
-		for j := range uint64(64) {
-			if j >= 32 {
-				j += 32 * i
-			}
-			blocks = append(blocks, j)
-		}
-		w.Rows = append(w.Rows, trace.Request{ArrivalNS: int64(i) * 1e8, InputTokens: 32768, OutputTokens: 4, Blocks: blocks})
+func small(t *testing.T) *decision.Workload {
+	s, err := spec.Parse("small", []byte("requests: 60\nblock: 512\narrivals: constant:10\nprefix: {global: 16384}\n"+
+		"lengths: {own: 'constant:16384', output: 'constant:4'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Rows(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := decision.Read(s.Meta(1), rows, 0)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return w
 }
 
 func TestPrefixesDecide(t *testing.T) {
 	c := comparison{rate: 4, rounds: 1}
-	c.add("shared", small())
-	c.add("apart", withoutBlocks(small()))
+	c.add("shared", small(t))
+	c.add("apart", small(t).WithoutBlocks())
 	var out strings.Builder
 	if err := c.changes(t.Context(), &out); err != nil {
 		t.Fatal(err)

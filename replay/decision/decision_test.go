@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -32,27 +31,13 @@ func small(n int) *Workload {
 	return w
 }
 
-// apart is the workload without shared prefixes.
-func apart(w *Workload) *Workload {
-	out := &Workload{Meta: w.Meta, Rows: slices.Clone(w.Rows)}
-	next := uint64(0)
-	for i := range out.Rows {
-		blocks := make([]uint64, len(out.Rows[i].Blocks))
-		for j := range blocks {
-			blocks[j], next = next, next+1
-		}
-		out.Rows[i].Blocks = blocks
-	}
-	return out
-}
-
 func TestCapacityOfALoopedWorkload(t *testing.T) {
 	terms, err := contract.Parse("", []byte("clauses: [p95 ttft <= 4s]"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// An engine computes such a prompt in 1.15 s, and there are four.
-	w := apart(small(60))
+	w := small(60).WithoutBlocks()
 	if got, err := Capacity(t.Context(), w, &terms, bench.Ladder{From: w.expectedRate()}, 1); err != nil || got < 2.8 || got > 3.5 {
 		t.Errorf("%.2f req/s, %v", got, err)
 	}
@@ -90,7 +75,7 @@ func TestCompare(t *testing.T) {
 	if last != Plays() || last != 4+2*2*21 {
 		t.Errorf("told of %d plays of %d", last, Plays())
 	}
-	other, err := Compare(t.Context(), w, apart(w), Options{})
+	other, err := Compare(t.Context(), w, w.WithoutBlocks(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,6 +46,21 @@ func Read(meta trace.Meta, src trace.Reader[trace.Request], most int) (*Workload
 	return w, err
 }
 
+// WithoutBlocks is the workload without shared prefixes: what a benchmark of lengths and
+// times alone sends.
+func (w *Workload) WithoutBlocks() *Workload {
+	out := &Workload{Meta: w.Meta, Rows: slices.Clone(w.Rows)}
+	next := uint64(0)
+	for i := range out.Rows {
+		blocks := make([]uint64, len(out.Rows[i].Blocks))
+		for j := range blocks {
+			blocks[j], next = next, next+1
+		}
+		out.Rows[i].Blocks = blocks
+	}
+	return out
+}
+
 // play plays a workload at a rate of Poisson arrivals.
 func (w *Workload) play(ctx context.Context, f engine.FleetConfig, seed uint64, o replay.Options, rate string, dst *kept) (result.Run, error) {
 	process, err := arrival.ParseProcess(rate)

@@ -6,8 +6,8 @@
 //     since categories, sessions and a warm-up are found by reading them twice.
 //  2. [CommonBlockSize] says by which blocks the two can be measured.
 //  3. [Compare] measures how far apart they are: hit ratios, lengths and what goes
-//     with what, arrivals, categories, sessions, pairs of lengths that repeat, and
-//     amounts. Each [Measure] stands by itself, since a score would hide which of
+//     with what, arrivals, categories, sessions, what routers and queues would make of
+//     them, what repeats, and amounts. Each [Measure] stands by itself, since a score would hide which of
 //     them is off. A measure that cannot be computed says why.
 //  4. [Report.Gate] holds the measures against [Thresholds], each with its own
 //     limit. A measure that the reference lacks does not apply; one that only the
@@ -20,9 +20,15 @@
 //     hit-ratio curve
 //   - tally.go: what is counted of the requests: values, windows of arrivals, turns, pairs
 //     of lengths, samples
+//   - kept.go: the first requests in memory, with the links between them
 //   - compare.go: the comparison of two signatures, and its warnings
 //   - measures.go: the measures: hit ratios, lengths, correlations, arrivals, categories,
-//     sessions, amounts, repeated pairs of lengths
+//     sessions, amounts
+//   - routing.go: hit ratios behind routers over several replicas
+//   - queue.go: a queue of one server
+//   - rate.go: rates of tokens and requests across time scales, and the ticks of the clock
+//   - links.go: long sessions, growth over the parent, fan-out, the most used block
+//   - copies.go: repeated pairs of lengths, linkage, chains of turns
 //   - distance.go: distances of distributions: Kolmogorov-Smirnov in one and two
 //     dimensions, Wasserstein, rank correlation
 //   - gate.go: the list of measures with their descriptions, thresholds and their defaults,

@@ -39,8 +39,6 @@ type keptRows struct {
 	toucher  []int32  // by block: the row that touched it last
 	from     int      // the first row that counts
 	global   int      // blocks of the global prefix
-
-	routes map[[3]int64]routeRatios // by the three capacities: see routeRatiosOf
 }
 
 const noSession = math.MinInt64
