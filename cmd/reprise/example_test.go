@@ -61,7 +61,8 @@ func TestHelpExamples(t *testing.T) {
 				must(t, "anonymize", "house.parquet", "--epsilon", "4", "--i-understand", "-o", month+".parquet")
 			}
 		}
-		if cmd.Name() == "fidelity" {
+		if cmd.Name() == "fidelity" { // decisions take more requests
+			must(t, "synth", "agents", "-n", "300", "-o", "t.parquet", "--overwrite")
 			must(t, "synth", "--mirror", "t.parquet", "-o", "w.parquet")
 		}
 		for _, line := range strings.Split(cmd.Example, "\n") {

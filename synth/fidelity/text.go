@@ -94,7 +94,7 @@ func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
 	}
 	p.Columns(head, rows)
 	if more > 0 {
-		p.Line("", fmt.Sprintf("and %s, each farther from its limit", page.Many(int64(more), "more check")))
+		p.Line("", fmt.Sprintf("and %s, none nearer to its limit", page.Many(int64(more), "more check")))
 	}
 	p.Blank()
 	if n := len(f.Warnings); n > 0 {
