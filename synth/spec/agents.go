@@ -23,13 +23,16 @@ type Compact struct {
 // that waited to its last.
 type Agents struct {
 	Share  float64 `yaml:"share"`  // of the calls that are not the last of their turn
-	Count  string  `yaml:"count"`  // sub-agents that are started at once
+	Count  string  `yaml:"count"`  // sub-agents that are started at once, at most 256
 	Calls  string  `yaml:"calls"`  // model calls of each
 	Global int     `yaml:"global"` // tokens that prompts of all sub-agents begin with
 	Own    string  `yaml:"own"`    // what follows in the first prompt of one
 	Result string  `yaml:"result"` // tokens that the results of tools add; empty is that of the session
 	Output string  `yaml:"output"` // empty is lengths.output
 }
+
+// mostAgents bounds what a short specification can make at once.
+const mostAgents = 256
 
 // filled takes what sessions of a part do not say from those of the top level.
 func (s *Sessions) filled(from *Sessions) *Sessions {
@@ -180,7 +183,7 @@ func (t *partRows) nextCalls(x *turn, n int64) []*turn {
 
 // start plans the first calls of sub-agents, and the call that waits for them.
 func (t *partRows) start(x *turn, done time.Duration, n int64) []*turn {
-	j := &join{open: int(max(1, t.agents.count.Draw())), parents: []int64{n}, next: t.call(x, &t.agents.root, 0, n, 0)}
+	j := &join{open: int(min(max(1, t.agents.count.Draw()), mostAgents)), parents: []int64{n}, next: t.call(x, &t.agents.root, 0, n, 0)}
 	var first []*turn
 	for range j.open {
 		sub := &turn{at: done, part: t, calls: t.agents.sub.callsOf(), row: x.row, later: x, prefix: t.agents.sub.global, join: j}

@@ -132,6 +132,25 @@ func TestSpecAgents(t *testing.T) {
 	}
 }
 
+// A call starts 256 sub-agents at most.
+func TestAgentsAreBounded(t *testing.T) {
+	rows, _ := rowsOf(t, strings.NewReplacer("count: 'uniform:1..3'", "count: 'constant:16777216'", "share: 0.3", "share: 1").Replace(agentSpec), 1)
+	at := map[int64]int{}
+	for i := range rows {
+		if r := &rows[i]; *r.Turn == 0 && r.Parents != nil {
+			at[r.Parents[0]]++
+		}
+	}
+	for row, n := range at {
+		if n > 256 {
+			t.Errorf("row %d starts %d", row, n)
+		}
+	}
+	if len(at) == 0 {
+		t.Error("no row starts any")
+	}
+}
+
 func keys[K comparable, V any](m map[K]V) (list []K) {
 	for k := range m {
 		list = append(list, k)

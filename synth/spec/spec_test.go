@@ -317,6 +317,7 @@ func TestBadSpecsAreCheap(t *testing.T) {
 func FuzzParseSpec(f *testing.F) {
 	f.Add([]byte("requests: 10\narrivals: poisson:5\nlengths: {input: 'uniform:10..500', output: 'uniform:1..50'}\n"))
 	f.Add([]byte("requests: 9\narrivals: burst\nprefix: {global: 64}\ncategories: {cold: 10, global: 90}\nlengths: {own: 'constant:7', output: 'constant:1'}\n"))
+	f.Add([]byte(agentSpec))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := spec.Parse("x", text)
 		if err != nil {
