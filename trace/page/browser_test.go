@@ -18,9 +18,17 @@ func edgeCases() *Page {
 				{{X: []float64{1e-90, 1e16}, Y: []float64{1e-90, 1e16}}}, {{X: []float64{1e15, 1e15 + 1}, Y: []float64{1e15, 1e15 + 1}}},
 				{{X: []float64{0, 3, 5}, Y: []float64{1, 2, 3}}, {X: []float64{1, 3, 9}, Y: []float64{2, 3, 4}}}, {},
 			} {
-				plots = append(plots, Plot{Kind: k, LogX: log, LogY: log, XUnit: "s", Series: s})
+				if k != Lanes {
+					plots = append(plots, Plot{Kind: k, LogX: log, LogY: log, XUnit: "s", Series: s})
+				}
 			}
 		}
+	}
+	for _, s := range [][]Series{
+		{{X: []float64{5}, Y: []float64{1}, Hi: []float64{5.5}}}, {{X: []float64{0}, Y: []float64{1}, Hi: []float64{0}}}, {},
+		{{X: []float64{0, 0, 1e16}, Y: []float64{1, 3, 2}, Hi: []float64{9, 2, inf}}, {}, {X: []float64{-1, nan}, Y: []float64{2, 1}, Hi: []float64{1e9, 1}, Thin: true, Tone: 6}},
+	} {
+		plots = append(plots, Plot{Kind: Lanes, XUnit: "s", YNames: []string{"7", "+1", `<b>"&`}, Series: s})
 	}
 	p := &Page{Title: "Edge cases", Sections: []Section{{Plots: plots}}}
 	for _, s := range hostile {

@@ -20,6 +20,7 @@ type chart struct {
 	XLabel string   `json:"xl"`
 	XUnit  string   `json:"xu,omitempty"`
 	XNames []string `json:"xn,omitempty"`
+	YNames []string `json:"yn,omitempty"`
 	YUnit  string   `json:"yu,omitempty"`
 	Series []track  `json:"s"`
 	Marks  []mark   `json:"m,omitempty"`
@@ -42,7 +43,12 @@ type track struct {
 	Y     numbers  `json:"y"`
 	Hi    *numbers `json:"h,omitempty"`
 	Width *numbers `json:"w,omitempty"`
+	Tone  int      `json:"c,omitempty"`
+	Thin  bool     `json:"t,omitempty"`
 }
+
+// colour is the number of the colour of series i.
+func (t *track) colour(i int) int { return cmp.Or(t.Tone, i%tones+1) }
 
 // numbers are written with so many significant digits; values that are not finite
 // become null.
@@ -102,9 +108,10 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 	spoken := kinds[p.Kind].name
 	line, _, left := p.fitted()
 	p, remarks = &line, left
-	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, XNames: p.XNames, YUnit: p.YUnit}
+	c = chart{Kind: kinds[p.Kind].code, LogX: p.LogX, LogY: p.LogY, Zero: p.Zero, XLabel: axis(p.XLabel, "X"), XUnit: p.XUnit, XNames: p.XNames, YNames: p.YNames, YUnit: p.YUnit}
 	var clouds []cloud
 	var names []string
+	var from []*Series
 	places := make([]int, len(p.Series)+1) // among the series that are drawn
 	for i, s := range p.Series {
 		name := axis(s.Name, axis(p.YLabel, "Y"))
@@ -115,12 +122,13 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 				cl = cl.fitBars(p.LogX)
 			case Points:
 				cl = cl.scatter(maxPoints, p.LogX, p.LogY)
+			case Lanes:
 			default:
 				cl = cl.thin(maxPoints, p.LogX, p.LogY)
 			}
 			l.drawn = cl.placed()
 			clouds = append(clouds, cl)
-			names = append(names, name)
+			names, from = append(names, name), append(from, &p.Series[i])
 			places[i+1] = len(clouds)
 		}
 		remarks = append(remarks, l.remarks(name, p.Kind)...)
@@ -136,7 +144,7 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 	}
 	xd, yd := digits(clouds, xs), digits(clouds, ys)
 	for i, cl := range clouds {
-		t := track{Name: names[i], X: numbers{cl.x, xd}, Y: numbers{cl.y, yd}}
+		t := track{Name: names[i], X: numbers{cl.x, xd}, Y: numbers{cl.y, yd}, Tone: from[i].Tone, Thin: from[i].Thin}
 		switch {
 		case cl.hi != nil:
 			t.Hi = &numbers{cl.hi, xd}
@@ -158,7 +166,11 @@ func newChart(p *Plot) (c chart, remarks []string, label string) {
 	if len(p.XNames) > 0 {
 		across = fmt.Sprintf("%s: %s", axis(p.XLabel, "X"), strings.Join(p.XNames, ", "))
 	}
-	label = fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", spoken, across, extent(p.YLabel, "Y", p.YUnit, p.LogY, ys), strings.Join(names, ", "))
+	up := extent(p.YLabel, "Y", p.YUnit, p.LogY, ys)
+	if len(p.YNames) > 0 {
+		up = fmt.Sprintf("%s: %s", axis(p.YLabel, "Y"), strings.Join(p.YNames, ", "))
+	}
+	label = fmt.Sprintf("%s. X axis: %s. Y axis: %s. Series: %s.", spoken, across, up, strings.Join(names, ", "))
 	for _, m := range c.Marks {
 		if m.Label != "" && spoken != kinds[CDF].name {
 			label += fmt.Sprintf(" %s at %s.", m.Label, short(m.At))
@@ -246,7 +258,11 @@ func (p *Plot) WriteCSV(w io.Writer) error {
 			case edges:
 				line = append(line, "")
 			}
-			if err := out.Write(append(line, field(s.Y[i]))); err != nil {
+			y := field(s.Y[i])
+			if p.Kind == Lanes {
+				y = p.YNames[int(s.Y[i])-1]
+			}
+			if err := out.Write(append(line, y)); err != nil {
 				return err
 			}
 		}

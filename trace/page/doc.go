@@ -51,7 +51,7 @@
 //   - cdf.go: cumulative distributions: the axis that fits them, and their percentiles
 //   - points.go: points cleaned and thinned: LTTB, bars merged, points that an axis cannot
 //     show
-//   - svg.go: a plot as an SVG image: axes, legend, lines, bars and dots
+//   - svg.go: a plot as an SVG image: axes, legend, lines, bars, dots and lanes
 //   - ticks.go: the grid lines of an axis and their labels: linear, logarithmic and clock
 //     times
 //   - number.go: how numbers are printed everywhere: counts, percent, percentage points,

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"slices"
 	"strings"
 )
 
@@ -116,6 +118,7 @@ type Plot struct {
 	LogY   bool
 	Zero   bool     // the Y axis has zero in it, however far from it the values are; of a linear one
 	XNames []string // of the places 1, 2 and on of the X axis, in place of numbers; for points
+	YNames []string // of the lanes 1, 2 and on, from the top
 	Series []Series
 	Marks  []Mark
 }
@@ -150,6 +153,10 @@ const (
 	// and 1, and X ascends. The plot chooses its X axis, marks p50, p95 and p99, and says
 	// what they are.
 	CDF
+
+	// Lanes are bars from X to Hi, one beside the other in time, each in the lane of its Y:
+	// 1 is the first of the plot's YNames, and the topmost.
+	Lanes
 )
 
 var kinds = [...]struct{ code, name string }{
@@ -158,6 +165,7 @@ var kinds = [...]struct{ code, name string }{
 	Bars:   {"bars", "Bar chart"},
 	Points: {"points", "Scatter plot"},
 	CDF:    {"line", "Cumulative distribution"},
+	Lanes:  {"lanes", "Timeline"},
 }
 
 // A Series is a list of points (X[i], Y[i]), in any order. A Y that is NaN or
@@ -167,13 +175,18 @@ var kinds = [...]struct{ code, name string }{
 // For Bars, Y must be something that adds up (counts, shares), because
 // neighbours are summed when there are more than 500 of them. A bar is centred
 // on its X and as wide as the closest neighbours allow; with Hi, it reaches
-// from X[i] to Hi[i]. The other kinds have no Hi.
+// from X[i] to Hi[i], and so it does in Lanes. The other kinds have no Hi.
 type Series struct {
 	Name string
 	X, Y []float64
 	Hi   []float64
+	Tone int   // its colour, 1 to 6; 0 goes by its place. So that a series that is left out takes none from the others
+	Thin bool  // of lanes: thin bars, for time in which nothing happens
 	N    int64 // values that a CDF is of; a percentile that takes more is not marked. 0 is enough.
 }
+
+// tones is the number of colours that series have.
+const tones = 6
 
 // check reports the first contradiction in the page.
 func (p *Page) check() error {
@@ -265,6 +278,9 @@ func (p *Plot) check() error {
 	if int(p.Kind) >= len(kinds) {
 		return fmt.Errorf("unknown kind %d", p.Kind)
 	}
+	if p.Kind == Lanes && (p.LogX || p.LogY) {
+		return errors.New("lanes have no logarithmic axes")
+	}
 	for i, m := range p.Marks {
 		if m.Axis > AxisX || !finite(m.At) || m.Series < 0 || m.Series > len(p.Series) {
 			return fmt.Errorf("mark %d: want a finite place on an axis, and the number of a series", i+1)
@@ -274,8 +290,12 @@ func (p *Plot) check() error {
 		switch {
 		case len(s.X) != len(s.Y):
 			return fmt.Errorf("series %d: %d X and %d Y", i+1, len(s.X), len(s.Y))
-		case s.Hi != nil && p.Kind != Bars:
-			return fmt.Errorf("series %d: only bars have a Hi", i+1)
+		case s.Hi != nil && p.Kind != Bars && p.Kind != Lanes:
+			return fmt.Errorf("series %d: only bars and lanes have a Hi", i+1)
+		case p.Kind == Lanes && (len(s.Hi) != len(s.X) || slices.ContainsFunc(s.Y, func(y float64) bool { return y != math.Trunc(y) || y < 1 || int(y) > len(p.YNames) })):
+			return fmt.Errorf("series %d: want bars with both ends, each in one of %d lanes", i+1, len(p.YNames))
+		case s.Tone < 0 || s.Tone > tones:
+			return fmt.Errorf("series %d: there are %d colours", i+1, tones)
 		case s.Hi != nil && len(s.Hi) != len(s.X):
 			return fmt.Errorf("series %d: %d X and %d Hi", i+1, len(s.X), len(s.Hi))
 		}

@@ -301,7 +301,10 @@ func TestErrors(t *testing.T) {
 		{&Page{Title: "T", Verdict: []Note{{Level: 9, Text: ""}}}, "page: note 1: unknown level 9"},
 		{plot(8), "page: section 2, plot 2: unknown kind 8"},
 		{plot(Line, Series{}, Series{X: []float64{1}}), "page: section 2, plot 2: series 2: 1 X and 0 Y"},
-		{plot(Line, Series{Hi: []float64{}}), "page: section 2, plot 2: series 1: only bars have a Hi"},
+		{plot(Line, Series{Hi: []float64{}}), "page: section 2, plot 2: series 1: only bars and lanes have a Hi"},
+		{plot(Lanes, Series{X: []float64{1}, Y: []float64{1}, Hi: []float64{2}}), "page: section 2, plot 2: series 1: want bars with both ends, each in one of 0 lanes"},
+		{plot(Line, Series{Tone: 7}), "page: section 2, plot 2: series 1: there are 6 colours"},
+		{section(Section{Plots: []Plot{{Kind: Lanes, LogX: true}}}), "page: section 2, plot 1: lanes have no logarithmic axes"},
 		{plot(Bars, Series{X: []float64{1}, Y: []float64{1}, Hi: []float64{}}), "page: section 2, plot 2: series 1: 1 X and 0 Hi"},
 	} {
 		w := &refuser{}

@@ -16,9 +16,16 @@ import (
 const (
 	svgWidth  = 760.0
 	svgPlot   = 300.0 // height of the part within the axes
+	svgLane   = 22.0  // of a lane
 	svgLeft   = 64.0
 	svgRight  = 30.0
 	svgLetter = 6.6 // mean width of a letter at 12 units
+)
+
+// Half of the height of bars in lanes, as shares of a lane.
+const (
+	laneThick = 0.36
+	laneThin  = 0.1
 )
 
 // errNoData is the error for a plot without a point.
@@ -41,7 +48,7 @@ func (p *Plot) WriteSVG(w io.Writer) error {
 	d := newDrawing(p, &c)
 	d.head(p, label)
 	var lines strings.Builder // the grid
-	bottom := d.top + svgPlot
+	bottom := d.top + d.tall
 	across := d.x.ticks((svgWidth - svgLeft - svgRight) / 75)
 	if len(p.XNames) > 0 {
 		across = nil
@@ -53,13 +60,20 @@ func (p *Plot) WriteSVG(w io.Writer) error {
 		fmt.Fprintf(&lines, "M%s %sV%s", place(t.at), place(d.top), place(bottom))
 		d.text(t.at, bottom+17, "middle", t.label)
 	}
-	for _, t := range d.y.ticks(svgPlot / 38) {
+	up := d.y.ticks(d.tall / 38)
+	if p.Kind == Lanes {
+		up = nil
+	}
+	for i, name := range p.YNames {
+		up = append(up, tick{d.y.at(float64(i + 1)), clipped(name, 8)})
+	}
+	for _, t := range up {
 		fmt.Fprintf(&lines, "M%s %sH%s", place(svgLeft), place(t.at), place(svgWidth-svgRight))
 		d.text(svgLeft-7, t.at+4, "end", t.label)
 	}
 	fmt.Fprintf(&d.b, `<path class="grid" d="%s"/>`+"\n", lines.String())
 	d.text(svgLeft, d.top-10, "start", titled(p.YLabel, p.YUnit))
-	d.text(svgWidth-svgRight, d.top+svgPlot+36, "end", titled(p.XLabel, p.XUnit))
+	d.text(svgWidth-svgRight, d.top+d.tall+36, "end", titled(p.XLabel, p.XUnit))
 	for i := range c.Series {
 		d.series(i, &c)
 	}
@@ -74,6 +88,7 @@ type drawing struct {
 	b    bytes.Buffer
 	x, y scale
 	top  float64 // of the part within the axes
+	tall float64 // its height
 	keys []key
 }
 
@@ -81,28 +96,35 @@ type drawing struct {
 type key struct {
 	name string
 	x, y float64
+	tone int
 }
 
 func newDrawing(p *Plot, c *chart) *drawing {
-	d := &drawing{}
+	d := &drawing{tall: svgPlot}
+	if p.Kind == Lanes {
+		d.tall = svgLane * float64(max(len(p.YNames), 2))
+	}
 	y := 44.0
 	x := svgLeft
 	if len(c.Series) > 1 {
 		y += 14
-		for _, t := range c.Series {
+		for i, t := range c.Series {
 			wide := 45 + svgLetter*float64(utf8.RuneCountInString(t.Name))
 			if x+wide > svgWidth-svgRight && x > svgLeft {
 				x, y = svgLeft, y+18
 			}
-			d.keys = append(d.keys, key{t.Name, x, y})
+			d.keys = append(d.keys, key{t.Name, x, y, t.colour(i)})
 			x += wide
 		}
 	}
 	d.top = y + 32
 	d.x = scale{from: svgLeft, to: svgWidth - svgRight, log: p.LogX, unit: percentSign(p.XUnit)}
-	d.y = scale{from: d.top + svgPlot, to: d.top, log: p.LogY, unit: percentSign(p.YUnit)}
+	d.y = scale{from: d.top + d.tall, to: d.top, log: p.LogY, unit: percentSign(p.YUnit)}
 	d.x.lo, d.x.hi = xRange(p, c)
 	d.y.lo, d.y.hi = yRange(p, c)
+	if p.Kind == Lanes { // the first is the topmost
+		d.y.from, d.y.to = d.y.to, d.y.from
+	}
 	d.x.timed = p.XUnit == "s" && !p.LogX && d.x.hi-d.x.lo > 180 && d.x.hi < 1e7
 	return d
 }
@@ -166,6 +188,9 @@ func xRange(p *Plot, c *chart) (float64, float64) {
 
 // yRange has zero in it, unless the values would then be a thin band far from it.
 func yRange(p *Plot, c *chart) (float64, float64) {
+	if p.Kind == Lanes {
+		return 0.5, float64(len(p.YNames)) + 0.5
+	}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, t := range c.Series {
 		for _, y := range t.Y.v {
@@ -215,14 +240,18 @@ text { font: 12px system-ui, sans-serif; fill: var(--soft); }
 `
 
 func (d *drawing) head(p *Plot, label string) {
-	height := d.top + svgPlot + 50
+	height := d.top + d.tall + 50
 	fmt.Fprintf(&d.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %s %s" width="%s" height="%s" role="img">`+"\n", place(svgWidth), place(height), place(svgWidth), place(height))
 	fmt.Fprintf(&d.b, "<title>%s</title>\n<desc>%s</desc>\n<style>%s</style>\n", escape(p.Title), escape(label), svgStyle)
 	fmt.Fprintf(&d.b, `<rect width="100%%" height="100%%" style="fill: var(--back)"/>`+"\n")
 	fmt.Fprintf(&d.b, `<text class="title" x="%s" y="26">%s</text>`+"\n", place(svgLeft), escape(p.Title))
 	for i, k := range d.keys {
+		dashed := dash(i)
+		if p.Kind == Lanes {
+			dashed = ""
+		}
 		fmt.Fprintf(&d.b, `<path d="M%s %sh22" style="fill: none; stroke: %s; stroke-width: %s%s"/><text class="key" x="%s" y="%s">%s</text>`+"\n",
-			place(k.x), place(k.y-4), tone(i), map[bool]string{true: "2.5", false: "10"}[p.Kind == Line || p.Kind == Step], dash(i), place(k.x+28), place(k.y), escape(k.name))
+			place(k.x), place(k.y-4), tone(k.tone), map[bool]string{true: "2.5", false: "10"}[p.Kind == Line || p.Kind == Step], dashed, place(k.x+28), place(k.y), escape(k.name))
 	}
 }
 
@@ -244,7 +273,7 @@ func clipped(name string, letters int) string {
 	return name
 }
 
-func tone(i int) string { return fmt.Sprintf("var(--s%d)", i%6+1) }
+func tone(colour int) string { return fmt.Sprintf("var(--s%d)", colour) }
 
 // place writes a coordinate, to a tenth of a unit.
 func place(v float64) string {
@@ -266,7 +295,7 @@ func (d *drawing) marks(marks []mark) {
 	for _, m := range marks {
 		colour := "var(--soft)"
 		if m.Series > 0 {
-			colour = tone(m.Series - 1)
+			colour = tone((m.Series-1)%tones + 1)
 		}
 		line, x, y, anchor := "", svgLeft+6, 0.0, "start"
 		if m.Axis == "y" {
@@ -283,7 +312,7 @@ func (d *drawing) marks(marks []mark) {
 			above = append(above, y)
 		} else {
 			at := d.x.at(m.At)
-			line, y = fmt.Sprintf("M%s %sV%s", place(at), place(d.top), place(d.top+svgPlot)), d.top+12+14*row
+			line, y = fmt.Sprintf("M%s %sV%s", place(at), place(d.top), place(d.top+d.tall)), d.top+12+14*row
 			if x = at + 5; d.crowded(at, m.Label, marks) {
 				x, anchor = at-5, "end"
 			}
@@ -320,20 +349,31 @@ func (d *drawing) series(i int, c *chart) {
 			}
 			fmt.Fprintf(&bars, "M%s %sV%sH%sV%sZ", place(x0), place(base), place(y), place(max(x1, x0+1)), place(base))
 		}
-		fmt.Fprintf(&d.b, `<path d="%s" style="fill: %s; fill-opacity: %s"/>`+"\n", bars.String(), tone(i), map[bool]string{true: ".75", false: ".5"}[len(c.Series) == 1])
+		fmt.Fprintf(&d.b, `<path d="%s" style="fill: %s; fill-opacity: %s"/>`+"\n", bars.String(), tone(t.colour(i)), map[bool]string{true: ".75", false: ".5"}[len(c.Series) == 1])
+	case kinds[Lanes].code:
+		var bars strings.Builder
+		half, opacity := laneThick, "1"
+		if t.Thin {
+			half, opacity = laneThin, ".65"
+		}
+		for j, lane := range t.Y.v {
+			x0, x1 := d.x.at(t.X.v[j]), d.x.at(t.Hi.v[j])
+			fmt.Fprintf(&bars, "M%s %sH%sV%sH%sZ", place(x0), place(d.y.at(lane-half)), place(max(x1, x0+1)), place(d.y.at(lane+half)), place(x0))
+		}
+		fmt.Fprintf(&d.b, `<path d="%s" style="fill: %s; fill-opacity: %s"/>`+"\n", bars.String(), tone(t.colour(i)), opacity)
 	case kinds[Points].code:
-		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: 4; stroke-linecap: round; stroke-opacity: .8"/>`+"\n", d.dots(t), tone(i))
+		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: 4; stroke-linecap: round; stroke-opacity: .8"/>`+"\n", d.dots(t), tone(t.colour(i)))
 		if i%2 == 1 { // hollow
 			fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: var(--back); stroke-width: 1.5; stroke-linecap: round"/>`+"\n", d.dots(t))
 		}
 	default:
-		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s%s"/>`+"\n", d.path(t, c.Kind == kinds[Step].code), tone(i), dash(i))
+		fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s%s"/>`+"\n", d.path(t, c.Kind == kinds[Step].code), tone(t.colour(i)), dash(i))
 		if n := len(t.X.v); n <= 60 {
 			wide := 5
 			if n == 1 { // no line leads to it
 				wide = 10
 			}
-			fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: %d; stroke-linecap: round"/>`+"\n", d.dots(t), tone(i), wide)
+			fmt.Fprintf(&d.b, `<path class="line" d="%s" style="stroke: %s; stroke-width: %d; stroke-linecap: round"/>`+"\n", d.dots(t), tone(t.colour(i)), wide)
 		}
 	}
 }

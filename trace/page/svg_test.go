@@ -57,7 +57,7 @@ func TestSVGStaysWithinTheAxes(t *testing.T) {
 						if px := d.x.at(x); px < svgLeft-0.01 || px > svgWidth-svgRight+0.01 {
 							t.Errorf("%q: X %v lies at %v", p.Title, x, px)
 						}
-						if py := d.y.at(y); py < d.top-0.01 || py > d.top+svgPlot+0.01 { // NaN is neither
+						if py := d.y.at(y); py < d.top-0.01 || py > d.top+d.tall+0.01 { // NaN is neither
 							t.Errorf("%q: Y %v lies at %v", p.Title, y, py)
 						}
 					}
@@ -191,5 +191,45 @@ func TestZeroIsInSight(t *testing.T) {
 				t.Errorf("%v, zero %v: from %v to %v", y, zero, lo, hi)
 			}
 		}
+	}
+}
+
+// Bars of a timeline lie in their lanes, the first on top, with the colour that they are
+// given; those that are thin are thinner. The CSV names the lanes.
+func TestLanes(t *testing.T) {
+	p := &Plot{Title: "T", Kind: Lanes, XUnit: "s", YLabel: "session", YNames: []string{"7", "+1"}, Series: []Series{
+		{Name: "decode", X: []float64{0, 5}, Hi: []float64{4, 10}, Y: []float64{1, 2}, Tone: 3},
+		{Name: "none", Tone: 1},
+		{Name: "think", X: []float64{4}, Hi: []float64{5}, Y: []float64{1}, Tone: 5, Thin: true},
+	}}
+	svg := drawSVG(t, p)
+	bar := regexp.MustCompile(`M(\S+) (\S+)H(\S+)V(\S+)H\S+Z`)
+	var got [][]float64
+	for _, m := range bar.FindAllStringSubmatch(svg, -1) {
+		var at []float64
+		for _, s := range m[1:] {
+			v, err := strconv.ParseFloat(s, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at = append(at, v)
+		}
+		got = append(got, at)
+	}
+	if len(got) != 3 {
+		t.Fatalf("%d bars in\n%s", len(got), svg)
+	}
+	upper, lower, thin := got[0], got[1], got[2]
+	if upper[0] != svgLeft || lower[2] != svgWidth-svgRight || upper[3] >= lower[1] || thin[0] != upper[2] || thin[2] != lower[0] || thin[3]-thin[1] >= (upper[3]-upper[1])/2 || thin[1] < upper[1] || thin[3] > upper[3] {
+		t.Errorf("bars at %v", got)
+	}
+	for _, want := range []string{"fill: var(--s3); fill-opacity: 1", "fill: var(--s5); fill-opacity: .65", ">7<", ">+1<", "session: 7, +1", "decode"} {
+		if !strings.Contains(svg, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	var csv strings.Builder
+	if err := p.WriteCSV(&csv); err != nil || !strings.Contains(csv.String(), "decode,5,10,+1\n") || !strings.Contains(csv.String(), "think,4,5,7\n") {
+		t.Errorf("%v\n%s", err, csv.String())
 	}
 }

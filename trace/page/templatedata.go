@@ -89,6 +89,7 @@ type plotView struct {
 	First          bool   // it is on the first screen, where no section has a title before it
 	Drawing        string // class of the legend: line, bars or points
 	Several        bool   // more than one series is drawn
+	Whole          bool   // it has the whole width of the page
 }
 
 // newView checks a page and prepares everything on it.
@@ -171,7 +172,7 @@ func (g *glossary) section(s *Section, id string, charts *[]chart) sectionView {
 		pv := plotView{
 			Title: g.label(plot.Title, plot.Term), Text: plot.Text, Label: spoken, Values: values, Remarks: remarks,
 			XTitle: titled(line.XLabel, line.XUnit), YTitle: titled(line.YLabel, line.YUnit),
-			First: id == "", Drawing: strings.Replace(c.Kind, kinds[Step].code, kinds[Line].code, 1), Several: len(c.Series) > 1,
+			First: id == "", Drawing: strings.Replace(c.Kind, kinds[Step].code, kinds[Line].code, 1), Several: len(c.Series) > 1, Whole: plot.Kind == Lanes,
 		}
 		if len(c.Series) > 0 {
 			*charts = append(*charts, c)

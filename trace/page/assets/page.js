@@ -128,6 +128,7 @@ const xRange = (c, data) => {
 
 // yRange has zero in it, unless the values would then be a thin band far from it.
 const yRange = c => (u, min, max) => {
+	if (c.yn) return [0.5, c.yn.length + 0.5];
 	if (min == null || max == null) return c.ly ? [1, 10] : [0, 1];
 	for (const m of c.m || []) if (m.a === 'y') { min = Math.min(min, m.v); max = Math.max(max, m.v); }
 	if (c.ly) {
@@ -146,6 +147,7 @@ const yRange = c => (u, min, max) => {
 
 // prepare turns what is embedded into edges of bars and columns for uPlot.
 const prepare = c => {
+	if (c.k === 'lanes') return counts(c);
 	for (const s of c.s) {
 		if (c.k !== 'bars') continue;
 		const half = s.w ? s.w[0] / 2 : 0;
@@ -154,6 +156,30 @@ const prepare = c => {
 		s.mid = s.h ? s.x.map((x, i) => c.lx ? Math.sqrt(x * s.h[i]) : (x + s.h[i]) / 2) : s.x;
 	}
 	return c.s.length === 1 ? [c.s[0].mid || c.s[0].x, c.s[0].y] : uPlot.join(c.s.map(s => [s.mid || s.x, s.y]));
+};
+
+// counts are how many lanes each series of a timeline is in, wherever a bar begins or ends:
+// what is read off it. The bars themselves are drawn by lanePaths.
+const counts = c => {
+	const xs = [...new Set(c.s.flatMap(s => [...s.x, ...s.h]))].sort((a, b) => a - b), place = new Map(xs.map((x, i) => [x, i]));
+	return [xs, ...c.s.map(s => {
+		const change = new Array(xs.length).fill(0);
+		s.x.forEach((x, i) => { change[place.get(x)]++; change[place.get(s.h[i])]--; });
+		let n = 0;
+		return change.map(d => n += d);
+	})];
+};
+
+// lanePaths are the bars of a series of a timeline: thick, or thin where nothing happens.
+const lanePaths = s => u => {
+	const path = new Path2D(), half = s.t ? 0.1 : 0.36, {min, max} = u.scales.x;
+	for (let i = 0; i < s.x.length; i++) {
+		if (s.h[i] < min || s.x[i] > max) continue;
+		const x0 = u.valToPos(Math.max(s.x[i], min), 'x', true), x1 = u.valToPos(Math.min(s.h[i], max), 'x', true);
+		const y0 = u.valToPos(s.y[i] - half, 'y', true), y1 = u.valToPos(s.y[i] + half, 'y', true);
+		path.rect(x0, y0, Math.max(1, x1 - x0), y1 - y0);
+	}
+	return {stroke: null, fill: path};
 };
 
 const barPaths = s => u => {
@@ -177,7 +203,7 @@ const at = (c, data) => (u, si, idx, x) => {
 		const s = c.s[si - 1], i = s.lo.findIndex((lo, j) => lo <= x && x < s.hi[j]);
 		return i < 0 ? null : data[0].indexOf(s.mid[i]);
 	}
-	if (c.k === 'step' && data[0][idx] > x && idx > 0) idx--;
+	if ((c.k === 'step' || c.k === 'lanes') && data[0][idx] > x && idx > 0) idx--;
 	if (y[idx] !== undefined) return idx;
 	let left = idx, right = idx;
 	while (left >= 0 && y[left] === undefined) left--;
@@ -203,13 +229,15 @@ const area = colour => u => {
 const dashes = [undefined, [9, 4], [2, 4], [12, 4, 2, 4]], borders = ['solid', 'dashed', 'dotted', 'dashed'];
 
 const seriesOptions = (c, css) => c.s.map((s, i) => {
-	const colour = css(`--s${i % 6 + 1}`), alone = c.s.length === 1;
+	const colour = css(`--s${s.c || i % 6 + 1}`), alone = c.s.length === 1;
 	const o = {label: s.n, stroke: colour, width: s.x.length > 1000 && c.k === 'step' ? 1 : 1.75, dash: dashes[i % 4], value: (u, v) => v == null ? '' : value(v) + unit(c.yu)};
 	if (c.k === 'line') {
 		Object.assign(o, {paths: uPlot.paths.linear(), fill: alone ? area(tint(colour, 0.1)) : undefined});
 		if (s.x.length <= 60) o.points = {show: true, size: s.x.length === 1 ? 10 : 5, fill: colour};
 	} else if (c.k === 'step') {
 		Object.assign(o, {paths: uPlot.paths.stepped({align: 1}), fill: alone ? area(tint(colour, 0.12)) : undefined, points: {show: s.x.length === 1, size: 5, fill: colour}});
+	} else if (c.k === 'lanes') {
+		Object.assign(o, {paths: lanePaths(s), width: 0, fill: s.t ? tint(colour, 0.65) : colour, points: {show: false}});
 	} else if (c.k === 'bars') {
 		Object.assign(o, {paths: barPaths(s), width: 0, fill: tint(colour, alone ? 0.75 : 0.5), points: {show: false}});
 	} else {
@@ -241,6 +269,12 @@ const named = (c) => ({
 	}),
 });
 
+// laneNames is an axis of lanes.
+const laneNames = c => ({
+	splits: () => c.yn.map((_, i) => i + 1), values: () => c.yn, grid: {show: false},
+	size: () => 16 + 7 * Math.max(2, ...c.yn.map(name => name.length)),
+});
+
 const axes = (c, css, timed) => {
 	const axis = (log, timed, count, write) => {
 		let shown; // of the last splits; null if all are
@@ -260,11 +294,11 @@ const axes = (c, css, timed) => {
 	return [
 		{...axis(c.lx, timed, u => u.bbox.width / devicePixelRatio / 75, v => timed ? clock(v) : short(v) + percent(c.xu)), size: 28, ...c.xn && named(c)},
 		{...axis(c.ly, false, u => u.bbox.height / devicePixelRatio / 38, v => short(v) + percent(c.yu)),
-			size: (u, list) => 14 + 7 * Math.max(2, ...(list || []).map(v => v.length))},
+			size: (u, list) => 14 + 7 * Math.max(2, ...(list || []).map(v => v.length)), ...c.yn && laneNames(c)},
 	];
 };
 
-const height = (width, box) => box.closest('.first') ? (width > 500 ? 300 : 220) : width > 760 ? 300 : 240;
+const height = (c, width, box) => c.yn ? 44 + 20 * Math.max(2, c.yn.length) : box.closest('.first') ? (width > 500 ? 300 : 220) : width > 760 ? 300 : 240;
 
 // marks are dashed lines with their labels: those of horizontal ones at the left edge or
 // in the margin, those of vertical ones at the top, one under the other.
@@ -319,8 +353,8 @@ const marks = (c, css) => u => {
 
 // markers show in the legend what a series looks like.
 const markers = (c, css) => {
-	const colour = i => i ? css(`--s${(i - 1) % 6 + 1}`) : null, full = i => c.k === 'bars' || c.k === 'points' && i % 2;
-	return {width: (u, i) => c.k === 'bars' ? 0 : 2, stroke: (u, i) => colour(i), dash: (u, i) => c.k === 'points' ? 'solid' : borders[(i - 1) % 4] || 'solid', fill: (u, i) => full(i) ? colour(i) : 'transparent'};
+	const colour = i => i ? css(`--s${c.s[i - 1].c || (i - 1) % 6 + 1}`) : null, full = i => c.k === 'bars' || c.k === 'lanes' || c.k === 'points' && i % 2;
+	return {width: (u, i) => c.k === 'bars' || c.k === 'lanes' ? 0 : 2, stroke: (u, i) => colour(i), dash: (u, i) => c.k === 'points' ? 'solid' : borders[(i - 1) % 4] || 'solid', fill: (u, i) => full(i) ? colour(i) : 'transparent'};
 };
 
 const build = (c, n) => {
@@ -331,11 +365,11 @@ const build = (c, n) => {
 	box.textContent = legend.textContent = '';
 	const width = box.clientWidth;
 	const u = new uPlot({
-		width, height: height(width, box), padding: [8, (c.m || []).some(m => m.e) ? 32 : 24, 0, 0],
-		scales: {x: {time: false, distr: c.lx ? 3 : 1, range: xRange(c, data)}, y: {distr: c.ly ? 3 : 1, range: yRange(c)}},
+		width, height: height(c, width, box), padding: [8, (c.m || []).some(m => m.e) ? 32 : 24, 0, 0],
+		scales: {x: {time: false, distr: c.lx ? 3 : 1, range: xRange(c, data)}, y: {distr: c.ly ? 3 : 1, range: yRange(c), dir: c.yn ? -1 : 1}},
 		axes: axes(c, css, timed),
 		series: [{label: c.xl, value: (u, v) => x(v)}, ...seriesOptions(c, css)],
-		cursor: {y: false, drag: {x: true, y: false}, dataIdx: at(c, data), points: {size: 7, show: c.k === 'bars' ? false : undefined}},
+		cursor: {y: false, drag: {x: true, y: false}, dataIdx: at(c, data), points: {size: 7, show: c.k === 'bars' || c.k === 'lanes' ? false : undefined}},
 		legend: {mount: (u, el) => legend.append(el), markers: markers(c, css)},
 		hooks: {draw: [marks(c, css), () => { drawn.add(n); document.body.dataset.plotsDrawn = drawn.size; }]},
 	}, data, box);
@@ -397,7 +431,7 @@ each((c, n) => {
 if (typeof ResizeObserver !== 'undefined') {
 	const fit = box => {
 		const u = live[box.id.slice(5) - 1], width = box.clientWidth;
-		if (u && width && width !== u.width && !root.classList.contains('print')) u.setSize({width, height: height(width, box)});
+		if (u && width && width !== u.width && !root.classList.contains('print')) u.setSize({width, height: height(charts[box.id.slice(5) - 1], width, box)});
 	};
 	// In the next frame: resizing within the callback would make the observer report a loop.
 	const sizes = new ResizeObserver(entries => requestAnimationFrame(() => entries.forEach(e => fit(e.target))));
