@@ -34,7 +34,7 @@ func TestSlotsAreTaken(t *testing.T) {
 	q := emptyQueue()
 	c := &closedLoop{limit: 3, until: 100, queue: q, rampUp: []time.Duration{5, 20, 60}}
 	sent := func() (due []time.Duration) {
-		for q.len() > 0 {
+		for len(q.left()) > 0 {
 			fl := q.pop()
 			if int64(fl.due) != fl.result.DueNS {
 				t.Errorf("a request is due at %d, and says %d", fl.due, fl.result.DueNS)
@@ -113,11 +113,11 @@ func TestReadyQueueIsBounded(t *testing.T) {
 	push(50, 0, 1, false, true)
 	push(49, 9, 1, false, true)
 	push(60, 3, 1, true, true)
-	if q.overdue(48) != 0 || q.overdue(49) != 1 || q.overdue(50) != 3 || q.overdue(99) != 4 || q.len() != 4 || q.bytes != preparedBytes+4 || q.calls != 4 {
-		t.Errorf("%d requests of %d bytes", q.len(), q.bytes)
+	if q.overdue(48) != 0 || q.overdue(49) != 1 || q.overdue(50) != 3 || q.overdue(99) != 4 || len(q.left()) != 4 || q.bytes != preparedBytes+4 || q.calls != 4 {
+		t.Errorf("%d requests of %d bytes", len(q.left()), q.bytes)
 	}
 	var order []int64
-	for q.len() > 0 {
+	for len(q.left()) > 0 {
 		fl := q.pop()
 		order = append(order, fl.id)
 		q.freeRoom(fl)

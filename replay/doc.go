@@ -53,6 +53,7 @@
 //     process, and the counts of rows that are not sent
 //   - dependencies.go: turns that wait for earlier turns: which parents are over, and the
 //     due time after think and tool time
+//   - cutsessions.go: which sessions had rows left when a run ended
 //   - lineage.go: the Lineage: which rows wait for which, read from the workload before
 //     the run; how many turns have think times; parents that come after their children in
 //     the file

@@ -91,8 +91,12 @@ func (f *feeder) run(ctx context.Context) error {
 		counts.noteDue(0)
 		counts.noteDue(f.closed.stop())
 		left = int64(f.closed.waiting())
+		for _, fl := range f.closed.prepared {
+			counts.cut.add(&fl.result)
+		}
 	}
 	if f.blocked != nil {
+		counts.cut.add(&f.blocked.result)
 		left++
 	}
 	left += f.sched.countUnsent()

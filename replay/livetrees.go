@@ -331,19 +331,26 @@ func (l *liveTrees) moveEarlier(by, now time.Duration) {
 }
 
 // unsent counts the rows that were not accepted, to the end of the workload: of those that
-// failed in the source, and of the others.
-func (l *liveTrees) unsent() (leftOut, left int64) {
+// failed in the source, and of the others. cut is told those of trees that had begun.
+func (l *liveTrees) unsent(cut func(id int64, row *trace.Request)) (leftOut, left int64) {
+	var row trace.Request
 	count := func(t *liveTree) {
 		for i := range t.rows {
 			r := &t.rows[i]
 			if _, done := l.opt.Resume.find(t.first + int64(i)); r.over || r.sending || done {
 				continue
 			}
-			if r.leftOut {
+			switch {
+			case r.leftOut:
 				leftOut++
-			} else {
-				left++
+				continue
+			case t.begun:
+				_, at := l.load.Trees.firstID(t.number)
+				if err := l.load.Trees.shelf.Row(int64(at[i]), &row); err == nil {
+					cut(t.first+int64(i), &row)
+				}
 			}
+			left++
 		}
 	}
 	endless := l.load.Endless(l.opt)

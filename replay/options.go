@@ -246,9 +246,16 @@ func (o *Options) origin(id int64) (row int64, round int32) {
 func (o *Options) newResult(w *pendingRow) result.Result {
 	row := w.row
 	at, round := o.origin(w.id)
+	// One allocation for all that is copied: the row may be read over.
+	own := struct {
+		session, think, tool, arrival, e2e int64
+		turn                               int32
+	}{arrival: row.ArrivalNS}
 	r := result.Result{
 		RowID: at, Round: round, Category: row.Category, DueNS: int64(w.due),
-		WantInput: row.InputTokens, WantOutput: row.OutputTokens, Turn: row.Turn, ThinkNS: row.ThinkNS, ToolNS: row.ToolNS,
+		WantInput: row.InputTokens, WantOutput: row.OutputTokens, ArrivalNS: &own.arrival,
+		Session: copied(&own.session, row.Session), Turn: copied(&own.turn, row.Turn),
+		ThinkNS: copied(&own.think, row.ThinkNS), ToolNS: copied(&own.tool, row.ToolNS), RecordedE2ENS: copied(&own.e2e, row.E2ENS),
 	}
 	for _, p := range row.Parents {
 		if p >= 0 && p < w.id {
@@ -259,11 +266,17 @@ func (o *Options) newResult(w *pendingRow) result.Result {
 	if o.Sessions != nil {
 		r.Thread, r.Turn, r.Play = w.thread, w.place, trace.Ptr(round)
 	}
-	if row.Session != nil {
-		r.Session = trace.Ptr(*row.Session)
-	}
 	if row.Class != nil {
 		r.Class = *row.Class
 	}
 	return r
+}
+
+// copied is a pointer to a copy, in place, of what from points to; nil of nil.
+func copied[T any](place, from *T) *T {
+	if from == nil {
+		return nil
+	}
+	*place = *from
+	return place
 }

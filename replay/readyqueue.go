@@ -138,10 +138,11 @@ func (q *readyQueue) freeRoom(fl *flight) {
 	wake(q.room)
 }
 
-func (q *readyQueue) len() int {
+// left are the requests that were never taken.
+func (q *readyQueue) left() []*flight {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.flights)
+	return q.flights
 }
 
 // overdue counts the requests that wait although they are due. It looks at no

@@ -131,7 +131,7 @@ type play struct {
 	blocked  time.Duration // until when the limit last kept the dispatcher waiting
 	heldBack int64
 	sent     atomic.Int64
-	left     int64 // prepared, and not sent
+	left     []*flight // prepared, and not sent
 	peak     int64
 	drift    drifts
 	window   windowTracker
@@ -176,7 +176,10 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 		stop(paceErr)
 	}
 	feedErr := <-fed
-	p.left += int64(p.feed.queue.len()) // that an early end left in the queue
+	p.left = append(p.left, p.feed.queue.left()...) // by an early end
+	for _, fl := range p.left {
+		p.feed.sched.counts.cut.add(&fl.result)
+	}
 	p.flights.Wait()
 	if p.uncounted != nil {
 		close(p.uncounted)
@@ -259,7 +262,7 @@ func (p *play) dispatch(sending, flying context.Context) error {
 		}
 		fl := queue.pop()
 		if err := p.takeSlot(sending, fl.due); err != nil {
-			p.left++
+			p.left = append(p.left, fl)
 			return err
 		}
 		p.release(flying, fl)
@@ -418,9 +421,10 @@ func (p *play) report(c *collector) {
 func (p *play) summary(cause, feedErr error) result.Run {
 	run, counts := p.opt.About, &p.feed.sched.counts
 	run.Requests, run.MaxInFlight, run.HeldBack = p.sent.Load(), int(p.peak), p.heldBack
-	run.Excluded, run.NotSent = counts.excluded, counts.notSent+p.left
+	run.Excluded, run.NotSent = counts.excluded, counts.notSent+int64(len(p.left))
 	run.Unprepared, run.Unready = counts.unprepared, counts.unready
 	run.Beyond, run.Window = counts.beyond, p.window.window()
+	run.Cut = counts.cut.summary(run.Beyond + run.NotSent)
 	run.Skipped, run.ReadLate, run.Drift = counts.skipped, counts.readLate, p.drift.summary()
 	run.PlannedNS = int64(counts.lastDue - counts.firstDue)
 	if c, ok := p.runner.Prompter.(result.TailCounter); ok {

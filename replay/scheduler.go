@@ -46,6 +46,7 @@ type scheduler struct {
 type rowCounts struct {
 	excluded, notSent, unprepared, skipped, readLate, beyond int64
 
+	cut     cutSessions  // that have some of them
 	leftOut atomic.Int64 // excluded, skipped and beyond, for reports during the run
 
 	unready           string // why the first of unprepared had no prompt
@@ -275,6 +276,7 @@ func (s *scheduler) schedule(w *pendingRow) {
 // accept says whether a row that waits for no other is to be sent. Its due time is
 // known then, but for that of a closed loop.
 func (s *scheduler) accept(w *pendingRow) bool {
+	s.counts.cut.begin(w.row)
 	if !w.turn && s.trees == nil {
 		s.setRootDue(w)
 	}
@@ -291,6 +293,7 @@ func (s *scheduler) accept(w *pendingRow) bool {
 		end.at, end.failed = w.latest, true
 	case s.opt.Concurrency == 0 && s.opt.Duration > 0 && w.due >= s.opt.Duration:
 		s.counts.leave(&s.counts.beyond, 1) // what follows is due later still
+		s.cut(w.id, w.row)
 	default:
 		return true
 	}
@@ -334,11 +337,13 @@ func (s *scheduler) takeDue() *pendingRow {
 // of the workload.
 func (s *scheduler) countUnsent() (left int64) {
 	if s.trees != nil {
-		leftOut, left := s.trees.unsent()
+		leftOut, left := s.trees.unsent(s.cut)
 		s.counts.leave(&s.counts.excluded, leftOut)
+		s.cutRest()
 		return int64(len(s.due)) + left
 	}
 	left = int64(len(s.due) + s.waiting())
+	s.cutRest()
 	if s.opt.Endless {
 		return left
 	}
@@ -349,6 +354,7 @@ func (s *scheduler) countUnsent() (left int64) {
 		case s.opt.excludes(row):
 			s.counts.leave(&s.counts.excluded, 1)
 		default:
+			s.cut(s.rows.next, row)
 			left++
 		}
 		s.rows.skip()

@@ -140,7 +140,7 @@ func (t *Timetable) Finish() (result.Run, error) {
 	run, counts := t.opt.About, &t.sched.counts
 	left := t.sched.countUnsent()
 	run.Requests, run.Excluded, run.Beyond = t.sent, counts.excluded, counts.beyond+left
-	run.Skipped, run.ReadLate = counts.skipped, t.late
+	run.Skipped, run.ReadLate, run.Cut = counts.skipped, t.late, counts.cut.summary(run.Beyond)
 	run.Drift, run.Window = t.drift.summary(), t.window.window()
 	run.PlannedNS = int64(counts.lastDue - counts.firstDue)
 	if t.closed() {

@@ -37,6 +37,13 @@ const (
 	rateOf
 	goodShare // has an SLO and an origin
 	costOf
+
+	// Of sessions; the first two have a statistic.
+	sessionTime
+	sessionSlowdown
+	sessionSuccess
+	sessionRate
+	sessionCost
 )
 
 const errorRate = "error_rate"
@@ -55,9 +62,27 @@ var quantities = []quantity{
 	{"goodput", goodShare, true},
 	{"hit_ratio", shareOf, true},
 	{"cost_per_million_output_tokens", costOf, false},
+	{"session_time", sessionTime, false},
+	{"session_slowdown", sessionSlowdown, false},
+	{"session_success", sessionSuccess, true},
+	{"sessions_per_s", sessionRate, true},
+	{"cost_per_session", sessionCost, false},
 }
 
-const unitCost = "per million tokens"
+// Units of costs and of ratios.
+const (
+	unitCost        = "per million tokens"
+	unitSessionCost = "per session"
+	unitTimes       = "times"
+)
+
+func (m *quantity) ofSessions() bool { return m.kind >= sessionTime }
+func (m *quantity) cost() bool       { return m.kind == costOf || m.kind == sessionCost }
+
+// hasStatistic says that a percentile, the mean or the maximum stands before it.
+func (m *quantity) hasStatistic() bool {
+	return m.latency() || m.kind == sessionTime || m.kind == sessionSlowdown
+}
 
 func (m *quantity) latency() bool   { return m.kind == latencyFrom || m.kind == latencyWithin }
 func (m *quantity) hasOrigin() bool { return m.kind == latencyFrom || m.kind == goodShare }
@@ -66,10 +91,16 @@ func (m *quantity) unit() string {
 	switch m.kind {
 	case latencyFrom, latencyWithin:
 		return "ms"
-	case shareOf, goodShare:
+	case shareOf, goodShare, sessionSuccess:
 		return "share"
-	case rateOf:
+	case rateOf, sessionRate:
 		return "1/s"
+	case sessionTime:
+		return "s"
+	case sessionSlowdown:
+		return unitTimes
+	case sessionCost:
+		return unitSessionCost
 	}
 	return unitCost
 }
@@ -143,13 +174,15 @@ func (c *Clause) String() string {
 	switch c.quantity.unit() {
 	case "ms":
 		limit = time.Duration(math.Round(c.allowed * 1e6)).String()
+	case "s":
+		limit = time.Duration(math.Round(c.allowed * 1e9)).String()
 	case "share":
 		limit = strconv.FormatFloat(*report.Rounded(c.allowed*100, 1e7), 'f', -1, 64) + "%"
 	default:
 		limit = strconv.FormatFloat(c.allowed, 'f', -1, 64)
 	}
 	out := c.quantity.name + " " + c.quantity.operator() + " " + limit
-	if c.quantity.latency() {
+	if c.quantity.hasStatistic() {
 		out = c.statistic.String() + " " + out
 	}
 	return out
@@ -190,6 +223,8 @@ func parseClause(s string) (Clause, error) {
 		switch c.quantity.unit() {
 		case "ms":
 			example = "200ms"
+		case "s":
+			example = "300s"
 		case "share":
 			example = "1%"
 		}
@@ -232,9 +267,9 @@ func parseSubject(all []lexeme) (c Clause, rest []lexeme, err error) {
 		return c, nil, misplacedf(name.at, "want a metric, one of %s", strings.Join(names, ", "))
 	}
 	switch {
-	case c.quantity.latency() && c.statistic == 0:
+	case c.quantity.hasStatistic() && c.statistic == 0:
 		return c, nil, misplacedf(name.at, "say which %s: a percentile such as p95, mean or max before it", name.text)
-	case !c.quantity.latency() && c.statistic != 0:
+	case !c.quantity.hasStatistic() && c.statistic != 0:
 		return c, nil, misplacedf(all[0].at, "%s is one figure, without a percentile or a mean", name.text)
 	case c.quantity.hasOrigin():
 		c.origin = report.FromDue
@@ -251,6 +286,11 @@ func (m *quantity) parseLimit(s string) (float64, error) {
 			return float64(d) / 1e6, nil
 		}
 		return 0, errors.New("write the limit as a duration above zero with its unit, such as 200ms or 5s")
+	case "s":
+		if d, err := units.Latency(s); err == nil && d > 0 && d <= report.MaxInstant {
+			return d.Seconds(), nil
+		}
+		return 0, errors.New("write the limit as a duration above zero with its unit, such as 300s or 10min")
 	case "share":
 		figure, ok := strings.CutSuffix(s, "%")
 		v, err := strconv.ParseFloat(figure, 64)

@@ -23,6 +23,11 @@ func TestClauses(t *testing.T) {
 		"output_tokens_per_s >= 5e2":                  "output_tokens_per_s >= 500",
 		"prompt_tokens_per_s >= 0.5":                  "prompt_tokens_per_s >= 0.5",
 		"cost_per_million_output_tokens <= 2.5":       "cost_per_million_output_tokens <= 2.5",
+		"p95 session_time <= 300s":                    "p95 session_time <= 5m0s",
+		"max session_slowdown ≤ 1.5":                  "max session_slowdown <= 1.5",
+		"session_success >= 99 %":                     "session_success >= 99%",
+		"sessions_per_s >= 0.2":                       "sessions_per_s >= 0.2",
+		"cost_per_session <= 0.05":                    "cost_per_session <= 0.05",
 		"cost_per_million_output_tokens <= 0.0000001": "cost_per_million_output_tokens <= 0.0000001",
 	} {
 		c, err := parseClause(in)
@@ -64,6 +69,10 @@ func TestClauseFaults(t *testing.T) {
 		{"p95 ttft <= 1s, p99 ttft <= 2s", 14, "no meaning here"},
 		{"p95 ttft <= 1s <= 2s", 15, "want nothing after the limit"},
 		{"error_rate <= 0.01", 14, "percentage"},
+		{"session_time <= 300s", 0, "say which session_time"},
+		{"p95 session_success >= 99%", 0, "is one figure"},
+		{"p95 session_time <= 300", 20, "such as 300s"},
+		{"p95 session_time >= 300s", 17, "want <= after"},
 		{"error_rate <= 101%", 14, "percentage"},
 		{"error_rate <= NaN%", 14, "percentage"},
 		{"goodput >= 0%", 11, "percentage"},
@@ -82,7 +91,7 @@ func TestClauseFaults(t *testing.T) {
 
 // What a clause prints is read as that clause.
 func FuzzClause(f *testing.F) {
-	for _, seed := range []string{"p95 ttft <= 1s", "p99.9 itl ≤ 200 ms", "error_rate <= 1%", "goodput >= 99%", "cost_per_million_output_tokens <= 2.5", "mean ttft", "p95 <= <="} {
+	for _, seed := range []string{"p95 ttft <= 1s", "p99.9 itl ≤ 200 ms", "error_rate <= 1%", "goodput >= 99%", "p95 session_time <= 300s", "p50 session_slowdown <= 2", "cost_per_million_output_tokens <= 2.5", "mean ttft", "p95 <= <="} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {

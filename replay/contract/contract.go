@@ -25,6 +25,8 @@
 //   - scope.go: the language of where: class = gold or input_tokens < 2048: fields and
 //     their values
 //   - lexeme.go: cutting clauses and scopes into words, and where in a line a fault is
+//   - sessions.go: clauses about sessions, some of which may have been cut by the end of
+//     the run
 //   - judge.go: holding a run against the clauses: what was measured, margins, and why a
 //     clause cannot be judged
 //
@@ -45,8 +47,8 @@ import (
 // throughput, goodput, the cache and cost. [Read] reads one, and the
 // options of package report take it.
 //
-// Clauses are about the requests that are measured: those within the run's
-// window. Latencies are of the requests that succeeded; one that failed has none,
+// Clauses are about the requests that are measured, those within the run's window, or
+// about the sessions that began in it. Latencies are of the requests that succeeded; one that failed has none,
 // and counts for error_rate and goodput alone.
 type Contract struct {
 	Name    string
@@ -74,7 +76,7 @@ func (c *Contract) Check(slo report.SLO) error {
 			if clause.slo.Empty() && slo.Empty() {
 				return fmt.Errorf("%s: the clause has no slo, such as slo: ttft:200ms,tpot:50ms", clause)
 			}
-		case costOf:
+		case costOf, sessionCost:
 			if !(c.PricePerGPUHour > 0 && c.PricePerGPUHour < math.MaxInt32) || c.GPUs <= 0 {
 				return fmt.Errorf("%s: cost needs gpus and price_per_gpu_hour", clause)
 			}
@@ -178,8 +180,11 @@ func (c *Contract) addClause(n strictyaml.Node) error {
 		if s, err = where.Text(); err != nil {
 			return err
 		}
-		if clause.quantity.kind == costOf {
+		if clause.quantity.cost() {
 			return where.Faultf("cost is that of all requests: what a GPU costs cannot be told apart by request")
+		}
+		if clause.quantity.kind == sessionRate {
+			return where.Faultf("sessions_per_s is that of all sessions")
 		}
 		if clause.where, err = parseScope(s); err != nil {
 			return placeIn(where, err)

@@ -16,6 +16,7 @@ type judge struct {
 	run      *result.Run
 	scopes   []*scoped
 	byClause []*scoped
+	sessions []scope // of the clauses about sessions that have one
 }
 
 // A scoped is the evidence of the clauses that have one scope.
@@ -39,6 +40,13 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, newEvidence func() *re
 	j := &judge{contract: c, run: run}
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
+		if clause.quantity.ofSessions() {
+			j.byClause = append(j.byClause, nil)
+			if clause.where != nil {
+				j.sessions = append(j.sessions, clause.where)
+			}
+			continue
+		}
 		same := slices.IndexFunc(j.scopes, func(v *scoped) bool {
 			if v.where == nil || clause.where == nil {
 				return v.where == nil && clause.where == nil
@@ -107,8 +115,17 @@ func (j *judge) Result(all *report.Evidence, durationNS int64, zeros bool) *repo
 			v.Evidence = all
 		}
 	}
+	scopes := 0
 	for i := range j.contract.Clauses {
-		r := j.clause(i, durationNS, zeros)
+		var r report.ClauseResult
+		if clause := &j.contract.Clauses[i]; !clause.quantity.ofSessions() {
+			r = j.clause(i, durationNS, zeros)
+		} else {
+			r = j.sessionClause(clause, all, scopes, durationNS)
+			if clause.where != nil {
+				scopes++
+			}
+		}
 		out.Holds = out.Holds && r.Outcome == report.Holds
 		out.Judged = out.Judged && r.Outcome != report.Unjudged
 		out.Clauses = append(out.Clauses, r)
@@ -147,6 +164,12 @@ func (j *judge) clause(i int, duration int64, zeros bool) report.ClauseResult {
 		r.Outcome, r.Why = report.Unjudged, c.missing(&r, v)
 		return r
 	}
+	c.decide(&r)
+	return r
+}
+
+// decide says whether a measurement is allowed.
+func (c *Clause) decide(r *report.ClauseResult) {
 	room := c.allowed - *r.Measured
 	if c.quantity.floor {
 		room = -room
@@ -158,7 +181,6 @@ func (j *judge) clause(i int, duration int64, zeros bool) report.ClauseResult {
 	if c.allowed > 0 {
 		r.Margin = report.Rounded(room/c.allowed, 1e6)
 	}
-	return r
 }
 
 // figure is a measure that has no statistic, and the requests that it rests on.
@@ -178,8 +200,12 @@ func (j *judge) figure(m *quantity, v *scoped, duration int64, zeros bool) (*flo
 	if v.Output == 0 || duration <= 0 {
 		return nil, v.Succeeded
 	}
-	hours := float64(duration) / 3600e9
-	return report.Rounded(j.contract.PricePerGPUHour*float64(j.contract.GPUs)*hours/(float64(v.Output)/1e6), 1e6), v.Succeeded
+	return report.Rounded(j.cost(duration)/(float64(v.Output)/1e6), 1e6), v.Succeeded
+}
+
+// cost is that of all GPUs for the run.
+func (j *judge) cost(duration int64) float64 {
+	return j.contract.PricePerGPUHour * float64(j.contract.GPUs) * float64(duration) / 3600e9
 }
 
 // missing says why a clause has no measurement.
@@ -229,10 +255,16 @@ func (s statistic) value(of *sample.Values) *float64 {
 	case maxOf:
 		return milliseconds(float64(of.Max))
 	}
-	num, den := int64(s), int64(millionths)
-	for den > 1000 && num%10 == 0 { // as the summary asks, to the last nanosecond
-		num, den = num/10, den/10
-	}
+	num, den := s.fraction()
 	q := of.Order()
 	return milliseconds(float64(q.At(num, den)))
+}
+
+// fraction is a percentile as the summary asks for it, to the last nanosecond.
+func (s statistic) fraction() (num, den int64) {
+	num, den = int64(s), millionths
+	for den > 1000 && num%10 == 0 {
+		num, den = num/10, den/10
+	}
+	return num, den
 }

@@ -102,3 +102,31 @@ func BenchmarkFindSteady(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "results/s")
 }
+
+// BenchmarkSessions is what the figures by session add to a summary, for each result of
+// 12,000: a third of them alone in their session, the others in trees of nine.
+func BenchmarkSessions(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	var rows []result.Result
+	for len(rows) < 12_000 {
+		tree := playedTree(rng, 1+8*rng.IntN(2), true, 1)
+		for i := range tree {
+			r := &tree[i]
+			for j := range r.Parents {
+				r.Parents[j] += int64(len(rows)) - 3
+			}
+			r.RowID, r.Session = int64(len(rows)+i), trace.Ptr(int64(len(rows)))
+			r.Input, r.Cached, r.Output = trace.Ptr(int32(900)), trace.Ptr(int32(512)), trace.Ptr(int32(40))
+		}
+		rows = append(rows, tree...)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c := newCollector(result.Run{Load: result.Load{Speed: 1}}, Options{Exact: DefaultExact})
+		for i := range rows {
+			c.sessions.add(&rows[i], Succeeded, false, false, 0)
+		}
+		c.bySession(&Summary{}, false)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(rows)), "ns/result")
+}

@@ -44,9 +44,13 @@ type collector struct {
 	latencies
 	tokenCounts
 	groups
-	parts  parts
-	time   timeline
-	picks  picks
+	parts parts
+	time  timeline
+	picks picks
+
+	sessions sessionCollector
+	of       []*group // that a result is in: a buffer
+
 	judge  Judge // nil without a contract
 	stalls *stallMeter
 }
@@ -80,6 +84,7 @@ func newCollector(run result.Run, opts Options) *collector {
 	}
 	c.tokens.OutputSources = map[string]int64{}
 	c.cache.block = c.block()
+	c.sessions.limit = sessionRequests
 	c.stalls = newStallMeter(run.Stalls, &opts)
 	for origin := range origins {
 		c.headers[origin].Limit = opts.Exact
@@ -103,7 +108,13 @@ func (c *collector) block() int64 {
 // add takes one result that passed check. One outside the run's window is only
 // counted.
 func (c *collector) add(r *result.Result) error {
+	end, errorClass := OutcomeOf(r)
+	var scopes uint64
+	if c.judge != nil {
+		scopes = c.judge.Scopes(r)
+	}
 	if before, after := c.run.Window.Holds(r); before || after {
+		c.sessions.add(r, end, before, after, scopes)
 		if before {
 			c.before++
 		} else {
@@ -122,15 +133,16 @@ func (c *collector) add(r *result.Result) error {
 		r = c.stalls.kernelInstants(r)
 	}
 	c.stalls.meet(r)
-	category, bucket, class := c.groupsOf(r)
-	places := c.parts.of(r, c.newGroup)
+	c.sessions.add(r, end, false, false, scopes)
+	c.of = c.groupsOf(r, c.of[:0])
+	withHits := len(c.of)
+	c.of = append(c.of, c.parts.of(r, c.newGroup)...)
 	c.parts.retries.spread(r, &c.run)
 	c.addSending(r)
 	if r.DoneNS != nil {
 		c.lastDone = max(c.lastDone, *r.DoneNS)
 	}
 
-	end, errorClass := OutcomeOf(r)
 	if c.judge != nil && (end == Succeeded || end == Failed) {
 		c.judge.Add(r, end == Failed)
 	}
@@ -151,9 +163,11 @@ func (c *collector) add(r *result.Result) error {
 	case Succeeded:
 		c.succeeded++
 		c.stalls.add(read)
-		c.addLatency(r, append(places, category, bucket, class)...)
+		c.addLatency(r, c.of...)
 		c.addTokens(r)
-		category.cache.add(r)
+		for _, g := range c.of[:withHits] {
+			g.cache.add(r)
+		}
 		c.time.addTokens(r, c.cache.block)
 	}
 	if len(c.errors) > maxNames || len(c.categories) > maxNames {
@@ -270,7 +284,11 @@ func (c *collector) summary() (Summary, error) {
 		s.Cache.ExpectedFrom = fromPrompts
 	}
 	s.ByCategory = c.byCategory(zeros)
-	s.ByInputLength = c.byLength()
+	s.ByInputLength, s.ByTurn = c.byLength(zeros), c.turns.summary(zeros)
+	if uncached, ok := c.cache.uncached(zeros); ok {
+		s.Throughput.UncachedPerS = PerSecond(uncached, duration)
+	}
+	figures := c.bySession(&s, zeros)
 	for name, g := range c.classes { // by name, and nothing when no row has one
 		if name != "" || len(c.classes) > 1 {
 			s.ByClass = append(s.ByClass, Class{name, g.summary()})
@@ -289,7 +307,7 @@ func (c *collector) summary() (Summary, error) {
 	}
 	if c.judge != nil {
 		all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output, cache: c.cache,
-			PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates()}
+			PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: figures.judged, SessionsPerS: figures.out.PerS, SlowdownLacks: figures.out.SlowdownLacks}
 		for origin := range origins {
 			all.latencies = append(all.latencies, keptLatency{Timing{"ttft", origin}, &c.ttft[origin]},
 				keptLatency{Timing{"e2e", origin}, &c.e2e[origin]}, keptLatency{Timing{"headers", origin}, &c.headers[origin]})
@@ -301,6 +319,9 @@ func (c *collector) summary() (Summary, error) {
 	s.Warnings = warnings(&s, &c.tokenCounts, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
+	if o := s.Sessions; o != nil && o.PerS != nil && s.Efficiency.GPUsFrom == gpusGiven {
+		o.PerGPU = Rounded(*o.PerS*3600/float64(s.Efficiency.GPUs), 1e6)
+	}
 	var method checklist
 	method.addLoad(&s, &c.tokenCounts)
 	method.addSetup(&s)

@@ -27,6 +27,10 @@ type Judge interface {
 	// Add takes a result within the run's window that succeeded or failed.
 	Add(r *result.Result, failed bool)
 
+	// Scopes says in its bits, from the lowest on, in which of the scopes of clauses about
+	// sessions a session is that begins with a result; 0 without such clauses.
+	Scopes(r *result.Result) uint64
+
 	// Result judges every clause. all is the evidence of all requests. The run took so
 	// many nanoseconds; zeros tells whether a missing count of cached tokens is none.
 	Result(all *Evidence, durationNS int64, zeros bool) *ContractResult
@@ -57,19 +61,23 @@ type ClauseResult struct {
 	Why      string   `json:"why,omitempty"`   // it cannot be judged
 	Measured *float64 `json:"measured"`        // null where the run cannot say
 	Allowed  float64  `json:"allowed"`
-	Unit     string   `json:"unit"` // of both: ms, share, 1/s, per million tokens
+	Unit     string   `json:"unit"` // of both: ms, s, share, 1/s, times, per million tokens, per session
 
 	// Margin is how far the measurement is within what is allowed, as a share of
 	// that; below zero it is beyond. Null where nothing was measured, and where
 	// nothing is allowed.
 	Margin *float64 `json:"margin"`
 
-	Samples int64 `json:"samples"`                  // values, or requests, that the measurement rests on
+	Samples int64 `json:"samples"`                  // values, requests or sessions that the measurement rests on
 	Needed  int64 `json:"needed_samples,omitempty"` // by a percentile p: 1/(1−p)
 
 	// Estimated is how many of the requests have counts of tokens that the server did
 	// not make, where the measurement rests on them.
 	Estimated int64 `json:"estimated_requests,omitempty"`
+
+	// Censored is how many of the sessions had requests left when the run ended. A clause
+	// holds or fails whatever became of them, or cannot be judged.
+	Censored int64 `json:"censored_sessions,omitempty"`
 }
 
 // Fails tells whether some clause does. A contract may fail and have clauses that
@@ -97,6 +105,12 @@ type Evidence struct {
 	Prompt, Output    int64 // tokens of the requests that succeeded
 	PromptEstimates   int64 // of these, requests whose prompt the server did not count
 	OutputEstimates   int64 // and those whose output a tokenizer counted
+
+	// Of the evidence of all requests alone: the sessions that began in the window, those
+	// that ended for each second, and why not all have a slowdown.
+	Sessions      []JudgedSession
+	SessionsPerS  *float64
+	SlowdownLacks string
 
 	cache     reuse
 	exact     int // values of a latency that are kept exactly
@@ -250,7 +264,7 @@ func (c *ClauseResult) parts() (subject, limit string) {
 // its name.
 func (c *ClauseResult) figure() string {
 	out := inUnit(c.Measured, c.Unit)
-	if c.Measured != nil && c.Unit == "per million tokens" {
+	if c.Measured != nil && strings.HasPrefix(c.Unit, "per ") {
 		out = page.Number(*c.Measured)
 	}
 	if c.Measured != nil && c.Estimated > 0 {

@@ -83,6 +83,8 @@ var labels = []struct{ list, field, label string }{
 	{"by_category", "category", "category"},
 	{"by_class", "class", "class"},
 	{"by_input_length", "lo_tokens", "prompt_tokens_from"},
+	{"by_turn", "lo", "turn_from"},
+	{"by_depth", "lo", "depth_from"},
 	{"by_endpoint", "name", "endpoint"},
 	{"by_response_header", "header", "header"},
 	{"values", "name", "value"},

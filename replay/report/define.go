@@ -33,7 +33,7 @@ func Definitions() []Definition {
 
 // metricDefinitions are those of the figures that tables and plots show.
 func metricDefinitions() []Definition {
-	return slices.Concat(latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, serverDefinitions,
+	return slices.Concat(latencyDefinitions, loadDefinitions, steadyDefinitions, tokenDefinitions, cacheDefinitions, sessionDefinitions, serverDefinitions,
 		efficiencyDefinitions, overTimeDefinitions, methodDefinitions, contractDefinitions)
 }
 
@@ -92,6 +92,7 @@ var loadDefinitions = []Definition{
 	{"duration", "s", "From the first due time to the last end of a request.", "max(done) − min(due)"},
 	{"offered_requests", "1/s", "The rate that the schedule asked for.", "(rows − 1) ÷ (max(due) − min(due))"},
 	{"requests", "1/s", "Successful requests.", "succeeded ÷ duration"},
+	{"uncached_prompt_tokens", "1/s", "Prompt tokens of successful requests that the server did not find in its prefix cache, so that it had to compute them. None unless it counts both for every request.", "Σ (prompt − cached) ÷ duration"},
 	{"prompt_tokens", "1/s", "Prompt tokens of successful requests: as the server counted, else as the workload asked.", "Σ prompt ÷ duration"},
 	{"output_tokens", "1/s", "Output tokens of successful requests: from the server's usage, else counted by a tokenizer; output_source_rows says how many of each.", "Σ output ÷ duration"},
 	{"goodput", "1/s; share",
@@ -116,6 +117,27 @@ var cacheDefinitions = []Definition{
 		"Σ ⌊min(known, prompt − 1) ÷ block⌋·block ÷ Σ prompt"},
 	{"rounding_loss", "share", "What rounding to full blocks costs.", "Σ (min(known, prompt − 1) mod block) ÷ Σ prompt"},
 	{"difference", "share", "Below zero, the server found less than it could have.", "measured − expected"},
+}
+
+var sessionDefinitions = []Definition{
+	{"sessions", "sessions",
+		"Sessions of the workload that began in the measured window, in each of its rounds and plays: requests that share a session, a tree where agents start others. Beyond 262,144 requests of sessions the figures are of whole sessions chosen by a hash.",
+		"succeeded + failed + censored"},
+	{"session_time", "ms",
+		"Completion time of a session, of those that succeeded. One that had requests left when the run ended is censored: it is counted, and has no completion time, so that with many of them the figures are too low.",
+		"max(done) − min(due) over the requests of the session"},
+	{"sessions.recorded", "ms", "What the sessions that succeeded took in the source. None where the source does not say when a request ended that no other follows.", "max(arrival + recorded e2e) − min(arrival)"},
+	{"session_slowdown", "ratio", "How many times as long as in the source a session took. None of a run at another speed, nor of a closed loop.", "completion ÷ recorded"},
+	{"session_success", "share", "Sessions of which no request failed. Those that were censored do not count; a request that was cancelled on purpose, as in the trace, is no failure.", "succeeded ÷ (succeeded + failed)"},
+	{"sessions_per_s", "1/s", "Sessions of which no request failed, by their end within the duration, whenever they began.", "sessions ended ÷ duration"},
+	{"jobs_per_hour_per_user", "1/h", "What a user gets done who begins a session when the one before is over.", "3600 ÷ mean completion time in s"},
+	{"jobs_per_hour_per_gpu", "1/h", "Sessions for each hour and GPU, where the number of GPUs is given.", "sessions_per_s · 3600 ÷ GPUs"},
+	{"sessions.critical_path", "s; share",
+		"What the time of the sessions that succeeded went to. From the request that ended last the path goes to the parent that ended last, and on to a request without one; where the workload has no parents, from turn to turn. Until first token is queue and prefill; server is that and decode. Think and tool time are what the workload says of the time after the parent, by the speed; wait is the rest of it.",
+		"Σ over the path; parts ÷ completion"},
+	{"sessions.requests_per_session", "count", "Requests of a session that succeeded, and its input, cached and output tokens. Cached tokens are of sessions whose server counts them for every request.", "Σ over the requests of the session"},
+	{"by turn", "turn", "Requests by their turn in their thread, from 0, as the workload says: of lo to one below hi; null has no end.", "lo ≤ turn < hi"},
+	{"by depth", "requests", "Requests by how many others come before them on the longest way from the root of their session's tree.", "lo ≤ 1 + max(depth of parents) < hi"},
 }
 
 var serverDefinitions = []Definition{
@@ -173,11 +195,11 @@ var contractDefinitions = []Definition{
 // path. The last * of a path stands for a statistic.
 var metricPaths = map[string]string{
 	"latency.from_sent, latency.from_due": "",
-	"ttft":                                "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* by_category.*.ttft_* by_class.*.ttft_* by_input_length.*.ttft_* by_endpoint.*.ttft_* by_response_header.*.values.*.ttft_*",
+	"ttft":                                "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* by_category.*.ttft_* by_class.*.ttft_* by_input_length.*.ttft_* by_turn.*.ttft_* by_depth.*.ttft_* by_endpoint.*.ttft_* by_response_header.*.values.*.ttft_*",
 	"itl_chunk":                           "latency.itl_chunk.* steady.itl_chunk.*",
 	"itl_token":                           "latency.itl_token.*",
-	"tpot":                                "latency.tpot.* steady.tpot.* by_category.*.tpot_* by_class.*.tpot_* by_input_length.*.tpot_* by_endpoint.*.tpot_* by_response_header.*.values.*.tpot_*",
-	"e2e":                                 "latency.from_sent.e2e.* latency.from_due.e2e.* steady.e2e.* by_category.*.e2e_* by_class.*.e2e_* by_input_length.*.e2e_* by_endpoint.*.e2e_* by_response_header.*.values.*.e2e_*",
+	"tpot":                                "latency.tpot.* steady.tpot.* by_category.*.tpot_* by_class.*.tpot_* by_input_length.*.tpot_* by_turn.*.tpot_* by_depth.*.tpot_* by_endpoint.*.tpot_* by_response_header.*.values.*.tpot_*",
+	"e2e":                                 "latency.from_sent.e2e.* latency.from_due.e2e.* steady.e2e.* by_category.*.e2e_* by_class.*.e2e_* by_input_length.*.e2e_* by_turn.*.e2e_* by_depth.*.e2e_* by_endpoint.*.e2e_* by_response_header.*.values.*.e2e_*",
 	"headers":                             "latency.from_sent.headers.* latency.from_due.headers.*",
 	"send_lag":                            "latency.send_lag.*",
 	"lag_drift":                           "lag_drift_ms",
@@ -212,10 +234,12 @@ var metricPaths = map[string]string{
 	"requests":         "throughput.requests_per_s",
 	"prompt_tokens":    "throughput.prompt_tokens_per_s",
 	"output_tokens":    "throughput.output_tokens_per_s",
-	"goodput":          "goodput.from_sent.requests_per_s goodput.from_sent.share goodput.from_sent.requests goodput.from_due.requests_per_s goodput.from_due.share goodput.from_due.requests",
-	"run.drift":        "run.drift.*_ns",
-	"in_flight":        "in_flight.mean",
-	"error_share":      "requests.error_share",
+
+	"uncached_prompt_tokens": "throughput.uncached_prompt_tokens_per_s",
+	"goodput":                "goodput.from_sent.requests_per_s goodput.from_sent.share goodput.from_sent.requests goodput.from_due.requests_per_s goodput.from_due.share goodput.from_due.requests",
+	"run.drift":              "run.drift.*_ns",
+	"in_flight":              "in_flight.mean",
+	"error_share":            "requests.error_share",
 
 	"steady.window":                 "steady.window.*_s",
 	"latencies of the steady state": "",
@@ -225,10 +249,23 @@ var metricPaths = map[string]string{
 	"output_miss":      "tokens.output_miss.*",
 	"tokens_per_event": "tokens.tokens_per_event",
 
-	"measured_ratio": "cache.measured_ratio by_category.*.cache.measured_ratio",
-	"expected_ratio": "cache.expected_ratio by_category.*.cache.expected_ratio",
-	"rounding_loss":  "cache.rounding_loss by_category.*.cache.rounding_loss",
-	"difference":     "cache.difference by_category.*.cache.difference",
+	"measured_ratio": "cache.measured_ratio by_category.*.cache.measured_ratio by_input_length.*.cache.measured_ratio by_turn.*.cache.measured_ratio by_depth.*.cache.measured_ratio",
+	"expected_ratio": "cache.expected_ratio by_category.*.cache.expected_ratio by_input_length.*.cache.expected_ratio by_turn.*.cache.expected_ratio by_depth.*.cache.expected_ratio",
+	"rounding_loss":  "cache.rounding_loss by_category.*.cache.rounding_loss by_input_length.*.cache.rounding_loss by_turn.*.cache.rounding_loss by_depth.*.cache.rounding_loss",
+	"difference":     "cache.difference by_category.*.cache.difference by_input_length.*.cache.difference by_turn.*.cache.difference by_depth.*.cache.difference",
+
+	"sessions":                      "sessions.sessions",
+	"by turn":                       "",
+	"by depth":                      "",
+	"session_time":                  "sessions.completion.*",
+	"sessions.recorded":             "sessions.recorded.*",
+	"session_slowdown":              "sessions.slowdown.*",
+	"session_success":               "sessions.success_share",
+	"sessions_per_s":                "sessions.sessions_per_s",
+	"jobs_per_hour_per_user":        "sessions.jobs_per_hour_per_user",
+	"jobs_per_hour_per_gpu":         "sessions.jobs_per_hour_per_gpu",
+	"sessions.critical_path":        "sessions.critical_path.*.mean_s sessions.critical_path.*.share",
+	"sessions.requests_per_session": "sessions.requests_per_session.* sessions.input_tokens_per_session.* sessions.cached_tokens_per_session.* sessions.output_tokens_per_session.*",
 
 	"contract.clauses.margin":                 "contract.clauses.*.margin",
 	"contract.cost_per_million_output_tokens": "",

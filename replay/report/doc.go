@@ -28,10 +28,11 @@
 // to an HdrHistogram of three significant digits, whose quantiles are within
 // 0.1 % and whose size is fixed (about 0.3 MB). Mean, standard deviation,
 // minimum and maximum are exact always. There are ten metrics, and TTFT, TPOT and
-// E2E again for each category, class, length bucket and server, of which a group
+// E2E again for each category, class, length bucket, turn, depth and server, of which a group
 // keeps 131,072 values, 1 MB, before it moves: about 100 MB for a million requests,
 // and no more than 8 MB for each metric and 3 MB for each group however many
-// follow. Clauses of a contract that have a scope keep the latencies that they are
+// follow. Of sessions up to 262,144 requests are kept, 48 MB, and beyond them whole sessions
+// chosen by a hash. Clauses of a contract that have a scope keep the latencies that they are
 // about apart, once for each scope, within the same 8 MB each; a contract has at
 // most 64 clauses. Several runs are summarised one after the other, and
 // what is kept of each is what its plots draw. What plots need over time is held in
@@ -44,27 +45,28 @@
 //   - summary.go: the Summary and its JSON: requests, throughput, latencies, tokens,
 //     cache, groups, parts, retries, verdict, points, diagnoses, warnings
 //   - options.go: how a run is summarised and judged: exact values, server block size,
-//     the limits of trust and their defaults
+//     the limits of trust and their defaults; objectives of --slo, such as ttft:200ms
 //   - collect.go: Summarise: the one pass over all results, error counts, goodput, tokens
 //     per GPU and per user
 //   - derive.go: latencies from instants: TTFT, TPOT, ITL, E2E, from sent and from schedule;
 //     how a request ended; results that contradict themselves
 //   - stat.go: mean, percentiles and distribution curves; rounding, seconds, ratios and
 //     rates
-//   - slo.go: objectives of --slo, such as ttft:200ms
 //   - tokens.go: prompt and output lengths as served and as asked for; prompts that a
 //     server cut; histograms of lengths
 //   - reuse.go: cache hit ratios, measured and expected, and servers that leave zeros out
 //   - groups.go: figures by category, by class and by input length
+//   - session.go: sessions: what is kept of their requests, their trees, and what the time
+//     along the critical path went to
+//   - sessionsummary.go: figures of sessions: how they ended, how long they took, tokens, depths
+//   - sessionshow.go: these as lines, tables and a section; timelines of sessions in lanes
 //   - parts.go: figures by server and by response header; retries
 //   - stalls.go: how much of the latencies is the client's: its stalls, and its reads after
 //     the kernel's receive timestamps; the instants of either
-//   - steady.go: the steady part of a run: FindSteady, its figures, table and section
-//   - curve.go: requests open at once over time, in bins that double in width; intervals
-//     of a run for further passes
+//   - steady.go: the steady part of a run: FindSteady, its figures, table and section;
+//     requests open at once over time, and intervals of a run for further passes
 //   - timeline.go: rates, in flight, largest latencies and hit ratios over time, for
-//     plots and for growth
-//   - pick.go: the sample of requests that plots draw, and the drift of the send lag
+//     plots and for growth; the sample of requests that plots draw, and the drift of the lag
 //   - servers.go: the servers' own metrics: their names at vLLM, SGLang, llama.cpp and
 //     DCGM, what they sum up to, speculation, series over time
 //   - servershow.go: the tables and section about the servers, what was done to caches

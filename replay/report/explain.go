@@ -54,6 +54,7 @@ var otherNames = map[string]string{
 	"lag": "send_lag", "drift": "run.drift",
 	"hit_ratio": "measured_ratio expected_ratio servers.prefix_hit_ratio", "cache_hit_ratio": "measured_ratio expected_ratio servers.prefix_hit_ratio",
 	"throughput": "requests prompt_tokens output_tokens", "request_throughput": "requests", "output_throughput": "output_tokens",
+	"session_duration": "session_time", "completion_time": "session_time", "job_latency": "session_time", "slowdown": "session_slowdown",
 	"error_rate": "error_share", "offered": "offered_requests", "rate": "offered_requests",
 }
 

@@ -106,7 +106,9 @@ var restsOn = map[string]string{
 	"goodput": "requests.succeeded requests.failed", "error_share": "requests.succeeded requests.failed",
 	"requests": "requests.succeeded", "prompt_tokens": "requests.succeeded", "output_tokens": "requests.succeeded", "tokens_per_event": "requests.succeeded",
 	"duration": "requests.rows", "offered_requests": "requests.rows", "in_flight": "requests.rows",
-	"lag_drift": "latency.send_lag.count", "steady throughput": "steady.finished_requests",
+	"session_success": "sessions.succeeded sessions.failed", "sessions_per_s": "sessions.succeeded", "jobs_per_hour_per_user": "sessions.completion.count",
+	"uncached_prompt_tokens": "requests.succeeded",
+	"lag_drift":              "latency.send_lag.count", "steady throughput": "steady.finished_requests",
 }
 
 // samplesOf is how many values a number rests on; nil where that says nothing.

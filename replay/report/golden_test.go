@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -87,8 +88,28 @@ func golden(t *testing.T, name string, got []byte) {
 // The description of the run is package replay's, and may grow.
 var runObject = regexp.MustCompile(`(?s)  "run": \{.*?\n  \},\n`)
 
+// sessionRun is a run of trees, of which some were cut and some failed, in milliseconds.
+func sessionRun() (result.Run, []result.Result, Options) {
+	run := result.Run{
+		Load:    result.Load{Model: "m", Speed: 1, Timing: result.Causal},
+		Source:  result.Source{ServerBlock: 16},
+		Sending: result.Sending{Requests: 800, Beyond: 9, Cut: &result.CutSessions{Sessions: []result.SessionKey{{Session: 3}, {Session: 5, Play: 1}}}},
+	}
+	results := manySessions(rand.New(rand.NewPCG(9, 87)), 160)
+	for i := range results {
+		r := &results[i]
+		r.DueNS *= msNS
+		for _, at := range []*int64{r.SentNS, r.FirstTokenNS, r.DoneNS, r.ThinkNS, r.ToolNS, r.ArrivalNS, r.RecordedE2ENS} {
+			if at != nil {
+				*at *= msNS
+			}
+		}
+	}
+	return run, results, Options{GPUs: 2}
+}
+
 func TestGolden(t *testing.T) {
-	for name, make := range map[string]func() (result.Run, []result.Result, Options){"small": smallRun, "broken": brokenRun} {
+	for name, make := range map[string]func() (result.Run, []result.Result, Options){"small": smallRun, "broken": brokenRun, "sessions": sessionRun} {
 		run, results, opts := make()
 		s := summarise(t, run, opts, results...)
 		var text, data bytes.Buffer

@@ -23,6 +23,7 @@ var lengthBuckets = [...]int64{0, 128, 512, 2048, 8192, 32768, 131072}
 type groups struct {
 	categories, classes map[string]*group
 	buckets             [len(lengthBuckets)]*group
+	turns               placeGroups
 	exact               int   // values of a metric that a group keeps exactly
 	block               int64 // of the expected reuse, see [reuse]
 }
@@ -39,11 +40,49 @@ type group struct {
 const groupExact = 1 << 17
 
 func (gs *groups) newGroup() *group {
-	return &group{ttft: sample.Values{Limit: gs.exact}, tpot: sample.Values{Limit: gs.exact}, e2e: sample.Values{Limit: gs.exact}, cache: reuse{block: gs.block}}
+	return &group{ttft: sample.Values{Limit: gs.exact}, tpot: sample.Values{Limit: gs.exact}, e2e: sample.Values{Limit: gs.exact}, cache: reuse{block: gs.block, sumsOnly: true}}
 }
 
-// groupsOf counts a result in its groups. Classes beyond maxNames are one.
-func (gs *groups) groupsOf(r *result.Result) (category, bucket, class *group) {
+// Turns, and depths in a tree, from which their groups begin.
+var placeBuckets = [...]int64{0, 1, 2, 3, 4, 8, 16, 32, 64, 128, 256}
+
+// placeGroups are requests by their place in a session.
+type placeGroups [len(placeBuckets)]*group
+
+// of counts a request in the group of its place.
+func (ps *placeGroups) of(place int32, newGroup func() *group) *group {
+	i, begins := slices.BinarySearch(placeBuckets[:], int64(max(place, 0)))
+	if !begins {
+		i--
+	}
+	if ps[i] == nil {
+		ps[i] = newGroup()
+	}
+	ps[i].rows++
+	return ps[i]
+}
+
+// summary lists the groups that hold requests, nil when all are in the first.
+func (ps *placeGroups) summary(zeros bool) (out []PlaceGroup) {
+	for i, g := range ps {
+		if g == nil {
+			continue
+		}
+		p := PlaceGroup{Lo: placeBuckets[i], Group: g.summary(), Cache: g.cache.summary(zeros)}
+		if i+1 < len(placeBuckets) {
+			p.Hi = trace.Ptr(placeBuckets[i+1])
+		}
+		out = append(out, p)
+	}
+	if len(out) == 1 && out[0].Lo == 0 {
+		return nil
+	}
+	return out
+}
+
+// groupsOf counts a result in its groups: by category, length of prompt, class and, where
+// there is one, turn. Classes beyond maxNames are one.
+func (gs *groups) groupsOf(r *result.Result, into []*group) []*group {
 	i, begins := slices.BinarySearch(lengthBuckets[:], int64(InputTokens(r)))
 	if !begins { // within the bucket before
 		i--
@@ -58,11 +97,14 @@ func (gs *groups) groupsOf(r *result.Result) (category, bucket, class *group) {
 	if gs.classes[name] == nil {
 		gs.classes[name] = gs.newGroup()
 	}
-	category, bucket, class = gs.categories[r.Category], gs.buckets[i], gs.classes[name]
-	category.rows++
-	bucket.rows++
-	class.rows++
-	return category, bucket, class
+	for _, g := range []*group{gs.categories[r.Category], gs.buckets[i], gs.classes[name]} {
+		g.rows++
+		into = append(into, g)
+	}
+	if r.Turn != nil && r.Session != nil {
+		into = append(into, gs.turns.of(*r.Turn, gs.newGroup))
+	}
+	return into
 }
 
 func (g *group) summary() Group {
@@ -92,13 +134,13 @@ func (gs *groups) byCategory(zeros bool) []Category {
 	return out
 }
 
-func (gs *groups) byLength() []LengthBucket {
+func (gs *groups) byLength(zeros bool) []LengthBucket {
 	out := []LengthBucket{}
 	for i, g := range gs.buckets {
 		if g.rows == 0 {
 			continue
 		}
-		b := LengthBucket{Lo: lengthBuckets[i], Group: g.summary()}
+		b := LengthBucket{Lo: lengthBuckets[i], Group: g.summary(), Cache: g.cache.summary(zeros)}
 		if i+1 < len(lengthBuckets) {
 			b.Hi = trace.Ptr(lengthBuckets[i+1])
 		}

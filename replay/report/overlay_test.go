@@ -101,7 +101,9 @@ type fastest struct{}
 
 func (fastest) Check(SLO) error                                { return nil }
 func (fastest) Judge(*result.Run, SLO, func() *Evidence) Judge { return fastest{} }
-func (fastest) Add(*result.Result, bool)                       {}
+func (fastest) Scopes(*result.Result) uint64                   { return 0 }
+
+func (fastest) Add(*result.Result, bool) {}
 func (fastest) Result(all *Evidence, _ int64, _ bool) *ContractResult {
 	got := float64(all.Values(Timing{"ttft", FromDue}).Max) / 1e6
 	c := ClauseResult{Clause: "max ttft <= 25ms", From: "due", Outcome: Holds, Measured: &got, Allowed: 25, Unit: "ms", Margin: trace.Ptr((25 - got) / 25)}

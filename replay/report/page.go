@@ -49,7 +49,7 @@ func Page(s Summary) *page.Page {
 		p.Notes = append(p.Notes, limits)
 	}
 	for _, section := range []page.Section{
-		contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), causeSection(&s), overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
+		contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s), causeSection(&s), overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
 		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), classSection(&s), partSection(&s), errorSection(&s), validitySection(&s),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots)+len(section.Notes) > 0 {

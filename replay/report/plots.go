@@ -65,7 +65,9 @@ func ttftSection(s *Summary) page.Section {
 		for _, b := range s.ByInputLength {
 			groups = append(groups, b.Group)
 		}
-		sec.Tables = []page.Table{groupTable("By prompt length", "prompt tokens", lengthRows(s), groups)}
+		t := groupTable("By prompt length", "prompt tokens", lengthRows(s), groups)
+		withHits(&t, lengthRows(s))
+		sec.Tables = []page.Table{t}
 	}
 	return sec
 }

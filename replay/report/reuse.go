@@ -15,6 +15,8 @@ type reuse struct {
 	sums  [2][2]reuseSums // by whether cached is known, by whether known is
 	rows  int64           // successful
 	found foundReuse
+
+	sumsOnly bool // found is not needed
 }
 
 type reuseSums struct{ rows, prompt, cached, reach, blocks int64 }
@@ -46,10 +48,15 @@ func (a *reuseSums) join(b reuseSums) {
 // server can reuse at most prompt − 1 tokens: it needs one to compute the next from. It
 // is not ok where the workload does not tell, or the server did not count the prompt.
 func Reusable(r *result.Result, block int64) (tokens, inBlocks int64, ok bool) {
-	if r.Input == nil || *r.Input == 0 || r.Known == nil {
+	return reusable(r.Input, r.Known, block)
+}
+
+// reusable is Reusable of a request's counts.
+func reusable(input, known *int32, block int64) (tokens, inBlocks int64, ok bool) {
+	if input == nil || *input == 0 || known == nil {
 		return 0, 0, false
 	}
-	tokens = min(int64(*r.Known), int64(*r.Input)-1)
+	tokens = min(int64(*known), int64(*input)-1)
 	if block > 0 {
 		inBlocks = tokens / block * block
 	}
@@ -57,19 +64,22 @@ func Reusable(r *result.Result, block int64) (tokens, inBlocks int64, ok bool) {
 }
 
 // add takes a successful result.
-func (u *reuse) add(r *result.Result) {
+func (u *reuse) add(r *result.Result) { u.addCounts(r.Input, r.Cached, r.Known) }
+
+// addCounts takes the counts of a successful result.
+func (u *reuse) addCounts(input, cached, known *int32) {
 	u.rows++
-	if r.Input == nil || *r.Input == 0 {
+	if input == nil || *input == 0 {
 		return
 	}
-	one := reuseSums{rows: 1, prompt: int64(*r.Input)}
+	one := reuseSums{rows: 1, prompt: int64(*input)}
 	var hasCached, hasKnown int
-	if r.Cached != nil {
-		hasCached, one.cached = 1, int64(*r.Cached)
+	if cached != nil {
+		hasCached, one.cached = 1, int64(*cached)
 	}
-	if tokens, inBlocks, ok := Reusable(r, u.block); ok {
+	if tokens, inBlocks, ok := reusable(input, known, u.block); ok {
 		hasKnown, one.reach, one.blocks = 1, tokens, inBlocks
-		if r.Cached != nil {
+		if cached != nil && !u.sumsOnly {
 			u.found.add(tokens, inBlocks, one.cached, u.block)
 		}
 	}
@@ -142,6 +152,22 @@ func (u *reuse) summary(zeros bool) Cache {
 	}
 	c.RowsLeftOut = u.rows - c.Rows
 	return c
+}
+
+// uncached are the prompt tokens that were not found in the server's cache. It is not ok
+// unless the server counted both of every successful request.
+func (u *reuse) uncached(zeros bool) (tokens int64, ok bool) {
+	rows := int64(0)
+	for cached, sums := range u.sums {
+		if cached == 0 && !zeros {
+			continue
+		}
+		for _, s := range sums {
+			rows += s.rows
+			tokens += s.prompt - s.cached
+		}
+	}
+	return tokens, rows > 0 && rows == u.rows
 }
 
 // expectedFromWords end a sentence on what is expected.

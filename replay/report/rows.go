@@ -92,7 +92,7 @@ func categoryRows(s *Summary) [][]string {
 	return rows
 }
 
-var lengthHead = append([]string{"prompt tokens"}, groupHead...)
+var lengthHead = placeHead("prompt tokens")
 
 func lengthRows(s *Summary) [][]string {
 	var rows [][]string
@@ -101,7 +101,7 @@ func lengthRows(s *Summary) [][]string {
 		if b.Hi != nil {
 			name = page.Brief(b.Lo) + " to " + page.Brief(*b.Hi-1)
 		}
-		rows = append(rows, append([]string{name}, b.row()...))
+		rows = append(rows, append(append([]string{name}, b.row()...), page.OrDash(b.Cache.Measured, page.Percent), page.OrDash(b.Cache.Expected, page.Percent)))
 	}
 	return rows
 }

@@ -34,6 +34,9 @@ type Summary struct {
 	ByCategory    []Category     `json:"by_category"`
 	ByInputLength []LengthBucket `json:"by_input_length"`    // buckets that hold requests
 	ByClass       []Class        `json:"by_class,omitempty"` // absent when no row has one
+	Sessions      *Sessions      `json:"sessions,omitempty"` // absent when no session has more than one request
+	ByTurn        []PlaceGroup   `json:"by_turn,omitempty"`  // absent when no request has a later turn than the first
+	ByDepth       []PlaceGroup   `json:"by_depth,omitempty"` // absent when all sessions are chains, whose depths are turns
 	Efficiency    *Efficiency    `json:"efficiency"`
 	Checklist     []Point        `json:"checklist"`
 	Diagnoses     []Diagnosis    `json:"diagnoses"`
@@ -90,6 +93,10 @@ type Throughput struct {
 	RequestsPerS     *float64 `json:"requests_per_s"`
 	PromptTokensPerS *float64 `json:"prompt_tokens_per_s"`
 	OutputTokensPerS *float64 `json:"output_tokens_per_s"`
+
+	// UncachedPerS are the prompt tokens that the server had to compute: those that it did
+	// not find in its prefix cache. Null unless it says so of every successful request.
+	UncachedPerS *float64 `json:"uncached_prompt_tokens_per_s"`
 }
 
 // Goodput counts the requests that met every objective, with latencies from
@@ -276,6 +283,16 @@ type LengthBucket struct {
 	Lo int64  `json:"lo_tokens"`
 	Hi *int64 `json:"hi_tokens"` // exclusive; null has no end
 	Group
+	Cache Cache `json:"cache"`
+}
+
+// A PlaceGroup holds the requests from Lo to Hi−1 of a turn within their thread, or of a
+// depth in the tree of their session: the most requests that follow each other up to them.
+type PlaceGroup struct {
+	Lo int64  `json:"lo"`
+	Hi *int64 `json:"hi"` // exclusive; null has no end
+	Group
+	Cache Cache `json:"cache"`
 }
 
 // An Efficiency is what the server's owner and its users get of it at once: the

@@ -84,6 +84,12 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 		}
 		fact("Prefix cache  ", says)
 	}
+	if how, where := sessionLines(s); how != "" {
+		fact("Sessions      ", how)
+		if where != "" {
+			fact("Session time  ", where)
+		}
+	}
 	for _, d := range s.Diagnoses {
 		if d.Code != leadClient && p.Lines() < lines-5 { // the verdict says so of the client
 			p.LineAtMost(2, "Likely cause  ", d.Text)
@@ -137,6 +143,14 @@ func sayRequests(s *Summary) string {
 		says += " (" + strings.Join(classes, ", ") + ")"
 	}
 	return says + fmt.Sprintf(": %s, %s in and %s out.", unit(t.RequestsPerS, "requests/s"), unit(t.PromptTokensPerS, "tokens/s")+estimated(s.PromptEstimates()), unit(t.OutputTokensPerS, "tokens/s")+estimated(s.OutputEstimates()))
+}
+
+// uncached says how fast prompt tokens came that the cache did not have.
+func uncached(t *Throughput) string {
+	if t.UncachedPerS == nil {
+		return ""
+	}
+	return ", " + unit(t.UncachedPerS, "tokens/s") + " of them not cached"
 }
 
 // estimated marks a figure that rests on n estimates.
@@ -242,6 +256,12 @@ func writeOwn(p *textpage.Page, s *Summary) {
 		p.Table("By prompt length, TTFT from sent", lengthHead, lengthRows(s))
 	}
 	p.Table("By class, TTFT from sent", classHead, classRows(s))
+	p.Facts("Sessions", sessionFacts(s))
+	p.Table("How long sessions took", sessionTimeHead, sessionTimeRows(s))
+	p.Table("What their time went to", pathHead, pathRows(s))
+	p.Table("What sessions had", spreadHead, spreadRows(s))
+	p.Table("By turn, TTFT from sent", placeHead("turn"), placeRows(s.ByTurn))
+	p.Table("By depth in the tree of a session, TTFT from sent", placeHead("depth"), placeRows(s.ByDepth))
 	if len(s.Diagnoses) > 0 {
 		p.Blank()
 		p.Line("", "Possible causes")
@@ -281,7 +301,7 @@ func overview(s *Summary) [][]string {
 		{"Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it"},
 		{"Offered", unit(t.OfferedPerS, "requests/s"), schedule(&s.Run)},
 		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests, the drain at the end included"},
-		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), page.Many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded)},
+		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), page.Many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded) + uncached(t)},
 		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
 			fmt.Sprintf("%s, %s per event", page.Many(tok.Output, "token"), numberOrDash(tok.PerEvent)) + estimateNote(s.OutputEstimates(), r.Succeeded)},
 	}

@@ -56,7 +56,7 @@ func TestFilesWithoutAddedColumns(t *testing.T) {
 	_, got := readAll(t, write(Result{}.AddedColumns()...))
 	for i := range rows {
 		r := &rows[i]
-		r.Thread, r.Turn, r.Parents, r.ThinkNS, r.ToolNS, r.Play = nil, nil, nil, nil, nil, nil
+		r.Thread, r.Turn, r.Parents, r.ThinkNS, r.ToolNS, r.Play, r.ArrivalNS, r.RecordedE2ENS = nil, nil, nil, nil, nil, nil, nil, nil
 	}
 	for i := range got {
 		if !sameResults(got[i:i+1], rows[i:i+1]) {

@@ -57,6 +57,8 @@ func columns() []column {
 		optional("think_ns", func(r *Result) **int64 { return &r.ThinkNS }),
 		optional("tool_ns", func(r *Result) **int64 { return &r.ToolNS }),
 		optional("play", func(r *Result) **int32 { return &r.Play }),
+		optional("arrival_ns", func(r *Result) **int64 { return &r.ArrivalNS }),
+		optional("recorded_e2e_ns", func(r *Result) **int64 { return &r.RecordedE2ENS }),
 	}
 }
 

@@ -100,8 +100,8 @@ func randomResult(rng *rand.Rand, row int64) Result {
 		LastTokenNS: i64(), DoneNS: i64(), WantInput: rng.Int32(), WantOutput: rng.Int32(), Known: i32(), Input: i32(),
 		Cached: i32(), Output: i32(), OutputFrom: []string{"", FromUsage, FromTokenizer}[rng.IntN(3)], Events: rng.Int32(),
 		HTTPStatus: i32(), Error: []string{"", "", openai.KindTimeout, openai.KindServer, openai.KindCancelled, KindPrepare}[rng.IntN(6)], FinishReason: []string{"", "stop", "length"}[rng.IntN(3)],
-		Round: int32(row / 100),
-		API:   []string{"", APIChat, APIEmbeddings}[rng.IntN(3)], Endpoint: i32(), Attempts: rng.Int32N(4), RetryAfterNS: i64(),
+		Round: int32(row / 100), ArrivalNS: i64(), RecordedE2ENS: i64(),
+		API: []string{"", APIChat, APIEmbeddings}[rng.IntN(3)], Endpoint: i32(), Attempts: rng.Int32N(4), RetryAfterNS: i64(),
 	}
 	for range rng.IntN(3) {
 		r.Served = append(r.Served, rng.Int32N(9)-1)

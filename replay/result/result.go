@@ -99,6 +99,12 @@ type Result struct {
 	// null in a run whose unit of load is the request.
 	Play *int32 `parquet:"play,optional"`
 
+	// ArrivalNS and RecordedE2ENS are arrival_ns and e2e_ns of the workload: when the source
+	// had the request, whatever the schedule of the run, and how long it took there. Null in
+	// files of versions that did not say, the second also where the source does not.
+	ArrivalNS     *int64 `parquet:"arrival_ns,optional"`
+	RecordedE2ENS *int64 `parquet:"recorded_e2e_ns,optional"`
+
 	// Uncertain says which token events have an instant that is not known well, nil that
 	// none has. Files do not have it: a report marks those of [report.InstantsKernel].
 	Uncertain []bool `parquet:"-"`
@@ -106,7 +112,7 @@ type Result struct {
 
 // AddedColumns implements [trace.Grown].
 func (Result) AddedColumns() []string {
-	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play"}
+	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play", "arrival_ns", "recorded_e2e_ns"}
 }
 
 // Failed says whether the request counts as an error. One that was cut off on
@@ -157,6 +163,31 @@ func (k RequestKey) Compare(o RequestKey) int {
 
 // Key names the request that r is of.
 func (r *Result) Key() RequestKey { return RequestKey{r.Round, r.RowID} }
+
+// A SessionKey names a session of a run: a session of the workload in one of its rounds and
+// plays.
+type SessionKey struct {
+	Session int64 `json:"session"`
+	Round   int32 `json:"round,omitempty"`
+	Play    int32 `json:"play,omitempty"`
+}
+
+// Compare orders sessions by round, play and number.
+func (k SessionKey) Compare(o SessionKey) int {
+	return cmp.Or(cmp.Compare(k.Round, o.Round), cmp.Compare(k.Play, o.Play), cmp.Compare(k.Session, o.Session))
+}
+
+// SessionKey names the session that r is of. It is not ok where it is of none.
+func (r *Result) SessionKey() (k SessionKey, ok bool) {
+	if r.Session == nil {
+		return SessionKey{}, false
+	}
+	k = SessionKey{Session: *r.Session, Round: r.Round}
+	if r.Play != nil {
+		k.Play = *r.Play
+	}
+	return k, true
+}
 
 // resultBytes is about what a Result takes in memory and in a file.
 func resultBytes(r *Result) int64 {

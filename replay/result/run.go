@@ -170,20 +170,23 @@ const BlockGiven = "flag"
 
 // Sending is what became of the rows that were read.
 type Sending struct {
-	Requests      int64   `json:"requests"`          // sent
-	Excluded      int64   `json:"excluded"`          // rows left out: failed in the source
-	Unprepared    int64   `json:"unprepared"`        // rows without a prompt, see [KindPrepare]
-	Unready       string  `json:"unready,omitempty"` // why the first of them had none
-	NotSent       int64   `json:"not_sent"`          // due after an early end
-	Beyond        int64   `json:"beyond"`            // due after the duration that was asked for
-	Window        *Window `json:"window"`            // which requests are measured; null is all
-	Skipped       int64   `json:"skipped"`           // turns whose parents failed, or were skipped themselves: a user without an answer asks nothing further
-	ReadLate      int64   `json:"read_late"`         // due before they could be read, since too many rows waited for their parents
-	Drift         *Drift  `json:"drift"`             // of the turns of a causal run; null where none was sent
-	ShortTails    int64   `json:"short_tails"`       // partial blocks too short to be told apart
-	MaxInFlight   int     `json:"max_in_flight"`     // highest seen
-	InFlightLimit int     `json:"in_flight_limit"`   // 0 is none
-	HeldBack      int64   `json:"held_back"`         // requests that waited at the limit
+	Requests   int64   `json:"requests"`          // sent
+	Excluded   int64   `json:"excluded"`          // rows left out: failed in the source
+	Unprepared int64   `json:"unprepared"`        // rows without a prompt, see [KindPrepare]
+	Unready    string  `json:"unready,omitempty"` // why the first of them had none
+	NotSent    int64   `json:"not_sent"`          // due after an early end
+	Beyond     int64   `json:"beyond"`            // due after the duration that was asked for
+	Window     *Window `json:"window"`            // which requests are measured; null is all
+	// Cut are the sessions that had requests left when the run ended; null where all were
+	// sent, and in files of versions that did not say.
+	Cut           *CutSessions `json:"sessions_cut,omitempty"`
+	Skipped       int64        `json:"skipped"`         // turns whose parents failed, or were skipped themselves: a user without an answer asks nothing further
+	ReadLate      int64        `json:"read_late"`       // due before they could be read, since too many rows waited for their parents
+	Drift         *Drift       `json:"drift"`           // of the turns of a causal run; null where none was sent
+	ShortTails    int64        `json:"short_tails"`     // partial blocks too short to be told apart
+	MaxInFlight   int          `json:"max_in_flight"`   // highest seen
+	InFlightLimit int          `json:"in_flight_limit"` // 0 is none
+	HeldBack      int64        `json:"held_back"`       // requests that waited at the limit
 }
 
 // Client is what the run cost the client's machine.

@@ -62,6 +62,15 @@ func (p Place) Before(o Place) bool {
 	return cmp.Or(cmp.Compare(p.DueNS, o.DueNS), cmp.Compare(p.Round, o.Round), cmp.Compare(p.Row, o.Row)) < 0
 }
 
+// CutSessions are sessions of which a run left requests unsent: they were due after its
+// duration or its early end. Those of which it sent none may be among them.
+type CutSessions struct {
+	Sessions []SessionKey `json:"sessions"` // in their order
+	// Incomplete says that there are more than a run keeps, so that a session that is not
+	// listed may have been cut too.
+	Incomplete bool `json:"incomplete,omitempty"`
+}
+
 // A Window says which results are measured. Those outside were sent as well: to
 // bring the server to its steady state, and to keep it there while the last that
 // are measured come to their ends.

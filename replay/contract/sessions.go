@@ -1,0 +1,173 @@
+package contract
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace/page"
+	"reprise/trace/sample"
+)
+
+// Scopes implements [report.Judge]. A contract has no more clauses than an uint64 has bits.
+func (j *judge) Scopes(r *result.Result) (in uint64) {
+	for i, s := range j.sessions {
+		if s.holds(r, j.run) {
+			in |= 1 << i
+		}
+	}
+	return in
+}
+
+// sessionClause judges a clause about sessions: those whose first request is in its scope,
+// which is the at-th of such scopes.
+//
+// Sessions that the end of the run cut took longer than was seen of them, and may have
+// failed or not. So a clause is held against both ends of what they can have made of the
+// figure: it holds or fails where both agree, and cannot be judged where they do not.
+func (j *judge) sessionClause(c *Clause, all *report.Evidence, at int, duration int64) report.ClauseResult {
+	r := report.ClauseResult{Clause: c.String(), Allowed: c.allowed, Unit: c.quantity.unit()}
+	sessions := all.Sessions
+	if c.where != nil {
+		r.Where = c.where.String()
+		sessions = slices.DeleteFunc(slices.Clone(sessions), func(s report.JudgedSession) bool { return s.Scopes&(1<<at) == 0 })
+	}
+	var succeeded, failed int64
+	for _, s := range sessions {
+		switch s.Outcome {
+		case report.SessionSucceeded:
+			succeeded++
+		case report.SessionFailed:
+			failed++
+		case report.SessionCensored:
+			r.Censored++
+		}
+	}
+	var least, most *float64 // where nothing was cut, the same
+	switch c.quantity.kind {
+	case sessionTime, sessionSlowdown:
+		r.Needed = c.statistic.needed()
+		least, most, r.Samples = c.sessionValues(sessions)
+	case sessionSuccess:
+		r.Samples = succeeded + failed + r.Censored
+		least, most = report.Ratio(succeeded, r.Samples), report.Ratio(succeeded+r.Censored, r.Samples)
+	case sessionRate:
+		r.Samples, r.Censored = succeeded, 0
+		least, most = all.SessionsPerS, all.SessionsPerS
+	case sessionCost:
+		r.Samples, r.Censored = succeeded, 0
+		if n := all.SessionsPerS; n != nil && *n > 0 && duration > 0 {
+			least = report.Rounded(j.cost(duration)/(*n*float64(duration)/1e9), 1e6)
+			most = least
+		}
+	}
+	c.between(&r, least, most, len(sessions))
+	if r.Samples == 0 && c.quantity.kind == sessionSlowdown && all.SlowdownLacks != "" {
+		r.Why = all.SlowdownLacks
+	}
+	return r
+}
+
+// between decides by both ends of what a figure may be. An end that is infinite is nil.
+func (c *Clause) between(r *report.ClauseResult, least, most *float64, sessions int) {
+	unjudged := func(format string, args ...any) {
+		r.Outcome, r.Why, r.Measured, r.Margin = report.Unjudged, fmt.Sprintf(format, args...), nil, nil
+	}
+	bad, good := most, least
+	if c.quantity.floor {
+		bad, good = least, most
+	}
+	switch {
+	case sessions == 0 && r.Where != "":
+		unjudged("no session that began in the measured window is in its scope")
+		return
+	case sessions == 0:
+		unjudged("the run has no sessions")
+		return
+	case r.Samples < r.Needed && r.Samples > 0:
+		unjudged("it takes %s, and there %s %s", page.Many(r.Needed, "session"), page.Was(r.Samples), page.Brief(r.Samples))
+		return
+	case good == nil && r.Censored == 0:
+		unjudged("no session has a value")
+		return
+	}
+	if bad != nil {
+		if r.Measured = bad; c.allows(*bad) { // even so
+			c.decide(r)
+			return
+		}
+	}
+	if good != nil {
+		if r.Measured = good; !c.allows(*good) { // at best
+			c.decide(r)
+			return
+		}
+	}
+	unjudged("%s had requests left when the run ended, and it depends on them", page.Many(r.Censored, "session"))
+}
+
+// allows says whether a measurement is within the limit.
+func (c *Clause) allows(v float64) bool {
+	if c.quantity.floor {
+		return v >= c.allowed
+	}
+	return v <= c.allowed
+}
+
+// sessionValues are the least and the most that a statistic of the sessions can be, and how
+// many they are. Those that failed have no value. Nil is without a bound, or without a value.
+func (c *Clause) sessionValues(sessions []report.JudgedSession) (least, most *float64, n int64) {
+	var low, high []float64
+	for _, s := range sessions {
+		v, known := float64(s.NS), true
+		if c.quantity.kind == sessionSlowdown {
+			v, known = s.Slowdown*1e9, s.Slowdown > 0
+		}
+		switch {
+		case s.Outcome == report.SessionCensored && known:
+			low, high = append(low, v), append(high, math.Inf(1))
+		case s.Outcome == report.SessionCensored && c.quantity.kind == sessionSlowdown && c.comparable(sessions):
+			low, high = append(low, 0), append(high, math.Inf(1))
+		case s.Outcome == report.SessionSucceeded && known:
+			low, high = append(low, v), append(high, v)
+		}
+	}
+	return c.statistic.ofFloats(low), c.statistic.ofFloats(high), int64(len(low))
+}
+
+// comparable says whether some session could be compared with the recorded one.
+func (c *Clause) comparable(sessions []report.JudgedSession) bool {
+	return slices.ContainsFunc(sessions, func(s report.JudgedSession) bool { return s.Slowdown > 0 })
+}
+
+// ofFloats is a statistic of nanoseconds in seconds, some of which may be infinite; nil
+// where it is infinite itself, or there are too few values.
+func (s statistic) ofFloats(of []float64) *float64 {
+	if int64(len(of)) < s.needed() {
+		return nil
+	}
+	slices.Sort(of)
+	seconds := func(ns float64) *float64 { return report.Rounded(ns/1e9, 1e9) }
+	switch s {
+	case meanOf:
+		sum := 0.0
+		for _, v := range of {
+			sum += v
+		}
+		return seconds(sum / float64(len(of)))
+	case maxOf:
+		return seconds(of[len(of)-1])
+	}
+	num, den := s.fraction()
+	if i := (num*int64(len(of)-1) + den - 1) / den; math.IsInf(of[i], 1) {
+		return nil
+	}
+	var values []int64
+	for _, v := range of {
+		values = append(values, int64(min(v, report.MaxInstant)))
+	}
+	q := sample.Sorted(values)
+	return seconds(float64(q.At(num, den)))
+}
