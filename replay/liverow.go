@@ -35,6 +35,7 @@ type liveTree struct {
 	rows    []treeRow
 	left    int // rows that are not over
 	begun   bool
+	short   bool // the run ended before some of its rows were due
 	start   time.Duration
 	end     time.Duration // of its last row so far
 	wanted  time.Duration // when it is to start, if it may

@@ -270,6 +270,7 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 	}
 	r.sending, r.over = false, true
 	t.left--
+	t.short = t.short || end.cut
 	t.end = max(t.end, end.at)
 	for _, c := range r.children {
 		child := &t.rows[c]
@@ -289,7 +290,7 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 
 func (l *liveTrees) finish(t *liveTree) {
 	delete(l.live, t.number)
-	l.tally.finish(t.end)
+	l.tally.finish(t.end, !t.short)
 	l.ended.Add(1)
 	if l.limited() {
 		heap.Push(&l.slots, freeSlot{t.end})

@@ -357,7 +357,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 			fl.reply.findTokens(p.opt.Thread, r)
 		}
 		p.inFlight.Add(-1) // before the report, which may release the next in its place
-		p.feed.reportEnd(rowEnd{fl.id, time.Duration(*r.DoneNS), r.Failed(), fl.reply})
+		p.feed.reportEnd(rowEnd{id: fl.id, at: time.Duration(*r.DoneNS), failed: r.Failed(), reply: fl.reply})
 		fl.reply = nil
 		if p.slots != nil {
 			<-p.slots

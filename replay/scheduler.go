@@ -294,6 +294,7 @@ func (s *scheduler) accept(w *pendingRow) bool {
 	case s.opt.Concurrency == 0 && s.opt.Duration > 0 && w.due >= s.opt.Duration:
 		s.counts.leave(&s.counts.beyond, 1) // what follows is due later still
 		s.cut(w.id, w.row)
+		end.cut = true
 	default:
 		return true
 	}

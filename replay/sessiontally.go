@@ -31,8 +31,10 @@ func (t *sessionTally) begin(at time.Duration) {
 	t.changes = append(t.changes, treeChange{at, 1})
 }
 
-func (t *sessionTally) finish(at time.Duration) {
-	t.finished++
+func (t *sessionTally) finish(at time.Duration, whole bool) {
+	if whole {
+		t.finished++
+	}
 	t.changes = append(t.changes, treeChange{at, -1})
 }
 
