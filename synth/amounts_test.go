@@ -13,7 +13,7 @@ import (
 
 // How many requests each population makes, and in which span of the model's time.
 func TestAmountsOfOptions(t *testing.T) {
-	m := &Model{span: 1000, tuples: make([]tuple, 10)}
+	m := &Model{span: 1000, places: make([]place, 10)}
 	const few, long, none, slow = "a workload has at most 2^31-1 requests within 2^62 nanoseconds: ask for fewer requests", "the duration is too long",
 		"the duration is too short for one request: raise it", "at this speed the workload takes more than 2^62 nanoseconds: raise the speed"
 	for _, c := range []struct {
@@ -53,11 +53,11 @@ func TestAmountsOfOptions(t *testing.T) {
 			t.Errorf("%+v: %d requests in %d ns, %q; want %d in %d, %q", c.o, counts, span, got, c.counts, c.span, c.err)
 		}
 	}
-	short := &Model{span: 1, tuples: make([]tuple, 10)}
+	short := &Model{span: 1, places: make([]place, 10)}
 	if _, span, err := short.amounts(Options{Requests: 1, Users: 1, Speed: 1}); span != 1 || err != nil {
 		t.Errorf("a span of %d, %v", span, err)
 	}
-	long62 := &Model{span: math.MaxInt64/2 - 1, tuples: make([]tuple, 10)}
+	long62 := &Model{span: math.MaxInt64/2 - 1, places: make([]place, 10)}
 	for n, want := range map[int64]string{10: "", 11: few} {
 		if _, _, err := long62.amounts(Options{Requests: n, Users: 1, Speed: 2}); (err == nil) != (want == "") || err != nil && err.Error() != want {
 			t.Errorf("%d requests of a long model: %v", n, err)
@@ -66,7 +66,7 @@ func TestAmountsOfOptions(t *testing.T) {
 }
 
 func TestOptionsChecked(t *testing.T) {
-	const speed, negative, both = "the speed must be above 0", "neither requests nor duration can be negative", "give requests or a duration, not both: the model's rate sets the other"
+	const speed, negative, both = "the speed must be above 0", "neither requests nor a duration can be negative", "give requests or a duration, not both: the model's rate sets the other"
 	for _, c := range []struct {
 		o, want Options
 		err     string
@@ -81,6 +81,8 @@ func TestOptionsChecked(t *testing.T) {
 		{Options{Speed: math.Inf(1)}, Options{}, speed},
 		{Options{Requests: -1}, Options{}, negative},
 		{Options{Duration: -1}, Options{}, negative},
+		{Options{SharedAbove: -1}, Options{}, negative},
+		{Options{SharedAbove: 3, Users: 2}, Options{Users: 2, Speed: 1}, ""},
 		{Options{Requests: 1, Duration: 1}, Options{}, both},
 	} {
 		o, got := c.o, ""
@@ -124,8 +126,8 @@ func TestWorkloadMeta(t *testing.T) {
 		format   string
 		sessions string
 	}{
-		"few tuples":     {Model{meta: source, kSwap: 10, tuples: make([]tuple, 1999)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 10, fitted to 1999 requests (few: below 2000)", "inferred"},
-		"enough tuples":  {Model{meta: source, kSwap: 1, tuples: make([]tuple, 2000)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 1", "inferred"},
+		"few places":     {Model{meta: source, kSwap: 10, places: make([]place, 1999)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 10, fitted to 1999 requests (few: below 2000)", "inferred"},
+		"enough places":  {Model{meta: source, kSwap: 1, places: make([]place, 2000)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 1", "inferred"},
 		"cells":          {Model{meta: source, kSwap: 1, cells: &cellModel{}}, Options{Speed: 0.5, Users: 2, Seed: 7}, own + ", users 2, speed 0.5", "inferred"},
 		"its sessions":   {Model{meta: source, cells: &cellModel{}, sourced: true}, Options{Speed: 1, Users: 1, Seed: 7, Duration: time.Hour}, own, "source"},
 		"without blocks": {Model{meta: blockless, cells: &cellModel{}}, Options{Speed: 1, Seed: 7}, "synth of a trace, model 0123456789ab", ""},
@@ -142,9 +144,9 @@ func TestWorkloadMeta(t *testing.T) {
 	}
 	for k, want := range map[int]string{
 		1:  "the model was fitted to 1,999 requests, and wants 2,000 or more: the course of their rate is coarse",
-		10: "the model was fitted to 1,999 requests, and wants 2,000 or more: swapping among 10 alike mixes all of the time, and the course of their rate is coarse",
+		10: "the model was fitted to 1,999 requests, and wants 2,000 or more: what is swapped among 10 is less alike, and the course of their rate is coarse",
 	} {
-		if got := (&Model{kSwap: k, tuples: make([]tuple, 1999)}).Few(); got != want {
+		if got := (&Model{kSwap: k, places: make([]place, 1999)}).Few(); got != want {
 			t.Errorf("k %d: %s", k, got)
 		}
 	}

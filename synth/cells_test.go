@@ -95,21 +95,18 @@ func TestCellsGenerate(t *testing.T) {
 // The rows of a model and a seed are the same on every machine. The digest was
 // written down on amd64.
 func TestCellsAreTheSameEverywhere(t *testing.T) {
-	m := &Model{kSwap: 1, span: 3600e9, meta: trace.Meta{BlockSize: 16, Digest: "sha256:0123456789ab"}, cells: &cellModel{requests: 500, sessions: true}}
+	m := &Model{kSwap: 1, span: 3600e9, meta: trace.Meta{BlockSize: 16, Digest: "sha256:0123456789ab"}, cells: &cellModel{requests: 500}}
 	set := func(k tableKind, g ...group) { m.cells.tables[k] = g }
-	set(tableTime, every([]cell{{0, 1800e9, 3}, {1800e9 + 1, 3600e9 - 1, 1}}))
+	set(tableGap, every([]cell{{0, 5e9, 3}, {5e9 + 1, 20e9, 1}}))
 	set(tableCategory, every([]cell{{1, 1, 2}, {2, 2, 3}, {4, 4, 6}, {5, 5, 2}}))
 	set(tableInput, newGroup(continuation, 0, math.MaxInt64, []cell{{100, 3000, 1}}), every([]cell{{1, 99, 2}, {100, 900, 5}}))
 	set(tableOutput, newGroup(anyCategory, 0, 200, []cell{{1, 10, 1}}), every([]cell{{5, 500, 1}}))
 	set(tableHit, every([]cell{{1, 3, 1}, {4, 7, 2}}))
 	set(tableFresh, newGroup(continuation, 0, math.MaxInt64, []cell{{1, 9, 1}}))
-	set(tableTrunk, every([]cell{{4, 7, 1}}))
-	set(tableShared, every([]cell{{0, 0, 1}, {4, 7, 4}}))
+	set(tableTrunk, every([]cell{{4, 4, 1}}))
 	set(tableDistance, newGroup(global, 0, math.MaxInt64, []cell{{1, 60, 1}}), every([]cell{{20, 4000, 1}}))
 	set(tableTurn, newGroup(continuation, 0, math.MaxInt64, []cell{{1, 1, 2}, {2, 3, 1}}), every([]cell{{0, 0, 9}, {1, 1, 1}}))
-	set(tableBack, every([]cell{{1, 40, 1}}))
-	set(tablePause, every([]cell{{noPause, noPause, 1}, {1e9, 9e9, 4}}))
-	const want = "sha256:4a362f3ce964083978f384cda784b435b740cf919ac7239297f872c258daa668"
+	const want = "sha256:225bd7573e436b81ba6d4cc8e111b33bafde29fa28cd141a3e578386b1d5834e"
 	if got := rowDigest(generated(t, m, Options{Seed: 5, Users: 2, Speed: 1.7})); got != want {
 		t.Errorf("the digest is %s, want %s", got, want)
 	}
@@ -147,7 +144,7 @@ func rewrittenCells(t testing.TB, m *Model, change func(rows []cellRow) []cellRo
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
-	keys := []string{keySchema, keyKind, keyRequests, keySpan, keySessions, keyBlock, keyPrivacy}
+	keys := []string{keySchema, keyKind, keyRequests, keySpan, keyBlock, keyPrivacy}
 	for _, p := range inherited(&trace.Meta{}) {
 		keys = append(keys, p.key)
 	}
@@ -177,7 +174,7 @@ func TestCellFileDamaged(t *testing.T) {
 	}{
 		"another count":   {func(r *cellRow) { r.Count++ }, "damaged"},
 		"a table":         {func(r *cellRow) { r.Table = "output" }, "table"},
-		"order of tables": {func(r *cellRow) { r.Table = tableNames[tablePause] }, "out of order"},
+		"order of tables": {func(r *cellRow) { r.Table = tableNames[tableTurn] }, "out of order"},
 		"a category":      {func(r *cellRow) { r.Category = "" }, "category"},
 		"no count":        {func(r *cellRow) { r.Count = 0 }, "count"},
 		"a great count":   {func(r *cellRow) { r.Count = last }, "count"},
@@ -205,8 +202,8 @@ func TestCellFileDamaged(t *testing.T) {
 			t.Errorf("without %s: no error", tableNames[k])
 		}
 	}
-	for _, kv := range [][2]string{{keySchema, "model/2"}, {keyKind, "tuples"}, {keyRequests, "0"}, {keyRequests, "x"}, {keySpan, "5"}, {keyBlock, "0"}, {keyBlock, "32"},
-		{keySessions, "mine"}, {"reprise.epsilon", "0.1"}, {"reprise.digest", "sha256:00"}} {
+	for _, kv := range [][2]string{{keySchema, "model/3"}, {keyKind, "tuples"}, {keyRequests, "0"}, {keyRequests, "x"}, {keySpan, "5"}, {keyBlock, "0"}, {keyBlock, "32"},
+		{"reprise.digest", "sha256:00"}} {
 		if _, err := read(rewrittenCells(t, m, nil, map[string]string{kv[0]: kv[1]})); err == nil {
 			t.Errorf("%s = %s: no error", kv[0], kv[1])
 		}
@@ -255,11 +252,11 @@ func FuzzCellRows(f *testing.F) {
 		all := func(k tableKind, lo, hi int64) cellRow {
 			return cellRow{Table: tableNames[k], Category: namedAny, To: math.MaxInt64, Lo: lo, Hi: hi, Count: 3}
 		}
-		rows := []cellRow{all(tableTime, 0, 999), all(tableCategory, 0, 5), all(tableInput, 0, 3000), all(tableOutput, 0, 9), all(tableHit, 0, 90),
-			all(tableShared, 0, 9), all(tableDistance, 0, 1000), all(tableTurn, 0, 5), all(tableBack, 0, 9), all(tablePause, -1, 7)}
+		rows := []cellRow{all(tableGap, 0, 999), all(tableCategory, 0, 5), all(tableInput, 0, 3000), all(tableOutput, 0, 9), all(tableHit, 0, 90),
+			all(tableDistance, 0, 1000), all(tableTurn, 0, 5)}
 		at := slices.IndexFunc(rows, func(r cellRow) bool { return slices.Index(tableNames[:], r.Table) >= int(table)%int(tableKinds) })
 		rows = slices.Insert(rows, max(0, at), odd)
-		m := &Model{kSwap: 1, span: 1000, meta: trace.Meta{BlockSize: 16, Digest: "sha256:0123456789ab"}, cells: &cellModel{requests: 20, sessions: c%2 == 0}}
+		m := &Model{kSwap: 1, span: 1000, meta: trace.Meta{BlockSize: 16, Digest: "sha256:0123456789ab"}, cells: &cellModel{requests: 20}}
 		b := cellReader{m: m, at: -1}
 		for i := range rows {
 			if b.add(&rows[i]) != "" {

@@ -21,7 +21,6 @@ func (m *Model) writeCells(w io.Writer) error {
 	out.SetMetadata(keyKind, kindCells)
 	out.SetMetadata(keyRequests, strconv.FormatInt(m.cells.requests, 10))
 	out.SetMetadata(keySpan, strconv.FormatInt(m.span, 10))
-	out.SetMetadata(keySessions, m.cells.origin())
 	if m.meta.BlockSize > 0 {
 		out.SetMetadata(keyBlock, strconv.Itoa(m.meta.BlockSize))
 	}
@@ -55,14 +54,8 @@ func readCells(in *trace.RowsReader[cellRow]) (*Model, error) {
 }
 
 func (m *Model) cellMetadata(lookup func(string) (string, bool)) error {
-	if s, _ := lookup(keySchema); s != modelSchema {
-		return ErrNotModel
-	}
 	if kind, _ := lookup(keyKind); kind != kindCells {
 		return errors.New("it is not a model of kind " + kindCells)
-	}
-	if _, public := lookup("reprise.epsilon"); public {
-		return errors.New("it is a public model of an earlier version, from which this one does not draw: fit the trace again with reprise synth fit --tier public")
 	}
 	number := func(key string, most int64, n *int64) error {
 		s, _ := lookup(key)
@@ -82,10 +75,6 @@ func (m *Model) cellMetadata(lookup func(string) (string, bool)) error {
 			return err
 		}
 		m.meta.BlockSize = int(n)
-	}
-	s, _ := lookup(keySessions)
-	if m.cells.sessions = s == sessionsOfSource; !m.cells.sessions && s != sessionsInferred {
-		return errors.New("its metadata do not say where its sessions come from")
 	}
 	for _, p := range inherited(&m.meta) {
 		*p.value, _ = lookup(p.key)
@@ -153,8 +142,6 @@ func (b *cellReader) add(r *cellRow) string {
 func (m *Model) bounds(k tableKind, r *cellRow) string {
 	least, most := int64(0), int64(math.MaxInt64/4)
 	switch k {
-	case tableTime:
-		most = m.span - 1
 	case tableCategory:
 		most = int64(branch)
 	case tableInput:
@@ -163,10 +150,8 @@ func (m *Model) bounds(k tableKind, r *cellRow) string {
 		most = math.MaxInt32 / 2
 	case tableTrunk:
 		least, most = 1, maxBlocks
-	case tableHit, tableFresh, tableShared:
+	case tableHit, tableFresh:
 		most = maxBlocks
-	case tablePause:
-		least = noPause
 	}
 	if r.Lo < least || r.Hi < r.Lo || r.Hi > most {
 		return "its values are out of order, or out of bounds"
@@ -184,7 +169,7 @@ func (b *cellReader) flush() {
 func (b *cellReader) finish() error {
 	b.flush()
 	t := &b.m.cells.tables
-	if t[tableTime].groupFor(anyCategory, 0) == nil && t[tableGap].groupFor(anyCategory, 0) == nil {
+	if t[tableGap].groupFor(anyCategory, 0) == nil {
 		return errors.New("the model has no arrivals")
 	}
 	if t[tableInput] == nil || t[tableOutput] == nil {

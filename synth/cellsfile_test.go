@@ -9,13 +9,13 @@ import (
 
 // someCells is a small model of cells, without privacy.
 func someCells() *Model {
-	m := &Model{kSwap: 1, span: 3000, meta: trace.Meta{BlockSize: 16}, cells: &cellModel{requests: 500, sessions: true}}
+	m := &Model{kSwap: 1, span: 3000, meta: trace.Meta{BlockSize: 16}, cells: &cellModel{requests: 500}}
 	set := func(k tableKind, g ...group) { m.cells.tables[k] = g }
-	set(tableTime, every([]cell{{0, 999, 3}, {1000, 2999, 1}}))
+	set(tableGap, every([]cell{{0, 9, 3}, {10, 29, 1}}))
 	set(tableCategory, newGroup(anyCategory, 0, 999, []cell{{1, 1, 2}}), every([]cell{{1, 1, 2}, {2, 2, 3}}))
 	set(tableInput, newGroup(uncategorised, 0, math.MaxInt64, []cell{{0, 0, 1}}), newGroup(global, 5, 9, []cell{{10, 30, 1}}), every([]cell{{1, 99, 2}, {100, 900, 5}}))
 	set(tableOutput, every([]cell{{5, 500, 1}}))
-	set(tablePause, every([]cell{{noPause, noPause, 1}, {1e9, 9e9, 4}}))
+	set(tableTurn, every([]cell{{1, 1, 1}, {2, 9, 4}}))
 	m.meta.Digest = m.cellDigest()
 	m.finish()
 	return m
@@ -29,12 +29,12 @@ func TestCellRows(t *testing.T) {
 		return cellRow{Table: table, Category: "any", To: math.MaxInt64, Lo: lo, Hi: hi, Count: count}
 	}
 	want := []cellRow{
-		all("time_ns", 0, 999, 3), all("time_ns", 1000, 2999, 1),
+		all("inter_arrival_ns", 0, 9, 3), all("inter_arrival_ns", 10, 29, 1),
 		{Table: "category", Category: "any", To: 999, Lo: 1, Hi: 1, Count: 2}, all("category", 1, 1, 2), all("category", 2, 2, 3),
 		{Table: "input_tokens", Category: "none", To: math.MaxInt64, Count: 1},
 		{Table: "input_tokens", Category: "global", From: 5, To: 9, Lo: 10, Hi: 30, Count: 1},
 		all("input_tokens", 1, 99, 2), all("input_tokens", 100, 900, 5), all("output_tokens", 5, 500, 1),
-		all("pause_ns", -1, -1, 1), all("pause_ns", 1e9, 9e9, 4),
+		all("turn", 1, 1, 1), all("turn", 2, 9, 4),
 	}
 	got := m.cells.rows()
 	if len(got) != len(want) {
@@ -45,14 +45,14 @@ func TestCellRows(t *testing.T) {
 			t.Errorf("row %d is %+v, want %+v", i, got[i], want[i])
 		}
 	}
-	const digest = "sha256:21e9d66701e7118136c0c06659cfeb9bbfd8e5c9e67a30005aad421993569275"
+	const digest = "sha256:319ec6e52336399ee60c0b1934bd5034cb443f521a099ddfba5f15e8ba7c9f0f"
 	if m.meta.Digest != digest {
 		t.Errorf("the digest is %s, want %s", m.meta.Digest, digest)
 	}
 	seen := map[string]string{digest: "nothing"}
 	for what, change := range map[string]func(m *Model){
 		"the block size": func(m *Model) { m.meta.BlockSize++ }, "the span": func(m *Model) { m.span++ }, "the requests": func(m *Model) { m.cells.requests++ },
-		"the sessions": func(m *Model) { m.cells.sessions = false }, "the tier": func(m *Model) { m.meta.Tier = "internal" },
+		"the tier": func(m *Model) { m.meta.Tier = "internal" },
 		"the unit": func(m *Model) { m.meta.Unit = UnitUser }, "the card": func(m *Model) { m.meta.Card = "{}" },
 		"a table": func(m *Model) {
 			m.cells.tables[tableOutput], m.cells.tables[tableHit] = nil, m.cells.tables[tableOutput]
@@ -75,9 +75,8 @@ func TestCellRows(t *testing.T) {
 func TestCellBounds(t *testing.T) {
 	const far = math.MaxInt64 / 4
 	m := &Model{span: 1000, meta: trace.Meta{BlockSize: 16}, cells: &cellModel{}}
-	for k, c := range [tableKinds][2]int64{tableTime: {0, 999}, tableGap: {0, far}, tableCategory: {0, 5}, tableInput: {0, 16 * maxBlocks}, tableOutput: {0, math.MaxInt32 / 2},
-		tableHit: {0, maxBlocks}, tableFresh: {0, maxBlocks}, tableTrunk: {1, maxBlocks}, tableShared: {0, maxBlocks}, tableDistance: {0, far}, tableTurn: {0, math.MaxInt32 / 2},
-		tableBack: {0, far}, tablePause: {-1, far}} {
+	for k, c := range [tableKinds][2]int64{tableGap: {0, far}, tableCategory: {0, 5}, tableInput: {0, 16 * maxBlocks}, tableOutput: {0, math.MaxInt32 / 2},
+		tableHit: {0, maxBlocks}, tableFresh: {0, maxBlocks}, tableTrunk: {1, maxBlocks}, tableDistance: {0, far}, tableTurn: {0, math.MaxInt32 / 2}} {
 		lo, hi := c[0], c[1]
 		for _, x := range []struct {
 			lo, hi int64
@@ -162,18 +161,15 @@ func TestCellFileSaysWhatIsWrong(t *testing.T) {
 		meta   map[string]string
 		want   string
 	}{
-		"nothing":  {nil, nil, ""},
-		"arrivals": {without(tableTime), nil, "the model has no arrivals"},
-		"input":    {without(tableInput), nil, "the model has no lengths"},
-		"output":   {without(tableOutput), nil, "the model has no lengths"},
-		"pauses":   {without(tablePause), nil, damaged},
-		"gaps alone": {func(rows []cellRow) []cellRow {
-			rows = without(tableTime)(rows)
-			return append([]cellRow{{Table: tableNames[tableGap], Category: namedAny, To: math.MaxInt64, Hi: 5, Count: 1}}, rows...)
-		}, nil, damaged},
+		"nothing":      {nil, nil, ""},
+		"arrivals":     {without(tableGap), nil, "the model has no arrivals"},
+		"input":        {without(tableInput), nil, "the model has no lengths"},
+		"output":       {without(tableOutput), nil, "the model has no lengths"},
+		"turns":        {without(tableTurn), nil, damaged},
 		"a row":        {func(rows []cellRow) []cellRow { rows[4].Count = 0; return rows }, nil, "row 4 of the model: its count is not between 1 and 2^61"},
-		"schema":       {nil, map[string]string{keySchema: "model/2"}, ErrNotModel.Error()},
-		"kind":         {nil, map[string]string{keyKind: kindTuples}, "it is not a model of kind cells"},
+		"schema":       {nil, map[string]string{keySchema: "model/3"}, ErrNotModel.Error()},
+		"an earlier":   {nil, map[string]string{keySchema: "model/1"}, ErrOldModel.Error()},
+		"kind":         {nil, map[string]string{keyKind: kindPlaces}, "it is not a model of kind cells"},
 		"requests":     {nil, map[string]string{keyRequests: "0"}, requests},
 		"too many":     {nil, map[string]string{keyRequests: "2147483648"}, requests},
 		"no number":    {nil, map[string]string{keyRequests: "many"}, requests},
@@ -184,8 +180,6 @@ func TestCellFileSaysWhatIsWrong(t *testing.T) {
 		"size":         {nil, map[string]string{keyBlock: "0"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
 		"a great size": {nil, map[string]string{keyBlock: "1048577"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
 		"another size": {nil, map[string]string{keyBlock: "1048576"}, damaged},
-		"sessions":     {nil, map[string]string{keySessions: "mine"}, "its metadata do not say where its sessions come from"},
-		"inferred":     {nil, map[string]string{keySessions: sessionsInferred}, damaged},
 	} {
 		got := ""
 		if _, err := read(rewrittenCells(t, m, c.change, c.meta)); err != nil {

@@ -79,6 +79,7 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 	if f.size == 0 && f.set.Get(profile.MetricHitBlocks, "").Count()+f.set.Get(profile.MetricNewBlocks, "").Count() > 0 {
 		return nil, 0, errors.New("the histograms count blocks but have no block size: run profile on the trace again")
 	}
+	f.trunk()
 	var categories []cell
 	for c := uncategorised; c <= branch; c++ {
 		input := f.metricCells(profile.MetricInput, c)
@@ -92,13 +93,12 @@ func (f *histogramFit) tables() (*cellModel, int64, error) {
 		categories = append(categories, cell{int64(c), int64(c), min(requests, maxWeight>>3)})
 		f.addGroup(tableInput, c, input)
 		f.addGroup(tableOutput, c, f.metricCells(profile.MetricOutput, c))
-		f.reuse(c)
+		f.reuse(c, requests)
 	}
 	m.tables[tableCategory] = cellTable{every(categories)}
 	if len(m.tables[tableOutput]) == 0 {
 		return nil, 0, errors.New("the histograms have no output lengths")
 	}
-	f.trunk()
 	f.chains()
 	span, err := f.arrivals()
 	return m, span, err
@@ -136,7 +136,7 @@ func (f *histogramFit) addGroup(k tableKind, c category, cells []cell) {
 
 // reuse fills the tables of what is known. A next turn is drawn by what is new,
 // for that depends less on the length of the prompt.
-func (f *histogramFit) reuse(c category) {
+func (f *histogramFit) reuse(c category, requests int64) {
 	if f.size == 0 || c == uncategorised || c == cold {
 		return
 	}
@@ -151,7 +151,23 @@ func (f *histogramFit) reuse(c category) {
 			distances = append(distances, x)
 		}
 	}
+	if t := f.model.tables[tableTrunk]; t != nil && c != global {
+		distances = withoutLowest(distances, t[0].cells[0].lo*requests)
+	}
 	f.addGroup(tableDistance, c, distances)
+}
+
+// withoutLowest leaves out the n lowest values: the distances of a trunk, which are
+// counted with those of what is behind it. It leaves all if there are no more.
+func withoutLowest(cells []cell, n int64) []cell {
+	for i, c := range cells {
+		if n < c.count {
+			c.count -= n
+			return append([]cell{c}, cells[i+1:]...)
+		}
+		n -= c.count
+	}
+	return cells
 }
 
 // blocks are the cells of a metric from 1 block on.
@@ -174,7 +190,6 @@ func (f *histogramFit) trunk() {
 	}
 	last := hits[len(hits)-1]
 	f.model.tables[tableTrunk] = cellTable{every([]cell{{last.lo, last.lo, 1}})}
-	f.model.tables[tableShared] = cellTable{every([]cell{{last.lo, last.lo, 1}})}
 }
 
 // chains counts after how many requests a next turn follows: in a

@@ -61,7 +61,6 @@ func TestHistogramTables(t *testing.T) {
 	table(tableHit, trace.Branch, 3, 3, 5, 5, 5, 10)
 	table(tableFresh, trace.Continuation, 2, 2, 4)
 	table(tableTrunk, "any", 5, 5, 1)
-	table(tableShared, "any", 5, 5, 1)
 	for i, c := range trace.Categories()[1:] {
 		table(tableDistance, c, 256, 259, 3*int64(i+2))
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A cellRow is one cell of a model of cells, the other kind of file of schema
-// model/1: so many requests of a category whose given quantity lies between
+// model/2: so many requests of a category whose given quantity lies between
 // From and To have a value between Lo and Hi, all bounds included. Rows are in
 // order of the tables; of the groups of one table the first that fits counts.
 type cellRow struct {
@@ -65,7 +65,7 @@ func (m *Model) cellDigest() string {
 		}
 	}
 	num(int64(m.meta.BlockSize), m.span, m.cells.requests)
-	for _, s := range []string{m.cells.origin(), m.meta.Tier, m.meta.Unit, m.meta.Card} {
+	for _, s := range []string{m.meta.Tier, m.meta.Unit, m.meta.Card} {
 		str(s)
 	}
 	for _, r := range m.cells.rows() {
@@ -75,12 +75,4 @@ func (m *Model) cellDigest() string {
 	}
 	h.Write(b)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
-}
-
-// origin is the value of keySessions.
-func (m *cellModel) origin() string {
-	if m.sessions {
-		return sessionsOfSource
-	}
-	return sessionsInferred
 }

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 
 	"reprise/trace"
 	"reprise/trace/block"
 )
 
-// An extractor turns the rows of a trace into tuples. Rows that failed are no
-// load and leave no tuple.
+// An extractor turns the rows of a trace into places. Rows that failed are no
+// load and leave no place.
 type extractor struct {
 	size   int // tokens in a block; 0 when the trace has none
 	forest forest
@@ -20,18 +19,36 @@ type extractor struct {
 
 	sessions trace.Renumber
 	last     []int32 // by session: its latest request
-	turns    []int32 // by session: requests so far
 	session  []int32 // by request; none without one
-	active   weights // by request: 1 when it is the latest of its session
 
 	labels numbering[label]
 	ends   numbering[end]
 	users  trace.Renumber
 
-	tuples  []tuple
-	owners  []int32
-	extends []bool // by request: its hit ends at an endpoint
-	times   []int64
+	places []place
+	shapes []shape // by request
+	owners []int32 // by request: which last touched its deepest known block
+	times  []int64
+}
+
+// A shape is a request's prompt in the trace.
+type shape struct {
+	tokens int32
+	tail   int32 // of them, in the last block; all without blocks
+	length int32 // blocks
+	hit    int32 // leading blocks that were known
+	trunk  int32 // leading blocks on the trunk of its domain
+}
+
+// begin is the depth behind which a request's own blocks begin.
+func (s *shape) begin() int32 { return max(s.hit, s.trunk) }
+
+// full is the depth of the last full block.
+func (s *shape) full(size int) int32 {
+	if s.length > 0 && int(s.tail) < size {
+		return s.length - 1
+	}
+	return s.length
 }
 
 // A node is where a block stands in the forest.
@@ -42,73 +59,59 @@ func (e *extractor) addRow(row int64, r *trace.Request) error {
 	if r.Status == trace.StatusFailed {
 		return nil
 	}
-	t, err := e.lengths(r)
+	sh, err := e.shape(r)
 	if err != nil {
 		return fmt.Errorf("row %d: %w", row, err)
 	}
-	if len(e.tuples) == math.MaxInt32 {
+	if len(e.places) == math.MaxInt32 {
 		return fmt.Errorf("row %d: a model holds at most 2^31-1 requests", row)
 	}
-	hit, err := e.known(r.Blocks)
-	if err != nil {
+	if sh.hit, err = e.known(r.Blocks); err != nil {
 		return fmt.Errorf("row %d: %w", row, err)
 	}
-	t.hit, t.fresh = hit, t.fresh-hit
 	x, owner := int32(none), int32(none)
-	if hit > 0 {
-		x = e.nodes[e.ids.ID(r.Blocks[hit-1])].run
-		owner = e.forest.owner(x, hit)
-		t.distance = e.forest.distance(owner, hit)
-		for q := range t.profile {
-			t.profile[q] = e.forest.ancestor(owner, quarter(hit, q+1))
-		}
+	if sh.hit > 0 {
+		x = e.nodes[e.ids.ID(r.Blocks[sh.hit-1])].run
+		owner = e.forest.owner(x, sh.hit)
+	}
+	p := place{user: none, link: link{parent: none}, seat: seat{after: none}}
+	e.describe(r, &p)
+	e.joinSession(r, &p, owner)
+	e.forest.appendRequest(x, sh.hit, sh.length-sh.hit, nil)
+	for i, b := range r.Blocks[sh.hit:] {
+		e.nodes[e.ids.ID(b)] = node{e.forest.leaf[len(e.places)], sh.hit + int32(i) + 1}
 	}
 	e.owners = append(e.owners, owner)
-	e.extends = append(e.extends, owner != none && hit == e.full(owner))
-	e.describe(r, &t)
-	e.joinSession(r, &t, owner)
-	e.forest.appendRequest(x, hit, t.fresh, func(int32, int32) {})
-	for i, b := range r.Blocks[hit:] {
-		e.nodes[e.ids.ID(b)] = node{e.forest.leaf[len(e.tuples)], hit + int32(i) + 1}
-	}
-	e.tuples = append(e.tuples, t)
+	e.shapes = append(e.shapes, sh)
+	e.places = append(e.places, p)
 	e.times = append(e.times, r.ArrivalNS)
 	return nil
 }
 
-// full is the depth of the last full block of a request.
-func (e *extractor) full(r int32) int32 {
-	if int(e.tuples[r].tail) < e.size {
-		return e.forest.length[r] - 1
-	}
-	return e.forest.length[r]
-}
-
-// lengths begins a tuple: all of its blocks count as fresh, those that the row
-// does not name included (see [Unshared]).
-func (e *extractor) lengths(r *trace.Request) (tuple, error) {
-	t := tuple{user: none, tail: r.InputTokens}
+// shape measures a prompt: blocks that the row does not name count as new (see
+// [Unshared]).
+func (e *extractor) shape(r *trace.Request) (shape, error) {
+	s := shape{tokens: r.InputTokens, tail: r.InputTokens}
 	if r.InputTokens < 0 || r.OutputTokens < 0 {
-		return t, errors.New("a token count is negative")
+		return s, errors.New("a token count is negative")
 	}
-	t.output = r.OutputTokens
 	if e.size == 0 {
 		if len(r.Blocks) > 0 {
-			return t, errors.New("it has blocks, but the trace has no block size")
+			return s, errors.New("it has blocks, but the trace has no block size")
 		}
-		return t, nil
+		return s, nil
 	}
 	n := block.Count(int(r.InputTokens), e.size)
 	if len(r.Blocks) > n {
-		return t, fmt.Errorf("%d blocks are too many for its %d tokens", len(r.Blocks), r.InputTokens)
+		return s, fmt.Errorf("%d blocks are too many for its %d tokens", len(r.Blocks), r.InputTokens)
 	}
 	if n > maxBlocks {
-		return t, fmt.Errorf("its prompt has more than %d blocks", maxBlocks)
+		return s, fmt.Errorf("its prompt has more than %d blocks", maxBlocks)
 	}
 	if n > 0 {
-		t.fresh, t.tail = int32(n), r.InputTokens-int32((n-1)*e.size)
+		s.length, s.tail = int32(n), r.InputTokens-int32((n-1)*e.size)
 	}
-	return t, nil
+	return s, nil
 }
 
 // errChain is what a synthesiser cannot work with: its tree has one place for
@@ -145,7 +148,8 @@ func (e *extractor) below(n, up node) bool {
 }
 
 // describe fills what the row says about itself.
-func (e *extractor) describe(r *trace.Request, t *tuple) {
+func (e *extractor) describe(r *trace.Request, t *place) {
+	t.output = r.OutputTokens
 	l := label{model: r.Model, adapter: r.Adapter, kind: r.Kind, stream: none}
 	if r.Class != nil {
 		l.class, l.hasClass = *r.Class, true
@@ -175,73 +179,97 @@ func (e *extractor) describe(r *trace.Request, t *tuple) {
 
 // joinSession finds how the row got to its session. owner is the request that last
 // touched its deepest known block.
-func (e *extractor) joinSession(r *trace.Request, t *tuple, owner int32) {
+func (e *extractor) joinSession(r *trace.Request, p *place, owner int32) {
 	if r.Session == nil {
 		e.session = append(e.session, none)
-		e.active.pushWeight(0)
 		return
 	}
 	s := int32(e.sessions.ID(uint64(*r.Session)))
 	if int(s) == len(e.last) {
-		t.join = opens
-		e.last, e.turns = append(e.last, none), append(e.turns, 0)
+		p.join = begins
+		e.last = append(e.last, none)
 	} else {
-		t.join = byRecency
-		t.back = e.active.weightAfter(int(e.last[s])) + 1
+		p.join, p.after = byPlace, e.last[s]
 		if owner != none && e.session[owner] == s {
-			t.join = byTree
+			p.join = byParent
 		}
-		e.active.addWeight(int(e.last[s]), -1)
 	}
-	t.waits = len(r.Parents) > 0
+	p.waits = len(r.Parents) > 0
 	if r.ThinkNS != nil || r.ToolNS != nil {
-		t.pause = &pause{r.ThinkNS, r.ToolNS}
+		p.pause = &pause{r.ThinkNS, r.ToolNS}
 	}
-	t.turn = e.turns[s]
-	e.turns[s]++
-	e.last[s] = int32(len(e.tuples))
+	e.last[s] = int32(len(e.places))
 	e.session = append(e.session, s)
-	e.active.pushWeight(1)
 }
 
-// finish gives the tuples what needs all of them: how far they follow the trunk
-// of their domain, and their categories, which need the global prefix. A tuple
-// that hits no more than that does not follow its session by the tree: the last
-// request to touch a global prefix is no parent.
+// finish gives the places what needs all of them: the trunks, and with them links and
+// sizes. The last request to touch a trunk is no parent.
 func (e *extractor) finish() {
 	e.trunks()
-	sourced := joined(e.tuples)
-	prefix := 0
-	for _, p := range e.forest.common(nil, 1)[0] {
-		prefix = int(p.to)
-	}
-	for i := range e.tuples {
-		t := &e.tuples[i]
-		t.category = categorise(t.hit, e.forest.length[i], int32(prefix), e.extends[i])
-		if t.join == byTree && t.category <= global {
-			t.join = byRecency
+	for i := range e.places {
+		p, s := &e.places[i], &e.shapes[i]
+		if s.hit <= s.trunk {
+			p.openPrompt(s)
+			if p.join == byParent {
+				p.join = byPlace
+			}
+		} else {
+			p.link = e.linkOf(i)
+			switch p.class {
+			case continues, edits:
+				p.growth = s.tokens - e.shapes[p.parent].tokens
+			case branches:
+				p.fresh, p.tail = s.length-s.hit, s.tail
+			}
 		}
-		switch {
-		case sourced && t.join == byTree:
-			t.chain = e.tuples[e.owners[i]].turn + 1
-		case !sourced && t.category > global:
-			t.chain = e.tuples[e.owners[i]].chain + 1
+		if p.join != byPlace {
+			p.after = none
 		}
 	}
 }
 
-// joined tells whether tuples have sessions of the source.
-func joined(tuples []tuple) bool {
-	return slices.ContainsFunc(tuples, func(t tuple) bool { return t.join != joinless })
+// openPrompt makes a place one that builds on nothing but the trunk, with a prompt of
+// a shape.
+func (p *place) openPrompt(s *shape) {
+	p.link = link{class: opens, parent: none}
+	p.size = size{trunk: s.trunk, fresh: s.length - s.trunk, tail: s.tail}
+}
+
+// Rules for an edit: it leaves within a fifth of its parent's end or so many blocks,
+// with a length within a fifth or as many blocks. A turn whose last messages were
+// changed is one.
+const (
+	editBlocks = 4
+	editShare  = 5
+)
+
+// linkOf is the link of request i, which has a parent.
+func (e *extractor) linkOf(i int) link {
+	s, up := &e.shapes[i], e.owners[i]
+	o := &e.shapes[up]
+	l := link{parent: up, hit: s.hit, parentHit: min(o.begin(), o.full(e.size)), parentFull: o.full(e.size), parentLength: o.length}
+	growth := s.tokens - o.tokens
+	most := max(editBlocks*int32(e.size), o.tokens/editShare)
+	switch {
+	case s.hit == s.length:
+		l.class = repeats
+	case s.hit == l.parentFull:
+		l.class = continues
+	case l.parentFull > editBlocks+1 && s.hit < l.parentFull && l.parentFull-s.hit <= max(editBlocks, l.parentFull/editShare) && max(growth, -growth) <= most:
+		l.class = edits
+	default:
+		l.class = branches
+	}
+	return l
 }
 
 // trunks finds the blocks that more than half of the requests of each domain
 // carry, and how many of them each tuple has.
 func (e *extractor) trunks() {
 	domains := domainsOf(e.labels.values)
-	of := make([]uint16, len(e.tuples))
+	of := make([]uint16, len(e.places))
 	for i := range of {
-		of[i] = domains[e.tuples[i].label]
+		of[i] = domains[e.places[i].label]
 	}
 	to := map[int32]int32{} // by run on a trunk: how deep
 	for _, path := range e.forest.common(of, domainCount(domains)) {
@@ -249,11 +277,11 @@ func (e *extractor) trunks() {
 			to[s.run] = s.to
 		}
 	}
-	for i := range e.tuples {
+	for i := range e.places {
 		depth := e.forest.length[i]
 		for x := e.forest.leaf[i]; x != none; x = e.forest.runs[x].parent {
 			if d, ok := to[x]; ok {
-				e.tuples[i].trunk = min(d, depth)
+				e.shapes[i].trunk = min(d, depth)
 				break
 			}
 			depth = e.forest.runs[x].start

@@ -22,7 +22,7 @@ func TestFewRequests(t *testing.T) {
 				t.Fatal(err)
 			}
 			says := m.Few()
-			if (says != "") != few || few && (!strings.Contains(says, "1,999 requests, and wants 2,000") || strings.Contains(says, "swapping") != (k > 1)) {
+			if (says != "") != few || few && (!strings.Contains(says, "1,999 requests, and wants 2,000") || strings.Contains(says, "swapped") != (k > 1)) {
 				t.Errorf("%d requests, k %d: %q", n, k, says)
 			}
 			w, err := m.Generate(t.Context(), Options{Seed: 1})

@@ -92,22 +92,6 @@ func fitted(t testing.TB, rows []trace.Request, meta trace.Meta, k int, seed uin
 	return m
 }
 
-// rebuilt replays the tuples of a model in their order at given times.
-func rebuilt(m *Model, times []int64) *Workload {
-	w := &Workload{model: m, options: Options{Users: 1, Speed: 1}, populations: make([]population, 1)}
-	c := &w.populations[0]
-	c.size, c.sourced = m.meta.BlockSize, m.sourced
-	domains := domainsOf(m.labels)
-	c.domains = make([]domain, domainCount(domains))
-	c.times = times
-	for i := range m.tuples {
-		c.tuples = append(c.tuples, int32(i))
-		c.placeTuple(&m.tuples[i], domains[m.tuples[i].label])
-	}
-	w.prepare()
-	return w
-}
-
 func timesOf(rows []trace.Request) []int64 {
 	out := make([]int64, len(rows))
 	for i := range rows {

@@ -2,45 +2,40 @@ package synth
 
 import (
 	"fmt"
+	"slices"
 
 	"reprise/trace"
 	"reprise/trace/arrival"
 	"reprise/trace/page"
 )
 
-// A Model is what [Fit] keeps of a trace: a tuple for each request in their
-// order, without ids, times or text, and the arrivals of its clients as
-// cascades. It is immutable and safe for concurrent use.
+// A Model is what [Fit] keeps of a trace: a place for each request in their
+// order, without ids, times or text, and the arrivals as a cascade. It is immutable and
+// safe for concurrent use.
 //
 // It is not differentially private. With k-anonymous swapping, see
-// [FitOptions], a request's lengths are mixed with those of at least k−1 alike;
-// every unit of a tuple still is one that occurred.
+// [FitOptions], each request's link, size and output are exchanged with those of at
+// least k alike; every part still is one that occurred, but for a few tokens.
 type Model struct {
-	meta    trace.Meta // of the trace; Digest is that of the model
-	kSwap   int
-	span    int64 // ns that the arrivals take
-	tuples  []tuple
-	labels  []label
-	ends    []end
-	clients []client
-	sourced bool // the tuples join the source's own sessions
-
-	cells *cellModel // in place of tuples and clients, nil for a model of tuples
-}
-
-// A client is a source of requests with arrivals of its own: one user with many
-// requests, or all others together.
-type client struct {
-	user     int64 // none for all others
+	meta     trace.Meta // of the trace; Digest is that of the model
+	kSwap    int
+	span     int64 // ns that the arrivals take
+	places   []place
+	labels   []label
+	ends     []end
 	arrivals *arrival.Cascade
+	sourced  bool // the places join the source's own sessions
+	swapped  Swapped
+
+	cells *cellModel // in place of places and arrivals, nil for a model of places
 }
 
 // DefaultKSwap is the number of requests among which swapping mixes.
 const DefaultKSwap = 10
 
-// finish derives what the tuples tell.
+// finish derives what the places tell.
 func (m *Model) finish() {
-	m.sourced = m.cells != nil && m.cells.sessions || joined(m.tuples)
+	m.sourced = slices.ContainsFunc(m.places, func(p place) bool { return p.join != joinless })
 }
 
 // progressRows is how often the long loops look up from their work.
@@ -51,7 +46,7 @@ func (m *Model) Requests() int {
 	if m.cells != nil {
 		return int(m.cells.requests)
 	}
-	return len(m.tuples)
+	return len(m.places)
 }
 
 // Meta describes the trace that the model was fitted to, with the digest of the
@@ -61,22 +56,20 @@ func (m *Model) Meta() trace.Meta { return m.meta }
 // KSwap is the k of the swapping, 1 for none.
 func (m *Model) KSwap() int { return m.kSwap }
 
-// FewRequests is how many requests a fit to a trace wants at least. Fewer are not one
-// window of the swapping, so that it mixes all of the time; and a cascade keeps the
-// course of the rate in 32 parts from 2,048 on, in half as many from half of them, and
-// so on.
-const FewRequests = swapWindow
+// FewRequests is how many requests a fit to a trace wants at least. Fewer are swapped
+// among requests less alike, and keep the course of the rate in fewer parts.
+const FewRequests = 2000
 
-// Few says what is lost when a model was fitted to fewer requests than FewRequests.
+// Few says when a model was fitted to fewer requests than FewRequests, and what is lost.
 // It is empty for other models, and for those of histograms.
 func (m *Model) Few() string {
-	n := len(m.tuples)
+	n := len(m.places)
 	if m.cells != nil || n >= FewRequests {
 		return ""
 	}
 	lost := "the course of their rate is coarse"
 	if m.kSwap > 1 {
-		lost = fmt.Sprintf("swapping among %d alike mixes all of the time, and ", m.kSwap) + lost
+		lost = fmt.Sprintf("what is swapped among %d is less alike, and ", m.kSwap) + lost
 	}
 	return fmt.Sprintf("the model was fitted to %s requests, and wants %s or more: %s", page.Count(int64(n)), page.Count(FewRequests), lost)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 
 	"reprise/trace"
@@ -12,7 +13,7 @@ import (
 )
 
 // Write writes the model file: Parquet, see [modelRow] and [cellRow]. Metadata say what was
-// fitted, the tier of the trace, how tuples were swapped and what that is worth.
+// fitted, the tier of the trace, how places were swapped and what that is worth.
 func (m *Model) Write(w io.Writer) error {
 	if m.cells != nil {
 		return m.writeCells(w)
@@ -37,14 +38,14 @@ func (m *Model) Write(w io.Writer) error {
 		return err
 	}
 	out.SetMetadata(keySchema, modelSchema)
-	out.SetMetadata(keyKind, kindTuples)
+	out.SetMetadata(keyKind, kindPlaces)
 	out.SetMetadata(keyKSwap, strconv.Itoa(m.kSwap))
 	if m.kSwap > 1 {
-		out.SetMetadata(keyWindow, strconv.Itoa(swapWindow))
 		out.SetMetadata(keyJitter, strconv.FormatFloat(swapJitter, 'g', -1, 64))
+		out.SetMetadata(keySwapped, m.swapped.text())
 	}
 	out.SetMetadata(keyPrivacy, privacyNote)
-	out.SetMetadata(keyRequests, strconv.Itoa(len(m.tuples)))
+	out.SetMetadata(keyRequests, strconv.Itoa(len(m.places)))
 	out.SetMetadata(keySpan, strconv.FormatInt(m.span, 10))
 	if m.meta.BlockSize > 0 {
 		out.SetMetadata(keyBlock, strconv.Itoa(m.meta.BlockSize))
@@ -58,18 +59,22 @@ func (m *Model) Write(w io.Writer) error {
 }
 
 // ReadModel reads a model file of size bytes. A file of another kind is
-// [ErrNotModel]; one that is damaged, or whose rows no fit could give, is an
-// error that names the row.
+// [ErrNotModel], and one of an earlier version [ErrOldModel]; one that is damaged, or
+// whose rows no fit could give, is an error that names the row.
 func ReadModel(r io.ReaderAt, size int64) (*Model, error) {
+	if in, err := trace.NewRowsReader[anyRow](r, size); err != nil {
+		return nil, ErrNotModel
+	} else if s, _ := in.Metadata(keySchema); s == oldSchema {
+		return nil, ErrOldModel
+	} else if s != modelSchema {
+		return nil, ErrNotModel
+	}
 	if in, err := trace.NewRowsReader[cellRow](r, size); err == nil {
 		return readCells(in)
 	}
 	in, err := trace.NewRowsReader[modelRow](r, size)
 	if err != nil {
-		return nil, ErrNotModel
-	}
-	if s, _ := in.Metadata(keySchema); s != modelSchema {
-		return nil, ErrNotModel
+		return nil, err
 	}
 	b := modelReader{m: &Model{}}
 	if err := b.metadata(in.Metadata); err != nil {
@@ -81,13 +86,19 @@ func ReadModel(r io.ReaderAt, size int64) (*Model, error) {
 	return b.finish()
 }
 
+// An anyRow is the part of a row that all kinds of model files have.
+type anyRow struct {
+	trace.Row `parquet:"-"`
+	Table     string `parquet:"table,dict"`
+}
+
 // A modelReader builds a model from its rows.
 type modelReader struct {
 	m        *Model
 	requests int64
 	labels   numbering[label]
 	ends     numbering[end]
-	cascades [][]arrival.CascadeRow
+	cascade  []arrival.CascadeRow
 }
 
 func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
@@ -99,8 +110,8 @@ func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
 		}
 		return n, nil
 	}
-	if kind, _ := lookup(keyKind); kind != kindTuples {
-		return errors.New("it is not a model of kind " + kindTuples)
+	if kind, _ := lookup(keyKind); kind != kindPlaces {
+		return errors.New("it is not a model of kind " + kindPlaces)
 	}
 	k, err := number(keyKSwap, 1, math.MaxInt32)
 	if err != nil {
@@ -114,6 +125,11 @@ func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
 		return err
 	}
 	m.kSwap = int(k)
+	if text, ok := lookup(keySwapped); ok {
+		if m.swapped, err = parseSwapped(text); err != nil {
+			return err
+		}
+	}
 	if _, ok := lookup(keyBlock); ok {
 		n, err := number(keyBlock, 1, 1<<20)
 		if err != nil {
@@ -130,10 +146,11 @@ func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
 func (b *modelReader) row(i int64, r *modelRow) error {
 	var reason string
 	switch {
-	case r.Table == tableTuples && len(b.cascades) == 0:
-		reason = b.tuple(r)
+	case r.Table == tablePlaces && len(b.cascade) == 0:
+		reason = b.place(r)
 	case r.Table == tableArrivals:
-		reason = b.arrival(r)
+		b.cascade = append(b.cascade, arrival.CascadeRow{Kind: r.Part, Level: r.Level, Contrast: r.Contrast,
+			Bin: r.Bin, Left: r.Left, Right: r.Right, Count: r.Count})
 	default:
 		reason = "its table is unknown, or out of order"
 	}
@@ -143,8 +160,8 @@ func (b *modelReader) row(i int64, r *modelRow) error {
 	return nil
 }
 
-func (b *modelReader) tuple(r *modelRow) string {
-	if reason := r.check(b.m.meta.BlockSize); reason != "" {
+func (b *modelReader) place(r *modelRow) string {
+	if reason := r.check(b.m.meta.BlockSize, int64(len(b.m.places))); reason != "" {
 		return reason
 	}
 	l := label{model: r.Model, adapter: r.Adapter, kind: r.Kind, stream: none}
@@ -159,11 +176,16 @@ func (b *modelReader) tuple(r *modelRow) string {
 	if r.Temperature != nil {
 		l.temperature, l.hasTemperature = *r.Temperature, true
 	}
-	t := tuple{user: none, fresh: r.Fresh, tail: r.Tail,
-		reuse: reuse{label: b.labels.numberOf(l), category: categoryOf(r.Category), hit: r.Hit, trunk: r.Trunk, distance: r.Distance,
-			profile: [3]int64{r.Distance25, r.Distance50, r.Distance75},
-			chain:   r.Chain, join: join(r.Join), back: r.Back, turn: r.Turn, waits: r.Waits},
-		ending: ending{output: r.OutputTokens, end: b.ends.numberOf(end{r.Status, r.FinishReason})}}
+	t := place{user: none, label: b.labels.numberOf(l),
+		link: link{class: class(slices.Index(classNames[:], r.Builds)), parent: none, hit: r.Hit, parentHit: r.ParentHit, parentFull: r.ParentFull, parentLength: r.ParentBlocks},
+		seat: seat{join: join(r.Join), after: none, waits: r.Waits},
+		size: size{trunk: r.Trunk, fresh: r.Fresh, tail: r.Tail, growth: r.Growth}, ending: ending{output: r.OutputTokens, end: b.ends.numberOf(end{r.Status, r.FinishReason})}}
+	if r.Parent != nil {
+		t.parent = int32(*r.Parent)
+	}
+	if r.After != nil {
+		t.after = int32(*r.After)
+	}
 	if r.User != nil {
 		t.user = *r.User
 	}
@@ -174,83 +196,61 @@ func (b *modelReader) tuple(r *modelRow) string {
 	if x != (extra{}) {
 		t.extra = &x
 	}
-	b.m.tuples = append(b.m.tuples, t)
+	b.m.places = append(b.m.places, t)
 	return ""
 }
 
-// check says what is wrong with a tuple.
-func (r *modelRow) check(size int) string {
-	length := int64(r.Hit) + int64(r.Fresh)
-	c := categoryOf(r.Category)
+// check says what is wrong with the row of place n.
+func (r *modelRow) check(size int, n int64) string {
+	opens, sized := r.Builds == classNames[opens], r.Builds == classNames[opens] || r.Builds == classNames[branches]
+	length := int64(r.Trunk) + int64(r.Fresh)
+	if !opens {
+		length = int64(r.Hit) + int64(r.Fresh)
+	}
 	switch {
 	case r.User != nil && (*r.User < 0 || *r.User >= maxIDs):
 		return "its user is not between 0 and 2^40"
-	case r.Hit < 0 || r.Trunk < 0 || r.Fresh < 0 || r.Tail < 0 || r.OutputTokens < 0 || r.Turn < 0 || r.Chain < 0 || r.Back < 0:
+	case r.Hit < 0 || r.ParentHit < 0 || r.ParentFull < 0 || r.ParentBlocks < 0 || r.Trunk < 0 || r.Fresh < 0 || r.Tail < 0 || r.OutputTokens < 0:
 		return "a count is negative"
-	case length > maxBlocks || length*int64(size) > math.MaxInt32-int64(size):
+	case !slices.Contains(classNames[:], r.Builds):
+		return "how it builds on its parent is unknown"
+	case opens != (r.Parent == nil) || r.Parent != nil && (*r.Parent < 0 || *r.Parent >= n):
+		return "its parent is not a place before it"
+	case opens && (r.Hit > 0 || r.ParentHit > 0 || r.ParentFull > 0 || r.ParentBlocks > 0), !opens && (r.Trunk > 0 || r.Hit == 0 || size == 0),
+		!sized && (r.Fresh > 0 || r.Tail > 0), r.Builds == classNames[branches] && r.Fresh == 0:
+		return "its blocks do not fit how it builds on its parent"
+	case length > maxBlocks || length*int64(size) > maxTokens, max(r.Growth, -r.Growth) > maxTokens/2, r.Growth != 0 && (sized || r.Builds == classNames[repeats]):
 		return "its prompt is too long"
-	case length > 0 && (r.Tail < 1 || int(r.Tail) > size):
+	case sized && length > 0 && (r.Tail < 1 || int(r.Tail) > size):
 		return "its last block does not fit the block size"
 	case length == 0 && size > 0 && r.Tail > 0:
 		return "it has tokens but no blocks"
-	case c == uncategorised && (r.Category != "" || length > 0), c != uncategorised && length == 0:
-		return "its category is missing or unknown"
-	case (c == cold) != (length > 0 && r.Hit == 0), c == duplicate && r.Fresh > 0:
-		return "its category does not fit its blocks"
-	case r.Join < 0 || r.Join >= int32(joins) || join(r.Join) == byRecency && r.Back == 0:
+	case r.Join < 0 || r.Join >= int32(joins), (join(r.Join) == byPlace) != (r.After != nil), r.After != nil && (*r.After < 0 || *r.After >= n), join(r.Join) == byParent && opens:
 		return "how it joins its session is unknown"
 	case r.Status == trace.StatusFailed:
 		return "it failed, so it is no load"
 	case r.Temperature != nil && math.IsNaN(float64(*r.Temperature)):
 		return "its temperature is not a number"
 	}
-	for _, d := range [...]int64{r.Distance, r.Distance25, r.Distance50, r.Distance75} {
-		if (d > 0) != (r.Hit > 0) || d < 0 {
-			return "its distances do not fit its known blocks"
-		}
-	}
 	return ""
 }
 
-func (b *modelReader) arrival(r *modelRow) string {
-	n := int32(len(b.cascades))
-	if n == 0 || r.Client != n-1 {
-		if r.Client != n || n >= maxClients+1 {
-			return "its client is out of order"
-		}
-		c := client{user: none}
-		if r.User != nil {
-			c.user = *r.User
-		}
-		b.m.clients = append(b.m.clients, c)
-		b.cascades = append(b.cascades, nil)
-	}
-	b.cascades[r.Client] = append(b.cascades[r.Client], arrival.CascadeRow{Kind: r.Part, Level: r.Level, Contrast: r.Contrast,
-		Bin: r.Bin, Left: r.Left, Right: r.Right, Count: r.Count})
-	return ""
-}
-
-// finish makes the cascades and checks what only the whole tells.
+// finish makes the cascade and checks what only the whole tells.
 func (b *modelReader) finish() (*Model, error) {
 	m := b.m
-	if int64(len(m.tuples)) != b.requests || len(m.clients) == 0 {
+	if int64(len(m.places)) != b.requests || len(b.cascade) == 0 {
 		return nil, errors.New("the model is damaged: its number of rows contradicts its metadata")
 	}
 	m.labels, m.ends = b.labels.values, b.ends.values
 	if len(m.labels) > math.MaxUint16 {
 		return nil, errTooManyLabels
 	}
-	for i, rows := range b.cascades {
-		c, err := arrival.NewCascade(rows)
-		if err != nil {
-			return nil, fmt.Errorf("arrivals of client %d: %w", i, err)
-		}
-		m.clients[i].arrivals = c
+	var err error
+	if m.arrivals, err = arrival.NewCascade(b.cascade); err != nil {
+		return nil, fmt.Errorf("arrivals: %w", err)
 	}
-	for _, q := range m.tupleQueues() {
-		if len(q.tuples) == 0 {
-			return nil, errors.New("the model has a client without requests")
-		}
+	if m.arrivals.Span() != m.span {
+		return nil, errors.New("the model is damaged: its arrivals have another span")
 	}
 	if m.digest() != m.meta.Digest {
 		return nil, errors.New("the model is damaged: its rows do not match their digest")

@@ -57,12 +57,12 @@ func TestModelFileRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if !reflect.DeepEqual(got.tuples, m.tuples) || !reflect.DeepEqual(got.labels, m.labels) || !reflect.DeepEqual(got.ends, m.ends) {
-			t.Errorf("%s: other tuples came back", name)
+		if !reflect.DeepEqual(got.places, m.places) || !reflect.DeepEqual(got.labels, m.labels) || !reflect.DeepEqual(got.ends, m.ends) {
+			t.Errorf("%s: other places came back", name)
 		}
 		want := m.meta
 		want.Sessions, want.Convention = "", "" // a workload's own
-		if got.meta != want || got.kSwap != m.kSwap || got.span != m.span || got.sourced != m.sourced {
+		if got.meta != want || got.kSwap != m.kSwap || got.span != m.span || got.sourced != m.sourced || got.swapped != m.swapped {
 			t.Errorf("%s: %+v came back, want %+v", name, got.meta, want)
 		}
 		if a, b := rowDigest(generated(t, m, Options{Seed: 3})), rowDigest(generated(t, got, Options{Seed: 3})); a != b {
@@ -83,8 +83,8 @@ func TestModelFileSaysWhatItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"reprise.schema": "model/1", "reprise.model_kind": "reuse-tuples", "reprise.tier": "internal",
-		"reprise.k_swap": "10", "reprise.swap_window": "2000", "reprise.swap_jitter": "0.05", "reprise.block_size": "16",
+	for key, want := range map[string]string{"reprise.schema": "model/2", "reprise.model_kind": "places", "reprise.tier": "internal",
+		"reprise.k_swap": "10", "reprise.swapped": "{", "reprise.swap_jitter": "0.05", "reprise.block_size": "16",
 		"reprise.tokenizer": "o200k_base", "reprise.card": "{}", "reprise.fitted_requests": "", "reprise.span_ns": "", "reprise.digest": "sha256:"} {
 		if got, ok := in.Metadata(key); !ok || !strings.HasPrefix(got, want) {
 			t.Errorf("%s is %q, want %q", key, got, want)
@@ -111,7 +111,7 @@ func TestModelFileDamaged(t *testing.T) {
 	if _, err := read(other.Bytes()); !errors.Is(err, ErrNotModel) {
 		t.Errorf("a trace: the error is %v", err)
 	}
-	b := written(t, modelOf(t, []modelRow{aRow()}))
+	b := written(t, modelOf(t, []modelRow{openRow(), aRow()}))
 	if _, err := read(b[:len(b)/2]); err == nil {
 		t.Error("half a file is no error")
 	}
@@ -173,27 +173,38 @@ func FuzzReadModel(f *testing.F) {
 // Rows that pass every check make a model that generates, however odd they are.
 func FuzzModelRows(f *testing.F) {
 	m := fitted(f, talk{block: 16, models: 1}.rows(2, 12), trace.Meta{BlockSize: 16}, 1, 0)
-	f.Add(int32(3), int32(2), int64(4), int64(9), int32(5), uint8(3), int32(1), int64(2))
-	f.Add(int32(1<<20), int32(0), int64(1<<40), int64(1), int32(16), uint8(2), int32(3), int64(1<<50))
-	f.Fuzz(func(t *testing.T, hit, fresh int32, d, p int64, tail int32, category uint8, how int32, back int64) {
-		names := append([]string{""}, trace.Categories()...)
-		r := modelRow{Hit: hit % 4096, Fresh: fresh % 4096, Distance: d, Distance25: p, Distance50: d, Distance75: p, Tail: tail,
-			Category: names[int(category)%len(names)], Join: how, Back: back, Table: tableTuples}
-		b := modelReader{m: &Model{meta: m.meta, span: m.span, clients: m.clients}}
-		for i := range m.tuples {
-			old := m.row(&m.tuples[i])
-			if reason := b.tuple(&old); reason != "" {
+	f.Add(int32(3), int32(2), int64(0), int32(5), uint8(1), int32(1), int32(7), int32(20), int32(9))
+	f.Add(int32(1<<20), int32(0), int64(1), int32(16), uint8(3), int32(3), int32(900), int32(-4000), int32(2))
+	f.Fuzz(func(t *testing.T, hit, fresh int32, parent int64, tail int32, builds uint8, how, up, growth, length int32) {
+		r := modelRow{Hit: hit % 4096, Fresh: fresh % 4096, Parent: &parent, Tail: tail, ParentHit: up % 5000, ParentFull: length % 5000, ParentBlocks: length % 5001,
+			Growth: growth % (1 << 16), Builds: classNames[int(builds)%len(classNames)], Join: how, Table: tablePlaces}
+		if r.Builds == classNames[opens] {
+			r.Parent, r.Trunk, r.Hit = nil, r.Hit, 0
+		}
+		if join(how) == byPlace {
+			r.After = &parent
+		}
+		b := modelReader{m: &Model{meta: m.meta, span: m.span, arrivals: m.arrivals}}
+		for i := range m.places {
+			old := m.row(&m.places[i])
+			for _, up := range [...]*int64{old.Parent, old.After} {
+				if up != nil {
+					*up *= 2
+				}
+			}
+			if reason := b.place(&old); reason != "" {
 				t.Fatal(reason)
 			}
-			if reason := b.tuple(&r); reason != "" {
+			if reason := b.place(&r); reason != "" {
 				return
 			}
 		}
 		b.m.labels, b.m.ends = b.labels.values, b.ends.values
 		b.m.finish()
-		rows := generated(t, b.m, Options{})
-		if len(rows) != 2*len(m.tuples) {
-			t.Fatalf("%d rows", len(rows))
+		for _, o := range []Options{{}, {Requests: int64(5 * len(m.places))}} {
+			if rows := generated(t, b.m, o); len(rows) != max(2*len(m.places), int(o.Requests)) {
+				t.Fatalf("%d rows", len(rows))
+			}
 		}
 	})
 }

@@ -6,8 +6,15 @@ import (
 	"reprise/trace"
 )
 
-// modelSchema names the row layout of model files, under reprise.schema.
-const modelSchema = "model/1"
+// modelSchema names the row layout of model files, under reprise.schema, and oldSchema
+// that of earlier versions, whose rows this one cannot use.
+const (
+	modelSchema = "model/2"
+	oldSchema   = "model/1"
+)
+
+// ErrOldModel is the error of [ReadModel] for a file of an earlier version.
+var ErrOldModel = errors.New("it is a model of an earlier version (" + oldSchema + "), which this one does not read: fit the trace again with reprise synth fit")
 
 // ErrNotModel is the error of [ReadModel] for a file that is no model at all.
 var ErrNotModel = errors.New("it has no reprise.schema = " + modelSchema + ", so it is not a model")
@@ -18,23 +25,22 @@ const (
 	keySchema   = "reprise.schema"
 	keyKind     = "reprise.model_kind"
 	keyKSwap    = "reprise.k_swap"
-	keyWindow   = "reprise.swap_window"
 	keyJitter   = "reprise.swap_jitter"
+	keySwapped  = "reprise.swapped"
 	keyPrivacy  = "reprise.privacy_note"
 	keyRequests = "reprise.fitted_requests"
 	keySpan     = "reprise.span_ns"
 	keyBlock    = "reprise.block_size"
-	keySessions = "reprise.sessions" // of models of cells
 
-	kindTuples = "reuse-tuples"
+	kindPlaces = "places"
 	kindCells  = "cells"
 )
 
 // privacyNote goes with every model, so that nobody takes it for more.
 const privacyNote = "Not differentially private. No ids, no times and no text of the trace. With k_swap of 2 or more " +
-	"the lengths of a request are permuted among at least so many alike and jittered; every (category, hit, distance) " +
-	"unit still is one that occurred. The arrivals keep the counts of up to 32 equal parts of the time, and the user " +
-	"numbers of the trace. With k_swap 1 the tuples are those of the trace."
+	"each request's link to the one it builds on, its size and its output are exchanged with those of at least so many " +
+	"alike, each for itself, and jittered; links without as many alike are cut. Each part still is one that occurred. The arrivals keep " +
+	"the counts of parts of the time that hold five times k_swap on average, and the user numbers of the trace. With k_swap 1 the places are those of the trace."
 
 // cellsNote goes with a model of histograms.
 const cellsNote = "Made of the histograms of a profile, without noise: independent lengths by category, and as private as the trace that was profiled."

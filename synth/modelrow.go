@@ -11,18 +11,17 @@ import (
 
 // Tables of a model file, in their order.
 const (
-	tableTuples   = "tuple"
+	tablePlaces   = "place"
 	tableArrivals = "arrival"
 )
 
-// A modelRow is one row of schema model/1. One Parquet file holds two tables:
-// the tuples of the fitted requests in their order, and after them the rows of
-// each client's cascade of arrivals. Columns of the other table are zero or
-// null.
+// A modelRow is one row of schema model/2. One Parquet file holds two tables: the
+// places of the fitted requests in their order, and after them the rows of the cascade
+// of arrivals. Columns of the other table are zero or null. Places are numbered from 0.
 type modelRow struct {
 	trace.Row `parquet:"-"`
 	Table     string `parquet:"table,dict"`
-	User      *int64 `parquet:"user,optional"` // of the tuple, or of the client; null is all other users
+	User      *int64 `parquet:"user,optional"`
 
 	Model       string   `parquet:"model,optional,dict"`
 	Adapter     string   `parquet:"adapter,optional,dict"`
@@ -31,23 +30,22 @@ type modelRow struct {
 	Stream      *bool    `parquet:"stream,optional"`
 	Temperature *float32 `parquet:"temperature,optional"`
 
-	Category   string `parquet:"category,optional,dict"`
-	Hit        int32  `parquet:"hit_blocks"`
-	Trunk      int32  `parquet:"trunk_blocks"` // leading blocks that most requests of the domain carry, too
-	Distance   int64  `parquet:"distance"`     // LRU stack distance in blocks of the deepest hit block
-	Distance25 int64  `parquet:"distance_25"`
-	Distance50 int64  `parquet:"distance_50"`
-	Distance75 int64  `parquet:"distance_75"`
-	Chain      int32  `parquet:"chain"` // requests that it builds on, one on the other; with sessions, turns up to the one that it extends
-	Join       int32  `parquet:"join"`  // 0 no session, 1 a new one, 2 that of the request it extends, 3 by back
-	Back       int64  `parquet:"back"`  // sessions active since, itself included
-	Turn       int32  `parquet:"turn"`
-	Waits      bool   `parquet:"waits"` // it was sent after another was done
-	ThinkNS    *int64 `parquet:"think_ns,optional"`
-	ToolNS     *int64 `parquet:"tool_ns,optional"`
+	Builds       string `parquet:"builds,optional,dict"` // how it builds on its parent: opens, continues, edits, branches or repeats
+	Parent       *int64 `parquet:"parent,optional"`      // the place whose prompt it builds on; null for opens
+	Hit          int32  `parquet:"hit_blocks"`           // leading blocks that it has of the parent's
+	ParentHit    int32  `parquet:"parent_hit_blocks"`    // when it was fitted, the parent's own blocks began behind this one,
+	ParentFull   int32  `parquet:"parent_full_blocks"`   // the last full one was this,
+	ParentBlocks int32  `parquet:"parent_blocks"`        // and these were all
+	Trunk        int32  `parquet:"trunk_blocks"`         // of opens: leading blocks that most requests of the domain carry, too
+	Fresh        int32  `parquet:"fresh_blocks"`         // of opens and branches: blocks behind those
+	Tail         int32  `parquet:"tail_tokens"`          // of opens and branches: tokens in the last block; all of the input without blocks
+	Growth       int32  `parquet:"growth_tokens"`        // of continues and edits: tokens more than the parent has
 
-	Fresh int32 `parquet:"fresh_blocks"`
-	Tail  int32 `parquet:"tail_tokens"` // in the last block; all of the input without blocks
+	Join    int32  `parquet:"join"`           // 0 no session, 1 a new one, 2 that of the parent, 3 that of After
+	After   *int64 `parquet:"after,optional"` // place
+	Waits   bool   `parquet:"waits"`          // it was sent after another was done
+	ThinkNS *int64 `parquet:"think_ns,optional"`
+	ToolNS  *int64 `parquet:"tool_ns,optional"`
 
 	OutputTokens    int32  `parquet:"output_tokens"`
 	ReasoningTokens *int32 `parquet:"reasoning_tokens,optional"`
@@ -58,8 +56,7 @@ type modelRow struct {
 	FinishReason    string `parquet:"finish_reason,optional,dict"`
 	CancelledNS     *int64 `parquet:"cancelled_ns,optional"` // from arrival to the end of a cancelled request
 
-	Client   int32 `parquet:"client"` // the rest is a row of its cascade
-	Part     int64 `parquet:"cascade_kind"`
+	Part     int64 `parquet:"cascade_kind"` // the rest is a row of the cascade
 	Level    int64 `parquet:"cascade_level"`
 	Contrast int64 `parquet:"cascade_contrast"`
 	Bin      int64 `parquet:"cascade_bin"`
@@ -68,13 +65,15 @@ type modelRow struct {
 	Count    int64 `parquet:"cascade_count"`
 }
 
-// row is the row of tuple t.
-func (m *Model) row(t *tuple) modelRow {
+var classNames = [classes]string{"opens", "continues", "edits", "branches", "repeats"}
+
+// row is the row of a place.
+func (m *Model) row(t *place) modelRow {
 	l, e := &m.labels[t.label], &m.ends[t.end]
-	r := modelRow{Table: tableTuples, Model: l.model, Adapter: l.adapter, Kind: l.kind,
-		Category: t.category.String(), Hit: t.hit, Trunk: t.trunk, Distance: t.distance,
-		Distance25: t.profile[0], Distance50: t.profile[1], Distance75: t.profile[2],
-		Chain: t.chain, Join: int32(t.join), Back: t.back, Turn: t.turn, Waits: t.waits, Fresh: t.fresh, Tail: t.tail,
+	r := modelRow{Table: tablePlaces, Model: l.model, Adapter: l.adapter, Kind: l.kind,
+		Builds: classNames[t.class], Parent: placeNumber(t.parent), Hit: t.hit, ParentHit: t.parentHit, ParentFull: t.parentFull, ParentBlocks: t.parentLength,
+		Trunk: t.trunk, Fresh: t.fresh, Tail: t.tail, Growth: t.growth,
+		Join: int32(t.join), After: placeNumber(t.after), Waits: t.waits,
 		OutputTokens: t.output, Status: e.status, FinishReason: e.finish}
 	if t.user != none {
 		r.User = trace.Ptr(t.user)
@@ -98,24 +97,26 @@ func (m *Model) row(t *tuple) modelRow {
 	return r
 }
 
+func placeNumber(p int32) *int64 {
+	if p == none {
+		return nil
+	}
+	return trace.Ptr(int64(p))
+}
+
 // eachRow calls f with every row of the model file.
 func (m *Model) eachRow(f func(*modelRow) error) error {
-	for i := range m.tuples {
-		r := m.row(&m.tuples[i])
+	for i := range m.places {
+		r := m.row(&m.places[i])
 		if err := f(&r); err != nil {
 			return err
 		}
 	}
-	for i, c := range m.clients {
-		for _, a := range c.arrivals.Rows() {
-			r := modelRow{Table: tableArrivals, Client: int32(i), Part: a.Kind, Level: a.Level, Contrast: a.Contrast,
-				Bin: a.Bin, Left: a.Left, Right: a.Right, Count: a.Count}
-			if c.user != none {
-				r.User = trace.Ptr(c.user)
-			}
-			if err := f(&r); err != nil {
-				return err
-			}
+	for _, a := range m.arrivals.Rows() {
+		r := modelRow{Table: tableArrivals, Part: a.Kind, Level: a.Level, Contrast: a.Contrast,
+			Bin: a.Bin, Left: a.Left, Right: a.Right, Count: a.Count}
+		if err := f(&r); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -171,15 +172,15 @@ func (r *modelRow) canonical(b []byte) []byte {
 	if bit(r.Temperature != nil); r.Temperature != nil {
 		num(int64(math.Float32bits(*r.Temperature)))
 	}
-	str(r.Category)
-	for _, n := range [...]int64{int64(r.Hit), int64(r.Trunk), r.Distance, r.Distance25, r.Distance50, r.Distance75, int64(r.Chain), int64(r.Join), r.Back, int64(r.Turn)} {
-		num(n)
+	str(r.Builds)
+	opt(r.Parent)
+	for _, n := range [...]int32{r.Hit, r.ParentHit, r.ParentFull, r.ParentBlocks, r.Trunk, r.Fresh, r.Tail, r.Growth, r.Join} {
+		num(int64(n))
 	}
+	opt(r.After)
 	bit(r.Waits)
 	opt(r.ThinkNS)
 	opt(r.ToolNS)
-	num(int64(r.Fresh))
-	num(int64(r.Tail))
 	num(int64(r.OutputTokens))
 	for _, p := range [...]*int32{r.ReasoningTokens, r.ImageTokens, r.Images, r.MaxTokens} {
 		opt32(p)
@@ -187,7 +188,7 @@ func (r *modelRow) canonical(b []byte) []byte {
 	str(r.Status)
 	str(r.FinishReason)
 	opt(r.CancelledNS)
-	for _, n := range [...]int64{int64(r.Client), r.Part, r.Level, r.Contrast, r.Bin, r.Left, r.Right, r.Count} {
+	for _, n := range [...]int64{r.Part, r.Level, r.Contrast, r.Bin, r.Left, r.Right, r.Count} {
 		num(n)
 	}
 	return b

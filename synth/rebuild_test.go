@@ -9,9 +9,9 @@ import (
 	"reprise/trace"
 )
 
-// Without swapping, tuples replayed in their order rebuild the trace but for
+// Without swapping, places replayed in their order rebuild the trace but for
 // the names of its blocks, which come by first appearance in both.
-func TestTuplesRebuildTheTrace(t *testing.T) {
+func TestPlacesRebuildTheTrace(t *testing.T) {
 	for _, k := range []talk{
 		{block: 16, models: 1},
 		{block: 16, models: 3},
@@ -24,16 +24,16 @@ func TestTuplesRebuildTheTrace(t *testing.T) {
 				rows := k.rows(seed, 400)
 				want := annotated(succeeded(rows), k.block)
 				m := fitted(t, rows, trace.Meta{BlockSize: k.block}, 1, 0)
-				sameRows(t, want, readAll(t, rebuilt(m, timesOf(want)).Reader()))
+				sameRows(t, want, readAll(t, replayed(m, timesOf(want)).Reader()))
 			})
 		}
 	}
 }
 
-func TestTuplesRebuildMooncake(t *testing.T) {
+func TestPlacesRebuildMooncake(t *testing.T) {
 	rows := annotated(mooncake(t), 512)
 	m := fitted(t, rows, trace.Meta{BlockSize: 512}, 1, 0)
-	got := readAll(t, rebuilt(m, timesOf(rows)).Reader())
+	got := readAll(t, replayed(m, timesOf(rows)).Reader())
 	sameRows(t, rows, got)
 	want, have := curveOf(rows, 512), curveOf(got, 512)
 	if e := have.error(want); e != 0 || want.infinite() != have.infinite() {
@@ -92,11 +92,11 @@ func TestFitRefuses(t *testing.T) {
 		"more blocks than tokens":  {{InputTokens: 16, Blocks: []uint64{0, 1}}},
 		"negative lengths":         {{InputTokens: -1}},
 	} {
-		if _, err := Fit(t.Context(), cloned(rows), trace.Meta{BlockSize: 16}, FitOptions{}); err == nil {
+		if _, err := Fit(t.Context(), cloned(rows), trace.Meta{BlockSize: 16}, FitOptions{KSwap: 1}); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := Fit(t.Context(), cloned([]trace.Request{{InputTokens: 9, Blocks: []uint64{0}}}), trace.Meta{}, FitOptions{}); err == nil {
+	if _, err := Fit(t.Context(), cloned([]trace.Request{{InputTokens: 9, Blocks: []uint64{0}}}), trace.Meta{}, FitOptions{KSwap: 1}); err == nil {
 		t.Error("blocks without a block size: no error")
 	}
 }
@@ -109,7 +109,7 @@ func TestFitCountsUnnamedBlocks(t *testing.T) {
 		{ArrivalNS: 1, InputTokens: 90, Blocks: []uint64{0, 1}},
 	}
 	m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, 0)
-	got := readAll(t, rebuilt(m, timesOf(rows)).Reader())
+	got := readAll(t, replayed(m, timesOf(rows)).Reader())
 	if !slices.Equal(got[0].Blocks, []uint64{0, 1, 2, 3, 4, 5, 6}) || !slices.Equal(got[1].Blocks, []uint64{0, 1, 7, 8, 9, 10}) {
 		t.Errorf("blocks are %v and %v", got[0].Blocks, got[1].Blocks)
 	}

@@ -3,7 +3,6 @@ package synth
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"reprise/trace"
@@ -59,179 +58,118 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-func TestSpans(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 1))
-	var s spans
-	var low, full []int32
-	for range 400 {
-		if n := len(low); n == 0 || r.IntN(2) == 0 {
-			low, full = append(low, int32(r.IntN(5))), append(full, int32(r.IntN(20)))
-			s.appendSpan(low[n], full[n])
-		} else {
-			i := r.IntN(n)
-			low[i] += int32(r.IntN(6))
-			s.setSpan(i, low[i], full[i])
-		}
-		for depth := int32(1); depth < 20; depth += 3 {
-			match := func(i int) bool { return low[i] < depth && depth < full[i] }
-			from := r.IntN(len(low) + 1)
-			next, prev := none, none
-			for i := from; i < len(low) && next == none; i++ {
-				if match(i) {
-					next = i
-				}
-			}
-			for i := min(from, len(low)-1); i >= 0 && prev == none; i-- {
-				if match(i) {
-					prev = i
-				}
-			}
-			if got := s.nextMatch(from, depth); got != next {
-				t.Fatalf("the next span behind %d at depth %d is %d, want %d", from, depth, got, next)
-			}
-			if got := s.prevMatch(min(from, len(low)-1), depth); got != prev {
-				t.Fatalf("the last span before %d at depth %d is %d, want %d", from, depth, got, prev)
-			}
-		}
-	}
-}
-
-// Places that lost their node are swept out of a list when they are more than half of
-// it, unless it is short.
-func TestLostPlacesAreSwept(t *testing.T) {
-	for n, want := range map[int32][]int{8: {8, 8, 8, 8, 8, 8, 8, 8}, 9: {9, 9, 9, 9, 4, 4, 4, 4}, 10: {10, 10, 10, 10, 10, 4, 4, 4}} {
-		var b byDepth
-		for place := range n {
-			b.addPlace(3, place)
-		}
-		if len(b.placesAt(2)) != 0 || len(b.placesAt(4)) != 0 {
-			t.Errorf("other depths have places: %v", b.lists)
-		}
-		var got []int
-		for lost := range int32(8) {
-			b.dropPlace(3, func(place int32) bool { return place > lost })
-			got = append(got, len(b.placesAt(3)))
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("of %d places %v are left, want %v", n, got, want)
-		}
-	}
-}
-
 // What is touched again and again takes no more memory.
 func TestForestReusesSteps(t *testing.T) {
 	var f forest
-	nothing := func(int32, int32) {}
-	f.appendRequest(none, 0, 100, nothing)
+	f.appendRequest(none, 0, 100, nil)
 	for i := range int32(5000) {
-		f.appendRequest(0, 1+i%100, 0, nothing)
+		f.appendRequest(0, 1+i%100, 0, nil)
 	}
 	if len(f.steps) > 101 {
 		t.Errorf("%d steps for 100 blocks", len(f.steps))
 	}
 }
 
-// The distances of tuples are those of a list that is searched from its end.
-func TestDistancesAreThoseOfAnLRUStack(t *testing.T) {
+// A link leads to the request that last touched the deepest known block, unless all that
+// is known lies on the trunk, and says where on its prompt the request leaves.
+func TestLinksLeadToTheLastToucher(t *testing.T) {
 	for _, k := range []talk{{block: 16, models: 2}, {block: 1, models: 1}} {
 		rows := k.rows(5, 300)
 		m := fitted(t, rows, trace.Meta{BlockSize: k.block}, 1, 0)
-		var stack []uint64 // most recent last
-		depth := func(b uint64) int64 { return int64(len(stack) - slices.Index(stack, b)) }
+		carriers, requests := map[uint64]int{}, map[string]int{}
+		for _, r := range rows {
+			requests[r.Model]++
+			for _, b := range r.Blocks {
+				carriers[b]++
+			}
+		}
+		last := map[uint64]int{} // by block: the request that touched it last
+		linked := 0
 		for i, r := range rows {
-			got := m.tuples[i]
-			want := reuse{}
-			for int(want.hit) < len(r.Blocks) && slices.Contains(stack, r.Blocks[want.hit]) {
-				want.hit++
+			hit, trunk := 0, 0
+			for hit < len(r.Blocks) {
+				if _, ok := last[r.Blocks[hit]]; !ok {
+					break
+				}
+				hit++
 			}
-			if h := want.hit; h > 0 {
-				want.distance = depth(r.Blocks[h-1])
-				for q := range want.profile {
-					want.profile[q] = depth(r.Blocks[int(math.Ceil(float64(h)*float64(q+1)/4))-1])
+			for trunk < len(r.Blocks) && 2*carriers[r.Blocks[trunk]] > requests[r.Model] {
+				trunk++
+			}
+			p := m.places[i]
+			if hit <= trunk {
+				if p.class != opens || p.parent != none || int(p.trunk) != trunk || int(p.fresh) != len(r.Blocks)-trunk {
+					t.Fatalf("row %d, with %d blocks on the trunk, is %+v", i, trunk, p)
+				}
+			} else {
+				linked++
+				up := last[r.Blocks[hit-1]]
+				want := branches
+				switch full := int(rows[up].InputTokens) / k.block; {
+				case hit == len(r.Blocks):
+					want = repeats
+				case hit == full:
+					want = continues
+				case full > 5 && full-hit <= max(4, full/5) && max(r.InputTokens-rows[up].InputTokens, rows[up].InputTokens-r.InputTokens) <= max(4*int32(k.block), rows[up].InputTokens/5):
+					want = edits
+				}
+				if int(p.parent) != up || int(p.hit) != hit || p.class != want || int(p.parentLength) != len(rows[up].Blocks) {
+					t.Fatalf("row %d, with %d blocks of row %d, %s, is %+v", i, hit, up, classNames[want], p)
 				}
 			}
-			if got.hit != want.hit || got.distance != want.distance || got.profile != want.profile {
-				t.Fatalf("row %d has %d blocks at %d, %v; want %d at %d, %v", i, got.hit, got.distance, got.profile,
-					want.hit, want.distance, want.profile)
+			for _, b := range r.Blocks {
+				last[b] = i
 			}
-			for _, b := range slices.Backward(r.Blocks) {
-				if j := slices.Index(stack, b); j >= 0 {
-					stack = slices.Delete(stack, j, j+1)
-				}
-				stack = append(stack, b)
-			}
+		}
+		if linked < 80 {
+			t.Errorf("only %d rows have links", linked)
 		}
 	}
 }
 
-// The search finds what weighing every node finds.
-func TestSearchFindsTheLeastCost(t *testing.T) {
+// A request of a model of histograms builds on what weighing every request finds.
+func TestCellSearchFindsTheLeastCost(t *testing.T) {
+	m := cellModels(t)["histograms"]
+	drawn := m.drawnFrom([]int64{400})
+	p := population{size: 16, trunks: make([]trunk, 1)}
+	c := cellPlacer{population: &p, model: drawn, r: rand.New(rand.NewPCG(1, 1))}
+	p.taken = c.take
+	cost := func(d *cellDraw, r int32) int64 {
+		depth := c.depthOf(d, r)
+		sum := abs(log2(c.distance(r, depth)) - log2(min(d.distance, c.stack.total)))
+		sum += int64(max(depth-d.hit, d.hit-depth)) * depthWeight / int64(d.hit)
+		sum += abs(log2(int64(c.chain[r])+2)-log2(int64(d.chain)+1)) / chainWeight
+		return sum + int64(max(0, c.low[r]-p.overlap[r]))*takenWeight/int64(depth)
+	}
 	searched := 0
-	for seed := range uint64(30) {
-		k := talk{block: 2, models: 2}
-		m := fitted(t, k.rows(seed, 60), trace.Meta{BlockSize: k.block}, 5, seed)
-		domains := domainsOf(m.labels)
-		p := population{size: k.block, domains: make([]domain, domainCount(domains))}
-		for i := range m.tuples {
-			tup := &m.tuples[i]
-			dom := domains[tup.label]
-			if tup.hit > tup.trunk && len(p.domains[dom].members) > 0 {
-				if least, ok := leastCost(&p, tup, dom); ok {
-					f := p.find(&p.domains[dom], tup)
-					if got := costOf(&p, tup, f.owner, f.depth); got != least {
-						t.Fatalf("seed %d, tuple %d: cost %d, want %d", seed, i, got, least)
-					}
-					searched++
-				}
-			}
-			p.placeTuple(tup, dom)
-		}
-	}
-	if searched < 300 {
-		t.Errorf("only %d searches", searched)
-	}
-}
-
-// leastCost weighs every node of the tuple's class within 5 % of its depth.
-func leastCost(p *population, t *tuple, dom uint16) (least int64, ok bool) {
-	least = unfound
-	for r := range p.forest.length {
-		if p.domain[r] != dom {
-			continue
-		}
-		for depth := p.forest.low[r] + 1; depth <= p.forest.length[r]; depth++ {
-			off := max(depth-t.hit, t.hit-depth)
-			if p.overlap[r] != t.trunk || depth <= t.trunk {
-				continue
-			}
-			if off > t.hit/20 || t.fresh > 0 && depth >= t.hit+t.fresh || t.fresh == 0 && depth > t.hit {
-				continue
-			}
-			full := p.full(int32(r))
-			partial, end := depth > full, depth == full
-			switch {
-			case t.fresh == 0 && int(t.tail) < p.size:
-				if !partial {
+	for i := range drawn.places {
+		probe := c
+		probe.r = rand.New(rand.NewPCG(7, uint64(i)))
+		d := m.cells.request(probe.r, 16)
+		if d.hit > d.trunk {
+			least, ok := int64(unfound), false
+			for r := range int32(i) {
+				depth := c.depthOf(&d, r)
+				if depth <= p.overlap[r] || depth <= c.low[r] {
 					continue
 				}
-			case partial, t.fresh > 0 && t.category == continuation && !end, t.fresh > 0 && t.category == branch && end:
-				continue
+				least, ok = min(least, cost(&d, r)), true
 			}
-			least, ok = min(least, costOf(p, t, int32(r), depth)), true
+			found := c.find(&d)
+			if ok != (found != none) {
+				t.Fatalf("request %d: found %d, of any %v", i, found, ok)
+			}
+			if ok {
+				searched++
+				if got := cost(&d, found); got != least {
+					t.Fatalf("request %d: cost %d, want %d", i, got, least)
+				}
+			}
 		}
+		p.places = append(p.places, int32(i))
+		c.addRequest(&drawn.places[i])
 	}
-	return least, ok
-}
-
-func costOf(p *population, t *tuple, r, depth int32) int64 {
-	gap := func(a, b int64) int64 { return abs(log2(a) - log2(b)) }
-	cost := int64(max(depth-t.hit, t.hit-depth)) * depthWeight / int64(t.hit)
-	cost += gap(p.forest.distance(r, depth), min(t.distance, p.forest.stack.total))
-	if t.category > global {
-		cost += gap(int64(p.chain[r])+2, int64(t.chain)+1) / chainWeight
+	if searched < 100 {
+		t.Errorf("only %d searches", searched)
 	}
-	for q := range t.profile {
-		cost += gap(p.forest.ancestor(r, quarter(depth, q+1)), t.profile[q]) / 3
-	}
-	return cost
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,99 +13,455 @@ import (
 	"reprise/trace"
 )
 
-// swapped returns the tuples of a model before and after swapping, with its
-// cells.
-func swapped(t *testing.T, rows []trace.Request, size, k int) (before, after *Model) {
+func aSwapper(k, size int) *swapper {
+	return &swapper{r: rand.New(rand.NewPCG(1, 2)), k: k, size: size}
+}
+
+// swapperOf is a swapper of the places of a trace, and these.
+func swapperOf(t testing.TB, rows []trace.Request, meta trace.Meta, k int) (*swapper, []place) {
 	t.Helper()
-	meta := trace.Meta{BlockSize: size}
-	return fitted(t, rows, meta, 1, 0), fitted(t, rows, meta, k, 7)
+	e := extractor{size: meta.BlockSize}
+	for i := range rows {
+		if err := e.addRow(int64(i), &rows[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.finish()
+	s := aSwapper(k, meta.BlockSize)
+	s.labels, s.ends, s.domains, s.shapes, s.times = e.labels.values, e.ends.values, domainsOf(e.labels.values), e.shapes, e.times
+	s.places = slices.Clone(e.places)
+	return s, e.places
 }
 
-// Units move whole, none is lost, and what a place is stays there.
-func TestSwapMovesUnits(t *testing.T) {
-	k := talk{block: 8, models: 3, users: 4, failed: true}
-	before, after := swapped(t, k.rows(1, 3000), k.block, 10)
-	count := func(m *Model) map[reuse]int {
-		c := map[reuse]int{}
-		for i := range m.tuples {
-			c[m.tuples[i].reuse]++
-		}
-		return c
-	}
-	want, got := count(before), count(after)
-	for u, n := range want {
-		if got[u] != n {
-			t.Fatalf("%d times %+v, want %d", got[u], u, n)
-		}
-	}
-	moved, outputs := 0, 0
-	for i := range before.tuples {
-		a, b := &before.tuples[i], &after.tuples[i]
-		if a.user != b.user {
-			t.Fatalf("tuple %d changed its user", i)
-		}
-		if (b.category == duplicate) != (b.fresh == 0 && b.hit > 0 && b.category > global) {
-			t.Fatalf("tuple %d: %d fresh blocks of a %s", i, b.fresh, b.category)
-		}
-		if b.tail < 1 || int(b.tail) > k.block {
-			t.Fatalf("tuple %d has %d tokens in its last block", i, b.tail)
-		}
-		if a.reuse != b.reuse {
-			moved++
-		}
-		if a.ending.output != b.ending.output {
-			outputs++
-		}
-	}
-	if n := len(before.tuples); moved < n/2 || outputs < n/2 {
-		t.Errorf("of %d tuples %d got other reuse and %d another output", n, moved, outputs)
-	}
+// talks are traces with links of all kinds.
+func talks() map[string]talk {
+	return map[string]talk{"inferred": {block: 8, models: 2, users: 4}, "sessions": {block: 8, models: 2, users: 4, sessions: true}}
 }
 
-// Every cell has at least k tuples, and all are in one.
-func TestCellsHaveK(t *testing.T) {
-	k := talk{block: 8, models: 5}
-	m := fitted(t, k.rows(2, 1500), trace.Meta{BlockSize: k.block}, 1, 0)
-	for _, n := range []int{2, 10, 100, 1500, 4000} {
-		s := swapper{r: rand.New(rand.NewPCG(1, 2)), k: n, size: k.block}
-		ts := slices.Clone(m.tuples)
-		s.window(ts)
-		seen, cells := 0, 0
-		for _, g := range s.groups(m.tuples) {
-			for _, c := range s.cells(g) {
-				if len(c) < min(n, len(ts)) {
-					t.Errorf("k %d: a cell of %d", n, len(c))
+// A swap keeps what a place is, and every link leads back in time, within its domain and
+// to a place that is not the one it led to. What begins a session, and what has none,
+// stays so.
+func TestSwapIsValid(t *testing.T) {
+	for name, k := range talks() {
+		s, old := swapperOf(t, k.rows(1, 3000), trace.Meta{BlockSize: k.block}, 10)
+		s.prepareLinks()
+		x := s.try()
+		if x.did.Links < 800 || x.did.Cut > x.did.Links/20 || x.did.Kept > x.did.Links/10 {
+			t.Errorf("%s: %+v", name, x.did)
+		}
+		users := map[int64]int{}
+		joins := [2][joins]int{}
+		for i := range old {
+			users[old[i].user]++
+			users[x.places[i].user]--
+			joins[0][old[i].join]++
+			joins[1][x.places[i].join]++
+			p := &x.places[i]
+			for _, up := range [...]int32{p.parent, p.after} {
+				if up != none && up >= int32(i) {
+					t.Fatalf("%s: place %d builds on place %d", name, i, up)
 				}
-				seen, cells = seen+len(c), cells+1
+			}
+			if p.parent != none && s.domains[x.places[p.parent].label] != s.domains[p.label] {
+				t.Fatalf("%s: place %d builds on another domain", name, i)
+			}
+			if (p.class == opens) != (p.parent == none) || (p.join == byPlace) != (p.after != none) || p.join == byParent && p.parent == none {
+				t.Fatalf("%s: place %d is %+v", name, i, p)
 			}
 		}
-		if seen != len(ts) || n == 10 && cells < len(ts)/30 {
-			t.Errorf("k %d: %d of %d tuples in %d cells", n, seen, len(ts), cells)
+		for u, n := range users {
+			if n != 0 {
+				t.Errorf("%s: user %d has %d places less", name, u, n)
+			}
+		}
+		if joins[0][joinless] != joins[1][joinless] || joins[1][begins]-joins[0][begins] > x.did.Cut {
+			t.Errorf("%s: joins were %v and are %v", name, joins[0], joins[1])
 		}
 	}
 }
 
-// An output never stays with the last block that it came with.
-func TestSwapPartsLengths(t *testing.T) {
-	s := swapper{r: rand.New(rand.NewPCG(1, 2)), k: 8, size: 16}
-	var cell []int
-	old := make([]tuple, 8)
-	for i := range old {
-		cell = append(cell, i)
-		old[i] = tuple{fresh: 1, tail: int32(i) + 1, ending: ending{output: int32(i) + 1}} // too small for jitter
-	}
-	for range 200 {
-		ts := slices.Clone(old)
-		s.cell(ts, old, cell)
-		var tails []int32
-		for i := range ts {
-			if ts[i].tail == ts[i].output {
-				t.Fatalf("the output of %d tokens is with its own last block", ts[i].output)
+// Before the order is changed, each link is at a place alike: its parts are those of one
+// link of the class, and each is somewhere.
+func TestExchangeMovesLinks(t *testing.T) {
+	for name, k := range talks() {
+		s, _ := swapperOf(t, k.rows(2, 2000), trace.Meta{BlockSize: k.block}, 5)
+		s.prepareLinks()
+		x := &swapping{swapper: s, places: slices.Clone(s.places), from: make([][]int32, len(s.places))}
+		x.exchangeLinks()
+		parts := func(places []place) map[link]int {
+			c := map[link]int{}
+			for i := range places {
+				c[places[i].link]++
 			}
-			tails = append(tails, ts[i].tail)
+			return c
 		}
-		if slices.Sort(tails); tails[0] != 1 || tails[7] != 8 || len(slices.Compact(tails)) != 8 {
-			t.Fatalf("the last blocks are %v", tails)
+		want, got := parts(s.places), parts(x.places)
+		for l, n := range want {
+			if got[l] != n {
+				t.Fatalf("%s: %d times %+v, want %d", name, got[l], l, n)
+			}
+		}
+		own := 0
+		for w := range s.wires {
+			if i := s.wires[w].place; x.places[i].link == s.places[i].link && x.places[i].seat == s.places[i].seat {
+				own++
+			}
+			if len(s.wires[w].near) != s.k {
+				t.Fatalf("%s: %d links alike, want %d", name, len(s.wires[w].near), s.k)
+			}
+		}
+		if own > len(s.wires)/4 {
+			t.Errorf("%s: %d of %d links are where they were", name, own, len(s.wires))
+		}
+		under := subtrees(x.places, k.sessions)
+		if !slices.Equal(under, x.under) {
+			t.Errorf("%s: the subtrees are counted wrongly", name)
+		}
+	}
+}
+
+// The energies that an exchange changes are those that counting anew finds.
+func TestEnergiesAgainstBruteForce(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	lags := newLagEnergy(40, 200)
+	sum := func() float64 {
+		total := 0.0
+		for _, x := range lags.more {
+			total += math.Abs(x)
+		}
+		return total * lags.n
+	}
+	for range 500 {
+		moves := make([]lagMove, 4)
+		for i := range moves {
+			moves[i] = lagMove{lags.bin(r.IntN(2), float64(r.IntN(30))), lags.weight(float64(r.IntN(9))) * float64(2*r.IntN(2)-1)}
+		}
+		before, cost := sum(), lags.cost(moves)
+		lags.apply(moves)
+		if d := sum() - before; math.Abs(d-cost) > 1e-9 {
+			t.Fatalf("the lags cost %g, want %g", cost, d)
+		}
+	}
+	have, want := []int32{9, 4, 4, 1, 1, 1}, []int32{7, 5, 3, 2, 2, 1}
+	turns := newTurnEnergy(have, want)
+	energy := func() float64 {
+		total := 0.0
+		for n := int32(1); int(n) < len(turns.want); n++ {
+			h, w := 0.0, 0.0
+			for i := range have {
+				if have[i] >= n {
+					h++
+				}
+				if want[i] >= n {
+					w++
+				}
+			}
+			total += math.Abs(h-w) / math.Sqrt(w+.25)
+		}
+		return total
+	}
+	for range 500 {
+		i, to := r.IntN(len(have)), int32(1+r.IntN(17))
+		before, cost := energy(), turns.change(have[i], to)
+		have[i] = to
+		if d := energy() - before; math.Abs(d-cost) > 1e-9 {
+			t.Fatalf("%d turns cost %g, want %g", to, cost, d)
+		}
+	}
+}
+
+// The k longest sessions are redrawn, about as long; all others stay.
+func TestLongestSessionsAreRedrawn(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for name, tail := range map[string]func(u float64) float64{
+		"pareto":      func(u float64) float64 { return 4 * math.Pow(u, -.4) },
+		"exponential": func(u float64) float64 { return 4 - 9*math.Log(u) },
+		"bounded":     func(u float64) float64 { return 4 + 20*(1-u) },
+	} {
+		var turns []int32
+		for i := range 300 {
+			turns = append(turns, int32(tail((float64(i)+.5)/300)))
+		}
+		same, first := 0, 0.0
+		for range 50 {
+			got := redrawn(turns, 10, r)
+			if !slices.Equal(got[10:], turns[10:]) || !slices.IsSortedFunc(got, func(a, b int32) int { return int(b) - int(a) }) {
+				t.Fatalf("%s: %v", name, got[:20])
+			}
+			first += float64(got[0]) / 50
+			for j := range 10 {
+				if got[j] == turns[j] {
+					same++
+				}
+			}
+		}
+		if ratio := first / float64(turns[0]); ratio < .8 || ratio > 1.2 {
+			t.Errorf("%s: the longest is %.1f on average, want about %d", name, first, turns[0])
+		}
+		if same > 400 {
+			t.Errorf("%s: %d of 500 are as they were", name, same)
+		}
+	}
+	for _, few := range [][]int32{{3}, {3, 2}, {5, 5, 5, 5, 5}} {
+		if got := redrawn(few, 10, r); !slices.Equal(got[1:], few[1:]) {
+			t.Errorf("%v becomes %v", few, got)
+		}
+	}
+}
+
+// Links that have fewer than k alike lead to one of k places alike, or are cut.
+func TestLonelyLinks(t *testing.T) {
+	var rows []trace.Request
+	next := uint64(0)
+	fresh := func(n int) (b []uint64) {
+		for range n {
+			b = append(b, next)
+			next++
+		}
+		return b
+	}
+	for i := range 200 {
+		r := trace.Request{ArrivalNS: int64(i), InputTokens: 48, Blocks: fresh(3)}
+		if i == 100 || i == 150 { // the only ones that continue
+			r.InputTokens, r.Blocks = 64, append(slices.Clone(rows[i-20].Blocks), fresh(1)...)
+		}
+		rows = append(rows, r)
+	}
+	s, _ := swapperOf(t, rows, trace.Meta{BlockSize: 16}, 10)
+	s.prepareLinks()
+	if len(s.strays) != 2 || len(s.wires) != 0 || s.cut != 0 {
+		t.Fatalf("%d strays, %d wires, %d cut", len(s.strays), len(s.wires), s.cut)
+	}
+	to := map[int32]int{}
+	for range 300 {
+		x := s.try()
+		n := 0
+		for i := range x.places {
+			if up := x.places[i].parent; up != none {
+				n++
+			}
+		}
+		if n != 2 {
+			t.Fatalf("%d links", n)
+		}
+	}
+	for _, w := range s.strays {
+		for _, q := range w.near {
+			if q == w.place-20 || q >= w.place {
+				t.Errorf("place %d may lead to %d", w.place, q)
+			}
+			to[q]++
+		}
+	}
+	if len(to) != 20 {
+		t.Errorf("they lead to %d places", len(to))
+	}
+	s, _ = swapperOf(t, rows[90:103], trace.Meta{BlockSize: 16}, 20)
+	rows[100].Blocks = append(slices.Clone(rows[95].Blocks), fresh(1)...)
+	if s, _ = swapperOf(t, rows[90:103], trace.Meta{BlockSize: 16}, 20); s.places[10].class != continues {
+		t.Fatalf("%+v", s.places[10])
+	}
+	if s.prepareLinks(); s.cut != 1 || s.places[10].class != opens || s.places[10].fresh != 4 {
+		t.Errorf("%d cut, %+v", s.cut, s.places[10])
+	}
+}
+
+// Every cell has at least k points, and all are in one; those of a pairing are about
+// where its targets are.
+func TestCellsHaveK(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for _, n := range []int{3, 40, 1500} {
+		for _, k := range []int{2, 10, 100} {
+			var from, to []point
+			for i := range int32(n) {
+				from = append(from, point{i, []float64{float64(i), r.Float64(), float64(r.IntN(3))}})
+				to = append(to, point{i, []float64{float64(i), r.Float64() * 9, float64(r.IntN(5))}})
+			}
+			seen := 0
+			for _, c := range mondrian(slices.Clone(from), k) {
+				if len(c) < min(n, k) {
+					t.Errorf("%d points, k %d: a cell of %d", n, k, len(c))
+				}
+				seen += len(c)
+			}
+			if seen != n {
+				t.Errorf("%d points, k %d: %d in cells", n, k, seen)
+			}
+			seen = 0
+			whole := widths(slices.Clone(from))
+			for _, c := range paired(slices.Clone(from), slices.Clone(to), k, []float64{1, 1, 1}) {
+				if len(c.from) != len(c.to) || len(c.from) < min(n, k) || len(c.from) >= 2*k && n >= 2*k {
+					t.Errorf("%d points, k %d: a pairing of %d and %d", n, k, len(c.from), len(c.to))
+				}
+				seen += len(c.from)
+				if n == 1500 && k == 10 { // both are in the same part of their places in the order
+					if a, b := widths(c.from)[0], widths(c.to)[0]; a > whole[0]/2 || b > whole[0]/2 {
+						t.Errorf("a pairing is %g and %g of %g wide", a, b, whole[0])
+					}
+				}
+			}
+			if seen != n {
+				t.Errorf("%d points, k %d: %d in pairings", n, k, seen)
+			}
+		}
+	}
+}
+
+// Groups that are too small join others, by the next key.
+func TestGroups(t *testing.T) {
+	label := []string{"a", "a", "a", "b", "b", "c", "d", "a"}
+	got := grouped(len(label), 3, func(i int32) string { return label[i] }, func(i int32) string { return map[bool]string{true: "x", false: "y"}[label[i] < "d"] })
+	if want := [][]int32{{0, 1, 2, 7}, {3, 4, 5}, {6}}; !slices.EqualFunc(got, want, slices.Equal[[]int32]) {
+		t.Errorf("groups %v, want %v", got, want)
+	}
+}
+
+// Sizes are those of places of the class, but for the jitter, in any parts; each comes from
+// some other place more often than not.
+func TestSizesArePermuted(t *testing.T) {
+	s, old := swapperOf(t, talk{block: 64, models: 2}.rows(1, 3000), trace.Meta{BlockSize: 64}, 10)
+	x := &swapping{swapper: s, places: slices.Clone(s.places), from: make([][]int32, len(s.places)), under: subtrees(s.places, false)}
+	x.swapSizes()
+	own, n := 0, 0
+	sum := map[class][2]float64{}
+	for i := range old {
+		p, q := &old[i], &x.places[i]
+		if p.class != q.class || (p.fresh > 0) != (q.fresh > 0) || p.class == repeats && p.size != q.size {
+			t.Fatalf("place %d was %+v and is %+v", i, p.size, q.size)
+		}
+		if q.fresh > 0 && (q.tail < 1 || q.tail > 64) {
+			t.Fatalf("place %d has %d tokens in its last block", i, q.tail)
+		}
+		v := sum[p.class]
+		sum[p.class] = [2]float64{v[0] + float64(p.fresh) + float64(p.growth), v[1] + float64(q.fresh) + float64(q.growth)}
+		for _, from := range x.from[i] {
+			if n++; from == int32(i) {
+				own++
+			}
+			if old[from].class != p.class || (old[from].fresh > 0) != (p.fresh > 0) {
+				t.Fatalf("place %d, of class %d, has the size of one of %d", i, p.class, old[from].class)
+			}
+		}
+	}
+	if own > n/8 {
+		t.Errorf("%d of %d sizes are at their place", own, n)
+	}
+	for c, v := range sum {
+		if math.Abs(v[1]/max(1, v[0])-1) > .03 && v[0] > 0 {
+			t.Errorf("class %d has %.0f in all, want %.0f", c, v[1], v[0])
+		}
+	}
+}
+
+// An output never stays with a part of the size that it came with, nor in its place.
+func TestEndingsLeaveTheirSizes(t *testing.T) {
+	s, _ := swapperOf(t, talk{block: 8, models: 1}.rows(1, 600), trace.Meta{BlockSize: 8}, 8)
+	for i := range s.places {
+		s.places[i].output = 1 // nothing to jitter
+		s.places[i].end = int32(i)
+	}
+	s.ends = make([]end, len(s.places))
+	for range 20 {
+		x := &swapping{swapper: s, places: slices.Clone(s.places), from: make([][]int32, len(s.places)), under: subtrees(s.places, false)}
+		x.swapSizes()
+		x.swapEndings()
+		var all []int32
+		for i := range x.places {
+			from := x.places[i].end
+			all = append(all, from)
+			if from == int32(i) || slices.Contains(x.from[i], from) {
+				t.Fatalf("place %d, with the size of %v, has the output of %d", i, x.from[i], from)
+			}
+		}
+		slices.Sort(all)
+		if len(slices.Compact(all)) != len(x.places) {
+			t.Fatal("some outputs are lost")
+		}
+	}
+}
+
+// Labels that fewer than k places have move among k of their domain; all others stay.
+func TestRareLabelsMove(t *testing.T) {
+	s := aSwapper(10, 16)
+	s.labels = []label{{model: "a"}, {model: "a", kind: "odd"}, {model: "b"}}
+	s.domains = domainsOf(s.labels)
+	at := map[int]int{}
+	for range 500 {
+		x := &swapping{swapper: s, places: make([]place, 100)}
+		x.places[50].label = 1
+		for i := range 100 {
+			if i%3 == 1 {
+				x.places[i].label = 2
+			}
+		}
+		x.swapLabels()
+		for i := range x.places {
+			switch l := x.places[i].label; {
+			case l == 1:
+				at[i]++
+			case (l == 2) != (i%3 == 1):
+				t.Fatalf("place %d has label %d", i, l)
+			}
+		}
+	}
+	if len(at) < 10 || at[50] > 100 {
+		t.Errorf("the rare label was at %v", at)
+	}
+}
+
+// Each place moves among so many neighbours, and stays behind what it builds on.
+func TestOrderIsShuffled(t *testing.T) {
+	s, _ := swapperOf(t, talk{block: 8, models: 1, sessions: true}.rows(1, 1000), trace.Meta{BlockSize: 8}, 8)
+	for i := range s.places {
+		s.places[i].user = int64(i)
+	}
+	got := shuffled(s.places, 20, s.r)
+	moved := 0
+	for i := range got {
+		was := &s.places[got[i].user]
+		if d := int(got[i].user) - i; d != 0 {
+			moved++
+			if d > 20 || d < -60 { // later for what waits for others
+				t.Errorf("place %d came from %d", i, got[i].user)
+			}
+		}
+		for _, up := range [...][2]int32{{was.parent, got[i].parent}, {was.after, got[i].after}} {
+			if up[0] == none != (up[1] == none) || up[0] != none && (got[up[1]].user != int64(up[0]) || up[1] >= int32(i)) {
+				t.Fatalf("place %d builds on %d, which was %d", i, up[1], up[0])
+			}
+		}
+	}
+	if moved < 800 {
+		t.Errorf("only %d moved", moved)
+	}
+}
+
+// What is long is jittered by 5 %, the last block by 0.5 % and 2 tokens at least. What is
+// short stays.
+func TestJitterDeviates(t *testing.T) {
+	s := aSwapper(2, 16)
+	for _, c := range []struct {
+		n, from         int32
+		share, least    float64
+		want, tolerance float64
+	}{
+		{100_000, jitterFrom, swapJitter, outputLeast, 5000, 300}, {10, jitterFrom, swapJitter, outputLeast, 1, .15}, {3, jitterFrom, swapJitter, outputLeast, 0, 0},
+		{4, blocksFrom, swapJitter, 0, 0, 0}, {-100_000, growthFrom, swapJitter, 0, 5000, 300}, {-8, growthFrom, swapJitter, 0, 0, 0}, {200, jitterFrom, tailJitter, tailLeast, 2, .2},
+	} {
+		mean, square := 0.0, 0.0
+		for range 4000 {
+			x := float64(s.jitter(c.n, c.from, c.share, c.least))
+			if x*float64(c.n) <= 0 {
+				t.Fatalf("%d becomes %g", c.n, x)
+			}
+			mean += x / 4000
+			square += (x - float64(c.n)) * (x - float64(c.n)) / 4000
+		}
+		if d := math.Sqrt(square); math.Abs(d-c.want) > c.tolerance {
+			t.Errorf("%d deviates by %.3f, want %.3f", c.n, d, c.want)
+		}
+		if math.Abs(mean-float64(c.n)) > c.want/10+1e-6 {
+			t.Errorf("%d is %.2f on average", c.n, mean)
 		}
 	}
 }

@@ -35,6 +35,10 @@ type Options struct {
 	// trace's; 0 means 1. They share the prefixes that more than half of the
 	// requests of a cache domain carry, and nothing else.
 	Users int
+	// SharedAbove, when above 0, makes the course of the rate common to all
+	// populations, as far as it is slower than that: day and night. Otherwise each has
+	// it turned by a phase of its own.
+	SharedAbove time.Duration
 	// Speed divides all times; 0 means 1.
 	Speed float64
 	// Progress, when not nil, is called with the number of requests placed so
@@ -89,10 +93,13 @@ func (m *Model) describe(o Options) string {
 		s += ", k_swap " + strconv.Itoa(m.kSwap)
 	}
 	if m.Few() != "" {
-		s += fmt.Sprintf(", fitted to %d requests (few: below %d)", len(m.tuples), FewRequests)
+		s += fmt.Sprintf(", fitted to %d requests (few: below %d)", len(m.places), FewRequests)
 	}
 	if o.Users > 1 {
 		s += ", users " + strconv.Itoa(o.Users)
+		if o.SharedAbove > 0 {
+			s += ", shared above " + o.SharedAbove.String()
+		}
 	}
 	if o.Speed != 1 {
 		s += ", speed " + strconv.FormatFloat(o.Speed, 'g', -1, 64)
@@ -113,7 +120,7 @@ func (w *Workload) prepare() {
 		if len(c.times) > 0 && (w.first < 0 || c.times[0] < w.first) {
 			w.first = c.times[0]
 		}
-		trunks = append(trunks, make([][]int64, max(0, len(c.domains)-len(trunks)))...)
+		trunks = append(trunks, make([][]int64, max(0, len(c.trunks)-len(trunks)))...)
 		for r, x := range c.forest.leaf {
 			if x == none {
 				continue
@@ -162,8 +169,8 @@ func (o *Options) check() error {
 		return fmt.Errorf("more than %d populations of users", 1<<16)
 	case !(o.Speed > 0) || math.IsInf(o.Speed, 0):
 		return errors.New("the speed must be above 0")
-	case o.Requests < 0 || o.Duration < 0:
-		return errors.New("neither requests nor duration can be negative")
+	case o.Requests < 0 || o.Duration < 0 || o.SharedAbove < 0:
+		return errors.New("neither requests nor a duration can be negative")
 	case o.Requests > 0 && o.Duration > 0:
 		return errors.New("give requests or a duration, not both: the model's rate sets the other")
 	}

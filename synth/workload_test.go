@@ -25,7 +25,7 @@ func TestWorkloadIsAFunctionOfModelAndSeed(t *testing.T) {
 		rows[i].ArrivalNS = int64(i/7) * 333_000_000
 	}
 	m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, 0)
-	const want = "sha256:8e590f54cbcd4d492378de156239c0782a2128515c5d4b1a5d5849a8d3b34fab"
+	const want = "sha256:5910d34aa7e65c5bc5548b60d88d6e02deb2602a240bb6abac511290a6f17210"
 	digest := map[string]bool{}
 	for _, o := range []Options{{Seed: 1}, {Seed: 2}, {Seed: 1, Users: 2}, {Seed: 1, Requests: 1100}, {Seed: 1, Speed: 3}} {
 		a, b := rowDigest(generated(t, m, o)), rowDigest(generated(t, m, o))
@@ -75,13 +75,13 @@ func TestWorkloadsAreTheSameEverywhere(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"every column":       {columns, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 3, Requests: 900, Users: 2, Speed: 0.7}, "sha256:7866205cb1a9647bf06e550d8dc5d5b9e03873d62cf25a25289bd5884cf48c7c"},
-		"without blocks":     {bare, trace.Meta{Sessions: sessionsOfSource}, Options{Seed: 4, Users: 2}, "sha256:f222a9925c23e320c1a8dc71844cb760c42db2bf0540304777af1b16fa69fde1"},
-		"some sessions":      {mixed, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 5, Requests: 1300}, "sha256:8dbf23f9c9d5d1eb21b4199755656667926c42e7aa72f45d1830e1f9b30af4e7"},
-		"inferred sessions":  {whole(talk{block: 16, models: 3, users: 4, failed: true}.rows(6, 700)), trace.Meta{BlockSize: 16}, Options{Seed: 6, Users: 3, Requests: 1200}, "sha256:3d5f8cd84911557e15c962dd0b0538d974cb4cb62140d14402da2748ce8f4b7b"},
-		"a duration":         {whole(talk{block: 4, models: 1}.rows(7, 900)), trace.Meta{BlockSize: 4}, Options{Seed: 7, Duration: time.Minute, Speed: 1.3}, "sha256:ef46c826ec510ab6569cdbc79841fa4c1161f718813a7c9ccfb2cca5442c1384"},
-		"blocks of one word": {whole(talk{block: 1, models: 2, sessions: true}.rows(8, 500)), trace.Meta{BlockSize: 1, Sessions: sessionsInferred}, Options{Seed: 8}, "sha256:a6efe88694bf84bb9847e15086951f2effa566f3cc5800c0fc9cb0092b65741d"},
-		"great blocks":       {whole(talk{block: 512, models: 1}.rows(9, 500)), trace.Meta{BlockSize: 512}, Options{Seed: 9, Requests: 1500}, "sha256:06f523e87c85717bfba804409634a64f2b900957dd7ae47981704460318b6d6e"},
+		"every column":       {columns, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 3, Requests: 900, Users: 2, Speed: 0.7}, "sha256:ffa20afae70fa96830f496f0a6942510468daf526caca7d7c1ba66181f655e71"},
+		"without blocks":     {bare, trace.Meta{Sessions: sessionsOfSource}, Options{Seed: 4, Users: 2}, "sha256:f165f0e43c8d0aad61bc18f60175a9b4550cf48271f50f0a09865ffa6792cff9"},
+		"some sessions":      {mixed, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 5, Requests: 1300}, "sha256:d2bb5c7f3a220ec1469cc3cbf5f094d93d5663ffdba74c6b3dc9639188976295"},
+		"inferred sessions":  {whole(talk{block: 16, models: 3, users: 4, failed: true}.rows(6, 700)), trace.Meta{BlockSize: 16}, Options{Seed: 6, Users: 3, Requests: 1200}, "sha256:ea4ec5a9690e77778130be814dccc316f0c0c87b4e1cf17876a8dfea421a3aa5"},
+		"a duration":         {whole(talk{block: 4, models: 1}.rows(7, 900)), trace.Meta{BlockSize: 4}, Options{Seed: 7, Duration: time.Minute, Speed: 1.3}, "sha256:b224e6edb5f33799f178ae7b37f2447fa745947f4dc59247bde626fa4d9c690f"},
+		"blocks of one word": {whole(talk{block: 1, models: 2, sessions: true}.rows(8, 500)), trace.Meta{BlockSize: 1, Sessions: sessionsInferred}, Options{Seed: 8}, "sha256:72b877b1a71395493789d576affbe8641a1b64e76e2f436f34f3ff18a2946540"},
+		"great blocks":       {whole(talk{block: 512, models: 1}.rows(9, 500)), trace.Meta{BlockSize: 512}, Options{Seed: 9, Requests: 1500}, "sha256:82646eaeef695d691524ab0d127b156dd3184cf2b12d370af96791a50ba89ebb"},
 	} {
 		if got := rowDigest(generated(t, fitted(t, c.rows, c.meta, 1, 0), c.o)); got != c.want {
 			t.Errorf("%s: the digest is %s, want %s", name, got, c.want)
@@ -92,11 +92,12 @@ func TestWorkloadsAreTheSameEverywhere(t *testing.T) {
 // A row says all that its tuple says, and to which session it belongs.
 func TestWorkloadRows(t *testing.T) {
 	first, second := aRow(), aRow()
-	first.Category, first.Hit, first.Trunk, first.Distance, first.Distance25, first.Distance50, first.Distance75 = trace.Cold, 0, 0, 0, 0, 0, 0
-	first.Chain, first.Join, first.Back, first.Turn, first.Waits, first.ThinkNS, first.ToolNS = 0, int32(opens), 0, 0, false, nil, nil
+	first.Builds, first.Parent, first.Hit, first.ParentHit, first.ParentFull, first.ParentBlocks = "opens", nil, 0, 0, 0, 0
+	first.Join, first.After, first.Waits, first.ThinkNS, first.ToolNS = int32(begins), nil, false, nil, nil
 	first.Stream, first.Fresh, first.Tail = trace.Ptr(false), 4, 16
-	second.Trunk, second.Chain, second.Join, second.Back, second.Turn, second.User = 0, 1, int32(byTree), 0, 1, trace.Ptr(int64(5))
-	bare := modelRow{Table: tableTuples}
+	second.Builds, second.Hit, second.ParentHit, second.ParentFull, second.ParentBlocks = "branches", 2, 0, 4, 4
+	second.Join, second.After, second.User = int32(byParent), nil, trace.Ptr(int64(5))
+	bare := modelRow{Table: tablePlaces, Builds: "opens"}
 	rows := generated(t, modelOf(t, []modelRow{first, second, bare}), Options{Speed: 2})
 	want := trace.Request{ArrivalNS: rows[0].ArrivalNS, Session: trace.Ptr(int64(0)), Turn: trace.Ptr(int32(0)), User: trace.Ptr(int64(0)), Model: "m", Adapter: "a", Kind: "chat",
 		Class: trace.Ptr("batch"), Stream: trace.Ptr(false), Temperature: trace.Ptr(float32(0.5)), Category: trace.Cold, InputTokens: 64, OutputTokens: 13,
@@ -106,7 +107,7 @@ func TestWorkloadRows(t *testing.T) {
 		t.Errorf("the first row is %+v, want %+v", rows[0], want)
 	}
 	want.ArrivalNS, want.Turn, want.Category, want.Stream, want.Parents = rows[1].ArrivalNS, trace.Ptr(int32(1)), trace.Global, trace.Ptr(true), []int64{0}
-	want.ThinkNS, want.ToolNS, want.InputTokens, want.Blocks = trace.Ptr(int64(4)), trace.Ptr(int64(4)), 13*16+12, []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}
+	want.ThinkNS, want.ToolNS, want.InputTokens, want.Blocks = trace.Ptr(int64(4)), trace.Ptr(int64(4)), 11*16+12, []uint64{0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}
 	if !reflect.DeepEqual(rows[1], want) {
 		t.Errorf("the second row is %+v, want %+v", rows[1], want)
 	}
@@ -399,8 +400,8 @@ func opt2(p *float64) float64 {
 	return *p
 }
 
-// Users with many requests come by cascades of their own.
-func TestClientsOfTheirOwn(t *testing.T) {
+// Users keep about their places in the order: who goes home at half time does so.
+func TestUsersKeepTheirTimes(t *testing.T) {
 	rows := make([]trace.Request, 0, 6000)
 	for i := range 6000 {
 		r := trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: 100, OutputTokens: 5, User: trace.Ptr(int64(i % 3))}
@@ -409,26 +410,27 @@ func TestClientsOfTheirOwn(t *testing.T) {
 		}
 		rows = append(rows, r)
 	}
-	m := fitted(t, rows, trace.Meta{}, 1, 0)
-	if len(m.clients) != 4 || m.clients[3].user != none {
-		t.Fatalf("%d clients", len(m.clients))
-	}
-	late := map[int64]int{}
-	got := generated(t, m, Options{Seed: 1})
-	for _, r := range got {
-		if r.ArrivalNS > 3100e9 {
-			late[*r.User]++
+	for _, k := range []int{1, 10} {
+		got := generated(t, fitted(t, rows, trace.Meta{}, k, 0), Options{Seed: 1})
+		late, early := map[int64]int{}, map[int64]int{}
+		for _, r := range got {
+			if r.ArrivalNS > 3100e9 {
+				late[*r.User]++
+			} else {
+				early[*r.User]++
+			}
 		}
-	}
-	first := *got[0].User
-	n := map[bool]int{}
-	for u, k := range late {
-		if k > 500 {
-			n[u == first]++
+		busy, home := 0, 0
+		for u, n := range early {
+			if n > 500 && late[u] > 500 {
+				busy++
+			} else if n > 500 && late[u] == 0 {
+				home++
+			}
 		}
-	}
-	if n[true]+n[false] != 2 {
-		t.Errorf("in the second half %d users are busy, want 2", n[true]+n[false])
+		if busy != 2 || home != 1 {
+			t.Errorf("k %d: %d users are busy all of the time and %d in the first half, want 2 and 1", k, busy, home)
+		}
 	}
 }
 

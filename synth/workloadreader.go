@@ -34,7 +34,6 @@ type state struct {
 // A sessionState is one session so far.
 type sessionState struct {
 	turns int32
-	last  int32 // request of its population
 	user  *int64
 }
 
@@ -49,7 +48,7 @@ type mark struct {
 // nextRow makes the next row of s.
 func (r *workloadReader) nextRow(s *state) trace.Request {
 	i := int32(s.next)
-	t := &r.model.tuples[s.tuples[i]]
+	t := &r.model.places[s.places[i]]
 	length, dom, owner := s.forest.length[i], s.domain[i], s.owner[i]
 	q := trace.Request{ArrivalNS: r.scale(s.times[i] - r.first), InputTokens: s.tail[i]}
 	if length > 0 {
@@ -122,7 +121,7 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 
 // joinSession gives request i the session that placing found for it, its parent, and
 // the pause between them.
-func (r *workloadReader) joinSession(s *state, i int32, t *tuple, q *trace.Request) {
+func (r *workloadReader) joinSession(s *state, i int32, t *place, q *trace.Request) {
 	number := s.session[i]
 	if number == none {
 		q.User = r.user(s, t)
@@ -134,12 +133,8 @@ func (r *workloadReader) joinSession(s *state, i int32, t *tuple, q *trace.Reque
 	}
 	session := s.ids[number]
 	if session != none {
-		parent := r.sessions[session].last
-		if owner := s.owner[i]; t.join == byTree && owner != none && s.session[owner] == number {
-			parent = owner
-		}
-		if t.waits {
-			q.Parents = []int64{int64(s.row[parent])}
+		if prior := s.prior[i]; t.waits && prior != none {
+			q.Parents = []int64{int64(s.row[prior])}
 		}
 		if p := t.pause; p != nil {
 			q.ThinkNS, q.ToolNS = r.scaled(p.think), r.scaled(p.tool)
@@ -150,7 +145,7 @@ func (r *workloadReader) joinSession(s *state, i int32, t *tuple, q *trace.Reque
 
 // enterSession makes request i the next turn of a session, or the first of a new one,
 // and returns which.
-func (r *workloadReader) enterSession(s *state, i int32, t *tuple, session int32, q *trace.Request) int32 {
+func (r *workloadReader) enterSession(s *state, i int32, t *place, session int32, q *trace.Request) int32 {
 	if session == none {
 		session = int32(len(r.sessions))
 		r.sessions = append(r.sessions, sessionState{user: r.user(s, t)})
@@ -159,21 +154,20 @@ func (r *workloadReader) enterSession(s *state, i int32, t *tuple, session int32
 	q.User = n.user // a session is one user's
 	q.Session, q.Turn = trace.Ptr(int64(session)), trace.Ptr(n.turns)
 	n.turns++
-	n.last = i
 	s.seen = append(s.seen, session)
 	return session
 }
 
-// user numbers the user of a tuple; each population has users of its own.
-func (r *workloadReader) user(s *state, t *tuple) *int64 {
+// user numbers the user of a place; each population has users of its own.
+func (r *workloadReader) user(s *state, t *place) *int64 {
 	if t.user == none {
 		return nil
 	}
 	return trace.Ptr(int64(r.users.ID(uint64(t.user)*uint64(len(r.populations)) + uint64(s.number))))
 }
 
-// describe fills what the tuple says about the request itself.
-func (r *workloadReader) describe(q *trace.Request, t *tuple) {
+// describe fills what the place says about the request itself.
+func (r *workloadReader) describe(q *trace.Request, t *place) {
 	l, e := &r.model.labels[t.label], &r.model.ends[t.end]
 	q.Model, q.Adapter, q.Kind = l.model, l.adapter, l.kind
 	q.Status, q.FinishReason = e.status, e.finish

@@ -33,6 +33,7 @@ type synthFlags struct {
 	requests int64
 	duration time.Duration
 	users    int
+	shared   time.Duration
 	speed    float64
 	arrivals string
 	text     flags.PromptText
@@ -99,6 +100,7 @@ Built-in workloads:
 	workload.Int64VarP(&f.requests, "requests", "n", 0, "number of requests; by default as many as the trace has, times --users")
 	workload.DurationVar(&f.duration, "duration", 0, "length of the workload, instead of -n")
 	workload.IntVar(&f.users, "users", 1, "number of independent copies of the trace's users")
+	workloadRest.DurationVar(&f.shared, "shared-above", 0, "give the rate of all --users one course, as far as it is slower than this, such as 1h; by default each has its own phase")
 	workload.FactorVar(&f.speed, "speed", 1, "divide times and think times by this factor")
 	workload.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of a specification's sessions, instead of its own, such as poisson:5")
 	workloadRest.BoolVar(&f.describe, "describe", false, "list the parameters of a specification and their sources, and make nothing")
@@ -212,7 +214,7 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (draw func(progress 
 	}
 	f.wrote.Notes = append(f.wrote.Notes, fewWords(m)...)
 	return func(progress func(int64)) (workload, error) {
-		return m.Generate(cmd.Context(), synth.Options{Seed: f.seed, Requests: f.requests, Duration: f.duration, Users: f.users, Speed: f.speed, Progress: progress})
+		return m.Generate(cmd.Context(), synth.Options{Seed: f.seed, Requests: f.requests, Duration: f.duration, Users: f.users, SharedAbove: f.shared, Speed: f.speed, Progress: progress})
 	}, nil
 }
 

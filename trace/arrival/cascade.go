@@ -14,34 +14,36 @@ import (
 // every scale from the span down to milliseconds, where a renewal process such
 // as gamma has one scale only.
 //
-//   - The first levels, at most 5, have too few bins to draw from. They keep
-//     their fractions and their places, so that the coarse shape of the rate is
-//     that of the source. This costs privacy: whoever holds the rows knows the
-//     exact counts of up to 32 equal parts of the span. No part holds fewer
-//     than 64 arrivals on average, but a quiet one may hold a single arrival,
-//     and is then disclosed. Noise on these rows removes that.
+//   - The coarse parts, which hold 5k arrivals or more on average, keep their counts
+//     and their places, so that the course of the rate is that of the source. This
+//     costs privacy: whoever holds the rows knows these counts. Parts that hold some
+//     arrivals but fewer than k share theirs evenly, as many parts as hold k together.
 //   - Below, the fraction is drawn from bins as busy whose neighbours were as
 //     unlike, and from at least three of them if there are so many that are at
 //     all alike. It is the half beside the busier neighbour that is counted, so
 //     that a burst goes on across the edge of a bin; where neither neighbour is
 //     busier a fraction and its mirror image are one. Where a burst was within
 //     its part of the span is not kept, but a part unlike all others has few
-//     bins to draw from, and something of its course comes back: the two halves
-//     of the 32 parts of a public trace and of its cascades had a correlation
-//     of 0.4. The rows, which count how often a bin was split into so many and
+//     bins to draw from, and something of its course comes back. The rows, which count how often a bin was split into so many and
 //     so many, reveal more: a row of a busy bin describes that bin alone.
 //   - In the finest bins the gaps between arrivals are bootstrapped from those
-//     of bins as busy. A source with a quantised clock keeps its zero gaps so.
+//     of bins as busy.
+//   - Where the source's clock ticks, the finest bins are its ticks, and all that
+//     arrives in one comes at one instant, as far off the tick as those of the source.
 //
 // It holds integers only and draws with them, so that all machines agree.
 type Cascade struct {
-	span   int64
-	n      int64     // arrivals of the source
-	levels int       // the finest bins are span/2^levels wide
-	coarse [][]split // by level and bin
-	splits []splits  // by level from len(coarse)
-	gaps   []class   // in order of busyness
-	rows   []CascadeRow
+	span    int64
+	n       int64     // arrivals of the source
+	tick    int64     // of the source's clock, in nanoseconds; 0 without
+	whole   int64     // width of the tree: the span, or 2^levels ticks
+	levels  int       // the finest bins are whole/2^levels wide
+	depth   int       // the level of the parts
+	parts   []int64   // their arrivals
+	splits  []splits  // by level from depth
+	gaps    []class   // in order of busyness
+	offsets empirical // how far arrivals are behind the middle of the tick before theirs
+	rows    []CascadeRow
 }
 
 // The splits of one level are by contrast of the neighbours and by busyness.
@@ -76,81 +78,134 @@ func near(classes []class, n int64) *class {
 	return &classes[i]
 }
 
-// Times returns exactly n instants in ascending order, in nanoseconds from 0 up
-// to and without span, or nil where n or span is not positive.
-//
-// Over the span of the fit and with its count, the arrivals are statistically
-// those of the source. Fewer are a random choice of as many as the source had,
-// which is what users who leave would do. More make every bin busier by the same
-// factor, and split it as bins were split that were as busy: the coarse shape
-// then stands out more, and its index of dispersion grows with n. A longer span
-// continues the process: one cascade follows another, each with a share of n in
-// proportion to its length, independent below the coarse shape, which repeats.
-// A shorter one is the beginning of a cascade.
-func (c *Cascade) Times(r *rand.Rand, n int, span int64) []int64 {
-	if n <= 0 || span <= 0 || c.span == 0 {
-		return nil
-	}
-	out := make([]int64, n)
-	for done := int64(0); done < int64(n); {
-		due, rem := mulDiv(span, done+1, int64(n)) // when the next arrival has come at the mean rate
-		if rem == 0 {
-			due--
-		}
-		start := due / c.span * c.span
-		end := min(span-start, c.span)
-		upTo, _ := mulDiv(int64(n), start+end, span)
-		g := generator{Cascade: c, r: r, start: start, end: end}
-		g.thinned(out[done:upTo])
-		done = upTo
+// A Part is a stretch of time with so many arrivals.
+type Part struct {
+	Width int64 // nanoseconds
+	Count int64
+}
+
+// Span is how long the source's arrivals take, in nanoseconds: whole ticks, where its
+// clock ticks.
+func (c *Cascade) Span() int64 { return c.span }
+
+// Tick is the tick of the source's clock in nanoseconds, 0 without.
+func (c *Cascade) Tick() int64 { return c.tick }
+
+// Parts returns the coarse parts of the span, in order.
+func (c *Cascade) Parts() []Part {
+	out := make([]Part, len(c.parts))
+	for k, n := range c.parts {
+		out[k] = Part{c.until(k+1) - c.until(k), n}
 	}
 	return out
 }
 
-// A generator makes one cascade, up to end.
+// MaxParts is how many parts [Repeat] makes at most.
+const MaxParts = 1 << 20
+
+// Repeat returns parts again and again until span is over; the last is clipped. There
+// are at most [MaxParts], and the last then lasts to the end.
+func Repeat(parts []Part, span int64) []Part {
+	var out []Part
+	for j := 0; span > 0 && len(parts) > 0; j++ {
+		p := parts[j%len(parts)]
+		if p.Width > span {
+			p.Count, _ = mulDiv(p.Count, span, p.Width)
+			p.Width = span
+		}
+		if p.Width <= 0 || len(out) == MaxParts {
+			return append(out, Part{Width: span})
+		}
+		out = append(out, p)
+		span -= p.Width
+	}
+	return out
+}
+
+// until is where part k begins, and the one before it ends.
+func (c *Cascade) until(k int) int64 { return min(edge(c.whole, uint64(k), c.depth), c.span) }
+
+// Times returns exactly n instants in ascending order, in nanoseconds from 0 up to the
+// end of the last of parts, which follow each other. These are parts of Parts in any
+// order, with any counts; a part wider than those ends in a pause. nil where there are
+// no parts, or n is not positive.
+//
+// As many as the parts count are statistically those of the source. Fewer are a random
+// choice of as many as that, which is what users who leave would do. More make every
+// bin busier by the same factor, and split it as bins were split that were as busy: the
+// course of the rate then stands out more, and its index of dispersion grows with n.
+func (c *Cascade) Times(r *rand.Rand, n int, parts []Part) []int64 {
+	total := int64(0)
+	for _, p := range parts {
+		total += p.Count
+	}
+	if n <= 0 || len(parts) == 0 || c.span == 0 {
+		return nil
+	}
+	if total == 0 { // in all that there is of a quiet time
+		parts, total = []Part{{parts[0].Width, 1}}, 1
+	}
+	out := make([]int64, n)
+	g := generator{Cascade: c, r: r}
+	full := min(total, thinnest*int64(n))
+	if full <= int64(n) {
+		g.cascade(out, parts, total)
+		return out
+	}
+	all := make([]int64, full)
+	g.cascade(all, parts, total)
+	rest := out
+	for i, at := range all {
+		if g.r.IntN(len(all)-i) < len(rest) {
+			rest[0] = at
+			rest = rest[1:]
+		}
+	}
+	return out
+}
+
+// A generator makes one cascade after the other.
 type generator struct {
 	*Cascade
 	r          *rand.Rand
-	start, end int64
+	start, end int64 // of the part: where it begins, and its width
 }
 
 // thinnest is how many times as many arrivals are made, at most, to choose from:
 // what is left of so many has no burst, and the work must end.
 const thinnest = 64
 
-// thinned makes as many arrivals as the source had up to the end, if that is
-// more, and chooses len(out) of them, each equally likely.
-func (g *generator) thinned(out []int64) {
-	full, _ := mulDiv(g.n, g.end, g.span)
-	full = min(full, thinnest*int64(len(out)))
-	if full <= int64(len(out)) {
-		g.cascade(out)
+// cascade places len(out) arrivals in parts, which count total together.
+func (g *generator) cascade(out []int64, parts []Part, total int64) {
+	n, rest := int64(len(out)), out
+	counts := make([]int64, len(parts)+2) // with one before and one behind
+	upTo, done := int64(0), int64(0)
+	for j, p := range parts {
+		upTo += p.Count
+		due, _ := mulDiv(n, upTo, total)
+		counts[j+1], done = due-done, due
+	}
+	for j, p := range parts {
+		own := rest[:counts[j+1]]
+		rest = rest[counts[j+1]:]
+		b := bin{level: g.depth, before: counts[j] << neighbourBits, after: counts[j+2] << neighbourBits}
+		if g.end = min(p.Width, g.until(1)); len(own) > 0 && g.end > 0 {
+			g.fill(own, b)
+		} else {
+			for i := range own {
+				own[i] = g.start
+			}
+		}
+		g.start += p.Width
+	}
+	if g.tick == 0 {
 		return
 	}
-	all := make([]int64, full)
-	g.cascade(all)
-	for i, at := range all {
-		if g.r.IntN(len(all)-i) < len(out) {
-			out[0] = at
-			out = out[1:]
-		}
-	}
-}
-
-// cascade places len(out) arrivals.
-func (g *generator) cascade(out []int64) {
-	counts := []int64{int64(len(out))}
-	for level, coarse := range g.coarse {
-		var halves []int64
-		for k, n := range counts {
-			left := g.left(n, bin{level: level, k: uint64(k)}, coarse[k])
-			halves = append(halves, left, n-left)
-		}
-		counts = halves
-	}
-	for k, n := range counts {
-		g.fill(out[:n], coarseBin(counts, k))
-		out = out[n:]
+	// The first instant is on its tick, as that of the source is, from which ticks count.
+	slices.Sort(out) // one may be before its tick, and so in the part before
+	first := out[0]
+	for i := 0; i < len(out) && out[i] == first; i++ {
+		out[i] = (first + g.tick/2) / g.tick * g.tick
 	}
 }
 
@@ -161,7 +216,7 @@ func (g *generator) fill(out []int64, b bin) {
 		return
 	}
 	if b.level == g.levels || len(out) == 1 {
-		from, to := edge(g.span, b.k, b.level), edge(g.span, b.k+1, b.level)
+		from, to := edge(g.whole, b.k, b.level), edge(g.whole, b.k+1, b.level)
 		g.place(out, from, min(to, g.end)-from)
 		return
 	}
@@ -181,7 +236,7 @@ func (g *generator) fill(out []int64, b bin) {
 // some. Without this, many more arrivals than the fit had would come in clumps:
 // ten times a Poisson process would split as unevenly as the process did.
 func (g *generator) class(n int64, b bin) *class {
-	level, contrast := b.level-len(g.coarse), b.contrast()
+	level, contrast := b.level-g.depth, b.contrast()
 	for level > 0 {
 		if c := g.splits[level][contrast]; busyness(n) <= c[len(c)-1].busy {
 			break
@@ -194,7 +249,7 @@ func (g *generator) class(n int64, b bin) *class {
 // left is how many of n arrivals in a bin that is split as s come in its first
 // half, rounded at random so that the mean is exact.
 func (g *generator) left(n int64, b bin, s split) int64 {
-	mid, end := edge(g.span, 2*b.k+1, b.level+1), edge(g.span, b.k+1, b.level)
+	mid, end := edge(g.whole, 2*b.k+1, b.level+1), edge(g.whole, b.k+1, b.level)
 	if g.end <= mid {
 		return n
 	}
@@ -213,6 +268,14 @@ func (g *generator) left(n int64, b bin, s split) int64 {
 
 // place puts arrivals into a bin of a width from a.
 func (g *generator) place(out []int64, a, width int64) {
+	if g.tick > 0 {
+		at := g.start + a + g.r.Int64N(max(1, width/g.tick))*g.tick + g.offsets.within(g.r) - g.tick/2
+		at = max(0, min(at, g.start+a+width-1))
+		for i := range out {
+			out[i] = at
+		}
+		return
+	}
 	out[0] = 0
 	for i := 1; i < len(out); i++ {
 		out[i] = out[i-1] + near(g.gaps, int64(len(out))).within(g.r)
@@ -238,18 +301,6 @@ type bin struct {
 }
 
 const neighbourBits = 16 // after the point
-
-// coarseBin is bin k of those that hold counts.
-func coarseBin(counts []int64, k int) bin {
-	b := bin{level: bits.Len(uint(len(counts))) - 1, k: uint64(k)}
-	if k > 0 {
-		b.before = counts[k-1] << neighbourBits
-	}
-	if k+1 < len(counts) {
-		b.after = counts[k+1] << neighbourBits
-	}
-	return b
-}
 
 // halves are the two halves of a bin, with their arrivals. The neighbours of
 // the bin are taken to be spread evenly: what they are split into is not known
@@ -295,8 +346,7 @@ func mulDiv(x, part, whole int64) (quotient, remainder int64) {
 
 // How fine a cascade is.
 const (
-	coarseLevels = 5    // at most this many levels keep the fraction of every bin,
-	coarseMean   = 64   // so that the bins below hold this many arrivals on average
+	partTimes    = 5    // arrivals in a part, on average and at least, for each of k
 	finestBin    = 50e6 // nanoseconds in a finest bin, at most
 	binsEach     = 8    // finest bins for each arrival, at least,
 	narrowestBin = 1000 // as long as a bin is as many nanoseconds wide

@@ -10,10 +10,11 @@ import (
 
 // Kinds of [CascadeRow], in their order.
 const (
-	cascadeHead   int64 = iota // one row: Level is the number of levels, Right the span in nanoseconds, Count 1
-	cascadeCoarse              // Count arrivals came in part Bin of the 2^Level equal parts of the span
+	cascadeHead   int64 = iota // one row: Level is the number of levels, Left the tick of the source's clock and Right the span, in nanoseconds, Count 1
+	cascadeCoarse              // Count arrivals came in part Bin, which is bin Bin of the 2^Level at that level
 	cascadeSplit               // Count bins at Level, of busyness Bin and Contrast, were split into Left arrivals beside the busier neighbour and Right ones
 	cascadeGap                 // Count gaps from Left to Right nanoseconds, both included, in finest bins of busyness Bin; Level is the number of levels
+	cascadeOffset              // Count instants came Left to Right nanoseconds behind the middle of the tick before theirs
 )
 
 // A CascadeRow is one row of the tables of a [Cascade]. Busyness numbers the
@@ -40,11 +41,19 @@ func NewCascade(rows []CascadeRow) (*Cascade, error) {
 		return nil, errors.New("cascade: want a head row and coarse rows first")
 	}
 	head := rows[0]
-	if head.Level < 0 || head.Level > maxLevels || head.Right < narrowestBin || head.Right > maxSpan || head.Right>>head.Level == 0 ||
-		head.Right>>head.Level > finestBin || head.Contrast != 0 || head.Bin != 0 || head.Left != 0 || head.Count != 1 {
+	if head.Level < 0 || head.Level > maxLevels || head.Right < narrowestBin || head.Right > maxSpan || head.Contrast != 0 || head.Bin != 0 || head.Count != 1 {
 		return nil, fmt.Errorf("cascade: row 0: %w", errRow)
 	}
-	c := &Cascade{span: head.Right, levels: int(head.Level), rows: slices.Clone(rows)}
+	c := &Cascade{span: head.Right, whole: head.Right, tick: head.Left, levels: int(head.Level), rows: slices.Clone(rows)}
+	switch {
+	case c.tick == 0 && (c.span>>c.levels == 0 || c.span>>c.levels > finestBin):
+		return nil, fmt.Errorf("cascade: row 0: %w", errRow)
+	case c.tick != 0:
+		if c.tick < leastTick || c.span%c.tick != 0 || c.levels != bits.Len64(uint64(c.span/c.tick-1)) {
+			return nil, fmt.Errorf("cascade: row 0: %w", errRow)
+		}
+		c.whole = c.tick << c.levels
+	}
 	coarse := 1
 	for coarse < len(rows)-1 && rows[coarse+1].Kind == cascadeCoarse {
 		coarse++
@@ -52,43 +61,37 @@ func NewCascade(rows []CascadeRow) (*Cascade, error) {
 	if err := c.addCoarse(rows[1 : 1+coarse]); err != nil {
 		return nil, err
 	}
-	c.splits = make([]splits, c.levels-len(c.coarse))
+	c.splits = make([]splits, c.levels-c.depth)
 	for i := 1 + coarse; i < len(rows); i++ {
 		if rows[i-1].compare(rows[i]) >= 0 || !c.add(rows[i]) {
 			return nil, fmt.Errorf("cascade: row %d: %w", i, errRow)
 		}
+	}
+	if (c.tick > 0) != (len(c.offsets.vals) > 0) {
+		return nil, errors.New("cascade: a clock without offsets, or offsets without a clock")
 	}
 	c.pool()
 	c.fillEmpty()
 	return c, nil
 }
 
-// addCoarse sums the counts of the coarse bins up to the splits of each level.
+// addCoarse takes the counts of the parts.
 func (c *Cascade) addCoarse(rows []CascadeRow) error {
-	levels := bits.Len(uint(len(rows))) - 1
-	if len(rows) != 1<<levels || levels > min(coarseLevels, c.levels) {
-		return fmt.Errorf("cascade: %d coarse rows", len(rows))
+	if c.depth = int(rows[0].Level); c.depth < 0 || c.depth > c.levels {
+		return fmt.Errorf("cascade: row 1: %w", errRow)
 	}
-	var total int64
-	counts := make([]int64, len(rows))
 	for k, r := range rows {
-		if r.Kind != cascadeCoarse || r.Level != int64(levels) || r.Bin != int64(k) || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Count < 0 || r.Count > maxCount {
+		if r.Kind != cascadeCoarse || r.Level != int64(c.depth) || r.Bin != int64(k) || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Count < 0 || r.Count > maxCount || c.until(k) >= c.span && k > 0 {
 			return fmt.Errorf("cascade: row %d: %w", 1+k, errRow)
 		}
-		counts[k] = r.Count
-		total += r.Count
+		c.parts = append(c.parts, r.Count)
+		c.n += r.Count
 	}
-	if total < 2 {
-		return errors.New("cascade: fewer than 2 arrivals")
+	if c.until(len(rows)) != c.span {
+		return fmt.Errorf("cascade: %d parts do not make the span", len(rows))
 	}
-	c.n = total
-	c.coarse = make([][]split, levels)
-	for level := levels - 1; level >= 0; level-- {
-		for k := range counts[:1<<level] {
-			s := split{counts[2*k], counts[2*k+1]}
-			c.coarse[level] = append(c.coarse[level], s)
-			counts[k] = s.left + s.right
-		}
+	if c.n < 2 || c.n > maxCount {
+		return errors.New("cascade: fewer than 2 arrivals, or too many")
 	}
 	return nil
 }
@@ -101,16 +104,21 @@ func (c *Cascade) add(r CascadeRow) bool {
 	var classes *[]class
 	switch r.Kind {
 	case cascadeSplit:
-		if r.Level < int64(len(c.coarse)) || r.Level >= int64(c.levels) || r.Contrast < 0 || r.Contrast >= contrasts ||
+		if r.Level < int64(c.depth) || r.Level >= int64(c.levels) || r.Contrast < 0 || r.Contrast >= contrasts ||
 			r.Left+r.Right < 2 || r.Bin != int64(busyness(r.Left+r.Right)) {
 			return false
 		}
-		classes = &c.splits[r.Level-int64(len(c.coarse))][r.Contrast]
+		classes = &c.splits[r.Level-int64(c.depth)][r.Contrast]
 	case cascadeGap:
 		if r.Level != int64(c.levels) || r.Contrast != 0 || r.Bin < 2 || r.Bin > 2*maxLevels+1 || r.Left > r.Right || r.Right > 2*finestBin {
 			return false
 		}
 		classes = &c.gaps
+	case cascadeOffset:
+		if r.Level != 0 || r.Contrast != 0 || r.Bin != 0 || r.Left > r.Right || r.Right >= c.tick {
+			return false
+		}
+		return c.offsets.add(split{r.Left, r.Right}, r.Count)
 	default:
 		return false
 	}

@@ -24,8 +24,8 @@ func TestCascadeRowsRoundTrip(t *testing.T) {
 		t.Error("rows changed")
 	}
 	const span = 120e9
-	a := c.Times(Stream(1, "c"), 5000, span)
-	if b := fitted(t, bursty(6, span), span).Times(Stream(1, "c"), 5000, span); !slices.Equal(a, b) {
+	a := timesOf(c, Stream(1, "c"), 5000, span)
+	if b := timesOf(fitted(t, bursty(6, span), span), Stream(1, "c"), 5000, span); !slices.Equal(a, b) {
 		t.Error("a stored cascade draws other instants")
 	}
 	rows[5].Count++
@@ -114,7 +114,7 @@ func FuzzNewCascade(f *testing.F) {
 			t.Fatal("rows changed")
 		}
 		if span > 0 {
-			checkTimes(t, c.Times(Stream(1, "fuzz"), int(n), span), int(n), span)
+			checkTimes(t, timesOf(c, Stream(1, "fuzz"), int(n), span), int(n), span)
 		}
 	})
 }
@@ -134,7 +134,7 @@ func BenchmarkCascadeTimes(b *testing.B) {
 	r := Stream(1, "c")
 	b.ReportAllocs()
 	for b.Loop() {
-		c.Times(r, len(times), span)
+		timesOf(c, r, len(times), span)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(times)), "ns/arrival")
 }

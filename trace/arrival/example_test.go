@@ -47,13 +47,13 @@ func ExampleCascade() {
 			times = append(times, burst*60e9+i*10e6)
 		}
 	}
-	c, err := arrival.FitCascade(times, 3600e9)
+	c, err := arrival.FitCascade(times, 3600e9, 10)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	close := 0
-	made := c.Times(arrival.Stream(42, "arrivals"), len(times), 3600e9)
+	made := c.Times(arrival.Stream(42, "arrivals"), len(times), c.Parts())
 	for i := 1; i < len(made); i++ {
 		if made[i]-made[i-1] < 50e6 {
 			close++

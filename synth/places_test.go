@@ -1,6 +1,7 @@
 package synth
 
 import (
+	"errors"
 	"math"
 	"reflect"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 
 // What a model keeps of each row of a small trace: two cache domains, one session of
 // four turns, one request without, one that failed and one that was cancelled.
-func TestTuplesOfASmallTrace(t *testing.T) {
+func TestPlacesOfASmallTrace(t *testing.T) {
 	id, n := trace.Ptr[int64], trace.Ptr[int32]
 	nan := float32(math.NaN())
 	rows := []trace.Request{
@@ -36,48 +37,44 @@ func TestTuplesOfASmallTrace(t *testing.T) {
 	}
 	meta := trace.Meta{BlockSize: 16, Sessions: sessionsOfSource, Tier: "internal", Seed: "4", Breakers: "[]", Digest: "sha256:00", Capture: trace.RelativeCapture(0, time.Second)}
 	m := fitted(t, rows, meta, 1, 0)
-	// All with blocks begin with block 5, the global prefix and the trunk. The stack is
-	// written behind each row, the most recent first.
+	// All with blocks begin with block 5, the global prefix and the trunk.
 	want := []modelRow{
-		{User: id(0), Kind: "chat", Class: trace.Ptr("c"), Stream: trace.Ptr(false), Temperature: trace.Ptr(float32(0)), Category: trace.Cold,
-			Join: int32(opens), ThinkNS: id(1), Fresh: 3, Tail: 8, OutputTokens: 3, ReasoningTokens: n(2), ImageTokens: n(4), Images: n(1), MaxTokens: n(100),
-			Status: "ok", FinishReason: "stop"}, // 5 6 7
-		{User: id(1), Stream: trace.Ptr(true), Category: trace.Global, Hit: 1, Distance: 1, Distance25: 1, Distance50: 1, Distance75: 1,
-			Join: int32(opens), Fresh: 1, Tail: 16, OutputTokens: 1, Status: "ok"}, // 5 8 6 7
-		{User: id(0), Category: trace.Continuation, Hit: 2, Distance: 3, Distance25: 1, Distance50: 1, Distance75: 3, Chain: 1, Join: int32(byTree), Back: 2, Turn: 1,
-			Waits: true, ThinkNS: id(3), ToolNS: id(4), Fresh: 2, Tail: 16, OutputTokens: 4, Status: "ok"}, // 5 6 10 11 8 7
-		{Category: trace.Duplicate, Hit: 3, Distance: 6, Distance25: 1, Distance50: 2, Distance75: 6, Chain: 0, Tail: 8, OutputTokens: 5,
-			Status: trace.StatusCancelled, CancelledNS: id(50)}, // 5 6 7 10 11 8
-		{User: id(0), Category: trace.Continuation, Hit: 4, Distance: 5, Distance25: 1, Distance50: 2, Distance75: 4, Chain: 2, Join: int32(byTree), Back: 1, Turn: 2,
-			ToolNS: id(6), Fresh: 2, Tail: 10, Status: "ok"}, // 5 6 10 11 12 new 7 8
-		{User: id(0), Category: trace.Continuation, Hit: 2, Distance: 8, Distance25: 1, Distance50: 1, Distance75: 8, Join: int32(byRecency), Back: 1, Turn: 3, Fresh: 2, Tail: 16, Status: "ok"}, // 5 8 new new 6 …
-		{Status: "ok"},
-		{Category: trace.Global, Hit: 1, Distance: 1, Distance25: 1, Distance50: 1, Distance75: 1, Fresh: 1, Tail: 16, Status: "ok"}, // 5 20 8 …
-		{Category: trace.Branch, Hit: 2, Distance: 3, Distance25: 1, Distance50: 1, Distance75: 3, Fresh: 1, Tail: 16, Status: "ok"},
+		{User: id(0), Kind: "chat", Class: trace.Ptr("c"), Stream: trace.Ptr(false), Temperature: trace.Ptr(float32(0)), Builds: "opens", Trunk: 1,
+			Join: int32(begins), ThinkNS: id(1), Fresh: 2, Tail: 8, OutputTokens: 3, ReasoningTokens: n(2), ImageTokens: n(4), Images: n(1), MaxTokens: n(100),
+			Status: "ok", FinishReason: "stop"},
+		{User: id(1), Stream: trace.Ptr(true), Builds: "opens", Trunk: 1, Join: int32(begins), Fresh: 1, Tail: 16, OutputTokens: 1, Status: "ok"},
+		{User: id(0), Builds: "continues", Parent: id(0), Hit: 2, ParentHit: 1, ParentFull: 2, ParentBlocks: 3, Growth: 24, Join: int32(byParent),
+			Waits: true, ThinkNS: id(3), ToolNS: id(4), OutputTokens: 4, Status: "ok"},
+		{Builds: "repeats", Parent: id(0), Hit: 3, ParentHit: 1, ParentFull: 2, ParentBlocks: 3, OutputTokens: 5, Status: trace.StatusCancelled, CancelledNS: id(50)},
+		{User: id(0), Builds: "continues", Parent: id(2), Hit: 4, ParentHit: 2, ParentFull: 4, ParentBlocks: 4, Growth: 26, Join: int32(byParent), ToolNS: id(6), Status: "ok"},
+		// The prompt is another session's, and the session goes on with the row before.
+		{User: id(0), Builds: "continues", Parent: id(1), Hit: 2, ParentHit: 1, ParentFull: 2, ParentBlocks: 2, Growth: 32, Join: int32(byPlace), After: id(4), Status: "ok"},
+		{Builds: "opens", Status: "ok"},
+		{Builds: "opens", Trunk: 1, Fresh: 1, Tail: 16, Status: "ok"},
+		{Builds: "branches", Parent: id(5), Hit: 2, ParentHit: 2, ParentFull: 4, ParentBlocks: 4, Fresh: 1, Tail: 16, Status: "ok"},
 	}
 	got := rowsOf(t, m)
 	for i := range want {
-		want[i].Table = tableTuples
+		want[i].Table = tablePlaces
 		if want[i].Fresh+want[i].Hit > 0 {
-			want[i].Model, want[i].Adapter, want[i].Trunk = "m", "a", 1
+			want[i].Model, want[i].Adapter = "m", "a"
 		}
 		if !reflect.DeepEqual(got[i], want[i]) {
 			t.Errorf("row %d is\n%+v, want\n%+v", i, show(got[i]), show(want[i]))
 		}
 	}
-	if len(m.tuples) != len(want) || m.Requests() != len(want) || m.span != 1300+1300/8+1 || m.KSwap() != 1 {
-		t.Errorf("%d tuples in %d ns", len(m.tuples), m.span)
+	if len(m.places) != len(want) || m.Requests() != len(want) || m.span != 1300+1300/8+1 || m.KSwap() != 1 {
+		t.Errorf("%d places in %d ns", len(m.places), m.span)
 	}
 	if want := (trace.Meta{BlockSize: 16, Sessions: sessionsOfSource, Tier: "internal", Digest: m.digest()}); m.Meta() != want {
 		t.Errorf("the metadata are %+v, want %+v", m.Meta(), want)
 	}
-	// Sessions that were inferred are not the source's: the tuples lose them.
+	// Sessions that were inferred are not the source's: the places lose them.
 	meta.Sessions = sessionsInferred
 	m = fitted(t, rows, meta, 1, 0)
-	chains := []int32{0, 0, 1, 1, 2, 1, 0, 0, 2}
 	for i, r := range rowsOf(t, m)[:len(want)] {
 		w := want[i]
-		w.Join, w.Back, w.Turn, w.Waits, w.ThinkNS, w.ToolNS, w.Chain = 0, 0, 0, false, nil, nil, chains[i]
+		w.Join, w.After, w.Waits, w.ThinkNS, w.ToolNS = 0, nil, false, nil, nil
 		if !reflect.DeepEqual(r, w) {
 			t.Errorf("with inferred sessions row %d is\n%+v, want\n%+v", i, show(r), show(w))
 		}
@@ -87,7 +84,7 @@ func TestTuplesOfASmallTrace(t *testing.T) {
 // show is a row without its pointers.
 func show(r modelRow) any {
 	b := r.canonical(nil)
-	r.User, r.Class, r.Stream, r.Temperature, r.ThinkNS, r.ToolNS = nil, nil, nil, nil, nil, nil
+	r.User, r.Class, r.Stream, r.Temperature, r.ThinkNS, r.ToolNS, r.Parent, r.After = nil, nil, nil, nil, nil, nil, nil, nil
 	r.ReasoningTokens, r.ImageTokens, r.Images, r.MaxTokens, r.CancelledNS = nil, nil, nil, nil, nil
 	return []any{r, b}
 }
@@ -127,14 +124,26 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", c.bad, got, c.want)
 		}
 	}
-	if _, err := Fit(t.Context(), cloned([]trace.Request{{ArrivalNS: -5}, {ArrivalNS: -1}}), trace.Meta{}, FitOptions{}); err == nil || err.Error() != times {
+	if _, err := Fit(t.Context(), cloned([]trace.Request{{ArrivalNS: -5}, {ArrivalNS: -1}}), trace.Meta{}, FitOptions{KSwap: 1}); err == nil || err.Error() != times {
 		t.Errorf("before 0: %v", err)
 	}
 	if _, err := Fit(t.Context(), cloned(nil), trace.Meta{}, FitOptions{KSwap: -1}); err == nil || err.Error() != "k_swap cannot be negative" {
 		t.Errorf("a negative k: %v", err)
 	}
-	if _, err := (&extractor{size: 1}).lengths(&trace.Request{InputTokens: maxBlocks}); err != nil {
+	if _, err := (&extractor{size: 1}).shape(&trace.Request{InputTokens: maxBlocks}); err != nil {
 		t.Errorf("as many blocks as there may be: %v", err)
+	}
+	// Too few to swap.
+	few := make([]trace.Request, 99)
+	for i := range few {
+		few[i] = trace.Request{ArrivalNS: int64(i), InputTokens: 5}
+	}
+	const short = "the trace is too short: 99 requests succeeded, and swapping among 10 alike wants 100 or more. Use synth --mirror, or --k-swap 1, which keep the rows as they are"
+	if _, err := Fit(t.Context(), cloned(few), trace.Meta{}, FitOptions{}); !errors.Is(err, ErrTooFew) || err.Error() != short {
+		t.Errorf("99 requests: %v", err)
+	}
+	if _, err := Fit(t.Context(), cloned(append(few, trace.Request{ArrivalNS: 99})), trace.Meta{}, FitOptions{}); err != nil {
+		t.Errorf("100 requests: %v", err)
 	}
 	// One class too many.
 	rows := make([]trace.Request, math.MaxUint16+1)
@@ -143,64 +152,5 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 	}
 	if _, err := Fit(t.Context(), cloned(rows), trace.Meta{}, FitOptions{KSwap: 1}); err != errTooManyLabels {
 		t.Errorf("%d kinds of requests: %v", len(rows), err)
-	}
-}
-
-// Users with 1,000 requests or more have arrivals of their own, the 64 busiest at
-// most, the busiest first.
-func TestBusiestUsersAreClients(t *testing.T) {
-	var m Model
-	add := func(user int64, n int) {
-		for range n {
-			m.tuples = append(m.tuples, tuple{user: user})
-		}
-	}
-	add(none, 3000)
-	add(2, 1000)
-	add(0, 999)
-	add(4, 1001)
-	add(3, 1000)
-	if got := m.ownClients(); !reflect.DeepEqual(got, []int64{4, 2, 3}) {
-		t.Errorf("the clients are %v", got)
-	}
-	m.tuples = nil
-	for u := range int64(70) {
-		add(u, 1000+int(u%2))
-	}
-	got := m.ownClients()
-	if len(got) != 64 || got[0] != 1 || got[34] != 69 || got[35] != 0 || got[63] != 56 {
-		t.Errorf("of 70 users %d are clients: %v", len(got), got)
-	}
-}
-
-// Requests of no user of their own are one client, but for a single one, which joins
-// the least busy.
-func TestArrivalsByClient(t *testing.T) {
-	rows := func(others int) (out []trace.Request) {
-		for i := range 2211 {
-			r := trace.Request{ArrivalNS: int64(i) * 1e6, InputTokens: 5, User: trace.Ptr(int64(0))}
-			if i%11 >= 6 {
-				r.User = trace.Ptr(int64(1))
-			}
-			if i%700 == 699 && i/700 < others {
-				r.User = nil
-			}
-			out = append(out, r)
-		}
-		return out
-	}
-	for others, want := range map[int][]struct{ user, n int64 }{
-		0: {{0, 1206}, {1, 1005}},
-		1: {{0, 1206}, {none, 1005}},
-		2: {{0, 1205}, {1, 1004}, {none, 2}},
-	} {
-		m := fitted(t, rows(others), trace.Meta{}, 1, 0)
-		var got []struct{ user, n int64 }
-		for i, q := range m.tupleQueues() {
-			got = append(got, struct{ user, n int64 }{m.clients[i].user, int64(len(q.tuples))})
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%d others: clients %v, want %v", others, got, want)
-		}
 	}
 }

@@ -1,0 +1,147 @@
+package synth
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A lagEnergy says how far the lags of links are from those of the trace: the sum, over
+// bins of their logarithm, of how much more or less they are, by number and by blocks
+// that are reused.
+type lagEnergy struct {
+	more   []float64 // by bin, in all kinds of links
+	n      float64
+	reused float64
+}
+
+// A lagMove adds a weight to a bin.
+type lagMove struct {
+	bin    int
+	weight float64
+}
+
+const lagBins = 256 // of each kind
+
+func newLagEnergy(links int, reused float64) lagEnergy {
+	return lagEnergy{more: make([]float64, 2*lagBins), n: float64(max(1, links)), reused: max(1, reused)}
+}
+
+// weight is that of a link that reuses so many blocks.
+func (e *lagEnergy) weight(blocks float64) float64 { return 1/e.n + blocks/e.reused }
+
+// bin is that of a lag of a kind.
+func (e *lagEnergy) bin(kind int, lag float64) int {
+	return kind*lagBins + min(lagBins-1, int(lagsOctave*math.Log(lag+1)))
+}
+
+// cost is how much moves add to the energy, where 1 is that of one link.
+func (e *lagEnergy) cost(moves []lagMove) float64 {
+	cost := 0.0
+	for i, m := range moves { // each bin once
+		sum, first := 0.0, true
+		for j, o := range moves {
+			if o.bin == m.bin {
+				first = first && j >= i
+				sum += o.weight
+			}
+		}
+		if first {
+			cost += math.Abs(e.more[m.bin]+sum) - math.Abs(e.more[m.bin])
+		}
+	}
+	return cost * e.n
+}
+
+func (e *lagEnergy) apply(moves []lagMove) {
+	for _, m := range moves {
+		e.more[m.bin] += m.weight
+	}
+}
+
+// A turnEnergy says how far the numbers of sessions with at least so many turns are from
+// what is wanted, in about their standard deviations.
+type turnEnergy struct {
+	have, want []float64 // by turns
+	weight     []float64
+	longest    int // that is wanted
+}
+
+func newTurnEnergy(have, want []int32) turnEnergy {
+	top := 2*max(slices.Max(have), slices.Max(want)) + 2
+	tally := func(turns []int32) []float64 {
+		c := make([]float64, top+1)
+		for _, n := range turns {
+			c[n]++
+		}
+		for n := top - 1; n >= 0; n-- {
+			c[n] += c[n+1]
+		}
+		return c
+	}
+	e := turnEnergy{have: tally(have), want: tally(want), longest: int(slices.Max(want))}
+	for _, w := range e.want {
+		e.weight = append(e.weight, 1/math.Sqrt(w+.25))
+	}
+	return e
+}
+
+// change lets a session have other turns than before, and returns what that adds to the
+// energy.
+func (e *turnEnergy) change(from, to int32) float64 {
+	cost, by := 0.0, 1.0
+	if to < from {
+		from, to, by = to, from, -1
+	}
+	for n := from + 1; n <= to; n++ {
+		n := min(int(n), len(e.have)-1)
+		off := e.have[n] - e.want[n]
+		cost += e.weight[n] * (math.Abs(off+by) - math.Abs(off))
+		e.have[n] += by
+	}
+	return cost
+}
+
+// tailNoise is the standard deviation of the logarithm of a redrawn number of turns.
+const tailNoise = .05
+
+// redrawn returns the numbers of turns that are wanted: those of the k longest sessions
+// come from a generalised Pareto tail that has the mean and the second moment of the 2k
+// longest (Hosking and Wallis, "Parameter and quantile estimation for the generalized
+// Pareto distribution", Technometrics 1987). It is Pareto, exponential or bounded,
+// whichever these ask for.
+func redrawn(turns []int32, k int, r *rand.Rand) []int32 {
+	t := slices.Clone(turns)
+	slices.SortFunc(t, func(a, b int32) int { return int(b) - int(a) })
+	k = min(k, (len(t)-1)/2)
+	if k < 1 || t[0] == t[2*k] {
+		return t
+	}
+	least, n := float64(t[2*k]), float64(2*k)
+	mean, square := 0.0, 0.0
+	for _, turns := range t[:2*k] {
+		mean += (float64(turns) - least) / n
+		square += (float64(turns) - least) * (float64(turns) - least) / n
+	}
+	ratio := mean * mean / max(1e-9, square-mean*mean)
+	shape, scale := max(-.5, min((1-ratio)/2, .45)), mean*(1+ratio)/2
+	// What the fit leaves of the second moment of the k longest is made up for.
+	drawn, want, longest, above := make([]float64, k), 0.0, 2*float64(t[0]), float64(t[k])
+	sum := 0.0
+	for j := range k {
+		rank := (float64(j) + .5) / n
+		x := least - scale*math.Log(rank)
+		if math.Abs(shape) > 1e-6 {
+			x = least + scale/shape*(math.Pow(rank, -shape)-1)
+		}
+		drawn[j] = max(0, x-above)
+		sum += drawn[j] * drawn[j]
+		want += (float64(t[j]) - above) * (float64(t[j]) - above)
+	}
+	for j, x := range drawn {
+		x = (above + x*math.Sqrt(want/max(1e-9, sum))) * math.Exp(tailNoise*r.NormFloat64())
+		t[j] = max(int32(above), int32(math.Round(min(x, longest))))
+	}
+	slices.SortFunc(t[:k], func(a, b int32) int { return int(b) - int(a) })
+	return t
+}

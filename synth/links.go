@@ -1,0 +1,288 @@
+package synth
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A wire is a link that may be exchanged with those alike: to the parent, or to the
+// place whose session a request joins.
+type wire struct {
+	place   int32
+	session bool    // to the place of its session
+	turns   bool    // it makes the trees of sessions
+	near    []int32 // wires alike; of a stray, places
+}
+
+// What is alike among wires, as deviations of logarithms that cost as much as each
+// other.
+const (
+	alikeLag    = .3 // lags of both after the exchange, in blocks referenced between
+	alikeLength = .1 // lengths that are reused
+	alikeTurn   = .5 // turns up to it, or requests below it: the less unlike counts
+	alikeRest   = .3 // what the parent has behind that
+)
+
+const (
+	nearWires  = 150    // on each side that are looked at first, and
+	mostWires  = 10_000 // at most when these are too few
+	deepest    = 4096   // turns, beyond which a session is cut while swapping
+	lagsOctave = 6      // bins of a lag for each factor e
+)
+
+// prepareLinks finds the links alike for each, and cuts those that have fewer than k:
+// the request then opens a session of its own.
+func (s *swapper) prepareLinks() {
+	s.rareEdits()
+	sourced := slices.ContainsFunc(s.places, func(p place) bool { return p.join != joinless })
+	s.turns = sessionTurns(s.places, subtrees(s.places, sourced), sourced)
+	depth := make([]int32, len(s.places))
+	blocks := 0.0
+	s.clock = make([]float64, len(s.places))
+	for i := range s.places {
+		p := &s.places[i]
+		s.clock[i] = blocks
+		blocks += float64(max(1, s.shapes[i].length))
+		up := p.upward(sourced)
+		if up != none {
+			depth[i] = depth[up] + 1
+		}
+		if depth[i] >= deepest {
+			s.cutLink(int32(i), p.join == byPlace)
+			depth[i], up = 0, none
+		}
+		if p.parent != none {
+			s.wires = append(s.wires, wire{place: int32(i), turns: !sourced || p.join == byParent})
+		}
+		if p.after != none {
+			s.wires = append(s.wires, wire{place: int32(i), session: true, turns: true})
+		}
+	}
+	under := subtrees(s.places, sourced)
+	f := features{s, depth, under}
+	groups := map[[3]int32][]int32{}
+	for w := range s.wires {
+		g := s.groupOf(&s.wires[w])
+		groups[g] = append(groups[g], int32(w))
+	}
+	for _, g := range groups {
+		f.findNear(g)
+	}
+	s.cutLonely()
+}
+
+// groupOf tells wires that may be exchanged: of one domain and class, and of one way to
+// join a session.
+func (s *swapper) groupOf(w *wire) [3]int32 {
+	p := &s.places[w.place]
+	g := [3]int32{int32(s.domains[p.label]), int32(p.class), 0}
+	if w.turns {
+		g[2] = 1
+	}
+	if w.session {
+		g[1] = int32(classes)
+	}
+	return g
+}
+
+// rareEdits makes branches of edits where a domain has too few of them to be exchanged.
+func (s *swapper) rareEdits() {
+	count := map[uint16]int{}
+	for i := range s.places {
+		if s.places[i].class == edits {
+			count[s.domains[s.places[i].label]]++
+		}
+	}
+	for i := range s.places {
+		if p, sh := &s.places[i], &s.shapes[i]; p.class == edits && count[s.domains[p.label]] < 4*s.k {
+			p.class = branches
+			p.size = size{fresh: sh.length - sh.hit, tail: sh.tail}
+		}
+	}
+}
+
+// upward is the place above p in the tree of its session, or none.
+func (p *place) upward(sourced bool) int32 {
+	if sourced && p.join != byParent {
+		return p.after
+	}
+	return p.parent
+}
+
+// subtrees counts each place and all below it in the trees of sessions.
+func subtrees(places []place, sourced bool) []int32 {
+	under := make([]int32, len(places))
+	for i := len(places) - 1; i >= 0; i-- {
+		under[i]++
+		if up := places[i].upward(sourced); up != none {
+			under[up] += under[i]
+		}
+	}
+	return under
+}
+
+// cutLink lets a place open a session of its own.
+func (s *swapper) cutLink(i int32, session bool) {
+	p := &s.places[i]
+	s.cut++
+	if p.join == byParent || session {
+		p.seat = seat{join: begins, after: none}
+	}
+	if !session {
+		p.openPrompt(&s.shapes[i])
+	}
+}
+
+// to is where a wire of places leads.
+func (w *wire) to(places []place) int32 {
+	if w.session {
+		return places[w.place].after
+	}
+	return places[w.place].parent
+}
+
+// features compare wires.
+type features struct {
+	*swapper
+	depth, under []int32
+}
+
+// findNear finds for each wire of a group those alike: twice k of them, as some may be
+// cut.
+func (f *features) findNear(group []int32) {
+	type feature struct{ length, lag, turn, under, rest float64 }
+	fs := make([]feature, len(group))
+	for a, w := range group {
+		p, i, to := &f.places[f.wires[w].place], f.wires[w].place, f.wires[w].to(f.places)
+		x := &fs[a]
+		x.lag = math.Log(f.clock[i] - f.clock[to] + 1)
+		x.turn, x.under = math.Log1p(float64(f.depth[i])), math.Log(float64(f.under[i]))
+		switch {
+		case f.wires[w].session:
+			x.rest = math.Log1p(float64(p.pause.longest()) / 1e9)
+		case p.class == branches:
+			x.length, x.rest = math.Log(float64(max(1, p.hit))), math.Log1p(float64(p.parentLength-p.hit))
+		default:
+			x.length = math.Log(float64(max(1, f.shapes[to].tokens)))
+			if p.class != continues {
+				x.rest = math.Log1p(float64(p.parentLength - p.hit))
+			}
+		}
+	}
+	type candidate struct {
+		off  float64
+		wire int32
+	}
+	var found []candidate
+	for a, w := range group {
+		i, up := f.wires[w].place, f.wires[w].to(f.places)
+		for span := nearWires; ; span *= 4 {
+			found = found[:0]
+			for b := max(0, a-span); b < min(len(group), a+span+1); b++ {
+				v := group[b]
+				j, other := f.wires[v].place, f.wires[v].to(f.places)
+				if b == a || other >= i || up >= j {
+					continue
+				}
+				x, y := &fs[a], &fs[b]
+				ours, theirs := math.Log(f.clock[i]-f.clock[other]+1), math.Log(f.clock[j]-f.clock[up]+1)
+				off := min(math.Abs(ours-x.lag)+math.Abs(theirs-y.lag), math.Abs(ours-y.lag)+math.Abs(theirs-x.lag)) / alikeLag
+				off += math.Abs(x.length-y.length)/alikeLength + math.Abs(x.rest-y.rest)/alikeRest
+				off += min(math.Abs(x.turn-y.turn), math.Abs(x.under-y.under)) / alikeTurn
+				if f.hurried(w, v) || f.hurried(v, w) {
+					off += 20
+				}
+				found = append(found, candidate{off, v})
+			}
+			if len(found) >= 2*f.k || span >= min(len(group), mostWires) {
+				break
+			}
+		}
+		slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.wire, b.wire)) })
+		for _, c := range found[:min(len(found), 2*f.k)] {
+			f.wires[w].near = append(f.wires[w].near, c.wire)
+		}
+	}
+}
+
+// hurried tells whether a request that is joined by wire w would come before the pause
+// is over that wire v has.
+func (s *swapper) hurried(w, v int32) bool {
+	pause := s.places[s.wires[v].place].pause.longest()
+	return s.wires[w].turns && pause > 0 && pause > s.times[s.wires[w].place]-s.times[s.wires[v].to(s.places)]
+}
+
+// cutLonely takes the wires out that have fewer than k alike, until all others have k.
+// Each is led to one of k places alike with every swap, see strays; without as many it
+// is cut.
+func (s *swapper) cutLonely() {
+	lonely := make([]bool, len(s.wires))
+	for again := true; again; {
+		again = false
+		for w := range s.wires {
+			x := &s.wires[w]
+			x.near = slices.DeleteFunc(x.near, func(v int32) bool { return lonely[v] })
+			if !lonely[w] && len(x.near) < s.k {
+				lonely[w], again = true, true
+				x.near = nil
+			}
+		}
+	}
+	to := make([]int32, len(s.wires))
+	kept := s.wires[:0:0]
+	for w, x := range s.wires {
+		if !lonely[w] {
+			to[w] = int32(len(kept))
+			kept = append(kept, x)
+		} else if x.near = s.alike(&x); len(x.near) >= s.k {
+			s.strays = append(s.strays, x)
+		} else {
+			s.cutLink(x.place, x.session)
+		}
+	}
+	for w := range kept {
+		x := &kept[w]
+		x.near = x.near[:s.k]
+		for i, v := range x.near {
+			x.near[i] = to[v]
+		}
+	}
+	s.wires = kept
+}
+
+// alike finds k places that a wire could lead to, alike to the one that it leads to: as
+// long before and as long. That one is none of them.
+func (s *swapper) alike(w *wire) []int32 {
+	p, up, i := &s.places[w.place], w.to(s.places), w.place
+	lag := math.Log(s.clock[i] - s.clock[up] + 1)
+	long := func(q int32) float64 { return math.Log1p(float64(s.shapes[q].tokens)) }
+	type candidate struct {
+		off   float64
+		place int32
+	}
+	var found []candidate
+	for q := max(0, up-mostWires); q < min(i, up+mostWires); q++ {
+		sh := &s.shapes[q]
+		if q == up || s.domains[s.places[q].label] != s.domains[p.label] || !w.session && sh.full(s.size) <= sh.trunk {
+			continue
+		}
+		if pause := p.pause.longest(); w.turns && pause > s.times[i]-s.times[q] {
+			continue
+		}
+		if w.session && s.places[q].join == joinless || w.turns && !w.session && p.join == byParent && s.places[q].join == joinless {
+			continue
+		}
+		off := math.Abs(math.Log(s.clock[i]-s.clock[q]+1)-lag) / alikeLag
+		if !w.session {
+			off += math.Abs(long(q)-long(up)) / alikeLength
+		}
+		found = append(found, candidate{off, q})
+	}
+	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.place, b.place)) })
+	var out []int32
+	for _, c := range found[:min(len(found), s.k)] {
+		out = append(out, c.place)
+	}
+	return out
+}
