@@ -168,7 +168,7 @@ func TestCellFileSaysWhatIsWrong(t *testing.T) {
 		"turns":        {without(tableTurn), nil, damaged},
 		"a row":        {func(rows []cellRow) []cellRow { rows[4].Count = 0; return rows }, nil, "row 4 of the model: its count is not between 1 and 2^61"},
 		"schema":       {nil, map[string]string{keySchema: "model/3"}, ErrNotModel.Error()},
-		"an earlier":   {nil, map[string]string{keySchema: "model/1"}, ErrOldModel.Error()},
+		"an earlier":   {nil, map[string]string{keySchema: "model/1"}, errOldModel.Error()},
 		"kind":         {nil, map[string]string{keyKind: kindPlaces}, "it is not a model of kind cells"},
 		"requests":     {nil, map[string]string{keyRequests: "0"}, requests},
 		"too many":     {nil, map[string]string{keyRequests: "2147483648"}, requests},

@@ -5,16 +5,20 @@
 //     when, and how much stays as it was, and the mirrored rows are a workload.
 //  3. Rows that name no blocks, or too few, are completed by [Unshared], so
 //     that what they do not share becomes explicit.
-//  4. [Fit] keeps a [Model] of a trace: for each request a tuple that says how
-//     much of its prompt was known, how deep that lay in an LRU stack, what it
-//     added and what came out; and the arrivals of each client as a cascade.
-//     Tuples are swapped among at least k alike. Replayed without swapping they
-//     rebuild the trace exactly, but for the names of its blocks.
+//  4. [Fit] keeps a [Model] of a trace: for each request a place in the order, which
+//     says on which earlier request's prompt it builds and how, what it added and what
+//     came out; and the arrivals as a cascade. Links, sizes and outputs are exchanged
+//     among at least k alike. Replayed without that the places rebuild the trace exactly,
+//     but for the names of its blocks.
 //  5. [FitHistograms] makes a model of cells of the histograms of a profile, from which
-//     each tuple is drawn anew. Package synth/release makes models that may be shared.
-//  6. [Model.Generate] grows another prefix tree from the tuples, on arrivals of
+//     each request is drawn anew. Package synth/release makes models that may be shared.
+//  6. [Model.Generate] grows another prefix tree from the places, on arrivals of
 //     its own, for more users, at another speed or for longer than the trace. A
 //     [Workload] reads as rows.
+//
+// A request extends the prompt of its parent, whatever that became. So what a workload
+// keeps follows from the links: depths and lengths fit each other, sessions stay
+// together, and the stack distance of a request is that of its parent's place.
 //
 // Package synth/prompt makes the prompts of rows, synth/spec makes a workload without
 // a trace, from a description, and synth/fidelity says how close a workload is to a
@@ -29,34 +33,42 @@
 //   - ids.go: how many sessions, users and blocks a trace names; block ids for rows that
 //     lack them
 //   - mirror.go: the mirror of a trace: the same rows under ids that the seed renames
-//   - fit.go: fitting a model of tuples: its options, and the arrivals of each client as a
-//     cascade
-//   - extract.go: rows of a trace turned into tuples: known blocks, LRU depths, sessions,
-//     the global prefix
-//   - tuple.go: the tuple that a model keeps of one request; labels, categories, how a
-//     request joins a session
-//   - swap.go: tuples swapped among k alike, and lengths changed at random, for privacy
-//   - forest.go: the prefix tree with the LRU stack, compressed, that fitting and
-//     generating share
+//   - place.go: the place that a model keeps of one request; labels, categories, how a
+//     request builds on its parent and joins a session
+//   - fit.go: fitting a model of places: its options, and the arrivals as a cascade
+//   - extract.go: rows of a trace turned into places: known blocks, links, sessions, the
+//     global prefix
+//   - forest.go: the prefix tree, compressed, with who last touched each node, that fitting
+//     and generating share
 //   - common.go: the prefix that more than half of the requests of a cache domain carry
-//   - model.go: Model: its clients, the trace it was fitted to, the note that a trace was
-//     too short
+//   - swap.go: the swaps of a fit, of which the one with the nearest LRU curve counts; the
+//     order of places, and rare labels
+//   - links.go, exchange.go: links: those alike are found in the first, and exchanged in
+//     the second
+//   - energy.go: what exchanges cost: lags, and the turns of sessions, whose tail is redrawn
+//   - sizes.go, endings.go: sizes permuted, and outputs dealt to the prompts of the length
+//   - swapcells.go: cells of at least k alike: cut by one set of points, or by two
+//   - curve.go: the LRU curve of places, and how far two are apart
+//   - figures.go: what a swap did, and what is warned of
+//   - model.go: Model: the trace it was fitted to, the note that that was too short
 //   - modelfile.go, modelrow.go, modelmeta.go: the model file: reading and writing in the
 //     first, its rows and digest in the second, its metadata and privacy notes in the third
-//   - generate.go: generating from a model: populations in parallel, how many requests each
-//     makes, which tuple comes next
-//   - population.go: one population while it grows: where a tuple's request is placed in
-//     the tree, and which session it enters
-//   - domain.go, search.go: the search for the prompt that a request extends, by depth,
-//     kind and recency: the index in the first, the costs that choose in the second
+//   - generate.go: generating from a model: populations in parallel, and how many requests
+//     each makes
+//   - sequence.go: which place comes next, and on which requests it builds
+//   - course.go: the course of a population's rate
+//   - population.go: one population while it grows: where a request leaves its parent's
+//     prompt, and which session it enters
 //   - workload.go: the options of generating (requests, duration, users, speed), their
 //     checks, and the workload's metadata
 //   - workloadreader.go: the rows of a generated workload, in order of arrival: blocks,
 //     sessions, users, pauses
 //   - integer.go: integer arithmetic that is the same on every machine: logarithms, shares,
 //     products
-//   - cells.go: a model of cells: tables of histograms, and how tuples and times are drawn
+//   - cells.go: a model of cells: tables of histograms, and how requests and times are drawn
 //     from them
+//   - cellsplace.go, weights.go: which earlier prompt a drawn request builds on, by its place
+//     in the LRU stack; sums over the stack
 //   - cellsfile.go, cellsrow.go: the file of a model of cells: reading and writing in the
 //     first, its rows and digest in the second
 //   - cellsfit.go: a model made of the histograms of a profile

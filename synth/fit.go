@@ -59,7 +59,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	}
 	if least := leastSwapped * opts.KSwap; opts.KSwap > 1 && len(e.places) < least {
 		return nil, fmt.Errorf("%w: %d requests succeeded, and swapping among %d alike wants %d or more. "+
-			"Use synth --mirror, or --k-swap 1, which keep the rows as they are", ErrTooFew, len(e.places), opts.KSwap, least)
+			"Use synth --mirror, or --k-swap 1, which keep the rows as they are", errTooFew, len(e.places), opts.KSwap, least)
 	}
 	if meta.Sessions == sessionsInferred {
 		// They are inferred again from what is generated.
@@ -92,8 +92,8 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	return m, nil
 }
 
-// ErrTooFew is the error for a trace with too few requests to swap among k.
-var ErrTooFew = errors.New("the trace is too short")
+// errTooFew is the error for a trace with too few requests to swap among k.
+var errTooFew = errors.New("the trace is too short")
 
 // leastSwapped is how many requests for each of k a trace must have: with fewer, hardly
 // any link has k alike.

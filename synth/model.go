@@ -25,7 +25,7 @@ type Model struct {
 	ends     []end
 	arrivals *arrival.Cascade
 	sourced  bool // the places join the source's own sessions
-	swapped  Swapped
+	swapped  swapFigures
 
 	cells *cellModel // in place of places and arrivals, nil for a model of places
 }

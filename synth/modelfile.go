@@ -59,13 +59,13 @@ func (m *Model) Write(w io.Writer) error {
 }
 
 // ReadModel reads a model file of size bytes. A file of another kind is
-// [ErrNotModel], and one of an earlier version [ErrOldModel]; one that is damaged, or
+// [ErrNotModel], and one of an earlier version another error; one that is damaged, or
 // whose rows no fit could give, is an error that names the row.
 func ReadModel(r io.ReaderAt, size int64) (*Model, error) {
 	if in, err := trace.NewRowsReader[anyRow](r, size); err != nil {
 		return nil, ErrNotModel
 	} else if s, _ := in.Metadata(keySchema); s == oldSchema {
-		return nil, ErrOldModel
+		return nil, errOldModel
 	} else if s != modelSchema {
 		return nil, ErrNotModel
 	}

@@ -13,8 +13,8 @@ const (
 	oldSchema   = "model/1"
 )
 
-// ErrOldModel is the error of [ReadModel] for a file of an earlier version.
-var ErrOldModel = errors.New("it is a model of an earlier version (" + oldSchema + "), which this one does not read: fit the trace again with reprise synth fit")
+// errOldModel is the error of [ReadModel] for a file of an earlier version.
+var errOldModel = errors.New("it is a model of an earlier version (" + oldSchema + "), which this one does not read: fit the trace again with reprise synth fit")
 
 // ErrNotModel is the error of [ReadModel] for a file that is no model at all.
 var ErrNotModel = errors.New("it has no reprise.schema = " + modelSchema + ", so it is not a model")

@@ -271,7 +271,7 @@ func TestModelFileSaysWhatIsWrong(t *testing.T) {
 		"another block size": {nil, map[string]string{keyBlock: "17"}, damaged},
 		"the kind":           {nil, map[string]string{keyKind: kindCells}, "it is not a model of kind places"},
 		"the schema":         {nil, map[string]string{keySchema: "model/3"}, ErrNotModel.Error()},
-		"an earlier schema":  {nil, map[string]string{keySchema: "model/1"}, ErrOldModel.Error()},
+		"an earlier schema":  {nil, map[string]string{keySchema: "model/1"}, errOldModel.Error()},
 		"a swap":             {nil, map[string]string{keySwapped: "much"}, "its metadata reprise.swapped are not those of a swap"},
 	} {
 		got := ""

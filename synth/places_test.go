@@ -139,7 +139,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		few[i] = trace.Request{ArrivalNS: int64(i), InputTokens: 5}
 	}
 	const short = "the trace is too short: 99 requests succeeded, and swapping among 10 alike wants 100 or more. Use synth --mirror, or --k-swap 1, which keep the rows as they are"
-	if _, err := Fit(t.Context(), cloned(few), trace.Meta{}, FitOptions{}); !errors.Is(err, ErrTooFew) || err.Error() != short {
+	if _, err := Fit(t.Context(), cloned(few), trace.Meta{}, FitOptions{}); !errors.Is(err, errTooFew) || err.Error() != short {
 		t.Errorf("99 requests: %v", err)
 	}
 	if _, err := Fit(t.Context(), cloned(append(few, trace.Request{ArrivalNS: 99})), trace.Meta{}, FitOptions{}); err != nil {

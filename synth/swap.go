@@ -5,8 +5,6 @@ import (
 	"context"
 	crand "crypto/rand"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -24,30 +22,6 @@ const (
 	swapTriesMost = 48
 	triesRequests = 150_000 // requests, all tries together, before they are fewer
 )
-
-// Swapped says what swapping did to a trace, by figures of the whole.
-type Swapped struct {
-	Links     int     `json:"links"`                // requests that build on another's prompt or session in the trace
-	Cut       int     `json:"links_cut"`            // of these, those with fewer than k alike: the request opens a session
-	Kept      int     `json:"links_kept"`           // of these, those that are where they were, by chance
-	CurveMAE  float64 `json:"curve_mae,omitempty"`  // mean difference of the LRU curve, before arrivals are drawn
-	Hits      float64 `json:"hits"`                 // share of blocks that hit without limit
-	TraceHits float64 `json:"trace_hits"`           // the same of the trace
-	Turns     int     `json:"longest_turns"`        // turns of the longest session
-	WantTurns int     `json:"longest_turns_wanted"` // the same as drawn from the tail of the trace's
-}
-
-func (s *Swapped) text() string {
-	b, _ := json.Marshal(s) // of numbers alone: there is no error
-	return string(b)
-}
-
-func parseSwapped(text string) (s Swapped, err error) {
-	if json.Unmarshal([]byte(text), &s) != nil {
-		return s, errors.New("its metadata " + keySwapped + " are not those of a swap")
-	}
-	return s, nil
-}
 
 // swap exchanges the parts of places: links, sizes, endings, labels that are rare, and
 // last the order.
@@ -133,14 +107,14 @@ type swapper struct {
 type swapping struct {
 	*swapper
 	places []place
-	did    Swapped
+	did    swapFigures
 	under  []int32   // by place: it and all below it in the tree of its session
 	from   [][]int32 // by place: the places whose size it has, in parts
 }
 
 func (s *swapper) try() *swapping {
 	t := &swapping{swapper: s, places: slices.Clone(s.places), from: make([][]int32, len(s.places))}
-	t.did = Swapped{Links: len(s.wires) + len(s.strays) + s.cut, Cut: s.cut}
+	t.did = swapFigures{Links: len(s.wires) + len(s.strays) + s.cut, Cut: s.cut}
 	for _, w := range s.strays {
 		to := w.near[s.r.IntN(len(w.near))]
 		if p := &t.places[w.place]; w.session {

@@ -256,7 +256,6 @@ func TestLonelyLinks(t *testing.T) {
 	if len(to) != 20 {
 		t.Errorf("they lead to %d places", len(to))
 	}
-	s, _ = swapperOf(t, rows[90:103], trace.Meta{BlockSize: 16}, 20)
 	rows[100].Blocks = append(slices.Clone(rows[95].Blocks), fresh(1)...)
 	if s, _ = swapperOf(t, rows[90:103], trace.Meta{BlockSize: 16}, 20); s.places[10].class != continues {
 		t.Fatalf("%+v", s.places[10])

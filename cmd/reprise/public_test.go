@@ -85,7 +85,7 @@ func TestPublicModelRefused(t *testing.T) {
 		"neither users nor sessions":                 {"t.parquet", "--tier", "public", "--unit", "session"},
 		"holds the histograms of a profile":          {"h.parquet", "--tier", "public"},
 		"name the ledger":                            {"-", "--tier", "public"},
-		"no tuples to swap":                          {"h.parquet", "--k-swap", "3"},
+		"no requests to swap":                        {"h.parquet", "--k-swap", "3"},
 		"ledger.jsonl:1: not a ledger entry":         {"t.parquet", "--tier", "public", "--ledger", "ledger.jsonl"},
 	} {
 		if err := os.WriteFile("ledger.jsonl", []byte("hello\n"), 0o600); err != nil {

@@ -51,14 +51,15 @@ func synthCommand() *cobra.Command {
 YAML specification, or from a built-in workload by name.
 
 From a trace, it keeps the hit ratio of a cache of any size, reuse categories, sessions,
-lengths and the burstiness of arrivals. It fits a model of how much of each prompt was
-known, how deep in an LRU stack, and its lengths: no ids, no times, no text. Values are
-swapped among at least --k-swap similar requests, so two fits of a trace differ; a model
-and a seed always give the same workload. "reprise fidelity" measures how close it is.
+lengths and the burstiness of arrivals. It fits a model of which earlier request each one
+builds on, and of its lengths: no ids, no times, no text. These are exchanged among at
+least --k-swap similar requests, so two fits of a trace differ; a model and a seed always
+give the same workload. "reprise fidelity" measures how close it is.
 
 --users K adds independent copies of the trace's users, who share the common prefix and
-compete for the cache. --speed K plays the same requests in less time. -n and --duration
-can go beyond the trace.
+compete for the cache. Each is busy at times of its own, unless --shared-above says that
+they have one day. --speed K plays the same requests in less time. -n and --duration can
+go beyond the trace.
 
 --mirror keeps every row of a trace with its time and lengths, and renames blocks,
 sessions and users. A mirror is as private as its trace.
@@ -166,6 +167,8 @@ func (f *synthFlags) check(cmd *cobra.Command) error {
 		return cli.Usagef("-n, --duration, --users and --speed must be above 0")
 	case f.kSwap < 1:
 		return cli.Usagef("--k-swap must be 1 or more")
+	case given("shared-above") && (f.shared <= 0 || f.users < 2):
+		return cli.Usagef("--shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course")
 	}
 	return f.text.Describe(cmd, new(trace.Meta), true) // what is wrong with it shows before the work
 }
@@ -212,7 +215,7 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (draw func(progress 
 	case err != nil:
 		return nil, cli.InFile(path, err)
 	}
-	f.wrote.Notes = append(f.wrote.Notes, fewWords(m)...)
+	f.wrote.Notes = append(f.wrote.Notes, modelWarnings(m)...)
 	return func(progress func(int64)) (workload, error) {
 		return m.Generate(cmd.Context(), synth.Options{Seed: f.seed, Requests: f.requests, Duration: f.duration, Users: f.users, SharedAbove: f.shared, Speed: f.speed, Progress: progress})
 	}, nil

@@ -26,13 +26,13 @@ func synthFitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fit TRACE|HISTOGRAMS",
 		Short: "Fit a model to a trace, or to the histograms of its profile",
-		Long: `Fit makes a model file of a trace: the reuse and lengths of each request, in order, and
-the arrivals of its users. Fit once and generate often: a model and a seed always give
-the same workload.
+		Long: `Fit makes a model file of a trace: for each request, in order, which earlier one it
+builds on and its lengths; and the arrivals. Fit once and generate often: a model and a
+seed always give the same workload. A model of an earlier version is fitted again.
 
-Values are swapped among at least --k-swap similar requests, within windows of 2,000.
+Links, sizes and outputs are each exchanged among at least --k-swap similar requests.
 This is not differential privacy: every value still occurred. The model has the privacy
-tier of the trace.
+tier of the trace. Figures of what swapping moved too far are printed.
 
 With --tier partner (ε=8) and --tier public (ε=1) the model is differentially private:
 each user or session adds a weight of 1 in all to each of some 20 noisy tables, in cells
@@ -82,7 +82,7 @@ trace's tier, and with each quantity drawn independently.`,
 			if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) }); err != nil {
 				return err
 			}
-			return sayModel(cmd, out, m.Meta(), int64(m.Requests()), "request", m.KSwap(), append(notes, fewWords(m)...))
+			return sayModel(cmd, out, m.Meta(), int64(m.Requests()), "request", m.KSwap(), append(notes, modelWarnings(m)...))
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
@@ -105,7 +105,7 @@ func fitInput(cmd *cobra.Command, path string, kSwap int) (m *synth.Model, notes
 	m, err = synth.FitHistograms(in, size)
 	switch {
 	case err == nil && cmd.Flags().Changed("k-swap"):
-		return nil, nil, cli.Usagef("%s holds histograms, which have no tuples to swap", path)
+		return nil, nil, cli.Usagef("%s holds histograms, which have no requests to swap", path)
 	case !errors.Is(err, synth.ErrNotHistograms):
 		return m, nil, cli.InFile(path, err)
 	}
@@ -130,17 +130,18 @@ func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (m *sy
 		return nil, nil, cli.InFile(path, err)
 	}
 	if kSwap == 1 {
-		notes = append(notes, "the tuples are not swapped: each request's lengths and reuse are those of the trace")
+		notes = append(notes, "nothing is swapped: each request's lengths and reuse are those of the trace")
 	}
 	return m, notes, nil
 }
 
-// fewWords say when a model was fitted to too little.
-func fewWords(m *synth.Model) []string {
-	if few := m.Few(); few != "" {
-		return []string{few + "; reprise fidelity says how close it comes, and synth --mirror keeps the rows as they are"}
+// modelWarnings say what a model keeps less well than others.
+func modelWarnings(m *synth.Model) []string {
+	words := m.Warnings()
+	if n := len(words); n > 0 {
+		words[n-1] += "; reprise fidelity says how close it comes, and synth --mirror keeps the rows as they are"
 	}
-	return nil
+	return words
 }
 
 // sayModel prints what model was written to path, and of how many of what it is.
