@@ -1,7 +1,6 @@
 package synth
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -170,15 +169,11 @@ func (f *features) findNear(group []int32) {
 			}
 		}
 	}
-	type candidate struct {
-		off  float64
-		wire int32
-	}
-	var found []candidate
+	found := nearest{most: 2 * f.k}
 	for a, w := range group {
 		i, up := f.wires[w].place, f.wires[w].to(f.places)
 		for span := nearWires; ; span *= 4 {
-			found = found[:0]
+			found.of = found.of[:0]
 			for b := max(0, a-span); b < min(len(group), a+span+1); b++ {
 				v := group[b]
 				j, other := f.wires[v].place, f.wires[v].to(f.places)
@@ -193,16 +188,13 @@ func (f *features) findNear(group []int32) {
 				if f.hurried(w, v) || f.hurried(v, w) {
 					off += 20
 				}
-				found = append(found, candidate{off, v})
+				found.add(off, v)
 			}
-			if len(found) >= 2*f.k || span >= min(len(group), mostWires) {
+			if len(found.of) == found.most || span >= min(len(group), mostWires) {
 				break
 			}
 		}
-		slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.wire, b.wire)) })
-		for _, c := range found[:min(len(found), 2*f.k)] {
-			f.wires[w].near = append(f.wires[w].near, c.wire)
-		}
+		f.wires[w].near = found.list()
 	}
 }
 
@@ -257,11 +249,7 @@ func (s *swapper) alike(w *wire) []int32 {
 	p, up, i := &s.places[w.place], w.to(s.places), w.place
 	lag := math.Log(s.clock[i] - s.clock[up] + 1)
 	long := func(q int32) float64 { return math.Log1p(float64(s.shapes[q].tokens)) }
-	type candidate struct {
-		off   float64
-		place int32
-	}
-	var found []candidate
+	found := nearest{most: s.k}
 	for q := max(0, up-mostWires); q < min(i, up+mostWires); q++ {
 		sh := &s.shapes[q]
 		if q == up || s.domains[s.places[q].label] != s.domains[p.label] || !w.session && sh.full(s.size) <= sh.trunk {
@@ -277,12 +265,42 @@ func (s *swapper) alike(w *wire) []int32 {
 		if !w.session {
 			off += math.Abs(long(q)-long(up)) / alikeLength
 		}
-		found = append(found, candidate{off, q})
+		found.add(off, q)
 	}
-	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.place, b.place)) })
+	return found.list()
+}
+
+// A nearest keeps those that are least off, the nearest first.
+type nearest struct {
+	most int
+	of   []offBy
+}
+
+type offBy struct {
+	off float64
+	id  int32
+}
+
+func (n *nearest) add(off float64, id int32) {
+	if len(n.of) == n.most {
+		if off >= n.of[n.most-1].off {
+			return
+		}
+		n.of = n.of[:n.most-1]
+	}
+	i, _ := slices.BinarySearchFunc(n.of, off, func(o offBy, off float64) int {
+		if o.off <= off { // of those as far the first comes first
+			return -1
+		}
+		return 1
+	})
+	n.of = slices.Insert(n.of, i, offBy{off, id})
+}
+
+func (n *nearest) list() []int32 {
 	var out []int32
-	for _, c := range found[:min(len(found), s.k)] {
-		out = append(out, c.place)
+	for _, o := range n.of {
+		out = append(out, o.id)
 	}
 	return out
 }

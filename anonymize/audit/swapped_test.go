@@ -1,12 +1,13 @@
 package audit
 
 import (
-	"bufio"
-	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"reprise/datasets"
 	"reprise/synth"
 	"reprise/trace"
 )
@@ -14,40 +15,48 @@ import (
 // A model that is swapped among k alike is fitted to half of the sessions of a published
 // trace. What it makes is no nearer to these than the other half is.
 func TestSwappedModelIsNoNearerThanOthers(t *testing.T) {
-	f, err := os.Open(filepath.Join("../../../shared/data", "mooncake_conversation.jsonl"))
-	if err != nil {
+	path := filepath.Join("../../../shared/data", "mooncake_conversation.jsonl")
+	if _, err := os.Stat(path); err != nil {
 		t.Skip("the published Mooncake trace is not here")
 	}
-	defer f.Close()
+	files, err := datasets.Expand(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := datasets.OpenFiles(files, datasets.Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
 	var halves [2][]trace.Request
 	half := map[uint64]int{} // by block behind the common first one
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	sessions := 0
-	for lines.Scan() {
-		var l struct {
-			Timestamp int64    `json:"timestamp"`
-			Input     int32    `json:"input_length"`
-			Output    int32    `json:"output_length"`
-			IDs       []uint64 `json:"hash_ids"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			t.Fatal(err)
-		}
-		h := -1
-		for _, b := range l.IDs[1:] {
-			if of, ok := half[b]; ok {
-				h = of
+	var first time.Time
+	batch, sessions := make([]trace.Entry, 256), 0
+	for n := 0; err == nil; {
+		n, err = src.Read(batch)
+		for i := range batch[:n] {
+			e := &batch[i]
+			if first.IsZero() {
+				first = e.Time
 			}
+			own, h := e.SourceBlocks[1:], -1
+			for _, b := range own {
+				if of, ok := half[b]; ok {
+					h = of
+				}
+			}
+			if h < 0 {
+				h = sessions % 2
+				sessions++
+			}
+			for _, b := range own {
+				half[b] = h
+			}
+			halves[h] = append(halves[h], trace.Request{ArrivalNS: e.Time.Sub(first).Nanoseconds(), InputTokens: *e.InputTokens, OutputTokens: *e.OutputTokens, Blocks: e.SourceBlocks})
 		}
-		if h < 0 {
-			h = sessions % 2
-			sessions++
-		}
-		for _, b := range l.IDs[1:] {
-			half[b] = h
-		}
-		halves[h] = append(halves[h], trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: l.Output, Blocks: l.IDs})
+	}
+	if err != io.EOF {
+		t.Fatal(err)
 	}
 	m, err := synth.Fit(t.Context(), &trace.SliceReader[trace.Request]{Rows: halves[0]}, trace.Meta{BlockSize: 512}, synth.FitOptions{})
 	if err != nil {
