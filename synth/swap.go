@@ -18,9 +18,8 @@ import (
 // logarithm of their number in bits about the swap. A small trace needs more of them
 // and takes less time for each.
 const (
-	swapTries     = 12
 	swapTriesMost = 48
-	triesRequests = 150_000 // requests, all tries together, before they are fewer
+	triesRequests = 150_000 // requests in all of them together
 )
 
 // swap exchanges the parts of places: links, sizes, endings, labels that are rare, and
@@ -40,7 +39,7 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 	want := s.curveOf(m.places)
 	tries := 1
 	if s.size > 0 {
-		tries = min(swapTriesMost, max(1, swapTries*triesRequests/max(swapTries*len(m.places), triesRequests)))
+		tries = max(1, min(swapTriesMost, triesRequests/len(m.places)))
 	}
 	best := -1.0
 	for range tries {
