@@ -96,9 +96,9 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 // errTooFew is the error for a trace with too few requests to swap among k.
 var errTooFew = errors.New("the trace is too short")
 
-// leastSwapped is how many requests for each of k a trace must have: with fewer, hardly
-// any link has k alike.
-const leastSwapped = 10
+// leastSwapped is how many requests for each of k a trace must have: fewer are not one
+// part of the time of a cascade, and hardly any link has k alike.
+const leastSwapped = 5
 
 // fitArrivals fits a cascade to the arrivals.
 func (m *Model) fitArrivals(times []int64) error {

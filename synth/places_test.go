@@ -134,16 +134,16 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		t.Errorf("as many blocks as there may be: %v", err)
 	}
 	// Too few to swap.
-	few := make([]trace.Request, 99)
+	few := make([]trace.Request, 49)
 	for i := range few {
 		few[i] = trace.Request{ArrivalNS: int64(i), InputTokens: 5}
 	}
-	const short = "the trace is too short: 99 requests succeeded, and swapping among 10 alike wants 100 or more. Use synth --mirror, or --k-swap 1, which keep the rows as they are"
+	const short = "the trace is too short: 49 requests succeeded, and swapping among 10 alike wants 50 or more. Use synth --mirror, or --k-swap 1, which keep the rows as they are"
 	if _, err := Fit(t.Context(), cloned(few), trace.Meta{}, FitOptions{}); !errors.Is(err, errTooFew) || err.Error() != short {
-		t.Errorf("99 requests: %v", err)
+		t.Errorf("49 requests: %v", err)
 	}
-	if _, err := Fit(t.Context(), cloned(append(few, trace.Request{ArrivalNS: 99})), trace.Meta{}, FitOptions{}); err != nil {
-		t.Errorf("100 requests: %v", err)
+	if _, err := Fit(t.Context(), cloned(append(few, trace.Request{ArrivalNS: 49})), trace.Meta{}, FitOptions{}); err != nil {
+		t.Errorf("50 requests: %v", err)
 	}
 	// One class too many.
 	rows := make([]trace.Request, math.MaxUint16+1)

@@ -85,7 +85,7 @@ func TestCaptureInherited(t *testing.T) {
 	must(t, "slice", "t.parquet", "--start", "10h30m", "--end", "48h", "-o", "slice.parquet")
 	must(t, "slice", "slice.parquet", "--end", "20m", "-o", "part.parquet")
 	must(t, "synth", "--mirror", "t.parquet", "-o", "mirror.parquet")
-	must(t, "synth", "t.parquet", "--k-swap", "2", "-n", "20", "-o", "work.parquet")
+	must(t, "synth", "t.parquet", "-n", "20", "-o", "work.parquet")
 	must(t, importAs("none.parquet", "log.jsonl")...)
 	must(t, "slice", "none.parquet", "--start", "5m", "-o", "bare.parquet")
 	half := thatDay.Begin.Add(10*time.Hour + 30*time.Minute)
@@ -117,7 +117,7 @@ func TestPublicWithoutCapture(t *testing.T) {
 	captureLog(t, "log.jsonl", 60, 0)
 	must(t, importAs("t.parquet", "log.jsonl")...)
 	must(t, importAs("whole.parquet", "log.jsonl", secondOfJanuary...)...)
-	must(t, "synth", "whole.parquet", "--k-swap", "2", "-n", "20", "-o", "work.parquet")
+	must(t, "synth", "whole.parquet", "-n", "20", "-o", "work.parquet")
 	for name, args := range map[string][]string{
 		"synth fit":      {"synth", "fit", "t.parquet", "--tier", "public", "-o", "x.parquet"},
 		"anonymize":      {"anonymize", "t.parquet", "--tier", "public", "-o", "x.parquet"},
