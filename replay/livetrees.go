@@ -156,7 +156,7 @@ func (l *liveTrees) begin() {
 func (l *liveTrees) release(t *liveTree, i int) {
 	r := &t.rows[i]
 	r.due = l.dueOf(t, r, i)
-	row, err := l.load.Trees.row(t, i, l.load.recycle() == result.RecycleSalt)
+	row, err := l.load.Trees.row(t, i, l.load.recycle())
 	if err != nil {
 		l.err = err
 		row = &trace.Request{Status: trace.StatusFailed}
@@ -223,7 +223,7 @@ func (l *liveTrees) firstRow(t *liveTree) *pendingRow {
 	if _, done := l.opt.Resume.find(t.first); r.over || r.leftOut || done {
 		return nil
 	}
-	row, err := l.load.Trees.row(t, 0, l.load.recycle() == result.RecycleSalt)
+	row, err := l.load.Trees.row(t, 0, l.load.recycle())
 	if err != nil {
 		return nil // as it will be when it starts
 	}

@@ -93,7 +93,7 @@ func (s *TrajectoryStart) Share(place, tree int64) float64 {
 var (
 	errSessionsAlone = errors.New("replay: a load of sessions has its own arrivals and order: it cannot be combined with a closed loop of requests, arrivals, a lineage or an endless workload")
 	errSessionsLoop  = errors.New("replay: a load of sessions takes either a number of live trees or arrivals; a limit of live trees is for arrivals, and a start inside of trees for a number of them")
-	errSessionsPart  = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by salt, same or stop")
+	errSessionsPart  = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by salt, apart, same or stop")
 	errWarmTrees     = errors.New("replay: a warm-up of whole sessions needs a load of sessions")
 )
 
@@ -111,7 +111,7 @@ func (o *Options) checkSessions() error {
 		return errSessionsAlone
 	case s.Live < 0 || s.MaxLive < 0 || (s.Live > 0) == (s.Arrivals != nil) || s.MaxLive > 0 && s.Live > 0 || s.Start != nil && s.Live == 0:
 		return errSessionsLoop
-	case s.GapCap < 0 || s.IdleCap < 0 || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleSame, result.RecycleStop}, s.Recycle):
+	case s.GapCap < 0 || s.IdleCap < 0 || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}, s.Recycle):
 		return errSessionsPart
 	}
 	return nil
@@ -202,7 +202,7 @@ func (o *Options) WarmRequests() (all []WarmRequest, took time.Duration, about r
 				continue
 			}
 			delete(last, r.thread)
-			row, err := s.Trees.row(t, before, false)
+			row, err := s.Trees.row(t, before, s.recycle())
 			if err != nil {
 				return nil, 0, about, err
 			}

@@ -3,8 +3,6 @@ package replay
 import (
 	"math"
 	"slices"
-
-	"reprise/replay/result"
 )
 
 // unbegun is how many trees in a row without a sent request end the survey of a load of
@@ -65,7 +63,7 @@ func (s *surveyor) tree(t *liveTree) (begun bool, end int64, err error) {
 			continue
 		}
 		begun = true
-		row, err := s.opt.Sessions.Trees.row(t, i, s.opt.Sessions.recycle() == result.RecycleSalt)
+		row, err := s.opt.Sessions.Trees.row(t, i, s.opt.Sessions.recycle())
 		if err != nil {
 			return begun, end, err
 		}

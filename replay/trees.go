@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -58,6 +59,16 @@ func (t *Trees) Rows() int64 { return int64(len(t.rows)) }
 
 // Blocks is what block ids rise by with each play that has blocks of its own.
 func (t *Trees) Blocks() uint64 { return t.salt }
+
+// MaxPlays is how often each tree can be played with blocks of its own, by a constant of
+// package result, where prompts can tell so many blocks apart; 1 at least.
+func (t *Trees) MaxPlays(blocks uint64, recycle string) int64 {
+	each := t.salt
+	if recycle == result.RecycleApart {
+		each *= uint64(max(t.Len(), 1))
+	}
+	return int64(min(max(blocks/each, 1), math.MaxInt32))
+}
 
 // read keeps the rows and groups them.
 func (t *Trees) read(rows trace.Reader[trace.Request]) error {
@@ -190,9 +201,9 @@ func (t *Trees) firstID(number int64) (id int64, rows []uint32) {
 	return number/t.Len()*t.Rows() + int64(t.begins[k]), t.rows[t.begins[k]:t.begins[k+1]]
 }
 
-// row reads a row as it is sent: with the parents' ids, and in a later play that has blocks
-// of its own with those.
-func (t *Trees) row(tree *liveTree, i int, salted bool) (*trace.Request, error) {
+// row reads a row as it is sent: with the parents' ids, and with the blocks that its play
+// has, by a constant of package result.
+func (t *Trees) row(tree *liveTree, i int, recycle string) (*trace.Request, error) {
 	row := new(trace.Request)
 	_, rows := t.firstID(tree.number)
 	if err := t.shelf.Row(int64(rows[i]), row); err != nil {
@@ -202,12 +213,17 @@ func (t *Trees) row(tree *liveTree, i int, salted bool) (*trace.Request, error) 
 	for _, p := range tree.rows[i].parents {
 		row.Parents = append(row.Parents, tree.first+int64(p))
 	}
-	if play := uint64(tree.number / t.Len()); salted && play > 0 {
-		for _, ids := range [][]uint64{row.Blocks, row.OutputBlocks} {
-			for i, id := range ids {
-				if !t.global[id] {
-					ids[i] += play * t.salt
-				}
+	by := uint64(0)
+	switch recycle {
+	case result.RecycleSalt:
+		by = uint64(tree.number/t.Len()) * t.salt
+	case result.RecycleApart:
+		by = uint64(tree.number) * t.salt
+	}
+	for _, ids := range [][]uint64{row.Blocks, row.OutputBlocks} {
+		for i, id := range ids {
+			if recycle == result.RecycleApart || !t.global[id] {
+				ids[i] += by
 			}
 		}
 	}

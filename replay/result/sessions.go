@@ -4,8 +4,11 @@ package result
 // the workload was used up before the run's time.
 const (
 	RecycleSalt = "salt" // each play has prompts of its own, but for what most trees begin with
-	RecycleSame = "same" // the same prompts
-	RecycleStop = "stop" // none is played again
+	// RecycleApart is for the first play too: no prompt shares a block with one of another
+	// play or tree.
+	RecycleApart = "apart"
+	RecycleSame  = "same" // the same prompts
+	RecycleStop  = "stop" // none is played again
 )
 
 // Sessions is a load whose unit is the session tree: rows of one session, and rows that
@@ -14,7 +17,7 @@ type Sessions struct {
 	Live       int     `json:"live,omitempty"`     // closed loop: so many trees are live; 0 is an open loop
 	Rate       string  `json:"rate,omitempty"`     // open loop: the process by which trees start
 	MaxLive    int     `json:"max_live,omitempty"` // of the open loop; 0 is no limit
-	Recycle    string  `json:"recycle"`            // [RecycleSalt], [RecycleSame] or [RecycleStop]
+	Recycle    string  `json:"recycle"`            // [RecycleSalt], [RecycleApart], [RecycleSame] or [RecycleStop]
 	GapCapNS   int64   `json:"gap_cap_ns,omitempty"`
 	IdleCapNS  int64   `json:"idle_cap_ns,omitempty"`
 	ThinkScale float64 `json:"think_scale"`

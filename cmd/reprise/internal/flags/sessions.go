@@ -1,6 +1,8 @@
 package flags
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"reprise/cmd/reprise/internal/cli"
@@ -22,18 +24,25 @@ type SessionLoad struct {
 	MaxPlays              int64         // of one tree, that prompts can be told apart in; 0 is no limit
 }
 
+var recycling = []string{result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}
+
 // BySession says whether the unit of load is the session.
 func (f *SessionLoad) BySession() bool { return f.Sessions > 0 || f.SessionRate != "" }
 
+// Recycle says what becomes of a session that is played again: a constant of package result.
+func (f *SessionLoad) Recycle() string { return f.recycle }
+
 // Salted says whether a session that is played again has prompts of its own.
-func (f *SessionLoad) Salted() bool { return f.recycle == result.RecycleSalt }
+func (f *SessionLoad) Salted() bool {
+	return f.recycle == result.RecycleSalt || f.recycle == result.RecycleApart
+}
 
 // Register adds the flags, but for --trajectory-start, which only a replay has.
 func (f *SessionLoad) Register(everyday, rest Section) {
 	everyday.IntVar(&f.Sessions, "sessions", 0, "closed loop over whole sessions: keep this many live, each with its turns, forks, joins and waits")
 	everyday.Var(&rateFlag{to: &f.SessionRate}, "session-rate", "start whole sessions by this `process`, as --rate has them, whatever their recorded start")
 	rest.IntVar(&f.maxSessions, "max-sessions", 0, "most live sessions with --session-rate; one that is held back is counted. 0 is no limit")
-	rest.StringVar(&f.recycle, "recycle", result.RecycleSalt, "when all sessions were played before --duration is over: salt (again, with prompts of their own), same (again, the same prompts) or stop")
+	rest.StringVar(&f.recycle, "recycle", result.RecycleSalt, "when all sessions were played before --duration is over: salt (again, with prompts of their own), apart (so that nothing is shared between sessions either, from the first play on), same (again, the same prompts) or stop")
 	rest.DurationVar(&f.gapCap, "gap-cap", 0, "longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
 	rest.DurationVar(&f.idleCap, "idle-cap", 0, "longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; 0 is no limit")
 	rest.NumberVar(&f.thinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
@@ -79,8 +88,8 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 		return cli.Usagef("--max-sessions is for --session-rate: --sessions itself is how many are live")
 	case f.maxSessions < 0 || f.gapCap < 0 || f.idleCap < 0 || !(f.thinkScale >= 0) || !(f.toolScale >= 0):
 		return cli.Usagef("--max-sessions, --gap-cap, --idle-cap, --think-scale and --tool-scale must not be negative")
-	case f.recycle != result.RecycleSalt && f.recycle != result.RecycleSame && f.recycle != result.RecycleStop:
-		return cli.Usagef("--recycle: want %s, %s or %s", result.RecycleSalt, result.RecycleSame, result.RecycleStop)
+	case !slices.Contains(recycling, f.recycle):
+		return cli.Usagef("--recycle: want one of %s", strings.Join(recycling, ", "))
 	case f.Trajectory != "" && f.Sessions == 0:
 		return cli.Usagef("--trajectory-start needs --sessions: it is for the sessions that are live at first")
 	}

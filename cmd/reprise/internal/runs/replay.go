@@ -205,7 +205,7 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return cli.Usagef("--loop repeats rows: with --sessions or --session-rate, --duration plays sessions again by itself, see --recycle")
 	case f.Load.BySession() && f.Target.RowExtra != "":
 		return cli.Usagef("--row-extra is read in the order of the rows: it cannot be used with --sessions or --session-rate")
-	case f.Load.BySession() && f.verbatim != "" && f.Load.Duration > 0 && f.Load.Salted():
+	case f.Load.BySession() && f.verbatim != "" && (f.Load.Duration > 0 && f.Load.Salted() || f.Load.Recycle() == result.RecycleApart):
 		return cli.Usagef("--verbatim sends the same text in every play of a session: add --recycle same or stop")
 	case f.resume || f.Dry.Run:
 		return nil

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -222,7 +221,7 @@ func (r *replayRun) open() (err error) {
 // blocks apart.
 func (f *Replay) playable(limit uint64) {
 	if f.Load.Trees != nil && f.Load.Salted() {
-		f.Load.MaxPlays = int64(min(max(limit/f.Load.Trees.Blocks(), 1), math.MaxInt32))
+		f.Load.MaxPlays = f.Load.Trees.MaxPlays(limit, f.Load.Recycle())
 	}
 }
 
