@@ -90,6 +90,9 @@ type Options struct {
 	// Then, when set, is called when all requests are over, unless the run ended
 	// early, and may add to what is recorded of it. Its requests are not results.
 	Then func(context.Context, *result.Run) error
+	// Stamp, when set, is called when the results are whole, also after an early end, and may
+	// add to what is recorded of the run what they say of it. Only Record does so.
+	Stamp func(*result.Run, trace.Reader[result.Result]) error
 	// About is what is known of the run before it begins; the Runner fills in
 	// the rest.
 	About result.Run

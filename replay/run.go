@@ -112,7 +112,19 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	meter.over()
 	profiling.end(ctx, &run)
 	err = errors.Join(err, journal.Close(), sends.Close(), meter.end(ctx, &run))
+	if r.Stamp != nil {
+		err = errors.Join(err, stamp(name, &run, r.Stamp))
+	}
 	return run, errors.Join(err, result.Finish(name, path, run))
+}
+
+// stamp hands the results of a journal to what adds to the run what they say of it.
+func stamp(name string, run *result.Run, add func(*result.Run, trace.Reader[result.Result]) error) error {
+	journal, err := result.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(add(run, journal.Reader()), journal.Close())
 }
 
 // A play is a run under way.

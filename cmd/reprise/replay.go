@@ -53,6 +53,9 @@ Flags of vllm bench serve are accepted where they mean the same, such as --base-
 				}
 				return cli.Usagef("name a file for the results: -o FILE.parquet")
 			}
+			if err := f.Scenario.Lock(cmd); err != nil {
+				return err
+			}
 			if err := f.Settle(); err != nil {
 				return err
 			}
@@ -70,6 +73,9 @@ Flags of vllm bench serve are accepted where they mean the same, such as --base-
 				return err
 			}
 			defer w.Close()
+			if err := f.Scenario.LockWorkload(cmd, w.Meta.Digest); err != nil {
+				return err
+			}
 			if f.Dry.Run {
 				return f.DryRun(cmd, w, f.report.AsJSON)
 			}

@@ -221,6 +221,9 @@ func (c *Collector) event(at time.Duration) {
 func (c *Collector) fail(body []byte) {
 	if c.out.Err == nil {
 		c.out.Err = &StreamError{Kind: KindStream}
+		if saysTooLong(body) {
+			c.out.Err.Kind = KindTooLong
+		}
 		c.out.Err.describe(body)
 	}
 }

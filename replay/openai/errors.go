@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -24,7 +25,7 @@ const (
 	KindAuth        = "auth"         // HTTP 401, 403
 	KindNotFound    = "not_found"    // HTTP 404: path or model
 	KindRateLimited = "rate_limited" // HTTP 429
-	KindTooLong     = "too_long"     // HTTP 413, or 400 and 422 that speak of the context length
+	KindTooLong     = "too_long"     // HTTP 413, or 400, 422, 500 and errors in a stream that speak of the context length
 	KindServer      = "server_error" // HTTP 5xx without a class of its own
 	KindUnavailable = "unavailable"  // HTTP 502, 503, 504, 529: overloaded, loading, or nothing behind the gateway
 	KindRedirect    = "redirect"     // HTTP 3xx: none is followed
@@ -88,12 +89,9 @@ func classifyHTTP(status int, body []byte) string {
 		return KindCancelled
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, 529:
 		return KindUnavailable
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		body = bytes.ToLower(body[:min(len(body), maxErrorBody)])
-		for _, phrase := range lengthPhrases {
-			if bytes.Contains(body, phrase) {
-				return KindTooLong
-			}
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		if saysTooLong(body) {
+			return KindTooLong
 		}
 	}
 	switch {
@@ -107,10 +105,16 @@ func classifyHTTP(status int, body []byte) string {
 	return KindOther
 }
 
+// saysTooLong says whether an error speaks of a prompt that does not fit.
+func saysTooLong(body []byte) bool {
+	body = bytes.ToLower(body[:min(len(body), maxErrorBody)])
+	return slices.ContainsFunc(lengthPhrases, func(phrase []byte) bool { return bytes.Contains(body, phrase) })
+}
+
 // lengthPhrases are what servers say about a prompt that does not fit: OpenAI's code,
 // llama-server's type, the messages of vLLM, SGLang and TensorRT-LLM.
 var lengthPhrases = [][]byte{
-	[]byte("context_length"), []byte("context length"), []byte("exceed_context_size"), []byte("context size"),
+	[]byte("context_length"), []byte("context length"), []byte("maximum context"), []byte("exceed_context_size"), []byte("context size"),
 	[]byte("context window"), []byte("maximum model length"), []byte("max_model_len"), []byte("max_seq_len"),
 	[]byte("too many tokens"), []byte("prompt is too long"), []byte("input is too long"), []byte("prompt length"),
 }

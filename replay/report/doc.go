@@ -71,6 +71,7 @@
 //     DCGM, what they sum up to, speculation, series over time
 //   - servershow.go: the tables and section about the servers, what was done to caches
 //     before the run
+//   - scenario.go: the stamp of a run that was held to the rules of a published benchmark
 //   - verdict.go: whether a run can be trusted: each check, its limit, the reason in
 //     words
 //   - warnings.go: how far numbers can be trusted: too few samples, estimated counts,

@@ -109,7 +109,7 @@ func verdictNotes(s *Summary) []page.Note {
 			v.Items = append(v.Items, r.Text)
 		}
 	}
-	return append([]page.Note{v}, contractNotes(s)...)
+	return append(append([]page.Note{v}, contractNotes(s)...), scenarioNotes(s.Run.Scenario)...)
 }
 
 // keyFigures are those that are asked for first, beside the latencies.
@@ -415,6 +415,13 @@ func load(s *Summary) factGroup {
 		prompts = "prompts as " + r.Prompts
 	}
 	g.add("API", r.API, prompts)
+	if c := r.Scenario; c != nil {
+		from := "rules from a file"
+		if c.BuiltIn {
+			from = "rules built in"
+		}
+		g.add("Scenario", textpage.Plain(c.Version), from+", SHA-256 "+ShortDigest(c.Rules))
+	}
 	if i := r.Images; i != nil {
 		sent := "not sent: text stands for their " + page.Many(i.Tokens, "token")
 		if i.Sent {

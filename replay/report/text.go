@@ -50,6 +50,7 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 	if s.Contract != nil {
 		p.LineAtMost(2, "", contractLine(s))
 	}
+	p.LineAtMost(2, "", scenarioLine(s.Run.Scenario))
 	for _, w := range s.Warnings {
 		if w.Code == WarnPreset { // without it, nobody would doubt the figures
 			p.LineAtMost(2, "warning: ", w.Text)
@@ -187,6 +188,12 @@ func writeDetails(p *textpage.Page, s *Summary) {
 	}
 	if s.Contract != nil {
 		p.Line("", contractLine(s))
+	}
+	p.Line("", scenarioLine(s.Run.Scenario))
+	if r := s.Run.Scenario; r != nil {
+		for _, item := range scenarioItems(r) {
+			p.Line("  - ", item)
+		}
 	}
 	if tier := trace.TierNote("report", s.Run.Tier); tier != "" {
 		p.Line("", tier)

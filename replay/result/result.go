@@ -148,6 +148,7 @@ const (
 	KindCancelled   = "cancelled"    // cut off on purpose, as its user did
 	KindConnect     = "connect"      // no connection: the server took none, or the client had none left
 	KindRateLimited = "rate_limited" // HTTP 429
+	KindTooLong     = "too_long"     // the prompt does not fit the server's context
 )
 
 // A RequestKey names a request of a run: a row of the workload, and its round.

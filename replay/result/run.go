@@ -78,6 +78,8 @@ type Run struct {
 
 	Sessions *Sessions `json:"sessions,omitempty"` // null where the unit of load is the request
 
+	Scenario *Scenario `json:"scenario,omitempty"` // null where the run was held to no published rules
+
 	Read *Reading `json:"read_from,omitempty"` // null: a client of ours made the run, or a simulation
 }
 

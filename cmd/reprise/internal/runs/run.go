@@ -106,6 +106,7 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	}
 	r.endpoint.Describe(&r.about)
 	r.about.ConnectionsWhy = r.connectionsWhy
+	r.about.Scenario = r.Scenario.About()
 	r.about.PromptText, r.about.Note = cmp.Or(r.w.Meta.Text, result.TextStable), r.Servers.Note
 	if r.raw != nil {
 		r.about.Prompts, r.about.Verbatim, r.about.PromptText = result.PromptsVerbatim, r.raw.Digest(), ""
@@ -345,6 +346,9 @@ func (r *replayRun) options() (replay.Options, error) {
 	}
 	o.About = r.about
 	r.part.apply(&o)
+	if rules := r.Scenario.Rules; rules != nil {
+		o.Stamp = rules.Stamp
+	}
 	o.Metering = r.servers.metering
 	if r.Servers.Profile {
 		o.Profile = r.servers.admin
@@ -451,6 +455,9 @@ func (r *replayRun) noteOutcome(run *result.Run) {
 	}
 	r.Replay.Wire.Told(r.cmd, run)
 	tellSessions(r.cmd, run.Sessions)
+	if rules := r.Scenario.Rules; rules != nil && run.Scenario.Valid != nil {
+		cli.Notef(r.cmd, "scenario %s: a submission needs: %s", rules.Version, strings.Join(rules.Submission, "; "))
+	}
 	t := run.Thread
 	if t == nil {
 		return
