@@ -29,6 +29,7 @@ var wekaReads = []SourceField{
 	wekaRequestReads("api_time", "e2e_ns parents"),
 	wekaRequestReads("think_time", "think_ns"),
 	wekaRequestReads("ttft", "ttft_ns"),
+	fieldAt("requests[].duration_ms", "parents", ""),
 	fieldAt("tool_tokens|system_tokens", "blocks", ""),
 	wekaRequestReads("tool_tokens", "blocks"),
 	wekaRequestReads("system_tokens", "blocks"),
@@ -56,6 +57,8 @@ func wekaRequestReads(name, columns string) SourceField {
 //     which is told by one that would be before that start. The peers decide it
 //     for each request; here it is for the subagent as a whole, so that its
 //     requests keep their order.
+//   - A subagent ran until its duration_ms was over, or, without one, until its last
+//     request was answered.
 //   - A request waits for the latest one before it in its list that had ended by
 //     then, by api_time; the first one of a subagent for the latest before the
 //     subagent; and one after a subagent for the last of that, once it ended.
@@ -156,6 +159,7 @@ type wekaRequest struct {
 	TTFT      *json.Number  `json:"ttft"`
 	Tools     int32         `json:"tool_tokens"` // of a subagent, like the next
 	System    int32         `json:"system_tokens"`
+	Duration  *json.Number  `json:"duration_ms"`
 	Requests  []wekaRequest `json:"requests"`
 }
 
@@ -304,8 +308,8 @@ type wekaPlan struct {
 // moved by shift. The first waits for spawn, unless that is -1. It returns the
 // request that ends last, or -1.
 func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn int, path string, trunk wekaTrunk) int {
-	var own []int  // requests of this stream so far
-	var open []int // last requests of subagents that nothing waits for yet
+	var own []int        // requests of this stream so far
+	var open []wekaAgent // subagents that nothing waits for yet
 	last := -1
 	for i := range requests {
 		r := &requests[i]
@@ -329,7 +333,10 @@ func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn 
 				}
 			}
 			if end := p.addStream(r.Requests, basis, before, at+".requests", wekaTrunk{tools: r.Tools, system: r.System}); end >= 0 {
-				open = append(open, end)
+				open = append(open, wekaAgent{end, p.calls[end].end})
+				if ms, ok := readSeconds(r.Duration); ok {
+					open[len(open)-1].until = t + shift + ms/1000
+				}
 			}
 		} else {
 			call, ok := p.readCall(r, shift, at)
@@ -346,7 +353,10 @@ func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn 
 			return -1
 		}
 	}
-	for _, i := range append(own, open...) {
+	for _, a := range open {
+		own = append(own, a.last)
+	}
+	for _, i := range own {
 		if last < 0 || p.calls[i].end >= p.calls[last].end {
 			last = i
 		}
@@ -354,9 +364,15 @@ func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn 
 	return last
 }
 
+// A wekaAgent is a subagent by its request that ends last, and until when it ran.
+type wekaAgent struct {
+	last  int
+	until time.Duration
+}
+
 // setParents sets what a request waits for and returns the subagents that nothing
 // waits for yet.
-func (p *wekaPlan) setParents(c *wekaCall, own, open []int, spawn int) (still []int) {
+func (p *wekaPlan) setParents(c *wekaCall, own []int, open []wekaAgent, spawn int) (still []wekaAgent) {
 	before := spawn
 	if len(own) > 0 {
 		before = p.latestEnded(own, c.at)
@@ -364,11 +380,11 @@ func (p *wekaPlan) setParents(c *wekaCall, own, open []int, spawn int) (still []
 	if before >= 0 && p.calls[before].end <= c.at+joinSlack && p.calls[before].at <= c.at {
 		c.parents = append(c.parents, before)
 	}
-	for _, i := range open {
-		if p.calls[i].end <= c.at+joinSlack && p.calls[i].at <= c.at {
-			c.parents = append(c.parents, i)
+	for _, a := range open {
+		if a.until <= c.at+joinSlack && p.calls[a.last].at <= c.at {
+			c.parents = append(c.parents, a.last)
 		} else {
-			still = append(still, i)
+			still = append(still, a)
 		}
 	}
 	return still

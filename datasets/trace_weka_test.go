@@ -123,6 +123,10 @@ func subagent(at string, requests ...string) string {
 	return `{'t':` + at + `,'type':'subagent','agent_id':'x','status':'completed','requests':[` + strings.Join(requests, ",") + `]}`
 }
 
+func lasting(at, ms string, requests ...string) string {
+	return strings.Replace(subagent(at, requests...), `'agent_id'`, `'duration_ms':`+ms+`,'agent_id'`, 1)
+}
+
 // What waits for what, by the order of times.
 func TestWekaParents(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -141,6 +145,8 @@ func TestWekaParents(t *testing.T) {
 		"from the subagent":     {[]string{request("0", "1"), subagent("10", request("0", "1"), request("5", "1"), request("20", "1")), request("40", "1")}, "0s[] 10s[0] 15s[1] 30s[2] 40s[0 3]"},
 		"nested":                {[]string{request("0", "1"), subagent("10", request("0", "1"), subagent("2", request("0.5", "1")), request("5", "1"))}, "0s[] 10s[0] 12.5s[1] 15s[1 2]"},
 		"subagent first":        {[]string{subagent("1", request("1", "1")), request("5", "1")}, "1s[] 5s[0]"},
+		"subagent ran longer":   {[]string{request("0", "1"), lasting("1.5", "3500", request("2", "1")), request("4", "0.5"), request("6", "1")}, "0s[] 2s[0] 4s[0] 6s[1 2]"},
+		"subagent ran shorter":  {[]string{request("0", "1"), lasting("1.5", "1000", request("2", "9")), request("4", "0.5")}, "0s[] 2s[0] 4s[0 1]"},
 		"empty subagent":        {[]string{request("0", "1"), subagent("1"), request("5", "1")}, "0s[] 5s[0]"},
 	} {
 		all, info := mustRead(t, conversationOf("a", c.requests...), Options{})
