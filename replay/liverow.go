@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -81,6 +82,11 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 		}
 		for _, p := range r.parents {
 			t.rows[p].children = append(t.rows[p].children, int32(i))
+		}
+		if s.Waits == result.WaitsEnds {
+			if _, known := recordedGap(r, t.rows); known {
+				r.think, r.tool = nil, nil
+			}
 		}
 		r.waits = len(r.parents)
 	}

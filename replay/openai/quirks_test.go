@@ -216,7 +216,7 @@ var quirks = []struct {
 	{
 		name:  "error object after tokens, then nothing (llama-server)",
 		reads: []string{tokA, `data: {"error":{"code":400,"message":"secret sentence","type":"exceed_context_size_error","n_ctx":512}}` + "\n\n"},
-		want:  "event@1 token@1 last@1 done@3 tokens=1 events=2 choices=1 ERR stream_error type exceed_context_size_error code 400",
+		want:  "event@1 token@1 last@1 done@3 tokens=1 events=2 choices=1 ERR too_long type exceed_context_size_error code 400",
 	},
 	{
 		name:  "error as a field of its own (llama-server until September 2025)",

@@ -370,3 +370,60 @@ func contractSection(s *Summary) page.Section {
 	}
 	return page.Section{Title: contractTitle(s), Tables: []page.Table{{Head: contractHead, Rows: rows, HeadTerms: repeat(termOf("contract.clauses.margin"), len(contractHead))}}}
 }
+
+// scenarioStamp is the stamp of a run, "" for a run that was held to no published rules.
+func scenarioStamp(r *result.Scenario) string {
+	if r == nil {
+		return ""
+	}
+	name := "Scenario " + textpage.Plain(r.Version) + ": "
+	switch {
+	case r.Valid == nil:
+		return name + "not stamped, since the run did not finish"
+	case *r.Valid:
+		return name + "submission valid"
+	}
+	return name + "submission NOT valid"
+}
+
+// scenarioLine is the stamp in a line, with what keeps the run from being valid.
+func scenarioLine(r *result.Scenario) string {
+	says := scenarioStamp(r)
+	switch {
+	case r == nil:
+		return ""
+	case r.Valid == nil || *r.Valid:
+		return says + "."
+	}
+	return says + ": " + strings.Join(scenarioItems(r), "; ") + "."
+}
+
+// scenarioItems are what keeps a run from being valid: broken rules, and those that cannot be
+// checked.
+//
+// Broken rules come first: they are what a person can mend.
+func scenarioItems(r *result.Scenario) (items []string) {
+	for _, b := range r.Broken {
+		items = append(items, textpage.Plain(b.String()))
+	}
+	for _, u := range r.Unchecked {
+		items = append(items, "not checked: "+textpage.Plain(u))
+	}
+	return items
+}
+
+// scenarioNotes are the stamp on a page.
+func scenarioNotes(r *result.Scenario) []page.Note {
+	if r == nil {
+		return nil
+	}
+	name := "Scenario " + textpage.Plain(r.Version)
+	counted := fmt.Sprintf("%s of %s said that a prompt does not fit the context.", page.Brief(r.TooLong), page.Many(r.Answers, "answer"))
+	switch {
+	case r.Valid == nil:
+		return []page.Note{{Level: page.Warn, Word: name + ", not stamped", Text: "the run did not finish."}}
+	case *r.Valid:
+		return []page.Note{{Level: page.Good, Word: name + ", submission valid", Text: "all rules were kept. " + counted}}
+	}
+	return []page.Note{{Level: page.Bad, Word: name + ", submission not valid", Text: counted, Items: scenarioItems(r)}}
+}

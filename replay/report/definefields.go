@@ -119,6 +119,7 @@ var settingFields = []numberField{
 	{"run.selection.sample.measures.*.distance", "as stated beside it", "How far the two are apart, as a fidelity report counts it."},
 	{"run.selection.loop.rounds", "rounds", "How often the workload was to be played; 0 is as often as the duration has."},
 	{"run.selection.loop.period_ns", "ns", "From the beginning of one round to that of the next."},
+	{"run.scenario.answers, run.scenario.too_long", "requests", "Requests that ended, of a run that was held to the rules of a published benchmark, and those that the server refused because they do not fit its context."},
 	{"run.sessions.live, run.sessions.max_live", "sessions", "Session trees that a closed loop keeps live, and the most that an open loop of sessions may have; 0 is none, and no limit."},
 	{"run.sessions.gap_cap_ns, run.sessions.idle_cap_ns", "ns", "Longest wait of a turn after its last parent, and longest time in which nothing is in flight or due; 0 is no limit."},
 	{"run.sessions.think_scale, run.sessions.tool_scale", "factor", "What think times and tool times were multiplied by."},

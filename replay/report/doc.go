@@ -71,7 +71,6 @@
 //     DCGM, what they sum up to, speculation, series over time
 //   - servershow.go: the tables and section about the servers, what was done to caches
 //     before the run
-//   - scenario.go: the stamp of a run that was held to the rules of a published benchmark
 //   - verdict.go: whether a run can be trusted: each check, its limit, the reason in
 //     words
 //   - warnings.go: how far numbers can be trusted: too few samples, estimated counts,
@@ -82,7 +81,7 @@
 //     saturation, the client itself
 //   - environment.go: where a run was measured: engine, model, GPUs, host
 //   - contract.go: what judges a contract, what it is judged by, and clauses as table,
-//     sentence and section
+//     sentence and section; the stamp of a run that was held to published rules
 //   - peer.go: figures under another tool's definitions, as tables and notes
 //   - define.go, definefields.go: what each number means, its formula, and where in the
 //     JSON it is; the numbers that need no formula

@@ -189,8 +189,8 @@ func writeDetails(p *textpage.Page, s *Summary) {
 	if s.Contract != nil {
 		p.Line("", contractLine(s))
 	}
-	p.Line("", scenarioLine(s.Run.Scenario))
 	if r := s.Run.Scenario; r != nil {
+		p.Line("", scenarioStamp(r)+".")
 		for _, item := range scenarioItems(r) {
 			p.Line("  - ", item)
 		}

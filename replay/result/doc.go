@@ -26,6 +26,7 @@
 //   - schedule.go: parts of the Run about the schedule: drift, interruptions, measured
 //     windows, threads, priming, samples, rounds; the order in which requests are due
 //   - sessions.go: the part of the Run about session trees as the unit of load
+//   - scenario.go: the published benchmark whose rules a run was held to, and the stamp
 //   - server.go: parts of the Run about the servers: metrics summed up over the window,
 //     profilers, cache discipline
 //   - environment.go: where a run was measured: hardware, GPUs, servers, deployment;

@@ -11,6 +11,12 @@ const (
 	RecycleStop  = "stop" // none is played again
 )
 
+// Values of [Sessions].Waits: what a turn waits after its last parent, where both are known.
+const (
+	WaitsThink = "think" // its think and tool time
+	WaitsEnds  = "ends"  // what was recorded between the end of that parent and its start
+)
+
 // Sessions is a load whose unit is the session tree: rows of one session, and rows that
 // parents join to it. Durations are nanoseconds.
 type Sessions struct {
@@ -18,6 +24,7 @@ type Sessions struct {
 	Rate       string  `json:"rate,omitempty"`     // open loop: the process by which trees start
 	MaxLive    int     `json:"max_live,omitempty"` // of the open loop; 0 is no limit
 	Recycle    string  `json:"recycle"`            // [RecycleSalt], [RecycleApart], [RecycleSame] or [RecycleStop]
+	Waits      string  `json:"waits,omitempty"`    // [WaitsEnds]; empty is [WaitsThink]
 	GapCapNS   int64   `json:"gap_cap_ns,omitempty"`
 	IdleCapNS  int64   `json:"idle_cap_ns,omitempty"`
 	ThinkScale float64 `json:"think_scale"`

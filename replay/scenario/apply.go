@@ -50,7 +50,7 @@ func (r *Rule) apply(to Settings) (broken *result.BrokenRule, filled string, err
 		return nil, "", fmt.Errorf("replay has no setting %s", quantity.Quote(r.Setting))
 	}
 	fill := r.Is + r.Default // one of them at most
-	if !given && fill != "" {
+	if !given && fill != "" && !same(value, fill) {
 		if err := to.Set(r.Setting, fill); err != nil {
 			return nil, "", err
 		}
@@ -58,7 +58,7 @@ func (r *Rule) apply(to Settings) (broken *result.BrokenRule, filled string, err
 	}
 	want := ""
 	switch {
-	case r.Given && !given && fill == "":
+	case r.Given && !given:
 		return r.broken("not given", "it given"), "", nil
 	case r.Is != "" && !same(value, r.Is):
 		want = r.Is

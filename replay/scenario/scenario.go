@@ -68,7 +68,7 @@ type Limits struct {
 //go:embed *.yaml
 var builtIn embed.FS
 
-// Newest is what the name of a benchmark alone stands for: its newest rules that can be
+// newest is what the name of a benchmark alone stands for: its newest rules that can be
 // checked in whole, but for the workload.
 var newest = map[string]string{"agentx": "agentx-0.13"}
 
@@ -79,7 +79,7 @@ func Names() []string { return []string{"agentx", "agentx-0.13", "agentx-inferen
 func Find(name string) (*Scenario, error) {
 	text, err := builtIn.ReadFile(cmp.Or(newest[name], name) + ".yaml")
 	if err == nil {
-		s, err := Parse(name, text)
+		s, err := parse(name, text)
 		if err == nil {
 			s.about.BuiltIn = true
 		}
@@ -91,16 +91,16 @@ func Find(name string) (*Scenario, error) {
 		}
 		return nil, err
 	}
-	return Parse(name, text)
+	return parse(name, text)
 }
 
 var bounds = strictyaml.Bounds{What: "a scenario", Bytes: 64 << 10}
 
 const maxRules = 256
 
-// Parse reads a scenario. Faults begin with the name, and the line and column at fault;
+// parse reads a scenario. Faults begin with the name, and the line and column at fault;
 // docs/scenarios.md has the keys.
-func Parse(name string, text []byte) (*Scenario, error) {
+func parse(name string, text []byte) (*Scenario, error) {
 	s := &Scenario{Limits: Limits{TooLong: -1, Errors: -1}}
 	doc, err := strictyaml.Parse(text, bounds)
 	if err == nil {
@@ -176,8 +176,8 @@ func (s *Scenario) rule(texts func(*[]string, string) func(strictyaml.Node) erro
 			return at.Faultf("want %d rules at most", maxRules)
 		case r.Is == "" && r.Default == "" && r.OneOf == nil && r.Least == "" && !r.Unset && !r.Given:
 			return at.Faultf("the rule for %s asks for nothing: want is, default, one_of, least, unset or given", setting)
-		case r.Is != "" && (r.Default != "" || r.OneOf != nil || r.Least != "" || r.Unset), r.Unset && (r.Default != "" || r.OneOf != nil || r.Least != "" || r.Given):
-			return at.Faultf("the rule for %s asks for too much: is and unset stand alone", setting)
+		case r.Is != "" && (r.Default != "" || r.OneOf != nil || r.Least != "" || r.Unset), r.Unset && (r.Default != "" || r.OneOf != nil || r.Least != ""), r.Given && (r.Is != "" || r.Default != "" || r.Unset):
+			return at.Faultf("the rule for %s asks for too much: is and unset stand alone, and what must be given is not filled in", setting)
 		case field && !r.Unset:
 			return at.Faultf("the rule for %s: a field of --extra-body can only be unset", setting)
 		}

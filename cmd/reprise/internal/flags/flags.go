@@ -20,7 +20,8 @@
 //   - tls.go: --tls-ca and the like, for a target and for the server behind a proxy
 //   - wire.go: --connections and --realtime
 //   - sessions.go: session trees as the unit of load: --sessions, --session-rate, their caps and
-//     scales, --recycle, --trajectory-start
+//     scales, --waits, --recycle, --trajectory-start
+//   - scenario.go: the rules of a published benchmark: --scenario, --force
 //   - load.go: when requests are due: --speed, --rate, --concurrency, --ramp-up,
 //     --open-loop, --warmup, --cooldown; --abort-on
 //   - rampup.go: rates that grow, as vLLM has them, and all requests at once

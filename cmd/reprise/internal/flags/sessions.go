@@ -16,7 +16,7 @@ type SessionLoad struct {
 	Sessions              int    // --sessions, live at once; 0 is none
 	SessionRate           string // --session-rate, empty is none
 	maxSessions           int
-	recycle               string
+	recycle, waits        string
 	gapCap, idleCap       time.Duration
 	thinkScale, toolScale float64
 	Trajectory            string        // --trajectory-start, of a replay
@@ -43,6 +43,7 @@ func (f *SessionLoad) Register(everyday, rest Section) {
 	everyday.Var(&rateFlag{to: &f.SessionRate}, "session-rate", "start whole sessions by this `process`, as --rate has them, whatever their recorded start")
 	rest.IntVar(&f.maxSessions, "max-sessions", 0, "most live sessions with --session-rate; one that is held back is counted. 0 is no limit")
 	rest.StringVar(&f.recycle, "recycle", result.RecycleSalt, "when all sessions were played before --duration is over: salt (again, with prompts of their own), apart (so that nothing is shared between sessions either, from the first play on), same (again, the same prompts) or stop")
+	rest.StringVar(&f.waits, "waits", result.WaitsThink, "what a turn waits after those before it, in a load by session: think (its think and tool time) or ends (what was recorded from their end to its start)")
 	rest.DurationVar(&f.gapCap, "gap-cap", 0, "longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
 	rest.DurationVar(&f.idleCap, "idle-cap", 0, "longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; 0 is no limit")
 	rest.NumberVar(&f.thinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
@@ -62,7 +63,7 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 			given bool
 		}{
 			{"max-sessions", f.maxSessions != 0}, {"recycle", f.recycle != result.RecycleSalt && f.recycle != ""}, {"gap-cap", f.gapCap != 0}, {"idle-cap", f.idleCap != 0},
-			{"think-scale", f.thinkScale != 1 && f.recycle != ""}, {"tool-scale", f.toolScale != 1 && f.recycle != ""}, {"trajectory-start", f.Trajectory != ""},
+			{"waits", f.waits != result.WaitsThink && f.waits != ""}, {"think-scale", f.thinkScale != 1 && f.recycle != ""}, {"tool-scale", f.toolScale != 1 && f.recycle != ""}, {"trajectory-start", f.Trajectory != ""},
 		} {
 			if other.given {
 				return cli.Usagef("--%s needs --sessions or --session-rate", other.name)
@@ -89,7 +90,9 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 	case f.maxSessions < 0 || f.gapCap < 0 || f.idleCap < 0 || !(f.thinkScale >= 0) || !(f.toolScale >= 0):
 		return cli.Usagef("--max-sessions, --gap-cap, --idle-cap, --think-scale and --tool-scale must not be negative")
 	case !slices.Contains(recycling, f.recycle):
-		return cli.Usagef("--recycle: want one of %s", strings.Join(recycling, ", "))
+		return cli.Usagef("--recycle: want %s or %s", strings.Join(recycling[:len(recycling)-1], ", "), recycling[len(recycling)-1])
+	case f.waits != result.WaitsThink && f.waits != result.WaitsEnds:
+		return cli.Usagef("--waits: want %s or %s", result.WaitsThink, result.WaitsEnds)
 	case f.Trajectory != "" && f.Sessions == 0:
 		return cli.Usagef("--trajectory-start needs --sessions: it is for the sessions that are live at first")
 	}
@@ -102,7 +105,7 @@ func (f *SessionLoad) sessions(seed uint64, requests int64) (*replay.SessionLoad
 	if !f.BySession() {
 		return nil, nil
 	}
-	s := &replay.SessionLoad{Trees: f.Trees, Live: f.Sessions, Rate: f.SessionRate, MaxLive: f.maxSessions, Recycle: f.recycle, MaxPlays: f.MaxPlays,
+	s := &replay.SessionLoad{Trees: f.Trees, Live: f.Sessions, Rate: f.SessionRate, MaxLive: f.maxSessions, Recycle: f.recycle, MaxPlays: f.MaxPlays, Waits: f.waits,
 		GapCap: f.gapCap, IdleCap: f.idleCap, ThinkScale: &f.thinkScale, ToolScale: &f.toolScale}
 	if f.SessionRate != "" {
 		process, err := arrivals(f.SessionRate, arrival.Stream(seed, "replay sessions"), requests)
