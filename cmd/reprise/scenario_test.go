@@ -85,7 +85,7 @@ func TestScenarioBroken(t *testing.T) {
 	if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, "scenario short-1: --recycle is same, and the scenario wants apart; --gap-cap is 1s, and the scenario wants it unset. --force") {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
-	if _, errs, code := reprise(t, "replay", w, "--url", server.url, "-o", out, "--sessions", "2", "--scenario", rules); code != cli.Usage || !strings.Contains(errs, "the workload is the digest ") {
+	if _, errs, code := reprise(t, "replay", w, "--url", server.url, "-o", out, "--sessions", "2", "--scenario", rules); code != cli.Usage || !strings.Contains(errs, "the workload is sha256:") {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}
 	if _, errs, code := reprise(t, "replay", w, "--url", server.url, "-o", out, "--scenario", "agentx", "--duration", "1m", "--extra-body", `{"max_tokens":1}`); code != cli.Usage ||

@@ -228,7 +228,7 @@ func TestWorkloads(t *testing.T) {
 	if err != nil || s.CheckWorkload("sha256:bb") != nil {
 		t.Errorf("%v, %v", s, err)
 	}
-	if b := s.CheckWorkload("sha256:cc"); b == nil || b.String() != "workload: the digest sha256:cc, want that of one of the 2 workloads that are permitted" {
+	if b := s.CheckWorkload("sha256:cc"); b == nil || b.String() != "workload: sha256:cc, want one of the 2 that are permitted" {
 		t.Errorf("%v", b)
 	}
 	if found(t, "agentx").CheckWorkload("sha256:cc") != nil {

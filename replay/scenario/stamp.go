@@ -27,8 +27,8 @@ func (s *Scenario) CheckWorkload(digest string) *result.BrokenRule {
 	if len(s.Workloads) == 0 || slices.Contains(s.Workloads, digest) {
 		return nil
 	}
-	return &result.BrokenRule{Rule: ruleWorkload, Given: "the digest " + report.ShortDigest(digest),
-		Want: fmt.Sprintf("that of one of the %d workloads that are permitted", len(s.Workloads))}
+	return &result.BrokenRule{Rule: ruleWorkload, Given: digest,
+		Want: fmt.Sprintf("one of the %d that are permitted", len(s.Workloads))}
 }
 
 // Stamp adds to a run that is over, and that Apply was used for, which rules it broke while
