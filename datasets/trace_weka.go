@@ -29,7 +29,7 @@ var wekaReads = []SourceField{
 	wekaRequestReads("api_time", "e2e_ns parents"),
 	wekaRequestReads("think_time", "think_ns"),
 	wekaRequestReads("ttft", "ttft_ns"),
-	fieldAt("requests[].duration_ms", "parents", ""),
+	wekaRequestReads("duration_ms", "parents"),
 	fieldAt("tool_tokens|system_tokens", "blocks", ""),
 	wekaRequestReads("tool_tokens", "blocks"),
 	wekaRequestReads("system_tokens", "blocks"),
