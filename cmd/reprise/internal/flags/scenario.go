@@ -20,8 +20,8 @@ type Scenario struct {
 }
 
 // Register adds the flags.
-func (f *Scenario) Register(everyday, rest Section) {
-	everyday.StringVar(&f.name, "scenario", "", "hold the run to the rules of a published benchmark and stamp its results: "+strings.Join(scenario.Names(), ", ")+", or a YAML `file`")
+func (f *Scenario) Register(rest Section) {
+	rest.StringVar(&f.name, "scenario", "", "hold the run to the rules of a published benchmark and stamp its results: "+strings.Join(scenario.Names(), ", ")+", or a YAML `file`")
 	rest.BoolVar(&f.force, "force", false, "run though rules of --scenario are broken; the results name them and are not valid")
 }
 

@@ -24,7 +24,10 @@ type SessionLoad struct {
 	MaxPlays              int64         // of one tree, that prompts can be told apart in; 0 is no limit
 }
 
-var recycling = []string{result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}
+// Recycling are the values of --recycle.
+func Recycling() []string {
+	return []string{result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}
+}
 
 // BySession says whether the unit of load is the session.
 func (f *SessionLoad) BySession() bool { return f.Sessions > 0 || f.SessionRate != "" }
@@ -89,8 +92,8 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 		return cli.Usagef("--max-sessions is for --session-rate: --sessions itself is how many are live")
 	case f.maxSessions < 0 || f.gapCap < 0 || f.idleCap < 0 || !(f.thinkScale >= 0) || !(f.toolScale >= 0):
 		return cli.Usagef("--max-sessions, --gap-cap, --idle-cap, --think-scale and --tool-scale must not be negative")
-	case !slices.Contains(recycling, f.recycle):
-		return cli.Usagef("--recycle: want %s or %s", strings.Join(recycling[:len(recycling)-1], ", "), recycling[len(recycling)-1])
+	case !slices.Contains(Recycling(), f.recycle):
+		return cli.Usagef("--recycle: want %s or %s", strings.Join(Recycling()[:3], ", "), Recycling()[3])
 	case f.waits != result.WaitsThink && f.waits != result.WaitsEnds:
 		return cli.Usagef("--waits: want %s or %s", result.WaitsThink, result.WaitsEnds)
 	case f.Trajectory != "" && f.Sessions == 0:

@@ -106,7 +106,7 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	promptRest.BoolVar(&f.images, "images", false, "send synthetic images with rows that have image tokens, of the size that the server counts as many tokens for; chat only")
 	_, loadRest := flags.Sections(fl, flags.LoadFlags)
 	f.Load.RegisterTrajectory(loadRest)
-	f.Scenario.Register(load, loadRest)
+	f.Scenario.Register(loadRest)
 	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "most requests in flight; 0 is no limit. A request that waits keeps its due time and is counted")
 	running.BoolVar(&f.resume, "resume", false, "continue a crashed run from the journal beside the output; finished requests are kept, the gap is marked")
 	promptRest.BoolVar(&f.thread, "thread", false, "put the server's own replies into later turns of a session, so that its generated KV is reused; needs think times")
