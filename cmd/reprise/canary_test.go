@@ -330,7 +330,7 @@ func TestNoCanaryComesOut(t *testing.T) {
 func (s *sinkDir) derive(trace string) {
 	s.t.Helper()
 	s.command("profile", trace, "--json", "--html", trace+".html", "--histograms", trace+".h.parquet", "--tables", trace+".t.parquet", "-o", trace+".json")
-	s.command("synth", "fit", trace, "-o", trace+".m.parquet")
+	s.command("synth", "fit", trace, "--k-swap", "2", "-o", trace+".m.parquet")
 	s.command("synth", trace+".m.parquet", "-n", "20", "-o", trace+".w.parquet")
 	s.command("export", trace, "--to", "inference-perf", "-o", trace+".csv")
 	s.command("anonymize", "--card", trace)

@@ -61,8 +61,7 @@ them):
 		}) + `
 docs/synthesis.md defines every measure.`,
 		Example: `  reprise fidelity t.parquet w.parquet --max copies=off --html f.html
-  reprise fidelity t.parquet w.parquet --max copies=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks
-  reprise fidelity t.parquet w.parquet --decisions`,
+  reprise fidelity t.parquet w.parquet --max copies=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks`,
 		Args: flags.Wants(2, 2, "which trace, and which workload?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd, args[0], args[1])

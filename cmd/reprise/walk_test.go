@@ -58,7 +58,7 @@ var walkLines = []walked{
 	{"synth fit t.parquet -o m.parquet", 0, "m.parquet: a model of 236 requests", `{"`},
 	{"synth fit crowd.parquet --tier public --unit request --epsilon 8 --i-understand --max-input 512 --max-output 512 -o pm.parquet", 0, "pm.parquet: a model of ", `{"`},
 	{"synth m.parquet -n 50 -o few.parquet", 0, "few.parquet: 50 requests", `{"`},
-	{"fidelity t.parquet mirror.parquet --max copies=off", 0, "All 15 checks hold", `{"`},
+	{"fidelity t.parquet mirror.parquet --max copies=off", 0, "All 33 checks hold", `{"`},
 	{"fidelity t.parquet fitted.parquet --html f.html", 3, "", `{"`},
 	{"export t.parquet --to mooncake -o e.jsonl", 0, "e.jsonl: 242 requests", `{"`},
 	{"export w.parquet --to vllm-custom -o e2.jsonl", 0, "e2.jsonl: 12 requests", `{"`},
