@@ -46,7 +46,9 @@
 //   - links.go, exchange.go: links: those alike are found in the first, and exchanged in
 //     the second
 //   - energy.go: what exchanges cost: lags, and the turns of sessions, whose tail is redrawn
-//   - sizes.go, endings.go: sizes permuted, and outputs dealt to the prompts of the length
+//   - sizes.go, lengths.go: sizes permuted; growths so that prompts are as long as the
+//     trace's
+//   - endings.go: outputs dealt to the prompts of the length
 //   - swapcells.go: cells of at least k alike: cut by one set of points, or by two
 //   - curve.go: the LRU curve of places, and how far two are apart
 //   - figures.go: what a swap did, and what is warned of

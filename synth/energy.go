@@ -7,30 +7,35 @@ import (
 )
 
 // A lagEnergy says how far the lags of links are from those of the trace: the sum, over
-// bins of their logarithm, of how much more or less they are, by number and by blocks
-// that are reused.
+// bins of their logarithm, of how much more or less they are. Lags are measured in blocks
+// that are referenced between, as an LRU cache feels them, and in time; and they are
+// counted by links, and by the blocks that these reuse.
 type lagEnergy struct {
-	more   []float64 // by bin, in all kinds of links
-	n      float64
-	reused float64
+	links, blocks [lagWays][]float64 // more than in the trace, by bin
+	perBlock      float64            // links for each reused block
 }
 
-// A lagMove adds a weight to a bin.
+// A lagMove adds the lag of a link, or takes it away.
 type lagMove struct {
-	bin    int
-	weight float64
+	bins   [lagWays]int
+	reused float64
+	by     float64
 }
 
-const lagBins = 256 // of each kind
+const (
+	lagWays = 2   // to measure a lag: in blocks, in time
+	lagBins = 256 // of each kind of links
+)
 
 func newLagEnergy(links int, reused float64) lagEnergy {
-	return lagEnergy{more: make([]float64, 2*lagBins), n: float64(max(1, links)), reused: max(1, reused)}
+	e := lagEnergy{perBlock: float64(links) / max(1, reused)}
+	for way := range lagWays {
+		e.links[way], e.blocks[way] = make([]float64, 2*lagBins), make([]float64, 2*lagBins)
+	}
+	return e
 }
 
-// weight is that of a link that reuses so many blocks.
-func (e *lagEnergy) weight(blocks float64) float64 { return 1/e.n + blocks/e.reused }
-
-// bin is that of a lag of a kind.
+// bin is that of a lag of a kind of links.
 func (e *lagEnergy) bin(kind int, lag float64) int {
 	return kind*lagBins + min(lagBins-1, int(lagsOctave*math.Log(lag+1)))
 }
@@ -38,25 +43,43 @@ func (e *lagEnergy) bin(kind int, lag float64) int {
 // cost is how much moves add to the energy, where 1 is that of one link.
 func (e *lagEnergy) cost(moves []lagMove) float64 {
 	cost := 0.0
-	for i, m := range moves { // each bin once
-		sum, first := 0.0, true
-		for j, o := range moves {
-			if o.bin == m.bin {
-				first = first && j >= i
-				sum += o.weight
+	for way := range lagWays {
+		for i := range moves { // each bin once
+			links, blocks, first := 0.0, 0.0, true
+			bin := moves[i].bins[way]
+			for j := range moves {
+				if o := &moves[j]; o.bins[way] == bin {
+					first = first && j >= i
+					links += o.by
+					blocks += o.by * o.reused
+				}
+			}
+			if first {
+				l, b := e.links[way][bin], e.blocks[way][bin]
+				cost += math.Abs(l+links) - math.Abs(l) + (math.Abs(b+blocks)-math.Abs(b))*e.perBlock
 			}
 		}
-		if first {
-			cost += math.Abs(e.more[m.bin]+sum) - math.Abs(e.more[m.bin])
-		}
 	}
-	return cost * e.n
+	return cost / lagWays
 }
 
-func (e *lagEnergy) apply(moves []lagMove) {
-	for _, m := range moves {
-		e.more[m.bin] += m.weight
+func (e *lagEnergy) apply(moves ...lagMove) {
+	for i := range moves {
+		m := &moves[i]
+		for way, bin := range m.bins {
+			e.links[way][bin] += m.by
+			e.blocks[way][bin] += m.by * m.reused
+		}
 	}
+}
+
+// clone is a copy that may be changed.
+func (e *lagEnergy) clone() lagEnergy {
+	out := *e
+	for way := range lagWays {
+		out.links[way], out.blocks[way] = slices.Clone(e.links[way]), slices.Clone(e.blocks[way])
+	}
+	return out
 }
 
 // A turnEnergy says how far the numbers of sessions with at least so many turns are from

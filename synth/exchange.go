@@ -19,40 +19,57 @@ type exchange struct {
 	*swapping
 	to                 []int32 // by wire: the place that it leads to
 	unit               []int32 // by wire: the wire whose link it has
-	up                 []int32 // by place: above it in the tree of its session
 	parent             []int32 // by place
 	lags               lagEnergy
-	turns              turnEnergy
+	sessions           *trees
+	prompts            *trees  // where the source tells of sessions; else they are the same
 	longer, meanTokens float64 // tokens of all prompts more than before; of a prompt
-	total              []int32 // by place that begins a session: its turns
+}
+
+// A trees has trees of places while links are exchanged: those of sessions, or those of
+// prompts that build on each other.
+type trees struct {
+	up     []int32 // by place: above it
+	under  []int32 // by place: it and all below it
+	total  []int32 // by root: the places of the tree
+	energy turnEnergy
+}
+
+func newTrees(places []place, sourced bool, want []int32) *trees {
+	x := &trees{up: make([]int32, len(places)), under: subtrees(places, sourced), total: make([]int32, len(places))}
+	for i := range places {
+		if x.up[i] = places[i].upward(sourced); x.up[i] == none {
+			x.total[i] = x.under[i]
+		}
+	}
+	x.energy = newTurnEnergy(sessionTurns(places, x.under, sourced), want)
+	return x
 }
 
 // exchangeLinks exchanges each wire with one of those alike, again and again. Whole
 // subtrees move. An exchange is refused that leads forward in time, or that gives either
-// its own link back. Three energies say how likely others are: by the lags in the order
-// between a request and its parent, by the tokens of all prompts together, and by the
-// numbers of turns that sessions have.
+// its own link back. Four energies say how likely others are: by the lags
+// between a request and its parent, by the tokens of all prompts together, by the
+// numbers of turns that sessions have, and by the numbers of prompts on one prefix.
 func (t *swapping) exchangeLinks() {
 	sourced := slices.ContainsFunc(t.places, func(p place) bool { return p.join != joinless })
-	x := exchange{swapping: t, up: make([]int32, len(t.places)), parent: make([]int32, len(t.places))}
-	t.under = subtrees(t.places, sourced)
-	x.total = make([]int32, len(t.places))
+	x := exchange{swapping: t, parent: make([]int32, len(t.places))}
 	for i := range t.places {
 		x.parent[i] = t.places[i].parent
-		if x.up[i] = t.places[i].upward(sourced); x.up[i] == none {
-			x.total[i] = t.under[i]
-		}
+	}
+	x.sessions = newTrees(t.places, sourced, redrawn(t.turns, t.k, t.r))
+	t.under = x.sessions.under
+	if sourced {
+		x.prompts = newTrees(t.places, false, redrawn(t.prompts, t.k, t.r))
 	}
 	for i := range t.shapes {
 		x.meanTokens += (float64(t.shapes[i].tokens) + 1) / float64(len(t.shapes))
 	}
-	var reused float64
+	x.lags = t.swapper.lags.clone()
 	for w := range t.wires {
 		x.to, x.unit = append(x.to, t.wires[w].to(t.places)), append(x.unit, int32(w))
-		reused += x.reuse(int32(w))
+		x.lags.apply(x.lagMove(&x.lags, &t.wires[w], &t.wires[w], x.to[w], 1))
 	}
-	x.lags = newLagEnergy(len(t.wires), reused)
-	x.turns = newTurnEnergy(sessionTurns(t.places, t.under, sourced), redrawn(t.turns, t.k, t.r))
 	order := make([]int32, len(t.wires))
 	for w := range order {
 		order[w] = int32(w)
@@ -66,7 +83,7 @@ func (t *swapping) exchangeLinks() {
 	}
 	x.settle()
 	after := sessionTurns(t.places, t.under, sourced)
-	t.did.Turns, t.did.WantTurns = int(slices.Max(after)), x.turns.longest
+	t.did.Turns, t.did.WantTurns = int(slices.Max(after)), x.sessions.energy.longest
 }
 
 // sessionTurns are the turns of the sessions.
@@ -78,14 +95,6 @@ func sessionTurns(places []place, under []int32, sourced bool) []int32 {
 		}
 	}
 	return turns
-}
-
-// reuse is how many blocks wire w, as it is, reuses.
-func (x *exchange) reuse(w int32) float64 {
-	if u := &x.wires[x.unit[w]]; !u.session {
-		return float64(x.swapper.places[u.place].hit)
-	}
-	return 0
 }
 
 // tryExchange exchanges wires w and v, unless that is refused.
@@ -103,19 +112,77 @@ func (x *exchange) tryExchange(w, v int32, heat float64) {
 	if cost > 0 && heat > 0 && x.r.Float64() >= math.Exp(-cost*heat) {
 		return
 	}
-	if grown := x.under[j] - x.under[i]; x.wires[w].turns && grown != 0 && !x.moveTurns(a, b, grown) {
+	if !x.moveTrees(&x.wires[w], i, j, a, b) {
 		return
 	}
-	x.lags.apply(change[:])
+	x.lags.apply(change[:]...)
 	x.longer += added
 	x.to[w], x.to[v] = b, a
 	x.unit[w], x.unit[v] = x.unit[v], x.unit[w]
 	if !x.wires[w].session {
 		x.parent[i], x.parent[j] = b, a
 	}
-	if x.wires[w].turns {
-		x.up[i], x.up[j] = b, a
+}
+
+// moveTrees exchanges place i below a and place j below b, as wires like w lead, in the
+// trees that these make, if their energies allow it.
+func (x *exchange) moveTrees(w *wire, i, j, a, b int32) bool {
+	moved := make([]*trees, 0, 2)
+	if w.turns {
+		moved = append(moved, x.sessions)
 	}
+	if x.prompts != nil && !w.session {
+		moved = append(moved, x.prompts)
+	}
+	cost := 0.0
+	for _, t := range moved {
+		cost += t.change(a, b, t.under[j]-t.under[i])
+	}
+	if cost > 0 && x.r.Float64() >= math.Exp(-cost/turnsHeat) {
+		for _, t := range moved {
+			t.change(a, b, t.under[i]-t.under[j])
+		}
+		return false
+	}
+	for _, t := range moved {
+		t.settle(i, j, a, b)
+	}
+	return true
+}
+
+// change lets the tree that place a is in grow by so many places, and that of place b
+// shrink, and returns what that adds to the energy.
+func (t *trees) change(a, b, grown int32) float64 {
+	if grown == 0 {
+		return 0
+	}
+	a, b = t.root(a), t.root(b)
+	if a == b {
+		return 0
+	}
+	cost := t.energy.change(t.total[a], t.total[a]+grown) + t.energy.change(t.total[b], t.total[b]-grown)
+	t.total[a] += grown
+	t.total[b] -= grown
+	return cost
+}
+
+// settle exchanges place i below a and place j below b, whose totals are changed.
+func (t *trees) settle(i, j, a, b int32) {
+	t.up[i], t.up[j] = b, a
+	grown := t.under[j] - t.under[i]
+	for ; a != none; a = t.up[a] {
+		t.under[a] += grown
+	}
+	for ; b != none; b = t.up[b] {
+		t.under[b] -= grown
+	}
+}
+
+func (t *trees) root(i int32) int32 {
+	for t.up[i] != none {
+		i = t.up[i]
+	}
+	return i
 }
 
 // lengthened is how many tokens an exchange of wires w and v adds to all prompts together,
@@ -147,47 +214,24 @@ func (x *exchange) late(w, unit, to int32) bool {
 	return pause > 0 && pause > x.times[x.wires[w].place]-x.times[to]
 }
 
-// moveTurns lets the tree that place a is in grow by so many turns, and that of place b
-// shrink, if the energy of turns allows it.
-func (x *exchange) moveTurns(a, b, grown int32) bool {
-	ra, rb := x.root(a), x.root(b)
-	if ra != rb {
-		ta, tb := x.total[ra], x.total[rb]
-		cost := x.turns.change(ta, ta+grown) + x.turns.change(tb, tb-grown)
-		if cost > 0 && x.r.Float64() >= math.Exp(-cost/turnsHeat) {
-			x.turns.change(ta+grown, ta)
-			x.turns.change(tb-grown, tb)
-			return false
-		}
-		x.total[ra] += grown
-		x.total[rb] -= grown
-	}
-	for ; a != none; a = x.up[a] {
-		x.under[a] += grown
-	}
-	for ; b != none; b = x.up[b] {
-		x.under[b] -= grown
-	}
-	return true
-}
-
-func (x *exchange) root(i int32) int32 {
-	for x.up[i] != none {
-		i = x.up[i]
-	}
-	return i
-}
-
 // lagChange is what exchanging wires w and v does to the lags.
 func (x *exchange) lagChange(w, v int32) [4]lagMove {
-	i, j := x.wires[w].place, x.wires[v].place
-	uw, uv := x.lags.weight(x.reuse(w)), x.lags.weight(x.reuse(v))
-	strand := 0
-	if x.wires[w].session {
-		strand = 1
+	a, b, ua, ub := &x.wires[w], &x.wires[v], &x.wires[x.unit[w]], &x.wires[x.unit[v]]
+	return [4]lagMove{
+		x.lagMove(&x.lags, a, ua, x.to[w], -1), x.lagMove(&x.lags, b, ub, x.to[v], -1),
+		x.lagMove(&x.lags, a, ub, x.to[v], 1), x.lagMove(&x.lags, b, ua, x.to[w], 1),
 	}
-	at := func(i, up int32) int { return x.lags.bin(strand, x.clock[i]-x.clock[up]) }
-	return [4]lagMove{{at(i, x.to[w]), -uw}, {at(j, x.to[v]), -uv}, {at(i, x.to[v]), uv}, {at(j, x.to[w]), uw}}
+}
+
+// lagMove adds the lag of a wire that leads to a place with the link of another, or takes
+// it away.
+func (s *swapper) lagMove(e *lagEnergy, w, link *wire, to int32, by float64) lagMove {
+	kind := 0
+	if w.session {
+		kind = 1
+	}
+	deciseconds := float64(s.times[w.place]-s.times[to]) / 1e8
+	return lagMove{[lagWays]int{e.bin(kind, s.clock[w.place]-s.clock[to]), e.bin(kind, deciseconds)}, s.reuse(link), by}
 }
 
 // settle gives the places the links that they have now.

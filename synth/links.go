@@ -36,13 +36,11 @@ func (s *swapper) prepareLinks() {
 	s.rareEdits()
 	sourced := slices.ContainsFunc(s.places, func(p place) bool { return p.join != joinless })
 	s.turns = sessionTurns(s.places, subtrees(s.places, sourced), sourced)
+	s.prompts = sessionTurns(s.places, subtrees(s.places, false), false)
 	depth := make([]int32, len(s.places))
-	blocks := 0.0
-	s.clock = make([]float64, len(s.places))
+	s.countBlocks()
 	for i := range s.places {
 		p := &s.places[i]
-		s.clock[i] = blocks
-		blocks += float64(max(1, s.shapes[i].length))
 		up := p.upward(sourced)
 		if up != none {
 			depth[i] = depth[up] + 1
@@ -241,6 +239,28 @@ func (s *swapper) cutLonely() {
 		}
 	}
 	s.wires = kept
+	s.lags = s.lagsOf()
+}
+
+// lagsOf is the energy that the wires want as they are: what they have is none more.
+func (s *swapper) lagsOf() lagEnergy {
+	reused := 0.0
+	for w := range s.wires {
+		reused += s.reuse(&s.wires[w])
+	}
+	e := newLagEnergy(len(s.wires), reused)
+	for w := range s.wires {
+		e.apply(s.lagMove(&e, &s.wires[w], &s.wires[w], s.wires[w].to(s.places), -1))
+	}
+	return e
+}
+
+// reuse is how many blocks the link of a wire reuses.
+func (s *swapper) reuse(w *wire) float64 {
+	if w.session {
+		return 0
+	}
+	return float64(s.places[w.place].hit)
 }
 
 // alike finds k places that a wire could lead to, alike to the one that it leads to: as

@@ -94,12 +94,13 @@ type swapper struct {
 	shapes  []shape  // by place
 	times   []int64  // by place
 
-	places []place // with the links cut that have too few alike
-	wires  []wire
-	strays []wire    // that lead to any of some places
-	clock  []float64 // blocks referenced before each place
-	cut    int
-	turns  []int32 // of the sessions, as they were
+	places         []place // with the links cut that have too few alike
+	wires          []wire
+	strays         []wire    // that lead to any of some places
+	clock          []float64 // blocks referenced before each place
+	cut            int
+	turns, prompts []int32   // of the sessions, and of the trees of prompts, as they were
+	lags           lagEnergy // that of the trace, which the exchange is to come to
 }
 
 // A swapping is one swap.
@@ -112,6 +113,7 @@ type swapping struct {
 }
 
 func (s *swapper) try() *swapping {
+	s = s.shuffled(int64(2 * s.k))
 	t := &swapping{swapper: s, places: slices.Clone(s.places), from: make([][]int32, len(s.places))}
 	t.did = swapFigures{Links: len(s.wires) + len(s.strays) + s.cut, Cut: s.cut}
 	for _, w := range s.strays {
@@ -126,37 +128,76 @@ func (s *swapper) try() *swapping {
 	t.swapSizes()
 	t.swapEndings()
 	t.swapLabels()
-	t.places = shuffled(t.places, int64(2*s.k), s.r)
 	return t
 }
 
 // shuffled moves each place among so many neighbours, but never before what it builds
-// on.
-func shuffled(places []place, among int64, r *rand.Rand) []place {
-	keys := make([]dealt, len(places))
-	for i := range places {
-		key := int64(i)<<16 + r.Int64N(among<<16)
-		for _, up := range [...]int32{places[i].parent, places[i].after} {
+// on or may. It comes before the exchange, which then mends what lags it changes: moved
+// last, short ones would be another's.
+func (s *swapper) shuffled(among int64) *swapper {
+	keys := make([]dealt, len(s.places))
+	next := 0 // of the strays, which are in the order of their places
+	for i := range s.places {
+		key := int64(i)<<16 + s.r.Int64N(among<<16)
+		follow := func(up int32) {
 			if up != none {
 				key = max(key, keys[up].key+1)
+			}
+		}
+		follow(s.places[i].parent)
+		follow(s.places[i].after)
+		for ; next < len(s.strays) && int(s.strays[next].place) == i; next++ {
+			for _, up := range s.strays[next].near {
+				follow(up)
 			}
 		}
 		keys[i] = dealt{key: key, place: int32(i)}
 	}
 	slices.SortFunc(keys, dealt.compare)
-	at := make([]int32, len(places))
-	out := make([]place, len(places))
+	return s.reordered(keys)
+}
+
+// reordered is the swapper of the places in another order. Places come at the times of
+// those that stood there.
+func (s *swapper) reordered(keys []dealt) *swapper {
+	out := *s
+	at := make([]int32, len(s.places))
 	for r, d := range keys {
 		at[d.place] = int32(r)
-		t := places[d.place]
+	}
+	out.places, out.shapes = make([]place, len(keys)), make([]shape, len(keys))
+	for r, d := range keys {
+		t := s.places[d.place]
 		for _, up := range [...]*int32{&t.parent, &t.after} {
 			if *up != none {
 				*up = at[*up]
 			}
 		}
-		out[r] = t
+		out.places[r], out.shapes[r] = t, s.shapes[d.place]
 	}
-	return out
+	out.wires, out.strays = slices.Clone(s.wires), slices.Clone(s.strays)
+	for w := range out.wires {
+		out.wires[w].place = at[out.wires[w].place]
+	}
+	for w := range out.strays {
+		x := &out.strays[w]
+		x.place, x.near = at[x.place], slices.Clone(x.near)
+		for i := range x.near {
+			x.near[i] = at[x.near[i]]
+		}
+	}
+	out.countBlocks()
+	return &out
+}
+
+// countBlocks sets the clock.
+func (s *swapper) countBlocks() {
+	s.clock = make([]float64, len(s.places))
+	blocks := 0.0
+	for i := range s.places {
+		s.clock[i] = blocks
+		blocks += float64(max(1, s.shapes[i].length))
+	}
 }
 
 // swapLabels mixes labels that fewer than k places have with those of places near

@@ -80,12 +80,13 @@ func TestSwapIsValid(t *testing.T) {
 	}
 }
 
-// Before the order is changed, each link is at a place alike: its parts are those of one
+// Each link is at a place alike: its parts are those of one
 // link of the class, and each is somewhere.
 func TestExchangeMovesLinks(t *testing.T) {
 	for name, k := range talks() {
 		s, _ := swapperOf(t, k.rows(2, 2000), trace.Meta{BlockSize: k.block}, 5)
 		s.prepareLinks()
+		s = s.shuffled(10)
 		x := &swapping{swapper: s, places: slices.Clone(s.places), from: make([][]int32, len(s.places))}
 		x.exchangeLinks()
 		parts := func(places []place) map[link]int {
@@ -110,7 +111,7 @@ func TestExchangeMovesLinks(t *testing.T) {
 				t.Fatalf("%s: %d links alike, want %d", name, len(s.wires[w].near), s.k)
 			}
 		}
-		if own > len(s.wires)/4 {
+		if own*20 > 9*len(s.wires) { // one in five by chance; what is like the trace has least energy
 			t.Errorf("%s: %d of %d links are where they were", name, own, len(s.wires))
 		}
 		under := subtrees(x.places, k.sessions)
@@ -126,18 +127,21 @@ func TestEnergiesAgainstBruteForce(t *testing.T) {
 	lags := newLagEnergy(40, 200)
 	sum := func() float64 {
 		total := 0.0
-		for _, x := range lags.more {
-			total += math.Abs(x)
+		for way := range lagWays {
+			for bin := range lags.links[way] {
+				total += math.Abs(lags.links[way][bin]) + math.Abs(lags.blocks[way][bin])*40/200
+			}
 		}
-		return total * lags.n
+		return total / lagWays
 	}
 	for range 500 {
 		moves := make([]lagMove, 4)
 		for i := range moves {
-			moves[i] = lagMove{lags.bin(r.IntN(2), float64(r.IntN(30))), lags.weight(float64(r.IntN(9))) * float64(2*r.IntN(2)-1)}
+			kind := r.IntN(2)
+			moves[i] = lagMove{[lagWays]int{lags.bin(kind, float64(r.IntN(30))), lags.bin(kind, float64(r.IntN(90)))}, float64(r.IntN(9)), float64(2*r.IntN(2) - 1)}
 		}
 		before, cost := sum(), lags.cost(moves)
-		lags.apply(moves)
+		lags.apply(moves...)
 		if d := sum() - before; math.Abs(d-cost) > 1e-9 {
 			t.Fatalf("the lags cost %g, want %g", cost, d)
 		}
@@ -414,7 +418,7 @@ func TestOrderIsShuffled(t *testing.T) {
 	for i := range s.places {
 		s.places[i].user = int64(i)
 	}
-	got := shuffled(s.places, 20, s.r)
+	got := s.shuffled(20).places
 	moved := 0
 	for i := range got {
 		was := &s.places[got[i].user]
