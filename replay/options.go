@@ -251,14 +251,15 @@ func (o *Options) newResult(w *pendingRow) result.Result {
 	at, round := o.origin(w.id)
 	// One allocation for all that is copied: the row may be read over.
 	own := struct {
-		session, think, tool, arrival, e2e int64
-		turn                               int32
+		session, think, tool, arrival, e2e, user int64
+		turn                                     int32
 	}{arrival: row.ArrivalNS}
 	r := result.Result{
 		RowID: at, Round: round, Category: row.Category, DueNS: int64(w.due),
 		WantInput: row.InputTokens, WantOutput: row.OutputTokens, ArrivalNS: &own.arrival,
 		Session: copied(&own.session, row.Session), Turn: copied(&own.turn, row.Turn),
 		ThinkNS: copied(&own.think, row.ThinkNS), ToolNS: copied(&own.tool, row.ToolNS), RecordedE2ENS: copied(&own.e2e, row.E2ENS),
+		User: copied(&own.user, row.User), Model: row.Model, Adapter: row.Adapter,
 	}
 	for _, p := range row.Parents {
 		if p >= 0 && p < w.id {

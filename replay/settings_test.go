@@ -116,12 +116,12 @@ func TestTimesBySpeed(t *testing.T) {
 	}
 	class := "batch"
 	o := Options{Origin: Origin(10, func(row int64) int64 { return row + 100 })}
-	turn := &trace.Request{ArrivalNS: 8, Category: "cold", InputTokens: 5, OutputTokens: 6, Session: id(9), Turn: trace.Ptr(int32(3)), Parents: []int64{20, 22}, ThinkNS: id(30), ToolNS: id(31), E2ENS: id(32), Class: &class}
+	turn := &trace.Request{ArrivalNS: 8, Category: "cold", InputTokens: 5, OutputTokens: 6, Session: id(9), Turn: trace.Ptr(int32(3)), Parents: []int64{20, 22}, ThinkNS: id(30), ToolNS: id(31), E2ENS: id(32), Class: &class, User: id(41), Model: "m", Adapter: "a"}
 	got := o.newResult(&pendingRow{id: 23, due: 77, row: turn})
-	*turn = trace.Request{ArrivalNS: 9, Session: id(7), Parents: turn.Parents[:0], Class: turn.Class} // read over
+	*turn = trace.Request{ArrivalNS: 9, Session: id(7), Parents: turn.Parents[:0], Class: turn.Class, User: id(42)} // read over
 	turn.Parents = append(turn.Parents, 1, 1)
 	if want := (result.Result{RowID: 103, Round: 2, Category: "cold", DueNS: 77, WantInput: 5, WantOutput: 6, Session: id(9), Class: "batch",
-		Turn: trace.Ptr(int32(3)), Parents: []int64{100, 102}, ThinkNS: id(30), ToolNS: id(31), ArrivalNS: id(8), RecordedE2ENS: id(32)}); !reflect.DeepEqual(got, want) {
+		Turn: trace.Ptr(int32(3)), Parents: []int64{100, 102}, ThinkNS: id(30), ToolNS: id(31), ArrivalNS: id(8), RecordedE2ENS: id(32), User: id(41), Model: "m", Adapter: "a"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("a result begins as %+v, want %+v", got, want)
 	}
 	if got := (&Options{}).newResult(&pendingRow{id: 23, row: &trace.Request{}}); !reflect.DeepEqual(got, result.Result{RowID: 23, ArrivalNS: id(0)}) {

@@ -59,6 +59,9 @@ func columns() []column {
 		optional("play", func(r *Result) **int32 { return &r.Play }),
 		optional("arrival_ns", func(r *Result) **int64 { return &r.ArrivalNS }),
 		optional("recorded_e2e_ns", func(r *Result) **int64 { return &r.RecordedE2ENS }),
+		optional("user", func(r *Result) **int64 { return &r.User }),
+		text("model", func(r *Result) *string { return &r.Model }),
+		text("adapter", func(r *Result) *string { return &r.Adapter }),
 	}
 }
 

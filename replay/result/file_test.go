@@ -101,6 +101,7 @@ func randomResult(rng *rand.Rand, row int64) Result {
 		Cached: i32(), Output: i32(), OutputFrom: []string{"", FromUsage, FromTokenizer}[rng.IntN(3)], Events: rng.Int32(),
 		HTTPStatus: i32(), Error: []string{"", "", openai.KindTimeout, openai.KindServer, openai.KindCancelled, KindPrepare}[rng.IntN(6)], FinishReason: []string{"", "stop", "length"}[rng.IntN(3)],
 		Round: int32(row / 100), ArrivalNS: i64(), RecordedE2ENS: i64(),
+		User: i64(), Model: []string{"", "m1", "ü"}[rng.IntN(3)], Adapter: []string{"", "lora"}[rng.IntN(2)],
 		API: []string{"", APIChat, APIEmbeddings}[rng.IntN(3)], Endpoint: i32(), Attempts: rng.Int32N(4), RetryAfterNS: i64(),
 	}
 	for range rng.IntN(3) {

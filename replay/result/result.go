@@ -105,6 +105,12 @@ type Result struct {
 	ArrivalNS     *int64 `parquet:"arrival_ns,optional"`
 	RecordedE2ENS *int64 `parquet:"recorded_e2e_ns,optional"`
 
+	// User, Model and Adapter are those of the workload: a pseudonymous user or tenant, and
+	// labels. The model that was asked for is [Run].Model.
+	User    *int64 `parquet:"user,optional"`
+	Model   string `parquet:"model,optional,dict"`
+	Adapter string `parquet:"adapter,optional,dict"`
+
 	// Uncertain says which token events have an instant that is not known well, nil that
 	// none has. Files do not have it: a report marks those of [report.InstantsKernel].
 	Uncertain []bool `parquet:"-"`
@@ -112,7 +118,7 @@ type Result struct {
 
 // AddedColumns implements [trace.Grown].
 func (Result) AddedColumns() []string {
-	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play", "arrival_ns", "recorded_e2e_ns"}
+	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play", "arrival_ns", "recorded_e2e_ns", "user", "model", "adapter"}
 }
 
 // Failed says whether the request counts as an error. One that was cut off on
