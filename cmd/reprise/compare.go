@@ -335,6 +335,9 @@ func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *compare.
 		return report.Summary{}, err
 	}
 	defer results.Close()
+	if err := o.AddSteady(results.Run, results.Reader); err != nil {
+		return report.Summary{}, err
+	}
 	s, err := report.Summarise(results.Run, results.Reader(), o)
 	s.Series = report.Series{} // the plots of hundreds of runs are not needed
 	if err == nil && into != nil {

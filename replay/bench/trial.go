@@ -59,6 +59,9 @@ func Summarise(path string, o report.Options) (report.Summary, error) {
 			o.Metrics = metrics.Reader
 		}
 	}
+	if err := o.AddSteady(results.Run, results.Reader); err != nil {
+		return report.Summary{}, err
+	}
 	return report.Summarise(results.Run, results.Reader(), o)
 }
 

@@ -19,6 +19,12 @@ type Clause struct {
 	origin    int        // of a latency, and of goodput
 	slo       report.SLO // of goodput; empty takes that of the report
 	where     scope      // nil is every request
+	each      *field     // nil is all of them together; else each of its values apart
+
+	// Of error budgets.
+	target  float64         // share of requests that is to be good
+	windows []time.Duration // of a burn rate, the longest first
+	period  time.Duration   // that the budget is for; 0 is the run
 }
 
 // A quantity is what a clause is about.
@@ -37,6 +43,10 @@ const (
 	rateOf
 	goodShare // has an SLO and an origin
 	costOf
+
+	// Of error budgets: they have a target, may have an SLO, and then have an origin.
+	burnRate
+	budgetSpent
 
 	// Of sessions; the first two have a statistic.
 	sessionTime
@@ -60,6 +70,9 @@ var quantities = []quantity{
 	{"prompt_tokens_per_s", rateOf, true},
 	{"output_tokens_per_s", rateOf, true},
 	{"goodput", goodShare, true},
+	{"attainment", goodShare, true},
+	{"burn_rate", burnRate, false},
+	{"error_budget_spent", budgetSpent, false},
 	{"hit_ratio", shareOf, true},
 	{"cost_per_million_output_tokens", costOf, false},
 	{"session_time", sessionTime, false},
@@ -77,6 +90,7 @@ const (
 )
 
 func (m *quantity) ofSessions() bool { return m.kind >= sessionTime }
+func (m *quantity) ofBudget() bool   { return m.kind == burnRate || m.kind == budgetSpent }
 func (m *quantity) cost() bool       { return m.kind == costOf || m.kind == sessionCost }
 
 // hasStatistic says that a percentile, the mean or the maximum stands before it.
@@ -85,19 +99,20 @@ func (m *quantity) hasStatistic() bool {
 }
 
 func (m *quantity) latency() bool   { return m.kind == latencyFrom || m.kind == latencyWithin }
-func (m *quantity) hasOrigin() bool { return m.kind == latencyFrom || m.kind == goodShare }
+func (m *quantity) hasSLO() bool    { return m.kind == goodShare || m.ofBudget() }
+func (m *quantity) hasOrigin() bool { return m.kind == latencyFrom || m.hasSLO() }
 
 func (m *quantity) unit() string {
 	switch m.kind {
 	case latencyFrom, latencyWithin:
 		return "ms"
-	case shareOf, goodShare, sessionSuccess:
+	case shareOf, goodShare, sessionSuccess, budgetSpent:
 		return "share"
 	case rateOf, sessionRate:
 		return "1/s"
 	case sessionTime:
 		return "s"
-	case sessionSlowdown:
+	case sessionSlowdown, burnRate:
 		return unitTimes
 	case sessionCost:
 		return unitSessionCost
@@ -198,10 +213,35 @@ func (c *Clause) Whole() string {
 	if slo := c.slo.String(); slo != "" {
 		out += " (" + slo + ")"
 	}
-	if c.where != nil {
-		out += " where " + c.where.String()
+	for _, more := range []struct {
+		given bool
+		text  string
+	}{
+		{c.target > 0, "target " + strconv.FormatFloat(*report.Rounded(c.target*100, 1e7), 'f', -1, 64) + "%"},
+		{len(c.windows) > 0, "windows " + windowsText(c.windows)},
+		{c.period > 0, "period " + c.period.String()},
+		{c.where != nil, "where " + scopeText(c.where)},
+		{c.each != nil, "each " + c.eachName()},
+	} {
+		if more.given {
+			out += " " + more.text
+		}
 	}
 	return out
+}
+
+func scopeText(s scope) string {
+	if s == nil {
+		return ""
+	}
+	return s.String()
+}
+
+func (c *Clause) eachName() string {
+	if c.each == nil {
+		return ""
+	}
+	return c.each.name
 }
 
 // parseClause reads a condition such as "p95 ttft <= 1s". Errors are misplaced.
@@ -294,7 +334,11 @@ func (m *quantity) parseLimit(s string) (float64, error) {
 	case "share":
 		figure, ok := strings.CutSuffix(s, "%")
 		v, err := strconv.ParseFloat(figure, 64)
-		if !ok || err != nil || !(v >= 0 && v <= 100) || v < 1e-7 && m.floor {
+		most := 100.0
+		if m.kind == budgetSpent {
+			most = 1e6 // a run may spend more than its budget
+		}
+		if !ok || err != nil || !(v >= 0 && v <= most) || v < 1e-7 && m.floor {
 			return 0, errors.New("write the limit as a percentage, such as 1%")
 		}
 		return *report.Rounded(v/100, 1e9), nil

@@ -150,18 +150,23 @@ func Parse(name string, text []byte) (Contract, error) {
 	return c, nil
 }
 
+// NeedsSteady implements [report.Contract].
+func (c *Contract) NeedsSteady() bool {
+	return slices.ContainsFunc(c.Clauses, func(c Clause) bool { return c.where != nil && mentions(c.where, "state") })
+}
+
 // addClause reads a clause, which is a text, or a map with the text and what belongs
 // to it.
 func (c *Contract) addClause(n strictyaml.Node) error {
 	condition := n
-	var where, from, slo strictyaml.Node
+	var where, from, slo, each, target, windows, period strictyaml.Node
 	if n.IsMap() {
 		condition = strictyaml.Node{}
-		keep := func(into *strictyaml.Node) func(strictyaml.Node) error {
-			return func(n strictyaml.Node) error { *into = n; return nil }
+		keep := func(name string, into *strictyaml.Node) strictyaml.Key {
+			return strictyaml.Key{Name: name, Read: func(n strictyaml.Node) error { *into = n; return nil }}
 		}
-		if err := n.Keys(strictyaml.Key{Name: "clause", Read: keep(&condition)}, strictyaml.Key{Name: "where", Read: keep(&where)},
-			strictyaml.Key{Name: "from", Read: keep(&from)}, strictyaml.Key{Name: "slo", Read: keep(&slo)}); err != nil {
+		if err := n.Keys(keep("clause", &condition), keep("where", &where), keep("from", &from), keep("slo", &slo), keep("each", &each),
+			keep("target", &target), keep("windows", &windows), keep("period", &period)); err != nil {
 			return err
 		}
 		if !condition.Exists() {
@@ -176,41 +181,25 @@ func (c *Contract) addClause(n strictyaml.Node) error {
 	if err != nil {
 		return placeIn(condition, err)
 	}
-	if where.Exists() {
-		if s, err = where.Text(); err != nil {
+	for _, part := range []struct {
+		of   strictyaml.Node
+		read func(n strictyaml.Node, s string) error
+	}{{where, clause.readWhere}, {each, clause.readEach}, {from, clause.readFrom}, {slo, clause.readSLO}, {target, clause.readTarget}, {windows, clause.readWindows}, {period, clause.readPeriod}} {
+		if !part.of.Exists() {
+			continue
+		}
+		if s, err = part.of.Text(); err == nil {
+			err = part.read(part.of, s)
+		}
+		if err != nil {
 			return err
-		}
-		if clause.quantity.cost() {
-			return where.Faultf("cost is that of all requests: what a GPU costs cannot be told apart by request")
-		}
-		if clause.quantity.kind == sessionRate {
-			return where.Faultf("sessions_per_s is that of all sessions")
-		}
-		if clause.where, err = parseScope(s); err != nil {
-			return placeIn(where, err)
 		}
 	}
-	if from.Exists() {
-		if s, err = from.Text(); err != nil {
-			return err
-		}
-		if !clause.quantity.hasOrigin() {
-			return from.Faultf("%s does not begin when a request is due or sent", clause.quantity.name)
-		}
-		if clause.origin = slices.Index(originNames[:], s); clause.origin < 0 {
-			return from.Faultf("from: want due or sent")
-		}
-	}
-	if slo.Exists() {
-		if s, err = slo.Text(); err != nil {
-			return err
-		}
-		if clause.quantity.kind != goodShare {
-			return slo.Faultf("slo belongs to goodput")
-		}
-		if clause.slo, err = report.ParseSLO(s); err != nil {
-			return slo.Faultf("%v", err)
-		}
+	switch {
+	case clause.quantity.ofBudget() && clause.target == 0:
+		return condition.Faultf("%s wants a target, the share of requests that is to be good: target: 99%%", clause.quantity.name)
+	case clause.quantity.kind == burnRate && clause.windows == nil:
+		return condition.Faultf("burn_rate wants windows, the longest first: windows: 60s,5s")
 	}
 	c.Clauses = append(c.Clauses, clause)
 	return nil

@@ -13,17 +13,21 @@ import (
 // A judge implements [report.Judge].
 type judge struct {
 	contract *Contract
-	run      *result.Run
+	in       circumstances
+	steady   *report.Steady
 	scopes   []*scoped
 	byClause []*scoped
-	sessions []scope // of the clauses about sessions that have one
+	each     []*eachJudge // by clause, nil for most
+	sessions []scope      // of the clauses about sessions that have one
 }
 
 // A scoped is the evidence of the clauses that have one scope.
 type scoped struct {
 	*report.Evidence
-	where scope // nil is all: then the evidence is the summary's, but for good
+	own   bool  // the evidence is its own, else the summary's, but for what follows
+	where scope // nil is all
 	good  []goodCount
+	burns []*burn
 }
 
 // A goodCount counts the requests that meet what a clause about goodput asks.
@@ -36,8 +40,11 @@ type goodCount struct {
 
 // Judge implements [report.Contract] for a contract that was checked. Clauses of one
 // scope share their evidence.
-func (c *Contract) Judge(run *result.Run, slo report.SLO, newEvidence func() *report.Evidence) report.Judge {
-	j := &judge{contract: c, run: run}
+func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady, newEvidence func() *report.Evidence) report.Judge {
+	j := &judge{contract: c, in: circumstances{run: run}, steady: steady, each: make([]*eachJudge, len(c.Clauses))}
+	if steady != nil && steady.Reason == "" {
+		j.in.steady = steady.Interval()
+	}
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
 		if clause.quantity.ofSessions() {
@@ -45,6 +52,15 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, newEvidence func() *re
 			if clause.where != nil {
 				j.sessions = append(j.sessions, clause.where)
 			}
+			continue
+		}
+		if clause.each != nil {
+			j.byClause = append(j.byClause, nil)
+			j.each[i] = &eachJudge{clause: clause, in: &j.in, parts: map[string]*scoped{}, begin: func() *scoped {
+				v := &scoped{own: true, Evidence: newEvidence()}
+				v.take(i, clause, slo)
+				return v
+			}}
 			continue
 		}
 		same := slices.IndexFunc(j.scopes, func(v *scoped) bool {
@@ -55,22 +71,28 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, newEvidence func() *re
 		})
 		if same < 0 {
 			same = len(j.scopes)
-			j.scopes = append(j.scopes, &scoped{where: clause.where, Evidence: newEvidence()})
+			j.scopes = append(j.scopes, &scoped{where: clause.where, own: clause.where != nil, Evidence: newEvidence()})
 		}
 		v := j.scopes[same]
 		j.byClause = append(j.byClause, v)
-		switch {
-		case clause.quantity.kind == goodShare:
-			asked := clause.slo
-			if asked.Empty() {
-				asked = slo
-			}
-			v.good = append(v.good, goodCount{i, asked, clause.origin, 0})
-		case clause.quantity.latency() && v.where != nil:
-			v.Keep(clause.timing())
-		}
+		v.take(i, clause, slo)
 	}
 	return j
+}
+
+// take makes the scope keep what its i-th clause of the contract is judged by.
+func (v *scoped) take(i int, c *Clause, slo report.SLO) {
+	switch {
+	case c.quantity.kind == goodShare:
+		if !c.slo.Empty() {
+			slo = c.slo
+		}
+		v.good = append(v.good, goodCount{i, slo, c.origin, 0})
+	case c.quantity.ofBudget():
+		v.burns = append(v.burns, newBurn(i, c))
+	case c.quantity.latency() && v.own:
+		v.Keep(c.timing())
+	}
 }
 
 func (c *Clause) timing() report.Timing {
@@ -82,28 +104,38 @@ func (c *Clause) timing() report.Timing {
 
 // Add implements [report.Judge].
 func (j *judge) Add(r *result.Result, failed bool) {
-	var d *report.Durations
+	var d report.Durations
+	if !failed {
+		d = report.Derive(r)
+	}
 	for _, v := range j.scopes {
-		if v.where != nil && !v.where.holds(r, j.run) {
-			continue
+		if v.where == nil || v.where.holds(r, &j.in) {
+			v.add(r, failed, &d)
 		}
-		if failed {
-			v.Failed++
-			continue
+	}
+	for _, e := range j.each {
+		if e != nil {
+			e.add(r, failed, &d)
 		}
-		if d == nil {
-			derived := report.Derive(r)
-			d = &derived
+	}
+}
+
+func (v *scoped) add(r *result.Result, failed bool, d *report.Durations) {
+	for _, b := range v.burns {
+		b.add(r.DueNS, !failed && d.Meets(&b.slo, b.origin))
+	}
+	if failed {
+		v.Failed++
+		return
+	}
+	v.Succeeded++
+	for i := range v.good {
+		if g := &v.good[i]; d.Meets(&g.slo, g.origin) {
+			g.n++
 		}
-		v.Succeeded++
-		for i := range v.good {
-			if g := &v.good[i]; d.Meets(&g.slo, g.origin) {
-				g.n++
-			}
-		}
-		if v.where != nil {
-			v.Evidence.Add(r, d)
-		}
+	}
+	if v.own {
+		v.Evidence.Add(r, d)
 	}
 }
 
@@ -111,16 +143,19 @@ func (j *judge) Add(r *result.Result, failed bool) {
 func (j *judge) Result(all *report.Evidence, durationNS int64, zeros bool) *report.ContractResult {
 	out := &report.ContractResult{Name: j.contract.Name, Holds: true, Judged: true}
 	for _, v := range j.scopes {
-		if v.where == nil {
+		if !v.own {
 			v.Evidence = all
 		}
 	}
 	scopes := 0
 	for i := range j.contract.Clauses {
 		var r report.ClauseResult
-		if clause := &j.contract.Clauses[i]; !clause.quantity.ofSessions() {
-			r = j.clause(i, durationNS, zeros)
-		} else {
+		switch clause := &j.contract.Clauses[i]; {
+		case j.each[i] != nil:
+			r = j.each[i].result(func(v *scoped) report.ClauseResult { return j.clause(i, v, durationNS, zeros) })
+		case !clause.quantity.ofSessions():
+			r = j.clause(i, j.byClause[i], durationNS, zeros)
+		default:
 			r = j.sessionClause(clause, all, scopes, durationNS)
 			if clause.where != nil {
 				scopes++
@@ -134,8 +169,8 @@ func (j *judge) Result(all *report.Evidence, durationNS int64, zeros bool) *repo
 }
 
 // clause judges one clause.
-func (j *judge) clause(i int, duration int64, zeros bool) report.ClauseResult {
-	c, v := &j.contract.Clauses[i], j.byClause[i]
+func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.ClauseResult {
+	c := &j.contract.Clauses[i]
 	r := report.ClauseResult{Clause: c.String(), Allowed: c.allowed, Unit: c.quantity.unit(), SLO: c.slo.String()}
 	if c.where != nil {
 		r.Where = c.where.String()
@@ -143,8 +178,27 @@ func (j *judge) clause(i int, duration int64, zeros bool) report.ClauseResult {
 	if c.quantity.hasOrigin() {
 		r.From = originNames[c.origin]
 	}
+	if c.where != nil && mentions(c.where, "state") && j.in.steady == nil {
+		r.Outcome, r.Why = report.Unjudged, "the steady state was not looked for"
+		if j.steady != nil {
+			r.Why = "there is no steady state: " + j.steady.Reason
+		}
+		return r
+	}
 	slo := &c.slo
 	switch c.quantity.kind {
+	case burnRate, budgetSpent:
+		b := v.burns[slices.IndexFunc(v.burns, func(b *burn) bool { return b.clause == i })]
+		r.Target, r.Windows, r.Estimated = c.target, windowsText(c.windows), c.estimates(v, &c.slo)
+		if c.quantity.kind == burnRate {
+			b.worst(c, &r, duration)
+			return r
+		}
+		if c.period > 0 {
+			r.Period = c.period.String()
+		}
+		b.spent(c, &r, duration)
+		return r
 	case latencyFrom, latencyWithin:
 		s := v.Values(c.timing())
 		r.Samples, r.Needed = s.N, c.statistic.needed()
@@ -158,6 +212,9 @@ func (j *judge) clause(i int, duration int64, zeros bool) report.ClauseResult {
 		}
 	default:
 		r.Measured, r.Samples = j.figure(c.quantity, v, duration, zeros)
+		if c.quantity.kind == rateOf && c.where != nil && onlySteady(c.where) {
+			r.Measured, r.Samples = j.steadyRate(c.quantity)
+		}
 	}
 	r.Estimated = c.estimates(v, slo)
 	if r.Measured == nil {
@@ -203,6 +260,13 @@ func (j *judge) figure(m *quantity, v *scoped, duration int64, zeros bool) (*flo
 	return report.Rounded(j.cost(duration)/(float64(v.Output)/1e6), 1e6), v.Succeeded
 }
 
+// steadyRate is a rate in the steady state, which counts what happened inside, whatever was
+// only partly there.
+func (j *judge) steadyRate(m *quantity) (*float64, int64) {
+	s := j.steady
+	return map[string]*float64{"requests_per_s": s.RequestsPerS, "prompt_tokens_per_s": s.PromptTokensPerS, "output_tokens_per_s": s.OutputTokensPerS}[m.name], s.Finished
+}
+
 // cost is that of all GPUs for the run.
 func (j *judge) cost(duration int64) float64 {
 	return j.contract.PricePerGPUHour * float64(j.contract.GPUs) * float64(duration) / 3600e9
@@ -235,7 +299,7 @@ func (c *Clause) estimates(v *scoped, slo *report.SLO) int64 {
 		return v.PromptEstimates
 	case "output_tokens_per_s", "cost_per_million_output_tokens", "tpot", "itl_token":
 		return v.OutputEstimates
-	case "goodput":
+	case "goodput", "attainment", "burn_rate", "error_budget_spent":
 		if slo.TPOT != nil {
 			return v.OutputEstimates
 		}

@@ -12,8 +12,14 @@ import (
 
 // A scope says which requests a clause is about.
 type scope interface {
-	holds(r *result.Result, run *result.Run) bool
+	holds(r *result.Result, in *circumstances) bool
 	String() string // as parseScope reads it
+}
+
+// circumstances are what of the run scopes depend on.
+type circumstances struct {
+	run    *result.Run
+	steady *report.Interval // nil without a steady state
 }
 
 // anyOf and allOf have two parts or more.
@@ -22,12 +28,12 @@ type (
 	allOf []scope
 )
 
-func (a anyOf) holds(r *result.Result, run *result.Run) bool {
-	return slices.ContainsFunc(a, func(s scope) bool { return s.holds(r, run) })
+func (a anyOf) holds(r *result.Result, in *circumstances) bool {
+	return slices.ContainsFunc(a, func(s scope) bool { return s.holds(r, in) })
 }
 
-func (a allOf) holds(r *result.Result, run *result.Run) bool {
-	return !slices.ContainsFunc(a, func(s scope) bool { return !s.holds(r, run) })
+func (a allOf) holds(r *result.Result, in *circumstances) bool {
+	return !slices.ContainsFunc(a, func(s scope) bool { return !s.holds(r, in) })
 }
 
 func (a anyOf) String() string {
@@ -63,30 +69,46 @@ type comparison struct {
 // there is none, or a number.
 type field struct {
 	name   string
-	text   func(*result.Result, *result.Run) string
+	text   func(*result.Result, *circumstances) string
 	number func(*result.Result) int32
 	values []string // the only ones; nil is any
+	ids    bool     // whole numbers from 0, or none
+}
+
+// stateSteady are the requests that were sent and finished in the steady state of the run,
+// see [report.Steady]; the others have no state.
+const stateSteady = "steady"
+
+func idOf(id *int64) string {
+	if id == nil {
+		return ""
+	}
+	return strconv.FormatInt(*id, 10)
 }
 
 // Lengths are those that the server counted, of a request that succeeded, else those
 // that the workload asked for: what a request asked decides where its failure
 // counts, not how far its answer came.
 var scopeFields = []field{
-	{name: "class", text: func(r *result.Result, _ *result.Run) string { return r.Class }},
-	{name: "category", text: func(r *result.Result, _ *result.Run) string { return r.Category }, values: trace.Categories()},
-	{name: "api", text: func(r *result.Result, _ *result.Run) string { return r.API },
+	{name: "class", text: func(r *result.Result, _ *circumstances) string { return r.Class }},
+	{name: "category", text: func(r *result.Result, _ *circumstances) string { return r.Category }, values: trace.Categories()},
+	{name: "api", text: func(r *result.Result, _ *circumstances) string { return r.API },
 		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages, result.APIEmbeddings}},
-	{name: "endpoint", text: func(r *result.Result, run *result.Run) string {
-		if r.Endpoint == nil || *r.Endpoint < 0 || int(*r.Endpoint) >= len(run.Endpoints) {
+	{name: "endpoint", text: func(r *result.Result, in *circumstances) string {
+		if r.Endpoint == nil || *r.Endpoint < 0 || int(*r.Endpoint) >= len(in.run.Endpoints) {
 			return ""
 		}
-		return run.Endpoints[*r.Endpoint]
+		return in.run.Endpoints[*r.Endpoint]
 	}},
-	{name: "session", values: []string{}, text: func(r *result.Result, _ *result.Run) string {
-		if r.Session == nil {
+	{name: "session", text: func(r *result.Result, _ *circumstances) string { return idOf(r.Session) }, ids: true},
+	{name: "user", text: func(r *result.Result, _ *circumstances) string { return idOf(r.User) }, ids: true},
+	{name: "model", text: func(r *result.Result, _ *circumstances) string { return r.Model }},
+	{name: "adapter", text: func(r *result.Result, _ *circumstances) string { return r.Adapter }},
+	{name: "state", values: []string{stateSteady}, text: func(r *result.Result, in *circumstances) string {
+		if in.steady == nil || r.SentNS == nil || r.DoneNS == nil || !in.steady.Contains(*r.SentNS) || !in.steady.Contains(*r.DoneNS) {
 			return ""
 		}
-		return strconv.FormatInt(*r.Session, 10)
+		return stateSteady
 	}},
 	{name: "input_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Input, r.WantInput) }},
 	{name: "output_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Output, r.WantOutput) }},
@@ -99,9 +121,9 @@ func countedOr(r *result.Result, counted *int32, wanted int32) int32 {
 	return wanted
 }
 
-func (c *comparison) holds(r *result.Result, run *result.Run) bool {
+func (c *comparison) holds(r *result.Result, in *circumstances) bool {
 	if c.of.number == nil {
-		return (c.of.text(r, run) == c.text) == (c.op == "=") // none is the empty text
+		return (c.of.text(r, in) == c.text) == (c.op == "=") // none is the empty text
 	}
 	n := int64(c.of.number(r))
 	switch c.op {
@@ -301,10 +323,36 @@ func (c *comparison) take(value lexeme) (err error) {
 		}
 	case value.kind == lexWord && value.text == wordNone:
 		c.none = true
+	case c.of.ids:
+		id, err := strconv.ParseUint(value.text, 10, 63)
+		if err != nil {
+			return misplacedf(value.at, "%s is a whole number from 0, or %s", c.of.name, wordNone)
+		}
+		c.text = strconv.FormatUint(id, 10)
 	case c.of.values != nil && !slices.Contains(c.of.values, value.text):
 		return misplacedf(value.at, "%s is %s", c.of.name, strings.Join(append(slices.Clone(c.of.values), wordNone), ", "))
 	default:
 		c.text = value.text
 	}
 	return nil
+}
+
+// mentions says whether a scope depends on a field.
+func mentions(s scope, name string) bool {
+	in := func(s scope) bool { return mentions(s, name) }
+	switch s := s.(type) {
+	case anyOf:
+		return slices.ContainsFunc(s, in)
+	case allOf:
+		return slices.ContainsFunc(s, in)
+	case *comparison:
+		return s.of.name == name
+	}
+	return false
+}
+
+// onlySteady says that a scope is the steady state, whole.
+func onlySteady(s scope) bool {
+	c, ok := s.(*comparison)
+	return ok && c.of.name == "state" && c.op == "=" && c.text == stateSteady
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -19,9 +20,11 @@ func rowOf(class string, input int32) *result.Result {
 }
 
 func TestScopes(t *testing.T) {
-	run := &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:8000", "http://b:8000"}}}
+	here := &circumstances{run: &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:8000", "http://b:8000"}}}, steady: (&report.Steady{Window: &report.Stretch{FromS: 0, ToS: 1}}).Interval()}
 	gold, plain := rowOf("gold", 5000), rowOf("", 100)
 	gold.Session, gold.Endpoint, gold.API, gold.Category = trace.Ptr(int64(3)), trace.Ptr(int32(1)), result.APIChat, trace.Cold
+	gold.User, gold.Model, gold.Adapter = trace.Ptr(int64(7)), "llama", "sql"
+	plain.DoneNS = trace.Ptr(int64(2e9))
 	for _, c := range []struct {
 		in, out     string // out is "" where it is in
 		gold, plain bool
@@ -39,6 +42,14 @@ func TestScopes(t *testing.T) {
 		{in: "class != none", gold: true},
 		{in: "session != none", gold: true},
 		{in: "session = none", plain: true},
+		{in: "session = 3", gold: true},
+		{in: "session = 03", out: "session = 3", gold: true},
+		{in: "user = 7", gold: true},
+		{in: "user = none", plain: true},
+		{in: "model = llama and adapter = sql", gold: true},
+		{in: "adapter = none", plain: true},
+		{in: "state = steady", gold: true},
+		{in: "state = none", plain: true},
 		{in: "category = cold", gold: true},
 		{in: "api = chat", gold: true},
 		{in: "endpoint = http://b:8000", gold: true},
@@ -69,7 +80,7 @@ func TestScopes(t *testing.T) {
 		if want := cmp.Or(c.out, c.in); s.String() != want {
 			t.Errorf("%s prints as %s", c.in, s)
 		}
-		if g, p := s.holds(gold, run), s.holds(plain, run); g != c.gold || p != c.plain {
+		if g, p := s.holds(gold, here), s.holds(plain, here); g != c.gold || p != c.plain {
 			t.Errorf("%s: gold %v, plain %v", c.in, g, p)
 		}
 	}
@@ -86,7 +97,7 @@ func TestScopeOfAFailure(t *testing.T) {
 		}
 		broken := *r
 		broken.Error = "reset"
-		if got := [2]bool{s.holds(r, &result.Run{}), s.holds(&broken, &result.Run{})}; got != want {
+		if got := [2]bool{s.holds(r, &circumstances{run: &result.Run{}}), s.holds(&broken, &circumstances{run: &result.Run{}})}; got != want {
 			t.Errorf("%s: %v, want %v", in, got, want)
 		}
 	}
@@ -109,7 +120,10 @@ func TestScopeFaults(t *testing.T) {
 		{"class = )", 8, "want a value"},
 		{"category = warm", 11, "category is cold, global"},
 		{"api = grpc", 6, "api is chat"},
-		{"session = 3", 10, "session is none"},
+		{"session = x", 10, "session is a whole number"},
+		{"user = -1", 7, "user is a whole number"},
+		{"state = cold", 8, "state is steady"},
+		{"model < a", 6, "model is a text"},
 		{"input_tokens = none", 15, "whole number"},
 		{"input_tokens < 2k", 15, "whole number"},
 		{"input_tokens < -1", 15, "whole number"},
@@ -134,10 +148,10 @@ func TestScopeFaults(t *testing.T) {
 
 // What a scope prints is read as that scope, and holds for the same results.
 func FuzzScope(f *testing.F) {
-	for _, seed := range []string{"class = gold or input_tokens < 2048", "(class != 'a b' or api=chat) and session != none", "((((", `class = "`, "input_tokens ≤ 3 and (output_tokens > 1 or endpoint = http://a:1/v1?x)"} {
+	for _, seed := range []string{"class = gold or input_tokens < 2048", "(class != 'a b' or api=chat) and session != none", "((((", `class = "`, "user = 3 and state != steady or model = none", "input_tokens ≤ 3 and (output_tokens > 1 or endpoint = http://a:1/v1?x)"} {
 		f.Add(seed)
 	}
-	run := &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:1"}}}
+	here := &circumstances{run: &result.Run{Routing: result.Routing{Endpoints: []string{"http://a:1"}}}}
 	rows := messy(rand.New(rand.NewPCG(1, 2)), 50)
 	for i := range rows {
 		rows[i].Class = []string{"", "gold", "a b"}[i%3]
@@ -155,7 +169,7 @@ func FuzzScope(f *testing.F) {
 			t.Fatalf("%q is read back as %v, %v", s, back, err)
 		}
 		for i := range rows {
-			if s.holds(&rows[i], run) != back.holds(&rows[i], run) {
+			if s.holds(&rows[i], here) != back.holds(&rows[i], here) {
 				t.Fatalf("%q and %q differ on row %d", in, back, i)
 			}
 		}

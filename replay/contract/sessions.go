@@ -14,7 +14,7 @@ import (
 // Scopes implements [report.Judge]. A contract has no more clauses than an uint64 has bits.
 func (j *judge) Scopes(r *result.Result) (in uint64) {
 	for i, s := range j.sessions {
-		if s.holds(r, j.run) {
+		if s.holds(r, &j.in) {
 			in |= 1 << i
 		}
 	}

@@ -95,7 +95,7 @@ func newCollector(run result.Run, opts Options) *collector {
 		s.Limit = opts.Exact
 	}
 	if opts.Contract != nil {
-		c.judge = opts.Contract.Judge(&c.run, opts.SLO, func() *Evidence { return &Evidence{cache: reuse{block: c.block()}, exact: opts.Exact} })
+		c.judge = opts.Contract.Judge(&c.run, opts.SLO, opts.Steady, func() *Evidence { return &Evidence{cache: reuse{block: c.block()}, exact: opts.Exact} })
 	}
 	return c
 }

@@ -29,6 +29,10 @@ type Options struct {
 
 	Contract Contract // what the run has to keep to; nil is nothing
 
+	// Steady is the steady state of the run, for clauses of the contract about it; nil was
+	// not looked for. [Options.AddSteady] sets it.
+	Steady *Steady
+
 	// Metrics, when set, opens what was measured at the servers from its beginning,
 	// as result.MetricsFile's Reader does. It is read several times.
 	Metrics func() trace.Reader[result.Metric]

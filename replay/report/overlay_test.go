@@ -99,9 +99,10 @@ func TestOverlayDifferences(t *testing.T) {
 // 25 ms.
 type fastest struct{}
 
-func (fastest) Check(SLO) error                                { return nil }
-func (fastest) Judge(*result.Run, SLO, func() *Evidence) Judge { return fastest{} }
-func (fastest) Scopes(*result.Result) uint64                   { return 0 }
+func (fastest) Check(SLO) error                                         { return nil }
+func (fastest) NeedsSteady() bool                                       { return false }
+func (fastest) Judge(*result.Run, SLO, *Steady, func() *Evidence) Judge { return fastest{} }
+func (fastest) Scopes(*result.Result) uint64                            { return 0 }
 
 func (fastest) Add(*result.Result, bool) {}
 func (fastest) Result(all *Evidence, _ int64, _ bool) *ContractResult {

@@ -110,6 +110,25 @@ func FindSteady(run result.Run, reread Reread, opts Options) (Steady, error) {
 	return s, nil
 }
 
+// AddSteady looks for the steady state where a clause of the contract is about it.
+func (o *Options) AddSteady(run result.Run, reread Reread) error {
+	if o.Contract == nil || !o.Contract.NeedsSteady() {
+		return nil
+	}
+	s, err := FindSteady(run, reread, *o)
+	o.Steady = &s
+	return err
+}
+
+// Interval is the steady part, nil without one.
+func (s *Steady) Interval() *Interval {
+	if s.Window == nil || s.Reason != "" {
+		return nil
+	}
+	ns := func(seconds float64) int64 { return int64(math.Round(seconds * 1e9)) }
+	return &Interval{ns(s.Window.FromS), ns(s.Window.ToS)}
+}
+
 const (
 	mserBatch = 5 // observations in a batch
 	// Batches: enough that half of them tell a mean, few enough that each has several
