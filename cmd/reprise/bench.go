@@ -295,13 +295,18 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err := f.write(cmd, &result); err != nil {
 		return err
 	}
+	invalid, surely := result.Invalid()
 	switch {
 	case !result.Trustworthy():
 		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy: the tables say which and why"))
 	case result.Broken():
 		return cli.Exit(cli.Check, errors.New("a contract is not met: the tables say by how much"))
+	case surely:
+		return cli.Exit(cli.Check, errors.New("a run does not keep the limits of the rules that it is held to: the tables say by how much"))
 	case result.Regressed():
 		return cli.Exit(cli.Check, errors.New("a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much"))
+	case invalid:
+		return cli.Exit(cli.Untrusted, errors.New("a run is not valid under the rules that it is held to: the tables say what is missing"))
 	case result.Unjudged():
 		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged: the tables say why"))
 	}
@@ -341,6 +346,7 @@ func (f *benchFlags) change(cmd *cobra.Command, s *bench.Suite) error {
 		if load != nil {
 			row.Load = *load
 		}
+		row.SettleRules()
 		rows = append(rows, row)
 	}
 	if s.Rows = rows; len(rows) == 0 {

@@ -319,6 +319,13 @@ func (p *suitePage) says(row *RowResult) {
 		case c != nil:
 			say(page.Bad, "%s", strings.Join(c.Broken, "; "))
 		}
+		switch o := m.Rules; {
+		case o == nil:
+		case o.Valid:
+			say(page.Good, "%s", o)
+		default:
+			say(page.Bad, "%s", o)
+		}
 		for _, reason := range m.Reasons {
 			say(page.Bad, "NOT TRUSTWORTHY: %s", reason)
 		}

@@ -54,6 +54,7 @@ type ModelResult struct {
 	Trustworthy bool                `json:"trustworthy"`
 	Reasons     []string            `json:"reasons,omitempty"` // why not
 	Contract    *ContractOutcome    `json:"contract,omitempty"`
+	Rules       *RulesOutcome       `json:"rules,omitempty"`   // null where the row is held to none
 	Changes     []Change            `json:"changes,omitempty"` // against the baseline
 	// Regression is what became of the primary metric against the baseline, where a
 	// limit was given. Held is within the limit.
@@ -81,6 +82,7 @@ type Change struct {
 type measured struct {
 	row, model string
 	runs       []report.Summary
+	rules      *RulesOutcome // of all runs
 }
 
 // suiteMetrics are those of every row.
@@ -184,7 +186,7 @@ func (h *Hypothesis) outcome(m, other *measured) Outcome {
 }
 
 func (m *measured) result(row *Row) ModelResult {
-	out := ModelResult{Model: m.model, Runs: len(m.runs), Trustworthy: true}
+	out := ModelResult{Model: m.model, Runs: len(m.runs), Trustworthy: true, Rules: m.rules}
 	names := slices.Clone(suiteMetrics)
 	if !slices.Contains(names, row.Primary.name) {
 		names = append(names, row.Primary.name)
@@ -307,6 +309,13 @@ func (r *SuiteResult) Unjudged() bool {
 // Broken tells whether a clause of a contract fails.
 func (r *SuiteResult) Broken() bool {
 	return r.any(func(m *ModelResult) bool { return m.Contract != nil && m.Contract.Fails })
+}
+
+// Invalid tells whether a run is not valid under the rules of its row, and whether one surely
+// cannot be.
+func (r *SuiteResult) Invalid() (invalid, surely bool) {
+	invalid = r.any(func(m *ModelResult) bool { return m.Rules != nil && !m.Rules.Valid })
+	return invalid, r.any(func(m *ModelResult) bool { return m.Rules != nil && m.Rules.Fails })
 }
 
 func (r *SuiteResult) any(f func(*ModelResult) bool) bool {

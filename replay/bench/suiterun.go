@@ -76,8 +76,12 @@ func (r *SuiteRun) Check() error {
 		}
 	}
 	for i := range r.Suite.Rows {
-		if row := &r.Suite.Rows[i]; row.Workload.Trace && r.Trace == "" {
+		row := &r.Suite.Rows[i]
+		if row.Workload.Trace && r.Trace == "" {
 			return fmt.Errorf("row %s replays a trace, but none is given", row.Name)
+		}
+		if err := row.checkRules(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -102,6 +106,11 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 		return SuiteResult{}, err
 	}
 	r.workloads = map[workloadKey]string{}
+	for i := range r.Suite.Rows { // all of them before the first run, which may be hours before the last
+		if _, err := r.workload(ctx, &r.Suite.Rows[i]); err != nil {
+			return SuiteResult{}, fmt.Errorf("row %s: %w", r.Suite.Rows[i].Name, err)
+		}
+	}
 	var all []measured
 	for i := range r.Columns {
 		of, err := r.runColumn(ctx, &r.Columns[i])
@@ -126,10 +135,14 @@ func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, er
 		m := measured{row: r.Suite.Rows[i].Name, model: c.Name}
 		for repeat := range r.Suite.Rows[i].Repeats {
 			s, err := r.makeRun(ctx, c, i, repeat)
+			var rules *RulesOutcome
+			if err == nil {
+				rules, err = r.Suite.Rows[i].rulesOf(&s, filepath.Join(r.rowDir(c.Name, &r.Suite.Rows[i], repeat), resultsName))
+			}
 			if err != nil {
 				return all, fmt.Errorf("%s, row %s: %w", c.Name, m.row, err)
 			}
-			m.runs = append(m.runs, s)
+			m.runs, m.rules = append(m.runs, s), m.rules.merge(rules)
 		}
 		all = append(all, m)
 	}

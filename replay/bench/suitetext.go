@@ -44,15 +44,23 @@ func WriteMarkdown(w io.Writer, r *SuiteResult) error {
 
 // verdict is what to know before any figure.
 func (r *SuiteResult) verdict() page.Note {
+	invalid, surely := r.Invalid()
 	switch {
 	case !r.Trustworthy():
 		return page.Note{Level: page.Bad, Text: "A run is not trustworthy; its row says which and why."}
 	case r.Broken():
 		return page.Note{Level: page.Bad, Text: "A contract is not met; its row says by how much."}
+	case surely:
+		return page.Note{Level: page.Bad, Text: "A run does not keep the limits of the rules that it is held to; its row says by how much."}
 	case r.Regressed():
 		return page.Note{Level: page.Bad, Text: "A row is worse than the baseline by more than the limit; it says by how much."}
+	case invalid:
+		return page.Note{Level: page.Warn, Text: "A run is not valid under the rules that it is held to; its row says what is missing."}
 	case r.Unjudged():
 		return page.Note{Level: page.Warn, Text: "A contract cannot be judged; its row says why."}
+	}
+	if r.any(func(m *ModelResult) bool { return m.Rules != nil }) {
+		return page.Note{Level: page.Good, Text: "Every run is trustworthy, and valid under its rules."}
 	}
 	return page.Note{Level: page.Good, Text: "Every run is trustworthy."}
 }
@@ -126,6 +134,9 @@ func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 			rows = append(rows, append(row, page.Count(failures)))
 			for _, reason := range m.Reasons {
 				wrong = append(wrong, name+" is not trustworthy: "+reason)
+			}
+			if o := m.Rules; o != nil && !o.Valid {
+				wrong = append(wrong, name+": "+o.String())
 			}
 			if c := m.Contract; c != nil {
 				for _, broken := range c.Broken {

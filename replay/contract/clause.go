@@ -355,6 +355,15 @@ func (c *Clause) Percentile() (share float64, ok bool) {
 	return float64(c.statistic) / millionths, c.statistic > 0
 }
 
+// Limit is what a clause allows a percentile of a latency, as a share, in a run as a whole. It
+// is not ok for a clause about something else.
+func (c *Clause) Limit() (of report.Timing, share float64, most time.Duration, ok bool) {
+	if !c.quantity.latency() || c.statistic <= 0 || c.where != nil || c.each != nil {
+		return report.Timing{}, 0, 0, false
+	}
+	return c.timing(), float64(c.statistic) / millionths, time.Duration(math.Round(c.allowed * 1e6)), true
+}
+
 // At is the same clause about another percentile, which is cut to a millionth; 1 is
 // the maximum.
 func (c Clause) At(share float64) Clause {

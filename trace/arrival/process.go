@@ -75,6 +75,9 @@ func ParseProcess(spec string) (ProcessSpec, error) {
 	return s, nil
 }
 
+// Rate is how many arrivals there are per second, where that stays the same; else 0.
+func (s ProcessSpec) Rate() float64 { return s.rate * float64(min(1, max(0, 1-s.steps))) }
+
 // parseChanging reads the forms whose rate changes.
 func (s *ProcessSpec) parseChanging(a *args) {
 	switch s.kind {
