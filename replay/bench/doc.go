@@ -41,6 +41,8 @@
 //     listing them for --dry-run
 //   - suitestate.go: the directory of a suite: its lock, suite.json, which runs are
 //     complete, going on with it
+//   - accuracy.go: questions with known answers: their file, right and wrong, the share with its
+//     interval, and the difference of two models
 //   - mlperf.go: the rules of MLPerf's offline and server scenarios, and early stopping
 //   - regression.go: the primary metric of a row against that of a baseline
 //   - suiteresult.go: the outcome of a suite: figures over repeats, changes against a

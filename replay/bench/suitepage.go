@@ -28,6 +28,13 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	out.Table, out.Plot = p.firstTable(r), r.firstPlot()
 	p.heading("All workloads", 2)
 	p.across(r)
+	for _, a := range r.Accuracy {
+		level := page.Info
+		if a.Worse() {
+			level = page.Bad
+		}
+		out.Verdict = append(out.Verdict, page.Note{Level: level, Word: "Accuracy, " + a.Model, Text: a.String() + "."})
+	}
 	for i := range r.Rows {
 		p.row(r, &r.Rows[i])
 		p.section().Links = r.links(os.DirFS(dir), r.Rows[i].Row)

@@ -22,6 +22,8 @@ type SuiteResult struct {
 	Tier   string      `json:"tier,omitempty"` // of privacy, of what was sent
 	Models []string    `json:"models"`         // in the order of the columns
 	Rows   []RowResult `json:"rows"`
+	// Accuracy is that of each model, where questions were asked.
+	Accuracy []*Accuracy `json:"accuracy,omitempty"`
 	// Baseline is the directory that changes are against, where there is one.
 	Baseline string `json:"baseline,omitempty"`
 
@@ -269,6 +271,13 @@ func (m *ModelResult) Figure(metric string) *Figure {
 // they were; below 0 they are not judged.
 func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
 	r.Baseline = dir
+	for _, a := range r.Accuracy {
+		for _, was := range before.Accuracy {
+			if was.Model == a.Model || len(r.Models) == 1 && len(before.Models) == 1 {
+				a.compare(dir, was)
+			}
+		}
+	}
 	for i := range r.Rows {
 		for j := range r.Rows[i].Models {
 			m := &r.Rows[i].Models[j]
@@ -309,6 +318,12 @@ func (r *SuiteResult) Unjudged() bool {
 // Broken tells whether a clause of a contract fails.
 func (r *SuiteResult) Broken() bool {
 	return r.any(func(m *ModelResult) bool { return m.Contract != nil && m.Contract.Fails })
+}
+
+// LessAccurate tells whether some model answered fewer questions rightly than the first, or than
+// the baseline, beyond chance.
+func (r *SuiteResult) LessAccurate() bool {
+	return slices.ContainsFunc(r.Accuracy, (*Accuracy).Worse)
 }
 
 // Invalid tells whether a run is not valid under the rules of its row, and whether one surely

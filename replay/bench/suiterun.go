@@ -38,6 +38,7 @@ type Column struct {
 //	MODEL/ROW/results.parquet        every request
 //	MODEL/ROW/report.html            the page of the run
 //	MODEL/ROW/summary.json           its figures, and that the run is complete
+//	MODEL/accuracy.json              which questions were answered rightly
 //
 // A row that repeats has a directory repeat-N for each run. Complete runs are not
 // made again, unless Force is set.
@@ -50,7 +51,9 @@ type SuiteRun struct {
 	Trace    string                                                              // file of the rows whose workload is the trace
 	Options  report.Options
 	Force    bool
-	Note     func(string) // when set, is told what happens
+	// Questions, when set, are asked of each column after its runs.
+	Questions *Questions
+	Note      func(string) // when set, is told what happens
 
 	workloads map[workloadKey]string
 }
@@ -69,6 +72,9 @@ func (r *SuiteRun) Check() error {
 			return fmt.Errorf("two models are named %s", c.Name)
 		}
 		seen[c.Name] = true
+		if _, ok := c.Target.(Asker); r.Questions != nil && !ok {
+			return fmt.Errorf("%s is an engine in virtual time, which answers no questions: accuracy is that of a real one", c.Name)
+		}
 		for i := range r.Suite.Rows {
 			if row := &r.Suite.Rows[i]; c.Empty && row.Cache == result.CacheWarm {
 				return fmt.Errorf("row %s needs a warm cache, but %s begins each run with an empty one", row.Name, c.Name)
@@ -112,22 +118,31 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 		}
 	}
 	var all []measured
+	var accuracies []*Accuracy
 	for i := range r.Columns {
-		of, err := r.runColumn(ctx, &r.Columns[i])
+		of, accuracy, err := r.runColumn(ctx, &r.Columns[i])
 		all = append(all, of...)
 		if err != nil {
 			return SuiteResult{}, err
+		}
+		if accuracy != nil {
+			if len(accuracies) > 0 {
+				accuracy.compare(accuracies[0].Model, accuracies[0])
+			}
+			accuracies = append(accuracies, accuracy)
 		}
 	}
 	var names []string
 	for _, c := range r.Columns {
 		names = append(names, c.Name)
 	}
-	return r.Suite.result(names, all), nil
+	out := r.Suite.result(names, all)
+	out.Accuracy = accuracies
+	return out, nil
 }
 
-// runColumn makes the runs of all rows against one column.
-func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, err error) {
+// runColumn makes the runs of all rows against one column, and asks it the questions.
+func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, a *Accuracy, err error) {
 	if c.Close != nil {
 		defer func() { err = errors.Join(err, c.Close()) }()
 	}
@@ -140,13 +155,16 @@ func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, er
 				rules, err = r.Suite.Rows[i].rulesOf(&s, filepath.Join(r.rowDir(c.Name, &r.Suite.Rows[i], repeat), resultsName))
 			}
 			if err != nil {
-				return all, fmt.Errorf("%s, row %s: %w", c.Name, m.row, err)
+				return all, nil, fmt.Errorf("%s, row %s: %w", c.Name, m.row, err)
 			}
 			m.runs, m.rules = append(m.runs, s), m.rules.merge(rules)
 		}
 		all = append(all, m)
 	}
-	return all, nil
+	if a, err = r.accuracy(ctx, c); err != nil {
+		err = fmt.Errorf("%s, accuracy: %w", c.Name, err)
+	}
+	return all, a, err
 }
 
 // rowDir is the directory of a run.

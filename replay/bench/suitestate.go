@@ -211,7 +211,17 @@ func ReadSuiteResult(dir string) (SuiteResult, error) {
 			}
 		}
 	}
-	return suite.result(names, all), nil
+	out := suite.result(names, all)
+	for _, name := range names {
+		a, err := readAccuracy(dir, name)
+		if err != nil {
+			return SuiteResult{}, err
+		}
+		if a != nil {
+			out.Accuracy = append(out.Accuracy, a)
+		}
+	}
+	return out, nil
 }
 
 // readRuns reads the summaries of a row.

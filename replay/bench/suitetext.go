@@ -52,6 +52,8 @@ func (r *SuiteResult) verdict() page.Note {
 		return page.Note{Level: page.Bad, Text: "A contract is not met; its row says by how much."}
 	case surely:
 		return page.Note{Level: page.Bad, Text: "A run does not keep the limits of the rules that it is held to; its row says by how much."}
+	case r.LessAccurate():
+		return page.Note{Level: page.Bad, Text: "A model answers fewer questions rightly than it is compared with, beyond chance."}
 	case r.Regressed():
 		return page.Note{Level: page.Bad, Text: "A row is worse than the baseline by more than the limit; it says by how much."}
 	case invalid:
@@ -72,6 +74,9 @@ func (r *SuiteResult) write(p *suitePage) {
 	}
 	for _, warning := range r.PresetWarnings {
 		p.line("Warning: %s.", warning)
+	}
+	for _, a := range r.Accuracy {
+		p.line("Accuracy, %s: %s.", a.Model, a)
 	}
 	p.across(r)
 	for i := range r.Rows {
@@ -103,6 +108,13 @@ func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 			break
 		}
 		p.LineAtMost(3, "Warning: ", warning+".")
+	}
+	for i, a := range r.Accuracy {
+		if i == 4 {
+			p.Line("", page.Many(int64(len(r.Accuracy)-i), "more model"))
+			break
+		}
+		p.LineAtMost(2, "Accuracy: ", a.Model+": "+a.String()+".")
 	}
 	foot := []string{"Latencies in ms."}
 	head, columns := []string{"workload"}, answerColumns
