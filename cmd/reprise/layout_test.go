@@ -60,6 +60,7 @@ var mayImport = map[string]string{
 	"replay/bench":     "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage",
 	"replay/decision":  "replay replay/bench replay/contract replay/engine replay/report replay/result trace trace/arrival trace/page trace/textpage",
 	"replay/evidence":  "",
+	"replay/tender":    "replay/contract replay/report replay/result replay/scenario trace trace/page trace/strictyaml trace/textpage",
 	"replay/monitor":   "replay replay/host replay/result",
 	"replay/history":   "replay/bench replay/compare replay/peerfile replay/report replay/result trace/page trace/textpage",
 	"cmd/reprise":      "*",

@@ -24,6 +24,8 @@
 //	evidence  one server by a fixed plan, into a bundle to publish
 //	capacity  instances, GPUs and cost for a rate
 //	history   when a metric changed over many runs
+//	pack      workload, contract and rules of a procurement, bound in one file
+//	verify    a submission held to its pack, its figures computed again
 //	demo      all of it, on an embedded log
 //	version   the version and the commit
 //	man       manual pages
@@ -81,6 +83,7 @@
 //     servers, engines and presets that --model names
 //   - evidence.go: evidence: the steps of the plan, and what is kept out of the bundle
 //   - capacity.go: capacity: instances and cost from a sweep; capacity predict
+//   - pack.go, verify.go: a procurement: the pack and its seed; a submission held to it
 //   - history.go: history: many runs, --gate, and --bisect with the exit codes of git
 //   - version.go: version: the version, the commit, and what it was built with
 //   - man.go: man: manual pages
@@ -195,7 +198,7 @@ Begin with:  reprise demo`,
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
 	root.AddCommand(importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		checkCommand(), serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), capacityCommand(), historyCommand(), demoCommand(), versionCommand(), manCommand())
+		checkCommand(), serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), capacityCommand(), historyCommand(), packCommand(), verifyCommand(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
@@ -209,7 +212,7 @@ Begin with:  reprise demo`,
 	for id, names := range map[string][]string{
 		"prepare": {"import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
 		"measure": {"demo", "check", "serve", "simulate", "replay", "sweep", "bench", "evidence"},
-		"judge":   {"report", "compare", "capacity", "history"},
+		"judge":   {"report", "compare", "capacity", "history", "pack", "verify"},
 		"other":   {"version", "completion", "man", "help"},
 	} {
 		for _, name := range names {

@@ -120,3 +120,18 @@ func (t *tally) Read(rows []result.Result) (int, error) {
 	}
 	return n, err
 }
+
+// Restamp stamps a run that was stamped before anew: by the rules about settings as they were
+// found then, and by those about its end as its results give them.
+func (s *Scenario) Restamp(run result.Run, results trace.Reader[result.Result]) (*result.Scenario, error) {
+	about := *run.Scenario
+	about.Broken = slices.DeleteFunc(slices.Clone(about.Broken), func(b result.BrokenRule) bool {
+		return slices.Contains([]string{ruleWhole, ruleSessions, ruleTooLong, ruleErrors, ruleTrust}, b.Rule)
+	})
+	if len(about.Broken) == 0 {
+		about.Broken = nil
+	}
+	run.Scenario = &about
+	err := s.Stamp(&run, results)
+	return run.Scenario, err
+}
