@@ -31,7 +31,7 @@
 //	man       manual pages
 //
 // This package holds flags and wiring only, a file for each subcommand and for each
-// idea that several share.
+// idea that several share. The commands pack and verify are in internal/procurement.
 //
 // # Files
 //
@@ -83,7 +83,6 @@
 //     servers, engines and presets that --model names
 //   - evidence.go: evidence: the steps of the plan, and what is kept out of the bundle
 //   - capacity.go: capacity: instances and cost from a sweep; capacity predict
-//   - pack.go, verify.go: a procurement: the pack and its seed; a submission held to it
 //   - history.go: history: many runs, --gate, and --bisect with the exit codes of git
 //   - version.go: version: the version, the commit, and what it was built with
 //   - man.go: man: manual pages
@@ -109,6 +108,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/procurement"
 )
 
 func main() {
@@ -197,8 +197,9 @@ Begin with:  reprise demo`,
 	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
+	bids := procurement.Command{Spec: openSpec, Kept: kept}
 	root.AddCommand(importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		checkCommand(), serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), capacityCommand(), historyCommand(), packCommand(), verifyCommand(), demoCommand(), versionCommand(), manCommand())
+		checkCommand(), serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), capacityCommand(), historyCommand(), bids.Pack(), bids.Verify(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {

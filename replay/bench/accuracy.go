@@ -212,8 +212,8 @@ func firstChoice(text string, choices []string) string {
 	return found
 }
 
-// An Asker is a target that answers questions, and not only in virtual time.
-type Asker interface {
+// An asker is a target that answers questions, and not only in virtual time.
+type asker interface {
 	// Asker returns what sends a prompt and returns the text of the answer, of at most so
 	// many tokens, by several goroutines at a time, until closing.
 	Asker(ctx context.Context) (ask func(ctx context.Context, prompt string, most int) (string, error), closing func(), err error)
@@ -381,7 +381,7 @@ func (r *SuiteRun) accuracy(ctx context.Context, c *Column) (*Accuracy, error) {
 		return before, nil
 	}
 	r.note("%s: %s", c.Name, page.Many(int64(len(r.Questions.all)), "question"))
-	ask, closing, err := c.Target.(Asker).Asker(ctx)
+	ask, closing, err := c.Target.(asker).Asker(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -70,12 +70,12 @@ func (s *Served) Run(ctx context.Context, t Trial) (err error) {
 	}
 }
 
-// Asker implements [Asker] where the target of an endpoint does. It starts the engine.
+// Asker implements asker where the target of an endpoint does. It starts the engine.
 func (s *Served) Asker(ctx context.Context) (func(context.Context, string, int) (string, error), func(), error) {
 	if err := s.start(ctx, cmp.Or(s.Log, "accuracy.engine.log")); err != nil {
 		return nil, nil, err
 	}
-	a, ok := s.target.(Asker)
+	a, ok := s.target.(asker)
 	if !ok {
 		return nil, nil, errors.New("the endpoint answers no questions")
 	}

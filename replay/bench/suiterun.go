@@ -72,7 +72,7 @@ func (r *SuiteRun) Check() error {
 			return fmt.Errorf("two models are named %s", c.Name)
 		}
 		seen[c.Name] = true
-		if _, ok := c.Target.(Asker); r.Questions != nil && !ok {
+		if _, ok := c.Target.(asker); r.Questions != nil && !ok {
 			return fmt.Errorf("%s is an engine in virtual time, which answers no questions: accuracy is that of a real one", c.Name)
 		}
 		for i := range r.Suite.Rows {

@@ -22,11 +22,15 @@
 //   - contract.go: reading a contract from YAML, its bounds, and checking it
 //   - clause.go: the language of a clause, such as p95 ttft <= 1s: quantities,
 //     statistics, limits and units
+//   - parts.go: what belongs to a clause beside its condition: where, each, from, slo, target,
+//     windows, period
 //   - scope.go: the language of where: class = gold or input_tokens < 2048: fields and
 //     their values
 //   - lexeme.go: cutting clauses and scopes into words, and where in a line a fault is
 //   - sessions.go: clauses about sessions, some of which may have been cut by the end of
 //     the run
+//   - burn.go: error budgets and burn rates over windows
+//   - each.go: a clause held against each user apart, or each value of another field
 //   - judge.go: holding a run against the clauses: what was measured, margins, and why a
 //     clause cannot be judged
 //

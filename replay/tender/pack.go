@@ -134,7 +134,7 @@ func (p *Pack) Text() []byte {
 	return fmt.Appendf(out, "seed_commitment: %s\n", p.Commits)
 }
 
-// Text is the seed as YAML, which [ParseSeed] reads.
+// Text is the seed as YAML, which [ReadSeed] reads.
 func (s Seed) Text() []byte {
 	return fmt.Appendf(nil, "# Keep this secret until the test: whoever has it knows the workload.\nschema: %s\nseed: %d\nnonce: %s\n", seedSchema, s.Seed, s.Nonce)
 }
@@ -251,11 +251,11 @@ func ReadSeed(path string) (Seed, error) {
 	if err != nil {
 		return Seed{}, err
 	}
-	return ParseSeed(path, text)
+	return parseSeed(path, text)
 }
 
-// ParseSeed reads a seed.
-func ParseSeed(name string, text []byte) (s Seed, err error) {
+// parseSeed reads a seed.
+func parseSeed(name string, text []byte) (s Seed, err error) {
 	doc, err := strictyaml.Parse(text, packBounds)
 	if err == nil {
 		given := map[string]bool{}

@@ -36,7 +36,6 @@ func made(seed uint64) (rows []trace.Request) {
 type desk struct {
 	c       Case
 	results []result.Result
-	trust   bool
 }
 
 func newDesk(t *testing.T, rules bool) *desk {
@@ -138,47 +137,47 @@ func TestTamperingIsNamed(t *testing.T) {
 			summary(d, func(m map[string]any) {
 				m["latency"].(map[string]any)["from_due"].(map[string]any)["ttft"].(map[string]any)["p95_ms"] = 7
 			})
-		}, PartFigure, "", "latency.from_due.ttft.p95_ms is 7 in the submission, and "},
+		}, partFigure, "", "latency.from_due.ttft.p95_ms is 7 in the submission, and "},
 		"a count": {func(d *desk) {
 			summary(d, func(m map[string]any) { m["requests"].(map[string]any)["succeeded"] = 121 })
-		}, PartFigure, "", "requests.succeeded is 121 in the submission, and 120 by the results"},
-		"a figure left out":   {func(d *desk) { summary(d, func(m map[string]any) { delete(m, "throughput") }) }, PartFigure, "", "throughput is missing in the submission"},
-		"a figure of its own": {func(d *desk) { summary(d, func(m map[string]any) { m["bonus"] = 1 }) }, PartFigure, "", "bonus is 1 in the submission, and the results have no such figure"},
+		}, partFigure, "", "requests.succeeded is 121 in the submission, and 120 by the results"},
+		"a figure left out":   {func(d *desk) { summary(d, func(m map[string]any) { delete(m, "throughput") }) }, partFigure, "", "throughput is missing in the submission"},
+		"a figure of its own": {func(d *desk) { summary(d, func(m map[string]any) { m["bonus"] = 1 }) }, partFigure, "", "bonus is 1 in the submission, and the results have no such figure"},
 		"the verdict of a clause": {func(d *desk) {
 			summary(d, func(m map[string]any) {
 				m["contract"].(map[string]any)["clauses"].([]any)[0].(map[string]any)["outcome"] = "fails"
 			})
-		}, PartFigure, "", "contract.clauses.0.outcome"},
+		}, partFigure, "", "contract.clauses.0.outcome"},
 		"a clause left out": {func(d *desk) {
 			summary(d, func(m map[string]any) {
 				m["contract"].(map[string]any)["clauses"] = m["contract"].(map[string]any)["clauses"].([]any)[:1]
 			})
-		}, PartFigure, "", "contract.clauses.1 is missing"},
+		}, partFigure, "", "contract.clauses.1 is missing"},
 		"a faster result": {func(d *desk) {
 			r := &d.results[8]
 			at := *r.FirstTokenNS - 5e6
 			r.FirstTokenNS, r.FirstEventNS, r.GapsNS = &at, &at, []int64{r.GapsNS[0] + 5e6, r.GapsNS[1]}
-		}, PartResults, PartFigure, "they are not those that were submitted"},
-		"a result left out":         {func(d *desk) { d.results = d.results[:119] }, PartResults, PartFigure, "1 row of the workload is not in the results"},
-		"a shorter prompt":          {func(d *desk) { d.results[3].WantInput = 1 }, PartResults, PartFigure, "row 3: it asks for 1 and 3 tokens"},
-		"a later arrival":           {func(d *desk) { d.results[3].ArrivalNS = trace.Ptr(int64(5)) }, PartResults, PartFigure, "row 3: it arrives at 5 ns, in the workload at 3000000000 ns"},
-		"a row of no workload":      {func(d *desk) { d.results[119].RowID = 500 }, PartResults, PartFigure, "row 500: the workload has 120 rows"},
-		"the digest of the results": {func(d *desk) { d.c.Submission.Results = strings.Repeat("0", 64) }, PartResults, "", "the submission has 000"},
-		"the contract":              {func(d *desk) { file(d, "c.yaml", "clauses: [max ttft <= 9s, error_rate <= 1%]\n") }, PartFile, PartFigure, "c.yaml, the contract, is not the file that the pack binds"},
-		"the specification":         {func(d *desk) { file(d, "w.yaml", "requests: 1\n") }, PartFile, "", "w.yaml, the specification of the workload, is not"},
-		"the rules":                 {func(d *desk) { file(d, "r.yaml", strings.Replace(rulesText, "5%", "50%", 1)) }, PartFile, "", "r.yaml, the rules, is not"},
-		"the stamp":                 {func(d *desk) { d.c.Run.Scenario.Answers = 7 }, PartRules, PartFigure, "the stamp of the run is not what its results give"},
+		}, partResults, partFigure, "they are not those that were submitted"},
+		"a result left out":         {func(d *desk) { d.results = d.results[:119] }, partResults, partFigure, "1 row of the workload is not in the results"},
+		"a shorter prompt":          {func(d *desk) { d.results[3].WantInput = 1 }, partResults, partFigure, "row 3: it asks for 1 and 3 tokens"},
+		"a later arrival":           {func(d *desk) { d.results[3].ArrivalNS = trace.Ptr(int64(5)) }, partResults, partFigure, "row 3: it arrives at 5 ns, in the workload at 3000000000 ns"},
+		"a row of no workload":      {func(d *desk) { d.results[119].RowID = 500 }, partResults, partFigure, "row 500: the workload has 120 rows"},
+		"the digest of the results": {func(d *desk) { d.c.Submission.Results = strings.Repeat("0", 64) }, partResults, "", "the submission has 000"},
+		"the contract":              {func(d *desk) { file(d, "c.yaml", "clauses: [max ttft <= 9s, error_rate <= 1%]\n") }, partFile, partFigure, "c.yaml, the contract, is not the file that the pack binds"},
+		"the specification":         {func(d *desk) { file(d, "w.yaml", "requests: 1\n") }, partFile, "", "w.yaml, the specification of the workload, is not"},
+		"the rules":                 {func(d *desk) { file(d, "r.yaml", strings.Replace(rulesText, "5%", "50%", 1)) }, partFile, "", "r.yaml, the rules, is not"},
+		"the stamp":                 {func(d *desk) { d.c.Run.Scenario.Answers = 7 }, partRules, partFigure, "the stamp of the run is not what its results give"},
 		"a broken rule": {func(d *desk) {
 			d.c.Run.Scenario.Broken = []result.BrokenRule{{Rule: "speed", Given: "2", Want: "1"}}
-		}, PartRules, PartFigure, "broken: speed: 2, want 1"},
-		"other rules":      {func(d *desk) { d.c.Run.Scenario.Rules = strings.Repeat("1", 64) }, PartRules, PartFigure, "held to other rules"},
-		"no rules":         {func(d *desk) { d.c.Run.Scenario = nil }, PartRules, PartFigure, "held to no rules: replay --scenario r.yaml"},
-		"another seed":     {func(d *desk) { d.c.Seed.Seed++ }, PartSeed, PartWorkload, "the seed is not the one"},
-		"another nonce":    {func(d *desk) { d.c.Seed.Nonce = strings.Repeat("0", 64) }, PartSeed, "", "the seed is not the one"},
-		"another workload": {func(d *desk) { d.c.Run.Workload = "sha256:" + strings.Repeat("2", 64) }, PartWorkload, PartFigure, "the run was made with the workload sha256:222"},
-		"a silent system":  {func(d *desk) { d.c.Run.Environment = nil }, PartSystem, PartFigure, "the run does not say gpu of the system"},
-		"half of a system": {func(d *desk) { d.c.Run.Environment.Deployment.GPUs = 0 }, PartSystem, PartFigure, "the run does not say gpus of the system"},
-		"another pack":     {func(d *desk) { d.c.Submission.Pack = strings.Repeat("3", 64) }, PartPack, "", "the submission is to another pack"},
+		}, partRules, partFigure, "broken: speed: 2, want 1"},
+		"other rules":      {func(d *desk) { d.c.Run.Scenario.Rules = strings.Repeat("1", 64) }, partRules, partFigure, "held to other rules"},
+		"no rules":         {func(d *desk) { d.c.Run.Scenario = nil }, partRules, partFigure, "held to no rules: replay --scenario r.yaml"},
+		"another seed":     {func(d *desk) { d.c.Seed.Seed++ }, partSeed, partWorkload, "the seed is not the one"},
+		"another nonce":    {func(d *desk) { d.c.Seed.Nonce = strings.Repeat("0", 64) }, partSeed, "", "the seed is not the one"},
+		"another workload": {func(d *desk) { d.c.Run.Workload = "sha256:" + strings.Repeat("2", 64) }, partWorkload, partFigure, "the run was made with the workload sha256:222"},
+		"a silent system":  {func(d *desk) { d.c.Run.Environment = nil }, partSystem, partFigure, "the run does not say gpu of the system"},
+		"half of a system": {func(d *desk) { d.c.Run.Environment.Deployment.GPUs = 0 }, partSystem, partFigure, "the run does not say gpus of the system"},
+		"another pack":     {func(d *desk) { d.c.Submission.Pack = strings.Repeat("3", 64) }, partPack, "", "the submission is to another pack"},
 	} {
 		d := newDesk(t, true)
 		d.submit(t)
@@ -187,7 +186,7 @@ func TestTamperingIsNamed(t *testing.T) {
 		found := false
 		for _, f := range v.Findings {
 			found = found || f.Part == c.part && strings.Contains(f.Text, c.says)
-			if f.Part != c.part && f.Part != c.also && !(name == "another seed" && f.Part == PartResults) && !(name == "a result left out" && f.Part == PartRules) {
+			if f.Part != c.part && f.Part != c.also && !(name == "another seed" && f.Part == partResults) && !(name == "a result left out" && f.Part == partRules) {
 				t.Errorf("%s: also %+v", name, f)
 			}
 		}
@@ -229,7 +228,7 @@ func TestPacksAndSeedsComeBack(t *testing.T) {
 	if other := NewSeed(); seed == other || seed.Seed == other.Seed {
 		t.Fatal("two seeds are the same")
 	}
-	back, err := ParseSeed("s.yaml", seed.Text())
+	back, err := parseSeed("s.yaml", seed.Text())
 	if err != nil || back != seed || back.Commitment() != seed.Commitment() {
 		t.Errorf("%+v, %v", back, err)
 	}
@@ -280,7 +279,7 @@ func TestPackFaults(t *testing.T) {
 		"schema: pack-seed/1\nseed: 1":                 "s.yaml:1:1: want schema, seed and nonce",
 		"schema: pack/1\nseed: 1\nnonce: " + hex:       "s.yaml:1:9: schema: want pack-seed/1",
 	} {
-		if _, err := ParseSeed("s.yaml", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := parseSeed("s.yaml", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -296,7 +295,7 @@ func FuzzParsePack(f *testing.F) {
 		} else if err != nil && !strings.HasPrefix(err.Error(), "p.yaml:") {
 			t.Fatal(err)
 		}
-		if s, err := ParseSeed("p.yaml", text); err == nil && !hex256.MatchString(s.Nonce) {
+		if s, err := parseSeed("p.yaml", text); err == nil && !hex256.MatchString(s.Nonce) {
 			t.Fatalf("%+v", s)
 		}
 	})

@@ -50,19 +50,19 @@ func ReadSubmission(path string) (*Submission, error) {
 
 // Parts of a finding.
 const (
-	PartSeed     = "seed"
-	PartFile     = "file"
-	PartWorkload = "workload"
-	PartResults  = "results"
-	PartRules    = "rules"
-	PartSystem   = "system"
-	PartFigure   = "figure"
-	PartPack     = "pack"
+	partSeed     = "seed"
+	partFile     = "file"
+	partWorkload = "workload"
+	partResults  = "results"
+	partRules    = "rules"
+	partSystem   = "system"
+	partFigure   = "figure"
+	partPack     = "pack"
 )
 
 // A Finding is something that does not match.
 type Finding struct {
-	Part string `json:"part"` // one of the constants
+	Part string `json:"part"` // seed, file, workload, results, rules, system, figure or pack
 	Text string `json:"text"`
 }
 
@@ -108,7 +108,7 @@ type Case struct {
 func Verify(c Case) (*Verification, error) {
 	v := &Verification{Schema: "verification/1", Pack: c.Pack.Name, Findings: []Finding{}}
 	if c.Seed.Commitment() != c.Pack.Commits {
-		v.find(PartSeed, "the seed is not the one that the pack commits to")
+		v.find(partSeed, "the seed is not the one that the pack commits to")
 	}
 	rows, err := v.workload(&c)
 	if err != nil {
@@ -125,7 +125,7 @@ func Verify(c Case) (*Verification, error) {
 		return nil, err
 	}
 	for _, name := range c.Pack.lacking(&c.Run) {
-		v.find(PartSystem, "the run does not say %s of the system", name)
+		v.find(partSystem, "the run does not say %s of the system", name)
 	}
 	o := report.Options{}
 	if terms != nil {
@@ -153,7 +153,7 @@ func (v *Verification) bound(c *Case, what string, b Bound) (text []byte, err er
 	case err != nil:
 		return nil, err
 	case digest(text) != b.SHA256:
-		v.find(PartFile, "%s, the %s, is not the file that the pack binds: its SHA-256 is %s", b.File, what, digest(text))
+		v.find(partFile, "%s, the %s, is not the file that the pack binds: its SHA-256 is %s", b.File, what, digest(text))
 	}
 	return text, nil
 }
@@ -179,7 +179,7 @@ func (v *Verification) workload(c *Case) (rows []workloadRow, err error) {
 		return nil, fmt.Errorf("the workload cannot be made again: %w", err)
 	}
 	if c.Pack.BuiltIn && digest(text) != c.Pack.Workload.SHA256 {
-		v.find(PartFile, "the built-in workload %s of this version of Reprise is not the one that the pack binds", c.Pack.Workload.File)
+		v.find(partFile, "the built-in workload %s of this version of Reprise is not the one that the pack binds", c.Pack.Workload.File)
 	}
 	sum := trace.NewDigest()
 	err = trace.Each(reader, func(_ int64, r *trace.Request) error {
@@ -191,10 +191,10 @@ func (v *Verification) workload(c *Case) (rows []workloadRow, err error) {
 		return nil, err
 	}
 	if got := sum.Sum(); got != c.Pack.Digest {
-		v.find(PartWorkload, "the seed makes the workload %s, and the pack binds %s", got, c.Pack.Digest)
+		v.find(partWorkload, "the seed makes the workload %s, and the pack binds %s", got, c.Pack.Digest)
 	}
 	if c.Run.Workload != c.Pack.Digest {
-		v.find(PartWorkload, "the run was made with the workload %s, and the pack binds %s", c.Run.Workload, c.Pack.Digest)
+		v.find(partWorkload, "the run was made with the workload %s, and the pack binds %s", c.Run.Workload, c.Pack.Digest)
 	}
 	return rows, nil
 }
@@ -215,7 +215,7 @@ func (v *Verification) rows(c *Case, rows []workloadRow) error {
 	bad := 0
 	fault := func(r *result.Result, format string, args ...any) {
 		if bad++; bad <= mostRowFindings {
-			v.find(PartResults, "row %d: %s", r.RowID, fmt.Sprintf(format, args...))
+			v.find(partResults, "row %d: %s", r.RowID, fmt.Sprintf(format, args...))
 		}
 	}
 	lines := json.NewEncoder(sum)
@@ -247,7 +247,7 @@ func (v *Verification) rows(c *Case, rows []workloadRow) error {
 		return err
 	}
 	if bad > mostRowFindings {
-		v.find(PartResults, "%s more do not match the workload", page.Many(int64(bad-mostRowFindings), "row"))
+		v.find(partResults, "%s more do not match the workload", page.Many(int64(bad-mostRowFindings), "row"))
 	}
 	left := int64(0)
 	for i := range rows {
@@ -256,11 +256,11 @@ func (v *Verification) rows(c *Case, rows []workloadRow) error {
 		}
 	}
 	if left > 0 {
-		v.find(PartResults, "%s of the workload %s not in the results", page.Many(left, "row"), map[bool]string{true: "is", false: "are"}[left == 1])
+		v.find(partResults, "%s of the workload %s not in the results", page.Many(left, "row"), map[bool]string{true: "is", false: "are"}[left == 1])
 	}
 	v.Results = hex.EncodeToString(sum.Sum(nil))
 	if c.Submission != nil && c.Submission.Results != v.Results {
-		v.find(PartResults, "they are not those that were submitted: the digest of their rows is %s, and the submission has %s", v.Results, textpage.Plain(c.Submission.Results))
+		v.find(partResults, "they are not those that were submitted: the digest of their rows is %s, and the submission has %s", v.Results, textpage.Plain(c.Submission.Results))
 	}
 	return nil
 }
@@ -287,11 +287,11 @@ func (v *Verification) rules(c *Case) error {
 	}
 	stamp := c.Run.Scenario
 	if stamp == nil {
-		v.find(PartRules, "the run was held to no rules: replay --scenario %s", c.Pack.Rules.File)
+		v.find(partRules, "the run was held to no rules: replay --scenario %s", c.Pack.Rules.File)
 		return nil
 	}
 	if stamp.Rules != c.Pack.Rules.SHA256 {
-		v.find(PartRules, "the run was held to other rules, whose SHA-256 is %s", textpage.Plain(stamp.Rules))
+		v.find(partRules, "the run was held to other rules, whose SHA-256 is %s", textpage.Plain(stamp.Rules))
 		return nil
 	}
 	rules, err := scenario.Find(filepath.Join(c.Dir, filepath.FromSlash(c.Pack.Rules.File)))
@@ -305,10 +305,10 @@ func (v *Verification) rules(c *Case) error {
 	was, _ := json.Marshal(stamp)
 	is, _ := json.Marshal(again)
 	if !bytes.Equal(was, is) {
-		v.find(PartRules, "the stamp of the run is not what its results give")
+		v.find(partRules, "the stamp of the run is not what its results give")
 	}
 	for _, b := range again.Broken {
-		v.find(PartRules, "broken: %s", textpage.Plain(b.String()))
+		v.find(partRules, "broken: %s", textpage.Plain(b.String()))
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (v *Verification) rules(c *Case) error {
 // figures compares the summary of the submission with the one that was computed again.
 func (v *Verification) figures(c *Case) error {
 	if c.Submission.Pack != c.Pack.SHA256 {
-		v.find(PartPack, "the submission is to another pack")
+		v.find(partPack, "the submission is to another pack")
 	}
 	var again bytes.Buffer
 	if err := report.WriteJSON(&again, v.Summary); err != nil {
@@ -330,11 +330,11 @@ func (v *Verification) figures(c *Case) error {
 	for _, d := range found {
 		switch {
 		case d.got == "":
-			v.find(PartFigure, "%s is missing in the submission; the results give %s", d.path, cut(d.was))
+			v.find(partFigure, "%s is missing in the submission; the results give %s", d.path, cut(d.was))
 		case d.was == "":
-			v.find(PartFigure, "%s is %s in the submission, and the results have no such figure", textpage.Plain(d.path), cut(d.got))
+			v.find(partFigure, "%s is %s in the submission, and the results have no such figure", textpage.Plain(d.path), cut(d.got))
 		default:
-			v.find(PartFigure, "%s is %s in the submission, and %s by the results", d.path, cut(d.got), cut(d.was))
+			v.find(partFigure, "%s is %s in the submission, and %s by the results", d.path, cut(d.got), cut(d.was))
 		}
 	}
 	return nil

@@ -129,7 +129,7 @@ func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 	return f.Run(cmd, w)
 }
 
-// Asker implements [bench.Asker]: questions go to the first endpoint, by the API that runs use.
+// Asker is for questions, see [bench.Questions]: they go to the first endpoint, by the API that runs use.
 func (l liveTarget) Asker(ctx context.Context) (ask func(context.Context, string, int) (string, error), closing func(), err error) {
 	f := l.flags
 	o, err := f.Target.Options()

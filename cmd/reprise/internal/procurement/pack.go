@@ -1,4 +1,11 @@
-package main
+// Package procurement has the commands pack and verify, which bind what a procurement asks for
+// and hold submissions to it.
+//
+// # Files
+//
+//   - pack.go: pack: the pack and the secret seed; the workload of a seed
+//   - verify.go: verify: a run or a submission held to its pack
+package procurement
 
 import (
 	"fmt"
@@ -17,20 +24,31 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/scenario"
 	"reprise/replay/tender"
+	"reprise/synth/spec"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
+// A Command is what the two commands share with others.
+type Command struct {
+	// Spec reads the specification of a workload, as synth does; nil where it is none.
+	Spec func(arg string) (*spec.Spec, error)
+	// Kept is the error of a run that cannot be trusted, or does not keep to its contract.
+	Kept func(report.Summary) error
+}
+
 // packFlags are the flags of pack.
 type packFlags struct {
+	Command
 	name, contract, rules, out string
 	system                     []string
 	asJSON                     bool
 }
 
-func packCommand() *cobra.Command {
-	var f packFlags
+// Pack is the command pack.
+func (c Command) Pack() *cobra.Command {
+	f := packFlags{Command: c}
 	cmd := &cobra.Command{
 		Use:   "pack WORKLOAD -o PACK.yaml",
 		Short: "Bind workload, contract and rules of a procurement in one file",
@@ -139,7 +157,7 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 	}
 	seed := tender.NewSeed()
 	p.Commits = seed.Commitment()
-	rows, _, err := seededRows(arg, seed.Seed)
+	rows, _, err := f.rows(arg, seed.Seed)
 	if err != nil {
 		return err
 	}
@@ -170,13 +188,13 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 	return err
 }
 
-// seededRows makes the rows that a seed makes of a specification, as synth does.
-func seededRows(arg string, seed uint64) (trace.Reader[trace.Request], []byte, error) {
+// rows are those that a seed makes of a specification, as synth does.
+func (c Command) rows(arg string, seed uint64) (trace.Reader[trace.Request], []byte, error) {
 	text, _, err := specText(arg)
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := openSpec(arg)
+	s, err := c.Spec(arg)
 	switch {
 	case err != nil:
 		return nil, nil, cli.Exit(cli.Usage, err)

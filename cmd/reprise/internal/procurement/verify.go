@@ -1,4 +1,4 @@
-package main
+package procurement
 
 import (
 	"errors"
@@ -19,12 +19,14 @@ import (
 
 // verifyFlags are the flags of verify.
 type verifyFlags struct {
+	Command
 	seed, submission, out string
 	asJSON                bool
 }
 
-func verifyCommand() *cobra.Command {
-	var f verifyFlags
+// Verify is the command verify.
+func (c Command) Verify() *cobra.Command {
+	f := verifyFlags{Command: c}
 	cmd := &cobra.Command{
 		Use:   "verify PACK.yaml RESULTS",
 		Short: "Hold a submission to its pack, and compute its figures again",
@@ -88,7 +90,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, packPath, path string) error {
 	if !p.BuiltIn {
 		spec = filepath.Join(c.Dir, filepath.FromSlash(spec))
 	}
-	c.Workload = func(seed uint64) (trace.Reader[trace.Request], []byte, error) { return seededRows(spec, seed) }
+	c.Workload = func(seed uint64) (trace.Reader[trace.Request], []byte, error) { return f.rows(spec, seed) }
 	r, err := cli.OpenResults(path)
 	if err != nil {
 		return err
@@ -131,5 +133,5 @@ func (f *verifyFlags) run(cmd *cobra.Command, packPath, path string) error {
 	case !v.Matches:
 		return cli.Exit(cli.Check, errors.New("the results or the submission do not match the pack"))
 	}
-	return kept(v.Summary)
+	return f.Kept(v.Summary)
 }

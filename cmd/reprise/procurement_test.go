@@ -79,6 +79,9 @@ func TestProcurement(t *testing.T) {
 	}
 
 	// Mistakes.
+	if err := os.Mkdir(in("q"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ line, want string }{
 		{"verify p.yaml r.parquet", "--seed-file"},
 		{"verify p.yaml r.parquet --seed-file c.yaml", "unknown key"},
