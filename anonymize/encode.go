@@ -99,7 +99,7 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 		}
 	}
 	x.row = trace.Request{
-		ArrivalNS: to.shift(en.Time.UnixNano()), Turn: en.Turn, Parents: en.Parents,
+		ArrivalNS: to.shift(en.Time.UnixNano()), Thread: en.Thread, Turn: en.Turn, Parents: en.Parents,
 		ThinkNS: nanoseconds(en.Think), ToolNS: nanoseconds(en.Tool),
 		Model: en.Model.Reveal(), Adapter: to.name(en.Adapter.Reveal()),
 		Class: to.optional(en.Class), Replica: to.optional(en.Replica),

@@ -58,6 +58,7 @@ var columns = []struct{ name, internal, partner, public string }{
 	{"e2e_ns", "kept", dropped, dropped},
 	{"length_source", "closed list", dropped, dropped},
 	{"reuse_source", "closed list", dropped, dropped},
+	{"thread", "kept", dropped, dropped},
 }
 
 // rulesOf are the rules of a tier. Rows of tier raw are those of tier internal. Another

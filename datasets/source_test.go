@@ -76,6 +76,9 @@ func summary(e *trace.Entry) string {
 	name("prefix", e.PrefixKey)
 	name("class", e.Class)
 	name("replica", e.Replica)
+	if e.Thread != nil && *e.Thread > 0 {
+		fmt.Fprintf(&b, "thread=%d ", *e.Thread)
+	}
 	if e.Turn != nil {
 		fmt.Fprintf(&b, "turn=%d after=%v ", *e.Turn, e.Parents)
 	}

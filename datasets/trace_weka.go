@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"reprise/trace"
@@ -17,14 +16,14 @@ import (
 // its requests; of subagents of subagents, which none of the files has, all is
 // taken to be known.
 var wekaReads = []SourceField{
-	fieldAt("id", "session turn", ""),
+	fieldAt("id", "session thread turn", ""),
 	fieldAt("block_size|hash_id_scope", "blocks", ""),
 	wekaRequestReads("t", "arrival_ns parents"),
 	wekaRequestReads("type", "stream"),
 	wekaRequestReads("model", "model"),
 	wekaRequestReads("in", "input_tokens"),
 	wekaRequestReads("out", "output_tokens"),
-	wekaRequestReads("hash_ids", "blocks"),
+	wekaRequestReads("hash_ids", "blocks thread parents"),
 	wekaRequestReads("stop", "finish_reason"),
 	wekaRequestReads("api_time", "e2e_ns parents"),
 	wekaRequestReads("think_time", "think_ns"),
@@ -59,9 +58,12 @@ func wekaRequestReads(name, columns string) SourceField {
 //     requests keep their order.
 //   - A subagent ran until its duration_ms was over, or, without one, until its last
 //     request was answered.
-//   - A request waits for the latest one before it in its list that had ended by
-//     then, by api_time; the first one of a subagent for the latest before the
-//     subagent; and one after a subagent for the last of that, once it ended.
+//   - The requests of a list may be of several agents, told by their blocks: see [chainsOf].
+//     Each is a thread, as is each subagent; the first of the conversation is thread 0.
+//   - A request waits for the latest one before it of its thread that had ended by
+//     then, by api_time; the first one of a thread for the one that called it; one after
+//     agents for their last requests, once they ended; and for all requests
+//     of its list that were over when it began: see setParents.
 //     One that began while the others were being answered waits for none.
 //   - Ids number blocks within a conversation, or, with the older hash_id_scope
 //     global, throughout. They are renumbered, so that conversations share no
@@ -183,7 +185,7 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, d.bad(raw, "hash_id_scope", "hash_id_scope: want local or global")
 	}
 	var plan wekaPlan
-	plan.addStream(c.Requests, 0, -1, "requests", wekaTrunk{tools: c.Tools, system: c.System})
+	plan.addList(c.Requests, 0, -1, "requests", wekaTrunk{tools: c.Tools, system: c.System})
 	if plan.why != "" {
 		return dst, d.bad(raw, plan.path, plan.why)
 	}
@@ -218,14 +220,21 @@ func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation, plan
 	if !ids.local {
 		ids.own = d.global
 	}
-	for turn, i := range order {
+	threads, turns := map[int]int{0: 0}, map[int]int32{} // in the order in which they begin, and their requests so far
+	for _, i := range order {
 		call := &plan[i]
+		thread, ok := threads[call.thread]
+		if !ok {
+			thread = len(threads)
+			threads[call.thread] = thread
+		}
 		t, why, stop := d.clock.instant(stamp{style: numeric, whole: int64(call.at / time.Second), nano: int64(call.at % time.Second)})
 		if why != "" {
 			return dst, &fault{reason: why, stop: stop}
 		}
 		e := call.entry(models)
-		e.Time, e.Session, e.Turn = t, session, trace.Ptr(int32(turn))
+		e.Time, e.Session, e.Thread, e.Turn = t, session, trace.Ptr(int32(thread)), trace.Ptr(turns[thread])
+		turns[thread]++
 		for _, p := range call.parents {
 			e.Parents = append(e.Parents, position[p])
 		}
@@ -281,183 +290,6 @@ func (d *wekaDecoder) fault(err error) *fault {
 	}
 	line, col := d.in.place(0)
 	return bad(line, col, "a value of the conversation is not of its kind")
-}
-
-// A wekaCall is a request of a conversation with its instants and the requests
-// that it waits for, by their place in the plan.
-type wekaCall struct {
-	*wekaRequest
-	at, end          time.Duration // since the start of the conversation
-	api, think, ttft *time.Duration
-	parents          []int
-	trunk            wekaTrunk
-}
-
-// joinSlack is how much later than its start what a request waits for may have
-// ended: times are rounded.
-const joinSlack = time.Microsecond
-
-// A wekaPlan lists the requests of a conversation, those of subagents among
-// them, each after all that it waits for.
-type wekaPlan struct {
-	calls     []wekaCall
-	path, why string // of what is wrong
-}
-
-// addStream plans the requests of a conversation or a subagent, with their times
-// moved by shift. The first waits for spawn, unless that is -1. It returns the
-// request that ends last, or -1.
-func (p *wekaPlan) addStream(requests []wekaRequest, shift time.Duration, spawn int, path string, trunk wekaTrunk) int {
-	var own []int        // requests of this stream so far
-	var open []wekaAgent // subagents that nothing waits for yet
-	last := -1
-	for i := range requests {
-		r := &requests[i]
-		at := path + "." + strconv.Itoa(i)
-		if r.Type == "subagent" {
-			t, ok := p.seconds(r.T, at+".t")
-			if !ok {
-				return -1
-			}
-			before := spawn
-			if len(own) > 0 {
-				before = p.latestEnded(own, t+shift)
-			}
-			// The times of a subagent's requests count from its start when one of them
-			// would otherwise be before that.
-			basis := shift
-			for k := range r.Requests {
-				if at, ok := readSeconds(r.Requests[k].T); ok && at+joinSlack < t {
-					basis = shift + t
-					break
-				}
-			}
-			if end := p.addStream(r.Requests, basis, before, at+".requests", wekaTrunk{tools: r.Tools, system: r.System}); end >= 0 {
-				open = append(open, wekaAgent{end, p.calls[end].end})
-				if ms, ok := readSeconds(r.Duration); ok {
-					open[len(open)-1].until = t + shift + ms/1000
-				}
-			}
-		} else {
-			call, ok := p.readCall(r, shift, at)
-			if !ok {
-				return -1
-			}
-			call.trunk = trunk
-			call.trunk.model = call.Model
-			open = p.setParents(&call, own, open, spawn)
-			p.calls = append(p.calls, call)
-			own = append(own, len(p.calls)-1)
-		}
-		if p.why != "" {
-			return -1
-		}
-	}
-	for _, a := range open {
-		own = append(own, a.last)
-	}
-	for _, i := range own {
-		if last < 0 || p.calls[i].end >= p.calls[last].end {
-			last = i
-		}
-	}
-	return last
-}
-
-// A wekaAgent is a subagent by its request that ends last, and until when it ran.
-type wekaAgent struct {
-	last  int
-	until time.Duration
-}
-
-// setParents sets what a request waits for and returns the subagents that nothing
-// waits for yet.
-func (p *wekaPlan) setParents(c *wekaCall, own []int, open []wekaAgent, spawn int) (still []wekaAgent) {
-	before := spawn
-	if len(own) > 0 {
-		before = p.latestEnded(own, c.at)
-	}
-	if before >= 0 && p.calls[before].end <= c.at+joinSlack && p.calls[before].at <= c.at {
-		c.parents = append(c.parents, before)
-	}
-	for _, a := range open {
-		if a.until <= c.at+joinSlack && p.calls[a.last].at <= c.at {
-			c.parents = append(c.parents, a.last)
-		} else {
-			still = append(still, a)
-		}
-	}
-	return still
-}
-
-// latestEnded returns the latest request of a stream that had ended by t, or -1.
-func (p *wekaPlan) latestEnded(own []int, t time.Duration) int {
-	for i := len(own) - 1; i >= 0; i-- {
-		if c := &p.calls[own[i]]; c.end <= t+joinSlack && c.at <= t {
-			return own[i]
-		}
-	}
-	return -1
-}
-
-func (p *wekaPlan) readCall(r *wekaRequest, shift time.Duration, path string) (c wekaCall, ok bool) {
-	c.wekaRequest = r
-	switch {
-	case r.Type != "s" && r.Type != "n":
-		return c, p.fail(path+".type", "type: want s, n or subagent")
-	case r.In == nil || *r.In < 0:
-		return c, p.fail(path+".in", "in: want a whole number from 0 to 2147483647")
-	case r.Out == nil || *r.Out < 0:
-		return c, p.fail(path+".out", "out: want a whole number from 0 to 2147483647")
-	}
-	if c.at, ok = p.seconds(r.T, path+".t"); !ok {
-		return c, false
-	}
-	c.at += shift
-	c.end = c.at
-	for _, f := range []struct {
-		name string
-		n    *number
-		to   **time.Duration
-	}{{"api_time", r.APITime, &c.api}, {"think_time", r.ThinkTime, &c.think}, {"ttft", r.TTFT, &c.ttft}} {
-		if f.n == nil {
-			continue
-		}
-		d, ok := p.seconds(f.n, path+"."+f.name)
-		if !ok {
-			return c, false
-		}
-		*f.to = &d
-	}
-	if c.api != nil {
-		c.end += *c.api
-	}
-	return c, true
-}
-
-func (p *wekaPlan) seconds(n *number, path string) (time.Duration, bool) {
-	d, ok := readSeconds(n)
-	if !ok {
-		return 0, p.fail(path, "want seconds that are not negative")
-	}
-	return d, true
-}
-
-// readSeconds reads a number of seconds below a thousand years.
-func readSeconds(n *number) (time.Duration, bool) {
-	if n == nil {
-		return 0, false
-	}
-	whole, nano, ok := readDecimal(string(*n))
-	if !ok || whole < 0 || nano < 0 || whole >= 1e9 {
-		return 0, false
-	}
-	return time.Duration(whole)*time.Second + time.Duration(nano), true
-}
-
-func (p *wekaPlan) fail(path, why string) bool {
-	p.path, p.why = path, why
-	return false
 }
 
 // wekaIDs renumbers the block ids of a conversation.

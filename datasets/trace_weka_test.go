@@ -28,8 +28,8 @@ func TestWekaRows(t *testing.T) {
 	b := conversationOf("b", `{'t':1,'type':'s','model':'m','in':5,'out':1,'hash_ids':[1],'stop':'refusal','think_time':7,'api_time':null}`)
 	want := []string{
 		"0s session=a model=m turn=0 after=[] in=9 out=2 blocks=[0 1 2] stream=true tool_calls ttft=250ms e2e=1.5s",
-		"4.25s session=a model=n turn=1 after=[0] in=12 out=0 blocks=[0 1 3] stream=false stop e2e=1s think=2.75s",
-		"9s session=a turn=2 after=[1] in=3 out=1 blocks=[4] stream=false",
+		"4.25s session=a model=n thread=1 turn=0 after=[0] in=12 out=0 blocks=[0 1 3] stream=false stop e2e=1s think=2.75s",
+		"9s session=a turn=1 after=[0 1] in=3 out=1 blocks=[4] stream=false",
 		"1s session=b model=m turn=0 after=[] in=5 out=1 blocks=[5 6] stream=true content_filter",
 	}
 	for name, in := range map[string]string{
@@ -65,7 +65,7 @@ func TestWekaTrunk(t *testing.T) {
 	info := reads(t, in, Options{},
 		"0s session=a model=m turn=0 after=[] in=17 out=1 blocks=[0 1 2 3 4] stream=true",
 		"1s session=a model=m turn=1 after=[0] in=13 out=1 blocks=[0 1 5 6] stream=true",
-		"2s session=a model=m turn=2 after=[1] in=8 out=1 blocks=[7 8] stream=true",
+		"2s session=a model=m thread=1 turn=0 after=[1] in=8 out=1 blocks=[7 8] stream=true",
 		"0s session=b model=m turn=0 after=[] in=13 out=1 blocks=[0 1 9 10] stream=true",
 		"1s session=b model=m turn=1 after=[3] in=8 out=1 blocks=[11 1] stream=true",
 		"0s session=c model=n turn=0 after=[] in=8 out=1 blocks=[12 13] stream=true",
@@ -151,12 +151,14 @@ func TestWekaParents(t *testing.T) {
 	} {
 		all, info := mustRead(t, conversationOf("a", c.requests...), Options{})
 		var got []string
+		turns := map[int32]int32{}
 		for i := range all {
 			got = append(got, all[i].Time.Sub(Epoch).String()+strings.TrimPrefix(strings.TrimPrefix(strings.Join(strings.Fields(spellParents(&all[i])), " "), "after="), ""))
 			checkEntry(t, &all[i], int64(i), &info)
-			if int(*all[i].Turn) != i {
-				t.Errorf("%s: turn %d at %d", name, *all[i].Turn, i)
+			if n := turns[*all[i].Thread]; *all[i].Turn != n {
+				t.Errorf("%s: turn %d of thread %d at %d, want %d", name, *all[i].Turn, *all[i].Thread, i, n)
 			}
+			turns[*all[i].Thread]++
 		}
 		if strings.Join(got, " ") != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

@@ -84,8 +84,11 @@ func appendCanonical(b []byte, r *Request) []byte {
 	b = appendString(b, r.FinishReason)
 	b = appendOpt(b, r.TTFTNS)
 	b = appendOpt(b, r.E2ENS)
-	if r.LengthSource != "" || r.ReuseSource != "" {
+	if r.LengthSource != "" || r.ReuseSource != "" || r.Thread != nil {
 		b = appendString(appendString(b, r.LengthSource), r.ReuseSource)
+	}
+	if r.Thread != nil {
+		b = appendOpt(b, r.Thread)
 	}
 	return b
 }

@@ -69,6 +69,7 @@ type Entry struct {
 	Time     time.Time // arrival
 	User     Text      // as the source spells it, like Session, Model and the rest
 	Session  Text
+	Thread   *int32 // of its session: 0 is the root, see [Request]
 	Turn     *int32
 	Parents  []int64 // earlier Entries that had to be done first, by position in the reader's output from 0
 	Think    *time.Duration

@@ -186,7 +186,7 @@ func guard(err *error) {
 }
 
 // addedColumns are those of a trace that files of earlier versions lack.
-var addedColumns = []string{"length_source", "reuse_source"}
+var addedColumns = []string{"length_source", "reuse_source", "thread"}
 
 // A Grown row type has columns that files of earlier versions lack, which are then null.
 type Grown interface{ AddedColumns() []string }

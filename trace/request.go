@@ -13,7 +13,7 @@ import "slices"
 type Request struct {
 	ArrivalNS int64   `parquet:"arrival_ns,delta,zstd"`  // nanoseconds since the begin of the trace, see [Meta]
 	Session   *int64  `parquet:"session,optional"`       // dense from 0, in order of appearance
-	Turn      *int32  `parquet:"turn,optional"`          // from 0 within the session
+	Turn      *int32  `parquet:"turn,optional"`          // from 0 within the thread, or the session where threads are not told
 	Parents   []int64 `parquet:"parents,list"`           // rows that must be done before this one may be sent
 	ThinkNS   *int64  `parquet:"think_ns,optional,zstd"` // from the last parent's completion: human time
 	ToolNS    *int64  `parquet:"tool_ns,optional,zstd"`  // from the last parent's completion: tool time
@@ -53,6 +53,10 @@ type Request struct {
 	// see [LengthUsage] and [ReuseText]. Files of earlier versions do not say.
 	LengthSource string `parquet:"length_source,optional,dict"`
 	ReuseSource  string `parquet:"reuse_source,optional,dict"`
+
+	// Thread numbers the conversations of a session from 0, its root; the others are
+	// sub-agents and side calls. It is nil where the source does not tell.
+	Thread *int32 `parquet:"thread,optional"`
 }
 
 // Values of LengthSource.

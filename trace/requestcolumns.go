@@ -122,6 +122,7 @@ func requestFields() []field {
 		optional("e2e_ns", longs, func(r *Request) **int64 { return &r.E2ENS }),
 		word("length_source", func(r *Request) *string { return &r.LengthSource }),
 		word("reuse_source", func(r *Request) *string { return &r.ReuseSource }),
+		optional("thread", ints, func(r *Request) **int32 { return &r.Thread }),
 	}
 }
 

@@ -13,7 +13,7 @@ func TestRowCode(t *testing.T) {
 		Class: Ptr(""), Replica: Ptr("r"), Category: Cold, InputTokens: 1, OutputTokens: math.MaxInt32,
 		ReasoningTokens: Ptr(int32(3)), CachedTokens: Ptr(int32(4)), ImageTokens: Ptr(int32(5)), Images: Ptr(int32(6)),
 		MaxTokens: Ptr(int32(7)), Temperature: Ptr(float32(0.7)), Stream: Ptr(true), Blocks: []uint64{0, math.MaxUint64},
-		OutputBlocks: []uint64{}, Status: StatusOK, FinishReason: "stop", TTFTNS: Ptr(int64(8)), E2ENS: Ptr(int64(9)), LengthSource: LengthUsage, ReuseSource: ReuseText}
+		OutputBlocks: []uint64{}, Status: StatusOK, FinishReason: "stop", TTFTNS: Ptr(int64(8)), E2ENS: Ptr(int64(9)), LengthSource: LengthUsage, ReuseSource: ReuseText, Thread: Ptr(int32(10))}
 	v := reflect.ValueOf(full)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {
@@ -21,7 +21,7 @@ func TestRowCode(t *testing.T) {
 		}
 	}
 	var d rowDecoder
-	for _, want := range []Request{full, {Blocks: []uint64{}}, {Blocks: []uint64{}, OutputBlocks: []uint64{}}, {Blocks: make([]uint64, 5000), Stream: Ptr(false)}, {Blocks: []uint64{}, ReuseSource: ReuseHashes}} {
+	for _, want := range []Request{full, {Blocks: []uint64{}}, {Blocks: []uint64{}, OutputBlocks: []uint64{}}, {Blocks: make([]uint64, 5000), Stream: Ptr(false)}, {Blocks: []uint64{}, ReuseSource: ReuseHashes}, {Blocks: []uint64{}, Thread: Ptr(int32(0))}} {
 		for _, d := range []*rowDecoder{&d, {}} { // one that read rows before, and one that did not
 			var got Request
 			if err := d.decode(appendCanonical(nil, &want), &got); err != nil || !reflect.DeepEqual(got, want) {

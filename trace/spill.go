@@ -196,6 +196,10 @@ func (d *rowDecoder) decode(b []byte, r *Request) error {
 	if len(d.rest) > 0 {
 		r.LengthSource, r.ReuseSource = d.name(), d.name()
 	}
+	r.Thread = nil
+	if len(d.rest) > 0 {
+		r.Thread = d.int()
+	}
 	if d.short || len(d.rest) > 0 {
 		return errSpill
 	}

@@ -198,6 +198,7 @@ var shownColumns = []shownColumn{
 		return strconv.FormatFloat(float64(r.ArrivalNS)/1e9, 'f', 3, 64) + " s"
 	}},
 	{"session", func(r *trace.Request) string { return wholeCell(r.Session) }},
+	{"thread", func(r *trace.Request) string { return shortCell(r.Thread) }},
 	{"turn", func(r *trace.Request) string { return shortCell(r.Turn) }},
 	{"parents", func(r *trace.Request) string { return list(r.Parents) }},
 	{"think", func(r *trace.Request) string { return durationCell(r.ThinkNS) }},

@@ -160,6 +160,7 @@ var lossyColumns = []struct {
 	{"e2e_ns", func(r *trace.Request) bool { return r.E2ENS != nil }},
 	{"length_source", func(r *trace.Request) bool { return r.LengthSource != "" }},
 	{"reuse_source", func(r *trace.Request) bool { return r.ReuseSource != "" }},
+	{"thread", func(r *trace.Request) bool { return r.Thread != nil }},
 }
 
 // losses counts what a file leaves out of its rows.
