@@ -43,6 +43,7 @@ type rowEnd struct {
 	id     int64
 	at     time.Duration
 	failed bool
+	large  bool         // it failed since the prompt does not fit the context
 	cut    bool         // it was not sent, since the run ended before it was due
 	reply  *threadReply // of a row that turns may follow
 }

@@ -19,7 +19,8 @@ type treeRow struct {
 	implied          bool // the parent is not one that the workload tells
 	leftOut, history bool // failed in the source and is not sent; before the tree's instant
 
-	waits        int // parents that are not over
+	end          time.Duration // when it was over
+	waits        int           // parents that are not over
 	latest, from time.Duration
 	broken       bool          // a parent failed
 	due          time.Duration // once known
@@ -42,6 +43,7 @@ type liveTree struct {
 	wanted  time.Duration // when it is to start, if it may
 	inside  bool          // it begins inside, at instant
 	instant int64         // in recorded time; rows before are history
+	agents  []agentWait   // of each row, to wait as AIPerf does; nil otherwise
 
 	staged *flight // its first row, prepared before it is known when it starts
 	tried  bool    // to prepare it
@@ -56,6 +58,7 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 	var wholes []int64 // first rows that the workload calls the first turn of a conversation
 	blocks := make([][]uint64, len(rows))
 	sessions := make([]*int64, len(rows))
+	told := make([]*int32, len(rows)) // threads
 	for i, at := range rows {
 		if err := s.Trees.shelf.Row(int64(at), &row); err != nil {
 			return nil, err
@@ -68,7 +71,7 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 		if row.Turn != nil && *row.Turn == 0 {
 			wholes = append(wholes, int64(i))
 		}
-		blocks[i] = row.Blocks[:s.Trees.full(&row)]
+		blocks[i], told[i] = row.Blocks[:s.Trees.full(&row)], row.Thread
 		for _, p := range row.Parents {
 			k, ok := slices.BinarySearch(rows, uint32(p))
 			if ok && k < i && !slices.Contains(r.parents, int32(k)) {
@@ -83,22 +86,43 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 		for _, p := range r.parents {
 			t.rows[p].children = append(t.rows[p].children, int32(i))
 		}
-		if s.Waits == result.WaitsEnds {
-			if _, known := recordedGap(r, t.rows); known {
-				r.think, r.tool = nil, nil
-			}
+		if _, known := recordedGap(r, t.rows); known && s.Waits == result.WaitsEnds || s.Waits == result.WaitsAIPerf {
+			r.think, r.tool = nil, nil
 		}
 		r.waits = len(r.parents)
 	}
-	find := threadFinder{size: s.Trees.size}
-	for i := range t.rows {
-		_, anew := slices.BinarySearch(wholes, int64(i))
-		t.rows[i].thread, t.rows[i].turn = find.add(t.rows, i, blocks[i], anew)
+	if !t.setThreads(told, sessions) {
+		find := threadFinder{size: s.Trees.size}
+		for i := range t.rows {
+			_, anew := slices.BinarySearch(wholes, int64(i))
+			t.rows[i].thread, t.rows[i].turn = find.add(t.rows, i, blocks[i], anew)
+		}
+	}
+	if s.Waits == result.WaitsAIPerf {
+		t.findAgents()
 	}
 	if s.Start != nil && number < int64(s.Live) && number < s.Trees.Len() {
 		t.cut(s.Start)
 	}
 	return t, nil
+}
+
+// setThreads takes the threads that the workload tells, if it tells that of each row of a
+// tree of one session.
+func (t *liveTree) setThreads(told []*int32, sessions []*int64) bool {
+	for i := range t.rows {
+		if told[i] == nil || sessions[i] == nil || *sessions[i] != *sessions[0] {
+			return false
+		}
+	}
+	turns := map[int32]int32{}
+	for i := range t.rows {
+		r := &t.rows[i]
+		r.thread = *told[i]
+		r.turn = turns[r.thread]
+		turns[r.thread]++
+	}
+	return true
 }
 
 // before is what a turn of a session waits for whose parents the workload does not tell: the

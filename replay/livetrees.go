@@ -172,6 +172,9 @@ func (l *liveTrees) release(t *liveTree, i int) {
 func (l *liveTrees) dueOf(t *liveTree, r *treeRow, i int) time.Duration {
 	latest := max(r.latest, t.start)
 	r.gap = r.kind(t.rows, i)
+	if t.agents != nil && len(r.parents) > 0 {
+		return l.dueOfAgent(t, r, i)
+	}
 	switch {
 	case t.inside && !slices.ContainsFunc(r.parents, func(p int32) bool { return !t.rows[p].history }):
 		return l.dueInside(t, r)
@@ -268,7 +271,7 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 		l.open--
 		l.idle = max(l.idle, end.at)
 	}
-	r.sending, r.over = false, true
+	r.sending, r.over, r.end = false, true, end.at
 	t.left--
 	t.short = t.short || end.cut
 	t.end = max(t.end, end.at)
@@ -278,7 +281,7 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 		if !before { // else it is not known when it was due
 			child.from = max(child.from, r.due+l.opt.scaled(child.arrival-r.arrival))
 		}
-		child.broken = child.broken || end.failed
+		child.broken = child.broken || t.breaks(int32(i), c, end.failed, end.large || r.broken)
 		if child.waits--; child.waits == 0 {
 			l.release(t, int(c))
 		}

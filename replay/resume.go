@@ -51,6 +51,7 @@ type doneRow struct {
 	key    result.RequestKey
 	at     int64
 	failed bool
+	large  bool // the prompt does not fit the context
 }
 
 type sentRow struct {
@@ -135,7 +136,7 @@ func (r *Resumption) readDone(f *result.File, sent bool) error {
 			r.dueFirst, r.dueLast = x.DueNS, x.DueNS
 		}
 		r.dueFirst, r.dueLast = min(r.dueFirst, x.DueNS), max(r.dueLast, x.DueNS)
-		d := doneRow{key: x.Key(), at: x.DueNS, failed: x.Failed()}
+		d := doneRow{key: x.Key(), at: x.DueNS, failed: x.Failed(), large: x.Error == result.KindTooLong}
 		if x.DoneNS != nil {
 			d.at = *x.DoneNS
 			r.gap.AtNS = max(r.gap.AtNS, d.at)

@@ -369,7 +369,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 			fl.reply.findTokens(p.opt.Thread, r)
 		}
 		p.inFlight.Add(-1) // before the report, which may release the next in its place
-		p.feed.reportEnd(rowEnd{id: fl.id, at: time.Duration(*r.DoneNS), failed: r.Failed(), reply: fl.reply})
+		p.feed.reportEnd(rowEnd{id: fl.id, at: time.Duration(*r.DoneNS), failed: r.Failed(), large: r.Error == result.KindTooLong, reply: fl.reply})
 		fl.reply = nil
 		if p.slots != nil {
 			<-p.slots

@@ -284,7 +284,7 @@ func (s *scheduler) accept(w *pendingRow) bool {
 	end := rowEnd{id: w.id, at: w.due}
 	switch excluded := s.opt.excludes(w.row); {
 	case done: // before the run was interrupted
-		end.failed, end.at = before.failed, s.opt.Resume.base()
+		end.failed, end.large, end.at = before.failed, before.large, s.opt.Resume.base()
 	case excluded:
 		s.counts.leave(&s.counts.excluded, 1)
 		end.at, end.failed = w.due+s.opt.recordedLength(w.row), w.failed

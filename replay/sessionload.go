@@ -44,7 +44,8 @@ type SessionLoad struct {
 	MaxPlays int64 // of one tree, that prompts can be told apart in; 0 is no limit
 
 	// Waits is [result.WaitsThink], or [result.WaitsEnds] for recorded ends to take the place
-	// of think and tool times wherever they are known; empty is the first.
+	// of think and tool times wherever they are known, or [result.WaitsAIPerf] for the rules
+	// of AIPerf 0.13, see [agentWait]; empty is the first.
 	Waits string
 
 	// GapCap is the longest that a turn waits after its last parent; IdleCap the longest that
@@ -97,7 +98,7 @@ func (s *TrajectoryStart) Share(place, tree int64) float64 {
 var (
 	errSessionsAlone = errors.New("replay: a load of sessions has its own arrivals and order: it cannot be combined with a closed loop of requests, arrivals, a lineage or an endless workload")
 	errSessionsLoop  = errors.New("replay: a load of sessions takes either a number of live trees or arrivals; a limit of live trees is for arrivals, and a start inside of trees for a number of them")
-	errSessionsPart  = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by salt, apart, same or stop, and waits by think times or ends")
+	errSessionsPart  = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by salt, apart, same or stop, and waits by think times, ends or as AIPerf")
 	errWarmTrees     = errors.New("replay: a warm-up of whole sessions needs a load of sessions")
 )
 
@@ -115,7 +116,7 @@ func (o *Options) checkSessions() error {
 		return errSessionsAlone
 	case s.Live < 0 || s.MaxLive < 0 || (s.Live > 0) == (s.Arrivals != nil) || s.MaxLive > 0 && s.Live > 0 || s.Start != nil && s.Live == 0:
 		return errSessionsLoop
-	case s.GapCap < 0 || s.IdleCap < 0 || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}, s.Recycle), !slices.Contains([]string{"", result.WaitsThink, result.WaitsEnds}, s.Waits):
+	case s.GapCap < 0 || s.IdleCap < 0 || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}, s.Recycle), !slices.Contains([]string{"", result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf}, s.Waits):
 		return errSessionsPart
 	}
 	return nil

@@ -45,16 +45,16 @@ func (s *surveyor) trees() error {
 // tree looks at the rows of a tree: whether some were sent, and when the last was over, if
 // all are.
 func (s *surveyor) tree(t *liveTree) (begun bool, end int64, err error) {
-	failed := make([]bool, len(t.rows))
+	failed, stops := make([]bool, len(t.rows)), make([]bool, len(t.rows))
 	whole := true
 	for i := range t.rows {
 		tr, id := &t.rows[i], t.first+int64(i)
 		done, ok := s.r.find(id)
-		broken := slices.ContainsFunc(tr.parents, func(p int32) bool { return failed[p] })
-		failed[i] = broken
+		broken := slices.ContainsFunc(tr.parents, func(p int32) bool { return t.breaks(p, int32(i), failed[p], stops[p]) })
+		failed[i], stops[i] = broken, broken
 		switch {
 		case ok:
-			failed[i], end = done.failed, max(end, done.at)
+			failed[i], stops[i], end = done.failed, done.large, max(end, done.at)
 		case tr.history || tr.leftOut || broken:
 		default:
 			whole = false

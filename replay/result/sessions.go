@@ -15,6 +15,8 @@ const (
 const (
 	WaitsThink = "think" // its think and tool time
 	WaitsEnds  = "ends"  // what was recorded between the end of that parent and its start
+	// WaitsAIPerf is as AIPerf 0.13 waits: see package replay.
+	WaitsAIPerf = "aiperf"
 )
 
 // Sessions is a load whose unit is the session tree: rows of one session, and rows that
@@ -24,7 +26,7 @@ type Sessions struct {
 	Rate       string  `json:"rate,omitempty"`     // open loop: the process by which trees start
 	MaxLive    int     `json:"max_live,omitempty"` // of the open loop; 0 is no limit
 	Recycle    string  `json:"recycle"`            // [RecycleSalt], [RecycleApart], [RecycleSame] or [RecycleStop]
-	Waits      string  `json:"waits,omitempty"`    // [WaitsEnds]; empty is [WaitsThink]
+	Waits      string  `json:"waits,omitempty"`    // [WaitsEnds] or [WaitsAIPerf]; empty is [WaitsThink]
 	GapCapNS   int64   `json:"gap_cap_ns,omitempty"`
 	IdleCapNS  int64   `json:"idle_cap_ns,omitempty"`
 	ThinkScale float64 `json:"think_scale"`

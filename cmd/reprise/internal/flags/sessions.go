@@ -40,13 +40,18 @@ func (f *SessionLoad) Salted() bool {
 	return f.recycle == result.RecycleSalt || f.recycle == result.RecycleApart
 }
 
+// Waiting lists the values of --waits.
+func Waiting() []string {
+	return []string{result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf}
+}
+
 // Register adds the flags, but for --trajectory-start, which only a replay has.
 func (f *SessionLoad) Register(everyday, rest Section) {
 	everyday.IntVar(&f.Sessions, "sessions", 0, "closed loop over whole sessions: keep this many live, each with its turns, forks, joins and waits")
 	everyday.Var(&rateFlag{to: &f.SessionRate}, "session-rate", "start whole sessions by this `process`, as --rate has them, whatever their recorded start")
 	rest.IntVar(&f.maxSessions, "max-sessions", 0, "most live sessions with --session-rate; one that is held back is counted. 0 is no limit")
 	rest.StringVar(&f.recycle, "recycle", result.RecycleSalt, "when all sessions were played before --duration is over: salt (again, with prompts of their own), apart (so that nothing is shared between sessions either, from the first play on), same (again, the same prompts) or stop")
-	rest.StringVar(&f.waits, "waits", result.WaitsThink, "what a turn waits after those before it, in a load by session: think (its think and tool time) or ends (what was recorded from their end to its start)")
+	rest.StringVar(&f.waits, "waits", result.WaitsThink, "what a turn waits after those before it, in a load by session: think (its think and tool time), ends (what was recorded from their end to its start) or aiperf (as AIPerf 0.13: a join at once)")
 	rest.DurationVar(&f.gapCap, "gap-cap", 0, "longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
 	rest.DurationVar(&f.idleCap, "idle-cap", 0, "longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; 0 is no limit")
 	rest.NumberVar(&f.thinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
@@ -94,8 +99,8 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 		return cli.Usagef("--max-sessions, --gap-cap, --idle-cap, --think-scale and --tool-scale must not be negative")
 	case !slices.Contains(Recycling(), f.recycle):
 		return cli.Usagef("--recycle: want %s or %s", strings.Join(Recycling()[:3], ", "), Recycling()[3])
-	case f.waits != result.WaitsThink && f.waits != result.WaitsEnds:
-		return cli.Usagef("--waits: want %s or %s", result.WaitsThink, result.WaitsEnds)
+	case !slices.Contains(Waiting(), f.waits):
+		return cli.Usagef("--waits: want %s", strings.Join(Waiting(), ", "))
 	case f.Trajectory != "" && f.Sessions == 0:
 		return cli.Usagef("--trajectory-start needs --sessions: it is for the sessions that are live at first")
 	}
