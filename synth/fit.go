@@ -87,7 +87,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	}
 	m.labels, m.ends = labels.values, ends.values
 	m.finish()
-	m.meta.Seed, m.meta.Breakers = "", ""
+	m.meta.Seed, m.meta.Breakers, m.meta.Source = "", "", ""
 	m.meta.Capture = trace.Capture{} // arrivals are drawn: what is generated was never captured
 	m.meta.Digest = m.digest()
 	return m, nil

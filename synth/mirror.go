@@ -49,7 +49,7 @@ func (m *Mirror) Reader(src trace.Reader[trace.Request]) trace.Reader[trace.Requ
 func (m *Mirror) Meta(src trace.Meta) trace.Meta {
 	src.Seed = strconv.FormatUint(m.seed, 10)
 	src.Digest = ""
-	src.Breakers, src.Raw = "", "" // of texts that a workload has not got
+	src.Breakers, src.Raw, src.Source = "", "", "" // of texts that a workload has not got, and of other rows
 	return src
 }
 

@@ -41,6 +41,7 @@ type Meta struct {
 	Corpus       string  // digest of the corpus for [TextCorpus], as "sha256:" and hex
 	SharedTails  string  // [TailsShared] when a block that completes a partial one begins with its tokens
 	Keys         string  // of what was recorded, by commas: the ids of the shared keys, and "ephemeral" for each other; empty for one such
+	Source       string  // SHA-256 of the file that all rows come from, hex after "sha256:", of a format in which data sets are published; empty for a part of it
 	Raw          string  // digest of the raw file that keeps the text of the rows; empty where none does
 	Digest       string  // digest of the rows, see [Digest]
 }
@@ -73,7 +74,7 @@ func (m *Meta) fields() []struct {
 		{"sessions", &m.Sessions}, {"tier", &m.Tier}, {"unit", &m.Unit},
 		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"breakers", &m.Breakers}, {"seed", &m.Seed},
 		{"prompt_text", &m.Text}, {"corpus_sha256", &m.Corpus}, {"shared_tails", &m.SharedTails},
-		{"recording_keys", &m.Keys}, {"capture_ids", &m.Captures}, {"raw_digest", &m.Raw}, {"digest", &m.Digest},
+		{"recording_keys", &m.Keys}, {"capture_ids", &m.Captures}, {"source_sha256", &m.Source}, {"raw_digest", &m.Raw}, {"digest", &m.Digest},
 	}
 }
 

@@ -172,7 +172,7 @@ func (t *textScan) allowed(kind, column, s string) bool {
 
 // What metadata that are no words look like.
 var shapes = map[string]*regexp.Regexp{
-	"digest": digestShape, "source_digest": digestShape, "corpus_sha256": digestShape, "workload_digest": digestShape, "raw_digest": digestShape,
+	"digest": digestShape, "source_digest": digestShape, "source_sha256": digestShape, "corpus_sha256": digestShape, "workload_digest": digestShape, "raw_digest": digestShape,
 	"card_sha256":   regexp.MustCompile(`^[0-9a-f]{64}$`),
 	"tokenizer":     regexp.MustCompile(`^([a-z0-9_]{1,24}|tokenizer\.json:[0-9a-f]{16})$`),
 	"template":      regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),

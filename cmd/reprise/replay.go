@@ -73,7 +73,7 @@ Flags of vllm bench serve are accepted where they mean the same, such as --base-
 				return err
 			}
 			defer w.Close()
-			if err := f.Scenario.LockWorkload(cmd, w.Meta.Digest); err != nil {
+			if err := f.Scenario.LockWorkload(cmd, w.Meta.Digest, w.Meta.Source); err != nil {
 				return err
 			}
 			if f.Dry.Run {

@@ -47,7 +47,7 @@ declares the part it covers.`,
 				_, err := trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
 				meta := t.Meta
 				meta.Capture = capture
-				meta.Breakers, meta.Raw = "", "" // those of the whole log
+				meta.Breakers, meta.Raw, meta.Source = "", "", "" // those of the whole log
 				return meta, err
 			})
 		},

@@ -24,14 +24,14 @@ FIRST, EACH = 0.05, 0.01  # of an answer: seconds to the first token, and for ea
 
 
 def make_traces():
-    """Makes five conversations: a root of seven turns, two sub-agents that it joins, one that it does not wait for, and a pause of 18 s."""
+    """Makes five conversations: a root of seven turns, two sub-agents that it joins, one that it does not wait for, another agent in its own list, and a pause of 18 s."""
     traces, length = [], iter(range(2, 1000))
     for k in range(5):
         ids = iter(range(1, 1000))
         tools = [next(ids) for _ in range(4)]
 
-        def stream(*turns):
-            blocks, out = list(tools), []
+        def stream(*turns, begins=tools):
+            blocks, out = list(begins), []
             for t, api, think in turns:
                 blocks = blocks + [next(ids) for _ in range(2)]
                 out.append({'t': t, 'type': 's', 'model': 'm', 'in': 64 * len(blocks) + 10, 'out': next(length), 'hash_ids': blocks, 'input_types': [], 'output_types': [], 'stop': 'end_turn', 'api_time': api, 'think_time': think})
@@ -41,14 +41,15 @@ def make_traces():
             return {'t': t, 'type': 'subagent', 'agent_id': name, 'subagent_type': 'Explore', 'duration_ms': duration, 'total_tokens': None, 'tool_use_count': None,
                     'status': status, 'requests': stream(*turns), 'models': ['m'], 'tool_tokens': 0, 'system_tokens': 0}
         step = 0.25 * k  # conversations differ
+        other = stream((15.2 + step, 0.5, 0), begins=[])  # of another agent, which only its blocks tell
         root = stream((0, 1.0, 0), (3 + step, 1.0, 1.5), (9 + step, 1.0, 1), (14 + step, 1.0, 4), (16 + step, 1.0, 1), (18 + step, 1.0, 1), (37 + step, 1.0, 18))
         traces.append({'id': f'trace{k}', 'models': ['m'], 'block_size': 64, 'hash_id_scope': 'local', 'tool_tokens': 128, 'system_tokens': 128, 'requests': [
             root[0], root[1],
-            agent('a', 4.2 + step, 3600, 'completed', (4.5 + step, 0.8, 0), (7.0 + step, 0.8, 1.7)),
-            agent('b', 4.4 + step, 2200, 'completed', (4.6 + step, 2.0, 0)),
+            agent('a', 4.5 + step, 3300, 'completed', (4.5 + step, 0.8, 0), (7.0 + step, 0.8, 1.7)),
+            agent('b', 4.6 + step, 2000, 'completed', (4.6 + step, 2.0, 0)),
             root[2],
-            agent('c', 10.5 + step, None, 'async_launched', (11 + step, 1.0, 0), (15.5 + step, 1.0, 3.5), (22 + step, 1.0, 5.5), (45 + step, 1.0, 22)),
-            *root[3:]]})
+            agent('c', 11 + step, None, 'async_launched', (11 + step, 1.0, 0), (15.5 + step, 1.0, 3.5), (22 + step, 1.0, 5.5), (45 + step, 1.0, 22)),
+            root[3], *other, *root[4:]]})
     return traces
 
 
@@ -213,6 +214,10 @@ def recorded_waits():
                     before = r
                 agents.append(before)
                 continue
+            if root and entry['hash_ids'][0] != root['hash_ids'][0]:
+                yield entry['out'], [root['out']], entry['t'] - end(root), 'first of another agent'
+                agents.append(entry)
+                continue
             if root:
                 joined = [a for a in agents if end(a) <= entry['t']]
                 agents = [a for a in agents if a not in joined]
@@ -237,8 +242,12 @@ def compare(folder):
     print(f'first plays: same requests {all(set(a.rows) == set(b.rows) for a, b in zip(firsts["reprise"], firsts["aiperf"]))}, in the same order '
           f'{all(list(a.rows) == list(b.rows) for a, b in zip(firsts["reprise"], firsts["aiperf"]))}; instants differ by {max(differ):.3f} s at most')
     whole = len(list(requests(make_traces()[0])))
-    later = [(a, b) for a, b in zip(both['reprise'].plays[LANES:], both['aiperf'].plays[LANES:]) if len(a.rows) == len(b.rows) == whole]
+    pairs = list(zip(both['reprise'].plays[LANES:], both['aiperf'].plays[LANES:]))
+    later = [(a, b) for a, b in pairs if len(a.rows) == len(b.rows) == whole]
     print(f'later plays that both ended: {len(later)}; in the same order {sum(list(a.rows) == list(b.rows) for a, b in later)}')
+    differ = [abs((a.rows[out]['came'] - both['reprise'].start) - (b.rows[out]['came'] - both['aiperf'].start)) for a, b in pairs for out in a.rows if out in b.rows]
+    alone = [sum(out not in b.rows for out in a.rows) for a, b in pairs], [sum(out not in a.rows for out in b.rows) for a, b in pairs]
+    print(f'later plays: {len(differ)} requests of both; instants differ by {statistics.median(differ):.3f} s in the median, {max(differ):.3f} s at most; of one alone: reprise {sum(alone[0])}, aiperf {sum(alone[1])}')
     line('longest time with nothing in flight, s', lambda s: f'{s.idle()[0][0]:.3f}')
     line('last request sent, s after the first', lambda s: f'{s.sent[-1]["came"] - s.start:.2f}')
 
@@ -251,7 +260,7 @@ def compare(folder):
                    and not any(min(play.rows[p]['ended'] for p in before) <= b and row['came'] >= b for a, b in capped)]
             return f'{statistics.median(off):+.3f} ({min(off):+.3f} to {max(off):+.3f})'
         return figure
-    for kind in ('turn', 'first of a sub-agent', 'after a join'):
+    for kind in ('turn', 'first of a sub-agent', 'first of another agent', 'after a join'):
         line(f'wait less the recorded one, s: {kind}', waits(kind))
 
     def recycled(s):

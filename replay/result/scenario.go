@@ -18,6 +18,10 @@ type Scenario struct {
 	Broken    []BrokenRule `json:"broken_rules,omitempty"`
 	Unchecked []string     `json:"unchecked_rules,omitempty"` // that Reprise cannot hold a run to: with one, no run is valid
 
+	// Source is the digest of the file that the workload is of as a whole, empty where the
+	// workload does not tell.
+	Source string `json:"source_sha256,omitempty"`
+
 	// Answers is how many requests ended, and TooLong how many of them the server refused
 	// because they do not fit its context.
 	Answers int64 `json:"answers"`

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"reprise/replay/result"
@@ -39,7 +40,8 @@ type Scenario struct {
 
 	Rules      []Rule
 	Limits     Limits
-	Workloads  []string // digests of the workloads that may be replayed; empty is any
+	Workloads  []string // digests of the workloads that may be replayed
+	Sources    []string // digests of the files that a workload may be of, as a whole; with neither any may be replayed
 	Unchecked  []string // rules that cannot be checked: with one, no run is valid
 	Submission []string // what a submission needs
 
@@ -134,6 +136,7 @@ func (s *Scenario) read(doc strictyaml.Node) error {
 			return n.Keys(strictyaml.Key{Name: "too_long", Read: strictyaml.Into(&s.Limits.TooLong, share)}, strictyaml.Key{Name: "errors", Read: strictyaml.Into(&s.Limits.Errors, share)})
 		}},
 		strictyaml.Key{Name: "workloads", Read: texts(&s.Workloads, "a digest")},
+		strictyaml.Key{Name: "sources", Read: texts(&s.Sources, "a digest")},
 		strictyaml.Key{Name: "unchecked", Read: texts(&s.Unchecked, "a rule")},
 		strictyaml.Key{Name: "submission", Read: texts(&s.Submission, "what a submission needs")})
 	switch {
@@ -143,6 +146,11 @@ func (s *Scenario) read(doc strictyaml.Node) error {
 		return doc.Faultf("a scenario has a name and a version")
 	case len(s.Rules) == 0:
 		return doc.Faultf("the scenario has no rules")
+	}
+	for _, digest := range slices.Concat(s.Workloads, s.Sources) {
+		if hexes, ok := strings.CutPrefix(digest, "sha256:"); !ok || hexes == "" || strings.Trim(hexes, "0123456789abcdef") != "" {
+			return doc.Faultf("%s is no digest: want sha256: and hexadecimal digits, in small letters", quantity.Quote(digest))
+		}
 	}
 	return nil
 }

@@ -68,13 +68,13 @@ func TestAgentX(t *testing.T) {
 	if err != nil || len(about.Broken) > 0 || about.Version != "agentx-0.13" || !about.BuiltIn || len(about.Rules) != 64 {
 		t.Fatalf("%+v, %v", about, err)
 	}
-	if got := strings.Join(about.Filled, " "); got != "trajectory-start=0..1 recycle=apart duration=30m waits=ends idle-cap=10s" {
+	if got := strings.Join(about.Filled, " "); got != "trajectory-start=0..1 recycle=apart duration=30m waits=aiperf idle-cap=10s" {
 		t.Errorf("filled in: %s", got)
 	}
 	for given, want := range map[string]string{ // want is the rule that is broken, "" for none
 		"duration=15m0s": "", "duration=899s": "duration", "duration=0s": "duration", "duration=2h": "",
 		"trajectory-start=0.25..0.75": "", "idle-cap=10000ms": "", "idle-cap=0s": "idle-cap", "idle-cap=11s": "idle-cap",
-		"gap-cap=0s": "", "gap-cap=5s": "gap-cap", "speed=1.0": "", "speed=2": "speed", "waits=think": "waits", "think-scale=0": "think-scale", "tool-scale=0.5": "tool-scale",
+		"gap-cap=0s": "", "gap-cap=5s": "gap-cap", "speed=1.0": "", "speed=2": "speed", "waits=think": "waits", "waits=ends": "waits", "waits=aiperf": "", "think-scale=0": "think-scale", "tool-scale=0.5": "tool-scale",
 		"recycle=apart": "", "recycle=salt": "recycle", "recycle=same": "recycle", "recycle=stop": "recycle",
 		"force-output=false": "force-output", "api=chat": "", "api=embeddings": "api", "cache=cold": "", "cache=warm": "cache",
 		"session-rate=2": "session-rate", "rate=2": "rate", "concurrency=8": "concurrency", "max-in-flight=8": "max-in-flight", "open-loop=true": "open-loop", "open-loop=false": "", "ramp-up=1m": "ramp-up",
@@ -114,7 +114,7 @@ func TestAgentXInferenceX(t *testing.T) {
 	if err != nil || len(about.Broken) > 0 {
 		t.Fatalf("%+v, %v", about, err)
 	}
-	if got := strings.Join(about.Filled, " "); got != "trajectory-start=0.25..0.75 recycle=apart duration=60m seed=42 waits=ends idle-cap=10s gap-cap=5m" {
+	if got := strings.Join(about.Filled, " "); got != "trajectory-start=0.25..0.75 recycle=apart duration=60m seed=42 waits=aiperf idle-cap=10s gap-cap=5m" {
 		t.Errorf("filled in: %s", got)
 	}
 	for _, given := range []string{"trajectory-start=0..1", "duration=30m", "duration=61m", "seed=1", "gap-cap=10m"} {
@@ -122,7 +122,7 @@ func TestAgentXInferenceX(t *testing.T) {
 			t.Errorf("%s: %+v", given, about.Broken)
 		}
 	}
-	if s.Limits != (Limits{0.01, 0.1}) || len(s.Unchecked) != 4 {
+	if s.Limits != (Limits{0.01, 0.1}) || len(s.Unchecked) != 2 {
 		t.Errorf("%+v, %q", s.Limits, s.Unchecked)
 	}
 }
@@ -222,17 +222,36 @@ func TestStamp(t *testing.T) {
 	}
 }
 
-// A workload is known by its digest alone, wherever its file is from.
+// A workload is known by its digest, or by that of the file that it is of, wherever that is from.
 func TestWorkloads(t *testing.T) {
-	s, err := parse("x", []byte("name: a\nversion: a-1\nrules: {sessions: {given: true}}\nworkloads: [sha256:aa, sha256:bb]\n"))
-	if err != nil || s.CheckWorkload("sha256:bb") != nil {
-		t.Errorf("%v, %v", s, err)
+	const rules = "name: a\nversion: a-1\nrules: {sessions: {given: true}}\n"
+	const two, one = "one of the 2 that are permitted", "the import of one of the 1 files that are permitted, whole"
+	for text, cases := range map[string]map[[2]string]string{
+		"":                                    {{"sha256:cc", ""}: ""},
+		"workloads: [sha256:aa, sha256:bb]\n": {{"sha256:bb", ""}: "", {"sha256:cc", "sha256:bb"}: "workload: sha256:cc, want " + two},
+		"sources: [sha256:dd]\n": {{"sha256:cc", "sha256:dd"}: "", {"sha256:dd", ""}: "workload: sha256:dd, not known to be of one whole file, want " + one,
+			{"sha256:cc", "sha256:ee"}: "workload: sha256:cc, of the file sha256:ee, want " + one},
+		"workloads: [sha256:aa, sha256:bb]\nsources: [sha256:dd]\n": {{"sha256:aa", ""}: "", {"sha256:cc", "sha256:dd"}: "", {"sha256:cc", ""}: "workload: sha256:cc, not known to be of one whole file, want " + two + ", or " + one},
+	} {
+		s, err := parse("x", []byte(rules+text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for of, want := range cases {
+			got := ""
+			if b := s.CheckWorkload(of[0], of[1]); b != nil {
+				got = b.String()
+			}
+			if got != want {
+				t.Errorf("%q, %v: %q, want %q", text, of, got, want)
+			}
+		}
 	}
-	if b := s.CheckWorkload("sha256:cc"); b == nil || b.String() != "workload: sha256:cc, want one of the 2 that are permitted" {
-		t.Errorf("%v", b)
-	}
-	if found(t, "agentx").CheckWorkload("sha256:cc") != nil {
-		t.Error("a list that is empty refuses a workload")
+	for _, name := range []string{"agentx-0.13", "agentx-inferencex-2026-08"} {
+		s := found(t, name)
+		if len(s.Sources) != 2 || s.CheckWorkload("sha256:aa", "") == nil || s.CheckWorkload("sha256:aa", s.Sources[0]) != nil {
+			t.Errorf("%s: %v", name, s.Sources)
+		}
 	}
 }
 
@@ -253,6 +272,7 @@ func TestFaults(t *testing.T) {
 		head + "rules: {body.a: {is: 1}}":              "x:3:9: the rule for body.a: a field",
 		head + "limits: {too_long: lots}":              "x:3:20: too_long: ",
 		head + "workloads: []":                         "x:3:12: ",
+		head + "rules: {a: {is: 1}}\nsources: [29b6]":  "x:1:1: \"29b6\" is no digest",
 		head + "rules: {a: {is: 1}}\nname: c":          "x:4:1: ",
 	} {
 		if _, err := parse("x", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {

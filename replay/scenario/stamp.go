@@ -22,13 +22,26 @@ const (
 	ruleTrust    = "trustworthy"
 )
 
-// CheckWorkload holds the digest of a workload against those that may be replayed.
-func (s *Scenario) CheckWorkload(digest string) *result.BrokenRule {
-	if len(s.Workloads) == 0 || slices.Contains(s.Workloads, digest) {
+// CheckWorkload holds the digest of a workload, and that of the file that it is of, which
+// may be empty, against those that may be replayed.
+func (s *Scenario) CheckWorkload(digest, source string) *result.BrokenRule {
+	n, m := len(s.Workloads), len(s.Sources)
+	if n+m == 0 || slices.Contains(s.Workloads, digest) || source != "" && slices.Contains(s.Sources, source) {
 		return nil
 	}
-	return &result.BrokenRule{Rule: ruleWorkload, Given: digest,
-		Want: fmt.Sprintf("one of the %d that are permitted", len(s.Workloads))}
+	b := &result.BrokenRule{Rule: ruleWorkload, Given: digest}
+	var want []string
+	if n > 0 {
+		want = append(want, fmt.Sprintf("one of the %d that are permitted", n))
+	}
+	if m > 0 {
+		want = append(want, fmt.Sprintf("the import of one of the %d files that are permitted, whole", m))
+		if b.Given += ", not known to be of one whole file"; source != "" {
+			b.Given = digest + ", of the file " + source
+		}
+	}
+	b.Want = strings.Join(want, ", or ")
+	return b
 }
 
 // Stamp adds to a run that is over, and that Apply was used for, which rules it broke while

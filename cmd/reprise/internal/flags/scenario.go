@@ -50,12 +50,14 @@ func (f *Scenario) Lock(cmd *cobra.Command) error {
 	return nil
 }
 
-// LockWorkload refuses a workload that the rules do not permit, by its digest.
-func (f *Scenario) LockWorkload(cmd *cobra.Command, digest string) error {
+// LockWorkload refuses a workload that the rules do not permit, by its digest and that of
+// the file that it is of.
+func (f *Scenario) LockWorkload(cmd *cobra.Command, digest, source string) error {
 	if f.Rules == nil {
 		return nil
 	}
-	broken := f.Rules.CheckWorkload(digest)
+	f.about.Source = source
+	broken := f.Rules.CheckWorkload(digest, source)
 	if broken == nil {
 		return nil
 	}
