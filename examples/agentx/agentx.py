@@ -258,6 +258,8 @@ def compare(folder):
                    for out, before, recorded, of in recorded_waits() if of == kind for play in s.plays
                    if (row := play.rows.get(out)) and all(p in play.rows for p in before)
                    and not any(min(play.rows[p]['ended'] for p in before) <= b and row['came'] >= b for a, b in capped)]
+            if not off:
+                return 'none'
             return f'{statistics.median(off):+.3f} ({min(off):+.3f} to {max(off):+.3f})'
         return figure
     for kind in ('turn', 'first of a sub-agent', 'first of another agent', 'after a join'):
