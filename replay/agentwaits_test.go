@@ -260,3 +260,31 @@ func TestAIPerfErrors(t *testing.T) {
 		}
 	}
 }
+
+// A session is idle for no longer than its cap: what is pending of it moves earlier by one
+// time, also behind a begin inside, and no other session with it.
+func TestTreeCap(t *testing.T) {
+	turns := []agentTurn{
+		{0, 1, 0, -1, -1, nil, nil},
+		{2, 1, 1, -1, 0, nil, nil},
+		{500, 1, 0, 0, -1, nil, nil}, // pending, behind the agent
+		{700, 1, 1, 1, -1, nil, nil}, // pending too: both move by one time
+		{1000, 1, 0, 2, -1, nil, nil},
+	}
+	due := played(t, turns, Options{Sessions: &SessionLoad{TreeCap: time.Minute}}, func(int) time.Duration { return 2 * time.Second })
+	// Row 0 ends at 2 and row 1, due at once, at 4. Rows 2 and 3 are due at 501 and 701, 497 s and
+	// 697 s later: they move by 437 s. Row 2 ends at 66, and row 3, at 264, is 198 s away, row 4, at 565, further:
+	// they move by 138 s. Row 3 ends at 128, and row 4, at 427, moves again.
+	for i, want := range []time.Duration{0, 2, 64, 126, 188} {
+		if due[i] != want*time.Second {
+			t.Errorf("turn %d was due after %v, want %v", i, due[i], want*time.Second)
+		}
+	}
+	inside := played(t, turns, Options{Sessions: &SessionLoad{TreeCap: time.Minute, Start: &TrajectoryStart{From: 0.25, To: 0.25}}}, func(int) time.Duration { return 2 * time.Second })
+	// The instant is 250: rows 2 and 3 are due at 250 and 450, and move by 190.
+	for i, want := range map[int]time.Duration{2: 60, 3: 122} {
+		if inside[i] != want*time.Second {
+			t.Errorf("inside, turn %d was due after %v, want %v", i, inside[i], want*time.Second)
+		}
+	}
+}

@@ -27,6 +27,7 @@ type treeRow struct {
 	gap          gapKind
 	cut          time.Duration // by the cap of its wait
 	sending      bool          // accepted, and not over
+	pending      *pendingRow   // of one that is sending
 	over         bool
 }
 

@@ -234,9 +234,9 @@ func (l *liveTrees) firstRow(t *liveTree) *pendingRow {
 }
 
 // accepted takes note that a row is to be sent.
-func (l *liveTrees) accepted(id int64) {
-	t, i := l.find(id)
-	t.rows[i].sending = true
+func (l *liveTrees) accepted(w *pendingRow) {
+	t, i := l.find(w.id)
+	t.rows[i].sending, t.rows[i].pending = true, w
 	l.tally.gap(&t.rows[i])
 	l.open++
 }
@@ -271,7 +271,7 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 		l.open--
 		l.idle = max(l.idle, end.at)
 	}
-	r.sending, r.over, r.end = false, true, end.at
+	r.sending, r.pending, r.over, r.end = false, nil, true, end.at
 	t.left--
 	t.short = t.short || end.cut
 	t.end = max(t.end, end.at)
@@ -310,6 +310,31 @@ func (l *liveTrees) shorten(next, now time.Duration) time.Duration {
 	l.tally.idleCap.Times++
 	l.tally.idleCap.NS += int64(by)
 	return by
+}
+
+// shortenTree moves all that is pending of a tree earlier, by one time, where none of its
+// requests is in flight and the next is due later after since than the cap on its idle time
+// allows. It tells whether it did.
+func (l *liveTrees) shortenTree(t *liveTree, since time.Duration) bool {
+	next := never
+	for i := range t.rows {
+		if w := t.rows[i].pending; w != nil {
+			next = min(next, w.due)
+		}
+	}
+	by := next - since - l.load.TreeCap
+	if l.load.TreeCap == 0 || next == never || by <= 0 {
+		return false
+	}
+	for i := range t.rows {
+		if r := &t.rows[i]; r.pending != nil {
+			r.pending.due -= by
+			r.due -= by
+		}
+	}
+	l.tally.treeCap.Times++
+	l.tally.treeCap.NS += int64(by)
+	return true
 }
 
 // moveEarlier moves what is not scheduled yet, and is due after now.

@@ -195,8 +195,10 @@ func (s *scheduler) ordered() bool { return s.deps != nil || s.trees != nil }
 // waits for nothing.
 func (s *scheduler) readRow() {
 	if s.trees != nil {
+		t := s.trees.peek()
 		s.trees.begin()
 		s.scheduleReady()
+		s.capTree(t, t.start)
 		return
 	}
 	w := &pendingRow{row: s.rows.peek()}
@@ -218,8 +220,22 @@ func (s *scheduler) readRow() {
 
 // rowEnded takes note that a row is over, and schedules those that waited for it last.
 func (s *scheduler) rowEnded(end rowEnd) {
+	var t *liveTree
+	if s.trees != nil && s.trees.load.TreeCap > 0 {
+		t, _ = s.trees.find(end.id)
+	}
 	s.noteEnd(end)
 	s.scheduleReady()
+	if t != nil {
+		s.capTree(t, max(end.at, s.trees.base))
+	}
+}
+
+// capTree moves what is pending of a tree earlier where it is idle for longer than the cap.
+func (s *scheduler) capTree(t *liveTree, since time.Duration) {
+	if s.trees.shortenTree(t, since) {
+		heap.Init(&s.due)
+	}
 }
 
 // following is how many rows wait for a row.
@@ -266,7 +282,7 @@ func (s *scheduler) readyRows() *[]*pendingRow {
 func (s *scheduler) schedule(w *pendingRow) {
 	if s.accept(w) {
 		if s.trees != nil {
-			s.trees.accepted(w.id)
+			s.trees.accepted(w)
 		}
 		s.counts.noteDue(w.due)
 		heap.Push(&s.due, w)

@@ -52,6 +52,10 @@ type SessionLoad struct {
 	// no request is in flight and none is due: everything that is still to come is then
 	// moved earlier by as much. 0 is no limit. Both are times of the run, after Speed.
 	GapCap, IdleCap time.Duration
+	// TreeCap is the longest that no request of a tree is in flight while some are to come:
+	// all that is pending of the tree is then moved earlier by as much. It is longer
+	// than [Options].Ahead; 0 is no limit. It is a time of the run too.
+	TreeCap time.Duration
 	// ThinkScale and ToolScale multiply think and tool times, beside what Speed does; nil is
 	// 1. A time that is neither counts as think time.
 	ThinkScale, ToolScale *float64
@@ -116,7 +120,7 @@ func (o *Options) checkSessions() error {
 		return errSessionsAlone
 	case s.Live < 0 || s.MaxLive < 0 || (s.Live > 0) == (s.Arrivals != nil) || s.MaxLive > 0 && s.Live > 0 || s.Start != nil && s.Live == 0:
 		return errSessionsLoop
-	case s.GapCap < 0 || s.IdleCap < 0 || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}, s.Recycle), !slices.Contains([]string{"", result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf}, s.Waits):
+	case s.GapCap < 0 || s.IdleCap < 0 || s.TreeCap < 0 || s.TreeCap > 0 && s.TreeCap <= o.Ahead || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}, s.Recycle), !slices.Contains([]string{"", result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf}, s.Waits):
 		return errSessionsPart
 	}
 	return nil
@@ -141,7 +145,7 @@ func (s *SessionLoad) recycle() string {
 
 // about is what the results say of the load before the run.
 func (s *SessionLoad) about(warm int64) *result.Sessions {
-	about := &result.Sessions{Live: s.Live, Rate: s.Rate, MaxLive: s.MaxLive, Recycle: s.recycle(), GapCapNS: int64(s.GapCap), IdleCapNS: int64(s.IdleCap),
+	about := &result.Sessions{Live: s.Live, Rate: s.Rate, MaxLive: s.MaxLive, Recycle: s.recycle(), GapCapNS: int64(s.GapCap), IdleCapNS: int64(s.IdleCap), TreeCapNS: int64(s.TreeCap),
 		ThinkScale: s.thinkScale(), ToolScale: s.toolScale(), WarmTrees: warm}
 	if s.Waits != result.WaitsThink {
 		about.Waits = s.Waits

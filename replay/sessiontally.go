@@ -16,8 +16,8 @@ type sessionTally struct {
 		times     int64
 		sum, most time.Duration
 	}
-	gaps            result.Gaps
-	gapCap, idleCap result.Capped
+	gaps                     result.Gaps
+	gapCap, idleCap, treeCap result.Capped
 }
 
 // A treeChange is one live tree more, or less.
@@ -124,7 +124,7 @@ func (t *sessionTally) live(from, to time.Duration) *result.LiveTrees {
 func (l *liveTrees) counts() *result.SessionCounts {
 	t, n := &l.tally, l.load.Trees.Len()
 	c := &result.SessionCounts{Trees: n, Started: t.started, Finished: t.finished, HeldBack: t.waited.times, HeldNS: int64(t.waited.sum), HeldMostNS: int64(t.waited.most),
-		Gaps: t.gaps, GapCap: t.gapCap, IdleCap: t.idleCap}
+		Gaps: t.gaps, GapCap: t.gapCap, IdleCap: t.idleCap, TreeCap: t.treeCap}
 	if n > 0 {
 		c.MinPlays, c.MaxPlays = t.started/n, (t.started+n-1)/n
 	}

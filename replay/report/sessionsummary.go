@@ -192,7 +192,7 @@ func incomparable(run *result.Run) string {
 		return fmt.Sprintf("the run was %s times as fast as what was recorded", page.Number(run.Speed))
 	case load != nil && (load.ThinkScale != 1 || load.ToolScale != 1):
 		return "think or tool times were scaled"
-	case load != nil && load.Counts != nil && load.Counts.GapCap.Times+load.Counts.IdleCap.Times > 0:
+	case load != nil && load.Counts != nil && load.Counts.GapCap.Times+load.Counts.IdleCap.Times+load.Counts.TreeCap.Times > 0:
 		return "waits were cut to a cap"
 	}
 	return ""

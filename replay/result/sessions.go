@@ -29,6 +29,7 @@ type Sessions struct {
 	Waits      string  `json:"waits,omitempty"`    // [WaitsEnds] or [WaitsAIPerf]; empty is [WaitsThink]
 	GapCapNS   int64   `json:"gap_cap_ns,omitempty"`
 	IdleCapNS  int64   `json:"idle_cap_ns,omitempty"`
+	TreeCapNS  int64   `json:"session_idle_cap_ns,omitempty"`
 	ThinkScale float64 `json:"think_scale"`
 	ToolScale  float64 `json:"tool_scale"`
 	WarmTrees  int64   `json:"warmup_sessions,omitempty"`  // trees that ended before the measurement began
@@ -58,6 +59,7 @@ type SessionCounts struct {
 
 	GapCap  Capped `json:"gap_capped"`
 	IdleCap Capped `json:"idle_capped"`
+	TreeCap Capped `json:"session_idle_capped,omitzero"`
 
 	Warm *TrajectoryWarmup `json:"trajectory_warmup,omitempty"` // null without a start inside of trees
 }

@@ -37,11 +37,11 @@ func (t table) Set(name, value string) error {
 // settings are those that the rules of AgentX are about, as replay has them by itself.
 func settings(given ...string) table {
 	t := table{map[string]string{"extra-body": ""}, map[string]string{"sessions": "4"}}
-	for _, name := range strings.Fields("sessions session-rate rate concurrency max-in-flight open-loop ramp-up trajectory-start recycle duration speed think-scale tool-scale waits idle-cap gap-cap warmup cooldown start end sample max-requests loop include-failed api force-output thread verbatim cache retry seed") {
+	for _, name := range strings.Fields("sessions session-rate rate concurrency max-in-flight open-loop ramp-up trajectory-start recycle duration speed think-scale tool-scale waits idle-cap gap-cap session-idle-cap warmup cooldown start end sample max-requests loop include-failed api force-output thread verbatim cache retry seed") {
 		t.own[name] = ""
 	}
 	for name, value := range map[string]string{"sessions": "0", "concurrency": "0", "max-in-flight": "0", "open-loop": "false", "ramp-up": "0s", "recycle": "salt", "duration": "0s", "speed": "1", "waits": "think", "think-scale": "1",
-		"tool-scale": "1", "idle-cap": "0s", "gap-cap": "0s", "start": "0s", "end": "0s", "max-requests": "0", "include-failed": "false", "api": "completions", "force-output": "true", "thread": "false", "cache": "as-is", "retry": "0", "seed": "1"} {
+		"tool-scale": "1", "idle-cap": "0s", "gap-cap": "0s", "session-idle-cap": "0s", "start": "0s", "end": "0s", "max-requests": "0", "include-failed": "false", "api": "completions", "force-output": "true", "thread": "false", "cache": "as-is", "retry": "0", "seed": "1"} {
 		t.own[name] = value
 	}
 	for _, g := range given {
@@ -114,7 +114,7 @@ func TestAgentXInferenceX(t *testing.T) {
 	if err != nil || len(about.Broken) > 0 {
 		t.Fatalf("%+v, %v", about, err)
 	}
-	if got := strings.Join(about.Filled, " "); got != "trajectory-start=0.25..0.75 recycle=apart duration=60m seed=42 waits=aiperf idle-cap=10s gap-cap=5m" {
+	if got := strings.Join(about.Filled, " "); got != "trajectory-start=0.25..0.75 recycle=apart duration=60m seed=42 waits=aiperf idle-cap=10s session-idle-cap=5m" {
 		t.Errorf("filled in: %s", got)
 	}
 	for _, given := range []string{"trajectory-start=0..1", "duration=30m", "duration=61m", "seed=1", "gap-cap=10m"} {
@@ -122,7 +122,7 @@ func TestAgentXInferenceX(t *testing.T) {
 			t.Errorf("%s: %+v", given, about.Broken)
 		}
 	}
-	if s.Limits != (Limits{0.01, 0.1}) || len(s.Unchecked) != 2 {
+	if s.Limits != (Limits{0.01, 0.1}) || len(s.Unchecked) != 1 {
 		t.Errorf("%+v, %q", s.Limits, s.Unchecked)
 	}
 }

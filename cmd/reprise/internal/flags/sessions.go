@@ -18,6 +18,7 @@ type SessionLoad struct {
 	maxSessions           int
 	recycle, waits        string
 	gapCap, idleCap       time.Duration
+	treeCap               time.Duration
 	thinkScale, toolScale float64
 	Trajectory            string        // --trajectory-start, of a replay
 	Trees                 *replay.Trees // of the workload, once they are read
@@ -54,6 +55,7 @@ func (f *SessionLoad) Register(everyday, rest Section) {
 	rest.StringVar(&f.waits, "waits", result.WaitsThink, "what a turn waits after those before it, in a load by session: think (its think and tool time), ends (what was recorded from their end to its start) or aiperf (as AIPerf 0.13: a join at once)")
 	rest.DurationVar(&f.gapCap, "gap-cap", 0, "longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
 	rest.DurationVar(&f.idleCap, "idle-cap", 0, "longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; 0 is no limit")
+	rest.DurationVar(&f.treeCap, "session-idle-cap", 0, "longest time with nothing in flight of a session, in a load by session: all that is to come of it moves earlier alike; 3s or more, 0 is no limit")
 	rest.NumberVar(&f.thinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
 	rest.NumberVar(&f.toolScale, "tool-scale", 1, "multiply tool times by this, in a load by session")
 }
@@ -70,7 +72,7 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 			name  string
 			given bool
 		}{
-			{"max-sessions", f.maxSessions != 0}, {"recycle", f.recycle != result.RecycleSalt && f.recycle != ""}, {"gap-cap", f.gapCap != 0}, {"idle-cap", f.idleCap != 0},
+			{"max-sessions", f.maxSessions != 0}, {"recycle", f.recycle != result.RecycleSalt && f.recycle != ""}, {"gap-cap", f.gapCap != 0}, {"idle-cap", f.idleCap != 0}, {"session-idle-cap", f.treeCap != 0},
 			{"waits", f.waits != result.WaitsThink && f.waits != ""}, {"think-scale", f.thinkScale != 1 && f.recycle != ""}, {"tool-scale", f.toolScale != 1 && f.recycle != ""}, {"trajectory-start", f.Trajectory != ""},
 		} {
 			if other.given {
@@ -97,6 +99,8 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 		return cli.Usagef("--max-sessions is for --session-rate: --sessions itself is how many are live")
 	case f.maxSessions < 0 || f.gapCap < 0 || f.idleCap < 0 || !(f.thinkScale >= 0) || !(f.toolScale >= 0):
 		return cli.Usagef("--max-sessions, --gap-cap, --idle-cap, --think-scale and --tool-scale must not be negative")
+	case f.treeCap != 0 && f.treeCap < 3*time.Second:
+		return cli.Usagef("--session-idle-cap: want 3s or more: requests are prepared 2 s before they are due")
 	case !slices.Contains(Recycling(), f.recycle):
 		return cli.Usagef("--recycle: want %s or %s", strings.Join(Recycling()[:3], ", "), Recycling()[3])
 	case !slices.Contains(Waiting(), f.waits):
@@ -114,7 +118,7 @@ func (f *SessionLoad) sessions(seed uint64, requests int64) (*replay.SessionLoad
 		return nil, nil
 	}
 	s := &replay.SessionLoad{Trees: f.Trees, Live: f.Sessions, Rate: f.SessionRate, MaxLive: f.maxSessions, Recycle: f.recycle, MaxPlays: f.MaxPlays, Waits: f.waits,
-		GapCap: f.gapCap, IdleCap: f.idleCap, ThinkScale: &f.thinkScale, ToolScale: &f.toolScale}
+		GapCap: f.gapCap, IdleCap: f.idleCap, TreeCap: f.treeCap, ThinkScale: &f.thinkScale, ToolScale: &f.toolScale}
 	if f.SessionRate != "" {
 		process, err := arrivals(f.SessionRate, arrival.Stream(seed, "replay sessions"), requests)
 		if err != nil {

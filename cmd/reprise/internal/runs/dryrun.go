@@ -475,8 +475,8 @@ func (d *Plan) writeLoad(line func(label, format string, args ...any)) {
 		line("held back", "%s, for %v in all", page.Many(c.HeldBack, "session"), inSeconds(c.HeldNS))
 	}
 	line("waits", "%d as recorded, %d from recorded ends, %d from recorded starts", c.Gaps.Recorded, c.Gaps.Ends, c.Gaps.Starts)
-	if c.GapCap.Times+c.IdleCap.Times > 0 {
-		line("", "shortened: %d by --gap-cap, by %v; %d by --idle-cap, by %v", c.GapCap.Times, inSeconds(c.GapCap.NS), c.IdleCap.Times, inSeconds(c.IdleCap.NS))
+	if c.GapCap.Times+c.IdleCap.Times+c.TreeCap.Times > 0 {
+		line("", "shortened: %d by --gap-cap, by %v; %d by --idle-cap, by %v; %d by --session-idle-cap, by %v", c.GapCap.Times, inSeconds(c.GapCap.NS), c.IdleCap.Times, inSeconds(c.IdleCap.NS), c.TreeCap.Times, inSeconds(c.TreeCap.NS))
 	}
 	if w := c.Warm; w != nil {
 		line("before the run", "%s of threads under way, %d prompt tokens; %s are history", page.Many(w.Streams, "request"), w.Tokens, page.Many(w.History, "request"))

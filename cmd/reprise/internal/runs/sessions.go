@@ -114,7 +114,7 @@ func tellSessions(cmd *cobra.Command, s *result.Sessions) {
 	for _, cap := range []struct {
 		flag string
 		result.Capped
-	}{{"gap-cap", c.GapCap}, {"idle-cap", c.IdleCap}} {
+	}{{"gap-cap", c.GapCap}, {"idle-cap", c.IdleCap}, {"session-idle-cap", c.TreeCap}} {
 		if cap.Times > 0 {
 			cli.Notef(cmd, "sessions: --%s shortened %s, by %v in all", cap.flag, page.Many(cap.Times, "wait"), time.Duration(cap.NS).Round(time.Millisecond))
 		}
