@@ -104,9 +104,18 @@ func readHead(src io.Reader) (head []byte, run Run, err error) {
 	var want bytes.Buffer // the schema message of a journal, and an end mark of 8 bytes
 	err = ipc.NewWriter(&want, ipc.WithSchema(journalSchema(doc))).Close()
 	if err == nil && !bytes.Equal(head, want.Bytes()[:want.Len()-8]) {
-		err = errors.New("its columns are those of another version of Reprise")
+		err = otherColumns(run.Version)
 	}
 	return head, run, err
+}
+
+// otherColumns is the error of a journal whose columns are not those of this version.
+// Finished results stay readable; what a journal holds is read as it was written, or not at all.
+func otherColumns(version string) error {
+	if version == "" || len(version) > 64 {
+		return errors.New("it is the journal of a run that did not finish, and its columns are those of another version of Reprise")
+	}
+	return fmt.Errorf("it is the journal of a run that did not finish, and its columns are those of Reprise %q: read it, or --resume the run, with that version", version)
 }
 
 // index notes the place of every row.
