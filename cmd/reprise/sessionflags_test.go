@@ -26,7 +26,7 @@ func TestSessionFlags(t *testing.T) {
 		"--think-scale 2":                             "--think-scale needs --sessions",
 		"--tool-scale 2":                              "--tool-scale needs --sessions",
 		"--recycle stop":                              "--recycle needs --sessions",
-		"--sessions 2 --waits never":                  "--waits: want think or ends",
+		"--sessions 2 --waits never":                  "--waits: want think, ends, aiperf",
 		"--waits ends":                                "--waits needs --sessions",
 		"--force":                                     "--force is for --scenario",
 		"--scenario nowhere":                          "neither a file nor a scenario that is built in",
