@@ -134,8 +134,9 @@
 //   - trace_rollouts.go: rl-rollouts and trie, whole trajectories by lengths
 //   - trace_trtllm.go: trtllm-trace, execution traces of TensorRT-LLM's scaffolding: branches,
 //     tools, blocks of conversations and system prompts
-//   - trace_weka.go: weka, conversations of coding agents: subagents, what a request waits
-//     for, block ids of a conversation
+//   - trace_weka.go: weka, conversations of coding agents: block ids of a conversation
+//   - trace_weka_plan.go: weka: subagents, threads, what a request waits for
+//   - trace_weka_chains.go: weka: agents in one list, told apart by their blocks
 //   - agents.go: calls of an agent's session files, put in the order of their arrivals;
 //     what they waited for, think time and tool time
 //   - agent_claude.go: claude-code, sessions of Claude Code: the records of a call, copies

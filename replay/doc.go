@@ -69,6 +69,7 @@
 //     kept in a private file; which conversation of its tree a row belongs to
 //   - livetrees.go, liverow.go: trees that are live: which starts when, and when its rows are
 //     due; the caps on waits and on idle time; what is known of a row
+//   - agentwaits.go: waits as AIPerf has them, with their joins and calls of agents
 //   - sessiontally.go: what is counted of session trees
 //   - sessionresume.go: continuing a load of sessions that was killed
 //   - plansessions.go: a dry run of a load of sessions

@@ -120,3 +120,61 @@ func TestSessionsResumeWarmUp(t *testing.T) {
 		}
 	}
 }
+
+// A run that began inside of its sessions, and one that waits as AIPerf does, are killed and go
+// on: history is not sent, nothing that was answered is sent again, no row is left out, and each
+// is due no sooner than all of its parents were over.
+func TestSessionsResumeInside(t *testing.T) {
+	for seed := range uint64(4) {
+		rows, treeOf := agents(rand.New(rand.NewPCG(seed, 5)), 30)
+		trees := treesOf(t, rows, 0)
+		pos := map[int64]int64{}
+		for i, row := range trees.rows {
+			pos[int64(row)] = int64(i)
+		}
+		c := resumeCase{rows: rows, fake: func() *fake { return &fake{hold: randomHold(seed)} }, id: func(r *result.Result) int64 { return pos[r.RowID] },
+			options: func() Options {
+				o := Options{Sessions: &SessionLoad{Trees: trees, Live: 6, Start: &TrajectoryStart{From: 0.25, To: 0.75, Seed: seed}}}
+				if seed%2 == 1 {
+					o.Sessions.Waits = result.WaitsAIPerf
+				}
+				return o
+			}}
+		run, results := c.play(t, 30*time.Second)
+		o := c.options()
+		if err := func() (err error) { o, err = o.withDefaults(); return err }(); err != nil {
+			t.Fatal(err)
+		}
+		history := map[int64]bool{}
+		for n := range int64(6) {
+			tree, err := o.loadTree(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, at := trees.firstID(n)
+			for i := range tree.rows {
+				if tree.rows[i].history {
+					history[int64(at[i])] = true
+				}
+			}
+		}
+		sent := map[int64]*result.Result{}
+		for i := range results {
+			r := &results[i]
+			if sent[r.RowID] != nil || history[r.RowID] {
+				t.Fatalf("seed %d: row %d was sent again, or is history", seed, r.RowID)
+			}
+			sent[r.RowID] = r
+		}
+		if len(history) == 0 || len(sent)+len(history) != len(rows) || len(treeOf) != len(rows) || len(run.Resumed) != 1 {
+			t.Errorf("seed %d: %d sent, %d history of %d rows", seed, len(sent), len(history), len(rows))
+		}
+		for id, r := range sent {
+			for _, p := range rows[id].Parents {
+				if before := sent[p]; before != nil && r.DueNS < *before.DoneNS {
+					t.Fatalf("seed %d: row %d was due at %v, its parent %d over at %v", seed, id, time.Duration(r.DueNS), p, time.Duration(*before.DoneNS))
+				}
+			}
+		}
+	}
+}

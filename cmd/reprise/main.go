@@ -37,19 +37,18 @@
 //
 //   - main.go: the tree of commands, exit codes, interrupts, and taking network and files
 //     from commands that read text
-//   - import.go: import: its flags, the trace's metadata, what it says, times for sources
-//     without them, the raw file
+//   - import.go: import: its flags, the trace's metadata, times for sources without them
 //   - inspect.go: import: the fields of a log that is not recognised, and the command line
 //     that imports it
-//   - counts.go: import: token counts of the text beside the source's, and requests whose
-//     text is not what was sent
+//   - counts.go: import: what it says; token counts of the text beside the source's, and requests
+//     whose text is not what was sent
 //   - record.go: record: the proxy, its ports and its end; what was recorded
 //   - recordshadow.go: record: --shadow, the results of two servers
 //   - recordadmin.go: record: --admin-listen, the profile so far and the counts
 //   - merge.go: merge: a trace of the parts of a recording
 //   - written.go: what a command says of the trace that it wrote, in a line or as JSON
-//   - source.go: import and others: the declared capture in words, the file of templates
-//     beside a trace
+//   - source.go: import and others: the files of a source, the digest of a published one, the
+//     declared capture in words, the raw file and that of templates beside a trace
 //   - profile.go: profile: options, histograms and tables
 //   - slice.go: slice: a window of a trace
 //   - anonymize.go: anonymize: tiers partner and public, and the risks that it names

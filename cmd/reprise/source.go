@@ -1,13 +1,20 @@
 package main
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/datasets"
 	"reprise/trace"
 )
 
@@ -33,4 +40,112 @@ func writeTemplates(cmd *cobra.Command, path string, t *anonymize.Templates) err
 		cli.Notef(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file", t.Len(), path)
 	}
 	return trace.WriteFile(path, 0o600, t.WriteJSON)
+}
+
+// inputs are what import reads.
+func (f *importFlags) inputs(files []datasets.File) []string {
+	inputs := []string{f.mapFile, f.tokenizer, f.template}
+	for _, file := range files {
+		inputs = append(inputs, file.Name)
+	}
+	return inputs
+}
+
+// writes are what import writes.
+func (f *importFlags) writes() []string {
+	out := outputsOf(&f.tier, f.out)
+	if f.tier.Tier == anonymize.Raw {
+		out = append(out, rawName(f.out))
+	}
+	if f.KeepTemplates {
+		out = append(out, templatesName(f.out))
+	}
+	return out
+}
+
+// reads are the inputs and what belongs to them.
+func (f *importFlags) reads(files []datasets.File) []string {
+	reads := f.inputs(files)
+	if _, err := os.Stat(f.template); err == nil {
+		reads = append(reads, filepath.Dir(f.template)) // a config may stand beside it
+	}
+	return reads
+}
+
+// logFiles turns the arguments of a command into the files of a source.
+func logFiles(cmd *cobra.Command, args []string) ([]datasets.File, error) {
+	var files []datasets.File
+	for _, arg := range args {
+		if arg == cli.Standard {
+			files = append(files, datasets.File{Name: "stdin", Open: func() (io.ReadCloser, error) {
+				return io.NopCloser(cmd.InOrStdin()), nil
+			}})
+			continue
+		}
+		more, err := datasets.Expand(arg)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	return files, nil
+}
+
+// rawName is the name of the raw file beside a trace.
+func rawName(path string) string { return strings.TrimSuffix(path, ".parquet") + ".raw.parquet" }
+
+// keepRaw has an import keep the text, where the flags ask for it: beside the trace,
+// for the eyes of its owner alone. It returns nil where no text is kept.
+func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*trace.File, error) {
+	if f.tier.Tier != anonymize.Raw {
+		return nil, nil
+	}
+	switch at, err := os.Stat(f.out); {
+	case f.out == "" || f.out == cli.Standard || err == nil && !at.Mode().IsRegular():
+		return nil, cli.Usagef("--tier raw keeps text in a file beside the trace: give -o FILE.parquet, no pipe")
+	case strings.HasSuffix(f.out, ".raw.parquet"):
+		return nil, cli.Usagef("--tier raw: a name that ends in .raw.parquet is for text; give the trace another")
+	case !info.HasText:
+		return nil, cli.Usagef("--tier raw: %s has no text to keep", info.Format)
+	}
+	name := rawName(f.out)
+	if at, err := os.Lstat(name); err == nil && !at.Mode().IsRegular() {
+		return nil, cli.Usagef("--tier raw: %s is no regular file, and text goes nowhere else", name)
+	}
+	file, err := trace.CreateFile(name, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p.Raw = file
+	return file, nil
+}
+
+// publishedDigest is the SHA-256 of the file that a trace is of as a whole, where that
+// is of a format in which data sets are published, so that a scenario can tell which of
+// them it is. It is empty for all else: stdin, several files, and a file with bad records.
+func publishedDigest(ctx context.Context, files []datasets.File, info datasets.Info) (string, error) {
+	if info.Format != "weka" || len(files) != 1 || info.Bad > 0 {
+		return "", nil
+	}
+	if at, err := os.Stat(files[0].Name); err != nil || !at.Mode().IsRegular() {
+		return "", nil
+	}
+	in, err := os.Open(files[0].Name)
+	if err != nil {
+		return "", err
+	}
+	defer in.Close()
+	h := sha256.New()
+	for {
+		_, err := io.CopyN(h, in, 64<<20)
+		if err == io.EOF {
+			return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return "", err
+		}
+	}
 }
