@@ -35,6 +35,17 @@ func (p Picos) Duration() time.Duration {
 	return time.Duration(n)
 }
 
+// Text writes a duration as [ParseCosts] reads it, in the largest unit of which there is one.
+func (p Picos) Text() string {
+	unit := costUnits[0]
+	for _, u := range costUnits {
+		if u.name != "µs" && float64(p) >= u.picos {
+			unit = u
+		}
+	}
+	return strconv.FormatFloat(float64(p)/unit.picos, 'f', -1, 64) + unit.name
+}
+
 // Costs are what the steps of an engine take, all in picoseconds:
 //
 //	step = max(Step + KVToken × tokens of KV in the batch,
@@ -81,13 +92,7 @@ var costUnits = []struct {
 func (c Costs) String() string {
 	var parts []string
 	for _, f := range c.fields() {
-		unit := costUnits[0]
-		for _, u := range costUnits {
-			if u.name != "µs" && float64(*f.value) >= u.picos {
-				unit = u
-			}
-		}
-		parts = append(parts, f.name+"="+strconv.FormatFloat(float64(*f.value)/unit.picos, 'f', -1, 64)+unit.name)
+		parts = append(parts, f.name+"="+f.value.Text())
 	}
 	return strings.Join(parts, ",")
 }

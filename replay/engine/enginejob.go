@@ -15,6 +15,11 @@ type Job struct {
 	Blocks, OutputBlocks []uint64
 	BlockSize            int
 
+	// Reused are leading prompt tokens whose KV is not computed, whatever the cache of the
+	// engine holds; at most all but one are. It is for requests that were recorded: a server
+	// says how many tokens it found in its cache, and not which blocks.
+	Reused int
+
 	// Cached is the prompt tokens found in the prefix cache when the job was
 	// first scheduled, and Preempted how often it lost its blocks.
 	Cached, Preempted int
@@ -54,6 +59,8 @@ func (j *Job) check() error {
 		return errors.New("simulated engine: a job's number is out of range")
 	case j.Prompt < 0 || j.Output < 0 || j.Prompt+j.Output > maxJobTokens:
 		return errors.New("simulated engine: a job has a negative length, or more than 16,777,216 tokens")
+	case j.Reused < 0:
+		return errors.New("simulated engine: a job reuses a negative number of tokens")
 	case j.BlockSize < 0 || j.BlockSize > maxBlockSize || j.BlockSize == 0 && len(j.Blocks)+len(j.OutputBlocks) > 0:
 		return errors.New("simulated engine: a job's blocks have no size, or one above 524,288 tokens")
 	}

@@ -166,7 +166,8 @@ func (e *engineCore) admit(b *batch) {
 			}
 			j.kvBlocks = append(j.kvBlocks, n)
 		}
-		n := j.tokens() - hits*e.c.BlockSize
+		computed := max(hits*e.c.BlockSize, min(j.Reused, j.tokens()-1))
+		n := j.tokens() - computed
 		switch {
 		case e.c.ChunkedPrefill:
 			n = min(n, b.budget)
@@ -179,23 +180,23 @@ func (e *engineCore) admit(b *batch) {
 				room--
 			}
 		}
-		if blocksOf(hits*e.c.BlockSize+n, e.c.BlockSize)-hits > room {
+		if blocksOf(computed+n, e.c.BlockSize)-hits > room {
 			e.blocked = true
 			return
 		}
 		e.waiting.pop()
-		e.start(j, hits)
+		e.start(j, computed)
 		e.allocateBlocks(j, j.computed+n)
 		b.put(j, n)
 	}
 }
 
-// start makes a job run, with its hits.
-func (e *engineCore) start(j *Job, hits int) {
+// start makes a job run, with the blocks that it shares and the KV of so many tokens.
+func (e *engineCore) start(j *Job, computed int) {
 	for _, n := range j.kvBlocks {
 		e.pool.share(n)
 	}
-	j.computed, j.state = hits*e.c.BlockSize, stateRunning
+	j.computed, j.state = computed, stateRunning
 	if j.unscheduled {
 		j.unscheduled, j.Cached, j.started = false, j.computed, e.now
 	}

@@ -6,16 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"gonum.org/v1/gonum/optimize"
 )
 
 var refit = flag.String("refit", "", "name of a preset to fit anew; logs the costs")
 
 var evaluations = flag.Int("evaluations", 150, "of each of the three rounds of -refit")
 
-// Fitting is Nelder and Mead's simplex over the logarithms of the costs, begun
-// at those of the preset. It runs on demand; what it gives stands in presets.go.
+// Fitting begins at the costs of the preset. It runs on demand; what it gives stands in
+// presets.go.
 func TestRefit(t *testing.T) {
 	if *refit == "" {
 		t.Skip("no -refit NAME")
@@ -24,35 +22,25 @@ func TestRefit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(x []float64) Preset {
+	at := func(c Costs) Preset {
 		q := p
-		costs := p.Engine.Costs
-		for i, f := range costs.fields() {
-			*f.value = Picos(math.Round(float64(*f.value) * math.Exp(max(min(x[i], 5), -5))))
-		}
-		q.Engine.Costs = costs
+		q.Engine.Costs = c
 		return q
 	}
-	miss := func(x []float64) float64 {
-		q := at(x)
+	costs, rmse, err := FitCosts(p.Engine.Costs, p.Engine.Costs.Names(), *evaluations, func(c Costs) float64 {
+		q := at(c)
 		q.published = slices.DeleteFunc(slices.Clone(q.published), func(of published) bool { return of.beyond })
 		points, err := q.Fit()
 		if err != nil {
 			return 1e9
 		}
 		return RMSE(points)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	x := make([]float64, 5)
-	for round := range 3 {
-		r, err := optimize.Minimize(optimize.Problem{Func: miss}, x, &optimize.Settings{FuncEvaluations: *evaluations},
-			&optimize.NelderMead{SimplexSize: 0.5 / float64(1+round)})
-		if r == nil {
-			t.Fatal(err)
-		}
-		x = r.X
-		t.Logf("rmse %.4f: %+v", r.F, at(x).Engine.Costs)
-	}
-	points, _ := at(x).Fit()
+	t.Logf("rmse %.4f: %s", rmse, costs)
+	points, _ := at(costs).Fit()
 	for _, f := range points {
 		t.Logf("%-70s %-16s %8.1f %8.1f %+6.1f %%", f.Load, f.Metric, f.Published, f.Simulated, 100*f.Error())
 	}

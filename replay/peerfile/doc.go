@@ -22,6 +22,7 @@
 //   - aiperf.go: AIPerf's profile_export.jsonl
 //   - guidellm.go: GuideLLM's JSON
 //   - inferenceperf.go: inference-perf's per_request_lifecycle_metrics.json
+//   - llmservingsim.go: the requests that LLMServingSim's bench records inside of vLLM
 //
 // Exported names may change in any release.
 package peerfile

@@ -118,6 +118,7 @@ var tools = []tool{
 	{name: "AIPerf", marks: []string{"metadata", "error"}, decode: decodeAIPerf},
 	{name: "GuideLLM", marks: []string{"metadata", "benchmarks"}, decode: decodeGuideLLM},
 	{name: "inference-perf", marks: []string{"start_time", "end_time", "info"}, decode: decodeInferencePerf},
+	{name: "LLMServingSim", marks: []string{"input_toks", "output_toks", "queued_ts"}, decode: decodeLLMServingSim},
 	{name: "AIPerf", marks: []string{"aiperf_version"}, sums: "it is AIPerf's summary: name profile_export.jsonl beside it, which has the requests"},
 	{name: "inference-perf", marks: []string{"load_summary", "successes"}, sums: "it is inference-perf's summary: name per_request_lifecycle_metrics.json beside it, which report.request_lifecycle.per_request: true writes"},
 }

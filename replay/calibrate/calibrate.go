@@ -1,0 +1,159 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"reprise/replay/engine"
+)
+
+// Stated are settings of the server that its operator knows. What is 0 is taken from what
+// the server stated when it was recorded, else fitted or left at its default.
+type Stated struct {
+	BlockSize, KVTokens, MaxSeqs, MaxBatchTokens int
+}
+
+// A Calibration is an engine that was fitted to records, and how far it can be relied on.
+type Calibration struct {
+	Model  string
+	Engine engine.Config
+
+	Parameters []Parameter
+	Residual   float64 // root mean square of the logarithms of predicted over measured times, of what was fitted to
+	HeldOut    HeldOut
+	Sources    []Source
+	Covers     Covers
+	Design     Design
+}
+
+// HeldOut is how far the engine is from requests that it was not fitted to. Its engine is
+// another than that of the [Calibration]: one that was fitted without them.
+type HeldOut struct {
+	Method string  `yaml:"method" json:"method"`
+	Levels []Level `yaml:"levels" json:"levels"`
+}
+
+// A Source is one recorded run that was fitted to.
+type Source struct {
+	File      string `yaml:"file" json:"file"`
+	Load      string `yaml:"load" json:"load"`
+	Requests  int    `yaml:"requests" json:"requests"`
+	Workload  string `yaml:"workload_digest,omitempty" json:"workload_digest,omitempty"`
+	Started   string `yaml:"started,omitempty" json:"started,omitempty"`
+	Server    string `yaml:"server,omitempty" json:"server,omitempty"`
+	Recorded  string `yaml:"recorded_by" json:"recorded_by"`
+	Untrusted string `yaml:"not_trustworthy,omitempty" json:"not_trustworthy,omitempty"`
+}
+
+// Covers is what the records had: beyond it the engine extrapolates.
+type Covers struct {
+	MaxPromptTokens int `yaml:"max_prompt_tokens" json:"max_prompt_tokens"`
+	MaxOutputTokens int `yaml:"max_output_tokens" json:"max_output_tokens"`
+	MaxInFlight     int `yaml:"max_in_flight" json:"max_in_flight"`
+	MaxDecoding     int `yaml:"max_decoding" json:"max_decoding"`
+	MaxKVTokens     int `yaml:"max_kv_tokens" json:"max_kv_tokens"`
+}
+
+// Fit fits an engine to records of one server. told, when set, is told of each step.
+func Fit(records []*Record, s Stated, told func(step string)) (*Calibration, error) {
+	if err := OneServer(records); err != nil {
+		return nil, err
+	}
+	if told == nil {
+		told = func(string) {}
+	}
+	told("fitting all requests")
+	f, err := fitEngine(records, s, whole)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.measureIntervals(); err != nil {
+		return nil, err
+	}
+	out := &Calibration{Model: modelOf(records), Engine: f.config, Residual: math.Sqrt(f.loss), Parameters: f.parameters()}
+	for _, r := range records {
+		out.Sources = append(out.Sources, r.source())
+		out.Covers.add(r)
+	}
+	if out.HeldOut, err = heldOut(records, s, told); err != nil {
+		return nil, err
+	}
+	told("designing further loads")
+	out.Design, err = f.design()
+	return out, err
+}
+
+func modelOf(records []*Record) string {
+	for _, r := range records {
+		if m := r.About.Model; m != "" {
+			return m
+		}
+	}
+	return "calibrated"
+}
+
+func (r *Record) source() Source {
+	s := Source{File: r.Name, Load: r.Level, Requests: len(r.requests), Workload: r.About.Workload, Started: r.About.Started, Recorded: "reprise " + r.About.Version, Untrusted: r.Untrusted}
+	if r.About.Read != nil {
+		s.Recorded = r.About.Read.Tool
+	}
+	if e := r.About.Environment; e != nil && len(e.Servers) == 1 {
+		s.Server = e.Servers[0].Engine + " " + e.Servers[0].Version
+	}
+	if r.About.Simulated != "" {
+		s.Server = r.About.Simulated
+	}
+	return s
+}
+
+func (c *Covers) add(r *Record) {
+	p := r.peak()
+	c.MaxInFlight, c.MaxDecoding, c.MaxKVTokens = max(c.MaxInFlight, p.inFlight), max(c.MaxDecoding, p.decoding), max(c.MaxKVTokens, p.kv)
+	for i := range r.requests {
+		c.MaxPromptTokens, c.MaxOutputTokens = max(c.MaxPromptTokens, r.requests[i].input), max(c.MaxOutputTokens, r.requests[i].output)
+	}
+}
+
+// heldOut fits without some requests, and predicts these. Of three loads and more each is
+// predicted by a fit to the others; of fewer, the second half of the requests of each by a
+// fit to the first halves.
+func heldOut(records []*Record, s Stated, told func(string)) (HeldOut, error) {
+	var loads []string
+	for _, r := range records {
+		if !slices.Contains(loads, r.Level) {
+			loads = append(loads, r.Level)
+		}
+	}
+	if len(loads) < 3 {
+		told("fitting the first halves, to predict the second")
+		f, err := fitEngine(records, s, firstHalf)
+		if err != nil {
+			return HeldOut{}, err
+		}
+		l, err := levels(records, f.config, secondHalf)
+		return HeldOut{"the second half of each run, predicted by a fit to the first halves", l}, err
+	}
+	out := HeldOut{Method: "each load, predicted by a fit to the others"}
+	for i, load := range loads {
+		told(fmt.Sprintf("fitting all but %s, to predict it (%d of %d)", load, i+1, len(loads)))
+		var others, held []*Record
+		for _, r := range records {
+			if r.Level == load {
+				held = append(held, r)
+			} else {
+				others = append(others, r)
+			}
+		}
+		f, err := fitEngine(others, s, whole)
+		if err != nil {
+			return out, err
+		}
+		l, err := levels(held, f.config, whole)
+		if err != nil {
+			return out, err
+		}
+		out.Levels = append(out.Levels, l...)
+	}
+	return out, nil
+}
