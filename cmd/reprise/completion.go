@@ -64,7 +64,7 @@ func completedValues() map[string][]string {
 		"scrape": {"auto", "none", "http://", "https://", "unix://"}, "retry": {"0", "1", "2", "3"}, "percentile-metrics": {"ttft", "tpot", "itl", "e2el"},
 		"bench ": bench.Suites(), "synth ": datasets.Workloads(), "report ": {".parquet", ".journal"}, "capacity ": {".json", ".parquet"},
 		"profile ": parquet, "slice ": parquet, "anonymize ": parquet, "fidelity ": parquet, "export ": parquet, "simulate ": parquet, "replay ": parquet,
-		"compare ": parquet, "sweep ": parquet,
+		"compare ": parquet, "sweep ": parquet, "calibrate ": parquet, "validate ": {".yaml", ".parquet"},
 		"costs": costs, "costs-a": costs, "costs-b": costs,
 	}
 }
@@ -108,7 +108,7 @@ func completeIn(cmd *cobra.Command, values map[string][]string) {
 		switch text := strings.HasPrefix(f.Value.Type(), "string"); {
 		case ok && slices.ContainsFunc(offered, func(v string) bool { return strings.ContainsAny(v[len(v)-1:], ":=/") }):
 			directive = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-		case ok && (f.Name == "tokenizer" || f.Name == "template"): // or the path of a file
+		case ok && (f.Name == "tokenizer" || f.Name == "template" || strings.HasPrefix(f.Name, "preset")): // or the path of a file
 		case ok:
 			directive = cobra.ShellCompDirectiveNoFileComp
 		case f.Name == "trust":

@@ -61,6 +61,12 @@ func TestHelpExamples(t *testing.T) {
 				must(t, "anonymize", "house.parquet", "--epsilon", "4", "--i-understand", "-o", month+".parquet")
 			}
 		}
+		if cmd.Name() == "calibrate" { // a server with known costs, recorded by a sweep and otherwise
+			must(t, "sweep", "chat", "--preset", "l4-qwen2.5-0.5b", "--rates", "2,10,20", "--level-duration", "10s", "--level-requests", "60", "--no-confirm", "-o", "levels")
+			for _, name := range []string{"r1", "r2", "later"} {
+				must(t, "simulate", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "8", "-o", name+".parquet")
+			}
+		}
 		if cmd.Name() == "fidelity" { // what synthesis makes of so few requests is not close
 			must(t, "synth", "--mirror", "t.parquet", "-o", "w.parquet", "--overwrite")
 		}

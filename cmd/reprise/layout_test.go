@@ -59,6 +59,7 @@ var mayImport = map[string]string{
 	"replay/compare":   "trace trace/page trace/sample replay/result replay/report trace/textpage",
 	"replay/bench":     "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage",
 	"replay/decision":  "replay replay/bench replay/contract replay/engine replay/report replay/result trace trace/arrival trace/page trace/textpage",
+	"replay/calibrate": "replay/engine replay/report replay/result trace trace/page trace/sample trace/strictyaml trace/textpage",
 	"replay/evidence":  "",
 	"replay/tender":    "replay/contract replay/report replay/result replay/scenario trace trace/page trace/strictyaml trace/textpage",
 	"replay/monitor":   "replay replay/host replay/result",
@@ -66,7 +67,7 @@ var mayImport = map[string]string{
 	"cmd/reprise":      "*",
 
 	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/page trace/recording trace/textpage",
-	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token",
+	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate",
 	"cmd/reprise/internal/procurement": "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets replay/bench replay/contract replay/report replay/scenario replay/tender synth/spec trace trace/page trace/textpage",
 	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/host replay/monitor replay/openai replay/report replay/result synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/textpage trace/token",
 

@@ -16,6 +16,8 @@
 //	check     what a server is, and what a replay can measure at it
 //	serve     a simulated endpoint to replay against
 //	simulate  a workload answered by an engine model in virtual time
+//	calibrate an engine model fitted to recorded results
+//	validate  how far later results are from what an engine predicts
 //	replay    a workload sent on time, every token of the answers timed
 //	report    what a replay measured, and whether it can be trusted
 //	compare   two servers under the same workload, and whether one is slower
@@ -68,6 +70,7 @@
 //   - serve.go: serve: the simulated endpoint, its quirks and faults
 //   - simulate.go: simulate: engines in virtual time, routers side by side, the published
 //     figures of --presets
+//   - calibrate.go: calibrate and validate: the results that they read, the file of an engine
 //   - replay.go: replay: the command, with the report that follows
 //   - report.go: report: one run or several, finding results files in directories, exit
 //     codes, --explain, pages
@@ -198,7 +201,7 @@ Begin with:  reprise demo`,
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
 	bids := procurement.Command{Spec: openSpec, Kept: kept}
 	root.AddCommand(importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		checkCommand(), serveCommand(), simulateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), capacityCommand(), historyCommand(), bids.Pack(), bids.Verify(), demoCommand(), versionCommand(), manCommand())
+		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), capacityCommand(), historyCommand(), bids.Pack(), bids.Verify(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
@@ -211,7 +214,7 @@ Begin with:  reprise demo`,
 	flags.Completion(root)
 	for id, names := range map[string][]string{
 		"prepare": {"import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
-		"measure": {"demo", "check", "serve", "simulate", "replay", "sweep", "bench", "evidence"},
+		"measure": {"demo", "check", "serve", "simulate", "calibrate", "validate", "replay", "sweep", "bench", "evidence"},
 		"judge":   {"report", "compare", "capacity", "history", "pack", "verify"},
 		"other":   {"version", "completion", "man", "help"},
 	} {

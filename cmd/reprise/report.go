@@ -477,23 +477,7 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 		if err != nil || !info.IsDir() {
 			continue // what cannot be read is said when it is opened
 		}
-		var found, journals []string // the results files in it and below it, in order
-		err = filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
-			finished, isJournal := strings.CutSuffix(path, result.JournalName(""))
-			if err != nil || d.IsDir() || filepath.Ext(finished) != ".parquet" && !peerfile.Recognised(path) {
-				return err
-			}
-			f, err := peerfile.Open(path)
-			switch {
-			case err != nil: // other Parquet is no concern of a report
-				return nil
-			case isJournal:
-				journals = append(journals, finished)
-			default:
-				found = append(found, path)
-			}
-			return f.Close()
-		})
+		found, journals, err := resultsBelow(path)
 		if err != nil {
 			return nil, err
 		}
@@ -518,6 +502,28 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 		out[i] = found[0]
 	}
 	return out, nil
+}
+
+// resultsBelow are the results files in a directory and below it, in order, and what those
+// of unfinished runs would be called.
+func resultsBelow(dir string) (found, journals []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		finished, isJournal := strings.CutSuffix(path, result.JournalName(""))
+		if err != nil || d.IsDir() || filepath.Ext(finished) != ".parquet" && !peerfile.Recognised(path) {
+			return err
+		}
+		f, err := peerfile.Open(path)
+		switch {
+		case err != nil: // other Parquet is no concern of a report
+			return nil
+		case isJournal:
+			journals = append(journals, finished)
+		default:
+			found = append(found, path)
+		}
+		return f.Close()
+	})
+	return found, journals, err
 }
 
 // journalOf names the journal of results that do not exist, and says what it holds and

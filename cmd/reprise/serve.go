@@ -71,7 +71,7 @@ without TLS (h2c).`,
 	server, serverRest := flags.Sections(fl, "Server")
 	speed, speedRest := flags.Sections(fl, "Speed and capacity")
 	server.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 picks a free one")
-	server.StringVar(&asked.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(flags.PresetNames(), ", ")+"; see reprise simulate --presets")
+	server.StringVar(&asked.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(flags.PresetNames(), ", ")+"; or the file of reprise calibrate. See reprise simulate --presets")
 	server.StringVar(&c.Model, "model", c.Model, "model name")
 	server.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
 	speedRest.IntVar(&c.BlockSize, "block-size", c.BlockSize, "block size of the prefix cache in tokens")

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -56,7 +57,7 @@ type Covers struct {
 }
 
 // Fit fits an engine to records of one server. told, when set, is told of each step.
-func Fit(records []*Record, s Stated, told func(step string)) (*Calibration, error) {
+func Fit(ctx context.Context, records []*Record, s Stated, told func(step string)) (*Calibration, error) {
 	if err := OneServer(records); err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func Fit(records []*Record, s Stated, told func(step string)) (*Calibration, err
 		told = func(string) {}
 	}
 	told("fitting all requests")
-	f, err := fitEngine(records, s, whole)
+	f, err := fitEngine(ctx, records, s, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +77,7 @@ func Fit(records []*Record, s Stated, told func(step string)) (*Calibration, err
 		out.Sources = append(out.Sources, r.source())
 		out.Covers.add(r)
 	}
-	if out.HeldOut, err = heldOut(records, s, told); err != nil {
+	if out.HeldOut, err = heldOut(ctx, records, s, told); err != nil {
 		return nil, err
 	}
 	told("designing further loads")
@@ -118,7 +119,7 @@ func (c *Covers) add(r *Record) {
 // heldOut fits without some requests, and predicts these. Of three loads and more each is
 // predicted by a fit to the others; of fewer, the second half of the requests of each by a
 // fit to the first halves.
-func heldOut(records []*Record, s Stated, told func(string)) (HeldOut, error) {
+func heldOut(ctx context.Context, records []*Record, s Stated, told func(string)) (HeldOut, error) {
 	var loads []string
 	for _, r := range records {
 		if !slices.Contains(loads, r.Level) {
@@ -127,7 +128,7 @@ func heldOut(records []*Record, s Stated, told func(string)) (HeldOut, error) {
 	}
 	if len(loads) < 3 {
 		told("fitting the first halves, to predict the second")
-		f, err := fitEngine(records, s, firstHalf)
+		f, err := fitEngine(ctx, records, s, firstHalf)
 		if err != nil {
 			return HeldOut{}, err
 		}
@@ -145,7 +146,7 @@ func heldOut(records []*Record, s Stated, told func(string)) (HeldOut, error) {
 				others = append(others, r)
 			}
 		}
-		f, err := fitEngine(others, s, whole)
+		f, err := fitEngine(ctx, others, s, whole)
 		if err != nil {
 			return out, err
 		}

@@ -32,6 +32,11 @@ type statistic struct {
 
 var statistics = []statistic{{"mean", 0}, {"p50", 50}, {"p95", 95}, {"p99", 99}}
 
+// times are what has statistics.
+var times = []string{"ttft", "itl", "e2e"}
+
+func metricName(of, statistic string) string { return of + "_" + statistic + "_ms" }
+
 // tokensPerS is the name of the throughput.
 const tokensPerS = "output_tokens_per_s"
 
@@ -79,15 +84,12 @@ func (r *Record) figures(p *played, of part) []Figure {
 		return nil
 	}
 	var out []Figure
-	for _, t := range []struct {
-		name                string
-		measured, predicted []int64
-	}{{"ttft", measured.ttft, predicted.ttft}, {"itl", measured.itl, predicted.itl}, {"e2e", measured.e2e, predicted.e2e}} {
-		slices.Sort(t.measured)
-		slices.Sort(t.predicted)
+	for k, t := range [][2][]int64{{measured.ttft, predicted.ttft}, {measured.itl, predicted.itl}, {measured.e2e, predicted.e2e}} {
+		slices.Sort(t[0])
+		slices.Sort(t[1])
 		for _, s := range statistics {
-			if n := min(len(t.measured), len(t.predicted)); n >= s.needs() {
-				out = append(out, Figure{Metric: t.name + "_" + s.name + "_ms", Measured: s.over(t.measured), Predicted: s.over(t.predicted), Values: n})
+			if n := min(len(t[0]), len(t[1])); n >= s.needs() {
+				out = append(out, Figure{Metric: metricName(times[k], s.name), Measured: s.over(t[0]), Predicted: s.over(t[1]), Values: n})
 			}
 		}
 	}

@@ -1,10 +1,13 @@
 package calibrate
 
 import (
+	"errors"
 	"math"
 	"runtime"
 	"slices"
 	"sync"
+
+	"gonum.org/v1/gonum/mat"
 
 	"reprise/replay/engine"
 )
@@ -116,9 +119,12 @@ func meanSquare(all [][]miss) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// loss is what a fit makes least.
-func loss(records []*Record, c engine.Config, of part) float64 {
-	all, err := misses(records, c, of)
+// lossOf is what a fit makes least; immense once the fit is interrupted, so that it ends.
+func (f *fitted) lossOf(c engine.Config) float64 {
+	if f.ctx.Err() != nil {
+		return math.Inf(1)
+	}
+	all, err := misses(f.records, c, f.of)
 	if err != nil {
 		return math.Inf(1)
 	}
@@ -175,36 +181,115 @@ const (
 )
 
 // fitCosts fits the costs of names, beginning at starts, with the rest of the engine as it
-// is.
-func fitCosts(records []*Record, c engine.Config, names []string, starts []engine.Costs, of part) (engine.Config, float64, error) {
+// is, and returns the engine and what it misses.
+func (f *fitted) fitCosts(c engine.Config, names []string, starts []engine.Costs) (engine.Config, float64, error) {
 	at := func(costs engine.Costs) float64 {
 		c := c
 		c.Costs = costs
-		return loss(records, c, of)
+		return f.lossOf(c)
 	}
-	best, least := starts[0], math.Inf(1)
-	for _, start := range starts {
-		evaluations := firstEvaluations
-		if len(starts) == 1 {
-			evaluations = laterEvaluations
-		}
-		costs, l, err := engine.FitCosts(start, names, evaluations, at)
-		if err != nil {
-			return c, l, err
+	best, least, size := starts[0], math.Inf(1), 0.6
+	if len(starts) == 1 { // which is near
+		size = 0.1
+	}
+	from := func(start engine.Costs, evaluations int) error {
+		costs, l, err := engine.FitCosts(start, names, evaluations, size, at)
+		if err == nil {
+			costs, l, err = f.descend(c, costs, names, l)
 		}
 		if l < least {
 			best, least = costs, l
 		}
+		return errors.Join(err, f.ctx.Err())
 	}
 	if len(starts) > 1 {
-		costs, l, err := engine.FitCosts(best, names, laterEvaluations, at)
-		if err != nil {
-			return c, l, err
-		}
-		if l < least {
-			best, least = costs, l
+		for _, start := range starts {
+			if err := from(start, firstEvaluations); err != nil {
+				return c, least, err
+			}
 		}
 	}
+	err := from(best, laterEvaluations)
 	c.Costs = best
-	return c, least, nil
+	return c, least, err
+}
+
+// descents bounds the steps of [fitted.descend].
+const descents = 12
+
+// descend goes on from costs by the steps of Levenberg (1944) and Marquardt (1963), as long
+// as they lead to less than the loss so far: near the best costs misses change smoothly
+// with them, and the simplex is slow.
+func (f *fitted) descend(c engine.Config, costs engine.Costs, names []string, least float64) (engine.Costs, float64, error) {
+	damping := 1e-3
+	for range descents {
+		c.Costs = costs
+		slopes, err := sensitivity(f.records, c, names, f.of)
+		if err != nil {
+			return costs, least, err
+		}
+		all, err := misses(f.records, c, f.of)
+		if err != nil {
+			return costs, least, err
+		}
+		square, toward := normalEquations(all, slopes, len(names))
+		was := least
+		for damping < 1e3 && least == was && f.ctx.Err() == nil {
+			step, ok := dampedStep(square, toward, damping)
+			if !ok {
+				damping *= 10
+				continue
+			}
+			next := costs.Scaled(names, step)
+			c.Costs = next
+			if l := f.lossOf(c); l < least {
+				costs, least = next, l
+				damping /= 10
+			} else {
+				damping *= 10
+			}
+		}
+		if least > was*0.9999 {
+			break
+		}
+	}
+	return costs, least, nil
+}
+
+// normalEquations are those of the weighted least squares of misses, in the logarithms of
+// costs.
+func normalEquations(all [][]miss, slopes [][][]float64, n int) (square *mat.SymDense, toward *mat.VecDense) {
+	square, toward = mat.NewSymDense(n, nil), mat.NewVecDense(n, nil)
+	for k := range all {
+		for i, m := range all[k] {
+			weight := 1 / float64(len(all[k]))
+			if far := math.Abs(m.log); far > farMiss {
+				weight *= farMiss / far
+			}
+			row := mat.NewVecDense(n, slopes[k][i])
+			square.SymRankOne(square, weight, row)
+			toward.AddScaledVec(toward, -weight*m.log, row)
+		}
+	}
+	return square, toward
+}
+
+// dampedStep is where the least squares lead, no farther than a factor of e in any cost.
+func dampedStep(square *mat.SymDense, toward *mat.VecDense, damping float64) ([]float64, bool) {
+	n := square.SymmetricDim()
+	damped := mat.NewSymDense(n, nil)
+	damped.CopySym(square)
+	for i := range n {
+		damped.SetSym(i, i, square.At(i, i)*(1+damping)+1e-12)
+	}
+	var step mat.VecDense
+	if err := step.SolveVec(damped, toward); err != nil {
+		return nil, false
+	}
+	for i := range n {
+		if !(math.Abs(step.AtVec(i)) <= 1) {
+			return nil, false
+		}
+	}
+	return step.RawVector().Data, true
 }

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"context"
 	"slices"
 
 	"reprise/replay/engine"
@@ -8,12 +9,16 @@ import (
 
 // fitEngine fits all that the records tell of an engine: the costs first, then the limits
 // that they show to be at work, then the costs that are not told are left out.
-func fitEngine(records []*Record, s Stated, of part) (*fitted, error) {
-	f := &fitted{records: records, of: of, config: engine.DefaultConfig(), stated: map[string]bool{}, told: map[string]bool{}, most: map[string]engine.Picos{}}
+func fitEngine(ctx context.Context, records []*Record, s Stated, of part) (*fitted, error) {
+	f := &fitted{ctx: ctx, records: records, of: of, config: engine.DefaultConfig(), stated: map[string]bool{}, told: map[string]bool{}, most: map[string]engine.Picos{}}
 	f.takeStated(s)
 	f.names = f.config.Costs.Names()
+	starts := startingCosts(records)
+	if near, ok := stepCosts(records, of); ok {
+		starts = []engine.Costs{near}
+	}
 	var err error
-	if f.config, f.loss, err = fitCosts(records, f.config, f.names, startingCosts(records), of); err != nil {
+	if f.config, f.loss, err = f.fitCosts(f.config, f.names, starts); err != nil {
 		return nil, err
 	}
 	if err := f.fitPlaces(); err != nil {
@@ -29,7 +34,7 @@ func fitEngine(records []*Record, s Stated, of part) (*fitted, error) {
 		v := f.config.Costs.Of(name)
 		*v = rounded(*v)
 	}
-	f.loss = loss(records, f.config, of)
+	f.loss = f.lossOf(f.config)
 	return f, nil
 }
 
@@ -89,7 +94,7 @@ func (f *fitted) try(settings []setting) (taken bool, err error) {
 	for _, s := range settings {
 		c := f.config
 		s.set(&c)
-		c, l, err := fitCosts(f.records, c, f.names, []engine.Costs{f.config.Costs}, f.of)
+		c, l, err := f.fitCosts(c, f.names, []engine.Costs{f.config.Costs})
 		if err != nil {
 			return false, err
 		}
@@ -142,7 +147,7 @@ func (f *fitted) fitBudget() error {
 	differs := func(tokens int) bool {
 		c := f.config
 		c.MaxBatchTokens = tokens
-		return !f.same(loss(f.records, c, f.of), f.loss)
+		return !f.same(f.lossOf(c), f.loss)
 	}
 	began := f.config.MaxBatchTokens
 	if !differs(began*2) && !differs(began/2) {

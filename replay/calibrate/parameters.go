@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -42,6 +43,7 @@ const batches = 10
 
 // A fitted is an engine that was fitted to the requests of a part.
 type fitted struct {
+	ctx     context.Context
 	records []*Record
 	of      part
 	config  engine.Config
@@ -99,7 +101,7 @@ func (f *fitted) dropUnidentified() error {
 			without := slices.DeleteFunc(slices.Clone(f.names), func(n string) bool { return n == name })
 			start := f.config.Costs
 			*start.Of(name) = 0
-			c, l, err := fitCosts(f.records, f.config, without, []engine.Costs{start}, f.of)
+			c, l, err := f.fitCosts(f.config, without, []engine.Costs{start})
 			if err != nil {
 				return err
 			}
@@ -123,7 +125,7 @@ func (f *fitted) largest(name string, from engine.Picos) engine.Picos {
 	fits := func(v engine.Picos) bool {
 		c := f.config
 		*c.Costs.Of(name) = v
-		return f.same(loss(f.records, c, f.of), f.loss)
+		return f.same(f.lossOf(c), f.loss)
 	}
 	v := max(from, 1000)
 	for range 24 {

@@ -20,9 +20,8 @@ type played struct {
 
 // play sends the requests of a record to an engine. Each is sent when it was, or, where it
 // waited for others, as long after these as it was. Cached tokens are those that were
-// recorded: the engine's own cache is off.
+// recorded: no request shares blocks with another.
 func (r *Record) play(c engine.Config, gaps bool) (played, error) {
-	c.PrefixCaching = false
 	p := player{r: r, at: make([]engine.Picos, len(r.requests)), left: make([]int, len(r.requests)), gaps: gaps}
 	n := len(r.requests)
 	p.out = played{ttft: nans(n), e2e: nans(n), gap: nans(n)}

@@ -53,6 +53,9 @@ func (r *request) tpot() float64 {
 // leastRequests is how many measured requests a record must have.
 const leastRequests = 20
 
+// ErrFew is the error of a run that is too short for [Read].
+var ErrFew = errors.New("too few requests to fit an engine to")
+
 // Read takes the requests of a results file, ours or another tool's. metrics opens what was
 // measured at the servers beside it, nil where nothing was.
 func Read(name string, f *result.File, metrics func() trace.Reader[result.Metric]) (*Record, error) {
@@ -95,7 +98,7 @@ func Read(name string, f *result.File, metrics func() trace.Reader[result.Metric
 		}
 	}
 	if n < leastRequests {
-		return nil, fmt.Errorf("%s: %d requests were answered and measured, and an engine is fitted to %d at least", name, n, leastRequests)
+		return nil, fmt.Errorf("%s: %w: %d were answered and measured, want %d at least", name, ErrFew, n, leastRequests)
 	}
 	s, err := report.Summarise(f.Run, f.Reader(), report.Options{Metrics: metrics})
 	if err == nil && !s.Verdict.Trustworthy {

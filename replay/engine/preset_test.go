@@ -27,7 +27,7 @@ func TestRefit(t *testing.T) {
 		q.Engine.Costs = c
 		return q
 	}
-	costs, rmse, err := FitCosts(p.Engine.Costs, p.Engine.Costs.Names(), *evaluations, func(c Costs) float64 {
+	costs, rmse, err := FitCosts(p.Engine.Costs, p.Engine.Costs.Names(), *evaluations, 0.6, func(c Costs) float64 {
 		q := at(c)
 		q.published = slices.DeleteFunc(slices.Clone(q.published), func(of published) bool { return of.beyond })
 		points, err := q.Fit()

@@ -65,7 +65,7 @@ func (f *Fleet) Describe(c engine.FleetConfig) string {
 	}
 	out := fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, router, c.Engine.Costs)
 	if f.Engine.Preset != "" {
-		out = "preset " + f.Engine.Preset + ": " + out
+		out = "preset " + presetName(f.Engine.Preset) + ": " + out
 	}
 	return out
 }
@@ -84,7 +84,7 @@ type Engine struct {
 func (f *Engine) register(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
 	everyday, rest := Sections(fl, SimulatedFlags)
-	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the flags below change it")
+	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; or the file of reprise calibrate. The flags below change it")
 	f.RegisterModel(fl)
 	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "KV block size in tokens")
 	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "KV memory of each engine in tokens; 0 is unlimited")
@@ -143,7 +143,7 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	c, model := engine.DefaultConfig(), "simulated"
 	switch {
 	case f.Preset != "":
-		p, err := engine.OpenPreset(f.Preset)
+		p, err := openPreset(f.Preset)
 		if err != nil {
 			return c, "", cli.Usagef("--preset: %v", err)
 		}
@@ -181,9 +181,12 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 // Warning is that of the preset at the costs of the engine that the flags ask for, or
 // "", see [engine.Preset].
 func (f *Engine) Warning(c engine.Config) string {
-	p, err := engine.OpenPreset(f.Preset)
+	p, err := openPreset(f.Preset)
 	if err != nil {
 		return ""
+	}
+	if isEngineFile(f.Preset) {
+		return p.Warning
 	}
 	return p.Warn(c.Costs)
 }

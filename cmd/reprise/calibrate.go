@@ -1,0 +1,232 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/replay/calibrate"
+	"reprise/replay/result"
+	"reprise/trace"
+	"reprise/trace/page"
+)
+
+// calibrateFlags are the flags of calibrate.
+type calibrateFlags struct {
+	out    string
+	asJSON bool
+	stated calibrate.Stated
+}
+
+func calibrateCommand() *cobra.Command {
+	var f calibrateFlags
+	cmd := &cobra.Command{
+		Use:   "calibrate RESULTS... -o engine.yaml",
+		Short: "Fit the engine model to recorded results of a server",
+		Long: `Calibrate fits the engine model of reprise simulate to recorded results of one server:
+those of replay and sweep, or of another tool (see report). Each request is played again
+in virtual time, when it was sent and with its lengths, and the costs are moved until
+TTFT, E2E, TPOT and the median gap between tokens of each are as recorded. A directory
+stands for all results in it, such as those of a sweep.
+
+engine.yaml is taken wherever --preset is: simulate, serve, sweep, compare, bench,
+capacity. It holds the costs with 95 % intervals, the results that they are from, and how
+far the model is from requests that it was not fitted to: of three loads or more each is
+predicted by a fit to the others; of fewer, the second half of each run by a fit to the
+first halves.
+
+A cost without an effect in the results that can be told from the others' is 0, and the
+output says up to where the results allow it. Limits that made requests wait
+(max_num_seqs, kv_tokens) and the step budget are fitted where the results show them,
+unless the server stated them when it was recorded, or a flag does. Whether prompts are
+cached is as recorded.
+
+It ends with the loads that are missing for a good fit, and the sweep that would record
+them.`,
+		Example: `  reprise calibrate levels -o engine.yaml
+  reprise calibrate r1.parquet r2.parquet --max-num-seqs 256
+  reprise simulate w.parquet --preset engine.yaml`,
+		Args: flags.Wants(1, math.MaxInt, "which results?"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	fl := cmd.Flags()
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	server, _ := flags.Sections(fl, "Server")
+	results.OutputVar(&f.out, "YAML `file` for the engine; by default only the answer is printed")
+	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Details(fl)
+	results.Bool("quiet", false, "no progress")
+	server.IntVar(&f.stated.KVTokens, "kv-tokens", 0, "KV memory of the server in tokens; 0 is as the server stated, else as the results tell")
+	server.IntVar(&f.stated.MaxSeqs, "max-num-seqs", 0, "most requests that the server runs at once; 0 is as the results tell")
+	server.IntVar(&f.stated.MaxBatchTokens, "max-num-batched-tokens", 0, "most tokens that the server computes in a step; 0 is as the results tell")
+	server.IntVar(&f.stated.BlockSize, "block-size", 0, "KV block size of the server in tokens; 0 is as the server stated, else 16")
+	return cmd
+}
+
+func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
+	if s := f.stated; min(s.KVTokens, s.MaxSeqs, s.MaxBatchTokens, s.BlockSize) < 0 {
+		return cli.Usagef("--kv-tokens, --max-num-seqs, --max-num-batched-tokens and --block-size must not be negative")
+	}
+	records, err := readRecords(cmd, args)
+	if err != nil {
+		return err
+	}
+	c, err := calibrate.Fit(cmd.Context(), records, f.stated, func(step string) { cli.Stepf(cmd, "%s", step) })
+	if err != nil {
+		return err
+	}
+	if f.out != "" {
+		text, err := c.Marshal()
+		if err != nil {
+			return err
+		}
+		err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
+		if err != nil || f.out == cli.Standard {
+			return err
+		}
+	}
+	if f.asJSON {
+		return cli.WriteJSON(cmd.OutOrStdout(), c)
+	}
+	return c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every figure: --details."))
+}
+
+// readRecords reads the results of paths, of which a directory stands for all in it.
+func readRecords(cmd *cobra.Command, paths []string) ([]*calibrate.Record, error) {
+	var files []string
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil || !info.IsDir() {
+			files = append(files, path)
+			continue
+		}
+		found, _, err := resultsBelow(path)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(found) == 0:
+			return nil, cli.Usagef("%s is a directory without results: name the files that replay or sweep wrote with -o", path)
+		}
+		files = append(files, found...)
+	}
+	var records []*calibrate.Record
+	var short error // the first run with too few requests
+	for _, path := range files {
+		r, err := readRecord(path)
+		switch {
+		case errors.Is(err, calibrate.ErrFew) && len(files) > 1:
+			cli.Stepf(cmd, "left out: %v", err)
+			short = err
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if r.Untrusted != "" {
+			cli.Stepf(cmd, "%s is not trustworthy: %s", path, r.Untrusted)
+		}
+		records = append(records, r)
+	}
+	if len(records) == 0 {
+		return nil, short
+	}
+	return records, nil
+}
+
+func readRecord(path string) (*calibrate.Record, error) {
+	f, err := cli.OpenResults(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	var metrics func() trace.Reader[result.Metric]
+	m, err := result.OpenMetrics(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	default:
+		defer m.Close()
+		if m.Started == f.Run.Started {
+			metrics = m.Reader
+		}
+	}
+	return calibrate.Read(path, f, metrics)
+}
+
+// validateFlags are the flags of validate.
+type validateFlags struct {
+	limit  float64
+	asJSON bool
+}
+
+func validateCommand() *cobra.Command {
+	var f validateFlags
+	cmd := &cobra.Command{
+		Use:   "validate engine.yaml RESULTS...",
+		Short: "Hold later results against what a calibrated engine predicts",
+		Long: `Validate plays the requests of later results to an engine that reprise calibrate fitted,
+when they were sent and with their lengths, and prints how far the prediction is from
+what was measured: mean, p50, p95 and p99 of TTFT, ITL and E2E, and throughput, by load.
+
+Results of the same load are averaged, and their standard deviation is printed as the
+spread. A figure is beyond the limit where its error is above --max-error and above twice
+the spread. A percentile with fewer than five values above it in a run is not judged.
+
+The exit code is 3 if a figure is beyond the limit, and 4 if a run is not trustworthy.`,
+		Example: `  reprise validate engine.yaml later.parquet
+  reprise validate engine.yaml r1.parquet r2.parquet --max-error 20%`,
+		Args: flags.Wants(2, math.MaxInt, "which engine and which results?"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	fl := cmd.Flags()
+	results, _ := flags.Sections(fl, flags.ResultsFlags)
+	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
+	judgement.ShareVar(&f.limit, "max-error", 0.15, "largest error of a figure, as a share of what was measured")
+	results.BoolVar(&f.asJSON, "json", false, "print JSON")
+	flags.Details(fl)
+	results.Bool("quiet", false, "no progress")
+	return cmd
+}
+
+func (f *validateFlags) run(cmd *cobra.Command, args []string) error {
+	if !(f.limit > 0) {
+		return cli.Usagef("--max-error: want a share above 0, such as 15%%")
+	}
+	c, err := calibrate.Open(args[0])
+	if err != nil {
+		return err
+	}
+	records, err := readRecords(cmd, args[1:])
+	if err != nil {
+		return err
+	}
+	v, err := c.Validate(records, f.limit)
+	if err != nil {
+		return err
+	}
+	if f.asJSON {
+		err = cli.WriteJSON(cmd.OutOrStdout(), v)
+	} else {
+		err = v.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every load: --details."))
+	}
+	switch {
+	case err != nil:
+		return err
+	case v.Untrusted != "":
+		return cli.Exit(cli.Untrusted, fmt.Errorf("the results are not trustworthy: %s", v.Untrusted))
+	case !v.Holds():
+		load, worst := v.Worst()
+		return cli.Exit(cli.Check, fmt.Errorf("the engine is off by more than %s: %s at %s by %s", page.Percent(f.limit), worst.Metric, load, page.Percent(math.Abs(worst.Error()))))
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package flags
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+
+	"reprise/replay/calibrate"
+	"reprise/replay/engine"
+	"reprise/trace/quantity"
+)
+
+// isEngineFile tells whether a preset is the file of an engine, by its ending.
+func isEngineFile(preset string) bool {
+	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(preset))
+}
+
+// openPreset is the preset of a name, or the engine of a file that reprise calibrate wrote.
+func openPreset(name string) (engine.Preset, error) {
+	if !isEngineFile(name) {
+		p, err := engine.OpenPreset(name)
+		if err != nil {
+			err = errors.New(err.Error() + "; or the engine.yaml of reprise calibrate")
+		}
+		return p, err
+	}
+	c, err := calibrate.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return engine.Preset{}, errors.New("there is no file " + quantity.Quote(name) + ": reprise calibrate RESULTS -o FILE writes one")
+	}
+	if err != nil {
+		return engine.Preset{}, err
+	}
+	return c.Preset(presetName(name)), nil
+}
+
+// presetName is a preset as results and messages name it: of a file without its folder.
+func presetName(preset string) string {
+	if isEngineFile(preset) {
+		return filepath.Base(preset)
+	}
+	return preset
+}

@@ -1,0 +1,175 @@
+package calibrate
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"reprise/trace/page"
+	"reprise/trace/textpage"
+)
+
+// labels are the metrics in words.
+var labels = map[string]string{"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
+
+// label is a metric for people, such as TTFT p95.
+func label(metric string) string {
+	if metric == tokensPerS {
+		return "tokens/s"
+	}
+	of, stat, _ := strings.Cut(strings.TrimSuffix(metric, "_ms"), "_")
+	return labels[of] + " " + stat
+}
+
+// signed prints an error.
+func signed(share float64) string { return fmt.Sprintf("%+.1f", 100*share) }
+
+// shown are the metrics of a table of errors, those of the short one first.
+var shown = []string{"ttft_mean_ms", "ttft_p50_ms", "ttft_p95_ms", "ttft_p99_ms", "itl_mean_ms", "itl_p50_ms", "itl_p95_ms", "itl_p99_ms",
+	"e2e_mean_ms", "e2e_p50_ms", "e2e_p95_ms", "e2e_p99_ms", tokensPerS}
+
+var shownShort = []string{"ttft_p50_ms", "ttft_p95_ms", "itl_p50_ms", "itl_p95_ms", "e2e_mean_ms", "e2e_p95_ms", tokensPerS}
+
+// errorTable is the errors of each load.
+func errorTable(all []Level, metrics []string) (head []string, rows [][]string) {
+	head = []string{"load", "requests"}
+	for _, m := range metrics {
+		head = append(head, label(m))
+	}
+	for i := range all {
+		l := &all[i]
+		row := []string{l.Load, page.Count(int64(l.Requests))}
+		for _, m := range metrics {
+			cell := "–"
+			if f, ok := l.Figure(m); ok {
+				cell = signed(f.Error())
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	return head, rows
+}
+
+// mostLoads is how many loads the short text has.
+const mostLoads = 6
+
+// WriteText writes what was fitted, how far it is from what it was not fitted to, and which
+// loads are missing, in [textpage.AnswerLines] lines at most. With details it writes every
+// figure.
+func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
+	p := textpage.New(o)
+	p.LineAtMost(2, "", fmt.Sprintf("An engine for %s, %s.", c.Model, c.about()))
+	if warning := c.Warning(); warning != "" {
+		p.LineAtMost(o.AtMost(2), "Warning: ", warning+".")
+	}
+	var rows [][]string
+	for _, q := range c.Parameters {
+		known := q.From
+		switch {
+		case q.Low != "" && q.High != "":
+			known = q.Low + " to " + q.High
+		case q.Low+q.High != "":
+			known += ", " + q.Low + q.High
+		}
+		rows = append(rows, []string{q.Name, q.Value, known})
+	}
+	p.Columns([]string{"parameter", "value", "95 % interval"}, rows)
+	p.Blank()
+	p.LineAtMost(o.AtMost(2), "", "Held out: "+c.HeldOut.Method+". Errors in %:")
+	all, metrics := c.HeldOut.Levels, shownShort
+	if o.Details {
+		metrics = shown
+	}
+	more := 0
+	if !o.Details && len(all) > mostLoads {
+		more = len(all) - mostLoads
+		all = all[:mostLoads]
+	}
+	head, errors := errorTable(all, metrics)
+	if o.Details {
+		p.Table("", head, errors)
+		c.writeFigures(p)
+	} else {
+		p.Columns(head, errors)
+	}
+	if more > 0 {
+		p.Line("", "and "+page.Many(int64(more), "more load"))
+	}
+	p.Blank()
+	c.Design.write(p, o)
+	if !o.Details && o.Rest != "" {
+		p.Line("", o.Rest)
+	}
+	_, err := p.WriteTo(w)
+	return err
+}
+
+// writeFigures writes the measured and the predicted figures of each load.
+func (c *Calibration) writeFigures(p *textpage.Page) {
+	for _, l := range c.HeldOut.Levels {
+		var rows [][]string
+		for _, f := range l.Figures {
+			rows = append(rows, []string{label(f.Metric), page.Short(f.Measured), page.Short(f.Predicted), signed(f.Error()) + " %"})
+		}
+		p.Table(l.Load+", held out; latencies in ms", []string{"metric", "measured", "predicted", "error"}, rows)
+	}
+	var rows [][]string
+	for _, s := range c.Sources {
+		rows = append(rows, []string{s.File, s.Load, page.Count(int64(s.Requests)), s.Recorded, s.Server})
+	}
+	p.Table("Fitted to", []string{"file", "load", "requests", "recorded by", "server"}, rows)
+	p.Line("", fmt.Sprintf("Covers prompts up to %s tokens, answers up to %s, %s requests in flight, %s tokens of KV. Root mean square error of what was fitted to: %s (of logarithms).",
+		page.Count(int64(c.Covers.MaxPromptTokens)), page.Count(int64(c.Covers.MaxOutputTokens)), page.Count(int64(c.Covers.MaxInFlight)), page.Count(int64(c.Covers.MaxKVTokens)), page.Percent(c.Residual)))
+}
+
+// WriteText writes how far the runs are from the engine, in [textpage.AnswerLines] lines at
+// most. With details it writes every figure of every load.
+func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
+	p := textpage.New(o)
+	load, worst := v.Worst()
+	answer := "within"
+	if !v.Holds() {
+		answer = "not within"
+	}
+	says := fmt.Sprintf("The engine predicts these runs %s %s", answer, page.Percent(v.Limit))
+	if worst.Metric != "" {
+		says += fmt.Sprintf("; the largest error is %s %% (%s at %s)", signed(worst.Error()), label(worst.Metric), load)
+	}
+	p.LineAtMost(2, "", says+".")
+	if v.Untrusted != "" {
+		p.LineAtMost(o.AtMost(2), "Not trustworthy: ", v.Untrusted+".")
+	}
+	p.Blank()
+	most := len(v.Levels)
+	if !o.Details {
+		most = 1
+		slices.SortStableFunc(v.Levels, func(a, b Validated) int { return len(b.Beyond) - len(a.Beyond) })
+	}
+	for _, l := range v.Levels[:most] {
+		p.Line("", fmt.Sprintf("%s: %s, %s; latencies in ms", l.Load, page.Many(int64(l.Runs), "run"), page.Many(int64(l.Requests), "request")))
+		var rows [][]string
+		for _, f := range l.Figures {
+			spread, note := "–", ""
+			if l.Runs > 1 {
+				spread = page.Percent(f.Spread)
+			}
+			switch {
+			case slices.Contains(l.Beyond, f.Metric):
+				note = "beyond"
+			case !slices.Contains(l.Judged, f.Metric):
+				note = "too few to judge"
+			}
+			rows = append(rows, []string{label(f.Metric), page.Short(f.Measured), page.Short(f.Predicted), signed(f.Error()) + " %", spread, note})
+		}
+		p.Columns([]string{"metric", "measured", "predicted", "error", "spread", ""}, rows)
+	}
+	if more := len(v.Levels) - most; more > 0 {
+		p.Line("", "and "+page.Many(int64(more), "more load"))
+	}
+	p.Blank()
+	p.LineAtMost(o.AtMost(3), "", "Spread is the standard deviation between runs. A figure is beyond where its error is above the limit and above twice the spread. "+o.Rest)
+	_, err := p.WriteTo(w)
+	return err
+}
