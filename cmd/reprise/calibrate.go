@@ -74,6 +74,9 @@ func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
 	if s := f.stated; min(s.KVTokens, s.MaxSeqs, s.MaxBatchTokens, s.BlockSize) < 0 {
 		return cli.Usagef("--kv-tokens, --max-num-seqs, --max-num-batched-tokens and --block-size must not be negative")
 	}
+	if f.out != "" && f.out != cli.Standard && !flags.IsEngineFile(f.out) {
+		return cli.Usagef("-o: an engine is a .yaml file, by which --preset knows it: such as engine.yaml")
+	}
 	records, err := readRecords(cmd, args)
 	if err != nil {
 		return err

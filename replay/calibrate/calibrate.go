@@ -58,7 +58,7 @@ type Covers struct {
 
 // Fit fits an engine to records of one server. told, when set, is told of each step.
 func Fit(ctx context.Context, records []*Record, s Stated, told func(step string)) (*Calibration, error) {
-	if err := OneServer(records); err != nil {
+	if err := oneServer(records); err != nil {
 		return nil, err
 	}
 	if told == nil {

@@ -49,12 +49,9 @@ type candidate struct {
 func (f *fitted) design() (Design, error) {
 	d := Design{Rates: []float64{}, Why: []string{}, Commands: []string{}}
 	names := f.config.Costs.Names()
-	c := f.config // costs that were not identified stand at the most that they may be
+	c := f.config // costs that were not identified stand at a third of the most that they may be
 	for name, most := range f.most {
-		if most == 0 {
-			most = 1000
-		}
-		*c.Costs.Of(name) = most
+		*c.Costs.Of(name) = max(most/3, 1000)
 	}
 	known := mat.NewSymDense(len(names), nil)
 	for _, r := range f.records {
@@ -298,8 +295,14 @@ func (d *Design) write(p *textpage.Page, o textpage.Options) {
 		p.LineAtMost(o.AtMost(3), "", "Not known well: "+strings.Join(d.Why, "; ")+".")
 		return
 	}
-	p.LineAtMost(o.AtMost(3), "", "Missing loads: "+strings.Join(d.Why, "; ")+". These would tell:")
-	for _, line := range d.Commands {
-		p.Line("  ", line)
+	p.LineAtMost(o.AtMost(2), "", "Missing loads: "+strings.Join(d.Why, "; ")+". These would tell:")
+	commands := d.Commands
+	if !o.Details {
+		commands = commands[:1]
+	}
+	for _, line := range commands { // in two lines, so that both can be copied
+		where, rates, _ := strings.Cut(line, " --rates ")
+		p.Line("  ", where+" \\")
+		p.Line("    ", "--rates "+rates)
 	}
 }

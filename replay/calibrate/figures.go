@@ -76,7 +76,7 @@ func (r *Record) figures(p *played, of part) []Figure {
 		measured.e2e, predicted.e2e = append(measured.e2e, nanos(q.e2e)), append(predicted.e2e, nanos(p.e2e[i]))
 		first, last = min(first, q.sent), max(last, q.sent+engine.Picos(q.e2e*1e12))
 		begin, end = min(begin, p.sent[i]), max(end, p.sent[i]+engine.Picos(p.e2e[i]*1e12))
-		if r.events && len(q.gaps) > 0 {
+		if len(q.gaps) > 0 {
 			measured.itl, predicted.itl = append(measured.itl, q.gaps...), append(predicted.itl, p.gaps[i]...)
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"reprise/trace/strictyaml"
 )
 
-// Schema names the layout of the file of a [Calibration].
-const Schema = "engine/1"
+// schema names the layout of the file of a [Calibration].
+const schema = "engine/1"
 
 // header begins the file of an engine.
 const header = `# An engine that reprise calibrate fitted to recorded requests, for --preset.
@@ -51,7 +51,7 @@ type document struct {
 
 func (c *Calibration) document() document {
 	e := c.Engine
-	return document{Schema: Schema, Model: c.Model, Warning: c.Warning(), Parameters: c.Parameters, Residual: digits(c.Residual), Covers: c.Covers, Sources: c.Sources, HeldOut: c.HeldOut,
+	return document{Schema: schema, Model: c.Model, Warning: c.Warning(), Parameters: c.Parameters, Residual: digits(c.Residual), Covers: c.Covers, Sources: c.Sources, HeldOut: c.HeldOut,
 		Engine: settingsFile{e.BlockSize, e.KVTokens, e.MaxSeqs, e.MaxBatchTokens, e.MaxWaiting, e.ChunkedPrefill, e.PrefixCaching, e.Batching, e.Costs.String()}}
 }
 
@@ -152,8 +152,8 @@ func parse(text []byte) (*Calibration, error) {
 	if err := doc.Decode(&d); err != nil {
 		return nil, err
 	}
-	if d.Schema != Schema {
-		return nil, doc.Faultf("its schema is not %s: it is no engine of reprise calibrate", Schema)
+	if d.Schema != schema {
+		return nil, doc.Faultf("its schema is not %s: it is no engine of reprise calibrate", schema)
 	}
 	e := d.Engine
 	c := &Calibration{Model: d.Model, Parameters: d.Parameters, Residual: d.Residual, Covers: d.Covers, Sources: d.Sources, HeldOut: d.HeldOut,

@@ -11,7 +11,7 @@ import (
 // fittedEngine is a calibration as a fit would give.
 func fittedEngine() *Calibration {
 	c := &Calibration{Model: "llama", Engine: engine.DefaultConfig(), Residual: 0.0823,
-		Parameters: []Parameter{{Name: "step", Value: "5.25ms", From: FromFit, Low: "5.1ms", High: "5.4ms"}, {Name: "decode-seq", Value: "0ps", From: FromDefault, High: "at most 30us"}, {Name: "max_num_seqs", Value: "256", From: FromServer}},
+		Parameters: []Parameter{{Name: "step", Value: "5.25ms", From: fromFit, Low: "5.1ms", High: "5.4ms"}, {Name: "decode-seq", Value: "0ps", From: fromDefault, High: "at most 30us"}, {Name: "max_num_seqs", Value: "256", From: fromServer}},
 		HeldOut: HeldOut{Method: "each load, predicted by a fit to the others", Levels: []Level{{Load: "poisson:5", Runs: 2, Requests: 300,
 			Figures: []Figure{{Metric: "ttft_p95_ms", Measured: 123.4, Predicted: 120.1, Values: 300, Spread: 0.02}, {Metric: tokensPerS, Measured: 1000, Predicted: 1010, Values: 300}}}}},
 		Sources: []Source{{File: "r1.parquet", Load: "poisson:5", Requests: 150, Workload: "sha256:00", Started: "2026-11-24T12:00:00Z", Server: "vllm 0.19.0", Recorded: "reprise v1"}},

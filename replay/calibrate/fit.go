@@ -194,9 +194,6 @@ func (f *fitted) fitCosts(c engine.Config, names []string, starts []engine.Costs
 	}
 	from := func(start engine.Costs, evaluations int) error {
 		costs, l, err := engine.FitCosts(start, names, evaluations, size, at)
-		if err == nil {
-			costs, l, err = f.descend(c, costs, names, l)
-		}
 		if l < least {
 			best, least = costs, l
 		}
@@ -210,6 +207,9 @@ func (f *fitted) fitCosts(c engine.Config, names []string, starts []engine.Costs
 		}
 	}
 	err := from(best, laterEvaluations)
+	if err == nil {
+		best, least, err = f.descend(c, best, names, least)
+	}
 	c.Costs = best
 	return c, least, err
 }

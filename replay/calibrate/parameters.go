@@ -16,9 +16,9 @@ import (
 
 // Where the value of a [Parameter] is from.
 const (
-	FromFit     = "fitted"
-	FromServer  = "stated"         // by the operator, or by the server when it was recorded
-	FromDefault = "not identified" // the records do not tell it: it has no effect in them, or none that is told from another
+	fromFit     = "fitted"
+	fromServer  = "stated"         // by the operator, or by the server when it was recorded
+	fromDefault = "not identified" // the records do not tell it: it has no effect in them, or none that is told from another
 )
 
 // A Parameter is a setting of the engine with how well it is known.
@@ -267,9 +267,9 @@ func (f *fitted) parameters() []Parameter {
 	var out []Parameter
 	for _, name := range f.config.Costs.Names() {
 		v := *f.config.Costs.Of(name)
-		p := Parameter{Name: name, Value: v.Text(), From: FromFit, halfWidth: f.half[name]}
+		p := Parameter{Name: name, Value: v.Text(), From: fromFit, halfWidth: f.half[name]}
 		if most, dropped := f.most[name]; dropped {
-			p.From, p.halfWidth = FromDefault, math.Inf(1)
+			p.From, p.halfWidth = fromDefault, math.Inf(1)
 			if most > 0 {
 				p.High = "at most " + rounded(most).Text()
 			}
@@ -288,18 +288,25 @@ func (f *fitted) parameters() []Parameter {
 		value int
 		least int // that the records had
 	}{{"kv_tokens", f.config.KVTokens, top.kv}, {"max_num_seqs", f.config.MaxSeqs, top.decoding}, {"max_num_batched_tokens", f.config.MaxBatchTokens, 0}} {
-		p := Parameter{Name: s.name, Value: strconv.Itoa(s.value), From: FromDefault}
+		p := Parameter{Name: s.name, Value: strconv.Itoa(s.value), From: fromDefault}
 		switch {
 		case f.stated[s.name]:
-			p.From = FromServer
+			p.From = fromServer
 		case f.told[s.name]:
-			p.From = FromFit
+			p.From = fromFit
 		case s.least > 0:
 			p.Low = fmt.Sprintf("at least %d", s.least)
 		}
 		out = append(out, p)
 	}
-	return out
+	caching := Parameter{Name: "prefix_caching", Value: strconv.FormatBool(f.config.PrefixCaching), From: fromDefault}
+	switch {
+	case f.stated[caching.Name]:
+		caching.From = fromServer
+	case f.told[caching.Name]:
+		caching.From = fromFit
+	}
+	return append(out, caching)
 }
 
 // rounded keeps four digits.

@@ -59,7 +59,7 @@ func TestTurnsCutsAndHits(t *testing.T) {
 	cut.Error, cut.WantOutput = result.KindCancelled, 100
 	refused := result.Result{RowID: 3, SentNS: ns(1), Error: "rate_limited", WantInput: 5, WantOutput: 5}
 	rows := []result.Result{row(0, 0, 50, 100, 100, 6, 0), turn, cut, refused}
-	r := &Record{Name: "r", About: result.Run{Load: result.Load{Timing: result.Causal}}, events: true}
+	r := &Record{Name: "r", About: result.Run{Load: result.Load{Timing: result.Causal}}}
 	keys := map[result.RequestKey]int{}
 	var parents [][]result.RequestKey
 	for i := range rows {

@@ -24,8 +24,7 @@ type Record struct {
 	Untrusted string
 
 	requests []request
-	closed   int  // requests in flight of a closed loop; 0 is an open one
-	events   bool // each token has an event of its own, so that gaps are those of tokens
+	closed   int // requests in flight of a closed loop; 0 is an open one
 }
 
 // A request is one of a record. Times are in seconds, NaN where they are not known.
@@ -37,7 +36,7 @@ type request struct {
 	reused, known  int // prompt tokens that the server found in its cache, and that earlier requests sent
 	measured       bool
 	ttft, e2e, gap float64 // gap is the median of those between tokens
-	gaps           []int64 // in nanoseconds
+	gaps           []int64 // in nanoseconds; none where tokens have no events of their own
 	after          []int   // requests that have to be over first, and how long after
 	wait           engine.Picos
 }
@@ -59,7 +58,7 @@ var ErrFew = errors.New("too few requests to fit an engine to")
 // Read takes the requests of a results file, ours or another tool's. metrics opens what was
 // measured at the servers beside it, nil where nothing was.
 func Read(name string, f *result.File, metrics func() trace.Reader[result.Metric]) (*Record, error) {
-	r := &Record{Name: name, About: f.Run, Level: levelOf(&f.Run), events: true}
+	r := &Record{Name: name, About: f.Run, Level: levelOf(&f.Run)}
 	switch run := &f.Run; {
 	case run.Read != nil && !run.Read.Instants:
 		return nil, fmt.Errorf("%s: %s does not say when each request was sent, and an engine is fitted to that: record with reprise replay", name, run.Read.Tool)
@@ -151,9 +150,8 @@ func (r *Record) requestOf(row *result.Result) (q request, ok bool) {
 		q.e2e = seconds(*row.LastTokenNS - sent)
 		q.done = max(q.done, picos(*row.LastTokenNS))
 	}
-	if len(row.EventTokens) > 0 || int(row.Events) < q.output*9/10 {
-		r.events = false
-		return q, true
+	if d := int(row.Events) - q.output; d*50 < -q.output || d*50 > q.output {
+		return q, true // its gaps are not those between tokens
 	}
 	for _, gap := range row.Gaps {
 		q.gaps = append(q.gaps, gap)
@@ -234,8 +232,8 @@ func (r *Record) peak() (p peak) {
 	return p
 }
 
-// OneServer refuses records that say that they are of different models.
-func OneServer(records []*Record) error {
+// oneServer refuses records that say that they are of different models.
+func oneServer(records []*Record) error {
 	if len(records) == 0 {
 		return errors.New("no results to fit an engine to")
 	}

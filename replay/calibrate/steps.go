@@ -38,17 +38,22 @@ func (r *Record) steps() []recordedStep {
 	total := 0
 	for i := range r.requests {
 		q := &r.requests[i]
-		if !(q.ttft > 0) || len(q.gaps) == 0 {
+		if !(q.ttft > 0) || q.output < 2 {
 			continue
 		}
-		total += len(q.gaps)
+		gaps := q.gaps
+		if len(gaps) == 0 { // its tokens came at some instants between the first and the last
+			gaps = slices.Repeat([]int64{nanos(q.tpot())}, q.output-1)
+		} else {
+			total += len(gaps)
+		}
 		at := q.sent + engine.Picos(q.ttft*1e12)
 		events = append(events, stepEvent{at, q.input + 1, 1, 1, q.input - q.reused})
-		for k, gap := range q.gaps {
+		for k, gap := range gaps {
 			at += picos(gap)
 			e := stepEvent{at: at, kv: 1}
-			if k == len(q.gaps)-1 {
-				e.kv, e.decode = -q.input-len(q.gaps), -1
+			if k == len(gaps)-1 {
+				e.kv, e.decode = -q.input-len(gaps), -1
 			}
 			events = append(events, e)
 		}
@@ -121,15 +126,13 @@ const leastSteps = 100
 func stepCosts(records []*Record, of part) (costs engine.Costs, ok bool) {
 	var all []recordedStep
 	for _, r := range records {
-		if r.events {
-			only := *r
-			only.requests = nil
-			for i, q := range r.requests {
-				q.measured = q.measured && of(r, i)
-				only.requests = append(only.requests, q)
-			}
-			all = append(all, only.steps()...)
+		only := *r
+		only.requests = nil
+		for i, q := range r.requests {
+			q.measured = q.measured && of(r, i)
+			only.requests = append(only.requests, q)
 		}
+		all = append(all, only.steps()...)
 	}
 	certain := slices.DeleteFunc(slices.Clone(all), func(s recordedStep) bool { return s.uncertainly })
 	if len(certain) < leastSteps {

@@ -29,7 +29,7 @@ func signed(share float64) string { return fmt.Sprintf("%+.1f", 100*share) }
 var shown = []string{"ttft_mean_ms", "ttft_p50_ms", "ttft_p95_ms", "ttft_p99_ms", "itl_mean_ms", "itl_p50_ms", "itl_p95_ms", "itl_p99_ms",
 	"e2e_mean_ms", "e2e_p50_ms", "e2e_p95_ms", "e2e_p99_ms", tokensPerS}
 
-var shownShort = []string{"ttft_p50_ms", "ttft_p95_ms", "itl_p50_ms", "itl_p95_ms", "e2e_mean_ms", "e2e_p95_ms", tokensPerS}
+var shownShort = []string{"ttft_p50_ms", "ttft_p95_ms", "itl_p50_ms", "itl_p95_ms", "e2e_mean_ms", tokensPerS}
 
 // errorTable is the errors of each load.
 func errorTable(all []Level, metrics []string) (head []string, rows [][]string) {
@@ -52,9 +52,6 @@ func errorTable(all []Level, metrics []string) (head []string, rows [][]string) 
 	return head, rows
 }
 
-// mostLoads is how many loads the short text has.
-const mostLoads = 6
-
 // WriteText writes what was fitted, how far it is from what it was not fitted to, and which
 // loads are missing, in [textpage.AnswerLines] lines at most. With details it writes every
 // figure.
@@ -64,7 +61,8 @@ func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
 	if warning := c.Warning(); warning != "" {
 		p.LineAtMost(o.AtMost(2), "Warning: ", warning+".")
 	}
-	var rows [][]string
+	var costs [][]string
+	var limits []string
 	for _, q := range c.Parameters {
 		known := q.From
 		switch {
@@ -73,29 +71,36 @@ func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
 		case q.Low+q.High != "":
 			known += ", " + q.Low + q.High
 		}
-		rows = append(rows, []string{q.Name, q.Value, known})
+		if slices.Contains(c.Engine.Costs.Names(), q.Name) {
+			costs = append(costs, []string{q.Name, q.Value, known})
+		} else {
+			limits = append(limits, fmt.Sprintf("%s %s (%s)", q.Name, q.Value, known))
+		}
 	}
-	p.Columns([]string{"parameter", "value", "95 % interval"}, rows)
+	p.Columns([]string{"cost", "value", "95 % interval"}, costs)
+	p.LineAtMost(o.AtMost(3), "", strings.Join(limits, "; ")+".")
 	p.Blank()
 	p.LineAtMost(o.AtMost(2), "", "Held out: "+c.HeldOut.Method+". Errors in %:")
-	all, metrics := c.HeldOut.Levels, shownShort
-	if o.Details {
-		metrics = shown
+	foot := textpage.New(textpage.Options{Width: p.Width()})
+	c.Design.write(foot, o)
+	if !o.Details && o.Rest != "" {
+		foot.Line("", o.Rest)
 	}
-	more := 0
-	if !o.Details && len(all) > mostLoads {
-		more = len(all) - mostLoads
-		all = all[:mostLoads]
-	}
-	head, errors := errorTable(all, metrics)
 	if o.Details {
-		p.Table("", head, errors)
+		head, rows := errorTable(c.HeldOut.Levels, shown)
+		p.Table("", head, rows)
 		c.writeFigures(p)
 	} else {
-		p.Columns(head, errors)
-	}
-	if more > 0 {
-		p.Line("", "and "+page.Many(int64(more), "more load"))
+		head, rows := errorTable(c.HeldOut.Levels, shownShort)
+		more := 0
+		if room := max(textpage.AnswerLines-p.Lines()-foot.Lines()-3, 2); len(rows) > room {
+			more = len(rows) - room + 1
+			rows = rows[:room-1]
+		}
+		p.Columns(head, rows)
+		if more > 0 {
+			p.Line("", "and "+page.Many(int64(more), "more load"))
+		}
 	}
 	p.Blank()
 	c.Design.write(p, o)

@@ -83,7 +83,7 @@ func TestMissingLoads(t *testing.T) {
 		t.Errorf("the highest rate that is asked for is %g, and the engine can do some 20", top)
 	}
 	i := slices.IndexFunc(cal.Parameters, func(p Parameter) bool { return p.Name == "decode-seq" })
-	if p := cal.Parameters[i]; p.From != FromDefault || p.Value != "0ps" {
+	if p := cal.Parameters[i]; p.From != fromDefault || p.Value != "0ps" {
 		t.Errorf("one request at a time tells what decoding many costs: %+v", p)
 	}
 }

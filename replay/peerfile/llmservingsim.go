@@ -31,7 +31,7 @@ func decodeLLMServingSim(d *json.Decoder) ([]run, error) {
 		if len(r.rows) == 0 {
 			base = line.Queued
 		}
-		row := result.Result{WantInput: line.Input, WantOutput: line.Output, Input: trace.Ptr(line.Input), Output: trace.Ptr(line.Output), OutputFrom: result.FromUsage, FinishReason: "length"}
+		row := result.Result{WantInput: line.Input, WantOutput: line.Output}
 		var at [3]int64
 		for i, seconds := range []float64{line.Queued, line.First, line.Last} {
 			ns, err := nanoseconds(seconds-base, perSecond)
@@ -46,12 +46,9 @@ func decodeLLMServingSim(d *json.Decoder) ([]run, error) {
 			r.rows = append(r.rows, row)
 			continue
 		}
+		row.Input, row.Output, row.OutputFrom, row.FinishReason = trace.Ptr(line.Input), trace.Ptr(line.Output), result.FromUsage, "length"
 		first, last := at[1], at[2]
 		row.FirstEventNS, row.FirstTokenNS, row.LastTokenNS, row.DoneNS = &at[1], &first, &last, &at[2]
-		row.Events = 1
-		if last > first { // the tokens between the two have no instants
-			row.Events, row.GapsNS, row.EventTokens = 2, []int64{last - first}, []int32{1, max(line.Output-1, 1)}
-		}
 		r.rows = append(r.rows, row)
 	}
 	r.lack("when each token but the first and the last came", "when it ran", "which API and model it asked", lacksClasses)

@@ -50,6 +50,11 @@ const (
 {"start_time": 33400.0, "end_time": 33400.1, "info": {"input_tokens": 14, "response_metrics": null}, "error": {"error_type": "X", "error_msg": "secret words"}}]`
 )
 
+// Two requests of LLMServingSim's bench: one of three tokens, and one without an answer.
+const servingSimFile = `{"request_id": "secret words", "input_toks": 10, "output_toks": 3, "arrival_time": 1787267980.25, "queued_ts": 27536.0, "scheduled_ts": 27536.01, "first_token_ts": 27536.1, "last_token_ts": 27536.16}
+{"request_id": "bench-1", "input_toks": 12, "output_toks": 1, "arrival_time": 1787267980.75, "queued_ts": 27536.5, "scheduled_ts": 0, "first_token_ts": 0, "last_token_ts": 0}
+`
+
 func open(t *testing.T, name, text string) *result.File {
 	t.Helper()
 	f, err := Open(written(t, name, text))
@@ -123,6 +128,10 @@ func TestRowsOfEachTool(t *testing.T) {
 			{DueNS: 500 * ms, SentNS: p64(500), DoneNS: p64(800), WantInput: 12, WantOutput: 1, Output: int32s(1), OutputFrom: "tokenizer"},
 			{DueNS: 1000 * ms, SentNS: p64(1000), WantInput: 14, Error: "other"},
 		}},
+		{"requests.jsonl", servingSimFile, []result.Result{
+			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(160), WantInput: 10, WantOutput: 3, Input: int32s(10), Output: int32s(3), OutputFrom: "usage", FinishReason: "length"},
+			{DueNS: 500 * ms, SentNS: p64(500), WantInput: 12, WantOutput: 1, Error: "other"},
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := open(t, c.name, c.text)
@@ -173,6 +182,7 @@ func TestRunsOfEachTool(t *testing.T) {
 		{"profile_export.jsonl", aiperfFile, "AIPerf    2023-11-14T22:13:20.998Z open-loop 0 of 0, 1 in flight, instants true due true 0 ns, 4 requests"},
 		{"guidellm.json", guidellmFile, "GuideLLM 0.8.1 completions m  2023-11-14 22:13:20 UTC closed-loop 2 of 0, 1 in flight, instants true due true 0 ns, 4 requests"},
 		{"per_request_lifecycle_metrics.json", inferencePerfFile, "inference-perf     open-loop 0 of 0, 1 in flight, instants true due false 0 ns, 3 requests"},
+		{"requests.jsonl", servingSimFile, "LLMServingSim     open-loop 0 of 0, 1 in flight, instants true due false 0 ns, 2 requests"},
 	} {
 		r := open(t, c.name, c.text).Run
 		started := r.Started
@@ -240,7 +250,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 			t.Errorf("%q: %v, recognised %v", text, err, Recognised(path))
 		}
 	}
-	for _, text := range []string{vllmFile, aiperfFile, guidellmFile, inferencePerfFile} {
+	for _, text := range []string{vllmFile, aiperfFile, guidellmFile, inferencePerfFile, servingSimFile} {
 		if !Recognised(written(t, "r.json", text)) || Recognised(written(t, "r.txt", text)) {
 			t.Errorf("not recognised by content and name: %.60s", text)
 		}
@@ -277,6 +287,8 @@ func FuzzSGLang(f *testing.F)        { fuzz(f, strings.Replace(sglangFile, "Infi
 func FuzzAIPerf(f *testing.F)        { fuzz(f, aiperfFile) }
 func FuzzGuideLLM(f *testing.F)      { fuzz(f, guidellmFile) }
 func FuzzInferencePerf(f *testing.F) { fuzz(f, inferencePerfFile) }
+
+func FuzzLLMServingSim(f *testing.F) { fuzz(f, servingSimFile) }
 
 // fuzz holds that a decoder does not panic, and that a run that it takes can be summarised or
 // is refused for a row that contradicts itself.

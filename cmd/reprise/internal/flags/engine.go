@@ -185,7 +185,7 @@ func (f *Engine) Warning(c engine.Config) string {
 	if err != nil {
 		return ""
 	}
-	if isEngineFile(f.Preset) {
+	if IsEngineFile(f.Preset) {
 		return p.Warning
 	}
 	return p.Warn(c.Costs)

@@ -11,14 +11,14 @@ import (
 	"reprise/trace/quantity"
 )
 
-// isEngineFile tells whether a preset is the file of an engine, by its ending.
-func isEngineFile(preset string) bool {
+// IsEngineFile tells whether a preset is the file of an engine, by its ending.
+func IsEngineFile(preset string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(preset))
 }
 
 // openPreset is the preset of a name, or the engine of a file that reprise calibrate wrote.
 func openPreset(name string) (engine.Preset, error) {
-	if !isEngineFile(name) {
+	if !IsEngineFile(name) {
 		p, err := engine.OpenPreset(name)
 		if err != nil {
 			err = errors.New(err.Error() + "; or the engine.yaml of reprise calibrate")
@@ -37,7 +37,7 @@ func openPreset(name string) (engine.Preset, error) {
 
 // presetName is a preset as results and messages name it: of a file without its folder.
 func presetName(preset string) string {
-	if isEngineFile(preset) {
+	if IsEngineFile(preset) {
 		return filepath.Base(preset)
 	}
 	return preset
