@@ -58,8 +58,8 @@
 //     them, and the words about it
 //   - card.go: privacy cards: writing one beside a trace, anonymize --card, names of a
 //     card and of a public model
-//   - audit.go: audit: canaries, a log and an internal trace to judge by, --release
-//   - auditfit.go: audit: a model that this program makes in another process
+//   - audit.go: audit: canaries, a log and an internal trace to judge by, --release;
+//     a model that this program makes in another process
 //   - synth.go, synthfit.go, synthsessions.go: synth: workloads from a trace, a model, a
 //     specification or a mirror; synth fit: models, the ledger of a privacy budget; models
 //     of sessions for a partner or the public

@@ -79,7 +79,7 @@ func completed(t *testing.T, words ...string) (offered []string, directive strin
 
 func TestCompletedValues(t *testing.T) {
 	for _, c := range []struct{ words, offered, directive string }{
-		{"simulate --preset l4", "l4-qwen2.5-0.5b", ":4"},
+		{"simulate --preset l4", "l4-qwen2.5-0.5b", ":0"},
 		{"replay --api c", "completions chat", ":4"},
 		{"replay --rate po", "poisson:", ":6"},
 		{"replay --cache ", "as-is cold warm", ":4"},

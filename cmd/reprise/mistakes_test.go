@@ -163,7 +163,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "import r.parquet -o t.parquet", code: 1, want: "reprise: r.parquet holds the results of a run, not a log: reprise report r.parquet reads them\n"},
 		{line: "import log.jsonl -o t.parquet --tz Berlin", code: 2, want: "reprise: --tz: \"Berlin\" is no time zone: write its name, such as Europe/Berlin, America/New_York or UTC\n"},
 		{line: "bench servign --preset l4-qwen2.5-0.5b", code: 2, want: "reprise: there is no suite servign: name a YAML file, or one of concurrency-sweep, load-test, matrix, offline, server, serving, single-stream, soak\n"},
-		{line: "simulate w.parquet --preset h100 -o y.parquet", code: 2, want: "reprise: --preset: unknown preset: want one of l4-qwen2.5-0.5b, h100-llama-70b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b\n"},
+		{line: "simulate w.parquet --preset h100 -o y.parquet", code: 2, want: "reprise: --preset: unknown preset: want one of l4-qwen2.5-0.5b, h100-llama-70b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b; or the engine.yaml of reprise calibrate\n"},
 		{line: "simulate w.parquet -o y.parquet", code: 2, want: "reprise: no engine given: --preset l4-qwen2.5-0.5b, or --costs step=5ms,kv-token=40ns,prefill-token=25us\n"},
 		{line: "sweep chat --preset l4-qwen2.5-0.5b --rates 5,2", code: 2, want: "reprise: loads must be in ascending order, since the sweep stops at saturation\n"},
 		{line: "export w.parquet -o y.json", code: 2, want: "reprise: no format given: --to takes one of mooncake, bailian, aiperf, vllm-custom, vllm-timed-trace, sglang, guidellm, inference-perf, openai-batch, blis\n"},

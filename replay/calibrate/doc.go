@@ -23,6 +23,7 @@
 //
 //   - record.go: a results file as requests to play again; what they had at once
 //   - play.go: the requests of a record played to an engine, open, closed or by session
+//   - steps.go: costs by what each recorded gap says of its step, where a fit starts
 //   - fit.go: misses, and the costs where they are least
 //   - limits.go: the limits of an engine; what its operator or server states
 //   - parameters.go: intervals, and costs that the records do not tell

@@ -113,7 +113,7 @@ func Open(path string) (*Calibration, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(path, text)
+	return parseFile(path, text)
 }
 
 // wholeKeys are the keys whose values are whole numbers.
@@ -123,9 +123,9 @@ var wholeKeys = map[string]bool{"block_size": true, "kv_tokens": true, "max_num_
 // maxWhole bounds the whole numbers of a file.
 const maxWhole = 1 << 40
 
-// Parse reads the text of an engine's file. Faults begin with the name, and the line and
+// parseFile reads the text of an engine's file. Faults begin with the name, and the line and
 // column at fault. docs/calibrate.md has the keys.
-func Parse(name string, text []byte) (*Calibration, error) {
+func parseFile(name string, text []byte) (*Calibration, error) {
 	c, err := parse(text)
 	if err != nil {
 		return nil, strictyaml.Named(name, err)

@@ -28,7 +28,7 @@ func TestEngineFileIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := Parse("engine.yaml", text)
+	got, err := parseFile("engine.yaml", text)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -47,7 +47,7 @@ func TestEngineFileIsReadAgain(t *testing.T) {
 	if text, err = c.Marshal(); err != nil {
 		t.Fatal(err)
 	}
-	if got, err = Parse("engine.yaml", text); err != nil || got.Preset("x").Warning != want {
+	if got, err = parseFile("engine.yaml", text); err != nil || got.Preset("x").Warning != want {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -74,12 +74,12 @@ func TestEngineFileFaults(t *testing.T) {
 		if changed == string(text) {
 			t.Fatalf("no %s in\n%s", c.from, text)
 		}
-		if _, err := Parse("e.yaml", []byte(changed)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := parseFile("e.yaml", []byte(changed)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %s", c.to, err, c.want)
 		}
 	}
 	for _, empty := range []string{"", "schema: engine/1\n", "- a\n", "engine/1"} {
-		if _, err := Parse("e.yaml", []byte(empty)); err == nil {
+		if _, err := parseFile("e.yaml", []byte(empty)); err == nil {
 			t.Errorf("%q is an engine", empty)
 		}
 	}
@@ -95,7 +95,7 @@ func FuzzEngineFile(f *testing.F) {
 	f.Add([]byte("schema: engine/1\nengine: {block_size: 16, max_num_seqs: 1, max_num_batched_tokens: 1, batching: static, costs: step=1ms}\n"))
 	f.Add([]byte("schema: engine/1\nheld_out: {levels: [{figures: [{measured: 1e400}]}]}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := Parse("e.yaml", text)
+		c, err := parseFile("e.yaml", text)
 		if err != nil {
 			if strings.Contains(err.Error(), "\n\n\n") {
 				t.Errorf("an error of several paragraphs: %q", err)

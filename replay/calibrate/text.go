@@ -139,6 +139,9 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 		answer = "not within"
 	}
 	says := fmt.Sprintf("The engine predicts these runs %s %s", answer, page.Percent(v.Limit))
+	if slices.ContainsFunc(v.Levels, func(l Validated) bool { return l.Runs > 1 }) {
+		says += " or twice the spread between them"
+	}
 	if worst.Metric != "" {
 		says += fmt.Sprintf("; the largest error is %s %% (%s at %s)", signed(worst.Error()), label(worst.Metric), load)
 	}

@@ -72,6 +72,7 @@
 //     clients that hang up
 //   - router.go: the routers: random, round-robin, least-loaded, session, prefix
 //   - tally.go: comparing routers: the FleetSummary, with hit ratio, imbalance, quantiles
+//   - costfit.go: fitting costs, of presets and of calibrations
 //   - preset.go, presets.go: fitting a preset to published figures, its error, and its
 //     warning; the presets and their sources
 //   - trial.go: playing a published load, closed or open, to an engine in virtual time

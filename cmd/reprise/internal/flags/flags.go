@@ -36,6 +36,7 @@
 //   - deployment.go: what serves, in the user's words: --hardware, --model-size,
 //     --quantization, --engine
 //   - engine.go: simulated engines: --preset, --costs, --kv-tokens, --replicas, --router
+//   - presetfile.go: a preset by its name, or by the file that calibrate wrote
 //   - servecmd.go: starting an engine: --serve-cmd, --vary, --ready-timeout
 //   - judge.go: how results are judged: --slo, --contract, --definitions, --no-steady,
 //     prices, GPUs; --html and --plots
