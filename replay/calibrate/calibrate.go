@@ -85,13 +85,16 @@ func Fit(ctx context.Context, records []*Record, s Stated, told func(step string
 	return out, err
 }
 
+// unknownModel is the name of a model that no record names.
+const unknownModel = "calibrated"
+
 func modelOf(records []*Record) string {
 	for _, r := range records {
 		if m := r.About.Model; m != "" {
 			return m
 		}
 	}
-	return "calibrated"
+	return unknownModel
 }
 
 func (r *Record) source() Source {

@@ -173,11 +173,12 @@ func lowest(times []float64, percent int64) float64 {
 	return statistic{of: percent}.over(v) / 1e3
 }
 
-// evaluations are those of a round of a fit from each of the starts, and of the rounds
-// that follow from the best.
+// Evaluations are those of each round of a fit: from one of several starts, from the best
+// of them, and from a start that is near.
 const (
 	firstEvaluations = 30
 	laterEvaluations = 150
+	nearEvaluations  = 50
 )
 
 // fitCosts fits the costs of names, beginning at starts, with the rest of the engine as it
@@ -188,9 +189,9 @@ func (f *fitted) fitCosts(c engine.Config, names []string, starts []engine.Costs
 		c.Costs = costs
 		return f.lossOf(c)
 	}
-	best, least, size := starts[0], math.Inf(1), 0.6
+	best, least, size, later := starts[0], math.Inf(1), 0.6, laterEvaluations
 	if len(starts) == 1 { // which is near
-		size = 0.1
+		size, later = 0.1, nearEvaluations
 	}
 	from := func(start engine.Costs, evaluations int) error {
 		costs, l, err := engine.FitCosts(start, names, evaluations, size, at)
@@ -206,7 +207,7 @@ func (f *fitted) fitCosts(c engine.Config, names []string, starts []engine.Costs
 			}
 		}
 	}
-	err := from(best, laterEvaluations)
+	err := from(best, later)
 	if err == nil {
 		best, least, err = f.descend(c, best, names, least)
 	}

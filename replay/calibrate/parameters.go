@@ -80,6 +80,16 @@ func (f *fitted) same(loss, least float64) bool {
 // time the one with the widest interval, as long as the others explain the records as well
 // without it. Those that are left are f.names.
 func (f *fitted) dropUnidentified() error {
+	for _, name := range slices.Clone(f.names) { // what is not missed at all, whatever its interval
+		without := f.config
+		was := *without.Costs.Of(name)
+		*without.Costs.Of(name) = 0
+		if l := f.lossOf(without); len(f.names) > 1 && f.same(l, f.loss) {
+			f.config, f.loss = without, min(l, f.loss)
+			f.names = slices.DeleteFunc(f.names, func(n string) bool { return n == name })
+			f.most[name] = f.largest(name, was)
+		}
+	}
 	for {
 		half, err := f.halfWidths(f.names)
 		if err != nil {

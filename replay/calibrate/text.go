@@ -57,7 +57,7 @@ func errorTable(all []Level, metrics []string) (head []string, rows [][]string) 
 // figure.
 func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
-	p.LineAtMost(2, "", fmt.Sprintf("An engine for %s, %s.", c.Model, c.about()))
+	p.LineAtMost(2, "", fmt.Sprintf("An engine for %s, %s.", strings.Replace(c.Model, unknownModel, "a model of unknown name", 1), c.about()))
 	if warning := c.Warning(); warning != "" {
 		p.LineAtMost(o.AtMost(2), "Warning: ", warning+".")
 	}
@@ -78,8 +78,7 @@ func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
 		}
 	}
 	p.Columns([]string{"cost", "value", "95 % interval"}, costs)
-	p.LineAtMost(o.AtMost(3), "", strings.Join(limits, "; ")+".")
-	p.Blank()
+	p.LineAtMost(o.AtMost(2), "", strings.Join(limits, "; ")+".")
 	p.LineAtMost(o.AtMost(2), "", "Held out: "+c.HeldOut.Method+". Errors in %:")
 	foot := textpage.New(textpage.Options{Width: p.Width()})
 	c.Design.write(foot, o)
