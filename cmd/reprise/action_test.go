@@ -178,7 +178,7 @@ func TestAction(t *testing.T) {
 	long(t)
 	j := newActionJob(t)
 	j.write("s.yaml", actionSuite)
-	inputs := map[string]string{"suite": "s.yaml", "binary": "reprise", "output": "before", "baseline": "before", "args": "--preset=rtx5080-llama-3.2-3b\n--max-num-seqs=16\n"}
+	inputs := map[string]string{"suite": "s.yaml", "binary": "reprise", "output": "before", "baseline": "before", "args": "--preset=t4-llama-3.2-3b\n--max-num-seqs=16\n"}
 	code, log, summary := j.run(inputs)
 	if code != 0 || !strings.Contains(log, "::notice title=Reprise::there is no baseline yet, so that nothing is compared with an earlier run\n") || !strings.HasSuffix(log, "::notice title=Reprise::the suite passed\n") {
 		t.Fatalf("exit code %d\n%s", code, log)
@@ -191,20 +191,20 @@ func TestAction(t *testing.T) {
 	// person wrote, so there is a second.
 	inputs["output"] = "same"
 	code, log, _ = j.run(inputs)
-	if second := j.comment("2"); code != 0 || !strings.Contains(second, "- rtx5080-llama-3.2-3b: no regression: TTFT p90 (ms) is ") || !strings.Contains(second, "(+0.0 %, limit 10 %)") {
+	if second := j.comment("2"); code != 0 || !strings.Contains(second, "- t4-llama-3.2-3b: no regression: TTFT p90 (ms) is ") || !strings.Contains(second, "(+0.0 %, limit 10 %)") {
 		t.Errorf("exit code %d\n%s\n%s", code, second, log)
 	}
 	// Slower: the comment changes, the job fails, and says by how much.
 	if err := os.Remove(filepath.Join(j.comments, "1.md")); err != nil {
 		t.Fatal(err)
 	}
-	inputs["output"], inputs["args"] = "after", "--preset=rtx5080-llama-3.2-3b\n--max-num-seqs=8"
+	inputs["output"], inputs["args"] = "after", "--preset=t4-llama-3.2-3b\n--max-num-seqs=8"
 	code, log, _ = j.run(inputs)
 	changed := j.comment("2")
 	if code != cli.Check || !strings.Contains(log, "::error title=Reprise::the suite found a regression, or a contract that fails: the table says by how much\n") {
 		t.Errorf("exit code %d\n%s", code, log)
 	}
-	if !regexp.MustCompile(`\n- rtx5080-llama-3.2-3b: REGRESSION: TTFT p90 \(ms\) is 21,600, in the baseline [\d,]+ \(\+\d+.\d %, limit 10 %\)\n`).MatchString(changed) || j.comment("1") != "" || j.comment("3") != "" {
+	if !regexp.MustCompile(`\n- t4-llama-3.2-3b: REGRESSION: TTFT p90 \(ms\) is 38,400, in the baseline [\d,]+ \(\+\d+.\d %, limit 10 %\)\n`).MatchString(changed) || j.comment("1") != "" || j.comment("3") != "" {
 		t.Errorf("the comment is\n%s", changed)
 	}
 	// With room for that, it passes.
@@ -229,7 +229,7 @@ func TestActionFailures(t *testing.T) {
 	long(t)
 	j := newActionJob(t)
 	j.write("refused.yaml", "rows: [{name: refused, workload: {requests: 20, arrivals: burst, lengths: {input: \"constant:20\", output: \"constant:20\"}}, timeout: 1ms}]")
-	preset := "--preset=rtx5080-llama-3.2-3b"
+	preset := "--preset=t4-llama-3.2-3b"
 	for _, c := range []struct {
 		inputs map[string]string
 		more   []string

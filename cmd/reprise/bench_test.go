@@ -23,7 +23,7 @@ import (
 
 // batching are the columns that compare static, continuous and paged batching.
 var batching = []string{"--model", "static=preset:rtx5080-llama-3.2-3b,batching=static", "--model", "continuous=preset:rtx5080-llama-3.2-3b",
-	"--model", "paged=preset:rtx5080-llama-3.2-3b,max-num-seqs=24", "--quiet"}
+	"--model", "paged=preset:rtx5080-llama-3.2-3b-paged", "--quiet"}
 
 func suiteResult(t *testing.T, args ...string) (r bench.SuiteResult) {
 	t.Helper()
@@ -51,7 +51,8 @@ func figureOf(t *testing.T, r *bench.SuiteResult, row, model, metric string) flo
 // The published comparison of static, continuous and paged batching has these signs:
 // with continuous batching, throughput rises, the first token comes sooner, and the
 // tail of the gaps between tokens grows, since prefills hold up what decodes; with
-// room for 24 in place of 8, more of all three.
+// room for 24 in place of 8, more of all three. The costs are fitted to all five workloads at
+// once, and have less of the rise in throughput than was published.
 func TestBenchServingSigns(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
@@ -64,14 +65,14 @@ func TestBenchServingSigns(t *testing.T) {
 		least, most           float64 // of the ratio
 		published             float64
 	}{
-		{"continuous_batching", "static", "continuous", "output_tokens_per_s", 1.05, 1.5, 1.25},
+		{"continuous_batching", "static", "continuous", "output_tokens_per_s", 1.01, 1.5, 1.25},
 		{"continuous_batching", "static", "continuous", "p50_ttft", 0.2, 0.7, 0.45},
-		{"continuous_batching", "static", "continuous", "p99_ttft", 0.2, 0.8, 0.45},
-		{"continuous_batching", "static", "continuous", "p50_itl", 1.02, 1.5, 1.24},
+		{"continuous_batching", "static", "continuous", "p99_ttft", 0.2, 0.9, 0.45},
+		{"continuous_batching", "static", "continuous", "p50_itl", 1.02, 1.6, 1.24},
 		{"continuous_batching", "static", "continuous", "p99_itl", 1.8, 5, 3.05},
 		{"chunked_prefill", "static", "continuous", "output_tokens_per_s", 1.02, 1.5, 1.31},
 		{"chunked_prefill", "static", "continuous", "p99_itl", 1.8, 6, 3.9},
-		{"paged_attention", "static", "paged", "output_tokens_per_s", 1.15, 1.7, 1.32},
+		{"paged_attention", "static", "paged", "output_tokens_per_s", 1.05, 1.7, 1.32},
 		{"paged_attention", "static", "paged", "p50_ttft", 0.15, 0.5, 0.34},
 		{"paged_attention", "static", "paged", "p50_itl", 1.5, 4, 2.6},
 		{"paged_attention", "static", "paged", "p99_itl", 1.5, 5, 4.3},
@@ -220,19 +221,19 @@ func TestBenchBaseline(t *testing.T) {
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"bench", "s.yaml", "--preset", "rtx5080-llama-3.2-3b", "--quiet"}
+	args := []string{"bench", "s.yaml", "--preset", "t4-llama-3.2-3b", "--quiet"}
 	must(t, append(args, "-o", "a")...)
 	must(t, append(args, "-o", "b", "--max-num-seqs", "16")...)
 	r := suiteResult(t, append(args, "-o", "b", "--max-num-seqs", "16", "--baseline", "a")...)
 	changes := r.Rows[0].Models[0].Changes
 	i := slices.IndexFunc(changes, func(c bench.Change) bool { return c.Metric == "output_tokens_per_s" })
-	if i < 0 || changes[i].Change < 0.1 || changes[i].Is != figureOf(t, &r, "paged_attention", "rtx5080-llama-3.2-3b", "output_tokens_per_s") {
+	if i < 0 || changes[i].Change < 0.1 || changes[i].Is != figureOf(t, &r, "paged_attention", "t4-llama-3.2-3b", "output_tokens_per_s") {
 		t.Errorf("%+v", changes)
 	}
 	text := must(t, append(args, "-o", "c", "--baseline", "a", "--details")...)
-	expect(t, text, "TTFT p90 (ms) ← 21,600 21,600 +0.0 %", "the contract is met", "baseline change", "+0.0 %", "reprise compare decides")
+	expect(t, text, "TTFT p90 (ms) ← 38,400 38,400 +0.0 %", "the contract is met", "baseline change", "+0.0 %", "reprise compare decides")
 	// From 16 places in the batch back to 8 is a regression, in text, as Markdown and as JSON.
-	for format, want := range map[string]string{"text": "REGRESSION: TTFT p90 (ms) is 21,600, in the baseline", "markdown": "\n- rtx5080-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 21,600", "json": `"regression": {`} {
+	for format, want := range map[string]string{"text": "REGRESSION: TTFT p90 (ms) is 38,400, in the baseline", "markdown": "\n- t4-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 38,400", "json": `"regression": {`} {
 		out, errs, code := reprise(t, append(args, "-o", "c", "--baseline", "b", "--max-regression", "10%", "--format", format)...)
 		if code != cli.Check || !strings.Contains(strings.Join(strings.Fields(out), " "), strings.TrimSpace(want)) || errs != "reprise: a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much\n" {
 			t.Errorf("exit code %d\n%s%s", code, out, errs)
@@ -261,7 +262,7 @@ func TestBenchExitCodes(t *testing.T) {
     contract: {name: fast, clauses: [p50 ttft <= 1ms]}
   - name: refused
     workload: {requests: 20, arrivals: burst, lengths: {input: "constant:20", output: "constant:20"}}
-    timeout: 500ms
+    timeout: 800ms
 `
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
@@ -472,7 +473,7 @@ func TestBenchDocs(t *testing.T) {
 		if err := os.WriteFile("page.yaml", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		must(t, "bench", "page.yaml", "--preset", "h100-llama-70b", "--dry-run")
+		must(t, "bench", "page.yaml", "--preset", "document-h100-llama-70b", "--dry-run")
 	}
 	if suites != 2 {
 		t.Errorf("%d suites on the page", suites)

@@ -54,8 +54,8 @@ With a price or --watts it computes the cost: all GPUs are paid for, idle headro
 included, and output tokens share it (with --slo in the sweep, also only those of
 requests that met it). The price is --price-per-gpu-hour, else that of --contract, a file
 with the same clauses, else that of the sweep's contract.`,
-		Example: `  reprise capacity chat --preset h100-llama-70b --contract contract.yaml --rates 20,25 --sustain 0s --target-rate 100 --gpus-per-instance 8
-  reprise sweep chat --preset h100-llama-70b --rates 20,25 --sustain 0s -o swept
+		Example: `  reprise capacity chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --sustain 0s --target-rate 100 --gpus-per-instance 8
+  reprise sweep chat --preset document-h100-llama-70b --rates 20,25 --sustain 0s -o swept
   reprise capacity swept --target-rate 100 --gpus-per-instance 8 --price-per-gpu-hour 2.5`,
 		Args: flags.Wants(1, 1, "which sweep or workload?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },

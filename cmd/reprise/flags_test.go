@@ -66,10 +66,10 @@ func TestEveryNumberIsRefusedWell(t *testing.T) {
 // What a person gets for a mistake on the command line, and what is taken.
 func TestMistakesOnTheCommandLine(t *testing.T) {
 	for args, want := range map[string]string{
-		"replay w.parquet --concurency 5":                  "reprise: unknown flag: --concurency: did you mean --concurrency?\nRun with --help for how to use it.\n",
-		"replay w.parquet --duration 5parsecs":             "reprise: --duration: \"5parsecs\" is not a duration: write 60s, 5min or 1h30m\nRun with --help for how to use it.\n",
-		"replay w.parquet --rate fast":                     "reprise: --rate: \"fast\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\nRun with --help for how to use it.\n",
-		"sweep chat --preset h100-llama-70b --rates 1,two": "reprise: --rates: \"two\" is not a rate: write 5, 5/s or 300/min\nRun with --help for how to use it.\n",
+		"replay w.parquet --concurency 5":                           "reprise: unknown flag: --concurency: did you mean --concurrency?\nRun with --help for how to use it.\n",
+		"replay w.parquet --duration 5parsecs":                      "reprise: --duration: \"5parsecs\" is not a duration: write 60s, 5min or 1h30m\nRun with --help for how to use it.\n",
+		"replay w.parquet --rate fast":                              "reprise: --rate: \"fast\" is not a rate or an arrival process: write 5, 300/min or gamma:5,cv=2\nRun with --help for how to use it.\n",
+		"sweep chat --preset document-h100-llama-70b --rates 1,two": "reprise: --rates: \"two\" is not a rate: write 5, 5/s or 300/min\nRun with --help for how to use it.\n",
 	} {
 		_, errs, code := reprise(t, strings.Fields(args)...)
 		if code != 2 || errs != want {

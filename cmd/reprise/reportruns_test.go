@@ -140,7 +140,7 @@ func TestBrowserShowsMooncake(t *testing.T) {
 	must(t, "import", src, "-o", file("t.parquet"))
 	must(t, "synth", "--mirror", file("t.parquet"), "-o", file("w.parquet"))
 	must(t, "replay", file("w.parquet"), "--url", simulate(t), "--speed", "100", "--max-requests", "300", "-o", file("r.parquet"), "--html", file("r.html"))
-	must(t, "simulate", file("t.parquet"), "--preset", "h100-llama-70b", "--replicas", "4", "-o", file("s.parquet"), "--html", file("s.html"))
+	must(t, "simulate", file("t.parquet"), "--preset", "document-h100-llama-70b", "--replicas", "4", "-o", file("s.parquet"), "--html", file("s.html"))
 	reprise(t, "report", file("r.parquet"), file("s.parquet"), "--html", file("both.html")) // whatever the verdict on a busy machine
 	for _, name := range []string{"r", "s", "both"} {
 		document, console := chromium(t, browser, file(name+".html"))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -48,7 +47,7 @@ Prefix routing is shown with and without --load-weight.
 
 Only whole blocks of the workload are shared between prompts.`,
 		Example: `  reprise simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet
-  reprise simulate w.parquet --preset h100-llama-70b --replicas 4 --router all
+  reprise simulate w.parquet --preset document-h100-llama-70b --replicas 4 --router all
   reprise simulate w.parquet --costs step=5ms,kv-token=40ns,prefill-token=25us --kv-tokens 500000
   reprise simulate --presets`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -207,80 +206,4 @@ type tieredFleet struct {
 	Tier          string `json:"tier,omitempty"`
 	PresetWarning string `json:"preset_warning,omitempty"`
 	engine.FleetSummary
-}
-
-// A fittedPreset is a preset beside the figures that it was fitted to.
-type fittedPreset struct {
-	Name    string            `json:"name"`
-	Model   string            `json:"model"`
-	About   string            `json:"about"`
-	Warning string            `json:"warning,omitempty"`
-	Engine  engine.Config     `json:"engine"`
-	Costs   string            `json:"costs"`
-	RMSE    float64           `json:"rmse_log"`        // over all figures of the source
-	Fitted  float64           `json:"rmse_log_fitted"` // over those that the costs were fitted to
-	Fit     []engine.FitPoint `json:"fit"`
-}
-
-// writePresets plays the published loads to every preset and prints how far
-// each comes from its source.
-func writePresets(cmd *cobra.Command, asJSON bool) error {
-	var all []fittedPreset
-	for _, p := range engine.Presets() {
-		points, err := p.Fit()
-		if err != nil {
-			return err
-		}
-		all = append(all, fittedPreset{p.Name, p.Model, p.About, p.Warning, p.Engine, p.Engine.Costs.String(),
-			engine.RMSE(points), engine.RMSE(engine.Fitted(points)), points})
-	}
-	if asJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), all)
-	}
-	o := cli.TextOptions(cmd, "Every published figure beside the simulated one: --details.")
-	p := textpage.New(o)
-	if !o.Details {
-		var rows [][]string
-		for _, f := range all {
-			name := f.Name
-			if f.Warning != "" {
-				name += " !"
-			}
-			rows = append(rows, []string{name, fmt.Sprint(len(f.Fit)), page.Percent(f.Fitted), page.Percent(f.RMSE)})
-		}
-		p.Columns([]string{"preset", "figures", "fitted error", "error of all"}, rows)
-		p.Blank()
-		p.Line("", "Figures are published ones; errors are root mean squares of logarithms, over those that were fitted and over all. ! = not to be taken for that hardware. "+o.Rest)
-	}
-	for i := 0; i < len(all) && o.Details; i++ {
-		all[i].write(p)
-	}
-	_, err := p.WriteTo(cmd.OutOrStdout())
-	return err
-}
-
-// write writes a preset and how far each simulated figure is from the published one.
-func (f *fittedPreset) write(p *textpage.Page) {
-	p.Blank()
-	p.Line("", f.Name)
-	p.Line("  ", f.Model+". "+f.About)
-	p.Line("  ", f.Costs)
-	if f.Warning != "" {
-		p.Line("  ", "Warning: "+f.Warning+".")
-	}
-	var rows [][]string
-	worst := 0.0
-	for _, at := range f.Fit {
-		worst = max(worst, math.Abs(at.Error()))
-		note := ""
-		if !at.Fitted {
-			note = "not fitted"
-		}
-		rows = append(rows, []string{at.Load, at.Metric, page.Number(at.Published), page.Number(at.Simulated), fmt.Sprintf("%+.1f %%", 100*at.Error()), note})
-	}
-	p.Table("", []string{"load", "metric", "published", "simulated", "error", ""}, rows)
-	p.Line("  ", fmt.Sprintf("Root mean square error over all %d figures: %.1f %% (of logarithms), the worst %.1f %%.", len(f.Fit), 100*f.RMSE, 100*worst))
-	if n := len(engine.Fitted(f.Fit)); n < len(f.Fit) {
-		p.Line("  ", fmt.Sprintf("Over the %d that were fitted: %.1f %%.", n, 100*f.Fitted))
-	}
 }

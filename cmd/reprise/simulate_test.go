@@ -183,9 +183,9 @@ func BenchmarkSimulateMooncake(b *testing.B) {
 func TestSimulatePresets(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
-	expect(t, must(t, "simulate", "--presets", "--details"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens", "not fitted",
-		"over all 18 figures: 6.5 %", "over all 48 figures: 43.1 %", "Over the 24 that were fitted: 9.8 %", "8 req/s, even, 1056–1152/256 tokens",
-		"Warning: the preset h100-llama-70b decodes 6.9 times slower")
+	expect(t, must(t, "simulate", "--presets", "--details"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens",
+		"over all 42 figures: 26.7 %", "over all 60 figures: 14.4 %", "Over the 18 that were fitted: 6.5 %", "8 req/s, even, 1056–1152/256 tokens",
+		"Warning: the preset document-h100-llama-70b decodes 6.9 times slower")
 	var all []fittedPreset
 	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil || len(all) != len(flags.PresetNames()) || len(all[0].Fit) == 0 {
 		t.Errorf("%d presets, %v", len(all), err)
@@ -224,14 +224,14 @@ func TestPresetWarnsEverywhere(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"log.jsonl": sharingLog(40)})
 	must(t, "import", "log.jsonl", "-o", "t.parquet")
-	const text = "the preset h100-llama-70b decodes 6.9 times slower than the memory of its 8 × H100 allows"
+	const text = "the preset document-h100-llama-70b decodes 6.9 times slower than the memory of its 8 × H100"
 	said := func(what, out string) {
 		t.Helper()
 		if !strings.Contains(strings.Join(strings.Fields(out), " "), text) {
 			t.Errorf("%s has no warning:\n%s", what, out)
 		}
 	}
-	const preset = "--preset=h100-llama-70b"
+	const preset = "--preset=document-h100-llama-70b"
 	said("simulate", must(t, "simulate", "t.parquet", preset))
 	said("simulate --json", must(t, "simulate", "t.parquet", preset, "--json"))
 	said("simulate -o", must(t, "simulate", "t.parquet", preset, "-o", "r.parquet", "--html", "r.html"))

@@ -31,7 +31,7 @@ func sweepOf(t *testing.T, want int, args ...string) (r bench.SweepResult) {
 func TestSweepOf70B(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
-	const preset, clause = "--preset=h100-llama-70b", "--clause=p99 ttft <= 500ms"
+	const preset, clause = "--preset=document-h100-llama-70b", "--clause=p99 ttft <= 500ms"
 	open := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "-o", "s", "--html", "s.html", "--hypothesis", "it bends at 20")
 	p99 := func(i int) float64 { return *open.Levels[i].TTFTDue.P99 }
 	if open.Levels[1].Load != 20 || p99(1) >= 500 || open.Levels[2].Load != 25 || p99(2) <= 500 {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -14,6 +15,9 @@ type Preset struct {
 	Model  string
 	About  string // hardware, source, and what the source does not say and was assumed
 	Engine Config
+	// Static are the costs under static batching, where the source measured that too;
+	// else nil, and Engine's serve for both.
+	Static *Costs
 
 	Hardware Roofline // what it was measured on, decoding one sequence
 	Cards    string   // the hardware in words, such as 8 × H100
@@ -48,9 +52,11 @@ func (p *Preset) Warn(c Costs) string {
 // published is what a source measured under a load; 0 is what it does not say.
 type published struct {
 	load   trial
+	of     string // the part of the source, where it has several
 	want   trialResult
+	also   trialResult   // further figures of this load: shown, and not fitted
 	engine func(*Config) // what it changed for this load
-	beyond bool          // shown, and not fitted
+	beyond bool          // all of it is shown, and not fitted
 }
 
 // A FitPoint is one published figure and the simulated one.
@@ -73,28 +79,38 @@ func (p Preset) Fit() ([]FitPoint, error) {
 		c := p.Engine
 		if of.engine != nil {
 			of.engine(&c)
+			c = p.Batched(c)
 		}
 		got, err := of.load.Run(c)
 		if err != nil {
 			return nil, fmt.Errorf("%s, %s: %w", p.Name, of.load, err)
 		}
 		load := of.load.String()
+		if of.of != "" {
+			load += ", " + of.of
+		}
 		if c.Batching == staticBatching {
 			load += ", static"
 		}
-		for _, m := range []struct {
-			name      string
-			want, got float64
-		}{
-			{"output tokens/s", of.want.OutputPerS, got.OutputPerS}, {"TTFT p50, ms", of.want.TTFTP50, got.TTFTP50},
-			{"TTFT p99, ms", of.want.TTFTP99, got.TTFTP99}, {"ITL p50, ms", of.want.ITLP50, got.ITLP50}, {"E2E p50, ms", of.want.E2EP50, got.E2EP50},
-		} {
-			if m.want > 0 {
-				points = append(points, FitPoint{load, m.name, !of.beyond, m.want, m.got})
+		want, also := of.want.figures(), of.also.figures()
+		for i, f := range got.figures() {
+			if want[i].value > 0 {
+				points = append(points, FitPoint{load, f.name, !of.beyond, want[i].value, f.value})
+			}
+			if also[i].value > 0 {
+				points = append(points, FitPoint{load, f.name, false, also[i].value, f.value})
 			}
 		}
 	}
 	return points, nil
+}
+
+// Batched is c, an engine of the preset, with the costs that go with its batching.
+func (p *Preset) Batched(c Config) Config {
+	if p.Static != nil && c.Batching == staticBatching {
+		c.Costs = *p.Static
+	}
+	return c
 }
 
 // RMSE is the root mean square of the natural logarithms of simulated over
@@ -115,6 +131,9 @@ func Fitted(points []FitPoint) []FitPoint {
 
 // OpenPreset finds a preset by name; without one the error lists them.
 func OpenPreset(name string) (Preset, error) {
+	if name == "h100-llama-70b" {
+		return Preset{}, errors.New("h100-llama-70b is now called document-h100-llama-70b: its figures are those of a document, 6.9 times slower than 8 × H100 can be")
+	}
 	var names []string
 	for _, p := range Presets() {
 		if p.Name == name {

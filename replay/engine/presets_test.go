@@ -7,62 +7,83 @@ import (
 )
 
 // What the sources of the presets published, and what their engines are, as the tables of
-// the sources have it. A line is a load, what the source changed for it, and output
-// tokens/s, TTFT p50 and p99, ITL p50, E2E p50 in ms; 0 is what a source does not say.
+// the sources have it. A line is a load, what the source changed for it, and the figures of
+// [trialResult] that were fitted, then those that are shown beside them, each as output
+// tokens/s, TTFT p50, p95, p99, ITL p50, p95, p99, E2E p50, p95, p99 in ms; 0 is what a
+// source does not say.
 func TestPresetsAreWhatTheirSourcesSay(t *testing.T) {
 	for name, want := range map[string]string{
 		"l4-qwen2.5-0.5b": `
 {BlockSize:16 KVTokens:1080000 MaxSeqs:256 MaxBatchTokens:2048 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=5.16ms,kv-token=183.5ns,prefill-token=22.06us,decode-seq=957ns,request=24.14ms}
 L4: 4.9e+08 parameters of 2 bytes, 3e+11 B/s × 1
-closed 1 10 256/128: 168 27 0 5.1 0
-closed 2 20 256/128: 367 37.8 0 5.2 0
-closed 4 40 256/128: 698 50.1 0 5.3 0
-closed 8 80 256/128: 1312 60.9 0 5.5 0
-closed 16 160 256/128: 2277 103.8 0 6 0
-closed 32 320 256/128: 3773 135.3 0 7.1 0
+closed 1 10 256/128: 168 27 0 0 5.1 0 0 0 0 0 | 0 0 115.5 0 0 6.1 0 679 765 0 |
+closed 2 20 256/128: 367 37.8 0 0 5.2 0 0 0 0 0 | 0 0 48.2 0 0 6.3 0 698 705 0 |
+closed 4 40 256/128: 698 50.1 0 0 5.3 0 0 0 0 0 | 0 0 85.4 0 0 6.4 0 722 760 0 |
+closed 8 80 256/128: 1312 60.9 0 0 5.5 0 0 0 0 0 | 0 0 88.4 0 0 7.4 0 772 816 0 |
+closed 16 160 256/128: 2277 103.8 0 0 6 0 0 0 0 0 | 0 0 135.7 0 0 8.9 0 880 947 0 |
+closed 32 320 256/128: 3773 135.3 0 0 7.1 0 0 0 0 0 | 0 0 191.8 0 0 12 0 1082 1128 0 |
 `,
-		"h100-llama-70b": `
+		"document-h100-llama-70b": `
 {BlockSize:16 KVTokens:1300000 MaxSeqs:256 MaxBatchTokens:8192 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=36.21ms,kv-token=52.81ns,prefill-token=26.79us,decode-seq=133.7us,request=40.91ms}
 8 × H100: 7e+10 parameters of 2 bytes, 3.35e+12 B/s × 8
-closed 1 1 500/200, 1 places: 0 0 0 42 0
-closed 4 4 500/200, 4 places: 0 0 0 42 0
-closed 16 16 500/200, 16 places: 0 0 0 42 0
-closed 32 32 500/200, 32 places: 0 0 0 43 0
-closed 64 64 500/200, 64 places: 0 0 0 43 0
-closed 128 128 500/200, 128 places: 0 0 0 44 0
-closed 256 256 500/200: 0 0 0 53 0
-closed 512 512 500/200, 512 places: 0 0 0 83 0
-open 60 at 1, ~500/~200, seed 1: 0 82 95 0 0
-open 300 at 5, ~500/~200, seed 1: 0 85 110 0 0
-open 600 at 10, ~500/~200, seed 1: 0 92 180 0 0
-open 900 at 15, ~500/~200, seed 1: 0 105 280 0 0
-open 1200 at 20, ~500/~200, seed 1: 0 135 450 0 0
-open 1500 at 25, ~500/~200, seed 1: 0 220 800 0 0
-open 1800 at 30, ~500/~200, seed 1: 0 480 2500 0 0, not fitted
-open 2100 at 35, ~500/~200, seed 1: 0 1200 8000 0 0, not fitted
-open 2400 at 40, ~500/~200, seed 1: 0 5000 30000 0 0, not fitted
+closed 1 1 500/200, 1 places: 0 0 0 0 42 0 0 0 0 0 | 24 0 0 0 0 0 0 0 0 0 |
+closed 4 4 500/200, 4 places: 0 0 0 0 42 0 0 0 0 0 | 95 0 0 0 0 0 0 0 0 0 |
+closed 16 16 500/200, 16 places: 0 0 0 0 42 0 0 0 0 0 | 380 0 0 0 0 0 0 0 0 0 |
+closed 32 32 500/200, 32 places: 0 0 0 0 43 0 0 0 0 0 | 750 0 0 0 0 0 0 0 0 0 |
+closed 64 64 500/200, 64 places: 0 0 0 0 43 0 0 0 0 0 | 1480 0 0 0 0 0 0 0 0 0 |
+closed 128 128 500/200, 128 places: 0 0 0 0 44 0 0 0 0 0 | 2900 0 0 0 0 0 0 0 0 0 |
+closed 256 256 500/200: 0 0 0 0 53 0 0 0 0 0 | 4800 0 0 0 0 0 0 0 0 0 |
+closed 512 512 500/200, 512 places: 0 0 0 0 83 0 0 0 0 0 | 6200 0 0 0 0 0 0 0 0 0 |
+open 60 at 1, ~500/~200, seed 1: 0 82 0 95 0 0 0 0 0 0 |
+open 300 at 5, ~500/~200, seed 1: 0 85 0 110 0 0 0 0 0 0 |
+open 600 at 10, ~500/~200, seed 1: 0 92 0 180 0 0 0 0 0 0 |
+open 900 at 15, ~500/~200, seed 1: 0 105 0 280 0 0 0 0 0 0 |
+open 1200 at 20, ~500/~200, seed 1: 0 135 0 450 0 0 0 0 0 0 |
+open 1500 at 25, ~500/~200, seed 1: 0 220 0 800 0 0 0 0 0 0 |
+open 1800 at 30, ~500/~200, seed 1: 0 480 0 2500 0 0 0 0 0 0 |, not fitted
+open 2100 at 35, ~500/~200, seed 1: 0 1200 0 8000 0 0 0 0 0 0 |, not fitted
+open 2400 at 40, ~500/~200, seed 1: 0 5000 0 30000 0 0 0 0 0 0 |, not fitted
+open 60 at 1, ~500/~200, seed 1, second curve: 0 82 0 95 0 0 0 0 0 0 |, not fitted
+open 300 at 5, ~500/~200, seed 1, second curve: 0 88 0 120 0 0 0 0 0 0 |, not fitted
+open 600 at 10, ~500/~200, seed 1, second curve: 0 105 0 280 0 0 0 0 0 0 |, not fitted
+open 1200 at 20, ~500/~200, seed 1, second curve: 0 180 0 800 0 0 0 0 0 0 |, not fitted
+open 1800 at 30, ~500/~200, seed 1, second curve: 0 450 0 2500 0 0 0 0 0 0 |, not fitted
+open 2400 at 40, ~500/~200, seed 1, second curve: 0 1200 0 8000 0 0 0 0 0 0 |, not fitted
+open 3000 at 50, ~500/~200, seed 1, second curve: 0 5000 0 30000 0 0 0 0 0 0 |, not fitted
+open 1200 at 20, ~500/~200, seed 1, example report: 3200 92 0 180 35 0 48 0 0 0 |, not fitted
 `,
 		"t4-llama-3.2-3b": `
 {BlockSize:16 KVTokens:61000 MaxSeqs:8 MaxBatchTokens:2048 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=27.49ms,kv-token=4.769us,prefill-token=104.5us,decode-seq=2.555ms,request=0ps}
 Tesla T4: 3.21e+09 parameters of 2 bytes, 3.2e+11 B/s × 1
-closed 1 2 30/100: 37 0 0 0 2700
-closed 2 4 30/100: 69 0 0 0 2898
-closed 4 8 30/100: 135.6 0 0 0 2949
-closed 8 16 30/100: 265.1 0 0 0 3016
+closed 1 2 30/100: 37 0 0 0 0 0 0 2700 0 0 | 0 0 0 0 0 0 0 0 2712 2716 |
+closed 2 4 30/100: 69 0 0 0 0 0 0 2898 0 0 | 0 0 0 0 0 0 0 0 2905 2906 |
+closed 4 8 30/100: 135.6 0 0 0 0 0 0 2949 0 0 | 0 0 0 0 0 0 0 0 2955 2962 |
+closed 8 16 30/100: 265.1 0 0 0 0 0 0 3016 0 0 | 0 0 0 0 0 0 0 0 3026 3026 |
+closed 5 50 30/100, over HTTP: 132.5 0 0 0 0 0 0 3016 3026 3026 |, not fitted
+`,
+		"rtx5080-llama-3.2-3b-paged": `
+{BlockSize:16 KVTokens:32768 MaxSeqs:24 MaxBatchTokens:4096 MaxWaiting:100000 ChunkedPrefill:false PrefixCaching:false Batching:continuous Costs:step=11.96ms,kv-token=2.333us,prefill-token=103.8us,decode-seq=2.597ms,request=12.12ms}
+RTX 5080: 3.21e+09 parameters of 2 bytes, 9.6e+11 B/s × 1
+closed 1 10 256/256: 84.1 40 0 41 12 0 13 3046 0 0 |
+open 32 at 4 even, 64–512/64–256, seed 1: 340.4 133 0 202 35 0 85 6202 0 0 |
+open 48 at 0, 128–384/128–256, seed 1: 455.2 3736 0 12278 45 0 90 13528 0 0 |
+open 48 at 6, 1024–2048 and 64–128/64–256, seed 7: 22.5 39099 0 285209 1384 0 1562 294249 0 0 |, not fitted
+open 48 at 8 even, 1056–1152/256, seed 1: 253.2 10214 0 22173 83 0 208 33739 0 0 |
 `,
 		"rtx5080-llama-3.2-3b": `
-{BlockSize:16 KVTokens:32768 MaxSeqs:8 MaxBatchTokens:4096 MaxWaiting:100000 ChunkedPrefill:false PrefixCaching:false Batching:continuous Costs:step=9.179ms,kv-token=4.606us,prefill-token=130.1us,decode-seq=1.887ms,request=3.618ms}
+{BlockSize:16 KVTokens:32768 MaxSeqs:8 MaxBatchTokens:4096 MaxWaiting:100000 ChunkedPrefill:false PrefixCaching:false Batching:continuous Costs:step=11.27ms,kv-token=2.07us,prefill-token=70.78us,decode-seq=3.272ms,request=18.18ms}
+static step=11.3ms,kv-token=1.403us,prefill-token=213.9us,decode-seq=2.484ms,request=32.14ms
 RTX 5080: 3.21e+09 parameters of 2 bytes, 9.6e+11 B/s × 1
-closed 1 10 256/256: 87.1 35 0 11 2939
-closed 1 10 256/256, static: 88.5 86 0 11 2890, not fitted
-open 32 at 4 even, 64–512/64–256, seed 1: 316.9 1825 4352 21 5149
-open 32 at 4 even, 64–512/64–256, seed 1, static: 254 4037 9678 17 6491
-open 48 at 0, 128–384/128–256, seed 1: 338.2 10934 22904 21 15469
-open 48 at 0, 128–384/128–256, seed 1, static: 346.1 10920 22014 17 14346
-open 48 at 6, 1024–2048 and 64–128/64–256, seed 7: 197.4 13156 25153 36 17881, not fitted
-open 48 at 6, 1024–2048 and 64–128/64–256, seed 7, static: 150.5 16810 35625 29 23564, not fitted
-open 48 at 8 even, 1056–1152/256, seed 1: 256.4 17139 34569 29 23779, not fitted
-open 48 at 8 even, 1056–1152/256, seed 1, static: 300 14419 30405 23 20704, not fitted
+closed 1 10 256/256: 87.1 35 0 37 11 0 13 2939 0 0 |
+closed 1 10 256/256, static: 88.5 86 0 88 11 0 13 2890 0 0 |
+open 32 at 4 even, 64–512/64–256, seed 1: 316.9 1825 0 4352 21 0 58 5149 0 0 |
+open 32 at 4 even, 64–512/64–256, seed 1, static: 254 4037 0 9678 17 0 19 6491 0 0 |
+open 48 at 0, 128–384/128–256, seed 1: 338.2 10934 0 22904 21 0 43 15469 0 0 |
+open 48 at 0, 128–384/128–256, seed 1, static: 346.1 10920 0 22014 17 0 21 14346 0 0 |
+open 48 at 6, 1024–2048 and 64–128/64–256, seed 7: 197.4 13156 0 25153 36 0 140 17881 0 0 |
+open 48 at 6, 1024–2048 and 64–128/64–256, seed 7, static: 150.5 16810 0 35625 29 0 36 23564 0 0 |
+open 48 at 8 even, 1056–1152/256, seed 1: 256.4 17139 0 34569 29 0 95 23779 0 0 |
+open 48 at 8 even, 1056–1152/256, seed 1, static: 300 14419 0 30405 23 0 26 20704 0 0 |
 `,
 	} {
 		p, err := OpenPreset(name)
@@ -70,7 +91,11 @@ open 48 at 8 even, 1056–1152/256, seed 1, static: 300 14419 30405 23 20704, no
 			t.Fatal(err)
 		}
 		h := p.Hardware
-		got := fmt.Sprintf("\n%+v\n%s: %g parameters of %g bytes, %g B/s × %d\n", p.Engine, p.Cards, h.Params, h.BytesPerParam, h.Bandwidth, h.GPUs)
+		static := ""
+		if p.Static != nil {
+			static = "static " + p.Static.String() + "\n"
+		}
+		got := fmt.Sprintf("\n%+v\n%s%s: %g parameters of %g bytes, %g B/s × %d\n", p.Engine, static, p.Cards, h.Params, h.BytesPerParam, h.Bandwidth, h.GPUs)
 		for _, of := range p.published {
 			got += of.line(p.Engine)
 		}
@@ -110,8 +135,19 @@ func (of published) line(c Config) string {
 			text.WriteString(", static")
 		}
 	}
-	r := of.want
-	fmt.Fprintf(&text, ": %g %g %g %g %g", r.OutputPerS, r.TTFTP50, r.TTFTP99, r.ITLP50, r.E2EP50)
+	if of.of != "" {
+		fmt.Fprintf(&text, ", %s", of.of)
+	}
+	text.WriteString(":")
+	for _, r := range []trialResult{of.want, of.also} {
+		if r != (trialResult{}) {
+			text.WriteString(" ")
+			for i, f := range r.figures() {
+				text.WriteString(strings.Repeat(" ", min(i, 1)) + fmt.Sprint(f.value))
+			}
+			text.WriteString(" |")
+		}
+	}
 	if of.beyond {
 		text.WriteString(", not fitted")
 	}
@@ -174,7 +210,7 @@ func TestFitShowsWhatTheSourceSays(t *testing.T) {
 		t.Errorf("of an engine that there cannot be: %v, %v", got, err)
 	}
 	_, err = OpenPreset("none")
-	if want := "unknown preset: want one of l4-qwen2.5-0.5b, h100-llama-70b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b"; err == nil || err.Error() != want {
+	if want := "unknown preset: want one of l4-qwen2.5-0.5b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b, rtx5080-llama-3.2-3b-paged, document-h100-llama-70b"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

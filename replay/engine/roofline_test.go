@@ -36,7 +36,7 @@ func TestPredict(t *testing.T) {
 }
 
 // The warning of a preset is what capacity predict says of its hardware: nothing but
-// h100-llama-70b decodes at less than half the speed that memory allows, and nothing
+// document-h100-llama-70b decodes at less than half the speed that memory allows, and nothing
 // decodes faster.
 func TestPresetWarning(t *testing.T) {
 	for _, p := range Presets() {
@@ -59,7 +59,7 @@ func TestPresetWarning(t *testing.T) {
 			t.Errorf("%s takes %.2g times its floor, and its warning says %q", p.Name, times, p.Warning)
 		}
 	}
-	p, err := OpenPreset("h100-llama-70b")
+	p, err := OpenPreset("document-h100-llama-70b")
 	if err != nil || !strings.Contains(p.Warning, "6.9 times slower than the memory of its 8 × H100") {
 		t.Errorf("%v: %q", err, p.Warning)
 	}

@@ -18,10 +18,22 @@ type trial interface {
 
 // trialResult is what a [trial] measured, over all of its requests.
 type trialResult struct {
-	OutputPerS       float64 // output tokens per second, from the start to the last token
-	TTFTP50, TTFTP99 float64 // ms
-	ITLP50           float64 // ms, of gaps pooled over requests; 0 without any
-	E2EP50           float64 // ms
+	OutputPerS                float64 // output tokens per second, from the start to the last token
+	TTFTP50, TTFTP95, TTFTP99 float64 // ms
+	ITLP50, ITLP95, ITLP99    float64 // ms, of gaps pooled over requests; 0 without any
+	E2EP50, E2EP95, E2EP99    float64 // ms
+}
+
+// figures are the result's figures under the names that people read.
+func (r *trialResult) figures() []figure {
+	return []figure{{"output tokens/s", r.OutputPerS}, {"TTFT p50, ms", r.TTFTP50}, {"TTFT p95, ms", r.TTFTP95}, {"TTFT p99, ms", r.TTFTP99},
+		{"ITL p50, ms", r.ITLP50}, {"ITL p95, ms", r.ITLP95}, {"ITL p99, ms", r.ITLP99},
+		{"E2E p50, ms", r.E2EP50}, {"E2E p95, ms", r.E2EP95}, {"E2E p99, ms", r.E2EP99}}
+}
+
+type figure struct {
+	name  string
+	value float64
 }
 
 // closedLoop is a load of a fixed number of requests at once: each that ends is
@@ -210,5 +222,7 @@ func (m *meter) result() trialResult {
 		end = max(m.over[n-1], end)
 	}
 	return trialResult{OutputPerS: float64(m.tokens) / (float64(end) / 1e12),
-		TTFTP50: ms(m.ttft, 0.5), TTFTP99: ms(m.ttft, 0.99), ITLP50: ms(m.gaps, 0.5), E2EP50: ms(m.e2e, 0.5)}
+		TTFTP50: ms(m.ttft, 0.5), TTFTP95: ms(m.ttft, 0.95), TTFTP99: ms(m.ttft, 0.99),
+		ITLP50: ms(m.gaps, 0.5), ITLP95: ms(m.gaps, 0.95), ITLP99: ms(m.gaps, 0.99),
+		E2EP50: ms(m.e2e, 0.5), E2EP95: ms(m.e2e, 0.95), E2EP99: ms(m.e2e, 0.99)}
 }

@@ -141,13 +141,14 @@ func PresetNames() []string {
 // Config is the engine that the flags ask for, and the name of its model.
 func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	c, model := engine.DefaultConfig(), "simulated"
+	batched := func(c engine.Config) engine.Config { return c }
 	switch {
 	case f.Preset != "":
 		p, err := openPreset(f.Preset)
 		if err != nil {
 			return c, "", cli.Usagef("--preset: %v", err)
 		}
-		c, model = p.Engine, p.Model
+		c, model, batched = p.Engine, p.Model, p.Batched
 	case f.Costs == "":
 		return c, "", cli.Usagef("no engine given: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", PresetNames()[0])
 	}
@@ -169,6 +170,7 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 			set()
 		}
 	}
+	c = batched(c)
 	if f.Costs != "" {
 		var err error
 		if c.Costs, err = engine.ParseCosts(f.Costs, c.Costs); err != nil {
