@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +18,11 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 	"reprise/replay/engine"
+	"reprise/replay/hardware"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/quantity"
 )
 
@@ -175,6 +179,7 @@ type predictFlags struct {
 	bandwidth string
 	flops     string
 	kv        string
+	never     flags.Hardware // a model and a data sheet in place of the numbers
 	asJSON    bool
 }
 
@@ -188,10 +193,14 @@ func predictCommand() *cobra.Command {
 and the KV of each sequence. --efficiency is the share of the peaks that is reached; 1 is
 the data sheet.
 
+--model-config and --hardware take the numbers from the config.json beside a model's
+weights and from a data sheet, and add the memory: weights, KV tokens that fit.
+
 Given results, it puts the measured medians beside the floor, and says which regime
 (memory or compute) the ratio suggests and which measurement would confirm it. --batch
 then defaults to the mean of requests in flight, --prompt-tokens to the mean prompt.`,
 		Example: `  reprise capacity predict --params 8B --bytes-per-param 2 --bandwidth 600GB
+  reprise capacity predict --model-config config.json --hardware h100 --tp 8 --dtype fp8 --batch 64
   reprise capacity predict r.parquet --params 0.5B --bandwidth 300GB --flops 121T --efficiency 0.7`,
 		Args: flags.Wants(0, 1, ""),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
@@ -210,17 +219,43 @@ then defaults to the mean of requests in flight, --prompt-tokens to the mean pro
 	model.NumberVar(&f.r.Context, "context-tokens", 0, "mean length of a sequence in tokens")
 	model.NumberVar(&f.r.Batch, "batch", 1, "sequences that decode together")
 	model.NumberVar(&f.r.Prompt, "prompt-tokens", 0, "prompt length in tokens, for TTFT")
+	f.never.Register(fl)
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(fl)
 	return cmd
 }
 
+// setup is that of --model-config and --hardware, nil without them, with its memory.
+func (f *predictFlags) setup(cmd *cobra.Command) (*hardware.Setup, *hardware.Memory, error) {
+	if !f.never.Given() {
+		return nil, nil, nil
+	}
+	for _, name := range []string{"params", "bytes-per-param", "bandwidth", "flops", "kv-bytes-per-token", "gpus"} {
+		if cmd.Flags().Changed(name) {
+			return nil, nil, cli.Usagef("--%s cannot be used with --model-config and --hardware, which say it", name)
+		}
+	}
+	s, err := f.never.Setup()
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := s.Fit()
+	if err != nil {
+		return nil, nil, cli.Exit(cli.Usage, err)
+	}
+	return &s, &m, nil
+}
+
 func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
+	setup, memory, err := f.setup(cmd)
+	if err != nil {
+		return err
+	}
 	for _, q := range []struct {
 		flag, text string
 		into       *float64
 	}{{"params", f.params, &f.r.Params}, {"bandwidth", f.bandwidth, &f.r.Bandwidth}, {"flops", f.flops, &f.r.FLOPS}, {"kv-bytes-per-token", f.kv, &f.r.KVPerToken}} {
-		if q.text == "" && q.flag == "flops" {
+		if q.text == "" && q.flag == "flops" || setup != nil {
 			continue
 		}
 		v, ok := magnitude(q.text)
@@ -242,6 +277,11 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 		s = &got
 		f.take(cmd, s)
 	}
+	if setup != nil {
+		r := engine.FloorOf(setup, int(math.Round(f.r.Batch)))
+		r.Efficiency, r.Context, r.Batch, r.Prompt = f.r.Efficiency, f.r.Context, f.r.Batch, f.r.Prompt
+		f.r = r
+	}
 	p, err := f.r.Predict()
 	if err != nil {
 		return cli.Exit(cli.Usage, err)
@@ -251,14 +291,23 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 		c = bench.Compare(p, s)
 	}
 	if f.asJSON {
-		err = cli.WriteJSON(cmd.OutOrStdout(), c)
+		err = cli.WriteJSON(cmd.OutOrStdout(), predicted{c, memory})
 	} else {
 		err = c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All hints: --details."))
+		if err == nil && memory != nil {
+			cli.Message(cmd.OutOrStdout(), fmt.Sprintf("%s. Memory of each GPU: %s. KV fits %s tokens.\n", setup, memory, page.Count(int64(memory.KVTokens))))
+		}
 	}
 	if err == nil && s != nil {
 		err = untrusted(s.Verdict)
 	}
 	return err
+}
+
+// predicted is a prediction, with the memory where a model and a GPU are known.
+type predicted struct {
+	bench.Comparison
+	Memory *hardware.Memory `json:"memory,omitempty"`
 }
 
 // take takes from results what the flags do not say.

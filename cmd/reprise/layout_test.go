@@ -50,7 +50,8 @@ var mayImport = map[string]string{
 	"replay/openai":    "",
 	"replay/scrape":    "",
 	"replay/host":      "",
-	"replay/engine":    "trace trace/quantity trace/token trace/block replay/openai replay/pace trace/sample",
+	"replay/engine":    "trace trace/quantity trace/token trace/block replay/hardware replay/openai replay/pace trace/sample",
+	"replay/hardware":  "",
 	"replay/report":    "trace trace/profile trace/quantity replay/result replay/scrape replay/host trace/page trace/sample trace/textpage",
 	"replay/contract":  "trace trace/quantity trace/page trace/sample trace/strictyaml replay/result replay/report",
 	"replay/scenario":  "trace trace/page trace/quantity trace/strictyaml replay/result replay/report",
@@ -67,7 +68,7 @@ var mayImport = map[string]string{
 	"cmd/reprise":      "*",
 
 	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/page trace/recording trace/textpage",
-	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate",
+	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware",
 	"cmd/reprise/internal/procurement": "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets replay/bench replay/contract replay/report replay/scenario replay/tender synth/spec trace trace/page trace/textpage",
 	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/host replay/monitor replay/openai replay/report replay/result synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/textpage trace/token",
 

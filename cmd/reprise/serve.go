@@ -116,7 +116,7 @@ func serveModel(cmd *cobra.Command, f *flags.Engine, c *engine.ServerConfig) err
 		c.Model = model
 	}
 	c.Engine = &e
-	if warning := f.Warning(e); warning != "" {
+	if warning := f.Warning(cmd, e); warning != "" {
 		cli.Notef(cmd, "warning: %s", warning)
 	}
 	return nil

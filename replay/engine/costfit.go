@@ -14,16 +14,17 @@ const costBound = 6
 // the one before.
 const fitRounds = 3
 
-// Names of the costs, as [ParseCosts] reads them.
+// Names of the costs, as [ParseCosts] reads them, but for those that only a roofline has.
 func (c *Costs) Names() []string {
 	var names []string
-	for _, f := range c.fields() {
+	fields := c.fields()
+	for _, f := range fields[:len(fields)-physical] {
 		names = append(names, f.name)
 	}
 	return names
 }
 
-// Of is the cost of a name, which must be one of [Costs.Names].
+// Of is the cost of a name.
 func (c *Costs) Of(name string) *Picos {
 	for _, f := range c.fields() {
 		if f.name == name {

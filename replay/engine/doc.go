@@ -73,10 +73,12 @@
 //   - router.go: the routers: random, round-robin, least-loaded, session, prefix
 //   - tally.go: comparing routers: the FleetSummary, with hit ratio, imbalance, quantiles
 //   - costfit.go: fitting costs, of presets and of calibrations
-//   - preset.go, presets.go: fitting a preset to published figures, its error, and its
-//     warning; the presets and their sources
+//   - preset.go, presets.go, presets5080.go: fitting a preset to published figures, its
+//     error, and its warning; the presets and their sources
 //   - trial.go: playing a published load, closed or open, to an engine in virtual time
 //   - roofline.go: the floor that bandwidth and arithmetic set: capacity predict
+//   - physical.go: engines of hardware that was not measured, from a data sheet, and what
+//     the nearest measured engine reaches of its own bound
 //
 // Exported names may change in any release.
 package engine

@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+
+	"reprise/replay/hardware"
 )
 
 // Ways of batching.
@@ -25,6 +27,10 @@ type Config struct {
 	PrefixCaching  bool   `json:"prefix_caching"`         // blocks are found again by what they hold
 	Batching       string `json:"batching"`               // continuous or static
 	Costs          Costs  `json:"-"`                      // see Costs.String
+	// Of a mixture, the experts of a layer that tokens are routed to, and how many of them
+	// each token takes; see Costs.Expert. 0 without a mixture.
+	Experts         int `json:"experts,omitempty"`
+	ExpertsPerToken int `json:"experts_per_token,omitempty"`
 }
 
 // DefaultConfig has vLLM's defaults for a server on one accelerator: blocks of
@@ -49,6 +55,10 @@ func (c *Config) check() error {
 		return errors.New("simulated engine: the limits of a step must be positive, and that of the queue not negative")
 	case c.Batching != continuousBatching && c.Batching != staticBatching:
 		return errors.New("simulated engine: batching is continuous or static")
+	case c.Experts < 0 || c.ExpertsPerToken < 0 || c.ExpertsPerToken > c.Experts:
+		return errors.New("simulated engine: a token takes more experts than there are")
+	case c.Costs.Expert > 0 && c.Experts == 0:
+		return errors.New("simulated engine: it has a cost of experts and none of them: that cost comes from --model-config")
 	}
 	return c.Costs.check()
 }
@@ -90,7 +100,8 @@ var (
 // An Engine is for one goroutine.
 type engineCore struct {
 	c        Config
-	now      Picos // when the next step may begin
+	reading  []Picos // of a mixture, Costs.Step and experts by tokens of a step; nil without
+	now      Picos   // when the next step may begin
 	pool     *blockPool
 	running  []*Job
 	waiting  jobQueue
@@ -117,7 +128,36 @@ func newEngineCore(c Config) (*engineCore, error) {
 	if c.KVTokens > 0 {
 		blocks = c.KVTokens / c.BlockSize
 	}
-	return &engineCore{c: c, pool: newPool(blocks)}, nil
+	return &engineCore{c: c, pool: newPool(blocks), reading: c.reading()}, nil
+}
+
+// reading is what it takes to read the weights, by tokens of a step up to the most that
+// make a difference; nil where it is always Costs.Step.
+func (c *Config) reading() []Picos {
+	if c.Costs.Expert == 0 {
+		return nil
+	}
+	layer := hardware.Experts{Routed: c.Experts, PerToken: c.ExpertsPerToken}
+	all := c.Costs.Step + times(c.Costs.Expert, int64(c.Experts))
+	var list []Picos
+	for tokens := 0; tokens <= c.MaxBatchTokens; tokens++ {
+		at := min(c.Costs.Step+Picos(float64(c.Costs.Expert)*layer.Different(tokens)), all)
+		list = append(list, at)
+		if all-at < c.Costs.Expert/1000 {
+			break
+		}
+	}
+	return list
+}
+
+// costsOf are the costs of a step of so many tokens: Step is what reading the weights
+// takes then.
+func (e *engineCore) costsOf(tokens int64) Costs {
+	c := e.c.Costs
+	if e.reading != nil {
+		c.Step = e.reading[min(tokens, int64(len(e.reading)-1))]
+	}
+	return c
 }
 
 // Add gives the engine a job that arrives at an instant, which must not be

@@ -48,13 +48,15 @@ func (p Picos) Text() string {
 
 // Costs are what the steps of an engine take, all in picoseconds:
 //
-//	step = max(Step + KVToken × tokens of KV in the batch,
-//	           PrefillToken × prompt tokens computed + DecodeSeq × sequences that decode)
+//	step = max(Step + Expert × experts read + KVToken × tokens of KV in the batch,
+//	           PrefillToken × prompt tokens computed + DecodeSeq × sequences that decode + Attention × pairs ÷ 2^20)
 //
 // the larger of the time to read memory, weights and KV, and the time to
 // compute: the roofline of Williams, Waterman and Patterson (2009) with linear
 // terms. Tokens of KV are those of each sequence of the step, with the ones that
-// the step adds.
+// the step adds. Pairs are those of a prompt token computed and a token that it attends
+// to; the experts read are those of [Config].Experts that are different, on average, when
+// each token takes its own. Fitted engines have neither.
 type Costs struct {
 	Step         Picos // of reading the weights, whatever the batch
 	KVToken      Picos // of reading the KV of one token
@@ -63,6 +65,9 @@ type Costs struct {
 	// Request is the time from the arrival of a request until the scheduler sees
 	// it: HTTP, tokenising, handing over. It delays one request and no step.
 	Request Picos
+	// Attention is the time of 2^20 pairs, and Expert that of reading one expert of each
+	// layer.
+	Attention, Expert Picos
 }
 
 // maxStep bounds what a step may take, 1,000 s, so that sums do not overflow.
@@ -74,13 +79,16 @@ const maxRun = 4096
 // fields names the costs for people.
 func (c *Costs) fields() []costField {
 	return []costField{{"step", &c.Step}, {"kv-token", &c.KVToken}, {"prefill-token", &c.PrefillToken},
-		{"decode-seq", &c.DecodeSeq}, {"request", &c.Request}}
+		{"decode-seq", &c.DecodeSeq}, {"request", &c.Request}, {"attention", &c.Attention}, {"expert", &c.Expert}}
 }
 
 type costField struct {
 	name  string
 	value *Picos
 }
+
+// physical is how many of the fields, the last, only a roofline has.
+const physical = 2
 
 // costUnits are in picoseconds; that which ends the others is last.
 var costUnits = []struct {
@@ -91,15 +99,19 @@ var costUnits = []struct {
 // String writes the costs as [ParseCosts] reads them.
 func (c Costs) String() string {
 	var parts []string
-	for _, f := range c.fields() {
+	fields := c.fields()
+	for i, f := range fields {
+		if i >= len(fields)-physical && *f.value == 0 {
+			continue
+		}
 		parts = append(parts, f.name+"="+f.value.Text())
 	}
 	return strings.Join(parts, ",")
 }
 
 // ParseCosts changes the costs that a text such as "step=5ms,kv-token=40ns"
-// names: step, kv-token, prefill-token, decode-seq, request, each with ps, ns,
-// us, ms or s.
+// names: step, kv-token, prefill-token, decode-seq, request, attention, expert, each with
+// ps, ns, us, ms or s.
 func ParseCosts(text string, c Costs) (Costs, error) {
 	for i, part := range strings.Split(text, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
@@ -131,7 +143,7 @@ func ParseCosts(text string, c Costs) (Costs, error) {
 }
 
 func (c *Costs) check() error {
-	for _, v := range []Picos{c.Step, c.KVToken, c.PrefillToken, c.DecodeSeq, c.Request} {
+	for _, v := range []Picos{c.Step, c.KVToken, c.PrefillToken, c.DecodeSeq, c.Request, c.Attention, c.Expert} {
 		if v < 0 {
 			return errors.New("simulated engine: a cost is negative")
 		}
@@ -150,9 +162,18 @@ func times(p Picos, n int64) Picos {
 	return p * Picos(n)
 }
 
-// stepTime is what one step takes.
+// stepTime is what a step takes that attends to nothing but for its KV.
 func (c *Costs) stepTime(kv, prefill, decode int64) Picos {
-	return min(max(c.Step+times(c.KVToken, kv), times(c.PrefillToken, prefill)+times(c.DecodeSeq, decode)), maxStep)
+	return c.stepTimeOf(kv, prefill, decode, 0)
+}
+
+// stepTimeOf is what a step takes. Its Step has the experts that it reads.
+func (c *Costs) stepTimeOf(kv, prefill, decode, pairs int64) Picos {
+	compute := times(c.PrefillToken, prefill) + times(c.DecodeSeq, decode)
+	if c.Attention > 0 {
+		compute += min(Picos(float64(c.Attention)*(float64(pairs)/(1<<20))), maxStep)
+	}
+	return min(max(c.Step+times(c.KVToken, kv), compute), maxStep)
 }
 
 // A decodeRun is a run of steps that decode the same sequences, so that each has

@@ -85,7 +85,8 @@ func (e *engineCore) mixedStep(sink tokenSink) {
 		e.admit(&b)
 	}
 	e.notePeak()
-	e.now += e.c.Costs.stepTime(b.kv, b.prefill, b.decode)
+	costs := e.costsOf(b.prefill + b.decode)
+	e.now += costs.stepTimeOf(b.kv, b.prefill, b.decode, b.pairs)
 	e.steps++
 	e.computed += b.prefill
 	e.ends = append(e.ends[:0], e.now)
@@ -103,6 +104,7 @@ func (e *engineCore) mixedStep(sink tokenSink) {
 type batch struct {
 	budget              int
 	kv, prefill, decode int64
+	pairs               int64 // of a prompt token and one that it attends to
 }
 
 // put plans n tokens of j.
@@ -114,6 +116,7 @@ func (b *batch) put(j *Job, n int) {
 		b.decode++
 	} else {
 		b.prefill += int64(n)
+		b.pairs += int64(n)*int64(j.computed) + int64(n)*int64(n+1)/2
 	}
 }
 
@@ -233,7 +236,8 @@ func (e *engineCore) decodeSteps(horizon Picos, sink tokenSink) bool {
 	if n == 0 || n < e.c.MaxBatchTokens && e.mayAdmit() {
 		return false
 	}
-	s := decodeRun{costs: &e.c.Costs, seqs: int64(n)}
+	costs := e.costsOf(int64(n))
+	s := decodeRun{costs: &costs, seqs: int64(n)}
 	steps := int64(maxRun)
 	for _, j := range e.running {
 		if !j.isDecoding() {

@@ -190,7 +190,7 @@ func TestClosedLoop(t *testing.T) {
 	c := DefaultConfig()
 	c.Costs = Costs{Step: 1e9, PrefillToken: 5e8, Request: 1e9} // 1 ms, 0.5 ms, 1 ms
 	got, err := closedLoop{Concurrency: 2, Requests: 4, Prompt: exactly(4), Output: exactly(3)}.Run(c)
-	want := trialResult{OutputPerS: 12 / 0.014, TTFTP50: 5, TTFTP99: 5, ITLP50: 1, E2EP50: 7}
+	want := trialResult{OutputPerS: 6 / 0.007, TTFTP50: 5, TTFTP95: 5, TTFTP99: 5, ITLP50: 1, ITLP95: 1, ITLP99: 1, E2EP50: 7, E2EP95: 7, E2EP99: 7}
 	if err != nil || got != want {
 		t.Errorf("%+v; want %+v (%v)", got, want, err)
 	}
@@ -208,14 +208,14 @@ func TestClosedLoop(t *testing.T) {
 func TestParseCosts(t *testing.T) {
 	base := Costs{Step: 1, KVToken: 2, PrefillToken: 3, DecodeSeq: 4, Request: 5}
 	got, err := ParseCosts("step=5ms, kv-token=40ns,prefill-token=23.5us,decode-seq=1.5µs,request=0s", base)
-	want := Costs{5e9, 40e3, 23_500_000, 1_500_000, 0}
+	want := Costs{Step: 5e9, KVToken: 40e3, PrefillToken: 23_500_000, DecodeSeq: 1_500_000}
 	if err != nil || got != want {
 		t.Errorf("%+v; want %+v (%v)", got, want, err)
 	}
-	if one, err := ParseCosts("kv-token=7ps", base); err != nil || one != (Costs{1, 7, 3, 4, 5}) {
+	if one, err := ParseCosts("kv-token=7ps", base); err != nil || one != (Costs{Step: 1, KVToken: 7, PrefillToken: 3, DecodeSeq: 4, Request: 5}) {
 		t.Errorf("%+v, %v", one, err)
 	}
-	for _, c := range []Costs{base, want, {Step: 1e15, KVToken: 123_456_789, Request: 999}} {
+	for _, c := range []Costs{base, want, {Step: 1, Attention: 530, Expert: 7e9}, {Step: 1e15, KVToken: 123_456_789, Request: 999}} {
 		if back, err := ParseCosts(c.String(), Costs{}); err != nil || back != c {
 			t.Errorf("%s reads back as %+v, %v", c, back, err)
 		}

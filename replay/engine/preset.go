@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"reprise/replay/hardware"
 )
 
 // A Preset is an engine whose costs were fitted to published measurements of a
@@ -21,8 +23,10 @@ type Preset struct {
 
 	Hardware Roofline // what it was measured on, decoding one sequence
 	Cards    string   // the hardware in words, such as 8 × H100
-	// Warning says that the engine is far slower than its hardware; empty where it is
-	// not. Whatever uses the preset shows it.
+	// Setup is what a roofline was made of; nil for an engine that was fitted.
+	Setup *hardware.Setup
+	// Warning says that the engine is far slower than its hardware, or no more than a
+	// bound; else it is empty. Whatever uses the preset shows it.
 	Warning string
 
 	published []published
@@ -36,6 +40,9 @@ const tooSlow = 2
 // Warn is the warning of the preset's engine at these costs, or "": what it takes to
 // decode one sequence, compared with the least that [Roofline.Predict] gives the hardware.
 func (p *Preset) Warn(c Costs) string {
+	if p.Setup != nil {
+		return boundOf(p.Setup)
+	}
 	floor, err := p.Hardware.Predict()
 	if err != nil {
 		return ""
@@ -132,7 +139,7 @@ func Fitted(points []FitPoint) []FitPoint {
 // OpenPreset finds a preset by name; without one the error lists them.
 func OpenPreset(name string) (Preset, error) {
 	if name == "h100-llama-70b" {
-		return Preset{}, errors.New("h100-llama-70b is now called document-h100-llama-70b: its figures are those of a document, 6.9 times slower than 8 × H100 can be")
+		return Preset{}, errors.New("h100-llama-70b is now called document-h100-llama-70b: its figures are those of a document, 6.9 times slower than 8 × H100 can be. The bound of that hardware is roofline-8xh100-llama-70b")
 	}
 	var names []string
 	for _, p := range Presets() {

@@ -1,10 +1,12 @@
 package engine
 
+import "reprise/replay/hardware"
+
 // Presets lists the presets. Their costs are effective ones: they carry
 // whatever the source's software and host added, and KVToken much of what each
 // further sequence costs.
 func Presets() []Preset {
-	all := []Preset{l4Qwen(), t4Llama(), rtx5080Llama(), rtx5080Paged(), documentLlama()}
+	all := []Preset{l4Qwen(), t4Llama(), rtx5080Llama(), rtx5080Paged(), documentLlama(), rooflineLlama()}
 	for i := range all {
 		all[i].Warning = all[i].Warn(all[i].Engine.Costs)
 	}
@@ -106,5 +108,23 @@ func t4Llama() Preset {
 	}
 	p.published = append(p.published, published{load: closedLoop{Concurrency: 5, Requests: 50, Prompt: exactly(30), Output: exactly(100)}, of: "over HTTP", beyond: true,
 		want: trialResult{OutputPerS: 132.5, E2EP50: 3016, E2EP95: 3026, E2EP99: 3026}})
+	return p
+}
+
+// rooflineLlama is the bound of the hardware that the document names.
+func rooflineLlama() Preset {
+	gpu, err := hardware.FindGPU("h100")
+	if err != nil {
+		return Preset{}
+	}
+	s := hardware.Setup{TP: 8, GPU: gpu, DType: "bf16", KVDType: "auto", Efficiency: 1, Utilization: 0.9,
+		Model: hardware.Model{Name: "Llama 70B", Layers: 80, Hidden: 8192, Heads: 64, KVHeads: 8, HeadDim: 128, Intermediate: 28672, Vocab: 128256}}
+	like := DefaultConfig()
+	like.MaxBatchTokens = 8192 // as in the document's
+	p, err := RooflinePreset("roofline-8xh100-llama-70b", s, like)
+	if err != nil {
+		return Preset{}
+	}
+	p.About += " Step budget and sequences are those assumed for the document's."
 	return p
 }

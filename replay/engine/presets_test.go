@@ -14,7 +14,7 @@ import (
 func TestPresetsAreWhatTheirSourcesSay(t *testing.T) {
 	for name, want := range map[string]string{
 		"l4-qwen2.5-0.5b": `
-{BlockSize:16 KVTokens:1080000 MaxSeqs:256 MaxBatchTokens:2048 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=5.16ms,kv-token=183.5ns,prefill-token=22.06us,decode-seq=957ns,request=24.14ms}
+{BlockSize:16 KVTokens:1080000 MaxSeqs:256 MaxBatchTokens:2048 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=5.16ms,kv-token=183.5ns,prefill-token=22.06us,decode-seq=957ns,request=24.14ms Experts:0 ExpertsPerToken:0}
 L4: 4.9e+08 parameters of 2 bytes, 3e+11 B/s × 1
 closed 1 10 256/128: 168 27 0 0 5.1 0 0 0 0 0 | 0 0 115.5 0 0 6.1 0 679 765 0 |
 closed 2 20 256/128: 367 37.8 0 0 5.2 0 0 0 0 0 | 0 0 48.2 0 0 6.3 0 698 705 0 |
@@ -24,7 +24,7 @@ closed 16 160 256/128: 2277 103.8 0 0 6 0 0 0 0 0 | 0 0 135.7 0 0 8.9 0 880 947 
 closed 32 320 256/128: 3773 135.3 0 0 7.1 0 0 0 0 0 | 0 0 191.8 0 0 12 0 1082 1128 0 |
 `,
 		"document-h100-llama-70b": `
-{BlockSize:16 KVTokens:1300000 MaxSeqs:256 MaxBatchTokens:8192 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=36.21ms,kv-token=52.81ns,prefill-token=26.79us,decode-seq=133.7us,request=40.91ms}
+{BlockSize:16 KVTokens:1300000 MaxSeqs:256 MaxBatchTokens:8192 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=36.21ms,kv-token=52.81ns,prefill-token=26.79us,decode-seq=133.7us,request=40.91ms Experts:0 ExpertsPerToken:0}
 8 × H100: 7e+10 parameters of 2 bytes, 3.35e+12 B/s × 8
 closed 1 1 500/200, 1 places: 0 0 0 0 42 0 0 0 0 0 | 24 0 0 0 0 0 0 0 0 0 |
 closed 4 4 500/200, 4 places: 0 0 0 0 42 0 0 0 0 0 | 95 0 0 0 0 0 0 0 0 0 |
@@ -53,7 +53,7 @@ open 3000 at 50, ~500/~200, seed 1, second curve: 0 5000 0 30000 0 0 0 0 0 0 |, 
 open 1200 at 20, ~500/~200, seed 1, example report: 3200 92 0 180 35 0 48 0 0 0 |, not fitted
 `,
 		"t4-llama-3.2-3b": `
-{BlockSize:16 KVTokens:61000 MaxSeqs:8 MaxBatchTokens:2048 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=27.49ms,kv-token=4.769us,prefill-token=104.5us,decode-seq=2.555ms,request=0ps}
+{BlockSize:16 KVTokens:61000 MaxSeqs:8 MaxBatchTokens:2048 MaxWaiting:100000 ChunkedPrefill:true PrefixCaching:true Batching:continuous Costs:step=27.49ms,kv-token=4.769us,prefill-token=104.5us,decode-seq=2.555ms,request=0ps Experts:0 ExpertsPerToken:0}
 Tesla T4: 3.21e+09 parameters of 2 bytes, 3.2e+11 B/s × 1
 closed 1 2 30/100: 37 0 0 0 0 0 0 2700 0 0 | 0 0 0 0 0 0 0 0 2712 2716 |
 closed 2 4 30/100: 69 0 0 0 0 0 0 2898 0 0 | 0 0 0 0 0 0 0 0 2905 2906 |
@@ -62,7 +62,7 @@ closed 8 16 30/100: 265.1 0 0 0 0 0 0 3016 0 0 | 0 0 0 0 0 0 0 0 3026 3026 |
 closed 5 50 30/100, over HTTP: 132.5 0 0 0 0 0 0 3016 3026 3026 |, not fitted
 `,
 		"rtx5080-llama-3.2-3b-paged": `
-{BlockSize:16 KVTokens:32768 MaxSeqs:24 MaxBatchTokens:4096 MaxWaiting:100000 ChunkedPrefill:false PrefixCaching:false Batching:continuous Costs:step=11.96ms,kv-token=2.333us,prefill-token=103.8us,decode-seq=2.597ms,request=12.12ms}
+{BlockSize:16 KVTokens:32768 MaxSeqs:24 MaxBatchTokens:4096 MaxWaiting:100000 ChunkedPrefill:false PrefixCaching:false Batching:continuous Costs:step=11.96ms,kv-token=2.333us,prefill-token=103.8us,decode-seq=2.597ms,request=12.12ms Experts:0 ExpertsPerToken:0}
 RTX 5080: 3.21e+09 parameters of 2 bytes, 9.6e+11 B/s × 1
 closed 1 10 256/256: 84.1 40 0 41 12 0 13 3046 0 0 |
 open 32 at 4 even, 64–512/64–256, seed 1: 340.4 133 0 202 35 0 85 6202 0 0 |
@@ -71,7 +71,7 @@ open 48 at 6, 1024–2048 and 64–128/64–256, seed 7: 22.5 39099 0 285209 138
 open 48 at 8 even, 1056–1152/256, seed 1: 253.2 10214 0 22173 83 0 208 33739 0 0 |
 `,
 		"rtx5080-llama-3.2-3b": `
-{BlockSize:16 KVTokens:32768 MaxSeqs:8 MaxBatchTokens:4096 MaxWaiting:100000 ChunkedPrefill:false PrefixCaching:false Batching:continuous Costs:step=11.27ms,kv-token=2.07us,prefill-token=70.78us,decode-seq=3.272ms,request=18.18ms}
+{BlockSize:16 KVTokens:32768 MaxSeqs:8 MaxBatchTokens:4096 MaxWaiting:100000 ChunkedPrefill:false PrefixCaching:false Batching:continuous Costs:step=11.27ms,kv-token=2.07us,prefill-token=70.78us,decode-seq=3.272ms,request=18.18ms Experts:0 ExpertsPerToken:0}
 static step=11.3ms,kv-token=1.403us,prefill-token=213.9us,decode-seq=2.484ms,request=32.14ms
 RTX 5080: 3.21e+09 parameters of 2 bytes, 9.6e+11 B/s × 1
 closed 1 10 256/256: 87.1 35 0 37 11 0 13 2939 0 0 |
@@ -210,7 +210,7 @@ func TestFitShowsWhatTheSourceSays(t *testing.T) {
 		t.Errorf("of an engine that there cannot be: %v, %v", got, err)
 	}
 	_, err = OpenPreset("none")
-	if want := "unknown preset: want one of l4-qwen2.5-0.5b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b, rtx5080-llama-3.2-3b-paged, document-h100-llama-70b"; err == nil || err.Error() != want {
+	if want := "unknown preset: want one of l4-qwen2.5-0.5b, t4-llama-3.2-3b, rtx5080-llama-3.2-3b, rtx5080-llama-3.2-3b-paged, document-h100-llama-70b, roofline-8xh100-llama-70b"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 // rates are decimal: 1 GB/s is 1e9 bytes per second.
 type Roofline struct {
 	Params        float64 `json:"params"`                       // of the weights that a token reads; of a mixture of experts, the active ones
+	Head          float64 `json:"head_params,omitempty"`        // of Params, those of the output layer, which only the last token of a prompt needs; 0 is not known: all need all
 	BytesPerParam float64 `json:"bytes_per_param"`              // 2 of BF16, 1 of FP8
 	Bandwidth     float64 `json:"bandwidth_bytes_per_s"`        // of one GPU's memory, peak
 	FLOPS         float64 `json:"flops,omitempty"`              // of one GPU, peak at the precision of the weights; 0 is not known
@@ -25,7 +26,7 @@ type Roofline struct {
 //
 //	TPOT = (params × bytes + batch × context × KV bytes) ÷ (GPUs × bandwidth × efficiency)
 //	TPOT = 2 × params × batch ÷ (GPUs × FLOPS × efficiency), where that is more
-//	TTFT = 2 × params × prompt ÷ (GPUs × FLOPS × efficiency), but no less than a TPOT
+//	TTFT = 2 × ((params − head) × prompt + head) ÷ (GPUs × FLOPS × efficiency), but no less than a TPOT
 //
 // It has no attention arithmetic, no communication between GPUs, no queue and no host:
 // it is a floor. The form is of Williams, Waterman and Patterson, "Roofline: an
@@ -51,7 +52,7 @@ func (r Roofline) Predict() (Prediction, error) {
 			return Prediction{}, errors.New("parameters, their bytes, bandwidth, efficiency and batch are above 0")
 		}
 	}
-	if r.GPUs < 1 || r.Efficiency > 1 || !(r.FLOPS >= 0) || !(r.KVPerToken >= 0) || !(r.Context >= 0) || !(r.Prompt >= 0) {
+	if r.GPUs < 1 || r.Efficiency > 1 || !(r.FLOPS >= 0) || !(r.KVPerToken >= 0) || !(r.Context >= 0) || !(r.Prompt >= 0) || !(r.Head >= 0 && r.Head < r.Params) {
 		return Prediction{}, errors.New("an efficiency is at most 1, GPUs are 1 or more, and nothing is below 0")
 	}
 	p := Prediction{Roofline: r, WeightBytes: r.Params * r.BytesPerParam, KVBytes: r.Batch * r.Context * r.KVPerToken, Bound: "memory"}
@@ -66,8 +67,8 @@ func (r Roofline) Predict() (Prediction, error) {
 			p.ComputeBoundB = &b
 		}
 		if r.Prompt > 0 {
-			perS := flops / (2 * r.Params)
-			ms := max(r.Prompt/perS, tpot) * 1e3
+			perS := flops / (2 * (r.Params - r.Head))
+			ms := max(r.Prompt/perS+2*r.Head/flops, tpot) * 1e3
 			p.PromptPerS, p.TTFTMS = &perS, &ms
 		}
 	}

@@ -74,6 +74,7 @@ func (f *Fleet) Describe(c engine.FleetConfig) string {
 // from it.
 type Engine struct {
 	Given     engine.Config
+	Hardware  *Hardware // of commands that have its flags
 	Preset    string
 	Costs     string
 	noChunks  bool
@@ -84,7 +85,7 @@ type Engine struct {
 func (f *Engine) register(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
 	everyday, rest := Sections(fl, SimulatedFlags)
-	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; or the file of reprise calibrate. The flags below change it")
+	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the file of reprise calibrate; or roofline:CONFIG.json:8xh100:fp8, the bound of hardware. The flags below change it")
 	f.RegisterModel(fl)
 	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "KV block size in tokens")
 	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "KV memory of each engine in tokens; 0 is unlimited")
@@ -142,12 +143,10 @@ func PresetNames() []string {
 func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	c, model := engine.DefaultConfig(), "simulated"
 	batched := func(c engine.Config) engine.Config { return c }
-	switch {
-	case f.Preset != "":
-		p, err := openPreset(f.Preset)
-		if err != nil {
-			return c, "", cli.Usagef("--preset: %v", err)
-		}
+	switch p, err := f.preset(cmd); {
+	case err != nil:
+		return c, "", err
+	case p != nil:
 		c, model, batched = p.Engine, p.Model, p.Batched
 	case f.Costs == "":
 		return c, "", cli.Usagef("no engine given: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", PresetNames()[0])
@@ -180,11 +179,48 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	return c, model, nil
 }
 
+// preset is the one that is named, or what --model-config and --hardware make; nil without
+// either. A roofline's KV memory depends on the size of its steps.
+func (f *Engine) preset(cmd *cobra.Command) (*engine.Preset, error) {
+	like := engine.DefaultConfig()
+	given := f.changed
+	if given == nil {
+		given = cmd.Flags().Changed
+	}
+	if given("max-num-batched-tokens") && f.Given.MaxBatchTokens > 0 {
+		like.MaxBatchTokens = f.Given.MaxBatchTokens
+	}
+	if given("max-num-seqs") && f.Given.MaxSeqs > 0 {
+		like.MaxSeqs = f.Given.MaxSeqs
+	}
+	var p engine.Preset
+	var err error
+	switch {
+	case f.Hardware != nil && f.Hardware.Given() && f.Preset != "":
+		return nil, cli.Usagef("--preset cannot be used with --model-config: both are an engine")
+	case f.Hardware != nil && f.Hardware.Given():
+		s, serr := f.Hardware.Setup()
+		if serr != nil {
+			return nil, serr
+		}
+		if p, err = engine.RooflinePreset("of "+f.Hardware.ModelConfig, s, like); err != nil {
+			return nil, cli.Exit(cli.Usage, err)
+		}
+	case f.Preset != "":
+		if p, err = openPreset(f.Preset, like); err != nil {
+			return nil, cli.Usagef("--preset: %v", err)
+		}
+	default:
+		return nil, nil
+	}
+	return &p, nil
+}
+
 // Warning is that of the preset at the costs of the engine that the flags ask for, or
 // "", see [engine.Preset].
-func (f *Engine) Warning(c engine.Config) string {
-	p, err := openPreset(f.Preset)
-	if err != nil {
+func (f *Engine) Warning(cmd *cobra.Command, c engine.Config) string {
+	p, err := f.preset(cmd)
+	if err != nil || p == nil {
 		return ""
 	}
 	if IsEngineFile(f.Preset) {

@@ -37,6 +37,7 @@
 //     --quantization, --engine
 //   - engine.go: simulated engines: --preset, --costs, --kv-tokens, --replicas, --router
 //   - presetfile.go: a preset by its name, or by the file that calibrate wrote
+//   - hardware.go: engines that were not measured: --model-config, --hardware, roofline:
 //   - servecmd.go: starting an engine: --serve-cmd, --vary, --ready-timeout
 //   - judge.go: how results are judged: --slo, --contract, --definitions, --no-steady,
 //     prices, GPUs; --html and --plots

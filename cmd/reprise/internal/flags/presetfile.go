@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"reprise/replay/calibrate"
 	"reprise/replay/engine"
@@ -16,8 +17,12 @@ func IsEngineFile(preset string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(preset))
 }
 
-// openPreset is the preset of a name, or the engine of a file that reprise calibrate wrote.
-func openPreset(name string) (engine.Preset, error) {
+// openPreset is the preset of a name, the engine of a file that reprise calibrate wrote, or
+// the bound of hardware, for steps as large as those of like.
+func openPreset(name string, like engine.Config) (engine.Preset, error) {
+	if strings.HasPrefix(name, rooflinePrefix) {
+		return rooflinePreset(name, like)
+	}
 	if !IsEngineFile(name) {
 		p, err := engine.OpenPreset(name)
 		if err != nil {

@@ -32,6 +32,7 @@ const (
 	JudgementFlags = "Judgement"
 	ResultsFlags   = "Results"
 	SimulatedFlags = "Simulated engine"
+	HardwareFlags  = "Hardware that was not measured"
 	StartedFlags   = "Started engine"
 	DeployedFlags  = "Description of the servers"
 	VLLMFlags      = "JSON of vllm bench serve"

@@ -36,7 +36,7 @@ func (f *Simulation) Record(cmd *cobra.Command, w *trace.Trace, c engine.FleetCo
 		Source:      result.Source{Workload: w.Meta.Digest, Tier: w.Meta.Tier, Seed: strconv.FormatUint(f.Seed, 10), BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize},
 		Load:        result.Load{Tokenizer: w.Meta.Tokenizer, Model: model, Rate: f.Rate},
 		Note:        f.note,
-		Simulation:  result.Simulation{Simulated: f.Describe(c), PresetWarning: f.Engine.Warning(c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching)},
+		Simulation:  result.Simulation{Simulated: f.Describe(c), PresetWarning: f.Engine.Warning(cmd, c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching)},
 		Environment: &result.Environment{Host: host.This()},
 	}
 	var err error

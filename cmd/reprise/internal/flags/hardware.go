@@ -1,0 +1,125 @@
+package flags
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/engine"
+	"reprise/replay/hardware"
+	"reprise/trace/quantity"
+)
+
+// Hardware says what an engine that was never measured would run on: a model's shape and
+// GPUs by their data sheet.
+type Hardware struct {
+	ModelConfig string
+	setup       hardware.Setup
+	gpu         string
+}
+
+// Register adds the flags.
+func (f *Hardware) Register(fl *pflag.FlagSet) {
+	everyday, rest := Sections(fl, HardwareFlags)
+	everyday.StringVar(&f.ModelConfig, "model-config", "", "`config.json` of a model as Hugging Face publishes it: an engine that is as fast as --hardware allows, a bound")
+	everyday.StringVar(&f.gpu, "hardware", "", "GPU of that engine: "+strings.Join(gpuNames(), ", "))
+	everyday.IntVar(&f.setup.TP, "tp", 1, "GPUs that share each layer (tensor parallelism)")
+	everyday.StringVar(&f.setup.DType, "dtype", "bf16", "type of the weights: "+strings.Join(hardware.DTypes(), ", "))
+	rest.StringVar(&f.setup.KVDType, "kv-cache-dtype", "auto", "type of the KV cache: auto (16 bits), bf16 or fp8")
+	rest.ShareVar(&f.setup.Utilization, "gpu-memory-utilization", 0.9, "share of each GPU's memory that the engine takes")
+	if fl.Lookup("efficiency") != nil { // the command's own
+		return
+	}
+	rest.ShareVar(&f.setup.Efficiency, "efficiency", 1, "share of the data sheet's peaks that is reached; 1 is the bound")
+}
+
+func gpuNames() (names []string) {
+	for _, g := range hardware.GPUs() {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+// Given says whether the flags ask for an engine.
+func (f *Hardware) Given() bool { return f.ModelConfig != "" || f.gpu != "" }
+
+// Setup reads the model and finds the GPU.
+func (f *Hardware) Setup() (hardware.Setup, error) {
+	switch {
+	case f.ModelConfig == "":
+		return f.setup, cli.Usagef("--hardware needs a model: give the config.json beside its weights with --model-config")
+	case f.gpu == "":
+		return f.setup, cli.Usagef("--model-config needs a GPU: give --hardware, one of %s", strings.Join(gpuNames(), ", "))
+	}
+	s := f.setup
+	s.Efficiency = cmp.Or(s.Efficiency, 1)
+	s.BatchTokens, s.Seqs = engine.DefaultConfig().MaxBatchTokens, engine.DefaultConfig().MaxSeqs
+	var err error
+	if s.GPU, err = hardware.FindGPU(f.gpu); err != nil {
+		return s, cli.Usagef("--hardware: %v", err)
+	}
+	if s.Model, err = readModel(f.ModelConfig); err != nil {
+		return s, cli.Exit(cli.Usage, fmt.Errorf("--model-config %s: %w", f.ModelConfig, err))
+	}
+	if err := s.Check(); err != nil {
+		return s, cli.Exit(cli.Usage, err)
+	}
+	return s, nil
+}
+
+// readModel reads a config.json.
+func readModel(path string) (hardware.Model, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return hardware.Model{}, errors.New("there is no such file")
+		}
+		return hardware.Model{}, err
+	}
+	defer in.Close()
+	return hardware.ReadModel(in)
+}
+
+// rooflinePrefix begins the name of a preset that is made of a model and a data sheet.
+const rooflinePrefix = "roofline:"
+
+// rooflinePreset makes a preset of roofline:CONFIG.json:[N x]GPU[:DTYPE][@EFFICIENCY].
+func rooflinePreset(name string, like engine.Config) (engine.Preset, error) {
+	text := strings.TrimPrefix(name, rooflinePrefix)
+	s := hardware.Setup{TP: 1, DType: "bf16", KVDType: "auto", Efficiency: 1, Utilization: 0.9}
+	text, share, has := strings.Cut(text, "@")
+	if has {
+		var err error
+		if s.Efficiency, err = quantity.Share(share); err != nil {
+			return engine.Preset{}, fmt.Errorf("the efficiency behind @: %w", err)
+		}
+	}
+	parts := strings.Split(text, ":")
+	if last := len(parts) - 1; slices.Contains(hardware.DTypes(), parts[last]) {
+		s.DType, parts = parts[last], parts[:last]
+	}
+	if len(parts) < 2 {
+		return engine.Preset{}, errors.New("want roofline:CONFIG.json:GPU, such as roofline:config.json:8xh100:fp8 or roofline:config.json:l4@0.7")
+	}
+	gpu, file := parts[len(parts)-1], strings.Join(parts[:len(parts)-1], ":")
+	if n, of, has := strings.Cut(strings.ToLower(gpu), "x"); has {
+		if tp, err := strconv.Atoi(n); err == nil {
+			s.TP, gpu = tp, of
+		}
+	}
+	var err error
+	if s.GPU, err = hardware.FindGPU(gpu); err != nil {
+		return engine.Preset{}, err
+	}
+	if s.Model, err = readModel(file); err != nil {
+		return engine.Preset{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return engine.RooflinePreset(name, s, like)
+}

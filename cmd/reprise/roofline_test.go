@@ -1,0 +1,80 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/engine"
+	"reprise/replay/hardware"
+)
+
+// llama8B is the shape of Llama 3.1's 8B, as a config.json has it.
+const llama8B = `{"model_type":"llama","hidden_size":4096,"intermediate_size":14336,"num_hidden_layers":32,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":128256}`
+
+// An engine that was never measured comes from a model's shape and a data sheet, by flags
+// or as a preset; it says that it is a bound, and what would fit where it does not.
+func TestSimulateUnmeasuredHardware(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"config.json": llama8B, "other.json": "{}"})
+	must(t, "synth", "chat", "-n", "40", "-o", "w.parquet")
+	flags := []string{"simulate", "w.parquet", "--model-config", "config.json", "--hardware", "l4"}
+	out, errs, code := reprise(t, flags...)
+	if code != cli.Good || !strings.Contains(errs, "KV fits") {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	expect(t, out, "a bound from the data sheet", "nearest measured engine")
+	ttft := func(args ...string) float64 {
+		var all []engine.FleetSummary
+		if err := json.Unmarshal([]byte(must(t, append(args, "--json")...)), &all); err != nil {
+			t.Fatal(err)
+		}
+		return *all[0].TTFTP50MS
+	}
+	bound := ttft(flags...)
+	if preset := ttft("simulate", "w.parquet", "--preset", "roofline:config.json:l4"); preset != bound {
+		t.Errorf("as a preset TTFT is %g ms, by flags %g", preset, bound)
+	}
+	half := ttft(append(flags, "--efficiency", "0.5")...)
+	if again := ttft("simulate", "w.parquet", "--preset", "roofline:config.json:l4@50%"); half < 1.9*bound || again != half {
+		t.Errorf("at half the efficiency TTFT is %g and %g ms, at all of it %g", half, again, bound)
+	}
+	if two := ttft("simulate", "w.parquet", "--preset", "roofline:config.json:2xl4:bf16"); two >= bound {
+		t.Errorf("on two GPUs TTFT is %g ms, on one %g", two, bound)
+	}
+	for line, want := range map[string]string{
+		"simulate w.parquet --hardware l4":                                                     "--hardware needs a model",
+		"simulate w.parquet --model-config config.json":                                        "--model-config needs a GPU",
+		"simulate w.parquet --model-config config.json --hardware v100":                        "no data sheet of that GPU",
+		"simulate w.parquet --model-config none.json --hardware l4":                            "--model-config none.json: there is no such file",
+		"simulate w.parquet --model-config other.json --hardware l4":                           "other.json: it has no model_type",
+		"simulate w.parquet --model-config config.json --hardware t4":                          "does not fit: of 15.6 GB of each GPU",
+		"simulate w.parquet --model-config config.json --hardware l4 --tp 3":                   "3 GPUs cannot share 32 attention heads",
+		"simulate w.parquet --model-config config.json --hardware l4 --dtype fp3":              "no such type of weights",
+		"simulate w.parquet --model-config config.json --hardware l4 --preset t4-llama-3.2-3b": "--preset cannot be used with --model-config",
+		"simulate w.parquet --preset roofline:config.json":                                     "want roofline:CONFIG.json:GPU",
+		"simulate w.parquet --preset roofline:config.json:l4@0":                                "an efficiency is above 0",
+		"capacity predict --model-config config.json --hardware l4 --params 8B":                "--params cannot be used with --model-config",
+		"capacity predict --model-config config.json --hardware t4":                            "does not fit",
+	} {
+		if _, errs, code := reprise(t, strings.Fields(line)...); code != cli.Usage || !strings.Contains(strings.Join(strings.Fields(errs), " "), want) {
+			t.Errorf("%s: exit code %d\n%s", line, code, errs)
+		}
+	}
+}
+
+// The memory calculator stands beside the floor.
+func TestPredictFromConfig(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"config.json": llama8B})
+	args := []string{"capacity", "predict", "--model-config", "config.json", "--hardware", "rtx4090", "--prompt-tokens", "1000"}
+	expect(t, must(t, args...), "a step reads 15 GB of weights", "weights take 16.1 GB", "KV fits 41,385 tokens", "KV has 5.4 GB at 131.1 kB a token")
+	var p struct {
+		Prediction engine.Prediction `json:"prediction"`
+		Memory     hardware.Memory   `json:"memory"`
+	}
+	if err := json.Unmarshal([]byte(must(t, append(args, "--json")...)), &p); err != nil || p.Memory.KVTokens != 41_385 || p.Prediction.WeightBytes != 15_009_849_344 || p.Prediction.TPOTMS < 14.8 || p.Prediction.TPOTMS > 15 {
+		t.Errorf("%+v, %v", p, err)
+	}
+}

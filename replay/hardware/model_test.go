@@ -1,0 +1,145 @@
+package hardware
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// readModel reads a shape of testdata.
+func readModel(t testing.TB, name string) Model {
+	t.Helper()
+	in, err := os.Open(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	m, err := ReadModel(in)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return m
+}
+
+// The parameters of public models are those that their pages give (safetensors totals on
+// Hugging Face; for DeepSeek-V3 its report, arXiv:2412.19437, and for active parameters the
+// reports of Mixtral, arXiv:2401.04088, Qwen3, arXiv:2505.09388, and DeepSeek-V3), and a
+// token's KV is what their shapes make of it, in BF16.
+func TestPublishedParameters(t *testing.T) {
+	for name, want := range map[string]struct {
+		total, exact  float64 // exact is how near: 0 is to the parameter
+		active, share float64
+		kvBytes       int
+	}{
+		"llama-3.1-8b":  {8_030_261_248, 0, 8.03e9 - 128256*4096, 0.001, 131_072},
+		"llama-3.1-70b": {70_553_706_496, 0, 70.55e9 - 128256*8192, 0.001, 327_680},
+		"qwen2.5-0.5b":  {494_032_768, 0, 494_032_768, 0, 12_288},
+		"mixtral-8x7b":  {46_702_792_704, 0, 12.9e9, 0.02, 131_072},
+		"qwen3-30b-a3b": {30_532_122_624, 0, 3.3e9, 0.1, 98_304},
+		"deepseek-v3":   {671e9, 0.001, 37e9, 0.02, 70_272},
+	} {
+		m := readModel(t, name)
+		p := m.Params()
+		if math.Abs(p.Total-want.total) > want.exact*want.total {
+			t.Errorf("%s: %.0f parameters, published %.0f", name, p.Total, want.total)
+		}
+		if active := p.Active(&m); math.Abs(active/want.active-1) > want.share {
+			t.Errorf("%s: a token reads %.4g parameters, published %.4g", name, active, want.active)
+		}
+		if got := m.KVValues() * 2; got != want.kvBytes {
+			t.Errorf("%s: %d bytes of KV a token, want %d", name, got, want.kvBytes)
+		}
+	}
+}
+
+// The KV tokens that real servers of vLLM said they had room for, beside those computed.
+// The first is from the metadata of public per-request data (LLMServingSim, RTX 4090,
+// vLLM 0.19), to which what a server takes beside weights and activations was set; the second from vLLM's issue 21348 (4 × H100, July 2025), whose profile then
+// counted some 8 GB of activations.
+func TestPublishedKVTokens(t *testing.T) {
+	for _, row := range []struct {
+		model, gpu, dtype string
+		tp, batch, seqs   int
+		published         float64
+		low, high         float64 // of computed over published
+	}{
+		{"llama-3.1-8b", "rtx4090", "bf16", 1, 2048, 256, 41_408, 0.99, 1.01},
+		{"qwen3-235b-a22b", "h100", "fp8", 4, 8192, 1024, 178_880, 1, 2.2},
+	} {
+		g, err := FindGPU(row.gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Setup{Model: readModel(t, row.model), GPU: g, TP: row.tp, DType: row.dtype, KVDType: "auto", Efficiency: 1, Utilization: 0.9, BatchTokens: row.batch, Seqs: row.seqs}
+		m, err := s.Fit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ratio := float64(m.KVTokens) / row.published
+		t.Logf("%s: %d tokens of KV, published %.0f (%.2f): %+v", &s, m.KVTokens, row.published, ratio, m)
+		if ratio < row.low || ratio > row.high {
+			t.Errorf("%s: %d tokens of KV, published %.0f", &s, m.KVTokens, row.published)
+		}
+	}
+}
+
+// What is no config.json says so, and names what is missing.
+func TestReadModelRefuses(t *testing.T) {
+	const good = `{"model_type":"llama","hidden_size":8,"num_hidden_layers":2,"num_attention_heads":2,"intermediate_size":16,"vocab_size":100}`
+	if m, err := ReadModel(strings.NewReader(good)); err != nil || m.KVHeads != 2 || m.HeadDim != 4 {
+		t.Errorf("%+v, %v", m, err)
+	}
+	for text, want := range map[string]string{
+		"":                      "not the config.json of a model",
+		"[1]":                   "not the config.json of a model",
+		`{"hidden_size":"x"}`:   "not the config.json of a model",
+		"{}":                    "no model_type",
+		`{"model_type":"gpt2"}`: "want one of llama",
+		`{"model_type":"x","text_config":{"a":1}}`:                                                 "text_config",
+		strings.Replace(good, `8`, `0`, 1):                                                         "hidden_size",
+		strings.Replace(good, `2,`, `-2,`, 1):                                                      "num_hidden_layers",
+		strings.Replace(good, `16`, `99999999`, 1):                                                 "intermediate_size",
+		strings.Replace(good, `"llama"`, `"qwen3_moe","num_experts":8,"num_experts_per_tok":9`, 1): "above the number of experts",
+		strings.Replace(good, `"llama"`, `"deepseek_v3","kv_lora_rank":4`, 1):                      "qk_nope_head_dim",
+		`{"model_type":"` + strings.Repeat("a", 1<<20) + `"}`:                                      "longer than 1 MiB",
+	} {
+		if _, err := ReadModel(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Whatever is read is a shape that can be computed with, or refused.
+func FuzzReadModel(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		f.Fatal("no config.json", err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	g, err := FindGPU("h100")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := ReadModel(strings.NewReader(text))
+		if err != nil {
+			return
+		}
+		p := m.Params()
+		if active := p.Active(&m); !(p.Total > 0) || math.IsInf(p.Total, 0) || !(active > 0) || active > p.Total || m.KVValues() < 1 {
+			t.Errorf("%+v: %+v", m, p)
+		}
+		s := Setup{Model: m, GPU: g, TP: 1, DType: "bf16", KVDType: "auto", Efficiency: 1, Utilization: 1, BatchTokens: 1, Seqs: 1}
+		if floor := s.Floor(); floor.Weights < 1 || floor.KVToken < 1 || floor.PrefillToken < 1 || s.Memory().KVTokens < 0 {
+			t.Errorf("%+v: %+v", m, floor)
+		}
+	})
+}
