@@ -179,6 +179,29 @@ func BenchmarkSimulateMooncake(b *testing.B) {
 	}
 }
 
+// The same hour over eight replicas; the first third of it, some 4,000 requests, with results and their
+// report, and as many of a chat.
+func BenchmarkSimulateReplicas(b *testing.B) {
+	path := mooncakeTrace(b)
+	for b.Loop() {
+		must(b, "simulate", path, "--preset", "l4-qwen2.5-0.5b", "--replicas", "8", "--quiet")
+	}
+}
+
+func BenchmarkSimulateReport(b *testing.B) {
+	hour := mooncakeTrace(b)
+	b.Chdir(b.TempDir())
+	must(b, "slice", hour, "--end", "1200s", "-o", "hour.parquet", "--quiet")
+	must(b, "synth", "chat", "-n", "4000", "-o", "chat.parquet", "--quiet")
+	for _, name := range []string{"hour", "chat"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				must(b, "simulate", name+".parquet", "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet", "--overwrite", "--quiet")
+			}
+		})
+	}
+}
+
 // A preset can be looked up with its errors, and changed.
 func TestSimulatePresets(t *testing.T) {
 	long(t)

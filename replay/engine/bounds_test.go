@@ -58,7 +58,7 @@ func TestBlockKeysContinueOverTheAnswer(t *testing.T) {
 
 // A pool uses the room of evicted blocks again, and counts what sequences hold.
 func TestPoolUsesNodesAgain(t *testing.T) {
-	p := newPool(2)
+	p := newPool(2, 1)
 	for key := range uint64(50) {
 		p.allocate()
 		n := p.publish(key)

@@ -66,6 +66,7 @@
 //   - enginecost.go: how long a step takes: the Costs, and texts such as
 //     step=5ms,kv-token=40ns
 //   - enginejob.go: a request as the model sees it: lengths, and keys of its blocks
+//   - enginekeys.go: the table that finds a block by its key
 //   - enginepool.go: KV memory: blocks in use, kept or free, eviction, prefix sharing
 //   - live.go: the model run by the machine's clock, under the server
 //   - fleet.go: several engines behind a router in virtual time: arrivals, answers,

@@ -128,7 +128,7 @@ func newEngineCore(c Config) (*engineCore, error) {
 	if c.KVTokens > 0 {
 		blocks = c.KVTokens / c.BlockSize
 	}
-	return &engineCore{c: c, pool: newPool(blocks), reading: c.reading()}, nil
+	return &engineCore{c: c, pool: newPool(blocks, c.BlockSize), reading: c.reading()}, nil
 }
 
 // reading is what it takes to read the weights, by tokens of a step up to the most that

@@ -160,7 +160,11 @@ func checkBlocks(t *testing.T, e *engineCore) {
 		}
 	}
 	kept, used := 0, 0
-	for key, n := range p.index {
+	for i, held := range p.index.keys {
+		if held == 0 {
+			continue
+		}
+		key, n := held-1, p.index.nodes[i]
 		if p.nodes[n].key != key || p.nodes[n].users != users[n] {
 			t.Fatalf("block %d has %d users; want %d", n, p.nodes[n].users, users[n])
 		}
@@ -339,7 +343,7 @@ func TestEngineRefuses(t *testing.T) {
 
 // Of blocks given back, the tails of prompts go first, and those in use never.
 func TestPoolEvicts(t *testing.T) {
-	p := newPool(5)
+	p := newPool(5, 1)
 	prompt := func(keys ...uint64) (held []int32) {
 		for _, key := range keys {
 			n := p.find(key)

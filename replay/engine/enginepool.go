@@ -8,7 +8,7 @@ type blockPool struct {
 	limit  int
 	free   int
 	cached int // in the ring
-	index  map[uint64]int32
+	index  blockKeys
 	nodes  []blockNode // 0 heads the ring: its next was kept last, its prev longest ago
 	spare  []int32     // nodes to use again
 }
@@ -22,8 +22,8 @@ type blockNode struct {
 // keyless stands for a block without a key among the blocks of a sequence.
 const keyless int32 = 0
 
-func newPool(limit int) *blockPool {
-	return &blockPool{limit: limit, free: limit, index: map[uint64]int32{}, nodes: make([]blockNode, 1)}
+func newPool(limit, blockSize int) *blockPool {
+	return &blockPool{limit: limit, free: limit, index: newBlockKeys(blockSize), nodes: make([]blockNode, 1)}
 }
 
 // available is how many blocks can be taken.
@@ -33,7 +33,7 @@ func (p *blockPool) available() int { return p.free + p.cached }
 func (p *blockPool) used() int { return p.limit - p.free - p.cached }
 
 // find returns the block under key, in use or kept, or keyless.
-func (p *blockPool) find(key uint64) int32 { return p.index[key] }
+func (p *blockPool) find(key uint64) int32 { return p.index.find(key) }
 
 // share makes a sequence a user of block n.
 func (p *blockPool) share(n int32) {
@@ -58,7 +58,7 @@ func (p *blockPool) evict() {
 	n := p.nodes[0].prev
 	p.unlink(n)
 	p.cached--
-	delete(p.index, p.nodes[n].key)
+	p.index.remove(p.nodes[n].key)
 	p.spare = append(p.spare, n)
 }
 
@@ -66,7 +66,8 @@ func (p *blockPool) evict() {
 // another has that key, as when two prompts that begin alike are computed at
 // once: vLLM keeps both, and so does this, but finds the first.
 func (p *blockPool) publish(key uint64) int32 {
-	if _, held := p.index[key]; held {
+	slot := p.index.slot(key)
+	if p.index.keys[slot] != 0 {
 		return keyless
 	}
 	var n int32
@@ -77,7 +78,7 @@ func (p *blockPool) publish(key uint64) int32 {
 		p.nodes = append(p.nodes, blockNode{})
 	}
 	p.nodes[n] = blockNode{key: key, users: 1}
-	p.index[key] = n
+	p.index.put(slot, key, n)
 	return n
 }
 

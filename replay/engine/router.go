@@ -79,7 +79,7 @@ func (r *router) routeByPrefix(a *Arrival) int {
 			limit = max(r.c.Engine.KVTokens/a.Job.BlockSize, 1)
 		}
 		for range r.engines {
-			r.caches = append(r.caches, newPool(limit))
+			r.caches = append(r.caches, newPool(limit, 1))
 		}
 	}
 	for i, c := range r.caches {
