@@ -191,8 +191,8 @@ func BenchmarkSimulateReplicas(b *testing.B) {
 func BenchmarkSimulateReport(b *testing.B) {
 	hour := mooncakeTrace(b)
 	b.Chdir(b.TempDir())
-	must(b, "slice", hour, "--end", "1200s", "-o", "hour.parquet", "--quiet")
-	must(b, "synth", "chat", "-n", "4000", "-o", "chat.parquet", "--quiet")
+	must(b, "slice", hour, "--end", "1200s", "-o", "hour.parquet")
+	must(b, "synth", "chat", "-n", "4000", "-o", "chat.parquet")
 	for _, name := range []string{"hour", "chat"} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
