@@ -16,6 +16,7 @@ import (
 	"reprise/replay/client"
 	"reprise/replay/compare"
 	"reprise/replay/engine"
+	"reprise/replay/hardware"
 	"reprise/replay/peer"
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -45,6 +46,10 @@ func completedValues() map[string][]string {
 	routers := []string{engine.RouterRandom, engine.RouterRoundRobin, engine.RouterLeastLoaded, engine.RouterSession, engine.RouterPrefix, "all"}
 	processes := []string{"poisson:", "constant:", "gamma:", "weibull:", "burst", "ramp:", "step:", "diurnal:", "spikes:", "onoff:"}
 	parquet := []string{".parquet"}
+	var gpus []string
+	for _, g := range hardware.GPUs() {
+		gpus = append(gpus, g.Name)
+	}
 	costs := []string{"request=", "step=", "kv-token=", "prefill-token=", "decode-seq="}
 	tiers := []string{anonymize.Partner, anonymize.Public}
 	return map[string][]string{
@@ -54,6 +59,8 @@ func completedValues() map[string][]string {
 		"balance": {client.RoundRobin, client.BySession}, "cache": {result.CacheAsIs, result.CacheCold, result.CacheWarm},
 		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "instants": {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
 		"recycle": flags.Recycling(), "waits": flags.Waiting(), "scenario": scenario.Names(),
+		"recycle": flags.Recycling(), "waits": {result.WaitsThink, result.WaitsEnds}, "scenario": scenario.Names(),
+		"simulate hardware": gpus, "predict hardware": gpus, "dtype": hardware.DTypes(), "kv-cache-dtype": {"auto", "bf16", "fp8"},
 		"router": routers, "batching": {"continuous", "static"}, "imitate": engine.Imitations(), "quirks": quirks,
 		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),
 		"tier": tiers, "import tier": append([]string{anonymize.Internal, anonymize.Raw}, tiers...), "fit tier": tiers,

@@ -129,6 +129,10 @@ func TestAttentionOfAPromptInParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		both, err := closedLoop{Concurrency: 2, Requests: 2, Prompt: exactly(1000), Output: exactly(1)}.Run(c)
+		if err != nil || budget > 2000 && both.TTFTP50 != 2*got.TTFTP50 {
+			t.Errorf("two in one step take %.4g ms, one %.4g, %v", both.TTFTP50, got.TTFTP50, err)
+		}
 		pairs := 0
 		for token := range 1000 {
 			pairs += token + 1
