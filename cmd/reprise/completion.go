@@ -59,7 +59,6 @@ func completedValues() map[string][]string {
 		"balance": {client.RoundRobin, client.BySession}, "cache": {result.CacheAsIs, result.CacheCold, result.CacheWarm},
 		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "instants": {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
 		"recycle": flags.Recycling(), "waits": flags.Waiting(), "scenario": scenario.Names(),
-		"recycle": flags.Recycling(), "waits": {result.WaitsThink, result.WaitsEnds}, "scenario": scenario.Names(),
 		"simulate hardware": gpus, "predict hardware": gpus, "dtype": hardware.DTypes(), "kv-cache-dtype": {"auto", "bf16", "fp8"},
 		"router": routers, "batching": {"continuous", "static"}, "imitate": engine.Imitations(), "quirks": quirks,
 		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),

@@ -136,6 +136,9 @@ func Fitted(points []FitPoint) []FitPoint {
 	return slices.DeleteFunc(slices.Clone(points), func(p FitPoint) bool { return !p.Fitted })
 }
 
+// ErrUnknownPreset is the error for a name that no preset has.
+var ErrUnknownPreset = errors.New("unknown preset")
+
 // OpenPreset finds a preset by name; without one the error lists them.
 func OpenPreset(name string) (Preset, error) {
 	if name == "h100-llama-70b" {
@@ -148,5 +151,5 @@ func OpenPreset(name string) (Preset, error) {
 		}
 		names = append(names, p.Name)
 	}
-	return Preset{}, fmt.Errorf("unknown preset: want one of %s", strings.Join(names, ", "))
+	return Preset{}, fmt.Errorf("%w: want one of %s", ErrUnknownPreset, strings.Join(names, ", "))
 }

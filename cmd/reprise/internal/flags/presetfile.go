@@ -25,7 +25,7 @@ func openPreset(name string, like engine.Config) (engine.Preset, error) {
 	}
 	if !IsEngineFile(name) {
 		p, err := engine.OpenPreset(name)
-		if err != nil {
+		if errors.Is(err, engine.ErrUnknownPreset) {
 			err = errors.New(err.Error() + "; or the engine.yaml of reprise calibrate")
 		}
 		return p, err
