@@ -8,12 +8,16 @@
 //     ids without a table.
 //  3. [Values] keeps values exactly while they are few, and in a histogram from then on;
 //     [Order] gives their quantiles.
+//  4. [Runs] are values that depend on each other, in independent runs, and give intervals
+//     that hold all the same.
 //
 // # Files
 //
 //   - mix.go: the hash of a key, keys of the uses of a seed, and permutations of ids
 //   - quantiles.go: values collected exactly or in a histogram, quantiles, mean and
 //     standard deviation
+//   - interval.go: intervals of quantiles and of shares from runs whose values depend on
+//     each other: batch means, design effect, bounds of Korn and Graubard
 //
 // Exported names may change in any release.
 package sample

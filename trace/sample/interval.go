@@ -1,0 +1,289 @@
+package sample
+
+import (
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// Runs are the values of independent runs of one thing, such as replays with seeds of their
+// own, for intervals that hold although the values of a run depend on each other: requests
+// that wait in one queue wait together.
+//
+// Each run is cut into parts, 64 of all runs together. Pairs of neighbouring parts are
+// joined until neighbours no longer resemble each other (batch means: Law and Carson,
+// "A sequential procedure for determining the length of a steady-state simulation",
+// Operations Research, 1979). How much the parts differ then, against what independent
+// values would, is the design effect D: n values tell as much as n/D independent ones.
+// With these the bounds of a share are those of Korn and Graubard, "Confidence intervals
+// for proportions with small expected number of positive counts" (Survey Methodology,
+// 1998): of Clopper and Pearson, and with Student's t in place of the normal distribution,
+// with degrees of freedom of Satterthwaite. The bounds of a quantile are the quantiles at the
+// bounds of the share below it (Woodruff, JASA, 1952).
+//
+// D is the largest over the values below the median, the third quartile, the 90th
+// percentile, and what is asked: a queue that was never long in a run shows at the median
+// how slowly it moves.
+type Runs struct {
+	runs   [][]int64 // in the order of time
+	n      int64
+	sorted []int64 // all; nil until it is asked for
+}
+
+// Add adds the values of a run in the order of time. It keeps the slice.
+func (r *Runs) Add(values []int64) {
+	if len(values) > 0 {
+		r.runs, r.n, r.sorted = append(r.runs, values), r.n+int64(len(values)), nil
+	}
+}
+
+// N is the number of values.
+func (r *Runs) N() int64 { return r.n }
+
+// An Interval is of one figure of [Runs]. Where Lacks says why there is none, the bounds
+// mean nothing.
+type Interval struct {
+	At, Low, High float64
+	Parts         int     // that it rests on
+	Effective     float64 // independent values that tell as much
+	Lacks         string  // why there is no interval, "" where there is one
+}
+
+// Half is half of the width of the interval as a share of the figure: 0.1 is ±10 %. It is
+// infinite without an interval.
+func (i *Interval) Half() float64 {
+	if i.Lacks != "" || i.At == 0 {
+		return math.Inf(1)
+	}
+	return (i.High - i.Low) / 2 / math.Abs(i.At)
+}
+
+// Why there is no interval.
+const (
+	lacksValues = "too few values"
+	lacksRest   = "neighbouring parts of a run still resemble each other: the runs are too short"
+)
+
+const (
+	mostParts  = 64
+	leastParts = 8
+	// leastEvents is how many independent events an interval rests on at least: values beyond
+	// a quantile, after D. With fewer, runs that saw none of the rare queues say that there
+	// are none.
+	leastEvents = 5
+	// partsAlike is the correlation of neighbouring parts, in standard deviations of what
+	// chance does, from which they are joined: one of ten times that is chance.
+	partsAlike = 1.2816
+)
+
+// Quantile is the interval of a quantile such as 0.99.
+func (r *Runs) Quantile(p, confidence float64) Interval {
+	if r.sorted == nil {
+		r.sorted = slices.Concat(r.runs...)
+		slices.Sort(r.sorted)
+	}
+	if r.n < leastParts {
+		return Interval{Lacks: lacksValues}
+	}
+	order := Sorted(r.sorted)
+	i := r.share(p, order.Rank(rankOf(p, r.n)), confidence)
+	i.At = float64(order.At(int64(math.Round(p*1e6)), 1e6))
+	low, high := rankOf(i.Low, r.n), int64(math.Ceil(i.High*float64(r.n)))-1
+	switch {
+	case i.Lacks != "":
+	case i.Low*float64(r.n) < 1 || high >= r.n || i.Effective*min(p, 1-p) < leastEvents:
+		i.Lacks = lacksValues
+	default:
+		i.Low, i.High = float64(order.Rank(low)), float64(order.Rank(high))
+	}
+	return i
+}
+
+// rankOf is the rank, from 0, of the value that a share of n values are at most.
+func rankOf(share float64, n int64) int64 {
+	return min(max(int64(math.Floor(share*float64(n)))-1, 0), n-1)
+}
+
+// Share is the interval of the share of values that are at most a bound.
+func (r *Runs) Share(bound int64, confidence float64) Interval {
+	below := int64(0)
+	for _, run := range r.runs {
+		for _, v := range run {
+			if v <= bound {
+				below++
+			}
+		}
+	}
+	if r.n < leastParts {
+		return Interval{Lacks: lacksValues}
+	}
+	share := float64(below) / float64(r.n)
+	i := r.share(share, bound, confidence)
+	i.At = share
+	return i
+}
+
+// share is the interval of a share of values that are at most a bound.
+func (r *Runs) share(share float64, bound int64, confidence float64) Interval {
+	bounds := []int64{bound}
+	if r.sorted != nil {
+		for _, p := range []float64{.5, .75, .9} {
+			if p < share {
+				bounds = append(bounds, r.sorted[rankOf(p, r.n)])
+			}
+		}
+	}
+	counts, ok := r.partsOf(bounds)
+	out := Interval{Parts: len(counts[0])}
+	if !ok {
+		out.Lacks = lacksRest
+		return out
+	}
+	effect := 1.0
+	for _, parts := range counts {
+		effect = max(effect, designEffect(parts))
+	}
+	out.Effective = float64(r.n) / effect
+	normal := distuv.UnitNormal.Quantile((1 + confidence) / 2)
+	t := distuv.StudentsT{Sigma: 1, Nu: freedom(counts[0])}.Quantile((1 + confidence) / 2)
+	out.Low, out.High = clopperPearson(share, out.Effective*(normal/t)*(normal/t), confidence)
+	return out
+}
+
+// clopperPearson are the bounds of a share of n independent values; n need not be whole.
+func clopperPearson(share, n, confidence float64) (lo, hi float64) {
+	k, tail := share*n, (1-confidence)/2
+	lo, hi = 0, 1
+	if k > 0 {
+		lo = distuv.Beta{Alpha: k, Beta: n - k + 1}.Quantile(tail)
+	}
+	if k < n {
+		hi = distuv.Beta{Alpha: k + 1, Beta: n - k}.Quantile(1 - tail)
+	}
+	return lo, hi
+}
+
+// A part has n values, of which some are at most a bound.
+type part struct {
+	below, n int64
+	follows  bool // the part before it in the same run
+}
+
+// partsOf counts for each bound the values of each part that are at most that, with
+// neighbours joined until they do not resemble each other at any bound. It is not ok where
+// too few parts would be left.
+func (r *Runs) partsOf(bounds []int64) (counts [][]part, ok bool) {
+	counts = make([][]part, len(bounds))
+	for i, bound := range bounds {
+		for _, run := range r.runs {
+			pieces := int(max(math.Round(float64(len(run))*mostParts/float64(r.n)), 1))
+			pieces = min(pieces, len(run))
+			for j := range pieces {
+				p := part{follows: j > 0}
+				for _, v := range run[len(run)*j/pieces : len(run)*(j+1)/pieces] {
+					p.n++
+					if v <= bound {
+						p.below++
+					}
+				}
+				counts[i] = append(counts[i], p)
+			}
+		}
+	}
+	for {
+		alike := false
+		for _, parts := range counts {
+			alike = alike || resemble(parts)
+		}
+		if !alike {
+			return counts, len(counts[0]) >= leastParts
+		}
+		for i := range counts {
+			counts[i] = joined(counts[i])
+		}
+		if len(counts[0]) < leastParts {
+			return counts, false
+		}
+	}
+}
+
+// joined joins the parts of each run by pairs.
+func joined(parts []part) (out []part) {
+	open := false // the last of out takes one more
+	for _, p := range parts {
+		if open && p.follows {
+			last := &out[len(out)-1]
+			last.below, last.n, open = last.below+p.below, last.n+p.n, false
+			continue
+		}
+		out, open = append(out, p), true
+	}
+	return out
+}
+
+// ofAll is the share of all values that are at most the bound.
+func ofAll(parts []part) float64 {
+	var below, n int64
+	for _, p := range parts {
+		below, n = below+p.below, n+p.n
+	}
+	return float64(below) / float64(n)
+}
+
+// resemble tells whether parts that follow each other in a run are more alike than chance
+// makes them: whether their correlation is beyond that of independent ones.
+func resemble(parts []part) bool {
+	share := ofAll(parts)
+	var squares, products, before float64
+	pairs := 0
+	for _, p := range parts {
+		d := float64(p.below)/float64(p.n) - share
+		squares += d * d
+		if p.follows {
+			products += d * before
+			pairs++
+		}
+		before = d
+	}
+	if pairs == 0 || squares == 0 {
+		return false
+	}
+	correlation := products / float64(pairs) / (squares / float64(len(parts)))
+	return correlation > partsAlike/math.Sqrt(float64(pairs))
+}
+
+// designEffect is the variance of the share of values that are at most the bound, over that
+// of as many independent values: by the ratio estimator (Cochran, "Sampling techniques",
+// 1977, section 6.3).
+func designEffect(parts []part) float64 {
+	share := ofAll(parts)
+	if share == 0 || share == 1 || len(parts) < 2 {
+		return 1
+	}
+	variance, n := 0.0, 0.0
+	for _, p := range parts {
+		d := float64(p.below) - share*float64(p.n)
+		variance, n = variance+d*d, n+float64(p.n)
+	}
+	count := float64(len(parts))
+	return variance * count / (count - 1) / (share * (1 - share) * n)
+}
+
+// freedom is the degrees of freedom of a variance from parts: 2 over its squared
+// coefficient of variation, by the kurtosis of the parts (Satterthwaite, 1946). Where a few
+// parts have all of the values beyond the bound, it is few.
+func freedom(parts []part) float64 {
+	share := ofAll(parts)
+	var second, fourth float64
+	for _, p := range parts {
+		d := float64(p.below) - share*float64(p.n)
+		second, fourth = second+d*d, fourth+d*d*d*d
+	}
+	count := float64(len(parts))
+	if second == 0 {
+		return count - 1
+	}
+	kurtosis := fourth * count / (second * second)
+	return max(3, min(count-1, 2*count/max(kurtosis-1, 0.5)))
+}
