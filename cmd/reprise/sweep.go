@@ -49,6 +49,8 @@ type sweepFlags struct {
 	duration      time.Duration
 	requests      int64
 	warmup        string
+	precision     float64
+	budget        int64
 	noConfirm     bool
 	sustain       time.Duration
 	stopTTFT      time.Duration
@@ -72,6 +74,10 @@ highest rate that meets the contract: interpolated, confirmed by a second run, a
 sustained by a longer one. With --concurrencies it is a closed loop, which hides
 saturation.
 
+With --precision 5% each level is measured by more and longer runs, with other seeds, until
+its interval is within ±5 % or it has --level-budget requests. The highest rate is then
+searched for: it gets an interval that holds the truth in 90 of 100 sweeps or more.
+
 --preset or --costs sweeps a model of an engine in virtual time. WORKLOAD is a trace, a
 workload, a YAML specification or the name of a built-in workload (see reprise synth); it
 is repeated until a level is complete.
@@ -82,6 +88,7 @@ docs/sweep.md defines all that is printed.
 The exit code is 4 if the client was the limit or the contract cannot be judged, and 3
 if no load meets it.`,
 		Example: `  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
+  reprise sweep chat --preset document-h100-llama-70b --clause 'p99 ttft <= 500ms' --rates 20,25 --precision 25% --level-budget 2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
 		Args: flags.Wants(1, 1, "which workload?"),
@@ -135,6 +142,8 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "shortest measured time of a level")
 	ladderRest.Int64Var(&f.requests, "level-requests", 150, "fewest requests measured at a level of an open loop; a p99 needs 100")
 	ladderRest.StringVar(&f.warmup, "warmup", "", "leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop at least 50 requests")
+	ladder.ShareVar(&f.precision, "precision", 0, "add runs to each level until its interval is within this share, such as 5%, and search for the highest load with an interval; 0 makes one run of a level")
+	ladderRest.Int64Var(&f.budget, "level-budget", 50_000, "most requests measured at a level with --precision")
 	ladder.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")
 	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second, "duration of the final run at the highest load; 0 skips it")
 	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 TTFT from schedule above which the server counts as saturated")
@@ -147,6 +156,9 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
 	if err := f.check(cmd); err != nil {
 		return r, err
+	}
+	if f.precision > 0 && !cmd.Flags().Changed("sustain") {
+		f.sustain = 0 // the search has longer runs
 	}
 	s, err := f.plan()
 	if err != nil {
@@ -215,6 +227,8 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 	}{
 		{"from", !f.adaptive, "is where --adaptive begins"},
 		{"past-saturation", f.adaptive, "is for a ladder: --adaptive has no end"},
+		{"level-budget", f.precision == 0, "is for --precision, which adds runs to a level"},
+		{"no-confirm", f.precision > 0, "leaves out what --precision is for: the search for the highest load"},
 		{"sustain", f.noConfirm, "is a longer run at the highest load, and --no-confirm makes none"},
 		{"process", closed, "is of an open loop"},
 		{"level-requests", closed, "is of an open loop: in a closed one the server says how many there are"},
@@ -231,7 +245,7 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 // plan is the sweep that the flags ask for, without its target.
 func (f *sweepFlags) plan() (bench.Sweep, error) {
 	s := bench.Sweep{Process: f.process, Duration: f.duration, Requests: f.requests, Warmup: f.warmup,
-		Confirm: !f.noConfirm, Sustain: f.sustain, StopTTFT: f.stopTTFT}
+		Precision: f.precision, Budget: f.budget, Confirm: !f.noConfirm, Sustain: f.sustain, StopTTFT: f.stopTTFT}
 	var err error
 	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.Live.Prompts.Seed, "1"), 10, 64); err != nil {
 		return s, cli.Usagef("--seed: want a number")

@@ -45,8 +45,11 @@ type Capacity struct {
 	GPUsTotal   int     `json:"gpus_with_headroom"`
 	// Fewest and Most are the instances without headroom if the highest rate is at
 	// the ends of its interval. Null where the sweep has no such end.
-	Fewest      *int     `json:"instances_fewest"`
-	Most        *int     `json:"instances_most"`
+	Fewest *int `json:"instances_fewest"`
+	Most   *int `json:"instances_most"`
+	// Confidence is that of the interval, 0.9 or more of a sweep with a precision; 0 is not
+	// known: the ends are then loads at which a run held and failed.
+	Confidence  float64  `json:"interval_confidence,omitempty"`
 	Utilisation float64  `json:"utilisation"` // target rate ÷ what all instances hold, with headroom
 	Contract    []string `json:"contract"`
 	Tier        string   `json:"tier,omitempty"`
@@ -70,6 +73,9 @@ func Plan(r *SweepResult, d Demand) (Capacity, error) {
 		return c, errors.New("it would take more than a million instances")
 	}
 	c.HighestRate = *r.Highest.Load
+	if r.Precision > 0 {
+		c.Confidence = 0.9
+	}
 	c.Instances = instances(d.Rate, c.HighestRate)
 	c.WithMargin = ceil(float64(c.Instances) * (1 + d.Headroom))
 	c.GPUs, c.GPUsTotal = c.Instances*d.GPUsPerInstance, c.WithMargin*d.GPUsPerInstance
@@ -167,13 +173,21 @@ func (c *Capacity) between() string {
 	case c.Fewest == nil && c.Most == nil:
 		return ""
 	case c.Most == nil:
-		return fmt.Sprintf(" (%d or more, 95 %%)", *c.Fewest)
+		return fmt.Sprintf(" (%d or more, %s)", *c.Fewest, c.sureness())
 	case c.Fewest == nil:
-		return fmt.Sprintf(" (%d or fewer, 95 %%)", *c.Most)
+		return fmt.Sprintf(" (%d or fewer, %s)", *c.Most, c.sureness())
 	case *c.Fewest == *c.Most:
-		return fmt.Sprintf(" (%d, 95 %%)", *c.Most)
+		return fmt.Sprintf(" (%d, %s)", *c.Most, c.sureness())
 	}
-	return fmt.Sprintf(" (%d to %d, 95 %%)", *c.Fewest, *c.Most)
+	return fmt.Sprintf(" (%d to %d, %s)", *c.Fewest, *c.Most, c.sureness())
+}
+
+// sureness is what the range of instances comes from.
+func (c *Capacity) sureness() string {
+	if c.Confidence == 0 {
+		return "by the bounds of the sweep"
+	}
+	return page.Percent(c.Confidence) + " interval"
 }
 
 // Prices say what GPUs cost. 0 is not known.

@@ -22,10 +22,10 @@ func (c *Capacity) Page() *page.Page {
 	row("for the target", c.Instances)
 	row(fmt.Sprintf("with %s %% headroom", figure(c.Headroom*100)), c.WithMargin)
 	if c.Fewest != nil {
-		row("for the target, at the fewest (95 %)", *c.Fewest)
+		row("for the target, at the fewest ("+c.sureness()+")", *c.Fewest)
 	}
 	if c.Most != nil {
-		row("for the target, at the most (95 %)", *c.Most)
+		row("for the target, at the most ("+c.sureness()+")", *c.Most)
 	}
 	put := func(label, value, note string) {
 		p.Facts = append(p.Facts, page.Fact{Label: label, Value: value, Note: note})

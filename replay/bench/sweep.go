@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -41,6 +42,13 @@ type Sweep struct {
 	Requests int64         // in the measured part of a level of an open loop, at least, as expected
 	Warmup   string        // "" is 10 s, and in an open loop 50 requests at least
 	Cache    string
+	// Precision is how narrow the interval of what the contract is about is wanted at each
+	// level, as half of its width and a share, such as 0.05 for ±5 %: runs are added until it
+	// is, or the level has Budget requests. The highest load is then searched for, see
+	// [Sweep.search]. 0 makes one run of a level.
+	Precision float64
+	Budget    int64 // of measured requests of a level
+
 	Confirm  bool          // run again at the highest load
 	Sustain  time.Duration // and for so long; 0 does not
 	StopTTFT time.Duration // p99 of TTFT from schedule beyond which the server is saturated
@@ -74,6 +82,9 @@ func (s *Sweep) Check() error {
 			return err
 		}
 	}
+	if !(s.Precision >= 0 && s.Precision < 1) || s.Budget < 0 {
+		return errors.New("a precision is a share from 0 to below 1, and a budget of requests not negative")
+	}
 	if s.Duration <= 0 || s.Sustain < 0 || s.Requests < 0 || s.StopTTFT <= 0 {
 		return errors.New("a level lasts some time, and the limit of TTFT is above 0")
 	}
@@ -86,7 +97,7 @@ func (s *Sweep) Check() error {
 // Run makes the sweep. That a level cannot be trusted is no error: the result says
 // so.
 func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
-	r := SweepResult{Schema: sweepSchema, Closed: s.Closed(), Process: s.Process, Seed: strconv.FormatUint(s.Seed, 10), Workload: s.Digest}
+	r := SweepResult{Schema: sweepSchema, Closed: s.Closed(), Process: s.Process, Precision: s.Precision, Seed: strconv.FormatUint(s.Seed, 10), Workload: s.Digest}
 	if err := s.Check(); err != nil {
 		return r, err
 	}
@@ -106,6 +117,9 @@ func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
 
 // highest finds the highest load that holds, by what was measured and by runs at it.
 func (s *Sweep) highest(ctx context.Context, r *SweepResult) error {
+	if s.Precision > 0 {
+		return errors.Join(s.search(ctx, r), s.sustain(ctx, r))
+	}
 	lo, hi := bracket(r.Levels)
 	if lo == nil || lo.Outcome == OutcomeUnjudged {
 		r.Highest.interval(r.Levels)
@@ -124,6 +138,16 @@ func (s *Sweep) highest(ctx context.Context, r *SweepResult) error {
 	}
 	err := s.approach(ctx, r, s.Ladder.candidates(estimate, lo.Load))
 	r.Highest.interval(r.Levels)
+	return err
+}
+
+// sustain makes a longer run at the highest load of a search, where that was asked for.
+func (s *Sweep) sustain(ctx context.Context, r *SweepResult) error {
+	if s.Sustain == 0 || r.Highest.Load == nil || r.Untrusted() != nil {
+		return nil
+	}
+	l, err := s.measureLevel(ctx, r, roleSustain, *r.Highest.Load, max(s.Sustain, s.Duration))
+	r.Highest.Sustained = err == nil && l.Outcome == outcomeHolds
 	return err
 }
 
@@ -162,13 +186,44 @@ func (h *Highest) reached(l *Level) {
 	h.Load, h.OutputPerRequest, h.GoodShare, h.E2EMeanMS = &load, l.OutputMean, l.GoodShare, l.E2EMean
 }
 
-// measureLevel measures one load for so long. Where the client was the limit it measures
-// once more: its machine may have stalled for a moment.
+// measureLevel measures one load for so long, and with a precision by more runs: each is as
+// long as all before it together, so that a start from idle weighs less and less.
 func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, load float64, measured time.Duration) (Level, error) {
-	t, err := s.trial(role, load, measured)
-	if err != nil {
-		return Level{}, err
+	m := newMeasurement(&s.Report)
+	var l Level
+	for enough := false; !enough; {
+		t, err := s.trial(role, load, measured, m)
+		if err != nil {
+			return l, err
+		}
+		name, seed := l.Name, l.Seed
+		if l, err = s.measureRun(ctx, r, t, m); err != nil {
+			return l, err
+		}
+		l.Role, l.Load, l.Name, l.Seed = role, load, cmp.Or(name, l.Name), cmp.Or(seed, l.Seed)
+		enough = s.Precision == 0 || l.Outcome == outcomeUntrusted || l.Outcome == outcomeSaturated ||
+			2*m.values > s.Budget || m.values == 0 || s.enough(m, &l)
 	}
+	l.Intervals, l.Attainment = m.intervals(s.Precision), m.attainment()
+	r.Levels = append(r.Levels, l)
+	if s.Told != nil {
+		s.Told(l)
+	}
+	return l, nil
+}
+
+// enough tells whether a level needs no more runs: where the highest load is searched for,
+// once its outcome is sure; else once it surely fails, or its interval is as narrow as asked.
+func (s *Sweep) enough(m *measurement, l *Level) bool {
+	if l.Role == roleConfirm || l.Outcome == outcomeFails {
+		return l.Sure
+	}
+	return m.resolved(s.Precision)
+}
+
+// measureRun makes a run of a level, and adds it to those before. Where the client was the
+// limit it makes it once more: its machine may have stalled for a moment.
+func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, t Trial, m *measurement) (Level, error) {
 	summary, err := s.measureOnce(ctx, t)
 	first := ""
 	if err == nil && ctx.Err() == nil {
@@ -182,34 +237,35 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 	if err != nil {
 		return Level{}, err
 	}
-	l := Level{Name: t.Name, Role: role, Load: load, Seed: t.Seed, Warmup: t.Warmup, DurationS: t.Duration.Seconds()}
+	l := Level{Name: t.Name, Seed: t.Seed, Warmup: t.Warmup, DurationS: t.Duration.Seconds()}
 	l.takeSummary(&summary)
 	results, err := result.Open(t.Results)
 	if err != nil {
 		return l, err
 	}
 	l.Flow, err = flowOf(&results.Run, results.Reader)
+	if err == nil {
+		err = m.add(&results.Run, results.Reader())
+	}
 	results.Close()
 	if err != nil {
 		return l, err
+	}
+	if l.Runs, l.Measured = m.runs, m.values; m.runs > 1 {
+		m.remeasure(&l)
+		summary.Contract = l.Contract
 	}
 	l.judgeOutcome(&summary, s.Closed(), s.StopTTFT)
 	if first != "" && l.Trustworthy {
 		l.Note = strings.TrimPrefix(l.Note+"; measured a second time, since the first was not trusted: "+first, "; ")
 	}
-	if l.Sure, err = s.isSure(t, &l); err != nil {
-		return l, err
-	}
 	r.about(&summary.Run)
-	r.Levels = append(r.Levels, l)
-	if s.Told != nil {
-		s.Told(l)
-	}
-	return l, nil
+	l.Sure, err = s.isSure(t, &l, m)
+	return l, err
 }
 
 // isSure tells whether the outcome of a level is beyond chance.
-func (s *Sweep) isSure(t Trial, l *Level) (bool, error) {
+func (s *Sweep) isSure(t Trial, l *Level, m *measurement) (bool, error) {
 	switch {
 	case l.Outcome == outcomeSaturated:
 		return true, nil
@@ -218,7 +274,11 @@ func (s *Sweep) isSure(t Trial, l *Level) (bool, error) {
 	case l.Contract == nil:
 		return true, nil
 	}
-	return beyondChance(contract.Of(s.Report), l.Contract, func(c *contract.Contract) (*report.ContractResult, error) {
+	level := confidence
+	if s.Precision > 0 {
+		level = searchConfidence
+	}
+	return m.sure(l.Contract, level, func(c *contract.Contract) (*report.ContractResult, error) {
 		o := s.Report
 		o.Contract = c
 		summary, err := Summarise(t.Results, o)
@@ -226,8 +286,8 @@ func (s *Sweep) isSure(t Trial, l *Level) (bool, error) {
 	})
 }
 
-// trial is the run at a load. Warming up is not measured, and comes on top.
-func (s *Sweep) trial(role string, load float64, measured time.Duration) (Trial, error) {
+// trial is the next run at a load. Warming up is not measured, and comes on top.
+func (s *Sweep) trial(role string, load float64, measured time.Duration, m *measurement) (Trial, error) {
 	what := "rate-"
 	if s.Closed() {
 		what = "concurrency-"
@@ -238,6 +298,10 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration) (Trial,
 	} else {
 		t.Load.Rate = processAt(s.Process, load)
 		measured = max(measured, time.Duration(float64(s.Requests)/load*1e9))
+	}
+	if m.runs > 0 { // as long as all before it
+		t.Name += fmt.Sprintf("-run-%d", m.runs+1)
+		measured <<= m.runs - 1
 	}
 	if t.Warmup == "" {
 		// How long the server is brought to its steady state, in whole seconds.

@@ -135,12 +135,6 @@ func TestBounds(t *testing.T) {
 	if _, hi := percentileBounds(368, .99); hi != 1 {
 		t.Errorf("368 values bound a p99 by p%v", 100*hi)
 	}
-	if lo, hi := shareBounds(0, 100); lo != 0 || math.Abs(hi-.0362) > 1e-4 { // 1−0.025^(1/100)
-		t.Errorf("0 of 100 is between %v and %v", lo, hi)
-	}
-	if lo, hi := shareBounds(.1, 100); math.Abs(lo-.0490) > 1e-4 || math.Abs(hi-.1762) > 1e-4 {
-		t.Errorf("10 of 100 is between %v and %v", lo, hi)
-	}
 }
 
 // What chance does to a server without a queue is no saturation.

@@ -3,12 +3,10 @@ package bench
 import (
 	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"reprise/replay/contract"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -58,9 +56,19 @@ type Level struct {
 	Outcome  string                 `json:"outcome"` // holds, fails, saturated, unjudged or untrusted
 	Why      string                 `json:"why,omitempty"`
 	Note     string                 `json:"note,omitempty"` // how far the level can be trusted
-	// Sure tells that the outcome is beyond what chance does in a sample of
-	// independent requests, at 95 %. See [beyondChance].
+	// Sure tells that the outcome is beyond chance, by the intervals: at 95 %, and where the
+	// sweep searches with a precision at 99 %. See [measurement.sure].
 	Sure bool `json:"sure"`
+
+	// Runs are the runs with seeds of their own that were made at the load. Percentiles of
+	// TTFT, what the contract measures of requests, and the intervals are of all of them,
+	// other figures of the last, which is the longest.
+	Runs      int              `json:"runs"`
+	Measured  int64            `json:"measured_requests"` // of all runs
+	Intervals []MetricInterval `json:"intervals"`
+	// Attainment is how many requests meet the objectives of --slo, or without these what the
+	// contract asks of a latency, and would if they were tighter or looser. Of all runs.
+	Attainment []Attainment `json:"slo_attainment,omitempty"`
 }
 
 // ofServer are the reasons against a run that are the server's doing. All others
@@ -225,16 +233,13 @@ func openAt(r *result.Result, at int64) int64 {
 	return 0
 }
 
-// confidence is that of every interval of this package.
-const confidence = 0.95
-
 // percentileBounds are the percentiles of a sample of n independent values between
 // which the true percentile p lies in 95 of 100 samples: those of the order
 // statistics of the binomial distribution (David and Nagaraja, "Order statistics",
 // 2003, section 7.1). It is below 0 or above 1 where the sample is too small for one.
 //
-// Requests that queue behind each other are not independent, so that the truth is
-// less sure than this.
+// It is for percentiles of whole sessions. Requests that queue behind each other are not
+// independent, and have the intervals of a [measurement].
 func percentileBounds(n int64, p float64) (lo, hi float64) {
 	b := distuv.Binomial{N: float64(n), P: p}
 	const tail = (1 - confidence) / 2
@@ -253,73 +258,4 @@ func percentileBounds(n int64, p float64) (lo, hi float64) {
 	most := first(func(k int64) bool { return k > n || b.CDF(float64(k)) >= 1-tail }) + 1 // rank of the value above it
 	span := float64(max(n-1, 1))                                                          // ranks count from 1, and percentiles interpolate between them
 	return float64(least-1) / span, float64(most-1) / span
-}
-
-// shareBounds are the bounds of Clopper and Pearson ("The use of confidence or
-// fiducial limits illustrated in the case of the binomial", 1934) for a share of n.
-func shareBounds(share float64, n int64) (lo, hi float64) {
-	k := share * float64(n)
-	const tail = (1 - confidence) / 2
-	lo, hi = 0, 1
-	if k > 0 {
-		lo = distuv.Beta{Alpha: k, Beta: float64(n) - k + 1}.Quantile(tail)
-	}
-	if k < float64(n) {
-		hi = distuv.Beta{Alpha: k + 1, Beta: float64(n) - k}.Quantile(1 - tail)
-	}
-	return lo, hi
-}
-
-// beyondChance tells whether what became of a contract is beyond chance: whether every clause
-// holds at the worse bound of what it measures, or one of them fails at the better
-// bound. summarise holds a contract against the same run. Percentiles have
-// [percentileBounds], shares of requests [shareBounds]; what has no bound, such as a
-// mean or a throughput, counts as it is.
-func beyondChance(c *contract.Contract, got *report.ContractResult, summarise func(*contract.Contract) (*report.ContractResult, error)) (bool, error) {
-	at := 1 // the bounds at which a holding contract is most at risk
-	if !got.Holds {
-		at = 0
-	}
-	bounded := *c
-	bounded.Clauses = make([]contract.Clause, len(c.Clauses))
-	for i, clause := range c.Clauses {
-		if p, ok := clause.Percentile(); ok && got.Clauses[i].Samples > 0 {
-			lo, hi := percentileBounds(got.Clauses[i].Samples, p)
-			bound := [2]float64{lo, hi}[at]
-			if bound < 0 || bound > 1 {
-				return false, nil
-			}
-			clause = clause.At(bound)
-		}
-		bounded.Clauses[i] = clause
-	}
-	result, err := summarise(&bounded)
-	if err != nil {
-		return false, err
-	}
-	for i := range result.Clauses {
-		c := &result.Clauses[i]
-		outcome := c.Outcome
-		ofRequests := strings.HasPrefix(c.Clause, "error_rate ") || strings.HasPrefix(c.Clause, "goodput ")
-		if ofRequests && c.Measured != nil && c.Samples > 0 {
-			// A share of requests is judged at its bound: at the worse one where the
-			// contract held, at the better one where it failed.
-			lo, hi := shareBounds(*c.Measured, c.Samples)
-			floor := strings.Contains(c.Clause, " >= ")
-			bound := hi
-			if floor == got.Holds {
-				bound = lo
-			}
-			if outcome = report.Fails; bound == c.Allowed || floor == (bound > c.Allowed) {
-				outcome = report.Holds
-			}
-		}
-		switch {
-		case got.Holds && outcome != report.Holds:
-			return false, nil
-		case !got.Holds && outcome == report.Fails:
-			return true, nil
-		}
-	}
-	return got.Holds, nil
 }

@@ -39,7 +39,7 @@ func (r *SweepResult) Page() *page.Page {
 	return p
 }
 
-const chanceNote = "? = not statistically significant."
+const chanceNote = "? = not statistically significant. ± is half of the 95 % interval of p99 TTFT, – where that is not resolved."
 
 const levelsNote = "TTFT counts from the schedule; service TTFT counts from sending. Rates, output tokens and requests in flight are means over the second half of a level, without the drain at its end. " + chanceNote
 
@@ -115,7 +115,7 @@ func (r *SweepResult) facts() (out []page.Fact) {
 		put("Knee", r.load(k.Load), note)
 	}
 	if h := &r.Highest; h.Load != nil && h.Low != nil && h.High != nil {
-		put("95 % interval", figure(*h.Low)+" to "+figure(*h.High), "highest load held, lowest not held")
+		put(r.intervalName(), figure(*h.Low)+" to "+figure(*h.High), "highest load held, lowest not held")
 	}
 	if h := &r.Highest; h.Load != nil && !h.AtLeast {
 		value := "no"
@@ -235,10 +235,56 @@ func (r *SweepResult) plots() []page.Plot {
 			series("offered", levels, func(l *Level) *float64 { return l.Flow.OfferedPerS }), series("achieved", levels, func(l *Level) *float64 { return l.Flow.AchievedPerS })),
 		r.plot("In flight", "Sent and not finished, mean over the second half of a level.", "requests", "", false, series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
 	}
+	plots = append(plots, r.attainmentPlots()...)
 	if main := r.mainPlot(); main != nil && main.Title != "TTFT" {
 		plots = append([]page.Plot{r.ttft()}, plots...)
 	}
 	return page.Drawn(plots...)
+}
+
+// mostCurves is how many levels have a curve of attainment over scale.
+const mostCurves = 6
+
+// attainmentPlots show how many requests meet the objectives: at each load as they are, half
+// and double, and for the levels around the highest load at every scale.
+func (r *SweepResult) attainmentPlots() []page.Plot {
+	levels := slices.DeleteFunc(byLoad(r.Levels), func(l *Level) bool { return l.Attainment == nil || l.Outcome == outcomeUntrusted })
+	if len(levels) == 0 {
+		return nil
+	}
+	percent := func(a Attainment) *float64 { return trace.Ptr(100 * a.Share) }
+	var over []page.Series
+	for _, s := range []struct {
+		scale float64
+		name  string
+	}{{.5, "half the limits"}, {1, "the limits"}, {2, "double the limits"}} {
+		over = append(over, series(s.name, levels, func(l *Level) *float64 {
+			for _, a := range l.Attainment {
+				if a.Scale == s.scale {
+					return percent(a)
+				}
+			}
+			return nil
+		}))
+	}
+	rate := r.plot("SLO attainment over load", "Share of requests that meet every objective, from the schedule.", "requests that meet the SLO", "%", false, over...)
+	for len(levels) > mostCurves {
+		levels = slices.Delete(levels, r.farthest(levels), r.farthest(levels)+1)
+	}
+	scale := page.Plot{Title: "SLO attainment over scale", Text: "The same when every limit is multiplied by the scale, at the levels around the highest load.", Kind: page.Line, LogX: true,
+		XLabel: "scale of the SLO", YLabel: "requests that meet the SLO", YUnit: "%", Marks: []page.Mark{{Axis: page.AxisX, At: 1, Label: "as it is"}}}
+	for _, l := range levels {
+		name := r.load(l.Load)
+		if l.Role != roleLevel {
+			name += " " + l.Role
+		}
+		s := page.Series{Name: name}
+		for _, a := range l.Attainment {
+			s.X, s.Y = append(s.X, a.Scale), append(s.Y, *percent(a))
+		}
+		scale.Series = append(scale.Series, s)
+	}
+	return []page.Plot{rate, scale}
 }
 
 const closedNote = "A closed loop: each request waits for one to end, so no queue forms and saturation does not show. Sweep over rates to see what users would."
@@ -258,7 +304,7 @@ func (r *SweepResult) Says() (says []string) {
 		if h.Sustained {
 			out += "; a longer run at it met it too"
 		}
-		says = append(says, out+".", h.confidence(r.load))
+		says = append(says, out+".", r.confidence())
 		if h.Estimate != nil && figure(*h.Estimate) != figure(*h.Load) {
 			says = append(says, fmt.Sprintf("Interpolated between the levels on either side: %s.", r.load(*h.Estimate)))
 		}
@@ -284,18 +330,26 @@ func (r *SweepResult) holds() string {
 	return "within the contract (" + strings.Join(r.Contract, "; ") + ")"
 }
 
+// intervalName is what the bounds of the highest load are.
+func (r *SweepResult) intervalName() string {
+	if r.Precision > 0 {
+		return "90 % interval"
+	}
+	return "Bounds"
+}
+
 // confidence says between which loads the highest lies, beyond chance.
-func (h *Highest) confidence(load func(float64) string) string {
-	const taken = "95 % interval, taking requests as independent: "
+func (r *SweepResult) confidence() string {
+	name, h := r.intervalName(), &r.Highest
 	switch {
 	case h.Low != nil && h.High != nil:
-		return fmt.Sprintf("%s%s holds, %s does not.", taken, load(*h.Low), load(*h.High))
+		return fmt.Sprintf("%s: %s holds, %s does not.", name, r.load(*h.Low), r.load(*h.High))
 	case h.Low != nil:
-		return fmt.Sprintf("%s%s holds; no level fails for sure.", taken, load(*h.Low))
+		return fmt.Sprintf("%s: %s holds; no level fails for sure.", name, r.load(*h.Low))
 	case h.High != nil:
-		return fmt.Sprintf("%sno level holds for sure; %s fails.", taken, load(*h.High))
+		return fmt.Sprintf("%s: not resolved: no level holds for sure; %s fails.", name, r.load(*h.High))
 	}
-	return taken + "no level holds or fails for sure."
+	return name + ": not resolved: no level holds or fails for sure."
 }
 
 // sorted are the levels by load, those that confirm after the ladder.
@@ -335,6 +389,7 @@ var sweepColumns = []sweepColumn{
 	{"achieved/s", func(l *Level) string { return cell(l.Flow.AchievedPerS) }, false},
 	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, true},
 	{"p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
+	{"±", (*Level).spread, true},
 	{"service TTFT p50", func(l *Level) string { return cell(l.TTFTSent.P50) }, false},
 	{"service TTFT p99", func(l *Level) string { return cell(l.TTFTSent.P99) }, false},
 	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }, false},
@@ -355,6 +410,16 @@ func (l *Level) outcome() string {
 		return l.Outcome + "?"
 	}
 	return l.Outcome
+}
+
+// spread is half of the 95 % interval of the p99 of TTFT, as a share of it.
+func (l *Level) spread() string {
+	for _, i := range l.Intervals {
+		if i.Metric == "p99 ttft" && i.HalfWidth != nil {
+			return page.Percent(*i.HalfWidth)
+		}
+	}
+	return page.OrDash(nil, page.Percent)
 }
 
 // table is the curve of latency over load.

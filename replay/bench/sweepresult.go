@@ -35,11 +35,14 @@ type SweepResult struct {
 	// PresetWarning is that of the runs, see [result.Run].
 	PresetWarning string `json:"preset_warning,omitempty"`
 
-	Started  string   `json:"started,omitempty"` // of the first level
-	Seed     string   `json:"seed"`
-	Closed   bool     `json:"closed_loop"`       // loads are requests in flight, and saturation is hidden
-	Process  string   `json:"process,omitempty"` // arrivals of an open loop
-	Contract []string `json:"contract"`          // its clauses
+	Started string `json:"started,omitempty"` // of the first level
+	Seed    string `json:"seed"`
+	Closed  bool   `json:"closed_loop"`       // loads are requests in flight, and saturation is hidden
+	Process string `json:"process,omitempty"` // arrivals of an open loop
+	// Precision is that which the intervals of levels were wanted at, as half of their width;
+	// 0 where each level was one run.
+	Precision float64  `json:"precision,omitempty"`
+	Contract  []string `json:"contract"` // its clauses
 	// GPUs and PricePerGPUHour are those of the contract, 0 when it names none.
 	GPUs            int     `json:"contract_gpus,omitempty"`
 	PricePerGPUHour float64 `json:"contract_price_per_gpu_hour,omitempty"`
@@ -178,9 +181,9 @@ type Highest struct {
 	// first that does not, see [interpolate]. Null where no level breaks it, or none
 	// holds.
 	Estimate *float64 `json:"estimate"`
-	// Low and High bound the highest load: the highest at which a run held beyond
+	// Low and High bound the highest load: the highest at which a level held beyond
 	// chance below all that failed beyond chance, and the lowest of those. Null where
-	// there is none.
+	// there is none. They are an interval of 90 % or more where the sweep had a precision.
 	Low  *float64 `json:"low"`
 	High *float64 `json:"high"`
 	// AtLeast tells that no level failed, so that the highest load may be any above.

@@ -187,20 +187,28 @@ func TestSure(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []struct {
-		errors  float64 // share of 1,000
+		every   int64 // one of so many of 1,000 requests fails
 		outcome string
 		want    bool
-	}{{.001, report.Holds, true}, {.009, report.Holds, false}, {.011, report.Fails, false}, {.03, report.Fails, true}} {
+	}{{1000, report.Holds, true}, {112, report.Holds, false}, {90, report.Fails, false}, {30, report.Fails, true}} {
+		m := newMeasurement(&report.Options{Contract: &c})
+		var rows []result.Result
+		for i := range int64(1000) {
+			at := i * 1e7
+			r := result.Result{RowID: i, DueNS: at, SentNS: &at, FirstTokenNS: trace.Ptr(at + 300e6), LastTokenNS: trace.Ptr(at + 300e6), DoneNS: trace.Ptr(at + 300e6), Events: 1}
+			if i%v.every == v.every-1 {
+				r = result.Result{RowID: i, DueNS: at, SentNS: &at, DoneNS: trace.Ptr(at + 1e6), Error: "timeout"}
+			}
+			rows = append(rows, r)
+		}
+		if err := m.add(&result.Run{}, &rowReader{rows}); err != nil {
+			t.Fatal(err)
+		}
 		got := &report.ContractResult{Holds: v.outcome == report.Holds, Judged: true, Clauses: []report.ClauseResult{
-			{Clause: c.Clauses[0].String(), Outcome: v.outcome, Measured: &v.errors, Allowed: .01, Unit: "share", Samples: 1000},
-			{Clause: c.Clauses[1].String(), Outcome: report.Holds, Measured: trace.Ptr(300.), Allowed: 400, Unit: "ms", Samples: 1000}}}
-		asked := ""
-		sure, err := beyondChance(&c, got, func(c *contract.Contract) (*report.ContractResult, error) {
-			asked = c.Clauses[1].String()
-			return got, nil
-		})
-		if err != nil || sure != v.want || v.outcome == report.Holds && asked != "p99.6997 ttft <= 400ms" {
-			t.Errorf("%v errors: sure %v, asked for %s, %v", v.errors, sure, asked, err)
+			{Clause: c.Clauses[0].String(), Outcome: v.outcome, Samples: 1000}, {Clause: c.Clauses[1].String(), Outcome: report.Holds, Samples: 1000}}}
+		sure, err := m.sure(got, confidence, nil)
+		if err != nil || sure != v.want {
+			t.Errorf("one of %d fails: sure %v, %v; %+v", v.every, sure, err, m.intervals(0))
 		}
 	}
 }

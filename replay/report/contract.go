@@ -140,7 +140,7 @@ type Evidence struct {
 	cache     reuse
 	exact     int // values of a latency that are kept exactly
 	latencies []keptLatency
-	perToken  []int64 // gaps per token of one row
+	of        []int64 // a latency of one row
 }
 
 type keptLatency struct {
@@ -187,27 +187,37 @@ func (e *Evidence) Add(r *result.Result, d *Durations) {
 	}
 	e.cache.add(r)
 	for i := range e.latencies {
-		t, values := e.latencies[i].timing, e.latencies[i].values
-		switch t.Name {
-		case "ttft":
-			addSpan(values, d.TTFT[t.Origin])
-		case "e2e":
-			addSpan(values, d.E2E[t.Origin])
-		case "headers":
-			addSpan(values, d.Headers[t.Origin])
-		case "tpot":
-			addSpan(values, d.TPOT)
-		case "itl":
-			for _, gap := range r.Gaps {
-				values.Add(gap)
-			}
-		case "itl_token":
-			e.perToken = perToken(e.perToken[:0], r)
-			for _, gap := range e.perToken {
-				values.Add(gap)
-			}
+		e.of = d.Append(e.of[:0], r, e.latencies[i].timing)
+		for _, v := range e.of {
+			e.latencies[i].values.Add(v)
 		}
 	}
+}
+
+// Append appends the values of a latency that a successful result has, in nanoseconds: one,
+// or one for each gap between its token events, or none.
+func (l *Durations) Append(dst []int64, r *result.Result, t Timing) []int64 {
+	var one Span
+	switch t.Name {
+	case "ttft":
+		one = l.TTFT[t.Origin]
+	case "e2e":
+		one = l.E2E[t.Origin]
+	case "headers":
+		one = l.Headers[t.Origin]
+	case "tpot":
+		one = l.TPOT
+	case "itl":
+		for _, gap := range r.Gaps {
+			dst = append(dst, gap)
+		}
+	case "itl_token":
+		return perToken(dst, r)
+	}
+	if one.OK {
+		dst = append(dst, one.NS)
+	}
+	return dst
 }
 
 // String says whether the contract holds, and by how much it does not. Of one that

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/mathext"
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
@@ -16,11 +17,12 @@ import (
 // "A sequential procedure for determining the length of a steady-state simulation",
 // Operations Research, 1979). How much the parts differ then, against what independent
 // values would, is the design effect D: n values tell as much as n/D independent ones.
-// With these the bounds of a share are those of Korn and Graubard, "Confidence intervals
-// for proportions with small expected number of positive counts" (Survey Methodology,
-// 1998): of Clopper and Pearson, and with Student's t in place of the normal distribution,
-// with degrees of freedom of Satterthwaite. The bounds of a quantile are the quantiles at the
-// bounds of the share below it (Woodruff, JASA, 1952).
+// With so many, the bounds of a quantile are order statistics by the binomial distribution
+// (David and Nagaraja, "Order statistics", 2003, section 7.1), and those of a share are of
+// Clopper and Pearson. That D is estimated takes more: n/D is reduced by the squared ratio of
+// the normal quantile to that of Student's t (Korn and Graubard, "Confidence intervals for
+// proportions with small expected number of positive counts", Survey Methodology, 1998),
+// with degrees of freedom of Satterthwaite.
 //
 // D is the largest over the values below the median, the third quartile, the 90th
 // percentile, and what is asked: a queue that was never long in a run shows at the median
@@ -68,10 +70,13 @@ const (
 const (
 	mostParts  = 64
 	leastParts = 8
-	// leastEvents is how many independent events an interval rests on at least: values beyond
-	// a quantile, after D. With fewer, runs that saw none of the rare queues say that there
-	// are none.
-	leastEvents = 5
+	// leastEvents · (1 − 1/D) is how many independent events an interval rests on at least:
+	// values beyond a quantile, divided by D. With fewer, runs that happened to see none of
+	// the rare queues would say that there are none. Independent values need no such thing.
+	leastEvents = 10
+	// leastIndependent is how many independent values all of them tell as much as, at least:
+	// else the runs are not much longer than what happens once takes.
+	leastIndependent = 60
 	// partsAlike is the correlation of neighbouring parts, in standard deviations of what
 	// chance does, from which they are joined: one of ten times that is chance.
 	partsAlike = 1.2816
@@ -87,17 +92,42 @@ func (r *Runs) Quantile(p, confidence float64) Interval {
 		return Interval{Lacks: lacksValues}
 	}
 	order := Sorted(r.sorted)
-	i := r.share(p, order.Rank(rankOf(p, r.n)), confidence)
+	i, n := r.effective(p, order.Rank(rankOf(p, r.n)), confidence)
 	i.At = float64(order.At(int64(math.Round(p*1e6)), 1e6))
-	low, high := rankOf(i.Low, r.n), int64(math.Ceil(i.High*float64(r.n)))-1
-	switch {
-	case i.Lacks != "":
-	case i.Low*float64(r.n) < 1 || high >= r.n || i.Effective*min(p, 1-p) < leastEvents:
-		i.Lacks = lacksValues
-	default:
-		i.Low, i.High = float64(order.Rank(low)), float64(order.Rank(high))
+	if i.Lacks != "" {
+		return i
 	}
+	low, high, ok := ranksAround(p, n, confidence)
+	if !ok || low*float64(r.n) < 1 || i.Effective*min(p, 1-p) < leastEvents*(1-i.Effective/float64(r.n)) {
+		i.Lacks = lacksValues
+		return i
+	}
+	above := min(int64(math.Ceil(high*float64(r.n))), r.n) - 1
+	i.Low, i.High = float64(order.Rank(rankOf(low, r.n))), float64(order.Rank(above))
 	return i
+}
+
+// ranksAround are the ranks among n independent values, as shares of n, of those between which
+// the quantile p lies; n need not be whole. It is not ok where n is too small for an upper one.
+func ranksAround(p, n, confidence float64) (low, high float64, ok bool) {
+	tail := (1 - confidence) / 2
+	// atLeast is the probability that k or more of n values are below the quantile.
+	atLeast := func(k float64) float64 { return mathext.RegIncBeta(k, n-k+1, p) }
+	if n < 1 || atLeast(n) > tail {
+		return 0, 1, false
+	}
+	solve := func(want float64) float64 {
+		from, to := 0.0, n
+		for range 60 {
+			if mid := (from + to) / 2; atLeast(mid) > want {
+				from = mid
+			} else {
+				to = mid
+			}
+		}
+		return to / n
+	}
+	return solve(1 - tail), solve(tail), true
 }
 
 // rankOf is the rank, from 0, of the value that a share of n values are at most.
@@ -119,13 +149,17 @@ func (r *Runs) Share(bound int64, confidence float64) Interval {
 		return Interval{Lacks: lacksValues}
 	}
 	share := float64(below) / float64(r.n)
-	i := r.share(share, bound, confidence)
+	i, n := r.effective(share, bound, confidence)
 	i.At = share
+	if i.Lacks == "" {
+		i.Low, i.High = clopperPearson(share, n, confidence)
+	}
 	return i
 }
 
-// share is the interval of a share of values that are at most a bound.
-func (r *Runs) share(share float64, bound int64, confidence float64) Interval {
+// effective is an interval without its bounds, and how many independent values give them: of
+// a share of values that are at most a bound.
+func (r *Runs) effective(share float64, bound int64, confidence float64) (out Interval, n float64) {
 	bounds := []int64{bound}
 	if r.sorted != nil {
 		for _, p := range []float64{.5, .75, .9} {
@@ -135,20 +169,28 @@ func (r *Runs) share(share float64, bound int64, confidence float64) Interval {
 		}
 	}
 	counts, ok := r.partsOf(bounds)
-	out := Interval{Parts: len(counts[0])}
-	if !ok {
+	if out.Parts = len(counts[0]); !ok {
 		out.Lacks = lacksRest
-		return out
+		return out, 0
 	}
 	effect := 1.0
 	for _, parts := range counts {
-		effect = max(effect, designEffect(parts))
+		// What is left of the correlation counts as that of a process of first order.
+		rest := min(max(correlation(parts), 0), 0.7)
+		effect = max(effect, designEffect(parts)*(1+rest)/(1-rest))
 	}
-	out.Effective = float64(r.n) / effect
-	normal := distuv.UnitNormal.Quantile((1 + confidence) / 2)
-	t := distuv.StudentsT{Sigma: 1, Nu: freedom(counts[0])}.Quantile((1 + confidence) / 2)
-	out.Low, out.High = clopperPearson(share, out.Effective*(normal/t)*(normal/t), confidence)
-	return out
+	if out.Effective = float64(r.n) / effect; effect > 1 && out.Effective < leastIndependent {
+		out.Lacks = lacksRest
+		return out, 0
+	}
+	if effect == 1 {
+		return out, out.Effective
+	}
+	// Of the variance, what independent values would have is known.
+	estimated := 1 - 1/effect
+	t := distuv.StudentsT{Sigma: 1, Nu: min(freedom(counts[0])/(estimated*estimated), 1e6)}.Quantile((1 + confidence) / 2)
+	ratio := distuv.UnitNormal.Quantile((1+confidence)/2) / t
+	return out, out.Effective * ratio * ratio
 }
 
 // clopperPearson are the bounds of a share of n independent values; n need not be whole.
@@ -234,6 +276,17 @@ func ofAll(parts []part) float64 {
 // resemble tells whether parts that follow each other in a run are more alike than chance
 // makes them: whether their correlation is beyond that of independent ones.
 func resemble(parts []part) bool {
+	pairs := 0
+	for _, p := range parts {
+		if p.follows {
+			pairs++
+		}
+	}
+	return correlation(parts) > partsAlike/math.Sqrt(float64(pairs))
+}
+
+// correlation is that of parts that follow each other in a run.
+func correlation(parts []part) float64 {
 	share := ofAll(parts)
 	var squares, products, before float64
 	pairs := 0
@@ -247,10 +300,9 @@ func resemble(parts []part) bool {
 		before = d
 	}
 	if pairs == 0 || squares == 0 {
-		return false
+		return 0
 	}
-	correlation := products / float64(pairs) / (squares / float64(len(parts)))
-	return correlation > partsAlike/math.Sqrt(float64(pairs))
+	return products / float64(pairs) / (squares / float64(len(parts)))
 }
 
 // designEffect is the variance of the share of values that are at most the bound, over that

@@ -21,8 +21,7 @@ func exponentials(seed uint64, n, held int) []int64 {
 }
 
 // Of 200 samples whose truth is known, about 95 of 100 intervals hold it, whether the values
-// are independent or each ten are one, in one run or in several, and those of the ten are
-// wider by the square root of that.
+// are independent or each ten are one, in one run or in several.
 func TestIntervalsHoldTheTruth(t *testing.T) {
 	const seeds = 200
 	var width [2]float64
@@ -33,7 +32,7 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 				for seed := range uint64(seeds) {
 					var r Runs
 					for run := range uint64(runs) {
-						r.Add(exponentials(seed<<8|run, 8000/runs, held))
+						r.Add(exponentials(seed<<8|run, 3000*held/runs, held))
 					}
 					i := r.Quantile(p, .95)
 					if i.Lacks != "" {
@@ -48,14 +47,14 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 					}
 				}
 				covers := float64(held0) / float64(given)
-				if given < seeds*85/100 || covers < .91 || covers > .995 {
+				if given < seeds*95/100 || covers < .91 || covers > .995 {
 					t.Errorf("p%v of %d runs, each value %d times: %d of %d intervals, %.3f hold the truth", 100*p, runs, held, given, seeds, covers)
 				}
 			}
 		}
 	}
-	if ratio := width[1] / width[0]; ratio < 2.9 || ratio > 3.4 {
-		t.Errorf("values that come ten times make intervals %.2f times as wide, want 3.16", ratio)
+	if ratio := width[1] / width[0]; ratio < .9 || ratio > 1.15 {
+		t.Errorf("values that come ten times make intervals %.2f times as wide, want 1: they count once", ratio)
 	}
 }
 
@@ -78,6 +77,16 @@ func TestIntervalsThatLack(t *testing.T) {
 			t.Errorf("%d values: %+v, want it to lack %q", n, i, want)
 		}
 	}
+	// 1 − 0.99^n passes 97.5 % at n = 368, and of 100 values the median lies between the 40th
+	// and the 61st (Conover, "Practical nonparametric statistics").
+	for n, want := range map[float64]bool{367: false, 368: true} {
+		if _, _, ok := ranksAround(.99, n, .95); ok != want {
+			t.Errorf("%v values bound a p99: %v", n, ok)
+		}
+	}
+	if lo, hi, _ := ranksAround(.5, 100, .95); math.Floor(lo*100) != 40 || math.Ceil(hi*100) != 61 {
+		t.Errorf("the median of 100 is between the ranks %v and %v", 100*lo, 100*hi)
+	}
 	var same Runs
 	same.Add(make([]int64, 1000))
 	if i := same.Quantile(.5, .95); i.Lacks != "" || i.Low != 0 || i.High != 0 {
@@ -85,26 +94,29 @@ func TestIntervalsThatLack(t *testing.T) {
 	}
 }
 
-// The bounds of a share of independent values are those of Clopper and Pearson, with a t in
-// place of a normal quantile: 0 of 100 is at most 1−0.025^(1/100) = 3.62 % and somewhat more.
+// The bounds of a share are those of Clopper and Pearson, and with parts in place of
+// independent values somewhat wider.
 func TestShares(t *testing.T) {
 	for _, c := range []struct {
-		every    int
-		lo, hi   float64
-		wide, to float64
-	}{{1000, 0, .0362, 0, .045}, {10, .0490, .1762, .040, .2}} {
-		var runs Runs
+		below  int64 // of 100
+		lo, hi float64
+		widest float64
+	}{{0, 0, .0362, .04}, {10, .0490, .1762, .2}} { // 1−0.025^(1/100), and tables
+		share := float64(c.below) / 100
+		if lo, hi := clopperPearson(share, 100, .95); math.Abs(lo-c.lo) > 1e-4 || math.Abs(hi-c.hi) > 1e-4 {
+			t.Errorf("%d of 100 is between %v and %v", c.below, lo, hi)
+		}
 		values := make([]int64, 100)
 		for i := range values {
-			if i*7%c.every == 0 && c.every < 100 {
-				values[i] = 1
+			values[i] = 1
+			if int64(i%10) < c.below/10 {
+				values[i] = 0
 			}
 		}
+		var runs Runs
 		runs.Add(values)
-		i := runs.Share(0, .95) // the share of zeros
-		lo, hi := 1-i.High, 1-i.Low
-		if i.Lacks != "" || lo > c.lo+1e-3 || lo < c.wide || hi < c.hi-1e-3 || hi > c.to {
-			t.Errorf("one of %d of 100: %v to %v, want somewhat more than %v to %v; %+v", c.every, lo, hi, c.lo, c.hi, i)
+		if i := runs.Share(0, .95); i.Lacks != "" || i.At != share || i.Low > c.lo+1e-4 || i.High < c.hi-1e-4 || i.High > c.widest {
+			t.Errorf("%d of 100: %+v", c.below, i)
 		}
 	}
 }

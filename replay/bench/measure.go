@@ -1,0 +1,358 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"reprise/replay/contract"
+	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace"
+	"reprise/trace/page"
+	"reprise/trace/sample"
+)
+
+// A MetricInterval is the 95 % interval of one figure of a level, from how much parts of its
+// runs differ: see [sample.Runs].
+type MetricInterval struct {
+	Metric   string   `json:"metric"` // such as p99 ttft, or a clause of the contract
+	Where    string   `json:"where,omitempty"`
+	Unit     string   `json:"unit"` // ms or share
+	Measured *float64 `json:"measured"`
+	Low      *float64 `json:"low"` // null where there is no interval
+	High     *float64 `json:"high"`
+	// HalfWidth is half of the width as a share of what was measured, such as 0.1 for ±10 %.
+	HalfWidth *float64 `json:"half_width_share"`
+	// Resolved tells that there is an interval, as narrow as was asked for.
+	Resolved    bool    `json:"resolved"`
+	Why         string  `json:"why_not_resolved,omitempty"`
+	Values      int64   `json:"values"`
+	Independent float64 `json:"independent_values"` // that tell as much
+}
+
+// confidence is that of the intervals that are shown.
+const confidence = 0.95
+
+// searchConfidence is that at which an outcome counts as sure where the highest load is
+// searched for: at several loads, and at each of them more than once.
+const searchConfidence = 0.99
+
+// A figureOf is a figure of a level, with its values of all runs.
+type figureOf struct {
+	metric, where, unit string
+	percentile          float64 // 0 is a share of requests: that of values of 0
+	flip                bool    // the share is of values of 1
+	clause              int     // of the contract; -1 is none
+	values              sample.Runs
+	thin                int // only each so-many-th value is kept, of gaps
+}
+
+// A measurement gathers the runs of one level.
+type measurement struct {
+	terms   *contract.Contract // nil is none
+	slo     report.SLO
+	figures []*figureOf
+	runs    int
+	values  int64 // requests that were measured
+
+	// objectives are those of the report, or what the contract asks of single requests;
+	// scales are how often each request meets them when they are multiplied by a factor:
+	// counts up to each of attainmentScales, and of all requests.
+	objectives report.SLO
+	scales     []int64
+	judged     int64
+}
+
+// attainmentScales are the factors by which objectives are multiplied.
+var attainmentScales = []float64{.25, .35, .5, .7, .85, 1, 1.2, 1.4, 2, 2.8, 4, 8}
+
+// An Attainment is the share of requests that meet all objectives when each of these is
+// multiplied by a scale, from schedule. Requests that failed meet none.
+type Attainment struct {
+	Scale float64 `json:"scale"`
+	Share float64 `json:"share"`
+}
+
+// scale counts a request. It is also one that failed.
+func (m *measurement) scale(run *result.Run, r *result.Result) {
+	end, _ := report.OutcomeOf(r)
+	before, after := run.Window.Holds(r)
+	if m.objectives.Empty() || before || after || end != report.Succeeded && end != report.Failed {
+		return
+	}
+	if m.judged++; end == report.Failed {
+		return
+	}
+	d := report.Derive(r)
+	needs := d.Scale(&m.objectives, report.FromDue)
+	for i, scale := range attainmentScales {
+		if needs <= scale {
+			m.scales[i]++
+		}
+	}
+}
+
+// attainment is the curve of all runs, nil without objectives.
+func (m *measurement) attainment() (out []Attainment) {
+	for i, n := range m.scales {
+		if m.judged > 0 {
+			out = append(out, Attainment{attainmentScales[i], *report.Ratio(n, m.judged)})
+		}
+	}
+	return out
+}
+
+// ttftPercentiles are those of every level that have intervals.
+var ttftPercentiles = []float64{.5, .95, .99}
+
+func newMeasurement(o *report.Options) *measurement {
+	m := &measurement{terms: contract.Of(*o), slo: o.SLO}
+	for _, p := range ttftPercentiles {
+		m.figures = append(m.figures, &figureOf{metric: fmt.Sprintf("p%g ttft", p*100), unit: "ms", percentile: p, clause: -1, thin: 1})
+	}
+	m.objectives, m.scales = o.SLO, make([]int64, len(attainmentScales))
+	if m.terms == nil {
+		return m
+	}
+	if m.objectives.Empty() {
+		m.objectives = m.terms.Objectives()
+	}
+	for i := range m.terms.Clauses {
+		c := &m.terms.Clauses[i]
+		p, share := c.Counts()
+		if p == 0 && !share {
+			continue
+		}
+		f := &figureOf{metric: c.String(), where: c.Scope(), unit: "ms", percentile: p, clause: i, thin: 1}
+		if share {
+			f.unit, f.flip = "share", !c.Floor()
+		}
+		m.figures = append(m.figures, f)
+	}
+	return m
+}
+
+// mostValues is how many values of a figure a run keeps. Of more, such as the gaps of a long
+// run, it keeps each second, fourth and so on: a systematic sample of them.
+const mostValues = 1 << 22
+
+// add takes the results of another run of the level.
+func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) error {
+	type kept struct {
+		due    int64
+		values []int64
+	}
+	rows := make([][]kept, len(m.figures))
+	counts, skips := make([]int, len(m.figures)), make([]int, len(m.figures))
+	var scratch []int64
+	err := trace.Each(results, func(_ int64, r *result.Result) error {
+		m.scale(run, r)
+		for i, f := range m.figures {
+			switch {
+			case f.clause >= 0:
+				scratch = m.terms.Clauses[f.clause].Values(scratch[:0], run, r, &m.slo)
+			default:
+				scratch = scratch[:0]
+				if d, ok, err := report.Measured(run, r); err != nil {
+					return err
+				} else if ok {
+					scratch = d.Append(scratch, r, report.Timing{Name: "ttft", Origin: report.FromDue})
+				}
+				if i == 0 && len(scratch) > 0 {
+					m.values++
+				}
+			}
+			var values []int64
+			for _, v := range scratch {
+				if skips[i]++; skips[i]%f.thin == 0 {
+					values = append(values, v)
+				}
+			}
+			if len(values) > 0 {
+				rows[i] = append(rows[i], kept{r.DueNS, values})
+				counts[i] += len(values)
+			}
+			if counts[i] > mostValues {
+				f.thin, counts[i] = 2*f.thin, 0
+				for j := range rows[i] {
+					rows[i][j].values = everySecond(rows[i][j].values, j)
+					counts[i] += len(rows[i][j].values)
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, f := range m.figures {
+		slices.SortStableFunc(rows[i], func(a, b kept) int { return cmp.Compare(a.due, b.due) })
+		all := make([]int64, 0, counts[i])
+		for _, k := range rows[i] {
+			all = append(all, k.values...)
+		}
+		f.values.Add(all)
+	}
+	m.runs++
+	return nil
+}
+
+// everySecond keeps every second value, from the first or the second on by turns.
+func everySecond(values []int64, row int) []int64 {
+	out := values[:0]
+	for i := row & 1; i < len(values); i += 2 {
+		out = append(out, values[i])
+	}
+	return out
+}
+
+// interval is that of a figure in its unit.
+func (f *figureOf) interval(confidence float64) sample.Interval {
+	if f.percentile > 0 {
+		i := f.values.Quantile(f.percentile, confidence)
+		i.At, i.Low, i.High = i.At/1e6, i.Low/1e6, i.High/1e6
+		return i
+	}
+	i := f.values.Share(0, confidence)
+	if f.flip {
+		i.At, i.Low, i.High = 1-i.At, 1-i.High, 1-i.Low
+	}
+	return i
+}
+
+// intervals are those of all figures. precision is how narrow they were asked for, as half of
+// their width and a share; 0 asks for none.
+func (m *measurement) intervals(precision float64) (out []MetricInterval) {
+	for _, f := range m.figures {
+		i := f.interval(confidence)
+		got := MetricInterval{Metric: f.metric, Where: f.where, Unit: f.unit, Values: f.values.N(), Independent: *report.Rounded(i.Effective, 1e3), Why: i.Lacks}
+		if f.values.N() > 0 {
+			got.Measured = report.Rounded(i.At, 1e6)
+		}
+		if i.Lacks == "" {
+			got.Low, got.High, got.Resolved = report.Rounded(i.Low, 1e6), report.Rounded(i.High, 1e6), true
+			if i.At > 0 {
+				half := i.Half()
+				got.HalfWidth = report.Rounded(half, 1e6)
+				if f.unit == "ms" && precision > 0 && half > precision {
+					got.Resolved, got.Why = false, fmt.Sprintf("±%s, and ±%s was asked for", page.Percent(half), page.Percent(precision))
+				}
+			}
+		}
+		out = append(out, got)
+	}
+	return out
+}
+
+// resolved tells whether the latencies that the contract is about are as narrow as asked, or
+// without one the p99 of TTFT.
+func (m *measurement) resolved(precision float64) bool {
+	some := false
+	for _, f := range m.figures {
+		if f.clause >= 0 && f.percentile > 0 {
+			some = true
+			if i := f.interval(confidence); i.Half() > precision {
+				return false
+			}
+		}
+	}
+	last := m.figures[len(ttftPercentiles)-1].interval(confidence)
+	return some || last.Half() <= precision
+}
+
+// remeasure puts the figures of all runs into what became of the contract and of TTFT in the
+// last of them.
+func (m *measurement) remeasure(l *Level) {
+	for i, p := range []**float64{&l.TTFTDue.P50, &l.TTFTDue.P95, &l.TTFTDue.P99} {
+		if f := m.figures[i]; *p != nil {
+			*p = report.Rounded(f.interval(confidence).At, 1e6)
+		}
+	}
+	l.TTFTDue.Count = m.values
+	if l.Contract == nil {
+		return
+	}
+	l.Contract.Holds, l.Contract.Judged = true, true
+	for _, f := range m.figures {
+		if f.clause >= 0 && l.Contract.Clauses[f.clause].Measured != nil {
+			m.terms.Clauses[f.clause].Remeasure(&l.Contract.Clauses[f.clause], f.interval(confidence).At, f.values.N())
+		}
+	}
+	for i := range l.Contract.Clauses {
+		outcome := l.Contract.Clauses[i].Outcome
+		l.Contract.Holds = l.Contract.Holds && outcome == report.Holds
+		l.Contract.Judged = l.Contract.Judged && outcome != report.Unjudged
+	}
+}
+
+// sure tells whether what became of the contract is beyond chance: whether every clause holds
+// at the worse end of its interval, or one of them fails at the better end. A clause without
+// an interval is not sure, and one about a mean, a throughput, a cost or a hit ratio counts as
+// it is. Percentiles of sessions are judged by the run with other percentiles, see
+// [sessionBounds].
+func (m *measurement) sure(got *report.ContractResult, confidence float64, sessions func(*contract.Contract) (*report.ContractResult, error)) (bool, error) {
+	bounded, few, err := m.sessionBounds(got, sessions)
+	if err != nil {
+		return false, err
+	}
+	holds := got.Holds
+	for i := range got.Clauses {
+		clause := &got.Clauses[i]
+		if bounded != nil && bounded.Clauses[i].Clause != clause.Clause {
+			clause = &bounded.Clauses[i]
+		}
+		if few[i] || clause.Outcome == report.Unjudged {
+			holds = false
+			continue
+		}
+		met, failed := clause.Outcome == report.Holds, clause.Outcome == report.Fails
+		if f := m.ofClause(i); f != nil {
+			c, at := &m.terms.Clauses[i], f.interval(confidence)
+			low, high := c.Met(at.Low), c.Met(at.High)
+			met, failed = at.Lacks == "" && low && high, at.Lacks == "" && !low && !high
+		}
+		if !got.Holds && failed {
+			return true, nil
+		}
+		holds = holds && met
+	}
+	return holds, nil
+}
+
+func (m *measurement) ofClause(i int) *figureOf {
+	for _, f := range m.figures {
+		if f.clause == i {
+			return f
+		}
+	}
+	return nil
+}
+
+// sessionBounds holds the contract against a run with each percentile of sessions at that
+// end of [percentileBounds] at which it is most at risk, or, where the contract fails, least.
+// It is nil where no clause has such bounds. few are the clauses with too few sessions.
+func (m *measurement) sessionBounds(got *report.ContractResult, judge func(*contract.Contract) (*report.ContractResult, error)) (r *report.ContractResult, few map[int]bool, err error) {
+	at := 1
+	if !got.Holds {
+		at = 0
+	}
+	bounded, some := *m.terms, false
+	bounded.Clauses, few = slices.Clone(m.terms.Clauses), map[int]bool{}
+	for i := range bounded.Clauses {
+		p, ok := bounded.Clauses[i].Percentile()
+		if !ok || m.ofClause(i) != nil || got.Clauses[i].Samples == 0 {
+			continue
+		}
+		lo, hi := percentileBounds(got.Clauses[i].Samples, p)
+		if bound := [2]float64{lo, hi}[at]; bound < 0 || bound > 1 {
+			few[i] = true
+		} else {
+			bounded.Clauses[i], some = bounded.Clauses[i].At(bound), true
+		}
+	}
+	if some {
+		r, err = judge(&bounded)
+	}
+	return r, few, err
+}

@@ -1,0 +1,95 @@
+package contract
+
+import (
+	"time"
+
+	"reprise/replay/report"
+	"reprise/replay/result"
+)
+
+// Counts says what a clause counts of single requests, see [Clause.Values]: a percentile of
+// latencies, a share of requests, or neither. Percentiles of sessions are neither.
+func (c *Clause) Counts() (percentile float64, share bool) {
+	switch {
+	case c.quantity.latency() && c.statistic > 0:
+		return float64(c.statistic) / millionths, false
+	case c.quantity.name == errorRate || c.quantity.kind == goodShare:
+		return 0, true
+	}
+	return 0, false
+}
+
+// Values appends what a clause counts of a request of a run: a latency in nanoseconds, of
+// itl one for each gap, or, of a share of requests, 1 where the request failed or missed its
+// objectives, which are slo where the clause has none of its own, and 0 where not. Requests
+// outside the measured window or the scope of the clause add nothing.
+func (c *Clause) Values(dst []int64, run *result.Run, r *result.Result, slo *report.SLO) []int64 {
+	end, _ := report.OutcomeOf(r)
+	failed := end == report.Failed
+	if before, after := run.Window.Holds(r); before || after || end != report.Succeeded && !failed || c.where != nil && !c.where.holds(r, run) {
+		return dst
+	}
+	_, share := c.Counts()
+	if share && (failed || c.quantity.name == errorRate) {
+		return append(dst, bit(failed))
+	}
+	if failed {
+		return dst
+	}
+	d := report.Derive(r)
+	if share {
+		if !c.slo.Empty() {
+			slo = &c.slo
+		}
+		return append(dst, bit(!d.Meets(slo, c.origin)))
+	}
+	return d.Append(dst, r, c.timing())
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Met tells whether a measurement in the unit of the clause is within its limit.
+func (c *Clause) Met(measured float64) bool {
+	if c.quantity.floor {
+		return measured >= c.allowed
+	}
+	return measured <= c.allowed
+}
+
+// Remeasure puts another measurement, in the unit of the clause, into its result.
+func (c *Clause) Remeasure(r *report.ClauseResult, measured float64, samples int64) {
+	r.Measured, r.Samples, r.Why = &measured, samples, ""
+	c.decide(r)
+}
+
+// Floor tells whether a figure has to be at least its limit; else at most.
+func (c *Clause) Floor() bool { return c.quantity.floor }
+
+// Scope is which requests the clause is about, "" for all.
+func (c *Clause) Scope() string {
+	if c.where == nil {
+		return ""
+	}
+	return c.where.String()
+}
+
+// Objectives are what clauses about latencies of all requests ask of a single one: the largest
+// limit of TTFT, TPOT, ITL and E2E, whatever the percentile. They are empty without any.
+func (c *Contract) Objectives() (slo report.SLO) {
+	for i := range c.Clauses {
+		clause := &c.Clauses[i]
+		to := map[string]**time.Duration{"ttft": &slo.TTFT, "tpot": &slo.TPOT, "itl": &slo.ITL, "e2e": &slo.E2E}[clause.quantity.name]
+		if to == nil || clause.where != nil {
+			continue
+		}
+		if limit := time.Duration(clause.allowed * 1e6); *to == nil || limit > **to {
+			*to = &limit
+		}
+	}
+	return slo
+}
