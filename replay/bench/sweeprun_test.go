@@ -106,6 +106,42 @@ func TestSweepFindsTheHighest(t *testing.T) {
 	}
 }
 
+// With a precision the highest load is between two loads that are within the resolution, and
+// the longer runs are kept under names of their own; a budget ends a level that stays wide.
+func TestSweepSearches(t *testing.T) {
+	c, err := contract.Parse("c", []byte("clauses: [p99 ttft <= 400ms]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pretended{serves: 45, sends: 1000}
+	s := Sweep{Target: p, Process: "constant", Ladder: Ladder{Loads: []float64{20, 40, 80}, Resolution: .05}, Duration: 5 * time.Second, Requests: 300, Warmup: "0s",
+		Precision: .05, Budget: 700, Confirm: true, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: t.TempDir()}
+	r, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := r.Highest
+	if h.Low == nil || h.High == nil || *h.Low > 45 || *h.High <= 45 || *h.High / *h.Low > 1.05 || h.Load == nil || *h.Load != *h.Low || h.AtLeast || r.Precision != .05 {
+		t.Errorf("highest: %+v, runs %v", h, p.runs)
+	}
+	// 300 requests bound no p99: a second run makes 600, and a third would pass the budget.
+	if got := strings.Join(p.runs[:2], " "); got != "level-rate-20 level-rate-20-run-2" {
+		t.Errorf("runs: %v", p.runs)
+	}
+	l := r.Levels[0]
+	if l.Runs != 2 || l.Measured != 600 || !l.Sure || l.Contract.Clauses[0].Samples != 600 || len(l.Intervals) != 4 || !l.Intervals[3].Resolved {
+		t.Errorf("%+v", l)
+	}
+	// Of 100 ms, a quarter of the limit is all that each request needs.
+	if l.Attainment[0] != (Attainment{.25, 1}) || r.Ladder()[2].Attainment[8] != (Attainment{2, 0}) || r.Ladder()[2].Attainment[9] != (Attainment{2.8, 1}) {
+		t.Errorf("attainment: %v, beyond the limit %v", l.Attainment, r.Ladder()[2].Attainment)
+	}
+	p.runs = nil
+	if again, err := s.Run(t.Context()); err != nil || len(p.runs) != 0 || *again.Highest.Low != *h.Low {
+		t.Errorf("the same sweep again makes the runs %v; %v", p.runs, err)
+	}
+}
+
 // Where the client is late, what is measured is not the server's: the sweep ends
 // there, and neither knee nor limit is said to be.
 func TestClientIsNotTheKnee(t *testing.T) {
