@@ -58,7 +58,7 @@ var mayImport = map[string]string{
 	"replay/peer":      "trace trace/sample replay/result replay/report",
 	"replay/peerfile":  "trace trace/page replay/result replay/report",
 	"replay/compare":   "trace trace/page trace/sample replay/result replay/report trace/textpage",
-	"replay/bench":     "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage",
+	"replay/bench":     "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/sample trace/strictyaml trace/textpage",
 	"replay/decision":  "replay replay/bench replay/contract replay/engine replay/report replay/result trace trace/arrival trace/page trace/textpage",
 	"replay/calibrate": "replay/engine replay/report replay/result trace trace/page trace/sample trace/strictyaml trace/textpage",
 	"replay/evidence":  "",

@@ -144,7 +144,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladderRest.StringVar(&f.warmup, "warmup", "", "leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop at least 50 requests")
 	ladder.ShareVar(&f.precision, "precision", 0, "add runs to each level until its interval is within this share, such as 5%, and search for the highest load with an interval; 0 makes one run of a level")
 	ladderRest.Int64Var(&f.budget, "level-budget", 50_000, "most requests measured at a level with --precision")
-	ladder.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")
+	ladderRest.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")
 	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second, "duration of the final run at the highest load; 0 skips it")
 	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 TTFT from schedule above which the server counts as saturated")
 	ladderRest.BoolVar(&f.causal, "causal", false, "turns wait for earlier turns and think times; rates are then of first turns")

@@ -23,7 +23,10 @@
 //   - sweepladder.go: which load is measured next: the levels by default, an adaptive
 //     search, the loads to confirm
 //   - sweeplevel.go: the outcome of one level: holds, fails, saturated, untrusted;
-//     whether the server keeps up; whether chance decides
+//     whether the server keeps up
+//   - measure.go: the runs of one level together: intervals of its figures, what is beyond
+//     chance, how many requests meet the SLO
+//   - sweepsearch.go: the search for the highest load, with an interval
 //   - sweepresult.go: a SweepResult and its JSON: the highest load and its interval, the
 //     knee, why the sweep stopped, new prices
 //   - sweeptext.go: a sweep as text: the highest load and the levels around it

@@ -212,11 +212,12 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 	return l, nil
 }
 
-// enough tells whether a level needs no more runs: where the highest load is searched for,
-// once its outcome is sure; else once it surely fails, or its interval is as narrow as asked.
+// enough tells whether a level needs no more runs: once it surely fails, or its interval is
+// as narrow as asked. A load that the search measures is close to the highest one, where a
+// queue may come once in 20,000 requests: it holds for sure only by its whole budget.
 func (s *Sweep) enough(m *measurement, l *Level) bool {
 	if l.Role == roleConfirm || l.Outcome == outcomeFails {
-		return l.Sure
+		return l.Sure && l.Outcome == outcomeFails
 	}
 	return m.resolved(s.Precision)
 }

@@ -31,6 +31,7 @@
 //     the run
 //   - burn.go: error budgets and burn rates over windows
 //   - each.go: a clause held against each user apart, or each value of another field
+//   - observe.go: what a clause counts of single requests, for intervals, and what it asks of one
 //   - judge.go: holding a run against the clauses: what was measured, margins, and why a
 //     clause cannot be judged
 //

@@ -12,7 +12,7 @@ import (
 // own, for intervals that hold although the values of a run depend on each other: requests
 // that wait in one queue wait together.
 //
-// Each run is cut into parts, 64 of all runs together. Pairs of neighbouring parts are
+// Each run is cut into parts, 32 of all runs together. Pairs of neighbouring parts are
 // joined until neighbours no longer resemble each other (batch means: Law and Carson,
 // "A sequential procedure for determining the length of a steady-state simulation",
 // Operations Research, 1979). How much the parts differ then, against what independent
@@ -68,7 +68,7 @@ const (
 )
 
 const (
-	mostParts  = 64
+	mostParts  = 32
 	leastParts = 8
 	// leastEvents · (1 − 1/D) is how many independent events an interval rests on at least:
 	// values beyond a quantile, divided by D. With fewer, runs that happened to see none of
