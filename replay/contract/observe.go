@@ -8,9 +8,11 @@ import (
 )
 
 // Counts says what a clause counts of single requests, see [Clause.Values]: a percentile of
-// latencies, a share of requests, or neither. Percentiles of sessions are neither.
+// latencies, a share of requests, or neither. Percentiles of sessions are neither, nor is what
+// is held against each user or the like apart, or takes the steady state.
 func (c *Clause) Counts() (percentile float64, share bool) {
 	switch {
+	case c.each != nil || c.where != nil && mentions(c.where, "state"):
 	case c.quantity.latency() && c.statistic > 0:
 		return float64(c.statistic) / millionths, false
 	case c.quantity.name == errorRate || c.quantity.kind == goodShare:
@@ -26,7 +28,7 @@ func (c *Clause) Counts() (percentile float64, share bool) {
 func (c *Clause) Values(dst []int64, run *result.Run, r *result.Result, slo *report.SLO) []int64 {
 	end, _ := report.OutcomeOf(r)
 	failed := end == report.Failed
-	if before, after := run.Window.Holds(r); before || after || end != report.Succeeded && !failed || c.where != nil && !c.where.holds(r, run) {
+	if before, after := run.Window.Holds(r); before || after || end != report.Succeeded && !failed || c.where != nil && !c.where.holds(r, &circumstances{run: run}) {
 		return dst
 	}
 	_, share := c.Counts()
