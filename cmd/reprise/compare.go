@@ -95,9 +95,9 @@ worse.`,
 	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil, "results of a server, as `NAME=FILE`, instead of --a and --b; repeatable. All are compared with the first name")
 	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, to measure noise; repeatable")
 	recordedRuns.StringVar(&f.production, "production", "", "`trace` whose recorded TTFT and E2E are compared with a replay of it")
-	judgement.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+"; by default "+compare.DefaultPrimary)
+	judgement.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+". Default: the one that varies least in pilot rounds; of recorded runs "+compare.DefaultPrimary)
 	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "significance level: probability of a verdict without a real difference")
-	judgement.StringVar(&f.detect, "detect", "", "print how many rounds would detect this `change` of the primary metric, such as 3%")
+	judgement.StringVar(&f.detect, "detect", "", "`change` of the primary metric to detect, such as 3%: makes as many rounds as that needs; of recorded runs it prints how many would")
 	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 if B is significantly worse on the primary metric")
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
@@ -174,6 +174,11 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		arms, aa := stored(args[0], 0, 0)
 		if len(arms[0].files) == 0 {
 			return c, fmt.Errorf("%s has no rounds: round-01-a.parquet and round-01-b.parquet", args[0])
+		}
+		if f.primary == "" && !cmd.Flags().Changed("alpha") { // else it is another comparison than the planned one
+			if o.Plan, err = storedPlan(args[0]); err != nil {
+				return c, err
+			}
 		}
 		if err := f.gated(len(arms[0].files), 1); err != nil {
 			return c, err
@@ -292,17 +297,9 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 
 // rounds compares recorded runs.
 func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []string, o compare.Options) (c compare.Comparison, err error) {
-	var compared []compare.Arm
-	for _, arm := range arms {
-		a := compare.Arm{Name: arm.name, Clusters: new(compare.Clusters)}
-		for _, file := range arm.files {
-			s, err := f.summarise(cmd, file, a.Clusters)
-			if err != nil {
-				return c, err
-			}
-			a.Runs = append(a.Runs, s)
-		}
-		compared = append(compared, a)
+	compared, err := f.summarised(cmd, arms, true)
+	if err != nil {
+		return c, err
 	}
 	for i := 0; i+1 < len(aa); i += 2 {
 		var pair compare.RunPair
@@ -319,6 +316,25 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []strin
 		err = cli.Exit(cli.Usage, err)
 	}
 	return c, err
+}
+
+// summarised reads the runs of the arms, and with requests what intervals are resampled from.
+func (f *compareFlags) summarised(cmd *cobra.Command, arms []recordedArm, requests bool) (out []compare.Arm, err error) {
+	for _, arm := range arms {
+		a := compare.Arm{Name: arm.name}
+		if requests {
+			a.Clusters = new(compare.Clusters)
+		}
+		for _, file := range arm.files {
+			s, err := f.summarise(cmd, file, a.Clusters)
+			if err != nil {
+				return nil, err
+			}
+			a.Runs = append(a.Runs, s)
+		}
+		out = append(out, a)
+	}
+	return out, nil
 }
 
 // summarise reads a run, and its requests into the clusters.

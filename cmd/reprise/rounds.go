@@ -38,6 +38,7 @@ type roundFlags struct {
 	sets             [2][]string // further flags of the simulated engines
 	out              string
 	rounds, aaRounds int
+	pilot            int
 	rest             time.Duration
 	load             bench.Load
 	duration         time.Duration
@@ -66,7 +67,8 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 		twoServersRest.StringVar(&f.costs[i], "costs-"+side, "", "costs of simulated engine "+strings.ToUpper(side)+"; default: those of --costs")
 		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "flag of simulated engine "+strings.ToUpper(side)+" only, as `FLAG[=VALUE]`, such as no-prefix-caching or max-num-seqs=8; repeatable")
 	}
-	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds, "number of rounds; in each, both servers get the same requests")
+	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds, "most rounds; in each, both servers get the same requests. With --detect as many as that needs")
+	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot, "rounds before the others, to choose the metric and plan the rounds; not in the test. None with --primary and without --detect")
 	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, to measure noise; one after each of the first rounds")
 	roundsRest.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
 	load.RateFlag(&f.load.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as constant:5; each round has a new seed")
@@ -153,12 +155,15 @@ type roundPlan struct {
 	Seed     uint64            `json:"seed"` // of the first round, and of the order
 	Warmup   string            `json:"warmup"`
 	Flags    map[string]string `json:"flags"` // that were given and are in the results
+
+	// Plan is made from the pilot rounds, before the others; null until then.
+	Plan *compare.Plan `json:"plan,omitempty"`
 }
 
 const roundsSchema = "rounds/1"
 
 // readAgain are flags of what is made of rounds, and not of the rounds.
-var readAgain = []string{"output", "rounds", "aa-rounds", "rest", "quiet", "ready-timeout", "stop-timeout", "config", "target"}
+var readAgain = []string{"output", "rounds", "aa-rounds", "pilot-rounds", "rest", "quiet", "ready-timeout", "stop-timeout", "config", "target"}
 
 // plan is that of the flags; recorded are the names of the flags that are about
 // results, which may differ from one call to the next.
@@ -206,22 +211,54 @@ func (p *roundPlan) keep(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	name := filepath.Join(dir, roundsName)
-	doc, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return trace.WriteFile(name, 0o644, func(w io.Writer) error { return cli.WriteJSON(w, p) })
-	}
+	was, err := readPlan(dir)
 	if err != nil {
 		return err
 	}
-	var was roundPlan
-	if json.Unmarshal(doc, &was) != nil || was.Schema != roundsSchema {
-		return fmt.Errorf("%s is not the plan of rounds", name)
+	if was == nil {
+		return p.write(dir)
 	}
 	if was.Workload != p.Workload || was.Seed != p.Seed || was.Warmup != p.Warmup || !maps.Equal(was.Flags, p.Flags) {
 		return cli.Usagef("%s holds rounds of another workload or of other flags, see rounds.json there: name another directory with -o", dir)
 	}
+	p.Plan = was.Plan
 	return nil
+}
+
+func (p *roundPlan) write(dir string) error {
+	return trace.WriteFile(filepath.Join(dir, roundsName), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, p) })
+}
+
+// readPlan reads the plan of a directory; nil where there is none.
+func readPlan(dir string) (*roundPlan, error) {
+	name := filepath.Join(dir, roundsName)
+	doc, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var p roundPlan
+	if json.Unmarshal(doc, &p) != nil || p.Schema != roundsSchema || p.Plan != nil && p.Plan.Check() != nil {
+		return nil, fmt.Errorf("%s is not the plan of rounds", name)
+	}
+	return &p, nil
+}
+
+// storedPlan is the plan by which the rounds of a directory are judged; nil where they were
+// made without one.
+func storedPlan(dir string) (*compare.Plan, error) {
+	p, err := readPlan(dir)
+	if p == nil || err != nil {
+		return nil, err
+	}
+	return p.Plan, nil
+}
+
+// pilotFile is the results of a side of a pilot round.
+func pilotFile(dir string, round int, side string) string {
+	return filepath.Join(dir, fmt.Sprintf("pilot-%02d-%s.parquet", round, side))
 }
 
 // roundFile is the results of a side of a round, which is a, b, aa-1 or aa-2.
@@ -229,47 +266,27 @@ func roundFile(dir string, round int, side string) string {
 	return filepath.Join(dir, fmt.Sprintf("round-%02d-%s.parquet", round, side))
 }
 
-// make makes the rounds that the directory does not have.
-func (f *roundFlags) make(cmd *cobra.Command, path string, recorded map[string]bool) error {
-	sides, simulated, err := f.targets(cmd)
-	if err != nil {
-		return err
+// maker prepares the making of rounds. Who asks for it closes it.
+func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]bool) (*roundMaker, error) {
+	m := &roundMaker{roundFlags: f, workload: path}
+	var err error
+	if m.sides, m.simulated, err = f.targets(cmd); err != nil {
+		return m, err
 	}
-	for _, side := range sides {
-		if s, ok := side.(*bench.Served); ok {
-			defer s.Close()
-		}
+	if m.plan, err = f.plan(cmd, path, recorded); err != nil {
+		return m, err
 	}
-	plan, err := f.plan(cmd, path, recorded)
-	if err != nil {
-		return err
+	if err := m.plan.keep(f.out); err != nil {
+		return m, err
 	}
-	if err := plan.keep(f.out); err != nil {
-		return err
-	}
-	m := roundMaker{roundFlags: f, plan: plan, workload: path, simulated: simulated}
-	if !simulated && !cmd.Flags().Changed("cache") {
+	if !m.simulated && !cmd.Flags().Changed("cache") {
 		m.cache = result.CacheCold // of the other side, when both are one server, and of earlier rounds
 	}
-	if m.oneServer = !simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.Live.Prompts.Seed == "" {
+	if m.oneServer = !m.simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.Live.Prompts.Seed == "" {
 		cli.Stepf(cmd, "A and B are one server: where its cache cannot be emptied, the two runs of a round have prompts of their own, of the same lengths and the same sharing")
 	}
-	first := rand.New(rand.NewPCG(plan.Seed, 0)).IntN(2) // which side begins
-	for round := 1; round <= f.rounds; round++ {
-		order := []roundRun{{"a", sides[0]}, {"b", sides[1]}}
-		if (round+first)%2 == 0 {
-			slices.Reverse(order)
-		}
-		if err := m.pair(cmd, round, order, m.oneServer); err != nil {
-			return err
-		}
-		if round <= f.aaRounds {
-			if err := m.pair(cmd, round, []roundRun{{"aa-1", sides[0]}, {"aa-2", sides[0]}}, true); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	m.first = rand.New(rand.NewPCG(m.plan.Seed, 0)).IntN(2)
+	return m, nil
 }
 
 // A roundRun is one run of a round.
@@ -282,22 +299,80 @@ type roundRun struct {
 type roundMaker struct {
 	*roundFlags
 	plan      roundPlan
+	sides     [2]bench.Target
 	workload  string
 	cache     string
 	simulated bool
 	oneServer bool // A and B find each other's prompts in its cache
+	first     int  // which side begins
 	began     bool // a run was made
+}
+
+func (m *roundMaker) close() {
+	for _, side := range m.sides {
+		if s, ok := side.(*bench.Served); ok {
+			s.Close()
+		}
+	}
+}
+
+// order is that of the sides in a round.
+func (m *roundMaker) order(round int) []roundRun {
+	order := []roundRun{{"a", m.sides[0]}, {"b", m.sides[1]}}
+	if (round+m.first)%2 == 0 {
+		slices.Reverse(order)
+	}
+	return order
+}
+
+// makePilot makes the pilot rounds that the directory does not have.
+func (m *roundMaker) makePilot(cmd *cobra.Command, rounds int) error {
+	for round := 1; round <= rounds; round++ {
+		p := roundPair{name: fmt.Sprintf("pilot round %d of %d", round, rounds), order: m.order(round), file: func(side string) string { return pilotFile(m.out, round, side) },
+			seed: uint64(compare.MaxRounds + round - 1), run: uint64(2 * (round - 1))}
+		if err := m.pair(cmd, p, m.oneServer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeRounds makes the rounds up to one that the directory does not have.
+func (m *roundMaker) makeRounds(cmd *cobra.Command, upTo int) error {
+	for round := 1; round <= upTo; round++ {
+		p := roundPair{name: fmt.Sprintf("round %d of %d", round, m.plan.Plan.Rounds()), order: m.order(round), file: func(side string) string { return roundFile(m.out, round, side) },
+			seed: uint64(round - 1), run: uint64(2*m.plan.Plan.Pilot + 4*(round-1))}
+		if err := m.pair(cmd, p, m.oneServer); err != nil {
+			return err
+		}
+		if round <= m.aaRounds {
+			p.order, p.run = []roundRun{{"aa-1", m.sides[0]}, {"aa-2", m.sides[0]}}, p.run+2
+			if err := m.pair(cmd, p, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// A roundPair is both runs of a round.
+type roundPair struct {
+	name  string
+	order []roundRun
+	file  func(side string) string
+	seed  uint64 // beside that of the plan
+	run   uint64 // place of the first among all runs
 }
 
 // pair makes both runs, unless both are there: one of today and one of yesterday are
 // not a pair. Where a cache cannot be emptied, both have the same new prompts, or, on
 // one server, each its own.
-func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneServer bool) error {
-	if complete(roundFile(m.out, round, order[0].side)) && complete(roundFile(m.out, round, order[1].side)) {
+func (m *roundMaker) pair(cmd *cobra.Command, p roundPair, oneServer bool) error {
+	if complete(p.file(p.order[0].side)) && complete(p.file(p.order[1].side)) {
 		return nil
 	}
 	var cold uint64
-	for i, r := range order {
+	for i, r := range p.order {
 		if i == 0 || oneServer {
 			var err error
 			if cold, err = flags.NewSeed(); err != nil {
@@ -312,11 +387,11 @@ func (m *roundMaker) pair(cmd *cobra.Command, round int, order []roundRun, oneSe
 			}
 		}
 		m.began = true
-		name := fmt.Sprintf("round %d of %d, %s", round, m.rounds, r.side)
+		name := p.name + ", " + r.side
 		cli.Stepf(cmd, "%s", name)
-		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+uint64(round-1), 10), ColdSeed: strconv.FormatUint(cold, 10),
+		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
 			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown, Cache: m.cache, Note: name,
-			Results: roundFile(m.out, round, r.side)}
+			Series: m.plan.Seed, Run: p.run + uint64(i), Results: p.file(r.side)}
 		if err := r.target.Run(cmd.Context(), t); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -356,31 +431,125 @@ func stored(dir string, rounds, aaRounds int) (arms []recordedArm, aa []string) 
 
 // live makes the rounds and compares them.
 func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) (c compare.Comparison, err error) {
-	switch {
-	case f.making.out == "" || f.making.out == cli.Standard:
+	if f.detect != "" && !cmd.Flags().Changed("rounds") {
+		f.making.rounds = 0 // as many as it needs
+	}
+	if f.primary != "" && f.detect == "" && !cmd.Flags().Changed("pilot-rounds") {
+		f.making.pilot = 0
+	}
+	switch m := &f.making; {
+	case m.out == "" || m.out == cli.Standard:
 		return c, cli.Usagef("name a directory for the rounds: -o DIRECTORY")
-	case f.making.rounds < 1 || f.making.rounds > compare.MaxRounds || f.making.aaRounds < 0 || f.making.aaRounds > f.making.rounds:
+	case (m.rounds < 1 && f.detect == "") || m.rounds < 0 || m.rounds > compare.MaxRounds || m.aaRounds < 0 || m.rounds > 0 && m.aaRounds > m.rounds:
 		return c, cli.Usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", compare.MaxRounds)
-	case f.making.rest < 0:
+	case m.pilot != 0 && m.pilot < 3 || m.pilot > compare.MaxRounds || m.pilot == 0 && f.detect != "":
+		return c, cli.Usagef("--pilot-rounds: from 3 to %d; with --primary, and without --detect, 0", compare.MaxRounds)
+	case m.rest < 0:
 		return c, cli.Usagef("--rest: want a time of 0 or more")
-	case f.making.loop && (f.making.duration <= 0 || f.making.maxRequests > 0):
+	case m.loop && (m.duration <= 0 || m.maxRequests > 0):
 		return c, cli.Usagef("--loop repeats the workload until --duration is over: give --duration, not --max-requests")
 	case cmd.Flags().Changed("url") || cmd.Flags().Changed("note"):
 		return c, cli.Usagef("--url and --note are not flags of a comparison: give --url-a and --url-b")
 	}
-	if err := f.gated(f.making.rounds, 1); err != nil {
-		return c, err
+	if f.making.rounds > 0 {
+		if err := f.gated(f.making.rounds, 1); err != nil {
+			return c, err
+		}
 	}
 	flags.SayRate(cmd)
-	if err := f.making.make(cmd, path, f.readers); err != nil {
+	m, err := f.making.maker(cmd, path, f.readers)
+	defer m.close()
+	if err != nil {
 		return c, err
 	}
-	arms, aa := stored(f.making.out, f.making.rounds, f.making.aaRounds)
-	if err := f.call(arms, f.making.out); err != nil {
+	if err := f.planned(cmd, m, o); err != nil {
 		return c, err
+	}
+	o.Plan = m.plan.Plan
+	var arms []recordedArm
+	var aa []string
+	for _, look := range o.Plan.Looks {
+		if err := m.makeRounds(cmd, look); err != nil {
+			return c, err
+		}
+		arms, aa = stored(f.making.out, look, f.making.aaRounds)
+		if err := f.call(arms, f.making.out); err != nil {
+			return c, err
+		}
+		if look == o.Plan.Rounds() {
+			break
+		}
+		compared, err := f.summarised(cmd, arms, false)
+		if err != nil {
+			return c, err
+		}
+		if c, err = compare.Arms(compared, o); err != nil {
+			return c, err
+		}
+		if c.Versus[0].Decided() {
+			cli.Stepf(cmd, "decided after %d of at most %d rounds", look, o.Plan.Rounds())
+			break
+		}
 	}
 	if c, err = f.rounds(cmd, arms, aa, o); err != nil {
 		return c, err
 	}
 	return c, trace.WriteFile(filepath.Join(f.making.out, "compare.json"), 0o644, func(w io.Writer) error { return compare.WriteJSON(w, c) })
+}
+
+// planned plans the rounds, by pilot rounds where there are any, or finds the plan that the
+// directory has.
+func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Options) error {
+	if p := m.plan.Plan; p != nil {
+		var differs string
+		switch {
+		case f.primary != "" && f.primary != p.Primary:
+			differs = p.Primary + " as the metric that decides"
+		case f.alpha != p.Alpha:
+			differs = fmt.Sprintf("alpha %v", p.Alpha)
+		case o.Detect != p.Detect:
+			differs = "another change to detect"
+		case f.making.rounds > 0 && f.making.rounds != p.Rounds():
+			differs = fmt.Sprintf("%d rounds", p.Rounds())
+		}
+		if differs != "" {
+			return cli.Usagef("%s was planned with %s, and its error holds for that plan alone: name another directory with -o, or read the rounds as they are with reprise compare %s", m.out, differs, m.out)
+		}
+		return nil
+	}
+	began := time.Now()
+	if err := m.makePilot(cmd, m.pilot); err != nil {
+		return err
+	}
+	var pilot []compare.Arm
+	if m.pilot > 0 {
+		arms := []recordedArm{{name: "A"}, {name: "B"}}
+		for i := range m.pilot {
+			arms[0].files, arms[1].files = append(arms[0].files, pilotFile(m.out, i+1, "a")), append(arms[1].files, pilotFile(m.out, i+1, "b"))
+		}
+		var err error
+		if pilot, err = f.summarised(cmd, arms, false); err != nil {
+			return err
+		}
+	}
+	p, err := compare.NewPlan(pilot, o, m.rounds)
+	if err != nil {
+		return err
+	}
+	if err := f.gated(p.Rounds(), 1); err != nil {
+		return err
+	}
+	m.plan.Plan = &p
+	if err := m.plan.write(m.out); err != nil {
+		return err
+	}
+	if m.pilot == 0 {
+		return nil
+	}
+	says := p.String()
+	if took := time.Since(began) / time.Duration(m.pilot); !m.simulated && took > time.Second {
+		says += fmt.Sprintf(" A round took %v.", took.Round(time.Second))
+	}
+	cli.Stepf(cmd, "plan: %s", says)
+	return nil
 }

@@ -31,6 +31,10 @@ type Trial struct {
 	Cache            string        // what the prefix cache holds before: see [result.CacheCold]; "" is as it is
 	Note             string        // to keep in the results
 
+	// Series is the seed of what differs between runs of one series, as the noise of engines
+	// in virtual time does, and Run the place of this one among them, from 0.
+	Series, Run uint64
+
 	Results string // Parquet file to write
 }
 

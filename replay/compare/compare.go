@@ -36,6 +36,7 @@ type Options struct {
 	FamilyAlpha float64   // of all others together; 0 is 0.05
 	Detect      float64   // a change, such as 0.03, to find the rounds for; 0 is none
 	AA          []RunPair // pairs of runs of the first arm's server against itself
+	Plan        *Plan     // of the rounds, made before the first; it names the primary metric and alpha
 }
 
 // A RunPair is two runs of one round.
@@ -58,7 +59,8 @@ type Comparison struct {
 	Versus   []Versus         `json:"versus"` // the other arms, each against A
 	Runs     []Run            `json:"runs"`
 	Warnings []report.Warning `json:"warnings"`
-	Tier     string           `json:"tier"` // the strictest of the runs
+	Tier     string           `json:"tier"`           // the strictest of the runs
+	Plan     *Plan            `json:"plan,omitempty"` // null where the rounds were made without one
 
 	settings map[string]string // of each arm, what of its settings differs from the others'
 	curves   []page.Series     // the distribution of the primary metric's latency in each arm
@@ -88,6 +90,9 @@ type Versus struct {
 	Others   []string   `json:"others"`   // differences of the other metrics, in words
 	Metrics  []Contrast `json:"metrics"`  // the primary one first
 }
+
+// Decided says whether a difference was found.
+func (v *Versus) Decided() bool { return v.Decision == Worse || v.Decision == better }
 
 // Run is a run that was compared.
 type Run struct {
@@ -159,7 +164,18 @@ func (o Options) Check() error {
 	return err
 }
 
+// level is the largest p of the primary metric that is a verdict after so many rounds.
+func (o *Options) level(rounds int) float64 {
+	if o.Plan == nil {
+		return o.Alpha
+	}
+	return o.Plan.level(rounds)
+}
+
 func (o Options) complete() (Options, error) {
+	if p := o.Plan; p != nil {
+		o.Primary, o.Alpha = p.Primary, p.Alpha
+	}
 	o.Primary = cmp.Or(o.Primary, DefaultPrimary)
 	o.Alpha, o.FamilyAlpha = cmp.Or(o.Alpha, 0.01), cmp.Or(o.FamilyAlpha, 0.05)
 	for _, alpha := range []float64{o.Alpha, o.FamilyAlpha} {
@@ -204,6 +220,12 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name, Warnings: []report.Warning{}}
 	if n == 1 {
 		c.Kind = kindSingle
+	}
+	if p := o.Plan; p != nil {
+		if len(arms) != 2 || n > p.Rounds() {
+			return Comparison{}, fmt.Errorf("the plan is of two servers and at most %s", page.Many(int64(p.Rounds()), "round"))
+		}
+		c.Plan = p
 	}
 	c.Tier = arms[0].Runs[0].Run.Tier
 	for _, arm := range arms {
@@ -258,7 +280,11 @@ func contrasts(a, b Arm, o Options) Versus {
 			slices.Sort(as)
 			slices.Sort(bs)
 			c.A, c.B = report.Rounded(middle(as), 1e9), report.Rounded(middle(bs), 1e9)
-			estimate, low, high := shift(c.differences, o.Alpha)
+			level := o.Alpha
+			if c.Primary {
+				level = o.level(len(a.Runs))
+			}
+			estimate, low, high := shift(c.differences, level)
 			c.Change = &Interval{Estimate: *report.Rounded(m.change(estimate), 1e9), Low: m.bound(low), High: m.bound(high)}
 			absolute, _, _ := shift(plain, o.Alpha)
 			c.Shift = report.Rounded(absolute, 1e9)
@@ -307,7 +333,11 @@ func (c *Comparison) correct() {
 		})
 		for i, adjusted := range holm(p) {
 			members[i].P = &adjusted
-			members[i].Significant = adjusted <= family.alpha && members[i].Rounds >= minRounds
+			alpha := family.alpha
+			if c.Plan != nil && family.primary {
+				alpha = c.Plan.level(len(members[i].AEach))
+			}
+			members[i].Significant = adjusted <= alpha*(1+1e-9) && members[i].Rounds >= minRounds
 		}
 	}
 }
@@ -342,6 +372,9 @@ func (c *Comparison) plan(o Options) {
 		alpha := c.FamilyAlpha / float64(sizes[false])
 		if m.Primary {
 			alpha = c.Alpha / float64(sizes[true])
+			if c.Plan != nil {
+				alpha = cmp.Or(c.Plan.level(len(m.AEach)), alpha)
+			}
 		}
 		_, sd := stat.MeanStdDev(m.differences, nil)
 		k := key{m.Rounds, m.Primary}

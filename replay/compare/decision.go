@@ -21,7 +21,9 @@ func (c *Comparison) decide() {
 			switch {
 			case m.Primary:
 				switch {
-				case c.Kind != kindRounds || m.Rounds < c.LeastRounds:
+				case c.Kind != kindRounds || m.Rounds < c.LeastRounds || c.Plan != nil && c.Plan.level(v.Rounds) == 0:
+					v.Decision = undecided
+				case !m.Significant && c.Plan != nil && v.Rounds < c.Plan.Rounds():
 					v.Decision = undecided
 				case !m.Significant:
 					v.Decision = notFound
@@ -110,13 +112,20 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 			case rose != m.Higher:
 				comparative = "worse"
 			}
-			return v.B + " is " + comparative + ": " + figures + "."
+			out := v.B + " is " + comparative + ": " + figures + "."
+			if p := c.Plan; p != nil && v.Rounds < p.Rounds() {
+				out = strings.TrimSuffix(out, ".") + fmt.Sprintf(" of at most %d.", p.Rounds())
+			}
+			return out
 		case notFound:
 			out := "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "."
 			if m.Detectable != nil {
 				out += fmt.Sprintf(" Minimum detectable effect: %s (power %s).", size(m, *m.Detectable), page.Number(c.Power))
 			}
 			return out
+		}
+		if p := c.Plan; p != nil && p.next(v.Rounds) > 0 && len(p.Looks) > 1 {
+			return fmt.Sprintf("No verdict yet: the plan has up to %s, and the next look is after %d. So far: %s.", page.Many(int64(p.Rounds()), "round"), p.next(v.Rounds), figures)
 		}
 		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", page.Many(int64(m.Rounds), "round"), page.Number(c.Alpha), c.LeastRounds, figures)
 	}

@@ -65,6 +65,7 @@
 //     preemption; runs of equal steps
 //   - enginecost.go: how long a step takes: the Costs, and texts such as
 //     step=5ms,kv-token=40ns
+//   - noise.go: what makes two runs of a fleet differ: speed of a run, drift, late requests
 //   - enginejob.go: a request as the model sees it: lengths, and keys of its blocks
 //   - enginekeys.go: the table that finds a block by its key
 //   - enginepool.go: KV memory: blocks in use, kept or free, eviction, prefix sharing

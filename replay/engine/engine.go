@@ -106,6 +106,7 @@ type engineCore struct {
 	running  []*Job
 	waiting  jobQueue
 	arriving jobQueue // added, and not yet seen by the scheduler
+	entered  Picos    // of the last that was added
 
 	batch    int  // of a static batch: jobs still to be admitted; else of no meaning
 	blocked  bool // the head of the queue found no blocks, and none were given back since
@@ -180,7 +181,9 @@ func (e *engineCore) Add(j *Job, at Picos) error {
 	if blocksOf(max(j.Prompt, 1)+max(j.Output-1, 0), e.c.BlockSize) > e.pool.limit {
 		return ErrTooLong
 	}
-	j.entered, j.state, j.unscheduled = at+e.c.Costs.Request, stateWaiting, true
+	// One process hands the requests over: none overtakes another.
+	e.entered = max(e.entered, at+e.c.Costs.Request+j.late)
+	j.entered, j.state, j.unscheduled = e.entered, stateWaiting, true
 	e.arriving.push(j)
 	return nil
 }

@@ -25,6 +25,7 @@ type Job struct {
 	Cached, Preempted int
 
 	keys        []uint64 // of the leading full blocks, in the engine's size, where they were hashed
+	late        Picos    // on its way to the scheduler, beside Costs.Request
 	entered     Picos
 	started     Picos // when it was first scheduled
 	computed    int   // tokens whose KV is held

@@ -20,6 +20,7 @@ type FleetConfig struct {
 	Router     string  // one of [Routers]
 	LoadWeight float64 // of RouterPrefix
 	Seed       uint64  // of RouterRandom
+	Noise      RunNoise
 }
 
 // An Arrival is a request as a fleet sees it.
@@ -52,6 +53,7 @@ type Fleet struct {
 	c       FleetConfig
 	engines []*engineCore
 	router  *router
+	late    *rand.Rand // of the noise
 	done    func(*Answer) error
 	pending map[*Job]*Answer
 	cuts    cuts
@@ -67,7 +69,10 @@ func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
 	if c.Replicas < 1 || c.Replicas > maxReplicas {
 		return nil, fmt.Errorf("simulated fleet: 1 to %d replicas", maxReplicas)
 	}
-	f := &Fleet{c: c, done: done, pending: map[*Job]*Answer{}}
+	f := &Fleet{c: c, done: done, pending: map[*Job]*Answer{}, late: rand.New(rand.NewPCG(c.Noise.Seed, 0))}
+	if c.Noise.Factor > 0 {
+		c.Engine.Costs = c.Engine.Costs.Scaled(c.Noise.Factor)
+	}
 	for range c.Replicas {
 		e, err := newEngineCore(c.Engine)
 		if err != nil {
@@ -97,6 +102,9 @@ func (f *Fleet) Send(a Arrival) error {
 	}
 	answer := &Answer{Arrival: a, Replica: f.router.route(&a)}
 	job := &answer.Job
+	if f.c.Noise.Late > 0 {
+		job.late = Picos(f.late.ExpFloat64() * float64(f.c.Noise.Late))
+	}
 	switch err := f.engines[answer.Replica].Add(job, a.At); err {
 	case nil:
 		f.pending[job] = answer

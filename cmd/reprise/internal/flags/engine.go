@@ -22,6 +22,7 @@ type Fleet struct {
 	replicas   int
 	Router     string
 	loadWeight float64
+	Noise      engine.Noise
 }
 
 // Register adds the flags.
@@ -31,12 +32,13 @@ func (f *Fleet) Register(fl *pflag.FlagSet) {
 	rest.IntVar(&f.replicas, "replicas", 1, "number of engines behind the router")
 	rest.StringVar(&f.Router, "router", engine.RouterRoundRobin, "router: random, round-robin, least-loaded, session, prefix, or all to compare them")
 	rest.NumberVar(&f.loadWeight, "load-weight", 1, "weight of load in the router prefix: hit share of the prompt minus weight × load above the mean; 0 ignores load")
+	rest.Var(noise{&f.Noise}, "noise", "run-to-run `NOISE`: measured (as of a real engine), the SD of the speed of a run such as 2%, or speed=2%,drift=0.5%,late=1ms; default none")
 }
 
 // Configs are those that the flags ask for, of engines of this config. seed is that of
 // random routing.
 func (f *Fleet) Configs(config engine.Config, seed uint64) []engine.FleetConfig {
-	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.Router, LoadWeight: f.loadWeight, Seed: seed}
+	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.Router, LoadWeight: f.loadWeight, Seed: seed, Noise: f.Noise.Run(seed, 0)}
 	if f.Router != AllRouters {
 		return []engine.FleetConfig{one}
 	}
@@ -66,6 +68,9 @@ func (f *Fleet) Describe(c engine.FleetConfig) string {
 	out := fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, router, c.Engine.Costs)
 	if f.Engine.Preset != "" {
 		out = "preset " + presetName(f.Engine.Preset) + ": " + out
+	}
+	if noise := f.Noise.String(); noise != "" {
+		out += ", noise " + noise
 	}
 	return out
 }

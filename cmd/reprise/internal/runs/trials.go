@@ -193,6 +193,10 @@ func (s SimulatedTarget) Run(ctx context.Context, t bench.Trial) error {
 		return err
 	}
 	defer w.Close()
-	_, err = f.Record(cmd, w, f.Configs(engine, f.Seed)[0], model)
+	c := f.Configs(engine, f.Seed)[0]
+	if t.Series > 0 || t.Run > 0 { // else each seed is a series of its own
+		c.Noise = f.Noise.Run(t.Series, t.Run)
+	}
+	_, err = f.Record(cmd, w, c, model)
 	return err
 }

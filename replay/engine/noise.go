@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"reprise/trace/quantity"
+)
+
+// Noise is what makes two runs of an engine differ though nothing was changed. Without
+// it a virtual engine gives the same figures again and again, and every difference
+// between two of them counts. The zero value is without noise.
+//
+// A run is faster or slower as a whole (clocks, temperature, memory layout, neighbours),
+// some of that stays from one run to the next, and requests are late by chance on their
+// way to the scheduler.
+type Noise struct {
+	Speed float64       // SD of the natural logarithm of a run's step times, drawn anew for each run
+	Drift float64       // SD of what is added to that logarithm from one run to the next, and stays
+	Late  time.Duration // mean of how late the scheduler sees a request, exponential
+}
+
+// measuredName is the text that stands for [MeasuredNoise].
+const measuredName = "measured"
+
+// maxNoise bounds both deviations: beyond, a run may be twice as slow as the one before.
+const maxNoise = 0.3
+
+// ParseNoise reads the noise of a run: "2%" is the speed alone, "speed=2%,drift=0.5%,late=1ms"
+// names each, and "measured" is [MeasuredNoise].
+func ParseNoise(text string) (n Noise, err error) {
+	if text == measuredName {
+		return MeasuredNoise(), nil
+	}
+	wrong := func(i int, what string) error {
+		return fmt.Errorf("part %d: %s; want measured, 2%%, or speed=2%%,drift=0.5%%,late=1ms", i+1, what)
+	}
+	for i, part := range strings.Split(text, ",") {
+		name, value, named := strings.Cut(strings.TrimSpace(part), "=")
+		if !named {
+			name, value = "speed", name
+		}
+		switch name {
+		case "speed", "drift":
+			share, err := quantity.Share(value)
+			if err != nil || share > maxNoise || !strings.HasSuffix(value, "%") {
+				return Noise{}, wrong(i, fmt.Sprintf("%s is not a share of at most %.0f%%", name, 100*maxNoise))
+			}
+			if name == "speed" {
+				n.Speed = share
+			} else {
+				n.Drift = share
+			}
+		case "late":
+			if n.Late, err = quantity.Latency(value); err != nil || n.Late > time.Second {
+				return Noise{}, wrong(i, "late is not a time of at most 1s")
+			}
+		default:
+			return Noise{}, wrong(i, "none of speed, drift and late")
+		}
+	}
+	return n, nil
+}
+
+// String writes the noise as [ParseNoise] reads it; "" is none.
+func (n Noise) String() string {
+	if n == (Noise{}) {
+		return ""
+	}
+	return fmt.Sprintf("speed=%.4g%%,drift=%.4g%%,late=%v", 100*n.Speed, 100*n.Drift, n.Late)
+}
+
+// MeasuredNoise is that of a real engine.
+func MeasuredNoise() Noise {
+	return Noise{Speed: 0.02, Drift: 0.005, Late: time.Millisecond}
+}
+
+// A RunNoise is the noise of one run. The zero value is without.
+type RunNoise struct {
+	Factor float64 // by which every cost is longer; 0 is 1
+	Late   Picos   // mean of how late the scheduler sees a request
+	Seed   uint64  // of the single requests
+}
+
+// Run draws the noise of one run of a series. Runs of the same seed have their drift in
+// common up to the earlier one.
+func (n Noise) Run(seed, run uint64) RunNoise {
+	if n == (Noise{}) {
+		return RunNoise{}
+	}
+	walk, drift := rand.New(rand.NewPCG(seed, 1)), 0.0
+	for range run {
+		drift += n.Drift * walk.NormFloat64()
+	}
+	own := rand.New(rand.NewPCG(seed, run+2))
+	return RunNoise{Factor: math.Exp(drift + n.Speed*own.NormFloat64()), Late: picosOf(n.Late), Seed: own.Uint64()}
+}
+
+// Scaled are costs that all take factor times as long.
+func (c Costs) Scaled(factor float64) Costs {
+	for _, f := range c.fields() {
+		*f.value = Picos(math.Round(min(float64(*f.value)*factor, float64(maxStep))))
+	}
+	return c
+}
