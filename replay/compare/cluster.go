@@ -16,7 +16,8 @@ import (
 // Clusters hold the latencies of an arm's requests by their session, for
 // intervals by resampling whole sessions: the turns of a session are not
 // independent of each other, and single requests would make intervals too narrow.
-// A request without a session is a cluster of its own.
+// A request without a session is a cluster of its own; sessions that parents join are one. The
+// times of the sessions themselves are kept too.
 //
 // They are bounded however many requests there are. Sessions are put by a hash
 // into 2,048 groups, which are the clusters from there on: with few sessions
@@ -125,6 +126,58 @@ func middleOf(bar int) float64 {
 	return math.Ldexp(float64(bar-e<<8)+0.5, e) - 0.5
 }
 
+// A grouping puts requests into groups by their session tree: by their session, or by that of a
+// parent of its first turn. A request without a session is by itself.
+type grouping struct {
+	sessions map[int64]int // of sessions that a parent joins to another
+	rows     []uint16      // group of each row of the workload from base on
+	base     int64
+}
+
+// leastRows and rowsEach bound the rows that a grouping remembers by the number of requests
+// that it has met: a damaged file may name any row.
+const (
+	leastRows = 1 << 16
+	rowsEach  = 1 << 10
+)
+
+// of is the group of a request, met in the order of rows.
+func (g *grouping) of(r *result.Result) int {
+	if g.sessions == nil {
+		g.sessions, g.base = map[int64]int{}, r.RowID
+	}
+	group := groupOf(r.Session, r.RowID)
+	if r.Session != nil {
+		joined, ok := g.sessions[*r.Session]
+		if ok {
+			group = joined
+		}
+		for _, parent := range r.Parents {
+			at := parent - g.base
+			if !ok && at >= 0 && at < int64(len(g.rows)) && parent < r.RowID && g.rows[at] > 0 && int(g.rows[at])-1 != group && (r.Turn == nil || *r.Turn == 0) {
+				group = int(g.rows[at]) - 1
+				g.sessions[*r.Session] = group
+				break
+			}
+		}
+		if at := r.RowID - g.base; at >= 0 && at < leastRows+rowsEach*int64(len(g.rows)+1) {
+			for int64(len(g.rows)) <= at {
+				g.rows = append(g.rows, 0)
+			}
+			g.rows[at] = uint16(group) + 1
+		}
+	}
+	return group
+}
+
+// ofSession is the group of a session whose requests were met.
+func (g *grouping) ofSession(session int64) int {
+	if group, ok := g.sessions[session]; ok {
+		return group
+	}
+	return groupOf(&session, 0)
+}
+
 // groupOf is the group of a session, or of a row without one.
 func groupOf(session *int64, row int64) int {
 	x := uint64(row)<<1 | 1
@@ -140,15 +193,21 @@ func (c *Clusters) Add(run result.Run, results trace.Reader[result.Result]) erro
 		c.mixed = true
 	}
 	c.digest = run.Workload
-	return trace.Each(results, func(_ int64, r *result.Result) error {
+	var groups grouping
+	sessions := report.NewSessionTimes(&run)
+	err := trace.Each(results, func(_ int64, r *result.Result) error {
 		l, ok, err := report.Measured(&run, r)
-		if err != nil || !ok {
+		if err != nil {
 			return err
+		}
+		group := groups.of(r)
+		sessions.Add(r)
+		if !ok {
+			return nil
 		}
 		if c.rows++; c.rows > math.MaxUint32/4 {
 			return errors.New("compare: too many requests to resample")
 		}
-		group := groupOf(r.Session, r.RowID)
 		c.addSpan(spreadTTFT, group, l.TTFT[report.FromDue])
 		c.addSpan(spreadTPOT, group, l.TPOT)
 		c.addSpan(spreadE2E, group, l.E2E[report.FromDue])
@@ -157,6 +216,21 @@ func (c *Clusters) Add(run result.Run, results trace.Reader[result.Result]) erro
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	all := sessions.Sessions()
+	if !slices.ContainsFunc(all, func(s report.SessionTime) bool { return s.Requests > 1 }) {
+		return nil // as in a report: single requests are no sessions
+	}
+	for i := range all {
+		if s := &all[i]; s.Outcome == report.SessionSucceeded {
+			group := groups.ofSession(s.Key.Session)
+			c.spreads[spreadSession].add(group, s.NS)
+			c.spreads[spreadSessionServer].add(group, s.ServerNS)
+		}
+	}
+	return nil
 }
 
 func (c *Clusters) addSpan(spread, group int, d report.Span) {

@@ -215,3 +215,36 @@ func BenchmarkClusters(b *testing.B) {
 		})
 	}
 }
+
+// Requests of a session that a parent joins to another are in the group of that one, and the times
+// of sessions are those of the whole tree.
+func TestClustersTakeTrees(t *testing.T) {
+	var rows []result.Result
+	for tree := range int64(40) {
+		for part := range int64(2) {
+			r := resulttest.Answer(int64(len(rows)), 1000*tree+100*part, 0, 10+tree, 20+tree)
+			r.Session, r.Turn = trace.Ptr(2*tree+part), trace.Ptr(int32(0))
+			if part == 1 {
+				r.Parents = []int64{r.RowID - 1}
+			}
+			rows = append(rows, r)
+		}
+	}
+	var c Clusters
+	if err := c.Add(result.Run{}, &trace.SliceReader[result.Result]{Rows: rows}); err != nil {
+		t.Fatal(err)
+	}
+	for tree := range int64(40) {
+		group := groupOf(trace.Ptr(2*tree), 0)
+		if c.spreads[spreadTTFT].count[group] != 2*c.spreads[spreadSession].count[group] || c.spreads[spreadSession].count[group] < 1 {
+			t.Errorf("tree %d: %d requests and %d sessions in its group", tree, c.spreads[spreadTTFT].count[group], c.spreads[spreadSession].count[group])
+		}
+	}
+	total := 0.0
+	for _, sum := range c.spreads[spreadSession].sum {
+		total += sum
+	}
+	if want := 40 * (100 + 20 + 19.5) * 1e6; math.Abs(total/want-1) > 1e-9 {
+		t.Errorf("the sessions took %v, want %v", total, want)
+	}
+}

@@ -5,6 +5,9 @@
 //     so that whatever moves both sides of a round is not in the change. Wilcoxon's
 //     exact signed ranks test one primary metric, and with Holm's correction all
 //     others; the Hodges-Lehmann estimate and its interval say how large a change is.
+//     With a [Plan], made from pilot rounds that are not in the test, it is known
+//     before the first round which metric decides, how many rounds there are at most, and
+//     after which of them the verdict may come.
 //  2. [Clusters] keep the latencies of single requests by session. Resampling whole
 //     sessions gives intervals for percentiles, also where there is one run a side.
 //  3. [Production] compares what a trace recorded of its requests with a replay of
@@ -24,6 +27,8 @@
 //     the least number of rounds
 //   - power.go: the smallest difference that so many rounds can find, how many rounds a
 //     change needs, and the t-test beside
+//   - sequential.go: designs that look at a comparison several times and keep its alpha
+//   - plan.go: pilot rounds: the metric that varies least, the rounds that a change needs
 //   - cluster.go: resampling whole sessions: intervals of percentiles within runs
 //   - production.go: a trace's recorded latencies against a replay of it, row by row
 //   - decision.go: the decision in words: worse, better, not found, undecided; changes

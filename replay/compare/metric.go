@@ -31,6 +31,8 @@ const (
 	spreadE2E
 	spreadTTFTPairs // of single rows: replayed over recorded, in parts per million
 	spreadE2EPairs
+	spreadSession       // of sessions: from the first due time to the last answer
+	spreadSessionServer // the part of that along the critical path that the server had
 	spreads
 	noSpread = -1
 )
@@ -46,7 +48,16 @@ var latencies = [...]struct {
 	{"tpot", "TPOT", func(s *report.Summary) *report.Stat { return &s.Latency.TPOT }, spreadTPOT},
 	{"itl", "ITL", func(s *report.Summary) *report.Stat { return &s.Latency.ITLChunk }, spreadITL},
 	{"e2e", "E2E", func(s *report.Summary) *report.Stat { return &s.Latency.FromDue.E2E }, spreadE2E},
+	{sessionTime, "session time", func(s *report.Summary) *report.Stat {
+		if s.Sessions == nil {
+			return &report.Stat{}
+		}
+		return &s.Sessions.Completion
+	}, spreadSession},
 }
+
+// sessionTime is the name of the time of sessions, as contracts have it.
+const sessionTime = "session_time"
 
 // Statistics of them.
 var statistics = [...]struct {
@@ -93,6 +104,17 @@ func metricsWith(primary string) (all []metric) {
 			of: func(s *report.Summary) *float64 { return s.Throughput.PromptTokensPerS }},
 		metric{name: "output_tokens_per_s", label: "output tok/s", unit: "1/s", higher: true, spread: noSpread,
 			of: func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }},
+		metric{name: "mean_session_server_time", label: "mean session server time", unit: "ms", spread: spreadSessionServer, quantile: math.NaN(),
+			of: ofSessions(func(o *report.Sessions) *float64 {
+				if o.Path == nil || o.Path.Server.MeanS == nil {
+					return nil
+				}
+				return report.Rounded(*o.Path.Server.MeanS*1000, 1e9)
+			})},
+		metric{name: "sessions_per_s", label: "sessions/s", unit: "1/s", higher: true, spread: noSpread,
+			of: ofSessions(func(o *report.Sessions) *float64 { return o.PerS })},
+		metric{name: "session_success_share", label: "session success share", unit: "share", share: true, higher: true, spread: noSpread,
+			of: ofSessions(func(o *report.Sessions) *float64 { return o.SuccessShare })},
 		metric{name: "error_share", label: "error share", unit: "share", share: true, spread: noSpread,
 			of: func(s *report.Summary) *float64 { return s.Requests.ErrorShare }},
 		metric{name: "goodput_share", label: "goodput share", unit: "share", share: true, higher: true, spread: noSpread,
@@ -102,6 +124,16 @@ func metricsWith(primary string) (all []metric) {
 				}
 				return s.Goodput.FromDue.Share
 			}})
+}
+
+// ofSessions is a figure by session; nil of a run without sessions.
+func ofSessions(of func(*report.Sessions) *float64) func(*report.Summary) *float64 {
+	return func(s *report.Summary) *float64 {
+		if s.Sessions == nil {
+			return nil
+		}
+		return of(s.Sessions)
+	}
 }
 
 // difference is what is tested of a pair: the logarithm of the ratio, since a

@@ -137,7 +137,7 @@ func (c *Comparison) facts() (out []page.Fact) {
 }
 
 // firstMetrics are those of the first screen, besides the primary one.
-var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "output_tokens_per_s", "error_share"}
+var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time", "output_tokens_per_s", "error_share"}
 
 func (c *Comparison) firstTable() *page.Table {
 	t := &page.Table{Caption: "Medians over the rounds, latencies in ms; * is significant", Head: []string{"", textpage.Plain(c.A)}, Align: []page.Align{page.Left, page.Right}}
@@ -190,6 +190,9 @@ func (c *Comparison) distributions() *page.Plot {
 		out := page.Plot{Title: l.label + " distribution", Text: "All requests of all rounds. A curve further to the left is faster.", Kind: page.CDF, XLabel: l.label, XUnit: "ms", YLabel: "share of requests"}
 		if l.spread == spreadITL {
 			out.YLabel = "share of gaps"
+		}
+		if l.spread == spreadSession {
+			out.Text, out.YLabel = "All sessions of all rounds that succeeded. A curve further to the left is faster.", "share of sessions"
 		}
 		for _, s := range c.curves {
 			s.Name = c.named(s.Name)

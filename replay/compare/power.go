@@ -91,11 +91,13 @@ const areSigned = 3 / math.Pi
 // the normal approximation, ((z[1−α/2] + z[power]) ÷ shift)² ÷ (3/π).
 func roundsFor(shift, alpha float64) int {
 	z := distuv.UnitNormal.Quantile(1-alpha/2) + distuv.UnitNormal.Quantile(power)
-	if about := z * z / (shift * shift) / areSigned; about > MaxRounds {
+	about := z * z / (shift * shift) / areSigned
+	if about > MaxRounds {
 		return int(math.Ceil(min(about, 1e9)))
 	}
 	least := LeastRounds(alpha, 1)
-	return least + sort.Search(MaxRounds-least, func(i int) bool { return simulatedPower(least+i, shift, alpha) >= power })
+	most := min(MaxRounds, least+2*int(about)+10) // the approximation is never so far off
+	return least + sort.Search(most-least, func(i int) bool { return simulatedPower(least+i, shift, alpha) >= power })
 }
 
 // detectable is the shift, in standard deviations, that n rounds find with

@@ -32,7 +32,7 @@ func WriteJSONRuns(w io.Writer, runs []Named) error {
 
 // detailRows are the rows of runs beside each other that an answer leaves out.
 var detailRows = []string{"Requests", "Duration, s", "Offered, requests/s", "Prompt tokens/s", "… p99.9", "TTFT from schedule, p99", "In flight, mean",
-	"… expected", "Send lag, p99", "Tokens/s per user", "GPUs", "… per instance"}
+	"… expected", "… of the server, mean", "Sessions", "Sessions/s", "Send lag, p99", "Tokens/s per user", "GPUs", "… per instance"}
 
 // WriteTextRuns writes runs beside each other, a column for each: without details only
 // the figures that most look for, in [textpage.AnswerLines] lines for two runs. It claims
@@ -241,6 +241,29 @@ var overlayRows = []struct {
 	{"… p99", "tpot", func(s *Summary) string { return numberOrDash(s.Latency.TPOT.P99) }},
 	{"E2E from sent, p50", "e2e", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.E2E.P50) }},
 	{"… p99", "e2e", func(s *Summary) string { return numberOrDash(s.Latency.FromSent.E2E.P99) }},
+	{"Session time (s), p50", "session_time", func(s *Summary) string {
+		return ofSessions(s, func(o *Sessions) string { return inSeconds(o.Completion.P50) })
+	}},
+	{"… p95", "session_time", func(s *Summary) string {
+		return ofSessions(s, func(o *Sessions) string { return inSeconds(o.Completion.P95) })
+	}},
+	{"… of the server, mean", "sessions.critical_path", func(s *Summary) string {
+		return ofSessions(s, func(o *Sessions) string {
+			if o.Path == nil {
+				return "–"
+			}
+			return numberOrDash(o.Path.Server.MeanS)
+		})
+	}},
+	{"Sessions", "sessions", func(s *Summary) string {
+		return ofSessions(s, func(o *Sessions) string { return page.Brief(o.Sessions) })
+	}},
+	{"… succeeded", "sessions", func(s *Summary) string {
+		return ofSessions(s, func(o *Sessions) string { return page.OrDash(o.SuccessShare, page.Percent) })
+	}},
+	{"Sessions/s", "sessions", func(s *Summary) string {
+		return ofSessions(s, func(o *Sessions) string { return numberOrDash(o.PerS) })
+	}},
 	{"In flight, mean", "in_flight", func(s *Summary) string { return numberOrDash(s.InFlight.Mean) }},
 	{"Hit ratio", "measured_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Measured, page.Percent) }},
 	{"… expected", "expected_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Expected, page.Percent) }},
@@ -266,8 +289,17 @@ var overlayRows = []struct {
 	}},
 }
 
+// ofSessions is a figure by session, of a run that has any.
+func ofSessions(s *Summary, figure func(*Sessions) string) string {
+	if s.Sessions == nil {
+		return "–"
+	}
+	return figure(s.Sessions)
+}
+
 // firstRows are the figures of the first screen.
-var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT from sent, p50", "TTFT from sent, p99", "ITL, p50", "ITL, p99", "E2E from sent, p50", "E2E from sent, p99", "Contract"}
+var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT from sent, p50", "TTFT from sent, p99", "ITL, p50", "ITL, p99", "E2E from sent, p50", "E2E from sent, p99",
+	"Session time (s), p50", "Session time (s), p95", "Contract"}
 
 // firstOverlay has these figures, a column for each run.
 func firstOverlay(runs []Named) *page.Table {

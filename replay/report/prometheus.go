@@ -31,6 +31,7 @@ func WritePrometheus(w io.Writer, s Summary) error {
 	e.contract(&s)
 	e.latencies(&s)
 	e.load(&s)
+	e.sessions(s.Sessions)
 	for _, f := range e.families {
 		if _, err := expfmt.MetricFamilyToText(w, f); err != nil {
 			return err
@@ -124,20 +125,62 @@ func (e *exposition) latencies(s *Summary) {
 		if d, ok := definitionOf(latencyDefinitions, "latency."+m.name+".count"); ok {
 			help = d.Definition
 		}
-		type statistic struct {
-			name string // as in the JSON
-			ms   *float64
+		e.statistics(name, help, m.stat, origin...)
+	}
+}
+
+// statistics are those of a latency, and how many values they are of.
+func (e *exposition) statistics(name, help string, of *Stat, labels ...label) {
+	type statistic struct {
+		name string // as in the JSON
+		ms   *float64
+	}
+	values := []statistic{{"mean", of.Mean}, {"sd", of.SD}, {"min", of.Min}}
+	for _, p := range percentiles {
+		values = append(values, statistic{strings.ReplaceAll(p.name, ".", "_"), *p.of(of)})
+	}
+	for _, v := range append(values, statistic{"max", of.Max}) {
+		if v.ms != nil {
+			e.add(name+"_seconds", help, Rounded(*v.ms/1000, 1e9), append(slices.Clone(labels), label{"statistic", v.name})...)
 		}
-		values := []statistic{{"mean", m.stat.Mean}, {"sd", m.stat.SD}, {"min", m.stat.Min}}
-		for _, p := range percentiles {
-			values = append(values, statistic{strings.ReplaceAll(p.name, ".", "_"), *p.of(m.stat)})
+	}
+	e.add(name+"_values", "How many values the statistics of "+name+"_seconds are of.", whole(of.Count), labels...)
+}
+
+// sessions are how the sessions of a run went, where it has any.
+func (e *exposition) sessions(o *Sessions) {
+	if o == nil {
+		return
+	}
+	for _, of := range []struct {
+		outcome SessionOutcome
+		n       int64
+	}{{SessionSucceeded, o.Succeeded}, {SessionFailed, o.Failed}, {SessionCensored, o.Censored}} {
+		e.add("sessions", "Sessions that began in the measured window, by how they ended.", whole(of.n), label{"outcome", of.outcome.String()})
+	}
+	e.add("session_success_ratio", "Sessions that succeeded, of those that succeeded or failed.", o.SuccessShare)
+	e.add("sessions_per_second", "Sessions that succeeded per second of the duration, by their end.", o.PerS)
+	e.statistics("session_time", "From the first due time of a session to its last answer, of those that succeeded.", &o.Completion)
+	spread := func(name, help string, of *Spread) {
+		for _, v := range []struct {
+			name string
+			v    *float64
+		}{{"mean", of.Mean}, {"p50", of.P50}, {"p90", of.P90}, {"p95", of.P95}, {"p99", of.P99}, {"max", of.Max}} {
+			e.add(name, help, v.v, label{"statistic", v.name})
 		}
-		for _, v := range append(values, statistic{"max", m.stat.Max}) {
-			if v.ms != nil {
-				e.add(name+"_seconds", help, Rounded(*v.ms/1000, 1e9), append(slices.Clone(origin), label{"statistic", v.name})...)
-			}
+	}
+	spread("session_slowdown_ratio", "Time of a session over what it took in the source.", &o.Slowdown)
+	spread("session_requests", "Requests of a session that succeeded.", &o.Requests)
+	spread("session_input_tokens", "Prompt tokens of a session that succeeded.", &o.Input)
+	spread("session_cached_tokens", "Cached prompt tokens of a session that succeeded.", &o.Cached)
+	spread("session_output_tokens", "Output tokens of a session that succeeded.", &o.Output)
+	if p := o.Path; p != nil {
+		for _, part := range []struct {
+			name string
+			of   *PathPart
+		}{{"until_first_token", &p.Prefill}, {"decode", &p.Decode}, {"think", &p.Think}, {"tool", &p.Tool}, {"wait", &p.Wait}, {"client", &p.Client}} {
+			e.add("session_path_seconds", "What the time of a session went to along its critical path, mean over those that succeeded.", part.of.MeanS, label{"part", part.name})
 		}
-		e.add(name+"_values", "How many values the statistics of "+name+"_seconds are of.", whole(m.stat.Count), origin...)
 	}
 }
 

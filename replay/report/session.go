@@ -19,6 +19,7 @@ type sessionCollector struct {
 	halved uint               // a session is kept when its hash begins with so many zeros
 	chunks [][]sessionRequest // all but the last are full
 	n      int                // requests in them
+	joined bool               // a tree has several sessions
 }
 
 // sessionChunk is how many requests are allocated at once.
@@ -124,8 +125,15 @@ const (
 	sessionPartial                         // its first requests were not sent, as of one that a run begins inside of
 )
 
+// String names the outcome.
+func (o SessionOutcome) String() string {
+	return [...]string{"succeeded", "failed", "censored", "outside", "partial"}[o]
+}
+
 // A session is one of a run: the requests of a tree of agents, in the order of their rows.
+// A tree may have several sessions of the workload, which parents join.
 type session struct {
+	key        result.SessionKey // the least of the tree's
 	requests   []*sessionRequest
 	outcome    SessionOutcome
 	start, end int64 // first due, last done
@@ -144,20 +152,142 @@ func (c *sessionCollector) sessions(run *result.Run) (all []session, known bool)
 		kept[i] = c.request(i)
 	}
 	slices.SortFunc(kept, func(a, b *sessionRequest) int { return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.row, b.row)) })
+	trees := joinTrees(kept)
+	c.joined = len(trees) > 0
+	if c.joined {
+		slices.SortFunc(kept, func(a, b *sessionRequest) int {
+			return cmp.Or(trees.of(a.key).Compare(trees.of(b.key)), cmp.Compare(a.row, b.row))
+		})
+		for key := range cut {
+			cut[trees.of(key)] = true
+		}
+	}
+	for from := 0; from < len(kept); {
+		to := from + 1
+		key := trees.of(kept[from].key)
+		for to < len(kept) && trees.of(kept[to].key) == key {
+			to++
+		}
+		s := session{key: key, requests: kept[from:to:to]}
+		for i := range s.requests {
+			s.linked = s.linked || slices.ContainsFunc(s.requests[i].parents, func(row int64) bool { p := s.at(row); return p >= 0 && p < i })
+		}
+		s.settle(!known || cut[s.key])
+		all = append(all, s)
+		from = to
+	}
+	return all, known
+}
+
+// joinedTrees lead from a session to one before it of the same tree.
+type joinedTrees map[result.SessionKey]result.SessionKey
+
+// of is the first session of the tree that a session belongs to.
+func (t joinedTrees) of(key result.SessionKey) result.SessionKey {
+	for {
+		up, ok := t[key]
+		if !ok {
+			return key
+		}
+		key = up
+	}
+}
+
+// joinTrees finds the sessions that belong together, since a request of one has a parent in
+// the other, in the same round and play. kept is in the order of keys and rows. Rows
+// without a session are of no tree.
+func joinTrees(kept []*sessionRequest) joinedTrees {
+	trees := joinedTrees{}
+	var byRow []*sessionRequest // made when it is needed, which is seldom
+	in := func(list []*sessionRequest, round, play int32, row int64) *sessionRequest {
+		i, ok := slices.BinarySearchFunc(list, row, func(q *sessionRequest, row int64) int {
+			return cmp.Or(cmp.Compare(q.key.Round, round), cmp.Compare(q.key.Play, play), cmp.Compare(q.row, row))
+		})
+		if !ok {
+			return nil
+		}
+		return list[i]
+	}
 	for from := 0; from < len(kept); {
 		to := from + 1
 		for to < len(kept) && kept[to].key == kept[from].key {
 			to++
 		}
-		s := session{requests: kept[from:to:to]}
-		for i := range s.requests {
-			s.linked = s.linked || slices.ContainsFunc(s.requests[i].parents, func(row int64) bool { p := s.at(row); return p >= 0 && p < i })
+		for _, q := range kept[from:to] {
+			for _, row := range q.parents {
+				if row < 0 || row >= q.row || in(kept[from:to], q.key.Round, q.key.Play, row) != nil {
+					continue
+				}
+				if byRow == nil {
+					byRow = slices.Clone(kept)
+					slices.SortFunc(byRow, func(a, b *sessionRequest) int {
+						return cmp.Or(cmp.Compare(a.key.Round, b.key.Round), cmp.Compare(a.key.Play, b.key.Play), cmp.Compare(a.row, b.row))
+					})
+				}
+				if p := in(byRow, q.key.Round, q.key.Play, row); p != nil {
+					a, b := trees.of(p.key), trees.of(q.key)
+					switch c := a.Compare(b); {
+					case c < 0:
+						trees[b] = a
+					case c > 0:
+						trees[a] = b
+					}
+				}
+			}
 		}
-		s.settle(!known || cut[s.requests[0].key])
-		all = append(all, s)
 		from = to
 	}
-	return all, known
+	return trees
+}
+
+// SessionTimes collect what the sessions of a run took, as its report has them. Of very many
+// requests they keep a sample of whole sessions.
+type SessionTimes struct {
+	run *result.Run
+	c   sessionCollector
+}
+
+// NewSessionTimes makes one for the results of a run.
+func NewSessionTimes(run *result.Run) *SessionTimes {
+	return &SessionTimes{run, sessionCollector{limit: sessionRequests}}
+}
+
+// Add takes a result that passed [CheckResult].
+func (t *SessionTimes) Add(r *result.Result) {
+	end, _ := OutcomeOf(r)
+	before, after := t.run.Window.Holds(r)
+	t.c.add(r, end, before, after, 0)
+}
+
+// A SessionTime is what one session took.
+type SessionTime struct {
+	Key      result.SessionKey   // of the tree: the least of its sessions
+	Sessions []result.SessionKey // of the workload, in the tree
+	Requests int
+	Outcome  SessionOutcome
+	NS       int64 // from the first due time to the last answer
+	ServerNS int64 // of it along the critical path: prefill and decode
+}
+
+// Sessions are all that were collected, in the order of their keys.
+func (t *SessionTimes) Sessions() (out []SessionTime) {
+	all, _ := t.c.sessions(t.run)
+	for i := range all {
+		s := &all[i]
+		one := SessionTime{Key: s.key, Requests: len(s.requests), Outcome: s.outcome, NS: s.end - s.start}
+		for _, q := range s.requests {
+			if !slices.Contains(one.Sessions, q.key) {
+				one.Sessions = append(one.Sessions, q.key)
+			}
+		}
+		s.path(t.run, func(step pathStep) {
+			if step.part == pathPrefill || step.part == pathDecode {
+				one.ServerNS += step.to - step.from
+			}
+		})
+		out = append(out, one)
+	}
+	return out
 }
 
 // cutSessions are the sessions that had requests left, as far as the run says so.

@@ -1,16 +1,21 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
+	"reprise/replay/internal/resulttest"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // manySessions are random trees as a run plays them, with failures, requests that were
@@ -355,4 +360,94 @@ func TestSessionLanes(t *testing.T) {
 			t.Errorf("%d lanes", len(l.names))
 		}
 	}
+}
+
+// A tree whose requests have several sessions of the workload, which parents join, is one
+// session: with the same figures as under one number.
+func TestTreesOfSeveralSessions(t *testing.T) {
+	for seed := range uint64(4) {
+		rows := manySessions(rand.New(rand.NewPCG(seed, 31)), 120)
+		split := slices.Clone(rows)
+		rng := rand.New(rand.NewPCG(seed, 32))
+		subs := 0
+		of := map[int64]int64{} // session of each row
+		for i := range split {
+			if r := &rows[i]; r.Session != nil {
+				of[r.RowID] = *r.Session
+			}
+		}
+		for i := range split {
+			r := &split[i]
+			if r.Session == nil {
+				continue
+			}
+			under := slices.ContainsFunc(r.Parents, func(p int64) bool { s, ok := of[p]; return ok && p < r.RowID && s == *r.Session })
+			number := 10 * *r.Session
+			if under && rng.IntN(3) == 0 {
+				number += 1 + rng.Int64N(9)
+				subs++
+			}
+			r.Session = &number
+		}
+		if subs < 30 {
+			t.Fatalf("%d requests under another number", subs)
+		}
+		cut := func(session int64) result.Run {
+			return result.Run{Sending: result.Sending{Cut: &result.CutSessions{Sessions: []result.SessionKey{{Session: session}}}}}
+		}
+		one, several := summarise(t, cut(6), Options{}, rows...), summarise(t, cut(60), Options{}, split...)
+		if one.Sessions.Sessions < 20 || !reflect.DeepEqual(one.Sessions, several.Sessions) || !reflect.DeepEqual(one.ByDepth, several.ByDepth) {
+			t.Errorf("seed %d: under one number\n%+v\nunder several\n%+v", seed, one.Sessions, several.Sessions)
+		}
+	}
+}
+
+// Prometheus and runs beside each other have what the summary has of sessions.
+func TestSessionsInFormats(t *testing.T) {
+	s := summarise(t, result.Run{}, Options{}, manySessions(rand.New(rand.NewPCG(1, 33)), 120)...)
+	o := s.Sessions
+	all := families(t, written(t, WritePrometheus, s))
+	for _, c := range []struct {
+		name, label string
+		want        float64
+	}{
+		{"reprise_session_time_seconds", "p50", *o.Completion.P50 / 1000},
+		{"reprise_session_time_values", "", float64(o.Completion.Count)},
+		{"reprise_sessions", "failed", float64(o.Failed)},
+		{"reprise_session_success_ratio", "", *o.SuccessShare},
+		{"reprise_session_path_seconds", "until_first_token", *o.Path.Prefill.MeanS},
+		{"reprise_session_input_tokens", "mean", *o.Input.Mean},
+	} {
+		got := math.NaN()
+		for _, m := range all[c.name].GetMetric() {
+			for _, l := range m.GetLabel() {
+				if l.GetValue() == c.label || c.label == "" {
+					got = m.GetGauge().GetValue()
+				}
+			}
+		}
+		if !(math.Abs(got-c.want) <= 1e-9*c.want) {
+			t.Errorf("%s of %q: %v, want %v", c.name, c.label, got, c.want)
+		}
+	}
+	var text bytes.Buffer
+	if err := WriteTextRuns(&text, []Named{{"one", s}, {"two", s}}, textpage.Options{Width: 80, Rest: "More."}); err != nil {
+		t.Fatal(err)
+	}
+	want := inSeconds(o.Completion.P95)
+	if line := regexp.MustCompile(`… p95 +` + want + ` +` + want).FindString(text.String()); line == "" || strings.Count(text.String(), "\n") > textpage.AnswerLines {
+		t.Errorf("no line with %s, or too many lines:\n%s", want, &text)
+	}
+	none := summarise(t, result.Run{}, Options{}, pagedAnswers(3)...)
+	if all := families(t, written(t, WritePrometheus, none)); all["reprise_sessions"] != nil {
+		t.Error("a run without sessions has some")
+	}
+}
+
+// pagedAnswers are requests without a session.
+func pagedAnswers(n int64) (out []result.Result) {
+	for row := range n {
+		out = append(out, resulttest.Answer(row, row, 0, 5, 9))
+	}
+	return out
 }

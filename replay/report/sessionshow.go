@@ -76,7 +76,11 @@ func sessionFacts(s *Summary) [][]string {
 		}
 	}
 	if o.SampleShare != nil {
-		add("Sample", page.Percent(*o.SampleShare), "of the sessions, chosen by a hash: these figures are of them")
+		note := "of the sessions, chosen by a hash: these figures are of them"
+		if o.SplitTrees {
+			note += ". Trees of several sessions of the workload are not whole in it"
+		}
+		add("Sample", page.Percent(*o.SampleShare), note)
 	}
 	if o.Outside > 0 {
 		add("Outside", page.Many(o.Outside, "session"), "began before the measured window or after it, and do not count")
@@ -333,8 +337,8 @@ func (l *lanes) add(s *session, run *result.Run, lane []int, threads int, zero i
 	l.drawn++
 	top := len(l.names)
 	for i := range min(threads, drawnLanes) {
-		name := fmt.Sprint(s.requests[0].key.Session)
-		if play := s.requests[0].key.Play; play > 0 {
+		name := fmt.Sprint(s.key.Session)
+		if play := s.key.Play; play > 0 {
 			name += fmt.Sprintf(" play %d", play+1)
 		}
 		if i > 0 {

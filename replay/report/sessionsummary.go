@@ -26,6 +26,9 @@ type Sessions struct {
 	// that did not fail are censored.
 	CutUnknown  bool     `json:"cut_unknown,omitempty"`
 	SampleShare *float64 `json:"sample_share,omitempty"` // of the sessions, when there are too many to keep all
+	// SplitTrees says that the sample holds parts of trees: those whose sessions of the
+	// workload, which parents join, were not all kept.
+	SplitTrees bool `json:"split_trees,omitempty"`
 
 	SuccessShare *float64 `json:"success_share"` // succeeded ÷ (succeeded + failed)
 	// Completion is the time from the first due time to the last answer, of those that
@@ -134,7 +137,7 @@ func (c *sessionCollector) summarise(run *result.Run, all []session, known bool,
 	o := &f.out
 	o.CutUnknown = !known
 	if c.halved > 0 {
-		o.SampleShare = Rounded(f.share, 1e9)
+		o.SampleShare, o.SplitTrees = Rounded(f.share, 1e9), c.joined
 	}
 	f.branching = slices.ContainsFunc(all, func(s session) bool { return !s.chain() })
 	lacks := incomparable(run)

@@ -24,6 +24,15 @@ type request struct {
 	Round   int32  `parquet:"round"`            // which time the workload was played, from 0
 	Session *int64 `parquet:"session,optional"` // as in the workload
 	Turn    *int32 `parquet:"turn,optional"`    // place among the requests of the session in this run and round, from 0
+	Thread  *int32 `parquet:"thread,optional"`  // agent of the session, from 0, as in the workload
+	Play    *int32 `parquet:"play,optional"`    // which time the session was played, from 0, in a load by session
+
+	// Of the request's session tree, the same in all of its requests; null where the run has too
+	// many sessions to keep all.
+	Tree          *int64   `parquet:"tree,optional"`                // the least session of the tree
+	SessionStatus string   `parquet:"session_status,optional,dict"` // see [report.SessionOutcome]
+	SessionTime   *float64 `parquet:"session_time_s,optional"`      // from its first due time to its last answer, of one that succeeded
+	SessionServer *float64 `parquet:"session_server_s,optional"`    // of that the server's part along the critical path
 
 	Phase        string `parquet:"phase,dict"`  // warm_up, measured or cool_down
 	Status       string `parquet:"status,dict"` // succeeded, failed, cancelled or not_sent
@@ -74,6 +83,30 @@ type deriver struct {
 	run   *result.Run
 	round int32
 	turns map[int64]int32 // requests of each session so far in the round
+
+	sessions map[result.SessionKey]*report.SessionTime // of the tree that each belongs to
+}
+
+// meet reads the results of the run once for what needs all requests of a session.
+func (d *deriver) meet(results trace.Reader[result.Result]) error {
+	times := report.NewSessionTimes(d.run)
+	if err := trace.Each(results, func(_ int64, r *result.Result) error {
+		if err := report.CheckResult(r); err != nil {
+			return err
+		}
+		times.Add(r)
+		return nil
+	}); err != nil {
+		return err
+	}
+	d.sessions = map[result.SessionKey]*report.SessionTime{}
+	all := times.Sessions()
+	for i := range all {
+		for _, key := range all[i].Sessions {
+			d.sessions[key] = &all[i]
+		}
+	}
+	return nil
 }
 
 // derive makes the row of a result. One that contradicts itself is an error.
@@ -83,12 +116,20 @@ func (d *deriver) derive(r *result.Result) (request, error) {
 	}
 	outcome, class := report.OutcomeOf(r)
 	q := request{
-		Run: d.name, RowID: r.RowID, Round: r.Round, Session: r.Session, Turn: d.turnOf(r),
+		Run: d.name, RowID: r.RowID, Round: r.Round, Session: r.Session, Turn: d.turnOf(r), Thread: r.Thread, Play: r.Play,
 		Phase: "measured", Status: statuses[outcome], Error: class, HTTPStatus: r.HTTPStatus, FinishReason: r.FinishReason, Attempts: r.Attempts,
 		Model: d.run.Model, API: r.API, Category: r.Category, Class: r.Class,
 		Due: float64(r.DueNS) / 1e9, Sent: seconds(r.SentNS), FirstToken: seconds(r.FirstTokenNS), LastToken: seconds(r.LastTokenNS), Done: seconds(r.DoneNS),
 		Input: r.Input, InputWanted: r.WantInput, Output: r.Output, OutputWanted: r.WantOutput, OutputFrom: r.OutputFrom,
 		Cached: r.Cached, Events: r.Events,
+	}
+	if key, ok := r.SessionKey(); ok {
+		if of := d.sessions[key]; of != nil {
+			q.Tree, q.SessionStatus = trace.Ptr(of.Key.Session), of.Outcome.String()
+			if of.Outcome == report.SessionSucceeded {
+				q.SessionTime, q.SessionServer = seconds(&of.NS), seconds(&of.ServerNS)
+			}
+		}
 	}
 	if before, after := d.run.Window.Holds(r); before {
 		q.Phase = "warm_up"

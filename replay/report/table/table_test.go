@@ -144,14 +144,14 @@ func TestCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "" +
-		"run,row,round,session,turn,phase,status,error,http_status,finish_reason,attempts,model,api,endpoint,category,class," +
+		"run,row,round,session,turn,thread,play,tree,session_status,session_time_s,session_server_s,phase,status,error,http_status,finish_reason,attempts,model,api,endpoint,category,class," +
 		"due_s,sent_s,first_token_s,last_token_s,done_s," +
 		"send_lag_ms,headers_ms,ttft_ms,ttft_from_due_ms,e2e_ms,e2e_from_due_ms,tpot_ms,itl_mean_ms,itl_p50_ms,itl_max_ms," +
 		"input_tokens,input_tokens_wanted,output_tokens,output_tokens_wanted,output_from,cached_tokens,cached_tokens_expected,token_events\n" +
-		`one,7,0,3,0,measured,succeeded,,200,length,1,"m, ""1""",chat,http://a,global,,` +
+		`one,7,0,3,0,,,3,failed,,,measured,succeeded,,200,length,1,"m, ""1""",chat,http://a,global,,` +
 		"1.5,1.502,1.542,1.573,1.573,2,1,40,42,71,73,10.333333,10.333333333333334,10,20,100,100,4,4,usage,64,64,4\n" +
-		`one,8,0,3,1,measured,failed,prepare,,,0,"m, ""1""",,,,,2,,,,,,,,,,,,,,,,5,,6,,,,0` + "\n" +
-		`two,8,0,3,0,measured,failed,prepare,,,0,,,,,,2,,,,,,,,,,,,,,,,5,,6,,,,0` + "\n"
+		`one,8,0,3,1,,,3,failed,,,measured,failed,prepare,,,0,"m, ""1""",,,,,2,,,,,,,,,,,,,,,,5,,6,,,,0` + "\n" +
+		`two,8,0,3,0,,,3,failed,,,measured,failed,prepare,,,0,,,,,,2,,,,,,,,,,,,,,,,5,,6,,,,0` + "\n"
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
@@ -226,5 +226,40 @@ func TestTableFails(t *testing.T) {
 	stop := errors.New("stop")
 	if err := WriteCSV(io.Discard, []Run{{"r", open(t, result.Run{}, resulttest.Answer(0, 10, 3, 20))}}, func(int64) error { return stop }); !errors.Is(err, stop) {
 		t.Error(err)
+	}
+}
+
+// Every request has the time of its tree, that the report has, also where a tree has several
+// sessions of the workload.
+func TestTableSessions(t *testing.T) {
+	var rows []result.Result
+	add := func(session, due, done int64, parents ...int64) {
+		r := resulttest.Answer(int64(len(rows)), due, 0, done-due-1, done-due)
+		r.Session, r.Parents = &session, parents
+		rows = append(rows, r)
+	}
+	add(0, 0, 100)
+	add(5, 150, 400, 0)    // a sub-agent under a session of its own
+	add(0, 450, 600, 0, 1) // joins both
+	add(7, 10, 50)
+	failed := resulttest.Failure(4, 60, "timeout")
+	failed.Session = trace.Ptr(int64(7))
+	rows = append(rows, failed)
+	results := open(t, result.Run{}, rows...)
+	s, err := report.Summarise(results.Run, results.Reader(), report.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Sessions.Sessions != 2 || s.Sessions.Succeeded != 1 || *s.Sessions.Completion.Max != 600 {
+		t.Fatalf("%+v", s.Sessions)
+	}
+	for i, q := range parquetOf(t, Run{"r", results}) {
+		if i < 3 {
+			if *q.Tree != 0 || q.SessionStatus != "succeeded" || *q.SessionTime != 0.6 || math.Abs(*q.SessionServer-0.5) > 1e-9 || *q.Session != []int64{0, 5, 0}[i] {
+				t.Errorf("row %d: tree %d, %s, %v s, server %v s", i, *q.Tree, q.SessionStatus, *q.SessionTime, *q.SessionServer)
+			}
+		} else if *q.Tree != 7 || q.SessionStatus != "failed" || q.SessionTime != nil {
+			t.Errorf("row %d: tree %d, %s", i, *q.Tree, q.SessionStatus)
+		}
 	}
 }

@@ -5,7 +5,8 @@
 //     latencies in milliseconds, and tokens. It has no lists, so CSV holds it too.
 //     docs/data.md has the columns.
 //  2. [WriteParquet] and [WriteCSV] read the results of one or several [Run]s, row by
-//     row, in memory that grows only with the sessions of a run.
+//     row, in memory that grows only with the sessions of a run. Each run is read
+//     twice, first for the times of its sessions.
 //
 // Latencies are those of package report, by the same code: over the requests of phase
 // "measured", means and counts are those of its summary.
@@ -100,7 +101,11 @@ func (s *rows) Read(out []request) (n int, err error) {
 	}
 	first := &s.runs[0]
 	if s.reader == nil {
-		s.reader, s.deriver = first.Results.Reader(), deriver{name: first.Name, run: &first.Results.Run}
+		s.deriver = deriver{name: first.Name, run: &first.Results.Run}
+		if err := s.deriver.meet(first.Results.Reader()); err != nil {
+			return 0, fmt.Errorf("%s: %w", first.Name, err)
+		}
+		s.reader = first.Results.Reader()
 	}
 	if len(s.results) < len(out) {
 		s.results = make([]result.Result, len(out))
