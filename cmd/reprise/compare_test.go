@@ -20,7 +20,7 @@ import (
 
 // labArgs compares two engines in virtual time.
 func labArgs(more ...string) []string {
-	return append([]string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "poisson:20", "-o", "rounds", "--json"}, more...)
+	return append([]string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "poisson:20", "--primary", "p99_ttft", "-o", "rounds", "--json"}, more...)
 }
 
 func readComparison(t *testing.T, doc string) (c compare.Comparison) {
@@ -72,6 +72,9 @@ func TestCompareRounds(t *testing.T) {
 	_, errs, _ = reprise(t, labArgs(slower...)...)
 	if modified(t, "rounds/round-03-a.parquet") != before || strings.Count(errs, "round 5 of 8") != 2 || strings.Contains(errs, "round 4") {
 		t.Errorf("resumed:\n%s", errs)
+	}
+	if _, errs, code := reprise(t, labArgs(append(slower, "--rounds", "12")...)...); code != cli.Usage || !strings.Contains(errs, "rounds was planned with 8 rounds") {
+		t.Errorf("more rounds than planned: code %d\n%s", code, errs)
 	}
 	if _, errs, code := reprise(t, labArgs("--speed", "2", "--rounds", "8")...); code != cli.Usage || !strings.Contains(errs, "other flags") {
 		t.Errorf("other flags: code %d\n%s", code, errs)
@@ -270,6 +273,8 @@ func TestCompareUsage(t *testing.T) {
 		"name two servers":                     "--arm x=a",
 		"want NAME=FILE":                       "--arm a",
 		"want a change in percent":             "a b --detect 3",
+		"--pilot-rounds: from 3":               "w.parquet --preset l4-qwen2.5-0.5b --pilot-rounds 0 --detect 3% -o d",
+		"want measured, 2%":                    "w.parquet --preset l4-qwen2.5-0.5b --noise much -o d",
 		"the primary metric is one":            "a b --primary ttft",
 		"alpha":                                "a b --alpha 0.9",
 		"one replay cannot":                    "--production w.parquet r.parquet --gate",
@@ -353,5 +358,45 @@ func TestCompareNames(t *testing.T) {
 	writeFiles(t, map[string]string{"rounds/compare.json": "{}"})
 	if _, errs, code := reprise(t, "compare", "rounds"); code != cli.Failure || !strings.Contains(errs, "rounds/compare.json is not a comparison") {
 		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}
+
+// Pilot rounds choose the metric and how many rounds there are; noise makes equal engines differ
+// without a verdict; a comparison that is decided early stops, and one that was stopped goes on by
+// the plan that it has.
+func TestComparePlan(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "120", "-o", "w.parquet")
+	args := []string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--costs-b", "step=7.5ms,prefill-token=36us,request=36ms", "--rate", "poisson:10", "--noise", "speed=4%,drift=1%,late=1ms",
+		"--alpha", "0.05", "--detect", "5%", "-o", "rounds", "--json"}
+	out, errs, code := reprise(t, args...)
+	c := readComparison(t, out)
+	v := c.Versus[0]
+	if code != cli.Good || v.Decision != compare.Worse || c.Plan == nil || c.Primary != c.Plan.Primary || c.Plan.Pilot != compare.DefaultPilot || c.Plan.Needed != c.Plan.Rounds() || !strings.Contains(errs, "plan: ") {
+		t.Fatalf("code %d: %s\n%+v\n%s", code, v.Text, c.Plan, errs)
+	}
+	if v.Rounds >= c.Plan.Rounds() || v.Rounds != c.Plan.Looks[0] || !strings.Contains(v.Text, fmt.Sprintf("of at most %d", c.Plan.Rounds())) {
+		t.Errorf("%d rounds of %d: %s", v.Rounds, c.Plan.Rounds(), v.Text)
+	}
+	if sd := c.Plan.SD; *sd < 0.01 || *sd > 0.2 {
+		t.Errorf("the spread of the pilot rounds is %v, of 4 %% in each run", *sd)
+	}
+	// The directory is judged by its plan, and a half-made round is made again.
+	if again := readComparison(t, must(t, "compare", "rounds", "--json")); again.Versus[0].Text != v.Text || again.Plan == nil {
+		t.Errorf("read again: %s", again.Versus[0].Text)
+	}
+	before := modified(t, "rounds/pilot-02-a.parquet")
+	if err := os.Remove("rounds/round-02-b.parquet"); err != nil {
+		t.Fatal(err)
+	}
+	if again := readComparison(t, must(t, args...)); again.Versus[0].Text != v.Text || modified(t, "rounds/pilot-02-a.parquet") != before {
+		t.Errorf("gone on: %s, and was %s", again.Versus[0].Text, v.Text)
+	}
+	if _, errs, code := reprise(t, append(args, "--detect", "2%")...); code != cli.Usage || !strings.Contains(errs, "another change to detect") {
+		t.Errorf("code %d\n%s", code, errs)
+	}
+	writeFiles(t, map[string]string{"rounds/rounds.json": `{"schema": "rounds/1", "plan": {"looks": [0]}}`})
+	if _, errs, code := reprise(t, "compare", "rounds"); code != cli.Failure || !strings.Contains(errs, "is not the plan of rounds") {
+		t.Errorf("code %d\n%s", code, errs)
 	}
 }

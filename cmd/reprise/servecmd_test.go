@@ -128,7 +128,7 @@ func TestCompareServeCmd(t *testing.T) {
 	t.Setenv(asCommand, "1")
 	w, dir := targetWorkload(t, 4), t.TempDir()
 	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}", "--model", "{m}"})
-	args := []string{"compare", w, "--serve-cmd", engine, "--set", "m=sk-0123456789abcdef", "--vary", "itl=1ms,3ms", "--concurrency", "2", "--rounds", "2", "--rest", "0s", "-o", dir, "--quiet"}
+	args := []string{"compare", w, "--serve-cmd", engine, "--set", "m=sk-0123456789abcdef", "--vary", "itl=1ms,3ms", "--concurrency", "2", "--primary", "mean_ttft", "--rounds", "2", "--rest", "0s", "-o", dir, "--quiet"}
 	out, errs, code := reprise(t, args...)
 	if code != cli.Good && code != cli.Untrusted {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)

@@ -73,10 +73,13 @@ func (n Noise) String() string {
 	return fmt.Sprintf("speed=%.4g%%,drift=%.4g%%,late=%v", 100*n.Speed, 100*n.Drift, n.Late)
 }
 
-// MeasuredNoise is that of a real engine.
-func MeasuredNoise() Noise {
-	return Noise{Speed: 0.02, Drift: 0.005, Late: time.Millisecond}
-}
+// MeasuredNoise is that of a real engine: vLLM on a GB10 that did nothing else, decoding at 35.3,
+// 35.7, 34.7, 35.2, 36.1 and 37.1 tokens a second in six runs of which nothing was changed, medians of
+// requests. The logarithms have a standard deviation of 2.3 %. How much of that is drift, six runs do
+// not tell; how late requests are was not published.
+//
+// Source: https://github.com/0xBakeer/qwen38-flash-next-spark/issues/6
+func MeasuredNoise() Noise { return Noise{Speed: 0.023} }
 
 // A RunNoise is the noise of one run. The zero value is without.
 type RunNoise struct {
