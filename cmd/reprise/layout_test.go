@@ -52,7 +52,7 @@ var mayImport = map[string]string{
 	"replay/host":      "",
 	"replay/engine":    "trace trace/quantity trace/token trace/block replay/hardware replay/openai replay/pace trace/sample",
 	"replay/hardware":  "",
-	"replay/report":    "trace trace/profile trace/quantity replay/result replay/scrape replay/host trace/page trace/sample trace/textpage",
+	"replay/report":    "trace trace/profile trace/quantity replay/result replay/scrape replay/host trace/page trace/sample trace/textpage replay/report/tenant",
 	"replay/contract":  "trace trace/quantity trace/page trace/sample trace/strictyaml replay/result replay/report",
 	"replay/scenario":  "trace trace/page trace/quantity trace/strictyaml replay/result replay/report",
 	"replay/peer":      "trace trace/sample replay/result replay/report",
@@ -88,6 +88,7 @@ var mayImport = map[string]string{
 	"anonymize/internal/confine":     "",
 	"replay/client/internal/h1":      "replay/openai",
 	"replay/client/internal/picture": "trace/sample",
+	"replay/report/tenant":           "trace/sample",
 	"replay/report/table":            "trace trace/sample replay/result replay/report",
 	"replay/internal/resulttest":     "trace replay/result", // for tests
 	"trace/page/pagetest":            "",                    // for tests

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"reprise/replay/report/tenant"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -49,6 +50,7 @@ type collector struct {
 	picks picks
 
 	sessions sessionCollector
+	tenants  tenant.Table
 	of       []*group // that a result is in: a buffer
 
 	judge  Judge // nil without a contract
@@ -138,6 +140,7 @@ func (c *collector) add(r *result.Result) error {
 	withHits := len(c.of)
 	c.of = append(c.of, c.parts.of(r, c.newGroup)...)
 	c.parts.retries.spread(r, &c.run)
+	c.addTenant(r, end)
 	c.addSending(r)
 	if r.DoneNS != nil {
 		c.lastDone = max(c.lastDone, *r.DoneNS)
@@ -295,6 +298,7 @@ func (c *collector) summary() (Summary, error) {
 		}
 	}
 	slices.SortFunc(s.ByClass, func(a, b Class) int { return cmp.Compare(a.Class, b.Class) })
+	s.Tenants = c.byTenant(zeros)
 	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()
 	c.picks.finish()
 	if drift := c.picks.drift(); drift.OK && c.run.Timed() {

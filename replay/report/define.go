@@ -126,6 +126,12 @@ var sessionDefinitions = []Definition{
 	{"session_time", "ms",
 		"Completion time of a session, of those that succeeded. One that had requests left when the run ended is censored: it is counted, and has no completion time, so that with many of them the figures are too low.",
 		"max(done) − min(due) over the requests of the session"},
+	{"tenants", "share; index",
+		"The users of the workload, and how evenly they shared the server. The cost of a tenant is its share of the work: prompt tokens that were not cached, and twice the output tokens (weights of Sheng and others 2024). Jain's index is 1 where all have the same, and 1 ÷ n where one of n has all; of TTFT it is of one over each tenant's mean from schedule.",
+		"(Σ uncached + 2 · output of the tenant) ÷ (the same of all); (Σ x)² ÷ (n · Σ x²)"},
+	{"tenants.bursts", "ms",
+		"What the p99 of the TTFT of the other tenants, from schedule, was higher while a tenant asked for three times its mean work or more, and in the slot of time behind. Whatever else happened at those times is in it.",
+		"p99 of the others in its bursts − p99 of the others outside"},
 	{"sessions.recorded", "ms", "What the sessions that succeeded took in the source. None where the source does not say when a request ended that no other follows.", "max(arrival + recorded e2e) − min(arrival)"},
 	{"session_slowdown", "ratio", "How many times as long as in the source a session took. None of a run at another speed, nor of a closed loop.", "completion ÷ recorded"},
 	{"session_success", "share", "Sessions of which no request failed. Those that were censored do not count; a request that was cancelled on purpose, as in the trace, is no failure.", "succeeded ÷ (succeeded + failed)"},
@@ -195,7 +201,7 @@ var contractDefinitions = []Definition{
 // path. The last * of a path stands for a statistic.
 var metricPaths = map[string]string{
 	"latency.from_sent, latency.from_due": "",
-	"ttft":                                "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* by_category.*.ttft_* by_class.*.ttft_* by_input_length.*.ttft_* by_turn.*.ttft_* by_depth.*.ttft_* by_endpoint.*.ttft_* by_response_header.*.values.*.ttft_*",
+	"ttft":                                "latency.from_sent.ttft.* latency.from_due.ttft.* steady.ttft.* by_category.*.ttft_* by_class.*.ttft_* by_input_length.*.ttft_* by_turn.*.ttft_* by_depth.*.ttft_* by_endpoint.*.ttft_* by_response_header.*.values.*.ttft_* tenants.each.*.ttft_*",
 	"itl_chunk":                           "latency.itl_chunk.* steady.itl_chunk.*",
 	"itl_token":                           "latency.itl_token.*",
 	"tpot":                                "latency.tpot.* steady.tpot.* by_category.*.tpot_* by_class.*.tpot_* by_input_length.*.tpot_* by_turn.*.tpot_* by_depth.*.tpot_* by_endpoint.*.tpot_* by_response_header.*.values.*.tpot_*",
@@ -254,6 +260,8 @@ var metricPaths = map[string]string{
 	"rounding_loss":  "cache.rounding_loss by_category.*.cache.rounding_loss by_input_length.*.cache.rounding_loss by_turn.*.cache.rounding_loss by_depth.*.cache.rounding_loss",
 	"difference":     "cache.difference by_category.*.cache.difference by_input_length.*.cache.difference by_turn.*.cache.difference by_depth.*.cache.difference",
 
+	"tenants":                       "tenants.each.*.cost_share tenants.jain_work tenants.jain_ttft",
+	"tenants.bursts":                "tenants.each.*.burst.added_p99_ms",
 	"sessions":                      "sessions.sessions",
 	"by turn":                       "",
 	"by depth":                      "",

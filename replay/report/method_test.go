@@ -281,6 +281,7 @@ func TestPageDefinesItsNumbers(t *testing.T) {
 	run, results, opts := smallRun()
 	for i := range results {
 		results[i].Class = []string{"", "batch", "interactive"}[i%3]
+		results[i].User = trace.Ptr(int64(i % 3))
 	}
 	s := summarise(t, run, opts, results...)
 	s.Servers = &Servers{Running: &Level{1, 2}, Waiting: &Level{1, 2}, KVUsage: &Level{1, 2}, PrefixHits: trace.Ptr(1.0), PrefixQueries: trace.Ptr(2.0), PrefixRatio: trace.Ptr(0.5),

@@ -216,6 +216,15 @@ func classSection(s *Summary) page.Section {
 	return page.Section{Title: "Classes", Tables: []page.Table{groupTable("By class", "class", classRows(s), groups)}}
 }
 
+func tenantSection(s *Summary) page.Section {
+	if s.Tenants == nil {
+		return page.Section{}
+	}
+	head := termOf("tenants")
+	return page.Section{Title: "Tenants", Text: sayTenants(s.Tenants), Tables: []page.Table{{Caption: "By tenant", Head: tenantHead, Rows: tenantRows(s, namedTenants),
+		HeadTerms: []string{"", termOf("rows"), termOf("ttft"), termOf("ttft"), head, head, head, head, termOf("tenants.bursts")}}}}
+}
+
 func errorSection(s *Summary) page.Section {
 	if len(s.Errors) == 0 {
 		return page.Section{}

@@ -119,6 +119,47 @@ func classRows(s *Summary) (rows [][]string) {
 	return rows
 }
 
+var tenantHead = []string{"user", "requests", "TTFT p50, ms", "p99, ms", "uncached", "cached", "output", "cost", "burst adds, ms"}
+
+// tenantRows are at most so many tenants, those with the most work.
+func tenantRows(s *Summary, most int) (rows [][]string) {
+	if s.Tenants == nil {
+		return nil
+	}
+	for _, of := range s.Tenants.Each[:min(most, len(s.Tenants.Each))] {
+		adds := "–"
+		if of.Burst != nil {
+			adds = page.OrDash(of.Burst.Added, page.Short)
+		}
+		rows = append(rows, []string{page.Count(of.User), page.Brief(of.Rows), page.OrDash(of.TTFTP50, page.Short), page.OrDash(of.TTFTP99, page.Short),
+			briefOrDash(of.Uncached), briefOrDash(of.Cached), page.Brief(of.Output), page.OrDash(of.CostShare, page.Percent), adds})
+	}
+	return rows
+}
+
+func briefOrDash(n *int64) string {
+	if n == nil {
+		return "–"
+	}
+	return page.Brief(*n)
+}
+
+// sayTenants says how even the division was.
+func sayTenants(t *Tenants) []string {
+	if t == nil {
+		return nil
+	}
+	out := page.Many(t.Tenants, "tenant") + ", TTFT from schedule."
+	if t.JainWork != nil && t.JainTTFT != nil {
+		out += fmt.Sprintf(" Jain's index: %s of the work, %s of the speed to the first token (1 is even).", page.Number(*t.JainWork), page.Number(*t.JainTTFT))
+	}
+	out += " Cost is the share of uncached prompt tokens + 2 × output tokens. What a tenant's bursts add to the p99 of the others has whatever else happened then in it."
+	if n := t.Tenants - int64(len(t.Each)); n > 0 {
+		out += fmt.Sprintf(" %s with less work %s not listed.", page.Many(n, "tenant"), page.Was(n))
+	}
+	return []string{out}
+}
+
 var errorHead = []string{"error", "requests", "share"}
 
 func errorRows(s *Summary) [][]string {

@@ -451,3 +451,65 @@ func pagedAnswers(n int64) (out []result.Result) {
 	}
 	return out
 }
+
+// Tenants have the sums and the percentiles that the test finds itself, and a burst of one shows in
+// what the others waited.
+func TestTenants(t *testing.T) {
+	var rows []result.Result
+	waited := map[int64][]float64{}
+	for ms := int64(0); ms < 120_000; ms += 50 {
+		burst := ms >= 30_000 && ms < 42_000
+		user := ms / 50 % 3
+		if user == 0 && !burst && ms%1000 > 0 {
+			continue // user 0 sends little but for its burst
+		}
+		wait := 40 + ms%7
+		if burst {
+			wait += 500
+		}
+		r := resulttest.Answer(int64(len(rows)), ms, 2, wait, wait+10, wait+20)
+		r.User, r.Input, r.Cached = &user, trace.Ptr(int32(100)), trace.Ptr(int32(10*user))
+		waited[user] = append(waited[user], float64(wait+2))
+		rows = append(rows, r)
+	}
+	s := summarise(t, result.Run{}, Options{}, rows...)
+	o := s.Tenants
+	if o == nil || o.Tenants != 3 || len(o.Each) != 3 || o.Left != 0 {
+		t.Fatalf("%+v", o)
+	}
+	share, work := 0.0, []float64{}
+	for _, of := range o.Each {
+		n := int64(len(waited[of.User]))
+		if of.Rows != n || of.Succeeded != n || of.Input != 100*n || *of.Cached != 10*of.User*n || *of.Uncached != (100-10*of.User)*n || of.Output != 3*n {
+			t.Errorf("user %d: %+v", of.User, of)
+		}
+		slices.Sort(waited[of.User])
+		if want := waited[of.User][n/2]; math.Abs(*of.TTFTP50-want) > 1 {
+			t.Errorf("user %d: p50 %v, want %v", of.User, *of.TTFTP50, want)
+		}
+		share += *of.CostShare
+		work = append(work, float64((100-10*of.User+6)*n))
+	}
+	sum, squares := 0.0, 0.0
+	for _, w := range work {
+		sum, squares = sum+w, squares+w*w
+	}
+	if want := sum * sum / (3 * squares); math.Abs(share-1) > 1e-5 || math.Abs(*o.JainWork-want) > 1e-5 {
+		t.Errorf("shares of %v, an index of %v, want %v", share, *o.JainWork, want)
+	}
+	for _, of := range o.Each {
+		if of.User == 0 {
+			if of.Burst == nil || of.Burst.Seconds < 10 || of.Burst.Seconds > 15 || *of.Burst.Added < 450 || *of.Burst.Added > 510 {
+				t.Errorf("the burst is %+v", of.Burst)
+			}
+		} else if of.Burst != nil {
+			t.Errorf("user %d has a burst: %+v", of.User, of.Burst)
+		}
+	}
+	for i := range rows {
+		rows[i].User = trace.Ptr(int64(4))
+	}
+	if s := summarise(t, result.Run{}, Options{}, rows...); s.Tenants != nil {
+		t.Errorf("one user: %+v", s.Tenants)
+	}
+}

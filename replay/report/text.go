@@ -263,6 +263,10 @@ func writeOwn(p *textpage.Page, s *Summary) {
 		p.Table("By prompt length, TTFT from sent", lengthHead, lengthRows(s))
 	}
 	p.Table("By class, TTFT from sent", classHead, classRows(s))
+	p.Table("By tenant", tenantHead, tenantRows(s, 20))
+	for _, says := range sayTenants(s.Tenants) {
+		p.Line("  ", says)
+	}
 	p.Facts("Sessions", sessionFacts(s))
 	p.Table("How long sessions took", sessionTimeHead, sessionTimeRows(s))
 	p.Table("What their time went to", pathHead, pathRows(s))
