@@ -23,17 +23,17 @@ type Noise struct {
 	Late  time.Duration // mean of how late the scheduler sees a request, exponential
 }
 
-// measuredName is the text that stands for [MeasuredNoise].
+// measuredName is the text that stands for [measuredNoise].
 const measuredName = "measured"
 
 // maxNoise bounds both deviations: beyond, a run may be twice as slow as the one before.
 const maxNoise = 0.3
 
 // ParseNoise reads the noise of a run: "2%" is the speed alone, "speed=2%,drift=0.5%,late=1ms"
-// names each, and "measured" is [MeasuredNoise].
+// names each, and "measured" is [measuredNoise].
 func ParseNoise(text string) (n Noise, err error) {
 	if text == measuredName {
-		return MeasuredNoise(), nil
+		return measuredNoise(), nil
 	}
 	wrong := func(i int, what string) error {
 		return fmt.Errorf("part %d: %s; want measured, 2%%, or speed=2%%,drift=0.5%%,late=1ms", i+1, what)
@@ -73,13 +73,13 @@ func (n Noise) String() string {
 	return fmt.Sprintf("speed=%.4g%%,drift=%.4g%%,late=%v", 100*n.Speed, 100*n.Drift, n.Late)
 }
 
-// MeasuredNoise is that of a real engine: vLLM on a GB10 that did nothing else, decoding at 35.3,
+// measuredNoise is that of a real engine: vLLM on a GB10 that did nothing else, decoding at 35.3,
 // 35.7, 34.7, 35.2, 36.1 and 37.1 tokens a second in six runs of which nothing was changed, medians of
 // requests. The logarithms have a standard deviation of 2.3 %. How much of that is drift, six runs do
 // not tell; how late requests are was not published.
 //
 // Source: https://github.com/0xBakeer/qwen38-flash-next-spark/issues/6
-func MeasuredNoise() Noise { return Noise{Speed: 0.023} }
+func measuredNoise() Noise { return Noise{Speed: 0.023} }
 
 // A RunNoise is the noise of one run. The zero value is without.
 type RunNoise struct {

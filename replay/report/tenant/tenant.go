@@ -41,17 +41,17 @@ type Tenant struct {
 	Input, Cached, Output   int64
 	CachedUnknown           int64 // requests whose cached tokens are not known, and count as none
 	TTFT                    sample.Values
-	Work                    float64 // see [OutputWeight]
+	Work                    float64 // see outputWeight
 }
 
-// OutputWeight is how many prompt tokens that were not cached are as much work as one token of
+// outputWeight is how many prompt tokens that were not cached are as much work as one token of
 // the answer. Y. Sheng and others (2024), Fairness in serving large language models, weigh them
 // so.
-const OutputWeight = 2
+const outputWeight = 2
 
 // work is that of a request.
 func (r *Request) work() float64 {
-	return float64(r.Input-max(r.Cached, 0)) + OutputWeight*float64(r.Output)
+	return float64(r.Input-max(r.Cached, 0)) + outputWeight*float64(r.Output)
 }
 
 // Limits on what a table keeps.

@@ -8,6 +8,7 @@
 //
 //   - flags.go: what a group of flags is
 //   - section.go: named groups of flags in the help of a command
+//   - noise.go: the value of --noise
 //   - numbers.go: flags with numbers: counts, durations, rates, factors, shares
 //   - rate.go: --rate: a rate alone, or an arrival process
 //   - help.go: --help in sections, --help-all, completion, missing arguments
