@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/textpage"
 )
 
 // Of comparisons in which nothing differs a design claims no more than alpha, and nearly as much,
@@ -190,6 +192,11 @@ func TestComparisonByPlan(t *testing.T) {
 		} else if m.Change.Low != nil || m.Significant {
 			t.Errorf("between two looks: %+v", m.Change)
 		}
+	}
+	plan.Pilot, plan.SD = 6, trace.Ptr(0.02)
+	var text bytes.Buffer
+	if err := WriteText(&text, compared(t, arms(8, 1.2), Options{Plan: &plan}), textpage.Options{Details: true}); err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "The plan: p50 TTFT decides; it varies by 2.0 % over 6 pilot rounds. At most 16 rounds, and fewer if it is decided after 8 or 12.") {
+		t.Errorf("%v\n%s", err, &text)
 	}
 	if _, err := Arms(arms(17, 1), Options{Plan: &plan}); err == nil || !strings.Contains(err.Error(), "at most 16 rounds") {
 		t.Error(err)

@@ -207,8 +207,15 @@ func (c *Comparison) reading() (says []string) {
 	return says
 }
 
-// planned says how many rounds would find the change that was asked about.
+// planned is the plan of the rounds, or says how many would find the change that was asked
+// about.
 func (c *Comparison) planned() (says []string) {
+	if p := c.Plan; p != nil {
+		if p.Pilot > 0 {
+			says = append(says, "The plan: "+p.String())
+		}
+		return says
+	}
 	for i := range c.Versus {
 		for _, m := range c.Versus[i].Metrics {
 			if m.Primary && m.RoundsFor != nil {

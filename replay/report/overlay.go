@@ -258,7 +258,7 @@ var overlayRows = []struct {
 	{"Sessions", "sessions", func(s *Summary) string {
 		return ofSessions(s, func(o *Sessions) string { return page.Brief(o.Sessions) })
 	}},
-	{"… succeeded", "sessions", func(s *Summary) string {
+	{"Sessions succeeded", "sessions", func(s *Summary) string {
 		return ofSessions(s, func(o *Sessions) string { return page.OrDash(o.SuccessShare, page.Percent) })
 	}},
 	{"Sessions/s", "sessions", func(s *Summary) string {
