@@ -35,10 +35,8 @@ func ParseNoise(text string) (n Noise, err error) {
 	if text == measuredName {
 		return measuredNoise(), nil
 	}
-	wrong := func(i int, what string) error {
-		return fmt.Errorf("part %d: %s; want measured, 2%%, or speed=2%%,drift=0.5%%,late=1ms", i+1, what)
-	}
-	for i, part := range strings.Split(text, ",") {
+	wrong := &quantity.Error{Text: text, Want: "a noise, with shares of at most 30 %", Examples: [3]string{measuredName, "2%", "speed=2%,drift=0.5%,late=1ms"}}
+	for part := range strings.SplitSeq(text, ",") {
 		name, value, named := strings.Cut(strings.TrimSpace(part), "=")
 		if !named {
 			name, value = "speed", name
@@ -47,7 +45,7 @@ func ParseNoise(text string) (n Noise, err error) {
 		case "speed", "drift":
 			share, err := quantity.Share(value)
 			if err != nil || share > maxNoise || !strings.HasSuffix(value, "%") {
-				return Noise{}, wrong(i, fmt.Sprintf("%s is not a share of at most %.0f%%", name, 100*maxNoise))
+				return Noise{}, wrong
 			}
 			if name == "speed" {
 				n.Speed = share
@@ -56,10 +54,10 @@ func ParseNoise(text string) (n Noise, err error) {
 			}
 		case "late":
 			if n.Late, err = quantity.Latency(value); err != nil || n.Late > time.Second {
-				return Noise{}, wrong(i, "late is not a time of at most 1s")
+				return Noise{}, wrong
 			}
 		default:
-			return Noise{}, wrong(i, "none of speed, drift and late")
+			return Noise{}, wrong
 		}
 	}
 	return n, nil
