@@ -101,7 +101,7 @@ func (k *traffic) run(t *testing.T, rows []trace.Request, factor float64, series
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Engine.Costs = p.Engine.Costs.Scaled(factor)
+	p.Engine.Costs = p.Engine.Costs.Times(factor)
 	o := replay.Options{Speed: 1, About: result.Run{Source: result.Source{Workload: "sha256:lab"}, Simulation: result.Simulation{Simulated: "lab"}}}
 	var reader trace.Reader[trace.Request] = &trace.SliceReader[trace.Request]{Rows: rows}
 	switch {

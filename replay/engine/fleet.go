@@ -71,7 +71,7 @@ func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
 	}
 	f := &Fleet{c: c, done: done, pending: map[*Job]*Answer{}, late: rand.New(rand.NewPCG(c.Noise.Seed, 0))}
 	if c.Noise.Factor > 0 {
-		c.Engine.Costs = c.Engine.Costs.Scaled(c.Noise.Factor)
+		c.Engine.Costs = c.Engine.Costs.Times(c.Noise.Factor)
 	}
 	for range c.Replicas {
 		e, err := newEngineCore(c.Engine)

@@ -100,8 +100,8 @@ func (n Noise) Run(seed, run uint64) RunNoise {
 	return RunNoise{Factor: math.Exp(drift + n.Speed*own.NormFloat64()), Late: picosOf(n.Late), Seed: own.Uint64()}
 }
 
-// Scaled are costs that all take factor times as long.
-func (c Costs) Scaled(factor float64) Costs {
+// Times are costs that all take factor times as long.
+func (c Costs) Times(factor float64) Costs {
 	for _, f := range c.fields() {
 		*f.value = Picos(math.Round(min(float64(*f.value)*factor, float64(maxStep))))
 	}
