@@ -88,7 +88,7 @@ docs/sweep.md defines all that is printed.
 The exit code is 4 if the client was the limit or the contract cannot be judged, and 3
 if no load meets it.`,
 		Example: `  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
-  reprise sweep chat --preset document-h100-llama-70b --clause 'p99 ttft <= 500ms' --rates 20,25 --precision 25% --level-budget 2000
+  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --level-budget 2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
 		Args: flags.Wants(1, 1, "which workload?"),

@@ -41,7 +41,7 @@ func TestSweepOf70B(t *testing.T) {
 		t.Errorf("stopped: %+v, knee: %+v", open.Stopped, open.Knee)
 	}
 	h := open.Highest
-	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained || h.Low == nil || h.High == nil || *h.Low >= *h.High {
+	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained || h.High == nil || h.Low != nil && *h.Low >= *h.High {
 		t.Errorf("highest: %+v", h)
 	}
 	closed := sweepOf(t, cli.Good, preset, "--concurrencies=4,32", "--level-duration=5m", "--no-confirm")
@@ -53,7 +53,7 @@ func TestSweepOf70B(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &c); err != nil || code != cli.Good {
 		t.Fatalf("capacity: %v, exit code %d\n%s", err, code, errs)
 	}
-	if c.Instances != 5 || c.GPUs != 40 || c.GPUsTotal != 48 || *c.Fewest > 5 || *c.Most < 5 {
+	if c.Instances != 5 || c.GPUs != 40 || c.GPUsTotal != 48 || c.Fewest == nil || *c.Fewest > 5 || c.Most != nil && *c.Most < 5 {
 		t.Errorf("capacity: %+v", c)
 	}
 	if page, err := os.ReadFile("s.html"); err != nil || !strings.Contains(string(page), "it bends at 20") {

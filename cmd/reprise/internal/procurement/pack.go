@@ -62,8 +62,8 @@ WORKLOAD --seed N", replays it, and hands in what "reprise verify" writes.
 
 WORKLOAD is a specification (.yaml) or a built-in workload. Files are named from where the
 pack is, so they must be beside it.`,
-		Example: `  reprise pack chat --contract chat.yaml -o tender.yaml
-  reprise pack workload.yaml --contract chat.yaml --scenario rules.yaml --require gpu,gpus,engine,quantization -o tender.yaml`,
+		Example: `  reprise pack chat --contract contract.yaml -o tender.yaml
+  reprise pack workload.yaml --contract contract.yaml --scenario rules.yaml --require gpu,gpus,engine,quantization -o bids.yaml`,
 		Args: flags.Wants(1, 1, "which workload?"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
