@@ -70,7 +70,7 @@ var mayImport = map[string]string{
 	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/page trace/recording trace/textpage",
 	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware",
 	"cmd/reprise/internal/procurement": "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets replay/bench replay/contract replay/report replay/scenario replay/tender synth/spec trace trace/page trace/textpage",
-	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/host replay/monitor replay/openai replay/report replay/result synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/textpage trace/token",
+	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/textpage trace/token",
 
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",

@@ -25,6 +25,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/quantity"
 	"reprise/trace/textpage"
 )
@@ -59,6 +60,7 @@ type sweepFlags struct {
 	dir           string
 	asJSON        bool
 	html          string
+	frontier      runs.Frontier // of the command sweep alone
 }
 
 func sweepCommand() *cobra.Command {
@@ -82,6 +84,10 @@ searched for: it gets an interval that holds the truth in 90 of 100 sweeps or mo
 workload, a YAML specification or the name of a built-in workload (see reprise synth); it
 is repeated until a level is complete.
 
+--frontier crosses length classes with requests in flight, for several presets: output
+tokens/s per GPU against those that a user sees, cost and energy of a token, and which
+engine is best at which interactivity. It takes no WORKLOAD.
+
 With -o the results of every level are kept, and a stopped sweep continues there.
 docs/sweep.md defines all that is printed.
 
@@ -90,9 +96,29 @@ if no load meets it.`,
 		Example: `  reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 1,20,25 --sustain 0s
   reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --level-budget 2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
-  reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep`,
-		Args: flags.Wants(1, 1, "which workload?"),
+  reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep
+  reprise sweep --frontier --preset t4-llama-3.2-3b,rtx5080-llama-3.2-3b --lengths chat,1024/1024 --html frontier.html`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if f.frontier.Asked && len(args) > 0 {
+				return cli.Usagef("--frontier makes its own requests, see --lengths: leave %q out", args[0])
+			}
+			if f.frontier.Asked {
+				return nil
+			}
+			return flags.Wants(1, 1, "which workload?")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.frontier.Asked {
+				r, err := f.frontier.Run(cmd, &f.trial, f.concurrencies)
+				if err != nil {
+					return err
+				}
+				r.Command = commandLine(cmd)
+				return f.write(cmd, &r)
+			}
+			if err := f.frontier.Check(cmd); err != nil {
+				return err
+			}
 			settings, err := f.serve.Settings(cmd)
 			if err != nil {
 				return err
@@ -111,6 +137,7 @@ if no load meets it.`,
 		},
 	}
 	f.register(cmd)
+	f.frontier.Register(cmd)
 	everyday, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	everyday.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
@@ -336,7 +363,11 @@ func (f *sweepFlags) kept(r *bench.SweepResult) error {
 	return cli.Exit(cli.Check, errors.New("no load meets the contract: "+r.Stopped.Text))
 }
 
-func (f *sweepFlags) write(cmd *cobra.Command, r *bench.SweepResult) error {
+// write prints what was measured, and writes its page.
+func (f *sweepFlags) write(cmd *cobra.Command, r interface {
+	Page() *page.Page
+	WriteText(io.Writer, textpage.Options) error
+}) error {
 	if f.html != "" {
 		if err := trace.WriteFile(f.html, 0o644, r.Page().Write); err != nil {
 			return err

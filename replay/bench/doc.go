@@ -12,7 +12,9 @@
 //     beside a prediction from bandwidth and arithmetic.
 //  5. A [SuiteRun] makes the rows of a [Suite] against several servers or engines. It
 //     writes to a directory; a run that was stopped continues there.
-//  6. A [Served] target starts an engine by a [ServeCommand], and stops it.
+//  6. A [Frontier] compares engines in virtual time: throughput per GPU against
+//     interactivity, and the cost and energy of a token.
+//  7. A [Served] target starts an engine by a [ServeCommand], and stops it.
 //
 // # Files
 //
@@ -32,6 +34,10 @@
 //   - sweeptext.go: a sweep as text: the highest load and the levels around it
 //   - sweeppage.go: a sweep as a page: the table of levels, its columns,
 //     sentences and plots
+//   - frontier.go: a Frontier: length classes crossed with requests in flight, the levels of each
+//     engine, its Pareto front, and which engine is best at which interactivity
+//   - frontiertext.go: a frontier as text: which is best, the tables of levels
+//   - frontierpage.go: a frontier as a page: the curves of all engines over each other
 //   - capacity.go, capacitypage.go: instances, headroom, GPUs and cost for a rate, as text
 //     and as a page
 //   - predict.go: a summary beside the prediction from bandwidth and arithmetic: ratios,

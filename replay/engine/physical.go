@@ -38,7 +38,7 @@ func RooflinePreset(name string, s hardware.Setup, like Config) (Preset, error) 
 	if err != nil {
 		return Preset{}, err
 	}
-	p := Preset{Name: name, Model: s.Model.Name, Hardware: FloorOf(&s, 1), Cards: fmt.Sprintf("%d × %s", s.TP, s.GPU.Label), Setup: &s, Engine: c,
+	p := Preset{Name: name, Model: s.Model.Name, Hardware: FloorOf(&s, 1), Cards: fmt.Sprintf("%d × %s", s.TP, s.GPU.Label), GPU: s.GPU.Name, Setup: &s, Engine: c,
 		About: "The least time that the data sheet allows: no measurement, and no published figure to fit. KV is what a server would have left beside the weights."}
 	p.Warning = p.Warn(c.Costs)
 	return p, nil

@@ -24,7 +24,7 @@ func l4Qwen() Preset {
 	p := Preset{Name: "l4-qwen2.5-0.5b", Model: "Qwen2.5-0.5B-Instruct",
 		About: "1 × NVIDIA L4, BF16, vLLM 0.23.0, a sweep of concurrency with 256/128 tokens. Step budget: vLLM's default of 2,048 tokens was assumed. " +
 			"Output tokens/s, TTFT p50 and ITL p50 were fitted; the other figures are shown beside them.",
-		Hardware: decoding(0.49e9, 300e9, 1), Cards: "L4",
+		Hardware: decoding(0.49e9, 300e9, 1), Cards: "L4", GPU: "l4",
 		Engine: DefaultConfig()}
 	p.Engine.KVTokens = 1_080_000
 	p.Engine.Costs = Costs{Step: 5_160_000_000, KVToken: 183_500, PrefillToken: 22_060_000, DecodeSeq: 957_000, Request: 24_140_000_000}
@@ -56,7 +56,7 @@ func documentLlama() Preset {
 			"Lengths are not said: lognormal of means 500/200, sigma 0.8, were assumed, and a step budget of 8,192 tokens, 256 sequences and 1.3 M tokens of KV. " +
 			"Above 25 req/s the queue grows for as long as the run lasts, and is not fitted. " +
 			"The 42 ms a token of its table are what one H100 needs to read the weights in BF16, the precision that was assumed.",
-		Hardware: decoding(70e9, 3.35e12, 8), Cards: "8 × H100",
+		Hardware: decoding(70e9, 3.35e12, 8), Cards: "8 × H100", GPU: "h100",
 		Engine: DefaultConfig()}
 	p.Engine.KVTokens, p.Engine.MaxSeqs, p.Engine.MaxBatchTokens = 1_300_000, 256, 8192
 	p.Engine.Costs = Costs{Step: 36_210_000_000, KVToken: 52_810, PrefillToken: 26_790_000, DecodeSeq: 133_700_000, Request: 40_910_000_000}
@@ -95,7 +95,7 @@ func t4Llama() Preset {
 			"Nothing in it tells prefill from the rest: its cost is no better than a guess. " +
 			"Output tokens/s and E2E p50 were fitted. A load test over HTTP at concurrency 5 is shown and not fitted; the source's first one, " +
 			"of a server that took one request at a time and let 56 % time out, is not played.",
-		Hardware: decoding(3.21e9, 320e9, 1), Cards: "Tesla T4",
+		Hardware: decoding(3.21e9, 320e9, 1), Cards: "Tesla T4", GPU: "t4",
 		Engine: DefaultConfig()}
 	p.Engine.KVTokens, p.Engine.MaxSeqs = 61_000, 8
 	p.Engine.Costs = Costs{Step: 27_490_000_000, KVToken: 4_769_000, PrefillToken: 104_500_000, DecodeSeq: 2_555_000_000}

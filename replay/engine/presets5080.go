@@ -64,7 +64,7 @@ func rtx5080Server(name string, seqs int, how string) Preset {
 		About: "1 × RTX 5080, a small server with whole prompts and no prefix cache, " + how + ". " +
 			"Five workloads: one request at a time, 4 req/s, a burst of 48, long prompts at 6 req/s, a shared prefix at 8 req/s. " +
 			"Lengths were drawn anew, so the figures rest on other requests; other draws come up to 6 points farther from the source, those of the paged engine up to 38. The source also has Qwen3-4B and Gemma3-1B, which are no part of this.",
-		Hardware: decoding(3.21e9, 960e9, 1), Cards: "RTX 5080",
+		Hardware: decoding(3.21e9, 960e9, 1), Cards: "RTX 5080", GPU: "rtx5080",
 		Engine: DefaultConfig()}
 	p.Engine.KVTokens, p.Engine.MaxSeqs, p.Engine.MaxBatchTokens = 32_768, seqs, 4096
 	p.Engine.ChunkedPrefill, p.Engine.PrefixCaching = false, false

@@ -148,7 +148,7 @@ func PresetNames() []string {
 func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	c, model := engine.DefaultConfig(), "simulated"
 	batched := func(c engine.Config) engine.Config { return c }
-	switch p, err := f.preset(cmd); {
+	switch p, err := f.Chosen(cmd); {
 	case err != nil:
 		return c, "", err
 	case p != nil:
@@ -184,9 +184,9 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	return c, model, nil
 }
 
-// preset is the one that is named, or what --model-config and --hardware make; nil without
+// Chosen is the preset that is named, or what --model-config and --hardware make; nil without
 // either. A roofline's KV memory depends on the size of its steps.
-func (f *Engine) preset(cmd *cobra.Command) (*engine.Preset, error) {
+func (f *Engine) Chosen(cmd *cobra.Command) (*engine.Preset, error) {
 	like := engine.DefaultConfig()
 	given := f.changed
 	if given == nil {
@@ -224,7 +224,7 @@ func (f *Engine) preset(cmd *cobra.Command) (*engine.Preset, error) {
 // Warning is that of the preset at the costs of the engine that the flags ask for, or
 // "", see [engine.Preset].
 func (f *Engine) Warning(cmd *cobra.Command, c engine.Config) string {
-	p, err := f.preset(cmd)
+	p, err := f.Chosen(cmd)
 	if err != nil || p == nil {
 		return ""
 	}

@@ -109,17 +109,25 @@ func rooflinePreset(name string, like engine.Config) (engine.Preset, error) {
 		return engine.Preset{}, errors.New("want roofline:CONFIG.json:GPU, such as roofline:config.json:8xh100:fp8 or roofline:config.json:l4@0.7")
 	}
 	gpu, file := parts[len(parts)-1], strings.Join(parts[:len(parts)-1], ":")
-	if n, of, has := strings.Cut(strings.ToLower(gpu), "x"); has {
-		if tp, err := strconv.Atoi(n); err == nil {
-			s.TP, gpu = tp, of
-		}
-	}
 	var err error
-	if s.GPU, err = hardware.FindGPU(gpu); err != nil {
+	if s.TP, s.GPU, err = ParseGPUs(gpu); err != nil {
 		return engine.Preset{}, err
 	}
 	if s.Model, err = readModel(file); err != nil {
 		return engine.Preset{}, fmt.Errorf("%s: %w", file, err)
 	}
 	return engine.RooflinePreset(name, s, like)
+}
+
+// ParseGPUs reads a GPU of the table of data sheets and how many there are, such as h100 or
+// 8xh100.
+func ParseGPUs(text string) (n int, gpu hardware.GPU, err error) {
+	n, name := 1, strings.ToLower(text)
+	if count, of, has := strings.Cut(name, "x"); has {
+		if many, err := strconv.Atoi(count); err == nil {
+			n, name = many, of
+		}
+	}
+	gpu, err = hardware.FindGPU(name)
+	return n, gpu, err
 }

@@ -1,0 +1,98 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+
+	"reprise/trace/page"
+)
+
+// Page lays the frontier out for a browser: which engine is best at which interactivity, and for
+// each class of lengths the curves of all engines over each other.
+func (r *FrontierResult) Page() *page.Page {
+	p := &page.Page{Title: "Throughput and interactivity", Headline: r.answer(), Verdict: r.cautions(),
+		Lead: "Output tokens/s per GPU, against those that each user sees (interactivity), with more and more requests in flight. Right and up is better."}
+	head, rows := r.bestTable()
+	align := []page.Align{page.Left, page.Right, page.Left, page.Right, page.Right, page.Right}
+	p.Table = &page.Table{Caption: "Figures at the lowest interactivity of a row", Head: head, Rows: rows, Align: align[:len(head)]}
+	throughput := r.plots("tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.OutputPerGPU })
+	if len(throughput) > 0 {
+		p.Plot, throughput = &throughput[0], throughput[1:]
+	}
+	section := func(title, text string, plots []page.Plot) {
+		if len(plots) > 0 {
+			p.Sections = append(p.Sections, page.Section{Title: title, Text: []string{text}, Plots: plots})
+		}
+	}
+	section("Throughput per GPU", "The other classes of lengths. Levels that another level of the engine beats at both are not drawn.", throughput)
+	section("Cost", "Of a million output tokens; all GPUs are paid for, busy or not.",
+		r.plots("cost per million output tokens", "", func(q *FrontierPoint) *float64 { return q.PerMillion }))
+	section("Energy", strings.TrimSpace("Of an output token."+r.powerNote()),
+		r.plots("energy per output token", "J", func(q *FrontierPoint) *float64 { return q.JoulesPerToken }))
+	section("With the tokens of prompts", "Prompt and output tokens together, as the main plot of InferenceMAX has them.",
+		r.plots("all tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.TotalPerGPU }))
+	levels := page.Section{Title: "Levels", Text: []string{"* = another level of the engine is as good at both interactivity and throughput, and better at one."}}
+	for i := range r.Classes {
+		c := &r.Classes[i]
+		head, rows := r.pointTable(c)
+		levels.Tables = append(levels.Tables, page.Table{Caption: c.title(), Head: head, Rows: rows})
+		for _, line := range c.remarks() {
+			levels.Text = append(levels.Text, c.Name+", "+line+".")
+		}
+	}
+	p.Sections = append(p.Sections, levels)
+	p.About = r.provenance()
+	return p
+}
+
+// plots are a plot for each class of lengths, with the fronts of all engines.
+func (r *FrontierResult) plots(label, unit string, of func(*FrontierPoint) *float64) []page.Plot {
+	const colours = 6 // of series
+	var out []page.Plot
+	for _, c := range r.Classes {
+		p := page.Plot{Title: c.Name, Kind: page.Line, XLabel: "interactivity", XUnit: "tok/s", YLabel: label, YUnit: unit, LogY: true}
+		for i, curve := range c.Curves {
+			s := page.Series{Name: printable(curve.Engine), Tone: i%colours + 1}
+			for j := range curve.Points {
+				q := &curve.Points[j]
+				if v := of(q); v != nil && q.OnFront {
+					s.X, s.Y = append(s.X, q.PerUser), append(s.Y, *v)
+				}
+			}
+			p.Series = append(p.Series, s)
+		}
+		out = append(out, p)
+	}
+	return page.Drawn(out...)
+}
+
+// provenance is what the engines are, and what their GPUs cost and draw.
+func (r *FrontierResult) provenance() []page.Group {
+	first := page.Group{Title: "Frontier", Facts: []page.Fact{{Label: "Command", Value: r.Command}, {Label: "Seed", Value: r.Seed}}}
+	groups := []page.Group{first}
+	for _, e := range r.Engines {
+		g := page.Group{Title: printable(e.Name)}
+		put := func(label, value, note string) {
+			g.Facts = append(g.Facts, page.Fact{Label: label, Value: printable(value), Note: note})
+		}
+		put("Model", e.Model, "")
+		gpus := fmt.Sprint(e.GPUs)
+		if e.GPU != "" {
+			gpus += " × " + e.GPU
+		}
+		put("GPUs", gpus, "")
+		if e.Watts > 0 {
+			note := ""
+			if e.DataSheet {
+				note = "by the data sheet"
+			}
+			put("Power of a GPU", figure(e.Watts)+" W", note)
+		}
+		if e.PerGPUHour > 0 {
+			put("Price of a GPU-hour", figure(e.PerGPUHour), "")
+		}
+		put("Simulated", e.Simulated, "")
+		groups = append(groups, g)
+	}
+	return groups
+}
