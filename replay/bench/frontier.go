@@ -139,8 +139,8 @@ type FrontierCurve struct {
 	Unserved string          `json:"unserved,omitempty"` // why it has no points
 }
 
-// A FrontierStretch is a range of interactivity at which one engine has the highest throughput of
-// a GPU among the measured levels that are as fast or faster.
+// A FrontierStretch is a range of interactivity at which one engine has the highest throughput
+// per GPU, or the lowest cost, among the measured levels that are as fast or faster.
 type FrontierStretch struct {
 	Engine string        `json:"engine"`
 	Above  float64       `json:"above_tokens_per_s_per_user"` // 0 from the slowest on
@@ -153,6 +153,8 @@ type FrontierClass struct {
 	LengthClass
 	Curves []FrontierCurve   `json:"curves"` // in the order of the engines
 	Best   []FrontierStretch `json:"best"`   // from slow to fast
+	// Cheapest are the same by the cost of a token, of the engines that have a price.
+	Cheapest []FrontierStretch `json:"cheapest,omitempty"`
 }
 
 // A FrontierResult is what a [Frontier] came to.
@@ -199,7 +201,13 @@ func (f *Frontier) Run(ctx context.Context) (FrontierResult, error) {
 				f.Told(len(r.Classes)*len(f.Engines) + i + 1)
 			}
 		}
-		c.Best = bestStretches(c.Curves)
+		c.Best = bestStretches(c.Curves, func(p *FrontierPoint) float64 { return p.OutputPerGPU })
+		c.Cheapest = bestStretches(c.Curves, func(p *FrontierPoint) float64 {
+			if p.PerMillion == nil {
+				return 0
+			}
+			return 1 / *p.PerMillion
+		})
 		r.Classes = append(r.Classes, c)
 	}
 	if !served {
@@ -347,24 +355,24 @@ func markFront(points []FrontierPoint) {
 	}
 }
 
-// bestStretches says which engine has the highest throughput at which interactivity, from slow to
-// fast. Of two that are equal it is the one that comes first.
-func bestStretches(curves []FrontierCurve) []FrontierStretch {
+// bestStretches says which engine has the highest score at which interactivity, from slow to
+// fast. Of two that are equal it is the one that comes first. A score of 0 is none.
+func bestStretches(curves []FrontierCurve, score func(*FrontierPoint) float64) []FrontierStretch {
 	out := []FrontierStretch{}
 	for _, c := range curves {
 		for _, p := range c.Points {
-			if p.OnFront {
+			if p.OnFront && score(&p) > 0 {
 				out = append(out, FrontierStretch{Engine: c.Engine, To: p.PerUser, At: p})
 			}
 		}
 	}
 	slices.SortStableFunc(out, func(a, b FrontierStretch) int {
-		return cmp.Or(cmp.Compare(b.To, a.To), cmp.Compare(b.At.OutputPerGPU, a.At.OutputPerGPU))
+		return cmp.Or(cmp.Compare(b.To, a.To), cmp.Compare(score(&b.At), score(&a.At)))
 	})
 	best := 0.0
 	out = slices.DeleteFunc(out, func(s FrontierStretch) bool { // from the fastest on
-		behind := s.At.OutputPerGPU <= best
-		best = max(best, s.At.OutputPerGPU)
+		behind := score(&s.At) <= best
+		best = max(best, score(&s.At))
 		return behind
 	})
 	slices.Reverse(out)

@@ -87,7 +87,7 @@ func TestFrontierOfTwo(t *testing.T) {
 	if n := len(r.Classes[0].Curves[0].Points); n != 3 {
 		t.Errorf("%d levels of three that were given", n)
 	}
-	if got, want := r.answer(), "Highest throughput per GPU: which engine has it depends on the interactivity."; got != want {
+	if got, want := fmt.Sprint(r.says()), "[Highest throughput per GPU: small at some; large at some.]"; got != want {
 		t.Error(got)
 	}
 }
@@ -114,7 +114,7 @@ func TestFrontByBruteForce(t *testing.T) {
 			}
 			curves = append(curves, c)
 		}
-		best := bestStretches(curves)
+		best := bestStretches(curves, func(p *FrontierPoint) float64 { return p.OutputPerGPU })
 		for x := 0.5; x < 11; x += 0.5 {
 			most, by := 0.0, map[string]bool{}
 			for _, c := range curves {
@@ -242,7 +242,7 @@ func TestFrontierTextAndPage(t *testing.T) {
 			t.Errorf("more than 80 columns: %s", line)
 		}
 	}
-	for _, want := range []string{"tok/s/user", "All levels: --details.", "and ", " more rows", "Bounds: ", "data sheet"} {
+	for _, want := range []string{"best at", "All levels: --details.", "and ", " more rows", "Bounds: ", "data sheet"} {
 		if !strings.Contains(short.String(), want) {
 			t.Errorf("no %q in\n%s", want, short.String())
 		}

@@ -10,11 +10,14 @@ import (
 // Page lays the frontier out for a browser: which engine is best at which interactivity, and for
 // each class of lengths the curves of all engines over each other.
 func (r *FrontierResult) Page() *page.Page {
-	p := &page.Page{Title: "Throughput and interactivity", Headline: r.answer(), Verdict: r.cautions(),
+	p := &page.Page{Title: "Throughput and interactivity", Headline: r.says()[0], Verdict: r.cautions(),
 		Lead: "Output tokens/s per GPU, against those that each user sees (interactivity), with more and more requests in flight. Right and up is better."}
-	head, rows := r.bestTable()
-	align := []page.Align{page.Left, page.Right, page.Left, page.Right, page.Right, page.Right}
-	p.Table = &page.Table{Caption: "Figures at the lowest interactivity of a row", Head: head, Rows: rows, Align: align[:len(head)]}
+	for _, says := range r.says()[1:] {
+		p.Lead += " " + says
+	}
+	head, rows := r.engineTable()
+	align := []page.Align{page.Left, page.Left, page.Right, page.Right, page.Right, page.Right}
+	p.Table = &page.Table{Caption: "Figures of the highest throughput", Head: head, Rows: rows, Align: align[:len(head)]}
 	throughput := r.plots("tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.OutputPerGPU })
 	if len(throughput) > 0 {
 		p.Plot, throughput = &throughput[0], throughput[1:]

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -14,18 +15,25 @@ import (
 // [textpage.AnswerLines] lines at most. With details it has every level of every engine.
 func (r *FrontierResult) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
-	p.LineAtMost(o.AtMost(2), "", r.answer())
-	foot := textpage.New(o)
-	for _, n := range r.cautions() {
-		foot.LineAtMost(o.AtMost(2), n.Word+": ", n.Text)
+	for _, says := range r.says() {
+		p.LineAtMost(o.AtMost(2), "", says)
 	}
-	foot.Blank()
-	about := []string{"tok/s/GPU, cost of a million output tokens and J per output token are at the lowest interactivity of a row." + r.powerNote()}
+	foot := textpage.New(o)
+	const most = 4 // cautions of an answer, of a line each where there are so many
+	cautions := r.cautions()
+	for i, n := range cautions {
+		if i == most && !o.Details {
+			foot.Line("", "and "+page.Many(int64(len(cautions)-most), "more warning")+": --details")
+			break
+		}
+		foot.LineAtMost(o.AtMost(max(1, 3-len(cautions)/2)), n.Word+": ", n.Text)
+	}
+	about := []string{"Best at so many tok/s of each user; the other figures are at the highest throughput." + r.powerNote()}
 	if !o.Details {
 		about = append(about, o.Rest)
 	}
 	foot.LineAtMost(o.AtMost(3), "", strings.Join(about, " "))
-	head, rows := r.bestTable()
+	head, rows := r.engineTable()
 	more := 0
 	if room := textpage.AnswerLines - p.Lines() - foot.Lines() - 4; !o.Details && len(rows) > max(room, 1) {
 		more = len(rows) - max(room, 1)
@@ -52,42 +60,53 @@ func (r *FrontierResult) WriteText(w io.Writer, o textpage.Options) error {
 	return err
 }
 
-// answer says in how many classes an engine is best at every interactivity, and which ones never
-// are.
-func (r *FrontierResult) answer() string {
-	alone := map[string]int{}
-	wins := map[string]bool{}
-	for _, c := range r.Classes {
-		for _, s := range c.Best {
-			wins[s.Engine] = true
-		}
-		if len(c.Best) == 1 {
-			alone[c.Best[0].Engine]++
-		}
-	}
+// says are sentences about which engine is best, and which is cheapest.
+func (r *FrontierResult) says() []string {
 	if len(r.Engines) == 1 {
-		return fmt.Sprintf("Output tokens/s per GPU by the interactivity, of %s.", printable(r.Engines[0].Name))
+		return []string{fmt.Sprintf("Output tokens/s per GPU by interactivity, of %s.", printable(r.Engines[0].Name))}
 	}
-	var parts, never []string
+	out := []string{"Highest throughput per GPU: " + r.leaders(func(c *FrontierClass) []FrontierStretch { return c.Best }) + "."}
+	if cheap := r.leaders(func(c *FrontierClass) []FrontierStretch { return c.Cheapest }); cheap != "" {
+		out = append(out, "Lowest cost: "+cheap+".")
+	}
+	return out
+}
+
+// leaders says which engines lead, and where. It is empty where none does.
+func (r *FrontierResult) leaders(of func(*FrontierClass) []FrontierStretch) string {
+	var parts []string
+	leads := false
 	for _, e := range r.Engines {
-		switch n := alone[e.Name]; {
-		case n > 0 && n == len(r.Classes):
-			parts = append(parts, e.Name+" at every interactivity")
-		case n > 0:
-			parts = append(parts, fmt.Sprintf("%s at every interactivity in %d of %d length classes", e.Name, n, len(r.Classes)))
+		everywhere, somewhere := 0, 0
+		for i := range r.Classes {
+			list := of(&r.Classes[i])
+			leads = leads || len(list) > 0
+			switch {
+			case !slices.ContainsFunc(list, func(s FrontierStretch) bool { return s.Engine == e.Name }):
+			case len(list) == 1:
+				everywhere++
+			default:
+				somewhere++
+			}
 		}
-		if !wins[e.Name] {
-			never = append(never, e.Name)
+		all := len(r.Classes)
+		switch {
+		case everywhere == all:
+			return printable(e.Name) + " at every interactivity"
+		case all == 1 && somewhere > 0:
+			parts = append(parts, printable(e.Name)+" at some")
+		case everywhere > 0 && somewhere > 0:
+			parts = append(parts, fmt.Sprintf("%s at every interactivity in %d and at some in %d of %d length classes", printable(e.Name), everywhere, somewhere, all))
+		case everywhere > 0:
+			parts = append(parts, fmt.Sprintf("%s at every interactivity in %d of %d length classes", printable(e.Name), everywhere, all))
+		case somewhere > 0:
+			parts = append(parts, fmt.Sprintf("%s at some in %d of %d length classes", printable(e.Name), somewhere, all))
 		}
 	}
-	if len(parts) == 0 {
-		parts = []string{"which engine has it depends on the interactivity"}
+	if !leads {
+		return ""
 	}
-	out := "Highest throughput per GPU: " + strings.Join(parts, ", ") + "."
-	if len(never) > 0 {
-		out += " Never: " + strings.Join(never, ", ") + "."
-	}
-	return printable(out)
+	return strings.Join(parts, "; ")
 }
 
 // cautions are what to know before any figure.
@@ -109,7 +128,11 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 		}
 	}
 	if len(bounds) > 0 {
-		add(page.Warn, "Bounds", strings.Join(bounds, ", ")+": what the data sheet allows, and no measurement. Real engines reach a part of it.")
+		which := strings.Join(bounds, ", ")
+		if len(bounds) == len(r.Engines) {
+			which = "all engines"
+		}
+		add(page.Warn, "Bounds", which+": what data sheets allow. Real engines reach a part of it.")
 	}
 	if len(models) > 1 {
 		add(page.Warn, "Models", fmt.Sprintf("the engines serve %d models, and only engines of one model compare hardware.", len(models)))
@@ -117,12 +140,16 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 	if len(assumed) > 0 {
 		add(page.Warn, "GPUs", strings.Join(assumed, ", ")+": the number is not known, and one for each replica was taken.")
 	}
+	var unserved []string
 	for _, c := range r.Classes {
 		for _, curve := range c.Curves {
 			if curve.Unserved != "" {
-				add(page.Warn, "Not served", fmt.Sprintf("%s by %s: %s.", c.Name, curve.Engine, curve.Unserved))
+				unserved = append(unserved, fmt.Sprintf("%s by %s: %s", c.Name, curve.Engine, curve.Unserved))
 			}
 		}
+	}
+	if len(unserved) > 0 {
+		add(page.Warn, "Not served", strings.Join(unserved, "; ")+".")
 	}
 	return out
 }
@@ -131,15 +158,16 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 func (r *FrontierResult) powerNote() string {
 	for _, e := range r.Engines {
 		if e.DataSheet {
-			return " Power is the most that a GPU draws by its data sheet, without its host: a bound."
+			return " Power is that of the data sheet, a bound."
 		}
 	}
 	return ""
 }
 
-// bestTable has a row for each stretch of interactivity.
-func (r *FrontierResult) bestTable() (head []string, rows [][]string) {
-	head = []string{"lengths", "tok/s/user", "best engine", "tok/s/GPU"}
+// engineTable has a row for each engine and class: where it is best, and its highest
+// throughput.
+func (r *FrontierResult) engineTable() (head []string, rows [][]string) {
+	head = []string{"lengths", "engine", "best at", "tok/s/GPU"}
 	cost, joules := r.knows()
 	if cost {
 		head = append(head, "cost/M")
@@ -147,23 +175,49 @@ func (r *FrontierResult) bestTable() (head []string, rows [][]string) {
 	if joules {
 		head = append(head, "J/token")
 	}
-	for _, c := range r.Classes {
-		for i, s := range c.Best {
-			users := figure(s.Above) + "–" + figure(s.To)
-			if i == 0 {
-				users = "to " + figure(s.To)
+	for i := range r.Classes {
+		c := &r.Classes[i]
+		for j := range c.Curves {
+			most := c.Curves[j].most()
+			if most == nil {
+				continue // it is said why
 			}
-			row := []string{c.Name, users, printable(s.Engine), figure(s.At.OutputPerGPU)}
+			row := []string{c.Name, printable(c.Curves[j].Engine), c.bestAt(c.Curves[j].Engine), figure(most.OutputPerGPU)}
 			if cost {
-				row = append(row, cell(s.At.PerMillion))
+				row = append(row, cell(most.PerMillion))
 			}
 			if joules {
-				row = append(row, cell(s.At.JoulesPerToken))
+				row = append(row, cell(most.JoulesPerToken))
 			}
 			rows = append(rows, row)
 		}
 	}
 	return head, rows
+}
+
+// bestAt is where an engine is best, such as "to 45" or "45–190".
+func (c *FrontierClass) bestAt(engine string) string {
+	var ranges []string
+	for i, s := range c.Best {
+		switch {
+		case s.Engine != engine:
+		case i == 0:
+			ranges = append(ranges, "to "+figure(s.To))
+		default:
+			ranges = append(ranges, figure(s.Above)+"–"+figure(s.To))
+		}
+	}
+	return cmp.Or(strings.Join(ranges, ", "), page.OrDash(nil, figure))
+}
+
+// most is the level with the highest throughput, nil without any.
+func (c *FrontierCurve) most() (most *FrontierPoint) {
+	for i := range c.Points {
+		if p := &c.Points[i]; most == nil || p.OutputPerGPU > most.OutputPerGPU {
+			most = p
+		}
+	}
+	return most
 }
 
 // knows tells whether any engine has a price, and a power.
