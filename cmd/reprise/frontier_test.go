@@ -104,7 +104,7 @@ func TestFrontierMistakes(t *testing.T) {
 		}
 	}
 	// What no engine serves is a failure, and no usage.
-	if _, errs, code := reprise(t, strings.Fields(frontier+"--lengths 1M/5")...); code != cli.Failure || !strings.Contains(errs, "no engine serves any of these lengths: l4-qwen2.5-0.5b, 1M/5: requests are longer than the KV memory") {
+	if _, errs, code := reprise(t, strings.Fields("sweep --frontier --preset t4-llama-3.2-3b --lengths 100k/5")...); code != cli.Failure || !strings.Contains(errs, "no engine serves any of these lengths: t4-llama-3.2-3b, 100k/5: requests are longer than the KV memory") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

@@ -17,7 +17,8 @@ func (r *FrontierResult) Page() *page.Page {
 	}
 	head, rows := r.engineTable()
 	align := []page.Align{page.Left, page.Left, page.Right, page.Right, page.Right, page.Right}
-	p.Table = &page.Table{Caption: "Figures of the highest throughput", Head: head, Rows: rows, Align: align[:len(head)]}
+	best := page.Table{Caption: "Figures of the highest throughput", Head: head, Rows: rows, Align: align[:len(head)]}
+	p.Sections = []page.Section{{Title: "By length class", Text: []string{"Best at so many tokens/s of each user, of the levels that were measured."}, Tables: []page.Table{best}}}
 	throughput := r.plots("tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.OutputPerGPU })
 	if len(throughput) > 0 {
 		p.Plot, throughput = &throughput[0], throughput[1:]

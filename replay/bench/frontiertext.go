@@ -29,6 +29,9 @@ func (r *FrontierResult) WriteText(w io.Writer, o textpage.Options) error {
 		foot.LineAtMost(o.AtMost(max(1, 3-len(cautions)/2)), n.Word+": ", n.Text)
 	}
 	about := []string{"Best at so many tok/s of each user; the other figures are at the highest throughput." + r.powerNote()}
+	if len(r.Engines) == 1 {
+		about[0] = "Figures are at the highest throughput." + r.powerNote()
+	}
 	if !o.Details {
 		about = append(about, o.Rest)
 	}
@@ -168,6 +171,9 @@ func (r *FrontierResult) powerNote() string {
 // throughput.
 func (r *FrontierResult) engineTable() (head []string, rows [][]string) {
 	head = []string{"lengths", "engine", "best at", "tok/s/GPU"}
+	if len(r.Engines) == 1 {
+		head[2] = "tok/s/user"
+	}
 	cost, joules := r.knows()
 	if cost {
 		head = append(head, "cost/M")
