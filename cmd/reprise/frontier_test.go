@@ -8,23 +8,24 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
+	"reprise/replay/calibrate"
+	"reprise/replay/engine"
 )
-
-// engineYAML calibrates an engine and returns the name of its file.
-func engineYAML(t *testing.T) string {
-	t.Helper()
-	must(t, "synth", "chat", "-n", "200", "-o", "w.parquet")
-	must(t, "simulate", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "8", "-o", "r.parquet")
-	must(t, "calibrate", "r.parquet", "-o", "engine.yaml")
-	return "engine.yaml"
-}
 
 // GPUs, power and price of each engine: of a preset, of a data sheet, and of a file, whose
 // GPUs stand behind its name.
 func TestFrontierOfPresets(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFiles(t, map[string]string{"config.json": llama8B})
-	file := engineYAML(t)
+	measured, err := engine.OpenPreset("l4-qwen2.5-0.5b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := (&calibrate.Calibration{Model: "mine", Engine: measured.Engine}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const file = "engine.yaml"
+	writeFiles(t, map[string]string{"config.json": llama8B, file: string(text)})
 	var r bench.FrontierResult
 	out := must(t, "sweep", "--frontier", "--preset", "t4-llama-3.2-3b,roofline:config.json:2xl4:fp8", "--preset", file+":4xa10,"+file, "--lengths", "chat,64/8k,32/16",
 		"--concurrencies", "1,4", "--price-per-gpu-hour", "2", "--price-per-gpu-hour", "l4=0.5", "--watts", "a10=100", "--json", "--html", "f.html", "--replicas", "2")
@@ -68,8 +69,8 @@ func TestFrontierOfPresets(t *testing.T) {
 	if page, err := os.ReadFile("f.html"); err != nil || !strings.Contains(string(page), "joules") && !strings.Contains(string(page), "energy per output token") {
 		t.Errorf("page: %v", err)
 	}
-	text := must(t, "sweep", "--frontier", "--costs", "step=10ms", "--lengths", "32/16", "--concurrencies", "1")
-	expect(t, text, "of costs.", "32/16", "GPUs: costs: the number is not known")
+	answer := must(t, "sweep", "--frontier", "--costs", "step=10ms", "--lengths", "32/16", "--concurrencies", "1")
+	expect(t, answer, "of costs.", "32/16", "GPUs: costs: the number is not known")
 }
 
 func TestFrontierMistakes(t *testing.T) {

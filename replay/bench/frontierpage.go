@@ -10,15 +10,12 @@ import (
 // Page lays the frontier out for a browser: which engine is best at which interactivity, and for
 // each class of lengths the curves of all engines over each other.
 func (r *FrontierResult) Page() *page.Page {
-	p := &page.Page{Title: "Throughput and interactivity", Headline: r.says()[0], Verdict: r.cautions(),
+	p := &page.Page{Title: "Throughput and interactivity", Headline: r.headline(), Verdict: r.cautions(), Table: r.bestTable(),
 		Lead: "Output tokens/s per GPU, against those that each user sees (interactivity), with more and more requests in flight. Right and up is better."}
-	for _, says := range r.says()[1:] {
-		p.Lead += " " + says
-	}
 	head, rows := r.engineTable()
 	align := []page.Align{page.Left, page.Left, page.Right, page.Right, page.Right, page.Right}
 	best := page.Table{Caption: "Figures of the highest throughput", Head: head, Rows: rows, Align: align[:len(head)]}
-	p.Sections = []page.Section{{Title: "By length class", Text: []string{"Best at so many tokens/s of each user, of the levels that were measured."}, Tables: []page.Table{best}}}
+	p.Sections = []page.Section{{Title: "By length class", Text: append(r.says(), "Best at so many tokens/s of each user, of the levels that were measured."), Tables: []page.Table{best}}}
 	throughput := r.plots("tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.OutputPerGPU })
 	if len(throughput) > 0 {
 		p.Plot, throughput = &throughput[0], throughput[1:]
@@ -47,6 +44,32 @@ func (r *FrontierResult) Page() *page.Page {
 	p.Sections = append(p.Sections, levels)
 	p.About = r.provenance()
 	return p
+}
+
+// headline is the engine that is best everywhere, where one is.
+func (r *FrontierResult) headline() string {
+	engines := map[string]bool{}
+	for _, c := range r.Classes {
+		for _, s := range c.Best {
+			engines[s.Engine] = true
+		}
+	}
+	if len(engines) == 1 {
+		return r.says()[0]
+	}
+	return "Highest throughput per GPU: it depends on lengths and interactivity"
+}
+
+// bestTable has a row for each stretch of interactivity.
+func (r *FrontierResult) bestTable() *page.Table {
+	t := &page.Table{Caption: "Highest throughput per GPU", Head: []string{"lengths", "tok/s/user", "engine"}, Align: []page.Align{page.Left, page.Right, page.Left}}
+	for i := range r.Classes {
+		c := &r.Classes[i]
+		for j, s := range c.Best {
+			t.Rows = append(t.Rows, []string{c.Name, s.users(j == 0), printable(s.Engine)})
+		}
+	}
+	return t
 }
 
 // plots are a plot for each class of lengths, with the fronts of all engines.

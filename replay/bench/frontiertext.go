@@ -201,16 +201,20 @@ func (r *FrontierResult) engineTable() (head []string, rows [][]string) {
 	return head, rows
 }
 
+// users prints the range, such as "to 45" of the first one, or "45–190".
+func (s *FrontierStretch) users(first bool) string {
+	if first {
+		return "to " + figure(s.To)
+	}
+	return figure(s.Above) + "–" + figure(s.To)
+}
+
 // bestAt is where an engine is best, such as "to 45" or "45–190".
 func (c *FrontierClass) bestAt(engine string) string {
 	var ranges []string
 	for i, s := range c.Best {
-		switch {
-		case s.Engine != engine:
-		case i == 0:
-			ranges = append(ranges, "to "+figure(s.To))
-		default:
-			ranges = append(ranges, figure(s.Above)+"–"+figure(s.To))
+		if s.Engine == engine {
+			ranges = append(ranges, s.users(i == 0))
 		}
 	}
 	return cmp.Or(strings.Join(ranges, ", "), page.OrDash(nil, figure))
