@@ -30,6 +30,8 @@
 //   - simulate.go: a simulation into a results file
 //   - trials.go: the trials of sweep, bench, compare and capacity: live endpoint,
 //     simulated engines, or an engine that is started
+//   - frontier.go: sweep --frontier: its engines with their GPUs, prices and watts, and the flags
+//     that it refuses
 package runs
 
 import (
