@@ -82,9 +82,9 @@ func TestCalibratedEngineIsAPreset(t *testing.T) {
 	}
 }
 
-// An engine's file is taken wherever a preset is, and one that is none is refused by all.
-func TestEngineFileIsTakenWhereAPresetIs(t *testing.T) {
-	t.Chdir(t.TempDir())
+// calibratedFile is the text of an engine's file, with the engine of a preset.
+func calibratedFile(t *testing.T) string {
+	t.Helper()
 	p, err := engine.OpenPreset("l4-qwen2.5-0.5b")
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,14 @@ func TestEngineFileIsTakenWhereAPresetIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFiles(t, map[string]string{"engine.yaml": string(text), "broken.yaml": strings.Replace(string(text), "costs: step", "costs: stop", 1), "suite.yaml": "name: s\nrows:\n  - {name: a, workload: baseline}\n"})
+	return string(text)
+}
+
+// An engine's file is taken wherever a preset is, and one that is none is refused by all.
+func TestEngineFileIsTakenWhereAPresetIs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	text := calibratedFile(t)
+	writeFiles(t, map[string]string{"engine.yaml": text, "broken.yaml": strings.Replace(text, "costs: step", "costs: stop", 1), "suite.yaml": "name: s\nrows:\n  - {name: a, workload: baseline}\n"})
 	must(t, "synth", "chat", "-n", "60", "-o", "w.parquet")
 	lines := []string{
 		"simulate w.parquet --preset FILE",

@@ -8,24 +8,14 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
-	"reprise/replay/calibrate"
-	"reprise/replay/engine"
 )
 
 // GPUs, power and price of each engine: of a preset, of a data sheet, and of a file, whose
 // GPUs stand behind its name.
 func TestFrontierOfPresets(t *testing.T) {
 	t.Chdir(t.TempDir())
-	measured, err := engine.OpenPreset("l4-qwen2.5-0.5b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := (&calibrate.Calibration{Model: "mine", Engine: measured.Engine}).Marshal()
-	if err != nil {
-		t.Fatal(err)
-	}
 	const file = "engine.yaml"
-	writeFiles(t, map[string]string{"config.json": llama8B, file: string(text)})
+	writeFiles(t, map[string]string{"config.json": llama8B, file: calibratedFile(t)})
 	var r bench.FrontierResult
 	out := must(t, "sweep", "--frontier", "--preset", "t4-llama-3.2-3b,roofline:config.json:2xl4:fp8", "--preset", file+":4xa10,"+file, "--lengths", "chat,64/8k,32/16",
 		"--concurrencies", "1,4", "--price-per-gpu-hour", "2", "--price-per-gpu-hour", "l4=0.5", "--watts", "a10=100", "--json", "--html", "f.html", "--replicas", "2")

@@ -141,6 +141,15 @@ func TestFrontByBruteForce(t *testing.T) {
 	}
 }
 
+// Of engines that are equal the first one is best, alone.
+func TestEqualEngines(t *testing.T) {
+	points := []FrontierPoint{{PerUser: 10, OutputPerGPU: 5, OnFront: true}, {PerUser: 5, OutputPerGPU: 10, OnFront: true}}
+	best := bestStretches([]FrontierCurve{{Engine: "a", Points: points}, {Engine: "b", Points: points}}, func(p *FrontierPoint) float64 { return p.OutputPerGPU })
+	if len(best) != 1 || best[0].Engine != "a" || best[0].Above != 0 || best[0].To != 10 || best[0].At.PerUser != 5 {
+		t.Errorf("%+v", best)
+	}
+}
+
 // Lengths are those of the class, the same for every engine, and others at another level.
 func TestLengthClasses(t *testing.T) {
 	for text, want := range map[string]string{"1024/8192": "uniform:820..1024 uniform:6554..8192", "8k/2": "uniform:6400..8000 uniform:2..2", "chat": chatLengths.Prompt + " " + chatLengths.Output} {
