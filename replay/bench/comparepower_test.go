@@ -183,7 +183,7 @@ func (k *traffic) compareByPlan(t *testing.T, seed uint64, factor, alpha float64
 // at most 7 % at a nominal 5 %, and 93 % of the intervals hold 0. The short form makes a tenth.
 func TestComparePower(t *testing.T) {
 	same, slower := 10, 6 // of each kind
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if os.Getenv("REPRISE_TEST_STATISTICS") != "" {
 		same, slower = 100, 100
 	}
 	claimedOf, coveredOf, ofAll, foundOf, foundAll := 0, 0, 0, 0, 0

@@ -151,8 +151,8 @@ func eachOf(n int, do func(i int)) {
 }
 
 func TestTruthsOfTheQueue(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("REPRISE_TEST_LONG is not set: 450 million requests in virtual time")
+	if os.Getenv("REPRISE_TEST_STATISTICS") == "" {
+		t.Skip("REPRISE_TEST_STATISTICS is not set: 450 million requests in virtual time")
 	}
 	for _, q := range queues {
 		t.Run(fmt.Sprintf("%s-%g", q.arrivals, 100*q.share), func(t *testing.T) {
@@ -220,7 +220,7 @@ func (q prefillQueue) cover(seeds, first, budget int) (out [3]covered) {
 // has 1,000 seeds and more requests. docs/sweep.md has its table.
 func TestIntervalsCover(t *testing.T) {
 	seeds, first, budget, least, most := 200, 2000, 16_000, .90, .99
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if os.Getenv("REPRISE_TEST_STATISTICS") != "" {
 		seeds, budget, least, most = 1000, 64_000, .90, .98
 	}
 	for _, q := range queues {

@@ -47,7 +47,7 @@ func (q prefillQueue) atLoad(s *Sweep, role string, load, limit float64, seed ui
 // the long one.
 func TestSearchHoldsTheTruth(t *testing.T) {
 	seeds, budget := 20, int64(8_000)
-	if os.Getenv("REPRISE_TEST_LONG") != "" {
+	if os.Getenv("REPRISE_TEST_STATISTICS") != "" {
 		seeds, budget = 100, 50_000
 	}
 	var table strings.Builder
