@@ -11,8 +11,8 @@ import (
 // LLMServingSim's requests through real vLLM 0.19: costs are fitted to the first 150 requests
 // of each, and TTFT and E2E of the last 150, mean and p99, are predicted within 5 %.
 func TestRealVLLM(t *testing.T) {
-	if os.Getenv("REPRISE_TEST_LONG") == "" {
-		t.Skip("REPRISE_TEST_LONG is not set: two fits take a minute")
+	if os.Getenv("REPRISE_TEST_STATISTICS") == "" {
+		t.Skip("REPRISE_TEST_STATISTICS is not set: two fits take a minute")
 	}
 	for _, of := range []struct {
 		file   string
