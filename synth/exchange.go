@@ -108,11 +108,12 @@ func (x *exchange) tryExchange(w, v int32, heat float64) {
 	}
 	change := x.lagChange(w, v)
 	added := x.lengthened(w, v)
-	cost := x.lags.cost(change[:]) + (math.Abs(x.longer+added)-math.Abs(x.longer))/x.meanTokens
+	leave := x.leaving(w) + x.leaving(v)
+	cost := -leave + x.lags.cost(change[:]) + (math.Abs(x.longer+added)-math.Abs(x.longer))/x.meanTokens
 	if cost > 0 && heat > 0 && x.r.Float64() >= math.Exp(-cost*heat) {
 		return
 	}
-	if !x.moveTrees(&x.wires[w], i, j, a, b) {
+	if !x.moveTrees(&x.wires[w], i, j, a, b, -leave) {
 		return
 	}
 	x.lags.apply(change[:]...)
@@ -124,9 +125,18 @@ func (x *exchange) tryExchange(w, v int32, heat float64) {
 	}
 }
 
+// leaving is what an exchange gains that takes a wire from its own link, to which none
+// brings it back: what is as in the trace has the least energy of all.
+func (x *exchange) leaving(w int32) float64 {
+	if x.unit[w] == w {
+		return 2
+	}
+	return 0
+}
+
 // moveTrees exchanges place i below a and place j below b, as wires like w lead, in the
-// trees that these make, if their energies allow it.
-func (x *exchange) moveTrees(w *wire, i, j, a, b int32) bool {
+// trees that these make, if their energies allow it beside what it costs otherwise.
+func (x *exchange) moveTrees(w *wire, i, j, a, b int32, cost float64) bool {
 	moved := make([]*trees, 0, 2)
 	if w.turns {
 		moved = append(moved, x.sessions)
@@ -134,7 +144,6 @@ func (x *exchange) moveTrees(w *wire, i, j, a, b int32) bool {
 	if x.prompts != nil && !w.session {
 		moved = append(moved, x.prompts)
 	}
-	cost := 0.0
 	for _, t := range moved {
 		cost += t.change(a, b, t.under[j]-t.under[i])
 	}

@@ -175,7 +175,7 @@ func (p *population) leave(t *place, up int32) int32 {
 	length, full, begin, over := p.forest.length[up], p.full(up), min(p.begin[up], p.full(up)), p.overlap[up]
 	hit := full
 	switch {
-	case t.class == repeats && t.hit >= t.parentLength:
+	case t.class == repeats && (t.hit >= t.parentLength || full == 0): // a part of less than a block is none
 		return length
 	case t.class == continues:
 		return full
