@@ -104,7 +104,7 @@ func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
 	return c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every figure: --details."))
 }
 
-// readRecords reads the results of paths, of which a directory stands for all in it.
+// readRecords reads the results of paths. A directory means all results in it.
 func readRecords(cmd *cobra.Command, paths []string) ([]*calibrate.Record, error) {
 	var files []string
 	for _, path := range paths {

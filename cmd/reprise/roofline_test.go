@@ -64,7 +64,7 @@ func TestSimulateUnmeasuredHardware(t *testing.T) {
 	}
 }
 
-// The memory calculator stands beside the floor.
+// The memory calculator is printed after the floor.
 func TestPredictFromConfig(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"config.json": llama8B})

@@ -41,8 +41,12 @@ func TestSweepOf70B(t *testing.T) {
 		t.Errorf("stopped: %+v, knee: %+v", open.Stopped, open.Knee)
 	}
 	h := open.Highest
-	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained || h.High == nil || h.Low != nil && *h.Low >= *h.High {
+	if h.Load == nil || *h.Load < 20 || *h.Load >= 25 || !h.Sustained {
 		t.Errorf("highest: %+v", h)
+	}
+	bounded := sweepOf(t, cli.Good, preset, clause, "--rates=5,20,25", "--precision=25%", "--level-budget=8000", "-o", "b")
+	if h := bounded.Highest; h.Low == nil || h.High == nil || *h.Low >= *h.High || *h.Load < *h.Low || *h.Load > *h.High {
+		t.Errorf("highest, with bounds: %+v", h)
 	}
 	closed := sweepOf(t, cli.Good, preset, "--concurrencies=4,32", "--level-duration=5m", "--no-confirm")
 	if a, b := *closed.Levels[0].TTFTDue.P50, *closed.Levels[1].TTFTDue.P99; b > 2*a || !closed.Closed {
@@ -53,8 +57,12 @@ func TestSweepOf70B(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &c); err != nil || code != cli.Good {
 		t.Fatalf("capacity: %v, exit code %d\n%s", err, code, errs)
 	}
-	if c.Instances != 5 || c.GPUs != 40 || c.GPUsTotal != 48 || c.Fewest == nil || *c.Fewest > 5 || c.Most != nil && *c.Most < 5 {
+	if c.Instances != 5 || c.GPUs != 40 || c.GPUsTotal != 48 {
 		t.Errorf("capacity: %+v", c)
+	}
+	out, errs, code = reprise(t, "capacity", "b", "--target-rate=100", "--gpus-per-instance=8", "--json")
+	if err := json.Unmarshal([]byte(out), &c); err != nil || code != cli.Good || c.Fewest == nil || c.Most == nil || *c.Fewest > 5 || *c.Most < 5 {
+		t.Errorf("capacity with bounds: %v, exit code %d, %+v\n%s", err, code, c, errs)
 	}
 	if page, err := os.ReadFile("s.html"); err != nil || !strings.Contains(string(page), "it bends at 20") {
 		t.Errorf("page: %v", err)

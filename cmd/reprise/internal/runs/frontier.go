@@ -294,7 +294,7 @@ func (p priceValue) String() string {
 	return p.prices.String()
 }
 
-// A presetList is --preset, of which a frontier takes several.
+// A presetList is --preset where it takes several, as for a frontier.
 type presetList struct {
 	pflag.Value
 	all *[]string
