@@ -79,8 +79,8 @@ func TestServerThatGoes(t *testing.T) {
 	var srv *httptest.Server
 	srv = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if seen.Add(1) == gone {
+			srv.Listener.Close()
 			go func() {
-				srv.Listener.Close()
 				srv.CloseClientConnections()
 				close(left)
 			}()
@@ -88,7 +88,7 @@ func TestServerThatGoes(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
-	_, results := failingRun(t, replay.Runner{Endpoint: endpoint(t, Options{URL: srv.URL})}, failingRows(n, 2*time.Millisecond))
+	_, results := failingRun(t, replay.Runner{Endpoint: endpoint(t, Options{URL: srv.URL})}, failingRows(n, 5*time.Millisecond)) // a busy machine closes late
 	<-left
 	count := map[string]int{}
 	for _, r := range results {
