@@ -43,7 +43,7 @@ func (t *swapping) swapEndings() {
 const endingCells = 4
 
 // endingWeights are those of the dimensions of endingPoint.
-var endingWeights = [...]float64{1, 1, .4}
+var endingWeights = [...]float64{1, 1, .2}
 
 func endingPoint(i int32, tokens, added int64) []float64 {
 	return []float64{math.Log1p(float64(tokens)), math.Log1p(float64(added)), float64(i)}

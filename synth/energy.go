@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// A lagEnergy says how far the lags of links are from those of the trace: the sum, over
-// bins of their logarithm, of how much more or less they are. Lags are measured in blocks
+// A lagEnergy says how far the lags of links are from those of the trace: the sum, over fine
+// and coarse bins of their logarithm, of how much more or less they are. Lags are measured in blocks
 // that are referenced between, as an LRU cache feels them, and in time; and they are
 // counted by links, and by the blocks that these reuse.
 type lagEnergy struct {
@@ -23,8 +23,10 @@ type lagMove struct {
 }
 
 const (
-	lagWays = 2   // to measure a lag: in blocks, in time
-	lagBins = 256 // of each kind of links
+	lagMeasures = 2               // of a lag: in blocks, in time
+	lagWays     = 2 * lagMeasures // to count it: by each measure in fine and in coarse bins
+	coarseBins  = 4               // fine bins in a coarse one
+	lagBins     = 256             // of each kind of links
 )
 
 func newLagEnergy(links int, reused float64) lagEnergy {
@@ -39,6 +41,9 @@ func newLagEnergy(links int, reused float64) lagEnergy {
 func (e *lagEnergy) bin(kind int, lag float64) int {
 	return kind*lagBins + min(lagBins-1, int(lagsOctave*math.Log(lag+1)))
 }
+
+// coarse is the coarse bin of a fine one.
+func (e *lagEnergy) coarse(bin int) int { return bin/lagBins*lagBins + bin%lagBins/coarseBins }
 
 // cost is how much moves add to the energy, where 1 is that of one link.
 func (e *lagEnergy) cost(moves []lagMove) float64 {
@@ -60,7 +65,7 @@ func (e *lagEnergy) cost(moves []lagMove) float64 {
 			}
 		}
 	}
-	return cost / lagWays
+	return cost / lagMeasures
 }
 
 func (e *lagEnergy) apply(moves ...lagMove) {

@@ -52,7 +52,7 @@ func newTrees(places []place, sourced bool, want []int32) *trees {
 // between a request and its parent, by the tokens of all prompts together, by the
 // numbers of turns that sessions have, and by the numbers of prompts on one prefix.
 func (t *swapping) exchangeLinks() {
-	sourced := slices.ContainsFunc(t.places, func(p place) bool { return p.join != joinless })
+	sourced := t.sourced
 	x := exchange{swapping: t, parent: make([]int32, len(t.places))}
 	for i := range t.places {
 		x.parent[i] = t.places[i].parent
@@ -103,7 +103,7 @@ func (x *exchange) tryExchange(w, v int32, heat float64) {
 	if a == b || b >= i || a >= j || x.unit[v] == w || x.unit[w] == v {
 		return
 	}
-	if x.late(w, x.unit[v], b) || x.late(v, x.unit[w], a) {
+	if x.early(i, b, &x.wires[x.unit[v]]) || x.early(j, a, &x.wires[x.unit[w]]) {
 		return
 	}
 	change := x.lagChange(w, v)
@@ -213,14 +213,11 @@ func (x *exchange) tokens(i int32) float64 {
 	return float64(max(1, n+x.shapes[i].tokens))
 }
 
-// late tells whether the request of wire w would come before the pause is over that
-// goes with a link, after the request at place to.
-func (x *exchange) late(w, unit, to int32) bool {
-	if !x.wires[w].turns {
-		return false
-	}
-	pause := x.swapper.places[x.wires[unit].place].pause.longest()
-	return pause > 0 && pause > x.times[x.wires[w].place]-x.times[to]
+// early tells whether a request with the link of a wire would come before the pause that goes
+// with it is over, after the request at place to.
+func (s *swapper) early(place, to int32, link *wire) bool {
+	pause := s.places[link.place].pause.longest()
+	return link.turns && pause > 0 && pause > s.times[place]-s.times[to]
 }
 
 // lagChange is what exchanging wires w and v does to the lags.
@@ -240,7 +237,8 @@ func (s *swapper) lagMove(e *lagEnergy, w, link *wire, to int32, by float64) lag
 		kind = 1
 	}
 	deciseconds := float64(s.times[w.place]-s.times[to]) / 1e8
-	return lagMove{[lagWays]int{e.bin(kind, s.clock[w.place]-s.clock[to]), e.bin(kind, deciseconds)}, s.reuse(link), by}
+	blocks, time := e.bin(kind, s.clock[w.place]-s.clock[to]), e.bin(kind, deciseconds)
+	return lagMove{[lagWays]int{blocks, time, e.coarse(blocks), e.coarse(time)}, s.reuse(link), by}
 }
 
 // settle gives the places the links that they have now.

@@ -31,10 +31,17 @@ const (
 )
 
 // prepareLinks finds the links alike for each, and cuts those that have fewer than k:
-// the request then opens a session of its own.
+// the request then opens a session of its own. Before it does, it keeps what the swap is
+// to come to.
 func (s *swapper) prepareLinks() {
+	s.sourced = slices.ContainsFunc(s.places, func(p place) bool { return p.join != joinless })
+	s.pairs = map[lengthPair]bool{}
+	for i := range s.places {
+		s.pairs[lengthPair{int64(s.shapes[i].tokens), s.places[i].output}] = true
+	}
+	s.courses = coursesOf(s.places, s.shapes, s.size, s.k)
 	s.rareEdits()
-	sourced := slices.ContainsFunc(s.places, func(p place) bool { return p.join != joinless })
+	sourced := s.sourced
 	s.turns = sessionTurns(s.places, subtrees(s.places, sourced), sourced)
 	s.prompts = sessionTurns(s.places, subtrees(s.places, false), false)
 	depth := make([]int32, len(s.places))
@@ -239,20 +246,54 @@ func (s *swapper) cutLonely() {
 		}
 	}
 	s.wires = kept
-	s.lags = s.lagsOf()
+	s.lags, s.strayLags = s.lagsOf(s.wires), s.lagsOf(s.strays)
 }
 
-// lagsOf is the energy that the wires want as they are: what they have is none more.
-func (s *swapper) lagsOf() lagEnergy {
+// lagsOf is the energy that wires want as they are: what they have is none more.
+func (s *swapper) lagsOf(wires []wire) lagEnergy {
 	reused := 0.0
-	for w := range s.wires {
-		reused += s.reuse(&s.wires[w])
+	for w := range wires {
+		reused += s.reuse(&wires[w])
 	}
-	e := newLagEnergy(len(s.wires), reused)
-	for w := range s.wires {
-		e.apply(s.lagMove(&e, &s.wires[w], &s.wires[w], s.wires[w].to(s.places), -1))
+	e := newLagEnergy(len(wires), reused)
+	for w := range wires {
+		e.apply(s.lagMove(&e, &wires[w], &wires[w], wires[w].to(s.places), -1))
 	}
 	return e
+}
+
+// leadStrays leads each stray to one of the places alike: drawn first, then cooled towards
+// the lags that strays had.
+func (t *swapping) leadStrays() {
+	lags := t.strayLags.clone()
+	to := make([]int32, len(t.strays))
+	for i := range t.strays {
+		w := &t.strays[i]
+		to[i] = w.near[t.r.IntN(len(w.near))]
+		lags.apply(t.lagMove(&lags, w, w, to[i], 1))
+	}
+	for _, heat := range heats {
+		for i := range t.strays {
+			w := &t.strays[i]
+			next := w.near[t.r.IntN(len(w.near))]
+			if t.early(w.place, next, w) && !t.early(w.place, to[i], w) {
+				continue
+			}
+			change := []lagMove{t.lagMove(&lags, w, w, to[i], -1), t.lagMove(&lags, w, w, next, 1)}
+			if cost := lags.cost(change); cost > 0 && t.r.Float64() >= math.Exp(-cost*heat) {
+				continue
+			}
+			lags.apply(change...)
+			to[i] = next
+		}
+	}
+	for i := range t.strays {
+		if p := &t.places[t.strays[i].place]; t.strays[i].session {
+			p.after = to[i]
+		} else {
+			p.parent = to[i]
+		}
+	}
 }
 
 // reuse is how many blocks the link of a wire reuses.

@@ -71,6 +71,11 @@ type size struct {
 	growth int32 // of continues and edits: tokens more than the parent has
 }
 
+// tokens is how many tokens a request brings, with blocks of so many.
+func (s *size) tokens(block int) int64 {
+	return int64(s.growth) + max(0, int64(s.fresh)-1)*int64(block) + int64(s.tail)
+}
+
 // A pause is the time between a turn and the one before it.
 type pause struct{ think, tool *int64 }
 

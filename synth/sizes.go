@@ -44,7 +44,7 @@ func (t *swapping) swapSizes() {
 	narrow := of
 	both := func(i int32) kind { k := of(i); k.inner = false; return k }
 	all := func(i int32) kind { k := both(i); k.domain = 0; return k }
-	var growths [][]int32
+	var cells [][]int32
 	for _, g := range grouped(len(t.places), 2*t.k, narrow, both, all) {
 		if t.places[g[0]].class == repeats {
 			continue
@@ -56,18 +56,14 @@ func (t *swapping) swapSizes() {
 		}
 		for _, c := range mondrian(points, t.k) {
 			t.swapCell(c, old)
-			var grown []int32
-			for _, at := range c {
-				if class := t.places[at.place].class; class == continues || class == edits {
-					grown = append(grown, at.place)
-				}
+			cell := make([]int32, len(c))
+			for a, at := range c {
+				cell[a] = at.place
 			}
-			if len(grown) > 1 {
-				growths = append(growths, grown)
-			}
+			cells = append(cells, cell)
 		}
 	}
-	t.fitLengths(growths)
+	t.fitSizes(cells)
 }
 
 func signedLog(x float64) float64 { return math.Copysign(math.Log1p(math.Abs(x)), x) }

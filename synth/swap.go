@@ -13,13 +13,12 @@ import (
 	"reprise/trace/sample"
 )
 
-// Settings of the swapping. Of several swaps the one counts whose LRU curve is nearest
-// to the trace's: the choice sees nothing but the curve, and tells at most the binary
-// logarithm of their number in bits about the swap. A small trace needs more of them
-// and takes less time for each.
+// Settings of the swapping. Of several swaps the one counts whose figures are nearest
+// to the trace's: the choice tells at most the binary logarithm of their number in bits
+// about the swap. A small trace needs more of them and takes less time for each.
 const (
-	swapTriesMost = 48
-	triesRequests = 150_000 // requests in all of them together
+	swapTriesMost = 64
+	triesRequests = 240_000 // requests in all of them together
 )
 
 // swap exchanges the parts of places: links, sizes, endings, labels that are rare, and
@@ -36,7 +35,7 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, labels: m.labels, ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
 	s.places = slices.Clone(m.places)
 	s.prepareLinks()
-	want := s.curveOf(m.places)
+	want := s.keptOf(m.places)
 	tries := 1
 	if s.size > 0 {
 		tries = max(1, min(swapTriesMost, triesRequests/len(m.places)))
@@ -47,14 +46,14 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 			return err
 		}
 		try := s.try()
-		curve := s.curveOf(try.places)
-		off := curve.off(&want)
+		kept := s.keptOf(try.places)
+		off := kept.off(&want)
 		if best >= 0 && off >= best {
 			continue
 		}
 		best = off
 		m.places, m.swapped = try.places, try.did
-		m.swapped.CurveMAE, m.swapped.Hits, m.swapped.TraceHits = curve.error(&want), curve.hits(), want.hits()
+		m.swapped.CurveMAE, m.swapped.Hits, m.swapped.TraceHits = kept.error(&want), kept.hits(), want.hits()
 	}
 	if src.err != nil {
 		return fmt.Errorf("read random numbers for swapping: %w", src.err)
@@ -90,17 +89,21 @@ type swapper struct {
 	size    int
 	labels  []label
 	ends    []end
-	domains []uint16 // by label
-	shapes  []shape  // by place
-	times   []int64  // by place
+	domains []uint16            // by label
+	shapes  []shape             // by place
+	times   []int64             // by place
+	sourced bool                // whether the source told sessions
+	pairs   map[lengthPair]bool // of the trace
 
 	places         []place // with the links cut that have too few alike
 	wires          []wire
 	strays         []wire    // that lead to any of some places
 	clock          []float64 // blocks referenced before each place
 	cut            int
-	turns, prompts []int32   // of the sessions, and of the trees of prompts, as they were
-	lags           lagEnergy // that of the trace, which the exchange is to come to
+	turns, prompts []int32         // of the sessions, and of the trees of prompts, as they were
+	lags           lagEnergy       // that of the trace, which the exchange is to come to
+	strayLags      lagEnergy       // the same of the strays
+	courses        [2]courseEnergy // those of the trace: of all tokens of prompts, and of those that requests bring
 }
 
 // A swapping is one swap.
@@ -116,14 +119,7 @@ func (s *swapper) try() *swapping {
 	s = s.shuffled(int64(2 * s.k))
 	t := &swapping{swapper: s, places: slices.Clone(s.places), from: make([][]int32, len(s.places))}
 	t.did = swapFigures{Links: len(s.wires) + len(s.strays) + s.cut, Cut: s.cut}
-	for _, w := range s.strays {
-		to := w.near[s.r.IntN(len(w.near))]
-		if p := &t.places[w.place]; w.session {
-			p.after = to
-		} else {
-			p.parent = to
-		}
-	}
+	t.leadStrays()
 	t.exchangeLinks()
 	t.swapSizes()
 	t.swapEndings()

@@ -132,13 +132,14 @@ func TestEnergiesAgainstBruteForce(t *testing.T) {
 				total += math.Abs(lags.links[way][bin]) + math.Abs(lags.blocks[way][bin])*40/200
 			}
 		}
-		return total / lagWays
+		return total / lagMeasures
 	}
 	for range 500 {
 		moves := make([]lagMove, 4)
 		for i := range moves {
 			kind := r.IntN(2)
-			moves[i] = lagMove{[lagWays]int{lags.bin(kind, float64(r.IntN(30))), lags.bin(kind, float64(r.IntN(90)))}, float64(r.IntN(9)), float64(2*r.IntN(2) - 1)}
+			blocks, time := lags.bin(kind, float64(r.IntN(30))), lags.bin(kind, float64(r.IntN(90)))
+			moves[i] = lagMove{[lagWays]int{blocks, time, lags.coarse(blocks), lags.coarse(time)}, float64(r.IntN(9)), float64(2*r.IntN(2) - 1)}
 		}
 		before, cost := sum(), lags.cost(moves)
 		lags.apply(moves...)

@@ -21,6 +21,7 @@ func FitCascade(times []int64, span int64, k int) (*Cascade, error) {
 	}
 	f := fitter{Cascade: Cascade{span: span, whole: span, tick: tickOf(times)}, offsets: map[int64]int64{}}
 	mean := min(n, partTimes*int64(k)) // arrivals in a part
+	instants := times
 	if f.tick > 0 {
 		ticks := (times[n-1]-times[0]+f.tick/2)/f.tick + 1
 		f.levels = bits.Len64(uint64(ticks - 1))
@@ -42,6 +43,7 @@ func FitCascade(times []int64, span int64, k int) (*Cascade, error) {
 	f.gaps = make(histogram)
 	f.fit(times)
 	levelled(f.parts, int64(k))
+	f.dispersions = dispersions(instants, f.span)
 	return NewCascade(f.rows())
 }
 
@@ -214,6 +216,9 @@ func (f *fitter) rows() []CascadeRow {
 	}
 	for off, n := range f.offsets {
 		rows = append(rows, CascadeRow{Kind: cascadeOffset, Left: off, Right: off, Count: n})
+	}
+	for _, d := range f.dispersions {
+		rows = append(rows, CascadeRow{Kind: cascadeDispersion, Bin: d.millis, Count: d.index})
 	}
 	add := func(kind int64, level int, h histogram) {
 		for g, counts := range h {

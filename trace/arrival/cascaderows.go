@@ -10,11 +10,12 @@ import (
 
 // Kinds of [CascadeRow], in their order.
 const (
-	cascadeHead   int64 = iota // one row: Level is the number of levels, Left the tick of the source's clock and Right the span, in nanoseconds, Count 1
-	cascadeCoarse              // Count arrivals came in part Bin, which is bin Bin of the 2^Level at that level
-	cascadeSplit               // Count bins at Level, of busyness Bin and Contrast, were split into Left arrivals beside the busier neighbour and Right ones
-	cascadeGap                 // Count gaps from Left to Right nanoseconds, both included, in finest bins of busyness Bin; Level is the number of levels
-	cascadeOffset              // Count instants came Left to Right nanoseconds behind the middle of the tick before theirs
+	cascadeHead       int64 = iota // one row: Level is the number of levels, Left the tick of the source's clock and Right the span, in nanoseconds, Count 1
+	cascadeCoarse                  // Count arrivals came in part Bin, which is bin Bin of the 2^Level at that level
+	cascadeSplit                   // Count bins at Level, of busyness Bin and Contrast, were split into Left arrivals beside the busier neighbour and Right ones
+	cascadeGap                     // Count gaps from Left to Right nanoseconds, both included, in finest bins of busyness Bin; Level is the number of levels
+	cascadeOffset                  // Count instants came Left to Right nanoseconds behind the middle of the tick before theirs
+	cascadeDispersion              // the index of dispersion of counts in windows of Bin milliseconds is Count millionths
 )
 
 // A CascadeRow is one row of the tables of a [Cascade]. Busyness numbers the
@@ -119,6 +120,12 @@ func (c *Cascade) add(r CascadeRow) bool {
 			return false
 		}
 		return c.offsets.add(split{r.Left, r.Right}, r.Count)
+	case cascadeDispersion:
+		if r.Level != 0 || r.Contrast != 0 || r.Left != 0 || r.Right != 0 || r.Bin <= 0 || c.span/1e6/r.Bin < leastWindows {
+			return false
+		}
+		c.dispersions = append(c.dispersions, dispersion{r.Bin, r.Count})
+		return true
 	default:
 		return false
 	}

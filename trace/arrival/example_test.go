@@ -61,5 +61,5 @@ func ExampleCascade() {
 	}
 	fmt.Printf("%d of %d requests follow another within 50 ms; in the source 240\n", close, len(made))
 	// Output:
-	// 232 of 300 requests follow another within 50 ms; in the source 240
+	// 234 of 300 requests follow another within 50 ms; in the source 240
 }

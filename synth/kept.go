@@ -1,0 +1,192 @@
+package synth
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"reprise/trace"
+	"reprise/trace/fleet"
+	"reprise/trace/profile"
+)
+
+// keptFigures are figures of places that a swap should keep.
+type keptFigures struct {
+	ratios []float64  // hit ratios by block of an LRU cache of rising capacity, and without limit last
+	known  float64    // mean share of a prompt that is known
+	tokens float64    // mean length of a prompt
+	turned float64    // hit ratio by block behind a router that takes its replicas in turn
+	shared int        // prompts that share a block which no trunk has, at most
+	turns  int        // of the longest session
+	lags   []reuseLag // of requests and their parents, in order of time
+	copied float64    // share of the requests whose length and output are those of one of the trace
+}
+
+const (
+	curvePoints = 61
+	curveLeast  = 100     // blocks
+	curveMost   = 200_000 // blocks
+
+	turnReplicas = 8  // of the router that takes them in turn,
+	turnCapacity = .2 // each with a cache of this share of all distinct blocks
+)
+
+// keptOf replays places in their order.
+func (s *swapper) keptOf(places []place) keptFigures {
+	m := &Model{places: places, labels: s.labels, ends: s.ends}
+	m.meta.BlockSize = s.size
+	w := replayed(m, make([]int64, len(places)))
+	c := keptFigures{ratios: []float64{0}, turns: int(slices.Max(sessionTurns(places, subtrees(places, s.sourced), s.sourced)))}
+	p := &w.populations[0]
+	for r := range p.tail {
+		tokens := p.tokens(int32(r))
+		c.tokens += float64(tokens) / float64(len(places))
+		if s.pairs[lengthPair{tokens, places[r].output}] {
+			c.copied += 1 / float64(len(places))
+		}
+		c.known += float64(p.hit[r]) / float64(max(1, p.forest.length[r])) / float64(len(places))
+	}
+	if s.size == 0 {
+		return c
+	}
+	u := profile.NewReuse(s.size, profile.ReuseOptions{})
+	var paths [][]uint32
+	distinct := uint32(0)
+	_ = trace.Each(w.Reader(), func(_ int64, r *trace.Request) error { // neither gives an error
+		u.Add(r)
+		path := make([]uint32, len(r.Blocks))
+		for i, b := range r.Blocks {
+			path[i] = uint32(b)
+			distinct = max(distinct, path[i]+1)
+		}
+		paths = append(paths, path)
+		return nil
+	})
+	c.lags = p.reuseLags(s.times)
+	c.turned, c.shared = turned(paths, int64(turnCapacity*float64(distinct))), p.mostShared()
+	capacities := make([]int64, curvePoints)
+	for i := range capacities {
+		capacities[i] = int64(curveLeast * math.Pow(curveMost/curveLeast, float64(i)/(curvePoints-1)))
+	}
+	sum := u.Summary()
+	c.ratios = append(u.LRUHitRatios(capacities), float64(sum.HitBlocks)/float64(max(1, sum.ReferencesBlocks)))
+	return c
+}
+
+// turned is the hit ratio by block of prompts that go to replicas in turn.
+func turned(paths [][]uint32, capacity int64) float64 {
+	caches := fleet.NewCaches(turnReplicas, max(1, capacity))
+	hits, references := 0, 0
+	for r, path := range paths {
+		hits += caches.Depths(path)[r%turnReplicas]
+		references += len(path)
+		caches.Send(r%turnReplicas, path)
+	}
+	return float64(hits) / float64(max(1, references))
+}
+
+// mostShared is how many prompts share a block that is behind the trunk, at most.
+func (p *population) mostShared() int {
+	most := 0
+	root := make([]int32, len(p.owner)) // by request: the first of those with which it shares such a block
+	count := make([]int, len(p.owner))
+	for r, owner := range p.owner {
+		root[r] = int32(r)
+		if owner != none && p.hit[r] > p.overlap[r] {
+			root[r] = root[owner]
+		}
+		count[root[r]]++
+		most = max(most, count[root[r]])
+	}
+	return most
+}
+
+// A reuseLag is a time, in nanoseconds, since blocks were last used, and how many these are.
+type reuseLag struct{ ns, blocks int64 }
+
+// reuseLags are those of all requests, in order, which come at these times.
+func (p *population) reuseLags(times []int64) []reuseLag {
+	var lags []reuseLag
+	for r, owner := range p.owner {
+		if owner != none && p.hit[r] > 0 {
+			lags = append(lags, reuseLag{times[r] - times[owner], int64(p.hit[r])})
+		}
+	}
+	slices.SortFunc(lags, func(a, b reuseLag) int { return cmp.Compare(a.ns, b.ns) })
+	return lags
+}
+
+// lagDistance is the distance of Kolmogorov and Smirnov between two distributions of reused blocks.
+func lagDistance(a, b []reuseLag) float64 {
+	sum := func(lags []reuseLag) float64 {
+		n := int64(1)
+		for _, l := range lags {
+			n += l.blocks
+		}
+		return float64(n)
+	}
+	ofA, ofB := sum(a), sum(b)
+	apart, most := 0.0, 0.0
+	for len(a) > 0 || len(b) > 0 {
+		at := int64(math.MaxInt64)
+		if len(a) > 0 {
+			at = a[0].ns
+		}
+		if len(b) > 0 {
+			at = min(at, b[0].ns)
+		}
+		for ; len(a) > 0 && a[0].ns == at; a = a[1:] {
+			apart += float64(a[0].blocks) / ofA
+		}
+		for ; len(b) > 0 && b[0].ns == at; b = b[1:] {
+			apart -= float64(b[0].blocks) / ofB
+		}
+		most = max(most, math.Abs(apart))
+	}
+	return most
+}
+
+// replayed makes one population of the places of a model in their order, at given times.
+func replayed(m *Model, times []int64) *Workload {
+	w := &Workload{model: m, options: Options{Users: 1, Speed: 1}, populations: make([]population, 1)}
+	domains := domainsOf(m.labels)
+	p := &w.populations[0]
+	*p = population{size: m.meta.BlockSize, trunks: make([]trunk, domainCount(domains)), times: times}
+	if m.sourced {
+		p.session = []int32{}
+	}
+	for i := range m.places {
+		t := &m.places[i]
+		p.places = append(p.places, int32(i))
+		p.addPlace(t, domains[t.label], t.parent, t.after)
+	}
+	w.prepare()
+	return w
+}
+
+// hits is the hit ratio without limit.
+func (c *keptFigures) hits() float64 { return c.ratios[len(c.ratios)-1] }
+
+// error is the mean difference of two curves.
+func (c *keptFigures) error(o *keptFigures) float64 {
+	sum := 0.0
+	for i := range c.ratios[:len(c.ratios)-1] {
+		sum += math.Abs(c.ratios[i] - o.ratios[i])
+	}
+	return sum / float64(max(1, len(c.ratios)-1))
+}
+
+// off is by how much the figures of a swap miss those of the trace, about in units of the
+// curve; and how many pairs of lengths it copied.
+func (c *keptFigures) off(o *keptFigures) float64 {
+	ratio := func(a, b float64) float64 { return math.Abs(math.Log((a + 1) / (b + 1))) }
+	return c.error(o) + math.Abs(c.hits()-o.hits())/2 + math.Abs(c.known-o.known)/2 + ratio(c.tokens, o.tokens)/10 +
+		math.Abs(math.Log((c.turned+.001)/(o.turned+.001)))/30 + ratio(float64(c.shared), float64(o.shared))/100 + ratio(float64(c.turns), float64(o.turns))/100 +
+		lagDistance(c.lags, o.lags)/4 + c.copied/4
+}
+
+// A lengthPair is how long a prompt and its output are, in tokens.
+type lengthPair struct {
+	input  int64
+	output int32
+}
