@@ -1,6 +1,9 @@
 package synth
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // swapEndings deals outputs to the prompts that stand in the places now. Those of the
 // places before, by the length of their prompts, what was new of it and their place in
@@ -22,6 +25,8 @@ func (t *swapping) swapEndings() {
 	narrow := func(i int32) kind { return kind{t.places[i].label, t.places[i].class} }
 	labelled := func(i int32) kind { return kind{t.places[i].label, opens} }
 	all := func(i int32) kind { return kind{} }
+	t.output = make([]int32, len(t.places))
+	var cells [][]int32
 	for _, g := range grouped(len(t.places), 2*t.k, narrow, labelled, all) {
 		from, to := make([]point, len(g)), make([]point, len(g))
 		for a, i := range g {
@@ -34,8 +39,47 @@ func (t *swapping) swapEndings() {
 		}
 		for _, c := range paired(from, to, endingCells*t.k, endingWeights[:]) {
 			t.dealEndings(c, old)
+			cell := make([]int32, len(c.to))
+			for a := range c.to {
+				cell[a] = c.to[a].place
+			}
+			cells = append(cells, cell)
 		}
 	}
+	t.fitEndings(cells)
+}
+
+// fitEndings exchanges outputs within their cells until the output tokens of each part of
+// the order are about those of the trace.
+func (t *swapping) fitEndings(cells [][]int32) {
+	course := t.courses[courseOutputs].clone()
+	for i := range t.places {
+		course.move(int32(i), int64(t.places[i].output))
+	}
+	for range sizeRounds {
+		for _, c := range cells {
+			for range c {
+				i, j := c[t.r.IntN(len(c))], c[t.r.IntN(len(c))]
+				by := int64(t.places[j].output - t.places[i].output)
+				if by == 0 || t.meets(i, t.output[j]) || t.meets(j, t.output[i]) {
+					continue
+				}
+				if course.move(i, by)+course.move(j, -by) > 0 {
+					course.move(i, -by)
+					course.move(j, by)
+					continue
+				}
+				t.places[i].ending, t.places[j].ending = t.places[j].ending, t.places[i].ending
+				t.output[i], t.output[j] = t.output[j], t.output[i]
+			}
+		}
+	}
+}
+
+// meets tells whether a place must not get the output of another: its own, or one that came
+// with a part of its size.
+func (t *swapping) meets(place, other int32) bool {
+	return place == other || slices.Contains(t.from[place], other)
 }
 
 // endingCells is how many times k prompts, at least, an output may come from. Within
@@ -52,17 +96,7 @@ func endingPoint(i int32, tokens, added int64) []float64 {
 // dealEndings deals those of the first places of a cell to the second.
 func (t *swapping) dealEndings(c pairing, old []ending) {
 	from := permuted(c.from, t.r)
-	own := func(a, b int) bool { // whether place a would get what it must not from b
-		if from[b].place == c.to[a].place {
-			return true
-		}
-		for _, i := range t.from[c.to[a].place] {
-			if i == from[b].place {
-				return true
-			}
-		}
-		return false
-	}
+	own := func(a, b int) bool { return t.meets(c.to[a].place, from[b].place) }
 	for a := range from {
 		for off := 1; own(a, a) && off < len(from); off++ {
 			b := (a + off) % len(from)
@@ -73,6 +107,7 @@ func (t *swapping) dealEndings(c pairing, old []ending) {
 	}
 	for a := range from {
 		t.places[c.to[a].place].ending = t.jitterEnding(old[from[a].place])
+		t.output[c.to[a].place] = from[a].place
 	}
 }
 

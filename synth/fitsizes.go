@@ -53,7 +53,7 @@ func (t *swapping) newSizeFit() *sizeFit {
 		}
 	}
 	f.lengths = newLengthEnergy(t.shapes, f.now, t.k)
-	f.prompts, f.added = t.courses[0].clone(), t.courses[1].clone()
+	f.prompts, f.added = t.courses[coursePrompts].clone(), t.courses[courseBrought].clone()
 	for i := range t.places {
 		f.prompts.move(int32(i), f.now[i])
 		f.added.move(int32(i), t.places[i].size.tokens(t.size))

@@ -100,10 +100,10 @@ type swapper struct {
 	strays         []wire    // that lead to any of some places
 	clock          []float64 // blocks referenced before each place
 	cut            int
-	turns, prompts []int32         // of the sessions, and of the trees of prompts, as they were
-	lags           lagEnergy       // that of the trace, which the exchange is to come to
-	strayLags      lagEnergy       // the same of the strays
-	courses        [2]courseEnergy // those of the trace: of all tokens of prompts, and of those that requests bring
+	turns, prompts []int32               // of the sessions, and of the trees of prompts, as they were
+	lags           lagEnergy             // that of the trace, which the exchange is to come to
+	strayLags      lagEnergy             // the same of the strays
+	courses        [courses]courseEnergy // those of the trace
 }
 
 // A swapping is one swap.
@@ -113,6 +113,7 @@ type swapping struct {
 	did    swapFigures
 	under  []int32   // by place: it and all below it in the tree of its session
 	from   [][]int32 // by place: the places whose size it has, in parts
+	output []int32   // by place: the place whose output it has
 }
 
 func (s *swapper) try() *swapping {

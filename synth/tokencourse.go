@@ -58,11 +58,24 @@ func (e *courseEnergy) clone() courseEnergy {
 	return out
 }
 
-// coursesOf are the energies of the tokens of all prompts, and of those that requests bring.
-func coursesOf(places []place, shapes []shape, block, k int) [2]courseEnergy {
-	prompts, brought := make([]int64, len(places)), make([]int64, len(places))
+// Of which tokens the course is kept.
+const (
+	coursePrompts = iota // all of prompts
+	courseBrought        // those that requests bring
+	courseOutputs
+	courses
+)
+
+// coursesOf are the energies of the tokens of places.
+func coursesOf(places []place, shapes []shape, block, k int) (of [courses]courseEnergy) {
+	var tokens [courses][]int64
 	for i := range places {
-		prompts[i], brought[i] = int64(shapes[i].tokens), places[i].size.tokens(block)
+		tokens[coursePrompts] = append(tokens[coursePrompts], int64(shapes[i].tokens))
+		tokens[courseBrought] = append(tokens[courseBrought], places[i].size.tokens(block))
+		tokens[courseOutputs] = append(tokens[courseOutputs], int64(places[i].output))
 	}
-	return [2]courseEnergy{newCourseEnergy(prompts, k), newCourseEnergy(brought, k)}
+	for c := range of {
+		of[c] = newCourseEnergy(tokens[c], k)
+	}
+	return of
 }
