@@ -32,7 +32,7 @@ func TestEarlierColumns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := newColumnReader(f)
+	r, err := newColumnReader[Request](f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,23 +95,20 @@ func (w *RowsWriter[T]) Close() error { return w.w.Close() }
 
 // RowsReader reads rows of type T from Parquet. A file that does not decode is
 // an error, never a panic.
-type RowsReader[T TextFree] struct {
-	r *parquet.GenericReader[T]
-	f *parquet.File
-}
+type RowsReader[T TextFree] struct{ columns *columnReader[T] }
 
 // NewRowsReader reads size bytes of r. The columns of T must be in the file
 // with their types; other columns are ignored.
-func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (rr *RowsReader[T], err error) {
+func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (*RowsReader[T], error) {
 	f, err := OpenParquet(r, size, parquet.SkipBloomFilters(true))
 	if err != nil {
 		return nil, err
 	}
-	defer guard(&err)
-	if err := hasRows[T](f); err != nil {
+	columns, err := newColumnReader[T](f)
+	if err != nil {
 		return nil, err
 	}
-	return &RowsReader[T]{r: parquet.NewGenericReader[T](f), f: f}, nil
+	return &RowsReader[T]{columns}, nil
 }
 
 // hasRows says why a file has no rows of a type.
@@ -214,24 +211,18 @@ func sameColumns(got, want *parquet.Schema, added []string) error {
 	return nil
 }
 
-// Read implements [Reader].
-func (r *RowsReader[T]) Read(rows []T) (n int, err error) {
-	defer guard(&err)
-	// The library reuses what the batch's slices point to only when told to;
-	// zeroed rows make it allocate, so rows may be kept by the caller.
-	clear(rows)
-	n, err = r.r.Read(rows)
-	if err != nil && err != io.EOF {
-		return n, errBroken
-	}
-	return n, err
-}
+// Read implements [Reader]. Rows may be kept.
+func (r *RowsReader[T]) Read(rows []T) (int, error) { return r.columns.Read(rows) }
+
+// Only leaves all other columns than those unread, which is to be said before the
+// first row is read.
+func (r *RowsReader[T]) Only(columns ...string) { r.columns.only(columns) }
 
 // Rows returns the number of rows.
-func (r *RowsReader[T]) Rows() int64 { return r.f.NumRows() }
+func (r *RowsReader[T]) Rows() int64 { return r.columns.f.NumRows() }
 
 // Metadata looks up a key of the file's key-value metadata.
-func (r *RowsReader[T]) Metadata(key string) (string, bool) { return r.f.Lookup(key) }
+func (r *RowsReader[T]) Metadata(key string) (string, bool) { return r.columns.f.Lookup(key) }
 
 // A RequestWriter writes a trace file and its digest.
 type RequestWriter struct {
@@ -384,7 +375,7 @@ func (t *Trace) check() error {
 	if t.Meta, err = parseMeta(f.Lookup); err != nil {
 		return err
 	}
-	_, err = newColumnReader(f)
+	_, err = newColumnReader[Request](f)
 	return err
 }
 
@@ -395,7 +386,7 @@ func (t *Trace) Reader() (*RequestReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
-	columns, err := newColumnReader(f)
+	columns, err := newColumnReader[Request](f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
@@ -417,7 +408,7 @@ func (t *Trace) Close() error { return t.file.Close() }
 
 // A RequestReader reads and checks the rows of a trace.
 type RequestReader struct {
-	columns *columnReader
+	columns *columnReader[Request]
 	name    string
 	row     int64
 	last    int64
@@ -428,9 +419,7 @@ func (r *RequestReader) Rows() int64 { return r.columns.f.NumRows() }
 
 // Only leaves all other columns than those unread, which is to be said before the
 // first row is read.
-func (r *RequestReader) Only(columns ...string) {
-	r.columns.fields = slices.DeleteFunc(r.columns.fields, func(f field) bool { return !slices.Contains(columns, f.name()) })
-}
+func (r *RequestReader) Only(columns ...string) { r.columns.only(columns) }
 
 // Read implements [Reader].
 func (r *RequestReader) Read(rows []Request) (int, error) {

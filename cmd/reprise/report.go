@@ -236,18 +236,14 @@ func (f *reportFlags) summarise(cmd *cobra.Command, path string, i, n int) (repo
 			cli.Notef(cmd, "%s is of another run, and left out", result.MetricsName(path))
 		}
 	}
-	if err := o.AddSteady(results.Run, results.Reader); err != nil {
-		return report.Summary{}, err
-	}
-	s, err := report.Summarise(results.Run, results.Reader(), o)
-	switch {
-	case err != nil || f.NoSteady:
-	case o.Steady != nil:
-		s.Steady = o.Steady
-	default:
-		var steady report.Steady
-		steady, err = report.FindSteady(results.Run, results.Reader, o)
-		s.Steady = &steady
+	var s report.Summary
+	if f.NoSteady {
+		if err := o.AddSteady(results.Run, results.Reader); err != nil {
+			return report.Summary{}, err
+		}
+		s, err = report.Summarise(results.Run, results.Reader(), o)
+	} else {
+		s, err = report.SummariseSteady(results.Run, results.Reader, o)
 	}
 	if err == nil && f.Definitions != flags.OwnDefinitions {
 		var figures report.Peer

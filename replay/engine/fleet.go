@@ -202,6 +202,9 @@ func (f *Fleet) runUntil(at Picos) {
 // Tokens implements [tokenSink].
 func (f *Fleet) Tokens(j *Job, at []Picos) {
 	a := f.pending[j]
+	if a.Tokens == nil {
+		a.Tokens = make([]Picos, 0, min(j.Output, 1<<16))
+	}
 	a.Tokens = append(a.Tokens, at...)
 }
 

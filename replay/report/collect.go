@@ -20,10 +20,19 @@ func Summarise(run result.Run, results trace.Reader[result.Result], opts Options
 	if err != nil {
 		return Summary{}, err
 	}
+	return readOnce(run, results, opts, nil)
+}
+
+// readOnce is the one pass of [Summarise]. It also adds what happened in a stretch of the
+// run to in, unless that is nil.
+func readOnce(run result.Run, results trace.Reader[result.Result], opts Options, in *inside) (Summary, error) {
 	c := newCollector(run, opts)
-	err = trace.Each(results, func(_ int64, r *result.Result) error {
+	err := trace.Each(results, func(_ int64, r *result.Result) error {
 		if err := CheckResult(r); err != nil {
 			return err
+		}
+		if in != nil {
+			in.add(r)
 		}
 		return c.add(r)
 	})
@@ -74,6 +83,7 @@ type latencies struct {
 	chunk, token, tpot, lag sample.Values
 	good                    [origins]int64
 	shared                  []int64 // gaps per token of one row
+	apart                   bool    // a gap per token was not that of its chunk: until then token is empty, and chunk has its values
 }
 
 func newCollector(run result.Run, opts Options) *collector {
@@ -221,17 +231,32 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 		addSpan(&g.tpot, l.TPOT)
 		addSpan(&g.e2e, l.E2E[FromSent])
 	}
-	for _, gap := range r.Gaps {
-		c.chunk.Add(gap)
+	if !c.apart && !tokenEach(r) {
+		c.token, c.apart = c.chunk.Clone(), true
 	}
-	c.shared = perToken(c.shared[:0], r)
-	for _, gap := range c.shared {
-		c.token.Add(gap)
+	addGaps(&c.chunk, r)
+	if c.apart {
+		c.shared = perToken(c.shared[:0], r)
+		c.token.AddAll(c.shared)
+	}
+}
+
+// addGaps adds the gaps between token events whose instants are known well.
+func addGaps(into *sample.Values, r *result.Result) {
+	if r.Uncertain == nil {
+		into.AddAll(r.GapsNS)
+		return
+	}
+	for _, gap := range r.Gaps {
+		into.Add(gap)
 	}
 }
 
 // summary ends the pass.
 func (c *collector) summary() (Summary, error) {
+	if !c.apart {
+		c.token = c.chunk
+	}
 	s := Summary{Schema: schema, Run: c.run, Latency: Latency{}}
 	s.Requests = Requests{
 		Rows: c.rows, Succeeded: c.succeeded, Failed: c.failed, Cancelled: c.cancelled,

@@ -78,6 +78,10 @@ func Derive(r *result.Result) Durations {
 		steps := float64(*r.Output - 1)
 		l.TPOT = Span{int64(math.Round(float64(*r.LastTokenNS-*first) / steps)), true}
 	}
+	if r.Uncertain == nil && len(r.GapsNS) > 0 {
+		l.longest = Span{slices.Max(r.GapsNS), true}
+		return l
+	}
 	for _, gap := range r.Gaps {
 		l.longest = Span{max(l.longest.NS, gap), true}
 	}
@@ -134,6 +138,21 @@ func perToken(dst []int64, r *result.Result) []int64 {
 		dst = append(dst, int64(math.Round(min(float64(gap)*events/tokens, MaxInstant))))
 	}
 	return dst
+}
+
+// tokenEach says that each gap of a result is of one token, so that [perToken] gives the
+// gaps as they are: to the nanosecond below 26 days, where a float64 holds gap × events
+// well enough.
+func tokenEach(r *result.Result) bool {
+	if len(r.EventTokens) == int(r.Events) && !slices.Contains(r.EventTokens, 0) {
+		for _, n := range r.EventTokens[min(1, len(r.EventTokens)):] {
+			if n != 1 {
+				return false
+			}
+		}
+		return true
+	}
+	return r.Output != nil && *r.Output == r.Events && (len(r.GapsNS) == 0 || slices.Max(r.GapsNS) < 1<<51)
 }
 
 // An Outcome is how a request ended.

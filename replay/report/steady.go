@@ -75,9 +75,61 @@ func FindSteady(run result.Run, reread Reread, opts Options) (Steady, error) {
 	if err != nil {
 		return Steady{}, err
 	}
+	s, in, err := findStretch(run, reread, &opts)
+	if err != nil || in == nil {
+		return s, err
+	}
+	err = trace.Each(reread(), func(_ int64, r *result.Result) error {
+		if err := CheckResult(r); err != nil {
+			return err
+		}
+		in.add(r)
+		return nil
+	})
+	if err != nil {
+		return Steady{}, err
+	}
+	in.finish(&s)
+	return s, nil
+}
+
+// SummariseSteady is [Summarise] with the steady state in the summary. It reads the results
+// once, after the requests in flight, which are two columns of them.
+func SummariseSteady(run result.Run, reread Reread, opts Options) (Summary, error) {
+	if err := opts.AddSteady(run, reread); err != nil {
+		return Summary{}, err
+	}
+	if opts.Steady != nil { // the contract needs it before the pass
+		s, err := Summarise(run, reread(), opts)
+		s.Steady = opts.Steady
+		return s, err
+	}
+	opts, err := opts.complete()
+	if err != nil {
+		return Summary{}, err
+	}
+	steady, in, err := findStretch(run, reread, &opts)
+	if err != nil {
+		return Summary{}, err
+	}
+	s, err := readOnce(run, reread(), opts, in)
+	if err == nil && in != nil {
+		in.finish(&steady)
+	}
+	s.Steady = &steady
+	return s, err
+}
+
+// findStretch finds the stretch in which the requests in flight had settled, and what adds
+// up what happened in it; nil where there is none.
+func findStretch(run result.Run, reread Reread, opts *Options) (Steady, *inside, error) {
+	src := reread()
+	if some, ok := src.(interface{ Only(columns ...string) }); ok {
+		some.Only("row", "sent_ns", "done_ns")
+	}
 	var c Curve
 	requests := 0
-	err = trace.Each(reread(), func(_ int64, r *result.Result) error {
+	err := trace.Each(src, func(_ int64, r *result.Result) error {
 		if err := CheckResult(r); err != nil {
 			return err
 		}
@@ -88,26 +140,18 @@ func FindSteady(run result.Run, reread Reread, opts Options) (Steady, error) {
 		return nil
 	})
 	if err != nil {
-		return Steady{}, err
+		return Steady{}, nil, err
 	}
 	s := Steady{Method: steadyMethod}
 	window, ok := c.steady(&s, requests)
 	if !ok {
-		return s, nil
+		return s, nil, nil
 	}
-	in := &inside{run: run, window: window, stalls: newStallMeter(run.Stalls, &opts)}
+	in := &inside{run: run, window: window, stalls: newStallMeter(run.Stalls, opts)}
 	for _, values := range []*sample.Values{&in.ttft, &in.tpot, &in.itl, &in.e2e} {
 		values.Limit = opts.Exact
 	}
-	err = trace.Each(reread(), func(_ int64, r *result.Result) error {
-		in.add(r)
-		return nil
-	})
-	if err != nil {
-		return Steady{}, err
-	}
-	in.finish(&s)
-	return s, nil
+	return s, in, nil
 }
 
 // AddSteady looks for the steady state where a clause of the contract is about it.
@@ -334,9 +378,7 @@ func (in *inside) add(r *result.Result) {
 	addSpan(&in.ttft, l.TTFT[FromSent])
 	addSpan(&in.e2e, l.E2E[FromSent])
 	addSpan(&in.tpot, l.TPOT)
-	for _, gap := range r.Gaps {
-		in.itl.Add(gap)
-	}
+	addGaps(&in.itl, r)
 }
 
 // addTokens counts the tokens of the events inside. Where the server did not
@@ -521,6 +563,7 @@ type Interval struct{ from, to int64 } // nanoseconds
 // Contains tells whether an instant, in nanoseconds, is within the interval.
 func (p Interval) Contains(ns int64) bool { return p.from <= ns && ns < p.to }
 
-// Reread opens the results of a run from their beginning; it is called once
-// for each pass over them.
+// Reread opens the results of a run from their beginning; it is called once for each pass
+// over them. A pass that needs a few columns says so to a reader that can leave the others
+// unread, as those of a results file can, by its method Only.
 type Reread func() trace.Reader[result.Result]

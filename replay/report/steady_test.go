@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +57,49 @@ func TestSteadyByHand(t *testing.T) {
 	near(t, "in flight", s.InFlight, 10, 0.1)
 	near(t, "Little's law", s.Little, 1, 0.02)
 	near(t, "change", s.Change, 0, 0.01)
+}
+
+// A counting reader counts the rows that were read whole.
+type countingReader struct {
+	trace.Reader[result.Result]
+	whole *int
+	only  bool
+}
+
+func (c *countingReader) Only(...string) { c.only = true }
+
+func (c *countingReader) Read(rows []result.Result) (int, error) {
+	n, err := c.Reader.Read(rows)
+	if !c.only {
+		*c.whole += n
+	}
+	return n, err
+}
+
+// One pass gives what two passes apart give, and reads whole rows once.
+func TestSummariseSteadyIsBoth(t *testing.T) {
+	for name, results := range map[string][]result.Result{"steady": plateau(), "none": plateau()[:50]} {
+		whole := 0
+		reread := func() trace.Reader[result.Result] { return &countingReader{Reader: rereadOf(results)(), whole: &whole} }
+		got, err := SummariseSteady(result.Run{}, reread, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := Summarise(result.Run{}, rereadOf(results)(), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want.Steady = trace.Ptr(steadyOf(t, results))
+		if (name == "steady") != (want.Steady.Reason == "") {
+			t.Fatal(want.Steady.Reason)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: together\n%+v, apart\n%+v", name, got.Steady, want.Steady)
+		}
+		if whole != len(results) {
+			t.Errorf("%s: %d whole rows were read of %d", name, whole, len(results))
+		}
+	}
 }
 
 // Throughput counts by instants: brute force over every event of every request.
@@ -207,5 +252,35 @@ func TestSteadyWriters(t *testing.T) {
 		if !strings.Contains(w.String(), " requests in flight. ") {
 			t.Errorf("the steady state is missing in\n%.3000s", w)
 		}
+	}
+}
+
+// A gap of a token is that of its chunk exactly where tokenEach says so, and the report
+// keeps the two apart from the first row on where it is not.
+func TestTokenEachIsPerToken(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 42))
+	each := 0
+	for range 2000 {
+		r := result.Result{Events: int32(rng.IntN(6))}
+		for range max(r.Events-1, 0) {
+			r.GapsNS = append(r.GapsNS, rng.Int64N(1<<51))
+		}
+		if rng.IntN(3) > 0 {
+			r.Output = trace.Ptr(int32(max(int(r.Events)+rng.IntN(5)-2, 0)))
+		}
+		if rng.IntN(2) > 0 {
+			for range r.Events {
+				r.EventTokens = append(r.EventTokens, int32(1+rng.IntN(8)/7))
+			}
+		}
+		if tokenEach(&r) {
+			each++
+			if got := perToken(nil, &r); !slices.Equal(got, r.GapsNS) {
+				t.Fatalf("%+v: per token %v", r, got)
+			}
+		}
+	}
+	if each < 300 || each > 1700 {
+		t.Fatalf("%d of 2000 rows have a token in each event", each)
 	}
 }

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
@@ -12,6 +14,7 @@ type column struct {
 	field arrow.Field
 	put   func(b array.Builder, r *Result)
 	get   func(a arrow.Array, row int, r *Result)
+	size  func(a arrow.Array, row int) int64 // of the list of a row, in bytes; nil of a column without lists
 }
 
 // columns lists the journal's columns; a test holds that they are those of the
@@ -85,6 +88,23 @@ func (integers[T]) append(b array.Builder, v T) {
 	}
 }
 
+func (integers[T]) appendAll(b array.Builder, values []T) {
+	switch b := b.(type) {
+	case *array.Int32Builder:
+		b.AppendValues(any(values).([]int32), nil)
+	case *array.Int64Builder:
+		b.AppendValues(any(values).([]int64), nil)
+	}
+}
+
+// values are all of an array.
+func (integers[T]) values(a arrow.Array) []T {
+	if a, ok := a.(*array.Int32); ok {
+		return any(a.Int32Values()).([]T)
+	}
+	return any(a.(*array.Int64).Int64Values()).([]T)
+}
+
 func (integers[T]) at(a arrow.Array, i int) T {
 	if a, ok := a.(*array.Int32); ok {
 		return T(a.Value(i))
@@ -139,17 +159,19 @@ func list[T int32 | int64](name string, at func(*Result) *[]T) column {
 		put: func(b array.Builder, r *Result) {
 			l := b.(*array.ListBuilder)
 			l.Append(true)
-			for _, v := range *at(r) {
-				t.append(l.ValueBuilder(), v)
-			}
+			t.appendAll(l.ValueBuilder(), *at(r))
 		},
 		get: func(a arrow.Array, row int, r *Result) {
 			l := a.(*array.List)
 			from, to := l.ValueOffsets(row)
-			values := l.ListValues()
-			for i := from; i < to; i++ {
-				*at(r) = append(*at(r), t.at(values, int(i)))
+			if from < to { // a copy: the values lie in the batch's memory
+				*at(r) = slices.Clone(t.values(l.ListValues())[from:to])
 			}
+		},
+		size: func(a arrow.Array, row int) int64 {
+			l := a.(*array.List)
+			from, to := l.ValueOffsets(row)
+			return int64(len(t.values(l.ListValues())[from:to])) * int64(t.dataType().(arrow.FixedWidthDataType).Bytes())
 		},
 	}
 }

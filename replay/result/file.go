@@ -227,6 +227,14 @@ type namedReader struct {
 	row  int64
 }
 
+// Only leaves all other columns than those unread where the rows are in Parquet, which is
+// to be said before the first row is read. Else all are read.
+func (n *namedReader) Only(columns ...string) {
+	if r, ok := n.r.(*trace.RowsReader[Result]); ok && n.err == nil {
+		r.Only(columns...)
+	}
+}
+
 func (n *namedReader) Read(rows []Result) (int, error) {
 	var got int
 	err := n.err

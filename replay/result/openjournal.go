@@ -118,8 +118,17 @@ func otherColumns(version string) error {
 	return fmt.Errorf("it is the journal of a run that did not finish, and its columns are those of Reprise %q: read it, or --resume the run, with that version", version)
 }
 
-// index notes the place of every row.
+// index notes the place of every row. It decodes no more of a row than that takes.
 func (j *openJournal) index(r *ipc.Reader, src *counter) error {
+	var places, lists []int // of columns
+	for i, c := range j.cols {
+		if slices.Contains([]string{"row", "round", "error"}, c.field.Name) {
+			places = append(places, i)
+		}
+		if c.size != nil {
+			lists = append(lists, i)
+		}
+	}
 	for from := src.n; r.Next(); from = src.n {
 		var one Result
 		rec := r.RecordBatch()
@@ -137,12 +146,18 @@ func (j *openJournal) index(r *ipc.Reader, src *counter) error {
 		}
 		for i := range int(rec.NumRows()) {
 			one = Result{}
-			j.decode(rec, i, &one)
+			for _, c := range places {
+				j.cols[c].get(rec.Column(c), i, &one)
+			}
+			size := resultBytes(&one)
+			for _, c := range lists {
+				size += j.cols[c].size(rec.Column(c), i)
+			}
 			if one.Error != KindPrepare {
 				j.sent++
 			}
 			j.keys = append(j.keys, key{
-				row: one.RowID, round: one.Round, batch: uint32(len(j.spans)), index: uint32(i), size: uint32(resultBytes(&one)),
+				row: one.RowID, round: one.Round, batch: uint32(len(j.spans)), index: uint32(i), size: uint32(size),
 			})
 		}
 		j.spans = append(j.spans, span{from, src.n})

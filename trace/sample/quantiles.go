@@ -42,6 +42,35 @@ func (s *Values) Add(v int64) {
 	s.record(v)
 }
 
+// AddAll adds values.
+func (s *Values) AddAll(values []int64) {
+	for len(values) > 0 && s.hist == nil {
+		if room := s.Limit - len(s.kept); room > 0 {
+			n := min(room, len(values))
+			s.Moments.addAll(values[:n])
+			s.kept = append(s.kept, values[:n]...)
+			values = values[n:]
+			continue
+		}
+		s.Add(values[0])
+		values = values[1:]
+	}
+	s.Moments.addAll(values)
+	for _, v := range values {
+		s.record(v)
+	}
+}
+
+// Clone returns values to which others can be added.
+func (s *Values) Clone() Values {
+	c := *s
+	c.kept = slices.Clone(s.kept)
+	if s.hist != nil {
+		c.hist = s.hist.Clone()
+	}
+	return c
+}
+
 // record clamps: requests that were sent early have a negative lag, which the
 // histogram cannot hold.
 func (s *Values) record(v int64) {
@@ -127,6 +156,14 @@ func (m *Moments) Add(v int64) {
 	hi, lo := bits.Mul64(size, size)
 	m.sqLo, carry = bits.Add64(m.sqLo, lo, 0)
 	m.sqHi += hi + carry
+}
+
+func (m *Moments) addAll(values []int64) {
+	c := *m // in registers
+	for _, v := range values {
+		c.Add(v)
+	}
+	*m = c
 }
 
 // Sum is Σv.

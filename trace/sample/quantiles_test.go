@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -36,6 +37,35 @@ func TestMomentsAreExact(t *testing.T) {
 	}
 	if m.Min != slices.Min(values) || m.Max != slices.Max(values) {
 		t.Errorf("%d to %d", m.Min, m.Max)
+	}
+}
+
+// Values added at once, or to a clone, are those added one by one, whatever the limit.
+func TestAddAllAndClone(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 5))
+	for _, limit := range []int{0, 10, 999, 1000, 1001, 5000} {
+		one, all := Values{Limit: limit}, Values{Limit: limit}
+		var copies []Values
+		var values []int64
+		for len(values) < 1000 {
+			part := make([]int64, rng.IntN(90))
+			for i := range part {
+				part[i] = rng.Int64N(1<<40) - 100
+				one.Add(part[i])
+			}
+			all.AddAll(part)
+			values = append(values, part...)
+			if len(copies) == 0 && len(values) > 500 {
+				copies = append(copies, all.Clone())
+				copies[0].AddAll(values)
+			}
+		}
+		if all.Moments != one.Moments || !reflect.DeepEqual(all.Order(), one.Order()) {
+			t.Errorf("limit %d: added at once they are others", limit)
+		}
+		if copies[0].N <= 1000 && limit > 5000 || all.N != int64(len(values)) {
+			t.Errorf("limit %d: %d and %d values", limit, copies[0].N, all.N)
+		}
 	}
 }
 

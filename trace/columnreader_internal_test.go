@@ -48,7 +48,7 @@ func TestListsOverPages(t *testing.T) {
 	}
 	want := [][]uint64{{1}, nil, {2, 3, 4, 5, 6}, {}, {7}, {}, {8}, {}}
 	for batch := 1; batch <= len(want); batch++ {
-		c := list("output_blocks", words, func(r *Request) *[]uint64 { return &r.OutputBlocks }).(*leaf[uint64])
+		c := listField([]string{"output_blocks", "list", "element"}, words, func(r *Request) *[]uint64 { return &r.OutputBlocks }).(*leaf[Request, uint64])
 		left := append(somePages{}, pages...)
 		c.max, c.pages = 2, &left
 		rows := make([]Request, len(want))
@@ -72,7 +72,7 @@ func TestListsOverPages(t *testing.T) {
 		"no row":      {values: []uint64{1}, rep: []byte{1}, def: []byte{2}},
 		"null inside": {values: []uint64{1, 2}, rep: []byte{0, 1, 1}, def: []byte{2, 1, 2}},
 	} {
-		c := list("output_blocks", words, func(r *Request) *[]uint64 { return &r.OutputBlocks }).(*leaf[uint64])
+		c := listField([]string{"output_blocks", "list", "element"}, words, func(r *Request) *[]uint64 { return &r.OutputBlocks }).(*leaf[Request, uint64])
 		c.max, c.pages = 2, &somePages{p}
 		if err := c.read(make([]Request, 1)); err == nil {
 			t.Error(name, "was read")
