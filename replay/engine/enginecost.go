@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"sort"
 	"strconv"
 	"strings"
@@ -75,6 +76,10 @@ const maxStep Picos = 1e15
 
 // maxRun is how many steps are added up at once.
 const maxRun = 4096
+
+// shortRun is up to how many steps it takes less time to add them up than to search for
+// the last.
+const shortRun = 16
 
 // fields names the costs for people.
 func (c *Costs) fields() []costField {
@@ -156,10 +161,13 @@ func (c *Costs) check() error {
 
 // times is n × p, and no more than maxStep.
 func times(p Picos, n int64) Picos {
-	if n > 0 && p > maxStep/Picos(n) {
-		return maxStep
+	if n <= 0 {
+		return p * Picos(n)
 	}
-	return p * Picos(n)
+	if high, low := bits.Mul64(uint64(p), uint64(n)); high == 0 && low <= uint64(maxStep) {
+		return Picos(low)
+	}
+	return maxStep
 }
 
 // stepTime is what a step takes that attends to nothing but for its KV.
@@ -207,5 +215,13 @@ func (s decodeRun) countWhile(k int64, holds func(i int64) bool) int64 {
 // the first always does.
 func (s decodeRun) stepsBegunWithin(k int64, within Picos) int64 {
 	k = min(k, maxRun)
-	return max(1, s.countWhile(k, func(i int64) bool { return s.sum(i) < within }))
+	// Beside other engines most runs are short: their steps are added up one by one.
+	begun := min(k, shortRun)
+	for i, at := int64(0), Picos(0); i < begun; i++ {
+		if at >= within {
+			return max(1, i)
+		}
+		at += s.step(i)
+	}
+	return max(1, begun+s.countWhile(k-begun, func(i int64) bool { return s.sum(begun+i) < within }))
 }
