@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -225,9 +224,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	}
 	// What import holds is bounded, and small beside what a collector that waits
 	// for the heap to double would let pile up.
-	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // else GOMEMLIMIT says what the user wants
-		defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
-	}
+	defer cli.LimitMemory(importMemory)()
 	bar := cli.NewProgress(cmd)
 	policy.Progress = bar.Step
 	raw, err := f.keepRaw(src.Info(), &policy)

@@ -15,6 +15,9 @@ import (
 	"reprise/trace/profile"
 )
 
+// profileMemory is the heap size that the garbage collector aims to stay below.
+const profileMemory = 1 << 30
+
 // profileFlags are the flags of profile.
 type profileFlags struct {
 	out, histograms, tables string
@@ -88,6 +91,7 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
+	defer cli.LimitMemory(profileMemory)()
 	p, err := profileOf(cmd, t, o)
 	if err != nil {
 		return err

@@ -49,29 +49,32 @@ type distribution struct {
 	mean, m2      float64 // Welford's running mean and sum of squared deviations
 }
 
-func (d *distribution) add(v int64) {
+func (d *distribution) add(v int64) { d.addTimes(v, 1) }
+
+// addTimes counts a value several times.
+func (d *distribution) addTimes(v, times int64) {
 	if d.n == 0 || v < d.min {
 		d.min = v
 	}
 	d.max = max(d.max, v)
-	d.n++
-	d.total += v
+	d.n += times
+	d.total += v * times
 	delta := float64(v) - d.mean
-	d.mean += delta / float64(d.n)
-	d.m2 += delta * (float64(v) - d.mean)
+	d.mean += delta * float64(times) / float64(d.n)
+	d.m2 += delta * (float64(v) - d.mean) * float64(times)
 	switch {
 	case d.coarse != nil:
-		d.coarse.Add(v, 1)
+		d.coarse.Add(v, times)
 	case v < nearValues:
 		if n := int(v) + 1 - len(d.near); n > 0 {
 			d.near = append(d.near, make([]int64, n)...)
 		}
-		d.near[v]++
+		d.near[v] += times
 	default:
 		if d.far == nil {
 			d.far = map[int64]int64{}
 		}
-		d.far[v]++
+		d.far[v] += times
 		if d.limit == 0 || len(d.far) <= d.limit {
 			return
 		}

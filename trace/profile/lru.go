@@ -1,9 +1,9 @@
 package profile
 
 import (
+	"cmp"
 	"math/bits"
-
-	"reprise/trace/sample"
+	"slices"
 )
 
 // An lru is an LRU stack that tells how deep a block lies in it, which is the
@@ -48,6 +48,9 @@ const (
 // errors below 0.01 with samples in 1 MB of memory; this takes about 40 MB.
 const sampleBlocks = 1 << 20
 
+// sampleParts is into how many disjoint parts a sample is cut, whose spread tells its error.
+const sampleParts = 8
+
 func newLRU(limit int) *lru {
 	s := &lru{limit: min(limit, 1<<30)}
 	s.resize(minLines)
@@ -76,7 +79,7 @@ func (s *lru) clone() *lru {
 
 // sampled tells whether block id is in the sample; without one every block is.
 func (s *lru) sampled(id uint32) bool {
-	return s.shift == 0 || sample.Mix64((uint64(id)+1)*sample.Golden)>>(64-s.shift) == 0
+	return inSample(uint64(id), s.shift)
 }
 
 // position returns the position of id plus one, or 0 when it is not held.
@@ -182,6 +185,16 @@ func (s *lru) compact() {
 		}
 	}
 	s.next = uint32(s.live)
+}
+
+// held lists the blocks of a sample, the one touched last at the end.
+func (s *lru) held() []uint32 {
+	ids := make([]uint32, 0, len(s.far))
+	for id := range s.far {
+		ids = append(ids, id)
+	}
+	slices.SortFunc(ids, func(a, b uint32) int { return cmp.Compare(s.far[a], s.far[b]) })
+	return ids
 }
 
 // full tells whether the stack holds more blocks than it may.

@@ -49,33 +49,73 @@ type blockUse struct {
 }
 
 // prefixes finds the chains that prompts share. Memory: a blockUse for each
-// block, and 12 bytes for each partial last block of prompts that came again.
+// block, and 12 bytes for each partial last block of prompts that came again. Above the
+// bound further blocks end no prefix, and when they were carried is kept of a sample of them.
 type prefixes struct {
-	size  int
-	uses  []blockUse       // by block number
-	tails map[uint32]int32 // tokens of the prompt that ends with a partial block
+	size   int
+	bound  int              // blocks that are kept apart
+	uses   []blockUse       // by block number
+	tails  map[uint32]int32 // tokens of the prompt that ends with a partial block
+	beyond bool             // there were more blocks than the bound
+	later  sampleOf[int64]  // of these, when they were last carried
 }
 
-// grown returns the uses of all blocks, grown to n.
-func (x *prefixes) grown(n int) []blockUse {
+func newPrefixes(size, bound int) prefixes {
+	x := prefixes{size: size, bound: bound, later: sampleOf[int64]{limit: max(bound/(DefaultExactBlocks/sampleBlocks), 1)}}
+	for x.later.weight() < DefaultExactBlocks/sampleBlocks {
+		x.later.shift++ // as many of the blocks up to the bound as of the sample of those beyond
+	}
+	return x
+}
+
+// grow makes room for n blocks.
+func (x *prefixes) grow(n int) {
 	switch {
 	case n > cap(x.uses):
-		longer := make([]blockUse, n, max(n, cap(x.uses)*3/2)) // append's own quarter copies twice as often
+		longer := make([]blockUse, n, max(n, min(cap(x.uses)*3/2, x.bound))) // append's own quarter copies twice as often
 		copy(longer, x.uses)
 		x.uses = longer
 	case n > len(x.uses):
 		x.uses = x.uses[:n]
 	}
-	return x.uses
 }
 
-// carry counts a prompt with the blocks of path, whose first hit blocks were known, there
-// and in the working sets of a trace that begins at first.
-func (x *prefixes) carry(r *trace.Request, path []uint32, hit int, sets *workingSets, first int64) {
+// touched is when a block was last carried. It is not ok of one that is neither kept apart
+// nor in the sample.
+func (x *prefixes) touched(n uint32) (at int64, ok bool) {
+	if int(n) < len(x.uses) {
+		return x.uses[n].touched, true
+	}
+	at, ok = x.later.held[uint64(n)]
+	return at, ok
+}
+
+// kept tells whether what is counted of a block counts, and for how many: all do while all
+// blocks are kept apart, and those of a sample from then on.
+func (x *prefixes) kept(n uint32) (weight int64, ok bool) {
+	if !x.beyond {
+		return 1, true
+	}
+	return x.later.weight(), x.later.has(uint64(n))
+}
+
+// carry counts a prompt with the blocks of path, whose first hit blocks were known and of
+// which some are fresh, there and in the working sets of a trace that begins at first.
+func (x *prefixes) carry(r *trace.Request, path []uint32, fresh []bool, hit int, sets *workingSets, first int64) {
 	parent := uint32(0)
-	for _, n := range path {
+	for i, n := range path {
+		if weight, ok := x.kept(n); ok {
+			last, _ := x.touched(n)
+			sets.carry(last-first, fresh[i], weight)
+		}
+		if int(n) >= len(x.uses) {
+			if x.later.has(uint64(n)) {
+				x.later.put(uint64(n), r.ArrivalNS)
+			}
+			parent = n + 1
+			continue
+		}
 		use := &x.uses[n]
-		sets.carry(use.touched-first, use.requests == 0)
 		if use.requests == 0 {
 			use.parent = parent
 		}
@@ -83,7 +123,7 @@ func (x *prefixes) carry(r *trace.Request, path []uint32, hit int, sets *working
 		use.touched = r.ArrivalNS
 		parent = n + 1
 	}
-	if hit < len(path) || int(r.InputTokens) == block.Full(int(r.InputTokens), x.size)*x.size {
+	if hit < len(path) || int(r.InputTokens) == block.Full(int(r.InputTokens), x.size)*x.size || int(path[hit-1]) >= len(x.uses) {
 		return
 	}
 	if x.tails == nil {

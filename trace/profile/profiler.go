@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -28,11 +29,13 @@ type ProfilerOptions struct {
 // A Profiler reads the rows of a trace and describes them. It implements
 // [trace.Writer] of requests.
 //
-// Memory follows what is distinct and not the rows: some 46 bytes for each
-// block (see [Reuse], and 16 for who carried it when), 24 for each session, 16
+// Memory follows what is distinct and not the rows, up to a bound: some 42 bytes for each
+// of [DefaultExactBlocks] blocks (see [Reuse], and 16 for who carried it when) and less than
+// one for each block more, 24 for each of 4.2 million sessions, 16
 // for each length, 8 for each client and a name for each model, and up to 150 MB
 // for what has a bound of its own: exact quantiles of times, ranks, the search
-// for ticks, histograms. The breakdowns by model and by client take 80 bytes for
+// for ticks, histograms. Above these bounds the LRU curve, reuse times, working sets, turns
+// and their gaps are of samples, [Summary].Warnings says so, and all else is exact. The breakdowns by model and by client take 80 bytes for
 // each stretch of a thousandth of the trace in which a group is active, for 1,024 groups
 // at most: up to 80 MB each.
 //
@@ -88,9 +91,9 @@ func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
 	if opts.ServerBlock <= 0 {
 		opts.ServerBlock = DefaultServerBlock
 	}
-	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: sessions{gaps: distribution{limit: exactValues}},
+	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
 		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
-		prefixes: prefixes{size: meta.BlockSize}, now: moment{warmUp: opts.WarmUp},
+		prefixes: newPrefixes(meta.BlockSize, cmp.Or(opts.bound, DefaultExactBlocks)), now: moment{warmUp: opts.WarmUp},
 		names: trace.Categories()}
 	p.routing, p.bad = fleet.New(fleet.Options{BlockSize: meta.BlockSize, ServerBlock: opts.ServerBlock,
 		Replicas: opts.Replicas, ReplicaBlocks: opts.ReplicaBlocks})
@@ -157,6 +160,9 @@ func (p *Profiler) write(r *trace.Request) error {
 	p.now.arrive(r.ArrivalNS)
 	p.working.arrive(r.ArrivalNS - p.arrivals.first)
 	hit, parent := p.addBlocks(r, sets)
+	if err := p.reuse.Err(); err != nil {
+		return fmt.Errorf("row %d: %w", p.rows-1, err)
+	}
 	p.addTraffic(r, hit)
 	if category >= 0 {
 		p.categories[category].requests++
@@ -168,9 +174,9 @@ func (p *Profiler) write(r *trace.Request) error {
 	if p.meta.Sessions != originInferred {
 		parent = -1
 	}
-	if gap, ok := p.sessions.add(*r.Session, r.ArrivalNS, parent); ok {
+	if gap, weight := p.sessions.add(*r.Session, r.ArrivalNS, parent); weight > 0 {
 		for _, h := range sets {
-			h.turnGap.Add(gap, 1)
+			h.turnGap.Add(gap, weight)
 		}
 	}
 	return nil
@@ -226,24 +232,32 @@ func (p *Profiler) addBlocks(r *trace.Request, sets []*rowHistograms) (hit int, 
 		p.blockless++
 		return 0, parent
 	}
+	if p.reuse.Err() != nil {
+		return 0, parent
+	}
 	path := p.reuse.path
 	p.server.Add(hitTokens(hit, r, p.meta.BlockSize), r.InputTokens)
-	uses := p.prefixes.grown(p.reuse.ids.Len())
-	if hit > 0 {
-		parent = uses[path[hit-1]].touched
+	p.prefixes.grow(p.reuse.ids.next)
+	p.prefixes.beyond = p.reuse.ids.beyond()
+	if hit > 0 && !p.prefixes.beyond {
+		parent, _ = p.prefixes.touched(path[hit-1])
 	}
 	found := p.reuse.plain
 	for _, h := range sets {
 		h.hit.Add(int64(hit), 1)
 		h.fresh.Add(int64(len(path)-hit), 1)
 		for i, depth := range found.depths {
-			h.reuseTime.Add(r.ArrivalNS-uses[path[i]].touched, 1)
+			if weight, ok := p.prefixes.kept(path[i]); ok {
+				if at, ok := p.prefixes.touched(path[i]); ok {
+					h.reuseTime.Add(r.ArrivalNS-at, weight)
+				}
+			}
 			if depth > 0 {
 				h.distance.Add(depth, found.weight)
 			}
 		}
 	}
-	p.prefixes.carry(r, path, hit, &p.working, p.arrivals.first)
+	p.prefixes.carry(r, path, found.fresh, hit, &p.working, p.arrivals.first)
 	if p.routing != nil {
 		p.routing.Add(r, path)
 	}
@@ -284,8 +298,6 @@ func (p *Profiler) addTraffic(r *trace.Request, hit int) {
 func (p *Profiler) Histograms() []HistogramRow {
 	var s HistogramSet
 	s.Merge(&p.histograms)
-	for _, n := range p.sessions.turns {
-		s.Get(MetricTurns, "").Add(n, 1)
-	}
+	p.sessions.eachTurns(func(turns, weight int64) { s.Get(MetricTurns, "").Add(turns, weight) })
 	return s.Rows()
 }

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"time"
 
 	"reprise/trace"
@@ -23,6 +24,8 @@ type ReuseOptions struct {
 	// KVBytesPerToken is the memory that one token takes in a KV cache, such as
 	// [ModelShape] tells. 0 is unknown: then nothing is told in GiB.
 	KVBytesPerToken int64
+
+	bound int // distinct blocks that are kept apart; 0 means DefaultExactBlocks, and tests have fewer
 }
 
 // A Reuse measures in one pass what a prefix cache would find of each prompt.
@@ -39,13 +42,15 @@ type ReuseOptions struct {
 // KV it generated: there the output's blocks are touched with the request, as
 // the tail of its path.
 //
-// Memory: about 30 bytes for each distinct block while the curve is exact (8
+// Memory: about 26 bytes for each distinct block while the curve is exact (4
 // for its number, 4 for its position, 16 for the counts at its depth, the rest
-// for bits), and about 8 for each block more. A trace with output blocks needs
-// 22 more for each block. The steady state takes up to 1 MB, or 2.
+// for bits), and a byte at most for each block more, beyond [DefaultExactBlocks]. A trace
+// with output blocks needs 22 more for each block while the curve is exact. The steady state takes
+// up to 1 MB, or 2, and a sample some 80 MB, or 160.
 type Reuse struct {
 	size      int
-	ids       trace.Renumber
+	ids       numbering
+	bad       error    // of block ids that cannot be numbered
 	path      []uint32 // numbers of the row's blocks
 	output    []uint32 // numbers of its output blocks
 	plain     *reusePass
@@ -61,9 +66,13 @@ func NewReuse(blockSize int, opts ReuseOptions) *Reuse {
 	if exact <= 0 {
 		exact = DefaultExactBlocks
 	}
-	return &Reuse{size: blockSize, plain: &reusePass{size: blockSize, kvBytes: opts.KVBytesPerToken, stack: newLRU(exact),
+	return &Reuse{size: blockSize, ids: numbering{bound: cmp.Or(opts.bound, DefaultExactBlocks)}, plain: &reusePass{size: blockSize, kvBytes: opts.KVBytesPerToken, stack: newLRU(exact),
 		time: timeline{listed: listedCapacities(blockSize, opts.KVBytesPerToken), warmUp: opts.WarmUp}}}
 }
+
+// Err is why rows could not be measured: there are more than [DefaultExactBlocks] distinct
+// blocks, and their ids are far larger than their number. Figures then end before that row.
+func (u *Reuse) Err() error { return u.bad }
 
 // Add takes the next row in order of arrival and returns its hit: how many of
 // its leading blocks earlier prompts carried. Failed rows and rows without
@@ -81,6 +90,9 @@ func (u *Reuse) Add(r *trace.Request) int {
 	}
 	u.path = u.number(u.path[:0], r.Blocks)
 	u.output = u.number(u.output[:0], r.OutputBlocks)
+	if u.bad != nil {
+		return 0
+	}
 	if len(u.output) > 0 && u.generated == nil {
 		u.generated = u.plain.clone()
 	}
@@ -96,7 +108,12 @@ func (u *Reuse) Add(r *trace.Request) int {
 
 func (u *Reuse) number(to []uint32, ids []uint64) []uint32 {
 	for _, b := range ids {
-		to = append(to, uint32(u.ids.ID(b)))
+		n, err := u.ids.number(b)
+		if err != nil {
+			u.bad = err
+			return to
+		}
+		to = append(to, n)
 	}
 	return to
 }
@@ -125,7 +142,9 @@ type reusePass struct {
 	// them. Sampled hits count as many as they stand for, at their depth in the
 	// sample.
 	found, foundTokens []int64
+	parts              *curveParts // of a sample; nil without
 
+	fresh  []bool  // of the blocks of the last row, those that no prompt had
 	depths []int64 // of the known leading blocks of the last row; 0 outside the sample
 	weight int64   // how many blocks each of these stands for
 
@@ -142,7 +161,8 @@ func (u *reusePass) clone() *reusePass {
 	c.again = append(bitset(nil), u.again...)
 	c.found = append([]int64(nil), u.found...)
 	c.foundTokens = append([]int64(nil), u.foundTokens...)
-	c.depths = nil
+	c.depths, c.fresh = nil, nil
+	c.parts = u.parts.clone()
 	c.stack = u.stack.clone()
 	c.time = u.time.clone()
 	return &c
@@ -167,12 +187,18 @@ func (u *reusePass) add(tokens int, path, output []uint32) int {
 	for u.stack.full() {
 		u.thin()
 	}
+	if u.stack.shift > 0 && u.parts == nil {
+		u.parts = newCurveParts(u.stack, &u.sums)
+	}
 	return hit
 }
 
 func (u *reusePass) touch(id uint32) {
 	u.known.put(id)
 	u.stack.touch(id)
+	if u.parts != nil && u.stack.sampled(id) {
+		u.parts.of(id).stack.touch(id)
+	}
 }
 
 // count returns what the row adds to the ratios of a cache without limit, and
@@ -189,9 +215,11 @@ func (u *reusePass) count(tokens int, path []uint32, hit int) sums {
 			u.miscounted++
 		}
 	}
+	u.fresh = u.fresh[:0]
 	for _, id := range path {
+		u.fresh = append(u.fresh, !u.asked.has(id))
 		switch {
-		case !u.asked.has(id):
+		case u.fresh[len(u.fresh)-1]:
 			u.asked.put(id)
 			u.unique++
 		case !u.again.has(id):
@@ -208,6 +236,9 @@ func (u *reusePass) count(tokens int, path []uint32, hit int) sums {
 func (u *reusePass) look(hit []uint32, prompt int, now *span) {
 	u.depths, u.weight = u.depths[:0], 1<<u.stack.shift
 	deepest, slot, left := 0, 0, prompt
+	if u.parts != nil {
+		u.parts.begin()
+	}
 	for _, id := range hit {
 		held := max(min(left, u.size), 0) // tokens in the block; the sum over the hit is block.Known
 		left -= held
@@ -218,13 +249,16 @@ func (u *reusePass) look(hit []uint32, prompt int, now *span) {
 		}
 		deepest = max(deepest, d)
 		if deepest >= len(u.found) {
-			n := max(deepest+1, len(u.found)*3/2) // append's own quarter copies twice as often
+			n := max(deepest+1, min(len(u.found)*3/2, u.stack.limit+1)) // append's own quarter copies twice as often
 			u.found = append(make([]int64, 0, n), u.found...)[:n]
 			u.foundTokens = append(make([]int64, 0, n), u.foundTokens...)[:n]
 		}
 		depth, tokens := int64(deepest-1)*u.weight+1, int64(held)*u.weight
 		for slot < len(u.time.listed) && u.time.listed[slot].blocks < depth {
 			slot++
+		}
+		if u.parts != nil {
+			u.parts.look(id, u.weight, tokens)
 		}
 		u.found[deepest] += u.weight
 		u.foundTokens[deepest] += tokens
@@ -239,6 +273,9 @@ func (u *reusePass) look(hit []uint32, prompt int, now *span) {
 func (u *reusePass) thin() {
 	u.stack.thin()
 	u.found, u.foundTokens = halve(u.found), halve(u.foundTokens)
+	if u.parts != nil {
+		u.parts.thin()
+	}
 }
 
 func halve(byDepth []int64) []int64 {
@@ -263,6 +300,11 @@ func (u *reusePass) hitsWithin(capacities []int64) []int64 {
 // known exactly here, as total, they take the place of the expected number of
 // references.
 func (u *reusePass) within(capacities, byDepth []int64, total int64) []int64 {
+	return hitsUpTo(capacities, byDepth, u.stack.shift, total)
+}
+
+// hitsUpTo is [reusePass.within] of a sample of one in 2^shift.
+func hitsUpTo(capacities, byDepth []int64, shift uint, total int64) []int64 {
 	sum := total
 	for _, n := range byDepth {
 		sum -= n
@@ -270,7 +312,7 @@ func (u *reusePass) within(capacities, byDepth []int64, total int64) []int64 {
 	hits := make([]int64, len(capacities))
 	d := 0
 	for i, c := range capacities {
-		for ; d < len(byDepth) && int64(d-1)<<u.stack.shift < c; d++ {
+		for ; d < len(byDepth) && int64(d-1)<<shift < c; d++ {
 			sum += byDepth[d]
 		}
 		if c > 0 {
@@ -304,6 +346,10 @@ type CurvePoint struct {
 	CapacityGiB     *float64 `json:"capacity_gib"`
 	HitRatio        float64  `json:"hit_ratio_by_block"`
 	HitRatioByToken *float64 `json:"hit_ratio_by_token"` // null without tokens to divide by
+	// Error is how far either ratio may be off where the curve is of a sample: half of the
+	// wider 95 % interval, from the spread of 8 disjoint parts of the sample. Absent where
+	// the curve is exact, and of a steady state.
+	Error *float64 `json:"hit_ratio_error,omitempty"`
 }
 
 // Sampling says that an LRU curve comes from a sample of the blocks.
@@ -316,6 +362,8 @@ type Sampling struct {
 	// MeanError is the mean absolute error of hit ratios that the authors of the
 	// method found over their traces, with samples in 1 MB of memory.
 	MeanError float64 `json:"mean_error_reported"`
+	// LargestError is the largest of the errors of the curve from ResolutionBlocks on.
+	LargestError float64 `json:"largest_error"`
 }
 
 // shardsError is from the abstract of the SHARDS paper: "approximate miss ratio
@@ -389,7 +437,13 @@ func (u *reusePass) points(capacities []capacity) []CurvePoint {
 	for i, c := range capacities {
 		blocks[i] = c.blocks
 	}
-	return u.sums.points(capacities, u.kvBytes, u.hitsWithin(blocks), u.within(blocks, u.foundTokens, u.hitTokens))
+	points := u.sums.points(capacities, u.kvBytes, u.hitsWithin(blocks), u.within(blocks, u.foundTokens, u.hitTokens))
+	if u.parts != nil {
+		for i, e := range u.parts.errors(blocks, u.stack.shift, &u.sums) {
+			points[i].Error = &e
+		}
+	}
+	return points
 }
 
 // points returns the ratios of caches that hit so many blocks and tokens.
@@ -430,6 +484,11 @@ func (u *reusePass) summary() ReuseSummary {
 	if shift := u.stack.shift; shift > 0 {
 		s.Sampling = &Sampling{Rate: 1 / float64(uint64(1)<<shift), TrackedBlocks: u.stack.live,
 			ResolutionBlocks: 16 << shift, MeanError: shardsError}
+		for _, p := range s.LRUCurve {
+			if p.Error != nil && *p.CapacityBlocks >= s.Sampling.ResolutionBlocks {
+				s.Sampling.LargestError = max(s.Sampling.LargestError, *p.Error)
+			}
+		}
 	}
 	return s
 }

@@ -1,6 +1,6 @@
 package profile
 
-import "reprise/trace"
+import "math"
 
 // Values of [Sessions].Origin.
 const (
@@ -23,38 +23,107 @@ type Sessions struct {
 	// Where sessions are the source's, the earlier turn is the request of the
 	// session before it; where they are inferred, it is the request that last
 	// touched the deepest hit block, since an inferred session may hold
-	// branches that take turns.
+	// branches that take turns. Where blocks are of a sample, it is the request of the
+	// session before it there too.
 	TurnGap *Stats `json:"turn_gap_s"`
+	// Sampling is null while all sessions are kept apart. Beyond, the number of sessions,
+	// turns and gaps are of a sample, and the earlier turn is always the request of the
+	// session before it.
+	Sampling *SessionSampling `json:"sampling,omitempty"`
 }
 
-// sessions gathers turns: 16 bytes for each session, and 8 for its number.
+// sessions gathers turns: 24 bytes for each of the first sessions, and then a sample of all
+// of them, some 50 MB.
 type sessions struct {
-	ids      trace.Renumber
+	bound    int // sessions that are kept apart
+	ids      numbering
 	last     []int64 // arrival of the latest request
-	turns    []int64 // requests so far
+	turns    []int32 // requests so far
+	names    []int64 // of the sessions
 	requests int64
 	gaps     distribution
+	sampled  *sampleOf[sessionTurns] // in place of the lists, above the bound
 }
 
-// add takes a request and returns the gap before it, unless it is the first of
-// its session. parent is the arrival of the request that it builds on, where
-// that is known, and otherwise negative.
-func (s *sessions) add(session, arrival, parent int64) (gap int64, ok bool) {
-	i := int(s.ids.ID(uint64(session)))
-	if i == len(s.last) {
-		s.last, s.turns = append(s.last, 0), append(s.turns, 0)
-	}
+// sessionTurns is what is kept of a session in a sample.
+type sessionTurns struct {
+	last  int64
+	turns int32
+}
+
+// exactSessions is how many sessions are kept apart, and sampleSessions how many of a sample.
+const exactSessions, sampleSessions = 1 << 22, 1 << 20
+
+func newSessions() sessions {
+	return sessions{bound: exactSessions, ids: numbering{bound: exactSessions + 1}, gaps: distribution{limit: exactValues}}
+}
+
+// add takes a request and returns the gap before it and how many such it stands for, unless
+// it is the first of its session or not in the sample. parent is the arrival of the request
+// that it builds on, where that is known, and otherwise negative.
+func (s *sessions) add(session, arrival, parent int64) (gap, weight int64) {
 	s.requests++
+	if s.sampled != nil {
+		return s.addSampled(session, arrival)
+	}
+	n, _ := s.ids.number(uint64(session)) // no more are numbered than have numbers
+	i := int(n)
+	if i == len(s.last) {
+		if i == s.bound {
+			s.sample()
+			return s.addSampled(session, arrival)
+		}
+		s.last, s.turns, s.names = append(s.last, 0), append(s.turns, 0), append(s.names, session)
+	}
 	s.turns[i]++
 	if parent < 0 {
 		parent = s.last[i]
 	}
 	s.last[i] = arrival
 	if s.turns[i] == 1 {
-		return 0, false
+		return 0, 0
 	}
 	s.gaps.add(arrival - parent)
-	return arrival - parent, true
+	return arrival - parent, 1
+}
+
+// sample goes on with a sample of the sessions so far.
+func (s *sessions) sample() {
+	s.sampled = &sampleOf[sessionTurns]{limit: s.bound / (exactSessions / sampleSessions)}
+	for i, name := range s.names {
+		if s.sampled.has(uint64(name)) {
+			s.sampled.put(uint64(name), sessionTurns{s.last[i], s.turns[i]})
+		}
+	}
+	s.ids, s.last, s.turns, s.names = numbering{}, nil, nil, nil
+}
+
+func (s *sessions) addSampled(session, arrival int64) (gap, weight int64) {
+	id := uint64(session)
+	if !s.sampled.has(id) {
+		return 0, 0
+	}
+	one, later := s.sampled.held[id]
+	gap, weight = arrival-one.last, s.sampled.weight()
+	one.last, one.turns = arrival, one.turns+1
+	s.sampled.put(id, one)
+	if !later {
+		return 0, 0
+	}
+	s.gaps.addTimes(gap, weight)
+	return gap, weight
+}
+
+// eachTurns calls f with the requests of each session and how many sessions that is of.
+func (s *sessions) eachTurns(f func(turns, weight int64)) {
+	for _, n := range s.turns {
+		f(int64(n), 1)
+	}
+	if s.sampled != nil {
+		for _, one := range s.sampled.held {
+			f(int64(one.turns), s.sampled.weight())
+		}
+	}
 }
 
 func (s *sessions) summary(origin string) *Sessions {
@@ -62,15 +131,26 @@ func (s *sessions) summary(origin string) *Sessions {
 		return nil
 	}
 	var turns distribution
-	for _, n := range s.turns {
-		turns.add(n)
-	}
+	s.eachTurns(func(n, weight int64) { turns.addTimes(n, weight) })
 	rule := ""
 	if origin == originInferred {
 		rule = SessionRule
 	}
-	return &Sessions{Origin: origin, Rule: rule, Sessions: turns.n, Requests: s.requests,
+	out := &Sessions{Origin: origin, Rule: rule, Sessions: turns.n, Requests: s.requests,
 		Turns: turns.stats(1), TurnGap: s.gaps.stats(second)}
+	if p := s.sampled; p != nil {
+		// Each is in the sample with the chance of its rate, apart from the others.
+		rate := 1 / float64(p.weight())
+		out.Sampling = &SessionSampling{Rate: rate, Tracked: len(p.held), Error: 2 * math.Sqrt((1-rate)/float64(max(len(p.held), 1)))}
+	}
+	return out
+}
+
+// SessionSampling says that the figures of sessions are of a sample of them.
+type SessionSampling struct {
+	Rate    float64 `json:"rate"`             // share of the sessions in the sample
+	Tracked int     `json:"tracked_sessions"` // that are in it
+	Error   float64 `json:"sessions_error"`   // 95 %, of the number of sessions, as a share of it
 }
 
 // SessionShares says how many requests carry an identifier of a session, and

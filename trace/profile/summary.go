@@ -144,7 +144,7 @@ func (p *Profiler) Summary() Summary {
 		}
 		whole := &p.overTime.whole
 		s.Prefixes = p.prefixes.top(whole.requests, whole.hitTokens)
-		s.WorkingSet = p.working.summary(p.meta.BlockSize, p.opts.KVBytesPerToken)
+		s.WorkingSet = p.working.summary(reuse.UniqueBlocks, p.meta.BlockSize, p.opts.KVBytesPerToken)
 		s.Waterfalls = fleet.Waterfalls(p.routing, whole.inBlocks(), p.recorded)
 		if p.routing != nil {
 			s.Routing = p.routing.Summary(whole.inBlocks(), p.opts.KVBytesPerToken, p.meta.Sessions)
@@ -224,9 +224,17 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		warn("no_category", "%s of %s requests with blocks have no reuse category", page.Count(s.Reuse.Requests-annotated), page.Count(s.Reuse.Requests))
 	}
 	if sm := s.Reuse.Sampling; sm != nil {
-		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean error below %g) "+
-			"and cannot be read below %s blocks; the ratios of a cache without limit are exact",
-			page.Count(int64(1/sm.Rate)), sm.MeanError, page.Count(sm.ResolutionBlocks))
+		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean error below %g; here it is at most "+
+			"%s at 95 %%, by the spread of %d disjoint parts) and cannot be read below %s blocks; the ratios of a cache without limit are exact",
+			page.Count(int64(1/sm.Rate)), sm.MeanError, page.Number(sm.LargestError), sampleParts, page.Count(sm.ResolutionBlocks))
+	}
+	if x := &p.prefixes; x.beyond {
+		warn("sampled_blocks", "more than %s distinct blocks: times of reuse and working sets are of one block in %s, and a prefix is listed as far as it "+
+			"is of the blocks that came first", page.Count(int64(x.bound)), page.Count(x.later.weight()))
+	}
+	if s.Sessions != nil && s.Sessions.Sampling != nil {
+		warn("sampled_sessions", "more than %s sessions: their number (±%s), turns and the gaps between turns are of one session in %s",
+			page.Count(int64(p.sessions.bound)), page.Percent(s.Sessions.Sampling.Error), page.Count(p.sessions.sampled.weight()))
 	}
 	return list
 }

@@ -57,7 +57,6 @@ func (w *workingSet) arrive(elapsed int64) {
 // workingSets are all of them.
 type workingSets struct {
 	sets [len(workingWindows)]workingSet
-	all  int64
 }
 
 func (w *workingSets) arrive(elapsed int64) {
@@ -67,19 +66,18 @@ func (w *workingSets) arrive(elapsed int64) {
 }
 
 // carry counts a block that a prompt carries, last carried at that time since
-// the first arrival; fresh is one that no prompt has carried yet.
-func (w *workingSets) carry(last int64, fresh bool) {
-	if fresh {
-		w.all++
-	}
+// the first arrival; fresh is one that no prompt has carried yet. It stands for so many
+// blocks.
+func (w *workingSets) carry(last int64, fresh bool, weight int64) {
 	for i := range w.sets {
 		if s := &w.sets[i]; fresh || last < s.from {
-			s.blocks++
+			s.blocks += weight
 		}
 	}
 }
 
-func (w *workingSets) summary(size int, kvBytes int64) *WorkingSets {
+// summary describes them, of a trace whose prompts have so many distinct blocks.
+func (w *workingSets) summary(all int64, size int, kvBytes int64) *WorkingSets {
 	sized := func(blocks float64) WorkingSetSize {
 		s := WorkingSetSize{Blocks: blocks, Tokens: blocks * float64(size)}
 		if kvBytes >= 1 {
@@ -87,7 +85,7 @@ func (w *workingSets) summary(size int, kvBytes int64) *WorkingSets {
 		}
 		return s
 	}
-	sum := &WorkingSets{Total: sized(float64(w.all))}
+	sum := &WorkingSets{Total: sized(float64(all))}
 	for _, s := range w.sets {
 		one := WorkingSet{WindowS: float64(s.width) / second, Windows: s.window}
 		if s.window > 0 {
