@@ -1,6 +1,9 @@
 package profile
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // curveParts are the disjoint parts of a sample of blocks, by their hashes. Each has an LRU
 // stack of its own and gives a curve of its own; by the spread of these the curve of the
@@ -8,8 +11,11 @@ import "math"
 // Introduction to Variance Estimation, 2007, chapter 2). What was counted before there was
 // a sample is exact and has no part in it.
 type curveParts struct {
-	parts           [sampleParts]curvePart
-	hits, hitTokens int64 // before there was a sample
+	parts [sampleParts]curvePart
+
+	// Of the whole, before there was a sample.
+	hits, hitTokens    int64
+	found, foundTokens []int64
 }
 
 // A curvePart is one of them. Its hits count as many as they stand for, by depth.
@@ -19,9 +25,10 @@ type curvePart struct {
 	deepest            int // of the row at hand
 }
 
-// newCurveParts cuts a sample, so far with these sums.
-func newCurveParts(whole *lru, so *sums) *curveParts {
-	c := &curveParts{hits: so.hits, hitTokens: so.hitTokens}
+// newCurveParts cuts the sample of a pass that has just begun to have one.
+func newCurveParts(u *reusePass) *curveParts {
+	whole := u.stack
+	c := &curveParts{hits: u.hits, hitTokens: u.hitTokens, found: slices.Clone(u.found), foundTokens: slices.Clone(u.foundTokens)}
 	for i := range c.parts {
 		c.parts[i].stack = newLRU(sampleBlocks)
 		c.parts[i].stack.shift, c.parts[i].stack.far = whole.shift, map[uint32]uint32{}
@@ -57,6 +64,7 @@ func (c *curveParts) look(id uint32, blocks, tokens int64) {
 
 // thin halves the rate of each part.
 func (c *curveParts) thin() {
+	c.found, c.foundTokens = halve(c.found), halve(c.foundTokens)
 	for i := range c.parts {
 		p := &c.parts[i]
 		p.stack.thin()
@@ -69,6 +77,7 @@ func (c *curveParts) clone() *curveParts {
 		return nil
 	}
 	out := *c
+	out.found, out.foundTokens = slices.Clone(c.found), slices.Clone(c.foundTokens)
 	for i := range out.parts {
 		p := &out.parts[i]
 		p.stack = p.stack.clone()
@@ -82,32 +91,38 @@ func (c *curveParts) clone() *curveParts {
 const studentT = 2.365
 
 // errors are half of the 95 % intervals of the hit ratios of a sample of one in 2^shift, at
-// capacities in blocks: by block or by token, whichever is wider.
-func (c *curveParts) errors(capacities []int64, shift uint, all *sums) []float64 {
-	var blocks, tokens [sampleParts][]int64
-	for i := range c.parts {
-		p := &c.parts[i]
-		const partShift = 3 // 2^3 parts
-		blocks[i] = hitsUpTo(capacities, p.found, shift+partShift, all.hits-c.hits)
-		tokens[i] = hitsUpTo(capacities, p.foundTokens, shift+partShift, all.hitTokens-c.hitTokens)
-	}
-	half := func(of *[sampleParts][]int64, at int, total int64) float64 {
-		if total == 0 {
-			return 0
-		}
-		mean, squares := 0.0, 0.0
-		for i := range of {
-			mean += float64(of[i][at]) / sampleParts
-		}
-		for i := range of {
-			d := float64(of[i][at]) - mean
-			squares += d * d
-		}
-		return studentT * math.Sqrt(squares/(sampleParts-1)/sampleParts) / float64(total)
-	}
+// capacities in blocks: by block or by token, whichever is wider. To what chance does, by
+// the spread of the parts, they add what a sample does to every curve: it blurs it, since
+// some blocks of equal depth have more of the sample above them than others. Parts are a
+// sample that is eight times as coarse. So their mean is off by more, and half of the
+// difference between it and the curve is a cautious bound of what the curve is off by.
+func (c *curveParts) errors(capacities []int64, shift uint, u *reusePass) []float64 {
 	out := make([]float64, len(capacities))
-	for at := range capacities {
-		out[at] = max(half(&blocks, at, all.references), half(&tokens, at, all.tokens))
+	add := func(found, before []int64, hits, hitsBefore, total int64, of func(*curvePart) []int64) {
+		if total == 0 {
+			return
+		}
+		whole, first := hitsUpTo(capacities, found, shift, hits), hitsUpTo(capacities, before, shift, hitsBefore)
+		var parts [sampleParts][]int64
+		for i := range c.parts {
+			const partShift = 3 // 2^3 parts
+			parts[i] = hitsUpTo(capacities, of(&c.parts[i]), shift+partShift, hits-hitsBefore)
+		}
+		for at := range capacities {
+			mean, squares := 0.0, 0.0
+			for i := range parts {
+				mean += float64(parts[i][at]) / sampleParts
+			}
+			for i := range parts {
+				d := float64(parts[i][at]) - mean
+				squares += d * d
+			}
+			chance := studentT * math.Sqrt(squares/(sampleParts-1)/sampleParts)
+			blur := math.Abs(mean-float64(whole[at]-first[at])) / 2
+			out[at] = max(out[at], (chance+blur)/float64(total))
+		}
 	}
+	add(u.found, c.found, u.hits, c.hits, u.references, func(p *curvePart) []int64 { return p.found })
+	add(u.foundTokens, c.foundTokens, u.hitTokens, c.hitTokens, u.tokens, func(p *curvePart) []int64 { return p.foundTokens })
 	return out
 }

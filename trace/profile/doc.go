@@ -65,6 +65,10 @@
 //     server found
 //   - lru.go: the LRU stack that tells how deep a block lies, its sample of the blocks, and
 //     how its memory stays bounded
+//   - curveparts.go: the error of a sampled curve, by the spread of disjoint parts of the
+//     sample
+//   - numbering.go: numbers of blocks, in memory that does not grow with them beyond a bound;
+//     samples of blocks and of sessions
 //   - steady.go: steady state: hit ratios after a warm-up
 //   - epoch.go: time since the first arrival, cut into spans, for steady state and series
 //   - overtime.go: traffic and reuse over time, in bins

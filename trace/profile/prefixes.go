@@ -99,16 +99,13 @@ func (x *prefixes) kept(n uint32) (weight int64, ok bool) {
 	return x.later.weight(), x.later.has(uint64(n))
 }
 
-// carry counts a prompt with the blocks of path, whose first hit blocks were known and of
-// which some are fresh, there and in the working sets of a trace that begins at first.
-func (x *prefixes) carry(r *trace.Request, path []uint32, fresh []bool, hit int, sets *workingSets, first int64) {
+// carry counts a prompt with the blocks of path, whose first hit blocks were known, there
+// and in the working sets of a trace that begins at first.
+func (x *prefixes) carry(r *trace.Request, path []uint32, hit int, sets *workingSets, first int64) {
 	parent := uint32(0)
-	for i, n := range path {
-		if weight, ok := x.kept(n); ok {
-			last, _ := x.touched(n)
-			sets.carry(last-first, fresh[i], weight)
-		}
+	for _, n := range path {
 		if int(n) >= len(x.uses) {
+			sets.carryLater(n)
 			if x.later.has(uint64(n)) {
 				x.later.put(uint64(n), r.ArrivalNS)
 			}
@@ -116,6 +113,7 @@ func (x *prefixes) carry(r *trace.Request, path []uint32, fresh []bool, hit int,
 			continue
 		}
 		use := &x.uses[n]
+		sets.carry(use.touched-first, use.requests == 0)
 		if use.requests == 0 {
 			use.parent = parent
 		}

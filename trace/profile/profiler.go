@@ -34,7 +34,7 @@ type ProfilerOptions struct {
 // one for each block more, 24 for each of 4.2 million sessions, 16
 // for each length, 8 for each client and a name for each model, and up to 150 MB
 // for what has a bound of its own: exact quantiles of times, ranks, the search
-// for ticks, histograms. Above these bounds the LRU curve, reuse times, working sets, turns
+// for ticks, histograms. Above these bounds the LRU curve, reuse times, turns
 // and their gaps are of samples, [Summary].Warnings says so, and all else is exact. The breakdowns by model and by client take 80 bytes for
 // each stretch of a thousandth of the trace in which a group is active, for 1,024 groups
 // at most: up to 80 MB each.
@@ -257,7 +257,7 @@ func (p *Profiler) addBlocks(r *trace.Request, sets []*rowHistograms) (hit int, 
 			}
 		}
 	}
-	p.prefixes.carry(r, path, found.fresh, hit, &p.working, p.arrivals.first)
+	p.prefixes.carry(r, path, hit, &p.working, p.arrivals.first)
 	if p.routing != nil {
 		p.routing.Add(r, path)
 	}

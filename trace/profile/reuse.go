@@ -2,6 +2,7 @@ package profile
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"reprise/trace"
@@ -144,7 +145,6 @@ type reusePass struct {
 	found, foundTokens []int64
 	parts              *curveParts // of a sample; nil without
 
-	fresh  []bool  // of the blocks of the last row, those that no prompt had
 	depths []int64 // of the known leading blocks of the last row; 0 outside the sample
 	weight int64   // how many blocks each of these stands for
 
@@ -161,7 +161,7 @@ func (u *reusePass) clone() *reusePass {
 	c.again = append(bitset(nil), u.again...)
 	c.found = append([]int64(nil), u.found...)
 	c.foundTokens = append([]int64(nil), u.foundTokens...)
-	c.depths, c.fresh = nil, nil
+	c.depths = nil
 	c.parts = u.parts.clone()
 	c.stack = u.stack.clone()
 	c.time = u.time.clone()
@@ -188,7 +188,7 @@ func (u *reusePass) add(tokens int, path, output []uint32) int {
 		u.thin()
 	}
 	if u.stack.shift > 0 && u.parts == nil {
-		u.parts = newCurveParts(u.stack, &u.sums)
+		u.parts = newCurveParts(u)
 	}
 	return hit
 }
@@ -215,11 +215,9 @@ func (u *reusePass) count(tokens int, path []uint32, hit int) sums {
 			u.miscounted++
 		}
 	}
-	u.fresh = u.fresh[:0]
 	for _, id := range path {
-		u.fresh = append(u.fresh, !u.asked.has(id))
 		switch {
-		case u.fresh[len(u.fresh)-1]:
+		case !u.asked.has(id):
 			u.asked.put(id)
 			u.unique++
 		case !u.again.has(id):
@@ -303,21 +301,29 @@ func (u *reusePass) within(capacities, byDepth []int64, total int64) []int64 {
 	return hitsUpTo(capacities, byDepth, u.stack.shift, total)
 }
 
-// hitsUpTo is [reusePass.within] of a sample of one in 2^shift.
+// hitsUpTo is [reusePass.within] of a sample of one in 2^shift. A cache of c blocks holds
+// some (c−1)÷2^shift of the sample above a block that it just still holds. Where that lies
+// between two whole numbers and a half, so do the hits, in proportion: of blocks at depth c,
+// as many have one more of the sample above them as have one less.
 func hitsUpTo(capacities, byDepth []int64, shift uint, total int64) []int64 {
 	sum := total
 	for _, n := range byDepth {
 		sum -= n
 	}
 	hits := make([]int64, len(capacities))
-	d := 0
+	d, half := 0, int64(1)<<shift/2 // 0 where all blocks are kept: the depths are exact
 	for i, c := range capacities {
-		for ; d < len(byDepth) && int64(d-1)<<shift < c; d++ {
+		for ; d < len(byDepth) && int64(d-1)<<shift+half < c; d++ {
 			sum += byDepth[d]
 		}
-		if c > 0 {
-			hits[i] = min(max(sum, 0), total)
+		if c <= 0 {
+			continue
 		}
+		next := int64(0)
+		if above := c - 1 - (int64(d-2)<<shift + half); shift > 0 && d < len(byDepth) && d > 0 && above > 0 {
+			next = int64(float64(byDepth[d]) * float64(above) / float64(int64(1)<<shift))
+		}
+		hits[i] = min(max(sum+next, 0), total)
 	}
 	return hits
 }
@@ -347,8 +353,9 @@ type CurvePoint struct {
 	HitRatio        float64  `json:"hit_ratio_by_block"`
 	HitRatioByToken *float64 `json:"hit_ratio_by_token"` // null without tokens to divide by
 	// Error is how far either ratio may be off where the curve is of a sample: half of the
-	// wider 95 % interval, from the spread of 8 disjoint parts of the sample. Absent where
-	// the curve is exact, and of a steady state.
+	// wider 95 % interval, from the spread of 8 disjoint parts of the sample and their
+	// difference from the whole. Absent where
+	// the curve is exact, below [Sampling].ResolutionBlocks, and of a steady state.
 	Error *float64 `json:"hit_ratio_error,omitempty"`
 }
 
@@ -362,9 +369,12 @@ type Sampling struct {
 	// MeanError is the mean absolute error of hit ratios that the authors of the
 	// method found over their traces, with samples in 1 MB of memory.
 	MeanError float64 `json:"mean_error_reported"`
-	// LargestError is the largest of the errors of the curve from ResolutionBlocks on.
+	// LargestError is the largest of the errors of both curves from ResolutionBlocks on.
 	LargestError float64 `json:"largest_error"`
 }
+
+// resolution is how many blocks of a sample a cache holds whose hit ratio can be read.
+const resolution = 16
 
 // shardsError is from the abstract of the SHARDS paper: "approximate miss ratio
 // errors averaging less than 0.01".
@@ -439,8 +449,10 @@ func (u *reusePass) points(capacities []capacity) []CurvePoint {
 	}
 	points := u.sums.points(capacities, u.kvBytes, u.hitsWithin(blocks), u.within(blocks, u.foundTokens, u.hitTokens))
 	if u.parts != nil {
-		for i, e := range u.parts.errors(blocks, u.stack.shift, &u.sums) {
-			points[i].Error = &e
+		for i, e := range u.parts.errors(blocks, u.stack.shift, u) {
+			if blocks[i] >= resolution<<u.stack.shift {
+				points[i].Error = &e
+			}
 		}
 	}
 	return points
@@ -483,9 +495,9 @@ func (u *reusePass) summary() ReuseSummary {
 	}
 	if shift := u.stack.shift; shift > 0 {
 		s.Sampling = &Sampling{Rate: 1 / float64(uint64(1)<<shift), TrackedBlocks: u.stack.live,
-			ResolutionBlocks: 16 << shift, MeanError: shardsError}
-		for _, p := range s.LRUCurve {
-			if p.Error != nil && *p.CapacityBlocks >= s.Sampling.ResolutionBlocks {
+			ResolutionBlocks: resolution << shift, MeanError: shardsError}
+		for _, p := range slices.Concat(s.LRUCurve, s.LRUCurveDense) {
+			if p.Error != nil {
 				s.Sampling.LargestError = max(s.Sampling.LargestError, *p.Error)
 			}
 		}

@@ -279,6 +279,36 @@ func TestSampledCurve(t *testing.T) {
 	}
 }
 
+// Of the stated errors of a sampled curve, which are 95 % intervals, nine in ten and more
+// hold, over samples of several traces, and they are no wider than twice what is needed.
+func TestSampledCurveErrors(t *testing.T) {
+	held, of := 0, 0
+	var off2, stated2 float64
+	for seed := range uint64(8) {
+		rows := generate(100+seed, 20_000, shape{block: 16, system: true, output: true, reach: 8000})
+		want, got := reuseOf(rows, 16, profile.ReuseOptions{}).Summary(), reuseOf(rows, 16, profile.ReuseOptions{ExactBlocks: 16384}).Summary()
+		for i, p := range got.LRUCurveDense {
+			exact := want.LRUCurveDense[i]
+			if exact.Error != nil || (p.Error != nil) != (*p.CapacityBlocks >= got.Sampling.ResolutionBlocks) {
+				t.Fatalf("an error where there is none to tell, or none: %+v", p)
+			}
+			if p.Error == nil {
+				continue
+			}
+			of++
+			off := math.Abs(p.HitRatio - exact.HitRatio)
+			if off <= *p.Error && math.Abs(*p.HitRatioByToken-*exact.HitRatioByToken) <= *p.Error {
+				held++
+			}
+			off2, stated2 = off2+off*off, stated2+*p.Error**p.Error
+		}
+	}
+	t.Logf("%d of %d errors hold; rms off %.4f, stated %.4f", held, of, math.Sqrt(off2/float64(of)), math.Sqrt(stated2/float64(of)))
+	if held < of*9/10 || stated2 > 16*off2 {
+		t.Errorf("%d of %d errors hold; rms off %.4f, stated %.4f", held, of, math.Sqrt(off2/float64(of)), math.Sqrt(stated2/float64(of)))
+	}
+}
+
 // FuzzReuse holds hits and curve against the direct simulation for any ids.
 func FuzzReuse(f *testing.F) {
 	f.Add([]byte{3, 1, 2, 3, 2, 1, 2, 4, 1, 2, 3, 4}, uint16(3))

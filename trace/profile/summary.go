@@ -225,11 +225,11 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	}
 	if sm := s.Reuse.Sampling; sm != nil {
 		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean error below %g; here it is at most "+
-			"%s at 95 %%, by the spread of %d disjoint parts) and cannot be read below %s blocks; the ratios of a cache without limit are exact",
+			"%s at 95 %%, by the spread of %d disjoint parts of the sample) and cannot be read below %s blocks; the ratios of a cache without limit are exact",
 			page.Count(int64(1/sm.Rate)), sm.MeanError, page.Number(sm.LargestError), sampleParts, page.Count(sm.ResolutionBlocks))
 	}
 	if x := &p.prefixes; x.beyond {
-		warn("sampled_blocks", "more than %s distinct blocks: times of reuse and working sets are of one block in %s, and a prefix is listed as far as it "+
+		warn("sampled_blocks", "more than %s distinct blocks: times of reuse are of one block in %s, and a prefix is listed as far as it "+
 			"is of the blocks that came first", page.Count(int64(x.bound)), page.Count(x.later.weight()))
 	}
 	if s.Sessions != nil && s.Sessions.Sampling != nil {

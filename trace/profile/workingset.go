@@ -33,7 +33,9 @@ type WorkingSets struct {
 }
 
 // A workingSet counts the distinct blocks of one window after the other. It
-// needs to know of each block when it was last carried, and nothing more.
+// needs to know of each block when it was last carried, and nothing more. Of blocks of which
+// that is not kept, the set of those in the window takes a bit for each, and a list of up to
+// listedBlocks of them, by which it is emptied.
 type workingSet struct {
 	width  int64
 	window int64 // the one that is being counted
@@ -41,7 +43,13 @@ type workingSet struct {
 	blocks int64 // distinct ones in it
 	sum    int64 // over the windows before it
 	max    int64
+
+	later  bitset
+	listed []uint32
+	more   bool // than are listed
 }
+
+const listedBlocks = 1 << 20
 
 // arrive moves the clock to the time since the first arrival.
 func (w *workingSet) arrive(elapsed int64) {
@@ -52,6 +60,13 @@ func (w *workingSet) arrive(elapsed int64) {
 	w.max = max(w.max, w.blocks)
 	w.window, w.blocks = elapsed/w.width, 0
 	w.from = w.window * w.width
+	if w.more {
+		clear(w.later)
+	}
+	for _, n := range w.listed {
+		w.later[n/64] = 0
+	}
+	w.listed, w.more = w.listed[:0], false
 }
 
 // workingSets are all of them.
@@ -66,12 +81,26 @@ func (w *workingSets) arrive(elapsed int64) {
 }
 
 // carry counts a block that a prompt carries, last carried at that time since
-// the first arrival; fresh is one that no prompt has carried yet. It stands for so many
-// blocks.
-func (w *workingSets) carry(last int64, fresh bool, weight int64) {
+// the first arrival; fresh is one that no prompt has carried yet.
+func (w *workingSets) carry(last int64, fresh bool) {
 	for i := range w.sets {
 		if s := &w.sets[i]; fresh || last < s.from {
-			s.blocks += weight
+			s.blocks++
+		}
+	}
+}
+
+// carryLater counts a block of which is not kept when it was last carried.
+func (w *workingSets) carryLater(n uint32) {
+	for i := range w.sets {
+		s := &w.sets[i]
+		if s.later.has(n) {
+			continue
+		}
+		s.later.put(n)
+		s.blocks++
+		if s.more = s.more || len(s.listed) == listedBlocks; !s.more {
+			s.listed = append(s.listed, n)
 		}
 	}
 }
