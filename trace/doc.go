@@ -35,7 +35,7 @@
 //   - parquet.go: writing and reading Parquet: Create, Open, traces from a pipe,
 //     compression and page settings, the memory of a writer, errors about files that are
 //     not Parquet, damaged, or no trace
-//   - requestcolumns.go: the fast reader of a trace's columns, page by page; reading only
+//   - columnreader.go: the fast reader of columns, page by page; reading only
 //     some columns
 //   - digest.go: the digest over the values of the rows
 //   - capture.go: the capture window that an operator declares: its parsing, checks and

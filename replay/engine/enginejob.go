@@ -24,6 +24,7 @@ type Job struct {
 	// first scheduled, and Preempted how often it lost its blocks.
 	Cached, Preempted int
 
+	answer      *Answer  // that it is part of, in a fleet
 	keys        []uint64 // of the leading full blocks, in the engine's size, where they were hashed
 	late        Picos    // on its way to the scheduler, beside Costs.Request
 	entered     Picos

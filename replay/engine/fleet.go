@@ -55,7 +55,6 @@ type Fleet struct {
 	router  *router
 	late    *rand.Rand // of the noise
 	done    func(*Answer) error
-	pending map[*Job]*Answer
 	cuts    cuts
 	most    int // requests in flight at once
 	ended   int64
@@ -69,7 +68,7 @@ func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
 	if c.Replicas < 1 || c.Replicas > maxReplicas {
 		return nil, fmt.Errorf("simulated fleet: 1 to %d replicas", maxReplicas)
 	}
-	f := &Fleet{c: c, done: done, pending: map[*Job]*Answer{}, late: rand.New(rand.NewPCG(c.Noise.Seed, 0))}
+	f := &Fleet{c: c, done: done, late: rand.New(rand.NewPCG(c.Noise.Seed, 0))}
 	if c.Noise.Factor > 0 {
 		c.Engine.Costs = c.Engine.Costs.Times(c.Noise.Factor)
 	}
@@ -107,7 +106,7 @@ func (f *Fleet) Send(a Arrival) error {
 	}
 	switch err := f.engines[answer.Replica].Add(job, a.At); err {
 	case nil:
-		f.pending[job] = answer
+		job.answer = answer
 		if a.Cut > 0 {
 			heap.Push(&f.cuts, answer)
 		}
@@ -201,7 +200,7 @@ func (f *Fleet) runUntil(at Picos) {
 
 // Tokens implements [tokenSink].
 func (f *Fleet) Tokens(j *Job, at []Picos) {
-	a := f.pending[j]
+	a := j.answer
 	if a.Tokens == nil {
 		a.Tokens = make([]Picos, 0, min(j.Output, 1<<16))
 	}
@@ -210,7 +209,7 @@ func (f *Fleet) Tokens(j *Job, at []Picos) {
 
 // Finished implements [tokenSink].
 func (f *Fleet) Finished(j *Job, at Picos) {
-	if cut := f.pending[j].Cut; cut > 0 && at > cut {
+	if cut := j.answer.Cut; cut > 0 && at > cut {
 		f.finishAnswer(j, cut, ErrCut) // within the step in which it was cut
 		return
 	}
@@ -219,8 +218,8 @@ func (f *Fleet) Finished(j *Job, at Picos) {
 
 // finishAnswer hands an answer on. One that was cut has no more than the client got.
 func (f *Fleet) finishAnswer(j *Job, at Picos, how error) {
-	a := f.pending[j]
-	delete(f.pending, j)
+	a := j.answer
+	j.answer = nil
 	a.Done, a.Err = at, how
 	f.ended++
 	for n := len(a.Tokens); n > 0 && a.Tokens[n-1] > at; n-- {

@@ -14,7 +14,10 @@ type column struct {
 	field arrow.Field
 	put   func(b array.Builder, r *Result)
 	get   func(a arrow.Array, row int, r *Result)
-	size  func(a arrow.Array, row int) int64 // of the list of a row, in bytes; nil of a column without lists
+	// Of a column with lists, else nil: what the list of a row takes, in bytes, and room for
+	// those of all rows.
+	size    func(a arrow.Array, row int) int64
+	reserve func(b array.Builder, rows []Result)
 }
 
 // columns lists the journal's columns; a test holds that they are those of the
@@ -167,6 +170,13 @@ func list[T int32 | int64](name string, at func(*Result) *[]T) column {
 			if from < to { // a copy: the values lie in the batch's memory
 				*at(r) = slices.Clone(t.values(l.ListValues())[from:to])
 			}
+		},
+		reserve: func(b array.Builder, rows []Result) {
+			n := 0
+			for i := range rows {
+				n += len(*at(&rows[i]))
+			}
+			b.(*array.ListBuilder).ValueBuilder().Reserve(n)
 		},
 		size: func(a arrow.Array, row int) int64 {
 			l := a.(*array.List)

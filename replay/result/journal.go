@@ -111,6 +111,9 @@ func (j *Journal) writeBatch(rows []Result) error {
 	for i, c := range j.columns {
 		b := j.builder.Field(i)
 		b.Reserve(len(rows))
+		if c.reserve != nil {
+			c.reserve(b, rows)
+		}
 		for k := range rows {
 			c.put(b, &rows[k])
 		}

@@ -241,8 +241,10 @@ func TestThinnedDepths(t *testing.T) {
 	if got := u.hitsWithin([]int64{0, 1, 4, 5}); !slices.Equal(got, []int64{0, 1111, 1111, 1111}) {
 		t.Errorf("hits by capacity are %v", got)
 	}
+	// One in four: of blocks at depth 5 half have one of the sample above them or none; all of
+	// those at depth 7 and above have.
 	u.found = []int64{0, 1000, 100}
-	if got := u.hitsWithin([]int64{0, 1, 4, 5}); !slices.Equal(got, []int64{0, 1011, 1011, 1111}) {
+	if got := u.hitsWithin([]int64{0, 1, 3, 4, 5, 7}); !slices.Equal(got, []int64{0, 1011, 1011, 1036, 1061, 1111}) {
 		t.Errorf("hits by capacity are %v", got)
 	}
 }

@@ -70,6 +70,9 @@ func (h *sheet) cacheTable() page.Section {
 			t.Head = append(t.Head, "GiB")
 		}
 		t.Head = append(t.Head, "tokens", "blocks", "by token", "by block", "by token, steady", "by block, steady")
+		if r.Sampling != nil {
+			t.Head = append(t.Head, "error ±")
+		}
 		for range t.Head {
 			t.Align = append(t.Align, page.Right)
 		}
@@ -92,6 +95,9 @@ func (h *sheet) cacheTable() page.Section {
 			if i < len(r.Steady.LRUCurve) {
 				steady := r.Steady.LRUCurve[i]
 				row[len(row)-2], row[len(row)-1] = page.OrDash(steady.HitRatioByToken, page.Percent), page.Percent(steady.HitRatio)
+			}
+			if r.Sampling != nil {
+				row = append(row, page.OrDash(p.Error, page.Percent))
 			}
 			t.Rows = append(t.Rows, row)
 		}

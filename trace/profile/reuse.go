@@ -304,7 +304,8 @@ func (u *reusePass) within(capacities, byDepth []int64, total int64) []int64 {
 // hitsUpTo is [reusePass.within] of a sample of one in 2^shift. A cache of c blocks holds
 // some (c−1)÷2^shift of the sample above a block that it just still holds. Where that lies
 // between two whole numbers and a half, so do the hits, in proportion: of blocks at depth c,
-// as many have one more of the sample above them as have one less.
+// as many have one more of the sample above them as have one less. Blocks with none of it
+// above them are hit by any cache.
 func hitsUpTo(capacities, byDepth []int64, shift uint, total int64) []int64 {
 	sum := total
 	for _, n := range byDepth {
@@ -313,14 +314,14 @@ func hitsUpTo(capacities, byDepth []int64, shift uint, total int64) []int64 {
 	hits := make([]int64, len(capacities))
 	d, half := 0, int64(1)<<shift/2 // 0 where all blocks are kept: the depths are exact
 	for i, c := range capacities {
-		for ; d < len(byDepth) && int64(d-1)<<shift+half < c; d++ {
+		for ; d < len(byDepth) && (int64(d-1)<<shift+half < c || d <= 1 && c > 0); d++ {
 			sum += byDepth[d]
 		}
 		if c <= 0 {
 			continue
 		}
 		next := int64(0)
-		if above := c - 1 - (int64(d-2)<<shift + half); shift > 0 && d < len(byDepth) && d > 0 && above > 0 {
+		if above := c - 1 - (int64(d-2)<<shift + half); shift > 0 && d < len(byDepth) && d > 1 && above > 0 {
 			next = int64(float64(byDepth[d]) * float64(above) / float64(int64(1)<<shift))
 		}
 		hits[i] = min(max(sum+next, 0), total)

@@ -38,9 +38,15 @@ func writeCurve(p *textpage.Page, r namedReuse) {
 			steady := r.Steady.LRUCurve[i]
 			row[size+2], row[size+3] = page.Number(steady.HitRatio), page.OrDash(steady.HitRatioByToken, page.Number)
 		}
+		if r.Sampling != nil {
+			row = append(row, page.OrDash(point.Error, page.Number))
+		}
 		rows = append(rows, row)
 	}
 	head = append(head, "by block", "by token", "steady by block", "steady by token")
+	if r.Sampling != nil {
+		head = append(head, "error ±")
+	}
 	p.Table("Hit ratio by capacity of an LRU cache, "+r.name, head, rows)
 }
 
