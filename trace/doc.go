@@ -37,6 +37,7 @@
 //     not Parquet, damaged, or no trace
 //   - columnreader.go: the fast reader of columns, page by page; reading only
 //     some columns
+//   - columnfields.go: the columns of a row type, by its fields
 //   - digest.go: the digest over the values of the rows
 //   - capture.go: the capture window that an operator declares: its parsing, checks and
 //     metadata, and whether an instant is outside

@@ -83,6 +83,7 @@ docs/synthesis.md defines every measure.`,
 }
 
 func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
+	defer cli.LimitMemory(largeMemory)()
 	if _, err := f.thresholds(0); err != nil {
 		return err
 	}

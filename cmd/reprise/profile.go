@@ -15,9 +15,6 @@ import (
 	"reprise/trace/profile"
 )
 
-// profileMemory is the heap size that the garbage collector aims to stay below.
-const profileMemory = 1 << 30
-
 // profileFlags are the flags of profile.
 type profileFlags struct {
 	out, histograms, tables string
@@ -91,7 +88,7 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	defer cli.LimitMemory(profileMemory)()
+	defer cli.LimitMemory(largeMemory)()
 	p, err := profileOf(cmd, t, o)
 	if err != nil {
 		return err

@@ -113,7 +113,12 @@ Built-in workloads:
 	return cmd
 }
 
+// largeMemory is the heap size that the garbage collector aims to stay below for commands
+// that hold more the longer a trace is, or hold much from the beginning.
+const largeMemory = 1200 << 20
+
 func (f *synthFlags) run(cmd *cobra.Command, path string) error {
+	defer cli.LimitMemory(largeMemory)()
 	if err := f.check(cmd); err != nil {
 		return err
 	}

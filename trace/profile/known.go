@@ -10,15 +10,16 @@ import (
 // beside what the server reports.
 //
 // It counts every row it is given, whatever its status: give it the rows that
-// are sent, in the order in which they are. Memory is 8 bytes for each distinct
-// block, see [trace.Renumber].
+// are sent, in the order in which they are. Memory is a bit for each distinct block whose id
+// is about as small as there are blocks, as ids of a trace are, and some 40 bytes for any other.
 type KnownPass struct {
 	size      int
 	generated bool
 	tail      TailOf
 	template  TemplateOf
-	ids       trace.Renumber
-	sent      map[uint64]sentPart // by number of a block, where all of it was not sent or a prompt ended with it
+	seen      idSet
+	fresh     []uint64            // blocks of the row at hand
+	sent      map[uint64]sentPart // by a block, where all of it was not sent or a prompt ended with it
 }
 
 // A sentPart is what prompts with a template had of a block.
@@ -66,42 +67,53 @@ func NewKnownPass(blockSize int, generated bool, opts ...KnownOption) *KnownPass
 // the trace. Where two prompts part inside a block, its tokens are not known,
 // except for those of a known tail.
 func (k *KnownPass) Touch(r *trace.Request) (knownTokens int32) {
-	before := uint64(k.ids.Len())
+	k.fresh = k.fresh[:0]
 	hit, leading, tail := 0, true, int32(0)
 	for _, b := range r.Blocks {
-		known := k.ids.ID(b) < before
+		known := k.touch(b)
 		if leading && known {
 			hit++
 			continue
 		}
-		if t := k.touchTails(b, before, known); leading {
+		if t := k.touchTails(b, known); leading {
 			tail = t
 		}
 		leading = false
 	}
 	if k.generated {
 		for _, b := range r.OutputBlocks {
-			k.touchTails(b, before, k.ids.ID(b) < before)
+			k.touchTails(b, k.touch(b))
 		}
 	}
 	knownTokens = min(hitTokens(hit, r, k.size)+tail, max(r.InputTokens, 0))
 	if k.template != nil {
-		knownTokens = k.touchTemplate(r, before, hit, knownTokens)
+		knownTokens = k.touchTemplate(r, hit, knownTokens)
+	}
+	for _, b := range k.fresh {
+		k.seen.put(b)
 	}
 	return knownTokens
 }
 
+// touch tells whether a block is known from earlier rows; from the next row on it is.
+func (k *KnownPass) touch(block uint64) bool {
+	if k.seen.has(block) {
+		return true
+	}
+	k.fresh = append(k.fresh, block)
+	return false
+}
+
 // touchTemplate takes from the known tokens of a row, of which the first hit blocks are
-// whole, what no prompt had for its template, and notes what this one has. Blocks below
-// the number before were known.
-func (k *KnownPass) touchTemplate(r *trace.Request, before uint64, hit int, known int32) int32 {
+// whole, what no prompt had for its template, and notes what this one has.
+func (k *KnownPass) touchTemplate(r *trace.Request, hit int, known int32) int32 {
 	lead, after := k.template(r)
 	content := r.InputTokens - after
 	last := len(r.Blocks) - 1
-	if same := last >= 0 && hit > last && k.sent[k.ids.ID(r.Blocks[last])].ends; !same {
+	if same := last >= 0 && hit > last && k.sent[r.Blocks[last]].ends; !same {
 		missing := int32(0)
 		for i := 0; i < hit && missing == 0; i++ {
-			if missing = k.sent[k.ids.ID(r.Blocks[i])].missing; missing > 0 {
+			if missing = k.sent[r.Blocks[i]].missing; missing > 0 {
 				known = min(known, int32((i+1)*k.size)) - missing
 			}
 		}
@@ -110,7 +122,7 @@ func (k *KnownPass) touchTemplate(r *trace.Request, before uint64, hit int, know
 			for tokens > tail {
 				partial, tokens = k.tail(partial)
 			}
-			known -= k.sent[k.ids.ID(partial)].missing
+			known -= k.sent[partial].missing
 		}
 		known = min(max(min(known, content), lead), max(r.InputTokens, 0))
 	}
@@ -120,40 +132,39 @@ func (k *KnownPass) touchTemplate(r *trace.Request, before uint64, hit int, know
 	for i, block := range r.Blocks {
 		from := int32(i * k.size)
 		had := max(content-from, 0)
-		k.note(block, before, max(min(r.InputTokens-from, int32(k.size))-had, 0), i == last)
+		k.note(block, max(min(r.InputTokens-from, int32(k.size))-had, 0), i == last)
 		if k.tail == nil {
 			continue
 		}
 		for partial, tokens := k.tail(block); tokens > 0; partial, tokens = k.tail(partial) {
-			k.note(partial, before, max(tokens-had, 0), false)
+			k.note(partial, max(tokens-had, 0), false)
 		}
 	}
 	return known
 }
 
 // note takes what a prompt had of a block.
-func (k *KnownPass) note(block, before uint64, missing int32, ends bool) {
-	number := k.ids.ID(block)
-	part := k.sent[number]
-	if number < before {
+func (k *KnownPass) note(block uint64, missing int32, ends bool) {
+	part := k.sent[block]
+	if k.seen.has(block) {
 		missing = min(missing, part.missing)
 	}
 	if part = (sentPart{missing, ends || part.ends}); part == (sentPart{}) {
-		delete(k.sent, number)
+		delete(k.sent, block)
 	} else {
-		k.sent[number] = part
+		k.sent[block] = part
 	}
 }
 
 // touchTails makes the partial blocks known that block completes, one within the
 // other, and returns how many of its tokens were known by them. With a block its
 // tails are known as well, since it begins with them.
-func (k *KnownPass) touchTails(block, before uint64, known bool) (tokens int32) {
+func (k *KnownPass) touchTails(block uint64, known bool) (tokens int32) {
 	for !known && k.tail != nil {
 		if block, tokens = k.tail(block); tokens == 0 {
 			break
 		}
-		known = k.ids.ID(block) < before
+		known = k.touch(block)
 	}
 	return tokens
 }

@@ -58,6 +58,37 @@ func (n *numbering) number(id uint64) (uint32, error) {
 	return number, nil
 }
 
+// An idSet is a set of blocks by their ids: a bit for each where ids are about as small as
+// their number, else an entry of a map.
+type idSet struct {
+	bits []uint64
+	far  map[uint64]struct{}
+	n    uint64
+}
+
+func (s *idSet) has(id uint64) bool {
+	if id/64 < uint64(len(s.bits)) && s.bits[id/64]>>(id%64)&1 != 0 {
+		return true
+	}
+	_, ok := s.far[id] // also one that came before the bits went so far
+	return ok
+}
+
+func (s *idSet) put(id uint64) {
+	s.n++
+	if id > 1<<23+64*s.n {
+		if s.far == nil {
+			s.far = map[uint64]struct{}{}
+		}
+		s.far[id] = struct{}{}
+		return
+	}
+	if n := id/64 + 1; n > uint64(len(s.bits)) {
+		s.bits = append(s.bits, make([]uint64, n-uint64(len(s.bits)))...)
+	}
+	s.bits[id/64] |= 1 << (id % 64)
+}
+
 // hashed is the hash that chooses blocks for samples: the leading bits say whether a block is
 // in one, and the last ones to which of its parts it belongs.
 func hashed(id uint64) uint64 { return sample.Mix64((id + 1) * sample.Golden) }
