@@ -108,9 +108,9 @@ func TestRowsAreTheLibrarys(t *testing.T) {
 // A someRow has a field of each type that rows may have, some in a struct that it embeds.
 type someRow struct {
 	trace.Row `parquet:"-"`
-	somePart
 
-	Plain    int32  `parquet:"plain"`
+	Plain int32 `parquet:"plain"`
+	somePart
 	Absent   int64  `parquet:"absent,optional"`
 	Word     string `parquet:"word"`
 	Optional string `parquet:"optional,optional,dict"`

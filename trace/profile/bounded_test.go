@@ -154,7 +154,7 @@ func TestWorkingSetOfLaterBlocks(t *testing.T) {
 			}
 		}
 		w.arrive(now)
-		n := uint32(rng.IntN(1 << 22))
+		n := uint32(rng.IntN(1 << 27))
 		w.carryLater(n)
 		for i := range distinct {
 			distinct[i][n] = true

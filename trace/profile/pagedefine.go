@@ -59,6 +59,7 @@ var pageDefinitions = map[string][]definition{
 	},
 	"Reuse time and distance": {
 		{"reuse time", "s", "Of each hit block, the time since a request last touched it.", ""},
+		{"error", "ratio", "Of a sampled curve: half of a 95 % interval, from how much the curves of eight disjoint parts of the sample differ (chance), and their mean from the curve (blur).", "2.365 · sd of the parts ÷ √8 + |mean of the parts − curve| ÷ 2"},
 		{"reuse distance", "blocks", "Of each hit block, the capacity of the smallest LRU cache that still holds it.", "distinct blocks touched since, and itself"},
 	},
 	"Top prefixes": {
