@@ -3,6 +3,7 @@ package trace
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
@@ -18,27 +19,27 @@ type field[R any] interface {
 	close()
 }
 
-// fieldsOf are the columns of a row type: of its fields and those of the structs that it
-// embeds. Fields of a type that no row of ours has are a panic.
+// fieldsOf are the columns of a row type: of its fields and those of the structs in it,
+// whether it embeds them or they are groups of columns. Fields of a type that no row of ours
+// has are a panic.
 func fieldsOf[R any]() []field[R] {
-	schema := parquet.SchemaOf(new(R))
-	paths := map[string][]string{}
-	for _, path := range schema.Columns() {
-		paths[path[0]] = path
-	}
-	return appendFields[R](nil, reflect.TypeFor[R](), 0, paths)
+	return appendFields[R](nil, reflect.TypeFor[R](), 0, nil, parquet.SchemaOf(new(R)).Columns())
 }
 
-func appendFields[R any](list []field[R], t reflect.Type, offset uintptr, paths map[string][]string) []field[R] {
+func appendFields[R any](list []field[R], t reflect.Type, offset uintptr, group []string, columns [][]string) []field[R] {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, at := f.Tag.Get("parquet"), offset+f.Offset
-		switch name := columnName(f.Name, tag); {
+		path := append(slices.Clone(group), columnName(f.Name, tag))
+		switch {
 		case tag == "-":
 		case f.Anonymous && f.Type.Kind() == reflect.Struct && tag == "":
-			list = appendFields(list, f.Type, at, paths)
+			list = appendFields(list, f.Type, at, group, columns)
+		case f.Type.Kind() == reflect.Struct:
+			list = appendFields(list, f.Type, at, path, columns)
 		default:
-			list = append(list, fieldOf[R](paths[name], f.Type, at))
+			i := slices.IndexFunc(columns, func(c []string) bool { return len(c) >= len(path) && slices.Equal(c[:len(path)], path) })
+			list = append(list, fieldOf[R](columns[i], f.Type, at))
 		}
 	}
 	return list

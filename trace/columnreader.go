@@ -20,11 +20,12 @@ type columnReader[R any] struct {
 }
 
 func newColumnReader[R TextFree](f *parquet.File) (r *columnReader[R], err error) {
+	fields := fieldsOf[R]() // whose panic is no file's fault
 	defer guard(&err)
 	if err := hasRows[R](f); err != nil {
 		return nil, err
 	}
-	r = &columnReader[R]{f: f, fields: fieldsOf[R]()}
+	r = &columnReader[R]{f: f, fields: fields}
 	r.fields = slices.DeleteFunc(r.fields, func(c field[R]) bool { return !c.find(f.Schema()) })
 	return r, nil
 }

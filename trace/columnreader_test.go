@@ -110,6 +110,10 @@ type someRow struct {
 	trace.Row `parquet:"-"`
 
 	Plain int32 `parquet:"plain"`
+	Group struct {
+		Long *int64 `parquet:"long,optional"`
+		Word string `parquet:"word,optional,dict"`
+	} `parquet:"group"`
 	somePart
 	Absent   int64  `parquet:"absent,optional"`
 	Word     string `parquet:"word"`
@@ -135,7 +139,12 @@ func TestAnyRowsAreTheLibrarys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	for i := range rows {
 		for _, f := range reflect.VisibleFields(reflect.TypeFor[someRow]()) {
-			if v := reflect.ValueOf(&rows[i]).Elem().FieldByIndex(f.Index); !f.Anonymous && f.Name != "Skipped" {
+			v := reflect.ValueOf(&rows[i]).Elem().FieldByIndex(f.Index)
+			switch {
+			case f.Name == "Group":
+				fill(rng, v.Field(0), n)
+				fill(rng, v.Field(1), n)
+			case !f.Anonymous && f.Name != "Skipped":
 				fill(rng, v, n)
 			}
 		}

@@ -236,3 +236,19 @@ func TestSampledCurveOfATrace(t *testing.T) {
 		t.Error("fewer than nine points in ten are within their errors")
 	}
 }
+
+// What a row costs while all blocks are kept apart, and beyond that.
+func BenchmarkProfiler(b *testing.B) {
+	rows := chats(30_000)
+	for name, bound := range map[string]int{"exact": 1 << 24, "sampled": 1 << 13} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				p := NewProfiler(trace.Meta{BlockSize: 16, Sessions: originSource}, ProfilerOptions{ReuseOptions: ReuseOptions{ExactBlocks: bound, bound: bound}})
+				if _, err := p.Write(rows); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N)*float64(len(rows))/b.Elapsed().Seconds(), "rows/s")
+		})
+	}
+}
