@@ -115,6 +115,9 @@ func (f *feeder) run(ctx context.Context) error {
 // nothing is left.
 func (f *feeder) step(ctx context.Context) bool {
 	f.takeEnds()
+	if trees := f.sched.trees; trees != nil && trees.window.isOver() {
+		return false
+	}
 	f.capIdle()
 	if f.blocked != nil && f.queue.push(f.blocked, false) {
 		f.blocked = nil

@@ -28,11 +28,16 @@ type liveTrees struct {
 	err   error             // the workload could not be read
 	tally sessionTally
 	ended *atomic.Int64 // trees that are over, for the window
+
+	window *treeWindow // nil where the trees that are measured are not counted
 }
 
 func newLiveTrees(opt *Options) *liveTrees {
 	l := &liveTrees{opt: opt, load: opt.Sessions, base: opt.Resume.base(), live: map[int64]*liveTree{}, ended: new(atomic.Int64)}
 	l.idle = l.base
+	if w := l.load.Window; w != nil {
+		l.window = &treeWindow{want: w}
+	}
 	if l.load.Arrivals != nil {
 		l.at = l.load.Arrivals.Next()
 	}
@@ -56,9 +61,9 @@ func (o *Options) placeTimes() []time.Duration {
 // limited says whether only so many trees may be live.
 func (l *liveTrees) limited() bool { return l.load.Live+l.load.MaxLive > 0 }
 
-// Endless says whether trees are played again and again, until the time of the run is over.
+// Endless says whether trees are played again and again, until the time of the run or its window is over.
 func (s *SessionLoad) Endless(o *Options) bool {
-	return o.Duration > 0 && s.recycle() != result.RecycleStop
+	return (o.Duration > 0 || s.Window != nil) && s.recycle() != result.RecycleStop
 }
 
 // more says whether there is a tree of a number.
@@ -101,7 +106,7 @@ func (l *liveTrees) peek() *liveTree {
 
 // nextStart returns when the next tree starts; false is never, or when a tree ends.
 func (l *liveTrees) nextStart() (time.Duration, bool) {
-	if l.limited() && len(l.slots) == 0 {
+	if l.limited() && len(l.slots) == 0 || l.window.isOver() {
 		return 0, false
 	}
 	t := l.peek()
@@ -142,6 +147,7 @@ func (l *liveTrees) begin() {
 	}
 	t.end = t.start
 	l.tally.begin(t.start)
+	l.window.begin(l, t)
 	for i := range t.rows {
 		if r := &t.rows[i]; r.waits == 0 && !r.over {
 			l.release(t, i)
@@ -295,6 +301,7 @@ func (l *liveTrees) finish(t *liveTree) {
 	delete(l.live, t.number)
 	l.tally.finish(t.end, !t.short)
 	l.ended.Add(1)
+	l.window.end(l, t)
 	if l.limited() {
 		heap.Push(&l.slots, freeSlot{t.end})
 	}
@@ -357,6 +364,7 @@ func (l *liveTrees) moveEarlier(by, now time.Duration) {
 		}
 	}
 	l.tally.moveEarlier(by, now)
+	l.window.moveEarlier(by, now)
 }
 
 // unsent counts the rows that were not accepted, to the end of the workload: of those that

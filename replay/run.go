@@ -54,7 +54,7 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	p.feed = newFeeder(&p.opt, rows, p.results)
 	p.feed.prompts, p.feed.endpoint = r.Prompter, r.Endpoint
 	if trees := p.feed.sched.trees; trees != nil {
-		p.window.ended = trees.ended
+		p.window.ended, p.window.trees = trees.ended, trees.window
 	}
 	if opt.Thread != nil {
 		prompts, ok := r.Prompter.(result.Continuer)

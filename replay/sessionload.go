@@ -64,6 +64,9 @@ type SessionLoad struct {
 	// is what was sent for that before the run, for the results.
 	Start  *TrajectoryStart
 	Warmed *result.TrajectoryWarmup
+
+	// Window, when set, says which trees are measured, and ends the run when they are over.
+	Window *SessionWindow
 }
 
 // A TrajectoryStart draws an instant in each tree that the first places of a closed loop
@@ -100,10 +103,11 @@ func (s *TrajectoryStart) Share(place, tree int64) float64 {
 }
 
 var (
-	errSessionsAlone = errors.New("replay: a load of sessions has its own arrivals and order: it cannot be combined with a closed loop of requests, arrivals, a lineage or an endless workload")
-	errSessionsLoop  = errors.New("replay: a load of sessions takes either a number of live trees or arrivals; a limit of live trees is for arrivals, and a start inside of trees for a number of them")
-	errSessionsPart  = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by salt, apart, same or stop, and waits by think times, ends or as AIPerf")
-	errWarmTrees     = errors.New("replay: a warm-up of whole sessions needs a load of sessions")
+	errSessionsAlone  = errors.New("replay: a load of sessions has its own arrivals and order: it cannot be combined with a closed loop of requests, arrivals, a lineage or an endless workload")
+	errSessionsLoop   = errors.New("replay: a load of sessions takes either a number of live trees or arrivals; a limit of live trees is for arrivals, and a start inside of trees for a number of them")
+	errSessionsPart   = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by salt, apart, same or stop, and waits by think times, ends or as AIPerf")
+	errSessionsWindow = errors.New("replay: a window of sessions takes one at least, a warm-up of sessions or time and no cool-down, and cannot be resumed")
+	errWarmTrees      = errors.New("replay: a warm-up of whole sessions needs a load of sessions")
 )
 
 // checkSessions refuses what makes no sense for a load of sessions.
@@ -122,6 +126,8 @@ func (o *Options) checkSessions() error {
 		return errSessionsLoop
 	case s.GapCap < 0 || s.IdleCap < 0 || s.TreeCap < 0 || s.TreeCap > 0 && s.TreeCap <= o.Ahead || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}, s.Recycle), !slices.Contains([]string{"", result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf}, s.Waits):
 		return errSessionsPart
+	case s.Window != nil && (s.Window.Trees < 1 || s.Window.For < 0 || o.Resume != nil || o.Warmup.Requests > 0 || o.Cooldown != Span{}):
+		return errSessionsWindow
 	}
 	return nil
 }
@@ -150,6 +156,10 @@ func (s *SessionLoad) about(warm int64) *result.Sessions {
 	if s.Waits != result.WaitsThink {
 		about.Waits = s.Waits
 	}
+	if w := s.Window; w != nil {
+		about.Measure, about.MeasureNS = w.Trees, int64(w.For)
+	}
+	about.FirstTree = s.Trees.Shift()
 	if s.Start != nil {
 		about.Start, about.StartSeed = s.Start.String(), strconv.FormatUint(s.Start.Seed, 10)
 	}

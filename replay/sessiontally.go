@@ -154,6 +154,9 @@ func (l *liveTrees) counts() *result.SessionCounts {
 			to = min(to, max(free[unused].at, from))
 		}
 	}
+	if w := l.window; w.isOver() {
+		to = min(to, w.overAt)
+	}
 	c.LiveTrees = t.live(from, to)
 	return c
 }

@@ -69,7 +69,7 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 	}
 	t.sched = newScheduler(&fed, rows, fed.Resume.base)
 	if trees := t.sched.trees; trees != nil {
-		t.window.ended = trees.ended
+		t.window.ended, t.window.trees = trees.ended, trees.window
 	}
 	return t, nil
 }
@@ -80,6 +80,9 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 func (t *Timetable) Next() (due time.Duration, ok bool) {
 	s := t.sched
 	if s.trees != nil {
+		if s.trees.window.isOver() {
+			return 0, false
+		}
 		s.capIdle(s.trees.idle, 0, never)
 	}
 	for {

@@ -24,6 +24,7 @@ type Trees struct {
 	size   int      // tokens in a block; 0 is without blocks
 	failed int64    // rows that failed in the source
 	salt   uint64   // one more than the greatest block id
+	shift  int64    // the tree that is played first
 	global map[uint64]bool
 }
 
@@ -50,6 +51,17 @@ func ReadTrees(rows trace.Reader[trace.Request], blockSize int, salt bool, dir s
 
 // Close drops the rows.
 func (t *Trees) Close() error { return t.shelf.Close() }
+
+// Begin has tree k played first, then those after it, and those before it last.
+func (t *Trees) Begin(k int64) { t.shift = k % max(t.Len(), 1) }
+
+// Shift is the tree that is played first, counted from 0.
+func (t *Trees) Shift() int64 {
+	if t == nil {
+		return 0
+	}
+	return t.shift
+}
 
 // Len is the number of trees.
 func (t *Trees) Len() int64 { return int64(len(t.begins) - 1) }
@@ -174,8 +186,9 @@ func (t *Trees) full(r *trace.Request) int {
 	return min(int(r.InputTokens)/t.size, len(r.Blocks))
 }
 
-// Rows have ids over all plays: those of tree 0 first, in the order of the workload, then
-// those of tree 1, and when all trees were played those of tree 0 again.
+// Rows have ids over all plays: those of tree 0 in the order of the workload, then those of tree
+// 1, and behind the last tree those of tree 0 again, of the next play. Trees are numbered in the
+// order in which they are played, which begins with tree shift.
 
 // rowOf is the row of the workload, and the play of its tree, of an id.
 func (t *Trees) rowOf(id int64) (row int64, play int32) {
@@ -191,13 +204,14 @@ func (t *Trees) treeOf(id int64) (number int64, index int) {
 	if !found {
 		k--
 	}
-	return id/n*t.Len() + int64(k), int(at - t.begins[k])
+	number = (int64(k) - t.shift + t.Len()) % t.Len()
+	return id/n*t.Len() + number, int(at - t.begins[k])
 }
 
 // firstID is the id of the first row of a tree by its number over all plays, and rows are
 // those of the tree.
 func (t *Trees) firstID(number int64) (id int64, rows []uint32) {
-	k := number % t.Len()
+	k := (number + t.shift) % t.Len()
 	return number/t.Len()*t.Rows() + int64(t.begins[k]), t.rows[t.begins[k]:t.begins[k+1]]
 }
 

@@ -43,6 +43,7 @@ func (s Span) bad() bool { return s.Requests < 0 || s.Sessions < 0 || s.Time < 0
 type windowTracker struct {
 	warm, cool Span
 	ended      *atomic.Int64 // trees that are over, of a load of sessions
+	trees      *treeWindow   // of a load of sessions that measures whole trees
 	n          int64
 	from       *result.Place
 	last       time.Duration
@@ -52,6 +53,9 @@ type windowTracker struct {
 // addSent takes a request as it is sent, and says whether it is measured, as far as
 // the warm-up is concerned.
 func (w *windowTracker) addSent(at result.Place) bool {
+	if w.trees != nil {
+		return w.trees.holds(at)
+	}
 	warmed := w.warm.Sessions == 0 || w.ended.Load() >= w.warm.Sessions
 	if w.n == w.warm.Requests && w.n > 0 || w.warm.Sessions > 0 && warmed && w.from == nil {
 		from := at
@@ -72,6 +76,9 @@ func (w *windowTracker) addSent(at result.Place) bool {
 // window is nil without warm-up and cool-down. A warm-up that no request
 // outlasted holds none.
 func (w *windowTracker) window() *result.Window {
+	if w.trees != nil {
+		return w.trees.window()
+	}
 	if w.warm == (Span{}) && w.cool == (Span{}) {
 		return nil
 	}

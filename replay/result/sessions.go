@@ -35,6 +35,11 @@ type Sessions struct {
 	WarmTrees  int64   `json:"warmup_sessions,omitempty"`  // trees that ended before the measurement began
 	Start      string  `json:"trajectory_start,omitempty"` // shares between which each first tree begins, such as 0.25..0.75
 	StartSeed  string  `json:"trajectory_seed,omitempty"`
+	// Measure is how many trees were to be measured, and MeasureNS for how long trees were to
+	// start that are; 0 is a window by requests or time.
+	Measure   int64 `json:"measure_sessions,omitempty"`
+	MeasureNS int64 `json:"measure_ns,omitempty"`
+	FirstTree int64 `json:"first_session,omitempty"` // of the workload, that was played first
 
 	// Counts is what became of them; null in the journal of a run that did not finish.
 	Counts *SessionCounts `json:"counts,omitempty"`
