@@ -15,13 +15,18 @@ import (
 // The window begins with the first tree that starts after the warm-up of [Options], and, with
 // Settled, when twice as many trees have ended as are live: a closed loop has then played
 // each place twice on average, and of an open one three times as long has passed as a tree
-// takes. It begins at the latest at half of [Options].Duration. It ends with the first tree
+// takes. It begins at the latest at half of [Options].Duration, and in an open loop when ten times
+// as many trees as are to be measured have started: trees then pile up. It ends with the first tree
 // that starts after Trees of them and after For.
 type SessionWindow struct {
 	Trees   int64
 	For     time.Duration
 	Settled bool
 }
+
+// unsettledFor is how many times as many trees as are to be measured an open loop starts before
+// it is measured although it has not settled.
+const unsettledFor = 10
 
 // A treeWindow finds the [SessionWindow] of a run. The goroutine that starts the trees moves
 // it; others read it.
@@ -70,7 +75,8 @@ func (l *liveTrees) warmedUp(at time.Duration) bool {
 		return true
 	}
 	ended, live := l.ended.Load(), int64(len(l.live)-len(l.ahead))
-	return at >= l.opt.Warmup.Time && ended >= l.opt.Warmup.Sessions && (!l.window.want.Settled || ended >= 2*live)
+	settled := !l.window.want.Settled || ended >= 2*live || l.load.Live == 0 && ended+live > unsettledFor*l.window.want.Trees
+	return at >= l.opt.Warmup.Time && ended >= l.opt.Warmup.Sessions && settled
 }
 
 // end takes a tree that is over, and settles whether it was the last to be measured.

@@ -41,6 +41,7 @@ type sweepFlags struct {
 	slo           string
 	rates         []string
 	concurrencies []string
+	bySession     runs.SessionLevels
 	adaptive      bool
 	closed        bool
 	from          float64
@@ -76,6 +77,11 @@ highest rate that meets the contract: interpolated, confirmed by a second run, a
 sustained by a longer one. With --concurrencies it is a closed loop, which hides
 saturation.
 
+With --sessions or --session-rates the load is whole sessions: how many are live, or start
+each second, as replay plays them. A range such as 1..512 is searched. A level measures
+--level-sessions whole sessions after those live have settled, and clauses about sessions
+count (p95 session_time <= 300s).
+
 With --precision 5% each level is measured by more and longer runs, with other seeds, until
 its interval is within ±5 % or it has --level-budget requests. The highest rate is then
 searched for: it gets an interval that holds the truth in 90 of 100 sweeps or more.
@@ -97,6 +103,7 @@ if no load meets it.`,
   reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --level-budget 2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep
+  reprise sweep w.parquet --preset l4-qwen2.5-0.5b --sessions 1..8 --gap-cap 5s --clause 'p95 session_time <= 60s' --no-confirm
   reprise sweep --frontier --preset t4-llama-3.2-3b,rtx5080-llama-3.2-3b --lengths chat,1024/1024 --html frontier.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.frontier.Asked && len(args) > 0 {
@@ -160,6 +167,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	judgement.StringVar(&f.slo, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	ladder.StringSliceVar(&f.rates, "rates", nil, "rates of the levels in requests per second, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
 	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil, "closed loop: requests in flight of the levels, such as 1,2,4,8,16,32")
+	f.bySession.Register(ladder, ladderRest)
 	ladder.BoolVar(&f.closed, "closed-loop", false, "closed loop with 1, 2, 4, 8, 16 and 32 requests in flight, or as --adaptive finds")
 	ladder.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that meets the contract: double from --from, then bisect")
 	ladderRest.RateVar(&f.from, "from", 1, "first load of --adaptive")
@@ -187,11 +195,15 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if f.precision > 0 && !cmd.Flags().Changed("sustain") {
 		f.sustain = 0 // the search has longer runs
 	}
+	if f.bySession.Given() && !cmd.Flags().Changed("level-budget") {
+		f.budget = runs.SessionBudget
+	}
 	s, err := f.plan()
 	if err != nil {
 		return r, err
 	}
-	f.trial.Live.Load.OpenLoop, f.trial.Simulated.OpenLoop = !s.Closed() && !f.causal, !s.Closed() && !f.causal
+	openLoop := !s.Closed() && !f.causal && s.Sessions == nil
+	f.trial.Live.Load.OpenLoop, f.trial.Simulated.OpenLoop = openLoop, openLoop
 	if s.Target, err = f.trial.Target(cmd); err != nil {
 		return r, err
 	}
@@ -227,6 +239,10 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		s.Target, s.About = served, s.About+" of "+result.Redact(engine.Command.String())
 	}
 	s.Told = func(l bench.Level) {
+		if l.Sessions != nil {
+			cli.Stepf(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome, cli.Figure(l.Sessions.Time.P50, 0), cli.Figure(l.Sessions.Time.P95, 0), cli.Figure(l.TTFTDue.P99, 1))
+			return
+		}
 		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1), cli.Figure(l.TTFTDue.P99, 1))
 	}
 	r, err = s.Run(cmd.Context())
@@ -246,7 +262,10 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 
 // check refuses flags that would mean nothing.
 func (f *sweepFlags) check(cmd *cobra.Command) error {
-	closed := f.closed || len(f.concurrencies) > 0
+	if err := f.bySession.Check(cmd, f.trial.Simulated.Engine.Preset != "" || f.trial.Simulated.Engine.Costs != ""); err != nil {
+		return err
+	}
+	closed := f.closed || len(f.concurrencies) > 0 || len(f.bySession.Live) > 0
 	for _, c := range []struct {
 		flag  string
 		alone bool
@@ -258,8 +277,12 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		{"no-confirm", f.precision > 0, "leaves out what --precision is for: the search for the highest load"},
 		{"sustain", f.noConfirm, "is a longer run at the highest load, and --no-confirm makes none"},
 		{"process", closed, "is of an open loop"},
-		{"level-requests", closed, "is of an open loop: in a closed one the server says how many there are"},
-		{"causal", closed, "is of an open loop"},
+		{"level-requests", closed || f.bySession.Given(), "is of an open loop of requests: see --level-sessions for a load by session; of a closed loop the server says how many there are"},
+		{"causal", closed || f.bySession.Given(), "is of an open loop of requests"},
+		{"rates", f.bySession.Given(), "are of requests, and --sessions and --session-rates of whole sessions: give one"},
+		{"concurrencies", f.bySession.Given(), "are of requests, and --sessions and --session-rates of whole sessions: give one"},
+		{"closed-loop", f.bySession.Given(), "is of requests: --sessions is a closed loop by itself"},
+		{"adaptive", f.bySession.Given(), "is of requests: give --sessions or --session-rates a range such as 1..512"},
 		{"gpus", f.Path == "", "is what a contract computes cost from: give --contract FILE"},
 	} {
 		if c.alone && cmd.Flags().Changed(c.flag) {
@@ -280,10 +303,16 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 	if s.Cache = f.trial.Live.Servers.Cache; s.Cache == result.CacheAsIs {
 		s.Cache = ""
 	}
-	if f.closed || len(f.concurrencies) > 0 {
+	if f.closed || len(f.concurrencies) > 0 || len(f.bySession.Live) > 0 {
 		s.Process = ""
 	}
-	if s.Ladder, err = f.ladder(); err != nil {
+	if f.bySession.Given() {
+		s.Sessions = f.bySession.Sweep()
+		s.Ladder, err = f.bySession.Ladder(f.resolution, f.past)
+	} else {
+		s.Ladder, err = f.ladder()
+	}
+	if err != nil {
 		return s, err
 	}
 	if s.Report, err = f.options(); err != nil {

@@ -46,6 +46,9 @@ type figureOf struct {
 	clause              int     // of the contract; -1 is none
 	values              sample.Runs
 	thin                int // only each so-many-th value is kept, of gaps
+
+	trees    bool // its values are of whole session trees, not of requests
+	censored bool // some of them were not over
 }
 
 // A measurement gathers the runs of one level.
@@ -55,6 +58,12 @@ type measurement struct {
 	figures []*figureOf
 	runs    int
 	values  int64 // requests that were measured
+
+	bySession bool                 // the load is by session: requests are clustered by session
+	trees     int64                // session trees that were measured
+	sessions  []report.SessionTime // of the last run
+	share     float64              // of its sessions, that these are
+	main      *figureOf            // what a precision is of, without a contract
 
 	// objectives are those of the report, or what the contract asks of single requests;
 	// scales are how often each request meets them when they are multiplied by a factor:
@@ -106,10 +115,17 @@ func (m *measurement) attainment() (out []Attainment) {
 // ttftPercentiles are those of every level that have intervals.
 var ttftPercentiles = []float64{.5, .95, .99}
 
-func newMeasurement(o *report.Options) *measurement {
-	m := &measurement{terms: contract.Of(*o), slo: o.SLO}
+func newMeasurement(o *report.Options, bySession bool) *measurement {
+	m := &measurement{terms: contract.Of(*o), slo: o.SLO, bySession: bySession}
 	for _, p := range ttftPercentiles {
-		m.figures = append(m.figures, &figureOf{metric: fmt.Sprintf("p%g ttft", p*100), unit: "ms", percentile: p, clause: -1, thin: 1})
+		m.main = &figureOf{metric: fmt.Sprintf("p%g ttft", p*100), unit: "ms", percentile: p, clause: -1, thin: 1}
+		m.figures = append(m.figures, m.main)
+	}
+	if bySession {
+		for _, p := range []float64{.5, .95} {
+			m.main = &figureOf{metric: fmt.Sprintf("p%g session_time", p*100), unit: "s", percentile: p, clause: -1, trees: true}
+			m.figures = append(m.figures, m.main)
+		}
 	}
 	m.objectives, m.scales = o.SLO, make([]int64, len(attainmentScales))
 	if m.terms == nil {
@@ -121,10 +137,14 @@ func newMeasurement(o *report.Options) *measurement {
 	for i := range m.terms.Clauses {
 		c := &m.terms.Clauses[i]
 		p, share := c.Counts()
-		if p == 0 && !share {
+		f := &figureOf{metric: c.String(), where: c.Scope(), unit: "ms", clause: i, thin: 1}
+		if p == 0 && !share && bySession {
+			p, share = c.CountsSessions()
+			f.trees, f.unit = true, "s"
+		}
+		if f.percentile = p; p == 0 && !share {
 			continue
 		}
-		f := &figureOf{metric: c.String(), where: c.Scope(), unit: "ms", percentile: p, clause: i, thin: 1}
 		if share {
 			f.unit, f.flip = "share", !c.Floor()
 		}
@@ -137,18 +157,38 @@ func newMeasurement(o *report.Options) *measurement {
 // run, it keeps each second, fourth and so on: a systematic sample of them.
 const mostValues = 1 << 22
 
+// units is how much was measured: session trees of a load by session, else requests.
+func (m *measurement) units() int64 {
+	if m.bySession {
+		return m.trees
+	}
+	return m.values
+}
+
 // add takes the results of another run of the level.
 func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) error {
 	type kept struct {
 		due    int64
+		key    result.SessionKey // without one, the row below zero
 		values []int64
 	}
+	times := report.NewSessionTimes(run)
 	rows := make([][]kept, len(m.figures))
 	counts, skips := make([]int, len(m.figures)), make([]int, len(m.figures))
 	var scratch []int64
 	err := trace.Each(results, func(_ int64, r *result.Result) error {
 		m.scale(run, r)
+		key, ok := r.SessionKey()
+		if !ok {
+			key = result.SessionKey{Session: -1 - r.RowID, Round: r.Round}
+		}
+		if m.bySession {
+			times.Add(r)
+		}
 		for i, f := range m.figures {
+			if f.trees {
+				continue
+			}
 			switch {
 			case f.clause >= 0:
 				scratch = m.terms.Clauses[f.clause].Values(scratch[:0], run, r, &m.slo)
@@ -170,7 +210,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 				}
 			}
 			if len(values) > 0 {
-				rows[i] = append(rows[i], kept{r.DueNS, values})
+				rows[i] = append(rows[i], kept{r.DueNS, key, values})
 				counts[i] += len(values)
 			}
 			if counts[i] > mostValues {
@@ -186,14 +226,35 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 	if err != nil {
 		return err
 	}
+	var tree map[result.SessionKey]int32
+	if m.bySession {
+		m.sessions, tree = treesOf(times)
+		m.addTrees()
+	}
 	for i, f := range m.figures {
+		if f.trees {
+			continue
+		}
 		slices.SortStableFunc(rows[i], func(a, b kept) int { return cmp.Compare(a.due, b.due) })
 		all := make([]int64, 0, counts[i])
+		var clusters []int32
 		for _, k := range rows[i] {
 			all = append(all, k.values...)
+			if !m.bySession {
+				continue
+			}
+			of, ok := tree[k.key]
+			if !ok { // a session of its own
+				of = int32(len(tree))
+				tree[k.key] = of
+			}
+			for range k.values {
+				clusters = append(clusters, of)
+			}
 		}
-		f.values.Add(all)
+		f.values.AddIn(all, clusters)
 	}
+	m.share = times.Share()
 	m.runs++
 	return nil
 }
@@ -211,12 +272,24 @@ func everySecond(values []int64, row int) []int64 {
 func (f *figureOf) interval(confidence float64) sample.Interval {
 	if f.percentile > 0 {
 		i := f.values.Quantile(f.percentile, confidence)
-		i.At, i.Low, i.High = i.At/1e6, i.Low/1e6, i.High/1e6
-		return i
+		per := 1e6
+		if f.unit == "s" {
+			per = 1e9
+		}
+		i.At, i.Low, i.High = i.At/per, i.Low/per, i.High/per
+		return f.whole(i)
 	}
 	i := f.values.Share(0, confidence)
 	if f.flip {
 		i.At, i.Low, i.High = 1-i.At, 1-i.High, 1-i.Low
+	}
+	return f.whole(i)
+}
+
+// whole is the interval, or none where some values were cut.
+func (f *figureOf) whole(i sample.Interval) sample.Interval {
+	if f.censored && i.Lacks == "" {
+		i.Lacks = "some sessions were not over when the level had to end"
 	}
 	return i
 }
@@ -235,7 +308,7 @@ func (m *measurement) intervals(precision float64) (out []MetricInterval) {
 			if i.At > 0 {
 				half := i.Half()
 				got.HalfWidth = report.Rounded(half, 1e6)
-				if f.unit == "ms" && precision > 0 && half > precision {
+				if f.unit != "share" && precision > 0 && half > precision {
 					got.Resolved, got.Why = false, fmt.Sprintf("±%s, and ±%s was asked for", page.Percent(half), page.Percent(precision))
 				}
 			}
@@ -257,7 +330,7 @@ func (m *measurement) resolved(precision float64) bool {
 			}
 		}
 	}
-	last := m.figures[len(ttftPercentiles)-1].interval(confidence)
+	last := m.main.interval(confidence)
 	return some || last.Half() <= precision
 }
 
@@ -275,7 +348,7 @@ func (m *measurement) remeasure(l *Level) {
 	}
 	l.Contract.Holds, l.Contract.Judged = true, true
 	for _, f := range m.figures {
-		if f.clause >= 0 && l.Contract.Clauses[f.clause].Measured != nil {
+		if f.clause >= 0 && !f.censored && l.Contract.Clauses[f.clause].Measured != nil {
 			m.terms.Clauses[f.clause].Remeasure(&l.Contract.Clauses[f.clause], f.interval(confidence).At, f.values.N())
 		}
 	}
@@ -322,7 +395,7 @@ func (m *measurement) sure(got *report.ContractResult, confidence float64, sessi
 
 func (m *measurement) ofClause(i int) *figureOf {
 	for _, f := range m.figures {
-		if f.clause == i {
+		if f.clause == i && !f.censored {
 			return f
 		}
 	}

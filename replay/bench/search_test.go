@@ -17,7 +17,7 @@ import (
 // the same runs, and to the same end.
 func (q prefillQueue) atLoad(s *Sweep, role string, load, limit float64, seed uint64) Level {
 	q.share = load * prefillMS / 1e3
-	m := newMeasurement(&s.Report)
+	m := newMeasurement(&s.Report, false)
 	l := Level{Role: role, Load: load}
 	for n := int(s.Requests); ; {
 		values := q.run(seed<<20|uint64(load*1000)<<4|uint64(m.runs), n+n/10)[n/10:]

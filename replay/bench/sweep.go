@@ -35,8 +35,10 @@ type Sweep struct {
 	About    string // what the target is: levels of another are not taken up
 
 	Process string // arrivals of an open loop, see [processAt]; "" closes the loop
-	Ladder  Ladder
-	Seed    uint64 // that of each level is made of it and of the level's name
+	// Sessions, when set, makes the session tree what arrives or is live; nil is requests.
+	Sessions *SessionSweep
+	Ladder   Ladder
+	Seed     uint64 // that of each level is made of it and of the level's name
 
 	Duration time.Duration // of the measured part of a level, at least
 	Requests int64         // in the measured part of a level of an open loop, at least, as expected
@@ -47,7 +49,7 @@ type Sweep struct {
 	// is, or the level has Budget requests. The highest load is then searched for, see
 	// [Sweep.search]. 0 makes one run of a level.
 	Precision float64
-	Budget    int64 // of measured requests of a level
+	Budget    int64 // of measured requests of a level, or sessions
 
 	Confirm  bool          // run again at the highest load
 	Sustain  time.Duration // and for so long; 0 does not
@@ -69,7 +71,7 @@ func processAt(process string, rate float64) string {
 	return out
 }
 
-// Closed tells whether the sweep is over requests in flight.
+// Closed tells whether the sweep is over requests in flight, or live sessions.
 func (s *Sweep) Closed() bool { return s.Process == "" }
 
 // Check refuses a sweep that cannot be made.
@@ -91,13 +93,31 @@ func (s *Sweep) Check() error {
 	if _, err := replay.ParseSpan(s.Warmup); err != nil {
 		return err
 	}
+	if s.Sessions != nil {
+		if err := s.Sessions.check(s.Closed()); err != nil {
+			return err
+		}
+	}
 	return s.Report.Check()
+}
+
+// unit is what the loads are.
+func (s *Sweep) unit() string {
+	switch {
+	case s.Sessions != nil && s.Closed():
+		return UnitLiveSessions
+	case s.Sessions != nil:
+		return UnitSessionRate
+	case s.Closed():
+		return unitInFlight
+	}
+	return unitRate
 }
 
 // Run makes the sweep. That a level cannot be trusted is no error: the result says
 // so.
 func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
-	r := SweepResult{Schema: sweepSchema, Closed: s.Closed(), Process: s.Process, Precision: s.Precision, Seed: strconv.FormatUint(s.Seed, 10), Workload: s.Digest}
+	r := SweepResult{Schema: sweepSchema, Unit: s.unit(), Closed: s.Closed(), Process: s.Process, Precision: s.Precision, Seed: strconv.FormatUint(s.Seed, 10), Workload: s.Digest}
 	if err := s.Check(); err != nil {
 		return r, err
 	}
@@ -184,12 +204,15 @@ func (s *Sweep) approach(ctx context.Context, r *SweepResult, candidates []float
 func (h *Highest) reached(l *Level) {
 	load := l.Load
 	h.Load, h.OutputPerRequest, h.GoodShare, h.E2EMeanMS = &load, l.OutputMean, l.GoodShare, l.E2EMean
+	if s := l.Sessions; s != nil {
+		h.SessionsPerS, h.InputPerSession, h.CachedPerSession, h.OutputPerSession = s.EndedPerS, s.InputMean, s.CachedMean, s.OutputMean
+	}
 }
 
 // measureLevel measures one load for so long, and with a precision by more runs: each is as
 // long as all before it together, so that a start from idle weighs less and less.
 func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, load float64, measured time.Duration) (Level, error) {
-	m := newMeasurement(&s.Report)
+	m := newMeasurement(&s.Report, s.Sessions != nil)
 	var l Level
 	for enough := false; !enough; {
 		t, err := s.trial(role, load, measured, m)
@@ -202,7 +225,7 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 		}
 		l.Role, l.Load, l.Name, l.Seed = role, load, cmp.Or(name, l.Name), cmp.Or(seed, l.Seed)
 		enough = s.Precision == 0 || l.Outcome == outcomeUntrusted || l.Outcome == outcomeSaturated ||
-			2*m.values > s.Budget || m.values == 0 || s.enough(m, &l)
+			2*m.units() > s.Budget || m.units() == 0 || s.enough(m, &l)
 	}
 	l.Intervals, l.Attainment = m.intervals(s.Precision), m.attainment()
 	r.Levels = append(r.Levels, l)
@@ -252,11 +275,17 @@ func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, t Trial, m *meas
 	if err != nil {
 		return l, err
 	}
+	if s.Sessions != nil {
+		if l.Sessions, err = levelSessions(&summary, &results.Run, m.sessions, m.share); err != nil {
+			return l, err
+		}
+	}
 	if l.Runs, l.Measured = m.runs, m.values; m.runs > 1 {
 		m.remeasure(&l)
 		summary.Contract = l.Contract
 	}
 	l.judgeOutcome(&summary, s.Closed(), s.StopTTFT)
+	s.Sessions.tellCut(&l)
 	if first != "" && l.Trustworthy {
 		l.Note = strings.TrimPrefix(l.Note+"; measured a second time, since the first was not trusted: "+first, "; ")
 	}
@@ -289,14 +318,14 @@ func (s *Sweep) isSure(t Trial, l *Level, m *measurement) (bool, error) {
 
 // trial is the next run at a load. Warming up is not measured, and comes on top.
 func (s *Sweep) trial(role string, load float64, measured time.Duration, m *measurement) (Trial, error) {
-	what := "rate-"
-	if s.Closed() {
-		what = "concurrency-"
-	}
+	what := map[string]string{unitRate: "rate-", unitInFlight: "concurrency-", UnitLiveSessions: "sessions-", UnitSessionRate: "session-rate-"}[s.unit()]
 	t := Trial{Name: role + "-" + what + spelled(load), Workload: s.Workload, Loop: true, Cache: s.Cache, Warmup: s.Warmup}
-	if s.Closed() {
+	switch {
+	case s.Sessions != nil:
+		return t, s.sessionTrial(&t, role, load, measured, m)
+	case s.Closed():
 		t.Load.Concurrency = int(load)
-	} else {
+	default:
 		t.Load.Rate = processAt(s.Process, load)
 		measured = max(measured, time.Duration(float64(s.Requests)/load*1e9))
 	}
@@ -322,9 +351,35 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration, m *meas
 		warm = time.Duration(float64(span.Requests) / load * 1e9)
 	}
 	t.Duration = (measured + warm).Round(time.Millisecond)
+	return t, s.place(&t)
+}
+
+// place gives a trial its seed and its directory.
+func (s *Sweep) place(t *Trial) error {
 	t.Seed = s.seed(t.Name)
 	t.Results = filepath.Join(s.Dir, t.Name, "results.parquet")
-	return t, os.MkdirAll(filepath.Dir(t.Results), 0o755)
+	return os.MkdirAll(filepath.Dir(t.Results), 0o755)
+}
+
+// sessionTrial is trial for a sweep by session: a further run measures as many trees as all
+// before it, and one that sustains some times as many.
+func (s *Sweep) sessionTrial(t *Trial, role string, load float64, measured time.Duration, m *measurement) error {
+	factor, arrivals := int64(1), ""
+	if role == roleSustain {
+		factor = sustainTrees
+	}
+	if m.runs > 0 {
+		t.Name += fmt.Sprintf("-run-%d", m.runs+1)
+		factor <<= m.runs - 1
+		measured <<= m.runs - 1
+	}
+	if !s.Closed() {
+		arrivals = processAt(s.Process, load)
+	}
+	if err := s.Sessions.trial(t, load, s.Closed(), arrivals, factor, measured); err != nil {
+		return err
+	}
+	return s.place(t)
 }
 
 const (

@@ -20,6 +20,7 @@ var (
 type Ladder struct {
 	Loads      []float64
 	From       float64
+	To         float64 // of an adaptive search: it does not go beyond, nor below From; 0 is open
 	Resolution float64 // such as 0.05
 	Whole      bool    // loads are whole numbers, as requests in flight are
 	Past       bool    // goes on after saturation, to the end of Loads
@@ -38,13 +39,19 @@ func (l *Ladder) check() error {
 		case !(load > 0 && load <= mostLoad):
 			return errors.New("a load must be above 0 and at most 65536")
 		case l.Whole && load != math.Trunc(load):
-			return errors.New("a concurrency must be a whole number")
+			return errors.New("so many at once must be a whole number")
 		case i > 0 && load <= l.Loads[i-1]:
 			return errors.New("loads must be in ascending order, since the sweep stops at saturation")
 		}
 	}
 	if !(l.Resolution >= 0 && l.Resolution < 1) {
 		return errors.New("a resolution must be a share below 1")
+	}
+	if len(l.Loads) == 0 && l.To != 0 && !(l.To > l.From && l.To <= mostLoad) {
+		return errors.New("a range of loads goes up to 65536")
+	}
+	if len(l.Loads) == 0 && l.Whole && (l.From != math.Trunc(l.From) || l.To != math.Trunc(l.To)) {
+		return errors.New("so many at once must be a whole number")
 	}
 	if len(l.Loads) == 0 && !(l.From > 0 && l.From <= mostLoad && l.Resolution > 0 && l.Resolution < 1) {
 		return errors.New("an adaptive sweep needs a first load above 0 and a resolution between 0 and 1")
@@ -68,6 +75,10 @@ func (l *Ladder) nextLoad(levels []Level) float64 {
 	next := l.From
 	switch {
 	case len(levels) == 0:
+	case hi == nil && l.To > 0 && lo.Load >= l.To || lo == nil && l.To > 0 && hi.Load <= l.From:
+		return 0
+	case hi == nil && l.To > 0:
+		next = min(2*lo.Load, l.To)
 	case hi == nil:
 		next = 2 * lo.Load
 	case lo == nil && hi.Load <= leastLoad || lo == nil && l.Whole && hi.Load <= 1:

@@ -32,7 +32,7 @@ const (
 type Level struct {
 	Name      string  `json:"name"` // also of its directory
 	Role      string  `json:"role"` // level, confirm or sustain
-	Load      float64 `json:"load"` // requests per second, or requests in flight of a closed loop
+	Load      float64 `json:"load"` // in the unit of the sweep
 	Seed      string  `json:"seed"` // of its prompts and arrivals
 	Warmup    string  `json:"warm_up"`
 	DurationS float64 `json:"duration_s"` // of sending, with the warm-up
@@ -50,6 +50,7 @@ type Level struct {
 	TPOT        report.Stat     `json:"tpot"`
 	ITL         report.Stat     `json:"itl_chunk"`
 	E2EMean     *float64        `json:"e2e_from_due_mean_ms"`
+	Sessions    *LevelSessions  `json:"sessions,omitempty"` // of a load by session
 	Trustworthy bool            `json:"trustworthy"`
 
 	Contract *report.ContractResult `json:"contract,omitempty"`
@@ -136,7 +137,11 @@ func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) s
 	if p99 := l.TTFTDue.P99; p99 != nil && *p99 > float64(stop)/1e6 {
 		return fmt.Sprintf("p99 TTFT from schedule is %s s, beyond %v", figure(*p99/1e3), stop)
 	}
-	if f := &l.Flow; !closed && !f.Follows() {
+	if l.Sessions != nil {
+		if why := l.Sessions.growth(); !closed && why != "" {
+			return why
+		}
+	} else if f := &l.Flow; !closed && !f.Follows() { // where turns wait for answers, no more are offered than come out
 		return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %d to %d",
 			figure(*f.AchievedPerS), figure(*f.OfferedPerS), f.OpenBefore, f.OpenAfter)
 	}
@@ -144,7 +149,7 @@ func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) s
 		return ""
 	}
 	for i := range s.Contract.Clauses {
-		if c := &s.Contract.Clauses[i]; c.Unit == "ms" && c.Margin != nil && *c.Margin <= 1-farBeyond {
+		if c := &s.Contract.Clauses[i]; (c.Unit == "ms" || c.Unit == "s") && c.Margin != nil && *c.Margin <= 1-farBeyond {
 			return fmt.Sprintf("far beyond the contract: %s", s.Contract)
 		}
 	}

@@ -23,32 +23,72 @@ func (r *SweepResult) Page() *page.Page {
 	if r.PresetWarning != "" {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(r.PresetWarning) + "."})
 	}
-	if r.Closed {
-		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: closedNote})
+	if note := r.loopNote(); note != "" {
+		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: note})
 	}
 	if r.Hypothesis != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Hypothesis", Text: r.Hypothesis})
 	}
-	head, rows := r.table(sweepColumns)
+	head, rows := r.table(r.columns())
 	align := slices.Repeat([]page.Align{page.Right}, len(head))
 	align[slices.Index(head, "outcome")] = page.Left
 	p.Sections = append(p.Sections,
 		page.Section{Title: "How the sweep went", Text: append(r.Says(), r.remarks()...)},
-		page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows, Align: align, Caption: "Latencies in ms"}}, Text: []string{levelsNote}},
+		page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows, Align: align, Caption: r.caption()}}, Text: []string{r.levelsNote()}},
 		page.Section{Title: "Curves", Plots: r.plots()})
 	return p
 }
 
-const chanceNote = "? = not statistically significant. ± is half of the 95 % interval of p99 TTFT, – where that is not resolved."
+// chanceNote explains the marks of outcomes and intervals.
+func (r *SweepResult) chanceNote() string {
+	of := "p99 TTFT"
+	if r.bySession() {
+		of = "p95 of session time"
+	}
+	return "? = not statistically significant. ± is half of the 95 % interval of " + of + ", – where that is not resolved."
+}
 
-const levelsNote = "TTFT counts from the schedule; service TTFT counts from sending. Rates, output tokens and requests in flight are means over the second half of a level, without the drain at its end. " + chanceNote
+// caption is that of the table of levels.
+func (r *SweepResult) caption() string {
+	if r.bySession() {
+		return "Session times in s, latencies in ms"
+	}
+	return "Latencies in ms"
+}
+
+// levelsNote explains the table of levels.
+func (r *SweepResult) levelsNote() string {
+	if r.bySession() {
+		return "Sessions are those that began in the measured window of a level, each followed to its end under the same load; sessions/s are those that ended in it. TTFT counts from the schedule. " + r.chanceNote()
+	}
+	return levelsNote + r.chanceNote()
+}
+
+const levelsNote = "TTFT counts from the schedule; service TTFT counts from sending. Rates, output tokens and requests in flight are means over the second half of a level, without the drain at its end. "
 
 // load prints a load with its unit.
 func (r *SweepResult) load(v float64) string {
+	switch r.Unit {
+	case UnitLiveSessions:
+		return page.Many(int64(v), "live session")
+	case UnitSessionRate:
+		return figure(v) + " sessions/s"
+	}
 	if r.Closed {
 		return figure(v) + " in flight"
 	}
 	return figure(v) + " req/s"
+}
+
+// loopNote says what a closed loop hides, "" of others.
+func (r *SweepResult) loopNote() string {
+	switch {
+	case r.Unit == UnitLiveSessions:
+		return "A closed loop of sessions: when the server is slow, sessions take longer and fewer start. Read the session time; sweep over --session-rates for what sessions that come by themselves would see."
+	case r.Closed:
+		return closedNote
+	}
+	return ""
 }
 
 // Headline is the answer in a few words, such as "94 req/s within the contract".
@@ -131,6 +171,11 @@ func (r *SweepResult) facts() (out []page.Fact) {
 		if at.Flow.OutputPerS != nil {
 			put("Output", figure(*at.Flow.OutputPerS)+" tok/s", "at that load")
 		}
+		if s := at.Sessions; s != nil {
+			put("Session time p50 / p95", seconds(s.Time.P50)+" / "+seconds(s.Time.P95)+" s", "at that load")
+			put("Sessions", page.OrDash(s.EndedPerS, figure)+" /s", "that ended, at that load")
+			put("Success", page.OrDash(s.SuccessShare, page.Percent), "of sessions, at that load")
+		}
 		if at.Flow.InFlight != nil && !r.Closed {
 			put("In flight", figure(*at.Flow.InFlight), "mean, at that load")
 		}
@@ -169,8 +214,15 @@ func series(name string, levels []*Level, of func(l *Level) *float64) page.Serie
 // plot is over the load, with the knee and the highest load marked.
 func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...page.Series) page.Plot {
 	p := page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "offered rate", XUnit: "req/s", YLabel: label, YUnit: yUnit, LogY: log, Series: of}
-	if r.Closed {
-		p.XLabel, p.XUnit = "requests in flight", ""
+	switch r.Unit {
+	case UnitLiveSessions:
+		p.XLabel, p.XUnit = "live sessions", ""
+	case UnitSessionRate:
+		p.XLabel, p.XUnit = "rate of sessions", "1/s"
+	default:
+		if r.Closed {
+			p.XLabel, p.XUnit = "requests in flight", ""
+		}
 	}
 	if h := r.Highest.Load; h != nil {
 		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: *h, Label: "highest " + figure(*h)})
@@ -186,6 +238,9 @@ func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...pa
 func (r *SweepResult) mainPlot() *page.Plot {
 	levels := byLoad(r.Levels)
 	out := r.ttft()
+	if r.bySession() {
+		return r.sessionPlot()
+	}
 	if i := slices.IndexFunc(levels, func(l *Level) bool { return l.Contract != nil }); i >= 0 {
 		var of []page.Series
 		var limits []page.Mark
@@ -218,6 +273,34 @@ func (r *SweepResult) mainPlot() *page.Plot {
 	return nil
 }
 
+// sessionPlot is the time of sessions over load, with the limits of the contract on it.
+func (r *SweepResult) sessionPlot() *page.Plot {
+	levels := byLoad(r.Levels)
+	at := func(get func(s *LevelSessions) *float64) func(l *Level) *float64 {
+		return func(l *Level) *float64 { return get(l.Sessions) }
+	}
+	out := r.plot("Session time over load", "From the first due time to the last answer, of sessions that succeeded.", "session time", "s", true,
+		series("p50", levels, at(func(s *LevelSessions) *float64 { return thousandth(s.Time.P50) })),
+		series("p95", levels, at(func(s *LevelSessions) *float64 { return thousandth(s.Time.P95) })),
+		series("server, mean", levels, at(func(s *LevelSessions) *float64 { return s.ServerMeanS })))
+	for i := range levels {
+		if c := levels[i].Contract; c != nil {
+			for _, clause := range c.Clauses {
+				if clause.Unit == "s" {
+					out.Marks = append(out.Marks, page.Mark{Axis: page.AxisY, At: clause.Allowed, Label: "limit " + figure(clause.Allowed) + " s"})
+				}
+			}
+			break
+		}
+	}
+	for _, s := range out.Series {
+		if len(s.X) > 0 {
+			return &out
+		}
+	}
+	return nil
+}
+
 func (r *SweepResult) ttft() page.Plot {
 	levels := r.Ladder()
 	return r.plot("TTFT", "From the schedule, so that waiting in a queue counts.", "TTFT", "ms", true,
@@ -227,14 +310,23 @@ func (r *SweepResult) ttft() page.Plot {
 // plots show the levels of the ladder.
 func (r *SweepResult) plots() []page.Plot {
 	levels := r.Ladder()
-	plots := []page.Plot{
+	var plots []page.Plot
+	if r.bySession() {
+		of := func(get func(s *LevelSessions) *float64) func(l *Level) *float64 {
+			return func(l *Level) *float64 { return get(l.Sessions) }
+		}
+		plots = append(plots,
+			r.plot("Sessions", "That began and ended in the measured window.", "sessions per second", "", false,
+				series("began", levels, of(func(s *LevelSessions) *float64 { return s.BegunPerS })), series("ended", levels, of(func(s *LevelSessions) *float64 { return s.EndedPerS }))))
+	}
+	plots = append(plots,
 		r.plot("Between tokens", "", "TPOT and ITL", "ms", true,
 			series("TPOT p50", levels, func(l *Level) *float64 { return l.TPOT.P50 }), series("TPOT p99", levels, func(l *Level) *float64 { return l.TPOT.P99 }),
 			series("ITL p99", levels, func(l *Level) *float64 { return l.ITL.P99 })),
 		r.plot("Requests", "Where the two part, the server does not keep up.", "requests per second", "", false,
 			series("offered", levels, func(l *Level) *float64 { return l.Flow.OfferedPerS }), series("achieved", levels, func(l *Level) *float64 { return l.Flow.AchievedPerS })),
 		r.plot("In flight", "Sent and not finished, mean over the second half of a level.", "requests", "", false, series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
-	}
+	)
 	plots = append(plots, r.attainmentPlots()...)
 	if main := r.mainPlot(); main != nil && main.Title != "TTFT" {
 		plots = append([]page.Plot{r.ttft()}, plots...)
@@ -322,7 +414,7 @@ func (r *SweepResult) Says() (says []string) {
 // holds is what a level has to do.
 func (r *SweepResult) holds() string {
 	switch {
-	case len(r.Contract) == 0 && r.Closed:
+	case len(r.Contract) == 0 && r.Closed && !r.bySession():
 		return "before saturation"
 	case len(r.Contract) == 0:
 		return "that the server keeps up with"
@@ -382,6 +474,45 @@ type sweepColumn struct {
 	answers bool // it is in the answer of a terminal too
 }
 
+// columns are those of the table of levels.
+func (r *SweepResult) columns() []sweepColumn {
+	if !r.bySession() {
+		return sweepColumns
+	}
+	of := func(get func(s *LevelSessions) string) func(l *Level) string {
+		return func(l *Level) string { return get(l.Sessions) }
+	}
+	return []sweepColumn{
+		{"sessions", func(l *Level) string { return cell(&l.Load) }, true},
+		{"outcome", (*Level).outcome, true},
+		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, figure) }), true},
+		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, figure) }), false},
+		{"time p50", of(func(s *LevelSessions) string { return seconds(s.Time.P50) }), true},
+		{"p95", of(func(s *LevelSessions) string { return seconds(s.Time.P95) }), true},
+		{"±", (*Level).spread, true},
+		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, figure) }), false},
+		{"success", of(func(s *LevelSessions) string { return page.OrDash(s.SuccessShare, page.Percent) }), true},
+		{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, false},
+		{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
+		{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, false},
+		{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, true},
+		{"errors", (*Level).errors, false},
+		{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, false},
+		{"n", of(func(s *LevelSessions) string { return fmt.Sprint(s.Measured) }), false},
+	}
+}
+
+// thousandth is milliseconds in seconds.
+func thousandth(ms *float64) *float64 {
+	if ms == nil {
+		return nil
+	}
+	return trace.Ptr(*ms / 1e3)
+}
+
+// seconds prints milliseconds in seconds.
+func seconds(ms *float64) string { return page.OrDash(thousandth(ms), figure) }
+
 var sweepColumns = []sweepColumn{
 	{"rate", func(l *Level) string { return cell(&l.Load) }, true},
 	{"outcome", (*Level).outcome, true},
@@ -412,10 +543,15 @@ func (l *Level) outcome() string {
 	return l.Outcome
 }
 
-// spread is half of the 95 % interval of the p99 of TTFT, as a share of it.
+// spread is half of the 95 % interval of the p99 of TTFT, or by session of the p95 of session
+// time, as a share of it.
 func (l *Level) spread() string {
+	of := "p99 ttft"
+	if l.Sessions != nil {
+		of = "p95 session_time"
+	}
 	for _, i := range l.Intervals {
-		if i.Metric == "p99 ttft" && i.HalfWidth != nil {
+		if i.Metric == of && i.HalfWidth != nil {
 			return page.Percent(*i.HalfWidth)
 		}
 	}
@@ -425,8 +561,11 @@ func (l *Level) spread() string {
 // table is the curve of latency over load.
 func (r *SweepResult) table(columns []sweepColumn) (head []string, rows [][]string) {
 	for _, c := range columns {
-		if c.head == "rate" && r.Closed {
+		switch {
+		case c.head == "rate" && r.Closed:
 			c.head = "concurrency"
+		case c.head == "sessions" && r.Unit == UnitSessionRate:
+			c.head = "rate"
 		}
 		head = append(head, c.head)
 	}

@@ -37,7 +37,8 @@ type SweepResult struct {
 
 	Started string `json:"started,omitempty"` // of the first level
 	Seed    string `json:"seed"`
-	Closed  bool   `json:"closed_loop"`       // loads are requests in flight, and saturation is hidden
+	Unit    string `json:"load_unit"`         // what loads are: requests_per_s, requests_in_flight, sessions_per_s or live_sessions
+	Closed  bool   `json:"closed_loop"`       // loads are requests in flight or live sessions, and saturation is hidden
 	Process string `json:"process,omitempty"` // arrivals of an open loop
 	// Precision is that which the intervals of levels were wanted at, as half of their width;
 	// 0 where each level was one run.
@@ -53,6 +54,19 @@ type SweepResult struct {
 	Stopped Stop        `json:"stopped"`
 	Knee    *KneeResult `json:"knee"` // null when too few levels can be trusted
 	Highest Highest     `json:"highest"`
+}
+
+// What the loads of a sweep are.
+const (
+	unitRate         = "requests_per_s"
+	unitInFlight     = "requests_in_flight"
+	UnitSessionRate  = "sessions_per_s"
+	UnitLiveSessions = "live_sessions"
+)
+
+// bySession tells whether the sweep is over sessions.
+func (r *SweepResult) bySession() bool {
+	return r.Unit == UnitSessionRate || r.Unit == UnitLiveSessions
 }
 
 // A Stop says why a sweep went no further up.
@@ -166,6 +180,11 @@ func ReadSweep(name string, in io.Reader) (SweepResult, error) {
 	if r.Schema != sweepSchema {
 		return r, fmt.Errorf("%s:1:1: it is not the result of a sweep: its schema is not %s", name, sweepSchema)
 	}
+	if r.Unit == "" { // of an earlier version
+		if r.Unit = unitRate; r.Closed {
+			r.Unit = unitInFlight
+		}
+	}
 	return r, nil
 }
 
@@ -193,6 +212,11 @@ type Highest struct {
 	OutputPerRequest *float64 `json:"output_tokens_per_request"` // at Load
 	GoodShare        *float64 `json:"goodput_share"`             // at Load, from schedule
 	E2EMeanMS        *float64 `json:"e2e_from_due_mean_ms"`      // at Load
+	// Of a sweep by session, at Load: sessions that ended a second, and the mean tokens of one.
+	SessionsPerS     *float64 `json:"sessions_per_s,omitempty"`
+	InputPerSession  *float64 `json:"input_tokens_per_session,omitempty"`
+	CachedPerSession *float64 `json:"cached_tokens_per_session,omitempty"`
+	OutputPerSession *float64 `json:"output_tokens_per_session,omitempty"`
 }
 
 // interpolate estimates where between two loads a contract breaks that holds at the
@@ -274,25 +298,32 @@ type KneeResult struct {
 	Of    string  `json:"of"`    // what the power is made of
 }
 
-// knee is that of the levels of the ladder, nil where too few can be trusted. In an
+// knee is that of the levels of the ladder, nil where too few can be trusted. By session the
+// delay is what a session waits for the server. Else, in an
 // open loop the delay is the mean time to the first token, where a queue shows first;
 // a closed loop has no queue, and the delay is that of whole requests. Both are means,
 // as in the sources: tails are what a contract is for.
 func (r *SweepResult) knee() *KneeResult {
 	of := "achieved requests/s ÷ mean TTFT from schedule"
-	if r.Closed {
+	switch {
+	case r.bySession():
+		of = "sessions/s ÷ mean server time of a session"
+	case r.Closed:
 		of = "achieved requests/s ÷ mean E2E"
 	}
 	var loads, throughput, latency []float64
 	for _, l := range r.Ladder() {
-		delay := l.TTFTDue.Mean
-		if r.Closed {
+		achieved, delay := l.Flow.AchievedPerS, l.TTFTDue.Mean
+		switch {
+		case l.Sessions != nil:
+			achieved, delay = l.Sessions.EndedPerS, l.Sessions.ServerMeanS
+		case r.Closed:
 			delay = l.E2EMean
 		}
-		if l.Outcome == outcomeUntrusted || delay == nil || l.Flow.AchievedPerS == nil {
+		if l.Outcome == outcomeUntrusted || delay == nil || achieved == nil {
 			continue
 		}
-		loads, throughput, latency = append(loads, l.Load), append(throughput, *l.Flow.AchievedPerS), append(latency, *delay)
+		loads, throughput, latency = append(loads, l.Load), append(throughput, *achieved), append(latency, *delay)
 	}
 	at, found := findKnee(throughput, latency)
 	if at < 0 {

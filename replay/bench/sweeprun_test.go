@@ -227,7 +227,7 @@ func TestSure(t *testing.T) {
 		outcome string
 		want    bool
 	}{{1000, report.Holds, true}, {112, report.Holds, false}, {90, report.Fails, false}, {30, report.Fails, true}} {
-		m := newMeasurement(&report.Options{Contract: &c})
+		m := newMeasurement(&report.Options{Contract: &c}, false)
 		var rows []result.Result
 		for i := range int64(1000) {
 			at := i * 1e7

@@ -54,9 +54,12 @@ func (r *SweepResult) answer() string {
 
 // writeAnswer writes the levels next to the highest load, as many as there is room for.
 func (r *SweepResult) writeAnswer(p *textpage.Page, rest string) {
-	below := []string{"Latencies in ms, TTFT from the schedule. " + chanceNote}
-	if r.Closed {
-		below[0] = "Latencies in ms. " + chanceNote + " A closed loop hides saturation."
+	below := []string{"Latencies in ms, TTFT from the schedule. " + r.chanceNote()}
+	switch {
+	case r.bySession():
+		below[0] = r.caption() + ". " + r.chanceNote()
+	case r.Closed:
+		below[0] = "Latencies in ms. " + r.chanceNote() + " A closed loop hides saturation."
 	}
 	if tier := trace.TierNote("table", r.Tier); tier != "" {
 		below = append(below, tier)
@@ -66,7 +69,7 @@ func (r *SweepResult) writeAnswer(p *textpage.Page, rest string) {
 	}
 	foot := textpage.New(textpage.Options{Width: p.Width()})
 	foot.LineAtMost(4, "", strings.Join(below, " "))
-	head, rows := r.table(slices.DeleteFunc(slices.Clone(sweepColumns), func(c sweepColumn) bool { return !c.answers }))
+	head, rows := r.table(slices.DeleteFunc(slices.Clone(r.columns()), func(c sweepColumn) bool { return !c.answers }))
 	levels := r.sorted()
 	for i := range rows { // the role stands behind the load
 		if levels[i].Role != roleLevel {
@@ -102,11 +105,11 @@ func (r *SweepResult) farthest(levels []*Level) int {
 // out: errors where there are none, and what a closed loop offered, which is what it
 // achieved.
 func (r *SweepResult) writeDetails(p *textpage.Page) {
-	if r.Closed {
-		p.Line("  ", closedNote)
+	if note := r.loopNote(); note != "" {
+		p.Line("  ", note)
 	}
 	failed := slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Requests.ErrorShare != nil && *l.Requests.ErrorShare > 0 })
-	head, rows := r.table(slices.DeleteFunc(slices.Clone(sweepColumns), func(c sweepColumn) bool {
+	head, rows := r.table(slices.DeleteFunc(slices.Clone(r.columns()), func(c sweepColumn) bool {
 		return c.head == "errors" && !failed || c.head == "offered/s" && r.Closed
 	}))
 	for i, l := range r.sorted() {
@@ -114,9 +117,9 @@ func (r *SweepResult) writeDetails(p *textpage.Page) {
 			rows[i][0] += " " + l.Role
 		}
 	}
-	p.Table("Levels, latencies in ms", head, rows)
+	p.Table("Levels, "+strings.ToLower(r.caption()[:1])+r.caption()[1:], head, rows)
 	p.Blank()
-	p.Line("", levelsNote)
+	p.Line("", r.levelsNote())
 	for _, line := range r.remarks() {
 		p.Line("  - ", line)
 	}

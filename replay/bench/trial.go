@@ -31,6 +31,9 @@ type Trial struct {
 	Cache            string        // what the prefix cache holds before: see [result.CacheCold]; "" is as it is
 	Note             string        // to keep in the results
 
+	// Session is of a load by session; nil plays trees as a replay without flags does.
+	Session *SessionTrial `json:",omitempty"`
+
 	// Series is the seed of what differs between runs of one series, as the noise of engines
 	// in virtual time does, and Run the place of this one among them, from 0.
 	Series, Run uint64
@@ -76,6 +79,9 @@ type Load struct {
 	Concurrency int           // requests in flight of a closed loop
 	RampUp      time.Duration // until all of the Concurrency have begun, one after another
 	Speed       float64       // of recorded times; 0 is 1
+
+	Sessions    int    `json:",omitempty"` // session trees that are live, of a closed loop
+	SessionRate string `json:",omitempty"` // an arrival process of session trees
 }
 
 // allAtOnce is the rate of a burst.
@@ -99,11 +105,21 @@ func ParseLoad(s string) (Load, error) {
 			return Load{}, notALoad
 		}
 		return Load{Speed: speed}, nil
-	case strings.HasPrefix(kind, "concurrency:"):
+	case strings.HasPrefix(s, "session-rate:"):
+		process, err := arrival.ParseProcess(strings.TrimPrefix(s, "session-rate:"))
+		if err != nil {
+			return Load{}, err
+		}
+		return Load{SessionRate: process.String()}, nil
+	case strings.HasPrefix(kind, "concurrency:"), strings.HasPrefix(kind, "sessions:"):
 		var l Load
-		var err error
-		if l.Concurrency, err = strconv.Atoi(strings.TrimPrefix(kind, "concurrency:")); err != nil || l.Concurrency < 1 || l.Concurrency > 1<<20 {
+		kind, number, _ := strings.Cut(kind, ":")
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 || n > 1<<20 {
 			return Load{}, notALoad
+		}
+		if l.Concurrency = n; kind == "sessions" {
+			l.Concurrency, l.Sessions = 0, n
 		}
 		if option == "" {
 			return l, nil
@@ -133,10 +149,17 @@ func (l Load) String() string {
 		return "burst"
 	case l.Rate != "":
 		return l.Rate
-	case l.Concurrency > 0 && l.RampUp > 0:
-		return fmt.Sprintf("concurrency:%d,ramp-up=%v", l.Concurrency, l.RampUp)
-	case l.Concurrency > 0:
-		return fmt.Sprintf("concurrency:%d", l.Concurrency)
+	case l.SessionRate != "":
+		return "session-rate:" + l.SessionRate
+	case l.Concurrency+l.Sessions > 0:
+		out := fmt.Sprintf("concurrency:%d", l.Concurrency)
+		if l.Sessions > 0 {
+			out = fmt.Sprintf("sessions:%d", l.Sessions)
+		}
+		if l.RampUp > 0 {
+			out += fmt.Sprintf(",ramp-up=%v", l.RampUp)
+		}
+		return out
 	case l.Speed != 0 && l.Speed != 1:
 		return fmt.Sprintf("recorded,speed=%v", l.Speed)
 	}

@@ -21,6 +21,19 @@ func (c *Clause) Counts() (percentile float64, share bool) {
 	return 0, false
 }
 
+// CountsSessions says what a clause counts of whole sessions, of all of them: a percentile of
+// their times, the share that succeeded, or neither.
+func (c *Clause) CountsSessions() (percentile float64, success bool) {
+	switch {
+	case c.each != nil || c.where != nil:
+	case c.quantity.kind == sessionTime && c.statistic > 0:
+		return float64(c.statistic) / millionths, false
+	case c.quantity.kind == sessionSuccess:
+		return 0, true
+	}
+	return 0, false
+}
+
 // Values appends what a clause counts of a request of a run: a latency in nanoseconds, of
 // itl one for each gap, or, of a share of requests, 1 where the request failed or missed its
 // objectives, which are slo where the clause has none of its own, and 0 where not. Requests

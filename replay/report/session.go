@@ -259,13 +259,18 @@ func (t *SessionTimes) Add(r *result.Result) {
 	t.c.add(r, end, before, after, 0)
 }
 
+// Share is the share of the sessions that are kept.
+func (t *SessionTimes) Share() float64 { return t.c.share() }
+
 // A SessionTime is what one session took.
 type SessionTime struct {
 	Key      result.SessionKey   // of the tree: the least of its sessions
 	Sessions []result.SessionKey // of the workload, in the tree
 	Requests int
 	Outcome  SessionOutcome
-	NS       int64 // from the first due time to the last answer
+	StartNS  int64 // first due time
+	NS       int64 // from there to the last answer
+	Cut      bool  // it had requests left when the run ended, or some whose end is not known
 	ServerNS int64 // of it along the critical path: prefill and decode
 }
 
@@ -274,7 +279,7 @@ func (t *SessionTimes) Sessions() (out []SessionTime) {
 	all, _ := t.c.sessions(t.run)
 	for i := range all {
 		s := &all[i]
-		one := SessionTime{Key: s.key, Requests: len(s.requests), Outcome: s.outcome, NS: s.end - s.start}
+		one := SessionTime{Key: s.key, Requests: len(s.requests), Outcome: s.outcome, StartNS: s.start, NS: s.end - s.start, Cut: s.cut}
 		for _, q := range s.requests {
 			if !slices.Contains(one.Sessions, q.key) {
 				one.Sessions = append(one.Sessions, q.key)

@@ -27,16 +27,25 @@ import (
 // D is the largest over the values below the median, the third quartile, the 90th
 // percentile, and what is asked: a queue that was never long in a run shows at the median
 // how slowly it moves.
+//
+// Values may also belong to clusters, as requests do to sessions, which run through many parts
+// beside each other. D is then at least the design effect of the clusters, by the same ratio
+// estimator with clusters as parts (Cochran, "Sampling techniques", 1977, section 9A).
 type Runs struct {
 	runs   [][]int64 // in the order of time
+	in     [][]int32 // clusters of the values of each run; nil where it has none
 	n      int64
 	sorted []int64 // all; nil until it is asked for
 }
 
 // Add adds the values of a run in the order of time. It keeps the slice.
-func (r *Runs) Add(values []int64) {
+func (r *Runs) Add(values []int64) { r.AddIn(values, nil) }
+
+// AddIn adds the values of a run in the order of time, with the cluster of each, a number of
+// this run from 0. It keeps the slices.
+func (r *Runs) AddIn(values []int64, clusters []int32) {
 	if len(values) > 0 {
-		r.runs, r.n, r.sorted = append(r.runs, values), r.n+int64(len(values)), nil
+		r.runs, r.in, r.n, r.sorted = append(r.runs, values), append(r.in, clusters), r.n+int64(len(values)), nil
 	}
 }
 
@@ -179,6 +188,12 @@ func (r *Runs) effective(share float64, bound int64, confidence float64) (out In
 		rest := min(max(correlation(parts), 0), 0.7)
 		effect = max(effect, designEffect(parts)*(1+rest)/(1-rest))
 	}
+	widest := counts[0]
+	for _, bound := range bounds {
+		if parts := r.clusters(bound); len(parts) > 0 && designEffect(parts) > effect {
+			effect, widest = designEffect(parts), parts
+		}
+	}
 	if out.Effective = float64(r.n) / effect; effect > 1 && out.Effective < leastIndependent {
 		out.Lacks = lacksRest
 		return out, 0
@@ -188,7 +203,7 @@ func (r *Runs) effective(share float64, bound int64, confidence float64) (out In
 	}
 	// Of the variance, what independent values would have is known.
 	estimated := 1 - 1/effect
-	t := distuv.StudentsT{Sigma: 1, Nu: min(freedom(counts[0])/(estimated*estimated), 1e6)}.Quantile((1 + confidence) / 2)
+	t := distuv.StudentsT{Sigma: 1, Nu: min(freedom(widest)/(estimated*estimated), 1e6)}.Quantile((1 + confidence) / 2)
 	ratio := distuv.UnitNormal.Quantile((1+confidence)/2) / t
 	return out, out.Effective * ratio * ratio
 }
@@ -248,6 +263,26 @@ func (r *Runs) partsOf(bounds []int64) (counts [][]part, ok bool) {
 			return counts, false
 		}
 	}
+}
+
+// clusters counts for each cluster the values that are at most a bound.
+func (r *Runs) clusters(bound int64) (parts []part) {
+	for i, run := range r.runs {
+		if r.in[i] == nil {
+			continue
+		}
+		first := len(parts)
+		for j, v := range run {
+			at := first + int(r.in[i][j])
+			for len(parts) <= at {
+				parts = append(parts, part{})
+			}
+			if parts[at].n++; v <= bound {
+				parts[at].below++
+			}
+		}
+	}
+	return slices.DeleteFunc(parts, func(p part) bool { return p.n == 0 })
 }
 
 // joined joins the parts of each run by pairs.

@@ -179,4 +179,8 @@ func (f *Abort) Conditions() ([]replay.Condition, error) {
 func (f *Load) Take(t bench.Trial) {
 	f.Rate, f.Concurrency, f.Duration, f.warmup, f.cooldown = t.Load.Rate, t.Load.Concurrency, t.Duration, t.Warmup, t.Cooldown
 	f.Speed, f.rampUp = cmp.Or(t.Load.Speed, f.Speed), t.Load.RampUp
+	f.Sessions, f.SessionRate, f.Window = t.Load.Sessions, t.Load.SessionRate, nil
+	if t.Session != nil {
+		f.SessionSettings, f.Window = t.Session.SessionSettings, t.Session.Window
+	}
 }

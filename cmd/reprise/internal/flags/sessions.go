@@ -7,22 +7,19 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
+	"reprise/replay/bench"
 	"reprise/replay/result"
 	"reprise/trace/arrival"
 )
 
 // SessionLoad says how session trees are the unit of load.
 type SessionLoad struct {
-	Sessions              int    // --sessions, live at once; 0 is none
-	SessionRate           string // --session-rate, empty is none
-	maxSessions           int
-	recycle, waits        string
-	gapCap, idleCap       time.Duration
-	treeCap               time.Duration
-	thinkScale, toolScale float64
-	Trajectory            string        // --trajectory-start, of a replay
-	Trees                 *replay.Trees // of the workload, once they are read
-	MaxPlays              int64         // of one tree, that prompts can be told apart in; 0 is no limit
+	Sessions    int    // --sessions, live at once; 0 is none
+	SessionRate string // --session-rate, empty is none
+	bench.SessionSettings
+	Window   *replay.SessionWindow // of a trial that measures whole trees
+	Trees    *replay.Trees         // of the workload, once they are read
+	MaxPlays int64                 // of one tree, that prompts can be told apart in; 0 is no limit
 }
 
 // Recycling are the values of --recycle.
@@ -33,12 +30,9 @@ func Recycling() []string {
 // BySession says whether the unit of load is the session.
 func (f *SessionLoad) BySession() bool { return f.Sessions > 0 || f.SessionRate != "" }
 
-// Recycle says what becomes of a session that is played again: a constant of package result.
-func (f *SessionLoad) Recycle() string { return f.recycle }
-
 // Salted says whether a session that is played again has prompts of its own.
 func (f *SessionLoad) Salted() bool {
-	return f.recycle == result.RecycleSalt || f.recycle == result.RecycleApart
+	return f.Recycle == result.RecycleSalt || f.Recycle == result.RecycleApart
 }
 
 // Waiting lists the values of --waits.
@@ -50,19 +44,25 @@ func Waiting() []string {
 func (f *SessionLoad) Register(everyday, rest Section) {
 	everyday.IntVar(&f.Sessions, "sessions", 0, "closed loop over whole sessions: keep this many live, each with its turns, forks, joins and waits")
 	everyday.Var(&rateFlag{to: &f.SessionRate}, "session-rate", "start whole sessions by this `process`, as --rate has them, whatever their recorded start")
-	rest.IntVar(&f.maxSessions, "max-sessions", 0, "most live sessions with --session-rate; one that is held back is counted. 0 is no limit")
-	rest.StringVar(&f.recycle, "recycle", result.RecycleSalt, "when all sessions were played before --duration is over: salt (again, with prompts of their own), apart (so that nothing is shared between sessions either, from the first play on), same (again, the same prompts) or stop")
-	rest.StringVar(&f.waits, "waits", result.WaitsThink, "what a turn waits after those before it, in a load by session: think (its think and tool time), ends (what was recorded from their end to its start) or aiperf (as AIPerf 0.13: a join at once)")
-	rest.DurationVar(&f.gapCap, "gap-cap", 0, "longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
-	rest.DurationVar(&f.idleCap, "idle-cap", 0, "longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; 0 is no limit")
-	rest.DurationVar(&f.treeCap, "session-idle-cap", 0, "longest time with nothing in flight of a session, in a load by session: all that is to come of it moves earlier alike; 3s or more, 0 is no limit")
-	rest.NumberVar(&f.thinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
-	rest.NumberVar(&f.toolScale, "tool-scale", 1, "multiply tool times by this, in a load by session")
+	rest.IntVar(&f.MaxSessions, "max-sessions", 0, "most live sessions with --session-rate; one that is held back is counted. 0 is no limit")
+	RegisterSessions(rest, &f.SessionSettings)
+}
+
+// RegisterSessions adds the flags of how sessions are played, but for --max-sessions and
+// --trajectory-start.
+func RegisterSessions(rest Section, f *bench.SessionSettings) {
+	rest.StringVar(&f.Recycle, "recycle", result.RecycleSalt, "when all sessions were played before --duration is over: salt (again, with prompts of their own), apart (so that nothing is shared between sessions either, from the first play on), same (again, the same prompts) or stop")
+	rest.StringVar(&f.Waits, "waits", result.WaitsThink, "what a turn waits after those before it, in a load by session: think (its think and tool time), ends (what was recorded from their end to its start) or aiperf (as AIPerf 0.13: a join at once)")
+	rest.DurationVar(&f.GapCap, "gap-cap", 0, "longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
+	rest.DurationVar(&f.IdleCap, "idle-cap", 0, "longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; 0 is no limit")
+	rest.DurationVar(&f.SessionIdleCap, "session-idle-cap", 0, "longest time with nothing in flight of a session, in a load by session: all that is to come of it moves earlier alike; 3s or more, 0 is no limit")
+	rest.NumberVar(&f.ThinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
+	rest.NumberVar(&f.ToolScale, "tool-scale", 1, "multiply tool times by this, in a load by session")
 }
 
 // RegisterTrajectory adds --trajectory-start.
-func (f *SessionLoad) RegisterTrajectory(rest Section) {
-	rest.StringVar(&f.Trajectory, "trajectory-start", "", "begin the first --sessions inside, at a random `share` of their time such as 0.25..0.75; the server's cache is brought there first")
+func RegisterTrajectory(rest Section, f *bench.SessionSettings) {
+	rest.StringVar(&f.TrajectoryStart, "trajectory-start", "", "begin the first --sessions inside, at a random `share` of their time such as 0.25..0.75; the server's cache is brought there first")
 }
 
 // checkSessions refuses flags that cannot be used together.
@@ -72,8 +72,8 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 			name  string
 			given bool
 		}{
-			{"max-sessions", f.maxSessions != 0}, {"recycle", f.recycle != result.RecycleSalt && f.recycle != ""}, {"gap-cap", f.gapCap != 0}, {"idle-cap", f.idleCap != 0}, {"session-idle-cap", f.treeCap != 0},
-			{"waits", f.waits != result.WaitsThink && f.waits != ""}, {"think-scale", f.thinkScale != 1 && f.recycle != ""}, {"tool-scale", f.toolScale != 1 && f.recycle != ""}, {"trajectory-start", f.Trajectory != ""},
+			{"max-sessions", f.MaxSessions != 0}, {"recycle", f.Recycle != result.RecycleSalt && f.Recycle != ""}, {"gap-cap", f.GapCap != 0}, {"idle-cap", f.IdleCap != 0}, {"session-idle-cap", f.SessionIdleCap != 0},
+			{"waits", f.Waits != result.WaitsThink && f.Waits != ""}, {"think-scale", f.ThinkScale != 1 && f.Recycle != ""}, {"tool-scale", f.ToolScale != 1 && f.Recycle != ""}, {"trajectory-start", f.TrajectoryStart != ""},
 		} {
 			if other.given {
 				return cli.Usagef("--%s needs --sessions or --session-rate", other.name)
@@ -95,17 +95,17 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 	switch {
 	case f.Sessions > 0 && f.SessionRate != "":
 		return cli.Usagef("--sessions keeps so many live and --session-rate starts them by a process: give one; --max-sessions limits those of --session-rate")
-	case f.Sessions > 0 && f.maxSessions != 0:
+	case f.Sessions > 0 && f.MaxSessions != 0:
 		return cli.Usagef("--max-sessions is for --session-rate: --sessions itself is how many are live")
-	case f.maxSessions < 0 || f.gapCap < 0 || f.idleCap < 0 || !(f.thinkScale >= 0) || !(f.toolScale >= 0):
+	case f.MaxSessions < 0 || f.GapCap < 0 || f.IdleCap < 0 || !(f.ThinkScale >= 0) || !(f.ToolScale >= 0):
 		return cli.Usagef("--max-sessions, --gap-cap, --idle-cap, --think-scale and --tool-scale must not be negative")
-	case f.treeCap != 0 && f.treeCap < 3*time.Second:
+	case f.SessionIdleCap != 0 && f.SessionIdleCap < 3*time.Second:
 		return cli.Usagef("--session-idle-cap: want 3s or more: requests are prepared 2 s before they are due")
-	case !slices.Contains(Recycling(), f.recycle):
+	case !slices.Contains(Recycling(), f.Recycle):
 		return cli.Usagef("--recycle: want %s or %s", strings.Join(Recycling()[:3], ", "), Recycling()[3])
-	case !slices.Contains(Waiting(), f.waits):
+	case !slices.Contains(Waiting(), f.Waits):
 		return cli.Usagef("--waits: want %s", strings.Join(Waiting(), ", "))
-	case f.Trajectory != "" && f.Sessions == 0:
+	case f.TrajectoryStart != "" && f.Sessions == 0:
 		return cli.Usagef("--trajectory-start needs --sessions: it is for the sessions that are live at first")
 	}
 	return nil
@@ -117,8 +117,8 @@ func (f *SessionLoad) sessions(seed uint64, requests int64) (*replay.SessionLoad
 	if !f.BySession() {
 		return nil, nil
 	}
-	s := &replay.SessionLoad{Trees: f.Trees, Live: f.Sessions, Rate: f.SessionRate, MaxLive: f.maxSessions, Recycle: f.recycle, MaxPlays: f.MaxPlays, Waits: f.waits,
-		GapCap: f.gapCap, IdleCap: f.idleCap, TreeCap: f.treeCap, ThinkScale: &f.thinkScale, ToolScale: &f.toolScale}
+	s := &replay.SessionLoad{Trees: f.Trees, Live: f.Sessions, Rate: f.SessionRate, MaxLive: f.MaxSessions, Recycle: f.Recycle, MaxPlays: f.MaxPlays, Waits: f.Waits, Window: f.Window,
+		GapCap: f.GapCap, IdleCap: f.IdleCap, TreeCap: f.SessionIdleCap, ThinkScale: &f.ThinkScale, ToolScale: &f.ToolScale}
 	if f.SessionRate != "" {
 		process, err := arrivals(f.SessionRate, arrival.Stream(seed, "replay sessions"), requests)
 		if err != nil {
@@ -126,8 +126,8 @@ func (f *SessionLoad) sessions(seed uint64, requests int64) (*replay.SessionLoad
 		}
 		s.Arrivals = process
 	}
-	if f.Trajectory != "" {
-		start, err := replay.ParseTrajectoryStart(f.Trajectory)
+	if f.TrajectoryStart != "" {
+		start, err := replay.ParseTrajectoryStart(f.TrajectoryStart)
 		if err != nil {
 			return nil, cli.Usagef("--trajectory-start: %v", err)
 		}

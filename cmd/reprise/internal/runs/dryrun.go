@@ -193,7 +193,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 	if err != nil {
 		return nil, err
 	}
-	closeTrees, err := part.readTrees(cmd, &d.f.Load)
+	closeTrees, err := part.readTrees(cmd, &d.f.Load, seed)
 	defer closeTrees()
 	if err != nil {
 		return nil, err

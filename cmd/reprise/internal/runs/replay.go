@@ -107,7 +107,7 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	promptRest.BoolVar(&f.verify, "verify", false, "encode prompts again while sending, and count those with other tokens; takes CPU")
 	promptRest.BoolVar(&f.images, "images", false, "send synthetic images with rows that have image tokens, of the size that the server counts as many tokens for; chat only")
 	_, loadRest := flags.Sections(fl, flags.LoadFlags)
-	f.Load.RegisterTrajectory(loadRest)
+	flags.RegisterTrajectory(loadRest, &f.Load.SessionSettings)
 	f.Scenario.Register(loadRest)
 	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "most requests in flight; 0 is no limit. A request that waits keeps its due time and is counted")
 	running.BoolVar(&f.resume, "resume", false, "continue a crashed run from the journal beside the output; finished requests are kept, the gap is marked")
@@ -209,7 +209,7 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return cli.Usagef("--loop repeats rows: with --sessions or --session-rate, --duration plays sessions again by itself, see --recycle")
 	case f.Load.BySession() && f.Target.RowExtra != "":
 		return cli.Usagef("--row-extra is read in the order of the rows: it cannot be used with --sessions or --session-rate")
-	case f.Load.BySession() && f.verbatim != "" && (f.Load.Duration > 0 && f.Load.Salted() || f.Load.Recycle() == result.RecycleApart):
+	case f.Load.BySession() && f.verbatim != "" && (f.Load.Duration > 0 && f.Load.Salted() || f.Load.Recycle == result.RecycleApart):
 		return cli.Usagef("--verbatim sends the same text in every play of a session: add --recycle same or stop")
 	case f.resume || f.Dry.Run:
 		return nil

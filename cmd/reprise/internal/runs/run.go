@@ -173,7 +173,7 @@ func (r *replayRun) open() (err error) {
 	if r.rows, err = r.part.reader(); err != nil {
 		return err
 	}
-	closeTrees, err := r.part.readTrees(r.cmd, &r.Load)
+	closeTrees, err := r.part.readTrees(r.cmd, &r.Load, r.maker.Seed)
 	r.closes = append(r.closes, closeTrees)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (r *replayRun) open() (err error) {
 // blocks apart.
 func (f *Replay) playable(limit uint64) {
 	if f.Load.Trees != nil && f.Load.Salted() {
-		f.Load.MaxPlays = f.Load.Trees.MaxPlays(limit, f.Load.Recycle())
+		f.Load.MaxPlays = f.Load.Trees.MaxPlays(limit, f.Load.Recycle)
 	}
 }
 
@@ -454,7 +454,9 @@ func (r *replayRun) noteOutcome(run *result.Run) {
 		cli.Notef(r.cmd, "answers that were odd: %s", strings.Join(says, "; "))
 	}
 	r.Replay.Wire.Told(r.cmd, run)
-	tellSessions(r.cmd, run.Sessions)
+	if r.Load.Window == nil { // else the trial is one of many
+		tellSessions(r.cmd, run.Sessions)
+	}
 	if rules := r.Scenario.Rules; rules != nil && run.Scenario.Valid != nil {
 		cli.Notef(r.cmd, "scenario %s: a submission needs: %s", rules.Version, strings.Join(rules.Submission, "; "))
 	}

@@ -12,11 +12,12 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/sample"
 )
 
-// readTrees reads the session trees of the part, where the load is by session. What it
-// returns closes them.
-func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load) (closing func(), err error) {
+// readTrees reads the session trees of the part, where the load is by session. Where whole
+// trees are measured, the seed draws which comes first. What it returns closes them.
+func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load, seed uint64) (closing func(), err error) {
 	closing = func() {}
 	if !load.BySession() {
 		return closing, nil
@@ -32,6 +33,10 @@ func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load) (closing 
 	closing = func() { load.Trees.Close() }
 	if load.Trees.Len() == 0 {
 		return closing, cli.Usagef("the workload has no rows, so that there are no sessions to play")
+	}
+	if load.Window != nil { // the trial is one of many
+		load.Trees.Begin(int64(sample.Mix64(seed) % uint64(load.Trees.Len())))
+		return closing, nil
 	}
 	cli.Notef(cmd, "sessions: %s of %s, %.1f each on average", page.Many(load.Trees.Len(), "session"), page.Many(load.Trees.Rows(), "request"),
 		float64(load.Trees.Rows())/float64(load.Trees.Len()))

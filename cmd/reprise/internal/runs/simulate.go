@@ -76,7 +76,7 @@ func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConf
 	if err != nil {
 		return none, run, err
 	}
-	closeTrees, err := part.readTrees(cmd, &f.Load)
+	closeTrees, err := part.readTrees(cmd, &f.Load, f.Seed)
 	defer closeTrees()
 	if err != nil {
 		return none, run, err
@@ -104,6 +104,8 @@ func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConf
 	sim.Progress = bar.Set
 	s, run, err := sim.Run(cmd.Context())
 	bar.End()
-	tellSessions(cmd, run.Sessions)
+	if f.Window == nil { // else the trial is one of many
+		tellSessions(cmd, run.Sessions)
+	}
 	return s, run, err
 }
