@@ -168,7 +168,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladder.StringSliceVar(&f.rates, "rates", nil, "rates of the levels in requests per second, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
 	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil, "closed loop: requests in flight of the levels, such as 1,2,4,8,16,32")
 	f.bySession.Register(ladder, ladderRest)
-	ladder.BoolVar(&f.closed, "closed-loop", false, "closed loop with 1, 2, 4, 8, 16 and 32 requests in flight, or as --adaptive finds")
+	ladderRest.BoolVar(&f.closed, "closed-loop", false, "closed loop with 1, 2, 4, 8, 16 and 32 requests in flight, or as --adaptive finds")
 	ladder.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that meets the contract: double from --from, then bisect")
 	ladderRest.RateVar(&f.from, "from", 1, "first load of --adaptive")
 	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "precision of the highest load, as a share of it")

@@ -47,8 +47,9 @@ type figureOf struct {
 	values              sample.Runs
 	thin                int // only each so-many-th value is kept, of gaps
 
-	trees    bool // its values are of whole session trees, not of requests
-	censored bool // some of them were not over
+	trees    bool        // its values are of whole session trees, not of requests
+	censored bool        // some of them were not over
+	beyond   sample.Runs // of a percentile of trees in a clause: 1 for each that is beyond its limit, else 0
 }
 
 // A measurement gathers the runs of one level.
@@ -381,9 +382,7 @@ func (m *measurement) sure(got *report.ContractResult, confidence float64, sessi
 		}
 		met, failed := clause.Outcome == report.Holds, clause.Outcome == report.Fails
 		if f := m.ofClause(i); f != nil {
-			c, at := &m.terms.Clauses[i], f.interval(confidence)
-			low, high := c.Met(at.Low), c.Met(at.High)
-			met, failed = at.Lacks == "" && low && high, at.Lacks == "" && !low && !high
+			met, failed = f.settled(&m.terms.Clauses[i], confidence)
 		}
 		if !got.Holds && failed {
 			return true, nil
@@ -391,6 +390,19 @@ func (m *measurement) sure(got *report.ContractResult, confidence float64, sessi
 		holds = holds && met
 	}
 	return holds, nil
+}
+
+// settled tells whether a clause surely holds, or surely fails: whether its limit is beyond the
+// interval of its figure. For a percentile of session trees that are to be over by its limit that
+// is whether the share of trees that were is surely as large or smaller, since trees are few.
+func (f *figureOf) settled(c *contract.Clause, confidence float64) (holds, fails bool) {
+	if f.trees && f.percentile > 0 && !c.Floor() {
+		at := f.beyond.Share(0, confidence)
+		return at.Lacks == "" && at.Low >= f.percentile, at.Lacks == "" && at.High < f.percentile
+	}
+	at := f.interval(confidence)
+	low, high := c.Met(at.Low), c.Met(at.High)
+	return at.Lacks == "" && low && high, at.Lacks == "" && !low && !high
 }
 
 func (m *measurement) ofClause(i int) *figureOf {

@@ -118,11 +118,9 @@ type LevelSessions struct {
 	OutputMean   *float64    `json:"output_tokens_mean"`
 }
 
-var errNoSessions = errors.New("the workload tells no sessions of more than one request, so that there is nothing to sweep by session: sweep over --rates or --concurrencies, or import it with sessions")
-
 // levelSessions takes the figures by session from the summary and the sessions of a run.
 // share is of the sessions that are known.
-func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime, share float64) (*LevelSessions, error) {
+func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime, share float64) *LevelSessions {
 	l := &LevelSessions{}
 	if of := s.Sessions; of != nil {
 		l.Measured, l.Succeeded, l.Failed, l.Censored, l.SuccessShare = of.Sessions, of.Succeeded, of.Failed, of.Censored, of.SuccessShare
@@ -130,16 +128,29 @@ func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime,
 		if of.Path != nil {
 			l.ServerMeanS = of.Path.Server.MeanS
 		}
-	} else if len(all) > 0 {
-		return nil, errNoSessions
+	} else { // no session came to a second request
+		for i := range all {
+			switch all[i].Outcome {
+			case report.SessionSucceeded:
+				l.Succeeded++
+			case report.SessionFailed:
+				l.Failed++
+			case report.SessionCensored:
+				l.Censored++
+			}
+		}
+		l.Measured, l.SuccessShare = l.Succeeded+l.Failed+l.Censored, report.Ratio(l.Succeeded, l.Succeeded+l.Failed)
 	}
 	last := int64(0)
 	for i := range all {
 		last = max(last, all[i].StartNS+all[i].NS)
 	}
+	if end := run.Plan.DurationNS; end > 0 { // of the sending; what was in flight then may have taken long
+		last = min(last, end)
+	}
 	from, to := run.Window.Span(last)
 	if from >= to {
-		return l, nil
+		return l
 	}
 	half, seconds := from+(to-from)/2, float64(to-from)/1e9*share
 	var begun, ended, before, after int64
@@ -166,7 +177,7 @@ func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime,
 	}
 	l.LiveBefore, l.LiveAfter = int64(float64(before)/share), int64(float64(after)/share)
 	l.BegunPerS, l.EndedPerS, l.LiveMean = report.Rounded(float64(begun)/seconds, 1e9), report.Rounded(float64(ended)/seconds, 1e9), report.Rounded(live/seconds, 1e6)
-	return l, nil
+	return l
 }
 
 // growth says that the server does not keep up with trees that start at a rate, as
@@ -224,7 +235,7 @@ func (m *measurement) addTrees() {
 		if !f.trees {
 			continue
 		}
-		var values []int64
+		var values, beyond []int64
 		for i := range byBegin {
 			x := &byBegin[i]
 			switch {
@@ -232,6 +243,11 @@ func (m *measurement) addTrees() {
 				f.censored = true
 			case f.percentile > 0 && x.Outcome == report.SessionSucceeded:
 				values = append(values, x.NS)
+				if f.clause >= 0 && m.terms.Clauses[f.clause].Met(float64(x.NS)/1e9) {
+					beyond = append(beyond, 0)
+				} else {
+					beyond = append(beyond, 1)
+				}
 			case f.percentile == 0 && x.Outcome == report.SessionSucceeded:
 				values = append(values, 0)
 			case f.percentile == 0 && x.Outcome == report.SessionFailed:
@@ -239,6 +255,7 @@ func (m *measurement) addTrees() {
 			}
 		}
 		f.values.Add(values)
+		f.beyond.Add(beyond)
 	}
 	for i := range byBegin {
 		if o := byBegin[i].Outcome; o == report.SessionSucceeded || o == report.SessionFailed || o == report.SessionCensored {

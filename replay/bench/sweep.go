@@ -276,9 +276,7 @@ func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, t Trial, m *meas
 		return l, err
 	}
 	if s.Sessions != nil {
-		if l.Sessions, err = levelSessions(&summary, &results.Run, m.sessions, m.share); err != nil {
-			return l, err
-		}
+		l.Sessions = levelSessions(&summary, &results.Run, m.sessions, m.share)
 	}
 	if l.Runs, l.Measured = m.runs, m.values; m.runs > 1 {
 		m.remeasure(&l)

@@ -58,6 +58,40 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 	}
 }
 
+// Values of a cluster are alike and lie beside those of others all over a run, as the requests
+// of a session do. Parts of time do not show that; clusters do.
+func TestIntervalsOfClusters(t *testing.T) {
+	const seeds, clusters, each = 200, 150, 20
+	held := map[bool]int{}
+	for seed := range uint64(seeds) {
+		r := rand.New(rand.NewPCG(seed, 5))
+		of := make([]int64, clusters)
+		for i := range of {
+			of[i] = int64(r.ExpFloat64() * 1e6)
+		}
+		values, in := make([]int64, clusters*each), make([]int32, clusters*each)
+		for i, at := range r.Perm(len(values)) {
+			in[at] = int32(i / each)
+			values[at] = of[i/each]
+		}
+		truth := -math.Log(1-.75) * 1e6
+		for _, clustered := range []bool{false, true} {
+			var runs Runs
+			if clustered {
+				runs.AddIn(values, in)
+			} else {
+				runs.Add(values)
+			}
+			if i := runs.Quantile(.75, .95); i.Lacks == "" && i.Low <= truth && truth <= i.High {
+				held[clustered]++
+			}
+		}
+	}
+	if held[true] < seeds*91/100 || held[true] == seeds || held[false] > seeds/2 {
+		t.Errorf("%d of %d hold the truth with clusters, %d without", held[true], seeds, held[false])
+	}
+}
+
 // Parts of a run that wander as one thing are no sample, and too few values have no p99.
 func TestIntervalsThatLack(t *testing.T) {
 	r, walk, at := rand.New(rand.NewPCG(3, 1)), make([]int64, 10_000), int64(1e9)

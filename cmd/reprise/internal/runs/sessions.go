@@ -34,6 +34,9 @@ func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load, seed uint
 	if load.Trees.Len() == 0 {
 		return closing, cli.Usagef("the workload has no rows, so that there are no sessions to play")
 	}
+	if load.Window != nil && load.Trees.Len() == load.Trees.Rows() {
+		return closing, cli.Usagef("the workload tells no sessions of more than one request: sweep over --rates or --concurrencies, or import it with sessions")
+	}
 	if load.Window != nil { // the trial is one of many
 		load.Trees.Begin(int64(sample.Mix64(seed) % uint64(load.Trees.Len())))
 		return closing, nil
