@@ -31,6 +31,8 @@ import (
 type capacityFlags struct {
 	sweep    sweepFlags
 	target   float64
+	live     float64 // target of live sessions
+	starts   float64 // target of sessions that start each second
 	gpus     int
 	headroom string
 	watts    float64
@@ -43,10 +45,10 @@ func capacityCommand() *cobra.Command {
 	var f capacityFlags
 	cmd := &cobra.Command{
 		Use:   "capacity SWEEP.json|DIR|WORKLOAD --target-rate RATE",
-		Short: "Compute instances, GPUs and cost for a rate",
-		Long: `Capacity computes how many instances serve a target rate: the rate divided by the highest
-rate within the contract that a sweep found, rounded up, with headroom, and rounded up
-again:
+		Short: "Compute instances, GPUs and cost for a rate, or for live sessions",
+		Long: `Capacity computes how many instances serve a target: a rate of requests, a number of live
+sessions or a rate of sessions, divided by the highest load within the contract that a sweep
+of the same kind found, rounded up, with headroom, and rounded up again:
 
   instances = ceil(target ÷ highest), with headroom = ceil(instances × (1 + headroom))
 
@@ -69,6 +71,8 @@ with the same clauses, else that of the sweep's contract.`,
 	demand, demandRest := flags.Sections(fl, "Demand")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	demand.RateVar(&f.target, "target-rate", 0, "rate to serve, in requests per second")
+	demand.NumberVar(&f.live, "target-sessions", 0, "sessions to serve that are live at once, by a sweep over --sessions")
+	demand.RateVar(&f.starts, "target-session-rate", 0, "rate of whole sessions to serve, by a sweep over --session-rates")
 	demand.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 uses the contract's, else the sweep's, else 1")
 	demand.StringVar(&f.headroom, "headroom", "20%", "`share` of instances to add, such as 20% or 0.2")
 	demandRest.NumberVar(&f.watts, "watts", 0, "power of a GPU and its share of the machine, in watts")
@@ -81,14 +85,14 @@ with the same clauses, else that of the sweep's contract.`,
 }
 
 func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
-	if !(f.target > 0) {
-		return cli.Usagef("give the rate to serve, in requests per second: --target-rate 100")
+	if f.target == 0 && f.live == 0 && f.starts == 0 {
+		return cli.Usagef("give what to serve: --target-rate 100 in requests per second, --target-sessions 500 live at once, or --target-session-rate 2")
 	}
 	headroom, err := quantity.Share(f.headroom)
 	if err != nil {
 		return cli.Usagef("--headroom: %v", err)
 	}
-	d := bench.Demand{Rate: f.target, GPUsPerInstance: f.gpus, Headroom: headroom}
+	d := bench.Demand{Rate: f.target, Sessions: f.live, SessionRate: f.starts, GPUsPerInstance: f.gpus, Headroom: headroom}
 	d.Prices = bench.Prices{PerGPUHour: f.sweep.Price, Watts: f.watts, PerKWh: f.kwh}
 	if f.sweep.Path == "" { // the price is for this command alone
 		f.sweep.Price = 0
@@ -160,7 +164,7 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.
-var ofDemand = []string{"target-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "overwrite", "details", "quiet", "config"}
+var ofDemand = []string{"target-rate", "target-sessions", "target-session-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "overwrite", "details", "quiet", "config"}
 
 // alone refuses flags of a sweep where there is one.
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {

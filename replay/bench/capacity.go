@@ -14,7 +14,9 @@ import (
 
 // Demand is what is to be served, and by what.
 type Demand struct {
-	Rate            float64 `json:"target_requests_per_s"`
+	Rate            float64 `json:"target_requests_per_s,omitempty"`
+	SessionRate     float64 `json:"target_sessions_per_s,omitempty"` // of whole sessions
+	Sessions        float64 `json:"target_live_sessions,omitempty"`  // live at once
 	GPUsPerInstance int     `json:"gpus_per_instance"`
 	Headroom        float64 `json:"headroom"` // share on top, such as 0.2
 	Prices
@@ -23,12 +25,13 @@ type Demand struct {
 // Errors of [Plan].
 var (
 	errClosedLoop = errors.New("a closed-loop sweep does not show what rate a server sustains, since it sends no faster than the server answers: sweep over rates")
+	errNoTarget   = errors.New("give one thing to serve: --target-rate 100 of requests, --target-sessions 500 live at once, or --target-session-rate 2")
 	ErrNoHighest  = errors.New("the sweep found no load that meets the contract, so no number of instances is enough")
 )
 
 // A Capacity says how many instances serve a demand.
 //
-//	instances = ceil(target rate ÷ highest rate within the contract)
+//	instances = ceil(target ÷ highest load within the contract)
 //	with headroom = ceil(instances × (1 + headroom))
 //	GPUs = instances × GPUs of each
 //
@@ -36,8 +39,11 @@ var (
 // not help each other's caches.
 type Capacity struct {
 	Demand
-	HighestRate float64 `json:"highest_requests_per_s"` // of an instance
-	AtLeast     bool    `json:"highest_is_at_least"`    // the sweep found no rate that fails, so that this is an upper bound of what is needed
+	Unit        string  `json:"load_unit"`                        // of target and highest load: as in [SweepResult]
+	Target      float64 `json:"target"`                           // of the demand, in that unit
+	Highest     float64 `json:"highest"`                          // of an instance, in that unit
+	HighestRate float64 `json:"highest_requests_per_s,omitempty"` // the same of requests
+	AtLeast     bool    `json:"highest_is_at_least"`              // the sweep found no rate that fails, so that this is an upper bound of what is needed
 	Sustained   bool    `json:"highest_was_sustained"`
 	Instances   int     `json:"instances"`
 	GPUs        int     `json:"gpus"`
@@ -50,7 +56,7 @@ type Capacity struct {
 	// Confidence is that of the interval, 0.9 or more of a sweep with a precision; 0 is not
 	// known: the ends are then loads at which a run held and failed.
 	Confidence  float64  `json:"interval_confidence,omitempty"`
-	Utilisation float64  `json:"utilisation"` // target rate ÷ what all instances hold, with headroom
+	Utilisation float64  `json:"utilisation"` // target ÷ what all instances hold, with headroom
 	Contract    []string `json:"contract"`
 	Tier        string   `json:"tier,omitempty"`
 	// PresetWarning is that of the sweep, see [result.Run].
@@ -61,34 +67,72 @@ type Capacity struct {
 
 // Plan says how many instances of what was swept serve a demand.
 func Plan(r *SweepResult, d Demand) (Capacity, error) {
-	c := Capacity{Demand: d, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier, PresetWarning: r.PresetWarning}
+	unit, target, err := d.target()
+	c := Capacity{Demand: d, Unit: unit, Target: target, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier, PresetWarning: r.PresetWarning}
 	switch {
-	case r.Closed:
+	case err != nil:
+		return c, err
+	case unit == unitRate && r.Closed && !r.bySession():
 		return c, errClosedLoop
-	case !(d.Rate > 0 && d.Rate < 1e9) || d.GPUsPerInstance < 1 || !(d.Headroom >= 0 && d.Headroom < 1e3):
+	case unit != r.Unit && (r.Unit != "" || unit != unitRate):
+		return c, fmt.Errorf("the sweep is over %s, and the target is of %s: %s", unitNames[r.Unit], unitNames[unit], unitSweeps[unit])
+	case !(target > 0 && target < 1e9) || d.GPUsPerInstance < 1 || !(d.Headroom >= 0 && d.Headroom < 1e3):
 		return c, errors.New("the rate and the GPUs must be above 0, and the headroom 0 or more")
 	case r.Highest.Load == nil || !(*r.Highest.Load > 0):
 		return c, ErrNoHighest
-	case d.Rate / *r.Highest.Load > 1e6:
+	case target / *r.Highest.Load > 1e6:
 		return c, errors.New("it would take more than a million instances")
 	}
-	c.HighestRate = *r.Highest.Load
+	if c.Highest = *r.Highest.Load; unit == unitRate {
+		c.HighestRate = c.Highest
+	}
 	if r.Precision > 0 {
 		c.Confidence = 0.9
 	}
-	c.Instances = instances(d.Rate, c.HighestRate)
+	c.Instances = instances(target, c.Highest)
 	c.WithMargin = ceil(float64(c.Instances) * (1 + d.Headroom))
 	c.GPUs, c.GPUsTotal = c.Instances*d.GPUsPerInstance, c.WithMargin*d.GPUsPerInstance
-	c.Utilisation = d.Rate / (float64(c.WithMargin) * c.HighestRate)
+	c.Utilisation = target / (float64(c.WithMargin) * c.Highest)
 	if high := r.Highest.High; high != nil {
-		c.Fewest = trace.Ptr(min(c.Instances, instances(d.Rate, *high)))
+		c.Fewest = trace.Ptr(min(c.Instances, instances(target, *high)))
 	}
-	if low := r.Highest.Low; low != nil && d.Rate / *low <= 1e6 {
-		c.Most = trace.Ptr(max(c.Instances, instances(d.Rate, *low)))
+	if low := r.Highest.Low; low != nil && target / *low <= 1e6 {
+		c.Most = trace.Ptr(max(c.Instances, instances(target, *low)))
 	}
-	var err error
 	c.Cost, err = d.cost(&c, &r.Highest)
 	return c, err
+}
+
+// target is the one load that is to be served, with its unit.
+func (d *Demand) target() (unit string, of float64, err error) {
+	for _, t := range []struct {
+		unit string
+		of   float64
+	}{{unitRate, d.Rate}, {UnitSessionRate, d.SessionRate}, {UnitLiveSessions, d.Sessions}} {
+		switch {
+		case t.of == 0:
+		case unit != "":
+			return unit, of, errNoTarget
+		default:
+			unit, of = t.unit, t.of
+		}
+	}
+	if unit == "" {
+		return unitRate, 0, errNoTarget
+	}
+	return unit, of, nil
+}
+
+// unitNames name the loads of a sweep, and unitSweeps say which sweep has them.
+var (
+	unitNames  = map[string]string{unitRate: "rates of requests", unitInFlight: "requests in flight", UnitSessionRate: "rates of sessions", UnitLiveSessions: "live sessions"}
+	unitSweeps = map[string]string{unitRate: "sweep over --rates", UnitSessionRate: "sweep over --session-rates", UnitLiveSessions: "sweep over --sessions"}
+)
+
+// load prints a load with its unit.
+func (c *Capacity) load(v float64) string {
+	r := SweepResult{Unit: c.Unit}
+	return r.load(v)
 }
 
 func instances(rate, each float64) int { return max(ceil(rate/each), 1) }
@@ -108,14 +152,17 @@ func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 	fact := func(name, format string, args ...any) {
 		p.LineAtMost(2, fmt.Sprintf("%-15s", name), fmt.Sprintf(format, args...))
 	}
-	fact("Per instance", "%s req/s%s, %s", figure(c.HighestRate), c.within(), c.confirmed())
+	fact("Per instance", "%s%s, %s", c.load(c.Highest), c.within(), c.confirmed())
 	fact("Instances", "%s for the target%s; %s with headroom", page.Count(int64(c.Instances)), c.between(), page.Count(int64(c.WithMargin)))
 	fact("GPUs", "%s for the target; %s with headroom, %d an instance", page.Count(int64(c.GPUs)), page.Count(int64(c.GPUsTotal)), c.GPUsPerInstance)
 	fact("Utilisation", "%s %% at the target, with headroom", figure(c.Utilisation*100))
 	if k := c.Cost; k != nil {
-		fact("Output", "%s tokens/s, %s per request as measured at the highest rate", figure(k.OutputPerS), figure(k.OutputPerRequest))
+		fact("Output", "%s tokens/s, %s as measured at the highest load", figure(k.OutputPerS), k.each())
 		if k.PerHour != nil {
 			fact("Cost per hour", "%s (%s)", figure(*k.PerHour), c.paid(c.GPUsTotal))
+			if k.PerSession != nil {
+				fact("Cost, session", "%s a session at the target, of %s a second", cell(k.PerSession), figure(*k.SessionsPerS))
+			}
 			fact("Cost", "%s per million output tokens; 1 buys %s tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, figure))
 		}
 		if k.PerMillionGood != nil {
@@ -143,7 +190,7 @@ func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 
 // headline is the answer in a few words.
 func (c *Capacity) headline() string {
-	return fmt.Sprintf("%s on %s for %s req/s", page.Many(int64(c.WithMargin), "instance"), page.Many(int64(c.GPUsTotal), "GPU"), figure(c.Rate))
+	return fmt.Sprintf("%s on %s for %s", page.Many(int64(c.WithMargin), "instance"), page.Many(int64(c.GPUsTotal), "GPU"), c.load(c.Target))
 }
 
 // confirmed says how sure the highest rate is.
@@ -153,7 +200,7 @@ func (c *Capacity) confirmed() string {
 		says = "sustained by a longer run"
 	}
 	if c.AtLeast {
-		says += "; no rate failed, so it may be higher"
+		says += "; no load failed, so it may be higher"
 	}
 	return says
 }
@@ -161,7 +208,7 @@ func (c *Capacity) confirmed() string {
 // formulas say how the capacity is computed.
 func (c *Capacity) formulas() []string {
 	return []string{
-		fmt.Sprintf("instances = ⌈target ÷ highest rate⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Rate), spelled(c.HighestRate), c.Instances),
+		fmt.Sprintf("instances = ⌈target ÷ highest load⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Target), spelled(c.Highest), c.Instances),
 		fmt.Sprintf("with headroom = ⌈instances × (1 + headroom)⌉ = ⌈%d × %s⌉ = %d, on %s each.", c.Instances, figure(1+c.Headroom), c.WithMargin, page.Many(int64(c.GPUsPerInstance), "GPU")),
 		"This assumes that a router spreads the load evenly, and that instances do not help each other's caches.",
 	}
@@ -202,21 +249,25 @@ type Prices struct {
 //
 //	cost per hour = GPUs × (price of a GPU-hour + watts ÷ 1000 × price of a kWh)
 //	output tokens per hour = target rate × output tokens per request × 3600
+//	sessions per second = target rate of sessions, or target of live sessions × sessions/s ÷ live sessions at the highest load
 //
 // The good tokens are the same with the share of requests that met every objective.
 // That takes good requests to be as long as others: where long answers miss their
 // objectives, there are fewer.
 type Cost struct {
-	PerHour          *float64 `json:"per_hour"`                       // null without a price
-	OutputPerRequest float64  `json:"output_tokens_per_request"`      // measured at the highest rate
-	OutputPerS       float64  `json:"output_tokens_per_s"`            // at the target rate
-	PerMillion       *float64 `json:"per_million_output_tokens"`      //
-	TokensPerPrice   *float64 `json:"output_tokens_per_price"`        // per dollar, or whatever the price is in
-	GoodShare        *float64 `json:"goodput_share"`                  // null without objectives
-	PerMillionGood   *float64 `json:"per_million_good_output_tokens"` //
-	GoodPerPrice     *float64 `json:"good_output_tokens_per_price"`   //
-	KilowattHours    *float64 `json:"kwh_per_hour"`                   // null without watts
-	JoulesPerToken   *float64 `json:"joules_per_output_token"`        //
+	PerHour          *float64 `json:"per_hour"`                            // null without a price
+	OutputPerRequest float64  `json:"output_tokens_per_request,omitempty"` // measured at the highest rate
+	OutputPerSession *float64 `json:"output_tokens_per_session,omitempty"` // the same of a load by session
+	SessionsPerS     *float64 `json:"sessions_per_s,omitempty"`            // at the target, of a load by session
+	PerSession       *float64 `json:"per_session,omitempty"`               //
+	OutputPerS       float64  `json:"output_tokens_per_s"`                 // at the target
+	PerMillion       *float64 `json:"per_million_output_tokens"`           //
+	TokensPerPrice   *float64 `json:"output_tokens_per_price"`             // per dollar, or whatever the price is in
+	GoodShare        *float64 `json:"goodput_share"`                       // null without objectives
+	PerMillionGood   *float64 `json:"per_million_good_output_tokens"`      //
+	GoodPerPrice     *float64 `json:"good_output_tokens_per_price"`        //
+	KilowattHours    *float64 `json:"kwh_per_hour"`                        // null without watts
+	JoulesPerToken   *float64 `json:"joules_per_output_token"`             //
 }
 
 // cost is null when nothing is known of prices.
@@ -228,10 +279,11 @@ func (p *Prices) cost(c *Capacity, h *Highest) (*Cost, error) {
 		return nil, errors.New("a price of energy needs the watts of a GPU")
 	case p.PerGPUHour == 0 && p.Watts == 0:
 		return nil, nil
-	case h.OutputPerRequest == nil || *h.OutputPerRequest == 0:
-		return nil, errors.New("the sweep has no output tokens to share the cost")
 	}
-	out := &Cost{OutputPerRequest: *h.OutputPerRequest, OutputPerS: c.Rate * *h.OutputPerRequest, GoodShare: h.GoodShare}
+	out := &Cost{GoodShare: h.GoodShare}
+	if err := out.output(c, h); err != nil {
+		return nil, err
+	}
 	gpus := float64(c.GPUsTotal)
 	if p.Watts > 0 {
 		kw := gpus * p.Watts / 1000
@@ -240,12 +292,43 @@ func (p *Prices) cost(c *Capacity, h *Highest) (*Cost, error) {
 	}
 	if perHour := gpus * (p.PerGPUHour + p.Watts/1000*p.PerKWh); perHour > 0 {
 		out.PerHour = &perHour
+		if out.SessionsPerS != nil && *out.SessionsPerS > 0 {
+			out.PerSession = trace.Ptr(perHour / (*out.SessionsPerS * 3600))
+		}
 		out.PerMillion, out.TokensPerPrice = shared(perHour, out.OutputPerS*3600)
 		if h.GoodShare != nil {
 			out.PerMillionGood, out.GoodPerPrice = shared(perHour, out.OutputPerS*3600**h.GoodShare)
 		}
 	}
 	return out, nil
+}
+
+// output takes over the output tokens at the highest load, and what they are at the target.
+func (k *Cost) output(c *Capacity, h *Highest) error {
+	if c.Unit == unitRate {
+		if h.OutputPerRequest == nil || *h.OutputPerRequest == 0 {
+			return errors.New("the sweep has no output tokens to share the cost")
+		}
+		k.OutputPerRequest, k.OutputPerS = *h.OutputPerRequest, c.Target**h.OutputPerRequest
+		return nil
+	}
+	if h.OutputPerSession == nil || *h.OutputPerSession == 0 || h.SessionsPerS == nil {
+		return errors.New("the sweep has no sessions that ended at its highest load, to share the cost")
+	}
+	rate := c.Target
+	if c.Unit == UnitLiveSessions {
+		rate *= *h.SessionsPerS / c.Highest
+	}
+	k.OutputPerSession, k.SessionsPerS, k.OutputPerS = h.OutputPerSession, &rate, rate**h.OutputPerSession
+	return nil
+}
+
+// each is the output of a request, or of a session.
+func (k *Cost) each() string {
+	if k.OutputPerSession != nil {
+		return figure(*k.OutputPerSession) + " per session"
+	}
+	return figure(k.OutputPerRequest) + " per request"
 }
 
 // shared is the price of a million tokens, and the tokens of a unit of price; null

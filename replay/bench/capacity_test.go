@@ -43,6 +43,41 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// 500 live sessions at 40 each take 13 instances; an instance with 40 ends 0.2 a second of 900
+// output tokens, so that 500 end 2.5 a second. A target takes a sweep of its own kind.
+func TestPlanSessions(t *testing.T) {
+	h := Highest{Load: trace.Ptr(40.), Low: trace.Ptr(36.), High: trace.Ptr(44.), SessionsPerS: trace.Ptr(.2), OutputPerSession: trace.Ptr(900.)}
+	live := SweepResult{Unit: UnitLiveSessions, Closed: true, Highest: h}
+	got, err := Plan(&live, Demand{Sessions: 500, GPUsPerInstance: 2, Headroom: .2, Prices: Prices{PerGPUHour: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 16 instances with headroom are 32 GPUs at 2 an hour, for 9,000 sessions of 900 tokens.
+	if got.Instances != 13 || got.WithMargin != 16 || got.GPUsTotal != 32 || *got.Fewest != 12 || *got.Most != 14 || got.Unit != UnitLiveSessions || got.Target != 500 || got.HighestRate != 0 {
+		t.Errorf("%+v", got)
+	}
+	c := got.Cost
+	for name, v := range map[string][2]float64{"sessions/s": {*c.SessionsPerS, 2.5}, "a session": {*c.PerSession, 64. / 9000}, "tokens/s": {c.OutputPerS, 2250}, "per million": {*c.PerMillion, 64 / 8.1}} {
+		if math.Abs(v[0]-v[1]) > 1e-9*v[1] {
+			t.Errorf("%s: %v, want %v", name, v[0], v[1])
+		}
+	}
+	rate := SweepResult{Unit: UnitSessionRate, Highest: h}
+	rate.Highest.Load = trace.Ptr(.25)
+	if got, err = Plan(&rate, Demand{SessionRate: 3, GPUsPerInstance: 1, Prices: Prices{PerGPUHour: 1}}); err != nil || got.Instances != 12 || *got.Cost.SessionsPerS != 3 || math.Abs(*got.Cost.PerSession-12./10800) > 1e-12 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, d := range []Demand{{Rate: 3}, {Sessions: 3}, {SessionRate: 3}, {Rate: 1, Sessions: 1}, {}} {
+		for _, r := range []SweepResult{live, rate, {Unit: unitRate, Highest: h}, {Unit: unitInFlight, Closed: true, Highest: h}} {
+			d.GPUsPerInstance = 1
+			unit, _, terr := d.target()
+			if _, err := Plan(&r, d); (err == nil) != (terr == nil && unit == r.Unit) {
+				t.Errorf("%+v of a sweep over %s: %v", d, r.Unit, err)
+			}
+		}
+	}
+}
+
 // 48 GPUs at 2.50 an hour are 120 an hour; 100 requests of 200 tokens a second are 72 M
 // tokens an hour.
 func TestCost(t *testing.T) {

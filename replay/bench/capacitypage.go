@@ -12,7 +12,7 @@ import (
 // beside the instances over the target rate.
 func (c *Capacity) Page() *page.Page {
 	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("page", c.Tier),
-		Lead:     fmt.Sprintf("To serve %s req/s with %s %% headroom, where an instance holds %s req/s%s.", figure(c.Rate), figure(c.Headroom*100), figure(c.HighestRate), c.within()),
+		Lead:     fmt.Sprintf("To serve %s with %s %% headroom, where an instance holds %s%s.", c.load(c.Target), figure(c.Headroom*100), c.load(c.Highest), c.within()),
 		Headline: c.headline(),
 		Plot:     c.plot(),
 		Table:    &page.Table{Head: []string{"", "instances", "GPUs"}, Align: []page.Align{page.Left, page.Right, page.Right}}}
@@ -34,9 +34,12 @@ func (c *Capacity) Page() *page.Page {
 	if k := c.Cost; k != nil {
 		if k.PerHour != nil {
 			put("Cost per hour", figure(*k.PerHour), c.paid(c.GPUsTotal))
+			if k.PerSession != nil {
+				put("Per session", cell(k.PerSession), figure(*k.SessionsPerS)+" sessions a second")
+			}
 			put("Per million output tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, figure)+" tokens for 1 of the currency")
 		}
-		put("Output", figure(k.OutputPerS)+" tok/s", figure(k.OutputPerRequest)+" per request")
+		put("Output", figure(k.OutputPerS)+" tok/s", k.each())
 		if k.PerMillionGood != nil {
 			put("Per million good tokens", cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent)+" met every objective")
 		}
@@ -48,10 +51,10 @@ func (c *Capacity) Page() *page.Page {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(c.PresetWarning) + "."})
 	}
 	if c.AtLeast {
-		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "No rate failed in the sweep, so an instance may hold more, and fewer may do."})
+		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "No load failed in the sweep, so an instance may hold more, and fewer may do."})
 	}
 	if !c.Sustained {
-		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "The highest rate was not sustained by a longer run."})
+		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "The highest load was not sustained by a longer run."})
 	}
 	p.Sections = []page.Section{{Title: "How it is computed", Text: c.formulas()}}
 	return p
@@ -70,17 +73,24 @@ func (c *Capacity) plot() *page.Plot {
 	const most = 400 // steps that are drawn
 	bare, margin := page.Series{Name: "for the target"}, page.Series{Name: "with headroom"}
 	each := 1
-	if steps := 2 * c.Rate / c.HighestRate; steps > most {
+	if steps := 2 * c.Target / c.Highest; steps > most {
 		each = ceil(steps / most)
 	}
-	for n := 0; float64(n)*c.HighestRate < 2*c.Rate; n += each {
+	for n := 0; float64(n)*c.Highest < 2*c.Target; n += each {
 		at := n + each
-		bare.X, bare.Y = append(bare.X, float64(n)*c.HighestRate), append(bare.Y, float64(at))
-		margin.X, margin.Y = append(margin.X, float64(n)*c.HighestRate), append(margin.Y, float64(ceil(float64(at)*(1+c.Headroom))))
+		bare.X, bare.Y = append(bare.X, float64(n)*c.Highest), append(bare.Y, float64(at))
+		margin.X, margin.Y = append(margin.X, float64(n)*c.Highest), append(margin.Y, float64(ceil(float64(at)*(1+c.Headroom))))
 	}
-	end := 2 * c.Rate
+	end := 2 * c.Target
 	bare.X, bare.Y = append(bare.X, end), append(bare.Y, bare.Y[len(bare.Y)-1])
 	margin.X, margin.Y = append(margin.X, end), append(margin.Y, margin.Y[len(margin.Y)-1])
-	return &page.Plot{Title: "Instances over the target rate", Kind: page.Step, XLabel: "target rate", XUnit: "req/s", YLabel: "instances",
-		Series: []page.Series{bare, margin}, Marks: []page.Mark{{Axis: page.AxisX, At: c.Rate, Label: "target " + figure(c.Rate)}}}
+	label, unit := "target rate", "req/s"
+	switch c.Unit {
+	case UnitSessionRate:
+		label, unit = "target rate of sessions", "1/s"
+	case UnitLiveSessions:
+		label, unit = "live sessions", ""
+	}
+	return &page.Plot{Title: "Instances over the target", Kind: page.Step, XLabel: label, XUnit: unit, YLabel: "instances",
+		Series: []page.Series{bare, margin}, Marks: []page.Mark{{Axis: page.AxisX, At: c.Target, Label: "target " + figure(c.Target)}}}
 }
