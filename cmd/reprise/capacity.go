@@ -72,7 +72,7 @@ with the same clauses, else that of the sweep's contract.`,
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	demand.RateVar(&f.target, "target-rate", 0, "rate to serve, in requests per second")
 	demand.NumberVar(&f.live, "target-sessions", 0, "sessions to serve that are live at once, by a sweep over --sessions")
-	demand.RateVar(&f.starts, "target-session-rate", 0, "rate of whole sessions to serve, by a sweep over --session-rates")
+	demandRest.RateVar(&f.starts, "target-session-rate", 0, "rate of whole sessions to serve, by a sweep over --session-rates")
 	demand.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 uses the contract's, else the sweep's, else 1")
 	demand.StringVar(&f.headroom, "headroom", "20%", "`share` of instances to add, such as 20% or 0.2")
 	demandRest.NumberVar(&f.watts, "watts", 0, "power of a GPU and its share of the machine, in watts")

@@ -105,10 +105,12 @@ type LevelSessions struct {
 	Failed       int64       `json:"failed"`
 	Censored     int64       `json:"censored"`      // not over when the level had to end
 	SuccessShare *float64    `json:"success_share"` // of those that ended
-	BegunPerS    *float64    `json:"begun_per_s"`   // in the window
-	EndedPerS    *float64    `json:"ended_per_s"`   // in the window, whenever they began
-	LiveMean     *float64    `json:"live_mean"`     // in the window
-	LiveBefore   int64       `json:"live_at_half"`  // of the window
+	Begun        int64       `json:"begun"`         // in the window
+	Ended        int64       `json:"ended"`         // in the window, whenever they began
+	BegunPerS    *float64    `json:"begun_per_s"`
+	EndedPerS    *float64    `json:"ended_per_s"`
+	LiveMean     *float64    `json:"live_mean"`    // in the window
+	LiveBefore   int64       `json:"live_at_half"` // of the window
 	LiveAfter    int64       `json:"live_at_end"`
 	Time         report.Stat `json:"time"`          // of those that succeeded, from first due time to last answer
 	ServerMeanS  *float64    `json:"server_mean_s"` // of that, in which the server worked, along the critical path
@@ -153,7 +155,7 @@ func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime,
 		return l
 	}
 	half, seconds := from+(to-from)/2, float64(to-from)/1e9*share
-	var begun, ended, before, after int64
+	var before, after int64
 	live := 0.
 	for i := range all {
 		x := &all[i]
@@ -162,10 +164,10 @@ func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime,
 			end = math.MaxInt64
 		}
 		if start >= from && start < to {
-			begun++
+			l.Begun++
 		}
 		if end >= from && end < to {
-			ended++
+			l.Ended++
 		}
 		live += float64(max(min(end, to)-max(start, from), 0)) / 1e9
 		if start <= half && end > half {
@@ -176,15 +178,16 @@ func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime,
 		}
 	}
 	l.LiveBefore, l.LiveAfter = int64(float64(before)/share), int64(float64(after)/share)
-	l.BegunPerS, l.EndedPerS, l.LiveMean = report.Rounded(float64(begun)/seconds, 1e9), report.Rounded(float64(ended)/seconds, 1e9), report.Rounded(live/seconds, 1e6)
+	l.BegunPerS, l.EndedPerS, l.LiveMean = report.Rounded(float64(l.Begun)/seconds, 1e9), report.Rounded(float64(l.Ended)/seconds, 1e9), report.Rounded(live/seconds, 1e6)
 	return l
 }
 
-// growth says that the server does not keep up with trees that start at a rate, as
-// [Flow.Follows] does of requests; "" where it does.
+// growth says that the server does not keep up with trees that start at a rate: less than 95 %
+// of those that began in the window ended in it, and fewer by more than three standard deviations
+// of what chance does. Without a queue both numbers are Poisson distributed (M/G/∞), and their
+// difference has at most the variance of their sum. It is "" where the server keeps up.
 func (l *LevelSessions) growth() string {
-	f := Flow{OfferedPerS: l.BegunPerS, AchievedPerS: l.EndedPerS, OpenBefore: l.LiveBefore, OpenAfter: l.LiveAfter}
-	if f.Follows() {
+	if l.BegunPerS == nil || *l.EndedPerS >= followShare**l.BegunPerS || float64(l.Begun-l.Ended) <= followSD*math.Sqrt(float64(l.Begun+l.Ended)) {
 		return ""
 	}
 	return fmt.Sprintf("sessions pile up: %s of %s a second ended, and those that were live went from %d to %d",
