@@ -443,7 +443,7 @@ func rowSpecs(cmd *cobra.Command, s *bench.Suite, suite, given string) (suiteSpe
 		switch {
 		case row.Requests > 0:
 			one.Requests, one.Duration = row.Requests, 0
-		case row.Duration > 0 && row.Load.Rate == "" && row.Load.Concurrency == 0:
+		case row.Duration > 0 && row.Load == (bench.Load{Speed: row.Load.Speed}):
 			one.Requests, one.Duration = 0, row.Duration
 		}
 		if row.Input != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/result"
@@ -205,6 +206,13 @@ func (c *columnFlags) command(name string, t bench.Trial) string {
 	}
 	add("rate", t.Load.Rate, t.Load.Rate != "")
 	add("concurrency", strconv.Itoa(t.Load.Concurrency), t.Load.Concurrency > 0)
+	add("sessions", strconv.Itoa(t.Load.Sessions), t.Load.Sessions > 0)
+	add("session-rate", t.Load.SessionRate, t.Load.SessionRate != "")
+	if s := t.Session; s != nil {
+		for _, flag := range flags.SessionFlags(s.SessionSettings) {
+			add(flag[0], flag[1], true)
+		}
+	}
 	add("ramp-up", t.Load.RampUp.String(), t.Load.RampUp > 0)
 	add("speed", strconv.FormatFloat(t.Load.Speed, 'g', -1, 64), t.Load.Speed > 0 && t.Load.Speed != 1)
 	add("duration", t.Duration.String(), t.Duration > 0)

@@ -18,8 +18,8 @@ type Metric struct{ name string }
 
 var (
 	metricStats   = []string{"mean", "min", "p50", "p90", "p95", "p99", "p99.9", "max"}
-	metricTimes   = []string{"ttft", "e2e", "tpot", "itl", "itl_token"}
-	metricFigures = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "error_rate", "hit_ratio",
+	metricTimes   = []string{"ttft", "e2e", "tpot", "itl", "itl_token", "session_time"}
+	metricFigures = []string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "error_rate", "hit_ratio", "sessions_per_s", "session_success",
 		"max_running", "max_waiting", "max_kv_cache_use", "max_gpu_utilisation", "max_gpu_memory_mib"}
 )
 
@@ -38,7 +38,7 @@ func ParseMetric(name string) (Metric, error) {
 func (m Metric) String() string { return m.name }
 
 var figureLabels = map[string]string{"requests_per_s": "Requests/s", "prompt_tokens_per_s": "Prompt tokens/s", "output_tokens_per_s": "Output tokens/s",
-	"error_rate": "Errors (%)", "hit_ratio": "Cache hits (%)", "max_running": "Running, peak", "max_waiting": "Waiting, peak",
+	"error_rate": "Errors (%)", "hit_ratio": "Cache hits (%)", "sessions_per_s": "Sessions/s", "session_success": "Session success (%)", "max_running": "Running, peak", "max_waiting": "Waiting, peak",
 	"max_kv_cache_use": "KV cache, peak (%)", "max_gpu_utilisation": "GPU, peak (%)", "max_gpu_memory_mib": "GPU memory, peak (MiB)"}
 
 // IsShare tells whether its values are between 0 and 1.
@@ -50,7 +50,7 @@ func (m Metric) Label() string {
 		return label
 	}
 	stat, of, _ := strings.Cut(m.name, "_")
-	of = map[string]string{"itl_token": "Token ITL"}[of] + map[string]string{"ttft": "TTFT", "e2e": "E2E", "tpot": "TPOT", "itl": "ITL"}[of]
+	of = map[string]string{"itl_token": "Token ITL", "session_time": "Session time"}[of] + map[string]string{"ttft": "TTFT", "e2e": "E2E", "tpot": "TPOT", "itl": "ITL"}[of]
 	unit := " (ms)"
 	if m.inSeconds() {
 		unit = " (s)"
@@ -61,13 +61,15 @@ func (m Metric) Label() string {
 // Higher tells whether more of it is better. It is not known of what the servers say of
 // themselves.
 func (m Metric) Higher() (better, known bool) {
-	return strings.HasSuffix(m.name, "_per_s") || m.name == "hit_ratio", !strings.HasPrefix(m.name, "max_") || m.isTime()
+	return strings.HasSuffix(m.name, "_per_s") || m.name == "hit_ratio" || m.name == "session_success", !strings.HasPrefix(m.name, "max_") || m.isTime()
 }
 
 func (m Metric) isTime() bool { return m.name != "" && !slices.Contains(metricFigures, m.name) }
 
-// inSeconds is that of a whole answer.
-func (m Metric) inSeconds() bool { return strings.HasSuffix(m.name, "_e2e") }
+// inSeconds is that of a whole answer or session.
+func (m Metric) inSeconds() bool {
+	return strings.HasSuffix(m.name, "_e2e") || strings.HasSuffix(m.name, "_session_time")
+}
 
 // A Value is a metric of one run. Where a run has too few requests for a percentile
 // the largest of its values stands in for it, and Largest says so.
@@ -80,7 +82,15 @@ type Value struct {
 // milliseconds, rates per second, shares between 0 and 1.
 func (m Metric) Of(s *report.Summary) (Value, bool) {
 	var v *float64
+	sessions := s.Sessions
+	if sessions == nil {
+		sessions = &report.Sessions{}
+	}
 	switch m.name {
+	case "sessions_per_s":
+		v = sessions.PerS
+	case "session_success":
+		v = sessions.SuccessShare
 	case "requests_per_s":
 		v = s.Throughput.RequestsPerS
 	case "prompt_tokens_per_s":
@@ -115,8 +125,12 @@ func (m Metric) Of(s *report.Summary) (Value, bool) {
 
 func (m Metric) time(s *report.Summary) (Value, bool) {
 	name, of, _ := strings.Cut(m.name, "_")
-	stat, ok := map[string]report.Stat{"ttft": s.Latency.FromDue.TTFT, "e2e": s.Latency.FromDue.E2E,
-		"tpot": s.Latency.TPOT, "itl": s.Latency.ITLChunk, "itl_token": s.Latency.ITLToken}[of]
+	stats := map[string]report.Stat{"ttft": s.Latency.FromDue.TTFT, "e2e": s.Latency.FromDue.E2E,
+		"tpot": s.Latency.TPOT, "itl": s.Latency.ITLChunk, "itl_token": s.Latency.ITLToken}
+	if s.Sessions != nil {
+		stats["session_time"] = s.Sessions.Completion
+	}
+	stat, ok := stats[of]
 	if !ok || stat.Count == 0 {
 		return Value{}, false
 	}

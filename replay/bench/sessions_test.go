@@ -323,3 +323,46 @@ func TestLevelsOf(t *testing.T) {
 		t.Errorf("after a failed 4 comes %v", next)
 	}
 }
+
+// A row of a suite has a load by session with the keys of a replay, and what makes none is
+// refused where it stands.
+func TestSuiteBySession(t *testing.T) {
+	s, err := ParseSuite("s.yaml", []byte(`
+gap-cap: 1m
+load: poisson:3
+rows:
+  - {name: requests, workload: chat}
+  - {name: live, workload: chat, sessions: 20, recycle: apart, think-scale: 0, duration: 1m, settle: 30sessions, primary: p95_session_time}
+  - {name: open, workload: chat, session-rate: 0.5, max-sessions: 9, gap-cap: 0, waits: ends}
+  - {name: short, workload: chat, load: "sessions:7,ramp-up=30s", trajectory-start: 0.25..0.75}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := DefaultSessionSettings()
+	settings.GapCap = time.Minute
+	live, open, short := settings, settings, settings
+	live.Recycle, live.ThinkScale = result.RecycleApart, 0
+	open.MaxSessions, open.GapCap, open.Waits = 9, 0, result.WaitsEnds
+	short.TrajectoryStart = "0.25..0.75"
+	for i, want := range []struct {
+		load     string
+		settings SessionSettings
+	}{{"poisson:3", settings}, {"sessions:20", live}, {"session-rate:poisson:0.5", open}, {"sessions:7,ramp-up=30s", short}} {
+		row := &s.Rows[i]
+		if row.Load.String() != want.load || row.Session != want.settings {
+			t.Errorf("%s: %s, %+v, want %+v", row.Name, row.Load, row.Session, want.settings)
+		}
+		if again, err := ParseLoad(row.Load.String()); err != nil || again != row.Load {
+			t.Errorf("%s is read as %+v, %v", row.Load, again, err)
+		}
+	}
+	for _, bad := range []string{
+		"sessions: 0", "sessions: 2, load: burst", "sessions: 2, session-rate: 3", "gap-cap: 3s", "sessions: 2, recycle: never", "sessions: 2, session-idle-cap: 1s",
+		"sessions: 2, max-sessions: 3", "session-rate: 2, trajectory-start: 0.5", "sessions: 2, think-scale: -1", "settle: 5sessions", "sessions: 2, waits: long", "session-rate: fast",
+	} {
+		if _, err := ParseSuite("s.yaml", fmt.Appendf(nil, "rows:\n  - {name: a, workload: chat, %s}\n", bad)); err == nil || !strings.HasPrefix(err.Error(), "s.yaml:2:") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}

@@ -32,8 +32,9 @@ type Row struct {
 	Hypothesis *Hypothesis
 	Workload   WorkloadRef
 	Load       Load
-	Requests   int64  // of the workload, the warm-up within the run included; 0 is as many as it says
-	Input      string // tokens of a prompt, in place of the workload's; see arrival.ParseLength
+	Session    SessionSettings // of a load by session
+	Requests   int64           // of the workload, the warm-up within the run included; 0 is as many as it says
+	Input      string          // tokens of a prompt, in place of the workload's; see arrival.ParseLength
 	Output     string
 
 	Warmup   int64         // requests sent before the run, one at a time and with other prompts

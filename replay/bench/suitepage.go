@@ -187,14 +187,18 @@ var acrossMetrics = []string{"output_tokens_per_s", "p50_ttft", "p95_ttft", "p99
 // across is the table across rows.
 func (p *suitePage) across(r *SuiteResult) {
 	head := []string{"Workload", "Model"}
-	for _, m := range acrossMetrics {
+	metrics := acrossMetrics
+	if r.bySession() {
+		metrics = append(slices.Clone(sessionMetrics), metrics...)
+	}
+	for _, m := range metrics {
 		head = append(head, Metric{m}.Label())
 	}
 	var rows [][]string
 	for _, row := range r.Rows {
 		for i := range row.Models {
 			cells := []string{row.Row, row.Models[i].Model}
-			for _, m := range acrossMetrics {
+			for _, m := range metrics {
 				cells = append(cells, p.show(&row.Models[i], m))
 			}
 			failures := int64(0)
@@ -257,7 +261,7 @@ var answerMetrics = []string{"min_e2e", "p90_e2e", "p95_e2e", "max_e2e"}
 
 // metrics are those that the table of the row shows, where some model has them.
 func (r *RowResult) metrics() []string {
-	names := slices.Clone(suiteMetrics)
+	names := append(slices.Clone(sessionMetrics), suiteMetrics...)
 	if !slices.Contains(names, r.Primary) {
 		names = append(names, r.Primary)
 	}

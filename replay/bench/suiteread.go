@@ -60,7 +60,7 @@ type suiteReader struct {
 }
 
 func (r *suiteReader) read(doc strictyaml.Node) error {
-	r.base = Row{Repeats: 1, Cache: result.CacheCold}
+	r.base = Row{Repeats: 1, Cache: result.CacheCold, Session: DefaultSessionSettings()}
 	var rows strictyaml.Node
 	keys := append([]strictyaml.Key{
 		{Name: "name", Read: strictyaml.Into(&r.suite.Name, strictyaml.Node.Text)},
@@ -68,7 +68,7 @@ func (r *suiteReader) read(doc strictyaml.Node) error {
 		{Name: "seed", Read: strictyaml.Into(&r.suite.Seed, strictyaml.Whole[uint64](0, 1<<53))},
 		{Name: "rows", Read: func(n strictyaml.Node) error { rows = n; return nil }},
 		{Name: "hypothesis", Read: func(n strictyaml.Node) error { return n.Faultf("a hypothesis is that of a row") }},
-	}, r.keys(&r.base)...)
+	}, append(r.keys(&r.base), sessionKeys(&r.base)...)...)
 	if err := doc.Keys(keys...); err != nil {
 		return err
 	}
@@ -98,12 +98,27 @@ func (r *suiteReader) row(n strictyaml.Node) error {
 		{Name: "about", Read: strictyaml.Into(&row.About, strictyaml.Node.Text)},
 		{Name: "hypothesis", Read: at(&hypothesis, strictyaml.Into(&row.Hypothesis, readHypothesis))},
 	}, r.keys(&row)...)
+	loads, settled := 0, false
+	count := func(read func(strictyaml.Node) error, to func()) func(strictyaml.Node) error {
+		return func(n strictyaml.Node) error { to(); return read(n) }
+	}
 	for i := range keys {
 		if keys[i].Name == "load" {
-			keys[i].Read = at(&load, keys[i].Read)
+			keys[i].Read = count(at(&load, keys[i].Read), func() { loads++ })
 		}
 	}
+	for _, key := range sessionKeys(&row) {
+		to := func() { settled = true }
+		if key.Name == "sessions" || key.Name == "session-rate" {
+			to = func() { loads++ }
+		}
+		key.Read = count(key.Read, to)
+		keys = append(keys, key)
+	}
 	err := n.Keys(keys...)
+	if err == nil {
+		err = row.checkSessions(n, loads, settled)
+	}
 	switch {
 	case err != nil:
 		return err

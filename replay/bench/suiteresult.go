@@ -92,6 +92,9 @@ var suiteMetrics = []string{"output_tokens_per_s", "requests_per_s", "p50_ttft",
 	"min_e2e", "p50_e2e", "p90_e2e", "p95_e2e", "p99_e2e", "max_e2e", "error_rate", "hit_ratio",
 	"max_running", "max_waiting", "max_kv_cache_use", "max_gpu_utilisation", "max_gpu_memory_mib"}
 
+// sessionMetrics are those of every row under a load by session.
+var sessionMetrics = []string{"sessions_per_s", "p50_session_time", "p95_session_time", "session_success"}
+
 // figure is a metric over the runs; not ok where a run does not have it.
 func (m *measured) figure(of Metric) (f Figure, ok bool) {
 	var values []float64
@@ -190,6 +193,9 @@ func (h *Hypothesis) outcome(m, other *measured) Outcome {
 func (m *measured) result(row *Row) ModelResult {
 	out := ModelResult{Model: m.model, Runs: len(m.runs), Trustworthy: true, Rules: m.rules}
 	names := slices.Clone(suiteMetrics)
+	if row.Load.bySession() {
+		names = append(slices.Clone(sessionMetrics), names...)
+	}
 	if !slices.Contains(names, row.Primary.name) {
 		names = append(names, row.Primary.name)
 	}

@@ -215,6 +215,9 @@ func (r *SuiteRun) trial(ctx context.Context, c *Column, i, repeat int, dir stri
 	workload, err := r.workload(ctx, row)
 	t := Trial{Name: c.Name + ", " + row.Name, Workload: workload, Load: row.Load, Seed: r.Suite.seed(i, repeat), Duration: row.Duration,
 		Warmup: row.Settle, Cooldown: row.Cooldown, Timeout: row.Timeout, Cache: row.Cache, Results: filepath.Join(dir, resultsName)}
+	if row.Load.bySession() {
+		t.Session = &SessionTrial{SessionSettings: row.Session}
+	}
 	if row.Repeats > 1 {
 		t.Name += fmt.Sprintf(" (%d of %d)", repeat+1, row.Repeats)
 	}

@@ -99,6 +99,14 @@ func (r *SuiteResult) baselineNote() string {
 // answerColumns are the metrics of a workload in an answer.
 var answerColumns = []struct{ metric, head string }{{"output_tokens_per_s", "tok/s"}, {"p50_ttft", "TTFT p50"}, {"p99_ttft", "p99"}, {"p99_itl", "ITL p99"}}
 
+// sessionColumns are those of a suite with a load by session.
+var sessionColumns = []struct{ metric, head string }{{"sessions_per_s", "sessions/s"}, {"p50_session_time", "time p50"}, {"p95_session_time", "p95"}, {"session_success", "success %"}, {"p99_ttft", "TTFT p99"}}
+
+// bySession says whether some row was under a load by session.
+func (r *SuiteResult) bySession() bool {
+	return r.any(func(m *ModelResult) bool { return m.Figure("sessions_per_s") != nil })
+}
+
 // writeAnswer writes a line for each workload and model, and what went wrong, as far as
 // there is room.
 func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
@@ -118,6 +126,9 @@ func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 	}
 	foot := []string{"Latencies in ms."}
 	head, columns := []string{"workload"}, answerColumns
+	if r.bySession() {
+		foot, columns = []string{"Session times in s, latencies in ms."}, sessionColumns
+	}
 	if p.Width() < 75 { // else they do not fit beside a name
 		columns = columns[:3]
 	}

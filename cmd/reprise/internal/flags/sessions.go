@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/bench"
@@ -58,6 +60,24 @@ func RegisterSessions(rest Section, f *bench.SessionSettings) {
 	rest.DurationVar(&f.SessionIdleCap, "session-idle-cap", 0, "longest time with nothing in flight of a session, in a load by session: all that is to come of it moves earlier alike; 3s or more, 0 is no limit")
 	rest.NumberVar(&f.ThinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
 	rest.NumberVar(&f.ToolScale, "tool-scale", 1, "multiply tool times by this, in a load by session")
+}
+
+// SessionFlags are the flags that ask for settings, as names and values, but for those that are
+// the default.
+func SessionFlags(s bench.SessionSettings) (out [][2]string) {
+	var is bench.SessionSettings
+	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
+	_, rest := Sections(fl, LoadFlags)
+	rest.IntVar(&is.MaxSessions, "max-sessions", 0, "")
+	RegisterSessions(rest, &is)
+	RegisterTrajectory(rest, &is)
+	is = s // the flags print what they point to
+	fl.VisitAll(func(flag *pflag.Flag) {
+		if value := flag.Value.String(); value != flag.DefValue {
+			out = append(out, [2]string{flag.Name, value})
+		}
+	})
+	return out
 }
 
 // RegisterTrajectory adds --trajectory-start.

@@ -171,6 +171,9 @@ func (s SimulatedTarget) Run(ctx context.Context, t bench.Trial) error {
 	if t.Cache == result.CacheWarm {
 		return cli.Usagef("--cache warm is not simulated: engines begin empty in each run")
 	}
+	if t.Session != nil && t.Session.TrajectoryStart != "" {
+		return cli.Usagef("trajectory-start is not simulated: engines begin empty in each run")
+	}
 	if t.Seed != "" {
 		seed, err := strconv.ParseUint(t.Seed, 10, 64)
 		if err != nil {
