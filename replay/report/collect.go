@@ -47,6 +47,7 @@ func readOnce(run result.Run, results trace.Reader[result.Result], opts Options,
 
 // A collector holds what one pass keeps; see the package comment for its size.
 type collector struct {
+	work float64 // of the requests that succeeded, see [tenant.Work]
 	run  result.Run
 	opts Options
 
@@ -175,6 +176,7 @@ func (c *collector) add(r *result.Result) error {
 		c.notSent++
 	case Succeeded:
 		c.succeeded++
+		c.work += tenant.Work(int64(InputTokens(r)), int64(orUnknown(r.Cached)), int64(max(orUnknown(r.Output), 0)))
 		c.stalls.add(read)
 		c.addLatency(r, c.of...)
 		c.addTokens(r)
@@ -348,6 +350,9 @@ func (c *collector) summary() (Summary, error) {
 	s.Warnings = warnings(&s, &c.tokenCounts, zeros)
 	s.Verdict = judge(&s, c.opts.Limits)
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
+	if e := s.Efficiency; c.opts.PricePerGPUHour > 0 && e.GPUsFrom == gpusGiven {
+		figures.cost(c.opts.PricePerGPUHour*float64(e.GPUs)*float64(duration)/3600e9, c.work)
+	}
 	if o := s.Sessions; o != nil && o.PerS != nil && s.Efficiency.GPUsFrom == gpusGiven {
 		o.PerGPU = Rounded(*o.PerS*3600/float64(s.Efficiency.GPUs), 1e6)
 	}

@@ -142,6 +142,7 @@ var sessionDefinitions = []Definition{
 		"What the time of the sessions that succeeded went to. From the request that ended last the path goes to the parent that ended last, and on to a request without one; where the workload has no parents, from turn to turn. Until first token is queue and prefill; server is that and decode. Think and tool time are what the workload says of the time after the parent, by the speed; wait is the rest of it.",
 		"Σ over the path; parts ÷ completion"},
 	{"sessions.requests_per_session", "count", "Requests of a session that succeeded, and its input, cached and output tokens. Cached tokens are of sessions whose server counts them for every request.", "Σ over the requests of the session"},
+	{"cost_per_session", "price", "What a session that succeeded cost, in the currency of the price of a GPU-hour: its share of the work, of the price of all GPUs over the duration. Work is prompt tokens that were not cached, and twice the output tokens (weights of Sheng and others 2024), of all requests that succeeded in the measured window. None without a price.", "price per GPU-hour · GPUs · duration · (Σ uncached + 2 · output of the session) ÷ (the same of all)"},
 	{"by turn", "turn", "Requests by their turn in their thread, from 0, as the workload says: of lo to one below hi; null has no end.", "lo ≤ turn < hi"},
 	{"by depth", "requests", "Requests by how many others come before them on the longest way from the root of their session's tree.", "lo ≤ 1 + max(depth of parents) < hi"},
 }
@@ -263,6 +264,7 @@ var metricPaths = map[string]string{
 	"tenants":                       "tenants.each.*.cost_share tenants.jain_work tenants.jain_ttft",
 	"tenants.bursts":                "tenants.each.*.burst.added_p99_ms",
 	"sessions":                      "sessions.sessions",
+	"cost_per_session":              "sessions.cost_per_session.*",
 	"by turn":                       "",
 	"by depth":                      "",
 	"session_time":                  "sessions.completion.*",

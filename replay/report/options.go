@@ -21,7 +21,10 @@ type Options struct {
 	ServerBlock int    // tokens in a block of the server's prefix cache; 0 takes it from the run
 	Limits      Limits // the zero Limits stand for [DefaultLimits]
 	GPUs        int    // that the servers have together; 0 is not known
-	Exact       int    // values of a metric that are kept exactly; 0 is [DefaultExact]
+	// PricePerGPUHour, in any currency, makes a cost of each session, where GPUs are given too; 0
+	// is not known.
+	PricePerGPUHour float64
+	Exact           int // values of a metric that are kept exactly; 0 is [DefaultExact]
 
 	// Instants is which instants of token events are taken: [InstantsRead] or
 	// [InstantsKernel]. Empty is the first.

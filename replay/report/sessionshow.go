@@ -36,6 +36,9 @@ func sessionLines(s *Summary) (how, where string) {
 		}
 		how += " s"
 	}
+	if c := o.Cost; c != nil {
+		how += "; cost " + numberOrDash(c.Mean) + " each on average"
+	}
 	if o.Path == nil {
 		return how, ""
 	}
@@ -134,8 +137,8 @@ func spreadRows(s *Summary) (rows [][]string) {
 	for _, m := range []struct {
 		label string
 		of    *Spread
-	}{{"Slowdown", &o.Slowdown}, {"Requests", &o.Requests}, {"Input tokens", &o.Input}, {"Cached tokens", &o.Cached}, {"Output tokens", &o.Output}} {
-		if m.of.Count > 0 {
+	}{{"Slowdown", &o.Slowdown}, {"Requests", &o.Requests}, {"Input tokens", &o.Input}, {"Cached tokens", &o.Cached}, {"Output tokens", &o.Output}, {"Cost", o.Cost}} {
+		if m.of != nil && m.of.Count > 0 {
 			row := []string{m.label, page.Brief(m.of.Count)}
 			for _, v := range []*float64{m.of.Mean, m.of.P50, m.of.P90, m.of.P95, m.of.P99, m.of.Max} {
 				row = append(row, page.OrDash(v, page.Short))

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"reprise/replay/report/tenant"
 	"reprise/replay/result"
 	"reprise/trace/page"
 	"reprise/trace/sample"
@@ -48,6 +49,11 @@ type Sessions struct {
 	Input    Spread   `json:"input_tokens_per_session"`
 	Cached   Spread   `json:"cached_tokens_per_session"` // of those whose server reports it for every request
 	Output   Spread   `json:"output_tokens_per_session"`
+
+	// Cost is what each session that succeeded cost, of the price of the GPUs over the duration:
+	// its share of the work of all requests that succeeded in the window, see [tenant.Work]. Nil
+	// without a price.
+	Cost *Spread `json:"cost_per_session,omitempty"`
 }
 
 // A Spread describes values without a unit, as a [Stat] does times.
@@ -117,6 +123,7 @@ type sessionFigures struct {
 	out                              Sessions
 	time, recorded, slowdown         sample.Values
 	requests, input, cached, outputs sample.Values
+	work                             sample.Values
 	path                             [pathParts]int64
 	ended                            int64 // within the measured time and without a failure, whenever they began
 	unrecorded                       int64 // succeeded, and the source lacks an end
@@ -131,7 +138,7 @@ type sessionFigures struct {
 // missing count of cached tokens is none.
 func (c *sessionCollector) summarise(run *result.Run, all []session, known bool, from, to int64, zeros bool, newGroup func() *group) *sessionFigures {
 	f := &sessionFigures{share: c.share()}
-	for _, v := range []*sample.Values{&f.time, &f.recorded, &f.slowdown, &f.requests, &f.input, &f.cached, &f.outputs} {
+	for _, v := range []*sample.Values{&f.time, &f.recorded, &f.slowdown, &f.requests, &f.input, &f.cached, &f.outputs, &f.work} {
 		v.Limit = sessionRequests
 	}
 	o := &f.out
@@ -216,6 +223,7 @@ func (f *sessionFigures) add(s *session, run *result.Run, zeros bool) {
 	f.requests.Add(int64(len(s.requests)) * spreadUnit)
 	f.input.Add(input * spreadUnit)
 	f.outputs.Add(output * spreadUnit)
+	f.work.Add(int64(tenant.Work(input, cached, output) * spreadUnit))
 	if counted {
 		f.cached.Add(cached * spreadUnit)
 	}
@@ -244,6 +252,21 @@ func (f *sessionFigures) finish(lacks string, from, to int64) {
 	}
 	o.Path = pathOf(f.path, o.Succeeded)
 	o.Requests, o.Input, o.Cached, o.Output = spreadOf(&f.requests), spreadOf(&f.input), spreadOf(&f.cached), spreadOf(&f.outputs)
+}
+
+// cost shares the cost of the run by the work of sessions: price is that of all GPUs over the
+// duration, for the work of all requests.
+func (f *sessionFigures) cost(price, work float64) {
+	if f.work.N == 0 || !(work > 0) {
+		return
+	}
+	c := spreadOf(&f.work)
+	for _, v := range []**float64{&c.Mean, &c.P50, &c.P90, &c.P95, &c.P99, &c.Max} {
+		if *v != nil {
+			*v = Rounded(**v*price/work, 1e9)
+		}
+	}
+	f.out.Cost = &c
 }
 
 // bySession adds the figures by session to a summary, where some session has more than

@@ -49,10 +49,13 @@ type Tenant struct {
 // so.
 const outputWeight = 2
 
-// work is that of a request.
-func (r *Request) work() float64 {
-	return float64(r.Input-max(r.Cached, 0)) + outputWeight*float64(r.Output)
+// Work is that of a request, or of several together: prompt tokens that were not cached, and twice
+// the output tokens. cached is below zero where it is not known.
+func Work(input, cached, output int64) float64 {
+	return float64(input-max(cached, 0)) + outputWeight*float64(output)
 }
+
+func (r *Request) work() float64 { return Work(int64(r.Input), int64(r.Cached), int64(r.Output)) }
 
 // Limits on what a table keeps.
 const (

@@ -203,6 +203,7 @@ func (f *Judge) SetGPUs(o *report.Options, i, n int) (err error) {
 	if o.GPUs, err = f.GPUsOf(i, n); err != nil || given == nil {
 		return err
 	}
+	o.PricePerGPUHour = given.PricePerGPUHour
 	if o.GPUs == 0 {
 		o.GPUs = given.GPUs
 		return nil
