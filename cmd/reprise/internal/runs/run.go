@@ -122,10 +122,10 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	if env.Deployment, err = r.Deployment.Serving(); err != nil {
 		return err
 	}
-	if err := r.servers.warmUp(r.cmd, r.part, r.lineage); err != nil {
+	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of), profile.WithTemplate(r.servers.templateOf))
+	if err := r.servers.warmUp(r.cmd, r.part, r.lineage, r.touch); err != nil {
 		return err
 	}
-	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of), profile.WithTemplate(r.servers.templateOf))
 	if err := r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, live, r.endpoint, r.servers.prompter, r.known); err != nil {
 		return err
 	}
@@ -331,6 +331,9 @@ func (r *replayRun) peak() (p loadPeak, err error) {
 // errPlanned ends the reading of rows that are due after the run.
 var errPlanned = errors.New("what follows is not sent")
 
+// touch is how many leading tokens of a prompt are known, which makes all of it known.
+func (r *replayRun) touch(row *trace.Request) int32 { return r.known.Touch(r.servers.images.Text(row)) }
+
 // options are what the flags, the part and the servers make of the run.
 func (r *replayRun) options() (replay.Options, error) {
 	o, err := r.Load.Schedule(r.lineage, r.servers.arrivalSeed)
@@ -353,8 +356,8 @@ func (r *replayRun) options() (replay.Options, error) {
 	if r.Servers.Profile {
 		o.Profile = r.servers.admin
 	}
-	o.Known = func(row *trace.Request) int32 { return r.known.Touch(r.servers.images.Text(row)) }
-	if r.Servers.Cache == result.CacheWarm {
+	o.Known = r.touch
+	if r.Servers.Cache == result.CacheWarm && o.Sessions == nil {
 		o.Known = func(row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
 	}
 	if r.resume {

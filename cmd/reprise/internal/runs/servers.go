@@ -292,8 +292,9 @@ func (s *replayServers) templateOf(row *trace.Request) (before, after int32) {
 }
 
 // warmUp plays the workload once, for warm caches, and keeps nothing of it but how
-// it went.
-func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *replay.Lineage) error {
+// it went. Of a load by session known is told what was sent: trees that are played once more have
+// prompts of their own, which it leaves cold.
+func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *replay.Lineage, known func(*trace.Request) int32) error {
 	if s.flags.Servers.Cache != result.CacheWarm || s.flags.resume {
 		return nil
 	}
@@ -310,7 +311,8 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 		return err
 	}
 	if r.Sessions != nil { // each once
-		r.Sessions.Recycle, r.Sessions.Start = result.RecycleStop, nil
+		r.Sessions.MaxPlays, r.Sessions.Start, r.Sessions.Window = 1, nil, nil
+		r.Known = known
 	}
 	bar := cli.NewProgress(cmd)
 	bar.Start("warm-up pass", "requests", p.rows.Len())
