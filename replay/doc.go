@@ -78,6 +78,8 @@
 //   - threadprompt.go, threadreply.go: the prompt of a turn with the server's reply in
 //     it; the reply's text and tokens, and how much of such a prompt the server's cache
 //     knows
+//   - treewindow.go: which whole trees of a load of sessions are measured, and when the run is
+//     over by that
 //   - window.go: warm-up and cool-down: parsing a Span, and which requests are measured
 //   - abort.go: Conditions that end a run, such as errors>5% or ttft-p99>10s, over a
 //     window of ten seconds

@@ -108,7 +108,7 @@ func (d *Demand) target() (unit string, of float64, err error) {
 	for _, t := range []struct {
 		unit string
 		of   float64
-	}{{unitRate, d.Rate}, {UnitSessionRate, d.SessionRate}, {UnitLiveSessions, d.Sessions}} {
+	}{{unitRate, d.Rate}, {unitSessionRate, d.SessionRate}, {unitLiveSessions, d.Sessions}} {
 		switch {
 		case t.of == 0:
 		case unit != "":
@@ -125,8 +125,8 @@ func (d *Demand) target() (unit string, of float64, err error) {
 
 // unitNames name the loads of a sweep, and unitSweeps say which sweep has them.
 var (
-	unitNames  = map[string]string{unitRate: "rates of requests", unitInFlight: "requests in flight", UnitSessionRate: "rates of sessions", UnitLiveSessions: "live sessions"}
-	unitSweeps = map[string]string{unitRate: "sweep over --rates", UnitSessionRate: "sweep over --session-rates", UnitLiveSessions: "sweep over --sessions"}
+	unitNames  = map[string]string{unitRate: "rates of requests", unitInFlight: "requests in flight", unitSessionRate: "rates of sessions", unitLiveSessions: "live sessions"}
+	unitSweeps = map[string]string{unitRate: "sweep over --rates", unitSessionRate: "sweep over --session-rates", unitLiveSessions: "sweep over --sessions"}
 )
 
 // load prints a load with its unit.
@@ -316,7 +316,7 @@ func (k *Cost) output(c *Capacity, h *Highest) error {
 		return errors.New("the sweep has no sessions that ended at its highest load, to share the cost")
 	}
 	rate := c.Target
-	if c.Unit == UnitLiveSessions {
+	if c.Unit == unitLiveSessions {
 		rate *= *h.SessionsPerS / c.Highest
 	}
 	k.OutputPerSession, k.SessionsPerS, k.OutputPerS = h.OutputPerSession, &rate, rate**h.OutputPerSession

@@ -47,13 +47,13 @@ func TestPlan(t *testing.T) {
 // output tokens, so that 500 end 2.5 a second. A target takes a sweep of its own kind.
 func TestPlanSessions(t *testing.T) {
 	h := Highest{Load: trace.Ptr(40.), Low: trace.Ptr(36.), High: trace.Ptr(44.), SessionsPerS: trace.Ptr(.2), OutputPerSession: trace.Ptr(900.)}
-	live := SweepResult{Unit: UnitLiveSessions, Closed: true, Highest: h}
+	live := SweepResult{Unit: unitLiveSessions, Closed: true, Highest: h}
 	got, err := Plan(&live, Demand{Sessions: 500, GPUsPerInstance: 2, Headroom: .2, Prices: Prices{PerGPUHour: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// 16 instances with headroom are 32 GPUs at 2 an hour, for 9,000 sessions of 900 tokens.
-	if got.Instances != 13 || got.WithMargin != 16 || got.GPUsTotal != 32 || *got.Fewest != 12 || *got.Most != 14 || got.Unit != UnitLiveSessions || got.Target != 500 || got.HighestRate != 0 {
+	if got.Instances != 13 || got.WithMargin != 16 || got.GPUsTotal != 32 || *got.Fewest != 12 || *got.Most != 14 || got.Unit != unitLiveSessions || got.Target != 500 || got.HighestRate != 0 {
 		t.Errorf("%+v", got)
 	}
 	c := got.Cost
@@ -62,7 +62,7 @@ func TestPlanSessions(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, v[0], v[1])
 		}
 	}
-	rate := SweepResult{Unit: UnitSessionRate, Highest: h}
+	rate := SweepResult{Unit: unitSessionRate, Highest: h}
 	rate.Highest.Load = trace.Ptr(.25)
 	if got, err = Plan(&rate, Demand{SessionRate: 3, GPUsPerInstance: 1, Prices: Prices{PerGPUHour: 1}}); err != nil || got.Instances != 12 || *got.Cost.SessionsPerS != 3 || math.Abs(*got.Cost.PerSession-12./10800) > 1e-12 {
 		t.Errorf("%+v, %v", got, err)

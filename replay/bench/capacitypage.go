@@ -86,9 +86,9 @@ func (c *Capacity) plot() *page.Plot {
 	margin.X, margin.Y = append(margin.X, end), append(margin.Y, margin.Y[len(margin.Y)-1])
 	label, unit := "target rate", "req/s"
 	switch c.Unit {
-	case UnitSessionRate:
+	case unitSessionRate:
 		label, unit = "target rate of sessions", "1/s"
-	case UnitLiveSessions:
+	case unitLiveSessions:
 		label, unit = "live sessions", ""
 	}
 	return &page.Plot{Title: "Instances over the target", Kind: page.Step, XLabel: label, XUnit: unit, YLabel: "instances",

@@ -22,6 +22,8 @@
 //     results file with the servers' metrics beside it
 //   - sweep.go: making a sweep: each level's run, going on with a sweep that was stopped,
 //     confirming the highest load
+//   - sessions.go: sweeps by session: settings, what a level measures and whether sessions pile
+//     up, ranges of loads
 //   - sweepladder.go: which load is measured next: the levels by default, an adaptive
 //     search, the loads to confirm
 //   - sweeplevel.go: the outcome of one level: holds, fails, saturated, untrusted;
@@ -45,6 +47,7 @@
 //   - metric.go: metrics by name, such as p95_ttft: parsing, labels, units, and figures
 //     over several runs
 //   - suite.go: what a Suite is: rows, workloads, hypotheses, the built-in suites
+//   - suitesessions.go: rows of a suite under a load by session
 //   - suiteread.go: reading a suite from YAML: its keys, bounds, defaults of all rows
 //   - suiterun.go: making the runs of a suite, row by row and server by server, and
 //     listing them for --dry-run

@@ -28,8 +28,8 @@ type SessionSettings struct {
 	TrajectoryStart string        `json:"trajectory_start,omitempty"`
 }
 
-// DefaultSessionSettings are those of a replay without flags.
-func DefaultSessionSettings() SessionSettings {
+// defaultSessionSettings are those of a replay without flags.
+func defaultSessionSettings() SessionSettings {
 	return SessionSettings{Recycle: result.RecycleSalt, Waits: result.WaitsThink, ThinkScale: 1, ToolScale: 1}
 }
 

@@ -155,7 +155,7 @@ func agentSweep(t *testing.T, p *pretendedAgents, clause string, change func(*Sw
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Sweep{Target: p, Ladder: Ladder{From: 1, To: 64, Resolution: .05, Whole: true}, Sessions: &SessionSweep{SessionSettings: DefaultSessionSettings(), Trees: 100, Limit: time.Hour},
+	s := Sweep{Target: p, Ladder: Ladder{From: 1, To: 64, Resolution: .05, Whole: true}, Sessions: &SessionSweep{SessionSettings: defaultSessionSettings(), Trees: 100, Limit: time.Hour},
 		Duration: 5 * time.Second, Confirm: true, Sustain: 20 * time.Second, StopTTFT: 10 * time.Second, Report: report.Options{Contract: &c}, Dir: t.TempDir()}
 	if change != nil {
 		change(&s)
@@ -178,7 +178,7 @@ func TestSweepByLiveSessions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &pretendedAgents{serves: 13}
 			r := agentSweep(t, p, clause, func(s *Sweep) { s.Ladder = ladder })
-			if r.Unit != UnitLiveSessions || !r.Closed || r.Highest.Load == nil || *r.Highest.Load != best[name] || !r.Highest.Sustained || r.Highest.Low == nil || *r.Highest.Low != best[name] || r.Highest.High == nil || *r.Highest.High > 16 {
+			if r.Unit != unitLiveSessions || !r.Closed || r.Highest.Load == nil || *r.Highest.Load != best[name] || !r.Highest.Sustained || r.Highest.Low == nil || *r.Highest.Low != best[name] || r.Highest.High == nil || *r.Highest.High > 16 {
 				t.Errorf("%s, highest %s, stopped %v", r.Unit, asJSON(r.Highest), r.Stopped)
 			}
 			for i := range r.Levels {
@@ -216,7 +216,7 @@ func TestSweepBySessionRate(t *testing.T) {
 	r := agentSweep(t, p, "p50 session_time <= 10s", func(s *Sweep) {
 		s.Process, s.Ladder = "poisson", Ladder{From: .5, To: 32, Resolution: .05}
 	})
-	if r.Unit != UnitSessionRate || r.Highest.Load == nil || *r.Highest.Load < 3.4 || *r.Highest.Load > 5.8 {
+	if r.Unit != unitSessionRate || r.Highest.Load == nil || *r.Highest.Load < 3.4 || *r.Highest.Load > 5.8 {
 		t.Errorf("%s, highest %s", r.Unit, asJSON(r.Highest))
 	}
 	for i := range r.Levels {
@@ -268,7 +268,7 @@ func TestSweepBySessionIsItsSeed(t *testing.T) {
 	if a, b, c := make(3), make(3), make(4); !reflect.DeepEqual(a.Levels, b.Levels) || reflect.DeepEqual(a.Levels, c.Levels) {
 		t.Error("two sweeps of a seed differ, or those of two seeds do not")
 	}
-	good := SessionSweep{SessionSettings: DefaultSessionSettings(), Trees: 1, Limit: 1}
+	good := SessionSweep{SessionSettings: defaultSessionSettings(), Trees: 1, Limit: 1}
 	if err := good.check(true); err != nil {
 		t.Error(err)
 	}
@@ -339,7 +339,7 @@ rows:
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := DefaultSessionSettings()
+	settings := defaultSessionSettings()
 	settings.GapCap = time.Minute
 	live, open, short := settings, settings, settings
 	live.Recycle, live.ThinkScale = result.RecycleApart, 0

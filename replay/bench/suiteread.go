@@ -60,7 +60,7 @@ type suiteReader struct {
 }
 
 func (r *suiteReader) read(doc strictyaml.Node) error {
-	r.base = Row{Repeats: 1, Cache: result.CacheCold, Session: DefaultSessionSettings()}
+	r.base = Row{Repeats: 1, Cache: result.CacheCold, Session: defaultSessionSettings()}
 	var rows strictyaml.Node
 	keys := append([]strictyaml.Key{
 		{Name: "name", Read: strictyaml.Into(&r.suite.Name, strictyaml.Node.Text)},

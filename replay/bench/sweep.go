@@ -105,9 +105,9 @@ func (s *Sweep) Check() error {
 func (s *Sweep) unit() string {
 	switch {
 	case s.Sessions != nil && s.Closed():
-		return UnitLiveSessions
+		return unitLiveSessions
 	case s.Sessions != nil:
-		return UnitSessionRate
+		return unitSessionRate
 	case s.Closed():
 		return unitInFlight
 	}
@@ -316,7 +316,7 @@ func (s *Sweep) isSure(t Trial, l *Level, m *measurement) (bool, error) {
 
 // trial is the next run at a load. Warming up is not measured, and comes on top.
 func (s *Sweep) trial(role string, load float64, measured time.Duration, m *measurement) (Trial, error) {
-	what := map[string]string{unitRate: "rate-", unitInFlight: "concurrency-", UnitLiveSessions: "sessions-", UnitSessionRate: "session-rate-"}[s.unit()]
+	what := map[string]string{unitRate: "rate-", unitInFlight: "concurrency-", unitLiveSessions: "sessions-", unitSessionRate: "session-rate-"}[s.unit()]
 	t := Trial{Name: role + "-" + what + spelled(load), Workload: s.Workload, Loop: true, Cache: s.Cache, Warmup: s.Warmup}
 	switch {
 	case s.Sessions != nil:

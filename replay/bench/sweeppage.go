@@ -69,9 +69,9 @@ const levelsNote = "TTFT counts from the schedule; service TTFT counts from send
 // load prints a load with its unit.
 func (r *SweepResult) load(v float64) string {
 	switch r.Unit {
-	case UnitLiveSessions:
+	case unitLiveSessions:
 		return page.Many(int64(v), "live session")
-	case UnitSessionRate:
+	case unitSessionRate:
 		return figure(v) + " sessions/s"
 	}
 	if r.Closed {
@@ -83,7 +83,7 @@ func (r *SweepResult) load(v float64) string {
 // loopNote says what a closed loop hides, "" of others.
 func (r *SweepResult) loopNote() string {
 	switch {
-	case r.Unit == UnitLiveSessions:
+	case r.Unit == unitLiveSessions:
 		return "A closed loop of sessions: when the server is slow, sessions take longer and fewer start. Read the session time; sweep over --session-rates for what sessions that come by themselves would see."
 	case r.Closed:
 		return closedNote
@@ -215,9 +215,9 @@ func series(name string, levels []*Level, of func(l *Level) *float64) page.Serie
 func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...page.Series) page.Plot {
 	p := page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "offered rate", XUnit: "req/s", YLabel: label, YUnit: yUnit, LogY: log, Series: of}
 	switch r.Unit {
-	case UnitLiveSessions:
+	case unitLiveSessions:
 		p.XLabel, p.XUnit = "live sessions", ""
-	case UnitSessionRate:
+	case unitSessionRate:
 		p.XLabel, p.XUnit = "rate of sessions", "1/s"
 	default:
 		if r.Closed {
@@ -564,7 +564,7 @@ func (r *SweepResult) table(columns []sweepColumn) (head []string, rows [][]stri
 		switch {
 		case c.head == "rate" && r.Closed:
 			c.head = "concurrency"
-		case c.head == "sessions" && r.Unit == UnitSessionRate:
+		case c.head == "sessions" && r.Unit == unitSessionRate:
 			c.head = "rate"
 		}
 		head = append(head, c.head)

@@ -60,13 +60,13 @@ type SweepResult struct {
 const (
 	unitRate         = "requests_per_s"
 	unitInFlight     = "requests_in_flight"
-	UnitSessionRate  = "sessions_per_s"
-	UnitLiveSessions = "live_sessions"
+	unitSessionRate  = "sessions_per_s"
+	unitLiveSessions = "live_sessions"
 )
 
 // bySession tells whether the sweep is over sessions.
 func (r *SweepResult) bySession() bool {
-	return r.Unit == UnitSessionRate || r.Unit == UnitLiveSessions
+	return r.Unit == unitSessionRate || r.Unit == unitLiveSessions
 }
 
 // A Stop says why a sweep went no further up.

@@ -15,14 +15,14 @@ func TestSessionCost(t *testing.T) {
 	add := func(session *int64, turn, input, cached, output int32) {
 		due := int64(len(rows)) * 1e9
 		rows = append(rows, result.Result{RowID: int64(len(rows)), Session: session, Turn: &turn, DueNS: due, SentNS: &due, FirstTokenNS: trace.Ptr(due + 5e8),
-			LastTokenNS: trace.Ptr(due + 1e9), DoneNS: trace.Ptr(due + 1e9), Input: &input, Cached: &cached, Output: &output, OutputFrom: result.FromUsage, Events: output})
+			LastTokenNS: trace.Ptr(due + 1e9), DoneNS: trace.Ptr(due + 1e9), Input: &input, Cached: &cached, Output: &output, OutputFrom: result.FromUsage, Events: 1})
 	}
 	a, b := trace.Ptr(int64(0)), trace.Ptr(int64(1))
 	add(a, 0, 100, 0, 10)   // 120
 	add(a, 1, 200, 100, 40) // 180
 	add(b, 0, 400, 0, 50)   // 500
 	add(nil, 0, 150, 0, 25) // 200
-	run := result.Run{Schema: result.Schema, Requests: 4}
+	run := result.Run{Schema: result.Schema}
 	o := Options{GPUs: 8, PricePerGPUHour: 450} // 3,600 an hour: 1 a second, and 4 of the run
 	s := summarise(t, run, o, rows...)
 	c := s.Sessions.Cost

@@ -27,6 +27,7 @@
 //   - adminlisten.go: --admin-listen: the client's figures for Prometheus
 //   - sessions.go: session trees of a load by session, the warm-up of trajectories, and what
 //     became of sessions
+//   - sessionlevels.go: flags of a sweep by session
 //   - simulate.go: a simulation into a results file
 //   - trials.go: the trials of sweep, bench, compare and capacity: live endpoint,
 //     simulated engines, or an engine that is started
