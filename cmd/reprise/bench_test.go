@@ -475,7 +475,7 @@ func TestBenchDocs(t *testing.T) {
 		}
 		must(t, "bench", "page.yaml", "--preset", "document-h100-llama-70b", "--dry-run")
 	}
-	if suites != 2 {
+	if suites != 3 {
 		t.Errorf("%d suites on the page", suites)
 	}
 	// The gate, where there is no GPU.

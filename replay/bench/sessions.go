@@ -71,7 +71,7 @@ func (s *SessionSweep) check(closed bool) error {
 }
 
 // trial makes a trial one of sessions, with a factor on what is measured.
-func (s *SessionSweep) trial(t *Trial, load float64, closed bool, arrivals string, factor int64, atLeast time.Duration) error {
+func (s *SessionSweep) trial(t *Trial, load float64, closed bool, arrivals string, factor int64, atLeast time.Duration) {
 	trees := s.Trees
 	if t.Load.SessionRate = arrivals; closed {
 		t.Load.Sessions = int(load)
@@ -81,12 +81,8 @@ func (s *SessionSweep) trial(t *Trial, load float64, closed bool, arrivals strin
 	if w.Settled {
 		t.Warmup = fmt.Sprintf("%dsessions", leastWarmTrees)
 	}
-	if span, err := replay.ParseSpan(t.Warmup); err != nil || span.Requests > 0 {
-		return errors.Join(err, errors.New("the warm-up of a level by session is a time, or a number of sessions such as 50sessions"))
-	}
 	t.Loop, t.Duration = false, s.Limit*time.Duration(factor)
 	t.Session = &SessionTrial{s.SessionSettings, w}
-	return nil
 }
 
 // tellCut notes what the limit of time did to a level.

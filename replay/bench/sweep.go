@@ -94,6 +94,9 @@ func (s *Sweep) Check() error {
 		return err
 	}
 	if s.Sessions != nil {
+		if span, err := replay.ParseSpan(s.Warmup); err != nil || span.Requests > 0 {
+			return errors.Join(err, errors.New("the warm-up of a level by session is a time, or a number of sessions such as 50sessions"))
+		}
 		if err := s.Sessions.check(s.Closed()); err != nil {
 			return err
 		}
@@ -374,9 +377,7 @@ func (s *Sweep) sessionTrial(t *Trial, role string, load float64, measured time.
 	if !s.Closed() {
 		arrivals = processAt(s.Process, load)
 	}
-	if err := s.Sessions.trial(t, load, s.Closed(), arrivals, factor, measured); err != nil {
-		return err
-	}
+	s.Sessions.trial(t, load, s.Closed(), arrivals, factor, measured)
 	return s.place(t)
 }
 
