@@ -291,7 +291,7 @@ func TestKnownFollowsTheSending(t *testing.T) {
 		rows[3].InputTokens = 3
 		var asked []int32
 		f := &fake{hold: func(int32) time.Duration { return 2 * time.Second }}
-		_, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows), Known: func(r *trace.Request) int32 {
+		_, results := f.play(t, t.Context(), Options{Causal: lineageOf(t, rows), Known: func(_ int64, r *trace.Request) int32 {
 			asked = append(asked, r.InputTokens)
 			return int32(len(asked))
 		}}, rows)

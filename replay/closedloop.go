@@ -24,13 +24,13 @@ type closedLoop struct {
 	over     bool
 }
 
-// slotTimes returns when each slot of a closed loop opens. A run that is
+// slotTimes returns when each slot of a closed loop opens that belongs to the share. A run that is
 // resumed has no ramp-up.
 func (o *Options) slotTimes() []time.Duration {
-	opens := slices.Repeat([]time.Duration{o.Resume.base()}, o.Concurrency)
+	opens := slices.Repeat([]time.Duration{o.Resume.base()}, o.Share.Count(o.Concurrency))
 	if o.Resume == nil {
 		for i := range opens {
-			opens[i] += time.Duration(i) * (o.RampUp / time.Duration(o.Concurrency))
+			opens[i] += time.Duration(o.Share.Number(int64(i))) * (o.RampUp / time.Duration(o.Concurrency))
 		}
 	}
 	return opens

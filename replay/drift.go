@@ -1,8 +1,6 @@
 package replay
 
 import (
-	"math"
-	"slices"
 	"time"
 
 	"reprise/replay/result"
@@ -44,29 +42,4 @@ func (d *drifts) add(v time.Duration) {
 }
 
 // summary is nil when no turn was sent.
-func (d *drifts) summary() *result.Drift {
-	if d.n == 0 {
-		return nil
-	}
-	slices.Sort(d.values)
-	s := &result.Drift{
-		Turns: d.n, MeanNS: math.Round(d.sum / float64(d.n)), MaxNS: int64(d.max),
-		P50NS: d.quantile(0.5), Sample: int64(len(d.values)),
-	}
-	if len(d.values) >= 100 {
-		p99 := d.quantile(0.99)
-		s.P99NS = &p99
-	}
-	return s
-}
-
-// quantile is a quantile by linear interpolation between order statistics.
-func (d *drifts) quantile(p float64) int64 {
-	pos := p * float64(len(d.values)-1)
-	i := int(pos)
-	low := d.values[i]
-	if i+1 == len(d.values) {
-		return int64(low)
-	}
-	return int64(low) + int64(math.Round((pos-float64(i))*float64(d.values[i+1]-low)))
-}
+func (d *drifts) summary() *result.Drift { return result.DriftOf(d.n, d.sum, d.max, d.values) }

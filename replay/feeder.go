@@ -73,7 +73,7 @@ func newFeeder(opt *Options, rows trace.Reader[trace.Request], unready chan<- *r
 	}
 	f.sched = newScheduler(opt, rows, f.clock.now)
 	if opt.Concurrency > 0 {
-		f.closed = &closedLoop{limit: opt.Concurrency, until: opt.Duration, queue: f.queue, rampUp: opt.slotTimes()}
+		f.closed = &closedLoop{limit: opt.Share.Count(opt.Concurrency), until: opt.Duration, queue: f.queue, rampUp: opt.slotTimes()}
 	}
 	return f
 }
@@ -308,7 +308,7 @@ func (f *feeder) stage() bool {
 		return false
 	}
 	bytes := int64(0)
-	for i := 0; i < min(stagedTrees, max(trees.load.Live, trees.load.MaxLive)); i++ {
+	for i := 0; i < min(stagedTrees, f.opt.Share.Count(max(trees.load.Live, trees.load.MaxLive))); i++ {
 		if i == len(trees.ahead) && !trees.loadAhead() {
 			return false
 		}

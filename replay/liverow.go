@@ -102,8 +102,9 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 	if s.Waits == result.WaitsAIPerf {
 		t.findAgents()
 	}
-	if s.Start != nil && number < int64(s.Live) && number < s.Trees.Len() {
-		t.cut(s.Start, (number+s.Trees.shift)%s.Trees.Len())
+	if s.Start != nil && number < int64(o.Share.Count(s.Live)) && number < s.Trees.Len() {
+		whole := s.Trees.wholeNumber(number)
+		t.cut(s.Start, whole, whole+s.Trees.shift)
 	}
 	return t, nil
 }
@@ -140,13 +141,13 @@ func (t *liveTree) before(i int, sessions []*int64) []int32 {
 	return nil
 }
 
-// cut has a tree of the workload begin inside.
-func (t *liveTree) cut(s *TrajectoryStart, tree int64) {
+// cut has a tree begin inside: the one at a place of the load, and of the workload.
+func (t *liveTree) cut(s *TrajectoryStart, place, tree int64) {
 	from, to := t.rows[0].arrival, t.rows[0].arrival
 	for i := range t.rows {
 		from, to = min(from, t.rows[i].arrival), max(to, t.rows[i].arrival)
 	}
-	t.inside, t.instant = true, from+int64(s.Share(t.number, tree)*float64(to-from))
+	t.inside, t.instant = true, from+int64(s.Share(place, tree)*float64(to-from))
 	for i := range t.rows {
 		r := &t.rows[i]
 		if r.arrival >= t.instant {

@@ -47,12 +47,12 @@ func newLiveTrees(opt *Options) *liveTrees {
 	return l
 }
 
-// placeTimes returns when each place of live trees opens.
+// placeTimes returns when each place of live trees opens that belongs to the share.
 func (o *Options) placeTimes() []time.Duration {
-	opens := slices.Repeat([]time.Duration{o.Resume.base()}, max(o.Sessions.Live, o.Sessions.MaxLive))
+	opens := slices.Repeat([]time.Duration{o.Resume.base()}, o.Share.Count(max(o.Sessions.Live, o.Sessions.MaxLive)))
 	if o.Resume == nil && o.Sessions.Live > 0 {
 		for i := range opens {
-			opens[i] += time.Duration(i) * (o.RampUp / time.Duration(len(opens)))
+			opens[i] += time.Duration(o.Share.Number(int64(i))) * (o.RampUp / time.Duration(o.Sessions.Live))
 		}
 	}
 	return opens
@@ -72,7 +72,7 @@ func (s *SessionLoad) more(o *Options, number int64) bool {
 	if n == 0 || number < n {
 		return n > 0
 	}
-	return s.Endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) && (o.IncludeFailed || s.Trees.failed < s.Trees.Rows())
+	return s.Endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) && (o.IncludeFailed || int64(len(s.Trees.failed)) < s.Trees.Rows())
 }
 
 // loadAhead reads one more tree; false says that none is left. One that was played to its

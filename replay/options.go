@@ -40,6 +40,15 @@ type Options struct {
 	// Sessions, when set, makes the session tree the unit of load, in place of the rows that
 	// are given to the Runner, Concurrency, Arrivals and Causal.
 	Sessions *SessionLoad
+	// Share, unless it is the whole, is what this process sends of a load that several send.
+	// The rows are those of its own trees already, see [Trees.Deal] for a load of sessions,
+	// and Arrivals are thinned, see [Thinning]. Concurrency, MaxInFlight and the live trees
+	// of Sessions are of the whole load, and divided by it.
+	Share result.Share
+	// StartAt, unless it is zero, is the instant of the wall clock at which the clock of the run
+	// starts. A run that is not ready by then ends with [ErrLateStart]. One that is resumed
+	// starts at once.
+	StartAt time.Time
 	// RampUp is the time over which a closed loop's slots open, one after another; 0 opens
 	// all at once.
 	RampUp time.Duration
@@ -62,9 +71,9 @@ type Options struct {
 	Endless bool
 
 	// Known, when set, is asked for every row that was sent, in the order in
-	// which they were: how many leading prompt tokens earlier rows have sent. One
-	// goroutine calls it.
-	Known func(*trace.Request) int32
+	// which they were, with its number among those that are read: how many leading prompt
+	// tokens earlier rows have sent. One goroutine calls it.
+	Known func(id int64, row *trace.Request) int32
 	// Thread, when set, puts the server's replies into the prompts of the turns
 	// that follow, in a causal run. The Prompter must be a [result.Continuer].
 	Thread *Threading
@@ -131,6 +140,9 @@ func (o *Options) check() error {
 	case o.Cooldown.Requests > maxCooldown:
 		return errCooldown
 	}
+	if err := o.checkShare(); err != nil {
+		return err
+	}
 	return o.checkSessions()
 }
 
@@ -188,7 +200,7 @@ func (o Options) withDefaults() (Options, error) {
 			o.Duration += r.shift()
 		}
 	}
-	return o, nil
+	return o, o.sayShard()
 }
 
 // excludes says that a row is not sent, since it failed in the source.

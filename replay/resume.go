@@ -82,6 +82,9 @@ func ReadResumption(path string, o Options, rows trace.Reader[trace.Request]) (*
 	if err := r.agree(o.About); err != nil {
 		return nil, err
 	}
+	if was, asks := shareOf(f.Run), o.Share; was != asks {
+		return nil, &Disagreement{"shard", shareWords(was), shareWords(asks)}
+	}
 	if err := o.Metering.metered(path); err != nil {
 		return nil, err
 	}
@@ -202,7 +205,7 @@ type surveyor struct {
 	sched  *scheduler
 	first  int64 // due time of the first row without a result and without parents
 	before int64 // shift of the schedule before
-	known  func(*trace.Request) int32
+	known  func(int64, *trace.Request) int32
 	round  int32         // that is read
 	began  time.Duration // when its first row was due
 }
@@ -243,13 +246,13 @@ func (s *surveyor) row(id int64, row *trace.Request) error {
 	if s.r.lost[id] {
 		s.r.addTwice(id, row)
 		if s.known != nil {
-			s.known(row)
+			s.known(id, row)
 		}
 	}
 	switch {
 	case done:
 		if s.known != nil {
-			s.known(row)
+			s.known(id, row)
 		}
 	case s.opt.excludes(row):
 	case s.opt.Concurrency > 0:
@@ -342,9 +345,23 @@ func (d *Disagreement) Error() string {
 	return fmt.Sprintf("the run that was interrupted had another %s: %s, not %s", strings.ReplaceAll(d.Field, "_", " "), d.Was, d.Asks)
 }
 
+func shareOf(run result.Run) (s result.Share) {
+	if run.Shard != nil {
+		s = run.Shard.Share
+	}
+	return s
+}
+
+func shareWords(s result.Share) string {
+	if s.Whole() {
+		return "none"
+	}
+	return s.String()
+}
+
 // mayDiffer lists what of a Run may be another in a resumption. All else that is
 // known at the beginning of a run must be the same.
-var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early", "environment", "stalls", "connections_why"}
+var mayDiffer = []string{"version", "trace_id", "started", "cores", "note", "resumed", "requests", "unprepared", "ended_early", "environment", "stalls", "connections_why", "shard"}
 
 // agree holds what is asked for against what was.
 func (r *Resumption) agree(now result.Run) error {

@@ -235,7 +235,7 @@ func TestResumeArrivalsKnownAndWindow(t *testing.T) {
 	options := func() Options {
 		asked = 0
 		return Options{Arrivals: process.New(arrival.Stream(1, "x")), Warmup: Span{Requests: 7}, Cooldown: Span{Requests: 3},
-			Known: func(*trace.Request) int32 { asked++; return int32(asked) }}
+			Known: func(int64, *trace.Request) int32 { asked++; return int32(asked) }}
 	}
 	c := &resumeCase{fake: holding(3 * time.Second), rows: rows, options: options}
 	whole := &resumeCase{fake: holding(3 * time.Second), rows: rows, options: options}
@@ -457,7 +457,7 @@ func TestResumeLoop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			options := func() Options {
 				o := c.o()
-				o.Origin, o.Known = Origin(3, func(i int64) int64 { return i }), func(*trace.Request) int32 { return 1 }
+				o.Origin, o.Known = Origin(3, func(i int64) int64 { return i }), func(int64, *trace.Request) int32 { return 1 }
 				if o.Endless = c.rounds == 0; o.Endless {
 					o.Duration = 60 * time.Second
 				}

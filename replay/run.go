@@ -49,7 +49,7 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 	host.GrowFiles()
 	p := &play{opt: opt, runner: r, results: make(chan *result.Result, 1024), drift: drifts{limit: driftValues}, window: windowTracker{warm: opt.Warmup, cool: opt.Cooldown}}
 	if opt.MaxInFlight > 0 {
-		p.slots = make(chan struct{}, opt.MaxInFlight)
+		p.slots = make(chan struct{}, opt.Share.Count(opt.MaxInFlight))
 	}
 	p.feed = newFeeder(&p.opt, rows, p.results)
 	p.feed.prompts, p.feed.endpoint = r.Prompter, r.Endpoint
@@ -91,6 +91,9 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	if err != nil {
 		return opt.About, err
 	}
+	if left := opt.untilStart(); !opt.StartAt.IsZero() && opt.Resume == nil && left < 0 {
+		return opt.About, opt.late(-left)
+	}
 	name := result.JournalName(path)
 	part := result.PartName(name, len(opt.About.Resumed))
 	journal, err := result.CreateJournal(part, opt.About)
@@ -111,6 +114,9 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	run, err := metered.Run(ctx, rows, journal)
 	meter.over()
 	profiling.end(ctx, &run)
+	if errors.Is(err, ErrLateStart) { // nothing was sent, so that nothing is to be kept
+		return run, errors.Join(err, journal.Close(), sends.Close(), meter.drop(), os.Remove(part))
+	}
 	err = errors.Join(err, journal.Close(), sends.Close(), meter.end(ctx, &run))
 	if r.Stamp != nil {
 		err = errors.Join(err, stamp(name, &run, r.Stamp))
@@ -231,9 +237,10 @@ func (p *play) cutAfterGrace(sending, flying context.Context, cut func()) (disar
 // it is due.
 func (p *play) dispatch(sending, flying context.Context) error {
 	<-p.feed.clock.primed
+	at, err := p.opt.awaitStart(sending.Done())
 	p.cost.Begin()
 	p.clock.begin(p.opt.wall)
-	p.start = time.Now().Add(-p.opt.Resume.base())
+	p.start = at.Add(-p.opt.Resume.base())
 	if p.opt.Resume == nil {
 		p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
 	}
@@ -242,11 +249,13 @@ func (p *play) dispatch(sending, flying context.Context) error {
 	}
 	p.feed.clock.start = p.start
 	close(p.feed.clock.started)
+	if err != nil {
+		return err
+	}
 	if p.opt.Begun != nil {
 		p.opt.Begun(p.start)
 	}
 	var pacer pace.Pacer
-	var err error
 	switch {
 	case p.runner.Pacer != nil:
 		pacer, err = p.runner.Pacer(p.start)
@@ -384,7 +393,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 func (p *play) known(fl *flight) int32 {
 	th := p.opt.Thread
 	if th == nil {
-		return p.opt.Known(fl.row)
+		return p.opt.Known(fl.id, fl.row)
 	}
 	whole := int32(0)
 	if th.Whole != nil {
@@ -393,7 +402,7 @@ func (p *play) known(fl *flight) int32 {
 	if fl.prefix != nil {
 		return fl.prefix.known(fl.row)
 	}
-	known := p.opt.Known(fl.row)
+	known := p.opt.Known(fl.id, fl.row)
 	p.lostTokens += int64(max(whole-known, 0))
 	return known
 }

@@ -372,7 +372,7 @@ func TestUnpreparedRowsHaveResults(t *testing.T) {
 			}
 			return nil
 		}}
-		o := Options{Known: func(row *trace.Request) int32 {
+		o := Options{Known: func(_ int64, row *trace.Request) int32 {
 			known = append(known, row.InputTokens)
 			return 10 * row.InputTokens
 		}}

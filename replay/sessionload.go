@@ -206,7 +206,7 @@ func (o *Options) WarmRequests() (all []WarmRequest, took time.Duration, about r
 	if opt.Speed == 0 {
 		opt.Speed = 1
 	}
-	for n := range min(int64(s.Live), s.Trees.Len()) {
+	for n := range min(int64(o.Share.Count(s.Live)), s.Trees.Len()) {
 		t, err := opt.loadTree(n)
 		if err != nil {
 			return nil, 0, about, err

@@ -68,7 +68,7 @@ func (s *surveyor) tree(t *liveTree) (begun bool, end int64, err error) {
 			return begun, end, err
 		}
 		if s.known != nil {
-			s.known(row)
+			s.known(id, row)
 		}
 		if !ok {
 			s.r.gap.Again++

@@ -134,7 +134,7 @@ func (l *liveTrees) counts() *result.SessionCounts {
 		if x.by > 0 {
 			starts++
 			from = min(from, x.at)
-			if l.load.Live > 0 && starts == l.load.Live {
+			if l.load.Live > 0 && starts == l.opt.Share.Count(l.load.Live) {
 				from = x.at // the last place was filled for the first time
 			}
 			if l.load.Live == 0 {
@@ -147,7 +147,7 @@ func (l *liveTrees) counts() *result.SessionCounts {
 			to = min(max(to, l.opt.Duration), l.opt.Duration)
 		}
 		// The first place that was used and that no tree was left for.
-		unused := max(int64(l.load.Live)-t.started, 0)
+		unused := max(int64(l.opt.Share.Count(l.load.Live))-t.started, 0)
 		free := slices.Clone(l.slots)
 		slices.SortFunc(free, func(a, b freeSlot) int { return cmp.Compare(a.at, b.at) })
 		if int64(len(free)) > unused {

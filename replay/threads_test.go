@@ -248,9 +248,9 @@ func (e *echoing) Fire(_ context.Context, s result.Shot, r *result.Result) {
 }
 
 // blocksKnown is what [Options.Known] is in a run.
-func blocksKnown() func(*trace.Request) int32 {
+func blocksKnown() func(int64, *trace.Request) int32 {
 	known := map[uint64]bool{}
-	return func(r *trace.Request) int32 {
+	return func(_ int64, r *trace.Request) int32 {
 		n := 0
 		for n < len(r.Blocks) && known[r.Blocks[n]] {
 			n++

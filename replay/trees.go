@@ -22,10 +22,13 @@ type Trees struct {
 	begins []uint32 // the rows of tree i are rows[begins[i]:begins[i+1]]
 	rows   []uint32 // of the workload, tree after tree, each in the order of the workload
 	size   int      // tokens in a block; 0 is without blocks
-	failed int64    // rows that failed in the source
+	failed []uint32 // rows that failed in the source
 	salt   uint64   // one more than the greatest block id
 	shift  int64    // the tree that is played first
 	global map[uint64]bool
+
+	share result.Share // that is played; the fields above but salt and global are of its trees
+	whole int64        // trees of the workload
 }
 
 var errManyRows = errors.New("replay: a load of sessions takes less than 2^32 rows")
@@ -66,18 +69,46 @@ func (t *Trees) Shift() int64 {
 // Len is the number of trees.
 func (t *Trees) Len() int64 { return int64(len(t.begins) - 1) }
 
+// Whole is the number of trees of the workload, those of other shares included.
+func (t *Trees) Whole() int64 { return t.whole }
+
 // Rows is the number of rows.
 func (t *Trees) Rows() int64 { return int64(len(t.rows)) }
 
 // Blocks is what block ids rise by with each play that has blocks of its own.
 func (t *Trees) Blocks() uint64 { return t.salt }
 
+// Deal keeps the trees of a share of the load: every Of-th in their order. What prompts are
+// made of, and the numbers by which plays are told apart, stay those of the whole.
+func (t *Trees) Deal(share result.Share) {
+	t.share = share
+	begins, rows := []uint32{0}, []uint32{}
+	for k := range t.Len() {
+		if share.Has(k) {
+			rows = append(rows, t.rows[t.begins[k]:t.begins[k+1]]...)
+			begins = append(begins, uint32(len(rows)))
+		}
+	}
+	kept := slices.Sorted(slices.Values(rows))
+	t.failed = slices.DeleteFunc(t.failed, func(row uint32) bool {
+		_, mine := slices.BinarySearch(kept, row)
+		return !mine
+	})
+	t.begins, t.rows = begins, rows
+}
+
+// wholeNumber is the number of a tree over all plays in the whole load.
+func (t *Trees) wholeNumber(number int64) int64 {
+	n := t.Len()
+	return number/n*t.whole + t.share.Number(number%n)
+}
+
 // MaxPlays is how often each tree can be played with blocks of its own, by a constant of
 // package result, where prompts can tell so many blocks apart; 1 at least.
 func (t *Trees) MaxPlays(blocks uint64, recycle string) int64 {
 	each := t.salt
 	if recycle == result.RecycleApart {
-		each *= uint64(max(t.Len(), 1))
+		each *= uint64(max(t.whole, 1))
 	}
 	return int64(min(max(blocks/each, 1), math.MaxInt32))
 }
@@ -94,7 +125,7 @@ func (t *Trees) read(rows trace.Reader[trace.Request]) error {
 			r.Parents = slices.DeleteFunc(r.Parents, func(p int64) bool { return p < 0 || p >= n })
 			groups.Add(n, r.Session, r.Parents)
 			if r.Status == trace.StatusFailed {
-				t.failed++
+				t.failed = append(t.failed, uint32(n))
 			}
 			for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
 				for _, id := range ids {
@@ -139,6 +170,7 @@ func (t *Trees) group(groups *trace.Groups, n int64) {
 	for k := range trees {
 		t.begins[k+1] += t.begins[k]
 	}
+	t.whole = int64(trees)
 	next := slices.Clone(t.begins)
 	for i, k := range tree {
 		t.rows[next[k]] = uint32(i)
@@ -232,7 +264,7 @@ func (t *Trees) row(tree *liveTree, i int, recycle string) (*trace.Request, erro
 	case result.RecycleSalt:
 		by = uint64(tree.number/t.Len()) * t.salt
 	case result.RecycleApart:
-		by = uint64(tree.number) * t.salt
+		by = uint64(t.wholeNumber(tree.number)) * t.salt
 	}
 	for _, ids := range [][]uint64{row.Blocks, row.OutputBlocks} {
 		for i, id := range ids {

@@ -69,6 +69,36 @@ func (p Part) Sample(src Reader[Member], share float64, seed uint64) (Part, Samp
 	return out, done, nil
 }
 
+// Deal keeps the rows of whole groups, as Sample has them: those of the groups that mine
+// chooses by their number, which is from 0 in the order of their first rows. It returns how
+// many groups p has. src reads all rows of the trace.
+func (p Part) Deal(src Reader[Member], mine func(group int64) bool) (Part, int64, error) {
+	s, err := p.group(src)
+	if err != nil {
+		return p, 0, err
+	}
+	number, rows := int64(0), []uint32{}
+	for i := range s.up {
+		root := s.root(uint32(i))
+		if int(root) == i {
+			s.turns[i] = 0
+			if mine(number) {
+				s.turns[i] = 1
+			}
+			number++
+		}
+		if s.turns[root] == 0 {
+			continue
+		}
+		if p.rows != nil { // numbers within p become those of the trace
+			rows = append(rows, p.rows[i])
+		} else {
+			rows = append(rows, uint32(i))
+		}
+	}
+	return Part{from: p.from, to: p.to, rows: rows}, number, nil
+}
+
 // sampleStream tells the draws of a sample from other uses of a seed.
 const sampleStream = 0x73616d706c65
 

@@ -10,6 +10,8 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/machines"
+	"reprise/replay/shard"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/recording"
@@ -17,23 +19,37 @@ import (
 
 func mergeCommand() *cobra.Command {
 	var out string
-	var finish, asJSON bool
+	var finish, incomplete, asJSON bool
 	cmd := &cobra.Command{
-		Use:   "merge PARTS... --finish -o TRACE",
-		Short: "Turn the parts of a recording into a trace",
-		Long: `Merge reads the *.part.parquet files that reprise record wrote, or folders of them,
-and makes one trace. It is sorted by arrival, has reuse categories, and has dense ids in
-place of keyed ones. Its times count from the begin of the recording, which becomes the
-declared capture window.
+		Use:   "merge PARTS... -o FILE",
+		Short: "Join the shards of a replay, or the parts of a recording",
+		Long: `Merge looks at what its inputs are: files, or folders of them.
 
-Merge also reads journals, of a recorder that was killed or is still running. Parts of
-several recordings can be merged if they have the same tokenizer, chat template and block
-size. Recordings share prefixes, users and sessions if they had one --key-file.`,
-		Example: `  reprise merge --finish traces/ -o t.parquet`,
-		Args:    flags.Wants(1, math.MaxInt, "which parts? Name the folder that reprise record wrote to"),
+The results of the shards of a replay (replay --shard) become one results file, with the
+server metrics beside it. A report of it is that of one run with the same rows, to the last
+digit. A shard that is missing, there twice, unfinished or of another load is named and
+refused. --incomplete takes what there is.
+
+The *.part.parquet files that reprise record wrote become one trace, with --finish. It is
+sorted by arrival, has reuse categories, and has dense ids in place of keyed ones. Its times
+count from the begin of the recording, which becomes the declared capture window. Journals
+are read too, of a recorder that was killed or is still running. Parts of several recordings
+can be merged if they have the same tokenizer, chat template and block size. Recordings share
+prefixes, users and sessions if they had one --key-file.`,
+		Example: `  reprise merge shards/ -o r.parquet
+  reprise merge --finish traces/ -o t.parquet`,
+		Args: flags.Wants(1, math.MaxInt, "which shards, or which parts? Name the folder that has them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !finish {
-				return cli.Usagef("merge needs --finish: it turns the parts of a recording into a trace, and merges nothing else yet")
+			switch {
+			case shard.IsResults(args[0]):
+				if finish {
+					return cli.Usagef("--finish is for the parts of a recording: %s has the results of a run", args[0])
+				}
+				return machines.MergeResults(cmd, args, out, incomplete, asJSON)
+			case incomplete:
+				return cli.Usagef("--incomplete is for the shards of a replay")
+			case !finish:
+				return cli.Usagef("%s has no results of a run. The parts of a recording are merged with --finish", args[0])
 			}
 			if err := cli.CheckBeside(cmd, out, cardBeside(out)); err != nil {
 				return err
@@ -46,8 +62,9 @@ size. Recordings share prefixes, users and sessions if they had one --key-file.`
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
-	results.OutputVar(&out, "`file` for the trace; - is stdout")
-	results.BoolVar(&finish, "finish", false, "the parts are complete: turn them into a trace")
+	results.OutputVar(&out, "`file` for the results or the trace; - is stdout, for a trace")
+	results.BoolVar(&finish, "finish", false, "the parts of a recording are complete: turn them into a trace")
+	results.BoolVar(&incomplete, "incomplete", false, "merge shards though some are missing or unfinished; the results say so, and no report trusts them")
 	results.BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	return cmd
 }

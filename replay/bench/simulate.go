@@ -117,7 +117,7 @@ func (p *simulation) arrival(d *replay.Departure) engine.Arrival {
 	if p.Results != nil {
 		res.SentNS, res.Input = trace.Ptr(p.now), trace.Ptr(r.InputTokens)
 		if p.Options.Known != nil {
-			res.Known = trace.Ptr(p.Options.Known(r))
+			res.Known = trace.Ptr(p.Options.Known(d.ID, r))
 		}
 	}
 	p.pending[d.ID] = res

@@ -25,6 +25,8 @@
 //     sending, client, servers, transport, oddities
 //   - schedule.go: parts of the Run about the schedule: drift, interruptions, measured
 //     windows, threads, priming, samples, rounds; the order in which requests are due
+//   - shard.go: shares of a load that several processes send, and the digest of what they
+//     must agree on
 //   - sessions.go: the part of the Run about session trees as the unit of load
 //   - scenario.go: the published benchmark whose rules a run was held to, and the stamp
 //   - server.go: parts of the Run about the servers: metrics summed up over the window,

@@ -81,6 +81,9 @@ type Run struct {
 	Scenario *Scenario `json:"scenario,omitempty"` // null where the run was held to no published rules
 
 	Read *Reading `json:"read_from,omitempty"` // null: a client of ours made the run, or a simulation
+
+	Shard  *Shard      `json:"shard,omitempty"`  // null: the run sent the whole load
+	Shards []SentShard `json:"shards,omitempty"` // that the results were merged of, by their index
 }
 
 // A Reading says that another tool made a run, and what its file does not tell.

@@ -3,6 +3,8 @@ package result
 import (
 	"cmp"
 	"math"
+	"slices"
+	"time"
 )
 
 // A Drift says how far a causal run moved the turns after a first one: due less
@@ -15,6 +17,31 @@ type Drift struct {
 	P99NS  *int64  `json:"p99_ns"` // null below 100 turns
 	MaxNS  int64   `json:"max_ns"`
 	Sample int64   `json:"sample"` // turns that the percentiles are of
+}
+
+// DriftOf sums up the drift of n turns, with their sum and the largest, and some or all of the
+// values, which it sorts. It is nil of no turns. Quantiles are by linear interpolation between
+// order statistics.
+func DriftOf(n int64, sum float64, most time.Duration, values []time.Duration) *Drift {
+	if n == 0 {
+		return nil
+	}
+	slices.Sort(values)
+	quantile := func(p float64) int64 {
+		pos := p * float64(len(values)-1)
+		i := int(pos)
+		low := values[i]
+		if i+1 == len(values) {
+			return int64(low)
+		}
+		return int64(low) + int64(math.Round((pos-float64(i))*float64(values[i+1]-low)))
+	}
+	d := &Drift{Turns: n, MeanNS: math.Round(sum / float64(n)), MaxNS: int64(most), P50NS: quantile(0.5), Sample: int64(len(values))}
+	if len(values) >= 100 {
+		p99 := quantile(0.99)
+		d.P99NS = &p99
+	}
+	return d
 }
 
 // An Interruption is a gap in a run that was killed and resumed. The run's clock

@@ -97,6 +97,32 @@ func (s *Stalls) Resumed(at int64, later *Stalls) *Stalls {
 	return out
 }
 
+// SideBySide are the stalls of clients that sent one load together, each with the same clock: the
+// times in which any of them stood still. A stall of one then counts for what all of them
+// measured. Where one was not watched, nothing is known.
+func SideBySide(all []*Stalls) *Stalls {
+	var intervals []Stall
+	out := new(Stalls)
+	for _, s := range all {
+		if s == nil {
+			return nil
+		}
+		intervals = append(intervals, s.Intervals...)
+		out.AboveNS = s.AboveNS
+	}
+	slices.SortFunc(intervals, func(a, b Stall) int { return cmp.Or(cmp.Compare(a.FromNS, b.FromNS), cmp.Compare(a.ToNS, b.ToNS)) })
+	for _, x := range intervals {
+		out.Add(x)
+	}
+	for _, s := range all { // of one whose neighbours were joined
+		out.Count, out.LongestNS = max(out.Count, s.Count), max(out.LongestNS, s.LongestNS)
+		if s.Count > int64(len(s.Intervals)) {
+			out.TotalNS = max(out.TotalNS, s.TotalNS)
+		}
+	}
+	return out
+}
+
 // bound joins the closest neighbours where there are too many intervals. The last
 // one, which may go on, stays as it is.
 func (s *Stalls) bound() {

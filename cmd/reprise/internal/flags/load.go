@@ -9,6 +9,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay"
 	"reprise/replay/bench"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -27,6 +28,9 @@ type Load struct {
 	MaxInFlight   int // --max-in-flight, 0 for no limit
 	includeFailed bool
 	Requests      int64 // of the workload, for a rate that grows with them
+
+	Share result.Share     // that is sent of the load
+	Thin  *replay.Thinning // that leaves the arrivals of the share, nil for all
 	SessionLoad
 }
 
@@ -123,18 +127,22 @@ const StopGrace = 5 * time.Second
 // Schedule says when rows are due, with a seed for random arrivals.
 func (f *Load) Schedule(lineage *replay.Lineage, seed uint64) (o replay.Options, err error) {
 	o = replay.Options{Grace: StopGrace, Speed: f.Speed, MaxInFlight: f.MaxInFlight, IncludeFailed: f.includeFailed,
-		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.Concurrency, RampUp: f.rampUp, Duration: f.Duration}
+		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.Concurrency, RampUp: f.rampUp, Duration: f.Duration, Share: f.Share}
 	if f.Rate != "" {
 		if o.Arrivals, err = arrivals(f.Rate, arrival.Stream(seed, "replay arrivals"), f.Requests); err != nil {
 			return o, cli.Usagef("--rate: %v", err)
 		}
+		o.Arrivals = f.Thin.Of(o.Arrivals)
 	}
 	trees := int64(1)
 	if f.Trees != nil {
-		trees = f.Trees.Len()
+		trees = f.Trees.Whole()
 	}
 	if o.Sessions, err = f.sessions(seed, trees); err != nil {
 		return o, err
+	}
+	if o.Sessions != nil && o.Sessions.Arrivals != nil {
+		o.Sessions.Arrivals = f.Thin.Of(o.Sessions.Arrivals)
 	}
 	if o.Warmup, err = replay.ParseSpan(f.warmup); err != nil {
 		return o, cli.Usagef("--warmup: %v", err)

@@ -37,6 +37,7 @@ const (
 	DeployedFlags  = "Description of the servers"
 	VLLMFlags      = "JSON of vllm bench serve"
 	RunningFlags   = "While it runs"
+	ShardFlags     = "Several machines"
 	PrivacyFlags   = "Privacy"
 	GeneralFlags   = "General"
 )

@@ -201,7 +201,7 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 	if d.f.Load.BySession() {
 		return d.sessionLoad(part, seed, took)
 	}
-	lineage, err := d.f.Load.Lineage(cmd, part.turns)
+	lineage, err := part.lineage(cmd, &d.f.Load)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,9 @@ import (
 type workloadPart struct {
 	w         *trace.Trace
 	blockSize int
-	rows      trace.Part
-	of        int64 // rows of the workload
+	rows      trace.Part // of the share that is sent
+	every     trace.Part // of all shares
+	of        int64      // rows of the workload
 	fromNS    int64
 	loop      *replay.Loop // nil for once
 	endless   bool
@@ -81,6 +82,7 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 	if err := p.repeat(cmd, f); err != nil {
 		return nil, err
 	}
+	p.every = p.rows
 	p.about.Rows, p.about.OfRows = p.rows.Len(), p.of
 	p.about.FromNS, p.about.ToNS, p.about.MaxRequests = int64(f.Start), int64(f.End), f.MaxRequests
 	return p, nil
@@ -88,11 +90,11 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 
 // whole says that every row is replayed, once.
 func (p *workloadPart) whole() bool {
-	return p.rows.Len() == p.of && p.about.FromNS == 0 && p.loop == nil
+	return p.every.Len() == p.of && p.about.FromNS == 0 && p.loop == nil
 }
 
-// all says that a round is the workload as it stands.
-func (p *workloadPart) all() bool { return p.rows.Len() == p.of && p.fromNS == 0 }
+// all says that a round of some rows is the workload as it stands.
+func (p *workloadPart) all(rows *trace.Part) bool { return rows.Len() == p.of && p.fromNS == 0 }
 
 // selection is what the results say about the part; nil for the whole.
 func (p *workloadPart) selection() *result.Selection {
@@ -262,12 +264,14 @@ func (p *workloadPart) spellable(limit uint64) error {
 }
 
 // once reads the rows of one round.
-func (p *workloadPart) once() (trace.Reader[trace.Request], error) {
+func (p *workloadPart) once() (trace.Reader[trace.Request], error) { return p.roundOf(&p.rows) }
+
+func (p *workloadPart) roundOf(rows *trace.Part) (trace.Reader[trace.Request], error) {
 	all, _, err := OpenRows(p.w)
-	if err != nil || p.all() {
+	if err != nil || p.all(rows) {
 		return all, err
 	}
-	return trace.Pick(all.Reader, p.rows, p.rows.Edit(p.fromNS)), nil
+	return trace.Pick(all.Reader, *rows, rows.Edit(p.fromNS)), nil
 }
 
 // reader reads the rows of all rounds. Their number is 0 where there is no end.
@@ -281,17 +285,17 @@ func (p *workloadPart) reader() (*Rows, error) {
 }
 
 // turns reads which rows of a round wait for which.
-func (p *workloadPart) turns() (trace.Reader[replay.Turn], error) {
+func (p *workloadPart) turns(rows *trace.Part) (trace.Reader[replay.Turn], error) {
 	turns, err := trace.Columns[replay.Turn](p.w)
-	if err != nil || p.all() {
+	if err != nil || p.all(rows) {
 		return turns, err
 	}
-	return trace.Pick(turns, p.rows, func(t *replay.Turn) { t.Parents = p.rows.Parents(t.Parents) }), nil
+	return trace.Pick(turns, *rows, func(t *replay.Turn) { t.Parents = rows.Parents(t.Parents) }), nil
 }
 
 // apply has a run know the rows of the workload by their numbers there.
 func (p *workloadPart) apply(o *replay.Options) {
-	if !p.whole() {
+	if !p.whole() || p.rows.Len() < p.every.Len() {
 		o.Origin = replay.Origin(p.rows.Len(), p.rows.Row)
 	}
 	o.Endless = p.endless
@@ -332,7 +336,7 @@ func (p *workloadPart) liveAtStart(cmd *cobra.Command, f *flags.Workload) ([]tra
 
 // fillCache sends what is live to the endpoint before the run, and makes what was
 // answered known.
-func (p *workloadPart) fillCache(cmd *cobra.Command, concurrency int, prompts []trace.Request, endpoint result.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
+func (p *workloadPart) fillCache(cmd *cobra.Command, concurrency int, share result.Share, prompts []trace.Request, endpoint result.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
 	if len(prompts) == 0 {
 		return nil
 	}
@@ -340,6 +344,15 @@ func (p *workloadPart) fillCache(cmd *cobra.Command, concurrency int, prompts []
 	if err != nil {
 		return err
 	}
+	var mine []trace.Request // the other shards send the others
+	for i := range prompts {
+		if share.Has(int64(i)) {
+			mine = append(mine, prompts[i])
+		} else {
+			known.Touch(&prompts[i])
+		}
+	}
+	prompts = mine
 	bar := cli.NewProgress(cmd)
 	bar.Start("prime", "requests", int64(len(prompts)))
 	defer bar.End()

@@ -17,6 +17,8 @@
 //   - setup.go: waiting for a server that is full, and what to do about one that refuses
 //   - servers.go: waiting for the endpoint, calibrating templates, emptying and warming
 //     caches
+//   - shard.go: the share of the rows that a shard sends, what the others have sent by then, and
+//     its clock
 //   - resume.go: --resume: the journals, the cache as it was, the seed; a journal in the way
 //   - images.go: --images: counting the rows that have them, and the text beside them
 //   - thread.go: --thread: replies in prompts
@@ -75,6 +77,7 @@ type Replay struct {
 	Target      flags.Target
 	Load        flags.Load
 	Scenario    flags.Scenario
+	Shard       flags.Shard
 	Wire        flags.Wire
 	Workload    flags.Workload
 	Dry         DryRun
@@ -102,7 +105,7 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	running, _ := flags.Sections(fl, flags.RunningFlags)
 	results.OutputVar(&f.Out, "Parquet `file` for the results")
 	f.RegisterEndpoint(cmd)
-	for _, group := range []flags.Group{&f.Load, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
+	for _, group := range []flags.Group{&f.Load, &f.Shard, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
 		group.Register(cmd)
 	}
 	promptRest.BoolVar(&f.verify, "verify", false, "encode prompts again while sending, and count those with other tokens; takes CPU")
@@ -134,6 +137,9 @@ func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
 // refuses by itself, then flags that cannot be used together.
 func (f *Replay) Check(cmd *cobra.Command) error {
 	f.Wire.AtOnce = max(f.Load.Concurrency, f.Load.MaxInFlight)
+	if err := f.checkShard(); err != nil {
+		return err
+	}
 	for _, group := range []flags.Group{&f.Target, &f.Load, &f.Wire, &f.Live, &f.Admin, &f.Abort, &f.Servers, &f.Deployment} {
 		if err := group.Check(); err != nil {
 			return err

@@ -39,6 +39,9 @@ func (f *Replay) chosen(cmd *cobra.Command, w *trace.Trace) (*workloadPart, *fla
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := part.deal(cmd, &f.Load); err != nil {
+		return nil, nil, err
+	}
 	if part.loop != nil { // the tails of the workload, in every round
 		maker.Tails = maker.Tails.Repeat(part.loop.Blocks)
 	}
@@ -126,13 +129,16 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	if err := r.servers.warmUp(r.cmd, r.part, r.lineage, r.touch); err != nil {
 		return err
 	}
-	if err := r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, live, r.endpoint, r.servers.prompter, r.known); err != nil {
+	if err := r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, r.Load.Share, live, r.endpoint, r.servers.prompter, r.known); err != nil {
 		return err
 	}
 
 	defer replay.FewCollections()()
 	r.about.Cores = runtime.GOMAXPROCS(0)
 	defer replay.SpareProcessors()()
+	if err := r.measureClock(); err != nil {
+		return err
+	}
 	options, err := r.options()
 	if err != nil {
 		return err
@@ -161,6 +167,9 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	r.closes = append(r.closes, closeAdmin)
+	if err := r.listenClock(); err != nil {
+		return err
+	}
 	if r.raw, err = r.openRaw(r.w); err != nil {
 		return err
 	}
@@ -181,7 +190,7 @@ func (r *replayRun) open() (err error) {
 	if trees := r.Load.Trees; trees != nil && r.Load.Salted() {
 		r.maker.Tails = r.maker.Tails.Repeat(trees.Blocks()) // in every play
 	}
-	if r.lineage, err = r.Replay.Load.Lineage(r.cmd, r.part.turns); err != nil {
+	if r.lineage, err = r.part.lineage(r.cmd, &r.Load); err != nil {
 		return err
 	}
 	if r.thread && r.lineage == nil && !r.Load.BySession() {
@@ -260,6 +269,11 @@ func (r *replayRun) noteTooLong(context int) error {
 // schedule that this machine may not keep, where its ceiling was measured.
 func (r *replayRun) connections() (chosen string, err error) {
 	r.Load.Requests = r.rows.Total
+	if r.part.loop == nil {
+		r.Load.Requests = r.part.every.Len()
+	} else {
+		r.Load.Requests = r.part.every.Len() * r.part.loop.Rounds
+	}
 	chosen = r.Wire.Connections
 	most, err := ceiling.Saved()
 	if err != nil {
@@ -353,19 +367,20 @@ func (r *replayRun) options() (replay.Options, error) {
 		o.Stamp = rules.Stamp
 	}
 	o.Metering = r.servers.metering
-	if r.Servers.Profile {
+	if r.Servers.Profile && r.Load.Share.Index == 0 {
 		o.Profile = r.servers.admin
 	}
-	o.Known = r.touch
+	o.Known = r.part.knownOfAll(r.touch, &o)
 	if r.Servers.Cache == result.CacheWarm && o.Sessions == nil {
-		o.Known = func(row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
+		o.Known = func(_ int64, row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
 	}
+	o.StartAt = r.Shard.StartAt
 	if r.resume {
 		if o.Resume, err = r.resumption(r.cmd, r.part, r.servers.arrivalSeed, o); err != nil {
 			return o, err
 		}
 	}
-	if r.Target.CheckSame > 0 {
+	if r.Target.CheckSame > 0 && r.Load.Share.Index == 0 {
 		// When the run is over, the endpoint is asked again.
 		o.Then = func(ctx context.Context, run *result.Run) error {
 			rows, _, err := OpenRows(r.w)
@@ -410,8 +425,14 @@ func (r *replayRun) send(options replay.Options) error {
 		cli.Notef(r.cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
 	})
 	defer told()
+	if left := time.Until(options.StartAt); left > 0 && options.Resume == nil {
+		cli.Stepf(r.cmd, "start: at %s, in %v", options.StartAt.Format(time.RFC3339), left.Round(time.Second))
+	}
 	run, err := runner.Record(r.cmd.Context(), r.rows, r.Out)
 	watching.end()
+	if errors.Is(err, replay.ErrLateStart) {
+		return cli.Exit(cli.Untrusted, fmt.Errorf("--start-clock: %w. Give a later start to all shards, or fewer preparations before it", err))
+	}
 	if err == nil && run.EndedEarly != "" {
 		cli.Notef(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.Out)
 	}

@@ -158,6 +158,8 @@ func (s *replayServers) cold(cmd *cobra.Command) (*result.CacheDiscipline, error
 		return nil, fmt.Errorf("--cache cold: %w", err)
 	case f.Servers.ResetCall != "":
 		return nil, fmt.Errorf("--reset-cache: %w", err)
+	case !f.Load.Share.Whole():
+		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and shards cannot draw a new seed, since they must have the same: name the call with --reset-cache, or give all of them a new --seed and leave --cache out", err)
 	}
 	about = &result.CacheDiscipline{Asked: f.Servers.Cache, Done: result.CacheNewSeed, ArrivalSeed: strconv.FormatUint(m.Seed, 10)}
 	seed, other := f.Prompts.Reseeded()
@@ -249,7 +251,11 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 		o.Header.Set("Authorization", "Bearer "+o.APIKey)
 	}
 	var empty []string
-	if s.metering, empty, err = f.Servers.Metering(cmd.Context(), f.Target.URLs, o.Header); err != nil {
+	first := f.Load.Share.Index == 0 // the other shards leave the servers' caches and metrics to it
+	if first {
+		s.metering, empty, err = f.Servers.Metering(cmd.Context(), f.Target.URLs, o.Header)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, says := range empty {
@@ -265,7 +271,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	if err != nil {
 		return nil, Advised(err, &f.Target)
 	}
-	if f.Servers.Cache == result.CacheCold && !f.resume {
+	if f.Servers.Cache == result.CacheCold && !f.resume && first {
 		s.cache, err = s.cold(cmd)
 	}
 	return s, err

@@ -41,6 +41,14 @@ func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load, seed uint
 		load.Trees.Begin(int64(sample.Mix64(seed) % uint64(load.Trees.Len())))
 		return closing, nil
 	}
+	if share := load.Share; !share.Whole() {
+		if err := enough(share, load.Trees.Len()); err != nil {
+			return closing, err
+		}
+		load.Thin = replay.ThinTrees(share, load.Trees.Len())
+		load.Trees.Deal(share)
+		cli.Notef(cmd, "shard %v: %s of %d", share, page.Many(load.Trees.Len(), "session"), load.Trees.Whole())
+	}
 	cli.Notef(cmd, "sessions: %s of %s, %.1f each on average", page.Many(load.Trees.Len(), "session"), page.Many(load.Trees.Rows(), "request"),
 		float64(load.Trees.Rows())/float64(load.Trees.Len()))
 	return closing, nil

@@ -81,7 +81,7 @@ func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConf
 	if err != nil {
 		return none, run, err
 	}
-	lineage, err := f.Lineage(cmd, part.turns)
+	lineage, err := part.lineage(cmd, &f.Load)
 	if err != nil {
 		return none, run, err
 	}
@@ -95,7 +95,8 @@ func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConf
 	if journal != nil {
 		sim.Results = journal
 		if w.Meta.BlockSize > 0 {
-			sim.Options.Known = profile.NewKnownPass(w.Meta.BlockSize, false).Touch
+			known := profile.NewKnownPass(w.Meta.BlockSize, false)
+			sim.Options.Known = func(_ int64, row *trace.Request) int32 { return known.Touch(row) }
 		}
 	}
 	bar := cli.NewProgress(cmd)

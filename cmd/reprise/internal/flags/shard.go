@@ -1,0 +1,101 @@
+package flags
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/result"
+	"reprise/trace/quantity"
+)
+
+// Shard says which share of a load a replay sends, and by what clock.
+type Shard struct {
+	Share       result.Share  // of --shard; the whole without it
+	StartAt     time.Time     // of --start-clock; zero without it
+	ClockPeer   string        // --clock-peer, empty for none
+	ClockListen string        // --clock-listen, empty for none
+	MaxOffset   time.Duration // --max-clock-offset, 0 for no limit
+
+	shard, startClock string
+}
+
+// Register adds the flags.
+func (f *Shard) Register(cmd *cobra.Command) {
+	_, rest := Sections(cmd.Flags(), ShardFlags)
+	rest.StringVar(&f.shard, "shard", "", "send only this share of the sessions: `i/n`, numbered from 0. /n takes i from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID. reprise merge joins the results")
+	rest.StringVar(&f.startClock, "start-clock", "", "start at this `instant` of the wall clock: RFC 3339, or +30s, which is rounded up to the next ten seconds. Exit code 4 where it is over before all is ready")
+	rest.StringVar(&f.ClockPeer, "clock-peer", "", "measure the clock against this `host:port` before the start: a shard with --clock-listen, or an NTP server")
+	rest.StringVar(&f.ClockListen, "clock-listen", "", "tell others the time at this `address`, such as :7123 (UDP, NTP)")
+	rest.DurationVar(&f.MaxOffset, "max-clock-offset", 0, "do not start if the clock may be further from that of --clock-peer; 0 only records it. Exit code 4")
+}
+
+// indexVariables hold the number of a process of a Kubernetes Indexed Job, and of a Slurm array.
+var indexVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
+
+// Check implements [Group].
+func (f *Shard) Check() (err error) {
+	if f.shard != "" {
+		if f.Share, err = parseShare(f.shard, os.Getenv); err != nil {
+			return err
+		}
+	}
+	if f.startClock != "" {
+		if f.StartAt, err = ParseStartClock(f.startClock, time.Now()); err != nil {
+			return err
+		}
+	}
+	switch {
+	case f.MaxOffset < 0:
+		return cli.Usagef("--max-clock-offset must not be negative")
+	case f.MaxOffset > 0 && f.ClockPeer == "":
+		return cli.Usagef("--max-clock-offset needs --clock-peer, whose clock it is about")
+	}
+	return nil
+}
+
+// parseShare reads i/n, or /n with i from the environment.
+func parseShare(text string, getenv func(string) string) (s result.Share, err error) {
+	index, of, ok := strings.Cut(text, "/")
+	if ok && index == "" {
+		for _, name := range indexVariables {
+			if index = getenv(name); index != "" {
+				break
+			}
+		}
+		if index == "" {
+			return s, cli.Usagef("--shard %s takes its index from %s, and neither is set: write i/n", text, strings.Join(indexVariables, " or "))
+		}
+	}
+	i, err1 := strconv.ParseUint(index, 10, 31)
+	n, err2 := strconv.ParseUint(of, 10, 31)
+	if !ok || err1 != nil || err2 != nil || n == 0 || i >= n {
+		return s, cli.Usagef("--shard: %s is no shard: write 0/8 to 7/8 for one of eight", quantity.Quote(text))
+	}
+	return result.Share{Index: int(i), Of: int(n)}, nil
+}
+
+// startRound is what a relative start is rounded up to, so that processes that are started
+// together have the same.
+const startRound = 10 * time.Second
+
+// ParseStartClock reads an instant as RFC 3339, or as a time from now with a plus, which is
+// rounded up to the next ten seconds.
+func ParseStartClock(text string, now time.Time) (time.Time, error) {
+	if after, relative := strings.CutPrefix(text, "+"); relative {
+		if d, err := quantity.Duration(after); err == nil && d > 0 {
+			at := now.Add(d).UTC().Round(0)
+			if whole := at.Truncate(startRound); whole.Before(at) {
+				at = whole.Add(startRound)
+			}
+			return at, nil
+		}
+	} else if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return at.UTC(), nil
+	}
+	return time.Time{}, cli.Usagef("--start-clock: %s is no instant: write 2026-05-01T12:00:00Z, or +30s", quantity.Quote(text))
+}

@@ -1,0 +1,7 @@
+// Package machines has the commands about a load that several machines send: merge for the
+// results of its shards, and job, which prints what a cluster starts.
+//
+// # Files
+//
+//   - merge.go: merge: the results of shards into one file
+package machines
