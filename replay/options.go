@@ -140,7 +140,7 @@ func (o *Options) check() error {
 	case o.Cooldown.Requests > maxCooldown:
 		return errCooldown
 	}
-	if err := o.checkShare(); err != nil {
+	if err := o.CheckShare(); err != nil {
 		return err
 	}
 	return o.checkSessions()

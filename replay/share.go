@@ -13,8 +13,8 @@ import (
 // ErrLateStart is the error of a run that was not ready when its clock was to start.
 var ErrLateStart = errors.New("replay: the start is over")
 
-// checkShare refuses what a share of a load cannot do by itself.
-func (o *Options) checkShare() error {
+// CheckShare refuses what a share of a load cannot do by itself.
+func (o *Options) CheckShare() error {
 	s := o.Share
 	switch {
 	case s == result.Share{}:

@@ -5,7 +5,7 @@
 //
 //	import    a source log becomes a trace, without its text
 //	record    live traffic, through a proxy, becomes the parts of a trace
-//	merge     the parts of a recording become a trace
+//	merge     the shards of a replay become one run, the parts of a recording a trace
 //	profile   lengths, arrivals and prefix reuse of a trace
 //	slice     a window of a trace
 //	anonymize a trace that you can share, with its privacy card
@@ -19,6 +19,7 @@
 //	calibrate an engine model fitted to recorded results
 //	validate  how far later results are from what an engine predicts
 //	replay    a workload sent on time, every token of the answers timed
+//	job       what a cluster starts for a replay in shards
 //	report    what a replay measured, and whether it can be trusted
 //	compare   two servers under the same workload, and whether one is slower
 //	sweep     one load after another, up to the highest that meets a contract
@@ -33,7 +34,8 @@
 //	man       manual pages
 //
 // This package holds flags and wiring only, a file for each subcommand and for each
-// idea that several share. The commands pack and verify are in internal/procurement.
+// idea that several share. The commands pack and verify are in internal/procurement, job and the
+// merge of shards in internal/machines.
 //
 // # Files
 //
@@ -47,7 +49,7 @@
 //   - record.go: record: the proxy, its ports and its end; what was recorded
 //   - recordshadow.go: record: --shadow, the results of two servers
 //   - recordadmin.go: record: --admin-listen, the profile so far and the counts
-//   - merge.go: merge: a trace of the parts of a recording
+//   - merge.go: merge: what its inputs are; a trace of the parts of a recording
 //   - written.go: what a command says of the trace that it wrote, in a line or as JSON
 //   - source.go: import and others: the files of a source, the digest of a published one, the
 //     declared capture in words, the raw file and that of templates beside a trace
@@ -110,6 +112,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/machines"
 	"reprise/cmd/reprise/internal/procurement"
 )
 
@@ -201,7 +204,7 @@ Begin with:  reprise demo`,
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
 	bids := procurement.Command{Spec: openSpec, Kept: kept}
 	root.AddCommand(importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), capacityCommand(), historyCommand(), bids.Pack(), bids.Verify(), demoCommand(), versionCommand(), manCommand())
+		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), machines.JobCommand(), capacityCommand(), historyCommand(), bids.Pack(), bids.Verify(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
@@ -214,7 +217,7 @@ Begin with:  reprise demo`,
 	flags.Completion(root)
 	for id, names := range map[string][]string{
 		"prepare": {"import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
-		"measure": {"demo", "check", "serve", "simulate", "calibrate", "validate", "replay", "sweep", "bench", "evidence"},
+		"measure": {"demo", "check", "serve", "simulate", "calibrate", "validate", "replay", "job", "sweep", "bench", "evidence"},
 		"judge":   {"report", "compare", "capacity", "history", "pack", "verify"},
 		"other":   {"version", "completion", "man", "help"},
 	} {

@@ -86,7 +86,11 @@ Flags of vllm bench serve are accepted where they mean the same, such as --base-
 			if err := f.Run(cmd, w); err != nil {
 				return err
 			}
-			return f.report.report(cmd, f.Out)
+			err = f.report.report(cmd, f.Out)
+			if !f.Shard.Share.Whole() {
+				err = f.ShardDone(cmd, err)
+			}
+			return err
 		},
 	}
 	f.registerAll(cmd)

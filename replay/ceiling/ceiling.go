@@ -80,6 +80,12 @@ func (c Ceiling) share(requests, events float64) float64 {
 	return requests/c.Requests + max(events-requests, 0)/c.Events
 }
 
+// Machines is on how many such machines a load, in requests and events per second, leaves on
+// time.
+func (c Ceiling) Machines(requests, events float64) int {
+	return max(int(math.Ceil(c.share(requests, events)/comfort-1e-9)), 1)
+}
+
 // Warning says that a load, in requests and events per second, is more than this machine
 // sends on time, and on how many such machines it would be; "" where it is not.
 func (c Ceiling) Warning(requests, events float64) string {
@@ -87,8 +93,8 @@ func (c Ceiling) Warning(requests, events float64) string {
 	if share <= comfort {
 		return ""
 	}
-	return fmt.Sprintf("the busiest second has %.0f requests and %.0f tokens, %.0f %% of what this machine can send (%.0f requests/s or %.0f events/s, by reprise check --self). Above %.0f %% requests may leave late: send the workload from %d machines, each a part of the sessions",
-		requests, events, 100*share, c.Requests, c.Events, 100*comfort, int(math.Ceil(share/comfort-1e-9)))
+	return fmt.Sprintf("the busiest second has %.0f requests and %.0f tokens, %.0f %% of what this machine can send (%.0f requests/s or %.0f events/s, by reprise check --self). Above %.0f %% requests may leave late: send the workload from %d machines, each a part of the sessions (--shard)",
+		requests, events, 100*share, c.Requests, c.Events, 100*comfort, c.Machines(requests, events))
 }
 
 // WriteText writes the ceiling for people; path is where it was saved.

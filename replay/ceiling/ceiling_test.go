@@ -40,8 +40,8 @@ func TestWarning(t *testing.T) {
 		want             string
 	}{
 		{0, 0, ""}, {600, 600, ""}, {100, 5100, ""},
-		{700, 700, "the busiest second has 700 requests and 700 tokens, 70 % of what this machine can send (1000 requests/s or 10000 events/s, by reprise check --self). Above 60 % requests may leave late: send the workload from 2 machines, each a part of the sessions"},
-		{1000, 11000, "the busiest second has 1000 requests and 11000 tokens, 200 % of what this machine can send (1000 requests/s or 10000 events/s, by reprise check --self). Above 60 % requests may leave late: send the workload from 4 machines, each a part of the sessions"},
+		{700, 700, "the busiest second has 700 requests and 700 tokens, 70 % of what this machine can send (1000 requests/s or 10000 events/s, by reprise check --self). Above 60 % requests may leave late: send the workload from 2 machines, each a part of the sessions (--shard)"},
+		{1000, 11000, "the busiest second has 1000 requests and 11000 tokens, 200 % of what this machine can send (1000 requests/s or 10000 events/s, by reprise check --self). Above 60 % requests may leave late: send the workload from 4 machines, each a part of the sessions (--shard)"},
 	} {
 		if got := c.Warning(l.requests, l.events); got != l.want {
 			t.Errorf("%v/s and %v events/s:\n got %s\nwant %s", l.requests, l.events, got, l.want)

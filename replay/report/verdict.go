@@ -36,6 +36,7 @@ const (
 	codeUnprepared  = "unprepared"       // no prompt could be made for rows of the workload
 	codeGuessed     = "guessed_counts"   // output tokens were counted by a tokenizer that nobody named
 	codeRowsMissing = "results_missing"  // fewer results than the run had requests
+	codeShards      = "shards_apart"     // shards of one load started at several times
 )
 
 // judge holds a run against its limits.
@@ -66,6 +67,11 @@ func judge(s *Summary, limits Limits) Verdict {
 	due, all := run.Requests+run.Unprepared, s.Requests.all()
 	j.check(codeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
 		"there are results of %s, but the run had %s", page.Many(all, "request"), page.Brief(due))
+	if len(run.Shards) > 0 {
+		apart, furthest := result.StartedApart(run.Shards)
+		j.check(codeShards, atMost(float64(apart), 0, "shards"), "%s of %d started at another time than the others, by up to %v: the load was never whole",
+			page.Many(int64(apart), "shard"), len(run.Shards), furthest.Round(time.Second))
+	}
 	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Checks: j.checks}
 }
 
@@ -309,6 +315,7 @@ var checkNames = []struct{ code, name string }{
 	{codeUnprepared, "without a prompt"},
 	{codeGuessed, "output counted by a guessed tokenizer"},
 	{codeRowsMissing, "results, at least"},
+	{codeShards, "shards that started apart"},
 }
 
 // validityChecks is the title of the checks.
@@ -339,7 +346,7 @@ func inUnit(v *float64, unit string) string {
 		return "–"
 	case unit == "share":
 		return page.Percent(*v)
-	case unit == "requests":
+	case unit == "requests" || unit == "shards":
 		return page.Brief(int64(*v))
 	}
 	return page.Number(*v) + " " + unit

@@ -132,6 +132,11 @@ func Promote(fl *pflag.FlagSet, names ...string) {
 	}
 }
 
+// Demote leaves all flags that there are to --help-all, of a command that others matter more to.
+func Demote(fl *pflag.FlagSet) {
+	fl.VisitAll(func(flag *pflag.Flag) { delete(flag.Annotations, everydayIn) })
+}
+
 // Bool declares a switch that is asked for by its name.
 func (s Section) Bool(name string, def bool, usage string) {
 	s.fl.Bool(name, def, usage)

@@ -4,4 +4,6 @@
 // # Files
 //
 //   - merge.go: merge: the results of shards into one file
+//   - job.go: job replay: the manifest or the script of a replay in shards
+//   - plan.go: job --plan: how many machines a rate takes
 package machines

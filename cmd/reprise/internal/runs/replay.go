@@ -145,6 +145,9 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if err := f.checkShare(); err != nil {
+		return err
+	}
 	if f.Target.HTTP2 && !slices.Contains([]string{client.Auto, client.PerRequest, client.Pooled}, f.Wire.Connections) {
 		return cli.Usagef("--http2 supports only --connections %s, %s and %s", client.Auto, client.PerRequest, client.Pooled)
 	}

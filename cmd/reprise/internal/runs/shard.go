@@ -2,8 +2,10 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +36,32 @@ func (f *Replay) checkShard() error {
 		return cli.Usagef("--shard and --scenario cannot be used together: the rules of a published benchmark are for one client")
 	}
 	return nil
+}
+
+// checkShare refuses a schedule that shards cannot have.
+func (f *Replay) checkShare() error {
+	o, err := f.Load.Schedule(nil, 0)
+	if err != nil {
+		return err
+	}
+	if err := o.CheckShare(); err != nil {
+		return cli.Usagef("--shard: %s", strings.TrimPrefix(err.Error(), "replay: "))
+	}
+	return nil
+}
+
+// ShardDone says where the results of a shard are, and lets a verdict on them be: a shard is not
+// judged by itself, and one that failed would end the jobs of the others.
+func (f *Replay) ShardDone(cmd *cobra.Command, verdict error) error {
+	var exit *cli.ExitError
+	if errors.As(verdict, &exit) && (exit.Code == cli.Untrusted || exit.Code == cli.Check) {
+		cli.Notef(cmd, "shard %v: %v; the exit code is 0, since the load is judged as a whole", f.Shard.Share, verdict)
+		verdict = nil
+	}
+	if verdict == nil {
+		cli.Notef(cmd, "shard %v is in %s: reprise merge joins it with the others", f.Shard.Share, f.Out)
+	}
+	return verdict
 }
 
 // enough refuses more shards than there are sessions: one would have nothing to send.

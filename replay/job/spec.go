@@ -1,0 +1,100 @@
+package job
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Spec is a replay in shards.
+type Spec struct {
+	Name   string   // of the job, its Service and the folder of its results
+	Shards int      // processes, of one share each
+	Args   []string // of reprise replay: the workload and flags, without those of a shard
+	Start  time.Time
+
+	Image     string        // that has reprise as its entry point
+	Namespace string        // empty is that of kubectl
+	Results   string        // claim of the volume for the results; of Slurm, a folder
+	Data      string        // claim of the volume with the workload, at /data; empty is that of the results
+	Key       string        // the API key: SECRET/KEY; empty is none
+	KeyName   string        // environment variable that the key is in
+	Cores     int           // of a pod, whole ones
+	Memory    string        // of a pod, such as 2Gi; of Slurm 2G
+	Deadline  time.Duration // after which all of it is ended, the time before the start included
+	Alone     bool          // each pod has a node of its own, or is not scheduled
+	ClockPeer string        // host:port; empty is the first shard, where that can be named
+}
+
+// Where volumes are in a pod, and at which port the first shard tells the time.
+const (
+	resultsAt = "/results"
+	dataAt    = "/data"
+	clockPort = 7123
+)
+
+var (
+	nameOf   = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$`)
+	memoryOf = regexp.MustCompile(`^[1-9][0-9]*(Mi|Gi|M|G)$`)
+	claimOf  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
+	keyOf    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[-._a-zA-Z0-9]{1,253}$`)
+	imageOf  = regexp.MustCompile(`^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$`)
+	folderOf = regexp.MustCompile(`^[-+a-zA-Z0-9._/~]+$`)
+)
+
+// MostShards is the number of indexes beyond which Kubernetes refuses limits by index.
+const MostShards = 100_000
+
+// check refuses what no cluster takes.
+func (s *Spec) check() error {
+	switch {
+	case !nameOf.MatchString(s.Name):
+		return fmt.Errorf("the name %q is none for a Service: write small letters, digits and hyphens, up to 50, a letter first", s.Name)
+	case s.Shards < 1 || s.Shards > MostShards:
+		return fmt.Errorf("%d shards: 1 to %d", s.Shards, MostShards)
+	case s.Cores < 1:
+		return errors.New("a pod needs a core at least, and whole ones, so that nothing holds it back within a period of its quota")
+	case !memoryOf.MatchString(s.Memory):
+		return fmt.Errorf("the memory %q: write 2Gi or 512Mi", s.Memory)
+	case s.Deadline < time.Second:
+		return errors.New("the deadline is below a second")
+	case s.Start.IsZero():
+		return errors.New("a job needs the instant at which its shards start")
+	case len(s.Args) == 0:
+		return errors.New("a job needs a workload")
+	}
+	return nil
+}
+
+// kubernetes refuses what Kubernetes does not take.
+func (s *Spec) kubernetes() error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	switch {
+	case !imageOf.MatchString(s.Image):
+		return fmt.Errorf("the image %q: name one that has reprise, best by its digest (registry/reprise@sha256:…)", s.Image)
+	case !claimOf.MatchString(s.Results):
+		return fmt.Errorf("the claim %q of the volume for the results: name a PersistentVolumeClaim that many nodes may write (ReadWriteMany)", s.Results)
+	case s.Data != "" && !claimOf.MatchString(s.Data):
+		return fmt.Errorf("the claim %q of the volume with the workload is no name of one", s.Data)
+	case s.Namespace != "" && (!claimOf.MatchString(s.Namespace) || len(s.Namespace) > 63 || strings.Contains(s.Namespace, ".")):
+		return fmt.Errorf("the namespace %q is no name of one", s.Namespace)
+	case !strings.HasPrefix(s.Args[0], dataAt+"/"):
+		return fmt.Errorf("the workload %q: name it by where it is in a pod, below %s", s.Args[0], dataAt)
+	case s.Key != "" && !keyOf.MatchString(s.Key):
+		return fmt.Errorf("the secret %q: write NAME/KEY of a Secret", s.Key)
+	case s.Deadline > 1<<31*time.Second:
+		return errors.New("the deadline is too far")
+	}
+	return nil
+}
+
+// shardArgs are the arguments of a shard, but for where its results go.
+func (s *Spec) shardArgs() []string {
+	args := append([]string{"replay"}, s.Args...)
+	return append(args, "--shard=/"+strconv.Itoa(s.Shards), "--start-clock="+s.Start.UTC().Format(time.RFC3339Nano), "--quiet")
+}
