@@ -101,6 +101,8 @@ func TestVerdict(t *testing.T) {
 		{"not sent by the rows", result.Run{}, Limits{}, append(steady(0), result.Result{}), codeNotSent},
 		{"unprepared", result.Run{Sending: result.Sending{Unprepared: 1, Unready: "too long"}}, Limits{}, steady(0), codeUnprepared},
 		{"results missing", result.Run{Sending: result.Sending{Requests: 1001}}, Limits{}, steady(0), codeRowsMissing},
+		{"shards together", result.Run{Shards: startedAt("12:00:00", "12:00:00")}, Limits{}, steady(0), ""},
+		{"shards apart", result.Run{Shards: startedAt("12:00:00", "12:00:00", "12:10:00")}, Limits{}, steady(0), codeShards},
 		{"no limits", result.Run{Client: result.Client{Cores: 1, ClientCPU: 1, GCPauseMaxNS: 1e9}, Clock: result.Clock{StalledNS: 1e12, ClockJumpNS: 1e12}, Sending: result.Sending{HeldBack: 99}}, none, append(steady(500), failures(500)...), ""},
 		{"nothing", result.Run{}, none, nil, CodeNoSamples},
 	} {
@@ -119,7 +121,11 @@ func TestVerdict(t *testing.T) {
 				t.Errorf("%s: %+v", row.name, c)
 			}
 		}
-		if len(held) != len(checkNames)-1 || len(s.Verdict.Checks) != len(held) {
+		checks := len(checkNames) - 2 // that of shards apart is for merged results
+		if row.run.Shards != nil {
+			checks++
+		}
+		if len(held) != checks || len(s.Verdict.Checks) != len(held) {
 			t.Errorf("%s: %d checks", row.name, len(held))
 		}
 		if got := strings.Join(codes, " "); got != row.codes || s.Verdict.Trustworthy != (row.codes == "") {
@@ -172,4 +178,14 @@ func TestSimulatedVerdict(t *testing.T) {
 	if s := summarise(t, result.Run{Simulation: result.Simulation{Simulated: "1 × engine"}, Sending: result.Sending{Requests: 1000}}, Options{}, results...); s.Verdict.Trustworthy {
 		t.Error("2 % of errors are trusted")
 	}
+}
+
+// startedAt are shards that were to start at some times of a day.
+func startedAt(times ...string) (shards []result.SentShard) {
+	for i, at := range times {
+		s := result.SentShard{}
+		s.Share, s.StartClock = result.Share{Index: i, Of: len(times)}, "2026-05-01T"+at+"Z"
+		shards = append(shards, s)
+	}
+	return shards
 }
