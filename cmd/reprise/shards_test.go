@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goccy/go-yaml"
+	"github.com/spf13/pflag"
+
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/ceiling"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -137,5 +142,117 @@ func TestShardOfAJob(t *testing.T) {
 				t.Errorf("exit code %d: %s", code, errs)
 			}
 		})
+	}
+}
+
+// jobArguments are those of the container of a job that is printed.
+func jobArguments(t *testing.T, args ...string) []string {
+	t.Helper()
+	out := must(t, append([]string{"job", "replay"}, args...)...)
+	docs := bytes.Split([]byte(out), []byte("\n---\n"))
+	var job struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers []struct{ Args []string }
+				}
+			}
+		}
+	}
+	if err := yaml.Unmarshal(docs[len(docs)-1], &job); err != nil {
+		t.Fatal(err)
+	}
+	return job.Spec.Template.Spec.Containers[0].Args
+}
+
+// A pod replays with the flags that the job was given, each with the same value.
+func TestJobArguments(t *testing.T) {
+	own := []string{"--shards", "4", "--image", "a/b", "--results-claim", "r", "--start-clock", "+10min", "--name", "load"}
+	given := []string{"--url", "http://a:1", "--url", "http://b:2", "--header", "X-A=b,c", "--header", "X-D=e f", "--duration", "90s", "--rate", "300/min", "--speed", "1x",
+		"--extra-body", `{"a":[1,2]}`, "--max-requests", "10k", "--warmup", "30s", "--token-ids", "--force-output=false", "--abort-on", "errors>5%,queue>100", "--timeout", "1h30m"}
+	got := jobArguments(t, append(append([]string{"/data/w.parquet"}, given...), own...)...)
+	read := func(args []string) map[string]string {
+		cmd, _, err := rootCommand().Find([]string{"replay"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.ParseFlags(args); err != nil {
+			t.Fatal(err)
+		}
+		values := map[string]string{}
+		cmd.Flags().Visit(func(f *pflag.Flag) { values[f.Name] = f.Value.String() })
+		return values
+	}
+	want := read(given)
+	have := read(got[2:])
+	for name, value := range want {
+		if have[name] != value {
+			t.Errorf("--%s is %q, want %q", name, have[name], value)
+		}
+		delete(have, name)
+	}
+	for _, name := range []string{"shard", "start-clock", "quiet", "clock-listen", "clock-peer", "output"} {
+		delete(have, name)
+	}
+	if len(have) > 0 || got[0] != "replay" || got[1] != "/data/w.parquet" {
+		t.Errorf("beside what was given: %v, of %q", have, got)
+	}
+}
+
+// What makes no job is refused, a secret above all.
+func TestJobMistakes(t *testing.T) {
+	kube := []string{"--shards", "4", "--image", "a/b", "--results-claim", "r", "--start-clock", "+10min"}
+	with := func(args ...string) []string { return append(append([]string{"/data/w.parquet"}, kube...), args...) }
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"/data/w.parquet"}, "a job of Kubernetes needs --image and --results-claim"},
+		{[]string{"/data/w.parquet", "--image", "a/b", "--results-claim", "r", "--start-clock", "+10min"}, "--shards: say how many"},
+		{[]string{"/data/w.parquet", "--image", "a/b", "--results-claim", "r", "--shards", "4"}, "give the instant"},
+		{append([]string{"w.parquet"}, kube...), "below /data"},
+		{with("--header", "Authorization=Bearer sk-1"), "would be readable in the job"},
+		{with("--header", "X-Api-Key=sk-1"), "would be readable in the job"},
+		{with("--shard", "1/4"), "--shard is not for a job"},
+		{with("-o", "r.parquet"), "--output is not for a job"},
+		{with("--resume"), "--resume is not for a job"},
+		{with("--concurrency", "2"), "too few for 4 shards"},
+		{with("--warmup", "50"), "give warm-up and cool-down as times"},
+		{with("--deadline", "5min"), "before its start"},
+		{with("--start-clock", "2020-01-01T00:00:00Z"), "is over"},
+		{with("--slurm"), "are for Kubernetes, not for --slurm"},
+		{with("--results-dir", "/x"), "--results-dir is for --slurm"},
+		{[]string{"/x/w.parquet", "--slurm", "--shards", "2", "--start-clock", "+10min"}, "--slurm needs --results-dir"},
+		{with("--name", "A"), "the name"},
+	} {
+		_, errs, code := reprise(t, append([]string{"job", "replay"}, c.args...)...)
+		if code != cli.Usage || !strings.Contains(errs, c.want) || strings.Contains(errs, "sk-1") {
+			t.Errorf("%v: exit code %d: %s\nwant %s", c.args, code, errs, c.want)
+		}
+	}
+	if _, errs, code := reprise(t, "job"); code != cli.Usage || !strings.Contains(errs, "what kind of job?") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+}
+
+// A plan is of the ceiling that was measured on this machine.
+func TestJobPlan(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	if _, errs, code := reprise(t, "job", "--plan", "--rate", "1M"); code != cli.Usage || !strings.Contains(errs, "reprise check --self") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	c, err := ceiling.Measure(t.Context(), 400*time.Millisecond, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ceiling.Save(c); err != nil {
+		t.Fatal(err)
+	}
+	out := must(t, "job", "--plan", "--rate", "1M")
+	if first, _, _ := strings.Cut(out, "\n"); !strings.Contains(first, "runs out first") || strings.Count(out, "\n") > 25 {
+		t.Error(out)
+	}
+	if _, errs, code := reprise(t, "job", "--plan", "--rate", "much"); code != cli.Usage || !strings.Contains(errs, "--rate 5000, 300/min or 1M") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

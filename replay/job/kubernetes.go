@@ -70,13 +70,13 @@ func (s *Spec) KubernetesMerge() ([]byte, error) {
 	if err := s.kubernetes(); err != nil {
 		return nil, err
 	}
-	once := 0
-	c := s.container("merge", []string{"merge", resultsAt + "/" + s.Name, "-o", resultsAt + "/" + s.Name + ".parquet"})
+	again := 2
+	c := s.container("merge", []string{"merge", resultsAt + "/" + s.Name, "-o", resultsAt + "/" + s.Name + ".parquet", "--overwrite"})
 	c.Mounts = append([]volumeMount{{Name: "results", Path: resultsAt}}, c.Mounts...)
 	pod := s.pod("merge", c)
 	pod.Metadata.Labels = s.labels("merge")
 	merge := batchJob{"batch/v1", "Job", meta{s.Name + "-merge", s.Namespace, s.labels("merge")}, jobSpec{
-		Completions: 1, Parallelism: 1, BackoffLimit: &once, Deadline: int64(s.Deadline / time.Second), Template: pod,
+		Completions: 1, Parallelism: 1, BackoffLimit: &again, Deadline: int64(s.Deadline / time.Second), Template: pod,
 	}}
 	return documents("", merge)
 }

@@ -53,6 +53,8 @@ func wholeRun(t *testing.T, seed uint64, n int) (result.Run, []result.Result) {
 	for i := range int64(40) {
 		run.Stalls.Add(result.Stall{FromNS: i * 1e9, ToNS: i*1e9 + 7e6})
 	}
+	run.Beyond, run.Skipped, run.ShortTails, run.Odd.NoDone = 3, 4, 5, 6
+	run.Wire = &result.Wire{Dials: 7, DialsMinute: 7, Waited: 2, LocalPorts: 28232, Note: "n"}
 	run.Window = &result.Window{From: &result.Place{DueNS: 2e9}, To: &result.Place{DueNS: 55e9}}
 	return run, rows
 }
@@ -116,6 +118,13 @@ func split(t *testing.T, run result.Run, rows []result.Result, of int) (paths []
 	for i := range of {
 		own := counted(run, shares[i])
 		own.Shard = &result.Shard{Share: result.Share{Index: i, Of: of}, Settings: settings, StartClock: run.Started}
+		if i > 0 { // what no row tells is counted once
+			own.Excluded, own.NotSent, own.Beyond, own.Skipped, own.ReadLate, own.ShortTails, own.HeldBack = 0, 0, 0, 0, 0, 0, 0
+			own.Odd, own.Cut, own.Resumed, own.Server = result.Odd{}, nil, nil, nil
+			if own.Wire != nil {
+				own.Wire = &result.Wire{LocalPorts: own.Wire.LocalPorts, Note: own.Wire.Note, ServerCloses: own.Wire.ServerCloses}
+			}
+		}
 		if run.Served == nil {
 			paths = append(paths, written(t, dir, i, own, shares[i]))
 			continue

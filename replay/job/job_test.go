@@ -1,0 +1,230 @@
+package job
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"reprise/replay/ceiling"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// load is a load with one of everything.
+func load() Spec {
+	return Spec{Name: "chat", Shards: 16, Args: []string{"/data/w.parquet", "--url=http://llm:8000", "--speed=2", `--header=X-A=it's $(HOME)`},
+		Start: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), Image: "registry.example/reprise@sha256:" + strings.Repeat("0a", 32), Results: "results",
+		Key: "llm/token", KeyName: "OPENAI_API_KEY", Cores: 2, Memory: "2Gi", Deadline: 90 * time.Minute}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s is another (%v): run with -update and look at the difference\n%s", path, err, got)
+	}
+}
+
+// What is printed is what was looked at. The module cmd/internal/jobcheck holds it to the
+// validation of Kubernetes.
+func TestGolden(t *testing.T) {
+	s := load()
+	for name, print := range map[string]func() ([]byte, error){"load.yaml": s.Kubernetes, "merge.yaml": s.KubernetesMerge} {
+		got, err := print()
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, got)
+	}
+	s.Results, s.Image, s.Key = "/shared/results/", "", ""
+	got, err := s.Slurm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "load.sh", got)
+}
+
+// at is the value at a path of a document.
+func at(t *testing.T, doc any, path ...any) any {
+	t.Helper()
+	for _, p := range path {
+		switch key := p.(type) {
+		case string:
+			m, _ := doc.(map[string]any)
+			doc = m[key]
+		case int:
+			l, _ := doc.([]any)
+			if key >= len(l) {
+				t.Fatalf("%v: there are %d", path, len(l))
+			}
+			doc = l[key]
+		}
+	}
+	return doc
+}
+
+// What must hold of a load job whatever the options: all pods at once and none replaced, requests
+// that are limits, no secret in it, the shard's own file, the clock of the first.
+func TestLoadJob(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		s := load()
+		s.Alone, s.Data, s.Namespace = alone, "workloads", "bench"
+		out, err := s.Kubernetes()
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs := strings.Split(string(out), "\n---\n")
+		var job, service map[string]any
+		if err := yaml.Unmarshal([]byte(docs[1]), &job); err != nil {
+			t.Fatal(err)
+		}
+		if err := yaml.Unmarshal([]byte(docs[0]), &service); err != nil {
+			t.Fatal(err)
+		}
+		spec := at(t, job, "spec")
+		pod := at(t, spec, "template", "spec")
+		container := at(t, pod, "containers", 0)
+		for path, want := range map[string]any{"completionMode": "Indexed", "completions": uint64(16), "parallelism": uint64(16), "backoffLimitPerIndex": uint64(0),
+			"maxFailedIndexes": uint64(0), "podReplacementPolicy": "Failed", "activeDeadlineSeconds": uint64(5400)} {
+			if got := at(t, spec, path); got != want {
+				t.Errorf("%s: %v, want %v", path, got, want)
+			}
+		}
+		if at(t, pod, "restartPolicy") != "Never" || at(t, pod, "subdomain") != at(t, service, "metadata", "name") || at(t, service, "spec", "clusterIP") != "None" {
+			t.Errorf("pod %v, service %v", pod, service)
+		}
+		for _, amount := range []string{"cpu", "memory"} {
+			if r, l := at(t, container, "resources", "requests", amount), at(t, container, "resources", "limits", amount); r != l || r == nil {
+				t.Errorf("%s: requests %v, limits %v", amount, r, l)
+			}
+		}
+		required := at(t, pod, "affinity", "podAntiAffinity", "requiredDuringSchedulingIgnoredDuringExecution")
+		if (required != nil) != alone {
+			t.Errorf("alone %v: required anti-affinity %v", alone, required)
+		}
+		args, _ := at(t, container, "args").([]any)
+		for _, want := range []any{"--shard=/16", "--start-clock=2026-05-01T12:00:00Z", "--output=/results/shard-$(JOB_COMPLETION_INDEX).parquet", "--clock-peer=chat-0.chat:7123", "--header=X-A=it's $$(HOME)"} {
+			if !slices.Contains(args, want) {
+				t.Errorf("%v is not in %v", want, args)
+			}
+		}
+		env := at(t, container, "env", 2)
+		if at(t, env, "valueFrom", "secretKeyRef", "name") != "llm" || at(t, env, "value") != nil {
+			t.Errorf("the key comes from %v", env)
+		}
+	}
+}
+
+// The script is one that a shell reads, and its words are the arguments that were given.
+func TestSlurmWords(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	s := load()
+	s.Results, s.Image, s.Key, s.Alone, s.ClockPeer = t.TempDir(), "", "", true, "ntp:123"
+	s.Args = append(s.Args, `--extra-body={"a": "b c\n$x`+"`y`"+`'"}`)
+	script, err := s.Slurm()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "srun"), []byte("#!/bin/bash\nprintf '%s\\0' \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(bash)
+	cmd.Stdin = bytes.NewReader(script)
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "SLURM_ARRAY_TASK_ID=7")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
+	want := append([]string{"reprise"}, s.shardArgs()...)
+	want = append(want, "--clock-peer=ntp:123", "--output="+s.Results+"/chat/shard-7.parquet")
+	if !slices.Equal(got, want) {
+		t.Errorf("the shell reads\n%q\nwant\n%q", got, want)
+	}
+	if text := string(script); !strings.Contains(text, "#SBATCH --array=0-15\n") || !strings.Contains(text, "#SBATCH --time=0-01:30:00\n") || !strings.Contains(text, "#SBATCH --exclusive\n") {
+		t.Error(text)
+	}
+}
+
+// What no cluster takes is refused with what to write.
+func TestSpecRefuses(t *testing.T) {
+	for want, change := range map[string]func(*Spec){
+		"the name":                 func(s *Spec) { s.Name = "Chat" },
+		"none for a Service":       func(s *Spec) { s.Name = strings.Repeat("a", 51) },
+		"shards":                   func(s *Spec) { s.Shards = MostShards + 1 },
+		"a core at least":          func(s *Spec) { s.Cores = 0 },
+		"the memory":               func(s *Spec) { s.Memory = "lots" },
+		"the deadline":             func(s *Spec) { s.Deadline = 0 },
+		"the instant":              func(s *Spec) { s.Start = time.Time{} },
+		"the image":                func(s *Spec) { s.Image = "a b" },
+		"PersistentVolumeClaim":    func(s *Spec) { s.Results = "Results/x" },
+		"volume with the workload": func(s *Spec) { s.Data = "A" },
+		"below /data":              func(s *Spec) { s.Args[0] = "w.parquet" },
+		"the secret":               func(s *Spec) { s.Key = "llm" },
+		"the namespace":            func(s *Spec) { s.Namespace = "a.b" },
+	} {
+		s := load()
+		s.Args = slices.Clone(s.Args)
+		change(&s)
+		if _, err := s.Kubernetes(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	s := load()
+	s.Results = "/shared/$(rm -rf)"
+	if _, err := s.Slurm(); err == nil || !strings.Contains(err.Error(), "the folder") {
+		t.Errorf("a folder that a shell would run: %v", err)
+	}
+}
+
+// A plan asks for as many machines as the scarcest resource does.
+func TestPlan(t *testing.T) {
+	m := Machine{Ceiling: ceiling.Ceiling{Requests: 10_000, Events: 100_000}, Ports: 28_000, Files: 100_016}
+	d := Demand{Rate: 1e6, Tokens: 200, Latency: 5 * time.Second, Length: time.Hour, Servers: 1, Pooled: true, ClockOff: time.Millisecond}
+	share := 1e6/10e3 + 199e6/100e3 // of one machine's ceiling
+	for _, c := range []struct {
+		change   func(*Demand, *Machine)
+		machines float64
+		first    string
+	}{
+		{func(*Demand, *Machine) {}, share / 0.6, "sending"},
+		{func(d *Demand, _ *Machine) { d.Pooled = false }, share / 0.6, "sending"},
+		{func(d *Demand, _ *Machine) { d.Tokens, d.Latency = 1, 10*time.Second }, 10e6 / 28e3, "ports"},
+		{func(d *Demand, _ *Machine) { d.Tokens, d.Pooled = 1, false }, 65e6 / 28e3, "ports that rest"},
+		{func(d *Demand, m *Machine) { d.Tokens, d.Latency, m.Files = 1, 10*time.Second, 1016 }, 10e6 / 1000, "open files"},
+		{func(d *Demand, m *Machine) { d.Tokens, d.Servers, d.Latency = 1, 64, 10*time.Second }, 1e6 / 10e3 / 0.6, "sending"},
+	} {
+		d, m := d, m
+		c.change(&d, &m)
+		p, err := d.Plan(m)
+		if err != nil || p.Machines != int(math.Ceil(c.machines-1e-6)) || p.Needs[0].Resource != c.first {
+			t.Errorf("%d machines for %s (%v), want %.1f for %s", p.Machines, p.Needs[0].Resource, err, c.machines, c.first)
+		}
+	}
+	p, err := d.Plan(m)
+	if err != nil || p.InFlight != 5e6 || p.Events != 2e8 || p.Unordered != 1000 || p.Rows != 3.6e9 || p.MergeBytes != 16*3.6e9 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if _, err := (Demand{}).Plan(m); err == nil {
+		t.Error("no load at all has a plan")
+	}
+}
