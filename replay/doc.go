@@ -61,6 +61,8 @@
 //     run's clock
 //   - readyqueue.go: prepared requests, soonest first, the bounds on their memory and
 //     number, and how many are overdue; the order by due time
+//   - share.go: a share of a load that several processes send: what it cannot do alone, the
+//     arrivals that are its own, and the start by the wall clock
 //   - closedloop.go: a closed loop: its slots, ramp-up, and which request gets the next
 //     slot
 //   - sessionload.go: SessionLoad: session trees as the unit of load, its settings, and

@@ -92,9 +92,10 @@ func (h *heartbeat) beat(reader int, now time.Duration) {
 	h.last[reader] = now
 }
 
-// look notices a stall that is over, or that goes on.
+// look notices a stall that is over, or that goes on. One before the start, which may be an
+// instant of the wall clock that is still to come, is none of the run's.
 func (h *heartbeat) look(reader int, now time.Duration) {
-	if due := h.last[reader] + beatEvery; now-due > lateBeat {
+	if due := max(h.last[reader]+beatEvery, 0); now-due > lateBeat {
 		x := result.Stall{FromNS: int64(due), ToNS: int64(now)}
 		h.all.Add(x)
 		h.fresh.Add(x)

@@ -34,6 +34,8 @@ func TestHeartbeatNoticesLateBeats(t *testing.T) {
 		{"late", []float64{1, 8, 9}, stallsAt(2, 8)},
 		{"stopped, twice", []float64{1, 2, 602, 603, 604, 1000, 1001}, stallsAt(3, 602, 605, 1000)},
 		{"from the first on", []float64{50}, stallsAt(1, 50)},
+		{"before the start", []float64{-30, -29, -2, -1}, stallsAt()},
+		{"over the start", []float64{-30, -29, 8, 9}, stallsAt(0, 8)},
 		{"one after another", []float64{10, 20}, stallsAt(1, 10, 11, 20)},
 	} {
 		var h heartbeat

@@ -47,6 +47,8 @@ var mayImport = map[string]string{
 	"replay/ceiling":   "trace replay replay/client replay/host replay/result",
 	"replay/result":    "trace replay/host replay/scrape",
 	"replay/pace":      "",
+	"replay/shard":     "replay/result trace trace/sample",
+	"replay/job":       "replay/ceiling",
 	"replay/openai":    "",
 	"replay/scrape":    "",
 	"replay/host":      "",
@@ -70,7 +72,8 @@ var mayImport = map[string]string{
 	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/page trace/recording trace/textpage",
 	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware",
 	"cmd/reprise/internal/procurement": "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets replay/bench replay/contract replay/report replay/scenario replay/tender synth/spec trace trace/page trace/textpage",
-	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/textpage trace/token",
+	"cmd/reprise/internal/machines":    "cmd/reprise/internal/cli cmd/reprise/internal/flags cmd/reprise/internal/runs replay/ceiling replay/client replay/host replay/job replay/result replay/shard trace/page trace/quantity trace/textpage",
+	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/textpage trace/token",
 
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",

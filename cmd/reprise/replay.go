@@ -30,7 +30,8 @@ Other requests are due at their recorded times; with --open-loop, all are.
 
 Prompts are generated from the seed just before they are sent. --start, --end,
 --sample and --max-requests replay a part of the workload, --loop repeats it.
---dry-run sends nothing and prints what would be sent.
+--dry-run sends nothing and prints what would be sent. --shard 3/8 sends one of eight shares,
+beside others on other machines; see "reprise job".
 
 The summary goes to stdout. Each request is one row of the results. They are kept in
 a journal beside the output until the end: "reprise report" reads it, and --resume

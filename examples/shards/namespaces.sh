@@ -7,11 +7,11 @@
 # The server must listen on 10.77.0.1, the address of the bridge, such as
 #   reprise serve --listen 10.77.0.1:8000
 # QUOTA=0.4 gives each process that many cores, by a control group of version 1 or 2.
-# ONLY="2 5" sends these shards alone. START is the instant of the start, by default +20s.
+# ONLY="2 5" sends these shards alone. START is the instant of the start, by default +60s.
 set -eu
 n=$1 reprise=$2 workload=$3 folder=$4
 shift 4
-start=${START:-$(date -u -d '+20 seconds' +%Y-%m-%dT%H:%M:%SZ)}
+start=${START:-$(date -u -d '+60 seconds' +%Y-%m-%dT%H:%M:%SZ)}
 bridge=rpshards
 mkdir -p "$folder"
 

@@ -170,7 +170,7 @@ func TestSpecRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
 		"the name":                 func(s *Spec) { s.Name = "Chat" },
 		"none for a Service":       func(s *Spec) { s.Name = strings.Repeat("a", 51) },
-		"shards":                   func(s *Spec) { s.Shards = MostShards + 1 },
+		"shards":                   func(s *Spec) { s.Shards = mostShards + 1 },
 		"a core at least":          func(s *Spec) { s.Cores = 0 },
 		"the memory":               func(s *Spec) { s.Memory = "lots" },
 		"the deadline":             func(s *Spec) { s.Deadline = 0 },

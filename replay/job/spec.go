@@ -45,16 +45,16 @@ var (
 	folderOf = regexp.MustCompile(`^[-+a-zA-Z0-9._/~]+$`)
 )
 
-// MostShards is the number of indexes beyond which Kubernetes refuses limits by index.
-const MostShards = 100_000
+// mostShards is the number of indexes beyond which Kubernetes refuses limits by index.
+const mostShards = 100_000
 
 // check refuses what no cluster takes.
 func (s *Spec) check() error {
 	switch {
 	case !nameOf.MatchString(s.Name):
 		return fmt.Errorf("the name %q is none for a Service: write small letters, digits and hyphens, up to 50, a letter first", s.Name)
-	case s.Shards < 1 || s.Shards > MostShards:
-		return fmt.Errorf("%d shards: 1 to %d", s.Shards, MostShards)
+	case s.Shards < 1 || s.Shards > mostShards:
+		return fmt.Errorf("%d shards: 1 to %d", s.Shards, mostShards)
 	case s.Cores < 1:
 		return errors.New("a pod needs a core at least, and whole ones, so that nothing holds it back within a period of its quota")
 	case !memoryOf.MatchString(s.Memory):

@@ -48,9 +48,6 @@ func ListenClock(address string) (*Clock, error) {
 	return c, nil
 }
 
-// Address is where it listens.
-func (c *Clock) Address() string { return c.conn.LocalAddr().String() }
-
 // Close ends it.
 func (c *Clock) Close() error { return c.conn.Close() }
 

@@ -17,4 +17,5 @@
 //   - set.go: which shards there are, and whether they are a set
 //   - merge.go: rows and metrics, read side by side
 //   - run.go: what the runs say of themselves, put together
+//   - apart.go: how far apart starts and clocks were, in words
 package shard

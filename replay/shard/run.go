@@ -55,20 +55,7 @@ func (s *Set) run(v *survey) result.Run {
 	ended = append(ended, s.absent()...)
 	slices.SortStableFunc(run.Resumed, func(a, b result.Interruption) int { return cmp.Compare(a.AtNS, b.AtNS) })
 	run.EndedEarly = strings.Join(ended, "; ")
-	if one := s.shards[0].file.Run.EndedEarly; one != "" && s.alike() {
-		run.EndedEarly = one
-	}
 	return run
-}
-
-// alike says that all shards are parts of one run, by how it ended.
-func (s *Set) alike() bool {
-	for i := range s.shards {
-		if s.shards[i].file.Run.EndedEarly != s.shards[0].file.Run.EndedEarly {
-			return false
-		}
-	}
-	return len(s.shards) == s.of
 }
 
 // absent says which shards have no results at all.

@@ -31,8 +31,8 @@ func (m *member) share() result.Share { return m.file.Run.Shard.Share }
 var ErrNoSet = errors.New("these are not the shards of one load")
 
 // Open opens the results of shards: files, or folders of them. It refuses, with [ErrNoSet] and
-// by name, a shard that is of another load than most, that is there twice, that did not finish
-// or that is missing. With incomplete the last two are taken, and [Set.Gaps] says so.
+// by name, a shard that is of another load than most, that is there twice, that ended early or is
+// missing. With incomplete the last two are taken, and [Set.Gaps] says so.
 func Open(paths []string, incomplete bool) (*Set, error) {
 	var files []string
 	for _, path := range paths {
@@ -200,8 +200,11 @@ func (s *Set) missing() (gaps []string) {
 		m := &s.shards[at]
 		for at++; at < len(s.shards) && s.shards[at].share().Index == i; at++ { // named already
 		}
-		if m.file.Unfinished {
+		switch early := m.file.Run.EndedEarly; {
+		case m.file.Unfinished:
 			gaps = append(gaps, fmt.Sprintf("shard %v did not finish: %s is its journal. Continue it with --resume, or delete that and send it again", m.share(), m.path))
+		case early != "":
+			gaps = append(gaps, fmt.Sprintf("shard %v ended early: %s. Send it again", m.share(), early))
 		}
 	}
 	return gaps

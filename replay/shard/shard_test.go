@@ -324,6 +324,7 @@ func TestRefusals(t *testing.T) {
 	whole := rewrite(func(r *result.Run) { r.Shard = nil })
 	twice := rewrite(func(r *result.Run) {})
 	stolen := rewrite(func(r *result.Run) { r.Shard.Index = 2 })
+	stopped := rewrite(func(r *result.Run) { r.EndedEarly = "interrupted" })
 	for _, c := range []struct {
 		paths []string
 		want  []string
@@ -334,6 +335,7 @@ func TestRefusals(t *testing.T) {
 		{with(faster), []string{faster + " is of another load: its settings have the digest other, those of the others ", "(speed: 2, not 1)"}},
 		{with(older), []string{older + " is of another load: Reprise v0 sent it, and v1 the others"}},
 		{with(more), []string{more + " is of another load: it is one of 5, the others are of 4"}},
+		{with(stopped), []string{"shard 1/4 ended early: interrupted"}},
 		{with(whole), []string{whole + " is no shard"}},
 		{append(slices.Clone(paths), twice), []string{"shard 1/4 is there twice: " + paths[1] + " and " + twice}},
 		{[]string{paths[0], paths[1], stolen, paths[3]}, nil},
@@ -404,7 +406,7 @@ func TestMeasureClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer clock.Close()
-	got, err := MeasureClock(t.Context(), clock.Address())
+	got, err := MeasureClock(t.Context(), clock.conn.LocalAddr().String())
 	off, uncertain := time.Duration(got.OffsetNS).Abs(), time.Duration(got.UncertaintyNS)
 	if err != nil || got.Exchanges != exchanges || off > uncertain || uncertain > time.Second {
 		t.Errorf("%+v, %v", got, err)

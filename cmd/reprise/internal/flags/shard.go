@@ -45,7 +45,7 @@ func (f *Shard) Check() (err error) {
 		}
 	}
 	if f.startClock != "" {
-		if f.StartAt, err = ParseStartClock(f.startClock, time.Now()); err != nil {
+		if f.StartAt, err = parseStartClock(f.startClock, time.Now()); err != nil {
 			return err
 		}
 	}
@@ -83,9 +83,9 @@ func parseShare(text string, getenv func(string) string) (s result.Share, err er
 // together have the same.
 const startRound = 10 * time.Second
 
-// ParseStartClock reads an instant as RFC 3339, or as a time from now with a plus, which is
+// parseStartClock reads an instant as RFC 3339, or as a time from now with a plus, which is
 // rounded up to the next ten seconds.
-func ParseStartClock(text string, now time.Time) (time.Time, error) {
+func parseStartClock(text string, now time.Time) (time.Time, error) {
 	if after, relative := strings.CutPrefix(text, "+"); relative {
 		if d, err := quantity.Duration(after); err == nil && d > 0 {
 			at := now.Add(d).UTC().Round(0)

@@ -82,10 +82,12 @@ func (f *planFlags) run(cmd *cobra.Command) error {
 		out.Line("", n.Resource+": "+n.Says)
 	}
 	out.Blank()
-	out.Line("", fmt.Sprintf("In flight   %s requests, as many connections at the servers", page.Number(p.InFlight)))
-	out.Line("", fmt.Sprintf("Clocks      %s are due within %v: which of two machines sent first is not known there", page.Many(int64(p.Unordered), "request"), f.apart))
-	out.Line("", fmt.Sprintf("Volume      %s of results for %v; journals write %s/s meanwhile, %s/s each", inBytes(p.Bytes), f.took, inBytes(p.BytesASec), inBytes(p.MachineSec)))
-	out.Line("", fmt.Sprintf("Merge       %s of memory", inBytes(p.MergeBytes)))
+	out.Facts("What else grows with the load", [][]string{
+		{"in flight", page.Number(p.InFlight) + " requests, as many connections at the servers"},
+		{"clocks", fmt.Sprintf("%s are due within %v: which of two machines sent first is not known there", page.Many(int64(p.Unordered), "request"), f.apart)},
+		{"volume", fmt.Sprintf("%s of results in %s; journals write %s/s meanwhile, %s/s each", inBytes(p.Bytes), cmd.Flags().Lookup("duration").Value, inBytes(p.BytesASec), inBytes(p.MachineSec))},
+		{"merge", inBytes(p.MergeBytes) + " of memory, for " + page.Number(p.Rows) + " requests"},
+	})
 	_, err = out.WriteTo(cmd.OutOrStdout())
 	return err
 }
