@@ -55,8 +55,8 @@ type Plan struct {
 
 // Bytes of a request in files: measured, see docs/scale.md. A part is for each token.
 const (
-	resultBytesRow, resultBytesToken   = 90.0, 5.2
-	journalBytesRow, journalBytesToken = 620.0, 12.4
+	resultBytesRow, resultBytesToken   = 34.0, 4.5
+	journalBytesRow, journalBytesToken = 306.0, 18.0
 	mergeBytesRow                      = 16
 )
 
