@@ -41,11 +41,10 @@ check --self" measured here, and what runs out first.`,
 // jobReplayFlags are the flags of job replay: those of replay, and the job's own.
 type jobReplayFlags struct {
 	runs.Replay
-	spec   job.Spec
-	slurm  bool
-	merge  bool
-	asJSON bool
-	own    map[string]bool // flags that are the job's
+	spec  job.Spec
+	slurm bool
+	merge bool
+	own   map[string]bool // flags that are the job's
 }
 
 func jobReplayCommand() *cobra.Command {
