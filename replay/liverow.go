@@ -104,7 +104,11 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 	}
 	if s.Start != nil && number < int64(o.Share.Count(s.Live)) && number < s.Trees.Len() {
 		whole := s.Trees.wholeNumber(number)
-		t.cut(s.Start, whole, whole+s.Trees.shift)
+		tree := whole
+		if shift := s.Trees.Shift(); shift > 0 { // of a sweep, which has no shards
+			tree = (number + shift) % s.Trees.Len()
+		}
+		t.cut(s.Start, whole, tree)
 	}
 	return t, nil
 }

@@ -318,7 +318,7 @@ func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *rep
 	}
 	if r.Sessions != nil { // each once
 		r.Sessions.MaxPlays, r.Sessions.Start, r.Sessions.Window = 1, nil, nil
-		r.Known = known
+		r.Known = func(_ int64, row *trace.Request) int32 { return known(row) }
 	}
 	bar := cli.NewProgress(cmd)
 	bar.Start("warm-up pass", "requests", p.rows.Len())
