@@ -20,6 +20,7 @@ type keptFigures struct {
 	turns  int        // of the longest session
 	lags   []reuseLag // of requests and their parents, in order of time
 	copied float64    // share of the requests whose length and output are those of one of the trace
+	linked float64    // share of those that one of the trace is like which came about when they do
 }
 
 const (
@@ -40,6 +41,9 @@ func (s *swapper) keptOf(places []place) keptFigures {
 	p := &w.populations[0]
 	for r := range p.tail {
 		tokens := p.tokens(int32(r))
+		if s.like(r, tokens, places[r].output) {
+			c.linked += 1 / float64(len(places))
+		}
 		c.tokens += float64(tokens) / float64(len(places))
 		if s.pairs[lengthPair{tokens, places[r].output}] {
 			c.copied += 1 / float64(len(places))
@@ -71,6 +75,24 @@ func (s *swapper) keptOf(places []place) keptFigures {
 	sum := u.Summary()
 	c.ratios = append(u.LRUHitRatios(capacities), float64(sum.HitBlocks)/float64(max(1, sum.ReferencesBlocks)))
 	return c
+}
+
+// What makes two requests alike for who knows when one came, and how long it was.
+const (
+	linkReach     = 20  // places
+	linkTolerance = .05 // of both lengths
+)
+
+// like tells whether a request of the trace came about when the one at a place does, and has
+// about its lengths.
+func (s *swapper) like(place int, input int64, output int32) bool {
+	near := func(a, b float64) bool { return math.Abs(a-b) <= linkTolerance*max(a, b) }
+	for i := max(0, place-linkReach); i < min(len(s.came), place+linkReach+1); i++ {
+		if near(float64(input), float64(s.came[i].input)) && near(float64(output), float64(s.came[i].output)) {
+			return true
+		}
+	}
+	return false
 }
 
 // turned is the hit ratio by block of prompts that go to replicas in turn.
@@ -177,12 +199,12 @@ func (c *keptFigures) error(o *keptFigures) float64 {
 }
 
 // off is by how much the figures of a swap miss those of the trace, about in units of the
-// curve; and how many pairs of lengths it copied.
+// curve; and how much of the lengths it gives away.
 func (c *keptFigures) off(o *keptFigures) float64 {
 	ratio := func(a, b float64) float64 { return math.Abs(math.Log((a + 1) / (b + 1))) }
 	return c.error(o) + math.Abs(c.hits()-o.hits())/2 + math.Abs(c.known-o.known)/2 + ratio(c.tokens, o.tokens)/10 +
 		math.Abs(math.Log((c.turned+.001)/(o.turned+.001)))/15 + ratio(float64(c.shared), float64(o.shared))/100 + ratio(float64(c.turns), float64(o.turns))/100 +
-		lagDistance(c.lags, o.lags)/4 + c.copied/4
+		lagDistance(c.lags, o.lags)/4 + c.copied/4 + c.linked/8
 }
 
 // A lengthPair is how long a prompt and its output are, in tokens.

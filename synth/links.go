@@ -37,7 +37,8 @@ func (s *swapper) prepareLinks() {
 	s.sourced = slices.ContainsFunc(s.places, func(p place) bool { return p.join != joinless })
 	s.pairs = map[lengthPair]bool{}
 	for i := range s.places {
-		s.pairs[lengthPair{int64(s.shapes[i].tokens), s.places[i].output}] = true
+		pair := lengthPair{int64(s.shapes[i].tokens), s.places[i].output}
+		s.pairs[pair], s.came = true, append(s.came, pair)
 	}
 	s.courses = coursesOf(s.places, s.shapes, s.size, s.k)
 	s.rareEdits()

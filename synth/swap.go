@@ -94,6 +94,7 @@ type swapper struct {
 	times   []int64             // by place
 	sourced bool                // whether the source told sessions
 	pairs   map[lengthPair]bool // of the trace
+	came    []lengthPair        // those of the trace, in its order
 
 	places         []place // with the links cut that have too few alike
 	wires          []wire
