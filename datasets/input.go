@@ -43,10 +43,15 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	if len(files) > 1 {
 		s.name = fmt.Sprintf("%s and %d more", files[0].Name, len(files)-1)
 	}
-	if joined {
+	switch {
+	case joined && o.Share != nil:
+		err = usage("the format %s links its files to each other: import it in one process", f.Name)
+	case o.Share != nil:
+		err = s.openShare(all, o)
+	case joined:
 		s.readAs(f, o)
 		s.dec, err = f.openFiles(all, o, s)
-	} else {
+	default:
 		err = s.openChain(all, o)
 	}
 	return s.start(err)
@@ -61,9 +66,10 @@ type fileChain struct {
 	format  Format
 	s       *Source
 	dec     decoder
-	found   bool  // format was found in a file, and is not told
-	entries int64 // of dec so far
-	before  int64 // of decoders before it, which it does not know of
+	found   bool         // format was found in a file, and is not told
+	entries int64        // of dec so far
+	before  int64        // of decoders before it, which it does not know of
+	share   *sharedChain // nil where all files are read
 }
 
 const noteEmpty = "files that are empty"
@@ -83,6 +89,9 @@ func (c *fileChain) advance() error {
 	for len(c.rest) > 0 {
 		file := c.rest[0]
 		c.rest = c.rest[1:]
+		if c.share != nil {
+			c.share.at++
+		}
 		if err := c.s.Close(); err != nil {
 			return err
 		}
@@ -156,17 +165,30 @@ func (c *fileChain) open(in *bufio.Reader, head []byte) error {
 	if !continued {
 		c.dec, c.before, c.entries = next, c.before+c.entries, 0
 	}
+	if c.share != nil {
+		restart(c.dec)
+		c.before = 0
+	}
 	return nil
 }
 
 func (c *fileChain) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	n := len(dst)
 	for {
-		out, err := c.dec.decode(dst)
+		out, err := dst, error(io.EOF)
+		if c.share == nil || c.share.begun {
+			out, err = c.dec.decode(dst)
+		}
 		if err != io.EOF {
 			c.entries += int64(len(out) - n)
 			c.shift(out[n:])
+			if c.share != nil {
+				c.share.files[c.share.at].Entries += int64(len(out) - n)
+			}
 			return out, err
+		}
+		if c.share != nil {
+			c.share.begun = true
 		}
 		if err := c.advance(); err != nil {
 			return dst, err

@@ -37,6 +37,8 @@ type Options struct {
 	PoolStart time.Duration // where in the pool to begin; whole seconds
 	PoolSpan  time.Duration // how much of it to expand; 0 is an hour
 
+	Share *Share // the files to read, where several processes share the source; nil for all
+
 	inspect func() *Inspection // looks at the fields of the file at hand; nil before there is one
 }
 
@@ -83,6 +85,7 @@ type Source struct {
 	fields  *fieldCounter // of the format; nil before that is known
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error
+	share   *sharedChain // nil where all files are read
 }
 
 // readAs sets the format of the source, and so which fields are read.
