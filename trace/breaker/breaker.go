@@ -1,9 +1,11 @@
 package breaker
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -106,6 +108,44 @@ func parse(s string) (*Set, error) {
 		return nil, errBreakers
 	}
 	return &b, nil
+}
+
+// Join adds what was found in one part of a log, as JSON, to what was found in the parts
+// before it, where b is nil in none. The counts of requests and tokens are those of the whole
+// log, but for the duration, which is that of the longest part. What is lost is a lower bound: a Finder of one part
+// does not see that a prompt parts from one in another part. A part that does not parse adds nothing.
+func Join(b *Set, part []byte) *Set {
+	add, err := parse(string(part))
+	switch {
+	case err != nil:
+		return b
+	case b == nil:
+		return add
+	}
+	b.Requests, b.PromptTokens, b.Searched = b.Requests+add.Requests, b.PromptTokens+add.PromptTokens, b.Searched+add.Searched
+	b.DurationS, b.LostTokens = max(b.DurationS, add.DurationS), b.LostTokens+add.LostTokens
+	listed := len(b.List)
+	for _, one := range add.List {
+		same := slices.IndexFunc(b.List[:listed], func(o Breaker) bool {
+			return o.Model == one.Model && o.Adapter == one.Adapter && o.Message == one.Message && o.Role == one.Role && o.From <= one.To && one.From <= o.To
+		})
+		if same < 0 {
+			b.List = append(b.List, one)
+			continue
+		}
+		o := &b.List[same]
+		if one.Requests > o.Requests {
+			o.Width = one.Width
+		}
+		o.From, o.To = min(o.From, one.From), max(o.To, one.To)
+		o.Requests, o.Lost = o.Requests+one.Requests, o.Lost+one.Lost
+	}
+	slices.SortStableFunc(b.List, func(x, y Breaker) int {
+		return cmp.Or(cmp.Compare(y.Lost, x.Lost), cmp.Compare(y.Requests, x.Requests))
+	})
+	b.Found = max(b.Found, add.Found, len(b.List))
+	b.List = b.List[:min(len(b.List), maxListed)]
+	return b
 }
 
 func (b *Set) valid() bool {

@@ -12,6 +12,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/recording"
+	"reprise/trace/shard"
 )
 
 // OpenResults opens the results of a run. Of a file that holds something else, the error
@@ -34,6 +35,7 @@ var fileKinds = map[string][2]string{
 	"model/1":            {"a model of an earlier version", "reprise synth fit makes one of the trace that this version reads, in place of %[1]s"},
 	"histograms/1":       {"the histograms of a profile", "reprise synth fit %[1]s -o m.model makes a model of them"},
 	recording.Schema:     {"a part of a recording", "reprise merge --finish %[1]s -o t.parquet makes a trace of it, and of the parts beside it"},
+	shard.Schema:         {"a shard of an import", "reprise merge --finish FOLDER -o t.parquet makes a trace of it, and of the other shards"},
 	"tables/1":           {"the tables of a profile", "name the trace that they were made of"},
 }
 
