@@ -67,7 +67,7 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 		r.User = trace.Ptr(int64(c.users.ID(x.user)))
 	}
 	c.in = c.in[:0]
-	if x.text {
+	if x.text || x.joined {
 		c.in = c.hashed(c.in, x.blocks)
 	} else {
 		// The source hashed these ids itself. They are made unique to their cache
@@ -154,10 +154,10 @@ func (c *collector) count(x *encoded) {
 			m := c.models[model]
 			if m == nil {
 				m = &ModelCount{Others: model == otherModels}
-				if c.noTokens { // nor the name by which the template was chosen
-					m.Template = x.template
-				}
 				c.models[strings.Clone(model)] = m
+			}
+			if c.noTokens && m.Template == "" { // nor the name by which the template was chosen
+				m.Template = x.template
 			}
 			m.Requests++
 			m.Counted += int64(x.counted)

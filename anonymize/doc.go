@@ -32,6 +32,9 @@
 // A [Recording] does step 1 for one entry at a time, while a recorder runs, and
 // [MergeRecorded] the other steps when it is over.
 //
+// Several processes import one log by [EncodeShard], which does step 1 for a share of its
+// files, and [MergeShards], which does the other steps for all of them.
+//
 // The [Card] of each output says in words what was done to it.
 //
 // # Files
@@ -57,6 +60,8 @@
 //   - collect.go: the collector after the workers: sessions, users, names and blocks
 //     numbered in the order of the source; text counts compared with the source's
 //   - answers.go: sessions of requests that go on from an earlier answer by its id
+//   - shards.go: the rows of one shard of an import, and the trace that is made of all shards
+//   - sealed.go: the system prompts of shards, sealed until it is known how many users have them
 //   - words.go: the block ids of a row in a compact form while rows are sorted
 //   - finish.go: categories, final block numbers and labels of names, with all blocks in
 //     memory; times from the begin of the capture

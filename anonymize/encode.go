@@ -24,6 +24,7 @@ type encoded struct {
 	source      []uint64 // ids that the source hashed itself
 	blocks, out []block.ID
 	text        bool
+	joined      bool   // blocks are ids of 128 bits, whoever hashed them
 	refused     bool   // the chat template refuses the chat
 	template    string // that the chat was rendered with; empty of what is no chat
 	tokenised   bool   // a length or blocks of the row are the tokenizer's

@@ -31,42 +31,47 @@ const keyDigits = 2 * len(block.Key{})
 // that create it at once, all get the key of one. Errors name the file and quote nothing
 // of it.
 func OpenKeyFile(path string) (key *SharedKey, created bool, err error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := createKeyFile(path); err != nil {
 			return nil, false, err
 		}
 		created = true
-		f, err = os.Open(path)
 	}
+	key, err = readKeyFile(path, 0o077)
+	return key, created, err
+}
+
+// readKeyFile reads a key from a file to which others have none of these rights.
+func readKeyFile(path string, others fs.FileMode) (*SharedKey, error) {
+	f, err := os.Open(path)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return nil, false, err
+		return nil, err
 	case !info.Mode().IsRegular():
-		return nil, false, fmt.Errorf("%s: it is not a regular file, which a key that outlives the process has to be in", path)
-	case info.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows":
-		return nil, false, fmt.Errorf("%s: others than its owner have access to it (mode %04o): run chmod 600 on it, or name a new file if they may have read it", path, info.Mode().Perm())
+		return nil, fmt.Errorf("%s: it is not a regular file, which a key that outlives the process has to be in", path)
+	case info.Mode().Perm()&others != 0 && runtime.GOOS != "windows":
+		return nil, fmt.Errorf("%s: others than its owner have access to it (mode %04o): run chmod 600 on it, or name a new file if they may have read it", path, info.Mode().Perm())
 	}
 	text, err := io.ReadAll(io.LimitReader(f, 2*int64(keyDigits)))
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	key = new(SharedKey)
+	key := new(SharedKey)
 	if text = bytes.TrimSpace(text); len(text) == keyDigits {
 		_, err = hex.Decode(key.key[:], text)
 	}
 	switch {
 	case len(text) != keyDigits || err != nil:
-		return nil, false, fmt.Errorf("%s: it holds no key: want %d hexadecimal digits, such as openssl rand -hex %d prints", path, keyDigits, len(key.key))
+		return nil, fmt.Errorf("%s: it holds no key: want %d hexadecimal digits, such as openssl rand -hex %d prints", path, keyDigits, len(key.key))
 	case bytes.Count(key.key[:], key.key[:1]) == len(key.key):
-		return nil, false, fmt.Errorf("%s: its key is not random: all bytes are the same", path)
+		return nil, fmt.Errorf("%s: its key is not random: all bytes are the same", path)
 	}
-	return key, created, nil
+	return key, nil
 }
 
 // createKeyFile draws a key into a file that appears whole, unless there is one by then.

@@ -153,17 +153,8 @@ func (r *RowEncoder) Encode(en *trace.Entry) (recording.Row, error) {
 	if err := r.e.encode(en, x); err != nil {
 		return recording.Row{}, err
 	}
-	row := recording.Row{Request: x.row, UserID: r.keyed("user", x.user),
-		Links: recording.Links{SessionID: r.keyed("session", x.session),
-			ResponseID: r.keyed("response", en.Response.Reveal()), PreviousID: r.keyed("response", en.Previous.Reveal())},
-		Template: x.template, InputGap: gapNames[x.inputGap], OutputGap: gapNames[x.outputGap],
-		Tokenised: x.tokenised, Refused: x.refused, Partly: x.partly, NoOutput: x.unknownOut}
+	row := x.recorded(&r.of.p, r.keyed)
 	out := &row.Request
-	if !r.of.p.KeepModel {
-		out.Model = r.keyed("model", out.Model)
-	}
-	out.Adapter = r.keyed("adapter", out.Adapter)
-	x.row.Model, x.row.Adapter = out.Model, out.Adapter
 	r.of.mu.Lock()
 	r.of.breakers.addPrompt(x, r.e.parts.tokens)
 	if x.text && x.sourceInput != nil && x.inputGap == noGap && x.template != "" {
@@ -175,19 +166,33 @@ func (r *RowEncoder) Encode(en *trace.Entry) (recording.Row, error) {
 	if n := len(en.Messages); n > 0 && en.Messages[n-1].Role == trace.Tool {
 		out.ThinkNS, out.ToolNS = nil, out.ThinkNS
 	}
-	for _, name := range []**string{&out.Class, &out.Replica} {
+	return row, nil
+}
+
+// recorded is an encoded entry as it is kept for later, its names by keyed. Its model and
+// adapter have these names from now on.
+func (x *encoded) recorded(p *Policy, keyed func(kind, name string) string) recording.Row {
+	if !p.KeepModel {
+		x.row.Model = keyed("model", x.row.Model)
+	}
+	x.row.Adapter = keyed("adapter", x.row.Adapter)
+	row := recording.Row{Request: x.row, UserID: keyed("user", x.user),
+		Links:    recording.Links{SessionID: keyed("session", x.session), ResponseID: keyed("response", x.response), PreviousID: keyed("response", x.previous)},
+		Template: x.template, InputGap: gapNames[x.inputGap], OutputGap: gapNames[x.outputGap],
+		Tokenised: x.tokenised, Refused: x.refused, Partly: x.partly, NoOutput: x.unknownOut}
+	for _, name := range []**string{&row.Request.Class, &row.Request.Replica} {
 		if *name != nil {
-			*name = trace.Ptr(r.keyed("name", **name))
+			*name = trace.Ptr(keyed("name", **name))
 		}
 	}
-	out.Blocks = recording.Words(nil, x.blocks)
+	row.Request.Blocks = recording.Words(nil, x.blocks)
 	if x.out != nil {
-		out.OutputBlocks = recording.Words([]uint64{}, x.out)
+		row.Request.OutputBlocks = recording.Words([]uint64{}, x.out)
 	}
 	if x.text {
 		row.TextTokens, row.UsageTokens = trace.Ptr(x.counted), x.sourceInput
 	}
-	return row, nil
+	return row
 }
 
 // keyed is an id of a name, by the key of the blocks.
@@ -252,8 +257,15 @@ func MergeRecorded(ctx context.Context, p Policy, meta recording.Meta, src trace
 
 // addRecorded takes a row that [RowEncoder.Encode] made.
 func (c *collector) addRecorded(r *recording.Row) error {
+	x := decodeRecorded(r)
+	x.row.Parents = nil
+	return c.addRow(&x, nil)
+}
+
+// decodeRecorded is the entry that [encoded.recorded] made a row of.
+func decodeRecorded(r *recording.Row) encoded {
 	x := encoded{row: r.Request, user: r.UserID, session: r.SessionID, template: r.Template,
-		blocks: recording.Blocks(nil, r.Request.Blocks), text: r.TextTokens != nil, tokenised: r.Tokenised, refused: r.Refused,
+		blocks: recording.Blocks(nil, r.Request.Blocks), text: r.TextTokens != nil, joined: true, tokenised: r.Tokenised, refused: r.Refused,
 		partly: r.Partly, unknownOut: r.NoOutput, sourceInput: r.UsageTokens,
 		inputGap: gap(max(0, slices.Index(gapNames, r.InputGap))), outputGap: gap(max(0, slices.Index(gapNames, r.OutputGap)))}
 	if x.text {
@@ -262,7 +274,7 @@ func (c *collector) addRecorded(r *recording.Row) error {
 	if r.Request.OutputBlocks != nil {
 		x.out = recording.Blocks([]block.ID{}, r.Request.OutputBlocks)
 	}
-	x.row.Blocks, x.row.OutputBlocks, x.row.Session, x.row.User, x.row.Parents = nil, nil, nil, nil, nil
+	x.row.Blocks, x.row.OutputBlocks, x.row.Session, x.row.User = nil, nil, nil, nil
 	x.row.Kind, x.row.Status, x.row.FinishReason = trace.ClosedKind(x.row.Kind), trace.ClosedStatus(x.row.Status), trace.ClosedFinish(x.row.FinishReason)
-	return c.addRow(&x, nil)
+	return x
 }

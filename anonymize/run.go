@@ -46,7 +46,7 @@ func Run(ctx context.Context, p Policy, src trace.EntryReader, dst trace.Writer[
 	}
 	sorter := c.sorter
 	defer sorter.Close()
-	if err := encodeAll(ctx, &p, key, src, c.addRow); err != nil {
+	if err := encodeAll(ctx, &p, key, nil, src, c.addRow); err != nil {
 		return Card{}, err
 	}
 	if err := c.checkLengths(&p); err != nil {
@@ -115,8 +115,9 @@ type job struct {
 }
 
 // encodeAll reads src in batches, encodes them on all workers and hands the
-// rows to add in the order of the source.
-func encodeAll(ctx context.Context, p *Policy, key block.Key, src trace.EntryReader, add func(*encoded, []uint32) error) error {
+// rows to add in the order of the source. head, if there is one, begins as the whole source
+// does of which src is a part.
+func encodeAll(ctx context.Context, p *Policy, key block.Key, head, src trace.EntryReader, add func(*encoded, []uint32) error) error {
 	workers := p.workers()
 	jobs, order, free := make(chan *job), make(chan *job, 2*workers), make(chan *job, 3*workers)
 	first := newJob()
@@ -128,7 +129,14 @@ func encodeAll(ctx context.Context, p *Policy, key block.Key, src trace.EntryRea
 	if err != nil {
 		return err
 	}
-	survey := e.survey(first.entries)
+	beginning := first
+	if head != nil {
+		beginning = newJob()
+		if err := beginning.read(head); err != nil && err != io.EOF {
+			return err
+		}
+	}
+	survey := e.survey(beginning.entries)
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return readAll(ctx, src, first, end, jobs, order, free) })
 	for range workers {

@@ -75,6 +75,8 @@ type templateCounter struct {
 
 type candidate struct {
 	messages        []string
+	sealed          []byte // the messages, of a shard; nil elsewhere
+	size            int    // bytes that it counts
 	requests        int64
 	users, sessions map[string]struct{} // up to k of each
 }
@@ -107,36 +109,51 @@ func (c *templateCounter) add(system []trace.Text, user, session string) {
 	if len(key) == 0 || len(key) > maxTemplateBytes {
 		return
 	}
-	x := c.seen[string(key)]
+	x := c.room(string(key), len(key))
 	if x == nil {
-		if len(c.seen) >= c.limit.candidates || c.bytes+len(key) > c.limit.bytes {
-			maps.DeleteFunc(c.seen, func(key string, x *candidate) bool { // what one user or none has had so far
-				few := len(x.units(c.users)) < 2
-				if few {
-					c.bytes -= len(key)
-					c.dropped++
-				}
-				return few
-			})
-		}
-		if len(c.seen) >= c.limit.candidates || c.bytes+len(key) > c.limit.bytes {
-			c.dropped++
-			return
-		}
-		x = &candidate{users: map[string]struct{}{}, sessions: map[string]struct{}{}}
+		return
+	}
+	if x.messages == nil {
 		for _, m := range system {
 			x.messages = append(x.messages, strings.Clone(m.Reveal()))
 		}
-		c.seen[string(key)] = x
-		c.bytes += len(key)
 	}
 	x.requests++
-	for _, set := range []struct {
-		of map[string]struct{}
-		id string
-	}{{x.users, user}, {x.sessions, session}} {
-		if set.id != "" && len(set.of) < c.k {
-			set.of[strings.Clone(set.id)] = struct{}{}
+	x.note(x.users, c.k, user)
+	x.note(x.sessions, c.k, session)
+}
+
+// room is the candidate with this key, a new one of so many bytes where there is none yet;
+// nil where that found no room.
+func (c *templateCounter) room(key string, size int) *candidate {
+	if x := c.seen[key]; x != nil {
+		return x
+	}
+	if len(c.seen) >= c.limit.candidates || c.bytes+size > c.limit.bytes {
+		maps.DeleteFunc(c.seen, func(key string, x *candidate) bool { // what one user or none has had so far
+			few := len(x.units(c.users)) < 2
+			if few {
+				c.bytes -= x.size
+				c.dropped++
+			}
+			return few
+		})
+	}
+	if len(c.seen) >= c.limit.candidates || c.bytes+size > c.limit.bytes {
+		c.dropped++
+		return nil
+	}
+	x := &candidate{size: size, users: map[string]struct{}{}, sessions: map[string]struct{}{}}
+	c.seen[key] = x
+	c.bytes += size
+	return x
+}
+
+// note adds users or sessions to those that have it, up to k.
+func (x *candidate) note(of map[string]struct{}, k int, ids ...string) {
+	for _, id := range ids {
+		if id != "" && len(of) < k {
+			of[strings.Clone(id)] = struct{}{}
 		}
 	}
 }
