@@ -17,6 +17,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/importshard"
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
@@ -57,6 +58,8 @@ type importFlags struct {
 	poolSpan  time.Duration
 	asJSON    bool
 	onlyLook  bool // --inspect
+	shard     importshard.Import
+	share     *datasets.Share // of the files to open; nil for all
 }
 
 func importCommand() *cobra.Command {
@@ -114,6 +117,12 @@ A distribution, for --service and --think, is one of
 				confine(cmd, f.reads(files), nil)
 				return f.inspect(cmd, files)
 			}
+			switch on, err := f.inShards(); {
+			case err != nil:
+				return err
+			case on:
+				return f.runShard(cmd, files)
+			}
 			if err := cli.CheckBeside(cmd, f.out, f.writes()...); err != nil {
 				return err
 			}
@@ -167,8 +176,82 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, propose a --map, and exit")
 	results.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
+	f.shard.Register(fl)
 	flags.Details(fl)
 	results.Bool("quiet", false, "no progress")
+}
+
+// inShards reads the flags of a shard, and reports whether this is one.
+func (f *importFlags) inShards() (on bool, err error) {
+	s := &f.shard
+	s.Out, s.AsJSON, s.MaxBad, s.Tool = f.out, f.asJSON, f.maxBad, tool()
+	if on, err = s.Check(); !on || err != nil {
+		return on, err
+	}
+	switch {
+	case f.tier.Tier != anonymize.Internal:
+		return on, cli.Usagef("--shard imports tier %s: merge the shards, and release or anonymize the trace; --tier raw keeps text in one process alone", anonymize.Internal)
+	case f.arrivals != "":
+		return on, cli.Usagef("--arrivals makes times up one after the other: import such a source in one process")
+	}
+	return on, nil
+}
+
+// runShard imports a share of the files.
+func (f *importFlags) runShard(cmd *cobra.Command, files []datasets.File) error {
+	f.tier.Confined = confine(cmd, append(f.reads(files), f.shard.KeyFile), []string{f.shard.Path()})
+	defer cli.LimitMemory(importMemory)()
+	f.shard.Open = func(share *datasets.Share) (*datasets.Source, error) {
+		f.share = share
+		src, err := f.open(files)
+		return src, f.explainFields(cmd, files, err)
+	}
+	f.shard.Policy = func(info datasets.Info) (anonymize.Policy, error) {
+		if err := f.capture.Check(info, false); err != nil {
+			return anonymize.Policy{}, err
+		}
+		p, err := f.policy(info)
+		if err == nil {
+			p.KTemplate, err = f.LeastUsers(cmd.Flags(), f.shard.Path(), f.tier.Tier, info)
+		}
+		return p, err
+	}
+	err := f.shard.Run(cmd)
+	return f.explainFields(cmd, files, err)
+}
+
+// finishShards makes a trace of the shards at paths.
+func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out string, asJSON bool) error {
+	confine(cmd, append(slices.Clone(paths), m.KeyFile), append(outputsOf(&flags.Release{Tier: anonymize.Internal}, out), templatesName(out)))
+	if err := m.Open(paths); err != nil {
+		return err
+	}
+	f := &importFlags{out: out, asJSON: asJSON, capture: flags.Capture{Declared: m.Policy.Capture}, tier: flags.Release{Tier: anonymize.Internal}}
+	if f.KeepTemplates = m.Policy.KTemplate > 0; f.KeepTemplates && (out == "" || out == cli.Standard) {
+		return cli.Usagef("the shards keep system prompts, for a file beside the trace: give -o FILE.parquet")
+	}
+	if err := cli.CheckBeside(cmd, out, f.writes()...); err != nil {
+		return err
+	}
+	defer cli.LimitMemory(importMemory)()
+	var card anonymize.Card
+	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (meta trace.Meta, err error) {
+		if card, err = m.Rows(cmd, dst); err != nil {
+			return meta, err
+		}
+		card.Tool = tool()
+		meta, err = f.meta(card, m.Info, "")
+		meta.Captures = m.Captures
+		return meta, err
+	})
+	if err == nil && card.Templates != nil {
+		err = writeTemplates(cmd, templatesName(out), card.Templates)
+	}
+	if err != nil {
+		return err
+	}
+	m.Info.Notes = append(m.Info.Notes, m.Notes...)
+	return f.say(cmd, m.Info, card, m.Policy, "")
 }
 
 // importMemory is the heap size that the garbage collector aims to stay below.
@@ -319,7 +402,12 @@ func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
 	if err := f.findZone(); err != nil {
 		return nil, err
 	}
-	o.TZ = f.zone
+	if o.TZ, o.Share = f.zone, f.share; f.shard.Of > 0 {
+		f.shard.Mapping = strings.Join(maps, ",")
+		if f.maxBad > 0 {
+			o.MaxBad = 1 // the merge knows the share of all shards
+		}
+	}
 	if o.Capture, err = f.capture.Window(f.zone); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@
 //
 //	import    a source log becomes a trace, without its text
 //	record    live traffic, through a proxy, becomes the parts of a trace
-//	merge     the shards of a replay become one run, the parts of a recording a trace
+//	merge     the shards of a replay become one run; parts of a recording, or shards of an import, a trace
 //	profile   lengths, arrivals and prefix reuse of a trace
 //	slice     a window of a trace
 //	anonymize a trace that you can share, with its privacy card
@@ -41,7 +41,8 @@
 //
 //   - main.go: the tree of commands, exit codes, interrupts, and taking network and files
 //     from commands that read text
-//   - import.go: import: its flags, the trace's metadata, times for sources without them
+//   - import.go: import: its flags, the trace's metadata, times for sources without them; the
+//     trace of an import in shards
 //   - inspect.go: import: the fields of a log that is not recognised, and the command line
 //     that imports it
 //   - counts.go: import: what it says; token counts of the text beside the source's, and requests
@@ -49,7 +50,8 @@
 //   - record.go: record: the proxy, its ports and its end; what was recorded
 //   - recordshadow.go: record: --shadow, the results of two servers
 //   - recordadmin.go: record: --admin-listen, the profile so far and the counts
-//   - merge.go: merge: what its inputs are; a trace of the parts of a recording
+//   - merge.go: merge: what its inputs are; a trace of the parts of a recording, or of the shards of
+//     an import
 //   - written.go: what a command says of the trace that it wrote, in a line or as JSON
 //   - source.go: import and others: the files of a source, the digest of a published one, the
 //     declared capture in words, the raw file and that of templates beside a trace

@@ -10,6 +10,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/importshard"
 	"reprise/cmd/reprise/internal/machines"
 	"reprise/replay/shard"
 	"reprise/trace"
@@ -20,6 +21,7 @@ import (
 func mergeCommand() *cobra.Command {
 	var out string
 	var finish, incomplete, asJSON bool
+	var shards importshard.Merge
 	cmd := &cobra.Command{
 		Use:   "merge PARTS... -o FILE",
 		Short: "Join the shards of a replay, or the parts of a recording",
@@ -35,7 +37,10 @@ sorted by arrival, has reuse categories, and has dense ids in place of keyed one
 count from the begin of the recording, which becomes the declared capture window. Journals
 are read too, of a recorder that was killed or is still running. Parts of several recordings
 can be merged if they have the same tokenizer, chat template and block size. Recordings share
-prefixes, users and sessions if they had one --key-file.`,
+prefixes, users and sessions if they had one --key-file.
+
+The shards of an import (import --shard) become, with --finish, the trace that one process
+would have made.`,
 		Example: `  reprise merge shards/ -o r.parquet
   reprise merge --finish traces/ -o t.parquet`,
 		Args: flags.Wants(1, math.MaxInt, "which shards, or which parts? Name the folder that has them"),
@@ -49,7 +54,10 @@ prefixes, users and sessions if they had one --key-file.`,
 			case incomplete:
 				return cli.Usagef("--incomplete is for the shards of a replay")
 			case !finish:
-				return cli.Usagef("%s has no results of a run. The parts of a recording are merged with --finish", args[0])
+				return cli.Usagef("%s has no results of a run. The parts of a recording and the shards of an import are merged with --finish", args[0])
+			}
+			if importshard.Takes(args) {
+				return finishShards(cmd, &shards, args, out, asJSON)
 			}
 			if err := cli.CheckBeside(cmd, out, cardBeside(out)); err != nil {
 				return err
@@ -63,9 +71,10 @@ prefixes, users and sessions if they had one --key-file.`,
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	results.OutputVar(&out, "`file` for the results or the trace; - is stdout, for a trace")
-	results.BoolVar(&finish, "finish", false, "the parts of a recording are complete: turn them into a trace")
+	results.BoolVar(&finish, "finish", false, "the parts of a recording, or the shards of an import, are complete: turn them into a trace")
 	results.BoolVar(&incomplete, "incomplete", false, "merge shards though some are missing or unfinished; the results say so, and no report trusts them")
 	results.BoolVar(&asJSON, "json", false, "print the summary as JSON")
+	shards.Register(cmd.Flags())
 	return cmd
 }
 

@@ -23,9 +23,14 @@ func TestSecretsAreNotDumped(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
+	log := filepath.Join(t.TempDir(), "log.jsonl")
+	if err := os.WriteFile(log, []byte(confineLog), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for want, list := range map[bool][][]string{
 		true: {
 			{"record", "--listen", "127.0.0.1:0", "-o", t.TempDir(), "--upstream", "http://127.0.0.1:1", "--key-file", pipe},
+			{"import", log, "--shard", "0/1", "--key-file", pipe, "-o", t.TempDir()},
 			{"audit", pipe, "--source", "log.jsonl"},
 			{"replay", pipe, "--verbatim", "t.raw.parquet", "--url", "http://127.0.0.1:1"},
 		},

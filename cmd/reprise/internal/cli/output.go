@@ -51,6 +51,10 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		if flag.Shorthand != "" {
 			name = "-" + flag.Shorthand
 		}
+		if fl.Changed("shard") && flag.Name == "output" { // shards of a job have one folder, and each a file in it
+			info, err := os.Stat(path)
+			folder = folder || err == nil && info.IsDir()
+		}
 		switch {
 		case fault != nil:
 		case folder:

@@ -1,8 +1,6 @@
 package flags
 
 import (
-	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -34,13 +32,10 @@ func (f *Shard) Register(cmd *cobra.Command) {
 	rest.DurationVar(&f.MaxOffset, "max-clock-offset", 0, "do not start if the clock may be further from that of --clock-peer; 0 only records it. Exit code 4")
 }
 
-// indexVariables hold the number of a process of a Kubernetes Indexed Job, and of a Slurm array.
-var indexVariables = []string{"JOB_COMPLETION_INDEX", "SLURM_ARRAY_TASK_ID"}
-
 // Check implements [Group].
 func (f *Shard) Check() (err error) {
 	if f.shard != "" {
-		if f.Share, err = parseShare(f.shard, os.Getenv); err != nil {
+		if f.Share.Index, f.Share.Of, err = ParseShare(f.shard); err != nil {
 			return err
 		}
 	}
@@ -56,27 +51,6 @@ func (f *Shard) Check() (err error) {
 		return cli.Usagef("--max-clock-offset needs --clock-peer, whose clock it is about")
 	}
 	return nil
-}
-
-// parseShare reads i/n, or /n with i from the environment.
-func parseShare(text string, getenv func(string) string) (s result.Share, err error) {
-	index, of, ok := strings.Cut(text, "/")
-	if ok && index == "" {
-		for _, name := range indexVariables {
-			if index = getenv(name); index != "" {
-				break
-			}
-		}
-		if index == "" {
-			return s, cli.Usagef("--shard %s takes its index from %s, and neither is set: write i/n", text, strings.Join(indexVariables, " or "))
-		}
-	}
-	i, err1 := strconv.ParseUint(index, 10, 31)
-	n, err2 := strconv.ParseUint(of, 10, 31)
-	if !ok || err1 != nil || err2 != nil || n == 0 || i >= n {
-		return s, cli.Usagef("--shard: %s is no shard: write 0/8 to 7/8 for one of eight", quantity.Quote(text))
-	}
-	return result.Share{Index: int(i), Of: int(n)}, nil
 }
 
 // startRound is what a relative start is rounded up to, so that processes that are started
