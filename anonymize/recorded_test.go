@@ -361,4 +361,12 @@ func TestRecordedIDs(t *testing.T) {
 	if r := rows[1].Request; r.InputTokens != 40 || r.ReuseSource != trace.ReuseText || rows[2].Request.InputTokens != 41 {
 		t.Errorf("%+v", rows)
 	}
+	var merged keep
+	meta := recording.Meta{Begin: at(-1), End: at(1), BlockSize: 16, Template: "none"}
+	if _, err := anonymize.MergeRecorded(t.Context(), anonymize.Policy{Tier: anonymize.Internal}, meta, &trace.SliceReader[recording.Row]{Rows: rows}, &merged); err != nil {
+		t.Fatal(err)
+	}
+	if len(merged) != 3 || !reflect.DeepEqual(merged[0].Blocks, []uint64{0, 1, 2}) || !reflect.DeepEqual(merged[1].Blocks, []uint64{0, 1, 3}) {
+		t.Errorf("merged: %+v", merged)
+	}
 }
