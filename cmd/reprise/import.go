@@ -88,6 +88,9 @@ then count from the begin; tiers partner and public need this. The end is exclus
 a request outside stops the import. Both are dates, in the zone of --tz if they have
 none, or durations such as 0s and 1h if the source has no dates.
 
+--shard i/n imports one of n shares of the files, under a key that all shards have
+(--key-file). merge --finish makes of all shards the trace that one process would make.
+
 A source without times, such as ShareGPT, needs --arrivals for the starts of its sessions.
 Each later turn follows after --service and --think.
 

@@ -256,6 +256,7 @@ func TestShardMistakes(t *testing.T) {
 		"import log --shard 0/2 --key-file key -o s --arrivals poisson:1":           "--arrivals makes times up",
 		"import untimed.jsonl --shard 0/2 --key-file key -o s":                      "does not say when requests arrived",
 		"import - --shard 0/2 --key-file key -o s":                                  "is no regular file",
+		"merge --finish s -o t.parquet --key-file key":                              "are for the shards of an import: s has none",
 		"merge --finish s -o t.parquet":                                             "it holds no parts of a recording",
 		"merge --finish s/import-0-of-2.shard.parquet -o t.parquet":                 "import-0-of-2.shard.parquet",
 		"profile good/import-0-of-1.shard.parquet":                                  "reprise merge --finish FOLDER",

@@ -56,7 +56,10 @@ would have made.`,
 			case !finish:
 				return cli.Usagef("%s has no results of a run. The parts of a recording and the shards of an import are merged with --finish", args[0])
 			}
-			if importshard.Takes(args) {
+			switch imported, err := shards.Takes(args); {
+			case err != nil:
+				return err
+			case imported:
 				return finishShards(cmd, &shards, args, out, asJSON)
 			}
 			if err := cli.CheckBeside(cmd, out, cardBeside(out)); err != nil {

@@ -37,8 +37,17 @@ func (m *Merge) Register(fl *pflag.FlagSet) {
 	rest.StringVar(&m.lengths, "lengths", "", "usage: take the counts of the source where they contradict the text of an import in shards")
 }
 
-// Takes reports whether paths have shards of an import, and not parts of a recording.
-func Takes(paths []string) bool { return shard.Is(paths) }
+// Takes reports whether paths have shards of an import. Where they do not, a flag of these is
+// an error.
+func (m *Merge) Takes(paths []string) (bool, error) {
+	if shard.Is(paths) {
+		return true, nil
+	}
+	if m.KeyFile != "" || m.lengths != "" {
+		return false, cli.Usagef("--key-file and --lengths are for the shards of an import: %s has none", paths[0])
+	}
+	return false, nil
+}
 
 // Open opens the shards at paths.
 func (m *Merge) Open(paths []string) (err error) {
