@@ -214,7 +214,7 @@ func TestShardsAreTheWhole(t *testing.T) {
 			if !reflect.DeepEqual(promptsOf(t, card), promptsOf(t, want)) {
 				t.Fatalf("round %d: system prompts %s, in one process %s", round, promptsOf(t, card), promptsOf(t, want))
 			}
-			if a, b := card.Breakers, want.Breakers; (a == nil) != (b == nil) || a != nil && (a.Requests != b.Requests || a.PromptTokens != b.PromptTokens || a.Searched != b.Searched || a.DurationS != b.DurationS || a.LostTokens > b.LostTokens) {
+			if a, b := card.Breakers, want.Breakers; (a == nil) != (b == nil) || a != nil && (a.Requests != b.Requests || a.PromptTokens != b.PromptTokens || a.Searched != b.Searched || a.DurationS != b.DurationS) {
 				t.Fatalf("round %d: breakers %+v, in one process %+v", round, a, b)
 			}
 			counts["equal"]++

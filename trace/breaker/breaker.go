@@ -112,8 +112,8 @@ func parse(s string) (*Set, error) {
 
 // Join adds what was found in one part of a log, as JSON, to what was found in the parts
 // before it, where b is nil in none. The counts of requests and tokens are those of the whole
-// log, but for the duration, which is that of the longest part. What is lost is a lower bound: a Finder of one part
-// does not see that a prompt parts from one in another part. A part that does not parse adds nothing.
+// log, but for the duration, which is that of the longest part. What is lost is an estimate: a Finder of one part
+// does not see that a prompt parts from one in another part, and forgets others than that of the whole. A part that does not parse adds nothing.
 func Join(b *Set, part []byte) *Set {
 	add, err := parse(string(part))
 	switch {

@@ -98,7 +98,7 @@ func (m *Merge) Rows(cmd *cobra.Command, dst trace.Writer[trace.Request]) (anony
 		m.Notes = append(m.Notes, fmt.Sprintf("%d requests go on from an answer in an earlier file: their text is not put together across files in shards, so that only their lengths were read; one process would have their blocks", crossing.Requests))
 	}
 	if card.Breakers != nil && len(m.set.Shards()) > 1 {
-		m.Notes = append(m.Notes, "where prompts diverge was looked for in each shard alone: what is lost is a lower bound")
+		m.Notes = append(m.Notes, "where prompts diverge was looked for in each shard alone: tokens lost there are an estimate")
 	}
 	return card, err
 }
