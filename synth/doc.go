@@ -41,16 +41,19 @@
 //   - forest.go: the prefix tree, compressed, with who last touched each node, that fitting
 //     and generating share
 //   - common.go: the prefix that more than half of the requests of a cache domain carry
-//   - swap.go: the swaps of a fit, of which the one with the nearest LRU curve counts; the
+//   - swap.go: the swaps of a fit, of which the one with the nearest figures counts; the
 //     order of places, and rare labels
 //   - links.go, exchange.go: links: those alike are found in the first, and exchanged in
 //     the second
 //   - energy.go: what exchanges cost: lags, and the turns of sessions, whose tail is redrawn
-//   - sizes.go, lengths.go: sizes permuted; growths so that prompts are as long as the
-//     trace's
+//   - sizes.go: sizes permuted among places alike
+//   - fitsizes.go, lengths.go, tokencourse.go: sizes exchanged until prompts are as long as the
+//     trace's, and each part of the order has as many tokens; what exchanges cost is in the
+//     second and third
 //   - endings.go: outputs dealt to the prompts of the length
 //   - swapcells.go: cells of at least k alike: cut by one set of points, or by two
-//   - curve.go: the LRU curve of places, and how far two are apart
+//   - kept.go: figures of places, among them the LRU curve, and how far those of two swaps are
+//     apart
 //   - figures.go: what a swap did, and what is warned of
 //   - model.go: Model: the trace it was fitted to, the note that that was too short
 //   - modelfile.go, modelrow.go, modelmeta.go: the model file: reading and writing in the

@@ -226,7 +226,7 @@ func TestShardsAreJudgedTogether(t *testing.T) {
 	}
 }
 
-func TestShardMistakes(t *testing.T) {
+func TestImportShardMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	shardLogs(t, "log", 2)
 	writeFiles(t, map[string]string{"open": shardKey, "short": shardKey[:60], "zero": strings.Repeat("0", 64), "untimed.jsonl": `{"messages":[{"role":"user","content":"a"}]}` + "\n"})

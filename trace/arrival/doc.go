@@ -28,6 +28,7 @@
 //   - forms.go: the forms of specifications, for help and errors
 //   - args.go: the fields of a specification, named or in order, with their bounds
 //   - cascade.go: the cascade: bursty arrivals drawn at every scale of time
+//   - dispersion.go: the indices of dispersion of its source, which the draw that counts has about
 //   - cascadefit.go: the cascade fitted to recorded arrivals
 //   - cascaderows.go: the cascade as table rows in a model file, read back and checked;
 //     sparse classes pooled

@@ -22,8 +22,9 @@
 //   - wire.go: --connections and --realtime
 //   - sessions.go: session trees as the unit of load: --sessions, --session-rate, their caps and
 //     scales, --waits, --recycle, --trajectory-start
-//   - shard.go: the share of a load that several processes send or of a log that they import, and when they start: --shard,
+//   - shard.go: the share of a load that several processes send, and when they start: --shard,
 //     --start-clock, --clock-peer, --max-clock-offset
+//   - share.go: --shard i/n, or /n with the index that an Indexed Job or a Slurm array sets
 //   - scenario.go: the rules of a published benchmark: --scenario, --force
 //   - load.go: when requests are due: --speed, --rate, --concurrency, --ramp-up,
 //     --open-loop, --warmup, --cooldown; --abort-on
