@@ -157,12 +157,12 @@ func crowdTier(t *testing.T, path string) {
 }
 
 // Audit takes every flag of import that says how a log is read: what import could read, it
-// can read again.
+// can read again. Shards it does not make: it imports the log as one process does.
 func TestAuditReadsWhatImportRead(t *testing.T) {
 	release := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(flags.Release).Register(release, "", "")
 	new(flags.Templates).Register(release)
-	others := strings.Fields("output overwrite json details quiet inspect help")
+	others := strings.Fields("output overwrite json details quiet inspect help shard key-file")
 	importCommand().Flags().VisitAll(func(flag *pflag.Flag) {
 		if !slices.Contains(importsOfAudit, flag.Name) && !slices.Contains(others, flag.Name) && release.Lookup(flag.Name) == nil {
 			t.Errorf("audit lacks --%s of import", flag.Name)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 )
@@ -90,6 +91,17 @@ func TestHelpExamples(t *testing.T) {
 			seed, _, _ = strings.Cut(seed, "\n")
 			must(t, "synth", "workload.yaml", "--seed", seed, "-o", "packed.parquet")
 			must(t, "simulate", "packed.parquet", "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet", "--overwrite")
+		}
+		if cmd.Name() == "merge" { // the results of two shards
+			if err := os.Mkdir("shards", 0o700); err != nil {
+				t.Fatal(err)
+			}
+			for _, share := range []string{"0/2", "1/2"} {
+				must(t, "replay", "w.parquet", "--url", url, "--max-lag", "1h", "--shard", share, "--start-clock", time.Now().Add(2*time.Second).Format(time.RFC3339Nano), "-o", "shards/"+share[:1]+".parquet")
+			}
+			if err := os.Remove("r.parquet"); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if cmd.Name() == "predict" {
 			config, err := os.ReadFile(filepath.Join(at, "../../replay/hardware/testdata/llama-3.1-70b.json"))

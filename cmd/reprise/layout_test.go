@@ -37,7 +37,7 @@ var mayImport = map[string]string{
 	"anonymize":        "trace trace/recording trace/shard trace/token trace/block trace/breaker trace/profile anonymize/dp anonymize/internal/confine",
 	"anonymize/dp":     "",
 	"anonymize/audit":  "synth synth/release trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page trace/sample trace/textpage",
-	"synth":            "trace trace/block trace/arrival trace/profile anonymize/dp trace/page trace/sample",
+	"synth":            "trace trace/block trace/arrival trace/fleet trace/profile anonymize/dp trace/page trace/sample",
 	"synth/prompt":     "trace trace/token trace/block trace/sample",
 	"synth/fidelity":   "trace trace/block trace/fleet trace/profile trace/page trace/sample synth trace/textpage",
 	"synth/release":    "trace trace/profile trace/sample anonymize/dp synth",
@@ -75,7 +75,7 @@ var mayImport = map[string]string{
 	"cmd/reprise/internal/importshard": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize datasets trace trace/page trace/shard trace/token",
 	"cmd/reprise/internal/procurement": "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets replay/bench replay/contract replay/report replay/scenario replay/tender synth/spec trace trace/page trace/textpage",
 	"cmd/reprise/internal/machines":    "cmd/reprise/internal/cli cmd/reprise/internal/flags cmd/reprise/internal/runs replay/ceiling replay/client replay/host replay/job replay/result replay/shard trace/page trace/quantity trace/textpage",
-	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/textpage trace/token",
+	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/sample trace/textpage trace/token",
 
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",

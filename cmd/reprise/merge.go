@@ -46,10 +46,7 @@ would have made.`,
 		Args: flags.Wants(1, math.MaxInt, "which shards, or which parts? Name the folder that has them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case shard.IsResults(args[0]):
-				if finish {
-					return cli.Usagef("--finish is for the parts of a recording: %s has the results of a run", args[0])
-				}
+			case !finish && shard.IsResults(args[0]):
 				return machines.MergeResults(cmd, args, out, incomplete, asJSON)
 			case incomplete:
 				return cli.Usagef("--incomplete is for the shards of a replay")

@@ -103,7 +103,7 @@ if no load meets it.`,
   reprise sweep chat --preset document-h100-llama-70b --contract contract.yaml --rates 20,25 --precision 25% --level-budget 2000
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep
-  reprise sweep w.parquet --preset l4-qwen2.5-0.5b --sessions 1..8 --gap-cap 5s --clause 'p95 session_time <= 60s' --no-confirm
+  reprise sweep w.parquet --preset l4-qwen2.5-0.5b --sessions 1..8 --gap-cap 5s --no-confirm
   reprise sweep --frontier --preset t4-llama-3.2-3b,rtx5080-llama-3.2-3b --lengths chat,1024/1024 --html frontier.html`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if f.frontier.Asked && len(args) > 0 {

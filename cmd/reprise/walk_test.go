@@ -99,7 +99,7 @@ var walkLines = []walked{
 	{"demo -o demo --speed 20", 0, "", `{"`},
 	{"help replya", 2, "reprise: there is no command \"replya\": did you mean reprise replay?", ""},
 	{"version", 0, "reprise unversioned", `{"`},
-	{"man man1 --overwrite", 0, "36 manual pages", ""},
+	{"man man1 --overwrite", 0, "38 manual pages", ""},
 	{"completion bash", 0, "", ""},
 }
 
@@ -198,7 +198,7 @@ func isDocument(line string) bool {
 
 // A command without --json prints no table, or runs until it is stopped.
 func TestJSONIsOffered(t *testing.T) {
-	without := []string{"reprise serve", "reprise man", "reprise help"}
+	without := []string{"reprise serve", "reprise man", "reprise help", "reprise job replay"}
 	for _, c := range allCommands() {
 		if has := c.Flags().Lookup("json") != nil; has == (slices.Contains(without, c.CommandPath()) || strings.HasPrefix(c.CommandPath(), "reprise completion")) {
 			t.Errorf("%s has --json: %v", c.CommandPath(), has)
