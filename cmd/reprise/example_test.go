@@ -97,7 +97,7 @@ func TestHelpExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, share := range []string{"0/2", "1/2"} {
-				must(t, "replay", "w.parquet", "--url", url, "--max-lag", "1h", "--shard", share, "--start-clock", time.Now().Add(2*time.Second).Format(time.RFC3339Nano), "-o", "shards/"+share[:1]+".parquet")
+				must(t, "replay", "w.parquet", "--url", url, "--max-lag", "1h", "--shard", share, "--start-clock", time.Now().Add(8*time.Second).Format(time.RFC3339Nano), "-o", "shards/"+share[:1]+".parquet")
 			}
 			if err := os.Remove("r.parquet"); err != nil {
 				t.Fatal(err)
