@@ -20,7 +20,7 @@ type keptFigures struct {
 	turns  int        // of the longest session
 	lags   []reuseLag // of requests and their parents, in order of time
 	copied float64    // share of the requests whose length and output are those of one of the trace
-	linked float64    // share of those that one of the trace is like which came about when they do
+	linked float64    // share of the requests that are like one of the trace, in lengths and place
 }
 
 const (
@@ -32,8 +32,9 @@ const (
 	turnCapacity = .2 // each with a cache of this share of all distinct blocks
 )
 
-// keptOf replays places in their order.
-func (s *swapper) keptOf(places []place) keptFigures {
+// keptOf replays places in their order. With all it has what only tells swaps apart; this takes
+// some 350 bytes for each of a fifth of the distinct blocks, for the caches of the replicas.
+func (s *swapper) keptOf(places []place, all bool) keptFigures {
 	m := &Model{places: places, labels: s.labels, ends: s.ends}
 	m.meta.BlockSize = s.size
 	w := replayed(m, make([]int64, len(places)))
@@ -41,11 +42,11 @@ func (s *swapper) keptOf(places []place) keptFigures {
 	p := &w.populations[0]
 	for r := range p.tail {
 		tokens := p.tokens(int32(r))
-		if s.like(r, tokens, places[r].output) {
+		c.tokens += float64(tokens) / float64(len(places))
+		if all && s.like(r, tokens, places[r].output) {
 			c.linked += 1 / float64(len(places))
 		}
-		c.tokens += float64(tokens) / float64(len(places))
-		if s.pairs[lengthPair{tokens, places[r].output}] {
+		if all && s.pairs[lengthPair{tokens, places[r].output}] {
 			c.copied += 1 / float64(len(places))
 		}
 		c.known += float64(p.hit[r]) / float64(max(1, p.forest.length[r])) / float64(len(places))
@@ -57,7 +58,9 @@ func (s *swapper) keptOf(places []place) keptFigures {
 	var paths [][]uint32
 	distinct := uint32(0)
 	_ = trace.Each(w.Reader(), func(_ int64, r *trace.Request) error { // neither gives an error
-		u.Add(r)
+		if u.Add(r); !all {
+			return nil
+		}
 		path := make([]uint32, len(r.Blocks))
 		for i, b := range r.Blocks {
 			path[i] = uint32(b)
@@ -66,8 +69,10 @@ func (s *swapper) keptOf(places []place) keptFigures {
 		paths = append(paths, path)
 		return nil
 	})
-	c.lags = p.reuseLags(s.times)
-	c.turned, c.shared = turned(paths, int64(turnCapacity*float64(distinct))), p.mostShared()
+	if all {
+		c.lags = p.reuseLags(s.times)
+		c.turned, c.shared = turned(paths, int64(turnCapacity*float64(distinct))), p.mostShared()
+	}
 	capacities := make([]int64, curvePoints)
 	for i := range capacities {
 		capacities[i] = int64(curveLeast * math.Pow(curveMost/curveLeast, float64(i)/(curvePoints-1)))

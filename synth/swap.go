@@ -35,18 +35,18 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, labels: m.labels, ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
 	s.places = slices.Clone(m.places)
 	s.prepareLinks()
-	want := s.keptOf(m.places)
 	tries := 1
 	if s.size > 0 {
 		tries = max(1, min(swapTriesMost, triesRequests/len(m.places)))
 	}
+	want := s.keptOf(m.places, tries > 1)
 	best := -1.0
 	for range tries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		try := s.try()
-		kept := s.keptOf(try.places)
+		kept := s.keptOf(try.places, tries > 1)
 		off := kept.off(&want)
 		if best >= 0 && off >= best {
 			continue
