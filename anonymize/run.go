@@ -115,8 +115,8 @@ type job struct {
 }
 
 // encodeAll reads src in batches, encodes them on all workers and hands the
-// rows to add in the order of the source. head, if there is one, begins as the whole source
-// does of which src is a part.
+// rows to add in the order of the source. Where src is a part of a source, head is the begin
+// of the whole; it is nil otherwise.
 func encodeAll(ctx context.Context, p *Policy, key block.Key, head, src trace.EntryReader, add func(*encoded, []uint32) error) error {
 	workers := p.workers()
 	jobs, order, free := make(chan *job), make(chan *job, 2*workers), make(chan *job, 3*workers)

@@ -167,8 +167,8 @@ type Crossing struct{ Requests int64 }
 
 // MergeShards makes the rows of a trace of all shards of an import, as [Run] does of a log:
 // sorted by arrival and, where that is the same, by their place in the source; annotated and
-// renumbered. Memory is bounded as that of Run is, whatever the number of shards, of which one
-// is read at a time. Of the policy the progress, the place of private files and the lengths
+// renumbered. Shards are read one at a time, so that memory is bounded as that of Run is,
+// whatever their number. Of the policy the progress, the place of private files and the lengths
 // count, where the shards say none of these. key is needed where system prompts are kept, and else may be nil.
 func MergeShards(ctx context.Context, p Policy, key *SharedKey, set *shard.Set, dst trace.Writer[trace.Request]) (Card, Crossing, error) {
 	shards := set.Shards()

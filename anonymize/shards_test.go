@@ -37,7 +37,7 @@ func newSharedKey(t testing.TB) *anonymize.SharedKey {
 	return k
 }
 
-// shardsOf imports files in shards to a folder, of which each has the files up to its cut.
+// shardsOf imports files in shards to a folder. Each shard has the files up to its cut.
 func shardsOf(t testing.TB, dir string, p anonymize.Policy, key *anonymize.SharedKey, files [][]trace.Entry, cuts []int) *shard.Set {
 	t.Helper()
 	all := make([]shard.File, len(files))

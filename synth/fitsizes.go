@@ -78,7 +78,7 @@ func (f *sizeFit) tryExchange(i, j int32) {
 }
 
 // lengthen lets place i bring so many tokens more, and returns what that adds to the
-// energies. Prompts behind it grow as well.
+// energies. The prompts that build on it grow as well.
 func (f *sizeFit) lengthen(i int32, by int64) float64 {
 	lengths, prompts := 0, 0.0
 	f.open = append(f.open[:0], i)

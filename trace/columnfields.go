@@ -59,7 +59,8 @@ func columnName(field, tag string) string {
 	return tag
 }
 
-// fieldOf is the column of the field of type t that lies offset bytes within a row.
+// fieldOf is the column of the field of type t that lies offset bytes within a row. It panics
+// where a row type of the program has another kind of field, which its first test shows.
 func fieldOf[R any](path []string, t reflect.Type, offset uintptr) field[R] {
 	kind := t.Kind()
 	if kind == reflect.Pointer || kind == reflect.Slice {
