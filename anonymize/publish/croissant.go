@@ -18,6 +18,7 @@ const croissantContext = `{
   "data": {"@id": "cr:data", "@type": "@json"},
   "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
   "dct": "http://purl.org/dc/terms/",
+  "equivalentProperty": "cr:equivalentProperty",
   "examples": {"@id": "cr:examples", "@type": "@json"},
   "extract": "cr:extract",
   "field": "cr:field",

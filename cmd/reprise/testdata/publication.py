@@ -5,7 +5,6 @@ import importlib.util
 import itertools
 import json
 import os
-import subprocess
 import sys
 import tempfile
 
@@ -34,8 +33,14 @@ if installed("mlcroissant"):
     }
 
 if installed("cffconvert"):
-    out = subprocess.run([sys.executable, "-m", "cffconvert.cli.cli", "--validate", "-i", os.path.join(folder, "CITATION.cff")], capture_output=True, text=True)
-    found["cffconvert"] = {"code": out.returncode, "says": (out.stdout + out.stderr)[-2000:]}
+    from cffconvert import Citation
+
+    try:
+        with open(os.path.join(folder, "CITATION.cff"), encoding="utf-8") as f:
+            Citation(f.read()).validate()
+        found["cffconvert"] = {"fault": ""}
+    except Exception as fault:
+        found["cffconvert"] = {"fault": str(fault)[:2000] or repr(fault)}
 
 if installed("huggingface_hub"):
     from huggingface_hub import DatasetCard

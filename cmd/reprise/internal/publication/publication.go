@@ -32,7 +32,7 @@ func (f *Flags) Register(fl *pflag.FlagSet) {
 	everyday.StringVar(&f.license, "license", "", "SPDX `id` such as CC-BY-4.0, or the https address of another licence")
 	everyday.StringArrayVar(&f.authors, "author", nil, "`\"Family, Given\"`, with an ORCID in <> if you like, or an organisation; may be repeated")
 	everyday.StringVar(&f.repo, "repo", "", "`OWNER/NAME` that the data set is to have on Hugging Face")
-	everyday.StringVar(&f.about, "about", "", "`sentence` or two about the data set, before what the rows tell")
+	everyday.StringVar(&f.about, "about", "", "`words` about the data set, which go before what the rows tell")
 	everyday.StringVar(&f.edition, "edition", "", "`version` of the data set, such as 1.0.0")
 	everyday.StringVar(&f.date, "date", "", "`date` of publication, such as 2026-05-31; today by default")
 }
@@ -137,6 +137,6 @@ func (f *Flags) Run(cmd *cobra.Command, args []string, dir, tool string) error {
 	for _, n := range notes {
 		says = append(says, "note: "+n)
 	}
-	cli.Answer(cmd, "--json prints them", append(says, "use:  "+use)...)
+	cli.Answer(cmd, "--json prints them", append(says, "use:\n  "+use)...)
 	return nil
 }
