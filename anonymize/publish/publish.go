@@ -53,8 +53,8 @@ const (
 	sumsFile      = "SHA256SUMS"
 )
 
-// ErrNotReleased says that a trace is no release.
-var ErrNotReleased = errors.New("it was not released")
+// errNotReleased says that a trace is no release.
+var errNotReleased = errors.New("it was not released")
 
 // Check says why a trace may not be published, and returns its privacy card: nil of what
 // was made of a description, without anybody's traffic.
@@ -65,25 +65,25 @@ func Check(m trace.Meta) (*anonymize.Card, error) {
 		if tier == "" {
 			tier = "no tier, and so counts as " + anonymize.Internal
 		}
-		return nil, fmt.Errorf("%w: it is of tier %s. Make a release of it: reprise anonymize --tier public", ErrNotReleased, tier)
+		return nil, fmt.Errorf("%w: it is of tier %s. Make a release of it: reprise anonymize --tier public", errNotReleased, tier)
 	case m.Raw != "":
-		return nil, fmt.Errorf("%w: its text was kept", ErrNotReleased)
+		return nil, fmt.Errorf("%w: its text was kept", errNotReleased)
 	case m.Card == "" && m.SourceFormat == "spec" && m.Tier == anonymize.Public:
 		return nil, nil
 	case m.Card == "":
-		return nil, fmt.Errorf("%w: it has no privacy card that says how it was made", ErrNotReleased)
+		return nil, fmt.Errorf("%w: it has no privacy card that says how it was made", errNotReleased)
 	}
 	c, err := anonymize.ParseCard(m.Card, m.CardHash)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrNotReleased, err)
+		return nil, fmt.Errorf("%w: %w", errNotReleased, err)
 	case c.Tier != m.Tier:
-		return nil, fmt.Errorf("%w: it claims tier %s, and its privacy card is of tier %s", ErrNotReleased, m.Tier, c.Tier)
+		return nil, fmt.Errorf("%w: it claims tier %s, and its privacy card is of tier %s", errNotReleased, m.Tier, c.Tier)
 	case c.Sessions == nil:
-		return nil, fmt.Errorf("%w as releases are made now: an earlier version made it. Make a new one of the source", ErrNotReleased)
+		return nil, fmt.Errorf("%w as releases are made now: an earlier version made it. Make a new one of the source", errNotReleased)
 	}
 	if wrong := c.Sessions.Wrong(); wrong != "" {
-		return nil, fmt.Errorf("%w: %s", ErrNotReleased, wrong)
+		return nil, fmt.Errorf("%w: %s", errNotReleased, wrong)
 	}
 	return &c, nil
 }

@@ -157,8 +157,8 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"\n| requests | 1,200 |\n", "\n| time from first to last | 19m59s |\n", "\n| input tokens | 48,000, 40 for each request |\n", "| `blocks` | list of uint64 |",
-		"| `session` | int64, may be null |", "\n| budget | ε = 1, δ = 1e-06 |\n", "\n- Groups are protected less.\n", "author = {Lovelace, Ada and {Analytical \\& Engines}}", "by Ada Lovelace, Analytical & Engines.", "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/)"} {
-		if !strings.Contains(rest, want) {
+		"| `session` | int64, may be null |", "\n| budget | ε = 1, δ = 1e-06 |\n", "\n| times | drawn |\n", "\n| lengths | drawn in cells |\n", " and ids of shared prefix blocks of 16 tokens, without text", "\n- prefix-caching\n", "\n- Groups are protected less.\n", "author = {Lovelace, Ada and {Analytical \\& Engines}}", "by Ada Lovelace, Analytical & Engines.", "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/)"} {
+		if !strings.Contains(text, want) {
 			t.Errorf("README.md lacks %q", want)
 		}
 	}
@@ -263,7 +263,7 @@ func TestRefused(t *testing.T) {
 		"of wrong figures": {anonymize.Public, func(m *trace.Meta) { overspent(t, m) }, "more than ε = 1"},
 	} {
 		r := released(t, c.tier, c.change)
-		if _, err := Check(r.Trace.Meta); !errors.Is(err, ErrNotReleased) || !strings.Contains(err.Error(), c.want) {
+		if _, err := Check(r.Trace.Meta); !errors.Is(err, errNotReleased) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
@@ -271,6 +271,10 @@ func TestRefused(t *testing.T) {
 	dir := write(t, spec, statement())
 	if _, err := os.Stat(filepath.Join(dir, cardFile)); err == nil {
 		t.Error("what nobody's traffic is in has a privacy card")
+	}
+	plain := released(t, anonymize.Public, func(m *trace.Meta) { m.BlockSize, m.Convention = 0, "" })
+	if text := read(t, write(t, plain, statement()), readmeFile); strings.Contains(text, "ids of shared prefix blocks") || strings.Contains(text, "| prefix blocks |") || strings.Contains(text, "prefix-caching") {
+		t.Error("a trace without blocks has some:", text)
 	}
 	if text := read(t, dir, readmeFile); !strings.Contains(text, "without anybody's traffic") || strings.Contains(text, "differential") {
 		t.Error(text)
@@ -310,6 +314,10 @@ func TestNothingIsReplaced(t *testing.T) {
 	before := read(t, dir, readmeFile)
 	if _, err := Write(dir, r, Statement{Title: "other"}); err == nil || !strings.Contains(err.Error(), "is not empty") || read(t, dir, readmeFile) != before {
 		t.Error(err)
+	}
+	file := filepath.Join(dir, readmeFile)
+	if _, err := Write(file, r, statement()); err == nil || read(t, dir, readmeFile) != before {
+		t.Error("a file was taken for a folder", err)
 	}
 	r.Size = 1 << 40 // more than there is
 	bad := filepath.Join(filepath.Dir(dir), "bad")

@@ -35,8 +35,8 @@ type Fetched struct {
 	Resumed  int64  `json:"resumed_from,omitempty"`
 }
 
-// ErrInTheWay says that a file of the name exists and is another one. Nothing replaces it.
-var ErrInTheWay = errors.New("it is another file, and is kept: move it, or name another folder")
+// errInTheWay says that a file of the name exists and is another one. Nothing replaces it.
+var errInTheWay = errors.New("it is another file, and is kept: move it, or name another folder")
 
 // Fetch brings a file of the list to path, from url, which may be that of a copy elsewhere.
 //
@@ -96,10 +96,10 @@ func (f *Fetcher) present(ctx context.Context, file File, path string, got *Fetc
 	}
 	got.Bytes, got.SHA256 = d.size, d.sha256
 	if !got.Verified {
-		return false, fmt.Errorf("%s exists, and no checksum is known to tell whether it is the data set: %w", path, ErrInTheWay)
+		return false, fmt.Errorf("%s exists, and no checksum is known to tell whether it is the data set: %w", path, errInTheWay)
 	}
 	if err := file.matches(path, d); err != nil {
-		return false, fmt.Errorf("%w: %w", err, ErrInTheWay)
+		return false, fmt.Errorf("%w: %w", err, errInTheWay)
 	}
 	got.Present = true
 	return true, nil
@@ -114,10 +114,10 @@ func (f *Fetcher) keep(t *transfer, path string, file File, got Fetched) error {
 	}
 	switch err := os.Link(t.part, path); {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("%s appeared meanwhile: %w", path, ErrInTheWay)
+		return fmt.Errorf("%s appeared meanwhile: %w", path, errInTheWay)
 	case err != nil: // a file system without links
 		if _, err := os.Lstat(path); err == nil {
-			return fmt.Errorf("%s appeared meanwhile: %w", path, ErrInTheWay)
+			return fmt.Errorf("%s appeared meanwhile: %w", path, errInTheWay)
 		}
 		if err := os.Rename(t.part, path); err != nil {
 			return err

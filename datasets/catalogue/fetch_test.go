@@ -292,7 +292,7 @@ func TestNothingIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := fetcher(t).Fetch(t.Context(), f, url, path)
-		if b, _ := os.ReadFile(path); !errors.Is(err, ErrInTheWay) || !bytes.Equal(b, mine) || len(p.asked) > 0 {
+		if b, _ := os.ReadFile(path); !errors.Is(err, errInTheWay) || !bytes.Equal(b, mine) || len(p.asked) > 0 {
 			t.Errorf("%v: %s", err, b)
 		}
 	}
@@ -303,7 +303,7 @@ func TestNothingIsReplaced(t *testing.T) {
 		return false
 	}}
 	_, err := fetcher(t).Fetch(t.Context(), file, url, path)
-	if b, _ := os.ReadFile(path); !errors.Is(err, ErrInTheWay) || !bytes.Equal(b, mine) {
+	if b, _ := os.ReadFile(path); !errors.Is(err, errInTheWay) || !bytes.Equal(b, mine) {
 		t.Errorf("%v: %s", err, b)
 	}
 }
@@ -380,6 +380,52 @@ func TestInterrupted(t *testing.T) {
 	}
 	if got := check(t, fetcher(t), file, url, path, text); got.Resumed != 20_000 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A server that does not say how long a file is sends all of it, whether the list knows
+// or not; an end before the length of the list is a break.
+func TestNoLength(t *testing.T) {
+	text, file := content(70_000)
+	first := true
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.(http.Flusher).Flush() // in chunks
+		if first {
+			w.Write(text[:60_000])
+			first = false
+			return
+		}
+		w.Write(text)
+	}))
+	path := filepath.Join(t.TempDir(), "f")
+	check(t, fetcher(t), file, url, path, text)
+	check(t, fetcher(t), File{}, url, filepath.Join(t.TempDir(), "f"), text)
+}
+
+// A server that answers everything with a part is left.
+func TestOnlyParts(t *testing.T) {
+	_, file := content(70_000)
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusPartialContent) }))
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path+".part", make([]byte, 10), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fetcher(t).Fetch(t.Context(), file, url, path); err == nil || !strings.Contains(err.Error(), "answers a request for the whole file with a part of it") {
+		t.Error(err)
+	}
+}
+
+func TestContentRange(t *testing.T) {
+	for s, want := range map[string]struct {
+		first, total int64
+		ok           bool
+	}{
+		"bytes 5-9/10": {5, 10, true}, "bytes 0-0/1": {0, 1, true}, "bytes 5-9/*": {5, 0, true}, "bytes */10": {0, 10, false},
+		"bytes 5-10/10": {5, 10, false}, "bytes 9-5/10": {9, 10, false}, "items 5-9/10": {}, "bytes 5-9": {}, "bytes -9/10": {0, 10, false}, "": {},
+	} {
+		if first, total, ok := contentRange(s); ok != want.ok || total != want.total || ok && first != want.first {
+			t.Errorf("%q: %d, %d, %v; want %+v", s, first, total, ok, want)
+		}
 	}
 }
 

@@ -49,15 +49,15 @@ func digestOf(ctx context.Context, path string) (d digest, err error) {
 	return d, nil
 }
 
-// A MismatchError says that a file is not the one of the list.
-type MismatchError struct {
+// A mismatchError says that a file is not the one of the list.
+type mismatchError struct {
 	Path      string // of the file that was looked at
 	What      string // bytes, SHA-256 or Git blob id
 	Got, Want string
 }
 
 // Error implements error.
-func (e *MismatchError) Error() string {
+func (e *mismatchError) Error() string {
 	return fmt.Sprintf("%s has the %s %s, and the list has %s", e.Path, e.What, e.Got, e.Want)
 }
 
@@ -69,7 +69,7 @@ func (f *File) matches(path string, d digest) error {
 		{"Git blob id", d.gitBlob, f.GitBlob},
 	} {
 		if known := c.want != "" && (c.what != "size" || f.Size > 0); known && c.got != c.want {
-			return &MismatchError{path, c.what, c.got, c.want}
+			return &mismatchError{path, c.what, c.got, c.want}
 		}
 	}
 	return nil
