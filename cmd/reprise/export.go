@@ -112,10 +112,11 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 	outputs := export.Formats()
 	i := slices.IndexFunc(outputs, func(o export.Format) bool { return o.Name == f.to })
 	if i < 0 {
-		names := []string{cli.ToHub}
+		var names []string
 		for _, o := range outputs {
 			names = append(names, o.Name)
 		}
+		names = append(names, cli.ToHub)
 		if f.to == "" {
 			return cli.Usagef("no format given: --to takes one of %s", strings.Join(names, ", "))
 		}

@@ -43,7 +43,7 @@ var errInTheWay = errors.New("it is another file, and is kept: move it, or name 
 // A file at path is verified and kept. What has arrived of one that is not whole stays in
 // path.part, also after a crash, and is continued by the next call; path.part.json says
 // which version of the file it is of. A part that turns out to be of another file is
-// fetched again from its beginning, once.
+// fetched again from its beginning.
 func (f *Fetcher) Fetch(ctx context.Context, file File, url, path string) (Fetched, error) {
 	got := Fetched{Path: path, Verified: file.SHA256 != "" || file.GitBlob != ""}
 	if !got.Verified {
@@ -56,7 +56,7 @@ func (f *Fetcher) Fetch(ctx context.Context, file File, url, path string) (Fetch
 	if done, err := f.present(ctx, file, path, &got); done || err != nil {
 		return got, err
 	}
-	for again := false; ; again = true {
+	for {
 		t, err := f.transfer(ctx, file, url, path)
 		if err != nil {
 			return got, err
@@ -71,7 +71,7 @@ func (f *Fetcher) Fetch(ctx context.Context, file File, url, path string) (Fetch
 			if rm := t.drop(); rm != nil {
 				return got, errors.Join(err, rm)
 			}
-			if t.resumed == 0 || again {
+			if t.resumed == 0 {
 				return got, fmt.Errorf("%w: it was changed since, or on its way here; nothing was kept", err)
 			}
 			f.note("what was there of it did not fit the rest: it is fetched again from the beginning")
