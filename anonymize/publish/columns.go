@@ -3,10 +3,12 @@ package publish
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"reprise/anonymize"
 	"reprise/trace"
 )
 
@@ -17,6 +19,8 @@ type column struct {
 	schemaOrg   string // as Croissant calls it
 	list        bool
 	optional    bool
+	rule        string // what the release did with it, by its privacy card; empty without one
+	dropped     bool   // it is null in every row
 }
 
 // columnWords say what the columns are.
@@ -54,8 +58,8 @@ var columnWords = map[string]string{
 	"thread":           "conversation within the session, 0 the root",
 }
 
-// columnsOf reads which columns a file has.
-func columnsOf(r io.ReaderAt, size int64) (columns []column, err error) {
+// columnsOf reads which columns a file has. card may be nil.
+func columnsOf(r io.ReaderAt, size int64, card *anonymize.Card) (columns []column, err error) {
 	f, err := trace.OpenParquet(r, size)
 	if err != nil {
 		return nil, err
@@ -64,6 +68,14 @@ func columnsOf(r io.ReaderAt, size int64) (columns []column, err error) {
 		out := column{name: c.Name(), about: columnWords[c.Name()], optional: c.Optional()}
 		if out.about == "" {
 			return nil, fmt.Errorf("the column %q is none of a trace", c.Name())
+		}
+		if card != nil {
+			out.dropped = slices.Contains(card.Dropped, out.name)
+			for _, r := range card.Columns {
+				if r.Column == out.name {
+					out.rule = r.Rule
+				}
+			}
 		}
 		leaf := c
 		for !leaf.Leaf() {

@@ -126,7 +126,11 @@ func (f *facts) croissant(s Statement, data Written) (string, error) {
 	doc.Files = []fileObject{{"cr:FileObject", "requests.parquet", "requests.parquet", "The requests, in order of arrival.", data.Name, bytesText(data.Bytes), "application/x-parquet", data.SHA256}}
 	set := recordSet{Type: "cr:RecordSet", ID: "requests", Name: "requests", About: "One record for each request."}
 	for _, c := range f.columns {
-		field := recordField{Type: "cr:Field", ID: "requests/" + c.name, Name: c.name, About: c.about, DataType: c.schemaOrg, Repeated: c.list}
+		about := c.about
+		if c.dropped {
+			about += "; null in this release"
+		}
+		field := recordField{Type: "cr:Field", ID: "requests/" + c.name, Name: c.name, About: about, DataType: c.schemaOrg, Repeated: c.list}
 		field.Source.File.ID, field.Source.Extract.Column = "requests.parquet", c.name
 		set.Fields = append(set.Fields, field)
 	}

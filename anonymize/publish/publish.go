@@ -237,6 +237,6 @@ func (r *Release) facts() (*facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.columns, err = columnsOf(r.Bytes, r.Size)
+	f.columns, err = columnsOf(r.Bytes, r.Size, r.Card)
 	return f, err
 }

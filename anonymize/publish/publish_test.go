@@ -27,6 +27,7 @@ import (
 func released(t *testing.T, tier string, change func(*trace.Meta)) Release {
 	t.Helper()
 	card := anonymize.Card{Schema: anonymize.CardSchema, Tool: "reprise test", Tier: tier, Unit: "session", BlockSize: 16, Time: "drawn", Lengths: "drawn in cells",
+		Columns: []anonymize.Rule{{Column: "session", Rule: "synthetic: generated"}, {Column: "user", Rule: "dropped"}}, Dropped: []string{"user", "ttft_ns"},
 		Risks: []string{"What many people share can be learnt.", "Groups are protected less."}, Sessions: &dp.SessionStatement{Unit: "session", Protects: "each session", Budget: dp.Budget{Epsilon: 1, Delta: 1e-6}, Mechanism: "discrete Gaussian"}}
 	text, sum, err := card.JSON()
 	if err != nil {
@@ -157,10 +158,13 @@ func TestReadme(t *testing.T) {
 		}
 	}
 	for _, want := range []string{"\n| requests | 1,200 |\n", "\n| time from first to last | 19m59s |\n", "\n| input tokens | 48,000, 40 for each request |\n", "| `blocks` | list of uint64 |",
-		"| `session` | int64, may be null |", "\n| budget | ε = 1, δ = 1e-06 |\n", "\n| times | drawn |\n", "\n| lengths | drawn in cells |\n", " and ids of shared prefix blocks of 16 tokens, without text", "\n- prefix-caching\n", "\n- Groups are protected less.\n", "author = {Lovelace, Ada and {Analytical \\& Engines}}", "by Ada Lovelace, Analytical & Engines.", "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/)"} {
+		"| `session` | int64, may be null | session, numbered from 0 in order of appearance | synthetic: generated |\n", "\nNull in this release: `user`, `ttft_ns`.\n", "\n| budget | ε = 1, δ = 1e-06 |\n", "\n| times | drawn |\n", "\n| lengths | drawn in cells |\n", " and ids of shared prefix blocks of 16 tokens, without text", "\n- prefix-caching\n", "\n- Groups are protected less.\n", "author = {Lovelace, Ada and {Analytical \\& Engines}}", "by Ada Lovelace, Analytical & Engines.", "[CC-BY-4.0](https://creativecommons.org/licenses/by/4.0/)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("README.md lacks %q", want)
 		}
+	}
+	if strings.Contains(rest, "| `user` |") || !strings.Contains(read(t, dir, croissantFile), `"pseudonymous user, numbered from 0; null in this release"`) {
+		t.Error("a column that was dropped is not said to be")
 	}
 	if strings.Contains(rest, "private repository") {
 		t.Error("a public release is called private")

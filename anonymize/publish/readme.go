@@ -148,20 +148,41 @@ func (f *facts) readme(s Statement) (string, error) {
 	line("```python\nimport pandas as pd\n\nrequests = pd.read_parquet(%q)\n```\n", dataFile)
 	line("```\nreprise profile %[1]s\nreprise replay %[1]s --url http://localhost:8000 -o run.parquet\n```\n", dataFile)
 
-	line("## Columns\n\n| column | type | meaning |\n|---|---|---|")
-	for _, c := range f.columns {
-		null := ""
-		if c.optional {
-			null = ", may be null"
-		}
-		line("| `%s` | %s%s | %s |", c.name, c.kind, null, c.about)
-	}
-	line("\nRows are in order of arrival; the number of a row is its id in `parents`.\n")
+	f.columnTable(line)
 	f.privacy(line)
 	line("## Licence and citation\n\nPublished under [%s](%s) by %s.\n", s.License.Name(), s.License.URL, oneLine(authors(s)))
 	line("```bibtex\n%s\n```\n", f.bibtex(s))
 	line("`%s` has the same for tools, `%s` describes the columns for loaders, and `sha256sum -c %s` checks the files.", citationFile, croissantFile, sumsFile)
 	return b.String(), nil
+}
+
+// columnTable writes the columns that have values, and names the others.
+func (f *facts) columnTable(line func(string, ...any)) {
+	head, rule := "| column | type | meaning |", "|---|---|---|"
+	if f.Card != nil {
+		head, rule = head+" in this release |", rule+"---|"
+	}
+	line("## Columns\n\n%s\n%s", head, rule)
+	var dropped []string
+	for _, c := range f.columns {
+		if c.dropped {
+			dropped = append(dropped, "`"+c.name+"`")
+			continue
+		}
+		null := ""
+		if c.optional {
+			null = ", may be null"
+		}
+		if f.Card != nil {
+			line("| `%s` | %s%s | %s | %s |", c.name, c.kind, null, c.about, c.rule)
+		} else {
+			line("| `%s` | %s%s | %s |", c.name, c.kind, null, c.about)
+		}
+	}
+	if len(dropped) > 0 {
+		line("\nNull in this release: %s.", strings.Join(dropped, ", "))
+	}
+	line("\nRows are in order of arrival; the number of a row is its id in `parents`.\n")
 }
 
 // privacy writes what the privacy card says.
