@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -415,6 +416,22 @@ func TestOnlyParts(t *testing.T) {
 	}
 }
 
+// A server that asks to wait is not asked again before.
+func TestRetryAfter(t *testing.T) {
+	_, file := content(10)
+	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	ctx, cancel := context.WithCancel(t.Context())
+	said := ""
+	f := &Fetcher{Pause: time.Millisecond, Note: func(s string) { said = s; cancel() }}
+	_, err := f.Fetch(ctx, file, url, filepath.Join(t.TempDir(), "f"))
+	if want := "answered 429 Too Many Requests: another try in 1m0s"; err == nil || !strings.HasSuffix(said, want) {
+		t.Errorf("%v, %q, want %q", err, said, want)
+	}
+}
+
 func TestContentRange(t *testing.T) {
 	for s, want := range map[string]struct {
 		first, total int64
@@ -473,9 +490,26 @@ func TestSets(t *testing.T) {
 	if _, ok := Find("no such set"); ok {
 		t.Error("a set that is not there")
 	}
+	if s, _ := Find("azure-2024-code"); s.Size() != 0 || s.Host() != "Azure" {
+		t.Errorf("%d bytes at %s", s.Size(), s.Host())
+	}
 	r1, _ := Find("servegen-r1")
 	if len(r1.Files) != 146 || r1.Size() != 13_213_280 {
 		t.Errorf("%d files, %d bytes", len(r1.Files), r1.Size())
+	}
+}
+
+// The document names every set with its evidence.
+func TestDocument(t *testing.T) {
+	text, err := os.ReadFile("../../docs/datasets.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range Sets() {
+		line := regexp.MustCompile("(?m)^\\| `" + string(s.Sums) + "`.*`" + regexp.QuoteMeta(s.Name) + "`")
+		if !line.Match(text) {
+			t.Errorf("docs/datasets.md does not say that the checksum of %s is %s", s.Name, s.Sums)
+		}
 	}
 }
 
