@@ -126,8 +126,8 @@ func TestRooflineAgainstRealServers(t *testing.T) {
 	llama := hardware.Model{Name: "Llama-3.1-8B", Layers: 32, Hidden: 4096, Heads: 32, KVHeads: 8, HeadDim: 128, Intermediate: 14336, Vocab: 128256}
 	for _, row := range []struct {
 		data, gpu string
-		seqs      int
-	}{{"RTX4090_Llama-3.1-8B", "rtx4090", 256}, {"RTXPRO6000_Llama-3.1-8B", "rtxpro6000", 128}} {
+		seqs, kv  int // tokens of KV by its metadata; 0 is not known
+	}{{"RTX4090_Llama-3.1-8B", "rtx4090", 256, 41_408}, {"RTXPRO6000_Llama-3.1-8B", "rtxpro6000", 128, 0}} {
 		all := readRecorded(t, row.data)
 		g, err := hardware.FindGPU(row.gpu)
 		if err != nil {
@@ -141,6 +141,9 @@ func TestRooflineAgainstRealServers(t *testing.T) {
 			c, _, err := newRoofline(s, like)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if row.kv > 0 {
+				c.KVTokens = row.kv
 			}
 			return playRecorded(t, c, all)
 		}

@@ -99,19 +99,56 @@ type Memory struct {
 	Total    float64 `json:"total_bytes"`
 	Usable   float64 `json:"usable_bytes"`   // Utilization of it
 	Weights  float64 `json:"weight_bytes"`   // the share of this GPU
-	Headroom float64 `json:"headroom_bytes"` // activations of the largest step, logits, the driver's context, CUDA graphs: an estimate
+	Headroom float64 `json:"headroom_bytes"` // activations of the largest step, logits of sampling, what libraries take: an estimate
 	KV       float64 `json:"kv_bytes"`       // what is left; below 0 it does not fit
 	KVToken  float64 `json:"kv_bytes_per_token"`
 	KVTokens int     `json:"kv_tokens"` // that fit; of all GPUs, since each holds its share of every token
+
+	BatchTokens int `json:"max_num_batched_tokens"` // most tokens of the step that Headroom is for
+	Seqs        int `json:"max_num_seqs"`           // most sequences of it
 }
 
 const (
 	// reserved is what the driver keeps of the memory that it shows.
 	reserved = 500 << 20
-	// context is what libraries and captured graphs take on a GPU: an estimate, set by
-	// what vLLM 0.19 left for KV on one RTX 4090.
-	context = 0.85e9
+	// alone and together are what libraries take on one GPU, and on each of several that share
+	// layers, whose buffers of NCCL are most of it: 0.25, and 2.07 to 2.13 GiB by the logs of
+	// vLLM 0.19 on H100.
+	alone, together = 0.27e9, 2.25e9
+	// logitBytes are what sampling takes at its peak for each token of the vocabulary and each
+	// sequence: the logits, and copies that are sorted. By the same logs it is 15.3; those of
+	// vLLM 0.11 have 38 to 40.
+	logitBytes = 15.3
 )
+
+// StepLimits are the most tokens and the most sequences of a step that a server of vLLM has on a
+// GPU unless it is told others (vllm/engine/arg_utils.py): of 70 GiB and more, but for an A100,
+// more than of others.
+func (g *GPU) StepLimits() (tokens, seqs int) {
+	if g.MemoryMiB >= 70<<10 && !strings.HasPrefix(g.Name, "a100") {
+		return 8192, 1024
+	}
+	return 2048, 256
+}
+
+// activations are the most that a GPU needs beside weights and KV in a step: while the tokens
+// go through a layer, or while the sequences are sampled, whichever is more; and what a mixture
+// has set aside for the tokens' ways through its experts.
+func (s *Setup) activations() float64 {
+	m, tokens, tp := &s.Model, float64(s.BatchTokens), float64(s.TP)
+	width := float64(m.Experts.Shared)
+	if m.MoELayers < m.Layers {
+		width = max(width, float64(m.Intermediate))
+	}
+	// Of each token the residual stream and what attention makes of it, some four times its
+	// width, and the gate, up and product of an MLP, in 16 bits.
+	layer := tokens * 2 * (4*float64(m.Hidden) + 3*width/tp)
+	experts := 0.0
+	if m.MoELayers > 0 { // the output of each expert that a token takes, and its gate and up
+		experts = tokens * 2 * float64(m.Experts.PerToken) * (float64(m.Hidden) + 2*float64(m.Experts.Intermediate)/tp)
+	}
+	return max(layer, float64(s.Seqs)*float64(m.Vocab)*logitBytes) + experts
+}
 
 // Memory computes what is left for KV.
 func (s *Setup) Memory() Memory {
@@ -121,14 +158,11 @@ func (s *Setup) Memory() Memory {
 	out := Memory{Total: float64(s.GPU.MemoryMiB)*(1<<20) - reserved}
 	out.Usable = out.Total * s.Utilization
 	out.Weights = ((p.Embedding+p.Head)*headBytes + body*s.weightBytes()) / tp
-	// Of each token of a step: the residual stream and what attention makes of it, some
-	// four times its width, and the gate, up and product of an MLP. Of each sequence
-	// that is sampled, its logits in FP32.
-	width := float64(m.Intermediate)
-	if m.MoELayers > 0 {
-		width = max(width, float64(m.Experts.PerToken*m.Experts.Intermediate+m.Experts.Shared))
+	out.BatchTokens, out.Seqs = s.BatchTokens, s.Seqs
+	out.Headroom = s.activations() + alone
+	if s.TP > 1 {
+		out.Headroom = s.activations() + together
 	}
-	out.Headroom = context + float64(s.BatchTokens)*2*(4*float64(m.Hidden)+3*width/tp) + float64(s.Seqs)*float64(m.Vocab)*4
 	out.KV = out.Usable - out.Weights - out.Headroom
 	out.KVToken = float64(m.kvValuesOn(s.TP)) * s.kvBytes()
 	out.KVTokens = int(max(out.KV, 0) / out.KVToken)
@@ -138,10 +172,19 @@ func (s *Setup) Memory() Memory {
 // gb writes bytes in decimal gigabytes.
 func gb(bytes float64) string { return fmt.Sprintf("%.1f GB", bytes/1e9) }
 
+// thousands writes a whole number of 0 or more with commas.
+func thousands(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
 // String says how the memory is divided.
 func (m *Memory) String() string {
-	return fmt.Sprintf("of %s, %s may be used; weights take %s, activations and context some %s, KV has %s at %.1f kB a token",
-		gb(m.Total), gb(m.Usable), gb(m.Weights), gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3)
+	return fmt.Sprintf("of %s, %s may be used; weights take %s, a step of %s tokens and %s sequences some %s, KV has %s at %.1f kB a token",
+		gb(m.Total), gb(m.Usable), gb(m.Weights), thousands(m.BatchTokens), thousands(m.Seqs), gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3)
 }
 
 // Fit returns the memory, or as an error what is missing and what would fit: fewer
@@ -152,8 +195,8 @@ func (s *Setup) Fit() (Memory, error) {
 	if m.KVTokens >= least {
 		return m, nil
 	}
-	why := fmt.Sprintf("%s does not fit: of %s of each GPU, %s may be used; weights take %s and activations and context some %s, so %s are missing for KV",
-		s, gb(m.Total), gb(m.Usable), gb(m.Weights), gb(m.Headroom), gb(least*m.KVToken-m.KV))
+	why := fmt.Sprintf("%s does not fit: of %s of each GPU, %s may be used; weights take %s and a step of %s tokens and %s sequences some %s, so %s are missing for KV",
+		s, gb(m.Total), gb(m.Usable), gb(m.Weights), thousands(m.BatchTokens), thousands(m.Seqs), gb(m.Headroom), gb(least*m.KVToken-m.KV))
 	var fits []string
 	for tp := s.TP + 1; tp <= 64; tp++ {
 		more := *s

@@ -60,11 +60,11 @@ func (f *Hardware) Setup() (hardware.Setup, error) {
 	}
 	s := f.setup
 	s.Efficiency = cmp.Or(s.Efficiency, 1)
-	s.BatchTokens, s.Seqs = engine.DefaultConfig().MaxBatchTokens, engine.DefaultConfig().MaxSeqs
 	var err error
 	if s.GPU, err = hardware.FindGPU(f.gpu); err != nil {
 		return s, cli.Usagef("--hardware: %v", err)
 	}
+	s.BatchTokens, s.Seqs = s.GPU.StepLimits()
 	if s.Model, err = readModel(f.ModelConfig); err != nil {
 		return s, cli.Exit(cli.Usage, fmt.Errorf("--model-config %s: %w", f.ModelConfig, err))
 	}
