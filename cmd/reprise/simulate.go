@@ -13,6 +13,7 @@ import (
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay"
 	"reprise/replay/engine"
+	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -161,11 +162,15 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	if f.judge.AsJSON {
 		out := make([]tieredFleet, len(all))
 		for i, s := range all {
-			out[i] = tieredFleet{w.Meta.Tier, f.Engine.Warning(cmd, config), s}
+			out[i] = tieredFleet{w.Meta.Tier, f.Engine.Warning(cmd, config), f.Engine.Beyond(cmd, s.Reached), s}
 		}
 		return cli.WriteJSON(cmd.OutOrStdout(), out)
 	}
-	return writeFleets(cmd, all, f.Engine.Warning(cmd, config), w.Meta.Tier)
+	var beyond []result.Beyond
+	for _, s := range all {
+		beyond = result.JoinBeyond(beyond, f.Engine.Beyond(cmd, s.Reached))
+	}
+	return writeFleets(cmd, all, report.Warned(f.Engine.Warning(cmd, config), beyond), w.Meta.Tier)
 }
 
 // writeFleets writes a line for each fleet: what its cache and its users saw, and with
@@ -223,6 +228,8 @@ func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier st
 type tieredFleet struct {
 	Tier          string `json:"tier,omitempty"`
 	PresetWarning string `json:"preset_warning,omitempty"`
+	// Extrapolates are the bounds of what the preset was fitted to that the run passed.
+	Extrapolates []result.Beyond `json:"extrapolates,omitempty"`
 	engine.FleetSummary
 }
 

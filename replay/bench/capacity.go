@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -61,6 +63,8 @@ type Capacity struct {
 	Tier        string   `json:"tier,omitempty"`
 	// PresetWarning is that of the sweep, see [result.Run].
 	PresetWarning string `json:"preset_warning,omitempty"`
+	// Extrapolates are the bounds of what the engine was fitted to that the sweep passed.
+	Extrapolates []result.Beyond `json:"extrapolates,omitempty"`
 
 	Cost *Cost `json:"cost,omitempty"` // null without a price and watts
 }
@@ -68,7 +72,7 @@ type Capacity struct {
 // Plan says how many instances of what was swept serve a demand.
 func Plan(r *SweepResult, d Demand) (Capacity, error) {
 	unit, target, err := d.target()
-	c := Capacity{Demand: d, Unit: unit, Target: target, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier, PresetWarning: r.PresetWarning}
+	c := Capacity{Demand: d, Unit: unit, Target: target, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier, PresetWarning: r.PresetWarning, Extrapolates: r.Extrapolates}
 	switch {
 	case err != nil:
 		return c, err
@@ -145,8 +149,8 @@ func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }
 func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
 	p.LineAtMost(2, "", c.headline()+fmt.Sprintf(", with %s %% headroom.", figure(c.Headroom*100)))
-	if c.PresetWarning != "" {
-		p.LineAtMost(4, "Warning: ", c.PresetWarning+".")
+	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
+		p.LineAtMost(4, "Warning: ", warning+".")
 	}
 	p.Blank()
 	fact := func(name, format string, args ...any) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
 )
@@ -47,8 +48,8 @@ func (c *Capacity) Page() *page.Page {
 			put("Energy", figure(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
 		}
 	}
-	if c.PresetWarning != "" {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(c.PresetWarning) + "."})
+	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(warning) + "."})
 	}
 	if c.AtLeast {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "No load failed in the sweep, so an instance may hold more, and fewer may do."})

@@ -3,10 +3,12 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace/page"
 )
 
@@ -29,6 +31,8 @@ type SuiteResult struct {
 
 	// PresetWarnings are those of the models' runs, see [result.Run].
 	PresetWarnings []string `json:"preset_warnings,omitempty"`
+	// Extrapolates are the bounds of what each model's engine was fitted to that its runs passed.
+	Extrapolates map[string][]result.Beyond `json:"extrapolates,omitempty"`
 
 	made [][]page.Fact // of each model, where its first run was made and by what
 }
@@ -153,12 +157,21 @@ func (s *Suite) result(models []string, all []measured) SuiteResult {
 				if w := model + ": " + printable(run.PresetWarning); run.PresetWarning != "" && !slices.Contains(out.PresetWarnings, w) {
 					out.PresetWarnings = append(out.PresetWarnings, w)
 				}
+				if len(run.Extrapolates) > 0 {
+					if out.Extrapolates == nil {
+						out.Extrapolates = map[string][]result.Beyond{}
+					}
+					out.Extrapolates[model] = result.JoinBeyond(out.Extrapolates[model], run.Extrapolates)
+				}
 			}
 			r.Models = append(r.Models, one)
 		}
 		if len(r.Models) > 0 {
 			out.Rows = append(out.Rows, r)
 		}
+	}
+	for _, model := range slices.Sorted(maps.Keys(out.Extrapolates)) {
+		out.PresetWarnings = append(out.PresetWarnings, model+": "+report.Extrapolation(out.Extrapolates[model]))
 	}
 	return out
 }

@@ -156,11 +156,12 @@ func writeRun(dir string, s *report.Summary) error {
 		ServerVersion string              `json:"server_version,omitempty"`
 		Simulated     string              `json:"simulated,omitempty"`
 		PresetWarning string              `json:"preset_warning,omitempty"`
+		Extrapolates  []result.Beyond     `json:"extrapolates,omitempty"`
 		Seed          string              `json:"seed"`
 		Workload      string              `json:"workload_digest"`
 		Tier          string              `json:"tier,omitempty"`
 		Environment   *result.Environment `json:"environment"`
-	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.PresetWarning, run.Seed, run.Workload, run.Tier, run.Environment}
+	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.PresetWarning, run.Extrapolates, run.Seed, run.Workload, run.Tier, run.Environment}
 	if err := writeIndented(filepath.Join(dir, "environment.json"), environment); err != nil {
 		return err
 	}

@@ -291,6 +291,7 @@ func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, t Trial, m *meas
 		l.Note = strings.TrimPrefix(l.Note+"; measured a second time, since the first was not trusted: "+first, "; ")
 	}
 	r.about(&summary.Run)
+	l.Extrapolates = summary.Run.Extrapolates
 	l.Sure, err = s.isSure(t, &l, m)
 	return l, err
 }

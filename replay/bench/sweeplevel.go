@@ -52,6 +52,8 @@ type Level struct {
 	E2EMean     *float64        `json:"e2e_from_due_mean_ms"`
 	Sessions    *LevelSessions  `json:"sessions,omitempty"` // of a load by session
 	Trustworthy bool            `json:"trustworthy"`
+	// Extrapolates are the bounds of what a simulated engine was fitted to that the level passed.
+	Extrapolates []result.Beyond `json:"extrapolates,omitempty"`
 
 	Contract *report.ContractResult `json:"contract,omitempty"`
 	Outcome  string                 `json:"outcome"` // holds, fails, saturated, unjudged or untrusted

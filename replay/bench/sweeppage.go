@@ -20,8 +20,8 @@ func (r *SweepResult) Page() *page.Page {
 	if l := r.Untrusted(); l != nil {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy", Text: fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why)})
 	}
-	if r.PresetWarning != "" {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(r.PresetWarning) + "."})
+	if warning := r.warned(); warning != "" {
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(warning) + "."})
 	}
 	if note := r.loopNote(); note != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: note})

@@ -34,6 +34,8 @@ type SweepResult struct {
 	Simulated  string   `json:"simulated,omitempty"`
 	// PresetWarning is that of the runs, see [result.Run].
 	PresetWarning string `json:"preset_warning,omitempty"`
+	// Extrapolates are the bounds of what the engine was fitted to that any level passed.
+	Extrapolates []result.Beyond `json:"extrapolates,omitempty"`
 
 	Started string `json:"started,omitempty"` // of the first level
 	Seed    string `json:"seed"`
@@ -87,7 +89,19 @@ const (
 func (r *SweepResult) about(run *result.Run) {
 	r.Tier, r.Model, r.Endpoints = run.Tier, run.Model, run.Endpoints
 	r.Server, r.Simulated, r.PresetWarning, r.Version = run.ServerVersion, run.Simulated, run.PresetWarning, run.Version
+	r.Extrapolates = result.JoinBeyond(r.Extrapolates, run.Extrapolates)
 	r.Started, r.Environment = cmp.Or(r.Started, run.Started), cmp.Or(r.Environment, run.Environment)
+}
+
+// warned is what to know of a simulated engine, and from which level on it extrapolates.
+func (r *SweepResult) warned() string {
+	out := report.Warned(r.PresetWarning, r.Extrapolates)
+	for _, l := range r.Ladder() {
+		if len(l.Extrapolates) > 0 {
+			return out + ", from " + l.Name + " on"
+		}
+	}
+	return out
 }
 
 // Under takes over the contract that the levels were held against, nil when there was

@@ -19,8 +19,8 @@ import (
 func (r *SweepResult) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
 	p.LineAtMost(2, "", r.answer())
-	if r.PresetWarning != "" {
-		p.LineAtMost(o.AtMost(4), "Warning: ", r.PresetWarning+".")
+	if warning := r.warned(); warning != "" {
+		p.LineAtMost(o.AtMost(4), "Warning: ", warning+".")
 	}
 	if l := r.Untrusted(); l != nil {
 		p.LineAtMost(o.AtMost(2), "Not trustworthy: ", fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why))

@@ -24,7 +24,7 @@ type Calibration struct {
 	Residual   float64 // root mean square of the logarithms of predicted over measured times, of what was fitted to
 	HeldOut    HeldOut
 	Sources    []Source
-	Covers     Covers
+	Covers     engine.Covers // what the records had: beyond it the engine extrapolates
 	Design     Design
 }
 
@@ -47,15 +47,6 @@ type Source struct {
 	Untrusted string `yaml:"not_trustworthy,omitempty" json:"not_trustworthy,omitempty"`
 }
 
-// Covers is what the records had: beyond it the engine extrapolates.
-type Covers struct {
-	MaxPromptTokens int `yaml:"max_prompt_tokens" json:"max_prompt_tokens"`
-	MaxOutputTokens int `yaml:"max_output_tokens" json:"max_output_tokens"`
-	MaxInFlight     int `yaml:"max_in_flight" json:"max_in_flight"`
-	MaxDecoding     int `yaml:"max_decoding" json:"max_decoding"`
-	MaxKVTokens     int `yaml:"max_kv_tokens" json:"max_kv_tokens"`
-}
-
 // Fit fits an engine to records of one server. told, when set, is told of each step.
 func Fit(ctx context.Context, records []*Record, s Stated, told func(step string)) (*Calibration, error) {
 	if err := oneServer(records); err != nil {
@@ -75,7 +66,7 @@ func Fit(ctx context.Context, records []*Record, s Stated, told func(step string
 	out := &Calibration{Model: modelOf(records), Engine: f.config, Residual: math.Sqrt(f.loss), Parameters: f.parameters()}
 	for _, r := range records {
 		out.Sources = append(out.Sources, r.source())
-		out.Covers.add(r)
+		r.cover(&out.Covers)
 	}
 	if out.HeldOut, err = heldOut(ctx, records, s, told); err != nil {
 		return nil, err
@@ -111,7 +102,8 @@ func (r *Record) source() Source {
 	return s
 }
 
-func (c *Covers) add(r *Record) {
+// cover widens c to what the record has.
+func (r *Record) cover(c *engine.Covers) {
 	p := r.peak()
 	c.MaxInFlight, c.MaxDecoding, c.MaxKVTokens = max(c.MaxInFlight, p.inFlight), max(c.MaxDecoding, p.decoding), max(c.MaxKVTokens, p.kv)
 	for i := range r.requests {

@@ -38,15 +38,15 @@ type settingsFile struct {
 
 // document is the file of an engine.
 type document struct {
-	Schema     string       `yaml:"schema" json:"schema"`
-	Model      string       `yaml:"model" json:"model"`
-	Warning    string       `yaml:"warning,omitempty" json:"warning,omitempty"`
-	Engine     settingsFile `yaml:"engine" json:"engine"`
-	Parameters []Parameter  `yaml:"parameters" json:"parameters"`
-	Residual   float64      `yaml:"residual" json:"residual"`
-	Covers     Covers       `yaml:"covers" json:"covers"`
-	Sources    []Source     `yaml:"sources" json:"sources"`
-	HeldOut    HeldOut      `yaml:"held_out" json:"held_out"`
+	Schema     string        `yaml:"schema" json:"schema"`
+	Model      string        `yaml:"model" json:"model"`
+	Warning    string        `yaml:"warning,omitempty" json:"warning,omitempty"`
+	Engine     settingsFile  `yaml:"engine" json:"engine"`
+	Parameters []Parameter   `yaml:"parameters" json:"parameters"`
+	Residual   float64       `yaml:"residual" json:"residual"`
+	Covers     engine.Covers `yaml:"covers" json:"covers"`
+	Sources    []Source      `yaml:"sources" json:"sources"`
+	HeldOut    HeldOut       `yaml:"held_out" json:"held_out"`
 }
 
 func (c *Calibration) document() document {
@@ -194,7 +194,7 @@ func (c *Calibration) check(doc strictyaml.Node) error {
 
 // Preset is the engine as the commands with --preset take it.
 func (c *Calibration) Preset(name string) engine.Preset {
-	return engine.Preset{Name: name, Model: c.Model, About: c.about(), Engine: c.Engine, Warning: c.Warning()}
+	return engine.Preset{Name: name, Model: c.Model, About: c.about(), Engine: c.Engine, Warning: c.Warning(), Covers: &c.Covers}
 }
 
 // about says where the engine is from.

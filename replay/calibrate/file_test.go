@@ -15,7 +15,7 @@ func fittedEngine() *Calibration {
 		HeldOut: HeldOut{Method: "each load, predicted by a fit to the others", Levels: []Level{{Load: "poisson:5", Runs: 2, Requests: 300,
 			Figures: []Figure{{Metric: "ttft_p95_ms", Measured: 123.4, Predicted: 120.1, Values: 300, Spread: 0.02}, {Metric: tokensPerS, Measured: 1000, Predicted: 1010, Values: 300}}}}},
 		Sources: []Source{{File: "r1.parquet", Load: "poisson:5", Requests: 150, Workload: "sha256:00", Started: "2026-11-24T12:00:00Z", Server: "vllm 0.19.0", Recorded: "reprise v1"}},
-		Covers:  Covers{4000, 2000, 30, 25, 40_000}}
+		Covers:  engine.Covers{MaxPromptTokens: 4000, MaxOutputTokens: 2000, MaxInFlight: 30, MaxDecoding: 25, MaxKVTokens: 40_000}}
 	c.Engine.Costs = engine.Costs{Step: 5_250_000_000, KVToken: 183_500, PrefillToken: 22_060_000, Request: 24_140_000_000}
 	c.Engine.KVTokens, c.Engine.MaxSeqs, c.Engine.PrefixCaching = 41_408, 64, false
 	return c

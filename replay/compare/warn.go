@@ -116,7 +116,11 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 		out = append(out, orderWarnings(a, b)...)
 	}
 	for _, arm := range arms {
-		if w := arm.Runs[0].Run.PresetWarning; w != "" {
+		beyond := []result.Beyond(nil)
+		for i := range arm.Runs {
+			beyond = result.JoinBeyond(beyond, arm.Runs[i].Run.Extrapolates)
+		}
+		if w := report.Warned(arm.Runs[0].Run.PresetWarning, beyond); w != "" {
 			warn(report.WarnPreset, "%s: %s", arm.Name, textpage.Plain(w))
 		}
 		bad, estimated := 0, 0

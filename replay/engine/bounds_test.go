@@ -191,3 +191,34 @@ func TestImbalance(t *testing.T) {
 		t.Errorf("replicas without work have an imbalance of %v", *got)
 	}
 }
+
+// What an engine was asked for at most, of two prompts that share no block: the second enters
+// when the first decodes.
+func TestReached(t *testing.T) {
+	c := DefaultConfig()
+	c.Costs = Costs{Step: 1000}
+	f, err := NewFleet(FleetConfig{Engine: c, Replicas: 2, Router: RouterRoundRobin}, func(*Answer) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, a := range []Arrival{{At: 0, Job: Job{Prompt: 100, Output: 10}}, {At: 0, Job: Job{Prompt: 7, Output: 3}}, {At: 1, Job: Job{Prompt: 30, Output: 20}}} {
+		a.Job.ID = int64(i)
+		if err := f.Send(a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	// The first replica has the first and the third. Both decode from the third step to the
+	// tenth, in which the first has 109 tokens of KV and the other 38.
+	got, want := f.Reached(), Covers{MaxPromptTokens: 100, MaxOutputTokens: 20, MaxInFlight: 2, MaxDecoding: 2, MaxKVTokens: 147}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	covers := Covers{MaxPromptTokens: 96, MaxOutputTokens: 10, MaxInFlight: 2, MaxKVTokens: 140}
+	// 4 % and 5 % beyond are within what another seed does, and what is not known bounds nothing.
+	if got := covers.Beyond(want); len(got) != 1 || got[0].Bound != "max_output_tokens" || got[0].Covers != 10 || got[0].Reached != 20 {
+		t.Errorf("%+v", got)
+	}
+}

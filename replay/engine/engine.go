@@ -115,6 +115,7 @@ type engineCore struct {
 	ends      []Picos
 	crossings []crossing
 	peak      Load
+	reached   Covers
 	steps     int64
 	preempted int64
 	computed  int64
@@ -185,6 +186,7 @@ func (e *engineCore) Add(j *Job, at Picos) error {
 	e.entered = max(e.entered, at+e.c.Costs.Request+j.late)
 	j.entered, j.state, j.unscheduled = e.entered, stateWaiting, true
 	e.arriving.push(j)
+	e.reached.join(Covers{MaxPromptTokens: j.Prompt, MaxOutputTokens: j.Output, MaxInFlight: e.InFlight(at)})
 	return nil
 }
 

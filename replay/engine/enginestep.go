@@ -85,6 +85,7 @@ func (e *engineCore) mixedStep(sink tokenSink) {
 		e.admit(&b)
 	}
 	e.notePeak()
+	e.reached.join(Covers{MaxDecoding: int(b.decode), MaxKVTokens: int(b.kv)})
 	costs := e.costsOf(b.prefill + b.decode)
 	e.now += costs.stepTimeOf(b.kv, b.prefill, b.decode, b.pairs)
 	e.steps++
@@ -256,6 +257,7 @@ func (e *engineCore) decodeSteps(horizon Picos, sink tokenSink) bool {
 		e.ends = append(e.ends, at)
 	}
 	e.notePeak()
+	e.reached.join(Covers{MaxDecoding: n, MaxKVTokens: int(s.kv + s.seqs*(steps-1))})
 	e.now = e.ends[steps-1]
 	e.steps += steps
 	for _, j := range e.running {

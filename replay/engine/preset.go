@@ -24,6 +24,9 @@ type Preset struct {
 	Hardware Roofline // what it was measured on, decoding one sequence
 	Cards    string   // the hardware in words, such as 8 × H100
 	GPU      string   // one of them, by its name in [hardware.GPUs]; "" is not known
+	// Covers is what the records had that it was fitted to; nil where that is not known, as of
+	// published tables, or means nothing, as of a bound.
+	Covers *Covers
 	// Setup is what a roofline was made of; nil for an engine that was fitted.
 	Setup *hardware.Setup
 	// Warning says that the engine is far slower than its hardware, or no more than a

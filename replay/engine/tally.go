@@ -69,12 +69,14 @@ type FleetSummary struct {
 	TTFTP99MS        *float64 `json:"ttft_p99_ms"` // null below 100 requests
 	MaxUsedBlocks    int      `json:"max_used_blocks"`
 	CapacityBlocks   int      `json:"capacity_blocks"` // both of one replica
+	// Reached is the most that was asked of one replica, to hold against what its preset covers.
+	Reached Covers `json:"-"`
 }
 
 // Summary describes the run, once the fleet has finished.
 func (t *Tally) Summary(f *Fleet) FleetSummary {
 	s := FleetSummary{Router: f.c.Router, Replicas: f.c.Replicas, Answered: t.answered, Refused: t.refused, Cut: t.cut,
-		HitByToken: ratio(t.cached, t.prompt), HitByBlock: ratio(t.hits, t.blocks), LoadImbalance: imbalance(t.sent)}
+		HitByToken: ratio(t.cached, t.prompt), HitByBlock: ratio(t.hits, t.blocks), LoadImbalance: imbalance(t.sent), Reached: f.Reached()}
 	if f.c.Router == RouterPrefix {
 		s.LoadWeight = f.c.LoadWeight
 	}

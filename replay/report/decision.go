@@ -51,7 +51,7 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 		}
 	}
 	for i := range runs {
-		if warning := runs[i].Summary.Run.PresetWarning; warning != "" {
+		if warning := Warned(runs[i].Summary.Run.PresetWarning, runs[i].Summary.Run.Extrapolates); warning != "" {
 			b.WriteString("\n" + inMarkdown("Warning: "+runs[i].Name+": "+textpage.Plain(warning)) + ".\n")
 		}
 	}

@@ -38,7 +38,7 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 			why = append(why, textpage.Plain(runs[i].Name)+": "+outcome+".")
 		}
 		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name), Text: short})
-		if w := runs[i].Summary.Run.PresetWarning; w != "" {
+		if w := Warned(runs[i].Summary.Run.PresetWarning, runs[i].Summary.Run.Extrapolates); w != "" {
 			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
 		}
 		head, right = append(head, textpage.Plain(runs[i].Name)), append(right, page.Right)

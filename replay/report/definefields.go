@@ -314,6 +314,8 @@ var environmentFields = []numberField{
 	{"run.environment.servers.*.kv_cache_tokens", "tokens", "What a server's KV cache holds; at Dynamo, that of one worker."},
 	{"run.environment.servers.*.slots", "slots", "Slots of llama.cpp, each of which keeps one sequence."},
 	{"run.environment.servers.*.unlisted_models", "models", "Models of a server beyond the twenty that are kept."},
+	{"run.extrapolates.*.covers", "as its bound", "Most that the records had which the simulated engine was fitted to."},
+	{"run.extrapolates.*.reached", "as its bound", "Most that the run asked of one engine: beyond what is covered, it extrapolates."},
 	{"run.environment.gpus.*.count", "GPUs", "GPUs of one kind in the client's host, where the servers are too."},
 	{"run.environment.gpus.*.memory_mib", "MiB", "Memory of each."},
 	{"run.environment.gpus.*.power_limit_w", "W", "Power limit of each."},

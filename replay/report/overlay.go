@@ -150,7 +150,7 @@ func overlayNotes(runs []Named, what string) []page.Note {
 		}
 	}
 	for i := range runs {
-		if w := runs[i].Run.PresetWarning; w != "" {
+		if w := Warned(runs[i].Run.PresetWarning, runs[i].Run.Extrapolates); w != "" {
 			add(page.Warn, "%s: %s", runs[i].Name, textpage.Plain(w))
 		}
 	}

@@ -50,7 +50,8 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 			out = append(out, Warning{Code: code, Text: fmt.Sprintf(format, args...)})
 		}
 	}
-	warn(s.Run.PresetWarning != "", WarnPreset, "%s", textpage.Plain(s.Run.PresetWarning))
+	preset := Warned(s.Run.PresetWarning, s.Run.Extrapolates)
+	warn(preset != "", WarnPreset, "%s", textpage.Plain(preset))
 	if read := s.Run.Read; read != nil {
 		warn(true, warnRead, "results of %s do not say: %s", textpage.Plain(read.Tool), strings.Join(read.Lacks, "; "))
 	}

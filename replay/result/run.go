@@ -211,7 +211,9 @@ type Simulation struct {
 	// PresetWarning says how far that model is from the hardware that its preset names;
 	// empty where it is near.
 	PresetWarning string `json:"preset_warning,omitempty"`
-	Instances     int    `json:"instances,omitempty"` // engines that took the requests, where that is known
+	// Extrapolates are the bounds of what the model was fitted to that the run went beyond.
+	Extrapolates []Beyond `json:"extrapolates,omitempty"`
+	Instances    int      `json:"instances,omitempty"` // engines that took the requests, where that is known
 	// PrefixCaching says whether they kept the KV of prompts for later ones; null is
 	// not known, as of every live server.
 	PrefixCaching *bool `json:"prefix_caching,omitempty"`

@@ -10,6 +10,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
+	"reprise/replay/result"
 )
 
 // AllRouters stands for every router, one after another.
@@ -232,6 +233,15 @@ func (f *Engine) Warning(cmd *cobra.Command, c engine.Config) string {
 		return p.Warning
 	}
 	return p.Warn(c.Costs)
+}
+
+// Beyond are the bounds of what the engine was fitted to that a run passed.
+func (f *Engine) Beyond(cmd *cobra.Command, run engine.Covers) []result.Beyond {
+	p, err := f.Chosen(cmd)
+	if err != nil || p == nil || p.Covers == nil {
+		return nil
+	}
+	return p.Covers.Beyond(run)
 }
 
 // SimulatedFlag is a flag that was given and means nothing to an endpoint, or "".

@@ -49,6 +49,7 @@ func (f *Simulation) Record(cmd *cobra.Command, w *trace.Trace, c engine.FleetCo
 		return engine.FleetSummary{}, err
 	}
 	s, run, err := f.Play(cmd, w, c, about, journal)
+	run.Extrapolates = f.Engine.Beyond(cmd, s.Reached)
 	if cerr := journal.Close(); err == nil {
 		err = cerr
 	}
