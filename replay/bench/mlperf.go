@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/arrival"
 	"reprise/trace/page"
+	"reprise/trace/sample"
 )
 
 // Values of [Row].Rules: scenarios of MLPerf Inference, by its rules of 2026-07-23
@@ -22,11 +24,19 @@ import (
 const (
 	rulesOffline = "mlperf-offline"
 	rulesServer  = "mlperf-server"
+	rulesSingle  = "mlperf-single-stream"
 )
 
-// What the rules ask of a run: both scenarios last 600 s, offline has at least 24,576
+// allRules are those that a row may name.
+var allRules = []string{rulesOffline, rulesServer, rulesSingle}
+
+// What the rules ask of a run: all scenarios last 600 s, offline has at least 24,576
 // samples, and server passes early stopping at a confidence of 99 % with a tolerance of 0.
+// Single-stream has no limit: its result is an estimate of the 90th percentile of latency, by
+// early stopping too.
 const (
+	singleShare      = 0.9
+	singleRequests   = 65_536 // that are made ready: enough for 600 s unless one takes less than 9 ms
 	mlperfDuration   = 600 * time.Second
 	mlperfSamples    = 24_576
 	mlperfConfidence = 0.99
@@ -40,6 +50,12 @@ func (row *Row) checkRules() error {
 		return fmt.Errorf("row %s: %s sends all samples at once: load: burst", row.Name, row.Rules)
 	case row.Rules == rulesOffline && row.Requests > 0 && row.Requests < mlperfSamples:
 		return fmt.Errorf("row %s: %s takes %s samples at least, and requests is %s", row.Name, row.Rules, page.Brief(mlperfSamples), page.Brief(row.Requests))
+	case row.Rules == rulesSingle && row.Load != (Load{Concurrency: 1}):
+		return fmt.Errorf("row %s: %s sends a request when the answer to the last is whole: load: sequential", row.Name, row.Rules)
+	case row.Rules == rulesSingle && row.Requests > 0 && row.Requests < earlyStopping(1, singleShare):
+		return fmt.Errorf("row %s: %s takes %d requests at least, and requests is %d", row.Name, row.Rules, earlyStopping(1, singleShare), row.Requests)
+	case row.Rules == rulesSingle && row.Duration > 0 && row.Duration < mlperfDuration:
+		return fmt.Errorf("row %s: %s lasts 600 s at least, and duration is %v: leave it out", row.Name, row.Rules, row.Duration)
 	case row.Rules == rulesServer && (!strings.HasPrefix(row.Load.Rate, "poisson:") || row.rate() == 0):
 		return fmt.Errorf("row %s: %s has Poisson arrivals, such as load: poisson:4", row.Name, row.Rules)
 	case row.Rules == rulesServer && len(clauses) == 0:
@@ -69,6 +85,8 @@ func (row *Row) SettleRules() {
 	switch row.Rules {
 	case rulesOffline:
 		row.Requests = mlperfSamples
+	case rulesSingle: // as many as are answered in that time
+		row.Requests, row.Duration = singleRequests, cmp.Or(row.Duration, mlperfDuration)
 	case rulesServer:
 		n := row.rate() * mlperfDuration.Seconds()
 		row.Requests = int64(math.Ceil(n*1.05 + 4*math.Sqrt(n)))
@@ -83,6 +101,33 @@ type RulesOutcome struct {
 	Lacks []string `json:"lacks,omitempty"` // in words
 
 	EarlyStopping []EarlyStop `json:"early_stopping,omitempty"`
+	// Estimates are the results of single-stream, of each run; none with fewer requests than one takes.
+	Estimates []EarlyEstimate `json:"early_stopping_estimates,omitempty"`
+}
+
+// An EarlyEstimate bounds a percentile of latency from above at 99 % confidence: what MLPerf's
+// single-stream reports in place of the percentile. Of n requests it is the t-th highest
+// latency, with the largest t of which a server that just misses it would need no more than n
+// requests to be told, as loadgen computes it.
+type EarlyEstimate struct {
+	Percentile float64 `json:"percentile"` // 90
+	E2EMS      float64 `json:"e2e_ms"`     // the estimate, from sending
+	Measured   float64 `json:"e2e_percentile_ms"`
+	Requests   int64   `json:"requests"`
+	Over       int64   `json:"discarded_requests"` // with a higher latency than the estimate's
+}
+
+// estimateEarly is that of the latencies of all requests, in nanoseconds, which it sorts. It is
+// not ok where there are too few.
+func estimateEarly(latencies []int64, share float64) (e EarlyEstimate, ok bool) {
+	n := int64(len(latencies))
+	t := int64(sort.Search(int(n), func(i int) bool { return earlyStopping(int64(i)+1, share) > n }))
+	if t == 0 {
+		return e, false
+	}
+	slices.Sort(latencies)
+	order := sample.Sorted(latencies)
+	return EarlyEstimate{Percentile: share * 100, E2EMS: float64(latencies[n-t]) / 1e6, Measured: float64(order.At(int64(share*1000), 1000)) / 1e6, Requests: n, Over: t - 1}, true
 }
 
 // An EarlyStop is MLPerf's criterion for one percentile: so many requests were over the limit,
@@ -146,6 +191,7 @@ func (row *Row) judgeRules(s *report.Summary, results trace.Reader[result.Result
 	}
 	var firstDue, lastDue int64
 	var n int64
+	var latencies []int64 // of single-stream
 	err := trace.Each(results, func(_ int64, r *result.Result) error {
 		end, _ := report.OutcomeOf(r)
 		if before, after := s.Run.Window.Holds(r); before || after || end != report.Succeeded && end != report.Failed {
@@ -156,6 +202,9 @@ func (row *Row) judgeRules(s *report.Summary, results trace.Reader[result.Result
 		}
 		firstDue, lastDue = min(firstDue, r.DueNS), max(lastDue, r.DueNS)
 		d := report.Derive(r)
+		if e2e := d.E2E[report.FromSent]; row.Rules == rulesSingle && end == report.Succeeded && e2e.OK {
+			latencies = append(latencies, e2e.NS)
+		}
 		for i := range stops {
 			e := &stops[i]
 			e.Requests++
@@ -170,6 +219,17 @@ func (row *Row) judgeRules(s *report.Summary, results trace.Reader[result.Result
 	}
 	lack := func(format string, args ...any) { out.Lacks = append(out.Lacks, fmt.Sprintf(format, args...)) }
 	lasted := time.Duration(lastDue - firstDue) // a server scenario lasts until the last request is due
+	if row.Rules == rulesSingle {
+		lasted = time.Duration(*cmp.Or(s.DurationS, new(float64)) * 1e9)
+		if failed := s.Requests.Failed; failed > 0 {
+			lack("%s failed", page.Many(failed, "request"))
+		}
+		if e, ok := estimateEarly(latencies, singleShare); ok {
+			out.Estimates = append(out.Estimates, e)
+		} else {
+			lack("an estimate of the p90 takes %d requests, and there were %s", earlyStopping(1, singleShare), page.Brief(n))
+		}
+	}
 	if row.Rules == rulesOffline {
 		lasted = time.Duration(*cmp.Or(s.DurationS, new(float64)) * 1e9)
 		if n < mlperfSamples {
@@ -243,13 +303,22 @@ func (o *RulesOutcome) merge(more *RulesOutcome) *RulesOutcome {
 		}
 	}
 	out.EarlyStopping = append(slices.Clone(o.EarlyStopping), more.EarlyStopping...)
+	out.Estimates = append(slices.Clone(o.Estimates), more.Estimates...)
 	return &out
 }
 
 // String says whether the rules were kept, and what is missing.
 func (o *RulesOutcome) String() string {
 	if o.Valid {
-		return "valid under the rules of " + o.Rules
+		return "valid under the rules of " + o.Rules + o.estimated()
 	}
 	return "NOT valid under the rules of " + o.Rules + ": " + strings.Join(o.Lacks, "; ")
+}
+
+// estimated is what single-stream reports, of each run.
+func (o *RulesOutcome) estimated() (out string) {
+	for _, e := range o.Estimates {
+		out += fmt.Sprintf("; p%g E2E by early stopping %s ms (the percentile itself is %s)", e.Percentile, figure(e.E2EMS), figure(e.Measured))
+	}
+	return out
 }

@@ -214,3 +214,79 @@ func TestRulesOfRepeats(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// The estimate of single-stream is an order statistic of which a sum over the binomial
+// distribution says that the percentile is not above it, but for a chance of 1 %, and the least
+// such; LoadGen takes 64 requests for one.
+func TestEarlyEstimate(t *testing.T) {
+	if _, ok := estimateEarly(make([]int64, 63), 0.9); ok {
+		t.Error("63 requests give an estimate")
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int64{64, 100, 1024, 5000} {
+		latencies := make([]int64, n)
+		for i := range latencies {
+			latencies[i] = int64(i+1) * 1e6 // the rank in ms
+		}
+		rng.Shuffle(len(latencies), func(i, j int) { latencies[i], latencies[j] = latencies[j], latencies[i] })
+		over := int64(0) // the most, of which a server that just misses the percentile has a chance of 1 %
+		for atMost(over+1, n, 0.9) <= 0.01 {
+			over++
+		}
+		e, ok := estimateEarly(latencies, 0.9)
+		if !ok || e.Over != over-1 || e.E2EMS != float64(n-over+1) || e.Requests != n || math.Abs(e.Measured-(1+0.9*float64(n-1))) > 1e-3 {
+			t.Errorf("%d requests: %+v, %v; want %d over", n, e, ok, over)
+		}
+	}
+	// It is below the truth in one of a hundred runs.
+	below := 0
+	const runs = 3000
+	for range runs {
+		latencies := make([]int64, 500)
+		for i := range latencies {
+			latencies[i] = int64(rng.Float64() * 1e9)
+		}
+		if e, ok := estimateEarly(latencies, 0.9); !ok || e.E2EMS < 900 {
+			below++
+		}
+	}
+	if share := float64(below) / runs; share > 0.015 || share < 0.002 {
+		t.Errorf("%v of the runs have an estimate below the truth", share)
+	}
+}
+
+// A run under the rules of single-stream is held to its length and its requests.
+func TestRulesOfSingleStream(t *testing.T) {
+	row := &Row{Name: "one", Rules: rulesSingle, Load: Load{Concurrency: 1}, Workload: WorkloadRef{Name: "chat"}}
+	if row.SettleRules(); row.Requests != singleRequests || row.Duration != mlperfDuration || row.checkRules() != nil {
+		t.Errorf("%+v, %v", row, row.checkRules())
+	}
+	for want, change := range map[string]func(*Row){
+		"load: sequential":           func(r *Row) { r.Load.Concurrency = 2 },
+		"takes 64 requests at least": func(r *Row) { r.Requests = 63 },
+		"lasts 600 s at least, and":  func(r *Row) { r.Duration = time.Minute },
+	} {
+		bad := *row
+		if change(&bad); bad.checkRules() == nil || !strings.Contains(bad.checkRules().Error(), want) {
+			t.Errorf("%v, want %s", bad.checkRules(), want)
+		}
+	}
+	judge := func(n, everyMS int64) *RulesOutcome {
+		results := regular(n, everyMS, some(n/20))
+		s := report.Summary{DurationS: trace.Ptr(float64(n*everyMS) / 1e3)}
+		out, err := row.judgeRules(&s, &rowReader{results})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	if got := judge(700, 1000); !got.Valid || len(got.Estimates) != 1 || !strings.Contains(got.String(), "p90 E2E by early stopping 30 ms") {
+		t.Errorf("%+v: %s", got, got)
+	}
+	if got := judge(50, 20_000); got.Valid || !strings.Contains(got.String(), "an estimate of the p90 takes 64 requests, and there were 50") {
+		t.Errorf("%s", got)
+	}
+	if got := judge(100, 1000); got.Valid || len(got.Estimates) != 1 || !strings.Contains(got.String(), "it takes 600 s") {
+		t.Errorf("%s", got)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -174,8 +175,8 @@ func (r *suiteReader) keys(row *Row) []strictyaml.Key {
 		{Name: "timeout", Read: strictyaml.Into(&row.Timeout, strictyaml.Parsed(positiveDuration))},
 		{Name: "contract", Read: strictyaml.Into(&row.Contract, r.contract)},
 		{Name: "rules", Read: strictyaml.Into(&row.Rules, strictyaml.Parsed(func(s string) (string, error) {
-			if s != rulesOffline && s != rulesServer {
-				return "", fmt.Errorf("want %s or %s", rulesOffline, rulesServer)
+			if !slices.Contains(allRules, s) {
+				return "", fmt.Errorf("want one of %s", strings.Join(allRules, ", "))
 			}
 			return s, nil
 		}))},

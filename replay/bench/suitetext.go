@@ -158,7 +158,7 @@ func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 			for _, reason := range m.Reasons {
 				wrong = append(wrong, name+" is not trustworthy: "+reason)
 			}
-			if o := m.Rules; o != nil && !o.Valid {
+			if o := m.Rules; o != nil && (!o.Valid || len(o.Estimates) > 0) {
 				wrong = append(wrong, name+": "+o.String())
 			}
 			if c := m.Contract; c != nil {
