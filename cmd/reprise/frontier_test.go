@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
+	"reprise/replay/engine"
 )
 
 // GPUs, power and price of each engine: of a preset, of a data sheet, and of a file, whose
@@ -67,12 +70,16 @@ func TestFrontierMistakes(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const frontier = "sweep --frontier --preset l4-qwen2.5-0.5b "
 	for line, want := range map[string]string{
-		"sweep chat --frontier --preset l4-qwen2.5-0.5b": `--frontier makes its own requests, see --lengths: leave "chat" out`,
-		"sweep --frontier":                                              "no engine given: --preset",
-		"sweep --frontier --url http://localhost:1":                     "--frontier measures engines in virtual time, and --url names a server",
-		frontier + "--rates 1,2":                                        "--frontier is over requests in flight",
+		"sweep chat --frontier --preset l4-qwen2.5-0.5b": "--frontier makes its own requests, see --lengths, and an argument is the directory of an earlier frontier (-o): there is no file chat",
+		"sweep --frontier": "no engine given: --preset",
+		"sweep --frontier --url http://localhost:1 --kv-tokens 5":       "--kv-tokens is a flag of a simulated engine",
+		"sweep --frontier --url http://h:1 --url http://h:1":            "--url: h:1 is there twice",
+		"sweep --frontier --serve-cmd x":                                "--serve-cmd cannot be used with --frontier: start the server",
+		frontier + "--rates 2,1":                                        "rates are above 0, in ascending order",
+		frontier + "--api chat":                                         "--api is about a server, and no --url names one",
 		frontier + "--contract c.yaml":                                  "--contract cannot be used with --frontier",
 		frontier + "--gpus 2":                                           "--gpus cannot be used with --frontier",
+		frontier + "--process constant":                                 "--process cannot be used with --frontier",
 		frontier + "--lengths 5":                                        `--lengths: "5" is not a class of lengths: PROMPT/OUTPUT`,
 		frontier + "--lengths chat,chat":                                "--lengths: chat is there twice",
 		frontier + "--concurrencies 4,2":                                "ascending order",
@@ -98,4 +105,36 @@ func TestFrontierMistakes(t *testing.T) {
 	if _, errs, code := reprise(t, strings.Fields("sweep --frontier --preset t4-llama-3.2-3b --lengths 100k/5")...); code != cli.Failure || !strings.Contains(errs, "no engine serves any of these lengths: t4-llama-3.2-3b, 100k/5: requests are longer than the KV memory") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
+}
+
+// A server is measured beside a preset, kept in a directory, and laid over another frontier.
+func TestFrontierOfServers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	c := engine.DefaultServerConfig()
+	c.Base, c.ITL = 2*time.Millisecond, 2*time.Millisecond
+	sim, err := engine.NewServer(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(sim.Handler())
+	defer server.Close()
+	const off = "max-lag=off,max-lag-p50=off,max-lag-p999=off,max-lag-drift=off,max-cpu=off,max-gc-pause=off,max-stall=off,max-stall-ttft=off,max-stall-gap=off,max-clock-jump=off"
+	var r bench.FrontierResult
+	out := must(t, "sweep", "--frontier", "--preset", "l4-qwen2.5-0.5b", "--url", server.URL, "--engine", "sim 1", "--hardware", "2xL4", "--lengths", "16/8", "--concurrencies", "1,2",
+		"--rates", "40", "--level-duration", "200ms", "--level-requests", "8", "--price-per-gpu-hour", "l4=0.8", "--trust", off, "--json", "-o", "a", "--quiet")
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	e := r.Engines[1]
+	if e.Name != "sim 1" || e.GPU != "l4" || e.GPUs != 2 || e.Watts != 72 || e.PerGPUHour != 0.8 || e.Assumed || e.Model == "" || e.Endpoint == "" {
+		t.Errorf("%+v", e)
+	}
+	for _, curve := range r.Classes[0].Curves {
+		if len(curve.Points) != 3 || curve.Points[2].Rate != 40 || curve.Points[0].PerMillion == nil || curve.Points[0].JoulesPerToken == nil {
+			t.Errorf("%+v", curve)
+		}
+	}
+	must(t, "sweep", "--frontier", "--preset", "t4-llama-3.2-3b", "--lengths", "16/8", "--concurrencies", "1", "-o", "b")
+	both := must(t, "sweep", "--frontier", "a", "b/frontier.json", "--html", "f.html", "--details")
+	expect(t, both, "sim 1", "l4-qwen2.5-0.5b", "t4-llama-3.2-3b", "40/s")
 }

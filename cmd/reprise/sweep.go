@@ -90,9 +90,10 @@ searched for: it gets an interval that holds the truth in 90 of 100 sweeps or mo
 workload, a YAML specification or the name of a built-in workload (see reprise synth); it
 is repeated until a level is complete.
 
---frontier crosses length classes with requests in flight, for several presets: output
-tokens/s per GPU against those that a user sees, cost and energy of a token, and which
-engine is best at which interactivity. It takes no WORKLOAD.
+--frontier crosses length classes with requests in flight and --rates, for several presets
+and servers (--url): output tokens/s per GPU against those that a user sees, cost and energy
+of a token, and which engine is best at which interactivity. It takes no WORKLOAD: arguments
+are directories of earlier frontiers, whose curves are laid over each other.
 
 With -o the results of every level are kept, and a stopped sweep continues there.
 docs/sweep.md defines all that is printed.
@@ -104,11 +105,9 @@ if no load meets it.`,
   reprise sweep w.parquet --url http://localhost:8000 --rates 50 --level-duration 1s --level-requests 0 --warmup 1 --no-confirm
   reprise sweep chat --preset l4-qwen2.5-0.5b --concurrencies 1,2 --level-duration 5s --no-confirm -o sweep
   reprise sweep w.parquet --preset l4-qwen2.5-0.5b --sessions 1..8 --gap-cap 5s --no-confirm
-  reprise sweep --frontier --preset t4-llama-3.2-3b,rtx5080-llama-3.2-3b --lengths chat,1024/1024 --html frontier.html`,
+  reprise sweep --frontier --preset t4-llama-3.2-3b,rtx5080-llama-3.2-3b --lengths chat,1024/1024 --html frontier.html
+  reprise sweep --frontier --url http://localhost:8000 --lengths 32/8 --concurrencies 1,2 -o frontier`,
 		Args: func(cmd *cobra.Command, args []string) error {
-			if f.frontier.Asked && len(args) > 0 {
-				return cli.Usagef("--frontier makes its own requests, see --lengths: leave %q out", args[0])
-			}
 			if f.frontier.Asked {
 				return nil
 			}
@@ -116,12 +115,7 @@ if no load meets it.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.frontier.Asked {
-				r, err := f.frontier.Run(cmd, &f.trial, f.concurrencies)
-				if err != nil {
-					return err
-				}
-				r.Command = commandLine(cmd)
-				return f.write(cmd, &r)
+				return f.cross(cmd, args)
 			}
 			if err := f.frontier.Check(cmd); err != nil {
 				return err
@@ -150,6 +144,32 @@ if no load meets it.`,
 	flags.Details(cmd.Flags())
 	everyday.FileVar(&f.html, "html", "write a self-contained HTML `page`")
 	return cmd
+}
+
+// cross makes a frontier.
+func (f *sweepFlags) cross(cmd *cobra.Command, earlier []string) error {
+	server := new(cobra.Command)
+	new(runs.Replay).RegisterEndpoint(server)
+	about := flagLine(cmd, func(name string) bool { // not which servers there are
+		return server.Flags().Lookup(name) != nil && name != "seed" && name != "quiet" && name != "url"
+	})
+	ask := runs.FrontierAsk{Trials: &f.trial, Concurrencies: f.concurrencies, Rates: f.rates, Duration: f.duration, Requests: f.requests,
+		Limits: f.trust.Limits, About: about, Earlier: earlier, Dir: f.dir}
+	r, err := f.frontier.Run(cmd, ask)
+	if err != nil {
+		return err
+	}
+	r.Command = commandLine(cmd, earlier...)
+	if err := ask.Write(&r); err != nil {
+		return err
+	}
+	if err := f.write(cmd, &r); err != nil {
+		return err
+	}
+	if why := r.Untrusted(); why != "" {
+		return cli.Exit(cli.Untrusted, errors.New("the frontier is not trustworthy: "+why))
+	}
+	return nil
 }
 
 func (f *sweepFlags) register(cmd *cobra.Command) {

@@ -3,44 +3,55 @@ package bench
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"time"
 
-	"reprise/replay"
 	"reprise/replay/engine"
-	"reprise/replay/openai"
+	"reprise/replay/report"
 	"reprise/replay/result"
-	"reprise/trace"
-	"reprise/trace/arrival"
 	"reprise/trace/page"
 	"reprise/trace/quantity"
-	"reprise/trace/sample"
 )
 
-// A Frontier crosses length classes with requests in flight, for several engines in virtual
-// time: throughput per GPU against interactivity, which is the output tokens per second that
-// each user sees. Requests have nothing in common, and all engines get the same ones.
+// A Frontier crosses length classes with requests in flight and with rates, for several
+// engines in virtual time and servers: throughput per GPU against interactivity, which is the
+// output tokens per second that each user sees. Requests have nothing in common, and all
+// engines get the same ones.
 type Frontier struct {
 	Engines []FrontierEngine
 	Classes []LengthClass
-	// Concurrencies are the requests in flight of the levels, ascending; without any they
-	// double from 1 until an engine's throughput no longer grows.
+	// Concurrencies are the requests in flight of the levels, ascending. Rates are further
+	// levels, of Poisson arrivals in requests per second. Without any of both, requests in
+	// flight double from 1 until an engine's throughput no longer grows.
 	Concurrencies []int
-	Seed          uint64
-	Told          func(curves int) // when set, is told how many are complete
+	Rates         []float64
+	// Duration and Requests are the shortest measured part of a level of a rate. Requests are
+	// also the fewest that are measured of a closed loop at a server.
+	Duration time.Duration
+	Requests int64
+	Seed     uint64
+	Told     func(curves int) // when set, is told how many are complete
+
+	// Of servers: how runs are judged, where results are kept, and who is told of each level.
+	Report    report.Options
+	Dir       string
+	ToldLevel func(engine, class string, p FrontierPoint)
 }
 
-// A FrontierEngine is an engine in virtual time on GPUs whose number, power and price are
-// known or assumed.
+// A FrontierEngine is an engine in virtual time, or a server, on GPUs whose number, power and
+// price are known or assumed.
 type FrontierEngine struct {
 	Name      string `json:"name"`
 	Model     string `json:"model"`
-	Simulated string `json:"simulated"`     // all of its settings, as results have them
-	GPU       string `json:"gpu,omitempty"` // by the table of data sheets; "" is not known
-	GPUs      int    `json:"gpus"`          // of all replicas together
+	Simulated string `json:"simulated,omitempty"` // all of its settings, as results have them; "" of a server
+	Endpoint  string `json:"endpoint,omitempty"`  // of a server
+	Server    string `json:"server_version,omitempty"`
+	Started   string `json:"started,omitempty"` // first run at the server
+	GPU       string `json:"gpu,omitempty"`     // by the table of data sheets; "" is not known
+	GPUs      int    `json:"gpus"`              // of all replicas together
 	// Assumed tells that nothing says how many GPUs there are: one for each replica.
 	Assumed bool `json:"gpus_assumed,omitempty"`
 	// DataSheet tells that the watts are those of the GPU's board by its data sheet, which it
@@ -49,9 +60,14 @@ type FrontierEngine struct {
 	// Bound tells that the engine is what a data sheet allows at most.
 	Bound   bool   `json:"bound,omitempty"`
 	Warning string `json:"warning,omitempty"`
+	// Metered tells that joules are by what the server's GPUs said of their power.
+	Metered bool `json:"joules_measured,omitempty"`
 	Prices
 
-	Fleet engine.FleetConfig `json:"-"`
+	Fleet  engine.FleetConfig `json:"-"`
+	Covers *engine.Covers     `json:"-"` // what it was fitted to; nil is not known
+	Target Target             `json:"-"` // of a server, in place of Fleet
+	About  string             `json:"-"` // what the target is: levels of another are not taken up
 }
 
 // A LengthClass is the lengths of requests, as [arrival.ParseLength] reads them.
@@ -87,34 +103,17 @@ func ParseLengthClass(text string) (LengthClass, error) {
 // mostTokens bounds the lengths of a class.
 const mostTokens = 1 << 20
 
-// rows are n requests of the class, of a level of so many in flight.
-func (c *LengthClass) rows(n int, seed uint64, concurrency int) ([]trace.Request, error) {
-	prompt, err := arrival.ParseLength(c.Prompt)
-	if err != nil {
-		return nil, err
-	}
-	output, err := arrival.ParseLength(c.Output)
-	if err != nil {
-		return nil, err
-	}
-	rng := arrival.Stream(seed, fmt.Sprintf("frontier %s %d", c.Name, concurrency))
-	p, o := prompt.New(rng), output.New(rng)
-	rows := make([]trace.Request, n)
-	for i := range rows {
-		rows[i].InputTokens, rows[i].OutputTokens = p.Draw(), o.Draw()
-	}
-	return rows, nil
-}
-
 // A FrontierPoint is one level: an engine that answers requests of a class, so many in
-// flight at all times. Tokens are of the requests that ended within the measured time.
+// flight at all times, or as they arrive at a rate. Tokens are of the requests that ended
+// within the measured time.
 //
 //	per user    = 1 ÷ p50 of TPOT
 //	per GPU     = tokens ÷ seconds ÷ GPUs
 //	per million = price of a GPU-hour ÷ 3600 ÷ output tokens per second and GPU × 10⁶
 //	joules      = watts of a GPU ÷ output tokens per second and GPU
 type FrontierPoint struct {
-	Concurrency     int      `json:"concurrency"`
+	Concurrency     int      `json:"concurrency,omitempty"`
+	Rate            float64  `json:"requests_per_s,omitempty"` // of an open loop, in place of Concurrency
 	Requests        int      `json:"measured_requests"`
 	Seconds         float64  `json:"measured_s"`
 	PerUser         float64  `json:"output_tokens_per_s_per_user"`
@@ -129,6 +128,11 @@ type FrontierPoint struct {
 	// OnFront tells that no other level of the engine is as good at one of per user and per
 	// GPU, and better at the other.
 	OnFront bool `json:"on_front"`
+	// Saturated tells that fewer requests came out than arrived: the figures but TTFT and E2E are
+	// those of a full server.
+	Saturated bool `json:"saturated,omitempty"`
+	// Extrapolates are the bounds of what a simulated engine was fitted to that the level passed.
+	Extrapolates []result.Beyond `json:"extrapolates,omitempty"`
 }
 
 // A FrontierCurve is all levels of an engine with the requests of one class.
@@ -137,6 +141,8 @@ type FrontierCurve struct {
 	Points   []FrontierPoint `json:"points"`
 	Stopped  string          `json:"stopped,omitempty"`
 	Unserved string          `json:"unserved,omitempty"` // why it has no points
+	// Untrusted says why the client was the limit at a level, which is no point of the curve.
+	Untrusted string `json:"untrusted,omitempty"`
 }
 
 // A FrontierStretch is a range of interactivity at which one engine has the highest throughput
@@ -168,13 +174,22 @@ type FrontierResult struct {
 
 const frontierSchema = "frontier/1"
 
+// ServerRequests are the fewest requests that are measured of a level at a server unless more
+// are asked for. With few in flight they take long: InferenceMAX has 8 with one in flight.
+const ServerRequests = 8
+
 // Levels of a frontier.
 const (
-	generations      = 8       // requests that are measured, times those in flight: with the first and the last, 10 times, as InferenceMAX has it
-	leastMeasured    = 64      // requests
-	leastGain        = 0.02    // of throughput; a level that gains less is the last
-	mostInFlight     = 1 << 16 // at the last level
-	mostFrontierRuns = 1024    // engines times classes
+	generations   = 8       // requests that are measured, times those in flight: with the first and the last, 10 times, as InferenceMAX has it
+	leastMeasured = 64      // requests
+	leastGain     = 0.02    // of throughput; a level that gains less is the last
+	mostInFlight  = 1 << 16 // at the last level
+	mostAtServer  = 1 << 10 // at the last level that is found by doubling, of a server
+
+	mostLevelRequests = 1 << 21 // of a run
+	mostTries         = 4       // runs of a level of a rate, each longer
+	firstRequests     = 32      // that say how long one takes before a queue has grown
+	mostFrontierRuns  = 1024    // engines times classes
 )
 
 // Run measures every engine with every class.
@@ -183,12 +198,9 @@ func (f *Frontier) Run(ctx context.Context) (FrontierResult, error) {
 	if len(f.Engines) == 0 || len(f.Classes) == 0 || len(f.Engines)*len(f.Classes) > mostFrontierRuns {
 		return r, fmt.Errorf("a frontier has engines and classes of lengths, and at most %d of one times the other", mostFrontierRuns)
 	}
-	for i, n := range f.Concurrencies {
-		if n < 1 || n > mostInFlight || i > 0 && n <= f.Concurrencies[i-1] {
-			return r, fmt.Errorf("requests in flight are from 1 to %d, in ascending order", mostInFlight)
-		}
+	if err := f.checkLoads(); err != nil {
+		return r, err
 	}
-	served := false
 	for _, class := range f.Classes {
 		c := FrontierClass{LengthClass: class}
 		for i := range f.Engines {
@@ -196,55 +208,56 @@ func (f *Frontier) Run(ctx context.Context) (FrontierResult, error) {
 			if err != nil {
 				return r, fmt.Errorf("%s, %s: %w", f.Engines[i].Name, class.Name, err)
 			}
-			served = served || len(curve.Points) > 0
 			if c.Curves = append(c.Curves, curve); f.Told != nil {
 				f.Told(len(r.Classes)*len(f.Engines) + i + 1)
 			}
 		}
-		c.Best = bestStretches(c.Curves, func(p *FrontierPoint) float64 { return p.OutputPerGPU })
-		c.Cheapest = bestStretches(c.Curves, func(p *FrontierPoint) float64 {
-			if p.PerMillion == nil {
-				return 0
-			}
-			return 1 / *p.PerMillion
-		})
+		c.rank()
 		r.Classes = append(r.Classes, c)
 	}
-	if !served {
-		first := r.Classes[0].Curves[0]
-		return r, fmt.Errorf("no engine serves any of these lengths: %s, %s: %s", first.Engine, r.Classes[0].Name, first.Unserved)
+	return r, r.served()
+}
+
+// served is an error where there is no level at all.
+func (r *FrontierResult) served() error {
+	for _, c := range r.Classes {
+		for _, curve := range c.Curves {
+			if len(curve.Points) > 0 || curve.Untrusted != "" {
+				return nil
+			}
+		}
 	}
-	return r, nil
+	first := r.Classes[0].Curves[0]
+	return fmt.Errorf("no engine serves any of these lengths: %s, %s: %s", first.Engine, r.Classes[0].Name, cmp.Or(first.Unserved, first.Stopped))
+}
+
+// rank says which engine is best, and which is cheapest, at which interactivity.
+func (c *FrontierClass) rank() {
+	c.Best = bestStretches(c.Curves, func(p *FrontierPoint) float64 { return p.OutputPerGPU })
+	c.Cheapest = bestStretches(c.Curves, func(p *FrontierPoint) float64 {
+		if p.PerMillion == nil {
+			return 0
+		}
+		return 1 / *p.PerMillion
+	})
 }
 
 // curve measures an engine at one level after another.
 func (f *Frontier) curve(ctx context.Context, class *LengthClass, e *FrontierEngine) (FrontierCurve, error) {
 	c := FrontierCurve{Engine: e.Name, Points: []FrontierPoint{}}
-	levels := f.Concurrencies
-	if levels == nil {
-		for n := 1; n <= mostInFlight; n *= 2 {
-			levels = append(levels, n)
-		}
-	}
-	best := 0.0
-	for _, n := range levels {
-		p, refused, err := f.measure(ctx, class, e, n)
-		switch {
-		case err != nil:
+	for _, ladder := range f.ladders(e) {
+		stopped, err := f.climb(ctx, class, e, ladder, &c)
+		if err != nil {
 			return c, err
-		case refused != "" && len(c.Points) == 0:
-			c.Unserved = refused
+		}
+		switch {
+		case stopped != "" && len(c.Points) == 0 && c.Untrusted == "":
+			c.Unserved = stopped
 			return c, nil
-		case refused != "":
-			c.Stopped = fmt.Sprintf("with %d in flight %s", n, refused)
-		case f.Concurrencies == nil && p.OutputPerGPU < best*(1+leastGain):
-			c.Stopped = fmt.Sprintf("with %d in flight throughput grew by less than %s", n, page.Percent(leastGain))
+		case stopped != "":
+			c.Stopped = strings.TrimPrefix(c.Stopped+"; "+stopped, "; ")
 		}
-		if refused == "" {
-			c.Points = append(c.Points, p)
-			best = max(best, p.OutputPerGPU)
-		}
-		if c.Stopped != "" {
+		if c.Untrusted != "" {
 			break
 		}
 	}
@@ -252,89 +265,36 @@ func (f *Frontier) curve(ctx context.Context, class *LengthClass, e *FrontierEng
 	return c, nil
 }
 
-// measure plays one level. refused says why the engine does not answer all requests.
-func (f *Frontier) measure(ctx context.Context, class *LengthClass, e *FrontierEngine, n int) (p FrontierPoint, refused string, err error) {
-	rows, err := class.rows(n*(2+max(generations, (leastMeasured+n-1)/n)), f.Seed, n)
-	if err != nil {
-		return p, "", err
-	}
-	var ended endedRequests
-	s := Simulation{Fleet: e.Fleet, Rows: &trace.SliceReader[trace.Request]{Rows: rows}, Options: replay.Options{Concurrency: n}, Results: &ended}
-	if _, _, err := s.Run(ctx); err != nil {
-		return p, "", err
-	}
-	if ended.failed != "" {
-		return p, ended.failed, nil
-	}
-	p, err = ended.point(n, e)
-	return p, "", err
-}
-
-// endedRequests keeps of results what a level is computed from, and not their gaps.
-type endedRequests struct {
-	all    []endedRequest
-	failed string // why one was refused
-}
-
-// An endedRequest has instants and durations in nanoseconds.
-type endedRequest struct {
-	done, ttft, tpot, e2e int64
-	prompt, output        int64
-}
-
-// Write implements [trace.Writer].
-func (w *endedRequests) Write(rows []result.Result) (int, error) {
-	for i := range rows {
-		r := &rows[i]
+// climb measures the levels of a ladder, and says why it went no further up; of one that
+// does not serve a single level without saying at which.
+func (f *Frontier) climb(ctx context.Context, class *LengthClass, e *FrontierEngine, ladder []frontierLoad, c *FrontierCurve) (stopped string, err error) {
+	best, e2e := 0.0, 0.0
+	for _, load := range ladder {
+		p, end, err := f.measure(ctx, class, e, load, e2e)
 		switch {
-		case r.Error == openai.KindTooLong:
-			w.failed = "requests are longer than the KV memory"
-			continue
-		case r.Error == openai.KindRateLimited:
-			w.failed = "the queue is full"
-			continue
-		case r.Error != "" || r.FirstTokenNS == nil || *r.Output < 2:
-			return i, fmt.Errorf("a request was not answered: %s", cmp.Or(r.Error, "no tokens"))
+		case err != nil:
+			return "", err
+		case end.untrusted != "":
+			c.Untrusted = load.at() + " the client was the limit: " + end.untrusted
+			return c.Untrusted, nil
+		case end.refused != "" && len(c.Points) == 0:
+			return end.refused, nil
+		case end.refused != "":
+			return load.at() + " " + end.refused, nil
 		}
-		w.all = append(w.all, endedRequest{done: *r.DoneNS, ttft: *r.FirstTokenNS - *r.SentNS, e2e: *r.LastTokenNS - *r.SentNS,
-			tpot: int64(math.Round(float64(*r.LastTokenNS-*r.FirstTokenNS) / float64(*r.Output-1))), prompt: int64(*r.Input), output: int64(*r.Output)})
+		c.Points = append(c.Points, p)
+		if f.ToldLevel != nil {
+			f.ToldLevel(e.Name, class.Name, p)
+		}
+		switch {
+		case p.Saturated:
+			return load.at() + " fewer requests came out than arrived", nil
+		case f.Searches() && p.OutputPerGPU < best*(1+leastGain):
+			return fmt.Sprintf("%s throughput grew by less than %s", load.at(), page.Percent(leastGain)), nil
+		}
+		best, e2e = max(best, p.OutputPerGPU), p.E2E/1e3
 	}
-	return len(rows), nil
-}
-
-// point computes a level with n in flight. The first n requests to end fill the engine, and
-// the last n drain it: the others are measured, from the end of the n-th on. So the engine is
-// full all the time, and requests that began together count as whole generations.
-func (w *endedRequests) point(n int, e *FrontierEngine) (FrontierPoint, error) {
-	slices.SortStableFunc(w.all, func(a, b endedRequest) int { return cmp.Compare(a.done, b.done) })
-	measured := w.all[n : len(w.all)-n]
-	p := FrontierPoint{Concurrency: n, Requests: len(measured), Seconds: float64(measured[len(measured)-1].done-w.all[n-1].done) / 1e9}
-	var prompt, output int64
-	var ttft, tpot, e2e []int64
-	for _, r := range measured {
-		prompt, output = prompt+r.prompt, output+r.output
-		ttft, tpot, e2e = append(ttft, r.ttft), append(tpot, r.tpot), append(e2e, r.e2e)
-	}
-	median := func(values []int64) float64 {
-		slices.Sort(values)
-		order := sample.Sorted(values)
-		return float64(order.At(1, 2)) / 1e6
-	}
-	p.TTFT, p.TPOT, p.E2E = median(ttft), median(tpot), median(e2e)
-	if !(p.TPOT > 0) || !(p.Seconds > 0) {
-		return p, errors.New("the engine takes no time: its costs are 0")
-	}
-	p.PerUser = 1e3 / p.TPOT
-	p.OutputPerGPU = float64(output) / p.Seconds / float64(e.GPUs)
-	p.TotalPerGPU = float64(prompt+output) / p.Seconds / float64(e.GPUs)
-	if e.PerGPUHour > 0 {
-		p.PerMillion, _ = shared(e.PerGPUHour, p.OutputPerGPU*3600)
-		p.PerMillionTotal, _ = shared(e.PerGPUHour, p.TotalPerGPU*3600)
-	}
-	if e.Watts > 0 {
-		p.JoulesPerToken = trace.Ptr(e.Watts / p.OutputPerGPU)
-	}
-	return p, nil
+	return "", nil
 }
 
 // markFront marks the levels that are on the Pareto front of interactivity and throughput.

@@ -157,9 +157,9 @@ func TestLengthClasses(t *testing.T) {
 		if got := c.Prompt + " " + c.Output; err != nil || got != want || c.Name != text {
 			t.Errorf("%s: %s, %v", text, got, err)
 		}
-		a, err := c.rows(500, 1, 4)
-		b, _ := c.rows(500, 1, 4)
-		other, _ := c.rows(500, 1, 8)
+		a, err := c.rows(500, 1, frontierLoad{inFlight: 4})
+		b, _ := c.rows(500, 1, frontierLoad{inFlight: 4})
+		other, _ := c.rows(500, 1, frontierLoad{inFlight: 8})
 		if err != nil || fmt.Sprint(a) != fmt.Sprint(b) || text == "1024/8192" && fmt.Sprint(a) == fmt.Sprint(other) {
 			t.Errorf("%s: rows differ, or do not: %v", text, err)
 		}

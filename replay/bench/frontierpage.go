@@ -11,7 +11,7 @@ import (
 // each class of lengths the curves of all engines over each other.
 func (r *FrontierResult) Page() *page.Page {
 	p := &page.Page{Title: "Throughput and interactivity", Headline: r.headline(), Verdict: r.cautions(), Table: r.bestTable(),
-		Lead: "Output tokens/s per GPU, against those that each user sees (interactivity), with more and more requests in flight. Right and up is better."}
+		Lead: "Output tokens/s per GPU, against those that each user sees (interactivity), under more and more load. Right and up is better."}
 	head, rows := r.engineTable()
 	align := []page.Align{page.Left, page.Left, page.Right, page.Right, page.Right, page.Right}
 	best := page.Table{Caption: "Figures of the highest throughput", Head: head, Rows: rows, Align: align[:len(head)]}
@@ -32,7 +32,7 @@ func (r *FrontierResult) Page() *page.Page {
 		r.plots("energy per output token", "J", func(q *FrontierPoint) *float64 { return q.JoulesPerToken }))
 	section("With the tokens of prompts", "Prompt and output tokens together, as the main plot of InferenceMAX has them.",
 		r.plots("all tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.TotalPerGPU }))
-	levels := page.Section{Title: "Levels", Text: []string{"* = another level of the engine is as good at both interactivity and throughput, and better at one."}}
+	levels := page.Section{Title: "Levels", Text: []string{"Load is requests in flight, or with /s the requests that arrive each second. * = another level of the engine is as good at both interactivity and throughput, and better at one. ! = fewer requests came out than arrived."}}
 	for i := range r.Classes {
 		c := &r.Classes[i]
 		head, rows := r.pointTable(c)
@@ -95,7 +95,10 @@ func (r *FrontierResult) plots(label, unit string, of func(*FrontierPoint) *floa
 
 // provenance is what the engines are, and what their GPUs cost and draw.
 func (r *FrontierResult) provenance() []page.Group {
-	first := page.Group{Title: "Frontier", Facts: []page.Fact{{Label: "Command", Value: r.Command}, {Label: "Seed", Value: r.Seed}}}
+	first := page.Group{Title: "Frontier", Facts: []page.Fact{{Label: "Command", Value: r.Command}}}
+	if r.Seed != "" {
+		first.Facts = append(first.Facts, page.Fact{Label: "Seed", Value: r.Seed})
+	}
 	groups := []page.Group{first}
 	for _, e := range r.Engines {
 		g := page.Group{Title: printable(e.Name)}
@@ -108,7 +111,9 @@ func (r *FrontierResult) provenance() []page.Group {
 			gpus += " × " + e.GPU
 		}
 		put("GPUs", gpus, "")
-		if e.Watts > 0 {
+		if e.Metered {
+			put("Power of a GPU", "as measured", "by the servers' metrics")
+		} else if e.Watts > 0 {
 			note := ""
 			if e.DataSheet {
 				note = "by the data sheet"
@@ -118,7 +123,11 @@ func (r *FrontierResult) provenance() []page.Group {
 		if e.PerGPUHour > 0 {
 			put("Price of a GPU-hour", figure(e.PerGPUHour), "")
 		}
-		put("Simulated", e.Simulated, "")
+		for _, fact := range [][2]string{{"Simulated", e.Simulated}, {"Endpoint", e.Endpoint}, {"Server", e.Server}, {"Measured", e.Started}} {
+			if fact[1] != "" {
+				put(fact[0], fact[1], "")
+			}
+		}
 		groups = append(groups, g)
 	}
 	return groups

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
@@ -130,6 +132,9 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 			assumed = append(assumed, e.Name)
 		}
 	}
+	for _, text := range r.extrapolating() {
+		add(page.Warn, "Warning", text)
+	}
 	if len(bounds) > 0 {
 		which := strings.Join(bounds, ", ")
 		if len(bounds) == len(r.Engines) {
@@ -143,26 +148,68 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 	if len(assumed) > 0 {
 		add(page.Warn, "GPUs", strings.Join(assumed, ", ")+": the number is not known, and one for each replica was taken.")
 	}
-	var unserved []string
+	var unserved, missing, untrusted []string
 	for _, c := range r.Classes {
 		for _, curve := range c.Curves {
-			if curve.Unserved != "" {
+			switch {
+			case curve.Untrusted != "":
+				untrusted = append(untrusted, fmt.Sprintf("%s by %s: %s", c.Name, curve.Engine, curve.Untrusted))
+			case curve.Unserved == unmeasured:
+				missing = append(missing, c.Name+" by "+curve.Engine)
+			case curve.Unserved != "":
 				unserved = append(unserved, fmt.Sprintf("%s by %s: %s", c.Name, curve.Engine, curve.Unserved))
 			}
 		}
 	}
-	if len(unserved) > 0 {
-		add(page.Warn, "Not served", strings.Join(unserved, "; ")+".")
+	for _, about := range []struct {
+		word string
+		list []string
+	}{{"Untrusted", untrusted}, {"Not served", unserved}, {"Not measured", missing}} {
+		if len(about.list) > 0 {
+			add(page.Warn, about.word, strings.Join(about.list, "; ")+".")
+		}
+	}
+	return out
+}
+
+// extrapolating says which engines go how far beyond what they were fitted to.
+func (r *FrontierResult) extrapolating() (out []string) {
+	for _, e := range r.Engines {
+		var beyond []result.Beyond
+		levels, of := 0, 0
+		for _, c := range r.Classes {
+			for _, curve := range c.Curves {
+				for _, p := range curve.Points {
+					if curve.Engine != e.Name {
+						continue
+					}
+					if of++; len(p.Extrapolates) > 0 {
+						levels++
+						beyond = result.JoinBeyond(beyond, p.Extrapolates)
+					}
+				}
+			}
+		}
+		if says := report.Extrapolation(beyond); says != "" {
+			out = append(out, fmt.Sprintf("%s: at %d of %s %s.", e.Name, levels, page.Many(int64(of), "level"), says))
+		}
 	}
 	return out
 }
 
 // powerNote says what the joules are.
 func (r *FrontierResult) powerNote() string {
+	sheet, metered := false, false
 	for _, e := range r.Engines {
-		if e.DataSheet {
-			return " Power is that of the data sheet, a bound."
-		}
+		sheet, metered = sheet || e.DataSheet && !e.Metered, metered || e.Metered
+	}
+	switch {
+	case sheet && metered:
+		return " Power is as measured at the GPUs, and where it is not that of the data sheet, a bound."
+	case sheet:
+		return " Power is that of the data sheet, a bound."
+	case metered:
+		return " Power is as measured at the GPUs."
 	}
 	return ""
 }
@@ -233,7 +280,7 @@ func (c *FrontierCurve) most() (most *FrontierPoint) {
 // knows tells whether any engine has a price, and a power.
 func (r *FrontierResult) knows() (cost, joules bool) {
 	return slices.ContainsFunc(r.Engines, func(e FrontierEngine) bool { return e.PerGPUHour > 0 }),
-		slices.ContainsFunc(r.Engines, func(e FrontierEngine) bool { return e.Watts > 0 })
+		slices.ContainsFunc(r.Engines, func(e FrontierEngine) bool { return e.Watts > 0 || e.Metered })
 }
 
 // title is the class with its lengths.
@@ -251,9 +298,10 @@ func (c *FrontierClass) remarks() (out []string) {
 	return out
 }
 
-// pointTable has every level of a class. * is a level that another one of its engine beats.
+// pointTable has every level of a class. * is a level that another one of its engine beats, and
+// ! one that is saturated.
 func (r *FrontierResult) pointTable(c *FrontierClass) (head []string, rows [][]string) {
-	head = []string{"engine", "in flight", "tok/s/user", "tok/s/GPU", "with prompts", "TTFT p50, ms", "TPOT p50, ms", "E2E p50, ms"}
+	head = []string{"engine", "load", "tok/s/user", "tok/s/GPU", "with prompts", "TTFT p50, ms", "TPOT p50, ms", "E2E p50, ms"}
 	cost, joules := r.knows()
 	if cost {
 		head = append(head, "cost/M")
@@ -264,11 +312,17 @@ func (r *FrontierResult) pointTable(c *FrontierClass) (head []string, rows [][]s
 	for _, curve := range c.Curves {
 		for i := range curve.Points {
 			p := &curve.Points[i]
-			flight := page.Count(int64(p.Concurrency))
-			if !p.OnFront {
-				flight += " *"
+			load := page.Count(int64(p.Concurrency))
+			if p.Rate > 0 {
+				load = figure(p.Rate) + "/s"
 			}
-			row := []string{printable(curve.Engine), flight, figure(p.PerUser), figure(p.OutputPerGPU), figure(p.TotalPerGPU), figure(p.TTFT), figure(p.TPOT), figure(p.E2E)}
+			if p.Saturated {
+				load += " !"
+			}
+			if !p.OnFront {
+				load += " *"
+			}
+			row := []string{printable(curve.Engine), load, figure(p.PerUser), figure(p.OutputPerGPU), figure(p.TotalPerGPU), figure(p.TTFT), figure(p.TPOT), figure(p.E2E)}
 			if cost {
 				row = append(row, cell(p.PerMillion))
 			}

@@ -2,11 +2,17 @@ package runs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,6 +21,10 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
 	"reprise/replay/hardware"
+	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/quantity"
 )
 
@@ -31,7 +41,7 @@ type Frontier struct {
 func (f *Frontier) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := flags.Sections(fl, "Frontier")
-	everyday.BoolVar(&f.Asked, "frontier", false, "throughput per GPU against interactivity, for every --preset, length class and number in flight, in place of a sweep of WORKLOAD")
+	everyday.BoolVar(&f.Asked, "frontier", false, "throughput per GPU against interactivity, for every --preset, --url and length class, in place of a sweep of WORKLOAD. Arguments are directories of earlier frontiers, to lay over each other")
 	rest.StringSliceVar(&f.lengths, "lengths", bench.DefaultLengths(), "length classes of --frontier: chat, or the most tokens of a prompt and an output")
 	rest.Var(&f.watts, "watts", "`watts` of a GPU for --frontier: one number, or l4=72,h100=700. Default: its data sheet's")
 	preset, price := fl.Lookup("preset"), fl.Lookup("price-per-gpu-hour")
@@ -57,89 +67,270 @@ func (f *Frontier) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// ofFrontier are the flags that a frontier takes beside those of simulated engines.
-var ofFrontier = []string{"frontier", "lengths", "concurrencies", "watts", "price-per-gpu-hour", "seed", "json", "html", "overwrite", "details", "quiet", "config"}
+// ofFrontier are the flags that a frontier takes beside those of simulated engines and of
+// endpoints.
+var ofFrontier = []string{"frontier", "lengths", "concurrencies", "rates", "level-duration", "level-requests", "watts", "price-per-gpu-hour", "seed", "output", "json", "html", "overwrite", "details", "quiet", "config"}
 
-// Run measures the frontier, with so many requests in flight, or as many as help.
-func (f *Frontier) Run(cmd *cobra.Command, trials *Trials, concurrencies []string) (none bench.FrontierResult, err error) {
-	if err := f.alone(cmd); err != nil {
-		return none, err
+// A FrontierAsk is what a frontier takes of the flags of a sweep.
+type FrontierAsk struct {
+	Trials        *Trials
+	Concurrencies []string
+	Rates         []string
+	Duration      time.Duration // of a level of a rate
+	Requests      int64         // of a level
+	Limits        report.Limits // beyond which a run at a server is not trusted
+	About         string        // what servers are measured with
+	Earlier       []string      // files or directories of earlier frontiers
+	Dir           string        // for the results; "" keeps none
+}
+
+// Run measures the frontier, and lays earlier ones over it.
+func (f *Frontier) Run(cmd *cobra.Command, ask FrontierAsk) (r bench.FrontierResult, err error) {
+	servers := cmd.Flags().Changed("url")
+	if err := f.alone(cmd, servers); err != nil {
+		return r, err
 	}
-	var work bench.Frontier
+	earlier := make([]bench.FrontierResult, len(ask.Earlier))
+	for i, path := range ask.Earlier {
+		if earlier[i], err = readFrontier(path); err != nil {
+			return r, err
+		}
+	}
+	if ask.Duration <= 0 || ask.Requests < 0 {
+		return r, cli.Usagef("--level-duration and --level-requests: a level lasts some time")
+	}
+	work, err := f.plan(cmd, &ask, servers)
+	if err != nil {
+		return r, err
+	}
+	for flag, by := range map[string]perGPU{"price-per-gpu-hour": f.prices, "watts": f.watts} {
+		for gpu := range by.of {
+			has := slices.ContainsFunc(work.Engines, func(e bench.FrontierEngine) bool { return e.GPU == gpu })
+			for _, o := range earlier {
+				has = has || slices.ContainsFunc(o.Engines, func(e bench.FrontierEngine) bool { return e.GPU == gpu })
+			}
+			if !has {
+				return r, cli.Usagef("--%s: no engine has a GPU %s", flag, gpu)
+			}
+		}
+	}
+	if len(work.Engines) > 0 {
+		if r, err = f.measure(cmd, work, &ask); err != nil {
+			return r, err
+		}
+	}
+	for i, o := range earlier {
+		o.Reprice(func(gpu string) bench.Prices {
+			return bench.Prices{PerGPUHour: f.prices.at(gpu), Watts: f.watts.at(gpu)}
+		})
+		if err := r.Overlay(o, nameOf(ask.Earlier[i])); err != nil {
+			return r, fmt.Errorf("%s: %w", ask.Earlier[i], err)
+		}
+	}
+	return r, nil
+}
+
+// plan is what the flags ask to be measured: no engine where only earlier frontiers are to be
+// laid over each other.
+func (f *Frontier) plan(cmd *cobra.Command, ask *FrontierAsk, servers bool) (work bench.Frontier, err error) {
+	work.Duration, work.Requests, work.Report = ask.Duration, ask.Requests, report.Options{Limits: ask.Limits}
 	for _, text := range f.lengths {
 		c, err := bench.ParseLengthClass(text)
 		if err != nil {
-			return none, cli.Usagef("--lengths: %v", err)
+			return work, cli.Usagef("--lengths: %v", err)
 		}
 		if slices.ContainsFunc(work.Classes, func(o bench.LengthClass) bool { return o.Name == c.Name }) {
-			return none, cli.Usagef("--lengths: %s is there twice", text)
+			return work, cli.Usagef("--lengths: %s is there twice", text)
 		}
 		work.Classes = append(work.Classes, c)
 	}
-	for _, text := range concurrencies {
+	for _, text := range ask.Concurrencies {
 		n, err := quantity.Count(text)
 		if err != nil {
-			return none, cli.Usagef("--concurrencies: %v", err)
+			return work, cli.Usagef("--concurrencies: %v", err)
 		}
 		work.Concurrencies = append(work.Concurrencies, int(n))
 	}
-	if work.Seed, err = strconv.ParseUint(cmp.Or(trials.Live.Prompts.Seed, "1"), 10, 64); err != nil {
-		return none, cli.Usagef("--seed: want a number")
+	for _, text := range ask.Rates {
+		rate, err := quantity.Rate(text)
+		if err != nil {
+			return work, cli.Usagef("--rates: %v", err)
+		}
+		work.Rates = append(work.Rates, rate)
+	}
+	if work.Seed, err = strconv.ParseUint(cmp.Or(ask.Trials.Live.Prompts.Seed, "1"), 10, 64); err != nil {
+		return work, cli.Usagef("--seed: want a number")
 	}
 	presets := f.presets
-	if len(presets) == 0 {
+	if len(presets) == 0 && (!servers && len(ask.Earlier) == 0 || ask.Trials.Simulated.Engine.Costs != "") {
 		presets = []string{""} // of --costs, or an error
 	}
 	for _, preset := range presets {
-		e, err := f.engine(cmd, trials, preset, work.Seed)
+		e, err := f.engine(cmd, ask.Trials, preset, work.Seed)
 		if err != nil {
-			return none, err
+			return work, err
 		}
 		if slices.ContainsFunc(work.Engines, func(o bench.FrontierEngine) bool { return o.Name == e.Name }) {
 			e.Name = preset // of files of one name, or one with other settings
 			if slices.ContainsFunc(work.Engines, func(o bench.FrontierEngine) bool { return o.Name == preset }) {
-				return none, cli.Usagef("--preset: %s is there twice", preset)
+				return work, cli.Usagef("--preset: %s is there twice", preset)
 			}
 		}
 		work.Engines = append(work.Engines, e)
 	}
-	for flag, by := range map[string]perGPU{"price-per-gpu-hour": f.prices, "watts": f.watts} {
-		for gpu := range by.of {
-			if !slices.ContainsFunc(work.Engines, func(e bench.FrontierEngine) bool { return e.GPU == gpu }) {
-				return none, cli.Usagef("--%s: no engine has a GPU %s", flag, gpu)
-			}
+	if !servers {
+		return work, nil
+	}
+	if len(presets) == 0 {
+		if name := flags.SimulatedFlag(cmd); name != "" {
+			return work, cli.Usagef("--%s is a flag of a simulated engine: give --preset, or start the endpoint with it", name)
 		}
 	}
-	bar := cli.NewProgress(cmd)
-	bar.Start("frontier", "curves", int64(len(work.Engines)*len(work.Classes)))
-	defer bar.End()
-	work.Told = func(curves int) { bar.Set(int64(curves)) }
-	r, err := work.Run(cmd.Context())
+	for _, url := range ask.Trials.Live.Target.URLs {
+		e, err := f.server(cmd, ask, url)
+		if err != nil {
+			return work, err
+		}
+		if slices.ContainsFunc(work.Engines, func(o bench.FrontierEngine) bool { return o.Name == e.Name }) {
+			return work, cli.Usagef("--url: %s is there twice", e.Name)
+		}
+		work.Engines = append(work.Engines, e)
+	}
+	_, err = ask.Trials.Live.Admin.open(cmd.Context(), cmd) // for all levels, until the command is over
+	return work, err
+}
+
+// measure runs what was planned. Levels at servers are kept in the directory of the results.
+func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier, ask *FrontierAsk) (r bench.FrontierResult, err error) {
+	if slices.ContainsFunc(work.Engines, func(e bench.FrontierEngine) bool { return e.Target != nil }) {
+		if !cmd.Flags().Changed("level-requests") {
+			work.Requests = bench.ServerRequests
+		}
+		if work.Dir = ask.Dir; work.Dir == "" {
+			if work.Dir, err = os.MkdirTemp("", "reprise-frontier-"); err != nil {
+				return r, err
+			}
+			defer func() { err = errors.Join(err, os.RemoveAll(work.Dir)) }()
+		}
+		work.ToldLevel = func(engine, class string, p bench.FrontierPoint) {
+			load := fmt.Sprintf("%d in flight", p.Concurrency)
+			if p.Rate > 0 {
+				load = page.Number(p.Rate) + " req/s"
+			}
+			cli.Stepf(cmd, "%s, %s, %s: %s tok/s/user, %s tok/s/GPU", engine, class, load, page.Number(p.PerUser), page.Number(p.OutputPerGPU))
+		}
+	} else {
+		bar := cli.NewProgress(cmd)
+		bar.Start("frontier", "curves", int64(len(work.Engines)*len(work.Classes)))
+		defer bar.End()
+		work.Told = func(curves int) { bar.Set(int64(curves)) }
+	}
+	r, err = work.Run(cmd.Context())
 	switch {
+	case err != nil && cmd.Context().Err() != nil && work.Dir != "" && ask.Dir != "":
+		err = fmt.Errorf("interrupted; the levels so far are in %s: run the same command again to continue", ask.Dir)
 	case err != nil && cmd.Context().Err() != nil:
-		err = fmt.Errorf("interrupted: nothing is kept of a frontier that is not complete")
-	case err != nil && len(r.Classes) == 0 && len(work.Concurrencies) > 0:
+		err = errors.New("interrupted: nothing is kept of a frontier that is not complete")
+	case err != nil && len(r.Classes) == 0 && !work.Searches():
 		err = cli.Exit(cli.Usage, err)
 	}
 	return r, err
 }
 
+// frontierFile is the name of a frontier in its directory.
+const frontierFile = "frontier.json"
+
+// readFrontier reads an earlier frontier.
+func readFrontier(path string) (r bench.FrontierResult, err error) {
+	file := path
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		file = filepath.Join(path, frontierFile)
+	}
+	in, err := os.Open(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return r, cli.Usagef("--frontier makes its own requests, see --lengths, and an argument is the directory of an earlier frontier (-o): there is no file %s", file)
+	}
+	if err != nil {
+		return r, err
+	}
+	defer in.Close()
+	return bench.ReadFrontier(path, in)
+}
+
+// nameOf is how an earlier frontier is called, where its engines have the names of others.
+func nameOf(path string) string {
+	if filepath.Base(path) == frontierFile {
+		path = filepath.Dir(path)
+	}
+	return strings.TrimSuffix(filepath.Base(filepath.Clean(path)), ".json")
+}
+
+// Write keeps the frontier in its directory.
+func (ask *FrontierAsk) Write(r *bench.FrontierResult) error {
+	if ask.Dir == "" {
+		return nil
+	}
+	if err := os.MkdirAll(ask.Dir, 0o755); err != nil {
+		return err
+	}
+	return trace.WriteFile(filepath.Join(ask.Dir, frontierFile), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, r) })
+}
+
 // alone refuses flags that mean nothing to a frontier.
-func (f *Frontier) alone(cmd *cobra.Command) (err error) {
+func (f *Frontier) alone(cmd *cobra.Command, servers bool) (err error) {
 	simulated := pflag.NewFlagSet("", pflag.ContinueOnError)
 	new(flags.Fleet).Register(simulated)
+	measured := new(cobra.Command) // has the flags of servers
+	new(Trials).Register(measured)
+	new(flags.Deployment).Register(measured)
+	new(flags.Trust).Register(measured)
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		switch {
 		case err != nil || flags.SetByVariable(fl) || simulated.Lookup(fl.Name) != nil || slices.Contains(ofFrontier, fl.Name):
-		case fl.Name == "url" || fl.Name == "serve-cmd" || fl.Name == "target":
-			err = cli.Usagef("--frontier measures engines in virtual time, and --%s names a server: measure one by a closed loop of each length, reprise sweep WORKLOAD --url URL --concurrencies 1,2,4,8, or fit an engine to it (reprise calibrate) and give its file with --preset", fl.Name)
-		case fl.Name == "rates":
-			err = cli.Usagef("--frontier is over requests in flight: give --concurrencies, or leave --rates out")
+		case fl.Name == "serve-cmd" || fl.Name == "target":
+			err = cli.Usagef("--%s cannot be used with --frontier: start the server, and give its --url", fl.Name)
+		case servers && measured.Flags().Lookup(fl.Name) != nil:
+		case measured.Flags().Lookup(fl.Name) != nil:
+			err = cli.Usagef("--%s is about a server, and no --url names one", fl.Name)
 		default:
 			err = cli.Usagef("--%s cannot be used with --frontier", fl.Name)
 		}
 	})
 	return err
+}
+
+// server is the endpoint of a URL. Its GPUs are those that --hardware says.
+func (f *Frontier) server(cmd *cobra.Command, ask *FrontierAsk, base string) (e bench.FrontierEngine, err error) {
+	live := ask.Trials.Live
+	live.Target.URLs = []string{base}
+	if err := live.Check(cmd); err != nil {
+		return e, err
+	}
+	e = bench.FrontierEngine{Name: base, Endpoint: result.Redact(base), GPUs: 1, Assumed: true, Target: liveTarget{cmd, live}}
+	if u, err := url.Parse(base); err == nil {
+		e.Name = cmp.Or(strings.TrimSuffix(u.Host+u.Path, "/"), base)
+		u.User, u.RawQuery, u.Fragment = nil, "", ""
+		e.Endpoint = u.String()
+	}
+	e.About = ask.About + " of " + e.Endpoint
+	serving, err := live.Deployment.Serving()
+	if err != nil {
+		return e, err
+	}
+	if serving != nil && serving.GPUs > 0 {
+		e.GPU, e.GPUs, e.Assumed = serving.GPU, serving.GPUs, false
+	}
+	if serving != nil && serving.Engine != "" && len(ask.Trials.Live.Target.URLs) == 1 {
+		e.Name = serving.Engine
+	}
+	if sheet, err := hardware.FindGPU(strings.ToLower(e.GPU)); err == nil {
+		e.GPU, e.Watts, e.DataSheet = sheet.Name, sheet.Watts, true
+	}
+	if w := f.watts.at(e.GPU); w > 0 {
+		e.Watts, e.DataSheet = w, false
+	}
+	e.PerGPUHour = f.prices.at(e.GPU)
+	return e, nil
 }
 
 // engine is that of a preset, or of --costs alone where the name is empty.
@@ -168,6 +359,9 @@ func (f *Frontier) engine(cmd *cobra.Command, trials *Trials, preset string, see
 	out = bench.FrontierEngine{Name: shortName(preset), Model: model, GPUs: 1, Assumed: true, Fleet: configs[0], Warning: fleet.Engine.Warning(cmd, config)}
 	if chosen != nil && chosen.GPU != "" {
 		out.GPU, out.GPUs, out.Assumed, out.Bound = chosen.GPU, chosen.Hardware.GPUs, false, chosen.Setup != nil
+	}
+	if chosen != nil {
+		out.Covers = chosen.Covers
 	}
 	if own {
 		n, gpu, err := flags.ParseGPUs(gpus)
@@ -207,109 +401,4 @@ func shortName(preset string) string {
 		return strings.TrimSuffix(filepath.Base(file)+":"+gpus, ":")
 	}
 	return name
-}
-
-// perGPU is a number for all GPUs, or one for each kind of them.
-type perGPU struct {
-	all float64
-	of  map[string]float64 // by the name in the table of data sheets
-}
-
-func (p *perGPU) at(gpu string) float64 {
-	if v, ok := p.of[gpu]; ok {
-		return v
-	}
-	return p.all
-}
-
-// Set implements [pflag.Value].
-func (p *perGPU) Set(text string) error {
-	wrong := &quantity.Error{Text: text, Want: "a number above 0, or such numbers by GPU", Examples: [3]string{"700", "l4=72", "l4=72,h100=700"}}
-	if !strings.Contains(text, "=") {
-		v, err := quantity.Number(text)
-		if err != nil || !(v > 0) {
-			return wrong
-		}
-		p.all = v
-		return nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		name, number, _ := strings.Cut(part, "=")
-		v, err := quantity.Number(number)
-		gpu, gerr := hardware.FindGPU(name)
-		if gerr != nil {
-			return gerr
-		}
-		if err != nil || !(v > 0) {
-			return wrong
-		}
-		if p.of == nil {
-			p.of = map[string]float64{}
-		}
-		p.of[gpu.Name] = v
-	}
-	return nil
-}
-
-// String implements [pflag.Value].
-func (p *perGPU) String() string {
-	var parts []string
-	for gpu, v := range p.of {
-		parts = append(parts, gpu+"="+strconv.FormatFloat(v, 'g', -1, 64))
-	}
-	slices.Sort(parts)
-	if p.all > 0 {
-		parts = append([]string{strconv.FormatFloat(p.all, 'g', -1, 64)}, parts...)
-	}
-	return strings.Join(parts, ",")
-}
-
-// Type implements [pflag.Value].
-func (p *perGPU) Type() string { return "watts" }
-
-// A priceValue is --price-per-gpu-hour, which a frontier takes by GPU too.
-type priceValue struct {
-	pflag.Value
-	prices *perGPU
-}
-
-// Set implements [pflag.Value].
-func (p priceValue) Set(text string) error {
-	if strings.Contains(text, "=") {
-		return p.prices.Set(text)
-	}
-	if err := p.Value.Set(text); err != nil {
-		return err
-	}
-	v, err := quantity.Number(text)
-	p.prices.all = v
-	return err
-}
-
-// String implements [pflag.Value].
-func (p priceValue) String() string {
-	if p.prices == nil || p.prices.of == nil {
-		return p.Value.String()
-	}
-	return p.prices.String()
-}
-
-// A presetList is --preset where it takes several, as for a frontier.
-type presetList struct {
-	pflag.Value
-	all *[]string
-}
-
-// Set implements [pflag.Value].
-func (p presetList) Set(text string) error {
-	*p.all = append(*p.all, strings.Split(text, ",")...)
-	return p.Value.Set(text)
-}
-
-// String implements [pflag.Value].
-func (p presetList) String() string {
-	if p.all == nil || len(*p.all) < 2 {
-		return p.Value.String()
-	}
-	return strings.Join(*p.all, ",")
 }

@@ -1,0 +1,106 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"reprise/replay/report"
+	"reprise/replay/result"
+	"reprise/trace"
+)
+
+// measureServer makes a run at a server, or takes one up that is complete. One that the client
+// limited is made once more.
+func (f *Frontier) measureServer(ctx context.Context, class *LengthClass, e *FrontierEngine, run *frontierRun, ended *endedRequests) (end frontierEnd, err error) {
+	t := Trial{Name: run.load.name()}
+	if run.again > 0 {
+		t.Name += fmt.Sprintf("-longer-%d", run.again)
+	}
+	dir := filepath.Join(f.Dir, fileName(e.Name), fileName(class.Name))
+	t.Results, t.Workload = filepath.Join(dir, t.Name, "results.parquet"), filepath.Join(dir, t.Name+".parquet")
+	if err := os.MkdirAll(filepath.Dir(t.Results), 0o755); err != nil {
+		return end, err
+	}
+	if run.load.rate > 0 {
+		t.Load.Rate, t.Warmup = processAt("poisson", run.load.rate), fmt.Sprintf("%gs", run.warmup)
+	} else {
+		t.Load.Concurrency, t.Warmup = run.load.inFlight, fmt.Sprint(run.load.inFlight)
+	}
+	s := Sweep{Target: e.Target, About: e.About, Report: f.Report, Seed: f.Seed}
+	t.Seed = s.seed("frontier " + class.Name + " " + t.Name)
+	if s.Digest, err = writeRows(t.Workload, run.rows); err != nil {
+		return end, err
+	}
+	var summary report.Summary
+	for range 2 {
+		if summary, err = s.measureOnce(ctx, t); err == nil {
+			err = ctx.Err() // a replay that is interrupted ends in results
+		}
+		if err != nil {
+			return end, err
+		}
+		if end.untrusted = clientLimit(&summary); end.untrusted == "" {
+			break
+		}
+	}
+	e.take(&summary.Run)
+	if end.untrusted != "" {
+		return end, nil
+	}
+	for _, r := range summary.Verdict.Reasons { // only those of the server are left
+		return frontierEnd{refused: r.Text}, nil
+	}
+	if summary.Servers != nil {
+		ended.joules = summary.Servers.JoulesPerToken
+	}
+	results, err := result.Open(t.Results)
+	if err != nil {
+		return end, err
+	}
+	defer results.Close()
+	return end, trace.Each(results.Reader(), func(_ int64, r *result.Result) error {
+		if r.Error == "" {
+			ended.add(r)
+		}
+		return nil
+	})
+}
+
+// take takes over what a run says of the server.
+func (e *FrontierEngine) take(run *result.Run) {
+	e.Model, e.Server, e.Started = run.Model, cmp.Or(run.ServerVersion, e.Server), cmp.Or(e.Started, run.Started)
+	if n := run.Environment.GPUCount(); e.Assumed && n > 0 {
+		e.GPUs, e.Assumed = n, false
+	}
+}
+
+// writeRows writes the workload of a level, and returns the digest of its rows.
+func writeRows(path string, rows []trace.Request) (string, error) {
+	err := trace.Create(path, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		_, err := dst.Write(rows)
+		return trace.Meta{Schema: trace.Schema, SourceFormat: "frontier", TimeUnit: "ns", Tier: "public"}, err
+	})
+	if err != nil {
+		return "", err
+	}
+	w, err := trace.Open(path)
+	if err != nil {
+		return "", err
+	}
+	return w.Meta.Digest, w.Close()
+}
+
+// fileName is a name as a folder has it.
+func fileName(name string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune(".-_", r) {
+			return r
+		}
+		return '-'
+	}, name), ".")
+}
