@@ -132,3 +132,50 @@ func TestEngineFileIsTakenWhereAPresetIs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What goes beyond the records that an engine was fitted to says so, and by how much, in the
+// text, the JSON and the page of every command that takes it.
+func TestBeyondWhatACalibrationCovers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p, err := engine.OpenPreset("l4-qwen2.5-0.5b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	covers := engine.Covers{MaxPromptTokens: 4000, MaxOutputTokens: 2000, MaxInFlight: 8, MaxDecoding: 8, MaxKVTokens: 1 << 20}
+	file, err := (&calibrate.Calibration{Model: "mine", Engine: p.Engine, Covers: covers}).Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFiles(t, map[string]string{"engine.yaml": string(file), "b.yaml": "name: b\nrows: [{name: one, workload: chat, requests: 60, load: 'concurrency:40'}]\n"})
+	must(t, "synth", "chat", "-n", "60", "-o", "w.parquet")
+	const says = "the engine extrapolates, beyond the records that it was fitted to: "
+	for line, json := range map[string]string{
+		"simulate w.parquet --concurrency 40":                                                  "simulate w.parquet --concurrency 40 --json",
+		"simulate w.parquet --concurrency 40 -o r.parquet --html r.html":                       "report r.parquet --json",
+		"sweep chat --concurrencies 1,40 --level-duration 20s --no-confirm -o s --html s.html": "",
+		"sweep --frontier --lengths 8k/32 --concurrencies 1 --html f.html":                     "sweep --frontier --lengths 8k/32 --concurrencies 1 --json",
+		"bench b.yaml -o b": "",
+		"compare w.parquet --set-b max-num-seqs=8 --rounds 5 --concurrency 40 -o c --html c.html":                           "",
+		"capacity chat --rates 1,400 --level-duration 5s --level-requests 0 --no-confirm --target-rate 1 --past-saturation": "",
+	} {
+		out, errs, code := reprise(t, append(strings.Fields(line), "--preset", "engine.yaml")...)
+		if code == cli.Usage || code == cli.Failure || !strings.Contains(strings.Join(strings.Fields(out), " "), says) {
+			t.Errorf("%s: exit code %d\n%s%s", line, code, out, errs)
+		}
+		if json == "" {
+			continue
+		}
+		args := strings.Fields(json)
+		if args[0] != "report" {
+			args = append(args, "--preset", "engine.yaml")
+		}
+		if out, errs, _ := reprise(t, args...); !strings.Contains(out, `"extrapolates"`) || !strings.Contains(out, `"reached"`) {
+			t.Errorf("%s: %s%s", json, out, errs)
+		}
+	}
+	for _, page := range []string{"r.html", "s.html", "f.html", "c.html"} {
+		if text, err := os.ReadFile(page); err != nil || !strings.Contains(string(text), "the engine extrapolates") {
+			t.Errorf("%s does not say it: %v", page, err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -40,6 +41,21 @@ func TestSimulateUnmeasuredHardware(t *testing.T) {
 	if again := ttft("simulate", "w.parquet", "--preset", "roofline:config.json:l4@50%"); half < 1.9*bound || again != half {
 		t.Errorf("at half the efficiency TTFT is %g and %g ms, at all of it %g", half, again, bound)
 	}
+	for _, same := range [][2]string{{"--kv-cache-dtype fp8 --gpu-memory-utilization 0.95 --dtype fp8", "roofline:config.json:l4:fp8:kv=fp8:memory=95%"}, {"--gpu-memory-utilization 1 --efficiency 0.5", "roofline:config.json:l4:memory=1@50%"}} {
+		a, b := must(t, append(append([]string{}, flags...), append(strings.Fields(same[0]), "--json")...)...), must(t, "simulate", "w.parquet", "--preset", same[1], "--json")
+		var x, y []engine.FleetSummary
+		if err := errors.Join(json.Unmarshal([]byte(a), &x), json.Unmarshal([]byte(b), &y)); err != nil || x[0].CapacityBlocks != y[0].CapacityBlocks || *x[0].TTFTP50MS != *y[0].TTFTP50MS {
+			t.Errorf("%s: %s\n%s: %s", same[0], a, same[1], b)
+		}
+	}
+	// Every command with --preset takes it, and says that it is a bound.
+	for _, line := range []string{"sweep chat --rates 1 --level-duration 1s --level-requests 0 --no-confirm", "compare w.parquet --set-b max-num-seqs=8 --rounds 5 -o c", "bench b.yaml -o b"} {
+		writeFiles(t, map[string]string{"b.yaml": "name: b\nrows: [{name: one, workload: chat, requests: 20, load: sequential}]\n"})
+		out, errs, code := reprise(t, append(strings.Fields(line), "--preset", "roofline:config.json:l4")...)
+		if code == cli.Usage || code == cli.Failure || !strings.Contains(strings.Join(strings.Fields(out), " "), "a bound from the data sheet") {
+			t.Errorf("%s: exit code %d\n%s%s", line, code, out, errs)
+		}
+	}
 	if two := ttft("simulate", "w.parquet", "--preset", "roofline:config.json:2xl4:bf16"); two >= bound {
 		t.Errorf("on two GPUs TTFT is %g ms, on one %g", two, bound)
 	}
@@ -54,6 +70,9 @@ func TestSimulateUnmeasuredHardware(t *testing.T) {
 		"simulate w.parquet --model-config config.json --hardware l4 --dtype fp3":              "no such type of weights",
 		"simulate w.parquet --model-config config.json --hardware l4 --preset t4-llama-3.2-3b": "--preset cannot be used with --model-config",
 		"simulate w.parquet --preset roofline:config.json":                                     "want roofline:CONFIG.json:GPU",
+		"sweep chat --model-config config.json":                                                "here a preset names the model and its GPUs, such as --preset roofline:config.json:8xh100:fp8",
+		"simulate w.parquet --preset roofline:config.json:l4:kv=fp3":                           "no such type of KV cache",
+		"simulate w.parquet --preset roofline:config.json:l4:memory=most":                      "the share of GPU memory behind memory=",
 		"simulate w.parquet --preset roofline:config.json:l4@0":                                "an efficiency is above 0",
 		"capacity predict --model-config config.json --hardware l4 --params 8B":                "--params cannot be used with --model-config",
 		"capacity predict --model-config config.json --hardware t4":                            "does not fit",

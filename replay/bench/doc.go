@@ -38,6 +38,9 @@
 //     sentences and plots
 //   - frontier.go: a Frontier: length classes crossed with requests in flight, the levels of each
 //     engine, its Pareto front, and which engine is best at which interactivity
+//   - frontierlevel.go: one level of a frontier: its requests, the part that is measured, figures
+//   - frontierlive.go: levels at a server, kept and taken up
+//   - frontieroverlay.go: frontiers that are read again and laid over each other; other prices
 //   - frontiertext.go: a frontier as text: which is best, the tables of levels
 //   - frontierpage.go: a frontier as a page: the curves of all engines over each other
 //   - capacity.go, capacitypage.go: instances, headroom, GPUs and cost for a rate, as text
@@ -55,7 +58,7 @@
 //     complete, going on with it
 //   - accuracy.go: questions with known answers: their file, right and wrong, the share with its
 //     interval, and the difference of two models
-//   - mlperf.go: the rules of MLPerf's offline and server scenarios, and early stopping
+//   - mlperf.go: the rules of MLPerf's offline, server and single-stream scenarios, early stopping
 //   - regression.go: the primary metric of a row against that of a baseline
 //   - suiteresult.go: the outcome of a suite: figures over repeats, changes against a
 //     baseline, contracts, hypotheses

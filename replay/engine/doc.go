@@ -78,6 +78,7 @@
 //   - preset.go, presets.go, presets5080.go: fitting a preset to published figures, its
 //     error, and its warning; the presets and their sources
 //   - trial.go: playing a published load, closed or open, to an engine in virtual time
+//   - covers.go: the most that an engine was asked for, held against what it was fitted to
 //   - roofline.go: the floor that bandwidth and arithmetic set: capacity predict
 //   - physical.go: engines of hardware that was not measured, from a data sheet, and what
 //     the nearest measured engine reaches of its own bound

@@ -23,6 +23,7 @@
 //     of error classes
 //   - run.go: the Run: what a results file says about the run, by part: load, source,
 //     sending, client, servers, transport, oddities
+//   - extrapolate.go: bounds of what a simulated engine was fitted to that runs passed
 //   - schedule.go: parts of the Run about the schedule: drift, interruptions, measured
 //     windows, threads, priming, samples, rounds; the order in which requests are due
 //   - shard.go: shares of a load that several processes send, and the digest of what they

@@ -91,7 +91,7 @@ type Engine struct {
 func (f *Engine) register(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
 	everyday, rest := Sections(fl, SimulatedFlags)
-	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the file of reprise calibrate; or roofline:CONFIG.json:8xh100:fp8, the bound of hardware. The flags below change it")
+	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the file of reprise calibrate; or roofline:CONFIG.json:8xh100:fp8[:kv=fp8][:memory=90%][@EFFICIENCY], the bound of hardware. The flags below change it")
 	f.RegisterModel(fl)
 	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "KV block size in tokens")
 	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "KV memory of each engine in tokens; 0 is unlimited")

@@ -90,7 +90,9 @@ func readModel(path string) (hardware.Model, error) {
 // rooflinePrefix begins the name of a preset that is made of a model and a data sheet.
 const rooflinePrefix = "roofline:"
 
-// rooflinePreset makes a preset of roofline:CONFIG.json:[N x]GPU[:DTYPE][@EFFICIENCY].
+// rooflinePreset makes a preset of
+// roofline:CONFIG.json:[N x]GPU[:DTYPE][:kv=DTYPE][:memory=SHARE][@EFFICIENCY], which says all
+// that the flags of [Hardware] do.
 func rooflinePreset(name string, like engine.Config) (engine.Preset, error) {
 	text := strings.TrimPrefix(name, rooflinePrefix)
 	s := hardware.Setup{TP: 1, DType: "bf16", KVDType: "auto", Efficiency: 1, Utilization: 0.9}
@@ -102,6 +104,21 @@ func rooflinePreset(name string, like engine.Config) (engine.Preset, error) {
 		}
 	}
 	parts := strings.Split(text, ":")
+	for len(parts) > 0 {
+		last := len(parts) - 1
+		name, value, _ := strings.Cut(parts[last], "=")
+		if name != "kv" && name != "memory" {
+			break
+		}
+		if parts = parts[:last]; name == "kv" {
+			s.KVDType = value
+			continue
+		}
+		var err error
+		if s.Utilization, err = quantity.Share(value); err != nil {
+			return engine.Preset{}, fmt.Errorf("the share of GPU memory behind memory=: %w", err)
+		}
+	}
 	if last := len(parts) - 1; slices.Contains(hardware.DTypes(), parts[last]) {
 		s.DType, parts = parts[last], parts[:last]
 	}

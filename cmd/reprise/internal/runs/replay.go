@@ -33,8 +33,9 @@
 //   - simulate.go: a simulation into a results file
 //   - trials.go: the trials of sweep, bench, compare and capacity: live endpoint,
 //     simulated engines, or an engine that is started
-//   - frontier.go: sweep --frontier: its engines with their GPUs, prices and watts, and the flags
-//     that it refuses
+//   - frontier.go: sweep --frontier: its engines and servers with their GPUs, prices and watts, and
+//     the flags that it refuses
+//   - frontiervalues.go: prices and watts by GPU, and several presets, as values of flags
 package runs
 
 import (
