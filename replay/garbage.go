@@ -23,8 +23,13 @@ const (
 // FewCollections makes Go collect garbage only when there is four times as much of it as
 // of live memory, and at least 256 MB: that and the live memory bound the heap. A program
 // calls it before its runs, and calls undo when they are over.
-func FewCollections() (undo func()) {
-	c := &collections{percent: garbageWanted(0)}
+func FewCollections() (undo func()) { return CollectGarbage(garbagePercent, garbageAtLeast) }
+
+// CollectGarbage makes Go collect garbage only when there are percent of live memory of
+// it, and at least so many bytes, until undo is called.
+func CollectGarbage(percent int, atLeast uint64) (undo func()) {
+	c := &collections{least: percent, bytes: atLeast}
+	c.percent = c.wanted(0)
 	before := debug.SetGCPercent(c.percent)
 	c.watch()
 	return func() {
@@ -36,14 +41,17 @@ func FewCollections() (undo func()) {
 }
 
 type collections struct {
+	least int    // percent of a live heap
+	bytes uint64 // the least garbage
+
 	mu      sync.Mutex
-	percent int
+	percent int // as set
 	over    bool
 }
 
-// garbageWanted is the percentage of a live heap that is wanted as garbage.
-func garbageWanted(live uint64) int {
-	return int(max(garbagePercent, 100*garbageAtLeast/max(live, smallestHeap)))
+// wanted is the percentage of a live heap that is wanted as garbage.
+func (c *collections) wanted(live uint64) int {
+	return int(max(uint64(c.least), 100*c.bytes/max(live, smallestHeap)))
 }
 
 // watch has the percentage follow the heap: an object that nobody holds is found by
@@ -61,7 +69,7 @@ func (c *collections) collected() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
 	// Setting it stops all goroutines too.
-	if want := garbageWanted(live[0].Value.Uint64()); want < c.percent || want > c.percent+c.percent/4 {
+	if want := c.wanted(live[0].Value.Uint64()); want < c.percent || want > c.percent+c.percent/4 {
 		c.percent = want
 		debug.SetGCPercent(want)
 	}

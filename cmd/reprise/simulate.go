@@ -11,6 +11,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/runs"
+	"reprise/replay"
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -88,6 +89,10 @@ Only whole blocks of the workload are shared between prompts.`,
 	return cmd
 }
 
+// simulateGarbage is how much garbage there is before it is collected, in bytes: of a few
+// thousand requests it saves a tenth of the CPU, and memory has 64 MB more at most.
+const simulateGarbage = 64 << 20
+
 func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	config, model, err := f.Engine.Config(cmd)
 	if err != nil {
@@ -136,6 +141,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer w.Close()
+	defer replay.CollectGarbage(100, simulateGarbage)()
 	if f.Out != "" {
 		s, err := f.Record(cmd, w, fleets[0], model)
 		if err != nil {
