@@ -35,6 +35,11 @@
 //   - parquet.go: writing and reading Parquet: Create, Open, traces from a pipe,
 //     compression and page settings, the memory of a writer, errors about files that are
 //     not Parquet, damaged, or no trace
+//   - manifest.go: a partitioned trace, which is a folder: its manifest, and what it may say
+//   - partitionwriter.go: writing partitions, by one process or several, and the manifest of
+//     what several wrote
+//   - partitionreader.go: reading partitions as one trace; refusing those that are missing,
+//     cut, repeated or foreign
 //   - columnreader.go: the fast reader of columns, page by page; reading only
 //     some columns
 //   - columnfields.go: the columns of a row type, by its fields
