@@ -48,6 +48,10 @@
 //     metadata, and whether an instant is outside
 //   - part.go: a part of a trace: rows by window of time, the first rows, rows picked by
 //     number, parents within the part; sessions, users and blocks renumbered from 0
+//   - merge.go, numbers.go: rows of several traces in one order of arrival, read side by side;
+//     their ids numbered anew in private files
+//   - mergemeta.go: the metadata of what is put together of several files, and which do not
+//     fit together
 //   - groups.go: rows that belong together, by session and parents
 //   - sample.go: a random sample of whole sessions, stratified by tokens and rows
 //   - sort.go: sorting rows by arrival in bounded memory, with runs on disk that are
