@@ -82,6 +82,9 @@ func logFiles(cmd *cobra.Command, args []string) ([]datasets.File, error) {
 			}})
 			continue
 		}
+		if trace.IsPartitioned(arg) {
+			return nil, cli.OurKind(arg)
+		}
 		more, err := datasets.Expand(arg)
 		if err != nil {
 			return nil, err
