@@ -9,6 +9,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -34,6 +36,7 @@ import (
 	"reprise/cmd/reprise/beam/internal/stage"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/trace"
 	"reprise/trace/shard"
 )
 
@@ -108,7 +111,8 @@ job server listens there.`,
 	fl := cmd.Flags()
 	results, rest := flags.Sections(fl, flags.ResultsFlags)
 	machines, machinesRest := flags.Sections(fl, flags.ShardFlags)
-	results.OutputVar(&o.job.Out, "`file` for the trace, as workers see it")
+	results.OutputVar(&o.job.Out, "`folder` for the trace in partitions, or a file NAME.parquet, as workers see it")
+	rest.IntVar(&o.job.Parts, "partitions", 0, "partitions of the trace; by default as many as shards")
 	results.BoolVar(&o.asJSON, "json", false, "print the profile as JSON")
 	rest.StringVar(&o.logged, "engine-log", "warn", "which messages of the engine to print: debug, info, warn or error")
 	machines.StringVar(&o.job.KeyFile, "key-file", "", "`file` with the key of the import, 64 hexadecimal digits, as workers see it. openssl rand -hex 32 makes one")
@@ -128,7 +132,9 @@ func (o *options) prepare(cmd *cobra.Command, args []string) (err error) {
 	j.Tool, j.Flags = "reprise-beam "+cli.Version, stage.FlagsOf(cmd.Flags())
 	switch {
 	case j.Out == "" || j.Out == cli.Standard:
-		return cli.Usagef("name a file for the trace: -o FILE.parquet")
+		return cli.Usagef("name a folder for the trace: -o FOLDER, or -o FILE.parquet for one file")
+	case j.Parts > trace.MaxPartitions:
+		return cli.Usagef("--partitions: want 1 to %d", trace.MaxPartitions)
 	case j.KeyFile == "":
 		return cli.Usagef("--key-file FILE is needed: all workers hash under one key. openssl rand -hex 32 >FILE makes one; chmod 600 FILE")
 	case j.OneIn < 1 || j.OneIn > 1<<16:
@@ -139,7 +145,7 @@ func (o *options) prepare(cmd *cobra.Command, args []string) (err error) {
 	}
 	log.LogLevel = o.logged // before beam.Init
 	if j.Work == "" {
-		j.Work = strings.TrimSuffix(j.Out, ".parquet") + ".shards"
+		j.Work = strings.TrimSuffix(filepath.Clean(j.Out), ".parquet") + ".shards"
 	}
 	for _, path := range []*string{&j.Out, &j.KeyFile, &j.Work} {
 		if *path, err = filepath.Abs(*path); err != nil {
@@ -152,26 +158,28 @@ func (o *options) prepare(cmd *cobra.Command, args []string) (err error) {
 		}
 		j.Logs = append(j.Logs, arg)
 	}
-	if remote() {
-		if j.Shards == 0 {
-			return cli.Usagef("--shards: say how many, since this machine may not see the files that workers do")
+	if remote() && j.Shards == 0 {
+		return cli.Usagef("--shards: say how many, since this machine may not see the files that workers do")
+	}
+	if !remote() {
+		if _, err := anonymize.OpenSharedKey(j.KeyFile); err != nil {
+			return cli.Exit(cli.Usage, fmt.Errorf("--key-file: %w", err))
 		}
+		files, err := j.Files()
+		if err != nil {
+			return err
+		}
+		j.Shards = cmp.Or(j.Shards, max(1, min(len(files), mostShards)))
+	}
+	if j.Parts == 0 && !strings.HasSuffix(j.Out, ".parquet") {
+		if err := cmd.Flags().Set("partitions", strconv.Itoa(min(j.Shards, trace.MaxPartitions))); err != nil {
+			return err
+		}
+	}
+	if remote() {
 		return nil
 	}
-	if err := cli.CheckOutputs(cmd, args); err != nil {
-		return err
-	}
-	if _, err := anonymize.OpenSharedKey(j.KeyFile); err != nil {
-		return cli.Exit(cli.Usage, fmt.Errorf("--key-file: %w", err))
-	}
-	files, err := j.Files()
-	if err != nil {
-		return err
-	}
-	if j.Shards == 0 {
-		j.Shards = max(1, min(len(files), mostShards))
-	}
-	return os.MkdirAll(j.Work, 0o700)
+	return cli.CheckOutputs(cmd, args)
 }
 
 // mostShards by default: each looks at the beginning of every file.

@@ -20,14 +20,14 @@ func init() {
 	register.DoFn3x1[int, func(*[]byte) bool, func(*stage.Figures), error]((*partFn)(nil))
 	register.Combiner1[*stage.Figures]((*mergeFn)(nil))
 	register.DoFn1x1[*stage.Figures, error]((*profileFn)(nil))
-	register.DoFn3x1[context.Context, int, func(*string) bool, error]((*finishFn)(nil))
-	register.Function1x2(pathOf)
+	register.DoFn3x1[context.Context, int, func(*stage.Shard) bool, error]((*finishFn)(nil))
+	register.Function1x2(together)
 	register.Emitter1[stage.Shard]()
 	register.Emitter1[*stage.Figures]()
 	register.Emitter2[int64, []byte]()
 	register.Emitter2[int, []byte]()
 	register.Iter1[[]byte]()
-	register.Iter1[string]()
+	register.Iter1[stage.Shard]()
 	beam.RegisterType(reflect.TypeFor[stage.Shard]())
 	beam.RegisterType(reflect.TypeFor[stage.Job]())
 	beam.RegisterCoder(reflect.TypeFor[*stage.Figures](), stage.Encode, stage.Decode)
@@ -51,7 +51,7 @@ func build(s beam.Scope, job stage.Job) {
 	beam.ParDo0(profile, &profileFn{job}, beam.Combine(profile, &mergeFn{}, beam.Flatten(profile, sums, minutes, parts)))
 
 	finish := s.Scope("finish")
-	beam.ParDo0(finish, &finishFn{job}, beam.GroupByKey(finish, beam.ParDo(finish, pathOf, shards)))
+	beam.ParDo0(finish, &finishFn{job}, beam.GroupByKey(finish, beam.ParDo(finish, together, shards)))
 }
 
 // importFn imports one shard. Its settings travel in the job's description, which engines print and keep.
@@ -120,17 +120,17 @@ type profileFn struct{ Job stage.Job }
 // ProcessElement takes the figures of all rows.
 func (f *profileFn) ProcessElement(figures *stage.Figures) error { return f.Job.WriteProfile(figures) }
 
-// pathOf gives all shards one key.
-func pathOf(s stage.Shard) (int, string) { return 0, s.Path }
+// together gives all shards one key.
+func together(s stage.Shard) (int, stage.Shard) { return 0, s }
 
 // finishFn makes the trace of all shards.
 type finishFn struct{ Job stage.Job }
 
-// ProcessElement takes the paths of the shards.
-func (f *finishFn) ProcessElement(ctx context.Context, _ int, next func(*string) bool) error {
-	var paths []string
-	for p := ""; next(&p); {
-		paths = append(paths, p)
+// ProcessElement takes all shards.
+func (f *finishFn) ProcessElement(ctx context.Context, _ int, next func(*stage.Shard) bool) error {
+	var shards []stage.Shard
+	for s := (stage.Shard{}); next(&s); s = (stage.Shard{}) {
+		shards = append(shards, s)
 	}
-	return f.Job.Finish(ctx, paths)
+	return f.Job.Finish(ctx, shards)
 }

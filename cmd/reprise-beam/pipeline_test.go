@@ -132,7 +132,10 @@ func TestImportOnPrism(t *testing.T) {
 	whole, want := oneProcess(t, log)
 	dir := t.TempDir()
 	for _, shards := range []int{1, 3, 9} {
-		out := filepath.Join(dir, fmt.Sprintf("t%d.parquet", shards))
+		out := filepath.Join(dir, fmt.Sprintf("t%d", shards)) // a folder of partitions
+		if shards == 1 {
+			out += ".parquet"
+		}
 		text := must(t, log, "--key-file", key, "-o", out, "--shards", fmt.Sprint(shards), "--block-size", "64", "--template", "chatml", "--json")
 		got, err := trace.Open(out)
 		if err != nil {
@@ -236,7 +239,7 @@ func TestMistakes(t *testing.T) {
 	log, key := demoLog(t, 2)
 	for want, args := range map[string][]string{
 		"which log?":                     {},
-		"name a file for the trace":      {log, "--key-file", key},
+		"name a folder for the trace":    {log, "--key-file", key},
 		"all workers hash under one key": {log, "-o", "t.parquet"},
 		"--one-in: want 1 to":            {log, "-o", "t.parquet", "--key-file", key, "--one-in", "0"},
 		"--shards":                       {log, "-o", "t.parquet", "--key-file", key, "--shards", "-1"},

@@ -3,6 +3,7 @@ package stage
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ type Job struct {
 	Flags   []string // of import: how the logs are read
 	KeyFile string
 	Work    string // folder for the shards
-	Out     string // of the trace
+	Out     string // of the trace: a file, or a folder of partitions
+	Parts   int    // of the folder; 0 for a file
 	Shards  int
 	OneIn   int // of the blocks, one in so many is in the sample of the LRU curve
 	Tool    string
@@ -44,6 +46,13 @@ func FlagsOf(fl *pflag.FlagSet) []string {
 			values = list.GetSlice()
 		}
 		for _, v := range values {
+			if slices.Contains([]string{"tokenizer", "template", "map-file"}, f.Name) {
+				if _, err := os.Stat(v); err == nil { // a file, and no name of what is built in
+					if at, err := filepath.Abs(v); err == nil {
+						v = at
+					}
+				}
+			}
 			given = append(given, "--"+f.Name+"="+v)
 		}
 	})
@@ -85,6 +94,9 @@ func (j *Job) Import(ctx context.Context, index int) (Shard, error) {
 	if err != nil {
 		return Shard{}, err
 	}
+	if err := os.MkdirAll(j.Work, 0o700); err != nil {
+		return Shard{}, err
+	}
 	mapping, err := log.Mapping()
 	if err != nil {
 		return Shard{}, err
@@ -109,29 +121,47 @@ func (j *Job) Import(ctx context.Context, index int) (Shard, error) {
 	return out, nil
 }
 
-// Finish makes the trace of all shards, and its privacy card beside it.
-func (j *Job) Finish(ctx context.Context, shards []string) error {
+// Finish makes the trace of all shards, and its privacy card beside it. It may be done again.
+func (j *Job) Finish(ctx context.Context, shards []Shard) error {
 	var all importshard.Merge
-	slices.Sort(shards)
-	if err := all.Open(shards); err != nil {
+	var paths []string
+	rows := int64(0)
+	for _, s := range shards {
+		paths = append(paths, s.Path)
+		for _, n := range s.Rows {
+			rows += n
+		}
+	}
+	if err := all.Open(paths); err != nil {
 		return err
 	}
-	return trace.WriteFile(strings.TrimSuffix(j.Out, ".parquet")+".privacy.json", 0o644, func(w io.Writer) error {
-		var text string
-		err := trace.Create(j.Out, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
-			card, err := all.Write(ctx, nil, dst)
-			if err != nil {
-				return trace.Meta{}, err
-			}
-			card.Tool = j.Tool
-			meta, err := flags.ImportedMeta(card, all.Info, all.Policy.Capture, "")
-			meta.Captures, text = all.Captures, meta.Card
-			return meta, err
-		})
+	var text string
+	write := func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		card, err := all.Write(ctx, nil, dst)
+		if err != nil {
+			return trace.Meta{}, err
+		}
+		card.Tool = j.Tool
+		meta, err := flags.ImportedMeta(card, all.Info, all.Policy.Capture, "")
+		meta.Captures, text = all.Captures, meta.Card
+		return meta, err
+	}
+	return trace.WriteFile(j.beside(".privacy.json"), 0o644, func(w io.Writer) error {
+		var err error
+		if j.Parts > 0 {
+			err = trace.CreatePartitioned(j.Out, j.Parts, rows, write)
+		} else {
+			err = trace.Create(j.Out, write)
+		}
 		if err != nil {
 			return err
 		}
 		_, err = io.WriteString(w, text)
 		return err
 	})
+}
+
+// beside is a file that goes with the trace.
+func (j *Job) beside(extension string) string {
+	return strings.TrimSuffix(filepath.Clean(j.Out), ".parquet") + extension
 }

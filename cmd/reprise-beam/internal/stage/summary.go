@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"reprise/trace"
@@ -87,7 +86,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 const shownPoints = 14
 
 // Profile is where the profile goes: beside the trace.
-func (j *Job) Profile() string { return strings.TrimSuffix(j.Out, ".parquet") + ".profile.json" }
+func (j *Job) Profile() string { return j.beside(".profile.json") }
 
 // WriteProfile writes the profile, as JSON, for its owner alone.
 func (j *Job) WriteProfile(f *Figures) error {
