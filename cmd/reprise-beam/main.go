@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"math"
 	"os"
 	"os/signal"
@@ -25,9 +26,9 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
 	"github.com/spf13/cobra"
@@ -45,11 +46,21 @@ func main() {
 		return strings.TrimLeft(a, "-") == "worker" || strings.TrimLeft(a, "-") == "worker=true"
 	}) {
 		flag.Parse()
+		go endWithParent()
 		beam.Init() // does not return: this is a worker that an engine started
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// endWithParent ends a worker when the program that started it is gone: Beam's worker stays for ever where an engine
+// kills that program, as Flink does at the end of a job.
+func endWithParent() {
+	for parent := os.Getppid(); os.Getppid() == parent; {
+		time.Sleep(5 * time.Second)
+	}
+	os.Exit(1)
 }
 
 // run is the whole program but for the process: it returns the exit code.
@@ -82,7 +93,8 @@ type options struct {
 	log    flags.Log
 	job    stage.Job
 	asJSON bool
-	logged string
+	logged string // --engine-log
+	level  slog.Level
 }
 
 func command() *cobra.Command {
@@ -114,7 +126,7 @@ job server listens there.`,
 	results.OutputVar(&o.job.Out, "`folder` for the trace in partitions, or a file NAME.parquet, as workers see it")
 	rest.IntVar(&o.job.Parts, "partitions", 0, "partitions of the trace; by default as many as shards")
 	results.BoolVar(&o.asJSON, "json", false, "print the profile as JSON")
-	rest.StringVar(&o.logged, "engine-log", "warn", "which messages of the engine to print: debug, info, warn or error")
+	rest.StringVar(&o.logged, "engine-log", "", "print messages of the engine from this `level` on: debug, info, warn or error; by default none")
 	machines.StringVar(&o.job.KeyFile, "key-file", "", "`file` with the key of the import, 64 hexadecimal digits, as workers see it. openssl rand -hex 32 makes one")
 	machines.IntVar(&o.job.Shards, "shards", 0, "shards of the log, of whole files; by default as many as files, up to 32")
 	machinesRest.StringVar(&o.job.Work, "work", "", "`folder` for the shards, as workers see it; by default NAME.shards beside the trace. Shards are removed at the end")
@@ -140,10 +152,9 @@ func (o *options) prepare(cmd *cobra.Command, args []string) (err error) {
 	case j.OneIn < 1 || j.OneIn > 1<<16:
 		return cli.Usagef("--one-in: want 1 to %d", 1<<16)
 	}
-	if !slices.Contains([]string{"debug", "info", "warn", "error"}, o.logged) {
+	if o.logged != "" && o.level.UnmarshalText([]byte(o.logged)) != nil {
 		return cli.Usagef("--engine-log: want debug, info, warn or error")
 	}
-	log.LogLevel = o.logged // before beam.Init
 	if j.Work == "" {
 		j.Work = strings.TrimSuffix(filepath.Clean(j.Out), ".parquet") + ".shards"
 	}
@@ -170,6 +181,9 @@ func (o *options) prepare(cmd *cobra.Command, args []string) (err error) {
 			return err
 		}
 		j.Shards = cmp.Or(j.Shards, max(1, min(len(files), mostShards)))
+		if err := j.Check(); err != nil {
+			return err
+		}
 	}
 	if j.Parts == 0 && !strings.HasSuffix(j.Out, ".parquet") {
 		if err := cmd.Flags().Set("partitions", strconv.Itoa(min(j.Shards, trace.MaxPartitions))); err != nil {
@@ -209,12 +223,44 @@ func (o *options) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	beam.Init()
+	if slog.SetDefault(slog.New(slog.DiscardHandler)); o.logged != "" {
+		slog.SetDefault(slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: o.level})))
+	}
+	if *jobopts.WorkerBinary == "" && remote() {
+		if *jobopts.WorkerBinary, err = os.Executable(); err != nil {
+			return err
+		}
+	}
 	p := beam.NewPipeline()
 	build(p.Root(), o.job)
 	if err := beamx.Run(cmd.Context(), p); err != nil {
-		return err
+		if !remote() {
+			err = errors.Join(err, o.removeShards())
+		}
+		return cause(err)
 	}
 	return o.say(cmd)
+}
+
+// cause is what a stage said, without the plan of the engine around it.
+func cause(err error) error {
+	const before = " failed:\n"
+	text := err.Error()
+	if at := strings.LastIndex(text, before); at >= 0 && strings.Contains(text, "DoFn[") {
+		return errors.New(strings.TrimSpace(text[at+len(before):]))
+	}
+	return err
+}
+
+// removeShards removes the shards, and their folder unless somebody has other files in it.
+func (o *options) removeShards() (err error) {
+	for i := range o.job.Shards {
+		if fault := os.Remove(filepath.Join(o.job.Work, shard.Name(i, o.job.Shards))); fault != nil && !errors.Is(fault, fs.ErrNotExist) {
+			err = errors.Join(err, fault)
+		}
+	}
+	os.Remove(o.job.Work)
+	return err
 }
 
 // say prints what was found, and removes the shards.
@@ -227,12 +273,9 @@ func (o *options) say(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	for i := range o.job.Shards {
-		if err := os.Remove(filepath.Join(o.job.Work, shard.Name(i, o.job.Shards))); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+	if err := o.removeShards(); err != nil {
+		return err
 	}
-	os.Remove(o.job.Work) // unless somebody has other files in it
 	if o.asJSON {
 		_, err := cmd.OutOrStdout().Write(text)
 		return err

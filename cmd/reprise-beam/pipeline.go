@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"reflect"
+	"runtime"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
@@ -57,8 +58,18 @@ func build(s beam.Scope, job stage.Job) {
 // importFn imports one shard. Its settings travel in the job's description, which engines print and keep.
 type importFn struct{ Job stage.Job }
 
+// importing has as many places as shards are imported at once by one process: each keeps about three cores
+// busy. Engines give a process several bundles at a time, and more of them would only take memory.
+var importing = make(chan struct{}, (runtime.GOMAXPROCS(0)+2)/3)
+
 // ProcessElement takes the number of a shard.
 func (f *importFn) ProcessElement(ctx context.Context, index int, emit func(stage.Shard)) error {
+	select {
+	case importing <- struct{}{}:
+		defer func() { <-importing }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	s, err := f.Job.Import(ctx, index)
 	if err == nil {
 		emit(s)

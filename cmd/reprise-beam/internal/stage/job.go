@@ -2,6 +2,7 @@ package stage
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -81,27 +82,23 @@ type Shard struct {
 	Rows  []int64
 }
 
-// Import imports one share of the files. It may be done again, also while it is being done: the file
-// appears whole, with the same rows.
-func (j *Job) Import(ctx context.Context, index int) (Shard, error) {
+// importOf is the import of one share of the files, and how they are read.
+func (j *Job) importOf(index int) (*importshard.Import, map[string]string, error) {
 	var log flags.Log
 	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
 	log.Register(fl)
 	if err := fl.Parse(j.Flags); err != nil {
-		return Shard{}, err
+		return nil, nil, err
 	}
 	files, err := j.Files()
 	if err != nil {
-		return Shard{}, err
-	}
-	if err := os.MkdirAll(j.Work, 0o700); err != nil {
-		return Shard{}, err
+		return nil, nil, err
 	}
 	mapping, err := log.Mapping()
 	if err != nil {
-		return Shard{}, err
+		return nil, nil, err
 	}
-	s := importshard.Import{Index: index, Of: j.Shards, KeyFile: j.KeyFile, Out: filepath.Join(j.Work, shard.Name(index, j.Shards)),
+	return &importshard.Import{Index: index, Of: j.Shards, KeyFile: j.KeyFile, Out: filepath.Join(j.Work, shard.Name(index, j.Shards)),
 		Tool: j.Tool, MaxBad: log.MaxBad, Mapping: strings.Join(mapping, ","),
 		Open: func(share *datasets.Share) (*datasets.Source, error) { return log.Open(files, share) },
 		Policy: func(info datasets.Info) (anonymize.Policy, error) {
@@ -109,8 +106,34 @@ func (j *Job) Import(ctx context.Context, index int) (Shard, error) {
 				return anonymize.Policy{}, err
 			}
 			return log.Policy(info)
-		}}
-	m, _, err := s.Write(ctx, importshard.SetOptions(fl), nil)
+		}}, importshard.SetOptions(fl), nil
+}
+
+// Check opens the logs, and says why they cannot be imported, where their beginning tells.
+func (j *Job) Check() error {
+	s, _, err := j.importOf(0)
+	if err != nil {
+		return err
+	}
+	src, err := s.Open(&datasets.Share{Of: j.Shards})
+	if err != nil {
+		return err
+	}
+	_, err = s.Policy(src.Info())
+	return errors.Join(err, src.Close(), src.Head().Close())
+}
+
+// Import imports one share of the files. It may be done again, also while it is being done: the file
+// appears whole, with the same rows.
+func (j *Job) Import(ctx context.Context, index int) (Shard, error) {
+	s, options, err := j.importOf(index)
+	if err != nil {
+		return Shard{}, err
+	}
+	if err := os.MkdirAll(j.Work, 0o700); err != nil {
+		return Shard{}, err
+	}
+	m, _, err := s.Write(ctx, options, nil)
 	if err != nil {
 		return Shard{}, err
 	}
