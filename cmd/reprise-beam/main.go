@@ -130,7 +130,7 @@ job server listens there.`,
 	machines.StringVar(&o.job.KeyFile, "key-file", "", "`file` with the key of the import, 64 hexadecimal digits, as workers see it. openssl rand -hex 32 makes one")
 	machines.IntVar(&o.job.Shards, "shards", 0, "shards of the log, of whole files; by default as many as files, up to 32")
 	machinesRest.StringVar(&o.job.Work, "work", "", "`folder` for the shards, as workers see it; by default NAME.shards beside the trace. Shards are removed at the end")
-	machinesRest.IntVar(&o.job.OneIn, "one-in", 1, "take one block in so many for the LRU curve: for logs with more than some 400 million references to blocks")
+	machinesRest.IntVar(&o.job.OneIn, "one-in", 1, "take one block in so many for the LRU curve, where the references to an eighth of all blocks do not fit in the memory of a worker")
 	o.log.Register(fl)
 	engineFlags(fl)
 	cmd.SetFlagErrorFunc(flags.Mistake)
