@@ -9,7 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
+	"reprise/anonymize/publish"
+	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/sets"
 	"reprise/datasets"
 	"reprise/datasets/export"
 	"reprise/replay/bench"
@@ -36,7 +39,7 @@ func completedValues() map[string][]string {
 	for _, f := range datasets.Formats() {
 		formats = append(formats, f.Name)
 	}
-	outputs := []string{tableFormat}
+	outputs := []string{tableFormat, cli.ToHub}
 	for _, f := range export.Formats() {
 		outputs = append(outputs, f.Name)
 	}
@@ -55,6 +58,7 @@ func completedValues() map[string][]string {
 	tiers := []string{anonymize.Partner, anonymize.Public}
 	return map[string][]string{
 		"import format": formats, "audit format": formats, "report format": formatNames(), "bench format": {formatText, formatMarkdown, formatJSON},
+		"datasets ": sets.Names(), "fetch ": sets.Names(), "license": publish.Licenses(),
 		"export to": outputs, "preset": flags.PresetNames(), "preset-a": flags.PresetNames(), "preset-b": flags.PresetNames(),
 		"api":     {result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto},
 		"balance": {client.RoundRobin, client.BySession}, "cache": {result.CacheAsIs, result.CacheCold, result.CacheWarm},

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,6 +105,9 @@ func TestHelpExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if cmd.Name() == "export" { // a trace to publish
+			must(t, "synth", "chat", "-n", "50", "-o", "public.parquet")
+		}
 		if cmd.Name() == "predict" {
 			config, err := os.ReadFile(filepath.Join(at, "../../replay/hardware/testdata/llama-3.1-70b.json"))
 			if err != nil {
@@ -126,6 +131,16 @@ func TestHelpExamples(t *testing.T) {
 			if cmd.Name() == "record" {
 				runRecord(t, strings.NewReplacer(":8080", "127.0.0.1:0", "http://engine:8000", url, "http://a:8000", url, "http://b:8000", url).Replace(args))
 				continue
+			}
+			if cmd.Name() == "fetch" { // from here, where the public file is at hand
+				data := filepath.Join(at, "../../../shared/data/mooncake_conversation.jsonl")
+				if _, err := os.Stat(data); err != nil {
+					t.Logf("%s: the published file is not here", line)
+					continue
+				}
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, data) }))
+				defer server.Close()
+				args += " --from " + server.URL
 			}
 			if cmd.Name() == "evidence" {
 				ctx, stop := context.WithCancel(t.Context())

@@ -15,6 +15,7 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/cmd/reprise/internal/publication"
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/datasets"
 	"reprise/datasets/export"
@@ -30,6 +31,7 @@ type exportFlags struct {
 	out, to, header string
 	model           string
 	prompts         flags.Prompts
+	hub             publication.Flags
 }
 
 func exportCommand() *cobra.Command {
@@ -46,19 +48,36 @@ spreadsheet, with a row for each request: ttft_ms, e2e_ms, tpot_ms, send_lag_ms,
 status. It is Parquet if -o ends in .parquet, else CSV. Several results files become one
 table, with their names in the column run. docs/data.md describes the columns.
 
+--to hf makes a folder of a released trace, ready to be pushed to Hugging Face: the
+Parquet, a dataset card, Croissant metadata, the privacy card, a citation file and
+checksums. You say licence, authors, title and repository; none has a default.
+
 Formats of results:
   table             one row for each request; Parquet or CSV
+
+For publication:
+  hf                folder for Hugging Face, of a trace of tier public or partner
 
 Formats of traces:
 ` + cli.HelpList(export.Formats(), 17, func(o export.Format) (string, string) { return o.Name, o.About }) + `
 docs/formats.md says what each of them loses.`,
 		Example: `  reprise export t.parquet --to mooncake -o t.jsonl
   reprise export t.parquet --to vllm-custom --tokenizer o200k_base -o prompts.jsonl
-  reprise export r.parquet --to table -o requests.parquet`,
+  reprise export r.parquet --to table -o requests.parquet
+  reprise export public.parquet --to hf -o release --title Chat --license CC-BY-4.0 --author Example --repo example/chat`,
 		Args: flags.Wants(1, math.MaxInt, "which trace, or which results?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.KeepInputs(append(args, f.prompts.Corpus, f.prompts.Tokenizer), f.out, f.header); err != nil {
 				return err
+			}
+			if f.to == cli.ToHub {
+				if f.header != "" || f.model != "" || f.prompts != (flags.Prompts{}) {
+					return cli.Usagef("--header, --model, --tokenizer, --seed and --corpus cannot be used with --to %s, which takes the trace as it is", cli.ToHub)
+				}
+				return f.hub.Run(cmd, args, f.out, tool())
+			}
+			if name := f.hub.Given(cmd.Flags()); name != "" {
+				return cli.Usagef("--%s is for --to %s", name, cli.ToHub)
 			}
 			if f.to == tableFormat || f.to == "" && holdsResults(args[0]) {
 				return f.table(cmd, args)
@@ -84,6 +103,7 @@ docs/formats.md says what each of them loses.`,
 	everyday.StringVar(&f.to, "to", "", "`format` to write")
 	everyday.FileVar(&f.header, "header", "second `file` of formats that have one")
 	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of each row's own")
+	f.hub.Register(fl)
 	f.prompts.Register(fl, "tokenizer of prompts; by default the trace's, else o200k_base", "seed of prompts; by default the trace's, else 1")
 	return cmd
 }
@@ -96,6 +116,7 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 		for _, o := range outputs {
 			names = append(names, o.Name)
 		}
+		names = append(names, cli.ToHub)
 		if f.to == "" {
 			return cli.Usagef("no format given: --to takes one of %s", strings.Join(names, ", "))
 		}

@@ -3,6 +3,7 @@
 //
 // Each subcommand is one step of the flow, or one look at its result:
 //
+//	datasets  public traces by name, fetched and verified
 //	import    a source log becomes a trace, without its text
 //	record    live traffic, through a proxy, becomes the parts of a trace
 //	merge     the shards of a replay become one run; parts of a recording, or shards of an import, a trace
@@ -12,7 +13,7 @@
 //	audit     attacks on an output before it is shared
 //	synth     a workload with fresh ids that shares prefixes as the trace does
 //	fidelity  how close a workload is to a trace
-//	export    a trace in another tool's format, results as a table
+//	export    a trace in another tool's format or ready to publish, results as a table
 //	check     what a server is, and what a replay can measure at it
 //	serve     a simulated endpoint to replay against
 //	simulate  a workload answered by an engine model in virtual time
@@ -35,7 +36,7 @@
 //
 // This package holds flags and wiring only, a file for each subcommand and for each
 // idea that several share. The commands pack and verify are in internal/procurement, job and the
-// merge of shards in internal/machines.
+// merge of shards in internal/machines, datasets in internal/sets, export --to hf in internal/publication.
 //
 // # Files
 //
@@ -116,6 +117,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/machines"
 	"reprise/cmd/reprise/internal/procurement"
+	"reprise/cmd/reprise/internal/sets"
 )
 
 func main() {
@@ -205,7 +207,7 @@ Begin with:  reprise demo`,
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
 	bids := procurement.Command{Spec: openSpec, Kept: kept}
-	root.AddCommand(importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
+	root.AddCommand(sets.Command(), importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
 		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), machines.JobCommand(func(cmd *cobra.Command) { new(importFlags).register(cmd) }), capacityCommand(), historyCommand(), bids.Pack(), bids.Verify(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
@@ -218,7 +220,7 @@ Begin with:  reprise demo`,
 	}
 	flags.Completion(root)
 	for id, names := range map[string][]string{
-		"prepare": {"import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
+		"prepare": {"datasets", "import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
 		"measure": {"demo", "check", "serve", "simulate", "calibrate", "validate", "replay", "job", "sweep", "bench", "evidence"},
 		"judge":   {"report", "compare", "capacity", "history", "pack", "verify"},
 		"other":   {"version", "completion", "man", "help"},

@@ -167,8 +167,8 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "simulate w.parquet --preset h100-llama-70b -o y.parquet", code: 2, want: "reprise: --preset: h100-llama-70b is now called document-h100-llama-70b: its figures are those of a document, 6.9 times slower than 8 × H100 can be. The bound of that hardware is roofline-8xh100-llama-70b\n"},
 		{line: "simulate w.parquet -o y.parquet", code: 2, want: "reprise: no engine given: --preset l4-qwen2.5-0.5b, or --costs step=5ms,kv-token=40ns,prefill-token=25us\n"},
 		{line: "sweep chat --preset l4-qwen2.5-0.5b --rates 5,2", code: 2, want: "reprise: loads must be in ascending order, since the sweep stops at saturation\n"},
-		{line: "export w.parquet -o y.json", code: 2, want: "reprise: no format given: --to takes one of mooncake, bailian, aiperf, vllm-custom, vllm-timed-trace, sglang, guidellm, inference-perf, openai-batch, blis\n"},
-		{line: "export w.parquet --to csvv -o y.json", code: 2, want: "reprise: --to: there is no format \"csvv\": want one of mooncake, bailian, aiperf, vllm-custom, vllm-timed-trace, sglang, guidellm, inference-perf, openai-batch, blis\n"},
+		{line: "export w.parquet -o y.json", code: 2, want: "reprise: no format given: --to takes one of mooncake, bailian, aiperf, vllm-custom, vllm-timed-trace, sglang, guidellm, inference-perf, openai-batch, blis, hf\n"},
+		{line: "export w.parquet --to csvv -o y.json", code: 2, want: "reprise: --to: there is no format \"csvv\": want one of mooncake, bailian, aiperf, vllm-custom, vllm-timed-trace, sglang, guidellm, inference-perf, openai-batch, blis, hf\n"},
 		{line: "serve --listen 127.0.0.1:99999", code: 2, want: "reprise: --listen: listen tcp: address 99999: invalid port: write an address and a port, such as 127.0.0.1:8000\n"},
 	} {
 		line := c.line

@@ -23,6 +23,9 @@ const (
 	WrittenFolder = "reprise_written_folder"
 )
 
+// ToHub is the value of export's --to whose output is a folder, for a hub of data sets.
+const ToHub = "hf"
+
 // CheckOutputs looks at what flags name to be written before a command begins, so that
 // hours of work do not end in a file that cannot be written: its folder must exist and be
 // writable, it may not be an input or another output, and it may not exist itself without
@@ -55,6 +58,9 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		if fl.Changed("shard") && flag.Name == "output" { // shards of a job have one folder, and each a file in it
 			info, err := os.Stat(path)
 			folder = folder || err == nil && info.IsDir()
+		}
+		if to := fl.Lookup("to"); to != nil && to.Value.String() == ToHub && flag.Name == "output" {
+			folder = true
 		}
 		switch {
 		case fault != nil:
