@@ -7,7 +7,7 @@ export CGO_ENABLED ?= 0
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unversioned)
 
-.PHONY: help man demo test lint test-engines bench build release release-test race peers-race test-peers fuzz mutants clean
+.PHONY: help man demo test lint test-engines bench build release release-test race peers-race test-peers reprise-beam test-beam fuzz mutants clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	@$(BIN) demo -o demo
@@ -48,7 +48,7 @@ test-engines: ## against real engines, named by REPRISE_TEST_ENGINES; see docs/e
 # Nothing can race in a package without goroutines and locks (a sync.Once alone is none). Of
 # seven slow packages, the tests that send, serve, generate or share something among goroutines.
 race: ## the tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -skip 'BreakersOfALog|IntervalsCover|SearchHoldsTheTruth|ComparePower|KnownCosts' $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize/audit|cmd/reprise|replay/report|trace/profile|trace/token|synth|synth/prompt)$$')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -skip 'BreakersOfALog|IntervalsCover|SearchHoldsTheTruth|ComparePower|KnownCosts' $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize/audit|cmd/reprise|cmd/reprise-beam|replay/report|trace/profile|trace/token|synth|synth/prompt)$$')
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Resume|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|ConcurrentUse' ./cmd/reprise ./replay/report ./trace/profile
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Concurrent|TestChecker$$|Generate|WorkloadRows|FunctionOfModelAndSeed|Game' ./anonymize/audit ./trace/token ./synth ./synth/prompt
 
@@ -67,6 +67,13 @@ test-peers: ## each export through the tool that it is for, against reprise serv
 	  for p in aiperf guidellm inference-perf; do $(PEERS_DIR)/$$p/bin/python -c "import importlib.metadata as m; print('$$p', m.version('$$p'))"; done; \
 	  REPRISE_TEST_PEERS=$(abspath $(PEERS_DIR)) $(GO) test -count=1 -v -timeout 60m -run ExportsByPeers ./cmd/reprise; \
 	else echo "test-peers: skipped: the tools could not be installed; it needs Python 3.12 and a package index"; fi
+
+# A module of its own, since it links Beam: make test neither builds nor tests it.
+reprise-beam: ## bin/reprise-beam, the import on Flink, Spark or Dataflow
+	cd cmd/reprise-beam && $(GO) build -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o ../../bin/reprise-beam .
+
+test-beam: ## the tests of cmd/reprise-beam, on Prism
+	cd cmd/reprise-beam && $(GO) vet ./... && $(GO) test -timeout 20m ./...
 
 # Two packages at a time: linking a target takes longer than a second of fuzzing.
 FUZZTIME ?= 5s

@@ -9,10 +9,19 @@ import (
 	"github.com/parquet-go/parquet-go/encoding"
 )
 
+// A rowSource is what readers of a trace read: one file, or partitions.
+type rowSource[R TextFree] interface {
+	Reader[R]
+	only(columns []string) // leaves all others unread
+	rows() int64
+	lookup(key string) (string, bool) // in the metadata
+	holding(row int64) string         // the partition that has a row; empty of one file
+}
+
 // A columnReader reads rows column by column, page by page. The library's reader of
 // rows makes a value of 24 bytes of each number and sets fields by reflection, which
 // takes several times as long.
-type columnReader[R any] struct {
+type columnReader[R TextFree] struct {
 	f      *parquet.File
 	fields []field[R]
 	group  int   // the next row group
@@ -30,7 +39,12 @@ func newColumnReader[R TextFree](f *parquet.File) (r *columnReader[R], err error
 	return r, nil
 }
 
-// only leaves all other columns than those unread.
+func (r *columnReader[R]) rows() int64 { return r.f.NumRows() }
+
+func (r *columnReader[R]) lookup(key string) (string, bool) { return r.f.Lookup(key) }
+
+func (r *columnReader[R]) holding(int64) string { return "" }
+
 func (r *columnReader[R]) only(columns []string) {
 	r.fields = slices.DeleteFunc(r.fields, func(c field[R]) bool { return !slices.Contains(columns, c.name()) })
 }

@@ -35,6 +35,11 @@
 //   - parquet.go: writing and reading Parquet: Create, Open, traces from a pipe,
 //     compression and page settings, the memory of a writer, errors about files that are
 //     not Parquet, damaged, or no trace
+//   - manifest.go: a partitioned trace, which is a folder: its manifest, and what it may say
+//   - partitionwriter.go: writing partitions, by one process or several, and the manifest of
+//     what several wrote
+//   - partitionreader.go: reading partitions as one trace; refusing those that are missing,
+//     cut, repeated or foreign
 //   - columnreader.go: the fast reader of columns, page by page; reading only
 //     some columns
 //   - columnfields.go: the columns of a row type, by its fields
@@ -43,6 +48,10 @@
 //     metadata, and whether an instant is outside
 //   - part.go: a part of a trace: rows by window of time, the first rows, rows picked by
 //     number, parents within the part; sessions, users and blocks renumbered from 0
+//   - merge.go, numbers.go: rows of several traces in one order of arrival, read side by side;
+//     their ids numbered anew in private files
+//   - mergemeta.go: the metadata of what is put together of several files, and which do not
+//     fit together
 //   - groups.go: rows that belong together, by session and parents
 //   - sample.go: a random sample of whole sessions, stratified by tokens and rows
 //   - sort.go: sorting rows by arrival in bounded memory, with runs on disk that are

@@ -104,20 +104,30 @@ func (m Meta) Each(f func(key, value string)) {
 // ErrRaw says that a file keeps text, for one purpose.
 var ErrRaw = errors.New("it is the raw text of a trace, which only replay --verbatim opens: give the trace itself")
 
-// parseMeta reads the metadata back; lookup is a file's key-value lookup.
+// parseMeta reads the metadata of a trace back; lookup is a file's key-value lookup.
 func parseMeta(lookup func(string) (string, bool)) (Meta, error) {
-	var m Meta
-	for _, p := range m.fields() {
-		*p.value, _ = lookup(metaPrefix + p.key)
-	}
+	m, err := MetaOf(lookup)
 	if m.Schema == RawSchema {
 		return m, ErrRaw
+	}
+	if m.Schema == PartitionSchema {
+		return m, ErrPartition
 	}
 	if m.Schema != Schema {
 		if strings.HasPrefix(m.Schema, "trace/") {
 			return m, fmt.Errorf("its schema has another version than %s", Schema)
 		}
 		return m, fmt.Errorf("it has no reprise.schema = %s, so it is not a trace", Schema)
+	}
+	return m, err
+}
+
+// MetaOf reads the metadata of a trace, or of what was made of one, such as histograms, whatever its
+// schema; lookup is a file's key-value lookup.
+func MetaOf(lookup func(string) (string, bool)) (Meta, error) {
+	var m Meta
+	for _, p := range m.fields() {
+		*p.value, _ = lookup(metaPrefix + p.key)
 	}
 	if s, ok := lookup(blockSizeKey); ok {
 		n, err := strconv.Atoi(s)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -95,20 +96,24 @@ func (w *RowsWriter[T]) Close() error { return w.w.Close() }
 
 // RowsReader reads rows of type T from Parquet. A file that does not decode is
 // an error, never a panic.
-type RowsReader[T TextFree] struct{ columns *columnReader[T] }
+type RowsReader[T TextFree] struct{ columns rowSource[T] }
 
 // NewRowsReader reads size bytes of r. The columns of T must be in the file
 // with their types; other columns are ignored.
 func NewRowsReader[T TextFree](r io.ReaderAt, size int64) (*RowsReader[T], error) {
-	f, err := OpenParquet(r, size, parquet.SkipBloomFilters(true))
-	if err != nil {
-		return nil, err
-	}
-	columns, err := newColumnReader[T](f)
+	columns, err := openColumns[T](r, size)
 	if err != nil {
 		return nil, err
 	}
 	return &RowsReader[T]{columns}, nil
+}
+
+func openColumns[T TextFree](r io.ReaderAt, size int64) (*columnReader[T], error) {
+	f, err := OpenParquet(r, size, parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, err
+	}
+	return newColumnReader[T](f)
 }
 
 // hasRows says why a file has no rows of a type.
@@ -219,10 +224,10 @@ func (r *RowsReader[T]) Read(rows []T) (int, error) { return r.columns.Read(rows
 func (r *RowsReader[T]) Only(columns ...string) { r.columns.only(columns) }
 
 // Rows returns the number of rows.
-func (r *RowsReader[T]) Rows() int64 { return r.columns.f.NumRows() }
+func (r *RowsReader[T]) Rows() int64 { return r.columns.rows() }
 
 // Metadata looks up a key of the file's key-value metadata.
-func (r *RowsReader[T]) Metadata(key string) (string, bool) { return r.columns.f.Lookup(key) }
+func (r *RowsReader[T]) Metadata(key string) (string, bool) { return r.columns.lookup(key) }
 
 // A RequestWriter writes a trace file and its digest.
 type RequestWriter struct {
@@ -233,16 +238,20 @@ type RequestWriter struct {
 }
 
 // NewRequestWriter begins a trace on w.
+func NewRequestWriter(w io.Writer) *RequestWriter {
+	return &RequestWriter{rows: newRequestRows(w), digest: NewDigest()}
+}
+
+// newRequestRows begins a file of rows of a trace.
 //
 // What is left of block ids after their differences compresses at the fastest
 // level about as well as at the usual one, in two thirds of the time: see
 // [Request] for the columns that keep the usual one.
-func NewRequestWriter(w io.Writer) *RequestWriter {
+func newRequestRows(w io.Writer) *RowsWriter[Request] {
 	memory := func(r *Request) int64 { // of the row, what its optional columns point to, and its lists
 		return 640 + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
 	}
-	rows := newRowsWriter(w, memory, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}))
-	return &RequestWriter{rows: rows, digest: NewDigest()}
+	return newRowsWriter(w, memory, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}))
 }
 
 // Write implements [Writer]. Rows must come in order of arrival.
@@ -268,12 +277,20 @@ func (w *RequestWriter) Rows() int64 { return w.n }
 // Close writes meta, with the schema and the digest set, and the footer. Rows
 // after the end of a declared capture are an error.
 func (w *RequestWriter) Close(meta Meta) error {
-	if c := meta.Capture; c.Declared() && w.n > 0 && w.last >= int64(c.Length()) {
-		return fmt.Errorf("row %d arrives %v after the declared end of the capture", w.n-1, time.Duration(w.last)-c.Length())
+	if err := meta.holds(w.n, w.last); err != nil {
+		return err
 	}
 	meta.Schema, meta.Digest = Schema, w.Digest()
 	meta.Each(w.rows.SetMetadata)
 	return w.rows.Close()
+}
+
+// holds refuses rows of which the last arrives after the end of a declared capture.
+func (m *Meta) holds(rows, last int64) error {
+	if c := m.Capture; c.Declared() && rows > 0 && last >= int64(c.Length()) {
+		return fmt.Errorf("row %d arrives %v after the declared end of the capture", rows-1, time.Duration(last)-c.Length())
+	}
+	return nil
 }
 
 // Create writes a trace file at path: f writes the rows and returns the
@@ -301,19 +318,36 @@ func Create(path string, f func(Writer[Request]) (Meta, error)) error {
 	return out.Commit()
 }
 
-// A Trace is an open trace file.
+// A Trace is an open trace: a file, or the folder of a partitioned one.
 type Trace struct {
 	Meta Meta
 	file *os.File
 	size int64
+	set  *partitionSet // in place of file
 	name string
 }
 
 // Name is the path of the trace, or what stands for it in errors.
 func (t *Trace) Name() string { return t.name }
 
-// Open opens the trace file at path and checks that it is one.
+// Files are the paths of the files that hold a trace that [Open] opened.
+func (t *Trace) Files() []string {
+	if t.set == nil {
+		return []string{t.name}
+	}
+	files := []string{t.set.path(ManifestName)}
+	for _, p := range t.set.manifest.Partitions {
+		files = append(files, t.set.path(p.Name))
+	}
+	return files
+}
+
+// Open opens the trace at path, a file or the folder of a partitioned trace, and checks that
+// it is one. Both are read alike: the same rows, row numbers, metadata and digest.
 func Open(path string) (*Trace, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return openPartitioned(path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -382,13 +416,9 @@ func (t *Trace) check() error {
 // Reader reads the rows from the beginning; it may be called any number of
 // times. Rows out of order and impossible values are errors.
 func (t *Trace) Reader() (*RequestReader, error) {
-	f, err := OpenParquet(t.file, t.size, parquet.SkipBloomFilters(true))
+	columns, err := sourceOf[Request](t)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.name, err)
-	}
-	columns, err := newColumnReader[Request](f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.name, err)
+		return nil, err
 	}
 	return &RequestReader{columns: columns, name: t.name}, nil
 }
@@ -396,26 +426,42 @@ func (t *Trace) Reader() (*RequestReader, error) {
 // Columns reads the rows of a trace as T, whose fields are some of its columns:
 // those alone are decoded. The rows are not checked.
 func Columns[T TextFree](t *Trace) (*RowsReader[T], error) {
-	r, err := NewRowsReader[T](t.file, t.size)
+	columns, err := sourceOf[T](t)
+	if err != nil {
+		return nil, err
+	}
+	return &RowsReader[T]{columns}, nil
+}
+
+func sourceOf[T TextFree](t *Trace) (rowSource[T], error) {
+	if t.set != nil {
+		return &partitionReader[T]{set: t.set}, nil
+	}
+	columns, err := openColumns[T](t.file, t.size)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.name, err)
 	}
-	return r, nil
+	return columns, nil
 }
 
 // Close closes the file; its readers end with it.
-func (t *Trace) Close() error { return t.file.Close() }
+func (t *Trace) Close() error {
+	if t.set != nil {
+		return t.set.close()
+	}
+	return t.file.Close()
+}
 
 // A RequestReader reads and checks the rows of a trace.
 type RequestReader struct {
-	columns *columnReader[Request]
+	columns rowSource[Request]
 	name    string
 	row     int64
 	last    int64
 }
 
 // Rows returns the number of rows.
-func (r *RequestReader) Rows() int64 { return r.columns.f.NumRows() }
+func (r *RequestReader) Rows() int64 { return r.columns.rows() }
 
 // Only leaves all other columns than those unread, which is to be said before the
 // first row is read.
@@ -426,7 +472,7 @@ func (r *RequestReader) Read(rows []Request) (int, error) {
 	n, err := r.columns.Read(rows)
 	for i := range rows[:n] {
 		if reason := r.check(&rows[i]); reason != "" {
-			return i, fmt.Errorf("%s: row %d: %s", r.name, r.row, reason)
+			return i, fmt.Errorf("%s: row %d: %s", r.at(), r.row, reason)
 		}
 		r.row++
 	}
@@ -434,6 +480,14 @@ func (r *RequestReader) Read(rows []Request) (int, error) {
 		return n, fmt.Errorf("%s: after row %d: %w", r.name, r.row, err)
 	}
 	return n, err
+}
+
+// at names the file that has the next row.
+func (r *RequestReader) at() string {
+	if p := r.columns.holding(r.row); p != "" {
+		return filepath.Join(r.name, p)
+	}
+	return r.name
 }
 
 func (r *RequestReader) check(q *Request) string {

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
 
 	"reprise/anonymize"
 	"reprise/trace"
@@ -39,10 +40,11 @@ func (c *Case) scan(numbers bool) Finding {
 		return broken(err)
 	}
 	var h Hits
-	if f := c.Output.Parquet; f != nil {
-		err = s.Parquet(&h, f)
-	} else {
+	if c.Output.Parquet == nil {
 		err = s.File(&h, c.Output.file, c.Output.size)
+	}
+	if err == nil {
+		err = c.Output.eachFile(func(f *parquet.File) error { return s.Parquet(&h, f) })
 	}
 	if err != nil {
 		return broken(err)

@@ -29,7 +29,7 @@ func card(_ context.Context, c *Case) Finding {
 		return failed(nil, "the output does not say of what tier it is")
 	case text == "" && tier == anonymize.Public && o.ofSpec():
 		return passed(nil, "tier public, made of a specification and of no source")
-	case text == "" && (o.Parquet == nil || o.Meta["run"] != ""):
+	case text == "" && (!o.isParquet() || o.Meta["run"] != ""):
 		return passed(nil, "tier %s; %s carry no card", tier, cmp.Or(plurals[o.Kind], o.Kind))
 	case text == "":
 		return failed(nil, "the output says tier %s and carries no privacy card", tier)

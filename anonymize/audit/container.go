@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -15,11 +16,28 @@ import (
 // the columns do not look: bounds in the footer, in page headers and in the column
 // index, Bloom filters, and dictionaries of numbers.
 func container(_ context.Context, c *Case) Finding {
-	f := c.Output.Parquet
-	if f == nil {
+	if !c.Output.isParquet() {
 		return skipped("the output is no Parquet")
 	}
-	found := map[string]int{}
+	found, columns := map[string]int{}, 0
+	if err := c.Output.eachFile(func(f *parquet.File) error {
+		columns = len(f.Schema().Columns())
+		return repeated(f, found)
+	}); err != nil {
+		return broken(err)
+	}
+	names := slices.Sorted(maps.Keys(found))
+	if len(names) > 0 {
+		return failed(Figures{"found": names}, "the file repeats values where readers of its columns do not look, or tells who wrote it")
+	}
+	return passed(Figures{"columns": columns}, "no statistics, bounds, Bloom filters or dictionaries of numbers, and the constant creator")
+}
+
+// repeated counts where a file repeats its values.
+func repeated(f *parquet.File, found map[string]int) error {
+	if f.Metadata().CreatedBy != createdBy {
+		found["a creator of another name"]++
+	}
 	for _, g := range f.Metadata().RowGroups {
 		for _, col := range g.Columns {
 			m := &col.MetaData
@@ -42,30 +60,13 @@ func container(_ context.Context, c *Case) Finding {
 			found["bounds in the column index"]++
 		}
 	}
-	if err := eachHeader(f, func(h *format.PageHeader) {
+	return eachHeader(f, func(h *format.PageHeader) {
 		for _, s := range []*format.Statistics{&h.DataPageHeader.V.Statistics, &h.DataPageHeaderV2.V.Statistics} {
 			if bounded(s) {
 				found["bounds in page headers"]++
 			}
 		}
-	}); err != nil {
-		return broken(err)
-	}
-	fig := Figures{}
-	var names []string
-	for name := range found {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if f.Metadata().CreatedBy != createdBy {
-		names = append(names, "a creator of another name")
-	}
-	if len(names) > 0 {
-		fig["found"] = names
-		return failed(fig, "the file repeats values where readers of its columns do not look, or tells who wrote it")
-	}
-	fig["columns"] = len(f.Schema().Columns())
-	return passed(fig, "no statistics, bounds, Bloom filters or dictionaries of numbers, and the constant creator")
+	})
 }
 
 func bounded(s *format.Statistics) bool {

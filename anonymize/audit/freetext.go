@@ -20,7 +20,7 @@ import (
 // a number of a person or a secret.
 func freeText(ctx context.Context, c *Case) Finding {
 	o := c.Output
-	if o.Parquet == nil {
+	if !o.isParquet() {
 		const most = 256 << 20
 		if o.size > most {
 			return inconclusive(nil, "the output has more than %d MiB of prose", most>>20)
@@ -42,19 +42,30 @@ func freeText(ctx context.Context, c *Case) Finding {
 		return broken(err)
 	}
 	t := &textScan{own: v, tier: o.Tier(), seen: map[string]map[string]bool{}}
-	for _, kv := range o.Parquet.Metadata().KeyValueMetadata {
+	if o.Parquet == nil { // what the manifest says of a partitioned trace
+		o.Trace.Meta.Each(t.metadata)
+	}
+	if err := o.eachFile(func(f *parquet.File) error { return t.file(o.Kind, f) }); err != nil {
+		return broken(err)
+	}
+	return t.finding()
+}
+
+// file judges all strings of a file of Parquet.
+func (t *textScan) file(kind string, f *parquet.File) error {
+	for _, kv := range f.Metadata().KeyValueMetadata {
 		t.metadata(kv.Key, kv.Value)
 	}
-	if o.Parquet.Metadata().CreatedBy != createdBy {
+	if f.Metadata().CreatedBy != createdBy {
 		t.refuse("created by")
 	}
-	for _, e := range o.Parquet.Metadata().Schema {
-		if !v.has(e.Name) {
+	for _, e := range f.Metadata().Schema {
+		if !t.own.has(e.Name) {
 			t.refuse("names of columns")
 		}
 	}
-	columns, n := o.Parquet.Schema().Columns(), 0
-	err = eachChunk(o.Parquet, func(chunk parquet.ColumnChunk) error {
+	columns, n := f.Schema().Columns(), 0
+	return eachChunk(f, func(chunk parquet.ColumnChunk) error {
 		column := n % len(columns)
 		if n++; column != chunk.Column() {
 			return fmt.Errorf("%w: columns are out of order", errDecode)
@@ -65,14 +76,10 @@ func freeText(ctx context.Context, c *Case) Finding {
 		name := strings.Join(columns[column], ".")
 		return eachValue(chunk, func(_ bool, v parquet.Value) {
 			if !v.IsNull() {
-				t.value(o.Kind, name, string(v.ByteArray()))
+				t.value(kind, name, string(v.ByteArray()))
 			}
 		})
 	})
-	if err != nil {
-		return broken(err)
-	}
-	return t.finding()
 }
 
 // A textScan gathers where strings are that are not the tool's own. It keeps no
@@ -172,7 +179,7 @@ func (t *textScan) allowed(kind, column, s string) bool {
 
 // What metadata that are no words look like.
 var shapes = map[string]*regexp.Regexp{
-	"digest": digestShape, "source_digest": digestShape, "source_sha256": digestShape, "corpus_sha256": digestShape, "workload_digest": digestShape, "raw_digest": digestShape,
+	"digest": digestShape, "source_digest": digestsShape, "source_sha256": digestShape, "corpus_sha256": digestShape, "workload_digest": digestShape, "raw_digest": digestShape,
 	"card_sha256":   regexp.MustCompile(`^[0-9a-f]{64}$`),
 	"tokenizer":     regexp.MustCompile(`^([a-z0-9_]{1,24}|tokenizer\.json:[0-9a-f]{16})$`),
 	"template":      regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),
@@ -183,7 +190,8 @@ var shapes = map[string]*regexp.Regexp{
 }
 
 var (
-	digestShape = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	digestShape  = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	digestsShape = regexp.MustCompile(`^sha256:[0-9a-f]{64}(,sha256:[0-9a-f]{64})*$`)
 	// an instant in RFC 3339, or a duration
 	captureShape = regexp.MustCompile(`^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{8,18}Z|([0-9.]{1,20}(h|m|s|ms|µs|ns)){1,3})$`)
 	madeBy       = regexp.MustCompile(`"tool": "reprise [0-9A-Za-z.+_-]{1,64}"`) // and its version

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -29,22 +30,26 @@ const (
 	kindOther   = "other" // such as the formats of other tools
 )
 
-// An Output is an open file that is judged.
+// An Output is an open file that is judged, or the folder of a partitioned trace.
 type Output struct {
 	Kind    string
 	Meta    map[string]string // key-value metadata under "reprise.", without that; of Parquet
 	Trace   *trace.Trace      // of a trace; else nil
-	Parquet *parquet.File     // of Parquet; else nil
+	Parquet *parquet.File     // of one file of Parquet; else nil
 
-	file *os.File
+	file *os.File // of a partitioned trace, its manifest
 	size int64
 	path string
 }
 
-// OpenOutput opens the file at path and tells its kind by its content. A file of
-// no kind that is known is "other", not an error.
+// OpenOutput opens the file at path, or the folder of a partitioned trace, and tells its
+// kind by its content. A file of no kind that is known is "other", not an error.
 func OpenOutput(path string) (*Output, error) {
-	f, err := os.Open(path)
+	file, detect := path, (*Output).detect
+	if trace.IsPartitioned(path) {
+		file, detect = filepath.Join(path, trace.ManifestName), (*Output).partitioned
+	}
+	f, err := os.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +57,7 @@ func OpenOutput(path string) (*Output, error) {
 	info, err := f.Stat()
 	if err == nil {
 		o.size = info.Size()
-		err = o.detect()
+		err = detect(o)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
@@ -61,6 +66,51 @@ func OpenOutput(path string) (*Output, error) {
 }
 
 const keyPrefix = "reprise."
+
+func (o *Output) partitioned() (err error) {
+	if o.Trace, err = trace.Open(o.path); err != nil {
+		return err
+	}
+	o.Kind = kindTrace
+	o.Trace.Meta.Each(func(key, value string) { o.Meta[strings.TrimPrefix(key, keyPrefix)] = value })
+	return nil
+}
+
+// isParquet reports whether [Output.eachFile] has files.
+func (o *Output) isParquet() bool { return o.Parquet != nil || o.Trace != nil }
+
+// eachFile calls do for the files of Parquet that the output is made of. One partition is open
+// at a time.
+func (o *Output) eachFile(do func(*parquet.File) error) error {
+	if o.Parquet != nil {
+		return do(o.Parquet)
+	}
+	if o.Trace == nil {
+		return nil
+	}
+	for _, name := range o.Trace.Files()[1:] { // the first is the manifest
+		err := func() error {
+			f, err := os.Open(name)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			info, err := f.Stat()
+			if err != nil {
+				return err
+			}
+			p, err := trace.OpenParquet(f, info.Size())
+			if err != nil {
+				return err
+			}
+			return do(p)
+		}()
+		if err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(name), err)
+		}
+	}
+	return nil
+}
 
 func (o *Output) detect() (err error) {
 	p, err := trace.OpenParquet(o.file, o.size)
@@ -193,7 +243,8 @@ func (c *Case) notDrawn(why string) Finding {
 func (o *Output) reader() io.Reader { return io.NewSectionReader(o.file, 0, o.size) }
 
 // digests are that of the rows of a trace, counted anew, or what another file says
-// of them, and the SHA-256 of the file.
+// of them, and the SHA-256 of the file; of a partitioned trace, that of the manifest, which has those of
+// the partitions.
 func (o *Output) digests(ctx context.Context) (rows, file string, err error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, o.reader()); err != nil {

@@ -265,16 +265,16 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 		c.Paths = append(c.Paths, file.Name)
 	}
 	f.tier.Tier = anonymize.Internal
-	first, err := f.importFlags.open(files)
+	first, err := f.importFlags.Open(files, nil)
 	if err != nil {
 		return nil, err
 	}
 	policy, err := f.policy(first.Info())
-	if err := errors.Join(err, f.capture.Check(first.Info(), false), first.Close()); err != nil {
+	if err := errors.Join(err, f.Capture.Check(first.Info(), false), first.Close()); err != nil {
 		return nil, err
 	}
 	return &audit.Log{Policy: policy, Open: func() (*audit.Opened, error) {
-		src, err := f.importFlags.open(files)
+		src, err := f.importFlags.Open(files, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -283,7 +283,9 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 			return nil, errors.Join(err, src.Close())
 		}
 		return &audit.Opened{Entries: entries, Close: src.Close,
-			Meta: func(card anonymize.Card) (trace.Meta, error) { return f.meta(card, src.Info(), timing) }}, nil
+			Meta: func(card anonymize.Card) (trace.Meta, error) {
+				return flags.ImportedMeta(card, src.Info(), f.Capture.Declared, timing)
+			}}, nil
 	}}, nil
 }
 

@@ -132,7 +132,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 
 // measured is the sweep of a file or directory, or one that is made.
 func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
-	if info, serr := os.Stat(path); serr == nil && info.IsDir() {
+	if info, serr := os.Stat(path); serr == nil && info.IsDir() && !trace.IsPartitioned(path) {
 		path = filepath.Join(path, "sweep.json")
 	}
 	if !strings.HasSuffix(path, ".json") {

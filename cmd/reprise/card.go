@@ -74,9 +74,20 @@ type carded struct {
 	note string // of a model
 }
 
-// cardOf reads the privacy card of a Parquet file of ours, or of a file that is
-// one.
-func cardOf(in *os.File, size int64) (c carded, err error) {
+// cardOf reads the privacy card of a partitioned trace, of a Parquet file of ours, or of a
+// file that is one.
+func cardOf(path string, in *os.File, size int64) (c carded, err error) {
+	if trace.IsPartitioned(path) {
+		t, err := trace.Open(path)
+		if err != nil {
+			return c, err
+		}
+		defer t.Close()
+		if t.Meta.Card == "" {
+			err = errNoCard
+		}
+		return carded{text: t.Meta.Card, hash: t.Meta.CardHash, kind: trace.Schema, tier: t.Meta.Tier}, err
+	}
 	f, err := trace.OpenParquet(in, size)
 	if errors.Is(err, trace.ErrNoFooter) {
 		if size > maxCard {
@@ -93,10 +104,12 @@ func cardOf(in *os.File, size int64) (c carded, err error) {
 		*to, _ = f.Lookup("reprise." + key)
 	}
 	if c.text == "" {
-		return c, errors.New("the file has no privacy card")
+		return c, errNoCard
 	}
 	return c, nil
 }
+
+var errNoCard = errors.New("the file has no privacy card")
 
 // printCard prints the card of the file at path.
 func (f *anonymizeFlags) printCard(cmd *cobra.Command, path string) error {
@@ -105,7 +118,7 @@ func (f *anonymizeFlags) printCard(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer in.Close()
-	c, err := cardOf(in, size)
+	c, err := cardOf(path, in, size)
 	if err != nil {
 		return cli.InFile(path, err)
 	}

@@ -22,9 +22,12 @@ func TestCommandsConfine(t *testing.T) {
 	dir := t.TempDir()
 	house, partner, chats := filepath.Join(dir, "t.parquet"), filepath.Join(dir, "p.parquet"), filepath.Join(dir, "c.parquet")
 	chatsTrace(t, chats, 8000)
+	folder, ofFolder := filepath.Join(dir, "folder"), filepath.Join(dir, "f.parquet")
+	must(t, "slice", chats, "--partitions", "3", "-o", folder)
 	for _, args := range [][]string{
 		{"import", "-", "-o", house, "--tz", "UTC"},
 		{"anonymize", chats, "-o", partner},
+		{"anonymize", folder, "-o", ofFolder},
 	} {
 		cmd := child(t, args...)
 		cmd.Stdin = strings.NewReader(confineLog)

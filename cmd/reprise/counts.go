@@ -249,10 +249,10 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	case anonymize.Internal:
 		out = append(out, fmt.Sprintf("tier %s: pseudonymous, for use inside your organisation", card.Tier))
 	}
-	if says := captureWords(f.capture.Declared); says != "" {
+	if says := captureWords(f.Capture.Declared); says != "" {
 		out = append(out, says)
 	}
-	if f.capture.Declared.Relative {
+	if f.Capture.Declared.Relative {
 		out = append(out, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier partner or public hides it")
 	}
 	for _, w := range warnings {

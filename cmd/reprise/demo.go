@@ -111,7 +111,7 @@ func (d *demo) importLog() (string, error) {
 	log := []datasets.File{{Name: "demo log", Open: datasets.Demo}}
 	var f importFlags
 	f.register(new(cobra.Command))                                                // sets the defaults
-	f.out, f.blockSize, f.template = d.path("trace.parquet"), demoBlock, "chatml" // as the log was counted
+	f.out, f.BlockSize, f.Template = d.path("trace.parquet"), demoBlock, "chatml" // as the log was counted
 	return "a log becomes a trace, without its text: " + d.path("trace.parquet"), f.run(d.quietly(), log)
 }
 

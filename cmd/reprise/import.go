@@ -6,11 +6,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
-	"time"
-	_ "time/tzdata" // --tz works where the system has no time zones: in a container, on Windows
 
 	"github.com/spf13/cobra"
 
@@ -21,45 +18,20 @@ import (
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
-	"reprise/trace/token"
 )
 
 // importFlags are the flags of import; demo fills them too.
 type importFlags struct {
-	out          string
-	format       string
-	maps         []string
-	mapFile      string
-	maxBad       float64
-	timeUnit     string
-	timeFormat   string
-	delimiter    string
-	decimal      string
-	tz           string
-	zone         *time.Location // of tz, once it is looked up
-	longSpan     bool
-	capture      flags.Capture
-	tier         flags.Release
-	blockSize    int
-	sourceBlock  int
-	tokenizer    string
-	template     string
-	arrivals     string
-	service      string
-	think        string
-	seed         uint64
-	keepModel    bool
-	globalBlocks int
-	rows         string
-	cached       string
-	lengths      string
+	flags.Log
+	out      string
+	tier     flags.Release
+	arrivals string
+	service  string
+	think    string
 	flags.Templates
-	poolStart time.Duration
-	poolSpan  time.Duration
-	asJSON    bool
-	onlyLook  bool // --inspect
-	shard     importshard.Import
-	share     *datasets.Share // of the files to open; nil for all
+	asJSON   bool
+	onlyLook bool // --inspect
+	shard    importshard.Import
 }
 
 func importCommand() *cobra.Command {
@@ -113,7 +85,7 @@ A distribution, for --service and --think, is one of
 			if err != nil {
 				return err
 			}
-			if err := f.findZone(); err != nil {
+			if err := f.FindZone(); err != nil {
 				return err
 			}
 			if f.onlyLook {
@@ -144,39 +116,16 @@ A distribution, for --service and --think, is one of
 func (f *importFlags) register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
-	source, sourceRest := flags.Sections(fl, "Source")
-	text, textRest := flags.Sections(fl, "Text")
-	madeUp, _ := flags.Sections(fl, "Sources without times")
-	_, privacyRest := flags.Sections(fl, flags.PrivacyFlags)
 	results.OutputVar(&f.out, "`file` for the trace; - is stdout")
-	source.StringVar(&f.format, "format", "", "format of the source; by default detected by content")
-	source.StringArrayVar(&f.maps, "map", nil, "field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag")
-	sourceRest.StringVar(&f.mapFile, "map-file", "", "`file` with such mappings, one a line; # starts a comment")
-	source.ShareVar(&f.maxBad, "max-bad", 0.001, "largest share of bad rows to tolerate")
-	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; by default detected")
-	source.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; by default detected")
-	source.StringVar(&f.delimiter, "delimiter", "", "`character` between CSV columns, or tab; by default detected")
-	source.StringVar(&f.decimal, "decimal", "", "what stands before the decimals of numbers in CSV: point or comma; by default detected")
-	source.StringVar(&f.tz, "tz", "", "time zone of times without one, such as Europe/Paris; by default UTC")
-	sourceRest.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
-	f.capture.Register(fl)
+	f.Log.Register(fl)
+	source, _ := flags.Sections(fl, "Source")
+	madeUp, _ := flags.Sections(fl, "Sources without times")
 	f.tier.Register(fl, anonymize.Internal, "privacy tier of the trace: internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
-	textRest.IntVar(&f.blockSize, "block-size", 512, "prefix block size in tokens, for text")
-	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0, "block size of the source's block ids in tokens, if it does not say")
-	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
-	text.StringVar(&f.lengths, "lengths", "", "token count to use where text and usage contradict each other: usage or text")
-	text.StringVar(&f.template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	madeUp.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of sessions, such as poisson:2 or ramp:1-10,60s,cv=3, if the source has no times")
 	madeUp.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn")
 	madeUp.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn")
-	madeUp.Seed(&f.seed, "seed", 1, "seed of generated times and expanded pools; never of keys")
-	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
-	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "blocks of the prefix that counts as global; by default measured")
+	madeUp.Seed(&f.Seed, "seed", 1, "seed of generated times and expanded pools; never of keys")
 	f.Templates.Register(fl)
-	sourceRest.StringVar(&f.rows, "rows", "", "content of a later turn, if the source does not say: full (whole prompt) or delta (new part only)")
-	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts include cached tokens: yes or no; by default detected")
-	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where to start in a pool of clients")
-	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, propose a --map, and exit")
 	results.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
 	f.shard.Register(fl)
@@ -187,7 +136,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 // inShards reads the flags of a shard, and reports whether this is one.
 func (f *importFlags) inShards() (on bool, err error) {
 	s := &f.shard
-	s.Out, s.AsJSON, s.MaxBad, s.Tool = f.out, f.asJSON, f.maxBad, tool()
+	s.Out, s.AsJSON, s.MaxBad, s.Tool = f.out, f.asJSON, f.MaxBad, tool()
 	if on, err = s.Check(); !on || err != nil {
 		return on, err
 	}
@@ -204,13 +153,17 @@ func (f *importFlags) inShards() (on bool, err error) {
 func (f *importFlags) runShard(cmd *cobra.Command, files []datasets.File) error {
 	f.tier.Confined = confine(cmd, append(f.reads(files), f.shard.KeyFile), []string{f.shard.Path()})
 	defer cli.LimitMemory(importMemory)()
+	maps, err := f.Mapping()
+	if err != nil {
+		return err
+	}
+	f.shard.Mapping = strings.Join(maps, ",")
 	f.shard.Open = func(share *datasets.Share) (*datasets.Source, error) {
-		f.share = share
-		src, err := f.open(files)
+		src, err := f.Open(files, share)
 		return src, f.explainFields(cmd, files, err)
 	}
 	f.shard.Policy = func(info datasets.Info) (anonymize.Policy, error) {
-		if err := f.capture.Check(info, false); err != nil {
+		if err := f.Capture.Check(info, false); err != nil {
 			return anonymize.Policy{}, err
 		}
 		p, err := f.policy(info)
@@ -219,8 +172,13 @@ func (f *importFlags) runShard(cmd *cobra.Command, files []datasets.File) error 
 		}
 		return p, err
 	}
-	err := f.shard.Run(cmd)
-	return f.explainFields(cmd, files, err)
+	bar := cli.NewProgress(cmd)
+	m, info, err := f.shard.Write(cmd.Context(), importshard.SetOptions(cmd.Flags()), bar.Step)
+	bar.End()
+	if err != nil {
+		return f.explainFields(cmd, files, err)
+	}
+	return f.shard.Say(cmd, m, info)
 }
 
 // finishShards makes a trace of the shards at paths.
@@ -229,7 +187,7 @@ func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out 
 	if err := m.Open(paths); err != nil {
 		return err
 	}
-	f := &importFlags{out: out, asJSON: asJSON, capture: flags.Capture{Declared: m.Policy.Capture}, tier: flags.Release{Tier: anonymize.Internal}}
+	f := &importFlags{out: out, asJSON: asJSON, Log: flags.Log{Capture: flags.Capture{Declared: m.Policy.Capture}}, tier: flags.Release{Tier: anonymize.Internal}}
 	if f.KeepTemplates = m.Policy.KTemplate > 0; f.KeepTemplates && (out == "" || out == cli.Standard) {
 		return cli.Usagef("the shards keep system prompts, for a file beside the trace: give -o FILE.parquet")
 	}
@@ -238,12 +196,15 @@ func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out 
 	}
 	defer cli.LimitMemory(importMemory)()
 	var card anonymize.Card
+	bar := cli.NewProgress(cmd)
 	err := writeCarded(cmd, out, func(dst trace.Writer[trace.Request]) (meta trace.Meta, err error) {
-		if card, err = m.Rows(cmd, dst); err != nil {
+		card, err = m.Write(cmd.Context(), bar.Step, dst)
+		bar.End()
+		if err != nil {
 			return meta, err
 		}
 		card.Tool = tool()
-		meta, err = f.meta(card, m.Info, "")
+		meta, err = flags.ImportedMeta(card, m.Info, m.Policy.Capture, "")
 		meta.Captures = m.Captures
 		return meta, err
 	})
@@ -268,7 +229,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Ledger), f.writes()...); err != nil {
 		return err
 	}
-	src, err := f.open(files)
+	src, err := f.Open(files, nil)
 	if err != nil {
 		return f.explainFields(cmd, files, err)
 	}
@@ -277,7 +238,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 		return err
 	}
 	if !src.Empty() {
-		if err := f.capture.Check(src.Info(), f.tier.Drawn()); err != nil {
+		if err := f.Capture.Check(src.Info(), f.tier.Drawn()); err != nil {
 			return err
 		}
 	}
@@ -327,7 +288,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 			return trace.Meta{}, f.explainFields(cmd, files, err)
 		}
 		card.Tool = tool()
-		meta, err := f.meta(card, src.Info(), timing)
+		meta, err := flags.ImportedMeta(card, src.Info(), f.Capture.Declared, timing)
 		if err == nil {
 			meta.Source, err = publishedDigest(cmd.Context(), files, src.Info())
 		}
@@ -363,90 +324,16 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	return f.say(cmd, src.Info(), card, policy, timing)
 }
 
-// findZone looks up the time zone once, in files of the system.
-func (f *importFlags) findZone() (err error) {
-	if f.tz != "" && f.zone == nil {
-		if f.zone, err = time.LoadLocation(f.tz); err != nil {
-			return cli.Usagef("--tz: %q is no time zone: write its name, such as Europe/Berlin, America/New_York or UTC", f.tz)
-		}
-	}
-	return nil
-}
-
-func (f *importFlags) open(files []datasets.File) (*datasets.Source, error) {
-	o := datasets.Options{Format: f.format, MaxBad: f.maxBad, TimeUnit: f.timeUnit,
-		TimeFormat: f.timeFormat, Delimiter: f.delimiter, Decimal: f.decimal, Rows: f.rows, CachedInInput: f.cached,
-		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan}
-	if f.rows != "" && f.rows != "full" && f.rows != "delta" {
-		return nil, cli.Usagef("--rows: want full or delta")
-	}
-	// The mappings of the file come first, and those of the flags after them.
-	var maps []string
-	if f.mapFile != "" {
-		text, err := os.ReadFile(f.mapFile)
-		if err != nil {
-			return nil, err
-		}
-		for line := range strings.Lines(string(text)) {
-			line, _, _ = strings.Cut(line, "#")
-			target, path, _ := strings.Cut(line, "=")
-			if line = strings.TrimSpace(line); line != "" {
-				maps = append(maps, strings.TrimSpace(target)+"="+strings.TrimSpace(path))
-			}
-		}
-	}
-	maps = append(maps, f.maps...)
-	var err error
-	if len(maps) > 0 {
-		if o.Map, err = datasets.ParseMapping(maps); err != nil {
-			return nil, cli.Exit(cli.Usage, err)
-		}
-	}
-	if err := f.findZone(); err != nil {
-		return nil, err
-	}
-	if o.TZ, o.Share = f.zone, f.share; f.shard.Of > 0 {
-		f.shard.Mapping = strings.Join(maps, ",")
-		if f.maxBad > 0 {
-			o.MaxBad = 1 // the merge knows the share of all shards
-		}
-	}
-	if o.Capture, err = f.capture.Window(f.zone); err != nil {
-		return nil, err
-	}
-	src, err := datasets.OpenFiles(files, o)
-	return src, cli.UsageIf(err, datasets.ErrUsage)
-}
-
+// policy is how a source is imported, to the tier of the flags.
 func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
-	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel,
-		Capture: f.capture.Declared, Confined: f.tier.Confined, Lengths: f.lengths}
-	if f.lengths != "" && f.lengths != anonymize.LengthsUsage && f.lengths != anonymize.LengthsText {
-		return p, cli.Usagef("--lengths: want %s or %s", anonymize.LengthsUsage, anonymize.LengthsText)
-	}
 	switch t := f.tier.Tier; t {
 	case anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw:
 	default:
-		return p, cli.Usagef("--tier %s is not available: want %s, %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
+		return anonymize.Policy{}, cli.Usagef("--tier %s is not available: want %s, %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
 	}
-	if f.blockSize < 1 || f.blockSize > 1<<16 {
-		return p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
-	}
-	if f.globalBlocks >= 0 {
-		p.GlobalBlocks = &f.globalBlocks
-	}
-	var err error
-	if p.Template, err = token.OpenTemplateAny(f.template); err != nil {
-		return p, cli.Exit(cli.Usage, err)
-	}
-	tok, err := token.OpenAny(f.tokenizer) // also without text, so that a wrong name never passes
-	if err != nil {
-		return p, cli.Exit(cli.Usage, err)
-	}
-	if info.HasText {
-		p.Tokenizer = tok
-	}
-	return p, nil
+	p, err := f.Policy(info)
+	p.Confined = f.tier.Confined
+	return p, err
 }
 
 // timed gives times to a source that has none, or starts to its sessions, and
@@ -469,9 +356,9 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	if err != nil {
 		return nil, "", cli.Usagef("--arrivals: %v", err)
 	}
-	stream := func(name string) *rand.Rand { return arrival.Stream(f.seed, name) }
+	stream := func(name string) *rand.Rand { return arrival.Stream(f.Seed, name) }
 	if info.SessionTimes {
-		timing := fmt.Sprintf("of sessions made up: %s, seed %d", process, f.seed)
+		timing := fmt.Sprintf("of sessions made up: %s, seed %d", process, f.Seed)
 		return datasets.Spread(src, process.New(stream("arrivals"))), timing, nil
 	}
 	service, err := arrival.ParseDist(f.service)
@@ -482,25 +369,6 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	if err != nil {
 		return nil, "", cli.Usagef("--think: %v", err)
 	}
-	timing := fmt.Sprintf("made up: sessions %s, service %s, think %s, seed %d", process, service, think, f.seed)
+	timing := fmt.Sprintf("made up: sessions %s, service %s, think %s, seed %d", process, service, think, f.Seed)
 	return datasets.Timed(src, process.New(stream("arrivals")), service.New(stream("service")), think.New(stream("think"))), timing, nil
-}
-
-func (f *importFlags) meta(card anonymize.Card, info datasets.Info, timing string) (trace.Meta, error) {
-	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Capture: f.capture.Declared, Tier: card.Tier, Unit: card.Unit,
-		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source", Raw: card.Raw}
-	if card.Totals.InferredSessions {
-		m.Sessions = "inferred"
-	} else if card.Totals.Sessions == 0 {
-		m.Sessions = ""
-	}
-	if card.Totals.Blocks > 0 {
-		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
-	}
-	card.SourceFields = (*anonymize.SourceFields)(info.Fields)
-	var err error
-	if m.Card, m.CardHash, err = card.JSON(); err == nil && card.Breakers != nil {
-		m.Breakers, err = card.Breakers.JSON()
-	}
-	return m, err
 }

@@ -25,7 +25,7 @@ import (
 
 // inspect prints the fields of a log and how to import it.
 func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
-	found, err := datasets.Inspect(files, datasets.Options{Delimiter: f.delimiter, Decimal: f.decimal})
+	found, err := datasets.Inspect(files, datasets.Options{Delimiter: f.Delimiter, Decimal: f.Decimal})
 	if err != nil {
 		return cli.UsageIf(err, datasets.ErrUsage)
 	}
@@ -35,7 +35,7 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 		if len(found.ToldBy) > 0 {
 			what += ", told by " + strings.Join(found.ToldBy, ", ")
 		}
-		src, err := f.open(files)
+		src, err := f.Open(files, nil)
 		if errors.Is(err, datasets.ErrUsage) {
 			return f.explainFields(cmd, files, err)
 		}
@@ -136,19 +136,19 @@ func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *data
 	for i := 0; i+1 < len(found.Flags); i += 2 {
 		switch value := found.Flags[i+1]; found.Flags[i] {
 		case "--map":
-			with.maps = append(slices.Clone(with.maps), value)
+			with.Maps = append(slices.Clone(with.Maps), value)
 		case "--arrivals":
 			with.arrivals = value
 		case "--decimal":
-			with.decimal = value
+			with.Decimal = value
 		case "--format":
-			with.format = value
+			with.Format = value
 		}
 	}
-	with.maxBad, with.tier.Tier = 1, anonymize.Internal
+	with.MaxBad, with.tier.Tier = 1, anonymize.Internal
 	t := with.tryOnce(cmd, files)
-	if t.err != nil && f.lengths == "" {
-		with.lengths = anonymize.LengthsUsage
+	if t.err != nil && f.Lengths == "" {
+		with.Lengths = anonymize.LengthsUsage
 		if again := with.tryOnce(cmd, files); again.err == nil {
 			again.Problem, _, _ = strings.Cut(t.err.Error(), "\n")
 			again.Problem += ": the command takes usage"
@@ -157,14 +157,14 @@ func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *data
 		}
 	}
 	if errors.Is(t.err, datasets.ErrDelta) {
-		with.rows = "delta"
+		with.Rows = "delta"
 		if again := with.tryOnce(cmd, files); again.err == nil {
-			found.Flags = append(found.Flags, "--rows", with.rows)
+			found.Flags = append(found.Flags, "--rows", with.Rows)
 			again.Problem = "the command takes each row for what is new in its turn, as the rows look; --rows full is for rows of whole prompts"
 			t = again
 		}
 	}
-	if bad := float64(t.Bad) / float64(max(t.Bad+t.Requests, 1)); t.err == nil && bad > f.maxBad {
+	if bad := float64(t.Bad) / float64(max(t.Bad+t.Requests, 1)); t.err == nil && bad > f.MaxBad {
 		found.Flags = append(found.Flags, "--max-bad", fmt.Sprint(math.Ceil(20*bad)/20))
 		t.Problem = "the command leaves bad records out, the first of them " + t.badAt
 	}
@@ -176,7 +176,7 @@ func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *data
 
 func (f *importFlags) tryOnce(cmd *cobra.Command, files []datasets.File) *trial {
 	t := &trial{left: triedRequests}
-	src, err := f.open(files)
+	src, err := f.Open(files, nil)
 	if t.err = err; err != nil {
 		return t
 	}

@@ -52,7 +52,7 @@ func ledgerOf(cmd *cobra.Command, named, path string) (l dp.Ledger) {
 		l.Files = append(l.Files, named)
 	}
 	if path != "" && path != cli.Standard {
-		l.Files = append(l.Files, strings.TrimSuffix(path, ".parquet")+".ledger.jsonl")
+		l.Files = append(l.Files, strings.TrimSuffix(filepath.Clean(path), ".parquet")+".ledger.jsonl")
 	}
 	if folder, _ := cmd.Context().Value(stateKey{}).(string); folder != "" && os.MkdirAll(folder, 0o700) == nil {
 		l.Files = append(l.Files, filepath.Join(folder, "ledger.jsonl"))

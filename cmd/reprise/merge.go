@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"math"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +18,7 @@ import (
 	"reprise/replay/shard"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/profile"
 	"reprise/trace/recording"
 )
 
@@ -24,7 +28,7 @@ func mergeCommand() *cobra.Command {
 	var shards importshard.Merge
 	cmd := &cobra.Command{
 		Use:   "merge PARTS... -o FILE",
-		Short: "Join the shards of a replay, or the parts of a recording",
+		Short: "Join the shards of a load or an import, recordings, traces or histograms",
 		Long: `Merge looks at what its inputs are: files, or folders of them.
 
 The results of the shards of a replay (replay --shard) become one results file, with the
@@ -40,18 +44,34 @@ can be merged if they have the same tokenizer, chat template and block size. Rec
 prefixes, users and sessions if they had one --key-file.
 
 The shards of an import (import --shard) become, with --finish, the trace that one process
-would have made.`,
+would have made.
+
+Traces become one trace, in order of arrival. Those that declare a capture window stand where it
+says; others all begin at once. Ids of two imports do not relate, so that nothing is shared
+between two traces, and sessions, users, blocks and labels are numbered anew.
+
+Histograms (profile --histograms) become one file, by adding counts, which is exact. Traces and
+histograms of one source, twice, and of other block sizes, tokenizers or templates are refused.`,
 		Example: `  reprise merge shards/ -o r.parquet
-  reprise merge --finish traces/ -o t.parquet`,
+  reprise merge --finish traces/ -o t.parquet
+  reprise merge monday.parquet tuesday.parquet -o week.parquet`,
 		Args: flags.Wants(1, math.MaxInt, "which shards, or which parts? Name the folder that has them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			schema := ""
+			if !finish {
+				schema = cli.SchemaOf(args[0])
+			}
 			switch {
 			case !finish && shard.IsResults(args[0]):
 				return machines.MergeResults(cmd, args, out, incomplete, asJSON)
 			case incomplete:
 				return cli.Usagef("--incomplete is for the shards of a replay")
+			case schema == trace.Schema:
+				return mergeTraces(cmd, args, out)
+			case schema == histogramSchema:
+				return mergeHistograms(cmd, args, out, asJSON)
 			case !finish:
-				return cli.Usagef("%s has no results of a run. The parts of a recording and the shards of an import are merged with --finish", args[0])
+				return cli.Usagef("%s is no results, trace or histograms. The parts of a recording and the shards of an import are merged with --finish", args[0])
 			}
 			switch imported, err := shards.Takes(args); {
 			case err != nil:
@@ -76,6 +96,116 @@ would have made.`,
 	results.BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	shards.Register(cmd.Flags())
 	return cmd
+}
+
+// mergeTraces puts traces into one order of arrival.
+func mergeTraces(cmd *cobra.Command, paths []string, out string) error {
+	if len(paths) == 1 {
+		return cli.Usagef("merge joins two traces or more: name another one. slice copies one")
+	}
+	var traces []*trace.Trace
+	for _, path := range paths {
+		t, err := cli.OpenTrace(cmd, path)
+		if err != nil {
+			return err
+		}
+		defer t.Close()
+		traces = append(traces, t)
+	}
+	m, err := trace.NewMerge("", traces)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	wrote := written{Use: "reprise profile " + out}
+	wrote.Notes = append(wrote.Notes, fmt.Sprintf("%d traces: no session, user or prefix is shared between two of them", len(traces)))
+	meta := m.Meta()
+	if says := captureWords(meta.Capture); says != "" {
+		wrote.Notes = append(wrote.Notes, says)
+	} else {
+		wrote.Notes = append(wrote.Notes, "they declare no capture window, so all of them begin at once: import with --capture-begin and --capture-end tells when they were")
+	}
+	if meta.Card == "" {
+		wrote.Notes = append(wrote.Notes, "the result has no privacy card: each trace has its own")
+	}
+	return writeTallied(cmd, out, &wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+		src, err := m.Reader()
+		if err != nil {
+			return meta, err
+		}
+		bar := cli.NewProgress(cmd)
+		bar.Start("merge", "requests", m.Rows())
+		defer bar.End()
+		_, err = trace.Copy(dst, bar.Watch(cmd, src))
+		return meta, err
+	})
+}
+
+// mergeHistograms adds the counts of the histograms of several profiles.
+func mergeHistograms(cmd *cobra.Command, paths []string, out string, asJSON bool) error {
+	if out == "" || out == cli.Standard {
+		return cli.Usagef("name a file for the histograms: -o FILE.parquet")
+	}
+	if len(paths) == 1 {
+		return cli.Usagef("merge joins two files of histograms or more: name another one")
+	}
+	var all profile.HistogramSet
+	var metas []trace.Meta
+	for _, path := range paths {
+		meta, err := addHistograms(&all, path)
+		if err != nil {
+			return cli.InFile(path, err)
+		}
+		metas = append(metas, meta)
+	}
+	meta, err := trace.JoinMeta(paths, metas)
+	if err != nil {
+		return err
+	}
+	var digests []string
+	for _, m := range metas {
+		digests = append(digests, m.Digest)
+	}
+	meta.Digest = strings.Join(digests, ",")
+	if err := writeHistograms(out, meta, all.Rows()); err != nil {
+		return err
+	}
+	requests := all.Get(profile.MetricInput, "").Count()
+	if asJSON {
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"file": out, "files": len(paths), "requests": requests, "tier": meta.Tier, "relative_error": profile.BucketError})
+	}
+	cli.Answer(cmd, "--json prints them",
+		fmt.Sprintf("%s: histograms of %s from %s; counts are added, which is exact", out, page.Many(requests, "request"), page.Many(int64(len(paths)), "file")),
+		fmt.Sprintf("note: a value is known to within %s, in each file and in this one, as the buckets are the same", page.Percent(profile.BucketError)),
+		"note: reuse and gaps between requests are those within each source: a cache that all share is seen only in one trace of all, by merge and profile")
+	return nil
+}
+
+var errNotHistograms = errors.New("it holds no histograms: merge joins files of one kind")
+
+// addHistograms adds the histograms of a file, and reads what it says of itself.
+func addHistograms(all *profile.HistogramSet, path string) (meta trace.Meta, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return meta, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return meta, err
+	}
+	rows, err := trace.NewRowsReader[profile.HistogramRow](f, info.Size())
+	if err != nil {
+		return meta, errNotHistograms
+	}
+	if schema, _ := rows.Metadata("reprise.schema"); schema != histogramSchema {
+		return meta, errNotHistograms
+	}
+	if meta, err = trace.MetaOf(rows.Metadata); err != nil {
+		return meta, err
+	}
+	meta.Digest, _ = rows.Metadata("reprise.source_digest")
+	return meta, trace.Each(rows, func(_ int64, r *profile.HistogramRow) error { return all.AddRow(*r) })
 }
 
 // finishParts makes a trace of parts and says of what.

@@ -219,8 +219,11 @@ func feed(cmd *cobra.Command, step string, t *trace.Trace, dst trace.Writer[trac
 
 // writeHistograms writes histograms as a table.
 func writeHistograms(path string, meta trace.Meta, rows []profile.HistogramRow) error {
-	return writeTable(path, "histograms/1", meta, rows)
+	return writeTable(path, histogramSchema, meta, rows)
 }
+
+// histogramSchema names the layout of histograms.
+const histogramSchema = "histograms/1"
 
 // writeTable writes rows with the tier of their trace.
 func writeTable[T trace.TextFree](path, schema string, meta trace.Meta, rows []T) error {

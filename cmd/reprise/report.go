@@ -470,7 +470,7 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 			}
 			continue
 		}
-		if err != nil || !info.IsDir() {
+		if err != nil || !info.IsDir() || trace.IsPartitioned(path) {
 			continue // what cannot be read is said when it is opened
 		}
 		found, journals, err := resultsBelow(path)

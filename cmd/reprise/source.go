@@ -44,7 +44,7 @@ func writeTemplates(cmd *cobra.Command, path string, t *anonymize.Templates) err
 
 // inputs are what import reads.
 func (f *importFlags) inputs(files []datasets.File) []string {
-	inputs := []string{f.mapFile, f.tokenizer, f.template}
+	inputs := []string{f.MapFile, f.Tokenizer, f.Template}
 	for _, file := range files {
 		inputs = append(inputs, file.Name)
 	}
@@ -66,8 +66,8 @@ func (f *importFlags) writes() []string {
 // reads are the inputs and what belongs to them.
 func (f *importFlags) reads(files []datasets.File) []string {
 	reads := f.inputs(files)
-	if _, err := os.Stat(f.template); err == nil {
-		reads = append(reads, filepath.Dir(f.template)) // a config may stand beside it
+	if _, err := os.Stat(f.Template); err == nil {
+		reads = append(reads, filepath.Dir(f.Template)) // a config may stand beside it
 	}
 	return reads
 }
@@ -81,6 +81,9 @@ func logFiles(cmd *cobra.Command, args []string) ([]datasets.File, error) {
 				return io.NopCloser(cmd.InOrStdin()), nil
 			}})
 			continue
+		}
+		if trace.IsPartitioned(arg) {
+			return nil, cli.OurKind(arg)
 		}
 		more, err := datasets.Expand(arg)
 		if err != nil {

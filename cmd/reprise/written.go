@@ -14,7 +14,8 @@ import (
 // JSON.
 type written struct {
 	File         string   `json:"file"`
-	Format       string   `json:"format,omitempty"` // that of another tool
+	Partitions   int      `json:"partitions,omitempty"` // of a folder
+	Format       string   `json:"format,omitempty"`     // that of another tool
 	Tier         string   `json:"tier"`
 	Requests     int64    `json:"requests"`
 	Of           *int64   `json:"of_requests,omitempty"` // that there were
@@ -25,6 +26,7 @@ type written struct {
 	Use          string   `json:"use,omitempty"` // a command line that reads the file
 
 	firstNS, lastNS int64
+	toCome          int64 // requests, of a folder of partitions
 }
 
 // A tally counts rows on their way into a file.
@@ -53,11 +55,17 @@ func writeTallied(cmd *cobra.Command, path string, w *written, rows func(trace.W
 	if err := jsonOrFile(cmd, path); err != nil {
 		return err
 	}
-	err := cli.WriteTrace(cmd, path, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	tallied := func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		meta, err := rows(tally{dst, w})
 		w.Tier = meta.Tier
 		return meta, err
-	})
+	}
+	var err error
+	if w.Partitions > 0 {
+		err = trace.CreatePartitioned(path, w.Partitions, w.toCome, tallied)
+	} else {
+		err = cli.WriteTrace(cmd, path, tallied)
+	}
 	if err != nil {
 		return err
 	}
@@ -79,6 +87,9 @@ func (w *written) say(cmd *cobra.Command, path string) error {
 		requests = fmt.Sprintf("%s of %s", page.Count(w.Requests), page.Many(*w.Of, "request"))
 	}
 	answer := fmt.Sprintf("%s: %s in %s s, %s input and %s output tokens", outputName(path), requests, page.Number(w.DurationS), page.Count(w.InputTokens), page.Count(w.OutputTokens))
+	if w.Partitions > 0 {
+		answer += ", in " + page.Many(int64(w.Partitions), "partition")
+	}
 	if w.Tier != "" {
 		answer += ", tier " + w.Tier
 	}

@@ -21,9 +21,9 @@ var update = flag.Bool("update", false, "write the golden files")
 
 // load is a load with one of everything.
 func load() Spec {
-	return Spec{Name: "chat", Shards: 16, Args: []string{"/data/w.parquet", "--url=http://llm:8000", "--speed=2", `--header=X-A=it's $(HOME)`},
-		Start: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), Image: "registry.example/reprise@sha256:" + strings.Repeat("0a", 32), Results: "results",
-		Key: "llm/token", KeyName: "OPENAI_API_KEY", Cores: 2, Memory: "2Gi", Deadline: 90 * time.Minute}
+	return Spec{Job: Job{Name: "chat", Shards: 16, Inputs: []string{"/data/w.parquet"}, Args: []string{"--url=http://llm:8000", "--speed=2", `--header=X-A=it's $(HOME)`},
+		Image: "registry.example/reprise@sha256:" + strings.Repeat("0a", 32), Results: "results", Key: "llm/token", Cores: 2, Memory: "2Gi", Deadline: 90 * time.Minute},
+		Start: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), KeyName: "OPENAI_API_KEY"}
 }
 
 func golden(t *testing.T, name string, got []byte) {
@@ -177,8 +177,8 @@ func TestSpecRefuses(t *testing.T) {
 		"the instant":              func(s *Spec) { s.Start = time.Time{} },
 		"the image":                func(s *Spec) { s.Image = "a b" },
 		"PersistentVolumeClaim":    func(s *Spec) { s.Results = "Results/x" },
-		"volume with the workload": func(s *Spec) { s.Data = "A" },
-		"below /data":              func(s *Spec) { s.Args[0] = "w.parquet" },
+		"volume with the inputs": func(s *Spec) { s.Data = "A" },
+		"below /data":              func(s *Spec) { s.Inputs = []string{"w.parquet"} },
 		"the secret":               func(s *Spec) { s.Key = "llm" },
 		"the namespace":            func(s *Spec) { s.Namespace = "a.b" },
 	} {

@@ -51,17 +51,21 @@ func (s *Spec) Kubernetes() ([]byte, error) {
 	clock := service{"v1", "Service", meta{s.Name, s.Namespace, labels}, serviceSpec{
 		ClusterIP: "None", NotReady: true, Selector: labels, Ports: []servicePort{{"clock", "UDP", clockPort}},
 	}}
-	var namespace string
-	if s.Namespace != "" {
-		namespace = " -n " + s.Namespace
-	}
 	head := fmt.Sprintf(`# %d shards of one load; they start at %s.
 # A plain Job does not wait for room for all: a pod that is scheduled too late refuses to start,
 # and its job ends. When it is complete, join the results:
 #   kubectl%s wait --for=condition=complete --timeout=%ds job/%s
 #   reprise job replay … --merge-step | kubectl apply -f -
-`, s.Shards, s.Start.UTC().Format(time.RFC3339), namespace, int(s.Deadline.Seconds()), s.Name)
+`, s.Shards, s.Start.UTC().Format(time.RFC3339), s.inNamespace(), int(s.Deadline.Seconds()), s.Name)
 	return documents(head, clock, load)
+}
+
+// inNamespace is the flag of kubectl.
+func (s *Job) inNamespace() string {
+	if s.Namespace == "" {
+		return ""
+	}
+	return " -n " + s.Namespace
 }
 
 // KubernetesMerge is the manifest of the Job that joins the results, which end as NAME.parquet on
@@ -70,18 +74,23 @@ func (s *Spec) KubernetesMerge() ([]byte, error) {
 	if err := s.kubernetes(); err != nil {
 		return nil, err
 	}
+	return documents("", s.merging())
+}
+
+// merging is the Job that joins what the shards left on the volume.
+func (s *Job) merging(flags ...string) batchJob {
 	again := 2
-	c := s.container("merge", []string{"merge", resultsAt + "/" + s.Name, "-o", resultsAt + "/" + s.Name + ".parquet", "--overwrite"})
+	args := append([]string{"merge", resultsAt + "/" + s.Name, "-o", resultsAt + "/" + s.Name + ".parquet", "--overwrite"}, flags...)
+	c := s.container("merge", args)
 	c.Mounts = append([]volumeMount{{Name: "results", Path: resultsAt}}, c.Mounts...)
 	pod := s.pod("merge", c)
 	pod.Metadata.Labels = s.labels("merge")
-	merge := batchJob{"batch/v1", "Job", meta{s.Name + "-merge", s.Namespace, s.labels("merge")}, jobSpec{
+	return batchJob{"batch/v1", "Job", meta{s.Name + "-merge", s.Namespace, s.labels("merge")}, jobSpec{
 		Completions: 1, Parallelism: 1, BackoffLimit: &again, Deadline: int64(s.Deadline / time.Second), Template: pod,
 	}}
-	return documents("", merge)
 }
 
-func (s *Spec) labels(part string) map[string]string {
+func (s *Job) labels(part string) map[string]string {
 	return map[string]string{nameLabel: "reprise", instanceLabel: s.Name, partLabel: part}
 }
 
@@ -92,35 +101,45 @@ func (s *Spec) shardContainer() container {
 		peer = fmt.Sprintf("%s-0.%s:%d", s.Name, s.Name, clockPort)
 	}
 	args := append(s.shardArgs(), "--clock-listen=:"+strconv.Itoa(clockPort), "--clock-peer="+peer)
-	for i, a := range args {
-		args[i] = strings.ReplaceAll(a, "$(", "$$(") // which Kubernetes would take for a variable
-	}
-	args = append(args, "--output="+resultsAt+"/shard-$("+indexVariable+").parquet")
+	args = append(literally(args), "--output="+resultsAt+"/shard-$("+indexVariable+").parquet")
 	c := s.container("replay", args)
 	c.Env = append([]envVar{{Name: indexVariable, From: &envValue{Field: &fieldRef{indexField}}}}, c.Env...)
 	if secret, key, ok := strings.Cut(s.Key, "/"); ok {
 		c.Env = append(c.Env, envVar{Name: s.KeyName, From: &envValue{Secret: &secretRef{secret, key}}})
 	}
 	c.Ports = []containerPort{{"clock", "UDP", clockPort}}
+	s.mount(&c)
+	return c
+}
+
+// mount gives a shard the folder of the results, and the volume of the inputs.
+func (s *Job) mount(c *container) {
 	c.Mounts = append([]volumeMount{{Name: "results", Path: resultsAt, SubPath: s.Name}}, c.Mounts...)
 	from := "data"
 	if s.Data == "" {
 		from = "results"
 	}
 	c.Mounts = append(c.Mounts, volumeMount{Name: from, Path: dataAt, ReadOnly: true})
-	return c
+}
+
+// literally keeps Kubernetes from taking a part of an argument for a variable.
+func literally(args []string) []string {
+	for i, a := range args {
+		args[i] = strings.ReplaceAll(a, "$(", "$$(")
+	}
+	return args
 }
 
 // container runs reprise with what it needs of a machine. Requests are limits: with whole cores
 // the kubelet's static CPU manager then gives a pod cores of its own.
-func (s *Spec) container(name string, args []string) container {
+func (s *Job) container(name string, args []string) container {
 	needs := amounts{strconv.Itoa(s.Cores), s.Memory}
 	return container{Name: name, Image: s.Image, Args: args, Env: []envVar{{Name: "HOME", Value: "/tmp"}},
 		Resources: resources{needs, needs}, Security: containerSecurity{false, true, capabilities{[]string{"ALL"}}},
 		Mounts: []volumeMount{{Name: "tmp", Path: "/tmp"}}}
 }
 
-func (s *Spec) pod(part string, c container) template {
+func (s *Job) pod(part string, c container) template {
 	spec := podSpec{Restart: "Never", Grace: 30, Security: podSecurity{true, nobody, nobody, nobody, seccomp{"RuntimeDefault"}}, Containers: []container{c}}
 	spec.Volumes = []volume{{Name: "results", Claim: &claim{Name: s.Results}}, {Name: "tmp", Empty: &emptyDir{}}}
 	if s.Data != "" && part == "shard" {

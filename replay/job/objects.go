@@ -37,15 +37,37 @@ type batchJob struct {
 }
 
 type jobSpec struct {
-	Mode             string   `yaml:"completionMode,omitempty"`
-	Completions      int      `yaml:"completions"`
-	Parallelism      int      `yaml:"parallelism"`
-	BackoffLimit     *int     `yaml:"backoffLimit,omitempty"`
-	BackoffPerIndex  *int     `yaml:"backoffLimitPerIndex,omitempty"`
-	MaxFailedIndexes *int     `yaml:"maxFailedIndexes,omitempty"`
-	Replacement      string   `yaml:"podReplacementPolicy,omitempty"`
-	Deadline         int64    `yaml:"activeDeadlineSeconds"`
-	Template         template `yaml:"template"`
+	Mode             string         `yaml:"completionMode,omitempty"`
+	Completions      int            `yaml:"completions"`
+	Parallelism      int            `yaml:"parallelism"`
+	BackoffLimit     *int           `yaml:"backoffLimit,omitempty"`
+	BackoffPerIndex  *int           `yaml:"backoffLimitPerIndex,omitempty"`
+	MaxFailedIndexes *int           `yaml:"maxFailedIndexes,omitempty"`
+	Replacement      string         `yaml:"podReplacementPolicy,omitempty"`
+	Failures         *failurePolicy `yaml:"podFailurePolicy,omitempty"`
+	Deadline         int64          `yaml:"activeDeadlineSeconds"`
+	Template         template       `yaml:"template"`
+}
+
+type failurePolicy struct {
+	Rules []failureRule `yaml:"rules"`
+}
+
+type failureRule struct {
+	Action     string         `yaml:"action"`
+	ExitCodes  *exitCodes     `yaml:"onExitCodes,omitempty"`
+	Conditions []podCondition `yaml:"onPodConditions,omitempty"`
+}
+
+type exitCodes struct {
+	Container string `yaml:"containerName"`
+	Operator  string `yaml:"operator"`
+	Values    []int  `yaml:"values"`
+}
+
+type podCondition struct {
+	Type   string `yaml:"type"`
+	Status string `yaml:"status"`
 }
 
 type template struct {
@@ -166,9 +188,21 @@ type capabilities struct {
 }
 
 type volume struct {
-	Name  string    `yaml:"name"`
-	Claim *claim    `yaml:"persistentVolumeClaim,omitempty"`
-	Empty *emptyDir `yaml:"emptyDir,omitempty"`
+	Name   string       `yaml:"name"`
+	Claim  *claim       `yaml:"persistentVolumeClaim,omitempty"`
+	Secret *secretFiles `yaml:"secret,omitempty"`
+	Empty  *emptyDir    `yaml:"emptyDir,omitempty"`
+}
+
+type secretFiles struct {
+	Name  string       `yaml:"secretName"`
+	Mode  int          `yaml:"defaultMode"`
+	Items []secretFile `yaml:"items"`
+}
+
+type secretFile struct {
+	Key  string `yaml:"key"`
+	Path string `yaml:"path"`
 }
 
 type claim struct {

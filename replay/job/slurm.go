@@ -23,14 +23,7 @@ func (s *Spec) Slurm() ([]byte, error) {
 	folder := strings.TrimSuffix(s.Results, "/") + "/" + s.Name
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("#!/bin/bash")
-	line("#SBATCH --job-name=%s", s.Name)
-	line("#SBATCH --array=0-%d", s.Shards-1)
-	line("#SBATCH --nodes=1")
-	line("#SBATCH --ntasks=1")
-	line("#SBATCH --cpus-per-task=%d", s.Cores)
-	line("#SBATCH --mem=%s", strings.TrimSuffix(s.Memory, "i"))
-	line("#SBATCH --time=%s", slurmTime(s.Deadline))
+	s.head(line, fmt.Sprintf("0-%d", s.Shards-1))
 	line("#SBATCH --no-requeue")
 	if s.Alone {
 		line("#SBATCH --exclusive")
@@ -57,6 +50,18 @@ func (s *Spec) Slurm() ([]byte, error) {
 	words = append(words, `--output=`+folder+`/shard-"$SLURM_ARRAY_TASK_ID".parquet`)
 	line("%s", strings.Join(words, " \\\n  "))
 	return b.Bytes(), nil
+}
+
+// head is how a script of an array begins.
+func (s *Job) head(line func(format string, args ...any), array string) {
+	line("#!/bin/bash")
+	line("#SBATCH --job-name=%s", s.Name)
+	line("#SBATCH --array=%s", array)
+	line("#SBATCH --nodes=1")
+	line("#SBATCH --ntasks=1")
+	line("#SBATCH --cpus-per-task=%d", s.Cores)
+	line("#SBATCH --mem=%s", strings.TrimSuffix(s.Memory, "i"))
+	line("#SBATCH --time=%s", slurmTime(s.Deadline))
 }
 
 // slurmTime is a time limit in whole seconds, as Slurm reads it.

@@ -4,29 +4,36 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// A Spec is a replay in shards.
-type Spec struct {
-	Name   string   // of the job, its Service and the folder of its results
+// A Job is what the jobs of a load and of an import have.
+type Job struct {
+	Name   string   // of the job, and of the folder of its results
 	Shards int      // processes, of one share each
-	Args   []string // of reprise replay: the workload and flags, without those of a shard
-	Start  time.Time
+	Inputs []string // of the command: a workload, or logs
+	Args   []string // its flags, without those of a shard
 
 	Image     string        // that has reprise as its entry point
 	Namespace string        // empty is that of kubectl
 	Results   string        // claim of the volume for the results; of Slurm, a folder
-	Data      string        // claim of the volume with the workload, at /data; empty is that of the results
-	Key       string        // the API key: SECRET/KEY; empty is none
-	KeyName   string        // environment variable that the key is in
+	Data      string        // claim of the volume with the inputs, at /data; empty is that of the results
+	Key       string        // the API key, or the key of an import: SECRET/KEY; empty is none
 	Cores     int           // of a pod, whole ones
 	Memory    string        // of a pod, such as 2Gi; of Slurm 2G
-	Deadline  time.Duration // after which all of it is ended, the time before the start included
-	Alone     bool          // each pod has a node of its own, or is not scheduled
-	ClockPeer string        // host:port; empty is the first shard, where that can be named
+	Deadline  time.Duration // after which all of it is ended
+}
+
+// A Spec is a replay in shards. Its deadline includes the time before the start.
+type Spec struct {
+	Job
+	Start     time.Time
+	KeyName   string // environment variable that the API key is in
+	Alone     bool   // each pod has a node of its own, or is not scheduled
+	ClockPeer string // host:port; empty is the first shard, where that can be named
 }
 
 // Where volumes are in a pod, and at which port the first shard tells the time.
@@ -50,6 +57,14 @@ const mostShards = 100_000
 
 // check refuses what no cluster takes.
 func (s *Spec) check() error {
+	if s.Start.IsZero() {
+		return errors.New("a job needs the instant at which its shards start")
+	}
+	return s.Job.check()
+}
+
+// check refuses what no cluster takes.
+func (s *Job) check() error {
 	switch {
 	case !nameOf.MatchString(s.Name):
 		return fmt.Errorf("the name %q is none for a Service: write small letters, digits and hyphens, up to 50, a letter first", s.Name)
@@ -61,10 +76,8 @@ func (s *Spec) check() error {
 		return fmt.Errorf("the memory %q: write 2Gi or 512Mi", s.Memory)
 	case s.Deadline < time.Second:
 		return errors.New("the deadline is below a second")
-	case s.Start.IsZero():
-		return errors.New("a job needs the instant at which its shards start")
-	case len(s.Args) == 0:
-		return errors.New("a job needs a workload")
+	case len(s.Inputs) == 0:
+		return errors.New("a job needs an input, such as a workload")
 	}
 	return nil
 }
@@ -74,17 +87,25 @@ func (s *Spec) kubernetes() error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	return s.Job.kubernetes()
+}
+
+// kubernetes refuses what Kubernetes does not take.
+func (s *Job) kubernetes() error {
+	for _, input := range s.Inputs {
+		if input != dataAt && !strings.HasPrefix(input, dataAt+"/") {
+			return fmt.Errorf("the input %q: name it by where it is in a pod, below %s", input, dataAt)
+		}
+	}
 	switch {
 	case !imageOf.MatchString(s.Image):
 		return fmt.Errorf("the image %q: name one that has reprise, best by its digest (registry/reprise@sha256:…)", s.Image)
 	case !claimOf.MatchString(s.Results):
 		return fmt.Errorf("the claim %q of the volume for the results: name a PersistentVolumeClaim that many nodes may write (ReadWriteMany)", s.Results)
 	case s.Data != "" && !claimOf.MatchString(s.Data):
-		return fmt.Errorf("the claim %q of the volume with the workload is no name of one", s.Data)
+		return fmt.Errorf("the claim %q of the volume with the inputs is no name of one", s.Data)
 	case s.Namespace != "" && (!claimOf.MatchString(s.Namespace) || len(s.Namespace) > 63 || strings.Contains(s.Namespace, ".")):
 		return fmt.Errorf("the namespace %q is no name of one", s.Namespace)
-	case !strings.HasPrefix(s.Args[0], dataAt+"/"):
-		return fmt.Errorf("the workload %q: name it by where it is in a pod, below %s", s.Args[0], dataAt)
 	case s.Key != "" && !keyOf.MatchString(s.Key):
 		return fmt.Errorf("the secret %q: write NAME/KEY of a Secret", s.Key)
 	case s.Deadline > 1<<31*time.Second:
@@ -95,6 +116,6 @@ func (s *Spec) kubernetes() error {
 
 // shardArgs are the arguments of a shard, but for where its results go.
 func (s *Spec) shardArgs() []string {
-	args := append([]string{"replay"}, s.Args...)
+	args := slices.Concat([]string{"replay"}, s.Inputs, s.Args)
 	return append(args, "--shard=/"+strconv.Itoa(s.Shards), "--start-clock="+s.Start.UTC().Format(time.RFC3339Nano), "--quiet")
 }

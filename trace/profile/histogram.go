@@ -23,6 +23,10 @@ const (
 	perOctave  = 1 << (linearBits - 1)
 )
 
+// BucketError is how far the middle of a bucket may be from a value in it, as a share of the
+// value: half the width of a bucket over its lower edge.
+const BucketError = 1.0 / 2 / perOctave
+
 // bucketOf returns the bucket of v, which is not negative.
 func bucketOf(v int64) int {
 	if v < 1<<linearBits {

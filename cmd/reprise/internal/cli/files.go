@@ -22,9 +22,6 @@ func OpenTrace(cmd *cobra.Command, path string) (*trace.Trace, error) {
 	if path == Standard {
 		return trace.Spool("stdin", cmd.InOrStdin())
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s is a directory: name a trace or a workload in it", path)
-	}
 	t, err := trace.Open(path)
 	if err != nil {
 		err = otherKind(path, err, "a trace or a workload", trace.Schema)
@@ -73,6 +70,14 @@ func KeepInputs(inputs []string, outputs ...string) error {
 		if info, err := os.Stat(name); err == nil {
 			read = append(read, info)
 		}
+		if trace.IsPartitioned(name) {
+			partitions, _ := filepath.Glob(filepath.Join(name, "*"))
+			for _, partition := range partitions {
+				if info, err := os.Stat(partition); err == nil {
+					read = append(read, info)
+				}
+			}
+		}
 	}
 	seen := make(map[string]bool)
 	for _, name := range outputs {
@@ -92,7 +97,7 @@ func KeepInputs(inputs []string, outputs ...string) error {
 			continue // there is nothing to lose
 		}
 		for _, r := range read {
-			if os.SameFile(info, r) && info.Mode().IsRegular() {
+			if os.SameFile(info, r) && (info.Mode().IsRegular() || trace.IsPartitioned(name)) {
 				return Usagef("%s is an input and would be overwritten: name another output", name)
 			}
 		}

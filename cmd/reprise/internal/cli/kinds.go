@@ -28,42 +28,64 @@ func OpenResults(path string) (*result.File, error) {
 // fileKinds are what Parquet files of ours hold, by their schema, and the command that
 // takes them.
 var fileKinds = map[string][2]string{
-	trace.Schema:         {"a trace or a workload", "reprise profile %[1]s describes it, reprise replay %[1]s sends it"},
-	result.Schema:        {"the results of a run", "reprise report %[1]s reads them"},
-	result.MetricsSchema: {"what was measured at the servers of a run", "reprise report reads it beside the results"},
-	"model/2":            {"a model of a trace", "reprise synth %[1]s -o w.parquet makes a workload of it"},
-	"model/1":            {"a model of an earlier version", "reprise synth fit makes one of the trace that this version reads, in place of %[1]s"},
-	"histograms/1":       {"the histograms of a profile", "reprise synth fit %[1]s -o m.model makes a model of them"},
-	recording.Schema:     {"a part of a recording", "reprise merge --finish %[1]s -o t.parquet makes a trace of it, and of the parts beside it"},
-	shard.Schema:         {"a shard of an import", "reprise merge --finish FOLDER -o t.parquet makes a trace of it, and of the other shards"},
-	"tables/1":           {"the tables of a profile", "name the trace that they were made of"},
+	trace.Schema:          {"a trace or a workload", "reprise profile FILE describes it, reprise replay FILE sends it"},
+	result.Schema:         {"the results of a run", "reprise report FILE reads them"},
+	result.MetricsSchema:  {"what was measured at the servers of a run", "reprise report reads it beside the results"},
+	"model/2":             {"a model of a trace", "reprise synth FILE -o w.parquet makes a workload of it"},
+	"model/1":             {"a model of an earlier version", "reprise synth fit makes one of the trace that this version reads, in place of FILE"},
+	"histograms/1":        {"the histograms of a profile", "reprise synth fit FILE -o m.model makes a model of them"},
+	recording.Schema:      {"a part of a recording", "reprise merge --finish FILE -o t.parquet makes a trace of it, and of the parts beside it"},
+	shard.Schema:          {"a shard of an import", "reprise merge --finish FOLDER -o t.parquet makes a trace of it, and of the other shards"},
+	trace.PartitionSchema: {"one partition of a trace", "name its folder, which has the manifest"},
+	"tables/1":            {"the tables of a profile", "name the trace that they were made of"},
 }
 
-// OurKind is the error for a log that is one of our own Parquet files, or nil.
-func OurKind(path string) error {
+// SchemaOf is the schema of one of our own Parquet files, or of the trace in a folder; empty of
+// all else.
+func SchemaOf(path string) string {
+	if trace.IsPartitioned(path) {
+		return trace.Schema
+	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil
+		return ""
 	}
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil
+		return ""
 	}
 	p, err := trace.OpenParquet(f, info.Size())
 	if err != nil {
-		return nil
+		return ""
 	}
-	found, _ := p.Lookup("reprise.schema")
-	if kind, known := fileKinds[found]; known {
-		return fmt.Errorf("%s holds %s, not a log: %s", path, kind[0], fmt.Sprintf(kind[1], path))
+	schema, _ := p.Lookup("reprise.schema")
+	return schema
+}
+
+// OurKind is the error for a log that is one of our own Parquet files, or nil.
+func OurKind(path string) error {
+	if schema := SchemaOf(path); fileKinds[schema][0] != "" {
+		return holds(path, schema, "a log")
 	}
 	return nil
+}
+
+// holds is the error for a file of a kind that was not wanted.
+func holds(path, schema, wanted string) error {
+	kind := fileKinds[schema]
+	return fmt.Errorf("%s holds %s, not %s: %s", path, kind[0], wanted, strings.ReplaceAll(kind[1], "FILE", path))
 }
 
 // otherKind says what a file holds that could not be read as what was wanted, and what
 // takes it. err is why, and stays where the file looks like what was wanted.
 func otherKind(path string, err error, wanted, schema string) error {
+	if trace.IsPartitioned(path) && schema != trace.Schema {
+		return holds(path, trace.Schema, wanted)
+	}
+	if filepath.Base(path) == trace.ManifestName {
+		return fmt.Errorf("%s is the manifest of a partitioned trace: name its folder, %s", path, filepath.Dir(path))
+	}
 	f, openErr := os.Open(path)
 	if openErr != nil || errors.Is(err, trace.ErrRaw) {
 		return err
@@ -78,12 +100,11 @@ func otherKind(path string, err error, wanted, schema string) error {
 	p, parquetErr := trace.OpenParquet(f, info.Size())
 	if parquetErr == nil {
 		found, _ := p.Lookup("reprise.schema")
-		kind, known := fileKinds[found]
 		switch {
 		case found == schema:
 			return err
-		case known:
-			return fmt.Errorf("%s holds %s, not %s: %s", path, kind[0], wanted, fmt.Sprintf(kind[1], path))
+		case fileKinds[found][0] != "":
+			return holds(path, found, wanted)
 		case found == "":
 			return fmt.Errorf("%s is a Parquet file of another tool, not %s: reprise import %[1]s -o t.parquet makes a trace of a log", path, wanted)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -63,6 +64,8 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		}
 		switch {
 		case fault != nil:
+		case fl.Changed("partitions") && flag.Name == "output":
+			fault = checkPartitioned(path, name, set("overwrite"))
 		case folder:
 			fault = checkFolder(path, name, set("overwrite"))
 		default:
@@ -130,6 +133,28 @@ func checkFolder(path, flag string, overwrite bool) error {
 	}
 	if before, _ := filepath.Glob(filepath.Join(path, "*.svg")); len(before) > 0 && !overwrite {
 		return Usagef("%s holds plots, such as %s: name another folder with %s, or replace them with --overwrite", path, before[0], flag)
+	}
+	return nil
+}
+
+// checkPartitioned says why a partitioned trace cannot be written to a folder.
+func checkPartitioned(path, flag string, overwrite bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return checkFile(filepath.Clean(path), flag, overwrite)
+	case err == nil && !info.IsDir():
+		return Usagef("%s is a file, and with --partitions %s names a folder: name another", path, flag)
+	}
+	before, _ := filepath.Glob(filepath.Join(path, "part-*-of-*.parquet"))
+	if (len(before) > 0 || trace.IsPartitioned(path)) && !overwrite {
+		return Usagef("%s holds partitions of a trace: name another folder with %s, or replace them with --overwrite", path, flag)
+	}
+	others, _ := filepath.Glob(filepath.Join(path, "*.parquet"))
+	for _, other := range others {
+		if !slices.Contains(before, other) {
+			return Usagef("%s holds %s, which is no partition of a trace: name another folder with %s", path, filepath.Base(other), flag)
+		}
 	}
 	return nil
 }

@@ -50,6 +50,8 @@
 //   - vllmresult.go: the JSON of vLLM: --save-result, --metadata, --percentile-metrics
 //   - spellings.go: flags of vllm bench serve that replay takes too, refuses or
 //     translates; several values after one flag; old names of limits (--max-lag)
+//   - log.go: how a log is read and what its rows are: --format, --map, --tz, --tokenizer,
+//     --template, --block-size; the metadata of what was imported
 //   - source.go: --capture-begin and --capture-end; --keep-templates
 //   - tier.go: rules of privacy tiers: --tier, --k-share, --epsilon, --ledger
 package flags

@@ -1,11 +1,11 @@
 package importshard
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"reprise/anonymize"
@@ -85,12 +85,10 @@ func (m *Merge) Open(paths []string) (err error) {
 	return nil
 }
 
-// Rows writes the trace.
-func (m *Merge) Rows(cmd *cobra.Command, dst trace.Writer[trace.Request]) (anonymize.Card, error) {
-	bar := cli.NewProgress(cmd)
-	p := anonymize.Policy{Tier: anonymize.Internal, Lengths: m.lengths, Progress: bar.Step}
-	card, crossing, err := anonymize.MergeShards(cmd.Context(), p, m.key, m.set, dst)
-	bar.End()
+// Write writes the trace. progress may be nil.
+func (m *Merge) Write(ctx context.Context, progress func(step string, done int64), dst trace.Writer[trace.Request]) (anonymize.Card, error) {
+	p := anonymize.Policy{Tier: anonymize.Internal, Lengths: m.lengths, Progress: progress}
+	card, crossing, err := anonymize.MergeShards(ctx, p, m.key, m.set, dst)
 	if errors.Is(err, anonymize.ErrNoKey) {
 		return card, cli.Exit(cli.Usage, fmt.Errorf("%w: --key-file FILE", err))
 	}

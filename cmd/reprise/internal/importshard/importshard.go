@@ -12,6 +12,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,44 +91,46 @@ func (s *Import) Path() string {
 var notOptions = []string{"output", "overwrite", "shard", "key-file", "quiet", "json", "details", "config", "tokenizer", "template", "map", "map-file",
 	"keep-model", "block-size", "lengths", "keep-templates", "k-template", "global-blocks", "max-bad"}
 
-// Run imports the share.
-func (s *Import) Run(cmd *cobra.Command) error {
+// SetOptions are the flags that were given and say how a source is read.
+func SetOptions(fl *pflag.FlagSet) map[string]string {
+	options := map[string]string{}
+	fl.Visit(func(f *pflag.Flag) {
+		if !slices.Contains(notOptions, f.Name) {
+			options[f.Name] = f.Value.String()
+		}
+	})
+	return options
+}
+
+// Write writes the shard, to where Path says. options are how the source is read, the same for all shards;
+// progress may be nil.
+func (s *Import) Write(ctx context.Context, options map[string]string, progress func(step string, done int64)) (*shard.Meta, datasets.Info, error) {
+	var info datasets.Info
 	key, err := anonymize.OpenSharedKey(s.KeyFile)
 	if err != nil {
-		return cli.Exit(cli.Usage, fmt.Errorf("--key-file: %w", err))
+		return nil, info, cli.Exit(cli.Usage, fmt.Errorf("--key-file: %w", err))
 	}
 	src, err := s.Open(&datasets.Share{Index: s.Index, Of: s.Of})
 	if err != nil {
-		return err
+		return nil, info, err
 	}
 	defer src.Close()
 	defer src.Head().Close()
 	policy, err := s.Policy(src.Info())
 	if err != nil {
-		return err
+		return nil, info, err
 	}
-	bar := cli.NewProgress(cmd)
-	policy.Progress = bar.Step
-	m := shard.Meta{Index: s.Index, Of: s.Of, Tool: s.Tool, Options: map[string]string{}}
+	policy.Progress = progress
+	m := shard.Meta{Index: s.Index, Of: s.Of, Tool: s.Tool, Options: maps.Clone(options)}
 	m.Settings.MaxBad = s.MaxBad
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains(notOptions, f.Name) {
-			m.Options[f.Name] = f.Value.String()
-		}
-	})
 	if s.Mapping != "" {
 		m.Options["map"] = s.Mapping
 	}
-	path := s.Path()
-	err = shard.Write(path, func(dst trace.Writer[shard.Row]) (shard.Meta, error) {
-		err := s.encode(cmd.Context(), policy, key, src, dst, &m)
+	err = shard.Write(s.Path(), func(dst trace.Writer[shard.Row]) (shard.Meta, error) {
+		err := s.encode(ctx, policy, key, src, dst, &m)
 		return m, err
 	})
-	bar.End()
-	if err != nil {
-		return err
-	}
-	return s.say(cmd, path, &m, src.Info())
+	return &m, src.Info(), err
 }
 
 // encode writes the rows of the share, and fills in what the shard says of itself.
@@ -158,8 +161,9 @@ func (s *Import) encode(ctx context.Context, p anonymize.Policy, key *anonymize.
 	return err
 }
 
-// say tells what was imported.
-func (s *Import) say(cmd *cobra.Command, path string, m *shard.Meta, info datasets.Info) error {
+// Say tells what was imported.
+func (s *Import) Say(cmd *cobra.Command, m *shard.Meta, info datasets.Info) error {
+	path := s.Path()
 	rows, bytes := int64(0), int64(0)
 	for _, f := range m.Files {
 		rows, bytes = rows+f.Rows, bytes+f.Size

@@ -1,9 +1,10 @@
-// Package machines has the commands about a load that several machines send: merge for the
-// results of its shards, and job, which prints what a cluster starts.
+// Package machines has the commands about what several machines do together: merge for the
+// results of a load in shards, and job, which prints what a cluster starts for a load or an import.
 //
 // # Files
 //
 //   - merge.go: merge: the results of shards into one file
 //   - job.go: job replay: the manifest or the script of a replay in shards
+//   - jobimport.go: job import: the same of an import in shards
 //   - plan.go: job --plan: how many machines a rate takes
 package machines

@@ -15,16 +15,16 @@ import (
 	"reprise/replay/job"
 )
 
-// JobCommand is the command job.
-func JobCommand() *cobra.Command {
+// JobCommand is the command job. importFlags adds the flags of import.
+func JobCommand(importFlags func(*cobra.Command)) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "job --plan --rate RATE",
-		Short: "Print what a cluster starts to send a load from many machines",
+		Short: "Print what a cluster starts for a load or an import on many machines",
 		Long: `Job prints; it starts nothing. "reprise job replay" prints a Kubernetes Indexed Job, or with
 --slurm a script for sbatch: one process for each shard of a replay. They share no
 controller: each sends its share of the sessions, from one instant on, and "reprise merge"
-joins the results.
+joins the results. "reprise job import" prints the same for an import of logs.
 
 --plan says how many machines like this one a rate takes, by the ceiling that "reprise
 check --self" measured here, and what runs out first.`,
@@ -34,7 +34,7 @@ check --self" measured here, and what runs out first.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.register(cmd)
-	cmd.AddCommand(jobReplayCommand())
+	cmd.AddCommand(jobReplayCommand(), jobImportCommand(importFlags))
 	return cmd
 }
 
@@ -83,16 +83,10 @@ shard that is not ready by then refuses to start.`,
 	kube, kubeRest := flags.Sections(fl, "Kubernetes")
 	slurm, _ := flags.Sections(fl, "Slurm")
 	everyday.IntVar(&f.spec.Shards, "shards", 0, "how many processes, each with a share of the sessions")
-	everyday.StringVar(&f.spec.Name, "name", "reprise", "`name` of the job, and of the folder of its results")
-	everyday.IntVar(&f.spec.Cores, "cores", 2, "whole cores of each")
-	everyday.StringVar(&f.spec.Memory, "memory", "2Gi", "memory of each")
+	register(&f.spec.Job, everyday, kube, kubeRest, "reprise", "2Gi")
 	everyday.DurationVar(&f.spec.Deadline, "deadline", 2*time.Hour, "end the job after this time, the wait for the start included")
 	everyday.BoolVar(&f.spec.Alone, "alone", false, "a machine of its own for each, and none that shares one")
-	kube.StringVar(&f.spec.Image, "image", "", "`image` with reprise, best by its digest")
-	kube.StringVar(&f.spec.Results, "results-claim", "", "`claim` of the volume for the results (ReadWriteMany)")
-	kube.StringVar(&f.spec.Data, "data-claim", "", "`claim` of the volume with the workload, at /data; by default that of the results")
 	kube.StringVar(&f.spec.Key, "api-key-secret", "", "Secret with the API key, as `NAME/KEY`")
-	kubeRest.StringVar(&f.spec.Namespace, "namespace", "", "namespace; by default that of kubectl")
 	kube.BoolVar(&f.merge, "merge-step", false, "print the Job that joins the results, in place of the load")
 	slurm.BoolVar(&f.slurm, "slurm", false, "print a script for sbatch")
 	var folder string
@@ -114,6 +108,17 @@ shard that is not ready by then refuses to start.`,
 		return nil
 	}
 	return cmd
+}
+
+// register adds the flags that jobs of all kinds have.
+func register(j *job.Job, everyday, kube, kubeRest flags.Section, name, memory string) {
+	everyday.StringVar(&j.Name, "name", name, "`name` of the job, and of the folder of its results")
+	everyday.IntVar(&j.Cores, "cores", 2, "whole cores of each")
+	everyday.StringVar(&j.Memory, "memory", memory, "memory of each")
+	kube.StringVar(&j.Image, "image", "", "`image` with reprise, best by its digest")
+	kube.StringVar(&j.Results, "results-claim", "", "`claim` of the volume for the results (ReadWriteMany)")
+	kube.StringVar(&j.Data, "data-claim", "", "`claim` of the volume with the inputs, at /data; by default that of the results")
+	kubeRest.StringVar(&j.Namespace, "namespace", "", "namespace; by default that of kubectl")
 }
 
 // refused are flags of replay that a job gives or cannot have.
@@ -165,7 +170,7 @@ func (f *jobReplayFlags) run(cmd *cobra.Command, workload string) error {
 	if name := fl.Lookup("api-key-env"); f.spec.Key != "" && name.Changed {
 		f.spec.KeyName = name.Value.String()
 	}
-	f.spec.Args = append([]string{workload}, f.given(fl)...)
+	f.spec.Inputs, f.spec.Args = []string{workload}, given(fl, f.own)
 	print := f.spec.Kubernetes
 	switch {
 	case f.slurm:
@@ -187,10 +192,10 @@ func secretHeader(name string) bool {
 	return slices.ContainsFunc([]string{"authorization", "api-key", "apikey", "token", "cookie", "secret"}, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// given are the flags of replay that were given, as a shard takes them.
-func (f *jobReplayFlags) given(fl *pflag.FlagSet) (args []string) {
+// given are the flags that were given, but for the job's own, as a shard takes them.
+func given(fl *pflag.FlagSet, own map[string]bool) (args []string) {
 	fl.Visit(func(flag *pflag.Flag) {
-		if f.own[flag.Name] || flag.Name == "config" || flag.Name == "target" {
+		if own[flag.Name] || flag.Name == "config" || flag.Name == "target" {
 			return
 		}
 		values := []string{flag.Value.String()}

@@ -1,0 +1,182 @@
+package flags
+
+import (
+	"os"
+	"strings"
+	"time"
+	_ "time/tzdata" // --tz works where the system has no time zones: in a container, on Windows
+
+	"github.com/spf13/pflag"
+
+	"reprise/anonymize"
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/datasets"
+	"reprise/trace"
+	"reprise/trace/token"
+)
+
+// Log says how a log is read, and what its rows are.
+type Log struct {
+	Format    string
+	Maps      []string
+	MapFile   string
+	MaxBad    float64
+	Delimiter string
+	Decimal   string
+	Rows      string
+	Lengths   string
+	BlockSize int
+	Tokenizer string
+	Template  string
+	Seed      uint64 // of expanded pools
+	Capture   Capture
+
+	timeUnit     string
+	timeFormat   string
+	tz           string
+	zone         *time.Location // of tz, once it is looked up
+	longSpan     bool
+	sourceBlock  int
+	keepModel    bool
+	globalBlocks int
+	cached       string
+	poolStart    time.Duration
+	poolSpan     time.Duration
+}
+
+// Register adds the flags.
+func (f *Log) Register(fl *pflag.FlagSet) {
+	source, sourceRest := Sections(fl, "Source")
+	text, textRest := Sections(fl, "Text")
+	_, privacyRest := Sections(fl, PrivacyFlags)
+	source.StringVar(&f.Format, "format", "", "format of the source; by default detected by content")
+	source.StringArrayVar(&f.Maps, "map", nil, "field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag")
+	sourceRest.StringVar(&f.MapFile, "map-file", "", "`file` with such mappings, one a line; # starts a comment")
+	source.ShareVar(&f.MaxBad, "max-bad", 0.001, "largest share of bad rows to tolerate")
+	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; by default detected")
+	source.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; by default detected")
+	source.StringVar(&f.Delimiter, "delimiter", "", "`character` between CSV columns, or tab; by default detected")
+	source.StringVar(&f.Decimal, "decimal", "", "what stands before the decimals of numbers in CSV: point or comma; by default detected")
+	source.StringVar(&f.tz, "tz", "", "time zone of times without one, such as Europe/Paris; by default UTC")
+	sourceRest.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
+	f.Capture.Register(fl)
+	textRest.IntVar(&f.BlockSize, "block-size", 512, "prefix block size in tokens, for text")
+	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0, "block size of the source's block ids in tokens, if it does not say")
+	text.StringVar(&f.Tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
+	text.StringVar(&f.Lengths, "lengths", "", "token count to use where text and usage contradict each other: usage or text")
+	text.StringVar(&f.Template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
+	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
+	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "blocks of the prefix that counts as global; by default measured")
+	sourceRest.StringVar(&f.Rows, "rows", "", "content of a later turn, if the source does not say: full (whole prompt) or delta (new part only)")
+	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts include cached tokens: yes or no; by default detected")
+	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where to start in a pool of clients")
+	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
+}
+
+// FindZone looks up the time zone once, in files of the system.
+func (f *Log) FindZone() (err error) {
+	if f.tz != "" && f.zone == nil {
+		if f.zone, err = time.LoadLocation(f.tz); err != nil {
+			return cli.Usagef("--tz: %q is no time zone: write its name, such as Europe/Berlin, America/New_York or UTC", f.tz)
+		}
+	}
+	return nil
+}
+
+// Mapping is how fields are mapped: first as the file says, then as the flags do.
+func (f *Log) Mapping() ([]string, error) {
+	var maps []string
+	if f.MapFile != "" {
+		text, err := os.ReadFile(f.MapFile)
+		if err != nil {
+			return nil, err
+		}
+		for line := range strings.Lines(string(text)) {
+			line, _, _ = strings.Cut(line, "#")
+			target, path, _ := strings.Cut(line, "=")
+			if line = strings.TrimSpace(line); line != "" {
+				maps = append(maps, strings.TrimSpace(target)+"="+strings.TrimSpace(path))
+			}
+		}
+	}
+	return append(maps, f.Maps...), nil
+}
+
+// Open opens a source of these files, or a share of it; nil is all. A share takes any number of
+// bad records, since the share of bad ones is that of all shares together.
+func (f *Log) Open(files []datasets.File, share *datasets.Share) (*datasets.Source, error) {
+	o := datasets.Options{Format: f.Format, MaxBad: f.MaxBad, TimeUnit: f.timeUnit,
+		TimeFormat: f.timeFormat, Delimiter: f.Delimiter, Decimal: f.Decimal, Rows: f.Rows, CachedInInput: f.cached,
+		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.Seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan, Share: share}
+	if f.Rows != "" && f.Rows != "full" && f.Rows != "delta" {
+		return nil, cli.Usagef("--rows: want full or delta")
+	}
+	maps, err := f.Mapping()
+	if err != nil {
+		return nil, err
+	}
+	if len(maps) > 0 {
+		if o.Map, err = datasets.ParseMapping(maps); err != nil {
+			return nil, cli.Exit(cli.Usage, err)
+		}
+	}
+	if err := f.FindZone(); err != nil {
+		return nil, err
+	}
+	if o.TZ = f.zone; share != nil && f.MaxBad > 0 {
+		o.MaxBad = 1
+	}
+	if o.Capture, err = f.Capture.Window(f.zone); err != nil {
+		return nil, err
+	}
+	src, err := datasets.OpenFiles(files, o)
+	return src, cli.UsageIf(err, datasets.ErrUsage)
+}
+
+// Policy is how a source is imported.
+func (f *Log) Policy(info datasets.Info) (anonymize.Policy, error) {
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.BlockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel,
+		Capture: f.Capture.Declared, Lengths: f.Lengths}
+	if f.Lengths != "" && f.Lengths != anonymize.LengthsUsage && f.Lengths != anonymize.LengthsText {
+		return p, cli.Usagef("--lengths: want %s or %s", anonymize.LengthsUsage, anonymize.LengthsText)
+	}
+	if f.BlockSize < 1 || f.BlockSize > 1<<16 {
+		return p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
+	}
+	if f.globalBlocks >= 0 {
+		p.GlobalBlocks = &f.globalBlocks
+	}
+	var err error
+	if p.Template, err = token.OpenTemplateAny(f.Template); err != nil {
+		return p, cli.Exit(cli.Usage, err)
+	}
+	tok, err := token.OpenAny(f.Tokenizer) // also without text, so that a wrong name never passes
+	if err != nil {
+		return p, cli.Exit(cli.Usage, err)
+	}
+	if info.HasText {
+		p.Tokenizer = tok
+	}
+	return p, nil
+}
+
+// ImportedMeta is the metadata of a trace that was imported. capture is as it was declared, and timing
+// how times were made up, empty where the source has them.
+func ImportedMeta(card anonymize.Card, info datasets.Info, capture trace.Capture, timing string) (trace.Meta, error) {
+	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Capture: capture, Tier: card.Tier, Unit: card.Unit,
+		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source", Raw: card.Raw}
+	if card.Totals.InferredSessions {
+		m.Sessions = "inferred"
+	} else if card.Totals.Sessions == 0 {
+		m.Sessions = ""
+	}
+	if card.Totals.Blocks > 0 {
+		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
+	}
+	card.SourceFields = (*anonymize.SourceFields)(info.Fields)
+	var err error
+	if m.Card, m.CardHash, err = card.JSON(); err == nil && card.Breakers != nil {
+		m.Breakers, err = card.Breakers.JSON()
+	}
+	return m, err
+}

@@ -1,0 +1,99 @@
+package trace
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+)
+
+// spilledNumbers are numbers by an index from 0, of which some pages are in memory and the rest in
+// a private file. What was not set is 0.
+type spilledNumbers struct {
+	f     *os.File
+	most  int // pages in memory
+	pages map[uint64]*numberPage
+	ring  []*numberPage // the same, for the choice of the one that makes room
+	hand  int
+	last  *numberPage // that was used last
+}
+
+type numberPage struct {
+	at           uint64
+	values       [pageNumbers]uint64
+	used, change bool
+}
+
+const (
+	pageNumbers = 4096
+	// maxNumber bounds indexes, so that a hostile one does not make a file of exabytes.
+	maxNumber = 1 << 38
+)
+
+var errNumber = errors.New("it has an id that is too large to be renumbered")
+
+func newSpilledNumbers(dir string, most int) (*spilledNumbers, error) {
+	f, err := TempFile(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &spilledNumbers{f: f, most: max(most, 2), pages: map[uint64]*numberPage{}}, nil
+}
+
+// at is the place of a number. It is good until the next call. Whoever changes it says so by write.
+func (n *spilledNumbers) at(i uint64, write bool) (*uint64, error) {
+	if i >= maxNumber {
+		return nil, errNumber
+	}
+	p := n.last
+	if page := i / pageNumbers; p == nil || p.at != page {
+		var err error
+		if p, err = n.page(page); err != nil {
+			return nil, err
+		}
+		n.last = p
+	}
+	p.used, p.change = true, p.change || write
+	return &p.values[i%pageNumbers], nil
+}
+
+// page brings a page into memory.
+func (n *spilledNumbers) page(at uint64) (*numberPage, error) {
+	if p := n.pages[at]; p != nil {
+		return p, nil
+	}
+	var p *numberPage
+	var buf [8 * pageNumbers]byte
+	if len(n.ring) < n.most {
+		p = new(numberPage)
+		n.ring = append(n.ring, p)
+	} else {
+		for p = n.ring[n.hand]; p.used; p = n.ring[n.hand] {
+			p.used = false
+			n.hand = (n.hand + 1) % len(n.ring)
+		}
+		n.hand = (n.hand + 1) % len(n.ring)
+		delete(n.pages, p.at)
+		if p.change {
+			for k, v := range p.values {
+				binary.LittleEndian.PutUint64(buf[8*k:], v)
+			}
+			if _, err := n.f.WriteAt(buf[:], int64(p.at*8*pageNumbers)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	got, err := n.f.ReadAt(buf[:], int64(at*8*pageNumbers))
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	clear(buf[got:])
+	*p = numberPage{at: at}
+	for k := range p.values {
+		p.values[k] = binary.LittleEndian.Uint64(buf[8*k:])
+	}
+	n.pages[at] = p
+	return p, nil
+}
+
+func (n *spilledNumbers) close() error { return n.f.Close() }
