@@ -74,7 +74,9 @@ partitions or put together is copied as it is, ids and all.`,
 					_, err := trace.Copy(dst, src)
 					return t.Meta, err
 				}
-				_, err := trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
+				cut := &trace.Slice{Src: src, From: int64(start), To: int64(end)}
+				defer cut.Close()
+				_, err := trace.Copy(dst, cut)
 				meta := t.Meta
 				meta.Capture = capture
 				meta.Breakers, meta.Raw, meta.Source = "", "", "" // those of the whole log
