@@ -96,4 +96,52 @@ func (n *spilledNumbers) page(at uint64) (*numberPage, error) {
 	return p, nil
 }
 
+// blockNumbers give dense ids from 0 by first appearance, as [Renumber] does, to any number of
+// blocks: those of small ids, and of ids far larger than their number, in memory, and the rest in a private file.
+type blockNumbers struct {
+	near Renumber
+	most uint64 // ids below it are in memory; 0 is nearBlocks
+	rest *spilledNumbers
+}
+
+const (
+	nearBlocks = 1 << 23 // 64 MiB
+	restPages  = 4096    // 128 MiB
+)
+
+func (b *blockNumbers) id(old uint64) (uint64, error) {
+	if b.most == 0 {
+		b.most = nearBlocks
+	}
+	if old < b.most || b.near.isFar(old) {
+		return b.near.ID(old), nil
+	}
+	if b.rest == nil {
+		var err error
+		if b.rest, err = newSpilledNumbers("", restPages); err != nil {
+			return 0, err
+		}
+	}
+	at, err := b.rest.at(old, true)
+	if err != nil {
+		return 0, err
+	}
+	if *at == 0 {
+		id, ok := b.near.far[old] // it was far when there were fewer
+		if !ok {
+			id = b.near.next
+			b.near.next++
+		}
+		*at = id + 1
+	}
+	return *at - 1, nil
+}
+
+func (b *blockNumbers) close() error {
+	if b.rest == nil {
+		return nil
+	}
+	return b.rest.close()
+}
+
 func (n *spilledNumbers) close() error { return n.f.Close() }

@@ -168,7 +168,7 @@ type Renumber struct {
 // ID returns the new id of old.
 func (r *Renumber) ID(old uint64) uint64 {
 	if old >= uint64(len(r.to)) {
-		if old > 1<<20+8*r.next {
+		if r.isFar(old) {
 			return r.farID(old)
 		}
 		r.to = append(r.to, make([]uint64, old+1-uint64(len(r.to)))...)
@@ -183,6 +183,9 @@ func (r *Renumber) ID(old uint64) uint64 {
 	}
 	return r.to[old] - 1
 }
+
+// isFar says whether an id is far larger than the number of ids.
+func (r *Renumber) isFar(old uint64) bool { return old > 1<<20+8*r.next }
 
 func (r *Renumber) farID(old uint64) uint64 {
 	id, ok := r.far[old]
@@ -233,15 +236,20 @@ func (d *Dense) Sessions() int { return d.sessions.Len() }
 
 // A Slice reads the rows of src that arrive in [From, To) and makes a trace of
 // them: times begin at From, ids are dense, parents are rows of the slice, and
-// a parent outside it is dropped.
+// a parent outside it is dropped. Memory does not grow with the number of blocks, of which
+// some are kept in a private file in [os.TempDir].
 type Slice struct {
 	Src      Reader[Request]
 	From, To int64 // ns; To 0 means to the end
 
 	row, first int64
 	started    bool
-	ids        Dense
+	people     Dense
+	blocks     blockNumbers
 }
+
+// Close drops what the slice keeps in a private file.
+func (s *Slice) Close() error { return s.blocks.close() }
 
 // Read implements [Reader].
 func (s *Slice) Read(rows []Request) (int, error) {
@@ -260,7 +268,10 @@ func (s *Slice) Read(rows []Request) (int, error) {
 			if !s.started {
 				s.started, s.first = true, row
 			}
-			rows[kept] = *s.cut(r)
+			if err := s.cut(r); err != nil {
+				return kept, err
+			}
+			rows[kept] = *r
 			kept++
 		}
 		if kept > 0 || err != nil {
@@ -269,7 +280,7 @@ func (s *Slice) Read(rows []Request) (int, error) {
 	}
 }
 
-func (s *Slice) cut(r *Request) *Request {
+func (s *Slice) cut(r *Request) error {
 	r.ArrivalNS -= s.From
 	var parents []int64
 	for _, p := range r.Parents {
@@ -278,6 +289,15 @@ func (s *Slice) cut(r *Request) *Request {
 		}
 	}
 	r.Parents = parents
-	s.ids.Apply(r)
-	return r
+	s.people.ApplyPeople(r)
+	for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
+		for i, old := range ids {
+			id, err := s.blocks.id(old)
+			if err != nil {
+				return err
+			}
+			ids[i] = id
+		}
+	}
+	return nil
 }

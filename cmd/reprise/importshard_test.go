@@ -127,6 +127,54 @@ func TestImportInShards(t *testing.T) {
 	}
 }
 
+// What job import prints, run as the pods would run it, makes the trace of one process: by
+// Kubernetes' arguments and by those of the merge step.
+func TestJobImport(t *testing.T) {
+	t.Chdir(t.TempDir())
+	shardLogs(t, "log", 5)
+	must(t, "import", "log", "--block-size", "16", "--format", "openai-log", "--keep-templates", "--k-template", "10", "-o", "whole.parquet")
+	if err := os.Mkdir("june", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	job := []string{"import", "/data", "--block-size", "16", "--format", "openai-log", "--keep-templates", "--k-template", "10", "--shards", "3", "--image", "a/b", "--results-claim", "r", "--key-secret", "import-key/key", "--name", "june"}
+	here := func(args []string, results string) (out []string) {
+		for _, a := range args {
+			out = append(out, strings.NewReplacer("/run/reprise/key", "key", "/results/", "", "/results", results, "/data", "log").Replace(a))
+		}
+		return out
+	}
+	for i := range 3 {
+		t.Setenv("JOB_COMPLETION_INDEX", fmt.Sprint(i))
+		must(t, here(jobArguments(t, job...), "june")...)
+	}
+	must(t, here(jobArguments(t, append(job, "--merge-step")...), "")...)
+	if digestOf(t, "june.parquet") != digestOf(t, "whole.parquet") {
+		t.Error("the job makes another trace than one process")
+	}
+	if kept, prompts := contents(t, "june.templates.json"), contents(t, "whole.templates.json"); kept != prompts {
+		t.Errorf("the job keeps %s, one process %s", kept, prompts)
+	}
+	kube := []string{"--shards", "4", "--image", "a/b", "--results-claim", "r", "--key-secret", "k/k"}
+	for want, args := range map[string][]string{
+		"needs --image, --results-claim and --key-secret": {"/data", "--shards", "4"},
+		"--shards: say how many":                          {"/data"},
+		"below /data":                                     append([]string{"logs"}, kube...),
+		"stdin cannot be shared":                          append([]string{"-"}, kube...),
+		"--output is not for a job":                       append([]string{"/data", "-o", "t.parquet"}, kube...),
+		"--shard is not for a job":                        append([]string{"/data", "--shard", "1/4"}, kube...),
+		"--tier is not for a job":                         append([]string{"/data", "--tier", "partner"}, kube...),
+		"--arrivals is not for a job":                     append([]string{"/data", "--arrivals", "poisson:2"}, kube...),
+		"--inspect is not for a job":                      append([]string{"/data", "--inspect"}, kube...),
+		"are for --slurm":                                 append([]string{"/data", "--key-file", "key"}, kube...),
+		"are for Kubernetes":                              append([]string{"/data", "--slurm", "--results-dir", "/x"}, kube...),
+		"--slurm needs":                                   {"/data", "--shards", "4", "--slurm"},
+	} {
+		if _, errs, code := reprise(t, append([]string{"job", "import"}, args...)...); code != cli.Usage || !strings.Contains(errs, want) {
+			t.Errorf("%v: code %d, %s, want %q", args, code, errs, want)
+		}
+	}
+}
+
 // withoutBreakers is a profile but for where prompts diverge, which shards find alone.
 func withoutBreakers(t *testing.T, text string) string {
 	var p map[string]any

@@ -156,10 +156,10 @@ func TestShardOfAJob(t *testing.T) {
 	}
 }
 
-// jobArguments are those of the container of a job that is printed.
+// jobArguments are those of the container of a job that job prints.
 func jobArguments(t *testing.T, args ...string) []string {
 	t.Helper()
-	out := must(t, append([]string{"job", "replay"}, args...)...)
+	out := must(t, append([]string{"job"}, args...)...)
 	docs := bytes.Split([]byte(out), []byte("\n---\n"))
 	var job struct {
 		Spec struct {
@@ -181,7 +181,7 @@ func TestJobArguments(t *testing.T) {
 	own := []string{"--shards", "4", "--image", "a/b", "--results-claim", "r", "--start-clock", "+10min", "--name", "load"}
 	given := []string{"--url", "http://a:1", "--url", "http://b:2", "--header", "X-A=b,c", "--header", "X-D=e f", "--duration", "90s", "--rate", "300/min", "--speed", "1x",
 		"--extra-body", `{"a":[1,2]}`, "--max-requests", "10k", "--warmup", "30s", "--token-ids", "--force-output=false", "--abort-on", "errors>5%,queue>100", "--timeout", "1h30m"}
-	got := jobArguments(t, append(append([]string{"/data/w.parquet"}, given...), own...)...)
+	got := jobArguments(t, append(append([]string{"replay", "/data/w.parquet"}, given...), own...)...)
 	read := func(args []string) map[string]string {
 		cmd, _, err := rootCommand().Find([]string{"replay"})
 		if err != nil {

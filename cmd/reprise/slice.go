@@ -20,11 +20,12 @@ func sliceCommand() *cobra.Command {
 		Long: `Slice keeps the requests that arrive in a window. Times begin at the window's start,
 ids are renumbered, and links to parents outside the window are dropped. If the trace
 has a declared capture window, --start and --end count from its begin, and the slice
-declares the part it covers. Without a window it copies the trace as it is.
+declares the part it covers.
 
 --partitions writes a folder of so many Parquet files with about as many requests each, and a
 manifest. Every command that takes a trace takes the folder too, and finds the same rows and
-the same digest. Slice makes one file of it again.`,
+the same digest. Slice makes one file of it again. Without a window, a trace that is cut into
+partitions or put together is copied as it is, ids and all.`,
 		Example: `  reprise slice t.parquet --end 300s -o first.parquet
   reprise slice t.parquet --partitions 32 -o t/
   reprise slice t/ -o whole.parquet`,
@@ -53,7 +54,7 @@ the same digest. Slice makes one file of it again.`,
 				return err
 			}
 			wrote := written{Of: trace.Ptr(src.Rows()), Partitions: partitions, toCome: src.Rows()}
-			whole := start == 0 && end == 0
+			whole := !cmd.Flags().Changed("start") && !cmd.Flags().Changed("end") && (partitions > 0 || trace.IsPartitioned(args[0]))
 			if partitions > 0 && !whole {
 				arrivals, err := trace.Columns[trace.Arrival](t)
 				if err != nil {
@@ -73,7 +74,9 @@ the same digest. Slice makes one file of it again.`,
 					_, err := trace.Copy(dst, src)
 					return t.Meta, err
 				}
-				_, err := trace.Copy(dst, &trace.Slice{Src: src, From: int64(start), To: int64(end)})
+				cut := &trace.Slice{Src: src, From: int64(start), To: int64(end)}
+				defer cut.Close()
+				_, err := trace.Copy(dst, cut)
 				meta := t.Meta
 				meta.Capture = capture
 				meta.Breakers, meta.Raw, meta.Source = "", "", "" // those of the whole log

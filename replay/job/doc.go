@@ -1,17 +1,20 @@
-// Package job writes down what a cluster is to start for a load that many machines send, and
-// plans how many it takes. It starts nothing itself: kubectl and sbatch do.
+// Package job writes down what a cluster is to start for a load that many machines send, or for
+// an import that they share, and plans how many a load takes. It starts nothing itself: kubectl and
+// sbatch do.
 //
 //  1. A [Spec] is a replay in shards: the command of one, and what it needs of a machine.
 //  2. [Spec.Kubernetes] is an Indexed Job with a headless Service, by which shards ask the
 //     first for the time; [Spec.KubernetesMerge] is the Job that joins the results; [Spec.Slurm]
 //     is an array of sbatch.
-//  3. A [Demand] is a load that is wanted, and [Demand.Plan] says how many machines like one
+//  3. An [Import] is an import in shards, with the same three.
+//  4. A [Demand] is a load that is wanted, and [Demand.Plan] says how many machines like one
 //     that was measured send it, and what runs out first.
 //
 // # Files
 //
 //   - spec.go: what is to be started, and what of it cannot be
 //   - kubernetes.go, objects.go: the manifests, and the part of Kubernetes' objects that they use
+//   - import.go: the same for an import
 //   - slurm.go: the script of an array
 //   - plan.go: how many machines a load takes
 package job

@@ -14,7 +14,7 @@ import (
 
 // logs is an import with one of everything.
 func logs() Import {
-	return Import{Job: Job{Name: "june", Shards: 32, Inputs: []string{"/data/logs", "/data/more.jsonl"}, Args: []string{"--format=openai", "--map=a=$(HOME)"},
+	return Import{Job: Job{Name: "june", Shards: 32, Inputs: []string{"/data/logs", "/data/more.jsonl"}, Args: []string{"--format=openai-log", "--map=a=$(HOME)"},
 		Image: "registry.example/reprise@sha256:" + strings.Repeat("0a", 32), Results: "shards", Data: "logs", Key: "import-key/key", Cores: 2, Memory: "512Mi", Deadline: 24 * time.Hour},
 		Parallel: 8}
 }
@@ -75,7 +75,7 @@ func TestImportJob(t *testing.T) {
 		for _, a := range args {
 			words = append(words, a.(string))
 		}
-		want := []string{"import", "/data/logs", "/data/more.jsonl", "--format=openai", "--map=a=$$(HOME)", "--shard=/32", "--key-file=/run/reprise/key", "--output=/results", "--quiet"}
+		want := []string{"import", "/data/logs", "/data/more.jsonl", "--format=openai-log", "--map=a=$$(HOME)", "--shard=/32", "--key-file=/run/reprise/key", "--output=/results", "--quiet"}
 		if !slices.Equal(words, want) {
 			t.Errorf("arguments %q, want %q", words, want)
 		}

@@ -168,19 +168,19 @@ func TestSlurmWords(t *testing.T) {
 // What no cluster takes is refused with what to write.
 func TestSpecRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Spec){
-		"the name":                 func(s *Spec) { s.Name = "Chat" },
-		"none for a Service":       func(s *Spec) { s.Name = strings.Repeat("a", 51) },
-		"shards":                   func(s *Spec) { s.Shards = mostShards + 1 },
-		"a core at least":          func(s *Spec) { s.Cores = 0 },
-		"the memory":               func(s *Spec) { s.Memory = "lots" },
-		"the deadline":             func(s *Spec) { s.Deadline = 0 },
-		"the instant":              func(s *Spec) { s.Start = time.Time{} },
-		"the image":                func(s *Spec) { s.Image = "a b" },
-		"PersistentVolumeClaim":    func(s *Spec) { s.Results = "Results/x" },
+		"the name":               func(s *Spec) { s.Name = "Chat" },
+		"none for a Service":     func(s *Spec) { s.Name = strings.Repeat("a", 51) },
+		"shards":                 func(s *Spec) { s.Shards = mostShards + 1 },
+		"a core at least":        func(s *Spec) { s.Cores = 0 },
+		"the memory":             func(s *Spec) { s.Memory = "lots" },
+		"the deadline":           func(s *Spec) { s.Deadline = 0 },
+		"the instant":            func(s *Spec) { s.Start = time.Time{} },
+		"the image":              func(s *Spec) { s.Image = "a b" },
+		"PersistentVolumeClaim":  func(s *Spec) { s.Results = "Results/x" },
 		"volume with the inputs": func(s *Spec) { s.Data = "A" },
-		"below /data":              func(s *Spec) { s.Inputs = []string{"w.parquet"} },
-		"the secret":               func(s *Spec) { s.Key = "llm" },
-		"the namespace":            func(s *Spec) { s.Namespace = "a.b" },
+		"below /data":            func(s *Spec) { s.Inputs = []string{"w.parquet"} },
+		"the secret":             func(s *Spec) { s.Key = "llm" },
+		"the namespace":          func(s *Spec) { s.Namespace = "a.b" },
 	} {
 		s := load()
 		s.Args = slices.Clone(s.Args)

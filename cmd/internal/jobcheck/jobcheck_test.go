@@ -33,6 +33,17 @@ var options = [][][]string{
 	{{}, {"--header", "X-Quote=it's \"$(HOME)\": {a}", "--extra-body", `{"a":[1,"#"]}`, "--speed", "2", "--duration", "10min", "--warmup", "30s"}, {"--sessions", "4000", "--ramp-up", "1min"}},
 }
 
+// The same of job import.
+var importOptions = [][][]string{
+	{{"--shards", "1"}, {"--shards", "32"}, {"--shards", "1000", "--parallel", "50"}},
+	{{}, {"--data-claim", "logs"}},
+	{{}, {"--namespace", "bench", "--name", "june-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaz"}},
+	{{}, {"--cores", "8", "--memory", "4Gi", "--deadline", "90min"}},
+	{{}, {"--keep-templates", "--k-template", "20"}},
+	{{}, {"--format", "openai-log", "--map", "a=$(HOME)\": {a}", "--tokenizer", "/data/tokenizer.json"}},
+	{{}, {"--merge-step"}},
+}
+
 // combine calls each with every combination.
 func combine(rest [][][]string, args []string, each func([]string)) {
 	if len(rest) == 0 {
@@ -48,8 +59,8 @@ func combine(rest [][][]string, args []string, each func([]string)) {
 func TestManifestsAreValid(t *testing.T) {
 	binary := build(t)
 	combinations, objects := 0, map[string]int{}
-	combine(options, []string{"job", "replay", "/data/w.parquet", "--url", "http://llm:8000", "--image", "registry.example/reprise@sha256:" + strings.Repeat("0a", 32),
-		"--results-claim", "results", "--start-clock", "+20min"}, func(args []string) {
+	image := []string{"--image", "registry.example/reprise@sha256:" + strings.Repeat("0a", 32), "--results-claim", "results"}
+	each := func(args []string) {
 		var stderr bytes.Buffer
 		cmd := exec.Command(binary, args...)
 		cmd.Stderr = &stderr
@@ -68,7 +79,9 @@ func TestManifestsAreValid(t *testing.T) {
 		if t.Failed() {
 			t.FailNow()
 		}
-	})
+	}
+	combine(options, append([]string{"job", "replay", "/data/w.parquet", "--url", "http://llm:8000", "--start-clock", "+20min"}, image...), each)
+	combine(importOptions, append([]string{"job", "import", "/data/logs", "/data/more/*.jsonl", "--key-secret", "import-key/key"}, image...), each)
 	t.Logf("%d combinations of options, %v", combinations, objects)
 }
 
@@ -98,6 +111,34 @@ func TestFaultsAreFound(t *testing.T) {
 	} {
 		broken := strings.Replace(string(docs[1]), fault[0], fault[1], 1)
 		if broken == string(docs[1]) {
+			t.Errorf("the manifest has no %q", fault[0])
+		} else if _, faults := check([]byte(broken)); len(faults) == 0 {
+			t.Errorf("%q is taken", fault[1])
+		}
+	}
+}
+
+// And in a manifest of an import.
+func TestImportFaultsAreFound(t *testing.T) {
+	out, err := exec.Command(build(t), "job", "import", "/data/logs", "--shards", "4", "--image", "a/b", "--results-claim", "results", "--key-secret", "import-key/key").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, faults := check(out); len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	for _, fault := range [][2]string{
+		{"backoffLimitPerIndex: 3\n", "\n"},
+		{"action: FailIndex", "action: Fail_Index"},
+		{"type: DisruptionTarget", "type: \"\""},
+		{"containerName: import", "containerName: other"},
+		{"operator: In", "operator: Is"},
+		{"defaultMode: 288", "defaultMode: 4096"},
+		{"secretName: import-key", "secretNames: import-key"},
+		{"path: key", "path: ../key"},
+	} {
+		broken := strings.Replace(string(out), fault[0], fault[1], 1)
+		if broken == string(out) {
 			t.Errorf("the manifest has no %q", fault[0])
 		} else if _, faults := check([]byte(broken)); len(faults) == 0 {
 			t.Errorf("%q is taken", fault[1])

@@ -20,7 +20,7 @@ exec \
   reprise \
   import \
   /shared/logs \
-  --format=openai \
+  --format=openai-log \
   '--map=a=$(HOME)' \
   --shard=/32 \
   '--key-file=/shared/the key' \

@@ -171,12 +171,21 @@ func (f *jobReplayFlags) run(cmd *cobra.Command, workload string) error {
 		f.spec.KeyName = name.Value.String()
 	}
 	f.spec.Inputs, f.spec.Args = []string{workload}, given(fl, f.own)
-	print := f.spec.Kubernetes
+	return printJob(cmd, f.slurm, f.merge, &f.spec)
+}
+
+// printJob prints what a cluster starts.
+func printJob(cmd *cobra.Command, slurm, merge bool, j interface {
+	Kubernetes() ([]byte, error)
+	KubernetesMerge() ([]byte, error)
+	Slurm() ([]byte, error)
+}) error {
+	print := j.Kubernetes
 	switch {
-	case f.slurm:
-		print = f.spec.Slurm
-	case f.merge:
-		print = f.spec.KubernetesMerge
+	case slurm:
+		print = j.Slurm
+	case merge:
+		print = j.KubernetesMerge
 	}
 	doc, err := print()
 	if err != nil {

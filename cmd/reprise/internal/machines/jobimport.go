@@ -103,17 +103,5 @@ func (f *jobImportFlags) run(cmd *cobra.Command, logs []string) error {
 	}
 	f.spec.Inputs, f.spec.Args, f.spec.KeyFile = logs, given(fl, f.own), keyFile
 	f.spec.MergeOpens, _ = fl.GetBool("keep-templates")
-	print := f.spec.Kubernetes
-	switch {
-	case f.slurm:
-		print = f.spec.Slurm
-	case f.merge:
-		print = f.spec.KubernetesMerge
-	}
-	doc, err := print()
-	if err != nil {
-		return cli.Usagef("%v", err)
-	}
-	_, err = cmd.OutOrStdout().Write(doc)
-	return err
+	return printJob(cmd, f.slurm, f.merge, &f.spec)
 }
