@@ -1,0 +1,5 @@
+//go:build clouds
+
+package objectstore
+
+const linked = true
