@@ -152,8 +152,7 @@ func (c *client) once(m Message) (Message, error) {
 
 // ask asks, and again where that may help.
 func (c *client) ask(m Message) (got Message, err error) {
-	err = c.again(m.URL, func(again bool) error {
-		m.Again = again
+	err = c.again(m.URL, func() error {
 		got, err = c.once(m)
 		return err
 	})
@@ -162,12 +161,12 @@ func (c *client) ask(m Message) (got Message, err error) {
 
 // again calls f until it succeeds, fails for good, or patience is at its end. A bucket that
 // never answered is not asked again: its address may be wrong.
-func (c *client) again(name string, f func(again bool) error) error {
+func (c *client) again(name string, f func() error) error {
 	scheme, bucket, _, _ := split(name)
 	bucket = scheme + "://" + bucket
 	begin, pause := time.Now(), firstPause
-	for n := 0; ; n++ {
-		err := f(n > 0)
+	for {
+		err := f()
 		var at *Error
 		if !errors.As(err, &at) || at.Kind != Later {
 			c.mu.Lock()

@@ -203,11 +203,11 @@ func Put(name string, r io.ReaderAt, size int64) error {
 	if err != nil {
 		return err
 	}
-	return c.again(name, func(again bool) error { return c.put(name, r, size, again) })
+	return c.again(name, func() error { return c.put(name, r, size) })
 }
 
-func (c *client) put(name string, r io.ReaderAt, size int64, again bool) error {
-	begun, err := c.once(Message{Op: OpPut, URL: name, Size: size, Again: again})
+func (c *client) put(name string, r io.ReaderAt, size int64) error {
+	begun, err := c.once(Message{Op: OpPut, URL: name, Size: size})
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (c *client) put(name string, r io.ReaderAt, size int64, again bool) error {
 		if _, err = r.ReadAt(buf, at); err != nil && err != io.EOF {
 			break
 		}
-		if _, err = c.once(Message{Op: OpData, URL: name, Upload: begun.ID, Again: again, Data: buf}); err != nil {
+		if _, err = c.once(Message{Op: OpData, URL: name, Upload: begun.ID, Data: buf}); err != nil {
 			break
 		}
 	}
@@ -225,7 +225,7 @@ func (c *client) put(name string, r io.ReaderAt, size int64, again bool) error {
 		c.once(Message{Op: OpAbort, URL: name, Upload: begun.ID})
 		return err
 	}
-	_, err = c.once(Message{Op: OpCommit, URL: name, Upload: begun.ID, Size: size, Again: again})
+	_, err = c.once(Message{Op: OpCommit, URL: name, Upload: begun.ID, Size: size})
 	return err
 }
 

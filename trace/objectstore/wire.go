@@ -35,7 +35,6 @@ type Message struct {
 	Whole    int64     `json:"whole,omitempty"`   // size of the object
 	Modified time.Time `json:"modified,omitzero"` // time of the object
 	Upload   uint64    `json:"upload,omitempty"`  // ID of the request that began it
-	Again    bool      `json:"again,omitempty"`   // it was asked before, and failed
 	Entries  []Entry   `json:"entries,omitempty"` // of an answer
 	Error    *Error    `json:"error,omitempty"`   // of an answer
 	Data     []byte    `json:"-"`

@@ -4,6 +4,7 @@ package fetch
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -44,7 +46,7 @@ func fault(address string, err error) *objectstore.Error {
 	text := err.Error()
 	var where *url.Error
 	server := "the store"
-	if errors.As(err, &where) {
+	if errors.As(err, &where) { // without what may be a signature
 		if u, _ := url.Parse(where.URL); u != nil {
 			server = u.Scheme + "://" + u.Host
 		}
@@ -135,17 +137,21 @@ func said(err error) (code string, status int, region string) {
 	return code, status, region
 }
 
-// innermost is what the system or the last library says.
+// innermost is what the system says. Words of libraries may have addresses with signatures in
+// them, and are left out.
 func innermost(err error) string {
-	for {
-		next := errors.Unwrap(err)
-		if next == nil {
-			text := err.Error()
-			if strings.Contains(text, "?") || strings.Contains(text, "\n") { // an address with a signature, or a page
-				return "a library failed, whose words are left out"
-			}
-			return text
-		}
-		err = next
+	var system syscall.Errno
+	var name *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &system):
+		return system.Error()
+	case errors.As(err, &name):
+		return "its name is not known"
+	case errors.As(err, &certificate):
+		return "its certificate is not trusted"
+	case strings.Contains(err.Error(), "EOF"):
+		return "the connection was closed"
 	}
+	return "a library says why, in words that may hold a secret"
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gocloud.dev/blob"
@@ -22,6 +23,8 @@ import (
 const (
 	requestTime = time.Minute
 	partTime    = 5 * time.Minute // of MaxData bytes on their way
+
+	noticeEvery = 20 // seconds
 )
 
 // Parts of an upload: their least size, and the most that there may be (S3 allows 10,000).
@@ -40,6 +43,9 @@ type server struct {
 	ctx     context.Context
 	buckets buckets
 	notices io.Writer
+
+	answered atomic.Bool  // something was
+	said     atomic.Int64 // Unix time of the last notice
 
 	out     sync.Mutex
 	to      io.Writer
@@ -76,14 +82,23 @@ func serve(ctx context.Context, from io.Reader, to, notices io.Writer) error {
 			answer.ID = m.ID
 			if err != nil {
 				answer = objectstore.Message{ID: m.ID, Error: fault(m.URL, err)}
-				if answer.Error.Kind == objectstore.Later && !m.Again {
-					fmt.Fprintf(s.notices, "reprise: %v\n", answer.Error)
-				}
+				s.say(answer.Error)
+			} else {
+				s.answered.Store(true)
 			}
 			s.out.Lock()
 			defer s.out.Unlock()
 			answer.Write(s.to) // an error means that the other process has ended, as the next read says
 		})
+	}
+}
+
+// say tells people that a store that answered before does not, of which the other process
+// learns when its patience is at its end.
+func (s *server) say(why *objectstore.Error) {
+	now, last := time.Now().Unix(), s.said.Load()
+	if why.Kind == objectstore.Later && s.answered.Load() && now > last+noticeEvery && s.said.CompareAndSwap(last, now) {
+		fmt.Fprintf(s.notices, "reprise: %v; trying again\n", why)
 	}
 }
 
