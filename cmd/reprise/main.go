@@ -119,12 +119,11 @@ import (
 	"reprise/cmd/reprise/internal/procurement"
 	"reprise/cmd/reprise/internal/sets"
 	"reprise/trace/objectstore"
-	"reprise/trace/objectstore/fetch"
 )
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == objectstore.FetchCommand {
-		os.Exit(fetch.Main())
+		os.Exit(objectstore.Main())
 	}
 	ctx := withState(withConfine(interruptible(context.Background()), anonymize.Confine), stateFolder())
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

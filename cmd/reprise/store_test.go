@@ -344,11 +344,11 @@ func statusOf(t *testing.T, pid int, key string) string {
 	return ""
 }
 
-// bigTrace is a trace of some 20 MB, in a file.
+// bigTrace is a trace of some 30 MB, in a file.
 func bigTrace(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "big.parquet")
-	rows := make([]trace.Request, 60_000)
+	rows := make([]trace.Request, 100_000)
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range rows {
 		r := &rows[i]
@@ -508,17 +508,16 @@ func TestStoreRestarts(t *testing.T) {
 	s := newStore(t)
 	log := storeLog(12_000)
 	s.put("a.jsonl", log)
-	restart := func(when func(r *http.Request) bool) *sync.WaitGroup {
-		var done sync.WaitGroup
+	restart := func(when func(r *http.Request) bool) (over func()) {
+		done := make(chan struct{})
 		var once sync.Once
-		done.Add(1)
 		s.failing(func(w http.ResponseWriter, r *http.Request) bool {
 			if !when(r) {
 				return false
 			}
 			once.Do(func() {
 				go func() {
-					defer done.Done()
+					defer close(done)
 					s.stop()
 					time.Sleep(2 * time.Second)
 					s.failing(nil)
@@ -528,7 +527,14 @@ func TestStoreRestarts(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			panic(http.ErrAbortHandler)
 		})
-		return &done
+		return func() {
+			t.Helper()
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				t.Fatal("the store was not restarted")
+			}
+		}
 	}
 	reads := 0
 	over := restart(func(r *http.Request) bool {
@@ -538,7 +544,7 @@ func TestStoreRestarts(t *testing.T) {
 		return reads > 2
 	})
 	out := s.run(0, "import", "s3://bkt/a.jsonl", "-o", "s3://bkt/t.parquet")
-	over.Wait()
+	over()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a.jsonl"), log, 0o600); err != nil {
 		t.Fatal(err)
@@ -555,7 +561,7 @@ func TestStoreRestarts(t *testing.T) {
 	s.run(0, "synth", "s3://bkt/t.parquet", "-o", "s3://bkt/w.parquet")
 	over = restart(func(r *http.Request) bool { return r.Method == http.MethodPut })
 	s.run(0, "simulate", "s3://bkt/w.parquet", "--preset", "l4-qwen2.5-0.5b", "-o", "s3://bkt/r.parquet")
-	over.Wait()
+	over()
 	s.run(0, "report", s.copied("r.parquet"))
 
 	big, parts := bigTrace(t), 0
@@ -565,9 +571,10 @@ func TestStoreRestarts(t *testing.T) {
 		}
 		return parts > 1
 	})
-	out = s.run(0, "slice", big, "-o", "s3://bkt/big.parquet")
-	over.Wait()
-	if a, b := digestOf(t, s.copied("big.parquet")), digestOf(t, big); a != b || parts < 2 {
+	out = s.run(0, "slice", big, "--partitions", "1", "-o", "s3://bkt/big")
+	over()
+	s.run(0, "slice", "s3://bkt/big", "-o", filepath.Join(dir, "big.parquet"))
+	if a, b := digestOf(t, filepath.Join(dir, "big.parquet")), digestOf(t, big); a != b || parts < 2 {
 		t.Errorf("digests %s and %s, %d parts before the restart\n%s", a, b, parts, out)
 	}
 }

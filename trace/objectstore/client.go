@@ -26,7 +26,7 @@ type client struct {
 	sending  sync.Mutex
 	mu       sync.Mutex
 	last     uint64
-	waiting  map[uint64]chan Message
+	waiting  map[uint64]chan message
 	ended    error           // why there are no more answers
 	answered map[string]bool // buckets
 }
@@ -89,7 +89,7 @@ func startChild() (*client, error) {
 }
 
 func newClient(to io.Writer, from io.Reader) *client {
-	c := &client{to: to, waiting: map[uint64]chan Message{}, answered: map[string]bool{}}
+	c := &client{to: to, waiting: map[uint64]chan message{}, answered: map[string]bool{}}
 	go c.receive(bufio.NewReader(from))
 	return c
 }
@@ -97,7 +97,7 @@ func newClient(to io.Writer, from io.Reader) *client {
 // receive hands answers to those who wait for them.
 func (c *client) receive(from io.Reader) {
 	for {
-		var m Message
+		var m message
 		if err := m.Read(from); err != nil {
 			if err == io.EOF {
 				err = errors.New("the process that speaks to the store has ended")
@@ -122,8 +122,8 @@ func (c *client) receive(from io.Reader) {
 }
 
 // once asks once.
-func (c *client) once(m Message) (Message, error) {
-	answer := make(chan Message, 1)
+func (c *client) once(m message) (message, error) {
+	answer := make(chan message, 1)
 	c.mu.Lock()
 	c.last++
 	m.ID = c.last
@@ -138,7 +138,7 @@ func (c *client) once(m Message) (Message, error) {
 		c.sending.Unlock()
 	}
 	if err != nil {
-		return Message{}, &Error{URL: m.URL, Text: err.Error()}
+		return message{}, &Error{URL: m.URL, Text: err.Error()}
 	}
 	got, ok := <-answer
 	switch {
@@ -151,7 +151,7 @@ func (c *client) once(m Message) (Message, error) {
 }
 
 // ask asks, and again where that may help.
-func (c *client) ask(m Message) (got Message, err error) {
+func (c *client) ask(m message) (got message, err error) {
 	err = c.again(m.URL, func() error {
 		got, err = c.once(m)
 		return err

@@ -20,5 +20,8 @@
 //   - object.go: an open object: ranged reads, cache, read-ahead
 //   - client.go: the fetch process, requests to it, trying again
 //   - wire.go: requests and answers on the pipes, and errors
-//   - linked_clouds.go, linked_none.go: whether the program has a fetch process
+//   - linked_clouds.go, linked_none.go: the fetch process, or that there is none
+//   - serve_clouds.go: requests answered, uploads under way
+//   - bucket_clouds.go: buckets by the usual chain of credentials of each cloud
+//   - fault_clouds.go: what went wrong, in words that say what to do
 package objectstore

@@ -73,7 +73,7 @@ func stat(name string) (info, error) {
 	if err != nil {
 		return info{}, err
 	}
-	got, err := c.ask(Message{Op: OpStat, URL: name})
+	got, err := c.ask(message{Op: opStat, URL: name})
 	if err != nil {
 		return info{}, err
 	}
@@ -92,11 +92,11 @@ func ReadDir(name string) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := c.ask(Message{Op: OpList, URL: name})
+	got, err := c.ask(message{Op: opList, URL: name})
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(got.Entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(got.Entries, func(a, b entry) int { return strings.Compare(a.Name, b.Name) })
 	entries := make([]fs.DirEntry, 0, len(got.Entries))
 	for _, e := range got.Entries {
 		entries = append(entries, info{e, Join(name, e.Name)})
@@ -191,7 +191,7 @@ func Remove(name string) error {
 	}
 	c, err := of(name)
 	if err == nil {
-		_, err = c.ask(Message{Op: OpRemove, URL: name})
+		_, err = c.ask(message{Op: opRemove, URL: name})
 	}
 	return err
 }
@@ -207,31 +207,31 @@ func Put(name string, r io.ReaderAt, size int64) error {
 }
 
 func (c *client) put(name string, r io.ReaderAt, size int64) error {
-	begun, err := c.once(Message{Op: OpPut, URL: name, Size: size})
+	begun, err := c.once(message{Op: opPut, URL: name, Size: size})
 	if err != nil {
 		return err
 	}
-	buf := make([]byte, min(size, MaxData))
+	buf := make([]byte, min(size, maxData))
 	for at := int64(0); at < size; at += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), size-at)]
 		if _, err = r.ReadAt(buf, at); err != nil && err != io.EOF {
 			break
 		}
-		if _, err = c.once(Message{Op: OpData, URL: name, Upload: begun.ID, Data: buf}); err != nil {
+		if _, err = c.once(message{Op: opData, URL: name, Upload: begun.ID, Data: buf}); err != nil {
 			break
 		}
 	}
 	if err != nil {
-		c.once(Message{Op: OpAbort, URL: name, Upload: begun.ID})
+		c.once(message{Op: opAbort, URL: name, Upload: begun.ID})
 		return err
 	}
-	_, err = c.once(Message{Op: OpCommit, URL: name, Upload: begun.ID, Size: size})
+	_, err = c.once(message{Op: opCommit, URL: name, Upload: begun.ID, Size: size})
 	return err
 }
 
 // An info describes an object or a folder. It is an [fs.FileInfo] and an [fs.DirEntry].
 type info struct {
-	entry Entry
+	entry entry
 	url   string
 }
 

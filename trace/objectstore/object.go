@@ -149,7 +149,7 @@ func (o *object) fetch(i, n int64) {
 	from := i * chunkBytes
 	size := min(int64(len(asked))*chunkBytes, o.info.entry.Bytes-from)
 	go func() {
-		got, err := o.client.ask(Message{Op: OpRead, URL: o.info.url, Offset: from, Size: size, Whole: o.info.entry.Bytes, Modified: o.info.entry.Modified})
+		got, err := o.client.ask(message{Op: opRead, URL: o.info.url, Offset: from, Size: size, Whole: o.info.entry.Bytes, Modified: o.info.entry.Modified})
 		if err == nil && int64(len(got.Data)) != size {
 			err = &Error{URL: o.info.url, Text: "the store sent another number of bytes than it was asked for"}
 		}

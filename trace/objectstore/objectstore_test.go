@@ -89,7 +89,7 @@ type fake struct {
 	mu    sync.Mutex
 	data  []byte
 	reads []int64 // their sizes
-	fail  func(m *Message) *Error
+	fail  func(m *message) *Error
 	parts []byte
 }
 
@@ -100,7 +100,7 @@ func (f *fake) client(t *testing.T) *client {
 	go func() {
 		defer answer.Close()
 		for {
-			var m Message
+			var m message
 			if m.Read(ask) != nil {
 				return
 			}
@@ -112,7 +112,7 @@ func (f *fake) client(t *testing.T) *client {
 	return newClient(asked, answers)
 }
 
-func (f *fake) do(m *Message) (got Message) {
+func (f *fake) do(m *message) (got message) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {
@@ -121,16 +121,16 @@ func (f *fake) do(m *Message) (got Message) {
 		}
 	}
 	switch m.Op {
-	case OpRead:
+	case opRead:
 		f.reads = append(f.reads, m.Size)
 		got.Data = f.data[m.Offset : m.Offset+m.Size]
-	case OpPut:
+	case opPut:
 		f.parts = []byte{}
-	case OpData:
+	case opData:
 		f.parts = append(f.parts, m.Data...)
-	case OpCommit:
+	case opCommit:
 		f.data = f.parts
-	case OpAbort:
+	case opAbort:
 		f.parts = nil
 	}
 	return got
@@ -146,7 +146,7 @@ func bytesOf(n int) []byte {
 }
 
 func opened(c *client, size int) *object {
-	return &object{client: c, info: info{Entry{Name: "k", Bytes: int64(size)}, "s3://b/k"}, chunks: map[int64]*chunk{}}
+	return &object{client: c, info: info{entry{Name: "k", Bytes: int64(size)}, "s3://b/k"}, chunks: map[int64]*chunk{}}
 }
 
 func TestReadAt(t *testing.T) {
@@ -209,7 +209,7 @@ func TestReadAhead(t *testing.T) {
 func TestAgain(t *testing.T) {
 	failing := 0
 	f := &fake{data: bytesOf(3 * chunkBytes)}
-	f.fail = func(m *Message) *Error {
+	f.fail = func(m *message) *Error {
 		if failing--; failing < 0 {
 			return nil
 		}
@@ -230,9 +230,9 @@ func TestAgain(t *testing.T) {
 		t.Error(err)
 	}
 	// An upload that fails on its way is sent again from its beginning.
-	want := bytesOf(MaxData + 1000)
+	want := bytesOf(maxData + 1000)
 	n := 0
-	f.fail = func(m *Message) *Error {
+	f.fail = func(m *message) *Error {
 		if n++; n == 3 { // its second piece
 			return &Error{URL: m.URL, Kind: Later, Text: "it restarts"}
 		}
@@ -244,7 +244,7 @@ func TestAgain(t *testing.T) {
 	}
 	// What is refused for good is not.
 	n = 0
-	f.fail = func(m *Message) *Error { n++; return &Error{URL: m.URL, Kind: Denied, Text: "no"} }
+	f.fail = func(m *message) *Error { n++; return &Error{URL: m.URL, Kind: Denied, Text: "no"} }
 	if _, err := opened(c, 10).ReadAt(b, 0); !errors.Is(err, fs.ErrPermission) || n != 1 {
 		t.Errorf("%v after %d requests", err, n)
 	}
@@ -256,7 +256,7 @@ func TestEnds(t *testing.T) {
 	c := newClient(io.Discard, answers)
 	time.AfterFunc(10*time.Millisecond, func() { answer.Close() })
 	for range 2 {
-		if _, err := c.ask(Message{Op: OpStat, URL: "s3://b/k"}); err == nil || !strings.Contains(err.Error(), "has ended") {
+		if _, err := c.ask(message{Op: opStat, URL: "s3://b/k"}); err == nil || !strings.Contains(err.Error(), "has ended") {
 			t.Error(err)
 		}
 	}
@@ -264,7 +264,7 @@ func TestEnds(t *testing.T) {
 
 func FuzzMessage(f *testing.F) {
 	var b bytes.Buffer
-	m := Message{ID: 3, Op: OpRead, URL: "s3://b/k", Data: []byte("abc"), Error: &Error{Text: "x"}}
+	m := message{ID: 3, Op: opRead, URL: "s3://b/k", Data: []byte("abc"), Error: &Error{Text: "x"}}
 	if err := m.Write(&b); err != nil {
 		f.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func FuzzMessage(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 2, 0, 0, 0, 0, '{', '}'})
 	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var m Message
+		var m message
 		if m.Read(bytes.NewReader(data)) != nil {
 			return
 		}
@@ -280,7 +280,7 @@ func FuzzMessage(f *testing.F) {
 		if err := m.Write(&b); err != nil {
 			t.Fatal(err)
 		}
-		var again Message
+		var again message
 		if err := again.Read(&b); err != nil || again.ID != m.ID || again.URL != m.URL || !bytes.Equal(again.Data, m.Data) {
 			t.Fatalf("%v: %+v became %+v", err, m, again)
 		}

@@ -15,18 +15,18 @@ const FetchCommand = "__fetch"
 
 // The operations that a fetch process knows.
 const (
-	OpStat   = "stat"   // of URL, an object or a folder: [Message.Entries] has one
-	OpList   = "list"   // what is in the folder URL
-	OpRead   = "read"   // Size bytes of URL from Offset; Modified and Whole are those that were known
-	OpRemove = "remove" // the object URL
-	OpPut    = "put"    // begins to put up Size bytes as URL; the answer's ID is that of the upload
-	OpData   = "data"   // the next bytes of the upload Upload
-	OpCommit = "commit" // ends the upload Upload: the object appears
-	OpAbort  = "abort"  // drops the upload Upload
+	opStat   = "stat"   // of URL, an object or a folder: [message.Entries] has one
+	opList   = "list"   // what is in the folder URL
+	opRead   = "read"   // Size bytes of URL from Offset; Modified and Whole are those that were known
+	opRemove = "remove" // the object URL
+	opPut    = "put"    // begins to put up Size bytes as URL; the answer's ID is that of the upload
+	opData   = "data"   // the next bytes of the upload Upload
+	opCommit = "commit" // ends the upload Upload: the object appears
+	opAbort  = "abort"  // drops the upload Upload
 )
 
-// A Message is a request to a fetch process, or its answer, which has the same ID.
-type Message struct {
+// A message is a request to a fetch process, or its answer, which has the same ID.
+type message struct {
 	ID       uint64    `json:"id"`
 	Op       string    `json:"op,omitempty"`
 	URL      string    `json:"url,omitempty"`
@@ -35,13 +35,13 @@ type Message struct {
 	Whole    int64     `json:"whole,omitempty"`   // size of the object
 	Modified time.Time `json:"modified,omitzero"` // time of the object
 	Upload   uint64    `json:"upload,omitempty"`  // ID of the request that began it
-	Entries  []Entry   `json:"entries,omitempty"` // of an answer
+	Entries  []entry   `json:"entries,omitempty"` // of an answer
 	Error    *Error    `json:"error,omitempty"`   // of an answer
 	Data     []byte    `json:"-"`
 }
 
-// An Entry is an object or a folder.
-type Entry struct {
+// An entry is an object or a folder.
+type entry struct {
 	Name     string    `json:"name"` // without its folder
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified,omitzero"`
@@ -74,18 +74,18 @@ func (e *Error) Is(target error) bool {
 // Limits of a message, of which a decoder is to hold no more.
 const (
 	maxHead = 64 << 20
-	// MaxData bounds the bytes of a message.
-	MaxData = 8 << 20
+	// maxData bounds the bytes of a message.
+	maxData = 8 << 20
 )
 
 // Write writes a message: the lengths of its head and of its data, both as four bytes
 // with the highest first, the head as JSON, the data.
-func (m *Message) Write(w io.Writer) error {
+func (m *message) Write(w io.Writer) error {
 	head, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	if len(head) > maxHead || len(m.Data) > MaxData {
+	if len(head) > maxHead || len(m.Data) > maxData {
 		return errors.New("a message to or from the fetch process is too long")
 	}
 	lengths := binary.BigEndian.AppendUint32(nil, uint32(len(head)))
@@ -98,13 +98,13 @@ func (m *Message) Write(w io.Writer) error {
 }
 
 // Read reads the next message. The error is io.EOF at the end.
-func (m *Message) Read(r io.Reader) error {
+func (m *message) Read(r io.Reader) error {
 	var lengths [8]byte
 	if _, err := io.ReadFull(r, lengths[:]); err != nil {
 		return err
 	}
 	n, data := binary.BigEndian.Uint32(lengths[:4]), binary.BigEndian.Uint32(lengths[4:])
-	if n > maxHead || data > MaxData {
+	if n > maxHead || data > maxData {
 		return fmt.Errorf("a message of %d and %d bytes is none of the fetch process", n, data)
 	}
 	head, err := io.ReadAll(io.LimitReader(r, int64(n))) // as long as it comes: a length alone reserves nothing
@@ -114,7 +114,7 @@ func (m *Message) Read(r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	*m = Message{}
+	*m = message{}
 	if err := json.Unmarshal(head, m); err != nil {
 		return errors.New("a message of the fetch process does not decode")
 	}

@@ -133,7 +133,7 @@ func checkFile(path, flag string, overwrite bool) error {
 func checkObject(path, flag string, folder, overwrite bool) error {
 	info, err := objectstore.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !NoBucket(err):
+	case errors.Is(err, fs.ErrNotExist) && !noBucket(err):
 		return nil
 	case err != nil:
 		return Exit(Failure, err)
@@ -156,8 +156,8 @@ func checkObject(path, flag string, folder, overwrite bool) error {
 	return nil
 }
 
-// NoBucket reports whether an error is that of a store in which the bucket is missing.
-func NoBucket(err error) bool {
+// noBucket reports whether an error is that of a store in which the bucket is missing.
+func noBucket(err error) bool {
 	var at *objectstore.Error
 	return errors.As(err, &at) && at.Kind == objectstore.NoBucket
 }

@@ -66,7 +66,7 @@ func Stage(cmd *cobra.Command, state string) (*Staged, error) {
 		s.from = s.local
 	}
 	at, err := objectstore.Stat(s.to)
-	if err != nil && (!errors.Is(err, fs.ErrNotExist) || NoBucket(err)) {
+	if err != nil && (!errors.Is(err, fs.ErrNotExist) || noBucket(err)) {
 		return nil, err
 	}
 	if err == nil && !at.IsDir() {

@@ -1,6 +1,6 @@
 //go:build clouds
 
-package fetch
+package objectstore
 
 import (
 	"context"
@@ -19,8 +19,6 @@ import (
 	"github.com/aws/smithy-go"
 	"gocloud.dev/gcerrors"
 	"google.golang.org/api/googleapi"
-
-	"reprise/trace/objectstore"
 )
 
 var (
@@ -39,8 +37,8 @@ var credentials = map[string]string{
 
 // fault is an error in words. It quotes codes of the store and addresses of servers, and no
 // more of what the store or a library says, which may have a signature in it.
-func fault(address string, err error) *objectstore.Error {
-	out := &objectstore.Error{URL: address}
+func fault(address string, err error) *Error {
+	out := &Error{URL: address}
 	scheme, _, _ := strings.Cut(address, ":")
 	code, status, region := said(err)
 	text := err.Error()
@@ -64,16 +62,16 @@ func fault(address string, err error) *objectstore.Error {
 	case errors.Is(err, errChanged), errors.Is(err, errMissingFolder):
 		out.Text = err.Error()
 		if errors.Is(err, errMissingFolder) {
-			out.Kind = objectstore.Missing
+			out.Kind = Missing
 		}
 	case code == "NoSuchBucket" || code == "ContainerNotFound" || errors.Is(err, errNoBucket):
-		out.Kind, out.Text = objectstore.NoBucket, "there is no such bucket. Make it first, or look at the name, the region and the endpoint"
+		out.Kind, out.Text = NoBucket, "there is no such bucket. Make it first, or look at the name, the region and the endpoint"
 	case code == "NoSuchUpload": // the server forgot the parts when it restarted
-		out.Kind, out.Text = objectstore.Later, "the store no longer knows the upload"
+		out.Kind, out.Text = Later, "the store no longer knows the upload"
 	case errors.Is(err, errNoCredentials) || has("failed to retrieve credentials", "no EC2 IMDS role found", "DefaultAzureCredential: failed", "get credentials:", "failed to refresh cached credentials"):
-		out.Kind, out.Text = objectstore.Denied, "no credentials were found: "+credentials[scheme]
+		out.Kind, out.Text = Denied, "no credentials were found: "+credentials[scheme]
 	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "ExpiredToken" || code == "InvalidToken" || code == "AuthenticationFailed" || status == http.StatusUnauthorized:
-		out.Kind, out.Text = objectstore.Denied, fmt.Sprintf("the store refuses the credentials%s: %s", coded(code), credentials[scheme])
+		out.Kind, out.Text = Denied, fmt.Sprintf("the store refuses the credentials%s: %s", coded(code), credentials[scheme])
 	case status == http.StatusMovedPermanently || code == "PermanentRedirect" || code == "AuthorizationHeaderMalformed" || code == "IllegalLocationConstraintException":
 		out.Text = "the bucket is in another region"
 		if region != "" {
@@ -84,17 +82,17 @@ func fault(address string, err error) *objectstore.Error {
 	case has("Missing Region", "A region must be set"):
 		out.Text = "no region is set: AWS_REGION has to name that of the bucket"
 	case gcerrors.Code(err) == gcerrors.PermissionDenied || status == http.StatusForbidden:
-		out.Kind, out.Text = objectstore.Denied, fmt.Sprintf("access denied%s: the credentials were taken, and do not allow this. The role needs to read, list and write objects of the bucket", coded(code))
+		out.Kind, out.Text = Denied, fmt.Sprintf("access denied%s: the credentials were taken, and do not allow this. The role needs to read, list and write objects of the bucket", coded(code))
 	case gcerrors.Code(err) == gcerrors.NotFound || status == http.StatusNotFound:
-		out.Kind, out.Text = objectstore.Missing, "there is no such object"
+		out.Kind, out.Text = Missing, "there is no such object"
 	case errors.Is(err, errShort) || errors.Is(err, io.ErrUnexpectedEOF):
-		out.Kind, out.Text = objectstore.Later, "the store ended the object too early: it is cut off, or the connection was lost"
+		out.Kind, out.Text = Later, "the store ended the object too early: it is cut off, or the connection was lost"
 	case errors.Is(err, errStalled) || errors.Is(err, context.DeadlineExceeded):
-		out.Kind, out.Text = objectstore.Later, errStalled.Error()
+		out.Kind, out.Text = Later, errStalled.Error()
 	case status >= 500 || status == http.StatusTooManyRequests || code == "SlowDown":
-		out.Kind, out.Text = objectstore.Later, fmt.Sprintf("the store answers with status %d%s", status, coded(code))
+		out.Kind, out.Text = Later, fmt.Sprintf("the store answers with status %d%s", status, coded(code))
 	case errors.As(err, &network) || has("connection refused", "connection reset", "no such host", "EOF", "broken pipe"):
-		out.Kind, out.Text = objectstore.Later, fmt.Sprintf("%s cannot be reached (%s): look at the endpoint and the network", server, innermost(err))
+		out.Kind, out.Text = Later, fmt.Sprintf("%s cannot be reached (%s): look at the endpoint and the network", server, innermost(err))
 	case code != "":
 		out.Text = "the store refuses it" + coded(code)
 	case status != 0:

@@ -1,6 +1,6 @@
 //go:build clouds
 
-package fetch
+package objectstore
 
 import (
 	"context"

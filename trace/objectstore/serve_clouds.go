@@ -1,6 +1,6 @@
 //go:build clouds
 
-package fetch
+package objectstore
 
 import (
 	"context"
@@ -15,14 +15,12 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
-
-	"reprise/trace/objectstore"
 )
 
 // Limits of time, after which a store is asked again.
 const (
 	requestTime = time.Minute
-	partTime    = 5 * time.Minute // of MaxData bytes on their way
+	partTime    = 5 * time.Minute // of maxData bytes on their way
 
 	noticeEvery = 20 // seconds
 )
@@ -69,7 +67,7 @@ func serve(ctx context.Context, from io.Reader, to, notices io.Writer) error {
 	defer cancel()
 	places := make(chan struct{}, 16) // requests at once
 	for {
-		var m objectstore.Message
+		var m message
 		if err := m.Read(from); err == io.EOF {
 			return nil
 		} else if err != nil {
@@ -81,7 +79,7 @@ func serve(ctx context.Context, from io.Reader, to, notices io.Writer) error {
 			answer, err := s.do(&m)
 			answer.ID = m.ID
 			if err != nil {
-				answer = objectstore.Message{ID: m.ID, Error: fault(m.URL, err)}
+				answer = message{ID: m.ID, Error: fault(m.URL, err)}
 				s.say(answer.Error)
 			} else {
 				s.answered.Store(true)
@@ -95,9 +93,9 @@ func serve(ctx context.Context, from io.Reader, to, notices io.Writer) error {
 
 // say tells people that a store that answered before does not, of which the other process
 // learns when its patience is at its end.
-func (s *server) say(why *objectstore.Error) {
+func (s *server) say(why *Error) {
 	now, last := time.Now().Unix(), s.said.Load()
-	if why.Kind == objectstore.Later && s.answered.Load() && now > last+noticeEvery && s.said.CompareAndSwap(last, now) {
+	if why.Kind == Later && s.answered.Load() && now > last+noticeEvery && s.said.CompareAndSwap(last, now) {
 		fmt.Fprintf(s.notices, "reprise: %v; trying again\n", why)
 	}
 }
@@ -111,7 +109,7 @@ func (s *server) dropAll() {
 	}
 }
 
-func (s *server) do(m *objectstore.Message) (answer objectstore.Message, err error) {
+func (s *server) do(m *message) (answer message, err error) {
 	defer func() {
 		// Closing a writer of Azure after an error panics (gocloud.dev v0.47.0).
 		if fault := recover(); fault != nil {
@@ -119,7 +117,7 @@ func (s *server) do(m *objectstore.Message) (answer objectstore.Message, err err
 		}
 	}()
 	limit := requestTime
-	if m.Op == objectstore.OpCommit || m.Op == objectstore.OpData {
+	if m.Op == opCommit || m.Op == opData {
 		limit = partTime
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, limit)
@@ -129,30 +127,30 @@ func (s *server) do(m *objectstore.Message) (answer objectstore.Message, err err
 		return answer, err
 	}
 	switch m.Op {
-	case objectstore.OpStat:
-		e, err := stat(ctx, b, key)
-		answer.Entries = []objectstore.Entry{e}
+	case opStat:
+		e, err := look(ctx, b, key)
+		answer.Entries = []entry{e}
 		return answer, err
-	case objectstore.OpList:
+	case opList:
 		answer.Entries, err = list(ctx, b, key, 0)
 		if gcerrors.Code(err) == gcerrors.NotFound {
 			err = errNoBucket
 		}
 		return answer, err
-	case objectstore.OpRead:
-		answer.Data, err = read(ctx, b, key, m)
+	case opRead:
+		answer.Data, err = readRange(ctx, b, key, m)
 		return answer, err
-	case objectstore.OpRemove:
+	case opRemove:
 		return answer, b.Delete(ctx, key)
-	case objectstore.OpPut:
+	case opPut:
 		return answer, s.begin(b, key, m)
-	case objectstore.OpData:
+	case opData:
 		u := s.upload(m.Upload, false)
 		if u == nil {
 			return answer, errors.New("there is no such upload")
 		}
 		return answer, within(ctx, u, func() error { _, err := u.w.Write(m.Data); return err })
-	case objectstore.OpCommit:
+	case opCommit:
 		u := s.upload(m.Upload, true)
 		if u == nil {
 			return answer, errors.New("there is no such upload")
@@ -166,7 +164,7 @@ func (s *server) do(m *objectstore.Message) (answer objectstore.Message, err err
 			err = errShort
 		}
 		return answer, err
-	case objectstore.OpAbort:
+	case opAbort:
 		if u := s.upload(m.Upload, true); u != nil {
 			u.drop()
 		}
@@ -175,7 +173,7 @@ func (s *server) do(m *objectstore.Message) (answer objectstore.Message, err err
 	return answer, errors.New("it is no request that this process knows")
 }
 
-func (s *server) begin(b *blob.Bucket, key string, m *objectstore.Message) error {
+func (s *server) begin(b *blob.Bucket, key string, m *message) error {
 	ctx, cancel := context.WithCancel(s.ctx)
 	w, err := b.NewWriter(ctx, key, &blob.WriterOptions{BufferSize: int(max(partBytes, m.Size/maxParts+1)), MaxConcurrency: 3, ContentType: "application/octet-stream"})
 	if err != nil {
@@ -225,32 +223,32 @@ func (u *upload) drop() {
 	_ = u.close() // which says that it was cancelled
 }
 
-// stat looks for an object, then for a folder.
-func stat(ctx context.Context, b *blob.Bucket, key string) (objectstore.Entry, error) {
+// look looks for an object, then for a folder.
+func look(ctx context.Context, b *blob.Bucket, key string) (entry, error) {
 	if key != "" && !strings.HasSuffix(key, "/") {
 		at, err := b.Attributes(ctx, key)
 		if err == nil {
-			return objectstore.Entry{Name: path.Base(key), Bytes: at.Size, Modified: at.ModTime}, nil
+			return entry{Name: path.Base(key), Bytes: at.Size, Modified: at.ModTime}, nil
 		}
 		if gcerrors.Code(err) != gcerrors.NotFound {
-			return objectstore.Entry{}, err
+			return entry{}, err
 		}
 	}
 	key = strings.TrimSuffix(key, "/")
 	in, err := list(ctx, b, key, 1)
 	switch {
 	case gcerrors.Code(err) == gcerrors.NotFound:
-		return objectstore.Entry{}, errNoBucket
+		return entry{}, errNoBucket
 	case err != nil:
-		return objectstore.Entry{}, err
+		return entry{}, err
 	case len(in) == 0 && key != "":
-		return objectstore.Entry{}, errMissingFolder
+		return entry{}, errMissingFolder
 	}
-	return objectstore.Entry{Name: path.Base("/" + key), Folder: true}, nil
+	return entry{Name: path.Base("/" + key), Folder: true}, nil
 }
 
 // list is what is in a folder, or the first so many of it.
-func list(ctx context.Context, b *blob.Bucket, key string, most int) (entries []objectstore.Entry, err error) {
+func list(ctx context.Context, b *blob.Bucket, key string, most int) (entries []entry, err error) {
 	if key = strings.TrimSuffix(key, "/"); key != "" {
 		key += "/"
 	}
@@ -266,18 +264,18 @@ func list(ctx context.Context, b *blob.Bucket, key string, most int) (entries []
 		name := strings.TrimSuffix(strings.TrimPrefix(o.Key, key), "/")
 		if name == "" { // the folder itself, which some tools make as an object
 			if most == 1 {
-				entries = append(entries, objectstore.Entry{})
+				entries = append(entries, entry{})
 			}
 			continue
 		}
-		entries = append(entries, objectstore.Entry{Name: name, Bytes: o.Size, Modified: o.ModTime, Folder: o.IsDir})
+		entries = append(entries, entry{Name: name, Bytes: o.Size, Modified: o.ModTime, Folder: o.IsDir})
 	}
 	return entries, nil
 }
 
-// read reads a range of an object, if it is still the one that is meant.
-func read(ctx context.Context, b *blob.Bucket, key string, m *objectstore.Message) ([]byte, error) {
-	if m.Size < 0 || m.Size > objectstore.MaxData {
+// readRange reads a range of an object, if it is still the one that is meant.
+func readRange(ctx context.Context, b *blob.Bucket, key string, m *message) ([]byte, error) {
+	if m.Size < 0 || m.Size > maxData {
 		return nil, errors.New("a read of that size is not allowed")
 	}
 	r, err := b.NewRangeReader(ctx, key, m.Offset, m.Size, nil)
