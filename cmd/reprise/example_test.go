@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ func TestHelpExamples(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // check --self saves its figures there
-	url := simulate(t)
+	url, streaming := simulate(t), simulateStream(t, 5*time.Millisecond)
 	files := map[string]string{
 		"mooncake_conversation.jsonl": sharingLog(100),
 		"sharegpt.json":               `[{"id":"a","conversations":[{"from":"human","value":"hello"},{"from":"gpt","value":"good day"}]}]`,
@@ -104,6 +105,9 @@ func TestHelpExamples(t *testing.T) {
 			if err := os.Remove("r.parquet"); err != nil {
 				t.Fatal(err)
 			}
+			for seed, day := range []string{"monday", "tuesday"} {
+				must(t, "synth", "chat", "-n", "50", "--seed", strconv.Itoa(seed), "-o", day+".parquet")
+			}
 		}
 		if cmd.Name() == "export" { // a trace to publish
 			must(t, "synth", "chat", "-n", "50", "-o", "public.parquet")
@@ -122,7 +126,11 @@ func TestHelpExamples(t *testing.T) {
 		}
 		for _, line := range strings.Split(cmd.Example, "\n") {
 			line, _, _ = strings.Cut(line, " | ")
-			line = strings.ReplaceAll(strings.TrimSpace(line), "http://localhost:8000", url)
+			server := url
+			if strings.Contains(line, "--frontier") { // interactivity is the time between tokens
+				server = streaming
+			}
+			line = strings.ReplaceAll(strings.TrimSpace(line), "http://localhost:8000", server)
 			args, ok := strings.CutPrefix(line, "reprise ")
 			if !ok {
 				t.Errorf("%s: the example %q is not a command", cmd.Name(), line)
