@@ -57,7 +57,7 @@ var mayImport = map[string]string{
 	"replay/scrape":      "",
 	"replay/host":        "",
 	"replay/engine":      "trace trace/quantity trace/token trace/block replay/hardware replay/openai replay/pace trace/sample replay/result",
-	"replay/hardware":    "",
+	"replay/hardware":    "trace/page",
 	"replay/report":      "trace trace/profile trace/quantity replay/result replay/scrape replay/host trace/page trace/sample trace/textpage replay/report/tenant",
 	"replay/contract":    "trace trace/quantity trace/page trace/sample trace/strictyaml replay/result replay/report",
 	"replay/scenario":    "trace trace/page trace/quantity trace/strictyaml replay/result replay/report",
