@@ -106,6 +106,8 @@ func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*trace.F
 	switch at, err := objectstore.Stat(f.out); {
 	case f.out == "" || f.out == cli.Standard || err == nil && !at.Mode().IsRegular():
 		return nil, cli.Usagef("--tier raw keeps text in a file beside the trace: give -o FILE.parquet, no pipe")
+	case objectstore.IsURL(f.out):
+		return nil, cli.Usagef("--tier raw keeps text beside the trace, and text goes into no store: give -o a file of this machine")
 	case strings.HasSuffix(f.out, ".raw.parquet"):
 		return nil, cli.Usagef("--tier raw: a name that ends in .raw.parquet is for text; give the trace another")
 	case !info.HasText:

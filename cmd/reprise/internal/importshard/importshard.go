@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func (s *Import) Check() (on bool, err error) {
 	case s.Out == "" || s.Out == cli.Standard:
 		return false, cli.Usagef("--shard writes a file: name a folder for all shards with -o")
 	}
-	if info, err := objectstore.Stat(s.Out); (err != nil || !info.IsDir()) && !strings.HasSuffix(s.Out, shard.Ext) {
+	if !s.intoFolder() && !strings.HasSuffix(s.Out, shard.Ext) {
 		return false, cli.Usagef("--shard: -o %s is no folder: make it first, or name a file that ends in %s", s.Out, shard.Ext)
 	}
 	return true, nil
@@ -79,10 +80,20 @@ func (s *Import) Check() (on bool, err error) {
 
 // Path is the file of the shard.
 func (s *Import) Path() string {
-	if info, err := objectstore.Stat(s.Out); err == nil && info.IsDir() {
+	if s.intoFolder() {
 		return objectstore.Join(s.Out, shard.Name(s.Index, s.Of))
 	}
 	return s.Out
+}
+
+// intoFolder says that -o is a folder for all shards. Of a store that is every name that is no
+// shard's, since a folder is there once it has an object.
+func (s *Import) intoFolder() bool {
+	if objectstore.IsURL(s.Out) {
+		return !strings.HasSuffix(s.Out, shard.Ext)
+	}
+	info, err := os.Stat(s.Out)
+	return err == nil && info.IsDir()
 }
 
 // notOptions are flags that say nothing of how a source is read, or whose meaning a shard has
