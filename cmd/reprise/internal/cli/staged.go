@@ -226,6 +226,18 @@ func (s *Staged) End() error {
 	if err != nil {
 		return fmt.Errorf("%w. What was written is in %s: the same command goes on there, or copy it", err, s.from)
 	}
+	// A journal that became results is no longer wanted there either.
+	for path := range s.put {
+		if _, serr := os.Lstat(path); errors.Is(serr, fs.ErrNotExist) {
+			rel, rerr := filepath.Rel(s.from, path)
+			if rerr == nil {
+				rerr = objectstore.Remove(objectstore.Join(s.to, filepath.ToSlash(rel)))
+			}
+			if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+				return rerr
+			}
+		}
+	}
 	if files > 0 {
 		Stepf(s.cmd, "%s: %s put up, %s", s.to, page.Many(files, "object"), page.Many(size, "byte"))
 	}

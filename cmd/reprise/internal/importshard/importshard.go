@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -191,7 +190,7 @@ func (s *Import) Say(cmd *cobra.Command, m *shard.Meta, info datasets.Info) erro
 	if info.Bad > 0 {
 		lines = append(lines, fmt.Sprintf("note: %s skipped; the merge says whether all shards together have too many", page.Many(info.Bad, "bad record")))
 	}
-	lines = append(lines, fmt.Sprintf("when all %d are there: reprise merge --finish %s -o t.parquet", m.Of, filepath.Dir(path)))
+	lines = append(lines, fmt.Sprintf("when all %d are there: reprise merge --finish %s -o t.parquet", m.Of, objectstore.Dir(path)))
 	cli.Answer(cmd, "--details prints them", lines...)
 	return nil
 }
