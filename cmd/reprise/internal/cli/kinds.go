@@ -96,7 +96,10 @@ func otherKind(path string, err error, wanted, schema string) error {
 		return err
 	}
 	begin := make([]byte, 4)
-	n, _ := io.ReadFull(f, begin)
+	n, readErr := io.ReadFull(f, begin)
+	if readErr != nil && readErr != io.EOF && readErr != io.ErrUnexpectedEOF {
+		return err
+	}
 	p, parquetErr := trace.OpenParquet(f, info.Size())
 	if parquetErr == nil {
 		found, _ := p.Lookup("reprise.schema")

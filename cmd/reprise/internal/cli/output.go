@@ -213,6 +213,12 @@ func MissingFile(path string) error {
 // PlainError is the text of an error, with what the system says about a path in plain words.
 func PlainError(err error) string {
 	text := err.Error()
+	var object *objectstore.Error
+	if errors.As(err, &object) { // which names the object, as those do who add a name to every error
+		says := object.Error()
+		name := strings.TrimSuffix(says, object.Text)
+		return strings.ReplaceAll(text, name+says, says)
+	}
 	var at *fs.PathError
 	if !errors.As(err, &at) {
 		return text
