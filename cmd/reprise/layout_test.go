@@ -130,6 +130,79 @@ func TestImportTable(t *testing.T) {
 	}
 }
 
+// ofTheMachine are the files of code that open files of the machine by package os, and why no
+// object of a store comes there. All others use package objectstore.
+var ofTheMachine = map[string]string{
+	"anonymize/dp/ledger.go":                          "a ledger is added to under a lock",
+	"anonymize/internal/confine":                      "descriptors of the process",
+	"anonymize/keyfile.go":                            "a key stays on the machine",
+	"anonymize/rawread.go":                            "text goes into no store",
+	"anonymize/publish/publish.go":                    "a folder that cli.Stage keeps on the machine",
+	"cmd/reprise/evidence.go":                         "the same",
+	"cmd/reprise/internal/cli":                        "what decides between the two",
+	"cmd/reprise/internal/flags/push.go":              "credentials",
+	"cmd/reprise/internal/flags/target.go":            "an API key, headers",
+	"cmd/reprise/internal/flags/vllmresult.go":        "a file that is added to",
+	"cmd/reprise/internal/importshard/importshard.go": "after a look at the name",
+	"cmd/reprise/internal/publication/publication.go": "a folder that cli.Stage keeps on the machine",
+	"cmd/reprise/internal/runs/resume.go":             "a journal, which cli.Stage keeps on the machine",
+	"cmd/reprise/internal/sets/sets.go":               "a folder that cli.Stage keeps on the machine",
+	"cmd/reprise/man.go":                              "manual pages of the machine",
+	"cmd/reprise/record.go":                           "a folder that cli.Stage keeps on the machine",
+	"datasets/catalogue":                              "downloads, which are added to",
+	"datasets/demolog":                                "a program for this repository",
+	"replay/bench":                                    "folders of runs, which cli.Stage keeps on the machine",
+	"replay/ceiling/saved.go":                         "a cache of the machine",
+	"replay/host":                                     "/proc",
+	"replay/metering.go":                              "journals, which cli.Stage keeps on the machine",
+	"replay/result/metricsjournal.go":                 "the same",
+	"trace/file.go":                                   "after a look at the name",
+	"trace/file_linux.go":                             "/proc",
+	"trace/objectstore":                               "what decides between the two",
+}
+
+// A path that a user gives may be one of a store, so that whoever opens it asks objectstore.
+func TestPathsOfStores(t *testing.T) {
+	opens := regexp.MustCompile(`\bos\.(Open|Stat|ReadDir|ReadFile|Create)\(|\bfilepath\.(Glob|Walk|WalkDir)\(`)
+	used := map[string]bool{}
+	for _, dir := range []string{"anonymize", "cmd/reprise", "datasets", "replay", "synth", "trace"} {
+		err := filepath.WalkDir("../../"+dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			name := filepath.ToSlash(strings.TrimPrefix(path, "../../"))
+			if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/pagetest/") {
+				return nil
+			}
+			code, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			at := opens.Find(code)
+			for folder := name; at != nil && folder != "."; folder = filepath.ToSlash(filepath.Dir(folder)) {
+				if ofTheMachine[folder] != "" {
+					used[folder], at = true, nil
+				}
+			}
+			if at != nil {
+				t.Errorf("%s calls %s: the path may be of a store, so call it in package objectstore; where it never is, ofTheMachine says why", name, at)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range ofTheMachine {
+		if !used[name] {
+			t.Errorf("%s opens nothing by package os: take it out of ofTheMachine", name)
+		}
+	}
+}
+
 // Every package narrates its step of the flow.
 func TestPackageComments(t *testing.T) {
 	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{"\t"}}{{.Doc}}`, "reprise/...").Output()
