@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // JournalName is the name of the journal of the results at path.
@@ -27,7 +28,7 @@ func PartName(first string, n int) string {
 func parts(first string) (names []string) {
 	for n := 1; ; n++ {
 		name := PartName(first, n)
-		if fi, err := os.Stat(name); err != nil || fi.Size() == 0 {
+		if fi, err := objectstore.Stat(name); err != nil || fi.Size() == 0 {
 			return names
 		}
 		names = append(names, name)
