@@ -224,7 +224,7 @@ func (s *Staged) End() error {
 	}
 	files, size, err := s.putUp(func(string, time.Time) bool { return true })
 	if err != nil {
-		return fmt.Errorf("%w. What was written is in %s: the same command goes on there, or copy it", err, s.from)
+		return fmt.Errorf("%w. What was written is in %s: run the same command again to continue, or copy it", err, s.from)
 	}
 	if files > 0 {
 		Stepf(s.cmd, "%s: %s put up, %s", s.to, page.Many(files, "object"), page.Many(size, "byte"))
