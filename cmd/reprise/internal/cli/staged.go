@@ -224,7 +224,7 @@ func (s *Staged) End() error {
 	}
 	files, size, err := s.putUp(func(string, time.Time) bool { return true })
 	if err != nil {
-		return fmt.Errorf("%w. What was written is in %s: the same command goes on there, or copy it", err, s.from)
+		return fmt.Errorf("%w. What was written is in %s: run the same command again to continue, or copy it", err, s.from)
 	}
 	// A journal that became results is no longer wanted there either.
 	for path := range s.put {
