@@ -174,11 +174,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 
 	err := root.ExecuteContext(ctx)
+	said := root.ErrOrStderr()
 	if perr := staged.End(); perr != nil {
-		if err != nil {
-			cli.Message(root.ErrOrStderr(), "reprise: "+cli.PlainError(err))
+		if err != nil && !errors.Is(err, flags.ErrPrinted) {
+			cli.Message(said, "reprise: "+cli.PlainError(err))
 		}
-		err = perr
+		err, said = perr, stderr // it names the place on the machine
 	}
 	if err == nil || errors.Is(err, flags.ErrPrinted) {
 		return cli.Good
@@ -198,7 +199,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted; nothing was written")
 	}
-	cli.Message(root.ErrOrStderr(), "reprise: "+cli.PlainError(err))
+	cli.Message(said, "reprise: "+cli.PlainError(err))
 	if code == cli.Usage {
 		fmt.Fprintln(stderr, "Run with --help for how to use it.")
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -576,5 +577,108 @@ func TestStoreRestarts(t *testing.T) {
 	s.run(0, "slice", "s3://bkt/big", "-o", filepath.Join(dir, "big.parquet"))
 	if a, b := digestOf(t, filepath.Join(dir, "big.parquet")), digestOf(t, big); a != b || parts < 2 {
 		t.Errorf("digests %s and %s, %d parts before the restart\n%s", a, b, parts, out)
+	}
+}
+
+// Shards of an import meet in a store, and become there the trace of one process.
+func TestStoreShards(t *testing.T) {
+	s := newStore(t)
+	s.put("logs/a.jsonl", storeLog(300))
+	s.put("logs/b.jsonl", storeLog(500)[len(storeLog(300)):])
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("0123456789abcdef", 4)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, share := range []string{"0/2", "1/2"} {
+		s.run(0, "import", "s3://bkt/logs", "--shard", share, "--key-file", key, "-o", "s3://bkt/shards")
+	}
+	s.run(0, "merge", "--finish", "s3://bkt/shards", "--key-file", key, "-o", "s3://bkt/t.parquet")
+	s.run(0, "import", "s3://bkt/logs", "-o", "s3://bkt/one.parquet")
+	if a, b := digestOf(t, s.copied("t.parquet")), digestOf(t, s.copied("one.parquet")); a != b {
+		t.Errorf("digests %s and %s", a, b)
+	}
+}
+
+// What grows is kept on the machine until it is put up, and goes on with what the store has.
+func TestStoreStaged(t *testing.T) {
+	s := newStore(t)
+	s.run(0, "synth", "chat", "--requests", "300", "-o", "s3://bkt/w.parquet")
+	args := []string{"compare", "s3://bkt/w.parquet", "--preset-a", "l4-qwen2.5-0.5b", "--preset-b", "l4-qwen2.5-0.5b", "-o", "s3://bkt/c"}
+	if out := s.run(0, args...); strings.Contains(out, "stores") || !strings.Contains(out, "put up") {
+		t.Errorf("it names the place on the machine, or does not say what was put up\n%s", out)
+	}
+	rounds := s.keys()
+	if !slices.Contains(rounds, "c/rounds.json") || !slices.Contains(rounds, "c/compare.json") {
+		t.Fatalf("the store has %v", rounds)
+	}
+	puts := 0
+	s.failing(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			puts++
+		}
+		return false
+	})
+	s.run(0, args...)
+	if puts > 3 || !slices.Equal(s.keys(), rounds) {
+		t.Errorf("on another machine %d objects of %d were put up again", puts, len(rounds))
+	}
+	// A store that takes nothing leaves the runs on the machine, where the next command finds them.
+	state := t.TempDir()
+	again := func(code int) string {
+		t.Helper()
+		cmd := s.command("compare", "s3://bkt/w.parquet", "--preset-a", "l4-qwen2.5-0.5b", "--preset-b", "l4-qwen2.5-0.5b", "-o", "s3://bkt/d")
+		cmd.Env = append(cmd.Env, "XDG_STATE_HOME="+state)
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != code {
+			t.Errorf("exit code %d, want %d\n%s", cmd.ProcessState.ExitCode(), code, out)
+		}
+		return string(out)
+	}
+	s.failing(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusForbidden)
+			return true
+		}
+		return false
+	})
+	if out := strings.Join(strings.Fields(again(1)), " "); !strings.Contains(out, "access denied") || !strings.Contains(out, "What was written is in "+state) {
+		t.Error(out)
+	}
+	s.failing(nil)
+	again(0)
+	if !slices.Contains(s.keys(), "d/compare.json") {
+		t.Errorf("the store has %v", s.keys())
+	}
+	filepath.WalkDir(state, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			t.Errorf("%s is left on the machine", path)
+		}
+		return err
+	})
+}
+
+// Text, secrets and ledgers go into no store, and that is said.
+func TestStoreRefuses(t *testing.T) {
+	s := newStore(t)
+	s.put("a.jsonl", storeLog(200))
+	s.run(0, "import", "s3://bkt/a.jsonl", "-o", "s3://bkt/t.parquet", "--capture-begin", "2026-05-01T12:00:00Z", "--capture-end", "2026-05-01T13:00:00Z")
+	before := s.keys()
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"text goes into no store", []string{"import", "s3://bkt/a.jsonl", "--tier", "raw", "-o", "s3://bkt/raw.parquet"}},
+		{"which goes into no store", []string{"import", "s3://bkt/a.jsonl", "--keep-templates", "-o", "s3://bkt/k.parquet"}},
+		{"where no ledger can be kept beside it", []string{"anonymize", "s3://bkt/t.parquet", "--tier", "partner", "-o", "s3://bkt/p.parquet"}},
+		{"no object can be added to", []string{"anonymize", "s3://bkt/t.parquet", "--tier", "partner", "--ledger", "s3://bkt/l", "-o", "s3://bkt/p.parquet"}},
+		{"the seed of a pack is a secret", []string{"pack", "chat", "--contract", "c.yaml", "-o", "s3://bkt/pack.yaml"}},
+		{"is an input and would be overwritten", []string{"slice", "s3://bkt/t.parquet", "--overwrite", "-o", "s3:/bkt//t.parquet"}},
+	} {
+		if out := strings.Join(strings.Fields(s.run(2, c.args...)), " "); !strings.Contains(out, c.want) {
+			t.Errorf("want %q: %s", c.want, out)
+		}
+	}
+	if after := s.keys(); !slices.Equal(before, after) {
+		t.Errorf("the store had %v, and has %v", before, after)
 	}
 }

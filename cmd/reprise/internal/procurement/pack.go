@@ -95,6 +95,8 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 	switch {
 	case f.out == "" || f.out == cli.Standard:
 		return cli.Usagef("give the pack a file: -o tender.yaml")
+	case objectstore.IsURL(f.out):
+		return cli.Usagef("the seed of a pack is a secret, and goes into no store: give -o a file of this machine, and copy the pack alone")
 	case f.contract == "":
 		return cli.Usagef("a pack binds a contract: give --contract FILE")
 	}
