@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ func TestHelpExamples(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // check --self saves its figures there
-	url := simulate(t)
+	url, streaming := simulate(t), simulateStream(t, 5*time.Millisecond)
 	files := map[string]string{
 		"mooncake_conversation.jsonl": sharingLog(100),
 		"sharegpt.json":               `[{"id":"a","conversations":[{"from":"human","value":"hello"},{"from":"gpt","value":"good day"}]}]`,
@@ -53,6 +54,8 @@ func TestHelpExamples(t *testing.T) {
 	for i, ttft := range []int64{100, 101, 99, 130, 131, 129, 100} {
 		recordRun(t, "runs", i, ttft, "commit="+[]string{"v1.2", "v1.3", "v1.2.5"}[i/3], 0)
 	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	commands := rootCommand().Commands()
 	for _, cmd := range commands {
 		commands = append(commands, cmd.Commands()...)
@@ -98,11 +101,22 @@ func TestHelpExamples(t *testing.T) {
 			if err := os.Mkdir("shards", 0o700); err != nil {
 				t.Fatal(err)
 			}
+			start := time.Now().Add(8 * time.Second).Format(time.RFC3339Nano)
+			var both sync.WaitGroup
 			for _, share := range []string{"0/2", "1/2"} {
-				must(t, "replay", "w.parquet", "--url", url, "--max-lag", "1h", "--shard", share, "--start-clock", time.Now().Add(8*time.Second).Format(time.RFC3339Nano), "-o", "shards/"+share[:1]+".parquet")
+				both.Go(func() {
+					args := []string{"replay", "w.parquet", "--url", url, "--max-lag", "1h", "--shard", share, "--start-clock", start, "-o", "shards/" + share[:1] + ".parquet"}
+					if _, errs, code := reprise(t, args...); code != cli.Good && code != cli.Untrusted {
+						t.Errorf("%v: exit code %d\n%s", args, code, errs)
+					}
+				})
 			}
+			both.Wait()
 			if err := os.Remove("r.parquet"); err != nil {
 				t.Fatal(err)
+			}
+			for seed, day := range []string{"monday", "tuesday"} {
+				must(t, "synth", "chat", "-n", "50", "--seed", strconv.Itoa(seed), "-o", day+".parquet")
 			}
 		}
 		if cmd.Name() == "export" { // a trace to publish
@@ -122,7 +136,11 @@ func TestHelpExamples(t *testing.T) {
 		}
 		for _, line := range strings.Split(cmd.Example, "\n") {
 			line, _, _ = strings.Cut(line, " | ")
-			line = strings.ReplaceAll(strings.TrimSpace(line), "http://localhost:8000", url)
+			server := url
+			if strings.Contains(line, "--frontier") { // interactivity is the time between tokens
+				server = streaming
+			}
+			line = strings.ReplaceAll(strings.TrimSpace(line), "http://localhost:8000", server)
 			args, ok := strings.CutPrefix(line, "reprise ")
 			if !ok {
 				t.Errorf("%s: the example %q is not a command", cmd.Name(), line)
@@ -155,8 +173,15 @@ func TestHelpExamples(t *testing.T) {
 				runServe(t, strings.ReplaceAll(args, ":8000", ":0"))
 				continue
 			}
-			if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Good && code != cli.Untrusted {
-				t.Errorf("%s: exit code %d\n%s", line, code, errs)
+			example := func() {
+				if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Good && code != cli.Untrusted {
+					t.Errorf("%s: exit code %d\n%s", line, code, errs)
+				}
+			}
+			if cmd.Name() == "demo" || cmd.Name() == "check" { // they wait, and no other example needs them
+				beside.Go(example)
+			} else {
+				example()
 			}
 		}
 	}

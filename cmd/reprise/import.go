@@ -18,6 +18,7 @@ import (
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/objectstore"
 )
 
 // importFlags are the flags of import; demo fills them too.
@@ -97,6 +98,9 @@ A distribution, for --service and --think, is one of
 				return err
 			case on:
 				return f.runShard(cmd, files)
+			}
+			if f.KeepTemplates && objectstore.IsURL(f.out) {
+				return errTemplatesInStore
 			}
 			if err := cli.CheckBeside(cmd, f.out, f.writes()...); err != nil {
 				return err
@@ -191,6 +195,9 @@ func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out 
 	if f.KeepTemplates = m.Policy.KTemplate > 0; f.KeepTemplates && (out == "" || out == cli.Standard) {
 		return cli.Usagef("the shards keep system prompts, for a file beside the trace: give -o FILE.parquet")
 	}
+	if f.KeepTemplates && objectstore.IsURL(out) {
+		return errTemplatesInStore
+	}
 	if err := cli.CheckBeside(cmd, out, f.writes()...); err != nil {
 		return err
 	}
@@ -217,6 +224,8 @@ func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out 
 	m.Info.Notes = append(m.Info.Notes, m.Notes...)
 	return f.say(cmd, m.Info, card, m.Policy, "")
 }
+
+var errTemplatesInStore = cli.Usagef("system prompts are text, which goes into no store: give -o a file of this machine")
 
 // importMemory is the heap size that the garbage collector aims to stay below.
 const importMemory = 240 << 20

@@ -16,21 +16,22 @@ import (
 // mayImport is the whole table of imports among our own packages: what is not
 // here is not allowed, and a new package needs a line.
 var mayImport = map[string]string{
-	"trace":              "",
-	"trace/token":        "trace/token/internal/jinja",
+	"trace":              "trace/objectstore",
+	"trace/objectstore":  "",
+	"trace/token":        "trace/token/internal/jinja trace/objectstore",
 	"trace/block":        "",
 	"trace/quantity":     "",
 	"trace/arrival":      "trace/quantity",
 	"trace/textpage":     "",
 	"trace/page":         "",
-	"trace/strictyaml":   "trace/quantity",
+	"trace/strictyaml":   "trace/quantity trace/objectstore",
 	"trace/profile":      "trace trace/block trace/page trace/sample trace/breaker trace/fleet trace/textpage",
 	"trace/sample":       "",
-	"trace/recording":    "trace trace/block",
-	"trace/shard":        "trace trace/recording",
+	"trace/recording":    "trace trace/block trace/objectstore",
+	"trace/shard":        "trace trace/recording trace/objectstore",
 	"trace/fleet":        "trace trace/block trace/sample",
 	"trace/breaker":      "trace trace/block trace/page",
-	"datasets":           "trace trace/token trace/arrival",
+	"datasets":           "trace trace/token trace/arrival trace/objectstore",
 	"datasets/demolog":   "",
 	"datasets/record":    "trace trace/recording replay/openai",
 	"datasets/export":    "trace datasets",
@@ -38,7 +39,7 @@ var mayImport = map[string]string{
 	"anonymize":          "trace trace/recording trace/shard trace/token trace/block trace/breaker trace/profile anonymize/dp anonymize/internal/confine",
 	"anonymize/dp":       "",
 	"anonymize/publish":  "trace trace/page anonymize",
-	"anonymize/audit":    "synth synth/release trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page trace/sample trace/textpage",
+	"anonymize/audit":    "synth synth/release trace trace/token trace/block trace/profile datasets anonymize anonymize/dp trace/page trace/sample trace/textpage trace/objectstore",
 	"synth":              "trace trace/block trace/arrival trace/fleet trace/profile anonymize/dp trace/page trace/sample",
 	"synth/prompt":       "trace trace/token trace/block trace/sample",
 	"synth/fidelity":     "trace trace/block trace/fleet trace/profile trace/page trace/sample synth trace/textpage",
@@ -48,38 +49,38 @@ var mayImport = map[string]string{
 	"replay/client":      "trace trace/sample replay/result replay/openai replay/scrape replay/host replay/client/internal/h1 replay/client/internal/picture",
 	"replay/check":       "replay/client replay/result trace/page trace/textpage trace/token",
 	"replay/ceiling":     "trace replay replay/client replay/host replay/result",
-	"replay/result":      "trace replay/host replay/scrape",
+	"replay/result":      "trace replay/host replay/scrape trace/objectstore",
 	"replay/pace":        "",
-	"replay/shard":       "replay/result trace trace/sample",
+	"replay/shard":       "replay/result trace trace/sample trace/objectstore",
 	"replay/job":         "replay/ceiling",
 	"replay/openai":      "",
 	"replay/scrape":      "",
 	"replay/host":        "",
 	"replay/engine":      "trace trace/quantity trace/token trace/block replay/hardware replay/openai replay/pace trace/sample replay/result",
-	"replay/hardware":    "",
+	"replay/hardware":    "trace/page",
 	"replay/report":      "trace trace/profile trace/quantity replay/result replay/scrape replay/host trace/page trace/sample trace/textpage replay/report/tenant",
 	"replay/contract":    "trace trace/quantity trace/page trace/sample trace/strictyaml replay/result replay/report",
 	"replay/scenario":    "trace trace/page trace/quantity trace/strictyaml replay/result replay/report",
 	"replay/peer":        "trace trace/sample replay/result replay/report",
-	"replay/peerfile":    "trace trace/page replay/result replay/report",
+	"replay/peerfile":    "trace trace/page replay/result replay/report trace/objectstore",
 	"replay/compare":     "trace trace/page trace/sample replay/result replay/report trace/textpage",
-	"replay/bench":       "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/sample trace/strictyaml trace/textpage",
+	"replay/bench":       "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/sample trace/strictyaml trace/textpage trace/objectstore",
 	"replay/decision":    "replay replay/bench replay/contract replay/engine replay/report replay/result trace trace/arrival trace/page trace/textpage",
 	"replay/calibrate":   "replay/engine replay/report replay/result trace trace/page trace/sample trace/strictyaml trace/textpage",
 	"replay/evidence":    "",
-	"replay/tender":      "replay/contract replay/report replay/result replay/scenario trace trace/page trace/strictyaml trace/textpage",
+	"replay/tender":      "replay/contract replay/report replay/result replay/scenario trace trace/page trace/strictyaml trace/textpage trace/objectstore",
 	"replay/monitor":     "replay replay/host replay/result",
-	"replay/history":     "replay/bench replay/compare replay/peerfile replay/report replay/result trace/page trace/textpage",
+	"replay/history":     "replay/bench replay/compare replay/peerfile replay/report replay/result trace/page trace/textpage trace/objectstore",
 	"cmd/reprise":        "*",
 
-	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/page trace/recording trace/shard trace/textpage",
-	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware",
-	"cmd/reprise/internal/importshard": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize datasets trace trace/page trace/shard trace/token",
-	"cmd/reprise/internal/publication": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize anonymize/publish trace trace/page",
+	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/page trace/recording trace/shard trace/textpage trace/objectstore",
+	"cmd/reprise/internal/flags":       "cmd/reprise/internal/cli anonymize anonymize/dp datasets synth replay replay/client replay/contract replay/engine replay/result replay/bench replay/openai replay/pace replay/peer replay/report replay/scenario replay/scrape synth/prompt trace trace/arrival trace/page trace/quantity trace/strictyaml trace/textpage trace/token replay/calibrate replay/hardware trace/objectstore",
+	"cmd/reprise/internal/importshard": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize datasets trace trace/page trace/shard trace/token trace/objectstore",
+	"cmd/reprise/internal/publication": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize anonymize/publish trace trace/page trace/objectstore",
 	"cmd/reprise/internal/sets":        "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets/catalogue trace/page trace/textpage",
-	"cmd/reprise/internal/procurement": "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets replay/bench replay/contract replay/report replay/scenario replay/tender synth/spec trace trace/page trace/textpage",
+	"cmd/reprise/internal/procurement": "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets replay/bench replay/contract replay/report replay/scenario replay/tender synth/spec trace trace/page trace/textpage trace/objectstore",
 	"cmd/reprise/internal/machines":    "cmd/reprise/internal/cli cmd/reprise/internal/flags cmd/reprise/internal/runs replay/ceiling replay/client replay/host replay/job replay/result replay/shard trace/page trace/quantity trace/textpage",
-	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/sample trace/textpage trace/token",
+	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/sample trace/textpage trace/token trace/objectstore",
 
 	"cmd/internal/codecheck":  "",
 	"cmd/internal/mutate":     "",
@@ -126,6 +127,79 @@ func TestImportTable(t *testing.T) {
 	}
 	if packages < 10 {
 		t.Fatalf("go list named %d packages only", packages)
+	}
+}
+
+// ofTheMachine are the files of code that open files of the machine by package os, and why no
+// object of a store comes there. All others use package objectstore.
+var ofTheMachine = map[string]string{
+	"anonymize/dp/ledger.go":                          "a ledger is added to under a lock",
+	"anonymize/internal/confine":                      "descriptors of the process",
+	"anonymize/keyfile.go":                            "a key stays on the machine",
+	"anonymize/rawread.go":                            "text goes into no store",
+	"anonymize/publish/publish.go":                    "a folder that cli.Stage keeps on the machine",
+	"cmd/reprise/evidence.go":                         "the same",
+	"cmd/reprise/internal/cli":                        "what decides between the two",
+	"cmd/reprise/internal/flags/push.go":              "credentials",
+	"cmd/reprise/internal/flags/target.go":            "an API key, headers",
+	"cmd/reprise/internal/flags/vllmresult.go":        "a file that is added to",
+	"cmd/reprise/internal/importshard/importshard.go": "after a look at the name",
+	"cmd/reprise/internal/publication/publication.go": "a folder that cli.Stage keeps on the machine",
+	"cmd/reprise/internal/runs/resume.go":             "a journal, which cli.Stage keeps on the machine",
+	"cmd/reprise/internal/sets/sets.go":               "a folder that cli.Stage keeps on the machine",
+	"cmd/reprise/man.go":                              "manual pages of the machine",
+	"cmd/reprise/record.go":                           "a folder that cli.Stage keeps on the machine",
+	"datasets/catalogue":                              "downloads, which are added to",
+	"datasets/demolog":                                "a program for this repository",
+	"replay/bench":                                    "folders of runs, which cli.Stage keeps on the machine",
+	"replay/ceiling/saved.go":                         "a cache of the machine",
+	"replay/host":                                     "/proc",
+	"replay/metering.go":                              "journals, which cli.Stage keeps on the machine",
+	"replay/result/metricsjournal.go":                 "the same",
+	"trace/file.go":                                   "after a look at the name",
+	"trace/file_linux.go":                             "/proc",
+	"trace/objectstore":                               "what decides between the two",
+}
+
+// A path that a user gives may be one of a store, so that whoever opens it asks objectstore.
+func TestPathsOfStores(t *testing.T) {
+	opens := regexp.MustCompile(`\bos\.(Open|Stat|ReadDir|ReadFile|Create)\(|\bfilepath\.(Glob|Walk|WalkDir)\(`)
+	used := map[string]bool{}
+	for _, dir := range []string{"anonymize", "cmd/reprise", "datasets", "replay", "synth", "trace"} {
+		err := filepath.WalkDir("../../"+dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.Name() == "testdata" {
+				return fs.SkipDir
+			}
+			name := filepath.ToSlash(strings.TrimPrefix(path, "../../"))
+			if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || strings.Contains(name, "/pagetest/") {
+				return nil
+			}
+			code, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			at := opens.Find(code)
+			for folder := name; at != nil && folder != "."; folder = filepath.ToSlash(filepath.Dir(folder)) {
+				if ofTheMachine[folder] != "" {
+					used[folder], at = true, nil
+				}
+			}
+			if at != nil {
+				t.Errorf("%s calls %s: the path may be of a store, so call it in package objectstore; where it never is, ofTheMachine says why", name, at)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name := range ofTheMachine {
+		if !used[name] {
+			t.Errorf("%s opens nothing by package os: take it out of ofTheMachine", name)
+		}
 	}
 }
 

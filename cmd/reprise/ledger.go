@@ -19,6 +19,7 @@ import (
 	"reprise/anonymize/dp"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 type stateKey struct{}
@@ -45,13 +46,13 @@ func stateFolder() string {
 }
 
 // ledgerOf are the files in which releases of a trace count: the one that was named, the
-// one beside the trace, and that of the user. It makes the folder of the latter,
+// one beside the trace unless that is in a store, and that of the user. It makes the folder of the latter,
 // so that a confined process finds it.
 func ledgerOf(cmd *cobra.Command, named, path string) (l dp.Ledger) {
 	if named != "" {
 		l.Files = append(l.Files, named)
 	}
-	if path != "" && path != cli.Standard {
+	if path != "" && path != cli.Standard && !objectstore.IsURL(path) {
 		l.Files = append(l.Files, strings.TrimSuffix(filepath.Clean(path), ".parquet")+".ledger.jsonl")
 	}
 	if folder, _ := cmd.Context().Value(stateKey{}).(string); folder != "" && os.MkdirAll(folder, 0o700) == nil {

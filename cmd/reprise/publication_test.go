@@ -94,7 +94,7 @@ func TestPublicationByValidators(t *testing.T) {
 			Input                    int32 `json:"input_tokens"`
 		}
 		CFFConvert *struct{ Fault string }
-		Hub *struct {
+		Hub        *struct {
 			License string
 			Title   string `json:"pretty_name"`
 			Sizes   []string

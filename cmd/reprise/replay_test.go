@@ -9,16 +9,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 )
 
 // simulate starts an endpoint that answers as fast as it can.
-func simulate(t testing.TB) string {
+func simulate(t testing.TB) string { return simulateStream(t, 0) }
+
+// simulateStream starts an endpoint that has so long between two tokens.
+func simulateStream(t testing.TB, itl time.Duration) string {
 	t.Helper()
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
+	c.Base, c.ITL, c.PrefillRate = 0, itl, 1e9
 	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

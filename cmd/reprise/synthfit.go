@@ -16,6 +16,7 @@ import (
 	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
 
@@ -184,6 +185,10 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trac
 		return ledger, entry, nil, cli.Exit(cli.Usage, cli.InFile(path, err))
 	case err != nil:
 		return ledger, entry, nil, cli.InFile(path, err)
+	case objectstore.IsURL(f.Ledger):
+		return ledger, entry, nil, cli.Usagef("--ledger %s: no object can be added to while others do: name a file, on a file system that all who release the trace share", f.Ledger)
+	case f.Ledger == "" && objectstore.IsURL(path):
+		return ledger, entry, nil, cli.Usagef("%s is in a store, where no ledger can be kept beside it: name the file in which all who release this trace count: --ledger FILE", path)
 	case f.Ledger == "" && (path == cli.Standard || path == ""):
 		return ledger, entry, nil, cli.Usagef("name the ledger of the source: --ledger FILE")
 	case t.Meta.Digest == "":

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"reprise/trace/page"
 )
 
 // A Setup is a model on a number of GPUs that share each layer.
@@ -172,19 +174,10 @@ func (s *Setup) Memory() Memory {
 // gb writes bytes in decimal gigabytes.
 func gb(bytes float64) string { return fmt.Sprintf("%.1f GB", bytes/1e9) }
 
-// thousands writes a whole number of 0 or more with commas.
-func thousands(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
 // String says how the memory is divided.
 func (m *Memory) String() string {
 	return fmt.Sprintf("of %s, %s may be used; weights take %s, a step of %s tokens and %s sequences some %s, KV has %s at %.1f kB a token",
-		gb(m.Total), gb(m.Usable), gb(m.Weights), thousands(m.BatchTokens), thousands(m.Seqs), gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3)
+		gb(m.Total), gb(m.Usable), gb(m.Weights), page.Count(int64(m.BatchTokens)), page.Count(int64(m.Seqs)), gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3)
 }
 
 // Fit returns the memory, or as an error what is missing and what would fit: fewer
@@ -196,7 +189,7 @@ func (s *Setup) Fit() (Memory, error) {
 		return m, nil
 	}
 	why := fmt.Sprintf("%s does not fit: of %s of each GPU, %s may be used; weights take %s and a step of %s tokens and %s sequences some %s, so %s are missing for KV",
-		s, gb(m.Total), gb(m.Usable), gb(m.Weights), thousands(m.BatchTokens), thousands(m.Seqs), gb(m.Headroom), gb(least*m.KVToken-m.KV))
+		s, gb(m.Total), gb(m.Usable), gb(m.Weights), page.Count(int64(m.BatchTokens)), page.Count(int64(m.Seqs)), gb(m.Headroom), gb(least*m.KVToken-m.KV))
 	var fits []string
 	for tp := s.TP + 1; tp <= 64; tp++ {
 		more := *s

@@ -58,7 +58,7 @@ func gzipped(data []byte) ([]byte, error) {
 // archive packs a binary with its documents: one folder, which has the name of the
 // archive. Windows gets a zip file.
 func (r *release) archive(p platform, folder string, b *binary, documents []entry) (name string, data []byte, err error) {
-	program := "reprise"
+	program := b.program
 	if p.os == "windows" {
 		program += ".exe"
 	}

@@ -10,16 +10,23 @@ import (
 	"strings"
 )
 
-// A binary is reprise for one platform.
+// The programs of a release: reprise, and the same with the clients of object stores.
+const (
+	plain  = "reprise"
+	clouds = "reprise-cloud"
+)
+
+// A binary is a program for one platform.
 type binary struct {
 	platform
-	data []byte
-	info *buildinfo.BuildInfo
+	program string
+	data    []byte
+	info    *buildinfo.BuildInfo
 }
 
-// build compiles reprise. What a person's environment may say about a build is set
+// build compiles a program. What a person's environment may say about a build is set
 // here, so that it says nothing.
-func (r *release) build(p platform) (*binary, error) {
+func (r *release) build(p platform, program string) (*binary, error) {
 	dir, err := os.MkdirTemp("", "reprise-release")
 	if err != nil {
 		return nil, err
@@ -31,13 +38,17 @@ func (r *release) build(p platform) (*binary, error) {
 		set = append(set, "-X", cli+"."+v[0]+"="+v[1])
 	}
 	path := filepath.Join(dir, "reprise")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(set, " "), "-o", path, "./cmd/reprise")
+	tags := ""
+	if program == clouds {
+		tags = "clouds"
+	}
+	cmd := exec.Command("go", "build", "-tags", tags, "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(set, " "), "-o", path, "./cmd/reprise")
 	cmd.Dir = r.source
 	cmd.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building for %s: %w\n%s", p, err, out)
 	}
-	b := &binary{platform: p}
+	b := &binary{platform: p, program: program}
 	if b.data, err = os.ReadFile(path); err != nil {
 		return nil, err
 	}

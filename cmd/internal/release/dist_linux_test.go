@@ -104,7 +104,7 @@ func TestDist(t *testing.T) {
 		}
 		parts := strings.Split(base, "_")
 		p := platform{parts[len(parts)-2], parts[len(parts)-1]}
-		t.Run(p.String(), func(t *testing.T) {
+		t.Run(parts[0]+" "+p.String(), func(t *testing.T) {
 			dir := t.TempDir()
 			if isZip {
 				r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
@@ -131,7 +131,7 @@ func TestDist(t *testing.T) {
 					t.Errorf("%s: %d bytes, %v", want, len(data), err)
 				}
 			}
-			program := filepath.Join(dir, "reprise")
+			program := filepath.Join(dir, parts[0])
 			if isZip {
 				program += ".exe"
 			}

@@ -1,6 +1,6 @@
 // Command release builds what a version of reprise is handed out as:
 //
-//   - an archive for each system and processor: the static binary, the licence, the
+//   - an archive for each system and processor, of reprise and of reprise-cloud: the static binary, the licence, the
 //     licences of its modules, README, manual pages and shell completions
 //   - an SBOM beside each archive: CycloneDX, from what the binary says of itself
 //   - an OCI image for Linux on amd64 and arm64, as an OCI layout in a tar file that
@@ -141,7 +141,7 @@ func (r *release) replace(dir string) error {
 
 // write builds everything into an empty folder.
 func (r *release) write(dir string) error {
-	here, err := r.build(platform{runtime.GOOS, runtime.GOARCH})
+	here, err := r.build(platform{runtime.GOOS, runtime.GOARCH}, plain)
 	if err != nil {
 		return err
 	}
@@ -158,27 +158,29 @@ func (r *release) write(dir string) error {
 	linux := map[string][]byte{} // binaries by processor
 	var linuxNotices []byte
 	for _, p := range r.platforms {
-		b := here
-		if p != here.platform {
-			if b, err = r.build(p); err != nil {
+		for _, program := range []string{plain, clouds} {
+			b := here
+			if p != here.platform || program != plain {
+				if b, err = r.build(p, program); err != nil {
+					return err
+				}
+			}
+			name := fmt.Sprintf("%s_%s_%s_%s", program, r.version, p.os, p.arch)
+			notices, bom, err := r.modules(b)
+			if err != nil {
 				return err
 			}
-		}
-		name := fmt.Sprintf("reprise_%s_%s_%s", r.version, p.os, p.arch)
-		notices, bom, err := r.modules(b)
-		if err != nil {
-			return err
-		}
-		files := append([]entry{{"THIRD-PARTY-LICENSES.txt", 0o644, notices}}, shared...)
-		archive, data, err := r.archive(p, name, b, files)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(keep(archive, data), keep(name+".cdx.json", bom)); err != nil {
-			return err
-		}
-		if p.os == "linux" {
-			linux[p.arch], linuxNotices = b.data, notices
+			files := append([]entry{{"THIRD-PARTY-LICENSES.txt", 0o644, notices}}, shared...)
+			archive, data, err := r.archive(p, name, b, files)
+			if err != nil {
+				return err
+			}
+			if err := errors.Join(keep(archive, data), keep(name+".cdx.json", bom)); err != nil {
+				return err
+			}
+			if p.os == "linux" && program == plain {
+				linux[p.arch], linuxNotices = b.data, notices
+			}
 		}
 	}
 	if len(linux) > 0 {

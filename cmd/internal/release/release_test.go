@@ -50,7 +50,7 @@ func unpacked(t *testing.T, data []byte) (entries []entry, heads []*tar.Header) 
 // What an archive holds does not depend on the order of its documents, the machine or
 // the time.
 func TestArchive(t *testing.T) {
-	b := &binary{data: []byte("program")}
+	b := &binary{program: plain, data: []byte("program")}
 	documents := []entry{{"README.md", 0o644, []byte("read")}, {"LICENSE", 0o644, []byte("licence")}}
 	for _, want := range []struct{ system, archive, program string }{{"linux", "x.tar.gz", "x/reprise"}, {"windows", "x.zip", "x/reprise.exe"}} {
 		p := platform{want.system, "arm64"}
@@ -90,7 +90,7 @@ func TestSBOM(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &binary{platform: platform{"linux", "amd64"}, data: []byte("program")}
+	b := &binary{platform: platform{"linux", "amd64"}, program: plain, data: []byte("program")}
 	if b.info, err = buildinfo.ReadFile(path); err != nil {
 		t.Fatal(err)
 	}

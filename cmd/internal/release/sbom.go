@@ -102,7 +102,7 @@ func (r *release) modules(b *binary) (notices, sbom []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	own, err := libraryComponent("reprise", r.version, "", licence)
+	own, err := libraryComponent(b.program, r.version, "", licence)
 	if err != nil {
 		return nil, nil, err
 	}

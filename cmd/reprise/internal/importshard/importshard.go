@@ -14,7 +14,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -26,6 +25,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/shard"
 )
@@ -71,7 +71,7 @@ func (s *Import) Check() (on bool, err error) {
 	case s.Out == "" || s.Out == cli.Standard:
 		return false, cli.Usagef("--shard writes a file: name a folder for all shards with -o")
 	}
-	if info, err := os.Stat(s.Out); (err != nil || !info.IsDir()) && !strings.HasSuffix(s.Out, shard.Ext) {
+	if !s.intoFolder() && !strings.HasSuffix(s.Out, shard.Ext) {
 		return false, cli.Usagef("--shard: -o %s is no folder: make it first, or name a file that ends in %s", s.Out, shard.Ext)
 	}
 	return true, nil
@@ -79,10 +79,20 @@ func (s *Import) Check() (on bool, err error) {
 
 // Path is the file of the shard.
 func (s *Import) Path() string {
-	if info, err := os.Stat(s.Out); err == nil && info.IsDir() {
-		return filepath.Join(s.Out, shard.Name(s.Index, s.Of))
+	if s.intoFolder() {
+		return objectstore.Join(s.Out, shard.Name(s.Index, s.Of))
 	}
 	return s.Out
+}
+
+// intoFolder says that -o is a folder for all shards. Of a store that is every name that is no
+// shard's, since a folder is there once it has an object.
+func (s *Import) intoFolder() bool {
+	if objectstore.IsURL(s.Out) {
+		return !strings.HasSuffix(s.Out, shard.Ext)
+	}
+	info, err := os.Stat(s.Out)
+	return err == nil && info.IsDir()
 }
 
 // notOptions are flags that say nothing of how a source is read, or whose meaning a shard has
@@ -145,7 +155,7 @@ func (s *Import) encode(ctx context.Context, p anonymize.Policy, key *anonymize.
 	}
 	m.Inputs, m.First, m.Files = shard.InputsOf(files), from, files[from:to]
 	for _, f := range m.Files {
-		if info, err := os.Stat(f.Name); err != nil || info.Size() != f.Size {
+		if info, err := objectstore.Stat(f.Name); err != nil || info.Size() != f.Size {
 			return fmt.Errorf("%s changed while it was read: import files that are written no more", f.Name)
 		}
 	}
@@ -180,7 +190,7 @@ func (s *Import) Say(cmd *cobra.Command, m *shard.Meta, info datasets.Info) erro
 	if info.Bad > 0 {
 		lines = append(lines, fmt.Sprintf("note: %s skipped; the merge says whether all shards together have too many", page.Many(info.Bad, "bad record")))
 	}
-	lines = append(lines, fmt.Sprintf("when all %d are there: reprise merge --finish %s -o t.parquet", m.Of, filepath.Dir(path)))
+	lines = append(lines, fmt.Sprintf("when all %d are there: reprise merge --finish %s -o t.parquet", m.Of, objectstore.Dir(path)))
 	cli.Answer(cmd, "--details prints them", lines...)
 	return nil
 }

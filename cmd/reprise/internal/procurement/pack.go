@@ -26,6 +26,7 @@ import (
 	"reprise/replay/tender"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
@@ -81,7 +82,7 @@ pack is, so they must be beside it.`,
 
 // specText reads the specification of a workload, by its file or the name of a built-in one.
 func specText(arg string) (text []byte, builtIn bool, err error) {
-	if text, err = os.ReadFile(arg); err == nil {
+	if text, err = objectstore.ReadFile(arg); err == nil {
 		return text, false, nil
 	}
 	if text, builtIn = datasets.Workload(arg); builtIn {
@@ -94,6 +95,8 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 	switch {
 	case f.out == "" || f.out == cli.Standard:
 		return cli.Usagef("give the pack a file: -o tender.yaml")
+	case objectstore.IsURL(f.out):
+		return cli.Usagef("the seed of a pack is a secret, and goes into no store: give -o a file of this machine, and copy the pack alone")
 	case f.contract == "":
 		return cli.Usagef("a pack binds a contract: give --contract FILE")
 	}
@@ -103,7 +106,7 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 		}
 	}
 	secret := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + ".seed.yaml"
-	if _, err := os.Stat(secret); err == nil {
+	if _, err := objectstore.Stat(secret); err == nil {
 		return cli.Usagef("%s exists: it is the seed of another pack; move it away first", secret)
 	}
 	p := &tender.Pack{Name: f.name, System: f.system}
@@ -131,7 +134,7 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 			return err
 		}
 	}
-	if text, err = os.ReadFile(f.contract); err != nil {
+	if text, err = objectstore.ReadFile(f.contract); err != nil {
 		return err
 	}
 	terms, err := contract.Parse(f.contract, text)
@@ -145,7 +148,7 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if f.rules != "" {
-		if text, err = os.ReadFile(f.rules); err != nil {
+		if text, err = objectstore.ReadFile(f.rules); err != nil {
 			return err
 		}
 		if _, err := scenario.Find(f.rules); err != nil {

@@ -14,6 +14,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/tender"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/textpage"
 )
 
@@ -77,7 +78,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, packPath, path string) error {
 	if err != nil {
 		return usage(err)
 	}
-	c := tender.Case{Pack: p, Dir: filepath.Dir(packPath)}
+	c := tender.Case{Pack: p, Dir: objectstore.Dir(packPath)}
 	if c.Seed, err = tender.ReadSeed(f.seed); err != nil {
 		return usage(err)
 	}
