@@ -258,7 +258,7 @@ func TestIntervalsCover(t *testing.T) {
 	for _, q := range queues {
 		t.Run(fmt.Sprintf("%s-%g", q.arrivals, 100*q.share), func(t *testing.T) {
 			cells := cover(seeds, budget, queueTruths[q], func(m *measurement, seed uint64) { q.measure(m, seed, 2000, 4) })
-			hold(t, q.arrivals, q.share, seeds, cells, least, most, .12) // the worst that was measured, of 27 rows
+			hold(t, q.arrivals, q.share, seeds, cells, least, most, .105) // the worst that was measured, of 27 rows
 		})
 	}
 }

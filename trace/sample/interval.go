@@ -26,8 +26,8 @@ import (
 //
 // Parts are long enough when none resemble each other at the median, the third quartile, the
 // 90th percentile, or what is asked: a queue that was never long in a run shows at the median
-// how slowly it moves. D is of what is asked alone; that the largest of these leaves 60
-// independent values is asked for as well.
+// how slowly it moves. D is of what is asked alone; that the largest of these leaves
+// 60 to 100 independent values is asked for as well.
 //
 // Values may also belong to clusters, as requests do to sessions, which run through many parts
 // beside each other. D is then at least the design effect of the clusters, by the same ratio
@@ -85,8 +85,10 @@ const (
 	// the rare queues would say that there are none. Independent values need no such thing.
 	leastEvents = 10
 	// leastIndependent is how many independent values all of them tell as much as, at least, at
-	// each of the bounds: else the runs are not much longer than what happens once takes.
+	// each of the bounds: else the runs are not much longer than what happens once takes. Where
+	// values depend on many others, leastDependent · (1 − 1/D) are.
 	leastIndependent = 60
+	leastDependent   = 100
 	// partsAlike is the correlation of neighbouring parts, in standard deviations of what
 	// chance does, from which they are joined: one of ten times that is chance.
 	partsAlike = 1.2816
@@ -196,7 +198,7 @@ func (r *Runs) effective(share float64, bound int64, confidence float64) (out In
 		}
 	}
 	out.Effective = float64(r.n) / effect
-	if largest > 1 && float64(r.n)/largest < leastIndependent {
+	if largest > 1 && float64(r.n)/largest < max(leastIndependent, leastDependent*(1-1/largest)) {
 		out.Lacks = lacksRest
 		return out, 0
 	}
