@@ -417,7 +417,7 @@ const (
 	// With a precision the figures are narrow enough to show what is left of a start from idle.
 	warmupPrecise = 30 * time.Second
 	warmupShare   = 8 // of what is measured after it
-	warmupSpans   = 4 // times as long as a request takes, or a session whose turns wait for each other
+	warmupSpans   = 6 // times as long as a request takes, or a session whose turns wait for each other
 	warmupLeast   = 3 // of that, so that a first run counts
 )
 
