@@ -13,7 +13,8 @@
 //  4. With [Categories] a request repeats, continues or branches from one of the
 //     last requests, as its drawn reuse category says.
 //  5. The rows are made twice: once to count their blocks, once to annotate them
-//     with the categories that they turned out to have.
+//     with the categories that they turned out to have. Blocks that no later row can
+//     have are forgotten on the way.
 //
 // Draws are rounded, so that the same seed gives the same rows on every machine.
 //
@@ -25,6 +26,7 @@
 //   - rows.go: the workload's rows in order of arrival, and its metadata
 //   - part.go: the rows of one kind of request: sessions, next turns, prefixes, lengths
 //   - agents.go: sessions of agents: calls of a turn, tools, sub-agents, compaction
+//   - annotate.go: the categories that rows turn out to have, in bounded memory
 //   - parameters.go: the keys that are set, with the sources of their values
 //   - categories.go: requests that repeat, continue or branch from recent ones, by category
 //

@@ -9,28 +9,25 @@ import (
 	"reprise/trace"
 	"reprise/trace/arrival"
 	"reprise/trace/block"
-	"reprise/trace/profile"
 )
 
-// Rows makes the workload that seed selects, in order of arrival. Categories
-// are those that the rows turn out to have, see [profile.Annotator]; this takes a
-// second pass, in which the rows are made again. Memory is that of the open
-// sessions, the groups' prefixes and the Annotator's 16 bytes for each block.
+// Rows makes the workload that seed selects, in order of arrival. Categories are those
+// that the rows turn out to have, by the rule of profile.Annotator; this takes a second
+// pass, in which the rows are made again. Memory is that of the open sessions and the
+// groups' prefixes, whatever the number of rows.
 func (s *Spec) Rows(seed uint64) (trace.Reader[trace.Request], error) {
 	count, err := s.rows(seed)
 	if err != nil {
 		return nil, err
 	}
-	a := profile.NewAnnotator(s.Block, profile.Options{})
-	err = trace.Each(count, func(_ int64, r *trace.Request) error {
-		a.Count(r)
-		return nil
-	})
+	a := newAnnotator(s.Block, 0)
+	err = trace.Each(&annotated{count, a, a.count}, func(int64, *trace.Request) error { return nil })
 	if err != nil {
 		return nil, err
 	}
 	again, err := s.rows(seed)
-	return &annotated{again, a}, err
+	a = newAnnotator(s.Block, a.counted())
+	return &annotated{again, a, a.annotate}, err
 }
 
 // Meta describes the workload of [Spec.Rows]. No real request is in it, so it
@@ -44,22 +41,6 @@ func (s *Spec) Meta(seed uint64) trace.Meta {
 		}
 	}
 	return m
-}
-
-// annotated gives rows their categories, and no sessions that they lack.
-type annotated struct {
-	*generator
-	a *profile.Annotator
-}
-
-func (s *annotated) Read(rows []trace.Request) (int, error) {
-	n, err := s.generator.Read(rows)
-	for i := range rows[:n] {
-		session, turn := rows[i].Session, rows[i].Turn
-		s.a.Annotate(0, &rows[i])
-		rows[i].Session, rows[i].Turn = session, turn
-	}
-	return n, err
 }
 
 // generator makes rows as they arrive.
