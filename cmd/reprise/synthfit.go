@@ -52,6 +52,7 @@ trace's tier, and with each quantity drawn independently.`,
   reprise synth fit t.parquet --k-swap 20 -o m.parquet`,
 		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			defer cli.LimitMemory(largeMemory)()
 			switch {
 			case out == "" && cli.MissingFile(args[0]) != nil:
 				return cli.MissingFile(args[0])

@@ -26,7 +26,6 @@
 //   - rows.go: the workload's rows in order of arrival, and its metadata
 //   - part.go: the rows of one kind of request: sessions, next turns, prefixes, lengths
 //   - agents.go: sessions of agents: calls of a turn, tools, sub-agents, compaction
-//   - annotate.go: the categories that rows turn out to have, in bounded memory
 //   - parameters.go: the keys that are set, with the sources of their values
 //   - categories.go: requests that repeat, continue or branch from recent ones, by category
 //
