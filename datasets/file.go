@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"reprise/trace/objectstore"
 )
 
 // A File is one file of a source. Open may be called more than once. It is called
@@ -34,23 +35,23 @@ type File struct {
 // of a known format; and one that is named as a file beside it or in it, without the end
 // of that name.
 func Expand(path string) ([]File, error) {
-	info, err := os.Stat(path)
+	info, err := objectstore.Stat(path)
 	pattern := false
 	var paths []string
 	switch {
 	case err == nil && !info.IsDir():
 		return []File{fileAt(path)}, nil
 	case err == nil:
-		entries, err := os.ReadDir(path)
+		entries, err := objectstore.ReadDir(path)
 		if err != nil {
 			return nil, err
 		}
 		for _, e := range entries {
-			paths = append(paths, filepath.Join(path, e.Name()))
+			paths = append(paths, objectstore.Join(path, e.Name()))
 		}
 	case errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(path, "*?["):
 		pattern = true
-		if paths, err = filepath.Glob(path); err != nil {
+		if paths, err = objectstore.Glob(path); err != nil {
 			return nil, fmt.Errorf("%s: not a valid pattern: %w", path, err)
 		}
 	default:
@@ -60,7 +61,7 @@ func Expand(path string) ([]File, error) {
 	var folders []string
 	for _, p := range paths {
 		hidden := strings.HasPrefix(filepath.Base(p), ".") && !(pattern && strings.HasPrefix(filepath.Base(path), "."))
-		switch info, err := os.Stat(p); {
+		switch info, err := objectstore.Stat(p); {
 		case err != nil || hidden:
 		case info.Mode().IsRegular():
 			files = append(files, fileAt(p))
@@ -105,14 +106,14 @@ func hasFormat(joined bool) func(File) bool {
 func filesBelow(folders []string, beside []File) (files []File, err error) {
 	for _, folder := range folders {
 		named := slices.ContainsFunc(beside, func(f File) bool { return strings.HasPrefix(f.Name, folder+".") })
-		inside, _ := os.ReadDir(folder) // an error shows below
+		inside, _ := objectstore.ReadDir(folder) // an error shows below
 		for _, e := range inside {
 			named = named || e.Type().IsRegular() && strings.HasPrefix(e.Name(), filepath.Base(folder)+".")
 		}
 		if len(beside) > 0 && !named {
 			continue
 		}
-		err := filepath.WalkDir(folder, func(p string, e fs.DirEntry, err error) error {
+		err := objectstore.WalkDir(folder, func(p string, e fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
 				return err
@@ -131,7 +132,7 @@ func filesBelow(folders []string, beside []File) (files []File, err error) {
 }
 
 func fileAt(path string) File {
-	return File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
+	return File{Name: path, Open: func() (io.ReadCloser, error) { return objectstore.Open(path) }}
 }
 
 // format recognises a file by what it begins with, which is empty for one that is empty

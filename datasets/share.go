@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
+
+	"reprise/trace/objectstore"
 )
 
 // A Share is one of several equal shares of a source of several files: a range of its
@@ -54,7 +55,7 @@ func (s *Source) openShare(files []File, o Options) (err error) {
 	c := &fileChain{rest: files, options: o, s: s, found: o.Format == "" && o.Map == nil}
 	share := &sharedChain{files: make([]ShareFile, len(files))}
 	for i, f := range files {
-		at, err := os.Stat(f.Name)
+		at, err := objectstore.Stat(f.Name)
 		if err != nil || !at.Mode().IsRegular() {
 			return usage("%s is no regular file: only files can be shared among processes", f.Name)
 		}

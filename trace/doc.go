@@ -48,7 +48,7 @@
 //     metadata, and whether an instant is outside
 //   - part.go: a part of a trace: rows by window of time, the first rows, rows picked by
 //     number, parents within the part; sessions, users and blocks renumbered from 0
-//   - merge.go, numbers.go: rows of several traces in one order of arrival, read side by side;
+//   - merge.go, sidebyside.go, numbers.go: rows of several traces in one order of arrival, read side by side;
 //     their ids numbered anew in private files
 //   - mergemeta.go: the metadata of what is put together of several files, and which do not
 //     fit together

@@ -2,9 +2,13 @@ package trace
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+
+	"reprise/trace/objectstore"
 )
 
 // A File is an output that appears whole or not at all: it is written beside
@@ -14,10 +18,13 @@ import (
 // replaced.
 //
 // A path that is not a regular file, such as a pipe or /dev/null, is written to
-// directly, since a rename would replace it by a file.
+// directly, since a rename would replace it by a file. An object of a store (see package
+// objectstore) is written to a file in [os.TempDir] and put up by Commit; should that fail, the
+// file stays, and the error names it.
 type File struct {
 	f       *os.File
 	path    string
+	url     string // of an object, which path is put up as
 	unnamed bool
 	direct  bool // f is at path already
 	done    bool
@@ -26,6 +33,18 @@ type File struct {
 // CreateFile begins a file that will appear at path, or where a link of that
 // name leads, with the given mode.
 func CreateFile(path string, mode os.FileMode) (*File, error) {
+	if objectstore.IsURL(path) {
+		if err := objectstore.Start(path); err != nil {
+			return nil, err
+		}
+		kept := fmt.Sprintf("reprise-%016x-%s", rand.Uint64(), filepath.Base(path))
+		o, err := CreateFile(filepath.Join(os.TempDir(), kept), private)
+		if err != nil {
+			return nil, fmt.Errorf("%s is kept in %s until it is whole: set TMPDIR to a folder that takes it: %w", path, os.TempDir(), err)
+		}
+		o.url = path
+		return o, nil
+	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		f, err := os.OpenFile(path, os.O_WRONLY, 0) // of a directory this is an error
 		if err != nil {
@@ -51,11 +70,17 @@ func CreateFile(path string, mode os.FileMode) (*File, error) {
 }
 
 // Write implements io.Writer.
-func (o *File) Write(p []byte) (int, error) { return o.f.Write(p) }
+func (o *File) Write(p []byte) (int, error) {
+	n, err := o.f.Write(p)
+	if err != nil && o.url != "" {
+		err = fmt.Errorf("%s is kept in %s until it is whole: set TMPDIR to a folder with room for it: %w", o.url, os.TempDir(), err)
+	}
+	return n, err
+}
 
 // share makes the file readable by everybody.
 func (o *File) share() error {
-	if o.direct {
+	if o.direct || o.url != "" {
 		return nil
 	}
 	return o.f.Chmod(shared)
@@ -69,6 +94,9 @@ func (o *File) Commit() error {
 	if o.direct {
 		o.done = true
 		return o.f.Close()
+	}
+	if o.url != "" {
+		return o.put()
 	}
 	if err := o.f.Sync(); err != nil {
 		return errors.Join(err, o.Abort())
@@ -90,6 +118,22 @@ func (o *File) Commit() error {
 		return errors.Join(err, os.Remove(name))
 	}
 	return nil
+}
+
+// put puts the file up as an object. Where that fails, it stays on the machine.
+func (o *File) put() error {
+	info, err := o.f.Stat()
+	if err == nil {
+		err = objectstore.Put(o.url, o.f, info.Size())
+	}
+	if err == nil {
+		return o.Abort()
+	}
+	o.url = ""
+	if kept := o.Commit(); kept != nil {
+		return errors.Join(err, kept)
+	}
+	return fmt.Errorf("%w. What was to be put up is in %s: copy it there when the store takes it", err, o.path)
 }
 
 // Abort drops the file. After Commit it does nothing, so it may be deferred.

@@ -7,8 +7,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"reprise/trace/objectstore"
 )
 
 // A partitioned trace is a folder: a manifest, and partitions that hold its rows one after
@@ -55,11 +56,11 @@ func parsePartitionName(name string) (i, of int, ok bool) {
 
 // IsPartitioned reports whether path is a folder with a manifest.
 func IsPartitioned(path string) bool {
-	info, err := os.Stat(path)
+	info, err := objectstore.Stat(path)
 	if err != nil || !info.IsDir() {
 		return false
 	}
-	info, err = os.Stat(filepath.Join(path, ManifestName))
+	info, err = objectstore.Stat(objectstore.Join(path, ManifestName))
 	return err == nil && info.Mode().IsRegular()
 }
 
@@ -73,8 +74,8 @@ const maxManifest = 64 << 20
 
 // readManifest reads and checks the manifest in a folder, and the metadata in it.
 func readManifest(dir string) (m Manifest, meta Meta, err error) {
-	path := filepath.Join(dir, ManifestName)
-	f, err := os.Open(path)
+	path := objectstore.Join(dir, ManifestName)
+	f, err := objectstore.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return m, meta, noManifest(dir)
 	}
@@ -94,7 +95,7 @@ func readManifest(dir string) (m Manifest, meta Meta, err error) {
 
 // noManifest says what a folder without a manifest is.
 func noManifest(dir string) error {
-	if found, _ := filepath.Glob(filepath.Join(dir, "part-*-of-*.parquet")); len(found) > 0 {
+	if found, _ := objectstore.Glob(objectstore.Join(dir, "part-*-of-*.parquet")); len(found) > 0 {
 		return fmt.Errorf("%s has partitions of a trace and no %s: what writes them has not ended, or failed", dir, ManifestName)
 	}
 	return fmt.Errorf("%s is a directory: name a trace or a workload in it. It has no %s, so it is no partitioned trace", dir, ManifestName)
@@ -151,7 +152,7 @@ func (m *Manifest) write(dir string, mode os.FileMode) error {
 	if _, _, err := parseManifest(text); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, ManifestName), mode, func(w io.Writer) error {
+	return WriteFile(objectstore.Join(dir, ManifestName), mode, func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	})

@@ -1,7 +1,7 @@
 package trace
 
 import (
-	"container/heap"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,6 +31,9 @@ type Merge struct {
 
 // mergePages is how many pages of numbers of one kind are in memory, of all traces together: 32 MiB.
 const mergePages = 1024
+
+// sideRows is how many rows of a trace are read at once.
+const sideRows = 256
 
 // NewMerge looks through traces, which stay open until the rows were read. The private files are in dir,
 // or in os.TempDir when it is empty. See [JoinMeta] for what is refused. Traces without a declared capture
@@ -78,9 +81,11 @@ func (m *Merge) place() error {
 		}
 		sources[i] = r
 	}
-	side := newSideBySide(sources, func(i int, a *Arrival) int64 { return a.ArrivalNS + m.shift[i] })
+	side := NewSideBySide(sources, sideRows, func(i int, a *Arrival, j int, b *Arrival) int {
+		return cmp.Compare(a.ArrivalNS+m.shift[i], b.ArrivalNS+m.shift[j])
+	})
 	for {
-		i, _, err := side.next()
+		i, _, err := side.Next()
 		if err == io.EOF {
 			return nil
 		}
@@ -122,7 +127,9 @@ func (m *Merge) Reader() (Reader[Request], error) {
 		sources[i] = r
 	}
 	out := &mergedRows{m: m, labels: make([][4]map[string]string, len(m.traces))}
-	out.side = newSideBySide(sources, func(i int, r *Request) int64 { return r.ArrivalNS + m.shift[i] })
+	out.side = NewSideBySide(sources, sideRows, func(i int, a *Request, j int, b *Request) int {
+		return cmp.Compare(a.ArrivalNS+m.shift[i], b.ArrivalNS+m.shift[j])
+	})
 	for _, ids := range []*mergedIDs{&out.blocks, &out.sessions, &out.users} {
 		var err error
 		if ids.of, err = m.numbers(); err != nil {
@@ -134,7 +141,7 @@ func (m *Merge) Reader() (Reader[Request], error) {
 
 type mergedRows struct {
 	m                       *Merge
-	side                    *sideBySide[Request]
+	side                    *SideBySide[Request]
 	blocks, sessions, users mergedIDs
 	labels                  [][4]map[string]string // of each trace, new ones by the old
 	named                   [4]int                 // new ones of each kind
@@ -164,7 +171,7 @@ func (ids *mergedIDs) id(i int, old uint64) (uint64, error) {
 // Read implements [Reader].
 func (r *mergedRows) Read(rows []Request) (int, error) {
 	for n := range rows {
-		i, q, err := r.side.next()
+		i, q, err := r.side.Next()
 		if err != nil {
 			return n, err
 		}
@@ -239,103 +246,4 @@ func (r *mergedRows) label(i, kind int, name string) string {
 	r.named[kind]++
 	r.labels[i][kind][name] = to
 	return to
-}
-
-// sideBySide reads rows of several sources, each in its order, in the order of all.
-type sideBySide[T TextFree] struct {
-	arrival func(source int, row *T) int64
-	sources []sideSource[T]
-	order   []int // a heap of the sources that have a row at hand
-	begun   bool
-}
-
-type sideSource[T TextFree] struct {
-	Reader[T]
-	batch []T
-	at, n int
-	when  int64 // of the row at hand
-	err   error // after the batch
-}
-
-// sideRows is how many rows of a source are read at once.
-const sideRows = 256
-
-func newSideBySide[T TextFree](sources []Reader[T], arrival func(int, *T) int64) *sideBySide[T] {
-	s := &sideBySide[T]{arrival: arrival}
-	for _, r := range sources {
-		s.sources = append(s.sources, sideSource[T]{Reader: r, batch: make([]T, sideRows)})
-	}
-	return s
-}
-
-// next gives the earliest row that is left, and its source; of an error, the source that has
-// it. The row is good until the next call.
-func (s *sideBySide[T]) next() (source int, row *T, err error) {
-	if !s.begun {
-		s.begun = true
-		for i := range s.sources {
-			switch err := s.load(i); {
-			case err == nil:
-				s.order = append(s.order, i)
-			case err != io.EOF:
-				return i, nil, err
-			}
-		}
-		heap.Init(s)
-	} else if len(s.order) > 0 {
-		i := s.order[0]
-		s.sources[i].at++
-		switch err := s.load(i); {
-		case err == nil:
-			heap.Fix(s, 0)
-		case err == io.EOF:
-			heap.Pop(s)
-		default:
-			return i, nil, err
-		}
-	}
-	if len(s.order) == 0 {
-		return 0, nil, io.EOF
-	}
-	src := &s.sources[s.order[0]]
-	return s.order[0], &src.batch[src.at], nil
-}
-
-// load makes sure that a source has a row at hand, or returns the error behind its last one.
-func (s *sideBySide[T]) load(i int) error {
-	src := &s.sources[i]
-	for src.at == src.n {
-		if src.err != nil {
-			return src.err
-		}
-		src.at = 0
-		src.n, src.err = src.Read(src.batch)
-	}
-	src.when = s.arrival(i, &src.batch[src.at])
-	return nil
-}
-
-// Len implements [heap.Interface].
-func (s *sideBySide[T]) Len() int { return len(s.order) }
-
-// Less implements [heap.Interface].
-func (s *sideBySide[T]) Less(i, j int) bool {
-	i, j = s.order[i], s.order[j]
-	if a, b := s.sources[i].when, s.sources[j].when; a != b {
-		return a < b
-	}
-	return i < j
-}
-
-// Swap implements [heap.Interface].
-func (s *sideBySide[T]) Swap(i, j int) { s.order[i], s.order[j] = s.order[j], s.order[i] }
-
-// Push implements [heap.Interface].
-func (s *sideBySide[T]) Push(i any) { s.order = append(s.order, i.(int)) }
-
-// Pop implements [heap.Interface].
-func (s *sideBySide[T]) Pop() any {
-	i := s.order[len(s.order)-1]
-	s.order = s.order[:len(s.order)-1]
-	return i
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -13,6 +12,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
 	"github.com/parquet-go/parquet-go/format"
+
+	"reprise/trace/objectstore"
 )
 
 // groupBytes bounds the memory of a writer: a row group is flushed when its
@@ -321,7 +322,7 @@ func Create(path string, f func(Writer[Request]) (Meta, error)) error {
 // A Trace is an open trace: a file, or the folder of a partitioned one.
 type Trace struct {
 	Meta Meta
-	file *os.File
+	file objectstore.File
 	size int64
 	set  *partitionSet // in place of file
 	name string
@@ -345,10 +346,10 @@ func (t *Trace) Files() []string {
 // Open opens the trace at path, a file or the folder of a partitioned trace, and checks that
 // it is one. Both are read alike: the same rows, row numbers, metadata and digest.
 func Open(path string) (*Trace, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info, err := objectstore.Stat(path); err == nil && info.IsDir() {
 		return openPartitioned(path)
 	}
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -386,7 +387,7 @@ func Private(dir string, f func(Writer[Request]) (Meta, error)) (*Trace, error) 
 	return openTrace("private spill", file)
 }
 
-func openTrace(name string, f *os.File) (*Trace, error) {
+func openTrace(name string, f objectstore.File) (*Trace, error) {
 	t := &Trace{file: f, name: name}
 	fi, err := f.Stat()
 	if err == nil {

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/parquet-go/parquet-go"
+
+	"reprise/trace/objectstore"
 )
 
 // A partitionSet is an open partitioned trace. It opens a partition when a reader comes to it.
@@ -26,7 +28,7 @@ type partitionSet struct {
 }
 
 type openPartition struct {
-	f       *os.File
+	f       objectstore.File
 	readers int
 }
 
@@ -52,7 +54,7 @@ func openPartitioned(dir string) (*Trace, error) {
 
 // onlyListed refuses Parquet files beside the partitions.
 func (s *partitionSet) onlyListed() error {
-	entries, err := os.ReadDir(s.dir)
+	entries, err := objectstore.ReadDir(s.dir)
 	if err != nil {
 		return err
 	}
@@ -66,7 +68,7 @@ func (s *partitionSet) onlyListed() error {
 	return nil
 }
 
-func (s *partitionSet) path(name string) string { return filepath.Join(s.dir, name) }
+func (s *partitionSet) path(name string) string { return objectstore.Join(s.dir, name) }
 
 // look checks a partition by its size and its footer.
 func (s *partitionSet) look(i int) error {
@@ -87,10 +89,10 @@ func (s *partitionSet) look(i int) error {
 }
 
 // file opens the file of a partition, if it has the size that the manifest says.
-func (s *partitionSet) file(i int) (*os.File, error) {
+func (s *partitionSet) file(i int) (objectstore.File, error) {
 	p := &s.manifest.Partitions[i]
 	path := s.path(p.Name)
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("%s is missing, which %s lists: copy it again, or make the trace again", path, ManifestName)
 	}
@@ -138,7 +140,7 @@ func partitionRows(r io.ReaderAt, size int64, i, of int) (int64, error) {
 func (s *partitionSet) measure(i int) error {
 	p := &s.manifest.Partitions[i]
 	err := func() error {
-		f, err := os.Open(s.path(p.Name))
+		f, err := objectstore.Open(s.path(p.Name))
 		if err != nil {
 			return err
 		}
@@ -156,7 +158,7 @@ func (s *partitionSet) measure(i int) error {
 }
 
 // sumOf is the SHA-256 of a file in hex, and its size.
-func sumOf(f *os.File) (sum string, size int64, err error) {
+func sumOf(f objectstore.File) (sum string, size int64, err error) {
 	h := sha256.New()
 	size, err = io.Copy(h, io.NewSectionReader(f, 0, 1<<62))
 	return hex.EncodeToString(h.Sum(nil)), size, err
@@ -164,7 +166,7 @@ func sumOf(f *os.File) (sum string, size int64, err error) {
 
 // acquire opens a partition for a reader, which gives it back by release. The first of all
 // holds its bytes against the manifest.
-func (s *partitionSet) acquire(i int) (f *os.File, err error) {
+func (s *partitionSet) acquire(i int) (f objectstore.File, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"reprise/trace/objectstore"
 )
 
 const (
@@ -34,7 +36,7 @@ func createPartition(dir string, i, of int) (*partitionWriter, error) {
 	}
 	w := &partitionWriter{sum: sha256.New(), p: Partition{Name: PartitionName(i, of)}}
 	var err error
-	if w.out, err = CreateFile(filepath.Join(dir, w.p.Name), private); err != nil {
+	if w.out, err = CreateFile(objectstore.Join(dir, w.p.Name), private); err != nil {
 		return nil, err
 	}
 	w.rows = newRequestRows(writerFunc(func(b []byte) (int, error) {
@@ -105,8 +107,12 @@ func CreatePartition(dir string, i, of int, f func(Writer[Request]) error) (Part
 // each: f writes all rows, whose number must be rows, and returns the metadata. The partitions
 // are written beside their place, and the manifest appears last. A partitioned trace in its place is
 // replaced once f has succeeded. Until then, a failure changes nothing; a process that is killed
-// leaves a hidden folder of partitions. The mode is that of [Create].
+// leaves a hidden folder of partitions. The mode is that of [Create]. In a store nothing can be
+// renamed: the manifest in the place goes first, and each partition appears when it is whole.
 func CreatePartitioned(dir string, partitions int, rows int64, f func(Writer[Request]) (Meta, error)) (err error) {
+	if objectstore.IsURL(dir) {
+		return createInStore(dir, partitions, rows, f)
+	}
 	made := os.Mkdir(dir, 0o700)
 	if made != nil && !errors.Is(made, os.ErrExist) {
 		return made
@@ -123,27 +129,68 @@ func CreatePartitioned(dir string, partitions int, rows int64, f func(Writer[Req
 			}
 		}
 	}()
-	w := &partitionsWriter{dir: hidden, of: partitions, total: rows, digest: NewDigest()}
-	defer w.abort()
-	meta, err := f(w)
+	m, mode, err := writePartitions(hidden, partitions, rows, f)
 	if err != nil {
-		return err
-	}
-	if err := w.close(); err != nil {
-		return err
-	}
-	var m Manifest
-	m.Partitions = w.done
-	if err := m.setMeta(meta, w.digest.Sum()); err != nil {
-		return err
-	}
-	if err := m.write(hidden, private); err != nil {
 		return err
 	}
 	if err := m.replace(hidden, dir); err != nil {
 		return err
 	}
-	return m.share(dir, meta.Mode())
+	return m.share(dir, mode)
+}
+
+// writePartitions writes partitions and then their manifest into a folder.
+func writePartitions(dir string, partitions int, rows int64, f func(Writer[Request]) (Meta, error)) (m Manifest, mode os.FileMode, err error) {
+	w := &partitionsWriter{dir: dir, of: partitions, total: rows, digest: NewDigest()}
+	defer w.abort()
+	meta, err := f(w)
+	if err != nil {
+		return m, 0, err
+	}
+	if err := w.close(); err != nil {
+		return m, 0, err
+	}
+	m.Partitions = w.done
+	if err := m.setMeta(meta, w.digest.Sum()); err != nil {
+		return m, 0, err
+	}
+	return m, meta.Mode(), m.write(dir, private)
+}
+
+// createInStore is [CreatePartitioned] in a store. A failure leaves what is there without a
+// manifest, so that nobody takes it for a trace.
+func createInStore(dir string, partitions int, rows int64, f func(Writer[Request]) (Meta, error)) error {
+	before, err := partitionsIn(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := objectstore.Remove(objectstore.Join(dir, ManifestName)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, name := range before {
+		if err := objectstore.Remove(objectstore.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	if _, _, err = writePartitions(dir, partitions, rows, f); err == nil {
+		return nil
+	}
+	left, _ := partitionsIn(dir)
+	for _, name := range left {
+		err = errors.Join(err, objectstore.Remove(objectstore.Join(dir, name)))
+	}
+	return err
+}
+
+// partitionsIn are the names of the partitions in a folder.
+func partitionsIn(dir string) (names []string, err error) {
+	entries, err := objectstore.ReadDir(dir)
+	for _, e := range entries {
+		if _, _, ours := parsePartitionName(e.Name()); ours {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
 }
 
 // replace moves a partitioned trace into the place of another, or of nothing. The manifest of
@@ -153,15 +200,13 @@ func (m *Manifest) replace(from, to string) error {
 	if err := os.Remove(filepath.Join(to, ManifestName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	entries, err := os.ReadDir(to)
+	before, err := partitionsIn(to)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if _, _, ours := parsePartitionName(e.Name()); ours {
-			if err := os.Remove(filepath.Join(to, e.Name())); err != nil {
-				return err
-			}
+	for _, name := range before {
+		if err := os.Remove(filepath.Join(to, name)); err != nil {
+			return err
 		}
 	}
 	for _, p := range m.Partitions {
@@ -177,7 +222,7 @@ func (m *Manifest) replace(from, to string) error {
 
 // share lets everybody read the folder, if its metadata say so.
 func (m *Manifest) share(dir string, mode os.FileMode) error {
-	if mode != shared {
+	if mode != shared || objectstore.IsURL(dir) {
 		return nil
 	}
 	err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(filepath.Join(dir, ManifestName), shared))
@@ -326,7 +371,7 @@ func Assemble(dir string, meta Meta) (Manifest, error) {
 
 // foundPartitions are the partitions in a folder, by their names, if there are all of them.
 func foundPartitions(dir string) (m Manifest, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := objectstore.ReadDir(dir)
 	if err != nil {
 		return m, err
 	}
@@ -337,13 +382,13 @@ func foundPartitions(dir string) (m Manifest, err error) {
 		i, of, ok := parsePartitionName(name)
 		switch {
 		case !ok && filepath.Ext(name) == ".parquet" && name[0] != '.':
-			return m, fmt.Errorf("%s is no partition: it has not a name like %s", filepath.Join(dir, name), PartitionName(0, 1))
+			return m, fmt.Errorf("%s is no partition: it has not a name like %s", objectstore.Join(dir, name), PartitionName(0, 1))
 		case !ok:
 			continue
 		case first == "":
 			first, total = name, of
 		case of != total:
-			return m, fmt.Errorf("%s and %s are of two numbers of partitions: remove those of the one that is not wanted", filepath.Join(dir, first), name)
+			return m, fmt.Errorf("%s and %s are of two numbers of partitions: remove those of the one that is not wanted", objectstore.Join(dir, first), name)
 		}
 		have[i] = true
 	}

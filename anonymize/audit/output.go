@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // Kinds of outputs. A Parquet file of ours is of the kind that its schema names,
@@ -37,7 +37,7 @@ type Output struct {
 	Trace   *trace.Trace      // of a trace; else nil
 	Parquet *parquet.File     // of one file of Parquet; else nil
 
-	file *os.File // of a partitioned trace, its manifest
+	file objectstore.File // of a partitioned trace, its manifest
 	size int64
 	path string
 }
@@ -47,9 +47,9 @@ type Output struct {
 func OpenOutput(path string) (*Output, error) {
 	file, detect := path, (*Output).detect
 	if trace.IsPartitioned(path) {
-		file, detect = filepath.Join(path, trace.ManifestName), (*Output).partitioned
+		file, detect = objectstore.Join(path, trace.ManifestName), (*Output).partitioned
 	}
-	f, err := os.Open(file)
+	f, err := objectstore.Open(file)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (o *Output) eachFile(do func(*parquet.File) error) error {
 	}
 	for _, name := range o.Trace.Files()[1:] { // the first is the manifest
 		err := func() error {
-			f, err := os.Open(name)
+			f, err := objectstore.Open(name)
 			if err != nil {
 				return err
 			}

@@ -1,12 +1,23 @@
 package publish
 
-import "github.com/goccy/go-yaml"
+import (
+	"strconv"
+
+	"github.com/goccy/go-yaml"
+)
+
+// freeText is text of the operator in YAML, always in double quotes: the library leaves out
+// those of "? 0" and others that are no plain scalars. Go's escapes are YAML's too.
+type freeText string
+
+// MarshalYAML implements [yaml.BytesMarshaler].
+func (t freeText) MarshalYAML() ([]byte, error) { return []byte(strconv.Quote(string(t))), nil }
 
 type cffAuthor struct {
-	Family string `yaml:"family-names,omitempty"`
-	Given  string `yaml:"given-names,omitempty"`
-	Name   string `yaml:"name,omitempty"`
-	ORCID  string `yaml:"orcid,omitempty"`
+	Family freeText `yaml:"family-names,omitempty"`
+	Given  freeText `yaml:"given-names,omitempty"`
+	Name   freeText `yaml:"name,omitempty"`
+	ORCID  string   `yaml:"orcid,omitempty"`
 }
 
 type cffIdentifier struct {
@@ -21,8 +32,8 @@ func (f *facts) citation(s Statement) (string, error) {
 		Version     string          `yaml:"cff-version"`
 		Message     string          `yaml:"message"`
 		Type        string          `yaml:"type"`
-		Title       string          `yaml:"title"`
-		Abstract    string          `yaml:"abstract"`
+		Title       freeText        `yaml:"title"`
+		Abstract    freeText        `yaml:"abstract"`
 		Authors     []cffAuthor     `yaml:"authors"`
 		License     string          `yaml:"license,omitempty"`
 		LicenseURL  string          `yaml:"license-url,omitempty"`
@@ -31,13 +42,13 @@ func (f *facts) citation(s Statement) (string, error) {
 		Released    string          `yaml:"date-released"`
 		Keywords    []string        `yaml:"keywords"`
 		Identifiers []cffIdentifier `yaml:"identifiers,omitempty"`
-	}{Version: "1.2.0", Message: "If you use this data set, please cite it as below.", Type: "dataset", Title: s.Title, Abstract: f.abstract(s),
+	}{Version: "1.2.0", Message: "If you use this data set, please cite it as below.", Type: "dataset", Title: freeText(s.Title), Abstract: freeText(f.abstract(s)),
 		License: s.License.SPDX, URL: s.URL(), Edition: s.Edition, Released: s.Date.Format("2006-01-02"), Keywords: f.tags()}
 	if s.License.SPDX == "" {
 		doc.LicenseURL = s.License.URL
 	}
 	for _, a := range s.Authors {
-		doc.Authors = append(doc.Authors, cffAuthor{a.Family, a.Given, a.Name, a.ORCID})
+		doc.Authors = append(doc.Authors, cffAuthor{freeText(a.Family), freeText(a.Given), freeText(a.Name), a.ORCID})
 	}
 	if d := f.Trace.Meta.Digest; d != "" {
 		doc.Identifiers = []cffIdentifier{{"other", d, "digest of the rows (reprise.digest)"}}

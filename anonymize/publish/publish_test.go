@@ -399,6 +399,10 @@ func FuzzStatement(f *testing.F) {
 	f.Add("Chat: \"requests\" # of {May}", "Lovelace, Ada", "a: b\n- c")
 	f.Add("- x", "null, true", "2026-01-01")
 	f.Add("é\u2028\x00", "1.0, 0x1", "\t|\n>")
+	f.Add("\xc3", "1.0, 0x1", "\x7f\x00") // no UTF-8
+	f.Add("0", "n\rl]", "-=1=1--01-0--01-00")
+	f.Add("\tk", "n{lle", "-\r1--01-01")
+	f.Add("À", "? 0, 3x1", " ")
 	f.Fuzz(func(t *testing.T, title, author, about string) {
 		a, err := ParseAuthor(author)
 		s := statement()

@@ -93,7 +93,7 @@ func (f *facts) bibtex(s Statement) string {
 
 // frontMatter is the metadata that Hugging Face reads (huggingface.co/docs/hub/datasets-cards).
 type frontMatter struct {
-	Title       string      `yaml:"pretty_name"`
+	Title       freeText    `yaml:"pretty_name"`
 	License     string      `yaml:"license"`
 	LicenseName string      `yaml:"license_name,omitempty"`
 	LicenseLink string      `yaml:"license_link,omitempty"`
@@ -115,7 +115,7 @@ type hubSplit struct {
 
 // readme is the dataset card.
 func (f *facts) readme(s Statement) (string, error) {
-	front := frontMatter{Title: s.Title, License: s.License.hub, Tasks: []string{"other"}, Sizes: []string{sizeCategory(f.rows)}, Tags: f.tags(),
+	front := frontMatter{Title: freeText(s.Title), License: s.License.hub, Tasks: []string{"other"}, Sizes: []string{sizeCategory(f.rows)}, Tags: f.tags(),
 		Configs: []hubConfig{{"default", []hubSplit{{"train", dataFile}}}}}
 	if front.License == "" {
 		front.License, front.LicenseName, front.LicenseLink = "other", "other", s.License.URL

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // A Statement is what the operator says of a data set.
@@ -46,6 +48,9 @@ var (
 // ParseAuthor reads "Lovelace, Ada" as a person, and a name without a comma as an
 // organisation. A person's ORCID may follow in angle brackets.
 func ParseAuthor(text string) (a Author, err error) {
+	if !isLine(text) {
+		return a, errors.New("want one line of UTF-8, without control characters")
+	}
 	rest := strings.TrimSpace(text)
 	if name, id, ok := strings.Cut(rest, "<"); ok {
 		m := orcid.FindStringSubmatch(strings.TrimSuffix(id, ">"))
@@ -73,6 +78,11 @@ func ParseAuthor(text string) (a Author, err error) {
 	return a, nil
 }
 
+// isLine reports whether a text is UTF-8 without line breaks and other control characters.
+func isLine(text string) bool {
+	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
 // checksORCID computes the last character of an ORCID (ISO 7064, mod 11-2).
 func checksORCID(id string) bool {
 	total := 0
@@ -89,8 +99,10 @@ func (s *Statement) Check(flag func(part string) string) error {
 	switch {
 	case strings.TrimSpace(s.Title) == "":
 		return fmt.Errorf("%s: name the data set", flag("title"))
-	case strings.ContainsAny(s.Title, "\r\n") || len(s.Title) > 200:
-		return fmt.Errorf("%s: want one line of 200 bytes at most", flag("title"))
+	case !isLine(s.Title) || len(s.Title) > 200:
+		return fmt.Errorf("%s: want one line of UTF-8, of 200 bytes at most, without control characters", flag("title"))
+	case !isLine(strings.NewReplacer("\n", "", "\r\n", "", "\t", "").Replace(s.About)):
+		return fmt.Errorf("%s: want UTF-8, without control characters", flag("about"))
 	case s.License == License{}:
 		return fmt.Errorf("%s: say under which licence it is published", flag("license"))
 	case len(s.Authors) == 0:

@@ -13,6 +13,7 @@ import (
 // A run that meets its condition stops, says which it was, and keeps its results.
 func TestAbortOn(t *testing.T) {
 	long(t)
+	t.Parallel()
 	w, url := killWorkload(t, 3000, 20*time.Millisecond), killServer(t).url
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	_, errs, code := reprise(t, "replay", w, "--url", url, "-o", out, "--quiet", "--abort-on", "errors>50%,ttft-p50>1ns")

@@ -265,6 +265,7 @@ func TestActionFailures(t *testing.T) {
 // for a command of the runner.
 func TestActionServes(t *testing.T) {
 	long(t)
+	t.Parallel()
 	j := newActionJob(t)
 	j.write("s.yaml", `warmup: 2
 rows: [{name: chat, workload: {requests: 30, arrivals: burst, lengths: {input: "constant:64", output: "constant:8"}}, load: "concurrency:2", primary: p50_tpot}]`)

@@ -20,6 +20,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // auditFlags are the flags of audit.
@@ -227,7 +228,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string, others []string) (c *
 		}
 	}
 	if f.canaries != "" {
-		file, err := os.Open(f.canaries)
+		file, err := objectstore.Open(f.canaries)
 		if err != nil {
 			return nil, closing, err
 		}
@@ -237,7 +238,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string, others []string) (c *
 		}
 	}
 	for _, name := range f.guesses {
-		b, err := os.ReadFile(name)
+		b, err := objectstore.ReadFile(name)
 		if err != nil {
 			return nil, closing, err
 		}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"reprise/replay/report"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
@@ -140,7 +140,7 @@ const formatMarkdown = "markdown"
 // openSuite reads a suite by its file, or a built-in one by its name, with its text.
 func openSuite(arg string) (bench.Suite, []byte, error) {
 	text, ok := bench.SuiteText(arg)
-	if _, err := os.Stat(arg); ok && errors.Is(err, fs.ErrNotExist) {
+	if _, err := objectstore.Stat(arg); ok && errors.Is(err, fs.ErrNotExist) {
 		s, err := bench.ParseSuite(arg+".yaml", text)
 		return s, text, err
 	}
@@ -153,7 +153,7 @@ func openSuite(arg string) (bench.Suite, []byte, error) {
 	case err != nil:
 		return s, nil, cli.Exit(cli.Usage, err)
 	}
-	text, err = os.ReadFile(arg)
+	text, err = objectstore.ReadFile(arg)
 	return s, text, err
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +14,7 @@ import (
 	"reprise/replay/calibrate"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
 
@@ -108,7 +108,7 @@ func (f *calibrateFlags) run(cmd *cobra.Command, args []string) error {
 func readRecords(cmd *cobra.Command, paths []string) ([]*calibrate.Record, error) {
 	var files []string
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		info, err := objectstore.Stat(path)
 		if err != nil || !info.IsDir() {
 			files = append(files, path)
 			continue

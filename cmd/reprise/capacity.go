@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +20,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/quantity"
 )
@@ -132,8 +131,8 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 
 // measured is the sweep of a file or directory, or one that is made.
 func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
-	if info, serr := os.Stat(path); serr == nil && info.IsDir() && !trace.IsPartitioned(path) {
-		path = filepath.Join(path, "sweep.json")
+	if info, serr := objectstore.Stat(path); serr == nil && info.IsDir() && !trace.IsPartitioned(path) {
+		path = objectstore.Join(path, "sweep.json")
 	}
 	if !strings.HasSuffix(path, ".json") {
 		if run, err := result.Open(path); err == nil {
@@ -145,7 +144,7 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 	if err := f.alone(cmd, path); err != nil {
 		return r, err
 	}
-	in, err := os.Open(path)
+	in, err := objectstore.Open(path)
 	if err != nil {
 		return r, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -14,6 +13,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/textpage"
 )
 
@@ -26,7 +26,7 @@ func beside(out, extension string) string {
 	if out == "" || out == cli.Standard {
 		return ""
 	}
-	if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
+	if info, err := objectstore.Stat(out); err == nil && !info.Mode().IsRegular() {
 		return ""
 	}
 	return strings.TrimSuffix(out, ".parquet") + extension
@@ -76,7 +76,7 @@ type carded struct {
 
 // cardOf reads the privacy card of a partitioned trace, of a Parquet file of ours, or of a
 // file that is one.
-func cardOf(path string, in *os.File, size int64) (c carded, err error) {
+func cardOf(path string, in objectstore.File, size int64) (c carded, err error) {
 	if trace.IsPartitioned(path) {
 		t, err := trace.Open(path)
 		if err != nil {

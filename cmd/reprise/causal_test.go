@@ -48,6 +48,7 @@ func replayed(t *testing.T, workload string, args ...string) (result.Run, []resu
 // of chats and one of an agent.
 func TestPublishedSessionsAreCausal(t *testing.T) {
 	long(t)
+	t.Parallel()
 	for _, c := range []struct {
 		log   []string
 		speed float64

@@ -10,8 +10,6 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,6 +24,7 @@ import (
 	"reprise/replay/compare"
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/quantity"
 )
 
@@ -170,7 +169,7 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	if f.production != "" {
 		return f.againstProduction(cmd, args, o)
 	}
-	if info, err := os.Stat(first(args)); len(args) == 1 && err == nil && info.IsDir() {
+	if info, err := objectstore.Stat(first(args)); len(args) == 1 && err == nil && info.IsDir() {
 		arms, aa := stored(args[0], 0, 0)
 		if len(arms[0].files) == 0 {
 			return c, fmt.Errorf("%s has no rounds: round-01-a.parquet and round-01-b.parquet", args[0])
@@ -408,8 +407,8 @@ const maxSideName = 32
 func (f *compareFlags) call(arms []recordedArm, dir string) error {
 	var was [2]string
 	if dir != "" {
-		path := filepath.Join(dir, "compare.json")
-		doc, err := os.ReadFile(path)
+		path := objectstore.Join(dir, "compare.json")
+		doc, err := objectstore.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // none was kept
 		case err != nil:

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,7 +71,6 @@ func TestDemoIsNotConfined(t *testing.T) {
 
 // What a command needs is left to it: the configuration beside a template.
 func TestConfineLeavesInputs(t *testing.T) {
-	long(t)
 	dir := t.TempDir()
 	template := filepath.Join(dir, "chat_template.jinja")
 	write := func(path, text string) {
@@ -84,13 +82,7 @@ func TestConfineLeavesInputs(t *testing.T) {
 	write(template, `{{ bos_token }}{% for m in messages %}{{ m['content'] }}{% endfor %}`)
 	write(filepath.Join(dir, "tokenizer_config.json"), `{"bos_token":"one two three four "}`)
 	write(filepath.Join(dir, "log.jsonl"), confineLog)
-	bin := filepath.Join(t.TempDir(), "reprise")
-	build := exec.Command("go", "build", "-o", bin, ".")
-	build.Env = append(build.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	out, err := exec.Command(bin, "import", filepath.Join(dir, "log.jsonl"), "--template", template, "-o", filepath.Join(t.TempDir(), "t.parquet")).CombinedOutput()
+	out, err := child(t, "import", filepath.Join(dir, "log.jsonl"), "--template", template, "-o", filepath.Join(t.TempDir(), "t.parquet")).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "5 input") {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -17,6 +17,7 @@ import (
 // what was measured can be read. With room again the run can be resumed.
 func TestDiskFull(t *testing.T) {
 	long(t)
+	t.Parallel()
 	w, server := killWorkload(t, 1200, 5*time.Millisecond), killServer(t)
 	full := t.TempDir()
 	if err := syscall.Mount("tmpfs", full, "tmpfs", 0, "size=160k"); err != nil {

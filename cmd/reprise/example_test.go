@@ -54,6 +54,8 @@ func TestHelpExamples(t *testing.T) {
 	for i, ttft := range []int64{100, 101, 99, 130, 131, 129, 100} {
 		recordRun(t, "runs", i, ttft, "commit="+[]string{"v1.2", "v1.3", "v1.2.5"}[i/3], 0)
 	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	commands := rootCommand().Commands()
 	for _, cmd := range commands {
 		commands = append(commands, cmd.Commands()...)
@@ -99,9 +101,17 @@ func TestHelpExamples(t *testing.T) {
 			if err := os.Mkdir("shards", 0o700); err != nil {
 				t.Fatal(err)
 			}
+			start := time.Now().Add(8 * time.Second).Format(time.RFC3339Nano)
+			var both sync.WaitGroup
 			for _, share := range []string{"0/2", "1/2"} {
-				must(t, "replay", "w.parquet", "--url", url, "--max-lag", "1h", "--shard", share, "--start-clock", time.Now().Add(8*time.Second).Format(time.RFC3339Nano), "-o", "shards/"+share[:1]+".parquet")
+				both.Go(func() {
+					args := []string{"replay", "w.parquet", "--url", url, "--max-lag", "1h", "--shard", share, "--start-clock", start, "-o", "shards/" + share[:1] + ".parquet"}
+					if _, errs, code := reprise(t, args...); code != cli.Good && code != cli.Untrusted {
+						t.Errorf("%v: exit code %d\n%s", args, code, errs)
+					}
+				})
 			}
+			both.Wait()
 			if err := os.Remove("r.parquet"); err != nil {
 				t.Fatal(err)
 			}
@@ -163,8 +173,15 @@ func TestHelpExamples(t *testing.T) {
 				runServe(t, strings.ReplaceAll(args, ":8000", ":0"))
 				continue
 			}
-			if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Good && code != cli.Untrusted {
-				t.Errorf("%s: exit code %d\n%s", line, code, errs)
+			example := func() {
+				if _, errs, code := reprise(t, strings.Fields(args)...); code != cli.Good && code != cli.Untrusted {
+					t.Errorf("%s: exit code %d\n%s", line, code, errs)
+				}
+			}
+			if cmd.Name() == "demo" || cmd.Name() == "check" { // they wait, and no other example needs them
+				beside.Go(example)
+			} else {
+				example()
 			}
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"reprise/replay/report/table"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
 
@@ -216,7 +217,7 @@ func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
 		return cli.Usagef("--header, --model, --tokenizer, --seed and --corpus are for traces, and --to %s is for results", tableFormat)
 	}
 	write, use := table.WriteCSV, ""
-	info, err := os.Stat(f.out)
+	info, err := objectstore.Stat(f.out)
 	switch ext := strings.ToLower(filepath.Ext(f.out)); {
 	case ext == ".parquet":
 		write, use = table.WriteParquet, "read_parquet"

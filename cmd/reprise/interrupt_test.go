@@ -16,6 +16,7 @@ import (
 // from timeout, which signals the process and its group.
 func TestInterruptLeavesTheFinishedFile(t *testing.T) {
 	long(t)
+	t.Parallel()
 	w, server := killWorkload(t, 3000, 10*time.Millisecond), killServer(t)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		for _, times := range []int{1, 2} {

@@ -36,6 +36,7 @@ func (l *lines) Read(p []byte) (int, error) {
 // stood at its path stays.
 func TestKilledHalfWay(t *testing.T) {
 	long(t)
+	t.Parallel()
 	for _, sig := range []os.Signal{os.Kill, os.Interrupt} {
 		dir := t.TempDir()
 		out := filepath.Join(dir, "t.parquet")
@@ -83,6 +84,7 @@ func TestKilledHalfWay(t *testing.T) {
 // Whatever instant a command is killed at, its output is whole or not there.
 func TestKilledAtAnyInstant(t *testing.T) {
 	long(t)
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	if err := os.WriteFile(file("log.jsonl"), []byte(sharingLog(5000)), 0o600); err != nil {

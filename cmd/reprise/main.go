@@ -118,9 +118,13 @@ import (
 	"reprise/cmd/reprise/internal/machines"
 	"reprise/cmd/reprise/internal/procurement"
 	"reprise/cmd/reprise/internal/sets"
+	"reprise/trace/objectstore"
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == objectstore.FetchCommand {
+		os.Exit(objectstore.Main())
+	}
 	ctx := withState(withConfine(interruptible(context.Background()), anonymize.Confine), stateFolder())
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -145,6 +149,7 @@ func interruptible(parent context.Context) context.Context {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := rootCommand()
 	began := false
+	var staged *cli.Staged
 	ctx, end := context.WithCancel(ctx) // what serves a command ends with it
 	defer end()
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
@@ -153,7 +158,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		began = true
 		keepSecrets(cmd)
-		return cli.CheckOutputs(cmd, args)
+		err := cli.CheckOutputs(cmd, args)
+		if err == nil {
+			state, _ := cmd.Context().Value(stateKey{}).(string)
+			staged, err = cli.Stage(cmd, state)
+		}
+		return err
 	}
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeIn(root, completedValues())
@@ -164,6 +174,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetErr(stderr)
 
 	err := root.ExecuteContext(ctx)
+	if perr := staged.End(); perr != nil {
+		if err != nil {
+			cli.Message(root.ErrOrStderr(), "reprise: "+cli.PlainError(err))
+		}
+		err = perr
+	}
 	if err == nil || errors.Is(err, flags.ErrPrinted) {
 		return cli.Good
 	}
@@ -182,7 +198,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = errors.New("interrupted; nothing was written")
 	}
-	cli.Message(stderr, "reprise: "+cli.PlainError(err))
+	cli.Message(root.ErrOrStderr(), "reprise: "+cli.PlainError(err))
 	if code == cli.Usage {
 		fmt.Fprintln(stderr, "Run with --help for how to use it.")
 	}
@@ -274,6 +290,9 @@ func confine(cmd *cobra.Command, read, write []string) *anonymize.Confinement {
 			}
 		}
 		return out
+	}
+	if err := objectstore.Start(append(named(read), named(write)...)...); err != nil {
+		cli.Notef(cmd, "%v", err)
 	}
 	c := f(named(read), named(write))
 	for _, m := range c.Missing() {

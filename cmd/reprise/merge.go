@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	"reprise/cmd/reprise/internal/machines"
 	"reprise/replay/shard"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/profile"
 	"reprise/trace/recording"
@@ -185,7 +185,7 @@ var errNotHistograms = errors.New("it holds no histograms: merge joins files of 
 
 // addHistograms adds the histograms of a file, and reads what it says of itself.
 func addHistograms(all *profile.HistogramSet, path string) (meta trace.Meta, err error) {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return meta, err
 	}

@@ -23,6 +23,7 @@ func prose() string {
 // which is more often than without them.
 func TestReplayOfPrompts(t *testing.T) {
 	long(t)
+	t.Parallel()
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	for name, content := range map[string]string{"log.jsonl": sharingLog(200), "corpus.txt": prose()} {

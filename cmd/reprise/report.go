@@ -23,6 +23,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
@@ -390,7 +391,7 @@ func (f *reportFlags) writePages(cmd *cobra.Command, runs ...report.Named) error
 		if seen[name]++; seen[name] > 1 {
 			name = fmt.Sprintf("%s-%d", name, seen[name])
 		}
-		path := filepath.Join(f.Plots, name)
+		path := objectstore.Join(f.Plots, name)
 		if err := trace.WriteFile(path+".svg", 0o644, plot.WriteSVG); err != nil {
 			return err
 		}
@@ -463,7 +464,7 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 	out := make([]string, len(paths))
 	for i, path := range paths {
 		out[i] = path
-		info, err := os.Stat(path)
+		info, err := objectstore.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			if out[i], err = journalOf(cmd, path); err != nil {
 				return nil, err
@@ -490,7 +491,7 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 		default:
 			told := fmt.Sprintf("%s is a directory with %d results files: name one, or several to be set side by side, such as %s",
 				path, len(found), strings.Join(found[:2], " "))
-			if _, err := os.Stat(filepath.Join(path, roundsName)); err == nil {
+			if _, err := objectstore.Stat(objectstore.Join(path, roundsName)); err == nil {
 				told += fmt.Sprintf(`; "reprise compare %s" says whether the two sides differ`, path)
 			}
 			return nil, cli.Usagef("%s", told)
@@ -503,7 +504,7 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 // resultsBelow are the results files in a directory and below it, in order, and what those
 // of unfinished runs would be called.
 func resultsBelow(dir string) (found, journals []string, err error) {
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err = objectstore.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		finished, isJournal := strings.CutSuffix(path, result.JournalName(""))
 		if err != nil || d.IsDir() || filepath.Ext(finished) != ".parquet" && !peerfile.Recognised(path) {
 			return err

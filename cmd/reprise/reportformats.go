@@ -5,13 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // Values of --format.
@@ -70,7 +70,7 @@ func (f *reportFlags) decided(cmd *cobra.Command, paths []string) error {
 		if err != nil {
 			return err
 		}
-		file, err := os.Open(path)
+		file, err := objectstore.Open(path)
 		if err != nil {
 			return err
 		}

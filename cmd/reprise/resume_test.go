@@ -18,6 +18,7 @@ import (
 // once, and says what happened.
 func TestResumeAfterThreeKills(t *testing.T) {
 	long(t)
+	t.Parallel()
 	w, server := killWorkload(t, 1200, 5*time.Millisecond), killServer(t)
 	out := filepath.Join(t.TempDir(), "r.parquet")
 	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--seed", "5"}

@@ -20,6 +20,7 @@ import (
 // another one.
 func TestResumeLeavesCachesAlone(t *testing.T) {
 	long(t)
+	t.Parallel()
 	for _, c := range []struct {
 		cache, done string
 		hasCall     bool

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +25,7 @@ import (
 	"reprise/replay/compare"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // roundFlags say how rounds are made: with whom, under which load, and where the
@@ -138,7 +138,7 @@ func (f *roundFlags) served(cmd *cobra.Command, settings []flags.ServeSetting, e
 	}
 	var both [2]*bench.Served
 	for i, s := range settings {
-		if both[i], err = runs.Started(cmd, &f.serve, s, f.trial.Live, filepath.Join(f.out, []string{"a", "b"}[i]+".engine.log")); err != nil {
+		if both[i], err = runs.Started(cmd, &f.serve, s, f.trial.Live, objectstore.Join(f.out, []string{"a", "b"}[i]+".engine.log")); err != nil {
 			return sides, err
 		}
 		sides[i] = both[i]
@@ -226,13 +226,13 @@ func (p *roundPlan) keep(dir string) error {
 }
 
 func (p *roundPlan) write(dir string) error {
-	return trace.WriteFile(filepath.Join(dir, roundsName), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, p) })
+	return trace.WriteFile(objectstore.Join(dir, roundsName), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, p) })
 }
 
 // readPlan reads the plan of a directory; nil where there is none.
 func readPlan(dir string) (*roundPlan, error) {
-	name := filepath.Join(dir, roundsName)
-	doc, err := os.ReadFile(name)
+	name := objectstore.Join(dir, roundsName)
+	doc, err := objectstore.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -258,12 +258,12 @@ func storedPlan(dir string) (*compare.Plan, error) {
 
 // pilotFile is the results of a side of a pilot round.
 func pilotFile(dir string, round int, side string) string {
-	return filepath.Join(dir, fmt.Sprintf("pilot-%02d-%s.parquet", round, side))
+	return objectstore.Join(dir, fmt.Sprintf("pilot-%02d-%s.parquet", round, side))
 }
 
 // roundFile is the results of a side of a round, which is a, b, aa-1 or aa-2.
 func roundFile(dir string, round int, side string) string {
-	return filepath.Join(dir, fmt.Sprintf("round-%02d-%s.parquet", round, side))
+	return objectstore.Join(dir, fmt.Sprintf("round-%02d-%s.parquet", round, side))
 }
 
 // maker prepares the making of rounds. Who asks for it closes it.
@@ -494,7 +494,7 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	if c, err = f.rounds(cmd, arms, aa, o); err != nil {
 		return c, err
 	}
-	return c, trace.WriteFile(filepath.Join(f.making.out, "compare.json"), 0o644, func(w io.Writer) error { return compare.WriteJSON(w, c) })
+	return c, trace.WriteFile(objectstore.Join(f.making.out, "compare.json"), 0o644, func(w io.Writer) error { return compare.WriteJSON(w, c) })
 }
 
 // planned plans the rounds, by pilot rounds where there are any, or finds the plan that the

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // captureWords tell from when to when a trace was recorded, if that was declared.
@@ -66,8 +66,8 @@ func (f *importFlags) writes() []string {
 // reads are the inputs and what belongs to them.
 func (f *importFlags) reads(files []datasets.File) []string {
 	reads := f.inputs(files)
-	if _, err := os.Stat(f.Template); err == nil {
-		reads = append(reads, filepath.Dir(f.Template)) // a config may stand beside it
+	if _, err := objectstore.Stat(f.Template); err == nil {
+		reads = append(reads, objectstore.Dir(f.Template)) // a config may stand beside it
 	}
 	return reads
 }
@@ -103,7 +103,7 @@ func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*trace.F
 	if f.tier.Tier != anonymize.Raw {
 		return nil, nil
 	}
-	switch at, err := os.Stat(f.out); {
+	switch at, err := objectstore.Stat(f.out); {
 	case f.out == "" || f.out == cli.Standard || err == nil && !at.Mode().IsRegular():
 		return nil, cli.Usagef("--tier raw keeps text in a file beside the trace: give -o FILE.parquet, no pipe")
 	case strings.HasSuffix(f.out, ".raw.parquet"):
@@ -130,10 +130,10 @@ func publishedDigest(ctx context.Context, files []datasets.File, info datasets.I
 	if info.Format != "weka" || len(files) != 1 || info.Bad > 0 {
 		return "", nil
 	}
-	if at, err := os.Stat(files[0].Name); err != nil || !at.Mode().IsRegular() {
+	if at, err := objectstore.Stat(files[0].Name); err != nil || !at.Mode().IsRegular() {
 		return "", nil
 	}
-	in, err := os.Open(files[0].Name)
+	in, err := objectstore.Open(files[0].Name)
 	if err != nil {
 		return "", err
 	}

@@ -50,6 +50,7 @@ func stallingServer(t *testing.T, journal string, client *atomic.Pointer[exec.Cm
 // from its file, and from the journal of a run that was killed.
 func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	long(t)
+	t.Parallel()
 	dir := t.TempDir()
 	var client atomic.Pointer[exec.Cmd]
 	out := filepath.Join(dir, "r.parquet")

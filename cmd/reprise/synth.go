@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"reprise/synth/release"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
@@ -293,7 +293,7 @@ func mirrorTrace(t *trace.Trace, seed uint64, dst trace.Writer[trace.Request]) (
 // built-in workload. It returns nil when the argument is neither.
 func openSpec(arg string) (*spec.Spec, error) {
 	if ext := strings.ToLower(filepath.Ext(arg)); ext == ".yaml" || ext == ".yml" {
-		f, err := os.Open(arg)
+		f, err := objectstore.Open(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -304,7 +304,7 @@ func openSpec(arg string) (*spec.Spec, error) {
 		}
 		return spec.Parse(arg, text)
 	}
-	if _, err := os.Stat(arg); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := objectstore.Stat(arg); !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // a file of that name goes first
 	}
 	text, ok := datasets.Workload(arg)

@@ -25,6 +25,7 @@ import (
 // lets it, by its count and by ours: published chats and an agent's session, in
 // every way to send them. Turns wait as they do without.
 func TestThreadsReuseReplies(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		log     string
 		args    []string

@@ -35,24 +35,41 @@ func content(n int) ([]byte, File) {
 
 // A place is a server with one file, and faults in its first answers.
 type place struct {
-	text   []byte
-	etag   string
-	faults []func(w http.ResponseWriter, r *http.Request) bool // false: it answers itself
+	text []byte
+	etag string
 
-	mu    sync.Mutex
-	asked []string // the ranges
-	ifs   []string
+	mu     sync.Mutex
+	faults []func(w http.ResponseWriter, r *http.Request) bool // false: it answers itself
+	asked  []string                                            // the ranges
+	ifs    []string
+}
+
+// well forgets the faults, and what was asked for.
+func (p *place) well() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults, p.asked = nil, nil
+}
+
+// ranges are those that were asked for.
+func (p *place) ranges() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked
 }
 
 func (p *place) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
-	n := len(p.asked)
+	var fault func(http.ResponseWriter, *http.Request) bool
+	if n := len(p.asked); n < len(p.faults) {
+		fault = p.faults[n]
+	}
 	p.asked, p.ifs = append(p.asked, r.Header.Get("Range")), append(p.ifs, r.Header.Get("If-Range"))
 	p.mu.Unlock()
 	if p.etag != "" {
 		w.Header().Set("ETag", p.etag)
 	}
-	if n < len(p.faults) && p.faults[n] != nil && p.faults[n](w, r) {
+	if fault != nil && fault(w, r) {
 		return
 	}
 	http.ServeContent(w, r, "", time.Unix(1_700_000_000, 0), bytes.NewReader(p.text))
@@ -116,8 +133,8 @@ func TestCutOff(t *testing.T) {
 	p.faults[1] = p.cutAt(2<<20 + 5)
 	path := filepath.Join(t.TempDir(), "f")
 	check(t, fetcher(t), file, serve(t, p), path, text)
-	if want := []string{"", "bytes=1048576-", "bytes=2097157-"}; !slices.Equal(p.asked, want) {
-		t.Errorf("asked for %q, want %q", p.asked, want)
+	if want := []string{"", "bytes=1048576-", "bytes=2097157-"}; !slices.Equal(p.ranges(), want) {
+		t.Errorf("asked for %q, want %q", p.ranges(), want)
 	}
 	if want := []string{"", `"v1"`, `"v1"`}; !slices.Equal(p.ifs, want) {
 		t.Errorf("If-Range: %q, want %q", p.ifs, want)
@@ -141,9 +158,9 @@ func TestContinuedByTheNextCall(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Fatal("a part has the name of the file")
 	}
-	p.faults, p.asked = nil, nil
-	if got := check(t, f, file, url, path, text); got.Resumed != 1<<20 || !slices.Equal(p.asked, []string{"bytes=1048576-"}) {
-		t.Errorf("%+v, asked for %q", got, p.asked)
+	p.well()
+	if got := check(t, f, file, url, path, text); got.Resumed != 1<<20 || !slices.Equal(p.ranges(), []string{"bytes=1048576-"}) {
+		t.Errorf("%+v, asked for %q", got, p.ranges())
 	}
 }
 
@@ -199,8 +216,8 @@ func TestOtherVersion(t *testing.T) {
 				}
 			}
 			got := check(t, fetcher(t), c.file, url, path, text)
-			if got.Resumed != c.resumed || !slices.Equal(p.asked, c.asked) {
-				t.Errorf("resumed from %d, asked for %q; want %d, %q", got.Resumed, p.asked, c.resumed, c.asked)
+			if got.Resumed != c.resumed || !slices.Equal(p.ranges(), c.asked) {
+				t.Errorf("resumed from %d, asked for %q; want %d, %q", got.Resumed, p.ranges(), c.resumed, c.asked)
 			}
 		})
 	}
@@ -224,13 +241,13 @@ func TestPackedAndRedirected(t *testing.T) {
 		http.Redirect(w, r, there+"/elsewhere?signature=secret", http.StatusFound)
 	}))
 	check(t, fetcher(t), file, here, filepath.Join(t.TempDir(), "f"), text)
-	p.faults, p.asked = nil, nil
+	p.well()
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path+".part", text[:1000], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if check(t, fetcher(t), file, here, path, text); !slices.Equal(p.asked, []string{"bytes=1000-"}) {
-		t.Errorf("a redirect loses the range: %q", p.asked)
+	if check(t, fetcher(t), file, here, path, text); !slices.Equal(p.ranges(), []string{"bytes=1000-"}) {
+		t.Errorf("a redirect loses the range: %q", p.ranges())
 	}
 }
 
@@ -284,8 +301,8 @@ func TestNothingIsReplaced(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := check(t, fetcher(t), file, url, path, text); !got.Present || len(p.asked) > 0 {
-		t.Errorf("%+v, asked for %q", got, p.asked)
+	if got := check(t, fetcher(t), file, url, path, text); !got.Present || len(p.ranges()) > 0 {
+		t.Errorf("%+v, asked for %q", got, p.ranges())
 	}
 	mine := []byte("mine")
 	for _, f := range []File{file, {Name: "f"}, {Name: "f", GitBlob: file.GitBlob}} {
@@ -293,7 +310,7 @@ func TestNothingIsReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := fetcher(t).Fetch(t.Context(), f, url, path)
-		if b, _ := os.ReadFile(path); !errors.Is(err, errInTheWay) || !bytes.Equal(b, mine) || len(p.asked) > 0 {
+		if b, _ := os.ReadFile(path); !errors.Is(err, errInTheWay) || !bytes.Equal(b, mine) || len(p.ranges()) > 0 {
 			t.Errorf("%v: %s", err, b)
 		}
 	}
@@ -349,8 +366,8 @@ func TestSilence(t *testing.T) {
 	t.Cleanup(func() { close(hold) }) // before the server ends
 	f := fetcher(t)
 	f.Stall = 300 * time.Millisecond
-	if check(t, f, file, url, filepath.Join(t.TempDir(), "f"), text); !slices.Equal(p.asked, []string{"", "bytes=20000-"}) {
-		t.Errorf("asked for %q", p.asked)
+	if check(t, f, file, url, filepath.Join(t.TempDir(), "f"), text); !slices.Equal(p.ranges(), []string{"", "bytes=20000-"}) {
+		t.Errorf("asked for %q", p.ranges())
 	}
 }
 

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +22,7 @@ import (
 	"gonum.org/v1/gonum/mathext"
 
 	"reprise/replay/report"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
 
@@ -53,7 +53,7 @@ const (
 // choices and answer; max_tokens is 32 where it is left out. Errors name the file and the
 // line, and quote nothing.
 func ReadQuestions(path string) (*Questions, error) {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -353,8 +353,8 @@ const accuracyName = "accuracy.json"
 
 // readAccuracy reads that of a model in the directory of a suite, nil without one.
 func readAccuracy(dir, model string) (*Accuracy, error) {
-	path := filepath.Join(dir, model, accuracyName)
-	text, err := os.ReadFile(path)
+	path := objectstore.Join(dir, model, accuracyName)
+	text, err := objectstore.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -391,8 +391,8 @@ func (r *SuiteRun) accuracy(ctx context.Context, c *Column) (*Accuracy, error) {
 		return nil, err
 	}
 	a.Model = c.Name
-	if err := os.MkdirAll(filepath.Join(r.Dir, c.Name), 0o755); err != nil {
+	if err := os.MkdirAll(objectstore.Join(r.Dir, c.Name), 0o755); err != nil {
 		return nil, err
 	}
-	return a, writeIndented(filepath.Join(r.Dir, c.Name, accuracyName), a)
+	return a, writeIndented(objectstore.Join(r.Dir, c.Name, accuracyName), a)
 }

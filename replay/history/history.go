@@ -40,7 +40,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,6 +50,7 @@ import (
 	"reprise/replay/bench"
 	"reprise/replay/peerfile"
 	"reprise/replay/report"
+	"reprise/trace/objectstore"
 )
 
 // schema names the layout of a [History] as JSON.
@@ -146,7 +146,7 @@ func Read(dir string, o Options) (*History, error) {
 		h.Metrics = append(h.Metrics, m.String())
 	}
 	var files []string
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := objectstore.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && (filepath.Ext(path) == ".parquet" || peerfile.Recognised(path)) {
 			files = append(files, path)
 		}
@@ -190,7 +190,7 @@ var errOther = errors.New("other Parquet")
 // otherParquet is errOther for a sound file of something else, and nil for results and
 // what is damaged.
 func otherParquet(path string) error {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -237,7 +237,7 @@ func readRun(path string, o Options) (*Run, error) {
 	}
 	// A simulation has no instant at which it began: the file has one.
 	if r.Started, err = time.Parse(time.RFC3339, run.Started); err != nil {
-		info, err := os.Stat(path)
+		info, err := objectstore.Stat(path)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
 
@@ -48,12 +48,12 @@ func (e *Error) Error() string { return e.Path + ": " + e.Says }
 // them, from 1.
 func Open(path string) (*result.File, error) {
 	name, number := path, 0
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if i := strings.LastIndexByte(path, '#'); i >= 0 {
 			if n, wrong := strconv.Atoi(path[i+1:]); wrong == nil && n > 0 {
 				name, number = path[:i], n
-				f, err = os.Open(name)
+				f, err = objectstore.Open(name)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func Recognised(path string) bool {
 	if ext := filepath.Ext(path); ext != ".json" && ext != ".jsonl" {
 		return false
 	}
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return false
 	}

@@ -2,13 +2,12 @@ package result
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"slices"
 	"strconv"
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // JournalName is the name of the journal of the results at path.
@@ -29,7 +28,7 @@ func PartName(first string, n int) string {
 func parts(first string) (names []string) {
 	for n := 1; ; n++ {
 		name := PartName(first, n)
-		if fi, err := os.Stat(name); err != nil || fi.Size() == 0 {
+		if fi, err := objectstore.Stat(name); err != nil || fi.Size() == 0 {
 			return names
 		}
 		names = append(names, name)
@@ -39,62 +38,29 @@ func parts(first string) (names []string) {
 // A merged reader reads what several have, each in row order, in row order. A row
 // that more than one has is read once, from the first of them.
 type merged struct {
-	heads []*head
-	last  RequestKey // of the row that was read last
-	any   bool
-}
-
-// A head is a reader with the next row that it has.
-type head struct {
-	r    trace.Reader[Result]
-	rows []Result
-	left []Result
-	over bool
+	side *trace.SideBySide[Result]
+	last RequestKey // of the row that was read last
+	any  bool
 }
 
 func mergeRows(readers []trace.Reader[Result]) *merged {
-	m := new(merged)
-	for _, r := range readers {
-		m.heads = append(m.heads, &head{r: r, rows: make([]Result, 64)})
-	}
-	return m
+	return &merged{side: trace.NewSideBySide(readers, 64, func(_ int, a *Result, _ int, b *Result) int { return a.Key().Compare(b.Key()) })}
 }
 
 // Read implements trace.Reader.
 func (m *merged) Read(rows []Result) (n int, err error) {
 	for n < len(rows) {
-		if err := m.fill(); err != nil {
+		_, r, err := m.side.Next()
+		if err != nil {
 			return n, err
 		}
-		if len(m.heads) == 0 {
-			return n, io.EOF
-		}
-		h := slices.MinFunc(m.heads, func(a, b *head) int { return a.left[0].Key().Compare(b.left[0].Key()) })
-		r := h.left[0]
-		h.left = h.left[1:]
 		if m.any && r.Key() == m.last {
 			continue
 		}
-		rows[n], m.last, m.any = r, r.Key(), true
+		rows[n], m.last, m.any = *r, r.Key(), true
 		n++
 	}
 	return n, nil
-}
-
-// fill sees that every head has a row, and drops those that are over.
-func (m *merged) fill() error {
-	for _, h := range m.heads {
-		for len(h.left) == 0 && !h.over {
-			clear(h.rows)
-			n, err := h.r.Read(h.rows)
-			if err != nil && err != io.EOF {
-				return err
-			}
-			h.left, h.over = h.rows[:n], err == io.EOF
-		}
-	}
-	m.heads = slices.DeleteFunc(m.heads, func(h *head) bool { return len(h.left) == 0 })
-	return nil
 }
 
 // LastWritten says when the journal first, or the last one of the run after it was

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // Write writes a results file at path, which appears whole or not at
@@ -84,7 +85,7 @@ type File struct {
 // tells, with the journals of the run after it was resumed. A damaged file is an
 // error; a journal whose end is missing is not.
 func Open(path string) (*File, error) {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return nil, err
 	}

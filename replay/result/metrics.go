@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strings"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // MetricsSchema names the layout of a metrics file.
@@ -45,7 +45,7 @@ type MetricsFile struct {
 	Unfinished bool   // this is a journal; its last second may be missing
 
 	name string
-	file *os.File
+	file objectstore.File
 	size int64
 }
 
@@ -54,14 +54,14 @@ type MetricsFile struct {
 // time.
 func OpenMetrics(path string) (*MetricsFile, error) {
 	name := MetricsName(path)
-	f, err := os.Open(name)
+	f, err := objectstore.Open(name)
 	if strings.HasSuffix(path, JournalName("")) || errors.Is(err, fs.ErrNotExist) {
 		// A journal's metrics are in a journal, whatever an earlier run left.
 		if err == nil {
 			f.Close()
 		}
 		name = JournalName(name)
-		f, err = os.Open(name)
+		f, err = objectstore.Open(name)
 	}
 	if err != nil {
 		return nil, err

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+
+	"reprise/trace/objectstore"
 )
 
 // SendsName is the name of the [SendLog] of a run whose results are to be at path.
@@ -86,7 +88,7 @@ func (l *SendLog) Close() error {
 // ReadSends calls each with every number in the log of a run whose results are to be at
 // path. It reports whether there is a log: runs of earlier versions have none.
 func ReadSends(path string, each func(id int64)) (found bool, err error) {
-	f, err := os.Open(SendsName(path))
+	f, err := objectstore.Open(SendsName(path))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -30,69 +29,30 @@ func (s *Set) Merge(path string) (result.Run, error) {
 }
 
 // rows reads the rows of all shards in order.
-func (s *Set) rows() *sideBySide {
-	r := &sideBySide{served: s.servedIndex()}
+func (s *Set) rows() *unionReader {
+	u := &unionReader{shards: s.shards, served: s.servedIndex()}
+	var readers []trace.Reader[result.Result]
 	for i := range s.shards {
-		m := &s.shards[i]
-		r.heads = append(r.heads, &head{shard: i, share: m.share(), r: m.file.Reader(), rows: make([]result.Result, 32)})
+		readers = append(readers, s.shards[i].file.Reader())
 	}
-	return r
+	u.side = trace.NewSideBySide(readers, 32, func(_ int, a *result.Result, _ int, b *result.Result) int { return a.Key().Compare(b.Key()) })
+	return u
 }
 
-// sideBySide reads shards side by side, by a heap of their next rows.
-type sideBySide struct {
-	heads  []*head
+// A unionReader reads the rows of all shards.
+type unionReader struct {
+	side   *trace.SideBySide[result.Result]
+	shards []member
 	served [][][]int32 // by shard and header, the index of each of its values among those of all
-	open   bool
 	last   result.RequestKey
-	from   result.Share
-	any    bool
 	shard  int // that the row that was read last is of
-}
-
-// A head is a shard with the next of its rows.
-type head struct {
-	shard int
-	share result.Share
-	r     trace.Reader[result.Result]
-	rows  []result.Result
-	left  []result.Result
-	over  bool
-}
-
-func (s *sideBySide) Len() int { return len(s.heads) }
-
-func (s *sideBySide) Less(i, j int) bool {
-	return s.heads[i].left[0].Key().Compare(s.heads[j].left[0].Key()) < 0
-}
-
-func (s *sideBySide) Swap(i, j int) { s.heads[i], s.heads[j] = s.heads[j], s.heads[i] }
-
-func (s *sideBySide) Push(x any) { s.heads = append(s.heads, x.(*head)) }
-
-func (s *sideBySide) Pop() any {
-	last := s.heads[len(s.heads)-1]
-	s.heads = s.heads[:len(s.heads)-1]
-	return last
-}
-
-// fill sees that a shard has a row; false is its end.
-func (h *head) fill() (bool, error) {
-	for len(h.left) == 0 && !h.over {
-		clear(h.rows)
-		n, err := h.r.Read(h.rows)
-		if err != nil && err != io.EOF {
-			return false, err
-		}
-		h.left, h.over = h.rows[:n], err == io.EOF
-	}
-	return len(h.left) > 0, nil
+	any    bool
 }
 
 // Read implements trace.Reader.
-func (s *sideBySide) Read(rows []result.Result) (n int, err error) {
+func (u *unionReader) Read(rows []result.Result) (n int, err error) {
 	for ; n < len(rows); n++ {
-		if rows[n], err = s.next(); err != nil {
+		if rows[n], err = u.next(); err != nil {
 			return n, err
 		}
 	}
@@ -100,44 +60,20 @@ func (s *sideBySide) Read(rows []result.Result) (n int, err error) {
 }
 
 // next is the next row of all.
-func (s *sideBySide) next() (r result.Result, err error) {
-	if !s.open {
-		s.open = true
-		var begun []*head
-		for _, h := range s.heads {
-			more, err := h.fill()
-			if err != nil {
-				return r, err
-			}
-			if more {
-				begun = append(begun, h)
-			}
-		}
-		s.heads = begun
-		heap.Init(s)
+func (u *unionReader) next() (result.Result, error) {
+	shard, row, err := u.side.Next()
+	if err != nil {
+		return result.Result{}, err
 	}
-	if len(s.heads) == 0 {
-		return r, io.EOF
+	r := *row
+	if u.any && r.Key() == u.last {
+		return r, fmt.Errorf("%w: row %d was sent by shards %v and %v", ErrNoSet, r.RowID, u.shards[u.shard].share(), u.shards[shard].share())
 	}
-	h := s.heads[0]
-	r, h.left = h.left[0], h.left[1:]
-	if s.any && r.Key() == s.last {
-		return r, fmt.Errorf("%w: row %d was sent by shards %v and %v", ErrNoSet, r.RowID, s.from, h.share)
-	}
-	s.any, s.last, s.from, s.shard = true, r.Key(), h.share, h.shard
+	u.any, u.last, u.shard = true, r.Key(), shard
 	for i, at := range r.Served {
-		if i < len(s.served[h.shard]) && at >= 0 && int(at) < len(s.served[h.shard][i]) {
-			r.Served[i] = s.served[h.shard][i][at]
+		if i < len(u.served[shard]) && at >= 0 && int(at) < len(u.served[shard][i]) {
+			r.Served[i] = u.served[shard][i][at]
 		}
-	}
-	more, err := h.fill()
-	switch {
-	case err != nil:
-		return r, err
-	case more:
-		heap.Fix(s, 0)
-	default:
-		heap.Remove(s, 0)
 	}
 	return r, nil
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"reprise/replay/result"
+	"reprise/trace/objectstore"
 )
 
 // A Set is the shards of one load, opened.
@@ -91,9 +91,9 @@ func IsResults(path string) bool {
 
 // filesAt lists the results in a folder, and the journals of those that did not finish.
 func filesAt(path string) ([]string, error) {
-	info, err := os.Stat(path)
+	info, err := objectstore.Stat(path)
 	if errors.Is(err, os.ErrNotExist) { // of a run that did not finish
-		if _, other := os.Stat(result.JournalName(path)); other == nil {
+		if _, other := objectstore.Stat(result.JournalName(path)); other == nil {
 			return []string{result.JournalName(path)}, nil
 		}
 	}
@@ -101,18 +101,18 @@ func filesAt(path string) ([]string, error) {
 		return []string{path}, err
 	}
 	const ext, metrics = ".parquet", ".metrics.parquet"
-	entries, err := os.ReadDir(path)
+	entries, err := objectstore.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, e := range entries {
-		name := filepath.Join(path, e.Name())
+		name := objectstore.Join(path, e.Name())
 		whole, journal := strings.CutSuffix(name, result.JournalName(""))
 		if e.IsDir() || !strings.HasSuffix(whole, ext) || strings.HasSuffix(whole, metrics) {
 			continue
 		}
-		if _, err := os.Stat(whole); journal && err == nil {
+		if _, err := objectstore.Stat(whole); journal && err == nil {
 			continue // it was killed between the two
 		}
 		out = append(out, name)

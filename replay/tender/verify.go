@@ -16,6 +16,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/scenario"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
@@ -34,7 +35,7 @@ type Submission struct {
 
 // ReadSubmission reads a submission from its file.
 func ReadSubmission(path string) (*Submission, error) {
-	text, err := os.ReadFile(path)
+	text, err := objectstore.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func Verify(c Case) (*Verification, error) {
 
 // bound reads a file that the pack binds; text is nil where it does not match.
 func (v *Verification) bound(c *Case, what string, b Bound) (text []byte, err error) {
-	text, err = os.ReadFile(filepath.Join(c.Dir, filepath.FromSlash(b.File)))
+	text, err = objectstore.ReadFile(objectstore.Join(c.Dir, filepath.FromSlash(b.File)))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fmt.Errorf("the pack names %s as its %s, which is not beside it", b.File, what)
@@ -294,7 +295,7 @@ func (v *Verification) rules(c *Case) error {
 		v.find(partRules, "the run was held to other rules, whose SHA-256 is %s", textpage.Plain(stamp.Rules))
 		return nil
 	}
-	rules, err := scenario.Find(filepath.Join(c.Dir, filepath.FromSlash(c.Pack.Rules.File)))
+	rules, err := scenario.Find(objectstore.Join(c.Dir, filepath.FromSlash(c.Pack.Rules.File)))
 	if err != nil {
 		return err
 	}

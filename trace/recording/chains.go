@@ -3,10 +3,10 @@ package recording
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // chains are the requests that go on from an earlier answer. Those of a chain
@@ -34,7 +34,7 @@ func readChains(files []string) (*chains, error) {
 }
 
 func (c *chains) readFile(name string) error {
-	f, err := os.Open(name)
+	f, err := objectstore.Open(name)
 	if err != nil {
 		return err
 	}

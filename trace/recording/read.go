@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // A Set is the parts of one capture or of several.
@@ -54,15 +53,15 @@ func Open(paths []string) (*Set, error) {
 // filesAt lists the parts of a folder. A journal beside the part that was made of it is
 // left out: the recorder was killed in between.
 func filesAt(path string) ([]string, error) {
-	info, err := os.Stat(path)
+	info, err := objectstore.Stat(path)
 	if err != nil || !info.IsDir() {
 		return []string{path}, err
 	}
-	parts, err := filepath.Glob(filepath.Join(path, "*"+partExt))
+	parts, err := objectstore.Glob(objectstore.Join(path, "*"+partExt))
 	if err != nil {
 		return nil, err
 	}
-	journals, err := filepath.Glob(filepath.Join(path, "*"+journalExt))
+	journals, err := objectstore.Glob(objectstore.Join(path, "*"+journalExt))
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +147,7 @@ const ephemeralKey = "ephemeral"
 // readMeta reads what a file says of its capture. That of a journal ends with its last
 // row.
 func readMeta(path string) (Meta, error) {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return Meta{}, err
 	}
@@ -182,7 +181,7 @@ func (s *Set) Reader() *Reader { return &Reader{files: s.files} }
 // A Reader reads the rows of a [Set]. It implements [trace.Reader].
 type Reader struct {
 	files  []string
-	file   *os.File
+	file   objectstore.File
 	rows   trace.Reader[Row]
 	chains *chains // nil before the first row
 }
@@ -226,7 +225,7 @@ func (r *Reader) Read(rows []Row) (int, error) {
 
 // next opens the next file.
 func (r *Reader) next() (err error) {
-	if r.file, err = os.Open(r.files[0]); err != nil {
+	if r.file, err = objectstore.Open(r.files[0]); err != nil {
 		return err
 	}
 	if strings.HasSuffix(r.files[0], journalExt) {

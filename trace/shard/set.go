@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // Ext ends the names of shards.
@@ -29,7 +28,7 @@ func Is(paths []string) bool {
 		if strings.HasSuffix(path, Ext) {
 			return true
 		}
-		found, _ := filepath.Glob(filepath.Join(path, "*"+Ext))
+		found, _ := objectstore.Glob(objectstore.Join(path, "*"+Ext))
 		return len(found) > 0
 	})
 }
@@ -45,7 +44,7 @@ type Set struct {
 func Open(paths []string) (*Set, error) {
 	var files []string
 	for _, path := range paths {
-		info, err := os.Stat(path)
+		info, err := objectstore.Stat(path)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +52,7 @@ func Open(paths []string) (*Set, error) {
 			files = append(files, path)
 			continue
 		}
-		found, err := filepath.Glob(filepath.Join(path, "*"+Ext))
+		found, err := objectstore.Glob(objectstore.Join(path, "*"+Ext))
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +135,7 @@ func (s *Set) Shards() []Meta { return s.shards }
 // Prompts reads the sealed system prompts of the shard with this index; nil for none.
 func (s *Set) Prompts(index int) ([]byte, error) {
 	var prompts string
-	err := s.with(index, func(f *os.File, size int64) error {
+	err := s.with(index, func(f objectstore.File, size int64) error {
 		p, err := trace.OpenParquet(f, size)
 		if err == nil {
 			prompts, _ = p.Lookup(promptsKey)
@@ -150,8 +149,8 @@ func (s *Set) Prompts(index int) ([]byte, error) {
 }
 
 // with opens the file of a shard.
-func (s *Set) with(index int, do func(f *os.File, size int64) error) error {
-	f, err := os.Open(s.names[index])
+func (s *Set) with(index int, do func(f objectstore.File, size int64) error) error {
+	f, err := objectstore.Open(s.names[index])
 	if err != nil {
 		return err
 	}
@@ -167,7 +166,7 @@ func (s *Set) with(index int, do func(f *os.File, size int64) error) error {
 
 func readMeta(path string) (m Meta, err error) {
 	s := Set{names: []string{path}}
-	err = s.with(0, func(f *os.File, size int64) error {
+	err = s.with(0, func(f objectstore.File, size int64) error {
 		p, err := trace.OpenParquet(f, size)
 		if err != nil {
 			return err
@@ -195,7 +194,7 @@ func (s *Set) Rows(do func(rows []Row) error) error {
 	before := int64(0) // rows of the files before the one at hand
 	batch := make([]Row, 256)
 	for i := range s.shards {
-		err := s.with(i, func(f *os.File, size int64) error {
+		err := s.with(i, func(f objectstore.File, size int64) error {
 			src, err := trace.NewRowsReader[Row](f, size)
 			if err != nil {
 				return err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -12,6 +11,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"reprise/trace/objectstore"
 )
 
 // Bounds of a file. The parser needs memory in the square of the depth, and some
@@ -66,7 +67,7 @@ func (n *named) Unwrap() error { return n.err }
 
 // ReadFile reads a file that is no larger than its bounds.
 func ReadFile(path string, b Bounds) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -7,15 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"reprise/trace/objectstore"
 )
 
 // openFile reads a tokenizer.json anew, as [OpenAny] describes.
 func openFile(path string) (*Encoding, error) {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("open tokenizer: %w", err)
 	}

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/pkoukk/tiktoken-go-loader/assets"
+
+	"reprise/trace/objectstore"
 )
 
 // builtin are tiktoken's encodings.
@@ -96,9 +96,9 @@ func OpenAny(nameOrPath string) (*Encoding, error) {
 			return Open(name)
 		}
 	}
-	info, err := os.Stat(nameOrPath)
+	info, err := objectstore.Stat(nameOrPath)
 	if err == nil && info.IsDir() {
-		return openFile(filepath.Join(nameOrPath, fileName))
+		return openFile(objectstore.Join(nameOrPath, fileName))
 	}
 	if err == nil {
 		return openFile(nameOrPath)

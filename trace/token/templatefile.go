@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"reprise/trace/objectstore"
 	"reprise/trace/token/internal/jinja"
 )
 
@@ -49,7 +48,7 @@ func OpenTemplateAny(nameOrPath string) (Template, error) {
 	if err == nil {
 		return t, nil
 	}
-	if _, statErr := os.Stat(nameOrPath); statErr != nil {
+	if _, statErr := objectstore.Stat(nameOrPath); statErr != nil {
 		return Template{}, fmt.Errorf("%w, or the path of a Jinja template or of a %s", err, configName)
 	}
 	if t, err = readTemplate(nameOrPath); err != nil {
@@ -60,11 +59,11 @@ func OpenTemplateAny(nameOrPath string) (Template, error) {
 
 // readTemplate reads a template from a file or a directory.
 func readTemplate(path string) (Template, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info, err := objectstore.Stat(path); err == nil && info.IsDir() {
 		dir := path
-		path = filepath.Join(dir, jinjaName)
-		if _, err := os.Stat(path); err != nil {
-			path = filepath.Join(dir, configName)
+		path = objectstore.Join(dir, jinjaName)
+		if _, err := objectstore.Stat(path); err != nil {
+			path = objectstore.Join(dir, configName)
 		}
 	}
 	text, err := readAtMost(path, maxConfig)
@@ -76,7 +75,7 @@ func readTemplate(path string) (Template, error) {
 		if strings.HasSuffix(path, ".json") {
 			return Template{}, errors.New("not a JSON object with a chat_template")
 		}
-		if beside, err := readAtMost(filepath.Join(filepath.Dir(path), configName), maxConfig); err == nil {
+		if beside, err := readAtMost(objectstore.Join(objectstore.Dir(path), configName), maxConfig); err == nil {
 			config, _ = parseConfig(beside)
 		}
 		config.plain, config.tools = string(text), ""
@@ -106,7 +105,7 @@ func compile(source string) (*jinja.Template, error) {
 }
 
 func readAtMost(path string, n int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // Standard names stdin or stdout where a command line takes a file.
@@ -66,7 +67,12 @@ func WriteOutputMode(cmd *cobra.Command, path string, mode os.FileMode, f func(i
 // place: a log that is overwritten is lost. Empty names and "-" are no files.
 func KeepInputs(inputs []string, outputs ...string) error {
 	var read []os.FileInfo
+	objects := make(map[string]bool) // inputs in a store
 	for _, name := range inputs {
+		if objectstore.IsURL(name) {
+			objects[objectstore.Join(name)] = true
+			continue
+		}
 		if info, err := os.Stat(name); err == nil {
 			read = append(read, info)
 		}
@@ -85,13 +91,22 @@ func KeepInputs(inputs []string, outputs ...string) error {
 			continue
 		}
 		path, err := filepath.Abs(name)
+		if objectstore.IsURL(name) {
+			path, err = objectstore.Join(name), nil
+		}
 		if err != nil {
 			return err
+		}
+		if objects[path] {
+			return Usagef("%s is an input and would be overwritten: name another output", name)
 		}
 		if seen[path] {
 			return Usagef("two outputs have the same name, %s: give each its own file", name)
 		}
 		seen[path] = true
+		if objectstore.IsURL(name) {
+			continue
+		}
 		info, err := os.Stat(name)
 		if err != nil {
 			continue // there is nothing to lose
@@ -106,9 +121,17 @@ func KeepInputs(inputs []string, outputs ...string) error {
 }
 
 // IsTerminal says whether w is a terminal.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+func IsTerminal(w io.Writer) bool { return terminal(w) != nil }
+
+// terminal is w, or what it writes to, if that is a terminal.
+func terminal(w io.Writer) *os.File {
+	if r, ok := w.(*renamed); ok {
+		w = r.w
+	}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return f
+	}
+	return nil
 }
 
 // CanRedraw says whether w is a terminal on which what was drawn can be drawn again. A
@@ -117,17 +140,18 @@ func CanRedraw(w io.Writer) bool { return IsTerminal(w) && os.Getenv("TERM") != 
 
 // OpenInput opens a file, or copies stdin to a private one that is gone when it
 // is closed, since Parquet is read from its end; and says how long it is.
-func OpenInput(cmd *cobra.Command, path string) (in *os.File, size int64, err error) {
+func OpenInput(cmd *cobra.Command, path string) (in objectstore.File, size int64, err error) {
 	if path != Standard {
-		in, err = os.Open(path)
+		if in, err = objectstore.Open(path); err != nil {
+			return nil, 0, err
+		}
 	} else {
-		in, err = trace.TempFile("")
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	if path == Standard {
-		_, err = io.Copy(in, cmd.InOrStdin())
+		spool, serr := trace.TempFile("")
+		if serr != nil {
+			return nil, 0, serr
+		}
+		in = spool
+		_, err = io.Copy(spool, cmd.InOrStdin())
 	}
 	fi, statErr := in.Stat()
 	if err = errors.Join(err, statErr); err != nil {
@@ -137,7 +161,7 @@ func OpenInput(cmd *cobra.Command, path string) (in *os.File, size int64, err er
 }
 
 // TraceIn opens the trace that in holds.
-func TraceIn(path string, in *os.File, size int64) (*trace.Trace, error) {
+func TraceIn(path string, in objectstore.File, size int64) (*trace.Trace, error) {
 	if path != Standard {
 		t, err := trace.Open(path)
 		if err != nil {

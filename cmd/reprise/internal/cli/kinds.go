@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"reprise/replay/peerfile"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/recording"
 	"reprise/trace/shard"
 )
@@ -46,7 +46,7 @@ func SchemaOf(path string) string {
 	if trace.IsPartitioned(path) {
 		return trace.Schema
 	}
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return ""
 	}
@@ -84,9 +84,9 @@ func otherKind(path string, err error, wanted, schema string) error {
 		return holds(path, trace.Schema, wanted)
 	}
 	if filepath.Base(path) == trace.ManifestName {
-		return fmt.Errorf("%s is the manifest of a partitioned trace: name its folder, %s", path, filepath.Dir(path))
+		return fmt.Errorf("%s is the manifest of a partitioned trace: name its folder, %s", path, objectstore.Dir(path))
 	}
-	f, openErr := os.Open(path)
+	f, openErr := objectstore.Open(path)
 	if openErr != nil || errors.Is(err, trace.ErrRaw) {
 		return err
 	}

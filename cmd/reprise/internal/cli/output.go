@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/trace"
+	"reprise/trace/objectstore"
 )
 
 // Written annotates a flag that names a file to write, [WrittenFolder] one that names a
@@ -56,7 +57,7 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 			name = "-" + flag.Shorthand
 		}
 		if fl.Changed("shard") && flag.Name == "output" { // shards of a job have one folder, and each a file in it
-			info, err := os.Stat(path)
+			info, err := objectstore.Stat(path)
 			folder = folder || err == nil && info.IsDir()
 		}
 		if to := fl.Lookup("to"); to != nil && to.Value.String() == ToHub && flag.Name == "output" {
@@ -64,6 +65,8 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		}
 		switch {
 		case fault != nil:
+		case objectstore.IsURL(path):
+			fault = checkObject(path, name, folder || fl.Changed("partitions"), set("overwrite"))
 		case fl.Changed("partitions") && flag.Name == "output":
 			fault = checkPartitioned(path, name, set("overwrite"))
 		case folder:
@@ -76,7 +79,7 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for _, arg := range args {
-		if _, err := os.Stat(arg + ".journal"); err != nil { // of a run that did not end, which is read in its place
+		if _, err := objectstore.Stat(arg + ".journal"); err != nil { // of a run that did not end, which is read in its place
 			if err := MissingFile(arg); err != nil {
 				return err
 			}
@@ -92,7 +95,7 @@ func CheckBeside(cmd *cobra.Command, output string, beside ...string) error {
 		return nil
 	}
 	for _, path := range beside {
-		if info, err := os.Stat(path); path != output && err == nil && info.Mode().IsRegular() {
+		if info, err := objectstore.Stat(path); path != output && err == nil && info.Mode().IsRegular() {
 			return Usagef("%s exists, and would be written beside %s: name another file with -o, or replace both with --overwrite", path, output)
 		}
 	}
@@ -123,6 +126,40 @@ func checkFile(path, flag string, overwrite bool) error {
 		return nil // the writing says what is wrong
 	}
 	return probe.Close()
+}
+
+// checkObject says why an object cannot be written, or a folder of objects, which is named by
+// a flag. Whether the store takes an object shows when it is put up.
+func checkObject(path, flag string, folder, overwrite bool) error {
+	info, err := objectstore.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !noBucket(err):
+		return nil
+	case err != nil:
+		return Exit(Failure, err)
+	case info.IsDir() && !folder:
+		return Usagef("%s is a folder: name an object in it, such as %s %s", path, flag, objectstore.Join(path, "out.parquet"))
+	case !info.IsDir() && folder:
+		return Usagef("%s is an object: name a folder with %s", path, flag)
+	case overwrite:
+		return nil
+	case !folder:
+		return Usagef("%s exists: name another object with %s, or replace it with --overwrite", path, flag)
+	}
+	for _, pattern := range []string{"part-*-of-*.parquet", "*.svg"} {
+		if before, err := objectstore.Glob(objectstore.Join(path, pattern)); err != nil {
+			return err
+		} else if len(before) > 0 {
+			return Usagef("%s holds what would be replaced, such as %s: name another folder with %s, or replace it with --overwrite", path, before[0], flag)
+		}
+	}
+	return nil
+}
+
+// noBucket reports whether an error is that of a store in which the bucket is missing.
+func noBucket(err error) bool {
+	var at *objectstore.Error
+	return errors.As(err, &at) && at.Kind == objectstore.NoBucket
 }
 
 // checkFolder says why plots cannot be written to a folder, which is made if need be.
@@ -167,7 +204,7 @@ func MissingFile(path string) error {
 	default:
 		return nil
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+	if _, err := objectstore.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -32,7 +32,7 @@ func Columns(w io.Writer) int {
 	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n > 0 {
 		return n
 	}
-	if f, ok := w.(*os.File); ok && IsTerminal(w) {
+	if f := terminal(w); f != nil {
 		if n, _, err := term.GetSize(int(f.Fd())); err == nil {
 			return n
 		}

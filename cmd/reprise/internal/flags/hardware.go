@@ -14,6 +14,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 	"reprise/replay/hardware"
+	"reprise/trace/objectstore"
 	"reprise/trace/quantity"
 )
 
@@ -76,7 +77,7 @@ func (f *Hardware) Setup() (hardware.Setup, error) {
 
 // readModel reads a config.json.
 func readModel(path string) (hardware.Model, error) {
-	in, err := os.Open(path)
+	in, err := objectstore.Open(path)
 	if err != nil {
 		if errors.Is(err, os.ErrNotExist) {
 			return hardware.Model{}, errors.New("there is no such file")

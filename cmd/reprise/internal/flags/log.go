@@ -1,7 +1,6 @@
 package flags
 
 import (
-	"os"
 	"strings"
 	"time"
 	_ "time/tzdata" // --tz works where the system has no time zones: in a container, on Windows
@@ -12,6 +11,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/token"
 )
 
@@ -87,7 +87,7 @@ func (f *Log) FindZone() (err error) {
 func (f *Log) Mapping() ([]string, error) {
 	var maps []string
 	if f.MapFile != "" {
-		text, err := os.ReadFile(f.MapFile)
+		text, err := objectstore.ReadFile(f.MapFile)
 		if err != nil {
 			return nil, err
 		}

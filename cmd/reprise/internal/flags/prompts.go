@@ -7,9 +7,9 @@ import (
 	"errors"
 	"io"
 	"math"
-	"os"
 	"reprise/replay/client"
 	"reprise/replay/result"
+	"reprise/trace/objectstore"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -54,7 +54,7 @@ func (f *PromptText) Describe(cmd *cobra.Command, meta *trace.Meta, shareTails b
 	case f.Text != "" && f.corpus != "":
 		return cli.Usagef("give one of --text and --corpus")
 	case f.corpus != "":
-		corpus, err := os.Open(f.corpus)
+		corpus, err := objectstore.Open(f.corpus)
 		if err != nil {
 			return err
 		}
@@ -192,7 +192,7 @@ func (f *Prompts) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest str
 	if f.Corpus == "" {
 		return nil, cli.Usagef("the workload's prompts come from a corpus: give it with --corpus FILE (its digest is %s)", digest)
 	}
-	file, err := os.Open(f.Corpus)
+	file, err := objectstore.Open(f.Corpus)
 	if err != nil {
 		return nil, err
 	}

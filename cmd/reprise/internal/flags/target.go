@@ -20,6 +20,7 @@ import (
 	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/quantity"
 )
 
@@ -351,7 +352,7 @@ func (f *Target) OpenRowExtra(cmd *cobra.Command, rows int64) (extras client.Row
 	if f.RowExtra == "" {
 		return nil, close, nil
 	}
-	file, err := os.Open(f.RowExtra)
+	file, err := objectstore.Open(f.RowExtra)
 	if err != nil {
 		return nil, close, err
 	}

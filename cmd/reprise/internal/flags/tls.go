@@ -5,9 +5,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"os"
 
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/trace/objectstore"
 )
 
 // TLS says how servers are checked, and what the client shows them.
@@ -43,7 +43,7 @@ func (f *TLS) Config() (*tls.Config, error) {
 	}
 	c := &tls.Config{ServerName: f.name, InsecureSkipVerify: f.insecure}
 	if f.authorities != "" {
-		pem, err := os.ReadFile(f.authorities)
+		pem, err := objectstore.ReadFile(f.authorities)
 		if err != nil {
 			return nil, err
 		}

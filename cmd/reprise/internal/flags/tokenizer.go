@@ -15,6 +15,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/token"
 )
 
@@ -36,8 +37,8 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 	if !byDigest {
 		// A model of Hugging Face's hub, such as Qwen/Qwen3-8B, is looked for in its cache.
 		owner, model, ofHub := strings.Cut(name, "/")
-		if _, err := os.Stat(name); err != nil && ofHub && owner != "" && owner != "." && owner != ".." && model != "" && !strings.Contains(model, "/") && filepath.Ext(model) != ".json" {
-			paths, _ := filepath.Glob(filepath.Join(hub, "models--"+owner+"--"+model, "snapshots", "*", "tokenizer.json"))
+		if _, err := objectstore.Stat(name); err != nil && ofHub && owner != "" && owner != "." && owner != ".." && model != "" && !strings.Contains(model, "/") && filepath.Ext(model) != ".json" {
+			paths, _ := objectstore.Glob(filepath.Join(hub, "models--"+owner+"--"+model, "snapshots", "*", "tokenizer.json"))
 			if len(paths) == 0 {
 				return nil, cli.Usagef("--tokenizer: %s is no file, and no model in Hugging Face's cache, %s: name the path of its tokenizer.json", name, hub)
 			}
@@ -50,12 +51,12 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 		}
 		return tok, err
 	}
-	beside := filepath.Dir(t.Name())
+	beside := objectstore.Dir(t.Name())
 	for _, pattern := range []string{
 		filepath.Join(beside, "*tokenizer*.json"), filepath.Join(beside, "*", "tokenizer.json"),
 		"*tokenizer*.json", filepath.Join(hub, "models--*", "snapshots", "*", "tokenizer.json"),
 	} {
-		paths, _ := filepath.Glob(pattern) // a pattern of ours is never bad
+		paths, _ := objectstore.Glob(pattern) // a pattern of ours is never bad
 		for _, path := range paths {
 			if hasDigest(path, digest) {
 				cli.Stepf(cmd, "tokenizer: %s, which the workload was made with by its digest", path)
@@ -72,7 +73,7 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 
 // hasDigest says whether the SHA-256 of a file begins with these digits.
 func hasDigest(path, digits string) bool {
-	f, err := os.Open(path)
+	f, err := objectstore.Open(path)
 	if err != nil {
 		return false
 	}

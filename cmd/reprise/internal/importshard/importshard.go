@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +25,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/shard"
 )
@@ -71,7 +71,7 @@ func (s *Import) Check() (on bool, err error) {
 	case s.Out == "" || s.Out == cli.Standard:
 		return false, cli.Usagef("--shard writes a file: name a folder for all shards with -o")
 	}
-	if info, err := os.Stat(s.Out); (err != nil || !info.IsDir()) && !strings.HasSuffix(s.Out, shard.Ext) {
+	if info, err := objectstore.Stat(s.Out); (err != nil || !info.IsDir()) && !strings.HasSuffix(s.Out, shard.Ext) {
 		return false, cli.Usagef("--shard: -o %s is no folder: make it first, or name a file that ends in %s", s.Out, shard.Ext)
 	}
 	return true, nil
@@ -79,8 +79,8 @@ func (s *Import) Check() (on bool, err error) {
 
 // Path is the file of the shard.
 func (s *Import) Path() string {
-	if info, err := os.Stat(s.Out); err == nil && info.IsDir() {
-		return filepath.Join(s.Out, shard.Name(s.Index, s.Of))
+	if info, err := objectstore.Stat(s.Out); err == nil && info.IsDir() {
+		return objectstore.Join(s.Out, shard.Name(s.Index, s.Of))
 	}
 	return s.Out
 }
@@ -145,7 +145,7 @@ func (s *Import) encode(ctx context.Context, p anonymize.Policy, key *anonymize.
 	}
 	m.Inputs, m.First, m.Files = shard.InputsOf(files), from, files[from:to]
 	for _, f := range m.Files {
-		if info, err := os.Stat(f.Name); err != nil || info.Size() != f.Size {
+		if info, err := objectstore.Stat(f.Name); err != nil || info.Size() != f.Size {
 			return fmt.Errorf("%s changed while it was read: import files that are written no more", f.Name)
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"reprise/replay/tender"
 	"reprise/synth/spec"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
@@ -81,7 +82,7 @@ pack is, so they must be beside it.`,
 
 // specText reads the specification of a workload, by its file or the name of a built-in one.
 func specText(arg string) (text []byte, builtIn bool, err error) {
-	if text, err = os.ReadFile(arg); err == nil {
+	if text, err = objectstore.ReadFile(arg); err == nil {
 		return text, false, nil
 	}
 	if text, builtIn = datasets.Workload(arg); builtIn {
@@ -103,7 +104,7 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 		}
 	}
 	secret := strings.TrimSuffix(f.out, filepath.Ext(f.out)) + ".seed.yaml"
-	if _, err := os.Stat(secret); err == nil {
+	if _, err := objectstore.Stat(secret); err == nil {
 		return cli.Usagef("%s exists: it is the seed of another pack; move it away first", secret)
 	}
 	p := &tender.Pack{Name: f.name, System: f.system}
@@ -131,7 +132,7 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 			return err
 		}
 	}
-	if text, err = os.ReadFile(f.contract); err != nil {
+	if text, err = objectstore.ReadFile(f.contract); err != nil {
 		return err
 	}
 	terms, err := contract.Parse(f.contract, text)
@@ -145,7 +146,7 @@ func (f *packFlags) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if f.rules != "" {
-		if text, err = os.ReadFile(f.rules); err != nil {
+		if text, err = objectstore.ReadFile(f.rules); err != nil {
 			return err
 		}
 		if _, err := scenario.Find(f.rules); err != nil {

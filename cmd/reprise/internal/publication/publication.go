@@ -16,6 +16,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
 
@@ -89,7 +90,7 @@ func (f *Flags) Run(cmd *cobra.Command, args []string, dir, tool string) error {
 	if before, err := os.ReadDir(dir); err == nil && len(before) > 0 {
 		return cli.Usagef("%s is not empty: name a new folder with -o", dir)
 	}
-	if _, err := os.Stat(filepath.Dir(filepath.Clean(dir))); err != nil {
+	if _, err := objectstore.Stat(filepath.Dir(filepath.Clean(dir))); err != nil {
 		return cli.Usagef("folder %s does not exist: make it first, or name another with -o", filepath.Dir(filepath.Clean(dir)))
 	}
 	in, size, err := cli.OpenInput(cmd, args[0])
@@ -111,7 +112,7 @@ func (f *Flags) Run(cmd *cobra.Command, args []string, dir, tool string) error {
 		return err
 	}
 	audited := true
-	if info, err := os.Stat(args[0]); err == nil {
+	if info, err := objectstore.Stat(args[0]); err == nil {
 		audited = info.Mode().Perm()&0o044 != 0
 		r.Mode = info.Mode().Perm() & 0o644
 	}

@@ -24,6 +24,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/quantity"
 )
@@ -243,10 +244,10 @@ const frontierFile = "frontier.json"
 // readFrontier reads an earlier frontier.
 func readFrontier(path string) (r bench.FrontierResult, err error) {
 	file := path
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		file = filepath.Join(path, frontierFile)
+	if info, err := objectstore.Stat(path); err == nil && info.IsDir() {
+		file = objectstore.Join(path, frontierFile)
 	}
-	in, err := os.Open(file)
+	in, err := objectstore.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return r, cli.Usagef("--frontier makes its own requests, see --lengths, and an argument is the directory of an earlier frontier (-o): there is no file %s", file)
 	}
@@ -273,7 +274,7 @@ func (ask *FrontierAsk) Write(r *bench.FrontierResult) error {
 	if err := os.MkdirAll(ask.Dir, 0o755); err != nil {
 		return err
 	}
-	return trace.WriteFile(filepath.Join(ask.Dir, frontierFile), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, r) })
+	return trace.WriteFile(objectstore.Join(ask.Dir, frontierFile), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, r) })
 }
 
 // alone refuses flags that mean nothing to a frontier.

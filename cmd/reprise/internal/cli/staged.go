@@ -1,0 +1,254 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"reprise/trace/objectstore"
+	"reprise/trace/page"
+)
+
+// grows are the flags that name what is written bit by bit, such as a journal or a folder of
+// runs, by command. Objects cannot grow, so that these are kept on the machine first.
+var grows = map[string]string{
+	"replay": "output", "simulate": "output", "sweep": "output", "bench": "output", "compare": "output",
+	"evidence": "output", "record": "output", "demo": "output", "fetch": "output", "report": "plots",
+}
+
+// Staged is an output in a store that is kept on the machine while it grows, and put up at
+// the end of the command.
+type Staged struct {
+	cmd   *cobra.Command
+	url   string // what the flag said
+	local string // what it says now
+	from  string // folder that is put up
+	to    string // as which
+	put   map[string]time.Time
+	stop  context.CancelFunc
+	over  chan struct{}
+}
+
+// Stage looks for an output of cmd in a store that grows, has the flag name a place in a
+// folder of state instead, and messages the store. It brings what a run is to go on with.
+// It returns nil where there is none. [Staged.End] puts it up.
+func Stage(cmd *cobra.Command, state string) (*Staged, error) {
+	name := grows[cmd.Name()]
+	if to := cmd.Flags().Lookup("to"); to != nil && to.Value.String() == ToHub {
+		name = "output"
+	}
+	flag := cmd.Flags().Lookup(name)
+	if flag == nil || !objectstore.IsURL(flag.Value.String()) {
+		return nil, nil
+	}
+	s := &Staged{cmd: cmd, url: flag.Value.String(), put: map[string]time.Time{}}
+	if state == "" {
+		state = os.TempDir()
+	}
+	sum := sha256.Sum256([]byte(objectstore.Join(s.url)))
+	s.from = filepath.Join(state, "stores", hex.EncodeToString(sum[:8]))
+	s.local, s.to = filepath.Join(s.from, filepath.Base(s.url)), s.url
+	_, file := flag.Annotations[Written]
+	if file = file && name == "output" && cmd.Name() != "export"; file {
+		s.to = objectstore.Dir(s.url)
+	} else {
+		s.from = s.local
+	}
+	at, err := objectstore.Stat(s.to)
+	if err != nil && (!errors.Is(err, fs.ErrNotExist) || noBucket(err)) {
+		return nil, err
+	}
+	if err == nil && !at.IsDir() {
+		return nil, Usagef("%s is an object: name a folder", s.to)
+	}
+	made := s.from
+	if cmd.Name() == "export" { // which makes the folder itself
+		made = filepath.Dir(s.from)
+	}
+	if err := os.MkdirAll(made, 0o700); err != nil {
+		return nil, fmt.Errorf("%s is kept on this machine until it is whole: %w", s.url, err)
+	}
+	if held, _ := os.ReadDir(s.from); len(held) > 0 {
+		Notef(cmd, "%s has what an earlier command did not put up; this one goes on there", s.from)
+	} else if err := s.bring(file); err != nil {
+		return nil, err
+	}
+	if err := flag.Value.Set(s.local); err != nil {
+		return nil, err
+	}
+	root := cmd.Root()
+	root.SetOut(&renamed{cmd.OutOrStdout(), s})
+	root.SetErr(&renamed{cmd.ErrOrStderr(), s})
+	if cmd.Name() == "record" { // which has no end that one could wait for
+		s.follow()
+	}
+	return s, nil
+}
+
+// bring copies what the store has of an earlier run. Of a file that is its journal, with
+// what belongs to it, if the run is to be resumed.
+func (s *Staged) bring(file bool) error {
+	resume, _ := s.cmd.Flags().GetBool("resume")
+	if s.cmd.Name() == "record" || s.cmd.Name() == "export" || s.cmd.Name() == "report" || file && !resume {
+		return nil
+	}
+	err := objectstore.WalkDir(s.to, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			if err == nil && file && name != s.to {
+				return fs.SkipDir
+			}
+			return err
+		}
+		rel, err := within(s.to, name)
+		if err != nil || file && !strings.HasPrefix(rel, filepath.Base(s.url)+".") && !strings.HasPrefix(rel, strings.TrimSuffix(filepath.Base(s.url), ".parquet")+".metrics") {
+			return err
+		}
+		path := filepath.Join(s.from, rel)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		in, err := objectstore.Open(name)
+		if err != nil {
+			return err
+		}
+		defer in.Close()
+		out, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(out, in); err != nil {
+			return errors.Join(err, out.Close(), os.Remove(path))
+		}
+		info, err := out.Stat()
+		if err == nil {
+			s.put[path] = info.ModTime()
+		}
+		return errors.Join(err, out.Close())
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// within is the path of an object below a folder, in the manner of the machine.
+func within(folder, name string) (string, error) {
+	rel, ok := strings.CutPrefix(objectstore.Join(name), objectstore.Join(folder)+"/")
+	if rel = filepath.FromSlash(rel); !ok || !filepath.IsLocal(rel) {
+		return "", fmt.Errorf("%s has a name that cannot be a file of this machine", name)
+	}
+	return rel, nil
+}
+
+// followEvery is how often finished files are looked for, and settled how long a file must
+// have been left alone.
+const (
+	followEvery = 10 * time.Second
+	settled     = 5 * time.Second
+)
+
+// follow puts up files as they are finished.
+func (s *Staged) follow() {
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop, s.over = stop, make(chan struct{})
+	go func() {
+		defer close(s.over)
+		tick := time.NewTicker(followEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				// An error comes again at the end.
+				_, _, _ = s.putUp(func(name string, at time.Time) bool {
+					return now.Sub(at) > settled && !strings.Contains(name, ".journal")
+				})
+			}
+		}
+	}()
+}
+
+// putUp puts up the files that want says, and returns how many there were, and their bytes.
+func (s *Staged) putUp(want func(name string, modified time.Time) bool) (files, size int64, err error) {
+	err = filepath.WalkDir(s.from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil || info.ModTime().Equal(s.put[path]) || !want(d.Name(), info.ModTime()) {
+			return err
+		}
+		rel, err := filepath.Rel(s.from, path)
+		if err != nil {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := objectstore.Put(objectstore.Join(s.to, filepath.ToSlash(rel)), f, info.Size()); err != nil {
+			return err
+		}
+		s.put[path] = info.ModTime()
+		files, size = files+1, size+info.Size()
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) { // nothing was written
+		err = nil
+	}
+	return files, size, err
+}
+
+// End puts up what the command wrote, also when it failed, and removes it from the machine.
+// It does nothing to nil.
+func (s *Staged) End() error {
+	if s == nil {
+		return nil
+	}
+	if s.stop != nil {
+		s.stop()
+		<-s.over
+	}
+	files, size, err := s.putUp(func(string, time.Time) bool { return true })
+	if err != nil {
+		return fmt.Errorf("%w. What was written is in %s: run the same command again to continue, or copy it", err, s.from)
+	}
+	if files > 0 {
+		Stepf(s.cmd, "%s: %s put up, %s", s.to, page.Many(files, "object"), page.Many(size, "byte"))
+	}
+	// What was put up is not needed here. A confined process may not remove the folder.
+	for path := range s.put {
+		_ = os.Remove(path)
+	}
+	_ = os.RemoveAll(s.from)
+	_ = os.Remove(filepath.Dir(s.local))
+	return nil
+}
+
+// A renamed writer says the store where a message names the place on the machine.
+type renamed struct {
+	w io.Writer
+	s *Staged
+}
+
+func (r *renamed) Write(p []byte) (int, error) {
+	text := bytes.ReplaceAll(p, []byte(r.s.local), []byte(r.s.url))
+	text = bytes.ReplaceAll(text, []byte(r.s.from+string(filepath.Separator)), []byte(strings.TrimSuffix(r.s.to, "/")+"/"))
+	if _, err := r.w.Write(text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
