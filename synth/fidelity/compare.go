@@ -194,7 +194,7 @@ func (c *comparison) warn(ref, cand *Signature) {
 				s.name, page.Count(int64(len(k.at))))
 		}
 		if n := s.tally.oneIn; n > 0 {
-			add("sampled_trees", "the %s has more than %s distinct blocks: categories and inferred sessions, the longest too, are of one in %d prefix trees, whole, and times to reuse of as many blocks",
+			add("sampled_trees", "the %s has more than %s distinct blocks: inferred sessions, the longest too, are of one in %d prefix trees, whole, and times to reuse of as many blocks",
 				s.name, page.Count(profile.DefaultExactBlocks), n)
 		}
 		if s.tally.sampledCurve {

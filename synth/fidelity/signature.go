@@ -242,7 +242,9 @@ type signaturePass struct {
 	ids        trace.Renumber    // of the blocks of these
 	path       []uint64          // blocks of the current row, by these ids
 	timed      map[uint64]int64  // where there are trees: the same as touched, of a sample of all blocks
-	touched    []int64           // by block: arrival of the request that last carried it
+	size       int
+	ends       []uint64 // and a bit for each block
+	touched    []int64  // by block: arrival of the request that last carried it
 	capacities []int64
 	before     curveHits // what the history hit
 	brief      bool
@@ -274,9 +276,9 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 		sample:   tupleSample{limit: s.limits.rows},
 		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
 	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first, source: s.meta.Sessions == sourceSessions,
-		annotator:  profile.NewAnnotator(s.size, profile.Options{}),
-		reuse:      profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
-		capacities: signatureCapacities(), brief: s.opts.Brief}
+		annotator: profile.NewAnnotator(s.size, profile.Options{}),
+		reuse:     profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
+		size:      s.size, capacities: signatureCapacities(), brief: s.opts.Brief}
 	if s.named > uint64(s.limits.blocks) {
 		p.trees = synth.NewTreeSample(false)
 		if err := s.eachRow(sorted, p.trees.Count); err != nil {
@@ -376,6 +378,9 @@ func (p *signaturePass) addRow(r *trace.Request) {
 		hit = p.reuse.Add(r)
 		known = p.known(of, hit)
 		p.kept.global = p.annotator.GlobalBlocks()
+		if p.trees != nil {
+			r.Category = p.categorise(r, hit)
+		}
 	}
 	if !p.brief {
 		p.kept.add(r, p.first, session, hit, counted)
@@ -414,6 +419,34 @@ func (p *signaturePass) addRow(r *trace.Request) {
 		}
 	}
 	p.row++
+}
+
+// categorise gives a row its category with a bit for each block: whether it was the last full
+// one of the row that had it last. The global prefix is that of the sample of trees.
+func (p *signaturePass) categorise(r *trace.Request, hit int) (category string) {
+	if len(r.Blocks) == 0 {
+		return ""
+	}
+	bit := func(id uint64) (word *uint64, mask uint64) {
+		for id/64 >= uint64(len(p.ends)) {
+			p.ends = append(p.ends, 0)
+		}
+		return &p.ends[id/64], 1 << (id % 64)
+	}
+	end := false
+	if hit > 0 {
+		word, mask := bit(r.Blocks[hit-1])
+		end = *word&mask != 0
+	}
+	category, _ = profile.Classifier{GlobalBlocks: p.annotator.GlobalBlocks()}.Classify(hit, len(r.Blocks), end)
+	last := block.Full(int(r.InputTokens), p.size) - 1
+	for i, id := range r.Blocks {
+		word, mask := bit(id)
+		if *word &^= mask; i == last {
+			*word |= mask
+		}
+	}
+	return category
 }
 
 // timeBlocks takes the times to reuse of the blocks that came first, among which those are

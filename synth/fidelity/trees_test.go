@@ -63,8 +63,7 @@ func TestSampledTrees(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sampled := map[string]float64{"categories": 0.02, "category_branch": 0.02, "category_cold": 0.02, "category_continuation": 0.02, "category_duplicate": 0.02,
-		"category_global": 0.02, "turns_ks": 0.05, "turn_gap_ks": 0.03, "reuse_time_ks": 0.03}
+	sampled := map[string]float64{"turns_ks": 0.05, "turn_gap_ks": 0.03, "reuse_time_ks": 0.03}
 	seen := 0
 	for _, m := range f.Measures {
 		most, ok := sampled[m.Name]
