@@ -196,7 +196,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladderRest.StringVar(&f.process, "process", "poisson", "arrivals of an open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
 	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "shortest measured time of a level")
 	ladderRest.Int64Var(&f.requests, "level-requests", 150, "fewest requests measured at a level of an open loop; a p99 needs 100")
-	ladderRest.StringVar(&f.warmup, "warmup", "", "leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop at least 50 requests")
+	ladderRest.StringVar(&f.warmup, "warmup", "", "leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop at least 50 requests; longer with --precision")
 	ladder.ShareVar(&f.precision, "precision", 0, "add runs to each level until its interval is within this share, such as 5%, and search for the highest load with an interval; 0 makes one run of a level")
 	ladderRest.Int64Var(&f.budget, "level-budget", 50_000, "most requests measured at a level with --precision")
 	ladderRest.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"reprise/replay/report"
 	"reprise/trace/sample"
 )
 
@@ -167,32 +168,28 @@ func TestTruthsOfTheQueue(t *testing.T) {
 	}
 }
 
-// A covered cell says how intervals of one percentile of a queue did, over seeds.
+// A covered cell says how intervals of one percentile did, over seeds.
 type covered struct {
 	given, holds, narrow, values int
 }
 
-// cover makes a level for each seed, by runs that each are as long as all before, until its
-// intervals are within ±10 % or it has so many requests.
-func (q prefillQueue) cover(seeds, first, budget int) (out [3]covered) {
-	truth := queueTruths[q]
+// cover makes a level for each seed, by runs until its intervals are within ±10 % or its budget
+// ends, as a sweep makes one. add measures another run; truth is in ms.
+func cover(seeds int, budget int64, truth [3]float64, add func(m *measurement, seed uint64)) (out [3]covered) {
+	s := Sweep{Precision: .1, Budget: budget}
 	var lock sync.Mutex
 	eachOf(seeds, func(seed int) {
-		var runs sample.Runs
+		m := newMeasurement(&report.Options{}, false)
+		m.budget = budget
 		var got [3]sample.Interval
 		var values [3]int
-		for run, n := uint64(0), first; ; run++ {
-			runs.Add(q.run(uint64(seed)<<8|run, n+n/4)[n/4:])
-			n = int(runs.N())
-			open := false
-			for i, p := range ttftPercentiles {
-				if values[i] == 0 || got[i].Half() > .1 {
-					got[i], values[i] = runs.Quantile(p, confidence), n
-					open = open || got[i].Half() > .1
+		for over := [3]bool{}; over != [3]bool{true, true, true} && (m.values == 0 || !s.spent(m)); {
+			add(m, uint64(seed)<<8|uint64(m.runs))
+			for i, f := range m.figures {
+				if !over[i] {
+					got[i], values[i] = f.interval(m.repeated(confidence, shownPower)), int(m.values)
+					over[i] = m.narrow(f, s.Precision)
 				}
-			}
-			if !open || 2*n > budget {
-				break
 			}
 		}
 		lock.Lock()
@@ -204,10 +201,10 @@ func (q prefillQueue) cover(seeds, first, budget int) (out [3]covered) {
 				continue
 			}
 			c.given++
-			if got[i].Low/1e6 <= truth[i] && truth[i] <= got[i].High/1e6 {
+			if got[i].Low <= truth[i] && truth[i] <= got[i].High {
 				c.holds++
 			}
-			if got[i].Half() <= .1 {
+			if got[i].Half() <= s.Precision {
 				c.narrow++
 			}
 		}
@@ -215,28 +212,53 @@ func (q prefillQueue) cover(seeds, first, budget int) (out [3]covered) {
 	return out
 }
 
+// measure adds a run to a level that is as long as all before it, or as its budget leaves.
+func (q prefillQueue) measure(m *measurement, seed uint64, first, warmup int64) {
+	n := first
+	if m.values > 0 {
+		n = min(m.values, m.budget-m.values)
+	}
+	m.take(q.run(seed, int(n+n/warmup))[n/warmup:])
+}
+
+// take adds the TTFTs of a run.
+func (m *measurement) take(values []int64) {
+	for _, f := range m.figures {
+		f.values.Add(values)
+	}
+	m.runs, m.values = m.runs+1, m.values+int64(len(values))
+}
+
+// hold checks the cells of a level, of so many seeds: that intervals hold the truth at least and
+// at most as often where nine of ten seeds get one, and that few are wrong.
+func hold(t *testing.T, arrivals string, share float64, seeds int, cells [3]covered, least, most, mostWrong float64) {
+	t.Helper()
+	for i, c := range cells {
+		n := float64(seeds)
+		covers, wrong := float64(c.holds)/float64(max(c.given, 1)), float64(c.given-c.holds)/n
+		t.Logf("| %s | %g %% | p%g | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.0f |", arrivals, 100*share, 100*ttftPercentiles[i],
+			100*float64(c.given)/n, 100*covers, 100*wrong, 100*float64(c.narrow)/n, float64(c.values)/n)
+		switch {
+		case wrong > mostWrong:
+			t.Errorf("%.1f %% of all seeds have an interval of p%v that does not hold the truth", 100*wrong, 100*ttftPercentiles[i])
+		case float64(c.given) >= .9*n && (covers < least || covers > most):
+			t.Errorf("%.1f %% of the intervals of p%v hold the truth, want %v to %v", 100*covers, 100*ttftPercentiles[i], least, most)
+		}
+	}
+}
+
 // Of the 95 % intervals of TTFT, 95 of 100 hold the truth, at every load and with every kind
 // of arrivals; where a level has too few requests to say, there is no interval. The long form
 // has 1,000 seeds and more requests. docs/sweep.md has its table.
 func TestIntervalsCover(t *testing.T) {
-	seeds, first, budget, least, most := 200, 2000, 16_000, .90, .99
+	seeds, budget, least, most := 200, int64(16_000), .90, .99
 	if os.Getenv("REPRISE_TEST_STATISTICS") != "" {
-		seeds, budget, least, most = 1000, 64_000, .90, .98
+		seeds, budget, least, most = 1000, 50_000, .90, .98
 	}
 	for _, q := range queues {
 		t.Run(fmt.Sprintf("%s-%g", q.arrivals, 100*q.share), func(t *testing.T) {
-			for i, c := range q.cover(seeds, first, budget) {
-				n := float64(seeds)
-				covers, wrong := float64(c.holds)/float64(max(c.given, 1)), float64(c.given-c.holds)/n
-				t.Logf("| %s | %g %% | p%g | %.1f %% | %.1f %% | %.1f %% | %.1f %% | %.0f |", q.arrivals, 100*q.share, 100*ttftPercentiles[i],
-					100*float64(c.given)/n, 100*covers, 100*wrong, 100*float64(c.narrow)/n, float64(c.values)/n)
-				switch {
-				case wrong > .12: // the worst that was measured, of 27 rows
-					t.Errorf("%.1f %% of all seeds have an interval of p%v that does not hold the truth", 100*wrong, 100*ttftPercentiles[i])
-				case float64(c.given) >= .9*n && (covers < least || covers > most):
-					t.Errorf("%.1f %% of the intervals of p%v hold the truth, want %v to %v", 100*covers, 100*ttftPercentiles[i], least, most)
-				}
-			}
+			cells := cover(seeds, budget, queueTruths[q], func(m *measurement, seed uint64) { q.measure(m, seed, 2000, 4) })
+			hold(t, q.arrivals, q.share, seeds, cells, least, most, .105) // the worst that was measured, of 27 rows
 		})
 	}
 }

@@ -3,7 +3,11 @@ package bench
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
 
 	"reprise/replay/contract"
 	"reprise/replay/report"
@@ -57,8 +61,11 @@ type measurement struct {
 	terms   *contract.Contract // nil is none
 	slo     report.SLO
 	figures []*figureOf
+	budget  int64 // of units, when runs are added until an interval is narrow; 0 is one run
 	runs    int
-	values  int64 // requests that were measured
+	values  int64         // requests that were measured
+	lasted  time.Duration // of what was measured, all runs together
+	takes   time.Duration // a request on average, or a session whose turns wait for each other; of the last run
 
 	bySession bool                 // the load is by session: requests are clustered by session
 	trees     int64                // session trees that were measured
@@ -168,12 +175,14 @@ func (m *measurement) units() int64 {
 
 // add takes the results of another run of the level.
 func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) error {
+	type span struct{ from, to int64 }
 	type kept struct {
 		due    int64
 		key    result.SessionKey // without one, the row below zero
 		values []int64
 	}
 	times := report.NewSessionTimes(run)
+	spans, last := map[result.SessionKey]*span{}, int64(0)
 	rows := make([][]kept, len(m.figures))
 	counts, skips := make([]int, len(m.figures)), make([]int, len(m.figures))
 	var scratch []int64
@@ -185,6 +194,18 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 		}
 		if m.bySession {
 			times.Add(r)
+		}
+		last = max(last, r.DueNS)
+		if r.DoneNS != nil {
+			of := key
+			if run.Timing != result.Causal {
+				of = result.SessionKey{Session: -1 - r.RowID, Round: r.Round}
+			}
+			if s := spans[of]; s == nil {
+				spans[of] = &span{r.DueNS, *r.DoneNS}
+			} else {
+				s.from, s.to = min(s.from, r.DueNS), max(s.to, *r.DoneNS)
+			}
 		}
 		for i, f := range m.figures {
 			if f.trees {
@@ -255,9 +276,23 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 		}
 		f.values.AddIn(all, clusters)
 	}
+	from, to := run.Window.Span(last)
+	m.lasted, m.takes = m.lasted+time.Duration(max(to-from, 0)), 0
+	for _, s := range spans {
+		m.takes += time.Duration((s.to - s.from) / int64(len(spans)))
+	}
 	m.share = times.Share()
 	m.runs++
 	return nil
+}
+
+// forget leaves what was measured out, but for how long things take.
+func (m *measurement) forget() {
+	for _, f := range m.figures {
+		f.values, f.beyond, f.censored = sample.Runs{}, sample.Runs{}, false
+	}
+	clear(m.scales)
+	m.values, m.trees, m.judged, m.lasted = 0, 0, 0, 0
 }
 
 // everySecond keeps every second value, from the first or the second on by turns.
@@ -299,7 +334,7 @@ func (f *figureOf) whole(i sample.Interval) sample.Interval {
 // their width and a share; 0 asks for none.
 func (m *measurement) intervals(precision float64) (out []MetricInterval) {
 	for _, f := range m.figures {
-		i := f.interval(confidence)
+		i := f.interval(m.repeated(confidence, shownPower))
 		got := MetricInterval{Metric: f.metric, Where: f.where, Unit: f.unit, Values: f.values.N(), Independent: *report.Rounded(i.Effective, 1e3), Why: i.Lacks}
 		if f.values.N() > 0 {
 			got.Measured = report.Rounded(i.At, 1e6)
@@ -319,6 +354,34 @@ func (m *measurement) intervals(precision float64) (out []MetricInterval) {
 	return out
 }
 
+// repeated is the confidence of an interval that is looked at after every run, so that it holds
+// the truth with the confidence that was asked for whenever that is the last: repeated confidence
+// intervals (Jennison and Turnbull, "Interim analyses: the repeated confidence interval approach",
+// Journal of the Royal Statistical Society B, 1989). The normal quantile grows towards the first
+// looks by a power of budget ÷ what was measured (Wang and Tsiatis, "Approximately optimal
+// one-parameter boundaries for group sequential trials", Biometrics, 1987): a level whose
+// runs happen to be alike would else end first, with an interval too narrow.
+func (m *measurement) repeated(confidence, power float64) float64 {
+	if m.budget <= m.units() {
+		return confidence
+	}
+	z := distuv.UnitNormal.Quantile((1+confidence)/2) * math.Pow(float64(m.budget)/float64(m.units()), power)
+	return 2*distuv.UnitNormal.CDF(z) - 1
+}
+
+// The powers of [measurement.repeated]: of the interval that ends a level, which is the one
+// that was chosen for being narrow, and of the one that is shown. Both were chosen by
+// TestIntervalsCover.
+const (
+	endingPower = 0.15
+	shownPower  = 0.075
+)
+
+// leastSpans is how many times as long a level is measured as what arrives takes, a request or
+// a session, before its interval can be narrow enough: what is slow shows in no parts of a run
+// that is hardly longer.
+const leastSpans = 25
+
 // resolved tells whether the latencies that the contract is about are as narrow as asked, or
 // without one the p99 of TTFT.
 func (m *measurement) resolved(precision float64) bool {
@@ -326,13 +389,22 @@ func (m *measurement) resolved(precision float64) bool {
 	for _, f := range m.figures {
 		if f.clause >= 0 && f.percentile > 0 {
 			some = true
-			if i := f.interval(confidence); i.Half() > precision {
+			if !m.narrow(f, precision) {
 				return false
 			}
 		}
 	}
-	last := m.main.interval(confidence)
-	return some || last.Half() <= precision
+	return some || m.narrow(m.main, precision)
+}
+
+// narrow tells whether the interval of a figure is as narrow as asked, and of runs long enough
+// to say so.
+func (m *measurement) narrow(f *figureOf, precision float64) bool {
+	if m.lasted < leastSpans*m.takes {
+		return false
+	}
+	i := f.interval(m.repeated(confidence, endingPower))
+	return i.Half() <= precision
 }
 
 // remeasure puts the figures of all runs into what became of the contract and of TTFT in the

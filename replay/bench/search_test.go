@@ -18,13 +18,10 @@ import (
 func (q prefillQueue) atLoad(s *Sweep, role string, load, limit float64, seed uint64) Level {
 	q.share = load * prefillMS / 1e3
 	m := newMeasurement(&s.Report, false)
+	m.budget = s.Budget
 	l := Level{Role: role, Load: load}
-	for n := int(s.Requests); ; {
-		values := q.run(seed<<20|uint64(load*1000)<<4|uint64(m.runs), n+n/10)[n/10:]
-		for _, f := range m.figures {
-			f.values.Add(values)
-		}
-		m.runs, m.values = m.runs+1, m.values+int64(len(values))
+	for {
+		q.measure(m, seed<<20|uint64(load*1000)<<4|uint64(m.runs), s.Requests, 10)
 		l.Measured = m.values
 		l.Contract = &report.ContractResult{Clauses: []report.ClauseResult{{Clause: m.terms.Clauses[0].String(), Unit: "ms", Measured: new(float64), Allowed: limit}}}
 		m.remeasure(&l)
@@ -35,10 +32,9 @@ func (q prefillQueue) atLoad(s *Sweep, role string, load, limit float64, seed ui
 		if *l.Contract.Clauses[0].Measured > farBeyond*l.Contract.Clauses[0].Allowed {
 			l.Outcome, l.Sure = outcomeSaturated, true
 		}
-		if s.enough(m, &l) || 2*m.values > s.Budget || l.Outcome == outcomeSaturated {
+		if s.enough(m, &l) || s.spent(m) || l.Outcome == outcomeSaturated {
 			return l
 		}
-		n = int(m.values)
 	}
 }
 

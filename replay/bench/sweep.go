@@ -213,9 +213,13 @@ func (h *Highest) reached(l *Level) {
 }
 
 // measureLevel measures one load for so long, and with a precision by more runs: each is as
-// long as all before it together, so that a start from idle weighs less and less.
+// long as all before it together, and the last as its budget leaves, so that a start from idle weighs
+// less and less. A first run whose warm-up turns out to have been too short counts for nothing.
 func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, load float64, measured time.Duration) (Level, error) {
 	m := newMeasurement(&s.Report, s.Sessions != nil)
+	if s.Precision > 0 {
+		m.budget = s.Budget
+	}
 	var l Level
 	for enough := false; !enough; {
 		t, err := s.trial(role, load, measured, m)
@@ -227,8 +231,12 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 			return l, err
 		}
 		l.Role, l.Load, l.Name, l.Seed = role, load, cmp.Or(name, l.Name), cmp.Or(seed, l.Seed)
+		if s.cold(t, m) {
+			m.forget()
+			continue
+		}
 		enough = s.Precision == 0 || l.Outcome == outcomeUntrusted || l.Outcome == outcomeSaturated ||
-			2*m.units() > s.Budget || m.units() == 0 || s.enough(m, &l)
+			s.spent(m) || s.enough(m, &l)
 	}
 	l.Intervals, l.Attainment = m.intervals(s.Precision), m.attainment()
 	r.Levels = append(r.Levels, l)
@@ -236,6 +244,22 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 		s.Told(l)
 	}
 	return l, nil
+}
+
+// cold tells whether the first run of a level had a warm-up too short for what arrives, so
+// that another with a longer one has to take its place.
+func (s *Sweep) cold(t Trial, m *measurement) bool {
+	warm, err := time.ParseDuration(t.Warmup)
+	return s.Precision > 0 && s.Warmup == "" && s.Sessions == nil && m.runs == 1 && err == nil && warm < warmupLeast*m.takes
+}
+
+// spent tells whether the budget of a level leaves no room for another run that is worth its
+// warm-up: one as long as a quarter of what was measured.
+func (s *Sweep) spent(m *measurement) bool {
+	if s.Sessions != nil {
+		return 2*m.units() > s.Budget || m.units() == 0
+	}
+	return m.units()+m.units()/4 > s.Budget || m.units() == 0
 }
 
 // enough tells whether a level needs no more runs: once it surely fails, or its interval is
@@ -331,18 +355,23 @@ func (s *Sweep) trial(role string, load float64, measured time.Duration, m *meas
 		t.Load.Rate = processAt(s.Process, load)
 		measured = max(measured, time.Duration(float64(s.Requests)/load*1e9))
 	}
-	if m.runs > 0 { // as long as all before it
+	if m.runs > 0 { // as long as all before it, or as the budget leaves
 		t.Name += fmt.Sprintf("-run-%d", m.runs+1)
-		measured <<= m.runs - 1
+		if m.values > 0 {
+			rest := float64(s.Budget-m.values) / float64(m.values)
+			measured = time.Duration(min(1, rest) * float64(m.lasted)).Round(time.Second)
+		}
 	}
 	if t.Warmup == "" {
 		// How long the server is brought to its steady state, in whole seconds.
 		warmup := warmupTime
-		if !s.Closed() {
-			fifty := time.Duration(warmupRequests / load * 1e9)
-			warmup = max(warmup, (fifty + time.Second - 1).Truncate(time.Second))
+		if s.Precision > 0 {
+			warmup = max(warmupPrecise, measured/warmupShare, warmupSpans*m.takes)
 		}
-		t.Warmup = warmup.String()
+		if !s.Closed() {
+			warmup = max(warmup, time.Duration(warmupRequests/load*1e9))
+		}
+		t.Warmup = (warmup + time.Second - 1).Truncate(time.Second).String()
 	}
 	span, err := replay.ParseSpan(t.Warmup)
 	if err != nil {
@@ -385,6 +414,11 @@ func (s *Sweep) sessionTrial(t *Trial, role string, load float64, measured time.
 const (
 	warmupTime     = 10 * time.Second
 	warmupRequests = 50
+	// With a precision the figures are narrow enough to show what is left of a start from idle.
+	warmupPrecise = 30 * time.Second
+	warmupShare   = 8 // of what is measured after it
+	warmupSpans   = 4 // times as long as a request takes, or a session whose turns wait for each other
+	warmupLeast   = 3 // of that, so that a first run counts
 )
 
 // seed is that of a level: the first 53 bits of a hash, so that any program that

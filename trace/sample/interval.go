@@ -12,7 +12,7 @@ import (
 // own, for intervals that hold although the values of a run depend on each other: requests
 // that wait in one queue wait together.
 //
-// Each run is cut into parts, 32 of all runs together. Pairs of neighbouring parts are
+// Each run is cut into parts, 64 of all runs together. Pairs of neighbouring parts are
 // joined until neighbours no longer resemble each other (batch means: Law and Carson,
 // "A sequential procedure for determining the length of a steady-state simulation",
 // Operations Research, 1979). How much the parts differ then, against what independent
@@ -24,9 +24,10 @@ import (
 // proportions with small expected number of positive counts", Survey Methodology, 1998),
 // with degrees of freedom of Satterthwaite.
 //
-// D is the largest over the values below the median, the third quartile, the 90th
-// percentile, and what is asked: a queue that was never long in a run shows at the median
-// how slowly it moves.
+// Parts are long enough when none resemble each other at the median, the third quartile, the
+// 90th percentile, or what is asked: a queue that was never long in a run shows at the median
+// how slowly it moves. D is of what is asked alone; that the largest of these leaves
+// 60 to 100 independent values is asked for as well.
 //
 // Values may also belong to clusters, as requests do to sessions, which run through many parts
 // beside each other. D is then at least the design effect of the clusters, by the same ratio
@@ -77,15 +78,17 @@ const (
 )
 
 const (
-	mostParts  = 32
+	mostParts  = 64
 	leastParts = 8
 	// leastEvents · (1 − 1/D) is how many independent events an interval rests on at least:
 	// values beyond a quantile, divided by D. With fewer, runs that happened to see none of
 	// the rare queues would say that there are none. Independent values need no such thing.
 	leastEvents = 10
-	// leastIndependent is how many independent values all of them tell as much as, at least:
-	// else the runs are not much longer than what happens once takes.
+	// leastIndependent is how many independent values all of them tell as much as, at least, at
+	// each of the bounds: else the runs are not much longer than what happens once takes. Where
+	// values depend on many others, leastDependent · (1 − 1/D) are.
 	leastIndependent = 60
+	leastDependent   = 100
 	// partsAlike is the correlation of neighbouring parts, in standard deviations of what
 	// chance does, from which they are joined: one of ten times that is chance.
 	partsAlike = 1.2816
@@ -182,19 +185,20 @@ func (r *Runs) effective(share float64, bound int64, confidence float64) (out In
 		out.Lacks = lacksRest
 		return out, 0
 	}
-	effect := 1.0
-	for _, parts := range counts {
+	effect, largest, widest := 1.0, 1.0, counts[0]
+	for i, parts := range counts {
 		// What is left of the correlation counts as that of a process of first order.
 		rest := min(max(correlation(parts), 0), 0.7)
-		effect = max(effect, designEffect(parts)*(1+rest)/(1-rest))
-	}
-	widest := counts[0]
-	for _, bound := range bounds {
-		if parts := r.clusters(bound); len(parts) > 0 && designEffect(parts) > effect {
-			effect, widest = designEffect(parts), parts
+		of := designEffect(parts) * (1 + rest) / (1 - rest)
+		if clustered := r.clusters(bounds[i]); designEffect(clustered) > of {
+			of, parts = designEffect(clustered), clustered
+		}
+		if largest = max(largest, of); i == 0 && of > 1 {
+			effect, widest = of, parts
 		}
 	}
-	if out.Effective = float64(r.n) / effect; effect > 1 && out.Effective < leastIndependent {
+	out.Effective = float64(r.n) / effect
+	if largest > 1 && float64(r.n)/largest < max(leastIndependent, leastDependent*(1-1/largest)) {
 		out.Lacks = lacksRest
 		return out, 0
 	}
@@ -344,8 +348,11 @@ func correlation(parts []part) float64 {
 // of as many independent values: by the ratio estimator (Cochran, "Sampling techniques",
 // 1977, section 6.3).
 func designEffect(parts []part) float64 {
+	if len(parts) < 2 {
+		return 1
+	}
 	share := ofAll(parts)
-	if share == 0 || share == 1 || len(parts) < 2 {
+	if share == 0 || share == 1 {
 		return 1
 	}
 	variance, n := 0.0, 0.0
