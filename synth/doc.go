@@ -36,6 +36,7 @@
 //   - place.go: the place that a model keeps of one request; labels, categories, how a
 //     request builds on its parent and joins a session
 //   - fit.go: fitting a model of places: its options, and the arrivals as a cascade
+//   - trees.go: a sample of whole prefix trees, of a trace that does not fit in memory
 //   - extract.go: rows of a trace turned into places: known blocks, links, sessions, the
 //     global prefix
 //   - forest.go: the prefix tree, compressed, with who last touched each node, that fitting

@@ -73,6 +73,9 @@ func (s *swapFigures) warnings(k int) []string {
 // not depend on what is generated.
 func (m *Model) Warnings() []string {
 	var out []string
+	if m.sampled != nil {
+		out = append(out, m.sampled.sentence())
+	}
 	if few := m.Few(); few != "" {
 		out = append(out, few)
 	}

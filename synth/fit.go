@@ -19,6 +19,8 @@ type FitOptions struct {
 	// Entropy drives the swapping. Nil means crypto/rand; only tests set it,
 	// since whoever can repeat the swapping can undo it.
 	Entropy io.Reader
+	// Trees, when not nil, choose which requests are fitted; see [SurveyTrees].
+	Trees *TreeSample
 	// Progress, when not nil, is called with the number of rows read, now and
 	// then.
 	Progress func(rows int64)
@@ -28,8 +30,9 @@ type FitOptions struct {
 // out. A trace with a block after two different prefixes cannot be fitted, nor
 // can one without requests; errors name the row, counted from 0.
 //
-// Memory is about 1.6 kB for each request where they are swapped, a quarter of that
-// otherwise, and 24 bytes for each distinct block.
+// Memory is about 1.6 kB for each request that is fitted where they are swapped, a quarter
+// of that otherwise, 24 bytes for each distinct block of these, and some 20 bytes for each
+// request that is not fitted.
 func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, opts FitOptions) (*Model, error) {
 	if opts.KSwap < 0 {
 		return nil, errors.New("k_swap cannot be negative")
@@ -38,6 +41,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 		opts.KSwap = DefaultKSwap
 	}
 	e := extractor{size: meta.BlockSize}
+	var times []int64 // of all requests, where some are fitted
 	err := trace.Each(src, func(row int64, r *trace.Request) error {
 		if row%progressRows == 0 {
 			if err := ctx.Err(); err != nil {
@@ -45,6 +49,12 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 			}
 			if opts.Progress != nil {
 				opts.Progress(row)
+			}
+		}
+		if opts.Trees != nil && r.Status != trace.StatusFailed {
+			times = append(times, r.ArrivalNS)
+			if !opts.Trees.Takes(r) {
+				return nil
 			}
 		}
 		return e.addRow(row, r)
@@ -70,9 +80,16 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	}
 	e.finish()
 	m := &Model{meta: meta, kSwap: opts.KSwap, places: e.places, labels: e.labels.values, ends: e.ends.values}
-	if err := m.fitArrivals(e.times); err != nil {
+	if opts.Trees != nil {
+		opts.Trees.some.distinct = float64(len(e.nodes))
+		m.sampled = opts.Trees.sampled()
+	} else {
+		times = e.times
+	}
+	if err := m.fitArrivals(times); err != nil {
 		return nil, err
 	}
+	times = nil
 	if m.kSwap > 1 {
 		if err := m.swap(ctx, &e, opts.Entropy); err != nil {
 			return nil, err

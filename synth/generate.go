@@ -36,10 +36,13 @@ func (m *Model) Generate(ctx context.Context, o Options) (*Workload, error) {
 	if m.cells != nil {
 		m = m.drawnFrom(counts)
 	}
-	w := &Workload{model: m, options: o, populations: make([]population, o.Users)}
+	w := &Workload{model: m, options: o, populations: make([]population, len(counts))}
 	g := generator{model: m, options: o, span: span, counts: counts, domains: domainsOf(m.labels)}
 	var wait sync.WaitGroup
-	errs := make([]error, o.Users)
+	errs := make([]error, len(w.populations))
+	if m.copies() > 1 {
+		g.dealTimes(w.populations)
+	}
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range w.populations {
 		wait.Add(1)
@@ -62,6 +65,9 @@ func (m *Model) Generate(ctx context.Context, o Options) (*Workload, error) {
 // the model's time.
 func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 	n := int64(m.Requests())
+	if m.sampled != nil {
+		n = m.sampled.Requests
+	}
 	total := n * int64(o.Users)
 	span = m.span
 	switch {
@@ -89,7 +95,7 @@ func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 	if float64(span) >= math.MaxInt64/2*o.Speed {
 		return nil, 0, errors.New("at this speed the workload takes more than 2^62 nanoseconds: raise the speed")
 	}
-	return share(total, slices.Repeat([]int64{1}, o.Users)), max(span, 1), nil
+	return share(total, slices.Repeat([]int64{1}, o.Users*m.copies())), max(span, 1), nil
 }
 
 // A generator grows the populations of one workload, several at a time.
@@ -97,7 +103,7 @@ type generator struct {
 	model   *Model
 	options Options
 	span    int64    // of the model's time
-	counts  []int64  // by population: its requests
+	counts  []int64  // by population, the copies of a user one after the other: its requests
 	domains []uint16 // by label: the cache domain
 
 	placed atomic.Int64 // requests of all populations so far, for Options.Progress
@@ -115,9 +121,10 @@ func (g *generator) growPopulation(ctx context.Context, i int, p *population) er
 	if m.cells != nil {
 		add = g.drawCells(i, p)
 	} else {
-		parts := course(m.arrivals.Parts(), g.stream("course", i), g.options.Users, g.span, m.span, int64(g.options.SharedAbove))
-		p.times = m.arrivals.Times(g.stream("arrivals", i), int(n), parts)
-		s := newSequence(m.places, i, n, g.stream("places", i))
+		if p.times == nil {
+			p.times = g.times(i, n)
+		}
+		s := newSequence(m.places, i, n, m.copies() > 1, g.stream("places", i))
 		add = func(int) {
 			at, parent, after := s.nextPlace()
 			p.places = append(p.places, at)
@@ -137,6 +144,40 @@ func (g *generator) growPopulation(ctx context.Context, i int, p *population) er
 	}
 	p.release()
 	return nil
+}
+
+// times draws the arrivals of one of the users.
+func (g *generator) times(user int, n int64) []int64 {
+	m := g.model
+	parts := course(m.arrivals.Parts(), g.stream("course", user), g.options.Users, g.span, m.span, int64(g.options.SharedAbove))
+	return m.arrivals.Times(g.stream("arrivals", user), int(n), parts)
+}
+
+// dealTimes draws the arrivals of each user for all its copies, and deals as many as there
+// are copies at a time among them, so that their bursts are those of the trace.
+func (g *generator) dealTimes(populations []population) {
+	copies := g.model.copies()
+	for user := range g.options.Users {
+		counts, of := g.counts[user*copies:(user+1)*copies], populations[user*copies:(user+1)*copies]
+		total := int64(0)
+		for i, n := range counts {
+			total += n
+			of[i].times = make([]int64, 0, n)
+		}
+		r := g.stream("copies", user)
+		var open []int
+		for _, at := range g.times(user, total) {
+			if len(open) == 0 {
+				for _, i := range r.Perm(copies) {
+					if int64(len(of[i].times)) < counts[i] {
+						open = append(open, i)
+					}
+				}
+			}
+			of[open[0]].times = append(of[open[0]].times, at)
+			open = open[1:]
+		}
+	}
 }
 
 // stream is the random stream of one purpose of one population.

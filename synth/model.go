@@ -24,7 +24,8 @@ type Model struct {
 	labels   []label
 	ends     []end
 	arrivals *arrival.Cascade
-	sourced  bool // the places join the source's own sessions
+	sampled  *sampledTrees // nil for a model of a whole trace
+	sourced  bool          // the places join the source's own sessions
 	swapped  swapFigures
 
 	cells *cellModel // in place of places and arrivals, nil for a model of places

@@ -44,6 +44,9 @@ func (m *Model) Write(w io.Writer) error {
 		out.SetMetadata(keyJitter, strconv.FormatFloat(swapJitter, 'g', -1, 64))
 		out.SetMetadata(keySwapped, m.swapped.text())
 	}
+	if m.sampled != nil {
+		out.SetMetadata(keySampled, m.sampled.text())
+	}
 	out.SetMetadata(keyPrivacy, privacyNote)
 	out.SetMetadata(keyRequests, strconv.Itoa(len(m.places)))
 	out.SetMetadata(keySpan, strconv.FormatInt(m.span, 10))
@@ -127,6 +130,11 @@ func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
 	m.kSwap = int(k)
 	if text, ok := lookup(keySwapped); ok {
 		if m.swapped, err = parseSwapped(text); err != nil {
+			return err
+		}
+	}
+	if text, ok := lookup(keySampled); ok {
+		if m.sampled, err = parseSampled(text, b.requests); err != nil {
 			return err
 		}
 	}

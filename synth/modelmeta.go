@@ -27,6 +27,7 @@ const (
 	keyKSwap    = "reprise.k_swap"
 	keyJitter   = "reprise.swap_jitter"
 	keySwapped  = "reprise.swapped"
+	keySampled  = "reprise.sampled_trees"
 	keyPrivacy  = "reprise.privacy_note"
 	keyRequests = "reprise.fitted_requests"
 	keySpan     = "reprise.span_ns"

@@ -130,6 +130,9 @@ func (m *Model) digest() string {
 	h.Write([]byte(modelSchema + "\n"))
 	b := binary.AppendVarint(nil, int64(m.meta.BlockSize))
 	b = binary.AppendVarint(b, m.span)
+	if s := m.sampled; s != nil {
+		b = binary.AppendVarint(binary.AppendVarint(b, s.OneIn), s.Requests)
+	}
 	_ = m.eachRow(func(r *modelRow) error { // f gives no error, so there is none
 		h.Write(r.canonical(b))
 		b = b[:0]

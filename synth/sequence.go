@@ -39,12 +39,15 @@ const (
 	shuffleWindow = 200 // neighbours among which a further population moves places
 )
 
-func newSequence(places []place, population int, n int64, r *rand.Rand) *sequence {
+// newSequence begins the sequence of n requests. One that deals does so even if it is no longer
+// than the trace: to move a place of a sample among its neighbours moves it much further in
+// the trace, and copies in one order are busy with the same at the same time.
+func newSequence(places []place, population int, n int64, deals bool, r *rand.Rand) *sequence {
 	s := &sequence{places: places, r: r}
 	for i := range s.at {
 		s.at[i] = make([]int32, len(places))
 	}
-	if n > int64(len(places)) {
+	if deals || n > int64(len(places)) {
 		s.part()
 		return s
 	}

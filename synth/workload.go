@@ -95,6 +95,9 @@ func (m *Model) describe(o Options) string {
 	if m.Few() != "" {
 		s += fmt.Sprintf(", fitted to %d requests (few: below %d)", len(m.places), FewRequests)
 	}
+	if m.sampled != nil {
+		s += fmt.Sprintf(", one in %d prefix trees", m.sampled.OneIn)
+	}
 	if o.Users > 1 {
 		s += ", users " + strconv.Itoa(o.Users)
 		if o.SharedAbove > 0 {

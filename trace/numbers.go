@@ -96,9 +96,10 @@ func (n *spilledNumbers) page(at uint64) (*numberPage, error) {
 	return p, nil
 }
 
-// blockNumbers give dense ids from 0 by first appearance, as [Renumber] does, to any number of
+// BlockNumbers give dense ids from 0 by first appearance, as [Renumber] does, to any number of
 // blocks: those of small ids, and of ids far larger than their number, in memory, and the rest in a private file.
-type blockNumbers struct {
+// The zero value has none.
+type BlockNumbers struct {
 	near Renumber
 	most uint64 // ids below it are in memory; 0 is nearBlocks
 	rest *spilledNumbers
@@ -109,7 +110,8 @@ const (
 	restPages  = 4096    // 128 MiB
 )
 
-func (b *blockNumbers) id(old uint64) (uint64, error) {
+// ID returns the new id of old. An error is that of the file, or an id beyond 2^38.
+func (b *BlockNumbers) ID(old uint64) (uint64, error) {
 	if b.most == 0 {
 		b.most = nearBlocks
 	}
@@ -137,7 +139,11 @@ func (b *blockNumbers) id(old uint64) (uint64, error) {
 	return *at - 1, nil
 }
 
-func (b *blockNumbers) close() error {
+// Len is how many ids were given.
+func (b *BlockNumbers) Len() int { return b.near.Len() }
+
+// Close drops the file.
+func (b *BlockNumbers) Close() error {
 	if b.rest == nil {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 // above their number, and ids that were far once.
 func TestBlockNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
-	b := blockNumbers{most: 5000}
-	defer b.close()
+	b := BlockNumbers{most: 5000}
+	defer b.Close()
 	want := map[uint64]uint64{}
 	for i := range 300_000 {
 		var old uint64
@@ -24,7 +24,7 @@ func TestBlockNumbers(t *testing.T) {
 		default:
 			old = r.Uint64() >> r.IntN(20)
 		}
-		id, err := b.id(old)
+		id, err := b.ID(old)
 		first, seen := want[old]
 		if !seen {
 			first = uint64(len(want))

@@ -245,11 +245,11 @@ type Slice struct {
 	row, first int64
 	started    bool
 	people     Dense
-	blocks     blockNumbers
+	blocks     BlockNumbers
 }
 
 // Close drops what the slice keeps in a private file.
-func (s *Slice) Close() error { return s.blocks.close() }
+func (s *Slice) Close() error { return s.blocks.Close() }
 
 // Read implements [Reader].
 func (s *Slice) Read(rows []Request) (int, error) {
@@ -292,7 +292,7 @@ func (s *Slice) cut(r *Request) error {
 	s.people.ApplyPeople(r)
 	for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
 		for i, old := range ids {
-			id, err := s.blocks.id(old)
+			id, err := s.blocks.ID(old)
 			if err != nil {
 				return err
 			}

@@ -3,6 +3,7 @@ package trace
 import (
 	"encoding/binary"
 	"errors"
+	"io"
 )
 
 // A Shelf keeps the rows of a trace in a private file and gives back any of them by its
@@ -69,6 +70,47 @@ func (s *Shelf) Row(i int64, r *Request) error {
 	}
 	*r = Request{}
 	return s.dec.decode(b, r)
+}
+
+// Reader reads all rows in their order. What they point to is not used again.
+func (s *Shelf) Reader() Reader[Request] {
+	return &shelfReader{shelf: s}
+}
+
+type shelfReader struct {
+	shelf *Shelf
+	rest  *SpillReader
+	next  int64
+	dec   rowDecoder
+}
+
+// Read implements [Reader].
+func (r *shelfReader) Read(rows []Request) (int, error) {
+	if r.rest == nil {
+		if err := r.shelf.flush(); err != nil {
+			return 0, err
+		}
+		r.rest = r.shelf.spill.Reader(chunkBytes, Extent{0, r.shelf.spill.Size()})
+	}
+	for i := range rows {
+		if r.next == r.shelf.Len() {
+			return i, io.EOF
+		}
+		from := int64(0)
+		if r.next > 0 {
+			from = r.shelf.ends[r.next-1]
+		}
+		b, err := r.rest.Next(int(r.shelf.ends[r.next] - from))
+		if err != nil {
+			return i, err
+		}
+		rows[i] = Request{}
+		if err := r.dec.decode(b, &rows[i]); err != nil {
+			return i, err
+		}
+		r.next++
+	}
+	return len(rows), nil
 }
 
 // Close drops the rows.

@@ -41,6 +41,16 @@ func TestShelf(t *testing.T) {
 			}
 		}
 	}
+	n := 0
+	err = Each(s.Reader(), func(i int64, r *Request) error {
+		if n++; !reflect.DeepEqual(*r, rows[i]) {
+			t.Fatalf("row %d in order: %+v, want %+v", i, *r, rows[i])
+		}
+		return nil
+	})
+	if err != nil || n != len(rows) {
+		t.Fatalf("%d rows in order, want %d, %v", n, len(rows), err)
+	}
 	for _, i := range []int64{-1, 3000} {
 		if err := s.Row(i, new(Request)); err == nil {
 			t.Errorf("there is a row %d", i)

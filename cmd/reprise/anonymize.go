@@ -92,6 +92,7 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 	if err := cli.CheckBeside(cmd, f.out, writes...); err != nil {
 		return err
 	}
+	defer cli.LimitMemory(largeMemory)()
 	f.Confined = confine(cmd, []string{path}, append(writes, ledgerOf(cmd, f.Ledger, path).Files...))
 	t, err := cli.OpenTrace(cmd, path)
 	if err != nil {

@@ -33,7 +33,9 @@ seed always give the same workload. A model of an earlier version is fitted agai
 
 Links, sizes and outputs are each exchanged among at least --k-swap similar requests.
 This is not differential privacy: every value still occurred. The model has the privacy
-tier of the trace. Figures of what swapping moved too far are printed.
+tier of the trace. Figures of what swapping moved too far are printed. Of a trace that
+takes more than 1.1 GB, a sample of whole prefix trees is fitted, and a note says how far
+that is off.
 
 With --tier partner (ε=8) and --tier public (ε=1) the model is differentially private:
 each user or session adds a weight of 1 in all to each of some 20 noisy tables, in cells
@@ -53,6 +55,7 @@ trace's tier, and with each quantity drawn independently.`,
   reprise synth fit t.parquet --k-swap 20 -o m.parquet`,
 		Args: flags.Wants(1, 1, "which trace?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			defer cli.LimitMemory(largeMemory)()
 			switch {
 			case out == "" && cli.MissingFile(args[0]) != nil:
 				return cli.MissingFile(args[0])
@@ -125,9 +128,17 @@ func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (m *sy
 		return nil, nil, err
 	}
 	bar := cli.NewProgress(cmd)
-	bar.Start("fit", "requests", src.Rows())
+	bar.Start("survey", "requests", src.Rows())
 	defer bar.End()
-	if m, err = synth.Fit(cmd.Context(), src, t.Meta, synth.FitOptions{KSwap: kSwap, Progress: bar.Set}); err != nil {
+	opts := synth.FitOptions{KSwap: kSwap, Progress: bar.Set}
+	if opts.Trees, err = synth.SurveyTrees(cmd.Context(), src, t.Meta, opts); err != nil {
+		return nil, nil, cli.InFile(path, err)
+	}
+	if src, err = t.Reader(); err != nil {
+		return nil, nil, err
+	}
+	bar.Start("fit", "requests", src.Rows())
+	if m, err = synth.Fit(cmd.Context(), src, t.Meta, opts); err != nil {
 		return nil, nil, cli.InFile(path, err)
 	}
 	if kSwap == 1 {

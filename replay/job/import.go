@@ -54,7 +54,8 @@ func (m *Import) shardArgs(key, folder string) []string {
 	return append(slices.Concat([]string{"import"}, m.Inputs, m.Args), "--shard=/"+strconv.Itoa(m.Shards), "--key-file="+key, "--output="+folder, "--quiet")
 }
 
-// Kubernetes is the manifest of the Indexed Job that imports the shards, to a folder of the volume. A pod
+// Kubernetes is the manifest of the Indexed Job that imports the shards, to a folder of the volume
+// or the bucket. A pod
 // that is evicted or drained is started again and not counted; one that fails is tried again some
 // times; one whose command line is wrong is not.
 func (m *Import) Kubernetes() ([]byte, error) {
@@ -62,7 +63,7 @@ func (m *Import) Kubernetes() ([]byte, error) {
 		return nil, err
 	}
 	again, labels := retries, m.labels("import")
-	c := m.container("import", literally(m.shardArgs(keyPath, resultsAt)))
+	c := m.container("import", literally(m.shardArgs(keyPath, m.folder())))
 	m.mount(&c)
 	pod := m.pod("shard", c)
 	m.giveKey(&pod)
@@ -90,7 +91,7 @@ func (m *Import) Kubernetes() ([]byte, error) {
 }
 
 // KubernetesMerge is the manifest of the Job that makes a trace of the shards, which ends as
-// NAME.parquet on the volume.
+// NAME.parquet on the volume or in the bucket.
 func (m *Import) KubernetesMerge() ([]byte, error) {
 	if err := m.kubernetes(); err != nil {
 		return nil, err

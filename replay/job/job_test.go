@@ -40,6 +40,54 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
+// With a bucket in place of the volume, shards write objects into its folder and the merge reads
+// them there; only a volume with inputs is mounted.
+func TestBucket(t *testing.T) {
+	s := load()
+	s.Results, s.Bucket, s.Grant, s.Inputs = "", "s3://bench/runs/", "s3-key", []string{"s3://bench/w.parquet"}
+	got, err := s.Kubernetes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	merge, err := s.KubernetesMerge()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range []string{string(got), string(merge)} {
+		if strings.Contains(doc, "persistentVolumeClaim") || strings.Contains(doc, "/results") || strings.Contains(doc, "/data") {
+			t.Errorf("a volume:\n%s", doc)
+		}
+		if !strings.Contains(doc, "envFrom:\n        - secretRef:\n            name: s3-key\n") {
+			t.Errorf("no credentials:\n%s", doc)
+		}
+	}
+	for doc, wants := range map[string][]string{string(got): {"- s3://bench/w.parquet\n", "- --output=s3://bench/runs/chat/shard-$(JOB_COMPLETION_INDEX).parquet\n"},
+		string(merge): {"- s3://bench/runs/chat\n", "- s3://bench/runs/chat.parquet\n"}} {
+		for _, want := range wants {
+			if !strings.Contains(doc, want) {
+				t.Errorf("no %q:\n%s", want, doc)
+			}
+		}
+	}
+	s.Inputs, s.Data = []string{"/data/w.parquet"}, "workloads"
+	if got, err = s.Kubernetes(); err != nil || !strings.Contains(string(got), "claimName: workloads") || !strings.Contains(string(got), "mountPath: /data") {
+		t.Errorf("%v\n%s", err, got)
+	}
+	for name, change := range map[string]func(*Spec){
+		"no volume is at /data":      func(s *Spec) { s.Data = "" },
+		"to a volume or to a bucket": func(s *Spec) { s.Results = "results" },
+		"name a folder of a store":   func(s *Spec) { s.Bucket = "s3://Bench?key=1" },
+		"store's credentials":        func(s *Spec) { s.Grant = "S3" },
+		"as an object":               func(s *Spec) { s.Inputs = []string{"s3://bench/w?sig=1"} },
+	} {
+		bad := s
+		change(&bad)
+		if _, err := bad.Kubernetes(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // What is printed is what was looked at. The module cmd/internal/jobcheck holds it to the
 // validation of Kubernetes.
 func TestGolden(t *testing.T) {

@@ -69,7 +69,7 @@ func (s *Job) inNamespace() string {
 }
 
 // KubernetesMerge is the manifest of the Job that joins the results, which end as NAME.parquet on
-// the volume.
+// the volume or in the bucket.
 func (s *Spec) KubernetesMerge() ([]byte, error) {
 	if err := s.kubernetes(); err != nil {
 		return nil, err
@@ -77,12 +77,18 @@ func (s *Spec) KubernetesMerge() ([]byte, error) {
 	return documents("", s.merging())
 }
 
-// merging is the Job that joins what the shards left on the volume.
+// merging is the Job that joins what the shards left.
 func (s *Job) merging(flags ...string) batchJob {
 	again := 2
-	args := append([]string{"merge", resultsAt + "/" + s.Name, "-o", resultsAt + "/" + s.Name + ".parquet", "--overwrite"}, flags...)
+	from := resultsAt + "/" + s.Name
+	if s.Bucket != "" {
+		from = s.folder()
+	}
+	args := append([]string{"merge", from, "-o", from + ".parquet", "--overwrite"}, flags...)
 	c := s.container("merge", args)
-	c.Mounts = append([]volumeMount{{Name: "results", Path: resultsAt}}, c.Mounts...)
+	if s.Bucket == "" {
+		c.Mounts = append([]volumeMount{{Name: "results", Path: resultsAt}}, c.Mounts...)
+	}
 	pod := s.pod("merge", c)
 	pod.Metadata.Labels = s.labels("merge")
 	return batchJob{"batch/v1", "Job", meta{s.Name + "-merge", s.Namespace, s.labels("merge")}, jobSpec{
@@ -101,7 +107,7 @@ func (s *Spec) shardContainer() container {
 		peer = fmt.Sprintf("%s-0.%s:%d", s.Name, s.Name, clockPort)
 	}
 	args := append(s.shardArgs(), "--clock-listen=:"+strconv.Itoa(clockPort), "--clock-peer="+peer)
-	args = append(literally(args), "--output="+resultsAt+"/shard-$("+indexVariable+").parquet")
+	args = append(literally(args), "--output="+s.folder()+"/shard-$("+indexVariable+").parquet")
 	c := s.container("replay", args)
 	c.Env = append([]envVar{{Name: indexVariable, From: &envValue{Field: &fieldRef{indexField}}}}, c.Env...)
 	if secret, key, ok := strings.Cut(s.Key, "/"); ok {
@@ -112,12 +118,24 @@ func (s *Spec) shardContainer() container {
 	return c
 }
 
+// folder is where a shard finds the folder of the results.
+func (s *Job) folder() string {
+	if s.Bucket != "" {
+		return strings.TrimSuffix(s.Bucket, "/") + "/" + s.Name
+	}
+	return resultsAt
+}
+
 // mount gives a shard the folder of the results, and the volume of the inputs.
 func (s *Job) mount(c *container) {
-	c.Mounts = append([]volumeMount{{Name: "results", Path: resultsAt, SubPath: s.Name}}, c.Mounts...)
 	from := "data"
-	if s.Data == "" {
-		from = "results"
+	if s.Bucket == "" {
+		c.Mounts = append([]volumeMount{{Name: "results", Path: resultsAt, SubPath: s.Name}}, c.Mounts...)
+		if s.Data == "" {
+			from = "results"
+		}
+	} else if s.Data == "" {
+		return
 	}
 	c.Mounts = append(c.Mounts, volumeMount{Name: from, Path: dataAt, ReadOnly: true})
 }
@@ -134,14 +152,23 @@ func literally(args []string) []string {
 // the kubelet's static CPU manager then gives a pod cores of its own.
 func (s *Job) container(name string, args []string) container {
 	needs := amounts{strconv.Itoa(s.Cores), s.Memory}
-	return container{Name: name, Image: s.Image, Args: args, Env: []envVar{{Name: "HOME", Value: "/tmp"}},
+	var grant []envFrom
+	if s.Grant != "" {
+		grant = []envFrom{{secretName{s.Grant}}}
+	}
+	return container{Name: name, Image: s.Image, Args: args, Env: []envVar{{Name: "HOME", Value: "/tmp"}}, EnvFrom: grant,
 		Resources: resources{needs, needs}, Security: containerSecurity{false, true, capabilities{[]string{"ALL"}}},
 		Mounts: []volumeMount{{Name: "tmp", Path: "/tmp"}}}
 }
 
 func (s *Job) pod(part string, c container) template {
 	spec := podSpec{Restart: "Never", Grace: 30, Security: podSecurity{true, nobody, nobody, nobody, seccomp{"RuntimeDefault"}}, Containers: []container{c}}
-	spec.Volumes = []volume{{Name: "results", Claim: &claim{Name: s.Results}}, {Name: "tmp", Empty: &emptyDir{}}}
+	if s.Bucket != "" {
+		spec.Grace = 180 // what was written is put up at the end
+	} else {
+		spec.Volumes = []volume{{Name: "results", Claim: &claim{Name: s.Results}}}
+	}
+	spec.Volumes = append(spec.Volumes, volume{Name: "tmp", Empty: &emptyDir{}})
 	if s.Data != "" && part == "shard" {
 		spec.Volumes = append(spec.Volumes, volume{Name: "data", Claim: &claim{s.Data, true}})
 	}

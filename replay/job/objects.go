@@ -135,6 +135,7 @@ type container struct {
 	Image     string            `yaml:"image"`
 	Args      []string          `yaml:"args"`
 	Env       []envVar          `yaml:"env,omitempty"`
+	EnvFrom   []envFrom         `yaml:"envFrom,omitempty"`
 	Ports     []containerPort   `yaml:"ports,omitempty"`
 	Resources resources         `yaml:"resources"`
 	Security  containerSecurity `yaml:"securityContext"`
@@ -156,6 +157,14 @@ type envVar struct {
 type envValue struct {
 	Field  *fieldRef  `yaml:"fieldRef,omitempty"`
 	Secret *secretRef `yaml:"secretKeyRef,omitempty"`
+}
+
+type envFrom struct {
+	Secret secretName `yaml:"secretRef"`
+}
+
+type secretName struct {
+	Name string `yaml:"name"`
 }
 
 type fieldRef struct {

@@ -20,6 +20,8 @@ type Job struct {
 	Image     string        // that has reprise as its entry point
 	Namespace string        // empty is that of kubectl
 	Results   string        // claim of the volume for the results; of Slurm, a folder
+	Bucket    string        // in place of Results: a folder of an object store, such as s3://bench/runs
+	Grant     string        // Secret whose keys are the variables with the store's credentials; empty is the role of the machine
 	Data      string        // claim of the volume with the inputs, at /data; empty is that of the results
 	Key       string        // the API key, or the key of an import: SECRET/KEY; empty is none
 	Cores     int           // of a pod, whole ones
@@ -49,6 +51,8 @@ var (
 	claimOf  = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$`)
 	keyOf    = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[-._a-zA-Z0-9]{1,253}$`)
 	imageOf  = regexp.MustCompile(`^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$`)
+	bucketOf = regexp.MustCompile(`^(s3|gs|az)://[a-z0-9][-a-z0-9._]*(/[-+a-zA-Z0-9._]+)*/?$`)
+	objectOf = regexp.MustCompile(`^(s3|gs|az)://[^?\s]+$`)
 	folderOf = regexp.MustCompile(`^[-+a-zA-Z0-9._/~]+$`)
 )
 
@@ -93,14 +97,23 @@ func (s *Spec) kubernetes() error {
 // kubernetes refuses what Kubernetes does not take.
 func (s *Job) kubernetes() error {
 	for _, input := range s.Inputs {
-		if input != dataAt && !strings.HasPrefix(input, dataAt+"/") {
-			return fmt.Errorf("the input %q: name it by where it is in a pod, below %s", input, dataAt)
+		switch below := input == dataAt || strings.HasPrefix(input, dataAt+"/"); {
+		case !below && !objectOf.MatchString(input):
+			return fmt.Errorf("the input %q: name it by where it is in a pod, below %s, or as an object, such as s3://bucket/w.parquet", input, dataAt)
+		case below && s.Data == "" && s.Results == "":
+			return fmt.Errorf("the input %q: results go to a bucket, so that no volume is at %s: name the claim of one with the inputs, or an object", input, dataAt)
 		}
 	}
 	switch {
+	case s.Bucket != "" && s.Results != "":
+		return errors.New("results go to a volume or to a bucket: name one of them")
+	case s.Bucket != "" && !bucketOf.MatchString(s.Bucket):
+		return fmt.Errorf("the bucket %q: name a folder of a store, such as s3://bucket/runs", s.Bucket)
+	case s.Grant != "" && !claimOf.MatchString(s.Grant):
+		return fmt.Errorf("the secret %q with the store's credentials is no name of one", s.Grant)
 	case !imageOf.MatchString(s.Image):
 		return fmt.Errorf("the image %q: name one that has reprise, best by its digest (registry/reprise@sha256:…)", s.Image)
-	case !claimOf.MatchString(s.Results):
+	case s.Bucket == "" && !claimOf.MatchString(s.Results):
 		return fmt.Errorf("the claim %q of the volume for the results: name a PersistentVolumeClaim that many nodes may write (ReadWriteMany)", s.Results)
 	case s.Data != "" && !claimOf.MatchString(s.Data):
 		return fmt.Errorf("the claim %q of the volume with the inputs is no name of one", s.Data)

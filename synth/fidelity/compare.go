@@ -193,6 +193,10 @@ func (c *comparison) warn(ref, cand *Signature) {
 			add("first_requests", "the %s is long: links, routing, queues, the rate of tokens and copies are of its first %s requests",
 				s.name, page.Count(int64(len(k.at))))
 		}
+		if n := s.tally.oneIn; n > 0 {
+			add("sampled_trees", "the %s has more than %s distinct blocks: inferred sessions, the longest too, are of one in %d prefix trees, whole, and times to reuse of as many blocks",
+				s.name, page.Count(profile.DefaultExactBlocks), n)
+		}
 		if s.tally.sampledCurve {
 			add("sampled_curve", "the %s has more than %s distinct blocks: its LRU curve is estimated from a sample of them", s.name,
 				page.Count(profile.DefaultExactBlocks))

@@ -54,6 +54,10 @@ func (c *comparison) turnQuantiles(ref, cand *sessionTally) {
 	} {
 		x, y := of(a, q.what), of(b, q.what)
 		var d *float64
+		if c.f.Sessions == "inferred" && c.ref.oneIn != c.cand.oneIn {
+			c.add(q.name, nil, nil, nil, "the longest sessions of as large a sample of trees as the other") // fewer have no such long ones
+			continue
+		}
 		if x != nil && y != nil {
 			d = trace.Ptr(log2Ratio(*x, *y))
 		}

@@ -41,8 +41,8 @@ type Options struct {
 // written from then on. A row that names fewer blocks than its length takes has
 // others that nothing shares: they are completed as [synth.Unshared] does.
 //
-// Memory, beside that: some 120 bytes for each distinct block and 48 for each
-// session, 16 for each distinct length, and at most 280 MB for what has a
+// Memory, beside that: some 75 bytes for each distinct block, up to 16,777,216 of them, and
+// 48 for each session, 16 for each distinct length, and at most 280 MB for what has a
 // bound: the rows, or an even sample of them, for what correlates (see
 // [sampleLimit]), the distinct pairs of lengths, and the first rows (see [keptRows]).
 // Times are counted in the log-linear buckets of [profile.Histogram]. [Compare] takes, for
@@ -57,9 +57,10 @@ type Signature struct {
 
 	rows        *trace.Sorter
 	one         [1]trace.Request
-	ids         trace.Renumber
-	named       uint64 // distinct blocks that rows name
-	read        int64  // rows so far
+	ids         trace.BlockNumbers
+	numbers     []uint64 // of the blocks of a row
+	named       uint64   // distinct blocks that rows name
+	read        int64    // rows so far
 	failed      int64
 	first, last int64 // arrivals of requests that did not fail
 	at          int64 // arrival of the row before
@@ -72,8 +73,13 @@ type Signature struct {
 // signatureLimits are up to how many of each are kept; tests lower them.
 type signatureLimits struct {
 	rows, pairs int
+	blocks      int // beyond, a sample of trees is annotated, of a share of as many
 	kept        keptLimits
 }
+
+// treesShare is by how many times fewer blocks there are in a sample of trees than without
+// one, at most: a block of a sample takes more memory.
+const treesShare = 8
 
 // sampleLimit is up to how many requests correlations, the two-dimensional distance
 // and, counting distinct pairs of lengths, the pair match are exact. Of more
@@ -85,7 +91,7 @@ const sampleLimit = 1 << 20
 // NewSignature begins the signature of the trace that meta describes.
 func NewSignature(meta trace.Meta, opts Options) *Signature {
 	s := &Signature{meta: meta, opts: opts, size: meta.BlockSize, joined: 1,
-		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit, kept: defaultKept}}
+		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit, blocks: profile.DefaultExactBlocks, kept: defaultKept}}
 	if meta.BlockSize < 1 {
 		s.size = 0
 	} else if opts.BlockSize > 0 {
@@ -144,7 +150,11 @@ func (s *Signature) Write(rows []trace.Request) (int, error) {
 		}
 		s.last = r.ArrivalNS
 		s.one[0] = trace.Request{ArrivalNS: r.ArrivalNS, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens,
-			ThinkNS: r.ThinkNS, Blocks: s.blocks(r)}
+			ThinkNS: r.ThinkNS}
+		var err error
+		if s.one[0].Blocks, err = s.blocks(r); err != nil {
+			return i, fmt.Errorf("row %d: %w", s.read-1, err)
+		}
 		if s.meta.Sessions == sourceSessions {
 			s.one[0].Session = r.Session
 		}
@@ -157,20 +167,25 @@ func (s *Signature) Write(rows []trace.Request) (int, error) {
 }
 
 // blocks returns the row's blocks as measured, numbered densely.
-func (s *Signature) blocks(r *trace.Request) []uint64 {
+func (s *Signature) blocks(r *trace.Request) (out []uint64, err error) {
 	if s.size == 0 {
-		return nil
+		return nil, nil
 	}
-	out := s.one[0].Blocks[:0]
+	out = s.numbers[:0]
+	add := func(b uint64) {
+		id, fault := s.ids.ID(b)
+		out, err = append(out, id), errors.Join(err, fault)
+	}
 	for i := s.joined - 1; i < len(r.Blocks); i += s.joined {
-		out = append(out, s.ids.ID(r.Blocks[i]))
+		add(r.Blocks[i])
 	}
 	// The last id stands for a partial block only if no more were left away.
 	n := len(r.Blocks)
 	if n%s.joined != 0 && n >= block.Count(int(r.InputTokens), s.meta.BlockSize) {
-		out = append(out, s.ids.ID(r.Blocks[n-1]))
+		add(r.Blocks[n-1])
 	}
-	return out
+	s.numbers = out
+	return out, err
 }
 
 // warmUp is the time in ns from the first arrival until requests count.
@@ -222,7 +237,14 @@ type signaturePass struct {
 	annotator  *profile.Annotator
 	reuse      *profile.Reuse
 	row        int64
-	touched    []int64 // by block: arrival of the request that last carried it
+	trees      *synth.TreeSample // nil where all blocks are annotated
+	shift      int               // one in 2^shift of the trees is
+	ids        trace.Renumber    // of the blocks of these
+	path       []uint64          // blocks of the current row, by these ids
+	timed      map[uint64]int64  // where there are trees: the same as touched, of a sample of all blocks
+	size       int
+	ends       []uint64 // and a bit for each block
+	touched    []int64  // by block: arrival of the request that last carried it
 	capacities []int64
 	before     curveHits // what the history hit
 	brief      bool
@@ -243,7 +265,10 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, sorted.Close()) }()
-	s.ids = trace.Renumber{} // its memory is wanted below
+	if err := s.ids.Close(); err != nil { // its memory is wanted below
+		return nil, err
+	}
+	s.ids = trace.BlockNumbers{}
 	warmUp := time.Duration(s.warmUp())
 	tally := &signatureTally{input: valueCounts{}, output: valueCounts{}, categories: map[string]int64{}, blocks: s.size > 0,
 		pairs:    pairTally{limit: s.limits.pairs, n: map[lengthPair]pairCount{}},
@@ -251,11 +276,26 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 		sample:   tupleSample{limit: s.limits.rows},
 		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
 	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first, source: s.meta.Sessions == sourceSessions,
-		annotator:  profile.NewAnnotator(s.size, profile.Options{}),
-		reuse:      profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
-		capacities: signatureCapacities(), brief: s.opts.Brief}
-	if err := s.eachRow(sorted, p.annotator.Count); err != nil {
+		annotator: profile.NewAnnotator(s.size, profile.Options{}),
+		reuse:     profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
+		size:      s.size, capacities: signatureCapacities(), brief: s.opts.Brief}
+	if s.named > uint64(s.limits.blocks) {
+		p.trees = synth.NewTreeSample(false)
+		if err := s.eachRow(sorted, p.trees.Count); err != nil {
+			return nil, err
+		}
+		for s.named>>p.shift > uint64(s.limits.blocks/treesShare) {
+			p.shift++
+		}
+		p.oneIn, p.timed = 1<<p.shift, map[uint64]int64{}
+		p.trees.Choose(p.shift)
+	}
+	if err := s.eachRow(sorted, p.countRow); err != nil {
 		return nil, err
+	}
+	if p.trees != nil {
+		p.trees.Choose(p.shift)
+		p.annotator.Annotate(0, new(trace.Request)) // it knows the global prefix from now on
 	}
 	if err := s.eachRow(sorted, p.addRow); err != nil {
 		return nil, err
@@ -297,19 +337,50 @@ func (s *Signature) eachRow(sorted *trace.Sorted, f func(*trace.Request)) error 
 	})
 }
 
+// countRow takes a row in the first pass.
+func (p *signaturePass) countRow(r *trace.Request) {
+	if p.trees == nil || p.trees.Takes(r) {
+		p.annotator.Count(p.annotated(r))
+	}
+}
+
+// annotated is a row as the annotator sees it: in a sample of trees its blocks are numbered
+// anew.
+func (p *signaturePass) annotated(r *trace.Request) *trace.Request {
+	if p.trees == nil {
+		return r
+	}
+	p.path = p.path[:0]
+	for _, b := range r.Blocks {
+		p.path = append(p.path, p.ids.ID(b))
+	}
+	of := *r
+	of.Blocks = p.path
+	return &of
+}
+
 // addRow measures one row.
 func (p *signaturePass) addRow(r *trace.Request) {
 	counted := r.ArrivalNS-p.first >= p.warmUp
 	if counted && p.requests == 0 && p.row > 0 {
 		p.before = p.hits()
 	}
-	var hit int
+	var hit, known int
 	session := r.Session
 	r.Session = nil
-	if p.blocks {
-		p.annotator.Annotate(p.row, r)
+	of := r
+	if p.signatureTally.blocks {
+		if taken := p.trees == nil || p.trees.Takes(r); taken {
+			of = p.annotated(r)
+			p.annotator.Annotate(p.row, of)
+			r.Category = of.Category
+		}
 		hit = p.reuse.Add(r)
+		known = p.known(of, hit)
 		p.kept.global = p.annotator.GlobalBlocks()
+		if p.trees != nil {
+			r.Category = p.categorise(r, hit)
+		}
 	}
 	if !p.brief {
 		p.kept.add(r, p.first, session, hit, counted)
@@ -320,27 +391,98 @@ func (p *signaturePass) addRow(r *trace.Request) {
 	if p.source && session != nil {
 		p.bySource.add(*session, r.ArrivalNS, nil, counted)
 	}
-	if r.Session != nil {
+	if of.Session != nil {
 		var parent *int64
-		if hit > 0 {
-			parent = &p.touched[r.Blocks[hit-1]]
+		if known > 0 {
+			parent = &p.touched[of.Blocks[known-1]]
 		}
-		p.inferred.add(*r.Session, r.ArrivalNS, parent, counted)
+		p.inferred.add(*of.Session, r.ArrivalNS, parent, counted)
 	}
 	p.pairs.add(lengthPair{r.InputTokens, r.OutputTokens}, counted)
 	if counted {
 		p.count(r, p.row, hit)
-		for _, id := range r.Blocks[:hit] {
-			p.reuseTime.Add(r.ArrivalNS-p.touched[id], 1)
+		if p.trees == nil {
+			for _, id := range r.Blocks[:hit] {
+				p.reuseTime.Add(r.ArrivalNS-p.touched[id], 1)
+			}
 		}
 	}
-	for _, id := range r.Blocks {
-		if n := int(id) + 1 - len(p.touched); n > 0 {
-			p.touched = append(p.touched, make([]int64, n)...)
+	if p.trees != nil {
+		p.timeBlocks(r, hit, counted)
+	}
+	if p.trees == nil || of != r {
+		for _, id := range of.Blocks {
+			if n := int(id) + 1 - len(p.touched); n > 0 {
+				p.touched = append(p.touched, make([]int64, n)...)
+			}
+			p.touched[id] = r.ArrivalNS
 		}
-		p.touched[id] = r.ArrivalNS
 	}
 	p.row++
+}
+
+// categorise gives a row its category with a bit for each block: whether it was the last full
+// one of the row that had it last. The global prefix is that of the sample of trees.
+func (p *signaturePass) categorise(r *trace.Request, hit int) (category string) {
+	if len(r.Blocks) == 0 {
+		return ""
+	}
+	bit := func(id uint64) (word *uint64, mask uint64) {
+		for id/64 >= uint64(len(p.ends)) {
+			p.ends = append(p.ends, 0)
+		}
+		return &p.ends[id/64], 1 << (id % 64)
+	}
+	end := false
+	if hit > 0 {
+		word, mask := bit(r.Blocks[hit-1])
+		end = *word&mask != 0
+	}
+	category, _ = profile.Classifier{GlobalBlocks: p.annotator.GlobalBlocks()}.Classify(hit, len(r.Blocks), end)
+	last := block.Full(int(r.InputTokens), p.size) - 1
+	for i, id := range r.Blocks {
+		word, mask := bit(id)
+		if *word &^= mask; i == last {
+			*word |= mask
+		}
+	}
+	return category
+}
+
+// timeBlocks takes the times to reuse of the blocks that came first, among which those are
+// that most requests carry, and of a sample of the others, each for as many.
+func (p *signaturePass) timeBlocks(r *trace.Request, hit int, counted bool) {
+	for i, id := range r.Blocks {
+		each := int64(1)
+		if id >= firstBlocks {
+			if !inSample(scatter(id), uint(p.shift)) {
+				continue
+			}
+			each = p.oneIn
+		}
+		if i < hit && counted {
+			p.reuseTime.Add(r.ArrivalNS-p.timed[id], each)
+		}
+		p.timed[id] = r.ArrivalNS
+	}
+}
+
+// firstBlocks is of how many blocks, in order of appearance, all times to reuse are taken.
+const firstBlocks = 1 << 16
+
+// known is how many leading blocks were known of a row as the annotator saw it, which hit so
+// many of all blocks. In a sample those have small numbers.
+func (p *signaturePass) known(of *trace.Request, hit int) (n int) {
+	switch {
+	case p.trees == nil:
+		return hit
+	case of.Category == "": // not in the sample
+		return 0
+	}
+	for n < len(of.Blocks) && of.Blocks[n] < uint64(len(p.touched)) {
+		n++
+	}
+	return n
 }
 
 // hits returns the hits so far. The ratios are of whole numbers, which rounding

@@ -40,6 +40,7 @@ type signatureTally struct {
 	ratios       profile.HitRatios
 	unique       int64 // distinct blocks, of the history too
 	sampledCurve bool
+	oneIn        int64 // trees in which categories, inferred sessions and reuse times are counted; 0 for all
 }
 
 // count takes a request that counts.

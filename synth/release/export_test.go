@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"reprise/trace"
@@ -20,26 +21,16 @@ func Counted(t testing.TB, rows []trace.Request, meta trace.Meta, o Options, lik
 		t.Fatal(err)
 	}
 	f.rate = 32
-	g := &Fitted{fit: f, blocks: map[uint64]int32{}}
 	if like != nil {
-		f.trunks, g.blocks = like.fit.trunks, like.blocks
+		f.trunks, f.numbers = like.fit.trunks, like.fit.numbers
 	} else if f.depth > 0 {
+		var first []node
 		for _, s := range f.source.sessions {
-			if len(s.nodes) > 0 {
-				if _, ok := g.blocks[s.nodes[0]]; !ok && len(f.trunks) < 3 {
-					g.blocks[s.nodes[0]] = int32(len(f.trunks))
-					f.trunks = append(f.trunks, trunk{1, none})
-				}
+			if len(s.nodes) > 0 && len(first) < 3 && !slices.Contains(first, node{s.nodes[0], 0}) {
+				first = append(first, node{s.nodes[0], 0})
 			}
 		}
-	}
-	for i := range f.source.sessions {
-		s := &f.source.sessions[i]
-		if len(s.nodes) > 0 {
-			if k, ok := g.blocks[s.nodes[0]]; ok {
-				s.trunk = k
-			}
-		}
+		f.takeTrunks(first)
 	}
 	for t := range tables {
 		if rows, columns := f.shape(t); rows > 0 {
@@ -47,15 +38,14 @@ func Counted(t testing.TB, rows []trace.Request, meta trace.Meta, o Options, lik
 		}
 	}
 	f.noisy[ofSessions][0] = unit * int64(len(f.source.units))
-	f.count()
-	return g
+	if err := f.count(); err != nil {
+		t.Fatal(err)
+	}
+	return &Fitted{f}
 }
 
 // A Fitted is a fit before its noise.
-type Fitted struct {
-	fit    *fit
-	blocks map[uint64]int32
-}
+type Fitted struct{ fit *fit }
 
 // Tables are the counts, by table.
 func (f *Fitted) Tables() map[string][]int64 {
@@ -90,4 +80,23 @@ func (f *Fitted) SumsWhen(by float64) [2]float64 {
 	}
 	m, _ := f.fit.drawable(exact, nil)
 	return m.meanSums(m.sumLimit())
+}
+
+// Within measures a trace whose sessions are in files beyond so many bytes: the noisy tables,
+// their cells and the trunks. It tells whether some were in files.
+func Within(t testing.TB, most int, rows []trace.Request, meta trace.Meta, o Options) (measured any, inFiles bool) {
+	t.Helper()
+	if err := o.defaults(meta); err != nil {
+		t.Fatal(err)
+	}
+	f := newFit(meta, o)
+	f.source.most = most
+	defer f.source.close()
+	if err := f.source.read(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.measure(); err != nil {
+		t.Fatal(err)
+	}
+	return []any{f.noisy, f.rate, f.trunks, f.selected}, f.source.files != nil
 }

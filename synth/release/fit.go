@@ -49,6 +49,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 		return nil, false, err
 	}
 	f := newFit(meta, o)
+	defer f.source.close()
 	if err := f.source.read(ctx, src, o.Progress); err != nil {
 		return nil, false, err
 	}
@@ -68,7 +69,7 @@ func newFit(meta trace.Meta, o Options) *fit {
 		f.depth = max(0, o.TrunkBlocks)
 	}
 	f.edges()
-	f.source = collector{size: f.size, depth: f.depth, user: f.users, request: !f.later, sourced: f.sourced}
+	f.source = collector{size: f.size, depth: f.depth, user: f.users, request: !f.later, sourced: f.sourced, most: mostGathered}
 	return f
 }
 
@@ -125,6 +126,7 @@ type fit struct {
 	rho       float64
 	selection *dp.Selection
 	selected  []node
+	numbers   map[node]int32 // of the selected, the trunk of each
 	specs     [tables]dp.NoiseSpec
 	noisy     [tables][]int64 // weights
 }
@@ -139,6 +141,10 @@ func (f *fit) measure() error {
 	}
 	f.rho = dp.Rho(b.Epsilon, delta)
 	f.rate = startCells
+	units, votes, err := f.source.votes()
+	if err != nil {
+		return err
+	}
 	total := 0.0
 	for t := range tables {
 		if rows, _ := f.shape(t); rows > 0 || t == ofTrunks && f.depth > 0 {
@@ -147,11 +153,11 @@ func (f *fit) measure() error {
 	}
 	if f.depth > 0 {
 		total += shares[ofTrunks]
-		s, selected, err := f.selectTrunks(&f.source, f.rho*shares[ofTrunks]/total, trunkDelta*b.Delta, noise)
+		s, selected, err := f.selectTrunks(votes, f.rho*shares[ofTrunks]/total, trunkDelta*b.Delta, noise)
 		if err != nil {
 			return err
 		}
-		f.takeTrunks(&f.source, selected)
+		f.takeTrunks(selected)
 		f.selection, f.selected = &s, selected
 	}
 	for t := range tables {
@@ -165,7 +171,7 @@ func (f *fit) measure() error {
 		}
 		f.noisy[t] = make([]int64, rows*columns)
 		if t == ofSessions {
-			f.noisy[t][0] = unit * int64(len(f.source.units))
+			f.noisy[t][0] = unit * units
 			if err := f.specs[t].Add(noise, f.noisy[t]); err != nil {
 				return err
 			}
@@ -174,7 +180,9 @@ func (f *fit) measure() error {
 			f.rate = 1 << min(8, max(4, int(math.Floor(math.Log2(max(1, n/(8*sd)))))))
 		}
 	}
-	f.count()
+	if err := f.count(); err != nil {
+		return err
+	}
 	for t := ofSessions + 1; t < tables; t++ {
 		if f.noisy[t] != nil {
 			if err := f.specs[t].Add(noise, f.noisy[t]); err != nil {
@@ -194,20 +202,26 @@ func NoiseOfTable(name string, cells int, rho float64) (dp.NoiseSpec, error) {
 }
 
 // count fills the tables, but for the number of units, with exact weights.
-func (f *fit) count() {
+func (f *fit) count() error {
 	columns := [tables]int{}
 	for t := range tables {
 		_, columns[t] = f.shape(t)
 	}
 	add := func(table, row, column int, w int64) { f.noisy[table][row*columns[table]+column] += w }
-	for _, sessions := range f.source.units {
-		if f.users {
-			add(ofPerUnit, 0, at(userEdges, int64(len(sessions))), unit)
+	return f.source.each(func(c *collector) error {
+		for i := range c.sessions {
+			f.findTrunk(&c.sessions[i])
 		}
-		for i, s := range sessions {
-			if w := part(unit, len(sessions), i); w > 0 {
-				f.contribute(&f.source.sessions[s], w, add)
+		for _, sessions := range c.units {
+			if f.users {
+				add(ofPerUnit, 0, at(userEdges, int64(len(sessions))), unit)
+			}
+			for i, s := range sessions {
+				if w := part(unit, len(sessions), i); w > 0 {
+					f.contribute(&c.sessions[s], w, add)
+				}
 			}
 		}
-	}
+		return nil
+	})
 }

@@ -24,8 +24,8 @@ type Drawing struct {
 const maxSessions = 1 << 26
 
 // Generate draws sessions. The same model and drawing give the same rows on every
-// machine. Memory: some 60 bytes for each request, and the block ids of sessions that
-// go on.
+// machine. Memory: some 60 bytes for each request, and some twice the block ids of sessions
+// that go on.
 func (m *Model) Generate(d Drawing) (*Release, error) {
 	if d.Scale == 0 {
 		d.Scale = 1
@@ -85,12 +85,13 @@ func (w *Release) Reader() trace.Reader[trace.Request] {
 	for _, at := range w.rows {
 		q := first.row(at)
 		r.categories.Count(&q)
+		r.categories.Forget(first.blocksToCome)
 	}
 	return r
 }
 
 func (w *Release) reader() *reader {
-	return &reader{Release: w, categories: profile.NewAnnotator(w.p.size, profile.Options{}), live: map[int32]*liveSession{}, trunks: make([][]uint64, len(w.p.trunks))}
+	return &reader{Release: w, categories: profile.NewAnnotator(w.p.size, profile.Options{Forgets: true}), live: map[int32]*liveSession{}, trunks: make([][]uint64, len(w.p.trunks))}
 }
 
 // A reader numbers sessions and blocks by first appearance.
@@ -118,6 +119,7 @@ func (r *reader) Read(rows []trace.Request) (int, error) {
 	for ; n < len(rows) && r.next < len(r.rows); n++ {
 		rows[n] = r.row(r.rows[r.next])
 		r.categories.Annotate(int64(r.next), &rows[n])
+		r.categories.Forget(r.blocksToCome)
 		r.next++
 	}
 	if r.next == len(r.rows) {
@@ -159,6 +161,16 @@ func (r *reader) row(at placed) trace.Request {
 		delete(r.live, t.session)
 	}
 	return q
+}
+
+// blocksToCome calls each with the blocks so far that later rows can have.
+func (r *reader) blocksToCome(each func(blocks []uint64)) {
+	for _, trunk := range r.trunks {
+		each(trunk)
+	}
+	for _, s := range r.live {
+		each(s.last)
+	}
 }
 
 // trunkBlock is the i-th id of a trunk.

@@ -50,6 +50,7 @@ type Neighbour struct {
 func Shifts(ctx context.Context, whole, part Neighbour, o Options) (shifts []Shift, differs []string, err error) {
 	var sides [2]*fit
 	var says [2]map[string]any
+	var carriers [2][]int64
 	for i, n := range []Neighbour{whole, part} {
 		o := o
 		n.Meta.Captures = whole.Meta.Captures // each import draws one
@@ -66,8 +67,15 @@ func Shifts(ctx context.Context, whole, part Neighbour, o Options) (shifts []Shi
 				f.noisy[t] = make([]int64, rows*columns)
 			}
 		}
-		f.noisy[ofSessions][0] = unit * int64(len(f.source.units))
-		f.count()
+		units, votes, err := f.source.votes()
+		if err != nil {
+			return nil, nil, err
+		}
+		carriers[i] = carried(votes)
+		f.noisy[ofSessions][0] = unit * units
+		if err := f.count(); err != nil {
+			return nil, nil, err
+		}
 		b, err := json.Marshal(f.statement())
 		if err != nil {
 			return nil, nil, err
@@ -95,22 +103,24 @@ func Shifts(ctx context.Context, whole, part Neighbour, o Options) (shifts []Shi
 	if depth := sides[0].depth; depth > 0 {
 		votes := int64(perUnit(depth))
 		s := Shift{Statistic: "units by prefix", ClaimedL1: votes, ClaimedL2Squared: votes}
-		s.between(sides[0].carriers(), sides[1].carriers())
+		s.between(carriers[0], carriers[1])
 		shifts = append(shifts, s)
 	}
 	return shifts, differs, nil
 }
 
-// carriers are how many units begin with each prefix, most first: the least shift that any
+// carried is how many units begin with each prefix, most first: the least shift that any
 // numbering of the blocks allows.
-func (f *fit) carriers() []int64 {
-	units := map[node]int64{}
-	for _, u := range f.source.units {
-		for level, block := range f.source.sessions[u[0]].nodes {
-			units[node{block, level}]++
+func carried(votes [][]uint64) (counts []int64) {
+	for _, blocks := range votes {
+		for i := range blocks {
+			if i == 0 || blocks[i] != blocks[i-1] {
+				counts = append(counts, 0)
+			}
+			counts[len(counts)-1]++
 		}
 	}
-	counts := slices.Sorted(maps.Values(units))
+	slices.Sort(counts)
 	slices.Reverse(counts)
 	return counts
 }

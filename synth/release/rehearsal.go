@@ -61,7 +61,11 @@ func (r *Rehearsal) Exact(cells string) (out [][]int64, err error) {
 		selected = append(selected, node{k[0], int(k[1])})
 	}
 	f.rate = c.Rate
-	f.takeTrunks(&f.source, selected)
+	f.takeTrunks(selected)
+	units, _, err := f.source.votes()
+	if err != nil {
+		return nil, err
+	}
 	for t := range tables {
 		rows, columns := f.shape(t)
 		f.noisy[t] = nil
@@ -69,8 +73,10 @@ func (r *Rehearsal) Exact(cells string) (out [][]int64, err error) {
 			f.noisy[t] = make([]int64, rows*columns)
 		}
 	}
-	f.noisy[ofSessions][0] = unit * int64(len(f.source.units))
-	f.count()
+	f.noisy[ofSessions][0] = unit * units
+	if err := f.count(); err != nil {
+		return nil, err
+	}
 	for _, cells := range f.noisy {
 		if cells != nil {
 			out = append(out, cells)

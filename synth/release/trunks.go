@@ -18,26 +18,14 @@ type node struct {
 	level int // its depth is 2^level blocks
 }
 
-// selectTrunks finds the prefixes that enough units share, by noisy counts. A unit
+// selectTrunks finds the prefixes that enough units share, by noisy counts of votes. A unit
 // votes with its first session: for at most one prefix of each level. Noise of scale
 // levels/ε is ε-DP, so ε²/2-zCDP; the threshold hides that nobody has a prefix, but
 // for δ.
-func (l *layout) selectTrunks(c *collector, rho, delta float64, noise *dp.Noise) (s dp.Selection, selected []node, err error) {
+func (l *layout) selectTrunks(votes [][]uint64, rho, delta float64, noise *dp.Noise) (s dp.Selection, selected []node, err error) {
 	if s, err = dp.NewSelection(dp.Budget{Epsilon: math.Sqrt(2 * rho), Delta: delta}, perUnit(l.depth)); err != nil {
 		return s, nil, err
 	}
-	nodes := map[node]int64{} // units that begin with it
-	for _, unit := range c.units {
-		for level, block := range c.sessions[unit[0]].nodes {
-			nodes[node{block, level}]++
-		}
-	}
-	order := make([]node, 0, len(nodes))
-	for k := range nodes {
-		order = append(order, k)
-	}
-	// The order only says which node gets which noise.
-	slices.SortFunc(order, func(a, b node) int { return cmp.Or(a.level-b.level, cmp.Compare(a.block, b.block)) })
 	// A block id says when it came first, so what is selected is put in the order of
 	// its noisy counts.
 	type chosen struct {
@@ -45,13 +33,18 @@ func (l *layout) selectTrunks(c *collector, rho, delta float64, noise *dp.Noise)
 		count int64
 	}
 	var list []chosen
-	for _, k := range order {
-		n, kept, err := s.Keep(noise, nodes[k])
-		if err != nil {
-			return s, nil, err
-		}
-		if kept {
-			list = append(list, chosen{k, n})
+	for level, blocks := range votes {
+		for from, to := 0, 0; from < len(blocks); from = to {
+			for to < len(blocks) && blocks[to] == blocks[from] {
+				to++
+			}
+			n, kept, err := s.Keep(noise, int64(to-from))
+			if err != nil {
+				return s, nil, err
+			}
+			if kept {
+				list = append(list, chosen{node{blocks[from], level}, n})
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b chosen) int { return cmp.Or(a.level-b.level, cmp.Compare(b.count, a.count)) })
@@ -61,22 +54,22 @@ func (l *layout) selectTrunks(c *collector, rho, delta float64, noise *dp.Noise)
 	return s, selected, nil
 }
 
-// takeTrunks makes trunks of prefixes, those above others first, and finds the deepest one
-// of each session.
-func (l *layout) takeTrunks(c *collector, selected []node) {
-	l.trunks = nil
-	number := map[node]int32{}
+// takeTrunks makes trunks of prefixes, those above others first. What is above each is found
+// with the trunks of sessions.
+func (f *fit) takeTrunks(selected []node) {
+	f.trunks, f.numbers = nil, map[node]int32{}
 	for i, k := range selected {
-		number[k] = int32(i)
-		l.trunks = append(l.trunks, trunk{1 << k.level, none})
+		f.numbers[k] = int32(i)
+		f.trunks = append(f.trunks, trunk{1 << k.level, none})
 	}
-	for i := range c.sessions {
-		s := &c.sessions[i]
-		s.trunk = none
-		for level, block := range s.nodes {
-			if t, ok := number[node{block, level}]; ok {
-				l.trunks[t].parent, s.trunk = s.trunk, t
-			}
+}
+
+// findTrunk finds the deepest trunk of a session.
+func (f *fit) findTrunk(s *session) {
+	s.trunk = none
+	for level, block := range s.nodes {
+		if t, ok := f.numbers[node{block, level}]; ok {
+			f.trunks[t].parent, s.trunk = s.trunk, t
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"container/heap"
 	"io"
 	"strconv"
@@ -12,25 +13,27 @@ import (
 	"reprise/trace/profile"
 )
 
-// Rows makes the workload that seed selects, in order of arrival. Categories
-// are those that the rows turn out to have, see [profile.Annotator]; this takes a
-// second pass, in which the rows are made again. Memory is that of the open
-// sessions, the groups' prefixes and the Annotator's 16 bytes for each block.
+// Rows makes the workload that seed selects, in order of arrival. Categories are those
+// that the rows turn out to have, see [profile.Annotator]; this takes a second pass, in
+// which the rows are made again. Memory is that of the open sessions and the groups'
+// prefixes, whatever the number of rows.
 func (s *Spec) Rows(seed uint64) (trace.Reader[trace.Request], error) {
 	count, err := s.rows(seed)
 	if err != nil {
 		return nil, err
 	}
-	a := profile.NewAnnotator(s.Block, profile.Options{})
-	err = trace.Each(count, func(_ int64, r *trace.Request) error {
-		a.Count(r)
-		return nil
-	})
+	a := profile.NewAnnotator(s.Block, profile.Options{Forgets: true})
+	err = trace.Each(&annotated{count, a, a.Count}, func(int64, *trace.Request) error { return nil })
 	if err != nil {
 		return nil, err
 	}
 	again, err := s.rows(seed)
-	return &annotated{again, a}, err
+	return &annotated{again, a, func(r *trace.Request) {
+		session := r.Session
+		r.Session = cmp.Or(session, new(int64)) // so that none is inferred
+		a.Annotate(0, r)
+		r.Session = session
+	}}, err
 }
 
 // Meta describes the workload of [Spec.Rows]. No real request is in it, so it
@@ -46,19 +49,21 @@ func (s *Spec) Meta(seed uint64) trace.Meta {
 	return m
 }
 
-// annotated gives rows their categories, and no sessions that they lack.
+// annotated are the rows of a generator on their way through an annotator.
 type annotated struct {
 	*generator
-	a *profile.Annotator
+	a    *profile.Annotator
+	take func(*trace.Request)
 }
 
+// Read implements [trace.Reader]. The generator is ahead of the annotator by what one call
+// reads, so that blocks are forgotten between calls.
 func (s *annotated) Read(rows []trace.Request) (int, error) {
 	n, err := s.generator.Read(rows)
 	for i := range rows[:n] {
-		session, turn := rows[i].Session, rows[i].Turn
-		s.a.Annotate(0, &rows[i])
-		rows[i].Session, rows[i].Turn = session, turn
+		s.take(&rows[i])
 	}
+	s.a.Forget(s.live)
 	return n, err
 }
 
@@ -166,4 +171,29 @@ func (h *turnHeap) Pop() any {
 	t := (*h)[last]
 	(*h)[last], *h = nil, (*h)[:last]
 	return t
+}
+
+// live calls each with the blocks that later rows can have, in lists.
+func (g *generator) live(each func(blocks []uint64)) {
+	for _, p := range g.parts {
+		each(p.global)
+		each(p.agents.sub.global)
+		for _, group := range p.groups {
+			for _, prefix := range group.alive {
+				each(prefix.blocks)
+			}
+		}
+		for _, was := range p.recent {
+			each(was.Blocks)
+		}
+	}
+	for _, x := range g.turns {
+		for x != nil {
+			each(x.row.Blocks) // it begins with x.prefix
+			if x.join == nil {
+				break
+			}
+			x = x.join.next
+		}
+	}
 }

@@ -13,6 +13,9 @@ type Options struct {
 	// the global prefix, in place of the prefix that more than half of the
 	// requests carry.
 	GlobalBlocks *int
+	// Forgets says that ids of blocks count up from 0 about as they appear, and that Forget
+	// is called between rows: memory is that of the blocks which later rows can have.
+	Forgets bool
 }
 
 // An Annotator gives rows their reuse category and, where the source has none,
@@ -30,13 +33,16 @@ type Options struct {
 //
 // Memory: 16 bytes for each distinct block (8 for its number, 8 for who touched
 // it last) while ids are about as dense as [trace.Renumber] wants them, some
-// 50 more where they are not, and 4 bytes for each inferred session.
+// 50 more where they are not, and 4 bytes for each inferred session. Where it may
+// [Annotator.Forget], it is 8 bytes for each block that later rows can have.
 type Annotator struct {
 	size   int
 	ids    trace.Renumber
-	marks  []uint64 // by block: first how many requests carry it, then its mark
-	path   []uint64 // numbers of the blocks of the current row
-	rows   int64    // load with blocks
+	marks  []uint64     // by block: first how many requests carry it, then its mark
+	recent *recentMarks // in place of ids and marks, where some are forgotten
+	row    []uint64     // numbers of the blocks of the current row
+	path   []*uint64    // and their marks
+	rows   int64        // load with blocks
 	global int
 	fixed  bool // global was given
 	second bool // the second pass has begun
@@ -52,6 +58,9 @@ func NewAnnotator(blockSize int, opts Options) *Annotator {
 	if opts.GlobalBlocks != nil {
 		a.global, a.fixed = max(*opts.GlobalBlocks, 0), true
 	}
+	if opts.Forgets {
+		a.recent = newRecentMarks()
+	}
 	return a
 }
 
@@ -66,21 +75,39 @@ func (a *Annotator) Count(r *trace.Request) {
 		return
 	}
 	a.rows++
-	a.number(r.Blocks)
-	for _, id := range a.path {
-		a.marks[id]++
+	a.find(r.Blocks)
+	for _, m := range a.path {
+		*m++
 	}
 }
 
-// number fills path and makes room for marks.
-func (a *Annotator) number(blocks []uint64) {
+// find fills path.
+func (a *Annotator) find(blocks []uint64) {
 	a.path = a.path[:0]
+	if a.recent != nil {
+		a.path = a.recent.find(a.path, blocks)
+		return
+	}
+	a.row = a.row[:0]
 	for _, b := range blocks {
-		a.path = append(a.path, a.ids.ID(b))
+		a.row = append(a.row, a.ids.ID(b))
 	}
 	if n := a.ids.Len() - len(a.marks); n > 0 {
 		a.marks = append(a.marks, make([]uint64, n)...)
 	}
+	for _, id := range a.row {
+		a.path = append(a.path, &a.marks[id])
+	}
+}
+
+// carriedByMost counts the blocks that more than half of so many requests carry.
+func carriedByMost(counts []uint64, rows int64) (blocks int) {
+	for _, n := range counts {
+		if 2*n > uint64(rows) {
+			blocks++
+		}
+	}
+	return blocks
 }
 
 // GlobalBlocks returns the length of the global prefix in blocks. It is final
@@ -112,26 +139,28 @@ func (a *Annotator) Annotate(_ int64, r *trace.Request) {
 		if !a.fixed {
 			// Ids are chained, so the blocks that more than half of the requests
 			// carry lie on one path from the root, and their number is its length.
-			for _, n := range a.marks {
-				if 2*n > uint64(a.rows) {
-					a.global++
-				}
+			a.global = carriedByMost(a.marks, a.rows)
+			if a.recent != nil {
+				a.global = a.recent.carriedByMost(a.rows)
 			}
 		}
 		clear(a.marks)
+		if a.recent != nil {
+			a.recent = newRecentMarks()
+		}
 	}
 	r.Category = ""
 	if !isLoad(r) || len(r.Blocks) == 0 || a.size < 1 {
 		return
 	}
-	a.number(r.Blocks)
+	a.find(r.Blocks)
 	hit := 0
-	for hit < len(a.path) && a.marks[a.path[hit]] != 0 {
+	for hit < len(a.path) && *a.path[hit] != 0 {
 		hit++
 	}
 	var deepest mark
 	if hit > 0 {
-		deepest = mark(a.marks[a.path[hit-1]])
+		deepest = mark(*a.path[hit-1])
 	}
 	category, continues := Classifier{a.global}.Classify(hit, len(a.path), deepest.end())
 	r.Category = category
@@ -147,12 +176,12 @@ func (a *Annotator) Annotate(_ int64, r *trace.Request) {
 		a.turns[session]++
 	}
 	end := block.Full(int(r.InputTokens), a.size) - 1
-	for i, id := range a.path {
+	for i, to := range a.path {
 		m := mark(session+2) << 1
 		if i == end {
 			m |= 1
 		}
-		a.marks[id] = uint64(m)
+		*to = uint64(m)
 	}
 }
 

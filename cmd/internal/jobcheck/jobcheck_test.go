@@ -59,7 +59,8 @@ func combine(rest [][][]string, args []string, each func([]string)) {
 func TestManifestsAreValid(t *testing.T) {
 	binary := build(t)
 	combinations, objects := 0, map[string]int{}
-	image := []string{"--image", "registry.example/reprise@sha256:" + strings.Repeat("0a", 32), "--results-claim", "results"}
+	image := []string{"--image", "registry.example/reprise@sha256:" + strings.Repeat("0a", 32)}
+	volume, bucket := append(image, "--results-claim", "results"), append(image, "--results-bucket", "s3://bench/runs")
 	each := func(args []string) {
 		var stderr bytes.Buffer
 		cmd := exec.Command(binary, args...)
@@ -80,8 +81,11 @@ func TestManifestsAreValid(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	combine(options, append([]string{"job", "replay", "/data/w.parquet", "--url", "http://llm:8000", "--start-clock", "+20min"}, image...), each)
-	combine(importOptions, append([]string{"job", "import", "/data/logs", "/data/more/*.jsonl", "--key-secret", "import-key/key"}, image...), each)
+	combine(options, append([]string{"job", "replay", "/data/w.parquet", "--url", "http://llm:8000", "--start-clock", "+20min"}, volume...), each)
+	combine(importOptions, append([]string{"job", "import", "/data/logs", "/data/more/*.jsonl", "--key-secret", "import-key/key"}, volume...), each)
+	granted := [][]string{{}, {"--bucket-secret", "s3-key"}}
+	combine(append([][][]string{granted}, options[1:]...), append([]string{"job", "replay", "s3://bench/w.parquet", "--shards", "16", "--url", "http://llm:8000", "--start-clock", "+20min"}, bucket...), each)
+	combine(append([][][]string{granted}, importOptions[1:]...), append([]string{"job", "import", "s3://logs/may", "--shards", "32", "--key-secret", "import-key/key"}, bucket...), each)
 	t.Logf("%d combinations of options, %v", combinations, objects)
 }
 

@@ -59,8 +59,9 @@ For Kubernetes it is a headless Service and an Indexed Job, for "kubectl apply -
 pods are wanted at once, none is replaced, and the first that fails ends the job. WORKLOAD
 is the path in a pod, below /data: the volume of --data-claim, or that of --results-claim.
 Results go to a folder with the job's name on the volume of --results-claim, which many
-nodes must be able to write. The API key is named by its Secret and never in the manifest.
---merge-step prints the Job that joins the results.
+nodes must be able to write, or in --results-bucket. Then WORKLOAD may be an object too. The
+API key is named by its Secret and never in the manifest. --merge-step prints the Job that
+joins the results.
 
 With --slurm it is a script for sbatch. WORKLOAD and --results-dir are paths that all nodes
 see.
@@ -94,14 +95,14 @@ shard that is not ready by then refuses to start.`,
 	fl.VisitAll(func(flag *pflag.Flag) { f.own[flag.Name] = f.own[flag.Name] || !before[flag.Name] })
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		switch {
-		case f.slurm && (f.spec.Results != "" || f.spec.Data != "" || f.spec.Key != "" || f.spec.Namespace != "" || f.merge):
-			return cli.Usagef("--results-claim, --data-claim, --api-key-secret, --namespace and --merge-step are for Kubernetes, not for --slurm")
+		case f.slurm && (volumes(&f.spec.Job) || f.spec.Key != "" || f.spec.Namespace != "" || f.merge):
+			return cli.Usagef("--results-claim, --results-bucket, --bucket-secret, --data-claim, --api-key-secret, --namespace and --merge-step are for Kubernetes, not for --slurm")
 		case f.slurm && folder == "":
 			return cli.Usagef("--slurm needs --results-dir, a folder that all nodes see")
 		case !f.slurm && folder != "":
 			return cli.Usagef("--results-dir is for --slurm; Kubernetes has a volume, --results-claim")
-		case !f.slurm && (f.spec.Image == "" || f.spec.Results == ""):
-			return cli.Usagef("a job of Kubernetes needs --image and --results-claim")
+		case !f.slurm && (f.spec.Image == "" || f.spec.Results+f.spec.Bucket == ""):
+			return cli.Usagef("a job of Kubernetes needs --image, and --results-claim or --results-bucket")
 		case f.slurm:
 			f.spec.Results = folder
 		}
@@ -117,9 +118,14 @@ func register(j *job.Job, everyday, kube, kubeRest flags.Section, name, memory s
 	everyday.StringVar(&j.Memory, "memory", memory, "memory of each")
 	kube.StringVar(&j.Image, "image", "", "`image` with reprise, best by its digest")
 	kube.StringVar(&j.Results, "results-claim", "", "`claim` of the volume for the results (ReadWriteMany)")
+	kube.StringVar(&j.Bucket, "results-bucket", "", "folder of an object store for the results, as `URL`, in place of a volume; the image is one of reprise-cloud")
+	kubeRest.StringVar(&j.Grant, "bucket-secret", "", "`name` of the Secret whose keys are the variables with the store's credentials; by default the role of the machine")
 	kube.StringVar(&j.Data, "data-claim", "", "`claim` of the volume with the inputs, at /data; by default that of the results")
 	kubeRest.StringVar(&j.Namespace, "namespace", "", "namespace; by default that of kubectl")
 }
+
+// volumes says whether a job names what is a volume or a bucket of Kubernetes.
+func volumes(j *job.Job) bool { return j.Results+j.Bucket+j.Grant+j.Data != "" }
 
 // refused are flags of replay that a job gives or cannot have.
 var refused = map[string]string{

@@ -32,8 +32,9 @@ Job that makes one trace of all shards, the same as of one process.
 
 For Kubernetes it is an Indexed Job, for "kubectl apply -f -". LOG is the path in a pod,
 /data or below: the volume of --data-claim, or that of --results-claim. Shards go to a folder
-with the job's name on the volume of --results-claim. All shards hash under one key, which is
-mounted from a Secret: the manifest says how to make it. A pod that is evicted is started
+with the job's name on the volume of --results-claim, or in --results-bucket; then LOG may be
+in a store too. All shards hash under one key, which is mounted from a Secret: the manifest
+says how to make it. A pod that is evicted is started
 again, one that fails is tried 3 times more, and one whose command line is wrong is not.
 
 With --slurm it is a script for sbatch. LOG, --key-file and --results-dir are paths that all
@@ -85,14 +86,14 @@ func (f *jobImportFlags) run(cmd *cobra.Command, logs []string) error {
 	switch {
 	case f.spec.Shards < 1:
 		return cli.Usagef("--shards: say how many processes are to import")
-	case f.slurm && (f.spec.Results != "" || f.spec.Data != "" || f.spec.Key != "" || f.spec.Namespace != "" || f.spec.Image != "" || f.merge):
-		return cli.Usagef("--image, --results-claim, --data-claim, --key-secret, --namespace and --merge-step are for Kubernetes, not for --slurm")
+	case f.slurm && (volumes(&f.spec.Job) || f.spec.Key != "" || f.spec.Namespace != "" || f.spec.Image != "" || f.merge):
+		return cli.Usagef("--image, --results-claim, --results-bucket, --bucket-secret, --data-claim, --key-secret, --namespace and --merge-step are for Kubernetes, not for --slurm")
 	case f.slurm && (f.folder == "" || keyFile == ""):
 		return cli.Usagef("--slurm needs --results-dir and --key-file, which all nodes see")
 	case !f.slurm && (f.folder != "" || keyFile != ""):
 		return cli.Usagef("--results-dir and --key-file are for --slurm; Kubernetes has a volume, --results-claim, and a Secret, --key-secret")
-	case !f.slurm && (f.spec.Image == "" || f.spec.Results == "" || f.spec.Key == ""):
-		return cli.Usagef("a job of Kubernetes needs --image, --results-claim and --key-secret")
+	case !f.slurm && (f.spec.Image == "" || f.spec.Results+f.spec.Bucket == "" || f.spec.Key == ""):
+		return cli.Usagef("a job of Kubernetes needs --image, --key-secret, and --results-claim or --results-bucket")
 	case f.slurm:
 		f.spec.Results = f.folder
 	}
