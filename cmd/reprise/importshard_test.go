@@ -156,7 +156,7 @@ func TestJobImport(t *testing.T) {
 	}
 	kube := []string{"--shards", "4", "--image", "a/b", "--results-claim", "r", "--key-secret", "k/k"}
 	for want, args := range map[string][]string{
-		"needs --image, --results-claim and --key-secret": {"/data", "--shards", "4"},
+		"needs --image, --key-secret, and --results-claim or --results-bucket": {"/data", "--shards", "4"},
 		"--shards: say how many":                          {"/data"},
 		"below /data":                                     append([]string{"logs"}, kube...),
 		"stdin cannot be shared":                          append([]string{"-"}, kube...),

@@ -219,7 +219,7 @@ func TestJobMistakes(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"/data/w.parquet"}, "a job of Kubernetes needs --image and --results-claim"},
+		{[]string{"/data/w.parquet"}, "a job of Kubernetes needs --image, and --results-claim or --results-bucket"},
 		{[]string{"/data/w.parquet", "--image", "a/b", "--results-claim", "r", "--start-clock", "+10min"}, "--shards: say how many"},
 		{[]string{"/data/w.parquet", "--image", "a/b", "--results-claim", "r", "--shards", "4"}, "give the instant"},
 		{append([]string{"w.parquet"}, kube...), "below /data"},
