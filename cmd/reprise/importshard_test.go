@@ -157,17 +157,17 @@ func TestJobImport(t *testing.T) {
 	kube := []string{"--shards", "4", "--image", "a/b", "--results-claim", "r", "--key-secret", "k/k"}
 	for want, args := range map[string][]string{
 		"needs --image, --key-secret, and --results-claim or --results-bucket": {"/data", "--shards", "4"},
-		"--shards: say how many":                          {"/data"},
-		"below /data":                                     append([]string{"logs"}, kube...),
-		"stdin cannot be shared":                          append([]string{"-"}, kube...),
-		"--output is not for a job":                       append([]string{"/data", "-o", "t.parquet"}, kube...),
-		"--shard is not for a job":                        append([]string{"/data", "--shard", "1/4"}, kube...),
-		"--tier is not for a job":                         append([]string{"/data", "--tier", "partner"}, kube...),
-		"--arrivals is not for a job":                     append([]string{"/data", "--arrivals", "poisson:2"}, kube...),
-		"--inspect is not for a job":                      append([]string{"/data", "--inspect"}, kube...),
-		"are for --slurm":                                 append([]string{"/data", "--key-file", "key"}, kube...),
-		"are for Kubernetes":                              append([]string{"/data", "--slurm", "--results-dir", "/x"}, kube...),
-		"--slurm needs":                                   {"/data", "--shards", "4", "--slurm"},
+		"--shards: say how many":      {"/data"},
+		"below /data":                 append([]string{"logs"}, kube...),
+		"stdin cannot be shared":      append([]string{"-"}, kube...),
+		"--output is not for a job":   append([]string{"/data", "-o", "t.parquet"}, kube...),
+		"--shard is not for a job":    append([]string{"/data", "--shard", "1/4"}, kube...),
+		"--tier is not for a job":     append([]string{"/data", "--tier", "partner"}, kube...),
+		"--arrivals is not for a job": append([]string{"/data", "--arrivals", "poisson:2"}, kube...),
+		"--inspect is not for a job":  append([]string{"/data", "--inspect"}, kube...),
+		"are for --slurm":             append([]string{"/data", "--key-file", "key"}, kube...),
+		"are for Kubernetes":          append([]string{"/data", "--slurm", "--results-dir", "/x"}, kube...),
+		"--slurm needs":               {"/data", "--shards", "4", "--slurm"},
 	} {
 		if _, errs, code := reprise(t, append([]string{"job", "import"}, args...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: code %d, %s, want %q", args, code, errs, want)
