@@ -14,7 +14,7 @@ import (
 )
 
 // A TreeSample chooses the requests that are fitted of a trace which does not fit in memory:
-// one in 2^n of its prefix trees, whole. A tree is the requests that share a block behind
+// one in 2^n of its prefix trees, whole. A tree is the requests that share a block after
 // those which one in 64 requests or more carry, such as system prompts; and where the source
 // names sessions, whole sessions, with the tree of their first request.
 type TreeSample struct {
@@ -79,7 +79,7 @@ func (s *TreeSample) counted() {
 	s.heavy = uint32(min(math.MaxUint32, s.all.requests/heavyShare))
 }
 
-// Choose begins a pass over the requests, of which those of one in 2^shift trees are taken.
+// Choose begins a pass over the requests, and takes those of one in 2^shift trees.
 func (s *TreeSample) Choose(shift int) {
 	if s.seen != nil {
 		s.counted()
@@ -159,7 +159,7 @@ func (s *TreeSample) Takes(r *trace.Request) bool {
 	return taken
 }
 
-// A sampledTrees says of which part of a trace a model is, and how far this is from the whole.
+// A sampledTrees says what part of a trace a model was fitted to, and how far that is from the whole.
 type sampledTrees struct {
 	OneIn    int64   `json:"one_in"`   // of the prefix trees
 	Requests int64   `json:"requests"` // of the trace, but for failed ones

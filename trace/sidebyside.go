@@ -65,7 +65,7 @@ func (s *SideBySide[T]) Next() (reader int, row *T, err error) {
 	return s.heads.of[0].i, &s.heads.of[0].left[0], nil
 }
 
-// load makes sure that there is a row at hand, or returns the error behind the last one.
+// load makes sure that there is a row at hand, or returns the error after the last one.
 func (h *head[T]) load() error {
 	for len(h.left) == 0 {
 		if h.err != nil {

@@ -36,7 +36,7 @@ func TestForgottenBlocks(t *testing.T) {
 			}
 		}
 		if most < 1<<19 {
-			t.Errorf("%s: %d blocks, of which none may have been forgotten", name, most)
+			t.Errorf("%s: %d blocks: perhaps none was forgotten", name, most)
 		}
 		for i := range rows {
 			r := rows[i]
@@ -48,7 +48,7 @@ func TestForgottenBlocks(t *testing.T) {
 	}
 }
 
-// TestMemoryOfRows makes ten million blocks, for each of which the annotation of a trace
+// TestMemoryOfRows makes ten million blocks; for each of them the annotation of a trace
 // takes 16 bytes.
 func TestMemoryOfRows(t *testing.T) {
 	s, err := spec.Parse("test.yaml", []byte("requests: 20000\narrivals: poisson:10\nlengths: {input: 'constant:8000', output: 'constant:1'}\n"))

@@ -91,8 +91,8 @@ func serve(ctx context.Context, from io.Reader, to, notices io.Writer) error {
 	}
 }
 
-// say tells people that a store that answered before does not, of which the other process
-// learns when its patience is at its end.
+// say tells people that a store that answered before does not. The other process learns that
+// when its patience is at its end.
 func (s *server) say(why *Error) {
 	now, last := time.Now().Unix(), s.said.Load()
 	if why.Kind == Later && s.answered.Load() && now > last+noticeEvery && s.said.CompareAndSwap(last, now) {

@@ -71,7 +71,7 @@ func (e *Error) Is(target error) bool {
 	return target == fs.ErrNotExist && (e.Kind == Missing || e.Kind == NoBucket) || target == fs.ErrPermission && e.Kind == Denied
 }
 
-// Limits of a message, of which a decoder is to hold no more.
+// Limits of a message: a decoder holds no more.
 const (
 	maxHead = 64 << 20
 	// maxData bounds the bytes of a message.

@@ -1,7 +1,6 @@
 package profile
 
-// recentMarks are marks of blocks by their ids, of which those are dropped that no later row
-// can have.
+// recentMarks are marks of blocks by their ids. Those of blocks that no later row can have are dropped.
 type recentMarks struct {
 	pages map[uint64]*markPage // by id, over pageBlocks
 	most  int                  // pages before some are dropped
