@@ -19,12 +19,12 @@ import (
 //
 // A path that is not a regular file, such as a pipe or /dev/null, is written to
 // directly, since a rename would replace it by a file. An object of a store (see package
-// objectstore) is written to a file in [os.TempDir] and put up by Commit; should that fail, the
+// objectstore) is written to a file in [os.TempDir] and uploaded by Commit; should that fail, the
 // file stays, and the error names it.
 type File struct {
 	f       *os.File
 	path    string
-	url     string // of an object, which path is put up as
+	url     string // of an object that path is uploaded as
 	unnamed bool
 	direct  bool // f is at path already
 	done    bool
@@ -133,7 +133,7 @@ func (o *File) put() error {
 	if kept := o.Commit(); kept != nil {
 		return errors.Join(err, kept)
 	}
-	return fmt.Errorf("%w. What was to be put up is in %s: copy it there when the store takes it", err, o.path)
+	return fmt.Errorf("%w. What was to be uploaded is in %s: copy it there when the store takes it", err, o.path)
 }
 
 // Abort drops the file. After Commit it does nothing, so it may be deferred.

@@ -296,7 +296,7 @@ func TestStoreFaults(t *testing.T) {
 		}
 		left, _ := filepath.Glob(filepath.Join(temp, "reprise-*-t.parquet"))
 		if len(left) != 1 {
-			t.Fatalf("what could not be put up is not kept: %v\n%s", left, out)
+			t.Fatalf("what could not be uploaded is not kept: %v\n%s", left, out)
 		}
 		digestOf(t, left[0])
 	})
@@ -442,13 +442,13 @@ func TestStoreShards(t *testing.T) {
 	}
 }
 
-// What grows is kept on the machine until it is put up, and goes on with what the store has.
+// What grows is kept on the machine until it is uploaded, and goes on with what the store has.
 func TestStoreStaged(t *testing.T) {
 	s := newStore(t)
 	s.run(0, "synth", "chat", "--requests", "300", "-o", "s3://bkt/w.parquet")
 	args := []string{"compare", "s3://bkt/w.parquet", "--preset-a", "l4-qwen2.5-0.5b", "--preset-b", "l4-qwen2.5-0.5b", "-o", "s3://bkt/c"}
-	if out := s.run(0, args...); strings.Contains(out, "stores") || !strings.Contains(out, "put up") {
-		t.Errorf("it names the place on the machine, or does not say what was put up\n%s", out)
+	if out := s.run(0, args...); strings.Contains(out, "stores") || !strings.Contains(out, "uploaded") {
+		t.Errorf("it names the place on the machine, or does not say what was uploaded\n%s", out)
 	}
 	rounds := s.keys()
 	if !slices.Contains(rounds, "c/rounds.json") || !slices.Contains(rounds, "c/compare.json") {
@@ -463,7 +463,7 @@ func TestStoreStaged(t *testing.T) {
 	})
 	s.run(0, args...)
 	if puts > 3 || !slices.Equal(s.keys(), rounds) {
-		t.Errorf("on another machine %d objects of %d were put up again", puts, len(rounds))
+		t.Errorf("on another machine %d objects of %d were uploaded again", puts, len(rounds))
 	}
 	// A store that takes nothing leaves the runs on the machine, where the next command finds them.
 	state := t.TempDir()

@@ -164,7 +164,7 @@ func (s *Job) container(name string, args []string) container {
 func (s *Job) pod(part string, c container) template {
 	spec := podSpec{Restart: "Never", Grace: 30, Security: podSecurity{true, nobody, nobody, nobody, seccomp{"RuntimeDefault"}}, Containers: []container{c}}
 	if s.Bucket != "" {
-		spec.Grace = 180 // what was written is put up at the end
+		spec.Grace = 180 // what was written is uploaded at the end
 	} else {
 		spec.Volumes = []volume{{Name: "results", Claim: &claim{Name: s.Results}}}
 	}

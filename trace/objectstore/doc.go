@@ -7,7 +7,7 @@
 // it first meets such a path ([Start]). That process alone speaks to the store and reads
 // credentials; this one asks it over two pipes, which stay open when it gives up its network
 // and files. Reading is by range, with read-ahead, so that a footer or a column of Parquet is
-// read without the rest of the file. An object is put up whole by [Put] or not at all. What
+// read without the rest of the file. An object is uploaded whole by [Put] or not at all. What
 // fails for the moment, such as a server that restarts, is tried again for two minutes, once
 // the store has answered before.
 //

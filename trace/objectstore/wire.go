@@ -19,7 +19,7 @@ const (
 	opList   = "list"   // what is in the folder URL
 	opRead   = "read"   // Size bytes of URL from Offset; Modified and Whole are those that were known
 	opRemove = "remove" // the object URL
-	opPut    = "put"    // begins to put up Size bytes as URL; the answer's ID is that of the upload
+	opPut    = "put"    // begins to upload Size bytes as URL; the answer's ID is that of the upload
 	opData   = "data"   // the next bytes of the upload Upload
 	opCommit = "commit" // ends the upload Upload: the object appears
 	opAbort  = "abort"  // drops the upload Upload

@@ -129,7 +129,7 @@ func checkFile(path, flag string, overwrite bool) error {
 }
 
 // checkObject says why an object cannot be written, or a folder of objects, which is named by
-// a flag. Whether the store takes an object shows when it is put up.
+// a flag. Whether the store takes an object shows when it is uploaded.
 func checkObject(path, flag string, folder, overwrite bool) error {
 	info, err := objectstore.Stat(path)
 	switch {

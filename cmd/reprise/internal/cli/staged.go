@@ -27,13 +27,13 @@ var grows = map[string]string{
 	"evidence": "output", "record": "output", "demo": "output", "fetch": "output", "report": "plots",
 }
 
-// Staged is an output in a store that is kept on the machine while it grows, and put up at
+// Staged is an output in a store that is kept on the machine while it grows, and uploaded at
 // the end of the command.
 type Staged struct {
 	cmd   *cobra.Command
 	url   string // what the flag said
 	local string // what it says now
-	from  string // folder that is put up
+	from  string // folder that is uploaded
 	to    string // as which
 	put   map[string]time.Time
 	stop  context.CancelFunc
@@ -42,7 +42,7 @@ type Staged struct {
 
 // Stage looks for an output of cmd in a store that grows, has the flag name a place in a
 // folder of state instead, and messages the store. It brings what a run is to go on with.
-// It returns nil where there is none. [Staged.End] puts it up.
+// It returns nil where there is none. [Staged.End] uploads it.
 func Stage(cmd *cobra.Command, state string) (*Staged, error) {
 	name := grows[cmd.Name()]
 	if to := cmd.Flags().Lookup("to"); to != nil && to.Value.String() == ToHub {
@@ -80,7 +80,7 @@ func Stage(cmd *cobra.Command, state string) (*Staged, error) {
 		return nil, fmt.Errorf("%s is kept on this machine until it is whole: %w", s.url, err)
 	}
 	if held, _ := os.ReadDir(s.from); len(held) > 0 {
-		Notef(cmd, "%s has what an earlier command did not put up; this one goes on there", s.from)
+		Notef(cmd, "%s has what an earlier command did not upload; this one continues there", s.from)
 	} else if err := s.bring(file); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ const (
 	settled     = 5 * time.Second
 )
 
-// follow puts up files as they are finished.
+// follow uploads files as they are finished.
 func (s *Staged) follow() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.over = stop, make(chan struct{})
@@ -172,7 +172,7 @@ func (s *Staged) follow() {
 				return
 			case now := <-tick.C:
 				// An error comes again at the end.
-				_, _, _ = s.putUp(func(name string, at time.Time) bool {
+				_, _, _ = s.upload(func(name string, at time.Time) bool {
 					return now.Sub(at) > settled && !strings.Contains(name, ".journal")
 				})
 			}
@@ -180,8 +180,8 @@ func (s *Staged) follow() {
 	}()
 }
 
-// putUp puts up the files that want says, and returns how many there were, and their bytes.
-func (s *Staged) putUp(want func(name string, modified time.Time) bool) (files, size int64, err error) {
+// upload uploads the files that want says, and returns how many there were, and their bytes.
+func (s *Staged) upload(want func(name string, modified time.Time) bool) (files, size int64, err error) {
 	err = filepath.WalkDir(s.from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") {
 			return err
@@ -212,7 +212,7 @@ func (s *Staged) putUp(want func(name string, modified time.Time) bool) (files, 
 	return files, size, err
 }
 
-// End puts up what the command wrote, also when it failed, and removes it from the machine.
+// End uploads what the command wrote, also when it failed, and removes it from the machine.
 // It does nothing to nil.
 func (s *Staged) End() error {
 	if s == nil {
@@ -222,7 +222,7 @@ func (s *Staged) End() error {
 		s.stop()
 		<-s.over
 	}
-	files, size, err := s.putUp(func(string, time.Time) bool { return true })
+	files, size, err := s.upload(func(string, time.Time) bool { return true })
 	if err != nil {
 		return fmt.Errorf("%w. What was written is in %s: run the same command again to continue, or copy it", err, s.from)
 	}
@@ -239,9 +239,9 @@ func (s *Staged) End() error {
 		}
 	}
 	if files > 0 {
-		Stepf(s.cmd, "%s: %s put up, %s", s.to, page.Many(files, "object"), page.Many(size, "byte"))
+		Stepf(s.cmd, "%s: %s uploaded, %s", s.to, page.Many(files, "object"), page.Many(size, "byte"))
 	}
-	// What was put up is not needed here. A confined process may not remove the folder.
+	// What was uploaded is not needed here. A confined process may not remove the folder.
 	for path := range s.put {
 		_ = os.Remove(path)
 	}
