@@ -44,3 +44,17 @@ func TestVerdictOfRefusingServer(t *testing.T) {
 		t.Errorf("%+v", s.Verdict)
 	}
 }
+
+// A run that is over before its warm-up is says that, and blames no server.
+func TestVerdictOfWarmUpAlone(t *testing.T) {
+	var rows []result.Result
+	for i := range int64(1000) {
+		rows = append(rows, failure(i, i, openai.KindTimeout))
+	}
+	window := &result.Window{From: &result.Place{DueNS: 1 << 60}}
+	s := summarise(t, result.Run{Sending: result.Sending{Requests: 1000, Window: window}}, Options{}, rows...)
+	if s.Verdict.Trustworthy || s.Verdict.Reasons[0].Code != CodeNoSamples ||
+		!strings.Contains(s.Verdict.Reasons[0].Text, "all 1,000 requests belong to the warm-up:") {
+		t.Errorf("%+v", s.Verdict)
+	}
+}

@@ -42,8 +42,14 @@ const (
 // judge holds a run against its limits.
 func judge(s *Summary, limits Limits) Verdict {
 	j := judgement{reasons: []Reason{}, checks: []Check{}}
+	why := "no request succeeded" + cause(s)
+	if r := &s.Requests; r.Rows == 0 && r.CoolDown > 0 {
+		why = fmt.Sprintf("all %s belong to the warm-up or the cool-down: measure for longer", page.Many(r.all(), "request"))
+	} else if r.Rows == 0 && r.WarmUp > 0 {
+		why = fmt.Sprintf("all %s belong to the warm-up: measure for longer", page.Many(r.all(), "request"))
+	}
 	j.check(CodeNoSamples, against(float64(s.Requests.Succeeded), 1, "requests", s.Requests.Succeeded > 0),
-		"no request succeeded, so nothing can be said of the server%s", cause(s))
+		"nothing was measured: %s", why)
 	if s.Run.Simulated == "" {
 		j.lag(s, limits)
 	}
