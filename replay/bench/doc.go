@@ -26,7 +26,7 @@
 //     up, ranges of loads
 //   - sweepladder.go: which load is measured next: the levels by default, an adaptive
 //     search, the loads to confirm
-//   - sweeplevel.go: the outcome of one level: holds, fails, saturated, untrusted;
+//   - sweeplevel.go: the outcome of one level: holds, fails, saturated, untrusted; near saturation;
 //     whether the server keeps up
 //   - measure.go: the runs of one level together: intervals of its figures, what is beyond
 //     chance, how many requests meet the SLO

@@ -380,7 +380,7 @@ const (
 // leastSpans is how many times as long a level is measured as what arrives takes, a request or
 // a session, before its interval can be narrow enough: what is slow shows in no parts of a run
 // that is hardly longer.
-const leastSpans = 25
+const leastSpans = 30
 
 // resolved tells whether the latencies that the contract is about are as narrow as asked, or
 // without one the p99 of TTFT.

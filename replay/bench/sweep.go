@@ -240,6 +240,7 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 	}
 	l.Intervals, l.Attainment = m.intervals(s.Precision), m.attainment()
 	r.Levels = append(r.Levels, l)
+	r.findSaturation()
 	if s.Told != nil {
 		s.Told(l)
 	}
@@ -416,9 +417,9 @@ const (
 	warmupRequests = 50
 	// With a precision the figures are narrow enough to show what is left of a start from idle.
 	warmupPrecise = 30 * time.Second
-	warmupShare   = 8 // of what is measured after it
-	warmupSpans   = 6 // times as long as a request takes, or a session whose turns wait for each other
-	warmupLeast   = 3 // of that, so that a first run counts
+	warmupShare   = 8  // of what is measured after it
+	warmupSpans   = 10 // times as long as a request takes, or a session whose turns wait for each other
+	warmupLeast   = 3  // of that, so that a first run counts
 )
 
 // seed is that of a level: the first 53 bits of a hash, so that any program that

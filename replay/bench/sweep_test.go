@@ -2,9 +2,15 @@ package bench
 
 import (
 	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"reprise/replay/engine"
 	"reprise/replay/report"
+	"reprise/trace"
 )
 
 // The knee of curves whose shape is known.
@@ -156,5 +162,48 @@ func TestFollows(t *testing.T) {
 		if c.Follows() != c.want {
 			t.Errorf("%+v: follows %v", c.Flow, c.Follows())
 		}
+	}
+}
+
+// A sweep that saturates an engine says at which throughput, and gives levels near that no
+// intervals, but those below.
+func TestNoIntervalsNearSaturation(t *testing.T) {
+	preset, err := engine.OpenPreset("l4-qwen2.5-0.5b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	workload := filepath.Join(t.TempDir(), "w.parquet")
+	var rows []trace.Request
+	r := rand.New(rand.NewPCG(1, 2))
+	for i := range int64(20_000) {
+		rows = append(rows, trace.Request{ArrivalNS: i, InputTokens: int32(lognormal(r, 500, 50, 4000)), OutputTokens: int32(lognormal(r, 100, 10, 800))})
+	}
+	if _, err = writeRows(workload, rows); err != nil {
+		t.Fatal(err)
+	}
+	sweep := func(loads ...float64) SweepResult {
+		s := Sweep{Target: &virtualServer{fleet: engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}},
+			Workload: workload, Process: "poisson", Ladder: Ladder{Loads: loads, Resolution: .05}, Duration: 60 * time.Second, Requests: 150,
+			StopTTFT: 10 * time.Second, Report: report.Options{Limits: report.DefaultLimits()}, Dir: t.TempDir()}
+		r, err := s.Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	resolved := func(l *Level) bool { return l.Intervals[0].Resolved && l.Intervals[0].Low != nil } // the p50 of TTFT
+
+	found := sweep(.5*engineCapacity, .9*engineCapacity, 1.3*engineCapacity)
+	if found.Saturation == nil || *found.Saturation < .9*engineCapacity || *found.Saturation > 1.1*engineCapacity {
+		t.Fatalf("saturation at %v req/s, want some %v", found.Saturation, engineCapacity)
+	}
+	if half, near := &found.Levels[0], &found.Levels[1]; !resolved(half) || resolved(near) || !strings.Contains(near.Intervals[0].Why, "near saturation") {
+		t.Errorf("at half: %+v, at 90 %%: %+v", half.Intervals[0], near.Intervals[0])
+	}
+	if note := found.chanceNote(); !strings.Contains(note, "near saturation: from 85 % of the 6") {
+		t.Error(note)
+	}
+	if found = sweep(.5*engineCapacity, .9*engineCapacity); found.Saturation != nil || !resolved(&found.Levels[1]) {
+		t.Errorf("without a level that saturates: %v, %+v", found.Saturation, found.Levels[1].Intervals[0])
 	}
 }

@@ -45,7 +45,11 @@ func (r *SweepResult) chanceNote() string {
 	if r.bySession() {
 		of = "p95 of session time"
 	}
-	return "? = not statistically significant. ± is half of the 95 % interval of " + of + ", – where that is not resolved."
+	note := "? = not statistically significant. ± is half of the 95 % interval of " + of + ", – where that is not resolved"
+	if r.Saturation != nil {
+		note += fmt.Sprintf(", as near saturation: from %.0f %% of the %s that come out there", 100*nearShare, r.load(*r.Saturation))
+	}
+	return note + "."
 }
 
 // caption is that of the table of levels.

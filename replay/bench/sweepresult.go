@@ -52,10 +52,13 @@ type SweepResult struct {
 
 	Environment *result.Environment `json:"environment,omitempty"` // of the first level
 
-	Levels  []Level     `json:"levels"` // in the order in which they were measured, with those that did not hold
-	Stopped Stop        `json:"stopped"`
-	Knee    *KneeResult `json:"knee"` // null when too few levels can be trusted
-	Highest Highest     `json:"highest"`
+	Levels  []Level `json:"levels"` // in the order in which they were measured, with those that did not hold
+	Stopped Stop    `json:"stopped"`
+	// Saturation is the throughput where an open loop of requests offered more than came out; nil
+	// where none did. Levels from 85 % of it on have no intervals.
+	Saturation *float64    `json:"saturation_requests_per_s,omitempty"`
+	Knee       *KneeResult `json:"knee"` // null when too few levels can be trusted
+	Highest    Highest     `json:"highest"`
 }
 
 // What the loads of a sweep are.

@@ -13,11 +13,13 @@ import (
 // that wait in one queue wait together.
 //
 // Each run is cut into parts, 64 of all runs together. Pairs of neighbouring parts are
-// joined until neighbours no longer resemble each other (batch means: Law and Carson,
-// "A sequential procedure for determining the length of a steady-state simulation",
-// Operations Research, 1979). How much the parts differ then, against what independent
-// values would, is the design effect D: n values tell as much as n/D independent ones.
-// With so many, the bounds of a quantile are order statistics by the binomial distribution
+// joined until neighbours no longer resemble each other, or fewer than 8 would be left (batch
+// means: Law and Carson, "A sequential procedure for determining the length of a steady-state
+// simulation", Operations Research, 1979). How much the parts differ then, against what
+// independent values would, is the design effect D. A correlation that is left counts as that of
+// a process of first order, corrected for what few parts hide of it (Marriott and Pope, "Bias in
+// the estimation of autocorrelations", Biometrika, 1954). n values tell as much as n/D independent
+// ones. With so many, the bounds of a quantile are order statistics by the binomial distribution
 // (David and Nagaraja, "Order statistics", 2003, section 7.1), and those of a share are of
 // Clopper and Pearson. That D is estimated takes more: n/D is reduced by the squared ratio of
 // the normal quantile to that of Student's t (Korn and Graubard, "Confidence intervals for
@@ -27,7 +29,7 @@ import (
 // Parts are long enough when none resemble each other at the median, the third quartile, the
 // 90th percentile, or what is asked: a queue that was never long in a run shows at the median
 // how slowly it moves. D is of what is asked alone; that the largest of these leaves
-// 60 to 100 independent values is asked for as well.
+// 50 to 80 independent values is asked for as well.
 //
 // Values may also belong to clusters, as requests do to sessions, which run through many parts
 // beside each other. D is then at least the design effect of the clusters, by the same ratio
@@ -74,7 +76,7 @@ func (i *Interval) Half() float64 {
 // Why there is no interval.
 const (
 	lacksValues = "too few values"
-	lacksRest   = "neighbouring parts of a run still resemble each other: the runs are too short"
+	lacksRest   = "the runs are too short: values that follow each other are too much alike"
 )
 
 const (
@@ -87,11 +89,13 @@ const (
 	// leastIndependent is how many independent values all of them tell as much as, at least, at
 	// each of the bounds: else the runs are not much longer than what happens once takes. Where
 	// values depend on many others, leastDependent · (1 − 1/D) are.
-	leastIndependent = 60
-	leastDependent   = 100
+	leastIndependent = 50
+	leastDependent   = 80
 	// partsAlike is the correlation of neighbouring parts, in standard deviations of what
 	// chance does, from which they are joined: one of ten times that is chance.
 	partsAlike = 1.2816
+	// mostRest is the largest correlation of parts that cannot be joined that counts.
+	mostRest = 0.7
 )
 
 // Quantile is the interval of a quantile such as 0.99.
@@ -180,15 +184,15 @@ func (r *Runs) effective(share float64, bound int64, confidence float64) (out In
 			}
 		}
 	}
-	counts, ok := r.partsOf(bounds)
-	if out.Parts = len(counts[0]); !ok {
+	counts := r.partsOf(bounds)
+	if out.Parts = len(counts[0]); out.Parts < leastParts {
 		out.Lacks = lacksRest
 		return out, 0
 	}
 	effect, largest, widest := 1.0, 1.0, counts[0]
 	for i, parts := range counts {
-		// What is left of the correlation counts as that of a process of first order.
-		rest := min(max(correlation(parts), 0), 0.7)
+		rest := correlation(parts)
+		rest = min(max(rest+(1+3*rest)/float64(len(parts)), 0), mostRest)
 		of := designEffect(parts) * (1 + rest) / (1 - rest)
 		if clustered := r.clusters(bounds[i]); designEffect(clustered) > of {
 			of, parts = designEffect(clustered), clustered
@@ -232,10 +236,10 @@ type part struct {
 }
 
 // partsOf counts for each bound the values of each part that are at most that, with
-// neighbours joined until they do not resemble each other at any bound. It is not ok where
-// too few parts would be left.
-func (r *Runs) partsOf(bounds []int64) (counts [][]part, ok bool) {
-	counts = make([][]part, len(bounds))
+// neighbours joined until they do not resemble each other at any bound, or fewer than
+// [leastParts] would be left.
+func (r *Runs) partsOf(bounds []int64) [][]part {
+	counts := make([][]part, len(bounds))
 	for i, bound := range bounds {
 		for _, run := range r.runs {
 			pieces := int(max(math.Round(float64(len(run))*mostParts/float64(r.n)), 1))
@@ -252,21 +256,12 @@ func (r *Runs) partsOf(bounds []int64) (counts [][]part, ok bool) {
 			}
 		}
 	}
-	for {
-		alike := false
-		for _, parts := range counts {
-			alike = alike || resemble(parts)
-		}
-		if !alike {
-			return counts, len(counts[0]) >= leastParts
-		}
+	for slices.ContainsFunc(counts, resemble) && len(joined(counts[0])) >= leastParts {
 		for i := range counts {
 			counts[i] = joined(counts[i])
 		}
-		if len(counts[0]) < leastParts {
-			return counts, false
-		}
 	}
+	return counts
 }
 
 // clusters counts for each cluster the values that are at most a bound.

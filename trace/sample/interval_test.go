@@ -163,3 +163,30 @@ func BenchmarkQuantile(b *testing.B) {
 		r.Quantile(.99, .95)
 	}
 }
+
+// A run may hold few states of what its values depend on: here it is 25 times as long as its slow
+// part remembers. 92 to 98 of 100 intervals hold the truth even so, and nine of ten runs have one.
+func TestIntervalsOfSlowRuns(t *testing.T) {
+	const seeds, n, spans = 500, 20_000, 25
+	const keeps = 1 - spans/float64(n)
+	given, held, truth := 0, 0, 1e6
+	for seed := range uint64(seeds) {
+		r := rand.New(rand.NewPCG(seed, 9))
+		slow, values := r.NormFloat64(), make([]int64, n)
+		for i := range values {
+			slow = keeps*slow + math.Sqrt(1-keeps*keeps)*r.NormFloat64()
+			values[i] = int64(truth * math.Exp(.1*slow+.5*r.NormFloat64()))
+		}
+		var runs Runs
+		runs.Add(values)
+		if i := runs.Quantile(.5, .95); i.Lacks == "" {
+			if given++; i.Low <= truth && truth <= i.High {
+				held++
+			}
+		}
+	}
+	t.Logf("%d of %d runs have an interval, %.1f %% of these hold the truth", given, seeds, 100*float64(held)/float64(given))
+	if covers := float64(held) / float64(given); given < seeds*9/10 || covers < .92 || covers > .98 {
+		t.Errorf("%d of %d runs have an interval, %.1f %% of these hold the truth", given, seeds, 100*covers)
+	}
+}
