@@ -28,7 +28,7 @@ type engineLoad struct {
 // engineCapacity is how many of these requests the engine answers in a second when thousands wait.
 const engineCapacity = 70.7
 
-// The truths of [engineLoad], in ms: p50, p95 and p99 of TTFT over 11 to 46 million requests. Their
+// The truths of [engineLoad], in ms: p50, p95 and p99 of TTFT over 11 to 55 million requests. Their
 // standard errors are below 0.5 % up to 80 % of capacity, but 1.4 and 2 % of the p95 and p99 of
 // gamma at 80 %; beyond that up to 7 %. TestTruthsOfTheEngine computes them again.
 var engineTruths = map[engineLoad][3]float64{

@@ -60,7 +60,8 @@ type Level struct {
 	Why      string                 `json:"why,omitempty"`
 	Note     string                 `json:"note,omitempty"` // how far the level can be trusted
 	// Sure tells that the outcome is beyond chance, by the intervals: at 95 %, and where the
-	// sweep searches with a precision at 99 %. See [measurement.sure].
+	// sweep searches with a precision at 99 %. See [measurement.sure], and for levels near
+	// saturation [SweepResult.findSaturation].
 	Sure bool `json:"sure"`
 
 	// Runs are the runs with seeds of their own that were made at the load. Percentiles of
