@@ -10,7 +10,9 @@ import (
 
 	"reprise/replay/engine"
 	"reprise/replay/report"
+	"reprise/replay/twin"
 	"reprise/trace"
+	"reprise/trace/arrival"
 )
 
 // The knee of curves whose shape is known.
@@ -148,6 +150,11 @@ func TestFollows(t *testing.T) {
 	flow := func(offered, achieved float64, before, after int64) Flow {
 		return Flow{OfferedPerS: &offered, AchievedPerS: &achieved, OpenBefore: before, OpenAfter: after}
 	}
+	bursty := func(before, after int64) Flow {
+		f := flow(20, 18, before, after)
+		f.Dispersion = trace.Ptr(9.0)
+		return f
+	}
 	for _, c := range []struct {
 		Flow
 		want bool
@@ -158,6 +165,9 @@ func TestFollows(t *testing.T) {
 		{flow(2, 1, 0, 8), true},       // of 0 and 8 they are 8.5
 		{flow(25, 20, 250, 250), true}, // failures are another matter
 		{Flow{}, true},
+		{bursty(55, 142), true},  // an engine at two thirds of its capacity, gamma with a CV of 4
+		{bursty(200, 400), true}, // of arrivals with a dispersion of 9 they are 220
+		{bursty(200, 430), false},
 	} {
 		if c.Follows() != c.want {
 			t.Errorf("%+v: follows %v", c.Flow, c.Follows())
@@ -165,9 +175,32 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// A sweep that saturates an engine says at which throughput, and gives levels near that no
-// intervals, but those below.
-func TestNoIntervalsNearSaturation(t *testing.T) {
+// Requests that come in bursts are more dispersed than those of a Poisson process, whose dispersion
+// is 1; gaps with a CV of 4 come to 16 in windows that are long.
+func TestDispersion(t *testing.T) {
+	for process, want := range map[string][2]float64{"poisson:20": {.8, 1.2}, "gamma:20,cv=4": {11, 21}, "constant:20": {0, .05}} {
+		p, err := arrival.ParseProcess(process)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gaps, at := p.New(arrival.Stream(1, "test")), int64(0)
+		var due []int64
+		for range 20_000 {
+			at += int64(gaps.Next())
+			due = append(due, at)
+		}
+		if got := dispersionOf(due, due[0], at, 5*time.Second); got == nil || *got < want[0] || *got > want[1] {
+			t.Errorf("%s: %v, want %v", process, *got, want)
+		}
+	}
+	if got := dispersionOf([]int64{5}, 5, 5, time.Second); got != nil {
+		t.Errorf("of one request: %v", *got)
+	}
+}
+
+// engineSweep is a sweep of the engine of [engineLoad], with a workload of 12,000 rows.
+func engineSweep(t *testing.T) *Sweep {
+	t.Helper()
 	preset, err := engine.OpenPreset("l4-qwen2.5-0.5b")
 	if err != nil {
 		t.Fatal(err)
@@ -181,10 +214,17 @@ func TestNoIntervalsNearSaturation(t *testing.T) {
 	if _, err = writeRows(workload, rows); err != nil {
 		t.Fatal(err)
 	}
+	return &Sweep{Target: &virtualServer{fleet: engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}},
+		Workload: workload, Process: "poisson", Ladder: Ladder{Resolution: .05}, Duration: 60 * time.Second, Requests: 150,
+		StopTTFT: 10 * time.Second, Report: report.Options{Limits: report.DefaultLimits()}, Dir: t.TempDir()}
+}
+
+// A sweep that saturates an engine says at which throughput, and gives levels near that no
+// intervals, but those below.
+func TestNoIntervalsNearSaturation(t *testing.T) {
 	sweep := func(loads ...float64) SweepResult {
-		s := Sweep{Target: &virtualServer{fleet: engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}},
-			Workload: workload, Process: "poisson", Ladder: Ladder{Loads: loads, Resolution: .05}, Duration: 60 * time.Second, Requests: 150,
-			StopTTFT: 10 * time.Second, Report: report.Options{Limits: report.DefaultLimits()}, Dir: t.TempDir()}
+		s := engineSweep(t)
+		s.Ladder.Loads = loads
 		r, err := s.Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -205,5 +245,61 @@ func TestNoIntervalsNearSaturation(t *testing.T) {
 	}
 	if found = sweep(.9 * engineCapacity); found.Saturation != nil || !resolved(&found.Levels[0]) {
 		t.Errorf("without a level that saturates: %v, %+v", found.Saturation, found.Levels[0].Intervals[0])
+	}
+}
+
+// A level whose percentile is far from resolved by itself is held against a twin: its interval is around
+// a corrected figure, beside what was measured, and the table marks that. What a search decides by, and
+// loads that wait for answers, have no twin.
+func TestSweepCorrectsByATwin(t *testing.T) {
+	s := engineSweep(t)
+	s.Process, s.Precision, s.Budget = "gamma:cv=4", .1, 24_000
+	level := func(role string, load float64) Level {
+		l, err := s.measureLevel(t.Context(), &SweepResult{Unit: s.unit()}, role, load, s.Duration)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	l := level(roleLevel, .5*engineCapacity)
+	truths := []float64{127.0, 404.4, 600.8} // of three million requests of this workload
+	for _, of := range []int{1, 2} {         // p95 and p99
+		m := l.Intervals[of]
+		if m.Corrected == nil || !m.Resolved || *m.HalfWidth > s.Precision || *m.Corrected == *m.Measured {
+			t.Fatalf("%+v", m)
+		}
+		if truth := truths[of]; *m.Low > truth || *m.High < truth {
+			t.Errorf("%s from %v to %v, and the truth is %v", m.Metric, *m.Low, *m.High, truth)
+		}
+		if of == 2 && l.ttft(m.Metric, m.Measured) != cell(m.Corrected)+"*" {
+			t.Error(l.ttft(m.Metric, m.Measured))
+		}
+	}
+	r := SweepResult{Levels: []Level{l}}
+	if note := r.chanceNote(); !strings.Contains(note, "* = corrected by a twin") {
+		t.Error(note)
+	}
+	if l := level(roleConfirm, .5*engineCapacity); l.corrected() {
+		t.Errorf("a level of a search: %+v", l.Intervals)
+	}
+	s.Process = ""
+	if l := level(roleLevel, 40); l.corrected() || l.Intervals[0].Measured == nil {
+		t.Errorf("a closed loop: %+v", l.Intervals)
+	}
+}
+
+// A twin that cannot answer the load has no long run, and leaves the interval as it is.
+func TestTwinOfAnOverload(t *testing.T) {
+	e := engineLoad{"poisson", 1.4}
+	_, _, all := e.run(t, 1, 10, 100)
+	c := control{load: func() func() twin.Request { return e.endless(1) }, precision: .1, runs: [][]twin.Request{all}}
+	if c.fit(1); c.expected != nil || c.played != nil {
+		t.Error("a load beyond its capacity has percentiles in the long run")
+	}
+	e.share = .5
+	_, _, all = e.run(t, 1, 10, 100)
+	c = control{load: func() func() twin.Request { return e.endless(1) }, precision: .1, runs: [][]twin.Request{all}}
+	if c.fit(1); c.expected == nil || len(c.played) != 1 || len(c.played[0]) != len(all) {
+		t.Error("half of the capacity has none")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"reprise/replay/report"
@@ -171,6 +172,9 @@ type Flow struct {
 	InFlight     *float64 `json:"in_flight_mean"`          // sent and not over, on average over the time
 	OpenBefore   int64    `json:"in_flight_at_begin"`
 	OpenAfter    int64    `json:"in_flight_at_end"`
+	// Dispersion is the variance over the mean of how many requests are due while one is in flight: 1 of
+	// a Poisson process, more where they come in bursts.
+	Dispersion *float64 `json:"arrival_dispersion"`
 }
 
 // Limits of a flow that follows.
@@ -183,21 +187,53 @@ const (
 // than 95 % of what was offered came out, and the requests in flight grew by more
 // than three standard deviations of what chance does. In a server without a queue the
 // number in flight is Poisson distributed (M/G/∞), so that two of its values, far
-// enough apart, differ with a variance of their sum.
+// enough apart, differ with a variance of their sum. Arrivals in bursts multiply that by
+// their dispersion at most, which is the peakedness of G/D/∞ (Eckberg, "Generalized peakedness
+// of teletraffic processes", 1983).
 func (f *Flow) Follows() bool {
 	if f.OfferedPerS == nil || f.AchievedPerS == nil || *f.AchievedPerS >= followShare**f.OfferedPerS {
 		return true
 	}
-	return float64(f.OpenAfter-f.OpenBefore) <= followSD*math.Sqrt(float64(f.OpenAfter+f.OpenBefore))
+	variance := float64(f.OpenAfter + f.OpenBefore)
+	if f.Dispersion != nil {
+		variance *= max(*f.Dispersion, 1)
+	}
+	return float64(f.OpenAfter-f.OpenBefore) <= followSD*math.Sqrt(variance)
+}
+
+// dispersionOf is the variance over the mean of how many of the due times, of some span, lie in a
+// window, or in a 30th of the span where that is shorter.
+func dispersionOf(due []int64, first, last int64, window time.Duration) *float64 {
+	const least = 30
+	window = min(window, time.Duration(last-first)/least)
+	if window <= 0 {
+		return nil
+	}
+	counts := make([]float64, min((last-first)/int64(window), int64(len(due))*least))
+	for _, at := range due {
+		if i := (at - first) / int64(window); i >= 0 && i < int64(len(counts)) {
+			counts[i]++
+		}
+	}
+	mean, variance := stat.MeanVariance(counts, nil)
+	if mean == 0 {
+		return nil
+	}
+	return trace.Ptr(variance / mean)
 }
 
 // flowOf reads the results of a run twice: for the time in which requests were due,
 // and for what happened in its second half.
 func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, error) {
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	var due []int64
+	var took time.Duration
 	err := trace.Each(open(), func(_ int64, r *result.Result) error {
 		if before, after := run.Window.Holds(r); !before && !after && r.SentNS != nil {
 			first, last = min(first, r.DueNS), max(last, r.DueNS)
+			if r.DoneNS != nil {
+				due, took = append(due, r.DueNS), took+time.Duration(*r.DoneNS-r.DueNS)
+			}
 		}
 		return nil
 	})
@@ -227,6 +263,9 @@ func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, err
 		return nil
 	})
 	f.Seconds = float64(last-from) / 1e9
+	if len(due) > 0 {
+		f.Dispersion = dispersionOf(due, first, last, took/time.Duration(len(due)))
+	}
 	f.OfferedPerS, f.AchievedPerS = trace.Ptr(float64(in)/f.Seconds), trace.Ptr(float64(out)/f.Seconds)
 	f.OutputPerS, f.InFlight = trace.Ptr(float64(tokens)/f.Seconds), trace.Ptr(flight.Seconds()/f.Seconds)
 	return f, err
@@ -281,7 +320,7 @@ func (r *SweepResult) findSaturation() {
 		l.Sure = l.Sure && (l.Outcome != outcomeHolds || r.Precision > 0 && l.Role == roleConfirm)
 		for j := range l.Intervals {
 			m := &l.Intervals[j]
-			m.Low, m.High, m.HalfWidth, m.Resolved, m.Why = nil, nil, nil, false, fmt.Sprintf(lacksNear, 100*nearShare)
+			m.Corrected, m.Low, m.High, m.HalfWidth, m.Resolved, m.Why = nil, nil, nil, nil, false, fmt.Sprintf(lacksNear, 100*nearShare)
 		}
 	}
 }
