@@ -30,6 +30,7 @@
 //     whether the server keeps up
 //   - measure.go: the runs of one level together: intervals of its figures, what is beyond
 //     chance, how many requests meet the SLO
+//   - control.go: the twin of a level, which tells how lucky its arrivals were
 //   - sweepsearch.go: the search for the highest load, with an interval
 //   - sweepresult.go: a SweepResult and its JSON: the highest load and its interval, the
 //     knee, why the sweep stopped, new prices
@@ -59,9 +60,8 @@
 //   - accuracy.go: questions with known answers: their file, right and wrong, the share with its
 //     interval, and the difference of two models
 //   - mlperf.go: the rules of MLPerf's offline, server and single-stream scenarios, early stopping
-//   - regression.go: the primary metric of a row against that of a baseline
-//   - suiteresult.go: the outcome of a suite: figures over repeats, changes against a
-//     baseline, contracts, hypotheses
+//   - suiteresult.go: the outcome of a suite: figures over repeats, changes and regressions against
+//     a baseline, contracts, hypotheses
 //   - suitetext.go: a suite as text and as Markdown
 //   - suitepage.go: a suite as a page: the table across rows, and the table
 //     of each row
