@@ -112,87 +112,85 @@ const leastSlope = 0.5
 // controlSteps is how often a quantile with a control is moved to where it belongs, at most.
 const controlSteps = 12
 
-// Controlled is the interval of a quantile with a control variate (Hesterberg and Nelson,
-// "Control variates for probability and quantile estimation", Management Science, 1998).
+// Controlled is the interval of a quantile of positive values with a control variate (Hesterberg and
+// Nelson, "Control variates for probability and quantile estimation", Management Science, 1998).
 //
 // Where the share of the control's values that are at most its own quantile p is larger than
 // expected by δ, the quantile p of the values is their quantile p + β·δ. β is from 0 to 1 and makes
 // what is left, the indicators of the values less β times those of the control, differ least between
-// parts. The design effect is of what is left, which may be far below that of independent values,
-// and of how well the control's own distribution is known.
+// parts. The design effect is that of what is left, and may be far below that of independent values.
+// The interval is wider by how well the control's own quantile is known.
 func (r *Runs) Controlled(p, confidence float64, c *Control) Interval {
 	order := r.order()
-	if r.n < leastParts || c.Runs.n != r.n || len(c.Runs.runs) != len(r.runs) || len(c.Expected.parts) < leastParts {
+	from, to, ok := c.Expected.bounds(p, confidence)
+	if !ok || r.n < leastParts || c.Runs.n != r.n || len(c.Runs.runs) != len(r.runs) {
 		return Interval{Lacks: lacksValues}
 	}
 	mark := c.Expected.quantile(p)
 	expected, _ := c.Expected.known(mark)
 	control := c.Runs.pieces(mark)
-	excess := ofAll(control) - expected
-	if at := ofAll(control); float64(r.n)*min(at, 1-at) < leastEvents {
-		return Interval{Lacks: lacksValues}
+	share := ofAll(control)
+	rank, beta, parts := r.corrected(p, share-expected, control)
+	out := Interval{At: float64(order.Rank(rankOf(rank, r.n))), Parts: len(parts)}
+	squares, n := varianceOf(parts)
+	out.Effective = rank * (1 - rank) / max(squares*inflation(parts)/(n*n), 1e-12)
+	switch {
+	case float64(r.n)*min(share, 1-share, rank, 1-rank) < leastEvents || out.At <= 0:
+		out.Lacks = lacksValues
+	case len(parts) < leastParts || beta < leastSlope || out.Effective < leastDependent:
+		out.Lacks = lacksRest
 	}
-	rank, beta := min(max(p+excess, 0), 1), 1.0 // as the control would have it
-	var parts []part
-	last := int64(math.MinInt64)
+	if out.Lacks != "" {
+		return out
+	}
+	t := distuv.StudentsT{Sigma: 1, Nu: max(freedom(parts)-1, 3)}.Quantile((1 + confidence) / 2)
+	ratio := distuv.UnitNormal.Quantile((1+confidence)/2) / t
+	low, high, ok := ranksAround(rank, out.Effective*ratio*ratio, confidence)
+	if !ok || low*float64(r.n) < 1 {
+		out.Lacks = lacksValues
+		return out
+	}
+	// The quantile of the control may be off, and that of the values with it: by as many of them
+	// as lie between, or by as large a share, whichever is further.
+	value := func(rank float64) float64 { return float64(order.Rank(rankOf(rank, r.n))) }
+	off := func(to int64) (between, share float64) {
+		return value(rank + beta*(ofAll(c.Runs.pieces(to))-ofAll(control))), out.At * math.Pow(float64(to)/float64(mark), beta)
+	}
+	out.Low = out.At * math.Exp(-apart(out.At, value(low), min(off(from))))
+	out.High = out.At * math.Exp(apart(out.At, value(high), max(off(to))))
+	return out
+}
+
+// corrected is at which rank, as a share, the quantile p of the values is where the control has an
+// excess, with the β of that, and the parts of what is left, joined until they are independent.
+func (r *Runs) corrected(p, excess float64, control []part) (rank, beta float64, left []part) {
+	order, last := r.order(), int64(math.MinInt64)
+	rank = min(max(p+excess, 0), 1) // as the control alone would have it
 	for i := range controlSteps {
 		bound := order.Rank(rankOf(rank, r.n))
 		if bound == last {
 			break
 		}
 		last = bound
-		parts = r.pieces(bound)
-		beta = slope(parts, control)
-		rank = min(max((float64(min(i, 1))*rank+p+beta*excess)/(1+float64(min(i, 1))), 0), 1)
+		left = r.pieces(bound)
+		beta = slope(left, control)
+		next := p + beta*excess
+		if i > 0 { // so that it does not swing
+			next = (rank + next) / 2
+		}
+		rank = min(max(next, 0), 1)
 	}
-	out := Interval{At: float64(order.Rank(rankOf(rank, r.n)))}
-	for i := range parts {
-		parts[i].below -= beta * control[i].below
+	for i := range left {
+		left[i].below -= beta * control[i].below
 	}
-	parts = independent(parts)
-	if out.Parts = len(parts); out.Parts < leastParts {
-		out.Lacks = lacksRest
-		return out
-	}
-	from, to, ok := c.Expected.bounds(p, confidence)
-	if !ok || beta < leastSlope {
-		out.Lacks = lacksRest
-		return out
-	}
-	squares, n := varianceOf(parts)
-	out.Effective = rank * (1 - rank) / max(squares*inflation(parts)/(n*n), 1e-12)
-	if out.Effective < leastDependent {
-		out.Lacks = lacksRest
-		return out
-	}
-	t := distuv.StudentsT{Sigma: 1, Nu: max(freedom(parts)-1, 3)}.Quantile((1 + confidence) / 2)
-	ratio := distuv.UnitNormal.Quantile((1+confidence)/2) / t
-	low, high, ok := ranksAround(rank, out.Effective*ratio*ratio, confidence)
-	if !ok || low*float64(r.n) < 1 || float64(r.n)*min(rank, 1-rank) < leastEvents {
-		out.Lacks = lacksValues
-		return out
-	}
-	// The quantile of the control may be off, and the values' quantile with it: by as many of the
-	// runs' values as lie between, or by as large a share, whichever is further.
-	at := ofAll(control)
-	value := func(rank float64) float64 { return float64(order.Rank(rankOf(rank, r.n))) }
-	moved := func(mark2 int64) float64 {
-		return out.At * math.Pow(float64(mark2)/float64(mark), beta)
-	}
-	out.Low = apart(out.At, value(low), min(value(rank-beta*(at-ofAll(c.Runs.pieces(from)))), moved(from)))
-	out.High = apart(out.At, value(high), max(value(rank+beta*(ofAll(c.Runs.pieces(to))-at)), moved(to)))
-	return out
+	return rank, beta, independent(left)
 }
 
-// apart is as far from a value, in logarithms, as two independent bounds make it together
-// (Zou and Donner, "Construction of confidence limits about effect measures", Statistics in
-// Medicine, 2008).
+// apart is how far from a value, in logarithms, two independent bounds on the same side of it are
+// together (Zou and Donner, "Construction of confidence limits about effect measures", Statistics
+// in Medicine, 2008).
 func apart(at, one, other float64) float64 {
-	far := math.Hypot(math.Log(one/at), math.Log(other/at))
-	if one < at || other < at {
-		far = -far
-	}
-	return at * math.Exp(far)
+	return math.Hypot(math.Log(one/at), math.Log(other/at))
 }
 
 // independent joins parts until neighbours no longer resemble each other, or fewer than
