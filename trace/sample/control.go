@@ -119,7 +119,8 @@ const controlSteps = 12
 // expected by δ, the quantile p of the values is their quantile p + β·δ. β is from 0 to 1 and makes
 // what is left, the indicators of the values less β times those of the control, differ least between
 // parts. The design effect is that of what is left, and may be far below that of independent values.
-// The interval is wider by how well the control's own quantile is known.
+// The interval is wider by how well the control's own quantile is known, and by how far the values are
+// from it where few parts tell.
 func (r *Runs) Controlled(p, confidence float64, c *Control) Interval {
 	order := r.order()
 	from, to, ok := c.Expected.bounds(p, confidence)
@@ -144,7 +145,8 @@ func (r *Runs) Controlled(p, confidence float64, c *Control) Interval {
 		return out
 	}
 	t := distuv.StudentsT{Sigma: 1, Nu: max(freedom(parts)-1, 3)}.Quantile((1 + confidence) / 2)
-	ratio := distuv.UnitNormal.Quantile((1+confidence)/2) / t
+	z := distuv.UnitNormal.Quantile((1 + confidence) / 2)
+	ratio := z / t
 	low, high, ok := ranksAround(rank, out.Effective*ratio*ratio, confidence)
 	if !ok || low*float64(r.n) < 1 {
 		out.Lacks = lacksValues
@@ -156,9 +158,23 @@ func (r *Runs) Controlled(p, confidence float64, c *Control) Interval {
 	off := func(to int64) (between, share float64) {
 		return value(rank + beta*(ofAll(c.Runs.pieces(to))-ofAll(control))), out.At * math.Pow(float64(to)/float64(mark), beta)
 	}
-	out.Low = out.At * math.Exp(-apart(out.At, value(low), min(off(from))))
-	out.High = out.At * math.Exp(apart(out.At, value(high), max(off(to))))
+	// Nor is it known better how far the values are from those of the control, where few parts have any
+	// beyond its quantile.
+	misfit := z * math.Abs(math.Log(out.At/float64(mark))) / math.Sqrt(spread(control))
+	out.Low = out.At * math.Exp(-apart(out.At, misfit, value(low), min(off(from))))
+	out.High = out.At * math.Exp(apart(out.At, misfit, value(high), max(off(to))))
 	return out
+}
+
+// spread is how many parts would have as many values beyond the bound, each the same (Kish,
+// "Survey sampling", 1965, section 11.7).
+func spread(parts []part) float64 {
+	var sum, squares float64
+	for _, p := range parts {
+		beyond := float64(p.n) - p.below
+		sum, squares = sum+beyond, squares+beyond*beyond
+	}
+	return sum * sum / squares
 }
 
 // corrected is at which rank, as a share, the quantile p of the values is where the control has an
@@ -186,11 +202,11 @@ func (r *Runs) corrected(p, excess float64, control []part) (rank, beta float64,
 	return rank, beta, independent(left)
 }
 
-// apart is how far from a value, in logarithms, two independent bounds on the same side of it are
-// together (Zou and Donner, "Construction of confidence limits about effect measures", Statistics
+// apart is how far from a value, in logarithms, two independent bounds on the same side of it and
+// a misfit are together (Zou and Donner, "Construction of confidence limits about effect measures", Statistics
 // in Medicine, 2008).
-func apart(at, one, other float64) float64 {
-	return math.Hypot(math.Log(one/at), math.Log(other/at))
+func apart(at, misfit, one, other float64) float64 {
+	return math.Hypot(misfit, math.Hypot(math.Log(one/at), math.Log(other/at)))
 }
 
 // independent joins parts until neighbours no longer resemble each other, or fewer than
