@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 
 	"reprise/replay/result"
 	"reprise/replay/twin"
@@ -52,7 +53,12 @@ const (
 
 // control is that of a level of the ladder at a rate, nil where the sweep has none: a load by
 // session or of requests in flight waits for answers, and a search decides by what was measured alone.
+// Poisson arrivals resolve without: with twins 12 of 100 intervals of p99 at 80 % of an engine's
+// capacity did not hold the truth, and 7 without.
 func (s *Sweep) control(role string, load float64) (*control, error) {
+	if kind, _, _ := strings.Cut(s.Process, ":"); kind == "poisson" || kind == "constant" {
+		return nil, nil
+	}
 	if s.Precision == 0 || role != roleLevel || s.unit() != unitRate || s.Workload == "" {
 		return nil, nil
 	}
