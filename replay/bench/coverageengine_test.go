@@ -178,7 +178,7 @@ func (e engineLoad) measure(t *testing.T, s *Sweep, role string, m *measurement,
 	}
 	measured := trial.Duration - warm
 	values, takes, all := e.run(t, seed, warm.Seconds(), measured.Seconds())
-	if role == roleLevel && e.arrivals == "gamma" { // as [Sweep.control] has one
+	if role == roleLevel && e.arrivals != "sessions" { // as [Sweep.control] has one
 		if m.control == nil {
 			m.control = &control{load: func() func() twin.Request { return e.endless(seed) }, precision: s.Precision}
 		}

@@ -26,7 +26,7 @@ type MetricInterval struct {
 	Measured *float64 `json:"measured"`
 	Low      *float64 `json:"low"` // null where there is no interval
 	High     *float64 `json:"high"`
-	// HalfWidth is half of the width as a share of what was measured, such as 0.1 for ±10 %.
+	// HalfWidth is half of the width as a share of what it is around, such as 0.1 for ±10 %.
 	HalfWidth *float64 `json:"half_width_share"`
 	// Resolved tells that there is an interval, as narrow as was asked for.
 	Resolved bool `json:"resolved"`
@@ -189,7 +189,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 		place  int32             // in all
 		values []int64
 	}
-	var all controlledRun
+	var all controlledRows
 	times := report.NewSessionTimes(run)
 	spans, last := map[result.SessionKey]*span{}, int64(0)
 	rows := make([][]kept, len(m.figures))
@@ -208,6 +208,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 		place := int32(0)
 		if m.control != nil {
 			place = all.take(r)
+			m.control.rows.takeCached(r)
 		}
 		if r.DoneNS != nil {
 			of := key
@@ -269,7 +270,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 	var at []int32 // of each place of all, in the order of the control
 	if m.control != nil {
 		var ok bool
-		if at, ok = m.control.order(run, &all); !ok {
+		if at, ok = m.control.takeRun(run, all); !ok {
 			m.control = nil
 		}
 	}
@@ -328,7 +329,7 @@ func (m *measurement) forget() {
 		f.values, f.beyond, f.censored, f.requests = sample.Runs{}, sample.Runs{}, false, nil
 	}
 	if m.control != nil {
-		m.control.runs = nil
+		m.control.runs, m.control.rowOf = nil, nil
 	}
 	clear(m.scales)
 	m.values, m.trees, m.judged, m.lasted = 0, 0, 0, 0
@@ -365,7 +366,7 @@ func (f *figureOf) interval(confidence float64) sample.Interval {
 // asked, and that is narrower.
 func (m *measurement) interval(f *figureOf, confidence float64) (i sample.Interval, controlled bool) {
 	alone := f.interval(confidence)
-	if m.control == nil || len(f.requests) != m.runs || f.values.N() != m.values || alone.Half() <= m.control.precision || float64(m.values) < max(controlledLeast, controlledShare*float64(m.budget)) {
+	if m.control == nil || !m.control.knows(f) || f.values.N() != m.values || alone.Half() <= m.control.precision || float64(m.values) < max(controlledLeast, controlledShare*float64(m.budget)) {
 		return alone, false
 	}
 	got, ok := m.control.interval(m, f, confidence)

@@ -10,6 +10,7 @@ import (
 
 	"reprise/replay/engine"
 	"reprise/replay/report"
+	"reprise/replay/result"
 	"reprise/replay/twin"
 	"reprise/trace"
 	"reprise/trace/arrival"
@@ -285,6 +286,58 @@ func TestSweepCorrectsByATwin(t *testing.T) {
 	s.Process = ""
 	if l := level(roleLevel, 40); l.corrected() || l.Intervals[0].Measured == nil {
 		t.Errorf("a closed loop: %+v", l.Intervals)
+	}
+}
+
+// A first run that counts for nothing, since its warm-up was too short, leaves the twin with the others.
+func TestTwinAfterAColdRun(t *testing.T) {
+	s := engineSweep(t)
+	s.Process, s.Precision, s.Budget = "gamma:cv=4", .1, 24_000
+	m := newMeasurement(&s.Report, false)
+	var err error
+	if m.control, err = s.control(roleLevel, 30); err != nil {
+		t.Fatal(err)
+	}
+	for run := range 3 {
+		trial, err := s.trial(roleLevel, 30, time.Minute, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.measureRun(t.Context(), &SweepResult{}, trial, m); err != nil {
+			t.Fatal(err)
+		}
+		if run == 0 {
+			m.forget()
+		}
+	}
+	for _, f := range m.figures {
+		if !m.control.knows(f) || len(f.requests) != 2 || len(f.requests[1]) >= len(m.control.runs[1]) {
+			t.Fatalf("%d runs of %s, %d of the twin", len(f.requests), f.metric, len(m.control.runs))
+		}
+	}
+	if got, ok := m.control.interval(m, m.main, confidence); !ok || got.Half() > .5 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Prompts count without what the server had cached of them once that is known of all rows, so that
+// a row is the same in the runs and in the long run.
+func TestWorkloadRowsAreAlike(t *testing.T) {
+	w := workloadRows{prompt: []int32{100, 50}, output: []int32{7, 8}, cached: []int32{-1, -1}, unknown: 2}
+	lengths := func() (out [4]int32) {
+		out[0], out[1] = w.length(0)
+		out[2], out[3] = w.length(1)
+		return out
+	}
+	w.takeCached(&result.Result{RowID: 0, Cached: trace.Ptr(int32(64))})
+	w.takeCached(&result.Result{RowID: 1, Error: "timeout"})
+	w.takeCached(&result.Result{RowID: 2, Cached: trace.Ptr(int32(64))})
+	if got := lengths(); got != [4]int32{100, 7, 50, 8} {
+		t.Errorf("one of two rows is known: %v", got)
+	}
+	w.takeCached(&result.Result{RowID: 1, Cached: trace.Ptr(int32(50))})
+	if got := lengths(); got != [4]int32{36, 7, 1, 8} {
+		t.Errorf("both rows are known: %v", got)
 	}
 }
 

@@ -173,7 +173,7 @@ func (r *SweepResult) facts() (out []page.Fact) {
 	}
 	if at := r.atHighest(); at != nil {
 		if at.Contract == nil {
-			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms", "from the schedule, at that load")
+			put("TTFT p50 / p99", at.ttft("p50 ttft", at.TTFTDue.P50)+" / "+at.ttft("p99 ttft", at.TTFTDue.P99)+" ms", "from the schedule, at that load")
 		}
 		if at.Flow.OutputPerS != nil {
 			put("Output", figure(*at.Flow.OutputPerS)+" tok/s", "at that load")

@@ -41,7 +41,8 @@ type player struct {
 	base   float64    // of all that run
 	runs   []sequence // a heap, the first to end at its top
 	prompt []admitted // whose prompts end with the step
-	answer func(request int, ttftNS, e2eNS int64)
+
+	first, last func(request int, tookNS int64)
 }
 
 // An admitted request has its first token at the end of the step.
@@ -50,11 +51,25 @@ type admitted struct {
 	of      Request
 }
 
+// Answer answers requests, which are in the order in which they are due: the TTFT and E2E of each,
+// in ns.
+func (e *Engine) Answer(requests []Request) (ttft, e2e []int64) {
+	ttft, e2e = make([]int64, len(requests)), make([]int64, len(requests))
+	i := 0
+	e.Play(func() (r Request, ok bool) {
+		if ok = i < len(requests); ok {
+			r, i = requests[i], i+1
+		}
+		return r, ok
+	}, func(request int, took int64) { ttft[request] = took }, func(request int, took int64) { e2e[request] = took })
+	return ttft, e2e
+}
+
 // Play answers the requests that next returns, until it is not ok, in the order in which they
-// are due, and tells of each how long it took. Requests count from 0.
-func (e *Engine) Play(next func() (r Request, ok bool), answer func(request int, ttftNS, e2eNS int64)) {
+// are due, and tells of each how long its first token took, and its last. Requests count from 0.
+func (e *Engine) Play(next func() (r Request, ok bool), first, last func(request int, tookNS int64)) {
 	p := player{step: float64(e.Costs.Step) / 1e3, kvToken: float64(e.Costs.KVToken) / 1e3, prefillToken: float64(e.Costs.PrefillToken) / 1e3,
-		decodeSeq: float64(e.Costs.DecodeSeq) / 1e3, request: float64(e.Costs.Request) / 1e3, seqs: e.Seqs, answer: answer}
+		decodeSeq: float64(e.Costs.DecodeSeq) / 1e3, request: float64(e.Costs.Request) / 1e3, seqs: e.Seqs, first: first, last: last}
 	if p.seqs == 0 {
 		p.seqs = math.MaxInt
 	}
@@ -119,7 +134,7 @@ func (p *player) retire() {
 	for len(p.runs) > 0 && p.runs[0].ends <= p.steps {
 		s := p.pop()
 		p.base -= s.base
-		p.answer(s.request, -1, int64(p.now+p.request-s.due))
+		p.last(s.request, int64(p.now+p.request-s.due))
 	}
 }
 
@@ -127,8 +142,10 @@ func (p *player) retire() {
 func (p *player) start() {
 	for _, a := range p.prompt {
 		took := int64(p.now + p.request - float64(a.of.DueNS))
-		p.answer(a.request, took, took)
-		if a.of.Output > 1 {
+		p.first(a.request, took)
+		if a.of.Output <= 1 {
+			p.last(a.request, took)
+		} else {
 			s := sequence{a.request, float64(a.of.DueNS), p.steps + float64(a.of.Output-1), float64(a.of.Prompt) - p.steps}
 			p.base += s.base
 			p.push(s)

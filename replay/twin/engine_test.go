@@ -60,17 +60,11 @@ func config(seqs, budget int) engine.Config {
 
 // play answers requests by an engine.
 func play(e *Engine, requests []Request) []Request {
-	out, i := slices.Clone(requests), 0
-	e.Play(func() (r Request, ok bool) {
-		if ok = i < len(requests); ok {
-			r, i = requests[i], i+1
-		}
-		return r, ok
-	}, func(request int, ttft, e2e int64) {
-		if out[request].E2ENS = e2e; ttft >= 0 {
-			out[request].TTFTNS = ttft
-		}
-	})
+	out := slices.Clone(requests)
+	ttft, e2e := e.Answer(requests)
+	for i := range out {
+		out[i].TTFTNS, out[i].E2ENS = ttft[i], e2e[i]
+	}
 	return out
 }
 
@@ -126,12 +120,15 @@ func TestFit(t *testing.T) {
 		perS, other        float64
 	}{{256, 2048, 256, 55, 58}, {24, 2048, 24, 20, 22}, {1000, 2048, 0, 30, 40}} {
 		from := answered(t, config(c.seqs, c.budget), bursts(1, 9000, c.perS))
-		e, err := Fit([][]Request{from[:3000], answered(t, config(c.seqs, c.budget), bursts(2, 8000, c.perS))})
+		e, limited, err := Fit([][]Request{from[:3000], answered(t, config(c.seqs, c.budget), bursts(2, 8000, c.perS))})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c.want != 0 && e.Seqs != c.want || e.Budget != c.budget {
+		if e.Seqs != c.want || e.Budget != c.budget {
 			t.Errorf("%d places and a budget of %d, want %d and %d", e.Seqs, e.Budget, c.want, c.budget)
+		}
+		if c.want > 0 && limited != e || c.want == 0 && (limited.Seqs < 50 || limited.Seqs > c.seqs) {
+			t.Errorf("%d places: limited to %d", c.seqs, limited.Seqs)
 		}
 		other := bursts(3, 20_000, c.other)
 		want, got := ttfts(answered(t, config(c.seqs, c.budget), other)), ttfts(play(&e, other))
@@ -143,10 +140,10 @@ func TestFit(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Fit([][]Request{bursts(1, 5000, 20)}); err == nil {
+	if _, _, err := Fit([][]Request{bursts(1, 5000, 20)}); err == nil {
 		t.Error("requests without an answer were fitted")
 	}
-	if _, err := Fit(nil); err == nil {
+	if _, _, err := Fit(nil); err == nil {
 		t.Error("no runs were fitted")
 	}
 }

@@ -30,62 +30,70 @@ var errFew = errors.New("twin: too few requests were answered to fit an engine t
 // budgets are the step budgets that are tried: vLLM's defaults online and offline, and a small one.
 var budgets = []int{2048, 8192, 512}
 
+// tellsLimit is how many times smaller the misses have to be for places to count as limited.
+const tellsLimit = 0.9
+
 // Fit returns the engine that explains best how long the requests of some runs took, by the mean
 // square of the logarithms of played over measured TTFT and E2E. Costs are fitted to the first 12,000
 // requests of the longest run, what a request takes beside its steps ([engine.Costs].Request) among
-// them; the step budget and whether places were limited to as many as were taken are what explains all
-// runs best.
-func Fit(runs [][]Request) (Engine, error) {
+// them; the step budget, and whether as many sequences as were ever seen are all that may run, are what
+// explains all runs best.
+//
+// Where the runs do not tell that there is such a limit, the engine has none, and limited is the same
+// engine with it: the server may be anything between the two. Else both are the same.
+func Fit(runs [][]Request) (best, limited Engine, err error) {
 	if len(runs) == 0 {
-		return Engine{}, errFew
+		return best, limited, errFew
 	}
 	longest := slices.MaxFunc(runs, func(a, b []Request) int { return len(a) - len(b) })
-	f := newFit(longest[:min(len(longest), mostFitted)])
+	f := &fit{requests: longest[:min(len(longest), mostFitted)]}
 	start, ok := f.start(runs)
 	if !ok {
-		return Engine{}, errFew
+		return best, limited, errFew
 	}
-	best, _, err := f.costs(start)
-	if err != nil {
-		return Engine{}, err
-	}
-	all := make([]*fit, len(runs))
-	for i, run := range runs {
-		all[i] = newFit(run)
+	if limited, err = f.costs(start); err != nil {
+		return best, limited, err
 	}
 	least := math.Inf(1)
-	tried, fitted := best, best
 	for _, budget := range budgets {
-		for _, seqs := range []int{start.Seqs, 0} {
-			tried.Budget, tried.Seqs = budget, seqs
-			sum, n := 0.0, 0
-			for _, of := range all {
-				sum, n = sum+of.miss(&tried)*float64(len(of.requests)), n+len(of.requests)
-			}
-			if miss := sum / float64(n); miss < least {
-				best, least = tried, miss
-			}
+		tried := limited
+		tried.Budget = budget
+		if miss := missOf(runs, &tried); miss < least {
+			limited, least = tried, miss
 		}
 	}
-	if best.Budget != fitted.Budget || best.Seqs != fitted.Seqs {
-		best, _, err = f.costs(best)
+	if limited.Budget != start.Budget {
+		if limited, err = f.costs(limited); err != nil {
+			return best, limited, err
+		}
+		least = missOf(runs, &limited)
 	}
-	return best, err
+	best = limited
+	if best.Seqs = 0; least < tellsLimit*missOf(runs, &best) {
+		best = limited
+	}
+	return best, limited, nil
 }
 
-func newFit(requests []Request) *fit {
-	return &fit{requests: requests, ttft: make([]int64, len(requests)), e2e: make([]int64, len(requests))}
+// missOf is how badly an engine explains all runs.
+func missOf(runs [][]Request, e *Engine) float64 {
+	sum, n := 0.0, 0
+	for _, run := range runs {
+		f := fit{requests: run}
+		sum, n = sum+f.miss(e)*float64(len(run)), n+len(run)
+	}
+	return sum / float64(n)
 }
 
 // A fit is of one engine to requests.
 type fit struct {
-	requests  []Request
-	ttft, e2e []int64 // as played
-	kv        float64 // tokens, at most at once
+	requests []Request
+	kv       float64 // tokens, at most at once
 }
 
 // start is an engine from where the simplex begins: the steps that the records show, the
-// share of the time in which prompts were computed that explains them best, and as many places as were taken at once in any run.
+// share of the time in which prompts were computed that explains them best, and as many places
+// as were taken at once in any run.
 func (f *fit) start(runs [][]Request) (Engine, bool) {
 	var ttft []float64
 	prompts := 0.0
@@ -195,7 +203,7 @@ func stepsOf(run []Request) (step, kvToken float64, ok bool) {
 // costs fits the costs of an engine by the simplex of Nelder and Mead, begun three times, each
 // time smaller. The time of a step is moved with its constant and its KV together: how long it takes at
 // most, and the share of the KV.
-func (f *fit) costs(from Engine) (Engine, float64, error) {
+func (f *fit) costs(from Engine) (Engine, error) {
 	least := f.miss(&from)
 	for i := range fitStarts {
 		at := func(x []float64) *Engine {
@@ -212,29 +220,18 @@ func (f *fit) costs(from Engine) (Engine, float64, error) {
 		r, err := optimize.Minimize(optimize.Problem{Func: func(x []float64) float64 { return f.miss(at(x)) }}, make([]float64, 4),
 			&optimize.Settings{FuncEvaluations: fitEvaluations}, &optimize.NelderMead{SimplexSize: fitSize / float64(1+2*i)})
 		if r == nil {
-			return from, least, err
+			return from, err
 		}
 		if r.F < least {
 			least, from = r.F, *at(r.X)
 		}
 	}
-	return from, least, nil
+	return from, nil
 }
 
 // miss is how badly an engine explains the requests.
 func (f *fit) miss(e *Engine) float64 {
-	i := 0
-	e.Play(func() (Request, bool) {
-		if i == len(f.requests) {
-			return Request{}, false
-		}
-		i++
-		return f.requests[i-1], true
-	}, func(request int, ttft, e2e int64) {
-		if f.e2e[request] = e2e; ttft >= 0 {
-			f.ttft[request] = ttft
-		}
-	})
+	ttft, e2e := e.Answer(f.requests)
 	sum, n := 0.0, 0
 	for i := len(f.requests) / settles; i < len(f.requests); i++ {
 		r := &f.requests[i]
@@ -242,7 +239,7 @@ func (f *fit) miss(e *Engine) float64 {
 			continue
 		}
 		n++
-		for _, pair := range [2][2]int64{{f.ttft[i], r.TTFTNS}, {f.e2e[i], r.E2ENS}} {
+		for _, pair := range [2][2]int64{{ttft[i], r.TTFTNS}, {e2e[i], r.E2ENS}} {
 			miss := math.Abs(math.Log(float64(max(pair[0], 1)) / float64(pair[1])))
 			if miss > squaredMiss {
 				sum += squaredMiss * (2*miss - squaredMiss)

@@ -36,7 +36,7 @@ func TestFitOfRealVLLM(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.SortStableFunc(all, func(a, b Request) int { return int(min(max(a.DueNS-b.DueNS, -1), 1)) })
-		e, err := Fit([][]Request{all[:len(all)*2/3]})
+		e, _, err := Fit([][]Request{all[:len(all)*2/3]})
 		if err != nil {
 			t.Fatal(err)
 		}

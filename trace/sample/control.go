@@ -59,8 +59,8 @@ func (l *LongRun) pieces(bound int64) (out []part) {
 	return out
 }
 
-// quantile is where a share of the values ends, at the end of a bar.
-func (l *LongRun) quantile(p float64) int64 {
+// Quantile is where a share of the values ends, to 1 %.
+func (l *LongRun) Quantile(p float64) int64 {
 	all := hdr.New(1, maxBar, 2)
 	for _, h := range l.parts {
 		all.Merge(h)
@@ -80,12 +80,12 @@ func (l *LongRun) bounds(p, confidence float64) (low, high int64, ok bool) {
 	if len(l.parts) < leastParts {
 		return 0, 0, false
 	}
-	share, variance := l.known(l.quantile(p))
+	share, variance := l.known(l.Quantile(p))
 	if variance == 0 {
 		return 0, 0, false
 	}
 	from, to, ok := ranksAround(share, share*(1-share)/variance, confidence)
-	return l.quantile(from), l.quantile(to), ok
+	return l.Quantile(from), l.Quantile(to), ok
 }
 
 // Half is half of the width of the interval of a quantile, as a share of it.
@@ -94,7 +94,7 @@ func (l *LongRun) Half(p, confidence float64) float64 {
 	if !ok {
 		return math.Inf(1)
 	}
-	return float64(high-low) / 2 / float64(l.quantile(p))
+	return float64(high-low) / 2 / float64(l.Quantile(p))
 }
 
 // A Control is something whose values depend on the same chance as those of [Runs], and whose
@@ -127,7 +127,7 @@ func (r *Runs) Controlled(p, confidence float64, c *Control) Interval {
 	if !ok || r.n < leastParts || c.Runs.n != r.n || len(c.Runs.runs) != len(r.runs) {
 		return Interval{Lacks: lacksValues}
 	}
-	mark := c.Expected.quantile(p)
+	mark := c.Expected.Quantile(p)
 	expected, _ := c.Expected.known(mark)
 	control := c.Runs.pieces(mark)
 	share := ofAll(control)

@@ -126,7 +126,7 @@ func TestLongRun(t *testing.T) {
 	slices.Sort(values)
 	for _, p := range []float64{.01, .5, .95, .99} {
 		want := float64(values[int(p*float64(len(values)))])
-		at := l.quantile(p)
+		at := l.Quantile(p)
 		if math.Abs(float64(at)/want-1) > .01 {
 			t.Errorf("p%v is %d, want %v", 100*p, at, want)
 		}
