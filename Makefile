@@ -50,7 +50,7 @@ test-engines: ## against real engines, named by REPRISE_TEST_ENGINES; see docs/e
 # eight slow packages, the tests that send, serve, generate or share something among goroutines.
 race: ## the tests under the race detector
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -skip 'BreakersOfALog|IntervalsCover|Twin|SearchHoldsTheTruth|ComparePower|KnownCosts' $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize/audit|cmd/reprise|cmd/reprise-beam|replay/report|trace/profile|trace/token|synth|synth/fidelity|synth/prompt)$$')
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Resume|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|ConcurrentUse' ./cmd/reprise ./replay/report ./trace/profile
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|ConcurrentUse' ./cmd/reprise ./replay/report ./trace/profile
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Concurrent|TestChecker$$|Generate|WorkloadRows|FunctionOfModelAndSeed|Game|Felt' ./anonymize/audit ./trace/token ./synth ./synth/fidelity ./synth/prompt
 
 # Needs Python and, once, examples/race/setup.sh, which fetches the peers into RACE_DIR.

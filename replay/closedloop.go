@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
@@ -24,14 +23,11 @@ type closedLoop struct {
 	over     bool
 }
 
-// slotTimes returns when each slot of a closed loop opens that belongs to the share. A run that is
-// resumed has no ramp-up.
+// slotTimes returns when each slot of a closed loop opens that belongs to the share.
 func (o *Options) slotTimes() []time.Duration {
-	opens := slices.Repeat([]time.Duration{o.Resume.base()}, o.Share.Count(o.Concurrency))
-	if o.Resume == nil {
-		for i := range opens {
-			opens[i] += time.Duration(o.Share.Number(int64(i))) * (o.RampUp / time.Duration(o.Concurrency))
-		}
+	opens := make([]time.Duration, o.Share.Count(o.Concurrency))
+	for i := range opens {
+		opens[i] = time.Duration(o.Share.Number(int64(i))) * (o.RampUp / time.Duration(o.Concurrency))
 	}
 	return opens
 }

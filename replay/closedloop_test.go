@@ -4,11 +4,9 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"reprise/replay/result"
 )
 
-// Slots open one after another over the ramp-up; in a run that is resumed all at once.
+// Slots open one after another over the ramp-up.
 func TestSlotsOpen(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
@@ -16,7 +14,6 @@ func TestSlotsOpen(t *testing.T) {
 	}{
 		{Options{Concurrency: 3}, []time.Duration{0, 0, 0}},
 		{Options{Concurrency: 4, RampUp: 8}, []time.Duration{0, 2, 4, 6}},
-		{Options{Concurrency: 2, RampUp: 8, Resume: &Resumption{gap: result.Interruption{AtNS: 70, ShiftNS: 5}}}, []time.Duration{70, 70}},
 	} {
 		if got := c.o.slotTimes(); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: %d, want %d", c.o, got, c.want)

@@ -85,7 +85,7 @@ func (s *scheduler) cutRest() {
 		if _, of := s.opt.origin(s.rows.next); of != round {
 			return
 		}
-		if _, done := s.opt.Resume.find(s.rows.next); !done && !s.opt.excludes(row) {
+		if !s.opt.excludes(row) {
 			s.cut(s.rows.next, row)
 		}
 		s.rows.skip()

@@ -52,7 +52,6 @@ type rowEnd struct {
 // the scheduler; requests report their end to the feeder.
 type dependencyTracker struct {
 	opt     *Options
-	base    time.Duration // no row counts as over before
 	parents map[int64]*parentRow
 	waiting int                  // pending rows with a parent that is not over
 	unread  soonest[unreadChild] // children that were not read when a parent ended
@@ -128,7 +127,6 @@ func (d *dependencyTracker) rowEnded(end rowEnd, next int64) {
 	if p == nil {
 		return // nothing waits for it
 	}
-	end.at = max(end.at, d.base)
 	p.over, p.rowEnd = true, end
 	for _, w := range p.waiting {
 		w.parentEnded(p)

@@ -20,8 +20,7 @@
 //     or was cut off. Results are written within a second, in order of completion.
 //  5. [Runner.Record] writes a [result.Journal] and finishes it into a results file, with
 //     the [result.Run]: what was asked for, and what the client found out about itself.
-//     It also measures and profiles the servers, see [Metering] and [Profiler]. A
-//     [Resumption] continues a run that was killed.
+//     It also measures and profiles the servers, see [Metering] and [Profiler].
 //
 // A [Loop] plays rows again and again. A [Primer] fills the server's cache before a
 // run. A [Planner] computes what a run would send, without sending it. A [Timetable]
@@ -73,7 +72,6 @@
 //     due; the caps on waits and on idle time; what is known of a row
 //   - agentwaits.go: waits as AIPerf has them, with their joins and calls of agents
 //   - sessiontally.go: what is counted of session trees
-//   - sessionresume.go: continuing a load of sessions that was killed
 //   - plansessions.go: a dry run of a load of sessions
 //   - threads.go: Threading: which turn goes on from which reply, and the memory that
 //     replies may take
@@ -89,9 +87,6 @@
 //     second and of all
 //   - collect.go: writing Results in batches as they come; what happens when they cannot
 //     be written
-//   - resume.go: continuing a run that was killed: what its journals say, which rows are
-//     done, which were due before it was killed, which settings must agree, and the gap
-//     between the parts of the run
 //   - loop.go: playing the workload again and again: the period of a round, and the ids
 //     of its rows
 //   - prime.go: filling the servers' caches before a run

@@ -34,21 +34,3 @@ func TestEnvironmentInResults(t *testing.T) {
 		t.Error("GPUs of no environment")
 	}
 }
-
-// A run that goes on may be on another machine, and keeps what was said of the servers.
-func TestResumedEnvironment(t *testing.T) {
-	was := result.Run{Environment: &result.Environment{Host: host.Machine{Kernel: "1"}, Deployment: &result.Deployment{Engine: "vllm"}}}
-	r := &Resumption{run: was}
-	o := Options{About: result.Run{Environment: &result.Environment{Host: host.Machine{Kernel: "2"}}}}
-	if err := r.agree(o.About); err != nil {
-		t.Error(err)
-	}
-	o.Resume = r
-	o, err := o.withDefaults()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := o.About.Environment.Deployment; d == nil || d.Engine != "vllm" {
-		t.Errorf("%+v", d)
-	}
-}

@@ -40,7 +40,6 @@ type startClock struct {
 	primed  chan struct{} // closed when the first rows are prepared
 	started chan struct{} // closed when the clock runs
 	start   time.Time     // valid once started is closed
-	base    time.Duration // the time of the run before
 }
 
 func (c *startClock) setPrimed() { c.prime.Do(func() { close(c.primed) }) }
@@ -51,7 +50,7 @@ func (c *startClock) now() time.Duration {
 	case <-c.started:
 		return time.Since(c.start)
 	default:
-		return c.base
+		return 0
 	}
 }
 
@@ -69,7 +68,7 @@ func newFeeder(opt *Options, rows trace.Reader[trace.Request], unready chan<- *r
 		opt: opt, unready: unready,
 		queue: &readyQueue{filled: make(chan struct{}, 1), room: make(chan struct{}, 1)},
 		ends:  endReports{news: make(chan struct{}, 1)},
-		clock: startClock{primed: make(chan struct{}), started: make(chan struct{}), base: opt.Resume.base()},
+		clock: startClock{primed: make(chan struct{}), started: make(chan struct{})},
 	}
 	f.sched = newScheduler(opt, rows, f.clock.now)
 	if opt.Concurrency > 0 {

@@ -15,7 +15,6 @@ import (
 type liveTrees struct {
 	opt   *Options
 	load  *SessionLoad
-	base  time.Duration // nothing is due before
 	live  map[int64]*liveTree
 	ahead []*liveTree       // read and not begun, in their order
 	next  int64             // number of the tree that is read next
@@ -33,8 +32,7 @@ type liveTrees struct {
 }
 
 func newLiveTrees(opt *Options) *liveTrees {
-	l := &liveTrees{opt: opt, load: opt.Sessions, base: opt.Resume.base(), live: map[int64]*liveTree{}, ended: new(atomic.Int64)}
-	l.idle = l.base
+	l := &liveTrees{opt: opt, load: opt.Sessions, live: map[int64]*liveTree{}, ended: new(atomic.Int64)}
 	if w := l.load.Window; w != nil {
 		l.window = &treeWindow{want: w}
 	}
@@ -49,10 +47,10 @@ func newLiveTrees(opt *Options) *liveTrees {
 
 // placeTimes returns when each place of live trees opens that belongs to the share.
 func (o *Options) placeTimes() []time.Duration {
-	opens := slices.Repeat([]time.Duration{o.Resume.base()}, o.Share.Count(max(o.Sessions.Live, o.Sessions.MaxLive)))
-	if o.Resume == nil && o.Sessions.Live > 0 {
+	opens := make([]time.Duration, o.Share.Count(max(o.Sessions.Live, o.Sessions.MaxLive)))
+	if o.Sessions.Live > 0 {
 		for i := range opens {
-			opens[i] += time.Duration(o.Share.Number(int64(i))) * (o.RampUp / time.Duration(o.Sessions.Live))
+			opens[i] = time.Duration(o.Share.Number(int64(i))) * (o.RampUp / time.Duration(o.Sessions.Live))
 		}
 	}
 	return opens
@@ -75,8 +73,7 @@ func (s *SessionLoad) more(o *Options, number int64) bool {
 	return s.Endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) && (o.IncludeFailed || int64(len(s.Trees.failed)) < s.Trees.Rows())
 }
 
-// loadAhead reads one more tree; false says that none is left. One that was played to its
-// end before the run was interrupted takes its place for no time.
+// loadAhead reads one more tree; false says that none is left.
 func (l *liveTrees) loadAhead() bool {
 	if l.err == nil && l.load.more(l.opt, l.next) {
 		t, err := l.opt.loadTree(l.next)
@@ -86,7 +83,7 @@ func (l *liveTrees) loadAhead() bool {
 		}
 		l.next++
 		if l.load.Arrivals != nil {
-			t.wanted = l.at + l.opt.Resume.shift()
+			t.wanted = l.at
 			l.at += l.load.Arrivals.Next()
 		}
 		l.live[t.number] = t
@@ -119,7 +116,7 @@ func (l *liveTrees) nextStart() (time.Duration, bool) {
 
 // startOf is when a tree starts in the place that is free next.
 func (l *liveTrees) startOf(t *liveTree) time.Duration {
-	at := max(l.wantedAt(t), l.base)
+	at := max(l.wantedAt(t), 0)
 	if l.limited() {
 		at = max(at, l.slots[0].at)
 	}
@@ -129,7 +126,7 @@ func (l *liveTrees) startOf(t *liveTree) time.Duration {
 // wantedAt is when a tree is to start, if it may.
 func (l *liveTrees) wantedAt(t *liveTree) time.Duration {
 	if l.load.Arrivals == nil {
-		return l.base
+		return 0
 	}
 	return t.wanted - l.moved
 }
@@ -142,7 +139,7 @@ func (l *liveTrees) begin() {
 	if l.limited() {
 		heap.Pop(&l.slots)
 		if l.load.Arrivals != nil {
-			l.tally.held(t.start - max(l.wantedAt(t), l.base))
+			l.tally.held(t.start - max(l.wantedAt(t), 0))
 		}
 	}
 	t.end = t.start
@@ -200,9 +197,6 @@ func (l *liveTrees) dueInside(t *liveTree, r *treeRow) time.Duration {
 	if whole := l.opt.scaled(pauseIn(r, t.rows)); whole > 0 {
 		gap = times(gap, float64(l.waitOf(r, t.rows))/float64(whole))
 	}
-	if l.opt.Resume != nil {
-		return max(l.base, l.capped(r, gap)) // it had started at 0
-	}
 	return t.start + l.capped(r, gap)
 }
 
@@ -229,7 +223,7 @@ func (l *liveTrees) capped(r *treeRow, wait time.Duration) time.Duration {
 // firstRow is the first row of a tree that has not started, or nil where it is not sent.
 func (l *liveTrees) firstRow(t *liveTree) *pendingRow {
 	r := &t.rows[0]
-	if _, done := l.opt.Resume.find(t.first); r.over || r.leftOut || done {
+	if r.over || r.leftOut {
 		return nil
 	}
 	row, err := l.load.Trees.row(t, 0, l.load.recycle())
@@ -268,11 +262,6 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 		return
 	}
 	r := &t.rows[i]
-	end.at = max(end.at, l.base)
-	_, before := l.opt.Resume.find(end.id)
-	if before {
-		l.tally.gap(r)
-	}
 	if r.sending {
 		l.open--
 		l.idle = max(l.idle, end.at)
@@ -284,9 +273,7 @@ func (l *liveTrees) rowEnded(end rowEnd) {
 	for _, c := range r.children {
 		child := &t.rows[c]
 		child.latest = max(child.latest, end.at)
-		if !before { // else it is not known when it was due
-			child.from = max(child.from, r.due+l.opt.scaled(child.arrival-r.arrival))
-		}
+		child.from = max(child.from, r.due+l.opt.scaled(child.arrival-r.arrival))
 		child.broken = child.broken || t.breaks(int32(i), c, end.failed, end.large || r.broken)
 		if child.waits--; child.waits == 0 {
 			l.release(t, int(c))
@@ -374,7 +361,7 @@ func (l *liveTrees) unsent(cut func(id int64, row *trace.Request)) (leftOut, lef
 	count := func(t *liveTree) {
 		for i := range t.rows {
 			r := &t.rows[i]
-			if _, done := l.opt.Resume.find(t.first + int64(i)); r.over || r.sending || done {
+			if r.over || r.sending {
 				continue
 			}
 			switch {

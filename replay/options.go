@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"runtime"
-	"slices"
 	"time"
 
 	"reprise/replay/result"
@@ -46,8 +45,7 @@ type Options struct {
 	// of Sessions are of the whole load, and divided by it.
 	Share result.Share
 	// StartAt, unless it is zero, is the instant of the wall clock at which the clock of the run
-	// starts. A run that is not ready by then ends with [ErrLateStart]. One that is resumed
-	// starts at once.
+	// starts. A run that is not ready by then ends with [ErrLateStart].
 	StartAt time.Time
 	// RampUp is the time over which a closed loop's slots open, one after another; 0 opens
 	// all at once.
@@ -84,8 +82,6 @@ type Options struct {
 	Observe func(*result.Result)
 	// Abort ends the sending when one of its conditions holds.
 	Abort []Condition
-	// Resume, when set, continues a run that was killed.
-	Resume *Resumption
 	// Begun, when set, is called with the instant at which the clock starts, and Measured
 	// when the first request that is measured is sent. Neither may block: the
 	// sending waits for them.
@@ -107,7 +103,6 @@ type Options struct {
 	About result.Run
 
 	wall         func() time.Time // the wall clock; nil is the machine's
-	sends        *result.SendLog  // nil notes nothing
 	pendingLimit int64            // bytes of rows that may wait for their parents; 0 is pendingBytes
 }
 
@@ -189,16 +184,6 @@ func (o Options) withDefaults() (Options, error) {
 	run.Realtime = o.Realtime
 	if run.Cores == 0 {
 		run.Cores = runtime.GOMAXPROCS(0)
-	}
-	if r := o.Resume; r != nil { // it has what its parts before had
-		run.Started = r.run.Started
-		run.Resumed = append(slices.Clone(r.run.Resumed), r.gap)
-		if was, now := r.run.Environment, run.Environment; was != nil && now != nil && now.Deployment == nil {
-			now.Deployment = was.Deployment // said once
-		}
-		if o.Duration > 0 {
-			o.Duration += r.shift()
-		}
 	}
 	return o, o.sayShard()
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,18 +62,6 @@ func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out 
 		}
 		p.feed.sched.threads = newThreads(opt.Thread, p.feed.sched.following, prompts)
 	}
-	if opt.Resume != nil {
-		for _, s := range opt.Resume.sent {
-			if trees := p.feed.sched.trees; trees != nil {
-				over := sort.Search(len(opt.Resume.treeEnds), func(i int) bool { return opt.Resume.treeEnds[i] > s.released })
-				trees.ended.Store(int64(over))
-			}
-			p.window.addSent(s.Place)
-		}
-		if trees := p.feed.sched.trees; trees != nil {
-			trees.ended.Store(0) // they are counted again as they are passed over
-		}
-	}
 	run, err := p.run(ctx, out)
 	if opt.Then != nil && err == nil && run.EndedEarly == "" {
 		err = opt.Then(ctx, &run)
@@ -91,33 +78,31 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	if err != nil {
 		return opt.About, err
 	}
-	if left := opt.untilStart(); !opt.StartAt.IsZero() && opt.Resume == nil && left < 0 {
+	if left := opt.untilStart(); !opt.StartAt.IsZero() && left < 0 {
 		return opt.About, opt.late(-left)
 	}
 	name := result.JournalName(path)
-	part := result.PartName(name, len(opt.About.Resumed))
-	journal, err := result.CreateJournal(part, opt.About)
+	journal, err := result.CreateJournal(name, opt.About)
 	if err != nil {
 		return opt.About, err
 	}
 	meter, err := newMeter(r.Metering, path, &opt.About)
 	if err != nil {
-		return opt.About, errors.Join(err, journal.Close(), os.Remove(part))
+		return opt.About, errors.Join(err, journal.Close(), os.Remove(name))
 	}
-	metered, sends := *r, result.NewSendLog(path, len(opt.About.Resumed) > 0)
-	metered.sends = sends
+	metered := *r
 	metered.Begun = meter.prepare(ctx, metered.Begun)
 	profiling, err := newProfiling(ctx, r.Profile, &metered.Options)
 	if err != nil {
-		return opt.About, errors.Join(err, meter.drop(), journal.Close(), os.Remove(part))
+		return opt.About, errors.Join(err, meter.drop(), journal.Close(), os.Remove(name))
 	}
 	run, err := metered.Run(ctx, rows, journal)
 	meter.over()
 	profiling.end(ctx, &run)
 	if errors.Is(err, ErrLateStart) { // nothing was sent, so that nothing is to be kept
-		return run, errors.Join(err, journal.Close(), sends.Close(), meter.drop(), os.Remove(part))
+		return run, errors.Join(err, journal.Close(), meter.drop(), os.Remove(name))
 	}
-	err = errors.Join(err, journal.Close(), sends.Close(), meter.end(ctx, &run))
+	err = errors.Join(err, journal.Close(), meter.end(ctx, &run))
 	if r.Stamp != nil {
 		err = errors.Join(err, stamp(name, &run, r.Stamp))
 	}
@@ -240,10 +225,8 @@ func (p *play) dispatch(sending, flying context.Context) error {
 	at, err := p.opt.awaitStart(sending.Done())
 	p.cost.Begin()
 	p.clock.begin(p.opt.wall)
-	p.start = at.Add(-p.opt.Resume.base())
-	if p.opt.Resume == nil {
-		p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
-	}
+	p.start = at
+	p.opt.About.Started = p.start.UTC().Format(time.RFC3339Nano)
 	if p.runner.Pacer == nil {
 		p.heart.begin(p.start, p.runner.Endpoint)
 	}
@@ -364,7 +347,6 @@ func (p *play) release(ctx context.Context, fl *flight) {
 	}
 	p.flights.Go(func() {
 		r := &fl.result
-		p.opt.sends.Note(fl.id)
 		if read != nil {
 			read()
 		} else {
@@ -421,10 +403,6 @@ func (p *play) report(c *collector) {
 	// In flight before sent: a request that is released in between counts as sent at least.
 	inFlight := p.inFlight.Load()
 	out := Progress{Elapsed: now, Done: c.done, Failed: c.failed, LeftOut: p.feed.sched.counts.leftOut.Load(), InFlight: int(inFlight), Sent: p.sent.Load()}
-	if r := p.opt.Resume; r != nil {
-		out.Done += r.gap.Kept
-		out.Sent += r.requests
-	}
 	out.Due = out.Sent + p.feed.queue.overdue(now)
 	// The conditions first: a report that takes long must not keep a run from its end.
 	if a := c.aborter.look(c.done-c.told[0], c.failed-c.told[1], inFlight, c.meters); a != nil {
@@ -463,7 +441,6 @@ func (p *play) summary(cause, feedErr error) result.Run {
 	jump, stalled := p.clock.end()
 	run.ClockJumpNS, run.StalledNS = int64(jump), int64(stalled)
 	run.Stalls = p.heart.end()
-	p.opt.Resume.addTo(&run)
 	switch {
 	case cause != nil && (run.NotSent > 0 || p.wasCut.Load()):
 		switch {

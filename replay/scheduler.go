@@ -70,17 +70,13 @@ func (c *rowCounts) noteDue(due time.Duration) {
 func newScheduler(opt *Options, rows trace.Reader[trace.Request], now func() time.Duration) *scheduler {
 	s := &scheduler{opt: opt, now: now, rows: rowReader{src: rows}}
 	if opt.Causal != nil {
-		s.deps = &dependencyTracker{opt: opt, parents: map[int64]*parentRow{}, base: opt.Resume.base()}
+		s.deps = &dependencyTracker{opt: opt, parents: map[int64]*parentRow{}}
 	}
 	if opt.Sessions != nil {
 		s.trees = newLiveTrees(opt)
 	}
 	if opt.Arrivals != nil {
 		s.nextArrival = opt.Arrivals.Next()
-	}
-	if r := opt.Resume; r != nil && len(r.done) > 0 {
-		s.counts.noteDue(time.Duration(r.dueFirst))
-		s.counts.noteDue(time.Duration(r.dueLast))
 	}
 	return s
 }
@@ -137,7 +133,6 @@ func (s *scheduler) nextRead() (time.Duration, bool) {
 	if s.opt.Arrivals != nil {
 		due = s.nextArrival
 	}
-	due += s.opt.Resume.shift()
 	if d := s.deps; d != nil {
 		for len(d.unread) > 0 && d.unread[0].row < s.rows.next {
 			heap.Pop(&d.unread) // it was read since
@@ -227,7 +222,7 @@ func (s *scheduler) rowEnded(end rowEnd) {
 	s.noteEnd(end)
 	s.scheduleReady()
 	if t != nil {
-		s.capTree(t, max(end.at, s.trees.base))
+		s.capTree(t, end.at)
 	}
 }
 
@@ -296,12 +291,9 @@ func (s *scheduler) accept(w *pendingRow) bool {
 	if !w.turn && s.trees == nil {
 		s.setRootDue(w)
 	}
-	before, done := s.opt.Resume.find(w.id)
 	end := rowEnd{id: w.id, at: w.due}
-	switch excluded := s.opt.excludes(w.row); {
-	case done: // before the run was interrupted
-		end.failed, end.large, end.at = before.failed, before.large, s.opt.Resume.base()
-	case excluded:
+	switch {
+	case s.opt.excludes(w.row):
 		s.counts.leave(&s.counts.excluded, 1)
 		end.at, end.failed = w.due+s.opt.recordedLength(w.row), w.failed
 	case w.failed:
@@ -335,8 +327,6 @@ func (s *scheduler) setRootDue(w *pendingRow) {
 		w.due = s.nextArrival
 		s.nextArrival += s.opt.Arrivals.Next()
 	}
-	w.shift += s.opt.Resume.shift()
-	w.due += s.opt.Resume.shift()
 	w.plan = w.due
 	if p != nil {
 		p.shift = w.shift
@@ -365,12 +355,9 @@ func (s *scheduler) countUnsent() (left int64) {
 		return left
 	}
 	for row := s.rows.peek(); row != nil; row = s.rows.peek() {
-		_, done := s.opt.Resume.find(s.rows.next)
-		switch {
-		case done:
-		case s.opt.excludes(row):
+		if s.opt.excludes(row) {
 			s.counts.leave(&s.counts.excluded, 1)
-		default:
+		} else {
 			s.cut(s.rows.next, row)
 			left++
 		}

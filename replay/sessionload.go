@@ -106,7 +106,7 @@ var (
 	errSessionsAlone  = errors.New("replay: a load of sessions has its own arrivals and order: it cannot be combined with a closed loop of requests, arrivals, a lineage or an endless workload")
 	errSessionsLoop   = errors.New("replay: a load of sessions takes either a number of live trees or arrivals; a limit of live trees is for arrivals, and a start inside of trees for a number of them")
 	errSessionsPart   = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by salt, apart, same or stop, and waits by think times, ends or as AIPerf")
-	errSessionsWindow = errors.New("replay: a window of sessions takes one at least, a warm-up of sessions or time and no cool-down, and cannot be resumed")
+	errSessionsWindow = errors.New("replay: a window of sessions takes one at least, a warm-up of sessions or time and no cool-down")
 	errWarmTrees      = errors.New("replay: a warm-up of whole sessions needs a load of sessions")
 )
 
@@ -126,7 +126,7 @@ func (o *Options) checkSessions() error {
 		return errSessionsLoop
 	case s.GapCap < 0 || s.IdleCap < 0 || s.TreeCap < 0 || s.TreeCap > 0 && s.TreeCap <= o.Ahead || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}, s.Recycle), !slices.Contains([]string{"", result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf}, s.Waits):
 		return errSessionsPart
-	case s.Window != nil && (s.Window.Trees < 1 || s.Window.For < 0 || o.Resume != nil || o.Warmup.Requests > 0 || o.Cooldown != Span{}):
+	case s.Window != nil && (s.Window.Trees < 1 || s.Window.For < 0 || o.Warmup.Requests > 0 || o.Cooldown != Span{}):
 		return errSessionsWindow
 	}
 	return nil

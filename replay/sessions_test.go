@@ -144,9 +144,8 @@ func playedTrees(t *testing.T, treeOf []int, results []result.Result) []*playedT
 	return list
 }
 
-// wantDue computes when a row is due by what really happened to its parents. Those that
-// were over by resumed count as over then, and it is not known any more when they were due.
-func wantDue(rows []trace.Request, p *playedTree, id int64, o *Options, resumed time.Duration) time.Duration {
+// wantDue computes when a row is due by what really happened to its parents.
+func wantDue(rows []trace.Request, p *playedTree, id int64, o *Options) time.Duration {
 	row := &rows[id]
 	if len(row.Parents) == 0 {
 		return p.start
@@ -158,10 +157,8 @@ func wantDue(rows []trace.Request, p *playedTree, id int64, o *Options, resumed 
 	var latest, planned time.Duration
 	ends, known := int64(0), true
 	for _, q := range row.Parents {
-		latest = max(latest, time.Duration(*p.rows[q].DoneNS), resumed)
-		if *p.rows[q].DoneNS > int64(resumed) {
-			planned = max(planned, time.Duration(p.rows[q].DueNS)+time.Duration(float64(row.ArrivalNS-rows[q].ArrivalNS)/speed))
-		}
+		latest = max(latest, time.Duration(*p.rows[q].DoneNS))
+		planned = max(planned, time.Duration(p.rows[q].DueNS)+time.Duration(float64(row.ArrivalNS-rows[q].ArrivalNS)/speed))
 		if rows[q].E2ENS == nil {
 			known = false
 		} else {
@@ -200,7 +197,7 @@ func checkOrder(t *testing.T, rows []trace.Request, treeOf []int, results []resu
 	list := playedTrees(t, treeOf, results)
 	for _, p := range list {
 		for id, r := range p.rows {
-			if want := wantDue(rows, p, id, o, 0); r.DueNS != int64(want) || *r.ReleasedNS != int64(want) {
+			if want := wantDue(rows, p, id, o); r.DueNS != int64(want) || *r.ReleasedNS != int64(want) {
 				t.Fatalf("session %d, play %d, row %d of parents %v: due %v, released %v, want %v", p.session, p.play, id, rows[id].Parents,
 					time.Duration(r.DueNS), time.Duration(*r.ReleasedNS), want)
 			}

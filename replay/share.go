@@ -48,9 +48,6 @@ func (o *Options) sayShard() error {
 	if !o.StartAt.IsZero() {
 		about.StartClock = o.StartAt.UTC().Format(time.RFC3339Nano)
 	}
-	if o.Resume != nil && o.Resume.run.Shard != nil { // it has what it began with
-		about = *o.Resume.run.Shard
-	}
 	var err error
 	about.Settings, err = result.SettingsDigest(o.About)
 	o.About.Shard = &about
@@ -60,7 +57,7 @@ func (o *Options) sayShard() error {
 // awaitStart waits until shortly before the instant at which the clock is to start, and returns
 // that instant: of the monotonic clock, as the wall clock says at the end of the wait.
 func (o *Options) awaitStart(over <-chan struct{}) (time.Time, error) {
-	if o.StartAt.IsZero() || o.Resume != nil {
+	if o.StartAt.IsZero() {
 		return time.Now(), nil
 	}
 	for {

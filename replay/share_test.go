@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,42 +270,5 @@ func TestStartClock(t *testing.T) {
 				t.Errorf("prepared in %v: %v; %d files, %d requests are there", slow, err, len(left), len(f.shots))
 			}
 		})
-	}
-}
-
-// A shard that is killed goes on as that shard, and as no other.
-func TestResumeOfAShard(t *testing.T) {
-	rows, treeOf := agents(rand.New(rand.NewPCG(9, 9)), 30)
-	share := result.Share{Index: 1, Of: 3}
-	own, numbers := dealt(rows, treeOf, share)
-	options := func() Options {
-		o := Options{Causal: lineageOf(t, own), Share: share, Origin: Origin(int64(len(own)), func(i int64) int64 { return numbers[i] })}
-		o.About.Shard = &result.Shard{Clock: &result.ClockOffset{Peer: "p", OffsetNS: 7}}
-		return o
-	}
-	c := &resumeCase{fake: holding(3 * time.Second), rows: own, options: options, id: func(r *result.Result) int64 { return int64(slices.Index(numbers, r.RowID)) }}
-	run, got := c.play(t, 20*time.Second)
-	if len(got) != len(own) || len(run.Resumed) != 1 || run.Shard == nil || run.Shard.Share != share || run.Shard.Clock == nil || run.Shard.Clock.OffsetNS != 7 || run.Shard.Settings == "" {
-		t.Fatalf("%d rows of %d, shard %+v", len(got), len(own), run.Shard)
-	}
-	for _, r := range got {
-		if !slices.Contains(numbers, r.RowID) {
-			t.Errorf("row %d is of another shard", r.RowID)
-		}
-	}
-	for _, other := range []result.Share{{}, {Index: 2, Of: 3}, {Index: 1, Of: 4}} {
-		c := &resumeCase{fake: c.fake, rows: own, options: options, id: c.id, path: filepath.Join(t.TempDir(), "r.parquet")}
-		if _, err := c.part(t, 0, 20*time.Second); err != nil {
-			t.Fatal(err)
-		}
-		c.options = func() Options {
-			o := options()
-			o.Share = other
-			return o
-		}
-		_, err := c.part(t, 1, 0)
-		if want := "another shard: 1/3, not " + shareWords(other); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("resumed as %v: %v", other, err)
-		}
 	}
 }

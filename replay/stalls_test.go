@@ -97,38 +97,6 @@ func TestHeartbeatInVirtualTime(t *testing.T) {
 	})
 }
 
-// A run that was killed goes on where its journal ends: stalls after that are of time
-// that is gone through again.
-func TestResumedStallsAddUp(t *testing.T) {
-	before := stallsAt(10, 20, 40, 60, 100, 200)
-	for _, c := range []struct {
-		at          int64
-		later, want *result.Stalls
-	}{
-		{300, stallsAt(), before},
-		{60, stallsAt(70, 75), stallsAt(10, 20, 40, 60, 70, 75)},
-		{45, stallsAt(400, 600), stallsAt(10, 20, 40, 45, 400, 600)},
-		{5, stallsAt(6, 12), stallsAt(6, 12)},
-		{300, nil, nil},
-	} {
-		run := result.Run{Clock: result.Clock{Stalls: c.later}}
-		(&Resumption{stalls: before, gap: result.Interruption{AtNS: c.at * millis, Kept: 3}}).addTo(&run)
-		if !reflect.DeepEqual(run.Stalls, c.want) {
-			t.Errorf("at %d ms: %+v, want %+v", c.at, run.Stalls, c.want)
-		}
-	}
-	run := result.Run{Clock: result.Clock{Stalls: before}}
-	(&Resumption{gap: result.Interruption{Kept: 3}}).addTo(&run)
-	if run.Stalls != nil {
-		t.Error("the part before was not watched, and the stalls of the run are known")
-	}
-	run = result.Run{Clock: result.Clock{Stalls: before}}
-	(&Resumption{}).addTo(&run)
-	if !reflect.DeepEqual(run.Stalls, before) {
-		t.Error("a part without rows makes the stalls unknown")
-	}
-}
-
 // A run in real time is watched, and its file says so.
 func TestRecordedRunIsWatched(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.parquet")

@@ -67,7 +67,7 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 	if t.closed() {
 		fed.Concurrency, fed.Duration = 0, 0 // slots are kept here
 	}
-	t.sched = newScheduler(&fed, rows, fed.Resume.base)
+	t.sched = newScheduler(&fed, rows, func() time.Duration { return 0 })
 	if trees := t.sched.trees; trees != nil {
 		t.window.ended, t.window.trees = trees.ended, trees.window
 	}

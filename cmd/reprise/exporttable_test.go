@@ -89,10 +89,10 @@ func TestJournalOf(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again("r.parquet.journal is from a run that did not finish: continue that run with --resume, read it with reprise report r.parquet, or delete it to begin again")
+	again("r.parquet.journal is from a run that did not finish: read it with reprise report r.parquet, or delete it to begin again")
 	csv, errs, code := reprise(t, "export", "r.parquet")
 	if code != cli.Good || !strings.HasPrefix(errs, "r.parquet is not finished: its run ended at ") ||
-		!strings.Contains(errs, ". Read from its journal: 3 requests. To continue the run, repeat its command with --resume.\n") || strings.Count(csv, "\nr,") != 3 {
+		!strings.Contains(errs, ". Read from its journal: 3 requests. To run it whole, delete the journal and repeat its command.\n") || strings.Count(csv, "\nr,") != 3 {
 		t.Errorf("exit code %d: %s%s", code, errs, csv)
 	}
 	writeFiles(t, map[string]string{"q.parquet.journal": "mine"})

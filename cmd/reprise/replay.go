@@ -34,8 +34,7 @@ Prompts are generated from the seed just before they are sent. --start, --end,
 beside others on other machines; see "reprise job".
 
 The summary goes to stdout. Each request is one row of the results. They are kept in
-a journal beside the output until the end: "reprise report" reads it, and --resume
-continues the run after a crash.
+a journal beside the output until the end, which "reprise report" reads after a crash.
 
 The exit code is 4 if the run cannot be trusted, and 3 if it fails its --contract.
 

@@ -524,7 +524,7 @@ func resultsBelow(dir string) (found, journals []string, err error) {
 }
 
 // journalOf names the journal of results that do not exist, and says what it holds and
-// how to continue the run. Without a journal it names the results.
+// how to run it whole. Without a journal it names the results.
 func journalOf(cmd *cobra.Command, path string) (string, error) {
 	name := result.JournalName(path)
 	j, err := result.Open(name)
@@ -535,10 +535,7 @@ func journalOf(cmd *cobra.Command, path string) (string, error) {
 		return "", fmt.Errorf("%s does not exist, and its journal cannot be read: %w", path, err)
 	}
 	defer j.Close()
-	state, next := "its run ended early", "To continue the run, repeat its command with --resume."
-	if j.Run.Simulated != "" {
-		next = "Run the command again."
-	}
+	state, next := "its run ended early", "To run it whole, delete the journal and repeat its command."
 	switch last, err := result.LastWritten(name); {
 	case errors.Is(err, result.ErrRunning):
 		state, next = "its run is still going on", "The figures are those so far."

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -201,40 +200,6 @@ func TestSessionsAtAServer(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-// A run of sessions that is killed and resumed ends with every row once, in the order that
-// the server saw.
-func TestSessionsKilled(t *testing.T) {
-	long(t)
-	w, rows := agentWorkload(t, 200)
-	server, out := newSessionServer(t), filepath.Join(t.TempDir(), "r.parquet")
-	args := []string{"replay", w, "--url", server.url, "-o", out, "--quiet", "--sessions", "20", "--affinity-header", "X-Session"}
-	cmd := child(t, args...)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	killAwait(t, result.JournalName(out))
-	<-time.After(1200 * time.Millisecond)
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Wait()
-	kept := killRows(t, result.JournalName(out))
-	if _, errs, code := reprise(t, append(args, "--resume")...); code != cli.Good && code != cli.Untrusted {
-		t.Fatalf("exit code %d: %s", code, errs)
-	}
-	f, err := result.Open(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	server.checkOrder(t, rows)
-	gap := f.Run.Resumed[0]
-	if f.Rows() != int64(len(rows)) || gap.Kept != int64(kept) || kept < 100 || gap.Twice.Requests > 400 || f.Run.Sessions.Counts.LiveTrees.Max != 20 {
-		t.Errorf("%d rows, kept %d, %+v, %+v", f.Rows(), kept, gap, f.Run.Sessions.Counts.LiveTrees)
-	}
-	t.Logf("killed with %d of %d rows; %d were sent twice", kept, len(rows), gap.Twice.Requests)
 }
 
 // With --thread a turn's prompt is that of the turn before, the server's reply, and new text

@@ -227,7 +227,6 @@ func TestJobMistakes(t *testing.T) {
 		{with("--header", "X-Api-Key=sk-1"), "would be readable in the job"},
 		{with("--shard", "1/4"), "--shard is not for a job"},
 		{with("-o", "r.parquet"), "--output is not for a job"},
-		{with("--resume"), "--resume is not for a job"},
 		{with("--concurrency", "2"), "too few for 4 shards"},
 		{with("--warmup", "50"), "give warm-up and cool-down as times"},
 		{with("--deadline", "5min"), "before its start"},

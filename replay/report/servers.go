@@ -154,7 +154,7 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 	}); err != nil {
 		return err
 	}
-	sums, err := result.SummariseMetrics(metrics(), from, to, whole, s.Run.Resumed)
+	sums, err := result.SummariseMetrics(metrics(), from, to, whole)
 	if err != nil {
 		return err
 	}

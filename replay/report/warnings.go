@@ -27,8 +27,6 @@ const (
 	warnReadLate      = "rows_read_late"
 	warnClosedLoop    = "closed_loop"
 	warnPrime         = "priming_failed"
-	warnResumed       = "resumed"
-	warnSeenTwice     = "requests_seen_twice"
 	warnSpeculation   = "speculation_on_made_up_text"
 	warnRestart       = "server_restarted"
 	warnUnmeasured    = "server_metrics_failed"
@@ -95,21 +93,6 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(s.Run.Timing == result.ClosedLoop, warnClosedLoop,
 		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
-	var interrupted []string
-	var again, twice, twiceTokens int64
-	for _, g := range s.Run.Resumed {
-		if t := g.Twice; t != nil {
-			twice, twiceTokens = twice+t.Requests, twiceTokens+t.PromptTokens
-		}
-		interrupted = append(interrupted, fmt.Sprintf("at %s s for %s s", page.Number(float64(g.AtNS)/1e9), page.Number(float64(g.DownNS)/1e9)))
-		again += g.Again
-	}
-	warn(len(interrupted) > 0, warnResumed,
-		"the run was interrupted %s (%s, which its clock leaves out) and resumed: what the server's cache held across the gap is not what one run would have left there, and the expected hit ratio assumes that nothing was lost; of %s due by then the results were lost, so %s %s sent again; CPU, pauses, drift and what the limit of requests in flight held back are known since the last interruption only",
-		page.Many(int64(len(interrupted)), "time"), strings.Join(interrupted, ", "), page.Many(again, "request"), it(again), page.Was(again))
-	warn(twice > 0, warnSeenTwice,
-		"the server saw %s twice (%s): sent before an interruption, without a result, and again after it",
-		page.Many(twice, "request"), page.Many(twiceTokens, "prompt token"))
 	warn(s.Run.Skipped > 0, warnSkipped,
 		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(s.Run.Skipped, "later turn"), page.Was(s.Run.Skipped))
 	warn(s.Run.ReadLate > 0, warnReadLate,

@@ -37,13 +37,10 @@
 //   - stalls.go: when the client stood still
 //   - endpoint.go: the interfaces between runner, prompter and endpoint; Replies that no
 //     printer shows
-//   - file.go: writing, finishing and opening results files, with the journals of a
-//     resumed run
+//   - file.go: writing, finishing and opening results files
 //   - journal.go: the Journal: rows kept as they come
 //   - columns.go: the columns of a journal
 //   - openjournal.go: reading a journal, also one that is cut off or damaged
-//   - chain.go: names of journals, and the journals of a resumed run merged
-//   - sends.go: the log of what was sent, for a run that is killed
 //   - metrics.go: the metrics file beside the results: its name, rows, writing and
 //     opening
 //   - metricsjournal.go: the journal of metrics during a run

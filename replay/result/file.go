@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"reprise/trace"
 	"reprise/trace/objectstore"
@@ -39,8 +38,7 @@ func Encode(w io.Writer, run Run, rows trace.Reader[Result]) error {
 	return out.Close()
 }
 
-// Finish turns the journal of a run, with those of its further parts, into a results
-// file at path, and removes it, and its [SendLog].
+// Finish turns the journal of a run into a results file at path, and removes it.
 func Finish(journal, path string, run Run) error {
 	j, err := Open(journal)
 	if err != nil {
@@ -49,15 +47,6 @@ func Finish(journal, path string, run Run) error {
 	defer j.Close()
 	if err := Write(path, run, j.Reader()); err != nil {
 		return fmt.Errorf("the results are still in %s: %w", journal, err)
-	}
-	// The last part first: what is left, should this be cut short, is still a run.
-	for i := range j.parts {
-		if err := os.Remove(j.parts[len(j.parts)-1-i].name); err != nil {
-			return err
-		}
-	}
-	if err := os.Remove(SendsName(path)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
 	}
 	return os.Remove(journal)
 }
@@ -77,13 +66,11 @@ type File struct {
 	close   func() error
 	journal *openJournal
 	count   int64
-	parts   []*File // journals of the run after it was resumed
 	held    []Result
 }
 
 // Open opens the results at path, Parquet or a journal as the content
-// tells, with the journals of the run after it was resumed. A damaged file is an
-// error; a journal whose end is missing is not.
+// tells. A damaged file is an error; a journal whose end is missing is not.
 func Open(path string) (*File, error) {
 	f, err := objectstore.Open(path)
 	if err != nil {
@@ -96,11 +83,6 @@ func Open(path string) (*File, error) {
 	r := &File{name: path, src: f, size: fi.Size(), close: f.Close}
 	if err := r.open(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
-	}
-	if r.journal != nil {
-		if err := r.openParts(); err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
 	}
 	return r, nil
 }
@@ -148,38 +130,6 @@ func (f *File) openJournal() (err error) {
 	return nil
 }
 
-// openParts opens the journals of a run's further parts, after that of the first.
-func (f *File) openParts() error {
-	if !strings.HasSuffix(f.name, JournalName("")) {
-		return nil
-	}
-	for i, name := range parts(f.name) {
-		part, err := Open(name)
-		if err != nil {
-			return err
-		}
-		f.parts = append(f.parts, part)
-		if part.journal == nil || part.Run.Started != f.Run.Started || len(part.Run.Resumed) != i+1 {
-			return fmt.Errorf("%s does not belong to the run whose journal is beside it: move or delete it", name)
-		}
-		at := part.Run.Resumed[i].AtNS
-		switch {
-		case f.count == 0:
-			// A part that was killed before it had a row says nothing of stalls, and
-			// nothing can be said about it.
-		case part.count == 0:
-			part.Run.Stalls = f.Run.Stalls.Resumed(at, &Stalls{})
-		default:
-			part.Run.Stalls = f.Run.Stalls.Resumed(at, part.Run.Stalls)
-		}
-		f.count += part.count
-		part.Run.Requests += f.Run.Requests
-		part.Run.Unprepared += f.Run.Unprepared
-		f.Run = part.Run
-	}
-	return nil
-}
-
 // Held makes a file of rows in memory, in the order of rounds and rows, such as those that
 // were read from another tool's results. name stands in the errors of its readers.
 func Held(name string, run Run, rows []Result) *File {
@@ -194,15 +144,7 @@ func (f *File) Rows() int64 { return f.count }
 // number of times.
 func (f *File) Reader() trace.Reader[Result] {
 	if f.journal != nil {
-		r := f.journal.rows()
-		if len(f.parts) > 0 {
-			readers := []trace.Reader[Result]{r}
-			for _, part := range f.parts {
-				readers = append(readers, part.Reader())
-			}
-			r = mergeRows(readers)
-		}
-		return &namedReader{name: f.name, r: r}
+		return &namedReader{name: f.name, r: f.journal.rows()}
 	}
 	if f.src == nil {
 		return &namedReader{name: f.name, r: &trace.SliceReader[Result]{Rows: f.held}}
@@ -213,11 +155,7 @@ func (f *File) Reader() trace.Reader[Result] {
 
 // Close closes the file; its readers end with it.
 func (f *File) Close() error {
-	var err error
-	for _, part := range f.parts {
-		err = errors.Join(err, part.Close())
-	}
-	return errors.Join(err, f.close())
+	return f.close()
 }
 
 // A namedReader puts the file's name and the row before an error.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -66,7 +67,7 @@ func takeFile(path string) (*os.File, error) {
 	case !lock(f):
 		err = fmt.Errorf("%s: %w", path, ErrRunning)
 	case fi.Size() > 0:
-		err = fmt.Errorf("%s: %w: it is the journal of an unfinished run: resume the run, or move or delete the journal", path, os.ErrExist)
+		err = fmt.Errorf("%s: %w: it is the journal of an unfinished run: read it with reprise report, and move or delete it", path, os.ErrExist)
 	default:
 		return f, nil
 	}
@@ -142,4 +143,25 @@ func (j *Journal) Close() error {
 		return j.file.Close()
 	}
 	return errors.Join(j.ipc.Close(), j.buf.Flush(), j.file.Close())
+}
+
+// JournalName is the name of the journal of the results at path.
+func JournalName(path string) string { return path + ".journal" }
+
+// LastWritten says when a journal was written to last. It fails when a process still
+// writes it.
+func LastWritten(name string) (time.Time, error) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return time.Time{}, err
+	}
+	defer f.Close()
+	if !lock(f) {
+		return time.Time{}, fmt.Errorf("%s: %w", name, ErrRunning)
+	}
+	fi, err := f.Stat()
+	if err != nil {
+		return time.Time{}, err
+	}
+	return fi.ModTime(), nil
 }

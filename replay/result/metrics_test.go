@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"testing"
 
-	"reprise/replay/scrape"
 	"reprise/trace"
 )
 
@@ -44,7 +43,7 @@ func TestSummariseMetrics(t *testing.T) {
 		{"gauge", "gauge", []float64{1, 2, 6, 4, 9}, 0, 2, true, ServerMetric{Samples: 3, First: trace.Ptr(2.0), Last: trace.Ptr(4.0), Delta: trace.Ptr(2.0), Min: trace.Ptr(2.0), Mean: trace.Ptr(4.0), Max: trace.Ptr(6.0)}},
 		{"gauge outside", "gauge", []float64{1}, 0, 2, true, ServerMetric{}},
 	} {
-		s, err := SummariseMetrics(rows(c.kind, c.values...), c.from*1e9, c.to*1e9, c.whole, nil)
+		s, err := SummariseMetrics(rows(c.kind, c.values...), c.from*1e9, c.to*1e9, c.whole)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,33 +68,11 @@ func FuzzMetricsJournal(f *testing.F) {
 			return
 		}
 		defer m.Close()
-		s, err := SummariseMetrics(m.Reader(), 0, 1e9, true, nil)
+		s, err := SummariseMetrics(m.Reader(), 0, 1e9, true)
 		if err == nil {
 			if _, err := (Run{Servers: Servers{Server: s}}).encode(); err != nil {
 				t.Error(err)
 			}
 		}
 	})
-}
-
-// A value at an interruption, or behind it, goes on from there.
-func TestSummariseMetricsOfAResumedRun(t *testing.T) {
-	gaps := []Interruption{{AtNS: 2e9}, {AtNS: 2e9}, {AtNS: 4e9}}
-	var rows []Metric
-	for i, v := range []float64{1, 2, 4, 50, 53, 10, 11} { // at −1, 0, 1, 2, 3, 4, 5 s
-		rows = append(rows, Metric{AtNS: int64(i-1) * 1e9, Target: "a", Name: "m", Kind: scrape.Counter, Value: v})
-	}
-	for _, c := range []struct {
-		from, to int64
-		whole    bool
-		delta    float64
-	}{{0, 0, true, 3 + 3 + 1}, {1, 3, false, 3}, {2, 5, false, 3 + 1}} {
-		s, err := SummariseMetrics(&trace.SliceReader[Metric]{Rows: rows}, c.from*1e9, c.to*1e9, c.whole, gaps)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if m := s.Metrics[0]; *m.Delta != c.delta || m.Resets != 0 {
-			t.Errorf("%+v: %v", c, *m.Delta)
-		}
-	}
 }

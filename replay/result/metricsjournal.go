@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"reprise/replay/scrape"
-	"reprise/trace"
 )
 
 // A MetricsJournal keeps samples as they come, so that a run that is killed loses
@@ -26,10 +25,7 @@ type MetricsJournal struct {
 	buf   *bufio.Writer
 	lines *json.Encoder
 	start time.Time
-	// Series are numbered densely, in the order in which they come, after those that
-	// the journal of an earlier part has.
-	ids     map[*scrape.Series]int
-	firstID int
+	ids   map[*scrape.Series]int // series are numbered densely, in the order in which they come
 }
 
 // A metricsLine is a line of the journal: one of the four is set.
@@ -37,7 +33,7 @@ type metricsLine struct {
 	Schema  string `json:"schema,omitempty"`
 	Started string `json:"started,omitempty"`
 
-	Part   *MetricsPart `json:"part,omitempty"`
+	Part   *metricsPart `json:"part,omitempty"`
 	Series *seriesLine  `json:"series,omitempty"`
 
 	AtNS   int64     `json:"at_ns,omitempty"`
@@ -45,8 +41,8 @@ type metricsLine struct {
 	Values []float64 `json:"values,omitempty"`
 }
 
-// A MetricsPart says when a run began, or went on after an interruption.
-type MetricsPart struct {
+// A metricsPart says when a run began.
+type metricsPart struct {
 	AtNS int64     `json:"at_ns"` // on the run's clock
 	Wall time.Time `json:"wall"`
 }
@@ -78,49 +74,11 @@ func CreateMetricsJournal(path, started string) (*MetricsJournal, error) {
 	return j, nil
 }
 
-// ResumeMetricsJournal goes on with the journal of a run that was killed, and returns
-// the parts that it has. What it holds of an instant at, in nanoseconds from the start,
-// and later is dropped: the run's clock goes through that time again.
-func ResumeMetricsJournal(path, started string, at int64) (*MetricsJournal, []MetricsPart, error) {
-	old, err := os.Open(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer old.Close()
-	r := newMetricsReader(old)
-	switch was, err := r.head(); {
-	case err != nil:
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	case was != started:
-		return nil, nil, fmt.Errorf("%s holds the metrics of another run: move or delete it", path)
-	}
-	err = trace.WriteFile(path, 0o600, func(w io.Writer) error {
-		lines := json.NewEncoder(w)
-		if err := lines.Encode(metricsLine{Schema: MetricsSchema, Started: started}); err != nil {
-			return err
-		}
-		return r.copyBefore(at, lines)
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	j := &MetricsJournal{file: f, buf: bufio.NewWriterSize(f, 64<<10), ids: map[*scrape.Series]int{}, firstID: len(r.series)}
-	j.lines = json.NewEncoder(j.buf)
-	return j, r.parts, nil
-}
-
-// Part says at which instant of the wall clock the run's clock begins, or goes on.
-func (j *MetricsJournal) Part(start time.Time, at time.Duration) error {
+// Begin says at which instant of the wall clock the run's clock begins.
+func (j *MetricsJournal) Begin(start time.Time) error {
 	j.start = start
-	return errors.Join(j.lines.Encode(metricsLine{Part: &MetricsPart{int64(at), start.Add(at).UTC().Round(0)}}), j.buf.Flush())
+	return errors.Join(j.lines.Encode(metricsLine{Part: &metricsPart{Wall: start.UTC().Round(0)}}), j.buf.Flush())
 }
-
-// Count has the samples that follow count from another start of the run's clock.
-func (j *MetricsJournal) Count(start time.Time) { j.start = start }
 
 // Write writes samples, which may come from several sources. They are safe from the
 // death of the process when it returns.
@@ -134,7 +92,7 @@ func (j *MetricsJournal) Write(samples []scrape.Sample) error {
 		for _, s := range samples[:n] {
 			id, known := j.ids[s.Series]
 			if !known {
-				id = j.firstID + len(j.ids)
+				id = len(j.ids)
 				j.ids[s.Series] = id
 				err := j.lines.Encode(metricsLine{Series: &seriesLine{id, s.Series.Target, s.Series.Metric, s.Series.Kind, s.Series.Labels}})
 				if err != nil {
@@ -163,7 +121,6 @@ var errMetricsJournal = errors.New("the journal of metrics is damaged")
 type metricsReader struct {
 	lines  *bufio.Scanner
 	number int
-	parts  []MetricsPart
 	series []seriesLine
 	ready  []Metric
 	err    error
@@ -229,25 +186,6 @@ func (r *metricsReader) Read(rows []Metric) (int, error) {
 	return n, r.err
 }
 
-// copyBefore copies what is left to be read, but for values of an instant and later.
-func (r *metricsReader) copyBefore(at int64, out *json.Encoder) error {
-	for {
-		line, err := r.next()
-		if err == nil {
-			err = r.take(&line)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err == nil && (line.IDs == nil || line.AtNS < at) {
-			err = out.Encode(line)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // fill reads a line.
 func (r *metricsReader) fill() error {
 	line, err := r.next()
@@ -260,8 +198,7 @@ func (r *metricsReader) fill() error {
 // take takes what a line says.
 func (r *metricsReader) take(line *metricsLine) error {
 	bad := fmt.Errorf("%w in line %d", errMetricsJournal, r.number)
-	if p := line.Part; p != nil {
-		r.parts = append(r.parts, *p)
+	if line.Part != nil {
 		return nil
 	}
 	if s := line.Series; s != nil {

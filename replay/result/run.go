@@ -57,9 +57,8 @@ type Run struct {
 
 	Clock
 
-	Plan     Asked          `json:"plan,omitzero"`             // a resumption must ask for the same
-	Resumed  []Interruption `json:"resumed,omitempty"`         // in their order; see replay.Resumption
-	Verbatim string         `json:"verbatim_digest,omitempty"` // digest of the raw file, of a run that sent what the source sent
+	Plan     Asked  `json:"plan,omitzero"`
+	Verbatim string `json:"verbatim_digest,omitempty"` // digest of the raw file, of a run that sent what the source sent
 
 	Note       string     `json:"note,omitempty"`        // by who started the run
 	Images     *ImageLoad `json:"images,omitempty"`      // null where no request has image tokens

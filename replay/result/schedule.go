@@ -44,29 +44,8 @@ func DriftOf(n int64, sum float64, most time.Duration, values []time.Duration) *
 	return d
 }
 
-// An Interruption is a gap in a run that was killed and resumed. The run's clock
-// stood still in it: it goes on from the last instant that was journalled. Durations
-// and instants are nanoseconds.
-type Interruption struct {
-	AtNS    int64 `json:"at_ns"`      // where the clock goes on
-	DownNS  int64 `json:"down_ns"`    // wall clock from the last write to the resumption
-	ShiftNS int64 `json:"shift_ns"`   // by which recorded and scheduled times after it were moved, those before it included
-	Kept    int64 `json:"kept"`       // rows that had a result
-	Again   int64 `json:"sent_again"` // rows that were due by then and had none: in flight or in the second that was lost
-	// Twice are the requests that had been sent and had no result, so that the server
-	// sees them twice; null where the run did not note what it sent.
-	Twice *SeenTwice `json:"seen_twice,omitempty"`
-}
-
-// SeenTwice are requests that were sent before an interruption, and again after it.
-type SeenTwice struct {
-	Requests     int64   `json:"requests"`
-	PromptTokens int64   `json:"prompt_tokens"` // as the workload asks
-	Rows         []int64 `json:"rows"`          // of the workload; the first 100
-}
-
-// An Asked is the part of the schedule that a resumption must find as it was, and
-// that [Run] does not say elsewhere.
+// An Asked is the part of the schedule that was asked for and that [Run] does not say
+// elsewhere.
 type Asked struct {
 	DurationNS       int64 `json:"duration_ns,omitempty"`
 	WarmupNS         int64 `json:"warmup_ns,omitempty"`

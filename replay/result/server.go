@@ -68,9 +68,9 @@ const Counter = scrape.Counter
 
 // SummariseMetrics reads metrics once and sums them up over a time in nanoseconds
 // since the start of the run: gauges from fromNS to toNS, counters as
-// [ServerMetric] says, and to the last of all when whole is set. Gaps are those of a
-// run that was resumed, in their order. A series needs about 200 bytes.
-func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool, gaps []Interruption) (*Server, error) {
+// [ServerMetric] says, and to the last of all when whole is set. A series needs about
+// 200 bytes.
+func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool) (*Server, error) {
 	out := &Server{FromNS: fromNS, ToNS: toNS, Metrics: []ServerMetric{}}
 	type key struct{ target, metric, labels string }
 	known := map[key]*metricSum{}
@@ -89,7 +89,7 @@ func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool,
 		}
 		switch {
 		case m.Kind == scrape.Counter:
-			s.count(m, fromNS, toNS, whole, s.goesOn(m, gaps))
+			s.count(m, fromNS, toNS, whole)
 		case m.AtNS >= fromNS && m.AtNS <= toNS: // a gauge
 			if s.about.Samples == 0 {
 				s.first, s.least, s.most = m.Value, m.Value, m.Value
@@ -118,29 +118,16 @@ type metricSum struct {
 	first, last   float64
 	least, most   float64
 	sum, increase float64
-	part          int // of the run: how many interruptions came before the last value
 }
 
-// goesOn says that a value is the first after an interruption.
-func (s *metricSum) goesOn(m *Metric, gaps []Interruption) bool {
-	was := s.part
-	for s.part < len(gaps) && gaps[s.part].AtNS <= m.AtNS {
-		s.part++
-	}
-	return s.part > was
-}
-
-// count takes a value of a counter. What it grew by across an interruption is not
-// counted: it is of requests whose results were lost, and which are sent again, or
-// of others'.
-func (s *metricSum) count(m *Metric, from, to int64, whole, goesOn bool) {
+// count takes a value of a counter.
+func (s *metricSum) count(m *Metric, from, to int64, whole bool) {
 	switch {
 	case s.about.Samples == 0 || m.AtNS <= from && !whole:
 		s.first, s.last, s.increase, s.about.Samples, s.about.Resets = m.Value, m.Value, 0, 1, 0
 		return
 	case m.AtNS > to && !whole:
 		return
-	case goesOn:
 	case m.Value < s.last: // its server started anew, and counts from zero
 		s.about.Resets++
 		s.increase += m.Value

@@ -83,7 +83,7 @@ type SentShard struct {
 // ownOfShard are the fields of a Run that shards of one load need not have in common: what
 // a run finds out, and what only the first of them does to the servers.
 var ownOfShard = []string{
-	"version", "started", "trace_id", "cores", "note", "resumed", "requests", "excluded", "unprepared", "ended_early", "environment", "stalls",
+	"version", "started", "trace_id", "cores", "note", "requests", "excluded", "unprepared", "ended_early", "environment", "stalls",
 	"connections", "connections_why", "server_version", "max_model_len", "cache_discipline", "shard", "images", "server", "server_profile", "sessions_cut", "realtime",
 }
 

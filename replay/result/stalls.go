@@ -67,36 +67,6 @@ func (s *Stalls) join(later *Stalls) {
 	s.LongestNS = longest
 }
 
-// until is what there was before an instant.
-func (s *Stalls) until(at int64) *Stalls {
-	out := &Stalls{AboveNS: s.AboveNS, Count: s.Count, TotalNS: s.TotalNS}
-	for _, x := range s.Intervals {
-		out.TotalNS -= max(x.ToNS-max(x.FromNS, at), 0)
-		if x.FromNS >= at {
-			out.Count--
-			continue
-		}
-		x.ToNS = min(x.ToNS, at)
-		out.LongestNS = max(out.LongestNS, x.ToNS-x.FromNS)
-		out.Intervals = append(out.Intervals, x)
-	}
-	out.TotalNS = max(out.TotalNS, 0)
-	out.LongestNS = min(out.LongestNS, s.LongestNS)
-	return out
-}
-
-// Resumed are the stalls of a run that was killed, and went on at an instant of its
-// clock: those before it, and those of the part that followed. Where one of the two
-// was not watched, nothing is known of the run.
-func (s *Stalls) Resumed(at int64, later *Stalls) *Stalls {
-	if s == nil || later == nil {
-		return nil
-	}
-	out := s.until(at)
-	out.join(later)
-	return out
-}
-
 // SideBySide are the stalls of clients that sent one load together, each with the same clock: the
 // times in which any of them stood still. A stall of one then counts for what all of them
 // measured. Where one was not watched, nothing is known.

@@ -2,7 +2,6 @@ package result
 
 import (
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -112,7 +111,7 @@ func TestFilesKeepStalls(t *testing.T) {
 
 	part := func(n int, run Run, batches ...*Stalls) {
 		t.Helper()
-		j, err := CreateJournal(PartName(JournalName(path), n), run)
+		j, err := CreateJournal(JournalName(path), run)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,17 +129,5 @@ func TestFilesKeepStalls(t *testing.T) {
 	part(0, run, stallsAt(), stallsAt(3, 9, 100, 300), stallsAt(), stallsAt(100, 700, 900, 950))
 	if got, want := read(JournalName(path)), stallsAt(3, 9, 100, 700, 900, 950); !reflect.DeepEqual(got, want) {
 		t.Errorf("journal: %+v, want %+v", got, want)
-	}
-	run.Resumed = []Interruption{{AtNS: 920 * millis}}
-	part(1, run) // killed before its first row
-	if got, want := read(JournalName(path)), stallsAt(3, 9, 100, 700, 900, 920); !reflect.DeepEqual(got, want) {
-		t.Errorf("two journals: %+v, want %+v", got, want)
-	}
-	if err := os.Remove(PartName(JournalName(path), 1)); err != nil {
-		t.Fatal(err)
-	}
-	part(1, run, stallsAt(1000, 1007))
-	if got, want := read(JournalName(path)), stallsAt(3, 9, 100, 700, 900, 920, 1000, 1007); !reflect.DeepEqual(got, want) {
-		t.Errorf("two journals: %+v, want %+v", got, want)
 	}
 }

@@ -180,7 +180,6 @@ func TestStamp(t *testing.T) {
 		{"more errors than that", anything + "  errors: 10%\n", fails(101, 1000, "server_error"), nil, "errors"},
 		{"no limit", strings.Replace(anything, "1%", "100%", 1) + "  errors: 100%\n", fails(999, 1000, "too_long"), nil, ""},
 		{"ended early", anything, fails(0, 1000, ""), func(r *result.Run) { r.EndedEarly = "interrupted" }, "uninterrupted trustworthy"},
-		{"resumed", anything, fails(0, 1000, ""), func(r *result.Run) { r.Resumed = make([]result.Interruption, 2) }, "uninterrupted"},
 		{"a place was empty", anything, fails(0, 1000, ""), func(r *result.Run) { r.Sessions.Counts.LiveTrees.Min = 3 }, "live_sessions"},
 		{"none was left to start", anything, fails(0, 1000, ""), func(r *result.Run) { r.Sessions.Counts.LiveTrees.ToNS -= 1 }, "live_sessions"},
 		{"results are missing", anything, fails(0, 1000, ""), func(r *result.Run) { r.Requests++ }, "trustworthy"},

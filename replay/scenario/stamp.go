@@ -48,9 +48,8 @@ func (s *Scenario) CheckWorkload(digest, source string) *result.BrokenRule {
 // it went on, and whether it may be submitted. results opens the results from their
 // beginning.
 //
-// A run is not valid when it ended early or was resumed, since what the servers' caches held
-// is then not what one run would have left there; when fewer sessions were live than asked
-// for before its time was over; when more than the limit of its answers say that a prompt
+// A run is not valid when it ended early; when fewer sessions were live than asked for
+// before its time was over; when more than the limit of its answers say that a prompt
 // does not fit the context; or when the measurement cannot be trusted, by the usual limits.
 func (s *Scenario) Stamp(run *result.Run, results trace.Reader[result.Result]) error {
 	about := *run.Scenario
@@ -70,9 +69,6 @@ func (s *Scenario) Stamp(run *result.Run, results trace.Reader[result.Result]) e
 	}
 	if run.EndedEarly != "" {
 		broke(ruleWhole, "a run to its end", "it ended early (%s)", run.EndedEarly)
-	}
-	if n := len(run.Resumed); n > 0 {
-		broke(ruleWhole, "a run without a break", "it was resumed %s", page.Many(int64(n), "time"))
 	}
 	if p := run.Sessions; p != nil && p.Live > 0 && p.Counts != nil && run.EndedEarly == "" {
 		l := p.Counts.LiveTrees

@@ -19,7 +19,7 @@ func (s *Set) run(v *survey) result.Run {
 	run.Shard, run.Shards = nil, nil
 	run.Requests, run.Excluded, run.Unprepared, run.NotSent, run.Beyond = 0, 0, 0, 0, 0
 	run.Skipped, run.ReadLate, run.ShortTails, run.HeldBack = 0, 0, 0, 0
-	run.Unready, run.EndedEarly, run.Cut, run.Odd, run.Wire, run.Resumed = "", "", nil, result.Odd{}, nil, nil
+	run.Unready, run.EndedEarly, run.Cut, run.Odd, run.Wire = "", "", nil, result.Odd{}, nil
 	run.Window, run.Drift = nil, result.DriftOf(v.turns, v.sum, v.most, v.drifts)
 	run.MaxInFlight, run.PlannedNS = v.peak(), v.lastDue-v.firstDue
 	run.Served = s.served()
@@ -32,7 +32,6 @@ func (s *Set) run(v *survey) result.Run {
 		addClient(&run, one)
 		run.PlannedNS = max(run.PlannedNS, one.PlannedNS)
 		run.Started = min(run.Started, one.Started)
-		run.Resumed = append(run.Resumed, one.Resumed...)
 		stalls = append(stalls, one.Stalls)
 		if one.Wire != nil {
 			run.Wire = addWire(run.Wire, one.Wire)
@@ -53,7 +52,6 @@ func (s *Set) run(v *survey) result.Run {
 	}
 	run.Stalls = result.SideBySide(stalls)
 	ended = append(ended, s.absent()...)
-	slices.SortStableFunc(run.Resumed, func(a, b result.Interruption) int { return cmp.Compare(a.AtNS, b.AtNS) })
 	run.EndedEarly = strings.Join(ended, "; ")
 	return run
 }

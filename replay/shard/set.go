@@ -202,7 +202,7 @@ func (s *Set) missing() (gaps []string) {
 		}
 		switch early := m.file.Run.EndedEarly; {
 		case m.file.Unfinished:
-			gaps = append(gaps, fmt.Sprintf("shard %v did not finish: %s is its journal. Continue it with --resume, or delete that and send it again", m.share(), m.path))
+			gaps = append(gaps, fmt.Sprintf("shard %v did not finish: %s is its journal. Delete that and send it again", m.share(), m.path))
 		case early != "":
 			gaps = append(gaps, fmt.Sprintf("shard %v ended early: %s. Send it again", m.share(), early))
 		}

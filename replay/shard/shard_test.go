@@ -120,7 +120,7 @@ func split(t *testing.T, run result.Run, rows []result.Result, of int) (paths []
 		own.Shard = &result.Shard{Share: result.Share{Index: i, Of: of}, Settings: settings, StartClock: run.Started}
 		if i > 0 { // what no row tells is counted once
 			own.Excluded, own.NotSent, own.Beyond, own.Skipped, own.ReadLate, own.ShortTails, own.HeldBack = 0, 0, 0, 0, 0, 0, 0
-			own.Odd, own.Cut, own.Resumed, own.Server = result.Odd{}, nil, nil, nil
+			own.Odd, own.Cut, own.Server = result.Odd{}, nil, nil
 			if own.Wire != nil {
 				own.Wire = &result.Wire{LocalPorts: own.Wire.LocalPorts, Note: own.Wire.Note, ServerCloses: own.Wire.ServerCloses}
 			}

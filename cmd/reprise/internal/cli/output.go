@@ -30,8 +30,8 @@ const ToHub = "hf"
 // CheckOutputs looks at what flags name to be written before a command begins, so that
 // hours of work do not end in a file that cannot be written: its folder must exist and be
 // writable, it may not be an input or another output, and it may not exist itself without
-// --overwrite. Pipes, devices and stdout are written as they are. A run that goes on with
-// --resume keeps its output, and one that only plans with --dry-run writes none. An input
+// --overwrite. Pipes, devices and stdout are written as they are. A run that only plans
+// with --dry-run writes none. An input
 // that does not exist is said first.
 func CheckOutputs(cmd *cobra.Command, args []string) error {
 	fl := cmd.Flags()
@@ -48,7 +48,7 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		_, file := flag.Annotations[Written]
 		_, folder := flag.Annotations[WrittenFolder]
 		path := flag.Value.String()
-		if !file && !folder || path == "" || path == Standard || flag.Name == "output" && set("resume") {
+		if !file && !folder || path == "" || path == Standard {
 			return
 		}
 		paths = append(paths, path)

@@ -81,8 +81,10 @@ func Stage(cmd *cobra.Command, state string) (*Staged, error) {
 	}
 	if held, _ := os.ReadDir(s.from); len(held) > 0 {
 		Notef(cmd, "%s has what an earlier command did not upload; this one continues there", s.from)
-	} else if err := s.bring(file); err != nil {
-		return nil, err
+	} else if !file {
+		if err := s.bring(); err != nil {
+			return nil, err
+		}
 	}
 	if err := flag.Value.Set(s.local); err != nil {
 		return nil, err
@@ -96,22 +98,18 @@ func Stage(cmd *cobra.Command, state string) (*Staged, error) {
 	return s, nil
 }
 
-// bring copies what the store has of an earlier run. Of a file that is its journal, with
-// what belongs to it, if the run is to be resumed.
-func (s *Staged) bring(file bool) error {
-	resume, _ := s.cmd.Flags().GetBool("resume")
-	if s.cmd.Name() == "record" || s.cmd.Name() == "export" || s.cmd.Name() == "report" || file && !resume {
+// bring copies what the store has of an earlier command that wrote a folder, for this one to
+// continue.
+func (s *Staged) bring() error {
+	if s.cmd.Name() == "record" || s.cmd.Name() == "export" || s.cmd.Name() == "report" {
 		return nil
 	}
 	err := objectstore.WalkDir(s.to, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
-			if err == nil && file && name != s.to {
-				return fs.SkipDir
-			}
 			return err
 		}
 		rel, err := within(s.to, name)
-		if err != nil || file && !strings.HasPrefix(rel, filepath.Base(s.url)+".") && !strings.HasPrefix(rel, strings.TrimSuffix(filepath.Base(s.url), ".parquet")+".metrics") {
+		if err != nil {
 			return err
 		}
 		path := filepath.Join(s.from, rel)

@@ -14,7 +14,15 @@ import (
 
 // Mistake turns an error of pflag into one that says what to type. It is cobra's
 // FlagErrorFunc of all commands.
-func Mistake(cmd *cobra.Command, err error) error { return mistake(cmd.Flags(), err) }
+func Mistake(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) {
+		if gone := departed(commandPath(cmd), unknown.GetSpecifiedName()); gone != nil {
+			return gone
+		}
+	}
+	return mistake(cmd.Flags(), err)
+}
 
 func mistake(fl *pflag.FlagSet, err error) error {
 	var unknown *pflag.NotExistError
@@ -50,6 +58,9 @@ func mistake(fl *pflag.FlagSet, err error) error {
 
 // UnknownCommand is the error for a command that there is not, whose name is in quotes.
 func UnknownCommand(root *cobra.Command, quoted string) error {
+	if gone := departed(strings.Trim(quoted, `"`), ""); gone != nil {
+		return gone
+	}
 	var names []string
 	for _, c := range root.Commands() {
 		if c.IsAvailableCommand() {

@@ -75,7 +75,7 @@ shard that is not ready by then refuses to start.`,
 	}
 	fl := cmd.Flags()
 	f.Replay.Register(cmd)
-	f.own = map[string]bool{"output": true, "overwrite": true, "shard": true, "clock-listen": true, "quiet": true, "resume": true, "dry-run": true, "start-clock": true, "clock-peer": true}
+	f.own = map[string]bool{"output": true, "overwrite": true, "shard": true, "clock-listen": true, "quiet": true, "dry-run": true, "start-clock": true, "clock-peer": true}
 	flags.Demote(fl)
 	flags.Promote(fl, "url", "start-clock")
 	before := map[string]bool{}
@@ -133,7 +133,6 @@ var refused = map[string]string{
 	"overwrite":    "each shard has a file of its own in the folder of the results",
 	"shard":        "--shards says how many there are",
 	"clock-listen": "every shard listens",
-	"resume":       "run that shard by itself, with the arguments of its pod and --resume",
 	"dry-run":      "reprise replay --dry-run --shard 0/N plans a shard",
 	"live":         "no pod has a terminal",
 }

@@ -19,7 +19,7 @@
 //     caches
 //   - shard.go: the share of the rows that a shard sends, what the others have sent by then, and
 //     its clock
-//   - resume.go: --resume: the journals, the cache as it was, the seed; a journal in the way
+//   - journal.go: the journal of another run in the way
 //   - images.go: --images: counting the rows that have them, and the text beside them
 //   - thread.go: --thread: replies in prompts
 //   - verbatim.go: --verbatim: the source's own text from the raw file
@@ -86,7 +86,6 @@ type Replay struct {
 	Admin       AdminListen
 	Abort       flags.Abort
 	Servers     flags.Servers
-	resume      bool
 	thread      bool               // the server's replies go into the next turn's prompt
 	verbatim    string             // raw file whose text is sent
 	raw         *anonymize.RawText // once it is open
@@ -103,7 +102,6 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	_, promptRest := flags.Sections(fl, flags.PromptFlags)
 	load, _ := flags.Sections(fl, flags.LoadFlags)
-	running, _ := flags.Sections(fl, flags.RunningFlags)
 	results.OutputVar(&f.Out, "Parquet `file` for the results")
 	f.RegisterEndpoint(cmd)
 	for _, group := range []flags.Group{&f.Load, &f.Shard, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
@@ -115,7 +113,6 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	flags.RegisterTrajectory(loadRest, &f.Load.SessionSettings)
 	f.Scenario.Register(loadRest)
 	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "most requests in flight; 0 is no limit. A request that waits keeps its due time and is counted")
-	running.BoolVar(&f.resume, "resume", false, "continue a crashed run from the journal beside the output; finished requests are kept, the gap is marked")
 	promptRest.BoolVar(&f.thread, "thread", false, "put the server's own replies into later turns of a session, so that its generated KV is reused; needs think times")
 	promptRest.StringVar(&f.verbatim, "verbatim", "", "send the real text from the trace's raw `file` (import --tier raw) instead of generated prompts")
 	results.Bool("quiet", false, "no progress")
@@ -179,8 +176,6 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return cli.Usagef("--thread and --concurrency cannot be used together: a closed loop does not wait for the turn before")
 	case f.verify:
 		return cli.Usagef("--thread and --verify cannot be used together: what a server replies need not encode to the tokens that it generated")
-	case f.resume:
-		return cli.Usagef("--thread and --resume cannot be used together: replies were kept in memory only and are lost")
 	case !slices.Contains([]string{result.APICompletions, result.APIChat, result.APIMessages}, f.Target.API):
 		return cli.Usagef("--thread is for --api %s, %s and %s", result.APICompletions, result.APIChat, result.APIMessages)
 	case f.Workload.Loop != "":
@@ -212,8 +207,6 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	switch {
 	case f.Dry.Run && f.Admin.address != "":
 		return cli.Usagef("--admin-listen and --dry-run cannot be used together: nothing is sent")
-	case f.resume && f.Dry.Run:
-		return cli.Usagef("--dry-run and --resume cannot be used together: the plan is that of the whole run")
 	case f.Target.RowExtra != "" && (f.Workload.Loop != "" || f.Servers.Cache == result.CacheWarm):
 		return cli.Usagef("--row-extra is read once: it cannot be used with --loop or --cache warm")
 	case f.Load.BySession() && f.Workload.Loop != "":
@@ -222,7 +215,7 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return cli.Usagef("--row-extra is read in the order of the rows: it cannot be used with --sessions or --session-rate")
 	case f.Load.BySession() && f.verbatim != "" && (f.Load.Duration > 0 && f.Load.Salted() || f.Load.Recycle == result.RecycleApart):
 		return cli.Usagef("--verbatim sends the same text in every play of a session: add --recycle same or stop")
-	case f.resume || f.Dry.Run:
+	case f.Dry.Run:
 		return nil
 	}
 	return f.checkJournal()

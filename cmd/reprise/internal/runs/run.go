@@ -375,11 +375,6 @@ func (r *replayRun) options() (replay.Options, error) {
 		o.Known = func(_ int64, row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
 	}
 	o.StartAt = r.Shard.StartAt
-	if r.resume {
-		if o.Resume, err = r.resumption(r.cmd, r.part, r.servers.arrivalSeed, o); err != nil {
-			return o, err
-		}
-	}
 	if r.Target.CheckSame > 0 && r.Load.Share.Index == 0 {
 		// When the run is over, the endpoint is asked again.
 		o.Then = func(ctx context.Context, run *result.Run) error {
@@ -425,7 +420,7 @@ func (r *replayRun) send(options replay.Options) error {
 		cli.Notef(r.cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
 	})
 	defer told()
-	if left := time.Until(options.StartAt); left > 0 && options.Resume == nil {
+	if left := time.Until(options.StartAt); left > 0 {
 		cli.Stepf(r.cmd, "start: at %s, in %v", options.StartAt.Format(time.RFC3339), left.Round(time.Second))
 	}
 	run, err := runner.Record(r.cmd.Context(), r.rows, r.Out)

@@ -231,11 +231,6 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 		return nil, err
 	}
 	s.cache = &result.CacheDiscipline{Asked: f.Servers.Cache, Done: result.CacheNothing}
-	if f.resume {
-		if s.cache, err = f.resumedCache(m); err != nil {
-			return nil, err
-		}
-	}
 	bases := f.Servers.Bases(f.Target.URLs)
 	if from, _ := f.Target.KeyFrom(); from == flags.DefaultKeyEnv {
 		cli.Notef(cmd, "endpoint: the API key is that of %s", from)
@@ -271,7 +266,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	if err != nil {
 		return nil, Advised(err, &f.Target)
 	}
-	if f.Servers.Cache == result.CacheCold && !f.resume && first {
+	if f.Servers.Cache == result.CacheCold && first {
 		s.cache, err = s.cold(cmd)
 	}
 	return s, err
@@ -301,7 +296,7 @@ func (s *replayServers) templateOf(row *trace.Request) (before, after int32) {
 // it went. Of a load by session known is told what was sent: trees that are played once more have
 // prompts of their own, which it leaves cold.
 func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *replay.Lineage, known func(*trace.Request) int32) error {
-	if s.flags.Servers.Cache != result.CacheWarm || s.flags.resume {
+	if s.flags.Servers.Cache != result.CacheWarm {
 		return nil
 	}
 	rows, err := p.once()

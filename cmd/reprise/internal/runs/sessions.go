@@ -58,7 +58,7 @@ func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load, seed uint
 func endless(o *replay.Options) bool { return o.Sessions != nil && o.Sessions.Endless(o) }
 
 // warmTrajectories brings the servers' caches to where the first sessions begin, and makes
-// what it sends known. A run that is resumed has done so.
+// what it sends known.
 func (r *replayRun) warmTrajectories(o *replay.Options) error {
 	if o.Sessions == nil || o.Sessions.Start == nil {
 		return nil
@@ -71,9 +71,6 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 	for i := range all {
 		rows[i], at[i] = all[i].Row, all[i].At
 		r.known.Touch(r.servers.images.Text(&rows[i]))
-	}
-	if r.resume {
-		return nil
 	}
 	cli.Notef(r.cmd, "trajectory warm-up: %s under way in %s, %d prompt tokens over %v; %s before them are history and not sent",
 		page.Many(about.Streams, "thread"), page.Many(about.Trees, "session"), about.Tokens, took.Round(time.Second), page.Many(about.History, "request"))

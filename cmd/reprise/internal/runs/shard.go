@@ -30,7 +30,7 @@ func (f *Replay) checkShard() error {
 		return cli.Usagef("--clock-peer and --clock-listen are for the shards of a load: give --shard too")
 	case f.Shard.Share.Whole():
 		return nil
-	case f.Shard.StartAt.IsZero() && !f.Dry.Run && !f.resume:
+	case f.Shard.StartAt.IsZero() && !f.Dry.Run:
 		return cli.Usagef("--shard needs --start-clock, so that all shards start at one instant")
 	case f.Scenario.Rules != nil:
 		return cli.Usagef("--shard and --scenario cannot be used together: the rules of a published benchmark are for one client")
@@ -209,8 +209,7 @@ func (r *replayRun) listenClock() error {
 	return nil
 }
 
-// clockPatience is how long a peer may take to answer where no start is given, as to a run that is
-// resumed.
+// clockPatience is how long a peer may take to answer where no start is given.
 const clockPatience = 10 * time.Second
 
 // measureClock measures the clock against the peer's, and refuses one that may be too far off.
@@ -219,7 +218,7 @@ func (r *replayRun) measureClock() error {
 		return nil
 	}
 	until := r.Shard.StartAt
-	if until.IsZero() || r.resume {
+	if until.IsZero() {
 		until = time.Now().Add(clockPatience)
 	}
 	ctx, cancel := context.WithDeadline(r.cmd.Context(), until)

@@ -1,0 +1,43 @@
+package flags
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// A departure is a command or a flag that there was, and what takes its place.
+type departure struct {
+	command string // "" is every command that had the flag
+	flag    string // without dashes; "" is the command itself
+	instead string // what to do now: the end of a sentence
+}
+
+// departures are kept for one release, so that a script that names one of them says what to
+// change. docs/migration.md has the same table, which a test holds it to.
+var departures = []departure{
+	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has what was measured until then"},
+}
+
+// departed is the error of a command line that names what is gone, or nil. A flag of a command
+// that is gone is never asked for.
+func departed(command, flag string) error {
+	for _, d := range departures {
+		switch {
+		case d.flag != flag || d.command != command && (d.command != "" || flag == ""):
+		case flag == "":
+			return fmt.Errorf("%s is gone: %s", command, d.instead)
+		default:
+			return fmt.Errorf("--%s is gone: %s", flag, d.instead)
+		}
+	}
+	return nil
+}
+
+// commandPath is a command's name below the program's.
+func commandPath(cmd *cobra.Command) string {
+	if cmd.HasParent() && cmd.Parent().HasParent() {
+		return commandPath(cmd.Parent()) + " " + cmd.Name()
+	}
+	return cmd.Name()
+}
