@@ -36,7 +36,7 @@ func aiderFormat() Format {
 			return len(keys) == 4 && anyOf(keys, "event") && anyOf(keys, "properties") && anyOf(keys, "user_id") && anyOf(keys, "time")
 		}),
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			d := &aiderDecoder{agentLog: newAgentLog(newLineReader(in), o, s), users: map[string]*aiderUser{}}
+			d := &aiderDecoder{agentLog: newAgentLog(newJSONLines(in), o, s), users: map[string]*aiderUser{}}
 			d.agentLog.gather, d.agentLog.link = d.gather, func() {}
 			s.info.HasUsers = true
 			return d, nil

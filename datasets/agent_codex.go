@@ -62,7 +62,7 @@ func codexFormat() Format {
 			return len(sessions) > 0 && eachFile(isCodex)(sessions)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newCodexDecoder(newLineReader(in), o, s), nil
+			return newCodexDecoder(newJSONLines(in), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newCodexDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil

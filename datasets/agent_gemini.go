@@ -45,7 +45,7 @@ func geminiFormat() Format {
 			return len(sessions) > 0 && eachFile(isGemini)(sessions)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newGeminiDecoder(newLineReader(in), o, s), nil
+			return newGeminiDecoder(newJSONLines(in), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newGeminiDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil

@@ -42,7 +42,7 @@ func qwenFormat() Format {
 			return len(sessions) > 0 && eachFile(isQwen)(sessions)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newQwenDecoder(newLineReader(in), o, s), nil
+			return newQwenDecoder(newJSONLines(in), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newQwenDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil

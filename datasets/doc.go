@@ -37,6 +37,8 @@
 //     of several formats in one folder
 //   - file.go: a path, folder or pattern expanded into files; gzip and zstd unpacked; other
 //     archives refused
+//   - file_container.go: the log of a container as the lines that its program wrote: docker,
+//     CRI, shippers; lines that were split
 //   - file_arrow.go: Arrow IPC and Feather as lines of JSON; advice for spreadsheets
 //   - file_arrow_messages.go: the messages of Arrow IPC, checked before they are read
 //   - input.go: OpenFiles; several files read as one source, with their places; empty files
@@ -44,7 +46,7 @@
 //   - source.go: Options, Info and Source: entries one at a time, bad records counted and
 //     skipped, when too many stop the reading, notes, errors by file, line and column
 //   - records.go: input cut into records: lines, elements of a JSON array, JSON objects one
-//     after the other; the limit of 64 MiB
+//     after the other; the limit of 64 MiB; numbers that are not finite as null
 //   - records_envelope.go: the list of records in the answer of an API, pages one after the
 //     other
 //   - rows.go: a record as a row with values by dotted path; JSON decoding; JSON packed in

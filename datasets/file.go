@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
+	"reprise/trace/nonfinite"
 	"reprise/trace/objectstore"
 )
 
@@ -170,6 +171,9 @@ func begin(r io.Reader) (in *bufio.Reader, head []byte, err error) {
 	if head, err = in.Peek(detectBytes); err == io.EOF {
 		err = nil
 	}
+	if looksLikeJSON(head) {
+		head, _ = nonfinite.Null(head)
+	}
 	return in, head, err
 }
 
@@ -191,7 +195,7 @@ var archives = []struct{ name, magic string }{
 	{"Feather 1", oldFeatherMagic}, {"XLS", oldExcelMagic}, {"zip", "PK\x03\x04"}, {"xz", "\xfd7zXZ\x00"}, {"bzip2", "BZh"},
 }
 
-// plain makes a file that yields what is in it, when it is an archive.
+// plain makes a file that yields what is in it, when it is an archive or the log of a container.
 func (f File) plain() File {
 	return File{Name: f.Name, Open: func() (io.ReadCloser, error) {
 		r, err := f.Open()
@@ -201,7 +205,7 @@ func (f File) plain() File {
 		return struct {
 			io.Reader
 			io.Closer
-		}{&archiveReader{in: countingReader{r: r}}, r}, nil
+		}{&containerReader{in: &archiveReader{in: countingReader{r: r}}}, r}, nil
 	}}
 }
 

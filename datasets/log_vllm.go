@@ -3,7 +3,10 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,7 +56,9 @@ var vllmReads = []SourceField{
 //   - --max-log-len cuts prompts and ids. A cut one is bad: its length is not
 //     known. The limit is read from the arguments that the server logs at its
 //     start; without them it is told by prompts that have as many characters as
-//     ids, or by several that end at the same length, and none longer.
+//     ids, or by several that have the same length, none longer, and lack the end
+//     that all shorter ones share, as a chat template puts it there. Equal lengths
+//     alone are said and prove nothing.
 //   - The output's length is known only with --enable-log-outputs. It is not
 //     taken from max_tokens, whose default is what the context leaves.
 //   - vLLM's dates have no year. The log is taken to begin in 1972, or in 1971
@@ -78,7 +83,10 @@ func vllmLogFormat() Format {
 			return false
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			limit := vllmLogLimit(head)
+			limit, alike := vllmLogLimit(head)
+			if alike > 0 {
+				s.notes.sayOnce(fmt.Sprintf("several of the first prompts have exactly %d characters and none has more: if the server ran with --max-log-len %d, they are cut, and so are their lengths", alike, alike))
+			}
 			all := newVLLMRows(in, limit, &s.notes)
 			first := newVLLMRows(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))), limit, new(notes))
 			d, err := newMappedDecoder(all, first, vllmFields, o, s)
@@ -190,19 +198,20 @@ const minLogLimit = 16
 
 var maxLogLen = regexp.MustCompile(`\bmax_log_len'?[=:] ?(\d+)`)
 
-// vllmLogLimit tells --max-log-len from the first lines of a log: from the
-// server's arguments; from a prompt of as many characters as ids; or from three
-// or more different prompts that have the same length, when none is longer. It is
-// 0 when nothing was cut.
-func vllmLogLimit(head []byte) int {
-	alike := map[int]map[string]bool{}
+// vllmLogLimit tells --max-log-len from the first lines of a log: from the server's
+// arguments; from a prompt of as many characters as ids; or from three or more different
+// prompts that have the same length and lack the end that all shorter ones share, when
+// none is longer. It is 0 when nothing shows that some was cut; alike is then the length
+// that three or more of the longest prompts share, or 0.
+func vllmLogLimit(head []byte) (limit, alike int) {
+	texts := map[int]map[string]bool{}
 	longest := 0
 	for _, raw := range headLines(head) {
 		line := ansiColour.ReplaceAllString(string(raw), "")
 		e := vllmEventOf(line)
 		if m := maxLogLen.FindStringSubmatch(line); m != nil && e.verb == vllmOther {
 			n, _ := strconv.Atoi(m[1])
-			return n
+			return n, 0
 		}
 		if e.verb != vllmReceived && e.verb != vllmDetails {
 			continue
@@ -211,16 +220,48 @@ func vllmLogLimit(head []byte) int {
 		text, _, _ := pyString(fields["prompt"])
 		n := len([]rune(text))
 		if ids, ok := vllmIDs(fields["prompt_token_ids"]); ok && ids == n && n >= minLogLimit {
-			return n
+			return n, 0
 		}
 		longest = max(longest, n)
-		if alike[n] == nil {
-			alike[n] = map[string]bool{}
+		if texts[n] == nil {
+			texts[n] = map[string]bool{}
 		}
-		alike[n][text] = true
+		texts[n][text] = true
 	}
-	if longest >= minLogLimit && len(alike[longest]) >= 3 {
-		return longest
+	if longest < minLogLimit || len(texts[longest]) < 3 {
+		return 0, 0
 	}
-	return 0
+	var shorter []string
+	for n, some := range texts {
+		if n < longest {
+			shorter = slices.AppendSeq(shorter, maps.Keys(some))
+		}
+	}
+	end := commonEnd(shorter)
+	for text := range texts[longest] {
+		if len(shorter) < 2 || len(end) < minSharedEnd || strings.HasSuffix(text, end) {
+			return 0, longest
+		}
+	}
+	return longest, 0
+}
+
+// minSharedEnd is how many bytes are taken for the end that a chat template puts behind each
+// prompt.
+const minSharedEnd = 8
+
+// commonEnd is what all texts end with.
+func commonEnd(texts []string) string {
+	if len(texts) == 0 {
+		return ""
+	}
+	end := texts[0]
+	for _, text := range texts[1:] {
+		n := 0
+		for n < min(len(end), len(text)) && end[len(end)-1-n] == text[len(text)-1-n] {
+			n++
+		}
+		end = end[len(end)-n:]
+	}
+	return end
 }

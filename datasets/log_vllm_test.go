@@ -156,6 +156,9 @@ func TestVLLMCutPrompts(t *testing.T) {
 		literal := strings.Repeat(text, n/len(text)+1)[:n]
 		return received(when, fmt.Sprint(n, text, ids)[:3], fmt.Sprintf("prompt: '%s', params: None, prompt_token_ids: %s, lora_request: None.", literal, list))
 	}
+	templated := func(text string) string {
+		return received(when, text, fmt.Sprintf("prompt: '%s<|im_end|>assistant', params: None, prompt_token_ids: None, lora_request: None.", text))
+	}
 	for name, c := range map[string]struct {
 		in   string
 		bad  int64
@@ -164,7 +167,9 @@ func TestVLLMCutPrompts(t *testing.T) {
 		"arguments": {when + "non-default args: {'max_log_len': 20, 'model': 'm'}\n" + prompt(20, "a", 0) + prompt(20, "b", 5) + prompt(19, "c", 0), 1, []string{"in=5", strings.Repeat("c", 19)}},
 		"namespace": {when + "args: Namespace(max_log_len=20)\n" + prompt(20, "a", 20), 1, nil},
 		"ids":       {prompt(20, "a", 20) + prompt(20, "b", 0) + prompt(20, "c", 19), 2, []string{"in=19"}},
-		"alike":     {prompt(20, "a", 0) + prompt(20, "b", 0) + prompt(20, "c", 0) + prompt(5, "d", 0), 3, []string{"ddddd"}},
+		"alike":     {prompt(20, "a", 0) + prompt(20, "b", 0) + prompt(20, "c", 0) + prompt(5, "d", 0), 0, []string{"a", "b", "c", "ddddd"}},
+		"no end":    {prompt(40, "a", 0) + prompt(40, "b", 0) + prompt(40, "c", 0) + templated("d") + templated("ef"), 3, []string{"d<|im_end|>", "ef<|im_end|>"}},
+		"same end":  {templated("aa") + templated("bb") + templated("cc") + templated("d") + templated("e"), 0, []string{"aa<", "bb<", "cc<", "d<", "e<"}},
 		"chance":    {prompt(20, "a", 0) + prompt(20, "b", 0) + prompt(20, "c", 0) + prompt(21, "d", 0), 0, []string{"a", "b", "c", "d"}},
 		"repeated":  {prompt(20, "a", 0) + prompt(20, "a", 0) + prompt(20, "a", 0), 0, []string{"a", "a", "a"}},
 		"no limit":  {when + "non-default args: {'max_log_len': None}\n" + prompt(20, "a", 0), 0, []string{"a"}},

@@ -302,8 +302,8 @@ func openView(all, first rows, show view, m Mapping, o Options, s *Source) (*map
 }
 
 func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	first := jsonRows{records: newLineReader(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
-	return newMappedDecoder(jsonRows{newLineReader(in), s.fields}, first, m.dotted(), o, s)
+	first := jsonRows{records: newJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
+	return newMappedDecoder(jsonRows{newJSONLines(in), s.fields}, first, m.dotted(), o, s)
 }
 
 func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {

@@ -5,6 +5,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
+
+	"reprise/trace/nonfinite"
 )
 
 // maxRecord bounds a record in bytes, and so the memory of a reader. A prompt
@@ -285,9 +288,35 @@ func (s *valueScanner) skipString(b []byte) int {
 	return i
 }
 
+// finiteRecords are records of JSON in which numbers that are not finite are null: Python writes
+// them as NaN and Infinity.
+type finiteRecords struct {
+	records
+	grown []int // see [nonfinite.Null], in the current record
+}
+
+func (f *finiteRecords) next() (raw []byte, err error) {
+	if raw, err = f.records.next(); err == nil {
+		raw, f.grown = nonfinite.Null(raw)
+	}
+	return raw, err
+}
+
+func (f *finiteRecords) place(offset int) (line, col int64) {
+	before, _ := slices.BinarySearch(f.grown, offset+1)
+	return f.records.place(offset - before)
+}
+
+// newJSONLines reads JSON, one value a line.
+func newJSONLines(in *bufio.Reader) records { return &finiteRecords{records: newLineReader(in)} }
+
 // newJSONReader reads JSON objects as head shows them to stand: in an array, in a list
 // of an object around them, one a line, or each over as many lines as it likes.
 func newJSONReader(in *bufio.Reader, head []byte) records {
+	return &finiteRecords{records: recordsAs(in, head)}
+}
+
+func recordsAs(in *bufio.Reader, head []byte) records {
 	head = bytes.TrimSpace(head)
 	if list, _ := envelopeList(head); list != "" {
 		return newEnvelopeReader(in, list)

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"reprise/trace/nonfinite"
 )
 
 // A row gives the values of one record by path. They are those of encoding/json
@@ -186,9 +188,18 @@ func (noRows) next() (row, error) { return nil, io.EOF }
 type number = json.Number
 
 // decodeJSON decodes the one JSON value that fills raw, as encoding/json does:
-// of duplicate keys the last wins, and invalid UTF-8 becomes U+FFFD. When it is
-// not valid, offset says where.
+// of duplicate keys the last wins, and invalid UTF-8 becomes U+FFFD. Numbers that
+// are not finite, as Python writes them, are null. When it is not valid, offset says where.
 func decodeJSON(raw []byte) (v any, offset int, ok bool) {
+	if v, offset, ok = decodeStrict(raw); !ok {
+		if finite, _ := nonfinite.Null(raw); !bytes.Equal(finite, raw) {
+			return decodeStrict(finite)
+		}
+	}
+	return v, offset, ok
+}
+
+func decodeStrict(raw []byte) (v any, offset int, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	if err := dec.Decode(&v); err != nil {

@@ -54,7 +54,7 @@ func traceLabFormat() Format {
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
 			s.info.HasSessions = true
 			d := &traceLabDecoder{
-				rows: jsonRows{newLineReader(in), s.fields}, fields: traceLabFields.fields(),
+				rows: jsonRows{newJSONLines(in), s.fields}, fields: traceLabFields.fields(),
 				times: &mappedDecoder{clock: newClock(o), s: s}, sessions: map[string]lastRound{}, s: s,
 			}
 			for i := range d.fields {

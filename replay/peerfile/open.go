@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/nonfinite"
 	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
@@ -125,7 +126,7 @@ var tools = []tool{
 
 // toolOf tells a tool by the keys of the first object, which may be in an array.
 func toolOf(r io.Reader) (tool, error) {
-	in := bufio.NewReader(r)
+	in := bufio.NewReader(nonfinite.NewReader(r))
 	for {
 		c, err := in.ReadByte()
 		if err != nil {
@@ -171,7 +172,7 @@ func decode(f io.ReadSeeker) ([]run, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bufio.NewReaderSize(f, 1<<16))
+	d := json.NewDecoder(bufio.NewReaderSize(nonfinite.NewReader(f), 1<<16))
 	runs, err := t.decode(d)
 	if err != nil {
 		var syntax *json.SyntaxError

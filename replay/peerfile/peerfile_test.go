@@ -212,6 +212,16 @@ func TestSummaryWithoutInstants(t *testing.T) {
 	}
 }
 
+// Python writes numbers that are not finite as no JSON: they are not known, wherever they stand.
+func TestNumbersThatAreNotFinite(t *testing.T) {
+	text := strings.Replace(vllmFile, `"ttfts": [0.1, 0.3`, `"mean_ttft_ms": NaN, "p99_itl_ms": -Infinity, "ttfts": [0.1, NaN`, 1)
+	f := open(t, "r.json", text)
+	rows := rowsOf(t, f)
+	if rows[0].FirstTokenNS == nil || rows[1].FirstTokenNS != nil || rows[1].Error != "" {
+		t.Errorf("%+v", rows)
+	}
+}
+
 func TestWhatCannotBeRead(t *testing.T) {
 	two := strings.Replace(sglangFile, "Infinity0", "1.5", 1)
 	two += two
@@ -224,7 +234,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		{"r.json", strings.Replace(vllmFile, `"ttfts": [0.1`, `"ttfts": [1e9`, 1), "", "results of vLLM: request 1: a time of 1e+09 s is longer than a run can be"},
 		{"r.json", strings.Replace(vllmFile, `"itls": [[0.02`, `"itls": [["secret"`, 1), "", "results of vLLM: a value has another type than in the files of this tool"},
 		{"r.json", vllmFile[:len(vllmFile)-20], "", "results of vLLM: it is cut off: copy or make it again"},
-		{"r.json", strings.Replace(vllmFile, `[0.1, 0.3`, `[0.1, NaN`, 1), "", "results of vLLM: it is not JSON at byte 296"},
+		{"r.json", strings.Replace(vllmFile, `[0.1, 0.3`, `[0.1, nan`, 1), "", "results of vLLM: it is not JSON at byte 296"},
 		{"r.jsonl", two, "", "it has 2 runs: name one, such as PATH#1"},
 		{"r.jsonl", two, "#3", "it has only 2 runs"},
 		{"r.json", `{"metadata": {}, "benchmarks": []}`, "", "it has no run"},

@@ -19,6 +19,7 @@ import (
 const (
 	configName   = "tokenizer_config.json"
 	jinjaName    = "chat_template.jinja"
+	chatName     = "chat_template.json" // of models with a processor, beside their tokenizer_config.json
 	maxTemplate  = 1 << 20  // bytes of a template; published ones have up to 20 KB
 	maxConfig    = 64 << 20 // of the file that it stands in
 	templateName = "jinja:"
@@ -33,8 +34,8 @@ type fileTemplate struct {
 }
 
 // OpenTemplateAny gives a template by its name, as [OpenTemplate] does, or reads a chat template in Jinja as it comes with a
-// model, by the path of a file of it alone (chat_template.jinja), of a tokenizer_config.json with a chat_template, or of a
-// directory that has either.
+// model, by the path of a file of it alone (chat_template.jinja), of a chat_template.json or a tokenizer_config.json with a
+// chat_template, or of a directory that has one of them, of which the first in this order is taken, as servers do.
 //
 // A template in a file is rendered as transformers' apply_chat_template does, with add_generation_prompt. Messages are given to
 // it as vLLM gives them: arguments of calls as objects, a missing content as an empty text. The date that strftime_now tells is
@@ -61,9 +62,11 @@ func OpenTemplateAny(nameOrPath string) (Template, error) {
 func readTemplate(path string) (Template, error) {
 	if info, err := objectstore.Stat(path); err == nil && info.IsDir() {
 		dir := path
-		path = objectstore.Join(dir, jinjaName)
-		if _, err := objectstore.Stat(path); err != nil {
-			path = objectstore.Join(dir, configName)
+		for _, name := range []string{jinjaName, chatName, configName} {
+			path = objectstore.Join(dir, name)
+			if _, err := objectstore.Stat(path); err == nil {
+				break
+			}
 		}
 	}
 	text, err := readAtMost(path, maxConfig)
@@ -75,10 +78,13 @@ func readTemplate(path string) (Template, error) {
 		if strings.HasSuffix(path, ".json") {
 			return Template{}, errors.New("not a JSON object with a chat_template")
 		}
+		config.plain = string(text)
+	}
+	if !isConfig || strings.HasSuffix(path, chatName) {
 		if beside, err := readAtMost(objectstore.Join(objectstore.Dir(path), configName), maxConfig); err == nil {
-			config, _ = parseConfig(beside)
+			tokens, _ := parseConfig(beside)
+			config.bos, config.eos = tokens.bos, tokens.eos
 		}
-		config.plain, config.tools = string(text), ""
 	}
 	if !utf8.ValidString(config.plain) {
 		return Template{}, errors.New("it is not UTF-8 text")

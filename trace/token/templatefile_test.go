@@ -39,6 +39,9 @@ func TestTemplateFile(t *testing.T) {
 	}{
 		"jinja alone":        {map[string]string{"x.jinja": simple}, "x.jinja", "user:HiA:", "user:HiA:"},
 		"jinja and config":   {map[string]string{"chat_template.jinja": simple, "tokenizer_config.json": config + `"other"}`}, "", "<s>user:Hi</s>A:", "<s>user:Hi</s>A:"},
+		"JSON and config":    {map[string]string{"chat_template.json": `{"chat_template":"{{ bos_token }}x"}`, "tokenizer_config.json": config + `"other"}`}, "", "<s>x", "<s>x"},
+		"JSON by its path":   {map[string]string{"chat_template.json": `{"chat_template":"{{ bos_token }}x"}`}, "chat_template.json", "x", "x"},
+		"jinja before JSON":  {map[string]string{"chat_template.jinja": "j", "chat_template.json": `{"chat_template":"x"}`}, "", "j", "j"},
 		"config":             {map[string]string{"tokenizer_config.json": config + `"{{ eos_token }}x"}`}, "", "</s>x", "</s>x"},
 		"config by its path": {map[string]string{"c.json": config + `"x"}`}, "c.json", "x", "x"},
 		"named":              {map[string]string{"tokenizer_config.json": config + `[{"name":"default","template":"d"},{"name":"tool_use","template":"{{ tools | length }}"},{"name":"rag","template":"{{"}]}`}, "", "d", "1"},

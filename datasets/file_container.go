@@ -1,0 +1,157 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// A containerReader yields the lines that a program in a container wrote. Its input is what the
+// runtime or a shipper of logs made of them: docker's json-file, or the CRI format of containerd,
+// CRI-O and podman. Any other input it yields as it is.
+//
+//   - Runtimes split long lines. Pieces are put together again, those of each stream by themselves.
+//     Each piece but the last leaves a blank line, so that lines keep their numbers.
+//   - The runtime's date stands before a line that has no date with a year of its own. JSON stays
+//     as it is.
+type containerReader struct {
+	in       io.Reader
+	lines    *lineReader // nil until the first read
+	isLog    bool
+	newlines bool              // pieces that end a line have its end
+	begun    map[string]string // lines whose end is still to come, by stream
+	out      []byte
+	err      error
+}
+
+// A containerPiece is a line of the log, or a part of one.
+type containerPiece struct {
+	text, stream, at string
+	more             bool // its line goes on in the next piece
+}
+
+// dockerPiece is the most of a line that docker puts into one piece.
+const dockerPiece = 16 << 10
+
+// Read implements io.Reader. Errors are those of the input.
+func (c *containerReader) Read(p []byte) (int, error) {
+	if c.lines == nil {
+		in := bufio.NewReaderSize(c.in, detectBytes)
+		head, _ := in.Peek(detectBytes)
+		c.in, c.lines, c.begun = in, newLineReader(in), map[string]string{}
+		c.isLog, c.newlines = isContainerLog(head)
+	}
+	if !c.isLog {
+		return c.in.Read(p)
+	}
+	for len(c.out) == 0 && c.err == nil {
+		c.out = c.out[:0]
+		c.readLine()
+	}
+	n := copy(p, c.out)
+	c.out = c.out[n:]
+	if n > 0 {
+		return n, nil
+	}
+	return 0, c.err
+}
+
+// isContainerLog tells a log by its first line, and whether one of the first pieces has the end of
+// its line.
+func isContainerLog(head []byte) (isLog, newlines bool) {
+	if start := bytes.TrimLeft(head, " \t\r\n"); !bytes.HasPrefix(start, []byte("{")) && !criLine.Match(start[:min(len(start), 100)]) {
+		return false, false
+	}
+	for i, line := range headLines(head) {
+		piece, ok := containerPieceOf(line)
+		if i == 0 && !ok {
+			return false, false
+		}
+		newlines = newlines || ok && strings.HasSuffix(piece.text, "\n")
+	}
+	return true, newlines
+}
+
+// readLine reads one line of the log and puts out what it ends.
+func (c *containerReader) readLine() {
+	if c.lines.eof {
+		for stream, text := range c.begun { // without the end, which shows that it is cut off
+			c.out = append(c.out, text...)
+			delete(c.begun, stream)
+		}
+		c.err = io.EOF
+		return
+	}
+	raw, err := c.lines.read()
+	if f, ok := err.(*fault); ok && f.err != nil {
+		err = f.err
+	}
+	if c.err = err; err != nil || len(raw) == 0 {
+		return
+	}
+	piece, ok := containerPieceOf(raw)
+	if !ok {
+		c.out = append(c.out, raw...)
+		return
+	}
+	text, ended := strings.CutSuffix(piece.text, "\n")
+	c.newlines = c.newlines || ended
+	begun, goesOn := c.begun[piece.stream]
+	switch {
+	case goesOn:
+		text = begun + text
+	case piece.at != "" && !strings.HasPrefix(text, "{") && fullDate.FindString(text[:min(len(text), 100)]) == "":
+		text = piece.at + " " + text
+	}
+	if (piece.more || !ended && (c.newlines || len(piece.text) >= dockerPiece)) && len(text) < maxRecord {
+		c.begun[piece.stream] = text
+		c.out = append(c.out, '\n')
+		return
+	}
+	delete(c.begun, piece.stream)
+	c.out = append(append(c.out, text...), '\n')
+}
+
+// criLine is what stands before a line in the CRI format: the date, the stream, and F for a full
+// line or P for a part.
+var criLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?::\S*)? `)
+
+// containerPieceOf takes a line of the log apart.
+func containerPieceOf(raw []byte) (piece containerPiece, ok bool) {
+	raw = bytes.TrimRight(raw, "\r\n")
+	if m := criLine.FindSubmatchIndex(raw[:min(len(raw), 100)]); m != nil {
+		piece = containerPiece{string(raw[m[1]:]), string(raw[m[4]:m[5]]), string(raw[m[2]:m[3]]), raw[m[6]] == 'P'}
+		if !piece.more {
+			piece.text += "\n"
+		}
+		return piece, true
+	}
+	if !bytes.HasPrefix(raw, []byte("{")) || !bytes.Contains(raw, []byte(`"log"`)) {
+		return piece, false
+	}
+	var written struct {
+		Log            *string
+		Stream, Source string
+		Time           any
+		Tag            string `json:"logtag"`
+		Partial        string `json:"partial_message"`
+		Last           string `json:"partial_last"`
+	}
+	if json.Unmarshal(raw, &written) != nil || written.Log == nil {
+		return piece, false
+	}
+	if piece.stream = written.Stream; piece.stream == "" {
+		piece.stream = written.Source
+	}
+	piece.text, piece.at = *written.Log, fullDate.FindString(plain(written.Time))
+	switch {
+	case written.Tag == "P" || written.Partial == "true" && written.Last != "true":
+		piece.more = true
+	case written.Tag == "F" || written.Last == "true":
+		piece.text = strings.TrimSuffix(piece.text, "\n") + "\n"
+	}
+	return piece, piece.stream == "stdout" || piece.stream == "stderr"
+}
