@@ -24,7 +24,6 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/replay/scenario"
-	"reprise/replay/tender"
 	"reprise/trace"
 	"reprise/trace/profile"
 	"reprise/trace/token"
@@ -63,7 +62,7 @@ func completedValues() map[string][]string {
 		"api":     {result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto},
 		"balance": {client.RoundRobin, client.BySession}, "cache": {result.CacheAsIs, result.CacheCold, result.CacheWarm},
 		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "instants": {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
-		"recycle": flags.Recycling(), "waits": flags.Waiting(), "scenario": scenario.Names(), "pack require": tender.SystemFields(),
+		"recycle": flags.Recycling(), "waits": flags.Waiting(), "scenario": scenario.Names(),
 		"simulate hardware": gpus, "predict hardware": gpus, "dtype": hardware.DTypes(), "kv-cache-dtype": {"auto", "bf16", "fp8"},
 		"router": routers, "batching": {"continuous", "static"}, "imitate": engine.Imitations(), "quirks": quirks,
 		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),

@@ -48,12 +48,6 @@ func TestHelpExamples(t *testing.T) {
 	} {
 		must(t, strings.Fields(line)...)
 	}
-	if err := os.Mkdir("runs", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for i, ttft := range []int64{100, 101, 99, 130, 131, 129, 100} {
-		recordRun(t, "runs", i, ttft, "commit="+[]string{"v1.2", "v1.3", "v1.2.5"}[i/3], 0)
-	}
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	commands := rootCommand().Commands()
@@ -84,18 +78,6 @@ func TestHelpExamples(t *testing.T) {
 			for _, name := range []string{"r1", "r2", "later"} {
 				must(t, "simulate", "w.parquet", "--preset", "engine.yaml", "--rate", "8", "-o", name+".parquet", "--overwrite")
 			}
-		}
-		if cmd.Name() == "verify" { // a pack, and a run of its workload
-			for _, file := range []string{"tender.yaml", "tender.seed.yaml"} {
-				if err := os.Remove(file); err != nil {
-					t.Fatal(err)
-				}
-			}
-			must(t, "pack", "workload.yaml", "--contract", "contract.yaml", "--require", "", "-o", "tender.yaml")
-			_, seed, _ := strings.Cut(string(read(t, "tender.seed.yaml")), "\nseed: ")
-			seed, _, _ = strings.Cut(seed, "\n")
-			must(t, "synth", "workload.yaml", "--seed", seed, "-o", "packed.parquet")
-			must(t, "simulate", "packed.parquet", "--preset", "l4-qwen2.5-0.5b", "-o", "r.parquet", "--overwrite")
 		}
 		if cmd.Name() == "merge" { // the results of two shards
 			if err := os.Mkdir("shards", 0o700); err != nil {
@@ -159,15 +141,6 @@ func TestHelpExamples(t *testing.T) {
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, data) }))
 				defer server.Close()
 				args += " --from " + server.URL
-			}
-			if cmd.Name() == "evidence" {
-				ctx, stop := context.WithCancel(t.Context())
-				said := &watch{want: "[1/5] check    reprise, model ", then: stop}
-				run(ctx, strings.Fields(args), strings.NewReader(""), io.Discard, said) // the other steps take minutes
-				if stop(); !strings.Contains(said.buf.String(), said.want) {
-					t.Errorf("%s: %s", line, said.buf.String())
-				}
-				continue
 			}
 			if cmd.Name() == "serve" {
 				runServe(t, strings.ReplaceAll(args, ":8000", ":0"))

@@ -69,10 +69,7 @@ var mayImport = map[string]string{
 	"replay/twin":        "replay/engine",
 	"replay/decision":    "replay replay/bench replay/contract replay/engine replay/report replay/result trace trace/arrival trace/page trace/textpage",
 	"replay/calibrate":   "replay/engine replay/report replay/result trace trace/page trace/sample trace/strictyaml trace/textpage",
-	"replay/evidence":    "",
-	"replay/tender":      "replay/contract replay/report replay/result replay/scenario trace trace/page trace/strictyaml trace/textpage trace/objectstore",
 	"replay/monitor":     "replay replay/host replay/result",
-	"replay/history":     "replay/bench replay/compare replay/peerfile replay/report replay/result trace/page trace/textpage trace/objectstore",
 	"cmd/reprise":        "*",
 
 	"cmd/reprise/internal/cli":         "replay/peerfile replay/result trace trace/page trace/recording trace/shard trace/textpage trace/objectstore",
@@ -80,7 +77,6 @@ var mayImport = map[string]string{
 	"cmd/reprise/internal/importshard": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize datasets trace trace/page trace/shard trace/token trace/objectstore",
 	"cmd/reprise/internal/publication": "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize anonymize/publish trace trace/page trace/objectstore",
 	"cmd/reprise/internal/sets":        "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets/catalogue trace/page trace/textpage",
-	"cmd/reprise/internal/procurement": "cmd/reprise/internal/cli cmd/reprise/internal/flags datasets replay/bench replay/contract replay/report replay/scenario replay/tender synth/spec trace trace/page trace/textpage trace/objectstore",
 	"cmd/reprise/internal/machines":    "cmd/reprise/internal/cli cmd/reprise/internal/flags cmd/reprise/internal/runs replay/ceiling replay/client replay/host replay/job replay/result replay/shard trace/page trace/quantity trace/textpage",
 	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/ceiling replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/sample trace/textpage trace/token trace/objectstore",
 
@@ -140,7 +136,6 @@ var ofTheMachine = map[string]string{
 	"anonymize/keyfile.go":                            "a key stays on the machine",
 	"anonymize/rawread.go":                            "text goes into no store",
 	"anonymize/publish/publish.go":                    "a folder that cli.Stage keeps on the machine",
-	"cmd/reprise/evidence.go":                         "the same",
 	"cmd/reprise/internal/cli":                        "what decides between the two",
 	"cmd/reprise/internal/flags/push.go":              "credentials",
 	"cmd/reprise/internal/flags/target.go":            "an API key, headers",

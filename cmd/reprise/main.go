@@ -25,18 +25,14 @@
 //	compare   two servers under the same workload, and whether one is slower
 //	sweep     one load after another, up to the highest that meets a contract
 //	bench     a suite of replays, of one server or several
-//	evidence  one server by a fixed plan, into a bundle to publish
 //	capacity  instances, GPUs and cost for a rate
-//	history   when a metric changed over many runs
-//	pack      workload, contract and rules of a procurement, bound in one file
-//	verify    a submission held to its pack, its figures computed again
 //	demo      all of it, on an embedded log
 //	version   the version and the commit
 //	man       manual pages
 //
 // This package holds flags and wiring only, a file for each subcommand and for each
-// idea that several share. The commands pack and verify are in internal/procurement, job and the
-// merge of shards in internal/machines, datasets in internal/sets, export --to hf in internal/publication.
+// idea that several share. The command job and the merge of shards are in
+// internal/machines, datasets in internal/sets, export --to hf in internal/publication.
 //
 // # Files
 //
@@ -88,9 +84,7 @@
 //     makes a level again
 //   - bench.go, benchmodels.go: bench: suites, their workloads, --list and --dry-run; the
 //     servers, engines and presets that --model names
-//   - evidence.go: evidence: the steps of the plan, and what is kept out of the bundle
 //   - capacity.go: capacity: instances and cost from a sweep; capacity predict
-//   - history.go: history: many runs, --gate, and --bisect with the exit codes of git
 //   - version.go: version: the version, the commit, and what it was built with
 //   - man.go: man: manual pages
 //   - completion.go: the values of flags and the arguments that a shell completes
@@ -116,7 +110,6 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/machines"
-	"reprise/cmd/reprise/internal/procurement"
 	"reprise/cmd/reprise/internal/sets"
 	"reprise/trace/objectstore"
 )
@@ -203,7 +196,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if code == cli.Usage {
 		fmt.Fprintln(stderr, "Run with --help for how to use it.")
 	}
-	return bisectCode(args, code)
+	return code
 }
 
 // rootCommand is the tree of commands.
@@ -223,9 +216,8 @@ Begin with:  reprise demo`,
 	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
-	bids := procurement.Command{Spec: openSpec, Kept: kept}
 	root.AddCommand(sets.Command(), importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), evidenceCommand(publishedPlan), machines.JobCommand(func(cmd *cobra.Command) { new(importFlags).register(cmd) }), capacityCommand(), historyCommand(), bids.Pack(), bids.Verify(), demoCommand(), versionCommand(), manCommand())
+		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), machines.JobCommand(func(cmd *cobra.Command) { new(importFlags).register(cmd) }), capacityCommand(), demoCommand(), versionCommand(), manCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
@@ -238,8 +230,8 @@ Begin with:  reprise demo`,
 	flags.Completion(root)
 	for id, names := range map[string][]string{
 		"prepare": {"datasets", "import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
-		"measure": {"demo", "check", "serve", "simulate", "calibrate", "validate", "replay", "job", "sweep", "bench", "evidence"},
-		"judge":   {"report", "compare", "capacity", "history", "pack", "verify"},
+		"measure": {"demo", "check", "serve", "simulate", "calibrate", "validate", "replay", "job", "sweep", "bench"},
+		"judge":   {"report", "compare", "capacity"},
 		"other":   {"version", "completion", "man", "help"},
 	} {
 		for _, name := range names {

@@ -93,7 +93,7 @@ func TestExistingOutput(t *testing.T) {
 // Every command that writes a file can replace it, and none that writes into a directory
 // alone asks.
 func TestOverwriteIsOffered(t *testing.T) {
-	directories := "reprise bench, reprise bench matrix, reprise datasets fetch, reprise demo, reprise evidence, reprise record"
+	directories := "reprise bench, reprise bench matrix, reprise datasets fetch, reprise demo, reprise record"
 	var look func(*cobra.Command)
 	look = func(c *cobra.Command) {
 		out := cmp.Or(c.Flags().Lookup("html"), c.Flags().Lookup("output"))

@@ -514,7 +514,6 @@ func TestStoreRefuses(t *testing.T) {
 		{"which goes into no store", []string{"import", "s3://bkt/a.jsonl", "--keep-templates", "-o", "s3://bkt/k.parquet"}},
 		{"where no ledger can be kept beside it", []string{"anonymize", "s3://bkt/t.parquet", "--tier", "partner", "-o", "s3://bkt/p.parquet"}},
 		{"no object can be added to", []string{"anonymize", "s3://bkt/t.parquet", "--tier", "partner", "--ledger", "s3://bkt/l", "-o", "s3://bkt/p.parquet"}},
-		{"the seed of a pack is a secret", []string{"pack", "chat", "--contract", "c.yaml", "-o", "s3://bkt/pack.yaml"}},
 		{"is an input and would be overwritten", []string{"slice", "s3://bkt/t.parquet", "--overwrite", "-o", "s3:/bkt//t.parquet"}},
 	} {
 		if out := strings.Join(strings.Fields(s.run(2, c.args...)), " "); !strings.Contains(out, c.want) {

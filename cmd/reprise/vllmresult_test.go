@@ -40,11 +40,11 @@ func TestReportOfAnotherToolsResults(t *testing.T) {
 	if err := os.WriteFile(results, []byte(head+`, "input_lens": [10, 12], "output_lens": [3, 1], "ttfts": [0.1, 0.3], "itls": [[0.02, 0.04], []], "start_times": [1.0, 1.5], "errors": ["", ""]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"report", results}, {"report", dir}, {"history", dir, "--details"}, {"compare", results, results}} {
+	for _, args := range [][]string{{"report", results}, {"report", dir}, {"compare", results, results}} {
 		out, errs, code := reprise(t, args...)
 		want := map[string]string{
 			"report":  "Read from results of vLLM bench serve: the run is complete. Its client was not watched, so whether\nit kept up is not known.\n\n2 of 2 requests succeeded in 0.8 s: 2.5 requests/s, 27.5 tokens/s in and 5 tokens/s out.\n",
-			"history": "vllm.json", "compare": "run 1 of A and of B is one and the same",
+			"compare": "run 1 of A and of B is one and the same",
 		}[args[0]]
 		if !strings.Contains(out, want) || code != 0 {
 			t.Errorf("%v, exit code %d:\n%s%s", args, code, out, errs)

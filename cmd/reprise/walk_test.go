@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,10 +91,6 @@ var walkLines = []walked{
 	{"bench serving PRESET -o bench1", 0, "Suite serving: ", `{"`},
 	{"bench serving PRESET --max-num-seqs 4 -o bench2 --baseline bench1", 0, "Suite serving: ", `{"`},
 	{"bench matrix PRESET --row a --row b -o bench3", 0, "Suite matrix: ", `{"`},
-	{"history bench1", 0, "", `{"`},
-	{"history runs --metric p99_ttft --html h.html", 0, "p99 TTFT rose by 29.7 %", `{"`},
-	{"history runs --metric p99_ttft --gate", 3, "p99 TTFT rose by 29.7 %", `{"`},
-	{"history runs --metric p99_ttft --bisect aaaaaaa..bbbbbbb", 3, "reprise: ", `{"`},
 	{"demo -o demo --speed 20", 0, "", `{"`},
 	{"help replya", 2, "reprise: there is no command \"replya\": did you mean reprise replay?", ""},
 	{"version", 0, "reprise unversioned", `{"`},
@@ -127,12 +122,6 @@ func walkFiles(t *testing.T) {
 		"long.yaml":     "requests: 200\narrivals: poisson:5\nlengths: {input: 400, output: 40}\n",
 		"contract.yaml": "clauses: [p95 ttft <= 500ms, p50 e2e <= 2s]\n",
 	})
-	if err := os.Mkdir("runs", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		recordRun(t, "runs", i, 100+int64(i%3)+int64(i/10*30), []string{"commit=aaaaaaa", "commit=bbbbbbb"}[i/10], 0)
-	}
 }
 
 // What every command prints, in every mode.

@@ -23,8 +23,8 @@ var (
 		"max_running", "max_waiting", "max_kv_cache_use", "max_gpu_utilisation", "max_gpu_memory_mib"}
 )
 
-// ParseMetric reads the name of a metric, p99_ttft or, as in a contract, p99 ttft.
-func ParseMetric(name string) (Metric, error) {
+// parseMetric reads the name of a metric, p99_ttft or, as in a contract, p99 ttft.
+func parseMetric(name string) (Metric, error) {
 	name = strings.Join(strings.Fields(name), "_")
 	stat, of, ok := strings.Cut(name, "_")
 	if slices.Contains(metricFigures, name) || ok && slices.Contains(metricStats, stat) && slices.Contains(metricTimes, of) {

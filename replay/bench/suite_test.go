@@ -205,17 +205,17 @@ func TestMetrics(t *testing.T) {
 	s.Latency.FromDue.TTFT, s.Throughput.RequestsPerS = stat, &one
 	s.Servers = &report.Servers{KVUsage: &report.Level{Mean: 0.1, Max: 0.5}}
 	for name, want := range map[string]Value{"p50_ttft": {7, false}, "p99_ttft": {7, true}, "requests_per_s": {7, false}, "max_kv_cache_use": {0.5, false}} {
-		m, err := ParseMetric(name)
+		m, err := parseMetric(name)
 		got, ok := m.Of(&s)
 		if err != nil || !ok || got != want || m.Label() == "" {
 			t.Errorf("%s: %v, %v, %v", name, got, ok, err)
 		}
 	}
-	if m, err := ParseMetric("p99.9_itl_token"); err != nil || m.Label() != "Token ITL p99.9 (ms)" {
+	if m, err := parseMetric("p99.9_itl_token"); err != nil || m.Label() != "Token ITL p99.9 (ms)" {
 		t.Errorf("%s, %v", m.Label(), err)
 	}
 	for _, bad := range []string{"", "ttft", "p97_ttft", "p50_lag", "p50"} {
-		if _, err := ParseMetric(bad); err == nil {
+		if _, err := parseMetric(bad); err == nil {
 			t.Errorf("%q is a metric", bad)
 		}
 	}

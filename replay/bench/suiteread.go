@@ -180,7 +180,7 @@ func (r *suiteReader) keys(row *Row) []strictyaml.Key {
 			}
 			return s, nil
 		}))},
-		{Name: "primary", Read: strictyaml.Into(&row.Primary, strictyaml.Parsed(ParseMetric))},
+		{Name: "primary", Read: strictyaml.Into(&row.Primary, strictyaml.Parsed(parseMetric))},
 	}
 }
 
@@ -210,7 +210,7 @@ func readHypothesis(n strictyaml.Node) (*Hypothesis, error) {
 	}
 	err := n.Keys(
 		strictyaml.Key{Name: "says", Read: strictyaml.Into(&h.Says, strictyaml.Node.Text)},
-		strictyaml.Key{Name: "metric", Read: strictyaml.Into(&h.Metric, strictyaml.Parsed(ParseMetric))},
+		strictyaml.Key{Name: "metric", Read: strictyaml.Into(&h.Metric, strictyaml.Parsed(parseMetric))},
 		strictyaml.Key{Name: "moves", Read: strictyaml.Into(&h.Moves, strictyaml.Node.Text)},
 		strictyaml.Key{Name: "against", Read: strictyaml.Into(&h.Against, strictyaml.Node.Text)},
 		strictyaml.Key{Name: "by", Read: strictyaml.Into(&h.By, strictyaml.Parsed(parsePercent))})

@@ -124,7 +124,7 @@ func readState(dir string) (suiteState, error) {
 		return s, fmt.Errorf("%s: it has the schema %q, not %s", path, s.Schema, stateSchema)
 	}
 	for _, row := range s.Rows {
-		if _, err := ParseMetric(row.Primary); err != nil || !rowName.MatchString(row.Name) {
+		if _, err := parseMetric(row.Primary); err != nil || !rowName.MatchString(row.Name) {
 			return s, fmt.Errorf("%s: a row has an invalid name or metric", path)
 		}
 	}

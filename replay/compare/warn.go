@@ -3,7 +3,6 @@ package compare
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,19 +29,19 @@ const (
 	warnJoin         = "rows_left_out"
 )
 
-// A Condition is one thing that two runs must have in common to be compared. Where it
+// A condition is one thing that two runs must have in common to be compared. Where it
 // differs, it is part of the difference that is found.
-type Condition struct {
-	Name string                   // such as workload or schedule
-	Of   func(*result.Run) string // as text
+type condition struct {
+	name string                   // such as workload or schedule
+	of   func(*result.Run) string // as text
 
 	code, differs string // of the warning where it differs
 }
 
-var conditions = []Condition{
+var conditions = []condition{
 	{"workload", func(r *result.Run) string { return r.Workload }, warnWorkload, "other workloads"},
 	{"tokenizer", func(r *result.Run) string { return r.Tokenizer }, warnSettings, "other tokenizers"},
-	{ConditionSeed, func(r *result.Run) string {
+	{"seed", func(r *result.Run) string {
 		if r.Cache != nil && r.Cache.ArrivalSeed != "" { // new prompts made the cache cold: the arrivals must agree
 			return r.Cache.ArrivalSeed
 		}
@@ -67,7 +66,7 @@ var conditions = []Condition{
 	{"requests", func(r *result.Run) string {
 		return asJSON([]any{r.API, r.Prompts, r.PromptText, r.Sampling, r.Connections, r.HTTP2})
 	}, warnSettings, "other APIs, prompts, sampling or connections"},
-	{ConditionClient, func(r *result.Run) string {
+	{"client", func(r *result.Run) string {
 		host := ""
 		if r.Environment != nil {
 			host = asJSON(r.Environment.Host)
@@ -76,16 +75,6 @@ var conditions = []Condition{
 	}, warnClient, "other clients"},
 	{"model", func(r *result.Run) string { return r.Model }, warnModel, "other models"},
 }
-
-// Names of conditions that matter within minutes, and not over months: two rounds should
-// have the same seed, and the same build of Reprise on the same kernel.
-const (
-	ConditionSeed   = "seed"
-	ConditionClient = "client"
-)
-
-// Conditions are all of them.
-func Conditions() []Condition { return slices.Clone(conditions) }
 
 func asJSON(v any) string {
 	b, err := json.Marshal(v)
@@ -105,7 +94,7 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 		for _, c := range conditions {
 			n := 0
 			for i := range a.Runs {
-				if c.Of(&a.Runs[i].Run) != c.Of(&b.Runs[i].Run) {
+				if c.of(&a.Runs[i].Run) != c.of(&b.Runs[i].Run) {
 					n++
 				}
 			}

@@ -295,7 +295,7 @@ func TestEachUserCannotBeJudged(t *testing.T) {
 	}
 }
 
-// Clauses about the steady state have the figures of report.FindSteady.
+// Clauses about the steady state have the figures of the report.
 func TestClausesOfTheSteadyState(t *testing.T) {
 	rng := rand.New(rand.NewPCG(8, 9))
 	var results []result.Result

@@ -96,8 +96,8 @@ func (q *queue) Read(rows []result.Result) (int, error) {
 	return n, nil
 }
 
-func BenchmarkFindSteady(b *testing.B) {
-	if _, err := FindSteady(result.Run{}, inARow(b.N), Options{}); err != nil {
+func BenchmarkSteady(b *testing.B) {
+	if _, err := findSteady(result.Run{}, inARow(b.N), Options{}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "results/s")

@@ -18,9 +18,9 @@
 //     a number of its own, so they cannot disagree. [Overlay], [WriteTextRuns] and
 //     [WriteJSONRuns] put several runs beside each other.
 //  6. What needs further passes over the results stands beside the summary:
-//     [FindSteady] finds the stretch without ramp and drain, and package peer reads
-//     the recording under the definitions of other tools. [SummariseSteady] reads two
-//     columns for that stretch, and then all of the results once.
+//     [SummariseSteady] reads two columns for the stretch without ramp and drain, and
+//     then all of the results once; package peer reads the recording under the
+//     definitions of other tools.
 //
 // # Memory
 //
@@ -64,7 +64,7 @@
 //   - parts.go: figures by server and by response header; retries
 //   - stalls.go: how much of the latencies is the client's: its stalls, and its reads after
 //     the kernel's receive timestamps; the instants of either
-//   - steady.go: the steady part of a run: FindSteady, SummariseSteady, its figures, table and section;
+//   - steady.go: the steady part of a run: SummariseSteady, its figures, table and section;
 //     requests open at once over time, and intervals of a run for further passes
 //   - timeline.go: rates, in flight, largest latencies and hit ratios over time, for
 //     plots and for growth; the sample of requests that plots draw, and the drift of the lag

@@ -68,9 +68,9 @@ type Stretch struct {
 	DurationS float64 `json:"duration_s"`
 }
 
-// FindSteady reads the results twice: for the requests in flight over time, and
+// findSteady reads the results twice: for the requests in flight over time, and
 // for what the steady stretch holds. Its memory does not grow with the run.
-func FindSteady(run result.Run, reread Reread, opts Options) (Steady, error) {
+func findSteady(run result.Run, reread Reread, opts Options) (Steady, error) {
 	opts, err := opts.complete()
 	if err != nil {
 		return Steady{}, err
@@ -159,7 +159,7 @@ func (o *Options) AddSteady(run result.Run, reread Reread) error {
 	if o.Contract == nil || !o.Contract.NeedsSteady() {
 		return nil
 	}
-	s, err := FindSteady(run, reread, *o)
+	s, err := findSteady(run, reread, *o)
 	o.Steady = &s
 	return err
 }

@@ -20,7 +20,7 @@ func rereadOf(results []result.Result) Reread {
 
 func steadyOf(t *testing.T, results []result.Result) Steady {
 	t.Helper()
-	s, err := FindSteady(result.Run{}, rereadOf(results), Options{})
+	s, err := findSteady(result.Run{}, rereadOf(results), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,10 +120,11 @@ func TestSteadyAgainstTruth(t *testing.T) {
 			var p99, known []float64
 			for seed := range seeds {
 				results := steadyRun(t, &c, uint64(1000+seed))
-				s, err := report.FindSteady(result.Run{}, func() trace.Reader[result.Result] { return &trace.SliceReader[result.Result]{Rows: results} }, report.Options{})
+				sum, err := report.SummariseSteady(result.Run{}, func() trace.Reader[result.Result] { return &trace.SliceReader[result.Result]{Rows: results} }, report.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
+				s := sum.Steady
 				if s.Reason != "" {
 					reasons[s.Reason]++
 					continue

@@ -46,7 +46,7 @@ type Summary struct {
 
 	Contract *ContractResult `json:"contract,omitempty"` // absent without one
 
-	// Steady and Peer take further passes over the results: see [FindSteady] and
+	// Steady and Peer take further passes over the results: see [SummariseSteady] and
 	// package peer. [Summarise] leaves them nil.
 	Steady *Steady `json:"steady,omitempty"`
 	Peer   *Peer   `json:"peer,omitempty"`

@@ -16,6 +16,10 @@ type departure struct {
 // departures are kept for one release, so that a script that names one of them says what to
 // change. docs/migration.md has the same table, which a test holds it to.
 var departures = []departure{
+	{"history", "", "reprise export RUNS... --to table writes the runs for tools that find changes; reprise bench --baseline and reprise compare --gate judge one"},
+	{"evidence", "", "reprise check, sweep, replay and report measure a server; docs/engines.md has the commands"},
+	{"pack", "", "results say the digest of their workload, its seed and the contract; compare those of the offers with reprise report"},
+	{"verify", "", "results say the digest of their workload, its seed and the contract; reprise report --contract judges them again"},
 	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has what was measured until then"},
 }
 
