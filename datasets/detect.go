@@ -207,7 +207,7 @@ func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 		if formats[i] = f.Name; of.Name == "" || f.Name == o.Format {
 			of = f
 		}
-		endings = append(endings, ending(file.Name))
+		endings = append(endings, extension(file.Name))
 		if k := slices.IndexFunc(found, func(of FormatFiles) bool { return of.Format == f.Name }); k >= 0 {
 			found[k].Files++
 		} else {
@@ -226,7 +226,7 @@ func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 		switch {
 		case formats[i] == "" && of.detectFiles != nil && of.detectFiles([]File{known, file}): // which belongs to it
 			kept = append(kept, file)
-		case formats[i] == "" && !requests[i] && (others[i] || !joins && !slices.Contains(endings, ending(file.Name))):
+		case formats[i] == "" && !requests[i] && (others[i] || !joins && !slices.Contains(endings, extension(file.Name))):
 			s.info.LeftOut = append(s.info.LeftOut, file.Name)
 		case formats[i] != "" && o.Format != "" && formats[i] != o.Format:
 			s.notes.count("files of another format were left out")
@@ -237,8 +237,8 @@ func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 	return kept, nil
 }
 
-// ending is how the name of a file ends, beside that of its compression.
-func ending(name string) string {
+// extension is how the name of a file ends, beside that of its compression.
+func extension(name string) string {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	return filepath.Ext(name)
 }

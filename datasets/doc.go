@@ -86,6 +86,7 @@
 //     month names; --time-format
 //   - arrivals.go: arrivals for sources without times, and start times for sessions whose
 //     times count from their own start
+//   - endings.go: what became of a request, by its finish reason and the errors of its answer
 //   - embedded.go: the demo log and the built-in workloads
 //   - log_openai.go: openai-log, JSON lines of a gateway: messages, response, usage,
 //     status, latency

@@ -101,6 +101,7 @@ var member = regexp.MustCompile(`\.[0-9]+(\.|$)`)
 // has, for paths that a view makes, where it takes them from, separated by "|":
 // of the path itself or of what is above it.
 func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
+	m = m.withErrors()
 	for _, t := range targets {
 		var paths []string
 		for _, path := range m[t.name] {

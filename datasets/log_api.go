@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"reprise/trace"
+	"reprise/trace/ending"
 )
 
 // The names that proxies give to the two bodies of a call, and to its times.
@@ -121,6 +122,11 @@ func showAPICall(v viewRow) {
 	}
 	if why, _ := v.value("answer.stop_reason"); plain(why) != "" {
 		v.put("finish", trace.ClosedFinish(plain(why)), v.from["answer"]+".stop_reason")
+	} else if status, _ := v.value("answer.status"); api == "responses" && plain(status) != "" {
+		reason, _ := v.value("answer.incomplete_details.reason")
+		if finish := ending.Response(plain(status), plain(reason)); finish != "" {
+			v.put("finish", finish, v.from["answer"]+".status")
+		}
 	}
 	// Claude Code puts its session behind the user.
 	user, _ := v.value("asked.metadata.user_id")
@@ -152,10 +158,13 @@ func eventsOf(stream string) (events []any) {
 }
 
 // streamedAnswer puts an answer together of the events of its stream; nil where they are
-// none of a known API.
+// none of a known API. A stream that has an error, or stops before its end, has the member
+// "error".
 func streamedAnswer(events []any) any {
 	var answer map[string]any
 	var text strings.Builder
+	var failed any
+	ended := false
 	usage := map[string]any{}
 	merge := func(more any) {
 		counts, _ := more.(map[string]any)
@@ -168,6 +177,9 @@ func streamedAnswer(events []any) any {
 	for _, event := range events {
 		fields, _ := event.(map[string]any)
 		kind, _ := fields["type"].(string)
+		inChoice, _ := lookup(event, "choices.0.error")
+		failed = firstOf(failed, firstOf(fields["error"], inChoice))
+
 		switch {
 		case kind == "message_start":
 			answer, _ = fields["message"].(map[string]any)
@@ -178,7 +190,7 @@ func streamedAnswer(events []any) any {
 		case kind == "message_delta":
 			merge(fields["usage"])
 			if why, ok := lookup(event, "delta.stop_reason"); ok && answer != nil {
-				answer["stop_reason"] = why
+				answer["stop_reason"], ended = why, true
 			}
 		case slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, kind):
 			return fields["response"]
@@ -190,12 +202,19 @@ func streamedAnswer(events []any) any {
 			piece, _ := lookup(event, "choices.0.delta.content")
 			text.WriteString(plain(piece))
 			why, _ := lookup(event, "choices.0.finish_reason")
+			ended = ended || why != nil
 			before, _ := lookup(answer, "choices.0.finish_reason")
 			answer["choices"] = []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text.String()}, "finish_reason": firstOf(why, before)}}
 		}
 	}
 	if answer == nil {
 		return nil
+	}
+	if failed == nil && !ended {
+		failed = ending.Incomplete
+	}
+	if failed != nil {
+		answer["error"] = failed
 	}
 	if len(usage) > 0 {
 		answer["usage"] = usage

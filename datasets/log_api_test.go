@@ -39,7 +39,7 @@ func TestAPILog(t *testing.T) {
 	wantEntries(t, `{"ts":1767323045,"request_body":`+asText(anthropicAsked[len(`"request":`):])+`,"response_body":`+asText(anthropicAnswer[len(`"response":`):])+"}", Options{},
 		strings.Replace(said, "e2e=1.9s ok", "", 1)+`reply="yo"`)
 
-	const more = at + `response=resp_1 model=m in=120 out=9 cached=100 reasoning=4 responses `
+	const more = at + `response=resp_1 model=m in=120 out=9 cached=100 reasoning=4 responses stop `
 	const text = `system:"s" user:"hi" assistant:"" assistant:"" calls=[{"function":{"arguments":"{}","name":"f"},"id":"c","type":"function"}] tool:"r" call=c `
 	wantEntries(t, head+responsesAsked+","+responsesAnswer+"}", Options{}, more+text+`reply="yo"`)
 	wantEntries(t, head+responsesAsked+`,"response":[{"type":"response.created"},{"type":"response.output_text.delta","delta":"y"},{"type":"response.completed",`+responsesAnswer+"}]}", Options{}, more+text+`reply="yo"`)

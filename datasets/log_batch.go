@@ -36,7 +36,7 @@ var (
 		"status":           {"response.status_code"},
 		"error":            {"error", "response.body.error"},
 	}
-	batchAsked, batchAnswered = batchAskedAt.fields(), batchAnsweredAt.fields()
+	batchAsked, batchAnswered = batchAskedAt.fields(), batchAnsweredAt.withErrors().fields()
 )
 
 // batchMade is where [exchange.setRequest] takes what it makes from, and batchReads

@@ -68,7 +68,7 @@ const (
 // to find the unit of the times.
 func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
-	d.fields, d.given = m.fields(), o.Map["input_tokens"] != nil
+	d.fields, d.given = m.withErrors().fields(), o.Map["input_tokens"] != nil
 	if o.Map["time"] != nil {
 		d.timing = withTimes
 	}
@@ -154,6 +154,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	if err := d.setTime(&b.e, r); err != nil {
 		return dst, err
 	}
+	settleEnding(&b.e)
 	b.e.InputGiven = d.given && b.e.InputTokens != nil
 	_, b.ownSystem = r.value(ownSystem)
 	b.ownSystem = b.ownSystem && len(b.e.Messages) > 0 && b.e.Messages[0].Role == trace.System

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/ending"
 )
 
 // A Mapping says where the fields of a generic source are: for each target the
@@ -309,34 +310,13 @@ func setStream(b *builder, v any) string {
 	return ""
 }
 
-// setStatus maps HTTP statuses and the usual words; 499 is a client that went
-// away.
+// setStatus takes an HTTP status or a word.
 func setStatus(b *builder, v any) string {
-	s := plain(v)
-	if code, ok := countOf(s); ok {
-		switch {
-		case code >= 200 && code < 300:
-			b.e.Status = trace.StatusOK
-		case code == 499:
-			b.e.Status = trace.StatusCancelled
-		case code >= 100 && code < 600:
-			b.e.Status = trace.StatusFailed
-		default:
-			return "want an HTTP status or a word"
-		}
-		return ""
-	}
-	switch strings.ToLower(s) {
-	case "":
+	fate, ok := ending.Status(plain(v))
+	if !ok {
 		return "want an HTTP status or a word"
-	case "ok", "success", "succeeded", "completed":
-		s = trace.StatusOK
-	case "failed", "failure", "error":
-		s = trace.StatusFailed
-	case "cancelled", "canceled", "aborted":
-		s = trace.StatusCancelled
 	}
-	b.e.Status = trace.ClosedStatus(s)
+	b.e.Status = trace.ClosedStatus(string(fate))
 	return ""
 }
 

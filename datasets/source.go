@@ -101,9 +101,7 @@ func (s *Source) readAs(f Format, o Options) {
 // before anything is asked of the source.
 func (s *Source) start(err error) (*Source, error) {
 	for err == nil && len(s.pending) == 0 && s.err == nil {
-		out, failed := s.dec.decode(nil)
-		s.settle(failed)
-		s.pending = out
+		s.pending, _ = s.decode(nil) // s.err has what went wrong
 	}
 	if err == nil && s.err != io.EOF {
 		err = s.err
@@ -150,8 +148,7 @@ func (s *Source) Read(batch []trace.Entry) (int, error) {
 	n := copy(batch, s.pending)
 	s.pending = s.pending[n:]
 	for n < len(batch) && s.err == nil {
-		out, err := s.dec.decode(batch[:n:len(batch)])
-		s.settle(err)
+		out, err := s.decode(batch[:n:len(batch)])
 		if err != nil {
 			continue
 		}
@@ -163,6 +160,16 @@ func (s *Source) Read(batch []trace.Entry) (int, error) {
 		return n, nil
 	}
 	return n, s.err
+}
+
+// decode appends the entries of the next record to dst, and settles how their requests ended.
+func (s *Source) decode(dst []trace.Entry) ([]trace.Entry, error) {
+	out, err := s.dec.decode(dst)
+	s.settle(err)
+	for i := len(dst); i < len(out); i++ {
+		settleEnding(&out[i])
+	}
+	return out, err
 }
 
 // settle counts a record by the error that its decoding returned.

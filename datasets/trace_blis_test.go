@@ -40,7 +40,7 @@ func TestBLIS(t *testing.T) {
 		"what went wrong": {
 			[]string{"0,c,,,,0,,0,true,9,0,0,0,0,0,0,,0,0,1,2,0,0,0,error,the secret,", "1,c,,,,0,,0,true,9,3,0,0,0,0,0,,0,0,2,2,3,9,0,timeout,,abort", "2,c,,,,0,,0,true,9,0,0,0,0,0,0,,0,0,3,0,4,5,0,ok,,",
 				"3,c,,,,0,,0,true,9,0,0,0,0,0,0,,0,0,3,8,4,5,0,ok,,", "4,c,,,,0,,0,true,9,1,0,4,1,0,0,,0,0,3,8,9,8,0,ok,,"},
-			[]string{"1µs user=c in=9 blocks=[0] stream=true failed", "2µs user=c in=9 out=3 blocks=[1] stream=true cancelled other ttft=1µs e2e=7µs", "3µs user=c in=9 out=0 blocks=[2] stream=true ok",
+			[]string{"1µs user=c in=9 blocks=[0] stream=true failed", "2µs user=c in=9 out=3 blocks=[1] stream=true cancelled abort ttft=1µs e2e=7µs", "3µs user=c in=9 out=0 blocks=[2] stream=true ok",
 				"3µs user=c in=9 out=0 blocks=[3] stream=true ok", "3µs user=c in=9 out=1 blocks=[4] stream=true ok"},
 			"records that tell|requests whose chunks are before their sending, or out of order, taken to have no latencies: 2|requests with audio or video, whose tokens are counted in the input alone: 1"},
 	} {

@@ -1,6 +1,10 @@
 package trace
 
-import "slices"
+import (
+	"slices"
+
+	"reprise/trace/ending"
+)
 
 // A Request says when a request arrived and how large it was, never what it
 // said. It is one row of schema trace/1: a trace's row number is the request's
@@ -74,9 +78,9 @@ const (
 
 // Values of Status.
 const (
-	StatusOK        = "ok"
-	StatusFailed    = "failed"    // kept, left out of replay by default
-	StatusCancelled = "cancelled" // load: sent, and disconnected at the recorded instant
+	StatusOK        = string(ending.OK)
+	StatusFailed    = string(ending.Failed) // kept, left out of replay by default
+	StatusCancelled = string(ending.WasCut) // load: sent, and disconnected at the recorded instant
 )
 
 // Reuse categories, in their order of precedence; package profile assigns them.
@@ -93,7 +97,6 @@ func Categories() []string { return []string{Cold, Global, Duplicate, Continuati
 
 var (
 	statuses = []string{StatusOK, StatusFailed, StatusCancelled}
-	finishes = []string{"", "stop", "length", "tool_calls", "content_filter", "error", "cancelled", "function_call"}
 	kinds    = []string{"chat", "completion", "embedding", "responses"}
 )
 
@@ -112,29 +115,19 @@ func ClosedSource(s string) string {
 	return closed([]string{"", LengthUsage, LengthText, ReuseHashes, ReuseInferred}, s)
 }
 
-// ClosedStatus maps a source's status onto the closed list; empty means ok.
+// ClosedStatus maps a source's status onto the closed list, as [ending.Status] reads it; empty
+// means ok.
 func ClosedStatus(s string) string {
 	if s == "" {
 		return StatusOK
 	}
-	return closed(statuses, s)
+	fate, _ := ending.Status(s)
+	return closed(statuses, string(fate))
 }
 
-// ClosedFinish maps a finish reason onto the closed list, also one of Anthropic's API; empty
-// stays empty.
-func ClosedFinish(s string) string {
-	switch s {
-	case "end_turn", "stop_sequence", "pause_turn":
-		return "stop"
-	case "max_tokens", "model_context_window_exceeded":
-		return "length"
-	case "tool_use":
-		return "tool_calls"
-	case "refusal":
-		return "content_filter"
-	}
-	return closed(finishes, s)
-}
+// ClosedFinish maps a finish reason of any provider onto the closed list of [ending.Finish];
+// empty stays empty.
+func ClosedFinish(s string) string { return ending.Finish(s) }
 
 // ClosedKind maps a request kind onto the closed list; empty means chat.
 func ClosedKind(s string) string {

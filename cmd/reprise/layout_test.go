@@ -16,7 +16,8 @@ import (
 // mayImport is the whole table of imports among our own packages: what is not
 // here is not allowed, and a new package needs a line.
 var mayImport = map[string]string{
-	"trace":              "trace/objectstore",
+	"trace":              "trace/ending trace/objectstore",
+	"trace/ending":       "",
 	"trace/objectstore":  "",
 	"trace/token":        "trace/token/internal/jinja trace/objectstore",
 	"trace/block":        "",
@@ -32,9 +33,9 @@ var mayImport = map[string]string{
 	"trace/shard":        "trace trace/recording trace/objectstore",
 	"trace/fleet":        "trace trace/block trace/sample",
 	"trace/breaker":      "trace trace/block trace/page",
-	"datasets":           "trace trace/nonfinite trace/token trace/arrival trace/objectstore",
+	"datasets":           "trace trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore",
 	"datasets/demolog":   "",
-	"datasets/record":    "trace trace/recording replay/openai",
+	"datasets/record":    "trace trace/ending trace/recording replay/openai",
 	"datasets/export":    "trace datasets",
 	"datasets/catalogue": "",
 	"anonymize":          "trace trace/recording trace/shard trace/token trace/block trace/breaker trace/profile anonymize/dp anonymize/internal/confine",
@@ -54,7 +55,7 @@ var mayImport = map[string]string{
 	"replay/pace":        "",
 	"replay/shard":       "replay/result trace trace/sample trace/objectstore",
 	"replay/job":         "replay/ceiling",
-	"replay/openai":      "",
+	"replay/openai":      "trace/ending",
 	"replay/scrape":      "",
 	"replay/host":        "",
 	"replay/engine":      "trace trace/quantity trace/token trace/block replay/hardware replay/openai replay/pace trace/sample replay/result",
@@ -100,6 +101,7 @@ var mayImport = map[string]string{
 	"replay/report/tenant":           "trace/sample",
 	"replay/report/table":            "trace trace/sample replay/result replay/report",
 	"replay/internal/resulttest":     "trace replay/result", // for tests
+	"trace/ending/endingtest":        "trace/ending",        // for tests
 	"trace/page/pagetest":            "",                    // for tests
 }
 

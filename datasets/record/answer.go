@@ -118,6 +118,7 @@ func (a *answer) reply(is api, status int, ended time.Duration, whole bool) repl
 		a.lines.end(ended)
 		r = collected(a.openai, ended, whole)
 		r.completed(a.final)
+		r.finish = trace.ClosedFinish(r.finish)
 	}
 	if r.done == 0 {
 		r.done = ended

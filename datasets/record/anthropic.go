@@ -7,6 +7,7 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/trace"
+	"reprise/trace/ending"
 )
 
 // messageEvents folds the events of a streamed answer of Anthropic's API: message_start
@@ -19,6 +20,8 @@ type messageEvents struct {
 	text   strings.Builder
 	begun  bool
 	ended  bool
+
+	generated bool // something was
 }
 
 // A messageBlock is one of the parts of an answer.
@@ -96,13 +99,16 @@ func (m *messageEvents) take(ev openai.Event) {
 		}
 	case "message_delta":
 		m.counts.Update(e.Usage)
-		m.out.finish = trace.ClosedFinish(e.Delta.Reason)
+		if e.Delta.Reason != "" {
+			m.out.finish = trace.ClosedFinish(e.Delta.Reason)
+		}
 	case "message_stop":
 		m.ended = true
 	case "error":
 		m.out.failed = true
 	}
 	if token {
+		m.generated = true
 		if m.out.first == 0 {
 			m.out.first = ev.At
 		} else {
@@ -115,8 +121,8 @@ func (m *messageEvents) take(ev openai.Event) {
 // reply is what the events said in all.
 func (m *messageEvents) reply() reply {
 	r := m.out
-	r.failed = r.failed || !m.begun || !m.ended && r.finish == ""
 	r.usage, r.text = messageCounts(&m.counts), m.text.String()
+	r.judge(ending.Answer{Fault: r.failed, Ended: m.begun && (m.ended || r.finish != ""), Generated: m.generated})
 	var calls []toolCall
 	for i := range m.blocks {
 		b := &m.blocks[i]
@@ -154,8 +160,11 @@ func wholeMessage(body []byte) reply {
 		Type string `json:"type"`
 	}
 	json.Unmarshal(m.Content, &parts)
+	others := false // such as thoughts
 	for _, p := range parts {
-		r.unknown = r.unknown || p.Type != "text" && p.Type != "tool_use" && r.usage.reasoning == nil
+		others = others || p.Type != "text" && p.Type != "tool_use"
 	}
+	r.unknown = others && r.usage.reasoning == nil
+	r.judge(ending.Answer{Ended: true, Generated: r.text+r.calls != "" || others})
 	return r
 }

@@ -2,7 +2,8 @@ package record
 
 import (
 	"encoding/json"
-	"strings"
+
+	"reprise/trace/ending"
 )
 
 // wholeReply reads an answer that is no stream.
@@ -19,10 +20,13 @@ func wholeReply(is api, body []byte) reply {
 		Error   json.RawMessage `json:"error"`
 		Data    json.RawMessage `json:"data"` // of embeddings
 		Choices []struct {
-			Text    string `json:"text"`
-			Finish  string `json:"finish_reason"`
+			Text    string          `json:"text"`
+			Finish  string          `json:"finish_reason"`
+			Error   json.RawMessage `json:"error"`
 			Message struct {
 				Content   json.RawMessage `json:"content"`
+				Refusal   string          `json:"refusal"`
+				Call      json.RawMessage `json:"function_call"`
 				Reasoning string          `json:"reasoning_content"`
 				Thoughts  string          `json:"reasoning"`
 				Calls     json.RawMessage `json:"tool_calls"`
@@ -33,30 +37,48 @@ func wholeReply(is api, body []byte) reply {
 	if json.Unmarshal(body, &b) != nil {
 		return reply{failed: true}
 	}
-	r := reply{id: b.ID, usage: b.Usage.usage(), failed: isSet(b.Error) || len(b.Choices) == 0 && is != embeddingsAPI}
+	r := reply{id: b.ID, usage: b.Usage.usage()}
 	if is == embeddingsAPI {
-		r.unknown = true
+		r.unknown, r.failed = true, isSet(b.Error)
 		return r
 	}
+	a := ending.Answer{Fault: isSet(b.Error) || len(b.Choices) == 0, Ended: true}
 	for i, c := range b.Choices {
-		text := c.Text
+		text := c.Text + c.Message.Refusal
 		if t, ok := contentText(c.Message.Content); ok {
 			text += t
 		}
-		if i == 0 {
-			r.finish = c.Finish
-			if isSet(c.Message.Calls) {
-				r.calls = compact(c.Message.Calls)
-			}
+		switch finish := ending.Finish(c.Finish); {
+		case i == 0, ending.OfFinish(finish) == ending.Failed: // of several choices one that failed counts
+			r.finish = finish
 		}
+		if i == 0 && isSet(c.Message.Calls) {
+			r.calls = compact(c.Message.Calls)
+		}
+		called := isSet(c.Message.Calls) || isSet(c.Message.Call)
+		a.Fault = a.Fault || isSet(c.Error)
+		a.Generated = a.Generated || called || text+c.Message.Reasoning+c.Message.Thoughts != "" || hasParts(c.Message.Content)
 		if c.Message.Reasoning+c.Message.Thoughts != "" {
 			r.unknown = r.unknown || r.usage.reasoning == nil
 		}
 		r.text += text
 	}
 	r.unknown = r.unknown || len(b.Choices) > 1
+	r.judge(a)
 	return r
 }
+
+// judge asks whether an answer failed, by what is known of it beside its finish reason and its
+// counts.
+func (r *reply) judge(a ending.Answer) {
+	if a.Finish = r.finish; r.usage.output != nil {
+		a.Tokens = int(*r.usage.output)
+	}
+	r.failed = a.Failure() != ""
+}
+
+// hasParts reports whether a content is a list that holds something.
+func hasParts(content json.RawMessage) bool { return isSet(content) && content[0] == '[' }
 
 // openAIUsage are the counts of a chat, of a completion and of the Responses API.
 type openAIUsage struct {
@@ -104,23 +126,16 @@ func wholeResponse(body []byte) reply {
 	if json.Unmarshal(body, &b) != nil {
 		return reply{failed: true}
 	}
-	r := reply{id: b.ID, usage: b.Usage.usage(), failed: isSet(b.Error) || b.Status == "failed" || b.Status == "cancelled"}
-	switch {
-	case b.Status == "completed":
-		r.finish = "stop"
-	case strings.HasPrefix(b.Incomplete.Reason, "max"):
-		r.finish = "length"
-	case b.Incomplete.Reason != "":
-		r.finish = "content_filter"
-	}
+	r := reply{id: b.ID, usage: b.Usage.usage(), finish: ending.Response(b.Status, b.Incomplete.Reason)}
 	items, unknown, _ := inputItems(b.Output, new(int32))
 	r.unknown = unknown && r.usage.reasoning == nil
 	for _, m := range items {
 		r.text += m.text
 		if m.calls != "" {
-			r.calls, r.finish = m.calls, "tool_calls"
+			r.calls, r.finish = m.calls, ending.ToolCalls
 		}
 	}
+	r.judge(ending.Answer{Fault: isSet(b.Error), Ended: r.finish != "", Generated: hasParts(b.Output)})
 	return r
 }
 

@@ -23,6 +23,7 @@ type httpCall struct {
 	session int64       // for its connection; h1.NoSession is none
 	header  http.Header // only read
 	text    *textHash   // where the answer's is wanted
+	asked   int         // the most tokens that it asks for; 0 is not known
 }
 
 // Size implements [result.Call].

@@ -23,6 +23,7 @@ const drainTime = 250 * time.Millisecond
 // An answer reads one stream after another.
 type answer struct {
 	start   time.Time
+	asked   int // see httpCall
 	from    *reply
 	scanner *openai.Scanner
 	events  *openai.Collector
@@ -168,6 +169,7 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 		a = h.readers.Get().(*answer)
 	}
 	a.start = s.Start
+	a.asked = c.asked
 	o := a.read(resp, quiet, func() { hangUp.Reset(drainTime) })
 	h.note(o, r)
 	switch {
@@ -197,6 +199,7 @@ const maxAnswer = 16 << 20
 // when the stream says that it is over.
 func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
 	a.events.Reset()
+	a.events.Expect(a.asked)
 	kind := resp.header.Get("Content-Type")
 	if strings.HasPrefix(kind, "application/json") {
 		body, err := io.ReadAll(io.LimitReader(resp.body, maxAnswer))

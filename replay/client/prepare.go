@@ -174,6 +174,9 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 		c.at = len(c.head) + lengthRoom
 		w.client.Expect()
 	}
+	if c.asked = 0; req.MaxTokens != nil && req.Input == nil {
+		c.asked = *req.MaxTokens
+	}
 	c.body = h.bodies.Get().(*[]byte)
 	*c.body = openai.AppendRequest(slices.Grow((*c.body)[:0], c.at)[:c.at], req)
 	return nil

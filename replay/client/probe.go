@@ -158,20 +158,24 @@ func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, er
 		if err != nil {
 			return 0, err
 		}
-		if again.Error == "" {
+		if answered(&again) {
 			r = again
 		} else {
 			delete(h.bare, api)
 		}
 	}
 	switch {
-	case r.Error != "":
+	case !answered(&r):
 		return 0, h.explain(ctx, &h.targets[target], api, &r)
 	case r.Input == nil:
 		return 0, ErrUncounted
 	}
 	return int(*r.Input), nil
 }
+
+// answered reports whether a probe was answered: one token that has no letters is an answer to
+// a question of counts.
+func answered(r *result.Result) bool { return r.Error == "" || r.Error == openai.KindEmpty }
 
 // sendScratch sends the prompt in the scratch buffers.
 func (h *HTTP) sendScratch(ctx context.Context, target int, api string) (result.Result, error) {

@@ -98,7 +98,7 @@ func (p *templateProbe) count(fields string, messages ...openai.Message) (input,
 		return 0, 0, false
 	}
 	r, err := p.h.sendProbe(p.ctx, c, &req)
-	if err != nil || r.Error != "" || r.Input == nil {
+	if err != nil || !answered(&r) || r.Input == nil {
 		return 0, 0, false
 	}
 	if cached = -1; r.Cached != nil {

@@ -1,6 +1,10 @@
 package openai
 
-import "bytes"
+import (
+	"bytes"
+
+	"reprise/trace/ending"
+)
 
 // A chunkView is what a Collector needs of one chunk, as slices of its text.
 type chunkView struct {
@@ -27,6 +31,7 @@ type choiceView struct {
 	ids       []byte     // token_ids as JSON text, nil when empty
 	arguments jsonString // a piece of a tool call's arguments, without the list around it
 	content   bool       // something but reasoning was generated
+	err       []byte     // the value of error, nil without one
 }
 
 // read fills v from the JSON of a chunk, and reports whether it was an object that
@@ -72,7 +77,10 @@ func (v *chunkView) read(data []byte) bool {
 				v.choices = append(v.choices, choiceView{})
 				choice := &v.choices[len(v.choices)-1]
 				choice.read(&c)
-				v.hasContent = v.hasContent || choice.content || len(choice.reasoning.raw) > 0
+				v.hasContent = v.hasContent || choice.generated()
+				if v.err == nil {
+					v.err = choice.err
+				}
 			}
 		case "usage":
 			v.readUsage(&c)
@@ -95,6 +103,9 @@ func (v *chunkView) read(data []byte) bool {
 	return true
 }
 
+// generated reports whether the choice gained something.
+func (v *choiceView) generated() bool { return v.content || len(v.reasoning.raw) > 0 }
+
 func (v *choiceView) read(c *cursor) {
 	if !c.open('{') {
 		return
@@ -106,7 +117,7 @@ func (v *choiceView) read(c *cursor) {
 		case "delta", "message": // message: a whole answer, from a request without stream
 			v.readDelta(c)
 		case "text":
-			v.readText(c)
+			v.readText(c, 0)
 		case "token_ids":
 			if raw := c.value(); !isEmpty(raw) {
 				v.ids = raw
@@ -115,21 +126,30 @@ func (v *choiceView) read(c *cursor) {
 			if raw := c.value(); !isEmpty(raw) {
 				v.finish = raw
 			}
+		case "error": // OpenRouter's, beside finish_reason "error"
+			if raw := c.value(); !isEmpty(raw) {
+				v.err = raw
+			}
 		default:
 			c.skip()
 		}
 	}
 }
 
+// readDelta reads what a message gained, under all the names that servers have for it.
 func (v *choiceView) readDelta(c *cursor) {
 	if !c.open('{') {
 		return
 	}
 	for first := true; c.more('}', first); first = false {
 		switch string(c.key()) {
-		case "content":
-			v.readText(c)
-		case "reasoning_content", "reasoning": // vLLM sends both during a renaming, with the same text
+		case "content", "refusal":
+			v.readText(c, 0)
+		case "function_call": // of the API before tools
+			v.readFunctionCall(c)
+		case "audio":
+			v.content = !isEmpty(c.value()) || v.content
+		case "reasoning_content", "reasoning", "thinking": // vLLM sends the first two during a renaming, with the same text
 			if s, ok := c.optionalString(); ok && len(s.raw) > 0 {
 				v.reasoning = s
 			}
@@ -143,17 +163,61 @@ func (v *choiceView) readDelta(c *cursor) {
 	}
 }
 
-// readText takes content as a string; as a list of parts, which some servers send, it
-// is content without a text.
-func (v *choiceView) readText(c *cursor) {
-	if c.peek() != '"' {
-		if raw := c.value(); !isEmpty(raw) && raw[0] == '[' {
-			v.content = true
+// maxPartDepth is how deep parts of a text stand in one another.
+const maxPartDepth = 2
+
+// readText takes a text: a string, or a list of parts, as Mistral sends reasoning.
+func (v *choiceView) readText(c *cursor, depth int) {
+	switch first := c.peek(); {
+	case first == '"':
+		if s := c.str(); len(s.raw) > 0 {
+			v.text, v.content = s, true
 		}
+	case first == '[' && depth < maxPartDepth:
+		c.open('[')
+		for first := true; c.more(']', first); first = false {
+			v.readPart(c, depth+1)
+		}
+	default:
+		v.content = !isEmpty(c.value()) || v.content
+	}
+}
+
+// readPart takes one part of a text. What one of a type that nobody knows holds is content,
+// without a text.
+func (v *choiceView) readPart(c *cursor, depth int) {
+	if !c.open('{') {
 		return
 	}
-	v.text = c.str()
-	v.content = v.content || len(v.text.raw) > 0
+	for first := true; c.more('}', first); first = false {
+		switch string(c.key()) {
+		case "type":
+			c.skip()
+		case "text", "refusal":
+			v.readText(c, depth)
+		case "thinking", "reasoning":
+			thoughts := choiceView{}
+			thoughts.readText(c, depth)
+			if thoughts.content {
+				v.reasoning = thoughts.text
+			}
+		default:
+			v.content = !isEmpty(c.value()) || v.content
+		}
+	}
+}
+
+// readFunctionCall takes a piece of a call: its name, or some of its arguments.
+func (v *choiceView) readFunctionCall(c *cursor) {
+	if !c.open('{') {
+		return
+	}
+	for first := true; c.more('}', first); first = false {
+		c.key()
+		if s, ok := c.optionalString(); ok && len(s.raw) > 0 {
+			v.arguments, v.content = s, true
+		}
+	}
 }
 
 func (v *chunkView) readUsage(c *cursor) {
@@ -334,24 +398,19 @@ func (v *chunkView) readResponse(response []byte) {
 			v.readName(&c, key)
 		}
 	}
-	switch string(status.raw) {
-	case "failed", "cancelled":
+	how := string(status.raw)
+	if string(v.event.kind) == "response.incomplete" {
+		how = "incomplete"
+	}
+	finish := ending.Response(how, string(reason.raw))
+	if ending.OfFinish(finish) != ending.OK && finish != "" {
 		if v.err == nil {
 			v.err = response
 		}
 		return
 	}
-	// The end in the words of a chat. vLLM says incomplete in the status, whatever the
-	// event is called.
-	switch why := string(reason.raw); {
-	case why == "max_output_tokens" || why == "max_tokens":
-		last.finish = []byte(`"length"`)
-	case why == "content_filter":
-		last.finish = []byte(`"content_filter"`)
-	case string(v.event.kind) == "response.incomplete" || string(status.raw) == "incomplete" || why != "":
-		last.finish = []byte(`"incomplete"`)
-	default:
-		last.finish = []byte(`"stop"`)
+	if finish != "" {
+		last.finish = []byte(`"` + finish + `"`) // in the words of a chat
 	}
 	v.choices, v.hasContent = append(v.choices, last), v.hasContent || last.content
 }

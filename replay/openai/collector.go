@@ -6,6 +6,8 @@ import (
 	"io"
 	"math"
 	"time"
+
+	"reprise/trace/ending"
 )
 
 const (
@@ -37,6 +39,8 @@ type Collector struct {
 	choices  []choiceState // by index
 	running  int           // completion tokens as of the last token event, for EventTokens
 	counted  bool          // every token event so far had running usage
+	asked    int           // the most tokens that were asked for; 0 is not known
+	failed   bool          // the finish reason is one of a choice that failed
 	called   bool          // a tool was called by an event of the Responses API
 	ended    int           // last events of the Responses API, which has no [DONE]
 	whole    bool          // the answer came as a body, see AddBody
@@ -126,6 +130,9 @@ func (c *Collector) Add(ev Event) (done bool) {
 	return c.done
 }
 
+// Expect says how many tokens were asked for at most, after Reset; 0 is not known.
+func (c *Collector) Expect(tokens int) { c.asked = tokens }
+
 // Finish decodes what is left and settles how the request ended: at is the instant at
 // which the stream ended, err what it ended with (nil and io.EOF are an orderly end).
 func (c *Collector) Finish(at time.Duration, err error) Outcome {
@@ -135,18 +142,16 @@ func (c *Collector) Finish(at time.Duration, err error) Outcome {
 		o.Done = at
 	}
 	o.DoneMarkers = max(o.DoneMarkers, c.ended)
-	if c.whole {
-		c.settleBody(err)
-	}
-	if o.Err == nil && !c.complete() {
-		kind := KindIncomplete
-		if err != nil && err != io.EOF {
-			kind = ClassifyError(err)
-		}
-		o.Err = &StreamError{Kind: kind}
-	}
 	if o.Usage = c.messages.Usage(); o.Usage == nil {
 		o.Usage = c.usage()
+	}
+	generated := o.TokenEvents > 0 || c.embedded
+	if c.whole {
+		generated = true // what is wrong with a body, settleBody says
+		c.settleBody(err)
+	}
+	if o.Err == nil {
+		c.settleEnding(generated, err)
 	}
 	if !c.counted || o.Choices != 1 {
 		o.EventTokens = o.EventTokens[:0]
@@ -157,15 +162,35 @@ func (c *Collector) Finish(at time.Duration, err error) Outcome {
 	return *o
 }
 
+// settleEnding fails an answer that did not end as one should. What the transport did after
+// the end of an answer is forgiven.
+func (c *Collector) settleEnding(generated bool, err error) {
+	o := &c.out
+	a := ending.Answer{Ended: c.complete(), Finish: o.FinishReason, Generated: generated, Asked: c.asked}
+	if o.Usage != nil {
+		a.Tokens = o.Usage.CompletionTokens
+	}
+	switch kind := a.Failure(); {
+	case kind == KindIncomplete && err != nil && err != io.EOF:
+		o.Err = &StreamError{Kind: ClassifyError(err)}
+	case kind != "":
+		o.Err = &StreamError{Kind: kind}
+	}
+}
+
 // settleBody takes back what a whole body said as if it were an event, and fails the
 // answer unless it is one that is never streamed.
 func (c *Collector) settleBody(err error) {
 	o := &c.out
 	o.DoneMarkers = 1 // a body needs no end mark
+	kind := KindNotStreamed
+	if o.Choices == 0 && o.Events > o.Malformed {
+		kind = KindStream // such as {"detail":…}: nothing of an answer is in it
+	}
 	o.FirstEvent, o.FirstToken, o.LastToken, o.FirstContent = NoInstant, NoInstant, NoInstant, NoInstant
 	o.Events, o.Malformed, o.TokenEvents, o.Gaps, o.EventTokens = 0, 0, 0, o.Gaps[:0], o.EventTokens[:0]
 	if o.Err == nil && !c.embedded && (err == nil || err == io.EOF) {
-		o.Err = &StreamError{Kind: KindNotStreamed}
+		o.Err = &StreamError{Kind: kind}
 	}
 }
 
@@ -279,12 +304,14 @@ func (c *Collector) addChoice(v *choiceView, at time.Duration) {
 		if c.out.Finished == NoInstant {
 			c.out.Finished = at
 		}
-		if c.out.FinishReason == "" || v.index == 0 {
-			reason, known := finishReasons[string(v.finish)]
-			if !known {
-				reason = cmp.Or(identifier(v.finish), "other")
-			}
+		reason, known := finishReasons[string(v.finish)]
+		if !known {
+			reason = cmp.Or(identifier(v.finish), ending.Other)
+		}
+		// Of several choices the first counts, or one that failed.
+		if c.out.FinishReason == "" || !c.failed && (v.index == 0 || ending.OfFinish(reason) == ending.Failed) {
 			c.out.FinishReason = reason
+			c.failed = !known && ending.OfFinish(reason) == ending.Failed
 		}
 	}
 	if c.maxText > 0 && v.index == 0 {

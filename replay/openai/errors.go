@@ -13,28 +13,32 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"reprise/trace/ending"
 )
 
 // The classes of failure: a closed list, so that results can be counted by it and no
 // text of a server's ends in a file.
 const (
-	KindConnect     = "connect"      // no connection: refused, unreachable, unknown host, dial timeout
-	KindTLS         = "tls"          // the connection stood, the handshake failed
-	KindTimeout     = "timeout"      // a deadline of ours passed, or HTTP 408
-	KindBadRequest  = "bad_request"  // HTTP 4xx without a class of its own
-	KindAuth        = "auth"         // HTTP 401, 403
-	KindNotFound    = "not_found"    // HTTP 404: path or model
-	KindRateLimited = "rate_limited" // HTTP 429
-	KindTooLong     = "too_long"     // HTTP 413, or 400, 422, 500 and errors in a stream that speak of the context length
-	KindServer      = "server_error" // HTTP 5xx without a class of its own
-	KindUnavailable = "unavailable"  // HTTP 502, 503, 504, 529: overloaded, loading, or nothing behind the gateway
-	KindRedirect    = "redirect"     // HTTP 3xx: none is followed
-	KindStream      = "stream_error" // an error after HTTP 200, or an event that cannot be read
-	KindNotStreamed = "not_streamed" // HTTP 200 and a whole body where a stream was asked for: no token has an instant
-	KindCompressed  = "compressed"   // HTTP 200 and a compressed body, which nobody asked for: a compressor holds events back
-	KindIncomplete  = "incomplete"   // the stream ended in good order, but before [DONE] or a finish reason
-	KindReset       = "reset"        // the connection broke while the answer was awaited or read
-	KindCancelled   = "cancelled"    // we gave up: the run ended or the row was to be cut off
+	KindConnect     = "connect"         // no connection: refused, unreachable, unknown host, dial timeout
+	KindTLS         = "tls"             // the connection stood, the handshake failed
+	KindTimeout     = "timeout"         // a deadline of ours passed, or HTTP 408
+	KindBadRequest  = "bad_request"     // HTTP 4xx without a class of its own
+	KindAuth        = "auth"            // HTTP 401, 403
+	KindNotFound    = "not_found"       // HTTP 404: path or model
+	KindRateLimited = "rate_limited"    // HTTP 429
+	KindTooLong     = "too_long"        // HTTP 413, or 400, 422, 500 and errors in a stream that speak of the context length
+	KindServer      = "server_error"    // HTTP 5xx without a class of its own
+	KindUnavailable = "unavailable"     // HTTP 502, 503, 504, 529: overloaded, loading, or nothing behind the gateway
+	KindRedirect    = "redirect"        // HTTP 3xx: none is followed
+	KindStream      = ending.InStream   // an error after HTTP 200, or an event that cannot be read
+	KindNotStreamed = "not_streamed"    // HTTP 200 and a whole body where a stream was asked for: no token has an instant
+	KindCompressed  = "compressed"      // HTTP 200 and a compressed body, which nobody asked for: a compressor holds events back
+	KindIncomplete  = ending.Incomplete // the stream ended in good order, but before [DONE] or a finish reason
+	KindAborted     = ending.GaveUp     // the server gave the answer up: its finish reason is abort, timeout or the like
+	KindEmpty       = ending.Empty      // the answer ended in good order, without a token
+	KindReset       = "reset"           // the connection broke while the answer was awaited or read
+	KindCancelled   = "cancelled"       // we gave up: the run ended or the row was to be cut off
 	KindOther       = "other"
 )
 

@@ -14,8 +14,9 @@ const NoInstant = time.Duration(math.MinInt64)
 // the Scanner's clock, NoInstant when they never came. Its slices belong to the
 // Collector and are valid until its Reset.
 //
-// The request succeeded if Err is nil: the stream said that the generation was over,
-// by [DONE] after at least one chunk, by a finish reason for every choice seen, by the
+// The request succeeded if Err is nil, as package ending decides: tokens came, none of them
+// was an error, and the stream said that the generation was over, by [DONE] after at least
+// one chunk, by a finish reason for every choice seen that is not one of giving up, by the
 // last event of the Responses API, or by embeddings. What
 // the transport did after that is forgiven, since nothing of the answer is missing.
 // When Err is not nil, the other fields hold what came before.

@@ -273,9 +273,9 @@ var quirks = []struct {
 		want:  "event@1 token@1 last@1 done@2 tokens=1 events=1 marks=1 choices=1",
 	},
 	{
-		name:  "end token at once: success without a token",
+		name:  "end token at once: an answer without a token",
 		reads: []string{role, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n", done},
-		want:  "event@1 finished@2 done@3 events=2 marks=1 choices=1 stop",
+		want:  "event@1 finished@2 done@3 events=2 marks=1 choices=1 stop ERR empty",
 	},
 	{
 		name: "two choices interleaved, usage for each (llama-server)",

@@ -375,6 +375,8 @@ var causes = map[string]string{
 	"not_streamed": "the server sent whole answers and no streams, so no token has an instant",
 	"compressed":   "the server, or a gateway, compressed its answers, which holds tokens back",
 	"incomplete":   "answers ended before they were finished",
+	"aborted":      "the server gave answers up before their end: its finish reason is abort, timeout or the like",
+	"empty":        "answers had no token",
 	"reset":        "connections broke",
 	"prepare":      "no prompt could be made",
 	"other":        "for other reasons",
