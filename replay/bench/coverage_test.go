@@ -187,8 +187,7 @@ func cover(seeds int, budget int64, truth [3]float64, add func(m *measurement, s
 			add(m, uint64(seed)<<8|uint64(m.runs))
 			for i, f := range m.figures {
 				if !over[i] {
-					got[i], _ = m.interval(f, m.repeated(confidence, shownPower))
-					values[i] = int(m.values)
+					got[i], values[i] = f.interval(m.repeated(confidence, shownPower)), int(m.values)
 					over[i] = m.narrow(f, s.Precision)
 				}
 			}

@@ -30,7 +30,6 @@
 //     whether the server keeps up
 //   - measure.go: the runs of one level together: intervals of its figures, what is beyond
 //     chance, how many requests meet the SLO
-//   - control.go: the twin of a level, which tells how lucky its arrivals were
 //   - sweepsearch.go: the search for the highest load, with an interval
 //   - sweepresult.go: a SweepResult and its JSON: the highest load and its interval, the
 //     knee, why the sweep stopped, new prices

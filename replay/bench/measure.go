@@ -26,16 +26,13 @@ type MetricInterval struct {
 	Measured *float64 `json:"measured"`
 	Low      *float64 `json:"low"` // null where there is no interval
 	High     *float64 `json:"high"`
-	// HalfWidth is half of the width as a share of what it is around, such as 0.1 for ±10 %.
+	// HalfWidth is half of the width as a share of what was measured, such as 0.1 for ±10 %.
 	HalfWidth *float64 `json:"half_width_share"`
 	// Resolved tells that there is an interval, as narrow as was asked for.
-	Resolved bool `json:"resolved"`
-	// Corrected is what the interval is around where it rests on a twin of the server, and then not
-	// what was measured: see [control].
-	Corrected   *float64 `json:"corrected_by_twin,omitempty"`
-	Why         string   `json:"why_not_resolved,omitempty"`
-	Values      int64    `json:"values"`
-	Independent float64  `json:"independent_values"` // that tell as much
+	Resolved    bool    `json:"resolved"`
+	Why         string  `json:"why_not_resolved,omitempty"`
+	Values      int64   `json:"values"`
+	Independent float64 `json:"independent_values"` // that tell as much
 }
 
 // confidence is that of the intervals that are shown.
@@ -53,8 +50,6 @@ type figureOf struct {
 	clause              int     // of the contract; -1 is none
 	values              sample.Runs
 	thin                int // only each so-many-th value is kept, of gaps
-
-	requests [][]int32 // of a TTFT with a control: for each value of each run, its request of the run
 
 	trees    bool        // its values are of whole session trees, not of requests
 	censored bool        // some of them were not over
@@ -77,8 +72,6 @@ type measurement struct {
 	sessions  []report.SessionTime // of the last run
 	share     float64              // of its sessions, that these are
 	main      *figureOf            // what a precision is of, without a contract
-
-	control *control // nil is none
 
 	// objectives are those of the report, or what the contract asks of single requests;
 	// scales are how often each request meets them when they are multiplied by a factor:
@@ -186,10 +179,8 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 	type kept struct {
 		due    int64
 		key    result.SessionKey // without one, the row below zero
-		place  int32             // in all
 		values []int64
 	}
-	var all controlledRows
 	times := report.NewSessionTimes(run)
 	spans, last := map[result.SessionKey]*span{}, int64(0)
 	rows := make([][]kept, len(m.figures))
@@ -205,11 +196,6 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 			times.Add(r)
 		}
 		last = max(last, r.DueNS)
-		place := int32(0)
-		if m.control != nil {
-			place = all.take(r)
-			m.control.rows.takeCached(r)
-		}
 		if r.DoneNS != nil {
 			of := key
 			if run.Timing != result.Causal {
@@ -246,7 +232,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 				}
 			}
 			if len(values) > 0 {
-				rows[i] = append(rows[i], kept{r.DueNS, key, place, values})
+				rows[i] = append(rows[i], kept{r.DueNS, key, values})
 				counts[i] += len(values)
 			}
 			if counts[i] > mostValues {
@@ -267,29 +253,15 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 		m.sessions, tree = treesOf(times)
 		m.addTrees()
 	}
-	var at []int32 // of each place of all, in the order of the control
-	if m.control != nil {
-		var ok bool
-		if at, ok = m.control.takeRun(run, all); !ok {
-			m.control = nil
-		}
-	}
 	for i, f := range m.figures {
 		if f.trees {
 			continue
 		}
 		slices.SortStableFunc(rows[i], func(a, b kept) int { return cmp.Compare(a.due, b.due) })
-		if m.control != nil && m.isTTFT(f) {
-			of := make([]int32, 0, counts[i])
-			for _, k := range rows[i] {
-				of = append(of, at[k.place])
-			}
-			f.requests = append(f.requests, of)
-		}
-		values := make([]int64, 0, counts[i])
+		all := make([]int64, 0, counts[i])
 		var clusters []int32
 		for _, k := range rows[i] {
-			values = append(values, k.values...)
+			all = append(all, k.values...)
 			if !m.bySession {
 				continue
 			}
@@ -302,7 +274,7 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 				clusters = append(clusters, of)
 			}
 		}
-		f.values.AddIn(values, clusters)
+		f.values.AddIn(all, clusters)
 	}
 	from, to := run.Window.Span(last)
 	m.lasted, m.takes = m.lasted+time.Duration(max(to-from, 0)), 0
@@ -314,22 +286,10 @@ func (m *measurement) add(run *result.Run, results trace.Reader[result.Result]) 
 	return nil
 }
 
-// isTTFT tells whether a figure is a percentile of the TTFT of all requests.
-func (m *measurement) isTTFT(f *figureOf) bool {
-	if f.clause < 0 {
-		return true
-	}
-	of, _, _, ok := m.terms.Clauses[f.clause].Limit()
-	return ok && of.Name == "ttft"
-}
-
 // forget leaves what was measured out, but for how long things take.
 func (m *measurement) forget() {
 	for _, f := range m.figures {
-		f.values, f.beyond, f.censored, f.requests = sample.Runs{}, sample.Runs{}, false, nil
-	}
-	if m.control != nil {
-		m.control.runs, m.control.rowOf = nil, nil
+		f.values, f.beyond, f.censored = sample.Runs{}, sample.Runs{}, false
 	}
 	clear(m.scales)
 	m.values, m.trees, m.judged, m.lasted = 0, 0, 0, 0
@@ -362,21 +322,6 @@ func (f *figureOf) interval(confidence float64) sample.Interval {
 	return f.whole(i)
 }
 
-// interval is that of a figure in its unit; with the level's control where it alone is not as narrow as
-// asked, and that is narrower.
-func (m *measurement) interval(f *figureOf, confidence float64) (i sample.Interval, controlled bool) {
-	alone := f.interval(confidence)
-	if m.control == nil || !m.control.knows(f) || f.values.N() != m.values || alone.Half() <= m.control.precision || float64(m.values) < max(controlledLeast, controlledShare*float64(m.budget)) {
-		return alone, false
-	}
-	got, ok := m.control.interval(m, f, confidence)
-	if !ok || got.Half() >= alone.Half() {
-		return alone, false
-	}
-	got.At, got.Low, got.High = got.At/1e6, got.Low/1e6, got.High/1e6
-	return got, true
-}
-
 // whole is the interval, or none where some values were cut.
 func (f *figureOf) whole(i sample.Interval) sample.Interval {
 	if f.censored && i.Lacks == "" {
@@ -389,13 +334,10 @@ func (f *figureOf) whole(i sample.Interval) sample.Interval {
 // their width and a share; 0 asks for none.
 func (m *measurement) intervals(precision float64) (out []MetricInterval) {
 	for _, f := range m.figures {
-		i, controlled := m.interval(f, m.repeated(confidence, shownPower))
+		i := f.interval(m.repeated(confidence, shownPower))
 		got := MetricInterval{Metric: f.metric, Where: f.where, Unit: f.unit, Values: f.values.N(), Independent: *report.Rounded(i.Effective, 1e3), Why: i.Lacks}
 		if f.values.N() > 0 {
 			got.Measured = report.Rounded(i.At, 1e6)
-		}
-		if controlled {
-			got.Corrected, got.Measured = got.Measured, report.Rounded(f.interval(confidence).At, 1e6)
 		}
 		if i.Lacks == "" {
 			got.Low, got.High, got.Resolved = report.Rounded(i.Low, 1e6), report.Rounded(i.High, 1e6), true
@@ -461,7 +403,7 @@ func (m *measurement) narrow(f *figureOf, precision float64) bool {
 	if m.lasted < leastSpans*m.takes {
 		return false
 	}
-	i, _ := m.interval(f, m.repeated(confidence, endingPower))
+	i := f.interval(m.repeated(confidence, endingPower))
 	return i.Half() <= precision
 }
 
@@ -512,7 +454,7 @@ func (m *measurement) sure(got *report.ContractResult, confidence float64, sessi
 		}
 		met, failed := clause.Outcome == report.Holds, clause.Outcome == report.Fails
 		if f := m.ofClause(i); f != nil {
-			met, failed = m.settled(f, &m.terms.Clauses[i], confidence)
+			met, failed = f.settled(&m.terms.Clauses[i], confidence)
 		}
 		if !got.Holds && failed {
 			return true, nil
@@ -525,12 +467,12 @@ func (m *measurement) sure(got *report.ContractResult, confidence float64, sessi
 // settled tells whether a clause surely holds, or surely fails: whether its limit is beyond the
 // interval of its figure. For a percentile of session trees that are to be over by its limit that
 // is whether the share of trees that were is surely as large or smaller, since trees are few.
-func (m *measurement) settled(f *figureOf, c *contract.Clause, confidence float64) (holds, fails bool) {
+func (f *figureOf) settled(c *contract.Clause, confidence float64) (holds, fails bool) {
 	if f.trees && f.percentile > 0 && !c.Floor() {
 		at := f.beyond.Share(0, confidence)
 		return at.Lacks == "" && at.Low >= f.percentile, at.Lacks == "" && at.High < f.percentile
 	}
-	at, _ := m.interval(f, confidence)
+	at := f.interval(confidence)
 	low, high := c.Met(at.Low), c.Met(at.High)
 	return at.Lacks == "" && low && high, at.Lacks == "" && !low && !high
 }

@@ -220,10 +220,6 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 	if s.Precision > 0 {
 		m.budget = s.Budget
 	}
-	var err error
-	if m.control, err = s.control(role, load); err != nil {
-		return Level{}, err
-	}
 	var l Level
 	for enough := false; !enough; {
 		t, err := s.trial(role, load, measured, m)

@@ -10,8 +10,6 @@ import (
 
 	"reprise/replay/engine"
 	"reprise/replay/report"
-	"reprise/replay/result"
-	"reprise/replay/twin"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -246,113 +244,5 @@ func TestNoIntervalsNearSaturation(t *testing.T) {
 	}
 	if found = sweep(.9 * engineCapacity); found.Saturation != nil || !resolved(&found.Levels[0]) {
 		t.Errorf("without a level that saturates: %v, %+v", found.Saturation, found.Levels[0].Intervals[0])
-	}
-}
-
-// A level whose percentile is far from resolved by itself is held against a twin: its interval is around
-// a corrected figure, beside what was measured, and the table marks that. What a search decides by, and
-// loads that wait for answers, have no twin.
-func TestSweepCorrectsByATwin(t *testing.T) {
-	s := engineSweep(t)
-	s.Process, s.Precision, s.Budget = "gamma:cv=4", .1, 24_000
-	level := func(role string, load float64) Level {
-		l, err := s.measureLevel(t.Context(), &SweepResult{Unit: s.unit()}, role, load, s.Duration)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	l := level(roleLevel, .5*engineCapacity)
-	truths := []float64{127.0, 404.4, 600.8} // of three million requests of this workload
-	for _, of := range []int{1, 2} {         // p95 and p99
-		m := l.Intervals[of]
-		if m.Corrected == nil || !m.Resolved || *m.HalfWidth > s.Precision || *m.Corrected == *m.Measured {
-			t.Fatalf("%+v", m)
-		}
-		if truth := truths[of]; *m.Low > truth || *m.High < truth {
-			t.Errorf("%s from %v to %v, and the truth is %v", m.Metric, *m.Low, *m.High, truth)
-		}
-		if of == 2 && l.ttft(m.Metric, m.Measured) != cell(m.Corrected)+"*" {
-			t.Error(l.ttft(m.Metric, m.Measured))
-		}
-	}
-	r := SweepResult{Levels: []Level{l}}
-	if note := r.chanceNote(); !strings.Contains(note, "* = corrected by a twin") {
-		t.Error(note)
-	}
-	if l := level(roleConfirm, .5*engineCapacity); l.corrected() {
-		t.Errorf("a level of a search: %+v", l.Intervals)
-	}
-	s.Process = ""
-	if l := level(roleLevel, 40); l.corrected() || l.Intervals[0].Measured == nil {
-		t.Errorf("a closed loop: %+v", l.Intervals)
-	}
-}
-
-// A first run that counts for nothing, since its warm-up was too short, leaves the twin with the others.
-func TestTwinAfterAColdRun(t *testing.T) {
-	s := engineSweep(t)
-	s.Process, s.Precision, s.Budget = "gamma:cv=4", .1, 24_000
-	m := newMeasurement(&s.Report, false)
-	var err error
-	if m.control, err = s.control(roleLevel, 30); err != nil {
-		t.Fatal(err)
-	}
-	for run := range 3 {
-		trial, err := s.trial(roleLevel, 30, time.Minute, m)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.measureRun(t.Context(), &SweepResult{}, trial, m); err != nil {
-			t.Fatal(err)
-		}
-		if run == 0 {
-			m.forget()
-		}
-	}
-	for _, f := range m.figures {
-		if !m.control.knows(f) || len(f.requests) != 2 || len(f.requests[1]) >= len(m.control.runs[1]) {
-			t.Fatalf("%d runs of %s, %d of the twin", len(f.requests), f.metric, len(m.control.runs))
-		}
-	}
-	if got, ok := m.control.interval(m, m.main, confidence); !ok || got.Half() > .5 {
-		t.Errorf("%+v", got)
-	}
-}
-
-// Prompts count without what the server had cached of them once that is known of all rows, so that
-// a row is the same in the runs and in the long run.
-func TestWorkloadRowsAreAlike(t *testing.T) {
-	w := workloadRows{prompt: []int32{100, 50}, output: []int32{7, 8}, cached: []int32{-1, -1}, unknown: 2}
-	lengths := func() (out [4]int32) {
-		out[0], out[1] = w.length(0)
-		out[2], out[3] = w.length(1)
-		return out
-	}
-	w.takeCached(&result.Result{RowID: 0, Cached: trace.Ptr(int32(64))})
-	w.takeCached(&result.Result{RowID: 1, Error: "timeout"})
-	w.takeCached(&result.Result{RowID: 2, Cached: trace.Ptr(int32(64))})
-	if got := lengths(); got != [4]int32{100, 7, 50, 8} {
-		t.Errorf("one of two rows is known: %v", got)
-	}
-	w.takeCached(&result.Result{RowID: 1, Cached: trace.Ptr(int32(50))})
-	if got := lengths(); got != [4]int32{36, 7, 1, 8} {
-		t.Errorf("both rows are known: %v", got)
-	}
-}
-
-// A twin that cannot answer the load has no long run, and leaves the interval as it is.
-func TestTwinOfAnOverload(t *testing.T) {
-	e := engineLoad{"poisson", 1.4}
-	_, _, all := e.run(t, 1, 10, 100)
-	c := control{load: func() func() twin.Request { return e.endless(1) }, precision: .1, runs: [][]twin.Request{all}}
-	if c.fit(1); c.expected != nil || c.played != nil {
-		t.Error("a load beyond its capacity has percentiles in the long run")
-	}
-	e.share = .5
-	_, _, all = e.run(t, 1, 10, 100)
-	c = control{load: func() func() twin.Request { return e.endless(1) }, precision: .1, runs: [][]twin.Request{all}}
-	if c.fit(1); c.expected == nil || len(c.played) != 1 || len(c.played[0]) != len(all) {
-		t.Error("half of the capacity has none")
 	}
 }

@@ -320,7 +320,7 @@ func (r *SweepResult) findSaturation() {
 		l.Sure = l.Sure && (l.Outcome != outcomeHolds || r.Precision > 0 && l.Role == roleConfirm)
 		for j := range l.Intervals {
 			m := &l.Intervals[j]
-			m.Corrected, m.Low, m.High, m.HalfWidth, m.Resolved, m.Why = nil, nil, nil, nil, false, fmt.Sprintf(lacksNear, 100*nearShare)
+			m.Low, m.High, m.HalfWidth, m.Resolved, m.Why = nil, nil, nil, false, fmt.Sprintf(lacksNear, 100*nearShare)
 		}
 	}
 }

@@ -49,10 +49,7 @@ func (r *SweepResult) chanceNote() string {
 	if r.Saturation != nil {
 		note += fmt.Sprintf(", as near saturation: from %.0f %% of the %s that come out there", 100*nearShare, r.load(*r.Saturation))
 	}
-	if note += "."; slices.ContainsFunc(r.Levels, func(l Level) bool { return l.corrected() }) {
-		note += " * = corrected by a twin of the server, for queues that these arrivals made more or less often than others would; sweep.json has what was measured."
-	}
-	return note
+	return note + "."
 }
 
 // caption is that of the table of levels.
@@ -173,7 +170,7 @@ func (r *SweepResult) facts() (out []page.Fact) {
 	}
 	if at := r.atHighest(); at != nil {
 		if at.Contract == nil {
-			put("TTFT p50 / p99", at.ttft("p50 ttft", at.TTFTDue.P50)+" / "+at.ttft("p99 ttft", at.TTFTDue.P99)+" ms", "from the schedule, at that load")
+			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms", "from the schedule, at that load")
 		}
 		if at.Flow.OutputPerS != nil {
 			put("Output", figure(*at.Flow.OutputPerS)+" tok/s", "at that load")
@@ -525,8 +522,8 @@ var sweepColumns = []sweepColumn{
 	{"outcome", (*Level).outcome, true},
 	{"offered/s", func(l *Level) string { return cell(l.Flow.OfferedPerS) }, false},
 	{"achieved/s", func(l *Level) string { return cell(l.Flow.AchievedPerS) }, false},
-	{"TTFT p50", func(l *Level) string { return l.ttft("p50 ttft", l.TTFTDue.P50) }, true},
-	{"p99", func(l *Level) string { return l.ttft("p99 ttft", l.TTFTDue.P99) }, true},
+	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, true},
+	{"p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
 	{"±", (*Level).spread, true},
 	{"service TTFT p50", func(l *Level) string { return cell(l.TTFTSent.P50) }, false},
 	{"service TTFT p99", func(l *Level) string { return cell(l.TTFTSent.P99) }, false},
@@ -563,21 +560,6 @@ func (l *Level) spread() string {
 		}
 	}
 	return page.OrDash(nil, page.Percent)
-}
-
-// ttft is a percentile of TTFT as it was measured, or corrected by a twin and marked.
-func (l *Level) ttft(metric string, measured *float64) string {
-	for _, i := range l.Intervals {
-		if i.Metric == metric && i.Corrected != nil {
-			return cell(i.Corrected) + "*"
-		}
-	}
-	return cell(measured)
-}
-
-// corrected tells whether a figure of TTFT is corrected by a twin.
-func (l *Level) corrected() bool {
-	return slices.ContainsFunc(l.Intervals, func(i MetricInterval) bool { return i.Corrected != nil })
 }
 
 // table is the curve of latency over load.

@@ -9,7 +9,7 @@
 //  3. [Values] keeps values exactly while they are few, and in a histogram from then on;
 //     [Order] gives their quantiles.
 //  4. [Runs] are values that depend on each other, in independent runs, and give intervals
-//     that hold all the same. With a [Control] they leave out what its values explain.
+//     that hold all the same.
 //
 // # Files
 //
@@ -18,7 +18,6 @@
 //     standard deviation
 //   - interval.go: intervals of quantiles and of shares from runs whose values depend on
 //     each other: batch means, design effect, bounds of Korn and Graubard
-//   - control.go: intervals of quantiles with a control variate, and its long run
 //
 // Exported names may change in any release.
 package sample

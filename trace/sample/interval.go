@@ -100,10 +100,14 @@ const (
 
 // Quantile is the interval of a quantile such as 0.99.
 func (r *Runs) Quantile(p, confidence float64) Interval {
-	order := r.order()
+	if r.sorted == nil {
+		r.sorted = slices.Concat(r.runs...)
+		slices.Sort(r.sorted)
+	}
 	if r.n < leastParts {
 		return Interval{Lacks: lacksValues}
 	}
+	order := Sorted(r.sorted)
 	i, n := r.effective(p, order.Rank(rankOf(p, r.n)), confidence)
 	i.At = float64(order.At(int64(math.Round(p*1e6)), 1e6))
 	if i.Lacks != "" {
@@ -117,15 +121,6 @@ func (r *Runs) Quantile(p, confidence float64) Interval {
 	above := min(int64(math.Ceil(high*float64(r.n))), r.n) - 1
 	i.Low, i.High = float64(order.Rank(rankOf(low, r.n))), float64(order.Rank(above))
 	return i
-}
-
-// order is that of all values.
-func (r *Runs) order() Order {
-	if r.sorted == nil {
-		r.sorted = slices.Concat(r.runs...)
-		slices.Sort(r.sorted)
-	}
-	return Sorted(r.sorted)
 }
 
 // ranksAround are the ranks among n independent values, as shares of n, of those between which
@@ -196,7 +191,9 @@ func (r *Runs) effective(share float64, bound int64, confidence float64) (out In
 	}
 	effect, largest, widest := 1.0, 1.0, counts[0]
 	for i, parts := range counts {
-		of := designEffect(parts) * inflation(parts)
+		rest := correlation(parts)
+		rest = min(max(rest+(1+3*rest)/float64(len(parts)), 0), mostRest)
+		of := designEffect(parts) * (1 + rest) / (1 - rest)
 		if clustered := r.clusters(bounds[i]); designEffect(clustered) > of {
 			of, parts = designEffect(clustered), clustered
 		}
@@ -219,14 +216,6 @@ func (r *Runs) effective(share float64, bound int64, confidence float64) (out In
 	return out, out.Effective * ratio * ratio
 }
 
-// inflation is how much the correlation that is left between parts adds to the variance of
-// their sum.
-func inflation(parts []part) float64 {
-	rest := correlation(parts)
-	rest = min(max(rest+(1+3*rest)/float64(len(parts)), 0), mostRest)
-	return (1 + rest) / (1 - rest)
-}
-
 // clopperPearson are the bounds of a share of n independent values; n need not be whole.
 func clopperPearson(share, n, confidence float64) (lo, hi float64) {
 	k, tail := share*n, (1-confidence)/2
@@ -240,12 +229,10 @@ func clopperPearson(share, n, confidence float64) (lo, hi float64) {
 	return lo, hi
 }
 
-// A part has n values. Below is how many of them are at most a bound, and less some of that
-// where a control is taken off.
+// A part has n values, of which some are at most a bound.
 type part struct {
-	below   float64
-	n       int64
-	follows bool // the part before it in the same run
+	below, n int64
+	follows  bool // the part before it in the same run
 }
 
 // partsOf counts for each bound the values of each part that are at most that, with
@@ -254,7 +241,20 @@ type part struct {
 func (r *Runs) partsOf(bounds []int64) [][]part {
 	counts := make([][]part, len(bounds))
 	for i, bound := range bounds {
-		counts[i] = r.pieces(bound)
+		for _, run := range r.runs {
+			pieces := int(max(math.Round(float64(len(run))*mostParts/float64(r.n)), 1))
+			pieces = min(pieces, len(run))
+			for j := range pieces {
+				p := part{follows: j > 0}
+				for _, v := range run[len(run)*j/pieces : len(run)*(j+1)/pieces] {
+					p.n++
+					if v <= bound {
+						p.below++
+					}
+				}
+				counts[i] = append(counts[i], p)
+			}
+		}
 	}
 	for slices.ContainsFunc(counts, resemble) && len(joined(counts[0])) >= leastParts {
 		for i := range counts {
@@ -262,26 +262,6 @@ func (r *Runs) partsOf(bounds []int64) [][]part {
 		}
 	}
 	return counts
-}
-
-// pieces cuts the runs into [mostParts] of about the same length, and counts the values of each
-// that are at most a bound.
-func (r *Runs) pieces(bound int64) (out []part) {
-	for _, run := range r.runs {
-		pieces := int(max(math.Round(float64(len(run))*mostParts/float64(r.n)), 1))
-		pieces = min(pieces, len(run))
-		for j := range pieces {
-			p := part{follows: j > 0}
-			for _, v := range run[len(run)*j/pieces : len(run)*(j+1)/pieces] {
-				p.n++
-				if v <= bound {
-					p.below++
-				}
-			}
-			out = append(out, p)
-		}
-	}
-	return out
 }
 
 // clusters counts for each cluster the values that are at most a bound.
@@ -320,11 +300,11 @@ func joined(parts []part) (out []part) {
 
 // ofAll is the share of all values that are at most the bound.
 func ofAll(parts []part) float64 {
-	below, n := 0.0, int64(0)
+	var below, n int64
 	for _, p := range parts {
 		below, n = below+p.below, n+p.n
 	}
-	return below / float64(n)
+	return float64(below) / float64(n)
 }
 
 // resemble tells whether parts that follow each other in a run are more alike than chance
@@ -345,7 +325,7 @@ func correlation(parts []part) float64 {
 	var squares, products, before float64
 	pairs := 0
 	for _, p := range parts {
-		d := p.below/float64(p.n) - share
+		d := float64(p.below)/float64(p.n) - share
 		squares += d * d
 		if p.follows {
 			products += d * before
@@ -370,19 +350,13 @@ func designEffect(parts []part) float64 {
 	if share == 0 || share == 1 {
 		return 1
 	}
-	variance, n := varianceOf(parts)
-	return variance / (share * (1 - share) * n)
-}
-
-// varianceOf is the variance of the sum of all parts, by their mean of n values.
-func varianceOf(parts []part) (variance, n float64) {
-	share := ofAll(parts)
+	variance, n := 0.0, 0.0
 	for _, p := range parts {
-		d := p.below - share*float64(p.n)
+		d := float64(p.below) - share*float64(p.n)
 		variance, n = variance+d*d, n+float64(p.n)
 	}
 	count := float64(len(parts))
-	return variance * count / (count - 1), n
+	return variance * count / (count - 1) / (share * (1 - share) * n)
 }
 
 // freedom is the degrees of freedom of a variance from parts: 2 over its squared
@@ -392,7 +366,7 @@ func freedom(parts []part) float64 {
 	share := ofAll(parts)
 	var second, fourth float64
 	for _, p := range parts {
-		d := p.below - share*float64(p.n)
+		d := float64(p.below) - share*float64(p.n)
 		second, fourth = second+d*d, fourth+d*d*d*d
 	}
 	count := float64(len(parts))
