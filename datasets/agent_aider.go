@@ -4,7 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
-	"math"
+
+	tokenusage "reprise/trace/usage"
 )
 
 var aiderReads = []SourceField{
@@ -12,8 +13,7 @@ var aiderReads = []SourceField{
 	fieldAt("time", "arrival_ns e2e_ns", ""),
 	fieldAt("user_id", "user", ""),
 	fieldAt("properties.main_model", "model", ""),
-	fieldAt("properties.prompt_tokens", "input_tokens", ""),
-	fieldAt("properties.completion_tokens", "output_tokens", ""),
+	usageAt("properties"),
 }
 
 // aiderFormat reads the log that Aider writes with --analytics-log: JSON lines of
@@ -54,10 +54,22 @@ type aiderRecord struct {
 	Time       json.Number `json:"time"`
 }
 
+// aiderSent is a model, and its counts beside it.
 type aiderSent struct {
-	Model  string `json:"main_model"`
-	Prompt int64  `json:"prompt_tokens"`
-	Answer int64  `json:"completion_tokens"`
+	model  string
+	counts tokenusage.Counts
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (a *aiderSent) UnmarshalJSON(raw []byte) error {
+	var names struct {
+		Model string `json:"main_model"`
+	}
+	if err := json.Unmarshal(raw, &names); err != nil {
+		return err
+	}
+	a.model = names.Model
+	return json.Unmarshal(raw, &a.counts)
 }
 
 type aiderDecoder struct {
@@ -96,13 +108,9 @@ func (d *aiderDecoder) gather(raw []byte) error {
 		}
 		u.begun = at
 	case "message_send":
-		p := r.Properties
-		if min(p.Prompt, p.Answer) < 0 || max(p.Prompt, p.Answer) > math.MaxInt32 {
-			return d.bad(raw, "properties", "properties: want tokens from 0 to 2147483647")
-		}
-		c := agentCall{
-			session: u.session, user: d.name(r.User), model: d.name(p.Model), arrival: u.begun, end: at,
-			input: int32(p.Prompt), output: int32(p.Answer), cached: -1, reasoning: -1,
+		c := agentCall{session: u.session, user: d.name(r.User), model: d.name(r.Properties.model), arrival: u.begun, end: at}
+		if err := d.use(&c, raw, "properties", &r.Properties.counts, tokenusage.Relayed); err != nil {
+			return err
 		}
 		if u.begun == 0 {
 			c.arrival = at

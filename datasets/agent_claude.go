@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"math"
 	"slices"
 
 	"reprise/trace"
+	tokenusage "reprise/trace/usage"
 )
 
 var claudeReads = []SourceField{
@@ -20,9 +20,7 @@ var claudeReads = []SourceField{
 	fieldAt("timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
 	fieldAt("message.model", "model", ""),
 	fieldAt("message.stop_reason", "finish_reason", ""),
-	fieldAt("message.usage.input_tokens|message.usage.cache_creation_input_tokens", "input_tokens", ""),
-	fieldAt("message.usage.cache_read_input_tokens", "input_tokens cached_tokens", ""),
-	fieldAt("message.usage.output_tokens", "output_tokens", ""),
+	usageAt("message.usage"),
 	fieldAt("message.content[].text|message.content[].thinking|message.content[].input", "output_tokens parents",
 		"its size is the length of an output that the log did not count, and the prompt of a sub-agent tells who called it; the text itself is not kept"),
 }
@@ -126,14 +124,8 @@ type claudeMessage struct {
 	Model   string        `json:"model"`
 	Stop    string        `json:"stop_reason"`
 	Content claudeContent `json:"content"`
-	Usage   *claudeUsage  `json:"usage"`
-}
 
-type claudeUsage struct {
-	Input   int64 `json:"input_tokens"`
-	Created int64 `json:"cache_creation_input_tokens"`
-	Read    int64 `json:"cache_read_input_tokens"`
-	Output  int64 `json:"output_tokens"`
+	Usage *tokenusage.Counts `json:"usage"`
 }
 
 // claudeContent is a list of blocks, or a text for a list of one.
@@ -202,23 +194,25 @@ func (d *claudeDecoder) gather(raw []byte) error {
 		return err
 	}
 	used := r.Type == "assistant" && r.Message.Usage != nil
+	var counted agentCall
 	switch u := r.Message.Usage; {
-	case used && (r.Failed || r.Message.Model == "<synthetic>" || *u == claudeUsage{}):
+	case used && (r.Failed || r.Message.Model == "<synthetic>" || u.IsZero() && !u.Invalid()):
 		d.s.notes.count(noteClaudeLocal)
 		used = false
-	case used && min(u.Input, u.Created, u.Read, u.Output) < 0,
-		used && max(u.Input, u.Created, u.Read, u.Input+u.Created+u.Read, u.Output) > math.MaxInt32:
-		return d.bad(raw, "message.usage", "message.usage: want whole numbers from 0 to 2147483647")
+	case used:
+		if err := d.use(&counted, raw, "message.usage", u, tokenusage.Exclusive); err != nil {
+			return err
+		}
 	}
 	n, known := d.addNode(&r, at)
 	if used {
-		d.addCall(&r, n, at, known)
+		d.addCall(&r, &counted, n, at, known)
 	}
 	return nil
 }
 
-// addCall adds the part of a call that a record has.
-func (d *claudeDecoder) addCall(r *claudeRecord, n int32, at int64, known bool) {
+// addCall adds the part of a call that a record has, with what it counts.
+func (d *claudeDecoder) addCall(r *claudeRecord, counted *agentCall, n int32, at int64, known bool) {
 	id := r.Message.ID
 	if id == "" {
 		id = r.UUID
@@ -248,9 +242,8 @@ func (d *claudeDecoder) addCall(r *claudeRecord, n int32, at int64, known bool) 
 		// The main conversation has it, and the aside was a copy.
 		x.first, x.sidechain, x.request, c.end = n, false, r.Request, at
 	}
-	u := r.Message.Usage
-	if out := int32(u.Output); out >= c.output {
-		c.input, c.cached, c.output = int32(u.Input+u.Created+u.Read), int32(u.Read), out
+	if counted.output >= c.output {
+		c.input, c.cached, c.output, c.reasoning = counted.input, counted.cached, counted.output, counted.reasoning
 	}
 	c.end = max(c.end, at)
 	if r.Message.Stop != "" {

@@ -5,18 +5,16 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"path"
 	"strings"
+
+	tokenusage "reprise/trace/usage"
 )
 
 var clineReads = []SourceField{
 	fieldAt("type|say|ask", "", decides),
 	fieldAt("ts", "arrival_ns", ""),
-	fieldAt("text", "", packed),
-	fieldAt("text.tokensIn|text.cacheWrites|text.apiProtocol", "input_tokens", ""),
-	fieldAt("text.cacheReads", "input_tokens cached_tokens", ""),
-	fieldAt("text.tokensOut", "output_tokens", ""),
+	usageAt("text"),
 	fieldAt("modelInfo.modelId", "model", ""),
 	fieldAt("name of the file's folder", "session turn parents", ""),
 }
@@ -70,15 +68,6 @@ type clineMessage struct {
 	} `json:"modelInfo"`
 }
 
-// A clineUsage is in the text of a call.
-type clineUsage struct {
-	Protocol string `json:"apiProtocol"`
-	In       *int64 `json:"tokensIn"`
-	Out      *int64 `json:"tokensOut"`
-	Writes   int64  `json:"cacheWrites"`
-	Reads    int64  `json:"cacheReads"`
-}
-
 type clineDecoder struct {
 	*agentLog
 	tasks map[string]*agentThread
@@ -109,17 +98,22 @@ func (d *clineDecoder) gather(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	var u clineUsage
-	if json.Unmarshal([]byte(m.Text), &u) != nil || u.In == nil || u.Out == nil {
+	var u tokenusage.Counts
+	var protocol struct {
+		Name string `json:"apiProtocol"`
+	}
+	text := []byte(m.Text)
+	if json.Unmarshal(text, &u) != nil || json.Unmarshal(text, &protocol) != nil || !u.Invalid() && !(u.Has(tokenusage.Input) && u.Has(tokenusage.Output)) {
 		d.s.notes.count(noteClineUnended)
 		return nil
 	}
-	input := *u.In
-	if u.Protocol != "openai" || u.Reads+u.Writes > input {
-		input += u.Reads + u.Writes
+	dialect := tokenusage.Exclusive
+	if protocol.Name == "openai" {
+		dialect = tokenusage.Relayed
 	}
-	if min(*u.In, *u.Out, u.Reads, u.Writes) < 0 || max(*u.In, *u.Out, u.Reads, u.Writes, input) > math.MaxInt32 {
-		return d.bad(raw, "text", "text: want tokensIn, tokensOut, cacheWrites and cacheReads from 0 to 2147483647")
+	c := agentCall{model: d.name(m.Model.ID), arrival: at, end: at}
+	if err := d.use(&c, raw, "text", &u, dialect); err != nil {
+		return err
 	}
 	t := d.tasks[d.s.file]
 	if t == nil {
@@ -127,6 +121,7 @@ func (d *clineDecoder) gather(raw []byte) error {
 		t = &agentThread{session: d.name(fmt.Sprint("task ", len(d.tasks)+1, " ", task))}
 		d.tasks[d.s.file] = t
 	}
-	d.addTo(t, agentCall{session: t.session, model: d.name(m.Model.ID), arrival: at, end: at, input: int32(input), cached: int32(u.Reads), output: int32(*u.Out), reasoning: -1})
+	c.session = t.session
+	d.addTo(t, c)
 	return nil
 }

@@ -5,9 +5,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
+
+	tokenusage "reprise/trace/usage"
 )
 
 var codexReads = []SourceField{
@@ -19,14 +20,7 @@ var codexReads = []SourceField{
 	fieldAt("payload.id|payload.session_id", "session turn", ""),
 	fieldAt("payload.forked_from_id|payload.parent_thread_id|payload.source|payload.call_id", "parents", ""),
 	fieldAt("payload.model", "model", ""),
-	codexUsageReads("input_tokens", "input_tokens"),
-	codexUsageReads("cached_input_tokens", "cached_tokens"),
-	codexUsageReads("output_tokens", "output_tokens"),
-	codexUsageReads("reasoning_output_tokens", "reasoning_tokens"),
-}
-
-func codexUsageReads(name, columns string) SourceField {
-	return fieldAt("payload.usage."+name+"|payload.info.last_token_usage."+name+"|payload.info.total_token_usage."+name, columns, "")
+	usageAt("payload.usage", "payload.info.last_token_usage", "payload.info.total_token_usage"),
 }
 
 // codexFormat reads the session files of Codex CLI
@@ -140,40 +134,20 @@ type codexMeta struct {
 
 // A codexEvent is any other payload.
 type codexEvent struct {
-	Type     string          `json:"type"`
-	Role     string          `json:"role"`
-	Name     string          `json:"name"`
-	Call     string          `json:"call_id"`
-	Turn     string          `json:"turn_id"`
-	Started  json.RawMessage `json:"started_at"`
-	Model    string          `json:"model"`
-	Thread   string          `json:"thread_id"`
-	Response string          `json:"response_id"`
-	Usage    *codexUsage     `json:"usage"`
+	Type     string             `json:"type"`
+	Role     string             `json:"role"`
+	Name     string             `json:"name"`
+	Call     string             `json:"call_id"`
+	Turn     string             `json:"turn_id"`
+	Started  json.RawMessage    `json:"started_at"`
+	Model    string             `json:"model"`
+	Thread   string             `json:"thread_id"`
+	Response string             `json:"response_id"`
+	Usage    *tokenusage.Counts `json:"usage"`
 	Info     *struct {
-		Total *codexUsage `json:"total_token_usage"`
-		Last  *codexUsage `json:"last_token_usage"`
+		Total *tokenusage.Counts `json:"total_token_usage"`
+		Last  *tokenusage.Counts `json:"last_token_usage"`
 	} `json:"info"`
-}
-
-type codexUsage struct {
-	Input     int64 `json:"input_tokens"`
-	Cached    int64 `json:"cached_input_tokens"`
-	Output    int64 `json:"output_tokens"`
-	Reasoning int64 `json:"reasoning_output_tokens"`
-}
-
-func (u codexUsage) valid() bool {
-	return min(u.Input, u.Cached, u.Output, u.Reasoning) >= 0 && u.Cached <= u.Input && u.Reasoning <= u.Output
-}
-
-// since is what was used after before; all of u where a counter fell.
-func (u codexUsage) since(before codexUsage) codexUsage {
-	d := codexUsage{u.Input - before.Input, u.Cached - before.Cached, u.Output - before.Output, u.Reasoning - before.Reasoning}
-	if min(d.Input, d.Cached, d.Output, d.Reasoning) < 0 {
-		return u
-	}
-	return d
 }
 
 // gather takes a record.
@@ -239,11 +213,11 @@ func (d *codexDecoder) gather(raw []byte) error {
 		return d.usage(raw, at, &e, *e.Usage, true)
 	case kind == "event_msg token_count" && e.Info != nil && e.Info.Total != nil:
 		total, before := *e.Info.Total, f.total
-		last := total.since(before)
+		last := total.Since(&before)
 		if e.Info.Last != nil {
 			last = *e.Info.Last
 		}
-		if f.total = total; total == before || last == (codexUsage{}) {
+		if f.total = total; total.Same(&before) || last.IsZero() {
 			return nil // the same again, as before each answer and after a compaction
 		}
 		return d.usage(raw, at, &e, last, false)
@@ -253,17 +227,18 @@ func (d *codexDecoder) gather(raw []byte) error {
 
 // usage takes what a call used. A call may have it twice, as a record of its own and
 // in the total.
-func (d *codexDecoder) usage(raw []byte, at int64, e *codexEvent, u codexUsage, record bool) error {
+func (d *codexDecoder) usage(raw []byte, at int64, e *codexEvent, u tokenusage.Counts, record bool) error {
 	f := d.f
-	if !u.valid() || max(u.Input, u.Output) > math.MaxInt32 {
-		return d.bad(raw, "payload", "payload: want a usage of whole numbers from 0 to 2147483647, with the cached tokens part of the input")
+	var c agentCall
+	if err := d.use(&c, raw, "payload", &u, tokenusage.Inclusive); err != nil {
+		return err
 	}
-	if f.pending != nil && *f.pending == u && f.byRecord != record {
+	if f.pending != nil && f.pending.Same(&u) && f.byRecord != record {
 		f.pending = nil
 		return nil
 	}
 	f.pending, f.byRecord = &u, record
-	key := fmt.Sprint(f.thread.id, e.Response, at, u.Input, u.Output)
+	key := fmt.Sprint(f.thread.id, e.Response, at, c.input, c.output)
 	switch {
 	case f.copied || e.Thread != "" && e.Thread != f.thread.id:
 		d.s.notes.count(noteCodexCopied)
@@ -275,10 +250,8 @@ func (d *codexDecoder) usage(raw []byte, at int64, e *codexEvent, u codexUsage, 
 		return nil
 	}
 	d.seen[key] = true
-	c := agentCall{
-		session: d.name(f.thread.session), model: f.model, arrival: f.ready, end: f.end, gap: f.gap, join: f.join,
-		input: int32(u.Input), cached: int32(u.Cached), output: int32(u.Output), reasoning: int32(u.Reasoning),
-	}
+	c.session, c.model = d.name(f.thread.session), f.model
+	c.arrival, c.end, c.gap, c.join = f.ready, f.end, f.gap, f.join
 	if !f.answering {
 		c.end = at
 	}

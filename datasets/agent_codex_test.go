@@ -150,7 +150,7 @@ func TestCodexForksAndAgents(t *testing.T) {
 
 func TestCodexFaults(t *testing.T) {
 	for in, want := range map[string]string{
-		codexCount("1", [4]int{1, 2, 3, 0}, [4]int{1, 2, 3, 0}):  "log:1:70: payload: want a usage of whole numbers from 0 to 2147483647, with the cached tokens part of the input",
+		codexCount("1", [4]int{1, 2, 3, 0}, [4]int{1, 2, 3, 0}):  "log:1:70: payload: want whole numbers from 0 to 2147483647, with the cached tokens part of the input",
 		codexMetaLine("1", "", ""):                               "log:1:73: payload: want the id of the session, and other fields of their kinds",
 		codexLine("1", "turn_context", "'model':{'zebra':1}"):    "log:1:73: payload: a value is not of its kind",
 		`{"type":"event_msg","payload":{}}` + "\n":               "log:1:1: timestamp: want a date such as 2026-01-02T15:04:05.000Z",

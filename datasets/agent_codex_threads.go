@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"strings"
 	"time"
+
+	tokenusage "reprise/trace/usage"
 )
 
 // A codexDecoder keeps the calls of each session file.
@@ -33,9 +35,9 @@ type codexFile struct {
 	compacted  bool
 	waits      map[string]bool // calls of tools that wait for agents
 
-	total    codexUsage
-	pending  *codexUsage // of the last call, until its second account
-	byRecord bool        // its first account is a record of its own
+	total    tokenusage.Counts
+	pending  *tokenusage.Counts // of the last call, until its second account
+	byRecord bool               // its first account is a record of its own
 }
 
 func newCodexDecoder(in records, o Options, s *Source) *codexDecoder {

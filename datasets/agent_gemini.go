@@ -3,9 +3,10 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"math"
 	"slices"
 	"strings"
+
+	tokenusage "reprise/trace/usage"
 )
 
 var geminiReads = []SourceField{
@@ -14,10 +15,7 @@ var geminiReads = []SourceField{
 	fieldAt("id|$rewindTo", "parents", ""),
 	fieldAt("timestamp|toolCalls[].timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
 	fieldAt("model", "model", ""),
-	fieldAt("tokens.input|tokens.tool", "input_tokens", ""),
-	fieldAt("tokens.cached", "cached_tokens", ""),
-	fieldAt("tokens.output", "output_tokens", ""),
-	fieldAt("tokens.thoughts", "output_tokens reasoning_tokens", ""),
+	usageAt("tokens"),
 }
 
 // geminiFormat reads the session files of Gemini CLI
@@ -73,13 +71,8 @@ type geminiRecord struct {
 	Model     string       `json:"model"`
 	Rewind    string       `json:"$rewindTo"`
 	Tools     []geminiTool `json:"toolCalls"`
-	Tokens    *struct {
-		Input    int64 `json:"input"`
-		Output   int64 `json:"output"`
-		Cached   int64 `json:"cached"`
-		Thoughts int64 `json:"thoughts"`
-		Tool     int64 `json:"tool"`
-	} `json:"tokens"`
+
+	Tokens *tokenusage.Counts `json:"tokens"`
 }
 
 type geminiTool struct {
@@ -154,8 +147,9 @@ func (d *geminiDecoder) gather(raw []byte) error {
 		m.before, m.call, m.own = known.before, known.call, known.own
 	}
 	if u := r.Tokens; r.Type == "gemini" && u != nil {
-		if min(u.Input, u.Output, u.Cached, u.Thoughts, u.Tool) < 0 || max(u.Input, u.Output, u.Thoughts, u.Tool, u.Cached, u.Input+u.Tool, u.Output+u.Thoughts) > math.MaxInt32 || u.Cached > u.Input+u.Tool {
-			return d.bad(raw, "tokens", "tokens: want whole numbers from 0 to 2147483647, with cached a part of input")
+		var counted agentCall
+		if err := d.use(&counted, raw, "tokens", u, tokenusage.Inclusive); err != nil {
+			return err
 		}
 		if !m.own {
 			c := agentCall{session: d.name(t.session), arrival: at, end: at}
@@ -172,8 +166,8 @@ func (d *geminiDecoder) gather(raw []byte) error {
 			m.call, m.own = int32(len(d.calls)-1), true
 		}
 		c := &d.calls[m.call]
-		c.model, c.input, c.cached = d.name(r.Model), int32(u.Input+u.Tool), int32(u.Cached)
-		c.output, c.reasoning = int32(u.Output+u.Thoughts), int32(u.Thoughts)
+		c.model, c.input, c.cached = d.name(r.Model), counted.input, counted.cached
+		c.output, c.reasoning = counted.output, counted.reasoning
 	}
 	for _, tool := range r.Tools {
 		done, err := d.instant(raw, "toolCalls", tool.Timestamp)

@@ -3,9 +3,9 @@ package datasets
 import (
 	"bufio"
 	"encoding/json"
-	"math"
 
 	"reprise/trace"
+	tokenusage "reprise/trace/usage"
 )
 
 var openCodeReads = []SourceField{
@@ -15,10 +15,7 @@ var openCodeReads = []SourceField{
 	fieldAt("messages[].info.time.created|messages[].info.time.completed", "arrival_ns e2e_ns think_ns tool_ns", ""),
 	fieldAt("messages[].info.modelID", "model", ""),
 	fieldAt("messages[].info.finish", "finish_reason tool_ns think_ns", ""),
-	fieldAt("messages[].info.tokens.input|messages[].info.tokens.cache.write", "input_tokens", ""),
-	fieldAt("messages[].info.tokens.cache.read", "input_tokens cached_tokens", ""),
-	fieldAt("messages[].info.tokens.output", "output_tokens", ""),
-	fieldAt("messages[].info.tokens.reasoning", "output_tokens reasoning_tokens", ""),
+	usageAt("messages[].info.tokens"),
 }
 
 // openCodeFormat reads the sessions that "opencode export SESSION" writes: a JSON object
@@ -70,15 +67,8 @@ type openCodeMessage struct {
 			Created   json.Number `json:"created"`
 			Completed json.Number `json:"completed"`
 		} `json:"time"`
-		Tokens *struct {
-			Input     int64 `json:"input"`
-			Output    int64 `json:"output"`
-			Reasoning int64 `json:"reasoning"`
-			Cache     struct {
-				Read  int64 `json:"read"`
-				Write int64 `json:"write"`
-			} `json:"cache"`
-		} `json:"tokens"`
+
+		Tokens *tokenusage.Counts `json:"tokens"`
 	} `json:"info"`
 }
 
@@ -120,9 +110,10 @@ func (d *openCodeDecoder) gather(raw []byte) error {
 		if err == nil {
 			ended, err = d.instant(raw, "messages", string(m.Time.Completed))
 		}
-		input, output := u.Input+u.Cache.Read+u.Cache.Write, u.Output+u.Reasoning
-		if err == nil && (min(u.Input, u.Output, u.Reasoning, u.Cache.Read, u.Cache.Write) < 0 || max(u.Input, u.Output, u.Reasoning, u.Cache.Read, u.Cache.Write, input, output) > math.MaxInt32) {
-			err = d.bad(raw, "messages", "messages: want tokens from 0 to 2147483647")
+		c := agentCall{session: d.name(t.session), model: d.name(m.Model), arrival: begun, end: max(begun, ended), gap: gap, finish: trace.ClosedFinish(m.Finish)}
+		if err == nil {
+			beside := u.ReasoningBeside()
+			err = d.use(&c, raw, "messages", &beside, tokenusage.Exclusive)
 		}
 		if err != nil {
 			d.calls = d.calls[:calls]
@@ -131,17 +122,13 @@ func (d *openCodeDecoder) gather(raw []byte) error {
 		if t.born == 0 {
 			t.born = begun
 		}
-		d.addTo(t, agentCall{
-			session: d.name(t.session), model: d.name(m.Model), arrival: begun, end: max(begun, ended), gap: gap, finish: trace.ClosedFinish(m.Finish),
-			input: int32(input), cached: int32(u.Cache.Read), output: int32(output), reasoning: int32(u.Reasoning),
-		})
-		c := &d.calls[len(d.calls)-1]
 		if gap == toolGap {
 			c.join = begun
 		}
 		if gap = thinkGap; m.Finish == "tool-calls" {
 			c.finish, gap = "tool_calls", toolGap
 		}
+		d.addTo(t, c)
 	}
 	d.threads = append(d.threads, t)
 	return nil

@@ -2,9 +2,11 @@ package datasets
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
-	"math"
 	"time"
+
+	tokenusage "reprise/trace/usage"
 )
 
 var openHandsReads = []SourceField{
@@ -13,9 +15,7 @@ var openHandsReads = []SourceField{
 	fieldAt("history[].timestamp|metrics.response_latencies[].latency", "arrival_ns e2e_ns tool_ns", ""),
 	fieldAt("history[].source|history[].action", "think_ns tool_ns", ""),
 	fieldAt("metrics.token_usages[].model", "model", ""),
-	fieldAt("metrics.token_usages[].prompt_tokens", "input_tokens", ""),
-	fieldAt("metrics.token_usages[].completion_tokens", "output_tokens", ""),
-	fieldAt("metrics.token_usages[].cache_read_tokens", "cached_tokens", ""),
+	usageAt("metrics.token_usages[]"),
 }
 
 // openHandsFormat reads the results that OpenHands writes of its runs, such as those of
@@ -65,18 +65,31 @@ type openHandsRun struct {
 		} `json:"tool_call_metadata"`
 	} `json:"history"`
 	Metrics struct {
-		Usages []struct {
-			Model    string `json:"model"`
-			Prompt   int64  `json:"prompt_tokens"`
-			Answer   int64  `json:"completion_tokens"`
-			Cached   int64  `json:"cache_read_tokens"`
-			Response string `json:"response_id"`
-		} `json:"token_usages"`
+		Usages    []openHandsUsage `json:"token_usages"`
 		Latencies []struct {
 			Seconds  float64 `json:"latency"`
 			Response string  `json:"response_id"`
 		} `json:"response_latencies"`
 	} `json:"metrics"`
+}
+
+// An openHandsUsage is the usage of a call, which its model and response stand among.
+type openHandsUsage struct {
+	model, response string
+	counts          tokenusage.Counts
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (u *openHandsUsage) UnmarshalJSON(raw []byte) error {
+	var names struct {
+		Model    string `json:"model"`
+		Response string `json:"response_id"`
+	}
+	if err := json.Unmarshal(raw, &names); err != nil {
+		return err
+	}
+	u.model, u.response = names.Model, names.Response
+	return json.Unmarshal(raw, &u.counts)
 }
 
 type openHandsDecoder struct{ *agentLog }
@@ -115,21 +128,18 @@ func (d *openHandsDecoder) gather(raw []byte) error {
 	t := &agentThread{}
 	session := d.name(fmt.Sprint(d.s.file, ":", line)) // its own id may stand for several runs
 	for _, u := range r.Metrics.Usages {
-		if min(u.Prompt, u.Answer, u.Cached) < 0 || max(u.Prompt, u.Answer, u.Cached) > math.MaxInt32 {
-			d.calls = d.calls[:calls]
-			return d.bad(raw, "metrics.token_usages", "metrics.token_usages: want whole numbers from 0 to 2147483647")
-		}
-		end, ok := ended[u.Response]
-		took, ok2 := latency[u.Response]
+		end, ok := ended[u.response]
+		took, ok2 := latency[u.response]
 		if !ok || !ok2 {
 			d.s.notes.count(noteOpenHandsTimes)
 			continue
 		}
-		c := agentCall{
-			session: session, model: d.name(u.Model), arrival: end - int64(took), end: end, gap: toolGap,
-			input: int32(u.Prompt), cached: int32(min(u.Cached, u.Prompt)), output: int32(u.Answer), reasoning: -1,
+		c := agentCall{session: session, model: d.name(u.model), arrival: end - int64(took), end: end, gap: toolGap}
+		if err := d.use(&c, raw, "metrics.token_usages", &u.counts, tokenusage.Relayed); err != nil {
+			d.calls = d.calls[:calls]
+			return err
 		}
-		if asked[u.Response] {
+		if asked[u.response] {
 			c.gap = thinkGap
 		}
 		d.addTo(t, c)

@@ -49,7 +49,7 @@ func TestAider(t *testing.T) {
 		t.Errorf("%+v", info)
 	}
 	notesAre(t, info, noteAiderUnended+": 1")
-	faulty(t, event("message_send", "u", "1700000000", "'prompt_tokens':-1"), Options{}, "log:1:38: properties: want tokens from 0 to 2147483647")
+	faulty(t, event("message_send", "u", "1700000000", "'prompt_tokens':-1"), Options{}, "log:1:38: properties: want whole numbers from 0 to 2147483647")
 }
 
 // A step of SWE-agent has all of the history before it, or a prompt of its own.

@@ -2,8 +2,9 @@ package datasets
 
 import (
 	"bufio"
-	"math"
 	"slices"
+
+	tokenusage "reprise/trace/usage"
 )
 
 var qwenReads = []SourceField{
@@ -12,11 +13,7 @@ var qwenReads = []SourceField{
 	fieldAt("sessionId", "session turn parents", ""),
 	fieldAt("timestamp", "arrival_ns e2e_ns think_ns tool_ns", ""),
 	fieldAt("model", "model", ""),
-	fieldAt("usageMetadata.promptTokenCount|usageMetadata.toolUsePromptTokenCount", "input_tokens", ""),
-	fieldAt("usageMetadata.cachedContentTokenCount", "cached_tokens", ""),
-	fieldAt("usageMetadata.candidatesTokenCount", "output_tokens", ""),
-	fieldAt("usageMetadata.thoughtsTokenCount", "output_tokens reasoning_tokens", ""),
-	fieldAt("usageMetadata.totalTokenCount", "output_tokens", "decides what the counts hold"),
+	usageAt("usageMetadata"),
 }
 
 // qwenFormat reads the session files of Qwen Code
@@ -64,14 +61,8 @@ type qwenRecord struct {
 	Timestamp string `json:"timestamp"`
 	Type      string `json:"type"`
 	Model     string `json:"model"`
-	Usage     *struct {
-		Prompt     int64 `json:"promptTokenCount"`
-		Tools      int64 `json:"toolUsePromptTokenCount"`
-		Cached     int64 `json:"cachedContentTokenCount"`
-		Candidates int64 `json:"candidatesTokenCount"`
-		Thoughts   int64 `json:"thoughtsTokenCount"`
-		Total      int64 `json:"totalTokenCount"`
-	} `json:"usageMetadata"`
+
+	Usage *tokenusage.Counts `json:"usageMetadata"`
 }
 
 type qwenDecoder struct {
@@ -120,17 +111,9 @@ func (d *qwenDecoder) gather(raw []byte) error {
 	case r.Type == "tool_result":
 		q.ready, q.gap = at, toolGap
 	case r.Usage != nil:
-		u := r.Usage
-		if min(u.Prompt, u.Tools, u.Cached, u.Candidates, u.Thoughts) < 0 || max(u.Prompt, u.Tools, u.Candidates, u.Thoughts, u.Cached, u.Prompt+u.Tools, u.Candidates+u.Thoughts) > math.MaxInt32 || u.Cached > u.Prompt+u.Tools {
-			return d.bad(raw, "usageMetadata", "usageMetadata: want whole numbers from 0 to 2147483647, with the cached tokens part of the prompt")
-		}
-		output := u.Candidates + u.Thoughts
-		if u.Thoughts <= u.Candidates && u.Total == u.Prompt+u.Tools+u.Candidates {
-			output = u.Candidates
-		}
-		c := agentCall{
-			session: d.name(r.Session), model: d.name(r.Model), arrival: q.ready, gap: q.gap, end: at,
-			input: int32(u.Prompt + u.Tools), cached: int32(u.Cached), output: int32(output), reasoning: int32(u.Thoughts),
+		c := agentCall{session: d.name(r.Session), model: d.name(r.Model), arrival: q.ready, gap: q.gap, end: at}
+		if err := d.use(&c, raw, "usageMetadata", r.Usage, tokenusage.Inclusive); err != nil {
+			return err
 		}
 		if q.ready == 0 || q.ready > at {
 			c.arrival = at

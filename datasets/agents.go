@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	tokenusage "reprise/trace/usage"
 )
 
 // An agentLog gathers the calls of models that the session files of an agent tell
@@ -137,6 +138,27 @@ func (l *agentLog) arrange() error {
 		// it calls belong to the session too.
 		if len(c.parents) > 0 {
 			c.session = l.calls[c.parents[0]].session
+		}
+	}
+	return nil
+}
+
+const wantUsage = ": want whole numbers from 0 to 2147483647, with the cached tokens part of the input"
+
+// use sets the counts of a call by the usage object at a path of the current record.
+func (l *agentLog) use(c *agentCall, raw []byte, path string, counts *tokenusage.Counts, d tokenusage.Dialect) error {
+	t, found, err := counts.Settle(d)
+	if err != nil || counts.Invalid() || found.Has(tokenusage.CacheOver) {
+		return l.bad(raw, path, path+wantUsage)
+	}
+	noteFindings(found.Without(tokenusage.CacheTaken), &l.s.notes) // the format says how they are to be taken
+	c.input, c.output, c.cached, c.reasoning = 0, 0, -1, -1
+	for _, n := range []struct {
+		from *int32
+		to   *int32
+	}{{t.Input, &c.input}, {t.Output, &c.output}, {t.Cached, &c.cached}, {t.Reasoning, &c.reasoning}} {
+		if n.from != nil {
+			*n.to = *n.from
 		}
 	}
 	return nil

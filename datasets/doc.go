@@ -74,8 +74,8 @@
 //   - messages.go: messages, roles, contents in parts, tool calls, tools, prompt and reply
 //   - messages_apis.go: messages in the forms of other APIs and frameworks: Gemini, Bedrock,
 //     LangChain, choices and candidates
-//   - usage.go: the usage objects of all providers and tracers as lengths: whether cached
-//     tokens and reasoning are part of a count or stand beside it, by file and model
+//   - usage.go: where the usage objects and counts of a record stand; what they say is
+//     [reprise/trace/usage]'s to know
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the
 //     card; fields that are not read are taken away
 //   - times.go: dates, epoch times and their unit, zones, latencies from times, the limit

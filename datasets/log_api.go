@@ -6,6 +6,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/ending"
+	tokenusage "reprise/trace/usage"
 )
 
 // The names that proxies give to the two bodies of a call, and to its times.
@@ -18,8 +19,6 @@ var (
 // of OpenAI's Chat and Responses APIs and of Anthropic's Messages. There is no standard for
 // it, so that it is told by the response. The rules:
 //
-//   - Anthropic's input count is without what was read from a cache or written to it,
-//     which is added.
 //   - A stream that was logged as it came is put together. Its usage is that of its last
 //     event.
 //   - A request of the Responses API that goes on with an earlier response holds what is
@@ -27,7 +26,7 @@ var (
 func apiLog() declaredFormat {
 	origins := map[string]string{"asked": strings.Join(askedBodies, "|"), "answer": strings.Join(answeredBodies, "|")}
 	for to, from := range map[string]string{
-		"whole_input": "answer.usage.input_tokens", "session_of_user": "asked.metadata.user_id", "user_of_session": "asked.metadata.user_id", "kind_of_api": "answer.object",
+		"session_of_user": "asked.metadata.user_id", "user_of_session": "asked.metadata.user_id", "kind_of_api": "answer.object",
 		"conversation": "asked", "finish": "answer.stop_reason", "answer_id": "answer.id",
 	} {
 		name, rest, _ := strings.Cut(from, ".")
@@ -48,17 +47,13 @@ func apiLog() declaredFormat {
 			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id", "asked.user", "asked.safety_identifier"},
 			"session":     {"session_of_user", "headers.x-claude-code-session-id", "asked.conversation.id", "asked.conversation", "session_id"},
 			"response_id": {"answer_id"}, "previous_response_id": {"asked.previous_response_id"},
-			"kind":         {"kind_of_api"},
-			"input_tokens": {"whole_input", "answer.usage.input_tokens", "answer.usage.prompt_tokens"}, "output_tokens": {"answer.usage.output_tokens", "answer.usage.completion_tokens"},
-			"cached_tokens":    {"answer.usage.cache_read_input_tokens", "answer.usage.input_tokens_details.cached_tokens", "answer.usage.prompt_tokens_details.cached_tokens"},
-			"written_tokens":   {"answer.usage.cache_creation_input_tokens", "answer.usage.input_tokens_details.cache_write_tokens"},
-			"reasoning_tokens": {"answer.usage.output_tokens_details.reasoning_tokens", "answer.usage.output_tokens_details.thinking_tokens", "answer.usage.completion_tokens_details.reasoning_tokens"},
-			"max_tokens":       {"asked.max_completion_tokens", "asked.max_output_tokens", "asked.max_tokens"}, "temperature": {"asked.temperature"}, "stream": {"asked.stream"},
+			"kind":       {"kind_of_api"},
+			"max_tokens": {"asked.max_completion_tokens", "asked.max_output_tokens", "asked.max_tokens"}, "temperature": {"asked.temperature"}, "stream": {"asked.stream"},
 			"finish_reason": {"finish", "answer.choices.0.finish_reason"}, "status": {"status", "status_code"}, "error": {"error", "answer.error.type", "answer.error.message"},
 			"ttft_ms": {"ttft_ms", "time_to_first_token_ms"}, "e2e_ms": {"latency_ms", "duration_ms", "e2e_ms", "elapsed_ms"},
 			"messages": {"conversation"}, "tools": {"asked.tools"}, "output": {"answer"},
 		},
-		counts: usageInclusive, made: origins,
+		usage: []string{"answer.usage"}, counts: tokenusage.Body, made: origins,
 		kinds: [][2]string{{"responses", "responses"}, {"chat", "chat"}, {"embedding", "embedding"}},
 		show:  showAPICall,
 	}
@@ -109,17 +104,6 @@ func showAPICall(v viewRow) {
 		api = "embeddings"
 	}
 	v.put("kind_of_api", map[string]string{"messages": "chat", "chat": "chat", "responses": "responses", "embeddings": "embedding"}[api], "")
-	if api == "messages" {
-		var sum int64
-		for _, name := range []string{"input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"} {
-			n, _ := v.value("answer.usage." + name)
-			count, _ := countOf(plain(n))
-			sum += int64(count)
-		}
-		if hasAny(v, "answer.usage.input_tokens") {
-			v.put("whole_input", integer(sum), v.from["answer"]+".usage.input_tokens")
-		}
-	}
 	if why, _ := v.value("answer.stop_reason"); plain(why) != "" {
 		v.put("finish", trace.ClosedFinish(plain(why)), v.from["answer"]+".stop_reason")
 	} else if status, _ := v.value("answer.status"); api == "responses" && plain(status) != "" {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	tokenusage "reprise/trace/usage"
 )
 
 // batchAskedAt is where a line of a batch's input has its fields, and
@@ -27,16 +28,12 @@ var (
 		"prompt":      {"body.prompt", "prompt"},
 	}
 	batchAnsweredAt = Mapping{
-		"output":           {"response.body.choices.0.message", "response.body.choices.0.text"},
-		"finish_reason":    {"response.body.choices.0.finish_reason"},
-		"input_tokens":     {"response.body.usage.prompt_tokens", "response.body.usage.input_tokens"},
-		"output_tokens":    {"response.body.usage.completion_tokens", "response.body.usage.output_tokens"},
-		"cached_tokens":    {"response.body.usage.prompt_tokens_details.cached_tokens", "response.body.usage.input_tokens_details.cached_tokens"},
-		"reasoning_tokens": {"response.body.usage.completion_tokens_details.reasoning_tokens", "response.body.usage.output_tokens_details.reasoning_tokens"},
-		"status":           {"response.status_code"},
-		"error":            {"error", "response.body.error"},
+		"output":        {"response.body.choices.0.message", "response.body.choices.0.text"},
+		"finish_reason": {"response.body.choices.0.finish_reason"},
+		"status":        {"response.status_code"},
+		"error":         {"error", "response.body.error"},
 	}
-	batchAsked, batchAnswered = batchAskedAt.fields(), batchAnsweredAt.withErrors().fields()
+	batchAsked, batchAnswered = batchAskedAt.fields(), batchAnsweredAt.withErrors().withUsage().fields()
 )
 
 // batchMade is where [exchange.setRequest] takes what it makes from, and batchReads
@@ -46,8 +43,13 @@ var (
 	batchReads = []SourceField{
 		fieldAt("custom_id", "", "joins a request with its response; not kept"),
 		fieldAt("response.body.created|response.body.created_at", "arrival_ns", ""),
+		fieldAt("response.body.model", "", decides),
+		usageAt(batchUsage),
 	}
 )
+
+// batchUsage is where the usage of an answer is.
+const batchUsage = "response.body.usage"
 
 // batchFormat reads the JSON lines of OpenAI's Batch API, which vLLM's run_batch
 // shares: requests, responses, or both, in any number of files. They are joined
@@ -90,6 +92,8 @@ type batchDecoder struct {
 	read  bool
 	next  int
 	s     *Source
+
+	counts *usageReader
 }
 
 // An exchange is a request with its response.
@@ -101,7 +105,10 @@ type exchange struct {
 
 func newBatchDecoder(in records, o Options, s *Source) *batchDecoder {
 	s.info.HasText = true
-	return &batchDecoder{in: jsonRows{in, s.fields}, clock: newClock(o), byID: map[string]*exchange{}, s: s}
+	return &batchDecoder{
+		in: jsonRows{in, s.fields}, clock: newClock(o), byID: map[string]*exchange{}, s: s,
+		counts: newUsageReader(tokenusage.Body, []string{batchUsage}, nil, o, s),
+	}
 }
 
 func (d *batchDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
@@ -150,6 +157,10 @@ func (d *batchDecoder) addLine(v viewRow) error {
 		}
 		d.order = append(d.order, x)
 	default:
+		model, _ := v.value("response.body.model")
+		if err := d.counts.show(v, plain(model), &d.s.notes); err != nil {
+			return err
+		}
 		if err := fillFields(&trial.b, batchAnswered, v); err != nil {
 			return err
 		}

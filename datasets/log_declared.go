@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	tokenusage "reprise/trace/usage"
 )
 
 // A declaredFormat is a format that one reader reads by what is declared of it: the log of
@@ -20,11 +22,12 @@ type declaredFormat struct {
 	packed  []string   // JSON in strings
 	whole   []string   // that join reads, with all that is in them
 
-	fields Mapping           // of an entry; the counts of [usageTargets] among them
-	made   map[string]string // where show takes what it makes from
-	counts usageConvention   // of these
-	times  latencyPaths      // where an end or a first token is told by a time
-	kinds  [][2]string       // a value, and the kind of call that it is
+	fields Mapping            // of an entry; the counts of [usageTargets] that stand alone among them
+	usage  []string           // usage objects, whose counts fill in what stands alone
+	made   map[string]string  // where show takes what it makes from
+	counts tokenusage.Dialect // of these
+	times  latencyPaths       // where an end or a first token is told by a time
+	kinds  [][2]string        // a value, and the kind of call that it is
 
 	only   []condition   // of records that are calls of a model
 	drop   []condition   // of records that reached no model
@@ -63,7 +66,7 @@ const noteEndTimes = "this format has the time at the end of a call: arrivals ar
 // format makes a format of what is declared.
 func (d declaredFormat) format() Format {
 	reads := wholeTexts(mappedFields(d.fields, d.made))
-	reads = append(reads, usageReads(d.fields)...)
+	reads = append(reads, usageReads(d.fields, d.usageOrigins())...)
 	for _, paths := range [][]string{d.times.start, d.times.first, d.times.end} {
 		if len(paths) > 0 {
 			paths = slices.Clone(paths)
@@ -120,6 +123,17 @@ func (d declaredFormat) format() Format {
 	}
 }
 
+// usageOrigins are the paths of the usage objects in a record.
+func (d declaredFormat) usageOrigins() (paths []string) {
+	for _, path := range d.usage {
+		first, rest, _ := strings.Cut(path, ".")
+		for origin := range strings.SplitSeq(cmp.Or(d.made[first], first), "|") {
+			paths = append(paths, strings.Trim(origin+"."+rest, "."))
+		}
+	}
+	return paths
+}
+
 // parquet makes the kind of Parquet file that has the format's keys as columns.
 func (d declaredFormat) parquet() parquetKind {
 	hasKeys := func(has func(column string) bool) bool {
@@ -147,7 +161,7 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 	if d.join != nil {
 		all, first = d.join(all, &s.notes), d.join(first, new(notes))
 	}
-	counts := newUsageReader(d.counts, o, s)
+	counts := newUsageReader(d.counts, d.usage, d.fields, o, s)
 	view := func(r row, tell *notes) (row, error) { return d.view(r, counts, tell) }
 	decoder, err := openView(all, first, view, d.fields.readBy(), o, s)
 	if err != nil {
@@ -163,9 +177,9 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 // readBy is the mapping by which a view of the declared one is read.
 func (m Mapping) readBy() Mapping {
 	read := m.withUsage()
-	for _, name := range usageTargets {
-		if paths := read[name[0]]; paths != nil {
-			read[name[0]] = paths[:1] // gateways write "-" for no count
+	for _, target := range usageTargets {
+		if paths := read[target.name]; paths != nil {
+			read[target.name] = paths[:1] // gateways write "-" for no count
 		}
 	}
 	for _, name := range []string{"messages", "output"} {
@@ -233,7 +247,8 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, erro
 			return nil, nil
 		}
 	}
-	if err := counts.showFields(v, d.fields, tell); err != nil {
+	model, _, _ := findFirst(v, d.fields["model"])
+	if err := counts.show(v, plain(model), tell); err != nil {
 		return nil, err
 	}
 	v.latencies(d.times, 0, tell)

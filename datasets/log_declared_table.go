@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	tokenusage "reprise/trace/usage"
 )
 
 const (
@@ -31,7 +33,7 @@ func servingFormats() []declaredFormat {
 				"time": {"time_of_all"}, "prompt": {"prompt"}, "session": {"session_id"}, "model": {"model"},
 				"input_tokens": {"Prompt Length", "prompt_length"}, "output_tokens": {"Output Length", "output_length"},
 			},
-			counts: usageInclusive, unit: time.Millisecond,
+			counts: tokenusage.Inclusive, unit: time.Millisecond,
 			made: map[string]string{"time_of_all": "timestamp"},
 			show: func(v viewRow) {
 				if in, ok := v.row.(memberRow); ok {
@@ -51,7 +53,7 @@ func servingFormats() []declaredFormat {
 				"reasoning_tokens": {"out.meta_info.reasoning_tokens"}, "e2e_s": {"out.meta_info.e2e_latency"}, "finish_reason": {"out.meta_info.finish_reason.type"},
 				"max_tokens": {"obj.sampling_params.max_new_tokens"}, "temperature": {"obj.sampling_params.temperature"}, "session": {"obj.session_params.id"},
 			},
-			counts: usageInclusive, ended: true,
+			counts: tokenusage.Inclusive, ended: true,
 			only:  []condition{{"event", "request.finished", "lines of requests that had not ended were left out"}},
 			also:  isSGLangLog,
 			lines: func(in *bufio.Reader, tell *notes) records { return sglangLines{newLineReader(in), tell} },
@@ -88,18 +90,18 @@ func platformFormats() []declaredFormat {
 				// session_id is the project.
 				"session":          {"thread_id", "extra.metadata.thread_id", "extra.metadata.session_id", "extra.metadata.conversation_id", "trace_id"},
 				"user":             {"extra.metadata.user_id"},
-				"input_tokens":     {"prompt_tokens", "outputs.usage_metadata.input_tokens"},
-				"output_tokens":    {"completion_tokens", "outputs.usage_metadata.output_tokens"},
-				"cached_tokens":    {"prompt_token_details.raw.cache_read", "prompt_token_details.cache_read", "outputs.usage_metadata.input_token_details.cache_read"},
-				"written_tokens":   {"prompt_token_details.raw.cache_creation", "prompt_token_details.cache_creation", "outputs.usage_metadata.input_token_details.cache_creation"},
-				"reasoning_tokens": {"completion_token_details.raw.reasoning", "completion_token_details.reasoning", "outputs.usage_metadata.output_token_details.reasoning"},
+				"input_tokens":     {"prompt_tokens"},
+				"output_tokens":    {"completion_tokens"},
+				"cached_tokens":    {"prompt_token_details.raw.cache_read", "prompt_token_details.cache_read"},
+				"written_tokens":   {"prompt_token_details.raw.cache_creation", "prompt_token_details.cache_creation"},
+				"reasoning_tokens": {"completion_token_details.raw.reasoning", "completion_token_details.reasoning"},
 				"total_tokens":     {"total_tokens"},
 				"max_tokens":       {"extra.invocation_params.max_tokens", "inputs.max_tokens"},
 				"error":            {"error"}, "messages": {"inputs"}, "tools": {"extra.invocation_params.tools", "inputs.tools"}, "output": {"outputs"},
 			},
-			counts: usageRelayed,
-			times:  latencyPaths{[]string{"start_time"}, []string{"first_token_time"}, []string{"end_time"}},
-			only:   []condition{{"run_type", "llm", noteNoModelCalls}},
+			usage: []string{"outputs.usage_metadata", "outputs.llm_output.token_usage"}, counts: tokenusage.Relayed,
+			times: latencyPaths{[]string{"start_time"}, []string{"first_token_time"}, []string{"end_time"}},
+			only:  []condition{{"run_type", "llm", noteNoModelCalls}},
 		},
 		{
 			name: "braintrust", tried: fromDocumentation,
@@ -113,7 +115,7 @@ func platformFormats() []declaredFormat {
 				"written_tokens": {"metrics.prompt_cache_creation_tokens"}, "reasoning_tokens": {"metrics.completion_reasoning_tokens"}, "total_tokens": {"metrics.tokens"},
 				"ttft_s": {"metrics.time_to_first_token"}, "error": {"error"}, "messages": {"input"}, "tools": {"metadata.tools"}, "output": {"output"},
 			},
-			counts: usageInclusive,
+			counts: tokenusage.Inclusive,
 			times:  latencyPaths{start: []string{"metrics.start"}, end: []string{"metrics.end"}},
 			only:   []condition{{"span_attributes.type", "llm", noteNoModelCalls}},
 		},
@@ -125,20 +127,17 @@ func platformFormats() []declaredFormat {
 			members: [][]string{{"data.spans"}},
 			packed:  []string{"attributes.mlflow.spanType", "attributes.mlflow.llm.model", "attributes.mlflow.chat.tokenUsage", "attributes.mlflow.spanInputs", "attributes.mlflow.spanOutputs"},
 			fields: Mapping{
-				"time":         {"start_time_unix_nano", "start_time_ns", "start_time"},
-				"model":        {"attributes.mlflow.llm.model", "attributes.mlflow.spanInputs.model"},
-				"input_tokens": {"attributes.mlflow.chat.tokenUsage.input_tokens"}, "output_tokens": {"attributes.mlflow.chat.tokenUsage.output_tokens"},
-				"cached_tokens": {"attributes.mlflow.chat.tokenUsage.cache_read_input_tokens"}, "written_tokens": {"attributes.mlflow.chat.tokenUsage.cache_creation_input_tokens"},
-				"reasoning_tokens": {"attributes.mlflow.spanOutputs.usage.completion_tokens_details.reasoning_tokens", "attributes.mlflow.spanOutputs.usage.output_tokens_details.reasoning_tokens"},
-				"max_tokens":       {"attributes.mlflow.spanInputs.max_completion_tokens", "attributes.mlflow.spanInputs.max_tokens"}, "temperature": {"attributes.mlflow.spanInputs.temperature"},
-				"total_tokens": {"attributes.mlflow.chat.tokenUsage.total_tokens"}, "session": {"session_of_trace"}, "user": {"user_of_trace"},
+				"time":       {"start_time_unix_nano", "start_time_ns", "start_time"},
+				"model":      {"attributes.mlflow.llm.model", "attributes.mlflow.spanInputs.model"},
+				"max_tokens": {"attributes.mlflow.spanInputs.max_completion_tokens", "attributes.mlflow.spanInputs.max_tokens"}, "temperature": {"attributes.mlflow.spanInputs.temperature"},
+				"session": {"session_of_trace"}, "user": {"user_of_trace"},
 				"messages": {"attributes.mlflow.spanInputs"}, "output": {"attributes.mlflow.spanOutputs"},
 			},
-			counts: usageRelayed,
-			times:  latencyPaths{[]string{"start_time_unix_nano", "start_time_ns", "start_time"}, []string{"first_chunk"}, []string{"end_time_unix_nano", "end_time_ns", "end_time"}},
-			made:   mlflowMade,
-			show:   showMLflow,
-			only:   []condition{{"attributes.mlflow.spanType", "chat_model llm", noteNoModelCalls}},
+			usage: []string{"attributes.mlflow.chat.tokenUsage", "attributes.mlflow.spanOutputs.usage"}, counts: tokenusage.Relayed,
+			times: latencyPaths{[]string{"start_time_unix_nano", "start_time_ns", "start_time"}, []string{"first_chunk"}, []string{"end_time_unix_nano", "end_time_ns", "end_time"}},
+			made:  mlflowMade,
+			show:  showMLflow,
+			only:  []condition{{"attributes.mlflow.spanType", "chat_model llm", noteNoModelCalls}},
 		},
 		{
 			name: "helicone", tried: fromDocumentation,
@@ -153,8 +152,8 @@ func platformFormats() []declaredFormat {
 				"status": {"response_status"}, "ttft_ms": {"time_to_first_token"}, "e2e_ms": {"delay_ms"},
 				"messages": {"request_body"}, "tools": {"request_body.tools"}, "output": {"response_body"}, "max_tokens": {"request_body.max_tokens"},
 			},
-			counts: usageRelayed,
-			drop:   []condition{{"cache_reference_id", "*", noteCacheAnswers}},
+			usage: []string{"response_body.usage"}, counts: tokenusage.Relayed,
+			drop: []condition{{"cache_reference_id", "*", noteCacheAnswers}},
 		},
 		{
 			name: "portkey", tried: fromDocumentation,
@@ -165,11 +164,9 @@ func platformFormats() []declaredFormat {
 			fields: Mapping{
 				"time": {"created_at"}, "model": {"ai_model"}, "session": {"trace_id"}, "user": {"metadata._user"},
 				"input_tokens": {"req_units"}, "output_tokens": {"res_units"}, "total_tokens": {"total_units"},
-				"cached_tokens": {"response.usage.prompt_tokens_details.cached_tokens", "response.usage.cache_read_input_tokens"}, "written_tokens": {"response.usage.cache_creation_input_tokens"},
-				"reasoning_tokens": {"response.usage.completion_tokens_details.reasoning_tokens"},
-				"status":           {"response_status_code"}, "e2e_ms": {"response_time"}, "messages": {"request"}, "tools": {"request.tools"}, "output": {"response"},
+				"status": {"response_status_code"}, "e2e_ms": {"response_time"}, "messages": {"request"}, "tools": {"request.tools"}, "output": {"response"},
 			},
-			counts: usageRelayed, ended: true,
+			usage: []string{"response.usage"}, counts: tokenusage.Relayed, ended: true,
 			drop: []condition{{"cache_status", "hit", noteCacheAnswers}},
 		},
 	}
@@ -190,7 +187,7 @@ func gatewayFormats() []declaredFormat {
 				"cached_tokens": {"native_tokens_cached", "tokens_cached"}, "reasoning_tokens": {"native_tokens_reasoning", "tokens_reasoning"},
 				"finish_reason": {"finish_reason_normalized"}, "status": {"made_status"}, "ttft_ms": {"time_to_first_token_ms"}, "e2e_ms": {"generation_time_ms"},
 			},
-			counts: usageInclusive,
+			counts: tokenusage.Inclusive,
 			made:   map[string]string{"made_status": "cancelled"},
 			show:   showOpenRouter,
 		},
@@ -205,7 +202,7 @@ func gatewayFormats() []declaredFormat {
 				"cached_tokens": {"native_tokens_cached"}, "reasoning_tokens": {"native_tokens_reasoning"},
 				"finish_reason": {"finish_reason"}, "status": {"made_status"}, "ttft_ms": {"made_ttft"}, "e2e_ms": {"generation_time"},
 			},
-			counts: usageInclusive,
+			counts: tokenusage.Inclusive,
 			made:   map[string]string{"made_status": "cancelled", "made_ttft": "latency"},
 			match: func(r row) bool {
 				return hasAny(r, "data.native_tokens_prompt", "native_tokens_prompt") && hasAny(r, "data.created_at", "created_at") || isDailySum(r)
@@ -223,7 +220,7 @@ func gatewayFormats() []declaredFormat {
 				"time": {"created_at"}, "model": {"model"}, "user": {"metadata.user", "metadata.user_id"}, "session": {"metadata.session", "metadata.session_id"},
 				"input_tokens": {"tokens_in"}, "output_tokens": {"tokens_out"}, "status": {"status_code"}, "e2e_ms": {"duration"},
 			},
-			counts: usageRelayed, ended: true,
+			counts: tokenusage.Relayed, ended: true,
 			drop: []condition{{"cached", "true 1", noteCacheAnswers}},
 		},
 		{
@@ -234,13 +231,11 @@ func gatewayFormats() []declaredFormat {
 			packed:  []string{"ai.proxy.payload.request", "ai.proxy.payload.response"},
 			fields: Mapping{
 				"time": {"started_at"}, "model": {"ai.proxy.meta.response_model", "ai.proxy.meta.request_model"}, "user": {"consumer.username", "consumer.id"},
-				"input_tokens": {"ai.proxy.usage.prompt_tokens"}, "output_tokens": {"ai.proxy.usage.completion_tokens"}, "total_tokens": {"ai.proxy.usage.total_tokens"},
-				"cached_tokens": {"ai.proxy.usage.prompt_tokens_details.cached_tokens"}, "reasoning_tokens": {"ai.proxy.usage.completion_tokens_details.reasoning_tokens"},
 				"status": {"response.status"}, "ttft_ms": {"ai.proxy.usage.time_to_first_token"}, "e2e_ms": {"ai.proxy.meta.llm_latency", "latencies.request"},
 				"messages": {"ai.proxy.payload.request"}, "tools": {"ai.proxy.payload.request.tools"}, "output": {"ai.proxy.payload.response"},
 			},
-			counts: usageRelayed,
-			drop:   []condition{{"ai.proxy.cache.cache_status", "hit", noteCacheAnswers}},
+			usage: []string{"ai.proxy.usage"}, counts: tokenusage.Relayed,
+			drop: []condition{{"ai.proxy.cache.cache_status", "hit", noteCacheAnswers}},
 		},
 		{
 			name: "envoy-ai-gateway", tried: fromDocumentation,
@@ -255,7 +250,7 @@ func gatewayFormats() []declaredFormat {
 				"reasoning_tokens": {"gen_ai.usage.reasoning.output_tokens", "gen_ai.usage.reasoning_tokens"},
 				"status":           {"response_code"}, "e2e_ms": {"duration"},
 			},
-			counts: usageRelayed,
+			counts: tokenusage.Relayed,
 		},
 	}
 }
@@ -271,7 +266,7 @@ func cloudFormats() []declaredFormat {
 			keys:   []string{"CorrelationId", "PromptTokens", "TimeGenerated"},
 			packed: []string{"RequestMessages", "ResponseMessages"},
 			fields: apimFields,
-			counts: usageInclusive,
+			counts: tokenusage.Inclusive,
 			also:   isLLMTable,
 			join: func(in rows, tell *notes) rows {
 				return &apimRows{in: &tableRows{in: in}, tell: tell, open: map[string]*apimParts{}}
@@ -285,19 +280,18 @@ func cloudFormats() []declaredFormat {
 			keys:    []string{"schemaType", "modelId", "requestId"},
 			fields: Mapping{
 				"time": {"timestamp"}, "model": {"modelId"}, "user": {"identity.arn"}, "session": {"requestMetadata.session", "requestMetadata.session_id", "requestMetadata.conversation_id"},
-				"input_tokens":   {"input.inputTokenCount", "output.outputBodyJson.usage.inputTokens", "output.outputBodyJson.usage.input_tokens"},
-				"output_tokens":  {"output.outputTokenCount", "output.outputBodyJson.usage.outputTokens", "output.outputBodyJson.usage.output_tokens"},
-				"cached_tokens":  {"input.cacheReadInputTokenCount", "cacheReadInputTokenCount", "output.outputBodyJson.usage.cacheReadInputTokens", "output.outputBodyJson.usage.cache_read_input_tokens"},
-				"written_tokens": {"input.cacheWriteInputTokenCount", "cacheWriteInputTokenCount", "output.outputBodyJson.usage.cacheWriteInputTokens", "output.outputBodyJson.usage.cache_creation_input_tokens"},
+				"input_tokens": {"input.inputTokenCount"}, "output_tokens": {"output.outputTokenCount"},
+				"cached_tokens":  {"input.cacheReadInputTokenCount", "cacheReadInputTokenCount"},
+				"written_tokens": {"input.cacheWriteInputTokenCount", "cacheWriteInputTokenCount"},
 				"ttft_ms":        {"made_ttft"}, "e2e_ms": {"output.outputBodyJson.metrics.latencyMs", "made_e2e"}, "error": {"errorCode"},
 				"finish_reason": {"output.outputBodyJson.stopReason", "output.outputBodyJson.stop_reason"},
 				"max_tokens":    {"input.inputBodyJson.inferenceConfig.maxTokens", "input.inputBodyJson.max_tokens"},
 				"messages":      {"input.inputBodyJson"}, "output": {"output.outputBodyJson"},
 			},
-			counts: usageExclusive,
-			only:   []condition{{"schemaType", "ModelInvocationLog", noteNoModelCalls}},
-			made:   map[string]string{"made_ttft": "output.outputBodyJson", "made_e2e": "output.outputBodyJson"},
-			show:   showBedrockStream,
+			usage: []string{"output.outputBodyJson.usage"}, counts: tokenusage.Exclusive,
+			only: []condition{{"schemaType", "ModelInvocationLog", noteNoModelCalls}},
+			made: map[string]string{"made_ttft": "output.outputBodyJson", "made_e2e": "output.outputBodyJson"},
+			show: showBedrockStream,
 		},
 		{
 			name: "vertex", tried: fromDocumentation,
@@ -306,11 +300,10 @@ func cloudFormats() []declaredFormat {
 			keys:    []string{"logging_time", "endpoint", "response_payload"},
 			packed:  []string{"full_request", "request_payload", "response_payload"},
 			fields: Mapping{
-				"time": {"logging_time"}, "model": {"model_of_endpoint"}, "input_tokens": {"made_usage.promptTokenCount"}, "output_tokens": {"made_usage.candidatesTokenCount"},
-				"cached_tokens": {"made_usage.cachedContentTokenCount"}, "thoughts_tokens": {"made_usage.thoughtsTokenCount"}, "total_tokens": {"made_usage.totalTokenCount"},
+				"time": {"logging_time"}, "model": {"model_of_endpoint"},
 				"e2e_ms": {"metadata.request_latency"}, "messages": {"made_request", "full_request"},
 			},
-			counts: usageInclusive, ended: true,
+			usage: []string{"made_usage"}, counts: tokenusage.Body, ended: true,
 			made: map[string]string{"model_of_endpoint": "endpoint", "made_usage": "response_payload", "made_request": "request_payload"},
 			show: showVertex,
 		},
@@ -412,8 +405,10 @@ func showVertex(v viewRow) {
 	list, _ = chunks.([]any)
 	for _, chunk := range list {
 		body, _, _ := decodeJSON([]byte(plain(chunk)))
-		if usage, ok := lookup(body, "usageMetadata"); ok {
-			v.put("made_usage", usage, "response_payload")
+		for _, name := range []string{"usageMetadata", "usage"} { // Gemini's, and that of other publishers
+			if usage, ok := lookup(body, name); ok {
+				v.put("made_usage", usage, "response_payload")
+			}
 		}
 	}
 }

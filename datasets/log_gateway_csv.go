@@ -1,32 +1,34 @@
 package datasets
 
-import "bufio"
+import (
+	"bufio"
+
+	tokenusage "reprise/trace/usage"
+)
 
 // gatewayFields is where a gateway's CSV has its fields: the request and its
 // answer as JSON in a column each, what is of the call in others.
 var gatewayFields = Mapping{
-	"time":             {"timestamp", "time", "created_at", "start_time", "created", "ts"},
-	"user":             {"user_id", "user", "request_json.user"},
-	"session":          {"session_id", "conversation_id", "session"},
-	"model":            {"request_json.model", "model"},
-	"salt":             {"request_json.cache_salt"},
-	"prefix_key":       {"request_json.prompt_cache_key"},
-	"messages":         {"request_json.messages"},
-	"tools":            {"request_json.tools", "request_json.functions"},
-	"prompt":           {"request_json.prompt"},
-	"max_tokens":       {"request_json.max_completion_tokens", "request_json.max_tokens"},
-	"temperature":      {"request_json.temperature"},
-	"stream":           {"request_json.stream"},
-	"output":           {"response_json.choices.0.message", "response_json.choices.0.text"},
-	"finish_reason":    {"response_json.choices.0.finish_reason"},
-	"input_tokens":     {"response_json.usage.prompt_tokens", "prompt_tokens", "input_tokens"},
-	"output_tokens":    {"response_json.usage.completion_tokens", "completion_tokens", "output_tokens"},
-	"cached_tokens":    {"response_json.usage.prompt_tokens_details.cached_tokens"},
-	"reasoning_tokens": {"response_json.usage.completion_tokens_details.reasoning_tokens"},
-	"status":           {"status_code", "status"},
-	"error":            {"response_json.error"},
-	"ttft_ms":          {"ttft_ms"},
-	"e2e_ms":           {"latency_ms", "duration_ms", "e2e_ms"},
+	"time":          {"timestamp", "time", "created_at", "start_time", "created", "ts"},
+	"user":          {"user_id", "user", "request_json.user"},
+	"session":       {"session_id", "conversation_id", "session"},
+	"model":         {"request_json.model", "model"},
+	"salt":          {"request_json.cache_salt"},
+	"prefix_key":    {"request_json.prompt_cache_key"},
+	"messages":      {"request_json.messages"},
+	"tools":         {"request_json.tools", "request_json.functions"},
+	"prompt":        {"request_json.prompt"},
+	"max_tokens":    {"request_json.max_completion_tokens", "request_json.max_tokens"},
+	"temperature":   {"request_json.temperature"},
+	"stream":        {"request_json.stream"},
+	"output":        {"response_json.choices.0.message", "response_json.choices.0.text"},
+	"finish_reason": {"response_json.choices.0.finish_reason"},
+	"input_tokens":  {"prompt_tokens", "input_tokens"},
+	"output_tokens": {"completion_tokens", "output_tokens"},
+	"status":        {"status_code", "status"},
+	"error":         {"response_json.error"},
+	"ttft_ms":       {"ttft_ms"},
+	"e2e_ms":        {"latency_ms", "duration_ms", "e2e_ms"},
 }
 
 // gatewayCSVFormat reads CSV with a column request_json, which holds the bodies of
@@ -36,7 +38,7 @@ var gatewayFields = Mapping{
 func gatewayCSVFormat() Format {
 	return Format{
 		Name:  "gateway-csv",
-		reads: append(mappedFields(gatewayFields, nil), fieldAt("request_json|response_json", "", packed)),
+		reads: append(mappedFields(gatewayFields, nil), fieldAt("request_json|response_json", "", packed), usageAt(gatewayUsage)),
 		About: "CSV with columns request_json (OpenAI-style requests), response_json and timestamp",
 		Example: "timestamp,request_json\n" +
 			`2026-01-02T03:04:05Z,"{""messages"":[{""role"":""user"",""content"":""Hello""}]}"`,
@@ -50,14 +52,19 @@ func gatewayCSVFormat() Format {
 				return nil, err
 			}
 			all.admit(s.fields, nil)
-			return openView(all, first, showGateway, gatewayFields, o, s)
+			counts := newUsageReader(tokenusage.Body, []string{gatewayUsage}, nil, o, s)
+			show := func(r row, tell *notes) (row, error) { return showGateway(r, counts, tell) }
+			return openView(all, first, show, gatewayFields.withUsage(), o, s)
 		},
 	}
 }
 
+// gatewayUsage is where the usage of a call is; columns of counts are read without it.
+const gatewayUsage = "response_json.usage"
+
 const noteOtherResponses = "responses that are not JSON, which were not read"
 
-func showGateway(r row, tell *notes) (row, error) {
+func showGateway(r row, counts *usageReader, tell *notes) (row, error) {
 	v := newView(r)
 	if !v.unpack("request_json") {
 		return nil, badAt(r, "request_json", "request_json: want JSON")
@@ -69,5 +76,6 @@ func showGateway(r row, tell *notes) (row, error) {
 	default:
 		tell.count(noteOtherResponses)
 	}
-	return v, nil
+	model, _, _ := findFirst(v, gatewayFields["model"])
+	return v, counts.show(v, plain(model), tell)
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	tokenusage "reprise/trace/usage"
 )
 
 // langfuseFields is where exports of Langfuse have their fields, in the spelling
@@ -40,8 +42,7 @@ var langfuseTimes = latencyPaths{
 // what it reads beside that.
 var (
 	langfuseMade = map[string]string{
-		"tokens.input": "usage_details|usageDetails|usage", "tokens.output": "usage_details|usageDetails|usage",
-		"tokens.cached": "usage_details|usageDetails|usage", "tokens.reasoning": "usage_details|usageDetails|usage",
+		"tokens":      "",
 		"max_tokens":  "model_parameters.max_completion_tokens|model_parameters.max_tokens|modelParameters.max_completion_tokens|modelParameters.max_tokens",
 		"temperature": "model_parameters.temperature|modelParameters.temperature",
 		"failed":      "level", "kind_of_call": "type", "e2e": "end_time|endTime",
@@ -50,6 +51,7 @@ var (
 	}
 	langfuseReads = []SourceField{
 		fieldAt("model_parameters|modelParameters", "", packed),
+		usageAt("usage_details", "usageDetails", "usage"),
 		fieldAt("id|parent_observation_id|parentObservationId", "parents", "read to tell a call that was recorded twice, and not kept"),
 		fieldAt("name", "tool_ns think_ns", "tells tools; not kept"),
 		fieldAt("latency", "", "tells the unit of the time to first token"),
@@ -166,7 +168,6 @@ const (
 	noteNoMessages        = "prompts that are not messages, of which only the lengths were read"
 	noteOuterCalls        = "calls around another call were left out, as the same one recorded twice"
 	noteEmptyCalls        = "calls with neither a prompt nor usage were left out"
-	noteMoreInTotal       = "calls whose total is more than input and output: the rest, such as thoughts, is in neither length"
 )
 
 // wantLangfuseFields is said where Langfuse left out what it was not asked for.
@@ -282,7 +283,9 @@ func showLangfuse(r row, tell *notes) (row, error) {
 	if level, _ := r.value("level"); plain(level) == "ERROR" {
 		v.put("failed", true, "level")
 	}
-	langfuseTokens(v, tell)
+	if err := langfuseTokens(v, tell); err != nil {
+		return nil, err
+	}
 	// The SDKs write inf and words for parameters that were not set: only numbers
 	// are taken.
 	found, origin, _ := findFirst(v, []string{"model_parameters", "modelParameters"})
@@ -334,55 +337,21 @@ func (v viewRow) firstTokenOf(names ...string) {
 
 // langfuseTokens makes "tokens" of the types of usage. Which of them are there
 // is the choice of whoever logged them.
-func langfuseTokens(v viewRow, tell *notes) {
+func langfuseTokens(v viewRow, tell *notes) error {
 	found, origin, _ := findFirst(v, []string{"usage_details", "usageDetails", "usage"})
 	usage, _ := found.(map[string]any)
 	if unit := plain(usage["unit"]); unit != "" && unit != "TOKENS" {
-		return // characters, seconds or images
+		return nil // characters, seconds or images
 	}
-	counts, within := map[string]int64{}, map[string]int64{} // what adds up, and what input and output hold
-	for name, value := range usage {
-		n, ok := countOf(plain(value))
-		inPrompt, inAnswer := strings.HasPrefix(name, "prompt_"), strings.HasPrefix(name, "completion_")
-		sums := counts
-		switch {
-		case !ok:
-			continue
-		case strings.Contains(name, "_details."):
-			sums = within
-		case strings.Contains(name, "input"):
-			inPrompt = true
-		case strings.Contains(name, "output"):
-			inAnswer = true
-		}
-		written := strings.Contains(name, "creat") || strings.Contains(name, "write")
-		switch {
-		case inPrompt:
-			sums["input"] += int64(n)
-			if strings.Contains(name, "cache") && !written {
-				counts["cached"] += int64(n)
-			}
-		case inAnswer:
-			sums["output"] += int64(n)
-			if strings.Contains(name, "reasoning") {
-				counts["reasoning"] += int64(n)
-			}
-		}
+	counts := tokenusage.GatherParts(usage)
+	t, noted, err := counts.Settle(tokenusage.Inclusive)
+	if err != nil {
+		line, col := v.place(origin)
+		return bad(line, col, err.Error())
 	}
-	total, _ := countOf(plain(usage["total"]))
-	input, ok := countOf(plain(usage["input"]))
-	output, ok2 := countOf(plain(usage["output"]))
-	switch rest := int64(total) - counts["input"] - counts["output"]; {
-	case ok && ok2 && total > 0 && int64(total) == int64(input)+int64(output):
-		counts["input"], counts["output"] = int64(input), int64(output)
-	case ok && ok2 && rest > 0:
-		tell.count(noteMoreInTotal)
-	}
-	tokens := map[string]any{}
-	for name, n := range counts {
-		tokens[name] = integer(n)
-	}
-	v.put("tokens", tokens, origin)
+	noteFindings(noted, tell)
+	putTokens(v, t, origin)
+	return nil
 }
 
 // langfuseText makes "text" of the input and the output, which may be anything.

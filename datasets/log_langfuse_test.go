@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	tokenusage "reprise/trace/usage"
 )
 
 // observation is a generation with the given fields.
@@ -115,7 +116,7 @@ func TestLangfuseTraces(t *testing.T) {
 	second := "490923h4m6.5s session=t in=10 out=3 ttft=50ms e2e=200ms"
 	wantEntries(t, page+"\n"+page, Options{}, first, second, first, second)
 	wantNote(t, wantEntries(t, strings.Replace(observation(""), `"output":3`, `"output":3,"total":90`, 1), Options{},
-		"490923h4m5.5s session=t e2e=1.5s in=10 out=3"), noteMoreInTotal+": 1")
+		"490923h4m5.5s session=t e2e=1.5s in=10 out=3"), tokenusage.TotalOff.String()+": 1")
 }
 
 // The calls of a downloaded trace wait for those before them of their agent and for the agents

@@ -7,37 +7,39 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	tokenusage "reprise/trace/usage"
 )
 
 // litellmFields is where LiteLLM's two logs have what an entry needs, most of it
 // after a [litellmView] has unpacked it. What they hold of keys, addresses and
 // headers is not read.
 var litellmFields = Mapping{
-	"time":             {"startTime"},
-	"input_tokens":     {"prompt_tokens"},
-	"output_tokens":    {"completion_tokens"},
-	"cached_tokens":    {"metadata.usage_object.prompt_tokens_details.cached_tokens", "metadata.usage_object.cache_read_input_tokens", "response.usage.prompt_tokens_details.cached_tokens", "metadata.additional_usage_values.prompt_tokens_details.cached_tokens", "metadata.additional_usage_values.cache_read_input_tokens"},
-	"reasoning_tokens": {"metadata.usage_object.completion_tokens_details.reasoning_tokens", "response.usage.completion_tokens_details.reasoning_tokens"},
-	"written_tokens":   {"metadata.usage_object.cache_creation_input_tokens", "response.usage.cache_creation_input_tokens", "metadata.usage_object.prompt_tokens_details.cache_creation_tokens", "metadata.additional_usage_values.cache_creation_input_tokens"},
-	"total_tokens":     {"total_tokens"},
-	"user":             {"end_user", "user", "metadata.user_api_key_user_id"},
-	"session":          {"session_id", "trace_id"},
-	"model":            {"model"},
-	"kind":             {"kind"},
-	"replica":          {"model_id", "api_base"},
-	"max_tokens":       {"asked.max_completion_tokens", "asked.max_tokens"},
-	"temperature":      {"asked.temperature"},
-	"stream":           {"stream", "asked.stream"},
-	"status":           {"status", "metadata.status"},
-	"finish_reason":    {"response.choices.0.finish_reason"},
-	"ttft_ns":          {"ttft"},
-	"e2e_ns":           {"e2e"},
-	"blocks":           {"blocks"},
-	"messages":         {"text.messages"},
-	"tools":            {"asked.tools", "asked.functions"},
-	"prompt":           {"text.prompt"},
-	"output":           {"text.reply"},
+	"time":          {"startTime"},
+	"input_tokens":  {"prompt_tokens"},
+	"output_tokens": {"completion_tokens"},
+	"total_tokens":  {"total_tokens"},
+	"user":          {"end_user", "user", "metadata.user_api_key_user_id"},
+	"session":       {"session_id", "trace_id"},
+	"model":         {"model"},
+	"kind":          {"kind"},
+	"replica":       {"model_id", "api_base"},
+	"max_tokens":    {"asked.max_completion_tokens", "asked.max_tokens"},
+	"temperature":   {"asked.temperature"},
+	"stream":        {"stream", "asked.stream"},
+	"status":        {"status", "metadata.status"},
+	"finish_reason": {"response.choices.0.finish_reason"},
+	"ttft_ns":       {"ttft"},
+	"e2e_ns":        {"e2e"},
+	"blocks":        {"blocks"},
+	"messages":      {"text.messages"},
+	"tools":         {"asked.tools", "asked.functions"},
+	"prompt":        {"text.prompt"},
+	"output":        {"text.reply"},
 }
+
+// litellmUsage are the usage objects beside the counts that stand alone.
+var litellmUsage = []string{"metadata.usage_object", "response.usage", "metadata.additional_usage_values"}
 
 var litellmTimes = latencyPaths{[]string{"startTime"}, []string{"completionStartTime"}, []string{"endTime"}}
 
@@ -51,7 +53,7 @@ var (
 		"text.reply": "response.choices[].message|response.choices[].text",
 		"blocks":     "metadata.prefix_block_hashes|metadata.spend_logs_metadata.prefix_block_hashes|metadata.requester_metadata.prefix_block_hashes",
 	}
-	litellmReads = append(usageReads(litellmFields),
+	litellmReads = append(usageReads(litellmFields, litellmUsage),
 		fieldAt("metadata.prefix_block_size|metadata.spend_logs_metadata.prefix_block_size|metadata.requester_metadata.prefix_block_size|"+
 			"metadata.block_size|metadata.spend_logs_metadata.block_size|metadata.requester_metadata.block_size", "blocks", ""),
 		fieldAt("metadata|response|proxy_server_request|model_parameters", "", packed),
@@ -139,7 +141,7 @@ func picked(column string, keys []string) string {
 
 func openLiteLLM(all, first rows, strict bool, o Options, s *Source) (decoder, error) {
 	hashed := s.info.BlocksHashed // by a file before
-	counts := newUsageReader(usageRelayed, o, s)
+	counts := newUsageReader(tokenusage.Relayed, litellmUsage, litellmFields, o, s)
 	ahead, l := &litellmView{strict: strict, counts: counts, s: s}, &litellmView{strict: strict, counts: counts, s: s}
 	d, err := newMappedDecoder(viewRows{all, l.show, &s.notes}, viewRows{first, ahead.show, new(notes)}, litellmFields.withUsage(), o, s)
 	if err != nil {
@@ -164,6 +166,7 @@ type litellmView struct {
 const (
 	noteGatewayCache = "calls that the gateway answered from its own cache were left out, since no engine saw them"
 	noteOtherCalls   = "calls of other kinds than chat, completion, responses and embedding were left out"
+	noteUnknownCalls = "calls of type %s were taken as generations, since they have output tokens"
 	noteNoPrefix     = "records with neither a whole prompt nor ids of prefix blocks, so that their prefix reuse is not known: " +
 		"set general_settings.store_prompts_in_spend_logs and a large MAX_STRING_LENGTH_PROMPT_IN_DB, or log prefix_block_hashes and prefix_block_size as spend_logs_metadata"
 	noteCutText = "prompts or answers that LiteLLM cut or redacted, of which only the lengths were read"
@@ -175,19 +178,22 @@ func (l *litellmView) show(r row, tell *notes) (row, error) {
 		return nil, nil
 	}
 	call, _ := r.value("call_type")
-	kind, ok := litellmKinds[plain(call)]
-	if !ok {
+	kind, known := litellmKind(plain(call))
+	if !known && !isGeneration(r, plain(call)) {
 		tell.count(noteOtherCalls)
 		return nil, nil
 	}
 	v := newView(r)
-	v.made["kind"] = kind
+	if v.made["kind"] = kind; !known {
+		tell.countNamed(noteUnknownCalls, plain(call))
+	}
 	for _, name := range []string{"metadata", "messages", "response", "proxy_server_request", "model_parameters"} {
 		if !v.unpack(name) && l.strict {
 			return nil, badAt(r, name, name+": want JSON")
 		}
 	}
-	if err := l.counts.showFields(v, litellmFields, tell); err != nil {
+	model, _ := v.value("model")
+	if err := l.counts.show(v, plain(model), tell); err != nil {
 		return nil, err
 	}
 	v.latencies(litellmTimes, 0, tell)
@@ -198,13 +204,41 @@ func (l *litellmView) show(r row, tell *notes) (row, error) {
 	return v, nil
 }
 
-// litellmKinds are the kinds of LiteLLM's call types, those of text.
+// litellmKinds are the kinds of LiteLLM's call types that generate text, without what
+// [litellmKind] takes off them.
 var litellmKinds = map[string]string{
-	"": "chat", "completion": "chat", "acompletion": "chat",
-	"anthropic_messages": "chat", "generate_content": "chat", "agenerate_content": "chat",
-	"text_completion": "completion", "atext_completion": "completion",
-	"responses": "responses", "aresponses": "responses",
-	"embedding": "embedding", "aembedding": "embedding",
+	"": "chat", "completion": "chat", "anthropic_messages": "chat", "generate_content": "chat",
+	"text_completion": "completion", "responses": "responses", "embedding": "embedding",
+}
+
+// litellmKind is the kind of a call type: LiteLLM puts an "a" before those of asynchronous
+// calls, and "_stream" after those of some streams.
+func litellmKind(call string) (kind string, known bool) {
+	call = strings.TrimSuffix(call, "_stream")
+	if kind, known = litellmKinds[call]; !known {
+		kind, known = litellmKinds[strings.TrimPrefix(call, "a")]
+	}
+	if !known {
+		kind = "chat"
+	}
+	return kind, known
+}
+
+// noGeneration are words in the call types of requests that generate no text, or that fetch
+// what was generated before: their usage is that of another call.
+var noGeneration = []string{
+	"get_", "list", "delete", "retrieve", "cancel", "file", "batch", "vector_store", "container", "image", "video", "speech", "transcription",
+	"moderation", "rerank", "ocr", "search", "count_tokens", "mcp",
+}
+
+// isGeneration tells a call of a type that is not known by its output tokens.
+func isGeneration(r row, call string) bool {
+	if slices.ContainsFunc(noGeneration, func(word string) bool { return strings.Contains(call, word) }) {
+		return false
+	}
+	found, _, _ := findFirst(r, []string{"completion_tokens", "metadata.usage_object.completion_tokens"})
+	n, ok := countOf(plain(found))
+	return ok && n > 0
 }
 
 // setText makes "text" of what was stored of the prompt and the answer, and "asked"

@@ -3,6 +3,8 @@ package datasets
 import (
 	"bufio"
 	"strings"
+
+	tokenusage "reprise/trace/usage"
 )
 
 // openAILogFields is where a log of OpenAI-style requests has its fields, in
@@ -46,11 +48,8 @@ func openAILogMapping() Mapping {
 	return m
 }
 
-// openAILogUsage tells what the counts of a log hold, beside these.
-var openAILogUsage = Mapping{
-	"written_tokens": {"usage.cache_creation_input_tokens", "response.usage.cache_creation_input_tokens"},
-	"total_tokens":   {"usage.total_tokens", "response.usage.total_tokens"},
-}
+// openAILogUsage is where the usage objects of a log are.
+var openAILogUsage = []string{"usage", "response.usage"}
 
 // openAILogFormat reads JSON lines that carry the messages or the prompt of a
 // request to an OpenAI-compatible endpoint, as gateways log them.
@@ -60,7 +59,7 @@ func openAILogFormat() Format {
 		About:   "JSON lines of requests and responses of OpenAI's API, as gateways log them",
 		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
 		timed:   true, mapped: true, dated: true, base: openAILogMapping,
-		reads: append(usageReads(openAILogUsage), fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
+		reads: append(usageReads(nil, openAILogUsage), fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
 			"output_tokens output_blocks", tokenised)),
 		detect: detectObject(func(has func(string) bool) bool { return has("messages") || has("prompt") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
@@ -70,30 +69,13 @@ func openAILogFormat() Format {
 	}
 }
 
-// openOpenAILog reads the usage of any provider: Anthropic's names say that its cached
-// tokens stand beside the input, of others the records of the model tell. What a --map
-// names stays as it is.
+// openOpenAILog reads the usage of any provider. What a --map names stays as it is.
 func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
-	usage := openAILogMapping().over(openAILogUsage)
-	relayed, anthropic := newUsageReader(usageRelayed, o, s), newUsageReader(usageRelayed, o, s)
-	if anthropic.convention == usageRelayed {
-		anthropic.convention = usageExclusive
-	}
+	counts := newUsageReader(tokenusage.Body, openAILogUsage, nil, o, s)
 	show := func(r row, tell *notes) (row, error) {
-		found, _ := r.value("usage")
-		if found == nil {
-			found, _ = r.value("response.usage")
-		}
-		said, _ := found.(map[string]any)
-		aside := said["cache_read_input_tokens"] != nil || said["cache_creation_input_tokens"] != nil
-		if !aside && said["input_tokens"] == nil && said["prompt_tokens_details"] == nil {
-			return r, nil // its counts are read where they stand
-		}
-		v, counts := newView(r), relayed
-		if aside && said["input_tokens"] != nil {
-			counts = anthropic
-		}
-		return v, counts.showFields(v, usage, tell)
+		model, _ := r.value("model")
+		v := newView(r)
+		return v, counts.show(v, plain(model), tell)
 	}
 	read := o.Map.over(openAILogMapping().withUsage()).dotted()
 	return openView(all, first, show, read, o, s)

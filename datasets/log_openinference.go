@@ -14,7 +14,6 @@ var inferenceReads = []SourceField{
 	wholeField("attributes.llm.tools", "input_tokens blocks"),
 	fieldAt("attributes.llm.invocation_parameters", "max_tokens temperature", packed),
 	fieldAt("attributes.openinference.span.kind|span_kind|attributes.ai.operationId", "", decides),
-	fieldAt("attributes.llm.token_count.total|attributes.llm.token_count.prompt_details.cache_write", "input_tokens", "decides what the input count holds"),
 	fieldAt("events[].name|events[].attributes", "", "messages that a span has as an event, and the first token"),
 	fieldAt("events[].timeUnixNano|events[].time_unix_nano|events[].timestamp|events[].time", "ttft_ns", ""),
 	fieldAt("session_id", "session turn parents", ""),

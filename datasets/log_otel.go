@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	tokenusage "reprise/trace/usage"
 )
 
 // otelFields is where a span has its fields, in the words of the OpenTelemetry
@@ -48,14 +50,10 @@ var (
 		"ttft":          "", "tools": "", "asked_max_tokens": "", "asked_temperature": "", "session_of_all": "",
 		"messages": "attributes.gen_ai.input.messages|attributes.gen_ai.system_instructions",
 		"output":   "attributes.gen_ai.output.messages",
-		"tokens.cached": "attributes.gen_ai.usage.cache_read.input_tokens|attributes.gen_ai.usage.cache_read_input_tokens|attributes.gen_ai.usage.cached_tokens|" +
-			"attributes.gen_ai.usage.input_cached_tokens|attributes.gen_ai.usage.input_tokens.cached|attributes.llm.token_count.prompt_details.cache_read",
-		"tokens.reasoning": "attributes.gen_ai.usage.reasoning.output_tokens|attributes.gen_ai.usage.reasoning_tokens|attributes.llm.token_count.completion_details.reasoning",
-		"tokens":           "",
+		"tokens":   "",
 	}
 	otelReads = []SourceField{
-		fieldAt("attributes.gen_ai.usage.cache_creation.input_tokens|attributes.gen_ai.usage.cache_creation_input_tokens|"+
-			"attributes.gen_ai.usage.total_tokens|attributes.llm.usage.total_tokens", "input_tokens", "read to decide what the input count holds"),
+		usageAt("attributes.gen_ai.usage", "attributes.llm.token_count", "attributes.ai.usage", "attributes.llm.usage"),
 		fieldAt("status.code|status.status_code", "status", ""),
 		fieldAt("resourceSpans[].scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
 		fieldAt("attributes", "", "a list of keys and values; those listed here are read"),
@@ -103,7 +101,7 @@ func otelFormat() Format {
 }
 
 func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
-	counts := newUsageReader(usageRelayed, o, s)
+	counts := newUsageReader(tokenusage.Relayed, []string{"attributes"}, nil, o, s)
 	show := func(r row, tell *notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
 	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"spans"}}
 	d, err := openView(&memberRows{in: all, lists: lists}, &memberRows{in: first, lists: lists}, show, otelFields, o, s)
@@ -132,7 +130,7 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row,
 		return nil, nil
 	}
 	model, _, _ := findFirst(v, otelFields["model"])
-	if err := counts.show(v, "attributes", plain(model), tell); err != nil {
+	if err := counts.show(v, plain(model), tell); err != nil {
 		return nil, err
 	}
 	v.latencies(otelTimes, unit, tell)

@@ -3,6 +3,8 @@ package datasets
 import (
 	"bufio"
 	"encoding/base64"
+
+	tokenusage "reprise/trace/usage"
 )
 
 // sagemakerFields is where a capture has its fields: OpenAI's bodies and those of
@@ -19,9 +21,7 @@ var sagemakerFields = Mapping{
 	"stream":        {"in.stream"},
 	"output":        {"out.choices.0.message", "out.choices.0.text", "out.generated_text", "out.0.generated_text"},
 	"finish_reason": {"out.choices.0.finish_reason"},
-	"input_tokens":  {"out.usage.prompt_tokens"},
-	"output_tokens": {"out.usage.completion_tokens", "out.details.generated_tokens", "out.0.details.generated_tokens"},
-	"cached_tokens": {"out.usage.prompt_tokens_details.cached_tokens"},
+	"output_tokens": {"out.details.generated_tokens", "out.0.details.generated_tokens"},
 	"error":         {"out.error"},
 }
 
@@ -32,6 +32,7 @@ var (
 	sagemakerReads = []SourceField{
 		fieldAt("captureData.endpointInput.data|captureData.endpointOutput.data", "", packed),
 		fieldAt("captureData.endpointInput.encoding|captureData.endpointOutput.encoding", "", decides),
+		usageAt("captureData.endpointOutput.data.usage"),
 	}
 )
 
@@ -48,6 +49,7 @@ func sagemakerFormat() Format {
 		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
+			counts := newUsageReader(tokenusage.Body, []string{"out.usage"}, nil, o, s)
 			capture := func(r row, tell *notes) (row, error) {
 				v := newView(r)
 				if !v.payload("in", "captureData.endpointInput") {
@@ -56,9 +58,10 @@ func sagemakerFormat() Format {
 				if _, ok := r.value("captureData.endpointOutput.data"); ok && !v.payload("out", "captureData.endpointOutput") {
 					tell.count(noteOtherResponses)
 				}
-				return v, nil
+				model, _ := v.value("in.model")
+				return v, counts.show(v, plain(model), tell)
 			}
-			return openView(all, first, capture, sagemakerFields, o, s)
+			return openView(all, first, capture, sagemakerFields.withUsage(), o, s)
 		},
 	}
 }

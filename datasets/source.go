@@ -238,6 +238,19 @@ func (t *notes) sayOnce(text string) { t.addCount(text, 0) }
 // count counts one more record to which the sentence applies.
 func (t *notes) count(text string) { t.addCount(text, 1) }
 
+// maxNamed bounds the sentences that [notes.countNamed] makes: names may be made of data.
+const maxNamed = 100
+
+// countNamed does the same for a sentence with %s in the place of a name from the source. It
+// repeats names as programs spell them, in small letters, and nothing else.
+func (t *notes) countNamed(text, name string) {
+	word := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
+	if !word || name == "" || len(name) > 40 || len(t.order) > maxNamed {
+		name = "another name"
+	}
+	t.count(fmt.Sprintf(text, name))
+}
+
 func (t *notes) addCount(text string, n int64) {
 	if t.n == nil {
 		t.n = map[string]int64{}

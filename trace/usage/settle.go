@@ -1,0 +1,261 @@
+package usage
+
+import (
+	"errors"
+	"math"
+)
+
+// A Dialect says where the cache parts of a usage object stand.
+type Dialect uint8
+
+const (
+	// Inclusive: cache reads and writes are part of the input count. OpenAI's APIs, Codex,
+	// Gemini and Qwen, OpenRouter, vLLM, SGLang, Dynamo.
+	Inclusive Dialect = iota
+
+	// Exclusive: they stand beside it. Anthropic's Messages API, Claude Code, Bedrock,
+	// OpenCode, Cline.
+	Exclusive
+
+	// Relayed: of a tool between client and provider, which may pass on either:
+	// OpenTelemetry, LangSmith, LiteLLM, MLflow, Helicone, Kong. The counts decide it.
+	Relayed
+
+	// Body: of the answer itself, of whatever provider. The names of Anthropic's API say that
+	// the parts stand beside the input; of others the counts decide, as in Relayed.
+	Body
+)
+
+// Tokens are the token counts of one call. What the source does not tell is nil.
+type Tokens struct {
+	Input     *int32 // the whole prompt: what was read from a cache, written to one, and neither
+	Cached    *int32 // of Input, read from a cache
+	Written   *int32 // of Input, written to a cache: work like the rest
+	Output    *int32 // with the reasoning
+	Reasoning *int32 // of Output
+}
+
+// errRange is returned of a count above 2147483647.
+var errRange = errors.New("its usage counts more than 2147483647 tokens")
+
+// A Finding is what a reader of the tokens should know of how they came about. [Findings] is
+// a set of them.
+type Finding uint8
+
+// The findings.
+const (
+	CacheAdded     Finding = iota // a relayed count: the cache parts were added to the input
+	CacheTaken                    // a relayed count: they were taken as within the input, which nothing shows
+	CacheOver                     // more cached tokens than input
+	ReasoningAdded                // the reasoning was added to the output
+	TotalOff                      // the total is not the sum of its parts
+	AllZero                       // every count is zero
+	findings
+)
+
+// Findings are a set.
+type Findings uint8
+
+// Has reports whether a finding is in the set.
+func (f Findings) Has(one Finding) bool { return f&(1<<one) != 0 }
+
+// Without is the set without a finding.
+func (f Findings) Without(one Finding) Findings { return f &^ (1 << one) }
+
+// All lists the findings of the set.
+func (f Findings) All() (all []Finding) {
+	for one := range findings {
+		if f.Has(one) {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// String says what was found, of records: to be shown with their number.
+func (f Finding) String() string {
+	switch f {
+	case CacheAdded:
+		return "records whose cached tokens stand beside the input count, and were added to it (--cached-in-input yes says that they are part of it)"
+	case CacheTaken:
+		return "records whose cached tokens were taken as part of the input count, which nothing before them shows (--cached-in-input no says that they stand beside it)"
+	case CacheOver:
+		return "records that count more cached tokens than input tokens: all of the input was taken as cached"
+	case ReasoningAdded:
+		return "records whose reasoning tokens stand beside the output count, and were added to it"
+	case TotalOff:
+		return "records whose total is not the sum of their input and output tokens: the two counts were taken, and the total was not"
+	case AllZero:
+		return "records whose usage is zero throughout: their lengths are not known from it"
+	}
+	return ""
+}
+
+// The parts that may stand beside a count or within it.
+const (
+	cachePart     = iota // Cached and Written, of Input
+	toolsPart            // Tools, of Input
+	reasoningPart        // of Output
+	thoughtsPart         // of Output
+	parts
+)
+
+// besideByKind says where a part stands if nothing shows it. That of the cache is the
+// dialect's.
+var besideByKind = [parts]bool{toolsPart: true, thoughtsPart: true}
+
+// evidence counts the records that show that a part stands beside its count, or within it.
+type evidence struct{ beside, within int64 }
+
+func (e evidence) isBeside() bool { return e.beside > e.within }
+
+func (e evidence) shows() bool { return e.beside != e.within }
+
+// amounts are the counts of the parts.
+func (c *Counts) amounts() [parts]int64 {
+	return [parts]int64{cachePart: c.n[Cached] + c.n[Written], toolsPart: c.n[Tools], reasoningPart: c.n[Reasoning], thoughtsPart: c.n[Thoughts]}
+}
+
+// resolve makes Body the dialect that the names of the counts say.
+func (d Dialect) resolve(c *Counts) Dialect {
+	switch {
+	case d != Body:
+		return d
+	case c.names.areAnthropics():
+		return Exclusive
+	}
+	return Relayed
+}
+
+// shown is what one record shows of where its parts stand: by its total, where only one way
+// to add up gives that, and by a part that is more than its whole. explained is false for a
+// total that no way gives.
+func (c *Counts) shown(d Dialect) (by [parts]evidence, explained bool) {
+	amounts := c.amounts()
+	_, hasInput := c.Get(Input)
+	_, hasOutput := c.Get(Output)
+	explained = true
+
+	if total := c.n[Total]; total > 0 && hasInput && hasOutput {
+		explained = total == c.n[Input]+c.n[Output] // whatever parts it may leave out
+		for way := range 1 << parts {
+			rest := total - c.n[Input] - c.n[Output]
+			for part := range parts {
+				if way>>part&1 == 1 {
+					rest -= amounts[part]
+				}
+			}
+			cacheBeside := way>>cachePart&1 == 1
+			if rest != 0 || d == Inclusive && cacheBeside || d == Exclusive && !cacheBeside {
+				continue
+			}
+			explained = true
+			for part := range parts {
+				if way>>part&1 == 1 {
+					by[part].beside = 1
+				} else {
+					by[part].within = 1
+				}
+			}
+		}
+	}
+
+	for part, whole := range [parts]Kind{cachePart: Input, toolsPart: Input, reasoningPart: Output, thoughtsPart: Output} {
+		if _, has := c.Get(whole); has && amounts[part] > c.n[whole] && (part != cachePart || d == Relayed) {
+			by[part] = evidence{beside: 1}
+		}
+		if amounts[part] == 0 || !by[part].shows() {
+			by[part] = evidence{}
+		}
+	}
+	return by, explained
+}
+
+// Settle makes tokens of the counts of one call, of which nothing else is known.
+func (c *Counts) Settle(d Dialect) (Tokens, Findings, error) {
+	d = d.resolve(c)
+	by, explained := c.shown(d)
+	return c.settle(d, by, [parts]evidence{}, explained)
+}
+
+// settle makes tokens of counts: by is what their record shows, and known is what those of its
+// model have shown.
+func (c *Counts) settle(d Dialect, by, known [parts]evidence, explained bool) (t Tokens, found Findings, _ error) {
+	amounts, beside := c.amounts(), besideByKind
+	for part := range parts {
+		if known[part].shows() {
+			beside[part] = known[part].isBeside()
+		}
+		if by[part].shows() {
+			beside[part] = by[part].isBeside()
+		}
+	}
+	// How the cache parts are taken is one decision for all records of a model.
+	switch {
+	case d == Exclusive:
+		beside[cachePart] = true
+	case d == Inclusive:
+		beside[cachePart] = false
+	case known[cachePart].shows():
+		beside[cachePart] = known[cachePart].isBeside()
+	}
+
+	input, output := c.n[Input], c.n[Output]
+	for part, count := range [parts]*int64{cachePart: &input, toolsPart: &input, reasoningPart: &output, thoughtsPart: &output} {
+		if beside[part] {
+			*count += amounts[part]
+		}
+	}
+	_, hasInput := c.Get(Input)
+	_, hasOutput := c.Get(Output)
+	_, hasCached := c.Get(Cached)
+	hasInput = hasInput || hasCached && beside[cachePart]
+
+	// A total tells the one count that is not written.
+	if total := c.n[Total]; total > 0 && hasInput && !hasOutput && total > input {
+		output, hasOutput = total-input, true
+	} else if total > 0 && hasOutput && !hasInput && total > output {
+		input, hasInput = total-output, true
+	}
+
+	cached, reasoning := c.n[Cached], c.n[Reasoning]+c.n[Thoughts]
+	if max(input, output, cached, c.n[Written], reasoning) > math.MaxInt32 {
+		return Tokens{}, 0, errRange
+	}
+	add := func(one Finding, holds bool) {
+		if holds {
+			found |= 1 << one
+		}
+	}
+	add(TotalOff, !explained)
+	add(ReasoningAdded, beside[reasoningPart] && amounts[reasoningPart] > 0)
+	add(AllZero, !c.Empty() && c.IsZero())
+	if hasInput {
+		add(CacheOver, cached > input)
+		cached = min(cached, input)
+		t.Input = pointer(input)
+	}
+	if hasOutput {
+		reasoning = min(reasoning, output)
+		t.Output = pointer(output)
+	}
+	if hasCached {
+		t.Cached = pointer(cached)
+	}
+	if n, ok := c.Get(Written); ok {
+		t.Written = pointer(n)
+	}
+	if c.has&(1<<Reasoning|1<<Thoughts) != 0 {
+		t.Reasoning = pointer(reasoning)
+	}
+	if d == Relayed && amounts[cachePart] > 0 {
+		add(CacheAdded, beside[cachePart])
+		add(CacheTaken, !beside[cachePart] && !known[cachePart].shows() && !by[cachePart].shows() && !c.names.areWithin())
+	}
+	return t, found, nil
+}
+
+func pointer(n int64) *int32 {
+	short := int32(n)
+	return &short
+}
