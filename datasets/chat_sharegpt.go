@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,6 +18,24 @@ var shareGPTReads = []SourceField{
 	fieldAt("conversations[].from|conversations[].role|conversation[].from|conversation[].role", "input_tokens blocks", decides),
 	fieldAt("conversations[].value|conversations[].content|conversation[].value|conversation[].content",
 		"input_tokens blocks output_tokens output_blocks", tokenised),
+	fieldAt("conversations[].tool_calls|conversation[].tool_calls", "input_tokens blocks output_tokens output_blocks", tokenised),
+	fieldAt("system", "input_tokens blocks", tokenised),
+	fieldAt("tools|functions", "input_tokens blocks", tokenised),
+}
+
+// pairReads are the fields of turns that are a question with its answer.
+var pairReads = pairsAt("conversations[]", "conversation[]")
+
+func pairsAt(lists ...string) (fields []SourceField) {
+	for _, list := range lists {
+		for side, columns := range []string{"input_tokens blocks", "output_tokens output_blocks"} {
+			for _, key := range pairKeys[side] {
+				fields = append(fields, fieldAt(list+"."+key, columns, tokenised))
+			}
+		}
+		fields = append(fields, fieldAt(list+".system", "input_tokens blocks", tokenised))
+	}
+	return fields
 }
 
 // shareGPTFormat reads conversations in the form of ShareGPT's scrapes: a JSON
@@ -26,6 +45,8 @@ var shareGPTReads = []SourceField{
 // Each reply becomes an entry with all before it as its messages; the entries
 // of a conversation share their texts. The rules for what the scrapes hold:
 //
+//   - A system prompt and tools beside the turns are of every request (LLaMA-Factory).
+//   - A function_call is a reply that calls tools, and an observation their result.
 //   - Replies before the first message of a user are context, not requests: the
 //     conversation was cut.
 //   - Consecutive replies are one turn, their texts put end to end, both as the
@@ -36,29 +57,32 @@ var shareGPTReads = []SourceField{
 //     Parts that follow each other are put together again and read as if they
 //     had never been apart. A part that does not follow the one before it is
 //     read alone, and a note counts these: to look for it would take the file in
-//     memory.
+//     memory. Chats that are numbered one by one, a_0, a_1 and so on, are parts only
+//     where the file has several such series and the part before is as long as what
+//     chats were split for: see [pendingChat.goesOn].
 //   - Each chat is a session of its own, known by its position and its id, since
 //     ids repeat.
 //   - Texts are kept as they are, with the HTML that older scrapes have.
 func shareGPTFormat() Format {
 	return Format{
 		Name:    "sharegpt",
-		reads:   shareGPTReads,
+		reads:   slices.Concat(shareGPTReads, pairReads),
 		About:   "ShareGPT conversations: conversations with their texts, in a JSON array or one a line, without times",
 		Example: `[{"id":"x_0","conversations":[{"from":"human","value":"Hello"},{"from":"gpt","value":"Hi!"}]}]`,
 		detect: detectObject(func(has func(string) bool) bool {
 			return (has("conversations") || has("conversation")) && !hasWildChat(has) && !hasLMSYS(has)
 		}),
 		open: func(in *bufio.Reader, head []byte, _ Options, s *Source) (decoder, error) {
-			s.info.HasText, s.info.HasSessions = true, true
-			return &shareGPTDecoder{in: newJSONReader(in, head), s: s}, nil
+			return newChatDecoder(in, head, s), nil
 		},
 	}
 }
 
-// A shareGPTDecoder holds one chat back, since the next element may go on with it.
-type shareGPTDecoder struct {
+// A chatDecoder holds one chat back, since the next element may go on with it.
+type chatDecoder struct {
 	in      records
+	series  bool  // the first elements are of several series of numbers: see [pendingChat.goesOn]
+	counted bool  // chats are numbered one by one
 	element int64 // of the input, from 0
 	entries int64 // handed out so far
 	pending *pendingChat
@@ -66,53 +90,36 @@ type shareGPTDecoder struct {
 	s       *Source
 }
 
-// A pendingChat is one element, or several parts of one conversation.
-type pendingChat struct {
-	position int64 // of its first element
-	id       string
-	stem     string // id without the part's number; "" when it has none
-	number   int64
-	size     int // turns in the last part
-	turns    []spokenTurn
-	bytes    int
-}
-
-// A conversation is one element. Some files spell the key without s.
-type conversation[T any] struct {
-	ID            json.RawMessage
-	Conversations []T
-	Conversation  []T
-}
-
-// A spokenTurn is one message in either spelling.
-type spokenTurn struct {
-	From, Role     *string
-	Value, Content *string
-	at             string // its time, as the source spells it
-}
-
-var (
-	errTurn = errors.New("a turn is not an object with from and value, both strings")
-	errRole = errors.New("a role is not one of human, user, gpt, chatgpt, bing, bard, assistant, system and tool")
-	errKind = errors.New("it is not an object with a list of conversations")
-	errList = errors.New("it has no list of conversations")
-)
-
 const (
+	noteNoAnswers = "answers are not in the source: prompts of later turns are shorter than they were, unless it counts them"
+
 	withoutReply = "conversations without a reply to a user"
 	rejoined     = "parts of split chats that were put together with the part before them"
 	apart        = "parts of split chats that do not follow the part before them, read alone"
 )
 
-func (d *shareGPTDecoder) continueWith(next decoder) bool {
-	n, ok := next.(*shareGPTDecoder)
+func newChatDecoder(in *bufio.Reader, head []byte, s *Source) *chatDecoder {
+	s.info.HasText, s.info.HasSessions = true, true
+	stems := map[string]bool{}
+	for _, record := range newSample(head).records() {
+		v, _ := record.json()
+		id, _ := lookup(v, "id")
+		if stem, _ := seriesOf(plain(id)); stem != "" {
+			stems[stem] = true
+		}
+	}
+	return &chatDecoder{in: newJSONReader(in, head), series: len(stems) > 1, s: s}
+}
+
+func (d *chatDecoder) continueWith(next decoder) bool {
+	n, ok := next.(*chatDecoder)
 	if ok {
 		d.in = n.in
 	}
 	return ok
 }
 
-func (d *shareGPTDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
+func (d *chatDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if d.pending == nil && d.err == nil {
 		d.pending, d.err = d.read()
 	}
@@ -122,8 +129,10 @@ func (d *shareGPTDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	var next *pendingChat
-	if next, d.err = d.read(); next != nil && d.pending.addPart(next) {
-		d.s.notes.count(rejoined)
+	if next, d.err = d.read(); next != nil && d.pending.addPart(next, d.series) {
+		if !next.row && !next.snapshot {
+			d.s.notes.count(rejoined)
+		}
 		return dst, nil
 	}
 	if f, ok := d.err.(*fault); ok && f.stop {
@@ -131,13 +140,19 @@ func (d *shareGPTDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	whole := d.pending
 	d.pending = next
-	if next != nil && next.number > 0 {
+	d.counted = d.counted || next != nil && next.stem == whole.stem && next.number == whole.number+1
+	if next != nil && next.stem != "" && next.number > 0 && !d.counted {
 		d.s.notes.count(apart)
 	}
-	messages, _, _ := joinTurns(whole.turns) // checked when they were read
-	base := trace.Entry{Session: trace.NewText(strconv.FormatInt(whole.position, 10) + "/" + whole.id), Kind: "chat"}
+	base := trace.Entry{Session: trace.NewText(strconv.FormatInt(whole.position, 10) + "/" + whole.id), Kind: "chat", Tools: whole.tools}
 	before := len(dst)
-	dst = replies(dst, messages, base, d.entries)
+	if whole.asks != nil {
+		dst = whole.asked(dst, base, d.entries)
+		d.s.notes.sayOnce(noteNoAnswers)
+	} else {
+		messages, _, _ := joinTurns(whole.all())
+		dst = replies(dst, messages, base, d.entries)
+	}
 	d.entries += int64(len(dst) - before)
 	if len(dst) == before {
 		d.s.notes.count(withoutReply)
@@ -146,81 +161,116 @@ func (d *shareGPTDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 }
 
 // read reads the next element; it is nil with an error.
-func (d *shareGPTDecoder) read() (*pendingChat, error) {
+func (d *chatDecoder) read() (*pendingChat, error) {
 	raw, err := d.in.next()
 	if err != nil {
 		return nil, err
 	}
 	c := &pendingChat{position: d.element, bytes: len(raw)}
 	d.element++
-	// Turns that are JSON strings are rare: only when the plain form does not fit are
-	// they taken one at a time.
-	var plain conversation[spokenTurn]
+	// Turns of other forms than a speaker and a text are rare: only then all of a record is decoded.
+	var quick conversation[spokenTurn]
+	err = json.Unmarshal(raw, &quick)
 	var kind *json.UnmarshalTypeError
-	if err = json.Unmarshal(raw, &plain); errors.As(err, &kind) {
-		var mixed conversation[json.RawMessage]
-		if err = json.Unmarshal(raw, &mixed); err != nil {
+	whole := err == nil && len(quick.Tools) == 0 && len(quick.Functions) == 0
+	turns := quick.Conversations
+	if turns == nil {
+		turns = quick.Conversation
+	}
+	for _, t := range turns {
+		whole = whole && t.plain()
+	}
+	switch {
+	case err != nil && !errors.As(err, &kind):
+		return nil, d.fault(err)
+	case whole && turns != nil:
+		c.id = strings.Trim(string(quick.ID), `"`)
+		c.system, c.turns = quick.System, turns
+	default:
+		v, _, _ := decodeJSON(raw)
+		position, bytes := c.position, c.bytes
+		if *c, err = parseChat(v, raw); err != nil {
 			return nil, d.fault(err)
 		}
-		plain = conversation[spokenTurn]{ID: mixed.ID}
-		if plain.Conversations, err = unpackTurns(mixed.Conversations); err == nil {
-			plain.Conversation, err = unpackTurns(mixed.Conversation)
-		}
+		c.position, c.bytes = position, bytes
 	}
-	if c.turns = plain.Conversations; c.turns == nil {
-		c.turns = plain.Conversation
-	}
-	if c.turns == nil && err == nil {
-		err = errList
-	}
-	if err == nil {
-		_, _, err = joinTurns(c.turns)
-	}
-	if err != nil {
+	if _, _, err = joinTurns(c.turns); err != nil {
 		return nil, d.fault(err)
 	}
 	d.s.fields.scan(raw)
-	c.id = strings.Trim(string(plain.ID), `"`)
-	c.size = len(c.turns)
-	if i := strings.LastIndexByte(c.id, '_'); i > 0 {
-		if n, err := strconv.ParseUint(c.id[i+1:], 10, 31); err == nil {
-			c.stem, c.number = c.id[:i], int64(n)
-		}
+	if c.size = len(c.turns); !c.row && !c.snapshot {
+		c.stem, c.number = seriesOf(c.id)
 	}
 	return c, nil
 }
 
-// addPart adds the next part of the chat, if it is that.
-func (c *pendingChat) addPart(next *pendingChat) bool {
-	follows := next.number == c.number+1 || next.number == c.number+int64(c.size)
-	if c.stem == "" || next.stem != c.stem || !follows || next.number == c.number || c.bytes+next.bytes > maxRecord {
-		return false
+// seriesOf takes the number off the id of a part; stem is empty where there is none.
+func seriesOf(id string) (stem string, number int64) {
+	if i := strings.LastIndexByte(id, '_'); i > 0 {
+		if n, err := strconv.ParseUint(id[i+1:], 10, 31); err == nil {
+			return id[:i], int64(n)
+		}
 	}
-	c.turns = append(c.turns, next.turns...)
-	c.number, c.size, c.bytes = next.number, next.size, c.bytes+next.bytes
+	return "", 0
+}
+
+// addPart adds what goes on with the chat in the next element, if it does.
+func (c *pendingChat) addPart(next *pendingChat, series bool) bool {
+	switch {
+	case c.bytes+next.bytes > maxRecord:
+		return false
+	case c.snapshot && next.snapshot && next.id == c.id && c.id != "":
+		if next.number > c.number {
+			c.turns, c.tools, c.number = next.turns, next.tools, next.number
+		}
+		return true
+	case c.row && next.row && next.id == c.id:
+		c.rows = append(c.rows, next)
+	case !c.goesOn(next, series):
+		return false
+	default:
+		c.turns = append(c.turns, next.turns...)
+	}
+	if c.tools.Len() == 0 {
+		c.tools = next.tools
+	}
+	c.system = cmp.Or(c.system, next.system)
+	c.size, c.bytes = next.size, c.bytes+next.bytes
+	if !c.row {
+		c.number = next.number
+	}
 	return true
 }
 
-// unpackTurns decodes turns that may be JSON strings.
-func unpackTurns(raw []json.RawMessage) ([]spokenTurn, error) {
-	if raw == nil {
-		return nil, nil
+// splitBytes is what a part of a split chat has at the least, but for the last: chats were split
+// where they were longer than the context of a model.
+const splitBytes = 2048
+
+// goesOn reports whether the next element is the part behind this one. By the number of its first
+// turn it surely is. A count of parts looks as a count of chats does: it is taken for one only in a
+// file of several series, behind a part that is long enough.
+func (c *pendingChat) goesOn(next *pendingChat, series bool) bool {
+	if c.stem == "" || next.stem != c.stem || next.number <= c.number {
+		return false
 	}
-	turns := make([]spokenTurn, len(raw))
-	for i, b := range raw {
-		var s string
-		if json.Unmarshal(b, &s) == nil {
-			b = []byte(s)
-		}
-		if json.Unmarshal(b, &turns[i]) != nil {
-			return nil, errTurn
-		}
+	return next.number == c.number+int64(c.size) || next.number == c.number+1 && series && c.bytes >= splitBytes
+}
+
+// all are the turns of the chat with its system prompt. Rows of one message may be in any order.
+func (c *pendingChat) all() (turns []spokenTurn) {
+	if strings.TrimSpace(c.system) != "" {
+		turns = append(turns, said("system", c.system))
 	}
-	return turns, nil
+	rows := append([]*pendingChat{c}, c.rows...)
+	slices.SortStableFunc(rows, func(a, b *pendingChat) int { return cmp.Compare(a.number, b.number) })
+	for _, row := range rows {
+		turns = append(turns, row.turns...)
+	}
+	return turns
 }
 
 // fault locates an error of the current element.
-func (d *shareGPTDecoder) fault(err error) error {
+func (d *chatDecoder) fault(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -235,57 +285,4 @@ func (d *shareGPTDecoder) fault(err error) error {
 	}
 	line, col := d.in.place(0)
 	return bad(line, col, err.Error())
-}
-
-// joinTurns makes messages of turns, consecutive replies as one. last tells for each
-// message its turn, the last one of several.
-func joinTurns(turns []spokenTurn) (messages []trace.Message, last []int, err error) {
-	messages, last = make([]trace.Message, 0, len(turns)), make([]int, 0, len(turns))
-	var said []string // the replies since the last message
-	flush := func(end int) {
-		if said != nil {
-			messages = append(messages, trace.Message{Role: trace.Assistant, Content: trace.NewText(strings.Join(said, ""))})
-			last = append(last, end-1)
-			said = nil
-		}
-	}
-	for i, t := range turns {
-		from, text := cmp.Or(t.From, t.Role), cmp.Or(t.Value, t.Content)
-		if from == nil || text == nil {
-			return nil, nil, errTurn
-		}
-		role, ok := trace.RoleOf(*from)
-		if !ok {
-			return nil, nil, errRole
-		}
-		if role == trace.Assistant {
-			said = append(said, *text)
-			continue
-		}
-		flush(i)
-		messages = append(messages, trace.Message{Role: role, Content: trace.NewText(*text)})
-		last = append(last, i)
-	}
-	flush(len(turns))
-	return messages, last, nil
-}
-
-// replies appends an entry like base for each reply after a user's message.
-// The first of them is at position first of the source.
-func replies(dst []trace.Entry, messages []trace.Message, base trace.Entry, first int64) []trace.Entry {
-	user, turn := false, int32(0)
-	for k, m := range messages {
-		user = user || m.Role == trace.User
-		if m.Role != trace.Assistant || !user {
-			continue
-		}
-		e := base
-		e.Turn, e.Messages, e.Reply = trace.Ptr(turn), messages[:k:k], trace.Ptr(m.Content)
-		if turn > 0 {
-			e.Parents = []int64{first + int64(turn) - 1}
-		}
-		dst = append(dst, e)
-		turn++
-	}
-	return dst
 }

@@ -26,7 +26,7 @@ func TestShareGPTRejoins(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ in, want, notes string }{
 		"numbered by turns": {part("x_0", "a", "B") + "," + part("x_2", "c", "D"), whole, rejoined + ": 1"},
-		"numbered by parts": {part("x_0", "a", "B") + "," + part("x_1", "c", "D"), whole, rejoined + ": 1"},
+		"numbered chats":    {part("x_0", "a", "B") + "," + part("x_1", "c", "D"), alone("x_1"), ""},
 		"cut inside a turn": {part("x_0", "a", "B", "c") + "," + part("x_3", "D"), whole, rejoined + ": 1"},
 		"a reply in halves": {part("x_0", "a", "B") + "," + part("x_2", "C"), `session=0/x_0 turn=0 after=[] user:"a" reply="BC" chat`, rejoined + ": 1"},
 		"three parts":       {part("x_0", "a", "B") + "," + part("x_2", "c") + "," + part("x_3", "D"), whole, rejoined + ": 2"},
@@ -99,14 +99,17 @@ func TestShareGPTSplitsDoNotMatter(t *testing.T) {
 	}
 	for range 200 {
 		var whole, split []element
-		for c := range 1 + r.IntN(4) {
+		chats := 1 + r.IntN(4)
+		long := strings.Repeat("x", splitBytes)
+		for c := range chats {
 			id := fmt.Sprintf("chat%d", c)
 			turns := []turn{}
 			for i := range r.IntN(9) {
-				turns = append(turns, turn{[]string{"human", "gpt", "gpt", "system"}[r.IntN(4)], fmt.Sprint(i)})
+				turns = append(turns, turn{[]string{"human", "gpt", "gpt", "system"}[r.IntN(4)], fmt.Sprint(long, i)})
 			}
 			whole = append(whole, element{id, turns})
-			from, byTurn, parts := 0, r.IntN(2) == 0, 0
+			// Chats that are counted look like the parts of one that are counted, unless there are others.
+			from, byTurn, parts := 0, chats == 1 || r.IntN(2) == 0, 0
 			for from < len(turns) || parts == 0 {
 				size := min(1+r.IntN(4), len(turns)-from)
 				number := parts
@@ -119,6 +122,24 @@ func TestShareGPTSplitsDoNotMatter(t *testing.T) {
 		}
 		if a, b := entries(whole), entries(split); a != b {
 			t.Fatalf("%s\n%s\n%v", a, b, split)
+		}
+	}
+}
+
+// Chats that are numbered are no parts of one, whether the file has one series or several.
+func TestNumberedChatsAreNoParts(t *testing.T) {
+	for name, text := range map[string]string{"short": "a", "long": strings.Repeat("a", splitBytes)} {
+		var in []string
+		for i := range 20 {
+			series := "chat"
+			if name == "short" && i > 9 {
+				series = "talk"
+			}
+			in = append(in, fmt.Sprintf(`{"id":"%s_%d","conversations":[{"from":"human","value":"%s"},{"from":"gpt","value":"b"}]}`, series, i, text))
+		}
+		all, info := mustRead(t, "["+strings.Join(in, ",\n")+"]", Options{})
+		if len(all) != 20 || *all[19].Turn != 0 || len(info.Notes) > 0 {
+			t.Errorf("%s: %d requests, %q", name, len(all), info.Notes)
 		}
 	}
 }

@@ -223,7 +223,7 @@ func TestShareGPTStreams(t *testing.T) {
 // A conversation a line is the same as in an array, and chats of other formats stay theirs.
 func TestShareGPTLines(t *testing.T) {
 	const one, two = `{"id":"a_0","conversations":[{"from":"human","value":"a"},{"from":"gpt","value":"b"}]}`,
-		`{"id":"a_1","conversations":[{"from":"human","value":"c"},{"from":"gpt","value":"d"}]}`
+		`{"id":"a_2","conversations":[{"from":"human","value":"c"},{"from":"gpt","value":"d"}]}`
 	want := `session=0/a_0 turn=0 after=[] user:"a" reply="b" chat|session=0/a_0 turn=1 after=[0] user:"a" assistant:"b" user:"c" reply="d" chat`
 	for _, in := range []string{"[" + one + "," + two + "]", one + "\n" + two, "\n" + one + "\r\n\n" + two + "\n"} {
 		all, info := mustRead(t, in, Options{})

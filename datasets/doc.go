@@ -117,6 +117,9 @@
 //     parameters in Python's repr; colours of a terminal
 //   - chat_sharegpt.go: sharegpt, conversations: turns in either spelling, split chats put
 //     together, an entry for each reply
+//   - chat_forms.go: the forms of a chat: lists of turns, pairs, rows of one message, rounds;
+//     calls of tools; messages and replies made of turns
+//   - chat_dataset.go: chats, data sets of whole chats in all these forms, told from requests
 //   - chat_wildchat.go: wildchat and lmsys, conversations as Parquet or JSON lines
 //   - trace_azure.go: azure-2023, azure-2024 and azure-2025: times, lengths, images
 //   - trace_bailian.go: bailian, the Qwen usage traces: 16-token blocks, chat_id and

@@ -39,7 +39,7 @@ func listFormats() []Format {
 		litellmSpendFormat(), gatewayCSVFormat(),
 	}, declared, []Format{
 		// Conversations, and the workloads of other tools.
-		shareGPTFormat(), wildChatFormat(), lmsysFormat(), basetenFormat(), parquetFormat(),
+		shareGPTFormat(), chatsFormat(), wildChatFormat(), lmsysFormat(), basetenFormat(), parquetFormat(),
 		traceLabFormat(), traceLabSessionsFormat(), blisFormat(),
 		// What many files may look like, and formats that must be asked for.
 		openAILogFormat(), jsonlFormat(), csvFormat(),

@@ -321,7 +321,7 @@ func recordsAs(in *bufio.Reader, head []byte) records {
 	if list, _ := envelopeList(head); list != "" {
 		return newEnvelopeReader(in, list)
 	}
-	if len(head) > 0 && head[0] == '[' {
+	if len(head) > 0 && head[0] == '[' && !listsByLine(head) {
 		return newArrayReader(in)
 	}
 	// An object over several lines is not a line that is at fault in a file of one
@@ -332,6 +332,13 @@ func recordsAs(in *bufio.Reader, head []byte) records {
 		return &valueReader{*newArrayReader(in)}
 	}
 	return newLineReader(in)
+}
+
+// listsByLine reports whether the first lines are lists, each by itself.
+func listsByLine(head []byte) bool {
+	first, rest, _ := bytes.Cut(head, []byte("\n"))
+	rest = bytes.TrimSpace(rest)
+	return len(rest) > 0 && rest[0] == '[' && json.Valid(first)
 }
 
 // spansLines reports whether head begins with one value, as far as head goes.

@@ -18,6 +18,12 @@ var (
 		"success", "errors", "messages", "status", "code", "message", "result_info", "first_id", "last_id", "schema", "version", "generated_at", "exported_at", "@odata.context", "nextLink"}
 )
 
+// listsRecords reports whether a list is of records, by what it begins with: of objects, or of
+// conversations that are lists.
+func listsRecords(key string, inList []byte) bool {
+	return len(inList) > 0 && (inList[0] == '{' && slices.Contains(envelopeLists, key) || inList[0] == '[' && key == "conversations")
+}
+
 // envelopeList returns the key of the list that holds the records, where head begins
 // with an object that only envelops it, and what head has of that list; "" where it
 // is none.
@@ -36,7 +42,7 @@ func envelopeList(head []byte) (list string, records []byte) {
 		inList, isList := bytes.CutPrefix(rest, []byte("["))
 		inList = bytes.TrimLeft(inList, " \t\r\n")
 		switch {
-		case isList && slices.Contains(envelopeLists, key) && list == "" && len(inList) > 0 && inList[0] == '{':
+		case isList && list == "" && listsRecords(key, inList):
 			list, records = key, rest
 		case !slices.Contains(envelopeKeys, key):
 			return "", nil

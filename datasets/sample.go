@@ -46,11 +46,11 @@ func (s *sample) parse() *sampleParts {
 		whole = records
 	}
 	inArray, isArray := bytes.CutPrefix(whole, []byte("["))
-	if !isArray && len(s.parts.lines[0].keys) > 0 && !spansLines(bytes.TrimSpace(s.bytes)) {
+	if !isArray && len(s.parts.lines[0].keys) > 0 && !spansLines(bytes.TrimSpace(s.bytes)) || isArray && listsByLine(whole) {
 		s.parts.records = s.parts.lines
 		return s.parts
 	}
-	for whole = bytes.TrimLeft(inArray, " \t\r\n,"); len(whole) > 0 && whole[0] == '{' && len(s.parts.records) < detectedRecords; {
+	for whole = bytes.TrimLeft(inArray, " \t\r\n,"); len(whole) > 0 && (whole[0] == '{' || isArray && whole[0] == '[') && len(s.parts.records) < detectedRecords; {
 		var end valueScanner
 		n, _ := end.valueEnd(whole)
 		if i := len(s.parts.records); i < len(s.parts.lines) && bytes.Equal(bytes.TrimSpace(s.parts.lines[i].raw), whole[:n]) {

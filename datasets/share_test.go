@@ -254,7 +254,7 @@ func TestSharesRefuse(t *testing.T) {
 // Each format is either read in shares as it is as a whole, or refused.
 func TestEveryFormatInShares(t *testing.T) {
 	refused := []string{"opencode", "swe-agent", "dynamo-requests", "aiperf", "dynamo", "bailian", "weka", "trtllm-trace", "rl-rollouts", "trie",
-		"openai-batch", "sharegpt", "wildchat", "lmsys", "baseten", "tracelab", "tracelab-sessions", "blis"}
+		"openai-batch", "sharegpt", "chats", "wildchat", "lmsys", "baseten", "tracelab", "tracelab-sessions", "blis"}
 	for _, f := range Formats() {
 		text := strings.TrimSuffix(f.Example, "\n") + "\n"
 		files := writeFiles(t, []string{text, text, text})

@@ -33,16 +33,17 @@ func (r Role) String() string {
 	return "unknown"
 }
 
-// RoleOf is the role of a spelling, in any case: those of OpenAI's API and of ShareGPT.
+// RoleOf is the role of a spelling, in any case: those of OpenAI's API, of ShareGPT and of what
+// models are trained with.
 func RoleOf(name string) (role Role, ok bool) {
 	switch strings.ToLower(name) {
 	case "system", "developer":
 		return System, true
-	case "user", "human":
+	case "user", "human", "prompter":
 		return User, true
-	case "assistant", "gpt", "chatgpt", "bing", "bard":
+	case "assistant", "gpt", "chatgpt", "bing", "bard", "bot", "function_call", "tool_call":
 		return Assistant, true
-	case "tool", "function":
+	case "tool", "function", "observation", "tool_response", "ipython":
 		return Tool, true
 	}
 	return 0, false
