@@ -26,7 +26,7 @@ type spokenTurn struct {
 	Value, Content *string
 	ToolCalls      json.RawMessage `json:"tool_calls"` // of the plain form, which does not read them
 	at             string          // its time, as the source spells it
-	calls          trace.Text      // of tools, see [trace.Message]
+	calls          []any           // of tools, see [callsIn]
 }
 
 // plain reports that the turn has a speaker and a text, and no calls beside them.
@@ -189,8 +189,8 @@ func turnOf(fields map[string]any) ([]spokenTurn, error) {
 		return turns, nil
 	}
 	text, ok := (&builder{}).text(firstOf(fields["value"], fields["content"]))
-	calls := callsOf(fields)
-	if !ok || fields["value"] == nil && fields["content"] == nil && calls.Len() == 0 {
+	calls := callsIn(fields)
+	if !ok || fields["value"] == nil && fields["content"] == nil && len(calls) == 0 {
 		return nil, errTurn
 	}
 	turn := said(role, text)
@@ -248,17 +248,14 @@ func (c *pendingChat) addRounds(list []any) error {
 var callRoles = []string{"function_call", "tool_call"}
 
 // callsInText takes the calls out of a message that is nothing but them. Any other text stays.
-func callsInText(text string) (calls trace.Text, rest string) {
+func callsInText(text string) (calls []any, rest string) {
 	v, _, _ := decodeJSON([]byte(text))
-	list, isList := v.([]any)
+	calls, _ = v.([]any)
 	if _, one := v.(map[string]any); one {
-		list, isList = []any{v}, true
+		calls = []any{v}
 	}
-	if isList {
-		calls = callsOf(map[string]any{"tool_calls": list})
-	}
-	if calls.Len() == 0 {
-		return calls, text
+	if len(calls) == 0 {
+		return nil, text
 	}
 	return calls, ""
 }
@@ -268,15 +265,12 @@ func callsInText(text string) (calls trace.Text, rest string) {
 func joinTurns(turns []spokenTurn) (messages []trace.Message, last []int, err error) {
 	messages, last = make([]trace.Message, 0, len(turns)), make([]int, 0, len(turns))
 	var said []string // the replies since the last message
-	var calls []string
+	var calls []any
 	flush := func(end int) {
 		if said == nil {
 			return
 		}
-		reply := trace.Message{Role: trace.Assistant, Content: trace.NewText(strings.Join(said, ""))}
-		if len(calls) > 0 {
-			reply.Calls = trace.NewText("[" + strings.Join(calls, ",") + "]")
-		}
+		reply := trace.Message{Role: trace.Assistant, Content: trace.NewText(strings.Join(said, "")), Calls: shapedCalls(calls)}
 		messages, last = append(messages, reply), append(last, end-1)
 		said, calls = nil, nil
 	}
@@ -294,10 +288,7 @@ func joinTurns(turns []spokenTurn) (messages []trace.Message, last []int, err er
 			if slices.Contains(callRoles, strings.ToLower(*from)) {
 				made, spoken = callsInText(spoken)
 			}
-			if made.Len() > 0 {
-				list := made.Reveal()
-				calls = append(calls, list[1:len(list)-1])
-			}
+			calls = append(calls, made...)
 			said = append(said, spoken)
 			continue
 		}

@@ -178,7 +178,10 @@ func (b *builder) text(v any) (string, bool) {
 // callsOf returns the calls of tools that a message makes, as JSON in the shape
 // of OpenAI's tool_calls: those of that field, of the function_call before it, or
 // of parts in Anthropic's form.
-func callsOf(fields map[string]any) trace.Text {
+func callsOf(fields map[string]any) trace.Text { return shapedCalls(callsIn(fields)) }
+
+// callsIn are the calls of a message as they stand.
+func callsIn(fields map[string]any) []any {
 	calls, _ := fields["tool_calls"].([]any)
 	if call, ok := fields["function_call"].(map[string]any); ok && len(calls) == 0 {
 		calls = []any{call}
@@ -189,6 +192,11 @@ func callsOf(fields map[string]any) trace.Text {
 			calls = append(calls[:len(calls):len(calls)], part)
 		}
 	}
+	return calls
+}
+
+// shapedCalls writes calls in the shape of OpenAI's API; empty for none.
+func shapedCalls(calls []any) trace.Text {
 	if len(calls) == 0 {
 		return trace.Text{}
 	}
