@@ -108,7 +108,7 @@ func (m *meters) add(r *result.Result) {
 	if r.FirstTokenNS != nil {
 		m.ttft.add(*r.FirstTokenNS - *r.SentNS)
 	}
-	for _, gap := range r.GapsNS {
+	for _, gap := range r.Gaps {
 		m.itl.add(gap)
 	}
 	if r.Output != nil {

@@ -207,6 +207,9 @@ func (w *endedRequests) add(r *result.Result) bool {
 	}
 	d := report.Derive(r)
 	ttft, e2e := d.TTFT[report.FromDue], d.E2E[report.FromDue]
+	if r.AtOnce() {
+		d.TPOT = report.Span{OK: true} // a level says how many of its answers came at once
+	}
 	if !ttft.OK || !d.TPOT.OK || !e2e.OK {
 		return false
 	}

@@ -211,7 +211,7 @@ func (c *Clusters) Add(run result.Run, results trace.Reader[result.Result]) erro
 		c.addSpan(spreadTTFT, group, l.TTFT[report.FromDue])
 		c.addSpan(spreadTPOT, group, l.TPOT)
 		c.addSpan(spreadE2E, group, l.E2E[report.FromDue])
-		for _, gap := range r.GapsNS {
+		for _, gap := range r.Gaps {
 			c.spreads[spreadITL].add(group, gap)
 		}
 		return nil

@@ -154,7 +154,7 @@ func (r *Run) Observe(x *result.Result) {
 	if x.DoneNS != nil {
 		m.e2e.Observe(float64(*x.DoneNS-*x.SentNS) / 1e9)
 	}
-	for _, gap := range x.GapsNS {
+	for _, gap := range x.Gaps {
 		m.itl.Observe(float64(gap) / 1e9)
 	}
 	for _, tokens := range []struct {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"reprise/replay/result"
@@ -126,6 +127,9 @@ func (l *checklist) addSetup(s *Summary) {
 		status, says = NotHeld, "neither TTFT nor TPOT was measured"
 	case !tpot:
 		status, says = NotHeld, "no TPOT: no answer had two tokens or more"
+		if slices.ContainsFunc(s.Warnings, func(w Warning) bool { return w.Code == warnBuffered }) {
+			says = "no TPOT: answers came at once, not token by token"
+		}
 	case !ttft:
 		status, says = NotHeld, "no TTFT"
 	}

@@ -84,6 +84,7 @@ type latencies struct {
 	chunk, token, tpot, lag sample.Values
 	good                    [origins]int64
 	shared                  []int64 // gaps per token of one row
+	several, atOnce         int64   // answers of several token events; those that came at once
 	apart                   bool    // a gap per token was not that of its chunk: until then token is empty, and chunk has its values
 }
 
@@ -233,6 +234,13 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 		addSpan(&g.tpot, l.TPOT)
 		addSpan(&g.e2e, l.E2E[FromSent])
 	}
+	if r.Events > 1 {
+		c.several++
+	}
+	if r.AtOnce() {
+		c.atOnce++
+		return
+	}
 	if !c.apart && !tokenEach(r) {
 		c.token, c.apart = c.chunk.Clone(), true
 	}
@@ -245,7 +253,7 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 
 // addGaps adds the gaps between token events whose instants are known well.
 func addGaps(into *sample.Values, r *result.Result) {
-	if r.Uncertain == nil {
+	if r.Uncertain == nil && !r.AtOnce() {
 		into.AddAll(r.GapsNS)
 		return
 	}
@@ -254,8 +262,24 @@ func addGaps(into *sample.Values, r *result.Result) {
 	}
 }
 
+// buffered says that most answers came at once: then the others do not tell how fast tokens
+// come either.
+func (l *latencies) buffered() bool { return 2*l.atOnce > l.several }
+
+// forgetGaps leaves nothing that was measured between tokens.
+func (c *collector) forgetGaps() {
+	none := sample.Values{Limit: c.opts.Exact}
+	c.chunk, c.token, c.tpot = none, none, none
+	for _, g := range c.made {
+		g.tpot = sample.Values{Limit: c.groups.exact}
+	}
+}
+
 // summary ends the pass.
 func (c *collector) summary() (Summary, error) {
+	if c.buffered() {
+		c.forgetGaps()
+	}
 	if !c.apart {
 		c.token = c.chunk
 	}
@@ -348,6 +372,9 @@ func (c *collector) summary() (Summary, error) {
 		s.Contract = c.judge.Result(all, duration, zeros)
 	}
 	s.Warnings = warnings(&s, &c.tokenCounts, zeros)
+	if c.buffered() {
+		s.Warnings = append(s.Warnings, c.bufferedWarning())
+	}
 	s.Verdict = judge(&s, c.opts.Limits)
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
 	if e := s.Efficiency; c.opts.PricePerGPUHour > 0 && e.GPUsFrom == gpusGiven {

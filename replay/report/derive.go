@@ -54,7 +54,8 @@ func Measured(run *result.Run, r *result.Result) (d Durations, ok bool, err erro
 	return Derive(r), true, nil
 }
 
-// Derive computes the latencies of a request that was sent.
+// Derive computes the latencies of a request that was sent. One whose tokens came at once has
+// no TPOT and no gaps.
 func Derive(r *result.Result) Durations {
 	l := Durations{whole: r.API == result.APIEmbeddings}
 	first, last := r.FirstTokenNS, r.LastTokenNS
@@ -73,6 +74,9 @@ func Derive(r *result.Result) Durations {
 		l.Headers[origin] = between(start, r.HeadersNS)
 		l.TTFT[origin] = between(start, first)
 		l.E2E[origin] = between(start, last)
+	}
+	if r.AtOnce() {
+		return l
 	}
 	if first != nil && r.LastTokenNS != nil && (last != nil || l.whole) && r.Output != nil && *r.Output > 1 {
 		steps := float64(*r.Output - 1)

@@ -27,6 +27,7 @@ type groups struct {
 	turns               placeGroups
 	exact               int   // values of a metric that a group keeps exactly
 	block               int64 // of the expected reuse, see [reuse]
+	made                []*group
 }
 
 // A group is a part of the results that gets a line of its own.
@@ -41,7 +42,9 @@ type group struct {
 const groupExact = 1 << 17
 
 func (gs *groups) newGroup() *group {
-	return &group{ttft: sample.Values{Limit: gs.exact}, tpot: sample.Values{Limit: gs.exact}, e2e: sample.Values{Limit: gs.exact}, cache: reuse{block: gs.block, sumsOnly: true}}
+	g := &group{ttft: sample.Values{Limit: gs.exact}, tpot: sample.Values{Limit: gs.exact}, e2e: sample.Values{Limit: gs.exact}, cache: reuse{block: gs.block, sumsOnly: true}}
+	gs.made = append(gs.made, g)
+	return g
 }
 
 // Turns, and depths in a tree, from which their groups begin.

@@ -38,6 +38,7 @@ const (
 	warnTLS           = "tls_unverified"
 	warnCaches        = "several_caches"
 	warnContract      = "contract_without_error_rate"
+	warnBuffered      = "answers_came_at_once"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -121,6 +122,12 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 			"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: %s could not break it", page.Many(s.Requests.Failed, "failed request"))
 	}
 	return out
+}
+
+// bufferedWarning says that the answers did not come token by token.
+func (l *latencies) bufferedWarning() Warning {
+	return Warning{Code: warnBuffered, Text: fmt.Sprintf("ITL and TPOT were not measured: something between client and server buffers (%s of %s came at once), such as a proxy or a gateway. TTFT is the time until the answer was whole. Switch its buffering off, or send to the server itself",
+		page.Brief(l.atOnce), page.Many(l.several, "answer"))}
 }
 
 // serverWarnings say what the servers' figures, and what they depend on, cannot tell.

@@ -135,9 +135,23 @@ func (r *Result) ReadDelay(event int) (ns int64, last bool) {
 	return 1000 * max(us, -us), us > 0
 }
 
+// fastestEvent is the least time between two token events, in nanoseconds, that a model
+// can need: 50,000 a second in one stream are many times what any does.
+const fastestEvent = 20_000
+
+// AtOnce says whether all token events of an answer came together, in one read or as fast as
+// the client could read: something held the answer back until it was whole, so that the times
+// between its tokens were not measured.
+func (r *Result) AtOnce() bool {
+	return r.Events > 1 && r.FirstTokenNS != nil && r.LastTokenNS != nil && *r.LastTokenNS-*r.FirstTokenNS <= fastestEvent*int64(r.Events-1)
+}
+
 // Gaps yields the gaps between token events whose instants are known well, with their
-// indices in GapsNS.
+// indices in GapsNS: none of an answer that came at once.
 func (r *Result) Gaps(yield func(i int, ns int64) bool) {
+	if r.AtOnce() {
+		return
+	}
 	for i, gap := range r.GapsNS {
 		if r.Certain(i) && r.Certain(i+1) && !yield(i, gap) {
 			return
