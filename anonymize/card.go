@@ -142,6 +142,15 @@ type WP29 struct {
 	Inference   string `json:"inference"`    // can something be learnt of a person from the others?
 }
 
+// KnownOutput is the number of output tokens of the requests whose output length is known, or
+// nil if it is known of none.
+func (t *Totals) KnownOutput() *int64 {
+	if t.UnknownOutputs > 0 && t.UnknownOutputs == t.Requests-t.Failed && t.OutputTokens == 0 {
+		return nil
+	}
+	return &t.OutputTokens
+}
+
 // Totals count what Run read and wrote.
 type Totals struct {
 	Requests, Failed    int64
@@ -152,8 +161,8 @@ type Totals struct {
 	Unchained           int64 // requests that go on from an answer beyond those that can be told apart: they have no session
 	InferredSessions    bool
 	InputGaps           Gaps             // requests whose prompts in the source cannot be what was sent
-	OutputGaps          Gaps             // the same of replies; without a count of the source, their lengths are 0
-	UnknownOutputs      int64            // of those, requests without such a count
+	OutputGaps          Gaps             // likewise for replies that the source counts
+	UnknownOutputs      int64            // requests, other than failed ones, whose output length nothing tells
 	Sources             Sources          // what lengths and blocks are made of
 	MessageHashes       int64            // requests with blocks made from hashes of messages: how long shared prefixes are is an estimate
 	PartlyRedacted      int64            // requests whose length is that of what redaction left, as the source does not count

@@ -125,19 +125,20 @@ func (c *collector) count(x *encoded) {
 		t.Failed++
 	}
 	t.InputTokens += int64(x.row.InputTokens)
-	t.OutputTokens += int64(x.row.OutputTokens)
+	t.OutputTokens += int64(x.row.OutputOr(0))
 	t.Blocks, t.Sessions, t.Users = c.blocks.Len(), c.sessions.Len()+c.answers.chains, c.users.Len()
 	t.Unchained = c.answers.lost
 	t.InputGaps.add(x.inputGap)
-	t.OutputGaps.add(x.outputGap)
+	if x.row.OutputTokens != nil {
+		t.OutputGaps.add(x.outputGap)
+	} else if x.row.Status != trace.StatusFailed {
+		t.UnknownOutputs++
+	}
 	if x.partly {
 		t.PartlyRedacted++
 	}
 	if x.hashed && len(x.blocks) > 0 {
 		t.MessageHashes++
-	}
-	if x.unknownOut {
-		t.UnknownOutputs++
 	}
 	if x.tokenised {
 		t.Texts++

@@ -32,7 +32,6 @@ type encoded struct {
 	bySource    bool   // the length of the input is that of the source, beside a text
 	hashed      bool   // some messages are known by their length and hash
 	messages    int32  // of the text
-	unknownOut  bool   // the reply is redacted, and the source does not count
 	counted     int32  // input tokens of the text, where that was tokenised
 	sourceInput *int32 // as the source counted, when the text was counted too
 	inputGap    gap    // between the text of the prompt and its length
@@ -109,6 +108,9 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 		MaxTokens: en.MaxTokens, Temperature: en.Temperature, Stream: en.Stream,
 		TTFTNS: nanoseconds(en.TTFT), E2ENS: nanoseconds(en.E2E),
 	}
+	if x.row.Kind == "embedding" {
+		x.row.OutputTokens = new(int32) // vectors are no tokens
+	}
 	if e.p.KTemplate > 0 {
 		x.system = systemPrompt(en.Messages)
 	}
@@ -146,7 +148,7 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	}
 	x.row.InputTokens = *en.InputTokens
 	if en.OutputTokens != nil {
-		x.row.OutputTokens = *en.OutputTokens
+		x.row.OutputTokens = en.OutputTokens
 	}
 	x.source = to.blocks(en.SourceBlocks)
 	e.nameTrunk(en, x)
@@ -252,7 +254,7 @@ func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Rendere
 		if len(pieces) == 1 && pieces[0].Alone { // history may have it again
 			c.reply = pieces[0].Text
 		}
-		x.row.OutputTokens = int32(len(c.tokens))
+		x.row.OutputTokens = trace.Ptr(int32(len(c.tokens)))
 		x.tokenised = x.tokenised || en.OutputTokens == nil
 		if tooShort(len(c.tokens), spokenTokens(en)) {
 			x.outputGap = shortGap
@@ -269,9 +271,9 @@ func (e *encoder) encodeReply(en *trace.Entry, x *encoded, render *token.Rendere
 	}
 	switch {
 	case en.OutputTokens != nil:
-		x.row.OutputTokens = *en.OutputTokens
+		x.row.OutputTokens = en.OutputTokens
 	case x.outputGap != noGap:
-		x.unknownOut = true
+		x.row.OutputTokens = nil // what stands in the log is not the answer
 	}
 }
 

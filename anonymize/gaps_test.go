@@ -34,9 +34,9 @@ func wantGaps(t *testing.T, name string, e trace.Entry, input, output int32, blo
 	if blocks {
 		want = block.Count(int(input), 16)
 	}
-	if r.InputTokens != input || r.OutputTokens != output || len(r.Blocks) != want || blocks != (r.OutputBlocks != nil) {
+	if r.InputTokens != input || *r.OutputTokens != output || len(r.Blocks) != want || blocks != (r.OutputBlocks != nil) {
 		t.Errorf("%s: %d and %d tokens, %d blocks and %d of the output; want %d and %d, %d blocks",
-			name, r.InputTokens, r.OutputTokens, len(r.Blocks), len(r.OutputBlocks), input, output, want)
+			name, r.InputTokens, *r.OutputTokens, len(r.Blocks), len(r.OutputBlocks), input, output, want)
 	}
 	if got := [2]anonymize.Gaps{card.Totals.InputGaps, card.Totals.OutputGaps}; got != gaps {
 		t.Errorf("%s: %+v, want %+v", name, got, gaps)
@@ -49,7 +49,7 @@ func TestLengthsOfRedactedText(t *testing.T) {
 	prose, answer := text("prose", 50), text("answer", 10)
 	marker, blank := trace.NewText("[REDACTED]"), trace.NewText(" \n")
 	rows, _ := run(t, policy(t), []trace.Entry{said(prose, answer, -1, -1)})
-	n, out := rows[0].InputTokens, rows[0].OutputTokens
+	n, out := rows[0].InputTokens, *rows[0].OutputTokens
 	none := anonymize.Gaps{}
 
 	// The source's count stands, with the blocks of the text fitted to it.
@@ -70,7 +70,7 @@ func TestLengthsOfRedactedText(t *testing.T) {
 	wantGaps(t, "empty", said(blank, blank, 5000, 200), 5000, 200, false, [2]anonymize.Gaps{{Empty: 1}, {Empty: 1}})
 	long := text("answer", 100)
 	rows, _ = run(t, policy(t), []trace.Entry{said(prose, long, -1, -1)})
-	longOut := rows[0].OutputTokens
+	longOut := *rows[0].OutputTokens
 	wantGaps(t, "almost short", said(prose, long, 2*n+64, 2*longOut+64), 2*n+64, 2*longOut+64, true, [2]anonymize.Gaps{})
 	card = wantGaps(t, "short", said(prose, long, 2*n+65, 2*longOut+65), 2*n+65, 2*longOut+65, false, [2]anonymize.Gaps{{Short: 1}, {Short: 1}})
 	if card.Lengths == "exact" || len(card.Totals.Models) != 0 {
@@ -83,18 +83,18 @@ func TestLengthsOfRedactedText(t *testing.T) {
 		t.Error("the answer was counted by a tokenizer")
 	}
 	only, card := run(t, policy(t), []trace.Entry{said(prose, marker, n, 200)})
-	if r := only[0]; r.InputTokens != n || r.OutputTokens != 200 || len(r.Blocks) == 0 || r.OutputBlocks != nil || card.Totals.OutputGaps.Marker != 1 {
+	if r := only[0]; r.InputTokens != n || *r.OutputTokens != 200 || len(r.Blocks) == 0 || r.OutputBlocks != nil || card.Totals.OutputGaps.Marker != 1 {
 		t.Errorf("%+v", r)
 	}
 
 	only, card = run(t, policy(t), []trace.Entry{said(prose, long, n, 2*longOut+65)})
-	if r := only[0]; r.OutputTokens != 2*longOut+65 || len(r.Blocks) == 0 || r.OutputBlocks != nil || card.Totals.OutputGaps.Short != 1 {
+	if r := only[0]; *r.OutputTokens != 2*longOut+65 || len(r.Blocks) == 0 || r.OutputBlocks != nil || card.Totals.OutputGaps.Short != 1 {
 		t.Errorf("%+v", r)
 	}
 
 	// What nothing counts is not made up.
 	only, card = run(t, policy(t), []trace.Entry{said(prose, marker, n, -1)})
-	if r := only[0]; r.OutputTokens != 0 || r.OutputBlocks != nil || card.Totals.UnknownOutputs != 1 {
+	if r := only[0]; r.OutputTokens != nil || r.OutputBlocks != nil || card.Totals.UnknownOutputs != 1 {
 		t.Errorf("%d %+v", card.Totals.UnknownOutputs, r)
 	}
 }

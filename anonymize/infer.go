@@ -122,7 +122,7 @@ func (f *inferrer) fill(row int64, r *trace.Request) {
 		cached = min(int(*r.CachedTokens), input)
 	}
 	from, kept := f.begin(d, r, input, cached)
-	c := &inferredChain{of: d, row: row, input: input, length: input + max(int(r.OutputTokens), 0)}
+	c := &inferredChain{of: d, row: row, input: input, length: input + max(int(r.OutputOr(0)), 0)}
 	if r.ReasoningTokens != nil {
 		c.reasoning = int(*r.ReasoningTokens)
 	}
@@ -138,7 +138,7 @@ func (f *inferrer) fill(row int64, r *trace.Request) {
 		r.Blocks = append(r.Blocks, f.next)
 		f.next++
 	}
-	if r.OutputTokens > 0 {
+	if r.OutputOr(0) > 0 {
 		c.ids = f.grow(c.ids, block.Full(c.length, f.size))
 		r.OutputBlocks = c.ids.list([]uint64{}, full)
 		if c.length%f.size > 0 {

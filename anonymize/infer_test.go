@@ -90,7 +90,7 @@ func hidden(rows []trace.Request, size, part int) (out []trace.Entry, measured f
 			cached = 0
 		}
 		hit, all = hit+cached, all+int(r.InputTokens)
-		e := trace.Entry{Time: at(0).Add(time.Duration(r.ArrivalNS)), InputTokens: trace.Ptr(r.InputTokens), OutputTokens: trace.Ptr(r.OutputTokens),
+		e := trace.Entry{Time: at(0).Add(time.Duration(r.ArrivalNS)), InputTokens: trace.Ptr(r.InputTokens), OutputTokens: trace.Ptr(*r.OutputTokens),
 			Cached: trace.Ptr(int32(cached)), Reasoning: r.ReasoningTokens, Model: trace.NewText(r.Model), Status: r.Status, Kind: "chat", Parents: r.Parents}
 		if r.Session != nil {
 			e.Session = trace.NewText(fmt.Sprint(*r.Session))
@@ -142,7 +142,7 @@ func wantFound(t *testing.T, rows []trace.Request, size int) (before int) {
 			}
 			before += cached - n*size
 		}
-		longest[r.Model] = max(longest[r.Model], int(r.InputTokens+r.OutputTokens))
+		longest[r.Model] = max(longest[r.Model], int(r.InputTokens+*r.OutputTokens))
 	}
 	return before
 }

@@ -179,7 +179,7 @@ func (x *encoded) recorded(p *Policy, keyed func(kind, name string) string) reco
 	row := recording.Row{Request: x.row, UserID: keyed("user", x.user),
 		Links:    recording.Links{SessionID: keyed("session", x.session), ResponseID: keyed("response", x.response), PreviousID: keyed("response", x.previous)},
 		Template: x.template, InputGap: gapNames[x.inputGap], OutputGap: gapNames[x.outputGap],
-		Tokenised: x.tokenised, Refused: x.refused, Partly: x.partly, NoOutput: x.unknownOut}
+		Tokenised: x.tokenised, Refused: x.refused, Partly: x.partly, NoOutput: x.row.OutputTokens == nil}
 	for _, name := range []**string{&row.Request.Class, &row.Request.Replica} {
 		if *name != nil {
 			*name = trace.Ptr(keyed("name", **name))
@@ -266,8 +266,11 @@ func (c *collector) addRecorded(r *recording.Row) error {
 func decodeRecorded(r *recording.Row) encoded {
 	x := encoded{row: r.Request, user: r.UserID, session: r.SessionID, template: r.Template,
 		blocks: recording.Blocks(nil, r.Request.Blocks), text: r.TextTokens != nil, joined: true, tokenised: r.Tokenised, refused: r.Refused,
-		partly: r.Partly, unknownOut: r.NoOutput, sourceInput: r.UsageTokens,
+		partly: r.Partly, sourceInput: r.UsageTokens,
 		inputGap: gap(max(0, slices.Index(gapNames, r.InputGap))), outputGap: gap(max(0, slices.Index(gapNames, r.OutputGap)))}
+	if r.NoOutput {
+		x.row.OutputTokens = nil // recordings of earlier versions have a 0 there
+	}
 	if x.text {
 		x.counted = *r.TextTokens
 	}

@@ -187,7 +187,7 @@ func TestRedactedFormats(t *testing.T) {
 				}
 				var in, out, found int64
 				for i := range rows {
-					in, out = in+int64(rows[i].InputTokens), out+int64(rows[i].OutputTokens)
+					in, out = in+int64(rows[i].InputTokens), out+int64(*rows[i].OutputTokens)
 					if n := rows[i].CachedTokens; n != nil {
 						found += int64(*n)
 					}

@@ -29,7 +29,7 @@ func (u *Reuse) HitRatio() *float64 {
 // Count takes the next row of a trace whose blocks have so many tokens.
 func (u *Reuse) Count(q *trace.Request, size int) {
 	u.Requests++
-	u.InputTokens, u.OutputTokens = u.InputTokens+int64(q.InputTokens), u.OutputTokens+int64(q.OutputTokens)
+	u.InputTokens, u.OutputTokens = u.InputTokens+int64(q.InputTokens), u.OutputTokens+int64(q.OutputOr(0))
 	if size == 0 || !isLoad(q) {
 		return
 	}

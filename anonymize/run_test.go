@@ -141,8 +141,8 @@ func TestConversation(t *testing.T) {
 			want += len(oracle.EncodeOrdinary(m.Content.Reveal()))
 		}
 		reply := len(oracle.EncodeOrdinary(src[i].Reply.Reveal()))
-		if int(r.InputTokens) != want || int(r.OutputTokens) != reply {
-			t.Errorf("turn %d: %d and %d tokens, tiktoken counts %d and %d", i, r.InputTokens, r.OutputTokens, want, reply)
+		if int(r.InputTokens) != want || int(*r.OutputTokens) != reply {
+			t.Errorf("turn %d: %d and %d tokens, tiktoken counts %d and %d", i, r.InputTokens, *r.OutputTokens, want, reply)
 		}
 		if len(r.Blocks) != (want+15)/16 || len(r.OutputBlocks) != (want+reply+15)/16-want/16 {
 			t.Errorf("turn %d: %d and %d blocks for %d and %d tokens", i, len(r.Blocks), len(r.OutputBlocks), want, reply)
@@ -154,7 +154,7 @@ func TestConversation(t *testing.T) {
 		before := rows[i-1]
 		full := int(before.InputTokens) / 16
 		chain := append(slices.Clone(before.Blocks[:full]), before.OutputBlocks...)
-		chain = chain[:(before.InputTokens+before.OutputTokens)/16]
+		chain = chain[:(before.InputTokens+*before.OutputTokens)/16]
 		if !slices.Equal(r.Blocks[:len(chain)], chain) {
 			t.Errorf("turn %d does not begin with the blocks of turn %d and its reply", i, i-1)
 		}
@@ -352,7 +352,7 @@ func ExampleRun() {
 		return
 	}
 	for _, r := range rows.Rows {
-		fmt.Println(r.Category, r.InputTokens, r.OutputTokens, r.Blocks, r.OutputBlocks)
+		fmt.Println(r.Category, r.InputTokens, *r.OutputTokens, r.Blocks, r.OutputBlocks)
 	}
 	fmt.Println(card.Tier)
 	// Output:

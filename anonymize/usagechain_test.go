@@ -141,7 +141,7 @@ func TestRedactedVariants(t *testing.T) {
 	rows, _ := run(t, p, plain)
 	var total int64
 	for i, r := range rows {
-		plain[i].InputTokens, plain[i].OutputTokens = trace.Ptr(4*r.InputTokens+600), trace.Ptr(r.OutputTokens)
+		plain[i].InputTokens, plain[i].OutputTokens = trace.Ptr(4*r.InputTokens+600), trace.Ptr(*r.OutputTokens)
 		total += int64(*plain[i].InputTokens)
 	}
 	for name, hide := range map[string]func(i, k int, m *trace.Message){

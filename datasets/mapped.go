@@ -286,9 +286,6 @@ func (d *mappedDecoder) noteEntry(b *builder, r row) {
 	info := &d.s.info
 	info.HasUsers = info.HasUsers || b.e.User != (trace.Text{})
 	info.HasSessions = info.HasSessions || b.session != "" || b.previous != ""
-	if b.e.OutputTokens == nil && b.e.Reply == nil && b.e.Status != trace.StatusFailed {
-		d.s.notes.count("records that tell neither the output nor its length")
-	}
 	for _, n := range d.notices {
 		if _, ok := r.value(n.path); ok {
 			d.s.notes.count(n.text)

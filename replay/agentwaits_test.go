@@ -23,7 +23,7 @@ type agentTurn struct {
 // row is the turn as a workload has it, turn i of its thread.
 func (a agentTurn) row(session int64, turn int32) trace.Request {
 	r := trace.Request{ArrivalNS: a.at * int64(time.Second), Session: &session, Thread: &a.thread, Turn: &turn, E2ENS: trace.Ptr(a.took * int64(time.Second)),
-		ThinkNS: trace.Ptr(int64(time.Hour)), InputTokens: 1, OutputTokens: 1}
+		ThinkNS: trace.Ptr(int64(time.Hour)), InputTokens: 1, OutputTokens: trace.Ptr[int32](1)}
 	for _, p := range append(append([]int{a.own, a.calls}, a.joins...), a.also...) {
 		if p >= 0 && !slices.Contains(r.Parents, int64(p)) {
 			r.Parents = append(r.Parents, int64(p))

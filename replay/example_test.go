@@ -53,9 +53,9 @@ func Example() {
 	runner := replay.Runner{Prompter: hello{}, Endpoint: endpoint, Options: replay.Options{Speed: 10}}
 	endpoint.Describe(&runner.About)
 	workload := &trace.SliceReader[trace.Request]{Rows: []trace.Request{
-		{ArrivalNS: 0, InputTokens: 9, OutputTokens: 1},
-		{ArrivalNS: 50e6, InputTokens: 9, OutputTokens: 1},
-		{ArrivalNS: 90e6, InputTokens: 9, OutputTokens: 1, Status: trace.StatusFailed},
+		{ArrivalNS: 0, InputTokens: 9, OutputTokens: trace.Ptr[int32](1)},
+		{ArrivalNS: 50e6, InputTokens: 9, OutputTokens: trace.Ptr[int32](1)},
+		{ArrivalNS: 90e6, InputTokens: 9, OutputTokens: trace.Ptr[int32](1), Status: trace.StatusFailed},
 	}}
 	path := filepath.Join(dir, "results.parquet")
 	run, err := runner.Record(context.Background(), workload, path)

@@ -253,7 +253,7 @@ func (o *Options) newResult(w *pendingRow) result.Result {
 	}{arrival: row.ArrivalNS}
 	r := result.Result{
 		RowID: at, Round: round, Category: row.Category, DueNS: int64(w.due),
-		WantInput: row.InputTokens, WantOutput: row.OutputTokens, ArrivalNS: &own.arrival,
+		WantInput: row.InputTokens, WantOutput: row.OutputOr(0), ArrivalNS: &own.arrival,
 		Session: copied(&own.session, row.Session), Turn: copied(&own.turn, row.Turn),
 		ThinkNS: copied(&own.think, row.ThinkNS), ToolNS: copied(&own.tool, row.ToolNS), RecordedE2ENS: copied(&own.e2e, row.E2ENS),
 		User: copied(&own.user, row.User), Model: row.Model, Adapter: row.Adapter,

@@ -137,7 +137,7 @@ func (s sleeping) WaitUntil(ctx context.Context, due time.Duration) error {
 func workload(arrivals ...time.Duration) []trace.Request {
 	var rows []trace.Request
 	for i, at := range arrivals {
-		rows = append(rows, trace.Request{ArrivalNS: int64(at), InputTokens: int32(i), OutputTokens: 7})
+		rows = append(rows, trace.Request{ArrivalNS: int64(at), InputTokens: int32(i), OutputTokens: trace.Ptr[int32](7)})
 	}
 	return rows
 }

@@ -228,7 +228,7 @@ func (o *Options) WarmRequests() (all []WarmRequest, took time.Duration, about r
 			if err != nil {
 				return nil, 0, about, err
 			}
-			row.Parents, row.OutputTokens = nil, 1
+			row.Parents, row.OutputTokens = nil, trace.Ptr[int32](1)
 			lead := opt.scaled(t.instant - t.rows[before].arrival)
 			if s.GapCap > 0 {
 				lead = min(lead, s.GapCap)

@@ -84,7 +84,7 @@ func agents(rng *rand.Rand, sessions int) (rows []trace.Request, treeOf []int) {
 	}
 	for at, i := range order {
 		d := &all[i]
-		d.InputTokens, d.OutputTokens = int32(at), 7
+		d.InputTokens, d.OutputTokens = int32(at), trace.Ptr[int32](7)
 		for _, p := range d.parents {
 			d.Parents = append(d.Parents, row[p])
 		}

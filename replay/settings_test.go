@@ -116,7 +116,7 @@ func TestTimesBySpeed(t *testing.T) {
 	}
 	class := "batch"
 	o := Options{Origin: Origin(10, func(row int64) int64 { return row + 100 })}
-	turn := &trace.Request{ArrivalNS: 8, Category: "cold", InputTokens: 5, OutputTokens: 6, Session: id(9), Turn: trace.Ptr(int32(3)), Parents: []int64{20, 22}, ThinkNS: id(30), ToolNS: id(31), E2ENS: id(32), Class: &class, User: id(41), Model: "m", Adapter: "a"}
+	turn := &trace.Request{ArrivalNS: 8, Category: "cold", InputTokens: 5, OutputTokens: trace.Ptr[int32](6), Session: id(9), Turn: trace.Ptr(int32(3)), Parents: []int64{20, 22}, ThinkNS: id(30), ToolNS: id(31), E2ENS: id(32), Class: &class, User: id(41), Model: "m", Adapter: "a"}
 	got := o.newResult(&pendingRow{id: 23, due: 77, row: turn})
 	*turn = trace.Request{ArrivalNS: 9, Session: id(7), Parents: turn.Parents[:0], Class: turn.Class, User: id(42)} // read over
 	turn.Parents = append(turn.Parents, 1, 1)

@@ -124,7 +124,7 @@ func TestOwnTokensOfATurn(t *testing.T) {
 // What is kept is counted in bytes, up to the limit, and is freed when nothing follows.
 func TestThreadsCountTheirBytes(t *testing.T) {
 	rows := []trace.Request{{}, {Parents: []int64{0}}, {Parents: []int64{0}}, {Parents: []int64{1}}}
-	row := &trace.Request{InputTokens: 20, OutputTokens: 3, Blocks: []uint64{1, 2, 3}, OutputBlocks: []uint64{4}}
+	row := &trace.Request{InputTokens: 20, OutputTokens: trace.Ptr[int32](3), Blocks: []uint64{1, 2, 3}, OutputBlocks: []uint64{4}}
 	const first = 5 + 8*3 + 256 // five bytes of text, two full blocks and one of the output
 	fresh := func(limit int64) *threads {
 		th := newThreads(&Threading{BlockSize: 8, limit: limit}, lineageOf(t, rows).following, nil)
@@ -182,7 +182,7 @@ func TestThreadsOfThreadsAreKept(t *testing.T) {
 	th := newThreads(&Threading{}, lineageOf(t, rows).following, nil)
 	th.rows[0] = aThread(0, 5)
 	th.bytes = 7
-	th.startTurn(1, &trace.Request{InputTokens: 90, OutputTokens: 1, Parents: []int64{0}})
+	th.startTurn(1, &trace.Request{InputTokens: 90, OutputTokens: trace.Ptr[int32](1), Parents: []int64{0}})
 	th.current.own, th.current.total = &segment{text: []byte("xy")}, 33
 	th.finishTurn(nil)
 	second := th.rows[1]

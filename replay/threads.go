@@ -225,7 +225,7 @@ func (t *threads) finishTurn(err error) (prefix *threadPrefix, reply *threadRepl
 		// Others may follow: keep what they go on from.
 		row := u.row
 		th := &thread{id: u.id, before: u.before, own: u.own, total: u.total, pending: t.following(u.id),
-			input: int(row.InputTokens), output: int(row.OutputTokens), outputBlocks: append([]uint64(nil), row.OutputBlocks...)}
+			input: int(row.InputTokens), output: int(row.OutputOr(0)), outputBlocks: append([]uint64(nil), row.OutputBlocks...)}
 		if size := t.opt.BlockSize; size > 0 {
 			th.blocks = append(th.blocks, row.Blocks[:min(th.input/size, len(row.Blocks))]...)
 		}

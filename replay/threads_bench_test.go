@@ -31,7 +31,7 @@ func BenchmarkThreadedTurn(b *testing.B) {
 	t := newThreads(&Threading{Encode: tok.Append}, l.following, spelling{})
 	var buf []byte
 	turn := func(i int) {
-		row := &trace.Request{InputTokens: int32(400 * (i + 1)), OutputTokens: n, Blocks: make([]uint64, 400*turns)}
+		row := &trace.Request{InputTokens: int32(400 * (i + 1)), OutputTokens: trace.Ptr(n), Blocks: make([]uint64, 400*turns)}
 		if i > 0 {
 			row.Parents = []int64{int64(i - 1)}
 		}

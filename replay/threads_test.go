@@ -60,7 +60,7 @@ func (w *threadWorld) add(prompt []int, parents ...int64) {
 	if n := len(w.rows); n > 0 {
 		at = max(at, w.rows[n-1].ArrivalNS)
 	}
-	r := trace.Request{ArrivalNS: at, InputTokens: int32(len(prompt)), OutputTokens: int32(len(output)), Blocks: w.chain(prompt), Parents: parents}
+	r := trace.Request{ArrivalNS: at, InputTokens: int32(len(prompt)), OutputTokens: trace.Ptr(int32(len(output))), Blocks: w.chain(prompt), Parents: parents}
 	if w.rng.Float64() < w.seen {
 		r.OutputBlocks = w.chain(append(slices.Clone(prompt), output...))[len(prompt)/threadBlock:]
 	}
@@ -278,7 +278,7 @@ func (e *echoing) play(t *testing.T, w *threadWorld, th *Threading) (result.Run,
 		return 0
 	}
 	if e.length == nil {
-		e.length = func(row *trace.Request) int { return int(row.OutputTokens) }
+		e.length = func(row *trace.Request) int { return int(*row.OutputTokens) }
 	}
 	prompter := spelling{}
 	th.Encode, th.Word = wordIDs, "word"
@@ -443,7 +443,7 @@ func TestThreadsMakeUpForLengths(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 3))
 			w := world(rng, 40)
-			e := &echoing{api: []string{"text", "ids"}[seed%2], counts: true, length: func(row *trace.Request) int { return int(row.InputTokens+3*row.OutputTokens) % 25 }}
+			e := &echoing{api: []string{"text", "ids"}[seed%2], counts: true, length: func(row *trace.Request) int { return int(row.InputTokens+3**row.OutputTokens) % 25 }}
 			run, results := e.play(t, w, &Threading{BlockSize: threadBlock})
 			var longer, by int64
 			for i, r := range results {

@@ -118,7 +118,7 @@ func TestTrajectoryStart(t *testing.T) {
 	var got []string
 	for i, w := range warm {
 		got = append(got, fmt.Sprint(*w.Row.Session, slices.IndexFunc(rows, func(r trace.Request) bool { return slices.Equal(r.Blocks, w.Row.Blocks) }), (w.At-most).Round(time.Microsecond)))
-		if i > 0 && w.At < warm[i-1].At || w.Row.OutputTokens != 1 {
+		if i > 0 && w.At < warm[i-1].At || *w.Row.OutputTokens != 1 {
 			t.Errorf("%+v", w)
 		}
 	}

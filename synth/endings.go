@@ -54,13 +54,13 @@ func (t *swapping) swapEndings() {
 func (t *swapping) fitEndings(cells [][]int32) {
 	course := t.courses[courseOutputs].clone()
 	for i := range t.places {
-		course.move(int32(i), int64(t.places[i].output))
+		course.move(int32(i), t.places[i].knownOutput())
 	}
 	for range sizeRounds {
 		for _, c := range cells {
 			for range c {
 				i, j := c[t.r.IntN(len(c))], c[t.r.IntN(len(c))]
-				by := int64(t.places[j].output - t.places[i].output)
+				by := t.places[j].knownOutput() - t.places[i].knownOutput()
 				if by == 0 || t.meets(i, t.output[j]) || t.meets(j, t.output[i]) {
 					continue
 				}
@@ -113,6 +113,9 @@ func (t *swapping) dealEndings(c pairing, old []ending) {
 
 // jitterEnding changes the output length, within the limit that was asked for.
 func (s *swapper) jitterEnding(e ending) ending {
+	if e.output == none {
+		return e
+	}
 	before := e.output
 	now := s.jitter(before, jitterFrom, swapJitter, outputLeast)
 	if e.extra == nil {

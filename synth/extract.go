@@ -92,7 +92,7 @@ func (e *extractor) addRow(row int64, r *trace.Request) error {
 // [Unshared]).
 func (e *extractor) shape(r *trace.Request) (shape, error) {
 	s := shape{tokens: r.InputTokens, tail: r.InputTokens}
-	if r.InputTokens < 0 || r.OutputTokens < 0 {
+	if r.InputTokens < 0 || r.OutputOr(0) < 0 {
 		return s, errors.New("a token count is negative")
 	}
 	if e.size == 0 {
@@ -149,7 +149,7 @@ func (e *extractor) below(n, up node) bool {
 
 // describe fills what the row says about itself.
 func (e *extractor) describe(r *trace.Request, t *place) {
-	t.output = r.OutputTokens
+	t.output = r.OutputOr(none)
 	l := label{model: r.Model, adapter: r.Adapter, kind: r.Kind, stream: none}
 	if r.Class != nil {
 		l.class, l.hasClass = *r.Class, true

@@ -13,7 +13,7 @@ func TestFewRequests(t *testing.T) {
 	for n, few := range map[int]bool{FewRequests - 1: true, FewRequests: false} {
 		rows := make([]trace.Request, n)
 		for i := range rows {
-			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e8, InputTokens: int32(8 + i%40), OutputTokens: int32(5 + i%7), Blocks: []uint64{uint64(i), uint64(i + n), uint64(i + 2*n)}[:(8+i%40+15)/16]}
+			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e8, InputTokens: int32(8 + i%40), OutputTokens: trace.Ptr(int32(5 + i%7)), Blocks: []uint64{uint64(i), uint64(i + n), uint64(i + 2*n)}[:(8+i%40+15)/16]}
 		}
 		meta := trace.Meta{BlockSize: 16, Convention: trace.PartialTail, Tier: "internal"}
 		for _, k := range []int{1, 10} {

@@ -103,7 +103,7 @@ func describe(rows []trace.Request) (hits, input, output, turns float64) {
 	sessions := 0.0
 	for i := range rows {
 		input += float64(rows[i].InputTokens) / float64(len(rows))
-		output += float64(rows[i].OutputTokens) / float64(len(rows))
+		output += float64(*rows[i].OutputTokens) / float64(len(rows))
 		if *rows[i].Turn == 0 {
 			sessions++
 		}

@@ -72,7 +72,7 @@ func TestSwapKeepsTheLimitOfLengths(t *testing.T) {
 			c.blocks = append(c.blocks, next)
 			next++
 		}
-		rows = append(rows, trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: c.tokens, OutputTokens: 10, Blocks: c.blocks})
+		rows = append(rows, trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: c.tokens, OutputTokens: trace.Ptr[int32](10), Blocks: c.blocks})
 		live = append(live, c)
 	}
 	s, _ := swapperOf(t, rows, trace.Meta{BlockSize: 16}, 10)

@@ -79,7 +79,7 @@ func chains(rows int) []trace.Request {
 		*r = trace.Request{
 			ArrivalNS: int64(row) * 1e6, Session: trace.Ptr(int64(k)), Turn: trace.Ptr(s.turn), User: trace.Ptr(s.user),
 			Model: "m0", Kind: "chat", Category: trace.Continuation, Status: trace.StatusOK,
-			InputTokens: int32(16*len(s.blocks) + tail), OutputTokens: int32(rng.IntN(60)),
+			InputTokens: int32(16*len(s.blocks) + tail), OutputTokens: trace.Ptr(int32(rng.IntN(60))),
 			Blocks: append(slices.Clone(s.blocks), fresh()),
 		}
 		if s.last >= 0 {
@@ -293,7 +293,7 @@ func mooncake(t testing.TB) []trace.Request {
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			t.Fatal(err)
 		}
-		rows = append(rows, trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: l.Output, Blocks: l.IDs})
+		rows = append(rows, trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: trace.Ptr(l.Output), Blocks: l.IDs})
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)

@@ -187,7 +187,10 @@ func (b *modelReader) place(r *modelRow) string {
 	t := place{user: none, label: b.labels.numberOf(l),
 		link: link{class: class(slices.Index(classNames[:], r.Builds)), parent: none, hit: r.Hit, parentHit: r.ParentHit, parentFull: r.ParentFull, parentLength: r.ParentBlocks},
 		seat: seat{join: join(r.Join), after: none, waits: r.Waits},
-		size: size{trunk: r.Trunk, fresh: r.Fresh, tail: r.Tail, growth: r.Growth}, ending: ending{output: r.OutputTokens, end: b.ends.numberOf(end{r.Status, r.FinishReason})}}
+		size: size{trunk: r.Trunk, fresh: r.Fresh, tail: r.Tail, growth: r.Growth}, ending: ending{output: none, end: b.ends.numberOf(end{r.Status, r.FinishReason})}}
+	if r.OutputTokens != nil {
+		t.output = *r.OutputTokens
+	}
 	if r.Parent != nil {
 		t.parent = int32(*r.Parent)
 	}
@@ -218,7 +221,7 @@ func (r *modelRow) check(size int, n int64) string {
 	switch {
 	case r.User != nil && (*r.User < 0 || *r.User >= maxIDs):
 		return "its user is not between 0 and 2^40"
-	case r.Hit < 0 || r.ParentHit < 0 || r.ParentFull < 0 || r.ParentBlocks < 0 || r.Trunk < 0 || r.Fresh < 0 || r.Tail < 0 || r.OutputTokens < 0:
+	case r.Hit < 0 || r.ParentHit < 0 || r.ParentFull < 0 || r.ParentBlocks < 0 || r.Trunk < 0 || r.Fresh < 0 || r.Tail < 0 || r.OutputTokens != nil && *r.OutputTokens < 0:
 		return "a count is negative"
 	case !slices.Contains(classNames[:], r.Builds):
 		return "how it builds on its parent is unknown"

@@ -33,7 +33,7 @@ func everyColumn(n int) []trace.Request {
 		q.Adapter, q.FinishReason = []string{"", "a"}[i%2], "stop"
 		q.Class, q.Stream = trace.Ptr("batch"), trace.Ptr(i%3 == 0)
 		q.Temperature = trace.Ptr(float32(i%2) / 3)
-		q.MaxTokens, q.ReasoningTokens = trace.Ptr(q.OutputTokens+int32(r.IntN(20))), trace.Ptr(q.OutputTokens/2)
+		q.MaxTokens, q.ReasoningTokens = trace.Ptr(*q.OutputTokens+int32(r.IntN(20))), trace.Ptr(*q.OutputTokens/2)
 		q.ImageTokens, q.Images = trace.Ptr(int32(i%5)), trace.Ptr(int32(1))
 		q.ToolNS, q.E2ENS = trace.Ptr(int64(i)), trace.Ptr(int64(5e8))
 	}

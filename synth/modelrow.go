@@ -47,7 +47,7 @@ type modelRow struct {
 	ThinkNS *int64 `parquet:"think_ns,optional"`
 	ToolNS  *int64 `parquet:"tool_ns,optional"`
 
-	OutputTokens    int32  `parquet:"output_tokens"`
+	OutputTokens    *int32 `parquet:"output_tokens,optional"` // nil where the trace does not tell it
 	ReasoningTokens *int32 `parquet:"reasoning_tokens,optional"`
 	ImageTokens     *int32 `parquet:"image_tokens,optional"`
 	Images          *int32 `parquet:"images,optional"`
@@ -74,7 +74,10 @@ func (m *Model) row(t *place) modelRow {
 		Builds: classNames[t.class], Parent: placeNumber(t.parent), Hit: t.hit, ParentHit: t.parentHit, ParentFull: t.parentFull, ParentBlocks: t.parentLength,
 		Trunk: t.trunk, Fresh: t.fresh, Tail: t.tail, Growth: t.growth,
 		Join: int32(t.join), After: placeNumber(t.after), Waits: t.waits,
-		OutputTokens: t.output, Status: e.status, FinishReason: e.finish}
+		Status: e.status, FinishReason: e.finish}
+	if t.output != none {
+		r.OutputTokens = trace.Ptr(t.output)
+	}
 	if t.user != none {
 		r.User = trace.Ptr(t.user)
 	}
@@ -184,7 +187,11 @@ func (r *modelRow) canonical(b []byte) []byte {
 	bit(r.Waits)
 	opt(r.ThinkNS)
 	opt(r.ToolNS)
-	num(int64(r.OutputTokens))
+	if r.OutputTokens != nil { // so that models of known lengths keep their digests
+		num(int64(*r.OutputTokens))
+	} else {
+		num(-1)
+	}
 	for _, p := range [...]*int32{r.ReasoningTokens, r.ImageTokens, r.Images, r.MaxTokens} {
 		opt32(p)
 	}

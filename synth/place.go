@@ -94,10 +94,13 @@ func (p *pause) longest() int64 {
 
 // ending is what came out, and what was asked for.
 type ending struct {
-	output int32
+	output int32 // tokens; none where the trace does not tell
 	end    int32 // of [Model].ends: status and finish reason
 	extra  *extra
 }
+
+// knownOutput is the output's length in a sum over the known ones.
+func (e *ending) knownOutput() int64 { return int64(max(e.output, 0)) }
 
 // extra holds what few sources tell.
 type extra struct {

@@ -17,13 +17,13 @@ func TestPlacesOfASmallTrace(t *testing.T) {
 	id, n := trace.Ptr[int64], trace.Ptr[int32]
 	nan := float32(math.NaN())
 	rows := []trace.Request{
-		{ArrivalNS: 1000, User: id(70), Session: id(9), InputTokens: 40, OutputTokens: 3, Blocks: []uint64{5, 6, 7}, Kind: "chat",
+		{ArrivalNS: 1000, User: id(70), Session: id(9), InputTokens: 40, OutputTokens: trace.Ptr[int32](3), Blocks: []uint64{5, 6, 7}, Kind: "chat",
 			Class: trace.Ptr("c"), Stream: trace.Ptr(false), Temperature: trace.Ptr(float32(0)), Status: "ok", FinishReason: "stop", E2ENS: id(77),
 			ReasoningTokens: n(2), ImageTokens: n(4), Images: n(1), MaxTokens: n(100), ThinkNS: id(1)},
 		{ArrivalNS: 1100, Status: trace.StatusFailed, InputTokens: -9},
-		{ArrivalNS: 1200, User: id(30), Session: id(4), InputTokens: 32, OutputTokens: 1, Blocks: []uint64{5, 8}, Stream: trace.Ptr(true), Temperature: &nan, Status: "ok"},
-		{ArrivalNS: 1400, User: id(70), Session: id(9), InputTokens: 64, OutputTokens: 4, Blocks: []uint64{5, 6, 10, 11}, Parents: []int64{0}, ThinkNS: id(3), ToolNS: id(4), Status: "ok"},
-		{ArrivalNS: 1500, InputTokens: 40, OutputTokens: 5, Blocks: []uint64{5, 6, 7}, Status: trace.StatusCancelled, E2ENS: id(50)},
+		{ArrivalNS: 1200, User: id(30), Session: id(4), InputTokens: 32, OutputTokens: trace.Ptr[int32](1), Blocks: []uint64{5, 8}, Stream: trace.Ptr(true), Temperature: &nan, Status: "ok"},
+		{ArrivalNS: 1400, User: id(70), Session: id(9), InputTokens: 64, OutputTokens: trace.Ptr[int32](4), Blocks: []uint64{5, 6, 10, 11}, Parents: []int64{0}, ThinkNS: id(3), ToolNS: id(4), Status: "ok"},
+		{ArrivalNS: 1500, InputTokens: 40, OutputTokens: trace.Ptr[int32](5), Blocks: []uint64{5, 6, 7}, Status: trace.StatusCancelled, E2ENS: id(50)},
 		{ArrivalNS: 1600, User: id(70), Session: id(9), InputTokens: 90, Blocks: []uint64{5, 6, 10, 11, 12}, ToolNS: id(6), Status: "ok"},
 		{ArrivalNS: 2000, User: id(70), Session: id(9), InputTokens: 64, Blocks: []uint64{5, 8}, Status: "ok"},
 		{ArrivalNS: 2100, Status: "ok"},
@@ -100,7 +100,7 @@ func TestFitSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{16, trace.Request{InputTokens: -1}, "row 1: a token count is negative"},
-		{16, trace.Request{OutputTokens: -1}, "row 1: a token count is negative"},
+		{16, trace.Request{OutputTokens: trace.Ptr[int32](-1)}, "row 1: a token count is negative"},
 		{16, trace.Request{InputTokens: 32, Blocks: []uint64{2, 3, 4}}, "row 1: 3 blocks are too many for its 32 tokens"},
 		{16, trace.Request{InputTokens: 32, Blocks: []uint64{2, 3}}, ""},
 		{1, trace.Request{InputTokens: maxBlocks + 1}, "row 1: its prompt has more than 16777216 blocks"},

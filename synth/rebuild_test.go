@@ -61,7 +61,7 @@ func sameRows(t *testing.T, want, got []trace.Request) {
 		if !slices.Equal(g.Blocks, w.Blocks) {
 			t.Fatalf("row %d has blocks %v, want %v", i, g.Blocks, w.Blocks)
 		}
-		if g.InputTokens != w.InputTokens || g.OutputTokens != w.OutputTokens || g.Category != w.Category ||
+		if g.InputTokens != w.InputTokens || *g.OutputTokens != *w.OutputTokens || g.Category != w.Category ||
 			g.Model != w.Model || g.Status != w.Status || g.Kind != w.Kind || g.ArrivalNS != w.ArrivalNS-want[0].ArrivalNS {
 			t.Fatalf("row %d is %+v, want %+v", i, g, w)
 		}

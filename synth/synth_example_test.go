@@ -14,8 +14,8 @@ func ExampleFit() {
 	for i := range uint64(50) {
 		at := int64(i) * 10e9
 		rows = append(rows,
-			trace.Request{ArrivalNS: at, InputTokens: 30, OutputTokens: 8, Blocks: []uint64{0, 3*i + 1}},
-			trace.Request{ArrivalNS: at + 4e9, InputTokens: 40, OutputTokens: 8, Blocks: []uint64{0, 3*i + 2, 3*i + 3}})
+			trace.Request{ArrivalNS: at, InputTokens: 30, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 3*i + 1}},
+			trace.Request{ArrivalNS: at + 4e9, InputTokens: 40, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 3*i + 2, 3*i + 3}})
 	}
 	m, err := synth.Fit(context.Background(), &trace.SliceReader[trace.Request]{Rows: rows},
 		trace.Meta{BlockSize: 16}, synth.FitOptions{KSwap: 1})

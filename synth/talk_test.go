@@ -81,7 +81,7 @@ func (k talk) rows(seed uint64, n int) []trace.Request {
 		c.reply = tokens(some())
 		r := &rows[i]
 		*r = trace.Request{ArrivalNS: at, Model: c.model, Kind: "chat", Status: trace.StatusOK,
-			InputTokens: int32(len(c.prompt)), OutputTokens: int32(len(c.reply))}
+			InputTokens: int32(len(c.prompt)), OutputTokens: trace.Ptr(int32(len(c.reply)))}
 		for end := k.block; end < len(c.prompt)+k.block; end += k.block {
 			key := c.model + ":" + c.prompt[:min(end, len(c.prompt))]
 			id, ok := ids[key]

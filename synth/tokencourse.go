@@ -72,7 +72,7 @@ func coursesOf(places []place, shapes []shape, block, k int) (of [courses]course
 	for i := range places {
 		tokens[coursePrompts] = append(tokens[coursePrompts], int64(shapes[i].tokens))
 		tokens[courseBrought] = append(tokens[courseBrought], places[i].size.tokens(block))
-		tokens[courseOutputs] = append(tokens[courseOutputs], int64(places[i].output))
+		tokens[courseOutputs] = append(tokens[courseOutputs], places[i].knownOutput())
 	}
 	for c := range of {
 		of[c] = newCourseEnergy(tokens[c], k)

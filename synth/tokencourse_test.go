@@ -72,7 +72,7 @@ func TestSwapKeepsTheCourseOfTokens(t *testing.T) {
 	if off := apart(func(r *trace.Request) int32 { return r.InputTokens }); off > .02 {
 		t.Errorf("input tokens of %d requests are %.3f apart", width, off)
 	}
-	if off := apart(func(r *trace.Request) int32 { return r.OutputTokens }); off > .01 {
+	if off := apart(func(r *trace.Request) int32 { return *r.OutputTokens }); off > .01 {
 		t.Errorf("output tokens of %d requests are %.3f apart", width, off)
 	}
 }

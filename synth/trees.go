@@ -131,7 +131,7 @@ func surveyTrees(ctx context.Context, src trace.Reader[trace.Request], meta trac
 
 func (f *treeFigures) add(r *trace.Request) {
 	f.requests++
-	f.input, f.output = f.input+int64(r.InputTokens), f.output+int64(r.OutputTokens)
+	f.input, f.output = f.input+int64(r.InputTokens), f.output+int64(r.OutputOr(0))
 	f.references += int64(len(r.Blocks))
 }
 

@@ -40,7 +40,7 @@ func treeRows(sessions int) []trace.Request {
 		for turn := range int32(1 + r.IntN(6)) {
 			blocks = fresh(blocks, 1+r.IntN(5))
 			rows = append(rows, trace.Request{ArrivalNS: at, Session: trace.Ptr(s), Turn: trace.Ptr(turn), Blocks: blocks, InputTokens: int32(16 * len(blocks)),
-				OutputTokens: int32(1 + r.IntN(100)), Status: trace.StatusOK})
+				OutputTokens: trace.Ptr(int32(1 + r.IntN(100))), Status: trace.StatusOK})
 			at += r.Int64N(60e9)
 		}
 	}

@@ -100,7 +100,7 @@ func TestWorkloadRows(t *testing.T) {
 	bare := modelRow{Table: tablePlaces, Builds: "opens"}
 	rows := generated(t, modelOf(t, []modelRow{first, second, bare}), Options{Speed: 2})
 	want := trace.Request{ArrivalNS: rows[0].ArrivalNS, Session: trace.Ptr(int64(0)), Turn: trace.Ptr(int32(0)), User: trace.Ptr(int64(0)), Model: "m", Adapter: "a", Kind: "chat",
-		Class: trace.Ptr("batch"), Stream: trace.Ptr(false), Temperature: trace.Ptr(float32(0.5)), Category: trace.Cold, InputTokens: 64, OutputTokens: 13,
+		Class: trace.Ptr("batch"), Stream: trace.Ptr(false), Temperature: trace.Ptr(float32(0.5)), Category: trace.Cold, InputTokens: 64, OutputTokens: trace.Ptr[int32](13),
 		ReasoningTokens: trace.Ptr(int32(14)), ImageTokens: trace.Ptr(int32(15)), Images: trace.Ptr(int32(16)), MaxTokens: trace.Ptr(int32(17)),
 		Blocks: []uint64{0, 1, 2, 3}, Status: "ok", FinishReason: "stop", E2ENS: trace.Ptr(int64(18))}
 	if !reflect.DeepEqual(rows[0], want) {
@@ -233,7 +233,7 @@ func TestUsersShareTheGlobalPrefix(t *testing.T) {
 	var rows []trace.Request
 	next := uint64(2)
 	for i := range 600 {
-		r := trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: 48, OutputTokens: 5, Blocks: []uint64{0, 1, next}}
+		r := trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: 48, OutputTokens: trace.Ptr[int32](5), Blocks: []uint64{0, 1, next}}
 		switch {
 		case i%4 == 3: // without the prefix
 			r.Blocks = []uint64{next, next + 1, next + 2}
@@ -404,7 +404,7 @@ func opt2(p *float64) float64 {
 func TestUsersKeepTheirTimes(t *testing.T) {
 	rows := make([]trace.Request, 0, 6000)
 	for i := range 6000 {
-		r := trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: 100, OutputTokens: 5, User: trace.Ptr(int64(i % 3))}
+		r := trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: 100, OutputTokens: trace.Ptr[int32](5), User: trace.Ptr(int64(i % 3))}
 		if i%3 == 0 && i > 3000 { // user 0 goes home at half time
 			r.User = trace.Ptr(int64(4 + i%500))
 		}
@@ -439,7 +439,7 @@ func TestWithoutBlocks(t *testing.T) {
 	rows := talk{block: 16, models: 1}.rows(1, 4000)
 	for i := range rows {
 		rows[i].Blocks = nil
-		rows[i].OutputTokens = rows[i].InputTokens/2 + rows[i].OutputTokens
+		rows[i].OutputTokens = trace.Ptr(rows[i].InputTokens/2 + *rows[i].OutputTokens)
 	}
 	meta := trace.Meta{}
 	w, err := fitted(t, rows, meta, 10, 1).Generate(t.Context(), Options{Seed: 1})

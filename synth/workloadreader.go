@@ -171,7 +171,9 @@ func (r *workloadReader) describe(q *trace.Request, t *place) {
 	l, e := &r.model.labels[t.label], &r.model.ends[t.end]
 	q.Model, q.Adapter, q.Kind = l.model, l.adapter, l.kind
 	q.Status, q.FinishReason = e.status, e.finish
-	q.OutputTokens = t.output
+	if t.output != none {
+		q.OutputTokens = trace.Ptr(t.output)
+	}
 	if l.hasClass {
 		q.Class = &l.class
 	}

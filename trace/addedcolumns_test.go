@@ -16,7 +16,7 @@ func TestEarlierColumns(t *testing.T) {
 		fields = append(fields, full.Field(i))
 	}
 	earlier := reflect.New(reflect.StructOf(fields)).Elem()
-	want := Request{ArrivalNS: 5, Model: "m", InputTokens: 7, OutputTokens: 3, Blocks: []uint64{1, 2}, Status: StatusOK, FinishReason: "stop"}
+	want := Request{ArrivalNS: 5, Model: "m", InputTokens: 7, OutputTokens: Ptr[int32](3), Blocks: []uint64{1, 2}, Status: StatusOK, FinishReason: "stop"}
 	for i := range fields {
 		earlier.Field(i).Set(reflect.ValueOf(want).Field(i))
 	}

@@ -207,8 +207,19 @@ func (c *leaf[R, T]) look(dict parquet.Dictionary, indexes []int32) error {
 	return nil
 }
 
-// present calls f for the values of the next rows that are not null.
+// present calls f for the values of the next rows that are not null. A file of an earlier
+// version may hold a value in every row of a column that has nulls since.
 func (c *leaf[R, T]) present(rows []R, f func(i int, v T)) (int, error) {
+	if c.max == 0 {
+		values := c.values[c.level:]
+		values = values[:min(len(values), len(rows))]
+		for i, v := range values {
+			f(i, v)
+		}
+		c.level += len(values)
+		return len(values), nil
+	}
+
 	levels := c.def[c.level:]
 	levels = levels[:min(len(levels), len(rows))]
 	if c.next < len(c.values) {

@@ -15,16 +15,17 @@ import (
 // Each row is written field by field in schema order: integers as varints,
 // strings and lists after their length, optional fields after a byte that is
 // 1 when they are set. A column that is added later must be appended, and
-// written only when set, so that older digests stay true.
+// written only when set, so that older digests stay true. For the same reason an output
+// length that is not known, which is null since trace/2, is written as -1.
 type Digest struct {
 	h   hash.Hash
 	buf []byte
 }
 
-// NewDigest begins a digest over rows of schema trace/1.
+// NewDigest begins a digest over rows of a trace.
 func NewDigest() *Digest {
 	d := &Digest{h: sha256.New()}
-	d.h.Write([]byte(Schema + "\n"))
+	d.h.Write([]byte(schema1 + "\n")) // rows that both schemas can hold have the same digest in both
 	return d
 }
 
@@ -57,7 +58,7 @@ func appendCanonical(b []byte, r *Request) []byte {
 	b = appendOptString(b, r.Replica)
 	b = appendString(b, r.Category)
 	b = binary.AppendVarint(b, int64(r.InputTokens))
-	b = binary.AppendVarint(b, int64(r.OutputTokens))
+	b = binary.AppendVarint(b, int64(r.OutputOr(-1)))
 	for _, p := range []*int32{r.ReasoningTokens, r.CachedTokens, r.ImageTokens, r.Images, r.MaxTokens} {
 		b = appendOpt(b, p)
 	}

@@ -20,8 +20,8 @@ func Example() {
 
 	err = trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		_, err := w.Write([]trace.Request{
-			{ArrivalNS: 0, InputTokens: 1024, OutputTokens: 20, Blocks: []uint64{0, 1}},
-			{ArrivalNS: 3e9, InputTokens: 1500, OutputTokens: 8, Blocks: []uint64{0, 1, 2}},
+			{ArrivalNS: 0, InputTokens: 1024, OutputTokens: trace.Ptr[int32](20), Blocks: []uint64{0, 1}},
+			{ArrivalNS: 3e9, InputTokens: 1500, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 1, 2}},
 		})
 		return trace.Meta{BlockSize: 512}, err
 	})

@@ -10,8 +10,12 @@ import (
 	"strings"
 )
 
-// Schema names the row layout that this package writes and accepts.
-const Schema = "trace/1"
+// Schema names the row layout that this package writes.
+const Schema = "trace/2"
+
+// schema1 names the layout before output lengths could be unknown. Its files stay readable:
+// each of their rows has an output length.
+const schema1 = "trace/1"
 
 // RawSchema names the files that keep text for verbatim replay. Nothing reads
 // them as a trace: package anonymize writes and reads them.
@@ -112,6 +116,9 @@ func parseMeta(lookup func(string) (string, bool)) (Meta, error) {
 	}
 	if m.Schema == PartitionSchema {
 		return m, ErrPartition
+	}
+	if m.Schema == schema1 {
+		m.Schema = Schema
 	}
 	if m.Schema != Schema {
 		if strings.HasPrefix(m.Schema, "trace/") {

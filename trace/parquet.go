@@ -198,7 +198,7 @@ type Grown interface{ AddedColumns() []string }
 func (Request) AddedColumns() []string { return addedColumns }
 
 // sameColumns says which column of want is missing from got, or of another type. Those of
-// added may be missing.
+// added may be missing, and a column that may be null by now may be without nulls in got.
 func sameColumns(got, want *parquet.Schema, added []string) error {
 	for _, path := range want.Columns() {
 		w, _ := want.Lookup(path...)
@@ -209,8 +209,8 @@ func sameColumns(got, want *parquet.Schema, added []string) error {
 		if !ok {
 			return fmt.Errorf("it has no column %q", path[0])
 		}
-		if g.Node.Type().Kind() != w.Node.Type().Kind() || g.MaxRepetitionLevel != w.MaxRepetitionLevel ||
-			g.MaxDefinitionLevel != w.MaxDefinitionLevel {
+		nulls := g.MaxDefinitionLevel == w.MaxDefinitionLevel || g.MaxDefinitionLevel == 0 && w.Node.Optional() && w.Node.Leaf()
+		if g.Node.Type().Kind() != w.Node.Type().Kind() || g.MaxRepetitionLevel != w.MaxRepetitionLevel || !nulls {
 			return fmt.Errorf("its column %q has the wrong type", path[0])
 		}
 	}
@@ -495,7 +495,7 @@ func (r *RequestReader) check(q *Request) string {
 	switch {
 	case q.ArrivalNS < r.last:
 		return "it arrives before the row above it"
-	case q.InputTokens < 0 || q.OutputTokens < 0:
+	case q.InputTokens < 0 || q.OutputOr(0) < 0:
 		return "a token count is negative"
 	}
 	for _, p := range q.Parents {

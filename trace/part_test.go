@@ -14,7 +14,7 @@ func partRows(seed uint64, n int) []Request {
 	last := map[int64]int64{}
 	var rows []Request
 	for i := range n {
-		q := Request{ArrivalNS: int64(i/3) * 1e9, InputTokens: 1 + r.Int32N(1<<r.IntN(16)), OutputTokens: r.Int32N(100), Blocks: []uint64{uint64(i)}}
+		q := Request{ArrivalNS: int64(i/3) * 1e9, InputTokens: 1 + r.Int32N(1<<r.IntN(16)), OutputTokens: Ptr(r.Int32N(100)), Blocks: []uint64{uint64(i)}}
 		if r.IntN(4) > 0 {
 			s := r.Int64N(int64(n)/5 + 1)
 			q.Session = Ptr(s)
@@ -130,7 +130,7 @@ func TestPartSample(t *testing.T) {
 		group := partOracle(rows)
 		size, turns := map[int]int64{}, map[int]int{}
 		for i, g := range group {
-			size[g] += int64(rows[i].InputTokens + rows[i].OutputTokens)
+			size[g] += int64(rows[i].InputTokens + *rows[i].OutputTokens)
 			turns[g]++
 		}
 		taken := map[int]int{}

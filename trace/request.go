@@ -7,7 +7,7 @@ import (
 )
 
 // A Request says when a request arrived and how large it was, never what it
-// said. It is one row of schema trace/1: a trace's row number is the request's
+// said. It is one row of schema trace/2: a trace's row number is the request's
 // id, and rows are sorted by arrival. Missing is null: optional columns are
 // pointers or nil slices, never 0.
 //
@@ -30,7 +30,7 @@ type Request struct {
 	Category  string  `parquet:"category,optional,dict"`
 
 	InputTokens     int32  `parquet:"input_tokens,zstd"`
-	OutputTokens    int32  `parquet:"output_tokens,zstd"`
+	OutputTokens    *int32 `parquet:"output_tokens,optional,zstd"` // nil where the source does not tell
 	ReasoningTokens *int32 `parquet:"reasoning_tokens,optional,zstd"`
 	CachedTokens    *int32 `parquet:"cached_tokens,optional,zstd"`
 	ImageTokens     *int32 `parquet:"image_tokens,optional"`
@@ -135,6 +135,15 @@ func ClosedKind(s string) string {
 		return "chat"
 	}
 	return closed(kinds, s)
+}
+
+// OutputOr is the output's length in tokens, or what stands for one that the source does not
+// tell: 0 in a sum over the known lengths, -1 in a key.
+func (r *Request) OutputOr(unknown int32) int32 {
+	if r.OutputTokens == nil {
+		return unknown
+	}
+	return *r.OutputTokens
 }
 
 func (Request) textFree() {}

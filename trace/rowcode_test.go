@@ -10,7 +10,7 @@ import (
 func TestRowCode(t *testing.T) {
 	full := Request{ArrivalNS: math.MinInt64, Session: Ptr(int64(math.MaxInt64)), Turn: Ptr(int32(-1)), Parents: []int64{0, 1 << 40},
 		ThinkNS: Ptr(int64(0)), ToolNS: Ptr(int64(1)), User: Ptr(int64(2)), Model: "m", Adapter: "a", Kind: "chat",
-		Class: Ptr(""), Replica: Ptr("r"), Category: Cold, InputTokens: 1, OutputTokens: math.MaxInt32,
+		Class: Ptr(""), Replica: Ptr("r"), Category: Cold, InputTokens: 1, OutputTokens: Ptr[int32](math.MaxInt32),
 		ReasoningTokens: Ptr(int32(3)), CachedTokens: Ptr(int32(4)), ImageTokens: Ptr(int32(5)), Images: Ptr(int32(6)),
 		MaxTokens: Ptr(int32(7)), Temperature: Ptr(float32(0.7)), Stream: Ptr(true), Blocks: []uint64{0, math.MaxUint64},
 		OutputBlocks: []uint64{}, Status: StatusOK, FinishReason: "stop", TTFTNS: Ptr(int64(8)), E2ENS: Ptr(int64(9)), LengthSource: LengthUsage, ReuseSource: ReuseText, Thread: Ptr(int32(10))}

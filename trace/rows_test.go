@@ -15,7 +15,7 @@ func randomRows(r *rand.Rand, n int) []trace.Request {
 	maybe := func() bool { return r.IntN(2) == 0 }
 	for i := range rows {
 		at += int64(r.IntN(3)) * int64(r.IntN(1e9))
-		q := trace.Request{ArrivalNS: at, InputTokens: int32(r.IntN(5000)), OutputTokens: int32(r.IntN(500)),
+		q := trace.Request{ArrivalNS: at, InputTokens: int32(r.IntN(5000)), OutputTokens: trace.Ptr(int32(r.IntN(500))),
 			Kind: "chat", Status: trace.StatusOK, Category: trace.Cold}
 		for b := 0; b < int(q.InputTokens+511)/512; b++ {
 			q.Blocks = append(q.Blocks, uint64(r.IntN(1000)))

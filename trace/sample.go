@@ -15,7 +15,7 @@ type Member struct {
 	Session      *int64  `parquet:"session,optional"`
 	Parents      []int64 `parquet:"parents,list"`
 	InputTokens  int32   `parquet:"input_tokens,zstd"`
-	OutputTokens int32   `parquet:"output_tokens,zstd"`
+	OutputTokens *int32  `parquet:"output_tokens,optional,zstd"`
 }
 
 // Sampled says what a sample has of what it was taken from.
@@ -117,7 +117,10 @@ func (p Part) group(src Reader[Member]) (*groups, error) {
 	s := &groups{tokens: make([]int64, n), turns: make([]uint32, n)}
 	s.grow(n)
 	err := Each(Pick(src, p, nil), func(row int64, m *Member) error {
-		s.tokens[row] = int64(m.InputTokens) + int64(m.OutputTokens)
+		s.tokens[row] = int64(m.InputTokens)
+		if m.OutputTokens != nil {
+			s.tokens[row] += int64(*m.OutputTokens)
+		}
 		s.Add(row, m.Session, p.Parents(m.Parents))
 		return nil
 	})

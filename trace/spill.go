@@ -183,7 +183,11 @@ func (d *rowDecoder) decode(b []byte, r *Request) error {
 	r.Model, r.Adapter, r.Kind = d.name(), d.name(), d.name()
 	r.Class, r.Replica = d.optName(), d.optName()
 	r.Category = d.name()
-	r.InputTokens, r.OutputTokens = int32(d.varint()), int32(d.varint())
+	r.InputTokens, r.OutputTokens = int32(d.varint()), nil
+	if n := int32(d.varint()); n >= 0 {
+		out := d.ints.take(1)
+		out[0], r.OutputTokens = n, &out[0]
+	}
 	r.ReasoningTokens, r.CachedTokens, r.ImageTokens, r.Images = d.int(), d.int(), d.int(), d.int()
 	r.MaxTokens, r.Temperature, r.Stream = d.int(), d.float(), d.bool()
 	r.Blocks, r.OutputBlocks = d.ids(), nil

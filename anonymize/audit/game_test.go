@@ -94,7 +94,7 @@ func ofGame(t testing.TB, rows []trace.Request, s dp.SessionStatement) *Case {
 // for itself.
 func requests(n int) (rows []trace.Request) {
 	for i := range n {
-		rows = append(rows, trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: int32(4 * (1 + i%9)), OutputTokens: int32(1 + i%5), Status: trace.StatusOK,
+		rows = append(rows, trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: int32(4 * (1 + i%9)), OutputTokens: trace.Ptr(int32(1 + i%5)), Status: trace.StatusOK,
 			Session: trace.Ptr(int64(i))})
 	}
 	rows[n-1].InputTokens = 4003
@@ -168,15 +168,15 @@ func TestGameIsNotPlayed(t *testing.T) {
 func TestLogOfGame(t *testing.T) {
 	var rows []trace.Request
 	for i := range 4000 {
-		rows = append(rows, trace.Request{ArrivalNS: int64(i), InputTokens: 100, OutputTokens: 10, User: trace.Ptr(int64(i % 1000)), Status: trace.StatusOK})
+		rows = append(rows, trace.Request{ArrivalNS: int64(i), InputTokens: 100, OutputTokens: trace.Ptr[int32](10), User: trace.Ptr(int64(i % 1000)), Status: trace.StatusOK})
 		if i == 2000 {
 			for range 600 {
-				rows = append(rows, trace.Request{ArrivalNS: int64(i), InputTokens: 100, OutputTokens: 10, User: trace.Ptr(int64(5000)), Status: trace.StatusOK})
+				rows = append(rows, trace.Request{ArrivalNS: int64(i), InputTokens: 100, OutputTokens: trace.Ptr[int32](10), User: trace.Ptr(int64(5000)), Status: trace.StatusOK})
 			}
 		}
 	}
-	rows[1500].OutputTokens = 9000
-	rows[1501].Status, rows[1501].OutputTokens = trace.StatusFailed, 16000
+	rows[1500].OutputTokens = trace.Ptr[int32](9000)
+	rows[1501].Status, rows[1501].OutputTokens = trace.StatusFailed, trace.Ptr[int32](16000)
 	r := &terms{statement: &dp.SessionStatement{Unit: synth.UnitUser, Budget: dp.Budget{Epsilon: 1, Delta: 1e-6}, MaxInput: 1 << 17, MaxOutput: 1 << 14}, meta: trace.Meta{Tier: anonymize.Internal, Capture: trace.RelativeCapture(0, time.Hour)}}
 	src := anonymize.Source{Open: func() (trace.Reader[trace.Request], error) { return &trace.SliceReader[trace.Request]{Rows: rows}, nil }}
 	l, err := r.draw(t.Context(), src, 7)
@@ -230,7 +230,7 @@ func chats(n int) (rows []trace.Request, meta trace.Meta) {
 		for range turns {
 			blocks = append(slices.Clone(blocks), block, block+1)
 			block += 2
-			rows = append(rows, trace.Request{ArrivalNS: at, InputTokens: int32(64 * len(blocks)), OutputTokens: int32(1 + rng.IntN(300)), Blocks: blocks,
+			rows = append(rows, trace.Request{ArrivalNS: at, InputTokens: int32(64 * len(blocks)), OutputTokens: trace.Ptr(int32(1 + rng.IntN(300))), Blocks: blocks,
 				Session: trace.Ptr(int64(s)), User: trace.Ptr(int64(s / 2)), Status: trace.StatusOK})
 			at += rng.Int64N(int64(10 * time.Second))
 		}

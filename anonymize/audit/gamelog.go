@@ -95,9 +95,9 @@ func (r *terms) draw(ctx context.Context, src anonymize.Source, seed uint64) (*g
 	err := each(func(u int32, q *trace.Request) {
 		rows[u]++
 		last = u
-		at := [2]int{bits.Len32(uint32(q.InputTokens)), bits.Len32(uint32(q.OutputTokens))}
+		at := [2]int{bits.Len32(uint32(q.InputTokens)), bits.Len32(uint32(q.OutputOr(0)))}
 		k := cells[at]
-		if n := int64(q.InputTokens) + int64(q.OutputTokens); n > k.longest {
+		if n := int64(q.InputTokens) + int64(q.OutputOr(0)); n > k.longest {
 			k.longest, k.unit = n, u
 		}
 		k.rows++

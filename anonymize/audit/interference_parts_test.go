@@ -63,7 +63,7 @@ func TestMetadataThatDiffer(t *testing.T) {
 // namedRows are rows with names of every kind, and some with none.
 func namedRows() []trace.Request {
 	return []trace.Request{
-		{ArrivalNS: 0, InputTokens: 7, OutputTokens: 3, Blocks: []uint64{0, 1}},
+		{ArrivalNS: 0, InputTokens: 7, OutputTokens: trace.Ptr[int32](3), Blocks: []uint64{0, 1}},
 		{ArrivalNS: 5, Session: trace.Ptr(int64(2)), User: trace.Ptr(int64(1)), Model: "model-0", Adapter: "adapter-0", Class: trace.Ptr("class-0"),
 			Replica: trace.Ptr("replica-0"), Kind: "chat", Status: trace.StatusOK, Blocks: []uint64{0, 2}, OutputBlocks: []uint64{3, 8}},
 		{ArrivalNS: 9, Session: trace.Ptr(int64(0)), User: trace.Ptr(int64(4)), Class: trace.Ptr("")},

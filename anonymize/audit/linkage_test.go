@@ -19,7 +19,7 @@ import (
 func linkRows(rng *rand.Rand, n, lengths, sessions int) []linkRow {
 	rows := make([]linkRow, n)
 	for i := range rows {
-		rows[i] = linkRow{ArrivalNS: int64(i) * int64(7*time.Second), InputTokens: int32(rng.IntN(lengths)), OutputTokens: int32(rng.IntN(3)), Model: "model-0"}
+		rows[i] = linkRow{ArrivalNS: int64(i) * int64(7*time.Second), InputTokens: int32(rng.IntN(lengths)), OutputTokens: trace.Ptr(int32(rng.IntN(3))), Model: "model-0"}
 		if rng.IntN(9) > 0 {
 			rows[i].Session = trace.Ptr(int64(rng.IntN(sessions)))
 		}
@@ -235,7 +235,7 @@ func linkHouse(t *testing.T) *trace.Trace {
 	for s := range int64(400) {
 		for turn := range int32(1 + rng.IntN(6)) {
 			rows = append(rows, trace.Request{Session: trace.Ptr(s), Turn: trace.Ptr(turn), User: trace.Ptr(s % 150), Kind: "chat", Status: trace.StatusOK,
-				InputTokens: int32(20 + rng.ExpFloat64()*500), OutputTokens: int32(5 + rng.ExpFloat64()*100)})
+				InputTokens: int32(20 + rng.ExpFloat64()*500), OutputTokens: trace.Ptr(int32(5 + rng.ExpFloat64()*100))})
 		}
 	}
 	for i := range rows {
@@ -321,7 +321,7 @@ func population(seed uint64, n int) []trace.Request {
 	rows := make([]trace.Request, n)
 	for i := range rows {
 		rows[i] = trace.Request{ArrivalNS: int64(i), User: trace.Ptr(int64(rng.IntN(n / 3))), Kind: "chat", Status: trace.StatusOK,
-			InputTokens: int32(math.Exp(6 + 1.5*rng.NormFloat64())), OutputTokens: int32(math.Exp(4 + rng.NormFloat64()))}
+			InputTokens: int32(math.Exp(6 + 1.5*rng.NormFloat64())), OutputTokens: trace.Ptr(int32(math.Exp(4 + rng.NormFloat64())))}
 	}
 	return rows
 }
@@ -346,7 +346,7 @@ func TestLinkageAttack(t *testing.T) {
 	}
 	near := population(20, 6000)
 	for i := 0; i < len(near); i += 3 {
-		near[i].InputTokens, near[i].OutputTokens = real[i].InputTokens, real[i].OutputTokens+1
+		near[i].InputTokens, near[i].OutputTokens = real[i].InputTokens, trace.Ptr(*real[i].OutputTokens+1)
 	}
 	if f := judge(near); f.Status != Fail {
 		t.Errorf("a third copied: %s, %s", f.Status, f.Why)

@@ -34,11 +34,11 @@ func TestLinkageOfFiveRows(t *testing.T) {
 	id := func(n int64) *int64 { return &n }
 	turn := func(n int32) *int32 { return &n }
 	rows := []linkRow{
-		{ArrivalNS: 0, Session: id(7), Turn: turn(0), Model: "m", InputTokens: 10, OutputTokens: 1},
-		{ArrivalNS: 61e9, Session: id(7), Turn: turn(1), ThinkNS: id(0), Model: "m", InputTokens: 20, OutputTokens: 1},
-		{ArrivalNS: 62e9, Session: id(3), Turn: turn(0), Model: "m", InputTokens: 10, OutputTokens: 1},
-		{ArrivalNS: 63e9, Session: id(3), Turn: turn(1), Model: "m", InputTokens: 20, OutputTokens: 1},
-		{ArrivalNS: 63.5e9, Model: "m", Class: trace.Ptr("c"), Category: "cold", InputTokens: 20, OutputTokens: 2},
+		{ArrivalNS: 0, Session: id(7), Turn: turn(0), Model: "m", InputTokens: 10, OutputTokens: trace.Ptr[int32](1)},
+		{ArrivalNS: 61e9, Session: id(7), Turn: turn(1), ThinkNS: id(0), Model: "m", InputTokens: 20, OutputTokens: trace.Ptr[int32](1)},
+		{ArrivalNS: 62e9, Session: id(3), Turn: turn(0), Model: "m", InputTokens: 10, OutputTokens: trace.Ptr[int32](1)},
+		{ArrivalNS: 63e9, Session: id(3), Turn: turn(1), Model: "m", InputTokens: 20, OutputTokens: trace.Ptr[int32](1)},
+		{ArrivalNS: 63.5e9, Model: "m", Class: trace.Ptr("c"), Category: "cold", InputTokens: 20, OutputTokens: trace.Ptr[int32](2)},
 	}
 	got, err := measureLinkage(t.Context(), linkSource(rows), linkOptions{k: 2, seed: 1})
 	if err != nil {
@@ -93,10 +93,10 @@ func TestLinkageOfFiveRows(t *testing.T) {
 func TestColumnsOfALinkRow(t *testing.T) {
 	id := func(n int64) *int64 { return &n }
 	none := (&linkRow{}).columns(nil)
-	if want := []uint64{0, 0, 0, ofWord(""), ofWord(""), ofWord(""), 0, 0}; !slices.Equal(none, want) {
+	if want := []uint64{0, unknownLength, 0, ofWord(""), ofWord(""), ofWord(""), 0, 0}; !slices.Equal(none, want) {
 		t.Errorf("%v, want %v", none, want)
 	}
-	all := (&linkRow{ArrivalNS: int64(3*time.Minute) - 1, Turn: trace.Ptr(int32(0)), ThinkNS: id(8), Model: "m", Class: trace.Ptr("c"), Category: "k", InputTokens: 5, OutputTokens: 6}).columns(none)
+	all := (&linkRow{ArrivalNS: int64(3*time.Minute) - 1, Turn: trace.Ptr(int32(0)), ThinkNS: id(8), Model: "m", Class: trace.Ptr("c"), Category: "k", InputTokens: 5, OutputTokens: trace.Ptr[int32](6)}).columns(none)
 	if want := []uint64{5, 6, 2, ofWord("m"), ofWord("c"), ofWord("k"), 1, 9}; !slices.Equal(all, want) || len(all) != len(linkColumns) {
 		t.Errorf("%v, want %v", all, want)
 	}
@@ -314,7 +314,7 @@ func TestSidesOfTheAttack(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 3))
 		rows := make([]trace.Request, 1000)
 		for i := range rows {
-			rows[i].InputTokens, rows[i].OutputTokens = int32(rng.IntN(1000)), int32(rng.IntN(1000))
+			rows[i].InputTokens, rows[i].OutputTokens = int32(rng.IntN(1000)), trace.Ptr(int32(rng.IntN(1000)))
 			rows[i].User, rows[i].Session = c.of(int64(i))
 		}
 		c2 := &Case{Output: &Output{Trace: linkTrace(t, trace.Meta{}, rows), Meta: map[string]string{"tier": anonymize.Public}}, Internal: linkTrace(t, trace.Meta{}, rows), Seed: 2}

@@ -192,7 +192,7 @@ func (s *sampler) add(ctx context.Context, r *trace.Request) error {
 		return ctx.Err()
 	}
 	s.seen++
-	p := placeOf(r.InputTokens, r.OutputTokens)
+	p := placeOf(r.InputTokens, r.OutputOr(-1))
 	if len(s.kept) < attackRows {
 		s.kept = append(s.kept, p)
 	} else if at := s.rng.Int64N(s.seen); at < attackRows {

@@ -144,7 +144,7 @@ func (c *Case) halfTest(ctx context.Context, src anonymize.Source, o release.Opt
 		if !ok || t == nil || r.Status == trace.StatusFailed {
 			return nil
 		}
-		one := knownRow{at: r.ArrivalNS, in: r.InputTokens, out: r.OutputTokens}
+		one := knownRow{at: r.ArrivalNS, in: r.InputTokens, out: r.OutputOr(-1)}
 		t.seen++
 		if len(t.rows) < h.Known {
 			t.rows = append(t.rows, one)
@@ -210,7 +210,7 @@ func (c *Case) drawHalf(ctx context.Context, src anonymize.Source, o release.Opt
 		if row%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		one := knownRow{r.ArrivalNS, r.InputTokens, r.OutputTokens, row}
+		one := knownRow{r.ArrivalNS, r.InputTokens, r.OutputOr(-1), row}
 		if r.Session != nil {
 			one.session = *r.Session
 		}

@@ -35,7 +35,7 @@ func TestHalves(t *testing.T) {
 			}
 			err = eachRow(ctx, src, func(_ int64, r *trace.Request) error {
 				if *r.Session%every == 0 {
-					out.Rows = append(out.Rows, trace.Request{ArrivalNS: r.ArrivalNS + rng.Int64N(1e9), Session: trace.Ptr(*r.Session + 1e6), InputTokens: coarse(r.InputTokens), OutputTokens: coarse(r.OutputTokens)})
+					out.Rows = append(out.Rows, trace.Request{ArrivalNS: r.ArrivalNS + rng.Int64N(1e9), Session: trace.Ptr(*r.Session + 1e6), InputTokens: coarse(r.InputTokens), OutputTokens: trace.Ptr(coarse(*r.OutputTokens))})
 				}
 				return nil
 			})
@@ -134,7 +134,7 @@ func TestNearestRow(t *testing.T) {
 func TestCopiedPairs(t *testing.T) {
 	of := func(pairs ...[2]int32) (rows []trace.Request) {
 		for _, p := range pairs {
-			rows = append(rows, trace.Request{InputTokens: p[0], OutputTokens: p[1]})
+			rows = append(rows, trace.Request{InputTokens: p[0], OutputTokens: trace.Ptr(p[1])})
 		}
 		return rows
 	}

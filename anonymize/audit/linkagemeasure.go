@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
 	"time"
 
@@ -39,7 +40,7 @@ type linkRow struct {
 	Class        *string `parquet:"class,optional"`
 	Category     string  `parquet:"category,optional"`
 	InputTokens  int32   `parquet:"input_tokens"`
-	OutputTokens int32   `parquet:"output_tokens"`
+	OutputTokens *int32  `parquet:"output_tokens,optional"`
 }
 
 // linkOptions are the settings of a measurement.
@@ -107,7 +108,7 @@ func (r *linkRow) columns(dst []uint64) []uint64 {
 	if r.Class != nil {
 		class = *r.Class
 	}
-	return append(dst[:0], uint64(r.InputTokens), uint64(r.OutputTokens), uint64(r.ArrivalNS/int64(time.Minute)),
+	return append(dst[:0], uint64(r.InputTokens), r.output(), uint64(r.ArrivalNS/int64(time.Minute)),
 		ofWord(r.Model), ofWord(class), ofWord(r.Category), turn, think)
 }
 
@@ -117,9 +118,19 @@ func ofWord(s string) uint64 {
 	return h.Sum64()
 }
 
+// unknownLength stands for a length that the source does not tell, in keys.
+const unknownLength = math.MaxUint64
+
+func (r *linkRow) output() uint64 {
+	if r.OutputTokens == nil {
+		return unknownLength
+	}
+	return uint64(*r.OutputTokens)
+}
+
 // lengths is the key of a pair of lengths, and of the time beside it.
 func (r *linkRow) lengths() uint64 {
-	return mixKey(mixKey(1, uint64(r.InputTokens)), uint64(r.OutputTokens))
+	return mixKey(mixKey(1, uint64(r.InputTokens)), r.output())
 }
 
 func (r *linkRow) at(bin time.Duration) uint64 {

@@ -53,7 +53,7 @@ func copiedPairs(ctx context.Context, src, out anonymize.Source) (p pairCopies, 
 	var of [2][]lengthPair
 	for i, s := range []anonymize.Source{src, out} {
 		err := eachRow(ctx, s, func(_ int64, r *trace.Request) error {
-			of[i] = append(of[i], lengthPair{r.InputTokens, r.OutputTokens})
+			of[i] = append(of[i], lengthPair{r.InputTokens, r.OutputOr(-1)})
 			return nil
 		})
 		if err != nil {

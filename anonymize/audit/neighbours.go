@@ -172,7 +172,7 @@ func extremeRows(ctx context.Context, src anonymize.Source, m measured) (leave [
 			first, heaviest = u, u
 		}
 		last = u
-		if n := int64(r.InputTokens) + int64(r.OutputTokens); n > longestLen {
+		if n := int64(r.InputTokens) + int64(r.OutputOr(0)); n > longestLen {
 			longest, longestLen = u, n
 		}
 		if m.options.Unit != anonymize.UnitRequest {

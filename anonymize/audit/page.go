@@ -211,7 +211,7 @@ var shownColumns = []shownColumn{
 	{"replica", func(r *trace.Request) string { return wordCell(r.Replica) }},
 	{"category", func(r *trace.Request) string { return r.Category }},
 	{"input", func(r *trace.Request) string { return strconv.Itoa(int(r.InputTokens)) }},
-	{"output", func(r *trace.Request) string { return strconv.Itoa(int(r.OutputTokens)) }},
+	{"output", func(r *trace.Request) string { return shortCell(r.OutputTokens) }},
 	{"reasoning", func(r *trace.Request) string { return shortCell(r.ReasoningTokens) }},
 	{"cached", func(r *trace.Request) string { return shortCell(r.CachedTokens) }},
 	{"image tokens", func(r *trace.Request) string { return shortCell(r.ImageTokens) }},

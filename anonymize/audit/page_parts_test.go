@@ -106,7 +106,7 @@ func TestChecksOfAPage(t *testing.T) {
 func TestRowsOfAPage(t *testing.T) {
 	full := trace.Request{ArrivalNS: 1_234_567_890, Session: trace.Ptr(int64(1)), Turn: trace.Ptr(int32(2)), Parents: []int64{0}, ThinkNS: trace.Ptr(int64(4e9)), ToolNS: trace.Ptr(int64(5e6)),
 		User: trace.Ptr(int64(6)), Model: "model-7", Adapter: "adapter-8", Kind: "chat", Class: trace.Ptr("class-9"), Replica: trace.Ptr("replica-10"), Category: "cold",
-		InputTokens: 11, OutputTokens: 12, ReasoningTokens: trace.Ptr(int32(13)), CachedTokens: trace.Ptr(int32(14)), ImageTokens: trace.Ptr(int32(15)), Images: trace.Ptr(int32(16)),
+		InputTokens: 11, OutputTokens: trace.Ptr[int32](12), ReasoningTokens: trace.Ptr(int32(13)), CachedTokens: trace.Ptr(int32(14)), ImageTokens: trace.Ptr(int32(15)), Images: trace.Ptr(int32(16)),
 		MaxTokens: trace.Ptr(int32(17)), Temperature: trace.Ptr(float32(0.7)), Stream: trace.Ptr(false), Blocks: []uint64{0, 1, 2, 3}, OutputBlocks: []uint64{4, 5, 6, 7, 8},
 		Status: "ok", FinishReason: "stop", TTFTNS: trace.Ptr(int64(18e6)), E2ENS: trace.Ptr(int64(19e9))}
 	rows := func(rows ...trace.Request) page.Section {
@@ -211,9 +211,9 @@ func TestOtherFieldsOfAPage(t *testing.T) {
 // What a release cost, beside the source.
 func TestChangeOfAPage(t *testing.T) {
 	id := func(n int64) *int64 { return &n }
-	before := []trace.Request{{InputTokens: 32, OutputTokens: 10, Blocks: []uint64{0, 1}, Session: id(0), Status: trace.StatusOK}, {InputTokens: 32, OutputTokens: 10, Blocks: []uint64{0, 2}, Session: id(0), Status: trace.StatusOK},
+	before := []trace.Request{{InputTokens: 32, OutputTokens: trace.Ptr[int32](10), Blocks: []uint64{0, 1}, Session: id(0), Status: trace.StatusOK}, {InputTokens: 32, OutputTokens: trace.Ptr[int32](10), Blocks: []uint64{0, 2}, Session: id(0), Status: trace.StatusOK},
 		{InputTokens: 32, Blocks: []uint64{0, 1}, Session: id(1), Status: trace.StatusOK}, {InputTokens: 32, Blocks: []uint64{3, 4}, Status: trace.StatusOK}}
-	after := []trace.Request{{InputTokens: 32, OutputTokens: 30, Blocks: []uint64{0, 1}, Session: id(0), Status: trace.StatusOK}, {InputTokens: 16, Blocks: []uint64{0}, Session: id(1), Status: trace.StatusOK}}
+	after := []trace.Request{{InputTokens: 32, OutputTokens: trace.Ptr[int32](30), Blocks: []uint64{0, 1}, Session: id(0), Status: trace.StatusOK}, {InputTokens: 16, Blocks: []uint64{0}, Session: id(1), Status: trace.StatusOK}}
 	section := func(sessions string, size int, before, after []trace.Request) page.Section {
 		s := sheet{c: &Case{Output: &Output{Trace: linkTrace(t, trace.Meta{BlockSize: size}, after)}, Internal: linkTrace(t, trace.Meta{BlockSize: size, Sessions: sessions}, before)}}
 		got, err := s.change(t.Context())

@@ -77,7 +77,7 @@ func invented(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 	}
 	for i := range inventedUsers * inventedTurns {
 		user := int64(i % inventedUsers)
-		r := trace.Request{ArrivalNS: int64(i) * int64(time.Hour) / (inventedUsers * inventedTurns), InputTokens: over(5), OutputTokens: over(3),
+		r := trace.Request{ArrivalNS: int64(i) * int64(time.Hour) / (inventedUsers * inventedTurns), InputTokens: over(5), OutputTokens: trace.Ptr(over(3)),
 			User: &user, Session: &user, Status: trace.StatusOK}
 		if _, err := dst.Write([]trace.Request{r}); err != nil {
 			return meta, err

@@ -30,7 +30,7 @@ func TestChecksThatAreStopped(t *testing.T) {
 	t.Parallel()
 	var rows []trace.Request
 	for i := range int64(40) {
-		rows = append(rows, trace.Request{ArrivalNS: i * 1e9, InputTokens: 32, OutputTokens: 5, User: trace.Ptr(i % 20), Session: trace.Ptr(i % 20), Kind: "chat", Status: trace.StatusOK, Blocks: []uint64{0, uint64(1 + i)}})
+		rows = append(rows, trace.Request{ArrivalNS: i * 1e9, InputTokens: 32, OutputTokens: trace.Ptr[int32](5), User: trace.Ptr(i % 20), Session: trace.Ptr(i % 20), Kind: "chat", Status: trace.StatusOK, Blocks: []uint64{0, uint64(1 + i)}})
 	}
 	src := linkTrace(t, trace.Meta{Tier: anonymize.Internal, BlockSize: 16, Convention: trace.PartialTail, Sessions: "source", Capture: trace.RelativeCapture(0, time.Minute)}, rows)
 	drawn, internal := drawnCase(t, src, anonymize.UnitUser, nil), &Case{Output: &Output{Kind: kindTrace, Trace: src, Meta: map[string]string{"tier": anonymize.Internal}}}
@@ -105,7 +105,7 @@ func TestSourcesThatStopOpening(t *testing.T) {
 func TestLongTracesStop(t *testing.T) {
 	rows := make([]trace.Request, 1200)
 	for i := range rows {
-		rows[i] = trace.Request{InputTokens: 23, OutputTokens: 5, User: trace.Ptr(int64(i))}
+		rows[i] = trace.Request{InputTokens: 23, OutputTokens: trace.Ptr[int32](5), User: trace.Ptr(int64(i))}
 	}
 	stopped, stop := context.WithCancel(t.Context())
 	stop()

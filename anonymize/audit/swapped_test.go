@@ -53,7 +53,7 @@ func TestSwappedModelIsNoNearerThanOthers(t *testing.T) {
 			for _, b := range own {
 				half[b] = h
 			}
-			halves[h] = append(halves[h], trace.Request{ArrivalNS: e.Time.Sub(first).Nanoseconds(), InputTokens: *e.InputTokens, OutputTokens: *e.OutputTokens, Blocks: e.SourceBlocks})
+			halves[h] = append(halves[h], trace.Request{ArrivalNS: e.Time.Sub(first).Nanoseconds(), InputTokens: *e.InputTokens, OutputTokens: trace.Ptr(*e.OutputTokens), Blocks: e.SourceBlocks})
 		}
 	}
 	if err != io.EOF {
@@ -95,7 +95,7 @@ func attackSwapped(t *testing.T, halves [2][]trace.Request, seed byte) attackRes
 		var out []place
 		for i := range n { // every one of them would be in order of time: half of them choose the distance
 			r := &rows[(i*7919)%n]
-			out = append(out, placeOf(r.InputTokens, r.OutputTokens))
+			out = append(out, placeOf(r.InputTokens, *r.OutputTokens))
 		}
 		return out
 	}

@@ -122,7 +122,7 @@ func TestTimesNearTheSource(t *testing.T) {
 					if at += rng.ExpFloat64() * mean; i == 0 && !meta.Capture.Declared() {
 						at = 0
 					}
-					rows = append(rows, trace.Request{ArrivalNS: int64(at*1e9) / tick * tick, InputTokens: 40, OutputTokens: 20, User: trace.Ptr(i % 30), Session: trace.Ptr(i % 80)})
+					rows = append(rows, trace.Request{ArrivalNS: int64(at*1e9) / tick * tick, InputTokens: 40, OutputTokens: trace.Ptr[int32](20), User: trace.Ptr(i % 30), Session: trace.Ptr(i % 80)})
 				}
 				meta.Tier, meta.Sessions = anonymize.Internal, "source"
 				src := linkTrace(t, meta, rows)

@@ -140,7 +140,7 @@ func (f *fewEntries) Read(batch []trace.Entry) (int, error) {
 func (f *fewEntries) rows() trace.Reader[trace.Request] {
 	var rows []trace.Request
 	for i := range int64(few) {
-		r := trace.Request{ArrivalNS: i * int64(time.Second), InputTokens: 10, OutputTokens: 10, Blocks: []uint64{uint64(i)}, Kind: "chat", Status: trace.StatusOK}
+		r := trace.Request{ArrivalNS: i * int64(time.Second), InputTokens: 10, OutputTokens: trace.Ptr[int32](10), Blocks: []uint64{uint64(i)}, Kind: "chat", Status: trace.StatusOK}
 		if i > 0 {
 			r.User, r.Session = trace.Ptr(i), trace.Ptr(i)
 		}

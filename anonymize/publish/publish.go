@@ -228,7 +228,7 @@ func (r *Release) facts() (*facts, error) {
 		f.rows = n + 1
 		f.spanNS = row.ArrivalNS - first
 		f.input += int64(row.InputTokens)
-		f.output += int64(row.OutputTokens)
+		f.output += int64(row.OutputOr(0))
 		return nil
 	})
 	if err == nil && f.rows == 0 {

@@ -37,7 +37,7 @@ func released(t *testing.T, tier string, change func(*trace.Meta)) Release {
 	err = trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		rows := make([]trace.Request, 1200)
 		for i := range rows {
-			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e9, Session: trace.Ptr(int64(i / 2)), Model: "model-0", Kind: "chat", Status: trace.StatusOK, InputTokens: 40, OutputTokens: 7, Blocks: []uint64{0, 1, uint64(i + 2)}}
+			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e9, Session: trace.Ptr(int64(i / 2)), Model: "model-0", Kind: "chat", Status: trace.StatusOK, InputTokens: 40, OutputTokens: trace.Ptr[int32](7), Blocks: []uint64{0, 1, uint64(i + 2)}}
 		}
 		_, err := w.Write(rows)
 		m := trace.Meta{Tier: tier, Unit: "session", BlockSize: 16, Convention: trace.PartialTail, Card: text, CardHash: sum}

@@ -90,7 +90,7 @@ func rewritten(t *testing.T, from, to string) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	err = trace.Each(rows, func(_ int64, r *trace.Request) error {
-		return enc.Encode(map[string]any{"t": 1767323045 + float64(r.ArrivalNS)/1e9, "u": *r.User, "i": r.InputTokens, "o": r.OutputTokens})
+		return enc.Encode(map[string]any{"t": 1767323045 + float64(r.ArrivalNS)/1e9, "u": *r.User, "i": r.InputTokens, "o": *r.OutputTokens})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func drawnRelease(t testing.TB) (model, house string) {
 	err := trace.Create(house, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		d := trace.NewDigest()
 		for i := range int64(20_000) {
-			rows := []trace.Request{{ArrivalNS: i * 18e7, InputTokens: int32(1024 + 37*i%1024), OutputTokens: int32(128 + i%128), User: trace.Ptr(i % 10_000), Session: trace.Ptr(i % 10_000), Status: trace.StatusOK}}
+			rows := []trace.Request{{ArrivalNS: i * 18e7, InputTokens: int32(1024 + 37*i%1024), OutputTokens: trace.Ptr(int32(128 + i%128)), User: trace.Ptr(i % 10_000), Session: trace.Ptr(i % 10_000), Status: trace.StatusOK}}
 			d.Add(rows)
 			if _, err := w.Write(rows); err != nil {
 				return meta, err

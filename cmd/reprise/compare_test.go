@@ -293,7 +293,7 @@ func TestCompareProduction(t *testing.T) {
 	err := trace.Create("t.parquet", func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		rows := make([]trace.Request, 300)
 		for i := range rows {
-			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e8, Session: trace.Ptr(int64(i / 3)), InputTokens: int32(50 + i), OutputTokens: 5, Status: trace.StatusOK,
+			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e8, Session: trace.Ptr(int64(i / 3)), InputTokens: int32(50 + i), OutputTokens: trace.Ptr[int32](5), Status: trace.StatusOK,
 				TTFTNS: trace.Ptr(int64(20e6)), E2ENS: trace.Ptr(int64(30e6))}
 		}
 		rows[7].TTFTNS, rows[7].E2ENS = nil, nil

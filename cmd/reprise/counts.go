@@ -145,8 +145,8 @@ func gapWarnings(t anonymize.Totals) []string {
 	case all > 0:
 		out = append(out, fmt.Sprintf("hit ratios are of the other %d requests", t.Requests-all))
 	}
-	warn(t.OutputGaps.Total()-t.UnknownOutputs, "have no blocks of their output, since the answer in the source is not what was sent (%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
-	warn(t.UnknownOutputs, "have a redacted answer and no count of its tokens: their output length is not known and stands as 0")
+	warn(t.OutputGaps.Total(), "have no blocks of their output, since the answer in the source is not what was sent (%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
+	warn(t.UnknownOutputs, "have no output length: name its field with --map output_tokens=FIELD, or give replay --output-tokens")
 	warn(t.MessageHashes, "have hashes in place of messages: which prompts begin alike is exact, and for how many tokens is an estimate")
 	warn(t.PartlyRedacted, "have redacted messages and no count of their tokens: their lengths are of the text that is left, and their blocks may be equal where the prompts were not")
 	return out
@@ -209,7 +209,7 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		}
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
 			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
-			"input_tokens": t.InputTokens, "output_tokens": t.OutputTokens, "distinct_blocks": told(t.Blocks),
+			"input_tokens": t.InputTokens, "output_tokens": t.KnownOutput(), "distinct_blocks": told(t.Blocks),
 			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.Tier,
 			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": counts,
 			"sources": map[string]int64{"length_usage": t.Sources.Usage, "length_text": t.Sources.Text, "reuse_text": t.Sources.FromText,
@@ -240,7 +240,11 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 	if f.tier.Drawn() {
 		name = "imported"
 	}
-	out = append(out, fmt.Sprintf("%s: %s%s, %s input and %s output tokens, %s", name, page.Many(t.Requests, "request"), failed, page.Count(t.InputTokens), page.Count(t.OutputTokens), blocks),
+	lengths := page.Count(t.InputTokens) + " input tokens, output lengths unknown"
+	if n := t.KnownOutput(); n != nil {
+		lengths = fmt.Sprintf("%s input and %s output tokens", page.Count(t.InputTokens), page.Count(*n))
+	}
+	out = append(out, fmt.Sprintf("%s: %s%s, %s, %s", name, page.Many(t.Requests, "request"), failed, lengths, blocks),
 		fmt.Sprintf("source: %s, %s; %s", info.Format, page.Many(info.Records, "record"), times), sourceWords(t))
 	switch f.tier.Tier {
 	case anonymize.Raw:

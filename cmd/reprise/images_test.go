@@ -22,7 +22,7 @@ func imagesWorkload(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "w.parquet")
 	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		for i, n := range []int32{0, 0, 64, 65, 100, 300, 300, 301} {
-			row := trace.Request{ArrivalNS: int64(i) * 1e6, Kind: "chat", Status: trace.StatusOK, InputTokens: 60 + n, OutputTokens: 2}
+			row := trace.Request{ArrivalNS: int64(i) * 1e6, Kind: "chat", Status: trace.StatusOK, InputTokens: 60 + n, OutputTokens: trace.Ptr[int32](2)}
 			if n > 0 {
 				row.ImageTokens, row.Images = trace.Ptr(n), trace.Ptr(int32(1+i/7*2)) // three in the last
 			}

@@ -226,7 +226,7 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	t := card.Totals
 	if asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"files": len(files), "journals": journals, "captures": set.Captures(),
-			"requests": t.Requests, "failed": t.Failed, "input_tokens": t.InputTokens, "output_tokens": t.OutputTokens,
+			"requests": t.Requests, "failed": t.Failed, "input_tokens": t.InputTokens, "output_tokens": t.KnownOutput(),
 			"distinct_blocks": told(t.Blocks), "sessions": told(t.Sessions), "users": told(t.Users), "counts": meta.Counts})
 	}
 	cli.Notef(cmd, "%s from %s: %d input and %d output tokens, %d distinct blocks of %d", page.Many(t.Requests, "request"),

@@ -161,7 +161,7 @@ func TestLiteLLMSpendLogs(t *testing.T) {
 	for _, file := range []string{"api.json", "table.csv", "excel.csv"} {
 		must(t, "import", file, "-o", file+".parquet")
 		_, rows := publicRows(t, file+".parquet")
-		if len(rows) != 2 || rows[0].InputTokens != 120 || rows[0].OutputTokens != 40 || rows[1].ArrivalNS != 9_322_000_000 ||
+		if len(rows) != 2 || rows[0].InputTokens != 120 || *rows[0].OutputTokens != 40 || rows[1].ArrivalNS != 9_322_000_000 ||
 			rows[0].E2ENS == nil || *rows[0].E2ENS != 1_422_000_000 {
 			t.Errorf("%s: %+v", file, rows)
 		}

@@ -182,13 +182,13 @@ func heldAgainstTrace(t *testing.T, folder, of string, within float64, untimed b
 	worst, late := 0.0, []time.Duration{}
 	for i := range got {
 		r := &got[i]
-		at := slices.IndexFunc(want, func(row trace.Request) bool { return row.OutputTokens == *r.Output })
+		at := slices.IndexFunc(want, func(row trace.Request) bool { return *row.OutputTokens == *r.Output })
 		if at < 0 {
 			t.Errorf("an answer has %d tokens, which no row asks for", *r.Output)
 			continue
 		}
 		row := want[at]
-		want[at].OutputTokens = -1 // once
+		want[at].OutputTokens = trace.Ptr[int32](-1) // once
 		input := r.WantInput
 		if r.Input != nil {
 			input = *r.Input

@@ -29,10 +29,10 @@ func TestProcessesVaryAsTheGame(t *testing.T) {
 		path := filepath.Join(dir, "t.parquet")
 		var rows []trace.Request
 		for i := range int64(600) {
-			q := trace.Request{ArrivalNS: i * 6e9, InputTokens: int32(500 + i%300), OutputTokens: int32(20 + i%50), User: trace.Ptr(i % 299), Session: trace.Ptr(i % 299), Status: trace.StatusOK}
+			q := trace.Request{ArrivalNS: i * 6e9, InputTokens: int32(500 + i%300), OutputTokens: trace.Ptr(int32(20 + i%50)), User: trace.Ptr(i % 299), Session: trace.Ptr(i % 299), Status: trace.StatusOK}
 			rows = append(rows, q)
 			if i%14 == 0 && users == 300 {
-				q.User, q.Session, q.InputTokens, q.OutputTokens = trace.Ptr(int64(299)), trace.Ptr(int64(299)), 3000, 900
+				q.User, q.Session, q.InputTokens, q.OutputTokens = trace.Ptr(int64(299)), trace.Ptr(int64(299)), 3000, trace.Ptr[int32](900)
 				rows = append(rows, q)
 			}
 		}
@@ -98,7 +98,7 @@ func drawnTotals(t *testing.T, m *release.Model) (f [3]float64) {
 	}
 	f[0] = float64(m.Sessions())
 	err = trace.Each(w.Reader(), func(_ int64, r *trace.Request) error {
-		f[1], f[2] = f[1]+float64(r.InputTokens), f[2]+float64(r.OutputTokens)
+		f[1], f[2] = f[1]+float64(r.InputTokens), f[2]+float64(*r.OutputTokens)
 		return nil
 	})
 	if err != nil {

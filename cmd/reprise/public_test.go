@@ -20,7 +20,7 @@ func crowdTrace(t *testing.T, path string, n int) {
 		rows := make([]trace.Request, n)
 		for i := range rows {
 			rows[i] = trace.Request{ArrivalNS: int64(i) * 1e8, User: trace.Ptr(int64(i)), Status: trace.StatusOK,
-				InputTokens: int32(min(4000, math.Exp(6+0.7*rng.NormFloat64()))), OutputTokens: int32(1 + 900*rng.Float64())}
+				InputTokens: int32(min(4000, math.Exp(6+0.7*rng.NormFloat64()))), OutputTokens: trace.Ptr(int32(1 + 900*rng.Float64()))}
 		}
 		_, err := w.Write(rows)
 		return trace.Meta{Tier: "internal", Capture: trace.RelativeCapture(0, time.Hour)}, err

@@ -31,7 +31,7 @@ func publicCrowd(t *testing.T, path string) {
 		r := &rows[i]
 		*r = trace.Request{ArrivalNS: int64(i) * 1e8, User: trace.Ptr(rng.Int64N(users)), Model: "model-0", Kind: "chat", Status: trace.StatusOK,
 			InputTokens:  int32(min(8000, 300+math.Exp(6+0.8*rng.NormFloat64()))),
-			OutputTokens: int32(min(2000, 1+math.Exp(5+0.6*rng.NormFloat64()))), MaxTokens: trace.Ptr(int32(2000)), TTFTNS: trace.Ptr(int64(1e8))}
+			OutputTokens: trace.Ptr(int32(min(2000, 1+math.Exp(5+0.6*rng.NormFloat64())))), MaxTokens: trace.Ptr(int32(2000)), TTFTNS: trace.Ptr(int64(1e8))}
 		for template, b := uint64(rng.IntN(3)), uint64(0); b < 4; b++ {
 			r.Blocks = append(r.Blocks, template*4+b)
 		}
@@ -86,7 +86,7 @@ func TestPublicTrace(t *testing.T) {
 	}
 	want := card.Sessions.Predicted
 	input := func(r *trace.Request) int32 { return r.InputTokens }
-	output := func(r *trace.Request) int32 { return r.OutputTokens }
+	output := func(r *trace.Request) int32 { return *r.OutputTokens }
 	for name, x := range map[string][2]float64{
 		"requests":     {float64(len(rows))/float64(len(source)) - 1, want.Requests},
 		"total input":  {total(rows, input)/total(source, input) - 1, want.Input},

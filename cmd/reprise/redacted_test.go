@@ -74,8 +74,8 @@ func TestImportRedacted(t *testing.T) {
 			}
 			_, rows := publicRows(t, out)
 			for i, r := range rows {
-				if r.InputTokens != int32(5000+i) || r.OutputTokens != int32(200+i) || len(r.Blocks) > 0 || r.OutputBlocks != nil {
-					t.Errorf("%s, %q: %d and %d tokens, %d and %d blocks", said.Format, marker, r.InputTokens, r.OutputTokens, len(r.Blocks), len(r.OutputBlocks))
+				if r.InputTokens != int32(5000+i) || *r.OutputTokens != int32(200+i) || len(r.Blocks) > 0 || r.OutputBlocks != nil {
+					t.Errorf("%s, %q: %d and %d tokens, %d and %d blocks", said.Format, marker, r.InputTokens, *r.OutputTokens, len(r.Blocks), len(r.OutputBlocks))
 					break
 				}
 			}

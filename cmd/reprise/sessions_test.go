@@ -36,7 +36,7 @@ func agentWorkload(t testing.TB, sessions int) (path string, rows []trace.Reques
 			next++
 			chain = append(chain, blocks)
 			r := trace.Request{Session: trace.Ptr(int64(s)), Kind: "chat", Model: "m", Category: trace.Cold, Status: trace.StatusOK,
-				ArrivalNS: int64(s) * 1e9, InputTokens: int32(16 * len(blocks)), OutputTokens: 1 + rng.Int32N(6), Blocks: blocks}
+				ArrivalNS: int64(s) * 1e9, InputTokens: int32(16 * len(blocks)), OutputTokens: trace.Ptr(1 + rng.Int32N(6)), Blocks: blocks}
 			for _, p := range parents {
 				r.Parents = append(r.Parents, first+p)
 			}

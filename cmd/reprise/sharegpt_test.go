@@ -72,7 +72,7 @@ func TestChatCountsAreTiktokens(t *testing.T) {
 	}
 	var got []lengths
 	err = trace.Each(rows, func(_ int64, r *trace.Request) error {
-		got = append(got, lengths{r.InputTokens, r.OutputTokens})
+		got = append(got, lengths{r.InputTokens, *r.OutputTokens})
 		return nil
 	})
 	if err != nil {

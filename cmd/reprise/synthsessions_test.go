@@ -27,7 +27,7 @@ func chatsTrace(t *testing.T, path string, users int) {
 					blocks = append(blocks, id)
 					id++
 				}
-				rows = append(rows, trace.Request{ArrivalNS: at, User: &u, Status: trace.StatusOK, InputTokens: input, OutputTokens: 200, Blocks: slices.Clone(blocks)})
+				rows = append(rows, trace.Request{ArrivalNS: at, User: &u, Status: trace.StatusOK, InputTokens: input, OutputTokens: trace.Ptr[int32](200), Blocks: slices.Clone(blocks)})
 				blocks = blocks[:input/256]
 				at, input = at+int64(time.Minute), input+200+int32(rng.IntN(100))
 			}

@@ -29,10 +29,10 @@ func targetWorkload(t *testing.T, n int) string {
 	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		for i := range n {
 			row := trace.Request{ArrivalNS: int64(i) * 1e6, Session: trace.Ptr(int64(i % 7)), Kind: kinds[i%4], Status: trace.StatusOK,
-				InputTokens: int32(40 + i), OutputTokens: 3, Class: trace.Ptr([]string{"gold", "iron"}[i%2]), Adapter: []string{"adapter-0", ""}[i%2],
+				InputTokens: int32(40 + i), OutputTokens: trace.Ptr[int32](3), Class: trace.Ptr([]string{"gold", "iron"}[i%2]), Adapter: []string{"adapter-0", ""}[i%2],
 				Blocks: []uint64{0, uint64(2*i + 1), uint64(2*i + 2), uint64(2*i + 1000), uint64(2*i + 2000), uint64(2*i + 3000), uint64(2*i + 4000)}[:(40+i+15)/16]}
 			if row.Kind == "embedding" {
-				row.OutputTokens = 0
+				row.OutputTokens = trace.Ptr[int32](0)
 			}
 			if _, err := w.Write([]trace.Request{row}); err != nil {
 				return trace.Meta{}, err

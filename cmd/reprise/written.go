@@ -45,7 +45,7 @@ func (t tally) Write(rows []trace.Request) (int, error) {
 		t.to.Requests++
 		t.to.lastNS = r.ArrivalNS
 		t.to.InputTokens += int64(r.InputTokens)
-		t.to.OutputTokens += int64(r.OutputTokens)
+		t.to.OutputTokens += int64(r.OutputOr(0))
 	}
 	return t.Writer.Write(rows)
 }

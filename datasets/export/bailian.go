@@ -76,8 +76,10 @@ func (e *bailianEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, 
 	b = appendSeconds(b, r.ArrivalNS)
 	b = append(b, `,"input_length":`...)
 	b = strconv.AppendInt(b, int64(r.InputTokens), 10)
-	b = append(b, `,"output_length":`...)
-	b = strconv.AppendInt(b, int64(r.OutputTokens), 10)
+	if r.OutputTokens != nil {
+		b = append(b, `,"output_length":`...)
+		b = strconv.AppendInt(b, int64(*r.OutputTokens), 10)
+	}
 	kind := `,"type":"text","turn":`
 	if r.Images != nil && *r.Images > 0 || r.ImageTokens != nil && *r.ImageTokens > 0 {
 		kind = `,"type":"image","turn":`

@@ -71,14 +71,13 @@ func (e *blisEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, err
 	b = append(b, ",,0,"...) // prefix_group, prefix_length
 	b = strconv.AppendBool(b, r.Stream != nil && *r.Stream)
 	images := min(valueOf(r.ImageTokens), r.InputTokens)
-	for _, n := range []int32{r.InputTokens, r.OutputTokens, r.InputTokens - images, images} {
-		b = append(b, ',')
-		b = strconv.AppendInt(b, int64(n), 10)
+	for _, n := range []*int32{&r.InputTokens, r.OutputTokens, trace.Ptr(r.InputTokens - images), &images} {
+		b = appendOptional(append(b, ','), n)
 	}
 	b = append(b, ",0,0,"...) // audio_tokens, video_tokens
 	ratio := 0.0              // the share of the output that was reasoning
-	if r.OutputTokens != 0 {
-		ratio = float64(min(max(valueOf(r.ReasoningTokens), 0), r.OutputTokens)) / float64(r.OutputTokens)
+	if output := r.OutputOr(0); output != 0 {
+		ratio = float64(min(max(valueOf(r.ReasoningTokens), 0), output)) / float64(output)
 	}
 	b = strconv.AppendFloat(b, ratio, 'f', -1, 64)
 	b = append(b, ',')
@@ -134,11 +133,11 @@ func valueOf(n *int32) int32 {
 	return *n
 }
 
-func appendOptional(b []byte, n *int64) []byte {
+func appendOptional[T int32 | int64](b []byte, n *T) []byte {
 	if n == nil {
 		return b
 	}
-	return strconv.AppendInt(b, *n, 10)
+	return strconv.AppendInt(b, int64(*n), 10)
 }
 
 // appendCSV appends a field, quoted where RFC 4180 wants it.
@@ -180,8 +179,7 @@ func inferencePerfFormat() Format {
 				b = datasets.Epoch.Add(time.Duration(r.ArrivalNS+50)).AppendFormat(b, layout)
 				b = append(b, ',')
 				b = strconv.AppendInt(b, int64(r.InputTokens), 10)
-				b = append(b, ',')
-				b = strconv.AppendInt(b, int64(r.OutputTokens), 10)
+				b = appendOptional(append(b, ','), r.OutputTokens)
 				return append(b, '\n'), nil
 			}, nil
 		},

@@ -27,7 +27,7 @@ func TestBLISReadsBack(t *testing.T) {
 	}
 	for i := range all {
 		e := &all[i]
-		sameOutput := e.OutputTokens == nil && rows[i].OutputTokens == 0 || e.OutputTokens != nil && *e.OutputTokens == rows[i].OutputTokens
+		sameOutput := e.OutputTokens == nil && *rows[i].OutputTokens == 0 || e.OutputTokens != nil && *e.OutputTokens == *rows[i].OutputTokens
 		if e.InputTokens == nil || *e.InputTokens != rows[i].InputTokens || !sameOutput || e.Time.Sub(datasets.Epoch).Microseconds() != (rows[i].ArrivalNS+500)/1000 {
 			t.Errorf("row %d is read as %s", i, facts(e))
 		}

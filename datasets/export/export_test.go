@@ -53,11 +53,11 @@ func write(t testing.TB, name string, o Options, rows []trace.Request) (file, he
 // alike.
 func sampleRows() []trace.Request {
 	return []trace.Request{
-		{ArrivalNS: 0, InputTokens: 700, OutputTokens: 21, Blocks: []uint64{0, 1}, Session: trace.Ptr[int64](0), Turn: trace.Ptr[int32](0),
+		{ArrivalNS: 0, InputTokens: 700, OutputTokens: trace.Ptr[int32](21), Blocks: []uint64{0, 1}, Session: trace.Ptr[int64](0), Turn: trace.Ptr[int32](0),
 			Model: "m,1", Stream: trace.Ptr(true), User: trace.Ptr[int64](4), Status: trace.StatusOK, TTFTNS: trace.Ptr[int64](250_000_000), E2ENS: trace.Ptr[int64](1_000_000_000)},
 		{ArrivalNS: 1_234_567_890, InputTokens: 512, Blocks: []uint64{0}, Images: trace.Ptr[int32](1), ImageTokens: trace.Ptr[int32](100),
 			Model: "m,1", Kind: "completion", Temperature: trace.Ptr[float32](0.7), MaxTokens: trace.Ptr[int32](8), Class: trace.Ptr("batch"), Status: trace.StatusCancelled},
-		{ArrivalNS: 3_000_000_000, InputTokens: 1024, OutputTokens: 100, Blocks: []uint64{0, 2}, Session: trace.Ptr[int64](0), Turn: trace.Ptr[int32](1), Parents: []int64{0},
+		{ArrivalNS: 3_000_000_000, InputTokens: 1024, OutputTokens: trace.Ptr[int32](100), Blocks: []uint64{0, 2}, Session: trace.Ptr[int64](0), Turn: trace.Ptr[int32](1), Parents: []int64{0},
 			ThinkNS: trace.Ptr[int64](1_500_000_000), ToolNS: trace.Ptr[int64](400_000), ReasoningTokens: trace.Ptr[int32](25), Model: "m,1", FinishReason: "stop", Status: trace.StatusFailed},
 	}
 }
@@ -162,7 +162,7 @@ func TestOutputs(t *testing.T) {
 				t.Errorf("%+v", out)
 			}
 			seen[out.Name] = true
-			row := trace.Request{ArrivalNS: 1_500_200_000, InputTokens: 700, OutputTokens: 21, Blocks: []uint64{0, 1},
+			row := trace.Request{ArrivalNS: 1_500_200_000, InputTokens: 700, OutputTokens: trace.Ptr[int32](21), Blocks: []uint64{0, 1},
 				Session: trace.Ptr[int64](0), Model: "model-0", Stream: trace.Ptr(true)}
 			o := Options{BlockSize: 512}
 			if out.Name == "bailian" || out.Name == "vllm-timed-trace" {
@@ -227,7 +227,7 @@ func randomRows(rng *rand.Rand, n, size int) []trace.Request {
 		if i > 0 {
 			r.ArrivalNS = rows[i-1].ArrivalNS + int64(rng.IntN(3))*rng.Int64N(1e10)
 		}
-		r.InputTokens, r.OutputTokens = int32(rng.IntN(5*size)), int32(rng.IntN(300))
+		r.InputTokens, r.OutputTokens = int32(rng.IntN(5*size)), trace.Ptr(int32(rng.IntN(300)))
 		if maybe() {
 			r.InputTokens = r.InputTokens / int32(size) * int32(size)
 		}
@@ -343,7 +343,7 @@ func reread(t *testing.T, file string, o datasets.Options, rows []trace.Request,
 	}
 	for i := range all {
 		e, r := &all[i], &rows[i]
-		if e.InputTokens != nil && *e.InputTokens != r.InputTokens || e.OutputTokens != nil && *e.OutputTokens != r.OutputTokens {
+		if e.InputTokens != nil && *e.InputTokens != r.InputTokens || e.OutputTokens != nil && *e.OutputTokens != *r.OutputTokens {
 			t.Fatalf("row %d is read as %s", i, facts(e))
 		}
 		if at := time.Duration(r.ArrivalNS); !e.Time.IsZero() && e.Time.Sub(datasets.Epoch) != at.Round(unit) {
@@ -393,7 +393,7 @@ func checkBatch(t *testing.T, rows []trace.Request, all []trace.Entry) {
 	t.Helper()
 	for i := range all {
 		e, r := &all[i], &rows[i]
-		if *e.MaxTokens != max(r.OutputTokens, 1) || len(e.Messages) != 1 || e.Messages[0].Content.Reveal() != "some words" ||
+		if *e.MaxTokens != max(*r.OutputTokens, 1) || len(e.Messages) != 1 || e.Messages[0].Content.Reveal() != "some words" ||
 			(e.Temperature == nil) != (r.Temperature == nil) || e.Temperature != nil && *e.Temperature != *r.Temperature {
 			t.Fatalf("row %d is read as %s", i, facts(e))
 		}
@@ -501,7 +501,7 @@ func TestWriterErrors(t *testing.T) {
 		row        trace.Request
 	}{
 		{"mooncake", "row 1 has a negative arrival or length", nil, trace.Request{ArrivalNS: -1}},
-		{"blis", "row 1 has a negative arrival or length", nil, trace.Request{OutputTokens: -7}},
+		{"blis", "row 1 has a negative arrival or length", nil, trace.Request{OutputTokens: trace.Ptr[int32](-7)}},
 		{"bailian", "row 1 does not have a block id for each block", nil, trace.Request{InputTokens: 17, Blocks: []uint64{1}}},
 		{"sglang", "row 1 does not have a block id for each block", nil, trace.Request{InputTokens: 17}},
 		{"aiperf", "row 1 does not have a block id for each block", nil, trace.Request{InputTokens: 17, Blocks: []uint64{1}}},
@@ -544,7 +544,7 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 
 // Formats that need no blocks write a trace that has none.
 func TestTracesWithoutBlocks(t *testing.T) {
-	row := trace.Request{ArrivalNS: 2_000_000_000, InputTokens: 700, OutputTokens: 3, Model: "m"}
+	row := trace.Request{ArrivalNS: 2_000_000_000, InputTokens: 700, OutputTokens: trace.Ptr[int32](3), Model: "m"}
 	for name, want := range map[string]string{
 		"aiperf":   `{"timestamp": 2000, "input_length": 700, "output_length": 3}`,
 		"guidellm": `{"timestamp": 2.0, "input_length": 700, "output_length": 3}`,

@@ -47,12 +47,16 @@ func otherBlockSize(size int) string {
 }
 
 // appendLengths appends the lengths under their names in the Mooncake release,
-// which most formats share. Another member stands before them.
+// which most formats share. Another member stands before them. An output length that is not
+// known is left out.
 func appendLengths(b []byte, r *trace.Request) []byte {
 	b = append(b, `, "input_length": `...)
 	b = strconv.AppendInt(b, int64(r.InputTokens), 10)
+	if r.OutputTokens == nil {
+		return b
+	}
 	b = append(b, `, "output_length": `...)
-	return strconv.AppendInt(b, int64(r.OutputTokens), 10)
+	return strconv.AppendInt(b, int64(*r.OutputTokens), 10)
 }
 
 // sglangIDTokens is about how many tokens SGLang's benchmark makes for a block

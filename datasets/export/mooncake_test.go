@@ -28,7 +28,7 @@ func TestMooncakePublished(t *testing.T) {
 	for i := range all {
 		e := &all[i]
 		input, output, blocks = input+int64(*e.InputTokens), output+int64(*e.OutputTokens), blocks+int64(len(e.SourceBlocks))
-		row := trace.Request{ArrivalNS: int64(e.Time.Sub(datasets.Epoch)), InputTokens: *e.InputTokens, OutputTokens: *e.OutputTokens, Blocks: e.SourceBlocks}
+		row := trace.Request{ArrivalNS: int64(e.Time.Sub(datasets.Epoch)), InputTokens: *e.InputTokens, OutputTokens: trace.Ptr(*e.OutputTokens), Blocks: e.SourceBlocks}
 		if _, err := w.Write([]trace.Request{row}); err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +58,8 @@ func TestMooncakeWriterSaysWhatIsLost(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := []trace.Request{
-		{ArrivalNS: 1_499_999, InputTokens: 17, OutputTokens: 1, Blocks: []uint64{0, 1}, Status: trace.StatusOK},
-		{ArrivalNS: 1_500_000, InputTokens: 0, OutputTokens: 2, Session: trace.Ptr[int64](0), Model: "model-0", Status: trace.StatusFailed, OutputBlocks: []uint64{2}},
+		{ArrivalNS: 1_499_999, InputTokens: 17, OutputTokens: trace.Ptr[int32](1), Blocks: []uint64{0, 1}, Status: trace.StatusOK},
+		{ArrivalNS: 1_500_000, InputTokens: 0, OutputTokens: trace.Ptr[int32](2), Session: trace.Ptr[int64](0), Model: "model-0", Status: trace.StatusFailed, OutputBlocks: []uint64{2}},
 		{ArrivalNS: 3_000_000, InputTokens: 16, Blocks: []uint64{1}, Model: "model-0", Category: trace.Cold},
 	}
 	if n, err := w.Write(rows); n != 3 || err != nil {

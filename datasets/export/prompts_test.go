@@ -31,7 +31,7 @@ func TestWrittenPromptsAreExact(t *testing.T) {
 		rows := make([]trace.Request, 60)
 		for i := range rows {
 			r := &rows[i]
-			r.InputTokens, r.OutputTokens, r.Model = int32(1+rng.IntN(4*size)), int32(rng.IntN(100)), "m"
+			r.InputTokens, r.OutputTokens, r.Model = int32(1+rng.IntN(4*size)), trace.Ptr(int32(rng.IntN(100))), "m"
 			if i%3 == 0 {
 				r.Kind = "completion"
 			}
@@ -88,8 +88,8 @@ func promptOf(t *testing.T, line []byte) string {
 // A trace is written for another tool, which is told what its format cannot say.
 func ExampleNewWriter() {
 	rows := []trace.Request{
-		{ArrivalNS: 0, InputTokens: 40, OutputTokens: 21, Blocks: []uint64{0, 1, 2}, Session: trace.Ptr[int64](0)},
-		{ArrivalNS: 61_114_000_000, InputTokens: 90, OutputTokens: 13, Blocks: []uint64{0, 1, 3, 4, 5, 6}, Session: trace.Ptr[int64](0),
+		{ArrivalNS: 0, InputTokens: 40, OutputTokens: trace.Ptr[int32](21), Blocks: []uint64{0, 1, 2}, Session: trace.Ptr[int64](0)},
+		{ArrivalNS: 61_114_000_000, InputTokens: 90, OutputTokens: trace.Ptr[int32](13), Blocks: []uint64{0, 1, 3, 4, 5, 6}, Session: trace.Ptr[int64](0),
 			Parents: []int64{0}, ThinkNS: trace.Ptr[int64](60_000_000_000)},
 	}
 	w, err := export.NewWriter("bailian", os.Stdout, export.Options{BlockSize: 16})
@@ -118,7 +118,7 @@ func ExampleNewWriter_mooncake() {
 		fmt.Println(err)
 		return
 	}
-	row := trace.Request{ArrivalNS: 1_500_200_000, InputTokens: 700, OutputTokens: 21, Blocks: []uint64{0, 1}, Model: "model-0"}
+	row := trace.Request{ArrivalNS: 1_500_200_000, InputTokens: 700, OutputTokens: trace.Ptr[int32](21), Blocks: []uint64{0, 1}, Model: "model-0"}
 	if _, err := w.Write([]trace.Request{row}); err != nil {
 		fmt.Println(err)
 	}

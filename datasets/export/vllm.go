@@ -71,8 +71,10 @@ func vllmCustomFormat() Format {
 			return func(b []byte, _ int64, r *trace.Request) ([]byte, error) {
 				b = append(b, `{"prompt": `...)
 				b, err := p.append(b, r)
-				b = append(b, `, "output_tokens": `...)
-				b = strconv.AppendInt(b, p.output(r), 10)
+				if r.OutputTokens != nil {
+					b = append(b, `, "output_tokens": `...)
+					b = strconv.AppendInt(b, p.output(r), 10)
+				}
 				return append(b, "}\n"...), err
 			}, nil
 		},
@@ -112,6 +114,6 @@ func (p *prompts) append(b []byte, r *trace.Request) ([]byte, error) {
 
 // output returns how many tokens to ask for: servers refuse to make none.
 func (p *prompts) output(r *trace.Request) int64 {
-	p.losses.count("%d of %d rows had no output and ask for one token", r.OutputTokens == 0)
-	return max(int64(r.OutputTokens), 1)
+	p.losses.count("%d of %d rows had no output and ask for one token", r.OutputTokens != nil && *r.OutputTokens == 0)
+	return max(int64(r.OutputOr(0)), 1)
 }

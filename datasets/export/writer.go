@@ -80,7 +80,7 @@ func (f *writer) Write(rows []trace.Request) (int, error) {
 	for i := range rows {
 		r := &rows[i]
 		err := errNegative
-		if r.ArrivalNS >= 0 && r.InputTokens >= 0 && r.OutputTokens >= 0 {
+		if r.ArrivalNS >= 0 && r.InputTokens >= 0 && r.OutputOr(0) >= 0 {
 			f.buf, err = f.encode(f.buf[:0], f.losses.rows, r)
 		}
 		if err != nil {
@@ -89,6 +89,7 @@ func (f *writer) Write(rows []trace.Request) (int, error) {
 		if _, err := f.w.Write(f.buf); err != nil {
 			return i, err
 		}
+		f.losses.count("%d of %d rows have no output length, so the file has none for them", r.OutputTokens == nil && r.Status != trace.StatusFailed)
 		f.losses.rows++
 		for c, column := range lossyColumns {
 			if !f.losses.says[c] && column.set(r) {

@@ -11,7 +11,7 @@ import (
 // Nothing is said to be lost of a trace that a format can hold.
 func TestNothingIsLost(t *testing.T) {
 	plain := func(blocks bool) trace.Request {
-		r := trace.Request{ArrivalNS: 1_500_000_000, InputTokens: 40, OutputTokens: 21, Status: trace.StatusOK}
+		r := trace.Request{ArrivalNS: 1_500_000_000, InputTokens: 40, OutputTokens: trace.Ptr[int32](21), Status: trace.StatusOK}
 		if blocks {
 			r.Blocks = []uint64{0, 1, 2}
 		}
@@ -91,8 +91,8 @@ func TestLossIsCounted(t *testing.T) {
 }
 
 func TestLossOfTheWholeTrace(t *testing.T) {
-	late := []trace.Request{{ArrivalNS: 3_536_999_000_000, InputTokens: 1, Blocks: []uint64{0}, OutputTokens: 1, Model: "a"}}
-	mixed := []trace.Request{{Model: "a", OutputTokens: 1, InputTokens: 1}, {Model: "a", Kind: "embedding", InputTokens: 1}, {Model: "b", Kind: "completion", OutputTokens: 1}}
+	late := []trace.Request{{ArrivalNS: 3_536_999_000_000, InputTokens: 1, Blocks: []uint64{0}, OutputTokens: trace.Ptr[int32](1), Model: "a"}}
+	mixed := []trace.Request{{Model: "a", OutputTokens: trace.Ptr[int32](1), InputTokens: 1}, {Model: "a", Kind: "embedding", InputTokens: 1}, {Model: "b", Kind: "completion", OutputTokens: trace.Ptr[int32](1)}}
 	crowd := make([]trace.Request, batchRequests+1)
 	for i := range crowd {
 		crowd[i] = mixed[0]

@@ -75,7 +75,7 @@ func printHours(w io.Writer, path string) error {
 		}
 		h.requests++
 		h.input += int64(r.InputTokens)
-		h.output += int64(r.OutputTokens)
+		h.output += int64(r.OutputOr(0))
 		for _, id := range r.Blocks {
 			h.blocks++
 			if known[id] {

@@ -12,9 +12,9 @@ func TestPrintHours(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.parquet")
 	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		_, err := w.Write([]trace.Request{
-			{ArrivalNS: 0, InputTokens: 100, OutputTokens: 7, Blocks: []uint64{0, 1}},
-			{ArrivalNS: 1e9, InputTokens: 150, OutputTokens: 8, Blocks: []uint64{0, 1, 2}},
-			{ArrivalNS: 2 * 3600e9, InputTokens: 50, OutputTokens: 9},
+			{ArrivalNS: 0, InputTokens: 100, OutputTokens: trace.Ptr[int32](7), Blocks: []uint64{0, 1}},
+			{ArrivalNS: 1e9, InputTokens: 150, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 1, 2}},
+			{ArrivalNS: 2 * 3600e9, InputTokens: 50, OutputTokens: trace.Ptr[int32](9)},
 		})
 		return trace.Meta{BlockSize: 64}, err
 	})

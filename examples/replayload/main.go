@@ -76,7 +76,7 @@ func questions(users, each int, interval time.Duration) []trace.Request {
 				ArrivalNS:    int64(len(rows)) * int64(interval),
 				User:         trace.Ptr(int64(user)),
 				InputTokens:  int32(len(blocks)-1)*blockSize + 60, // the last block, the question, is partial
-				OutputTokens: 20,
+				OutputTokens: trace.Ptr[int32](20),
 				Blocks:       blocks,
 			})
 		}

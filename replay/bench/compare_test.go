@@ -21,7 +21,7 @@ func labRound(rng *rand.Rand) []trace.Request {
 	at := 0.0
 	for i := range out {
 		at += rng.ExpFloat64() / 20
-		out[i] = trace.Request{ArrivalNS: int64(at * 1e9), InputTokens: 100 + rng.Int32N(400), OutputTokens: 8 + rng.Int32N(16)}
+		out[i] = trace.Request{ArrivalNS: int64(at * 1e9), InputTokens: 100 + rng.Int32N(400), OutputTokens: trace.Ptr(8 + rng.Int32N(16))}
 	}
 	return out
 }

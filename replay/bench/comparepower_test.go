@@ -37,7 +37,7 @@ func open(n int, perS float64, gap func(*rand.Rand) float64, prompt, answer [3]f
 		at := 0.0
 		for range n {
 			at += gap(rng) / perS
-			out = append(out, trace.Request{ArrivalNS: int64(at * 1e9), InputTokens: lognormal(rng, prompt[0], prompt[1], prompt[2]), OutputTokens: lognormal(rng, answer[0], answer[1], answer[2])})
+			out = append(out, trace.Request{ArrivalNS: int64(at * 1e9), InputTokens: lognormal(rng, prompt[0], prompt[1], prompt[2]), OutputTokens: trace.Ptr(lognormal(rng, answer[0], answer[1], answer[2]))})
 		}
 		return out
 	}
@@ -71,7 +71,7 @@ func turns(rng *rand.Rand) (out []trace.Request) {
 				blocks = append(blocks, block)
 				block++
 			}
-			r := trace.Request{ArrivalNS: s * 1e9, Session: trace.Ptr(s), Turn: trace.Ptr(turn), InputTokens: length, OutputTokens: 16 + rng.Int32N(64), Blocks: slices.Clone(blocks), ThinkNS: trace.Ptr(int64(1e9 * rng.ExpFloat64()))}
+			r := trace.Request{ArrivalNS: s * 1e9, Session: trace.Ptr(s), Turn: trace.Ptr(turn), InputTokens: length, OutputTokens: trace.Ptr(16 + rng.Int32N(64)), Blocks: slices.Clone(blocks), ThinkNS: trace.Ptr(int64(1e9 * rng.ExpFloat64()))}
 			if parent >= 0 {
 				r.Parents = []int64{parent}
 			}

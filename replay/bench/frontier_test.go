@@ -164,8 +164,8 @@ func TestLengthClasses(t *testing.T) {
 			t.Errorf("%s: rows differ, or do not: %v", text, err)
 		}
 		for _, r := range a {
-			if text == "1024/8192" && (r.InputTokens < 820 || r.InputTokens > 1024 || r.OutputTokens < 6554 || r.OutputTokens > 8192) {
-				t.Errorf("%d/%d tokens", r.InputTokens, r.OutputTokens)
+			if text == "1024/8192" && (r.InputTokens < 820 || r.InputTokens > 1024 || *r.OutputTokens < 6554 || *r.OutputTokens > 8192) {
+				t.Errorf("%d/%d tokens", r.InputTokens, *r.OutputTokens)
 			}
 		}
 	}

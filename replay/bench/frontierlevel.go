@@ -98,7 +98,7 @@ func (c *LengthClass) rows(n int, seed uint64, load frontierLoad) ([]trace.Reque
 	p, o := prompt.New(rng), output.New(rng)
 	rows := make([]trace.Request, n)
 	for i := range rows {
-		rows[i].InputTokens, rows[i].OutputTokens = p.Draw(), o.Draw()
+		rows[i].InputTokens, rows[i].OutputTokens = p.Draw(), trace.Ptr(o.Draw())
 	}
 	return rows, nil
 }

@@ -115,7 +115,7 @@ func agentTrees(t Trial) (*replay.Trees, replay.Options, error) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for s := range int64(40) {
 		for turn := range int32(3) {
-			r := trace.Request{ArrivalNS: s * 1e9, Session: trace.Ptr(s), Turn: trace.Ptr(turn), InputTokens: 8, OutputTokens: 1}
+			r := trace.Request{ArrivalNS: s * 1e9, Session: trace.Ptr(s), Turn: trace.Ptr(turn), InputTokens: 8, OutputTokens: trace.Ptr[int32](1)}
 			if turn > 0 {
 				r.ThinkNS, r.Parents = trace.Ptr(int64(1e9+rng.IntN(2e9))), []int64{int64(len(rows)) - 1}
 			}

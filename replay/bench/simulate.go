@@ -101,7 +101,7 @@ func (p *simulation) arrival(d *replay.Departure) engine.Arrival {
 	r := d.Row
 	p.now = max(p.now, d.Result.DueNS) // a row that was read late is sent late
 	a := engine.Arrival{Session: d.Result.Session, At: instantOf(p.now), Job: engine.Job{ID: d.ID,
-		Prompt: int(r.InputTokens), Output: int(r.OutputTokens), BlockSize: p.BlockSize}}
+		Prompt: int(r.InputTokens), Output: int(r.OutputOr(0)), BlockSize: p.BlockSize}}
 	if p.BlockSize > 0 {
 		a.Job.Blocks, a.Job.OutputBlocks = r.Blocks, r.OutputBlocks
 	}

@@ -20,7 +20,7 @@ func TestRefusedClosedLoopEnds(t *testing.T) {
 	fleet := engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}
 	fleet.Engine.MaxSeqs, fleet.Engine.MaxWaiting = 2, 1
 	rows := &replay.Loop{Rows: 1, PeriodNS: 1e9, Open: func() (trace.Reader[trace.Request], error) {
-		return &trace.SliceReader[trace.Request]{Rows: []trace.Request{{InputTokens: 10, OutputTokens: 100}}}, nil
+		return &trace.SliceReader[trace.Request]{Rows: []trace.Request{{InputTokens: 10, OutputTokens: trace.Ptr[int32](100)}}}, nil
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

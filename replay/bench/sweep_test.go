@@ -208,7 +208,7 @@ func engineSweep(t *testing.T) *Sweep {
 	var rows []trace.Request
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range int64(12_000) {
-		rows = append(rows, trace.Request{ArrivalNS: i, InputTokens: int32(lognormal(r, 500, 50, 4000)), OutputTokens: int32(lognormal(r, 100, 10, 800))})
+		rows = append(rows, trace.Request{ArrivalNS: i, InputTokens: int32(lognormal(r, 500, 50, 4000)), OutputTokens: trace.Ptr(int32(lognormal(r, 100, 10, 800)))})
 	}
 	if _, err = writeRows(workload, rows); err != nil {
 		t.Fatal(err)

@@ -184,7 +184,7 @@ type sameRow struct{ tokens int }
 // Read implements trace.Reader.
 func (s sameRow) Read(rows []trace.Request) (int, error) {
 	for i := range rows {
-		rows[i] = trace.Request{InputTokens: 100, OutputTokens: int32(s.tokens)}
+		rows[i] = trace.Request{InputTokens: 100, OutputTokens: trace.Ptr(int32(s.tokens))}
 	}
 	return len(rows), nil
 }

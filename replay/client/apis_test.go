@@ -37,7 +37,7 @@ func apisServer(t *testing.T, asked func(path, body string)) string {
 }
 
 func TestAPIs(t *testing.T) {
-	row := trace.Request{InputTokens: 2, OutputTokens: 3, Temperature: trace.Ptr(float32(0.5))}
+	row := trace.Request{InputTokens: 2, OutputTokens: trace.Ptr[int32](3), Temperature: trace.Ptr(float32(0.5))}
 	for _, c := range []struct {
 		opt          Options
 		kind         string

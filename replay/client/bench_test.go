@@ -67,7 +67,7 @@ func BenchmarkHTTPRequest(b *testing.B) {
 		b.Run(conns, func(b *testing.B) {
 			url := serveCanned(b, tok+stop+usage+done)
 			h := endpoint(b, Options{Connections: conns, URL: url})
-			row := trace.Request{InputTokens: 500, OutputTokens: 1}
+			row := trace.Request{InputTokens: 500, OutputTokens: trace.Ptr[int32](1)}
 			b.ReportAllocs()
 			for b.Loop() {
 				if r := fire(b, h, row, 0); r.Error != "" {
@@ -84,7 +84,7 @@ func BenchmarkLag(b *testing.B) {
 	h := endpoint(b, Options{URL: serveCanned(b, tok+tok+stop+done)})
 	rows := make([]trace.Request, b.N)
 	for i := range rows {
-		rows[i] = trace.Request{ArrivalNS: int64(i) * 1e6, InputTokens: 100, OutputTokens: 2}
+		rows[i] = trace.Request{ArrivalNS: int64(i) * 1e6, InputTokens: 100, OutputTokens: trace.Ptr[int32](2)}
 	}
 	var out trace.SliceWriter[result.Result]
 	if _, err := (&replay.Runner{Prompter: words{}, Endpoint: h}).Run(b.Context(), reader(rows), &out); err != nil {

@@ -37,7 +37,7 @@ func TestCheckDeterminism(t *testing.T) {
 	h := endpoint(t, Options{URL: url})
 	var rows []trace.Request
 	for i := range 100 {
-		row := trace.Request{InputTokens: 3, OutputTokens: 2, Temperature: trace.Ptr(float32(1))}
+		row := trace.Request{InputTokens: 3, OutputTokens: trace.Ptr[int32](2), Temperature: trace.Ptr(float32(1))}
 		switch {
 		case i >= 80:
 			row.InputTokens = 12 // fails

@@ -179,11 +179,11 @@ func TestHangingUpFreesThePlace(t *testing.T) {
 		defer end()
 		gone := make(chan struct{})
 		go func() {
-			fire(t, h, trace.Request{InputTokens: 5, OutputTokens: 100_000}, 1003*time.Millisecond)
+			fire(t, h, trace.Request{InputTokens: 5, OutputTokens: trace.Ptr[int32](100_000)}, 1003*time.Millisecond)
 			close(gone)
 		}()
 		synctest.Wait()
-		r := fire(t, h, trace.Request{InputTokens: 5, OutputTokens: 1}, 0)
+		r := fire(t, h, trace.Request{InputTokens: 5, OutputTokens: trace.Ptr[int32](1)}, 0)
 		<-gone
 		if want := int64(1023 * time.Millisecond); r.Error != "" || *r.FirstTokenNS-*r.SentNS != want {
 			t.Errorf("%q, first token after %v", r.Error, time.Duration(*r.FirstTokenNS-*r.SentNS))

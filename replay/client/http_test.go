@@ -143,7 +143,7 @@ func inOrder(t *testing.T, name string, instants ...*int64) {
 }
 
 func TestAnswers(t *testing.T) {
-	row := trace.Request{InputTokens: 3, OutputTokens: 3}
+	row := trace.Request{InputTokens: 3, OutputTokens: trace.Ptr[int32](3)}
 	count := func(text string) int { return len(strings.Fields(text)) }
 	long := strings.Repeat(strings.Replace(tok, "a b", strings.Repeat("a ", 1<<16), 1), 10)
 	for _, c := range []struct {
@@ -298,7 +298,7 @@ func TestRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := trace.Request{InputTokens: 3, OutputTokens: 5, Temperature: trace.Ptr(float32(0.7))}
+	row := trace.Request{InputTokens: 3, OutputTokens: trace.Ptr[int32](5), Temperature: trace.Ptr(float32(0.7))}
 	cancelled := row
 	cancelled.Status, cancelled.MaxTokens = trace.StatusCancelled, trace.Ptr(int32(100))
 	const text, ids = " w0 w1 w2", "[10 11 12]"
@@ -390,7 +390,7 @@ func TestClosingServer(t *testing.T) {
 		h := endpoint(t, Options{URL: url, Connections: conns})
 		var rows []trace.Request
 		for i := range n { // every body is another
-			rows = append(rows, trace.Request{InputTokens: int32(i + 1), OutputTokens: 1})
+			rows = append(rows, trace.Request{InputTokens: int32(i + 1), OutputTokens: trace.Ptr[int32](1)})
 		}
 		var out trace.SliceWriter[result.Result]
 		run, err := (&replay.Runner{Prompter: words{}, Endpoint: h, Options: replay.Options{Concurrency: 32}}).Run(t.Context(), reader(rows), &out)
@@ -590,7 +590,7 @@ func TestCalibrateUncounted(t *testing.T) {
 		if strings.Join(run.Uncounted, " ") != c.uncounted || (len(run.NoStreamOptions) > 0) != c.withoutOptions || run.Overhead != c.overhead {
 			t.Errorf("%s: run %+v", name, run)
 		}
-		call, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1, OutputTokens: 1}, words{})
+		call, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1, OutputTokens: trace.Ptr[int32](1)}, words{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ func truthConfig(ttft, itl time.Duration) engine.ServerConfig {
 func truthRows() []trace.Request {
 	rows := workload(every(truthGap, truthStreams)...)
 	for i := range rows {
-		rows[i].InputTokens, rows[i].OutputTokens = int32(10+i), truthTokens
+		rows[i].InputTokens, rows[i].OutputTokens = int32(10+i), trace.Ptr[int32](truthTokens)
 	}
 	return rows
 }

@@ -26,7 +26,7 @@ func poisson(n int, rate float64) *trace.SliceReader[trace.Request] {
 	at := 0.0
 	for i := range rows {
 		at += r.ExpFloat64() / rate * 1e9
-		rows[i] = trace.Request{ArrivalNS: int64(at), InputTokens: 100, OutputTokens: 50}
+		rows[i] = trace.Request{ArrivalNS: int64(at), InputTokens: 100, OutputTokens: trace.Ptr[int32](50)}
 	}
 	return &trace.SliceReader[trace.Request]{Rows: rows}
 }
@@ -190,7 +190,7 @@ func BenchmarkEvents(b *testing.B) {
 			h := endpoint(b, Options{URL: server.url, Connections: Pooled})
 			rows := &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, max(b.N, 1000))}
 			for i := range rows.Rows {
-				rows.Rows[i] = trace.Request{InputTokens: 10, OutputTokens: int32(load.Tokens)}
+				rows.Rows[i] = trace.Request{InputTokens: 10, OutputTokens: trace.Ptr(int32(load.Tokens))}
 			}
 			var out lags
 			cpu := host.CPUTime()
@@ -225,7 +225,7 @@ func BenchmarkStreams(b *testing.B) {
 		peak := before
 		rows := &trace.SliceReader[trace.Request]{Rows: make([]trace.Request, n)}
 		for i := range rows.Rows { // all begin within the time to the first event
-			rows.Rows[i] = trace.Request{ArrivalNS: int64(i) * 4e9 / int64(n), InputTokens: 100, OutputTokens: 4}
+			rows.Rows[i] = trace.Request{ArrivalNS: int64(i) * 4e9 / int64(n), InputTokens: 100, OutputTokens: trace.Ptr[int32](4)}
 		}
 		var out lags
 		run, err := (&replay.Runner{Prompter: words{}, Endpoint: h, Options: replay.Options{Progress: func(replay.Progress) {

@@ -32,7 +32,7 @@ func TestLiveServers(t *testing.T) {
 			}
 			var rows []trace.Request
 			for i := range 40 {
-				rows = append(rows, trace.Request{ArrivalNS: int64(i) * 50e6, InputTokens: 20, OutputTokens: 8})
+				rows = append(rows, trace.Request{ArrivalNS: int64(i) * 50e6, InputTokens: 20, OutputTokens: trace.Ptr[int32](8)})
 			}
 			var out trace.SliceWriter[result.Result]
 			if _, err := (&replay.Runner{Prompter: words{}, Endpoint: h}).Run(t.Context(), reader(rows), &out); err != nil || len(out.Rows) != 40 {

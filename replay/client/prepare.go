@@ -33,7 +33,7 @@ func (h *HTTP) Prepare(id int64, row *trace.Request, p result.Prompter) (result.
 func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
 	// The output that was recorded. A request that its user cancelled had asked for more
 	// than it got.
-	output := row.OutputTokens
+	output := row.OutputOr(0)
 	if row.Status == trace.StatusCancelled && row.MaxTokens != nil {
 		output = max(output, *row.MaxTokens)
 	}

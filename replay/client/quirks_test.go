@@ -309,7 +309,7 @@ func quirkConfig() engine.ServerConfig {
 }
 
 // quirkRequest is sent in every row.
-var quirkRequest = trace.Request{InputTokens: 3, OutputTokens: 8}
+var quirkRequest = trace.Request{InputTokens: 3, OutputTokens: trace.Ptr[int32](8)}
 
 func quirkOptions(row quirkRow, url string) Options {
 	o := Options{URL: url, API: row.api, ForceOutput: true, Header: http.Header{}, Timeout: 20 * time.Second}

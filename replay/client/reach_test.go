@@ -24,7 +24,7 @@ import (
 	"reprise/trace"
 )
 
-var reachOne = trace.Request{InputTokens: 1, OutputTokens: 1}
+var reachOne = trace.Request{InputTokens: 1, OutputTokens: trace.Ptr[int32](1)}
 
 func reachOK(t *testing.T, name string, h *HTTP) result.Result {
 	t.Helper()

@@ -24,7 +24,7 @@ func TestRecordHTTP(t *testing.T) {
 	var rows []trace.Request
 	for i := range 100 {
 		next <- handlers[i%5]
-		rows = append(rows, trace.Request{ArrivalNS: int64(i) * 1e6, InputTokens: 2, OutputTokens: 2,
+		rows = append(rows, trace.Request{ArrivalNS: int64(i) * 1e6, InputTokens: 2, OutputTokens: trace.Ptr[int32](2),
 			Status: trace.StatusCancelled, E2ENS: trace.Ptr(int64(time.Hour))})
 		if i%5 == 4 {
 			rows[i].E2ENS = trace.Ptr(int64(20 * time.Millisecond))

@@ -60,7 +60,7 @@ func TestRetries(t *testing.T) {
 		for _, conns := range []string{PerRequest, Pooled} {
 			var asked atomic.Int64
 			h := endpoint(t, Options{URL: retryServer(t, &asked, c.handlers...), Connections: conns, Retries: c.retries, Backoff: time.Millisecond})
-			r := fire(t, h, trace.Request{InputTokens: 30, OutputTokens: 1}, 0)
+			r := fire(t, h, trace.Request{InputTokens: 30, OutputTokens: trace.Ptr[int32](1)}, 0)
 			after := time.Duration(-1)
 			if r.RetryAfterNS != nil {
 				after = time.Duration(*r.RetryAfterNS)
@@ -89,7 +89,7 @@ func TestRetryStaleConnection(t *testing.T) {
 	h := endpoint(t, Options{URL: url, Connections: Pooled, Retries: 5})
 	again := 0
 	for i := range 50 {
-		r := fire(t, h, trace.Request{InputTokens: int32(i + 1), OutputTokens: 1}, 0)
+		r := fire(t, h, trace.Request{InputTokens: int32(i + 1), OutputTokens: trace.Ptr[int32](1)}, 0)
 		if r.Error != "" {
 			t.Errorf("request %d: %q after %d attempts", i, r.Error, r.Attempts)
 		}

@@ -51,7 +51,7 @@ func TestRetryOther(t *testing.T) {
 		} {
 			asked = nil
 			h := endpoint(t, Options{URL: c.urls[0], Also: c.urls[1:], Connections: conns, Retries: c.retries, RetryOther: true, Backoff: time.Hour})
-			r := fire(t, h, trace.Request{InputTokens: 30, OutputTokens: 1}, 0)
+			r := fire(t, h, trace.Request{InputTokens: 30, OutputTokens: trace.Ptr[int32](1)}, 0)
 			if r.Error != c.error || r.Attempts != c.attempts || *r.Endpoint != c.end {
 				t.Errorf("%s, %s: %q after %d attempts at %d", name, conns, r.Error, r.Attempts, *r.Endpoint)
 			}
@@ -102,7 +102,7 @@ func TestRetryOtherOfALongRequest(t *testing.T) {
 		stream(tok, stop, usage, done)(w, r)
 	})
 	h := endpoint(t, Options{URL: full, Also: []string{fine + "/base"}, Retries: 1, RetryOther: true})
-	r := fire(t, h, trace.Request{InputTokens: 500_000, OutputTokens: 1}, 0)
+	r := fire(t, h, trace.Request{InputTokens: 500_000, OutputTokens: trace.Ptr[int32](1)}, 0)
 	if r.Error == openai.KindReset { // the answer was lost with the connection
 		t.Skip("the server's reset overtook its answer")
 	}

@@ -83,7 +83,7 @@ func TestWireAndNetHTTPSendTheSame(t *testing.T) {
 			if plain {
 				byNet(h)
 			}
-			if r := fire(t, h, trace.Request{InputTokens: 50, OutputTokens: 2}, 0); r.Error != "" {
+			if r := fire(t, h, trace.Request{InputTokens: 50, OutputTokens: trace.Ptr[int32](2)}, 0); r.Error != "" {
 				t.Fatal(r.Error)
 			}
 		}
@@ -118,7 +118,7 @@ func TestParseConnections(t *testing.T) {
 func TestWireLaunch(t *testing.T) {
 	h := wireEndpoint(t, Options{URL: serve(t, stream(role, tok, tok, stop, usage, done)), Connections: Pooled})
 	shot := func() result.Shot {
-		c, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1 << 16, OutputTokens: 2}, words{}) // more than a socket takes at once
+		c, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1 << 16, OutputTokens: trace.Ptr[int32](2)}, words{}) // more than a socket takes at once
 		if err != nil {
 			t.Fatal(err)
 		}

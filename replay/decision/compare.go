@@ -77,7 +77,7 @@ func (w *Workload) expectedRate() float64 {
 	c := &f.Engine.Costs
 	var work engine.Picos
 	for i := range w.Rows {
-		work += c.PrefillToken*engine.Picos(w.Rows[i].InputTokens) + c.DecodeSeq*engine.Picos(w.Rows[i].OutputTokens) + c.Request
+		work += c.PrefillToken*engine.Picos(w.Rows[i].InputTokens) + c.DecodeSeq*engine.Picos(w.Rows[i].OutputOr(0)) + c.Request
 	}
 	seconds := work.Duration().Seconds() / float64(len(w.Rows))
 	return rounded(float64(f.Replicas) / seconds)

@@ -26,7 +26,7 @@ func small(n int) *Workload {
 			}
 			blocks = append(blocks, j)
 		}
-		w.Rows = append(w.Rows, trace.Request{ArrivalNS: int64(i) * 1e8, InputTokens: 32768, OutputTokens: 4, Blocks: blocks})
+		w.Rows = append(w.Rows, trace.Request{ArrivalNS: int64(i) * 1e8, InputTokens: 32768, OutputTokens: trace.Ptr[int32](4), Blocks: blocks})
 	}
 	return w
 }

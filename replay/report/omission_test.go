@@ -63,7 +63,7 @@ func TestStalledServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rows []trace.Request
 		for i := range 1000 {
-			rows = append(rows, trace.Request{ArrivalNS: int64(i) * 20e6, InputTokens: int32(i), OutputTokens: 1})
+			rows = append(rows, trace.Request{ArrivalNS: int64(i) * 20e6, InputTokens: int32(i), OutputTokens: trace.Ptr[int32](1)})
 		}
 		runner := replay.Runner{Endpoint: stalling{}, Options: replay.Options{MaxInFlight: 1},
 			Pacer: func(start time.Time) (pace.Pacer, error) { return sleeping(start), nil }}

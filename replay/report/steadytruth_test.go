@@ -79,7 +79,7 @@ func steadyRun(t *testing.T, c *steadyCase, seed uint64) []result.Result {
 	for at := 0.0; at < steadySeconds; {
 		shape := 1 / (c.cv * c.cv)
 		rows = append(rows, trace.Request{ArrivalNS: int64(at * 1e9), InputTokens: int32(50 + rng.IntN(300)),
-			OutputTokens: int32(min(max(200*math.Exp(0.6*rng.NormFloat64()-0.18), 4), 1500))})
+			OutputTokens: trace.Ptr(int32(min(max(200*math.Exp(0.6*rng.NormFloat64()-0.18), 4), 1500)))})
 		at += gamma(shape) / shape / (capacity * c.rate(at/steadySeconds))
 	}
 	var out trace.SliceWriter[result.Result]

@@ -115,7 +115,7 @@ func TestFidelityCatches(t *testing.T) {
 		}, []string{"mrc_mae", "reuse_time_ks", "turn_gap_ks"}, []string{"input_ks", "rho_input_output", "idc_log2"}},
 		"lengths": {func(rows []trace.Request) {
 			for i := range rows {
-				rows[i].OutputTokens = rows[i].OutputTokens * 5 / 4
+				rows[i].OutputTokens = trace.Ptr(*rows[i].OutputTokens * 5 / 4)
 			}
 		}, []string{"output_ks"}, []string{"mrc_mae", "input_ks", "rho_input_output", "categories"}},
 		"outputs swapped": {func(rows []trace.Request) {
@@ -246,7 +246,7 @@ func TestFidelitySessions(t *testing.T) {
 // A pair of the reference's history is still one that must not come back.
 func TestFidelityPairsOfHistory(t *testing.T) {
 	row := func(s int64, in, out int32) trace.Request {
-		return trace.Request{ArrivalNS: s * 1e9, InputTokens: in, OutputTokens: out}
+		return trace.Request{ArrivalNS: s * 1e9, InputTokens: in, OutputTokens: trace.Ptr(out)}
 	}
 	ref := []trace.Request{row(0, 1, 2), row(1, 3, 4), row(8, 5, 6), row(10, 7, 8)}
 	cand := []trace.Request{row(0, 5, 6), row(8, 1, 2), row(9, 3, 3), row(10, 4, 4)}

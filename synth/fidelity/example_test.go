@@ -13,8 +13,8 @@ func ExampleCompare() {
 	signature := func(second ...uint64) *fidelity.Signature {
 		s := fidelity.NewSignature(meta, fidelity.Options{})
 		_, err := s.Write([]trace.Request{
-			{InputTokens: 8, OutputTokens: 5, Blocks: []uint64{0, 1}},
-			{ArrivalNS: 1e9, InputTokens: 8, OutputTokens: 9, Blocks: second},
+			{InputTokens: 8, OutputTokens: trace.Ptr[int32](5), Blocks: []uint64{0, 1}},
+			{ArrivalNS: 1e9, InputTokens: 8, OutputTokens: trace.Ptr[int32](9), Blocks: second},
 		})
 		if err != nil {
 			fmt.Println(err)

@@ -131,7 +131,7 @@ func (n *naive) queued(load float64) [3]float64 {
 	for i, r := range n.rows {
 		in := math.Max(float64(int(r.InputTokens)-cache.depth(0, r.Blocks)*n.size), 1)
 		cache.send(0, r.Blocks, queueCacheTokens/n.size)
-		input, work = append(input, in), append(work, in+20*float64(r.OutputTokens))
+		input, work = append(input, in), append(work, in+20*float64(*r.OutputTokens))
 		if i >= n.from {
 			total += work[i]
 		}
@@ -309,7 +309,7 @@ func TestCopiesAreWhatPlainLoopsFind(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for i := range cand {
 		near := func(v int32) int32 { return v + int32(rng.IntN(9)-4)*v/50 }
-		cand[i].InputTokens, cand[i].OutputTokens = near(cand[i].InputTokens), near(cand[i].OutputTokens)
+		cand[i].InputTokens, cand[i].OutputTokens = near(cand[i].InputTokens), trace.Ptr(near(*cand[i].OutputTokens))
 	}
 	a, b := tallyOf(t, signatureOf(t, meta, rows, Options{})).kept, tallyOf(t, signatureOf(t, meta, cand, Options{From: 0.1})).kept
 	close := func(x, y int32, share float64) bool { return math.Abs(float64(x-y)) <= share*float64(y) }

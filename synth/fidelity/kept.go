@@ -63,7 +63,7 @@ func (k *keptRows) add(r *trace.Request, first int64, source *int64, hit int, co
 		k.sessions++
 	}
 	k.at = append(k.at, float64(r.ArrivalNS-first)/1e9)
-	k.in, k.out = append(k.in, r.InputTokens), append(k.out, r.OutputTokens)
+	k.in, k.out = append(k.in, r.InputTokens), append(k.out, r.OutputOr(-1))
 	k.parent, k.session = append(k.parent, parent), append(k.session, session)
 	k.begin = append(k.begin, uint32(len(k.blocks)))
 	of := int64(noSession)

@@ -68,6 +68,10 @@ func (c *comparison) lengths() {
 		pair := cdfPair{name: l.name + " tokens", per: 1, ref: l.ref.sorted(), cand: l.cand.sorted()}
 		c.f.curves = append(c.f.curves, pair)
 		c.addKS(l.name+"_ks", pair, "requests")
+		if len(pair.ref) == 0 || len(pair.cand) == 0 { // no length is known
+			c.add(l.name+"_w1", nil, nil, nil, "requests")
+			continue
+		}
 		ref, cand := pair.ref.mean(), pair.cand.mean()
 		var w *float64
 		if ref > 0 {

@@ -128,7 +128,7 @@ func mooncakeFile(t *testing.T, dir, name string, rows []trace.Request) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(&text, `{"timestamp": %d, "input_length": %d, "output_length": %d, "hash_ids": %s}`+"\n", r.ArrivalNS/1e6, r.InputTokens, r.OutputTokens, ids)
+		fmt.Fprintf(&text, `{"timestamp": %d, "input_length": %d, "output_length": %d, "hash_ids": %s}`+"\n", r.ArrivalNS/1e6, r.InputTokens, *r.OutputTokens, ids)
 	}
 	path := filepath.Join(dir, name+".jsonl")
 	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {

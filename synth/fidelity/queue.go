@@ -64,7 +64,7 @@ func (k *keptRows) queued(load float64, hits []int, size int) *QueueTimes {
 
 // work is what a row takes for its prompt and for its output.
 func (k *keptRows) work(row, hit, size int) (prompt, output float64) {
-	return float64(max(int(k.in[row])-hit*size, 1)), queueOutputCost * float64(k.out[row])
+	return float64(max(int(k.in[row])-hit*size, 1)), queueOutputCost * float64(max(k.out[row], 0))
 }
 
 // queues compares how long requests wait at loads.

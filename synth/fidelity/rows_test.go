@@ -56,7 +56,7 @@ func conversation(t testing.TB) []trace.Request {
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			t.Fatal(err)
 		}
-		rows = append(rows, trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: l.Output, Blocks: l.IDs})
+		rows = append(rows, trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: trace.Ptr(l.Output), Blocks: l.IDs})
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)

@@ -136,7 +136,7 @@ func (s *Signature) Write(rows []trace.Request) (int, error) {
 			return i, errors.New("the signature was compared already: it takes no more rows")
 		case s.read > 0 && r.ArrivalNS < s.at:
 			return i, fmt.Errorf("row %d arrives before row %d: a trace must be sorted by arrival", s.read, s.read-1)
-		case r.InputTokens < 0 || r.OutputTokens < 0:
+		case r.InputTokens < 0 || r.OutputOr(0) < 0:
 			return i, fmt.Errorf("row %d: a token count is negative", s.read)
 		}
 		s.read++
@@ -398,7 +398,7 @@ func (p *signaturePass) addRow(r *trace.Request) {
 		}
 		p.inferred.add(*of.Session, r.ArrivalNS, parent, counted)
 	}
-	p.pairs.add(lengthPair{r.InputTokens, r.OutputTokens}, counted)
+	p.pairs.add(lengthPair{r.InputTokens, r.OutputOr(-1)}, counted)
 	if counted {
 		p.count(r, p.row, hit)
 		if p.trees == nil {

@@ -70,7 +70,7 @@ func (c chatTrace) rows() []trace.Request {
 			chats++
 		}
 		prompts, sessions = append(prompts, prompt), append(sessions, session)
-		rows[i] = trace.Request{ArrivalNS: at, InputTokens: int32(len(prompt)), OutputTokens: int32(1 + rng.IntN(40) + len(prompt)/9),
+		rows[i] = trace.Request{ArrivalNS: at, InputTokens: int32(len(prompt)), OutputTokens: trace.Ptr(int32(1 + rng.IntN(40) + len(prompt)/9)),
 			Blocks: blocks(prompt), Session: trace.Ptr(session)}
 		if rng.IntN(12) == 0 {
 			rows[i].Status = trace.StatusFailed

@@ -51,10 +51,12 @@ func (t *signatureTally) count(r *trace.Request, row int64, hit int) {
 	t.requests++
 	t.last = r.ArrivalNS
 	t.in += int64(r.InputTokens)
-	t.out += int64(r.OutputTokens)
+	t.out += int64(r.OutputOr(0))
 	t.input[int64(r.InputTokens)]++
-	t.output[int64(r.OutputTokens)]++
-	t.sample.add(sampledTuple{row, r.InputTokens, r.OutputTokens, int32(hit), int32(len(r.Blocks) - hit)})
+	if r.OutputTokens != nil {
+		t.output[int64(*r.OutputTokens)]++
+	}
+	t.sample.add(sampledTuple{row, r.InputTokens, r.OutputOr(-1), int32(hit), int32(len(r.Blocks) - hit)})
 	for i, width := range idcScales {
 		t.windows[i].add((r.ArrivalNS - t.first) / (width * nsPerMS))
 	}

@@ -35,7 +35,7 @@ func chats(sessions int) []trace.Request {
 		}
 		for range 1 + r.IntN(6) {
 			blocks = fresh(blocks, 1+r.IntN(5))
-			rows = append(rows, trace.Request{ArrivalNS: at, Blocks: blocks, InputTokens: int32(16 * len(blocks)), OutputTokens: int32(1 + r.IntN(100)), Status: trace.StatusOK})
+			rows = append(rows, trace.Request{ArrivalNS: at, Blocks: blocks, InputTokens: int32(16 * len(blocks)), OutputTokens: trace.Ptr(int32(1 + r.IntN(100))), Status: trace.StatusOK})
 			at += r.Int64N(60e9)
 		}
 	}

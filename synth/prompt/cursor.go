@@ -56,7 +56,7 @@ func (c *cursor) alone(r *trace.Request) {
 	c.whole, c.n = true, c.left
 	// The numbers that tell the row from others. Its place in the trace is not among
 	// them: a Request does not hold it, and a counter would depend on who asks first.
-	h := fold(0).add(uint64(r.ArrivalNS)).add(uint64(r.InputTokens)).add(uint64(r.OutputTokens))
+	h := fold(0).add(uint64(r.ArrivalNS)).add(uint64(r.InputTokens)).add(uint64(r.OutputOr(0)))
 	h = optional(h, r.Session)
 	h = optional(h, r.Turn)
 	h = optional(h, r.User)

@@ -219,7 +219,7 @@ func TestEqualBlocksEqualTokens(t *testing.T) {
 	p := newTestPrompter(t, "cl100k_base", 16, WithTemplate(9, 0))
 	for range 300 {
 		r := rowOf(rng, 1+rng.IntN(200), 16)
-		twin := &trace.Request{InputTokens: r.InputTokens, Blocks: slices.Clone(r.Blocks), ArrivalNS: 99, OutputTokens: 7}
+		twin := &trace.Request{InputTokens: r.InputTokens, Blocks: slices.Clone(r.Blocks), ArrivalNS: 99, OutputTokens: trace.Ptr[int32](7)}
 		if !slices.Equal(tokensOf(t, p, r), tokensOf(t, p, twin)) {
 			t.Fatal("rows with equal blocks and lengths have different prompts")
 		}
@@ -346,7 +346,7 @@ func TestOverheadComesOffTheEndOfBlocks(t *testing.T) {
 
 func TestRowsWithoutBlocks(t *testing.T) {
 	p := newTestPrompter(t, "o200k_base", 512)
-	base := trace.Request{ArrivalNS: 5, InputTokens: 50, OutputTokens: 9, Session: trace.Ptr(int64(1)), Parents: []int64{2}}
+	base := trace.Request{ArrivalNS: 5, InputTokens: 50, OutputTokens: trace.Ptr[int32](9), Session: trace.Ptr(int64(1)), Parents: []int64{2}}
 	prompt := tokensOf(t, p, &base)
 	if len(prompt) != 50 {
 		t.Fatalf("%d tokens, want 50", len(prompt))
@@ -361,7 +361,7 @@ func TestRowsWithoutBlocks(t *testing.T) {
 	}
 	for name, change := range map[string]func(r *trace.Request){
 		"arrival":     func(r *trace.Request) { r.ArrivalNS = 6 },
-		"output":      func(r *trace.Request) { r.OutputTokens = 10 },
+		"output":      func(r *trace.Request) { r.OutputTokens = trace.Ptr[int32](10) },
 		"input":       func(r *trace.Request) { r.InputTokens = 51 },
 		"session":     func(r *trace.Request) { r.Session = trace.Ptr(int64(2)) },
 		"no session":  func(r *trace.Request) { r.Session = nil },

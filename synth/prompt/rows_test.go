@@ -41,7 +41,7 @@ func mooncake(t testing.TB) (rows []trace.Request) {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		rows = append(rows, trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: l.Output, Blocks: l.IDs})
+		rows = append(rows, trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: trace.Ptr(l.Output), Blocks: l.IDs})
 	}
 }
 

@@ -3,6 +3,7 @@ package release
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 	"slices"
@@ -97,6 +98,9 @@ func (c *collector) read(ctx context.Context, src trace.Reader[trace.Request], p
 		}
 		if r.Status == trace.StatusFailed {
 			return nil
+		}
+		if r.OutputTokens == nil {
+			return fmt.Errorf("row %d has no output length, which the model is fitted to: name its field at import, with --map output_tokens=FIELD", row)
 		}
 		users = users || r.User != nil
 		rows++
@@ -246,7 +250,7 @@ func (s *session) add(r *trace.Request) (bytes int) {
 	if s.count++; len(s.turns) == turnsSummed {
 		return 0
 	}
-	t := turn{at: r.ArrivalNS, input: int64(r.InputTokens), output: int64(r.OutputTokens), blocks: len(r.Blocks), parent: none}
+	t := turn{at: r.ArrivalNS, input: int64(r.InputTokens), output: int64(r.OutputOr(0)), blocks: len(r.Blocks), parent: none}
 	var common [turnsSummed]int // leading blocks that turns have in common with this one
 	for i := range s.turns {
 		b, n := &s.turns[i], 0
@@ -268,7 +272,7 @@ func (s *session) add(r *trace.Request) (bytes int) {
 // requests are rows that make the session again, as far as turns count.
 func (s *session) requests() (rows []trace.Request) {
 	for _, t := range s.turns {
-		r := trace.Request{ArrivalNS: t.at, InputTokens: int32(t.input), OutputTokens: int32(t.output)}
+		r := trace.Request{ArrivalNS: t.at, InputTokens: int32(t.input), OutputTokens: trace.Ptr(int32(t.output))}
 		if t.parent != none {
 			r.Blocks = append(r.Blocks, rows[t.parent].Blocks[:t.hit]...)
 		}

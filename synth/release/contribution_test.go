@@ -44,7 +44,7 @@ func (k *traffic) session(id, user int64, turns int) {
 			k.next++
 		}
 		output := int32(1 + k.r.IntN(900))
-		k.rows = append(k.rows, trace.Request{ArrivalNS: at, Session: &id, User: &user, InputTokens: input, OutputTokens: output, Blocks: blocks, MaxTokens: trace.Ptr(int32(len(k.rows)))})
+		k.rows = append(k.rows, trace.Request{ArrivalNS: at, Session: &id, User: &user, InputTokens: input, OutputTokens: trace.Ptr(output), Blocks: blocks, MaxTokens: trace.Ptr(int32(len(k.rows)))})
 		at = min(int64(window)-1, at+k.r.Int64N(int64(2*time.Minute)))
 		switch k.r.IntN(3) {
 		case 0:
@@ -81,7 +81,7 @@ func windowed(sessions string) trace.Meta {
 func longPrompts() (rows []trace.Request) {
 	for i := range int32(10) {
 		rows = append(rows, trace.Request{ArrivalNS: int64(window) - 20 + int64(i), Session: trace.Ptr(int64(1e6)), User: trace.Ptr(int64(1e6)),
-			InputTokens: 120_000 + i, OutputTokens: 10, MaxTokens: trace.Ptr(1e6 + i)})
+			InputTokens: 120_000 + i, OutputTokens: trace.Ptr[int32](10), MaxTokens: trace.Ptr(1e6 + i)})
 	}
 	return rows
 }
@@ -146,7 +146,7 @@ func TestOneUnitMoves(t *testing.T) {
 func TestManySessionsOfOneUser(t *testing.T) {
 	var rows []trace.Request
 	for i := range int64(1000) {
-		rows = append(rows, trace.Request{ArrivalNS: i, Session: trace.Ptr(i), User: trace.Ptr(int64(0)), InputTokens: 5, OutputTokens: 5, Blocks: []uint64{uint64(i)}})
+		rows = append(rows, trace.Request{ArrivalNS: i, Session: trace.Ptr(i), User: trace.Ptr(int64(0)), InputTokens: 5, OutputTokens: trace.Ptr[int32](5), Blocks: []uint64{uint64(i)}})
 	}
 	for name, cells := range release.Counted(t, rows, windowed("source"), release.Options{Unit: synth.UnitUser}, nil).Tables() {
 		var n int64

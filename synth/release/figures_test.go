@@ -38,7 +38,7 @@ func published(t testing.TB, name string) []trace.Request {
 		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
 			t.Fatal(err)
 		}
-		rows = append(rows, trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: l.Output, Blocks: l.IDs})
+		rows = append(rows, trace.Request{ArrivalNS: l.Timestamp * 1e6, InputTokens: l.Input, OutputTokens: trace.Ptr(l.Output), Blocks: l.IDs})
 	}
 	return rows
 }

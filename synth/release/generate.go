@@ -130,7 +130,7 @@ func (r *reader) Read(rows []trace.Request) (int, error) {
 
 func (r *reader) row(at placed) trace.Request {
 	t := &r.p.turns[at.turn]
-	q := trace.Request{ArrivalNS: at.at, InputTokens: t.input, OutputTokens: t.output, Status: trace.StatusOK}
+	q := trace.Request{ArrivalNS: at.at, InputTokens: t.input, OutputTokens: trace.Ptr(t.output), Status: trace.StatusOK}
 	s := r.live[t.session]
 	if s == nil {
 		s = &liveSession{id: r.sessions}

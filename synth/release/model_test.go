@@ -140,7 +140,7 @@ func TestDrawnRows(t *testing.T) {
 				t.Fatalf("%v: a row arrives at %d", c, q.ArrivalNS)
 			}
 			last = q.ArrivalNS
-			if want := (int(q.InputTokens) + max(1, c.size) - 1) / max(1, c.size); c.size > 0 && len(q.Blocks) != want || c.size == 0 && q.Blocks != nil || q.InputTokens < 1 || q.OutputTokens < 1 {
+			if want := (int(q.InputTokens) + max(1, c.size) - 1) / max(1, c.size); c.size > 0 && len(q.Blocks) != want || c.size == 0 && q.Blocks != nil || q.InputTokens < 1 || *q.OutputTokens < 1 {
 				t.Fatalf("%v: %d blocks for %d tokens", c, len(q.Blocks), q.InputTokens)
 			}
 			if (q.Category != "") != (c.size > 0) {
@@ -184,7 +184,7 @@ func TestDrawnLengthsDrift(t *testing.T) {
 	}
 	var rows []trace.Request
 	for i := range int32(600) {
-		rows = append(rows, trace.Request{ArrivalNS: int64(i) * int64(window) / 600, Session: trace.Ptr(int64(i)), InputTokens: 1000 + 3000*(1-i/300) + i%7, OutputTokens: 10})
+		rows = append(rows, trace.Request{ArrivalNS: int64(i) * int64(window) / 600, Session: trace.Ptr(int64(i)), InputTokens: 1000 + 3000*(1-i/300) + i%7, OutputTokens: trace.Ptr[int32](10)})
 	}
 	meta := windowed("source")
 	meta.BlockSize = 0
@@ -285,8 +285,8 @@ func TestOutputsOfNewSizes(t *testing.T) {
 	var rows []trace.Request
 	tokens := 0.0
 	for i := range int64(2 * users) {
-		q := trace.Request{ArrivalNS: i * int64(window) / (2 * users), Session: trace.Ptr(i % users), InputTokens: int32(1024 + 37*i%1024), OutputTokens: 1 + int32(200*r.ExpFloat64())}
-		tokens += float64(q.OutputTokens)
+		q := trace.Request{ArrivalNS: i * int64(window) / (2 * users), Session: trace.Ptr(i % users), InputTokens: int32(1024 + 37*i%1024), OutputTokens: trace.Ptr(1 + int32(200*r.ExpFloat64()))}
+		tokens += float64(*q.OutputTokens)
 		rows = append(rows, q)
 	}
 	meta := windowed("source")
@@ -294,7 +294,7 @@ func TestOutputsOfNewSizes(t *testing.T) {
 	m := fitted(t, rows, meta, release.Options{Unit: synth.UnitSession})
 	got := 0.0
 	for _, q := range drawn(t, m, release.Drawing{Seed: 1}) {
-		got += float64(q.OutputTokens)
+		got += float64(*q.OutputTokens)
 	}
 	if p := m.Statement().Predicted.Output; p > 0.2 || got < .9*tokens || got > 1.1*tokens {
 		t.Errorf("%.0f output tokens for %.0f, and a predicted error of %g", got, tokens, p)

@@ -134,7 +134,7 @@ func (l *loop) callsOf() int32 {
 
 // grow makes r the prompt after x, with what was added to it, or a summary.
 func (t *partRows) grow(x *turn, r *trace.Request, added int32) {
-	grown := int64(x.row.InputTokens) + int64(x.row.OutputTokens) + int64(max(1, added))
+	grown := int64(x.row.InputTokens) + int64(x.row.OutputOr(0)) + int64(max(1, added))
 	if t.agents.compactTo != nil && grown > t.agents.above {
 		r.InputTokens = max(int32(len(x.prefix)*t.g.s.Block)+1, t.agents.compactTo.Draw())
 		r.Blocks = t.g.fresh(x.prefix, r.InputTokens)
@@ -150,7 +150,7 @@ func (t *partRows) call(x *turn, l *loop, at time.Duration, n int64, tool time.D
 	r := &next.row
 	r.Turn, r.Parents, r.ThinkNS, r.ToolNS = trace.Ptr(*x.row.Turn+1), []int64{n}, nil, trace.Ptr(int64(tool))
 	t.grow(x, r, l.result.Draw())
-	r.OutputTokens = l.output.Draw()
+	r.OutputTokens = trace.Ptr(l.output.Draw())
 	return next
 }
 
@@ -160,7 +160,7 @@ func (t *partRows) call(x *turn, l *loop, at time.Duration, n int64, tool time.D
 func (t *partRows) nextCalls(x *turn, n int64) []*turn {
 	done := x.at + t.answer.Draw()
 	x.later = nil // or every turn would be kept until the last
-	over := int64(x.row.InputTokens)+int64(x.row.OutputTokens) > maxPrompt
+	over := int64(x.row.InputTokens)+int64(x.row.OutputOr(0)) > maxPrompt
 	switch {
 	case x.join != nil && (x.calls <= 1 || over):
 		j := x.join
@@ -192,7 +192,7 @@ func (t *partRows) start(x *turn, done time.Duration, n int64) []*turn {
 		r.Parents, r.ThinkNS, r.ToolNS = []int64{n}, nil, trace.Ptr(int64(0))
 		r.InputTokens = int32(len(t.agents.sub.global)*t.g.s.Block) + max(1, t.agents.sub.own.Draw())
 		r.Blocks = t.g.fresh(t.agents.sub.global, r.InputTokens)
-		r.OutputTokens = t.agents.sub.output.Draw()
+		r.OutputTokens = trace.Ptr(t.agents.sub.output.Draw())
 		t.g.sessions++
 		first = append(first, sub)
 	}

@@ -56,7 +56,7 @@ func TestSpecAgents(t *testing.T) {
 			}
 			// A sub-agent.
 			from := int(r.Parents[0])
-			if len(r.Parents) != 1 || *r.ToolNS != 0 || r.ArrivalNS != rows[from].ArrivalNS+answer || r.InputTokens < 320+20 || r.InputTokens > 320+50 || r.OutputTokens != 33 {
+			if len(r.Parents) != 1 || *r.ToolNS != 0 || r.ArrivalNS != rows[from].ArrivalNS+answer || r.InputTokens < 320+20 || r.InputTokens > 320+50 || *r.OutputTokens != 33 {
 				t.Fatalf("row %d, a sub-agent: %+v", i, r)
 			}
 			if subs > 0 && !slices.Equal(r.Blocks[:10], rows[first[slices.Min(keys(starter))]].Blocks[:10]) {
@@ -107,7 +107,7 @@ func TestSpecAgents(t *testing.T) {
 			}
 		}
 		_, isSub := starter[*r.Session]
-		added := r.InputTokens - was.InputTokens - was.OutputTokens
+		added := r.InputTokens - was.InputTokens - *was.OutputTokens
 		lo, hi := int32(100), int32(300)
 		switch {
 		case isSub:
@@ -115,7 +115,7 @@ func TestSpecAgents(t *testing.T) {
 		case r.ThinkNS != nil:
 			lo, hi = 5, 80
 		}
-		if was.InputTokens+was.OutputTokens+hi > 1500 && r.InputTokens >= 700 && r.InputTokens <= 900 && added < 0 {
+		if was.InputTokens+*was.OutputTokens+hi > 1500 && r.InputTokens >= 700 && r.InputTokens <= 900 && added < 0 {
 			compacted++
 			if !slices.Equal(r.Blocks[:20], rows[first[*r.Session]].Blocks[:20]) || r.Blocks[20] == was.Blocks[20] {
 				t.Fatalf("row %d: a summary does not replace what follows the prefix", i)
@@ -204,7 +204,7 @@ sources: {"mix[0].sessions.turns": "a book", arrivals: "a guess"}
 	for i := range rows {
 		if *rows[i].Turn > 0 {
 			later++
-			if was := rows[rows[i].Parents[0]]; rows[i].InputTokens-was.InputTokens-was.OutputTokens != 7 || *rows[i].ThinkNS != 1e9 {
+			if was := rows[rows[i].Parents[0]]; rows[i].InputTokens-was.InputTokens-*was.OutputTokens != 7 || *rows[i].ThinkNS != 1e9 {
 				t.Fatalf("row %d: %+v", i, rows[i])
 			}
 		}
@@ -257,7 +257,7 @@ func TestAgentsHavePublishedFigures(t *testing.T) {
 			agents[*r.Session] = a
 			order = append(order, *r.Session)
 		}
-		input, output = append(input, float64(r.InputTokens)), append(output, float64(r.OutputTokens))
+		input, output = append(input, float64(r.InputTokens)), append(output, float64(*r.OutputTokens))
 		if len(r.Parents) > 1 {
 			a.helped = true
 		}
@@ -285,7 +285,7 @@ func TestAgentsHavePublishedFigures(t *testing.T) {
 			tool = append(tool, seconds(*r.ToolNS))
 		}
 		a.calls++
-		a.input, a.output = r.InputTokens, r.OutputTokens
+		a.input, a.output = r.InputTokens, *r.OutputTokens
 		return nil
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func (t *partRows) continueEarlier(x *turn) {
 		want = t.input.Draw()
 	}
 	was := t.earlier(func(was *past) bool {
-		grown := int64(was.InputTokens) + int64(was.OutputTokens)
+		grown := int64(was.InputTokens) + int64(was.OutputOr(0))
 		return !*was.followed && len(t.full(&was.Request)) > max(was.shared, len(t.global)) && grown < maxPrompt && (t.input == nil || grown < int64(want))
 	})
 	if was == nil {
@@ -67,7 +67,7 @@ func (t *partRows) continueEarlier(x *turn) {
 	r := &x.row
 	r.InputTokens = want
 	if t.input == nil {
-		r.InputTokens = was.InputTokens + was.OutputTokens + max(1, t.own.Draw())
+		r.InputTokens = was.InputTokens + was.OutputOr(0) + max(1, t.own.Draw())
 	}
 	r.Blocks = t.g.fresh(t.full(&was.Request), r.InputTokens)
 	*was.followed = true

@@ -131,7 +131,7 @@ func (t *partRows) wholeBlocks(tokens int) int32 {
 
 // first makes the first turn of a session that arrives now.
 func (t *partRows) first(at time.Duration) *turn {
-	x := &turn{at: at, part: t, left: 1, row: trace.Request{Kind: "chat", Status: trace.StatusOK, OutputTokens: t.output.Draw()}}
+	x := &turn{at: at, part: t, left: 1, row: trace.Request{Kind: "chat", Status: trace.StatusOK, OutputTokens: trace.Ptr(t.output.Draw())}}
 	if t.Class != "" {
 		x.row.Class = trace.Ptr(t.Class)
 	}
@@ -197,7 +197,7 @@ func (t *partRows) after(x *turn, n int64) []*turn {
 	if x.join != nil || x.calls > 1 {
 		return t.nextCalls(x, n)
 	}
-	grown := int64(x.row.InputTokens) + int64(x.row.OutputTokens)
+	grown := int64(x.row.InputTokens) + int64(x.row.OutputOr(0))
 	if x.left <= 1 || grown > maxPrompt {
 		return nil
 	}
@@ -211,7 +211,7 @@ func (t *partRows) after(x *turn, n int64) []*turn {
 		added = t.own
 	}
 	t.grow(x, r, added.Draw())
-	r.OutputTokens = t.output.Draw()
+	r.OutputTokens = trace.Ptr(t.output.Draw())
 	return []*turn{next}
 }
 

@@ -37,7 +37,7 @@ func rowsOf(t testing.TB, text string, seed uint64) ([]trace.Request, *spec.Spec
 		if i > 0 && r.ArrivalNS < rows[i-1].ArrivalNS {
 			t.Fatalf("row %d arrives before the one above it", i)
 		}
-		if want := (int(r.InputTokens) + s.Block - 1) / s.Block; len(r.Blocks) != want || r.InputTokens < 1 || r.OutputTokens < 0 {
+		if want := (int(r.InputTokens) + s.Block - 1) / s.Block; len(r.Blocks) != want || r.InputTokens < 1 || *r.OutputTokens < 0 {
 			t.Fatalf("row %d: %d blocks for %d tokens", i, len(r.Blocks), r.InputTokens)
 		}
 		for _, b := range r.Blocks {
@@ -111,8 +111,8 @@ lengths: {own: 'uniform:40..200', output: 'uniform:1..90'}
 		if r.ArrivalNS != was.ArrivalNS+int64(3*time.Second)+*r.ThinkNS {
 			t.Fatalf("row %d does not come an answer and a think time after its parent", i)
 		}
-		if r.InputTokens < was.InputTokens+was.OutputTokens+5 || r.InputTokens > was.InputTokens+was.OutputTokens+80 {
-			t.Fatalf("row %d adds %d tokens", i, r.InputTokens-was.InputTokens-was.OutputTokens)
+		if r.InputTokens < was.InputTokens+*was.OutputTokens+5 || r.InputTokens > was.InputTokens+*was.OutputTokens+80 {
+			t.Fatalf("row %d adds %d tokens", i, r.InputTokens-was.InputTokens-*was.OutputTokens)
 		}
 		full := int(was.InputTokens) / s.Block
 		if !slices.Equal(r.Blocks[:full], was.Blocks[:full]) || full < len(was.Blocks) && r.Blocks[full] == was.Blocks[full] {
@@ -214,9 +214,9 @@ mix:
 			t.Fatal("max_tokens of the top level is lost")
 		}
 		switch {
-		case *r.Class == "long" && r.InputTokens >= 1000 && r.OutputTokens == 7:
+		case *r.Class == "long" && r.InputTokens >= 1000 && *r.OutputTokens == 7:
 			long++
-		case *r.Class == "short" && r.InputTokens <= 20 && r.OutputTokens == 8:
+		case *r.Class == "short" && r.InputTokens <= 20 && *r.OutputTokens == 8:
 		default:
 			t.Fatalf("row %d is of no part", i)
 		}

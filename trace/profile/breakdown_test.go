@@ -53,7 +53,7 @@ func trafficOf(list []visit) (t profile.TrafficReuse) {
 	for _, v := range list {
 		t.Requests++
 		t.InputTokens += int64(v.InputTokens)
-		t.OutputTokens += int64(v.OutputTokens)
+		t.OutputTokens += int64(*v.OutputTokens)
 		if len(v.Blocks) > 0 {
 			t.ReferencesBlocks += int64(len(v.Blocks))
 			t.HitBlocks += v.hit

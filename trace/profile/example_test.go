@@ -13,10 +13,10 @@ import (
 func Example() {
 	second := int64(1e9)
 	rows := []trace.Request{
-		{ArrivalNS: 0, InputTokens: 40, OutputTokens: 8, Blocks: []uint64{0, 1, 2}},
-		{ArrivalNS: 2 * second, InputTokens: 36, OutputTokens: 4, Blocks: []uint64{0, 3, 4}},
-		{ArrivalNS: 9 * second, InputTokens: 60, OutputTokens: 8, Blocks: []uint64{0, 1, 5, 6}},
-		{ArrivalNS: 9 * second, InputTokens: 60, OutputTokens: 8, Blocks: []uint64{0, 1, 5, 6}},
+		{ArrivalNS: 0, InputTokens: 40, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 1, 2}},
+		{ArrivalNS: 2 * second, InputTokens: 36, OutputTokens: trace.Ptr[int32](4), Blocks: []uint64{0, 3, 4}},
+		{ArrivalNS: 9 * second, InputTokens: 60, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 1, 5, 6}},
+		{ArrivalNS: 9 * second, InputTokens: 60, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 1, 5, 6}},
 	}
 	annotator := profile.NewAnnotator(16, profile.Options{GlobalBlocks: trace.Ptr(1)})
 	for i := range rows {

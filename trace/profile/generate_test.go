@@ -86,7 +86,7 @@ func generate(seed uint64, n int, s shape) []trace.Request {
 		}
 		reply := tokens(some())
 		prompts, chats = append(prompts, prompt), append(chats, prompt+reply)
-		*r = trace.Request{ArrivalNS: at, InputTokens: int32(len(prompt)), OutputTokens: int32(len(reply)), Blocks: c.blocks(prompt, 0)}
+		*r = trace.Request{ArrivalNS: at, InputTokens: int32(len(prompt)), OutputTokens: trace.Ptr(int32(len(reply))), Blocks: c.blocks(prompt, 0)}
 		if s.output && rng.IntN(3) > 0 {
 			r.OutputBlocks = c.blocks(prompt+reply, len(prompt)/s.block)
 		}

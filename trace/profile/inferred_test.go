@@ -13,7 +13,7 @@ import (
 // the trace's own prompts and outputs to what a cache without limit finds.
 func TestInferredReuseRange(t *testing.T) {
 	row := func(second int64, cached int32, blocks, output []uint64) trace.Request {
-		return trace.Request{ArrivalNS: second * 1e9, InputTokens: int32(100 * len(blocks)), OutputTokens: int32(100 * len(output)), CachedTokens: trace.Ptr(cached),
+		return trace.Request{ArrivalNS: second * 1e9, InputTokens: int32(100 * len(blocks)), OutputTokens: trace.Ptr(int32(100 * len(output))), CachedTokens: trace.Ptr(cached),
 			Blocks: blocks, OutputBlocks: output, Status: trace.StatusOK, ReuseSource: trace.ReuseInferred}
 	}
 	rows := []trace.Request{

@@ -138,7 +138,7 @@ func (l *Live) Prompts() []trace.Request {
 			continue
 		}
 		r := *l.nodes[n].row
-		r.Status, r.OutputTokens, r.MaxTokens, r.InputTokens = trace.StatusOK, 1, nil, 0
+		r.Status, r.OutputTokens, r.MaxTokens, r.InputTokens = trace.StatusOK, trace.Ptr[int32](1), nil, 0
 		depth := 0
 		for b := n; b >= 0; b = l.nodes[b].parent {
 			depth++

@@ -14,7 +14,7 @@ func liveRows(seed uint64, n int) []trace.Request {
 	var rows []trace.Request
 	next := uint64(0)
 	for i := range n {
-		q := trace.Request{ArrivalNS: int64(i), OutputTokens: 50, MaxTokens: trace.Ptr(int32(99)), Session: trace.Ptr(int64(i))}
+		q := trace.Request{ArrivalNS: int64(i), OutputTokens: trace.Ptr[int32](50), MaxTokens: trace.Ptr(int32(99)), Session: trace.Ptr(int64(i))}
 		if len(rows) > 0 && r.IntN(3) > 0 {
 			old := rows[r.IntN(len(rows))]
 			if full := int(old.InputTokens) / 10; r.IntN(5) == 0 {
@@ -90,7 +90,7 @@ func liveCheckPrompts(t *testing.T, rows []trace.Request, l *Live, want []uint64
 	last := -1
 	for _, p := range l.Prompts() {
 		end := p.Blocks[len(p.Blocks)-1]
-		if ends[end] || p.OutputTokens != 1 || p.MaxTokens != nil || len(p.Blocks) != (int(p.InputTokens)+9)/10 {
+		if ends[end] || *p.OutputTokens != 1 || p.MaxTokens != nil || len(p.Blocks) != (int(p.InputTokens)+9)/10 {
 			t.Fatalf("prompt %+v", p)
 		}
 		ends[end] = true

@@ -102,7 +102,13 @@ func (h *sheet) facts() (out []page.Fact) {
 		}
 	}
 	put(h.Input != nil, "Prompt tokens", compact(h.InputTotal), "")
-	put(h.Output != nil, "Output tokens", compact(h.OutputTotal), "")
+	if h.OutputTotal != nil {
+		note := ""
+		if h.OutputUnknown > 0 {
+			note = "unknown in " + page.Many(h.OutputUnknown, "request")
+		}
+		put(true, "Output tokens", compact(*h.OutputTotal), note)
+	}
 	if r := h.Reuse; r != nil {
 		put(r.Steady.HitRatios.ByToken != nil, "Hit ratio, steady", page.OrDash(r.Steady.HitRatios.ByToken, page.Percent), "by token, once the cache is warm")
 		put(true, "Distinct blocks", page.Count(r.UniqueBlocks), "of "+page.Count(r.ReferencesBlocks)+" in all prompts")

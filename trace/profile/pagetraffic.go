@@ -181,9 +181,9 @@ func (h *sheet) lengths() page.Section {
 		says = append(says, fmt.Sprintf(
 			"Half of the prompts have at most %s tokens and one in a hundred more than %s; half of the outputs have at most %s and one in a hundred more than %s (p50 and p99 of prompt and output tokens).",
 			figure(h.Input.P50), figure(h.Input.P99), figure(h.Output.P50), figure(h.Output.P99)))
-		if h.OutputTotal > 0 {
+		if *h.OutputTotal > 0 && h.OutputUnknown == 0 {
 			says = append(says, fmt.Sprintf("There are %s prompt tokens for each output token (prompt and output tokens in all).",
-				figure(float64(h.InputTotal)/float64(h.OutputTotal))))
+				figure(float64(h.InputTotal)/float64(*h.OutputTotal))))
 		}
 		if rho := h.InputOutput.Rho; rho != nil {
 			what := "say little about how long their outputs are"

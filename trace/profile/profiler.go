@@ -47,7 +47,7 @@ type Profiler struct {
 	rows int64
 	last int64 // arrival of the row before
 
-	failed, negative, blockless, overCached int64
+	failed, negative, blockless, overCached, unknownOutputs int64
 
 	lengths  lengths
 	ranks    ranks
@@ -139,7 +139,7 @@ func (p *Profiler) write(r *trace.Request) error {
 	if p.rows > 0 && r.ArrivalNS < p.last {
 		return fmt.Errorf("row %d arrives before row %d: a trace must be sorted by arrival", p.rows, p.rows-1)
 	}
-	if r.InputTokens < 0 || r.OutputTokens < 0 {
+	if r.InputTokens < 0 || r.OutputOr(0) < 0 {
 		return fmt.Errorf("row %d: a token count is negative", p.rows)
 	}
 	p.rows++
@@ -185,8 +185,12 @@ func (p *Profiler) write(r *trace.Request) error {
 func (p *Profiler) addLengths(r *trace.Request, sets []*rowHistograms) {
 	l := &p.lengths
 	l.input.add(int64(r.InputTokens))
-	l.output.add(int64(r.OutputTokens))
-	p.ranks.add(r.InputTokens, r.OutputTokens)
+	if r.OutputTokens != nil {
+		l.output.add(int64(*r.OutputTokens))
+		p.ranks.add(r.InputTokens, *r.OutputTokens)
+	} else {
+		p.unknownOutputs++
+	}
 	note(p, &l.reasoning, r.ReasoningTokens)
 	note(p, &l.cached, r.CachedTokens)
 	note(p, &l.imageTokens, r.ImageTokens)
@@ -197,7 +201,9 @@ func (p *Profiler) addLengths(r *trace.Request, sets []*rowHistograms) {
 	think, tool := note(p, &l.think, r.ThinkNS), note(p, &l.tool, r.ToolNS)
 	for _, h := range sets {
 		h.input.Add(int64(r.InputTokens), 1)
-		h.output.Add(int64(r.OutputTokens), 1)
+		if r.OutputTokens != nil {
+			h.output.Add(int64(*r.OutputTokens), 1)
+		}
 		if think {
 			h.think.Add(*r.ThinkNS, 1)
 		}
@@ -267,7 +273,7 @@ func (p *Profiler) addBlocks(r *trace.Request, sets []*rowHistograms) (hit int, 
 // addTraffic counts the row over time, with its groups, and where its cached
 // tokens were recorded among those that are compared with them.
 func (p *Profiler) addTraffic(r *trace.Request, hit int) {
-	t := traffic{load: 1, input: int64(r.InputTokens), output: int64(r.OutputTokens)}
+	t := traffic{load: 1, input: int64(r.InputTokens), output: int64(r.OutputOr(0))}
 	if len(r.Blocks) > 0 && p.meta.BlockSize >= 1 {
 		known := hitTokens(hit, r, p.meta.BlockSize)
 		t.requests, t.references, t.hits = 1, int64(len(r.Blocks)), int64(hit)

@@ -110,7 +110,7 @@ func TestSummaryAgainstNaive(t *testing.T) {
 			var in, out, gaps, think, cached []float64
 			var times []int64
 			for i, r := range load(rows) {
-				in, out = append(in, float64(r.InputTokens)), append(out, float64(r.OutputTokens))
+				in, out = append(in, float64(r.InputTokens)), append(out, float64(*r.OutputTokens))
 				times = append(times, r.ArrivalNS)
 				if i > 0 {
 					gaps = append(gaps, float64(r.ArrivalNS-times[i-1])/1e9)
@@ -257,7 +257,7 @@ func TestBatchesAndFailedRowsChangeNothing(t *testing.T) {
 func TestProfilerRefusesImpossibleRows(t *testing.T) {
 	tests := map[string][]trace.Request{
 		"row 2 arrives before row 1": {{}, {ArrivalNS: 5}, {ArrivalNS: 4}},
-		"row 1: a token count":       {{}, {OutputTokens: -1}},
+		"row 1: a token count":       {{}, {OutputTokens: trace.Ptr[int32](-1)}},
 	}
 	for want, rows := range tests {
 		p := profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})
@@ -271,7 +271,7 @@ func TestProfilerRefusesImpossibleRows(t *testing.T) {
 // Traces of few rows have nulls where there is nothing to say, valid JSON and
 // readable text.
 func TestSmallTraces(t *testing.T) {
-	one := trace.Request{InputTokens: 3, OutputTokens: 1, Blocks: []uint64{7}}
+	one := trace.Request{InputTokens: 3, OutputTokens: trace.Ptr[int32](1), Blocks: []uint64{7}}
 	tests := []struct {
 		name  string
 		rows  []trace.Request
@@ -281,10 +281,11 @@ func TestSmallTraces(t *testing.T) {
 		{"only failed", []trace.Request{{Status: trace.StatusFailed}}, []string{"no_requests"}},
 		{"one", []trace.Request{one}, []string{"no_category"}},
 		{"one instant", []trace.Request{one, one}, []string{"one_instant", "no_category"}},
-		{"no tokens", []trace.Request{{}, {ArrivalNS: 9}}, []string{"no_blocks"}},
+		{"no tokens", []trace.Request{{OutputTokens: new(int32)}, {ArrivalNS: 9, OutputTokens: new(int32)}}, []string{"no_blocks"}},
+		{"unknown outputs", []trace.Request{{InputTokens: 3}, {ArrivalNS: 9, InputTokens: 3}}, []string{"unknown_outputs", "no_blocks"}},
 		{"mixed", []trace.Request{one, {InputTokens: 9, ArrivalNS: 4, ThinkNS: trace.Ptr(int64(-1))},
 			{ArrivalNS: 6, InputTokens: 9, Blocks: []uint64{7}}},
-			[]string{"negative_values", "rows_without_blocks", "block_count", "no_category"}},
+			[]string{"unknown_outputs", "negative_values", "rows_without_blocks", "block_count", "no_category"}},
 	}
 	for _, test := range tests {
 		sum := profileOf(t, test.rows, trace.Meta{BlockSize: 4}, profile.ProfilerOptions{}).Summary()

@@ -46,7 +46,7 @@ func mooncake(t testing.TB) []trace.Request {
 			t.Fatalf("line %d: not the JSON that was expected", len(rows)+1)
 		}
 		rows = append(rows, trace.Request{ArrivalNS: line.Timestamp * int64(time.Millisecond),
-			InputTokens: line.InputLength, OutputTokens: line.OutputLength, Blocks: line.HashIDs})
+			InputTokens: line.InputLength, OutputTokens: trace.Ptr(line.OutputLength), Blocks: line.HashIDs})
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func azureCode(t testing.TB) []trace.Request {
 		if i == 0 {
 			first = at
 		}
-		rows = append(rows, trace.Request{ArrivalNS: int64(at.Sub(first)), InputTokens: int32(in), OutputTokens: int32(out)})
+		rows = append(rows, trace.Request{ArrivalNS: int64(at.Sub(first)), InputTokens: int32(in), OutputTokens: trace.Ptr(int32(out))})
 	}
 	return rows
 }

@@ -164,7 +164,7 @@ func deref(v *float64) any {
 func scaled(rows []trace.Request, k int32) []trace.Request {
 	for i := range rows {
 		rows[i].InputTokens *= k
-		rows[i].OutputTokens *= k
+		*rows[i].OutputTokens *= k
 	}
 	return rows
 }

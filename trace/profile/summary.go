@@ -35,7 +35,9 @@ type Summary struct {
 	Rate      *float64 `json:"requests_per_s"`
 
 	InputTotal  int64  `json:"input_tokens_total"`
-	OutputTotal int64  `json:"output_tokens_total"`
+	OutputTotal *int64 `json:"output_tokens_total"` // of the requests that tell it; nil if none does
+	// OutputUnknown counts the requests whose output length the source does not tell.
+	OutputUnknown int64 `json:"output_tokens_unknown"`
 	Input       *Stats `json:"input_tokens"`
 	Output      *Stats `json:"output_tokens"`
 	Reasoning   *Stats `json:"reasoning_tokens,omitempty"`
@@ -105,12 +107,15 @@ func (p *Profiler) Summary() Summary {
 		Schema: summarySchema, Tier: p.meta.Tier, SourceFormat: p.meta.SourceFormat, Tokenizer: p.meta.Tokenizer,
 		Digest: p.meta.Digest, BlockSizeTokens: p.meta.BlockSize,
 		Rows: p.rows, Requests: p.rows - p.failed, Failed: p.failed, DurationS: float64(p.arrivals.last-p.arrivals.first) / second,
-		InputTotal: l.input.total, OutputTotal: l.output.total,
+		InputTotal: l.input.total, OutputUnknown: p.unknownOutputs,
 		Input: l.input.stats(1), Output: l.output.stats(1), Reasoning: l.reasoning.stats(1), Cached: l.cached.stats(1),
 		ImageTokens: l.imageTokens.stats(1), Images: l.images.stats(1), MaxTokens: l.maxTokens.stats(1),
 		InputOutput: p.ranks.correlation(), Arrivals: p.arrivals.summary(),
 		Sessions: p.sessions.summary(p.meta.Sessions),
 		Think:    l.think.stats(second), Tool: l.tool.stats(second), TTFT: l.ttft.stats(second), E2E: l.e2e.stats(second),
+	}
+	if s.Output != nil {
+		s.OutputTotal = &l.output.total
 	}
 	var annotated, hits int64
 	for _, c := range p.categories {
@@ -181,6 +186,9 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 		warn("clock_ticks", "the clock of the trace is quantised: %.1f %% of the gaps between requests are 0, the others are "+
 			"multiples of %s s; the CV of gaps and every figure over less than %d ticks are artefacts of the clock",
 			100*c.ZeroShare, page.Number(c.TickS), minTicks)
+	}
+	if p.unknownOutputs > 0 {
+		warn("unknown_outputs", "%s of %s have no output length; a replay of them needs --output-tokens", page.Count(p.unknownOutputs), page.Many(s.Requests, "request"))
 	}
 	if p.negative > 0 {
 		warn("negative_values", "%s recorded counts or times are below 0; they are left out", page.Count(p.negative))

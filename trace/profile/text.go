@@ -32,7 +32,7 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 		from += ", tier " + s.Tier
 	}
 	p.LineAtMost(2, "", fmt.Sprintf("%s in %s s, %s a second: %s in, %s out (%s).", page.Many(s.Requests, "request"), page.Number(s.DurationS), page.OrDash(s.Rate, page.Short),
-		page.Many(s.InputTotal, "token"), page.Many(s.OutputTotal, "token"), from))
+		page.Many(s.InputTotal, "token"), outputWords(s), from))
 	fact := func(name, says string) {
 		if says != "" {
 			p.LineAtMost(2, fmt.Sprintf("%-14s", name), says)
@@ -102,6 +102,18 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	}
 }
 
+// outputWords says how many tokens the outputs have, as far as the source tells.
+func outputWords(s *Summary) string {
+	if s.OutputTotal == nil {
+		return "lengths unknown"
+	}
+	words := page.Many(*s.OutputTotal, "token")
+	if s.OutputUnknown > 0 {
+		words += " in " + page.Percent(1-float64(s.OutputUnknown)/float64(s.Requests)) + " of the requests, unknown in the others"
+	}
+	return words
+}
+
 // writeDetails prints all tables.
 func writeDetails(p *textpage.Page, s *Summary) {
 	writeFacts(p, s)
@@ -144,7 +156,7 @@ func writeFacts(p *textpage.Page, s *Summary) {
 	fact("duration", page.Number(s.DurationS)+" s")
 	fact("rate", page.OrDash(s.Rate, page.Number)+" requests/s")
 	fact("input", page.Count(s.InputTotal)+" tokens")
-	fact("output", page.Count(s.OutputTotal)+" tokens")
+	fact("output", outputWords(s))
 	fact("input ~ output", "Spearman "+page.OrDash(s.InputOutput.Rho, page.Number))
 	if g := s.Sessions; g != nil {
 		origin := ""

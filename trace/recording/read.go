@@ -212,7 +212,7 @@ func (r *Reader) Read(rows []Row) (int, error) {
 			return n, fmt.Errorf("%s: %w", file, err)
 		}
 		for i := range rows[:n] {
-			if q := &rows[i].Request; q.InputTokens < 0 || q.OutputTokens < 0 || len(q.Blocks)%2 != 0 || len(q.OutputBlocks)%2 != 0 {
+			if q := &rows[i].Request; q.InputTokens < 0 || q.OutputOr(0) < 0 || len(q.Blocks)%2 != 0 || len(q.OutputBlocks)%2 != 0 {
 				return i, fmt.Errorf("%s: a row has a negative token count or an incomplete block id", file)
 			}
 			rows[i].SessionID = r.chains.session(&rows[i].Links)

@@ -24,7 +24,7 @@ func testMeta(id string) Meta {
 // testRow has every kind of column, some of them missing in every other row.
 func testRow(m Meta, i int) Row {
 	r := Row{Links: Links{SessionID: fmt.Sprint("s", i%3)}, Template: "none", TextTokens: trace.Ptr(int32(i)), Tokenised: true}
-	r.Request = trace.Request{ArrivalNS: m.Begin.UnixNano() + int64(1000-i)*1e3, InputTokens: int32(i), OutputTokens: 2, Status: trace.StatusOK, Kind: "chat",
+	r.Request = trace.Request{ArrivalNS: m.Begin.UnixNano() + int64(1000-i)*1e3, InputTokens: int32(i), OutputTokens: trace.Ptr[int32](2), Status: trace.StatusOK, Kind: "chat",
 		Blocks: Words(nil, []block.ID{{1, byte(i)}, {0xff, 2}})}
 	if i%2 == 0 {
 		r.UsageTokens, r.Request.TTFTNS, r.Request.Stream, r.Request.OutputBlocks = trace.Ptr(int32(0)), trace.Ptr(int64(5)), trace.Ptr(false), Words([]uint64{}, nil)

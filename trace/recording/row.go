@@ -31,7 +31,7 @@ type Row struct {
 	Tokenised bool   `parquet:"tokenised"`                // a length or blocks of the row are the tokenizer's
 	Refused   bool   `parquet:"refused"`                  // the chat template refuses the chat
 	Partly    bool   `parquet:"partly"`                   // some messages are redacted, and the server does not count
-	NoOutput  bool   `parquet:"no_output"`                // the reply is redacted, and the server does not count
+	NoOutput  bool   `parquet:"no_output"`                // the length of the reply is not known
 }
 
 // Links say which requests belong together. All are keyed, and empty where there is none.

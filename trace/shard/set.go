@@ -245,7 +245,7 @@ func (s *Set) Rows(do func(rows []Row) error) error {
 // place makes a row of a file with so many rows one of the source.
 func (r *Row) place(file int, before, rows int64) error {
 	q := &r.Recorded.Request
-	if q.InputTokens < 0 || q.OutputTokens < 0 || r.Messages < 0 || len(q.Blocks)%2 != 0 || len(q.OutputBlocks)%2 != 0 {
+	if q.InputTokens < 0 || q.OutputOr(0) < 0 || r.Messages < 0 || len(q.Blocks)%2 != 0 || len(q.OutputBlocks)%2 != 0 {
 		return errors.New("a row has a negative count or an incomplete block id")
 	}
 	for k, p := range q.Parents {

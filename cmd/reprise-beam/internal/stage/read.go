@@ -81,7 +81,9 @@ func (r *reader) add(q *trace.Request, file, row int64) {
 		return
 	}
 	f.Input.Add(int64(q.InputTokens))
-	f.Output.Add(int64(q.OutputTokens))
+	if q.OutputTokens != nil {
+		f.Output.Add(int64(*q.OutputTokens))
+	}
 	window := MinuteOf(q.ArrivalNS)
 	before := r.minutes[window]
 	now := appendArrival(before, q.ArrivalNS)

@@ -79,7 +79,7 @@ func (f *DryRun) took() (func(*trace.Request) (time.Duration, bool), error) {
 		}
 	}
 	return func(r *trace.Request) (time.Duration, bool) {
-		return ttft + itl*time.Duration(max(r.OutputTokens-1, 0)), true
+		return ttft + itl*time.Duration(max(r.OutputOr(0)-1, 0)), true
 	}, nil
 }
 
@@ -308,7 +308,7 @@ const dryPrompts = 64
 // add counts a request that would be sent.
 func (d *dryPass) add(r *trace.Request, out *Plan) error {
 	out.InputTokens += int64(r.InputTokens)
-	out.OutputTokens += int64(r.OutputTokens)
+	out.OutputTokens += int64(r.OutputOr(0))
 	known := d.known.Touch(r)
 	d.reuse.Add(known, r.InputTokens)
 	if r.Session != nil {

@@ -248,7 +248,7 @@ func (r *replayRun) noteTooLong(context int) error {
 	}
 	var beyond, longest int64
 	err = trace.Each(rows, func(_ int64, row *trace.Request) error {
-		need := int64(row.InputTokens) + int64(max(row.OutputTokens, 1))
+		need := int64(row.InputTokens) + int64(max(row.OutputOr(0), 1))
 		if need > int64(context) {
 			beyond++
 		}
@@ -326,7 +326,7 @@ func (r *replayRun) peak() (p loadPeak, err error) {
 	err = trace.Each(rows, func(_ int64, row *trace.Request) error {
 		if _, sent := planner.Add(row); sent {
 			requests++
-			tokens += int64(max(row.OutputTokens, 1))
+			tokens += int64(max(row.OutputOr(0), 1))
 		}
 		if planner.Over() {
 			return errPlanned
