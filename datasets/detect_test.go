@@ -82,7 +82,7 @@ func TestDetectFiles(t *testing.T) {
 		"a broken shard":  {[]File{file("a.jsonl", row), file("b.jsonl", "# logs")}, Options{}, "b.jsonl:1:1: it is not mooncake as the files before it are: import each format by itself"},
 		"of two formats":  {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{}, "the files are of several formats: 2 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl. Import each format by itself"},
 		"with one told":   {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{Format: "mooncake"}, "2 mooncake files of another format were left out: 1"},
-		"told, and found": {[]File{file("a.jsonl", chat), file("b.jsonl", row)}, Options{Format: "openai-log"}, "1 openai-log files of another format were left out: 1 records that tell neither the output nor its length: 1"},
+		"told, and found": {[]File{file("a.jsonl", chat), file("b.jsonl", row)}, Options{Format: "openai-log"}, "1 openai-log files of another format were left out: 1"},
 		"of three":        {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.csv", azureHeader+"2023-11-16 18:17:03,1,2\n")}, Options{}, "the files are of several formats: 1 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl; 1 of azure-2023, such as c.csv. Import each format by itself"},
 		"with an empty":   {[]File{file("a.jsonl", ""), file("b.jsonl", row)}, Options{}, "1 mooncake files that are empty: 1"},
 		"told, and none":  {[]File{file("a.jsonl", row), file("b.jsonl", row)}, Options{Format: "langfuse", MaxBad: 1}, "0 langfuse observations that are no calls of a model were left out: 2"},

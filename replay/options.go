@@ -249,11 +249,11 @@ func (o *Options) newResult(w *pendingRow) result.Result {
 	// One allocation for all that is copied: the row may be read over.
 	own := struct {
 		session, think, tool, arrival, e2e, user int64
-		turn                                     int32
+		turn, output                             int32
 	}{arrival: row.ArrivalNS}
 	r := result.Result{
 		RowID: at, Round: round, Category: row.Category, DueNS: int64(w.due),
-		WantInput: row.InputTokens, WantOutput: row.OutputOr(0), ArrivalNS: &own.arrival,
+		WantInput: row.InputTokens, WantOutput: copied(&own.output, row.OutputTokens), ArrivalNS: &own.arrival,
 		Session: copied(&own.session, row.Session), Turn: copied(&own.turn, row.Turn),
 		ThinkNS: copied(&own.think, row.ThinkNS), ToolNS: copied(&own.tool, row.ToolNS), RecordedE2ENS: copied(&own.e2e, row.E2ENS),
 		User: copied(&own.user, row.User), Model: row.Model, Adapter: row.Adapter,

@@ -193,7 +193,7 @@ func TestRowsAreSentWhenDue(t *testing.T) {
 				if r.RowID != int64(i) || r.DueNS != int64(due) || *r.ReleasedNS != int64(due) || f.shots[int32(i)] != due {
 					t.Fatalf("row %d: due %v, result %+v, fired %v", i, due, r, f.shots[int32(i)])
 				}
-				if *r.DoneNS != int64(due+time.Second) || r.WantOutput != 7 || r.WantInput != int32(i) {
+				if *r.DoneNS != int64(due+time.Second) || *r.WantOutput != 7 || r.WantInput != int32(i) {
 					t.Fatalf("row %d: %+v", i, r)
 				}
 			}

@@ -120,7 +120,7 @@ func TestTimesBySpeed(t *testing.T) {
 	got := o.newResult(&pendingRow{id: 23, due: 77, row: turn})
 	*turn = trace.Request{ArrivalNS: 9, Session: id(7), Parents: turn.Parents[:0], Class: turn.Class, User: id(42)} // read over
 	turn.Parents = append(turn.Parents, 1, 1)
-	if want := (result.Result{RowID: 103, Round: 2, Category: "cold", DueNS: 77, WantInput: 5, WantOutput: 6, Session: id(9), Class: "batch",
+	if want := (result.Result{RowID: 103, Round: 2, Category: "cold", DueNS: 77, WantInput: 5, WantOutput: trace.Ptr[int32](6), Session: id(9), Class: "batch",
 		Turn: trace.Ptr(int32(3)), Parents: []int64{100, 102}, ThinkNS: id(30), ToolNS: id(31), ArrivalNS: id(8), RecordedE2ENS: id(32), User: id(41), Model: "m", Adapter: "a"}); !reflect.DeepEqual(got, want) {
 		t.Errorf("a result begins as %+v, want %+v", got, want)
 	}

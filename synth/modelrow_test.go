@@ -15,7 +15,7 @@ func aRow() modelRow {
 	return modelRow{Table: tablePlaces, User: trace.Ptr(int64(3)), Model: "m", Adapter: "a", Kind: "chat", Class: trace.Ptr("batch"),
 		Stream: trace.Ptr(true), Temperature: trace.Ptr(float32(0.5)), Builds: "branches", Parent: trace.Ptr(int64(0)), Hit: 4, ParentHit: 2, ParentFull: 7, ParentBlocks: 8,
 		Join: int32(byPlace), After: trace.Ptr(int64(0)), Waits: true, ThinkNS: trace.Ptr(int64(8)), ToolNS: trace.Ptr(int64(9)),
-		Fresh: 10, Tail: 12, OutputTokens: 13, ReasoningTokens: trace.Ptr(int32(14)), ImageTokens: trace.Ptr(int32(15)), Images: trace.Ptr(int32(16)),
+		Fresh: 10, Tail: 12, OutputTokens: trace.Ptr[int32](13), ReasoningTokens: trace.Ptr(int32(14)), ImageTokens: trace.Ptr(int32(15)), Images: trace.Ptr(int32(16)),
 		MaxTokens: trace.Ptr(int32(17)), Status: "ok", FinishReason: "stop", CancelledNS: trace.Ptr(int64(18))}
 }
 
@@ -166,8 +166,8 @@ func TestModelPlaceChecked(t *testing.T) {
 		{func(r *modelRow) { r.Trunk = -1 }, count},
 		{func(r *modelRow) { r.Fresh = -1 }, count},
 		{func(r *modelRow) { r.Tail = -1 }, count},
-		{func(r *modelRow) { r.OutputTokens = -1 }, count},
-		{func(r *modelRow) { r.ParentHit, r.ParentFull, r.ParentBlocks, r.OutputTokens = 0, 0, 0, 0 }, ""},
+		{func(r *modelRow) { r.OutputTokens = trace.Ptr[int32](-1) }, count},
+		{func(r *modelRow) { r.ParentHit, r.ParentFull, r.ParentBlocks, r.OutputTokens = 0, 0, 0, trace.Ptr[int32](0) }, ""},
 		{func(r *modelRow) { r.Builds = "" }, builds},
 		{func(r *modelRow) { r.Builds = "copies" }, builds},
 		{func(r *modelRow) { r.Parent = nil }, parent},
@@ -252,7 +252,7 @@ func TestModelFileSaysWhatIsWrong(t *testing.T) {
 		"nothing":            {nil, nil, ""},
 		"a place less":       {func(i int, r *modelRow) bool { return i != 1 }, nil, missing},
 		"no arrivals":        {func(i int, r *modelRow) bool { return i < first }, nil, missing},
-		"a negative output":  {change(1, func(r *modelRow) { r.OutputTokens = -1 }), nil, "row 1 of the model: a count is negative"},
+		"a negative output":  {change(1, func(r *modelRow) { r.OutputTokens = trace.Ptr[int32](-1) }), nil, "row 1 of the model: a count is negative"},
 		"another table":      {change(1, func(r *modelRow) { r.Table = "" }), nil, "row 1 of the model: its table is unknown, or out of order"},
 		"a place behind":     {change(first+1, func(r *modelRow) { *r = bareRow() }), nil, "row 3 of the model: its table is unknown, or out of order"},
 		"a parent behind":    {change(1, func(r *modelRow) { r.Parent = trace.Ptr(int64(1)) }), nil, "row 1 of the model: its parent is not a place before it"},

@@ -40,12 +40,12 @@ func TestPlacesOfASmallTrace(t *testing.T) {
 	// All with blocks begin with block 5, the global prefix and the trunk.
 	want := []modelRow{
 		{User: id(0), Kind: "chat", Class: trace.Ptr("c"), Stream: trace.Ptr(false), Temperature: trace.Ptr(float32(0)), Builds: "opens", Trunk: 1,
-			Join: int32(begins), ThinkNS: id(1), Fresh: 2, Tail: 8, OutputTokens: 3, ReasoningTokens: n(2), ImageTokens: n(4), Images: n(1), MaxTokens: n(100),
+			Join: int32(begins), ThinkNS: id(1), Fresh: 2, Tail: 8, OutputTokens: trace.Ptr[int32](3), ReasoningTokens: n(2), ImageTokens: n(4), Images: n(1), MaxTokens: n(100),
 			Status: "ok", FinishReason: "stop"},
-		{User: id(1), Stream: trace.Ptr(true), Builds: "opens", Trunk: 1, Join: int32(begins), Fresh: 1, Tail: 16, OutputTokens: 1, Status: "ok"},
+		{User: id(1), Stream: trace.Ptr(true), Builds: "opens", Trunk: 1, Join: int32(begins), Fresh: 1, Tail: 16, OutputTokens: trace.Ptr[int32](1), Status: "ok"},
 		{User: id(0), Builds: "continues", Parent: id(0), Hit: 2, ParentHit: 1, ParentFull: 2, ParentBlocks: 3, Growth: 24, Join: int32(byParent),
-			Waits: true, ThinkNS: id(3), ToolNS: id(4), OutputTokens: 4, Status: "ok"},
-		{Builds: "repeats", Parent: id(0), Hit: 3, ParentHit: 1, ParentFull: 2, ParentBlocks: 3, OutputTokens: 5, Status: trace.StatusCancelled, CancelledNS: id(50)},
+			Waits: true, ThinkNS: id(3), ToolNS: id(4), OutputTokens: trace.Ptr[int32](4), Status: "ok"},
+		{Builds: "repeats", Parent: id(0), Hit: 3, ParentHit: 1, ParentFull: 2, ParentBlocks: 3, OutputTokens: trace.Ptr[int32](5), Status: trace.StatusCancelled, CancelledNS: id(50)},
 		{User: id(0), Builds: "continues", Parent: id(2), Hit: 4, ParentHit: 2, ParentFull: 4, ParentBlocks: 4, Growth: 26, Join: int32(byParent), ToolNS: id(6), Status: "ok"},
 		// The prompt is another session's, and the session goes on with the row before.
 		{User: id(0), Builds: "continues", Parent: id(1), Hit: 2, ParentHit: 1, ParentFull: 2, ParentBlocks: 2, Growth: 32, Join: int32(byPlace), After: id(4), Status: "ok"},

@@ -164,8 +164,8 @@ func checkEngine(t *testing.T, results, said string) {
 		switch {
 		case r.Error != "" || r.FirstTokenNS == nil || r.Input == nil || r.Output == nil:
 			t.Errorf("row %d: error %q, first token %v, usage %v and %v", r.RowID, r.Error, r.FirstTokenNS, r.Input, r.Output)
-		case *r.Input != r.WantInput || *r.Output != r.WantOutput || r.OutputFrom != result.FromUsage:
-			t.Errorf("row %d: %d prompt tokens for %d, %d output tokens by %s for %d", r.RowID, *r.Input, r.WantInput, *r.Output, r.OutputFrom, r.WantOutput)
+		case *r.Input != r.WantInput || *r.Output != *r.WantOutput || r.OutputFrom != result.FromUsage:
+			t.Errorf("row %d: %d prompt tokens for %d, %d output tokens by %s for %d", r.RowID, *r.Input, r.WantInput, *r.Output, r.OutputFrom, *r.WantOutput)
 		default:
 			prompt, output = prompt+int(*r.Input), output+int(*r.Output)
 		}

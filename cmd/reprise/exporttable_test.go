@@ -13,7 +13,7 @@ import (
 // answered is the result of a request that got one token.
 func answered(row int64) result.Result {
 	at := trace.Ptr(row + 10)
-	return result.Result{RowID: row, DueNS: row, SentNS: trace.Ptr(row), FirstTokenNS: at, LastTokenNS: at, DoneNS: at, WantInput: 5, WantOutput: 1, Events: 1}
+	return result.Result{RowID: row, DueNS: row, SentNS: trace.Ptr(row), FirstTokenNS: at, LastTokenNS: at, DoneNS: at, WantInput: 5, WantOutput: trace.Ptr[int32](1), Events: 1}
 }
 
 // Export takes its formats from the schema of the file, and says which way a file goes.

@@ -301,7 +301,7 @@ func TestModesDryRun(t *testing.T) {
 		d := dryOf(t, workload, append(args, "--assume", "itl=0s")...)
 		var input, output, last int64
 		for _, r := range results {
-			input, output, last = input+int64(r.WantInput), output+int64(r.WantOutput), max(last, r.DueNS)
+			input, output, last = input+int64(r.WantInput), output+int64(*r.WantOutput), max(last, r.DueNS)
 		}
 		if d.Plan.Requests != run.Requests || d.InputTokens != input || d.OutputTokens != output || d.Timing != run.Timing || (d.Selection == nil) != (run.Selection == nil) {
 			t.Errorf("%v: plan %+v of %d and %d tokens, run %+v of %d and %d", args, d.Plan, d.InputTokens, d.OutputTokens, run, input, output)

@@ -137,7 +137,7 @@ func shadowResult(number int64, a record.Answered) result.Result {
 		r.WantInput = *a.Input
 	}
 	if a.Output != nil {
-		r.WantOutput, r.OutputFrom = *a.Output, result.FromUsage
+		r.WantOutput, r.OutputFrom = a.Output, result.FromUsage
 	}
 	if a.Status != 0 {
 		r.HTTPStatus = trace.Ptr(int32(a.Status))

@@ -59,7 +59,7 @@ func TestServeHTTP2(t *testing.T) {
 		failed := map[string]int{}
 		for _, r := range rows {
 			failed[r.Error]++
-			if r.Error == "" && (r.Events != *r.Output || *r.Output != r.WantOutput) {
+			if r.Error == "" && (r.Events != *r.Output || *r.Output != *r.WantOutput) {
 				t.Errorf("%s: row %d has %d events of %d tokens", c.how, r.RowID, r.Events, *r.Output)
 			}
 		}

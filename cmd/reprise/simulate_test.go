@@ -137,7 +137,7 @@ func TestSimulateResults(t *testing.T) {
 		for _, gap := range r.GapsNS {
 			sum += gap
 		}
-		if r.RowID != int64(i) || *r.Output != r.WantOutput || sum != *r.LastTokenNS || sum != *r.DoneNS || *r.SentNS != r.DueNS || *r.FirstTokenNS <= r.DueNS {
+		if r.RowID != int64(i) || *r.Output != *r.WantOutput || sum != *r.LastTokenNS || sum != *r.DoneNS || *r.SentNS != r.DueNS || *r.FirstTokenNS <= r.DueNS {
 			t.Errorf("row %d: %+v", i, r)
 		}
 	}

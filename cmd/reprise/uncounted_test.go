@@ -115,8 +115,8 @@ func TestServerWithoutUsage(t *testing.T) {
 				t.Errorf("%s: run says %q, %q, %d", name, run.Uncounted, run.NoStreamOptions, run.Overhead)
 			}
 			for _, r := range rows {
-				if r.Error != "" || r.Input != nil || r.OutputFrom != result.FromTokenizer || r.Output == nil || *r.Output != max(r.WantOutput, 1) || r.Events >= max(r.WantOutput, 2) {
-					t.Errorf("%s: row %d: error %q, input %v, output %v of %d by %q, %d events", name, r.RowID, r.Error, r.Input, r.Output, r.WantOutput, r.OutputFrom, r.Events)
+				if r.Error != "" || r.Input != nil || r.OutputFrom != result.FromTokenizer || r.Output == nil || *r.Output != max(*r.WantOutput, 1) || r.Events >= max(*r.WantOutput, 2) {
+					t.Errorf("%s: row %d: error %q, input %v, output %v of %d by %q, %d events", name, r.RowID, r.Error, r.Input, r.Output, *r.WantOutput, r.OutputFrom, r.Events)
 				}
 			}
 			if strict && (u.options != 1 || u.refused != 1) || !strict && u.options != 13 {

@@ -55,7 +55,7 @@ func sampleRows() []trace.Request {
 	return []trace.Request{
 		{ArrivalNS: 0, InputTokens: 700, OutputTokens: trace.Ptr[int32](21), Blocks: []uint64{0, 1}, Session: trace.Ptr[int64](0), Turn: trace.Ptr[int32](0),
 			Model: "m,1", Stream: trace.Ptr(true), User: trace.Ptr[int64](4), Status: trace.StatusOK, TTFTNS: trace.Ptr[int64](250_000_000), E2ENS: trace.Ptr[int64](1_000_000_000)},
-		{ArrivalNS: 1_234_567_890, InputTokens: 512, Blocks: []uint64{0}, Images: trace.Ptr[int32](1), ImageTokens: trace.Ptr[int32](100),
+		{ArrivalNS: 1_234_567_890, InputTokens: 512, OutputTokens: new(int32), Blocks: []uint64{0}, Images: trace.Ptr[int32](1), ImageTokens: trace.Ptr[int32](100),
 			Model: "m,1", Kind: "completion", Temperature: trace.Ptr[float32](0.7), MaxTokens: trace.Ptr[int32](8), Class: trace.Ptr("batch"), Status: trace.StatusCancelled},
 		{ArrivalNS: 3_000_000_000, InputTokens: 1024, OutputTokens: trace.Ptr[int32](100), Blocks: []uint64{0, 2}, Session: trace.Ptr[int64](0), Turn: trace.Ptr[int32](1), Parents: []int64{0},
 			ThinkNS: trace.Ptr[int64](1_500_000_000), ToolNS: trace.Ptr[int64](400_000), ReasoningTokens: trace.Ptr[int32](25), Model: "m,1", FinishReason: "stop", Status: trace.StatusFailed},

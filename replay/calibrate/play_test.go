@@ -6,6 +6,7 @@ import (
 
 	"reprise/replay/engine"
 	"reprise/replay/result"
+	"reprise/trace"
 )
 
 // Requests of an engine, played to the same engine, come out as they were: in an open loop,
@@ -56,8 +57,8 @@ func TestTurnsCutsAndHits(t *testing.T) {
 	turn := row(1, 150, 160, 170, 100, 2, 96)
 	turn.Parents = []int64{0}
 	cut := row(2, 150, 160, 165, 10, 100, 0)
-	cut.Error, cut.WantOutput = result.KindCancelled, 100
-	refused := result.Result{RowID: 3, SentNS: ns(1), Error: "rate_limited", WantInput: 5, WantOutput: 5}
+	cut.Error, cut.WantOutput = result.KindCancelled, trace.Ptr[int32](100)
+	refused := result.Result{RowID: 3, SentNS: ns(1), Error: "rate_limited", WantInput: 5, WantOutput: trace.Ptr[int32](5)}
 	rows := []result.Result{row(0, 0, 50, 100, 100, 6, 0), turn, cut, refused}
 	r := &Record{Name: "r", About: result.Run{Load: result.Load{Timing: result.Causal}}}
 	keys := map[result.RequestKey]int{}

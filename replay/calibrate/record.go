@@ -122,7 +122,7 @@ func levelOf(run *result.Run) string {
 // requestOf is not ok for a row that was no load to the engine: one that was not sent, or
 // that the server refused.
 func (r *Record) requestOf(row *result.Result) (q request, ok bool) {
-	in, out := cmp.Or(value(row.Input), row.WantInput), row.WantOutput
+	in, out := cmp.Or(value(row.Input), row.WantInput), value(row.WantOutput)
 	if row.Output != nil {
 		out = *row.Output
 	}
@@ -137,7 +137,7 @@ func (r *Record) requestOf(row *result.Result) (q request, ok bool) {
 		q.done = picos(*row.DoneNS)
 	}
 	if failed { // it was load until the client went away
-		q.output = int(max(row.WantOutput, out))
+		q.output = int(max(value(row.WantOutput), out))
 		q.cut = max(picos(*row.DoneNS-sent), 1)
 		return q, true
 	}

@@ -21,7 +21,7 @@ func level(t *testing.T, c engine.Config, name string, n int, rate float64, clos
 	at := 0.0
 	for i := range rows {
 		in, out := int32(50+rng.IntN(900)), int32(10+rng.IntN(150))
-		rows[i] = result.Result{RowID: int64(i), WantInput: in, WantOutput: out, Input: &in, Output: &out, DueNS: int64(at * 1e9), HTTPStatus: trace.Ptr(int32(200)), FinishReason: "length"}
+		rows[i] = result.Result{RowID: int64(i), WantInput: in, WantOutput: trace.Ptr(out), Input: &in, Output: &out, DueNS: int64(at * 1e9), HTTPStatus: trace.Ptr(int32(200)), FinishReason: "length"}
 		if rate > 0 {
 			at += rng.ExpFloat64() / rate
 		}
@@ -31,7 +31,7 @@ func level(t *testing.T, c engine.Config, name string, n int, rate float64, clos
 	send := func(i int, now engine.Picos) error {
 		r := &rows[i]
 		r.SentNS = trace.Ptr(int64(now.Duration()))
-		return fleet.Send(engine.Arrival{At: now, Job: engine.Job{ID: int64(i), Prompt: int(r.WantInput), Output: int(r.WantOutput)}})
+		return fleet.Send(engine.Arrival{At: now, Job: engine.Job{ID: int64(i), Prompt: int(r.WantInput), Output: int(*r.WantOutput)}})
 	}
 	var waiting []engine.Picos
 	over := func(a *engine.Answer) error {

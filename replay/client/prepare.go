@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -29,15 +30,29 @@ func (h *HTTP) Prepare(id int64, row *trace.Request, p result.Prompter) (result.
 	return call, nil
 }
 
-// prepare makes a row's request. The fields of last stand above all others.
-func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
-	// The output that was recorded. A request that its user cancelled had asked for more
-	// than it got.
+// outputLength is the most tokens to ask for: the recorded output, or where that is unknown
+// the bound that the row has. A request that its user cancelled had asked for more than it got.
+func outputLength(row *trace.Request) (int, error) {
 	output := row.OutputOr(0)
-	if row.Status == trace.StatusCancelled && row.MaxTokens != nil {
+	switch {
+	case row.OutputTokens == nil && row.MaxTokens == nil:
+		return 0, errNoOutputLength
+	case row.OutputTokens == nil:
+		output = *row.MaxTokens
+	case row.Status == trace.StatusCancelled && row.MaxTokens != nil:
 		output = max(output, *row.MaxTokens)
 	}
-	length := int(max(output, 1))
+	return int(max(output, 1)), nil
+}
+
+var errNoOutputLength = errors.New("the row has no output length: give one with --output-tokens")
+
+// prepare makes a row's request. The fields of last stand above all others.
+func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
+	length, err := outputLength(row)
+	if err != nil {
+		return nil, err
+	}
 	req := openai.Request{MaxTokens: &length, Model: h.model, Extra: h.opt.Extra}
 	if row.Temperature != nil {
 		// As the decimal that it is: converted as a number, it would be sent as
@@ -52,11 +67,10 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 			req.Model = name
 		}
 	}
-	if h.opt.ForceOutput {
+	if h.opt.ForceOutput && row.OutputTokens != nil {
 		req.MinTokens, req.IgnoreEOS = &length, true
 	}
 	api := apiOf(h.opt.API, row)
-	var err error
 	// The prompt is made in the scratch buffers.
 	h.ends, h.pictures = h.ends[:0], h.pictures[:0]
 	verbatim, isVerbatim := p.(result.Verbatim)

@@ -19,7 +19,7 @@ func replayedRows(n int, factor float64) (rows []Recorded, results []result.Resu
 	for i := range int64(n) {
 		first := 50 + rng.Int64N(100)
 		last := first + 200
-		rows = append(rows, Recorded{InputTokens: 100, OutputTokens: 2, Status: trace.StatusOK,
+		rows = append(rows, Recorded{InputTokens: 100, OutputTokens: trace.Ptr[int32](2), Status: trace.StatusOK,
 			TTFTNS: trace.Ptr(first * resulttest.MS), E2ENS: trace.Ptr(last * resulttest.MS)})
 		if i%2 == 1 {
 			results = append(results, resulttest.Answer(i, i, 7, int64(factor*float64(first)), int64(factor*float64(last))))

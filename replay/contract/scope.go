@@ -111,7 +111,14 @@ var scopeFields = []field{
 		return stateSteady
 	}},
 	{name: "input_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Input, r.WantInput) }},
-	{name: "output_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Output, r.WantOutput) }},
+	{name: "output_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Output, valueOr(r.WantOutput, 0)) }},
+}
+
+func valueOr(n *int32, or int32) int32 {
+	if n == nil {
+		return or
+	}
+	return *n
 }
 
 func countedOr(r *result.Result, counted *int32, wanted int32) int32 {

@@ -89,7 +89,7 @@ func TestScopes(t *testing.T) {
 // A request that failed is where the workload puts it, however far its answer came.
 func TestScopeOfAFailure(t *testing.T) {
 	r := rowOf("", 100)
-	r.WantInput, r.WantOutput = 90, 50
+	r.WantInput, r.WantOutput = 90, trace.Ptr[int32](50)
 	for in, want := range map[string][2]bool{"input_tokens = 100": {true, false}, "output_tokens = 50": {false, true}} {
 		s, err := parseScope(in)
 		if err != nil {

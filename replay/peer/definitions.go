@@ -121,7 +121,10 @@ var sglangPreset = preset{
 	// to the first token of zero.
 	see: func(r *result.Result, v *view) bool {
 		base(r, v)
-		v.in, v.out, v.end = int64(r.WantInput), int64(r.WantOutput), v.closed
+		v.in, v.end = int64(r.WantInput), v.closed
+		if r.WantOutput != nil {
+			v.out = int64(*r.WantOutput)
+		}
 		v.streamed, v.latency = true, v.end-v.start
 		return true
 	},

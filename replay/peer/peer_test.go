@@ -38,7 +38,7 @@ func rereadOf(results []result.Result) report.Reread {
 func presetRun() []result.Result {
 	a := answer(0, 0, 0, 50, 70, 120)
 	a.FirstEventNS, a.DoneNS = trace.Ptr(10*msNS), trace.Ptr(130*msNS)
-	a.EventTokens, a.Output, a.WantOutput = []int32{1, 3, 2}, trace.Ptr(int32(6)), 8
+	a.EventTokens, a.Output, a.WantOutput = []int32{1, 3, 2}, trace.Ptr(int32(6)), trace.Ptr[int32](8)
 	a.FirstContentNS = trace.Ptr(70 * msNS) // the first chunk was reasoning
 	b := answer(1, 90, 10, 40)
 	b.Input = trace.Ptr(int32(50))

@@ -105,7 +105,7 @@ func (r *record) row() (row result.Result, err error) {
 		row.OutputFrom = result.FromTokenizer
 	}
 	if row.Output != nil {
-		row.WantOutput = *row.Output
+		row.WantOutput = row.Output
 	}
 	for _, instant := range []struct {
 		name string

@@ -102,7 +102,7 @@ func (a *arrays) run(h *heading) (run, error) {
 	embeddings := strings.Contains(h.Backend, "embedding")
 	for i := range r.rows {
 		row := &r.rows[i]
-		row.WantInput, row.WantOutput = a.inputs[i], a.outputs[i]
+		row.WantInput, row.WantOutput = a.inputs[i], trace.Ptr(a.outputs[i])
 		var sent, ttft, last, latency int64
 		for _, t := range []struct {
 			into *int64

@@ -174,7 +174,7 @@ func (g *generation) row(class string) (row result.Result, err error) {
 	}
 	row.Output = g.Output
 	if g.Output != nil {
-		row.WantOutput = *g.Output
+		row.WantOutput = g.Output
 	}
 	return row, nil
 }

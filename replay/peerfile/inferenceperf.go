@@ -69,11 +69,11 @@ func (l *lifecycle) row(base float64) (row result.Result, err error) {
 	if response == nil {
 		return row, err
 	}
-	row.Output, row.OutputFrom, row.WantOutput = trace.Ptr(response.Output), result.FromTokenizer, response.Output
+	row.Output, row.OutputFrom, row.WantOutput = trace.Ptr(response.Output), result.FromTokenizer, trace.Ptr(response.Output)
 	if u := response.Usage; u != nil {
 		row.Input = u.Prompt
 		if u.Completion != nil {
-			row.Output, row.OutputFrom, row.WantOutput = u.Completion, result.FromUsage, *u.Completion
+			row.Output, row.OutputFrom, row.WantOutput = u.Completion, result.FromUsage, u.Completion
 		}
 		if u.Details != nil {
 			row.Cached = u.Details.Cached

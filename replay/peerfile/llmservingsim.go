@@ -31,7 +31,7 @@ func decodeLLMServingSim(d *json.Decoder) ([]run, error) {
 		if len(r.rows) == 0 {
 			base = line.Queued
 		}
-		row := result.Result{WantInput: line.Input, WantOutput: line.Output}
+		row := result.Result{WantInput: line.Input, WantOutput: trace.Ptr(line.Output)}
 		var at [3]int64
 		for i, seconds := range []float64{line.Queued, line.First, line.Last} {
 			ns, err := nanoseconds(seconds-base, perSecond)

@@ -104,33 +104,33 @@ func TestRowsOfEachTool(t *testing.T) {
 		want       []result.Result
 	}{
 		{"vllm.json", vllmFile, []result.Result{
-			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(160), WantInput: 10, WantOutput: 3, Input: int32s(10), Output: int32s(3), OutputFrom: "usage", Events: 3, GapsNS: []int64{20 * ms, 40 * ms}},
-			{DueNS: 500 * ms, SentNS: p64(500), FirstEventNS: p64(800), FirstTokenNS: p64(800), LastTokenNS: p64(800), DoneNS: p64(800), WantInput: 12, WantOutput: 1, Input: int32s(12), Output: int32s(1), OutputFrom: "usage", Events: 1},
+			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(160), WantInput: 10, WantOutput: trace.Ptr[int32](3), Input: int32s(10), Output: int32s(3), OutputFrom: "usage", Events: 3, GapsNS: []int64{20 * ms, 40 * ms}},
+			{DueNS: 500 * ms, SentNS: p64(500), FirstEventNS: p64(800), FirstTokenNS: p64(800), LastTokenNS: p64(800), DoneNS: p64(800), WantInput: 12, WantOutput: trace.Ptr[int32](1), Input: int32s(12), Output: int32s(1), OutputFrom: "usage", Events: 1},
 			{DueNS: 1000 * ms, SentNS: p64(1000), WantInput: 14, Error: "other"},
 		}},
 		{"sglang.jsonl", sglang, []result.Result{
-			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(160), WantInput: 10, WantOutput: 3, Input: int32s(10), Cached: int32s(8), Output: int32s(3), Events: 3, GapsNS: []int64{20 * ms, 40 * ms}},
-			{SentNS: p64(0), FirstEventNS: p64(300), FirstTokenNS: p64(300), LastTokenNS: p64(300), DoneNS: p64(300), WantInput: 12, WantOutput: 1, Input: int32s(12), Cached: int32s(0), Output: int32s(1), Events: 1},
+			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(160), WantInput: 10, WantOutput: trace.Ptr[int32](3), Input: int32s(10), Cached: int32s(8), Output: int32s(3), Events: 3, GapsNS: []int64{20 * ms, 40 * ms}},
+			{SentNS: p64(0), FirstEventNS: p64(300), FirstTokenNS: p64(300), LastTokenNS: p64(300), DoneNS: p64(300), WantInput: 12, WantOutput: trace.Ptr[int32](1), Input: int32s(12), Cached: int32s(0), Output: int32s(1), Events: 1},
 		}},
 		{"profile_export.jsonl", aiperfFile, []result.Result{
-			{Session: &sessions[0], SentNS: p64(2), HeadersNS: p64(92), FirstEventNS: p64(102), FirstTokenNS: p64(102), FirstContentNS: p64(122), LastTokenNS: p64(162), DoneNS: p64(163), WantInput: 9, WantOutput: 3, Input: int32s(10), Cached: int32s(8), Output: int32s(3), OutputFrom: "usage", Events: 3, GapsNS: []int64{20 * ms, 40 * ms}},
-			{Session: &sessions[0], DueNS: 502 * ms, SentNS: p64(502), DoneNS: p64(802), WantInput: 12, WantOutput: 1, Output: int32s(1), OutputFrom: "tokenizer"},
+			{Session: &sessions[0], SentNS: p64(2), HeadersNS: p64(92), FirstEventNS: p64(102), FirstTokenNS: p64(102), FirstContentNS: p64(122), LastTokenNS: p64(162), DoneNS: p64(163), WantInput: 9, WantOutput: trace.Ptr[int32](3), Input: int32s(10), Cached: int32s(8), Output: int32s(3), OutputFrom: "usage", Events: 3, GapsNS: []int64{20 * ms, 40 * ms}},
+			{Session: &sessions[0], DueNS: 502 * ms, SentNS: p64(502), DoneNS: p64(802), WantInput: 12, WantOutput: trace.Ptr[int32](1), Output: int32s(1), OutputFrom: "tokenizer"},
 			{Session: &sessions[1], DueNS: 1002 * ms, SentNS: p64(1002), HTTPStatus: int32s(429), Error: "rate_limited"},
 			{Session: &sessions[2], DueNS: 1002 * ms, SentNS: p64(1002), Error: "cancelled"},
 		}},
 		{"guidellm.json", guidellmFile, []result.Result{
-			{Session: &sessions[0], SentNS: p64(100), FirstEventNS: p64(200), FirstTokenNS: p64(200), LastTokenNS: p64(260), DoneNS: p64(261), WantInput: 10, WantOutput: 3, Input: int32s(10), Cached: int32s(8), Output: int32s(3), OutputFrom: "usage"},
+			{Session: &sessions[0], SentNS: p64(100), FirstEventNS: p64(200), FirstTokenNS: p64(200), LastTokenNS: p64(260), DoneNS: p64(261), WantInput: 10, WantOutput: trace.Ptr[int32](3), Input: int32s(10), Cached: int32s(8), Output: int32s(3), OutputFrom: "usage"},
 			{Session: &sessions[1], DueNS: 1100 * ms, SentNS: p64(1100), WantInput: 14, Input: int32s(14), Error: "other"},
 			{Session: &sessions[2], DueNS: 1350 * ms, SentNS: p64(1350), Error: "cancelled"},
 		}},
 		{"per_request_lifecycle_metrics.json", inferencePerfFile, []result.Result{
-			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(161), WantInput: 9, WantOutput: 4, Input: int32s(10), Cached: int32s(8), Output: int32s(4), OutputFrom: "usage", Events: 3, GapsNS: []int64{20 * ms, 40 * ms}, EventTokens: []int32{1, 2, 1}},
-			{DueNS: 500 * ms, SentNS: p64(500), DoneNS: p64(800), WantInput: 12, WantOutput: 1, Output: int32s(1), OutputFrom: "tokenizer"},
+			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(161), WantInput: 9, WantOutput: trace.Ptr[int32](4), Input: int32s(10), Cached: int32s(8), Output: int32s(4), OutputFrom: "usage", Events: 3, GapsNS: []int64{20 * ms, 40 * ms}, EventTokens: []int32{1, 2, 1}},
+			{DueNS: 500 * ms, SentNS: p64(500), DoneNS: p64(800), WantInput: 12, WantOutput: trace.Ptr[int32](1), Output: int32s(1), OutputFrom: "tokenizer"},
 			{DueNS: 1000 * ms, SentNS: p64(1000), WantInput: 14, Error: "other"},
 		}},
 		{"requests.jsonl", servingSimFile, []result.Result{
-			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(160), WantInput: 10, WantOutput: 3, Input: int32s(10), Output: int32s(3), OutputFrom: "usage", FinishReason: "length"},
-			{DueNS: 500 * ms, SentNS: p64(500), WantInput: 12, WantOutput: 1, Error: "other"},
+			{SentNS: p64(0), FirstEventNS: p64(100), FirstTokenNS: p64(100), LastTokenNS: p64(160), DoneNS: p64(160), WantInput: 10, WantOutput: trace.Ptr[int32](3), Input: int32s(10), Output: int32s(3), OutputFrom: "usage", FinishReason: "length"},
+			{DueNS: 500 * ms, SentNS: p64(500), WantInput: 12, WantOutput: trace.Ptr[int32](1), Error: "other"},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -193,8 +193,8 @@ func TestEmpty(t *testing.T) {
 
 func TestTokenCounts(t *testing.T) {
 	long, short, counted, unknown := answer(0, 0, 0, 1, 2), answer(1, 0, 0, 1, 2), answer(2, 0, 0, 1, 2), answer(3, 0, 0, 1, 2)
-	long.Input, long.WantOutput = trace.Ptr(int32(107)), 1
-	short.Input, short.WantOutput = trace.Ptr(int32(98)), 12
+	long.Input, long.WantOutput = trace.Ptr(int32(107)), trace.Ptr[int32](1)
+	short.Input, short.WantOutput = trace.Ptr(int32(98)), trace.Ptr[int32](12)
 	counted.OutputFrom = "tokenizer"
 	unknown.Output, unknown.OutputFrom, unknown.Input = nil, "", nil
 	s := summarise(t, result.Run{}, Options{}, long, short, counted, unknown)

@@ -221,7 +221,7 @@ func CheckResult(r *result.Result) error {
 			return bad("a gap is negative or longer than a run can be")
 		}
 	}
-	for _, n := range []*int32{&r.WantInput, &r.WantOutput, &r.Events, r.Known, r.Input, r.Cached, r.Output} {
+	for _, n := range []*int32{&r.WantInput, r.WantOutput, &r.Events, r.Known, r.Input, r.Cached, r.Output} {
 		if n != nil && *n < 0 {
 			return bad("a count is negative")
 		}

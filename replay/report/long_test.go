@@ -58,7 +58,7 @@ func (c *crowd) next() result.Result {
 	return result.Result{
 		RowID: c.i, Category: trace.Categories()[c.i%5], Class: []string{"batch", "chat"}[c.i%2], DueNS: due, SentNS: &sent, HeadersNS: &first,
 		FirstEventNS: &first, FirstTokenNS: &first, LastTokenNS: &last, DoneNS: &last,
-		WantInput: prompt, Input: &prompt, WantOutput: output, Output: &output, OutputFrom: result.FromUsage, Events: 3, GapsNS: gaps,
+		WantInput: prompt, Input: &prompt, WantOutput: trace.Ptr(output), Output: &output, OutputFrom: result.FromUsage, Events: 3, GapsNS: gaps,
 	}
 }
 

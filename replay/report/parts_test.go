@@ -124,7 +124,7 @@ func TestSilentServers(t *testing.T) {
 		{1000, 1000, 6, 5, false, true}, {1000, 1000, 1, 0, false, false}, {1000, 1000, 2, 0, false, true},
 	} {
 		r := answer(0, 0, 0, 10, 20)
-		r.WantInput, r.Input, r.WantOutput, r.Output, r.OutputFrom = c.wantInput, &c.input, c.wantOutput, &c.output, result.FromUsage
+		r.WantInput, r.Input, r.WantOutput, r.Output, r.OutputFrom = c.wantInput, &c.input, trace.Ptr(c.wantOutput), &c.output, result.FromUsage
 		codes := map[string]bool{}
 		for _, w := range summarise(t, result.Run{}, Options{}, r).Warnings {
 			codes[w.Code] = true

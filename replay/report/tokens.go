@@ -37,7 +37,9 @@ func (t *tokenCounts) addTokens(r *result.Result) {
 	input := InputTokens(r)
 	t.tokens.Prompt += int64(input)
 	t.input.add(input)
-	t.wanted.add(r.WantOutput)
+	if r.WantOutput != nil {
+		t.wanted.add(*r.WantOutput)
+	}
 	if r.Input != nil {
 		t.tokens.PromptFromUsage++
 		t.tokens.PromptError.add(*r.Input, r.WantInput)
@@ -51,10 +53,12 @@ func (t *tokenCounts) addTokens(r *result.Result) {
 			source = "other"
 		}
 		t.tokens.Output += int64(*r.Output)
-		t.tokens.OutputMiss.add(*r.Output, r.WantOutput)
 		t.output.add(*r.Output)
-		if r.OutputFrom == result.FromUsage && *r.Output > max(r.WantOutput, 1) { // one is the least that is asked for
-			t.outputsLonger++
+		if r.WantOutput != nil {
+			t.tokens.OutputMiss.add(*r.Output, *r.WantOutput)
+			if r.OutputFrom == result.FromUsage && *r.Output > max(*r.WantOutput, 1) { // one is the least that is asked for
+				t.outputsLonger++
+			}
 		}
 		if r.Events > 0 {
 			t.events += int64(r.Events)

@@ -37,7 +37,7 @@ func columns() []column {
 		optional("last_token_ns", func(r *Result) **int64 { return &r.LastTokenNS }),
 		optional("done_ns", func(r *Result) **int64 { return &r.DoneNS }),
 		number("want_input_tokens", func(r *Result) *int32 { return &r.WantInput }),
-		number("want_output_tokens", func(r *Result) *int32 { return &r.WantOutput }),
+		optional("want_output_tokens", func(r *Result) **int32 { return &r.WantOutput }),
 		optional("known_tokens", func(r *Result) **int32 { return &r.Known }),
 		optional("input_tokens", func(r *Result) **int32 { return &r.Input }),
 		optional("cached_tokens", func(r *Result) **int32 { return &r.Cached }),

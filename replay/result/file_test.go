@@ -97,7 +97,7 @@ func randomResult(rng *rand.Rand, row int64) Result {
 	r := Result{
 		RowID: row, Session: i64(), Thread: i32(), Turn: i32(), ThinkNS: i64(), ToolNS: i64(), Play: i32(), Category: trace.Categories()[rng.IntN(5)], Class: []string{"", "gold", "ü"}[rng.IntN(3)],
 		DueNS: rng.Int64(), ReleasedNS: i64(), SentNS: i64(), HeadersNS: i64(), FirstEventNS: i64(), FirstTokenNS: i64(),
-		LastTokenNS: i64(), DoneNS: i64(), WantInput: rng.Int32(), WantOutput: rng.Int32(), Known: i32(), Input: i32(),
+		LastTokenNS: i64(), DoneNS: i64(), WantInput: rng.Int32(), WantOutput: trace.Ptr(rng.Int32()), Known: i32(), Input: i32(),
 		Cached: i32(), Output: i32(), OutputFrom: []string{"", FromUsage, FromTokenizer}[rng.IntN(3)], Events: rng.Int32(),
 		HTTPStatus: i32(), Error: []string{"", "", openai.KindTimeout, openai.KindServer, openai.KindCancelled, KindPrepare}[rng.IntN(6)], FinishReason: []string{"", "stop", "length"}[rng.IntN(3)],
 		Round: int32(row / 100), ArrivalNS: i64(), RecordedE2ENS: i64(),

@@ -148,6 +148,9 @@ type Selection struct {
 	FromNS      int64 `json:"from_ns,omitempty"` // the window, in times of the workload
 	ToNS        int64 `json:"to_ns,omitempty"`   // its end; 0 is that of the workload
 	MaxRequests int64 `json:"max_requests,omitempty"`
+	// Outputs is what stood for output lengths that the workload does not tell, as
+	// --output-tokens says it.
+	Outputs string `json:"outputs,omitempty"`
 
 	Sample *Sample `json:"sample,omitempty"`
 	Prime  *Primed `json:"prime,omitempty"` // missing when nothing was to be primed

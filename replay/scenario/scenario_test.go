@@ -132,7 +132,7 @@ func results(kinds ...string) *rows {
 	r := &rows{}
 	for i, kind := range kinds {
 		at := int64(i) * int64(time.Second)
-		one := result.Result{RowID: int64(i), DueNS: at, ReleasedNS: trace.Ptr(at), SentNS: trace.Ptr(at), DoneNS: trace.Ptr(at + 5e8), WantOutput: 2, Attempts: 1, Error: kind}
+		one := result.Result{RowID: int64(i), DueNS: at, ReleasedNS: trace.Ptr(at), SentNS: trace.Ptr(at), DoneNS: trace.Ptr(at + 5e8), WantOutput: trace.Ptr[int32](2), Attempts: 1, Error: kind}
 		if kind == "" {
 			one.HeadersNS, one.FirstEventNS, one.FirstTokenNS, one.LastTokenNS = trace.Ptr(at+1e8), trace.Ptr(at+1e8), trace.Ptr(at+1e8), trace.Ptr(at+4e8)
 			one.Events, one.GapsNS, one.Output, one.OutputFrom, one.HTTPStatus = 2, []int64{3e8}, trace.Ptr(int32(2)), result.FromUsage, trace.Ptr(int32(200))

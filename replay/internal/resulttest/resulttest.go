@@ -21,7 +21,7 @@ func Answer(row, dueMS, lagMS int64, eventsMS ...int64) result.Result {
 	r := result.Result{
 		RowID: row, DueNS: due, SentNS: &sent, HeadersNS: trace.Ptr(sent + MS), DoneNS: trace.Ptr(sent + MS),
 		WantInput: 100, Input: trace.Ptr(int32(100)),
-		WantOutput: int32(len(eventsMS)), Output: trace.Ptr(int32(len(eventsMS))), OutputFrom: "usage",
+		WantOutput: trace.Ptr(int32(len(eventsMS))), Output: trace.Ptr(int32(len(eventsMS))), OutputFrom: "usage",
 		Events: int32(len(eventsMS)),
 	}
 	for i, at := range eventsMS {
@@ -68,7 +68,7 @@ func Messy(rng *rand.Rand, n int) []result.Result {
 	for row := range int64(n) {
 		r := result.Result{
 			RowID: row, Category: append(trace.Categories(), "")[rng.IntN(6)],
-			DueNS: rng.Int64N(60e9), WantInput: 1 + rng.Int32N(40000), WantOutput: 1 + rng.Int32N(20),
+			DueNS: rng.Int64N(60e9), WantInput: 1 + rng.Int32N(40000), WantOutput: trace.Ptr(1 + rng.Int32N(20)),
 		}
 		sent := r.DueNS + rng.Int64N(3e6)*rng.Int64N(3)*rng.Int64N(20)
 		switch rng.IntN(30) {
@@ -95,7 +95,7 @@ func Messy(rng *rand.Rand, n int) []result.Result {
 // stream fills in what came back.
 func stream(rng *rand.Rand, r *result.Result, at int64) {
 	r.FirstEventNS = trace.Ptr(at)
-	r.Events = rng.Int32N(r.WantOutput + 1)
+	r.Events = rng.Int32N(*r.WantOutput + 1)
 	total := int32(0)
 	for i := range r.Events {
 		gap := int64(math.Exp(rng.NormFloat64()) * 2e7)

@@ -67,7 +67,7 @@ type request struct {
 	Input          *int32 `parquet:"input_tokens,optional"` // as the server counted
 	InputWanted    int32  `parquet:"input_tokens_wanted"`   // as the workload asks
 	Output         *int32 `parquet:"output_tokens,optional"`
-	OutputWanted   int32  `parquet:"output_tokens_wanted"`
+	OutputWanted   *int32 `parquet:"output_tokens_wanted,optional"`
 	OutputFrom     string `parquet:"output_from,optional,dict"`       // who counted the output: usage or tokenizer
 	Cached         *int32 `parquet:"cached_tokens,optional"`          // as the server said
 	CachedExpected *int32 `parquet:"cached_tokens_expected,optional"` // see [report.Reusable]

@@ -136,7 +136,7 @@ func TestCSV(t *testing.T) {
 	answer.Session, answer.Category, answer.API, answer.Endpoint = trace.Ptr(int64(3)), "global", "chat", trace.Ptr(int32(0))
 	answer.HTTPStatus, answer.FinishReason, answer.Attempts = trace.Ptr(int32(200)), "length", 1
 	answer.Known, answer.Cached = trace.Ptr(int32(90)), trace.Ptr(int32(64))
-	never := result.Result{RowID: 8, Session: trace.Ptr(int64(3)), DueNS: 2e9, WantInput: 5, WantOutput: 6, Error: result.KindPrepare}
+	never := result.Result{RowID: 8, Session: trace.Ptr(int64(3)), DueNS: 2e9, WantInput: 5, WantOutput: trace.Ptr[int32](6), Error: result.KindPrepare}
 	run := result.Run{Load: result.Load{Model: `m, "1"`}, Source: result.Source{BlockSize: 64, Tier: "partner"}, Routing: result.Routing{Endpoints: []string{"http://a"}}}
 	runs := []Run{{"one", open(t, run, answer, never)}, {"two", open(t, result.Run{Source: result.Source{Tier: "internal"}}, never)}}
 	var out strings.Builder

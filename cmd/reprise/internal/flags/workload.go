@@ -24,6 +24,7 @@ type Workload struct {
 	Loop             string
 	LoopSame         bool
 	LoopQuiet        bool // of a trial, which is one of many
+	outputs          string
 }
 
 // Values of --prime.
@@ -48,6 +49,7 @@ func (f *Workload) Register(cmd *cobra.Command) {
 	rest.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "size of the cache that --prime fills, in tokens")
 	rest.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests in flight while --prime fills the cache")
 	everyday.StringVar(&f.sample, "sample", "", "replay this `share` of the sessions, such as 10% or 0.1, at their recorded times; the rate falls with it")
+	everyday.StringVar(&f.outputs, "output-tokens", "", "output length of requests for which the workload has none: `tokens` such as 256, a distribution such as lognormal:300,1.2, or server:4096 to let the server end within a bound")
 	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only the first rows; 0 is all")
 	everyday.StringVar(&f.Loop, "loop", "", "repeat the workload: a number of `rounds`, or a duration such as 2h")
 	rest.BoolVar(&f.LoopSame, "loop-same", false, "send the same prompts in every round of --loop, so later rounds hit the cache")
@@ -72,6 +74,9 @@ func (f *Workload) Check() error {
 	if _, err := f.Share(); err != nil {
 		return err
 	}
+	if _, err := f.Outputs(); err != nil {
+		return err
+	}
 	_, err := f.Rounds()
 	return err
 }
@@ -86,6 +91,15 @@ func (f *Workload) Share() (float64, error) {
 		return 0, cli.Usagef("--sample: want a share above 0, up to 1, such as 0.1 or 10%%")
 	}
 	return share, nil
+}
+
+// Outputs reads --output-tokens.
+func (f *Workload) Outputs() (replay.Outputs, error) {
+	o, err := replay.ParseOutputs(f.outputs)
+	if err != nil {
+		return o, cli.Usagef("--output-tokens: %v", err)
+	}
+	return o, nil
 }
 
 // Rounds reads --loop. The zero Span is one round.

@@ -26,6 +26,8 @@ type workloadPart struct {
 	every     trace.Part // of all shares
 	of        int64      // rows of the workload
 	fromNS    int64
+	outputs   replay.Outputs
+	seed      uint64
 	loop      *replay.Loop // nil for once
 	endless   bool
 
@@ -39,7 +41,11 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 	if err != nil {
 		return nil, err
 	}
-	p := &workloadPart{w: w, blockSize: blockSize, rows: trace.Whole(all.Total), of: all.Total, fromNS: int64(f.Start)}
+	outputs, err := f.Outputs()
+	if err != nil {
+		return nil, err
+	}
+	p := &workloadPart{w: w, blockSize: blockSize, outputs: outputs, seed: seed, rows: trace.Whole(all.Total), of: all.Total, fromNS: int64(f.Start)}
 	if f.Start > 0 || f.End > 0 {
 		arrivals, err := trace.Columns[trace.Arrival](w)
 		if err != nil {
@@ -79,6 +85,9 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 	if p.rows.Len() == 0 && p.of > 0 {
 		return nil, cli.Usagef("the selection has none of the workload's %d rows: reprise profile %s prints its length", p.of, w.Name())
 	}
+	if err := p.checkOutputs(cmd); err != nil {
+		return nil, err
+	}
 	if err := p.repeat(cmd, f); err != nil {
 		return nil, err
 	}
@@ -88,9 +97,52 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 	return p, nil
 }
 
+// An outputRow is what tells whether a row has to have an output length.
+type outputRow struct {
+	trace.Row `parquet:"-"`
+
+	Kind         string `parquet:"kind,optional,dict"`
+	Status       string `parquet:"status,optional,dict"`
+	OutputTokens *int32 `parquet:"output_tokens,optional,zstd"`
+}
+
+// checkOutputs refuses rows without an output length where nothing is to stand for it.
+func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
+	src, err := trace.Columns[outputRow](p.w)
+	if err != nil {
+		return err
+	}
+	unknown := int64(0)
+	err = trace.Each(trace.Pick(src, p.rows, nil), func(_ int64, r *outputRow) error {
+		if r.OutputTokens == nil && r.Status != trace.StatusFailed {
+			unknown++
+		}
+		return nil
+	})
+	switch {
+	case err != nil || unknown == 0:
+		return err
+	case !p.outputs.Given():
+		return cli.Usagef("%d of %d requests have no output length: give one with --output-tokens 256, a distribution such as --output-tokens lognormal:300,1.2, or let the server end within a bound with --output-tokens server:4096", unknown, p.rows.Len())
+	}
+	cli.Notef(cmd, "output lengths: %s for %d of %d requests, which have none in the workload", p.outputs, unknown, p.rows.Len())
+	p.about.Outputs = p.outputs.String()
+	return nil
+}
+
+// open reads all rows of the workload, with what stands for unknown output lengths.
+func (p *workloadPart) open() (*Rows, error) {
+	rows, _, err := OpenRows(p.w)
+	if err != nil {
+		return nil, err
+	}
+	rows.Reader = p.outputs.Fill(rows.Reader, p.seed)
+	return rows, nil
+}
+
 // whole says that every row is replayed, once.
 func (p *workloadPart) whole() bool {
-	return p.every.Len() == p.of && p.about.FromNS == 0 && p.loop == nil
+	return p.every.Len() == p.of && p.about.FromNS == 0 && p.about.Outputs == "" && p.loop == nil
 }
 
 // all says that a round of some rows is the workload as it stands.
@@ -229,7 +281,7 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
 	if f.LoopSame {
 		prompts = "with the same prompts"
 	} else {
-		all, _, err := OpenRows(p.w)
+		all, err := p.open()
 		if err != nil {
 			return err
 		}
@@ -267,7 +319,7 @@ func (p *workloadPart) spellable(limit uint64) error {
 func (p *workloadPart) once() (trace.Reader[trace.Request], error) { return p.roundOf(&p.rows) }
 
 func (p *workloadPart) roundOf(rows *trace.Part) (trace.Reader[trace.Request], error) {
-	all, _, err := OpenRows(p.w)
+	all, err := p.open()
 	if err != nil || p.all(rows) {
 		return all, err
 	}
@@ -311,7 +363,7 @@ func (p *workloadPart) liveAtStart(cmd *cobra.Command, f *flags.Workload) ([]tra
 	if f.Prime == flags.PrimeNone || p.rows.First() == 0 {
 		return nil, nil
 	}
-	all, _, err := OpenRows(p.w)
+	all, err := p.open()
 	if err != nil {
 		return nil, err
 	}

@@ -378,7 +378,7 @@ func (r *replayRun) options() (replay.Options, error) {
 	if r.Target.CheckSame > 0 && r.Load.Share.Index == 0 {
 		// When the run is over, the endpoint is asked again.
 		o.Then = func(ctx context.Context, run *result.Run) error {
-			rows, _, err := OpenRows(r.w)
+			rows, err := r.part.open()
 			if err != nil {
 				return err
 			}

@@ -73,6 +73,9 @@ func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConf
 	if err != nil {
 		return none, run, err
 	}
+	if part.outputs.ByServer() {
+		return none, run, cli.Usagef("--output-tokens %s: a simulated engine does not end answers by itself: give a length or a distribution", part.outputs)
+	}
 	rows, err := part.reader()
 	if err != nil {
 		return none, run, err
