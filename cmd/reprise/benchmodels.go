@@ -221,7 +221,7 @@ func (c *columnFlags) command(name string, t bench.Trial) string {
 	add("timeout", t.Timeout.String(), t.Timeout > 0)
 	add("seed", t.Seed, t.Seed != "")
 	if name == "replay" {
-		add("cache", t.Cache, t.Cache != "" && t.Cache != result.CacheAsIs)
+		add("cache", t.Cache, t.Cache != "" && t.Cache != result.CacheSalted)
 		add("max-requests", strconv.FormatInt(t.Rows, 10), t.Rows > 0)
 	}
 	add("output", "by-hand.parquet", true)

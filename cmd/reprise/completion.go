@@ -60,7 +60,7 @@ func completedValues() map[string][]string {
 		"datasets ": sets.Names(), "fetch ": sets.Names(), "license": publish.Licenses(),
 		"export to": outputs, "preset": flags.PresetNames(), "preset-a": flags.PresetNames(), "preset-b": flags.PresetNames(),
 		"api":     {result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto},
-		"balance": {client.RoundRobin, client.BySession}, "cache": {result.CacheAsIs, result.CacheCold, result.CacheWarm},
+		"balance": {client.RoundRobin, client.BySession}, "cache": result.Caches(),
 		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "instants": {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
 		"recycle": flags.Recycling(), "waits": flags.Waiting(), "scenario": scenario.Names(),
 		"simulate hardware": gpus, "predict hardware": gpus, "dtype": hardware.DTypes(), "kv-cache-dtype": {"auto", "bf16", "fp8"},

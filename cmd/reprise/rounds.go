@@ -279,11 +279,8 @@ func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]
 	if err := m.plan.keep(f.out); err != nil {
 		return m, err
 	}
-	if !m.simulated && !cmd.Flags().Changed("cache") {
-		m.cache = result.CacheCold // of the other side, when both are one server, and of earlier rounds
-	}
 	if m.oneServer = !m.simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.Live.Prompts.Seed == "" {
-		cli.Stepf(cmd, "A and B are one server: where its cache cannot be emptied, the two runs of a round have prompts of their own, of the same lengths and the same sharing")
+		cli.Stepf(cmd, "A and B are one server: the two runs of a round have prompts of their own, of the same lengths and the same sharing")
 	}
 	m.first = rand.New(rand.NewPCG(m.plan.Seed, 0)).IntN(2)
 	return m, nil

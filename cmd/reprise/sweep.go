@@ -320,9 +320,7 @@ func (f *sweepFlags) plan() (bench.Sweep, error) {
 	if s.Seed, err = strconv.ParseUint(cmp.Or(f.trial.Live.Prompts.Seed, "1"), 10, 64); err != nil {
 		return s, cli.Usagef("--seed: want a number")
 	}
-	if s.Cache = f.trial.Live.Servers.Cache; s.Cache == result.CacheAsIs {
-		s.Cache = ""
-	}
+	s.Cache = f.trial.Live.Servers.Cache
 	if f.closed || len(f.concurrencies) > 0 || len(f.bySession.Live) > 0 {
 		s.Process = ""
 	}

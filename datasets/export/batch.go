@@ -92,11 +92,16 @@ func (e *batchEncoder) encode(b []byte, row int64, r *trace.Request) ([]byte, er
 	}
 	b = append(b, to.close...)
 	if kind < 2 {
-		n := e.prompts.output(r)
-		e.losses.count("%d of %d rows asked for another max_tokens than the length of their output, which stands there",
-			r.MaxTokens != nil && int64(*r.MaxTokens) != n)
-		b = append(b, `, "max_tokens": `...)
-		b = strconv.AppendInt(b, n, 10)
+		if r.OutputTokens != nil {
+			n := e.prompts.output(r)
+			e.losses.count("%d of %d rows asked for another max_tokens than the length of their output, which stands there",
+				r.MaxTokens != nil && int64(*r.MaxTokens) != n)
+			b = append(b, `, "max_tokens": `...)
+			b = strconv.AppendInt(b, n, 10)
+		} else if r.MaxTokens != nil {
+			b = append(b, `, "max_tokens": `...)
+			b = strconv.AppendInt(b, int64(*r.MaxTokens), 10)
+		}
 		if r.Temperature != nil {
 			b = append(b, `, "temperature": `...)
 			b = strconv.AppendFloat(b, float64(*r.Temperature), 'g', -1, 32)

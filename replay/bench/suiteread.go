@@ -61,7 +61,7 @@ type suiteReader struct {
 }
 
 func (r *suiteReader) read(doc strictyaml.Node) error {
-	r.base = Row{Repeats: 1, Cache: result.CacheCold, Session: defaultSessionSettings()}
+	r.base = Row{Repeats: 1, Cache: result.CacheSalted, Session: defaultSessionSettings()}
 	var rows strictyaml.Node
 	keys := append([]strictyaml.Key{
 		{Name: "name", Read: strictyaml.Into(&r.suite.Name, strictyaml.Node.Text)},
@@ -155,8 +155,8 @@ func isSpecFile(file string) bool {
 // keys are those that rows have and that may stand at the top.
 func (r *suiteReader) keys(row *Row) []strictyaml.Key {
 	cache := strictyaml.Parsed(func(s string) (string, error) {
-		if s != result.CacheAsIs && s != result.CacheCold && s != result.CacheWarm {
-			return "", fmt.Errorf("want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
+		if !slices.Contains(result.Caches(), s) {
+			return "", fmt.Errorf("want one of %s", strings.Join(result.Caches(), ", "))
 		}
 		return s, nil
 	})

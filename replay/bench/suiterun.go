@@ -221,8 +221,8 @@ func (r *SuiteRun) trial(ctx context.Context, c *Column, i, repeat int, dir stri
 	if row.Repeats > 1 {
 		t.Name += fmt.Sprintf(" (%d of %d)", repeat+1, row.Repeats)
 	}
-	if row.Cache == result.CacheCold && !c.Empty {
-		t.Seed = "" // so that a server that cannot empty its cache gets prompts that no run had
+	if (row.Cache == result.CacheCold || row.Cache == result.CacheSalted) && !c.Empty {
+		t.Seed = "" // so that the server gets prompts that no run had
 	}
 	return t, err
 }

@@ -163,24 +163,30 @@ func finite(v float64) *float64 {
 
 // Values of [CacheDiscipline].Asked and Done.
 const (
-	CacheAsIs = "as-is" // asked: leave the caches alone
-	CacheCold = "cold"  // asked: nothing of earlier runs may be found
-	CacheWarm = "warm"  // asked: all of the workload was seen before
+	CacheSalted = "salted" // asked: prompts that no earlier run sent, so that none warmed them; the default
+	CacheCold   = "cold"   // asked: the servers empty their caches
+	CacheWarm   = "warm"   // asked: all of the workload was seen before
+	CacheAsIs   = "as-is"  // asked: leave the caches and the prompts alone
 
+	CacheSalt     = "salt"         // done: the prompts have a salt, see Salt
 	CacheNothing  = "nothing"      // done: the caches hold what they held
 	CacheReset    = "reset"        // done: the servers emptied them
 	CacheNewSeed  = "new-seed"     // done: prompts of a seed that no run had before, which nothing in a cache matches
 	CacheWarmPass = "warm-up-pass" // done: the whole workload was played once before
 )
 
+// Caches are the values of [CacheDiscipline].Asked.
+func Caches() []string { return []string{CacheSalted, CacheCold, CacheWarm, CacheAsIs} }
+
 // CacheDiscipline says what was done to the servers' prefix caches before a run:
 // what an earlier run left in them changes every latency.
 type CacheDiscipline struct {
 	Asked        string `json:"asked"`
+	Salt         string `json:"salt,omitempty"` // that the prompts were made with: --salt makes them again
 	Done         string `json:"done"`
 	Call         string `json:"call,omitempty"`             // the path that emptied them, by POST
 	Servers      int    `json:"servers,omitempty"`          // that were called
-	ArrivalSeed  string `json:"arrival_seed,omitempty"`     // of a run with a new seed: that of its arrivals, which stays
+	ArrivalSeed  string `json:"arrival_seed,omitempty"`     // of a run with other prompts: the seed of its arrivals, which stays
 	WarmRequests int64  `json:"warm_requests,omitempty"`    // sent in the warm-up pass, and not measured
 	WarmFailed   int64  `json:"warm_failed,omitempty"`      // of them
 	WarmEnded    string `json:"warm_ended_early,omitempty"` // why

@@ -33,6 +33,7 @@ type Servers struct {
 	prometheus  string
 	queries     []string
 	Cache       string
+	Salt        string // --salt, empty for one of the run's own
 	ResetCall   string
 	adminURLs   []string
 	Profile     bool
@@ -49,23 +50,32 @@ func (f *Servers) Register(cmd *cobra.Command) {
 	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil, "keep metrics with this `prefix`, instead of those of vLLM, SGLang, llama.cpp, Dynamo, TensorRT-LLM and DCGM; repeatable")
 	cachesRest.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to query after the run")
 	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil, "query for --prometheus, as `NAME=EXPR`, instead of all series with the prefixes; repeatable")
-	caches.StringVar(&f.Cache, "cache", result.CacheAsIs, "prefix caches before the run: as-is, cold (emptied) or warm (the workload is played once, unmeasured)")
+	caches.StringVar(&f.Cache, "cache", result.CacheSalted, "prefix caches before the run: salted (prompts that no earlier run sent), cold (emptied), warm (the workload is played once, unmeasured) or as-is")
+	cachesRest.StringVar(&f.Salt, "salt", "", "make the prompts of --cache salted with this `value`, as the results of another run have it, to send the same prompts again; shards of one load need the same")
 	cachesRest.StringVar(&f.ResetCall, "reset-cache", "", "`path` of the POST that empties a server's cache, for --cache cold; by default those of vLLM and SGLang")
 	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server behind the balancer at --url, for metrics, cache resets and profilers; repeatable")
 	cachesRest.BoolVar(&f.Profile, "profile-server", false, "run the servers' profilers during the measured part")
 	resultsRest.StringVar(&f.Note, "note", "", "`text` to keep in the results, such as commit=1a2b3c")
 }
 
+// maxSalt is the longest salt, in bytes: it is kept in every results file.
+const maxSalt = 100
+
 // Check refuses what cannot be meant.
 func (f *Servers) Check() error {
 	switch f.Cache {
-	case result.CacheAsIs, result.CacheCold, result.CacheWarm:
 	case "asis":
 		f.Cache = result.CacheAsIs
 	default:
-		return cli.Usagef("--cache: want %s, %s or %s", result.CacheAsIs, result.CacheCold, result.CacheWarm)
+		if !slices.Contains(result.Caches(), f.Cache) {
+			return cli.Usagef("--cache: want one of %s", strings.Join(result.Caches(), ", "))
+		}
 	}
 	switch {
+	case f.Salt != "" && f.Cache != result.CacheSalted:
+		return cli.Usagef("--salt needs --cache salted")
+	case len(f.Salt) > maxSalt:
+		return cli.Usagef("--salt: %d bytes at most", maxSalt)
 	case f.ResetCall != "" && f.Cache != result.CacheCold:
 		return cli.Usagef("--reset-cache needs --cache cold")
 	case f.ResetCall != "" && !strings.HasPrefix(f.ResetCall, "/"):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/profile"
+	"reprise/trace/sample"
 )
 
 // calibrate finds the endpoint's model and what the servers state of themselves, and
@@ -136,6 +138,45 @@ func whenReady(ctx context.Context, wait time.Duration, ask func() error) error 
 		case <-time.After(readyEvery):
 		}
 	}
+}
+
+// salt makes the prompts those of a salt, so that no earlier run has warmed them: the given
+// one, or one that no run had. A seed that the user gave keeps its prompts, and verbatim
+// prompts are never changed.
+func (s *replayServers) salt(cmd *cobra.Command) error {
+	f, m := s.flags, s.maker
+	salt := f.Servers.Salt
+	switch {
+	case f.raw != nil && salt != "":
+		return cli.Usagef("--salt cannot be used with --verbatim, which sends prompts as they were recorded")
+	case f.raw != nil:
+		return nil
+	case salt != "":
+	case f.Prompts.Seed != "" && !f.Prompts.OwnSeed:
+		return nil
+	case f.Prompts.ColdSeed != "":
+		salt = f.Prompts.ColdSeed
+	case !f.Load.Share.Whole() && f.Shard.StartAt.IsZero():
+		cli.Notef(cmd, "cache: the prompts have no salt, since each shard would draw its own: give all of them the same --salt")
+		return nil
+	case !f.Load.Share.Whole():
+		salt = f.Shard.StartAt.Format(time.RFC3339)
+	default:
+		seed, err := flags.NewSeed()
+		if err != nil {
+			return err
+		}
+		salt = strconv.FormatUint(seed>>24, 36)
+	}
+
+	s.cache.Done, s.cache.Salt, s.cache.ArrivalSeed = result.CacheSalt, salt, strconv.FormatUint(m.Seed, 10)
+	hash := fnv.New64a()
+	hash.Write([]byte(salt))
+	m.Seed = sample.Key(m.Seed, hash.Sum64())
+	if f.Servers.Salt == "" && !f.Prompts.OwnSeed {
+		cli.Notef(cmd, "cache: prompts no earlier run has sent; --salt %s sends them again", salt)
+	}
+	return nil
 }
 
 // cold empties the caches, or, when a server has no call for that, gives the
@@ -266,7 +307,10 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	if err != nil {
 		return nil, Advised(err, &f.Target)
 	}
-	if f.Servers.Cache == result.CacheCold && first {
+	switch {
+	case f.Servers.Cache == result.CacheSalted:
+		err = s.salt(cmd)
+	case f.Servers.Cache == result.CacheCold && first:
 		s.cache, err = s.cold(cmd)
 	}
 	return s, err
