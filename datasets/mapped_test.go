@@ -223,15 +223,6 @@ func TestOpenAILogWithMap(t *testing.T) {
 	}
 }
 
-func TestOpenAILogNotes(t *testing.T) {
-	in := `{"prompt":"p","tools":[{}]}` + "\n" + `{"prompt":"p","output":"o"}` + "\n" + `{"prompt":"p","status":500}` + "\n"
-	_, info := mustRead(t, in, Options{})
-	want := "records that tell neither the output nor its length: 1"
-	if got := strings.Join(info.Notes, "|"); got != want {
-		t.Errorf("%s", got)
-	}
-}
-
 // Times are looked for in the first records: one that lacks them, or that has
 // them when the first ones do not, is bad.
 func TestSomeRecordsHaveTimes(t *testing.T) {

@@ -60,7 +60,7 @@ func TestMooncakeWriterSaysWhatIsLost(t *testing.T) {
 	rows := []trace.Request{
 		{ArrivalNS: 1_499_999, InputTokens: 17, OutputTokens: trace.Ptr[int32](1), Blocks: []uint64{0, 1}, Status: trace.StatusOK},
 		{ArrivalNS: 1_500_000, InputTokens: 0, OutputTokens: trace.Ptr[int32](2), Session: trace.Ptr[int64](0), Model: "model-0", Status: trace.StatusFailed, OutputBlocks: []uint64{2}},
-		{ArrivalNS: 3_000_000, InputTokens: 16, Blocks: []uint64{1}, Model: "model-0", Category: trace.Cold},
+		{ArrivalNS: 3_000_000, InputTokens: 16, OutputTokens: new(int32), Blocks: []uint64{1}, Model: "model-0", Category: trace.Cold},
 	}
 	if n, err := w.Write(rows); n != 3 || err != nil {
 		t.Fatal(n, err)
