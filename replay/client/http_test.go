@@ -244,7 +244,7 @@ func TestNoServer(t *testing.T) {
 	}
 	url := "http://" + l.Addr().String()
 	l.Close()
-	r := fire(t, endpoint(t, Options{URL: url}), trace.Request{InputTokens: 1}, 0)
+	r := fire(t, endpoint(t, Options{URL: url}), trace.Request{InputTokens: 1, OutputTokens: new(int32)}, 0)
 	if r.Error != openai.KindConnect || r.SentNS != nil || r.DoneNS == nil || r.HTTPStatus != nil {
 		t.Errorf("%+v", r)
 	}
@@ -260,7 +260,7 @@ func TestEventTokens(t *testing.T) {
 			pieces = append(pieces, piece(n))
 		}
 		url := serve(t, stream(append(pieces, done)...))
-		r := fire(t, endpoint(t, Options{URL: url, API: result.APICompletions, ContinuousUsage: true}), trace.Request{InputTokens: 1}, 0)
+		r := fire(t, endpoint(t, Options{URL: url, API: result.APICompletions, ContinuousUsage: true}), trace.Request{InputTokens: 1, OutputTokens: new(int32)}, 0)
 		var got []int
 		for _, n := range r.EventTokens {
 			got = append(got, int(n))
@@ -280,13 +280,13 @@ func TestCut(t *testing.T) {
 			close(gone)
 		})
 		const cut = 30 * time.Millisecond
-		r := fire(t, endpoint(t, Options{URL: url}), trace.Request{InputTokens: 1}, cut)
+		r := fire(t, endpoint(t, Options{URL: url}), trace.Request{InputTokens: 1, OutputTokens: new(int32)}, cut)
 		<-gone
 		if r.Error != openai.KindCancelled || r.Failed() || *r.DoneNS-*r.SentNS < int64(cut) {
 			t.Errorf("after %d pieces: %+v", len(after), r)
 		}
 	}
-	r := fire(t, endpoint(t, Options{URL: serve(t, stream(tok, stop, done))}), trace.Request{InputTokens: 1}, time.Hour)
+	r := fire(t, endpoint(t, Options{URL: serve(t, stream(tok, stop, done))}), trace.Request{InputTokens: 1, OutputTokens: new(int32)}, time.Hour)
 	if r.Error != "" {
 		t.Errorf("an answer before the cut: %q", r.Error)
 	}
@@ -313,7 +313,7 @@ func TestRequests(t *testing.T) {
 		{"forced", Options{ForceOutput: true}, row, "/v1/chat/completions", "m user:" + text + " 5/5 true 0.7 true"},
 		{"text", Options{API: result.APICompletions}, row, "/v1/completions", "m " + text + " 5/- false 0.7 true"},
 		{"ids", Options{API: result.APICompletions, TokenIDs: true}, row, "/v1/completions", "m " + ids + " 5/- false 0.7 true"},
-		{"no output", Options{ForceOutput: true}, trace.Request{InputTokens: 3}, "/v1/chat/completions", "m user:" + text + " 1/1 true - true"},
+		{"no output", Options{ForceOutput: true}, trace.Request{InputTokens: 3, OutputTokens: new(int32)}, "/v1/chat/completions", "m user:" + text + " 1/1 true - true"},
 		{"cancelled", Options{ForceOutput: true}, cancelled, "/v1/chat/completions", "m user:" + text + " 100/100 true 0.7 true"},
 		{"extra", Options{Extra: extra}, row, "/v1/chat/completions", "m user:" + text + ` 5/- false 0.7 true "s"`},
 	} {

@@ -344,7 +344,7 @@ func TestTLS(t *testing.T) {
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
 	defer s.Close()
-	row := trace.Request{InputTokens: 1}
+	row := trace.Request{InputTokens: 1, OutputTokens: new(int32)}
 	if r := fire(t, endpoint(t, Options{URL: s.URL}), row, 0); r.Error != openai.KindTLS || r.SentNS != nil {
 		t.Errorf("a certificate of unknown origin: %+v", r)
 	}

@@ -50,7 +50,7 @@ func TestWireConnections(t *testing.T) {
 			stream(tok, stop, done)(w, r)
 		})})
 		for _, session := range []int64{1, 2, 1, -1, -1, 2} {
-			c, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1}, words{})
+			c, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1, OutputTokens: new(int32)}, words{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -102,7 +102,10 @@ func (a *arrays) run(h *heading) (run, error) {
 	embeddings := strings.Contains(h.Backend, "embedding")
 	for i := range r.rows {
 		row := &r.rows[i]
-		row.WantInput, row.WantOutput = a.inputs[i], trace.Ptr(a.outputs[i])
+		row.WantInput = a.inputs[i]
+		if a.outputs[i] > 0 { // a request that failed has a 0 there, whatever it asked for
+			row.WantOutput = trace.Ptr(a.outputs[i])
+		}
 		var sent, ttft, last, latency int64
 		for _, t := range []struct {
 			into *int64

@@ -35,7 +35,7 @@ func manySessions(rng *rand.Rand, n int) []result.Result {
 			r.RowID, r.Session, r.Turn = row+int64(i), trace.Ptr(int64(k/2)), trace.Ptr(int32(i))
 			r.Play = trace.Ptr(int32(k % 2))
 			r.RecordedE2ENS = trace.Ptr(rng.Int64N(90))
-			r.WantInput, r.Input = 9, trace.Ptr(rng.Int32N(900))
+			r.WantInput, r.Input, r.WantOutput = 9, trace.Ptr(rng.Int32N(900)), new(int32)
 			r.Cached, r.Known = trace.Ptr(rng.Int32N(*r.Input+1)), trace.Ptr(rng.Int32N(900))
 			r.Output, r.OutputFrom = trace.Ptr(rng.Int32N(90)), result.FromUsage
 			switch rng.IntN(60) {
