@@ -74,6 +74,7 @@
 //   - messages.go: messages, roles, contents in parts, tool calls, tools, prompt and reply
 //   - messages_apis.go: messages in the forms of other APIs and frameworks: Gemini, Bedrock,
 //     LangChain, choices and candidates
+//   - spans.go: the calls among the spans of traces, each once: layers, sums, spans exported twice
 //   - usage.go: where the usage objects and counts of a record stand; what they say is
 //     [reprise/trace/usage]'s to know
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the

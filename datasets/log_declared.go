@@ -26,6 +26,7 @@ type declaredFormat struct {
 	usage  []string           // usage objects, whose counts fill in what stands alone
 	made   map[string]string  // where show takes what it makes from
 	counts tokenusage.Dialect // of these
+	spans  spanPaths          // where a record that is a span says which it is
 	times  latencyPaths       // where an end or a first token is told by a time
 	kinds  [][2]string        // a value, and the kind of call that it is
 
@@ -86,6 +87,9 @@ func (d declaredFormat) format() Format {
 		field := fieldAt(path, "", decides)
 		field.whole = true
 		reads = append(reads, field)
+	}
+	if d.spans.id != "" {
+		reads = append(reads, fieldAt(d.spans.trace+"|"+d.spans.id+"|"+d.spans.above, "", "tells a call that was recorded twice; not kept"))
 	}
 	for _, names := range d.members {
 		reads = append(reads, fieldAt(strings.Join(names, "[]."), "", "the calls, whose fields these are"))
@@ -155,6 +159,9 @@ func (d declaredFormat) openParquet(p *parquetFile, o Options, s *Source) (decod
 }
 
 func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, error) {
+	if d.spans.id != "" {
+		all, first = keptRows{all}, keptRows{first}
+	}
 	if d.members != nil {
 		all, first = &memberRows{in: all, lists: d.members}, &memberRows{in: first, lists: d.members}
 	}
@@ -163,7 +170,13 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 	}
 	counts := newUsageReader(d.counts, d.usage, d.fields, o, s)
 	view := func(r row, tell *notes) (row, error) { return d.view(r, counts, tell) }
-	decoder, err := openView(all, first, view, d.fields.readBy(), o, s)
+	calls := func(in rows, known *knownSpans, tell *notes) rows {
+		if d.spans.id == "" {
+			return viewRows{in, view, tell}
+		}
+		return &spanCalls{in: in, show: view, of: d.spans.of, known: known, tell: tell}
+	}
+	decoder, err := newMappedDecoder(calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(notes)), d.fields.readBy(), o, s)
 	if err != nil {
 		return nil, err
 	}

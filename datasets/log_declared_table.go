@@ -102,6 +102,7 @@ func platformFormats() []declaredFormat {
 			usage: []string{"outputs.usage_metadata", "outputs.llm_output.token_usage"}, counts: tokenusage.Relayed,
 			times: latencyPaths{[]string{"start_time"}, []string{"first_token_time"}, []string{"end_time"}},
 			only:  []condition{{"run_type", "llm", noteNoModelCalls}},
+			spans: spanPaths{"trace_id", "id", "parent_run_id"},
 		},
 		{
 			name: "braintrust", tried: fromDocumentation,
@@ -118,6 +119,7 @@ func platformFormats() []declaredFormat {
 			counts: tokenusage.Inclusive,
 			times:  latencyPaths{start: []string{"metrics.start"}, end: []string{"metrics.end"}},
 			only:   []condition{{"span_attributes.type", "llm", noteNoModelCalls}},
+			spans:  spanPaths{"root_span_id", "span_id", "span_parents"},
 		},
 		{
 			name: "mlflow", tried: "3 traces of MLflow 3.17, of calls of a simulated server: 9 calls",
@@ -138,6 +140,7 @@ func platformFormats() []declaredFormat {
 			made:  mlflowMade,
 			show:  showMLflow,
 			only:  []condition{{"attributes.mlflow.spanType", "chat_model llm", noteNoModelCalls}},
+			spans: spanPaths{"info.trace_id", "span_id", "parent_id"},
 		},
 		{
 			name: "helicone", tried: fromDocumentation,

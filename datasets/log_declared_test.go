@@ -1,6 +1,7 @@
 package datasets
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,11 @@ func TestDeclaredExamples(t *testing.T) {
 			continue
 		}
 		// In an envelope, and when the record goes on after what is looked at.
-		if info, _ := mustRead(t, `{"data":[`+f.Example+`,`+f.Example+`],"next":null}`, Options{}); len(info) != 2 {
+		calls := 2
+		if slices.Contains([]string{"langsmith", "braintrust", "mlflow"}, f.Name) {
+			calls = 1 // a span that is exported twice is one call
+		}
+		if info, _ := mustRead(t, `{"data":[`+f.Example+`,`+f.Example+`],"next":null}`, Options{}); len(info) != calls {
 			t.Errorf("%s: %d entries of an envelope", f.Name, len(info))
 		}
 		if f.Name == "lmcache" {

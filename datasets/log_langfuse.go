@@ -68,7 +68,7 @@ var (
 //   - Observations of types GENERATION and EMBEDDING are calls of a model; the others
 //     are left out. A generation around another one is the same call, recorded by a
 //     framework and by the client below it: the inner one counts. Where observations
-//     come one by one, it is the first of the two, if both have the same usage.
+//     come one by one, see [spanCalls].
 //   - Dates without a zone are UTC, as ClickHouse writes them.
 //   - The types of usage add up: Langfuse takes each detail, such as
 //     input_cached_tokens or output_reasoning_tokens, out of input and output when
@@ -142,25 +142,33 @@ func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
 			links.link(all, calls)
 			return calls
 		}
-		return &memberRows{in: in, lists: [][]string{{"observations"}}, settle: inner}
+		return &memberRows{in: keptRows{in}, lists: [][]string{{"observations"}}, settle: inner}
 	}
-	var seen observedCalls
-	show := func(r row, tell *notes) (row, error) {
-		v, err := showLangfuse(r, tell)
-		if _, settled := r.(memberRow); !settled && seen.twice(r, v) {
-			tell.count(noteOuterCalls)
-			return nil, nil
+	calls := func(in rows, links *langfuseLinks, known *knownSpans, tell *notes) rows {
+		show := func(r row, tell *notes) (row, error) {
+			shown, err := showLangfuse(r, tell)
+			id, _, _ := observationOf(r)
+			if v, ok := shown.(viewRow); ok && links.of[id] != nil {
+				v.made[langfuseLink] = links.of[id]
+			}
+			return shown, err
 		}
-		id, _, _ := observationOf(r)
-		links.current = links.of[id]
-		return v, err
+		spans := &spanCalls{in: observations(in, tell, links), show: show, of: langfuseSpan, known: known, tell: tell}
+		return linkedRows{spans, links}
 	}
-	d, err := openView(observations(all, &s.notes, links), observations(first, new(notes), new(langfuseLinks)), show, langfuseFields, o, s)
+	d, err := newMappedDecoder(calls(all, links, &s.spans, &s.notes), calls(first, new(langfuseLinks), &knownSpans{}, new(notes)), langfuseFields, o, s)
 	if err != nil {
 		return nil, err
 	}
 	d.timing = withTimes
 	return &langfuseDecoder{d, links}, nil
+}
+
+// langfuseSpan says where an observation stands.
+func langfuseSpan(r, _ row) spanCall {
+	trace, _, _ := findFirst(r, []string{"trace_id", "traceId"})
+	id, above, _ := observationOf(r)
+	return spanCall{trace: plain(trace), id: id, above: above}
 }
 
 const (
@@ -198,53 +206,6 @@ func innerGenerations(all []memberRow, tell *notes) []memberRow {
 		}
 	}
 	return inner
-}
-
-// observedCalls tell the calls that were recorded twice, in a stream of observations: there
-// the one around a call may come before it or after it, and the first of the two is kept.
-type observedCalls struct {
-	above map[string]string // the observation around one
-	usage map[string]string // of a call that was kept
-	below map[string]string // usage of a call that was kept, by what is around it
-}
-
-// maxObserved is how many observations are remembered. The observations of a trace stand
-// close together.
-const maxObserved = 1 << 18
-
-// twice notes an observation, with what is read of it, which is nil where it is no call.
-// It says whether a call around it, or below it, was kept that has the same usage.
-func (c *observedCalls) twice(r, read row) bool {
-	id, parent, _ := observationOf(r)
-	if id == "" {
-		return false
-	}
-	if c.above == nil || len(c.above) > maxObserved {
-		*c = observedCalls{map[string]string{}, map[string]string{}, map[string]string{}}
-	}
-	c.above[id] = parent
-	usage := c.below[id]
-	if read != nil {
-		input, _ := read.value("tokens.input")
-		output, _ := read.value("tokens.output")
-		usage = plain(input) + " " + plain(output)
-		if usage == " " {
-			return false
-		}
-		if c.below[id] == usage {
-			return true
-		}
-		for up, steps := parent, 0; up != "" && steps < 64; up, steps = c.above[up], steps+1 {
-			if c.usage[up] == usage {
-				return true
-			}
-		}
-		c.usage[id] = usage
-	}
-	for up, steps := parent, 0; usage != "" && up != "" && steps < 64; up, steps = c.above[up], steps+1 {
-		c.below[up] = usage
-	}
-	return false
 }
 
 // observationOf returns what tells an observation and the one around it.

@@ -172,6 +172,24 @@ func observedTimes(r row) (from, to time.Time) {
 	return from, to
 }
 
+// langfuseLink is where a row has its [langfuseCall].
+const langfuseLink = "link"
+
+// linkedRows tell the links of the row that was read last.
+type linkedRows struct {
+	in    rows
+	links *langfuseLinks
+}
+
+func (l linkedRows) next() (row, error) {
+	r, err := l.in.next()
+	l.links.current = nil
+	if v, ok := r.(viewRow); ok {
+		l.links.current, _ = v.made[langfuseLink].(*langfuseCall)
+	}
+	return r, err
+}
+
 // A langfuseDecoder gives entries their links.
 type langfuseDecoder struct {
 	*mappedDecoder

@@ -67,8 +67,9 @@ func TestLangfuseFields(t *testing.T) {
 func TestLangfuseForms(t *testing.T) {
 	const want = "490923h4m5.5s session=t in=10 out=3 e2e=1.5s"
 	one := observation("")
-	wantEntries(t, one+"\n"+one+"\n", Options{}, want, want)
-	wantEntries(t, "["+one+",\n"+one+"]", Options{}, want, want)
+	other := strings.Replace(one, `"id":"o"`, `"id":"p"`, 1)
+	wantEntries(t, one+"\n"+other+"\n", Options{}, want, want)
+	wantEntries(t, "["+one+",\n"+other+"]", Options{}, want, want)
 	api := `{"id":"o","traceId":"t","type":"GENERATION","startTime":"2026-01-02T03:04:05.500Z","endTime":"2026-01-02T03:04:07Z","completionStartTime":"2026-01-02T03:04:05.600Z","usageDetails":{"input":10,"output":3},"modelParameters":{"max_tokens":5},"sessionId":null,"userId":"u","model":"m"}`
 	wantEntries(t, api, Options{}, want+" ttft=100ms max=5 user=u model=m")
 	header := "id,trace_id,type,start_time,end_time,usage_details,input,session_id\n"
@@ -76,7 +77,7 @@ func TestLangfuseForms(t *testing.T) {
 		"o,t,SPAN,2026-01-02 03:04:05.500000,,,,\n"
 	info := wantEntries(t, csv, Options{}, want+` user:"q" chat`)
 	wantNote(t, info, noteOtherObservations+": 1")
-	all, _, err := readTogether(textFiles(one, "["+one+"]", header+csv[len(header):]), Options{})
+	all, _, err := readTogether(textFiles(one, "["+other+"]", strings.Replace(csv, "\no,t,GEN", "\nq,t,GEN", 1)), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +115,8 @@ func TestLangfuseTraces(t *testing.T) {
 		generation("c2", "", "GENERATION", "06", usage+`,"latency":200,"timeToFirstToken":50`) + `],"meta":{"page":1,"limit":2}}`
 	first := "490923h4m5.5s session=t in=10 out=3 ttft=50ms e2e=200ms"
 	second := "490923h4m6.5s session=t in=10 out=3 ttft=50ms e2e=200ms"
-	wantEntries(t, page+"\n"+page, Options{}, first, second, first, second)
+	wantEntries(t, page+"\n"+page, Options{}, first, second) // pages that overlap
+	wantEntries(t, page+"\n"+strings.NewReplacer(`"c1"`, `"c3"`, `"c2"`, `"c4"`).Replace(page), Options{}, first, second, first, second)
 	wantNote(t, wantEntries(t, strings.Replace(observation(""), `"output":3`, `"output":3,"total":90`, 1), Options{},
 		"490923h4m5.5s session=t e2e=1.5s in=10 out=3"), tokenusage.TotalOff.String()+": 1")
 }
@@ -175,7 +177,8 @@ func TestLangfuseLinks(t *testing.T) {
 	}
 	// The positions are those of the source, over traces and files.
 	one := `{"trace":{"id":"t"},"observations":[` + observed("a", "", "GENERATION", "", 0, 1) + "," + observed("b", "", "GENERATION", "", 2, 3) + "]}"
-	all, _, err := readTogether(textFiles(one+"\n"+one, one), Options{})
+	of := func(trace string) string { return strings.ReplaceAll(one, `"t"`, `"`+trace+`"`) }
+	all, _, err := readTogether(textFiles(of("t1")+"\n"+of("t2"), of("t3")), Options{})
 	var parents []string
 	for i := range all {
 		parents = append(parents, fmt.Sprint(all[i].Parents))

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -55,6 +56,7 @@ var (
 	otelReads = []SourceField{
 		usageAt("attributes.gen_ai.usage", "attributes.llm.token_count", "attributes.ai.usage", "attributes.llm.usage"),
 		fieldAt("status.code|status.status_code", "status", ""),
+		fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "", "tells a call that was recorded twice; not kept"),
 		fieldAt("resourceSpans[].scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
 		fieldAt("attributes", "", "a list of keys and values; those listed here are read"),
 	}
@@ -104,7 +106,11 @@ func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
 	counts := newUsageReader(tokenusage.Relayed, []string{"attributes"}, nil, o, s)
 	show := func(r row, tell *notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
 	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"spans"}}
-	d, err := openView(&memberRows{in: all, lists: lists}, &memberRows{in: first, lists: lists}, show, otelFields, o, s)
+	calls := func(in rows, known *knownSpans, tell *notes) rows {
+		members := &memberRows{in: keptRows{in}, lists: lists}
+		return &spanCalls{in: members, show: show, of: spanOf, known: known, tell: tell}
+	}
+	d, err := newMappedDecoder(calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(notes)), otelFields, o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +118,34 @@ func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
 	return d, nil
 }
 
+// Where a span says which it is.
+var (
+	spanTraces  = []string{"traceId", "trace_id", "context.trace_id"}
+	spanIDs     = []string{"spanId", "span_id", "context.span_id"}
+	spanParents = []string{"parentSpanId", "parent_span_id", "parent_id", "parentId"}
+)
+
+// spanOf says where a span stands. The ids of a record without a trace are its own.
+func spanOf(r, shown row) (c spanCall) {
+	trace, _, _ := findFirst(r, spanTraces)
+	id, _, _ := findFirst(r, spanIDs)
+	above, _, _ := findFirst(r, spanParents)
+	c.trace, c.id, c.above = plain(trace), plain(id), plain(above)
+	if in, ok := r.(memberRow); ok && c.trace == "" {
+		line, col := in.row.place("")
+		c.trace = fmt.Sprint("record ", line, ":", col)
+	}
+	if shown != nil {
+		answer, _ := shown.value("attributes.gen_ai.response.id")
+		unsure, _ := shown.value("unsure")
+		c.response, c.unsure = plain(answer), unsure == true
+	}
+	return c
+}
+
 const (
 	noteOtherSpans   = "spans that are no calls of a model were left out"
+	noteUnknownSpans = "spans of the operation %s were taken as calls of a model, since they have usage"
 	noteFailedSpans  = "calls that failed and tell neither their prompt nor its length were left out"
 	noteCutAttribute = "messages that are not whole JSON, as a limit on attribute lengths leaves them: only the lengths were read"
 )
@@ -121,17 +153,26 @@ const (
 func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row, error) {
 	v := newView(r)
 	v.spanAttributes()
-	kind, isCall := callOfSpan(v)
-	if kind != "" {
-		v.made["kind_of_call"] = kind
-	}
-	if !isCall {
+	model, _, _ := findFirst(v, otelFields["model"])
+	kind, is := callOfSpan(v)
+	if is == noCall {
 		tell.count(noteOtherSpans)
 		return nil, nil
 	}
-	model, _, _ := findFirst(v, otelFields["model"])
 	if err := counts.show(v, plain(model), tell); err != nil {
 		return nil, err
+	}
+	operation, _ := v.value("attributes.gen_ai.operation.name")
+	switch {
+	case is == callByUsage && !hasUsage(v) && (plain(operation) != "" || !recordsCall(v)):
+		tell.count(noteOtherSpans)
+		return nil, nil
+	case is == callByUsage && plain(operation) != "":
+		tell.countNamed(noteUnknownSpans, plain(operation))
+	}
+	v.made["unsure"] = is == callByUsage
+	if kind != "" {
+		v.made["kind_of_call"] = kind
 	}
 	v.latencies(otelTimes, unit, tell)
 	code, _, _ := findFirst(v, []string{"status.code", "status.status_code", "status"})
@@ -153,31 +194,59 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row,
 	return v, nil
 }
 
-// callOfSpan reports whether a span is the call of a model, and of what kind: by its
-// operation, or by the kind that OpenInference gives it, or, without either, by what was
-// recorded. Vercel's AI SDK puts one around each call.
-func callOfSpan(v viewRow) (kind string, isCall bool) {
+// What a span is.
+type spanRole int
+
+const (
+	noCall      spanRole = iota // of a tool, an agent, a database
+	callByName                  // its operation or its kind says that it is the call of a model
+	callByUsage                 // it is one if it has usage
+)
+
+// hasUsage reports whether a span counts tokens.
+func hasUsage(v viewRow) bool {
+	for _, path := range []string{"tokens.input", "tokens.output"} {
+		found, _ := v.value(path)
+		if n, ok := countOf(plain(found)); ok && n > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// recordsCall reports whether a span without an operation has what a call has.
+func recordsCall(v viewRow) bool {
+	return hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages", "attributes.gen_ai.prompt.0.role")
+}
+
+// callOfSpan says what a span is, and what kind of call: by its operation, or by the kind that
+// OpenInference gives it, or, without either, by what was recorded. Vercel's AI SDK puts one
+// around each call.
+func callOfSpan(v viewRow) (kind string, is spanRole) {
 	operation, _ := v.value("attributes.gen_ai.operation.name")
 	inference, _, _ := findFirst(v, []string{"attributes.openinference.span.kind", "span_kind"})
 	vercel, _ := v.value("attributes.ai.operationId")
-	name := plain(operation)
+	name := strings.ToLower(plain(operation))
 	if word := strings.ToLower(plain(inference)); name == "" && word != "" && word != "internal" && word != "client" {
 		name = word
 	}
 	switch name {
 	case "chat", "generate_content":
-		return "chat", true
+		return "chat", callByName
 	case "llm":
-		return "", true
+		return "", callByName
 	case "text_completion", "completion":
-		return "completion", true
+		return "completion", callByName
 	case "embeddings", "embedding":
-		return "embedding", true
+		return "embedding", callByName
+	case "execute_tool", "tool", "invoke_agent", "create_agent", "invoke_workflow", "agent", "chain", "retriever", "retrieval", "reranker", "guardrail", "evaluator", "prompt":
+		return "", noCall
 	case "":
-		around := plain(vercel) != "" && !strings.Contains(plain(vercel), ".do")
-		return "", !around && (hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages", "attributes.gen_ai.prompt.0.role"))
+		if id := plain(vercel); id != "" && !strings.Contains(id, ".do") {
+			return "", noCall
+		}
 	}
-	return "", false
+	return "", callByUsage
 }
 
 // plainAttributes makes an object of OTLP's list of keys and typed values.

@@ -17,7 +17,8 @@ import (
 // A source that is read by shares starts from what the beginning of its first files tells,
 // such as the unit of the times, as a whole one does. Nothing else crosses from file to file:
 // positions count in the file at hand, and a request that goes on from an answer in an
-// earlier file (previous_response_id) is read as one whose answer is not in the log.
+// earlier file (previous_response_id) is read as one whose answer is not in the log. A span
+// that files of two shares have is a call in both.
 type Share struct {
 	Index, Of int // from 0
 }
@@ -99,7 +100,7 @@ func (s *Source) openShare(files []File, o Options) (err error) {
 		return err
 	}
 	told := s.notes // what is said once of the source, without the counts of its first records
-	s.notes = notes{}
+	s.notes, s.spans = notes{}, knownSpans{}
 	for _, text := range told.order {
 		if told.n[text] == 0 {
 			s.notes.sayOnce(text)

@@ -82,6 +82,7 @@ type Source struct {
 	info    Info
 	notes   notes
 	absent  absentFields
+	spans   knownSpans
 	fields  *fieldCounter // of the format; nil before that is known
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error

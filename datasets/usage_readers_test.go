@@ -184,7 +184,7 @@ var usageCarriers = map[string]usageCarrier{
 	"servegen": {none: ownLengths}, "swe-agent": {none: "it has totals of a session, and texts"}, "dynamo-requests": {none: ownLengths}, "aiperf": {none: ownLengths}, "dynamo": {none: ownLengths},
 	"bailian": {none: ownLengths}, "mooncake": {none: ownLengths}, "evalscope": {none: ownLengths}, "azure-2025": {none: ownLengths}, "azure-2024": {none: ownLengths}, "azure-2023": {none: ownLengths},
 	"burstgpt": {none: ownLengths}, "weka": {none: ownLengths}, "trtllm-trace": {none: ownLengths}, "rl-rollouts": {none: ownLengths}, "trie": {none: ownLengths},
-	"vllm-log": {none: "it logs no usage"}, "aibrix": {none: ownLengths}, "lmcache": {none: "it has texts"}, "sharegpt": {none: "it has texts"}, "wildchat": {none: "it has texts"}, "lmsys": {none: "it has texts"},
+	"vllm-log": {none: "it logs no usage"}, "aibrix": {none: ownLengths}, "lmcache": {none: "it has texts"}, "sharegpt": {none: "it has texts"}, "chats": {none: "it has texts"}, "wildchat": {none: "it has texts"}, "lmsys": {none: "it has texts"},
 	"baseten": {none: ownLengths}, "tracelab": {none: ownLengths}, "tracelab-sessions": {none: ownLengths}, "blis": {none: ownLengths},
 }
 

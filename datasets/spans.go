@@ -1,0 +1,313 @@
+package datasets
+
+import (
+	"bytes"
+	"io"
+	"strings"
+)
+
+// A spanCall says of a record where it stands among the spans of its trace.
+type spanCall struct {
+	trace, id, above string // above is the span around it
+	response         string // id of the answer, which two layers may both know
+	unsure           bool   // nothing but its usage says that it is the call of a model
+}
+
+// spanCalls are the calls among the spans of a source, each of them once. The rules:
+//
+//   - A span that comes again under its id is the same one.
+//   - A span that has calls below it is none, where it has no usage, where its usage is the sum
+//     of theirs or that of one of them, and where nothing but the usage says that it is a call:
+//     an agent, or a layer around the client below it.
+//   - A call below such a one that itself has no usage is the same call, and the one that has
+//     usage is kept.
+//   - Two calls of a trace with the same answer are the same.
+//
+// Rows of CSV do not outlive the next one, so that they are not held back: of two layers the
+// first is kept.
+//
+// A span is held back until those around it and below it have come: until heldSpans others
+// have, or maxHeldBytes. Of the spans before that the ids and the counts are known.
+type spanCalls struct {
+	in   rows
+	show view // nil for what is no call
+	of   func(r, shown row) spanCall
+	tell *notes
+
+	known *knownSpans
+	held  []heldSpan
+	bytes int
+	flat  bool // the rows are of CSV
+	eof   bool
+}
+
+// A heldSpan waits for the spans around it and below it.
+type heldSpan struct {
+	shown row
+	fact  *spanFact
+	size  int
+}
+
+const (
+	heldSpans    = 10_000
+	maxHeldBytes = 32 << 20
+	maxSpanFacts = 1 << 18 // that are remembered; the spans of a trace stand close together
+	maxSpanDepth = 64
+)
+
+// knownSpans are the spans of a source, by trace and id.
+type knownSpans struct {
+	byID     map[string]*spanFact
+	byAnswer map[string]*spanFact
+}
+
+// A spanFact is what others have to know of a span.
+type spanFact struct {
+	call          spanCall
+	isCall        bool
+	counted       bool // it has usage
+	input, output int64
+	around        *spanFact
+	below         []*spanFact
+	kept, dropped bool
+}
+
+func (k *knownSpans) at(trace, id string) *spanFact {
+	if k.byID == nil || len(k.byID) > maxSpanFacts {
+		k.byID, k.byAnswer = map[string]*spanFact{}, map[string]*spanFact{}
+	}
+	key := trace + "\x00" + id
+	f := k.byID[key]
+	if f == nil {
+		f = &spanFact{}
+		k.byID[key] = f
+	}
+	return f
+}
+
+const (
+	noteSpanTwice  = "spans that were exported more than once were read once"
+	noteAnswerSeen = "calls with the answer of another call of their trace were left out, as the same one recorded twice"
+)
+
+func (c *spanCalls) next() (row, error) {
+	for {
+		for !c.eof && len(c.held) < heldSpans && c.bytes < maxHeldBytes && !(c.flat && len(c.held) > 0) {
+			err := c.take()
+			if c.eof = err == io.EOF; err != nil && !c.eof {
+				return nil, err
+			}
+		}
+		if len(c.held) == 0 {
+			return nil, io.EOF
+		}
+		first := c.held[0]
+		c.held[0] = heldSpan{}
+		c.held, c.bytes = c.held[1:], c.bytes-first.size
+		if why := first.fact.settle(); why != "" {
+			c.tell.count(why)
+			continue
+		}
+		return first.shown, nil
+	}
+}
+
+// take reads a span, and holds it back where it is a call.
+func (c *spanCalls) take() error {
+	r, err := c.in.next()
+	if err != nil {
+		return err
+	}
+	_, c.flat = r.(*csvRows)
+	shown, err := c.show(r, c.tell)
+	if f, ok := err.(*fault); ok && !f.stop && r.cut() {
+		return cutOff(f.line, f.col, "the last row is not whole")
+	}
+	if err != nil {
+		return err
+	}
+
+	fact := &spanFact{}
+	call := c.of(r, shown)
+	if call.id != "" {
+		fact = c.known.at(call.trace, call.id)
+	}
+	if shown == nil {
+		fact.place(c.known, call)
+		return nil
+	}
+	if fact.isCall {
+		c.tell.count(noteSpanTwice)
+		return nil
+	}
+	fact.isCall = true
+	fact.place(c.known, call)
+	fact.count(shown)
+	if answer := call.trace + "\x00" + call.response; call.response != "" && call.trace != "" && c.known.byAnswer != nil {
+		if other := c.known.byAnswer[answer]; other != nil && !other.isAbove(fact) && !fact.isAbove(other) && other.same(fact) {
+			fact.dropped = true
+			c.tell.count(noteAnswerSeen)
+			return nil
+		}
+		c.known.byAnswer[answer] = fact
+	}
+	size := rowSize(shown)
+	c.held, c.bytes = append(c.held, heldSpan{shown, fact, size}), c.bytes+size
+	return nil
+}
+
+// place puts a span below the one around it.
+func (f *spanFact) place(known *knownSpans, call spanCall) {
+	f.call = call
+	if call.id == "" || call.above == "" || call.above == call.id || f.around != nil {
+		return
+	}
+	f.around = known.at(call.trace, call.above)
+	f.around.below = append(f.around.below, f)
+}
+
+// count takes the lengths of a call.
+func (f *spanFact) count(shown row) {
+	for _, n := range []struct {
+		path string
+		to   *int64
+	}{{"tokens.input", &f.input}, {"tokens.output", &f.output}} {
+		if found, ok := shown.value(n.path); ok {
+			if count, ok := countOf(plain(found)); ok {
+				*n.to, f.counted = int64(count), f.counted || count > 0
+			}
+		}
+	}
+}
+
+// isAbove reports whether other is somewhere below f.
+func (f *spanFact) isAbove(other *spanFact) bool {
+	for range maxSpanDepth {
+		if other = other.around; other == nil || other == f {
+			return other == f
+		}
+	}
+	return false
+}
+
+// calls adds the calls that are next below a span, those that were not left out.
+func (f *spanFact) calls(to []*spanFact, depth int) []*spanFact {
+	for _, b := range f.below {
+		switch {
+		case b.isCall && !b.dropped:
+			to = append(to, b)
+		case depth < maxSpanDepth:
+			to = b.calls(to, depth+1)
+		}
+	}
+	return to
+}
+
+// same reports whether two spans have the same usage.
+func (f *spanFact) same(other *spanFact) bool {
+	return f.counted && other.counted && f.input == other.input && f.output == other.output
+}
+
+// settle decides on a call, and returns why it is left out; "" where it is kept.
+func (f *spanFact) settle() (why string) {
+	defer func() { f.dropped, f.kept = why != "", why == "" }()
+	up := f.around
+	for range maxSpanDepth {
+		if up == nil {
+			break
+		}
+		// One that was handed out before this one came, or that has what this one lacks.
+		if up.isCall && !up.dropped && (up.kept && up.same(f) || up.counted && !up.call.unsure && !f.counted && len(up.calls(nil, 0)) == 1) {
+			return noteOuterCalls
+		}
+		up = up.around
+	}
+
+	below := f.calls(nil, 0)
+	if len(below) == 0 {
+		return ""
+	}
+	var input, output int64
+	one, counted := false, 0
+	for _, b := range below {
+		input, output = input+b.input, output+b.output
+		one = one || f.same(b)
+		if b.counted {
+			counted++
+		}
+	}
+	switch {
+	case f.counted && counted == 0 && len(below) == 1 && !f.call.unsure:
+		return "" // the call below is this one, and tells less
+	case f.call.unsure, one, !f.counted, len(below) > 1 && (input == f.input && input > 0 || output == f.output && output > 0):
+		return noteOuterCalls
+	}
+	return ""
+}
+
+// spanPaths is where a record says which span it is, and which one is around it.
+type spanPaths struct{ trace, id, above string }
+
+// of implements [spanCalls.of]. What a record says of its members is said of each.
+func (p spanPaths) of(r, _ row) (c spanCall) {
+	trace, ok := r.value(p.trace)
+	if in, isMember := r.(memberRow); isMember && !ok {
+		trace, _ = in.row.value(p.trace)
+	}
+	id, _ := r.value(p.id)
+	above, _ := r.value(p.above)
+	if list, ok := above.([]any); ok && len(list) > 0 {
+		above = list[0]
+	}
+	return spanCall{trace: plain(trace), id: plain(id), above: plain(above)}
+}
+
+// keptRows are rows that outlive the reading of the next one, where they are of JSON or of
+// Parquet.
+type keptRows struct{ in rows }
+
+func (k keptRows) next() (row, error) {
+	r, err := k.in.next()
+	if whole, ok := r.(jsonRow); ok {
+		whole.raw = bytes.Clone(whole.raw)
+		line, col := whole.records.place(0)
+		whole.records = keptRecord{whole.raw, line, col}
+		return whole, err
+	}
+	return r, err
+}
+
+// A keptRecord knows the place of one record.
+type keptRecord struct {
+	raw       []byte
+	line, col int64
+}
+
+func (k keptRecord) next() ([]byte, error) { return nil, io.EOF }
+
+func (k keptRecord) last() bool { return false }
+
+func (k keptRecord) place(offset int) (line, col int64) {
+	before := k.raw[:min(offset, len(k.raw))]
+	if lines := bytes.Count(before, []byte("\n")); lines > 0 {
+		return k.line + int64(lines), int64(len(before) - bytes.LastIndexByte(before, '\n'))
+	}
+	return k.line, k.col + int64(len(before))
+}
+
+// rowSize is about how many bytes a row holds that is kept. The members of a record share it,
+// and the first of them stands for all.
+func rowSize(r row) int {
+	const least = 1 << 10
+	switch r := r.(type) {
+	case viewRow:
+		return rowSize(r.row)
+	case memberRow:
+		if strings.HasSuffix(r.in, ".0") {
+			return rowSize(r.row)
+		}
+	case jsonRow:
+		return least + 3*len(r.raw)
+	}
+	return least
+}
