@@ -37,6 +37,7 @@ type AdminOptions struct {
 type Admin struct {
 	opt    AdminOptions
 	bases  []*url.URL
+	roots  []*url.URL // of the APIs
 	header http.Header
 	client *http.Client
 }
@@ -56,7 +57,7 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		return nil, err
 	}
 	for _, t := range via.targets {
-		a.bases = append(a.bases, t.base)
+		a.bases, a.roots = append(a.bases, t.base), append(a.roots, t.root)
 	}
 	if o.APIKey != "" {
 		a.header.Set("Authorization", "Bearer "+o.APIKey)
@@ -174,6 +175,9 @@ func (a *Admin) call(ctx context.Context, method string, server int, path string
 	ctx, cancel := context.WithTimeout(ctx, a.opt.Timeout)
 	defer cancel()
 	u := below(a.bases[server], path)
+	if path == modelsPath {
+		u = below(a.roots[server], path)
+	}
 	req := (&http.Request{Method: method, URL: u, Host: u.Host, Header: a.header}).WithContext(ctx)
 	resp, err := a.client.Do(req)
 	if err == nil {

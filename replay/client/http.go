@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -32,7 +31,7 @@ const (
 
 // Options say where and how an [HTTP] sends.
 type Options struct {
-	URL     string   // base of the server, such as http://localhost:8000; /v1 may follow. Or unix:///path.sock[:/base]
+	URL     string   // of the server, such as http://localhost:8000, or of its APIs or one of them, see [APIOfURL]. Or unix:///path.sock[:/base]
 	Also    []string // further servers of the same model
 	Balance string   // of several servers: RoundRobin (also when empty) or BySession
 	API     string   // one of the API constants; empty is APIChat
@@ -200,10 +199,7 @@ func (o *Options) targets() ([]target, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.urls = map[string]*url.URL{}
-		for api, path := range apiPaths {
-			t.urls[api] = below(t.base, path)
-		}
+		t.setRoot(t.root)
 		out = append(out, t)
 	}
 	return out, nil

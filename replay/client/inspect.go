@@ -24,7 +24,7 @@ func (h *HTTP) APIs(ctx context.Context) (map[string]bool, error) {
 			has[api] = err == nil && status == http.StatusOK
 			continue
 		}
-		fault := &SetupError{Asked: "POST " + t.name + path, API: api}
+		fault := &SetupError{Asked: "POST " + t.shown(path), API: api}
 		switch {
 		case err != nil:
 			fault.Failure, fault.Kind = err, openai.ClassifyError(err)
@@ -77,7 +77,7 @@ func (a *Admin) RoundTrip(ctx context.Context, withKey bool) (r RoundTrip, err e
 	if !withKey {
 		header.Del("Authorization")
 	}
-	u := below(a.bases[0], modelsPath)
+	u := below(a.roots[0], modelsPath)
 	req := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: header}).WithContext(ctx)
 	r.Sent = time.Now()
 	resp, err := a.client.Do(req)

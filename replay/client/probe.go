@@ -25,9 +25,9 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 		switch {
 		case err != nil:
 		case len(models) == 0:
-			err = &SetupError{Asked: "GET " + h.targets[i].name + modelsPath, Kind: openai.KindOther, Failure: errNoModel}
+			err = &SetupError{Asked: "GET " + h.targets[i].shown(modelsPath), Kind: openai.KindOther, Failure: errNoModel}
 		case len(models) > 1:
-			err = &SetupError{Asked: "GET " + h.targets[i].name + modelsPath, Kind: openai.KindOther, Failure: fmt.Errorf("the server has %d models", len(models)), Models: labels(models)}
+			err = &SetupError{Asked: "GET " + h.targets[i].shown(modelsPath), Kind: openai.KindOther, Failure: fmt.Errorf("the server has %d models", len(models)), Models: labels(models)}
 		}
 		if err != nil {
 			return "", h.fromServer(i, err)

@@ -57,7 +57,7 @@ func (h *HTTP) UseAPI(api string) { h.opt.API = api }
 // explain asks a server again for what it refused, now to read what it says, and looks
 // for what it has instead. r is the refusal.
 func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Result) error {
-	e := &SetupError{Asked: "POST " + t.name + apiPaths[api], API: api, Kind: r.Error, Model: h.model}
+	e := &SetupError{Asked: "POST " + t.shown(apiPaths[api]), API: api, Kind: r.Error, Model: h.model}
 	status, body, err := h.ask(ctx, t, http.MethodPost, apiPaths[api], h.smallest(api))
 	if err != nil {
 		e.Failure, e.Kind = err, openai.ClassifyError(err)
@@ -135,7 +135,7 @@ func (h *HTTP) ask(ctx context.Context, t *target, method, path string, body []b
 }
 
 func (h *HTTP) askOnce(ctx context.Context, t *target, method, path string, body []byte) (status int, answer []byte, err error) {
-	req := (&http.Request{Method: method, URL: below(t.base, path), Host: t.host, Header: h.header.Clone()}).WithContext(ctx)
+	req := (&http.Request{Method: method, URL: below(t.root, path), Host: t.host, Header: h.header.Clone()}).WithContext(ctx)
 	if body != nil {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		if req.Header == nil {
@@ -158,7 +158,7 @@ func (h *HTTP) askOnce(ctx context.Context, t *target, method, path string, body
 
 // modelsOf are the names of the server's models.
 func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
-	fault := &SetupError{Asked: "GET " + t.name + modelsPath, Model: h.model}
+	fault := &SetupError{Asked: "GET " + t.shown(modelsPath), Model: h.model}
 	status, body, err := h.ask(ctx, t, http.MethodGet, modelsPath, nil)
 	if err != nil {
 		fault.Failure, fault.Kind = err, openai.ClassifyError(err)
@@ -186,8 +186,8 @@ func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
 	return names, nil
 }
 
-// modelsPath is where servers list their models.
-const modelsPath = "/v1/models"
+// modelsPath is where servers list their models, below the root of their APIs.
+const modelsPath = "/models"
 
 // kindOfBody says what an answer is that is not what was asked for. It quotes nothing.
 func kindOfBody(body []byte) string {

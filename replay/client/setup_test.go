@@ -123,7 +123,7 @@ func TestAPIOfURL(t *testing.T) {
 		"http://h/gw/v1/completions/":          {result.APICompletions, "http://h/gw"},
 		"https://h/v1/responses?api-version=2": {result.APIResponses, "https://h"},
 		"http://h/v1/embeddings":               {result.APIEmbeddings, "http://h"},
-		"http://h/completions":                 {"", "http://h/completions"},
+		"http://h/completions":                 {result.APICompletions, "http://h"},
 	} {
 		if got := APIOfURL(url); got != want[0] {
 			t.Errorf("%s: API %q", url, got)

@@ -128,12 +128,17 @@ func (h *HTTP) newWire(t *target, keep h1.Keep, size int) (*wire, error) {
 		}
 	}
 	w := &wire{h: h, client: h1.New(o), to: t, closes: keep == h1.PerRequest, heads: map[string]string{}}
+	return w, w.writeHeads()
+}
+
+// writeHeads writes the heads of requests with the header that all have.
+func (w *wire) writeHeads() (err error) {
 	for api := range apiPaths {
-		if w.heads[api], err = w.head(api, h.header); err != nil {
-			return nil, err
+		if w.heads[api], err = w.head(api, w.h.header); err != nil {
+			return err
 		}
 	}
-	return w, nil
+	return nil
 }
 
 // headOf is the head of a call's request up to the length of its body.

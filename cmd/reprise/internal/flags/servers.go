@@ -119,7 +119,7 @@ func (f *Servers) metering(endpoints []string, header http.Header) (m replay.Met
 			continue
 		case "auto":
 			for k, s := range servers {
-				o.Targets = append(o.Targets, scraped("server-"+strconv.Itoa(k+1), metricsOf(s, cmp.Or(f.page, metricsPages[0])), own[Origin(s)], header))
+				o.Targets = append(o.Targets, scraped("server-"+strconv.Itoa(k+1), client.PageBeside(s, cmp.Or(f.page, metricsPages[0])), own[Origin(s)], header))
 			}
 			continue
 		}
@@ -242,16 +242,3 @@ func Origin(s string) string {
 // metricsPages are where servers have their metrics. The second is that of trtllm-serve,
 // whose /metrics are lines of JSON.
 var metricsPages = [2]string{"/metrics", "/prometheus/metrics"}
-
-// metricsOf is the page beside an API.
-func metricsOf(base, page string) string {
-	if socket, path, err := client.SplitSocket(base); err == nil && socket != "" {
-		return "unix://" + socket + ":" + strings.TrimSuffix(strings.TrimRight(path, "/"), "/v1") + page
-	}
-	u, err := url.Parse(base)
-	if err != nil {
-		return base // refused, without being quoted, by who takes it
-	}
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + page
-	return u.String()
-}
