@@ -24,10 +24,12 @@ var openAILogFields = []string{
 	"max_tokens=max_completion_tokens|max_tokens",
 	"temperature=temperature",
 	"stream=stream",
-	"output=response.choices.0.message|response.choices.0.text|choices.0.message|choices.0.text|output|response",
+	"output=response.choices.0.message|response.choices.0.text|choices.0.message|choices.0.text|output|response|completion",
 	"finish_reason=response.choices.0.finish_reason|choices.0.finish_reason|finish_reason",
-	"input_tokens=usage.prompt_tokens|usage.input_tokens|response.usage.prompt_tokens|response.usage.input_tokens",
-	"output_tokens=usage.completion_tokens|usage.output_tokens|response.usage.completion_tokens|response.usage.output_tokens",
+	"input_tokens=usage.prompt_tokens|usage.input_tokens|response.usage.prompt_tokens|response.usage.input_tokens|" +
+		"prompt_tokens_count|input_tokens_count|prompt_tokens|input_tokens",
+	"output_tokens=usage.completion_tokens|usage.output_tokens|response.usage.completion_tokens|response.usage.output_tokens|" +
+		"output_tokens_count|completion_tokens|output_tokens|target_output_tokens",
 	"cached_tokens=usage.prompt_tokens_details.cached_tokens|usage.input_tokens_details.cached_tokens|usage.cache_read_input_tokens|" +
 		"response.usage.prompt_tokens_details.cached_tokens|response.usage.input_tokens_details.cached_tokens|response.usage.cache_read_input_tokens",
 	"reasoning_tokens=usage.completion_tokens_details.reasoning_tokens|usage.output_tokens_details.reasoning_tokens|" +

@@ -215,7 +215,7 @@ func TestMooncakeUnits(t *testing.T) {
 		err  string
 	}{
 		"ms":              {Options{}, line("0") + line("3000"), "ms", 3 * time.Second, false, ""},
-		"fractions":       {Options{}, line("0") + line("61.114"), "ms", 61114 * time.Microsecond, false, ""},
+		"fractions":       {Options{}, line("0") + line("61.114"), "s", 61114 * time.Millisecond, true, ""},
 		"fractional ms":   {Options{TimeUnit: "ms"}, line("0") + line("61.5"), "ms", 61500 * time.Microsecond, false, ""},
 		"epoch s":         {Options{}, line("1700000000") + line("1700000001"), "s", 1700000001 * time.Second, false, ""},
 		"epoch ms":        {Options{}, line("1700000000000"), "ms", 1700000000 * time.Second, false, ""},

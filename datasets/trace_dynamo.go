@@ -152,10 +152,20 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 		d.fields[i].required = name == "input_tokens" || name == "output_tokens"
 	}
 	if m["blocks"] != nil {
-		size, _ := mooncakeBlocks(head)
-		size = cmp.Or(o.BlockSize, before, size)
+		size := cmp.Or(o.BlockSize, before, mooncakeBlocks(head))
 		noteBlocks(size, o, s)
 		d.setBlockSize(size)
+	}
+	// Rows of nothing but times and lengths are Mooncake's, or those of another tool in seconds.
+	dialect := func(keys []string) bool { return len(keys) > 3 || anyOf(keys, "created_time", "input_tokens") }
+	if m["blocks"] == nil && !detectRow(dialect)(newSample(head)) {
+		seconds, err := inSeconds(head, o, s)
+		if err != nil {
+			return nil, err
+		}
+		if seconds {
+			d.clock.told = time.Second
+		}
 	}
 	return d, nil
 }

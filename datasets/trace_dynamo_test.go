@@ -48,7 +48,7 @@ func TestDynamoRows(t *testing.T) {
 func TestDynamoUnits(t *testing.T) {
 	row := func(at string) string { return rowsOf(`{'timestamp':` + at + `,'input_length':1,'output_length':1}`) }
 	for _, c := range []struct{ o, at, want string }{
-		{"", "61.114", "61.114ms"}, {"", "61", "61ms"}, {"s", "61.5", "1m1.5s"}, {"", "1700000000123", "472222h13m20.123s"},
+		{"", "61.114", "1m1.114s"}, {"ms", "61.114", "61.114ms"}, {"", "61", "61ms"}, {"s", "61.5", "1m1.5s"}, {"", "1700000000123", "472222h13m20.123s"},
 	} {
 		reads(t, row(c.at), Options{TimeUnit: c.o}, c.want+" in=1 out=1")
 	}

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,8 +37,10 @@ var dialectFields = [][2]string{
 // github.com/kvcache-ai/Mooncake): JSON lines of relative milliseconds, lengths
 // and chained ids of 512-token prefix blocks, the last of which may be partial.
 // Other tools write the same lines with blocks of another size, and say it nowhere: the
-// only size that fits all of the first rows is taken, or that of Options.BlockSize. Rows
-// of 16-token blocks whose times have a fraction are vLLM's timed_trace, in seconds.
+// only size that fits all of the first rows is taken, or that of Options.BlockSize. The
+// release's milliseconds are whole: times that are written with a fraction are seconds, as
+// vLLM's timed_trace and GuideLLM have them. Where that would make a minute of the usual time
+// between two requests, the unit is asked for.
 func mooncakeFormat() Format {
 	return Format{
 		Name:    "mooncake",
@@ -54,16 +58,16 @@ func mooncakeFormat() Format {
 				return nil, err
 			}
 			mapped.require()
-			size, fractions := mooncakeBlocks(head)
-			size = cmp.Or(o.BlockSize, before, size)
+			size := cmp.Or(o.BlockSize, before, mooncakeBlocks(head))
 			noteBlocks(size, o, s)
 			mapped.setBlockSize(size)
 			mapped.clock.usual, mapped.clock.always = time.Millisecond, true
-			if size == BailianBlock && fractions {
+			seconds, err := inSeconds(head, o, s)
+			if err != nil {
+				return nil, err
+			}
+			if seconds {
 				mapped.clock.usual = time.Second
-				if o.TimeUnit == "" {
-					s.notes.sayOnce("times were taken as seconds, as vLLM's timed_trace has them with 16-token blocks; --time-unit ms says otherwise")
-				}
 			}
 			return &mooncakeDecoder{mapped: mapped, size: size, lines: mapped.rows.(jsonRows).records}, nil
 		},
@@ -77,9 +81,38 @@ func noteBlocks(size int, o Options, s *Source) {
 	}
 }
 
+// maxMooncakeGap is the longest usual time between requests, in seconds.
+const maxMooncakeGap = 60
+
+// inSeconds reports whether the times of rows with Mooncake's names are seconds, which nothing but
+// their fractions tells. It is an error where that would be too far apart.
+func inSeconds(head []byte, o Options, s *Source) (bool, error) {
+	earliest, latest, rows, fractions := math.Inf(1), math.Inf(-1), 0, false
+	for _, line := range headLines(head) {
+		v, _, _ := decodeJSON(line)
+		at, _ := lookup(v, "timestamp")
+		t, err := strconv.ParseFloat(plain(at), 64)
+		if err != nil {
+			continue
+		}
+		earliest, latest, rows = min(earliest, t), max(latest, t), rows+1
+		fractions = fractions || strings.Contains(plain(at), ".")
+	}
+	switch {
+	case !fractions || o.TimeUnit != "":
+		return false, nil
+	case latest-earliest > maxMooncakeGap*float64(rows):
+		return false, refuse(1, 1, "the times have fractions, as seconds have, and are too far apart for seconds: "+sayUnit)
+	}
+	s.notes.sayOnce(noteFractions)
+	return true, nil
+}
+
+const noteFractions = "times were taken as seconds, since they have fractions: say --time-unit ms if they are milliseconds"
+
 // mooncakeBlocks tells the size of the blocks by the lengths of the first rows and the
-// numbers of their ids: the only usual one that fits them all, or that of the release. fractions says whether a time is written with one, if only .0.
-func mooncakeBlocks(head []byte) (size int, fractions bool) {
+// numbers of their ids: the only usual one that fits them all, or that of the release.
+func mooncakeBlocks(head []byte) int {
 	sizes := []int{MooncakeBlock, 16, 32, 64, 128, 256, 1024, 2048}
 	rows := 0
 	for _, line := range headLines(head) {
@@ -93,13 +126,11 @@ func mooncakeBlocks(head []byte) (size int, fractions bool) {
 		}
 		rows++
 		sizes = slices.DeleteFunc(sizes, func(size int) bool { return blocksOf(n, size) != len(list) })
-		at, _ := lookup(v, "timestamp")
-		fractions = fractions || strings.Contains(plain(at), ".")
 	}
 	if len(sizes) == 1 && rows > 1 {
-		return sizes[0], fractions
+		return sizes[0]
 	}
-	return MooncakeBlock, fractions
+	return MooncakeBlock
 }
 
 // A mooncakeDecoder parses the lines of the release by hand, at some ten times

@@ -34,7 +34,7 @@ func TestMooncakeBlocksAreFound(t *testing.T) {
 		return fmt.Sprintf(`{"timestamp": %s, "input_length": %d, "output_length": 1, "hash_ids": %s}`+"\n", at, input, strings.ReplaceAll(fmt.Sprint(make([]int, ids)), " ", ", "))
 	}
 	const found16 = "blocks of 16 tokens fit the lengths of the first rows, and those of 512 do not"
-	const seconds = "times were taken as seconds, as vLLM's timed_trace has them with 16-token blocks; --time-unit ms says otherwise"
+	const seconds = noteFractions
 	for _, c := range []struct {
 		in    string
 		o     Options
@@ -42,12 +42,13 @@ func TestMooncakeBlocksAreFound(t *testing.T) {
 		last  string
 		notes []string
 	}{
-		{row("0", 600, 2) + row("1.5", 1100, 3), Options{}, 512, "1.5ms", nil},
+		{row("0", 600, 2) + row("1.5", 1100, 3), Options{}, 512, "1.5s", []string{seconds}},
+		{row("0", 600, 2) + row("1.5", 1100, 3), Options{TimeUnit: "ms"}, 512, "1.5ms", nil},
 		{row("0", 40, 3) + row("1.5002", 100, 7), Options{}, 16, "1.5002s", []string{found16, seconds}},
 		{row("0.0", 40, 3) + row("3.0", 100, 7), Options{}, 16, "3s", []string{found16, seconds}}, // as reprise export writes it
 		{row("0", 40, 3) + row("1500", 100, 7), Options{}, 16, "1.5s", []string{found16}},
 		{row("0", 40, 3) + row("1500.5", 100, 7), Options{TimeUnit: "ms"}, 16, "1.5005s", []string{found16}},
-		{row("0", 640, 10) + row("1", 100, 2) + row("2.5", 65, 2), Options{}, 64, "2.5ms", []string{"blocks of 64 tokens fit the lengths of the first rows, and those of 512 do not"}},
+		{row("0", 640, 10) + row("1", 100, 2) + row("2.5", 65, 2), Options{}, 64, "2.5s", []string{"blocks of 64 tokens fit the lengths of the first rows, and those of 512 do not", seconds}},
 		{row("0", 10, 1) + row("2", 12, 1), Options{}, 512, "2ms", nil}, // several would fit
 	} {
 		all, info := mustRead(t, c.in, c.o)
@@ -55,6 +56,13 @@ func TestMooncakeBlocksAreFound(t *testing.T) {
 			t.Errorf("%s: blocks of %d, %s, want %d, %s", c.in, info.BlockSize, got, c.size, c.last)
 		}
 		notesAre(t, info, c.notes...)
+	}
+	if _, _, err := read(strings.NewReader(row("0.0", 600, 2)+row("90000.0", 600, 2)), Options{}); err == nil || !strings.Contains(err.Error(), sayUnit) {
+		t.Errorf("times a day apart: %v", err)
+	}
+	lengths := `{"timestamp": 0.25, "input_length": 600, "output_length": 1}` + "\n" + `{"timestamp": 1.5, "input_length": 600, "output_length": 1}` + "\n"
+	if all, info := mustRead(t, lengths, Options{}); all[1].Time.Sub(Epoch).String() != "1.5s" {
+		t.Errorf("rows of lengths: %v, %v", all[1].Time, info.Notes)
 	}
 	// A file that goes on with one of another size is refused as before.
 	_, _, err := readTogether(textFiles(row("0", 40, 3)+row("1.5", 100, 7), row("9.5", 600, 2)), Options{})
