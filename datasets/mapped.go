@@ -102,7 +102,7 @@ func (d *mappedDecoder) mapping() *mappedDecoder { return d }
 func (d *mappedDecoder) require() {
 	d.timing = withTimes
 	for i := range d.fields {
-		d.fields[i].required = true
+		d.fields[i].required = d.fields[i].name != "output_tokens" // which may be unknown
 	}
 }
 

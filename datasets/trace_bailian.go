@@ -57,7 +57,7 @@ func bailianFormat() Format {
 				mapped.clock.told = time.Second // also without a fraction
 			}
 			for i := range mapped.fields {
-				mapped.fields[i].required = mapped.fields[i].name != "class"
+				mapped.fields[i].required = mapped.fields[i].required && mapped.fields[i].name != "class"
 			}
 			turn := target{name: "turn", set: func(b *builder, v any) string { // counts from 1
 				n, ok := countOf(plain(v))

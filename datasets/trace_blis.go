@@ -174,7 +174,7 @@ func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error)
 	}
 	mapped.require()
 	for i := range mapped.fields {
-		mapped.fields[i].required = strings.HasSuffix(mapped.fields[i].name, "_tokens")
+		mapped.fields[i].required = mapped.fields[i].name == "input_tokens"
 	}
 	mapped.s.info.BlockSize, mapped.s.info.BlocksHashed = sharedBlock, true
 	return &blisDecoder{mapped: mapped, groups: map[string][]uint64{}, sessions: map[string]lastRound{}, s: s}, nil

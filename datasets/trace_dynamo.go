@@ -149,7 +149,7 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 	}
 	for i := range d.fields {
 		name := d.fields[i].name
-		d.fields[i].required = name == "input_tokens" || name == "output_tokens"
+		d.fields[i].required = name == "input_tokens"
 	}
 	if m["blocks"] != nil {
 		size := cmp.Or(o.BlockSize, before, mooncakeBlocks(head))

@@ -69,7 +69,6 @@ func TestDynamoFaults(t *testing.T) {
 		`{'session_id':'s','delay':-1,'input_length':600,'output_length':1,'hash_ids':[0,1]}`:                           "log:2:27: delay: want a number that is not negative",
 		`{'session_id':'s','delay':4000000000000,'input_length':600,'output_length':1,'hash_ids':[0,1]}`:                "log:2:27: its delay is too long",
 		`{'session_id':['s'],'timestamp':1,'input_length':1,'output_length':1,'hash_ids':[9]}`:                          "log:2:15: session_id: want a string or a number",
-		`{'session_id':'s','delay':1,'input_length':600,'hash_ids':[0,1]}`:                                              "log:2:1: output_tokens is missing",
 		`{'session_id':'s','delay':1,'output_length':600}`:                                                              "log:2:1: input_tokens is missing",
 		`{'session_id':'s','delay':1,'input_length':600,'output_length':1,'hash_ids':[0]}`:                              "log:2:1: its block ids are not one for each",
 		`{'session_id':'s','timestamp':'2026-01-02T03:04:05Z','input_length':600,'output_length':1,'hash_ids':[0,1]}`:   "log:2:31: its time is written in another way",
