@@ -15,7 +15,7 @@ func bufferedRun(t *testing.T, atOnce, streamed int) Summary {
 	for i := range atOnce + streamed {
 		at := int64(i) * 1e8
 		r := result.Result{RowID: int64(i), DueNS: at, SentNS: &at, HeadersNS: trace.Ptr(at + 1e6), FirstTokenNS: trace.Ptr(at + 1e8), Events: 8,
-			GapsNS: make([]int64, 7), Input: trace.Ptr[int32](9), Output: trace.Ptr[int32](8), OutputFrom: result.FromUsage, WantOutput: 8, WantInput: 9}
+			GapsNS: make([]int64, 7), Input: trace.Ptr[int32](9), Output: trace.Ptr[int32](8), OutputFrom: result.FromUsage, WantOutput: trace.Ptr[int32](8), WantInput: 9}
 		last := *r.FirstTokenNS
 		for g := range r.GapsNS {
 			if i >= atOnce {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"reflect"
@@ -197,11 +198,11 @@ func TestTokenCounts(t *testing.T) {
 	short.Input, short.WantOutput = trace.Ptr(int32(98)), trace.Ptr[int32](12)
 	counted.OutputFrom = "tokenizer"
 	unknown.Output, unknown.OutputFrom, unknown.Input = nil, "", nil
-	s := summarise(t, result.Run{}, Options{}, long, short, counted, unknown)
-	if want := (Difference{Compared: 3, More: 1, Fewer: 1, SumAbs: 9, MaxAbs: 7}); s.Tokens.PromptError != want {
+	s := summarise(t, result.Run{}, warningsAlone(), long, short, counted, unknown)
+	if want := (Difference{Compared: 3, More: 1, Fewer: 1, SumAbs: 9, MaxAbs: 7, Wanted: 300}); s.Tokens.PromptError != want {
 		t.Errorf("prompt: %+v, want %+v", s.Tokens.PromptError, want)
 	}
-	if want := (Difference{Compared: 3, More: 1, Fewer: 1, SumAbs: 11, MaxAbs: 10}); s.Tokens.OutputMiss != want {
+	if want := (Difference{Compared: 3, More: 1, Fewer: 1, SumAbs: 11, MaxAbs: 10, Wanted: 15}); s.Tokens.OutputMiss != want {
 		t.Errorf("output: %+v, want %+v", s.Tokens.OutputMiss, want)
 	}
 	if n := s.Tokens.OutputSources; n["usage"] != 2 || n["tokenizer"] != 1 || n["none"] != 1 {
@@ -278,6 +279,63 @@ func TestCache(t *testing.T) {
 	}
 }
 
+// warningsAlone are options under which no reason of the verdict takes a warning's place.
+func warningsAlone() Options {
+	o := Options{Limits: DefaultLimits()}
+	o.Limits.Prompt, o.Limits.Output, o.Limits.ExtraHits = -1, -1, -1
+	return o
+}
+
+// What a run delivered is held against what was asked for, each kind by its own limit, and only
+// where something was asked.
+func TestDeliveredAgainstAsked(t *testing.T) {
+	forced := map[string]json.RawMessage{"ignore_eos": json.RawMessage("true")}
+	base := result.Run{Load: result.Load{Tokenizer: "o200k_base"}, Source: result.Source{BlockSize: 16, ServerBlock: 16}, Sending: result.Sending{Requests: 40}}
+	base.Sampling = forced
+	ended, verbatim, simulated := base, base, base
+	ended.Sampling, verbatim.Prompts, simulated.Simulated = nil, result.PromptsVerbatim, "an engine"
+	for name, c := range map[string]struct {
+		run  result.Run
+		edit func(r *result.Result)
+		want string // the code of the one reason, or none
+	}{
+		"as asked":                   {base, func(*result.Result) {}, ""},
+		"a token in a hundred":       {base, func(r *result.Result) { *r.Input++ }, ""},
+		"other prompts":              {base, func(r *result.Result) { *r.Input = 233 }, codePrompts},
+		"short prompts":              {base, func(r *result.Result) { *r.Input = 12; *r.Cached = 0 }, codePrompts},
+		"other prompts, verbatim":    {verbatim, func(r *result.Result) { *r.Input = 233 }, ""},
+		"short answers":              {base, func(r *result.Result) { r.WantOutput = trace.Ptr[int32](65) }, codeOutputs},
+		"short answers, not forced":  {ended, func(r *result.Result) { r.WantOutput = trace.Ptr[int32](65) }, ""},
+		"answers of no asked length": {base, func(r *result.Result) { r.WantOutput = nil }, ""},
+		"a warm cache":               {base, func(r *result.Result) { *r.Cached = 96 }, codeExtraHits},
+		"a warm cache, verbatim":     {verbatim, func(r *result.Result) { *r.Cached = 96 }, codeExtraHits},
+		"parts of blocks, verbatim":  {verbatim, func(r *result.Result) { *r.Cached = 14 }, ""},
+		"fewer hits":                 {base, func(r *result.Result) { r.Known, *r.Cached = trace.Ptr[int32](64), 0 }, ""},
+		"generated hits, simulated":  {simulated, func(r *result.Result) { *r.Cached = 96 }, ""},
+	} {
+		var rows []result.Result
+		for i := range int64(40) {
+			r := hit(i, 100, 0, 0)
+			at := i * 100 * msNS
+			r.DueNS, r.SentNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS = at, trace.Ptr(at), trace.Ptr(at+msNS), trace.Ptr(at+2*msNS), trace.Ptr(at+2*msNS)
+			r.FirstEventNS, r.HeadersNS = nil, nil
+			r.WantOutput = trace.Ptr(*r.Output)
+			c.edit(&r)
+			rows = append(rows, r)
+		}
+		limits := DefaultLimits()
+		limits.LagP50, limits.LagP99, limits.LagDrift = -1, -1, -1
+		s := summarise(t, c.run, Options{Limits: limits}, rows...)
+		var got []string
+		for _, r := range s.Verdict.Reasons {
+			got = append(got, r.Code)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q: %+v", name, got, c.want, s.Verdict.Reasons)
+		}
+	}
+}
+
 // Hits beyond those of earlier prompts come from earlier runs; an engine that is
 // simulated has none, and found what it generated.
 func TestMoreHitsThanExpected(t *testing.T) {
@@ -285,7 +343,7 @@ func TestMoreHitsThanExpected(t *testing.T) {
 	for simulated, want := range map[string]string{"": warnForeignHits, "a model": warnGeneratedHits} {
 		run.Simulated = simulated
 		for hits, warned := range map[int32]bool{48: false, 64: true} {
-			s := summarise(t, run, Options{}, hit(0, 100, 50, hits))
+			s := summarise(t, run, warningsAlone(), hit(0, 100, 50, hits))
 			var codes []string
 			for _, w := range s.Warnings {
 				if w.Code == warnForeignHits || w.Code == warnGeneratedHits {
@@ -322,7 +380,7 @@ func TestOtherTokenizer(t *testing.T) {
 		"and caches left warm":   {[]result.Result{counted(100, 48, 40), counted(1000, 480, 400)}, warnTokenizer, ""},
 		"warm, and no other one": {[]result.Result{counted(100, 100, 2), counted(1000, 1000, 20)}, warnForeignHits, ""},
 	} {
-		s := summarise(t, run, Options{}, c.rows...)
+		s := summarise(t, run, warningsAlone(), c.rows...)
 		var codes []string
 		for _, w := range s.Warnings {
 			if w.Code == warnTokenizer || w.Code == warnPromptLength || w.Code == warnForeignHits {

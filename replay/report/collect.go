@@ -376,6 +376,7 @@ func (c *collector) summary() (Summary, error) {
 		s.Warnings = append(s.Warnings, c.bufferedWarning())
 	}
 	s.Verdict = judge(&s, c.opts.Limits)
+	s.dropSaidWarnings()
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
 	if e := s.Efficiency; c.opts.PricePerGPUHour > 0 && e.GPUsFrom == gpusGiven {
 		figures.cost(c.opts.PricePerGPUHour*float64(e.GPUs)*float64(duration)/3600e9, c.work)

@@ -46,6 +46,7 @@ var outcomeFields = []numberField{
 	{"tokens.prompt_error.compared_rows, tokens.output_miss.compared_rows", "rows", "Successful requests whose count could be compared with what was wanted."},
 	{"tokens.prompt_error.more_rows, tokens.output_miss.more_rows", "rows", "Of these, those with more tokens than wanted."},
 	{"tokens.prompt_error.fewer_rows, tokens.output_miss.fewer_rows", "rows", "Of these, those with fewer."},
+	{"tokens.prompt_error.wanted_tokens, tokens.output_miss.wanted_tokens", "tokens", "What was wanted of them together."},
 	{"tokens.prompt_error.sum_abs_tokens, tokens.output_miss.sum_abs_tokens", "tokens", "Differences of all of them together, each without its sign."},
 	{"tokens.prompt_error.max_abs_tokens, tokens.output_miss.max_abs_tokens", "tokens", "The largest difference of one request, without its sign."},
 	{"cache.server_block_tokens, by_category.*.cache.server_block_tokens, by_input_length.*.cache.server_block_tokens, by_turn.*.cache.server_block_tokens, by_depth.*.cache.server_block_tokens", "tokens", "Block of the server's prefix cache that the expected hit ratio is for."},

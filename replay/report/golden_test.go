@@ -41,7 +41,7 @@ func smallRun() (result.Run, []result.Result, Options) {
 		r := answer(i, i*50, i%13/6, first, first+step, first+3*step, first+3*step+i%3)
 		r.Category = trace.Categories()[i%5]
 		prompt := int32(40 + i*i*i%6000)
-		r.WantInput, r.Input, r.WantOutput = prompt, trace.Ptr(prompt+int32(i%200/199)), new(int32)
+		r.WantInput, r.Input = prompt, trace.Ptr(prompt+int32(i%200/199))
 		r.Known, r.Cached = trace.Ptr(prompt*int32(i%4)/4), trace.Ptr(prompt*int32(i%4)/5)
 		if i%40 == 7 {
 			r.Output, r.OutputFrom = trace.Ptr(int32(6)), "tokenizer"

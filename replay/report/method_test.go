@@ -170,7 +170,7 @@ func TestHitsOtherThanExpected(t *testing.T) {
 		"evicted":                         {result.Run{}, 128, less(384), false, leadColdCache, "Prefixes were computed again: 20.1 % of the prompt tokens came from the cache, and 32.9 % could have with one cache without limit (measured and expected hit ratio)."},
 		"of another tokenizer":            {result.Run{Load: result.Load{Tokenizer: "o200k_base"}}, 128, less(384), true, warnTokenizer, ""},
 		"many more, of another tokenizer": {result.Run{Load: result.Load{Tokenizer: "o200k_base"}}, 128, func(known int32) int32 { return known/128*128 + 768 }, true, warnTokenizer, ""},
-		"more":                            {result.Run{}, 128, less(-256), false, warnForeignHits, "the servers found more of the prompts in their caches than this run had sent, by 8.53 pt: the cache was warm from earlier runs; use --cache cold"},
+		"more":                            {result.Run{}, 128, less(-256), false, warnForeignHits, "the servers found more of the prompts in their caches than this run had sent, by 8.53 pt: the cache was warm from earlier runs; use --cache salted"},
 		"more, though cold":               {result.Run{Servers: result.Servers{Cache: cold}}, 128, less(-256), false, warnForeignHits, "the servers found more of the prompts in their caches than this run had sent, by 8.53 pt, though the caches were cold: others send the same prompts, or the server counts in another way"},
 		"more, of real prompts": {result.Run{Load: result.Load{Prompts: result.PromptsVerbatim}}, 128, less(-256), false, warnForeignHits,
 			"the servers found more of the prompts in their caches than the workload says that this run had sent, by 8.53 pt: real prompts share more than whole blocks of 512 tokens, and what was generated, or the caches were warm from earlier runs"},
@@ -188,7 +188,7 @@ func TestHitsOtherThanExpected(t *testing.T) {
 			}
 			rows = append(rows, r)
 		}
-		s := summarise(t, c.run, Options{}, rows...)
+		s := summarise(t, c.run, warningsAlone(), rows...)
 		var codes, says []string
 		for _, d := range s.Diagnoses {
 			if slices.Contains([]string{leadBlockSize, leadSlotCache, leadBoundary, leadColdCache, leadNoCache}, d.Code) {

@@ -63,13 +63,19 @@ type Limits struct {
 	HeldBack  float64       // share of the requests that waited for the limit in flight
 	Connect   float64       // share of the requests that found no connection
 	Refused   float64       // share of the requests that the server refused: HTTP 429 or 503
+
+	// What was delivered of what was asked for.
+	Prompt    float64 // share of the prompt tokens by which the server's counts are off
+	Output    float64 // share of the output tokens by which answers of a forced length are off
+	ExtraHits float64 // share of the prompt tokens that the servers' caches had beyond what this run had sent
 }
 
 // DefaultLimits are 10 ms at p50 and 100 ms at p99 of the send lag with no
 // limit at p99.9, 10 ms of drift, 90 % of the cores, 50 ms of pause, 1 % of
 // errors, a second that the client stood still, 1 % of the times to first token and
 // 5 % of a token gap at p99 in which it did, 100 ms that the wall clock jumped, no
-// request held back, 0.1 % without a connection and 1 % refused. A median lag under 10 ms is what inference-perf calls good.
+// request held back, 0.1 % without a connection and 1 % refused; and of what was asked for, 2 % of the
+// prompt and of the output tokens, and 5 points of cache hits. A median lag under 10 ms is what inference-perf calls good.
 func DefaultLimits() Limits {
 	return Limits{
 		LagP50:   10 * time.Millisecond,
@@ -87,6 +93,10 @@ func DefaultLimits() Limits {
 		HeldBack:  0,
 		Connect:   0.001,
 		Refused:   0.01,
+
+		Prompt:    0.02,
+		Output:    0.02,
+		ExtraHits: 0.05,
 	}
 }
 

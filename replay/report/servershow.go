@@ -95,6 +95,8 @@ func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 	switch c.Done {
 	case result.CacheReset:
 		return "emptied", fmt.Sprintf("by POST %s, at %s", textpage.Plain(c.Call), page.Many(int64(c.Servers), "server"))
+	case result.CacheSalt:
+		return "not matched", "prompts with the salt " + textpage.Plain(c.Salt) + ", which no earlier run has sent"
 	case result.CacheNewSeed:
 		return "not matched", "prompts of a seed of their own: the servers have no call to empty them"
 	case result.CacheWarmPass:

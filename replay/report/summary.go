@@ -213,11 +213,16 @@ type Difference struct {
 	Fewer    int64 `json:"fewer_rows"`
 	SumAbs   int64 `json:"sum_abs_tokens"`
 	MaxAbs   int64 `json:"max_abs_tokens"`
+	Wanted   int64 `json:"wanted_tokens"` // of the compared rows
 }
+
+// share is by how much of what was wanted the counts are off, nil where nothing was wanted.
+func (d *Difference) share() *float64 { return Ratio(d.SumAbs, d.Wanted) }
 
 func (d *Difference) add(got, want int32) {
 	diff := int64(got) - int64(want)
 	d.Compared++
+	d.Wanted += int64(want)
 	switch {
 	case diff > 0:
 		d.More++

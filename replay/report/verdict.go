@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace"
 	"reprise/trace/page"
 )
 
@@ -37,6 +38,9 @@ const (
 	codeGuessed     = "guessed_counts"   // output tokens were counted by a tokenizer that nobody named
 	codeRowsMissing = "results_missing"  // fewer results than the run had requests
 	codeShards      = "shards_apart"     // shards of one load started at several times
+	codePrompts     = "prompt_tokens"    // the server counted other prompts than were asked for
+	codeOutputs     = "output_tokens"    // answers were shorter or longer than was forced
+	codeExtraHits   = "extra_cache_hits" // the servers' caches had what this run had not sent
 )
 
 // judge holds a run against its limits.
@@ -58,6 +62,7 @@ func judge(s *Summary, limits Limits) Verdict {
 	}
 	j.stalls(s, limits)
 	j.outcomes(s, limits)
+	j.delivered(s, limits)
 
 	// Whether the run was the one that was asked for.
 	run := &s.Run
@@ -294,6 +299,88 @@ func (j *judgement) outcomes(s *Summary, limits Limits) {
 		"%s %s not sent since a turn before failed", page.Many(run.Skipped, "later turn"), page.Was(run.Skipped))
 }
 
+// delivered checks what came of what was asked for. The rate is held by the limits on the send
+// lag, whose drift is the part by which the rate is off.
+func (j *judgement) delivered(s *Summary, limits Limits) {
+	run := &s.Run
+	share := func(code string, off *float64, limit float64, format string, args ...any) {
+		if off == nil {
+			j.check(code, unmeasured(limit, "share"), "")
+			return
+		}
+		j.check(code, atMost(*off, limit, "share"), format+"; the limit is %s", append(args, page.Percent(limit))...)
+	}
+
+	prompts, how := s.Tokens.PromptError.share(), "counted other prompt lengths than the workload's"
+	if run.Prompts == result.PromptsVerbatim || run.Images != nil && run.Images.Requests > 0 {
+		prompts = nil // their lengths are those that another server counted
+	}
+	if other := otherTokenizer(s); other != "" {
+		how = "counted " + other
+	}
+	share(codePrompts, prompts, limits.Prompt,
+		"the server %s, %s off in all: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json, and what its template adds with --template-tokens", how, page.OrDash(prompts, page.Percent))
+
+	outputs := s.Tokens.OutputMiss.share()
+	if string(run.Sampling["ignore_eos"]) != "true" || run.Prompts == result.PromptsVerbatim {
+		outputs = nil // the server ended its answers by itself, as it may
+	}
+	fewer := "more"
+	if s.Tokens.OutputMiss.Fewer > s.Tokens.OutputMiss.More {
+		fewer = "fewer"
+	}
+	share(codeOutputs, outputs, limits.Output,
+		"answers had %s %s output tokens than were asked for: the server did not keep to ignore_eos and min_tokens. Use one that does, or let it end its answers by itself with --force-output=false", page.OrDash(outputs, page.Percent), fewer)
+
+	extra := s.extraHits()
+	share(codeExtraHits, extra, limits.ExtraHits,
+		"%s more cache hits than expected: %s", page.OrDash(extra, page.PercentagePoints), warmCause(run))
+}
+
+// saidBy are the warnings of what a reason of the verdict says already.
+var saidBy = map[string][]string{
+	codePrompts:   {warnTokenizer, warnPromptLength},
+	codeOutputs:   {warnOutputLength},
+	codeExtraHits: {warnForeignHits},
+}
+
+func (s *Summary) dropSaidWarnings() {
+	for _, r := range s.Verdict.Reasons {
+		s.Warnings = slices.DeleteFunc(s.Warnings, func(w Warning) bool { return slices.Contains(saidBy[r.Code], w.Code) })
+	}
+}
+
+// extraHits is by how much more of the prompts the servers found in their caches than this run
+// had sent, nil where that is not known: real prompts also share parts of blocks, and a
+// simulated engine what it generated.
+func (s *Summary) extraHits() *float64 {
+	run, more := &s.Run, s.Cache.Difference
+	switch {
+	case more == nil, run.Simulated != "", s.Cache.otherBlock != 0, run.Thread != nil && run.Thread.Recoded > 0:
+		return nil
+	case run.Prompts == result.PromptsVerbatim:
+		parts := float64(max(run.BlockSize-1, 0)) * float64(s.Cache.Rows) / float64(max(s.Cache.PromptTokens, 1))
+		return trace.Ptr(max(*more-parts, 0))
+	}
+	return trace.Ptr(max(*more, 0))
+}
+
+// warmCause says why servers may have found more in their caches than a run had sent, and
+// what to do.
+func warmCause(run *result.Run) string {
+	done := ""
+	if run.Cache != nil {
+		done = run.Cache.Done
+	}
+	switch {
+	case run.Prompts == result.PromptsVerbatim:
+		return "the cache was warm from earlier runs. Verbatim prompts have no salt: empty the cache with --cache cold"
+	case done == result.CacheSalt || done == result.CacheReset || done == result.CacheNewSeed:
+		return "no earlier run sent these prompts, so others send them too, or the server counts hits in another way"
+	}
+	return "the cache was warm from earlier runs. Try --cache salted"
+}
+
 func ms(d time.Duration) float64 { return float64(d) / 1e6 }
 
 // checkNames say what each check holds against its limit.
@@ -322,6 +409,9 @@ var checkNames = []struct{ code, name string }{
 	{codeGuessed, "output counted by a guessed tokenizer"},
 	{codeRowsMissing, "results, at least"},
 	{codeShards, "shards that started apart"},
+	{codePrompts, "prompt tokens off, by the server's count"},
+	{codeOutputs, "output tokens off, of forced lengths"},
+	{codeExtraHits, "cache hits beyond what was sent"},
 }
 
 // validityChecks is the title of the checks.

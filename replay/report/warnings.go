@@ -165,7 +165,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 			page.PercentagePoints(deref(s.Cache.Difference)), page.Many(r.Thread.Recoded, "prompt"))
 		more = false
 	}
-	cold := r.Cache != nil && (r.Cache.Done == result.CacheReset || r.Cache.Done == result.CacheNewSeed)
+	cold := r.Cache != nil && (r.Cache.Done == result.CacheSalt || r.Cache.Done == result.CacheReset || r.Cache.Done == result.CacheNewSeed)
 	warn(more && r.Simulated != "", warnGeneratedHits,
 		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "" && r.Prompts == result.PromptsVerbatim, warnForeignHits,
@@ -173,7 +173,7 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && cold, warnForeignHits,
 		"the servers found more of the prompts in their caches than this run had sent, by %s, though the caches were cold: others send the same prompts, or the server counts in another way", page.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && !cold, warnForeignHits,
-		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm from earlier runs; use --cache cold", page.PercentagePoints(deref(s.Cache.Difference)))
+		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm from earlier runs; use --cache salted", page.PercentagePoints(deref(s.Cache.Difference)))
 }
 
 // otherTokenizer says how a server counts prompts that has another tokenizer than they

@@ -45,13 +45,13 @@ type Result struct {
 	LastTokenNS  *int64 `parquet:"last_token_ns,optional"`
 	DoneNS       *int64 `parquet:"done_ns,optional"` // stream closed, or the failure
 
-	WantInput  int32  `parquet:"want_input_tokens"`         // as the workload asks
+	WantInput  int32  `parquet:"want_input_tokens"`           // as the workload asks
 	WantOutput *int32 `parquet:"want_output_tokens,optional"` // as the workload asks; nil where the server may end by itself
-	Known      *int32 `parquet:"known_tokens,optional"`     // leading prompt tokens that earlier rows have sent, or, in threads, that were generated
-	Input      *int32 `parquet:"input_tokens,optional"`     // usage.prompt_tokens
-	Cached     *int32 `parquet:"cached_tokens,optional"`    // usage.prompt_tokens_details.cached_tokens
-	Output     *int32 `parquet:"output_tokens,optional"`    // see OutputFrom
-	OutputFrom string `parquet:"output_from,optional,dict"` // usage or tokenizer
+	Known      *int32 `parquet:"known_tokens,optional"`       // leading prompt tokens that earlier rows have sent, or, in threads, that were generated
+	Input      *int32 `parquet:"input_tokens,optional"`       // usage.prompt_tokens
+	Cached     *int32 `parquet:"cached_tokens,optional"`      // usage.prompt_tokens_details.cached_tokens
+	Output     *int32 `parquet:"output_tokens,optional"`      // see OutputFrom
+	OutputFrom string `parquet:"output_from,optional,dict"`   // usage or tokenizer
 
 	Events int32   `parquet:"token_events"`
 	GapsNS []int64 `parquet:"gaps_ns,list"` // between successive token events, Events-1 of them

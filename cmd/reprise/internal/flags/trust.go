@@ -45,6 +45,9 @@ var limits = []limit{
 	{key: "max-stall", what: "longest client stall", duration: func(l *report.Limits) *time.Duration { return &l.Stall }},
 	{key: "max-stall-ttft", what: "client stalls in TTFT", share: func(l *report.Limits) *float64 { return &l.StallTTFT }},
 	{key: "max-stall-gap", what: "stalls in gaps, at p99", share: func(l *report.Limits) *float64 { return &l.StallGap }},
+	{key: "max-prompt-error", what: "prompt tokens off, by the server", share: func(l *report.Limits) *float64 { return &l.Prompt }},
+	{key: "max-output-error", what: "forced output tokens off", share: func(l *report.Limits) *float64 { return &l.Output }},
+	{key: "max-extra-hits", what: "cache hits beyond expected", share: func(l *report.Limits) *float64 { return &l.ExtraHits }},
 	{key: "max-clock-jump", what: "jump of the wall clock", duration: func(l *report.Limits) *time.Duration { return &l.ClockJump }},
 }
 
