@@ -81,7 +81,7 @@ func TestParseSuite(t *testing.T) {
 		t.Errorf("%+v", one)
 	}
 	two := s.Rows[1]
-	if h := two.Hypothesis; two.Load != (Load{Concurrency: 8, RampUp: 30 * time.Second}) || h.String() != "slower: p95_ttft is above that of one, by 10 % or more" || two.Repeats != 1 || two.Cache != "cold" {
+	if h := two.Hypothesis; two.Load != (Load{Concurrency: 8, RampUp: 30 * time.Second}) || h.String() != "slower: p95_ttft is above that of one, by 10 % or more" || two.Repeats != 1 || two.Cache != "salted" {
 		t.Errorf("%+v, %s", two, h)
 	}
 	// A specification keeps its lines and columns.
@@ -135,7 +135,7 @@ func TestParseSuiteFaults(t *testing.T) {
 		row + "repeats: 0":          "s.yaml:4:14: repeats: want a whole number from 1 to 999",
 		row + "duration: soon":      "s.yaml:4:15: duration: \"soon\" is not a duration: write 60s, 5min or 1h30m",
 		row + "settle: soon":        "s.yaml:4:13: settle: \"soon\" is not a number of requests or a duration: write 100, 10k or 30s",
-		row + "cache: hot":          "s.yaml:4:12: cache: want as-is, cold or warm",
+		row + "cache: hot":          "s.yaml:4:12: cache: want one of salted, cold, warm, as-is",
 		row + "primary: p97_ttft":   "s.yaml:4:14: primary: no such metric",
 		row + "input: many":         "s.yaml:4:12: input:",
 		row + "input:":              "s.yaml:4:5: input has no value",

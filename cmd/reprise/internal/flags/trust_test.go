@@ -40,6 +40,9 @@ func TestTrustKeys(t *testing.T) {
 		"max-stall":            {"off", func(l *report.Limits) { l.Stall = -1 }},
 		"max-stall-ttft":       {"30%", func(l *report.Limits) { l.StallTTFT = 0.3 }},
 		"max-stall-gap":        {"0.2", func(l *report.Limits) { l.StallGap = 0.2 }},
+		"max-prompt-error":     {"3%", func(l *report.Limits) { l.Prompt = 0.03 }},
+		"max-output-error":     {"off", func(l *report.Limits) { l.Output = -1 }},
+		"max-extra-hits":       {"0.5", func(l *report.Limits) { l.ExtraHits = 0.5 }},
 		"max-clock-jump":       {"9ms", func(l *report.Limits) { l.ClockJump = 9 * time.Millisecond }},
 	}
 	if len(values) != len(limits) {
