@@ -58,10 +58,12 @@ engine with two settings, started and stopped in turn (--serve-cmd, --vary x=A,B
 results are kept in a directory, where a stopped comparison continues, also with more
 --rounds. Recorded results can be compared by naming them or their directory.
 
-One metric decides, by Wilcoxon's exact signed-rank test over the rounds. The others are
-reported with a correction for their number. If the difference is not significant, the
-minimum detectable effect is given. A verdict needs six rounds, eight at the default
-alpha of 0.01. --loop makes long rounds of a short workload.
+The primary metric is tested with Wilcoxon's exact signed-rank test over the rounds.
+Whatever it says, B is worse if any latency that users feel is significantly slower (p50,
+p95 or p99 of TTFT, TPOT, ITL, E2E or session time) or more requests fail; these are
+tested together, with one correction. If the difference is not significant, the smallest
+effect is given that the rounds would have found. A verdict needs six rounds, eight at the
+default alpha of 0.01. --loop makes long rounds of a short workload.
 
 --a and --b name the runs in the order of their rounds; --arm NAME=FILE compares more
 servers with the first. Two single results give intervals and no verdict, since they
@@ -97,7 +99,7 @@ worse.`,
 	judgement.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+". Default: the one that varies least in pilot rounds; of recorded runs "+compare.DefaultPrimary)
 	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "significance level: probability of a verdict without a real difference")
 	judgement.StringVar(&f.detect, "detect", "", "`change` of the primary metric to detect, such as 3%: makes as many rounds as that needs; of recorded runs it prints how many would")
-	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 if B is significantly worse on the primary metric")
+	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 if B is significantly worse on the primary metric or any latency that users feel")
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
 	flags.Details(fl)

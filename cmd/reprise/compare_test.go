@@ -118,6 +118,30 @@ func TestCompareEqualEngines(t *testing.T) {
 	}
 }
 
+// A gate fails on any latency that users feel, whatever the primary metric is; it passes where
+// nothing differs, and where B is the better one.
+func TestCompareGateOfLostCache(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "prefix_caching", "-n", "120", "-o", "w.parquet")
+	gate := func(dir string, more ...string) (string, int) {
+		out, errs, code := reprise(t, append([]string{"compare", "w.parquet", "--preset", "l4-qwen2.5-0.5b", "--rate", "poisson:4", "--noise", "speed=2%,drift=1%,late=1ms",
+			"--primary", "mean_tpot", "--rounds", "8", "--gate", "-o", dir}, more...)...)
+		return out + errs, code
+	}
+	if out, code := gate("lost", "--set-b", "no-prefix-caching"); code != cli.Check || !strings.Contains(out, "TTFT") || !strings.Contains(out, "gate failed") {
+		t.Errorf("prefix caching on against off: code %d\n%s", code, out)
+	}
+	if out, code := gate("won", "--set-a", "no-prefix-caching"); code != cli.Good {
+		t.Errorf("prefix caching off against on: code %d\n%s", code, out)
+	}
+	for seed := range 5 {
+		name := fmt.Sprint(seed)
+		if out, code := gate("same"+name, "--seed", name); code != cli.Good || !strings.Contains(out, "would have been") {
+			t.Errorf("nothing differs, seed %d: code %d\n%s", seed, code, out)
+		}
+	}
+}
+
 // A flag of one side is of that side alone; what both are given stays.
 func TestCompareSet(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -483,7 +483,8 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 		if c, err = compare.Arms(compared, o); err != nil {
 			return c, err
 		}
-		if c.Versus[0].Decided() {
+		// A gate also looks for slowdowns of other metrics than the one that is better already.
+		if v := c.Versus[0]; v.Decision == compare.Worse || v.Decided() && !f.gate {
 			cli.Stepf(cmd, "decided after %d of at most %d rounds", look, o.Plan.Rounds())
 			break
 		}

@@ -85,10 +85,12 @@ const (
 type Versus struct {
 	B        string     `json:"b"`
 	Rounds   int        `json:"rounds"`
-	Decision string     `json:"decision"` // by the primary metric alone
+	Decision string     `json:"decision"` // by the primary metric, and worse by any guarded one
 	Text     string     `json:"text"`     // the decision in words
 	Others   []string   `json:"others"`   // differences of the other metrics, in words
 	Metrics  []Contrast `json:"metrics"`  // the primary one first
+
+	Uncovered []string `json:"uncovered"` // guarded metrics that have a value on one side only
 }
 
 // Decided says whether a difference was found.
@@ -139,7 +141,13 @@ type Contrast struct {
 	Noise       *Noise      `json:"noise"`       //
 	Resampled   *Resampled  `json:"resampled"`   // null without the requests
 
+	Guarded         bool     `json:"guarded"`          // being worse in it decides, whatever the primary metric says
+	GuardP          *float64 `json:"guard_p"`          // corrected for all guarded metrics, by flipped signs
+	GuardDetectable *float64 `json:"guard_detectable"` // the smallest change for the worse that would be found so with the power
+	Regressed       bool     `json:"regressed"`        // it is guarded, and B significantly worse in it
+
 	differences []float64
+	byRound     []float64 // differences; NaN of a round without
 }
 
 // Noise is how far a metric moves when nothing was changed, as a change: the
@@ -244,6 +252,9 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 		}
 	}
 	c.correct()
+	for i := range c.Versus {
+		c.Versus[i].guard(o.guardLevel(n) / float64(len(c.Versus)))
+	}
 	c.plan(o)
 	c.Warnings = append(c.Warnings, runWarnings(arms)...)
 	c.resultWarnings()
@@ -258,21 +269,27 @@ func runOf(arm string, round int, s *report.Summary) Run {
 
 // contrasts computes everything about two arms that needs no other arm.
 func contrasts(a, b Arm, o Options) Versus {
-	v := Versus{B: b.Name, Rounds: len(a.Runs)}
+	v := Versus{B: b.Name, Rounds: len(a.Runs), Uncovered: []string{}}
 	resampled := resample(a.Clusters, b.Clusters, o.Alpha)
 	for _, m := range metricsWith(o.Primary) {
-		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Higher: m.higher, Relative: !m.share}
+		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Guarded: m.guarded(), Higher: m.higher, Relative: !m.share}
 		var as, bs, plain []float64
 		for i := range a.Runs {
 			of, to := m.of(&a.Runs[i]), m.of(&b.Runs[i])
 			c.AEach, c.BEach = append(c.AEach, of), append(c.BEach, to)
-			if d, ok := m.difference(of, to); ok {
+			d, ok := m.difference(of, to)
+			c.byRound = append(c.byRound, math.NaN())
+			if ok {
+				c.byRound[i] = d
 				as, bs = append(as, *of), append(bs, *to)
 				c.differences, plain = append(c.differences, d), append(plain, *to-*of)
 			}
 		}
 		c.Rounds = len(c.differences)
 		if c.Rounds == 0 && !c.Primary {
+			if c.Guarded && slices.ContainsFunc(slices.Concat(c.AEach, c.BEach), func(v *float64) bool { return v != nil }) {
+				v.Uncovered = append(v.Uncovered, c.Label)
+			}
 			continue // such as goodput without objectives
 		}
 		c.Noise = noiseOf(&m, a.Runs, o.AA)

@@ -323,7 +323,7 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 	v := Versus{B: "new", Decision: Worse, Metrics: []Contrast{contrast("p95 TPOT", "ms", 0.6, true), contrast("p50 TTFT", "ms", 0.3, true), contrast("p99 TTFT", "ms", 0.2, false),
 		contrast("mean TTFT", "ms", 0.4, true), contrast("output tok/s", "tokens/s", -0.2, true), contrast("error share", "share", 0.05, true), contrast("p99 E2E", "ms", 0, false), contrast("mean E2E", "ms", 0.1, true)}}
 	v.Metrics[0].Primary = true
-	const want = "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tok/s −20.0 %; error share +5.0 pt; E2E mean +10.0 %. No difference found in p99 TTFT, p99 E2E."
+	const want = "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tok/s −20.0 %; error share +5.0 pt; E2E mean +10.0 %. No difference found in p99 TTFT (MDE 10.0 %), p99 E2E (MDE 10.0 %)."
 	if got := v.otherMetricsText(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

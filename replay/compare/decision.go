@@ -32,6 +32,11 @@ func (c *Comparison) decide() {
 				default:
 					v.Decision = better
 				}
+				if regressed := v.regressions(); v.Decision != Worse && len(regressed) > 0 {
+					v.Decision = Worse
+					v.Text = c.regressionText(v, regressed)
+					continue
+				}
 				v.Text = c.decisionText(v, m)
 			case m.Significant:
 				v.Others = append(v.Others, fmt.Sprintf("%s %s, p %s", m.Label, changeOf(m, m.Change), equals(m.P)))
@@ -44,41 +49,54 @@ func (c *Comparison) decide() {
 // difference was found. It is empty where none could have been found. The figures are
 // in the table.
 func (v *Versus) otherMetricsText() string {
-	var differ, same []string
-	family := ""
+	var differ []*Contrast
+	var same []string
+	primary := v.metricsInOrder()[0]
 	for i := range v.Metrics {
 		m := &v.Metrics[i]
 		switch {
 		case m.Primary || m.P == nil || m.Rounds < minRounds:
+		case m.Regressed && v.deciding() != primary: // the decision names it
+		case m.Guarded && v.Decision == notFound: // likewise
 		case !m.Significant && m.Detectable == nil: // so few rounds could have found none
 		case !m.Significant:
-			same = append(same, m.Label)
+			same = append(same, fmt.Sprintf("%s (MDE %s)", m.Label, size(m, *m.Detectable)))
 		default:
-			change := signed(m.Change.Estimate) + m.unit()
-			statistic, of, _ := strings.Cut(m.Label, " ")
-			switch {
-			case m.Unit != "ms":
-				of = ""
-				differ = append(differ, m.Label+" "+change)
-			case of == family: // p99 +1 % after TTFT p50 +2 %
-				differ[len(differ)-1] += ", " + statistic + " " + change
-			default:
-				differ = append(differ, of+" "+statistic+" "+change)
-			}
-			family = of
+			differ = append(differ, m)
 		}
 	}
 	var says []string
 	switch {
-	case len(differ) > 0 && v.Decision == notFound:
-		says = append(says, "Other metrics differ, after Holm: "+strings.Join(differ, "; ")+".")
+	case len(differ) > 0 && !v.Decided():
+		says = append(says, "Other metrics differ, after Holm: "+changes(differ)+".")
 	case len(differ) > 0:
-		says = append(says, "Also, after Holm: "+strings.Join(differ, "; ")+".")
+		says = append(says, "Also, after Holm: "+changes(differ)+".")
 	}
 	if len(same) > 0 {
 		says = append(says, "No difference found in "+strings.Join(same, ", ")+".")
 	}
 	return strings.Join(says, " ")
+}
+
+// changes lists metrics with how far they changed: TTFT p50 +2 %, p99 +1 %; error share +3 pt.
+func changes(of []*Contrast) string {
+	var out []string
+	family := ""
+	for _, m := range of {
+		change := signed(m.Change.Estimate) + m.unit()
+		statistic, latency, _ := strings.Cut(m.Label, " ")
+		switch {
+		case m.Unit != "ms":
+			latency = ""
+			out = append(out, m.Label+" "+change)
+		case latency == family: // p99 +1 % after TTFT p50 +2 %
+			out[len(out)-1] += ", " + statistic + " " + change
+		default:
+			out = append(out, latency+" "+statistic+" "+change)
+		}
+		family = latency
+	}
+	return strings.Join(out, "; ")
 }
 
 // metricsInOrder returns the primary metric, then those that differ, then the rest.
@@ -88,7 +106,7 @@ func (v *Versus) metricsInOrder() []*Contrast {
 		out = append(out, &v.Metrics[i])
 	}
 	slices.SortStableFunc(out, func(a, b *Contrast) int {
-		return cmp.Or(cmp.Compare(b2i(b.Primary), b2i(a.Primary)), cmp.Compare(b2i(b.Significant), b2i(a.Significant)))
+		return cmp.Or(cmp.Compare(b2i(b.Primary), b2i(a.Primary)), cmp.Compare(b2i(b.Significant || b.Regressed), b2i(a.Significant || a.Regressed)))
 	})
 	return out
 }
@@ -112,17 +130,13 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 			case rose != m.Higher:
 				comparative = "worse"
 			}
-			out := v.B + " is " + comparative + ": " + figures + "."
-			if p := c.Plan; p != nil && v.Rounds < p.Rounds() {
-				out = strings.TrimSuffix(out, ".") + fmt.Sprintf(" of at most %d.", p.Rounds())
-			}
-			return out
+			return v.B + " is " + comparative + ": " + figures + c.ofAtMost(v) + "."
 		case notFound:
 			out := "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "."
 			if m.Detectable != nil {
 				out += fmt.Sprintf(" Minimum detectable effect: %s (power %s).", size(m, *m.Detectable), page.Number(c.Power))
 			}
-			return out
+			return out + v.guardText()
 		}
 		if p := c.Plan; p != nil && p.next(v.Rounds) > 0 && len(p.Looks) > 1 {
 			return fmt.Sprintf("No verdict yet: the plan has up to %s, and the next look is after %d. So far: %s.", page.Many(int64(p.Rounds()), "round"), p.next(v.Rounds), figures)
@@ -137,6 +151,39 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed against recorded, " + figures + "."
 	}
 	return "No verdict, since one run each cannot separate a change from the noise between runs: " + figures + "."
+}
+
+// ofAtMost says after a number of rounds that there could have been more.
+func (c *Comparison) ofAtMost(v *Versus) string {
+	if p := c.Plan; p != nil && v.Rounds < p.Rounds() {
+		return fmt.Sprintf(" of at most %d", p.Rounds())
+	}
+	return ""
+}
+
+// regressionText returns the decision by guarded metrics in words: the one that changed most, then the others.
+func (c *Comparison) regressionText(v *Versus, regressed []*Contrast) string {
+	m := regressed[0]
+	others := slices.DeleteFunc(slices.Clone(v.metricsInOrder()), func(o *Contrast) bool { return !o.Regressed || o == m })
+	word := "slower"
+	if m.Unit != "ms" {
+		word = "worse"
+	}
+	out := fmt.Sprintf("%s is %s: %s %s, p %s after correction, %s%s.", v.B, word, m.Label, changeOf(m, m.Change), equals(m.GuardP),
+		page.Many(int64(m.Rounds), "round"), c.ofAtMost(v))
+	if len(others) > 0 {
+		out += " Likewise " + changes(others) + "."
+	}
+	return out
+}
+
+// deciding returns the metric that the decision is by.
+func (v *Versus) deciding() *Contrast {
+	primary := v.metricsInOrder()[0]
+	if regressed := v.regressions(); len(regressed) > 0 && !(primary.Significant && primary.worse()) {
+		return regressed[0]
+	}
+	return primary
 }
 
 // changeOf prints a change between its bounds: +10.2 % [8.1, 12.5].

@@ -27,6 +27,7 @@
 //     the least number of rounds
 //   - power.go: the smallest difference that so many rounds can find, how many rounds a
 //     change needs, and the t-test beside
+//   - guard.go: the metrics that users feel, in each of which a slowdown decides, tested together
 //   - sequential.go: designs that look at a comparison several times and keep its alpha
 //   - plan.go: pilot rounds: the metric that varies least, the rounds that a change needs
 //   - cluster.go: resampling whole sessions: intervals of percentiles within runs

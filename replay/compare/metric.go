@@ -68,7 +68,7 @@ var statistics = [...]struct {
 }{
 	{"p50", func(s *report.Stat) *float64 { return s.P50 }, 0.5, true},
 	{"p90", func(s *report.Stat) *float64 { return s.P90 }, 0.9, false},
-	{"p95", func(s *report.Stat) *float64 { return s.P95 }, 0.95, false},
+	{"p95", func(s *report.Stat) *float64 { return s.P95 }, 0.95, true},
 	{"p99", func(s *report.Stat) *float64 { return s.P99 }, 0.99, true},
 	{"mean", func(s *report.Stat) *float64 { return s.Mean }, math.NaN(), true},
 }
@@ -115,7 +115,7 @@ func metricsWith(primary string) (all []metric) {
 			of: ofSessions(func(o *report.Sessions) *float64 { return o.PerS })},
 		metric{name: "session_success_share", label: "session success share", unit: "share", share: true, higher: true, spread: noSpread,
 			of: ofSessions(func(o *report.Sessions) *float64 { return o.SuccessShare })},
-		metric{name: "error_share", label: "error share", unit: "share", share: true, spread: noSpread,
+		metric{name: errorShare, label: "error share", unit: "share", share: true, spread: noSpread,
 			of: func(s *report.Summary) *float64 { return s.Requests.ErrorShare }},
 		metric{name: "goodput_share", label: "goodput share", unit: "share", share: true, higher: true, spread: noSpread,
 			of: func(s *report.Summary) *float64 {

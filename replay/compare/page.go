@@ -83,7 +83,7 @@ func (c *Comparison) named(arm string) string {
 
 // headline is the decision with the effect and its interval.
 func (c *Comparison) headline(v *Versus) string {
-	m := v.metricsInOrder()[0]
+	m := v.deciding()
 	if m.Change == nil {
 		return v.Text
 	}
@@ -121,8 +121,12 @@ func (c *Comparison) facts() (out []page.Fact) {
 	if len(c.Versus) != 1 || c.Kind != kindRounds {
 		return nil
 	}
-	m := c.Versus[0].metricsInOrder()[0]
-	put("p", page.OrDash(m.P, pValue), fmt.Sprintf("%s, Wilcoxon; alpha %s", m.Label, page.Number(c.Alpha)))
+	m := c.Versus[0].deciding()
+	if m.Primary {
+		put("p", page.OrDash(m.P, pValue), fmt.Sprintf("%s, Wilcoxon; alpha %s", m.Label, page.Number(c.Alpha)))
+	} else {
+		put("p", page.OrDash(m.GuardP, pValue), fmt.Sprintf("%s, flipped signs; alpha %s", m.Label, page.Number(c.Alpha)))
+	}
 	if m.Detectable != nil {
 		put("Minimum detectable effect", size(m, *m.Detectable), "power "+page.Number(c.Power))
 	}
@@ -159,7 +163,7 @@ func (c *Comparison) firstTable() *page.Table {
 					if value = valueOf(o, o.B); o.Change != nil {
 						change = signed(o.Change.Estimate) + o.unit()
 					}
-					if o.Significant {
+					if o.Significant || o.Regressed {
 						change += " *"
 					}
 				}

@@ -226,6 +226,7 @@ func (p *Plan) String() string {
 	default:
 		fmt.Fprintf(&s, "%s decides.", label)
 	}
+	s.WriteString(" Being significantly worse in " + guardNames() + ", decides too.")
 	if p.Detect > 0 {
 		fmt.Fprintf(&s, " A change of %s needs %s (power %s, alpha %s, SD of at most %s).", page.Percent(p.Detect), page.Many(int64(p.Needed), "round"), page.Number(power), page.Number(p.Alpha), hundredths(*p.UpperSD)+" %")
 		if p.Rounds() < p.Needed {

@@ -125,8 +125,11 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 		row := []string{label, valueOf(m, m.A), valueOf(m, m.B), changeOf(m, m.Change)}
 		if rounds {
 			p, t, dz, mde, noise := page.OrDash(m.P, pValue), "–", "–", "–", "–"
-			if m.Significant {
+			switch {
+			case m.Significant:
 				p += " *"
+			case m.Regressed:
+				p = pValue(*m.GuardP) + " *"
 			}
 			if m.T != nil {
 				t, dz = pValue(m.T.P), strings.Replace(strconv.FormatFloat(m.T.CohenDz, 'f', 1, 64), "-", "−", 1)
@@ -185,8 +188,9 @@ func (c *Comparison) reading() (says []string) {
 		}
 		says = append(says, fmt.Sprintf("Figures are medians over the rounds; latencies are response times, from the schedule. The change is the Hodges-Lehmann estimate with its %s CI. "+
 			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
+			"Being worse in any of these decides too, at alpha %s over all of them by flipping the signs of whole rounds: "+guardNames()+". "+
 			"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
-			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Percent(c.Power), noise))
+			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Number(c.Alpha), page.Percent(c.Power), noise))
 	case kindSingle:
 		says = append(says, "Figures are those of the two runs; latencies are response times, from the schedule.")
 	case kindProduction:
