@@ -7,25 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// usageDialects are usage objects of one call, each in the words of one API: 900 tokens of
-// prompt, 640 of them cached, and 40 of output, with the reasoning that it tells.
-var usageDialects = []struct {
-	name, usage string
-	reasoning   int // 0 for none told
-	cached      bool
-}{
-	{"openai chat", `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"prompt_tokens_details":{"cached_tokens":640},"completion_tokens_details":{"reasoning_tokens":12}}`, 12, true},
-	{"openai responses", `{"input_tokens":900,"input_tokens_details":{"cached_tokens":640},"output_tokens":40,"output_tokens_details":{"reasoning_tokens":12},"total_tokens":940}`, 12, true},
-	{"anthropic", `{"input_tokens":20,"cache_read_input_tokens":640,"cache_creation_input_tokens":240,"output_tokens":40}`, 0, true},
-	{"bedrock", `{"inputTokens":20,"outputTokens":40,"totalTokens":940,"cacheReadInputTokens":640,"cacheWriteInputTokens":240}`, 0, true},
-	{"deepseek", `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"prompt_cache_hit_tokens":640,"prompt_cache_miss_tokens":260}`, 0, true},
-	{"moonshot", `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"cached_tokens":640}`, 0, true},
-	{"xai", `{"prompt_tokens":900,"completion_tokens":28,"total_tokens":940,"prompt_tokens_details":{"cached_tokens":640},"completion_tokens_details":{"reasoning_tokens":12}}`, 12, true},
-	{"xai, reasoning alone", `{"prompt_tokens":900,"completion_tokens":0,"total_tokens":940,"completion_tokens_details":{"reasoning_tokens":40}}`, 40, false},
-	{"gemini", `{"promptTokenCount":700,"toolUsePromptTokenCount":200,"cachedContentTokenCount":640,"candidatesTokenCount":28,"thoughtsTokenCount":12,"totalTokenCount":940}`, 12, true},
-}
+	"reprise/trace/usage/usagetest"
+)
 
 // usageColumns are the counts of a dialect that has no names of its own, for formats that
 // spell each count in their own way.
@@ -203,8 +187,8 @@ func TestUsageThroughReaders(t *testing.T) {
 			continue
 		}
 		if c.object != nil {
-			for _, d := range usageDialects {
-				wantCounts(t, f.Name, d.name, c.object(d.usage), true, d.cached, d.reasoning)
+			for _, d := range usagetest.Dialects() {
+				wantCounts(t, f.Name, d.Name, c.object(d.Usage), true, d.Cached > 0, d.Reasoning)
 			}
 		}
 		if c.columns != nil {

@@ -36,7 +36,7 @@ var mayImport = map[string]string{
 	"trace/breaker":      "trace trace/block trace/page",
 	"datasets":           "trace trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
 	"datasets/demolog":   "",
-	"datasets/record":    "trace trace/ending trace/recording replay/openai",
+	"datasets/record":    "trace trace/ending trace/recording replay/openai trace/usage",
 	"datasets/export":    "trace datasets",
 	"datasets/catalogue": "",
 	"anonymize":          "trace trace/recording trace/shard trace/token trace/block trace/breaker trace/profile anonymize/dp anonymize/internal/confine",
@@ -56,7 +56,7 @@ var mayImport = map[string]string{
 	"replay/pace":        "",
 	"replay/shard":       "replay/result trace trace/sample trace/objectstore",
 	"replay/job":         "replay/ceiling",
-	"replay/openai":      "trace/ending",
+	"replay/openai":      "trace/ending trace/usage",
 	"replay/scrape":      "",
 	"replay/host":        "",
 	"replay/engine":      "trace trace/quantity trace/token trace/block replay/hardware replay/openai replay/pace trace/sample replay/result",
@@ -103,6 +103,7 @@ var mayImport = map[string]string{
 	"replay/internal/resulttest":     "trace replay/result", // for tests
 	"trace/ending/endingtest":        "trace/ending",        // for tests
 	"trace/page/pagetest":            "",                    // for tests
+	"trace/usage/usagetest":          "",                    // for tests
 }
 
 func TestImportTable(t *testing.T) {

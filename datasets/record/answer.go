@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/trace"
+	tokenusage "reprise/trace/usage"
 )
 
 // An answer takes what a server sends, as it comes. Events of a stream are decoded and
@@ -35,7 +36,7 @@ type mark struct {
 // A reply is what an answer says.
 type reply struct {
 	failed  bool // it is an error, or has one, or ends too early
-	usage   usage
+	usage   tokenusage.Tokens
 	finish  string
 	text    string
 	unknown bool // the text is not all that was generated
@@ -46,8 +47,14 @@ type reply struct {
 	id      string          // of the answer, for requests that go on from it
 }
 
-// A usage is the counts of a server; nil where it does not count.
-type usage struct{ input, output, cached, reasoning *int32 }
+// tokensOf is what the counts of a server say. What it counts beyond all bounds it does not count.
+func tokensOf(c *tokenusage.Counts, d tokenusage.Dialect) tokenusage.Tokens {
+	t, _, err := c.Settle(d)
+	if err != nil {
+		return tokenusage.Tokens{}
+	}
+	return t
+}
 
 const (
 	maxReply  = 32 << 20 // bytes of text of a streamed answer
@@ -123,11 +130,6 @@ func (a *answer) reply(is api, status int, ended time.Duration, whole bool) repl
 	if r.done == 0 {
 		r.done = ended
 	}
-	for _, n := range []**int32{&r.usage.input, &r.usage.output, &r.usage.cached, &r.usage.reasoning} {
-		if *n != nil && **n < 0 { // no server that counts says so
-			*n = nil
-		}
-	}
 	r.failed = r.failed || status >= 400 || !a.stream && !whole
 	return r
 }
@@ -193,12 +195,12 @@ func collected(c *openai.Collector, ended time.Duration, whole bool) reply {
 		r.done = o.LastToken
 	}
 	if u := o.Usage; u != nil {
-		r.usage = usage{input: count(u.PromptTokens), output: count(u.CompletionTokens)}
+		r.usage = tokenusage.Tokens{Input: count(u.PromptTokens), Output: count(u.CompletionTokens)}
 		if u.PromptTokensDetails != nil {
-			r.usage.cached = trace.Ptr(int32(u.PromptTokensDetails.CachedTokens))
+			r.usage.Cached = trace.Ptr(int32(u.PromptTokensDetails.CachedTokens))
 		}
 		if u.CompletionTokensDetails != nil {
-			r.usage.reasoning = trace.Ptr(int32(u.CompletionTokensDetails.ReasoningTokens))
+			r.usage.Reasoning = trace.Ptr(int32(u.CompletionTokensDetails.ReasoningTokens))
 		}
 	}
 	// Calls come in pieces without their form, and reasoning is not in the next prompt:

@@ -2,12 +2,12 @@ package record
 
 import (
 	"encoding/json"
-	"math"
 	"strings"
 
 	"reprise/replay/openai"
 	"reprise/trace"
 	"reprise/trace/ending"
+	tokenusage "reprise/trace/usage"
 )
 
 // messageEvents folds the events of a streamed answer of Anthropic's API: message_start
@@ -16,7 +16,7 @@ import (
 type messageEvents struct {
 	out    reply
 	blocks []messageBlock
-	counts openai.MessageUsage
+	counts tokenusage.Counts
 	text   strings.Builder
 	begun  bool
 	ended  bool
@@ -30,37 +30,13 @@ type messageBlock struct {
 	input          strings.Builder
 }
 
-// messageCounts are the counts of an answer, in which the prompt includes those of the
-// cache.
-func messageCounts(u *openai.MessageUsage) usage {
-	whole := u.Usage()
-	if whole == nil {
-		return usage{}
-	}
-	var out usage
-	count := func(n *int, value int) *int32 {
-		if n == nil {
-			return nil
-		}
-		return trace.Ptr(int32(min(value, math.MaxInt32)))
-	}
-	out.input, out.output = count(u.Input, whole.PromptTokens), count(u.Output, whole.CompletionTokens)
-	if u.Read != nil {
-		out.cached = count(u.Read, *u.Read)
-	}
-	if d := u.Details; d != nil && d.Thinking != nil {
-		out.reasoning = count(d.Thinking, *d.Thinking)
-	}
-	return out
-}
-
 func (m *messageEvents) take(ev openai.Event) {
 	var e struct {
 		Type    string `json:"type"`
 		Index   int    `json:"index"`
 		Message struct {
-			ID    string              `json:"id"`
-			Usage openai.MessageUsage `json:"usage"`
+			ID    string            `json:"id"`
+			Usage tokenusage.Counts `json:"usage"`
 		} `json:"message"`
 		Block struct {
 			Type string `json:"type"`
@@ -74,7 +50,7 @@ func (m *messageEvents) take(ev openai.Event) {
 			Input    string `json:"partial_json"`
 			Reason   string `json:"stop_reason"`
 		} `json:"delta"`
-		Usage openai.MessageUsage `json:"usage"`
+		Usage tokenusage.Counts `json:"usage"`
 	}
 	if json.Unmarshal(ev.Data, &e) != nil {
 		return
@@ -84,7 +60,7 @@ func (m *messageEvents) take(ev openai.Event) {
 	case "message_start":
 		m.begun = true
 		m.out.id = e.Message.ID
-		m.counts.Update(e.Message.Usage)
+		m.counts.Add(&e.Message.Usage, true)
 	case "content_block_start":
 		m.blocks = append(m.blocks, messageBlock{kind: e.Block.Type, id: e.Block.ID, name: e.Block.Name})
 		m.text.WriteString(e.Block.Text)
@@ -98,7 +74,7 @@ func (m *messageEvents) take(ev openai.Event) {
 			}
 		}
 	case "message_delta":
-		m.counts.Update(e.Usage)
+		m.counts.Add(&e.Usage, true)
 		if e.Delta.Reason != "" {
 			m.out.finish = trace.ClosedFinish(e.Delta.Reason)
 		}
@@ -121,7 +97,7 @@ func (m *messageEvents) take(ev openai.Event) {
 // reply is what the events said in all.
 func (m *messageEvents) reply() reply {
 	r := m.out
-	r.usage, r.text = messageCounts(&m.counts), m.text.String()
+	r.usage, r.text = tokensOf(&m.counts, tokenusage.Exclusive), m.text.String()
 	r.judge(ending.Answer{Fault: r.failed, Ended: m.begun && (m.ended || r.finish != ""), Generated: m.generated})
 	var calls []toolCall
 	for i := range m.blocks {
@@ -131,7 +107,7 @@ func (m *messageEvents) reply() reply {
 		case "tool_use":
 			calls = append(calls, newToolCall(b.id, b.name, b.input.String()))
 		default: // thinking, or a tool of the server's own
-			r.unknown = r.unknown || r.usage.reasoning == nil
+			r.unknown = r.unknown || r.usage.Reasoning == nil
 		}
 	}
 	r.calls = writeCalls(calls)
@@ -141,16 +117,16 @@ func (m *messageEvents) reply() reply {
 // wholeMessage reads an answer of Anthropic's API that is no stream.
 func wholeMessage(body []byte) reply {
 	var m struct {
-		ID      string              `json:"id"`
-		Type    string              `json:"type"`
-		Content json.RawMessage     `json:"content"`
-		Reason  string              `json:"stop_reason"`
-		Usage   openai.MessageUsage `json:"usage"`
+		ID      string            `json:"id"`
+		Type    string            `json:"type"`
+		Content json.RawMessage   `json:"content"`
+		Reason  string            `json:"stop_reason"`
+		Usage   tokenusage.Counts `json:"usage"`
 	}
 	if json.Unmarshal(body, &m) != nil || m.Type != "message" {
 		return reply{failed: true}
 	}
-	r := reply{id: m.ID, finish: trace.ClosedFinish(m.Reason), usage: messageCounts(&m.Usage)}
+	r := reply{id: m.ID, finish: trace.ClosedFinish(m.Reason), usage: tokensOf(&m.Usage, tokenusage.Exclusive)}
 	messages, _ := contentMessages(trace.Assistant, m.Content, new(int32))
 	for _, part := range messages {
 		r.text += part.text
@@ -164,7 +140,7 @@ func wholeMessage(body []byte) reply {
 	for _, p := range parts {
 		others = others || p.Type != "text" && p.Type != "tool_use"
 	}
-	r.unknown = others && r.usage.reasoning == nil
+	r.unknown = others && r.usage.Reasoning == nil
 	r.judge(ending.Answer{Ended: true, Generated: r.text+r.calls != "" || others})
 	return r
 }

@@ -63,10 +63,10 @@ func (x *exchange) entry() (e *trace.Entry, key string, ok bool) {
 // outcome adds what the answer says, which it returns.
 func (x *exchange) outcome(e *trace.Entry) reply {
 	r := x.answer.reply(x.api, x.status, x.last, x.ended)
-	if r.usage.input != nil {
-		e.InputTokens = r.usage.input
+	if r.usage.Input != nil {
+		e.InputTokens = r.usage.Input
 	}
-	e.OutputTokens, e.Cached, e.Reasoning = r.usage.output, r.usage.cached, r.usage.reasoning
+	e.OutputTokens, e.Cached, e.Reasoning = r.usage.Output, r.usage.Cached, r.usage.Reasoning
 	e.FinishReason = r.finish
 	switch {
 	case x.status == 0 || r.failed && !x.gone:

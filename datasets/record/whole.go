@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"reprise/trace/ending"
+	tokenusage "reprise/trace/usage"
 )
 
 // wholeReply reads an answer that is no stream.
@@ -32,12 +33,12 @@ func wholeReply(is api, body []byte) reply {
 				Calls     json.RawMessage `json:"tool_calls"`
 			} `json:"message"`
 		} `json:"choices"`
-		Usage openAIUsage `json:"usage"`
+		Usage tokenusage.Counts `json:"usage"`
 	}
 	if json.Unmarshal(body, &b) != nil {
 		return reply{failed: true}
 	}
-	r := reply{id: b.ID, usage: b.Usage.usage()}
+	r := reply{id: b.ID, usage: tokensOf(&b.Usage, tokenusage.Body)}
 	if is == embeddingsAPI {
 		r.unknown, r.failed = true, isSet(b.Error)
 		return r
@@ -59,7 +60,7 @@ func wholeReply(is api, body []byte) reply {
 		a.Fault = a.Fault || isSet(c.Error)
 		a.Generated = a.Generated || called || text+c.Message.Reasoning+c.Message.Thoughts != "" || hasParts(c.Message.Content)
 		if c.Message.Reasoning+c.Message.Thoughts != "" {
-			r.unknown = r.unknown || r.usage.reasoning == nil
+			r.unknown = r.unknown || r.usage.Reasoning == nil
 		}
 		r.text += text
 	}
@@ -71,45 +72,14 @@ func wholeReply(is api, body []byte) reply {
 // judge asks whether an answer failed, by what is known of it beside its finish reason and its
 // counts.
 func (r *reply) judge(a ending.Answer) {
-	if a.Finish = r.finish; r.usage.output != nil {
-		a.Tokens = int(*r.usage.output)
+	if a.Finish = r.finish; r.usage.Output != nil {
+		a.Tokens = int(*r.usage.Output)
 	}
 	r.failed = a.Failure() != ""
 }
 
 // hasParts reports whether a content is a list that holds something.
 func hasParts(content json.RawMessage) bool { return isSet(content) && content[0] == '[' }
-
-// openAIUsage are the counts of a chat, of a completion and of the Responses API.
-type openAIUsage struct {
-	Prompt     *int32 `json:"prompt_tokens"`
-	Input      *int32 `json:"input_tokens"`
-	Completion *int32 `json:"completion_tokens"`
-	Output     *int32 `json:"output_tokens"`
-	PromptIs   struct {
-		Cached *int32 `json:"cached_tokens"`
-	} `json:"prompt_tokens_details"`
-	InputIs struct {
-		Cached *int32 `json:"cached_tokens"`
-	} `json:"input_tokens_details"`
-	CompletionIs struct {
-		Reasoning *int32 `json:"reasoning_tokens"`
-	} `json:"completion_tokens_details"`
-	OutputIs struct {
-		Reasoning *int32 `json:"reasoning_tokens"`
-	} `json:"output_tokens_details"`
-}
-
-func (u *openAIUsage) usage() usage {
-	either := func(a, b *int32) *int32 {
-		if a == nil {
-			return b
-		}
-		return a
-	}
-	return usage{input: either(u.Prompt, u.Input), output: either(u.Completion, u.Output),
-		cached: either(u.PromptIs.Cached, u.InputIs.Cached), reasoning: either(u.CompletionIs.Reasoning, u.OutputIs.Reasoning)}
-}
 
 // wholeResponse reads an answer of the Responses API.
 func wholeResponse(body []byte) reply {
@@ -121,14 +91,14 @@ func wholeResponse(body []byte) reply {
 		Incomplete struct {
 			Reason string `json:"reason"`
 		} `json:"incomplete_details"`
-		Usage openAIUsage `json:"usage"`
+		Usage tokenusage.Counts `json:"usage"`
 	}
 	if json.Unmarshal(body, &b) != nil {
 		return reply{failed: true}
 	}
-	r := reply{id: b.ID, usage: b.Usage.usage(), finish: ending.Response(b.Status, b.Incomplete.Reason)}
+	r := reply{id: b.ID, usage: tokensOf(&b.Usage, tokenusage.Body), finish: ending.Response(b.Status, b.Incomplete.Reason)}
 	items, unknown, _ := inputItems(b.Output, new(int32))
-	r.unknown = unknown && r.usage.reasoning == nil
+	r.unknown = unknown && r.usage.Reasoning == nil
 	for _, m := range items {
 		r.text += m.text
 		if m.calls != "" {

@@ -309,7 +309,7 @@ func TestReachSeveralAgree(t *testing.T) {
 				fmt.Fprintf(w, `{"data":[{"id":%q}]}`, model)
 				return
 			}
-			stream(tok, stop, strings.Replace(usage, "11", fmt.Sprint(prompt), 1), done)(w, r)
+			stream(tok, stop, strings.NewReplacer("11", fmt.Sprint(prompt), "14", fmt.Sprint(prompt+3), `:8}`, `:0}`).Replace(usage), done)(w, r)
 		})
 	}
 	a, b, other, long := server("m", 5), server("m", 5), server("x", 5), server("m", 6)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"reprise/trace/ending"
+	"reprise/trace/usage"
 )
 
 // A chunkView is what a Collector needs of one chunk, as slices of its text.
@@ -11,13 +12,10 @@ type chunkView struct {
 	id, model  jsonString
 	choices    []choiceView
 	hasUsage   bool
-	usage      Usage
-	hasCached  bool
-	cached     int
-	reasoned   int
-	beside     messageCounts
-	err        []byte // the value of error, or the whole chunk if it is an error; nil without one
-	hasContent bool   // some choice generated something
+	counts     usage.Counts // of the usage
+	ofMessage  bool         // which is one of the Messages API
+	err        []byte       // the value of error, or the whole chunk if it is an error; nil without one
+	hasContent bool         // some choice generated something
 	event      eventView
 }
 
@@ -220,40 +218,30 @@ func (v *choiceView) readFunctionCall(c *cursor) {
 	}
 }
 
+// readUsage reads the counts of a usage object: which they are is [usage.Counts.Take]'s to know.
 func (v *chunkView) readUsage(c *cursor) {
 	if !c.open('{') {
 		return
 	}
 	v.hasUsage = true
 	for first := true; c.more('}', first); first = false {
-		switch string(c.key()) {
-		case "prompt_tokens", "input_tokens":
-			v.usage.PromptTokens, v.beside.hasInput = c.count()
-		case "completion_tokens", "output_tokens":
-			v.usage.CompletionTokens, v.beside.hasOutput = c.count()
-		case "cache_creation_input_tokens":
-			v.beside.created, v.beside.hasCreated = c.count()
-		case "cache_read_input_tokens":
-			v.beside.read, v.beside.hasRead = c.count()
-		case "total_tokens":
-			v.usage.TotalTokens, _ = c.count()
-		case "prompt_tokens_details", "input_tokens_details", "completion_tokens_details", "output_tokens_details":
-			if !c.open('{') {
-				continue
-			}
-			for first := true; c.more('}', first); first = false {
-				switch string(c.key()) {
-				case "cached_tokens":
-					v.cached, v.hasCached = c.count()
-				case "reasoning_tokens", "thinking_tokens":
-					v.reasoned, _ = c.count()
-				default:
-					c.skip()
-				}
-			}
-		default:
-			c.skip()
+		key := c.key()
+		if c.peek() != '{' {
+			v.readCount(c, key)
+			continue
 		}
+		var path [64]byte
+		details := append(append(path[:0], key...), '.')
+		c.open('{')
+		for first := true; c.more('}', first); first = false {
+			v.readCount(c, append(details, c.key()...))
+		}
+	}
+}
+
+func (v *chunkView) readCount(c *cursor, path []byte) {
+	if n, ok := c.count(); ok {
+		v.counts.Take(path, int64(n))
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"reprise/trace/usage"
 )
 
 // refChunk is a chunk as encoding/json sees it: the oracle of the hand-written scan.
@@ -175,7 +177,10 @@ func TestChunkViewEqualsEncodingJSON(t *testing.T) {
 		}
 		if u := want.Usage; u != nil {
 			hasCached := u.Details != nil && u.Details.Cached != nil
-			if v.usage.PromptTokens != u.Prompt || v.usage.CompletionTokens != u.Completion || v.hasCached != hasCached || hasCached && v.cached != *u.Details.Cached {
+			input, _ := v.counts.Get(usage.Input)
+			output, _ := v.counts.Get(usage.Output)
+			cached, told := v.counts.Get(usage.Cached)
+			if int(input) != u.Prompt || int(output) != u.Completion || told != hasCached || hasCached && int(cached) != *u.Details.Cached {
 				t.Fatalf("%s\nusage %+v", data, v)
 			}
 		}

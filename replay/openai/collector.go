@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/trace/ending"
+	"reprise/trace/usage"
 )
 
 const (
@@ -34,8 +35,8 @@ type Collector struct {
 
 	out      Outcome
 	view     chunkView
-	total    counts        // usage of chunks without choices
-	messages MessageUsage  // and of the Messages API
+	total    usage.Counts  // usage of chunks without choices
+	messages usage.Counts  // and of the Messages API
 	choices  []choiceState // by index
 	running  int           // completion tokens as of the last token event, for EventTokens
 	counted  bool          // every token event so far had running usage
@@ -65,7 +66,7 @@ const (
 
 type choiceState struct {
 	seen, finished bool
-	counts         counts
+	counts         usage.Counts
 }
 
 // NewCollector returns a Collector that keeps at most maxText bytes of the generated
@@ -142,9 +143,7 @@ func (c *Collector) Finish(at time.Duration, err error) Outcome {
 		o.Done = at
 	}
 	o.DoneMarkers = max(o.DoneMarkers, c.ended)
-	if o.Usage = c.messages.Usage(); o.Usage == nil {
-		o.Usage = c.usage()
-	}
+	o.Usage = c.usage()
 	generated := o.TokenEvents > 0 || c.embedded
 	if c.whole {
 		generated = true // what is wrong with a body, settleBody says
@@ -280,8 +279,8 @@ func (c *Collector) addChunk(data []byte, at time.Duration, delay int32) {
 	}
 	c.noteEnd(v, at)
 	switch {
-	case v.beside.counted:
-		c.messages.Update(v.messageUsage())
+	case v.ofMessage:
+		c.messages.Add(&v.counts, true)
 	case v.hasUsage:
 		c.addUsage(v)
 	}
@@ -363,7 +362,7 @@ func (c *Collector) addTokenEvent(v *chunkView, at time.Duration, delay int32) {
 			}
 		}
 	}
-	if n := v.usage.CompletionTokens; n >= c.running && n > 0 && c.counted {
+	if n := v.runningOutput(); n >= c.running && n > 0 && c.counted {
 		o.EventTokens = append(o.EventTokens, int32(min(n-c.running, 1<<30)))
 		c.running = n
 	} else {
@@ -479,10 +478,10 @@ func (c *Collector) keepFunction(cur *cursor) {
 	}
 }
 
-// counts are the last counts that were not zero.
-type counts struct {
-	prompt, completion, total, cached, reasoning int
-	hasCached                                    bool
+// runningOutput is how many tokens the usage of a chunk counts so far.
+func (v *chunkView) runningOutput() int {
+	n, _ := v.counts.Get(usage.Output)
+	return int(n)
 }
 
 // addUsage takes in the usage of a chunk: of all choices if it names none, else of the one
@@ -494,46 +493,67 @@ func (c *Collector) addUsage(v *chunkView) {
 			to = &state.counts
 		}
 	}
-	if v.usage == (Usage{}) {
+	if v.counts.IsZero() {
 		return // all zero: a placeholder (ollama), whose cached_tokens means nothing either
 	}
-	to.add(counts{v.usage.PromptTokens, v.usage.CompletionTokens, v.usage.TotalTokens, v.cached, v.reasoned, v.hasCached})
+	to.Add(&v.counts, false)
 }
 
-func (to *counts) add(u counts) {
-	for _, pair := range [...]struct {
-		to   *int
-		from int
-	}{{&to.prompt, u.prompt}, {&to.completion, u.completion}, {&to.total, u.total}, {&to.cached, u.cached}, {&to.reasoning, u.reasoning}} {
-		if pair.from != 0 {
-			*pair.to = pair.from
+// usage merges the counts, those of all choices above those of single ones, and settles what
+// they say; nil where nothing was counted.
+func (c *Collector) usage() *Usage {
+	dialect, sum := usage.Body, usage.Counts{}
+	if c.messages.Has(usage.Input) || c.messages.Has(usage.Output) {
+		dialect, sum = usage.Exclusive, c.messages
+	} else {
+		sum = c.choiceCounts()
+		sum.Add(&c.total, false)
+		if sum.IsZero() {
+			return nil
 		}
 	}
-	to.hasCached = to.hasCached || u.hasCached
-}
 
-// usage merges the counts: totals above the sum over the choices.
-func (c *Collector) usage() *Usage {
-	var sum counts
-	for _, choice := range c.choices {
-		each := choice.counts
-		sum.completion += each.completion
-		each.completion = 0
-		sum.add(each) // the prompt was the same for all
-	}
-	if c.out.Choices > 1 && sum.prompt > 0 {
-		sum.total = sum.prompt + sum.completion
-	}
-	sum.add(c.total)
-	if sum == (counts{}) {
+	t, _, err := sum.Settle(dialect)
+	if err != nil {
 		return nil
 	}
-	u := &Usage{PromptTokens: sum.prompt, CompletionTokens: sum.completion, TotalTokens: sum.total}
-	if sum.hasCached {
-		u.PromptTokensDetails = &PromptTokensDetails{CachedTokens: sum.cached}
+	u := &Usage{PromptTokens: orZero(t.Input), CompletionTokens: orZero(t.Output)}
+	if total, told := sum.Get(usage.Total); told && total > 0 || dialect == usage.Body && c.out.Choices < 2 {
+		u.TotalTokens = int(total)
+	} else {
+		u.TotalTokens = u.PromptTokens + u.CompletionTokens
 	}
-	if sum.reasoning > 0 {
-		u.CompletionTokensDetails = &CompletionTokensDetails{ReasoningTokens: sum.reasoning}
+	if t.Cached != nil {
+		u.PromptTokensDetails = &PromptTokensDetails{CachedTokens: orZero(t.Cached)}
+	}
+	if reasoning := orZero(t.Reasoning); reasoning > 0 {
+		u.CompletionTokensDetails = &CompletionTokensDetails{ReasoningTokens: reasoning}
 	}
 	return u
+}
+
+// choiceCounts are the counts of all choices: their outputs add up, and the prompt was the same
+// for all.
+func (c *Collector) choiceCounts() (sum usage.Counts) {
+	var output, reasoning int64
+	for i := range c.choices {
+		each := c.choices[i].counts
+		n, _ := each.Get(usage.Output)
+		thought, _ := each.Get(usage.Reasoning)
+		output, reasoning = output+n, reasoning+thought
+		sum.Add(&each, false)
+	}
+	if len(c.choices) > 1 && !sum.IsZero() { // a total of each choice is none of all
+		sum.Set(usage.Output, output)
+		sum.Set(usage.Reasoning, reasoning)
+		sum.Set(usage.Total, 0)
+	}
+	return sum
+}
+
+func orZero(n *int32) int {
+	if n == nil {
+		return 0
+	}
+	return int(*n)
 }

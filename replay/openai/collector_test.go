@@ -153,7 +153,7 @@ func TestCollectorAllocations(t *testing.T) {
 	for range 500 {
 		stream.WriteString(typical)
 	}
-	stream.WriteString(finish + usage + done)
+	stream.WriteString(finish + counts + done)
 	src := bytes.NewReader(nil)
 	s, c := NewScanner(src, noClock, 0), NewCollector(0)
 	run := func() {
@@ -198,7 +198,7 @@ func FuzzCollector(f *testing.F) {
 // BenchmarkCollector folds an answer of 500 chunks, scanning included and left out.
 func BenchmarkCollector(b *testing.B) {
 	const events = 504
-	stream := []byte(role + strings.Repeat(typical, 500) + finish + usage + done)
+	stream := []byte(role + strings.Repeat(typical, 500) + finish + counts + done)
 	perEvent := func(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/events/1000, "µs/event")
 	}

@@ -20,44 +20,6 @@ type MessageDetails struct {
 	Thinking *int `json:"thinking_tokens,omitempty"`
 }
 
-// Update takes the counts that later has: message_delta counts all of the answer again,
-// also where message_start has counted before, and 0 is a count.
-func (u *MessageUsage) Update(later MessageUsage) {
-	for _, pair := range [][2]**int{{&u.Input, &later.Input}, {&u.Created, &later.Created}, {&u.Read, &later.Read}, {&u.Output, &later.Output}} {
-		if *pair[1] != nil {
-			*pair[0] = *pair[1]
-		}
-	}
-	if later.Details != nil {
-		u.Details = later.Details
-	}
-}
-
-// Usage returns the counts as those of the other APIs, in which the prompt includes what
-// was found in the cache; nil where nothing was counted.
-func (u *MessageUsage) Usage() *Usage {
-	if u.Input == nil && u.Output == nil {
-		return nil
-	}
-	out := &Usage{}
-	for _, n := range []*int{u.Input, u.Created, u.Read} {
-		if n != nil {
-			out.PromptTokens += *n
-		}
-	}
-	if u.Output != nil {
-		out.CompletionTokens = *u.Output
-	}
-	out.TotalTokens = out.PromptTokens + out.CompletionTokens
-	if u.Read != nil {
-		out.PromptTokensDetails = &PromptTokensDetails{CachedTokens: *u.Read}
-	}
-	if u.Details != nil && u.Details.Thinking != nil && *u.Details.Thinking > 0 {
-		out.CompletionTokensDetails = &CompletionTokensDetails{ReasoningTokens: *u.Details.Thinking}
-	}
-	return out
-}
-
 // Messages returns the counts under the names of the Messages API, those of the cache
 // beside the rest of the prompt.
 func (u Usage) Messages() MessageUsage {
@@ -153,33 +115,6 @@ func AppendMessageError(dst []byte, detail ErrorDetail) []byte {
 	return append(dst, text...)
 }
 
-// messageCounts are what a usage of the Messages API has beside the counts of the others,
-// and which of them it has.
-type messageCounts struct {
-	counted                                  bool // the usage is one of the Messages API
-	created, read                            int
-	hasInput, hasOutput, hasCreated, hasRead bool
-}
-
-// messageUsage is the usage of an event of the Messages API.
-func (v *chunkView) messageUsage() (u MessageUsage) {
-	b := &v.beside
-	for _, n := range []struct {
-		has bool
-		n   int
-		to  **int
-	}{{b.hasInput, v.usage.PromptTokens, &u.Input}, {b.hasOutput, v.usage.CompletionTokens, &u.Output}, {b.hasCreated, b.created, &u.Created}, {b.hasRead, b.read, &u.Read}} {
-		if n.has {
-			*n.to = &n.n
-		}
-	}
-	if v.reasoned > 0 {
-		reasoned := v.reasoned
-		u.Details = &MessageDetails{&reasoned}
-	}
-	return u
-}
-
 var (
 	messagePrefix = []byte("message_")
 	blockPrefix   = []byte("content_block_")
@@ -193,7 +128,7 @@ func (v *chunkView) readMessageEvent() {
 	case EventMessageStart:
 		v.readMessage(e.message)
 	case EventMessageDelta:
-		v.beside.counted, v.hasUsage = v.hasUsage, false
+		v.ofMessage, v.hasUsage = v.hasUsage, false
 		if !c.open('{') {
 			return
 		}
@@ -254,7 +189,7 @@ func (v *chunkView) readMessage(message []byte) {
 		switch key := c.key(); string(key) {
 		case "usage":
 			v.readUsage(c)
-			v.beside.counted, v.hasUsage = v.hasUsage, false
+			v.ofMessage, v.hasUsage = v.hasUsage, false
 		case "stop_reason":
 			if raw := c.value(); !isEmpty(raw) {
 				last.finish = raw

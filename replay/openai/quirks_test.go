@@ -72,7 +72,7 @@ const (
 	tokA   = `data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{"content":"A"},"finish_reason":null}]}` + "\n\n"
 	tokB   = `data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{"content":"B"},"finish_reason":null}]}` + "\n\n"
 	finish = `data: {"id":"c1","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"length"}]}` + "\n\n"
-	usage  = `data: {"id":"c1","choices":[],"usage":{"prompt_tokens":11,"completion_tokens":2,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":0}}}` + "\n\n"
+	counts = `data: {"id":"c1","choices":[],"usage":{"prompt_tokens":11,"completion_tokens":2,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":0}}}` + "\n\n"
 	done   = "data: [DONE]\n\n"
 )
 
@@ -86,7 +86,7 @@ var quirks = []struct {
 }{
 	{
 		name:  "plain chat: role, tokens, finish, usage, done",
-		reads: []string{role, tokA, tokB, finish, usage, done},
+		reads: []string{role, tokA, tokB, finish, counts, done},
 		want:  "event@1 token@2 last@3 finished@4 done@6 gaps 1 tokens=2 events=5 marks=1 choices=1 usage=11/2/13 cached=0 length",
 	},
 	{
@@ -123,7 +123,7 @@ var quirks = []struct {
 	},
 	{
 		name:  "zero usage after the true one",
-		reads: []string{tokA, finish, usage, `data: {"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}` + "\n\n", done},
+		reads: []string{tokA, finish, counts, `data: {"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"prompt_tokens_details":{"cached_tokens":0}}}` + "\n\n", done},
 		want:  "event@1 token@1 last@1 finished@2 done@5 tokens=1 events=4 marks=1 choices=1 usage=11/2/13 cached=0 length",
 	},
 	{

@@ -222,6 +222,11 @@ func (c *Counts) settle(d Dialect, by, known [parts]evidence, explained bool) (t
 	if max(input, output, cached, c.n[Written], reasoning) > math.MaxInt32 {
 		return Tokens{}, 0, errRange
 	}
+	var numbers [5]int32 // of which the tokens are one allocation
+	pointer := func(at Kind, n int64) *int32 {
+		numbers[at] = int32(n)
+		return &numbers[at]
+	}
 	add := func(one Finding, holds bool) {
 		if holds {
 			found |= 1 << one
@@ -233,29 +238,24 @@ func (c *Counts) settle(d Dialect, by, known [parts]evidence, explained bool) (t
 	if hasInput {
 		add(CacheOver, cached > input)
 		cached = min(cached, input)
-		t.Input = pointer(input)
+		t.Input = pointer(Input, input)
 	}
 	if hasOutput {
 		reasoning = min(reasoning, output)
-		t.Output = pointer(output)
+		t.Output = pointer(Output, output)
 	}
 	if hasCached {
-		t.Cached = pointer(cached)
+		t.Cached = pointer(Cached, cached)
 	}
 	if n, ok := c.Get(Written); ok {
-		t.Written = pointer(n)
+		t.Written = pointer(Written, n)
 	}
 	if c.has&(1<<Reasoning|1<<Thoughts) != 0 {
-		t.Reasoning = pointer(reasoning)
+		t.Reasoning = pointer(Reasoning, reasoning)
 	}
 	if d == Relayed && amounts[cachePart] > 0 {
 		add(CacheAdded, beside[cachePart])
 		add(CacheTaken, !beside[cachePart] && !known[cachePart].shows() && !by[cachePart].shows() && !c.names.areWithin())
 	}
 	return t, found, nil
-}
-
-func pointer(n int64) *int32 {
-	short := int32(n)
-	return &short
 }
