@@ -109,10 +109,7 @@ func (m Metric) Of(s *report.Summary) (Value, bool) {
 			// The most that the servers said while what is measured was sent.
 			level := map[string]*report.Level{"max_running": s.Servers.Running, "max_waiting": s.Servers.Waiting,
 				"max_kv_cache_use": s.Servers.KVUsage, "max_gpu_utilisation": s.Servers.GPUUse, "max_gpu_memory_mib": s.Servers.GPUMemoryMiB}[m.name]
-			if level == nil {
-				return Value{}, false
-			}
-			v = &level.Max
+			v = level.Peak()
 			break
 		}
 		return m.time(s)

@@ -30,13 +30,41 @@ func TestRegression(t *testing.T) {
 		{"error_rate", figure(0.05, 0.05, 0.05), figure(0.01, 0.01, 0.01), 1, true,
 			"REGRESSION: Errors (%) is 5, in the baseline 1 (+400.0 %, limit 100 %)"},
 		{"error_rate", figure(0.05, 0.05, 0.05), figure(0, 0, 0), 0.1, false,
-			"not held against the baseline, which has no error_rate to compare"},
+			"no regression: Errors (%) is 5, in the baseline 0 (+5.0 points, limit 10 %)"},
+		{"error_rate", figure(0.425, 0.425, 0.425), figure(0, 0, 0), 0.1, true,
+			"REGRESSION: Errors (%) is 42.5, in the baseline 0 (+42.5 points, limit 10 %)"},
+		{"error_rate", figure(0, 0, 0), figure(0, 0, 0), 0, false,
+			"no regression: Errors (%) is 0, in the baseline 0 (+0.0 points, limit 0 %)"},
+		{"hit_ratio", figure(0.3, 0.3, 0.3), figure(0, 0, 0), 0.1, false,
+			"no regression: Cache hits (%) is 30, in the baseline 0 (+30.0 points, limit 10 %)"},
+		{"session_success", figure(0.5, 0.5, 0.5), figure(1, 1, 1), 0.1, true,
+			"REGRESSION: Session success (%) is 50, in the baseline 100 (−50.0 %, limit 10 %)"},
+		{"p95_ttft", figure(150, 150, 150), figure(0, 0, 0), 0.1, false, "not held against the baseline, which has no p95_ttft to compare"},
 		{"p95_ttft", figure(1, 1, 1), nil, 0.1, false, "not held against the baseline, which has no p95_ttft to compare"},
 		{"max_running", figure(9, 9, 9), figure(1, 1, 1), 0.1, false, "not held against the baseline: neither more nor less max_running is worse"},
 	} {
 		got := Metric{c.metric}.regression(c.is, c.was, c.most)
 		if got.Text != c.want || got.regressed() != c.regressed {
 			t.Errorf("regressed %v: %s\nwant %v: %s", got.regressed(), got.Text, c.regressed, c.want)
+		}
+	}
+}
+
+// Errors are held against the baseline whatever metric is the primary one: figures of the requests that succeeded hide
+// those that did not.
+func TestRegressionOfErrors(t *testing.T) {
+	result := func(ttft, errors float64) *SuiteResult {
+		return &SuiteResult{Suite: "s", Models: []string{"m"}, Rows: []RowResult{{Row: "chat", Primary: "p95_ttft", Models: []ModelResult{{Model: "m",
+			Figures: []Figure{{Metric: "p95_ttft", V: ttft, Lo: ttft, Hi: ttft}, {Metric: errorRate, V: errors, Lo: errors, Hi: errors}}}}}}}
+	}
+	for _, c := range []struct {
+		ttft, errors, was float64
+		regressed         bool
+	}{{100, 0.425, 0, true}, {50, 0.425, 0, true}, {100, 0.05, 0, false}, {100, 0, 0.425, false}, {100, 0.5, 0.3, true}} {
+		r := result(c.ttft, c.errors)
+		r.Against("before", *result(100, c.was), 0.1)
+		if r.Regressed() != c.regressed {
+			t.Errorf("%+v: regressed %v: %s", c, r.Regressed(), r.Rows[0].Models[0].Regression.Text)
 		}
 	}
 }

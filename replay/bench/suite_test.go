@@ -203,7 +203,7 @@ func TestMetrics(t *testing.T) {
 	stat := report.Stat{Count: 3, Mean: &one, Max: &one, P50: &one}
 	s := report.Summary{}
 	s.Latency.FromDue.TTFT, s.Throughput.RequestsPerS = stat, &one
-	s.Servers = &report.Servers{KVUsage: &report.Level{Mean: 0.1, Max: 0.5}}
+	s.Servers = &report.Servers{KVUsage: &report.Level{Mean: 0.1, Max: 0.5, Scrapes: 100}}
 	for name, want := range map[string]Value{"p50_ttft": {7, false}, "p99_ttft": {7, true}, "requests_per_s": {7, false}, "max_kv_cache_use": {0.5, false}} {
 		m, err := parseMetric(name)
 		got, ok := m.Of(&s)

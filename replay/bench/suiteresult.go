@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"reprise/replay/report"
 	"reprise/replay/result"
@@ -311,6 +312,11 @@ func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
 					figure = was.Figure(primary)
 				}
 				m.Regression = Metric{primary}.regression(m.Figure(primary), figure, most)
+				if was != nil && !m.Regression.regressed() { // figures of the requests that succeeded hide those that did not
+					if errors := moreErrors(m.Figure(errorRate), was.Figure(errorRate), most); errors != nil {
+						m.Regression = errors
+					}
+				}
 			}
 			if was != nil {
 				m.Changes = nil
@@ -358,21 +364,44 @@ func (r *SuiteResult) any(f func(*ModelResult) bool) bool {
 	})
 }
 
-// most, a share of what it was. Where the runs of the two overlap, as far as rows
+// errorRate is the metric that is held against a baseline whatever the primary one is.
+const errorRate = "error_rate"
+
+// moreErrors is the outcome of a share of errors that is above the baseline's by more points than may be; nil
+// where it is not.
+func moreErrors(is, was *Figure, most float64) *Outcome {
+	if is == nil || was == nil || is.V-was.V <= most || is.Lo <= was.Hi {
+		return nil
+	}
+	m := Metric{errorRate}
+	change, held := is.V-was.V, false
+	return &Outcome{&held, fmt.Sprintf("REGRESSION: %s is %s, in the baseline %s (%s, limit %s points)", m.Label(), m.format(*is), m.format(*was), points(change), figure(most*100)), &change}
+}
+
+// points prints a change of a share.
+func points(change float64) string { return strings.TrimSuffix(signed(change), "%") + "points" }
+
+// regression holds a figure against the baseline's: a regression is worse by more than
+// most, a share of what it was, or of a share that was zero, in points. Where the runs of the two overlap, as far as rows
 // repeat, a change may be chance, and is none.
 func (m Metric) regression(is, was *Figure, most float64) *Outcome {
-	if is == nil || was == nil || was.V == 0 {
+	if is == nil || was == nil || was.V == 0 && !m.IsShare() {
 		return &Outcome{Text: fmt.Sprintf("not held against the baseline, which has no %s to compare", m)}
 	}
-	change := is.V/was.V - 1
+	change, by := is.V/was.V-1, signed(is.V/was.V-1)
+	if was.V == 0 { // a share of nothing has no ratio: the limit is then of points
+		change = is.V
+		by = points(is.V)
+	}
+	higher, known := m.Higher()
 	worse, apart := change > 0, is.Lo > was.Hi
 	switch {
-	case slices.Contains([]string{"requests_per_s", "prompt_tokens_per_s", "output_tokens_per_s", "hit_ratio"}, m.name):
+	case higher:
 		worse, apart = change < 0, is.Hi < was.Lo
-	case !m.isTime() && m.name != "error_rate":
+	case !known:
 		return &Outcome{Text: fmt.Sprintf("not held against the baseline: neither more nor less %s is worse", m)}
 	}
-	said := fmt.Sprintf("%s is %s, in the baseline %s (%s, limit %s %%)", m.Label(), m.format(*is), m.format(*was), signed(change), figure(most*100))
+	said := fmt.Sprintf("%s is %s, in the baseline %s (%s, limit %s %%)", m.Label(), m.format(*is), m.format(*was), by, figure(most*100))
 	held := !worse || math.Abs(change) <= most || !apart
 	switch {
 	case !held:

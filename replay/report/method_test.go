@@ -259,7 +259,7 @@ func TestExpectedFrom(t *testing.T) {
 
 // What servers say of themselves goes before what is guessed from outside.
 func TestServerDiagnoses(t *testing.T) {
-	s := Summary{Servers: &Servers{Waiting: &Level{3, 9}, GPUUse: &Level{0.2, 0.4}, Preemptions: trace.Ptr(4.0), KVUsage: &Level{0.9, 1}}}
+	s := Summary{Servers: &Servers{Waiting: &Level{3, 9, 100}, GPUUse: &Level{0.2, 0.4, 100}, Preemptions: trace.Ptr(4.0), KVUsage: &Level{0.9, 1, 100}}}
 	s.Latency.FromSent.TTFT.TailRatio = trace.Ptr(9.0)
 	l := &leads{}
 	l.queue(&s)
@@ -284,8 +284,8 @@ func TestPageDefinesItsNumbers(t *testing.T) {
 		results[i].User = trace.Ptr(int64(i % 3))
 	}
 	s := summarise(t, run, opts, results...)
-	s.Servers = &Servers{Running: &Level{1, 2}, Waiting: &Level{1, 2}, KVUsage: &Level{1, 2}, PrefixHits: trace.Ptr(1.0), PrefixQueries: trace.Ptr(2.0), PrefixRatio: trace.Ptr(0.5),
-		Preemptions: trace.Ptr(1.0), Generated: trace.Ptr(1.0), GPUUse: &Level{1, 2}, GPUPowerW: &Level{1, 2}, GPUMemoryMiB: &Level{1, 2}, Speculation: &Speculation{Acceptance: trace.Ptr(0.5)}}
+	s.Servers = &Servers{Running: &Level{1, 2, 100}, Waiting: &Level{1, 2, 100}, KVUsage: &Level{1, 2, 100}, PrefixHits: trace.Ptr(1.0), PrefixQueries: trace.Ptr(2.0), PrefixRatio: trace.Ptr(0.5),
+		Preemptions: trace.Ptr(1.0), Generated: trace.Ptr(1.0), GPUUse: &Level{1, 2, 100}, GPUPowerW: &Level{1, 2, 100}, GPUMemoryMiB: &Level{1, 2, 100}, Speculation: &Speculation{Acceptance: trace.Ptr(0.5)}}
 	s.Steady = &Steady{Window: &Stretch{}, TTFT: &Stat{Count: 1}, ITLChunk: &Stat{}, TPOT: &Stat{}, E2E: &Stat{}, Reason: "none"}
 	holdDefined(t, Page(s))
 }

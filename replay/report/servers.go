@@ -47,7 +47,21 @@ type Servers struct {
 // A Level is a gauge over time.
 type Level struct {
 	Mean float64 `json:"mean"`
-	Max  float64 `json:"max"`
+	Max  float64 `json:"max"` // the largest value that was scraped
+
+	Scrapes int64 `json:"scrapes"` // values that it is of, of the series that has the fewest
+}
+
+// PeakScrapes are the fewest scrapes whose largest value is called a peak: a level that was looked at
+// a few times was higher between them.
+const PeakScrapes = 5
+
+// Peak is the largest value; null where there are fewer than [PeakScrapes].
+func (l *Level) Peak() *float64 {
+	if l == nil || l.Scrapes < PeakScrapes {
+		return nil
+	}
+	return &l.Max
 }
 
 // Speculation says how speculative decoding fared.
@@ -421,7 +435,9 @@ func (l *serverLines) level(name string) *Level {
 		if s.n == 0 {
 			continue
 		}
-		known++
+		if known++; known == 1 || int64(s.n) < out.Scrapes {
+			out.Scrapes = int64(s.n)
+		}
 		out.Mean += s.sum / float64(s.n)
 	}
 	if known == 0 {

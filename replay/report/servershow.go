@@ -22,7 +22,7 @@ func serverRows(s *Summary) [][]string {
 	}
 	level := func(name string, l *Level, show func(float64) string, note string) {
 		if l != nil {
-			add(name, show(l.Mean)+" on average", "at most %s%s", show(l.Max), note)
+			add(name, show(l.Mean)+" on average", "at most %s%s", page.OrDash(l.Peak(), show), note)
 		}
 	}
 	plainly := func(unit string) func(float64) string {
