@@ -34,7 +34,7 @@ var (
 // A Capacity says how many instances serve a demand.
 //
 //	instances = ceil(target ÷ highest load within the contract)
-//	with headroom = ceil(instances × (1 + headroom))
+//	with headroom = ceil(target × (1 + headroom) ÷ highest load within the contract)
 //	GPUs = instances × GPUs of each
 //
 // It takes for granted that a router spreads the load evenly, and that instances do
@@ -94,7 +94,7 @@ func Plan(r *SweepResult, d Demand) (Capacity, error) {
 		c.Confidence = 0.9
 	}
 	c.Instances = instances(target, c.Highest)
-	c.WithMargin = ceil(float64(c.Instances) * (1 + d.Headroom))
+	c.WithMargin = instances(target*(1+d.Headroom), c.Highest)
 	c.GPUs, c.GPUsTotal = c.Instances*d.GPUsPerInstance, c.WithMargin*d.GPUsPerInstance
 	c.Utilisation = target / (float64(c.WithMargin) * c.Highest)
 	if high := r.Highest.High; high != nil {
@@ -213,7 +213,7 @@ func (c *Capacity) confirmed() string {
 func (c *Capacity) formulas() []string {
 	return []string{
 		fmt.Sprintf("instances = ⌈target ÷ highest load⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Target), spelled(c.Highest), c.Instances),
-		fmt.Sprintf("with headroom = ⌈instances × (1 + headroom)⌉ = ⌈%d × %s⌉ = %d, on %s each.", c.Instances, figure(1+c.Headroom), c.WithMargin, page.Many(int64(c.GPUsPerInstance), "GPU")),
+		fmt.Sprintf("with headroom = ⌈target × (1 + headroom) ÷ highest load⌉ = ⌈%s × %s ÷ %s⌉ = %d, on %s each.", spelled(c.Target), figure(1+c.Headroom), spelled(c.Highest), c.WithMargin, page.Many(int64(c.GPUsPerInstance), "GPU")),
 		"This assumes that a router spreads the load evenly, and that instances do not help each other's caches.",
 	}
 }

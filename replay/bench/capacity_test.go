@@ -23,9 +23,10 @@ func TestPlan(t *testing.T) {
 	}{
 		{100, 22, trace.Ptr(20.), trace.Ptr(25.), 8, .2, 5, 40, 6, 48, trace.Ptr(4), trace.Ptr(5)}, // the documents' example
 		{100, 25, nil, nil, 1, .2, 4, 4, 5, 5, nil, nil},
-		{100, 20, trace.Ptr(19.), nil, 8, .2, 5, 40, 6, 48, nil, trace.Ptr(6)}, // 5 × 1.2 is 6, not the next above
+		{100, 20, trace.Ptr(19.), nil, 8, .2, 5, 40, 6, 48, nil, trace.Ptr(6)}, // 120 ÷ 20 is 6, not the next above
 		{1, 50, nil, nil, 4, 0, 1, 4, 1, 4, nil, nil},
-		{100, 33, nil, nil, 2, .5, 4, 8, 6, 12, nil, nil},
+		{100, 33, nil, nil, 2, .5, 4, 8, 5, 10, nil, nil},
+		{200, 94, nil, nil, 1, .2, 3, 3, 3, 3, nil, nil}, // 240 ÷ 94, and not 3 × 1.2
 	} {
 		r := SweepResult{Highest: Highest{Load: &c.highest, Low: c.low, High: c.high}}
 		got, err := Plan(&r, Demand{Rate: c.rate, GPUsPerInstance: c.gpus, Headroom: c.headroom})
@@ -52,12 +53,12 @@ func TestPlanSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 16 instances with headroom are 32 GPUs at 2 an hour, for 9,000 sessions of 900 tokens.
-	if got.Instances != 13 || got.WithMargin != 16 || got.GPUsTotal != 32 || *got.Fewest != 12 || *got.Most != 14 || got.Unit != unitLiveSessions || got.Target != 500 || got.HighestRate != 0 {
+	// 15 instances with headroom are 30 GPUs at 2 an hour, for 9,000 sessions of 900 tokens.
+	if got.Instances != 13 || got.WithMargin != 15 || got.GPUsTotal != 30 || *got.Fewest != 12 || *got.Most != 14 || got.Unit != unitLiveSessions || got.Target != 500 || got.HighestRate != 0 {
 		t.Errorf("%+v", got)
 	}
 	c := got.Cost
-	for name, v := range map[string][2]float64{"sessions/s": {*c.SessionsPerS, 2.5}, "a session": {*c.PerSession, 64. / 9000}, "tokens/s": {c.OutputPerS, 2250}, "per million": {*c.PerMillion, 64 / 8.1}} {
+	for name, v := range map[string][2]float64{"sessions/s": {*c.SessionsPerS, 2.5}, "a session": {*c.PerSession, 60. / 9000}, "tokens/s": {c.OutputPerS, 2250}, "per million": {*c.PerMillion, 60 / 8.1}} {
 		if math.Abs(v[0]-v[1]) > 1e-9*v[1] {
 			t.Errorf("%s: %v, want %v", name, v[0], v[1])
 		}

@@ -1,6 +1,13 @@
 package bench
 
-import "testing"
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"reprise/trace/textpage"
+)
 
 func TestRegression(t *testing.T) {
 	figure := func(v, lo, hi float64) *Figure { return &Figure{V: v, Lo: lo, Hi: hi} }
@@ -65,6 +72,25 @@ func TestRegressionOfErrors(t *testing.T) {
 		r.Against("before", *result(100, c.was), 0.1)
 		if r.Regressed() != c.regressed {
 			t.Errorf("%+v: regressed %v: %s", c, r.Regressed(), r.Rows[0].Models[0].Regression.Text)
+		}
+	}
+}
+
+// A suite prints every line and every reason whole, however many there are.
+func TestSuitePrintsAllLines(t *testing.T) {
+	r := SuiteResult{Suite: "s", Models: []string{"m"}}
+	reason := strings.Repeat("a long reason ", 30)
+	for i := range 25 {
+		r.Rows = append(r.Rows, RowResult{Row: fmt.Sprintf("row-%02d", i), Models: []ModelResult{{Model: "m", Reasons: []string{reason + fmt.Sprintf("ends %02d", i)}}}})
+	}
+	var out bytes.Buffer
+	if err := WriteSuite(&out, &r, textpage.Options{Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Rows {
+		said := strings.Join(strings.Fields(out.String()), " ")
+		if strings.Count(said, fmt.Sprintf("row-%02d", i)) != 2 || !strings.Contains(said, fmt.Sprintf("ends %02d", i)) {
+			t.Errorf("row %d is not whole in\n%s", i, said)
 		}
 	}
 }

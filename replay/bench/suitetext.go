@@ -16,8 +16,7 @@ import (
 )
 
 // WriteSuite writes what a suite measured for people: whether it can be trusted, the
-// chief figures of each workload and what went wrong, in [textpage.AnswerLines] lines at
-// most. With details it writes a table of each row, with a column for each model.
+// chief figures of each workload and what went wrong. With details it writes a table of each row, with a column for each model.
 func WriteSuite(w io.Writer, r *SuiteResult, o textpage.Options) error {
 	p := textpage.New(o)
 	p.LineAtMost(2, "", "Suite "+r.Suite+": "+r.verdict().Text)
@@ -107,8 +106,8 @@ func (r *SuiteResult) bySession() bool {
 	return r.any(func(m *ModelResult) bool { return m.Figure("sessions_per_s") != nil })
 }
 
-// writeAnswer writes a line for each workload and model, and what went wrong, as far as
-// there is room.
+// writeAnswer writes a line for each workload and model, and everything that went wrong: what
+// was asked for is shown, however long it is.
 func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 	for i, warning := range r.PresetWarnings {
 		if i == 1 && len(r.PresetWarnings) > 2 {
@@ -182,23 +181,11 @@ func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 	}
 	foot = append(foot, trace.TierNote("table", r.Tier), rest)
 	end := strings.Join(strings.Fields(strings.Join(foot, " ")), " ")
-	below := textpage.New(textpage.Options{Width: p.Width()})
-	below.LineAtMost(5, "", end)
-	room := textpage.AnswerLines - p.Lines() - below.Lines() - 4
-	more := func(n int, what string) {
-		if n > 0 {
-			p.Line("", "and "+page.Many(int64(n), "more "+what))
-		}
-	}
-	told := min(len(wrong), max((room-len(rows)-1)/2, 2)) // in two lines each
-	kept := min(len(rows), max(room-2*told-2, 1))
-	p.Columns(head, rows[:kept])
-	more(len(rows)-kept, "line")
+	p.Columns(head, rows)
 	p.Blank()
-	for _, w := range wrong[:told] {
-		p.LineAtMost(2, "- ", w)
+	for _, w := range wrong {
+		p.Line("- ", w)
 	}
-	more(len(wrong)-told, "finding")
 	p.Blank()
 	p.LineAtMost(5, "", end)
 }

@@ -108,6 +108,8 @@ func (t *Tried) outcome(preferred bool) string {
 			why = append(why, r.Text)
 		}
 		return "rejected, since it cannot be trusted: " + strings.Join(why, "; ")
+	case !t.Accepted() && !s.Contract.Fails() && !s.Contract.Judged:
+		return "not judged: " + s.Contract.String()
 	case !t.Accepted():
 		return "rejected: " + s.Contract.String()
 	case preferred:

@@ -74,6 +74,11 @@ func TestDecisionByContract(t *testing.T) {
 	if out := decision(t, runs, Decision{}); !strings.Contains(out, "no run keeps to the contract") || strings.Contains(out, "preferred\n") {
 		t.Errorf("nothing is accepted:\n%s", out)
 	}
+	// A contract that cannot be judged says nothing against the setting.
+	runs[0].Summary.Contract = &ContractResult{Clauses: []ClauseResult{{Clause: "p50 ttft <= 1s", Outcome: Unjudged, Why: "few requests"}}}
+	if out := decision(t, runs, Decision{}); !strings.Contains(out, "**r1.parquet**: not judged: ") || strings.Contains(out, "**r1.parquet**: rejected") {
+		t.Errorf("a contract that is not judged:\n%s", out)
+	}
 }
 
 // Runs of one load on as many GPUs cost the same, which is no reason to prefer one; and
