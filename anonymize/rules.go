@@ -25,7 +25,7 @@ const dropped = "dropped"
 // drawn begins the rule of every column of tiers partner and public that is not dropped.
 const drawn = "synthetic: "
 
-// columns has a rule for every column of trace/1 in each tier.
+// columns has a rule for every column of a trace in each tier.
 var columns = []struct{ name, internal, partner, public string }{
 	{"arrival_ns", "exact, counted from the declared begin of the capture, or else from the first arrival",
 		drawn + "drawn from noisy counts", drawn + "drawn within one of 24 periods"},

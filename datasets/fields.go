@@ -14,7 +14,7 @@ import (
 type SourceField struct {
 	Paths   []string // where it is: keys down a record, [] for the members of a list, or a column; one of several
 	Target  string   // of --map, which named the path in place of the format
-	Columns []string // of trace/1 that it feeds
+	Columns []string // of a trace that it feeds
 	How     string   // what becomes of it, where the rules of the columns do not say it
 	whole   bool     // it is read with all that is below it, whatever else is named there
 }

@@ -50,7 +50,7 @@ type Meta struct {
 	Digest       string  // digest of the rows, see [Digest]
 }
 
-// PartialTail is the block convention of every trace/1 file so far: when the
+// PartialTail is the block convention of every trace so far: when the
 // length is not a multiple of the block size, the last id of a row stands for
 // the partial block, as in the Mooncake release. A completed partial block has
 // another id.

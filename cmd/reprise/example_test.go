@@ -34,7 +34,7 @@ func TestHelpExamples(t *testing.T) {
 		"gateway.jsonl":               userLog(20_000),
 		"contract.yaml":               "clauses: [mean ttft <= 1h]\n",
 		"workload.yaml":               "requests: 150\narrivals: poisson:2\nlengths: {input: \"uniform:50..500\", output: \"uniform:5..50\"}\n",
-		"rules.yaml":                  "name: ours\nversion: ours-1\nrules:\n  cache: {one_of: [as-is, cold]}\n",
+		"rules.yaml":                  "name: ours\nversion: ours-1\nrules:\n  cache: {one_of: [salted, as-is, cold]}\n",
 	}
 	for name, content := range files {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {

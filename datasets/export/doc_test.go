@@ -264,7 +264,7 @@ func readTables() string {
 	b.WriteString(`
 ## What is read of each
 
-Only the fields below are read, into these columns of trace/1. All others are removed before
+Only the fields below are read, into these columns of a trace. All others are removed before
 a record is decoded, and counted: see [privacy](privacy.md#the-card). ` + "`[]`" + ` stands for the
 members of a list. *Text* is counted into lengths and hashed into block ids under a key; the
 text itself is not kept. ` + "`jsonl`, `csv` and `parquet`" + ` read the fields that ` + "`--map`" + ` names.
