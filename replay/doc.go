@@ -45,6 +45,7 @@
 //   - run.go: the Runner from start to end: the dispatcher that sends each request when
 //     it is due, the limit in flight, the grace time, and Record, which writes journal
 //     and results
+//   - outputs.go: what stands for output lengths that a workload does not tell
 //   - options.go: the Options of a run, their checks and defaults: speed, duration,
 //     closed loop, exclusions of failed rows, hanging up as the user did, think times by
 //     the speed

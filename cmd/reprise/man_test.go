@@ -82,7 +82,7 @@ func TestCompletedValues(t *testing.T) {
 		{"simulate --preset l4", "l4-qwen2.5-0.5b", ":0"},
 		{"replay --api c", "completions chat", ":4"},
 		{"replay --rate po", "poisson:", ":6"},
-		{"replay --cache ", "as-is cold warm", ":4"},
+		{"replay --cache ", "as-is cold salted warm", ":4"},
 		{"replay --trust max-stall-", "max-stall-ttft= max-stall-gap=", ":6"},
 		{"serve --quirks crlf,usage-m", "crlf,usage-missing", ":4"},
 		{"simulate --costs step=1ms,kv", "step=1ms,kv-token=", ":6"},

@@ -84,7 +84,7 @@ func TestFirstMistakes(t *testing.T) {
 		code   int
 		want   string // all of stderr, but for the line about tails and that about --help
 	}{
-		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": counted(1 << 20)}), code: 0, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nendpoint: for the same text the server counts 456 % more tokens than o200k_base (356 in place of 64), so prompts have other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json\n"},
+		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": counted(1 << 20)}), code: 4, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nendpoint: for the same text the server counts 456 % more tokens than o200k_base (356 in place of 64), so prompts have other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json\nreprise: the run is not trustworthy; the report says why\n"},
 		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: faultyServer(map[string]http.HandlerFunc{"/v1/completions": counted(20)}), code: 4, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nreprise: the run is not trustworthy; the report says why\n"},
 		{line: "replay w.parquet --url URL -o x.parquet" + trusting, server: faultyServer(map[string]http.HandlerFunc{"/v1/models": says(200, `{"data":[{"id":"m","max_model_len":16}]}`), "/v1/completions": counted(20)}), code: 1, want: "endpoint: http://ADDRESS, completions, model m, chat-template overhead: 2 tokens\nreprise: the server's context is 16 tokens, and every request needs more, up to 44: it would refuse or cut all of them. Serve a longer context (vLLM: --max-model-len), or send a workload of shorter requests\n"},
 		{line: "replay w.parquet --url URL --template-tokens 3 --tokenizer o200k_base --force-output=false -o x.parquet" + trusting, server: new(uncounted).ServeHTTP, code: 0, want: "endpoint: http://ADDRESS, completions, model m; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, 3 tokens shorter for the template, as --template-tokens says\nanswers that were odd: 3 without usage\n"},
@@ -132,7 +132,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "replay w.parquet --config typo.yaml --dry-run", code: 2, want: "reprise: typo.yaml:2:1: unknown key \"urll\": did you mean url?\n"},
 		{line: "replay w.parquet --config tab.yaml --dry-run", code: 2, want: "reprise: tab.yaml:2:1: a tab: indent with spaces\n"},
 		{line: "replay w.parquet --config no.yaml --dry-run", code: 2, want: "reprise: a run file that was asked for does not exist: no.yaml\n"},
-		{line: "replay w.parquet --cache clod --dry-run", code: 2, want: "reprise: --cache: want as-is, cold or warm\n"},
+		{line: "replay w.parquet --cache clod --dry-run", code: 2, want: "reprise: --cache: want one of salted, cold, warm, as-is\n"},
 		{line: "replay w.parquet --connections pool --dry-run", code: 2, want: "reprise: client: connections are auto, per-request, pooled, pooled:N with N connections opened before the start, at most 65536, or per-session\n"},
 		{line: "replay w.parquet --slo ttft:500 --dry-run", code: 2, want: "reprise: --slo: objective 1 of the SLO: write the duration with its unit, such as 200ms or 5s\n"},
 		{line: "report r.parquet --slo ttft:500", code: 2, want: "reprise: --slo: objective 1 of the SLO: write the duration with its unit, such as 200ms or 5s\n"},
@@ -182,7 +182,7 @@ func TestFirstMistakes(t *testing.T) {
 			args[i] = strings.Trim(args[i], "'")
 		}
 		_, errs, code := reprise(t, args...)
-		errs = regexp.MustCompile(`(?m)^tails: .*\n`).ReplaceAllString(errs, "")
+		errs = regexp.MustCompile(`(?m)^(tails|cache: prompts no earlier run has sent).*\n`).ReplaceAllString(errs, "")
 		if code == cli.Usage {
 			errs = strings.TrimSuffix(errs, "Run with --help for how to use it.\n")
 		}

@@ -107,7 +107,7 @@ func TestDemoDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "import", name, "--template", "chatml", "--block-size", "64", "-o", out)
-	const want = "sha256:1d79dc44560a00ddb43f01846036b1e9a7cb513a9c6b41f0bd8d1af4060abade"
+	const want = "sha256:16b06870e85e6b91e77d7700ab3c3f1f4b218b84bbfec1cc62d0b1863b871df8"
 	if meta, _ := publicRows(t, out); meta.Digest != want {
 		t.Errorf("digest %s, want %s", meta.Digest, want)
 	}
