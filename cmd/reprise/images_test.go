@@ -96,7 +96,7 @@ func TestReplayImages(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	w := imagesWorkload(t)
-	run, results, errs := imagesReplayed(t, w, "--url", s.URL, "--images")
+	run, results, errs := imagesReplayed(t, w, "--url", s.URL, "--images", "--cache", "as-is")
 	if i := run.Images; i == nil || i.Requests != 6 || i.Tokens != 1130 || !i.Sent || i.Rule != "the server counts a token for each 28 by 28 pixels of an image, and 0 more, from 1 to 576 tokens" || run.API != "chat" {
 		t.Errorf("%+v, %s", run.Images, run.API)
 	}
