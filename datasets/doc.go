@@ -35,10 +35,11 @@
 //   - sample.go: the beginning of an input, taken apart once for all formats
 //   - detect.go: the choice among the formats that fit, by the keys that each knows; files
 //     of several formats in one folder
+//   - detect_servers.go: texts that are the logs of servers without requests, by server
 //   - file.go: a path, folder or pattern expanded into files; gzip and zstd unpacked; other
 //     archives refused
 //   - file_container.go: the log of a container as the lines that its program wrote: docker,
-//     CRI, shippers; lines that were split
+//     CRI, shippers; lines that were split; events of CloudWatch
 //   - file_arrow.go: Arrow IPC and Feather as lines of JSON; advice for spreadsheets
 //   - file_arrow_messages.go: the messages of Arrow IPC, checked before they are read
 //   - input.go: OpenFiles; several files read as one source, with their places; empty files
@@ -101,7 +102,8 @@
 //     aibrix, sglang, lmcache
 //   - log_apim.go: azure-apim: calls joined of their rows, and the tables of Log Analytics
 //   - log_sglang.go: the text log of SGLang, as records of its JSON log
-//   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams
+//   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams;
+//     har, the same in HTTP archives
 //   - log_langfuse.go: langfuse, observations in all forms of export: generations, those
 //     recorded twice, usage by type, traces as sessions
 //   - log_langfuse_links.go: langfuse: agents, tools and what calls of a trace waited for

@@ -39,6 +39,10 @@ var readersOfBodies = map[string]func(answer string) string{
 	"api-log": func(answer string) string {
 		return `{"timestamp":"2026-01-02T03:04:05Z","request":{"model":"m","messages":[{"role":"user","content":"q"}]},"response":` + answer + `}`
 	},
+	"har": func(answer string) string {
+		return `{"log":{"entries":[{"startedDateTime":"2026-01-02T03:04:05Z","time":5,"request":{"postData":{"text":"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"}]}"}},"response":{"content":{"text":` +
+			asJSON(answer) + `}}}]}}`
+	},
 }
 
 // countOfBody is the count of output tokens in a body, as text.

@@ -214,6 +214,10 @@ func (k *knownField) ensureKey(key string, n *knownField) *knownField {
 // addMapped adds a path of a mapping: a column, or dotted keys, where a number may
 // be a place in a list. A path to an object adds all of it.
 func (k *knownField) addMapped(path string) {
+	if dotted(path) == "" { // the record itself
+		k.whole = true
+		return
+	}
 	n := &knownField{named: true, whole: true}
 	k.ensureKey(path, n)
 	for key := range strings.SplitSeq(dotted(path), ".") {
@@ -244,7 +248,7 @@ func (k *knownField) child(key string) *knownField {
 // admit takes from an object what the table does not name, and reports whether
 // there was something.
 func (c *fieldCounter) admit(object map[string]any) bool {
-	return c != nil && c.strip(&c.root, object)
+	return c != nil && !c.root.whole && c.strip(&c.root, object)
 }
 
 // admitAt does the same to the value of a path that was packed in a string.

@@ -7,11 +7,13 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // A containerReader yields the lines that a program in a container wrote. Its input is what the
 // runtime or a shipper of logs made of them: docker's json-file, or the CRI format of containerd,
-// CRI-O and podman. Any other input it yields as it is.
+// CRI-O and podman. Or it is what CloudWatch gives of a log: the answer of filter-log-events or of
+// get-log-events, or the results of Logs Insights. Any other input it yields as it is.
 //
 //   - Runtimes split long lines. Pieces are put together again, those of each stream by themselves.
 //     Each piece but the last leaves a blank line, so that lines keep their numbers.
@@ -20,6 +22,7 @@ import (
 type containerReader struct {
 	in       io.Reader
 	lines    *lineReader // nil until the first read
+	events   records     // of CloudWatch; nil for none
 	isLog    bool
 	newlines bool              // pieces that end a line have its end
 	begun    map[string]string // lines whose end is still to come, by stream
@@ -43,13 +46,23 @@ func (c *containerReader) Read(p []byte) (int, error) {
 		head, _ := in.Peek(detectBytes)
 		c.in, c.lines, c.begun = in, newLineReader(in), map[string]string{}
 		c.isLog, c.newlines = isContainerLog(head)
+		if list := cloudWatchList(head); list != "" {
+			if bytes.HasPrefix(head, []byte(byteOrderMark)) {
+				_, _ = in.Discard(len(byteOrderMark))
+			}
+			c.events = newEnvelopeReader(in, list)
+		}
 	}
-	if !c.isLog {
+	if !c.isLog && c.events == nil {
 		return c.in.Read(p)
 	}
 	for len(c.out) == 0 && c.err == nil {
 		c.out = c.out[:0]
-		c.readLine()
+		if c.events != nil {
+			c.readEvent()
+		} else {
+			c.readLine()
+		}
 	}
 	n := copy(p, c.out)
 	c.out = c.out[n:]
@@ -100,11 +113,8 @@ func (c *containerReader) readLine() {
 	text, ended := strings.CutSuffix(piece.text, "\n")
 	c.newlines = c.newlines || ended
 	begun, goesOn := c.begun[piece.stream]
-	switch {
-	case goesOn:
-		text = begun + text
-	case piece.at != "" && !strings.HasPrefix(text, "{") && fullDate.FindString(text[:min(len(text), 100)]) == "":
-		text = piece.at + " " + text
+	if text = dated(text, piece.at); goesOn {
+		text = begun + strings.TrimSuffix(piece.text, "\n")
 	}
 	if (piece.more || !ended && (c.newlines || len(piece.text) >= dockerPiece)) && len(text) < maxRecord {
 		c.begun[piece.stream] = text
@@ -113,6 +123,72 @@ func (c *containerReader) readLine() {
 	}
 	delete(c.begun, piece.stream)
 	c.out = append(append(c.out, text...), '\n')
+}
+
+// cloudWatchList is the key of the list of events in an answer of CloudWatch; empty for none.
+func cloudWatchList(head []byte) string {
+	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
+	list, events := envelopeList(head)
+	if list != "events" && list != "results" {
+		return ""
+	}
+	first := newSample(events).records()
+	if len(first) == 0 {
+		return ""
+	}
+	v, _ := first[0].json()
+	if _, _, ok := cloudWatchEvent(v); !ok {
+		return ""
+	}
+	return list
+}
+
+// cloudWatchEvent is the line that an event holds, and its time.
+func cloudWatchEvent(v any) (text, at string, ok bool) {
+	event, isObject := v.(map[string]any)
+	if columns, isList := v.([]any); isList { // of Insights
+		event = map[string]any{}
+		for _, column := range columns {
+			name, _ := lookup(column, "field")
+			event[plain(name)], _ = lookup(column, "value")
+		}
+		text, ok = event["@message"].(string)
+		return text, plain(event["@timestamp"]), ok
+	}
+	text, ok = event["message"].(string)
+	if st, isTime := readStamp(plain(event["timestamp"])); isTime && epochUnit(st.whole) == time.Millisecond {
+		at = time.UnixMilli(st.whole).UTC().Format("2006-01-02T15:04:05.999Z07:00")
+	}
+	return text, at, ok && isObject && (event["logStreamName"] != nil || event["ingestionTime"] != nil || event["eventId"] != nil)
+}
+
+// readEvent reads one event of CloudWatch and puts out its line.
+func (c *containerReader) readEvent() {
+	raw, err := c.events.next()
+	if f, ok := err.(*fault); ok && f.err != nil {
+		err = f.err
+	}
+	if c.err = err; err != nil {
+		return
+	}
+	v, _, _ := decodeJSON(raw)
+	text, at, _ := cloudWatchEvent(v)
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		var line bytes.Buffer
+		if json.Compact(&line, []byte(text)) == nil {
+			text = line.String()
+		}
+	}
+	c.out = append(append(c.out, dated(text, at)...), '\n')
+}
+
+// dated puts the date of a runtime before a line that has none with a year of its own. JSON stays
+// as it is.
+func dated(text, at string) string {
+	if at == "" || strings.HasPrefix(text, "{") || fullDate.FindString(text[:min(len(text), 100)]) != "" {
+		return text
+	}
+	return at + " " + text
 }
 
 // criLine is what stands before a line in the CRI format: the date, the stream, and F for a full

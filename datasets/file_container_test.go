@@ -81,6 +81,33 @@ func TestContainerLogs(t *testing.T) {
 	}
 }
 
+// CloudWatch gives a log as events or as the results of a query.
+func TestCloudWatchLogs(t *testing.T) {
+	for _, name := range []string{"vllm-log", "bedrock", "api-log"} {
+		i := slices.IndexFunc(Formats(), func(f Format) bool { return f.Name == name })
+		line := Formats()[i].Example
+		told := line
+		if name == "vllm-log" { // whose dates have no year
+			told = "2026-01-02T03:04:05.25Z " + line
+		}
+		want, _ := mustRead(t, told+"\n"+told+"\n", Options{})
+		event := `{"logStreamName":"s","timestamp":1767323045250,"message":` + asJSON(line) + `,"ingestionTime":1767323045300,"eventId":"1"}`
+		row := `[{"field":"@timestamp","value":"2026-01-02T03:04:05.25Z"},{"field":"@message","value":` + asJSON(line) + `},{"field":"@ptr","value":"p"}]`
+		for form, in := range map[string]string{
+			"filter-log-events": `{"events":[` + event + "," + event + `],"searchedLogStreams":[]}`,
+			"Insights":          byteOrderMark + `{"results":[` + row + ",\n" + row + `],"statistics":{"recordsMatched":2.0},"status":"Complete"}`,
+		} {
+			all, info, err := read(strings.NewReader(in), Options{})
+			if err != nil || info.Format != name || len(all) != len(want) || summary(&all[1]) != summary(&want[1]) {
+				t.Errorf("%s of %s: %v, %d entries of %s", name, form, err, len(all), info.Format)
+			}
+		}
+	}
+	if list := cloudWatchList([]byte(`{"events":[{"type":"x","message":{"role":"user"}}]}`)); list != "" {
+		t.Error("events of others are taken for those of CloudWatch")
+	}
+}
+
 // The streams of a container are apart, a place is that of the piece that ends a line, and a line
 // that does not end is said to be cut off.
 func TestContainerStreams(t *testing.T) {

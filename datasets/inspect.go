@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +63,7 @@ type fieldStats struct {
 	n                                          int // values
 	dates, whole, numbers, flags, texts, lists int
 	messages                                   int  // of texts or lists
+	ids                                        int  // of lists: those of whole numbers
 	open                                       int  // of numbers: those that have decimals or thousands
 	commas                                     bool // the mark in them is a comma
 	fractions                                  bool
@@ -163,6 +165,9 @@ func inspectHead(head []byte, o Options) *Inspection {
 	if looksLikeJSON(head) {
 		found.Container = "jsonl"
 		in = jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
+	} else if found.Missing = notRequests(head); found.Missing != "" {
+		found.Container = ""
+		return found
 	} else {
 		rows, err := newCSVRows(bytes.NewReader(head), o)
 		if err != nil || !utf8.Valid(head[:min(len(head), 1000)]) && bytes.IndexByte(head, 0) >= 0 {
@@ -230,14 +235,19 @@ func plainKey(key string) string {
 	return key
 }
 
+// looksLikeJSON tells an object or an array by how it begins. A line of a log may begin with a date,
+// a time or a level in brackets.
 func looksLikeJSON(head []byte) bool {
 	start := bytes.TrimLeft(head, " \t\r\n")
 	if len(start) == 0 || start[0] != '[' {
 		return len(start) > 0 && start[0] == '{'
 	}
-	inside, _, closed := bytes.Cut(start[:min(len(start), 64)], []byte("]"))
-	st, isTime := readTime(string(inside[1:])) // in brackets, as in the logs of web servers
-	return !closed || !isTime || st.style == numeric
+	inside := bytes.TrimLeft(start[1:], " \t\r\n")
+	if len(inside) == 0 || strings.IndexByte(`{["]`, inside[0]) >= 0 {
+		return true
+	}
+	end := bytes.IndexAny(inside[:min(len(inside), 64)], ",]")
+	return end < 0 && len(inside) < 64 || end >= 0 && json.Valid(bytes.TrimSpace(inside[:end]))
 }
 
 // inspect looks at the first rows of a Parquet file.
@@ -362,6 +372,9 @@ func (s *fieldStats) gather(v any) {
 		size(len(v))
 		if areMessages(v) {
 			s.messages++
+		}
+		if _, ok := tokenIDs(v); ok && len(v) > 0 {
+			s.ids++
 		}
 	case string:
 		if _, _, ok := readDecimal(strings.TrimSpace(v)); ok {

@@ -129,6 +129,9 @@ func (c candidate) fits(target string) int {
 				n++
 			}
 		}
+		if stats := c.field.stats; stats.ids > 0 && stats.ids == stats.n && c.named("prompt_token_ids token_ids input_ids prompt_ids input_token_ids prompt tokens") {
+			n = 10
+		}
 	case "output":
 		if c.is(textType) && (c.named("output response completion answer reply generated_text output_text response_text antwort ausgabe") ||
 			c.named("content text") && share(c.whole, wordsOf("choices response output completion"))) {
@@ -144,6 +147,10 @@ func (c candidate) fits(target string) int {
 		}
 	case "model":
 		if c.is(textType) && c.named("model model_name model_id modell modelname deployment") {
+			n = 10
+		}
+	case "max_tokens":
+		if c.is(wholeType) && c.named("max_tokens max_output_tokens max_completion_tokens max_new_tokens") {
 			n = 10
 		}
 	case "status":
@@ -203,6 +210,10 @@ func (i *Inspection) propose() {
 			return false
 		}
 		taken[best.field.Path] = true
+		if body, whole := i.bodyOf(best.field.Path); whole && (target == "messages" || target == "prompt") {
+			i.Flags = append(i.Flags, "--map", "messages="+body)
+			return true
+		}
 		if s := best.field.stats; s.open > 0 && !slices.Contains(i.Flags, "--decimal") && (target == "input_tokens" || target == "output_tokens") {
 			mark := "comma" // a count has thousands, and no decimals
 			if s.commas {
@@ -219,7 +230,7 @@ func (i *Inspection) propose() {
 	timed := pick("time")
 	text := pick("messages") || pick("prompt")
 	sized := pick("input_tokens") || text // with both the length is the server's count
-	for _, target := range []string{"output", "output_tokens", "cached_tokens", "user", "session", "model", "status", "finish_reason", "ttft", "e2e"} {
+	for _, target := range []string{"output", "output_tokens", "cached_tokens", "user", "session", "model", "max_tokens", "status", "finish_reason", "ttft", "e2e"} {
 		pick(target)
 	}
 	if !sized {
@@ -229,6 +240,28 @@ func (i *Inspection) propose() {
 	if !timed {
 		i.Flags = append(i.Flags, "--arrivals", "poisson:2")
 	}
+}
+
+// bodyOf returns the path of the object that a prompt stands in, where a system prompt or tools
+// stand beside it: then the whole object is the prompt. That of the record is a dot.
+func (i *Inspection) bodyOf(path string) (body string, whole bool) {
+	if slices.Contains(i.columns, path) {
+		return "", false
+	}
+	at := strings.LastIndexByte(path, '.')
+	if !slices.Contains([]string{"messages", "input", "prompt", "contents"}, path[at+1:]) {
+		return "", false
+	}
+	beside := path[:at+1]
+	for _, key := range []string{"system", "instructions", "systemInstruction", "system_instruction", "tools", "functions"} {
+		whole = whole || slices.ContainsFunc(i.Fields, func(f InspectedField) bool {
+			return f.Present > 0 && (f.Path == beside+key || strings.HasPrefix(f.Path, beside+key+listMembers) || strings.HasPrefix(f.Path, beside+key+"."))
+		})
+	}
+	if body = strings.TrimSuffix(beside, "."); body == "" {
+		body = "."
+	}
+	return strings.ReplaceAll(body, listMembers, "[0]"), whole
 }
 
 // nearestName returns the name that is a likely misspelling away from the wanted one,

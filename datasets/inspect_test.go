@@ -103,7 +103,29 @@ end: date (2026-01-02 03:04) 1
 input_tokens: whole number (1) 1
 cached_input_tokens: whole number (1) 1
 max_tokens: whole number (5) 1
---map input_tokens=input_tokens --map cached_tokens=cached_input_tokens --arrivals poisson:2
+--map input_tokens=input_tokens --map cached_tokens=cached_input_tokens --map max_tokens=max_tokens --arrivals poisson:2
+`,
+		// The whole prompt is the body in which a system prompt, instructions or tools stand beside it.
+		`{"id":"1","params":{"system":"zqx","messages":[{"role":"user","content":"zqx"}],"max_tokens":5}}`: `id: whole number (1) 1
+params.max_tokens: whole number (5) 1
+params.messages: messages () 1
+params.system: text (3 characters) 1
+--map messages=params --map max_tokens=params.max_tokens --arrivals poisson:2
+`,
+		`{"at":"2026-01-02T03:04:05Z","instructions":"zqx","input":"zqx"}`: `at: date (2026-01-02 03:04) 1
+instructions: text (3 characters) 1
+input: text (3 characters) 1
+--map time=at --map messages=.
+`,
+		`{"at":"2026-01-02T03:04:05Z","call":{"input":[{"role":"user","content":"zqx"}],"tools":[{"name":"zqx"}]}}`: `at: date (2026-01-02 03:04) 1
+call.input: messages () 1
+call.tools[].name: text (3 characters) 1
+--map time=at --map messages=call
+`,
+		`{"arrival_s":0.5,"prompt_token_ids":[5,6,7],"completion_tokens":20}`: `arrival_s: number (0.5) 1
+prompt_token_ids: list (3 members) 1
+completion_tokens: whole number (20) 1
+--map time=arrival_s --map prompt=prompt_token_ids --map output_tokens=completion_tokens
 `,
 	} {
 		got, found := inspected(t, in)

@@ -1,6 +1,8 @@
 package datasets
 
 import (
+	"encoding/base64"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,8 +25,11 @@ var (
 //     event.
 //   - A request of the Responses API that goes on with an earlier response holds what is
 //     new alone: see [responseChains].
-func apiLog() declaredFormat {
-	origins := map[string]string{"asked": strings.Join(askedBodies, "|"), "answer": strings.Join(answeredBodies, "|")}
+func apiLog() declaredFormat { return apiLogOf(askedBodies, answeredBodies) }
+
+// apiLogOf declares a log whose bodies are at some of these paths.
+func apiLogOf(asked, answered []string) declaredFormat {
+	origins := map[string]string{"asked": strings.Join(asked, "|"), "answer": strings.Join(answered, "|")}
 	for to, from := range map[string]string{
 		"session_of_user": "asked.metadata.user_id", "user_of_session": "asked.metadata.user_id", "kind_of_api": "answer.object",
 		"conversation": "asked", "finish": "answer.stop_reason", "answer_id": "answer.id",
@@ -44,7 +49,7 @@ func apiLog() declaredFormat {
 		match:   func(r row) bool { return apiBodies(newView(r)) != "" }, // by its response, or by a request that only one API takes
 		fields: Mapping{
 			"time":  {"timestamp", "ts", "time", "created_at", "request_time", "start_time", "started_at"},
-			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id", "asked.user", "asked.safety_identifier"},
+			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id", "asked.user", "asked.safety_identifier", "user", "user_id", "end_user"},
 			"session":     {"session_of_user", "headers.x-claude-code-session-id", "asked.conversation.id", "asked.conversation", "session_id"},
 			"response_id": {"answer_id"}, "previous_response_id": {"asked.previous_response_id"},
 			"kind":       {"kind_of_api"},
@@ -57,6 +62,39 @@ func apiLog() declaredFormat {
 		kinds: [][2]string{{"responses", "responses"}, {"chat", "chat"}, {"embedding", "embedding"}},
 		show:  showAPICall,
 	}
+}
+
+// harLog declares what browsers and proxies save of their traffic, HTTP archives: one object with all
+// entries. Those that are no calls of a known API are left out.
+func harLog() declaredFormat {
+	const asked, answered = "request.postData.text", "response.content.text"
+	d := apiLogOf([]string{asked}, []string{answered})
+	d.name, d.tried = "har", fromDocumentation
+	d.about = "HTTP archives (HAR), as browsers and proxies save them: the calls of the APIs of api-log"
+	d.example = `{"log":{"version":"1.2","entries":[{"startedDateTime":"2026-01-02T03:04:05.100Z","time":900.5,"request":{"method":"POST","postData":{"text":"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}"}},` +
+		`"response":{"status":200,"content":{"text":"{\"object\":\"chat.completion\",\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"Hi\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":8,\"completion_tokens\":2}}"}}}]}}`
+	d.keys, d.oneOf, d.members = []string{"log"}, nil, [][]string{{"log.entries"}}
+	d.whole = []string{asked, answered, "response.content.encoding"}
+	d.fields = maps.Clone(d.fields)
+	d.fields["time"], d.fields["e2e_ms"], d.fields["status"] = []string{"startedDateTime"}, []string{"time"}, []string{"response.status"}
+	delete(d.fields, "ttft_ms")
+	d.match = func(r row) bool {
+		entries, _ := r.value("log.entries")
+		_, isList := entries.([]any)
+		return isList
+	}
+	d.show = func(v viewRow) {
+		for _, body := range [][2]string{{"request", asked}, {"response", answered}} {
+			text, _ := v.row.value(body[1])
+			encoding, _ := v.row.value("response.content.encoding")
+			if packed, err := base64.StdEncoding.DecodeString(plain(text)); err == nil && body[0] == "response" && encoding == "base64" {
+				text = string(packed)
+			}
+			v.put(body[0], text, body[1])
+		}
+		showAPICall(v)
+	}
+	return d
 }
 
 // apiBodies puts the bodies at "asked" and "answer", and returns which API they are of.

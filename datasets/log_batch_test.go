@@ -78,6 +78,8 @@ func TestBatchQuirks(t *testing.T) {
 	for in, want := range map[string]string{
 		body("/v1/completions", `{"prompt":[5,6,7]}`):                                                           "in=3 completion",
 		body("/v1/embeddings", `{"input":"e"}`):                                                                 `user:"e" embedding`,
+		body("/v1/embeddings", `{"input":["e","f"]}`):                                                           `user:"e" user:"f" embedding`,
+		body("/v1/embeddings", `{"input":[[5,6],[7]]}`):                                                         `in=3 embedding`,
 		body("/v1/embeddings", `{"input":["e"]}`):                                                               `user:"e" embedding`,
 		body("/v1/responses", `{"input":"e","max_output_tokens":3}`):                                            `user:"e" responses max=3`,
 		body("/v1/responses", `{"input":"e","instructions":"i"}`):                                               `system:"i" user:"e" responses`,

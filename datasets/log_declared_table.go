@@ -17,7 +17,7 @@ const (
 
 // declaredFormats lists the formats that are read by what is declared of them.
 func declaredFormats() []declaredFormat {
-	return slices.Concat([]declaredFormat{apiLog()}, servingFormats(), platformFormats(), gatewayFormats(), cloudFormats())
+	return slices.Concat([]declaredFormat{apiLog(), harLog()}, servingFormats(), platformFormats(), gatewayFormats(), cloudFormats())
 }
 
 // servingFormats are written by engines and by tools that measure them.

@@ -17,6 +17,7 @@ func TestDeclaredExamples(t *testing.T) {
 		"aibrix":           `21ms session=s1 in=909 out=22 user:"Hello" completion`,
 		"sglang":           at + `.1s in=900 out=40 cached=640 e2e=1.9s user:"Hello" reply="Hi" max=100 completion stop`,
 		"langsmith":        at + ".1s session=t1 in=900 out=40 ttft=500ms e2e=1.9s",
+		"har":              at + `.1s model=m in=8 out=2 e2e=900.5ms user:"Hello" reply="Hi" chat ok stop`,
 		"braintrust":       at + ".1s session=s0 model=m in=900 out=40 cached=640 ttft=400ms e2e=1.9s",
 		"mlflow":           at + "s model=m in=900 out=40 e2e=2s",
 		"openrouter-api":   at + ".1s model=openai/m replica=OpenAI in=900 out=40 cached=640 reasoning=12 stream=true stop ttft=400ms e2e=1.9s",

@@ -79,11 +79,16 @@ var (
 //   - Without a session, the calls of one trace are taken as one.
 //   - What the calls of a downloaded trace waited for is in [langfuseLinks].
 func langfuseFormat() Format {
-	detect := detectObject(func(has func(string) bool) bool {
-		return has("observations") && (has("trace") || has("id")) ||
-			has("type") && (has("start_time") && (has("usage_details") || has("trace_id")) ||
-				has("startTime") && (has("usageDetails") || has("traceId")))
-	})
+	detect := func(head *sample) bool {
+		return slices.ContainsFunc(head.records(), func(r *sampleRecord) bool {
+			v, _ := r.json()
+			kind, _ := lookup(v, "type") // in capitals; spans of OpenTelemetry may have a type as well
+			span := r.has("attributes") && plain(kind) != strings.ToUpper(plain(kind))
+			return r.has("observations") && (r.has("trace") || r.has("id")) ||
+				r.has("type") && !span && (r.has("start_time") && (r.has("usage_details") || r.has("trace_id")) ||
+					r.has("startTime") && (r.has("usageDetails") || r.has("traceId")))
+		})
+	}
 	columns := detectColumns("type", "start_time", "usage_details")
 	camel := detectColumns("type", "startTime", "usageDetails")
 	return Format{

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ var (
 		usageAt("attributes.gen_ai.usage", "attributes.llm.token_count", "attributes.ai.usage", "attributes.llm.usage"),
 		fieldAt("status.code|status.status_code", "status", ""),
 		fieldAt(strings.Join(slices.Concat(spanTraces, spanIDs, spanParents), "|")+"|attributes.gen_ai.response.id", "", "tells a call that was recorded twice; not kept"),
-		fieldAt("resourceSpans[].scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
+		fieldAt("resourceSpans[].scopeSpans[].spans|scopeSpans[].spans|spans", "", "the spans, whose fields these are"),
 		fieldAt("attributes", "", "a list of keys and values; those listed here are read"),
 	}
 )
@@ -76,7 +77,7 @@ var (
 //     [usageReader].
 func otelFormat() Format {
 	detect := detectObject(func(has func(string) bool) bool {
-		return has("resourceSpans") || has("spans") || hasOpenInference(has) ||
+		return has("resourceSpans") || has("scopeSpans") || has("spans") || hasOpenInference(has) ||
 			has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
 	})
 	return Format{
@@ -105,7 +106,7 @@ func otelFormat() Format {
 func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
 	counts := newUsageReader(tokenusage.Relayed, []string{"attributes"}, nil, o, s)
 	show := func(r row, tell *notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
-	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"spans"}}
+	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"scopeSpans", "spans"}, {"spans"}}
 	calls := func(in rows, known *knownSpans, tell *notes) rows {
 		members := &memberRows{in: keptRows{in}, lists: lists}
 		return &spanCalls{in: members, show: show, of: spanOf, known: known, tell: tell}
@@ -153,6 +154,7 @@ const (
 func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row, error) {
 	v := newView(r)
 	v.spanAttributes()
+	v.clockTimes(slices.Concat(otelTimes.start, otelTimes.end)...)
 	model, _, _ := findFirst(v, otelFields["model"])
 	kind, is := callOfSpan(v)
 	if is == noCall {
@@ -192,6 +194,23 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row,
 		return nil, nil
 	}
 	return v, nil
+}
+
+// clockTimes makes numbers of times that are lists of seconds and nanoseconds, as Node's clock has
+// them.
+func (v viewRow) clockTimes(paths ...string) {
+	for _, path := range paths {
+		found, _ := v.value(path)
+		list, _ := found.([]any)
+		if len(list) != 2 {
+			continue
+		}
+		seconds, err := strconv.ParseUint(plain(list[0]), 10, 40)
+		nanoseconds, err2 := strconv.ParseUint(plain(list[1]), 10, 30)
+		if err == nil && err2 == nil && nanoseconds < 1e9 {
+			v.put(path, number(fmt.Sprintf("%d.%09d", seconds, nanoseconds)), path)
+		}
+	}
 }
 
 // What a span is.

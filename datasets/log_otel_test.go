@@ -75,6 +75,12 @@ func TestOTelShapes(t *testing.T) {
 		`{"key":"x","value":{"boolValue":true}},{"key":"y","value":{"bytesValue":"AA=="}},{"key":5},"odd"]}`
 	const want = `490923h4m5s user:"q" in=12 temperature=0.5 chat failed stop e2e=1s`
 	wantEntries(t, strings.ReplaceAll(otlp, "SPAN", typed), Options{}, want, want, want)
+	wantEntries(t, `{"resource":{},"scopeSpans":[{"scope":{},"spans":[`+typed+`]}],"schemaUrl":""}`, Options{}, want) // without the outer key
+	clock := strings.NewReplacer(`"2026-01-02T03:04:05.5Z"`, "[1767323045,500000000]", `"2026-01-02T03:04:07Z"`, "[1767323047,0]").Replace(span(lengths))
+	wantEntries(t, clock, Options{}, "490923h4m5.5s in=12 out=3 e2e=1.5s")
+	if _, info := mustRead(t, `{"type":"span","traceId":"t","startTime":[1,0],`+clock[1:], Options{}); info.Format != "otel-genai" {
+		t.Errorf("a span of Node is taken for %s", info.Format)
+	}
 	flat := span(lengths)
 	const flatWant = "490923h4m5.5s in=12 out=3 e2e=1.5s"
 	wantEntries(t, `{"spans":[`+flat+`,`+flat+`]}`, Options{}, flatWant, flatWant)

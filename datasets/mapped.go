@@ -166,6 +166,12 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		d.s.notes.count(noteFailedUnknown)
 		return dst, nil
 	}
+	if b.tokens != nil && b.e.SourceBlocks == nil && b.e.Messages == nil && int(*b.e.InputTokens) == len(b.tokens) {
+		if d.blockSize == 0 {
+			d.setBlockSize(idBlock)
+		}
+		b.e.SourceBlocks = blocksOfIDs(b.tokens, d.blockSize)
+	}
 	if why := b.finish(d.blockSize); why != "" {
 		return dst, badAt(r, "", why)
 	}

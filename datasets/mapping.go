@@ -153,7 +153,7 @@ var targets = []target{
 	{"response_id", "id of the answer, by which later requests go on from it", setID(func(b *builder) (*string, *trace.Text) { return &b.response, &b.e.Response })},
 	{"previous_response_id", "id of the answer that a request goes on from, whose prompt holds what is new alone", setID(func(b *builder) (*string, *trace.Text) { return &b.previous, &b.e.Previous })},
 	{"blocks", "ids of the prompt's prefix blocks: an array of numbers, the last for a partial block", setBlocks},
-	{"messages", "the prompt as a list of role and content, or the same as a JSON string", setConversation},
+	{"messages", "the prompt as a list of role and content, or the whole body of a request; also as a JSON string", setConversation},
 	{"tools", "tool definitions: a list, or the same as a JSON string", setTools},
 	{"prompt", "the prompt as text or a list of token ids", setPrompt},
 	{"output", "the answer as text or a message", setOutput},
@@ -185,6 +185,7 @@ type builder struct {
 	response, previous string
 	ownSystem          bool // the first message is not passed on to requests that go on from the answer
 
+	tokens []uint64      // ids of the prompt, where it is given as those
 	source func() []byte // of the value at hand as it is written, nil where that is not known
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"reprise/trace"
@@ -24,8 +25,32 @@ func setConversation(b *builder, v any) string {
 		b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(masked)}}
 		return ""
 	}
+	if body, ok := v.(map[string]any); ok && body["role"] == nil {
+		return setBody(b, body)
+	}
 	list, _ := v.([]any)
 	return setMessages(b, list)
+}
+
+// setBody takes the whole prompt out of the body of a request, of any API: system prompt, messages
+// or input, and tools.
+func setBody(b *builder, body map[string]any) string {
+	messages, prompt := chatIn(body)
+	if messages == nil {
+		if prompt == "" {
+			return wantMessages
+		}
+		messages = []any{map[string]any{"role": "user", "content": prompt}}
+	}
+	for _, key := range []string{"tools", "functions"} {
+		if tools := body[key]; tools != nil && b.e.Tools.Len() == 0 {
+			b.source = nil
+			if setTools(b, tools) != "" {
+				return "tools: " + wantTools
+			}
+		}
+	}
+	return setMessages(b, messages)
 }
 
 func setMessages(b *builder, list []any) string {
@@ -94,13 +119,17 @@ func setPrompt(b *builder, v any) string {
 			v, isList = s, false
 		}
 	}
-	if isList { // of token ids, which has a length and no text here
-		for _, id := range list {
-			if _, ok := id.(number); !ok {
-				return "want a text or a list of token ids: several prompts are not one request"
-			}
+	if isList && b.e.Kind == "embedding" {
+		if ok := b.setInputs(list); ok {
+			return ""
 		}
-		if b.e.InputTokens == nil {
+	}
+	if isList { // of token ids, which has a length and blocks, and no text
+		ids, ok := tokenIDs(list)
+		if !ok {
+			return "want a text or a list of token ids: several prompts are not one request"
+		}
+		if b.tokens = ids; b.e.InputTokens == nil {
 			b.e.InputTokens = trace.Ptr(int32(len(list)))
 		}
 		b.e.Kind = cmp.Or(b.e.Kind, "completion")
@@ -113,6 +142,71 @@ func setPrompt(b *builder, v any) string {
 	b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(s)}}
 	b.e.Kind = cmp.Or(b.e.Kind, "completion")
 	return ""
+}
+
+// setInputs takes the inputs of a request for several embeddings, texts or lists of token ids. Its
+// length is that of all of them together; ok is false where they are none.
+func (b *builder) setInputs(list []any) (ok bool) {
+	var messages []trace.Message
+	tokens := 0
+	for _, input := range list {
+		switch input := input.(type) {
+		case string:
+			messages = append(messages, trace.Message{Role: trace.User, Content: trace.NewText(input)})
+		case []any:
+			if _, ok := tokenIDs(input); !ok {
+				return false
+			}
+			tokens += len(input)
+		default:
+			return false
+		}
+	}
+	switch {
+	case len(list) == 0 || messages != nil && tokens > 0:
+		return false
+	case messages == nil && b.e.InputTokens == nil:
+		b.e.InputTokens = trace.Ptr(int32(tokens))
+	}
+	b.e.Messages = messages
+	return true
+}
+
+// tokenIDs are the ids of a prompt's tokens; ok is false where one is none.
+func tokenIDs(list []any) (ids []uint64, ok bool) {
+	ids = make([]uint64, len(list))
+	for i, id := range list {
+		n, isNumber := id.(number)
+		var err error
+		if ids[i], err = strconv.ParseUint(string(n), 10, 64); err != nil || !isNumber {
+			return nil, false
+		}
+	}
+	return ids, true
+}
+
+// idBlock is the size of the blocks that are made of token ids, in tokens.
+const idBlock = 16
+
+// blocksOfIDs are the prefix blocks of a prompt of token ids: two are equal where all tokens up to
+// their ends are. They are numbers below [firstFresh].
+func blocksOfIDs(ids []uint64, size int) []uint64 {
+	blocks := make([]uint64, 0, blocksOf(int32(len(ids)), size))
+	hash := uint64(14695981039346656037)
+	for i, id := range ids {
+		for range 8 {
+			hash = (hash ^ id&0xff) * 1099511628211
+			id >>= 8
+		}
+		if (i+1)%size == 0 || i+1 == len(ids) {
+			block := hash
+			if (i+1)%size != 0 { // a partial block is none of those that go on
+				block ^= uint64(size-(i+1)%size) * 0x9e3779b97f4a7c15
+			}
+			blocks = append(blocks, block&(firstFresh-1))
+		}
+	}
+	return blocks
 }
 
 func setOutput(b *builder, v any) string {

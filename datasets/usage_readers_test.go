@@ -56,6 +56,10 @@ var usageCarriers = map[string]usageCarrier{
 	"api-log": {object: func(u string) string {
 		return `{"timestamp":"2026-01-02T03:04:05Z","request":{"model":"m","messages":[{"role":"user","content":"x"}]},"response":{"choices":[],"usage":` + u + `}}`
 	}},
+	"har": {object: func(u string) string {
+		return `{"log":{"entries":[{"startedDateTime":"2026-01-02T03:04:05Z","request":{"postData":{"text":"{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}"}},"response":{"content":{"text":` +
+			quotedJSON(`{"choices":[],"usage":`+u+`}`) + `}}}]}}`
+	}},
 	"vertex": {object: func(u string) string {
 		return `{"endpoint":"projects/p/models/m","logging_time":"2026-01-02T03:04:07Z","request_id":"7","request_payload":["{}"],"response_payload":[` + quotedJSON(`{"usageMetadata":`+u+`}`) + `]}`
 	}},
