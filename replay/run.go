@@ -437,7 +437,7 @@ func (p *play) summary(cause, feedErr error) result.Run {
 	run.ClientCPU, run.GCPauseMaxNS = p.cost.End()
 	run.CPU = p.cost.CPU()
 	learnt := p.runner.Endpoint.Report()
-	run.Odd, run.Served, run.Wire = learnt.Odd, learnt.Served, learnt.Wire
+	run.Odd, run.Said, run.Served, run.Wire = learnt.Odd, learnt.Said, learnt.Served, learnt.Wire
 	jump, stalled := p.clock.end()
 	run.ClockJumpNS, run.StalledNS = int64(jump), int64(stalled)
 	run.Stalls = p.heart.end()

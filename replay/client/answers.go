@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 
 	"reprise/replay/openai"
 	"reprise/replay/result"
@@ -21,6 +22,15 @@ func (o *oddities) answer(resp *reply) {
 	if resp.status != http.StatusOK && resp.header.Get("Retry-After") != "" {
 		o.mu.Lock()
 		o.odd.RetryAfter++
+		o.mu.Unlock()
+	}
+}
+
+// waited counts a pause that was as long as a server asked for.
+func (o *oddities) waited(pause time.Duration, r *result.Result) {
+	if r.RetryAfterNS != nil && pause > 0 && int64(pause) >= *r.RetryAfterNS {
+		o.mu.Lock()
+		o.odd.Waited++
 		o.mu.Unlock()
 	}
 }

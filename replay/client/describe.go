@@ -39,7 +39,15 @@ func (h *HTTP) Describe(run *result.Run) {
 		run.Overheads = maps.Clone(h.overheads)
 	}
 	run.Templates = maps.Clone(h.templates)
-	run.Uncounted, run.NoStreamOptions = slices.Sorted(maps.Keys(h.uncounted)), slices.Sorted(maps.Keys(h.bare))
+	run.Uncounted, run.Adapted = slices.Sorted(maps.Keys(h.uncounted)), h.Adapted()
+	forced := h.opt.ForceOutput
+	for api, d := range h.dialects {
+		if d.noOptions {
+			run.NoStreamOptions = append(run.NoStreamOptions, api)
+		}
+		forced = forced && !d.unforced
+	}
+	slices.Sort(run.NoStreamOptions)
 	run.TraceID, run.Affinity = h.traceID, h.opt.AffinityHeader
 	run.Retries, run.BackoffNS, run.RetryOther = h.opt.Retries, int64(h.opt.Backoff), h.opt.RetryOther
 	run.TLSUnverified = h.opt.TLS != nil && h.opt.TLS.InsecureSkipVerify
@@ -50,7 +58,7 @@ func (h *HTTP) Describe(run *result.Run) {
 	}
 	// The temperature is that of each row that has one, unless one is given for all.
 	run.Sampling = map[string]json.RawMessage{"temperature": json.RawMessage(`"workload"`)}
-	if h.opt.ForceOutput {
+	if forced {
 		run.Sampling["ignore_eos"] = json.RawMessage(`true`)
 		if h.opt.API != result.APIResponses {
 			run.Sampling["min_tokens"] = json.RawMessage(`"workload"`)
@@ -65,7 +73,7 @@ func (h *HTTP) Describe(run *result.Run) {
 
 // Report implements [result.Endpoint].
 func (h *HTTP) Report() result.EndpointReport {
-	report := result.EndpointReport{Odd: h.odd.counts(), Served: h.served.all()}
+	report := result.EndpointReport{Odd: h.odd.counts(), Served: h.served.all(), Said: h.words.all()}
 	// The connections, unless net/http has them all.
 	var all h1.Stats
 	own := false

@@ -20,7 +20,7 @@ func New(o Options) (*HTTP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, uncounted: map[string]bool{}, bare: map[string]bool{}, served: newServedBy(o.RecordHeaders), priority: map[string]openai.Extra{}}
+	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, uncounted: map[string]bool{}, dialects: map[string]*dialect{}, served: newServedBy(o.RecordHeaders), priority: map[string]openai.Extra{}}
 	var err error
 	if h.targets, err = o.targets(); err != nil {
 		return nil, err

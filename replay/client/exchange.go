@@ -23,7 +23,9 @@ type httpCall struct {
 	session int64       // for its connection; h1.NoSession is none
 	header  http.Header // only read
 	text    *textHash   // where the answer's is wanted
+	said    *string     // takes what the server says about an error, where that is wanted
 	asked   int         // the most tokens that it asks for; 0 is not known
+	holders int32       // of the body, beside the attempt that it is sent by; changed atomically
 }
 
 // Size implements [result.Call].
@@ -37,10 +39,15 @@ type try struct {
 	answered atomic.Bool // a byte came back
 }
 
+// release takes the buffer of a call that is not sent again, once nothing reads it any more.
+func (h *HTTP) release(c *httpCall) {
+	if h.opt.Retries == 0 && atomic.AddInt32(&c.holders, -1) < 0 {
+		h.bodies.Put(c.body)
+	}
+}
+
 // An exchanger sends one encoded request, and returns when the head of its answer
-// is there. sent is called at the entry to the write. The buffer of the call is
-// the exchanger's, unless the request may be sent again: it goes back to where it
-// came from when nothing reads it any more. An exchanger sends nothing twice; it
+// is there. sent is called at the entry to the write. An exchanger sends nothing twice; it
 // tells t what a retry must know.
 type exchanger interface {
 	exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error)
@@ -113,8 +120,9 @@ func (e netExchanger) request(ctx context.Context, c *httpCall, t *try, sent fun
 		WroteHeaders: sent,
 		GotConn:      func(info httptrace.GotConnInfo) { t.reused.Store(info.Reused) },
 		// The last that net/http does with the body, be it after the answer.
-		WroteRequest: func(httptrace.WroteRequestInfo) { h.bodies.Put(c.body) },
+		WroteRequest: func(httptrace.WroteRequestInfo) { h.release(c) },
 	}
+	atomic.StoreInt32(&c.holders, 1)
 	if h.opt.HTTP2 { // whose headers have gone out when they are said to be written
 		hooks.WroteHeaders, hooks.GotConn = nil, func(info httptrace.GotConnInfo) { t.reused.Store(info.Reused); sent() }
 		read := new(atomic.Bool)

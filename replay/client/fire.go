@@ -102,6 +102,7 @@ func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, send s
 		if !ok || !t.pause(ctx, wait, &s, r) {
 			return
 		}
+		h.odd.waited(wait, r)
 		if h.opt.RetryOther {
 			h.move(c)
 			r.Endpoint = trace.Ptr(int32(c.target))
@@ -124,6 +125,11 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 			hangUp.Reset(s.Cut - time.Duration(clock()-at))
 		}
 	})
+	if err != nil || resp.status == http.StatusOK {
+		h.release(c)
+	} else {
+		defer h.release(c) // what the server says is held against it
+	}
 	if at := sent.Load(); at != nil {
 		t.armed = true
 		if r.SentNS == nil {
@@ -159,7 +165,9 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	if resp.status != http.StatusOK {
 		body, _ := io.ReadAll(io.LimitReader(resp.body, 64<<10))
 		r.DoneNS = trace.Ptr(clock())
-		r.Error = openai.HTTPError(resp.status, body).Kind
+		e := openai.HTTPError(resp.status, body)
+		r.Error = e.Kind
+		h.heed(c, e)
 		return
 	}
 	var a *answer
@@ -172,6 +180,9 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	a.asked = c.asked
 	o := a.read(resp, quiet, func() { hangUp.Reset(drainTime) })
 	h.note(o, r)
+	if o.Err != nil {
+		h.heedStream(c, o.Err)
+	}
 	switch {
 	case c.text != nil:
 		hash := sha256.New()

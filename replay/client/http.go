@@ -125,9 +125,9 @@ type HTTP struct {
 	model     string
 	overheads map[string]int // of each API that was calibrated
 	templates map[string]result.Template
-	uncounted map[string]bool // those of them whose servers send no usage
-	bare      map[string]bool // and those whose servers refuse stream_options
-	traceID   string          // empty without trace headers
+	uncounted map[string]bool     // those of them whose servers send no usage
+	dialects  map[string]*dialect // of each API whose probes were refused
+	traceID   string              // empty without trace headers
 	served    *servedBy
 	turn      uint64 // of the round robin
 	priority  map[string]openai.Extra
@@ -147,6 +147,7 @@ type HTTP struct {
 	readers sync.Pool // *answer
 
 	odd    oddities
+	words  serverWords
 	probed Probed
 }
 

@@ -564,7 +564,7 @@ func TestCalibrateUncounted(t *testing.T) {
 		"refused, and counted unasked":   {servers: []http.HandlerFunc{refuses("stream_options", counts)}, overhead: 10, withoutOptions: true},
 		"one of two counts":              {servers: []http.HandlerFunc{silent, counts}, overhead: 10, wantsOptionsInRun: true},
 		"one of two refuses":             {servers: []http.HandlerFunc{counts, refuses("stream_options", silent)}, overhead: 10, withoutOptions: true},
-		"something else is refused":      {servers: []http.HandlerFunc{refuses("max_tokens", silent)}, error: `HTTP 400: "unknown field"`, wantsOptionsInRun: true},
+		"something else is refused":      {servers: []http.HandlerFunc{refuses(`"model"`, silent)}, error: `HTTP 400: "unknown field"`, wantsOptionsInRun: true},
 		"running usage is asked for too": {servers: []http.HandlerFunc{refuses("stream_options", silent)}, uncounted: "chat", withoutOptions: true, withContinuous: true},
 	} {
 		o := Options{ContinuousUsage: c.withContinuous}

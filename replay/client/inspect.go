@@ -11,20 +11,16 @@ import (
 	"reprise/replay/result"
 )
 
-// APIs asks the first server which APIs it has, by a POST of an empty object to the path of
-// each, which costs it no token. Of embeddings it has to embed a word, since servers
-// have the path without a model for it. A refused key is a [SetupError].
+// APIs asks the first server which APIs it has, by a request of each for an answer of one token
+// to one word. It has those that answer, or refuse the request for another reason than its
+// path; of embeddings it has to answer, since servers have the path without a model for it. A
+// refused key is a [SetupError].
 func (h *HTTP) APIs(ctx context.Context) (map[string]bool, error) {
 	t, has := &h.targets[0], map[string]bool{}
 	for _, api := range []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings} {
-		path := apiPaths[api]
-		status, body, err := h.ask(ctx, t, http.MethodPost, path, []byte("{}"))
-		if err == nil && api == result.APIEmbeddings && found(status) {
-			status, _, err = h.ask(ctx, t, http.MethodPost, path, h.smallest(api))
-			has[api] = err == nil && status == http.StatusOK
-			continue
-		}
-		fault := &SetupError{Asked: "POST " + t.shown(path), API: api}
+		status, body, err := h.ask(ctx, t, http.MethodPost, apiPaths[api], h.smallest(api))
+		h.countProbe(status, body)
+		fault := &SetupError{Asked: "POST " + t.shown(apiPaths[api]), API: api}
 		switch {
 		case err != nil:
 			fault.Failure, fault.Kind = err, openai.ClassifyError(err)
@@ -32,10 +28,27 @@ func (h *HTTP) APIs(ctx context.Context) (map[string]bool, error) {
 		case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 			fault.Status, fault.Said, fault.Kind = status, h.spoken(body), openai.HTTPError(status, body).Kind
 			return nil, fault
+		case api == result.APIEmbeddings:
+			has[api] = status == http.StatusOK
+		default:
+			has[api] = found(status) || status == http.StatusNotFound && h.isOfModel(h.spoken(body))
 		}
-		has[api] = found(status)
 	}
 	return has, nil
+}
+
+// countProbe counts a request without a stream, and the tokens of its answer.
+func (h *HTTP) countProbe(status int, body []byte) {
+	h.probed.Requests++
+	if status != http.StatusOK {
+		return
+	}
+	events := openai.NewCollector(0)
+	events.AddBody(body, 0)
+	if u := events.Finish(0, nil).Usage; u != nil {
+		h.probed.PromptTokens += int64(u.PromptTokens)
+		h.probed.OutputTokens += int64(u.CompletionTokens)
+	}
 }
 
 // found says that a status is not that of a path which is not there.

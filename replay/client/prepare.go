@@ -151,8 +151,8 @@ func (h *HTTP) asIDs(api string) bool {
 
 // encode completes a call by the request around the prompt in the scratch buffers.
 func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
-	asks := !h.bare[c.api]
-	req.Stream, req.IncludeUsage, req.ContinuousUsage = true, asks, asks && h.opt.ContinuousUsage
+	req.Stream, req.IncludeUsage, req.ContinuousUsage = true, true, h.opt.ContinuousUsage
+	h.adapt(c.api, req)
 	switch {
 	case req.Input != nil:
 	case h.asIDs(c.api):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"reprise/replay/client/internal/h1"
@@ -147,26 +146,13 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 // countPrompt sends the prompt in the scratch buffers and returns the server's count
 // of its tokens, or [ErrUncounted].
 func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, error) {
-	r, err := h.sendScratch(ctx, target, api)
+	r, said, err := h.probe(ctx, target, api, func() (result.Result, string, error) { return h.sendScratch(ctx, target, api) })
 	if err != nil {
 		return 0, err
 	}
-	withOptions := api == result.APIChat || api == result.APICompletions // those that have stream_options
-	if withOptions && !h.bare[api] && r.HTTPStatus != nil && (*r.HTTPStatus == http.StatusBadRequest || *r.HTTPStatus == http.StatusUnprocessableEntity) {
-		h.bare[api] = true // perhaps it is stream_options that it refuses
-		again, err := h.sendScratch(ctx, target, api)
-		if err != nil {
-			return 0, err
-		}
-		if answered(&again) {
-			r = again
-		} else {
-			delete(h.bare, api)
-		}
-	}
 	switch {
 	case !answered(&r):
-		return 0, h.explain(ctx, &h.targets[target], api, &r)
+		return 0, h.explain(ctx, &h.targets[target], api, &r, said)
 	case r.Input == nil:
 		return 0, ErrUncounted
 	}
@@ -177,10 +163,12 @@ func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, er
 // a question of counts.
 func answered(r *result.Result) bool { return r.Error == "" || r.Error == openai.KindEmpty }
 
-// sendScratch sends the prompt in the scratch buffers.
-func (h *HTTP) sendScratch(ctx context.Context, target int, api string) (result.Result, error) {
-	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header}
-	return h.sendProbe(ctx, c, &openai.Request{Extra: h.opt.Extra})
+// sendScratch sends the prompt in the scratch buffers. said is what the server says about an
+// error.
+func (h *HTTP) sendScratch(ctx context.Context, target int, api string) (r result.Result, said string, err error) {
+	c := &httpCall{api: api, target: target, session: h1.NoSession, header: h.header, said: &said}
+	r, err = h.sendProbe(ctx, c, &openai.Request{Extra: h.opt.Extra})
+	return r, said, err
 }
 
 // Probes whose connection breaks are sent again, resets times in all, after a pause that
@@ -191,10 +179,14 @@ const (
 )
 
 // sendProbe sends a request, for one token where it does not say for how many, which is
-// none of the run: what is odd about the answer does not count.
+// none of the run: what is odd about the answer does not count. It has the fields of the
+// run's, which force its length where those do.
 func (h *HTTP) sendProbe(ctx context.Context, c *httpCall, req *openai.Request) (r result.Result, err error) {
 	if one := 1; req.MaxTokens == nil {
 		req.MaxTokens = &one
+	}
+	if h.opt.ForceOutput {
+		req.MinTokens, req.IgnoreEOS = req.MaxTokens, true
 	}
 	req.Model = h.model
 	before := h.odd.counts()
@@ -203,7 +195,8 @@ func (h *HTTP) sendProbe(ctx context.Context, c *httpCall, req *openai.Request) 
 			break
 		}
 		again := *c
-		if err := h.encode(&again, req); err != nil {
+		once := *req // which is adapted to what the server takes
+		if err := h.encode(&again, &once); err != nil {
 			return r, err
 		}
 		r = result.Result{}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,6 +26,8 @@ type SetupError struct {
 	API     string   // that was asked for
 	Other   string   // an API that the server has instead, "" for none
 	Model   string   // that was asked for
+	Listed  bool     // the server lists models
+	Unknown bool     // the server says that it does not know the model, or where it is deployed
 	Models  []string // those of the server, at most 20, where it does not have Model, or where Model is "" and there are several
 	Failure error    // without an answer: what failed
 }
@@ -54,32 +55,40 @@ func (e *SetupError) Unwrap() error { return e.Failure }
 // UseAPI changes the API that requests go to, before the first is prepared.
 func (h *HTTP) UseAPI(api string) { h.opt.API = api }
 
-// explain asks a server again for what it refused, now to read what it says, and looks
-// for what it has instead. r is the refusal.
-func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Result) error {
-	e := &SetupError{Asked: "POST " + t.shown(apiPaths[api]), API: api, Kind: r.Error, Model: h.model}
-	status, body, err := h.ask(ctx, t, http.MethodPost, apiPaths[api], h.smallest(api))
-	if err != nil {
-		e.Failure, e.Kind = err, openai.ClassifyError(err)
-		return e
+// explain says why a server refused a request or failed it, and looks for what it has instead.
+// r is the answer, and said what the server says about it.
+func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Result, said string) error {
+	e := &SetupError{Asked: "POST " + t.shown(apiPaths[api]), API: api, Kind: r.Error, Model: h.model, Said: said}
+	if r.HTTPStatus != nil {
+		e.Status = int(*r.HTTPStatus)
 	}
-	if status == http.StatusOK { // as JSON, and not as the stream that is needed
-		e.Failure = fmt.Errorf("a stream of one token failed (%s), though the same request without a stream succeeds", r.Error)
-		if what := kindOfBody(body); what != "JSON" {
-			e.Failure = fmt.Errorf("the answer (HTTP 200) is %s, not one of this API", what)
+	if e.Status == 0 || e.Status/100 == 2 || e.Status/100 == 3 { // what became of it without a stream, or where it leads
+		status, body, err := h.ask(ctx, t, http.MethodPost, apiPaths[api], h.smallest(api))
+		if err != nil {
+			e.Failure, e.Status, e.Kind = err, 0, openai.ClassifyError(err)
+			return e
 		}
+		if status == http.StatusOK { // as JSON, and not as the stream that is needed
+			e.Status = 0
+			e.Failure = fmt.Errorf("a stream of one token failed (%s), though the same request without a stream succeeds", r.Error)
+			if what := kindOfBody(body); what != "JSON" {
+				e.Failure = fmt.Errorf("the answer (HTTP 200) is %s, not one of this API", what)
+			}
+			return e
+		}
+		e.Status, e.Said, e.Kind = status, h.spoken(body), openai.HTTPError(status, body).Kind
+	}
+	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
 		return e
 	}
-	e.Status, e.Said, e.Kind = status, h.spoken(body), openai.HTTPError(status, body).Kind
-	if status == http.StatusUnauthorized || status == http.StatusForbidden {
-		return e
-	}
-	if models, err := h.modelsOf(ctx, t); err == nil && h.model != "" && len(models) > 0 && !slices.Contains(models, h.model) {
+	e.Unknown = e.Status == http.StatusNotFound && h.isOfModel(e.Said)
+	models, err := h.modelsOf(ctx, t)
+	if e.Listed = err == nil; err == nil && h.model != "" && len(models) > 0 && !slices.Contains(models, h.model) {
 		e.Models = labels(models)
 		return e
 	}
 	for _, other := range []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages} {
-		if (status == http.StatusNotFound || status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented) && other != api {
+		if !found(e.Status) && !e.Unknown && other != api {
 			if status, _, err := h.ask(ctx, t, http.MethodPost, apiPaths[other], h.smallest(other)); err == nil && status == http.StatusOK {
 				e.Other = other
 				return e
@@ -87,6 +96,13 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 		}
 	}
 	return e
+}
+
+// isOfModel says that what a server says about a 404 is about the model that was asked for,
+// and not about the path.
+func (h *HTTP) isOfModel(said string) bool {
+	said = strings.ToLower(said)
+	return strings.Contains(said, "model") || strings.Contains(said, "deployment") || len(h.model) > 4 && strings.Contains(said, strings.ToLower(h.model))
 }
 
 // labels are at most 20 names of models, safe to print.
@@ -102,6 +118,7 @@ func labels(models []string) []string {
 func (h *HTTP) smallest(api string) []byte {
 	one, word := 1, []byte("a")
 	r := &openai.Request{Model: h.model, MaxTokens: &one, Extra: h.opt.Extra}
+	h.adapt(api, r)
 	switch api {
 	case result.APIChat:
 		r.Messages = []openai.Message{{Role: "user", Content: word}}
@@ -204,27 +221,10 @@ func kindOfBody(body []byte) string {
 
 // spoken is what a server says about a refusal, in one line of at most 300 characters,
 // without the secrets that were sent. A page of HTML says nothing.
-func (h *HTTP) spoken(body []byte) string {
-	var answer struct {
-		Error   json.RawMessage `json:"error"`
-		Message string          `json:"message"`
-		Detail  json.RawMessage `json:"detail"`
-	}
-	said := string(body)
-	if json.Unmarshal(body, &answer) == nil {
-		var inner struct {
-			Message string `json:"message"`
-		}
-		var text string
-		_ = json.Unmarshal(answer.Error, &inner)
-		if json.Unmarshal(answer.Error, &text) != nil {
-			_ = json.Unmarshal(answer.Detail, &text)
-		}
-		said = cmp.Or(inner.Message, answer.Message, text)
-	} else if strings.HasPrefix(strings.TrimSpace(said), "<") {
-		return ""
-	}
-	said = strings.Join(strings.Fields(strings.ToValidUTF8(said, "?")), " ")
+func (h *HTTP) spoken(body []byte) string { return h.withoutSecrets(openai.Said(body)) }
+
+// withoutSecrets takes the values of headers out of what a server says.
+func (h *HTTP) withoutSecrets(said string) string {
 	for name, values := range h.header {
 		for _, v := range values {
 			v = strings.TrimPrefix(v, "Bearer ")
@@ -232,9 +232,6 @@ func (h *HTTP) spoken(body []byte) string {
 				said = strings.ReplaceAll(said, v, "***")
 			}
 		}
-	}
-	if r := []rune(said); len(r) > 300 {
-		said = string(r[:299]) + "…"
 	}
 	return said
 }

@@ -48,19 +48,19 @@ func TestSetupErrors(t *testing.T) {
 		want   SetupError
 	}{
 		"chat only": {refusing{models: "m", status: map[string]int{"/v1/completions": 404}, said: `{"detail":"Not Found. Did you mean v1/chat/completions?"}`}, result.APICompletions, "",
-			SetupError{Asked: "POST URL/v1/completions", Kind: openai.KindNotFound, Status: 404, Said: "Not Found. Did you mean v1/chat/completions?", API: result.APICompletions, Other: result.APIChat, Model: "m"}},
+			SetupError{Listed: true, Asked: "POST URL/v1/completions", Kind: openai.KindNotFound, Status: 404, Said: "Not Found. Did you mean v1/chat/completions?", API: result.APICompletions, Other: result.APIChat, Model: "m"}},
 		"completions only": {refusing{models: "m", status: map[string]int{"/v1/chat/completions": 405}}, result.APIChat, "",
-			SetupError{Asked: "POST URL/v1/chat/completions", Kind: openai.KindBadRequest, Status: 405, API: result.APIChat, Other: result.APICompletions, Model: "m"}},
+			SetupError{Listed: true, Asked: "POST URL/v1/chat/completions", Kind: openai.KindBadRequest, Status: 405, API: result.APIChat, Other: result.APICompletions, Model: "m"}},
 		"a key": {refusing{models: "m", status: map[string]int{"/v1/completions": 401}, said: `{"error":{"message":"Incorrect API key provided: ` + key + `.\nSee the docs."}}`}, result.APICompletions, "",
 			SetupError{Asked: "POST URL/v1/completions", Kind: openai.KindAuth, Status: 401, Said: "Incorrect API key provided: ***. See the docs.", API: result.APICompletions, Model: "m"}},
 		"a key for the models": {refusing{status: map[string]int{"/v1/models": 403}, said: `{"error":"forbidden"}`}, result.APICompletions, "",
 			SetupError{Asked: "GET URL/v1/models", Kind: openai.KindAuth, Status: 403, Said: "forbidden"}},
 		"another model": {refusing{models: "m,n", status: map[string]int{"/v1/completions": 404}, said: `{"message":"The model x does not exist"}`}, result.APICompletions, "x",
-			SetupError{Asked: "POST URL/v1/completions", Kind: openai.KindNotFound, Status: 404, Said: "The model x does not exist", API: result.APICompletions, Model: "x", Models: []string{"m", "n"}}},
+			SetupError{Listed: true, Unknown: true, Asked: "POST URL/v1/completions", Kind: openai.KindNotFound, Status: 404, Said: "The model x does not exist", API: result.APICompletions, Model: "x", Models: []string{"m", "n"}}},
 		"a page": {refusing{models: "m", status: map[string]int{"/v1/completions": 502}, said: "<html>bad gateway</html>"}, result.APICompletions, "",
-			SetupError{Asked: "POST URL/v1/completions", Kind: openai.KindUnavailable, Status: 502, API: result.APICompletions, Model: "m"}},
+			SetupError{Listed: true, Asked: "POST URL/v1/completions", Kind: openai.KindUnavailable, Status: 502, API: result.APICompletions, Model: "m"}},
 		"a long text": {refusing{models: "m", status: map[string]int{"/v1/completions": 400}, said: strings.Repeat("no ", 200)}, result.APICompletions, "",
-			SetupError{Asked: "POST URL/v1/completions", Kind: openai.KindBadRequest, Status: 400, Said: strings.Repeat("no ", 99) + "no…", API: result.APICompletions, Model: "m"}},
+			SetupError{Listed: true, Asked: "POST URL/v1/completions", Kind: openai.KindBadRequest, Status: 400, Said: strings.Repeat("no ", 99) + "no…", API: result.APICompletions, Model: "m"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := httptest.NewServer(&c.server)

@@ -25,6 +25,8 @@ const (
 type target struct {
 	base   *url.URL // below which /version, /metrics and the like are
 	root   *url.URL // below which its APIs and its models are, such as http://localhost:8000/v1
+	first  *url.URL // the root that the URL says
+	given  bool     // the URL is that of an API: its root is no guess
 	name   string   // its URL without query, for people and results
 	host   string   // of the Host header
 	socket string   // path of a Unix socket, in place of the network
@@ -45,7 +47,7 @@ func parseTarget(s string, index int) (target, error) {
 	if socket != "" {
 		// The address that the transport sees names the socket and can be no host.
 		base, root, err := splitURL("http://socket-" + strconv.Itoa(index) + socketSuffix + path)
-		return target{base: base, root: root, name: s, host: "localhost", socket: socket}, err
+		return target{base: base, root: root, first: root, given: APIOfURL("http://socket"+path) != "", name: s, host: "localhost", socket: socket}, err
 	}
 	base, root, err := splitURL(s)
 	if err != nil {
@@ -56,7 +58,7 @@ func parseTarget(s string, index int) (target, error) {
 		shown = *base
 	}
 	shown.RawQuery, shown.Fragment = "", ""
-	return target{base: base, root: root, name: shown.String(), host: base.Host}, nil
+	return target{base: base, root: root, first: root, given: APIOfURL(s) != "", name: shown.String(), host: base.Host}, nil
 }
 
 // setRoot says below which URL the APIs are.

@@ -193,15 +193,7 @@ func (w *wire) message(c *httpCall) []byte {
 
 // exchange implements exchanger.
 func (w *wire) exchange(ctx context.Context, c *httpCall, t *try, sent func()) (*reply, error) {
-	defer w.giveBack(c)
 	return replied(t)(w.client.Do(ctx, w.message(c), c.session, sent))
-}
-
-// giveBack takes the buffer of a call that is not sent again.
-func (w *wire) giveBack(c *httpCall) {
-	if w.h.opt.Retries == 0 {
-		w.h.bodies.Put(c.body)
-	}
 }
 
 // start sends a call without waiting, if that can be done. What it returns awaits
@@ -212,7 +204,6 @@ func (w *wire) start(c *httpCall, sent func()) (await func(ctx context.Context, 
 		return nil
 	}
 	return func(ctx context.Context, t *try) (*reply, error) {
-		defer w.giveBack(c)
 		return replied(t)(x.Await(ctx))
 	}
 }

@@ -249,6 +249,7 @@ func (c *Collector) fail(body []byte) {
 			c.out.Err.Kind = KindTooLong
 		}
 		c.out.Err.describe(body)
+		c.out.Err.Said = Said(body)
 	}
 }
 

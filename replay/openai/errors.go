@@ -42,8 +42,9 @@ const (
 	KindOther       = "other"
 )
 
-// A StreamError says how a request failed, without a word of the server's message.
+// A StreamError says how a request failed.
 type StreamError struct {
+	Said       string // the server's message, see [Said]: it may quote the request, and Error does not have it
 	Kind       string // one of the classes above
 	HTTPStatus int    // 0 when no status is to blame
 	Type, Code string // the server's own, such as "BadRequestError" and "400", if each is a plain identifier of at most 64 bytes
@@ -72,6 +73,7 @@ const maxErrorBody = 64 << 10
 func HTTPError(status int, body []byte) *StreamError {
 	e := &StreamError{Kind: classifyHTTP(status, body), HTTPStatus: status}
 	e.describe(body)
+	e.Said = Said(body)
 	return e
 }
 

@@ -72,11 +72,12 @@ type Request struct {
 	IncludeUsage    bool // stream_options.include_usage; written only when Stream is set
 	ContinuousUsage bool // stream_options.continuous_usage_stats: running usage in every chunk (vLLM, SGLang)
 
-	MaxTokens   *int     // tokens to generate at most
-	MinTokens   *int     // tokens before a stop is honoured (vLLM, SGLang)
-	IgnoreEOS   bool     // generate up to MaxTokens whatever the model says (vLLM, SGLang, llama.cpp)
-	Temperature *float64 // NaN and infinities, which JSON lacks, are written as null
-	Seed        *int64
+	MaxTokens        *int     // tokens to generate at most
+	CompletionTokens bool     // MaxTokens of a Completion is written as max_completion_tokens, which newer models of OpenAI want
+	MinTokens        *int     // tokens before a stop is honoured (vLLM, SGLang)
+	IgnoreEOS        bool     // generate up to MaxTokens whatever the model says (vLLM, SGLang, llama.cpp)
+	Temperature      *float64 // NaN and infinities, which JSON lacks, are written as null
+	Seed             *int64
 
 	Extra Extra // further fields, merged at top level
 }
@@ -180,7 +181,10 @@ func AppendRequest(dst []byte, r *Request) []byte {
 // generation says how to generate.
 func (w *object) generation(r *Request) {
 	length := "max_tokens"
-	if r.Kind == Response {
+	switch {
+	case r.CompletionTokens && r.Kind == Completion:
+		length = "max_completion_tokens"
+	case r.Kind == Response:
 		length = "max_output_tokens"
 		if w.field("store") {
 			w.dst = append(w.dst, "false"...)

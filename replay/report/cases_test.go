@@ -116,7 +116,7 @@ func TestErrorsInTheDenominator(t *testing.T) {
 	if r := s.Requests; r.Rows != 7 || r.Succeeded != 2 || r.Failed != 3 || r.Cancelled != 1 || r.NotSent != 1 {
 		t.Errorf("%+v", r)
 	}
-	if e := s.Errors; len(e) != 2 || e[0] != (ErrorCount{"timeout", 2, 0.4}) || e[1] != (ErrorCount{"unfinished", 1, 0.2}) {
+	if e := s.Errors; len(e) != 2 || e[0] != (ErrorCount{Class: "timeout", Count: 2, Share: 0.4}) || e[1] != (ErrorCount{Class: "unfinished", Count: 1, Share: 0.2}) {
 		t.Errorf("%+v", e)
 	}
 	if n := s.Latency.FromSent.Headers.Count; n != 2 {

@@ -315,7 +315,7 @@ func (c *collector) summary() (Summary, error) {
 	}
 	s.Errors = []ErrorCount{}
 	for class, n := range c.errors {
-		s.Errors = append(s.Errors, ErrorCount{class, n, *Ratio(n, c.succeeded+c.failed)})
+		s.Errors = append(s.Errors, ErrorCount{class, n, *Ratio(n, c.succeeded+c.failed), saidOf(&c.run, class)})
 	}
 	slices.SortFunc(s.Errors, func(a, b ErrorCount) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Class, b.Class))

@@ -44,7 +44,8 @@ func WriteMarkdown(w io.Writer, s Summary) error {
 		markdownTable(&b, "What their time went to", pathHead, pathRows(&s))
 	}
 	if len(s.Errors) > 0 {
-		markdownTable(&b, "Errors", errorHead, errorRows(&s))
+		head, rows := errorTable(&s)
+		markdownTable(&b, "Errors", head, rows)
 	}
 	if len(s.Warnings) > 0 {
 		b.WriteString("\n**Warnings**\n\n")

@@ -229,8 +229,9 @@ func errorSection(s *Summary) page.Section {
 	if len(s.Errors) == 0 {
 		return page.Section{}
 	}
-	return page.Section{Title: "Errors", Tables: []page.Table{{Caption: "Share of the requests that ended", Head: errorHead, Rows: errorRows(s),
-		HeadTerms: []string{"", termOf("errors"), termOf("errors")}}}}
+	head, rows := errorTable(s)
+	terms := []string{"", termOf("errors"), termOf("errors"), ""}
+	return page.Section{Title: "Errors", Tables: []page.Table{{Caption: "Share of the requests that ended", Head: head, Rows: rows, HeadTerms: terms[:len(head)]}}}
 }
 
 // Sentences that say what the numbers say, each with the figures that it rests

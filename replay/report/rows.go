@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"reprise/replay/result"
 	"reprise/trace/page"
@@ -160,14 +161,32 @@ func sayTenants(t *Tenants) []string {
 	return []string{out}
 }
 
-var errorHead = []string{"error", "requests", "share"}
-
-func errorRows(s *Summary) [][]string {
-	var rows [][]string
-	for _, e := range s.Errors {
-		rows = append(rows, []string{textpage.Plain(e.Class), page.Brief(e.Count), page.Percent(e.Share)})
+// errorTable has the errors by class, and what the servers say about them where they do.
+func errorTable(s *Summary) (head []string, rows [][]string) {
+	head = []string{"error", "requests", "share"}
+	said := slices.ContainsFunc(s.Errors, func(e ErrorCount) bool { return e.Says != "" })
+	if said {
+		head = append(head, "the server says")
 	}
-	return rows
+	for _, e := range s.Errors {
+		row := []string{textpage.Plain(e.Class), page.Brief(e.Count), page.Percent(e.Share)}
+		if said {
+			row = append(row, textpage.Plain(e.Says))
+		}
+		rows = append(rows, row)
+	}
+	return head, rows
+}
+
+// saidOf is what servers said about the errors of a class, the first time of each status.
+func saidOf(run *result.Run, class string) string {
+	var words []string
+	for _, said := range run.Said {
+		if said.Class == class && !slices.Contains(words, said.Words) {
+			words = append(words, said.Words)
+		}
+	}
+	return strings.Join(words, "; ")
 }
 
 // readVerdict is what can be said of a complete run of another tool.

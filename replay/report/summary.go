@@ -192,7 +192,8 @@ func (l *Latency) metrics() []metric {
 type ErrorCount struct {
 	Class string  `json:"class"`
 	Count int64   `json:"count"`
-	Share float64 `json:"share"` // of succeeded + failed
+	Share float64 `json:"share"`          // of succeeded + failed
+	Says  string  `json:"says,omitempty"` // the server, the first time: at most 300 characters, without what it quoted
 }
 
 // Tokens says how true the token counts are. All of it counts successful rows.

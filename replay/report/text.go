@@ -218,7 +218,8 @@ func writeDetails(p *textpage.Page, s *Summary) {
 	for _, h := range s.ByHeader {
 		p.Table("By "+h.Header+" of the response, TTFT from sent", servedHead, servedRows(&h))
 	}
-	p.Table("Errors", errorHead, errorRows(s))
+	head, rows := errorTable(s)
+	p.Table("Errors", head, rows)
 	p.Table(validityChecks, checkHead, checkRows(s))
 	if len(s.Warnings) > 0 {
 		p.Blank()

@@ -10,6 +10,7 @@ import (
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
+	"reprise/trace/textpage"
 )
 
 // Codes of the checks, in the order in which they are given.
@@ -477,6 +478,9 @@ var causes = map[string]string{
 func cause(s *Summary) string {
 	for _, e := range s.Errors {
 		if says := causes[e.Class]; says != "" {
+			if e.Says != "" {
+				says += fmt.Sprintf(". The server says: %q", textpage.Plain(e.Says))
+			}
 			return fmt.Sprintf("; %s as %s: %s", page.Brief(e.Count), e.Class, says)
 		}
 	}

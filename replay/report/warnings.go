@@ -38,6 +38,7 @@ const (
 	warnTLS           = "tls_unverified"
 	warnCaches        = "several_caches"
 	warnContract      = "contract_without_error_rate"
+	warnAdapted       = "requests_adapted"
 	warnBuffered      = "answers_came_at_once"
 )
 
@@ -108,6 +109,9 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, so less was computed than the workload asks", page.Many(counts.promptsCut, "request"))
 	warn(counts.outputsLonger > 0, warnOutputLonger,
 		"%s %s longer than the most that was asked for: the server does not keep to max_tokens", page.Many(counts.outputsLonger, "output"), page.Was(counts.outputsLonger))
+	for _, says := range s.Run.Adapted {
+		warn(true, warnAdapted, "requests are not as asked: %s", textpage.Plain(says))
+	}
 	warn(s.Run.TLSUnverified, warnTLS, "the server's certificate was not checked, so who answered is not known")
 	warn(len(s.ByEndpoint) > 1 && s.Cache.Expected != nil, warnCaches,
 		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache which all share", len(s.ByEndpoint))

@@ -58,6 +58,7 @@ type Endpoint interface {
 // those of [Run] with the same names.
 type EndpointReport struct {
 	Odd    Odd
+	Said   []Said
 	Served []Served
 	Wire   *Wire // nil where the endpoint has no connections of its own
 }

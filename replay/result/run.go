@@ -51,6 +51,7 @@ type Run struct {
 	Simulation
 
 	Odd       Odd        `json:"odd_answers,omitzero"`
+	Said      []Said     `json:"said,omitempty"`      // by servers about errors, the first time of each class and status
 	Realtime  bool       `json:"realtime,omitempty"`  // requests were sent by a realtime thread
 	Wire      *Wire      `json:"wire,omitempty"`      // null where net/http or something else had the connections
 	Selection *Selection `json:"selection,omitempty"` // which part of the workload was sent; null is all of it
@@ -250,6 +251,9 @@ type Routing struct {
 	// stream_options, and requests to them have none.
 	Uncounted       []string `json:"template_overhead_unknown,omitempty"`
 	NoStreamOptions []string `json:"stream_options_refused,omitempty"`
+	// Adapted says how requests differed from what was asked for, since the servers refuse
+	// it: a sentence each.
+	Adapted []string `json:"adapted,omitempty"`
 }
 
 // A Template is what a server's template puts around a prompt, in tokens.
@@ -295,10 +299,19 @@ type Determinism struct {
 	Differed int64 `json:"differing_rows"` // other text, or another length
 }
 
+// Said is what a server said about an error, without what it quoted of a prompt, a secret or a
+// line end: at most 300 characters.
+type Said struct {
+	Class  string `json:"class"`                 // as [Result].Error
+	Status int32  `json:"http_status,omitempty"` // 0 within an answer of status 200
+	Words  string `json:"words"`
+}
+
 // Odd counts answers that were odd in a way that no Result shows. What was odd
 // about them was tolerated, and is no error.
 type Odd struct {
-	RetryAfter int64 `json:"retry_after,omitempty"`      // an error asked to be repeated later; nothing ever is
+	RetryAfter int64 `json:"retry_after,omitempty"`      // an error asked to be repeated later
+	Waited     int64 `json:"retry_waited,omitempty"`     // and was, after the time that it asked for
 	NoDone     int64 `json:"no_done,omitempty"`          // finished, but without [DONE]
 	DoneAgain  int64 `json:"done_again,omitempty"`       // more than one [DONE]
 	NoFinish   int64 `json:"no_finish_reason,omitempty"` // [DONE], but no choice said that it had finished

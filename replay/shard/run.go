@@ -19,7 +19,7 @@ func (s *Set) run(v *survey) result.Run {
 	run.Shard, run.Shards = nil, nil
 	run.Requests, run.Excluded, run.Unprepared, run.NotSent, run.Beyond = 0, 0, 0, 0, 0
 	run.Skipped, run.ReadLate, run.ShortTails, run.HeldBack = 0, 0, 0, 0
-	run.Unready, run.EndedEarly, run.Cut, run.Odd, run.Wire = "", "", nil, result.Odd{}, nil
+	run.Unready, run.EndedEarly, run.Cut, run.Odd, run.Said, run.Wire = "", "", nil, result.Odd{}, nil, nil
 	run.Window, run.Drift = nil, result.DriftOf(v.turns, v.sum, v.most, v.drifts)
 	run.MaxInFlight, run.PlannedNS = v.peak(), v.lastDue-v.firstDue
 	run.Served = s.served()
@@ -29,6 +29,7 @@ func (s *Set) run(v *survey) result.Run {
 		one := &s.shards[i].file.Run
 		addSending(&run.Sending, &one.Sending)
 		addOdd(&run.Odd, &one.Odd)
+		run.Said = addSaid(run.Said, one.Said)
 		addClient(&run, one)
 		run.PlannedNS = max(run.PlannedNS, one.PlannedNS)
 		run.Started = min(run.Started, one.Started)
@@ -102,6 +103,7 @@ func addSending(to, of *result.Sending) {
 
 func addOdd(to, of *result.Odd) {
 	to.RetryAfter += of.RetryAfter
+	to.Waited += of.Waited
 	to.NoDone += of.NoDone
 	to.DoneAgain += of.DoneAgain
 	to.NoFinish += of.NoFinish
@@ -110,6 +112,16 @@ func addOdd(to, of *result.Odd) {
 	to.Choices += of.Choices
 	to.NoUsage += of.NoUsage
 	to.Uncounted += of.Uncounted
+}
+
+// addSaid takes what servers said about errors of another class or status.
+func addSaid(to, of []result.Said) []result.Said {
+	for _, said := range of {
+		if !slices.ContainsFunc(to, func(s result.Said) bool { return s.Class == said.Class && s.Status == said.Status }) {
+			to = append(to, said)
+		}
+	}
+	return to
 }
 
 // addClient takes what a client found out about its machine.

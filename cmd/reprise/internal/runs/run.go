@@ -455,7 +455,8 @@ func (r *replayRun) noteOutcome(run *result.Run) {
 		n    int64
 		what string
 	}{
-		{o.RetryAfter, "errors with Retry-After, which is not followed"},
+		{max(o.RetryAfter-o.Waited, 0), "errors with Retry-After that were not sent again (--retry waits as the server asks)"},
+		{o.Waited, "errors with Retry-After, each sent again after the time that the server asked for"},
 		{o.NoDone, "without [DONE]"},
 		{o.DoneAgain, "with [DONE] twice"},
 		{o.NoFinish, "without a finish reason"},
