@@ -237,6 +237,7 @@ var sendingFields = []numberField{
 var oddFields = []numberField{
 	{"run.odd_answers.retry_after", "answers", "Errors that asked to be repeated later."},
 	{"run.odd_answers.retry_waited", "answers", "Of these, those that were sent again after the time that the server asked for."},
+	{"run.said.*.http_status", "number", "HTTP status of an error that a server had words for."},
 	{"run.odd_answers.no_done", "answers", "Streams that finished without [DONE]."},
 	{"run.odd_answers.done_again", "answers", "Streams with more than one [DONE]."},
 	{"run.odd_answers.no_finish_reason", "answers", "Streams with [DONE] whose choices did not say that they had finished."},
