@@ -45,6 +45,7 @@ type Report struct {
 	RoundTripMS *RoundTripMS `json:"round_trip_ms"`
 	Clock       *Clock       `json:"clock"`
 
+	Adapted  []string      `json:"adapted,omitempty"` // how requests differ from those that a replay sends elsewhere: the server refuses these
 	Sent     client.Probed `json:"sent"`
 	Findings []Finding     `json:"findings"`
 }
@@ -146,7 +147,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		r.Tokenizer = Tokens{Name: o.Tokenizer.Name(), Guessed: o.Guessed}
 	}
 	r.repeatPrompt(ctx, h, counting, words.Text)
-	r.Sent = h.Probed()
+	r.Sent, r.Adapted = h.Probed(), h.Adapted()
 	r.Findings = r.findings()
 	return r, ctx.Err()
 }

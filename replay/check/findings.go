@@ -62,6 +62,9 @@ func (r *Report) findings() (out []Finding) {
 			add("APIs", Note, "%s refuses a prompt of one word: %s", a.Name, a.Refused)
 		}
 	}
+	for _, says := range r.Adapted {
+		add("Fields", Note, "%s", says)
+	}
 	model := r.Model
 	if n := len(r.Server.Models) + r.Server.Unlisted; n > 1 {
 		model += fmt.Sprintf(", of %d", n)

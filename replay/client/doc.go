@@ -28,6 +28,9 @@
 //   - endpoint.go: New and Close: an HTTP endpoint from its options
 //   - prepare.go: making a row's request ahead: prompt as text or token ids, choice of
 //     API and server, request ids and trace headers
+//   - fields.go: fields that servers refuse, which requests then go without or spell in another
+//     way, and where their APIs are
+//   - words.go: what servers say about errors, without what they quote of a prompt
 //   - images.go: images of rows that have image tokens: how the server counts sizes, the
 //     size for a number of tokens, the text beside them
 //   - rowextra.go: headers and body fields of single rows, from a file of JSON lines

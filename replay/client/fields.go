@@ -14,6 +14,7 @@ import (
 // A dialect is which fields an API's requests have at these servers, as probes found out.
 type dialect struct {
 	noOptions   bool // without stream_options
+	noRunning   bool // without its continuous_usage_stats
 	unforced    bool // without min_tokens and ignore_eos
 	completions bool // max_completion_tokens in place of max_tokens
 }
@@ -39,7 +40,14 @@ var adaptations = []adaptation{
 		func(d *dialect) *bool { return &d.unforced },
 	},
 	{
-		"stream_options is left out, so the server may count no tokens", []string{"stream_options", "include_usage", "continuous_usage_stats"},
+		"continuous_usage_stats is left out, so tokens are counted at the end of an answer alone", []string{"continuous_usage_stats"},
+		func(h *HTTP, api string) bool {
+			return h.opt.ContinuousUsage && (api == result.APIChat || api == result.APICompletions)
+		},
+		func(d *dialect) *bool { return &d.noRunning },
+	},
+	{
+		"stream_options is left out, so the server may count no tokens", []string{"stream_options", "include_usage"},
 		func(_ *HTTP, api string) bool { return api == result.APIChat || api == result.APICompletions },
 		func(d *dialect) *bool { return &d.noOptions },
 	},
@@ -167,6 +175,7 @@ func (h *HTTP) adapt(api string, req *openai.Request) {
 	if d.noOptions {
 		req.IncludeUsage, req.ContinuousUsage = false, false
 	}
+	req.ContinuousUsage = req.ContinuousUsage && !d.noRunning
 	if d.unforced {
 		req.MinTokens, req.IgnoreEOS = nil, false
 	}

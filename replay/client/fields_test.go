@@ -72,6 +72,7 @@ func TestRefusedFields(t *testing.T) {
 		"forced lengths, in silence":       {&pickyServer{fields: all[1:3], words: "no", status: 400}, true, "max_tokens stream_options", "min_tokens"},
 		"stream_options, in silence":       {&pickyServer{fields: all[3:], words: "no", status: 422}, true, "max_tokens min_tokens ignore_eos", "stream_options"},
 		"all, one after the other":         {&pickyServer{fields: all, words: `{"error":"unknown field %s"}`, status: 400}, true, "max_completion_tokens", "max_completion_tokens\nmin_tokens\nstream_options"},
+		"running counts":                   {&pickyServer{fields: []string{"continuous_usage_stats"}, words: `{"error":"unknown: %s"}`, status: 400}, true, "max_tokens min_tokens ignore_eos stream_options", "continuous_usage_stats"},
 		"all, in silence":                  {&pickyServer{fields: all, words: "", status: 400}, true, "max_completion_tokens", "max_completion_tokens\nmin_tokens\nstream_options"},
 		"its APIs are at its root":         {&pickyServer{path: "/"}, true, "max_tokens min_tokens ignore_eos stream_options", "are below"},
 		"they are below a path without v1": {&pickyServer{path: "/llm"}, true, "max_tokens min_tokens ignore_eos stream_options", "are below"},
@@ -80,7 +81,7 @@ func TestRefusedFields(t *testing.T) {
 			s := c.server
 			served := httptest.NewServer(s)
 			defer served.Close()
-			h := endpoint(t, Options{URL: served.URL + s.path, Model: "m", ForceOutput: c.forced})
+			h := endpoint(t, Options{URL: served.URL + s.path, Model: "m", ForceOutput: c.forced, ContinuousUsage: name == "running counts"})
 			if _, err := h.Calibrate(t.Context(), " a", 1); err != nil {
 				t.Fatal(err)
 			}

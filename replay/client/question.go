@@ -24,6 +24,7 @@ func (h *HTTP) Question(ctx context.Context, prompt string, most int) (answer st
 	api := apiOf(h.opt.API, &trace.Request{})
 	zero, seed := 0.0, int64(1)
 	r := &openai.Request{Model: h.model, MaxTokens: &most, Temperature: &zero, Seed: &seed, Extra: h.opt.Extra}
+	h.adapt(api, r)
 	switch api {
 	case result.APIChat:
 		r.Messages = []openai.Message{{Role: "user", Content: []byte(prompt)}}

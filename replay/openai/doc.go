@@ -8,7 +8,7 @@
 //  1. [AppendRequest] encodes a [Request] ahead of its due time. Prompts are
 //     hundreds of kilobytes, so the text is escaped in one pass, without reflection.
 //  2. An answer that is not 200 becomes a [StreamError] through [HTTPError]: a class
-//     from a closed list, and no text of the server's.
+//     from a closed list, and the server's message apart.
 //  3. A [Scanner] splits the body into server-sent events and stamps each with the
 //     instant of the Read that completed it.
 //  4. A [Collector] keeps the raw events and their instants, decodes them away from
@@ -39,6 +39,7 @@
 //   - outcome.go: the Outcome, and the generated Text
 //   - errors.go: classes of errors, such as timeout, rate_limited and too_long, from
 //     statuses, bodies and network errors
+//   - said.go: the message in the body of an error
 //   - response.go: writing chunks, whole answers, errors and the framing of events on the
 //     server's side
 //   - message.go: events, bodies and usage of the Messages API, on both sides

@@ -62,6 +62,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates
 	if err != nil {
 		return nil, err
 	}
+	defer func() { tellAdapted(cmd, endpoint) }()
 	if f.raw != nil {
 		for _, api := range []string{result.APIChat, result.APICompletions} { // those that the source has
 			if err := endpoint.ProbeUsage(cmd.Context(), api, words.Text[0]); err != nil {
@@ -91,6 +92,13 @@ func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates
 		cli.Notef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %s", strings.Join(endpoint.Endpoints(), ", "), api, model, overhead)
 	}
 	return templates, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
+}
+
+// tellAdapted says how requests differ from what was asked for, since the servers refuse it.
+func tellAdapted(cmd *cobra.Command, endpoint *client.HTTP) {
+	for _, says := range endpoint.Adapted() {
+		cli.Notef(cmd, "endpoint: %s", says)
+	}
 }
 
 // sampleTokens is how long a text is that a server counts to show its tokenizer.

@@ -73,10 +73,14 @@ func Advised(err error, t *flags.Target) error {
 		next = "Check that the server runs and that --url names it"
 	case e.Status == http.StatusBadRequest && strings.HasPrefix(e.Asked, "GET http://"):
 		next = "If the server speaks TLS at this port, write https:// in --url"
-	case e.Status == http.StatusNotFound && e.API != "":
+	case e.Unknown && e.Model != "":
+		next = fmt.Sprintf("The server does not know the model %q: name another with --model", e.Model)
+	case e.Status == http.StatusNotFound && e.API != "" && e.Listed:
 		next = "The server lists its models, but has no completions, chat or responses API below the path of --url"
+	case e.Status == http.StatusNotFound && e.API != "":
+		next = "Check the path of --url. It may be the whole URL of an API, such as https://host/openai/chat/completions?api-version=1, which is then used as it is"
 	case e.Status == http.StatusNotFound, e.Failure != nil && e.Kind == openai.KindOther && e.API == "":
-		next = "Check the path of --url: it is the base that /v1/models is below. Of a server that lists no models, name the one to use with --model"
+		next = "If the server lists no models, pass --model. Else check the path of --url: models are listed below it"
 	case e.Kind == openai.KindRedirect:
 		next = "No redirect is followed, since each would add a round trip to the time to the first token: write the address that it leads to in --url"
 	case e.Kind == openai.KindCompressed:
