@@ -137,13 +137,13 @@ func (b *LengthBucket) tokens() string {
 
 func (l *leads) decode(s *Summary) {
 	itl, tpot := &s.Latency.ITLChunk, &s.Latency.TPOT
-	if r := itl.TailRatio; r != nil && *r >= farGap {
+	if r, m := itl.TailRatio, s.InFlight.Mean; r != nil && *r >= farGap && m != nil && *m > 1 { // a request alone has no other's prompt between its steps
 		l.add(leadInterference, "ITL beside prompt tokens over time; the same run with chunked prefill, or with a smaller budget of tokens in a step (max_num_batched_tokens)",
 			"Streams stall: one gap in a hundred is %s times the median one, %s ms and %s ms (p99 and p50 of chunk ITL). Prompts computed between the steps of decoding do that.",
 			page.Number(*r), page.Number(*itl.P99), page.Number(*itl.P50))
 	}
 	if m := s.InFlight.Mean; m != nil && *m < fewFlying && tpot.Count >= 10 && *tpot.Mean > 0 {
-		l.add(leadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it (8 B parameters of 2 bytes at 600 GB/s: 37 tokens/s), and the GPU's memory counters: far below the bound, look at kernels, clocks and precision",
+		l.add(leadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it, and the GPU's memory counters: far below the bound, look at kernels, clocks and precision",
 			"Hardly anything was batched, with %s requests in flight on average (in flight): %s ms for a token, %s tokens per second for a user (mean TPOT), is what decoding alone gives. It is bound by memory where it is near what the bandwidth allows.",
 			page.Number(*m), page.Number(*tpot.Mean), page.Number(1000 / *tpot.Mean))
 	}

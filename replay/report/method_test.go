@@ -132,6 +132,11 @@ func TestDiagnoses(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
+	// With one request in flight, no prompt of another can stand between its steps.
+	alone := load(400, func(i int64) result.Result { return answer(i, i*1000, 0, 20, 30, 40, 50+i%10/9*50) })
+	if got := leadsOf(t, result.Run{Source: result.Source{ServerBlock: 16}}, Options{}, alone...); slices.Contains(got, leadInterference) {
+		t.Errorf("one request in flight: %q", got)
+	}
 	if got := leadsOf(t, result.Run{Load: result.Load{Timing: result.ClosedLoop}}, Options{}, load(400, func(i int64) result.Result { return answer(i, i*10, 0, 20+2*i, 30+2*i) })...); slices.Contains(got, leadSaturated) {
 		t.Error("a closed loop cannot fall behind")
 	}
