@@ -76,6 +76,11 @@
 //   - messages_apis.go: messages in the forms of other APIs and frameworks: Gemini, Bedrock,
 //     LangChain, choices and candidates
 //   - spans.go: the calls among the spans of traces, each once: layers, sums, spans exported twice
+//   - mapped_counts.go: counts that --map names: sums, cached tokens beside the input, zeros,
+//     totals of sessions
+//   - times_evidence.go: numbers that are no times: epochs in 32-bit floats, dates of a
+//     spreadsheet, lengths of time
+//   - inspect_usage.go: the sum that a prompt's counts make, where it is split
 //   - usage.go: where the usage objects and counts of a record stand; what they say is
 //     [reprise/trace/usage]'s to know
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the

@@ -190,8 +190,8 @@ func newFieldCounter(f Format, m Mapping) *fieldCounter {
 			k.named, k.whole = true, k.whole || r.whole
 		}
 	}
-	for _, paths := range m {
-		for _, path := range paths {
+	for name := range m {
+		for _, path := range m.places(name) {
 			c.root.addMapped(path)
 		}
 	}

@@ -67,7 +67,7 @@ type fieldStats struct {
 	open                                       int  // of numbers: those that have decimals or thousands
 	commas                                     bool // the mark in them is a comma
 	fractions                                  bool
-	min, max                                   float64
+	min, max, sum                              float64
 	first, last                                time.Time
 	shortest, longest                          int // of texts in characters, or of lists
 	record                                     int // that had it last
@@ -422,6 +422,7 @@ func (s *fieldStats) number(digits string) {
 		s.max = f
 	}
 	s.numbers++
+	s.sum += f
 	if f == math.Trunc(f) {
 		s.whole++
 	}

@@ -229,7 +229,7 @@ func (i *Inspection) propose() {
 	}
 	timed := pick("time")
 	text := pick("messages") || pick("prompt")
-	sized := pick("input_tokens") || text // with both the length is the server's count
+	sized := i.proposeSum(all, taken) || pick("input_tokens") || text // with both the length is the server's count
 	for _, target := range []string{"output", "output_tokens", "cached_tokens", "user", "session", "model", "max_tokens", "status", "finish_reason", "ttft", "e2e"} {
 		pick(target)
 	}

@@ -26,7 +26,7 @@ func TestVLLMVersions(t *testing.T) {
 		"0.8": {received(short+"[logger.py:39] ", "chatcmpl-1", "prompt: \"it's\", "+vllmParams+"prompt_token_ids: None, lora_request: None, prompt_adapter_request: None."),
 			`user:"it's" chat max=64 temperature=1e-05`},
 		"0.10": {received("\x1b[1;36m(APIServer pid=7)\x1b[0;0m "+short+"[logger.py:41] ", "embd-1", "prompt: 'p', params: PoolingParams(dimensions=None), prompt_token_ids: [], prompt_embeds shape: torch.Size([3, 4]), lora_request: None."),
-			`user:"p" in=0 embedding`},
+			`user:"p" embedding`},
 		// As its ColoredFormatter writes on a terminal.
 		"0.11": {received("\x1b[32mINFO\x1b[0m \x1b[90m03-05 19:47:39\x1b[0m \x1b[90m[entrypoints/logger.py:40]\x1b[0m ", "cmpl-1-0", "prompt: 'p', params: None, prompt_token_ids: [1, 2], lora_request: None."),
 			`user:"p" completion in=2`},

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,8 @@ type mappedDecoder struct {
 	timing    timing
 	sessions  map[string]lastTurn // of a source without times
 	given     bool                // the operator named the field of the input length
+	totals    sessionTotals
+	counts    *mappedCounts // nil where the operator named none
 	entries   int64
 	chains    responseChains
 	builder   builder // of the current row
@@ -39,6 +42,7 @@ type field struct {
 	target
 	paths    []string
 	required bool
+	sums     bool // a path may be a sum, see [countTargets]
 }
 
 // fields lists the mapped targets in the order in which they are set.
@@ -46,7 +50,7 @@ func (m Mapping) fields() []field {
 	var fields []field
 	for _, t := range targets {
 		if m[t.name] != nil && t.set != nil {
-			fields = append(fields, field{target: t, paths: m[t.name]})
+			fields = append(fields, field{target: t, paths: m[t.name], sums: isCountTarget(t.name)})
 		}
 	}
 	return fields
@@ -69,15 +73,19 @@ const (
 func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
 	d.fields, d.given = m.withErrors().fields(), o.Map["input_tokens"] != nil
+	d.counts = newMappedCounts(m, d.fields, o)
 	if o.Map["time"] != nil {
-		d.timing = withTimes
+		d.timing, d.clock.mapped = withTimes, true
 	}
 	s.info.HasText = m["messages"] != nil || m["prompt"] != nil || m["output"] != nil
 	d.setBlockSize(o.BlockSize)
 	if d.s.absent == nil { // else this is another file of the source
 		d.s.absent = absentFields{}
 		for name, paths := range o.Map {
-			d.s.absent[name] = &absentField{spec: strings.Join(paths, "|"), paths: m[name]}
+			d.s.absent[name] = &absentField{target: name, spec: strings.Join(paths, "|"), paths: m.places(name)}
+			for _, part := range m.summands(name, nil) {
+				d.s.absent[name+"+"+part] = &absentField{target: name, spec: part, paths: []string{part}}
+			}
 		}
 	}
 	if d.sampleRows(first) && o.inspect != nil {
@@ -119,6 +127,7 @@ func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 		}
 		some = true
 		d.s.absent.see(r)
+		d.counts.look(r)
 		if d.timing == unknownTiming {
 			d.timing = withoutTimes
 		}
@@ -133,6 +142,9 @@ func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 
 func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	r, err := d.rows.next()
+	if err == io.EOF && d.totals.found() {
+		d.s.notes.sayOnce(noteTotals)
+	}
 	if err != nil {
 		return dst, err
 	}
@@ -155,6 +167,11 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		return dst, err
 	}
 	settleEnding(&b.e)
+	if err := d.counts.settle(b, r, &d.s.notes); err != nil {
+		return dst, err
+	}
+	_, fromUsage := r.value("tokens")
+	b.dropZeros(d.given || fromUsage, &d.s.notes)
 	b.e.InputGiven = d.given && b.e.InputTokens != nil
 	_, b.ownSystem = r.value(ownSystem)
 	b.ownSystem = b.ownSystem && len(b.e.Messages) > 0 && b.e.Messages[0].Role == trace.System
@@ -188,6 +205,9 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		d.sessions[b.session] = last
 	}
 	d.noteEntry(b, r)
+	if d.given || fromUsage {
+		d.totals.see(b)
+	}
 	d.chains.remember(b, d.entries)
 	d.entries++
 	return append(dst, b.e), nil
@@ -196,7 +216,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 // fillFields sets the fields that the row has.
 func fillFields(b *builder, fields []field, r row) error {
 	for _, f := range fields {
-		v, p, ok := findFirst(r, f.paths)
+		v, p, ok := f.find(r)
 		if !ok && f.required {
 			return badAt(r, "", f.name+" is missing")
 		}
@@ -271,10 +291,16 @@ func (d *mappedDecoder) instant(st stamp) (time.Time, *fault) {
 		if why := d.clock.settle(append(d.sample, st)); why != "" {
 			return time.Time{}, refuse(0, 0, why)
 		}
+		if d.clock.mapped && d.clock.told != 0 && areLengths(d.sample) {
+			d.s.notes.sayOnce(noteLengths)
+		}
 		d.sample = nil
 		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
 		if d.clock.layout != "" {
 			d.s.notes.sayOnce("dates were read as " + timeFormatFlag(d.clock.layout) + " says")
+		}
+		if d.clock.serial {
+			d.s.notes.sayOnce(noteSerial)
 		}
 		if d.clock.guessed {
 			d.s.notes.sayOnce("times with fractions were taken as seconds: say --time-unit if the unit is another")
@@ -335,8 +361,8 @@ func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*m
 func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	m = m.dotted()
 	var paths []string
-	for _, alternatives := range m {
-		paths = append(paths, alternatives...)
+	for name := range m {
+		paths = append(paths, m.places(name)...)
 	}
 	wanted := func(leaf []string) bool {
 		return slices.ContainsFunc(paths, func(path string) bool {
@@ -346,7 +372,7 @@ func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mapped
 	o.inspect = p.inspect
 	columns := p.columns()
 	for _, t := range targets {
-		if paths := m[t.name]; o.Map[t.name] != nil && !slices.ContainsFunc(paths, func(path string) bool {
+		if paths := m.places(t.name); o.Map[t.name] != nil && !slices.ContainsFunc(paths, func(path string) bool {
 			return slices.ContainsFunc(columns, func(c string) bool { return path == c || strings.HasPrefix(path, c+".") })
 		}) {
 			return nil, p.close(absentColumn(t.name, o.Map[t.name], p.inspect()))

@@ -8,13 +8,14 @@ import (
 )
 
 // absentFields are the fields that the operator mapped and no record had so far, by
-// their targets.
+// their targets; parts of a sum stand beside it.
 type absentFields map[string]*absentField
 
 type absentField struct {
-	spec  string   // as it was mapped
-	paths []string // as lookup takes them
-	near  string   // a field of the source whose name is much like it
+	target string
+	spec   string   // as it was mapped
+	paths  []string // as lookup takes them
+	near   string   // a field of the source whose name is much like it
 }
 
 // see takes out what a record has.
@@ -53,7 +54,7 @@ func (a absentFields) check(o Options) error {
 // notes say what was mapped and never found.
 func (a absentFields) notes() (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		line := fmt.Sprintf("no record has the field %q (--map %s=%s)", a[name].spec, name, a[name].spec)
+		line := fmt.Sprintf("no record has the field %q (--map %s=%s)", a[name].spec, a[name].target, a[name].spec)
 		if a[name].near != "" {
 			line += fmt.Sprintf("; did you mean %q?", a[name].near)
 		}

@@ -47,7 +47,7 @@ func TestTargets(t *testing.T) {
 	for _, c := range []struct{ target, json, want string }{
 		{"input_tokens", `12`, "in=12"}, {"input_tokens", `"12"`, "in=12"}, {"input_tokens", `12.0`, "in=12"},
 		{"input_tokens", `1.5`, "bad"}, {"input_tokens", `true`, "bad"}, {"input_tokens", `[1]`, "bad"},
-		{"output_tokens", `0`, "out=0"}, {"cached_tokens", `5`, "cached=5"}, {"reasoning_tokens", `5`, "reasoning=5"},
+		{"output_tokens", `0`, "out=0"}, {"cached_tokens", `1`, "cached=1"}, {"reasoning_tokens", `5`, "reasoning=5"},
 		{"user", `"u"`, "user=u"}, {"user", `17`, "user=17"}, {"user", `""`, ""}, {"user", `{}`, "bad"}, {"user", `null`, ""},
 		{"session", `5`, "session=5 turn=0 after=[]"}, {"model", `"m"`, "model=m"}, {"adapter", `"a"`, "adapter=a"}, {"salt", `"s"`, "salt=s"}, {"prefix_key", `"p"`, "prefix=p"},
 		{"kind", `"embedding"`, "embedding"}, {"kind", `"secret"`, "other"}, {"class", `1`, "class=1"}, {"replica", `"r"`, "replica=r"},

@@ -21,8 +21,9 @@ type Mapping map[string][]string
 // them. In JSON a path is dotted keys and array indices, such as
 // usage.prompt_tokens or choices[0].text (or choices.0.text); a key that itself
 // has dots is found as well. In CSV it is the name of a column. Alternatives
-// are separated by "|": the first that is present and not null counts. One
-// specification may hold several, with commas between them.
+// are separated by "|": the first that is present and not null counts. A path of a
+// count may be several with "+" between them, whose values add up. One specification
+// may hold several, with commas between them.
 //
 // The targets are those of [Targets]. ParseMapping returns nil for no
 // specifications; its errors match [ErrUsage].

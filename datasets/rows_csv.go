@@ -265,10 +265,10 @@ func (c *csvRows) place(column string) (line, col int64) {
 func (c *csvRows) need(m Mapping, packed []string, o Options) error {
 	for _, t := range targets {
 		name, n := t.name, 0
-		paths, ok := m[name]
-		if !ok {
+		if m[name] == nil {
 			continue
 		}
+		paths := m.places(name)
 		for _, column := range c.columns {
 			within := func(path string) bool { return strings.HasPrefix(path, column+".") && slices.Contains(packed, column) }
 			if slices.Contains(paths, column) || slices.ContainsFunc(paths, within) {
@@ -283,6 +283,11 @@ func (c *csvRows) need(m Mapping, packed []string, o Options) error {
 		}
 		if n > len(paths) {
 			return refuse(1, 1, "the header has several columns for "+name)
+		}
+		for _, part := range m.summands(name, c.columns) {
+			if !slices.Contains(c.columns, part) && !slices.ContainsFunc(packed, func(column string) bool { return strings.HasPrefix(part, column+".") }) && o.inspect != nil {
+				return absentColumn(name, []string{part}, o.inspect())
+			}
 		}
 	}
 	return nil

@@ -29,8 +29,8 @@ func openMapped(all, first, look rows, m Mapping, o Options, s *Source) (*mapped
 // packedFields are those above the paths of a mapping that hold JSON objects as strings.
 func packedFields(in rows, m Mapping) (packed []string) {
 	above := map[string]bool{}
-	for _, paths := range m {
-		for _, path := range paths {
+	for name := range m {
+		for _, path := range m.places(name) {
 			for at := range path {
 				if path[at] == '.' {
 					above[path[:at]] = true
@@ -75,10 +75,20 @@ func (m Mapping) inColumns(columns []string) Mapping {
 	out := Mapping{}
 	for name, paths := range m {
 		for _, path := range paths {
-			if !slices.Contains(columns, path) {
-				path = dotted(path)
+			inColumn := func(path string) string {
+				if slices.Contains(columns, path) {
+					return path
+				}
+				return dotted(path)
 			}
-			out[name] = append(out[name], path)
+			if parts := sumParts(path); parts != nil && isCountTarget(name) && !slices.Contains(columns, path) {
+				for i := range parts {
+					parts[i] = inColumn(parts[i])
+				}
+				out[name] = append(out[name], strings.Join(parts, "+"))
+				continue
+			}
+			out[name] = append(out[name], inColumn(path))
 		}
 	}
 	return out

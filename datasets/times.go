@@ -301,6 +301,8 @@ type clock struct {
 
 	style     stampStyle
 	compact   bool // numbers are dates: see [readCompact]
+	serial    bool // numbers are dates of a spreadsheet: see [readSerial]
+	mapped    bool // the operator named the field, so that it may be none of an arrival
 	unit      time.Duration
 	epoch     bool // numbers count from 1970
 	fractions bool // numbers may have a fraction
@@ -352,8 +354,17 @@ func (c *clock) settle(sample []stamp) string {
 		c.unit, c.fractions = c.told, true
 	case epochUnit(first.whole) != 0:
 		c.unit, c.epoch, c.fractions = epochUnit(first.whole), true, true
+		if why := coarse(sample, c.unit); why != "" {
+			return why
+		}
 	case !slices.ContainsFunc(sample, func(s stamp) bool { _, ok := readCompact(s); return !ok }):
 		c.compact = true
+	case c.usual == 0 && c.settleSerial(sample):
+		c.serial = true
+	case c.usual == 0 && c.unclear(sample):
+		return whySerial
+	case c.mapped && areLengths(sample):
+		return whyLengths
 	case first.whole >= 1e9:
 		return "the unit of the times is not clear from their size: " + sayUnit
 	case c.usual != 0 && c.always:
@@ -369,12 +380,17 @@ func (c *clock) settle(sample []stamp) string {
 	return ""
 }
 
+// settleSerial and unclear ask [isSerial].
+func (c *clock) settleSerial(sample []stamp) bool { is, _ := isSerial(sample); return is }
+
+func (c *clock) unclear(sample []stamp) bool { _, unclear := isSerial(sample); return unclear }
+
 // describe says the unit for [Info].
 func (c *clock) describe() string {
 	switch {
 	case c.style == noStamp:
 		return ""
-	case c.style == numeric && !c.compact:
+	case c.style == numeric && !c.compact && !c.serial:
 		return unitName(c.unit)
 	}
 	return "date"
@@ -392,6 +408,13 @@ func (c *clock) instant(s stamp) (t time.Time, why string, stop bool) {
 	if c.compact {
 		var ok bool
 		if s.t, ok = readCompact(s); !ok {
+			return t, "its time is written in another way than in the records before it", false
+		}
+		s.style = local
+	}
+	if c.serial {
+		var ok bool
+		if s.t, ok = readSerial(s); !ok {
 			return t, "its time is written in another way than in the records before it", false
 		}
 		s.style = local
@@ -442,7 +465,7 @@ func (c *clock) trackSpan(t time.Time) string {
 	}
 	c.seen = true
 	if !c.longSpan && c.max.Sub(c.min) > maxSpan {
-		if c.style == numeric && !c.compact {
+		if c.style == numeric && !c.compact && !c.serial {
 			return "in the unit " + unitName(c.unit) + " the times up to here span more than 60 days: " + sayUnit + " if it is another, or confirm with --allow-long-span"
 		}
 		return "the times up to here span more than 60 days: confirm with --allow-long-span"

@@ -60,7 +60,8 @@ To import it:
 |---|---|
 TARGETS
 A path is a column name, or keys and list positions such as ~usage.prompt_tokens~ and
-~choices[0].text~. ~a|b~ takes the first that a record has. One flag may hold several pairs,
+~choices[0].text~. ~a|b~ takes the first that a record has. Counts may be sums: ~input_tokens=usage.input_tokens+usage.cache_read_input_tokens~,
+for prompts whose cached tokens stand beside the others. One flag may hold several pairs,
 separated by commas. A path leads into JSON that a column or a field holds as a string:
 ~usage.prompt_tokens~ is in the column ~usage~.
 
@@ -79,7 +80,9 @@ separated by commas. A path leads into JSON that a column or a field holds as a 
   are detected and printed. If no date shows whether
   the day or the month comes first, the import stops and asks. ~--time-format~ sets a layout,
   in strptime's notation (~'%d.%m.%y %H:%M'~) or Go's; ~--time-unit~ the unit of numbers;
-  ~--tz~ the zone of times without one.
+  ~--tz~ the zone of times without one. Spreadsheets' days since 1899 are read as dates. Epochs
+  that a 32-bit float rounded, and a mapped time that goes up and down like a duration, are
+  refused; ~--time-unit~ says that they are meant.
 - **Bad records** are counted, located and left out, up to ~--max-bad~.
 
 ## Folders
@@ -106,6 +109,16 @@ model show, or by as many tokens before each message where these explain the dif
 the token. What is still missing is filled up with the beginning of the answer, which the
 next turn has there; what is too much is cut off. Without usage the length is the count of the text,
 by ~--tokenizer~ and ~--template~.
+
+Providers differ in what a count holds: Anthropic counts cached tokens beside the input, Gemini
+its thoughts and xAI its reasoning beside the output, others within. The total decides, or a
+part that is more than its whole, or else the provider's names for the counts. What was added,
+and what does not add up, is printed with the number of records; ~--cached-in-input yes~ or
+~no~ settles it for logs of tools that pass on either, and for ~--map~. Where text has a count
+of zero, its length is that of the text.
+
+One call is one request. Spans that are exported twice, layers around the same call and agents
+that sum their calls are told by their ids and left out.
 
 Some texts are not what was sent. Of these the length alone is taken: prompts that were
 redacted look equal where they were not, and would share a false prefix.

@@ -49,7 +49,6 @@ const (
 	CacheOver                     // more cached tokens than input
 	ReasoningAdded                // the reasoning was added to the output
 	TotalOff                      // the total is not the sum of its parts
-	AllZero                       // every count is zero
 	findings
 )
 
@@ -85,8 +84,6 @@ func (f Finding) String() string {
 		return "records whose reasoning tokens stand beside the output count, and were added to it"
 	case TotalOff:
 		return "records whose total is not the sum of their input and output tokens: the two counts were taken, and the total was not"
-	case AllZero:
-		return "records whose usage is zero throughout: their lengths are not known from it"
 	}
 	return ""
 }
@@ -234,7 +231,6 @@ func (c *Counts) settle(d Dialect, by, known [parts]evidence, explained bool) (t
 	}
 	add(TotalOff, !explained)
 	add(ReasoningAdded, beside[reasoningPart] && amounts[reasoningPart] > 0)
-	add(AllZero, !c.Empty() && c.IsZero())
 	if hasInput {
 		add(CacheOver, cached > input)
 		cached = min(cached, input)

@@ -172,7 +172,7 @@ func TestFindings(t *testing.T) {
 		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"completion_tokens_details":{"reasoning_tokens":50}}`:                1 << ReasoningAdded,
 		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":19,"completion_tokens_details":{"reasoning_tokens":4}}`:                 1 << ReasoningAdded,
 		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"cached_tokens":30}`:                                                 1 << CacheAdded,
-		`{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`:                                                                      1 << AllZero,
+		`{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`:                                                                      0,
 		`{"promptTokenCount":10,"candidatesTokenCount":5,"thoughtsTokenCount":4,"totalTokenCount":19,"cachedContentTokenCount":4}`:        0,
 		`{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":30,"cache_creation_input_tokens":2,"total_tokens":15}`:            0,
 		`{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":30,"cache_creation_input_tokens":2,"total_tokens":47}`:            0,

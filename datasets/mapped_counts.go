@@ -1,0 +1,246 @@
+package datasets
+
+import (
+	"slices"
+	"strings"
+
+	"reprise/trace"
+	tokenusage "reprise/trace/usage"
+)
+
+// countTargets are the targets that are counts. A path of one may be several with "+" between
+// them, whose values add up: input_tokens=usage.input_tokens+usage.cache_read_input_tokens.
+var countTargets = []string{"input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens", "max_tokens"}
+
+func isCountTarget(name string) bool { return slices.Contains(countTargets, name) }
+
+// sumParts are the paths that a path of a count adds up; nil for a single one.
+func sumParts(path string) []string {
+	if !strings.Contains(path, "+") {
+		return nil
+	}
+	parts := strings.Split(path, "+")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	return parts
+}
+
+// places are the paths at which a target may find its values: those of a mapping, and of a sum
+// its parts. A name with "+" in it may be that of a field.
+func (m Mapping) places(name string) (places []string) {
+	for _, path := range m[name] {
+		places = append(places, path)
+		if isCountTarget(name) {
+			places = append(places, sumParts(path)...)
+		}
+	}
+	return places
+}
+
+// summands are the parts of the sums of a target, but of names that are columns themselves.
+func (m Mapping) summands(name string, columns []string) (parts []string) {
+	for _, path := range m[name] {
+		if isCountTarget(name) && !slices.Contains(columns, path) {
+			parts = append(parts, sumParts(path)...)
+		}
+	}
+	return parts
+}
+
+// find returns the value of a mapped target, and where it is.
+func (f field) find(r row) (v any, path string, ok bool) {
+	v, path, ok = findFirst(r, f.paths)
+	if ok || !f.sums {
+		return v, path, ok
+	}
+	for _, sum := range f.paths {
+		if v, path, ok = addUp(r, sumParts(sum)); ok {
+			return v, path, true
+		}
+	}
+	return nil, "", false
+}
+
+// addUp adds the counts at some paths. One that is not there counts nothing, and one that is no
+// count is returned in place of the sum.
+func addUp(r row, paths []string) (v any, path string, ok bool) {
+	var sum int64
+	for _, p := range paths {
+		found, there := r.value(p)
+		if !there {
+			continue
+		}
+		n, isCount := countOf(plain(found))
+		if _, open := found.(openNumber); open || !isCount {
+			return found, p, true
+		}
+		if sum += int64(n); path == "" {
+			path = p
+		}
+	}
+	return integer(sum), path, path != ""
+}
+
+// mappedCounts settle the counts of a source whose operator named their fields: what they are
+// is taken as it was named, as far as it can be.
+type mappedCounts struct {
+	reader *tokenusage.Reader
+	counts []field // input, output, cached and reasoning tokens, those that are mapped
+	models []string
+}
+
+// newMappedCounts returns nil where no field of the input length is named.
+func newMappedCounts(m Mapping, fields []field, o Options) *mappedCounts {
+	if o.Map["input_tokens"] == nil {
+		return nil
+	}
+	c := &mappedCounts{reader: tokenusage.NewReader(tokenusage.Relayed, o.CachedInInput), models: m["model"]}
+	for _, f := range fields {
+		if f.kind() >= 0 {
+			c.counts = append(c.counts, f)
+		}
+	}
+	return c
+}
+
+// kind is what a field counts in a usage; -1 for another one.
+func (f field) kind() int {
+	for i, name := range settledCounts {
+		if f.name == name+"_tokens" {
+			return i
+		}
+	}
+	return -1
+}
+
+var settledKinds = []tokenusage.Kind{tokenusage.Input, tokenusage.Output, tokenusage.Cached, tokenusage.Reasoning}
+
+// look lets a record of the head show where its cached tokens and its reasoning stand.
+func (c *mappedCounts) look(r row) {
+	if c == nil {
+		return
+	}
+	var counts tokenusage.Counts
+	for _, f := range c.counts {
+		found, _, ok := f.find(r)
+		if n, isCount := countOf(plain(found)); ok && isCount {
+			counts.Set(settledKinds[f.kind()], int64(n))
+		}
+	}
+	_, _, _ = c.reader.Read(&counts, c.model(r), true)
+}
+
+func (c *mappedCounts) model(r row) string {
+	model, _, _ := findFirst(r, c.models)
+	return plain(model)
+}
+
+// settle settles the counts of an entry that were mapped.
+func (c *mappedCounts) settle(b *builder, r row, tell *notes) error {
+	if c == nil {
+		return nil
+	}
+	e := &b.e
+	ends := []**int32{&e.InputTokens, &e.OutputTokens, &e.Cached, &e.Reasoning}
+	var counts tokenusage.Counts
+	for _, f := range c.counts {
+		if n := *ends[f.kind()]; n != nil {
+			counts.Set(settledKinds[f.kind()], int64(*n))
+		}
+	}
+	t, found, err := c.reader.Read(&counts, c.model(r), false)
+	if err != nil {
+		line, col := r.place("")
+		return &fault{line: line, col: col, reason: err.Error(), stop: err == tokenusage.ErrDoubt}
+	}
+	// What the operator names is taken as it stands.
+	noteFindings(found.Without(tokenusage.CacheTaken), tell)
+	for i, n := range []*int32{t.Input, t.Output, t.Cached, t.Reasoning} {
+		if counts.Has(settledKinds[i]) {
+			*ends[i] = n
+		}
+	}
+	return nil
+}
+
+const (
+	noteZeroInput  = "prompts with text whose usage counts no tokens: their lengths were taken from the text"
+	noteZeroOutput = "answers with text whose usage counts no tokens: their lengths were taken from the text"
+	noteAllZero    = "records without text whose usage is zero throughout: their lengths are not known"
+	noteManyTokens = "records of more than 2,097,152 input tokens, which no model takes: they look like sums of several requests"
+)
+
+// maxPrompt is more than any model takes.
+const maxPrompt = 2 << 20
+
+// dropZeros makes the counts of a usage that counts nothing unknown, where there is text: some
+// writers put zeros where they have no count. counted says that the lengths are of a usage.
+func (b *builder) dropZeros(counted bool, tell *notes) {
+	e := &b.e
+	if e.InputTokens != nil && *e.InputTokens == 0 && b.hasPrompt() {
+		e.InputTokens = nil
+		tell.count(noteZeroInput)
+	} else if counted && e.InputTokens != nil && *e.InputTokens == 0 && (e.OutputTokens == nil || *e.OutputTokens == 0) && e.Status != trace.StatusFailed {
+		tell.count(noteAllZero)
+	}
+	if e.OutputTokens != nil && *e.OutputTokens == 0 && e.Reply != nil && !e.Reply.Blank() && e.Status != trace.StatusFailed {
+		e.OutputTokens = nil
+		tell.count(noteZeroOutput)
+	}
+	if e.InputTokens != nil && *e.InputTokens > maxPrompt {
+		tell.count(noteManyTokens)
+	}
+}
+
+// hasPrompt reports whether some message of the prompt has text.
+func (b *builder) hasPrompt() bool {
+	for i := range b.e.Messages {
+		if m := &b.e.Messages[i]; m.Calls.Len() > 0 || !m.Content.Blank() && !m.Redacted() {
+			return true
+		}
+	}
+	return false
+}
+
+// sessionTotals tell counts that add up over a session: they never fall.
+type sessionTotals struct {
+	last         map[string][2]int32 // the input and the output of the latest record of a session
+	steps, rises int64
+	fell         bool
+}
+
+const (
+	noteTotals       = "input and output counts never fall within a session, as totals of the session so far do: if they are totals, log the usage of each request"
+	maxTotalSessions = 1 << 16
+	leastTotalSteps  = 10
+)
+
+// see takes the counts of a record.
+func (t *sessionTotals) see(b *builder) {
+	e := &b.e
+	if t.fell || e.InputTokens == nil || e.OutputTokens == nil || e.Status == trace.StatusFailed {
+		return
+	}
+	last, again := t.last[b.session]
+	switch input, output := *e.InputTokens, *e.OutputTokens; {
+	case !again && len(t.last) >= maxTotalSessions:
+		return
+	case again && (input < last[0] || output < last[1]):
+		t.fell = true
+	case again:
+		t.steps++
+		if input > last[0] && output > last[1] {
+			t.rises++
+		}
+	}
+	if t.last == nil {
+		t.last = map[string][2]int32{}
+	}
+	t.last[b.session] = [2]int32{*e.InputTokens, *e.OutputTokens}
+}
+
+// found reports whether the counts look like totals.
+func (t *sessionTotals) found() bool {
+	return !t.fell && t.steps >= leastTotalSteps && 4*t.rises >= 3*t.steps
+}
