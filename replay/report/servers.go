@@ -52,13 +52,13 @@ type Level struct {
 	Scrapes int64 `json:"scrapes"` // values that it is of, of the series that has the fewest
 }
 
-// PeakScrapes are the fewest scrapes whose largest value is called a peak: a level that was looked at
+// peakScrapes are the fewest scrapes whose largest value is called a peak: a level that was looked at
 // a few times was higher between them.
-const PeakScrapes = 5
+const peakScrapes = 5
 
-// Peak is the largest value; null where there are fewer than [PeakScrapes].
+// Peak is the largest value; null where there are fewer than [peakScrapes].
 func (l *Level) Peak() *float64 {
-	if l == nil || l.Scrapes < PeakScrapes {
+	if l == nil || l.Scrapes < peakScrapes {
 		return nil
 	}
 	return &l.Max
