@@ -167,7 +167,9 @@ func TestModelPlaceChecked(t *testing.T) {
 		{func(r *modelRow) { r.Fresh = -1 }, count},
 		{func(r *modelRow) { r.Tail = -1 }, count},
 		{func(r *modelRow) { r.OutputTokens = trace.Ptr[int32](-1) }, count},
-		{func(r *modelRow) { r.ParentHit, r.ParentFull, r.ParentBlocks, r.OutputTokens = 0, 0, 0, trace.Ptr[int32](0) }, ""},
+		{func(r *modelRow) {
+			r.ParentHit, r.ParentFull, r.ParentBlocks, r.OutputTokens = 0, 0, 0, trace.Ptr[int32](0)
+		}, ""},
 		{func(r *modelRow) { r.Builds = "" }, builds},
 		{func(r *modelRow) { r.Builds = "copies" }, builds},
 		{func(r *modelRow) { r.Parent = nil }, parent},

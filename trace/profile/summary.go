@@ -37,14 +37,14 @@ type Summary struct {
 	InputTotal  int64  `json:"input_tokens_total"`
 	OutputTotal *int64 `json:"output_tokens_total"` // of the requests that tell it; nil if none does
 	// OutputUnknown counts the requests whose output length the source does not tell.
-	OutputUnknown int64 `json:"output_tokens_unknown"`
-	Input       *Stats `json:"input_tokens"`
-	Output      *Stats `json:"output_tokens"`
-	Reasoning   *Stats `json:"reasoning_tokens,omitempty"`
-	Cached      *Stats `json:"cached_tokens,omitempty"` // as the source's server reported
-	ImageTokens *Stats `json:"image_tokens,omitempty"`
-	Images      *Stats `json:"images,omitempty"`
-	MaxTokens   *Stats `json:"max_tokens,omitempty"`
+	OutputUnknown int64  `json:"output_tokens_unknown"`
+	Input         *Stats `json:"input_tokens"`
+	Output        *Stats `json:"output_tokens"`
+	Reasoning     *Stats `json:"reasoning_tokens,omitempty"`
+	Cached        *Stats `json:"cached_tokens,omitempty"` // as the source's server reported
+	ImageTokens   *Stats `json:"image_tokens,omitempty"`
+	Images        *Stats `json:"images,omitempty"`
+	MaxTokens     *Stats `json:"max_tokens,omitempty"`
 
 	InputOutput Correlation `json:"input_output_spearman"`
 	Arrivals    Arrivals    `json:"arrivals"`

@@ -20,8 +20,8 @@ const (
 	configName   = "tokenizer_config.json"
 	jinjaName    = "chat_template.jinja"
 	chatName     = "chat_template.json" // of models with a processor, beside their tokenizer_config.json
-	maxTemplate  = 1 << 20  // bytes of a template; published ones have up to 20 KB
-	maxConfig    = 64 << 20 // of the file that it stands in
+	maxTemplate  = 1 << 20              // bytes of a template; published ones have up to 20 KB
+	maxConfig    = 64 << 20             // of the file that it stands in
 	templateName = "jinja:"
 )
 
