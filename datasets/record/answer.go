@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +17,9 @@ import (
 // dropped, and their text stays; anything else is kept whole.
 type answer struct {
 	encoding string // of the body, empty for none
+	api      api
 	stream   bool
+	told     bool   // by its content whether it is a stream
 	kept     []byte // a body that is no stream, or is compressed
 	marks    []mark // when its bytes came, of a compressed stream
 	lines    eventLines
@@ -62,10 +65,36 @@ const (
 	maxSymbol = 1 << 20  // bytes of a single event
 )
 
+// begin takes what the head of the answer says. Whether it is a stream, its content tells, see
+// tell; until then the label does.
 func (a *answer) begin(is api, contentType, encoding string) {
-	a.encoding = normalEncoding(encoding)
-	a.stream = strings.HasPrefix(strings.ToLower(strings.TrimSpace(contentType)), "text/event-stream")
-	if !a.stream {
+	a.encoding, a.api = normalEncoding(encoding), is
+	a.setStream(strings.HasPrefix(strings.ToLower(strings.TrimSpace(contentType)), "text/event-stream"))
+}
+
+// tell looks at the first bytes that are no space: servers and gateways label streams as JSON,
+// and errors as streams.
+func (a *answer) tell(b []byte) {
+	text := bytes.TrimLeft(bytes.TrimPrefix(b, []byte("\xef\xbb\xbf")), " \t\r\n")
+	if len(text) == 0 {
+		return
+	}
+	a.told = true
+	switch isBody, isEvent := text[0] == '{' || text[0] == '[', eventStart.Match(text); {
+	case isBody && a.stream:
+		a.setStream(false)
+	case isEvent && !a.stream:
+		a.setStream(true)
+	}
+}
+
+// eventStart matches the beginning of a server-sent event, or of a comment.
+var eventStart = regexp.MustCompile(`^(data|event|id|retry)?:`)
+
+func (a *answer) setStream(stream bool) {
+	is := a.api
+	if a.stream = stream; !stream {
+		a.claude, a.openai, a.lines.event = nil, nil, nil
 		return
 	}
 	if is == messagesAPI {
@@ -81,6 +110,9 @@ func (a *answer) size() int { return cap(a.kept) + 16*cap(a.marks) + a.texts }
 
 // write takes the bytes that came with a read.
 func (a *answer) write(b []byte, at time.Duration) {
+	if !a.told && a.encoding == "" {
+		a.tell(b)
+	}
 	switch {
 	case a.stream && a.encoding == "":
 		a.texts += len(b) / 4 // most of an event is not text

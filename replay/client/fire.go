@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -25,6 +26,8 @@ type answer struct {
 	start   time.Time
 	asked   int // see httpCall
 	from    *reply
+	told    bool   // whether it is a body is known
+	body    []byte // of an answer that is one of JSON, whatever its label says
 	scanner *openai.Scanner
 	events  *openai.Collector
 }
@@ -40,8 +43,23 @@ func newAnswer(keepText bool) *answer {
 	return a
 }
 
-// Read reads the body of the answer.
-func (a *answer) Read(p []byte) (int, error) { return a.from.body.Read(p) }
+// Read reads the body of the answer. A stream is told by its content: servers and gateways
+// label streams as JSON, and errors as streams.
+func (a *answer) Read(p []byte) (int, error) {
+	n, err := a.from.body.Read(p)
+	if !a.told && n > 0 {
+		if text := bytes.TrimLeft(p[:n], " \t\r\n"); len(text) > 0 {
+			a.told = true
+			if text[0] == '{' || text[0] == '[' {
+				a.body = []byte{}
+			}
+		}
+	}
+	if a.body != nil && len(a.body) < maxAnswer {
+		a.body = append(a.body, p[:n]...)
+	}
+	return n, err
+}
 
 // ReadInstant is when the last Read was, and how long its bytes had waited; negative where
 // that is not known.
@@ -198,7 +216,7 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	case s.Reply != nil && !o.Text.Truncated:
 		s.Reply.Set(o.Text.Content, o.Text.IDs, o.Text.Ends)
 	}
-	a.from = nil
+	a.from, a.body = nil, nil
 	a.scanner.Reset(nil)
 	h.readers.Put(a)
 }
@@ -211,19 +229,16 @@ const maxAnswer = 16 << 20
 func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
 	a.events.Reset()
 	a.events.Expect(a.asked)
-	kind := resp.header.Get("Content-Type")
-	if strings.HasPrefix(kind, "application/json") {
-		body, err := io.ReadAll(io.LimitReader(resp.body, maxAnswer))
-		at := resp.readAt().Sub(a.start)
-		a.events.AddBody(body, at)
-		return a.events.Finish(at, err)
-	}
-	a.from = resp
+	a.from, a.told, a.body = resp, false, nil
 	a.scanner.Reset(a)
 	over, came := false, false
 	for {
 		ev, err := a.scanner.Scan()
-		if err == io.EOF && !came && !strings.HasPrefix(kind, "text/event-stream") {
+		switch {
+		case err == nil || came:
+		case a.body != nil:
+			a.events.AddBody(a.body, ev.At)
+		case err == io.EOF && !strings.HasPrefix(resp.header.Get("Content-Type"), "text/event-stream"):
 			a.events.AddBody(nil, ev.At) // such as a page of HTML
 		}
 		if err != nil {
