@@ -57,18 +57,22 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out resul
 	facts := a.facts(ctx, server)
 	out.BlockSize, out.BlockFrom, out.KVTokens = facts.BlockSize, facts.BlockFrom, facts.KVTokens
 	out.PrefixCaching, out.Speculates = facts.PrefixCaching, facts.Speculates
-	if out.Engine = facts.Engine; len(out.Models) > 0 {
-		// reprise serve has the metrics of vLLM.
-		if owner := ownerEngines[out.Models[0].OwnedBy]; facts.Engine == "" || owner == "reprise" {
-			out.Engine = owner
-		}
+	out.Engine = facts.Engine
+	hint := ""
+	if len(out.Models) > 0 {
 		out.Models[0].MaxLen = cmp.Or(out.Models[0].MaxLen, facts.MaxLen)
+		hint = ownerEngines[out.Models[0].OwnedBy]
 	}
-	a.settings(ctx, server, &out)
+	switch { // reprise serve has the metrics of vLLM
+	case facts.Engine == "vllm" && hint == "reprise", facts.Engine == "" && out.Version != "" && (hint == "vllm" || hint == "trtllm"):
+		out.Engine = hint
+	}
+	a.settings(ctx, server, cmp.Or(out.Engine, hint), &out)
 	return out
 }
 
-// ownerEngines are the engines that name themselves as owners of their models.
+// ownerEngines are the engines whose models have this owner. Gateways, and servers that are like
+// them, hand the name on or use it too: it says what to ask for, and not what the engine is.
 var ownerEngines = map[string]string{"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "tensorrt_llm": "trtllm", "reprise": "reprise"}
 
 // facts are what the metrics of a server state, at the path that all engines have them at
@@ -88,9 +92,10 @@ func (a *Admin) facts(ctx context.Context, server int) (f scrape.Facts) {
 }
 
 // settings adds what llama.cpp and SGLang tell of their settings, and Dynamo of its
-// version. Nothing else of their answers, which can hold a key and a path, is kept.
-func (a *Admin) settings(ctx context.Context, server int, out *result.ServerModels) {
-	switch out.Engine {
+// version. Nothing else of their answers, which can hold a key and a path, is kept. A server
+// whose engine is not known is the one that it may be if it has that engine's settings.
+func (a *Admin) settings(ctx context.Context, server int, engine string, out *result.ServerModels) {
+	switch engine {
 	case "llamacpp":
 		var props struct {
 			Slots    int    `json:"total_slots"`
@@ -101,12 +106,15 @@ func (a *Admin) settings(ctx context.Context, server int, out *result.ServerMode
 				} `json:"params"`
 			} `json:"default_generation_settings"`
 		}
-		out.BlockSize, out.BlockFrom = 1, "llama.cpp, which reuses a slot by token"
-		if a.ask(ctx, server, "/props", &props) {
+		if a.ask(ctx, server, "/props", &props) && (props.Slots > 0 || props.Build != "") {
+			out.Engine = engine
 			out.Slots, out.Version = max(props.Slots, 0), cmp.Or(out.Version, host.Label(props.Build))
 			if s := props.Defaults.Params.Speculative; s != "" && s != "none" {
 				out.Speculates = true
 			}
+		}
+		if out.Engine == engine {
+			out.BlockSize, out.BlockFrom = 1, "llama.cpp, which reuses a slot by token"
 		}
 	case "sglang":
 		var info struct {
@@ -119,6 +127,10 @@ func (a *Admin) settings(ctx context.Context, server int, out *result.ServerMode
 		if !a.ask(ctx, server, "/server_info", &info) && !a.ask(ctx, server, "/get_server_info", &info) {
 			return
 		}
+		if out.Engine == "" && info.PageSize == 0 && info.Tokens == 0 && info.NoCache == nil {
+			return // a page of another server
+		}
+		out.Engine = engine
 		out.Version, out.Speculates = cmp.Or(out.Version, host.Label(info.Version)), out.Speculates || info.Speculative != ""
 		out.KVTokens = cmp.Or(out.KVTokens, max(info.Tokens, 0))
 		if out.BlockSize == 0 && info.PageSize > 0 {

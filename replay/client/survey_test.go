@@ -78,6 +78,15 @@ func TestSurveyFacts(t *testing.T) {
 	trtllm := (&adminServer{gets: map[string]string{"/v1/models": models("tensorrt_llm", ""), "/metrics": `[{"iter":1}]`, "/prometheus/metrics": "trtllm_kv_cache_tokens_per_block 32\n"}}).start(t)
 	own := (&adminServer{gets: map[string]string{"/v1/models": models("reprise", ""), "/metrics": "vllm:num_requests_running 0\n"}}).start(t)
 	yes, no := true, false
+	// What others call an owner is no engine.
+	gateway := (&adminServer{gets: map[string]string{"/v1/models": models("vllm", "")}}).start(t)
+	likeLlama := (&adminServer{gets: map[string]string{"/v1/models": models("llamacpp", ""), "/props": `{"name":"x"}`}}).start(t)
+	likeSGLang := (&adminServer{gets: map[string]string{"/v1/models": models("sglang", ""), "/server_info": `{"name":"x"}`}}).start(t)
+	for _, one := range adminOf(t, gateway, likeLlama, likeSGLang).Survey(t.Context(), "m") {
+		if one.Engine != "" || one.BlockSize != 0 {
+			t.Errorf("an engine by its owner alone: %+v", one)
+		}
+	}
 	got := adminOf(t, vllm, dynamo, llama, sglang, trtllm, own).Survey(t.Context(), "m")
 	for i, want := range []result.ServerModels{
 		{Engine: "vllm", Version: "0.32.0", BlockSize: 128, BlockFrom: "vllm:cache_config_info{block_size}", KVTokens: 1024, PrefixCaching: &yes, Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},

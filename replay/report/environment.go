@@ -54,11 +54,10 @@ func engineParts(r *result.Run) []string {
 		out = append(out, d.Engine+" (as given)")
 	}
 	for _, s := range e.Servers {
-		name := s.Engine
-		if name == "" && len(s.Models) > 0 {
-			name = s.Models[0].OwnedBy
+		said := s.Engine + " " + s.Version
+		if s.Engine == "" && s.Version != "" {
+			said = "version " + s.Version // of what, the owner of a model does not tell
 		}
-		said := name + " " + s.Version
 		if said = strings.TrimSpace(said); said == "" {
 			continue
 		}

@@ -18,8 +18,8 @@ func fullEnvironment() *result.Environment {
 		Host: host.Machine{OS: "linux", Arch: "amd64", Kernel: "6.8.0", CPU: "AMD EPYC 7543", Cores: 64, MemoryBytes: 256 << 30, Go: "go1.26.0",
 			Build: "5f0b02c75b57", LimitCores: trace.Ptr(2.5), LimitMemory: trace.Ptr(int64(4 << 30))},
 		Servers: []result.ServerModels{
-			{Version: "0.11.0", Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
-			{Version: "0.11.0", Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
+			{Engine: "vllm", Version: "0.11.0", Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
+			{Engine: "vllm", Version: "0.11.0", Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm", MaxLen: 4096}}},
 		},
 		GPUs: []host.GPU{{Name: "NVIDIA H100", Count: 8, MemoryMiB: 81920, Driver: "550.54", PowerLimitW: 700}},
 		Deployment: &result.Deployment{GPU: "H100", GPUs: 8, GPUMemoryGB: 80, Interconnect: "NVLink", Parameters: 70e9, Quantization: "fp8", TP: 8, PP: 1,
@@ -49,6 +49,10 @@ func TestEnvironmentRows(t *testing.T) {
 	}
 	if got := environmentRows(&run); !reflect.DeepEqual(got, want) {
 		t.Errorf("%q", got)
+	}
+	run.Environment.Servers = []result.ServerModels{{Version: "7", Models: []result.ServedModel{{ID: "m", OwnedBy: "vllm"}}}}
+	if got := environmentRows(&run)[0][1]; got != "version 7 (as the server says)" {
+		t.Errorf("the owner of a model is taken for the engine: %s", got)
 	}
 	if got := environmentRows(&result.Run{Load: result.Load{Model: "m"}}); got != nil {
 		t.Errorf("a file without an environment: %q", got)
