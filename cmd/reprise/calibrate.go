@@ -128,14 +128,14 @@ func readRecords(cmd *cobra.Command, paths []string) ([]*calibrate.Record, error
 		r, err := readRecord(path)
 		switch {
 		case errors.Is(err, calibrate.ErrFew) && len(files) > 1:
-			cli.Stepf(cmd, "left out: %v", err)
+			cli.Notef(cmd, "left out: %v", err)
 			short = err
 			continue
 		case err != nil:
 			return nil, err
 		}
 		if r.Untrusted != "" {
-			cli.Stepf(cmd, "%s is not trustworthy: %s", path, r.Untrusted)
+			cli.Notef(cmd, "%s is not trustworthy: %s", path, r.Untrusted)
 		}
 		records = append(records, r)
 	}

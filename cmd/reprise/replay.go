@@ -80,7 +80,7 @@ Flags of vllm bench serve are accepted where they mean the same, such as --base-
 				return f.DryRun(cmd, w, f.report.AsJSON)
 			}
 			if !cmd.Flags().Changed("url") {
-				cli.Stepf(cmd, "no --url: requests go to %s", strings.Join(f.Target.URLs, ", "))
+				cli.Notef(cmd, "no --url: requests go to %s", strings.Join(f.Target.URLs, ", "))
 			}
 			f.Limits = f.report.Trust.Limits
 			if err := f.Run(cmd, w); err != nil {

@@ -280,7 +280,7 @@ func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]
 		return m, err
 	}
 	if m.oneServer = !m.simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.Live.Prompts.Seed == "" {
-		cli.Stepf(cmd, "A and B are one server: the two runs of a round have prompts of their own, of the same lengths and the same sharing")
+		cli.Notef(cmd, "A and B are one server: the two runs of a round have prompts of their own, of the same lengths and the same sharing")
 	}
 	m.first = rand.New(rand.NewPCG(m.plan.Seed, 0)).IntN(2)
 	return m, nil
@@ -485,7 +485,7 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 		}
 		// A gate also looks for slowdowns of other metrics than the one that is better already.
 		if v := c.Versus[0]; v.Decision == compare.Worse || v.Decided() && !f.gate {
-			cli.Stepf(cmd, "decided after %d of at most %d rounds", look, o.Plan.Rounds())
+			cli.Notef(cmd, "decided after %d of at most %d rounds", look, o.Plan.Rounds())
 			break
 		}
 	}
@@ -548,6 +548,6 @@ func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Opti
 	if took := time.Since(began) / time.Duration(m.pilot); !m.simulated && took > time.Second {
 		says += fmt.Sprintf(" A round took %v.", took.Round(time.Second))
 	}
-	cli.Stepf(cmd, "plan: %s", says)
+	cli.Notef(cmd, "plan: %s", says)
 	return nil
 }

@@ -173,10 +173,7 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 		}
 		return cli.WriteJSON(cmd.OutOrStdout(), said)
 	}
-	var messages []string
-	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
-		messages = append(messages, fmt.Sprintf("%s: a model of %s, tier %s; reprise synth makes workloads of it", outputName(path), page.Many(n, of), meta.Tier))
-	}
+	messages := []string{fmt.Sprintf("%s: a model of %s, tier %s; reprise synth makes workloads of it", outputName(path), page.Many(n, of), meta.Tier)}
 	for _, n := range notes {
 		if !strings.HasPrefix(n, "warning: ") {
 			n = "note: " + n

@@ -72,8 +72,7 @@ func writeTallied(cmd *cobra.Command, path string, w *written, rows func(trace.W
 	return w.say(cmd, path)
 }
 
-// say prints what was written to path: as JSON on stdout with --json, else on stderr, but
-// with --quiet the notes alone.
+// say prints what was written to path: as JSON on stdout with --json, else on stderr.
 func (w *written) say(cmd *cobra.Command, path string) error {
 	w.File, w.DurationS = path, float64(w.lastNS-w.firstNS)/1e9
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
@@ -93,10 +92,7 @@ func (w *written) say(cmd *cobra.Command, path string) error {
 	if w.Tier != "" {
 		answer += ", tier " + w.Tier
 	}
-	var messages []string
-	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
-		messages = append(messages, answer)
-	}
+	messages := []string{answer}
 	for _, n := range w.Notes {
 		messages = append(messages, "note: "+n)
 	}

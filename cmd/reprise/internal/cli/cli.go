@@ -79,7 +79,8 @@ func Notef(cmd *cobra.Command, format string, args ...any) {
 	Message(cmd.ErrOrStderr(), fmt.Sprintf(format, args...))
 }
 
-// Stepf writes a message about a step of a long command, but nothing with --quiet.
+// Stepf writes a message about a step of a long command, which is progress: nothing with
+// --quiet. What a command found or chose is for [Notef].
 func Stepf(cmd *cobra.Command, format string, args ...any) {
 	if quiet, _ := cmd.Flags().GetBool("quiet"); !quiet {
 		Notef(cmd, format, args...)

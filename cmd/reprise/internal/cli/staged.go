@@ -237,7 +237,7 @@ func (s *Staged) End() error {
 		}
 	}
 	if files > 0 {
-		Stepf(s.cmd, "%s: %s uploaded, %s", s.to, page.Many(files, "object"), page.Many(size, "byte"))
+		Notef(s.cmd, "%s: %s uploaded, %s", s.to, page.Many(files, "object"), page.Many(size, "byte"))
 	}
 	// What was uploaded is not needed here. A confined process may not remove the folder.
 	for path := range s.put {

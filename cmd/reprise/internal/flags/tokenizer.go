@@ -43,7 +43,7 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 				return nil, cli.Usagef("--tokenizer: %s is no file, and no model in Hugging Face's cache, %s: name the path of its tokenizer.json", name, hub)
 			}
 			name = paths[len(paths)-1]
-			cli.Stepf(cmd, "tokenizer: %s", name)
+			cli.Notef(cmd, "tokenizer: %s", name)
 		}
 		tok, err := token.OpenAny(name)
 		if err != nil {
@@ -59,13 +59,13 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 		paths, _ := objectstore.Glob(pattern) // a pattern of ours is never bad
 		for _, path := range paths {
 			if hasDigest(path, digest) {
-				cli.Stepf(cmd, "tokenizer: %s, which the workload was made with by its digest", path)
+				cli.Notef(cmd, "tokenizer: %s, which the workload was made with by its digest", path)
 				return token.OpenAny(path)
 			}
 		}
 	}
 	if f.PlanOnly {
-		cli.Stepf(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s", name, usualTokenizer)
+		cli.Notef(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s", name, usualTokenizer)
 		return token.Open(usualTokenizer)
 	}
 	return nil, cli.Usagef("the workload was made with a tokenizer.json whose SHA-256 begins with %s, and it is neither beside %s, nor in this folder, nor below %s: put it beside the workload, or name it with --tokenizer FILE", digest, t.Name(), hub)
