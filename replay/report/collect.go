@@ -357,7 +357,7 @@ func (c *collector) summary() (Summary, error) {
 	}
 	s.Stalled, s.Receipt = c.stalls.summary(), c.stalls.receipt()
 	c.describe(&s, zeros)
-	if err := readServers(&s, c.opts.Metrics, c.lastDone); err != nil {
+	if err := readServers(&s, c.opts.Metrics, c.firstDue, c.lastDone); err != nil {
 		return s, err
 	}
 	if c.judge != nil {

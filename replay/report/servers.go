@@ -153,9 +153,9 @@ func rolesOf(metrics []result.ServerMetric) map[source][]string {
 	return out
 }
 
-// readServers reads the metrics of a run, nil for none, whose last request ended at
-// lastDone.
-func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDone int64) error {
+// readServers reads the metrics of a run, nil for none, whose first request was due at
+// firstDue, and whose last ended at lastDone.
+func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDue, lastDone int64) error {
 	if metrics == nil {
 		return nil
 	}
@@ -176,6 +176,9 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 		return nil
 	}
 	lines := newServerLines(&s.Run, from, to, rolesOf(sums.Metrics))
+	if whole { // what a GPU uses before the first request and after the last is for no token
+		lines.busyFrom, lines.busyTo = firstDue, min(to, lastDone)
+	}
 	if err := trace.Each(metrics(), func(_ int64, m *result.Metric) error { lines.add(m); return nil }); err != nil {
 		return err
 	}
@@ -213,7 +216,10 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 		*into = lines.level(name)
 	}
 	out.Speculation = speculation(totals, sums, lines)
-	energy(out, totals["energy"], float64(s.Tokens.Output))
+	if joules := lines.spent("energy"); joules != nil && (whole || out.Generated == nil) {
+		totals["energy"] = joules // else the tokens are those between the same scrapes
+	}
+	energy(out, totals["energy"], float64(s.Tokens.Output), float64(lines.busyTo-lines.busyFrom)/1e9)
 	s.Servers = out
 
 	p := &s.Series
@@ -226,11 +232,11 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], lastDon
 	return nil
 }
 
-// energy sets what the GPUs used, by their counters in joules or else by their power, for
-// each token that the servers or else the answers gave.
-func energy(v *Servers, counted *float64, answered float64) {
+// energy sets what the GPUs used, by their counters in joules or else by their power over so
+// many seconds, for each token that the servers or else the answers gave.
+func energy(v *Servers, counted *float64, answered, seconds float64) {
 	if v.EnergyJ = counted; counted == nil && v.GPUPowerW != nil {
-		v.EnergyJ = Rounded(v.GPUPowerW.Mean*(v.ToS-v.FromS), 1e6)
+		v.EnergyJ = Rounded(v.GPUPowerW.Mean*seconds, 1e6)
 	}
 	tokens := v.Generated
 	if tokens == nil {
@@ -308,11 +314,13 @@ func byPosition(sums *result.Server, drafts float64) (out []float64) {
 // most maxSlots bins, which are 24 kB. A bin is as wide as a scrape interval at least, so that
 // each has a value.
 type serverLines struct {
-	from, to int64                    // the measured part
-	first    int64                    // width of a bin to begin with
-	roles    map[source][]string      // of each metric
-	of       map[string][]*serverLine // by role, in the order in which they came
-	known    map[lineKey]*serverLine
+	from, to int64 // the measured part
+
+	busyFrom, busyTo int64                    // the time in which its tokens were generated
+	first            int64                    // width of a bin to begin with
+	roles            map[source][]string      // of each metric
+	of               map[string][]*serverLine // by role, in the order in which they came
+	known            map[lineKey]*serverLine
 }
 
 type lineKey struct{ role, target, metric, labels string }
@@ -326,6 +334,7 @@ type serverLine struct {
 	last   float64 // of a counter
 	lastAt int64
 	begun  bool
+	spent  float64 // by a counter in the busy time; between two samples it grows evenly
 
 	sum  float64 // of a gauge, in the measured part
 	n    int64
@@ -335,7 +344,7 @@ type serverLine struct {
 type lineBin struct{ num, den, most float64 }
 
 func newServerLines(run *result.Run, from, to int64, roles map[source][]string) *serverLines {
-	l := &serverLines{from: from, to: to, first: 1e9, roles: roles, of: map[string][]*serverLine{}, known: map[lineKey]*serverLine{}}
+	l := &serverLines{from: from, to: to, busyFrom: from, busyTo: to, first: 1e9, roles: roles, of: map[string][]*serverLine{}, known: map[lineKey]*serverLine{}}
 	switch s := run.Server; {
 	case s != nil && s.EveryNS > 0:
 		l.first = s.EveryNS
@@ -369,6 +378,7 @@ func (l *serverLines) add(m *result.Metric) {
 			value *= r.scale
 		}
 		if m.Kind == result.Counter {
+			line.spend(m.AtNS, value, l.busyFrom, l.busyTo)
 			line.count(m.AtNS, value)
 		} else {
 			line.level(m.AtNS, value, m.AtNS >= l.from && m.AtNS <= l.to)
@@ -386,6 +396,32 @@ func (s *serverLine) level(at int64, value float64, measured bool) {
 	if at >= 0 {
 		s.put(at, value, 1, value)
 	}
+}
+
+// spend adds the part of the growth since the last sample that fell between two instants.
+func (s *serverLine) spend(at int64, value float64, from, to int64) {
+	if !s.begun || at <= s.lastAt {
+		return
+	}
+	grown := value - s.last
+	if value < s.last { // its server started anew
+		grown = value
+	}
+	if inside := min(at, to) - max(s.lastAt, from); inside > 0 {
+		s.spent += grown * float64(inside) / float64(at-s.lastAt)
+	}
+}
+
+// spent is what the counters of a role grew by in the busy time, all together; nil for none.
+func (l *serverLines) spent(name string) *float64 {
+	if len(l.of[name]) == 0 {
+		return nil
+	}
+	sum := 0.0
+	for _, s := range l.of[name] {
+		sum += s.spent
+	}
+	return Rounded(sum, 1e6)
 }
 
 // count puts the growth since the last sample where this one is.

@@ -169,11 +169,36 @@ func TestServersEnergy(t *testing.T) {
 	near(t, "J per token", v.JoulesPerToken, 4, 1e-6)
 	near(t, "tokens/s per W", v.TokensPerWatt, .25, 1e-6)
 
-	s := serverRun(t, result.Run{}, power, serverMetric("counter", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "gpu=0", 5e9, 5e9+1e6), serverMetric("counter", "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", "gpu=1", 0, 5e5))
-	near(t, "counters, in mJ", s.Servers.EnergyJ, 1500, 1e-6)
-	near(t, "J per token of the answers", s.Servers.JoulesPerToken, 1500/float64(s.Tokens.Output), 1e-6)
+	// 100 W, and a counter that is read before the run and after it, seldom or often: what is
+	// used before the first request and after the last is for no token.
+	const counter = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
+	at := func(gpu string, watts float64, seconds ...float64) (out []result.Metric) {
+		for _, second := range seconds {
+			out = append(out, result.Metric{AtNS: int64(second * 1e9), Target: "a", Name: counter, Kind: "counter", Labels: "gpu=" + gpu, Value: 5e9 + 1000*watts*(second+20)})
+		}
+		return out
+	}
+	for name, seconds := range map[string][]float64{"often": {-.5, .5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5}, "seldom": {-5, 5, 15}, "twice": {-9, 12}, "just so": {0, 9.2}} {
+		s := serverRun(t, result.Run{}, power, at("0", 75, seconds...), at("1", 25, seconds...))
+		near(t, "counters, in mJ, "+name, s.Servers.EnergyJ, 920, 1e-6)
+		near(t, "J per token of the answers, "+name, s.Servers.JoulesPerToken, 920/float64(s.Tokens.Output), 1e-6)
+	}
+	// A server that starts anew in the middle counts from zero.
+	anew := at("0", 100, -1, 4, 6, 11)
+	for i := range anew[2:] {
+		anew[2+i].Value -= anew[1].Value
+	}
+	s := serverRun(t, result.Run{}, anew, serverMetric("counter", "vllm:generation_tokens_total", "", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 460))
+	near(t, "a counter that begins again", s.Servers.EnergyJ, 920, 1e-6)
+	near(t, "J per token of the server's count", s.Servers.JoulesPerToken, 2, 1e-6)
+	// In a window tokens and joules are those between the same scrapes.
+	from := &result.Place{DueNS: 3e9}
+	windowed := serverRun(t, result.Run{Sending: result.Sending{Window: &result.Window{From: from}}, Servers: result.Servers{Server: &result.Server{FromNS: 3e9, ToNS: 9.2e9, EveryNS: 1e9}}},
+		at("0", 100, -.5, .5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5), serverMetric("counter", "vllm:generation_tokens_total", "", 0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500))
+	near(t, "J per token in a window", windowed.Servers.JoulesPerToken, 2, 1e-6)
+	s = serverRun(t, result.Run{}, at("0", 100, -.5, 9.5))
 	for _, row := range serverRows(&s) {
-		if row[0] == "GPU energy" && row[1] == "75 J per token" && row[2] == "0.0133 tokens/s per W; 1,500 J in all, of all GPUs together" {
+		if row[0] == "GPU energy" && row[1] == "46 J per token" && row[2] == "0.0217 tokens/s per W; 920 J in all, of all GPUs together" {
 			return
 		}
 	}
