@@ -173,7 +173,7 @@ func TestCompareEndpoints(t *testing.T) {
 	w := targetWorkload(t, 12)
 	a, b := targetStart(t, "a", (*httptest.Server).Start), targetStart(t, "b", (*httptest.Server).Start)
 	dir := filepath.Join(t.TempDir(), "rounds")
-	args := []string{"compare", w, "--url-a", a.URL, "--url-b", b.URL, "-o", dir, "--rounds", "2", "--rest", "0s", "--rate", "constant:100", "--connections", "pooled",
+	args := []string{"compare", w, "--url-a", a.URL, "--url-b", b.URL, "-o", dir, "--cache", "cold", "--rounds", "2", "--rest", "0s", "--rate", "constant:100", "--connections", "pooled",
 		"--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 	out, errs, code := reprise(t, args...)
 	if c := readComparison(t, out); c.Versus[0].Decision != "undecided" || code != cli.Good && code != cli.Untrusted || (code == cli.Good) != c.Trustworthy() {
@@ -209,7 +209,7 @@ func TestCompareColdWithoutReset(t *testing.T) {
 		"one server":  {strings.Replace(a.url, "127.0.0.1", "localhost", 1) + "/v1", 6},
 	} {
 		dir := filepath.Join(t.TempDir(), "rounds")
-		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--rounds", "2", "--aa-rounds", "1", "--rest", "0s", "--concurrency", "1",
+		args := []string{"compare", w, "--url-a", a.url, "--url-b", c.b, "-o", dir, "--cache", "cold", "--rounds", "2", "--aa-rounds", "1", "--rest", "0s", "--concurrency", "1",
 			"--max-requests", "40", "--warmup", "0", "--connections", "pooled", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--primary", "p50_ttft", "--json", "--quiet"}
 		out, errs, code := reprise(t, args...)
 		if code != cli.Good && code != cli.Untrusted {

@@ -15,6 +15,7 @@ import (
 	"reprise/cmd/reprise/internal/runs"
 	"reprise/replay/bench"
 	"reprise/replay/report"
+	"reprise/replay/result"
 )
 
 // The same trial of an endpoint and of an engine in virtual time ends in results of
@@ -34,7 +35,7 @@ func TestTrials(t *testing.T) {
 				return err
 			}
 			for load, want := range map[bench.Load]int64{{Rate: "constant:50"}: 8, {Concurrency: 3}: 8, {Speed: 2}: 8} {
-				trial := bench.Trial{Name: name, Workload: w, Load: load, Warmup: "2", Seed: "7", Note: "a note", Results: filepath.Join(t.TempDir(), "r.parquet")}
+				trial := bench.Trial{Name: name, Workload: w, Load: load, Warmup: "2", Seed: "7", Cache: result.CacheAsIs, Note: "a note", Results: filepath.Join(t.TempDir(), "r.parquet")}
 				s, err := measureTrial(cmd.Context(), target, trial)
 				if err != nil {
 					return err
