@@ -176,10 +176,8 @@ func (c candidate) fits(target string) int {
 	return n
 }
 
-// propose fills in the flags with which a source can be imported, as far as the names
-// and the types of its fields tell.
-func (i *Inspection) propose() {
-	var all []candidate
+// candidates are the fields that may be proposed.
+func (i *Inspection) candidates() (all []candidate) {
 	for k := range i.Fields {
 		f := &i.Fields[k]
 		path := strings.ReplaceAll(f.Path, listMembers, "[0]")
@@ -194,6 +192,21 @@ func (i *Inspection) propose() {
 			all = append(all, candidate{f, w, words(path)})
 		}
 	}
+	return all
+}
+
+// has reports whether a field by its name and type is what a target wants.
+func (i *Inspection) has(target string) bool {
+	return slices.ContainsFunc(i.candidates(), func(c candidate) bool {
+		named := target != "time" || share(c.words, beginWords)
+		return named && !strings.Contains(c.field.Path, listMembers) && c.fits(target) > 0
+	})
+}
+
+// propose fills in the flags with which a source can be imported, as far as the names
+// and the types of its fields tell.
+func (i *Inspection) propose() {
+	all := i.candidates()
 	taken := map[string]bool{}
 	pick := func(target string) bool {
 		best, most := candidate{}, 0

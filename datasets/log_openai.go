@@ -2,8 +2,11 @@ package datasets
 
 import (
 	"bufio"
+	"slices"
 	"strings"
+	"time"
 
+	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -62,8 +65,9 @@ func openAILogFormat() Format {
 		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
 		timed:   true, mapped: true, dated: true, base: openAILogMapping,
 		reads: append(usageReads(nil, openAILogUsage), fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
-			"output_tokens output_blocks", tokenised)),
-		detect: detectObject(func(has func(string) bool) bool { return has("messages") || has("prompt") }),
+			"output_tokens output_blocks", tokenised), fieldAt("system|instructions", "input_tokens blocks", tokenised),
+			fieldAt("payloads", "", "bodies of requests, whose fields these are"), fieldAt(toolDelay, "tool_ns", "")),
+		detect: func(head *sample) bool { return hasPrompt(head) && !hidesFields(head) },
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
 			return openOpenAILog(all, first, o, s)
@@ -74,11 +78,102 @@ func openAILogFormat() Format {
 // openOpenAILog reads the usage of any provider. What a --map names stays as it is.
 func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
 	counts := newUsageReader(tokenusage.Body, openAILogUsage, nil, o, s)
-	show := func(r row, tell *notes) (row, error) {
-		model, _ := r.value("model")
-		v := newView(r)
-		return v, counts.show(v, plain(model), tell)
+	at := openAILogMapping()
+	show := func(in rows, tell *notes) viewRows {
+		waits := map[string]any{} // of sessions, before their next requests
+		view := func(r row, tell *notes) (row, error) {
+			v := newView(r)
+			showRequest(v, at, waits, tell)
+			model, _ := v.value("model")
+			return v, counts.show(v, plain(model), tell)
+		}
+		return viewRows{&memberRows{in: in, lists: [][]string{{"payloads"}}}, view, tell}
 	}
-	read := o.Map.over(openAILogMapping().withUsage()).dotted()
-	return openView(all, first, show, read, o, s)
+	read := o.Map.over(at.withUsage()).dotted()
+	d, err := newMappedDecoder(show(all, &s.notes), show(first, new(notes)), read, o, s)
+	if err != nil {
+		return nil, err
+	}
+	setWait := durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Tool })
+	d.fields = append(d.fields, field{target: target{name: "tool_wait_ms", set: setWait}, paths: []string{"tool_wait"}})
+	return d, nil
 }
+
+// showRequest shows the session of a request, what it waits for and its messages. waits are those of
+// sessions, which the request before has told; at is where the format has its fields.
+func showRequest(v viewRow, at Mapping, waits map[string]any, tell *notes) {
+	if in, ok := v.row.(memberRow); ok { // of AIPerf's inputs, whose session is that of all
+		session, _ := in.row.value("session_id")
+		v.made["session_id"] = session
+	}
+	found, _, _ := findFirst(v, at["session"])
+	session := plain(found)
+	if wait := waits[session]; wait != nil {
+		v.made["tool_wait"] = wait
+	}
+	delete(waits, session)
+	if wait, ok := v.value(toolDelay); ok && session != "" {
+		waits[session] = wait
+	}
+	showMessages(v, at, tell)
+}
+
+// toolDelay is how long the tools took that an answer called, in AgentPerf's recordings: the next
+// request of the session waits for them.
+const toolDelay = "simulated_tool_delay_ms_after"
+
+var hasPrompt = detectObject(func(has func(string) bool) bool { return has("messages") || has("prompt") || has("payloads") })
+
+// hidesFields reports whether records have a time or counts under names that are not those of this
+// format. What a prompt beside them would hide is then proposed for --map.
+func hidesFields(head *sample) bool {
+	found, read := inspectHead(head.bytes, Options{}), openAILogMapping()
+	for _, target := range []string{"time", "input_tokens", "output_tokens"} {
+		known := slices.ContainsFunc(head.records(), func(r *sampleRecord) bool {
+			v, _ := r.json()
+			return slices.ContainsFunc(append(openAILogUsage[:len(openAILogUsage):len(openAILogUsage)], read[target]...), func(path string) bool {
+				_, ok := lookup(v, path)
+				return ok && (target != "time" || slices.Contains(read[target], path))
+			})
+		})
+		if !known && found.has(target) {
+			return true
+		}
+	}
+	return false
+}
+
+const noteLastAnswer = "records whose messages end with the answer, which was taken as the output"
+
+// showMessages puts a system prompt that stands beside the messages before them. An answer that ends
+// the messages of a record that has no other is taken out of the prompt; in the body of a request it
+// is what the answer is to begin with.
+func showMessages(v viewRow, at Mapping, tell *notes) {
+	found, _ := v.row.value("messages")
+	list, _ := found.([]any)
+	if !areMessages(list) {
+		return
+	}
+	changed := false
+	last, _ := list[len(list)-1].(map[string]any)
+	answers := hasAny(v, at["output"]...)
+	if role, _ := trace.RoleOf(plain(last["role"])); role == trace.Assistant && len(list) > 1 && !answers && !hasAny(v, bodyKeys...) {
+		v.put("output", last, "messages")
+		list, changed = list[:len(list)-1], true
+		tell.count(noteLastAnswer)
+	}
+	for _, key := range []string{"system", "instructions"} {
+		system, _ := v.row.value(key)
+		_, parts := system.([]any)
+		first, _ := list[0].(map[string]any)
+		if (parts || strings.ContainsAny(strings.TrimSpace(plain(system)), " \n")) && plain(first["role"]) != "system" {
+			list, changed = append([]any{map[string]any{"role": "system", "content": system}}, list...), true
+		}
+	}
+	if changed {
+		v.put("messages", list, "messages")
+	}
+}
+
+// bodyKeys are members of the body of a request, beside its messages.
+var bodyKeys = wordsOf("max_tokens max_completion_tokens temperature top_p stream stop seed tool_choice response_format n")

@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -55,6 +56,13 @@ var dialectReads = []SourceField{
 	fieldAt("output_token_ids|group_id|is_restart|type", "", passed),
 }
 
+// turnReads are the fields of AIPerf's single_turn and multi_turn beside these.
+var turnReads = []SourceField{
+	fieldAt("text|texts|turns[].text|turns[].texts", "input_tokens blocks", tokenised),
+	fieldAt("turns[].timestamp", "arrival_ns", ""), fieldAt("turns[].delay", "think_ns arrival_ns", ""), fieldAt("turns[].output_length", "output_tokens", ""),
+	fieldAt("turns[].role|role", "", decides),
+}
+
 // dynamoFormat reads the dialects of Mooncake's rows that add sessions, as
 // NVIDIA's Dynamo and AIPerf write and replay them: JSON lines with lengths, ids
 // of prefix blocks (which AIPerf may leave out), and milliseconds that may have
@@ -105,7 +113,7 @@ func dynamoFormat() Format {
 func aiperfFormat() Format {
 	return Format{
 		Name:    "aiperf",
-		reads:   slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil), dialectReads),
+		reads:   slices.Concat(mappedFields(aiperfFields, nil), mappedFields(dynamoFields, nil), dialectReads, turnReads),
 		About:   "AIPerf mooncake_trace rows with text: text_input, messages or payload",
 		Example: `{"timestamp":0,"text_input":"Hello","output_length":40}`,
 		timed:   true, sized: true, rows: true,
@@ -116,18 +124,87 @@ func aiperfFormat() Format {
 			others := slices.ContainsFunc(keys, func(key string) bool {
 				return !slices.Contains([]string{"payload", "timestamp", "delay", "session_id", "output_length", "extra", "type"}, key)
 			})
-			return anyOf(keys, "text_input") || anyOf(keys, "payload") && !others ||
+			return anyOf(keys, "text_input") || anyOf(keys, "payload") && !others || areAIPerfTurns(keys) ||
 				anyOf(keys, "messages") && anyOf(keys, "output_length", "message_mode", "delay")
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if !detectRow(func(keys []string) bool { return anyOf(keys, "text_input", "messages", "payload") })(newSample(head)) {
+			if !detectRow(func(keys []string) bool {
+				return anyOf(keys, "text_input", "messages", "payload") || areAIPerfTurns(keys)
+			})(newSample(head)) {
 				return openLengths(in, head, o, s)
 			}
 			if o.BlockSize != 0 {
 				return nil, errNoBlocks
 			}
+			if detectRow(func(keys []string) bool { return anyOf(keys, "turns") })(newSample(head)) {
+				o.Rows = cmp.Or(o.Rows, rowsDelta)
+			}
 			return openDialect(in, head, aiperfFields, o, s)
 		},
+	}
+}
+
+// areAIPerfTurns tells AIPerf's single_turn and multi_turn by the keys of a record: a text, or turns
+// with a text each, among no other fields than AIPerf's.
+func areAIPerfTurns(keys []string) bool {
+	ours := wordsOf("type text texts turns role timestamp delay session_id output_length extra model image images audio audios video videos")
+	return anyOf(keys, "text", "texts", "turns") && !slices.ContainsFunc(keys, func(key string) bool { return !slices.Contains(ours, key) })
+}
+
+// aiperfTurns are rows in which a text is a text_input. A record of several turns is a row for each,
+// with its own text; a system prompt before them stands before the first.
+type aiperfTurns struct {
+	in      jsonRows
+	rest    []jsonRow
+	records int
+}
+
+func (a *aiperfTurns) next() (row, error) {
+	for len(a.rest) == 0 {
+		r, err := a.in.next()
+		if err != nil {
+			return nil, err
+		}
+		record := r.(jsonRow)
+		a.records++
+		turns, several := record.root["turns"].([]any)
+		if !several {
+			aiperfText(record.root)
+			return record, nil
+		}
+		session := firstOf(record.root["session_id"], fmt.Sprint("record ", a.records))
+		var system any
+		for i, turn := range turns {
+			fields, ok := turn.(map[string]any)
+			if !ok {
+				return nil, badAt(record, "turns", "turns: want objects with a text")
+			}
+			if aiperfText(fields); i == 0 && fields["role"] == "system" && len(turns) > 1 {
+				system = fields["text_input"]
+				continue
+			}
+			if system != nil {
+				fields["messages"] = []any{map[string]any{"role": "system", "content": system}, map[string]any{"role": "user", "content": fields["text_input"]}}
+				delete(fields, "text_input")
+				system = nil
+			}
+			fields["session_id"] = session
+			a.rest = append(a.rest, jsonRow{fields, record.raw, record.records, record.fields, record.unread})
+		}
+	}
+	next := a.rest[0]
+	a.rest = a.rest[1:]
+	return next, nil
+}
+
+// aiperfText makes a text_input of a text, or of several that are sent together.
+func aiperfText(fields map[string]any) {
+	text := fields["text"]
+	if texts, ok := fields["texts"].([]any); ok && text == nil {
+		text, _ = (&builder{}).text(texts)
+	}
+	if text != nil {
+		fields["text_input"] = text
 	}
 }
 
@@ -171,7 +248,8 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 }
 
 func openDialect(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*dialectDecoder, error) {
-	mapped, err := openJSONL(in, head, m, o, s)
+	first := jsonRows{records: newJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
+	mapped, err := newMappedDecoder(&aiperfTurns{in: jsonRows{newJSONLines(in), s.fields}}, &aiperfTurns{in: first}, m.dotted(), o, s)
 	if err != nil {
 		return nil, err
 	}

@@ -85,11 +85,12 @@ type trial struct {
 	Output   int64      `json:"output_tokens"`
 	Problem  string     `json:"problem"` // why it fails, or a flag is proposed
 
-	err   error
-	badAt string // the first bad record
-	left  int
-	from  trace.EntryReader
-	undue bool // times are made up
+	records int64 // a record may give several requests or none
+	err     error
+	badAt   string // the first bad record
+	left    int
+	from    trace.EntryReader
+	undue   bool // times are made up
 }
 
 // triedRequests bounds the requests of a trial.
@@ -164,7 +165,7 @@ func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *data
 			t = again
 		}
 	}
-	if bad := float64(t.Bad) / float64(max(t.Bad+t.Requests, 1)); t.err == nil && bad > f.MaxBad {
+	if bad := float64(t.Bad) / float64(max(t.Bad+t.records, 1)); t.err == nil && bad > f.MaxBad {
 		found.Flags = append(found.Flags, "--max-bad", fmt.Sprint(math.Ceil(20*bad)/20))
 		t.Problem = "the command leaves bad records out, the first of them " + t.badAt
 	}
@@ -192,7 +193,7 @@ func (f *importFlags) tryOnce(cmd *cobra.Command, files []datasets.File) *trial 
 	t.undue = timing != ""
 	card, err := anonymize.Run(cmd.Context(), policy, t, t)
 	if t.err = err; err == nil {
-		t.Requests, t.Output, t.Bad = card.Totals.Requests, card.Totals.OutputTokens, src.Info().Bad
+		t.Requests, t.Output, t.Bad, t.records = card.Totals.Requests, card.Totals.OutputTokens, src.Info().Bad, src.Info().Records
 		if first := src.Info().FirstBad; len(first) > 0 {
 			t.badAt = first[0].Error()
 		}
