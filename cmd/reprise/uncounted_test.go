@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/report"
@@ -68,6 +69,7 @@ func (u *uncounted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		fmt.Fprintf(w, "data: "+event+"\n\n", text, finish)
 		w.(http.Flusher).Flush()
+		time.Sleep(2 * time.Millisecond) // as a server decodes: events that come at once have no TPOT
 	}
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
