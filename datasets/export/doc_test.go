@@ -34,6 +34,11 @@ func TestFormatsDoc(t *testing.T) {
 const ownLogPage = `
 ## Your own log
 
+A log need not be unpacked from what it came in: gzip and zstd, the lines of a container as docker
+(~json-file~), the CRI or a shipper wrote them, split ones put together, and events of CloudWatch
+are read as what the program wrote. NaN and Infinity, as Python writes them into JSON, are null.
+A text log of a server that holds no requests is refused, with the flag that logs them.
+
 When no format fits, ~reprise import FILE~ lists the fields that it found and ends with a
 command to paste. ~import --inspect FILE~ shows the same for any log; ~--json~ makes it
 JSON. No text is printed: only numbers, dates and lengths. The command is tried on the
