@@ -197,8 +197,12 @@ func countOf(s string) (int32, bool) {
 
 func countTo(at func(*builder) **int32) func(*builder, any) string {
 	return func(b *builder, v any) string {
-		if _, open := v.(openNumber); open {
+		switch v := v.(type) {
+		case openNumber:
 			return whichDecimal
+		case settledCount:
+			*at(b) = trace.Ptr(int32(v))
+			return ""
 		}
 		n, ok := countOf(plain(v))
 		if !ok {

@@ -363,6 +363,8 @@ func plain(v any) string {
 		return string(v)
 	case openNumber:
 		return v.text
+	case settledCount:
+		return strconv.FormatInt(int64(v), 10)
 	}
 	return ""
 }

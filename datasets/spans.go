@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bytes"
+	"hash/maphash"
 	"io"
 	"strings"
 )
@@ -49,17 +50,24 @@ type heldSpan struct {
 }
 
 const (
-	heldSpans    = 10_000
-	maxHeldBytes = 32 << 20
-	maxSpanFacts = 1 << 18 // that are remembered; the spans of a trace stand close together
+	heldSpans    = 2_000
+	maxHeldBytes = 16 << 20
+	maxSpanFacts = 1 << 14 // that are remembered, once or twice as many; the spans of a trace stand close together
+	maxSpansSeen = 1 << 20 // whose ids are remembered
 	maxSpanDepth = 64
 )
 
-// knownSpans are the spans of a source, by trace and id.
+// knownSpans are the spans of a source: what others have to know of the latest, and of the calls
+// before them that they came.
 type knownSpans struct {
-	byID     map[string]*spanFact
-	byAnswer map[string]*spanFact
+	recent, before map[spanKey]*spanFact // by id
+	answers        map[spanKey]*spanFact // by answer
+	seen           map[uint64]bool       // hashes of the keys of calls
+	seed           maphash.Seed
 }
+
+// A spanKey is an id in a trace.
+type spanKey struct{ trace, id string }
 
 // A spanFact is what others have to know of a span.
 type spanFact struct {
@@ -72,17 +80,31 @@ type spanFact struct {
 	kept, dropped bool
 }
 
-func (k *knownSpans) at(trace, id string) *spanFact {
-	if k.byID == nil || len(k.byID) > maxSpanFacts {
-		k.byID, k.byAnswer = map[string]*spanFact{}, map[string]*spanFact{}
+func (k *knownSpans) at(key spanKey) *spanFact {
+	if len(k.recent) >= maxSpanFacts || k.recent == nil {
+		k.before, k.recent, k.answers = k.recent, map[spanKey]*spanFact{}, map[spanKey]*spanFact{}
 	}
-	key := trace + "\x00" + id
-	f := k.byID[key]
+	f := k.recent[key]
 	if f == nil {
-		f = &spanFact{}
-		k.byID[key] = f
+		if f = k.before[key]; f == nil {
+			f = &spanFact{}
+		}
+		k.recent[key] = f
 	}
 	return f
+}
+
+// again reports whether a call came before, and remembers it.
+func (k *knownSpans) again(key spanKey) bool {
+	if k.seen == nil || len(k.seen) >= maxSpansSeen {
+		k.seen, k.seed = map[uint64]bool{}, maphash.MakeSeed()
+	}
+	hash := maphash.Comparable(k.seed, key)
+	if k.seen[hash] {
+		return true
+	}
+	k.seen[hash] = true
+	return false
 }
 
 const (
@@ -127,33 +149,44 @@ func (c *spanCalls) take() error {
 		return err
 	}
 
-	fact := &spanFact{}
-	call := c.of(r, shown)
+	fact, call := &spanFact{}, c.of(r, shown)
+	key := spanKey{call.trace, call.id}
 	if call.id != "" {
-		fact = c.known.at(call.trace, call.id)
+		fact = c.known.at(key)
 	}
 	if shown == nil {
 		fact.place(c.known, call)
 		return nil
 	}
-	if fact.isCall {
+	if call.id != "" && c.known.again(key) {
 		c.tell.count(noteSpanTwice)
 		return nil
 	}
 	fact.isCall = true
 	fact.place(c.known, call)
 	fact.count(shown)
-	if answer := call.trace + "\x00" + call.response; call.response != "" && call.trace != "" && c.known.byAnswer != nil {
-		if other := c.known.byAnswer[answer]; other != nil && !other.isAbove(fact) && !fact.isAbove(other) && other.same(fact) {
-			fact.dropped = true
-			c.tell.count(noteAnswerSeen)
-			return nil
-		}
-		c.known.byAnswer[answer] = fact
+	if c.known.answered(fact) {
+		fact.dropped = true
+		c.tell.count(noteAnswerSeen)
+		return nil
 	}
 	size := rowSize(shown)
 	c.held, c.bytes = append(c.held, heldSpan{shown, fact, size}), c.bytes+size
 	return nil
+}
+
+// answered reports whether another call of the trace has the same answer, and is no layer of this
+// one.
+func (k *knownSpans) answered(f *spanFact) bool {
+	if f.call.response == "" || f.call.trace == "" || k.answers == nil {
+		return false
+	}
+	key := spanKey{f.call.trace, f.call.response}
+	if other := k.answers[key]; other != nil && !other.isAbove(f) && !f.isAbove(other) && other.same(f) {
+		return true
+	}
+	k.answers[key] = f
+	return false
 }
 
 // place puts a span below the one around it.
@@ -162,7 +195,7 @@ func (f *spanFact) place(known *knownSpans, call spanCall) {
 	if call.id == "" || call.above == "" || call.above == call.id || f.around != nil {
 		return
 	}
-	f.around = known.at(call.trace, call.above)
+	f.around = known.at(spanKey{call.trace, call.above})
 	f.around.below = append(f.around.below, f)
 }
 

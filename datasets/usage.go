@@ -43,8 +43,16 @@ var settledCounts = []string{"input", "output", "cached", "reasoning"}
 // [Mapping.withUsage]. tell is that of the view which shows the row. A row without usage is
 // left as it is.
 func (r *usageReader) show(v viewRow, model string, tell *notes) error {
+	t, where, err := r.settle(v, model, tell)
+	if err == nil && where != "" {
+		putTokens(v, t, where)
+	}
+	return err
+}
+
+// settle reads the usage of a row, and says where it is; "" where there is none.
+func (r *usageReader) settle(v row, model string, tell *notes) (t tokenusage.Tokens, where string, _ error) {
 	var counts tokenusage.Counts
-	where := ""
 	for _, target := range usageTargets {
 		found, path, ok := findFirst(v, r.fields[target.name])
 		if n, isCount := countOf(plain(found)); ok && isCount {
@@ -60,32 +68,34 @@ func (r *usageReader) show(v viewRow, model string, tell *notes) error {
 		object := r.Gather(found)
 		switch {
 		case r.strict && object.Invalid():
-			return badAt(v, path, "usage: want whole numbers from 0 to 2147483647")
+			return t, "", badAt(v, path, "usage: want whole numbers from 0 to 2147483647")
 		case !object.Empty():
 			counts.Fill(&object)
 			where = cmp.Or(where, path)
 		}
 	}
 	if counts.Empty() {
-		return nil
+		return t, "", nil
 	}
 
 	t, found, err := r.Read(&counts, model, tell != r.tell)
 	if err != nil {
 		line, col := v.place(where)
-		return &fault{line: line, col: col, reason: err.Error(), stop: err == tokenusage.ErrDoubt}
+		return t, "", &fault{line: line, col: col, reason: err.Error(), stop: err == tokenusage.ErrDoubt}
 	}
 	noteFindings(found, tell)
-	putTokens(v, t, where)
-	return nil
+	return t, where, nil
 }
+
+// A settledCount is a count in a row, where others are numbers and texts.
+type settledCount int32
 
 // putTokens puts counts at tokens.input, tokens.output, tokens.cached and tokens.reasoning.
 func putTokens(v viewRow, t tokenusage.Tokens, origin string) {
 	settled := map[string]any{}
 	for i, n := range []*int32{t.Input, t.Output, t.Cached, t.Reasoning} {
 		if n != nil {
-			settled[settledCounts[i]] = integer(int64(*n))
+			settled[settledCounts[i]] = settledCount(*n)
 		}
 	}
 	v.put("tokens", settled, origin)
