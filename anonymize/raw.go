@@ -23,6 +23,7 @@ type rawRow struct {
 	Tools      string       `parquet:"tools"`
 	Reply      *string      `parquet:"reply,optional"`
 	ReplyCalls string       `parquet:"reply_calls"`
+	Fields     string       `parquet:"fields,optional"` // other members of the request's body; files of earlier versions have none
 }
 
 type rawMessage struct {
@@ -37,7 +38,7 @@ type rawMessage struct {
 // after its length. It is the form that waits in a private spill, and the one
 // that the digest is of.
 func appendText(b []byte, en *trace.Entry) []byte {
-	row := rawRow{Tools: en.Tools.Reveal(), ReplyCalls: en.ReplyCalls.Reveal()}
+	row := rawRow{Tools: en.Tools.Reveal(), ReplyCalls: en.ReplyCalls.Reveal(), Fields: en.Fields.Reveal()}
 	for i := range en.Messages {
 		m := &en.Messages[i]
 		row.Messages = append(row.Messages, rawMessage{m.Role.String(), m.Content.Reveal(), m.Calls.Reveal(), m.CallID.Reveal(), m.Name.Reveal()})
@@ -58,9 +59,14 @@ func (r *rawRow) append(b []byte) []byte {
 	}
 	b = appendField(appendField(b, r.Tools), r.ReplyCalls)
 	if r.Reply == nil {
-		return append(b, 0)
+		b = append(b, 0)
+	} else {
+		b = appendField(append(b, 1), *r.Reply)
 	}
-	return appendField(append(b, 1), *r.Reply)
+	if r.Fields == "" { // so that the digest of a file without them stays what it was
+		return b
+	}
+	return appendField(b, r.Fields)
 }
 
 func appendField(b []byte, s string) []byte {
@@ -85,6 +91,9 @@ func (r *rawRow) decode(b []byte) error {
 		f.rest = f.rest[1:]
 	} else {
 		f.short = true
+	}
+	if r.Fields = ""; len(f.rest) > 0 && !f.short {
+		r.Fields = f.field()
 	}
 	if f.short || len(f.rest) > 0 {
 		return errRawCode
@@ -245,6 +254,7 @@ var rawCard = Card{
 		{"tools", "AS IN THE SOURCE: definitions offered by the request"},
 		{"reply", "AS IN THE SOURCE"},
 		{"reply_calls", "AS IN THE SOURCE"},
+		{"fields", "AS IN THE SOURCE: the other members of the request's body"},
 	},
 	Risks: []string{
 		"RAW TEXT: prompts and answers as people wrote and got them. Nothing was removed.",

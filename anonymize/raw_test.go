@@ -30,6 +30,9 @@ func rawEntries(r *rand.Rand, n int) []trace.Entry {
 		if i%5 == 0 {
 			e.Kind = "completion"
 		}
+		if i%2 == 0 {
+			e.Fields = trace.NewText(fmt.Sprintf(`{"seed":%d}`, i))
+		}
 		entries[i] = e
 	}
 	return entries
@@ -95,9 +98,16 @@ func TestRawFollowsRows(t *testing.T) {
 	}
 	defer r.Close()
 	for row, s := range want {
-		chat, b, err := r.AppendInput(int64(row), kinds[s], []byte("{"))
+		chat, b, fields, err := r.AppendInput(int64(row), kinds[s], []byte("{"))
 		if err != nil {
 			t.Fatal(err)
+		}
+		at, members := 0, ""
+		if _, err := fmt.Sscanf(s[9:], "%d", &at); err == nil && at%2 == 0 {
+			members = fmt.Sprintf(`{"seed":%d}`, at)
+		}
+		if string(fields) != members {
+			t.Fatalf("row %d, %q: other members %s, want %s", row, s, fields, members)
 		}
 		var body struct {
 			Prompt   string
@@ -115,11 +125,11 @@ func TestRawFollowsRows(t *testing.T) {
 		}
 	}
 	for _, row := range []int64{-1, int64(len(want))} {
-		if _, _, err := r.AppendInput(row, "chat", nil); err == nil {
+		if _, _, _, err := r.AppendInput(row, "chat", nil); err == nil {
 			t.Errorf("row %d has text", row)
 		}
 	}
-	if _, _, err := r.AppendInput(0, "embedding", nil); err == nil {
+	if _, _, _, err := r.AppendInput(0, "embedding", nil); err == nil {
 		t.Error("an embedding was made a prompt")
 	}
 }

@@ -125,31 +125,35 @@ func (r *RawText) Digest() string { return r.digest }
 // AppendInput appends the input of a row as members of the JSON body of a request
 // to an OpenAI-compatible endpoint: messages and tools of a chat, the prompt of a
 // completion, whose kind is that of the row. A developer's messages are a
-// system's, as they were read; else the text is that of the source.
-func (r *RawText) AppendInput(row int64, kind string, b []byte) (chat bool, out []byte, err error) {
+// system's, as they were read; else the text is that of the source. fields are the other
+// members of the body that the source has, as a JSON object, nil where it is not known.
+func (r *RawText) AppendInput(row int64, kind string, b []byte) (chat bool, out, fields []byte, err error) {
 	if row < 0 || row >= int64(len(r.text.at)) {
-		return false, b, errNoText
+		return false, b, nil, errNoText
 	}
 	text, err := r.text.textAt(row)
 	if err != nil {
-		return false, b, err
+		return false, b, nil, err
 	}
 	var raw rawRow
 	if err := raw.decode(text); err != nil {
-		return false, b, err
+		return false, b, nil, err
+	}
+	if raw.Fields != "" {
+		fields = []byte(raw.Fields)
 	}
 	switch {
 	case len(raw.Messages) == 0:
-		return false, b, errNoText
+		return false, b, nil, errNoText
 	case kind == "embedding":
-		return false, b, errEmbedding
+		return false, b, nil, errEmbedding
 	case kind == "completion":
 		var prompt string
 		for _, m := range raw.Messages {
 			prompt += m.Content
 		}
 		out, err = appendMember(b, "prompt", prompt)
-		return false, out, err
+		return false, out, fields, err
 	}
 	messages := make([]chatMessage, len(raw.Messages))
 	for i := range raw.Messages {
@@ -164,9 +168,9 @@ func (r *RawText) AppendInput(row int64, kind string, b []byte) (chat bool, out 
 		out, err = appendMember(append(out, ','), "tools", json.RawMessage(raw.Tools))
 	}
 	if err != nil {
-		return true, b, errToolsJSON // what else there is are strings
+		return true, b, nil, errToolsJSON // what else there is are strings
 	}
-	return true, out, nil
+	return true, out, fields, nil
 }
 
 // A chatMessage is a message as the API takes it.

@@ -93,6 +93,7 @@
 //     month names; --time-format
 //   - arrivals.go: arrivals for sources without times, and start times for sessions whose
 //     times count from their own start
+//   - bodies.go: the members of the bodies of requests that a raw file keeps beside text and tools
 //   - endings.go: what became of a request, by its finish reason and the errors of its answer
 //   - embedded.go: the demo log and the built-in workloads
 //   - log_openai.go: openai-log, JSON lines of a gateway: messages, response, usage,

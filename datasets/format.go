@@ -14,8 +14,9 @@ type Format struct {
 	Example string // one record
 	Tried   string // on which real files; empty where that is not noted, see also [fromDocumentation]
 
-	reads []SourceField  // what is read of it
-	base  func() Mapping // in place of that, of a format whose mapping may be overridden
+	reads  []SourceField  // what is read of it
+	bodies []string       // what is read with all that is below it too, with [Options.Bodies]
+	base   func() Mapping // in place of that, of a format whose mapping may be overridden
 
 	timed  bool                    // has numeric times, so that a unit may be told
 	dated  bool                    // may have dates in any layout, so that one may be told

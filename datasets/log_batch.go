@@ -71,6 +71,7 @@ func batchFormat() Format {
 		reads:       slices.Concat(mappedFields(batchAskedAt, batchMade), mappedFields(batchAnsweredAt, nil), batchReads),
 		About:       "OpenAI Batch JSON lines: requests, responses or both, joined by custom_id",
 		Example:     `{"custom_id":"r1","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}}`,
+		bodies:      []string{"body"},
 		detect:      detect,
 		detectFiles: eachFile(detect),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
@@ -84,14 +85,15 @@ func batchFormat() Format {
 
 // A batchDecoder reads everything, and then hands out one exchange at a time.
 type batchDecoder struct {
-	in    jsonRows
-	clock clock
-	byID  map[string]*exchange
-	order []*exchange // requests in their order, and then responses without one
-	extra []*exchange // responses, until a request claims them
-	read  bool
-	next  int
-	s     *Source
+	in     jsonRows
+	clock  clock
+	bodies bool // see [Options.Bodies]
+	byID   map[string]*exchange
+	order  []*exchange // requests in their order, and then responses without one
+	extra  []*exchange // responses, until a request claims them
+	read   bool
+	next   int
+	s      *Source
 
 	counts *usageReader
 }
@@ -100,13 +102,14 @@ type batchDecoder struct {
 type exchange struct {
 	b               builder
 	asked, answered bool
+	bodies          bool // the other members of the body are wanted
 	created         *stamp
 }
 
 func newBatchDecoder(in records, o Options, s *Source) *batchDecoder {
 	s.info.HasText = true
 	return &batchDecoder{
-		in: jsonRows{in, s.fields}, clock: newClock(o), byID: map[string]*exchange{}, s: s,
+		in: jsonRows{in, s.fields}, clock: newClock(o), bodies: o.Bodies, byID: map[string]*exchange{}, s: s,
 		counts: newUsageReader(tokenusage.Body, []string{batchUsage}, nil, o, s),
 	}
 }
@@ -143,7 +146,7 @@ func (d *batchDecoder) addLine(v viewRow) error {
 	}
 	x := d.byID[id]
 	if x == nil {
-		x = &exchange{}
+		x = &exchange{bodies: d.bodies}
 	}
 	// A line is filled in apart, so that one at fault leaves nothing behind.
 	trial := *x
@@ -210,6 +213,9 @@ func (x *exchange) setRequest(v viewRow) error {
 	}
 	if err := fillFields(&x.b, batchAsked, v); err != nil {
 		return err
+	}
+	if kind := x.b.e.Kind; x.bodies && (kind == "" || kind == "chat" || kind == "completion") {
+		x.b.e.Fields = otherMembers(v, []string{"body"})
 	}
 	if x.b.e.Messages == nil && x.b.e.InputTokens == nil {
 		return badAt(v, "body", "its body has no messages, prompt or input")

@@ -50,6 +50,7 @@ func openAILogMapping() Mapping {
 		target, paths, _ := strings.Cut(spec, "=")
 		m[target] = strings.Split(paths, "|")
 	}
+	m[bodyAt] = []string{wholeRecord}
 	return m
 }
 
@@ -63,7 +64,7 @@ func openAILogFormat() Format {
 		Name:    "openai-log",
 		About:   "JSON lines of requests and responses of OpenAI's API, as gateways log them",
 		Example: `{"timestamp":"2026-01-02T03:04:05Z","user":"u1","messages":[{"role":"user","content":"Hello"}],"usage":{"prompt_tokens":8,"completion_tokens":9}}`,
-		timed:   true, mapped: true, dated: true, base: openAILogMapping,
+		timed:   true, mapped: true, dated: true, base: openAILogMapping, bodies: bodyMembers,
 		reads: append(usageReads(nil, openAILogUsage), fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
 			"output_tokens output_blocks", tokenised), fieldAt("system|instructions", "input_tokens blocks", tokenised),
 			fieldAt("payloads", "", "bodies of requests, whose fields these are"), fieldAt(toolDelay, "tool_ns", "")),

@@ -13,6 +13,7 @@ import (
 
 // A mappedDecoder decodes rows by a mapping.
 type mappedDecoder struct {
+	bodies    []string // where bodies of requests are, see [bodyAt]; nil where their other members are not wanted
 	rows      rows
 	fields    []field
 	times     []string // paths of the time
@@ -72,6 +73,9 @@ const (
 // to find the unit of the times.
 func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
+	if o.Bodies {
+		d.bodies = m[bodyAt]
+	}
 	d.fields, d.given = m.withErrors().fields(), o.Map["input_tokens"] != nil
 	d.counts = newMappedCounts(m, d.fields, o)
 	if o.Map["time"] != nil {
@@ -167,6 +171,9 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		return dst, err
 	}
 	settleEnding(&b.e)
+	if d.bodies != nil {
+		b.e.Fields = otherMembers(r, d.bodies)
+	}
 	if err := d.counts.settle(b, r, &d.s.notes); err != nil {
 		return dst, err
 	}

@@ -37,6 +37,8 @@ type Options struct {
 	PoolStart time.Duration // where in the pool to begin; whole seconds
 	PoolSpan  time.Duration // how much of it to expand; 0 is an hour
 
+	Bodies bool // fill in [trace.Entry.Fields], which only raw files keep
+
 	Share *Share // the files to read, where several processes share the source; nil for all
 
 	inspect func() *Inspection // looks at the fields of the file at hand; nil before there is one
@@ -92,6 +94,11 @@ type Source struct {
 // readAs sets the format of the source, and so which fields are read.
 func (s *Source) readAs(f Format, o Options) {
 	s.info.Format, s.fields = f.Name, newFieldCounter(f, o.Map)
+	if o.Bodies {
+		for _, path := range f.bodies {
+			s.fields.root.addMapped(path)
+		}
+	}
 	if f.Tried == fromDocumentation {
 		s.notes.sayOnce("the reader of this format is " + fromDocumentation + ": check the totals")
 	}

@@ -82,6 +82,12 @@ type Entry struct {
 	// ReplyCalls are calls of tools in the output, as those of a Message.
 	ReplyCalls Text
 
+	// Fields are the members of the body of a request to OpenAI's chats or completions that
+	// this Entry has no field for, such as tool_choice and stop, and all that say how to
+	// generate: a JSON object. It is empty where the source has no such body, or nobody asked
+	// for it.
+	Fields Text
+
 	// Response is the id of the answer, and Previous that of the answer that the request
 	// goes on from, where a server keeps conversations.
 	Response Text

@@ -238,6 +238,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	if err := cli.KeepInputs(append(f.inputs(files), f.tier.Ledger), f.writes()...); err != nil {
 		return err
 	}
+	f.Bodies = f.tier.Tier == anonymize.Raw
 	src, err := f.Open(files, nil)
 	if err != nil {
 		return f.explainFields(cmd, files, err)

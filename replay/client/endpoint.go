@@ -20,6 +20,9 @@ func New(o Options) (*HTTP, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
+	if o.Extra.Forbids("ignore_eos") { // so that it is not sent, and no length is forced in another way
+		o.ForceOutput, o.Extra = false, o.Extra.LeftOut("ignore_eos")
+	}
 	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, uncounted: map[string]bool{}, dialects: map[string]*dialect{}, served: newServedBy(o.RecordHeaders), priority: map[string]openai.Extra{}}
 	var err error
 	if h.targets, err = o.targets(); err != nil {

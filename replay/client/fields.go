@@ -179,5 +179,7 @@ func (h *HTTP) adapt(api string, req *openai.Request) {
 	if d.unforced {
 		req.MinTokens, req.IgnoreEOS = nil, false
 	}
-	req.CompletionTokens = d.completions
+	if req.CompletionTokens = d.completions; d.completions {
+		req.Extra = req.Extra.Renamed("max_tokens", "max_completion_tokens") // of a recorded body
+	}
 }

@@ -49,8 +49,9 @@ var errNoOutputLength = errors.New("the row has no output length: give one with 
 
 // prepare makes a row's request. The fields of last stand above all others.
 func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
+	verbatim, isVerbatim := p.(result.Verbatim)
 	length, err := outputLength(row)
-	if err != nil {
+	if err != nil && !isVerbatim { // whose body need not have a bound
 		return nil, err
 	}
 	req := openai.Request{MaxTokens: &length, Model: h.model, Extra: h.opt.Extra}
@@ -73,12 +74,14 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 	api := apiOf(h.opt.API, row)
 	// The prompt is made in the scratch buffers.
 	h.ends, h.pictures = h.ends[:0], h.pictures[:0]
-	verbatim, isVerbatim := p.(result.Verbatim)
 	talk, several := p.(result.Conversation)
 	switch {
 	case isVerbatim:
-		api, h.text, err = verbatim.Input(id, row, h.text[:0])
-		req.Input = h.text
+		var fields []byte
+		api, h.text, fields, err = verbatim.Input(id, row, h.text[:0])
+		if req.Input = h.text; err == nil {
+			err = asRecorded(&req, row, fields)
+		}
 	case h.asIDs(api):
 		h.ids, err = p.Tokens(row, h.ids[:0])
 	case several && (api == result.APIChat || api == result.APIMessages):
@@ -103,11 +106,39 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 		req.Extra = req.Extra.With(more.Body)
 	}
 	req.Extra = req.Extra.With(last)
+	if more.Body.Forbids("ignore_eos") {
+		req.MinTokens, req.IgnoreEOS, req.Extra = nil, false, req.Extra.LeftOut("ignore_eos")
+	}
 	c := &httpCall{api: api, target: h.choose(row), session: h1.NoSession, header: h.rowHeader(id, row, more.Header)}
 	if row.Session != nil {
 		c.session = *row.Session
 	}
 	return c, h.encode(c, &req)
+}
+
+// asRecorded gives a request what the source's had beside its input: all members of its body,
+// in place of any that are made, or, where the body is not known, its bound if it had one. The
+// fields that are added to every request stand above them.
+func asRecorded(req *openai.Request, row *trace.Request, fields []byte) error {
+	switch {
+	case fields != nil:
+		recorded, err := openai.ParseExtra(fields)
+		if err != nil {
+			return errors.New("the members of the recorded body are no JSON object, or have its input")
+		}
+		req.Extra = recorded.With(req.Extra)
+		req.Temperature = nil
+		if req.MinTokens == nil { // else the length was asked to be forced
+			req.MaxTokens = nil
+		}
+	case req.MinTokens != nil:
+	case row.MaxTokens != nil:
+		most := int(*row.MaxTokens)
+		req.MaxTokens = &most
+	case row.OutputTokens == nil:
+		return errNoOutputLength
+	}
+	return nil
 }
 
 // choose says which server a row goes to. One goroutine calls it, in the order in

@@ -118,6 +118,9 @@ func newExtra(fields map[string]json.RawMessage) (Extra, error) {
 	}
 	var buf bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if fields[name] == nil { // it is left out
+			continue
+		}
 		if buf.Len() > 0 {
 			buf.WriteByte(',')
 		}
@@ -147,7 +150,27 @@ func (e Extra) With(more Extra) Extra {
 // Get returns the value of a field as JSON, and whether the field is there.
 func (e Extra) Get(name string) (json.RawMessage, bool) {
 	v, ok := e.fields[name]
-	return v, ok
+	return v, ok && v != nil
+}
+
+// Forbids says that a field which is true or false is false or null.
+func (e Extra) Forbids(name string) bool {
+	v, _ := e.Get(name)
+	return string(v) == "false" || string(v) == "null"
+}
+
+// LeftOut returns e with a field that is left out of the request.
+func (e Extra) LeftOut(name string) Extra {
+	return e.With(Extra{fields: map[string]json.RawMessage{name: nil}})
+}
+
+// Renamed returns e with a field under another name, unless it has one of that name.
+func (e Extra) Renamed(from, to string) Extra {
+	v, ok := e.Get(from)
+	if _, taken := e.fields[to]; !ok || taken {
+		return e
+	}
+	return e.With(Extra{fields: map[string]json.RawMessage{from: nil, to: v}})
 }
 
 // AppendRequest appends the JSON of r to dst. It equals what encoding/json would make

@@ -106,9 +106,10 @@ type Conversation interface {
 type Verbatim interface {
 	Prompter
 	// Input appends the input of a row to buf, as members of the JSON body of a
-	// request, and says for which API: [APIChat] or [APICompletions]. The id is that
-	// of the row in the workload, or below 0 for what is none.
-	Input(id int64, row *trace.Request, buf []byte) (api string, body []byte, err error)
+	// request, and says for which API: [APIChat] or [APICompletions]. fields are the other
+	// members that the source's body had, as a JSON object, nil where they are not known. The
+	// id is that of the row in the workload, or below 0 for what is none.
+	Input(id int64, row *trace.Request, buf []byte) (api string, body, fields []byte, err error)
 }
 
 // PromptsVerbatim is [Run].Prompts where they were those of the source.

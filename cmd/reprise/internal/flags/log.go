@@ -30,6 +30,7 @@ type Log struct {
 	Template  string
 	Seed      uint64 // of expanded pools
 	Capture   Capture
+	Bodies    bool // keep all of the requests' bodies, for a raw file
 
 	timeUnit     string
 	timeFormat   string
@@ -107,7 +108,7 @@ func (f *Log) Mapping() ([]string, error) {
 func (f *Log) Open(files []datasets.File, share *datasets.Share) (*datasets.Source, error) {
 	o := datasets.Options{Format: f.Format, MaxBad: f.MaxBad, TimeUnit: f.timeUnit,
 		TimeFormat: f.timeFormat, Delimiter: f.Delimiter, Decimal: f.Decimal, Rows: f.Rows, CachedInInput: f.cached,
-		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.Seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan, Share: share}
+		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.Seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan, Bodies: f.Bodies, Share: share}
 	if f.Rows != "" && f.Rows != "full" && f.Rows != "delta" {
 		return nil, cli.Usagef("--rows: want full or delta")
 	}

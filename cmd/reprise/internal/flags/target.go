@@ -124,6 +124,9 @@ func (f *Target) Check() error {
 	return f.retries(&o)
 }
 
+// Unforced has no output length forced.
+func (f *Target) Unforced() { f.forceOutput = false }
+
 // Options turns the flags into those of an endpoint.
 func (f *Target) Options() (o client.Options, err error) {
 	if len(f.URLs) == 0 {

@@ -203,6 +203,9 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 			}
 		}
 		f.Target.API = result.APIAuto // each row goes where its kind does
+		if !cmd.Flags().Changed("force-output") {
+			f.Target.Unforced() // the model ends its answers, unless it is asked to go on
+		}
 	}
 	switch {
 	case f.Dry.Run && f.Admin.address != "":

@@ -32,10 +32,10 @@ type verbatimPrompter struct {
 }
 
 // Input implements [result.Verbatim].
-func (p *verbatimPrompter) Input(id int64, row *trace.Request, buf []byte) (string, []byte, error) {
-	chat, body, err := p.raw.AppendInput(id, row.Kind, buf)
+func (p *verbatimPrompter) Input(id int64, row *trace.Request, buf []byte) (api string, body, fields []byte, err error) {
+	chat, body, fields, err := p.raw.AppendInput(id, row.Kind, buf)
 	if chat {
-		return result.APIChat, body, err
+		return result.APIChat, body, fields, err
 	}
-	return result.APICompletions, body, err
+	return result.APICompletions, body, fields, err
 }

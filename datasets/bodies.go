@@ -1,0 +1,77 @@
+package datasets
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"reprise/trace"
+)
+
+// bodyAt is the key of a [Mapping] under which formats say where the bodies of requests to
+// OpenAI's chats and completions are, for [Options.Bodies], or [wholeRecord]. It is no
+// target: a --map does not name it.
+const bodyAt = "\x00body"
+
+// keptApart are the members of a body that entries have fields for, and those that are a
+// replay's to say.
+var keptApart = []string{"model", "messages", "prompt", "input", "tools", "functions", "stream", "stream_options"}
+
+// bodyMembers are the members of a body that is mixed with those of its log record.
+var bodyMembers = []string{
+	"max_tokens", "max_completion_tokens", "min_tokens", "temperature", "top_p", "top_k", "min_p", "n", "best_of", "stop", "stop_token_ids", "seed",
+	"tool_choice", "parallel_tool_calls", "function_call", "response_format", "presence_penalty", "frequency_penalty", "repetition_penalty",
+	"logit_bias", "logprobs", "top_logprobs", "prompt_logprobs", "echo", "suffix", "ignore_eos", "skip_special_tokens", "spaces_between_special_tokens",
+	"include_stop_str_in_output", "guided_json", "guided_regex", "guided_choice", "guided_grammar", "structured_outputs", "regex", "ebnf", "grammar", "json_schema",
+	"chat_template_kwargs", "add_generation_prompt", "continue_final_message", "reasoning_effort", "reasoning", "thinking", "verbosity", "modalities", "prediction",
+	"bad_words", "use_beam_search", "length_penalty", "truncate_prompt_tokens", "priority",
+}
+
+// wholeRecord says that a body is mixed with the members of its log record.
+const wholeRecord = "*"
+
+// otherMembers are the members of the body of a row's request that entries have no field for,
+// as a JSON object; empty where the row has no such body.
+func otherMembers(r row, at []string) trace.Text {
+	members := map[string]json.RawMessage{}
+	if slices.Contains(at, wholeRecord) {
+		for _, name := range bodyMembers {
+			if v, ok := r.value(name); ok {
+				members[name] = writtenValue(r, name, v)
+			}
+		}
+	} else {
+		v, path, ok := findFirst(r, at)
+		if !ok || json.Unmarshal(writtenValue(r, path, v), &members) != nil {
+			return trace.Text{}
+		}
+	}
+	var out []byte
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if slices.Contains(keptApart, name) || !json.Valid(members[name]) {
+			continue
+		}
+		if len(out) > 0 {
+			out = append(out, ',')
+		}
+		key, _ := json.Marshal(name)
+		out = append(append(append(out, key...), ':'), members[name]...)
+	}
+	return trace.NewText("{" + string(out) + "}")
+}
+
+// writtenValue is a value as the source has it, with its order of keys, where that is at hand. A
+// string that holds an object is that object.
+func writtenValue(r row, path string, v any) json.RawMessage {
+	if w, ok := r.(writtenRow); ok {
+		if text := w.written(path); json.Valid(text) && len(text) > 0 && text[0] != '"' {
+			return text
+		}
+	}
+	if text, isText := v.(string); isText && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	text, _ := compactJSON(v)
+	return json.RawMessage(text)
+}
