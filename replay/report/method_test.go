@@ -146,7 +146,7 @@ func TestDiagnoses(t *testing.T) {
 // place of blocks, prefixes that end before a boundary; and what says nothing about caches.
 func TestHitsOtherThanExpected(t *testing.T) {
 	const input = 3000
-	llama := &result.Environment{Servers: []result.ServerModels{{Models: []result.ServedModel{{OwnedBy: "llamacpp"}}}}}
+	llama := &result.Environment{Servers: []result.ServerModels{{Engine: "llamacpp", Models: []result.ServedModel{{OwnedBy: "llamacpp"}}}}}
 	cold := &result.CacheDiscipline{Done: result.CacheNewSeed}
 	inBlocks := func(size int32) func(known int32) int32 {
 		return func(known int32) int32 { return known / size * size }
