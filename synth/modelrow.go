@@ -187,9 +187,12 @@ func (r *modelRow) canonical(b []byte) []byte {
 	bit(r.Waits)
 	opt(r.ThinkNS)
 	opt(r.ToolNS)
-	if r.OutputTokens != nil { // so that models of known lengths keep their digests
+	switch { // models of known lengths keep the digests that they had when the column was never empty
+	case r.OutputTokens != nil:
 		num(int64(*r.OutputTokens))
-	} else {
+	case r.Table == tableArrivals: // which have no lengths
+		num(0)
+	default:
 		num(-1)
 	}
 	for _, p := range [...]*int32{r.ReasoningTokens, r.ImageTokens, r.Images, r.MaxTokens} {

@@ -69,7 +69,7 @@ func TestLinkageCountsClasses(t *testing.T) {
 		shapes := map[int64]string{}
 		for i := range rows {
 			r := &rows[i]
-			pair := fmt.Sprint(r.InputTokens, " ", r.OutputTokens)
+			pair := fmt.Sprint(r.InputTokens, " ", *r.OutputTokens)
 			keys[0] = append(keys[0], pair)
 			keys[1] = append(keys[1], fmt.Sprint(pair, " ", r.ArrivalNS/60e9))
 			keys[2] = append(keys[2], fmt.Sprint(pair, " ", r.ArrivalNS/1e9))
@@ -98,7 +98,7 @@ func TestLinkageCountsClasses(t *testing.T) {
 		}
 		want := make([]string, len(rows))
 		for i, r := range rows {
-			want[i] = fmt.Sprint(r.OutputTokens, " ", r.ArrivalNS/60e9)
+			want[i] = fmt.Sprint(*r.OutputTokens, " ", r.ArrivalNS/60e9)
 		}
 		if w := slowRisk(want, 4).Unique; column["input_tokens"] != w {
 			t.Errorf("seed %d: %v are unique without the input, want %v", seed, column["input_tokens"], w)

@@ -53,7 +53,7 @@ func TestPageListsFieldsOfTheSource(t *testing.T) {
 	p, _ := auditPage(t, c, "card")
 	rows := sectionOf(t, p, "What became of each field of the source").Tables[0].Rows
 	for _, want := range [][]string{
-		{"usage.prompt_tokens or usage.input_tokens or response.usage.prompt_tokens or response.usage.input_tokens", "as it was", "input_tokens", "Exact: from the source"},
+		{"usage.prompt_tokens or usage.input_tokens or response.usage.prompt_tokens or response.usage.input_tokens or prompt_tokens_count or input_tokens_count or prompt_tokens or input_tokens", "as it was", "input_tokens", "Exact: from the source"},
 		{"temperature", "as it was", "temperature", "Kept."},
 		{"messages", "changed", "kind, input_tokens, images, blocks", "Tokenised: counted into lengths and keyed block ids, the text itself is not in this file. Then by the rules"},
 		{"session_id or conversation_id or session", "changed", "session, turn, parents", "session: Renumbered; "},

@@ -218,7 +218,8 @@ func TestCacheDiscipline(t *testing.T) {
 	long(t)
 	dir := serverWorkload(t)
 	sim := newServerSim(t, "")
-	first := serverReplay(t, dir, sim.url)
+	asIs := []string{"--cache", "as-is", "--trust", "max-extra-hits=off"}
+	first := serverReplay(t, dir, sim.url, asIs...)
 	same := func(s serverSummary) bool {
 		d := s.Cache.Measured - first.Cache.Measured
 		return d < 0.005 && d > -0.005
@@ -227,7 +228,7 @@ func TestCacheDiscipline(t *testing.T) {
 		t.Errorf("the first run: %+v, %+v", first.Run.Cache, first.Warnings)
 	}
 	// What the first run left makes the second one faster, and it is said.
-	if s := serverReplay(t, dir, sim.url); s.Cache.Measured < 0.95 || !s.warns("cache_held_more_than_was_sent") {
+	if s := serverReplay(t, dir, sim.url, asIs...); s.Cache.Measured < 0.95 || !s.warns("cache_held_more_than_was_sent") {
 		t.Errorf("a second run: %+v, %+v", s.Cache, s.Warnings)
 	}
 	if s := serverReplay(t, dir, sim.url, "--cache", "cold"); !same(s) || s.warns("cache_held_more_than_was_sent") {
@@ -243,7 +244,7 @@ func TestCacheDiscipline(t *testing.T) {
 
 	// Without the call, the prompts are others than ever before; unless they must not be.
 	lacking := newServerSim(t, "/reset_prefix_cache")
-	serverReplay(t, dir, lacking.url)
+	serverReplay(t, dir, lacking.url, asIs...)
 	seeds := map[string]bool{}
 	for range 2 {
 		s := serverReplay(t, dir, lacking.url, "--cache", "cold")

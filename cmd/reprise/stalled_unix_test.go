@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -140,7 +139,8 @@ func TestStoppedBetweenSendingAndFirstToken(t *testing.T) {
 	if code != cli.Untrusted || c.Holds || c.Measured == nil || *c.Measured < 0.5 {
 		t.Fatalf("from the file: exit code %d, %+v", code, c)
 	}
-	if want := 1 - ranInTTFT(t, out, stopped()); math.Abs(*c.Measured-want) > 0.01 {
+	// A machine with other work stalls the client for longer than it was stopped.
+	if want := 1 - ranInTTFT(t, out, stopped()); *c.Measured < want-0.01 || *c.Measured > want+0.05 {
 		t.Errorf("stalls were %v of TTFT, and the client was stopped for %v of it", *c.Measured, want)
 	}
 	if n := s.Run.Stalls; n == nil || n.Count < requests || n.LongestNS < int64(300*time.Millisecond) {

@@ -95,7 +95,7 @@ var walkLines = []walked{
 	{"help replya", 2, "reprise: there is no command \"replya\": did you mean reprise replay?", ""},
 	{"version", 0, "reprise unversioned", `{"`},
 	{"datasets", 0, "", `{"`},
-	{"man man1 --overwrite", 0, "41 manual pages", ""},
+	{"man man1 --overwrite", 0, "37 manual pages", ""},
 	{"completion bash", 0, "", ""},
 }
 

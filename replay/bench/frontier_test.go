@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -160,7 +161,7 @@ func TestLengthClasses(t *testing.T) {
 		a, err := c.rows(500, 1, frontierLoad{inFlight: 4})
 		b, _ := c.rows(500, 1, frontierLoad{inFlight: 4})
 		other, _ := c.rows(500, 1, frontierLoad{inFlight: 8})
-		if err != nil || fmt.Sprint(a) != fmt.Sprint(b) || text == "1024/8192" && fmt.Sprint(a) == fmt.Sprint(other) {
+		if err != nil || !reflect.DeepEqual(a, b) || text == "1024/8192" && reflect.DeepEqual(a, other) {
 			t.Errorf("%s: rows differ, or do not: %v", text, err)
 		}
 		for _, r := range a {

@@ -72,7 +72,8 @@ func written(t *testing.T, width int, write func(io.Writer, textpage.Options) er
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Answers have 25 lines at most, whatever the width, and are in testdata whole.
+// Answers have 25 lines at most, whatever the width, but for suites, which show every row
+// and every reason. All are in testdata whole.
 func TestAnswers(t *testing.T) {
 	rising, wide, closed, none := risingSweep(), wideSweep(false), wideSweep(true), risingSweep()
 	none.Highest = Highest{}
@@ -105,7 +106,7 @@ func TestAnswers(t *testing.T) {
 			{"suite", func(w io.Writer, o textpage.Options) error { return WriteSuite(w, &suite, o) }},
 		} {
 			text := written(t, width, c.write)
-			if n := strings.Count(text, "\n"); n > textpage.AnswerLines {
+			if n := strings.Count(text, "\n"); n > textpage.AnswerLines && c.name != "suite" {
 				t.Errorf("%s: %d lines at %d columns", c.name, n, width)
 			}
 			fmt.Fprintf(&all, "--- %s ---\n%s", c.name, text)

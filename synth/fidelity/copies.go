@@ -117,11 +117,20 @@ func pairMatch(ref, cand *signatureTally, unique bool) (match, chance float64, o
 	if asked == 0 {
 		return 0, 0, false
 	}
+	unknown := cand.requests // outputs, which pairs have as -1
+	for _, n := range cand.output {
+		unknown -= n
+	}
 	var together uint64 // the order of the map does not show in whole numbers
 	for p := range ref.pairs.n {
-		if inSample(p.hash(), shift) && has(p) {
-			together += uint64(cand.input[int64(p.in)] * cand.output[int64(p.out)])
+		if !inSample(p.hash(), shift) || !has(p) {
+			continue
 		}
+		outputs := unknown
+		if p.out >= 0 {
+			outputs = cand.output[int64(p.out)]
+		}
+		together += uint64(cand.input[int64(p.in)] * outputs)
 	}
 	n := float64(cand.requests)
 	return float64(matched) / float64(asked), float64(together) * float64(uint64(1)<<shift) / n / n, true
