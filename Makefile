@@ -7,7 +7,7 @@ export CGO_ENABLED ?= 0
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unversioned)
 
-.PHONY: help man demo test lint test-engines bench build release release-test race peers-race test-peers reprise-beam test-beam reprise-cloud test-clouds fuzz mutants clean
+.PHONY: help demo test lint test-engines bench build release release-test race peers-race test-peers reprise-beam test-beam reprise-cloud test-clouds fuzz mutants clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	@$(BIN) demo -o demo
@@ -28,9 +28,6 @@ lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
 build: ## one static binary
 	@echo building $(BIN)
 	@$(GO) build -ldflags '-s -w -X reprise/cmd/reprise/internal/cli.Version=$(VERSION)' -o $(BIN) ./cmd/reprise
-
-man: build ## the manual pages, to bin/man1
-	$(BIN) man bin/man1 --overwrite
 
 release: ## archives, SBOMs, image and checksums for all platforms, to dist/; see docs/install.md
 	$(GO) run ./cmd/internal/release -o dist

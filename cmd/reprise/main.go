@@ -28,7 +28,6 @@
 //	capacity  instances, GPUs and cost for a rate
 //	demo      all of it, on an embedded log
 //	version   the version and the commit
-//	man       manual pages
 //
 // This package holds flags and wiring only, a file for each subcommand and for each
 // idea that several share. The command job and the merge of shards are in
@@ -86,7 +85,6 @@
 //     servers, engines and presets that --model names
 //   - capacity.go: capacity: instances and cost from a sweep; capacity predict
 //   - version.go: version: the version, the commit, and what it was built with
-//   - man.go: man: manual pages
 //   - completion.go: the values of flags and the arguments that a shell completes
 //   - demo.go: demo: all stages on an embedded log
 package main
@@ -217,7 +215,7 @@ Begin with:  reprise demo`,
 	root.SetFlagErrorFunc(flags.Mistake)
 	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
 	root.AddCommand(sets.Command(), importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), machines.JobCommand(func(cmd *cobra.Command) { new(importFlags).register(cmd) }), capacityCommand(), demoCommand(), versionCommand(), manCommand())
+		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), machines.JobCommand(func(cmd *cobra.Command) { new(importFlags).register(cmd) }), capacityCommand(), demoCommand(), versionCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
@@ -232,7 +230,7 @@ Begin with:  reprise demo`,
 		"prepare": {"datasets", "import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
 		"measure": {"demo", "check", "serve", "simulate", "calibrate", "validate", "replay", "job", "sweep", "bench"},
 		"judge":   {"report", "compare", "capacity"},
-		"other":   {"version", "completion", "man", "help"},
+		"other":   {"version", "completion", "help"},
 	} {
 		for _, name := range names {
 			cmd, _, _ := root.Find([]string{name})

@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -151,5 +153,19 @@ func TestQuiet(t *testing.T) {
 		if lines := strings.Count(errs, "\n"); strings.Count(told, "\n") <= lines || lines > min(len(chose), 1) || !strings.HasPrefix(errs, chose) || code != cli.Good {
 			t.Errorf("%s: exit code %d, %q, and with --quiet %q", args, code, told, errs)
 		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	var b map[string]string
+	if err := json.Unmarshal([]byte(must(t, "version", "--json")), &b); err != nil {
+		t.Fatal(err)
+	}
+	if b["version"] == "" || b["go"] != runtime.Version() || b["platform"] != runtime.GOOS+"/"+runtime.GOARCH || len(b) != 5 {
+		t.Errorf("%v", b)
+	}
+	text := must(t, "version")
+	if !strings.HasPrefix(text, "reprise "+b["version"]+"\n") || !strings.Contains(text, b["go"]) || !strings.Contains(text, b["platform"]) {
+		t.Error(text)
 	}
 }

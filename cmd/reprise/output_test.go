@@ -54,19 +54,18 @@ func TestExistingOutput(t *testing.T) {
 		}
 	}
 	// So is what a command writes beside its output, or into a folder.
-	writeFiles(t, map[string]string{"card.privacy.json": "mine", "kept.raw.parquet": "mine", "reprise.1": "mine"})
+	writeFiles(t, map[string]string{"card.privacy.json": "mine", "kept.raw.parquet": "mine"})
 	for line, want := range map[string]string{
 		"import log.jsonl -o card.parquet":            "reprise: card.privacy.json exists, and would be written beside card.parquet: name another file with -o, or replace both with --overwrite\n" + help,
 		"import log.jsonl --tier raw -o kept.parquet": "reprise: kept.raw.parquet exists, and would be written beside kept.parquet: name another file with -o, or replace both with --overwrite\n" + help,
 		"anonymize p.txt -o card.parquet":             "reprise: card.privacy.json exists, and would be written beside card.parquet: name another file with -o, or replace both with --overwrite\n" + help,
 		"merge --finish . -o card.parquet":            "reprise: card.privacy.json exists, and would be written beside card.parquet: name another file with -o, or replace both with --overwrite\n" + help,
-		"man .":                                       "reprise: reprise.1 exists: name another folder, or replace its pages with --overwrite\n" + help,
 	} {
 		if got, code := try(line); got != want || code != cli.Usage {
 			t.Errorf("%s: exit code %d\n%s\nwant\n%s", line, code, got, want)
 		}
 	}
-	for _, name := range []string{"t.parquet", "w.parquet", "r.parquet", "p.txt", "card.privacy.json", "kept.raw.parquet", "reprise.1"} {
+	for _, name := range []string{"t.parquet", "w.parquet", "r.parquet", "p.txt", "card.privacy.json", "kept.raw.parquet"} {
 		if b, err := os.ReadFile(name); err != nil || string(b) != "mine" {
 			t.Errorf("%s was changed: %v", name, err)
 		}
@@ -97,7 +96,7 @@ func TestOverwriteIsOffered(t *testing.T) {
 	var look func(*cobra.Command)
 	look = func(c *cobra.Command) {
 		out := cmp.Or(c.Flags().Lookup("html"), c.Flags().Lookup("output"))
-		if isFile := c.Name() == "man" || out != nil && !strings.Contains(directories, c.CommandPath()); isFile != (c.Flags().Lookup("overwrite") != nil) {
+		if isFile := out != nil && !strings.Contains(directories, c.CommandPath()); isFile != (c.Flags().Lookup("overwrite") != nil) {
 			t.Errorf("%s: -o is a file: %v", c.CommandPath(), isFile)
 		}
 		for _, below := range c.Commands() {

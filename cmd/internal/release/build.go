@@ -68,18 +68,7 @@ func (r *release) documents(here *binary) ([]entry, error) {
 	if err := os.WriteFile(program, here.data, 0o755); err != nil {
 		return nil, err
 	}
-	pages := filepath.Join(dir, "man1")
-	if _, err := output(program, "man", pages); err != nil {
-		return nil, err
-	}
 	files := map[string]string{"LICENSE": filepath.Join(r.source, "LICENSE"), "README.md": filepath.Join(r.source, "README.md"), "CHANGELOG.md": filepath.Join(r.source, "CHANGELOG.md")}
-	list, err := os.ReadDir(pages)
-	if err != nil {
-		return nil, err
-	}
-	for _, page := range list {
-		files["man1/"+page.Name()] = filepath.Join(pages, page.Name())
-	}
 	var out []entry
 	for name, path := range files {
 		data, err := os.ReadFile(path)

@@ -125,7 +125,7 @@ func TestDist(t *testing.T) {
 				extract(t, dir, entries, heads)
 			}
 			dir = filepath.Join(dir, base)
-			for _, want := range []string{"LICENSE", "README.md", "CHANGELOG.md", "THIRD-PARTY-LICENSES.txt", "man1/reprise.1", "man1/reprise-replay.1",
+			for _, want := range []string{"LICENSE", "README.md", "CHANGELOG.md", "THIRD-PARTY-LICENSES.txt",
 				"completions/reprise.bash", "completions/_reprise", "completions/reprise.fish", "completions/reprise.ps1"} {
 				if data, err := os.ReadFile(filepath.Join(dir, want)); err != nil || len(data) < 200 {
 					t.Errorf("%s: %d bytes, %v", want, len(data), err)

@@ -1,7 +1,7 @@
 // Command release builds what a version of reprise is handed out as:
 //
 //   - an archive for each system and processor, of reprise and of reprise-cloud: the static binary, the licence, the
-//     licences of its modules, README, manual pages and shell completions
+//     licences of its modules, README and shell completions
 //   - an SBOM beside each archive: CycloneDX, from what the binary says of itself
 //   - an OCI image for Linux on amd64 and arm64, as an OCI layout in a tar file that
 //     docker load reads too

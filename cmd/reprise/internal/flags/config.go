@@ -37,7 +37,7 @@ func Config(root *cobra.Command) {
 	for list := root.Commands(); len(list) > 0; list = append(list[1:], list[0].Commands()...) {
 		cmd := list[0]
 		switch cmd.Name() {
-		case "version", "man", "completion", "help":
+		case "version", "completion", "help":
 			continue
 		}
 		if !cmd.Runnable() || cmd.Parent().Name() == "completion" {

@@ -13,7 +13,6 @@
 //   - rate.go: --rate: a rate alone, or an arrival process
 //   - help.go: --help in sections, --help-all, completion, missing arguments
 //   - config.go: --config, --target, REPRISE_ variables, --print-config
-//   - manpage.go: the manual page of a command
 //   - gone.go: commands and flags that are gone, and what takes their place
 //   - mistakes.go: unknown flags and values that cannot be read, in words
 //   - target.go: to whom requests go, and what they hold: --api, --model, --header, keys,

@@ -21,6 +21,7 @@ var departures = []departure{
 	{"pack", "", "results say the digest of their workload, its seed and the contract; compare those of the offers with reprise report"},
 	{"verify", "", "results say the digest of their workload, its seed and the contract; reprise report --contract judges them again"},
 	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has what was measured until then"},
+	{"man", "", "reprise COMMAND --help-all has every flag, and docs/commands.md every command"},
 }
 
 // departed is the error of a command line that names what is gone, or nil. A flag of a command
