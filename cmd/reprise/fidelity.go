@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -12,7 +11,6 @@ import (
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
-	"reprise/replay/decision"
 	"reprise/synth/fidelity"
 	"reprise/trace"
 )
@@ -21,7 +19,6 @@ import (
 type fidelityFlags struct {
 	out, html string
 	asJSON    bool
-	decisions bool
 	limits    []string
 	from      float64
 	warmUp    time.Duration
@@ -41,11 +38,6 @@ particular to the trace. The exit code is 3 if a check exceeds its limit.
 A check whose measure the trace lacks, such as reuse without prefix blocks, does not
 apply. One whose measure only the workload lacks fails. Mirrors and slices repeat the
 lengths of their trace: compare them with --max copies=off.
-
---decisions asks instead whether the two lead to the same decisions about an engine. Both
-are played to simulated engines in virtual time, up to 20,000 requests of each: a sweep
-gives capacities, at most 5 % apart, and of 20 changes of the engine at most one may have
-another sign. It takes minutes.
 
 Checks and their limits, in brackets those for a trace below 5,000 requests (--max changes
 them):
@@ -74,7 +66,6 @@ docs/synthesis.md defines every measure.`,
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
 	results.FileVar(&f.html, "html", "write a self-contained HTML `page` with the curves of both")
-	judgement.BoolVar(&f.decisions, "decisions", false, "compare what both say of engines, in virtual time, in place of the measures")
 	judgement.StringArrayVar(&f.limits, "max", nil, "limit of a measure, as `NAME=LIMIT` or NAME=off; copies is all measures of copies; repeatable")
 	judgementRest.ShareVar(&f.from, "from", 0, "count only requests after this share of the duration; earlier ones only fill caches and sessions")
 	judgementRest.DurationVar(&f.warmUp, "warm-up", 0, "count only requests this long after the first arrival; with --from, the later of the two")
@@ -94,10 +85,6 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		return cli.Usagef("--warm-up: want a time from 0 up")
 	case ref == cli.Standard && cand == cli.Standard:
 		return cli.Usagef("only one of the two can come from stdin")
-	case f.decisions && (f.html != "" || f.limits != nil || f.from > 0 || f.warmUp > 0):
-		return cli.Usagef("--decisions takes the place of the measures: it takes no --html, --max, --from or --warm-up")
-	case f.decisions:
-		return f.decide(cmd, ref, cand)
 	}
 	result, err := f.compare(cmd, ref, cand)
 	if err != nil {
@@ -172,42 +159,6 @@ func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none fide
 		return none, err
 	}
 	return fidelity.Compare(left, right)
-}
-
-// decide plays both and compares the decisions that they lead to.
-func (f *fidelityFlags) decide(cmd *cobra.Command, ref, cand string) error {
-	var both [2]*decision.Workload
-	for i, path := range []string{ref, cand} {
-		t, err := cli.OpenTrace(cmd, path)
-		if err != nil {
-			return err
-		}
-		rows, err := t.Reader()
-		if err == nil {
-			both[i], err = decision.Read(t.Meta, rows, decision.MostRows)
-		}
-		t.Close()
-		if err != nil {
-			return cli.InFile(path, err)
-		}
-	}
-	bar := cli.NewProgress(cmd)
-	bar.Start("decisions", "plays", decision.Plays())
-	report, err := decision.Compare(cmd.Context(), both[0], both[1], decision.Options{Told: bar.Set})
-	bar.End()
-	if err != nil {
-		return err
-	}
-	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
-		if f.asJSON {
-			return report.WriteJSON(w)
-		}
-		return report.WriteText(w, cli.TextOptions(cmd, "All changes: --details."))
-	})
-	if err == nil && !report.OK {
-		err = cli.Exit(cli.Check, errors.New("the two lead to other decisions"))
-	}
-	return err
 }
 
 // signatureOf reads a whole trace into a signature.

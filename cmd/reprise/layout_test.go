@@ -68,7 +68,6 @@ var mayImport = map[string]string{
 	"replay/peerfile":    "trace trace/nonfinite trace/page replay/result replay/report trace/objectstore",
 	"replay/compare":     "trace trace/page trace/sample replay/result replay/report trace/textpage",
 	"replay/bench":       "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/sample trace/strictyaml trace/textpage trace/objectstore",
-	"replay/decision":    "replay replay/bench replay/contract replay/engine replay/report replay/result trace trace/arrival trace/page trace/textpage",
 	"replay/calibrate":   "replay/engine replay/report replay/result trace trace/page trace/sample trace/strictyaml trace/textpage",
 	"replay/monitor":     "replay replay/host replay/result",
 	"cmd/reprise":        "*",
@@ -91,7 +90,6 @@ var mayImport = map[string]string{
 	"examples/slowest":         "trace replay/result",
 	"examples/replayload":      "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
 	"examples/race/truth":      "",
-	"examples/samedecision":    "anonymize/dp replay/bench replay/contract replay/decision replay/engine synth synth/release trace",
 	"examples/proxycost":       "",
 
 	"trace/token/internal/jinja":     "",

@@ -142,7 +142,7 @@ func TestQuiet(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for args, chose := range map[string]string{
 		"sweep chat --preset l4-qwen2.5-0.5b --rates 5 --level-duration 5s --level-requests 0 --no-confirm": "",
-		"compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=6ms --rounds 2 -o rounds":               "plan: ",
+		"compare w.parquet --preset l4-qwen2.5-0.5b --costs-b step=6ms --rounds 2 -o rounds":                "plan: ",
 	} {
 		must(t, "synth", "chat", "-n", "20", "-o", "w.parquet")
 		_, told, _ := reprise(t, strings.Fields(args)...)

@@ -22,6 +22,7 @@ var departures = []departure{
 	{"verify", "", "results say the digest of their workload, its seed and the contract; reprise report --contract judges them again"},
 	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has what was measured until then"},
 	{"man", "", "reprise COMMAND --help-all has every flag, and docs/commands.md every command"},
+	{"fidelity", "decisions", "reprise sweep --preset finds the capacity of an engine for the trace and for the workload, in virtual time"},
 }
 
 // departed is the error of a command line that names what is gone, or nil. A flag of a command
