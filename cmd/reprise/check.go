@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/runs"
-	"reprise/replay/ceiling"
 	"reprise/replay/check"
 	"reprise/trace"
 )
@@ -21,7 +19,6 @@ type checkFlags struct {
 	target  flags.Target
 	prompts flags.Prompts
 	json    bool
-	self    bool
 }
 
 // targetsOfCheck are the flags of replay that say how an endpoint is reached.
@@ -42,14 +39,10 @@ It sends some 15 requests and some 1,000 prompt tokens; a server that does not t
 of its chat template otherwise is sent up to 20 prompts of 300 tokens more. The last line has
 the numbers.
 
---self asks no server: in ten seconds it measures the most that this machine can send and
-read, against a server of its own over loopback. Replays warn of schedules beyond that.
-
 The exit code is 0 when a replay can measure the server, 3 when something is in its way, and
 1 when the server cannot be used at all.`,
 		Example: `  reprise check --url http://localhost:8000
-  reprise check --url http://localhost:8000 --tokenizer o200k_base --json
-  reprise check --self`,
+  reprise check --url http://localhost:8000 --tokenizer o200k_base --json`,
 		Args: flags.Wants(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
 	}
@@ -63,34 +56,13 @@ The exit code is 0 when a replay can measure the server, 3 when something is in 
 	fl.Lookup("api").DefValue = ""
 	everyday, _ := flags.Sections(fl, flags.PromptFlags)
 	everyday.StringVar(&f.prompts.Tokenizer, "tokenizer", "", "the server's tokenizer: a name, the path of a tokenizer.json, or a model in Hugging Face's cache; by default o200k_base")
-	running, _ := flags.Sections(fl, flags.RunningFlags)
-	running.BoolVar(&f.self, "self", false, "measure in ten seconds what this machine can send, and ask no server")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	results.BoolVar(&f.json, "json", false, "print JSON")
 	flags.Details(fl)
 	return cmd
 }
 
-// measureSelf measures this machine, and saves what it found for replays.
-func (f *checkFlags) measureSelf(cmd *cobra.Command, took time.Duration) error {
-	c, err := ceiling.Measure(cmd.Context(), took, cli.Version)
-	if err != nil {
-		return err
-	}
-	path, err := ceiling.Save(c)
-	if err != nil {
-		return err
-	}
-	if f.json {
-		return cli.WriteJSON(cmd.OutOrStdout(), c)
-	}
-	return c.WriteText(cmd.OutOrStdout(), path)
-}
-
 func (f *checkFlags) check(cmd *cobra.Command) error {
-	if f.self {
-		return f.measureSelf(cmd, 10*time.Second)
-	}
 	if err := f.target.Check(); err != nil {
 		return err
 	}

@@ -2,14 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay/ceiling"
 	"reprise/replay/check"
 )
 
@@ -42,32 +38,5 @@ func TestCheck(t *testing.T) {
 	}
 	if _, errs, code = reprise(t, "check", "--url", url, "--url", url); code != cli.Usage || !strings.HasPrefix(errs, "reprise: check asks one server: give --url once\n") {
 		t.Errorf("exit code %d\n%s", code, errs)
-	}
-}
-
-// The ceiling of this machine is printed, and saved for replays.
-func TestCheckSelf(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("XDG_CACHE_HOME", dir)
-	t.Setenv("HOME", dir)
-	var out strings.Builder
-	cmd := checkCommand()
-	cmd.SetContext(t.Context())
-	cmd.SetOut(&out)
-	if err := (&checkFlags{}).measureSelf(cmd, 300*time.Millisecond); err != nil {
-		t.Fatal(err)
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(cache, "reprise", "ceiling.json")
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 || !strings.HasSuffix(out.String(), " Saved in "+path+"\n") {
-		t.Errorf("%v\n%s", err, out.String())
-	}
-	out.Reset()
-	var c ceiling.Ceiling
-	if err := (&checkFlags{json: true}).measureSelf(cmd, 300*time.Millisecond); err != nil || json.Unmarshal([]byte(out.String()), &c) != nil || !(c.Requests > 0) {
-		t.Errorf("%v\n%s", err, out.String())
 	}
 }

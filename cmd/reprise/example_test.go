@@ -26,7 +26,6 @@ func TestHelpExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // check --self saves its figures there
 	url, streaming := simulate(t), simulateStream(t, 5*time.Millisecond)
 	files := map[string]string{
 		"mooncake_conversation.jsonl": sharingLog(100),

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -26,25 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	testscript.Main(withoutCache{m}, map[string]func(){"reprise": main})
-}
-
-// withoutCache runs the tests with an empty cache directory: a ceiling that the user has
-// saved would add warnings to replays. Where it follows from HOME alone, as on macOS, it
-// stays.
-type withoutCache struct{ *testing.M }
-
-func (m withoutCache) Run() int {
-	dir, err := os.MkdirTemp("", "reprise-cache")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	if user, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
-		os.Setenv("GOCACHE", filepath.Join(user, "go-build")) // for tests that build
-	}
-	os.Setenv("XDG_CACHE_HOME", dir)
-	return m.M.Run()
+	testscript.Main(m, map[string]func(){"reprise": main})
 }
 
 // TestScripts runs the command line as users type it.

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay/ceiling"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -242,28 +241,6 @@ func TestJobMistakes(t *testing.T) {
 		}
 	}
 	if _, errs, code := reprise(t, "job"); code != cli.Usage || !strings.Contains(errs, "what kind of job?") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
-}
-
-// A plan is of the ceiling that was measured on this machine.
-func TestJobPlan(t *testing.T) {
-	t.Setenv("XDG_CACHE_HOME", t.TempDir())
-	if _, errs, code := reprise(t, "job", "--plan", "--rate", "1M"); code != cli.Usage || !strings.Contains(errs, "reprise check --self") {
-		t.Errorf("exit code %d: %s", code, errs)
-	}
-	c, err := ceiling.Measure(t.Context(), 400*time.Millisecond, "test")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := ceiling.Save(c); err != nil {
-		t.Fatal(err)
-	}
-	out := must(t, "job", "--plan", "--rate", "1M")
-	if first, _, _ := strings.Cut(out, "\n"); !strings.Contains(first, "runs out first") || strings.Count(out, "\n") > 25 {
-		t.Error(out)
-	}
-	if _, errs, code := reprise(t, "job", "--plan", "--rate", "much"); code != cli.Usage || !strings.Contains(errs, "--rate 5000, 300/min or 1M") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

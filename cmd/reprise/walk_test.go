@@ -187,7 +187,7 @@ func isDocument(line string) bool {
 
 // A command without --json prints no table, or runs until it is stopped.
 func TestJSONIsOffered(t *testing.T) {
-	without := []string{"reprise serve", "reprise help", "reprise job replay"}
+	without := []string{"reprise serve", "reprise help", "reprise job", "reprise job replay"}
 	for _, c := range allCommands() {
 		if has := c.Flags().Lookup("json") != nil; has == (slices.Contains(without, c.CommandPath()) || strings.HasPrefix(c.CommandPath(), "reprise completion")) {
 			t.Errorf("%s has --json: %v", c.CommandPath(), has)

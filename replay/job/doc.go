@@ -1,5 +1,5 @@
 // Package job writes down what a cluster is to start for a load that many machines send, or for
-// an import that they share, and plans how many a load takes. It starts nothing itself: kubectl and
+// an import that they share. It starts nothing itself: kubectl and
 // sbatch do.
 //
 //  1. A [Spec] is a replay in shards: the command of one, and what it needs of a machine.
@@ -7,8 +7,6 @@
 //     first for the time; [Spec.KubernetesMerge] is the Job that joins the results; [Spec.Slurm]
 //     is an array of sbatch.
 //  3. An [Import] is an import in shards, with the same three.
-//  4. A [Demand] is a load that is wanted, and [Demand.Plan] says how many machines like one
-//     that was measured send it, and what runs out first.
 //
 // # Files
 //
@@ -16,5 +14,4 @@
 //   - kubernetes.go, objects.go: the manifests, and the part of Kubernetes' objects that they use
 //   - import.go: the same for an import
 //   - slurm.go: the script of an array
-//   - plan.go: how many machines a load takes
 package job

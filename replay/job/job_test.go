@@ -3,7 +3,6 @@ package job
 import (
 	"bytes"
 	"flag"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +12,6 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
-
-	"reprise/replay/ceiling"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -241,38 +238,5 @@ func TestSpecRefuses(t *testing.T) {
 	s.Results = "/shared/$(rm -rf)"
 	if _, err := s.Slurm(); err == nil || !strings.Contains(err.Error(), "the folder") {
 		t.Errorf("a folder that a shell would run: %v", err)
-	}
-}
-
-// A plan asks for as many machines as the scarcest resource does.
-func TestPlan(t *testing.T) {
-	m := Machine{Ceiling: ceiling.Ceiling{Requests: 10_000, Events: 100_000}, Ports: 28_000, Files: 100_016}
-	d := Demand{Rate: 1e6, Tokens: 200, Latency: 5 * time.Second, Length: time.Hour, Servers: 1, Pooled: true, ClockOff: time.Millisecond}
-	share := 1e6/10e3 + 199e6/100e3 // of one machine's ceiling
-	for _, c := range []struct {
-		change   func(*Demand, *Machine)
-		machines float64
-		first    string
-	}{
-		{func(*Demand, *Machine) {}, share / 0.6, "sending"},
-		{func(d *Demand, _ *Machine) { d.Pooled = false }, share / 0.6, "sending"},
-		{func(d *Demand, _ *Machine) { d.Tokens, d.Latency = 1, 10*time.Second }, 10e6 / 28e3, "ports"},
-		{func(d *Demand, _ *Machine) { d.Tokens, d.Pooled = 1, false }, 65e6 / 28e3, "ports that rest"},
-		{func(d *Demand, m *Machine) { d.Tokens, d.Latency, m.Files = 1, 10*time.Second, 1016 }, 10e6 / 1000, "open files"},
-		{func(d *Demand, m *Machine) { d.Tokens, d.Servers, d.Latency = 1, 64, 10*time.Second }, 1e6 / 10e3 / 0.6, "sending"},
-	} {
-		d, m := d, m
-		c.change(&d, &m)
-		p, err := d.Plan(m)
-		if err != nil || p.Machines != int(math.Ceil(c.machines-1e-6)) || p.Needs[0].Resource != c.first {
-			t.Errorf("%d machines for %s (%v), want %.1f for %s", p.Machines, p.Needs[0].Resource, err, c.machines, c.first)
-		}
-	}
-	p, err := d.Plan(m)
-	if err != nil || p.InFlight != 5e6 || p.Events != 2e8 || p.Unordered != 1000 || p.Rows != 3.6e9 || p.MergeBytes != 16*3.6e9 {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if _, err := (Demand{}).Plan(m); err == nil {
-		t.Error("no load at all has a plan")
 	}
 }

@@ -23,6 +23,8 @@ var departures = []departure{
 	{"replay", "resume", "a broken replay is begun again; its journal, read by reprise report, has what was measured until then"},
 	{"man", "", "reprise COMMAND --help-all has every flag, and docs/commands.md every command"},
 	{"fidelity", "decisions", "reprise sweep --preset finds the capacity of an engine for the trace and for the workload, in virtual time"},
+	{"job", "plan", "docs/scale.md says what runs out on a machine; a replay whose requests leave late says so, and --shard shares it among machines"},
+	{"check", "self", "reprise replay against reprise serve shows what this machine sends: the report has the send lag and the client's CPU"},
 }
 
 // departed is the error of a command line that names what is gone, or nil. A flag of a command

@@ -6,5 +6,4 @@
 //   - merge.go: merge: the results of shards into one file
 //   - job.go: job replay: the manifest or the script of a replay in shards
 //   - jobimport.go: job import: the same of an import in shards
-//   - plan.go: job --plan: how many machines a rate takes
 package machines

@@ -17,23 +17,19 @@ import (
 
 // JobCommand is the command job. importFlags adds the flags of import.
 func JobCommand(importFlags func(*cobra.Command)) *cobra.Command {
-	var f planFlags
 	cmd := &cobra.Command{
-		Use:   "job --plan --rate RATE",
+		Use:   "job",
 		Short: "Print what a cluster starts for a load or an import on many machines",
 		Long: `Job prints; it starts nothing. "reprise job replay" prints a Kubernetes Indexed Job, or with
 --slurm a script for sbatch: one process for each shard of a replay. They share no
 controller: each sends its share of the sessions, from one instant on, and "reprise merge"
-joins the results. "reprise job import" prints the same for an import of logs.
-
---plan says how many machines like this one a rate takes, by the ceiling that "reprise
-check --self" measured here, and what runs out first.`,
-		Example: `  reprise job replay /data/w.parquet --url http://llm:8000 --shards 16 --image registry.example/reprise:v1 --results-claim results --start-clock +10m | kubectl apply -f -
-  reprise job --plan --rate 1M`,
-		Args: flags.Wants(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+joins the results. "reprise job import" prints the same for an import of logs.`,
+		Example: `  reprise job replay /data/w.parquet --url http://llm:8000 --shards 16 --image registry.example/reprise:v1 --results-claim results --start-clock +10m | kubectl apply -f -`,
+		Args:    flags.Wants(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			return cli.Usagef("what kind of job? reprise job replay WORKLOAD prints one of a load, reprise job import LOG one of an import")
+		},
 	}
-	f.register(cmd)
 	cmd.AddCommand(jobReplayCommand(), jobImportCommand(importFlags))
 	return cmd
 }

@@ -15,7 +15,6 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
-	"reprise/replay/ceiling"
 	"reprise/replay/client"
 	"reprise/replay/result"
 	"reprise/synth/prompt"
@@ -265,8 +264,7 @@ func (r *replayRun) noteTooLong(context int) error {
 	return err
 }
 
-// connections are those that were asked for, or what suits the schedule. It warns of a
-// schedule that this machine may not keep, where its ceiling was measured.
+// connections are those that were asked for, or what suits the schedule.
 func (r *replayRun) connections() (chosen string, err error) {
 	r.Load.Requests = r.rows.Total
 	if r.part.loop == nil {
@@ -275,13 +273,9 @@ func (r *replayRun) connections() (chosen string, err error) {
 		r.Load.Requests = r.part.every.Len() * r.part.loop.Rounds
 	}
 	chosen = r.Wire.Connections
-	most, err := ceiling.Saved()
-	if err != nil {
-		cli.Notef(r.cmd, "%v", err)
-	}
 	closed := r.Load.Concurrency > 0 || r.Load.BySession()
 	var peak loadPeak // nothing that matters, unless it is looked for
-	if few := client.NeverPooled(r.part.rows.Len()) && r.part.loop == nil; !closed && !few && (chosen == client.Auto || most != nil) {
+	if few := client.NeverPooled(r.part.rows.Len()) && r.part.loop == nil; !closed && !few && chosen == client.Auto {
 		if peak, err = r.peak(); err != nil {
 			return "", err
 		}
@@ -295,17 +289,12 @@ func (r *replayRun) connections() (chosen string, err error) {
 			cli.Notef(r.cmd, "connections: pooled (%s)", r.connectionsWhy)
 		}
 	}
-	if most != nil {
-		if says := most.Warning(peak.second, peak.second*peak.tokens); says != "" {
-			cli.Notef(r.cmd, "client: %s", says)
-		}
-	}
 	return chosen, nil
 }
 
 // A loadPeak is the most that a schedule asks for: requests per second in its busiest
-// second and ten seconds, and tokens of a request.
-type loadPeak struct{ second, ten, tokens float64 }
+// second, and in its busiest ten.
+type loadPeak struct{ second, ten float64 }
 
 // peak plans one round of the workload with answers that take no time: no run asks for
 // more.
@@ -322,12 +311,8 @@ func (r *replayRun) peak() (p loadPeak, err error) {
 	if err != nil {
 		return p, err
 	}
-	var tokens, requests int64
 	err = trace.Each(rows, func(_ int64, row *trace.Request) error {
-		if _, sent := planner.Add(row); sent {
-			requests++
-			tokens += int64(max(row.OutputOr(0), 1))
-		}
+		planner.Add(row)
 		if planner.Over() {
 			return errPlanned
 		}
@@ -337,7 +322,7 @@ func (r *replayRun) peak() (p loadPeak, err error) {
 		return p, err
 	}
 	if plan := planner.Plan(); plan.Peak1S != nil {
-		p = loadPeak{*plan.Peak1S, *plan.Peak10S, float64(tokens) / float64(requests)}
+		p = loadPeak{*plan.Peak1S, *plan.Peak10S}
 	}
 	return p, nil
 }
