@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -146,6 +147,9 @@ if no load meets it.`,
 	return cmd
 }
 
+// sweepFile is the answer of a sweep, in its directory.
+const sweepFile = "sweep.json"
+
 // cross makes a frontier.
 func (f *sweepFlags) cross(cmd *cobra.Command, earlier []string) error {
 	server := new(cobra.Command)
@@ -233,6 +237,9 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(s.Dir)) }()
 	}
+	if err = sameQuestion(s.Dir, contract.Of(s.Report)); err != nil {
+		return r, err
+	}
 	if s.Workload, s.Digest, err = f.workload(cmd, path, s.Dir); err != nil {
 		return r, err
 	}
@@ -277,7 +284,29 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if f.dir == "" {
 		return r, nil
 	}
-	return r, trace.WriteFile(filepath.Join(f.dir, "sweep.json"), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, r) })
+	return r, trace.WriteFile(filepath.Join(f.dir, sweepFile), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, r) })
+}
+
+// sameQuestion refuses a directory with the answer of a sweep under another contract, which would be
+// lost.
+func sameQuestion(dir string, c *contract.Contract) error {
+	path := filepath.Join(dir, sweepFile)
+	in, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	was, err := bench.ReadSweep(path, in)
+	if err != nil {
+		return err
+	}
+	if err := was.SameContract(c); err != nil {
+		return cli.Usagef("%s: %v. Give another directory, or move %s away to judge the levels there anew", dir, err, sweepFile)
+	}
+	return nil
 }
 
 // check refuses flags that would mean nothing.
@@ -372,6 +401,10 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 	return l, nil
 }
 
+// leastAttainment is what --slo asks of a load where no contract says more: the share of requests
+// for which DistServe (Zhong et al., OSDI 2024) and those who compare with it find the highest rate.
+const leastAttainment = "attainment >= 90%"
+
 // options say how each level is judged.
 func (f *sweepFlags) options() (o report.Options, err error) {
 	o.Limits = f.trust.Limits
@@ -383,6 +416,12 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 	terms, err := f.terms()
 	if err != nil {
 		return o, err
+	}
+	if terms == nil && f.slo != "" {
+		terms, err = spelled(map[string]string{"clause": leastAttainment, "slo": f.slo})
+		if err != nil {
+			return o, cli.Usagef("--slo: %v", err)
+		}
 	}
 	if terms != nil {
 		o.Contract = terms
@@ -402,10 +441,11 @@ func (f *sweepFlags) kept(r *bench.SweepResult) error {
 	if r.Highest.Load != nil {
 		return nil
 	}
-	for _, l := range r.Ladder() {
-		if l.Outcome == bench.OutcomeUnjudged {
-			return cli.Exit(cli.Untrusted, errors.New("at "+l.Name+" "+l.Why+"; longer levels have more requests (--level-duration, --level-requests)"))
-		}
+	if l := r.Unjudged(); l != nil {
+		return cli.Exit(cli.Untrusted, errors.New("at "+l.Name+" "+l.Why+"; longer levels have more requests (--level-duration, --level-requests)"))
+	}
+	if len(r.Contract) == 0 {
+		return cli.Exit(cli.Check, errors.New("no load was held: "+r.Stopped.Text))
 	}
 	return cli.Exit(cli.Check, errors.New("no load meets the contract: "+r.Stopped.Text))
 }
@@ -440,18 +480,27 @@ func (f *sweepFlags) terms() (*contract.Contract, error) {
 	}
 	var c contract.Contract
 	for _, clause := range f.clauses {
-		text, err := yaml.Marshal(map[string][]string{"clauses": {clause}})
+		one, err := spelled(clause)
 		if err != nil {
-			return nil, err
-		}
-		one, err := contract.Parse("", text)
-		if err != nil {
-			_, why, _ := strings.Cut(err.Error(), ": ") // after the place in what was made here
-			return nil, cli.Usagef("--clause %q: %s", clause, why)
+			return nil, cli.Usagef("--clause %q: %v", clause, err)
 		}
 		c.Clauses = append(c.Clauses, one.Clauses...)
 	}
 	return &c, nil
+}
+
+// spelled is the contract of one clause, as a contract's file has it: a text, or keys with values.
+func spelled(clause any) (*contract.Contract, error) {
+	text, err := yaml.Marshal(map[string][]any{"clauses": {clause}})
+	if err != nil {
+		return nil, err
+	}
+	one, err := contract.Parse("", text)
+	if err != nil {
+		_, why, _ := strings.Cut(err.Error(), ": ") // after the place in what was made here
+		return nil, errors.New(why)
+	}
+	return &one, nil
 }
 
 // workload is the file that every level sends, and the digest of its rows. That of a

@@ -25,8 +25,8 @@ func risingSweep() SweepResult {
 			l.Outcome, l.Why, clause.Outcome = outcomeFails, "it is too slow", report.Fails
 		}
 		l.Contract = &report.ContractResult{Clauses: []report.ClauseResult{clause, {Clause: "error_rate <= 1%", Outcome: report.Holds, Measured: new(float64), Allowed: 0.01, Unit: "share"}}}
-		l.TTFTDue = report.Stat{Count: 400, P50: trace.Ptr(ttft / 3), P99: &ttft}
-		l.TPOT, l.ITL = l.TTFTDue, l.TTFTDue
+		l.TTFTDue = report.Stat{Count: 400, P50: trace.Ptr(ttft / 3), P95: trace.Ptr(ttft / 2), P99: &ttft}
+		l.TPOT, l.ITL, l.E2E = l.TTFTDue, l.TTFTDue, l.TTFTDue
 		l.Flow = Flow{OfferedPerS: trace.Ptr(load + 0.123), AchievedPerS: trace.Ptr(load - 0.123), OutputPerS: trace.Ptr(100 * load), InFlight: trace.Ptr(load / 3)}
 		l.Requests.ErrorShare = new(float64)
 		r.Levels = append(r.Levels, l)
@@ -72,12 +72,13 @@ func TestSweepPage(t *testing.T) {
 // What is not known is not in the headline.
 func TestSweepHeadline(t *testing.T) {
 	for want, change := range map[string]func(*SweepResult){
-		"94 req/s within the contract":          func(*SweepResult) {},
-		"At least 94 req/s within the contract": func(r *SweepResult) { r.Highest.AtLeast = true },
-		"94 req/s before saturation":            func(r *SweepResult) { r.Contract = nil },
-		"94 in flight within the contract":      func(r *SweepResult) { r.Closed = true },
-		"No load is within the contract":        func(r *SweepResult) { r.Highest = Highest{} },
-		"No load was held":                      func(r *SweepResult) { r.Highest, r.Contract = Highest{}, nil },
+		"94 req/s within the contract":                   func(*SweepResult) {},
+		"At least 94 req/s within the contract":          func(r *SweepResult) { r.Highest.AtLeast = true },
+		"94 req/s is the knee, without a contract":       func(r *SweepResult) { r.Contract = nil },
+		"94 req/s is below the knee, without a contract": func(r *SweepResult) { r.Contract, r.Highest.AtLeast = nil, true },
+		"94 in flight within the contract":               func(r *SweepResult) { r.Closed = true },
+		"No load is within the contract":                 func(r *SweepResult) { r.Highest = Highest{} },
+		"No load was held":                               func(r *SweepResult) { r.Highest, r.Contract = Highest{}, nil },
 	} {
 		r := risingSweep()
 		change(&r)

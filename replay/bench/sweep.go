@@ -138,46 +138,71 @@ func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
 	return r, s.highest(ctx, &r)
 }
 
-// highest finds the highest load that holds, by what was measured and by runs at it.
+// highest finds the highest load that holds, by what was measured and by runs at it. Without
+// a contract every load holds until the server is saturated, and the answer is the knee.
 func (s *Sweep) highest(ctx context.Context, r *SweepResult) error {
+	defer func() { r.Highest.interval(r.Levels) }()
+	if s.Report.Contract == nil {
+		return s.confirmKnee(ctx, r)
+	}
 	if s.Precision > 0 {
 		return errors.Join(s.search(ctx, r), s.sustain(ctx, r))
 	}
-	lo, hi := bracket(r.Levels)
-	if lo == nil || lo.Outcome == OutcomeUnjudged {
-		r.Highest.interval(r.Levels)
+
+	held, hi := holding(r.Levels)
+	if held == nil {
 		return nil
 	}
 	r.Highest.AtLeast = hi == nil
-	estimate, best := lo.Load, *lo
-	if hi != nil {
-		estimate = interpolate(lo.Load, hi.Load, lo.Contract, hi.Contract)
+	estimate := held.Load
+	if lo, _ := bracket(r.Levels); hi != nil && lo.Load == held.Load {
+		estimate = interpolate(held.Load, hi.Load, held.Contract, hi.Contract)
 		r.Highest.Estimate = &estimate
 	}
+	return s.confirm(ctx, r, held, estimate)
+}
+
+// confirmKnee makes the runs at the knee, which is the highest load where nothing was asked of
+// latencies.
+func (s *Sweep) confirmKnee(ctx context.Context, r *SweepResult) error {
+	for _, l := range r.Ladder() {
+		if k := r.Knee; k != nil && l.Load == k.Load {
+			r.Highest.AtLeast = !k.Found
+			return s.confirm(ctx, r, l, l.Load)
+		}
+	}
+	return nil
+}
+
+// confirm makes runs from an estimate down to a level of the ladder that held and below, or
+// takes that level where no runs were asked for.
+func (s *Sweep) confirm(ctx context.Context, r *SweepResult, held *Level, estimate float64) error {
 	if !s.Confirm {
-		r.Highest.reached(&best)
-		r.Highest.interval(r.Levels)
+		r.reached(held)
 		return nil
 	}
-	err := s.approach(ctx, r, s.Ladder.candidates(estimate, lo.Load))
-	r.Highest.interval(r.Levels)
-	return err
+	return s.approach(ctx, r, s.Ladder.candidates(estimate, held.Load))
 }
 
 // sustain makes a longer run at the highest load of a search, where that was asked for.
 func (s *Sweep) sustain(ctx context.Context, r *SweepResult) error {
-	if s.Sustain == 0 || r.Highest.Load == nil || r.Untrusted() != nil {
+	at := r.atHighest()
+	if s.Sustain == 0 || at == nil || r.Untrusted() != nil {
 		return nil
 	}
-	l, err := s.measureLevel(ctx, r, roleSustain, *r.Highest.Load, max(s.Sustain, s.Duration))
-	r.Highest.Sustained = err == nil && l.Outcome == outcomeHolds
+	l, err := s.measureLevel(ctx, r, roleSustain, at.Load, max(s.Sustain, s.Duration))
+	if err == nil && l.Outcome == outcomeHolds {
+		r.Highest.Sustained = true
+		r.reached(&l)
+	}
 	return err
 }
 
-// approach confirms the first candidate that holds, and then halves what lies between
-// it and the one before, that failed, down to the resolution.
+// approach confirms the first candidate that holds, or else the next level of the ladder below
+// them that held, and then halves what lies between it and the one before, that failed, down to
+// the resolution.
 func (s *Sweep) approach(ctx context.Context, r *SweepResult, candidates []float64) error {
-	failed := 0.0
+	held, failed := 0.0, 0.0
 	for len(candidates) > 0 {
 		load := candidates[0]
 		l, err := s.measureLevel(ctx, r, roleConfirm, load, s.Duration)
@@ -190,23 +215,31 @@ func (s *Sweep) approach(ctx context.Context, r *SweepResult, candidates []float
 		switch {
 		case l.Outcome == outcomeHolds:
 			r.Highest.Sustained = s.Sustain > 0
-			r.Highest.reached(&r.Levels[len(r.Levels)-1])
-			candidates = nil
-		case r.Highest.Load != nil:
+			r.reached(&l)
+			held, candidates = load, nil
+		case held > 0:
 			failed, candidates = load, nil
 		default:
 			failed, candidates = load, candidates[1:]
+			if below := r.heldBelow(load); len(candidates) == 0 && below != nil {
+				candidates = []float64{below.Load}
+			}
 		}
-		if h := r.Highest.Load; h != nil && failed > 0 {
-			candidates = s.Ladder.between(*h, failed)
+		if held > 0 && failed > 0 {
+			candidates = s.Ladder.between(held, failed)
 		}
 	}
 	return nil
 }
 
-func (h *Highest) reached(l *Level) {
-	load := l.Load
-	h.Load, h.OutputPerRequest, h.GoodShare, h.E2EMeanMS = &load, l.OutputMean, l.GoodShare, l.E2EMean
+// reached takes a level for the highest load. Of an open loop of requests the load is what the
+// server completed, where that is less than what was offered: more is not known to be held.
+func (r *SweepResult) reached(l *Level) {
+	h, load := &r.Highest, l.Load
+	if out := l.Flow.AchievedPerS; r.Unit == unitRate && out != nil {
+		load = min(load, *out)
+	}
+	h.Load, h.Level, h.OutputPerRequest, h.GoodShare, h.E2EMeanMS = &load, l.Name, l.OutputMean, l.GoodShare, l.E2E.Mean
 	if s := l.Sessions; s != nil {
 		h.SessionsPerS, h.InputPerSession, h.CachedPerSession, h.OutputPerSession = s.EndedPerS, s.InputMean, s.CachedMean, s.OutputMean
 	}
@@ -227,10 +260,10 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 			return l, err
 		}
 		name, seed := l.Name, l.Seed
-		if l, err = s.measureRun(ctx, r, t, m); err != nil {
+		if l, err = s.measureRun(ctx, r, role, load, t, m); err != nil {
 			return l, err
 		}
-		l.Role, l.Load, l.Name, l.Seed = role, load, cmp.Or(name, l.Name), cmp.Or(seed, l.Seed)
+		l.Name, l.Seed = cmp.Or(name, l.Name), cmp.Or(seed, l.Seed)
 		if s.cold(t, m) {
 			m.forget()
 			continue
@@ -275,7 +308,7 @@ func (s *Sweep) enough(m *measurement, l *Level) bool {
 
 // measureRun makes a run of a level, and adds it to those before. Where the client was the
 // limit it makes it once more: its machine may have stalled for a moment.
-func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, t Trial, m *measurement) (Level, error) {
+func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, role string, load float64, t Trial, m *measurement) (Level, error) {
 	summary, err := s.measureOnce(ctx, t)
 	first := ""
 	if err == nil && ctx.Err() == nil {
@@ -289,7 +322,7 @@ func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, t Trial, m *meas
 	if err != nil {
 		return Level{}, err
 	}
-	l := Level{Name: t.Name, Seed: t.Seed, Warmup: t.Warmup, DurationS: t.Duration.Seconds()}
+	l := Level{Name: t.Name, Role: role, Load: load, Seed: t.Seed, Warmup: t.Warmup, DurationS: t.Duration.Seconds()}
 	l.takeSummary(&summary)
 	results, err := result.Open(t.Results)
 	if err != nil {
@@ -311,6 +344,9 @@ func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, t Trial, m *meas
 		summary.Contract = l.Contract
 	}
 	l.judgeOutcome(&summary, s.Closed(), s.StopTTFT)
+	if l.Role == roleSustain {
+		l.judgeSteady(s.Closed())
+	}
 	s.Sessions.tellCut(&l)
 	if first != "" && l.Trustworthy {
 		l.Note = strings.TrimPrefix(l.Note+"; measured a second time, since the first was not trusted: "+first, "; ")

@@ -174,6 +174,31 @@ func TestFollows(t *testing.T) {
 	}
 }
 
+// A queue that grows by more than chance is not steady, however long it was before, and one that
+// grows by 1 % of what is offered may be.
+func TestSteady(t *testing.T) {
+	flow := func(offered float64, before, after int64, dispersion float64) Flow {
+		return Flow{Seconds: 150, OfferedPerS: &offered, OpenBefore: before, OpenAfter: after, Dispersion: &dispersion}
+	}
+	for _, c := range []struct {
+		Flow
+		want bool
+	}{
+		{flow(34.1, 60, 210, 1), false}, // 33.1 req/s come out of 34.1
+		{flow(34.1, 60, 110, 1), true},  // 51 are 1 %
+		{flow(34.1, 600, 660, 1), true}, // two deviations are 69
+		{flow(2, 0, 3, 1), true},
+		{flow(2, 0, 4, 1), false},
+		{flow(2, 0, 4, 4), true}, // in bursts
+		{flow(2, 8, 2, 1), true},
+		{Flow{}, true},
+	} {
+		if c.Steady() != c.want {
+			t.Errorf("%+v: steady %v", c.Flow, c.Steady())
+		}
+	}
+}
+
 // Requests that come in bursts are more dispersed than those of a Poisson process, whose dispersion
 // is 1; gaps with a CV of 4 come to 16 in windows that are long.
 func TestDispersion(t *testing.T) {

@@ -116,11 +116,25 @@ func bracket(levels []Level) (lo, hi *Level) {
 		switch l.Outcome {
 		case outcomeFails, outcomeSaturated:
 			return lo, l
-		case outcomeHolds, OutcomeUnjudged:
+		case outcomeHolds, outcomeUnjudged:
 			lo = l
 		}
 	}
 	return lo, nil
+}
+
+// holding is the highest level that holds below the first that does not, and that one; nil where
+// there is none.
+func holding(levels []Level) (held, hi *Level) {
+	for _, l := range byLoad(levels) {
+		switch l.Outcome {
+		case outcomeFails, outcomeSaturated:
+			return held, l
+		case outcomeHolds:
+			held = l
+		}
+	}
+	return held, nil
 }
 
 // byLoad are levels in ascending order of load, and of measuring where that is equal.

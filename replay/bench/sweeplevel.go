@@ -25,7 +25,7 @@ const (
 	outcomeHolds     = "holds"     // the contract does, and the server follows
 	outcomeFails     = "fails"     // the contract does not hold
 	outcomeSaturated = "saturated" // see [Sweep.StopTTFT]
-	OutcomeUnjudged  = "unjudged"  // the run is too short for what the contract asks
+	outcomeUnjudged  = "unjudged"  // the run is too short for what the contract asks
 	outcomeUntrusted = "untrusted" // the client was the limit: it says nothing of the server
 )
 
@@ -50,7 +50,7 @@ type Level struct {
 	TTFTSent    report.Stat     `json:"ttft_from_sent"`
 	TPOT        report.Stat     `json:"tpot"`
 	ITL         report.Stat     `json:"itl_chunk"`
-	E2EMean     *float64        `json:"e2e_from_due_mean_ms"`
+	E2E         report.Stat     `json:"e2e_from_due"`
 	Sessions    *LevelSessions  `json:"sessions,omitempty"` // of a load by session
 	Trustworthy bool            `json:"trustworthy"`
 	// Extrapolates are the bounds of what a simulated engine was fitted to that the level passed.
@@ -85,7 +85,7 @@ func (l *Level) takeSummary(s *report.Summary) {
 	l.Requests, l.InFlight, l.Trustworthy, l.Contract = s.Requests, s.InFlight.Mean, s.Verdict.Trustworthy, s.Contract
 	l.OutputPerS, l.PromptPerS = s.Throughput.OutputTokensPerS, s.Throughput.PromptTokensPerS
 	l.TTFTDue, l.TTFTSent = s.Latency.FromDue.TTFT, s.Latency.FromSent.TTFT
-	l.TPOT, l.ITL, l.E2EMean = s.Latency.TPOT, s.Latency.ITLChunk, s.Latency.FromDue.E2E.Mean
+	l.TPOT, l.ITL, l.E2E = s.Latency.TPOT, s.Latency.ITLChunk, s.Latency.FromDue.E2E
 	if n := s.Requests.Succeeded; n > 0 {
 		output, prompt := float64(s.Tokens.Output)/float64(n), float64(s.Tokens.Prompt)/float64(n)
 		l.OutputMean, l.PromptMean = &output, &prompt
@@ -106,8 +106,8 @@ func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration)
 		l.Outcome, l.Why = outcomeUntrusted, why
 		return
 	}
-	if l.E2EMean != nil && *l.E2EMean/1e3 > l.Flow.Seconds {
-		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in its steady state", figure(*l.E2EMean/1e3), figure(l.Flow.Seconds))
+	if mean := l.E2E.Mean; mean != nil && *mean/1e3 > l.Flow.Seconds {
+		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in its steady state", figure(*mean/1e3), figure(l.Flow.Seconds))
 	}
 	if why := l.saturation(s, closed, stop); why != "" {
 		l.Outcome, l.Why = outcomeSaturated, why
@@ -119,7 +119,15 @@ func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration)
 	case c.Fails():
 		l.Outcome, l.Why = outcomeFails, c.String()
 	default:
-		l.Outcome, l.Why = OutcomeUnjudged, c.String()
+		l.Outcome, l.Why = outcomeUnjudged, c.String()
+	}
+}
+
+// judgeSteady takes a run that is to be sustained for saturated where requests in flight grew: what
+// holds while a queue builds up does not hold for good.
+func (l *Level) judgeSteady(closed bool) {
+	if f := &l.Flow; l.Outcome == outcomeHolds && l.Sessions == nil && !closed && !f.Steady() {
+		l.Outcome, l.Why = outcomeSaturated, f.growth()
 	}
 }
 
@@ -146,8 +154,7 @@ func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) s
 			return why
 		}
 	} else if f := &l.Flow; !closed && !f.Follows() { // where turns wait for answers, no more are offered than come out
-		return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %d to %d",
-			figure(*f.AchievedPerS), figure(*f.OfferedPerS), f.OpenBefore, f.OpenAfter)
+		return f.growth()
 	}
 	if s.Contract == nil {
 		return ""
@@ -199,6 +206,34 @@ func (f *Flow) Follows() bool {
 		variance *= max(*f.Dispersion, 1)
 	}
 	return float64(f.OpenAfter-f.OpenBefore) <= followSD*math.Sqrt(variance)
+}
+
+// Limits of a flow that is steady.
+const (
+	steadyShare = 0.01
+	steadySD    = 2
+)
+
+// Steady tells whether the queue was stationary: requests in flight grew by no more than 1 % of
+// what was offered, or than two standard deviations of what chance does in a server without
+// a queue that begins with as many. It asks for more than [Flow.Follows], which calls a server
+// saturated: a queue that is too short to say so is not shown to be none.
+func (f *Flow) Steady() bool {
+	if f.OfferedPerS == nil {
+		return true
+	}
+	variance := 2 * float64(f.OpenBefore+1)
+	if f.Dispersion != nil {
+		variance *= max(*f.Dispersion, 1)
+	}
+	grew := float64(f.OpenAfter - f.OpenBefore)
+	return grew <= max(steadyShare**f.OfferedPerS*f.Seconds, steadySD*math.Sqrt(variance))
+}
+
+// growth says that the queue grows.
+func (f *Flow) growth() string {
+	return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %d to %d",
+		cell(f.AchievedPerS), cell(f.OfferedPerS), f.OpenBefore, f.OpenAfter)
 }
 
 // dispersionOf is the variance over the mean of how many of the due times, of some span, lie in a

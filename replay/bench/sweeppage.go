@@ -29,7 +29,7 @@ func (r *SweepResult) Page() *page.Page {
 	if r.Hypothesis != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Word: "Hypothesis", Text: r.Hypothesis})
 	}
-	head, rows := r.table(r.columns())
+	head, rows := r.table(0)
 	align := slices.Repeat([]page.Align{page.Right}, len(head))
 	align[slices.Index(head, "outcome")] = page.Left
 	p.Sections = append(p.Sections,
@@ -68,7 +68,7 @@ func (r *SweepResult) levelsNote() string {
 	return levelsNote + r.chanceNote()
 }
 
-const levelsNote = "TTFT counts from the schedule; service TTFT counts from sending. Rates, output tokens and requests in flight are means over the second half of a level, without the drain at its end. "
+const levelsNote = "TTFT and E2E count from the schedule; service TTFT counts from sending. Rates, output tokens and requests in flight are means over the second half of a level, without the drain at its end. "
 
 // load prints a load with its unit.
 func (r *SweepResult) load(v float64) string {
@@ -95,22 +95,29 @@ func (r *SweepResult) loopNote() string {
 	return ""
 }
 
-// Headline is the answer in a few words, such as "94 req/s within the contract".
+// Headline is the answer in a few words, such as "94 req/s within the contract". Without a
+// contract it is the knee, and says so.
 func (r *SweepResult) Headline() string {
-	holds := "within the contract"
+	h := &r.Highest
 	if len(r.Contract) == 0 {
-		holds = "before saturation"
+		switch {
+		case h.Load == nil:
+			return "No load was held"
+		case h.AtLeast:
+			return r.load(*h.Load) + " is below the knee, without a contract"
+		}
+		return r.load(*h.Load) + " is the knee, without a contract"
 	}
-	switch h := &r.Highest; {
-	case h.Load == nil && len(r.Contract) == 0:
-		return "No load was held"
+
+	switch l := r.Unjudged(); {
+	case h.Load == nil && l != nil:
+		return fmt.Sprintf("Not judged: at %s %s", r.load(l.Load), l.Why)
 	case h.Load == nil:
 		return "No load is within the contract"
 	case h.AtLeast:
-		return fmt.Sprintf("At least %s %s", r.load(*h.Load), holds)
-	default:
-		return r.load(*h.Load) + " " + holds
+		return fmt.Sprintf("At least %s within the contract", r.load(*h.Load))
 	}
+	return r.load(*h.Load) + " within the contract"
 }
 
 // lead says what was swept.
@@ -136,11 +143,12 @@ func (r *SweepResult) lead() string {
 	return strings.Join(parts, ", ") + "."
 }
 
-// atHighest is the last run at the highest load, which is the one that confirms it where
-// one does; nil without a highest load.
+// atHighest is the level that the highest load is of; nil without one. A sweep of an earlier
+// version does not name it: then it is the last run at that load.
 func (r *SweepResult) atHighest() (at *Level) {
+	h := &r.Highest
 	for i := range r.Levels {
-		if l := &r.Levels[i]; r.Highest.Load != nil && l.Load == *r.Highest.Load {
+		if l := &r.Levels[i]; h.Load != nil && (l.Name == h.Level || h.Level == "" && l.Load == *h.Load) {
 			at = l
 		}
 	}
@@ -389,11 +397,15 @@ const closedNote = "A closed loop: each request waits for one to end, so no queu
 // sweep went no further.
 func (r *SweepResult) Says() (says []string) {
 	h := &r.Highest
-	switch {
+	switch within := "within the contract (" + strings.Join(r.Contract, "; ") + ")"; {
+	case len(r.Contract) == 0:
+		says = append(says, r.Headline()+".", "The highest load within a contract takes one, such as --clause 'p99 ttft <= 500ms'.")
+	case h.Load == nil && r.Unjudged() != nil:
+		says = append(says, r.Headline()+".")
 	case h.Load == nil:
-		says = append(says, fmt.Sprintf("No load %s was confirmed.", r.holds()))
+		says = append(says, fmt.Sprintf("No load %s was confirmed.", within))
 	default:
-		out := fmt.Sprintf("Highest load %s: %s", r.holds(), r.load(*h.Load))
+		out := fmt.Sprintf("Highest load %s: %s", within, r.load(*h.Load))
 		if h.AtLeast {
 			out += " or more, since no level failed"
 		}
@@ -413,17 +425,6 @@ func (r *SweepResult) Says() (says []string) {
 		says = append(says, fmt.Sprintf("Knee: not found up to %s; power still grew (%s).", r.load(k.Load), k.Of))
 	}
 	return append(says, "Stopped: "+r.Stopped.Text+".")
-}
-
-// holds is what a level has to do.
-func (r *SweepResult) holds() string {
-	switch {
-	case len(r.Contract) == 0 && r.Closed && !r.bySession():
-		return "before saturation"
-	case len(r.Contract) == 0:
-		return "that the server keeps up with"
-	}
-	return "within the contract (" + strings.Join(r.Contract, "; ") + ")"
 }
 
 // intervalName is what the bounds of the highest load are.
@@ -473,9 +474,9 @@ func (r *SweepResult) remarks() (out []string) {
 
 // A sweepColumn is a column of the table of levels.
 type sweepColumn struct {
-	head    string
-	of      func(l *Level) string
-	answers bool // it is in the answer of a terminal too
+	head  string
+	of    func(l *Level) string
+	short int // which table of a short answer has it, counted from 1; 0 is none
 }
 
 // columns are those of the table of levels.
@@ -487,22 +488,22 @@ func (r *SweepResult) columns() []sweepColumn {
 		return func(l *Level) string { return get(l.Sessions) }
 	}
 	return []sweepColumn{
-		{"sessions", func(l *Level) string { return cell(&l.Load) }, true},
-		{"outcome", (*Level).outcome, true},
-		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, figure) }), true},
-		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, figure) }), false},
-		{"time p50", of(func(s *LevelSessions) string { return seconds(s.Time.P50) }), true},
-		{"p95", of(func(s *LevelSessions) string { return seconds(s.Time.P95) }), true},
-		{"±", (*Level).spread, true},
-		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, figure) }), false},
-		{"success", of(func(s *LevelSessions) string { return page.OrDash(s.SuccessShare, page.Percent) }), true},
-		{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, false},
-		{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
-		{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, false},
-		{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, true},
-		{"errors", (*Level).errors, false},
-		{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, false},
-		{"n", of(func(s *LevelSessions) string { return fmt.Sprint(s.Measured) }), false},
+		{"sessions", func(l *Level) string { return cell(&l.Load) }, 1},
+		{"outcome", (*Level).outcome, 1},
+		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, figure) }), 1},
+		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, figure) }), 0},
+		{"time p50", of(func(s *LevelSessions) string { return seconds(s.Time.P50) }), 1},
+		{"p95", of(func(s *LevelSessions) string { return seconds(s.Time.P95) }), 1},
+		{"±", (*Level).spread, 1},
+		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, figure) }), 0},
+		{"success", of(func(s *LevelSessions) string { return page.OrDash(s.SuccessShare, page.Percent) }), 1},
+		{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, 0},
+		{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, 1},
+		{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, 0},
+		{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, 1},
+		{"errors", (*Level).errors, 0},
+		{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, 0},
+		{"n", of(func(s *LevelSessions) string { return fmt.Sprint(s.Measured) }), 0},
 	}
 }
 
@@ -518,22 +519,28 @@ func thousandth(ms *float64) *float64 {
 func seconds(ms *float64) string { return page.OrDash(thousandth(ms), figure) }
 
 var sweepColumns = []sweepColumn{
-	{"rate", func(l *Level) string { return cell(&l.Load) }, true},
-	{"outcome", (*Level).outcome, true},
-	{"offered/s", func(l *Level) string { return cell(l.Flow.OfferedPerS) }, false},
-	{"achieved/s", func(l *Level) string { return cell(l.Flow.AchievedPerS) }, false},
-	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, true},
-	{"p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, true},
-	{"±", (*Level).spread, true},
-	{"service TTFT p50", func(l *Level) string { return cell(l.TTFTSent.P50) }, false},
-	{"service TTFT p99", func(l *Level) string { return cell(l.TTFTSent.P99) }, false},
-	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }, false},
-	{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, true},
-	{"ITL p99", func(l *Level) string { return cell(l.ITL.P99) }, false},
-	{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, true},
-	{"errors", (*Level).errors, false},
-	{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, false},
-	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }, false},
+	{"rate", func(l *Level) string { return cell(&l.Load) }, 1},
+	{"outcome", (*Level).outcome, 1},
+	{"offered/s", func(l *Level) string { return cell(l.Flow.OfferedPerS) }, 0},
+	{"achieved/s", func(l *Level) string { return cell(l.Flow.AchievedPerS) }, 1},
+	{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, 1},
+	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, 1},
+	{"p95", func(l *Level) string { return cell(l.TTFTDue.P95) }, 1},
+	{"p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, 1},
+	{"±", (*Level).spread, 1},
+	{"ITL p50", func(l *Level) string { return cell(l.ITL.P50) }, 2},
+	{"p95", func(l *Level) string { return cell(l.ITL.P95) }, 2},
+	{"p99", func(l *Level) string { return cell(l.ITL.P99) }, 2},
+	{"E2E p50", func(l *Level) string { return cell(l.E2E.P50) }, 2},
+	{"p95", func(l *Level) string { return cell(l.E2E.P95) }, 2},
+	{"p99", func(l *Level) string { return cell(l.E2E.P99) }, 2},
+	{"service TTFT p50", func(l *Level) string { return cell(l.TTFTSent.P50) }, 0},
+	{"service TTFT p99", func(l *Level) string { return cell(l.TTFTSent.P99) }, 0},
+	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }, 0},
+	{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, 0},
+	{"errors", (*Level).errors, 1},
+	{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, 0},
+	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }, 0},
 }
 
 // errors is the share of requests that failed.
@@ -545,6 +552,12 @@ func (l *Level) outcome() string {
 		return l.Outcome + "?"
 	}
 	return l.Outcome
+}
+
+// pastKnee tells whether a level without a contract, which asks nothing of latencies, lies beyond
+// the knee.
+func (r *SweepResult) pastKnee(l *Level) bool {
+	return len(r.Contract) == 0 && r.Knee != nil && l.Load > r.Knee.Load && l.Outcome == outcomeHolds
 }
 
 // spread is half of the 95 % interval of the p99 of TTFT, or by session of the p95 of session
@@ -562,8 +575,20 @@ func (l *Level) spread() string {
 	return page.OrDash(nil, page.Percent)
 }
 
-// table is the curve of latency over load.
-func (r *SweepResult) table(columns []sweepColumn) (head []string, rows [][]string) {
+// table is the curve of latency over load, with the runs that confirm it named: all columns, or
+// those of a table of a short answer. Columns that say nothing are left out: errors where there are
+// none, and what a closed loop offered, which is what it achieved.
+func (r *SweepResult) table(short int) (head []string, rows [][]string) {
+	failed := slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Requests.ErrorShare != nil && *l.Requests.ErrorShare > 0 })
+	columns := slices.Clone(r.columns())
+	load := columns[0]
+	columns = slices.DeleteFunc(columns[1:], func(c sweepColumn) bool {
+		return short > 0 && c.short != short || c.head == "errors" && !failed || c.head == "offered/s" && r.Closed
+	})
+	if len(columns) == 0 {
+		return nil, nil
+	}
+	columns = append([]sweepColumn{load}, columns...)
 	for _, c := range columns {
 		switch {
 		case c.head == "rate" && r.Closed:
@@ -577,6 +602,12 @@ func (r *SweepResult) table(columns []sweepColumn) (head []string, rows [][]stri
 		var row []string
 		for _, c := range columns {
 			row = append(row, c.of(l))
+			if c.head == "outcome" && r.pastKnee(l) {
+				row[len(row)-1] = "past knee"
+			}
+		}
+		if l.Role != roleLevel {
+			row[0] += " " + l.Role
 		}
 		rows = append(rows, row)
 	}

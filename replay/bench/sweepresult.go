@@ -14,6 +14,7 @@ import (
 	"reprise/replay/contract"
 	"reprise/replay/report"
 	"reprise/replay/result"
+	"reprise/trace"
 )
 
 // sweepSchema names the layout of a [SweepResult] as JSON.
@@ -122,17 +123,27 @@ func (r *SweepResult) Under(c *contract.Contract) {
 // Reprice takes GPUs and price of a contract for those of the sweep. It must have the
 // clauses that the sweep was held against, in any order.
 func (r *SweepResult) Reprice(c *contract.Contract) error {
-	var given SweepResult
-	given.Under(c)
-	is, was := slices.Sorted(slices.Values(given.Contract)), slices.Sorted(slices.Values(r.Contract))
-	switch {
-	case len(was) == 0:
+	if len(r.Contract) == 0 {
 		return errors.New("the sweep had no contract")
-	case !slices.Equal(is, was):
-		return fmt.Errorf("the sweep was made under another contract: %s; this one says: %s", strings.Join(r.Contract, "; "), strings.Join(given.Contract, "; "))
+	}
+	if err := r.SameContract(c); err != nil {
+		return err
 	}
 	r.GPUs, r.PricePerGPUHour = cmp.Or(c.GPUs, r.GPUs), cmp.Or(c.PricePerGPUHour, r.PricePerGPUHour)
 	return nil
+}
+
+// SameContract refuses a contract, nil for none, with other clauses than those that the sweep was
+// held against, in any order.
+func (r *SweepResult) SameContract(c *contract.Contract) error {
+	var given SweepResult
+	given.Under(c)
+	is, was := slices.Sorted(slices.Values(given.Contract)), slices.Sorted(slices.Values(r.Contract))
+	if slices.Equal(is, was) {
+		return nil
+	}
+	clauses := func(all []string) string { return cmp.Or(strings.Join(all, "; "), "nothing") }
+	return fmt.Errorf("the sweep was made under another contract: %s; this one says: %s", clauses(r.Contract), clauses(given.Contract))
 }
 
 // Ladder are the levels of the ladder in ascending order, without the runs that
@@ -145,6 +156,16 @@ func (r *SweepResult) Ladder() []*Level {
 		}
 	}
 	return out
+}
+
+// heldBelow is the highest level of the ladder below a load that held, nil without one.
+func (r *SweepResult) heldBelow(load float64) (held *Level) {
+	for _, l := range r.Ladder() {
+		if l.Load < load && l.Outcome == outcomeHolds {
+			held = l
+		}
+	}
+	return held
 }
 
 // stopped says why the ladder ended at its last level.
@@ -170,6 +191,17 @@ func (r *SweepResult) Untrusted() *Level {
 	for i := range r.Levels {
 		if r.Levels[i].Outcome == outcomeUntrusted {
 			return &r.Levels[i]
+		}
+	}
+	return nil
+}
+
+// Unjudged is the first level of the ladder that was too short for what the contract asks, nil
+// when none was.
+func (r *SweepResult) Unjudged() *Level {
+	for _, l := range r.Ladder() {
+		if l.Outcome == outcomeUnjudged {
+			return l
 		}
 	}
 	return nil
@@ -208,11 +240,12 @@ func ReadSweep(name string, in io.Reader) (SweepResult, error) {
 // maxSweepText bounds what is read of a file: a level takes 4 kB.
 const maxSweepText = 64 << 20
 
-// Highest is the highest load that holds.
+// Highest is the highest load that holds; without a contract, that of the knee.
 type Highest struct {
-	// Load is the highest that was confirmed, and sustained where that was asked for;
-	// null when no run did.
-	Load *float64 `json:"load"`
+	// Load is the highest that was confirmed, and sustained where that was asked for; null when
+	// no run did. Of an open loop of requests it is never more than what came out at Level.
+	Load  *float64 `json:"load"`
+	Level string   `json:"level,omitempty"` // that Load is of
 	// Estimate is where the contract breaks between the last level that holds and the
 	// first that does not, see [interpolate]. Null where no level breaks it, or none
 	// holds.
@@ -269,6 +302,7 @@ func interpolate(lo, hi float64, holds, fails *report.ContractResult) float64 {
 // interval bounds the highest load by the runs that are beyond chance. Where runs of
 // one load differ, as a short and a long one may, it counts as failed.
 func (h *Highest) interval(levels []Level) {
+	h.Low, h.High = nil, nil
 	for i := range levels {
 		if l := &levels[i]; (l.Outcome == outcomeFails || l.Outcome == outcomeSaturated) && l.Sure && (h.High == nil || l.Load < *h.High) {
 			h.High = &l.Load
@@ -335,10 +369,13 @@ func (r *SweepResult) knee() *KneeResult {
 		case l.Sessions != nil:
 			achieved, delay = l.Sessions.EndedPerS, l.Sessions.ServerMeanS
 		case r.Closed:
-			delay = l.E2EMean
+			delay = l.E2E.Mean
 		}
 		if l.Outcome == outcomeUntrusted || delay == nil || achieved == nil {
 			continue
+		}
+		if l.Outcome == outcomeSaturated { // which is beyond every knee
+			delay = trace.Ptr(math.Inf(1))
 		}
 		loads, throughput, latency = append(loads, l.Load), append(throughput, *achieved), append(latency, *delay)
 	}

@@ -16,6 +16,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/arrival"
 )
 
 // A pretended server answers after 100 ms, or after a second at more than a limit of
@@ -277,5 +278,97 @@ func TestStopTTFTAndSeeds(t *testing.T) {
 	s.Seed, s.Dir = 8, t.TempDir()
 	if again, err = s.Run(t.Context()); err != nil || again.Levels[0].Seed == r.Levels[0].Seed {
 		t.Errorf("the seed of another sweep is the same; %v", err)
+	}
+}
+
+// A queue completes so many requests a second, one after the other, each after a tenth of a second.
+type queue struct{ capacity float64 }
+
+func (q queue) Run(_ context.Context, t Trial) error {
+	p, err := arrival.ParseProcess(t.Load.Rate)
+	if err != nil {
+		return err
+	}
+	seed, err := strconv.ParseUint(t.Seed, 10, 64)
+	if err != nil {
+		return err
+	}
+	run := result.Run{Schema: result.Schema, Version: "test", Load: result.Load{Timing: result.OpenLoop}, Client: result.Client{Cores: 1}}
+	warm, err := time.ParseDuration(t.Warmup)
+	if err != nil {
+		return err
+	}
+	run.Window = &result.Window{From: &result.Place{DueNS: int64(warm)}}
+
+	gaps, free := p.New(arrival.Stream(seed, "test")), int64(0)
+	var rows []result.Result
+	for due := int64(0); due < int64(t.Duration); due += int64(gaps.Next()) {
+		free = max(free, due) + int64(1e9/q.capacity)
+		rows = append(rows, result.Result{RowID: int64(len(rows)), DueNS: due, SentNS: trace.Ptr(due), FirstTokenNS: trace.Ptr(free + 1e8),
+			LastTokenNS: trace.Ptr(free + 1e8), DoneNS: trace.Ptr(free + 1e8), Output: trace.Ptr(int32(1)), Input: trace.Ptr(int32(8)), Events: 1})
+	}
+	run.Requests = int64(len(rows))
+	return result.Write(t.Results, run, &rowReader{rows})
+}
+
+// The answer is never above what the server completes, whatever its capacity and whatever was
+// asked, and a load is sustained where its queue does not grow.
+func TestAnswerIsWhatComesOut(t *testing.T) {
+	sustained := 0
+	for seed, capacity := range []float64{33.1, 20.5, 50.5, 8.3, 29.7, 30.1} {
+		for _, clause := range []string{"", "p99 ttft <= 60s", "p95 ttft <= 2s"} {
+			s := Sweep{Target: queue{capacity}, Process: "poisson", Ladder: Ladder{Loads: []float64{5, 8, 10, 20, 21, 30, 34.1, 50, 51}, Resolution: .05}, Seed: uint64(seed),
+				Duration: 60 * time.Second, Requests: 150, Warmup: "10s", Confirm: true, Sustain: 300 * time.Second, StopTTFT: 100 * time.Second, Dir: t.TempDir()}
+			if clause != "" {
+				c, err := contract.Parse("c", []byte("clauses: ["+clause+"]"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Report.Contract = &c
+			}
+			r, err := s.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			h, at := r.Highest, r.atHighest()
+			if h.Load == nil || *h.Load > *at.Flow.AchievedPerS || *h.Load > capacity*1.001 || *h.Load < capacity/4 {
+				t.Errorf("of %v req/s under %q: %s of %s", capacity, clause, asJSON(h), asJSON(at))
+				continue
+			}
+			if !h.Sustained {
+				continue
+			}
+			if sustained++; at.Role != roleSustain || !at.Flow.Steady() || at.Load > capacity*1.01 {
+				t.Errorf("of %v req/s under %q %v are sustained: %s", capacity, clause, at.Load, asJSON(at.Flow))
+			}
+		}
+	}
+	if sustained < 12 {
+		t.Errorf("%d of 18 sweeps have a load that is sustained", sustained)
+	}
+}
+
+// A level that is too short for the contract says nothing of the loads below, and a load that held
+// is the answer whatever could not be judged above it.
+func TestUnjudgedIsNoFailure(t *testing.T) {
+	for _, c := range []struct {
+		outcomes []string
+		want     string
+	}{
+		{[]string{outcomeUnjudged, outcomeUnjudged}, "Not judged: at 1 req/s it is too short"},
+		{[]string{outcomeUnjudged, outcomeFails}, "Not judged: at 1 req/s it is too short"},
+		{[]string{outcomeHolds, outcomeUnjudged, outcomeFails}, "1 req/s within the contract"},
+		{[]string{outcomeHolds, outcomeUnjudged}, "At least 1 req/s within the contract"},
+		{[]string{outcomeFails, outcomeFails}, "No load is within the contract"},
+	} {
+		r := SweepResult{Unit: unitRate, Contract: []string{"p99 ttft <= 1s"}}
+		for i, outcome := range c.outcomes {
+			r.Levels = append(r.Levels, Level{Name: strconv.Itoa(i), Role: roleLevel, Load: float64(i + 1), Outcome: outcome, Why: "it is too short"})
+		}
+		s := Sweep{Process: "poisson", Report: report.Options{Contract: new(contract.Contract)}}
+		if err := s.highest(t.Context(), &r); err != nil || r.Headline() != c.want {
+			t.Errorf("%v: %q, want %q; %v", c.outcomes, r.Headline(), c.want, err)
+		}
 	}
 }

@@ -33,21 +33,20 @@ func (s *Sweep) search(ctx context.Context, r *SweepResult) error {
 		}
 	}
 	r.Highest.interval(r.Levels)
-	lo, hi := bracket(r.Levels)
-	if lo == nil || lo.Outcome == OutcomeUnjudged {
+	best, hi := holding(r.Levels)
+	if best == nil {
 		return nil
 	}
 	if r.Highest.AtLeast = hi == nil; hi != nil {
-		estimate := interpolate(lo.Load, hi.Load, lo.Contract, hi.Contract)
+		estimate := interpolate(best.Load, hi.Load, best.Contract, hi.Contract)
 		r.Highest.Estimate = &estimate
 	}
-	best := lo
 	for _, l := range byLoad(r.Levels) {
 		if r.Highest.Low != nil && l.Load == *r.Highest.Low && l.Outcome == outcomeHolds {
 			best = l
 		}
 	}
-	r.Highest.reached(best)
+	r.reached(best)
 	return nil
 }
 

@@ -9,27 +9,25 @@ import (
 	"strings"
 
 	"reprise/trace"
-	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
-// WriteText writes the sweep for people: the highest load, how sure it is, and the levels
-// around it, in [textpage.AnswerLines] lines at most. With details it writes every level,
-// and why each ended as it did.
+// WriteText writes the sweep for people: the highest load, how sure it is, and the main figures of
+// every level. With details it writes all figures, and why each level ended as it did.
 func (r *SweepResult) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
-	p.LineAtMost(2, "", r.answer())
+	p.Line("", r.answer())
 	if warning := r.warned(); warning != "" {
-		p.LineAtMost(o.AtMost(4), "Warning: ", warning+".")
+		p.Line("Warning: ", warning+".")
 	}
 	if l := r.Untrusted(); l != nil {
-		p.LineAtMost(o.AtMost(2), "Not trustworthy: ", fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why))
+		p.Line("Not trustworthy: ", fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why))
 	}
 	for _, says := range r.Says()[1:] { // the answer says the first
-		p.LineAtMost(o.AtMost(2), "  ", says)
+		p.Line("  ", says)
 	}
 	if r.Hypothesis != "" {
-		p.LineAtMost(o.AtMost(2), "  ", "Hypothesis: "+r.Hypothesis)
+		p.Line("  ", "Hypothesis: "+r.Hypothesis)
 	}
 	if o.Details {
 		r.writeDetails(p)
@@ -52,9 +50,9 @@ func (r *SweepResult) answer() string {
 	return answer + "."
 }
 
-// writeAnswer writes the levels next to the highest load, as many as there is room for.
+// writeAnswer writes the main columns of every level.
 func (r *SweepResult) writeAnswer(p *textpage.Page, rest string) {
-	below := []string{"Latencies in ms, TTFT from the schedule. " + r.chanceNote()}
+	below := []string{"Latencies in ms, TTFT and E2E from the schedule. " + r.chanceNote()}
 	switch {
 	case r.bySession():
 		below[0] = r.caption() + ". " + r.chanceNote()
@@ -67,26 +65,18 @@ func (r *SweepResult) writeAnswer(p *textpage.Page, rest string) {
 	if rest != "" {
 		below = append(below, rest)
 	}
-	foot := textpage.New(textpage.Options{Width: p.Width()})
-	foot.LineAtMost(4, "", strings.Join(below, " "))
-	head, rows := r.table(slices.DeleteFunc(slices.Clone(r.columns()), func(c sweepColumn) bool { return !c.answers }))
-	levels := r.sorted()
-	for i := range rows { // the role stands behind the load
-		if levels[i].Role != roleLevel {
-			rows[i][0] += " " + levels[i].Role
+	for short := 1; ; short++ {
+		head, rows := r.table(short)
+		if head == nil {
+			break
 		}
-	}
-	more := 0
-	for room := textpage.AnswerLines - p.Lines() - foot.Lines() - 4; len(rows) > max(room, 1); more++ {
-		i := r.farthest(levels)
-		levels, rows = slices.Delete(levels, i, i+1), slices.Delete(rows, i, i+1)
-	}
-	p.Columns(head, rows)
-	if more > 0 {
-		p.Line("", "and "+page.Many(int64(more), "more level"))
+		if short > 1 {
+			p.Blank()
+		}
+		p.Columns(head, rows)
 	}
 	p.Blank()
-	p.LineAtMost(4, "", strings.Join(below, " "))
+	p.Line("", strings.Join(below, " "))
 }
 
 // farthest is the level whose load is farthest from the highest one, or, where none
@@ -101,22 +91,12 @@ func (r *SweepResult) farthest(levels []*Level) int {
 	return slices.Index(levels, far)
 }
 
-// writeDetails writes every level with all its figures. Columns that say nothing are left
-// out: errors where there are none, and what a closed loop offered, which is what it
-// achieved.
+// writeDetails writes every level with all its figures.
 func (r *SweepResult) writeDetails(p *textpage.Page) {
 	if note := r.loopNote(); note != "" {
 		p.Line("  ", note)
 	}
-	failed := slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Requests.ErrorShare != nil && *l.Requests.ErrorShare > 0 })
-	head, rows := r.table(slices.DeleteFunc(slices.Clone(r.columns()), func(c sweepColumn) bool {
-		return c.head == "errors" && !failed || c.head == "offered/s" && r.Closed
-	}))
-	for i, l := range r.sorted() {
-		if l.Role != roleLevel {
-			rows[i][0] += " " + l.Role
-		}
-	}
+	head, rows := r.table(0)
 	p.Table("Levels, "+strings.ToLower(r.caption()[:1])+r.caption()[1:], head, rows)
 	p.Blank()
 	p.Line("", r.levelsNote())
