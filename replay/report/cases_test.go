@@ -303,6 +303,7 @@ func TestDeliveredAgainstAsked(t *testing.T) {
 		"a token in a hundred":       {base, func(r *result.Result) { *r.Input++ }, ""},
 		"other prompts":              {base, func(r *result.Result) { *r.Input = 233 }, codePrompts},
 		"short prompts":              {base, func(r *result.Result) { *r.Input = 12; *r.Cached = 0 }, codePrompts},
+		"other prompts, with hits":   {base, func(r *result.Result) { *r.Input, *r.Cached = 233, 200 }, codePrompts}, // what was expected is of other tokens
 		"other prompts, verbatim":    {verbatim, func(r *result.Result) { *r.Input = 233 }, ""},
 		"short answers":              {base, func(r *result.Result) { r.WantOutput = trace.Ptr[int32](65) }, codeOutputs},
 		"short answers, not forced":  {ended, func(r *result.Result) { r.WantOutput = trace.Ptr[int32](65) }, ""},

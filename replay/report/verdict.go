@@ -334,6 +334,9 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 		"answers had %s %s output tokens than were asked for: the server did not keep to ignore_eos and min_tokens. Use one that does, or let it end its answers by itself with --force-output=false", page.OrDash(outputs, page.Percent), fewer)
 
 	extra := s.extraHits()
+	if prompts != nil && !atMost(*prompts, limits.Prompt, "share").Holds {
+		extra = nil // what was expected counts tokens that the server does not have
+	}
 	share(codeExtraHits, extra, limits.ExtraHits,
 		"%s more cache hits than expected: %s", page.OrDash(extra, page.PercentagePoints), warmCause(run))
 }
