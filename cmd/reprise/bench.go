@@ -39,7 +39,6 @@ type benchFlags struct {
 	load     string
 	trace    string
 	baseline string
-	accuracy string
 	most     float64 // that a primary metric may be worse than the baseline's
 	force    bool
 	dry      bool
@@ -124,7 +123,6 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	suite.StringVar(&f.load, "load", "", "`load` of each row, instead of the suite's: recorded, sequential, burst, concurrency:8 or a process such as poisson:6")
 	suite.StringVar(&f.trace, "trace", "", "trace `file` for rows whose workload is \"trace\"")
 	suite.StringVar(&f.baseline, "baseline", "", "compare with an earlier run of the suite in this `directory`")
-	suite.StringVar(&f.accuracy, "accuracy", "", "ask each real server the questions of this JSON lines `file` after its runs, and score the answers")
 	suite.ShareVar(&f.most, "max-regression", 0, "exit with 3 if the primary metric of a row is worse than in --baseline by more than this share")
 	suiteRest.BoolVar(&f.force, "force", false, "repeat complete runs, and use the directory whatever it holds")
 	running.BoolVar(&f.dry, "dry-run", false, "print the runs without making them")
@@ -261,15 +259,6 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if r.Columns, err = f.columns(cmd); err != nil {
 		return err
 	}
-	if f.accuracy != "" {
-		r.Questions, err = bench.ReadQuestions(f.accuracy)
-		switch {
-		case errors.As(err, new(*fs.PathError)):
-			return err
-		case err != nil:
-			return cli.Exit(cli.Usage, fmt.Errorf("--accuracy: %w", err))
-		}
-	}
 	if err := r.Check(); err != nil {
 		return cli.Usagef("%v", err)
 	}
@@ -306,20 +295,13 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if err := f.write(cmd, &result); err != nil {
 		return err
 	}
-	invalid, surely := result.Invalid()
 	switch {
 	case !result.Trustworthy():
 		return cli.Exit(cli.Untrusted, errors.New("a run is not trustworthy: the tables say which and why"))
 	case result.Broken():
 		return cli.Exit(cli.Check, errors.New("a contract is not met: the tables say by how much"))
-	case surely:
-		return cli.Exit(cli.Check, errors.New("a run does not keep the limits of the rules that it is held to: the tables say by how much"))
-	case result.LessAccurate():
-		return cli.Exit(cli.Check, errors.New("a model answers fewer questions rightly than it is compared with, beyond chance"))
 	case result.Regressed():
 		return cli.Exit(cli.Check, errors.New("a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much"))
-	case invalid:
-		return cli.Exit(cli.Untrusted, errors.New("a run is not valid under the rules that it is held to: the tables say what is missing"))
 	case result.Unjudged():
 		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged: the tables say why"))
 	}
@@ -359,7 +341,6 @@ func (f *benchFlags) change(cmd *cobra.Command, s *bench.Suite) error {
 		if load != nil {
 			row.Load = *load
 		}
-		row.SettleRules()
 		rows = append(rows, row)
 	}
 	if s.Rows = rows; len(rows) == 0 {

@@ -448,7 +448,7 @@ func TestBenchUsage(t *testing.T) {
 	if must(t, "bench", "list") != must(t, "bench", "--list") {
 		t.Error("list is not --list")
 	}
-	expect(t, must(t, "bench", "--list", "--details"), "serving Five workloads", "Workloads: baseline, continuous_batching", "single-stream MLPerf's")
+	expect(t, must(t, "bench", "--list", "--details"), "serving Five workloads", "Workloads: baseline, continuous_batching", "single-stream One request at a time")
 	expect(t, must(t, "bench", "matrix", "--preset", "l4-qwen2.5-0.5b", "--dry-run", "--details"), "e-warm concurrency:16 matrix-e results/l4-qwen2.5-0.5b/e-warm")
 }
 

@@ -56,9 +56,6 @@
 //     listing them for --dry-run
 //   - suitestate.go: the directory of a suite: its lock, suite.json, which runs are
 //     complete, going on with it
-//   - accuracy.go: questions with known answers: their file, right and wrong, the share with its
-//     interval, and the difference of two models
-//   - mlperf.go: the rules of MLPerf's offline, server and single-stream scenarios, early stopping
 //   - suiteresult.go: the outcome of a suite: figures over repeats, changes and regressions against
 //     a baseline, contracts, hypotheses
 //   - suitetext.go: a suite as text and as Markdown

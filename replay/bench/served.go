@@ -70,22 +70,6 @@ func (s *Served) Run(ctx context.Context, t Trial) (err error) {
 	}
 }
 
-// Asker implements asker where the target of an endpoint does. It starts the engine.
-func (s *Served) Asker(ctx context.Context) (func(context.Context, string, int) (string, error), func(), error) {
-	if err := s.start(ctx, cmp.Or(s.Log, "accuracy.engine.log")); err != nil {
-		return nil, nil, err
-	}
-	a, ok := s.target.(asker)
-	if !ok {
-		return nil, nil, errors.New("the endpoint answers no questions")
-	}
-	ask, closing, err := a.Asker(ctx)
-	if err != nil || !s.Fresh {
-		return ask, closing, err
-	}
-	return ask, func() { closing(); s.Close() }, nil
-}
-
 // start starts the engine, unless it runs.
 func (s *Served) start(ctx context.Context, log string) error {
 	if s.engine != nil {

@@ -46,7 +46,6 @@ type Row struct {
 	Timeout  time.Duration // of one request; 0 is the target's
 
 	Contract *contract.Contract // nil is none
-	Rules    string             // of a published benchmark that the run is held to; "" is none
 	Primary  Metric             // what the row is about
 }
 

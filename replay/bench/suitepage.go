@@ -28,13 +28,6 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 	out.Table, out.Plot = p.firstTable(r), r.firstPlot()
 	p.heading("All workloads", 2)
 	p.across(r)
-	for _, a := range r.Accuracy {
-		level := page.Info
-		if a.Worse() {
-			level = page.Bad
-		}
-		out.Verdict = append(out.Verdict, page.Note{Level: level, Word: "Accuracy, " + a.Model, Text: a.String() + "."})
-	}
 	for i := range r.Rows {
 		p.row(r, &r.Rows[i])
 		p.section().Links = r.links(os.DirFS(dir), r.Rows[i].Row)
@@ -329,13 +322,6 @@ func (p *suitePage) says(row *RowResult) {
 			say(page.Good, "the contract %q is met", c.Name)
 		case c != nil:
 			say(page.Bad, "%s", strings.Join(c.Broken, "; "))
-		}
-		switch o := m.Rules; {
-		case o == nil:
-		case o.Valid:
-			say(page.Good, "%s", o)
-		default:
-			say(page.Bad, "%s", o)
 		}
 		for _, reason := range m.Reasons {
 			say(page.Bad, "NOT TRUSTWORTHY: %s", reason)

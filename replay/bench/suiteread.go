@@ -174,12 +174,6 @@ func (r *suiteReader) keys(row *Row) []strictyaml.Key {
 		{Name: "duration", Read: strictyaml.Into(&row.Duration, strictyaml.Parsed(positiveDuration))},
 		{Name: "timeout", Read: strictyaml.Into(&row.Timeout, strictyaml.Parsed(positiveDuration))},
 		{Name: "contract", Read: strictyaml.Into(&row.Contract, r.contract)},
-		{Name: "rules", Read: strictyaml.Into(&row.Rules, strictyaml.Parsed(func(s string) (string, error) {
-			if !slices.Contains(allRules, s) {
-				return "", fmt.Errorf("want one of %s", strings.Join(allRules, ", "))
-			}
-			return s, nil
-		}))},
 		{Name: "primary", Read: strictyaml.Into(&row.Primary, strictyaml.Parsed(parseMetric))},
 	}
 }

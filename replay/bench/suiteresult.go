@@ -25,8 +25,6 @@ type SuiteResult struct {
 	Tier   string      `json:"tier,omitempty"` // of privacy, of what was sent
 	Models []string    `json:"models"`         // in the order of the columns
 	Rows   []RowResult `json:"rows"`
-	// Accuracy is that of each model, where questions were asked.
-	Accuracy []*Accuracy `json:"accuracy,omitempty"`
 	// Baseline is the directory that changes are against, where there is one.
 	Baseline string `json:"baseline,omitempty"`
 
@@ -61,7 +59,6 @@ type ModelResult struct {
 	Trustworthy bool                `json:"trustworthy"`
 	Reasons     []string            `json:"reasons,omitempty"` // why not
 	Contract    *ContractOutcome    `json:"contract,omitempty"`
-	Rules       *RulesOutcome       `json:"rules,omitempty"`   // null where the row is held to none
 	Changes     []Change            `json:"changes,omitempty"` // against the baseline
 	// Regression is what became of the primary metric against the baseline, where a
 	// limit was given. Held is within the limit.
@@ -89,7 +86,6 @@ type Change struct {
 type measured struct {
 	row, model string
 	runs       []report.Summary
-	rules      *RulesOutcome // of all runs
 }
 
 // suiteMetrics are those of every row.
@@ -205,7 +201,7 @@ func (h *Hypothesis) outcome(m, other *measured) Outcome {
 }
 
 func (m *measured) result(row *Row) ModelResult {
-	out := ModelResult{Model: m.model, Runs: len(m.runs), Trustworthy: true, Rules: m.rules}
+	out := ModelResult{Model: m.model, Runs: len(m.runs), Trustworthy: true}
 	names := slices.Clone(suiteMetrics)
 	if row.Load.bySession() {
 		names = append(slices.Clone(sessionMetrics), names...)
@@ -291,13 +287,6 @@ func (m *ModelResult) Figure(metric string) *Figure {
 // they were; below 0 they are not judged.
 func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
 	r.Baseline = dir
-	for _, a := range r.Accuracy {
-		for _, was := range before.Accuracy {
-			if was.Model == a.Model || len(r.Models) == 1 && len(before.Models) == 1 {
-				a.compare(dir, was)
-			}
-		}
-	}
 	for i := range r.Rows {
 		for j := range r.Rows[i].Models {
 			m := &r.Rows[i].Models[j]
@@ -343,19 +332,6 @@ func (r *SuiteResult) Unjudged() bool {
 // Broken tells whether a clause of a contract fails.
 func (r *SuiteResult) Broken() bool {
 	return r.any(func(m *ModelResult) bool { return m.Contract != nil && m.Contract.Fails })
-}
-
-// LessAccurate tells whether some model answered fewer questions rightly than the first, or than
-// the baseline, beyond chance.
-func (r *SuiteResult) LessAccurate() bool {
-	return slices.ContainsFunc(r.Accuracy, (*Accuracy).Worse)
-}
-
-// Invalid tells whether a run is not valid under the rules of its row, and whether one surely
-// cannot be.
-func (r *SuiteResult) Invalid() (invalid, surely bool) {
-	invalid = r.any(func(m *ModelResult) bool { return m.Rules != nil && !m.Rules.Valid })
-	return invalid, r.any(func(m *ModelResult) bool { return m.Rules != nil && m.Rules.Fails })
 }
 
 func (r *SuiteResult) any(f func(*ModelResult) bool) bool {

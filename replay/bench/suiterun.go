@@ -38,7 +38,6 @@ type Column struct {
 //	MODEL/ROW/results.parquet        every request
 //	MODEL/ROW/report.html            the page of the run
 //	MODEL/ROW/summary.json           its figures, and that the run is complete
-//	MODEL/accuracy.json              which questions were answered rightly
 //
 // A row that repeats has a directory repeat-N for each run. Complete runs are not
 // made again, unless Force is set.
@@ -51,9 +50,7 @@ type SuiteRun struct {
 	Trace    string                                                              // file of the rows whose workload is the trace
 	Options  report.Options
 	Force    bool
-	// Questions, when set, are asked of each column after its runs.
-	Questions *Questions
-	Note      func(string) // when set, is told what happens
+	Note     func(string) // when set, is told what happens
 
 	workloads map[workloadKey]string
 }
@@ -72,9 +69,6 @@ func (r *SuiteRun) Check() error {
 			return fmt.Errorf("two models are named %s", c.Name)
 		}
 		seen[c.Name] = true
-		if _, ok := c.Target.(asker); r.Questions != nil && !ok {
-			return fmt.Errorf("%s is an engine in virtual time, which answers no questions: accuracy is that of a real one", c.Name)
-		}
 		for i := range r.Suite.Rows {
 			if row := &r.Suite.Rows[i]; c.Empty && row.Cache == result.CacheWarm {
 				return fmt.Errorf("row %s needs a warm cache, but %s begins each run with an empty one", row.Name, c.Name)
@@ -85,9 +79,6 @@ func (r *SuiteRun) Check() error {
 		row := &r.Suite.Rows[i]
 		if row.Workload.Trace && r.Trace == "" {
 			return fmt.Errorf("row %s replays a trace, but none is given", row.Name)
-		}
-		if err := row.checkRules(); err != nil {
-			return err
 		}
 	}
 	return nil
@@ -118,31 +109,22 @@ func (r *SuiteRun) Run(ctx context.Context) (SuiteResult, error) {
 		}
 	}
 	var all []measured
-	var accuracies []*Accuracy
 	for i := range r.Columns {
-		of, accuracy, err := r.runColumn(ctx, &r.Columns[i])
+		of, err := r.runColumn(ctx, &r.Columns[i])
 		all = append(all, of...)
 		if err != nil {
 			return SuiteResult{}, err
-		}
-		if accuracy != nil {
-			if len(accuracies) > 0 {
-				accuracy.compare(accuracies[0].Model, accuracies[0])
-			}
-			accuracies = append(accuracies, accuracy)
 		}
 	}
 	var names []string
 	for _, c := range r.Columns {
 		names = append(names, c.Name)
 	}
-	out := r.Suite.result(names, all)
-	out.Accuracy = accuracies
-	return out, nil
+	return r.Suite.result(names, all), nil
 }
 
-// runColumn makes the runs of all rows against one column, and asks it the questions.
-func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, a *Accuracy, err error) {
+// runColumn makes the runs of all rows against one column.
+func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, err error) {
 	if c.Close != nil {
 		defer func() { err = errors.Join(err, c.Close()) }()
 	}
@@ -150,21 +132,14 @@ func (r *SuiteRun) runColumn(ctx context.Context, c *Column) (all []measured, a 
 		m := measured{row: r.Suite.Rows[i].Name, model: c.Name}
 		for repeat := range r.Suite.Rows[i].Repeats {
 			s, err := r.makeRun(ctx, c, i, repeat)
-			var rules *RulesOutcome
-			if err == nil {
-				rules, err = r.Suite.Rows[i].rulesOf(&s, filepath.Join(r.rowDir(c.Name, &r.Suite.Rows[i], repeat), resultsName))
-			}
 			if err != nil {
-				return all, nil, fmt.Errorf("%s, row %s: %w", c.Name, m.row, err)
+				return all, fmt.Errorf("%s, row %s: %w", c.Name, m.row, err)
 			}
-			m.runs, m.rules = append(m.runs, s), m.rules.merge(rules)
+			m.runs = append(m.runs, s)
 		}
 		all = append(all, m)
 	}
-	if a, err = r.accuracy(ctx, c); err != nil {
-		err = fmt.Errorf("%s, accuracy: %w", c.Name, err)
-	}
-	return all, a, err
+	return all, nil
 }
 
 // rowDir is the directory of a run.

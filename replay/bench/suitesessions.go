@@ -89,8 +89,6 @@ func (r *Row) checkSessions(n strictyaml.Node, loads int, settled bool) error {
 		return n.Faultf("max-sessions is for session-rate: sessions itself is how many are live")
 	case r.Load.Sessions == 0 && r.Session.TrajectoryStart != "":
 		return n.Faultf("trajectory-start needs sessions: it is for those that are live at first")
-	case r.Rules != "":
-		return n.Faultf("the rules %s are of requests, not of sessions", r.Rules)
 	}
 	return nil
 }

@@ -212,17 +212,7 @@ func ReadSuiteResult(dir string) (SuiteResult, error) {
 			}
 		}
 	}
-	out := suite.result(names, all)
-	for _, name := range names {
-		a, err := readAccuracy(dir, name)
-		if err != nil {
-			return SuiteResult{}, err
-		}
-		if a != nil {
-			out.Accuracy = append(out.Accuracy, a)
-		}
-	}
-	return out, nil
+	return suite.result(names, all), nil
 }
 
 // readRuns reads the summaries of a row.

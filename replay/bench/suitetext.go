@@ -43,25 +43,15 @@ func WriteMarkdown(w io.Writer, r *SuiteResult) error {
 
 // verdict is what to know before any figure.
 func (r *SuiteResult) verdict() page.Note {
-	invalid, surely := r.Invalid()
 	switch {
 	case !r.Trustworthy():
 		return page.Note{Level: page.Bad, Text: "A run is not trustworthy; its row says which and why."}
 	case r.Broken():
 		return page.Note{Level: page.Bad, Text: "A contract is not met; its row says by how much."}
-	case surely:
-		return page.Note{Level: page.Bad, Text: "A run does not keep the limits of the rules that it is held to; its row says by how much."}
-	case r.LessAccurate():
-		return page.Note{Level: page.Bad, Text: "A model answers fewer questions rightly than it is compared with, beyond chance."}
 	case r.Regressed():
 		return page.Note{Level: page.Bad, Text: "A row is worse than the baseline by more than the limit; it says by how much."}
-	case invalid:
-		return page.Note{Level: page.Warn, Text: "A run is not valid under the rules that it is held to; its row says what is missing."}
 	case r.Unjudged():
 		return page.Note{Level: page.Warn, Text: "A contract cannot be judged; its row says why."}
-	}
-	if r.any(func(m *ModelResult) bool { return m.Rules != nil }) {
-		return page.Note{Level: page.Good, Text: "Every run is trustworthy, and valid under its rules."}
 	}
 	return page.Note{Level: page.Good, Text: "Every run is trustworthy."}
 }
@@ -73,9 +63,6 @@ func (r *SuiteResult) write(p *suitePage) {
 	}
 	for _, warning := range r.PresetWarnings {
 		p.line("Warning: %s.", warning)
-	}
-	for _, a := range r.Accuracy {
-		p.line("Accuracy, %s: %s.", a.Model, a)
 	}
 	p.across(r)
 	for i := range r.Rows {
@@ -116,13 +103,6 @@ func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 		}
 		p.LineAtMost(3, "Warning: ", warning+".")
 	}
-	for i, a := range r.Accuracy {
-		if i == 4 {
-			p.Line("", page.Many(int64(len(r.Accuracy)-i), "more model"))
-			break
-		}
-		p.LineAtMost(2, "Accuracy: ", a.Model+": "+a.String()+".")
-	}
 	foot := []string{"Latencies in ms."}
 	head, columns := []string{"workload"}, answerColumns
 	if r.bySession() {
@@ -156,9 +136,6 @@ func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 			rows = append(rows, append(row, page.Count(failures)))
 			for _, reason := range m.Reasons {
 				wrong = append(wrong, name+" is not trustworthy: "+reason)
-			}
-			if o := m.Rules; o != nil && (!o.Valid || len(o.Estimates) > 0) {
-				wrong = append(wrong, name+": "+o.String())
 			}
 			if c := m.Contract; c != nil {
 				for _, broken := range c.Broken {

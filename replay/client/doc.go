@@ -53,7 +53,6 @@
 //   - inspect.go: which APIs a server has, single prompts, round trips
 //   - setup.go: why a server cannot be used: its own message, its models, and the API that
 //     it has instead
-//   - question.go: a prompt of no run, and the text of its answer
 //   - determinism.go: the check that a server gives the same answer twice
 //   - describe.go: what the results say of how requests were sent: URLs, sampling
 //     settings, counts of connections

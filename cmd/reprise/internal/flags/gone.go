@@ -25,6 +25,7 @@ var departures = []departure{
 	{"fidelity", "decisions", "reprise sweep --preset finds the capacity of an engine for the trace and for the workload, in virtual time"},
 	{"job", "plan", "docs/scale.md says what runs out on a machine; a replay whose requests leave late says so, and --shard shares it among machines"},
 	{"check", "self", "reprise replay against reprise serve shows what this machine sends: the report has the send lag and the client's CPU"},
+	{"bench", "accuracy", "a grader such as lm-evaluation-harness asks the server questions; bench measures its speed"},
 }
 
 // departed is the error of a command line that names what is gone, or nil. A flag of a command

@@ -3,9 +3,7 @@ package runs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -13,7 +11,6 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/bench"
-	"reprise/replay/client"
 	"reprise/replay/result"
 )
 
@@ -127,35 +124,6 @@ func (l liveTarget) Run(ctx context.Context, t bench.Trial) error {
 	}
 	defer w.Close()
 	return f.Run(cmd, w)
-}
-
-// Asker is for questions, see [bench.Questions]: they go to the first endpoint, by the API that runs use.
-func (l liveTarget) Asker(ctx context.Context) (ask func(context.Context, string, int) (string, error), closing func(), err error) {
-	f := l.flags
-	o, err := f.Target.Options()
-	if err != nil {
-		return nil, nil, err
-	}
-	o.Connections = client.Pooled
-	e, err := client.New(o)
-	if err != nil {
-		return nil, nil, cli.Usagef("%s", strings.TrimPrefix(err.Error(), "client: "))
-	}
-	err = untilFree(under(ctx, l.cmd), func() error {
-		if _, err := e.Probe(ctx); err != nil || f.Target.API == result.APIAuto {
-			return err
-		}
-		return e.ProbeUsage(ctx, f.Target.API, "a")
-	})
-	if s, ok := errors.AsType[*client.SetupError](err); ok && s.Other != "" && !f.Target.APIGiven() {
-		e.UseAPI(s.Other)
-		err = nil
-	}
-	if err != nil {
-		e.Close()
-		return nil, nil, Advised(err, &f.Target)
-	}
-	return e.Question, e.Close, nil
 }
 
 // A simulatedTarget makes trials in virtual time, each with engines whose caches are
