@@ -108,6 +108,9 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	c, err := bench.Plan(&r, d)
 	switch {
 	case errors.Is(err, bench.ErrNoHighest):
+		if says := r.Loosened().String(); says != "" {
+			cli.Notef(cmd, "%s", says)
+		}
 		return f.sweep.kept(&r)
 	case err != nil:
 		return cli.Exit(cli.Usage, err)

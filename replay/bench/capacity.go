@@ -61,6 +61,8 @@ type Capacity struct {
 	Utilisation float64  `json:"utilisation"` // target ÷ what all instances hold, with headroom
 	Contract    []string `json:"contract"`
 	Tier        string   `json:"tier,omitempty"`
+	// Loosened are the limits by which the sweep was trusted, as far as they allow more than their defaults.
+	Loosened report.LoosenedLimits `json:"loosened_limits,omitempty"`
 	// PresetWarning is that of the sweep, see [result.Run].
 	PresetWarning string `json:"preset_warning,omitempty"`
 	// Extrapolates are the bounds of what the engine was fitted to that the sweep passed.
@@ -72,7 +74,7 @@ type Capacity struct {
 // Plan says how many instances of what was swept serve a demand.
 func Plan(r *SweepResult, d Demand) (Capacity, error) {
 	unit, target, err := d.target()
-	c := Capacity{Demand: d, Unit: unit, Target: target, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier, PresetWarning: r.PresetWarning, Extrapolates: r.Extrapolates}
+	c := Capacity{Demand: d, Unit: unit, Target: target, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier, Loosened: r.Loosened(), PresetWarning: r.PresetWarning, Extrapolates: r.Extrapolates}
 	switch {
 	case err != nil:
 		return c, err
@@ -148,7 +150,7 @@ func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }
 // details it has the formulas as well.
 func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
-	p.LineAtMost(2, "", c.headline()+fmt.Sprintf(", with %s %% headroom.", figure(c.Headroom*100)))
+	p.Line("", c.Loosened.Beside(c.headline()+fmt.Sprintf(", with %s %% headroom.", figure(c.Headroom*100))))
 	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
 		p.LineAtMost(4, "Warning: ", warning+".")
 	}

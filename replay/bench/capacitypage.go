@@ -48,6 +48,9 @@ func (c *Capacity) Page() *page.Page {
 			put("Energy", figure(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
 		}
 	}
+	if says := c.Loosened.String(); says != "" {
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: says})
+	}
 	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(warning) + "."})
 	}

@@ -60,6 +60,8 @@ type FrontierEngine struct {
 	// Bound tells that the engine is what a data sheet allows at most.
 	Bound   bool   `json:"bound,omitempty"`
 	Warning string `json:"warning,omitempty"`
+	// Loosened are the limits by which a server's levels are trusted, as far as they allow more than their defaults.
+	Loosened report.LoosenedLimits `json:"loosened_limits,omitempty"`
 	// Metered tells that joules are by what the server's GPUs said of their power.
 	Metered bool `json:"joules_measured,omitempty"`
 	Prices
@@ -200,6 +202,11 @@ func (f *Frontier) Run(ctx context.Context) (FrontierResult, error) {
 	}
 	if err := f.checkLoads(); err != nil {
 		return r, err
+	}
+	for i := range f.Engines {
+		if f.Engines[i].Target != nil {
+			f.Engines[i].Loosened = f.Report.Limits.Loosened()
+		}
 	}
 	for _, class := range f.Classes {
 		c := FrontierClass{LengthClass: class}

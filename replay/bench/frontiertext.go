@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,21 +15,16 @@ import (
 )
 
 // WriteText writes which engine is best at which interactivity, for each class of lengths, in
-// [textpage.AnswerLines] lines at most. With details it has every level of every engine.
+// [textpage.AnswerLines] lines unless warnings take more. With details it has every level of
+// every engine.
 func (r *FrontierResult) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
 	for _, says := range r.says() {
-		p.LineAtMost(o.AtMost(2), "", says)
+		p.Line("", says)
 	}
 	foot := textpage.New(o)
-	const most = 4 // cautions of an answer, of a line each where there are so many
-	cautions := r.cautions()
-	for i, n := range cautions {
-		if i == most && !o.Details {
-			foot.Line("", "and "+page.Many(int64(len(cautions)-most), "more warning")+": --details")
-			break
-		}
-		foot.LineAtMost(o.AtMost(max(1, 3-len(cautions)/2)), n.Word+": ", n.Text)
+	for _, n := range r.cautions() {
+		foot.Line(n.Word+": ", n.Text)
 	}
 	about := []string{"Best at so many tok/s of each user; the other figures are at the highest throughput." + r.powerNote()}
 	if len(r.Engines) == 1 {
@@ -37,11 +33,12 @@ func (r *FrontierResult) WriteText(w io.Writer, o textpage.Options) error {
 	if !o.Details {
 		about = append(about, o.Rest)
 	}
-	foot.LineAtMost(o.AtMost(3), "", strings.Join(about, " "))
+	foot.Line("", strings.Join(about, " "))
 	head, rows := r.engineTable()
 	more := 0
-	if room := textpage.AnswerLines - p.Lines() - foot.Lines() - 4; !o.Details && len(rows) > max(room, 1) {
-		more = len(rows) - max(room, 1)
+	const least = 8 // rows, however much there is to warn of
+	if room := max(textpage.AnswerLines-p.Lines()-foot.Lines()-4, least); !o.Details && len(rows) > room {
+		more = len(rows) - room
 	}
 	p.Columns(head, rows[:len(rows)-more])
 	if more > 0 {
@@ -118,6 +115,15 @@ func (r *FrontierResult) leaders(of func(*FrontierClass) []FrontierStretch) stri
 func (r *FrontierResult) cautions() (out []page.Note) {
 	add := func(level page.Level, word, text string) {
 		out = append(out, page.Note{Level: level, Word: word, Text: printable(text)})
+	}
+	by := map[string][]string{} // engines by what is said of their limits
+	for _, e := range r.Engines {
+		if says := e.Loosened.String(); says != "" {
+			by[says] = append(by[says], e.Name)
+		}
+	}
+	for _, says := range slices.Sorted(maps.Keys(by)) {
+		add(page.Warn, "Limits", strings.Join(by[says], ", ")+": "+says)
 	}
 	var bounds, assumed []string
 	models := map[string]bool{}

@@ -24,6 +24,9 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 		out.Headline, _, _ = strings.Cut(strings.TrimSuffix(verdict.Text, "."), ";")
 		out.Verdict = []page.Note{verdict} // what to know before any figure
 	}
+	if says := r.loosened().String(); says != "" {
+		out.Verdict = append(out.Verdict, page.Note{Level: page.Warn, Text: says})
+	}
 	p := suitePage{html: out}
 	out.Table, out.Plot = p.firstTable(r), r.firstPlot()
 	p.heading("All workloads", 2)

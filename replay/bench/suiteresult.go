@@ -27,6 +27,8 @@ type SuiteResult struct {
 	Rows   []RowResult `json:"rows"`
 	// Baseline is the directory that changes are against, where there is one.
 	Baseline string `json:"baseline,omitempty"`
+	// BaselineLoosened are the loosened limits by which that was trusted.
+	BaselineLoosened report.LoosenedLimits `json:"baseline_loosened_limits,omitempty"`
 
 	// PresetWarnings are those of the models' runs, see [result.Run].
 	PresetWarnings []string `json:"preset_warnings,omitempty"`
@@ -58,8 +60,10 @@ type ModelResult struct {
 	Hypothesis  *Outcome            `json:"hypothesis,omitempty"`
 	Trustworthy bool                `json:"trustworthy"`
 	Reasons     []string            `json:"reasons,omitempty"` // why not
-	Contract    *ContractOutcome    `json:"contract,omitempty"`
-	Changes     []Change            `json:"changes,omitempty"` // against the baseline
+	// Loosened are the limits of that verdict that allow more than their defaults.
+	Loosened report.LoosenedLimits `json:"loosened_limits,omitempty"`
+	Contract *ContractOutcome      `json:"contract,omitempty"`
+	Changes  []Change              `json:"changes,omitempty"` // against the baseline
 	// Regression is what became of the primary metric against the baseline, where a
 	// limit was given. Held is within the limit.
 	Regression *Outcome `json:"regression,omitempty"`
@@ -219,7 +223,7 @@ func (m *measured) result(row *Row) ModelResult {
 		s := &m.runs[i]
 		out.Requests += s.Requests.Rows
 		out.Succeeded += s.Requests.Succeeded
-		out.Trustworthy = out.Trustworthy && s.Verdict.Trustworthy
+		out.Trustworthy, out.Loosened = out.Trustworthy && s.Verdict.Trustworthy, s.Verdict.Loosened
 		for _, r := range s.Verdict.Reasons {
 			if !slices.Contains(out.Reasons, r.Text) {
 				out.Reasons = append(out.Reasons, r.Text)
@@ -286,7 +290,7 @@ func (m *ModelResult) Figure(metric string) *Figure {
 // changes are more than chance. Primary metrics may be worse by most, a share of what
 // they were; below 0 they are not judged.
 func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
-	r.Baseline = dir
+	r.Baseline, r.BaselineLoosened = dir, before.loosened()
 	for i := range r.Rows {
 		for j := range r.Rows[i].Models {
 			m := &r.Rows[i].Models[j]
@@ -322,6 +326,15 @@ func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
 // Trustworthy tells whether every run is.
 func (r *SuiteResult) Trustworthy() bool {
 	return !r.any(func(m *ModelResult) bool { return !m.Trustworthy })
+}
+
+// loosened are the limits by which runs are trusted, as far as they allow more than their defaults.
+func (r *SuiteResult) loosened() (out report.LoosenedLimits) {
+	r.any(func(m *ModelResult) bool {
+		out = m.Loosened
+		return len(out) > 0
+	})
+	return out
 }
 
 // Unjudged tells whether a contract could not be judged.

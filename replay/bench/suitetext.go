@@ -19,7 +19,7 @@ import (
 // chief figures of each workload and what went wrong. With details it writes a table of each row, with a column for each model.
 func WriteSuite(w io.Writer, r *SuiteResult, o textpage.Options) error {
 	p := textpage.New(o)
-	p.LineAtMost(2, "", "Suite "+r.Suite+": "+r.verdict().Text)
+	p.Line("", "Suite "+r.Suite+": "+r.loosened().Beside(r.verdict().Text))
 	if !o.Details {
 		r.writeAnswer(p, o.Rest)
 	} else {
@@ -34,7 +34,7 @@ func WriteSuite(w io.Writer, r *SuiteResult, o textpage.Options) error {
 func WriteMarkdown(w io.Writer, r *SuiteResult) error {
 	p := suitePage{markdown: new(bytes.Buffer)}
 	p.heading(r.Suite, 1)
-	p.line("%s", r.verdict().Text)
+	p.line("%s", r.loosened().Beside(r.verdict().Text))
 	p.line("%s", r.About)
 	r.write(&p)
 	_, err := w.Write(p.markdown.Bytes())
@@ -79,7 +79,11 @@ func (r *SuiteResult) write(p *suitePage) {
 const largestNote = "* the largest value: there are too few requests for the percentile."
 
 func (r *SuiteResult) baselineNote() string {
-	return "Changes are against " + r.Baseline + ". They may be chance: reprise compare decides that."
+	baseline := r.Baseline
+	if says := r.BaselineLoosened.String(); says != "" {
+		baseline += ", in which " + strings.TrimSuffix(says, ".")
+	}
+	return "Changes are against " + baseline + ". They may be chance: reprise compare decides that."
 }
 
 // answerColumns are the metrics of a workload in an answer.
@@ -96,12 +100,8 @@ func (r *SuiteResult) bySession() bool {
 // writeAnswer writes a line for each workload and model, and everything that went wrong: what
 // was asked for is shown, however long it is.
 func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
-	for i, warning := range r.PresetWarnings {
-		if i == 1 && len(r.PresetWarnings) > 2 {
-			p.Line("", page.Many(int64(len(r.PresetWarnings)-i), "more warning"))
-			break
-		}
-		p.LineAtMost(3, "Warning: ", warning+".")
+	for _, warning := range r.PresetWarnings {
+		p.Line("Warning: ", warning+".")
 	}
 	foot := []string{"Latencies in ms."}
 	head, columns := []string{"workload"}, answerColumns
@@ -164,7 +164,7 @@ func (r *SuiteResult) writeAnswer(p *textpage.Page, rest string) {
 		p.Line("- ", w)
 	}
 	p.Blank()
-	p.LineAtMost(5, "", end)
+	p.Line("", end)
 }
 
 // A suitePage is where the tables of a suite go: one of the three.

@@ -53,6 +53,8 @@ type Level struct {
 	E2E         report.Stat     `json:"e2e_from_due"`
 	Sessions    *LevelSessions  `json:"sessions,omitempty"` // of a load by session
 	Trustworthy bool            `json:"trustworthy"`
+	// Loosened are the limits of that verdict that allow more than their defaults.
+	Loosened report.LoosenedLimits `json:"loosened_limits,omitempty"`
 	// Extrapolates are the bounds of what a simulated engine was fitted to that the level passed.
 	Extrapolates []result.Beyond `json:"extrapolates,omitempty"`
 
@@ -83,6 +85,7 @@ var ofServer = map[string]bool{report.CodeErrors: true, report.CodeRefused: true
 // takeSummary takes over what the summary says.
 func (l *Level) takeSummary(s *report.Summary) {
 	l.Requests, l.InFlight, l.Trustworthy, l.Contract = s.Requests, s.InFlight.Mean, s.Verdict.Trustworthy, s.Contract
+	l.Loosened = s.Verdict.Loosened
 	l.OutputPerS, l.PromptPerS = s.Throughput.OutputTokensPerS, s.Throughput.PromptTokensPerS
 	l.TTFTDue, l.TTFTSent = s.Latency.FromDue.TTFT, s.Latency.FromSent.TTFT
 	l.TPOT, l.ITL, l.E2E = s.Latency.TPOT, s.Latency.ITLChunk, s.Latency.FromDue.E2E

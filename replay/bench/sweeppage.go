@@ -20,6 +20,9 @@ func (r *SweepResult) Page() *page.Page {
 	if l := r.Untrusted(); l != nil {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy", Text: fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why)})
 	}
+	if says := r.Loosened().String(); says != "" {
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: says})
+	}
 	if warning := r.warned(); warning != "" {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(warning) + "."})
 	}

@@ -186,6 +186,16 @@ func (r *SweepResult) stopped() Stop {
 	return Stop{stoppedEnd, "the last level of the ladder was measured"}
 }
 
+// Loosened are the limits by which levels are trusted, as far as they allow more than their defaults.
+func (r *SweepResult) Loosened() report.LoosenedLimits {
+	for i := range r.Levels {
+		if loosened := r.Levels[i].Loosened; len(loosened) > 0 {
+			return loosened
+		}
+	}
+	return nil
+}
+
 // Untrusted is the first level that was limited by the client, nil when none was.
 func (r *SweepResult) Untrusted() *Level {
 	for i := range r.Levels {

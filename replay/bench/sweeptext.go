@@ -16,7 +16,7 @@ import (
 // every level. With details it writes all figures, and why each level ended as it did.
 func (r *SweepResult) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
-	p.Line("", r.answer())
+	p.Line("", r.Loosened().Beside(r.answer()))
 	if warning := r.warned(); warning != "" {
 		p.Line("Warning: ", warning+".")
 	}

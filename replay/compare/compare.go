@@ -55,12 +55,13 @@ type Comparison struct {
 	Power       float64 `json:"power"`        // of what is detectable
 	LeastRounds int     `json:"least_rounds"` // with which the primary metric can be significant
 
-	A        string           `json:"a"`
-	Versus   []Versus         `json:"versus"` // the other arms, each against A
-	Runs     []Run            `json:"runs"`
-	Warnings []report.Warning `json:"warnings"`
-	Tier     string           `json:"tier"`           // the strictest of the runs
-	Plan     *Plan            `json:"plan,omitempty"` // null where the rounds were made without one
+	A        string                `json:"a"`
+	Versus   []Versus              `json:"versus"` // the other arms, each against A
+	Runs     []Run                 `json:"runs"`
+	Loosened report.LoosenedLimits `json:"loosened_limits"` // by which the runs are trusted or not
+	Warnings []report.Warning      `json:"warnings"`
+	Tier     string                `json:"tier"`           // the strictest of the runs
+	Plan     *Plan                 `json:"plan,omitempty"` // null where the rounds were made without one
 
 	settings map[string]string // of each arm, what of its settings differs from the others'
 	curves   []page.Series     // the distribution of the primary metric's latency in each arm
@@ -113,6 +114,21 @@ type Run struct {
 // Trustworthy says whether all runs are.
 func (c *Comparison) Trustworthy() bool {
 	return !slices.ContainsFunc(c.Runs, func(r Run) bool { return !r.Trustworthy })
+}
+
+// trust says that runs cannot be trusted, and by which limits they can where those are not the
+// usual ones. It is empty where there is nothing to say.
+func (c *Comparison) trust() string {
+	bad := 0
+	for _, r := range c.Runs {
+		if !r.Trustworthy {
+			bad++
+		}
+	}
+	if bad == 0 {
+		return c.Loosened.String()
+	}
+	return c.Loosened.Beside(fmt.Sprintf("Not trustworthy: %d of the compared runs %s not.", bad, map[bool]string{true: "is", false: "are"}[bad == 1]))
 }
 
 // A Contrast is one metric in two arms.
@@ -239,6 +255,7 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 	for _, arm := range arms {
 		for i := range arm.Runs {
 			c.Runs = append(c.Runs, runOf(arm.Name, i+1, &arm.Runs[i]))
+			c.Loosened = arm.Runs[i].Verdict.Loosened
 			c.Tier = trace.Stricter(c.Tier, arm.Runs[i].Run.Tier)
 		}
 	}

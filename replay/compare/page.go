@@ -23,8 +23,11 @@ func Page(c Comparison) *page.Page {
 	if len(c.Versus) == 1 {
 		p.Headline = c.headline(&c.Versus[0])
 	}
-	if !c.Trustworthy() {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy", Text: "a run that was compared is not."})
+	if says := c.trust(); !c.Trustworthy() {
+		_, says, _ = strings.Cut(says, ": ")
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy", Text: says})
+	} else if says != "" {
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: says})
 	}
 	for i := range c.Versus {
 		v := &c.Versus[i]

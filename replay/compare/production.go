@@ -42,14 +42,14 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 	}
 	if p.joined == 0 {
 		return Comparison{}, fmt.Errorf("no row has a time both in the trace and in the replay: the trace recorded %s for %s",
-			page.Many(p.times, "time"), page.Many(p.rows, "row that was replayed"))
+			page.Many(p.times, "time"), page.Many(p.rows, "replayed row"))
 	}
 	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
 		o.Primary = "p99_e2e"
 	}
 	c := Comparison{Schema: Schema, Kind: kindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
 		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
-		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)}, Warnings: []report.Warning{}}
+		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)}, Loosened: s.Verdict.Loosened, Warnings: []report.Warning{}}
 	v := Versus{B: "replayed", Rounds: 1, Metrics: p.contrasts(o)}
 	if len(v.Metrics) == 0 || !v.Metrics[0].Primary {
 		return Comparison{}, fmt.Errorf("a trace has only TTFT and E2E, so the primary metric cannot be %s", o.Primary)

@@ -34,8 +34,8 @@ func WriteText(w io.Writer, c Comparison, o textpage.Options) error {
 			p.Line("  ", also)
 		}
 	}
-	if !c.Trustworthy() {
-		p.Line("", "Not trustworthy: a run that was compared is not.")
+	if says := c.trust(); says != "" {
+		p.Line("", says)
 	}
 	if tier := trace.TierNote("comparison", c.Tier); tier != "" {
 		p.Line("", tier)

@@ -99,8 +99,13 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	return err
 }
 
-// outcome is whether a setting is accepted, and all reasons why not.
+// outcome is whether a setting is accepted, all reasons why not, and by which limits where they
+// are not the usual ones.
 func (t *Tried) outcome(preferred bool) string {
+	return t.Summary.Verdict.Loosened.Beside(t.verdict(preferred))
+}
+
+func (t *Tried) verdict(preferred bool) string {
 	switch s := &t.Summary; {
 	case !s.Verdict.Trustworthy:
 		var why []string

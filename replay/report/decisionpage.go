@@ -30,14 +30,14 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 		if !runs[i].Accepted() {
 			level = page.Bad
 		}
-		outcome := runs[i].outcome(i == best && len(runs) > 1)
+		outcome, verdict := runs[i].verdict(i == best && len(runs) > 1), &runs[i].Summary.Verdict
 		short := outcome
-		if reasons := runs[i].Summary.Verdict.Reasons; len(reasons) > 1 {
+		if reasons := verdict.Reasons; len(reasons) > 1 {
 			first, _, _ := strings.Cut(outcome, reasons[1].Text)
 			short = first + page.Many(int64(len(reasons)-1), "more reason") + " under Rationale"
 			why = append(why, textpage.Plain(runs[i].Name)+": "+outcome+".")
 		}
-		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name), Text: short})
+		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name), Text: verdict.Loosened.Beside(short)})
 		if w := Warned(runs[i].Summary.Run.PresetWarning, runs[i].Summary.Run.Extrapolates); w != "" {
 			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
 		}

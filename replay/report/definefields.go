@@ -89,6 +89,8 @@ var outcomeFields = []numberField{
 	{"steady.finished_requests", "requests", "Requests that finished successfully inside it, whenever they were sent."},
 	{"verdict.checks.*.measured, verdict.reasons.*.measured", "as stated beside it", "What a check of the verdict measured."},
 	{"verdict.checks.*.allowed, verdict.reasons.*.limit", "as stated beside it", "What the check allows; null is no limit."},
+	{"verdict.loosened_limits.*.default", "as stated beside it", "What a limit of the verdict allows unless --trust says otherwise."},
+	{"verdict.loosened_limits.*.set", "as stated beside it", "The more that --trust allows; null is no limit."},
 	{"contract.clauses.*.measured", "as stated beside it", "What a clause of the contract is about, in the run; null where it cannot be judged."},
 	{"contract.clauses.*.allowed", "as stated beside it", "What the clause allows."},
 	{"contract.clauses.*.samples", "values", "Values, or requests, that its measurement rests on."},

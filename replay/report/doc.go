@@ -97,6 +97,7 @@
 //   - plots.go: the charts of a page, and the sentences above them
 //   - overlay.go: several runs in one report, as text, JSON or page: differences,
 //     distributions laid over each other, tokens per GPU against tokens per user
+//   - limits.go: the limits of a verdict, which of them are loosened, and how that is said
 //   - markdown.go: the report as GitHub's Markdown
 //   - csv.go: the report as CSV
 //   - junit.go: checks and clauses as JUnit XML

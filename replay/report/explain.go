@@ -21,6 +21,8 @@ type Explanation struct {
 	Definitions []Definition `json:"definitions"` // of the metrics, then of the origin and the statistic
 	Paths       []string     `json:"paths"`       // in the JSON of a [Summary]; * is any element
 	Values      []Explained  `json:"values,omitempty"`
+	// Loosened are the limits by which the run is trusted, as far as they allow more than their defaults.
+	Loosened LoosenedLimits `json:"loosened_limits,omitempty"`
 }
 
 // An Explained is a number of a run.
@@ -374,6 +376,9 @@ func WriteExplanation(w io.Writer, e *Explanation, o textpage.Options) error {
 			}
 			p.Line("  ", path)
 		}
+	}
+	if says := e.Loosened.String(); says != "" {
+		p.Line("", says)
 	}
 	_, err := p.WriteTo(w)
 	return err

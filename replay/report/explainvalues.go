@@ -16,7 +16,7 @@ func (e *Explanation) Measure(s Summary) error {
 		return err
 	}
 	all := Definitions()
-	e.Values = []Explained{}
+	e.Values, e.Loosened = []Explained{}, s.Verdict.Loosened
 	for _, pattern := range e.Paths {
 		for _, path := range expand(root, strings.Split(pattern, "."), "") {
 			v := Explained{Path: path}

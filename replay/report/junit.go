@@ -139,6 +139,9 @@ func (suite *junitSuite) sum(s *Summary) {
 	for _, row := range append(environmentRows(&s.Run), provenanceRows(s)...) {
 		suite.Properties = append(suite.Properties, junitProperty{row[0], row[1]})
 	}
+	if says := s.Verdict.Loosened.String(); says != "" {
+		suite.Properties = append(suite.Properties, junitProperty{"Limits", says})
+	}
 	if s.Run.Tier != "" {
 		suite.Properties = append(suite.Properties, junitProperty{"Tier", textpage.Plain(s.Run.Tier)})
 	}

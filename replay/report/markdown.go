@@ -22,6 +22,9 @@ func WriteMarkdown(w io.Writer, s Summary) error {
 	for _, r := range s.Verdict.Reasons {
 		b.WriteString("- " + inMarkdown(r.Text) + "\n")
 	}
+	if says := loosenedLine(&s); says != "" {
+		b.WriteString("\n**" + inMarkdown(says) + "**\n")
+	}
 	if s.Contract != nil {
 		b.WriteString("\n**" + inMarkdown(contractLine(&s)) + "**\n")
 	}

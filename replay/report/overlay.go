@@ -35,20 +35,12 @@ var detailRows = []string{"Requests", "Duration, s", "Offered, requests/s", "Pro
 	"… expected", "… of the server, mean", "Sessions", "Sessions/s", "Send lag, p99", "Tokens/s per user", "GPUs", "… per instance"}
 
 // WriteTextRuns writes runs beside each other, a column for each: without details only
-// the figures that most look for, in [textpage.AnswerLines] lines for two runs. It claims
+// the figures that most look for. Reasons and warnings are whole either way. It claims
 // no difference: what is noise and what is not takes repeats.
 func WriteTextRuns(w io.Writer, runs []Named, o textpage.Options) error {
 	p := textpage.New(o)
-	notes := overlayNotes(runs, "report")
-	for i, n := range notes {
-		if o.Details {
-			p.Line("", n.Text)
-		} else if i < 3 || len(notes) == 4 {
-			p.LineAtMost(1, "", n.Text)
-		} else {
-			p.Line("", page.Many(int64(len(notes)-i), "more note")+" on what keeps the runs from being compared.")
-			break
-		}
+	for _, n := range overlayNotes(runs, "report") {
+		p.Line("", n.Text)
 	}
 	head, rows, _ := overlayTable(runs)
 	for i := range head {
@@ -144,6 +136,8 @@ func overlayNotes(runs []Named, what string) []page.Note {
 		add(page.Good, "Each of the %d runs is trustworthy by itself.", len(runs))
 		notes[len(notes)-1].Word = "Trustworthy measurements"
 	}
+	loosened := runs[0].Verdict.Loosened // one report judges all runs by the same limits
+	notes[len(notes)-1].Text = loosened.Beside(notes[len(notes)-1].Text)
 	for i := range runs {
 		for _, n := range contractNotes(&runs[i].Summary) {
 			notes = append(notes, page.Note{Level: n.Level, Word: n.Word, Text: runs[i].Name + ": " + contractLine(&runs[i].Summary)})

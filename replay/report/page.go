@@ -109,6 +109,7 @@ func verdictNotes(s *Summary) []page.Note {
 			v.Items = append(v.Items, r.Text)
 		}
 	}
+	v.Text = s.Verdict.Loosened.Beside(v.Text)
 	return append(append([]page.Note{v}, contractNotes(s)...), scenarioNotes(s.Run.Scenario)...)
 }
 

@@ -93,6 +93,7 @@ func (e *exposition) about(s *Summary) {
 		e.add("started_timestamp_seconds", "When the run started.", whole(t.Unix()))
 	}
 	e.add("trustworthy", "Whether the figures describe the server: 1 or 0.", oneOrZero(s.Verdict.Trustworthy))
+	e.add("loosened_limits", "Limits of that verdict that allow more than their defaults.", whole(int64(len(s.Verdict.Loosened))))
 	for _, c := range s.Verdict.Checks {
 		e.add("check_holds", "Whether a check of the verdict holds: 1 or 0.", oneOrZero(c.Holds), label{"check", c.Code})
 	}

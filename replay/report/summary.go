@@ -418,9 +418,10 @@ func estimateNote(n, of int64) string {
 // client was late or saturated, or when the run was not the one asked for, and
 // the reasons say which. A run without reasons is trustworthy.
 type Verdict struct {
-	Trustworthy bool     `json:"trustworthy"`
-	Reasons     []Reason `json:"reasons"`
-	Checks      []Check  `json:"checks"` // all that was held against a limit
+	Trustworthy bool           `json:"trustworthy"`
+	Reasons     []Reason       `json:"reasons"`
+	Loosened    LoosenedLimits `json:"loosened_limits"` // to be said wherever the verdict is
+	Checks      []Check        `json:"checks"`          // all that was held against a limit
 }
 
 // A Reason is one thing that makes a run untrustworthy.

@@ -32,7 +32,7 @@ func WriteText(w io.Writer, s Summary, o textpage.Options) error {
 // parts up to the latencies have 22 lines at most, 16 where there is no contract and an
 // answer is to be shorter than usual; those after them take what is left.
 func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
-	p.LineAtMost(2, "", verdictLine(s))
+	p.Line("", verdictLine(s))
 	each, shown := 2, 3 // lines of a reason, and reasons before "more"
 	if len(s.Verdict.Reasons) > 2 {
 		each = 1
@@ -46,6 +46,9 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 			break
 		}
 		p.LineAtMost(each, "  - ", r.Text)
+	}
+	if says := loosenedLine(s); says != "" {
+		p.Line("", says)
 	}
 	if s.Contract != nil {
 		p.LineAtMost(2, "", contractLine(s))
@@ -185,6 +188,9 @@ func writeDetails(p *textpage.Page, s *Summary) {
 	p.Line("", verdictLine(s))
 	for _, r := range s.Verdict.Reasons {
 		p.Line("  - ", r.Text)
+	}
+	if says := loosenedLine(s); says != "" {
+		p.Line("", says)
 	}
 	if s.Contract != nil {
 		p.Line("", contractLine(s))

@@ -84,7 +84,7 @@ func judge(s *Summary, limits Limits) Verdict {
 		j.check(codeShards, atMost(float64(apart), 0, "shards"), "%s of %d started at another time than the others, by up to %v: the load was never whole",
 			page.Many(int64(apart), "shard"), len(run.Shards), furthest.Round(time.Second))
 	}
-	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Checks: j.checks}
+	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Loosened: limits.Loosened(), Checks: j.checks}
 }
 
 type judgement struct {

@@ -25,7 +25,7 @@ func (f fault) String() string { return f.where + ": " + f.what }
 // check applies all rules. An error means that a rule could not be applied.
 func (m *module) check() ([]fault, error) {
 	var all []fault
-	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.fullFolders, m.deadCode, m.unusedExports, m.listedFiles} {
+	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.deadCode, m.unusedExports, m.listedFiles} {
 		faults, err := rule()
 		if err != nil {
 			return nil, err
@@ -178,31 +178,6 @@ func addedCommands(files []*ast.File) map[string]token.Pos {
 		}
 	}
 	return commands
-}
-
-// maxFiles is how many files of code a folder may hold. A reader cannot keep more in
-// view.
-const maxFiles = 40
-
-// crowdedFolders may hold more files than others, as many as stated.
-var crowdedFolders = map[string]int{
-	"datasets": 115, // one file a format, behind few names
-}
-
-// fullFolders finds folders that hold too many files of code.
-func (m *module) fullFolders() ([]fault, error) {
-	count, err := m.sourceFiles()
-	if err != nil {
-		return nil, err
-	}
-	var faults []fault
-	for folder, n := range count {
-		if limit := max(maxFiles, crowdedFolders[folder]); n > limit {
-			faults = append(faults, fault{folder, fmt.Sprintf("%d files of code in one folder; the limit is %d", n, limit)})
-		}
-	}
-	slices.SortFunc(faults, func(a, b fault) int { return strings.Compare(a.where, b.where) })
-	return faults, nil
 }
 
 // keptDead are functions that no program reaches and that stay all the same, each

@@ -420,7 +420,7 @@ type oldLimit struct {
 }
 
 // Set implements [pflag.Value].
-func (o *oldLimit) Set(s string) error { return o.trust.set(o.limit, s, o.limit.key) }
+func (o *oldLimit) Set(s string) error { return o.trust.set(o.limit, s, o.limit.Key) }
 
 // String implements [pflag.Value].
 func (o *oldLimit) String() string { return o.limit.text(&o.trust.Limits) }

@@ -45,31 +45,31 @@ func TestTrustKeys(t *testing.T) {
 		"max-extra-hits":       {"0.5", func(l *report.Limits) { l.ExtraHits = 0.5 }},
 		"max-clock-jump":       {"9ms", func(l *report.Limits) { l.ClockJump = 9 * time.Millisecond }},
 	}
-	if len(values) != len(limits) {
-		t.Errorf("%d values for %d keys", len(values), len(limits))
+	if len(values) != len(report.LimitList()) {
+		t.Errorf("%d values for %d keys", len(values), len(report.LimitList()))
 	}
-	for _, l := range limits {
-		v := values[l.key]
+	for _, l := range report.LimitList() {
+		v := values[l.Key]
 		want := report.DefaultLimits()
 		v.set(&want)
-		if old, _, err := parse(nil, "--"+l.key+"="+v.value); err != nil || old.Limits != want {
-			t.Errorf("--%s=%s: %+v and %v", l.key, v.value, old.Limits, err)
+		if old, _, err := parse(nil, "--"+l.Key+"="+v.value); err != nil || old.Limits != want {
+			t.Errorf("--%s=%s: %+v and %v", l.Key, v.value, old.Limits, err)
 		}
-		trust, cmd, err := parse(nil, "--trust", l.key+"="+v.value)
+		trust, cmd, err := parse(nil, "--trust", l.Key+"="+v.value)
 		if err != nil || trust.Limits != want {
-			t.Errorf("--trust %s=%s: %+v and %v", l.key, v.value, trust.Limits, err)
+			t.Errorf("--trust %s=%s: %+v and %v", l.Key, v.value, trust.Limits, err)
 		}
 
 		// A command line that is written down reads back as the same limits.
 		again, _, err := parse(nil, "--trust", cmd.Flags().Lookup("trust").Value.String())
 		if err != nil || again.Limits != want {
-			t.Errorf("%s: %+v and %v, read back from %q", l.key, again.Limits, err, cmd.Flags().Lookup("trust").Value)
+			t.Errorf("%s: %+v and %v, read back from %q", l.Key, again.Limits, err, cmd.Flags().Lookup("trust").Value)
 		}
-		if !cmd.Flags().Lookup(l.key).Hidden {
-			t.Errorf("--%s is in the help", l.key)
+		if !cmd.Flags().Lookup(l.Key).Hidden {
+			t.Errorf("--%s is in the help", l.Key)
 		}
-		if def := report.DefaultLimits(); !strings.Contains(cmd.Flags().FlagUsages(), " "+l.key+"="+l.text(&def)+" ") {
-			t.Errorf("the help of --trust has no line for %s=%s", l.key, l.text(&def))
+		if def := report.DefaultLimits(); !strings.Contains(cmd.Flags().FlagUsages(), " "+l.Key+"="+limit(l).text(&def)+" ") {
+			t.Errorf("the help of --trust has no line for %s=%s", l.Key, limit(l).text(&def))
 		}
 	}
 }

@@ -13,7 +13,9 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
+	"reprise/replay/report"
 	"reprise/replay/result"
+	"reprise/trace/page"
 )
 
 // liveStopping says that the sending is being ended, liveOver that all is over.
@@ -99,9 +101,9 @@ func (m liveModel) text() string {
 	line("client", "%.2f of %d cores", p.CPU, m.about.cores)
 	line("errors", "%s", errorsByClass(&p))
 	if why := liveReasons(&p, m.about); len(why) == 0 {
-		line("verdict", "trustworthy so far")
+		line("verdict", "trustworthy so far%s", looser(m.about.limits))
 	} else {
-		line("verdict", "not trustworthy so far")
+		line("verdict", "not trustworthy so far%s", looser(m.about.limits))
 		for _, reason := range why {
 			line("", "- %s", reason)
 		}
@@ -124,6 +126,14 @@ var liveQuantities = []struct {
 	{"TTFT", func(q *replay.Quantiles) replay.Distribution { return q.TTFT }},
 	{"ITL", func(q *replay.Quantiles) replay.Distribution { return q.ITL }},
 	{"send lag", func(q *replay.Quantiles) replay.Distribution { return q.Lag }},
+}
+
+// looser says how many limits of a verdict allow more than their defaults; the report names them.
+func looser(l report.Limits) string {
+	if n := int64(len(l.Loosened())); n > 0 {
+		return " (" + page.Many(n, "limit") + " loosened)"
+	}
+	return ""
 }
 
 // liveReasons holds what is known so far against the limits of the run.

@@ -142,7 +142,7 @@ func (w *watcher) progress(p replay.Progress) {
 			span(q.TTFT, q.TTFT.P50), span(q.TTFT, q.TTFT.P99), span(q.ITL, q.ITL.P50), span(q.ITL, q.ITL.P99),
 			span(q.Lag, q.Lag.P50), span(q.Lag, q.Lag.P99), p.CPU, errorsByClass(&p))
 		if why := liveReasons(&p, w.about); len(why) > 0 {
-			out += "; not trustworthy so far: " + strings.Join(why, "; ")
+			out += "; not trustworthy so far" + looser(w.about.limits) + ": " + strings.Join(why, "; ")
 		}
 		fmt.Fprintln(w.lines, out)
 	}
