@@ -128,7 +128,7 @@ func TestContractsOfTheDocumentation(t *testing.T) {
 	for i := range blocks {
 		blocks[i], _, _ = strings.Cut(blocks[i], "```")
 	}
-	if len(blocks) != 4 {
+	if len(blocks) != 2 {
 		t.Fatalf("%d contracts", len(blocks))
 	}
 	table := "clauses:\n"

@@ -140,7 +140,7 @@ func TestFirstMistakes(t *testing.T) {
 		{line: "report r.parquet --slo ttfb:500ms", code: 2, want: "reprise: --slo: objective 1 of the SLO: the metric is not one of ttft, tpot, itl, e2e\n"},
 		{line: "report r.parquet --format yaml", code: 2, want: "reprise: --format: want one of text, json, markdown, csv, junit, prometheus, vllm, decision\n"},
 		{line: "report r.parquet --contract c1.yaml", code: 2, want: "reprise: c1.yaml:1:20: want <= after ttft\n"},
-		{line: "report r.parquet --contract c2.yaml", code: 2, want: "reprise: c2.yaml:1:15: want a metric, one of ttft, e2e, headers, tpot, itl, itl_token, error_rate, requests_per_s, prompt_tokens_per_s, output_tokens_per_s, goodput, attainment, burn_rate, error_budget_spent, hit_ratio, cost_per_million_output_tokens, session_time, session_slowdown, session_success, sessions_per_s, cost_per_session\n"},
+		{line: "report r.parquet --contract c2.yaml", code: 2, want: "reprise: c2.yaml:1:15: want a metric, one of ttft, e2e, headers, tpot, itl, itl_token, error_rate, requests_per_s, prompt_tokens_per_s, output_tokens_per_s, goodput, attainment, hit_ratio, cost_per_million_output_tokens, session_time, session_slowdown, session_success, sessions_per_s, cost_per_session\n"},
 		{line: "report r.parquet --contract c3.yaml", code: 2, want: "reprise: c3.yaml:1:11: say which ttft: a percentile such as p95, mean or max before it\n"},
 		{line: "report r.parquet --contract c4.yaml", code: 2, want: "reprise: c4.yaml:1:1: want keys and values, such as name:\n"},
 		{line: "report r.parquet --trust max-lag", code: 2, want: "reprise: --trust: want KEY=LIMIT, such as max-lag=100ms, separated by commas\n"},

@@ -19,12 +19,6 @@ type Clause struct {
 	origin    int        // of a latency, and of goodput
 	slo       report.SLO // of goodput; empty takes that of the report
 	where     scope      // nil is every request
-	each      *field     // nil is all of them together; else each of its values apart
-
-	// Of error budgets.
-	target  float64         // share of requests that is to be good
-	windows []time.Duration // of a burn rate, the longest first
-	period  time.Duration   // that the budget is for; 0 is the run
 }
 
 // A quantity is what a clause is about.
@@ -43,10 +37,6 @@ const (
 	rateOf
 	goodShare // has an SLO and an origin
 	costOf
-
-	// Of error budgets: they have a target, may have an SLO, and then have an origin.
-	burnRate
-	budgetSpent
 
 	// Of sessions; the first two have a statistic.
 	sessionTime
@@ -71,8 +61,6 @@ var quantities = []quantity{
 	{"output_tokens_per_s", rateOf, true},
 	{"goodput", goodShare, true},
 	{"attainment", goodShare, true},
-	{"burn_rate", burnRate, false},
-	{"error_budget_spent", budgetSpent, false},
 	{"hit_ratio", shareOf, true},
 	{"cost_per_million_output_tokens", costOf, false},
 	{"session_time", sessionTime, false},
@@ -90,7 +78,6 @@ const (
 )
 
 func (m *quantity) ofSessions() bool { return m.kind >= sessionTime }
-func (m *quantity) ofBudget() bool   { return m.kind == burnRate || m.kind == budgetSpent }
 func (m *quantity) cost() bool       { return m.kind == costOf || m.kind == sessionCost }
 
 // hasStatistic says that a percentile, the mean or the maximum stands before it.
@@ -99,20 +86,20 @@ func (m *quantity) hasStatistic() bool {
 }
 
 func (m *quantity) latency() bool   { return m.kind == latencyFrom || m.kind == latencyWithin }
-func (m *quantity) hasSLO() bool    { return m.kind == goodShare || m.ofBudget() }
+func (m *quantity) hasSLO() bool    { return m.kind == goodShare }
 func (m *quantity) hasOrigin() bool { return m.kind == latencyFrom || m.hasSLO() }
 
 func (m *quantity) unit() string {
 	switch m.kind {
 	case latencyFrom, latencyWithin:
 		return "ms"
-	case shareOf, goodShare, sessionSuccess, budgetSpent:
+	case shareOf, goodShare, sessionSuccess:
 		return "share"
 	case rateOf, sessionRate:
 		return "1/s"
 	case sessionTime:
 		return "s"
-	case sessionSlowdown, burnRate:
+	case sessionSlowdown:
 		return unitTimes
 	case sessionCost:
 		return unitSessionCost
@@ -213,35 +200,10 @@ func (c *Clause) Whole() string {
 	if slo := c.slo.String(); slo != "" {
 		out += " (" + slo + ")"
 	}
-	for _, more := range []struct {
-		given bool
-		text  string
-	}{
-		{c.target > 0, "target " + strconv.FormatFloat(*report.Rounded(c.target*100, 1e7), 'f', -1, 64) + "%"},
-		{len(c.windows) > 0, "windows " + windowsText(c.windows)},
-		{c.period > 0, "period " + c.period.String()},
-		{c.where != nil, "where " + scopeText(c.where)},
-		{c.each != nil, "each " + c.eachName()},
-	} {
-		if more.given {
-			out += " " + more.text
-		}
+	if c.where != nil {
+		out += " where " + c.where.String()
 	}
 	return out
-}
-
-func scopeText(s scope) string {
-	if s == nil {
-		return ""
-	}
-	return s.String()
-}
-
-func (c *Clause) eachName() string {
-	if c.each == nil {
-		return ""
-	}
-	return c.each.name
 }
 
 // parseClause reads a condition such as "p95 ttft <= 1s". Errors are misplaced.
@@ -334,11 +296,7 @@ func (m *quantity) parseLimit(s string) (float64, error) {
 	case "share":
 		figure, ok := strings.CutSuffix(s, "%")
 		v, err := strconv.ParseFloat(figure, 64)
-		most := 100.0
-		if m.kind == budgetSpent {
-			most = 1e6 // a run may spend more than its budget
-		}
-		if !ok || err != nil || !(v >= 0 && v <= most) || v < 1e-7 && m.floor {
+		if !ok || err != nil || !(v >= 0 && v <= 100) || v < 1e-7 && m.floor {
 			return 0, errors.New("write the limit as a percentage, such as 1%")
 		}
 		return *report.Rounded(v/100, 1e9), nil
@@ -353,15 +311,6 @@ func (m *quantity) parseLimit(s string) (float64, error) {
 // is not ok for a clause about something else.
 func (c *Clause) Percentile() (share float64, ok bool) {
 	return float64(c.statistic) / millionths, c.statistic > 0
-}
-
-// Limit is what a clause allows a percentile of a latency, as a share, in a run as a whole. It
-// is not ok for a clause about something else.
-func (c *Clause) Limit() (of report.Timing, share float64, most time.Duration, ok bool) {
-	if !c.quantity.latency() || c.statistic <= 0 || c.where != nil || c.each != nil {
-		return report.Timing{}, 0, 0, false
-	}
-	return c.timing(), float64(c.statistic) / millionths, time.Duration(math.Round(c.allowed * 1e6)), true
 }
 
 // At is the same clause about another percentile, which is cut to a millionth; 1 is

@@ -19,8 +19,6 @@ func TestClauses(t *testing.T) {
 		"error_rate ≤ 0.1 %":                          "error_rate <= 0.1%",
 		"goodput ≥ 99.5%":                             "goodput >= 99.5%",
 		"attainment >= 99%":                           "attainment >= 99%",
-		"burn_rate <= 14.4":                           "burn_rate <= 14.4",
-		"error_budget_spent <= 250%":                  "error_budget_spent <= 250%",
 		"hit_ratio >= 33.3333333%":                    "hit_ratio >= 33.3333333%",
 		"requests_per_s >= 20":                        "requests_per_s >= 20",
 		"output_tokens_per_s >= 5e2":                  "output_tokens_per_s >= 500",

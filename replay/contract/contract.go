@@ -22,15 +22,12 @@
 //   - contract.go: reading a contract from YAML, its bounds, and checking it
 //   - clause.go: the language of a clause, such as p95 ttft <= 1s: quantities,
 //     statistics, limits and units
-//   - parts.go: what belongs to a clause beside its condition: where, each, from, slo, target,
-//     windows, period
+//   - parts.go: what belongs to a clause beside its condition: where, from, slo
 //   - scope.go: the language of where: class = gold or input_tokens < 2048: fields and
 //     their values
 //   - lexeme.go: cutting clauses and scopes into words, and where in a line a fault is
 //   - sessions.go: clauses about sessions, some of which may have been cut by the end of
 //     the run
-//   - burn.go: error budgets and burn rates over windows
-//   - each.go: a clause held against each user apart, or each value of another field
 //   - observe.go: what a clause counts of single requests, for intervals, and what it asks of one
 //   - judge.go: holding a run against the clauses: what was measured, margins, and why a
 //     clause cannot be judged
@@ -164,14 +161,13 @@ func (c *Contract) NeedsSteady() bool {
 // to it.
 func (c *Contract) addClause(n strictyaml.Node) error {
 	condition := n
-	var where, from, slo, each, target, windows, period strictyaml.Node
+	var where, from, slo strictyaml.Node
 	if n.IsMap() {
 		condition = strictyaml.Node{}
 		keep := func(name string, into *strictyaml.Node) strictyaml.Key {
 			return strictyaml.Key{Name: name, Read: func(n strictyaml.Node) error { *into = n; return nil }}
 		}
-		if err := n.Keys(keep("clause", &condition), keep("where", &where), keep("from", &from), keep("slo", &slo), keep("each", &each),
-			keep("target", &target), keep("windows", &windows), keep("period", &period)); err != nil {
+		if err := n.Keys(keep("clause", &condition), keep("where", &where), keep("from", &from), keep("slo", &slo)); err != nil {
 			return err
 		}
 		if !condition.Exists() {
@@ -189,7 +185,7 @@ func (c *Contract) addClause(n strictyaml.Node) error {
 	for _, part := range []struct {
 		of   strictyaml.Node
 		read func(n strictyaml.Node, s string) error
-	}{{where, clause.readWhere}, {each, clause.readEach}, {from, clause.readFrom}, {slo, clause.readSLO}, {target, clause.readTarget}, {windows, clause.readWindows}, {period, clause.readPeriod}} {
+	}{{where, clause.readWhere}, {from, clause.readFrom}, {slo, clause.readSLO}} {
 		if !part.of.Exists() {
 			continue
 		}
@@ -199,12 +195,6 @@ func (c *Contract) addClause(n strictyaml.Node) error {
 		if err != nil {
 			return err
 		}
-	}
-	switch {
-	case clause.quantity.ofBudget() && clause.target == 0:
-		return condition.Faultf("%s wants a target, the share of requests that is to be good: target: 99%%", clause.quantity.name)
-	case clause.quantity.kind == burnRate && clause.windows == nil:
-		return condition.Faultf("burn_rate wants windows, the longest first: windows: 60s,5s")
 	}
 	c.Clauses = append(c.Clauses, clause)
 	return nil

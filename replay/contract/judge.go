@@ -17,8 +17,7 @@ type judge struct {
 	steady   *report.Steady
 	scopes   []*scoped
 	byClause []*scoped
-	each     []*eachJudge // by clause, nil for most
-	sessions []scope      // of the clauses about sessions that have one
+	sessions []scope // of the clauses about sessions that have one
 }
 
 // A scoped is the evidence of the clauses that have one scope.
@@ -27,7 +26,6 @@ type scoped struct {
 	own   bool  // the evidence is its own, else the summary's, but for what follows
 	where scope // nil is all
 	good  []goodCount
-	burns []*burn
 }
 
 // A goodCount counts the requests that meet what a clause about goodput asks.
@@ -41,7 +39,7 @@ type goodCount struct {
 // Judge implements [report.Contract] for a contract that was checked. Clauses of one
 // scope share their evidence.
 func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady, newEvidence func() *report.Evidence) report.Judge {
-	j := &judge{contract: c, in: circumstances{run: run}, steady: steady, each: make([]*eachJudge, len(c.Clauses))}
+	j := &judge{contract: c, in: circumstances{run: run}, steady: steady}
 	if steady != nil && steady.Reason == "" {
 		j.in.steady = steady.Interval()
 	}
@@ -52,15 +50,6 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady,
 			if clause.where != nil {
 				j.sessions = append(j.sessions, clause.where)
 			}
-			continue
-		}
-		if clause.each != nil {
-			j.byClause = append(j.byClause, nil)
-			j.each[i] = &eachJudge{clause: clause, in: &j.in, parts: map[string]*scoped{}, begin: func() *scoped {
-				v := &scoped{own: true, Evidence: newEvidence()}
-				v.take(i, clause, slo)
-				return v
-			}}
 			continue
 		}
 		same := slices.IndexFunc(j.scopes, func(v *scoped) bool {
@@ -88,8 +77,6 @@ func (v *scoped) take(i int, c *Clause, slo report.SLO) {
 			slo = c.slo
 		}
 		v.good = append(v.good, goodCount{i, slo, c.origin, 0})
-	case c.quantity.ofBudget():
-		v.burns = append(v.burns, newBurn(i, c))
 	case c.quantity.latency() && v.own:
 		v.Keep(c.timing())
 	}
@@ -113,17 +100,9 @@ func (j *judge) Add(r *result.Result, failed bool) {
 			v.add(r, failed, &d)
 		}
 	}
-	for _, e := range j.each {
-		if e != nil {
-			e.add(r, failed, &d)
-		}
-	}
 }
 
 func (v *scoped) add(r *result.Result, failed bool, d *report.Durations) {
-	for _, b := range v.burns {
-		b.add(r.DueNS, !failed && d.Meets(&b.slo, b.origin))
-	}
 	if failed {
 		v.Failed++
 		return
@@ -151,8 +130,6 @@ func (j *judge) Result(all *report.Evidence, durationNS int64, zeros bool) *repo
 	for i := range j.contract.Clauses {
 		var r report.ClauseResult
 		switch clause := &j.contract.Clauses[i]; {
-		case j.each[i] != nil:
-			r = j.each[i].result(func(v *scoped) report.ClauseResult { return j.clause(i, v, durationNS, zeros) })
 		case !clause.quantity.ofSessions():
 			r = j.clause(i, j.byClause[i], durationNS, zeros)
 		default:
@@ -187,18 +164,6 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 	}
 	slo := &c.slo
 	switch c.quantity.kind {
-	case burnRate, budgetSpent:
-		b := v.burns[slices.IndexFunc(v.burns, func(b *burn) bool { return b.clause == i })]
-		r.Target, r.Windows, r.Estimated = c.target, windowsText(c.windows), c.estimates(v, &c.slo)
-		if c.quantity.kind == burnRate {
-			b.worst(c, &r, duration)
-			return r
-		}
-		if c.period > 0 {
-			r.Period = c.period.String()
-		}
-		b.spent(c, &r, duration)
-		return r
 	case latencyFrom, latencyWithin:
 		s := v.Values(c.timing())
 		r.Samples, r.Needed = s.N, c.statistic.needed()
@@ -299,7 +264,7 @@ func (c *Clause) estimates(v *scoped, slo *report.SLO) int64 {
 		return v.PromptEstimates
 	case "output_tokens_per_s", "cost_per_million_output_tokens", "tpot", "itl_token":
 		return v.OutputEstimates
-	case "goodput", "attainment", "burn_rate", "error_budget_spent":
+	case "goodput", "attainment":
 		if slo.TPOT != nil {
 			return v.OutputEstimates
 		}

@@ -9,10 +9,10 @@ import (
 
 // Counts says what a clause counts of single requests, see [Clause.Values]: a percentile of
 // latencies, a share of requests, or neither. Percentiles of sessions are neither, nor is what
-// is held against each user or the like apart, or takes the steady state.
+// takes the steady state.
 func (c *Clause) Counts() (percentile float64, share bool) {
 	switch {
-	case c.each != nil || c.where != nil && mentions(c.where, "state"):
+	case c.where != nil && mentions(c.where, "state"):
 	case c.quantity.latency() && c.statistic > 0:
 		return float64(c.statistic) / millionths, false
 	case c.quantity.name == errorRate || c.quantity.kind == goodShare:
@@ -25,7 +25,7 @@ func (c *Clause) Counts() (percentile float64, share bool) {
 // their times, the share that succeeded, or neither.
 func (c *Clause) CountsSessions() (percentile float64, success bool) {
 	switch {
-	case c.each != nil || c.where != nil:
+	case c.where != nil:
 	case c.quantity.kind == sessionTime && c.statistic > 0:
 		return float64(c.statistic) / millionths, false
 	case c.quantity.kind == sessionSuccess:

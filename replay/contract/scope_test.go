@@ -175,3 +175,42 @@ func FuzzScope(f *testing.F) {
 		}
 	})
 }
+
+// Clauses about the steady state have the figures of the report.
+func TestClausesOfTheSteadyState(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 9))
+	var results []result.Result
+	at := int64(0)
+	for i := range int64(4000) {
+		at += int64(rng.ExpFloat64() * 20)
+		length := 100 + rng.Int64N(200)
+		if i < 200 {
+			length += 3000 // a slow start
+		}
+		results = append(results, answer(i, at, 0, length/2, length))
+	}
+	c := contractOf(t, "{clause: p95 ttft <= 200ms, from: sent, where: state = steady}", "{clause: requests_per_s >= 40, where: state = steady}",
+		"{clause: output_tokens_per_s >= 40, where: state = steady}", "{clause: error_rate <= 1%, where: state = steady and user = none}", "p95 ttft <= 200ms")
+	reread := func() trace.Reader[result.Result] { return &trace.SliceReader[result.Result]{Rows: results} }
+	o := report.Options{Contract: c}
+	if err := o.AddSteady(result.Run{}, reread); err != nil || o.Steady == nil || o.Steady.Reason != "" {
+		t.Fatalf("%+v, %v", o.Steady, err)
+	}
+	s := summarise(t, result.Run{}, o, results...)
+	got := s.Contract.Clauses
+	if *got[0].Measured != *o.Steady.TTFT.P95 || got[0].Samples != o.Steady.Inside || *got[1].Measured != *o.Steady.RequestsPerS || *got[2].Measured != *o.Steady.OutputTokensPerS {
+		t.Errorf("%+v\n%+v", got, o.Steady)
+	}
+	if got[0].Outcome != report.Holds || got[4].Outcome != report.Fails {
+		t.Errorf("the slow start is in the steady state: %+v", got)
+	}
+	// Without one, and where nobody looked for it, such a clause cannot be judged.
+	o.Steady = &report.Steady{Reason: "of the moon"}
+	if s = summarise(t, result.Run{}, o, results...); s.Contract.Clauses[0].Why != "there is no steady state: of the moon" || s.Contract.Clauses[1].Outcome != report.Unjudged {
+		t.Errorf("%+v", s.Contract.Clauses)
+	}
+	o.Steady = nil
+	if s = summarise(t, result.Run{}, o, results...); s.Contract.Clauses[0].Why != "the steady state was not looked for" {
+		t.Errorf("%+v", s.Contract.Clauses[0])
+	}
+}

@@ -60,7 +60,7 @@ type ClauseResult struct {
 	Clause   string   `json:"clause"`          // such as p95 ttft <= 1s
 	Where    string   `json:"where,omitempty"` // which requests it is about; empty is all
 	From     string   `json:"from,omitempty"`  // due or sent: where its latency begins
-	SLO      string   `json:"slo,omitempty"`   // of goodput, attainment and error budgets
+	SLO      string   `json:"slo,omitempty"`   // of goodput and attainment
 	Outcome  string   `json:"outcome"`         // [Holds], [Fails] or [Unjudged]
 	Why      string   `json:"why,omitempty"`   // it cannot be judged
 	Measured *float64 `json:"measured"`        // null where the run cannot say
@@ -82,27 +82,6 @@ type ClauseResult struct {
 	// Censored is how many of the sessions had requests left when the run ended. A clause
 	// holds or fails whatever became of them, or cannot be judged.
 	Censored int64 `json:"censored_sessions,omitempty"`
-
-	// Of error budgets: the share of requests that is to be good; the windows of a burn rate,
-	// such as 1m0s,5s, and the longest of them where it was highest; and the period that the
-	// budget is for, empty for the run.
-	Target  float64  `json:"target_share,omitempty"`
-	Windows string   `json:"windows,omitempty"`
-	Window  *Stretch `json:"worst_window,omitempty"`
-	Period  string   `json:"period,omitempty"`
-
-	// Each is what was found where the clause is held against each user apart, or each value
-	// of another field. Then the measurement is that of Worst.
-	Each  *EachResult `json:"each,omitempty"`
-	Worst string      `json:"worst,omitempty"`
-}
-
-// An EachResult counts the values of a field that a clause is held against one by one.
-type EachResult struct {
-	Of      string `json:"of"`             // such as user
-	Values  int64  `json:"values"`         // that were found
-	Judged  int64  `json:"judged_values"`  // with requests enough
-	Failing int64  `json:"failing_values"` // of them
 }
 
 // Fails tells whether some clause does. A contract may fail and have clauses that
@@ -279,9 +258,6 @@ func (c *ClauseResult) subject() string {
 	if c.Where != "" {
 		subject += " where " + textpage.Plain(c.Where)
 	}
-	if c.Worst != "" {
-		subject += " of " + c.Each.Of + " " + textpage.Plain(c.Worst)
-	}
 	return subject
 }
 
@@ -314,15 +290,6 @@ func (c *ClauseResult) figure() string {
 // name is the clause with all that belongs to it.
 func (c *ClauseResult) name() string {
 	out := c.Clause
-	if c.Target > 0 {
-		out += ", target " + page.Percent(c.Target)
-	}
-	if c.Windows != "" {
-		out += ", windows " + c.Windows
-	}
-	if c.Period != "" {
-		out += ", period " + c.Period
-	}
 	if c.SLO != "" {
 		out += ", slo " + c.SLO
 	}
@@ -331,9 +298,6 @@ func (c *ClauseResult) name() string {
 	}
 	if c.Where != "" {
 		out += ", where " + textpage.Plain(c.Where)
-	}
-	if c.Each != nil {
-		out += ", each " + c.Each.Of
 	}
 	return out
 }
@@ -347,18 +311,6 @@ func (c *ClauseResult) verdict() string {
 		out += " by " + room(-*c.Margin)
 	default:
 		out += ", " + room(*c.Margin) + " headroom"
-	}
-	if c.Window != nil {
-		out += fmt.Sprintf(", from %s s to %s s", page.Number(c.Window.FromS), page.Number(c.Window.ToS))
-	}
-	if e := c.Each; e != nil && c.Worst != "" {
-		out += fmt.Sprintf("; worst: %s %s", e.Of, textpage.Plain(c.Worst))
-		if e.Failing > 0 {
-			out += fmt.Sprintf(", %s of %s fail", page.Brief(e.Failing), page.Brief(e.Values))
-		}
-		if few := e.Values - e.Judged; few > 0 {
-			out += fmt.Sprintf(", %s of %s not judged", page.Brief(few), page.Brief(e.Values))
-		}
 	}
 	return out
 }

@@ -120,7 +120,7 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 		for i := range r.Clauses {
 			c := &r.Clauses[i]
 			latencies = latencies || c.Unit == "ms"
-			failures = failures || c.SLO != "" || c.Target > 0 || strings.HasPrefix(c.Clause, "error_rate ")
+			failures = failures || c.SLO != "" || strings.HasPrefix(c.Clause, "error_rate ")
 		}
 		warn(latencies && !failures, warnContract,
 			"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: %s could not break it", page.Many(s.Requests.Failed, "failed request"))
