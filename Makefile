@@ -7,7 +7,7 @@ export CGO_ENABLED ?= 0
 BIN := bin/reprise
 VERSION := $(shell git describe --tags --always --dirty --abbrev=12 2>/dev/null || echo unversioned)
 
-.PHONY: help demo test lint test-engines bench build release release-test race peers-race test-peers reprise-beam test-beam reprise-cloud test-clouds fuzz mutants clean
+.PHONY: help demo test lint test-engines bench build release release-test race peers-race test-peers reprise-beam test-beam reprise-cloud test-clouds fuzz clean
 
 demo: build ## run the main job on the embedded log, to demo/report.html
 	@$(BIN) demo -o demo
@@ -87,10 +87,6 @@ FUZZTIME ?= 5s
 fuzz: ## every fuzz target for $(FUZZTIME)
 	@grep -rl '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | \
 	GO='$(GO)' xargs -P 2 -I DIR .ci/fuzz DIR $(FUZZTIME)
-
-MUTANTS ?= 40
-mutants: ## plant $(MUTANTS) random faults in each of seven packages, and list those that no test notices
-	@for p in ./replay ./replay/result ./replay/client ./datasets ./synth ./replay/engine ./anonymize/audit; do $(GO) run ./cmd/internal/mutate -n $(MUTANTS) $$p || failed=1; done; test -z "$$failed"
 
 clean: ## remove what the targets above wrote, but not RACE_DIR
 	rm -rf bin demo dist

@@ -79,17 +79,14 @@ var mayImport = map[string]string{
 	"cmd/reprise/internal/machines":    "cmd/reprise/internal/cli cmd/reprise/internal/flags cmd/reprise/internal/runs replay/client replay/host replay/job replay/result replay/shard trace/page trace/textpage",
 	"cmd/reprise/internal/runs":        "cmd/reprise/internal/cli cmd/reprise/internal/flags anonymize replay replay/bench replay/check replay/client replay/engine replay/hardware replay/host replay/monitor replay/openai replay/report replay/result replay/shard synth synth/fidelity synth/prompt trace trace/page trace/profile trace/quantity trace/sample trace/textpage trace/token trace/objectstore",
 
-	"cmd/internal/codecheck":  "",
-	"cmd/internal/mutate":     "",
-	"cmd/internal/release":    "",
-	"cmd/internal/samebinary": "",
+	"cmd/internal/codecheck": "",
+	"cmd/internal/release":   "",
 
 	"examples/readtrace":       "trace",
 	"examples/writepartitions": "trace",
 	"examples/slowest":         "trace replay/result",
 	"examples/replayload":      "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
 	"examples/race/truth":      "",
-	"examples/proxycost":       "",
 
 	"trace/token/internal/jinja":     "",
 	"anonymize/internal/confine":     "",
