@@ -5,14 +5,14 @@
 //	codecheck DIR        the same for the module in another folder, such as an older checkout
 //
 // The rules are those of `make lint` that a compiler or a linter does not know; each
-// is a function in rules.go with the reason above it. Figures leave out
+// is a function in rules.go or budget.go with the reason above it. Figures leave out
 // tests and generated files.
 //
 // # Files
 //
 //   - main.go: the command and -measure
-//   - rules.go: each rule: conflict markers, numbered lists, listed commands, full
-//     folders, dead code
+//   - rules.go: each rule: conflict markers, numbered lists, listed commands, dead code
+//   - budget.go: the lines that each top-level folder may have, and what stands in the root
 //   - measure.go: figures: files a package, functions with one caller, references between
 //     files
 //   - exports.go: exported names that no other package needs

@@ -25,7 +25,7 @@ func (f fault) String() string { return f.where + ": " + f.what }
 // check applies all rules. An error means that a rule could not be applied.
 func (m *module) check() ([]fault, error) {
 	var all []fault
-	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.deadCode, m.unusedExports, m.listedFiles} {
+	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets, m.deadCode, m.unusedExports, m.listedFiles} {
 		faults, err := rule()
 		if err != nil {
 			return nil, err
@@ -38,14 +38,12 @@ func (m *module) check() ([]fault, error) {
 // conflictMarkers finds what a merge left behind, in every file that git tracks. A
 // line of equals signs is none: it underlines headings in Markdown.
 func (m *module) conflictMarkers() ([]fault, error) {
-	list := exec.Command("git", "ls-files", "-z")
-	list.Dir = m.dir
-	out, err := list.Output()
+	names, err := m.tracked()
 	if err != nil {
-		return nil, fmt.Errorf("listing the files that git tracks: %w", err)
+		return nil, err
 	}
 	var faults []fault
-	for name := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(m.dir, name))
 		if err != nil || bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
 			continue // deleted in the working tree, a folder, or not text

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// budgets are the lines of Go that each top-level folder may have, without tests. They only
+// sink: a commit that raises one says why the code is worth more than what it adds to.
+var budgets = map[string]int{
+	"anonymize": 15_000,
+	"cmd":       25_000,
+	"datasets":  28_000,
+	"examples":  1_000,
+	"replay":    63_000,
+	"synth":     16_000,
+	"trace":     33_000,
+}
+
+// slack is how far below its budget a folder may be before the budget has to sink.
+const slack = 2_000
+
+// rootNames are the files and folders that stand in the root. What is not named here stands
+// there by mistake, such as a download.
+var rootNames = []string{".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
+	"SECURITY.md", "action.yml", "anonymize", "cmd", "datasets", "docs", "examples", "go.mod", "go.sum", "replay", "synth", "trace"}
+
+// lineBudgets finds folders that are larger than their budget, or so much smaller that it has
+// to sink, and names that do not belong into the root.
+func (m *module) lineBudgets() ([]fault, error) {
+	names, err := m.tracked()
+	if err != nil {
+		return nil, err
+	}
+	lines := map[string]int{}
+	for _, name := range names {
+		top, _, _ := strings.Cut(name, "/")
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			lines[top] += 0 // it stands in the root all the same
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(m.dir, name))
+		if os.IsNotExist(err) {
+			continue // deleted in the working tree
+		}
+		if err != nil {
+			return nil, err
+		}
+		lines[top] += bytes.Count(data, []byte("\n"))
+	}
+	return budgetFaults(lines), nil
+}
+
+// budgetFaults are the faults of the names in a root, with the lines of Go below each.
+func budgetFaults(lines map[string]int) (faults []fault) {
+	say := func(name, format string, args ...any) {
+		faults = append(faults, fault{name, fmt.Sprintf(format, args...)})
+	}
+	for name, n := range lines {
+		budget, ok := budgets[name]
+		switch {
+		case !slices.Contains(rootNames, name):
+			say(name, "it does not belong into the root: put it below a folder, or name it in rootNames")
+		case !ok && n > 0:
+			say(name, "it has Go files and no budget")
+		case n > budget:
+			say(name, "it has %d lines, and its budget is %d: take out what nobody uses", n, budget)
+		case budget-n > slack:
+			say(name, "it has %d lines, and its budget is %d: lower that", n, budget)
+		}
+	}
+	slices.SortFunc(faults, func(a, b fault) int { return strings.Compare(a.where, b.where) })
+	return faults
+}
+
+// tracked lists the files that git tracks.
+func (m *module) tracked() ([]string, error) {
+	list := exec.Command("git", "ls-files", "-z")
+	list.Dir = m.dir
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("listing the files that git tracks: %w", err)
+	}
+	return strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00"), nil
+}
