@@ -51,7 +51,7 @@ type heldSpan struct {
 
 const (
 	heldSpans    = 2_000
-	maxHeldBytes = 16 << 20
+	maxHeldBytes = 4 << 20
 	maxSpanFacts = 1 << 14 // that are remembered, once or twice as many; the spans of a trace stand close together
 	maxSpansSeen = 1 << 20 // whose ids are remembered
 	maxSpanDepth = 64

@@ -62,6 +62,9 @@ var finishOf = func() map[string]string {
 // Finish maps the finish reason of any provider onto the closed list, or to [Other]; an
 // empty one, and one that says that nothing ended, stays empty.
 func Finish(word string) string {
+	if word == "" {
+		return ""
+	}
 	if finish, ok := finishOf[word]; ok {
 		return finish
 	}
@@ -96,12 +99,15 @@ func Response(status, reason string) string {
 	return Stop
 }
 
+// underscored joins the parts of a word as most servers do.
+var underscored = strings.NewReplacer("-", "_", " ", "_")
+
 // plainWord is a word in small letters, with underscores between its parts: providers write
 // MAX_TOKENS, max-tokens and StatusCode.ERROR.
 func plainWord(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	s = s[strings.LastIndexByte(s, '.')+1:]
-	return strings.NewReplacer("-", "_", " ", "_").Replace(s)
+	return underscored.Replace(s)
 }
 
 // A Fate is what became of a request. It is a status of a trace.
