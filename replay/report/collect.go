@@ -384,10 +384,7 @@ func (c *collector) summary() (Summary, error) {
 	if o := s.Sessions; o != nil && o.PerS != nil && s.Efficiency.GPUsFrom == gpusGiven {
 		o.PerGPU = Rounded(*o.PerS*3600/float64(s.Efficiency.GPUs), 1e6)
 	}
-	var method checklist
-	method.addLoad(&s, &c.tokenCounts)
-	method.addSetup(&s)
-	s.Checklist, s.Diagnoses = method, diagnose(&s, &c.time, c.firstDue, c.lastDue)
+	s.Diagnoses = diagnose(&s, &c.time, c.firstDue, c.lastDue)
 	return s, nil
 }
 

@@ -182,9 +182,6 @@ var overTimeDefinitions = []Definition{
 }
 
 var methodDefinitions = []Definition{
-	{"checklist", "held, not held, unknown",
-		"What a measurement needs before others can rely on it. Unknown is what the run does not say. A point that does not hold leaves the run trustworthy; it limits what can be claimed of it.",
-		"warm-up ≥ 50, duration ≥ 60 s, p99 given, …"},
 	{"diagnoses", "as the figures", "What may be behind the figures, with those that it rests on, and the measurement that would confirm it or rule it out. They are leads by rules of thumb, no findings.", "p99 ÷ p50 of TTFT ≥ 4, p99 ÷ p50 of ITL ≥ 3, measured < expected − 5 %, …"},
 	{"verdict.checks", "as the check", "What was measured beside the most, or for some the least, that a trustworthy run may have. --trust changes what is allowed.", "measured ≤ allowed"},
 }
@@ -224,7 +221,6 @@ var metricPaths = map[string]string{
 	"determinism":      "",
 	"run.selection":    "",
 	"servers.measured": "",
-	"checklist":        "",
 	"diagnoses":        "",
 	"verdict.checks":   "",
 

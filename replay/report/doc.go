@@ -10,8 +10,7 @@
 //  3. It holds the run against a [Contract], when there is one: each of its clauses
 //     holds, fails, or cannot be judged, with its margin. Package contract reads and
 //     judges them.
-//  4. It says what the figures can support: [Summary.Checklist] lists what a claim
-//     needs and which of it the run has. Each [Diagnosis] names figures and a possible
+//  4. It says what may be behind the figures: each [Diagnosis] names figures and a possible
 //     cause, and the measurement that would confirm it.
 //  5. Thin writers write the [Summary]: [WriteJSON] for programs,
 //     [WriteText] for a terminal, [Page] for a browser. None of them computes
@@ -76,8 +75,6 @@
 //     words
 //   - warnings.go: how far numbers can be trusted: too few samples, estimated counts,
 //     caches, interruptions, prompts cut, servers
-//   - checklist.go: the points that a measurement needs before others rely on it, with
-//     their table
 //   - diagnose.go: possible causes: queueing, prefill, interference, cold caches,
 //     saturation, the client itself
 //   - environment.go: where a run was measured: engine, model, GPUs, host

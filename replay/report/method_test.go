@@ -13,66 +13,6 @@ import (
 	"reprise/trace/textpage"
 )
 
-// statuses are those of the points, by their codes.
-func statuses(s Summary) map[string]Status {
-	out := map[string]Status{}
-	for _, p := range s.Checklist {
-		out[p.Code] = p.Status
-	}
-	return out
-}
-
-// Each point is held by the run that keeps it, and by none that does not.
-func TestChecklist(t *testing.T) {
-	run := result.Run{Load: result.Load{Timing: result.OpenLoop, Model: "org/Llama-3.1-8B-FP8"}}
-	var good []result.Result
-	for i := range int64(200) {
-		good = append(good, answer(i, i*400, 0, 20, 30+i%3, 45+i%3))
-		good[i].Input = trace.Ptr(int32(100 + 3*i))
-		good[i].Output = trace.Ptr(int32(3 + i%2*5))
-	}
-	run.Window = &result.Window{}
-	all := statuses(summarise(t, run, Options{GPUs: 4}, good...))
-	for code, want := range map[string]Status{pointWarmUp: NotHeld, pointOpenLoop: Held, pointTails: Held, pointLengths: Held, pointSweep: NotHeld,
-		pointDuration: Held, pointHardware: Held, pointPrecise: Held, pointBatch: Held, pointPhases: Held} {
-		if all[code] != want {
-			t.Errorf("%s: %s, want %s", code, all[code], want)
-		}
-	}
-	if got, want := sayChecklist(summarise(t, run, Options{GPUs: 4}, good...).Checklist), "8 of the 10 points of the method's checklist held; not held: Warm-up of 50 or more, Several rates."; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	for name, test := range map[string]struct {
-		code string
-		want Status
-		run  result.Run
-		rows []result.Result
-	}{
-		"closed loop":        {pointOpenLoop, NotHeld, result.Run{Load: result.Load{Timing: result.ClosedLoop, Concurrency: 4}}, good},
-		"held back":          {pointOpenLoop, NotHeld, result.Run{Load: result.Load{Timing: result.OpenLoop}, Sending: result.Sending{HeldBack: 1}}, good},
-		"no word of timing":  {pointOpenLoop, Unknown, result.Run{}, good},
-		"sessions":           {pointOpenLoop, Held, result.Run{Load: result.Load{Timing: result.Causal}}, good},
-		"a pass to warm":     {pointWarmUp, Held, result.Run{Servers: result.Servers{Cache: &result.CacheDiscipline{WarmRequests: 50}}}, good},
-		"99 are too few":     {pointTails, NotHeld, run, good[:99]},
-		"short":              {pointDuration, NotHeld, run, good[:100]},
-		"none succeeded":     {pointLengths, Unknown, run, []result.Result{failure(0, 0, "reset")}},
-		"one length":         {pointLengths, NotHeld, run, []result.Result{answer(0, 0, 0, 1, 2), answer(1, 1, 0, 1, 2)}},
-		"one token each":     {pointPhases, NotHeld, run, []result.Result{answer(0, 0, 0, 1), answer(1, 1, 0, 1)}},
-		"precision unsaid":   {pointPrecise, Unknown, result.Run{Load: result.Load{Model: "Llama-3-70B-Instruct"}}, good},
-		"quantised by GPTQ":  {pointPrecise, Held, result.Run{Load: result.Load{Model: "a/b-GPTQ-Int4"}}, good},
-		"no GPU is known of": {pointHardware, Unknown, run, good},
-	} {
-		if got := statuses(summarise(t, test.run, Options{}, test.rows...))[test.code]; got != test.want {
-			t.Errorf("%s: %s is %q, want %q", name, test.code, got, test.want)
-		}
-	}
-	warm := run
-	warm.Window = &result.Window{From: &result.Place{DueNS: 60 * 400 * msNS}}
-	if got := statuses(summarise(t, warm, Options{}, good...))[pointWarmUp]; got != Held {
-		t.Errorf("60 requests of warm-up: %s", got)
-	}
-}
-
 // leadsOf are the codes of the diagnoses.
 func leadsOf(t *testing.T, run result.Run, opts Options, results ...result.Result) (codes []string) {
 	t.Helper()

@@ -5,11 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 
-	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -105,8 +103,7 @@ func Overlay(runs []Named) *page.Page {
 	align := slices.Repeat([]page.Align{page.Right}, len(head))
 	align[0] = page.Left
 	figures := page.Section{Title: "Figures", Tables: []page.Table{
-		{Caption: "A column for each run; latencies in ms", Head: head, Rows: rows, RowTerms: rowTerms, Align: align},
-		checklistTable(runs)}}
+		{Caption: "A column for each run; latencies in ms", Head: head, Rows: rows, RowTerms: rowTerms, Align: align}}}
 	for _, section := range []page.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs), hintSection(runs)} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -332,38 +329,6 @@ func overlayTable(runs []Named) (head []string, rows [][]string, rowTerms []stri
 		}
 	}
 	return head, rows, rowTerms
-}
-
-// checklistTable has the statuses of all runs. Together they may hold what one
-// alone cannot: several rates.
-func checklistTable(runs []Named) page.Table {
-	t := page.Table{Caption: "Checklist of the method", Head: []string{"point"}, HeadTerms: repeat(termOf("checklist"), len(runs)+1)}
-	for _, r := range runs {
-		t.Head = append(t.Head, textpage.Plain(r.Name))
-	}
-	// A sweep: the runs offered one workload at rates that differ by 5 % or more.
-	sweep, lo, hi := true, math.Inf(1), math.Inf(-1)
-	for _, r := range runs {
-		rate := r.Throughput.OfferedPerS
-		if rate == nil || r.Run.Timing == result.ClosedLoop || r.Run.Workload != runs[0].Run.Workload {
-			sweep = false
-			break
-		}
-		lo, hi = min(lo, *rate), max(hi, *rate)
-	}
-	sweep = sweep && hi > 1.05*lo
-	for i, p := range runs[0].Checklist {
-		row := []string{p.Name}
-		for _, r := range runs {
-			status := r.Checklist[i].Status
-			if p.Code == pointSweep {
-				status = held(sweep)
-			}
-			row = append(row, status.sign())
-		}
-		t.Rows = append(t.Rows, row)
-	}
-	return t
 }
 
 // overlayProvenance says once what all runs share, and of each run the rest.

@@ -130,24 +130,6 @@ func TestOverlayContract(t *testing.T) {
 	}
 }
 
-// Together, runs at several rates hold the point that none holds alone.
-func TestOverlayRates(t *testing.T) {
-	sweep := func(workload string) string {
-		runs := named(t, 100, 2, func(k int, r *result.Run, _ *Options) (int64, int64) { return 20, 5 })
-		runs[1].Run.Workload = workload
-		runs[1].Throughput.OfferedPerS = Rounded(200, 1)
-		for _, row := range checklistTable(runs).Rows {
-			if row[0] == "Several rates" {
-				return row[1]
-			}
-		}
-		return ""
-	}
-	if a, b := sweep("sha256:aa"), sweep("sha256:bb"); a != Held.sign() || b != NotHeld.sign() {
-		t.Errorf("one workload: %s; two: %s", a, b)
-	}
-}
-
 // A run that another beats at both is off the line; without the number of GPUs the
 // axis says so.
 func TestPareto(t *testing.T) {

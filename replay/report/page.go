@@ -15,7 +15,7 @@ import (
 
 // Page lays the summary out for a browser: on the first screen whether the run can be
 // trusted, its main figures and its latencies over time; then what is behind them, the
-// checks and the checklist, provenance and definitions. A plot without a value is left
+// checks, provenance and definitions. A plot without a value is left
 // out.
 func Page(s Summary) *page.Page {
 	p := &page.Page{
@@ -222,16 +222,11 @@ func causeSection(s *Summary) page.Section {
 	return sec
 }
 
-// validitySection says what the verdict was made by, and how far the figures carry.
+// validitySection says what the verdict was made by.
 func validitySection(s *Summary) page.Section {
 	checks := page.Table{Caption: "Checks of the client and the run", Head: checkHead, Rows: checkRows(s),
 		HeadTerms: []string{"", termOf("verdict.checks"), termOf("verdict.checks")}}
-	t := page.Table{Caption: "Checklist of the method", Head: checklistHead, Rows: checklistRows(s.Checklist),
-		Align: []page.Align{page.Left, page.Left, page.Left}, HeadTerms: repeat(termOf("checklist"), len(checklistHead))}
-	for i := range t.Rows {
-		t.Rows[i][1] = s.Checklist[i].Status.sign()
-	}
-	return page.Section{Title: validityChecks, Text: []string{sayChecklist(s.Checklist)}, Tables: []page.Table{checks, t}}
+	return page.Section{Title: validityChecks, Tables: []page.Table{checks}}
 }
 
 // overviewSection has what was asked of the server and what it did, and every latency

@@ -39,10 +39,10 @@ type Summary struct {
 	ByTurn        []PlaceGroup   `json:"by_turn,omitempty"`  // absent when no request has a later turn than the first
 	ByDepth       []PlaceGroup   `json:"by_depth,omitempty"` // absent when all sessions are chains, whose depths are turns
 	Efficiency    *Efficiency    `json:"efficiency"`
-	Checklist     []Point        `json:"checklist"`
-	Diagnoses     []Diagnosis    `json:"diagnoses"`
-	Warnings      []Warning      `json:"warnings"`
-	Servers       *Servers       `json:"servers,omitempty"` // absent when nothing was measured there
+
+	Diagnoses []Diagnosis `json:"diagnoses"`
+	Warnings  []Warning   `json:"warnings"`
+	Servers   *Servers    `json:"servers,omitempty"` // absent when nothing was measured there
 
 	Contract *ContractResult `json:"contract,omitempty"` // absent without one
 
@@ -353,26 +353,6 @@ const (
 	gpusGiven     = "given"     // by who asked for the report, or recorded with the run
 	gpusInstances = "instances" // not known: one for each engine or endpoint
 )
-
-// A Status says whether a point of the checklist held.
-type Status string
-
-// The three that there are.
-const (
-	Held    Status = "held"
-	NotHeld Status = "not held"
-	Unknown Status = "unknown" // the run does not say
-)
-
-// A Point is one thing that a measurement needs before others can rely on it.
-// Points do not make a run untrustworthy, as a [Reason] does: a run may be as it
-// should be and still be too short for a claim.
-type Point struct {
-	Code   string `json:"code"` // one of the Point constants
-	Name   string `json:"name"`
-	Status Status `json:"status"`
-	Says   string `json:"says"` // the figures that it rests on
-}
 
 // A Diagnosis is what may be behind the figures of a run, and the measurement that would
 // confirm it or rule it out. It is a lead, no finding: one run cannot tell causes

@@ -211,7 +211,6 @@ func writeDetails(p *textpage.Page, s *Summary) {
 		p.Line(strings.ToLower(row[0])+": ", row[1])
 	}
 	p.Table(contractTitle(s), contractHead, contractRows(s))
-	p.Facts("Checklist of the method", checklistRows(s.Checklist))
 	if s.Peer != nil {
 		writePeer(p, s.Peer)
 	} else {

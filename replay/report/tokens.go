@@ -101,18 +101,6 @@ func (l *lengths) add(n int32) {
 	l.counts[b]++
 }
 
-// distinct is how many buckets hold something.
-func (l *lengths) distinct() (n int) {
-	for _, c := range l.counts {
-		if c > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-func (l *lengths) any() bool { return len(l.counts) > 0 }
-
 // series are the bars of the buckets that hold something.
 func (l *lengths) series(name string) page.Series {
 	s := page.Series{Name: name}
