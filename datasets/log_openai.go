@@ -128,20 +128,25 @@ var hasPrompt = detectObject(func(has func(string) bool) bool { return has("mess
 // hidesFields reports whether records have a time or counts under names that are not those of this
 // format. What a prompt beside them would hide is then proposed for --map.
 func hidesFields(head *sample) bool {
-	found, read := inspectHead(head.bytes, Options{}), openAILogMapping()
-	for _, target := range []string{"time", "input_tokens", "output_tokens"} {
-		known := slices.ContainsFunc(head.records(), func(r *sampleRecord) bool {
+	read := openAILogMapping()
+	named := []string{"time", "input_tokens", "output_tokens"}
+	lacking := slices.DeleteFunc(named, func(target string) bool {
+		paths := read[target]
+		if target != "time" {
+			paths = slices.Concat(openAILogUsage, paths)
+		}
+		return slices.ContainsFunc(head.records(), func(r *sampleRecord) bool {
 			v, _ := r.json()
-			return slices.ContainsFunc(append(openAILogUsage[:len(openAILogUsage):len(openAILogUsage)], read[target]...), func(path string) bool {
+			return slices.ContainsFunc(paths, func(path string) bool {
 				_, ok := lookup(v, path)
-				return ok && (target != "time" || slices.Contains(read[target], path))
+				return ok
 			})
 		})
-		if !known && found.has(target) {
-			return true
-		}
+	})
+	if len(lacking) == 0 {
+		return false
 	}
-	return false
+	return slices.ContainsFunc(lacking, inspectHead(head.bytes, Options{}).has)
 }
 
 const noteLastAnswer = "records whose messages end with the answer, which was taken as the output"
