@@ -129,7 +129,7 @@ func (r *Result) WriteJSON(w io.Writer) error {
 func (r *Result) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
 	p.Line("", r.answer())
-	p.LineAtMost(o.AtMost(1), "  ", fmt.Sprintf("%s of tier %s, file sha256:%s", r.Kind, orNone(r.Tier), r.FileSHA256))
+	p.Line("  ", fmt.Sprintf("%s of tier %s, file sha256:%s", r.Kind, orNone(r.Tier), r.FileSHA256))
 	if o.Details {
 		if r.Digest != "" {
 			p.Line("  ", "rows "+r.Digest)
@@ -157,19 +157,20 @@ func (r *Result) answer() string {
 	return says + "."
 }
 
-// writeAnswer writes what failed, what was inconclusive, and what passed, one finding a
-// line or two, then the names of the checks that were skipped.
+// writeAnswer writes what failed, what was inconclusive, and what passed, of that a line each, then
+// the names of the checks that were skipped.
 func (r *Result) writeAnswer(p *textpage.Page, rest string) {
 	p.Blank()
 	var skipped []string
 	for _, status := range []Status{Fail, Inconclusive, Pass} {
-		lines := 1
-		if status != Pass && r.Count(Fail)+r.Count(Inconclusive) < 5 {
-			lines = 2
-		}
 		for _, f := range r.Findings {
-			if f.Status == status {
-				p.LineAtMost(lines, fmt.Sprintf("%-12s  %-16s  ", f.Status, f.Check), f.Why)
+			mark := fmt.Sprintf("%-12s  %-16s  ", f.Status, f.Check)
+			switch {
+			case f.Status != status:
+			case status == Pass:
+				p.LineAtMost(1, mark, f.Why)
+			default:
+				p.Line(mark, f.Why)
 			}
 		}
 	}
@@ -179,10 +180,10 @@ func (r *Result) writeAnswer(p *textpage.Page, rest string) {
 		}
 	}
 	if len(skipped) > 0 {
-		p.LineAtMost(2, fmt.Sprintf("%-12s  ", Skipped), strings.Join(skipped, ", "))
+		p.Line(fmt.Sprintf("%-12s  ", Skipped), strings.Join(skipped, ", "))
 	}
 	p.Blank()
-	p.LineAtMost(2, "", rest)
+	p.Line("", rest)
 }
 
 func (r *Result) writeDetails(p *textpage.Page) {

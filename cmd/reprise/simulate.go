@@ -200,7 +200,7 @@ func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier st
 		rows = append(rows, row)
 	}
 	if warning != "" {
-		p.LineAtMost(5, "Warning: ", warning+".")
+		p.Line("Warning: ", warning+".")
 	}
 	more := 0
 	if o.Details {
@@ -218,7 +218,7 @@ func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier st
 	if !o.Details {
 		foot = append(foot, o.Rest)
 	}
-	p.LineAtMost(4, "", strings.Join(foot, " "))
+	p.Line("", strings.Join(foot, " "))
 	_, err := p.WriteTo(cmd.OutOrStdout())
 	return err
 }

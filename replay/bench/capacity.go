@@ -152,11 +152,11 @@ func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
 	p.Line("", c.Loosened.Beside(c.headline()+fmt.Sprintf(", with %s %% headroom.", figure(c.Headroom*100))))
 	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
-		p.LineAtMost(4, "Warning: ", warning+".")
+		p.Line("Warning: ", warning+".")
 	}
 	p.Blank()
 	fact := func(name, format string, args ...any) {
-		p.LineAtMost(2, fmt.Sprintf("%-15s", name), fmt.Sprintf(format, args...))
+		p.Line(fmt.Sprintf("%-15s", name), fmt.Sprintf(format, args...))
 	}
 	fact("Per instance", "%s%s, %s", c.load(c.Highest), c.within(), c.confirmed())
 	fact("Instances", "%s for the target%s; %s with headroom", page.Count(int64(c.Instances)), c.between(), page.Count(int64(c.WithMargin)))
@@ -189,7 +189,7 @@ func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 	if !o.Details {
 		foot = append(foot, o.Rest)
 	}
-	p.LineAtMost(3, "", strings.TrimSpace(strings.Join(foot, " ")))
+	p.Line("", strings.TrimSpace(strings.Join(foot, " ")))
 	_, err := p.WriteTo(w)
 	return err
 }

@@ -292,10 +292,10 @@ func (d *Design) write(p *textpage.Page, o textpage.Options) {
 			p.Line("", "No load is missing.")
 			return
 		}
-		p.LineAtMost(o.AtMost(3), "", "Not known well: "+strings.Join(d.Why, "; ")+".")
+		p.Line("", "Not known well: "+strings.Join(d.Why, "; ")+".")
 		return
 	}
-	p.LineAtMost(o.AtMost(2), "", "Missing loads: "+strings.Join(d.Why, "; ")+". These would tell:")
+	p.Line("", "Missing loads: "+strings.Join(d.Why, "; ")+". These would tell:")
 	commands := d.Commands
 	if !o.Details {
 		commands = commands[:1]

@@ -57,9 +57,9 @@ func errorTable(all []Level, metrics []string) (head []string, rows [][]string) 
 // figure.
 func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
-	p.LineAtMost(2, "", fmt.Sprintf("An engine for %s, %s.", strings.Replace(c.Model, unknownModel, "a model of unknown name", 1), c.about()))
+	p.Line("", fmt.Sprintf("An engine for %s, %s.", strings.Replace(c.Model, unknownModel, "a model of unknown name", 1), c.about()))
 	if warning := c.Warning(); warning != "" {
-		p.LineAtMost(o.AtMost(2), "Warning: ", warning+".")
+		p.Line("Warning: ", warning+".")
 	}
 	var costs [][]string
 	var limits []string
@@ -78,8 +78,8 @@ func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
 		}
 	}
 	p.Columns([]string{"cost", "value", "95 % interval"}, costs)
-	p.LineAtMost(o.AtMost(2), "", strings.Join(limits, "; ")+".")
-	p.LineAtMost(o.AtMost(2), "", "Held out: "+c.HeldOut.Method+". Errors in %:")
+	p.Line("", strings.Join(limits, "; ")+".")
+	p.Line("", "Held out: "+c.HeldOut.Method+". Errors in %:")
 	foot := textpage.New(textpage.Options{Width: p.Width()})
 	c.Design.write(foot, o)
 	if !o.Details && o.Rest != "" {
@@ -144,9 +144,9 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 	if worst.Metric != "" {
 		says += fmt.Sprintf("; the largest error is %s %% (%s at %s)", signed(worst.Error()), label(worst.Metric), load)
 	}
-	p.LineAtMost(2, "", says+".")
+	p.Line("", says+".")
 	if v.Untrusted != "" {
-		p.LineAtMost(o.AtMost(2), "Not trustworthy: ", v.Untrusted+".")
+		p.Line("Not trustworthy: ", v.Untrusted+".")
 	}
 	p.Blank()
 	most := len(v.Levels)
@@ -176,7 +176,7 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 		p.Line("", "and "+page.Many(int64(more), "more load"))
 	}
 	p.Blank()
-	p.LineAtMost(o.AtMost(3), "", "Spread is the standard deviation between runs. A figure is beyond where its error is above the limit and above twice the spread. "+o.Rest)
+	p.Line("", "Spread is the standard deviation between runs. A figure is beyond where its error is above the limit and above twice the spread. "+o.Rest)
 	_, err := p.WriteTo(w)
 	return err
 }

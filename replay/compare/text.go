@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -49,16 +48,26 @@ func WriteText(w io.Writer, c Comparison, o textpage.Options) error {
 	return err
 }
 
-// answerMetrics are how many metrics an answer has for each arm.
-const answerMetrics = 8
+// An answer has so many metrics of each arm.
+const (
+	answerMetrics = 8
+	leastMetrics  = 4 // however much there is to warn of
+)
 
-// writeAnswer writes the first metrics of each arm, warnings in a line each, and where
-// the rest is.
+// writeAnswer writes the first metrics of each arm, fewer of them where there is much to warn of,
+// the warnings, and where the rest is.
 func (c *Comparison) writeAnswer(p *textpage.Page, rest string) {
+	foot := textpage.New(textpage.Options{Width: p.Width()})
+	for _, warning := range c.Warnings {
+		foot.Line("warning: ", warning.Text)
+	}
+	foot.Line("", rest)
+	room := textpage.AnswerLines - p.Lines() - foot.Lines() - 2 - 3*len(c.Versus)
+	most := min(max(room/max(len(c.Versus), 1), leastMetrics), answerMetrics)
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		head, rows := c.table(v)
-		more := max(0, len(rows)-answerMetrics)
+		more := max(0, len(rows)-most)
 		rows = rows[:len(rows)-more]
 		for j := range rows {
 			rows[j] = rows[j][:4]
@@ -70,20 +79,7 @@ func (c *Comparison) writeAnswer(p *textpage.Page, rest string) {
 		}
 	}
 	p.Blank()
-	for i, warning := range c.Warnings {
-		if i == 3 && len(c.Warnings) > 4 {
-			p.Line("", page.Many(int64(len(c.Warnings)-i), "more warning"))
-			break
-		}
-		lines := 1
-		if warning.Code == report.WarnPreset { // without it, nobody would doubt the figures
-			lines = 4
-		}
-		p.LineAtMost(lines, "warning: ", warning.Text)
-	}
-	if rest != "" {
-		p.Line("", rest)
-	}
+	p.Append(foot)
 }
 
 // writeDetails writes all metrics, how to read them, and the warnings.

@@ -336,7 +336,7 @@ func WriteExplanation(w io.Writer, e *Explanation, o textpage.Options) error {
 		}
 		p.Blank()
 		for _, part := range []struct{ label, words string }{{"", d.Name}, {"  ", d.Definition}, {"  formula: ", d.Formula}, {"  unit: ", d.Unit}} {
-			p.LineAtMost(o.AtMost(4), part.label, part.words)
+			p.Line(part.label, part.words)
 		}
 	}
 	p.Blank()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -137,9 +138,7 @@ func TestGolden(t *testing.T) {
 			if err := WriteText(&answer, s, textpage.Options{Width: width, Rest: "All tables: --details."}); err != nil {
 				t.Fatal(err)
 			}
-			if n := strings.Count(answer.String(), "\n"); n > textpage.AnswerLines {
-				t.Errorf("%s: an answer of %d lines at %d columns:\n%s", name, n, width, answer.String())
-			}
+			holdLines(t, name, s, answer.String(), width, textpage.AnswerLines)
 			if width == 80 {
 				golden(t, name+".answer.txt", answer.Bytes())
 			}
@@ -147,37 +146,52 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// An answer keeps to its lines when much is to be said at once.
+// Reasons and warnings are whole when much is to be said at once, and what else there is keeps to
+// its lines.
 func TestCrowdedAnswer(t *testing.T) {
 	run, results, opts := smallRun()
 	s := summarise(t, run, opts, results...)
 	long := strings.Repeat("a long sentence about what was measured ", 12)
 	for n := range 7 {
 		s.Verdict = Verdict{}
-		for range n {
-			s.Verdict.Reasons = append(s.Verdict.Reasons, Reason{Text: long})
+		for i := range n {
+			s.Verdict.Reasons = append(s.Verdict.Reasons, Reason{Text: fmt.Sprintf("reason %d %send", i, long)})
 		}
 		s.Diagnoses = []Diagnosis{{Code: leadTail, Text: long}, {Code: leadQueueing, Text: long}, {Code: leadMemory, Text: long}}
-		s.Warnings = []Warning{{Code: WarnPreset, Text: long}, {Code: "other", Text: long}, {Code: "another", Text: long}}
+		s.Warnings = []Warning{{Code: WarnPreset, Text: "first " + long + "end"}, {Code: "other", Text: "second " + long + "end"}, {Code: "another", Text: "third " + long + "end"}}
 		for _, width := range []int{60, 80, 100} {
-			var b bytes.Buffer
-			if err := WriteText(&b, s, textpage.Options{Width: width, Rest: long}); err != nil {
-				t.Fatal(err)
-			}
-			if lines := strings.Count(b.String(), "\n"); lines > textpage.AnswerLines {
-				t.Errorf("%d reasons at %d columns: %d lines\n%s", n, width, lines, b.String())
-			}
-			// The demo's, below its stages: of no preset, and without a rest.
-			short := s
-			short.Warnings = s.Warnings[1:]
-			b.Reset()
-			if err := WriteText(&b, short, textpage.Options{Width: width, Lines: 17}); err != nil {
-				t.Fatal(err)
-			}
-			if lines := strings.Count(b.String(), "\n"); lines > 17 {
-				t.Errorf("%d reasons at %d columns: %d lines\n%s", n, width, lines, b.String())
+			for _, lines := range []int{textpage.AnswerLines, 17} { // the second is the demo's, below its stages
+				var b bytes.Buffer
+				if err := WriteText(&b, s, textpage.Options{Width: width, Lines: lines, Rest: "All tables: --details."}); err != nil {
+					t.Fatal(err)
+				}
+				holdLines(t, fmt.Sprint(n, " reasons"), s, b.String(), width, lines)
 			}
 		}
+	}
+}
+
+// holdLines holds an answer to as many lines, beside those of reasons and warnings, which are whole.
+func holdLines(t *testing.T, name string, s Summary, answer string, width, most int) {
+	t.Helper()
+	whole := []string{loosenedLine(&s)}
+	for _, r := range s.Verdict.Reasons {
+		whole = append(whole, r.Text)
+	}
+	for _, w := range s.Warnings {
+		if w.Code != warnFewSamples {
+			whole = append(whole, w.Text)
+		}
+	}
+	said := strings.Join(strings.Fields(answer), " ")
+	for _, text := range whole {
+		if !strings.Contains(said, strings.Join(strings.Fields(textpage.Plain(text)), " ")) {
+			t.Errorf("%s: not whole at %d columns: %s\n%s", name, width, text, answer)
+		}
+		most += len(text)/(width-10) + 2
+	}
+	if n := strings.Count(answer, "\n"); n > most || strings.Contains(answer, "…") {
+		t.Errorf("%s: an answer of %d lines at %d columns:\n%s", name, n, width, answer)
 	}
 }
 

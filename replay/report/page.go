@@ -81,9 +81,6 @@ func whatRan(s *Summary) string {
 	return out + "."
 }
 
-// shownReasons are as many as the first screen has room for.
-const shownReasons = 3
-
 // verdictNotes are what to know before any figure. The verdict is on the measurement,
 // and its word says so: a server may be slow in a trustworthy one.
 func verdictNotes(s *Summary) []page.Note {
@@ -101,11 +98,7 @@ func verdictNotes(s *Summary) []page.Note {
 			v.Word = "Simulated, and not trustworthy"
 			v.Text = "these figures may not describe the engine."
 		}
-		for i, r := range s.Verdict.Reasons {
-			if i == shownReasons && len(s.Verdict.Reasons) > shownReasons+1 {
-				v.Items = append(v.Items, fmt.Sprintf("%d more: see %s", len(s.Verdict.Reasons)-i, validityChecks))
-				break
-			}
+		for _, r := range s.Verdict.Reasons {
 			v.Items = append(v.Items, r.Text)
 		}
 	}

@@ -83,13 +83,12 @@ func TestPageVerdict(t *testing.T) {
 	if note.Level != page.Bad || note.Word != "Not trustworthy" || len(s.Verdict.Reasons) != 6 {
 		t.Errorf("first note: %+v, of %d reasons", note, len(s.Verdict.Reasons))
 	}
-	want := []string{s.Verdict.Reasons[0].Text, s.Verdict.Reasons[1].Text, s.Verdict.Reasons[2].Text, "3 more: see Validity checks"}
+	var want []string
+	for _, r := range s.Verdict.Reasons {
+		want = append(want, r.Text)
+	}
 	if !slices.Equal(note.Items, want) {
 		t.Errorf("reasons: %q, want %q", note.Items, want)
-	}
-	s.Verdict.Reasons = s.Verdict.Reasons[:4] // room for one is room for the fourth
-	if note := Page(s).Verdict[0]; len(note.Items) != 4 || note.Items[3] != s.Verdict.Reasons[3].Text {
-		t.Errorf("four reasons: %q", note.Items)
 	}
 }
 

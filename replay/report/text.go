@@ -15,7 +15,7 @@ import (
 
 // WriteText writes the summary for people, the answer first: whether it can be trusted,
 // whether it keeps to its contract, the latencies, throughput and causes, in
-// [textpage.AnswerLines] lines at most. With details it writes every table. It writes
+// [textpage.AnswerLines] lines unless reasons and warnings take more. With details it writes every table. It writes
 // once, and has no colours.
 func WriteText(w io.Writer, s Summary, o textpage.Options) error {
 	p := textpage.New(o)
@@ -28,41 +28,25 @@ func WriteText(w io.Writer, s Summary, o textpage.Options) error {
 	return err
 }
 
-// writeAnswer writes what a person wants to know first, in at most so many lines. The
-// parts up to the latencies have 22 lines at most, 16 where there is no contract and an
-// answer is to be shorter than usual; those after them take what is left.
+// writeAnswer writes what a person wants to know first. Reasons of the verdict and warnings are
+// whole, however many there are. The figures have so many lines: those of the load, and then likely
+// causes, take the room that is left. The details have all of them.
 func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
-	p.Line("", verdictLine(s))
-	each, shown := 2, 3 // lines of a reason, and reasons before "more"
-	if len(s.Verdict.Reasons) > 2 {
-		each = 1
-	}
-	if lines < textpage.AnswerLines {
-		each, shown = 1, 2
-	}
-	for i, r := range s.Verdict.Reasons {
-		if i == shown && len(s.Verdict.Reasons) > shown+1 {
-			p.Line("  - ", page.Many(int64(len(s.Verdict.Reasons)-i), "more reason"))
-			break
-		}
-		p.LineAtMost(each, "  - ", r.Text)
-	}
-	if says := loosenedLine(s); says != "" {
-		p.Line("", says)
-	}
+	writeVerdict(p, s)
 	if s.Contract != nil {
-		p.LineAtMost(2, "", contractLine(s))
+		p.Line("", contractLine(s))
 	}
-	p.LineAtMost(2, "", scenarioLine(s.Run.Scenario))
+	p.Line("", scenarioLine(s.Run.Scenario))
 	for _, w := range s.Warnings {
 		if w.Code == WarnPreset { // without it, nobody would doubt the figures
-			p.LineAtMost(2, "warning: ", w.Text)
+			p.Line("warning: ", w.Text)
 		}
 	}
+	lines += p.Lines() - 1 // which are of reasons, and take nothing from the figures
 	p.Blank()
-	p.LineAtMost(2, "", sayRequests(s))
+	p.Line("", sayRequests(s))
 	if s.Peer != nil {
-		p.LineAtMost(2, "", peerLine(s.Peer))
+		p.Line("", peerLine(s.Peer))
 		p.Blank()
 		head, rows := peerSpreads(s.Peer)
 		p.Columns(head, rows[:min(len(rows), 5)])
@@ -73,8 +57,9 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 		p.Blank()
 	}
 	fact := func(name, says string) {
-		if p.Lines() < lines-3 {
-			p.LineAtMost(1, name, says)
+		one := textpage.New(textpage.Options{Width: p.Width()})
+		if one.Line(name, says); p.Lines()+one.Lines() < lines-2 {
+			p.Append(one)
 		}
 	}
 	fact("Load          ", fmt.Sprintf("%s, %s in flight on average, %s at most", schedule(&s.Run), numberOrDash(s.InFlight.Mean), page.Count(int64(s.InFlight.Max))))
@@ -90,29 +75,37 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 	}
 	if how, where := sessionLines(s); how != "" {
 		fact("Sessions      ", how)
-		if where != "" {
-			fact("Session time  ", where)
-		}
+		fact("Session time  ", where)
 	}
+	foot := answerFoot(p.Width(), s, rest)
 	for _, d := range s.Diagnoses {
-		if d.Code != leadClient && p.Lines() < lines-5 { // the verdict says so of the client
-			p.LineAtMost(2, "Likely cause  ", d.Text)
+		cause := textpage.New(textpage.Options{Width: p.Width()})
+		cause.Line("Likely cause  ", d.Text)
+		if d.Code != leadClient && p.Lines()+cause.Lines()+1+foot.Lines() <= lines { // the verdict says so of the client
+			p.Append(cause)
 		}
 	}
 	p.Blank()
-	var more []string
-	said := 0
+	p.Append(foot)
+}
+
+// answerFoot has the warnings, but for those of few samples, of which a dash tells, and where more
+// is.
+func answerFoot(width int, s *Summary, rest string) *textpage.Page {
+	foot := textpage.New(textpage.Options{Width: width})
+	few := int64(0)
 	for _, w := range s.Warnings {
-		if w.Code == WarnPreset {
-			said++
-		}
-		if w.Code != warnFewSamples && w.Code != WarnPreset && p.Lines() < lines-3 { // a dash says so of few samples
-			p.LineAtMost(1, "warning: ", w.Text)
-			said++
+		switch w.Code {
+		case WarnPreset: // is above
+		case warnFewSamples:
+			few++
+		default:
+			foot.Line("warning: ", w.Text)
 		}
 	}
-	if n := len(s.Warnings) - said; n > 0 {
-		more = append(more, page.Many(int64(n), "more warning")+".")
+	var more []string
+	if few > 0 {
+		more = append(more, page.Many(few, "more warning")+".")
 	}
 	if tier := trace.TierNote("report", s.Run.Tier); tier != "" {
 		more = append(more, tier)
@@ -120,7 +113,18 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 	if rest != "" {
 		more = append(more, rest)
 	}
-	p.LineAtMost(2, "", strings.Join(more, " "))
+	foot.Line("", strings.Join(more, " "))
+	return foot
+}
+
+// writeVerdict writes whether the run can be trusted, and by which limits where they are looser
+// than usual.
+func writeVerdict(p *textpage.Page, s *Summary) {
+	p.Line("", verdictLine(s))
+	for _, r := range s.Verdict.Reasons {
+		p.Line("  - ", r.Text)
+	}
+	p.Line("", loosenedLine(s))
 }
 
 // sayRequests says how many requests there were, how they ended and how fast they came.
@@ -137,11 +141,7 @@ func sayRequests(s *Summary) string {
 	}
 	if len(s.Errors) > 0 {
 		var classes []string
-		for i, e := range s.Errors {
-			if i == 3 {
-				classes = append(classes, "…")
-				break
-			}
+		for _, e := range s.Errors {
 			classes = append(classes, fmt.Sprintf("%s %s", textpage.Plain(e.Class), page.Count(e.Count)))
 		}
 		says += " (" + strings.Join(classes, ", ") + ")"
@@ -185,13 +185,7 @@ func answerLatencies(s *Summary) [][]string {
 
 // writeDetails writes all tables.
 func writeDetails(p *textpage.Page, s *Summary) {
-	p.Line("", verdictLine(s))
-	for _, r := range s.Verdict.Reasons {
-		p.Line("  - ", r.Text)
-	}
-	if says := loosenedLine(s); says != "" {
-		p.Line("", says)
-	}
+	writeVerdict(p, s)
 	if s.Contract != nil {
 		p.Line("", contractLine(s))
 	}

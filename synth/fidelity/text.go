@@ -19,7 +19,7 @@ import (
 // details it prints all measures, and what to know of them.
 func (f Report) WriteText(w io.Writer, checks []Check, o textpage.Options) error {
 	p := textpage.New(o)
-	p.LineAtMost(3, "", gateVerdict(checks))
+	p.Line("", gateVerdict(checks))
 	if tier := trace.TierNote("report", f.Tier); tier != "" {
 		p.Line("", tier)
 	}
@@ -78,9 +78,7 @@ func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
 		}
 	}
 	for _, said := range reasons(checks) {
-		if p.Lines() < 6 {
-			p.LineAtMost(2, "  ", said)
-		}
+		p.Line("  ", said)
 	}
 	more, head := 0, measureHead
 	if p.Width() < 75 { // else a table would stand in two parts
@@ -89,7 +87,8 @@ func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
 			rows[i] = append(row[:1:1], row[3:]...)
 		}
 	}
-	if n := textpage.AnswerLines - p.Lines() - 6; len(rows) > n {
+	const least = 5 // rows, however much there is to say of checks that do not hold
+	if n := max(textpage.AnswerLines-p.Lines()-6, least); len(rows) > n {
 		rows, more = rows[:n], len(rows)-n
 	}
 	p.Columns(head, rows)
@@ -101,7 +100,7 @@ func (f Report) writeAnswer(p *textpage.Page, checks []Check, rest string) {
 		rest = strings.TrimSpace(page.Many(int64(n), "warning") + ". " + rest)
 	}
 	if rest != "" {
-		p.LineAtMost(2, "", rest)
+		p.Line("", rest)
 	}
 }
 

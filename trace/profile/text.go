@@ -31,11 +31,11 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	if s.Tier != "" {
 		from += ", tier " + s.Tier
 	}
-	p.LineAtMost(2, "", fmt.Sprintf("%s in %s s, %s a second: %s in, %s out (%s).", page.Many(s.Requests, "request"), page.Number(s.DurationS), page.OrDash(s.Rate, page.Short),
+	p.Line("", fmt.Sprintf("%s in %s s, %s a second: %s in, %s out (%s).", page.Many(s.Requests, "request"), page.Number(s.DurationS), page.OrDash(s.Rate, page.Short),
 		page.Many(s.InputTotal, "token"), outputWords(s), from))
 	fact := func(name, says string) {
 		if says != "" {
-			p.LineAtMost(2, fmt.Sprintf("%-14s", name), says)
+			p.Line(fmt.Sprintf("%-14s", name), says)
 		}
 	}
 	p.Blank()
@@ -98,7 +98,7 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 		rest = strings.TrimSpace(page.Many(int64(n), "warning") + ". " + rest)
 	}
 	if rest != "" {
-		p.LineAtMost(2, "", rest)
+		p.Line("", rest)
 	}
 }
 

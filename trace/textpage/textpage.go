@@ -81,8 +81,11 @@ func New(o Options) *Page {
 func (p *Page) Width() int { return p.width }
 
 // Line writes words after a mark, wrapped to the width, with further lines indented by
-// the width of the mark.
+// the width of the mark. Without words it writes nothing.
 func (p *Page) Line(mark, words string) {
+	if words == "" {
+		return
+	}
 	for part := range strings.SplitSeq(text.WrapSoft(Plain(words), p.width-text.StringWidth(mark)), "\n") {
 		p.b.WriteString(strings.TrimRight(mark+part, " ") + "\n")
 		mark = strings.Repeat(" ", text.StringWidth(mark))
@@ -90,7 +93,7 @@ func (p *Page) Line(mark, words string) {
 }
 
 // LineAtMost writes words as [Page.Line] does, cut with "…" where they take more than n
-// lines. Without words it writes nothing.
+// lines. It is for what the details have whole: never for a reason or a warning.
 func (p *Page) LineAtMost(n int, mark, words string) {
 	if words == "" {
 		return
@@ -113,6 +116,9 @@ func (p *Page) LineAtMost(n int, mark, words string) {
 		mark = strings.Repeat(" ", text.StringWidth(mark))
 	}
 }
+
+// Append writes the lines of another page of the same width.
+func (p *Page) Append(other *Page) { p.b.Write(other.b.Bytes()) }
 
 // Blank writes an empty line, but not at the beginning or after another one.
 func (p *Page) Blank() {

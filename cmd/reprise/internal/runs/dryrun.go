@@ -402,7 +402,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	p.Line("", "Dry run: nothing was sent.")
 	p.Blank()
 	line := func(label, format string, args ...any) {
-		p.LineAtMost(2, fmt.Sprintf("%-20s", label), fmt.Sprintf(format, args...))
+		p.Line(fmt.Sprintf("%-20s", label), fmt.Sprintf(format, args...))
 	}
 	switch {
 	case d.Load != nil && d.Load.Live > 0:
