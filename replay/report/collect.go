@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 
-	"reprise/replay/report/tenant"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -47,7 +46,7 @@ func readOnce(run result.Run, results trace.Reader[result.Result], opts Options,
 
 // A collector holds what one pass keeps; see the package comment for its size.
 type collector struct {
-	work float64 // of the requests that succeeded, see [tenant.Work]
+	work float64 // of the requests that succeeded, see [workOf]
 	run  result.Run
 	opts Options
 
@@ -60,7 +59,7 @@ type collector struct {
 	picks picks
 
 	sessions sessionCollector
-	tenants  tenant.Table
+	tenants  tenantTable
 	of       []*group // that a result is in: a buffer
 
 	judge  Judge // nil without a contract
@@ -152,7 +151,7 @@ func (c *collector) add(r *result.Result) error {
 	withHits := len(c.of)
 	c.of = append(c.of, c.parts.of(r, c.newGroup)...)
 	c.parts.retries.spread(r, &c.run)
-	c.addTenant(r, end)
+	c.tenants.add(r, end)
 	c.addSending(r)
 	if r.DoneNS != nil {
 		c.lastDone = max(c.lastDone, *r.DoneNS)
@@ -177,7 +176,7 @@ func (c *collector) add(r *result.Result) error {
 		c.notSent++
 	case Succeeded:
 		c.succeeded++
-		c.work += tenant.Work(int64(InputTokens(r)), int64(orUnknown(r.Cached)), int64(max(orUnknown(r.Output), 0)))
+		c.work += workOf(int64(InputTokens(r)), int64(orUnknown(r.Cached)), int64(max(orUnknown(r.Output), 0)))
 		c.stalls.add(read)
 		c.addLatency(r, c.of...)
 		c.addTokens(r)
@@ -349,7 +348,7 @@ func (c *collector) summary() (Summary, error) {
 		}
 	}
 	slices.SortFunc(s.ByClass, func(a, b Class) int { return cmp.Compare(a.Class, b.Class) })
-	s.Tenants = c.byTenant(zeros)
+	s.Tenants = c.tenants.summary(zeros)
 	s.ByEndpoint, s.ByHeader, s.Retries = c.parts.endpoints(&c.run), c.parts.headers(&c.run), c.parts.retries.orNil()
 	c.picks.finish()
 	if drift := c.picks.drift(); drift.OK && c.run.Timed() {

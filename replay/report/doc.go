@@ -56,6 +56,7 @@
 //     server cut; histograms of lengths
 //   - reuse.go: cache hit ratios, measured and expected, and servers that leave zeros out
 //   - groups.go: figures by category, by class and by input length
+//   - tenants.go: the users of a run apart: requests, tokens, times to the first token, shares of the work
 //   - session.go: sessions: what is kept of their requests, their trees, and what the time
 //     along the critical path went to
 //   - sessionsummary.go: figures of sessions: how they ended, how long they took, tokens, depths

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"reprise/replay/report/tenant"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/sample"
@@ -149,72 +148,6 @@ func (gs *groups) byLength(zeros bool) []LengthBucket {
 			b.Hi = trace.Ptr(lengthBuckets[i+1])
 		}
 		out = append(out, b)
-	}
-	return out
-}
-
-// addTenant counts a result for its user.
-func (c *collector) addTenant(r *result.Result, end Outcome) {
-	if r.User == nil {
-		return
-	}
-	q := tenant.Request{User: *r.User, DueNS: r.DueNS, Succeeded: end == Succeeded, Failed: end == Failed, Input: int64(InputTokens(r)), Cached: -1, Output: int64(max(orUnknown(r.Output), 0)), TTFTNS: -1}
-	if r.Cached != nil && r.Input != nil {
-		q.Cached = int64(*r.Cached)
-	}
-	if q.Succeeded {
-		if ttft := Derive(r).TTFT[FromDue]; ttft.OK {
-			q.TTFTNS = ttft.NS
-		}
-	}
-	c.tenants.Add(q)
-}
-
-// namedTenants is how many tenants a summary names at most, those with the most work; the
-// figures over all tenants are of all.
-const namedTenants = 50
-
-// byTenant says how the tenants of a run fared; nil where there are not two.
-func (c *collector) byTenant(zeros bool) *Tenants {
-	all := c.tenants.Tenants()
-	if len(all) < 2 {
-		return nil
-	}
-	out := &Tenants{Tenants: int64(len(all)), Left: c.tenants.Left}
-	total := 0.0
-	var work, speed []float64
-	for _, of := range all {
-		total += of.Work
-		work = append(work, of.Work)
-		if mean := of.TTFT.Mean(); of.TTFT.N > 0 && mean > 0 {
-			speed = append(speed, 1/mean)
-		}
-	}
-	jain := func(x []float64) *float64 {
-		if index, ok := tenant.Jain(x); ok {
-			return Rounded(index, 1e6)
-		}
-		return nil
-	}
-	out.JainWork, out.JainTTFT = jain(work), jain(speed)
-	for _, of := range all[:min(len(all), namedTenants)] {
-		ttft, _ := StatOf(&of.TTFT)
-		one := Tenant{User: of.User, Rows: of.Rows, Succeeded: of.Succeeded, Failed: of.Failed, TTFTCount: ttft.Count, TTFTP50: ttft.P50, TTFTP99: ttft.P99, Input: of.Input, Output: of.Output}
-		if of.CachedUnknown == 0 || zeros {
-			one.Cached, one.Uncached = trace.Ptr(of.Cached), trace.Ptr(of.Input-of.Cached)
-		}
-		if total > 0 {
-			one.CostShare = Rounded(of.Work/total, 1e6)
-		}
-		if b := c.tenants.Bursts(of.User); b != nil {
-			during, _ := StatOf(&b.During)
-			outside, _ := StatOf(&b.Outside)
-			one.Burst = &TenantBurst{Seconds: *Rounded(b.Seconds, 1e3), Requests: during.Count, DuringP99: during.P99, OutsideP99: outside.P99}
-			if during.P99 != nil && outside.P99 != nil {
-				one.Burst.Added = Rounded(*during.P99-*outside.P99, 1e6)
-			}
-		}
-		out.Each = append(out.Each, one)
 	}
 	return out
 }

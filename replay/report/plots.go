@@ -222,7 +222,7 @@ func tenantSection(s *Summary) page.Section {
 	}
 	head := termOf("tenants")
 	return page.Section{Title: "Tenants", Text: sayTenants(s.Tenants), Tables: []page.Table{{Caption: "By tenant", Head: tenantHead, Rows: tenantRows(s, namedTenants),
-		HeadTerms: []string{"", termOf("rows"), termOf("ttft"), termOf("ttft"), head, head, head, head, termOf("tenants.bursts")}}}}
+		HeadTerms: []string{"", termOf("rows"), termOf("ttft"), termOf("ttft"), head, head, head, head}}}}
 }
 
 func errorSection(s *Summary) page.Section {

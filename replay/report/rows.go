@@ -120,7 +120,7 @@ func classRows(s *Summary) (rows [][]string) {
 	return rows
 }
 
-var tenantHead = []string{"user", "requests", "TTFT p50, ms", "p99, ms", "uncached", "cached", "output", "cost", "burst adds, ms"}
+var tenantHead = []string{"user", "requests", "TTFT p50, ms", "p99, ms", "uncached", "cached", "output", "cost"}
 
 // tenantRows are at most so many tenants, those with the most work.
 func tenantRows(s *Summary, most int) (rows [][]string) {
@@ -128,12 +128,8 @@ func tenantRows(s *Summary, most int) (rows [][]string) {
 		return nil
 	}
 	for _, of := range s.Tenants.Each[:min(most, len(s.Tenants.Each))] {
-		adds := "–"
-		if of.Burst != nil {
-			adds = page.OrDash(of.Burst.Added, page.Short)
-		}
 		rows = append(rows, []string{page.Count(of.User), page.Brief(of.Rows), page.OrDash(of.TTFTP50, page.Short), page.OrDash(of.TTFTP99, page.Short),
-			briefOrDash(of.Uncached), briefOrDash(of.Cached), page.Brief(of.Output), page.OrDash(of.CostShare, page.Percent), adds})
+			briefOrDash(of.Uncached), briefOrDash(of.Cached), page.Brief(of.Output), page.OrDash(of.CostShare, page.Percent)})
 	}
 	return rows
 }
@@ -145,16 +141,12 @@ func briefOrDash(n *int64) string {
 	return page.Brief(*n)
 }
 
-// sayTenants says how even the division was.
+// sayTenants says how many there are, and what their figures are.
 func sayTenants(t *Tenants) []string {
 	if t == nil {
 		return nil
 	}
-	out := page.Many(t.Tenants, "tenant") + ", TTFT from schedule."
-	if t.JainWork != nil && t.JainTTFT != nil {
-		out += fmt.Sprintf(" Jain's index: %s of the work, %s of the speed to the first token (1 is even).", page.Number(*t.JainWork), page.Number(*t.JainTTFT))
-	}
-	out += " Cost is the share of uncached prompt tokens + 2 × output tokens. What a tenant's bursts add to the p99 of the others has whatever else happened then in it."
+	out := page.Many(t.Tenants, "tenant") + ", TTFT from schedule. Cost is the share of uncached prompt tokens + 2 × output tokens."
 	if n := t.Tenants - int64(len(t.Each)); n > 0 {
 		out += fmt.Sprintf(" %s with less work %s not listed.", page.Many(n, "tenant"), page.Was(n))
 	}

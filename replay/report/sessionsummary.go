@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"reprise/replay/report/tenant"
 	"reprise/replay/result"
 	"reprise/trace/page"
 	"reprise/trace/sample"
@@ -51,7 +50,7 @@ type Sessions struct {
 	Output   Spread   `json:"output_tokens_per_session"`
 
 	// Cost is what each session that succeeded cost, of the price of the GPUs over the duration:
-	// its share of the work of all requests that succeeded in the window, see [tenant.Work]. Nil
+	// its share of the work of all requests that succeeded in the window, see [workOf]. Nil
 	// without a price.
 	Cost *Spread `json:"cost_per_session,omitempty"`
 }
@@ -223,7 +222,7 @@ func (f *sessionFigures) add(s *session, run *result.Run, zeros bool) {
 	f.requests.Add(int64(len(s.requests)) * spreadUnit)
 	f.input.Add(input * spreadUnit)
 	f.outputs.Add(output * spreadUnit)
-	f.work.Add(int64(tenant.Work(input, cached, output) * spreadUnit))
+	f.work.Add(int64(workOf(input, cached, output) * spreadUnit))
 	if counted {
 		f.cached.Add(cached * spreadUnit)
 	}

@@ -281,38 +281,25 @@ type Class struct {
 // Tenants say how the users of a workload fared beside each other. Times to the first token are
 // from schedule, so that what a tenant waited because of another is in them.
 type Tenants struct {
-	Tenants  int64    `json:"tenants"`
-	Left     int64    `json:"left_out"` // requests of users beyond the first 4,096
-	JainWork *float64 `json:"jain_work"`
-	JainTTFT *float64 `json:"jain_ttft"` // of one over each tenant's mean
-	Each     []Tenant `json:"each"`      // the most work first, 50 at most
+	Tenants int64    `json:"tenants"`
+	Left    int64    `json:"left_out"` // requests of users beyond the first 4,096
+	Each    []Tenant `json:"each"`     // the most work first, 50 at most
 }
 
 // A Tenant is one user. Tokens are of the requests that succeeded.
 type Tenant struct {
-	User      int64        `json:"user"`
-	Rows      int64        `json:"rows"`
-	Succeeded int64        `json:"succeeded"`
-	Failed    int64        `json:"failed"`
-	TTFTCount int64        `json:"ttft_count"`
-	TTFTP50   *float64     `json:"ttft_p50_ms"`
-	TTFTP99   *float64     `json:"ttft_p99_ms"`
-	Input     int64        `json:"prompt_tokens"`
-	Cached    *int64       `json:"cached_tokens"` // null where the server did not say of all
-	Uncached  *int64       `json:"uncached_tokens"`
-	Output    int64        `json:"output_tokens"`
-	CostShare *float64     `json:"cost_share"` // of the work of all: uncached prompt tokens + 2 × output tokens
-	Burst     *TenantBurst `json:"burst,omitempty"`
-}
-
-// A TenantBurst is what the others waited while a tenant asked for three times its mean work
-// or more, and what they waited otherwise.
-type TenantBurst struct {
-	Seconds    float64  `json:"seconds"`  // that the bursts lasted
-	Requests   int64    `json:"requests"` // of the others, in them
-	DuringP99  *float64 `json:"others_ttft_p99_during_ms"`
-	OutsideP99 *float64 `json:"others_ttft_p99_outside_ms"`
-	Added      *float64 `json:"added_p99_ms"`
+	User      int64    `json:"user"`
+	Rows      int64    `json:"rows"`
+	Succeeded int64    `json:"succeeded"`
+	Failed    int64    `json:"failed"`
+	TTFTCount int64    `json:"ttft_count"`
+	TTFTP50   *float64 `json:"ttft_p50_ms"`
+	TTFTP99   *float64 `json:"ttft_p99_ms"`
+	Input     int64    `json:"prompt_tokens"`
+	Cached    *int64   `json:"cached_tokens"` // null where the server did not say of all
+	Uncached  *int64   `json:"uncached_tokens"`
+	Output    int64    `json:"output_tokens"`
+	CostShare *float64 `json:"cost_share"` // of the work of all: uncached prompt tokens + 2 × output tokens
 }
 
 // A Category is a prefix-reuse category of the workload.
