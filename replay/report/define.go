@@ -249,10 +249,11 @@ var metricPaths = map[string]string{
 	"output_miss":      "tokens.output_miss.*",
 	"tokens_per_event": "tokens.tokens_per_event",
 
-	"measured_ratio":                "cache.measured_ratio by_category.*.cache.measured_ratio by_input_length.*.cache.measured_ratio by_turn.*.cache.measured_ratio by_depth.*.cache.measured_ratio",
-	"expected_ratio":                "cache.expected_ratio by_category.*.cache.expected_ratio by_input_length.*.cache.expected_ratio by_turn.*.cache.expected_ratio by_depth.*.cache.expected_ratio",
-	"rounding_loss":                 "cache.rounding_loss by_category.*.cache.rounding_loss by_input_length.*.cache.rounding_loss by_turn.*.cache.rounding_loss by_depth.*.cache.rounding_loss",
-	"difference":                    "cache.difference by_category.*.cache.difference by_input_length.*.cache.difference by_turn.*.cache.difference by_depth.*.cache.difference",
+	"measured_ratio": "cache.measured_ratio by_category.*.cache.measured_ratio by_input_length.*.cache.measured_ratio by_turn.*.cache.measured_ratio by_depth.*.cache.measured_ratio",
+	"expected_ratio": "cache.expected_ratio by_category.*.cache.expected_ratio by_input_length.*.cache.expected_ratio by_turn.*.cache.expected_ratio by_depth.*.cache.expected_ratio",
+	"rounding_loss":  "cache.rounding_loss by_category.*.cache.rounding_loss by_input_length.*.cache.rounding_loss by_turn.*.cache.rounding_loss by_depth.*.cache.rounding_loss",
+	"difference":     "cache.difference by_category.*.cache.difference by_input_length.*.cache.difference by_turn.*.cache.difference by_depth.*.cache.difference",
+
 	"tenants":                       "tenants.each.*.cost_share",
 	"sessions":                      "sessions.sessions",
 	"cost_per_session":              "sessions.cost_per_session.*",
