@@ -30,7 +30,7 @@ type recorded struct {
 }
 
 // proxied starts a proxy in front of servers.
-func proxied(t *testing.T, change func(*record.Options), servers ...http.Handler) *recorded {
+func proxied(t testing.TB, change func(*record.Options), servers ...http.Handler) *recorded {
 	t.Helper()
 	r := new(recorded)
 	o := record.Options{Begin: time.Now(), Memory: 64 << 20, Share: 1, SessionHeaders: []string{"X-Session-Id"}}
