@@ -11,10 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/openai"
 	"reprise/replay/pace"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

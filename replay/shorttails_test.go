@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

@@ -96,6 +96,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,7 +165,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 
-	err := root.ExecuteContext(ctx)
+	err := execute(ctx, root, args)
 	said := root.ErrOrStderr()
 	if perr := staged.End(); perr != nil {
 		if err != nil && !errors.Is(err, flags.ErrPrinted) {
@@ -195,6 +196,48 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "Run with --help for how to use it.")
 	}
 	return code
+}
+
+// execute runs a command. A panic in it is a fault of the program, and no mistake of who called it:
+// it becomes an error with the place in the program and the files that the command was given. What
+// the panic says is left out where it may hold text of a file.
+func execute(ctx context.Context, root *cobra.Command, args []string) (err error) {
+	defer func() {
+		v := recover()
+		if v == nil {
+			return
+		}
+		what := fmt.Sprintf("%T", v)
+		if _, ok := v.(runtime.Error); ok {
+			what = fmt.Sprint(v)
+		}
+		files := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+			_, err := os.Stat(arg)
+			return err != nil
+		})
+		if len(files) > 0 {
+			what += "; the files were " + strings.Join(files, ", ")
+		}
+		err = fmt.Errorf("a fault of this program at %s: %s. Please report it with these words", faultyLine(), what)
+	}()
+	return root.ExecuteContext(ctx)
+}
+
+// faultyLine is where a panic that is being recovered began: the innermost of our own functions that
+// it went through, and the line.
+func faultyLine() string {
+	calls := make([]uintptr, 64)
+	frames := runtime.CallersFrames(calls[:runtime.Callers(2, calls)])
+	panicked := false
+	for {
+		frame, more := frames.Next()
+		if panicked && !strings.HasPrefix(frame.Function, "runtime.") {
+			return fmt.Sprintf("%s, line %d", frame.Function, frame.Line)
+		}
+		if panicked = panicked || frame.Function == "runtime.gopanic"; !more {
+			return "a place that is not known"
+		}
+	}
 }
 
 // rootCommand is the tree of commands.

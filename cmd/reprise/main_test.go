@@ -14,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/spf13/cobra"
+
 	"reprise/cmd/reprise/internal/cli"
 )
 
@@ -148,5 +150,26 @@ func TestVersion(t *testing.T) {
 	text := must(t, "version")
 	if !strings.HasPrefix(text, "reprise "+b["version"]+"\n") || !strings.Contains(text, b["go"]) || !strings.Contains(text, b["platform"]) {
 		t.Error(text)
+	}
+}
+
+// A panic is a fault of the program: an error that names the place and the files, and no text of
+// theirs.
+func TestPanicIsAnError(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFiles(t, map[string]string{"log.jsonl": "x"})
+	for name, c := range map[string]struct {
+		fault func()
+		says  string
+	}{
+		"index": {func() { _ = []int{}[len(os.Args)+1] }, "index out of range"},
+		"text":  {func() { panic("the prompt says so") }, ": string; the files were log.jsonl"},
+	} {
+		cmd := &cobra.Command{Use: "reprise", SilenceErrors: true, SilenceUsage: true, Args: cobra.ArbitraryArgs, Run: func(*cobra.Command, []string) { c.fault() }}
+		cmd.SetArgs([]string{"log.jsonl", "--", "other"})
+		err := execute(t.Context(), cmd, []string{"log.jsonl", "--", "other"})
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "TestPanicIsAnError") || strings.Contains(err.Error(), "prompt") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

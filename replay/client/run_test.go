@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/pace"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/report"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

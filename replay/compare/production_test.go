@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/report"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

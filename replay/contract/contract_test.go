@@ -10,9 +10,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/report"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/sample"

@@ -17,8 +17,8 @@ import (
 	"github.com/prometheus/common/model"
 
 	"reprise/replay"
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

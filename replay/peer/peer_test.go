@@ -12,9 +12,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/report"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 	"reprise/trace/sample"
 	"reprise/trace/textpage"

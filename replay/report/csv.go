@@ -82,6 +82,7 @@ func csvRow(root any, d *Definition, path string) []string {
 var labels = []struct{ list, field, label string }{
 	{"by_category", "category", "category"},
 	{"by_class", "class", "class"},
+	{"each", "user", "user"},
 	{"by_input_length", "lo_tokens", "prompt_tokens_from"},
 	{"by_turn", "lo", "turn_from"},
 	{"by_depth", "lo", "depth_from"},

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"reprise/replay"
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/pace"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 	"reprise/trace/textpage"
 )

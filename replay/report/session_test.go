@@ -12,8 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 	"reprise/trace/textpage"
 )

@@ -3,7 +3,7 @@ package report
 import (
 	"testing"
 
-	"reprise/replay/internal/resulttest"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

@@ -14,9 +14,9 @@ import (
 	"strings"
 	"testing"
 
-	"reprise/replay/internal/resulttest"
 	"reprise/replay/report"
 	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
 

@@ -1,0 +1,52 @@
+package report
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"regexp"
+	"testing"
+
+	"reprise/replay/result"
+	"reprise/replay/result/resulttest"
+	"reprise/trace/textpage"
+)
+
+// noNumber is what is left of a division by nothing, in a text or between the tags of a page.
+var noNumber = regexp.MustCompile(`(^|[ >|:])[-+]?(NaN|Inf)([ <|,%]|$)`)
+
+// A statistic of nothing is no value and no fault: whatever is missing of whichever groups, each
+// format and page is written, and each is what its readers take.
+func TestStatisticsOfNothing(t *testing.T) {
+	for seed := range uint64(80) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		rows := make([]result.Result, []int{0, 1, 2, 7, 40}[rng.IntN(5)])
+		users, lacks := rng.IntN(4), []float64{0, .3, .7, 1}[rng.IntN(4)]
+		for i := range rows {
+			rows[i] = resulttest.Holed(rng, int64(i), users, lacks)
+		}
+		slo, err := ParseSLO("ttft:5ms,tpot:5ms,e2e:10ms")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := summarise(t, result.Run{Sending: result.Sending{Requests: int64(len(rows))}}, Options{SLO: slo, Exact: []int{0, 3}[rng.IntN(2)], GPUs: rng.IntN(2), PricePerGPUHour: 1}, rows...)
+
+		readBack(t, "nothing", s)
+		written(t, WriteMarkdown, s)
+		named := []Named{{Name: "a", Summary: s}, {Name: "b", Summary: s}}
+		for name, write := range map[string]func(io.Writer) error{
+			"text":       func(w io.Writer) error { return WriteText(w, s, textpage.Options{Width: 80}) },
+			"details":    func(w io.Writer) error { return WriteText(w, s, textpage.Options{Width: 80, Details: true}) },
+			"json":       func(w io.Writer) error { return WriteJSON(w, s) },
+			"json, runs": func(w io.Writer) error { return WriteJSONRuns(w, named) },
+			"text, runs": func(w io.Writer) error { return WriteTextRuns(w, named, textpage.Options{Width: 80, Details: true}) },
+			"page":       Page(s).Write,
+			"overlay":    Overlay(named).Write,
+		} {
+			var b bytes.Buffer
+			if err := write(&b); err != nil || b.Len() == 0 || noNumber.Match(b.Bytes()) {
+				t.Fatalf("seed %d: %s: %v, %q", seed, name, err, noNumber.Find(b.Bytes()))
+			}
+		}
+	}
+}
