@@ -25,6 +25,7 @@ import (
 	"reprise/trace/page"
 	"reprise/trace/recording"
 	"reprise/trace/token"
+	"reprise/trace/usage"
 )
 
 // recordFlags are the flags of record.
@@ -330,6 +331,7 @@ func (f *recordFlags) sayRecorded(cmd *cobra.Command, r *recorder) error {
 			fmt.Fprintf(out, "  %s %s\n", page.Many(line.n, "request"), line.why)
 		}
 	}
+	c.Usage.Each(func(one usage.Finding, n int64) { fmt.Fprintf(out, "  %s %s\n", page.Many(n, "answer"), one.Says()) })
 	if c.Recorded > 0 {
 		fmt.Fprintf(out, "Make a trace of them:  reprise merge --finish %s -o t.parquet\n", f.out)
 	}

@@ -40,6 +40,7 @@ type mark struct {
 type reply struct {
 	failed  bool // it is an error, or has one, or ends too early
 	usage   tokenusage.Tokens
+	found   tokenusage.Findings // in the counts of that usage
 	finish  string
 	text    string
 	unknown bool // the text is not all that was generated
@@ -50,13 +51,13 @@ type reply struct {
 	id      string          // of the answer, for requests that go on from it
 }
 
-// tokensOf is what the counts of a server say. What it counts beyond all bounds it does not count.
-func tokensOf(c *tokenusage.Counts, d tokenusage.Dialect) tokenusage.Tokens {
-	t, _, err := c.Settle(d)
+// count takes what the counts of a server say. What it counts beyond all bounds it does not count.
+func (r *reply) count(c *tokenusage.Counts, d tokenusage.Dialect) {
+	t, found, err := c.Settle(d)
 	if err != nil {
-		return tokenusage.Tokens{}
+		t, found = tokenusage.Tokens{}, 0
 	}
-	return t
+	r.usage, r.found = t, found
 }
 
 const (
@@ -227,6 +228,7 @@ func collected(c *openai.Collector, ended time.Duration, whole bool) reply {
 		r.done = o.LastToken
 	}
 	if u := o.Usage; u != nil {
+		r.found = o.Found
 		r.usage = tokenusage.Tokens{Input: count(u.PromptTokens), Output: count(u.CompletionTokens)}
 		if u.PromptTokensDetails != nil {
 			r.usage.Cached = trace.Ptr(int32(u.PromptTokensDetails.CachedTokens))

@@ -97,7 +97,8 @@ func (m *messageEvents) take(ev openai.Event) {
 // reply is what the events said in all.
 func (m *messageEvents) reply() reply {
 	r := m.out
-	r.usage, r.text = tokensOf(&m.counts, tokenusage.Exclusive), m.text.String()
+	r.text = m.text.String()
+	r.count(&m.counts, tokenusage.Exclusive)
 	r.judge(ending.Answer{Fault: r.failed, Ended: m.begun && (m.ended || r.finish != ""), Generated: m.generated})
 	var calls []toolCall
 	for i := range m.blocks {
@@ -126,7 +127,8 @@ func wholeMessage(body []byte) reply {
 	if json.Unmarshal(body, &m) != nil || m.Type != "message" {
 		return reply{failed: true}
 	}
-	r := reply{id: m.ID, finish: trace.ClosedFinish(m.Reason), usage: tokensOf(&m.Usage, tokenusage.Exclusive)}
+	r := reply{id: m.ID, finish: trace.ClosedFinish(m.Reason)}
+	r.count(&m.Usage, tokenusage.Exclusive)
 	messages, _ := contentMessages(trace.Assistant, m.Content, new(int32))
 	for _, part := range messages {
 		r.text += part.text

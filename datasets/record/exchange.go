@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"reprise/trace/usage"
 )
 
 // An api is what a path asks for.
@@ -58,9 +60,10 @@ type exchange struct {
 	w       *workers
 	api     api
 	begin   time.Time
-	session string // by a header
-	server  string // which of several answered
-	request string // content encoding of the request
+	session string         // by a header
+	server  string         // which of several answered
+	request string         // content encoding of the request
+	found   usage.Findings // in the usage of the answer
 
 	// What a shadow gets beside the body: of the headers, those that say what the body is
 	// and what may answer it.

@@ -63,6 +63,7 @@ func (x *exchange) entry() (e *trace.Entry, key string, ok bool) {
 // outcome adds what the answer says, which it returns.
 func (x *exchange) outcome(e *trace.Entry) reply {
 	r := x.answer.reply(x.api, x.status, x.last, x.ended)
+	x.found = r.found
 	if r.usage.Input != nil {
 		e.InputTokens = r.usage.Input
 	}

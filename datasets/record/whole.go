@@ -38,7 +38,8 @@ func wholeReply(is api, body []byte) reply {
 	if json.Unmarshal(body, &b) != nil {
 		return reply{failed: true}
 	}
-	r := reply{id: b.ID, usage: tokensOf(&b.Usage, tokenusage.Body)}
+	r := reply{id: b.ID}
+	r.count(&b.Usage, tokenusage.Body)
 	if is == embeddingsAPI {
 		r.unknown, r.failed = true, isSet(b.Error)
 		return r
@@ -96,7 +97,8 @@ func wholeResponse(body []byte) reply {
 	if json.Unmarshal(body, &b) != nil {
 		return reply{failed: true}
 	}
-	r := reply{id: b.ID, usage: tokensOf(&b.Usage, tokenusage.Body), finish: ending.Response(b.Status, b.Incomplete.Reason)}
+	r := reply{id: b.ID, finish: ending.Response(b.Status, b.Incomplete.Reason)}
+	r.count(&b.Usage, tokenusage.Body)
 	items, unknown, _ := inputItems(b.Output, new(int32))
 	r.unknown = unknown && r.usage.Reasoning == nil
 	for _, m := range items {

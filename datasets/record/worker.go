@@ -9,6 +9,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/recording"
+	"reprise/trace/usage"
 )
 
 // workers make entries of exchanges that are over.
@@ -22,6 +23,9 @@ type workers struct {
 	chains chains
 
 	recorded, sampledOut, other, memory, tooLong, unreadable, unreached, noLength, fault atomic.Int64
+
+	usageLock sync.Mutex
+	usage     usage.Tally
 }
 
 // waiting is how many exchanges may wait. Their texts are within the limit of memory.
@@ -148,10 +152,22 @@ func (w *workers) record(x *exchange, sink func(*trace.Entry) error) {
 		counted = &w.noLength
 	default:
 		counted = &w.recorded
+		w.found(x.found)
+	}
+}
+
+// found counts what was found in the usage of a recorded answer.
+func (w *workers) found(found usage.Findings) {
+	if found != 0 {
+		w.usageLock.Lock()
+		w.usage.Add(found)
+		w.usageLock.Unlock()
 	}
 }
 
 func (w *workers) counts() recording.Counts {
-	return recording.Counts{Recorded: w.recorded.Load(), SampledOut: w.sampledOut.Load(), NotAsked: w.other.Load(), Memory: w.memory.Load(),
+	w.usageLock.Lock()
+	defer w.usageLock.Unlock()
+	return recording.Counts{Usage: w.usage, Recorded: w.recorded.Load(), SampledOut: w.sampledOut.Load(), NotAsked: w.other.Load(), Memory: w.memory.Load(),
 		TooLong: w.tooLong.Load(), Unreadable: w.unreadable.Load(), Unreached: w.unreached.Load(), NoLength: w.noLength.Load(), Failed: w.fault.Load()}
 }

@@ -59,6 +59,9 @@ func (o *oddities) outcome(out *openai.Outcome) {
 			*c.n++
 		}
 	}
+	if sound {
+		o.odd.Usage.Add(out.Found)
+	}
 }
 
 // counts returns the odd answers so far.

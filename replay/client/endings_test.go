@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"reprise/replay/openai"
@@ -49,6 +50,44 @@ func TestEndingsOverTheWire(t *testing.T) {
 					t.Errorf("%s, %s, whole, as %q: %q", c.API, c.Name, label, r.Error)
 				}
 			}
+		}
+	}
+}
+
+// The simulated server ends its answers as package ending says, in every API: the client has the
+// class of each word, and the server's own count of ends agrees.
+func TestEndingsOfTheSimulatedServer(t *testing.T) {
+	for _, word := range []string{"stop", "eos", "length", "max_tokens", "tool_calls", "content_filter", "cache_threshold", "abort", "timeout", "error", "cancelled"} {
+		c := quirkConfig()
+		c.Base, c.ITL = 0, 0
+		c.Quirks = "finish-reason=" + word
+		s := quirkServer(t, c)
+		want := ending.Answer{Ended: true, Finish: word, Generated: true, Tokens: 8}.Failure()
+		for _, api := range []string{endingtest.Chat, endingtest.Completions, endingtest.Responses, endingtest.Messages} {
+			kind := want
+			if api == endingtest.Responses && kind == ending.GaveUp {
+				kind = ending.InStream // as above
+			}
+			row := trace.Request{InputTokens: 12, OutputTokens: trace.Ptr[int32](8), Kind: "chat"}
+			if r := fire(t, endpoint(t, Options{URL: s.URL, Model: "m", API: api, Connections: Pooled}), row, 0); r.Error != kind {
+				t.Errorf("%s of %s: %q, want %q", word, api, r.Error, kind)
+			}
+		}
+		reason := "stop"
+		switch {
+		case want != "":
+			reason = "abort"
+		case ending.Finish(word) == ending.Length:
+			reason = "length"
+		}
+		resp, err := http.Get(s.URL + "/metrics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, _ := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if !strings.Contains(string(page), `finished_reason="`+reason+`"} 4`) {
+			t.Errorf("%s does not count as %s in\n%s", word, reason, page)
 		}
 	}
 }

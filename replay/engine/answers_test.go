@@ -62,7 +62,7 @@ map[Content-Type:[application/json]]
 map[Content-Type:[application/json]]
 0 status 500
 0 {"error":{"message":"request body: byte 1: not valid JSON","type":"InternalServerError","param":null,"code":500}}
-137 14 2 7 0`}, {"engine", modelled, `
+137 14 3 6 0`}, {"engine", modelled, `
 map[Content-Type:[application/json]]
 27 {"id":"cmpl-1",§"choices":[{"index":0,"text":" w0 w1","finish":"length"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,"cached":0}}
 map[Cache-Control:[no-cache] Content-Type:[text/event-stream]]
@@ -95,7 +95,7 @@ map[Content-Type:[application/json]]
 map[Content-Type:[application/json]]
 0 status 500
 0 {"error":{"message":"request body: byte 1: not valid JSON","type":"InternalServerError","param":null,"code":500}}
-137 14 2 7 0`}} {
+137 14 3 6 0`}} {
 		synctest.Test(t, func(t *testing.T) {
 			h := faultServer(t, c.config)
 			var all []string

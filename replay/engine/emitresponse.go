@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reprise/replay/openai"
+	"reprise/trace/ending"
 )
 
 // A responseDialect writes the events of the Responses API: deltas of text, reasoning or
@@ -65,8 +66,8 @@ func (d *responseDialect) whole(text string) []byte {
 
 // status is how the answer ends.
 func (d *responseDialect) status() string {
-	switch d.j.finish {
-	case "stop", "tool_calls":
+	switch ending.Finish(d.j.finish) {
+	case ending.Stop, ending.ToolCalls, ending.FunctionCall:
 		return openai.StatusCompleted
 	}
 	return openai.StatusIncomplete
@@ -86,7 +87,7 @@ func (d *responseDialect) body(status, text string) *openai.ResponseBody {
 	}
 	if status == openai.StatusIncomplete {
 		b.Incomplete = &openai.IncompleteDetails{Reason: j.finish}
-		if j.finish == "length" {
+		if ending.Finish(j.finish) == ending.Length {
 			b.Incomplete.Reason = "max_output_tokens"
 		}
 	}

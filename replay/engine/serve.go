@@ -12,6 +12,7 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/trace/block"
+	"reprise/trace/ending"
 	"reprise/trace/sample"
 )
 
@@ -77,10 +78,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behavi
 	switch {
 	case err != nil:
 		s.count.aborted.Add(1)
-	case j.finish == "stop":
-		s.count.stopped.Add(1)
-	default:
+	case ending.OfFinish(j.finish) == ending.Failed, ending.OfFinish(j.finish) == ending.WasCut:
+		s.count.aborted.Add(1)
+	case ending.Finish(j.finish) == ending.Length:
 		s.count.cutShort.Add(1)
+	default:
+		s.count.stopped.Add(1)
 	}
 	if err == nil {
 		s.latencies.e2e.observe(j.last.Sub(j.came))
@@ -232,9 +235,9 @@ func (s *Server) prepareJob(j *serverJob) (*serverJob, int, error) {
 	case m.finish != "":
 		j.finish = m.finish
 	case m.tools && j.chat:
-		j.finish = "tool_calls"
+		j.finish = ending.ToolCalls
 	case m.swallowed > 0:
-		j.finish = "stop"
+		j.finish = ending.Stop
 	}
 	return j, 0, nil
 }
@@ -284,14 +287,14 @@ func (s *Server) setLength(j *serverJob) error {
 		}
 		limit = room
 	}
-	j.output, j.finish = limit+j.behaviour.more, "length"
+	j.output, j.finish = limit+j.behaviour.more, ending.Length
 	if !j.req.IgnoreEOS || j.behaviour.stops {
 		stop := 1 + int(j.seed%uint64(2*limit))
 		if j.req.MinTokens != nil && !j.behaviour.stops {
 			stop = max(stop, *j.req.MinTokens)
 		}
 		if stop < limit {
-			j.output, j.finish = stop, "stop"
+			j.output, j.finish = stop, ending.Stop
 		}
 	}
 	return nil

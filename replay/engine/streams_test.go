@@ -69,17 +69,17 @@ func TestStreamsToTheByte(t *testing.T) {
 30 data: {"id":"chatcmpl-1",§"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":null,"arguments":" v1"}}]},"finish":null}]}⏎⏎^
 40 data: {"id":"chatcmpl-1",§"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":null,"arguments":" v2\"}"}}]},"finish":"tool_calls"}]}⏎⏎^
 40 data: {"id":"chatcmpl-1",§"choices":[],"usage":{"prompt_tokens":25,"completion_tokens":3,"total_tokens":28,"cached":0}}⏎⏎data: [DONE]⏎⏎^
-25 3 0 1 0`},
+25 3 1 0 0`},
 		{"chat", "tool-calls,multi-token-events=2,role-every-delta", 3, false, false, `
 30 data: {"id":"chatcmpl-1",§"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"chatcmpl-1-tool-0","type":"function","function":{"name":"look_up","arguments":"{\"words\":\"v0 v1"}}]},"finish":null}]}⏎⏎^
 40 data: {"id":"chatcmpl-1",§"choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"function":{"name":null,"arguments":" v2\"}"}}]},"finish":"tool_calls"}]}⏎⏎^
 40 data: [DONE]⏎⏎^
-25 3 0 1 0`},
+25 3 1 0 0`},
 		{"chat", "tool-calls,no-finish-reason", 2, false, false, `
 20 data: {"id":"chatcmpl-1",§"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish":null}]}⏎⏎data: {"id":"chatcmpl-1",§"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"chatcmpl-1-tool-0","type":"function","function":{"name":"look_up","arguments":"{\"words\":\"v0"}}]},"finish":null}]}⏎⏎^
 30 data: {"id":"chatcmpl-1",§"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"name":null,"arguments":" v1"}}]},"finish":null}]}⏎⏎^
 30 data: [DONE]⏎⏎^
-25 2 0 1 0`},
+25 2 1 0 0`},
 		{"text", "tool-calls", 1, false, false, `
 20 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":" w0","finish":null}]}⏎⏎^
 20 data: {"id":"cmpl-1",§"choices":[{"index":0,"text":"","finish":"length"}]}⏎⏎data: [DONE]⏎⏎^

@@ -514,10 +514,11 @@ func (c *Collector) usage() *Usage {
 		}
 	}
 
-	t, _, err := sum.Settle(dialect)
+	t, found, err := sum.Settle(dialect)
 	if err != nil {
 		return nil
 	}
+	c.out.Found = found
 	u := &Usage{PromptTokens: orZero(t.Input), CompletionTokens: orZero(t.Output)}
 	if total, told := sum.Get(usage.Total); told && total > 0 || dialect == usage.Body && c.out.Choices < 2 {
 		u.TotalTokens = int(total)

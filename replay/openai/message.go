@@ -3,6 +3,8 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+
+	"reprise/trace/ending"
 )
 
 // MessageUsage is the counts of Anthropic's Messages API. Those of the cache stand beside
@@ -89,13 +91,13 @@ type MessageDelta struct {
 // has none stays as it is.
 func StopReason(finish string) string {
 	switch finish {
-	case "stop":
+	case ending.Stop:
 		return "end_turn"
-	case "length":
+	case ending.Length:
 		return "max_tokens"
-	case "tool_calls":
+	case ending.ToolCalls:
 		return "tool_use"
-	case "content_filter":
+	case ending.ContentFilter:
 		return "refusal"
 	}
 	return finish

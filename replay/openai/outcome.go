@@ -3,6 +3,8 @@ package openai
 import (
 	"math"
 	"time"
+
+	"reprise/trace/usage"
 )
 
 // NoInstant stands for an instant that never came, and becomes null where results are
@@ -57,6 +59,8 @@ type Outcome struct {
 	// without choices stands above counts that came with them; the latter are summed
 	// over the choices. Nil when the server counted nothing.
 	Usage *Usage
+	// Found is what the counts of the usage break, or how they had to be taken.
+	Found usage.Findings
 	// FinishReason is that of choice 0, or the first that came from another: "stop",
 	// "length", "tool_calls", "content_filter" or what else the server calls it, "other"
 	// if that is not an identifier of at most 64 bytes; "" if none came.

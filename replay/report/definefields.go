@@ -237,6 +237,11 @@ var oddFields = []numberField{
 	{"run.odd_answers.malformed_events", "answers", "Streams with data that is no JSON object; it was skipped."},
 	{"run.odd_answers.several_choices", "answers", "Streams with several choices; gaps are between events of any of them."},
 	{"run.odd_answers.no_usage", "answers", "Streams in which the server counted nothing."},
+	{"run.odd_answers.usage.cached_above_input", "answers", "Answers whose usage has more cached tokens than input tokens: all of the input was taken as cached."},
+	{"run.odd_answers.usage.cached_added_to_input, run.odd_answers.usage.cached_taken_as_within", "answers", "Answers whose cached tokens were added to the input count, or taken as a part of it without evidence."},
+	{"run.odd_answers.usage.reasoning_added_to_output", "answers", "Answers whose reasoning tokens stand beside the output count, and were added to it."},
+	{"run.odd_answers.usage.reasoning_above_output", "answers", "Answers whose usage has more reasoning tokens than output tokens: all of the output was taken as reasoning."},
+	{"run.odd_answers.usage.total_unexplained", "answers", "Answers whose total is not the sum of their input and output tokens."},
 	{"run.odd_answers.uncounted_events", "answers", "Streams whose usage has more or fewer tokens than there were events, without a running count."},
 }
 

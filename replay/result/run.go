@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reprise/replay/host"
+	"reprise/trace/usage"
 )
 
 // A Privacy is what the privacy card of a workload says, in short. The card itself
@@ -320,6 +321,8 @@ type Odd struct {
 	Choices    int64 `json:"several_choices,omitempty"`  // gaps are between events of any of them
 	NoUsage    int64 `json:"no_usage,omitempty"`         // the server counted nothing
 	Uncounted  int64 `json:"uncounted_events,omitempty"` // usage counts more or fewer tokens than there were events, and no running usage tells whose
+	// Usage counts the sound answers whose usage is not as it should be.
+	Usage usage.Tally `json:"usage,omitzero"`
 }
 
 // MaxRecordHeaders is how many response headers may be recorded.

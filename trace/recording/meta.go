@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/usage"
 )
 
 // Schema names the layout of the files that this package writes and reads.
@@ -46,6 +47,8 @@ type Counts struct {
 	NoLength   int64 `json:"lost_no_length"`  // neither a text nor a count of tokens
 	Disk       int64 `json:"lost_disk"`       // the disk was full or too slow
 	Failed     int64 `json:"lost_fault"`      // a fault of the recorder's own
+	// Usage counts the recorded answers whose usage is not as it should be.
+	Usage usage.Tally `json:"usage,omitzero"`
 }
 
 // Lost is how many requests should have been recorded and were not.

@@ -31,6 +31,7 @@
 //
 //   - usage.go: the kinds of counts, the table of keys, and how an object is gathered
 //   - settle.go: the dialects, what a total shows, and the tokens
+//   - tally.go: how many answers have each finding
 //   - reader.go: the records of a file, which show what the others of their model hold
 //
 // Exported names may change in any release.

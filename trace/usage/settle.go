@@ -48,6 +48,7 @@ const (
 	CacheTaken                    // a relayed count: they were taken as within the input, which nothing shows
 	CacheOver                     // more cached tokens than input
 	ReasoningAdded                // the reasoning was added to the output
+	ReasoningOver                 // more reasoning than output, of which it is said to be a part
 	TotalOff                      // the total is not the sum of its parts
 	findings
 )
@@ -73,17 +74,31 @@ func (f Findings) All() (all []Finding) {
 
 // String says what was found, of records: to be shown with their number.
 func (f Finding) String() string {
+	says := "records " + f.Says()
 	switch f {
 	case CacheAdded:
-		return "records whose cached tokens stand beside the input count, and were added to it (--cached-in-input yes says that they are part of it)"
+		says += " (--cached-in-input yes says that they are part of it)"
 	case CacheTaken:
-		return "records whose cached tokens were taken as part of the input count, which nothing before them shows (--cached-in-input no says that they stand beside it)"
+		says += " (--cached-in-input no says that they stand beside it)"
+	}
+	return says
+}
+
+// Says says what was found, behind the number and the name of what has it: "2 answers that count …".
+func (f Finding) Says() string {
+	switch f {
+	case ReasoningOver:
+		return "that count more reasoning tokens than output tokens: all of the output was taken as reasoning"
+	case CacheAdded:
+		return "whose cached tokens stand beside the input count, and were added to it"
+	case CacheTaken:
+		return "whose cached tokens were taken as part of the input count, which nothing before them shows"
 	case CacheOver:
-		return "records that count more cached tokens than input tokens: all of the input was taken as cached"
+		return "that count more cached tokens than input tokens: all of the input was taken as cached"
 	case ReasoningAdded:
-		return "records whose reasoning tokens stand beside the output count, and were added to it"
+		return "whose reasoning tokens stand beside the output count, and were added to it"
 	case TotalOff:
-		return "records whose total is not the sum of their input and output tokens: the two counts were taken, and the total was not"
+		return "whose total is not the sum of their input and output tokens: the two counts were taken, and the total was not"
 	}
 	return ""
 }
@@ -237,6 +252,7 @@ func (c *Counts) settle(d Dialect, by, known [parts]evidence, explained bool) (t
 		t.Input = pointer(Input, input)
 	}
 	if hasOutput {
+		add(ReasoningOver, reasoning > output)
 		reasoning = min(reasoning, output)
 		t.Output = pointer(Output, output)
 	}

@@ -24,3 +24,12 @@ func Dialects() []Dialect {
 		{"gemini", `{"promptTokenCount":700,"toolUsePromptTokenCount":200,"cachedContentTokenCount":640,"candidatesTokenCount":28,"thoughtsTokenCount":12,"totalTokenCount":940}`, 900, 640, 40, 12},
 	}
 }
+
+// Broken are usage objects that cannot be: whoever reads one says what it found.
+func Broken() []Dialect {
+	return []Dialect{
+		{Name: "a total that no sum gives", Usage: `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":1500}`},
+		{Name: "more cached than input", Usage: `{"prompt_tokens":100,"completion_tokens":40,"total_tokens":140,"prompt_tokens_details":{"cached_tokens":640}}`},
+		{Name: "more reasoning than output", Usage: `{"prompt_tokens":900,"completion_tokens":40,"total_tokens":940,"completion_tokens_details":{"reasoning_tokens":70}}`},
+	}
+}

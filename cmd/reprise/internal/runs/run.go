@@ -21,6 +21,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/profile"
 	"reprise/trace/token"
+	"reprise/trace/usage"
 )
 
 // chosen is the part of the workload that the flags ask for, and what makes its
@@ -455,6 +456,7 @@ func (r *replayRun) noteOutcome(run *result.Run) {
 			says = append(says, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
+	o.Usage.Each(func(one usage.Finding, n int64) { says = append(says, fmt.Sprintf("%d %s", n, one.Says())) })
 	if len(says) > 0 {
 		cli.Notef(r.cmd, "answers that were odd: %s", strings.Join(says, "; "))
 	}

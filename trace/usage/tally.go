@@ -1,0 +1,32 @@
+package usage
+
+// A Tally counts answers by what was found in their usage.
+type Tally struct {
+	CacheAdded     int64 `json:"cached_added_to_input,omitempty"`
+	CacheTaken     int64 `json:"cached_taken_as_within,omitempty"`
+	CacheOver      int64 `json:"cached_above_input,omitempty"`
+	ReasoningAdded int64 `json:"reasoning_added_to_output,omitempty"`
+	ReasoningOver  int64 `json:"reasoning_above_output,omitempty"`
+	TotalOff       int64 `json:"total_unexplained,omitempty"`
+}
+
+func (t *Tally) counts() [findings]*int64 {
+	return [findings]*int64{CacheAdded: &t.CacheAdded, CacheTaken: &t.CacheTaken, CacheOver: &t.CacheOver,
+		ReasoningAdded: &t.ReasoningAdded, ReasoningOver: &t.ReasoningOver, TotalOff: &t.TotalOff}
+}
+
+// Add counts what was found in one answer.
+func (t *Tally) Add(found Findings) {
+	for _, one := range found.All() {
+		*t.counts()[one]++
+	}
+}
+
+// Each calls f with every finding that some answer has, and with their number.
+func (t *Tally) Each(f func(one Finding, n int64)) {
+	for one, n := range t.counts() {
+		if *n > 0 {
+			f(Finding(one), *n)
+		}
+	}
+}
