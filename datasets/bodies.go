@@ -28,8 +28,23 @@ var bodyMembers = []string{
 	"bad_words", "use_beam_search", "length_penalty", "truncate_prompt_tokens", "priority",
 }
 
+// knownMembers says that a gateway has members of its own in what it keeps of a body, of keys and
+// budgets, which no engine is to get: only [bodyMembers] are taken.
+const knownMembers = "+"
+
 // wholeRecord says that a body is mixed with the members of its log record.
 const wholeRecord = "*"
+
+// askedChat is the body of a request to OpenAI's chats or completions in a view of a record.
+const askedChat = "chat_body"
+
+// putChatBody shows what stands at a path of the view as such a body, if it is one.
+func (v viewRow) putChatBody(at, origin string) {
+	body, _ := v.value(at)
+	if fields, ok := body.(map[string]any); ok && (fields["messages"] != nil || fields["prompt"] != nil) {
+		v.put(askedChat, body, origin)
+	}
+}
 
 // otherMembers are the members of the body of a row's request that entries have no field for,
 // as a JSON object; empty where the row has no such body.
@@ -45,6 +60,11 @@ func otherMembers(r row, at []string) trace.Text {
 		v, path, ok := findFirst(r, at)
 		if !ok || json.Unmarshal(writtenValue(r, path, v), &members) != nil {
 			return trace.Text{}
+		}
+		if slices.Contains(at, knownMembers) {
+			maps.DeleteFunc(members, func(name string, v json.RawMessage) bool {
+				return !slices.Contains(bodyMembers, name) || string(v) == "null"
+			})
 		}
 	}
 	var out []byte

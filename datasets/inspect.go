@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"reprise/trace/ending"
 )
 
 // An Inspection says which fields the first records of a source have, and how to
@@ -64,6 +66,7 @@ type fieldStats struct {
 	dates, whole, numbers, flags, texts, lists int
 	messages                                   int  // of texts or lists
 	ids                                        int  // of lists: those of whole numbers
+	fates                                      int  // of texts: those that say what became of a request
 	open                                       int  // of numbers: those that have decimals or thousands
 	commas                                     bool // the mark in them is a comma
 	fractions                                  bool
@@ -404,6 +407,9 @@ func (s *fieldStats) gather(v any) {
 			return
 		}
 		s.texts++
+		if fate, ok := ending.Status(v); ok && (fate == ending.OK || fate == ending.Failed || fate == ending.WasCut) {
+			s.fates++
+		}
 		size(utf8.RuneCountInString(v))
 		if start := strings.TrimSpace(v); strings.HasPrefix(start, "[") {
 			if list, _, ok := decodeJSON([]byte(v)); ok && areMessages(list) {

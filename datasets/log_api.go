@@ -56,7 +56,7 @@ func apiLogOf(asked, answered []string) declaredFormat {
 			"max_tokens": {"asked.max_completion_tokens", "asked.max_output_tokens", "asked.max_tokens"}, "temperature": {"asked.temperature"}, "stream": {"asked.stream"},
 			"finish_reason": {"finish", "answer.choices.0.finish_reason"}, "status": {"status", "status_code"}, "error": {"error", "answer.error.type", "answer.error.message"},
 			"ttft_ms": {"ttft_ms", "time_to_first_token_ms"}, "e2e_ms": {"latency_ms", "duration_ms", "e2e_ms", "elapsed_ms"},
-			"messages": {"conversation"}, "tools": {"asked.tools"}, "output": {"answer"}, bodyAt: {"chat_body"},
+			"messages": {"conversation"}, "tools": {"asked.tools"}, "output": {"answer"}, bodyAt: {askedChat},
 		},
 		usage: []string{"answer.usage"}, counts: tokenusage.Body, made: origins,
 		kinds: [][2]string{{"responses", "responses"}, {"chat", "chat"}, {"embedding", "embedding"}},
@@ -162,7 +162,7 @@ func showAPICall(v viewRow) {
 	if body, ok := v.value("asked"); ok {
 		v.put("conversation", body, v.from["asked"])
 		if api == "chat" {
-			v.put("chat_body", body, v.from["asked"])
+			v.put(askedChat, body, v.from["asked"])
 		}
 	}
 	if api == "responses" && hasAny(v, "asked.instructions") {

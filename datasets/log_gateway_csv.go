@@ -29,6 +29,7 @@ var gatewayFields = Mapping{
 	"error":         {"response_json.error"},
 	"ttft_ms":       {"ttft_ms"},
 	"e2e_ms":        {"latency_ms", "duration_ms", "e2e_ms"},
+	bodyAt:          {askedChat},
 }
 
 // gatewayCSVFormat reads CSV with a column request_json, which holds the bodies of
@@ -45,6 +46,7 @@ func gatewayCSVFormat() Format {
 		timed:  true,
 		dated:  true,
 		csv:    true,
+		bodies: []string{"request_json"},
 		detect: detectColumns("request_json"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first, err := csvInputs(in, head, o, s)
@@ -69,6 +71,7 @@ func showGateway(r row, counts *usageReader, tell *notes) (row, error) {
 	if !v.unpack("request_json") {
 		return nil, badAt(r, "request_json", "request_json: want JSON")
 	}
+	v.putChatBody("request_json", "request_json")
 	switch {
 	case v.unpack("response_json"):
 	case r.cut():

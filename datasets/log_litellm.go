@@ -36,6 +36,7 @@ var litellmFields = Mapping{
 	"tools":         {"asked.tools", "asked.functions"},
 	"prompt":        {"text.prompt"},
 	"output":        {"text.reply"},
+	bodyAt:          {"asked", knownMembers},
 }
 
 // litellmUsage are the usage objects beside the counts that stand alone.
@@ -53,6 +54,12 @@ var (
 		"text.reply": "response.choices[].message|response.choices[].text",
 		"blocks":     "metadata.prefix_block_hashes|metadata.spend_logs_metadata.prefix_block_hashes|metadata.requester_metadata.prefix_block_hashes",
 	}
+	litellmBodies = func() (paths []string) {
+		for _, name := range bodyMembers {
+			paths = append(paths, "proxy_server_request."+name, "model_parameters."+name)
+		}
+		return paths
+	}()
 	litellmReads = append(usageReads(litellmFields, litellmUsage),
 		fieldAt("metadata.prefix_block_size|metadata.spend_logs_metadata.prefix_block_size|metadata.requester_metadata.prefix_block_size|"+
 			"metadata.block_size|metadata.spend_logs_metadata.block_size|metadata.requester_metadata.block_size", "blocks", ""),
@@ -85,6 +92,7 @@ func litellmSpendFormat() Format {
 			"r1,acompletion,2026-01-02 03:04:05.678,2026-01-02 03:04:07.1,120,40,m",
 		dated:  true,
 		csv:    true,
+		bodies: litellmBodies,
 		detect: detectColumns("call_type", "startTime", "prompt_tokens"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first, err := csvInputs(in, head, o, s)
@@ -106,6 +114,7 @@ func litellmLogFormat() Format {
 		About:   "LiteLLM's StandardLoggingPayload objects, one a line or one a file",
 		Example: `{"id":"r1","call_type":"acompletion","startTime":1767323045.678,"endTime":1767323047.1,"prompt_tokens":120,"completion_tokens":40,"model":"m"}`,
 		dated:   true,
+		bodies:  litellmBodies,
 		detect:  detectObject(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)

@@ -23,6 +23,7 @@ var sagemakerFields = Mapping{
 	"finish_reason": {"out.choices.0.finish_reason"},
 	"output_tokens": {"out.details.generated_tokens", "out.0.details.generated_tokens"},
 	"error":         {"out.error"},
+	bodyAt:          {askedChat},
 }
 
 // sagemakerMade is where the payloads stand, and sagemakerReads what is read of
@@ -46,6 +47,7 @@ func sagemakerFormat() Format {
 		About: "SageMaker data capture: JSON lines with requests and responses of OpenAI's API or TGI",
 		Example: `{"captureData":{"endpointInput":{"data":"{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}","encoding":"JSON"}},` +
 			`"eventMetadata":{"eventId":"e1","inferenceTime":"2026-01-02T03:04:05Z"}}`,
+		bodies: []string{"captureData.endpointInput.data"},
 		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
@@ -55,6 +57,7 @@ func sagemakerFormat() Format {
 				if !v.payload("in", "captureData.endpointInput") {
 					return nil, badAt(r, "captureData.endpointInput", "the request is missing or is not JSON, plain or as Base64")
 				}
+				v.putChatBody("in", "captureData.endpointInput.data")
 				if _, ok := r.value("captureData.endpointOutput.data"); ok && !v.payload("out", "captureData.endpointOutput") {
 					tell.count(noteOtherResponses)
 				}

@@ -41,7 +41,7 @@ func TestFinish(t *testing.T) {
 func TestStatus(t *testing.T) {
 	for s, want := range map[string]Fate{
 		"200": OK, "204.0": OK, "499": WasCut, "404": Failed, "503": Failed, "302": Failed,
-		"ok": OK, "Success": OK, "STATUS_CODE_OK": OK, "StatusCode.ERROR": Failed, "failure": Failed, "timeout": Failed,
+		"ok": OK, "Success": OK, "STATUS_CODE_OK": OK, "StatusCode.ERROR": Failed, "failure": Failed, "Errored, Not Charged": Failed, "Aborted, Not Charged": WasCut, "Included": OK, "On-Demand": OK, "Usage-based": OK, "timeout": Failed,
 		"aborted": WasCut, "canceled": WasCut, "cancelled": WasCut, "client disconnected": WasCut, "hm": otherFate, "incomplete": otherFate,
 	} {
 		if got, ok := Status(s); !ok || got != want {

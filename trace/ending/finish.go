@@ -140,7 +140,10 @@ func OfFinish(finish string) Fate {
 // [plainWord]. A request that a log calls aborted was given up by its client; an answer with
 // the finish reason abort by its engine.
 var statuses = map[Fate][]string{
-	OK:     {"ok", "success", "succeeded", "successful", "complete", "completed", "finished", "done", "status_code_ok"},
+	OK: {
+		"ok", "success", "succeeded", "successful", "complete", "completed", "finished", "done", "status_code_ok",
+		"included", "included_in_pro", "on_demand", "usage_based", "free", "user_api_key", // how Cursor was paid
+	},
 	Failed: {"failed", "failure", "fail", "error", "errored", "exception", "timeout", "timed_out", "rejected", "status_code_error"},
 	WasCut: {"cancelled", "canceled", "cancel", "aborted", "client_disconnected", "client_disconnect", "disconnected"},
 }
@@ -161,7 +164,7 @@ func Status(s string) (fate Fate, ok bool) {
 		}
 		return NotKnown, false
 	}
-	word := plainWord(s)
+	word, _, _ := strings.Cut(plainWord(s), ",") // Cursor: "Errored, Not Charged"
 	if word == "" {
 		return NotKnown, false
 	}
