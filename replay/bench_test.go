@@ -14,7 +14,7 @@ import (
 // An instant endpoint answers at once.
 type instantly struct{ resulttest.Endpoint }
 
-func (instantly) Prepare(int64, *trace.Request, result.Prompter) (result.Call, error) {
+func (instantly) Prepare(int64, int32, *trace.Request, result.Prompter) (result.Call, error) {
 	return fakeCall{}, nil
 }
 

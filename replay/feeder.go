@@ -276,10 +276,10 @@ func (f *feeder) prepare(w *pendingRow) {
 func (f *feeder) makeCall(w *pendingRow) (fl *flight, err error) {
 	fl = &flight{id: w.id, due: w.due, turn: w.turn, drift: w.due - w.plan, cut: f.opt.cutAfter(w.row), result: f.opt.newResult(w)}
 	if threads := f.sched.threads; threads == nil {
-		fl.call, err = f.endpoint.Prepare(fl.result.RowID, w.row, f.prompts)
+		fl.call, err = f.endpoint.Prepare(fl.result.RowID, fl.result.Round, w.row, f.prompts)
 	} else {
 		threads.startTurn(w.id, w.row)
-		fl.call, err = f.endpoint.Prepare(fl.result.RowID, w.row, threads)
+		fl.call, err = f.endpoint.Prepare(fl.result.RowID, fl.result.Round, w.row, threads)
 		fl.prefix, fl.reply = threads.finishTurn(err)
 	}
 	if err != nil {

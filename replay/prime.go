@@ -33,7 +33,7 @@ func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.P
 	failures = make([]string, len(rows))
 	var flights sync.WaitGroup
 	for i := range rows {
-		call, err := p.Endpoint.Prepare(result.NoRow, &rows[i], p.Prompter)
+		call, err := p.Endpoint.Prepare(result.NoRow, int32(i), &rows[i], p.Prompter)
 		if err != nil {
 			failures[i] = result.KindPrepare
 			continue

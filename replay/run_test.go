@@ -63,7 +63,7 @@ type fakeCall struct {
 
 func (c fakeCall) Size() int { return c.size }
 
-func (f *fake) Prepare(_ int64, row *trace.Request, _ result.Prompter) (result.Call, error) {
+func (f *fake) Prepare(_ int64, _ int32, row *trace.Request, _ result.Prompter) (result.Call, error) {
 	if f.prepare != nil {
 		if err := f.prepare(row); err != nil {
 			return nil, err

@@ -24,11 +24,11 @@ func (p *tailed) ShortTails() int64 { return p.n }
 // asking is an Endpoint that makes every prompt and sends nothing.
 type asking struct{ resulttest.Endpoint }
 
-func (a asking) Prepare(id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
+func (a asking) Prepare(id int64, round int32, row *trace.Request, p result.Prompter) (result.Call, error) {
 	if _, err := p.Prompt(row, nil); err != nil {
 		return nil, err
 	}
-	return a.Endpoint.Prepare(id, row, p)
+	return a.Endpoint.Prepare(id, round, row, p)
 }
 
 func (asking) Fire(context.Context, result.Shot, *result.Result) {}

@@ -185,7 +185,7 @@ func (echoCall) Size() int { return 1 }
 
 const echoOverhead, echoTurn = 3, 5 // of the chat's template
 
-func (e *echoing) Prepare(_ int64, row *trace.Request, p result.Prompter) (result.Call, error) {
+func (e *echoing) Prepare(_ int64, _ int32, row *trace.Request, p result.Prompter) (result.Call, error) {
 	if t, ok := p.(*threads); ok {
 		e.threads = t
 	}

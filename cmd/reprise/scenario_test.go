@@ -115,7 +115,7 @@ func TestScenarioTooLong(t *testing.T) {
 	says := []string{`{"error":{"message":"This model's maximum context length is 10 tokens"}}`, `{"detail":"Prompt is too long"}`, `{"error":{"code":"context_length_exceeded"}}`, `{"error":"above the maximum context"}`}
 	var n atomic.Int32
 	front := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if id := r.Header.Get("X-Request-Id"); r.Method == http.MethodPost && strings.HasSuffix(id, "8") { // of the last turns
+		if r.Method == http.MethodPost && strings.HasSuffix(rowOfRequest(r.Header), "8") { // of the last turns
 			i := int(n.Add(1)) - 1
 			rw.WriteHeader([]int{400, 422, 500}[i%3])
 			rw.Write([]byte(says[i%len(says)]))

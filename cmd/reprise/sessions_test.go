@@ -86,9 +86,8 @@ func newSessionServer(t testing.TB) *sessionServer {
 	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		call := sessionCall{from: time.Now()}
 		session := strings.TrimPrefix(r.Header.Get("X-Session"), "s")
-		id := r.Header.Get("X-Request-Id")
 		call.session, _ = strconv.ParseInt(session, 10, 64)
-		call.row, _ = strconv.ParseInt(id[strings.LastIndexByte(id, '-')+1:], 10, 64)
+		call.row, _ = strconv.ParseInt(rowOfRequest(r.Header), 10, 64)
 		w.mu.Lock()
 		late := time.Duration(rng.ExpFloat64() * 2e7)
 		w.mu.Unlock()
@@ -236,4 +235,11 @@ func TestSessionsThread(t *testing.T) {
 	if lost := known - cached; lost < 0 || lost >= 16*30*5 || cached == 0 {
 		t.Errorf("%d tokens known, %d cached", known, cached)
 	}
+}
+
+// rowOfRequest is the row that a request is of, as its id says; "" where it says none.
+func rowOfRequest(header http.Header) string {
+	_, row, _ := strings.Cut(header.Get("X-Request-Id"), "-")
+	row, _, _ = strings.Cut(row, "-")
+	return row
 }

@@ -147,8 +147,7 @@ func TestReplayTargets(t *testing.T) {
 		if h.Get("X-A") != "1" || h.Get("X-B") != "from the environment" || h.Get("X-C") != "from a file" || h.Get("X-Session-Id") == "" || h.Get("Traceparent") == "" {
 			t.Errorf("header %v", h)
 		}
-		id, body := h.Get("X-Request-Id"), bodies[i]
-		row := id[strings.LastIndex(id, "-")+1:]
+		row, body := rowOfRequest(h), bodies[i]
 		even := strings.Contains("02468", row[len(row)-1:])
 		if (string(body["priority"]) == "3") != even || (string(body["model"]) == `"lora"`) != even || string(body["top_k"]) != "4" || string(body["temperature"]) != "0" {
 			t.Errorf("row %s: %s", row, body)

@@ -34,7 +34,7 @@ func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Req
 		d.Rows++
 		var got [2]textHash
 		for i := range got {
-			call, err := h.prepare(id, row, p, fixed)
+			call, err := h.prepare(id, int32(i), row, p, fixed)
 			if err != nil {
 				return err
 			}

@@ -115,7 +115,7 @@ func endpoint(t testing.TB, o Options) *HTTP {
 // fire sends one row.
 func fire(t testing.TB, h *HTTP, row trace.Request, cut time.Duration) result.Result {
 	t.Helper()
-	c, err := h.Prepare(result.NoRow, &row, words{})
+	c, err := h.Prepare(result.NoRow, 0, &row, words{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -590,7 +590,7 @@ func TestCalibrateUncounted(t *testing.T) {
 		if strings.Join(run.Uncounted, " ") != c.uncounted || (len(run.NoStreamOptions) > 0) != c.withoutOptions || run.Overhead != c.overhead {
 			t.Errorf("%s: run %+v", name, run)
 		}
-		call, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1, OutputTokens: trace.Ptr[int32](1)}, words{})
+		call, err := h.Prepare(result.NoRow, 0, &trace.Request{InputTokens: 1, OutputTokens: trace.Ptr[int32](1)}, words{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,13 +17,14 @@ import (
 )
 
 // Prepare implements [result.Endpoint]: it makes the prompt, chooses the server and
-// encodes the request. A row without a number, [result.NoRow], has no extras.
+// encodes the request. A row without a number, [result.NoRow], has no extras; the round tells such
+// requests apart.
 //
 // Every request but one for embeddings is streamed, also one that was not in the
 // source, since the latencies are those of its tokens. A row without output asks for
 // one token, the least that servers take.
-func (h *HTTP) Prepare(id int64, row *trace.Request, p result.Prompter) (result.Call, error) {
-	call, err := h.prepare(id, row, p, openai.Extra{})
+func (h *HTTP) Prepare(id int64, round int32, row *trace.Request, p result.Prompter) (result.Call, error) {
+	call, err := h.prepare(id, round, row, p, openai.Extra{})
 	if err != nil {
 		return nil, err // not a nil pointer in an interface
 	}
@@ -48,7 +49,7 @@ func outputLength(row *trace.Request) (int, error) {
 var errNoOutputLength = errors.New("the row has no output length: give one with --output-tokens")
 
 // prepare makes a row's request. The fields of last stand above all others.
-func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
+func (h *HTTP) prepare(id int64, round int32, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
 	verbatim, isVerbatim := p.(result.Verbatim)
 	length, err := outputLength(row)
 	if err != nil && !isVerbatim { // whose body need not have a bound
@@ -109,7 +110,7 @@ func (h *HTTP) prepare(id int64, row *trace.Request, p result.Prompter, last ope
 	if more.Body.Forbids("ignore_eos") {
 		req.MinTokens, req.IgnoreEOS, req.Extra = nil, false, req.Extra.LeftOut("ignore_eos")
 	}
-	c := &httpCall{api: api, target: h.choose(row), session: h1.NoSession, header: h.rowHeader(id, row, more.Header)}
+	c := &httpCall{api: api, target: h.choose(row), session: h1.NoSession, header: h.rowHeader(id, round, row, more.Header)}
 	if row.Session != nil {
 		c.session = *row.Session
 	}
@@ -233,8 +234,9 @@ const (
 	traceparentHeader = "Traceparent"
 )
 
-// rowHeader makes the header of one row's request. A header that the user set is kept.
-func (h *HTTP) rowHeader(id int64, row *trace.Request, more http.Header) http.Header {
+// rowHeader makes the header of one row's request, which no other request has: that of a later round
+// names the round. A header that the user set is kept.
+func (h *HTTP) rowHeader(id int64, round int32, row *trace.Request, more http.Header) http.Header {
 	if h.traceID == "" && h.opt.AffinityHeader == "" && len(more) == 0 {
 		return h.header // shared, and only read
 	}
@@ -245,10 +247,17 @@ func (h *HTTP) rowHeader(id int64, row *trace.Request, more http.Header) http.He
 		}
 	}
 	if h.traceID != "" {
-		set(requestIDHeader, h.traceID+"-"+strconv.FormatInt(id, 10))
+		name, upper, lower := strconv.FormatInt(id, 10), uint32(round), uint32(id+1)
+		switch {
+		case id == result.NoRow:
+			name, upper, lower = fmt.Sprintf("before-%d", round), math.MaxUint32, uint32(round)
+		case round > 0:
+			name += "-" + strconv.FormatInt(int64(round), 10)
+		}
+		set(requestIDHeader, h.traceID+"-"+name)
 		// W3C Trace Context, level 1: version, trace, parent span, sampled. A span is
-		// not 0.
-		set(traceparentHeader, fmt.Sprintf("00-%s-%016x-01", h.traceID, uint64(id)+1))
+		// not 0: it has the round in its upper half, and below it the row from 1.
+		set(traceparentHeader, fmt.Sprintf("00-%s-%08x%08x-01", h.traceID, upper, lower))
 	}
 	if name := h.opt.AffinityHeader; name != "" && row.Session != nil {
 		set(http.CanonicalHeaderKey(name), "s"+strconv.FormatInt(*row.Session, 10))

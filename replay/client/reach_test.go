@@ -132,7 +132,7 @@ func TestReachHTTP2(t *testing.T) {
 		h := endpoint(t, Options{URL: over.URL, HTTP2: true, Connections: conns, TLS: &tls.Config{RootCAs: trusted}})
 		var all sync.WaitGroup
 		for range 64 {
-			c, err := h.Prepare(result.NoRow, &reachOne, words{})
+			c, err := h.Prepare(result.NoRow, 0, &reachOne, words{})
 			if err != nil {
 				t.Fatal(err)
 			}

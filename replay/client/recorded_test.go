@@ -32,7 +32,7 @@ func sentBody(t *testing.T, o Options, row trace.Request, p result.Prompter) map
 	t.Helper()
 	o.URL, o.Model = "http://127.0.0.1:1", "m"
 	h := endpoint(t, o)
-	call, err := h.Prepare(0, &row, p)
+	call, err := h.Prepare(0, 0, &row, p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -337,6 +338,23 @@ func TestTraceHeaders(t *testing.T) {
 	fire(t, endpoint(t, Options{URL: s.URL, NoTraceHeaders: true}), reachOne, 0)
 	if head := got[""]; head == nil || head.Get("Traceparent") != "" {
 		t.Errorf("switched off: %v", got)
+	}
+}
+
+// No two requests of a run have the same id or span, whichever rows are sent again in whichever
+// rounds, and whatever is sent before the run.
+func TestRequestIDsAreUnique(t *testing.T) {
+	h := endpoint(t, Options{URL: "http://127.0.0.1:1"})
+	seen := map[string]bool{}
+	for _, id := range []int64{result.NoRow, 0, 1, 10, 11, 110, 1 << 31} {
+		for _, round := range []int32{0, 1, 2, 10, math.MaxInt32} {
+			head := h.rowHeader(id, round, &reachOne, nil)
+			name, parent := head.Get("X-Request-Id"), head.Get("Traceparent")
+			if seen[name] || seen[parent] || len(parent) != 55 || strings.Contains(parent, "-0000000000000000-") {
+				t.Errorf("row %d, round %d: %s, %s", id, round, name, parent)
+			}
+			seen[name], seen[parent] = true, true
+		}
 	}
 }
 

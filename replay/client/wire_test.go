@@ -50,7 +50,7 @@ func TestWireConnections(t *testing.T) {
 			stream(tok, stop, done)(w, r)
 		})})
 		for _, session := range []int64{1, 2, 1, -1, -1, 2} {
-			c, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1, OutputTokens: new(int32)}, words{})
+			c, err := h.Prepare(result.NoRow, 0, &trace.Request{InputTokens: 1, OutputTokens: new(int32)}, words{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestParseConnections(t *testing.T) {
 func TestWireLaunch(t *testing.T) {
 	h := wireEndpoint(t, Options{URL: serve(t, stream(role, tok, tok, stop, usage, done)), Connections: Pooled})
 	shot := func() result.Shot {
-		c, err := h.Prepare(result.NoRow, &trace.Request{InputTokens: 1 << 16, OutputTokens: trace.Ptr[int32](2)}, words{}) // more than a socket takes at once
+		c, err := h.Prepare(result.NoRow, 0, &trace.Request{InputTokens: 1 << 16, OutputTokens: trace.Ptr[int32](2)}, words{}) // more than a socket takes at once
 		if err != nil {
 			t.Fatal(err)
 		}

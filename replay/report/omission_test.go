@@ -23,7 +23,7 @@ type stalledCall int32
 
 func (stalledCall) Size() int { return 1 }
 
-func (stalling) Prepare(_ int64, row *trace.Request, _ result.Prompter) (result.Call, error) {
+func (stalling) Prepare(_ int64, _ int32, row *trace.Request, _ result.Prompter) (result.Call, error) {
 	return stalledCall(row.InputTokens), nil
 }
 

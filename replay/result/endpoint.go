@@ -31,9 +31,10 @@ const NoRow = -1
 // An Endpoint prepares a request ahead of time and sends it when it is due.
 type Endpoint interface {
 	// Prepare makes everything that can be made before the due time. The id is the
-	// row's number in the workload, or [NoRow]. It keeps nothing of the row. One
-	// goroutine calls it, in the order of [Prompter].
-	Prepare(id int64, row *trace.Request, p Prompter) (Call, error)
+	// row's number in the workload, or [NoRow], and the round says which time it is
+	// sent, from 0. It keeps nothing of the row. One goroutine calls it, in the order
+	// of [Prompter].
+	Prepare(id int64, round int32, row *trace.Request, p Prompter) (Call, error)
 	// Launch sends the request if that can be done without waiting, and returns the
 	// function that reads the answer, to be called once, in a goroutine of its own.
 	// It returns nil, and has sent nothing, when the request would have to wait: then

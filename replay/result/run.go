@@ -274,7 +274,7 @@ const (
 
 // Transport is how requests were sent, and what headers and limits they had.
 type Transport struct {
-	TraceID       string                     `json:"trace_id,omitempty"` // of the requests' traceparent; X-Request-Id is it, a hyphen, and the row
+	TraceID       string                     `json:"trace_id,omitempty"` // of the requests' traceparent; X-Request-Id is it, a hyphen, the row and, from the second on, the round
 	Affinity      string                     `json:"affinity_header,omitempty"`
 	Served        []Served                   `json:"served,omitempty"`   // response headers that were recorded
 	Sampling      map[string]json.RawMessage `json:"sampling,omitempty"` // settings by their names in the body; "workload" is each row's own

@@ -52,7 +52,7 @@ type oneByte struct{}
 func (oneByte) Size() int { return 1 }
 
 // Prepare makes the same call for every row.
-func (Endpoint) Prepare(int64, *trace.Request, result.Prompter) (result.Call, error) {
+func (Endpoint) Prepare(int64, int32, *trace.Request, result.Prompter) (result.Call, error) {
 	return oneByte{}, nil
 }
 
