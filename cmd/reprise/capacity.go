@@ -135,7 +135,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 // measured is the sweep of a file or directory, or one that is made.
 func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.SweepResult, err error) {
 	if info, serr := objectstore.Stat(path); serr == nil && info.IsDir() && !trace.IsPartitioned(path) {
-		path = objectstore.Join(path, "sweep.json")
+		path = objectstore.Join(path, sweepFile)
 	}
 	if !strings.HasSuffix(path, ".json") {
 		if run, err := result.Open(path); err == nil {

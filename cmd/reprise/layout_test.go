@@ -140,6 +140,7 @@ var ofTheMachine = map[string]string{
 	"cmd/reprise/internal/publication/publication.go": "a folder that cli.Stage keeps on the machine",
 	"cmd/reprise/internal/runs/journal.go":            "a journal, which cli.Stage keeps on the machine",
 	"cmd/reprise/internal/sets/sets.go":               "a folder that cli.Stage keeps on the machine",
+	"cmd/reprise/main.go":                             "which words of a command that broke down are files",
 	"cmd/reprise/record.go":                           "a folder that cli.Stage keeps on the machine",
 	"datasets/catalogue":                              "downloads, which are added to",
 	"datasets/demolog":                                "a program for this repository",

@@ -26,6 +26,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 	"reprise/trace/quantity"
 	"reprise/trace/textpage"
@@ -290,8 +291,8 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 // sameQuestion refuses a directory with the answer of a sweep under another contract, which would be
 // lost.
 func sameQuestion(dir string, c *contract.Contract) error {
-	path := filepath.Join(dir, sweepFile)
-	in, err := os.Open(path)
+	path := objectstore.Join(dir, sweepFile)
+	in, err := objectstore.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

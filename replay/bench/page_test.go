@@ -106,7 +106,7 @@ func TestCapacityPage(t *testing.T) {
 	if at := slices.Index(p.Plot.Series[0].Y, 3); at < 0 || last.Y[at] != 4 || last.X[at] > 200 {
 		t.Errorf("instances over the rate: %+v", p.Plot.Series)
 	}
-	pagetest.FirstScreen(t, "capacity", p, "4 instances on 8 GPUs for 200 req/s", "for the target\t3\t6", "with 20 % headroom\t4\t8", "Cost per hour\n20")
+	pagetest.FirstScreen(t, "capacity", p, "3 instances on 6 GPUs for 200 req/s", "for the target\t3\t6", "with 20 % headroom\t3\t6", "Cost per hour\n15")
 	big, err := Plan(&r, Demand{Rate: 1e6, GPUsPerInstance: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -163,15 +163,19 @@ func (s *Sweep) highest(ctx context.Context, r *SweepResult) error {
 }
 
 // confirmKnee makes the runs at the knee, which is the highest load where nothing was asked of
-// latencies.
+// latencies; or where too little came out to tell a knee, at the highest load that held.
 func (s *Sweep) confirmKnee(ctx context.Context, r *SweepResult) error {
+	at, hi := holding(r.Levels)
+	r.Highest.AtLeast = at != nil && hi == nil
 	for _, l := range r.Ladder() {
 		if k := r.Knee; k != nil && l.Load == k.Load {
-			r.Highest.AtLeast = !k.Found
-			return s.confirm(ctx, r, l, l.Load)
+			at, r.Highest.AtLeast = l, !k.Found
 		}
 	}
-	return nil
+	if at == nil {
+		return nil
+	}
+	return s.confirm(ctx, r, at, at.Load)
 }
 
 // confirm makes runs from an estimate down to a level of the ladder that held and below, or
@@ -232,12 +236,16 @@ func (s *Sweep) approach(ctx context.Context, r *SweepResult, candidates []float
 	return nil
 }
 
+// leastOffered is how many requests make a rate.
+const leastOffered = 10
+
 // reached takes a level for the highest load. Of an open loop of requests the load is what the
-// server completed, where that is less than what was offered: more is not known to be held.
+// server completed, where that is less than what was offered: more is not known to be held. A
+// level with hardly a request has no rate.
 func (r *SweepResult) reached(l *Level) {
 	h, load := &r.Highest, l.Load
-	if out := l.Flow.AchievedPerS; r.Unit == unitRate && out != nil {
-		load = min(load, *out)
+	if f := &l.Flow; r.Unit == unitRate && f.OfferedPerS != nil && *f.OfferedPerS*f.Seconds >= leastOffered {
+		load = min(load, *f.AchievedPerS)
 	}
 	h.Load, h.Level, h.OutputPerRequest, h.GoodShare, h.E2EMeanMS = &load, l.Name, l.OutputMean, l.GoodShare, l.E2E.Mean
 	if s := l.Sessions; s != nil {
