@@ -79,6 +79,20 @@ func Notef(cmd *cobra.Command, format string, args ...any) {
 	Message(cmd.ErrOrStderr(), fmt.Sprintf(format, args...))
 }
 
+// Oncef writes a message to stderr as [Notef] does, but not a second time in the same command: what
+// each of many runs finds anew is said once.
+func Oncef(cmd *cobra.Command, format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if _, said := cmd.Annotations[text]; said {
+		return
+	}
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[text] = "said"
+	Message(cmd.ErrOrStderr(), text)
+}
+
 // Stepf writes a message about a step of a long command, which is progress: nothing with
 // --quiet. What a command found or chose is for [Notef].
 func Stepf(cmd *cobra.Command, format string, args ...any) {

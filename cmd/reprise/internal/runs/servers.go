@@ -69,7 +69,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates
 				return nil, err
 			}
 		}
-		cli.Notef(cmd, "endpoint: %s, model %s, prompts as in the source", strings.Join(endpoint.Endpoints(), ", "), model)
+		cli.Oncef(cmd, "endpoint: %s, model %s, prompts as in the source", strings.Join(endpoint.Endpoints(), ", "), model)
 		return templates, nil
 	}
 	for _, api := range apis {
@@ -78,7 +78,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates
 			if n := templates[api].Before + templates[api].After; n > 0 {
 				template = fmt.Sprintf("%d tokens shorter for the template, as --template-tokens says", n)
 			}
-			cli.Notef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, %s",
+			cli.Oncef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, %s",
 				strings.Join(endpoint.Endpoints(), ", "), api, model, template)
 			continue
 		}
@@ -89,7 +89,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates
 		} else if t.After > 0 {
 			overhead += fmt.Sprintf(", %d before the prompt and %d after it (%s)", t.Before, t.After, t.Found)
 		}
-		cli.Notef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %s", strings.Join(endpoint.Endpoints(), ", "), api, model, overhead)
+		cli.Oncef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %s", strings.Join(endpoint.Endpoints(), ", "), api, model, overhead)
 	}
 	return templates, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
 }
@@ -97,7 +97,7 @@ func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates
 // tellAdapted says how requests differ from what was asked for, since the servers refuse it.
 func tellAdapted(cmd *cobra.Command, endpoint *client.HTTP) {
 	for _, says := range endpoint.Adapted() {
-		cli.Notef(cmd, "endpoint: %s", says)
+		cli.Oncef(cmd, "endpoint: %s", says)
 	}
 }
 
@@ -120,7 +120,7 @@ func (f *Replay) compareTokenizers(cmd *cobra.Command, endpoint *client.HTTP, m 
 		return cmd.Context().Err()
 	}
 	if off := m.OffBy(n, sampleTokens); off != "" {
-		cli.Notef(cmd, "endpoint: for the same text the server counts %s (%d in place of %d), so prompts have other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json", off, n, sampleTokens)
+		cli.Oncef(cmd, "endpoint: for the same text the server counts %s (%d in place of %d), so prompts have other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json", off, n, sampleTokens)
 	}
 	return nil
 }
@@ -236,19 +236,19 @@ func blockSize(cmd *cobra.Command, given int, servers []result.ServerModels) (si
 	sizes := slices.Sorted(maps.Keys(stated))
 	switch {
 	case given > 0 && len(sizes) == 1 && sizes[0] != given:
-		cli.Notef(cmd, "endpoint: --server-block-size %d is not what the server states, %d (%s); the expected hit ratio is for %d", given, sizes[0], stated[sizes[0]], given)
+		cli.Oncef(cmd, "endpoint: --server-block-size %d is not what the server states, %d (%s); the expected hit ratio is for %d", given, sizes[0], stated[sizes[0]], given)
 		return given, result.BlockGiven
 	case given > 0:
 		return given, result.BlockGiven
 	case len(sizes) > 1:
-		cli.Notef(cmd, "endpoint: the servers state prefix caches of different block sizes (%d to %d tokens); the expected hit ratio is for %d, and --server-block-size names another", sizes[0], sizes[len(sizes)-1], sizes[0])
+		cli.Oncef(cmd, "endpoint: the servers state prefix caches of different block sizes (%d to %d tokens); the expected hit ratio is for %d, and --server-block-size names another", sizes[0], sizes[len(sizes)-1], sizes[0])
 		return sizes[0], stated[sizes[0]]
 	case len(sizes) == 0:
 		return profile.DefaultServerBlock, ""
 	case slots > 0:
-		cli.Notef(cmd, "endpoint: llama.cpp reuses what is in one of its %d slots, by token; the expected hit ratio is that of one cache with all prompts, and more than slots can give", slots)
+		cli.Oncef(cmd, "endpoint: llama.cpp reuses what is in one of its %d slots, by token; the expected hit ratio is that of one cache with all prompts, and more than slots can give", slots)
 	default:
-		cli.Notef(cmd, "endpoint: the prefix cache has blocks of %d tokens (%s)", sizes[0], stated[sizes[0]])
+		cli.Oncef(cmd, "endpoint: the prefix cache has blocks of %d tokens (%s)", sizes[0], stated[sizes[0]])
 	}
 	return sizes[0], stated[sizes[0]]
 }
@@ -282,7 +282,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	s.cache = &result.CacheDiscipline{Asked: f.Servers.Cache, Done: result.CacheNothing}
 	bases := f.Servers.Bases(f.Target.URLs)
 	if from, _ := f.Target.KeyFrom(); from == flags.DefaultKeyEnv {
-		cli.Notef(cmd, "endpoint: the API key is that of %s", from)
+		cli.Oncef(cmd, "endpoint: the API key is that of %s", from)
 		if !slices.Equal(bases, f.Target.URLs) {
 			o.APIKey = "" // nobody said that it is for other addresses
 		}
@@ -307,7 +307,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 	}
 	s.templates, err = s.calibrate(cmd, w)
 	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() && !f.Target.TokenIDs && !f.images {
-		cli.Notef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
+		cli.Oncef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
 		f.Target.API = e.Other
 		endpoint.UseAPI(e.Other)
 		s.templates, err = s.calibrate(cmd, w)
