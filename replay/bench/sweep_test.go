@@ -177,19 +177,21 @@ func TestFollows(t *testing.T) {
 // A queue that grows by more than chance is not steady, however long it was before, and one that
 // grows by 1 % of what is offered may be.
 func TestSteady(t *testing.T) {
-	flow := func(offered float64, before, after int64, dispersion float64) Flow {
-		return Flow{Seconds: 150, OfferedPerS: &offered, OpenBefore: before, OpenAfter: after, Dispersion: &dispersion}
+	flow := func(offered, early, late, dispersion float64) Flow {
+		return Flow{Seconds: 150, OfferedPerS: &offered, Early: &early, Late: &late, Dispersion: &dispersion}
 	}
 	for _, c := range []struct {
 		Flow
 		want bool
 	}{
-		{flow(34.1, 60, 210, 1), false}, // 33.1 req/s come out of 34.1
-		{flow(34.1, 60, 110, 1), true},  // 51 are 1 %
-		{flow(34.1, 600, 660, 1), true}, // two deviations are 69
-		{flow(2, 0, 3, 1), true},
-		{flow(2, 0, 4, 1), false},
-		{flow(2, 0, 4, 4), true}, // in bursts
+		{flow(34.1, 60, 135, 1), false}, // 33.1 req/s come out of 34.1
+		{flow(34.1, 60, 85, 1), true},   // 25.6 are 1 %
+		{flow(34.1, 600, 624, 1), true}, // a deviation is 24
+		{flow(34.1, 600, 630, 1), false},
+		{flow(8, 2, 7, 1), true},   // 6 are 1 %
+		{flow(2, 20, 23, 1), true}, // a deviation is 3.3
+		{flow(2, 20, 26, 1), false},
+		{flow(2, 20, 26, 4), true}, // in bursts
 		{flow(2, 8, 2, 1), true},
 		{Flow{}, true},
 	} {

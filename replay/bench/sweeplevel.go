@@ -130,7 +130,9 @@ func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration)
 // holds while a queue builds up does not hold for good.
 func (l *Level) judgeSteady(closed bool) {
 	if f := &l.Flow; l.Outcome == outcomeHolds && l.Sessions == nil && !closed && !f.Steady() {
-		l.Outcome, l.Why = outcomeSaturated, f.growth()
+		l.Outcome = outcomeSaturated
+		l.Why = fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %s to %s on average",
+			cell(f.AchievedPerS), cell(f.OfferedPerS), cell(f.Early), cell(f.Late))
 	}
 }
 
@@ -180,6 +182,8 @@ type Flow struct {
 	AchievedPerS *float64 `json:"achieved_requests_per_s"` // that ended and succeeded
 	OutputPerS   *float64 `json:"output_tokens_per_s"`     // of those
 	InFlight     *float64 `json:"in_flight_mean"`          // sent and not over, on average over the time
+	Early        *float64 `json:"in_flight_mean_early"`    // that of the first part of the half
+	Late         *float64 `json:"in_flight_mean_late"`     // and of the second
 	OpenBefore   int64    `json:"in_flight_at_begin"`
 	OpenAfter    int64    `json:"in_flight_at_end"`
 	// Dispersion is the variance over the mean of how many requests are due while one is in flight: 1 of
@@ -214,23 +218,25 @@ func (f *Flow) Follows() bool {
 // Limits of a flow that is steady.
 const (
 	steadyShare = 0.01
-	steadySD    = 2
+	steadySD    = 1
 )
 
-// Steady tells whether the queue was stationary: requests in flight grew by no more than 1 % of
-// what was offered, or than two standard deviations of what chance does in a server without
-// a queue that begins with as many. It asks for more than [Flow.Follows], which calls a server
-// saturated: a queue that is too short to say so is not shown to be none.
+// Steady tells whether the queue was stationary: from the one part of the half to the other the mean
+// of the requests in flight grew by no more than 1 % of what was offered meanwhile, or than the standard
+// deviation of what chance does. In a server without a queue (M/G/∞) a mean of L over a time T, in
+// which requests of L ÷ offered each are independent, has a variance of some 2·L²÷(offered·T). It asks for
+// more than [Flow.Follows], which calls a server saturated: a queue that is too short to say
+// so is not shown to be none.
 func (f *Flow) Steady() bool {
-	if f.OfferedPerS == nil {
+	if f.OfferedPerS == nil || f.Early == nil || f.Late == nil {
 		return true
 	}
-	variance := 2 * float64(f.OpenBefore+1)
+	offered := *f.OfferedPerS * f.Seconds / 2 // in a part
+	variance := 2 * 2 * *f.Early * *f.Early / max(offered, 1)
 	if f.Dispersion != nil {
 		variance *= max(*f.Dispersion, 1)
 	}
-	grew := float64(f.OpenAfter - f.OpenBefore)
-	return grew <= max(steadyShare**f.OfferedPerS*f.Seconds, steadySD*math.Sqrt(variance))
+	return *f.Late-*f.Early <= max(steadyShare*offered, steadySD*math.Sqrt(variance))
 }
 
 // growth says that the queue grows.
@@ -281,7 +287,8 @@ func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, err
 	from := first + (last-first)/2
 	var f Flow
 	var in, out, tokens int64
-	var flight time.Duration // of all requests together
+	var early, late time.Duration // in flight, of all requests together
+	middle := from + (last-from)/2
 	err = trace.Each(open(), func(_ int64, r *result.Result) error {
 		if r.SentNS == nil || r.DoneNS == nil {
 			return nil
@@ -295,7 +302,8 @@ func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, err
 				tokens += int64(*r.Output)
 			}
 		}
-		flight += time.Duration(max(min(*r.DoneNS, last)-max(*r.SentNS, from), 0))
+		early += time.Duration(max(min(*r.DoneNS, middle)-max(*r.SentNS, from), 0))
+		late += time.Duration(max(min(*r.DoneNS, last)-max(*r.SentNS, middle), 0))
 		f.OpenBefore += openAt(r, from)
 		f.OpenAfter += openAt(r, last)
 		return nil
@@ -305,7 +313,8 @@ func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, err
 		f.Dispersion = dispersionOf(due, first, last, took/time.Duration(len(due)))
 	}
 	f.OfferedPerS, f.AchievedPerS = trace.Ptr(float64(in)/f.Seconds), trace.Ptr(float64(out)/f.Seconds)
-	f.OutputPerS, f.InFlight = trace.Ptr(float64(tokens)/f.Seconds), trace.Ptr(flight.Seconds()/f.Seconds)
+	f.OutputPerS, f.InFlight = trace.Ptr(float64(tokens)/f.Seconds), trace.Ptr((early+late).Seconds()/f.Seconds)
+	f.Early, f.Late = trace.Ptr(early.Seconds()/(f.Seconds/2)), trace.Ptr(late.Seconds()/(f.Seconds/2))
 	return f, err
 }
 
