@@ -157,7 +157,7 @@ func (c candidate) fits(target string) int {
 		if c.is(wholeType) && c.named("status status_code statuscode http_status") && c.field.stats.min >= 100 && c.field.stats.max < 600 {
 			n = 10
 		}
-		if stats := &c.field.stats; c.is(textType) && c.named("status state outcome kind") && stats.fates > 0 && stats.fates == stats.texts {
+		if stats := &c.field.stats; c.is(textType) && c.named("status state outcome") && stats.fates > 0 && stats.fates == stats.texts {
 			n = 10
 		}
 	case "finish_reason":
