@@ -34,6 +34,7 @@ type containerReader struct {
 type containerPiece struct {
 	text, stream, at string
 	more             bool // its line goes on in the next piece
+	whole            bool // its line ends here, whatever the text ends in
 }
 
 // dockerPiece is the most of a line that docker puts into one piece.
@@ -111,7 +112,7 @@ func (c *containerReader) readLine() {
 		return
 	}
 	text, ended := strings.CutSuffix(piece.text, "\n")
-	c.newlines = c.newlines || ended
+	c.newlines, ended = c.newlines || ended, ended || piece.whole
 	begun, goesOn := c.begun[piece.stream]
 	if text = dated(text, piece.at); goesOn {
 		text = begun + strings.TrimSuffix(piece.text, "\n")
@@ -199,11 +200,8 @@ var criLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z
 func containerPieceOf(raw []byte) (piece containerPiece, ok bool) {
 	raw = bytes.TrimRight(raw, "\r\n")
 	if m := criLine.FindSubmatchIndex(raw[:min(len(raw), 100)]); m != nil {
-		piece = containerPiece{string(raw[m[1]:]), string(raw[m[4]:m[5]]), string(raw[m[2]:m[3]]), raw[m[6]] == 'P'}
-		if !piece.more {
-			piece.text += "\n"
-		}
-		return piece, true
+		more := raw[m[6]] == 'P'
+		return containerPiece{text: string(raw[m[1]:]), stream: string(raw[m[4]:m[5]]), at: string(raw[m[2]:m[3]]), more: more, whole: !more}, true
 	}
 	if !bytes.HasPrefix(raw, []byte("{")) || !bytes.Contains(raw, []byte(`"log"`)) {
 		return piece, false
@@ -227,7 +225,7 @@ func containerPieceOf(raw []byte) (piece containerPiece, ok bool) {
 	case written.Tag == "P" || written.Partial == "true" && written.Last != "true":
 		piece.more = true
 	case written.Tag == "F" || written.Last == "true":
-		piece.text = strings.TrimSuffix(piece.text, "\n") + "\n"
+		piece.whole = true
 	}
 	return piece, piece.stream == "stdout" || piece.stream == "stderr"
 }

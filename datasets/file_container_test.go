@@ -150,6 +150,7 @@ func TestContainerLinesWithoutEnds(t *testing.T) {
 func FuzzContainerLog(f *testing.F) {
 	f.Add([]byte("INFO\n{\"a\":1}\n\nlast"), uint8(3))
 	f.Add([]byte(`{"log":"x","stream":"stdout"}`), uint8(9))
+	f.Add([]byte("INFO\n{\"a\":"), uint8(1)) // a line without an end before one in pieces that say where it ends
 	f.Fuzz(func(t *testing.T, in []byte, piece uint8) {
 		_, _ = io.ReadAll(&containerReader{in: strings.NewReader(string(in))})
 		text := strings.ToValidUTF8(strings.ReplaceAll(string(in), "\r", ""), "?")
