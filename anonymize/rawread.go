@@ -124,9 +124,9 @@ func (r *RawText) Digest() string { return r.digest }
 
 // AppendInput appends the input of a row as members of the JSON body of a request
 // to an OpenAI-compatible endpoint: messages and tools of a chat, the prompt of a
-// completion, whose kind is that of the row. A developer's messages are a
-// system's, as they were read; else the text is that of the source. fields are the other
-// members of the body that the source has, as a JSON object, nil where it is not known.
+// completion, by the kind of the row. A developer's messages are a system's, as they were
+// read; else the source's text is unchanged. fields are the other members of the source's
+// body, as a JSON object, nil where the body is not known.
 func (r *RawText) AppendInput(row int64, kind string, b []byte) (chat bool, out, fields []byte, err error) {
 	if row < 0 || row >= int64(len(r.text.at)) {
 		return false, b, nil, errNoText

@@ -200,8 +200,10 @@ var criLine = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z
 func containerPieceOf(raw []byte) (piece containerPiece, ok bool) {
 	raw = bytes.TrimRight(raw, "\r\n")
 	if m := criLine.FindSubmatchIndex(raw[:min(len(raw), 100)]); m != nil {
-		more := raw[m[6]] == 'P'
-		return containerPiece{text: string(raw[m[1]:]), stream: string(raw[m[4]:m[5]]), at: string(raw[m[2]:m[3]]), more: more, whole: !more}, true
+		piece = containerPiece{text: string(raw[m[1]:]), stream: string(raw[m[4]:m[5]]), at: string(raw[m[2]:m[3]])}
+		piece.more = raw[m[6]] == 'P'
+		piece.whole = !piece.more
+		return piece, true
 	}
 	if !bytes.HasPrefix(raw, []byte("{")) || !bytes.Contains(raw, []byte(`"log"`)) {
 		return piece, false

@@ -221,8 +221,8 @@ Every check: --details.
 			t.Errorf("%s\nwant\n%s", got, c.want)
 		}
 	}
-	// As many findings as there are checks still fit a screen, but for those that need a look, which
-	// are whole.
+	// As many findings as there are checks still fit a screen, but a finding that needs a look is
+	// whole.
 	for _, status := range []Status{Fail, Inconclusive, Pass, Skipped} {
 		all := Result{Kind: kindTrace, Tier: "partner", FileSHA256: strings.Repeat("1", 64)}
 		for _, c := range Checks() {

@@ -76,8 +76,8 @@ at one rate after another, in an open loop with Poisson arrivals, and stops when
 server is saturated: p99 TTFT from schedule above --stop-ttft or far beyond the contract,
 a growing queue, or failing requests. It prints latency over load, the knee, and the
 highest rate that meets the contract: interpolated, confirmed by a second run, and
-sustained by a longer one. With --concurrencies it is a closed loop, which hides
-saturation.
+sustained by a longer one, and never above what came out. Without a contract the answer is
+the knee. With --concurrencies it is a closed loop, which hides saturation.
 
 With --sessions or --session-rates the load is whole sessions: how many are live, or start
 each second, as replay plays them. A range such as 1..512 is searched. A level measures
@@ -85,8 +85,9 @@ each second, as replay plays them. A range such as 1..512 is searched. A level m
 count (p95 session_time <= 300s).
 
 With --precision 5% each level is measured by more and longer runs, with other seeds, until
-its interval is within ±5 % or it has --level-budget requests. The highest rate is then
-searched for: it gets an interval that holds the truth in 90 of 100 sweeps or more.
+its interval is within ±5 % or it has --level-budget requests. The highest rate within a
+contract is then searched for: it gets an interval that holds the truth in 90 of 100 sweeps
+or more.
 
 --preset or --costs sweeps a model of an engine in virtual time. WORKLOAD is a trace, a
 workload, a YAML specification or the name of a built-in workload (see reprise synth); it
@@ -97,8 +98,8 @@ and servers (--url): output tokens/s per GPU against those that a user sees, cos
 of a token, and which engine is best at which interactivity. It takes no WORKLOAD: arguments
 are directories of earlier frontiers, whose curves are laid over each other.
 
-With -o the results of every level are kept, and a stopped sweep continues there.
-docs/sweep.md defines all that is printed.
+With -o the results of every level are kept, and a stopped sweep continues there; a sweep
+under another contract takes another directory. docs/sweep.md defines all that is printed.
 
 The exit code is 4 if the client was the limit or the contract cannot be judged, and 3
 if no load meets it.`,
@@ -189,7 +190,7 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	ladder, ladderRest := flags.Sections(fl, "Ladder")
 	results, resultsRest := flags.Sections(fl, flags.ResultsFlags)
 	judgement.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', instead of --contract; repeatable")
-	judgement.StringVar(&f.slo, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.slo, "slo", "", "objectives of a request, such as ttft:200ms,tpot:50ms,e2e:5s; without a contract 90 % of requests must meet them")
 	ladder.StringSliceVar(&f.rates, "rates", nil, "rates of the levels in requests per second, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
 	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil, "closed loop: requests in flight of the levels, such as 1,2,4,8,16,32")
 	f.bySession.Register(ladder, ladderRest)
@@ -285,7 +286,8 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	if f.dir == "" {
 		return r, nil
 	}
-	return r, trace.WriteFile(filepath.Join(f.dir, sweepFile), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, r) })
+	write := func(w io.Writer) error { return cli.WriteJSON(w, r) }
+	return r, trace.WriteFile(filepath.Join(f.dir, sweepFile), 0o644, write)
 }
 
 // sameQuestion refuses a directory with the answer of a sweep under another contract, which would be
@@ -305,7 +307,8 @@ func sameQuestion(dir string, c *contract.Contract) error {
 		return err
 	}
 	if err := was.SameContract(c); err != nil {
-		return cli.Usagef("%s: %v. Give another directory, or move %s away to judge the levels there anew", dir, err, sweepFile)
+		return cli.Usagef("%s: %v. Give another directory, or move %s away to judge the levels there anew",
+			dir, err, sweepFile)
 	}
 	return nil
 }
@@ -443,7 +446,8 @@ func (f *sweepFlags) kept(r *bench.SweepResult) error {
 		return nil
 	}
 	if l := r.Unjudged(); l != nil {
-		return cli.Exit(cli.Untrusted, errors.New("at "+l.Name+" "+l.Why+"; longer levels have more requests (--level-duration, --level-requests)"))
+		const longer = "; longer levels have more requests (--level-duration, --level-requests)"
+		return cli.Exit(cli.Untrusted, errors.New("at "+l.Name+" "+l.Why+longer))
 	}
 	if len(r.Contract) == 0 {
 		return cli.Exit(cli.Check, errors.New("no load was held: "+r.Stopped.Text))
@@ -579,66 +583,4 @@ func flagLine(cmd *cobra.Command, take func(name string) bool) string {
 		}
 	})
 	return strings.Join(out, " ")
-}
-
-// A variedSweep is the sweep of an engine with one setting.
-type variedSweep struct {
-	Setting string            `json:"setting"` // such as x=64
-	Sweep   bench.SweepResult `json:"sweep"`
-}
-
-// vary makes a sweep of each setting of the engine, each in a directory of its own,
-// and puts their highest loads side by side.
-func (f *sweepFlags) vary(cmd *cobra.Command, path string, settings []flags.ServeSetting) error {
-	if f.html != "" {
-		return cli.Usagef("--html writes the page of one sweep, and --vary makes several: leave one out")
-	}
-	var all []variedSweep
-	var worst error
-	for _, s := range settings {
-		one := *f
-		one.engine = &s
-		if f.dir != "" {
-			one.dir = filepath.Join(f.dir, directoryName(s.Name))
-		}
-		cli.Notef(cmd, "%s", s.Name)
-		r, err := one.sweep(cmd, path)
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.Name, err)
-		}
-		all = append(all, variedSweep{s.Name, r})
-		if err := f.kept(&r); err != nil && (worst == nil || err.(*cli.ExitError).Code == cli.Untrusted) {
-			worst = err
-		}
-	}
-	w := cmd.OutOrStdout()
-	if f.asJSON {
-		if err := cli.WriteJSON(w, all); err != nil {
-			return err
-		}
-		return worst
-	}
-	o := cli.TextOptions(cmd, "The sweep of each setting: --details.")
-	p := textpage.New(o)
-	var rows [][]string
-	for i := range all {
-		rows = append(rows, []string{all[i].Setting, all[i].Sweep.Headline()})
-	}
-	p.Columns([]string{"setting", "highest load"}, rows)
-	p.Blank()
-	if !o.Details {
-		p.Line("", o.Rest)
-	}
-	if _, err := p.WriteTo(w); err != nil {
-		return err
-	}
-	for i := 0; i < len(all) && o.Details; i++ {
-		if _, err := fmt.Fprintf(w, "%s\n\n", textpage.Plain(all[i].Setting)); err != nil {
-			return err
-		}
-		if err := all[i].Sweep.WriteText(w, o); err != nil {
-			return err
-		}
-	}
-	return worst
 }

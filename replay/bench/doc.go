@@ -34,8 +34,8 @@
 //   - sweepresult.go: a SweepResult and its JSON: the highest load and its interval, the
 //     knee, why the sweep stopped, new prices
 //   - sweeptext.go: a sweep as text: the highest load and the levels around it
-//   - sweeppage.go: a sweep as a page: the table of levels, its columns,
-//     sentences and plots
+//   - sweeppage.go: a sweep as a page: headline, sentences and plots
+//   - sweeptable.go: the table of levels, for pages and terminals: its columns, marks and order
 //   - frontier.go: a Frontier: length classes crossed with requests in flight, the levels of each
 //     engine, its Pareto front, and which engine is best at which interactivity
 //   - frontierlevel.go: one level of a frontier: its requests, the part that is measured, figures

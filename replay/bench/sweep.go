@@ -316,7 +316,9 @@ func (s *Sweep) enough(m *measurement, l *Level) bool {
 
 // measureRun makes a run of a level, and adds it to those before. Where the client was the
 // limit it makes it once more: its machine may have stalled for a moment.
-func (s *Sweep) measureRun(ctx context.Context, r *SweepResult, role string, load float64, t Trial, m *measurement) (Level, error) {
+func (s *Sweep) measureRun(
+	ctx context.Context, r *SweepResult, role string, load float64, t Trial, m *measurement,
+) (Level, error) {
 	summary, err := s.measureOnce(ctx, t)
 	first := ""
 	if err == nil && ctx.Err() == nil {

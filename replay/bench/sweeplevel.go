@@ -110,7 +110,8 @@ func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration)
 		return
 	}
 	if mean := l.E2E.Mean; mean != nil && *mean/1e3 > l.Flow.Seconds {
-		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in its steady state", figure(*mean/1e3), figure(l.Flow.Seconds))
+		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in its steady state",
+			figure(*mean/1e3), figure(l.Flow.Seconds))
 	}
 	if why := l.saturation(s, closed, stop); why != "" {
 		l.Outcome, l.Why = outcomeSaturated, why
@@ -131,8 +132,7 @@ func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration)
 func (l *Level) judgeSteady(closed bool) {
 	if f := &l.Flow; l.Outcome == outcomeHolds && l.Sessions == nil && !closed && !f.Steady() {
 		l.Outcome = outcomeSaturated
-		l.Why = fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %s to %s on average",
-			cell(f.AchievedPerS), cell(f.OfferedPerS), cell(f.Early), cell(f.Late))
+		l.Why = f.growth(cell(f.Early), cell(f.Late), " on average")
 	}
 }
 
@@ -159,7 +159,7 @@ func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) s
 			return why
 		}
 	} else if f := &l.Flow; !closed && !f.Follows() { // where turns wait for answers, no more are offered than come out
-		return f.growth()
+		return f.growth(fmt.Sprint(f.OpenBefore), fmt.Sprint(f.OpenAfter), "")
 	}
 	if s.Contract == nil {
 		return ""
@@ -182,8 +182,8 @@ type Flow struct {
 	AchievedPerS *float64 `json:"achieved_requests_per_s"` // that ended and succeeded
 	OutputPerS   *float64 `json:"output_tokens_per_s"`     // of those
 	InFlight     *float64 `json:"in_flight_mean"`          // sent and not over, on average over the time
-	Early        *float64 `json:"in_flight_mean_early"`    // that of the first part of the half
-	Late         *float64 `json:"in_flight_mean_late"`     // and of the second
+	Early        *float64 `json:"in_flight_mean_early"`    // the same in the first part of the half
+	Late         *float64 `json:"in_flight_mean_late"`     // and in the second
 	OpenBefore   int64    `json:"in_flight_at_begin"`
 	OpenAfter    int64    `json:"in_flight_at_end"`
 	// Dispersion is the variance over the mean of how many requests are due while one is in flight: 1 of
@@ -239,10 +239,10 @@ func (f *Flow) Steady() bool {
 	return *f.Late-*f.Early <= max(steadyShare*offered, steadySD*math.Sqrt(variance))
 }
 
-// growth says that the queue grows.
-func (f *Flow) growth() string {
-	return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %d to %d",
-		cell(f.AchievedPerS), cell(f.OfferedPerS), f.OpenBefore, f.OpenAfter)
+// growth says that the queue grows, from so many requests in flight to so many.
+func (f *Flow) growth(from, to, how string) string {
+	return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %s to %s%s",
+		cell(f.AchievedPerS), cell(f.OfferedPerS), from, to, how)
 }
 
 // dispersionOf is the variance over the mean of how many of the due times, of some span, lie in a

@@ -402,7 +402,8 @@ func (r *SweepResult) Says() (says []string) {
 	h := &r.Highest
 	switch within := "within the contract (" + strings.Join(r.Contract, "; ") + ")"; {
 	case len(r.Contract) == 0:
-		says = append(says, r.Headline()+".", "The highest load within a contract takes one, such as --clause 'p99 ttft <= 500ms'.")
+		says = append(says, r.Headline()+".",
+			"The highest load within a contract takes one, such as --clause 'p99 ttft <= 500ms'.")
 	case h.Load == nil && r.Unjudged() != nil:
 		says = append(says, r.Headline()+".")
 	case h.Load == nil:
@@ -452,17 +453,6 @@ func (r *SweepResult) confidence() string {
 	return name + ": not resolved: no level holds or fails for sure."
 }
 
-// sorted are the levels by load, those that confirm after the ladder.
-func (r *SweepResult) sorted() []*Level {
-	out := r.Ladder()
-	for i := range r.Levels {
-		if r.Levels[i].Role != roleLevel {
-			out = append(out, &r.Levels[i])
-		}
-	}
-	return out
-}
-
 // remarks say about levels what neither the table nor the end of the sweep says.
 func (r *SweepResult) remarks() (out []string) {
 	for _, l := range r.sorted() {
@@ -473,146 +463,4 @@ func (r *SweepResult) remarks() (out []string) {
 		}
 	}
 	return out
-}
-
-// A sweepColumn is a column of the table of levels.
-type sweepColumn struct {
-	head  string
-	of    func(l *Level) string
-	short int // which table of a short answer has it, counted from 1; 0 is none
-}
-
-// columns are those of the table of levels.
-func (r *SweepResult) columns() []sweepColumn {
-	if !r.bySession() {
-		return sweepColumns
-	}
-	of := func(get func(s *LevelSessions) string) func(l *Level) string {
-		return func(l *Level) string { return get(l.Sessions) }
-	}
-	return []sweepColumn{
-		{"sessions", func(l *Level) string { return cell(&l.Load) }, 1},
-		{"outcome", (*Level).outcome, 1},
-		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, figure) }), 1},
-		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, figure) }), 0},
-		{"time p50", of(func(s *LevelSessions) string { return seconds(s.Time.P50) }), 1},
-		{"p95", of(func(s *LevelSessions) string { return seconds(s.Time.P95) }), 1},
-		{"±", (*Level).spread, 1},
-		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, figure) }), 0},
-		{"success", of(func(s *LevelSessions) string { return page.OrDash(s.SuccessShare, page.Percent) }), 1},
-		{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, 0},
-		{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, 1},
-		{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, 0},
-		{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, 1},
-		{"errors", (*Level).errors, 0},
-		{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, 0},
-		{"n", of(func(s *LevelSessions) string { return fmt.Sprint(s.Measured) }), 0},
-	}
-}
-
-// thousandth is milliseconds in seconds.
-func thousandth(ms *float64) *float64 {
-	if ms == nil {
-		return nil
-	}
-	return trace.Ptr(*ms / 1e3)
-}
-
-// seconds prints milliseconds in seconds.
-func seconds(ms *float64) string { return page.OrDash(thousandth(ms), figure) }
-
-var sweepColumns = []sweepColumn{
-	{"rate", func(l *Level) string { return cell(&l.Load) }, 1},
-	{"outcome", (*Level).outcome, 1},
-	{"offered/s", func(l *Level) string { return cell(l.Flow.OfferedPerS) }, 0},
-	{"achieved/s", func(l *Level) string { return cell(l.Flow.AchievedPerS) }, 1},
-	{"tok/s", func(l *Level) string { return cell(l.Flow.OutputPerS) }, 1},
-	{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, 1},
-	{"p95", func(l *Level) string { return cell(l.TTFTDue.P95) }, 1},
-	{"p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, 1},
-	{"±", (*Level).spread, 1},
-	{"ITL p50", func(l *Level) string { return cell(l.ITL.P50) }, 2},
-	{"p95", func(l *Level) string { return cell(l.ITL.P95) }, 2},
-	{"p99", func(l *Level) string { return cell(l.ITL.P99) }, 2},
-	{"E2E p50", func(l *Level) string { return cell(l.E2E.P50) }, 2},
-	{"p95", func(l *Level) string { return cell(l.E2E.P95) }, 2},
-	{"p99", func(l *Level) string { return cell(l.E2E.P99) }, 2},
-	{"service TTFT p50", func(l *Level) string { return cell(l.TTFTSent.P50) }, 0},
-	{"service TTFT p99", func(l *Level) string { return cell(l.TTFTSent.P99) }, 0},
-	{"TPOT p50", func(l *Level) string { return cell(l.TPOT.P50) }, 0},
-	{"TPOT p99", func(l *Level) string { return cell(l.TPOT.P99) }, 0},
-	{"errors", (*Level).errors, 1},
-	{"in flight", func(l *Level) string { return cell(l.Flow.InFlight) }, 0},
-	{"n", func(l *Level) string { return fmt.Sprint(l.TTFTDue.Count) }, 0},
-}
-
-// errors is the share of requests that failed.
-func (l *Level) errors() string { return page.OrDash(l.Requests.ErrorShare, page.Percent) }
-
-// outcome marks what chance may have done.
-func (l *Level) outcome() string {
-	if !l.Sure && (l.Outcome == outcomeHolds || l.Outcome == outcomeFails) {
-		return l.Outcome + "?"
-	}
-	return l.Outcome
-}
-
-// pastKnee tells whether a level without a contract, which asks nothing of latencies, lies beyond
-// the knee.
-func (r *SweepResult) pastKnee(l *Level) bool {
-	return len(r.Contract) == 0 && r.Knee != nil && l.Load > r.Knee.Load && l.Outcome == outcomeHolds
-}
-
-// spread is half of the 95 % interval of the p99 of TTFT, or by session of the p95 of session
-// time, as a share of it.
-func (l *Level) spread() string {
-	of := "p99 ttft"
-	if l.Sessions != nil {
-		of = "p95 session_time"
-	}
-	for _, i := range l.Intervals {
-		if i.Metric == of && i.HalfWidth != nil {
-			return page.Percent(*i.HalfWidth)
-		}
-	}
-	return page.OrDash(nil, page.Percent)
-}
-
-// table is the curve of latency over load, with the runs that confirm it named: all columns, or
-// those of a table of a short answer. Columns that say nothing are left out: errors where there are
-// none, and what a closed loop offered, which is what it achieved.
-func (r *SweepResult) table(short int) (head []string, rows [][]string) {
-	failed := slices.ContainsFunc(r.Levels, func(l Level) bool { return l.Requests.ErrorShare != nil && *l.Requests.ErrorShare > 0 })
-	columns := slices.Clone(r.columns())
-	load := columns[0]
-	columns = slices.DeleteFunc(columns[1:], func(c sweepColumn) bool {
-		return short > 0 && c.short != short || c.head == "errors" && !failed || c.head == "offered/s" && r.Closed
-	})
-	if len(columns) == 0 {
-		return nil, nil
-	}
-	columns = append([]sweepColumn{load}, columns...)
-	for _, c := range columns {
-		switch {
-		case c.head == "rate" && r.Closed:
-			c.head = "concurrency"
-		case c.head == "sessions" && r.Unit == unitSessionRate:
-			c.head = "rate"
-		}
-		head = append(head, c.head)
-	}
-	for _, l := range r.sorted() {
-		var row []string
-		for _, c := range columns {
-			row = append(row, c.of(l))
-			if c.head == "outcome" && r.pastKnee(l) {
-				row[len(row)-1] = "past knee"
-			}
-		}
-		if l.Role != roleLevel {
-			row[0] += " " + l.Role
-		}
-		rows = append(rows, row)
-	}
-	return head, rows
 }

@@ -133,8 +133,7 @@ func (r *SweepResult) Reprice(c *contract.Contract) error {
 	return nil
 }
 
-// SameContract refuses a contract, nil for none, with other clauses than those that the sweep was
-// held against, in any order.
+// SameContract refuses a contract, nil for none, whose clauses are not the sweep's, in any order.
 func (r *SweepResult) SameContract(c *contract.Contract) error {
 	var given SweepResult
 	given.Under(c)
@@ -143,7 +142,8 @@ func (r *SweepResult) SameContract(c *contract.Contract) error {
 		return nil
 	}
 	clauses := func(all []string) string { return cmp.Or(strings.Join(all, "; "), "nothing") }
-	return fmt.Errorf("the sweep was made under another contract: %s; this one says: %s", clauses(r.Contract), clauses(given.Contract))
+	return fmt.Errorf("the sweep was made under another contract: %s; this one says: %s",
+		clauses(r.Contract), clauses(given.Contract))
 }
 
 // Ladder are the levels of the ladder in ascending order, without the runs that
@@ -250,7 +250,7 @@ func ReadSweep(name string, in io.Reader) (SweepResult, error) {
 // maxSweepText bounds what is read of a file: a level takes 4 kB.
 const maxSweepText = 64 << 20
 
-// Highest is the highest load that holds; without a contract, that of the knee.
+// Highest is the highest load that holds; without a contract, the load at the knee.
 type Highest struct {
 	// Load is the highest that was confirmed, and sustained where that was asked for; null when
 	// no run did. Of an open loop of requests it is never more than what came out at Level.

@@ -234,8 +234,8 @@ const (
 	traceparentHeader = "Traceparent"
 )
 
-// rowHeader makes the header of one row's request, which no other request has: that of a later round
-// names the round. A header that the user set is kept.
+// rowHeader makes the header of one row's request. No other request has its ids: in later rounds
+// they name the round. A header that the user set is kept.
 func (h *HTTP) rowHeader(id int64, round int32, row *trace.Request, more http.Header) http.Header {
 	if h.traceID == "" && h.opt.AffinityHeader == "" && len(more) == 0 {
 		return h.header // shared, and only read

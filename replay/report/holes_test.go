@@ -12,11 +12,11 @@ import (
 	"reprise/trace/textpage"
 )
 
-// noNumber is what is left of a division by nothing, in a text or between the tags of a page.
+// noNumber finds the outcome of a division by nothing, in a text or between the tags of a page.
 var noNumber = regexp.MustCompile(`(^|[ >|:])[-+]?(NaN|Inf)([ <|,%]|$)`)
 
-// A statistic of nothing is no value and no fault: whatever is missing of whichever groups, each
-// format and page is written, and each is what its readers take.
+// A statistic of nothing is no value and no fault: whichever groups are empty and whichever figures
+// are missing, each format and page is written, and its readers take it.
 func TestStatisticsOfNothing(t *testing.T) {
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -128,8 +128,8 @@ func stream(rng *rand.Rand, r *result.Result, at int64) {
 	r.DoneNS = trace.Ptr(at + rng.Int64N(1e6))
 }
 
-// Holed draws result i of a run, one each 10 ms, of which anything that may be missing is missing
-// with the probability lacks: users of whom all failed, answers without a token, embeddings. With 0
+// Holed draws result i of a run, one each 10 ms, with holes: every field that may be empty is empty
+// with the probability lacks. So there are users of whom all failed, answers without a token, embeddings. With 0
 // users no result has one.
 func Holed(rng *rand.Rand, i int64, users int, lacks float64) result.Result {
 	at := func(after int64) *int64 {
@@ -144,9 +144,14 @@ func Holed(rng *rand.Rand, i int64, users int, lacks float64) result.Result {
 		}
 		return trace.Ptr(int32(rng.IntN(n)))
 	}
-	r := result.Result{RowID: i, DueNS: i * 10 * MS, SentNS: at(0), HeadersNS: at(1), FirstEventNS: at(2), FirstTokenNS: at(2), LastTokenNS: at(8), DoneNS: at(9),
-		WantInput: int32(rng.IntN(100)), WantOutput: count(5), Known: count(50), Input: count(100), Cached: count(100), Output: count(4), Session: trace.Ptr(rng.Int64N(5)),
-		Turn: count(3), Class: []string{"", "gold"}[rng.IntN(2)], Category: []string{"", "cold", "branch"}[rng.IntN(3)], API: []string{"", "embeddings", "chat"}[rng.IntN(3)]}
+	r := result.Result{
+		RowID: i, DueNS: i * 10 * MS, SentNS: at(0), HeadersNS: at(1), FirstEventNS: at(2),
+		FirstTokenNS: at(2), LastTokenNS: at(8), DoneNS: at(9),
+		WantInput: int32(rng.IntN(100)), WantOutput: count(5), Known: count(50),
+		Input: count(100), Cached: count(100), Output: count(4),
+		Session: trace.Ptr(rng.Int64N(5)), Turn: count(3), Class: []string{"", "gold"}[rng.IntN(2)],
+		Category: []string{"", "cold", "branch"}[rng.IntN(3)], API: []string{"", "embeddings", "chat"}[rng.IntN(3)],
+	}
 	if users > 0 && rng.Float64() > lacks {
 		r.User = trace.Ptr(rng.Int64N(int64(users)))
 	}

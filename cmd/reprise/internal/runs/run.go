@@ -265,7 +265,7 @@ func (r *replayRun) noteTooLong(context int) error {
 	return err
 }
 
-// connections are those that were asked for, or what suits the schedule.
+// connections chooses how requests share connections: as the flags ask, or as suits the schedule.
 func (r *replayRun) connections() (chosen string, err error) {
 	r.Load.Requests = r.rows.Total
 	if r.part.loop == nil {
