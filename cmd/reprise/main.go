@@ -143,7 +143,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := rootCommand()
 	began := false
 	var staged *cli.Staged
-	ctx, end := context.WithCancel(ctx) // what serves a command ends with it
+	ctx, end := context.WithCancel(cli.Once(ctx)) // what serves a command ends with it
 	defer end()
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if err := flags.Configure(cmd, os.Environ()); err != nil {

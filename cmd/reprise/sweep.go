@@ -304,7 +304,7 @@ func sameQuestion(dir string, c *contract.Contract) error {
 	defer in.Close()
 	was, err := bench.ReadSweep(path, in)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w. Move it away, and the levels in %s are judged anew", err, dir)
 	}
 	if err := was.SameContract(c); err != nil {
 		return cli.Usagef("%s: %v. Give another directory, or move %s away to judge the levels there anew",

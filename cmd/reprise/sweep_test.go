@@ -237,3 +237,14 @@ func TestSweepAnswersWhatWasAsked(t *testing.T) {
 		}
 	}
 }
+
+// What every run of a sweep finds at the endpoint is said once.
+func TestSweepSaysFindingsOnce(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, "synth", "chat", "-n", "10", "-o", "w.parquet")
+	_, errs, code := reprise(t, "sweep", "w.parquet", "--url", simulate(t), "--rates", "20,40", "--level-duration", "500ms", "--level-requests", "0",
+		"--warmup", "1", "--no-confirm", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1")
+	if strings.Count(errs, "endpoint: http") != 1 || strings.Count(errs, "level-rate-") != 2 {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+}

@@ -19,8 +19,10 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,17 +81,24 @@ func Notef(cmd *cobra.Command, format string, args ...any) {
 	Message(cmd.ErrOrStderr(), fmt.Sprintf(format, args...))
 }
 
-// Oncef writes a message to stderr as [Notef] does, but not a second time in the same command: what
+type onceKey struct{}
+
+// Once is a context in which [Oncef] says each message once.
+func Once(ctx context.Context) context.Context {
+	return context.WithValue(ctx, onceKey{}, new(sync.Map))
+}
+
+// Oncef writes a message to stderr as [Notef] does, but not a second time under the same [Once]: what
 // each of many runs finds anew is said once.
 func Oncef(cmd *cobra.Command, format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
-	if _, said := cmd.Annotations[text]; said {
-		return
+	if ctx := cmd.Context(); ctx != nil {
+		if said, ok := ctx.Value(onceKey{}).(*sync.Map); ok {
+			if _, again := said.LoadOrStore(text, true); again {
+				return
+			}
+		}
 	}
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[text] = "said"
 	Message(cmd.ErrOrStderr(), text)
 }
 
