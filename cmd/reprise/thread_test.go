@@ -126,8 +126,8 @@ func (s *talker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answers++
 	if s.answers%40 == 0 {
 		words := "overloaded"
-		if at := strings.Index(string(req.Prompt), canary); at >= 0 { // an error that quotes the prompt, in which a reply is
-			words = "cannot be answered: " + string(req.Prompt)[at:at+len(canary)+8]
+		if strings.Contains(string(req.Prompt), canary) { // an error that quotes a word of the prompt, in which a reply is
+			words = canary
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusInternalServerError)

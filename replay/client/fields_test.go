@@ -211,6 +211,8 @@ func TestWithoutPrompt(t *testing.T) {
 	for said, want := range map[string]string{
 		"model-of-mine has no max_tokens":                      "model-of-mine has no max_tokens",
 		"bad: planted secret of an enterprise. Try again":      "bad: …. Try again",
+		"the zebra exceeds the context":                        "the … exceeds the context",
+		"content of the message must be text, not secret":      "content of the message must be text, not …",
 		"input 'zebra crossing' is refused, user":              "input '…' is refused, user",
 		"ids 1, 2, 3, 4, 5 are out of range 32000":             "ids … are out of range 32000",
 		"ébad: You are the planted secret of an enterprise. é": "ébad: … é",

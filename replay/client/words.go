@@ -123,7 +123,37 @@ const (
 // numbers are token ids.
 var numbers = regexp.MustCompile(`\d+(,\s*\d+){3,}`)
 
-// withoutPrompt takes out of a message what it quotes of the prompt.
+// quotedWord may be a word of the prompt, such as a name.
+var quotedWord = regexp.MustCompile(`[\p{L}\p{N}]{4,}`)
+
+// wordsOfErrors are words with which servers say what is wrong. A prompt may have them too, and they
+// tell nothing of it.
+var wordsOfErrors = func() map[string]bool {
+	all := map[string]bool{}
+	for word := range strings.FieldsSeq(`
+		above abort aborted accept accepted access account after allowed already also answer argument arguments
+		array assistant audio auth authentication available backend because before been below between body boolean
+		busy cannot cancelled chat choices client closed code completion completions complete configured connection
+		contain contains content context could default decode deployment detail died disabled does down either
+		embedding embeddings empty enabled encoding endpoint engine error errors exceed exceeded exceeds exist exists
+		expected extra failed failure field fields finish first forbidden format found from function given
+		greater have header image images inference input instead integer internal invalid json keyword
+		least length less limit limits list loaded loading longer make many mapping maximum memory message messages
+		method minimum missing model models more most must name need needs null number object only open operation
+		option options output overloaded over parameter parameters parse please pool position positive prompt
+		prompts provide provided queue rate read reached reduce refused request requests required resource response
+		retry role room schema seconds sequence server service session should show size slots small smaller some
+		stop stream string such support supported system take template temperature text than that their there these
+		this time timed timeout token tokenizer tokens tool tools total true type unable unavailable unauthorized
+		unexpected unknown unrecognized unsupported usage used user valid validation value values version wait
+		were when which while will with within without wrong your`) {
+		all[word] = true
+	}
+	return all
+}()
+
+// withoutPrompt takes out of a message what it quotes of the prompt: whole texts, parts of 12 bytes
+// and more, and every word that is none of those in which errors are told.
 func withoutPrompt(said string, prompt []string) string {
 	quoted := make([]bool, len(said))
 	mark := func(from, to int) {
@@ -144,6 +174,13 @@ func withoutPrompt(said string, prompt []string) string {
 	}
 	for _, at := range numbers.FindAllStringIndex(said, -1) {
 		mark(at[0], at[1])
+	}
+	for _, at := range quotedWord.FindAllStringIndex(said, -1) {
+		word := said[at[0]:at[1]]
+		inPrompt := func(text string) bool { return strings.Contains(text, word) }
+		if !wordsOfErrors[strings.ToLower(word)] && slices.ContainsFunc(prompt, inPrompt) {
+			mark(at[0], at[1])
+		}
 	}
 	var out strings.Builder
 	for i := 0; i < len(said); i++ {
