@@ -110,7 +110,7 @@ func newBatchDecoder(in records, o Options, s *Source) *batchDecoder {
 	s.info.HasText = true
 	return &batchDecoder{
 		in: jsonRows{in, s.fields}, clock: newClock(o), bodies: o.Bodies, byID: map[string]*exchange{}, s: s,
-		counts: newUsageReader(tokenusage.Body, []string{batchUsage}, nil, o, s),
+		counts: newUsageReader(tokenusage.Body, []string{batchUsage}, nil, o),
 	}
 }
 
@@ -160,8 +160,7 @@ func (d *batchDecoder) addLine(v viewRow) error {
 		}
 		d.order = append(d.order, x)
 	default:
-		model, _ := v.value("response.body.model")
-		if err := d.counts.show(v, plain(model), &d.s.notes); err != nil {
+		if err := d.counts.show(v, &d.s.notes); err != nil {
 			return err
 		}
 		if err := fillFields(&trial.b, batchAnswered, v); err != nil {

@@ -168,7 +168,7 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 	if d.join != nil {
 		all, first = d.join(all, &s.notes), d.join(first, new(notes))
 	}
-	counts := newUsageReader(d.counts, d.usage, d.fields, o, s)
+	counts := newUsageReader(d.counts, d.usage, d.fields, o)
 	view := func(r row, tell *notes) (row, error) { return d.view(r, counts, tell) }
 	calls := func(in rows, known *knownSpans, tell *notes) rows {
 		if d.spans.id == "" {
@@ -260,8 +260,7 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, erro
 			return nil, nil
 		}
 	}
-	model, _, _ := findFirst(v, d.fields["model"])
-	if err := counts.show(v, plain(model), tell); err != nil {
+	if err := counts.show(v, tell); err != nil {
 		return nil, err
 	}
 	v.latencies(d.times, 0, tell)

@@ -54,7 +54,7 @@ func gatewayCSVFormat() Format {
 				return nil, err
 			}
 			all.admit(s.fields, nil)
-			counts := newUsageReader(tokenusage.Body, []string{gatewayUsage}, nil, o, s)
+			counts := newUsageReader(tokenusage.Body, []string{gatewayUsage}, nil, o)
 			show := func(r row, tell *notes) (row, error) { return showGateway(r, counts, tell) }
 			return openView(all, first, show, gatewayFields.withUsage(), o, s)
 		},
@@ -79,6 +79,5 @@ func showGateway(r row, counts *usageReader, tell *notes) (row, error) {
 	default:
 		tell.count(noteOtherResponses)
 	}
-	model, _, _ := findFirst(v, gatewayFields["model"])
-	return v, counts.show(v, plain(model), tell)
+	return v, counts.show(v, tell)
 }

@@ -150,7 +150,7 @@ func picked(column string, keys []string) string {
 
 func openLiteLLM(all, first rows, strict bool, o Options, s *Source) (decoder, error) {
 	hashed := s.info.BlocksHashed // by a file before
-	counts := newUsageReader(tokenusage.Relayed, litellmUsage, litellmFields, o, s)
+	counts := newUsageReader(tokenusage.Relayed, litellmUsage, litellmFields, o)
 	ahead, l := &litellmView{strict: strict, counts: counts, s: s}, &litellmView{strict: strict, counts: counts, s: s}
 	d, err := newMappedDecoder(viewRows{all, l.show, &s.notes}, viewRows{first, ahead.show, new(notes)}, litellmFields.withUsage(), o, s)
 	if err != nil {
@@ -201,8 +201,7 @@ func (l *litellmView) show(r row, tell *notes) (row, error) {
 			return nil, badAt(r, name, name+": want JSON")
 		}
 	}
-	model, _ := v.value("model")
-	if err := l.counts.show(v, plain(model), tell); err != nil {
+	if err := l.counts.show(v, tell); err != nil {
 		return nil, err
 	}
 	v.latencies(litellmTimes, 0, tell)

@@ -78,15 +78,14 @@ func openAILogFormat() Format {
 
 // openOpenAILog reads the usage of any provider. What a --map names stays as it is.
 func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
-	counts := newUsageReader(tokenusage.Body, openAILogUsage, nil, o, s)
+	counts := newUsageReader(tokenusage.Body, openAILogUsage, nil, o)
 	at := openAILogMapping()
 	show := func(in rows, tell *notes) viewRows {
 		waits := map[string]any{} // of sessions, before their next requests
 		view := func(r row, tell *notes) (row, error) {
 			v := newView(r)
 			showRequest(v, at, waits, tell)
-			model, _ := v.value("model")
-			return v, counts.show(v, plain(model), tell)
+			return v, counts.show(v, tell)
 		}
 		return viewRows{&memberRows{in: in, lists: [][]string{{"payloads"}}}, view, tell}
 	}

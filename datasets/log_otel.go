@@ -104,7 +104,7 @@ func otelFormat() Format {
 }
 
 func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
-	counts := newUsageReader(tokenusage.Relayed, []string{"attributes"}, nil, o, s)
+	counts := newUsageReader(tokenusage.Relayed, []string{"attributes"}, nil, o)
 	show := func(r row, tell *notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
 	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"scopeSpans", "spans"}, {"spans"}}
 	calls := func(in rows, known *knownSpans, tell *notes) rows {
@@ -155,13 +155,12 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row,
 	v := newView(r)
 	v.spanAttributes()
 	v.clockTimes(slices.Concat(otelTimes.start, otelTimes.end)...)
-	model, _, _ := findFirst(v, otelFields["model"])
 	kind, is := callOfSpan(v)
 	if is == noCall {
 		tell.count(noteOtherSpans)
 		return nil, nil
 	}
-	if err := counts.show(v, plain(model), tell); err != nil {
+	if err := counts.show(v, tell); err != nil {
 		return nil, err
 	}
 	operation, _ := v.value("attributes.gen_ai.operation.name")

@@ -51,7 +51,7 @@ func sagemakerFormat() Format {
 		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
-			counts := newUsageReader(tokenusage.Body, []string{"out.usage"}, nil, o, s)
+			counts := newUsageReader(tokenusage.Body, []string{"out.usage"}, nil, o)
 			capture := func(r row, tell *notes) (row, error) {
 				v := newView(r)
 				if !v.payload("in", "captureData.endpointInput") {
@@ -61,8 +61,7 @@ func sagemakerFormat() Format {
 				if _, ok := r.value("captureData.endpointOutput.data"); ok && !v.payload("out", "captureData.endpointOutput") {
 					tell.count(noteOtherResponses)
 				}
-				model, _ := v.value("in.model")
-				return v, counts.show(v, plain(model), tell)
+				return v, counts.show(v, tell)
 			}
 			return openView(all, first, capture, sagemakerFields.withUsage(), o, s)
 		},

@@ -77,7 +77,7 @@ func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedD
 		d.bodies = m[bodyAt]
 	}
 	d.fields, d.given = m.withErrors().fields(), o.Map["input_tokens"] != nil
-	d.counts = newMappedCounts(m, d.fields, o)
+	d.counts = newMappedCounts(d.fields, o)
 	if o.Map["time"] != nil {
 		d.timing, d.clock.mapped = withTimes, true
 	}
@@ -131,7 +131,6 @@ func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 		}
 		some = true
 		d.s.absent.see(r)
-		d.counts.look(r)
 		if d.timing == unknownTiming {
 			d.timing = withoutTimes
 		}

@@ -87,15 +87,14 @@ func addUp(r row, paths []string) (v any, path string, ok bool) {
 type mappedCounts struct {
 	reader *tokenusage.Reader
 	counts []field // input, output, cached and reasoning tokens, those that are mapped
-	models []string
 }
 
 // newMappedCounts returns nil where no field of the input length is named.
-func newMappedCounts(m Mapping, fields []field, o Options) *mappedCounts {
+func newMappedCounts(fields []field, o Options) *mappedCounts {
 	if o.Map["input_tokens"] == nil {
 		return nil
 	}
-	c := &mappedCounts{reader: tokenusage.NewReader(tokenusage.Relayed, o.CachedInInput), models: m["model"]}
+	c := &mappedCounts{reader: tokenusage.NewReader(tokenusage.Relayed, o.CachedInInput)}
 	for _, f := range fields {
 		if f.kind() >= 0 {
 			c.counts = append(c.counts, f)
@@ -116,26 +115,6 @@ func (f field) kind() int {
 
 var settledKinds = []tokenusage.Kind{tokenusage.Input, tokenusage.Output, tokenusage.Cached, tokenusage.Reasoning}
 
-// look lets a record of the head show where its cached tokens and its reasoning stand.
-func (c *mappedCounts) look(r row) {
-	if c == nil {
-		return
-	}
-	var counts tokenusage.Counts
-	for _, f := range c.counts {
-		found, _, ok := f.find(r)
-		if n, isCount := countOf(plain(found)); ok && isCount {
-			counts.Set(settledKinds[f.kind()], int64(n))
-		}
-	}
-	_, _, _ = c.reader.Read(&counts, c.model(r), true)
-}
-
-func (c *mappedCounts) model(r row) string {
-	model, _, _ := findFirst(r, c.models)
-	return plain(model)
-}
-
 // settle settles the counts of an entry that were mapped.
 func (c *mappedCounts) settle(b *builder, r row, tell *notes) error {
 	if c == nil {
@@ -149,10 +128,9 @@ func (c *mappedCounts) settle(b *builder, r row, tell *notes) error {
 			counts.Set(settledKinds[f.kind()], int64(*n))
 		}
 	}
-	t, found, err := c.reader.Read(&counts, c.model(r), false)
+	t, found, err := c.reader.Settle(&counts)
 	if err != nil {
-		line, col := r.place("")
-		return &fault{line: line, col: col, reason: err.Error(), stop: err == tokenusage.ErrDoubt}
+		return badAt(r, "", err.Error())
 	}
 	// What the operator names is taken as it stands.
 	noteFindings(found.Without(tokenusage.CacheTaken), tell)

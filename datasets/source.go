@@ -30,7 +30,7 @@ type Options struct {
 	Capture       trace.Capture  // that all times must be in, or the reading stops; zero for none, see [ParseCapture]
 	BlockSize     int            // tokens in a block of a mapped "blocks" field, or of a format that leaves it open
 	Rows          string         // what a row holds of its session: full or delta, where the source does not say
-	CachedInInput string         // whether input counts hold the cached tokens, where a format passes on either: yes, no, or empty to find out
+	CachedInInput string         // whether input counts hold the cached tokens, where a format passes on either: yes, no, or empty where each record tells
 
 	// For a pool of clients, which is expanded to requests.
 	Seed      uint64        // of all that is drawn

@@ -15,13 +15,12 @@ type usageReader struct {
 	at     []string // paths of usage objects in a record; the first with a count wins, kind by kind
 	fields Mapping  // counts that stand alone, which win over those of usage objects
 	strict bool     // usage objects are those of answers, in which every known name has a count
-	tell   *notes   // of the source: what is read for the head has others
 }
 
 // newUsageReader makes the reader of a file. Counts that stand alone are where fields says, under
 // the names of [usageTargets].
-func newUsageReader(d tokenusage.Dialect, at []string, fields Mapping, o Options, s *Source) *usageReader {
-	return &usageReader{tokenusage.NewReader(d, o.CachedInInput), at, fields, d == tokenusage.Body, &s.notes}
+func newUsageReader(d tokenusage.Dialect, at []string, fields Mapping, o Options) *usageReader {
+	return &usageReader{tokenusage.NewReader(d, o.CachedInInput), at, fields, d == tokenusage.Body}
 }
 
 // usageTargets are the targets of a mapping that a [usageReader] settles, and what they count.
@@ -42,8 +41,8 @@ var settledCounts = []string{"input", "output", "cached", "reasoning"}
 // tokens.cached and tokens.reasoning, from where a mapping takes them, see
 // [Mapping.withUsage]. tell is that of the view which shows the row. A row without usage is
 // left as it is.
-func (r *usageReader) show(v viewRow, model string, tell *notes) error {
-	t, where, err := r.settle(v, model, tell)
+func (r *usageReader) show(v viewRow, tell *notes) error {
+	t, where, err := r.settle(v, tell)
 	if err == nil && where != "" {
 		putTokens(v, t, where)
 	}
@@ -51,7 +50,7 @@ func (r *usageReader) show(v viewRow, model string, tell *notes) error {
 }
 
 // settle reads the usage of a row, and says where it is; "" where there is none.
-func (r *usageReader) settle(v row, model string, tell *notes) (t tokenusage.Tokens, where string, _ error) {
+func (r *usageReader) settle(v row, tell *notes) (t tokenusage.Tokens, where string, _ error) {
 	var counts tokenusage.Counts
 	for _, target := range usageTargets {
 		found, path, ok := findFirst(v, r.fields[target.name])
@@ -78,10 +77,9 @@ func (r *usageReader) settle(v row, model string, tell *notes) (t tokenusage.Tok
 		return t, "", nil
 	}
 
-	t, found, err := r.Read(&counts, model, tell != r.tell)
+	t, found, err := r.Settle(&counts)
 	if err != nil {
-		line, col := v.place(where)
-		return t, "", &fault{line: line, col: col, reason: err.Error(), stop: err == tokenusage.ErrDoubt}
+		return t, "", badAt(v, where, err.Error())
 	}
 	noteFindings(found, tell)
 	return t, where, nil

@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"reprise/trace"
 	"reprise/trace/usage/usagetest"
 )
 
@@ -241,4 +243,59 @@ func shownCount(n *int32) string {
 		return "not known"
 	}
 	return fmt.Sprint(*n)
+}
+
+// How the usage of one call is read depends on no other call: not on what others of its model
+// show, and not on their order. A single request of one user would else change all others, which no
+// noise of a release hides.
+func TestNoUsageDecidesAnother(t *testing.T) {
+	const (
+		open   = `{"prompt_tokens":900,"completion_tokens":40,"cache_read_input_tokens":640,"reasoning_tokens":12}`
+		beside = `{"prompt_tokens":20,"completion_tokens":40,"cache_read_input_tokens":640}`
+		within = `{"prompt_tokens":700,"completion_tokens":40,"total_tokens":740,"cache_read_input_tokens":640}`
+		apart  = `{"prompt_tokens":700,"completion_tokens":40,"total_tokens":752,"reasoning_tokens":12}`
+	)
+	id := regexp.MustCompile(`"(custom_id|id|request_id|requestId|trace_id|span_id)":"\w"|"r"`)
+	for name, c := range usageCarriers {
+		if c.object == nil || name == "har" { // one list is the whole of a HAR file
+			continue
+		}
+		lines := func(usages ...string) string {
+			var all []string
+			for i, u := range usages {
+				in := id.ReplaceAllStringFunc(c.object(u), func(s string) string { return s[:len(s)-1] + fmt.Sprint(i) + `"` })
+				head, line, table := strings.Cut(in, "\n")
+				if !table {
+					head, line = "", head
+				}
+				if table && i == 0 {
+					all = append(all, head)
+				}
+				all = append(all, line)
+			}
+			return strings.Join(all, "\n") + "\n"
+		}
+		alone, _, err := read(strings.NewReader(lines(open)), Options{Format: name})
+		if err != nil || len(alone) != 1 {
+			t.Errorf("%s: %d entries, %v", name, len(alone), err)
+			continue
+		}
+		want := shownCounts(&alone[0])
+		for _, other := range []string{beside, within, apart} {
+			for at, usages := range [][]string{{open, other, other, other}, {other, other, other, open}} {
+				all, _, err := read(strings.NewReader(lines(usages...)), Options{Format: name})
+				if err != nil || len(all) != 4 {
+					t.Errorf("%s: %d entries of 4 calls, %v", name, len(all), err)
+					continue
+				}
+				if got := shownCounts(&all[3*at]); got != want {
+					t.Errorf("%s: beside %s it is %s, and alone %s", name, other, got, want)
+				}
+			}
+		}
+	}
+}
+
+func shownCounts(e *trace.Entry) string {
+	return fmt.Sprintf("input %s, output %s, cached %s, reasoning %s", shownCount(e.InputTokens), shownCount(e.OutputTokens), shownCount(e.Cached), shownCount(e.Reasoning))
 }

@@ -14,9 +14,9 @@ func TestOTelExclusiveUsage(t *testing.T) {
 		return span(fmt.Sprintf(`"gen_ai.request.model":"%s","gen_ai.usage.input_tokens":%d,"gen_ai.usage.output_tokens":3,"gen_ai.usage.cache_read.input_tokens":%d`, model, input, cached))
 	}
 	in := of("a", 900, 640) + "\n" + of("a", 20, 640) + "\n" + of("o", 900, 640) + "\n"
-	info := wantEntries(t, in, Options{}, when+"a in=1540 cached=640 out=3", when+"a in=660 cached=640 out=3", when+"o in=900 cached=640 out=3")
-	wantNote(t, info, tokenusage.CacheAdded.String()+": 2")
-	wantNote(t, info, tokenusage.CacheTaken.String()+": 1")
+	info := wantEntries(t, in, Options{}, when+"a in=900 cached=640 out=3", when+"a in=660 cached=640 out=3", when+"o in=900 cached=640 out=3")
+	wantNote(t, info, tokenusage.CacheAdded.String()+": 1")
+	wantNote(t, info, tokenusage.CacheTaken.String()+": 2")
 	wantEntries(t, in, Options{CachedInInput: "no"}, when+"a in=1540 cached=640 out=3", when+"a in=660 cached=640 out=3", when+"o in=1540 cached=640 out=3")
 	wantBad(t, of("a", 900, 640), Options{CachedInInput: "maybe"}, "--cached-in-input: want yes or no")
 }

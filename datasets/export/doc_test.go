@@ -116,10 +116,12 @@ next turn has there; what is too much is cut off. Without usage the length is th
 by ~--tokenizer~ and ~--template~.
 
 Providers differ in what a count holds: Anthropic counts cached tokens beside the input, Gemini
-its thoughts and xAI its reasoning beside the output, others within. The total decides, or a
-part that is more than its whole, or else the provider's names for the counts. What was added,
-and what does not add up, is printed with the number of records; ~--cached-in-input yes~ or
-~no~ settles it for logs of tools that pass on either, and for ~--map~. Where text has a count
+its thoughts and xAI its reasoning beside the output, others within. Each record decides for
+itself, and for no other: by its total, by a part that is more than its whole, or else by the
+provider's names for the counts. Where nothing in it shows that cached tokens stand beside the
+input, they are taken as part of it. What was added, what was taken so, and what does not add up
+is printed with the number of records; ~--cached-in-input yes~ or ~no~ settles it for all
+records of tools that pass on either, and for ~--map~. Where text has a count
 of zero, its length is that of the text.
 
 One call is one request. Spans that are exported twice, layers around the same call and agents

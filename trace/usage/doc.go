@@ -7,7 +7,7 @@
 //     [Counts.UnmarshalJSON] its text, [Counts.Take] a single count.
 //  2. [Counts.Settle] makes [Tokens] of the counts: the whole prompt, the tokens of it that
 //     were read from a cache or written to one, the whole output, and the reasoning in it.
-//     A [Reader] does so for the records of a file, where one record shows what another holds.
+//     A [Reader] does so for the records of a file, each by itself.
 //
 // Whether a part stands within a count or beside it differs between providers:
 //
@@ -32,7 +32,7 @@
 //   - usage.go: the kinds of counts, the table of keys, and how an object is gathered
 //   - settle.go: the dialects, what a total shows, and the tokens
 //   - tally.go: how many answers have each finding
-//   - reader.go: the records of a file, which show what the others of their model hold
+//   - reader.go: the records of a file, and what its user says of them
 //
 // Exported names may change in any release.
 package usage

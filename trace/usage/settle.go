@@ -92,7 +92,7 @@ func (f Finding) Says() string {
 	case CacheAdded:
 		return "whose cached tokens stand beside the input count, and were added to it"
 	case CacheTaken:
-		return "whose cached tokens were taken as part of the input count, which nothing before them shows"
+		return "whose cached tokens were taken as part of the input count, which nothing in them shows"
 	case CacheOver:
 		return "that count more cached tokens than input tokens: all of the input was taken as cached"
 	case ReasoningAdded:
@@ -116,7 +116,7 @@ const (
 // dialect's.
 var besideByKind = [parts]bool{toolsPart: true, thoughtsPart: true}
 
-// evidence counts the records that show that a part stands beside its count, or within it.
+// evidence counts the ways to add up that have a part beside its count, or within it.
 type evidence struct{ beside, within int64 }
 
 func (e evidence) isBeside() bool { return e.beside > e.within }
@@ -183,33 +183,22 @@ func (c *Counts) shown(d Dialect) (by [parts]evidence, explained bool) {
 	return by, explained
 }
 
-// Settle makes tokens of the counts of one call, of which nothing else is known.
-func (c *Counts) Settle(d Dialect) (Tokens, Findings, error) {
+// Settle makes tokens of the counts of one call, by what they show themselves. It fails for a
+// count above 2147483647.
+func (c *Counts) Settle(d Dialect) (t Tokens, found Findings, _ error) {
 	d = d.resolve(c)
 	by, explained := c.shown(d)
-	return c.settle(d, by, [parts]evidence{}, explained)
-}
-
-// settle makes tokens of counts: by is what their record shows, and known is what those of its
-// model have shown.
-func (c *Counts) settle(d Dialect, by, known [parts]evidence, explained bool) (t Tokens, found Findings, _ error) {
 	amounts, beside := c.amounts(), besideByKind
 	for part := range parts {
-		if known[part].shows() {
-			beside[part] = known[part].isBeside()
-		}
 		if by[part].shows() {
 			beside[part] = by[part].isBeside()
 		}
 	}
-	// How the cache parts are taken is one decision for all records of a model.
-	switch {
-	case d == Exclusive:
+	switch d {
+	case Exclusive:
 		beside[cachePart] = true
-	case d == Inclusive:
+	case Inclusive:
 		beside[cachePart] = false
-	case known[cachePart].shows():
-		beside[cachePart] = known[cachePart].isBeside()
 	}
 
 	input, output := c.n[Input], c.n[Output]
@@ -267,7 +256,7 @@ func (c *Counts) settle(d Dialect, by, known [parts]evidence, explained bool) (t
 	}
 	if d == Relayed && amounts[cachePart] > 0 {
 		add(CacheAdded, beside[cachePart])
-		add(CacheTaken, !beside[cachePart] && !known[cachePart].shows() && !by[cachePart].shows() && !c.names.areWithin())
+		add(CacheTaken, !beside[cachePart] && !by[cachePart].shows() && !c.names.areWithin())
 	}
 	return t, found, nil
 }

@@ -29,21 +29,11 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// More reasoning than output is told, where the records of its model show that it is a part.
+// More reasoning than output is told, where the total shows that all of it is a part.
 func TestReasoningOver(t *testing.T) {
-	r := NewReader(Inclusive, "")
-	settle := func(output, reasoning, total int64) (Tokens, Findings) {
-		c := Counts{}.With(Input, 10).With(Output, output).With(Reasoning, reasoning).With(Total, total)
-		tokens, found, err := r.Read(&c, "m", false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return tokens, found
-	}
-	for range 3 {
-		settle(40, 12, 50)
-	}
-	if tokens, found := settle(5, 12, 0); !found.Has(ReasoningOver) && !found.Has(ReasoningAdded) || *tokens.Reasoning > *tokens.Output {
-		t.Errorf("%v: reasoning %d of output %d", found.All(), *tokens.Reasoning, *tokens.Output)
+	c := Counts{}.With(Input, 10).With(Output, 5).With(Reasoning, 4).With(Thoughts, 4).With(Total, 15)
+	tokens, found, err := NewReader(Inclusive, "").Settle(&c)
+	if err != nil || !found.Has(ReasoningOver) || *tokens.Reasoning != 5 || *tokens.Output != 5 {
+		t.Errorf("%v: reasoning %d of output %d, %v", found.All(), *tokens.Reasoning, *tokens.Output, err)
 	}
 }

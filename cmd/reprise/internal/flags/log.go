@@ -69,7 +69,7 @@ func (f *Log) Register(fl *pflag.FlagSet) {
 	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
 	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "blocks of the prefix that counts as global; by default measured")
 	sourceRest.StringVar(&f.Rows, "rows", "", "content of a later turn, if the source does not say: full (whole prompt) or delta (new part only)")
-	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts include cached tokens: yes or no; by default detected")
+	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts include cached tokens: yes or no; by default each record tells for itself")
 	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where to start in a pool of clients")
 	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 }
