@@ -13,6 +13,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/crash"
 )
 
 // With more distinct blocks than are numbered in memory, what a block needs to
@@ -198,6 +199,7 @@ func (x *partitions) resolve(ctx context.Context, workers int, progress func(don
 	next := 0
 	for range min(workers, maxResolvers, len(x.parts)) {
 		g.Go(func() error {
+			defer crash.Caught()
 			v := resolver{x: x, mu: &mu, pages: block.NewIDs(0)}
 			for {
 				mu.Lock()

@@ -10,6 +10,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/block"
+	"reprise/trace/crash"
 )
 
 // Run reads all of src and writes its rows to dst in their final order.
@@ -138,7 +139,10 @@ func encodeAll(ctx context.Context, p *Policy, key block.Key, head, src trace.En
 	}
 	survey := e.survey(beginning.entries)
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return readAll(ctx, src, first, end, jobs, order, free) })
+	g.Go(func() error {
+		defer crash.Caught()
+		return readAll(ctx, src, first, end, jobs, order, free)
+	})
 	for range workers {
 		e, err := newEncoder(p, key)
 		if err != nil {
@@ -146,6 +150,7 @@ func encodeAll(ctx context.Context, p *Policy, key block.Key, head, src trace.En
 		}
 		e.source = survey
 		g.Go(func() error {
+			defer crash.Caught()
 			for j := range jobs {
 				if err := e.encodeJob(j); err != nil {
 					return err
@@ -155,6 +160,7 @@ func encodeAll(ctx context.Context, p *Policy, key block.Key, head, src trace.En
 		})
 	}
 	g.Go(func() error { // collect
+		defer crash.Caught()
 		for j := range order {
 			select {
 			case <-j.done:

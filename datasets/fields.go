@@ -506,10 +506,13 @@ func (s *fieldScan) object(known *knownField, node *fieldNode) {
 			s.count(node, key)
 		default:
 			// encoding/json takes keys in any case.
-			if below := cmp.Or(known.child(key), known.child(strings.ToLower(key))); below != nil {
-				s.value(below, nil)
-			} else {
+			below := cmp.Or(known.child(key), known.child(strings.ToLower(key)))
+			if below == nil {
 				s.count(&known.dropped, key)
+			} else if kind := s.value(below, nil); !below.takes(kind) {
+				if n := s.c.node(&known.dropped, key); n != nil {
+					n.kind = cmp.Or(n.kind, kind)
+				}
 			}
 		}
 		if s.peek() == ',' {
@@ -519,10 +522,16 @@ func (s *fieldScan) object(known *knownField, node *fieldNode) {
 	s.step()
 }
 
+// takes reports whether the table names a value of this kind: where it names only what is inside an
+// object or a list, a number there is not read.
+func (k *knownField) takes(kind string) bool {
+	return kind == "" || k.whole || k.named || kind == listKind && k.below[listMembers] != nil
+}
+
 func (s *fieldScan) count(at *fieldNode, key string) {
 	n := s.c.node(at, key)
-	if kind := s.value(nil, n); n != nil && n.kind == "" {
-		n.kind = kind
+	if kind := s.value(nil, n); n != nil {
+		n.kind = cmp.Or(n.kind, kind)
 	}
 }
 

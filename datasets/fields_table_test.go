@@ -213,7 +213,7 @@ func TestPlantedFields(t *testing.T) {
 func FuzzFieldScan(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":1,"tags":["a",{"b":[]}],"conversations":[{"from":"x","y":{"z":null,"w":-1e5}},[{"q":1}],"t"]}`,
-		`{"a":{"b":{"c":true},"d":"\"}"},"conversation" : [ { "role" : "r" , "x" : "" } ] , "\u0061" : 2}`, `{"a":{},"b":[{}]}`, `[}`, `{"a`, `{"a":[,]`,
+		`{"a":{"b":{"c":true},"d":"\"}"},"conversation" : [ { "role" : "r" , "x" : "" } ] , "\u0061" : 2}`, `{"a":{},"b":[{}]}`, `{"conversations":0,"id":{"x":1}}`, `{"conversations":[0,{"from":[1]}]}`, `[}`, `{"a`, `{"a":[,]`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -2,6 +2,8 @@ package replay
 
 import (
 	"time"
+
+	"reprise/trace/crash"
 )
 
 // A clockWatch looks at the clocks each second. Instants are of a monotonic clock,
@@ -35,6 +37,7 @@ func (c *clockWatch) begin(wall func() time.Time) {
 	c.begun, c.last, c.wall = mono, mono, clock
 	go func() {
 		defer close(c.done)
+		defer crash.Caught()
 		tick := time.NewTicker(lookEvery)
 		defer tick.Stop()
 		for {

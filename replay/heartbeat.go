@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/crash"
 )
 
 // A heartbeat notices that the client does not run: stopped by a signal, starved of
@@ -53,6 +54,7 @@ func (h *heartbeat) begin(start time.Time, endpoint result.Endpoint) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
+		defer crash.Caught()
 		tick := time.NewTicker(beatEvery)
 		defer tick.Stop()
 		for {

@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/replay/scrape"
+	"reprise/trace/crash"
 )
 
 // Metering says what is measured at the servers during a run, see
@@ -82,6 +83,7 @@ func (m *meter) begin(ctx context.Context, start time.Time) {
 	// flight is still measured.
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
+		defer crash.Caught()
 		err := m.journal.Begin(start)
 		if err == nil {
 			err = m.journal.Write(m.before)

@@ -8,6 +8,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/crash"
 )
 
 // A Primer brings prompts into a server's prefix cache before a run, so that a
@@ -51,6 +52,7 @@ func (p *Primer) Prime(ctx context.Context, rows []trace.Request) (sent result.P
 		sent.Prompts++
 		sent.Tokens += int64(rows[i].InputTokens)
 		flights.Go(func() {
+			defer crash.Caught()
 			var r result.Result
 			p.Endpoint.Fire(ctx, result.Shot{Call: call, Start: start}, &r)
 			failures[i] = r.Error

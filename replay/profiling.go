@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/crash"
 )
 
 // A Profiler starts and stops the profilers of the servers.
@@ -51,6 +52,7 @@ func newProfiling(ctx context.Context, admin Profiler, o *Options) (*profiling, 
 	o.Measured = func() {
 		p.async = make(chan error, 1)
 		go func() {
+			defer crash.Caught()
 			err := admin.StartProfile(context.WithoutCancel(ctx))
 			p.begun = time.Now()
 			p.async <- err

@@ -14,6 +14,7 @@ import (
 	"reprise/replay/pace"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/crash"
 )
 
 // A Runner replays a workload: a request is sent when it is due. In open loop
@@ -153,7 +154,10 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 	defer cut()
 	disarm := p.cutAfterGrace(sending, flying, cut)
 	fed, collected := make(chan error, 1), make(chan error, 1)
-	go func() { fed <- p.feed.run(sending) }()
+	go func() {
+		defer crash.Caught()
+		fed <- p.feed.run(sending)
+	}()
 	c := collector{out: out, stop: stop, stalls: p.heart.takeNew, observe: p.opt.Observe}
 	if p.opt.Progress != nil || len(p.opt.Abort) > 0 {
 		c.meters = newMeters()
@@ -161,11 +165,15 @@ func (p *play) run(ctx context.Context, out trace.Writer[result.Result]) (result
 	if len(p.opt.Abort) > 0 {
 		c.aborter = &aborter{conditions: p.opt.Abort}
 	}
-	go func() { collected <- c.run(p.results, p.report) }()
+	go func() {
+		defer crash.Caught()
+		collected <- c.run(p.results, p.report)
+	}()
 	if p.opt.Known != nil {
 		p.uncounted = make(chan *flight, preparedCalls)
 		// Counting runs beside the sending, which it must not delay.
 		go func() {
+			defer crash.Caught()
 			for fl := range p.uncounted {
 				fl.result.Known = trace.Ptr(p.known(fl))
 				fl.row = nil
@@ -346,6 +354,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 		read = p.runner.Endpoint.Launch(ctx, shot, &fl.result)
 	}
 	p.flights.Go(func() {
+		defer crash.Caught()
 		r := &fl.result
 		if read != nil {
 			read()

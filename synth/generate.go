@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"reprise/trace/arrival"
+	"reprise/trace/crash"
 )
 
 // Generate makes a workload: arrivals drawn from the model's cascade, and for each the
@@ -49,6 +50,7 @@ func (m *Model) Generate(ctx context.Context, o Options) (*Workload, error) {
 		slots <- struct{}{}
 		go func() {
 			defer wait.Done()
+			defer crash.Caught()
 			errs[i] = g.growPopulation(ctx, i, &w.populations[i])
 			<-slots
 		}()

@@ -9,6 +9,7 @@ import (
 
 	"reprise/anonymize/dp"
 	"reprise/trace"
+	"reprise/trace/crash"
 )
 
 // playAll plays each unit at each claim, and the heaviest one as a control, on all
@@ -62,6 +63,7 @@ func playAll(ctx context.Context, c *Case, l *gameLog, runs int, delta float64, 
 	var all sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
+			defer crash.Caught()
 			for i := range todo {
 				errs[i] = play(i)
 				done <- i
@@ -69,6 +71,7 @@ func playAll(ctx context.Context, c *Case, l *gameLog, runs int, delta float64, 
 		})
 	}
 	go func() {
+		defer crash.Caught()
 		for i := range cells {
 			todo <- i
 		}

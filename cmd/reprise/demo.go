@@ -18,6 +18,7 @@ import (
 	"reprise/replay/engine"
 	"reprise/replay/report"
 	"reprise/trace"
+	"reprise/trace/crash"
 	"reprise/trace/page"
 	"reprise/trace/profile"
 	"reprise/trace/textpage"
@@ -158,7 +159,10 @@ func (d *demo) replay() (string, error) {
 	}
 	ctx, stop := context.WithCancel(d.cmd.Context())
 	done := make(chan error, 1)
-	go func() { done <- serve(ctx, l, s.Handler()) }()
+	go func() {
+		defer crash.Caught()
+		done <- serve(ctx, l, s.Handler())
+	}()
 	var f runs.Replay
 	f.Defaults()
 	f.Target.URLs, f.Load.Speed, f.Out = []string{fmt.Sprintf("http://%s", l.Addr())}, d.speed, d.path("results.parquet")

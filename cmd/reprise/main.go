@@ -97,7 +97,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,6 +110,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/cmd/reprise/internal/machines"
 	"reprise/cmd/reprise/internal/sets"
+	"reprise/trace/crash"
 	"reprise/trace/objectstore"
 )
 
@@ -118,6 +118,11 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == objectstore.FetchCommand {
 		os.Exit(objectstore.Main())
 	}
+	crash.Handle(func(words string) { // in a goroutine other than the command's own
+		cli.Message(os.Stderr, "reprise: "+brokeDown(words, os.Args[1:]))
+		os.Exit(cli.Failure)
+	})
+
 	ctx := withState(withConfine(interruptible(context.Background()), anonymize.Confine), stateFolder())
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
@@ -130,6 +135,7 @@ func interruptible(parent context.Context) context.Context {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
+		defer crash.Caught()
 		<-signals
 		cancel()
 		<-time.After(cli.SameSignal)
@@ -200,45 +206,26 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 // execute runs a command. A panic in it is a fault of the program, and no mistake of who called it:
-// it becomes an error with the place in the program and the files that the command was given. What
-// the panic says is left out where it may hold text of a file.
+// it becomes an error.
 func execute(ctx context.Context, root *cobra.Command, args []string) (err error) {
 	defer func() {
-		v := recover()
-		if v == nil {
-			return
+		if panicked := recover(); panicked != nil {
+			err = errors.New(brokeDown(crash.Words(panicked), args))
 		}
-		what := fmt.Sprintf("%T", v)
-		if _, ok := v.(runtime.Error); ok {
-			what = fmt.Sprint(v)
-		}
-		files := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-			_, err := os.Stat(arg)
-			return err != nil
-		})
-		if len(files) > 0 {
-			what += "; the files were " + strings.Join(files, ", ")
-		}
-		err = fmt.Errorf("a fault of this program at %s: %s. Please report it with these words", faultyLine(), what)
 	}()
 	return root.ExecuteContext(ctx)
 }
 
-// faultyLine is where a panic that is being recovered began: the innermost of our own functions that
-// it went through, and the line.
-func faultyLine() string {
-	calls := make([]uintptr, 64)
-	frames := runtime.CallersFrames(calls[:runtime.Callers(2, calls)])
-	panicked := false
-	for {
-		frame, more := frames.Next()
-		if panicked && !strings.HasPrefix(frame.Function, "runtime.") {
-			return fmt.Sprintf("%s, line %d", frame.Function, frame.Line)
-		}
-		if panicked = panicked || frame.Function == "runtime.gopanic"; !more {
-			return "a place that is not known"
-		}
+// brokeDown says that a command panicked, with the files that it was given.
+func brokeDown(words string, args []string) string {
+	files := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		_, err := os.Stat(arg)
+		return err != nil
+	})
+	if len(files) > 0 {
+		words += "; the files were " + strings.Join(files, ", ")
 	}
+	return "a fault of this program at " + words + ". Please report it with these words"
 }
 
 // rootCommand is the tree of commands.

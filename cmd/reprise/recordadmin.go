@@ -22,6 +22,7 @@ import (
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/trace"
+	"reprise/trace/crash"
 	"reprise/trace/profile"
 	"reprise/trace/recording"
 )
@@ -68,7 +69,10 @@ func (f *recordFlags) serveAdmin(ctx context.Context, cmd *cobra.Command, r *rec
 	mux.Handle("GET /metrics", promhttp.HandlerFor(recordMetrics(r), promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: 5 * time.Second}))
 	mux.HandleFunc("GET /{$}", a.showProfile)
 	srv := &http.Server{Handler: a.guarded(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
-	go func() { _ = srv.Serve(l) }() // it ends with an error whenever it is closed
+	go func() {
+		defer crash.Caught()
+		_ = srv.Serve(l) // it ends with an error whenever it is closed
+	}()
 	context.AfterFunc(ctx, func() { _ = srv.Close() })
 	cli.Notef(cmd, "profile so far at http://%s/, figures for Prometheus at /metrics: the password, or bearer token, is %s", l.Addr(), from)
 	return nil

@@ -13,6 +13,7 @@ import (
 	"reprise/datasets/record"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/crash"
 	"reprise/trace/page"
 )
 
@@ -76,7 +77,10 @@ func (f *recordFlags) openShadow(cmd *cobra.Command, begin time.Time, captureID 
 			return nil, nil, err
 		}
 	}
-	go w.write()
+	go func() {
+		defer crash.Caught()
+		w.write()
+	}()
 	return &record.Shadow{URL: u, Share: f.shadow.share, Key: os.Getenv(f.shadow.keyEnv), Done: func(p record.Pair) {
 		select {
 		case w.pairs <- p:

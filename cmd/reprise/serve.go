@@ -17,6 +17,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay/engine"
+	"reprise/trace/crash"
 	"reprise/trace/textpage"
 )
 
@@ -143,7 +144,10 @@ func serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv.Protocols.SetHTTP1(true)
 	srv.Protocols.SetUnencryptedHTTP2(true) // for clients that begin with it
 	done := make(chan error, 1)
-	go func() { done <- srv.Serve(l) }()
+	go func() {
+		defer crash.Caught()
+		done <- srv.Serve(l)
+	}()
 	select {
 	case err := <-done:
 		return err

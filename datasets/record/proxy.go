@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/crash"
 	"reprise/trace/recording"
 )
 
@@ -247,7 +248,11 @@ func (p *Proxy) message(text string) {
 // Wait returns when no request is under way, or ctx ends.
 func (p *Proxy) Wait(ctx context.Context) error {
 	done := make(chan struct{})
-	go func() { p.flying.Wait(); close(done) }()
+	go func() {
+		defer crash.Caught()
+		p.flying.Wait()
+		close(done)
+	}()
 	select {
 	case <-done:
 		return nil

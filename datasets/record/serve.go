@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"reprise/trace/crash"
 )
 
 // ServeOptions say how a proxy listens.
@@ -38,6 +40,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener, o ServeOptions) (cutO
 	srv.Protocols.SetUnencryptedHTTP2(true) // for clients that begin with it
 	done := make(chan error, 1)
 	go func() {
+		defer crash.Caught()
 		if o.Certificate == nil {
 			done <- srv.Serve(l)
 			return

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/crash"
 	"reprise/trace/recording"
 	"reprise/trace/usage"
 )
@@ -44,6 +45,7 @@ func startWorkers(o *Options) (*workers, error) {
 			return nil, err
 		}
 		w.group.Go(func() {
+			defer crash.Caught()
 			for x := range w.queue {
 				w.record(x, sink)
 			}

@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"reprise/trace/crash"
 )
 
 // An engineProcess is a serving engine that was started, with its processes.
@@ -56,6 +58,7 @@ func startEngine(c ServeCommand, url, log string) (*engineProcess, error) {
 	e.cmd.Stdout, e.cmd.Stderr, e.cmd.SysProcAttr = out, out, ownGroup()
 	started := make(chan error, 1)
 	go func() {
+		defer crash.Caught()
 		// Linux tells a process that its parent is gone when the thread ends that
 		// started it, so that thread has to stay.
 		runtime.LockOSThread()

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"reprise/trace/crash"
 )
 
 // Defaults of [Served]. Loading the weights of a large model takes minutes.
@@ -53,6 +55,7 @@ func (s *Served) Run(ctx context.Context, t Trial) (err error) {
 	over := make(chan struct{})
 	defer close(over)
 	go func() {
+		defer crash.Caught()
 		select {
 		case <-e.ended: // requests would fail one by one
 			cancel()

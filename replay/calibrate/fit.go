@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"reprise/replay/engine"
+	"reprise/trace/crash"
 )
 
 // A miss counts by its square up to farMiss, a factor of e, and by its size beyond, as Huber
@@ -94,6 +95,7 @@ func each(n int, f func(i int)) {
 	for i := range n {
 		places <- struct{}{}
 		wait.Go(func() {
+			defer crash.Caught()
 			f(i)
 			<-places
 		})

@@ -13,6 +13,7 @@ import (
 	"reprise/replay/host"
 	"reprise/replay/result"
 	"reprise/replay/scrape"
+	"reprise/trace/crash"
 )
 
 // CaptureEnvironment describes this host, the servers by what a [Admin.Survey] found, and
@@ -37,7 +38,10 @@ func (a *Admin) Survey(ctx context.Context, model string) []result.ServerModels 
 	out := make([]result.ServerModels, len(a.bases))
 	var all sync.WaitGroup
 	for i := range out {
-		all.Go(func() { out[i] = a.survey(ctx, i, host.Label(model)) })
+		all.Go(func() {
+			defer crash.Caught()
+			out[i] = a.survey(ctx, i, host.Label(model))
+		})
 	}
 	all.Wait()
 	if !slices.ContainsFunc(out, func(s result.ServerModels) bool { return s.Version != "" || s.Engine != "" || len(s.Models) > 0 }) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"reprise/trace/crash"
 )
 
 // A liveEngine lets an [engineCore] run by the clock of the machine. A step is done when
@@ -41,7 +43,10 @@ func (l *liveEngine) submit(j *Job) (<-chan time.Time, error) {
 	l.flights[j] = tokens
 	if !l.driven {
 		l.driven = true
-		go l.drive()
+		go func() {
+			defer crash.Caught()
+			l.drive()
+		}()
 	}
 	return tokens, nil
 }

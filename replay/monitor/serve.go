@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"reprise/trace/crash"
 )
 
 // Address is where to listen, of what people type: :9090 and 9090 are that port of all
@@ -46,7 +48,10 @@ func (m *Monitor) Listen(ctx context.Context, address string) (url string, open 
 		fmt.Fprintln(w, "reprise: metrics for Prometheus are at /metrics")
 	})
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
-	go func() { _ = server.Serve(l) }() // it ends with an error whenever it is closed
+	go func() {
+		defer crash.Caught()
+		_ = server.Serve(l) // it ends with an error whenever it is closed
+	}()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	at := l.Addr().(*net.TCPAddr)
 	if open = at.IP.IsUnspecified(); open {

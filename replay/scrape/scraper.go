@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"reprise/trace/crash"
 )
 
 // A Target is a page of Prometheus text.
@@ -157,7 +159,10 @@ func (s *Scraper) Once(ctx context.Context) []Sample {
 	each := make([][]Sample, len(s.targets))
 	var wait sync.WaitGroup
 	for i, t := range s.targets {
-		wait.Go(func() { each[i] = s.scrape(ctx, t, true) })
+		wait.Go(func() {
+			defer crash.Caught()
+			each[i] = s.scrape(ctx, t, true)
+		})
 	}
 	wait.Wait()
 	var out []Sample
@@ -178,6 +183,7 @@ func (s *Scraper) Run(ctx context.Context, start time.Time, emit func([]Sample) 
 	var wait sync.WaitGroup
 	for _, t := range s.targets {
 		wait.Go(func() {
+			defer crash.Caught()
 			s.follow(ctx, t, start, func(samples []Sample) {
 				mu.Lock()
 				defer mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/crash"
 )
 
 // packetSize is that of an NTP packet without extensions (RFC 5905, 7.3).
@@ -44,7 +45,10 @@ func ListenClock(address string) (*Clock, error) {
 		return nil, err
 	}
 	c := &Clock{conn}
-	go c.serve()
+	go func() {
+		defer crash.Caught()
+		c.serve()
+	}()
 	return c, nil
 }
 

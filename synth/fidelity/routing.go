@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"reprise/trace"
+	"reprise/trace/crash"
 	"reprise/trace/fleet"
 )
 
@@ -62,6 +63,7 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 				slots <- struct{}{}
 				wait.Go(func() {
 					defer func() { <-slots }()
+					defer crash.Caught()
 					ratios[r][n][c] = k.routed(router, replicas, capacity, sessions)
 				})
 			}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"reprise/trace"
+	"reprise/trace/crash"
 	"reprise/trace/token"
 )
 
@@ -61,7 +62,10 @@ type check struct {
 // it.
 func NewChecker(p *Prompter, e *token.Encoding) *Checker {
 	c := &Checker{Prompter: p, encoding: e, queue: make(chan check, checkQueue), done: make(chan struct{})}
-	go c.encodeQueued()
+	go func() {
+		defer crash.Caught()
+		c.encodeQueued()
+	}()
 	return c
 }
 

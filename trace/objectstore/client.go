@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"reprise/trace/crash"
 )
 
 // Patience is for how long a store that has answered before is asked again when it does
@@ -90,7 +92,10 @@ func startChild() (*client, error) {
 
 func newClient(to io.Writer, from io.Reader) *client {
 	c := &client{to: to, waiting: map[uint64]chan message{}, answered: map[string]bool{}}
-	go c.receive(bufio.NewReader(from))
+	go func() {
+		defer crash.Caught()
+		c.receive(bufio.NewReader(from))
+	}()
 	return c
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
+
+	"reprise/trace/crash"
 )
 
 // Limits of time, after which a store is asked again.
@@ -76,6 +78,7 @@ func serve(ctx context.Context, from io.Reader, to, notices io.Writer) error {
 		places <- struct{}{}
 		under.Go(func() {
 			defer func() { <-places }()
+			defer crash.Caught()
 			answer, err := s.do(&m)
 			answer.ID = m.ID
 			if err != nil {

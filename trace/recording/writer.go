@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"reprise/trace"
+	"reprise/trace/crash"
 )
 
 const (
@@ -86,6 +87,7 @@ func NewWriter(dir string, m Meta, rotate time.Duration, counts func() Counts) (
 func (w *Writer) Start() {
 	go func() {
 		defer close(w.ended)
+		defer crash.Caught()
 		tick := time.NewTicker(flushEvery)
 		defer tick.Stop()
 		for {

@@ -25,14 +25,12 @@ type module struct {
 
 // A file is one Go file and what it holds.
 type file struct {
-	name  string // relative to the module's folder
-	pkg   *packages.Package
-	ast   *ast.File
-	lines int
+	name string // relative to the module's folder
+	pkg  *packages.Package
+	ast  *ast.File
 }
 
-// loadModule reads the module in dir. An error of the type checker is an error:
-// figures of code that does not compile mean nothing.
+// loadModule reads the module in dir. An error of the type checker is an error.
 func loadModule(dir string) (*module, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -61,8 +59,7 @@ func loadModule(dir string) (*module, error) {
 			if err != nil || strings.HasPrefix(name, "..") || ast.IsGenerated(f) {
 				continue
 			}
-			m.files = append(m.files, &file{name: filepath.ToSlash(name), pkg: p, ast: f,
-				lines: fset.File(f.FileStart).LineCount()})
+			m.files = append(m.files, &file{name: filepath.ToSlash(name), pkg: p, ast: f})
 		}
 	}
 	slices.SortFunc(m.packages, func(a, b *packages.Package) int { return strings.Compare(a.PkgPath, b.PkgPath) })
@@ -79,21 +76,7 @@ func (m *module) folder(p *packages.Package) string {
 	return rel
 }
 
-// sourceFiles counts the Go files of each folder, those of other platforms
-// included and tests left out.
-func (m *module) sourceFiles() (map[string]int, error) {
-	count := map[string]int{}
-	for _, p := range m.packages {
-		files, err := sourceFilesIn(filepath.Join(m.dir, m.folder(p)))
-		if err != nil {
-			return nil, err
-		}
-		count[m.folder(p)] = len(files)
-	}
-	return count, nil
-}
-
-// sourceFilesIn lists the Go files of a folder, as sourceFiles counts them.
+// sourceFilesIn lists the Go files of a folder, those of other platforms included and tests left out.
 func sourceFilesIn(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {

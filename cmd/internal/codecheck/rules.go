@@ -25,7 +25,7 @@ func (f fault) String() string { return f.where + ": " + f.what }
 // check applies all rules. An error means that a rule could not be applied.
 func (m *module) check() ([]fault, error) {
 	var all []fault
-	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets, m.deadCode, m.unusedExports, m.listedFiles} {
+	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets, m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics} {
 		faults, err := rule()
 		if err != nil {
 			return nil, err
@@ -176,6 +176,58 @@ func addedCommands(files []*ast.File) map[string]token.Pos {
 		}
 	}
 	return commands
+}
+
+// caughtPanics finds goroutines that do not defer crash.Caught, the last of the calls that they defer
+// at their beginning, so that it runs first: a panic would end the program with the exit code of a
+// user's mistake and the words of a prompt. What go or a method Go starts is a function literal, so
+// that it can be seen. Programs of this repository's own may break down as they like.
+func (m *module) caughtPanics() ([]fault, error) {
+	var faults []fault
+	for _, f := range m.files {
+		if strings.HasPrefix(f.name, "cmd/internal/") || strings.HasPrefix(f.name, "examples/") {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			var started ast.Expr
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				started = n.Call.Fun
+			case *ast.CallExpr:
+				if method, ok := n.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "Go" && len(n.Args) == 1 {
+					started = n.Args[0]
+				}
+			}
+			if started != nil && !catchesPanics(started) {
+				faults = append(faults, fault{m.position(n.Pos()), "a goroutine begins with defer crash.Caught(), after what else it defers"})
+			}
+			return true
+		})
+	}
+	return faults, nil
+}
+
+// catchesPanics reports whether the calls that a function literal defers at its beginning end in
+// crash.Caught, or in one that recovers.
+func catchesPanics(started ast.Expr) bool {
+	literal, ok := started.(*ast.FuncLit)
+	if !ok {
+		return false
+	}
+	caught := false
+	for _, statement := range literal.Body.List {
+		deferred, ok := statement.(*ast.DeferStmt)
+		if !ok {
+			break
+		}
+		caught = false
+		ast.Inspect(deferred, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			caught = caught || ok && (id.Name == "Caught" || id.Name == "recover")
+			return true
+		})
+	}
+	return caught
 }
 
 // keptDead are functions that no program reaches and that stay all the same, each

@@ -111,6 +111,31 @@ func TestUnusedExports(t *testing.T) {
 	}
 }
 
+func TestCaughtPanics(t *testing.T) {
+	begin := "package a\n\nfunc f(g group, done func(), c crash) {\n"
+	files := map[string]string{
+		"a/a.go":              "package a\n\ntype group interface{ Go(func()) }\n\ntype crash interface{ Caught() }\n",
+		"a/named.go":          begin + "\tgo done()\n}\n",
+		"a/bare.go":           begin + "\tg.Go(func() { done() })\n}\n",
+		"a/first.go":          begin + "\tgo func() {\n\t\tdefer c.Caught()\n\t\tdefer done()\n\t}()\n}\n",
+		"a/good.go":           begin + "\tgo func() {\n\t\tdefer done()\n\t\tdefer c.Caught()\n\t\tdone()\n\t}()\n}\n",
+		"a/own.go":            begin + "\tg.Go(func() {\n\t\tdefer func() { _ = recover() }()\n\t\tdone()\n\t})\n}\n",
+		"examples/e/e.go":     "package e\n\nfunc f(done func()) { go done() }\n",
+		"cmd/internal/c/c.go": "package c\n\nfunc f(done func()) { go done() }\n",
+	}
+	for name := range files {
+		files[name] = strings.Replace(files[name], "func f(", "func "+strings.TrimSuffix(filepath.Base(name), ".go")+"(", 1)
+	}
+	faults, err := moduleOf(t, files).caughtPanics()
+	var where []string
+	for _, f := range faults {
+		where = append(where, f.where)
+	}
+	if err != nil || !slices.Equal(where, []string{"a/bare.go:4", "a/first.go:4", "a/named.go:4"}) {
+		t.Errorf("%v, %v; want bare, first and named", faults, err)
+	}
+}
+
 func TestListedFiles(t *testing.T) {
 	faults, err := moduleOf(t, map[string]string{
 		"a/doc.go":        "// Package a is a.\n//\n//   - read.go: reads\n//   - lock_unix.go: locks\n//   - gone.go: was\npackage a\n",
@@ -123,31 +148,5 @@ func TestListedFiles(t *testing.T) {
 	}).listedFiles()
 	if err != nil || len(faults) != 2 || !strings.Contains(faults[0].what, "gone.go") || !strings.Contains(faults[1].what, "write.go") {
 		t.Errorf("%v, %v; want gone.go and write.go", faults, err)
-	}
-}
-
-func TestFeedback(t *testing.T) {
-	graph := func(arcs ...string) map[string]map[string]bool {
-		g := map[string]map[string]bool{}
-		for _, a := range arcs {
-			if g[a[:1]] == nil {
-				g[a[:1]] = map[string]bool{}
-			}
-			g[a[:1]][a[1:]] = true
-		}
-		return g
-	}
-	for _, c := range []struct {
-		name       string
-		graph      map[string]map[string]bool
-		arcs, back int
-	}{
-		{"a chain", graph("ab", "bc", "ac"), 3, 0},
-		{"a circle", graph("ab", "bc", "ca"), 3, 1},
-		{"two that need each other", graph("ab", "ba", "bc", "cd"), 4, 1},
-	} {
-		if arcs, back := feedback(c.graph); arcs != c.arcs || back != c.back {
-			t.Errorf("%s: %d arcs, %d back; want %d and %d", c.name, arcs, back, c.arcs, c.back)
-		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"reprise/trace/crash"
 	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
@@ -162,6 +163,7 @@ func (s *Staged) follow() {
 	s.stop, s.over = stop, make(chan struct{})
 	go func() {
 		defer close(s.over)
+		defer crash.Caught()
 		tick := time.NewTicker(followEvery)
 		defer tick.Stop()
 		for {

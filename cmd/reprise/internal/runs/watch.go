@@ -15,6 +15,7 @@ import (
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/replay"
 	"reprise/replay/report"
+	"reprise/trace/crash"
 )
 
 // Live say how a replay is watched.
@@ -100,12 +101,14 @@ func (f *Live) watch(cmd *cobra.Command, about liveAbout) *watcher {
 		w.messages, w.over = make(chan tea.Msg, 16), make(chan struct{})
 		go func() {
 			defer close(w.over)
+			defer crash.Caught()
 			last, _ := program.Run()
 			if m, ok := last.(liveModel); ok && m.kill {
 				m.stop()
 			}
 		}()
 		go func() {
+			defer crash.Caught()
 			for {
 				select {
 				case msg := <-w.messages:

@@ -4,6 +4,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"reprise/trace/crash"
 )
 
 // Expect says that a request will come, so that a connection is dialled for it.
@@ -148,7 +150,10 @@ func (c *Client) refill() {
 	}
 	for range min(want, mostDials-c.dialling) {
 		c.dialling++
-		go c.stock()
+		go func() {
+			defer crash.Caught()
+			c.stock()
+		}()
 	}
 	c.sweep()
 }

@@ -13,6 +13,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"reprise/trace/crash"
 )
 
 // Readers read the answers of any number of connections, each reader in a goroutine of
@@ -139,7 +141,10 @@ func (r *reader) start() error {
 		r.space = make([]byte, readAtMost)
 	}
 	r.runs = true
-	go r.read()
+	go func() {
+		defer crash.Caught()
+		r.read()
+	}()
 	return nil
 }
 
