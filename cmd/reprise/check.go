@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +21,10 @@ type checkFlags struct {
 	prompts flags.Prompts
 	json    bool
 }
+
+// checkTimeout is how long one request may take unless --timeout says so. Somebody waits for the
+// answer, so it is less than that of a replay.
+const checkTimeout = 2 * time.Minute
 
 // targetsOfCheck are the flags of replay that say how an endpoint is reached.
 var targetsOfCheck = []string{"url", "api", "model", "timeout", "connect-timeout", "http2", "proxy", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "tls-insecure",
@@ -54,6 +59,8 @@ The exit code is 0 when a replay can measure the server, 3 when something is in 
 	}
 	fl.Lookup("api").Usage = "send prompts to this API alone: completions, chat, responses, messages or embeddings. By default to each that the server has"
 	fl.Lookup("api").DefValue = ""
+	f.target.Timeout = checkTimeout
+	fl.Lookup("timeout").DefValue = checkTimeout.String()
 	everyday, _ := flags.Sections(fl, flags.PromptFlags)
 	everyday.StringVar(&f.prompts.Tokenizer, "tokenizer", "", "the server's tokenizer: a name, the path of a tokenizer.json, or a model in Hugging Face's cache; by default o200k_base")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
@@ -81,9 +88,9 @@ func (f *checkFlags) check(cmd *cobra.Command) error {
 	if o.Guessed = f.prompts.Tokenizer == ""; f.target.APIGiven() {
 		o.API = f.target.API
 	}
-	report, err := check.Run(cmd.Context(), o)
+	report, err := runs.Check(cmd, &f.target, o)
 	if err != nil {
-		return runs.Advised(err, &f.target)
+		return err
 	}
 	if f.json {
 		err = cli.WriteJSON(cmd.OutOrStdout(), report)

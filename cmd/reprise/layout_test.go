@@ -51,7 +51,7 @@ var mayImport = map[string]string{
 	"synth/spec":         "trace trace/arrival trace/block trace/profile trace/quantity trace/strictyaml",
 	"replay":             "trace trace/arrival trace/quantity replay/result replay/pace replay/scrape replay/host",
 	"replay/client":      "trace trace/sample replay/result replay/openai replay/scrape replay/host replay/client/internal/h1 replay/client/internal/picture",
-	"replay/check":       "replay/client replay/result trace/page trace/textpage trace/token",
+	"replay/check":       "replay/client replay/openai replay/result trace/page trace/textpage trace/token",
 	"replay/result":      "trace replay/host replay/scrape trace/objectstore trace/usage",
 	"replay/pace":        "",
 	"replay/shard":       "replay/result trace trace/sample trace/objectstore",

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reprise/replay/client"
+	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace/token"
 )
@@ -115,6 +116,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 			switch {
 			case ctx.Err() != nil:
 				return nil, ctx.Err()
+			case errors.Is(err, context.DeadlineExceeded), errors.Is(err, openai.ErrOverlong):
+				return nil, err // the other APIs would take as long
 			case err != nil && !errors.Is(err, client.ErrUncounted):
 				api.Refused, refused = err.Error(), cmp.Or(refused, err)
 			default:

@@ -75,6 +75,7 @@ func New(o Options) (*HTTP, error) {
 			t.exchanger = t.wire
 		}
 	}
+	h.room = openai.NewRoom()
 	h.bodies.New = func() any { return new([]byte) }
 	h.readers.New = func() any { return newAnswer(o.Count != nil || o.Replies) }
 	return h, nil

@@ -24,8 +24,9 @@ const drainTime = 250 * time.Millisecond
 // An answer reads one stream after another.
 type answer struct {
 	start   time.Time
-	asked   int // see httpCall
 	from    *reply
+	bound   openai.Bound
+	came    int64  // bytes of the body
 	told    bool   // whether it is a body is known
 	body    []byte // of an answer that is one of JSON, whatever its label says
 	scanner *openai.Scanner
@@ -55,8 +56,11 @@ func (a *answer) Read(p []byte) (int, error) {
 			}
 		}
 	}
-	if a.body != nil && len(a.body) < maxAnswer {
+	if a.body != nil && len(a.body) < a.bound.Event {
 		a.body = append(a.body, p[:n]...)
+	}
+	if a.came += int64(n); a.came > a.bound.Bytes {
+		err = openai.ErrOverlong
 	}
 	return n, err
 }
@@ -194,9 +198,9 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	} else {
 		a = h.readers.Get().(*answer)
 	}
-	a.start = s.Start
-	a.asked = c.asked
-	o := a.read(resp, quiet, func() { hangUp.Reset(drainTime) })
+	a.start, a.bound = s.Start, c.bound
+	a.scanner.Within(c.bound.Event, h.room)
+	o := a.read(resp, c.asked, quiet, func() { hangUp.Reset(drainTime) })
 	h.note(o, r)
 	if o.Err != nil {
 		h.heedStream(c, o.Err)
@@ -212,6 +216,7 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 		}
 		*c.text = textHash{whole: !o.Text.Truncated}
 		hash.Sum(c.text.sum[:0])
+		a.scanner.Reset(nil)
 		return // the answer is not like the others
 	case s.Reply != nil && !o.Text.Truncated:
 		s.Reply.Set(o.Text.Content, o.Text.IDs, o.Text.Ends)
@@ -221,15 +226,13 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	h.readers.Put(a)
 }
 
-// maxAnswer bounds an answer that is not a stream.
-const maxAnswer = 16 << 20
-
-// read folds the answer into an Outcome, valid until the next. done is called
-// when the stream says that it is over.
-func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
+// read folds the answer to a request for so many tokens into an Outcome, valid until the next.
+// done is called when the stream says that it is over.
+func (a *answer) read(resp *reply, asked int, quiet *silence, done func()) openai.Outcome {
 	a.events.Reset()
-	a.events.Expect(a.asked)
-	a.from, a.told, a.body = resp, false, nil
+	a.events.Expect(asked)
+	a.events.Within(a.bound)
+	a.from, a.told, a.body, a.came = resp, false, nil, 0
 	a.scanner.Reset(a)
 	over, came := false, false
 	for {
@@ -252,6 +255,9 @@ func (a *answer) read(resp *reply, quiet *silence, done func()) openai.Outcome {
 			done()
 		case !over:
 			quiet.event(ev, a.events)
+		}
+		if a.events.Beyond() {
+			return a.events.Finish(ev.At, openai.ErrOverlong)
 		}
 	}
 }

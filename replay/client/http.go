@@ -145,6 +145,7 @@ type HTTP struct {
 
 	bodies  sync.Pool // *[]byte
 	readers sync.Pool // *answer
+	room    *openai.Room
 
 	odd    oddities
 	words  serverWords

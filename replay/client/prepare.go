@@ -225,6 +225,7 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 	}
 	c.body = h.bodies.Get().(*[]byte)
 	*c.body = openai.AppendRequest(slices.Grow((*c.body)[:0], c.at)[:c.at], req)
+	c.bound = openai.BoundOf(req.Asked(), len(*c.body)-c.at)
 	return nil
 }
 

@@ -60,6 +60,9 @@ func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead 
 	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
 }
 
+// mostTemplate is how many tokens a template may add to a prompt.
+const mostTemplate = 1 << 16
+
 // CalibrateAPI is Calibrate for one of the APIs. A server that refuses stream_options
 // in its request is asked without them, and so is every server from then on in this
 // API. [ErrUncounted] says that none of the servers counts prompt tokens; requests can
@@ -74,6 +77,8 @@ func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (o
 		case errors.Is(err, ErrUncounted):
 		case err != nil:
 			return 0, h.fromServer(i, err)
+		case n > mostTemplate:
+			return 0, h.fromServer(i, fmt.Errorf("client: the server counts %d tokens in a prompt of one: no chat template adds so many, so its counts mean nothing. Say with --template-tokens what it adds", n+1))
 		case first < 0:
 			first, overhead = i, n
 		case n != overhead && h.opt.TemplateTokens == nil:

@@ -62,6 +62,14 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 	if r.HTTPStatus != nil {
 		e.Status = int(*r.HTTPStatus)
 	}
+	switch r.Error { // of which another request would say the same
+	case openai.KindTimeout:
+		e.Status, e.Failure = 0, &late{h.opt.Timeout}
+		return e
+	case openai.KindOverlong:
+		e.Status, e.Failure = 0, openai.ErrOverlong
+		return e
+	}
 	if e.Status == 0 || e.Status/100 == 2 || e.Status/100 == 3 { // what became of it without a stream, or where it leads
 		status, body, err := h.ask(ctx, t, http.MethodPost, apiPaths[api], h.smallest(api))
 		if err != nil {
@@ -134,12 +142,33 @@ func (h *HTTP) smallest(api string) []byte {
 	return openai.AppendRequest(nil, r)
 }
 
+// getTime limits a GET before a run.
+const getTime = 30 * time.Second
+
+// A late error says that a server has not answered within a time. It is a timeout, and
+// [context.DeadlineExceeded].
+type late struct{ after time.Duration }
+
+func (e *late) Error() string { return fmt.Sprintf("no whole answer within %v", e.after) }
+
+func (e *late) Is(target error) bool { return target == context.DeadlineExceeded }
+
 // ask makes one call beside the requests of the run, and reads at most 4 MiB of the
 // answer, which of a redirect is where it leads, without a query. One whose connection
-// breaks is made again. It takes 30 s at most.
+// breaks is made again. What a model has to answer may take as long as a request of the run,
+// and anything else getTime at most.
 func (h *HTTP) ask(ctx context.Context, t *target, method, path string, body []byte) (status int, answer []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	limit := h.opt.Timeout
+	if method == http.MethodGet {
+		limit = min(limit, getTime)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, &late{limit})
 	defer cancel()
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
 	for try := range resets {
 		if try > 0 && !pauseFor(ctx, resetPause<<(try-1)) {
 			break

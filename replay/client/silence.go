@@ -9,13 +9,15 @@ import (
 )
 
 // A silence hangs up on a server that takes too long to its first token, or between two
-// events. A nil silence never hangs up. Only the goroutine that reads the answer changes
-// it, except sent, which is called before.
+// events that say something. A nil silence never hangs up. Only the goroutine that reads the
+// answer changes it, except sent, which is called before.
 type silence struct {
 	first, idle time.Duration // 0 is no limit
 	timer       *time.Timer
-	by          time.Time // when the first token must be there
+	firstBy     time.Time // when the first token must be there
+	nextBy      time.Time // when the next event must be there that says something
 	begun       bool
+	useful      int // events so far
 	late        atomic.Bool
 }
 
@@ -24,12 +26,12 @@ func (s *silence) sent() {
 	if s == nil || s.first <= 0 {
 		return
 	}
-	s.by = time.Now().Add(s.first)
+	s.firstBy = time.Now().Add(s.first)
 	s.timer.Reset(s.first)
 }
 
-// event puts the next limit off. Comments and pings do not count: they keep connections alive
-// even when the generation has stopped.
+// event puts the next limit off. Comments, pings and chunks without anything in them do not
+// count: they keep connections alive even when the generation has stopped.
 func (s *silence) event(ev openai.Event, c *openai.Collector) {
 	if s == nil || ev.Comment || openai.IsPing(ev) {
 		return
@@ -37,10 +39,14 @@ func (s *silence) event(ev openai.Event, c *openai.Collector) {
 	s.begun = s.begun || s.first <= 0 || c.Begun()
 	next := time.Duration(math.MaxInt64)
 	if s.idle > 0 {
-		next = s.idle
+		// Before the first token the limit to it is what ends a wait, where there is one.
+		if n := c.Useful(); n > s.useful || s.nextBy.IsZero() || !s.begun {
+			s.useful, s.nextBy = n, time.Now().Add(s.idle)
+		}
+		next = time.Until(s.nextBy)
 	}
 	if !s.begun {
-		next = min(next, time.Until(s.by))
+		next = min(next, time.Until(s.firstBy))
 	}
 	s.timer.Reset(max(next, 0))
 }

@@ -145,6 +145,9 @@ func (p *templateProbe) byReply() (before int, ok bool) {
 // cacheBoundary is a number of tokens that is a multiple of the usual block sizes.
 const cacheBoundary = 256
 
+// mostCacheBlock is how large a block of a prefix cache may be, in tokens.
+const mostCacheBlock = 16 << 10
+
 // byCache finds by cached tokens how many words reach the boundary of a block together with
 // what stands before them. It is not ok where they do not tell, as with a cache that is off
 // or prompts that go to several engines.
@@ -153,6 +156,9 @@ func (p *templateProbe) byCache(block int) (before int, ok bool) {
 		block = 1
 	}
 	boundary := (cacheBoundary + block - 1) / block * block
+	if block > mostCacheBlock {
+		return 0, false
+	}
 	first := make([]string, boundary+p.total+block)
 	for i := range first {
 		first[i] = p.words[rand.IntN(len(p.words))]

@@ -13,6 +13,9 @@ import (
 // noProxy is the value of [Options].Proxy that uses none.
 const noProxy = "none"
 
+// maxResponseHeader bounds the head of an answer that net/http reads, in bytes.
+const maxResponseHeader = 1 << 20
+
 // proxy chooses the proxy of a request: that of the options, or of the environment
 // (HTTP_PROXY, HTTPS_PROXY, NO_PROXY). A Unix socket has none.
 func (h *HTTP) proxy() (func(*http.Request) (*url.URL, error), error) {
@@ -54,15 +57,16 @@ func (h *HTTP) newTransport() (*http.Transport, error) {
 		one.SetHTTP1(true)
 	}
 	return &http.Transport{
-		Proxy:               proxy,
-		DialContext:         h.dial,
-		TLSClientConfig:     o.TLS,
-		TLSHandshakeTimeout: o.ConnectTimeout,
-		DisableKeepAlives:   !strings.HasPrefix(o.Connections, Pooled),
-		DisableCompression:  true, // a compressor holds events back
-		MaxIdleConnsPerHost: 1 << 16,
-		IdleConnTimeout:     90 * time.Second,
-		Protocols:           one,
+		Proxy:                  proxy,
+		DialContext:            h.dial,
+		TLSClientConfig:        o.TLS,
+		TLSHandshakeTimeout:    o.ConnectTimeout,
+		MaxResponseHeaderBytes: maxResponseHeader,
+		DisableKeepAlives:      !strings.HasPrefix(o.Connections, Pooled),
+		DisableCompression:     true, // a compressor holds events back
+		MaxIdleConnsPerHost:    1 << 16,
+		IdleConnTimeout:        90 * time.Second,
+		Protocols:              one,
 		// Headers and a prompt of some thousand tokens in one write.
 		WriteBufferSize: 16 << 10,
 	}, nil

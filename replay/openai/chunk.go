@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"slices"
 
 	"reprise/trace/ending"
 	"reprise/trace/usage"
@@ -16,6 +17,7 @@ type chunkView struct {
 	ofMessage  bool         // which is one of the Messages API
 	err        []byte       // the value of error, or the whole chunk if it is an error; nil without one
 	hasContent bool         // some choice generated something
+	progress   bool         // it says how far the prompt has been read, as llama-server does
 	event      eventView
 }
 
@@ -82,6 +84,8 @@ func (v *chunkView) read(data []byte) bool {
 			}
 		case "usage":
 			v.readUsage(&c)
+		case "prompt_progress":
+			v.progress = !isEmpty(c.value())
 		case "error":
 			if raw := c.value(); !isEmpty(raw) {
 				v.err = raw
@@ -99,6 +103,15 @@ func (v *chunkView) read(data []byte) bool {
 	}
 	v.readEvent(data)
 	return true
+}
+
+// useful reports whether a chunk says anything that a keep-alive does not: a chunk whose choices
+// gained nothing and did not end is one.
+func (v *chunkView) useful() bool {
+	if v.hasContent || v.progress || v.err != nil || v.hasUsage || len(v.event.kind) > 0 || v.event.embedded {
+		return true
+	}
+	return slices.ContainsFunc(v.choices, func(c choiceView) bool { return c.finish != nil })
 }
 
 // generated reports whether the choice gained something.

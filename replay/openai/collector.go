@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"math"
 	"time"
@@ -41,11 +42,13 @@ type Collector struct {
 	running  int           // completion tokens as of the last token event, for EventTokens
 	counted  bool          // every token event so far had running usage
 	asked    int           // the most tokens that were asked for; 0 is not known
+	most     int           // token events; 0 is no bound
 	failed   bool          // the finish reason is one of a choice that failed
 	called   bool          // a tool was called by an event of the Responses API
 	ended    int           // last events of the Responses API, which has no [DONE]
 	whole    bool          // the answer came as a body, see AddBody
 	embedded bool          // the answer is an embedding
+	useful   int           // events that are no keep-alive in disguise, and the first one
 }
 
 // A mark is one event in the raw buffer, which ends at end.
@@ -84,6 +87,9 @@ func (c *Collector) Reset() {
 		c.raw = nil
 	}
 	text := c.out.Text
+	if cap(text.Content)+cap(text.Reasoning)+cap(text.Tools) > 2*textMost {
+		text = Text{} // of one event that was mostly beyond what is kept
+	}
 	*c = Collector{
 		maxText: c.maxText,
 		raw:     c.raw[:0], marks: c.marks[:0], choices: c.choices[:0],
@@ -134,6 +140,18 @@ func (c *Collector) Add(ev Event) (done bool) {
 // Expect says how many tokens were asked for at most, after Reset; 0 is not known.
 func (c *Collector) Expect(tokens int) { c.asked = tokens }
 
+// Within bounds the answer, after Reset.
+func (c *Collector) Within(b Bound) {
+	c.most = b.Events
+	if c.maxText > 0 {
+		c.maxText = b.Text
+	}
+}
+
+// Beyond reports whether more token events came than the bound allows. What came after them
+// was not kept.
+func (c *Collector) Beyond() bool { return c.most > 0 && c.out.TokenEvents > c.most }
+
 // Finish decodes what is left and settles how the request ended: at is the instant at
 // which the stream ended, err what it ended with (nil and io.EOF are an orderly end).
 func (c *Collector) Finish(at time.Duration, err error) Outcome {
@@ -143,6 +161,9 @@ func (c *Collector) Finish(at time.Duration, err error) Outcome {
 		o.Done = at
 	}
 	o.DoneMarkers = max(o.DoneMarkers, c.ended)
+	if errors.Is(err, ErrOverlong) && o.DoneMarkers == 0 && o.Err == nil {
+		o.Err = &StreamError{Kind: KindOverlong}
+	}
 	o.Usage = c.usage()
 	generated := o.TokenEvents > 0 || c.embedded
 	if c.whole {
@@ -269,6 +290,9 @@ func (c *Collector) addChunk(data []byte, at time.Duration, delay int32) {
 	if v.err != nil {
 		c.fail(v.err)
 	}
+	if c.out.Events == 1 || v.useful() {
+		c.useful++
+	}
 	if c.out.ID == "" {
 		c.out.ID = name(v.id)
 	}
@@ -346,6 +370,9 @@ func (c *Collector) state(index int) *choiceState {
 // addTokenEvent notes the instant of a token event.
 func (c *Collector) addTokenEvent(v *chunkView, at time.Duration, delay int32) {
 	o := &c.out
+	if c.Beyond() {
+		return
+	}
 	if o.TokenEvents == 0 {
 		o.FirstToken = at
 	} else {
@@ -392,6 +419,14 @@ func (c *Collector) Begun() bool {
 		c.decode()
 	}
 	return c.out.TokenEvents > 0
+}
+
+// Useful decodes what has come and returns how many events said something: a chunk that brings
+// nothing, which some servers send to keep a connection alive, does not. The first chunk counts
+// in any case. It is for a caller that limits the time between them; others need not ask.
+func (c *Collector) Useful() int {
+	c.decode()
+	return c.useful
 }
 
 // noteEnd notes what only events and embeddings say: the end of the stream without a

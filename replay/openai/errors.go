@@ -34,6 +34,7 @@ const (
 	KindStream      = ending.InStream   // an error after HTTP 200, or an event that cannot be read
 	KindNotStreamed = "not_streamed"    // HTTP 200 and a whole body where a stream was asked for: no token has an instant
 	KindCompressed  = "compressed"      // HTTP 200 and a compressed body, which nobody asked for: a compressor holds events back
+	KindOverlong    = "overlong"        // HTTP 200 and an answer that goes on beyond anything that was asked for, see [Bound]
 	KindIncomplete  = ending.Incomplete // the stream ended in good order, but before [DONE] or a finish reason
 	KindAborted     = ending.GaveUp     // the server gave the answer up: its finish reason is abort, timeout or the like
 	KindEmpty       = ending.Empty      // the answer ended in good order, without a token
@@ -146,7 +147,9 @@ func ClassifyError(err error) string {
 		return KindConnect
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), isNet && ne.Timeout():
 		return KindTimeout
-	case errors.Is(err, errEventTooLong), errors.Is(err, io.ErrNoProgress):
+	case errors.Is(err, ErrOverlong):
+		return KindOverlong
+	case errors.Is(err, io.ErrNoProgress):
 		return KindStream
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED),
 		errors.Is(err, io.EOF), // net/http's error when the server closed the connection before it answered

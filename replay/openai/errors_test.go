@@ -82,7 +82,7 @@ func TestClassifyError(t *testing.T) {
 		{syscall.ECONNRESET, KindReset},
 		{io.ErrUnexpectedEOF, KindReset},
 		{fmt.Errorf("post: %w", io.EOF), KindReset},
-		{errEventTooLong, KindStream},
+		{errEventTooLong, KindOverlong},
 		{io.ErrNoProgress, KindStream},
 		{&StreamError{Kind: KindIncomplete}, KindIncomplete},
 		{errors.New("strange"), KindOther},

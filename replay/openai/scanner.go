@@ -2,7 +2,7 @@ package openai
 
 import (
 	"bytes"
-	"errors"
+	"fmt"
 	"io"
 	"math"
 	"time"
@@ -19,7 +19,7 @@ const (
 )
 
 // errEventTooLong says that a stream held an event, or a line, beyond the limit.
-var errEventTooLong = errors.New("server-sent event is longer than the limit")
+var errEventTooLong = fmt.Errorf("%w: a server-sent event is longer than the limit", ErrOverlong)
 
 // An Event is one server-sent event, or one comment line.
 type Event struct {
@@ -65,6 +65,8 @@ type Scanner struct {
 	timed timedReader // src, where it tells instants
 	clock func() time.Duration
 	limit int
+	room  *Room
+	taken int // of room, in bytes of buf
 
 	buf    []byte
 	r, w   int // unread bytes are buf[r:w]
@@ -102,10 +104,18 @@ func NewScanner(src io.Reader, clock func() time.Duration, maxEvent int) *Scanne
 	return s
 }
 
+// Within has the next stream's events be of at most so many bytes, and take their room of one
+// that all streams share, which may be nil, beyond what a Scanner keeps anyway.
+func (s *Scanner) Within(maxEvent int, room *Room) {
+	s.room.give(s.taken)
+	s.limit, s.room, s.taken = maxEvent, room, 0
+}
+
 // Reset begins again with another stream, keeping clock, limit and buffers.
 func (s *Scanner) Reset(src io.Reader) {
+	s.room.give(s.taken)
 	*s = Scanner{
-		src: src, clock: s.clock, limit: s.limit,
+		src: src, clock: s.clock, limit: s.limit, room: s.room,
 		buf: s.buf, name: s.name[:0], data: s.data[:0],
 	}
 	s.timed, _ = src.(timedReader)
@@ -248,7 +258,15 @@ func (s *Scanner) fill() {
 		return
 	}
 	if s.w == len(s.buf) {
-		grown := make([]byte, min(max(2*len(s.buf), firstBuffer), s.limit+1))
+		size := min(max(2*len(s.buf), firstBuffer), s.limit+1)
+		if more := size - max(len(s.buf), keptBuffer); more > 0 {
+			if !s.room.take(more) {
+				s.stop(errEventTooLong, s.at)
+				return
+			}
+			s.taken += more
+		}
+		grown := make([]byte, size)
 		copy(grown, s.buf[:s.w])
 		s.buf = grown
 	}

@@ -467,6 +467,7 @@ var causes = map[string]string{
 	"redirect":     "the server sends clients to another address, and none is followed (HTTP 3xx)",
 	"stream_error": "the server reported an error within an answer, or sent what is no answer",
 	"not_streamed": "the server sent whole answers and no streams, so no token has an instant",
+	"overlong":     "answers went on beyond anything that was asked for, and were cut off",
 	"compressed":   "the server, or a gateway, compressed its answers, which holds tokens back",
 	"incomplete":   "answers ended before they were finished",
 	"aborted":      "the server gave answers up before their end: its finish reason is abort, timeout or the like",

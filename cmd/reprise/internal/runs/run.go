@@ -213,11 +213,14 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	r.closes = append(r.closes, r.endpoint.Close)
-	if r.servers, err = r.openServers(r.cmd, r.w, r.endpoint, r.maker); err != nil {
-		return err
-	}
-	r.closes = append(r.closes, r.servers.admin.Close)
-	if err := r.servers.measureImages(r.cmd, r.imageLoad, largest, r.part.blockSize); err != nil {
+	err = withinLimit(r.cmd, &r.Target, r.Ready, func() (err error) {
+		if r.servers, err = r.openServers(r.cmd, r.w, r.endpoint, r.maker); err != nil {
+			return err
+		}
+		r.closes = append(r.closes, r.servers.admin.Close)
+		return r.servers.measureImages(r.cmd, r.imageLoad, largest, r.part.blockSize)
+	})
+	if err != nil {
 		return err
 	}
 	if r.prompter, err = r.servers.prompter(); err != nil {

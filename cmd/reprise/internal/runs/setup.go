@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -38,6 +39,28 @@ func untilFree(cmd *cobra.Command, ask func() error) error {
 	return ask()
 }
 
+// beforeLoad is how long all that is asked before a load may take together, unless a single
+// request may take longer.
+const beforeLoad = 10 * time.Minute
+
+// withinLimit calls ask, which asks the servers what they are, in a time that is limited as a
+// whole, since each of many requests may take as long as a request of the load. What ask waits
+// for with the consent of its user, ready, comes on top.
+func withinLimit(cmd *cobra.Command, t *flags.Target, ready time.Duration, ask func() error) error {
+	limit := max(beforeLoad, t.Timeout) + ready
+	before := cmd.Context()
+	ctx, cancel := context.WithTimeout(before, limit)
+	defer cancel()
+	cmd.SetContext(ctx)
+	defer cmd.SetContext(before)
+
+	err := ask()
+	if err != nil && ctx.Err() != nil && before.Err() == nil {
+		err = fmt.Errorf("%s was asked what it is for %v, and the answers were not all there: nothing was measured. See whether the server hangs or answers without end. If it is only slow, allow a longer --timeout", strings.Join(t.URLs, ", "), limit)
+	}
+	return err
+}
+
 // Advised adds to why a server cannot be used what to do next.
 func Advised(err error, t *flags.Target) error {
 	e, ok := errors.AsType[*client.SetupError](err)
@@ -61,6 +84,12 @@ func Advised(err error, t *flags.Target) error {
 		next = fmt.Sprintf("The key from %s was sent and refused. --api-key-env names another variable", from)
 	case e.Kind == openai.KindAuth:
 		next = "Set " + flags.DefaultKeyEnv + " to the API key, or name another variable with --api-key-env"
+	case errors.Is(err, openai.ErrOverlong):
+		next = "One token was asked for. The server, or what is at this path in its place, does not keep to what is asked for, so nothing can be measured there"
+	case errors.Is(err, context.DeadlineExceeded) && e.Kind == openai.KindTimeout && !strings.HasPrefix(e.Asked, "GET"):
+		next = "One token was asked for. See whether the server hangs, or has a long queue: --timeout says how long a request may take"
+	case errors.Is(err, context.DeadlineExceeded) && e.Kind == openai.KindTimeout:
+		next = "See whether the server hangs. If it lists no models, pass --model, so that it is not asked"
 	case errors.As(err, &unencrypted):
 		next = "The server does not speak TLS at this port: write http:// in --url"
 	case e.Kind == openai.KindTLS:
@@ -121,4 +150,13 @@ func Checked(cmd *cobra.Command, t *flags.Target, tok *token.Encoding) (o check.
 	o.Key, o.Tokenizer = options.APIKey != "", tok
 	o.Patiently = func(ask func() error) error { return untilFree(cmd, ask) }
 	return o, func() { o.Endpoint.Close(); o.Admin.Close() }, nil
+}
+
+// Check checks a server, in a time that is limited as a whole. Its errors say what to do next.
+func Check(cmd *cobra.Command, t *flags.Target, o check.Options) (report *check.Report, err error) {
+	err = withinLimit(cmd, t, 0, func() (err error) {
+		report, err = check.Run(cmd.Context(), o)
+		return Advised(err, t)
+	})
+	return report, err
 }

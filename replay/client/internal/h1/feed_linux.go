@@ -25,7 +25,8 @@ type feed struct {
 	begun   bool   // an exchange is under way
 	writing bool   // Write waits for room
 	watched uint32 // what the kernel was asked for
-	broken  bool   // by a deadline that has passed
+	broken  bool   // by a deadline that has passed: what came before it is read, and no more
+	room    int    // the most bytes that wait to be read
 
 	come  *backlog // what waits to be read, nil without any
 	err   error    // after it
@@ -60,7 +61,8 @@ type oneRead struct {
 var backlogs = sync.Pool{New: func() any { return &backlog{bytes: make([]byte, 0, keptRoom)} }}
 
 const (
-	// feedRoom bounds the bytes of a connection that wait to be read.
+	// feedRoom bounds the bytes of a connection that wait to be read. Those of many
+	// connections are at most four times the waitingRoom of their reader.
 	feedRoom = 256 << 10
 	keptRoom = 4 << 10 // of a backlog that is new
 )
@@ -105,7 +107,7 @@ func newFeed(nc net.Conn, rs *Readers) *feed {
 	if rerr != nil || err != nil {
 		return nil
 	}
-	f := &feed{reader: rs.forOne(), local: nc.LocalAddr(), remote: nc.RemoteAddr(), fd: fd, wake: make(chan struct{}, 1), readDelay: noDelay}
+	f := &feed{reader: rs.forOne(), local: nc.LocalAddr(), remote: nc.RemoteAddr(), fd: fd, room: feedRoom, wake: make(chan struct{}, 1), readDelay: noDelay}
 	nc.Close() // the connection lives on in its other descriptor
 	return f
 }
@@ -139,7 +141,7 @@ func (f *feed) inBatches(may bool) {
 // watch asks the kernel for what is wanted now.
 func (f *feed) watch() {
 	var want uint32
-	if f.begun && f.err == nil && f.unread() < feedRoom {
+	if f.begun && f.err == nil && !f.broken && f.unread() < f.room {
 		want |= unix.EPOLLIN
 	}
 	if f.writing {
@@ -183,6 +185,7 @@ func (f *feed) ready(events uint32) {
 		f.wakeUp()
 	}
 	if f.watched&unix.EPOLLIN != 0 && events&^unix.EPOLLOUT != 0 {
+		f.room = 4 * f.reader.share
 		f.take()
 	}
 	f.watch()
@@ -329,6 +332,7 @@ func (f *feed) SetDeadline(t time.Time) error {
 		return os.ErrNoDeadline
 	}
 	f.broken = !t.IsZero()
+	f.watch()
 	f.wakeUp()
 	return nil
 }
