@@ -12,7 +12,8 @@
 //     unit alone would give that unit away by being there at all.
 //  5. A [Ledger] adds up what the releases of a [Source] have cost so far. It knows a
 //     source by the ids of its captures, by its rows, and by what another import of
-//     the same log has in common with it.
+//     the same log has in common with it; and by the [People] whose requests it has, which
+//     other captures may have too.
 //
 // Two inputs are neighbours if one of them has one more unit (a user, a session or a
 // request), with all of that unit's records. Noise is never drawn from a seed: whoever

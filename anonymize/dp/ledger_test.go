@@ -1,12 +1,16 @@
 package dp
 
 import (
+	"bytes"
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,14 +19,14 @@ import (
 // enter adds a release to a ledger, whatever was before.
 func enter(t *testing.T, l Ledger, r Release) (before []Release) {
 	t.Helper()
-	if _, err := l.Enter(&r, func(b []Release) error { before = b; return nil }); err != nil {
+	if _, err := l.Enter(t.Context(), &r, func(b []Release) error { before = b; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return before
 }
 
 func TestSpent(t *testing.T) {
-	l := Ledger{[]string{filepath.Join(t.TempDir(), "ledger.jsonl")}}
+	l := Ledger{Files: []string{filepath.Join(t.TempDir(), "ledger.jsonl")}}
 	rho := Rho(1, 1e-6)
 	for _, r := range []Release{{Source: Source{Digest: "a"}, Budget: Budget{1, 1e-6}, Rho: rho}, {Source: Source{Digest: "b"}, Budget: Budget{3, 0}},
 		{Source: Source{Digest: "a"}, Budget: Budget{1, 1e-6}, Rho: rho}, {Source: Source{Digest: "a"}, Grid: "halves"}} {
@@ -93,35 +97,35 @@ func TestLedgerFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	both := Ledger{[]string{path("one"), path("state"), path("copy"), path("one")}}
+	both := Ledger{Files: []string{path("one"), path("state"), path("copy"), path("one")}}
 	if before := enter(t, both, Release{ID: "x", Source: Source{Digest: "a"}, Budget: Budget{2, 0}, Release: "pending"}); len(before) != 2 {
 		t.Errorf("before it are %+v", before)
 	}
 	if before := enter(t, both, Release{ID: "x", Source: Source{Digest: "a"}, Budget: Budget{4, 0}, Release: "sha256:2"}); len(before) != 2 {
 		t.Errorf("an entry is before itself: %+v", before)
 	}
-	for _, l := range []Ledger{both, {[]string{path("one")}}, {[]string{path("state"), path("one")}}} {
+	for _, l := range []Ledger{both, {Files: []string{path("one")}}, {Files: []string{path("state"), path("one")}}} {
 		list, err := l.Before(&Source{Digest: "a"})
 		if got := Spent(list); err != nil || got.Epsilon != 6 || got.Releases != 3 {
 			t.Errorf("%v: %v, %v", l.Files, got, err)
 		}
 	}
-	enter(t, both, Release{ID: "x", Source: Source{Digest: "a"}, Release: Cancelled})
+	enter(t, both, Release{ID: "x", Source: Source{Digest: "a"}, Release: cancelled})
 	if list, err := both.Before(&Source{Digest: "a"}); err != nil || len(list) != 2 {
 		t.Errorf("%+v, %v", list, err)
 	}
 	no := errors.New("no")
-	if _, err := both.Enter(&Release{Source: Source{Digest: "a"}, Budget: Budget{1, 0}}, func([]Release) error { return no }); !errors.Is(err, no) {
+	if _, err := both.Enter(t.Context(), &Release{Source: Source{Digest: "a"}, Budget: Budget{1, 0}}, func([]Release) error { return no }); !errors.Is(err, no) {
 		t.Errorf("what was refused: %v", err)
 	}
 	if list, _ := both.Before(&Source{Digest: "a"}); len(list) != 2 {
 		t.Errorf("what was refused is entered: %+v", list)
 	}
-	unwritten, err := Ledger{[]string{path("one"), path("absent/file")}}.Enter(&Release{ID: "y", Source: Source{Digest: "b"}, Budget: Budget{1, 0}}, func([]Release) error { return nil })
+	unwritten, err := Ledger{Files: []string{path("one"), path("absent/file")}}.Enter(t.Context(), &Release{ID: "y", Source: Source{Digest: "b"}, Budget: Budget{1, 0}}, func([]Release) error { return nil })
 	if err != nil || len(unwritten) != 1 || unwritten[0] != path("absent/file") {
 		t.Errorf("unwritten %q, %v", unwritten, err)
 	}
-	if _, err := (Ledger{[]string{path("absent/file"), path("one")}}).Enter(&Release{Source: Source{Digest: "b"}, Budget: Budget{1, 0}}, func([]Release) error { return nil }); err == nil {
+	if _, err := (Ledger{Files: []string{path("absent/file"), path("one")}}).Enter(t.Context(), &Release{Source: Source{Digest: "b"}, Budget: Budget{1, 0}}, func([]Release) error { return nil }); err == nil {
 		t.Error("the first file cannot be written")
 	}
 	if err := os.WriteFile(path("one"), []byte("{\"epsilon\":1}\nsecret\n"), 0o600); err != nil {
@@ -141,7 +145,7 @@ var errFull = errors.New("full")
 func enterMany(path string) {
 	for range 20 {
 		r := Release{Source: Source{Digest: "a"}, Budget: Budget{1, 0}}
-		_, err := Ledger{[]string{path + ".b", path + ".a"}}.Enter(&r, func(before []Release) error {
+		_, err := Ledger{Files: []string{path + ".b", path + ".a"}}.Enter(context.Background(), &r, func(before []Release) error {
 			if r.ID = fmt.Sprintf("%d-%d", os.Getpid(), len(before)); len(before) >= 20 {
 				return errFull
 			}
@@ -183,7 +187,7 @@ func TestLedgerAtOnce(t *testing.T) {
 		}
 	}
 	for _, name := range []string{path + ".a", path + ".b"} {
-		if list, err := (Ledger{[]string{name}}).Before(&Source{Digest: "a"}); err != nil || len(list) != 20 {
+		if list, err := (Ledger{Files: []string{name}}).Before(&Source{Digest: "a"}); err != nil || len(list) != 20 {
 			t.Errorf("%s has %d entries, %v", name, len(list), err)
 		}
 	}
@@ -198,9 +202,136 @@ func FuzzLedger(f *testing.F) {
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		list, err := Ledger{[]string{path}}.Before(&Source{Digest: "a", Captures: []string{"a"}})
+		list, err := Ledger{Files: []string{path}}.Before(&Source{Digest: "a", Captures: []string{"a"}})
 		if got := Spent(list); err == nil && got.Releases > 0 && !(got.Epsilon > 0) {
 			t.Errorf("%d releases cost nothing", got.Releases)
 		}
 	})
+}
+
+// Releases by user add up over all captures of a population. Who names none may have anybody's
+// users; but in the ledger of whoever runs the program, which has everything, that is not held
+// against a population with a name.
+func TestPopulations(t *testing.T) {
+	dir := t.TempDir()
+	named, user := filepath.Join(dir, "named"), filepath.Join(dir, "user")
+	people := NewPeople
+	for name, c := range map[string]struct {
+		before, now People
+		in          Ledger // of the earlier one
+		adds        bool
+	}{
+		"nobody says":                        {people("user", ""), people("user", ""), Ledger{Files: []string{named}}, true},
+		"nobody says, in another ledger":     {people("user", ""), people("user", ""), Ledger{User: user}, true},
+		"an earlier version":                 {People{}, people("user", ""), Ledger{Files: []string{named}}, true},
+		"the same population":                {people("user", "Customers of A"), people("user", " customers  of a"), Ledger{User: user}, true},
+		"another population":                 {people("user", "a"), people("user", "b"), Ledger{Files: []string{named}}, false},
+		"only the later says":                {people("user", ""), people("user", "b"), Ledger{Files: []string{named}}, true},
+		"only the earlier says":              {people("user", "a"), people("user", ""), Ledger{Files: []string{named}}, true},
+		"only the later says, elsewhere":     {people("user", ""), people("user", "b"), Ledger{User: user}, false},
+		"only the later says, in both":       {people("user", ""), people("user", "b"), Ledger{Files: []string{named}, User: user}, true},
+		"sessions of other captures":         {people("session", "a"), people("session", "a"), Ledger{Files: []string{named}}, false},
+		"requests after users, other people": {people("user", ""), people("request", ""), Ledger{Files: []string{named}}, false},
+	} {
+		for _, path := range []string{named, user} {
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		enter(t, c.in, Release{ID: "1", Source: Source{Digest: "a", People: c.before}, Budget: Budget{1, 1e-6}, Release: "begun"})
+		text, err := os.ReadFile(cmp.Or(c.in.All()...))
+		if err != nil || bytes.Contains(text, []byte("ustomers")) {
+			t.Errorf("%s: the ledger has %s, %v", name, text, err)
+		}
+		list, err := Ledger{Files: []string{named}, User: user}.Before(&Source{Digest: "b", People: c.now})
+		if err != nil || len(list) == 1 != c.adds {
+			t.Errorf("%s: %d add up, %v", name, len(list), err)
+		}
+	}
+	overlap := func(p People) *Source {
+		return &Source{Digest: p.Population, Format: "jsonl", Begin: time.Unix(0, 0), End: time.Unix(9, 0), People: p}
+	}
+	if got := overlap(people("user", "a")).Meets(overlap(people("user", "b"))); got != "" {
+		t.Errorf("two services with logs of the same days: %q", got)
+	}
+	one, two := overlap(people("user", "a")), overlap(people("user", "b"))
+	one.Captures, two.Captures = []string{"c"}, []string{"c"}
+	if got := one.Meets(two); got != "the same capture" {
+		t.Errorf("one capture under two names: %q", got)
+	}
+}
+
+// What a full disk or a kill left of a line is no entry, and the next one takes its place.
+func TestTornLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	l := Ledger{Files: []string{path}}
+	entry := func(id string) Release {
+		return Release{ID: id, Source: Source{Digest: "a"}, Budget: Budget{1, 1e-6}, Release: "begun"}
+	}
+	enter(t, l, entry("1"))
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := 1; cut < len(whole)-1; cut += 7 {
+		for _, first := range []bool{true, false} {
+			text := slices.Concat(whole, whole[:cut])
+			if first {
+				text = whole[:cut]
+			}
+			if err := os.WriteFile(path, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want := 1
+			if first {
+				want = 0
+			}
+			if before := enter(t, l, entry("2")); len(before) != want {
+				t.Errorf("%d bytes of a line: %d entries before", cut, len(before))
+			}
+			if list, err := l.Before(&Source{Digest: "a"}); err != nil || len(list) != want+1 {
+				t.Errorf("%d bytes of a line, and a new one: %d entries, %v", cut, len(list), err)
+			}
+		}
+	}
+	// A whole entry without the end of its line counts: somebody wrote it by hand.
+	if err := os.WriteFile(path, whole[:len(whole)-1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	enter(t, l, entry("2"))
+	if list, err := l.Before(&Source{Digest: "a"}); err != nil || len(list) != 2 {
+		t.Errorf("an entry without the end of its line: %d entries, %v", len(list), err)
+	}
+	// What is no ledger is left as it is.
+	if err := os.WriteFile(path, []byte("my notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := entry("3")
+	if _, err := l.Enter(t.Context(), &r, func([]Release) error { return nil }); err == nil {
+		t.Error("notes are a ledger")
+	}
+	if text, _ := os.ReadFile(path); string(text) != "my notes" {
+		t.Errorf("the notes are %q", text)
+	}
+}
+
+// Who waits for a ledger can be told to stop, says that it waits, and enters nothing.
+func TestLedgerWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	l := Ledger{Files: []string{path}}
+	files, _, err := l.open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	l.Waits = func(string) { cancel() }
+	r := Release{ID: "1", Source: Source{Digest: "a"}, Budget: Budget{1, 1e-6}}
+	if _, err := l.Enter(ctx, &r, func([]Release) error { return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("it waited until %v", err)
+	}
+	files[0].Close()
+	l.Waits = nil
+	if before := enter(t, l, r); len(before) != 0 {
+		t.Errorf("who gave up entered %d", len(before))
+	}
 }

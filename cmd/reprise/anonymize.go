@@ -39,9 +39,10 @@ thousand. NAME.model.parquet holds its noisy counts; reprise synth NAME.model.pa
 draws more.
 
 Both need a declared capture window (reprise import --capture-begin T --capture-end T),
-and are refused with exit code 3 where the noise would spoil the result. Every release
-and attempt counts in a ledger, beside the trace and in one of the user, which copies
-and slices of the trace are known in: draw once, and share that.
+and are refused with exit code 3 where the noise would spoil the result. From the noise on
+every release and attempt counts in a ledger, beside the trace and in one of the user,
+which copies and slices of the trace are known in: draw once, and share that. By user,
+the logs of other days add up too: --population NAME says whose users they are.
 
 The unit of privacy is a user, or a session of the source. Where the source names
 neither, tier partner counts requests whose prompts begin alike as one session; tier
@@ -93,7 +94,7 @@ func (f *anonymizeFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	defer cli.LimitMemory(largeMemory)()
-	f.Confined = confine(cmd, []string{path}, append(writes, ledgerOf(cmd, f.Ledger, path).Files...))
+	f.Confined = confine(cmd, []string{path}, append(writes, ledgerOf(cmd, f.Ledger, path).All()...))
 	t, err := cli.OpenTrace(cmd, path)
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 	if err != nil {
 		return nil, "", err
 	}
-	model, notes, err := fitSessions(cmd, f, path, t)
+	model, notes, paid, err := fitSessions(cmd, f, path, t, outputsOf(f, out)...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -164,7 +165,7 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 		err = rows()
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, "", paid(err)
 	}
 	meta := model.Meta()
 	of, err := anonymize.ParseCard(meta.Card, meta.CardHash)

@@ -59,7 +59,8 @@ of its import instead: a trace of tier internal is then made again with everythi
 renamed, and must be the same.
 
 Other outputs of the same source are read together with the first, as somebody does who
-has them all: the check composition adds up their ε. Audit each by itself too.
+has them all: the check composition adds up their ε, and by user also that of other
+captures, which may have the same users. Audit each by itself too.
 
 Files have mode 0600. --release makes a file of tier partner or public readable to
 everybody (0644) if the source was at hand and no check failed or broke off.

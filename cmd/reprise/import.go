@@ -105,11 +105,12 @@ A distribution, for --service and --think, is one of
 			if err := cli.CheckBeside(cmd, f.out, f.writes()...); err != nil {
 				return err
 			}
-			var ledger []string
+			writes := f.writes()
 			if f.tier.Drawn() {
-				ledger = ledgerOf(cmd, f.tier.Ledger, "").Files
+				ledger := ledgerOf(cmd, f.tier.Ledger, "")
+				writes = append(writes, ledger.All()...)
 			}
-			f.tier.Confined = confine(cmd, f.reads(files), append(f.writes(), ledger...))
+			f.tier.Confined = confine(cmd, f.reads(files), writes)
 			return f.run(cmd, files)
 		},
 	}

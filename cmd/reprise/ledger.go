@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"reprise/anonymize"
 	"reprise/anonymize/dp"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
+	"reprise/synth"
 	"reprise/trace"
 	"reprise/trace/objectstore"
 )
@@ -56,19 +59,21 @@ func ledgerOf(cmd *cobra.Command, named, path string) (l dp.Ledger) {
 		l.Files = append(l.Files, strings.TrimSuffix(filepath.Clean(path), ".parquet")+".ledger.jsonl")
 	}
 	if folder, _ := cmd.Context().Value(stateKey{}).(string); folder != "" && os.MkdirAll(folder, 0o700) == nil {
-		l.Files = append(l.Files, filepath.Join(folder, "ledger.jsonl"))
+		l.User = filepath.Join(folder, "ledger.jsonl")
 	}
+	l.Waits = func(file string) { cli.Notef(cmd, "waiting for another release, which has %s", file) }
 	return l
 }
 
 // fewArrivals are too few for their times to tell a log.
 const fewArrivals = 16
 
-// countRelease begins the entry of a release of a trace.
-func countRelease(tier string, t *trace.Trace) (dp.Release, error) {
+// countRelease is the entry of a release of a trace, before that begins.
+func countRelease(f *flags.Release, t *trace.Trace) (dp.Release, error) {
 	id := make([]byte, 16)
 	crand.Read(id)
-	r := dp.Release{ID: hex.EncodeToString(id), Tier: tier, Time: time.Now().UTC().Truncate(time.Second), Source: dp.Source{Digest: t.Meta.Digest}}
+	r := dp.Release{ID: hex.EncodeToString(id), Tier: f.Tier, Release: "begun", Time: time.Now().UTC().Truncate(time.Second),
+		Source: dp.Source{Digest: t.Meta.Digest, People: dp.NewPeople(f.Unit, f.Population)}, Budget: f.Budget, Mechanism: dp.Gaussian}
 	if t.Meta.Captures != "" {
 		r.Captures = strings.Split(t.Meta.Captures, ",")
 	}
@@ -103,9 +108,8 @@ func countRelease(tier string, t *trace.Trace) (dp.Release, error) {
 	return r, err
 }
 
-// ledgerWords say what a ledger knows of a source, and what it cannot know.
-func ledgerWords(l dp.Ledger, r *dp.Release, before []dp.Release, unwritten []string) (out []string) {
-	files := strings.Join(l.Files, " and ")
+// countsBefore are the releases before one, by why they add up.
+func countsBefore(r *dp.Release, before []dp.Release) string {
 	count := map[string]int{}
 	var by []string
 	for i := range before {
@@ -117,15 +121,42 @@ func ledgerWords(l dp.Ledger, r *dp.Release, before []dp.Release, unwritten []st
 	for i, why := range by {
 		by[i] = fmt.Sprintf("%d of %s", count[why], why)
 	}
-	switch {
-	case len(l.Files) == 0:
-		out = append(out, "no ledger was found, so this release counts as the first of its source, and later ones do not know of it: --ledger FILE names one")
-	case len(by) == 0:
-		out = append(out, fmt.Sprintf("%s: no earlier release or attempt of this source. One by another user or on another machine is not counted: name its ledger with --ledger", files))
-	default:
-		out = append(out, fmt.Sprintf("%s: releases or attempts before: %s", files, strings.Join(by, ", ")))
+	return strings.Join(by, ", ")
+}
+
+// afford refuses a release for which what was spent before leaves no room.
+func afford(l dp.Ledger, r *dp.Release, before []dp.Release, understood bool) error {
+	spent := dp.Sum(before)
+	if spent+r.Epsilon <= synth.MaxEpsilon || understood {
+		return nil
 	}
-	if len(l.Files) == 1 {
+	advice := fmt.Sprintf("above %d it protects little: --i-understand allows it", synth.MaxEpsilon)
+	unnamed := func(b dp.Release) bool { return r.Population == "" || b.Population == "" }
+	if r.Unit == synth.UnitUser && slices.ContainsFunc(before, unnamed) {
+		advice += ". Releases of other users do not add up where all of them say so: --population NAME"
+	}
+	return cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s (%s); %s",
+		spent+r.Epsilon, spent, dp.Spent(before).Releases, l, countsBefore(r, before), advice)
+}
+
+// ledgerWords say what a ledger knows of a source, and what it cannot know.
+func ledgerWords(l dp.Ledger, r *dp.Release, before []dp.Release, unwritten []string) (out []string) {
+	total := dp.Sum(before) + r.Epsilon
+	if most := map[string]float64{anonymize.Public: synth.WarnEpsilon, anonymize.Partner: 8}[r.Tier]; total > most {
+		out = append(out, fmt.Sprintf("warning: an ε of %.3g, all releases together that add up, protects little; 1 is usual", total))
+	}
+	if slices.ContainsFunc(before, func(r dp.Release) bool { return r.Grid != "" }) {
+		out = append(out, "warning: rows of this source were released to a partner without noise: no ε says what both releases show together")
+	}
+	switch {
+	case l.String() == "":
+		out = append(out, "no ledger was found, so this release counts as the first of its source, and later ones do not know of it: --ledger FILE names one")
+	case len(before) == 0:
+		out = append(out, fmt.Sprintf("%s: no earlier release or attempt of this source. One by another user or on another machine is not counted: name its ledger with --ledger", l))
+	default:
+		out = append(out, fmt.Sprintf("%s: releases or attempts before: %s", l, countsBefore(r, before)))
+	}
+	if l.User == "" && len(l.Files) == 1 {
 		out = append(out, "the ledger of the user is missing: a copy or a slice in another folder does not know of this release")
 	}
 	if len(r.Captures) == 0 {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,7 +13,6 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth"
-	"reprise/synth/release"
 	"reprise/trace"
 	"reprise/trace/objectstore"
 	"reprise/trace/page"
@@ -185,30 +183,31 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 }
 
 // beginNoisy checks that a trace can be measured with noise, chooses the unit of privacy,
-// and enters the release into the ledger, if the budget allows it.
-func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (ledger dp.Ledger, entry dp.Release, warning []string, err error) {
+// and refuses a release that the budget does not allow. It enters nothing: a release costs
+// what its noise shows, and there is none yet.
+func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (ledger dp.Ledger, entry dp.Release, err error) {
 	ledger = ledgerOf(cmd, f.Ledger, path)
 	switch err := synth.Publishable(t.Meta); {
 	case errors.Is(err, synth.ErrNoCapture):
-		return ledger, entry, nil, cli.Exit(cli.Usage, cli.InFile(path, err))
+		return ledger, entry, cli.Exit(cli.Usage, cli.InFile(path, err))
 	case err != nil:
-		return ledger, entry, nil, cli.InFile(path, err)
+		return ledger, entry, cli.InFile(path, err)
 	case objectstore.IsURL(f.Ledger):
-		return ledger, entry, nil, cli.Usagef("--ledger %s: no object can be added to while others do: name a file, on a file system that all who release the trace share", f.Ledger)
+		return ledger, entry, cli.Usagef("--ledger %s: no object can be added to while others do: name a file, on a file system that all who release the trace share", f.Ledger)
 	case f.Ledger == "" && objectstore.IsURL(path):
-		return ledger, entry, nil, cli.Usagef("%s is in a store, where no ledger can be kept beside it: name the file in which all who release this trace count: --ledger FILE", path)
+		return ledger, entry, cli.Usagef("%s is in a store, where no ledger can be kept beside it: name the file in which all who release this trace count: --ledger FILE", path)
 	case f.Ledger == "" && (path == cli.Standard || path == ""):
-		return ledger, entry, nil, cli.Usagef("name the ledger of the source: --ledger FILE")
+		return ledger, entry, cli.Usagef("name the ledger of the source: --ledger FILE")
 	case t.Meta.Digest == "":
-		return ledger, entry, nil, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
+		return ledger, entry, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
 	}
 	if keys, _ := anonymize.SharedKeys(t.Meta); f.Ledger == "" && len(keys) > 0 {
-		return ledger, entry, nil, cli.Usagef("%s was recorded with --key-file: other captures with that key have the same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE", path)
+		return ledger, entry, cli.Usagef("%s was recorded with --key-file: other captures with that key have the same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE", path)
 	}
 	if f.Unit == "" {
 		src, err := t.Reader()
 		if err != nil {
-			return ledger, entry, nil, err
+			return ledger, entry, err
 		}
 		f.Unit, err = synth.ChooseUnit(src, t.Meta)
 		switch {
@@ -219,65 +218,17 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trac
 			if t.Meta.BlockSize > 0 {
 				why = "use --unit session to protect requests whose prompts begin alike together, or --unit request"
 			}
-			return ledger, entry, nil, cli.Usagef("%v; %s", err, why)
+			return ledger, entry, cli.Usagef("%v; %s", err, why)
 		case err != nil:
-			return ledger, entry, nil, err
+			return ledger, entry, err
 		}
 	}
-	if entry, err = countRelease(f.Tier, t); err != nil {
-		return ledger, entry, nil, cli.InFile(path, err)
+	if entry, err = countRelease(f, t); err != nil {
+		return ledger, entry, cli.InFile(path, err)
 	}
-	entry.Budget, entry.Release = f.Budget, "begun"
-	warning, err = affordBudget(ledger, &entry, f.Understood, t.Meta)
-	return ledger, entry, warning, err
-}
-
-// enterLedger puts what became of a fit into its entry in the ledger, and the card into the
-// model, if there is one. What was measured before an error counts as well.
-func enterLedger(ledger dp.Ledger, entry dp.Release, m *release.Model, card func(total dp.Total) anonymize.Card) error {
-	_, err := ledger.Enter(&entry, func(before []dp.Release) error {
-		if card == nil {
-			return nil
-		}
-		c := card(dp.Spent(append(before, entry)))
-		c.Tool = tool()
-		text, _, err := c.JSON()
-		if err != nil {
-			return err
-		}
-		if err := m.SetCard(text); err != nil {
-			return err
-		}
-		entry.Release = m.Meta().Digest
-		return nil
-	})
-	return err
-}
-
-// affordBudget enters a release that begins, where what was spent before leaves room for it.
-func affordBudget(ledger dp.Ledger, entry *dp.Release, understood bool, meta trace.Meta) (warning []string, err error) {
-	var before []dp.Release
-	total := 0.0
-	unwritten, err := ledger.Enter(entry, func(list []dp.Release) error {
-		before = list
-		spent := dp.Spent(before)
-		if total = spent.Epsilon + entry.Epsilon; total > synth.MaxEpsilon && !understood {
-			return cli.Usagef("ε would be %.3g, with %.3g of %d releases or attempts before in %s; above %d it protects little: --i-understand allows it",
-				total, spent.Epsilon, spent.Releases, strings.Join(ledger.Files, " and "), synth.MaxEpsilon)
-		}
-		return nil
-	})
+	before, err := ledger.Before(&entry.Source)
 	if err != nil {
-		return nil, err
+		return ledger, entry, err
 	}
-	if most := map[string]float64{anonymize.Public: synth.WarnEpsilon, anonymize.Partner: 8}[entry.Tier]; total > most {
-		warning = append(warning, fmt.Sprintf("warning: an ε of %.3g, all releases of the source together, protects little; 1 is usual", total))
-	}
-	if slices.ContainsFunc(before, func(r dp.Release) bool { return r.Grid != "" }) {
-		warning = append(warning, "warning: rows of this source were released to a partner without noise: no ε says what both releases show together")
-	}
-	if _, keys := anonymize.SharedKeys(meta); keys > 1 {
-		warning = append(warning, fmt.Sprintf("warning: it was recorded with %d keys: a user whom several recordings saw counts as several, and is protected less", keys))
-	}
-	return append(warning, ledgerWords(ledger, entry, before, unwritten)...), nil
+	return ledger, entry, afford(ledger, &entry, before, f.Understood)
 }

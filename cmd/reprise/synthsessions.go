@@ -1,9 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -14,53 +17,75 @@ import (
 	"reprise/synth"
 	"reprise/synth/release"
 	"reprise/trace"
+	"reprise/trace/objectstore"
 	"reprise/trace/page"
 )
 
-// fitSessions makes the model of --tier partner and public, from which sessions are drawn. What
-// it costs is in the ledger before noise is drawn, so that commands at once count each other,
-// and before anything is written.
-func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (m *release.Model, notes []string, err error) {
-	ledger, entry, warning, err := beginNoisy(cmd, f, path, t)
+// fitSessions makes the model of --tier partner and public, from which sessions are drawn, to
+// the files outs. What it costs is in the ledger when noise is drawn, and not before: what ends
+// earlier, however it ends, has cost nothing and left nothing. paid says after an error what
+// was spent all the same.
+func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace, outs ...string) (m *release.Model, notes []string, paid func(error) error, err error) {
+	free := func(err error) error { return err }
+	ledger, entry, err := beginNoisy(cmd, f, path, t)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, free, err
 	}
 	src, err := t.Reader()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, free, err
 	}
 	bar := cli.NewProgress(cmd)
+	defer bar.End()
 	bar.Start("fit", "requests", src.Rows())
+	var words []string
+	var total dp.Total
+	commit := func(rho, selection float64) error {
+		bar.End()
+		if err := roomFor(src.Rows(), outs); err != nil {
+			return err
+		}
+		entry.Rho, entry.Selection = rho, selection
+		var before []dp.Release
+		unwritten, err := ledger.Enter(cmd.Context(), &entry, func(list []dp.Release) error {
+			before = list
+			return afford(ledger, &entry, before, f.Understood)
+		})
+		words, total = ledgerWords(ledger, &entry, before, unwritten), dp.Spent(append(before, entry))
+		return err
+	}
 	m, spent, err := release.Fit(cmd.Context(), src, t.Meta, release.Options{Tier: f.Tier, Budget: f.Budget, Unit: f.Unit,
-		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set})
-	bar.End()
-	if entry.Release, entry.Mechanism = "refused", dp.Gaussian; !spent {
-		entry.Release, entry.Budget, entry.Mechanism = dp.Cancelled, dp.Budget{}, ""
-	}
-	var card func(dp.Total) anonymize.Card
-	if m != nil {
-		s := m.Statement()
-		if entry.Rho = s.Rho; s.Trunks != nil {
-			entry.Selection = s.Trunks.Delta
-		}
-		card = func(total dp.Total) anonymize.Card {
-			s.Ledger = &total
-			of := m.Meta()
-			of.Keys = t.Meta.Keys
-			c := anonymize.SessionsCard(s, of)
-			c.Confined = f.Confined
-			return c
+		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set, Commit: commit})
+	paid = free
+	if spent {
+		paid = func(err error) error {
+			return fmt.Errorf("%w; noise was drawn by then, so ε=%g is spent, and the ledger counts the attempt (%s)", err, entry.Epsilon, ledger)
 		}
 	}
-	if err := enterLedger(ledger, entry, m, card); err != nil {
-		return nil, nil, err
+	if err == nil {
+		err = cardOfSessions(m, t.Meta, total, f.Confined)
+	}
+	switch {
+	case err == nil:
+		entry.Release = m.Meta().Digest
+	case spent:
+		entry.Release = "refused"
+	}
+	if spent {
+		// The entry counts as it is; this only says what came of it.
+		if _, err := ledger.Enter(context.WithoutCancel(cmd.Context()), &entry, func([]dp.Release) error { return nil }); err != nil {
+			words = append(words, fmt.Sprintf("warning: %s counts the release, and not under its digest: %v", ledger, err))
+		}
 	}
 	var noisy *release.TooNoisy
 	switch {
 	case errors.As(err, &noisy):
-		return nil, nil, cli.Exit(cli.Check, fmt.Errorf("%w; the ledger counts the attempt", cli.InFile(path, err)))
+		return nil, nil, paid, cli.Exit(cli.Check, paid(cli.InFile(path, err)))
 	case err != nil:
-		return nil, nil, cli.InFile(path, err)
+		return nil, nil, paid, paid(cli.InFile(path, err))
+	}
+	if _, keys := anonymize.SharedKeys(t.Meta); keys > 1 {
+		words = append([]string{fmt.Sprintf("warning: it was recorded with %d keys: a user whom several recordings saw counts as several, and is protected less", keys)}, words...)
 	}
 	s := m.Statement()
 	said := []string{"protects " + s.Protects}
@@ -74,7 +99,60 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 	e := s.Predicted
 	said = append(said, fmt.Sprintf("predicted errors at most: requests %s, total input %s, total output %s, hit ratio %.3f",
 		page.Percent(e.Requests), page.Percent(e.Input), page.Percent(e.Output), e.Hit))
-	return m, append(said, warning...), nil
+	return m, append(said, words...), paid, nil
+}
+
+// cardOfSessions gives a model its card, with what all releases cost together.
+func cardOfSessions(m *release.Model, source trace.Meta, total dp.Total, confined *anonymize.Confinement) error {
+	s, of := m.Statement(), m.Meta()
+	s.Ledger, of.Keys = &total, source.Keys
+	card := anonymize.SessionsCard(s, of)
+	card.Confined, card.Tool = confined, tool()
+	text, _, err := card.JSON()
+	if err != nil {
+		return err
+	}
+	return m.SetCard(text)
+}
+
+// roomFor finds out whether the folders of outputs have room for a release of so many
+// requests, before it costs anything.
+func roomFor(requests int64, outs []string) error {
+	const (
+		each  = 32 // bytes of a request, more than a release has
+		most  = 256 << 20
+		least = 1 << 20
+	)
+	for _, out := range outs {
+		if out == "" || out == cli.Standard || objectstore.IsURL(out) {
+			continue
+		}
+		if info, err := os.Stat(out); err == nil && !info.Mode().IsRegular() {
+			continue // such as a pipe
+		}
+		if err := fits(filepath.Dir(out), max(least, min(most, each*requests))); err != nil {
+			return fmt.Errorf("%s: no room for the release, so no noise was drawn and nothing is spent: %w", filepath.Dir(out), err)
+		}
+	}
+	return nil
+}
+
+// fits writes so many bytes to a file without a name.
+func fits(folder string, bytes int64) error {
+	probe, err := trace.TempFile(folder)
+	if err != nil {
+		return err
+	}
+	_, err = io.CopyN(probe, zeros{}, bytes)
+	return errors.Join(err, probe.Close())
+}
+
+type zeros struct{}
+
+// Read implements [io.Reader].
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }
 
 // writeSessions fits and writes the model of --tier partner and public.
@@ -84,12 +162,12 @@ func writeSessions(cmd *cobra.Command, f *flags.Release, path, out string) error
 		return err
 	}
 	defer t.Close()
-	m, notes, err := fitSessions(cmd, f, path, t)
+	m, notes, paid, err := fitSessions(cmd, f, path, t, out)
 	if err != nil {
 		return err
 	}
 	if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) }); err != nil {
-		return err
+		return paid(err)
 	}
 	return sayModel(cmd, out, m.Meta(), m.Sessions(), "session", 0, notes)
 }

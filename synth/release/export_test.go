@@ -2,6 +2,7 @@ package release
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -95,7 +96,7 @@ func Within(t testing.TB, most int, rows []trace.Request, meta trace.Meta, o Opt
 	if err := f.source.read(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.measure(); err != nil {
+	if err := errors.Join(f.plan(), f.measure()); err != nil {
 		t.Fatal(err)
 	}
 	return []any{f.noisy, f.rate, f.trunks, f.selected}, f.source.files != nil

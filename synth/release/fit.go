@@ -33,6 +33,11 @@ type Options struct {
 	Unchecked bool
 	// Progress, when not nil, is called with the number of rows read.
 	Progress func(rows int64)
+	// Commit, when not nil, is called once before noise is drawn, when all rows are read and
+	// nothing that can be known without noise stands against the model. It gets what all
+	// noise together costs: its ρ, and the part of δ with which prefixes are selected. If
+	// it fails, no noise is drawn.
+	Commit func(rho, selection float64) error
 }
 
 const (
@@ -42,16 +47,27 @@ const (
 )
 
 // Fit counts the sessions of a trace in tables, adds noise to each cell, and makes a
-// model of the noisy tables. spent says whether noise was drawn: what was measured
-// counts in a ledger, even if the model is refused as [*TooNoisy].
+// model of the noisy tables. spent says whether noise was drawn, which [Options.Commit]
+// allowed: what was measured counts, even if the model is refused as [*TooNoisy].
 func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, o Options) (m *Model, spent bool, err error) {
 	if err := o.defaults(meta); err != nil {
 		return nil, false, err
 	}
 	f := newFit(meta, o)
 	defer f.source.close()
+	if err := f.plan(); err != nil {
+		return nil, false, err
+	}
 	if err := f.source.read(ctx, src, o.Progress); err != nil {
 		return nil, false, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, false, err
+	}
+	if o.Commit != nil {
+		if err := o.Commit(f.rho, f.selectionDelta()); err != nil {
+			return nil, false, err
+		}
 	}
 	if err := f.measure(); err != nil {
 		return nil, true, err
@@ -123,7 +139,8 @@ type fit struct {
 	layout
 	options   Options
 	source    collector
-	rho       float64
+	rho       float64 // of everything together
+	shares    float64 // of all that is measured, of which each part has its own of ρ
 	selection *dp.Selection
 	selected  []node
 	numbers   map[node]int32 // of the selected, the trunk of each
@@ -131,29 +148,57 @@ type fit struct {
 	noisy     [tables][]int64 // weights
 }
 
+// selectionDelta is the part of δ for the selection of trunks.
+func (f *fit) selectionDelta() float64 {
+	if f.depth > 0 {
+		return trunkDelta * f.options.Budget.Delta
+	}
+	return 0
+}
+
+// plan divides the budget, and says what stands against that whatever the rows are.
+func (f *fit) plan() error {
+	b := f.options.Budget
+	f.rho, f.shares, f.rate = dp.Rho(b.Epsilon, b.Delta-f.selectionDelta()), 0, startCells
+	var measured []int
+	for t := range tables {
+		if rows, _ := f.shape(t); rows > 0 || t == ofTrunks && f.depth > 0 {
+			f.shares += shares[t]
+			measured = append(measured, t)
+		}
+	}
+	if f.depth > 0 {
+		f.shares += shares[ofTrunks]
+		if _, err := f.planTrunks(); err != nil {
+			return err
+		}
+	}
+	for _, t := range measured {
+		if _, err := NoiseOfTable(tableNames[t], 1, f.share(t)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// share is the part of ρ for a table.
+func (f *fit) share(table int) float64 { return f.rho * shares[table] / f.shares }
+
 // measure draws all noise: the selection of trunks first, then the number of units,
 // which says how many cells the arrivals have, then everything else.
 func (f *fit) measure() error {
-	b, noise := f.options.Budget, f.options.Noise
-	delta := b.Delta
-	if f.depth > 0 {
-		delta -= trunkDelta * b.Delta
-	}
-	f.rho = dp.Rho(b.Epsilon, delta)
+	noise := f.options.Noise
 	f.rate = startCells
 	units, votes, err := f.source.votes()
 	if err != nil {
 		return err
 	}
-	total := 0.0
-	for t := range tables {
-		if rows, _ := f.shape(t); rows > 0 || t == ofTrunks && f.depth > 0 {
-			total += shares[t]
-		}
-	}
 	if f.depth > 0 {
-		total += shares[ofTrunks]
-		s, selected, err := f.selectTrunks(votes, f.rho*shares[ofTrunks]/total, trunkDelta*b.Delta, noise)
+		s, err := f.planTrunks()
+		if err != nil {
+			return err
+		}
+		selected, err := selectTrunks(s, votes, noise)
 		if err != nil {
 			return err
 		}
@@ -166,7 +211,7 @@ func (f *fit) measure() error {
 			continue
 		}
 		var err error
-		if f.specs[t], err = NoiseOfTable(tableNames[t], rows*columns, f.rho*shares[t]/total); err != nil {
+		if f.specs[t], err = NoiseOfTable(tableNames[t], rows*columns, f.share(t)); err != nil {
 			return err
 		}
 		f.noisy[t] = make([]int64, rows*columns)
@@ -176,7 +221,7 @@ func (f *fit) measure() error {
 				return err
 			}
 			n := float64(f.noisy[t][0]) / unit
-			sd := 1 / math.Sqrt(2*f.rho*shares[ofRate]/total)
+			sd := 1 / math.Sqrt(2*f.share(ofRate))
 			f.rate = 1 << min(8, max(4, int(math.Floor(math.Log2(max(1, n/(8*sd)))))))
 		}
 	}

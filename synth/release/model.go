@@ -156,7 +156,7 @@ func (f *fit) statement() dp.SessionStatement {
 		s.Protects = fmt.Sprintf("one session with all its requests: those whose prompts share the first %s, since the source names no sessions; a person with several sessions less", map[bool]string{true: "block", false: fmt.Sprintf("%d blocks", f.depth+1)}[f.depth == 0])
 	}
 	if f.selection != nil {
-		s.Trunks = &dp.Trunks{Selection: *f.selection, Blocks: f.depth, Delta: trunkDelta * o.Budget.Delta, Selected: len(f.trunks)}
+		s.Trunks = &dp.Trunks{Selection: *f.selection, Blocks: f.depth, Delta: f.selectionDelta(), Selected: len(f.trunks)}
 	}
 	for t := range tables {
 		if f.noisy[t] != nil {

@@ -19,6 +19,9 @@ func Rehearse(ctx context.Context, src trace.Reader[trace.Request], meta trace.M
 		return nil, err
 	}
 	f := newFit(meta, o)
+	if err := f.plan(); err != nil {
+		return nil, err
+	}
 	return &Rehearsal{f}, f.source.read(ctx, src, o.Progress)
 }
 

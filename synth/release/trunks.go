@@ -18,14 +18,16 @@ type node struct {
 	level int // its depth is 2^level blocks
 }
 
-// selectTrunks finds the prefixes that enough units share, by noisy counts of votes. A unit
-// votes with its first session: for at most one prefix of each level. Noise of scale
-// levels/ε is ε-DP, so ε²/2-zCDP; the threshold hides that nobody has a prefix, but
-// for δ.
-func (l *layout) selectTrunks(votes [][]uint64, rho, delta float64, noise *dp.Noise) (s dp.Selection, selected []node, err error) {
-	if s, err = dp.NewSelection(dp.Budget{Epsilon: math.Sqrt(2 * rho), Delta: delta}, perUnit(l.depth)); err != nil {
-		return s, nil, err
-	}
+// planTrunks is how the prefixes that enough units share are selected. Noise of scale
+// levels/ε is ε-DP, so ε²/2-zCDP; the threshold hides that nobody has a prefix, but for δ.
+func (f *fit) planTrunks() (dp.Selection, error) {
+	epsilon := math.Sqrt(2 * f.share(ofTrunks))
+	return dp.NewSelection(dp.Budget{Epsilon: epsilon, Delta: f.selectionDelta()}, perUnit(f.depth))
+}
+
+// selectTrunks finds these prefixes by noisy counts of votes. A unit votes with its first
+// session: for at most one prefix of each level.
+func selectTrunks(s dp.Selection, votes [][]uint64, noise *dp.Noise) (selected []node, err error) {
 	// A block id says when it came first, so what is selected is put in the order of
 	// its noisy counts.
 	type chosen struct {
@@ -40,7 +42,7 @@ func (l *layout) selectTrunks(votes [][]uint64, rho, delta float64, noise *dp.No
 			}
 			n, kept, err := s.Keep(noise, int64(to-from))
 			if err != nil {
-				return s, nil, err
+				return nil, err
 			}
 			if kept {
 				list = append(list, chosen{node{blocks[from], level}, n})
@@ -51,7 +53,7 @@ func (l *layout) selectTrunks(votes [][]uint64, rho, delta float64, noise *dp.No
 	for _, k := range list {
 		selected = append(selected, k.node)
 	}
-	return s, selected, nil
+	return selected, nil
 }
 
 // takeTrunks makes trunks of prefixes, those above others first. What is above each is found
