@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -145,8 +146,12 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 	if err != nil {
 		return err
 	}
+	mode := trace.TierMode(cmp.Or(c.Output.Tier(), anonymize.Internal))
+	if c.Internal != nil || c.Log != nil {
+		mode = trace.TierMode(anonymize.Internal) // findings have figures of the source
+	}
 	if f.result != "" {
-		if err := cli.WriteOutput(cmd, f.result, r.WriteJSON); err != nil {
+		if err := cli.WriteOutputMode(cmd, f.result, mode, r.WriteJSON); err != nil {
 			return err
 		}
 	}
@@ -155,7 +160,7 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 		if err != nil {
 			return err
 		}
-		if err := cli.WriteOutput(cmd, f.html, page.Write); err != nil {
+		if err := cli.WriteOutputMode(cmd, f.html, mode, page.Write); err != nil {
 			return err
 		}
 	}

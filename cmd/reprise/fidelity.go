@@ -96,11 +96,11 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 	}
 	checks := result.Gate(limits)
 	if f.html != "" {
-		if err := trace.WriteFile(f.html, 0o644, result.Page(checks).Write); err != nil {
+		if err := trace.WriteFile(f.html, trace.TierMode(result.Tier), result.Page(checks).Write); err != nil {
 			return err
 		}
 	}
-	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
+	err = cli.WriteOutputMode(cmd, f.out, trace.TierMode(result.Tier), func(w io.Writer) error {
 		if f.asJSON {
 			return result.WriteJSON(w, checks)
 		}

@@ -109,7 +109,7 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 			return err
 		}
 	}
-	return cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
+	return cli.WriteOutputMode(cmd, f.out, trace.TierMode(t.Meta.Tier), func(w io.Writer) error {
 		if !f.asJSON {
 			return profile.WriteText(w, summary, cli.TextOptions(cmd, "All tables: --details. Page with plots: --html FILE."))
 		}

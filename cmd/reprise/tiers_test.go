@@ -220,9 +220,13 @@ func TestModesOfOutputs(t *testing.T) {
 		return info.Mode().Perm()
 	}
 	must(t, "anonymize", "house.parquet", "--max-input", "4096", "--max-output", "1024", "-o", "partner.parquet")
-	must(t, "profile", "house.parquet", "--histograms", "h.parquet", "--html", "page.html")
-	if got := mode("page.html"); got != 0o600 {
-		t.Errorf("the page of a trace of tier internal has mode %o", got)
+	must(t, "profile", "house.parquet", "--histograms", "h.parquet", "--html", "page.html", "-o", "summary.txt")
+	reprise(t, "audit", "partner.parquet", "--internal", "house.parquet", "--only", "card,container", "--html", "audit.html", "-o", "audit.json")
+	reprise(t, "fidelity", "house.parquet", "partner.parquet", "--html", "fidelity.html", "-o", "fidelity.txt")
+	for _, name := range []string{"page.html", "summary.txt", "audit.html", "audit.json", "fidelity.html", "fidelity.txt"} {
+		if got := mode(name); got != 0o600 {
+			t.Errorf("%s, with figures of a trace of tier internal, has mode %o", name, got)
+		}
 	}
 	must(t, "synth", "fit", "house.parquet", "-o", "m.parquet")
 	must(t, "synth", "m.parquet", "-o", "w.parquet")

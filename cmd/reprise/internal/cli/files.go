@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -61,6 +63,27 @@ func WriteOutputMode(cmd *cobra.Command, path string, mode os.FileMode, f func(i
 		return f(cmd.OutOrStdout())
 	}
 	return trace.WriteFile(path, mode, f)
+}
+
+// ReadSecret reads what a file holds that a flag names, such as a key, without the white space
+// around it. A group may read the file, since that is how a mounted secret reaches a process
+// that is not its owner's; everybody may not.
+func ReadSecret(flag, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	if info.Mode().IsRegular() && info.Mode().Perm()&0o007 != 0 && runtime.GOOS != "windows" {
+		return "", Exit(Failure, fmt.Errorf("%s %s: everybody on this machine has access to it (mode %04o): run chmod 600 on it, or mount it with defaultMode: 0440; renew what it holds if somebody may have read it",
+			flag, path, info.Mode().Perm()))
+	}
+	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
+	return strings.TrimSpace(string(b)), err
 }
 
 // KeepInputs refuses an output that would overwrite an input, and two outputs to one

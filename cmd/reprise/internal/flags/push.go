@@ -2,7 +2,6 @@ package flags
 
 import (
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,11 +45,11 @@ func (f *Push) Pusher() (*report.Pusher, error) {
 			return nil, cli.Usagef("--push-credentials-env: the variable is not set")
 		}
 	case f.credentialsFile != "":
-		b, err := os.ReadFile(f.credentialsFile)
-		if err != nil {
+		var err error
+		if p.Credentials, err = cli.ReadSecret("--push-credentials-file", f.credentialsFile); err != nil {
 			return nil, err
 		}
-		if p.Credentials = strings.TrimSpace(string(b)); p.Credentials == "" {
+		if p.Credentials == "" {
 			return nil, cli.Usagef("--push-credentials-file: the file is empty")
 		}
 	}

@@ -234,11 +234,11 @@ func (f *Target) header() (http.Header, error) {
 		return nil, err
 	}
 	for name, path := range fromFile {
-		b, err := os.ReadFile(path)
+		value, err := cli.ReadSecret("--header-file", path)
 		if err != nil {
 			return nil, err
 		}
-		out.Add(name, strings.TrimSpace(string(b)))
+		out.Add(name, value)
 	}
 	return out, nil
 }
@@ -342,8 +342,7 @@ func (f *Target) apiKey() (string, error) {
 		}
 		return key, nil
 	case f.keyFile != "":
-		b, err := os.ReadFile(f.keyFile)
-		return strings.TrimSpace(string(b)), err
+		return cli.ReadSecret("--api-key-file", f.keyFile)
 	}
 	return "", nil
 }
