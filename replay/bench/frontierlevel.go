@@ -207,10 +207,10 @@ func (w *endedRequests) add(r *result.Result) bool {
 	}
 	d := report.Derive(r)
 	ttft, e2e := d.TTFT[report.FromDue], d.E2E[report.FromDue]
-	if r.AtOnce() {
+	if r.Untimed() {
 		d.TPOT = report.Span{OK: true} // a level says how many of its answers came at once
 	}
-	if !ttft.OK || !d.TPOT.OK || !e2e.OK {
+	if !ttft.OK || !d.TPOT.OK || !e2e.OK || r.Output == nil {
 		return false
 	}
 	kept := endedRequest{due: r.DueNS, done: *r.DoneNS, ttft: ttft.NS, tpot: d.TPOT.NS, e2e: e2e.NS, prompt: int64(r.WantInput), output: int64(*r.Output)}

@@ -91,7 +91,10 @@ func (l *Level) takeSummary(s *report.Summary) {
 	l.TPOT, l.ITL, l.E2E = s.Latency.TPOT, s.Latency.ITLChunk, s.Latency.FromDue.E2E
 	if n := s.Requests.Succeeded; n > 0 {
 		output, prompt := float64(s.Tokens.Output)/float64(n), float64(s.Tokens.Prompt)/float64(n)
-		l.OutputMean, l.PromptMean = &output, &prompt
+		l.PromptMean = &prompt
+		if v := s.Tokens.Impossible; v == nil || v.OutputRows == 0 {
+			l.OutputMean = &output
+		}
 	}
 	if s.Goodput != nil {
 		l.GoodShare = s.Goodput.FromDue.Share
@@ -286,7 +289,7 @@ func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, err
 	}
 	from := first + (last-first)/2
 	var f Flow
-	var in, out, tokens int64
+	var in, out, tokens, impossible int64
 	var early, late time.Duration // in flight, of all requests together
 	middle := from + (last-from)/2
 	err = trace.Each(open(), func(_ int64, r *result.Result) error {
@@ -300,6 +303,8 @@ func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, err
 			out++
 			if r.Output != nil {
 				tokens += int64(*r.Output)
+			} else if r.Contradictions() != 0 {
+				impossible++
 			}
 		}
 		early += time.Duration(max(min(*r.DoneNS, middle)-max(*r.SentNS, from), 0))
@@ -313,7 +318,10 @@ func flowOf(run *result.Run, open func() trace.Reader[result.Result]) (Flow, err
 		f.Dispersion = dispersionOf(due, first, last, took/time.Duration(len(due)))
 	}
 	f.OfferedPerS, f.AchievedPerS = trace.Ptr(float64(in)/f.Seconds), trace.Ptr(float64(out)/f.Seconds)
-	f.OutputPerS, f.InFlight = trace.Ptr(float64(tokens)/f.Seconds), trace.Ptr((early+late).Seconds()/f.Seconds)
+	if impossible == 0 {
+		f.OutputPerS = trace.Ptr(float64(tokens) / f.Seconds)
+	}
+	f.InFlight = trace.Ptr((early + late).Seconds() / f.Seconds)
 	f.Early, f.Late = trace.Ptr(early.Seconds()/(f.Seconds/2)), trace.Ptr(late.Seconds()/(f.Seconds/2))
 	return f, err
 }

@@ -48,7 +48,32 @@ type Report struct {
 
 	Adapted  []string      `json:"adapted,omitempty"` // how requests differ from those that a replay sends elsewhere: the server refuses these
 	Sent     client.Probed `json:"sent"`
+	Refuted  []Refuted     `json:"refuted_counts,omitempty"`
 	Findings []Finding     `json:"findings"`
+}
+
+// A Refuted is an answer with counts that cannot be. A count is null where the server has none.
+type Refuted struct {
+	Kinds  []string `json:"kinds"` // keys of [usage.Finding]
+	API    string   `json:"api"`
+	Input  *int64   `json:"prompt_tokens"`
+	Cached *int64   `json:"cached_tokens"`
+	Output *int64   `json:"output_tokens"`
+	Bytes  *int64   `json:"text_bytes"`
+	says   []string
+}
+
+// refuted are the answers among the probes whose counts cannot be.
+func refuted(probes []result.Result) (out []Refuted) {
+	for i := range probes {
+		r := &probes[i]
+		one := Refuted{API: r.API, Input: r.ClaimedInput, Cached: r.ClaimedCached, Output: r.ClaimedOutput, Bytes: r.TextBytes}
+		for _, finding := range r.Contradictions().All() {
+			one.Kinds, one.says = append(one.Kinds, finding.Key()), append(one.says, finding.Says())
+		}
+		out = append(out, one)
+	}
+	return out
 }
 
 // An API is one that replays can use, or that a server was asked for.
@@ -150,7 +175,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 		r.Tokenizer = Tokens{Name: o.Tokenizer.Name(), Guessed: o.Guessed}
 	}
 	r.repeatPrompt(ctx, h, counting, words.Text)
-	r.Sent, r.Adapted = h.Probed(), h.Adapted()
+	r.Sent, r.Adapted, r.Refuted = h.Probed(), h.Adapted(), refuted(h.Impossible())
 	r.Findings = r.findings()
 	return r, ctx.Err()
 }

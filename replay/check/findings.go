@@ -81,6 +81,9 @@ func (r *Report) findings() (out []Finding) {
 		add("Auth", OK, "%s", r.Auth)
 	}
 	apis(r.APIs).findings(add)
+	for i := range r.Refuted {
+		add("Counts", Problem, "%s: a replay would use them for no figure, and not be trustworthy", r.Refuted[i].String())
+	}
 	r.Cache.findings(add, &r.Server)
 	r.Tokenizer.findings(add, r.Model)
 	perEvent := ""
@@ -109,6 +112,20 @@ func (r *Report) findings() (out []Finding) {
 	}
 	add("Sent", OK, "%s for %s of prompts and %s of answers", page.Many(int64(r.Sent.Requests), "request"), page.Many(r.Sent.PromptTokens, "token"), page.Brief(r.Sent.OutputTokens))
 	return out
+}
+
+// String says what cannot be, with the numbers that were claimed.
+func (r *Refuted) String() string {
+	var numbers []string
+	for _, count := range []struct {
+		n    *int64
+		what string
+	}{{r.Input, "prompt tokens"}, {r.Cached, "cached"}, {r.Output, "output tokens"}, {r.Bytes, "bytes of text"}} {
+		if count.n != nil {
+			numbers = append(numbers, page.Count(*count.n)+" "+count.what)
+		}
+	}
+	return fmt.Sprintf("%s has answers %s (%s)", r.API, strings.Join(r.says, " and "), strings.Join(numbers, ", "))
 }
 
 func (all apis) findings(add list) {

@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/openai"
 	"reprise/replay/result"
+	tokenusage "reprise/trace/usage"
 )
 
 // oddities count while answers come.
@@ -36,8 +37,8 @@ func (o *oddities) waited(pause time.Duration, r *result.Result) {
 }
 
 // outcome counts what is odd about a stream that is over. The class of one that failed is
-// counted elsewhere.
-func (o *oddities) outcome(out *openai.Outcome) {
+// counted elsewhere. found is what its counts show.
+func (o *oddities) outcome(out *openai.Outcome, found tokenusage.Findings) {
 	sound, u := out.Err == nil, out.Usage
 	counted := len(out.EventTokens) > 0 || out.Choices != 1
 	o.mu.Lock()
@@ -60,7 +61,7 @@ func (o *oddities) outcome(out *openai.Outcome) {
 		}
 	}
 	if sound {
-		o.odd.Usage.Add(out.Found)
+		o.odd.Usage.Add(found)
 	}
 }
 

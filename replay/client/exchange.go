@@ -25,6 +25,8 @@ type httpCall struct {
 	text    *textHash   // where the answer's is wanted
 	said    *string     // takes what the server says about an error, where that is wanted
 	asked   int         // the most tokens that it asks for; 0 is not known
+	bytes   int         // of the body; 0 where the prompt has tokens that are no part of it
+	echoes  bool        // the answer holds the prompt
 	bound   openai.Bound
 	holders int32 // of the body, beside the attempt that it is sent by; changed atomically
 }

@@ -15,6 +15,7 @@ import (
 	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
+	tokenusage "reprise/trace/usage"
 )
 
 // drainTime is how long after [DONE] a stream may take to end. Its end lets a
@@ -201,7 +202,7 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	a.start, a.bound = s.Start, c.bound
 	a.scanner.Within(c.bound.Event, h.room)
 	o := a.read(resp, c.asked, quiet, func() { hangUp.Reset(drainTime) })
-	h.note(o, r)
+	h.note(c, &o, r)
 	if o.Err != nil {
 		h.heedStream(c, o.Err)
 	}
@@ -262,12 +263,11 @@ func (a *answer) read(resp *reply, asked int, quiet *silence, done func()) opena
 	}
 }
 
-// note writes an Outcome into a Result.
-func (h *HTTP) note(o openai.Outcome, r *result.Result) {
+// note writes the outcome of a call into a Result.
+func (h *HTTP) note(c *httpCall, o *openai.Outcome, r *result.Result) {
 	r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS = instant(o.FirstEvent), instant(o.FirstToken), instant(o.LastToken)
 	r.DoneNS = instant(o.Done)
 	r.FirstContentNS = instant(o.FirstContent)
-	h.odd.outcome(&o)
 	r.Events = clamp(o.TokenEvents)
 	r.GapsNS = make([]int64, len(o.Gaps))
 	for i, g := range o.Gaps {
@@ -290,23 +290,69 @@ func (h *HTTP) note(o openai.Outcome, r *result.Result) {
 			r.Cached = trace.Ptr(clamp(u.PromptTokensDetails.CachedTokens))
 		}
 	}
-	// The server's count of the output, or our own. It stays null when neither can be had.
+	h.noteOutput(o, r)
+	found := o.Found | claimOf(c, o, r, h.count(o)).Judge()
+	h.odd.outcome(o, found)
+	r.TextBytes = trace.Ptr(o.Bytes)
+	r.Refute(found, &o.Counts)
+	r.FinishReason = trace.ClosedFinish(o.FinishReason)
+	if o.Err != nil {
+		r.Error = o.Err.Kind
+	}
+}
+
+// noteOutput takes the server's count of the output, or our own. It stays null when neither can
+// be had.
+func (h *HTTP) noteOutput(o *openai.Outcome, r *result.Result) {
 	switch {
 	case o.Usage != nil && (o.Usage.CompletionTokens > 0 || o.TokenEvents == 0):
 		r.Output, r.OutputFrom = trace.Ptr(clamp(o.Usage.CompletionTokens)), result.FromUsage
+	case o.Found.Has(tokenusage.NoCount): // the server counts, and wrongly
 	case h.opt.Count != nil && o.TokenEvents > 0 && !o.Text.Truncated:
+		r.Output, r.OutputFrom = trace.Ptr(clamp(int(h.count(o)()))), result.FromTokenizer
+	}
+}
+
+// count counts the tokens of an answer's text; nil where not all of it is there, or nobody
+// counts.
+func (h *HTTP) count(o *openai.Outcome) func() int64 {
+	if h.opt.Count == nil || o.Text.Truncated {
+		return nil
+	}
+	return func() int64 {
 		n := 0
 		for _, text := range [][]byte{o.Text.Reasoning, o.Text.Content, o.Text.Tools} {
 			if len(text) > 0 {
 				n += h.opt.Count(string(text))
 			}
 		}
-		r.Output, r.OutputFrom = trace.Ptr(clamp(n)), result.FromTokenizer
+		return int64(n)
 	}
-	r.FinishReason = trace.ClosedFinish(o.FinishReason)
-	if o.Err != nil {
-		r.Error = o.Err.Kind
+}
+
+// claimOf is what the server counts of an answer, beside what the client knows of it.
+func claimOf(c *httpCall, o *openai.Outcome, r *result.Result, count func() int64) *tokenusage.Claim {
+	claim := &tokenusage.Claim{
+		RequestBytes: int64(c.bytes), PromptTokens: int64(r.WantInput),
+		Asked: int64(c.asked), Choices: int64(o.Choices), Events: int64(o.TokenEvents), Embedded: o.Embedded,
+		Text: &tokenusage.Text{Bytes: o.Bytes, Opaque: o.Opaque, Count: count},
 	}
+	if r.SentNS != nil && r.DoneNS != nil {
+		claim.Took = time.Duration(max(*r.DoneNS, int64(o.LastToken)) - *r.SentNS)
+	}
+	if c.echoes {
+		claim.Text.Opaque, claim.Text.Count = true, nil
+	}
+	if u := o.Usage; u != nil {
+		claim.Input, claim.Output = int64(u.PromptTokens), int64(u.CompletionTokens)
+		if d := u.PromptTokensDetails; d != nil {
+			claim.Cached = int64(d.CachedTokens)
+		}
+		if d := u.CompletionTokensDetails; d != nil {
+			claim.Reasoning = int64(d.ReasoningTokens)
+		}
+	}
+	return claim
 }
 
 func instant(d time.Duration) *int64 {

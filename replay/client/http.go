@@ -150,6 +150,7 @@ type HTTP struct {
 	odd    oddities
 	words  serverWords
 	probed Probed
+	wrong  []result.Result // of probes, the first for each contradiction
 }
 
 // connectTimeout is that of options which have none.

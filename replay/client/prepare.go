@@ -220,13 +220,32 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 		c.at = len(c.head) + lengthRoom
 		w.client.Expect()
 	}
-	if c.asked = 0; req.MaxTokens != nil && req.Input == nil {
+	if c.asked = 0; req.MaxTokens != nil && req.Input == nil && !hasAny(&req.Extra, otherBounds) {
 		c.asked = *req.MaxTokens
 	}
 	c.body = h.bodies.Get().(*[]byte)
 	*c.body = openai.AppendRequest(slices.Grow((*c.body)[:0], c.at)[:c.at], req)
 	c.bound = openai.BoundOf(req.Asked(), len(*c.body)-c.at)
+	if c.bytes = 0; req.Input == nil && len(h.pictures) == 0 && !hasAny(&req.Extra, otherPrompts) {
+		c.bytes = len(*c.body) - c.at
+	}
+	c.echoes = hasAny(&req.Extra, []string{"echo"})
 	return nil
+}
+
+// Fields with which a user bounds answers otherwise than by their length, has several made of
+// which one comes, or adds to a prompt what is not in the request.
+var (
+	otherBounds  = []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "n_predict", "best_of"}
+	otherPrompts = []string{"previous_response_id", "conversation", "prompt_id", "messages", "input"}
+)
+
+// hasAny reports whether extra fields have one of these names.
+func hasAny(extra *openai.Extra, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, has := extra.Get(name)
+		return has
+	})
 }
 
 // Names of the headers that tell requests apart in a server's logs and traces.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"reprise/replay/client/internal/h1"
@@ -211,6 +212,7 @@ func (h *HTTP) sendProbe(ctx context.Context, c *httpCall, req *openai.Request) 
 			break
 		}
 	}
+	h.keepWrong(&r)
 	if r.Input != nil {
 		h.probed.PromptTokens += int64(*r.Input)
 	}
@@ -222,6 +224,17 @@ func (h *HTTP) sendProbe(ctx context.Context, c *httpCall, req *openai.Request) 
 	h.odd.mu.Unlock()
 	return r, nil
 }
+
+// keepWrong keeps a probe whose counts cannot be, if none before it shows the same.
+func (h *HTTP) keepWrong(r *result.Result) {
+	isLikeIt := func(before result.Result) bool { return before.Refuted == r.Refuted }
+	if r.Refuted != "" && !slices.ContainsFunc(h.wrong, isLikeIt) {
+		h.wrong = append(h.wrong, *r)
+	}
+}
+
+// Impossible are the probes whose counts of tokens cannot be, one for each way.
+func (h *HTTP) Impossible() []result.Result { return h.wrong }
 
 // pauseFor waits, and reports whether ctx still goes on.
 func pauseFor(ctx context.Context, pause time.Duration) bool {

@@ -217,9 +217,12 @@ func (j *judge) figure(m *quantity, v *scoped, duration int64, zeros bool) (*flo
 	case "prompt_tokens_per_s":
 		return report.PerSecond(v.Prompt, duration), v.Succeeded
 	case "output_tokens_per_s":
+		if v.OutputImpossible > 0 {
+			return nil, v.Succeeded
+		}
 		return report.PerSecond(v.Output, duration), v.Succeeded
 	}
-	if v.Output == 0 || duration <= 0 {
+	if v.Output == 0 || v.OutputImpossible > 0 || duration <= 0 {
 		return nil, v.Succeeded
 	}
 	return report.Rounded(j.cost(duration)/(float64(v.Output)/1e6), 1e6), v.Succeeded
@@ -250,6 +253,8 @@ func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 		return "no request has a value"
 	case c.quantity.name == "hit_ratio":
 		return "the server reports no cached tokens"
+	case v.OutputImpossible > 0:
+		return fmt.Sprintf("the server's output counts of %s cannot be", page.Many(v.OutputImpossible, "answer"))
 	case c.quantity.kind == costOf && v.Output == 0:
 		return "there are no output tokens"
 	}

@@ -31,6 +31,7 @@ type choiceView struct {
 	ids       []byte     // token_ids as JSON text, nil when empty
 	arguments jsonString // a piece of a tool call's arguments, without the list around it
 	content   bool       // something but reasoning was generated
+	opaque    bool       // of which the text is not known
 	err       []byte     // the value of error, nil without one
 }
 
@@ -159,7 +160,7 @@ func (v *choiceView) readDelta(c *cursor) {
 		case "function_call": // of the API before tools
 			v.readFunctionCall(c)
 		case "audio":
-			v.content = !isEmpty(c.value()) || v.content
+			v.takeOpaque(c.value())
 		case "reasoning_content", "reasoning", "thinking": // vLLM sends the first two during a renaming, with the same text
 			if s, ok := c.optionalString(); ok && len(s.raw) > 0 {
 				v.reasoning = s
@@ -190,7 +191,14 @@ func (v *choiceView) readText(c *cursor, depth int) {
 			v.readPart(c, depth+1)
 		}
 	default:
-		v.content = !isEmpty(c.value()) || v.content
+		v.takeOpaque(c.value())
+	}
+}
+
+// takeOpaque takes what is generated and has no text.
+func (v *choiceView) takeOpaque(raw []byte) {
+	if !isEmpty(raw) {
+		v.content, v.opaque = true, true
 	}
 }
 
@@ -210,10 +218,10 @@ func (v *choiceView) readPart(c *cursor, depth int) {
 			thoughts := choiceView{}
 			thoughts.readText(c, depth)
 			if thoughts.content {
-				v.reasoning = thoughts.text
+				v.reasoning, v.opaque = thoughts.text, v.opaque || thoughts.opaque
 			}
 		default:
-			v.content = !isEmpty(c.value()) || v.content
+			v.takeOpaque(c.value())
 		}
 	}
 }
@@ -252,9 +260,13 @@ func (v *chunkView) readUsage(c *cursor) {
 	}
 }
 
+// readCount takes a count. A number that is none, such as one below 0, is noted as that.
 func (v *chunkView) readCount(c *cursor, path []byte) {
+	isNumber := c.peek() == '-' || c.peek() >= '0' && c.peek() <= '9'
 	if n, ok := c.count(); ok {
 		v.counts.Take(path, int64(n))
+	} else if isNumber {
+		v.counts.Take(path, -1)
 	}
 }
 
@@ -394,7 +406,9 @@ func (v *chunkView) readResponse(response []byte) {
 				v.err = raw
 			}
 		case "output":
-			last.content = !isEmpty(c.value()) && v.event.whole
+			if raw := c.value(); v.event.whole {
+				last.takeOpaque(raw)
+			}
 		default:
 			v.readName(&c, key)
 		}

@@ -41,6 +41,8 @@ type Collector struct {
 	choices  []choiceState // by index
 	running  int           // completion tokens as of the last token event, for EventTokens
 	counted  bool          // every token event so far had running usage
+	fell     bool          // the output count of all choices fell
+	prompts  [2]int64      // the least and the most prompt tokens that were counted
 	asked    int           // the most tokens that were asked for; 0 is not known
 	most     int           // token events; 0 is no bound
 	failed   bool          // the finish reason is one of a choice that failed
@@ -164,7 +166,7 @@ func (c *Collector) Finish(at time.Duration, err error) Outcome {
 	if errors.Is(err, ErrOverlong) && o.DoneMarkers == 0 && o.Err == nil {
 		o.Err = &StreamError{Kind: KindOverlong}
 	}
-	o.Usage = c.usage()
+	o.Usage, o.Embedded = c.usage(), c.embedded
 	generated := o.TokenEvents > 0 || c.embedded
 	if c.whole {
 		generated = true // what is wrong with a body, settleBody says
@@ -305,6 +307,7 @@ func (c *Collector) addChunk(data []byte, at time.Duration, delay int32) {
 	c.noteEnd(v, at)
 	switch {
 	case v.ofMessage:
+		c.watchOutput(&c.messages, &v.counts)
 		c.messages.Add(&v.counts, true)
 	case v.hasUsage:
 		c.addUsage(v)
@@ -317,6 +320,8 @@ func (c *Collector) addChunk(data []byte, at time.Duration, delay int32) {
 // addChoice notes what a chunk says about one choice, except the instants of its tokens.
 func (c *Collector) addChoice(v *choiceView, at time.Duration) {
 	c.out.Reasoning = c.out.Reasoning || len(v.reasoning.raw) > 0
+	c.out.Bytes += v.text.size() + v.reasoning.size() + v.arguments.size() + int64(len(v.tools))
+	c.out.Opaque = c.out.Opaque || v.opaque
 	if state := c.state(v.index); state != nil {
 		if !state.seen {
 			state.seen = true
@@ -529,10 +534,48 @@ func (c *Collector) addUsage(v *chunkView) {
 			to = &state.counts
 		}
 	}
-	if v.counts.IsZero() {
+	if v.counts.IsZero() && !v.counts.Invalid() {
 		return // all zero: a placeholder (ollama), whose cached_tokens means nothing either
 	}
+	c.watchOutput(to, &v.counts)
+	c.watchInput(&v.counts)
 	to.Add(&v.counts, false)
+}
+
+// Counts that came before the last may be estimates, which are a little off.
+const (
+	estimateTokens = 16
+	estimateShare  = 8 // one in so many
+)
+
+// falls reports whether a count is less than one that came before it, and not by an estimate.
+func falls(was, is int64) bool { return is+is/estimateShare+estimateTokens < was }
+
+// watchOutput notes an output count that falls, which none does.
+func (c *Collector) watchOutput(before, next *usage.Counts) {
+	was, _ := before.Get(usage.Output)
+	is, _ := next.Get(usage.Output)
+	c.fell = c.fell || is > 0 && falls(was, is)
+}
+
+// watchInput notes the least and the most prompt tokens that are counted.
+func (c *Collector) watchInput(next *usage.Counts) {
+	n, _ := next.Get(usage.Input)
+	if n > 0 && (c.prompts[0] == 0 || n < c.prompts[0]) {
+		c.prompts[0] = n
+	}
+	c.prompts[1] = max(c.prompts[1], n)
+}
+
+// changed says which counts changed as none does.
+func (c *Collector) changed() (found usage.Findings) {
+	if c.fell {
+		found = found.With(usage.OutputFell)
+	}
+	if falls(c.prompts[1], c.prompts[0]) {
+		found = found.With(usage.InputChanged)
+	}
+	return found
 }
 
 // usage merges the counts, those of all choices above those of single ones, and settles what
@@ -543,17 +586,20 @@ func (c *Collector) usage() *Usage {
 		dialect, sum = usage.Exclusive, c.messages
 	} else {
 		sum = c.choiceCounts()
+		c.watchOutput(&sum, &c.total)
 		sum.Add(&c.total, false)
-		if sum.IsZero() {
-			return nil
-		}
 	}
-
-	t, found, err := sum.Settle(dialect)
-	if err != nil {
+	c.out.Counts = sum
+	valid := sum.Valid()
+	if dialect == usage.Body && valid.IsZero() && !valid.Invalid() {
 		return nil
 	}
-	c.out.Found = found
+
+	t, found, err := valid.Settle(dialect)
+	if c.out.Found = found | c.changed(); err != nil {
+		c.out.Found = c.out.Found.With(usage.NoCount)
+		return nil
+	}
 	u := &Usage{PromptTokens: orZero(t.Input), CompletionTokens: orZero(t.Output)}
 	if total, told := sum.Get(usage.Total); told && total > 0 || dialect == usage.Body && c.out.Choices < 2 {
 		u.TotalTokens = int(total)

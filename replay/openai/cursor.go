@@ -259,6 +259,22 @@ func unescape(b []byte) (rune, int) {
 	return utf8.RuneError, 2
 }
 
+// size is how long the text of a JSON string is, in bytes.
+func (s jsonString) size() (n int64) {
+	if !s.escaped {
+		return int64(len(s.raw))
+	}
+	for b := s.raw; len(b) > 0; {
+		if b[0] != '\\' {
+			n, b = n+1, b[1:]
+			continue
+		}
+		r, length := unescape(b)
+		n, b = n+int64(utf8.RuneLen(r)), b[length:]
+	}
+	return n
+}
+
 // hexRune decodes the \uXXXX that b begins with.
 func hexRune(b []byte) (rune, bool) {
 	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {

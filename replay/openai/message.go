@@ -162,7 +162,8 @@ func (v *chunkView) readBlock(c *cursor) {
 		switch string(c.key()) {
 		case "type":
 			s, _ := c.optionalString()
-			piece.content = piece.content || string(s.raw) == "tool_use" // whose name is generated, too
+			calls := string(s.raw) == "tool_use" // whose name is generated, too
+			piece.content, piece.opaque = piece.content || calls, calls
 		case "text":
 			piece.text, _ = c.optionalString()
 			piece.content = piece.content || len(piece.text.raw) > 0
@@ -197,7 +198,7 @@ func (v *chunkView) readMessage(message []byte) {
 				last.finish = raw
 			}
 		case "content":
-			last.content = !isEmpty(c.value())
+			last.takeOpaque(c.value())
 		default:
 			v.readName(c, key)
 		}

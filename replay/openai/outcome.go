@@ -61,6 +61,14 @@ type Outcome struct {
 	Usage *Usage
 	// Found is what the counts of the usage break, or how they had to be taken.
 	Found usage.Findings
+	// Counts are the counts as the server wrote them, those included that are in no Usage.
+	Counts usage.Counts
+	// Bytes is how long the text of all choices is: content, reasoning, and what was sent of
+	// calls of tools. Opaque says that something without a text was generated, too.
+	Bytes  int64
+	Opaque bool
+	// Embedded says that the answer is an embedding.
+	Embedded bool
 	// FinishReason is that of choice 0, or the first that came from another: "stop",
 	// "length", "tool_calls", "content_filter" or what else the server calls it, "other"
 	// if that is not an identifier of at most 64 bytes; "" if none came.

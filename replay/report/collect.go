@@ -83,7 +83,8 @@ type latencies struct {
 	chunk, token, tpot, lag sample.Values
 	good                    [origins]int64
 	shared                  []int64 // gaps per token of one row
-	several, atOnce         int64   // answers of several token events; those that came at once
+	several                 int64   // answers of several tokens
+	atOnce, inPieces        int64   // of these, those that came at once, or in two or three pieces
 	apart                   bool    // a gap per token was not that of its chunk: until then token is empty, and chunk has its values
 }
 
@@ -233,11 +234,15 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 		addSpan(&g.tpot, l.TPOT)
 		addSpan(&g.e2e, l.E2E[FromSent])
 	}
-	if r.Events > 1 {
+	if r.Several() {
 		c.several++
 	}
-	if r.AtOnce() {
+	switch {
+	case r.AtOnce():
 		c.atOnce++
+		return
+	case r.InPieces():
+		c.inPieces++
 		return
 	}
 	if !c.apart && !tokenEach(r) {
@@ -252,7 +257,7 @@ func (c *collector) addLatency(r *result.Result, groups ...*group) {
 
 // addGaps adds the gaps between token events whose instants are known well.
 func addGaps(into *sample.Values, r *result.Result) {
-	if r.Uncertain == nil && !r.AtOnce() {
+	if r.Uncertain == nil && !r.Untimed() {
 		into.AddAll(r.GapsNS)
 		return
 	}
@@ -261,9 +266,9 @@ func addGaps(into *sample.Values, r *result.Result) {
 	}
 }
 
-// buffered says that most answers came at once: then the others do not tell how fast tokens
-// come either.
-func (l *latencies) buffered() bool { return 2*l.atOnce > l.several }
+// buffered says that most answers came at once, or in two or three pieces: then the others do
+// not tell how fast tokens come either.
+func (l *latencies) buffered() bool { return 2*(l.atOnce+l.inPieces) > l.several }
 
 // forgetGaps leaves nothing that was measured between tokens.
 func (c *collector) forgetGaps() {
@@ -321,11 +326,17 @@ func (c *collector) summary() (Summary, error) {
 	})
 	s.Tokens = c.tokens
 	s.Tokens.PerEvent = Ratio(c.timed, c.events)
+	if c.impossible.Rows > 0 {
+		s.Tokens.Impossible = &c.impossible
+	}
+	if c.impossible.OutputRows > 0 {
+		s.Throughput.OutputTokensPerS = nil // the sum lacks some
+	}
 	// A server that reports cached tokens but never a zero means none by a missing
 	// count: vLLM leaves prompt_tokens_details out of the usage of a request without a
 	// hit (its bug report 44377).
 	with, without := c.cache.sums[1], c.cache.sums[0]
-	zeros := with[0].rows+with[1].rows > 0 && without[0].rows+without[1].rows > 0 && c.cachedZero == 0
+	zeros := with[0].rows+with[1].rows > 0 && without[0].rows+without[1].rows > 0 && c.cachedZero == 0 && c.impossible.CachedRows == 0
 	s.Cache = c.cache.summary(zeros)
 	switch {
 	case s.Cache.Expected == nil: // nothing to say where it comes from
@@ -360,7 +371,7 @@ func (c *collector) summary() (Summary, error) {
 		return s, err
 	}
 	if c.judge != nil {
-		all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output, cache: c.cache,
+		all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output, OutputImpossible: c.impossible.OutputRows, cache: c.cache,
 			PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: figures.judged, SessionsPerS: figures.out.PerS, SlowdownLacks: figures.out.SlowdownLacks}
 		for origin := range origins {
 			all.latencies = append(all.latencies, keptLatency{Timing{"ttft", origin}, &c.ttft[origin]},
@@ -371,13 +382,11 @@ func (c *collector) summary() (Summary, error) {
 		s.Contract = c.judge.Result(all, duration, zeros)
 	}
 	s.Warnings = warnings(&s, &c.tokenCounts, zeros)
-	if c.buffered() {
-		s.Warnings = append(s.Warnings, c.bufferedWarning())
-	}
+	s.Warnings = append(s.Warnings, c.untimedWarnings()...)
 	s.Verdict = judge(&s, c.opts.Limits)
 	s.dropSaidWarnings()
 	s.Efficiency = efficiency(&s, c.opts.GPUs)
-	if e := s.Efficiency; c.opts.PricePerGPUHour > 0 && e.GPUsFrom == gpusGiven {
+	if e := s.Efficiency; c.opts.PricePerGPUHour > 0 && e.GPUsFrom == gpusGiven && c.impossible.Rows == 0 {
 		figures.cost(c.opts.PricePerGPUHour*float64(e.GPUs)*float64(duration)/3600e9, c.work)
 	}
 	if o := s.Sessions; o != nil && o.PerS != nil && s.Efficiency.GPUsFrom == gpusGiven {

@@ -109,6 +109,7 @@ type Evidence struct {
 	Prompt, Output    int64 // tokens of the requests that succeeded
 	PromptEstimates   int64 // of these, requests whose prompt the server did not count
 	OutputEstimates   int64 // and those whose output a tokenizer counted
+	OutputImpossible  int64 // and those whose output count cannot be, which Output lacks
 
 	// Of the evidence of all requests alone: the sessions that began in the window, those
 	// that ended for each second, and why not all have a slowdown.
@@ -163,6 +164,9 @@ func (e *Evidence) Add(r *result.Result, d *Durations) {
 		if r.OutputFrom == result.FromTokenizer {
 			e.OutputEstimates++
 		}
+	}
+	if r.Contradictions() != 0 && r.Output == nil {
+		e.OutputImpossible++
 	}
 	e.cache.add(r)
 	for i := range e.latencies {

@@ -1,5 +1,7 @@
 package report
 
+import "reprise/trace/usage"
+
 // The numbers of a summary that are no metrics: what was asked for, and what was
 // counted. The name of each is its path in the JSON.
 
@@ -20,7 +22,7 @@ var numberFields = []struct {
 	fields []numberField
 }{
 	{counted, outcomeFields}, {asked, settingFields}, {measured, clientFields}, {counted, sendingFields},
-	{counted, oddFields}, {counted, threadFields}, {measured, serverFields}, {given, environmentFields},
+	{counted, oddFields}, {counted, usageFields}, {counted, impossibleFields}, {counted, threadFields}, {measured, serverFields}, {given, environmentFields},
 }
 
 var outcomeFields = []numberField{
@@ -237,12 +239,28 @@ var oddFields = []numberField{
 	{"run.odd_answers.malformed_events", "answers", "Streams with data that is no JSON object; it was skipped."},
 	{"run.odd_answers.several_choices", "answers", "Streams with several choices; gaps are between events of any of them."},
 	{"run.odd_answers.no_usage", "answers", "Streams in which the server counted nothing."},
-	{"run.odd_answers.usage.cached_above_input", "answers", "Answers whose usage has more cached tokens than input tokens: all of the input was taken as cached."},
-	{"run.odd_answers.usage.cached_added_to_input, run.odd_answers.usage.cached_taken_as_within", "answers", "Answers whose cached tokens were added to the input count, or taken as a part of it without evidence."},
-	{"run.odd_answers.usage.reasoning_added_to_output", "answers", "Answers whose reasoning tokens stand beside the output count, and were added to it."},
-	{"run.odd_answers.usage.reasoning_above_output", "answers", "Answers whose usage has more reasoning tokens than output tokens: all of the output was taken as reasoning."},
-	{"run.odd_answers.usage.total_unexplained", "answers", "Answers whose total is not the sum of their input and output tokens."},
 	{"run.odd_answers.uncounted_events", "answers", "Streams whose usage has more or fewer tokens than there were events, without a running count."},
+}
+
+// usageFields count the answers by what their counts show.
+var usageFields = func() (all []numberField) {
+	for _, one := range (^usage.Findings(0)).All() {
+		all = append(all, numberField{"run.odd_answers.usage." + one.Key(), "answers", "Answers " + one.Says() + "."})
+	}
+	return all
+}()
+
+var impossibleFields = []numberField{
+	{"tokens.impossible_counts.rows", "requests", "Successful requests with a count of tokens that cannot be. No figure uses it."},
+	{"tokens.impossible_counts.prompt_rows, tokens.impossible_counts.cached_rows, tokens.impossible_counts.output_rows", "requests",
+		"Of these, those whose prompt, cached or output tokens cannot be."},
+	{"tokens.impossible_counts.kinds.*.rows", "requests", "Successful requests whose counts cannot be for one reason."},
+	{"tokens.impossible_counts.kinds.*.first_row", "number", "The first row of them."},
+	{"tokens.impossible_counts.kinds.*.first_prompt_tokens, tokens.impossible_counts.kinds.*.first_cached_tokens, tokens.impossible_counts.kinds.*.first_output_tokens",
+		"tokens", "What the server counts for that row."},
+	{"tokens.impossible_counts.kinds.*.first_prompt_tokens_asked, tokens.impossible_counts.kinds.*.first_output_tokens_asked", "tokens", "What the workload asks for in that row."},
+	{"tokens.impossible_counts.kinds.*.first_text_bytes", "bytes", "How long the text of that row's answer is, with reasoning and calls of tools."},
+	{"tokens.impossible_counts.kinds.*.first_token_events", "events", "Events with generated content of that row's answer."},
 }
 
 var threadFields = []numberField{

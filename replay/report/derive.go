@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/replay/result"
+	"reprise/trace/usage"
 )
 
 // A Span is a duration in nanoseconds. It is missing where OK is false.
@@ -38,6 +39,7 @@ type Durations struct {
 	TPOT               Span
 	longest            Span // gap between token events
 	whole              bool // an embedding: it has no tokens to come one by one
+	untimed            bool // it has several tokens, and the times between them are not known
 }
 
 // Measured derives the durations of a result. It is not ok where the request
@@ -54,10 +56,10 @@ func Measured(run *result.Run, r *result.Result) (d Durations, ok bool, err erro
 	return Derive(r), true, nil
 }
 
-// Derive computes the latencies of a request that was sent. One whose tokens came at once has
-// no TPOT and no gaps.
+// Derive computes the latencies of a request that was sent. One whose tokens came at once, or in
+// too few pieces, has no TPOT and no gaps.
 func Derive(r *result.Result) Durations {
-	l := Durations{whole: r.API == result.APIEmbeddings}
+	l := Durations{whole: r.API == result.APIEmbeddings, untimed: r.Untimed() || r.Contradictions().Refutes(usage.Output)}
 	first, last := r.FirstTokenNS, r.LastTokenNS
 	if n := len(r.Uncertain); n > 0 {
 		if r.Uncertain[0] {
@@ -75,7 +77,7 @@ func Derive(r *result.Result) Durations {
 		l.TTFT[origin] = between(start, first)
 		l.E2E[origin] = between(start, last)
 	}
-	if r.AtOnce() {
+	if r.Untimed() {
 		return l
 	}
 	if first != nil && r.LastTokenNS != nil && (last != nil || l.whole) && r.Output != nil && *r.Output > 1 {
@@ -98,7 +100,9 @@ func (l *Durations) Meets(s *SLO, origin int) bool {
 	within := func(d Span, limit *time.Duration) bool {
 		return limit == nil || d.OK && d.NS <= int64(*limit)
 	}
-	withinOrNone := func(d Span, limit *time.Duration) bool { return !d.OK || within(d, limit) }
+	withinOrNone := func(d Span, limit *time.Duration) bool {
+		return limit == nil || !d.OK && !l.untimed || within(d, limit)
+	}
 	return (l.whole || within(l.TTFT[origin], s.TTFT)) && within(l.E2E[origin], s.E2E) &&
 		withinOrNone(l.TPOT, s.TPOT) && withinOrNone(l.longest, s.ITL)
 }
@@ -118,8 +122,8 @@ func (l *Durations) Scale(s *SLO, origin int) (scale float64) {
 	}
 	add(l.TTFT[origin], s.TTFT, !l.whole)
 	add(l.E2E[origin], s.E2E, true)
-	add(l.TPOT, s.TPOT, false)
-	add(l.longest, s.ITL, false)
+	add(l.TPOT, s.TPOT, l.untimed)
+	add(l.longest, s.ITL, l.untimed)
 	return scale
 }
 

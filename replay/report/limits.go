@@ -35,6 +35,7 @@ var limitList = []Limit{
 	{Key: "max-prompt-error", Name: "prompt tokens", What: "prompt tokens off, by the server", Share: func(l *Limits) *float64 { return &l.Prompt }},
 	{Key: "max-output-error", Name: "output tokens", What: "forced output tokens off", Share: func(l *Limits) *float64 { return &l.Output }},
 	{Key: "max-extra-hits", Name: "extra cache hits", What: "cache hits beyond expected", Share: func(l *Limits) *float64 { return &l.ExtraHits }},
+	{Key: "max-impossible-counts", Name: "impossible counts", What: "answers with counts that cannot be", Share: func(l *Limits) *float64 { return &l.Impossible }},
 	{Key: "max-clock-jump", Name: "jump of the wall clock", What: "jump of the wall clock", Duration: func(l *Limits) *time.Duration { return &l.ClockJump }},
 }
 

@@ -68,6 +68,8 @@ type Limits struct {
 	Prompt    float64 // share of the prompt tokens by which the server's counts are off
 	Output    float64 // share of the output tokens by which answers of a forced length are off
 	ExtraHits float64 // share of the prompt tokens that the servers' caches had beyond what this run had sent
+
+	Impossible float64 // share of the answers with counts of tokens that cannot be
 }
 
 // DefaultLimits are 10 ms at p50 and 100 ms at p99 of the send lag with no

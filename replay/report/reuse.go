@@ -6,6 +6,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/usage"
 )
 
 // reuse adds up what hit ratios need, apart for rows with and without the two
@@ -64,7 +65,13 @@ func reusable(input, known *int32, block int64) (tokens, inBlocks int64, ok bool
 }
 
 // add takes a successful result.
-func (u *reuse) add(r *result.Result) { u.addCounts(r.Input, r.Cached, r.Known) }
+func (u *reuse) add(r *result.Result) {
+	if found := r.Contradictions(); found.Refutes(usage.Cached) || found.Has(usage.NoCount) && r.Cached == nil {
+		u.rows++ // what it had cached is not known, whatever a missing count means
+		return
+	}
+	u.addCounts(r.Input, r.Cached, r.Known)
+}
 
 // addCounts takes the counts of a successful result.
 func (u *reuse) addCounts(input, cached, known *int32) {

@@ -219,7 +219,11 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 	if joules := lines.spent("energy"); joules != nil && (whole || out.Generated == nil) {
 		totals["energy"] = joules // else the tokens are those between the same scrapes
 	}
-	energy(out, totals["energy"], float64(s.Tokens.Output), float64(lines.busyTo-lines.busyFrom)/1e9)
+	answered := float64(s.Tokens.Output)
+	if v := s.Tokens.Impossible; v != nil && v.OutputRows > 0 {
+		answered = 0 // not known, since the sum lacks some
+	}
+	energy(out, totals["energy"], answered, float64(lines.busyTo-lines.busyFrom)/1e9)
 	s.Servers = out
 
 	p := &s.Series

@@ -348,6 +348,7 @@ type inside struct {
 	finished, sent       int64
 	prompt               int64
 	output               float64
+	impossible           bool // the output counts of some cannot be, and are not in output
 	ttft, tpot, itl, e2e sample.Values
 
 	stalls *stallMeter
@@ -392,6 +393,7 @@ func (in *inside) addTokens(r *result.Result) {
 	}
 	exact := len(r.EventTokens) == int(r.Events)
 	each := 0.0
+	in.impossible = in.impossible || r.Contradictions() != 0 && r.Output == nil
 	if r.Output != nil {
 		each = float64(*r.Output) / float64(r.Events)
 	}
@@ -428,7 +430,9 @@ func (in *inside) finish(s *Steady) {
 	}
 	s.RequestsPerS = PerSecond(in.finished, ns)
 	s.PromptTokensPerS = PerSecond(in.prompt, ns)
-	s.OutputTokensPerS = Rounded(in.output/float64(ns)*1e9, 1e6)
+	if !in.impossible {
+		s.OutputTokensPerS = Rounded(in.output/float64(ns)*1e9, 1e6)
+	}
 	for _, m := range []struct {
 		into **Stat
 		of   *sample.Values

@@ -202,9 +202,11 @@ type Tokens struct {
 	PromptFromUsage int64            `json:"prompt_from_usage_rows"` // the others count as the workload asked
 	PromptError     Difference       `json:"prompt_error"`           // usage − wanted
 	Output          int64            `json:"output_tokens"`
-	OutputSources   map[string]int64 `json:"output_source_rows"` // usage, tokenizer, none
+	OutputSources   map[string]int64 `json:"output_source_rows"` // usage, tokenizer, none, impossible
 	OutputMiss      Difference       `json:"output_miss"`        // got − wanted
 	PerEvent        *float64         `json:"tokens_per_event"`   // mean
+	// Impossible is null where every count can be.
+	Impossible *ImpossibleCounts `json:"impossible_counts,omitempty"`
 }
 
 // A Difference compares a count with what was wanted.

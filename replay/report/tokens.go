@@ -6,6 +6,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace/page"
+	"reprise/trace/usage"
 )
 
 // tokenCounts hold what the tokens of the successful requests say.
@@ -17,6 +18,7 @@ type tokenCounts struct {
 
 	input, output, wanted     lengths
 	promptsCut, outputsLonger int64 // what servers do without a word
+	impossible                ImpossibleCounts
 }
 
 // InputTokens is the length of a prompt: what the server counted, else what was asked for.
@@ -32,8 +34,12 @@ func InputTokens(r *result.Result) int32 {
 // makes less of a difference.
 func cut(got, want int32) bool { return want-got >= 16 && float64(got) < 0.9*float64(want) }
 
+// impossible is the source of an output that the server counts, and that cannot be.
+const impossible = "impossible"
+
 // addTokens takes a successful result.
 func (t *tokenCounts) addTokens(r *result.Result) {
+	t.impossible.add(r)
 	input := InputTokens(r)
 	t.tokens.Prompt += int64(input)
 	t.input.add(input)
@@ -48,6 +54,9 @@ func (t *tokenCounts) addTokens(r *result.Result) {
 		}
 	}
 	source := "none"
+	if r.Contradictions().Refutes(usage.Output) {
+		source = impossible
+	}
 	if r.Output != nil {
 		if source = r.OutputFrom; source != result.FromUsage && source != result.FromTokenizer {
 			source = "other"

@@ -15,33 +15,34 @@ import (
 
 // Codes of the checks, in the order in which they are given.
 const (
-	CodeNoSamples   = "no_samples"       // nothing succeeded: nothing can be said
-	codeLagP50      = "send_lag_p50"     // the client sent late
-	codeLagP99      = "send_lag_p99"     //
-	codeLagP999     = "send_lag_p99_9"   //
-	codeLagDrift    = "send_lag_drift"   // the client fell further and further behind
-	codeCPU         = "client_cpu"       // the client had no cores to spare
-	codeGCPause     = "client_gc_pause"  // the client stood still
-	codeStalled     = "client_stalled"   // the process or the machine stood still
-	codeStalledTTFT = "stalled_ttft"     // the client stood still while it waited for first tokens
-	codeStalledGap  = "stalled_gap"      // the client stood still between tokens
-	codeLateFirst   = "late_first_token" // the client read first tokens late
-	codeLateLast    = "late_last_token"  // and last ones
-	codeClock       = "clock_jump"       // the wall clock was set, or the machine suspended
-	codeHeldBack    = "held_back"        // the limit of requests in flight shaped the load
-	codeConnect     = "connect_failures" // requests that never reached the server
-	CodeRefused     = "refused_share"    // the server took less than it was given
-	CodeErrors      = "error_share"      // too many requests failed
-	CodeSkipped     = "skipped"          // failures ended sessions, so that their turns were never sent
-	codeEndedEarly  = "ended_early"      // the run was cut short
-	codeNotSent     = "not_sent"         // rows of the workload were never sent
-	codeUnprepared  = "unprepared"       // no prompt could be made for rows of the workload
-	codeGuessed     = "guessed_counts"   // output tokens were counted by a tokenizer that nobody named
-	codeRowsMissing = "results_missing"  // fewer results than the run had requests
-	codeShards      = "shards_apart"     // shards of one load started at several times
-	codePrompts     = "prompt_tokens"    // the server counted other prompts than were asked for
-	codeOutputs     = "output_tokens"    // answers were shorter or longer than was forced
-	codeExtraHits   = "extra_cache_hits" // the servers' caches had what this run had not sent
+	CodeNoSamples   = "no_samples"        // nothing succeeded: nothing can be said
+	codeLagP50      = "send_lag_p50"      // the client sent late
+	codeLagP99      = "send_lag_p99"      //
+	codeLagP999     = "send_lag_p99_9"    //
+	codeLagDrift    = "send_lag_drift"    // the client fell further and further behind
+	codeCPU         = "client_cpu"        // the client had no cores to spare
+	codeGCPause     = "client_gc_pause"   // the client stood still
+	codeStalled     = "client_stalled"    // the process or the machine stood still
+	codeStalledTTFT = "stalled_ttft"      // the client stood still while it waited for first tokens
+	codeStalledGap  = "stalled_gap"       // the client stood still between tokens
+	codeLateFirst   = "late_first_token"  // the client read first tokens late
+	codeLateLast    = "late_last_token"   // and last ones
+	codeClock       = "clock_jump"        // the wall clock was set, or the machine suspended
+	codeHeldBack    = "held_back"         // the limit of requests in flight shaped the load
+	codeConnect     = "connect_failures"  // requests that never reached the server
+	CodeRefused     = "refused_share"     // the server took less than it was given
+	CodeErrors      = "error_share"       // too many requests failed
+	CodeSkipped     = "skipped"           // failures ended sessions, so that their turns were never sent
+	codeEndedEarly  = "ended_early"       // the run was cut short
+	codeNotSent     = "not_sent"          // rows of the workload were never sent
+	codeUnprepared  = "unprepared"        // no prompt could be made for rows of the workload
+	codeGuessed     = "guessed_counts"    // output tokens were counted by a tokenizer that nobody named
+	codeRowsMissing = "results_missing"   // fewer results than the run had requests
+	codeShards      = "shards_apart"      // shards of one load started at several times
+	codePrompts     = "prompt_tokens"     // the server counted other prompts than were asked for
+	codeOutputs     = "output_tokens"     // answers were shorter or longer than was forced
+	codeExtraHits   = "extra_cache_hits"  // the servers' caches had what this run had not sent
+	codeImpossible  = "impossible_counts" // the servers' counts contradict each other, the requests or the answers
 )
 
 // judge holds a run against its limits.
@@ -312,6 +313,13 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 		j.check(code, atMost(*off, limit, "share"), format+"; the limit is %s", append(args, page.Percent(limit))...)
 	}
 
+	impossible := &ImpossibleCounts{}
+	if s.Tokens.Impossible != nil {
+		impossible = s.Tokens.Impossible
+	}
+	share(codeImpossible, Ratio(impossible.Rows, s.Requests.Succeeded), limits.Impossible,
+		"counts of the server cannot be, and no figure uses them: %s", impossible)
+
 	prompts, how := s.Tokens.PromptError.share(), "counted other prompt lengths than the workload's"
 	if run.Prompts == result.PromptsVerbatim || run.Images != nil && run.Images.Requests > 0 {
 		prompts = nil // their lengths are those that another server counted
@@ -416,6 +424,7 @@ var checkNames = []struct{ code, name string }{
 	{codePrompts, "prompt tokens off, by the server's count"},
 	{codeOutputs, "output tokens off, of forced lengths"},
 	{codeExtraHits, "cache hits beyond what was sent"},
+	{codeImpossible, "answers with counts that cannot be"},
 }
 
 // validityChecks is the title of the checks.

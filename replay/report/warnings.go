@@ -40,6 +40,7 @@ const (
 	warnContract      = "contract_without_error_rate"
 	warnAdapted       = "requests_adapted"
 	warnBuffered      = "answers_came_at_once"
+	warnPieces        = "answers_came_in_pieces"
 )
 
 // warnings says what the numbers of s cannot tell or rest on.
@@ -77,13 +78,18 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	warn(p.SumAbs > 0 && other == "", warnPromptLength,
 		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
 		page.Many(p.More+p.Fewer, "request"), page.Many(p.SumAbs, "token"), p.MaxAbs)
-	warn(t.PromptFromUsage < ok, warnNoPromptUsage,
+	var impossibleInput int64
+	if t.Impossible != nil {
+		impossibleInput = t.Impossible.InputRows
+	}
+	unreported := ok - t.PromptFromUsage - impossibleInput
+	warn(unreported > 0, warnNoPromptUsage,
 		"the server did not report prompt tokens for %s; their prompts count as the workload asked, which is an estimate%s",
-		page.Many(ok-t.PromptFromUsage, "request"), template)
+		page.Many(unreported, "request"), template)
 	warn(o.SumAbs > 0, warnOutputLength,
 		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d%s",
 		page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token"), o.MaxAbs, lengths)
-	warn(t.OutputSources[result.FromUsage] < ok, warnOutputCounted,
+	warn(t.OutputSources[result.FromUsage]+t.OutputSources[impossible] < ok, warnOutputCounted,
 		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s%s",
 		page.Many(t.OutputSources[result.FromUsage], "request"), page.Brief(byTokenizer), page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
 	warn(zeros, warnZerosLeftOut,
@@ -128,10 +134,21 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	return out
 }
 
-// bufferedWarning says that the answers did not come token by token.
-func (l *latencies) bufferedWarning() Warning {
-	return Warning{Code: warnBuffered, Text: fmt.Sprintf("ITL and TPOT were not measured: something between client and server buffers (%s of %s came at once), such as a proxy or a gateway. TTFT is the time until the answer was whole. Switch its buffering off, or send to the server itself",
-		page.Brief(l.atOnce), page.Many(l.several, "answer"))}
+// untimedWarnings say which answers did not come token by token.
+func (l *latencies) untimedWarnings() []Warning {
+	how, n := "at once", l.atOnce+l.inPieces
+	if l.inPieces > 0 {
+		how = "at once or in two or three pieces"
+	}
+	switch {
+	case l.buffered():
+		return []Warning{{Code: warnBuffered, Text: fmt.Sprintf("ITL and TPOT were not measured: something between client and server buffers (%s of %s came %s), such as a proxy or a gateway. TTFT is the time until the answer was whole. Switch its buffering off, or send to the server itself",
+			page.Brief(n), page.Many(l.several, "answer"), how)}}
+	case l.inPieces > 0:
+		return []Warning{{Code: warnPieces, Text: fmt.Sprintf("ITL and TPOT leave out %s of %s: their tokens came %s, which does not tell the times between them",
+			page.Brief(n), page.Many(l.several, "answer"), how)}}
+	}
+	return nil
 }
 
 // serverWarnings say what the servers' figures, and what they depend on, cannot tell.

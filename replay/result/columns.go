@@ -68,6 +68,11 @@ func columns() []column {
 		optional("user", func(r *Result) **int64 { return &r.User }),
 		text("model", func(r *Result) *string { return &r.Model }),
 		text("adapter", func(r *Result) *string { return &r.Adapter }),
+		text("refuted", func(r *Result) *string { return &r.Refuted }),
+		optional("claimed_input_tokens", func(r *Result) **int64 { return &r.ClaimedInput }),
+		optional("claimed_cached_tokens", func(r *Result) **int64 { return &r.ClaimedCached }),
+		optional("claimed_output_tokens", func(r *Result) **int64 { return &r.ClaimedOutput }),
+		optional("text_bytes", func(r *Result) **int64 { return &r.TextBytes }),
 	}
 }
 

@@ -181,6 +181,9 @@ func (n *namedReader) Read(rows []Result) (int, error) {
 		got, err = n.r.Read(rows)
 		n.row += int64(got)
 	}
+	for i := range rows[:got] {
+		rows[i].recheck()
+	}
 	if err != nil && err != io.EOF {
 		err = fmt.Errorf("%s: after %d rows: %w", n.name, n.row, err)
 	}

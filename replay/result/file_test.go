@@ -103,6 +103,8 @@ func randomResult(rng *rand.Rand, row int64) Result {
 		Round: int32(row / 100), ArrivalNS: i64(), RecordedE2ENS: i64(),
 		User: i64(), Model: []string{"", "m1", "ü"}[rng.IntN(3)], Adapter: []string{"", "lora"}[rng.IntN(2)],
 		API: []string{"", APIChat, APIEmbeddings}[rng.IntN(3)], Endpoint: i32(), Attempts: rng.Int32N(4), RetryAfterNS: i64(),
+		Refuted: []string{"", "output_above_asked", "cached_above_input,no_count"}[rng.IntN(3)], ClaimedInput: i64(), ClaimedCached: i64(), ClaimedOutput: i64(),
+		TextBytes: trace.Ptr(rng.Int64()), // of a client that has held the counts against the text
 	}
 	for range rng.IntN(3) {
 		r.Served = append(r.Served, rng.Int32N(9)-1)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"reprise/trace"
+	"reprise/trace/usage"
 )
 
 // Values of Result.OutputFrom.
@@ -111,6 +112,17 @@ type Result struct {
 	Model   string `parquet:"model,optional,dict"`
 	Adapter string `parquet:"adapter,optional,dict"`
 
+	// Refuted names what is wrong about the counts that the server claims, by the keys of
+	// [usage.Finding] with commas between them; empty where nothing is. The counts that are
+	// wrong are null above, and stand here as they were claimed.
+	Refuted       string `parquet:"refuted,optional,dict"`
+	ClaimedInput  *int64 `parquet:"claimed_input_tokens,optional"`
+	ClaimedCached *int64 `parquet:"claimed_cached_tokens,optional"`
+	ClaimedOutput *int64 `parquet:"claimed_output_tokens,optional"`
+	// TextBytes is how long the text of the answer is, with reasoning and calls of tools; null
+	// where it was not seen, and in files of versions that did not say.
+	TextBytes *int64 `parquet:"text_bytes,optional"`
+
 	// Uncertain says which token events have an instant that is not known well, nil that
 	// none has. Files do not have it: a report marks those of [report.InstantsKernel].
 	Uncertain []bool `parquet:"-"`
@@ -118,7 +130,8 @@ type Result struct {
 
 // AddedColumns implements [trace.Grown].
 func (Result) AddedColumns() []string {
-	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play", "arrival_ns", "recorded_e2e_ns", "user", "model", "adapter"}
+	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play", "arrival_ns", "recorded_e2e_ns", "user", "model", "adapter",
+		"refuted", "claimed_input_tokens", "claimed_cached_tokens", "claimed_output_tokens", "text_bytes"}
 }
 
 // Failed says whether the request counts as an error. One that was cut off on
@@ -135,21 +148,60 @@ func (r *Result) ReadDelay(event int) (ns int64, last bool) {
 	return 1000 * max(us, -us), us > 0
 }
 
-// fastestEvent is the least time between two token events, in nanoseconds, that a model
-// can need: 50,000 a second in one stream are many times what any does.
-const fastestEvent = 20_000
-
-// AtOnce says whether all token events of an answer came together, in one read or as fast as
-// the client could read: something held the answer back until it was whole, so that the times
+// AtOnce says whether all tokens of an answer came together: in one event, in one read, or faster
+// than any model makes them. Something held the answer back until it was whole, so that the times
 // between its tokens were not measured.
 func (r *Result) AtOnce() bool {
-	return r.Events > 1 && r.FirstTokenNS != nil && r.LastTokenNS != nil && *r.LastTokenNS-*r.FirstTokenNS <= fastestEvent*int64(r.Events-1)
+	steps := max(r.Events, r.tokens()) - 1
+	return r.Events > 0 && steps > 0 && r.FirstTokenNS != nil && r.LastTokenNS != nil &&
+		*r.LastTokenNS-*r.FirstTokenNS <= int64(usage.FastestToken)*int64(steps)
 }
 
+// tokens is how many the answer has, 0 where nobody counted them.
+func (r *Result) tokens() int32 {
+	if r.Output == nil {
+		return 0
+	}
+	return *r.Output
+}
+
+// Several returns whether an answer has several tokens, between which there are times.
+func (r *Result) Several() bool { return r.Events > 1 || r.Events == 1 && r.tokens() > 1 }
+
+// An answer in fewer pieces than fewPieces, of more tokens than tokensOfPiece each in the mean, does
+// not tell the times between its tokens. Those of a speculative decoder come in more pieces.
+const (
+	fewPieces     = 4
+	tokensOfPiece = 4
+)
+
+// InPieces says whether the tokens of an answer came in so few pieces that the times between
+// them are not known, such as the first token at once and the rest at the end. Events that
+// follow each other faster than any model makes tokens are one piece.
+func (r *Result) InPieces() bool {
+	n := r.tokens()
+	if r.Events < 2 || n <= tokensOfPiece {
+		return false
+	}
+	pieces := int32(1)
+	for _, gap := range r.GapsNS {
+		if gap <= int64(usage.FastestToken) {
+			continue
+		}
+		if pieces++; pieces >= fewPieces {
+			return false
+		}
+	}
+	return n > tokensOfPiece*pieces
+}
+
+// Untimed says whether the times between the tokens of an answer were not measured.
+func (r *Result) Untimed() bool { return r.AtOnce() || r.InPieces() }
+
 // Gaps yields the gaps between token events whose instants are known well, with their
-// indices in GapsNS: none of an answer that came at once.
+// indices in GapsNS: none of an answer whose tokens have no times of their own.
 func (r *Result) Gaps(yield func(i int, ns int64) bool) {
-	if r.AtOnce() {
+	if r.Untimed() {
 		return
 	}
 	for i, gap := range r.GapsNS {

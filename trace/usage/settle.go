@@ -38,71 +38,6 @@ type Tokens struct {
 // errRange is returned of a count above 2147483647.
 var errRange = errors.New("its usage counts more than 2147483647 tokens")
 
-// A Finding is what a reader of the tokens should know of how they came about. [Findings] is
-// a set of them.
-type Finding uint8
-
-// The findings.
-const (
-	CacheAdded     Finding = iota // a relayed count: the cache parts were added to the input
-	CacheTaken                    // a relayed count: they were taken as within the input, which nothing shows
-	CacheOver                     // more cached tokens than input
-	ReasoningAdded                // the reasoning was added to the output
-	ReasoningOver                 // more reasoning than output, of which it is said to be a part
-	TotalOff                      // the total is not the sum of its parts
-	findings
-)
-
-// Findings are a set.
-type Findings uint8
-
-// Has reports whether a finding is in the set.
-func (f Findings) Has(one Finding) bool { return f&(1<<one) != 0 }
-
-// Without is the set without a finding.
-func (f Findings) Without(one Finding) Findings { return f &^ (1 << one) }
-
-// All lists the findings of the set.
-func (f Findings) All() (all []Finding) {
-	for one := range findings {
-		if f.Has(one) {
-			all = append(all, one)
-		}
-	}
-	return all
-}
-
-// String says what was found, of records: to be shown with their number.
-func (f Finding) String() string {
-	says := "records " + f.Says()
-	switch f {
-	case CacheAdded:
-		says += " (--cached-in-input yes says that they are part of it)"
-	case CacheTaken:
-		says += " (--cached-in-input no says that they stand beside it)"
-	}
-	return says
-}
-
-// Says says what was found, behind the number and the name of what has it: "2 answers that count …".
-func (f Finding) Says() string {
-	switch f {
-	case ReasoningOver:
-		return "that count more reasoning tokens than output tokens: all of the output was taken as reasoning"
-	case CacheAdded:
-		return "whose cached tokens stand beside the input count, and were added to it"
-	case CacheTaken:
-		return "whose cached tokens were taken as part of the input count, which nothing in them shows"
-	case CacheOver:
-		return "that count more cached tokens than input tokens: all of the input was taken as cached"
-	case ReasoningAdded:
-		return "whose reasoning tokens stand beside the output count, and were added to it"
-	case TotalOff:
-		return "whose total is not the sum of their input and output tokens: the two counts were taken, and the total was not"
-	}
-	return ""
-}
-
 // The parts that may stand beside a count or within it.
 const (
 	cachePart     = iota // Cached and Written, of Input
@@ -183,6 +118,39 @@ func (c *Counts) shown(d Dialect) (by [parts]evidence, explained bool) {
 	return by, explained
 }
 
+// contradicts reports whether a part is more than its whole, of which it is a part all the same:
+// by the total, which is that of the wholes alone, or where there is none by the names.
+func (c *Counts) contradicts(part int, whole Kind, named bool) bool {
+	amount := c.amounts()[part]
+	if !c.Has(whole) || amount <= c.n[whole] {
+		return false
+	}
+	switch total := c.n[Total]; {
+	case !c.Has(Input) || !c.Has(Output) || total == 0:
+		return named
+	case part == cachePart && !named:
+		return false // some totals leave what was cached out
+	default:
+		return total == c.n[Input]+c.n[Output]
+	}
+}
+
+// totalBelow reports whether the total is less than its parts, even if it leaves out what was
+// cached and what was reasoned.
+func (c *Counts) totalBelow() bool {
+	if !c.Has(Input) || !c.Has(Output) || c.n[Total] <= 0 {
+		return false
+	}
+	input, output := c.n[Input], c.n[Output]
+	if cached := c.amounts()[cachePart]; cached <= input {
+		input -= cached
+	}
+	if reasoning := c.n[Reasoning]; reasoning <= output {
+		output -= reasoning
+	}
+	return c.n[Total] < input+output
+}
+
 // Settle makes tokens of the counts of one call, by what they show themselves. It fails for a
 // count above 2147483647.
 func (c *Counts) Settle(d Dialect) (t Tokens, found Findings, _ error) {
@@ -233,8 +201,13 @@ func (c *Counts) Settle(d Dialect) (t Tokens, found Findings, _ error) {
 			found |= 1 << one
 		}
 	}
-	add(TotalOff, !explained)
+	below := c.totalBelow()
+	add(TotalBelow, below)
+	add(TotalOff, !explained && !below)
+	add(NoCount, c.Invalid())
 	add(ReasoningAdded, beside[reasoningPart] && amounts[reasoningPart] > 0)
+	add(CacheBeyond, d == Relayed && beside[cachePart] && c.contradicts(cachePart, Input, c.names.areWithin()))
+	add(ReasoningBeyond, beside[reasoningPart] && c.contradicts(reasoningPart, Output, false))
 	if hasInput {
 		add(CacheOver, cached > input)
 		cached = min(cached, input)

@@ -24,13 +24,16 @@ const (
 	kinds
 )
 
+// A kindSet is a set of kinds.
+type kindSet uint16
+
 // Counts are the counts of a usage object as they are written, by kind. The zero value has
 // none of them.
 type Counts struct {
-	n       [kinds]int64
-	has     uint16 // a bit for each kind
-	invalid bool   // some value is no count
-	names   names  // which of some names there were
+	n     [kinds]int64
+	has   kindSet
+	bad   kindSet // of which some value is no count
+	names names   // which of some names there were
 }
 
 // Get returns a count, and whether it is written.
@@ -42,7 +45,7 @@ func (c *Counts) Has(k Kind) bool { return c.has&(1<<k) != 0 }
 // Set writes a count over the one of its kind. A negative one makes the counts invalid.
 func (c *Counts) Set(k Kind, n int64) {
 	if n < 0 {
-		c.invalid = true
+		c.bad |= 1 << k
 		return
 	}
 	c.n[k], c.has = n, c.has|1<<k
@@ -62,7 +65,21 @@ func (c *Counts) Empty() bool { return c.has == 0 }
 
 // Invalid reports whether a number under a known key is no count: negative, or with a
 // fraction. It is in none of the counts.
-func (c *Counts) Invalid() bool { return c.invalid }
+func (c *Counts) Invalid() bool { return c.bad != 0 }
+
+// Valid is c without the kinds of which some value is no count, or above 2147483647; it stays
+// invalid where there are any.
+func (c Counts) Valid() Counts {
+	for k := range kinds {
+		if c.n[k] > math.MaxInt32 {
+			c.bad |= 1 << k
+		}
+		if c.bad&(1<<k) != 0 {
+			c.n[k], c.has = 0, c.has&^(1<<k)
+		}
+	}
+	return c
+}
 
 // Add writes the counts of later, which are of the same answer, over those of c. In streams
 // of OpenAI's APIs a zero holds the place of a count that is to come, so that keepZeros is
@@ -71,9 +88,10 @@ func (c *Counts) Add(later *Counts, keepZeros bool) {
 	for k := range kinds {
 		if n, ok := later.Get(k); ok && (n != 0 || keepZeros || !c.Has(k)) {
 			c.Set(k, n)
+			c.bad &^= 1 << k
 		}
 	}
-	c.names, c.invalid = c.names|later.names, c.invalid || later.invalid
+	c.names, c.bad = c.names|later.names, c.bad|later.bad
 }
 
 // Fill takes the counts of other whose kinds c does not have.
@@ -294,16 +312,17 @@ func (g *gatherer) walk(counts *[2]Counts, above string, v any, level int) {
 		case string:
 			g.take(counts, path, value)
 		case json.Number:
-			if !g.take(counts, path, string(value)) {
-				counts[0].invalid, counts[1].invalid = true, true
+			if k, ok := g.take(counts, path, string(value)); !ok {
+				counts[0].bad |= 1 << k
+				counts[1].bad |= 1 << k
 			}
 		}
 	}
 }
 
-// take takes the value at a path, where that is one of a count. It reports whether a value
-// there is one.
-func (g *gatherer) take(counts *[2]Counts, path, value string) bool {
+// take takes the value at a path, where that is one of a count. ok is false for a value there
+// that is none of its kind.
+func (g *gatherer) take(counts *[2]Counts, path, value string) (_ Kind, ok bool) {
 	k, ok := g.seen[path]
 	if !ok {
 		if k = readKey(path); len(g.seen) < maxSeen {
@@ -314,7 +333,7 @@ func (g *gatherer) take(counts *[2]Counts, path, value string) bool {
 		}
 	}
 	if !k.known {
-		return true
+		return 0, true
 	}
 
 	into := &counts[0]
@@ -323,12 +342,12 @@ func (g *gatherer) take(counts *[2]Counts, path, value string) bool {
 	}
 	n, ok := count(value)
 	if !ok {
-		return false
+		return k.kind, false
 	}
 	before, _ := into.Get(k.kind)
 	into.Set(k.kind, max(before, n))
 	into.names |= k.names
-	return true
+	return k.kind, true
 }
 
 // count reads a whole number that is not negative. Some writers put it as 900.0 or 9e2.

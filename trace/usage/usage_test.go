@@ -153,7 +153,7 @@ func TestFindings(t *testing.T) {
 	for usage, want := range map[string]Findings{
 		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`:                                                                    0,
 		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":40}`:                                                                    1 << TotalOff,
-		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"completion_tokens_details":{"reasoning_tokens":50}}`:                1 << ReasoningAdded,
+		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"completion_tokens_details":{"reasoning_tokens":50}}`:                1<<ReasoningAdded | 1<<ReasoningBeyond,
 		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":19,"completion_tokens_details":{"reasoning_tokens":4}}`:                 1 << ReasoningAdded,
 		`{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15,"cached_tokens":30}`:                                                 1 << CacheAdded,
 		`{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`:                                                                      0,

@@ -181,7 +181,7 @@ func (q *request) addLatencies(r *result.Result) {
 			*c.to = milliseconds(c.from.NS)
 		}
 	}
-	if len(r.GapsNS) == 0 || r.AtOnce() {
+	if len(r.GapsNS) == 0 || r.Untimed() {
 		return
 	}
 	var gaps sample.Moments

@@ -43,6 +43,8 @@ func TestTrustKeys(t *testing.T) {
 		"max-prompt-error":     {"3%", func(l *report.Limits) { l.Prompt = 0.03 }},
 		"max-output-error":     {"off", func(l *report.Limits) { l.Output = -1 }},
 		"max-extra-hits":       {"0.5", func(l *report.Limits) { l.ExtraHits = 0.5 }},
+
+		"max-impossible-counts": {"2%", func(l *report.Limits) { l.Impossible = 0.02 }},
 		"max-clock-jump":       {"9ms", func(l *report.Limits) { l.ClockJump = 9 * time.Millisecond }},
 	}
 	if len(values) != len(report.LimitList()) {
