@@ -39,7 +39,7 @@ type Durations struct {
 	TPOT               Span
 	longest            Span // gap between token events
 	whole              bool // an embedding: it has no tokens to come one by one
-	untimed            bool // it has several tokens, and the times between them are not known
+	uncounted          bool // the server counts its tokens so that it cannot be
 }
 
 // Measured derives the durations of a result. It is not ok where the request
@@ -59,7 +59,7 @@ func Measured(run *result.Run, r *result.Result) (d Durations, ok bool, err erro
 // Derive computes the latencies of a request that was sent. One whose tokens came at once, or in
 // too few pieces, has no TPOT and no gaps.
 func Derive(r *result.Result) Durations {
-	l := Durations{whole: r.API == result.APIEmbeddings, untimed: r.Untimed() || r.Contradictions().Refutes(usage.Output)}
+	l := Durations{whole: r.API == result.APIEmbeddings, uncounted: r.Contradictions().Refutes(usage.Output)}
 	first, last := r.FirstTokenNS, r.LastTokenNS
 	if n := len(r.Uncertain); n > 0 {
 		if r.Uncertain[0] {
@@ -100,11 +100,9 @@ func (l *Durations) Meets(s *SLO, origin int) bool {
 	within := func(d Span, limit *time.Duration) bool {
 		return limit == nil || d.OK && d.NS <= int64(*limit)
 	}
-	withinOrNone := func(d Span, limit *time.Duration) bool {
-		return limit == nil || !d.OK && !l.untimed || within(d, limit)
-	}
+	withinOrNone := func(d Span, limit *time.Duration) bool { return !d.OK || within(d, limit) }
 	return (l.whole || within(l.TTFT[origin], s.TTFT)) && within(l.E2E[origin], s.E2E) &&
-		withinOrNone(l.TPOT, s.TPOT) && withinOrNone(l.longest, s.ITL)
+		withinOrNone(l.TPOT, s.TPOT) && (!l.uncounted || s.TPOT == nil) && withinOrNone(l.longest, s.ITL)
 }
 
 // Scale is the least factor by which all objectives must be multiplied so that a successful
@@ -122,8 +120,8 @@ func (l *Durations) Scale(s *SLO, origin int) (scale float64) {
 	}
 	add(l.TTFT[origin], s.TTFT, !l.whole)
 	add(l.E2E[origin], s.E2E, true)
-	add(l.TPOT, s.TPOT, l.untimed)
-	add(l.longest, s.ITL, l.untimed)
+	add(l.TPOT, s.TPOT, l.uncounted)
+	add(l.longest, s.ITL, false)
 	return scale
 }
 

@@ -54,6 +54,7 @@
 //     rates
 //   - tokens.go: prompt and output lengths as served and as asked for; prompts that a
 //     server cut; histograms of lengths
+//   - counts.go: counts of a server that cannot be, and their numbers
 //   - reuse.go: cache hit ratios, measured and expected, and servers that leave zeros out
 //   - groups.go: figures by category, by class and by input length
 //   - tenants.go: the users of a run apart: requests, tokens, times to the first token, shares of the work

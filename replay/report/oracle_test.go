@@ -86,7 +86,7 @@ func (o *truth) success(r *result.Result, block int64, slo SLO) {
 	}
 	if r.Events > 0 {
 		o.groups[r.Category] = append(o.groups[r.Category], float64(*r.FirstTokenNS-*r.SentNS)/1e6)
-		if r.Output != nil && *r.Output > 1 {
+		if r.Output != nil && *r.Output > 1 && r.Events > 1 { // one event has no times between its tokens
 			o.metrics["tpot"] = append(o.metrics["tpot"], float64(*r.LastTokenNS-*r.FirstTokenNS)/float64(*r.Output-1)/1e6)
 		}
 	}

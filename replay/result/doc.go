@@ -40,6 +40,7 @@
 //   - file.go: writing, finishing and opening results files
 //   - journal.go: the Journal: rows kept as they come
 //   - columns.go: the columns of a journal
+//   - counts.go: counts of a server that cannot be, taken out of a result, also of older files
 //   - openjournal.go: reading a journal, also one that is cut off or damaged
 //   - metrics.go: the metrics file beside the results: its name, rows, writing and
 //     opening

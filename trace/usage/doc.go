@@ -27,10 +27,17 @@
 // on the way there is told as a [Finding], which callers count and show: a total that is not
 // the sum of its parts, cached tokens beyond the input, parts that were added.
 //
+// A [Claim] is the counts of one answer that somebody saw: [Claim.Judge] holds them against the
+// request, the text and the time. What it finds are findings, too. Some refute a count
+// ([Finding.Refutes]): that one is wrong beyond doubt, and no figure may use it. All others are
+// notes.
+//
 // # Files
 //
 //   - usage.go: the kinds of counts, the table of keys, and how an object is gathered
 //   - settle.go: the dialects, what a total shows, and the tokens
+//   - finding.go: the findings, in words, and which counts they refute
+//   - claim.go: counts held against the answer, with room for all tokenizers and servers
 //   - tally.go: how many answers have each finding
 //   - reader.go: the records of a file, and what its user says of them
 //
