@@ -31,9 +31,12 @@ type inferrer struct {
 	size    int
 	next    uint64 // id of the next block
 	limit   uint64
+	apart   bool // a prompt shares blocks with those of its user alone
+	told    map[owner]*told
 	domains map[trunkDomain]*inferredDomain
 	young   map[int64][]*inferredChain // by session, the latest last
 	old     map[int64][]*inferredChain // of sessions that were not seen for long
+	period  int64                      // since the epoch; with apart, sessions are old by the clock
 	stopped bool                       // there were too many blocks
 }
 
@@ -101,6 +104,7 @@ const (
 	recentChains  = 64      // of a domain, to look for what a server found
 	sessionChains = 4       // of a session, to look for parents
 	youngSessions = 1 << 12 // before the others are old
+	youngPeriod   = int64(6 * time.Hour)
 )
 
 // fill gives a row its blocks, unless it has some.
@@ -108,7 +112,10 @@ func (f *inferrer) fill(row int64, r *trace.Request) {
 	if r.Status == trace.StatusFailed || len(r.Blocks) > 0 || r.InputTokens <= 0 || f.stopped {
 		return
 	}
-	name, _ := domainOf(r)
+	name, _ := domainOf(r, f.apart)
+	if !f.told[name.of].enough() {
+		return
+	}
 	if f.domains[name] == nil {
 		name.cluster = ""
 	}
@@ -247,9 +254,12 @@ func (f *inferrer) keep(d *inferredDomain, r *trace.Request, c *inferredChain) {
 	id := *r.Session
 	chains, young := f.young[id]
 	if !young {
-		if chains = f.old[id]; len(f.young) >= youngSessions {
-			f.old, f.young = f.young, map[int64][]*inferredChain{}
-		}
+		chains = f.old[id]
+	}
+	// How many sessions others have must not tell when this one is forgotten.
+	period := r.ArrivalNS / youngPeriod
+	if f.apart && period != f.period || !f.apart && !young && len(f.young) >= youngSessions {
+		f.old, f.young, f.period = f.young, map[int64][]*inferredChain{}, period
 	}
 	if chains = append(chains, c); len(chains) > sessionChains {
 		drop := max(0, slices.IndexFunc(chains, func(c *inferredChain) bool { return c.continued }))

@@ -46,7 +46,10 @@ type Policy struct {
 	Lengths string
 
 	// Capture is the declared window that all entries must be in. Arrivals count
-	// from its begin, or from the first arrival if there is no window.
+	// from its begin, or from the first arrival if there is no window. With a window
+	// the rows may become a release, and no entry changes what becomes of another
+	// user's: no count of text and usage, no short text that many have and no cached
+	// prefix is learnt across users.
 	Capture trace.Capture
 
 	KeepModel    bool   // keep model names as the source spells them
@@ -74,6 +77,10 @@ type Policy struct {
 
 	limits limits
 }
+
+// apart reports whether nothing is learnt across users: a trace with a declared window may be
+// released, and then no request of one user may change what becomes of another's.
+func (p *Policy) apart() bool { return p.Capture.Declared() }
 
 // Units of privacy: what is counted, and hidden among others of its kind.
 const (

@@ -65,6 +65,7 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 	}
 	defer sorted.Close()
 	f := &finisher{p: p, sorted: sorted, totals: c.totals, answers: c.answers, keepSessions: c.totals.Sessions > 0, noBlocks: c.refs == 0, prefixAlone: c.prefixAlone}
+	f.trunks.apart = p.apart()
 	if p.Capture.Declared() {
 		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
 	}

@@ -104,13 +104,43 @@ func (e *encoder) headTokens(name string, head token.Chat) (n int) {
 }
 
 // A trunkDomain is a cache domain of prompts without blocks and, where entries name what
-// they begin with, a cluster of these; empty for all others.
-type trunkDomain struct{ model, adapter, salt, cluster string }
+// they begin with, a cluster of these; empty for all others. of is whose prompts these are, where
+// nobody's tell of another's.
+type trunkDomain struct {
+	of                            owner
+	model, adapter, salt, cluster string
+}
+
+// An owner is a user or, where a row names none, a session; or everybody.
+type owner struct {
+	kind uint8
+	id   int64
+}
+
+const (
+	everybody uint8 = iota
+	oneUser
+	oneSession
+	oneRequest // that names neither, and shares with nobody
+)
+
+// ownerOf is whose the prompts are that may tell of this one's: with apart, its user's alone.
+func ownerOf(r *trace.Request, apart bool) owner {
+	switch {
+	case !apart:
+		return owner{}
+	case r.User != nil:
+		return owner{oneUser, *r.User}
+	case r.Session != nil:
+		return owner{oneSession, *r.Session}
+	}
+	return owner{kind: oneRequest}
+}
 
 // domainOf is the domain of a row that is not annotated, and how many tokens the prompts
 // of its cluster share at least.
-func domainOf(r *trace.Request) (d trunkDomain, least int) {
-	d.model, d.adapter = r.Model, r.Adapter
+func domainOf(r *trace.Request, apart bool) (d trunkDomain, least int) {
+	d.of, d.model, d.adapter = ownerOf(r, apart), r.Model, r.Adapter
 	if words := strings.Split(r.Category, " "); len(words) == 3 {
 		d.salt, d.cluster = words[0], words[1]
 		least, _ = strconv.Atoi(words[2])
@@ -120,10 +150,16 @@ func domainOf(r *trace.Request) (d trunkDomain, least int) {
 
 // A trunkSurvey finds the trunks: it takes all rows before any is filled.
 type trunkSurvey struct {
-	first   map[trunkDomain]map[int]int // first turns by cached tokens; 0 where none were counted
-	least   map[trunkDomain]int         // tokens that prompts share; of clusters
-	seen    map[firstTurn]bool
-	without int64 // rows that have no blocks
+	apart bool                        // each user's rows tell of that user's alone
+	first map[trunkDomain]map[int]int // first turns by cached tokens; 0 where none were counted
+	least map[trunkDomain]int         // tokens that prompts share; of clusters
+	seen  map[firstTurn]bool
+	told  map[owner]*told
+}
+
+// told counts the rows of an owner that have no blocks.
+type told struct {
+	without int64
 	counted int64 // of these, that tell of a prefix: by cached tokens or what they begin with
 	found   int64 // above 0
 }
@@ -138,19 +174,29 @@ func (s *trunkSurvey) note(r *trace.Request) {
 	if r.Status == trace.StatusFailed || len(r.Blocks) > 0 {
 		return
 	}
-	s.without++
-	domain, least := domainOf(r)
+	domain, least := domainOf(r, s.apart)
+	if domain.of.kind == oneRequest {
+		return
+	}
+	t := s.told[domain.of]
+	if t == nil {
+		if t = new(told); s.told == nil {
+			s.told = map[owner]*told{}
+		}
+		s.told[domain.of] = t
+	}
+	t.without++
 	cached := 0
 	if r.CachedTokens != nil {
 		cached = int(*r.CachedTokens)
 	}
 	if r.CachedTokens != nil || least > 0 {
-		s.counted++
+		t.counted++
 	} else if domain.cluster == "" {
 		return
 	}
 	if cached > 0 || least > 0 {
-		s.found++
+		t.found++
 	}
 	if r.Session == nil && domain.cluster == "" {
 		return
@@ -172,9 +218,18 @@ func (s *trunkSurvey) note(r *trace.Request) {
 	s.first[domain][cached]++
 }
 
-// tells reports whether the rows tell enough: half of those without blocks tell of a
-// prefix, and there was one.
-func (s *trunkSurvey) tells() bool { return s.found > 0 && 2*s.counted >= s.without }
+// tells reports whether the rows of some owner tell enough.
+func (s *trunkSurvey) tells() bool {
+	for _, t := range s.told {
+		if t.enough() {
+			return true
+		}
+	}
+	return false
+}
+
+// enough reports whether half of the rows without blocks tell of a prefix, and there was one.
+func (t *told) enough() bool { return t != nil && t.found > 0 && 2*t.counted >= t.without }
 
 // newInferrer makes an inferrer whose blocks are numbered from next. It stops before limit.
 //
@@ -182,7 +237,7 @@ func (s *trunkSurvey) tells() bool { return s.found > 0 && 2*s.counted >= s.with
 // prompt may hold the time, or its key may be one for each session. Its prompts are among
 // those that name nothing.
 func (s *trunkSurvey) newInferrer(size int, next, limit uint64) *inferrer {
-	f := &inferrer{size: size, next: next, limit: limit, domains: map[trunkDomain]*inferredDomain{},
+	f := &inferrer{size: size, next: next, limit: limit, apart: s.apart, told: s.told, domains: map[trunkDomain]*inferredDomain{},
 		young: map[int64][]*inferredChain{}, old: map[int64][]*inferredChain{}}
 	for domain, counts := range s.first {
 		for cached, n := range counts {

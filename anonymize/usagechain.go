@@ -115,10 +115,10 @@ const (
 	headSpread     = 1.5  // between what most and least of the prompts have beside messages
 )
 
-// survey looks at the first records. It counts their text, so that the encoder is of no
-// use after it.
+// survey looks at the first records, unless nothing may be learnt across users. It counts their
+// text, so that the encoder is of no use after it.
 func (e *encoder) survey(entries []trace.Entry) (s sourceSurvey) {
-	if e.hasher == nil || e.p.Lengths == LengthsText {
+	if e.hasher == nil || e.p.Lengths == LengthsText || e.p.apart() {
 		return s
 	}
 	s.markers = unnamedMarkers(entries)
@@ -317,9 +317,9 @@ const (
 const maxRatio = 1.2
 
 // checkLengths stops a run whose source contradicts itself, unless the policy says
-// which count to trust.
+// which count to trust, or nothing may depend on all users together.
 func (c *collector) checkLengths(p *Policy) error {
-	if p.Lengths != "" {
+	if p.Lengths != "" || p.apart() {
 		return nil
 	}
 	apart := map[string]*ModelCount{}
