@@ -2,7 +2,9 @@ package anonymize
 
 import (
 	"io"
+	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"reprise/trace"
 )
@@ -13,9 +15,10 @@ import (
 type Units struct {
 	unit    string
 	numbers map[string]int
-	of      []int // unit of each entry; -1 for one that names none
-	entries []int // of each unit
-	extreme [3]int
+	names   []string // of each unit; none of requests
+	of      []int    // unit of each entry; -1 for one that names none
+	entries []int    // of each unit
+	extreme [4]int
 }
 
 // SurveyUnits reads a source log. The unit is one of [UnitUser], [UnitSession] and [UnitRequest].
@@ -23,7 +26,7 @@ func SurveyUnits(src trace.EntryReader, unit string) (*Units, error) {
 	u := &Units{unit: unit, numbers: map[string]int{}}
 	batch := make([]trace.Entry, 256)
 	var first, last *trace.Entry
-	longest := -1
+	longest, mostCached := -1, -1.
 	for {
 		n, err := src.Read(batch)
 		for i := range batch[:n] {
@@ -47,6 +50,11 @@ func SurveyUnits(src trace.EntryReader, unit string) (*Units, error) {
 			}
 			if length > longest {
 				longest, u.extreme[2] = length, key
+			}
+			if en.Cached != nil && en.InputTokens != nil {
+				if share := float64(*en.Cached) / float64(max(1, *en.InputTokens)); share > mostCached {
+					mostCached, u.extreme[3] = share, key
+				}
 			}
 		}
 		if err == io.EOF {
@@ -76,7 +84,7 @@ func (u *Units) add(en *trace.Entry) int {
 	n, ok := u.numbers[name]
 	if !ok {
 		n = len(u.entries)
-		u.numbers[name], u.entries = n, append(u.entries, 0)
+		u.numbers[name], u.entries, u.names = n, append(u.entries, 0), append(u.names, strings.Clone(name))
 	}
 	u.entries[n]++
 	u.of = append(u.of, n)
@@ -84,8 +92,8 @@ func (u *Units) add(en *trace.Entry) int {
 }
 
 // Extreme names the units by which a release is told best that they were there: the one
-// with the first request, with the last, with the longest, and with the most. Some of
-// them may be one.
+// with the first request, with the last, with the longest, with the largest cached share, and
+// with the most. Some of them may be one.
 func (u *Units) Extreme() []int {
 	if len(u.entries) == 0 {
 		return nil
@@ -95,6 +103,31 @@ func (u *Units) Extreme() []int {
 	slices.Sort(out)
 	return slices.Compact(out)
 }
+
+// Some are the extreme units, and others at random, n in all; or all where there are no more.
+func (u *Units) Some(n int, r *rand.Rand) []int {
+	out := u.Extreme()
+	for _, i := range r.Perm(len(u.entries)) {
+		if len(out) >= n {
+			break
+		}
+		if !slices.Contains(out, i) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// Name is the name of a unit in the log; empty for a request.
+func (u *Units) Name(unit int) string {
+	if u.unit == UnitRequest {
+		return ""
+	}
+	return u.names[unit]
+}
+
+// Entries are how many entries a unit has, and how many there are in all.
+func (u *Units) Entries(unit int) (n, all int) { return u.entries[unit], len(u.of) }
 
 // Without is the source log without one unit. src is the log that was surveyed, opened
 // again.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/anonymize"
+	"reprise/datasets"
 	"reprise/synth/release"
 	"reprise/trace"
 )
@@ -40,10 +41,17 @@ type Fitter func(ctx context.Context, path, tier string) (model []byte, err erro
 type Log struct {
 	Policy anonymize.Policy // its workers' number and progress are the judge's own
 	Open   func() (*Opened, error)
+
+	// Lines are the records of the log by unit of privacy, and Changed opens the log with other
+	// files in place of its own, by the flags of its import. Both are nil where the log cannot be
+	// changed before it is read; Lines then fails with [datasets.ErrNoLines] too.
+	Lines   func(unit string) (*datasets.Lines, error)
+	Changed func(files []datasets.File) (*Opened, error)
 }
 
 // Opened is a source log that is being read, once.
 type Opened struct {
+	Policy  *anonymize.Policy // where it follows from the files; nil for that of the log
 	Entries trace.EntryReader
 	Meta    func(anonymize.Card) (trace.Meta, error) // of the trace made of it; called after the last entry
 	Close   func() error
@@ -95,8 +103,16 @@ func (c *Case) importLog(ctx context.Context, change func(*anonymize.Policy, tra
 	if err != nil {
 		return nil, err
 	}
+	return c.importOpened(ctx, log, change)
+}
+
+// importOpened imports a log that was opened, and closes it.
+func (c *Case) importOpened(ctx context.Context, log *Opened, change func(*anonymize.Policy, trace.EntryReader) trace.EntryReader) (*trace.Trace, error) {
 	defer log.Close()
 	p, entries := c.Log.Policy, log.Entries
+	if log.Policy != nil {
+		p = *log.Policy
+	}
 	if change != nil {
 		entries = change(&p, entries)
 	}

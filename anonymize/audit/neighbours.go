@@ -3,17 +3,22 @@ package audit
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"reprise/anonymize"
+	"reprise/datasets"
 	"reprise/synth/release"
 	"reprise/trace"
 )
 
-// neighbours imports the source log with everybody and without one unit, for several
-// units, and measures both as the model of the release does. Before the noise every
-// statistic must move by no more than the noise was made for; whatever has no noise must be
-// equal. With a trace of tier internal in place of the log, the import is not judged.
+// neighbours imports the source log with everybody and without one unit, for several units, and
+// with other records in the place of that unit's, and measures all as the model of the release
+// does. Before the noise every statistic must move by no more than the noise was made for;
+// whatever has no noise must be equal. Where the records of the log are lines, these are taken out
+// of its bytes, so that all of the import is judged, from the finding of the format on; else the
+// entries that were read are left out. With a trace of tier internal in place of the log, the
+// import is not judged.
 func neighbours(ctx context.Context, c *Case) Finding {
 	if !c.Output.drawn() {
 		return c.notDrawn("it is of what is drawn from noisy counts, which promises that one user more or less hardly shows")
@@ -31,48 +36,214 @@ func neighbours(ctx context.Context, c *Case) Finding {
 	if src.Meta.Capture.Declared() && int64(src.Meta.Capture.Length()) != card.Sessions.CaptureNS {
 		return inconclusive(nil, "the source has another capture window than the card: give the source and the flags that the output was made of")
 	}
-	without, err := c.withoutUnits(ctx, src, s)
-	if err != nil {
+	n := &neighbourhood{Case: c, measured: s, src: src, fig: Figures{"import_was_judged": c.judgesImport(src, s)}}
+	f, err := n.judge(ctx)
+	switch {
+	case err != nil:
 		return broken(err)
+	case f != nil:
+		return *f
+	case n.units == 0:
+		return inconclusive(n.fig, "the source names no %s that could be left out", s.options.Unit)
 	}
-	fig := Figures{"units_left_out": len(without), "import_was_judged": c.judgesImport(src, s)}
-	if len(without) == 0 {
-		return inconclusive(fig, "the source names no %s that could be left out", s.options.Unit)
-	}
-	var most lines[shift]
-	for _, open := range without {
-		part, closing, err := open()
-		if err != nil {
-			return broken(err)
-		}
-		shifts, differs, err := s.twice(ctx, src, part)
-		if closing != nil {
-			closing()
-		}
-		if err != nil {
-			return broken(err)
-		}
-		if len(differs) > 0 {
-			fig["differs_in"] = differs
-			return failed(fig, "without one %s the model says other things that have no noise: %s", s.options.Unit, differs[0])
-		}
-		for i, one := range shifts {
-			if i == len(most) {
-				most = append(most, shift(one))
-			} else if one.L2Squared*max(most[i].ClaimedL2Squared, 1) > most[i].L2Squared*max(one.ClaimedL2Squared, 1) {
-				most[i] = shift(one)
-			}
-		}
-	}
-	fig["shifts"] = most
-	if i := slices.IndexFunc(most, func(s shift) bool { return release.Shift(s).Beyond() }); i >= 0 {
-		return failed(fig, "one %s more or less moves a statistic further than its noise hides: %s", s.options.Unit, most[i])
-	}
-	where := "in the import and in what is measured"
-	if !c.judgesImport(src, s) {
+	where := "in the import, from the bytes of the log on, and in what is measured"
+	switch {
+	case !c.judgesImport(src, s):
 		where = "in what is measured of the internal trace; the import was not judged"
+	case n.lines == nil:
+		where = "in the import, from the entries of its reader on, and in what is measured"
 	}
-	return passed(fig, "without one %s, %d chosen for it, nothing moves further than its noise hides, %s", s.options.Unit, len(without), where)
+	return passed(n.fig, "with one %s more, less or altered, %d chosen for it, nothing moves further than its noise hides, %s", s.options.Unit, n.units, where)
+}
+
+// neighbourUnits are how many units are left out, of a log of at most so many requests in all
+// imports; of a larger one the extreme units alone.
+const (
+	neighbourUnits = 20
+	neighbourRows  = 4_000_000
+)
+
+// A neighbourhood is a source and those that differ from it by one unit.
+type neighbourhood struct {
+	*Case
+	measured
+	src   anonymize.Source
+	lines *datasets.Lines // nil where the log cannot be changed before it is read
+	fig   Figures
+	units int
+	most  lines[shift]
+}
+
+// judge compares the source with its neighbours. A nil finding says that nothing moved too far.
+func (n *neighbourhood) judge(ctx context.Context) (*Finding, error) {
+	if !n.judgesImport(n.src, n.measured) {
+		leave, err := extremeRows(ctx, n.src, n.measured)
+		for _, of := range leave {
+			part := n.src
+			part.Open = func() (trace.Reader[trace.Request], error) {
+				rows, err := n.src.Open()
+				return &keptRows{rows: rows, keep: func(row int64, r *trace.Request) bool {
+					unit, ok := n.key(row, r)
+					return !ok || unit != of
+				}}, err
+			}
+			if f, err := n.compare(ctx, n.src, part, "without one"); f != nil || err != nil {
+				return f, err
+			}
+			n.count()
+		}
+		return nil, err
+	}
+
+	log, err := n.Log.Open()
+	if err != nil {
+		return nil, err
+	}
+	units, err := anonymize.SurveyUnits(log.Entries, n.options.Unit)
+	log.Close()
+	if err != nil {
+		return nil, err
+	}
+	if n.Log.Lines != nil {
+		if n.lines, err = n.Log.Lines(n.options.Unit); err != nil && err != datasets.ErrNoLines {
+			return nil, err
+		}
+	}
+	chosen := units.Extreme()
+	if len(chosen) > 0 {
+		if _, all := units.Entries(chosen[0]); all*2*neighbourUnits <= neighbourRows {
+			chosen = units.Some(neighbourUnits, rand.New(rand.NewPCG(n.Seed, 20)))
+		}
+	}
+	changed := 0
+	for _, unit := range chosen {
+		f, lines, err := n.leave(ctx, units, unit)
+		if f != nil || err != nil {
+			return f, err
+		}
+		if n.count(); lines {
+			changed++
+		}
+	}
+	if n.fig["log_was_changed"] = changed; changed < len(chosen) {
+		n.lines = nil
+	}
+	return nil, nil
+}
+
+func (n *neighbourhood) count() {
+	n.units++
+	n.fig["units_left_out"] = n.units
+}
+
+// leave compares the log with what it is without a unit, and that with what it is with altered
+// records of the unit. lines says that the log was changed before it was read.
+func (n *neighbourhood) leave(ctx context.Context, units *anonymize.Units, unit int) (f *Finding, lines bool, err error) {
+	records := n.recordsOf(units, unit)
+	var without *trace.Trace
+	if records != nil {
+		var read int
+		without, read, err = n.imported(ctx, n.lines.Without(records, nil))
+		of, all := units.Entries(unit)
+		if lines = err == nil && read == all-of; !lines && without != nil {
+			without.Close() // the lines are more or fewer than the unit's
+		}
+		if err != nil {
+			return n.stops("without one", err), false, ctx.Err()
+		}
+	}
+	if !lines {
+		without, err = n.importLog(ctx, func(_ *anonymize.Policy, e trace.EntryReader) trace.EntryReader { return units.Without(e, unit) })
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	defer without.Close()
+	if f, err := n.compare(ctx, n.src, sourceOf(without), "without one"); f != nil || err != nil || !lines {
+		return f, lines, err
+	}
+
+	altered, err := n.lines.Altered(records)
+	if err != nil {
+		return nil, lines, err
+	}
+	with, _, err := n.imported(ctx, n.lines.Without(records, altered))
+	if err != nil {
+		return n.stops("with altered records of one", err), lines, ctx.Err()
+	}
+	defer with.Close()
+	f, err = n.compare(ctx, sourceOf(with), sourceOf(without), "with altered records of one")
+	return f, lines, err
+}
+
+// recordsOf are the lines of a unit; nil where they cannot be told.
+func (n *neighbourhood) recordsOf(units *anonymize.Units, unit int) []int {
+	if n.lines == nil {
+		return nil
+	}
+	if name := units.Name(unit); name != "" {
+		return n.lines.Of(name)
+	}
+	if _, all := units.Entries(unit); all == n.lines.Records() {
+		return []int{unit}
+	}
+	return nil
+}
+
+// imported imports the log from other files, and says how many entries were read of them.
+func (n *neighbourhood) imported(ctx context.Context, files []datasets.File) (t *trace.Trace, read int, err error) {
+	log, err := n.Log.Changed(files)
+	if err != nil {
+		return nil, 0, err
+	}
+	counted := &countedEntries{from: log.Entries}
+	log.Entries = counted
+	t, err = n.importOpened(ctx, log, nil)
+	return t, counted.n, err
+}
+
+// stops is the finding that an import fails where that of the log does not.
+func (n *neighbourhood) stops(how string, err error) *Finding {
+	f := failed(n.fig, "%s %s the import stops, so that it depends on that %s: %v", how, n.options.Unit, n.options.Unit, err)
+	return &f
+}
+
+// compare measures two sides that differ by one unit.
+func (n *neighbourhood) compare(ctx context.Context, whole, part anonymize.Source, how string) (*Finding, error) {
+	shifts, differs, err := n.twice(ctx, whole, part)
+	if err != nil {
+		return nil, err
+	}
+	if len(differs) > 0 {
+		n.fig["differs_in"] = differs
+		f := failed(n.fig, "%s %s the model says other things that have no noise: %s", how, n.options.Unit, differs[0])
+		return &f, nil
+	}
+	for i, one := range shifts {
+		if i == len(n.most) {
+			n.most = append(n.most, shift(one))
+		} else if one.L2Squared*max(n.most[i].ClaimedL2Squared, 1) > n.most[i].L2Squared*max(one.ClaimedL2Squared, 1) {
+			n.most[i] = shift(one)
+		}
+	}
+	n.fig["shifts"] = n.most
+	if i := slices.IndexFunc(n.most, func(s shift) bool { return release.Shift(s).Beyond() }); i >= 0 {
+		f := failed(n.fig, "one %s more or less moves a statistic further than its noise hides (%s): %s", n.options.Unit, how, n.most[i])
+		return &f, nil
+	}
+	return nil, nil
+}
+
+// countedEntries counts what is read.
+type countedEntries struct {
+	from trace.EntryReader
+	n    int
+}
+
+func (c *countedEntries) Read(batch []trace.Entry) (int, error) {
+	n, err := c.from.Read(batch)
+	c.n += n
+	return n, err
 }
 
 type shift release.Shift
@@ -98,45 +269,6 @@ func (m measured) twice(ctx context.Context, whole, part anonymize.Source) ([]re
 		sides[i] = release.Neighbour{Rows: rows, Meta: src.Meta}
 	}
 	return release.Shifts(ctx, sides[0], sides[1], m.options)
-}
-
-// withoutUnits are the source without one unit each. Sessions that the source does not name
-// are left out of its rows, as no entry of the log tells them.
-func (c *Case) withoutUnits(ctx context.Context, src anonymize.Source, m measured) (out []func() (anonymize.Source, func() error, error), err error) {
-	if !c.judgesImport(src, m) {
-		leave, err := extremeRows(ctx, src, m)
-		for _, of := range leave {
-			part := src
-			part.Open = func() (trace.Reader[trace.Request], error) {
-				rows, err := src.Open()
-				return &keptRows{rows: rows, keep: func(row int64, r *trace.Request) bool {
-					unit, ok := m.key(row, r)
-					return !ok || unit != of
-				}}, err
-			}
-			out = append(out, func() (anonymize.Source, func() error, error) { return part, nil, nil })
-		}
-		return out, err
-	}
-	log, err := c.Log.Open()
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	units, err := anonymize.SurveyUnits(log.Entries, m.options.Unit)
-	if err != nil {
-		return nil, err
-	}
-	for _, leave := range units.Extreme() {
-		out = append(out, func() (anonymize.Source, func() error, error) {
-			t, err := c.importLog(ctx, func(_ *anonymize.Policy, e trace.EntryReader) trace.EntryReader { return units.Without(e, leave) })
-			if err != nil {
-				return anonymize.Source{}, nil, err
-			}
-			return sourceOf(t), t.Close, nil
-		})
-	}
-	return out, nil
 }
 
 // rowUnit is the unit of a row, or false where it names none.

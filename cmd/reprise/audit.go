@@ -20,6 +20,7 @@ import (
 	"reprise/anonymize/audit"
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
+	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/objectstore"
 )
@@ -280,20 +281,37 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 	if err := errors.Join(err, f.Capture.Check(first.Info(), false), first.Close()); err != nil {
 		return nil, err
 	}
-	return &audit.Log{Policy: policy, Open: func() (*audit.Opened, error) {
-		src, err := f.importFlags.Open(files, nil)
+	opened := func(files []datasets.File, of *importFlags) (*audit.Opened, error) {
+		src, err := of.Open(files, nil)
 		if err != nil {
 			return nil, err
 		}
-		entries, timing, err := f.timed(src)
+		entries, timing, err := of.timed(src)
 		if err != nil {
 			return nil, errors.Join(err, src.Close())
 		}
-		return &audit.Opened{Entries: entries, Close: src.Close,
+		policy, err := of.policy(src.Info())
+		if err != nil {
+			return nil, errors.Join(err, src.Close())
+		}
+		return &audit.Opened{Policy: &policy, Entries: entries, Close: src.Close,
 			Meta: func(card anonymize.Card) (trace.Meta, error) {
-				return flags.ImportedMeta(card, src.Info(), f.Capture.Declared, timing)
+				return flags.ImportedMeta(card, src.Info(), of.Capture.Declared, timing)
 			}}, nil
-	}}, nil
+	}
+	return &audit.Log{Policy: policy,
+		Open: func() (*audit.Opened, error) { return opened(files, &f.importFlags) },
+		Lines: func(unit string) (*datasets.Lines, error) {
+			if unit == anonymize.UnitRequest {
+				unit = ""
+			}
+			return f.importFlags.Lines(files, first.Info().Format, unit)
+		},
+		Changed: func(files []datasets.File) (*audit.Opened, error) {
+			any := f.importFlags
+			any.MaxBad = 1 // altered records may be bad ones
+			return opened(files, &any)
+		}}, nil
 }
 
 // fitInProcess makes a model of an invented trace as a user does, by this program in a

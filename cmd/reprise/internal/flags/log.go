@@ -106,32 +106,49 @@ func (f *Log) Mapping() ([]string, error) {
 // Open opens a source of these files, or a share of it; nil is all. A share takes any number of
 // bad records, since the share of bad ones is that of all shares together.
 func (f *Log) Open(files []datasets.File, share *datasets.Share) (*datasets.Source, error) {
-	o := datasets.Options{Format: f.Format, MaxBad: f.MaxBad, TimeUnit: f.timeUnit,
-		TimeFormat: f.timeFormat, Delimiter: f.Delimiter, Decimal: f.Decimal, Rows: f.Rows, CachedInInput: f.cached,
-		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.Seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan, Bodies: f.Bodies, Share: share}
-	if f.Rows != "" && f.Rows != "full" && f.Rows != "delta" {
-		return nil, cli.Usagef("--rows: want full or delta")
-	}
-	maps, err := f.Mapping()
+	o, err := f.options()
 	if err != nil {
 		return nil, err
 	}
-	if len(maps) > 0 {
-		if o.Map, err = datasets.ParseMapping(maps); err != nil {
-			return nil, cli.Exit(cli.Usage, err)
-		}
-	}
-	if err := f.FindZone(); err != nil {
-		return nil, err
-	}
-	if o.TZ = f.zone; share != nil && f.MaxBad > 0 {
+	if o.Share = share; share != nil && f.MaxBad > 0 {
 		o.MaxBad = 1
-	}
-	if o.Capture, err = f.Capture.Window(f.zone); err != nil {
-		return nil, err
 	}
 	src, err := datasets.OpenFiles(files, o)
 	return src, cli.UsageIf(err, datasets.ErrUsage)
+}
+
+// Lines are the records of a source of these files: see [datasets.NewLines].
+func (f *Log) Lines(files []datasets.File, format, column string) (*datasets.Lines, error) {
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	return datasets.NewLines(files, o, format, column)
+}
+
+// options are how a source is read.
+func (f *Log) options() (datasets.Options, error) {
+	o := datasets.Options{Format: f.Format, MaxBad: f.MaxBad, TimeUnit: f.timeUnit,
+		TimeFormat: f.timeFormat, Delimiter: f.Delimiter, Decimal: f.Decimal, Rows: f.Rows, CachedInInput: f.cached,
+		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.Seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan, Bodies: f.Bodies}
+	if f.Rows != "" && f.Rows != "full" && f.Rows != "delta" {
+		return o, cli.Usagef("--rows: want full or delta")
+	}
+	maps, err := f.Mapping()
+	if err != nil {
+		return o, err
+	}
+	if len(maps) > 0 {
+		if o.Map, err = datasets.ParseMapping(maps); err != nil {
+			return o, cli.Exit(cli.Usage, err)
+		}
+	}
+	if err := f.FindZone(); err != nil {
+		return o, err
+	}
+	o.TZ = f.zone
+	o.Capture, err = f.Capture.Window(f.zone)
+	return o, err
 }
 
 // Policy is how a source is imported.
