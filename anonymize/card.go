@@ -34,6 +34,10 @@ type Card struct {
 	Columns   []Rule   `json:"columns"`
 	Dropped   []string `json:"dropped_columns"`
 
+	// Decided lists by whose records the rules were decided by which the source was read. It is
+	// not there in files of earlier versions.
+	Decided []Decision `json:"decided,omitempty"`
+
 	// SourceFields say what the source was read as, and what it had beside; nil
 	// where no log was read. Whoever reads the source sets it. It is in no public
 	// card: one person's record may have a field that no other one has, and no

@@ -81,6 +81,12 @@ func (c Card) WriteText(w io.Writer, width int) error {
 	if c.Sessions != nil {
 		t.sessions(c.Sessions)
 	}
+	if len(c.Decided) > 0 {
+		t.section("By whose records the source was read")
+		for _, d := range c.Decided {
+			t.item(d.Rule + ": " + d.By)
+		}
+	}
 	t.columns(c.Columns)
 	t.section("Three questions of WP29 opinion 05/2014 on anonymisation")
 	t.fact("singling out", c.WP29.SinglingOut)

@@ -7,11 +7,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"io"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"reprise/trace"
@@ -21,7 +18,7 @@ import (
 )
 
 // A Recording turns the entries of a recorder into rows as they come, under one key.
-// [MergeRecorded] makes a trace of the rows.
+// [MergeRecorded] makes a trace of the rows. Nothing is learnt of one entry for another.
 type Recording struct {
 	p    Policy
 	open func() (*encoder, error) // holds the key: see [block.Key]
@@ -32,66 +29,6 @@ type Recording struct {
 
 	mu       sync.Mutex
 	breakers breakerFinder
-	counted  map[string][]twoCounts // by model, until that has a fit
-	fits     map[string]fit         // a new map with each, since encoders read it
-	shared   bool                   // others record under its key, so that nothing is learnt: they would learn otherwise
-	early    map[uint64]struct{}    // conversations that began without a fit, and go on so
-	seed     maphash.Seed
-}
-
-// A model has a fit after its first requests, 32, or else 64 and so on.
-const (
-	firstFit = 32
-	lastFit  = 1024
-	fitted   = 1024 // models
-)
-
-// learn takes the counts of a prompt. It is called under the lock.
-func (r *Recording) learn(en *trace.Entry, c twoCounts, unknown bool) {
-	model := en.Model.Reveal()
-	if _, ok := r.fits[model]; ok || r.shared || len(r.counted) == fitted && r.counted[model] == nil {
-		return
-	}
-	r.early[r.conversation(en)] = struct{}{}
-	of := append(r.counted[model], c)
-	r.counted[strings.Clone(model)] = of
-	if n := len(of); n < firstFit || n&(n-1) != 0 {
-		return
-	}
-	f := fitOf(slices.Clone(of), unknown)
-	if f == (fit{}) && len(of) < lastFit {
-		return
-	}
-	fits := maps.Clone(r.fits)
-	fits[strings.Clone(model)] = f
-	r.fits, r.counted[model] = fits, []twoCounts{}
-}
-
-// conversation tells an entry's by its model and its messages up to the first of the user.
-func (r *Recording) conversation(en *trace.Entry) uint64 {
-	var h maphash.Hash
-	h.SetSeed(r.seed)
-	h.WriteString(en.Model.Reveal())
-	for i := range en.Messages {
-		h.WriteByte(0)
-		h.WriteString(en.Messages[i].Content.Reveal())
-		if en.Messages[i].Role == trace.User {
-			break
-		}
-	}
-	return h.Sum64()
-}
-
-// fitsFor are the fits for an entry: none for a conversation that began without, since its
-// turns would not begin alike.
-func (r *Recording) fitsFor(en *trace.Entry) map[string]fit {
-	c := r.conversation(en)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.early[c]; ok {
-		return nil
-	}
-	return r.fits
 }
 
 // NewRecording begins a recording under a shared key, or where that is nil under a key
@@ -108,7 +45,7 @@ func NewRecording(p Policy, shared *SharedKey) (*Recording, error) {
 	if shared != nil {
 		key = shared.key
 	}
-	return &Recording{p: p, shared: shared != nil, counted: map[string][]twoCounts{}, fits: map[string]fit{}, early: map[uint64]struct{}{}, seed: maphash.MakeSeed(), open: func() (*encoder, error) { return newEncoder(&p, key) }, Draw: func(session string) float64 {
+	return &Recording{p: p, open: func() (*encoder, error) { return newEncoder(&p, key) }, Draw: func(session string) float64 {
 		sum := hmac.New(sha256.New, key[:])
 		io.WriteString(sum, "reprise: sample\x00"+session)
 		return float64(binary.BigEndian.Uint64(sum.Sum(nil))>>11) / (1 << 53)
@@ -149,7 +86,6 @@ func (r *Recording) Breakers() json.RawMessage {
 func (r *RowEncoder) Encode(en *trace.Entry) (recording.Row, error) {
 	x := &r.x
 	r.e.parts = parts{tokens: r.e.parts.tokens[:0]}
-	r.e.source.fits = r.of.fitsFor(en)
 	if err := r.e.encode(en, x); err != nil {
 		return recording.Row{}, err
 	}
@@ -157,9 +93,6 @@ func (r *RowEncoder) Encode(en *trace.Entry) (recording.Row, error) {
 	out := &row.Request
 	r.of.mu.Lock()
 	r.of.breakers.addPrompt(x, r.e.parts.tokens)
-	if x.text && x.sourceInput != nil && x.inputGap == noGap && x.template != "" {
-		r.of.learn(en, x.twoCounts(), r.e.unknownTemplate())
-	}
 	r.of.mu.Unlock()
 	// Which of the two it was; how long is known when the rows are in order.
 	out.ThinkNS, out.ToolNS = trace.Ptr[int64](0), nil

@@ -140,19 +140,12 @@ func TestRecordedTurns(t *testing.T) {
 	}
 }
 
-// The first requests of a recording tell how many tokens the template, which is not known,
-// puts before each message. In conversations that begin then, next turns go on from the
-// answers before them; those that began before go on as they began.
+// Under a template that is not known, next turns go on from nearly all of the turns before them,
+// and nothing is learnt of other requests: the ids of a conversation are those that it has alone.
 func TestRecordedUnderUnknownTemplate(t *testing.T) {
 	p := policy(t)
 	p.Workers = 1
 	src := talks(16, 6)
-	for i := range src { // half of the conversations begin when the others are over
-		if later := talks(16, 6)[i]; later.Session.Reveal() > "topic 15" {
-			src[i].Time = src[i].Time.Add(time.Minute)
-		}
-	}
-	slices.SortStableFunc(src, func(a, b trace.Entry) int { return a.Time.Compare(b.Time) })
 	plain, _ := run(t, p, src)
 	for i := range src {
 		n := plain[i].InputTokens + 14 + 14*int32(len(src[i].Messages))
@@ -167,7 +160,7 @@ func TestRecordedUnderUnknownTemplate(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := map[string]recording.Row{}
-	var shared, of [2]int // blocks that next turns have of the turns before them, early and late
+	shared, of := 0, 0 // blocks that next turns have of the turns before them
 	for i := range src {
 		row, err := e.Encode(&src[i])
 		if err != nil {
@@ -177,30 +170,22 @@ func TestRecordedUnderUnknownTemplate(t *testing.T) {
 			t.Errorf("row %d: the text counts %d tokens, want %d", i, *row.TextTokens, plain[i].InputTokens)
 		}
 		if before, ok := last[row.SessionID]; ok {
-			late := 0
-			if src[i].Time.After(at(30_000)) {
-				late = 1
-			}
 			full := block.Full(int(before.Request.InputTokens), 16)
 			chain := slices.Concat(recording.Blocks(nil, before.Request.Blocks)[:full], recording.Blocks(nil, before.Request.OutputBlocks))
 			n := 0
 			for next := recording.Blocks(nil, row.Request.Blocks); n < len(chain) && n < len(next) && chain[n] == next[n]; n++ {
 			}
-			shared[late], of[late] = shared[late]+n, of[late]+len(chain)
+			shared, of = shared+n, of+len(chain)
 		}
 		last[row.SessionID] = row
 	}
-	const turns = 8 * 5 // each ends in a partial block
-	if lost := of[1] - shared[1]; lost != turns {
-		t.Errorf("next turns lack %d of %d blocks of the turns before them, where the template is known, want %d", lost, of[1], turns)
-	}
-	if lost := of[0] - shared[0]; lost <= turns || lost > of[0]/20 {
-		t.Errorf("next turns lack %d of %d blocks of the turns before them, where the template was not known", lost, of[0])
+	if lost := of - shared; lost > of/20 {
+		t.Errorf("next turns lack %d of %d blocks of the turns before them", lost, of)
 	}
 }
 
 // Recorders with one key give a prompt the same ids, however many requests each has seen.
-func TestSharedKeyLearnsNothing(t *testing.T) {
+func TestRecordersLearnNothing(t *testing.T) {
 	p := policy(t)
 	p.Workers = 1
 	src := talks(16, 6)

@@ -23,13 +23,13 @@ func newCard(p *Policy, t Totals) Card {
 			"Equal block ids show which requests share a prefix; someone who can put their own prompts into the traffic can test guesses.",
 			"For use inside the organisation that the traffic came from.",
 		},
-		Totals: t, Confined: p.Confined,
+		Decided: decidedOf(p), Totals: t, Confined: p.Confined,
 	}
 	c.Dropped = droppedOf(c.Columns)
 	if t.InputGaps.Total()+t.OutputGaps.Total() > 0 {
 		c.Lengths = "exact; the source's own counts where its text is redacted, empty or incomplete"
 	}
-	if t.Texts > 0 && p.Tokenizer != nil { // else the rows were recorded earlier
+	if (t.Texts > 0 || p.apart()) && p.Tokenizer != nil { // else the rows were recorded earlier
 		c.Tokenizer, c.Template = p.Tokenizer.Name(), p.Template.Name
 		c.Risks = append(c.Risks, breakersRisk)
 	}

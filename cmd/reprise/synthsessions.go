@@ -27,6 +27,10 @@ import (
 // was spent all the same.
 func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace, outs ...string) (m *release.Model, notes []string, paid func(error) error, err error) {
 	free := func(err error) error { return err }
+	decided, err := anonymize.DecidedOf(t.Meta)
+	if err != nil {
+		return nil, nil, free, cli.Exit(cli.Usage, cli.InFile(path, err))
+	}
 	ledger, entry, err := beginNoisy(cmd, f, path, t)
 	if err != nil {
 		return nil, nil, free, err
@@ -63,7 +67,7 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 		}
 	}
 	if err == nil {
-		err = cardOfSessions(m, t.Meta, total, f.Confined)
+		err = cardOfSessions(m, t.Meta, total, f.Confined, decided)
 	}
 	switch {
 	case err == nil:
@@ -103,11 +107,11 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 }
 
 // cardOfSessions gives a model its card, with what all releases cost together.
-func cardOfSessions(m *release.Model, source trace.Meta, total dp.Total, confined *anonymize.Confinement) error {
+func cardOfSessions(m *release.Model, source trace.Meta, total dp.Total, confined *anonymize.Confinement, decided []anonymize.Decision) error {
 	s, of := m.Statement(), m.Meta()
 	s.Ledger, of.Keys = &total, source.Keys
 	card := anonymize.SessionsCard(s, of)
-	card.Confined, card.Tool = confined, tool()
+	card.Confined, card.Decided, card.Tool = confined, decided, tool()
 	text, _, err := card.JSON()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"slices"
 	"strings"
 	"time"
 	_ "time/tzdata" // --tz works where the system has no time zones: in a container, on Windows
@@ -188,7 +189,7 @@ func ImportedMeta(card anonymize.Card, info datasets.Info, capture trace.Capture
 	} else if card.Totals.Sessions == 0 {
 		m.Sessions = ""
 	}
-	if card.Totals.Blocks > 0 {
+	if card.Totals.Blocks > 0 || capture.Declared() && mayShare(info) {
 		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
 	}
 	card.SourceFields = (*anonymize.SourceFields)(info.Fields)
@@ -197,4 +198,14 @@ func ImportedMeta(card anonymize.Card, info datasets.Info, capture trace.Capture
 		m.Breakers, err = card.Breakers.JSON()
 	}
 	return m, err
+}
+
+// mayShare reports whether a format has fields that tell what prompts share. Of a trace that may be
+// released the format says whether there are blocks, since the first row with one is somebody's.
+func mayShare(info datasets.Info) bool {
+	if info.HasText || info.BlocksHashed || info.Fields == nil {
+		return info.HasText || info.BlocksHashed
+	}
+	fields, _ := datasets.ReadFields(info.Fields.Format, info.Fields.Mapped)
+	return slices.ContainsFunc(fields, func(f datasets.SourceField) bool { return slices.Contains(f.Columns, "cached_tokens") })
 }
