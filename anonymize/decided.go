@@ -41,12 +41,12 @@ func decidedOf(p *Policy) []Decision {
 	}
 }
 
-// ErrLearnt is returned of a trace whose import decided for all users by the records of some.
-var ErrLearnt = errors.New("the rows were imported by an earlier version, which decided for all users by the records of some, such as whether input counts include cached tokens: " +
+// errLearnt is returned of a trace whose import decided for all users by the records of some.
+var errLearnt = errors.New("the rows were imported by an earlier version, which decided for all users by the records of some, such as whether input counts include cached tokens: " +
 	"noise does not hide that. Import the log again, with --capture-begin and --capture-end")
 
 // DecidedOf lists the rules by which the rows of a trace were read, for the card of a release of
-// it. It fails with [ErrLearnt] where records of one user may have decided for those of others. A
+// it. It fails with [errLearnt] where records of one user may have decided for those of others. A
 // trace without a card was made by other means, and lists none; one without a declared window
 // has no release.
 func DecidedOf(m trace.Meta) ([]Decision, error) {
@@ -58,11 +58,11 @@ func DecidedOf(m trace.Meta) ([]Decision, error) {
 		return nil, err
 	}
 	if len(c.Decided) == 0 {
-		return nil, ErrLearnt
+		return nil, errLearnt
 	}
 	for _, d := range c.Decided {
 		if d.By == byAll {
-			return nil, ErrLearnt
+			return nil, errLearnt
 		}
 	}
 	return c.Decided, nil

@@ -72,6 +72,7 @@
 //     every column without a rule
 //   - reuse.go: hit ratio and lengths of rows, to compare a release with its source
 //   - card.go: the privacy card as JSON: its fields, totals, counts by model, and its hash
+//   - decided.go: by whose records the rules of an import were decided
 //   - cardtext.go: the card as text for people
 //   - tiercards.go: what the cards of the tiers internal, partner and public say, with the
 //     risks that are left

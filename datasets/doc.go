@@ -43,6 +43,7 @@
 //   - file_arrow.go: Arrow IPC and Feather as lines of JSON; advice for spreadsheets
 //   - file_arrow_messages.go: the messages of Arrow IPC, checked before they are read
 //   - input.go: OpenFiles; several files read as one source, with their places; empty files
+//   - lines.go: the bytes of a source without the records of somebody, or with others in place
 //   - share.go: one of several equal shares of the files; what shares found, as if they were one
 //   - source.go: Options, Info and Source: entries one at a time, bad records counted and
 //     skipped, when too many stop the reading, notes, errors by file, line and column

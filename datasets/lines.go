@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/trace/crash"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -170,6 +171,7 @@ func (l *Lines) Without(records []int, begin []byte) []File {
 		out = append(out, File{Name: f.Name, Open: func() (io.ReadCloser, error) {
 			r, w := io.Pipe()
 			go func() {
+				defer crash.Caught()
 				at, begun := from, k > 0
 				err := l.each(f, func(line []byte, r row) {
 					if r != nil && !begun {
