@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
@@ -23,7 +24,7 @@ const (
 )
 
 // maxArrowBatch bounds what a batch of Arrow holds in memory, in bytes.
-const maxArrowBatch = 1 << 30
+const maxArrowBatch = 128 << 20
 
 // An arrowReader yields the rows of Arrow IPC as lines of JSON. Memory holds one batch.
 type arrowReader struct {
@@ -46,7 +47,7 @@ type boundedMemory struct {
 	left int // bytes
 }
 
-var errArrowBatch = errors.New("a batch of it is larger than 1 GiB: write smaller ones, such as with chunksize=1000")
+var errArrowBatch = errors.New("a batch of it is larger than 128 MiB: write smaller ones, such as with chunksize=100")
 
 // Allocate implements [memory.Allocator].
 func (m *boundedMemory) Allocate(size int) []byte {
@@ -98,6 +99,7 @@ func (a *arrowReader) next() (err error) {
 		}
 		a.batch, a.row = a.in.RecordBatch(), 0
 	}
+	left := arrowRoom{bytes: maxRecord, values: maxValues}
 	a.line.Reset()
 	a.line.WriteByte('{')
 	for i, column := range a.batch.Columns() {
@@ -105,6 +107,9 @@ func (a *arrowReader) next() (err error) {
 			a.line.WriteByte(',')
 		}
 		name, _ := json.Marshal(a.batch.ColumnName(i))
+		if !left.take(column, int(a.row)) {
+			return errArrowRow
+		}
 		value, err := json.Marshal(column.GetOneForMarshal(int(a.row)))
 		if err != nil {
 			return err
@@ -116,6 +121,62 @@ func (a *arrowReader) next() (err error) {
 	a.line.WriteString("}\n")
 	a.row++
 	return nil
+}
+
+var errArrowRow = errors.New("a row of it is larger than 64 MiB, or has more than 2 million values")
+
+// An arrowRoom is what a row may still have. Its lists may overlap and hold one another, so that
+// a few bytes stand for more than any memory: they are counted before they are written out.
+type arrowRoom struct{ bytes, values int }
+
+// take takes room for an element of a column and all that it holds, and reports whether there was
+// enough.
+func (r *arrowRoom) take(column arrow.Array, i int) bool {
+	if r.values--; r.values < 0 || r.bytes < 0 {
+		return false
+	}
+	if column.IsNull(i) {
+		return true
+	}
+	all := func(values arrow.Array, from, to int64) bool {
+		for ; from < to; from++ {
+			if !r.take(values, int(from)) {
+				return false
+			}
+		}
+		return true
+	}
+
+	switch c := column.(type) {
+	case array.ListLike: // lists of all kinds, and maps
+		from, to := c.ValueOffsets(i)
+		return all(c.ListValues(), from, to)
+	case *array.Struct:
+		for f := range c.NumField() {
+			if !r.take(c.Field(f), i) {
+				return false
+			}
+		}
+	case *array.Dictionary:
+		return r.take(c.Dictionary(), c.GetValueIndex(i))
+	case *array.RunEndEncoded:
+		return r.take(c.Values(), c.GetPhysicalIndex(i))
+	case array.Union:
+		child := c.ChildID(i)
+		if dense, ok := c.(*array.DenseUnion); ok {
+			return r.take(dense.Field(child), int(dense.ValueOffset(i)))
+		}
+		return r.take(c.Field(child), i)
+	case array.ExtensionArray:
+		return r.take(c.Storage(), i)
+	case interface{ ValueLen(int) int }:
+		r.bytes -= c.ValueLen(i)
+	case interface{ Value(int) string }:
+		r.bytes -= len(c.Value(i))
+	case interface{ Value(int) []byte }:
+		r.bytes -= len(c.Value(i))
+	}
+	return r.bytes >= 0
 }
 
 // workbook is the advice for a spreadsheet, or "" for another zip: names of what is in it

@@ -14,6 +14,12 @@ import (
 // of a million tokens is some 5 MB.
 const maxRecord = 64 << 20
 
+// maxValues bounds the values of a record of JSON, of which each takes some hundred bytes of memory
+// however short it is. A prompt of a million token ids is half of it.
+const maxValues = 2 << 20
+
+const tooMany = "the record has more than 2 million values: is this the right format?"
+
 const tooLong = "the record is longer than 64 MiB: is this the right format?"
 
 // records yields the raw records of a source one at a time.
@@ -297,9 +303,37 @@ type finiteRecords struct {
 
 func (f *finiteRecords) next() (raw []byte, err error) {
 	if raw, err = f.records.next(); err == nil {
+		if hasTooMany(raw) {
+			line, col := f.records.place(0)
+			return nil, refuse(line, col, tooMany)
+		}
 		raw, f.grown = nonfinite.Null(raw)
 	}
 	return raw, err
+}
+
+// hasTooMany reports whether a record has more than maxValues values.
+func hasTooMany(raw []byte) bool {
+	if bytes.Count(raw, []byte(",")) < maxValues {
+		return false
+	}
+	var s valueScanner
+	values, inString := 0, false
+	for i := 0; i < len(raw); {
+		switch {
+		case inString:
+			s.inString = true
+			i += s.skipString(raw[i:])
+			inString = s.inString
+			continue
+		case raw[i] == '"':
+			inString = true
+		case raw[i] == ',':
+			values++
+		}
+		i++
+	}
+	return values >= maxValues
 }
 
 func (f *finiteRecords) place(offset int) (line, col int64) {

@@ -31,6 +31,15 @@ type parquetFile struct {
 const (
 	noFooter   = "the Parquet footer is missing"
 	badParquet = "the Parquet file is damaged, or uses a feature that is not known here"
+	longRow    = "the row is larger than 64 MiB, or has more than a million values"
+)
+
+// Bounds of a row, beside the bytes of [maxRecord]: values in lists take more memory than they
+// have bytes, those of structures in lists much more.
+const (
+	rowMemory   = 128 << 20
+	valueMemory = 96
+	fieldMemory = 480
 )
 
 // spoolParquet copies in to a temporary file and reads the footer. The errors
@@ -54,7 +63,7 @@ func spoolParquet(in io.Reader) (*parquetFile, error) {
 		return p, nil
 	case errors.Is(err, trace.ErrNoFooter):
 		return nil, p.close(cutOff(1, 1, noFooter))
-	case errors.Is(err, trace.ErrLZ4):
+	case errors.Is(err, trace.ErrLZ4), errors.Is(err, trace.ErrPage):
 		return nil, p.close(refuse(1, 1, err.Error()))
 	}
 	return nil, p.close(refuse(1, 1, badParquet))
@@ -141,9 +150,10 @@ func (r *parquetRows) next() (row, error) {
 	}
 	current := parquetRow{line: r.line}
 	err := guard(func() error {
+		left := rowRoom{bytes: maxRecord, memory: rowMemory}
 		for i, leaf := range r.leaves {
 			var err error
-			if r.values[i], err = leaf.next(); err != nil {
+			if r.values[i], err = leaf.next(&left); err != nil {
 				return err
 			}
 		}
@@ -151,7 +161,12 @@ func (r *parquetRows) next() (row, error) {
 		current.root, _ = v.(map[string]any)
 		return err
 	})
-	if err != nil {
+	switch {
+	case errors.Is(err, trace.ErrPage):
+		return nil, r.done(refuse(r.line, 1, trace.ErrPage.Error()))
+	case errors.Is(err, errLongRow):
+		return nil, r.done(refuse(r.line, 1, longRow))
+	case err != nil:
 		return nil, r.done(refuse(r.line, 1, badParquet))
 	}
 	return current, nil
@@ -207,7 +222,11 @@ func (r *parquetRows) node(c *parquet.Column, wanted func(leaf []string) bool) *
 			return nil
 		}
 		n.kind, n.convert = leafNode, converter(c.Type())
-		r.leaves = append(r.leaves, &parquetLeaf{pages: c.Pages()})
+		takes := valueMemory
+		if c.MaxRepetitionLevel() > 0 && !strings.EqualFold(c.Name(), "element") && !strings.EqualFold(c.Name(), "item") {
+			takes = fieldMemory
+		}
+		r.leaves = append(r.leaves, &parquetLeaf{pages: c.Pages(), takes: takes})
 		n.to = len(r.leaves)
 		return n
 	}
@@ -333,11 +352,28 @@ type parquetLeaf struct {
 	ahead  [128]parquet.Value
 	at, n  int // of ahead
 	row    []parquet.Value
+	takes  int // bytes of memory for each value
+}
+
+// A rowRoom is what a row may still take: bytes of its values, and memory.
+type rowRoom struct{ bytes, memory int }
+
+var errLongRow = errors.New("a row of the Parquet file is too large")
+
+// take takes room for a value.
+func (r *rowRoom) take(v *parquet.Value, memory int) error {
+	if k := v.Kind(); k == parquet.ByteArray || k == parquet.FixedLenByteArray {
+		r.bytes -= len(v.ByteArray())
+	}
+	if r.memory -= memory; r.bytes < 0 || r.memory < 0 {
+		return errLongRow
+	}
+	return nil
 }
 
 // next returns the values of the next row, valid until the following call. A
 // row may go on in the next page.
-func (l *parquetLeaf) next() ([]parquet.Value, error) {
+func (l *parquetLeaf) next(room *rowRoom) ([]parquet.Value, error) {
 	l.row = l.row[:0]
 	for {
 		err := l.fill()
@@ -350,6 +386,9 @@ func (l *parquetLeaf) next() ([]parquet.Value, error) {
 		v := l.ahead[l.at]
 		if len(l.row) > 0 && v.RepetitionLevel() == 0 {
 			return l.row, nil
+		}
+		if err := room.take(&v, l.takes); err != nil {
+			return nil, err
 		}
 		l.row = append(l.row, v)
 		l.at++

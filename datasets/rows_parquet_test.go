@@ -188,7 +188,7 @@ func TestParquetRowsAcrossPages(t *testing.T) {
 		{value(0, "a"), value(1, "b")}, {value(1, "c")}, {}, {value(1, "d"), value(0, "e")}, {value(0, "f")},
 	}}}
 	for _, want := range []string{"abcd", "e", "f"} {
-		row, err := leaf.next()
+		row, err := leaf.next(&rowRoom{bytes: maxRecord, memory: rowMemory})
 		got := ""
 		for _, v := range row {
 			got += string(v.ByteArray())
@@ -197,7 +197,7 @@ func TestParquetRowsAcrossPages(t *testing.T) {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}
-	if _, err := leaf.next(); err != io.EOF {
+	if _, err := leaf.next(&rowRoom{bytes: maxRecord, memory: rowMemory}); err != io.EOF {
 		t.Error(err)
 	}
 }

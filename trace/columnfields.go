@@ -16,6 +16,7 @@ type field[R any] interface {
 	find(*parquet.Schema) bool // tells whether a file has the column
 	open(chunks []parquet.ColumnChunk)
 	read(rows []R) error
+	listed() int // elements of the lists in the rows that were read since it was last called
 	close()
 }
 

@@ -2,6 +2,8 @@ package trace
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -54,23 +56,47 @@ func (r *columnReader[R]) only(columns []string) {
 func (r *columnReader[R]) Read(rows []R) (n int, err error) {
 	defer guard(&err)
 	clear(rows)
-	for n < len(rows) {
+	for listed := 0; n < len(rows); {
 		for r.left == 0 {
 			if err := r.next(); err != nil {
 				return n, err
 			}
 		}
-		part := rows[n : n+int(min(int64(len(rows)-n), r.left))]
+		part := rows[n : n+int(min(int64(len(rows)-n), r.left, rowsAtOnce))]
 		for _, c := range r.fields {
 			if err := c.read(part); err != nil {
-				return n, errBroken
+				return n, brokenPage(err)
 			}
+			listed += c.listed()
 		}
 		n += len(part)
-		r.left -= int64(len(part))
+		if r.left -= int64(len(part)); listed > maxListed {
+			break
+		}
 	}
 	return n, nil
 }
+
+// brokenPage is what is said of an error of the library: nothing but that the file is broken,
+// or that it takes more than is allowed.
+func brokenPage(err error) error {
+	for _, known := range []error{ErrPage, errLongRow} {
+		if errors.Is(err, known) {
+			return known
+		}
+	}
+	return errBroken
+}
+
+// Rows are read rowsAtOnce together, of which no column may have more than MaxListed elements in
+// lists. A Read ends once it has maxListed of them.
+const (
+	rowsAtOnce = 256
+	MaxListed  = 48 << 20
+	maxListed  = 8 << 20
+)
+
+var errLongRow = fmt.Errorf("the lists of %d rows have more than %d elements together", rowsAtOnce, MaxListed)
 
 // next goes on to the next row group.
 func (r *columnReader[R]) next() error {
@@ -109,9 +135,16 @@ type leaf[R, T any] struct {
 	level    int    // of the next value or null
 	next     int    // value
 	dict     []T    // of the row group
+	elems    int    // of lists, since they were last asked for
 }
 
 func (c *leaf[R, T]) name() string { return c.path[0] }
+
+func (c *leaf[R, T]) listed() int {
+	n := c.elems
+	c.elems = 0
+	return n
+}
 
 func (c *leaf[R, T]) find(s *parquet.Schema) bool {
 	leaf, ok := s.Lookup(c.path...) // one that may be missing is not there: see hasRows
@@ -305,6 +338,9 @@ func (c *leaf[R, T]) elements(to *[]T) error {
 		}
 		values := c.values[c.next : c.next+n]
 		c.level, c.next = c.level+n, c.next+n
+		if c.elems += n; c.elems > MaxListed {
+			return errLongRow
+		}
 		if from > 0 {
 			*to = c.slab.take(n)
 			copy(*to, values)

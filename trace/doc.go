@@ -35,6 +35,7 @@
 //   - parquet.go: writing and reading Parquet: Create, Open, traces from a pipe,
 //     compression and page settings, the memory of a writer, errors about files that are
 //     not Parquet, damaged, or no trace
+//   - parquetpages.go: no page of a Parquet file is read that takes more than it may
 //   - manifest.go: a partitioned trace, which is a folder: its manifest, and what it may say
 //   - partitionwriter.go: writing partitions, by one process or several, and the manifest of
 //     what several wrote

@@ -131,7 +131,8 @@ func hasRows[T TextFree](f *parquet.File) error {
 
 // OpenParquet reads the footer of size bytes of r, whoever wrote them. What would
 // make the library take memory without bound is refused before it can: a footer
-// whose stated length exceeds the file's, and compression by LZ4. Errors quote
+// whose stated length exceeds the file's, compression by LZ4, and pages beyond their bounds,
+// which are [ErrPage] when they are read. Errors quote
 // nothing of the file; a file without a footer's end is [ErrNoFooter].
 func OpenParquet(r io.ReaderAt, size int64, options ...parquet.FileOption) (f *parquet.File, err error) {
 	defer guard(&err)
@@ -146,11 +147,18 @@ func OpenParquet(r io.ReaderAt, size int64, options ...parquet.FileOption) (f *p
 	if int64(binary.LittleEndian.Uint32(end)) > size-12 {
 		return nil, errBroken
 	}
-	if f, err = parquet.OpenFile(r, size, options...); err != nil {
+	if err := checkFooter(r, size, binary.LittleEndian.Uint32(end)); err != nil {
+		return nil, err
+	}
+	pages := &checkedFile{ReaderAt: r}
+	if f, err = parquet.OpenFile(pages, size, options...); err != nil {
 		return nil, errBroken
 	}
 	if hasLZ4(f) {
 		return nil, ErrLZ4
+	}
+	if err := pages.expect(f.Metadata()); err != nil {
+		return nil, err
 	}
 	return f, nil
 }

@@ -19,8 +19,8 @@ type Bound struct {
 }
 
 const (
-	// UnknownTokens stands for how many tokens were asked for where nobody said so.
-	UnknownTokens = 64 << 10
+	// unknownTokens stands for how many tokens were asked for where nobody said so.
+	unknownTokens = 64 << 10
 
 	// Some proxies cut what is generated into letters, and a token can be 16 of them.
 	eventsFloor, eventsPerToken = 16 << 10, 16
@@ -39,7 +39,7 @@ const (
 func BoundOf(tokens int, request int) Bound {
 	n, sent := int64(min(max(tokens, 0), 1<<30)), int64(max(request, 0))
 	if n == 0 {
-		n = UnknownTokens
+		n = unknownTokens
 	}
 	return Bound{
 		Events: int(eventsFloor + n*eventsPerToken),

@@ -62,7 +62,7 @@ func (s *replayServers) measureImages(cmd *cobra.Command, load *result.ImageLoad
 	}
 	s.images, err = s.endpoint.MeasureImages(cmd.Context(), s.maker.Tok.Words().Text[0], blockSize, largest)
 	if err != nil {
-		return fmt.Errorf("--images: the server does not count images: %w\nWithout --images, text stands for them", Advised(err, &s.flags.Target))
+		return fmt.Errorf("--images: the server does not count images: %w\nWithout --images, text stands for them", advised(err, &s.flags.Target))
 	}
 	s.endpoint.SendImages(s.images)
 	load.Rule = s.images.String()

@@ -313,7 +313,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 		s.templates, err = s.calibrate(cmd, w)
 	}
 	if err != nil {
-		return nil, Advised(err, &f.Target)
+		return nil, advised(err, &f.Target)
 	}
 	switch {
 	case f.Servers.Cache == result.CacheSalted:

@@ -61,8 +61,8 @@ func withinLimit(cmd *cobra.Command, t *flags.Target, ready time.Duration, ask f
 	return err
 }
 
-// Advised adds to why a server cannot be used what to do next.
-func Advised(err error, t *flags.Target) error {
+// advised adds to why a server cannot be used what to do next.
+func advised(err error, t *flags.Target) error {
 	e, ok := errors.AsType[*client.SetupError](err)
 	if !ok {
 		return err
@@ -156,7 +156,7 @@ func Checked(cmd *cobra.Command, t *flags.Target, tok *token.Encoding) (o check.
 func Check(cmd *cobra.Command, t *flags.Target, o check.Options) (report *check.Report, err error) {
 	err = withinLimit(cmd, t, 0, func() (err error) {
 		report, err = check.Run(cmd.Context(), o)
-		return Advised(err, t)
+		return advised(err, t)
 	})
 	return report, err
 }

@@ -74,7 +74,7 @@ func TestAdvised(t *testing.T) {
 		{client.SetupError{Asked: "POST http://gpu.example:8000/v1/completions", API: "completions", Kind: openai.KindBadRequest, Status: http.StatusBadRequest, Said: "no"},
 			"POST http://gpu.example:8000/v1/completions: HTTP 400: \"no\""},
 	} {
-		if got := Advised(&c.err, &target).Error(); got != c.want {
+		if got := advised(&c.err, &target).Error(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}

@@ -1,0 +1,193 @@
+package datasets
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/parquet-go/parquet-go"
+
+	"reprise/trace/bombtest"
+)
+
+// heapOfSystem is how much memory the heap has had of the system.
+func heapOfSystem() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapSys)
+}
+
+type bombMessage struct {
+	Role    string `parquet:"role,dict"`
+	Content string `parquet:"content,dict"`
+}
+
+type bombRow struct {
+	Timestamp int64         `parquet:"timestamp"`
+	Model     string        `parquet:"model,optional,dict"`
+	Score     float64       `parquet:"score"`
+	Stream    bool          `parquet:"stream"`
+	Messages  []bombMessage `parquet:"messages,list"`
+	IDs       []int32       `parquet:"ids,list"`
+}
+
+// A Parquet file of somebody else's is refused before it takes memory that it has no use for,
+// whichever of its columns is made to.
+func TestForeignParquetBombs(t *testing.T) {
+	sound := toParquet(t, bombRow{1, "m", 1, true, []bombMessage{{"user", "a"}, {"user", "b"}}, []int32{1, 2}}, bombRow{2, "m", 1, true, []bombMessage{{"user", "a"}}, []int32{3}})
+	bombs := bombtest.Parquet([]byte(sound), "model", "messages", "ids")
+	for _, bomb := range append(bombs, bombtest.Parquet([]byte(sound))...) {
+		before := heapOfSystem()
+		err := func() error {
+			p, err := spoolParquet(bytes.NewReader(bomb.Data))
+			if err != nil {
+				return err
+			}
+			defer p.close(nil)
+			rows, err := p.rows(everything)
+			for err == nil {
+				_, err = rows.next()
+			}
+			return err
+		}()
+		if _, ok := err.(*fault); !ok {
+			t.Errorf("%s: %v", bomb.Name, err)
+		}
+		if grown := heapOfSystem() - before; grown > 400<<20 {
+			t.Errorf("%s: %d MiB of memory, then %v", bomb.Name, grown>>20, err)
+		}
+	}
+}
+
+// A row is bounded like a record of JSON: in bytes, also where one text stands many times, and in
+// values.
+func TestParquetRowsAreBounded(t *testing.T) {
+	text := strings.Repeat("a", 1<<20)
+	for name, c := range map[string]struct {
+		row  bombRow
+		fits bool
+	}{
+		"one text of 65 MiB":        {bombRow{Messages: []bombMessage{{Content: strings.Repeat("a", 65<<20)}}}, false},
+		"one text 60 times":         {bombRow{Messages: slicesOf(60, bombMessage{Content: text})}, true},
+		"one text 1,000 times":      {bombRow{Messages: slicesOf(1000, bombMessage{Content: text})}, false},
+		"a million token ids":       {bombRow{IDs: slicesOf(1<<20, int32(0))}, true},
+		"four million token ids":    {bombRow{IDs: slicesOf(4<<20, int32(0))}, false},
+		"a hundred thousand turns":  {bombRow{Messages: slicesOf(100_000, bombMessage{})}, true},
+		"half a million turns":      {bombRow{Messages: slicesOf(500_000, bombMessage{})}, false},
+		"nothing but empty columns": {bombRow{}, true},
+	} {
+		var b bytes.Buffer
+		w := parquet.NewGenericWriter[bombRow](&b, parquet.Compression(&parquet.Zstd),
+			parquet.SkipPageBounds("messages", "list", "element", "content"), parquet.DataPageStatistics(false))
+		if _, err := w.Write([]bombRow{c.row}); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		p, err := spoolParquet(&b)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		rows, err := p.rows(everything)
+		if err == nil {
+			_, err = rows.next()
+		}
+		if (err == nil) != c.fits || err != nil && err.(*fault).reason != longRow {
+			t.Errorf("%s: %v", name, err)
+		}
+		p.close(nil)
+	}
+}
+
+func slicesOf[T any](n int, v T) []T {
+	all := make([]T, n)
+	for i := range all {
+		all[i] = v
+	}
+	return all
+}
+
+// Records of JSON are bounded in bytes and in values, in all the ways in which they can stand.
+func TestRecordsAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		record string
+		fits   bool
+	}{
+		"a text of 63 MiB":           {`{"a":"` + strings.Repeat("a", 63<<20) + `"}`, true},
+		"a text of 65 MiB":           {`{"a":"` + strings.Repeat("a", 65<<20) + `"}`, false},
+		"a text of commas":           {`{"a":"` + strings.Repeat(`,\"`, 3<<20) + `"}`, true},
+		"a million token ids":        {`{"a":[` + strings.Repeat("0,", 1<<20) + `0]}`, true},
+		"three million token ids":    {`{"a":[` + strings.Repeat("0,", 3<<20) + `0]}`, false},
+		"three million empty turns":  {`{"a":[` + strings.Repeat("{},", 3<<20) + `{}]}`, false},
+		"three million fields":       {`{` + strings.Repeat(`"a":1,`, 3<<20) + `"a":1}`, false},
+		"texts with commas and more": {`{"a":["` + strings.Repeat(",", 3<<20) + `",` + strings.Repeat(`"\\",`, 1<<20) + `0]}`, true},
+	} {
+		for layout, in := range map[string]string{"lines": c.record + "\n", "an array": "[" + c.record + "]", "an object": `{"data":[` + c.record + "]}"} {
+			r := newJSONReader(bufio.NewReader(strings.NewReader(in)), []byte(in[:1<<10]))
+			_, err := r.next()
+			if (err == nil) != c.fits {
+				t.Errorf("%s in %s: %v", name, layout, err)
+			}
+		}
+	}
+}
+
+// Lists that overlap and hold one another are counted before a row is written out, and a batch that
+// claims or unpacks to more than its bound is refused.
+func TestArrowBombs(t *testing.T) {
+	stream := func(column arrow.Array, options ...ipc.Option) []byte {
+		schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: column.DataType()}}, nil)
+		var b bytes.Buffer
+		w := ipc.NewWriter(&b, append(options, ipc.WithSchema(schema))...)
+		if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{column}, int64(column.Len()))); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	// Each level has a hundred lists of which each is the whole level below it.
+	nested := func(levels int) arrow.Array {
+		b := array.NewInt8Builder(memory.DefaultAllocator)
+		b.AppendValues(make([]int8, 100), nil)
+		var below arrow.Array = b.NewArray()
+		for range levels {
+			offsets, sizes := array.NewInt32Builder(memory.DefaultAllocator), array.NewInt32Builder(memory.DefaultAllocator)
+			for range 100 {
+				offsets.Append(0)
+				sizes.Append(int32(below.Len()))
+			}
+			data := array.NewData(arrow.ListViewOf(below.DataType()), 100, []*memory.Buffer{nil, offsets.NewArray().Data().Buffers()[1], sizes.NewArray().Data().Buffers()[1]}, []arrow.ArrayData{below.Data()}, 0, 0)
+			below = array.MakeFromData(data)
+		}
+		return below
+	}
+	nothing := array.NewFixedSizeListData(array.NewData(arrow.FixedSizeListOf(1<<28, arrow.Null), 1, []*memory.Buffer{nil}, []arrow.ArrayData{array.NewNull(1 << 28).Data()}, 0, 0))
+	zeros := array.NewInt64Builder(memory.DefaultAllocator)
+	zeros.AppendValues(make([]int64, 20<<20), nil)
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{
+		"lists of lists":         {stream(nested(2)), ""},
+		"lists of lists of more": {stream(nested(8)), errArrowRow.Error()},
+		"a list of nothing":      {stream(nothing), errArrowRow.Error()},
+		"a batch that unpacks":   {stream(zeros.NewArray(), ipc.WithZstd()), errArrowBatch.Error()},
+	} {
+		before := heapOfSystem()
+		r, err := newArrowReader(bufio.NewReader(bytes.NewReader(c.file)), maxArrowBatch)
+		if err == nil {
+			_, err = io.Copy(io.Discard, r)
+		}
+		if said := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(said, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if grown := heapOfSystem() - before; grown > 400<<20 {
+			t.Errorf("%s: %d MiB of memory", name, grown>>20)
+		}
+	}
+}
