@@ -170,7 +170,7 @@ func (m *meter) finish(run *result.Run) error {
 		stats := p.Stats()
 		run.Server.Prometheus = &stats
 	}
-	if err := result.WriteMetrics(m.path, run.Started, file.Reader()); err != nil {
+	if err := result.WriteMetrics(m.path, run, file.Reader()); err != nil {
 		return fmt.Errorf("they are still in %s: %w", name, err)
 	}
 	return os.Remove(name)

@@ -166,6 +166,19 @@ func Stricter(a, b string) string {
 	return a
 }
 
+// Strictest is the tier of what was made of several things, each of a tier of its own, see [Stricter].
+// It is empty for none.
+func Strictest[T any](things []T, tier func(*T) string) (strictest string) {
+	for i := range things {
+		if t := tier(&things[i]); i == 0 {
+			strictest = t
+		} else {
+			strictest = Stricter(strictest, t)
+		}
+	}
+	return strictest
+}
+
 func strictness(tier string) int {
 	if i := slices.Index(tiers, tier); i >= 0 {
 		return i

@@ -289,7 +289,7 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if f.baseline != "" {
 		result.Against(f.baseline, before, f.most)
 	}
-	if err := trace.WriteFile(filepath.Join(f.out, "index.html"), 0o644, result.Page(f.out).Write); err != nil {
+	if err := trace.WriteFile(filepath.Join(f.out, "index.html"), trace.TierMode(result.Tier), result.Page(f.out).Write); err != nil {
 		return err
 	}
 	if err := f.write(cmd, &result); err != nil {

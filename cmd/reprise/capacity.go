@@ -116,7 +116,7 @@ func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 		return cli.Exit(cli.Usage, err)
 	}
 	if f.html != "" {
-		if err := trace.WriteFile(f.html, 0o644, c.Page().Write); err != nil {
+		if err := trace.WriteFile(f.html, trace.TierMode(c.Tier), c.Page().Write); err != nil {
 			return err
 		}
 	}

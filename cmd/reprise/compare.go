@@ -214,7 +214,7 @@ func (f *compareFlags) gated(rounds, against int) error {
 // write prints the comparison and returns its outcome as the exit code.
 func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 	if f.judge.HTML != "" {
-		if err := trace.WriteFile(f.judge.HTML, 0o644, compare.Page(c).Write); err != nil {
+		if err := trace.WriteFile(f.judge.HTML, trace.TierMode(c.Tier), compare.Page(c).Write); err != nil {
 			return err
 		}
 	}

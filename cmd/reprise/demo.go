@@ -187,5 +187,5 @@ func (d *demo) report() (string, error) {
 		return "", err
 	}
 	f.HTML = d.path("report.html")
-	return "what was measured: " + f.HTML, f.writePages(d.cmd, report.Named{Summary: d.summary})
+	return "what was measured: " + f.HTML, f.writePage(report.Named{Summary: d.summary})
 }

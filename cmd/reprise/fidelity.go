@@ -95,12 +95,13 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		return err
 	}
 	checks := result.Gate(limits)
+	mode := trace.TierMode(result.Tier)
 	if f.html != "" {
-		if err := trace.WriteFile(f.html, trace.TierMode(result.Tier), result.Page(checks).Write); err != nil {
+		if err := trace.WriteFile(f.html, mode, result.Page(checks).Write); err != nil {
 			return err
 		}
 	}
-	err = cli.WriteOutputMode(cmd, f.out, trace.TierMode(result.Tier), func(w io.Writer) error {
+	err = cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
 		if f.asJSON {
 			return result.WriteJSON(w, checks)
 		}

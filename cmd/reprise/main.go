@@ -75,7 +75,7 @@
 //   - report.go: report: one run or several, finding results files in directories, exit
 //     codes, --explain, pages
 //   - reportformats.go: report: --format: text, JSON, Markdown, CSV, JUnit, Prometheus,
-//     vLLM, a tuning's decision; plots as files
+//     vLLM, a tuning's decision
 //   - compare.go: compare: recorded runs, production, --gate, names of the sides
 //   - rounds.go: compare: making rounds against two servers, their order, the directory
 //     that keeps them

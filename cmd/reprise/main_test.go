@@ -53,12 +53,12 @@ func replacing(args []string) []string {
 	if err != nil || cmd.Flags().Lookup("overwrite") == nil || slices.Contains(args, "--overwrite") {
 		return args
 	}
-	for i, name := range []string{"-o", "--html", "--plots", "--header", "--histograms", "--tables", "--result-filename"} {
+	for _, name := range []string{"-o", "--html", "--header", "--histograms", "--tables", "--result-filename"} {
 		at := slices.Index(args, name) + 1
 		if at == 0 || at == len(args) {
 			continue
 		}
-		if info, err := os.Stat(args[at]); err == nil && (info.Mode().IsRegular() || i == 2) {
+		if info, err := os.Stat(args[at]); err == nil && info.Mode().IsRegular() {
 			return slices.Insert(slices.Clone(args), at+1, "--overwrite")
 		}
 	}

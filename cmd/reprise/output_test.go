@@ -19,10 +19,6 @@ import (
 func TestExistingOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFiles(t, map[string]string{"log.jsonl": userLog(5), "t.parquet": "mine", "w.parquet": "mine", "r.parquet": "mine", "p.txt": "mine"})
-	if err := os.Mkdir("drawn", 0o700); err != nil {
-		t.Fatal(err)
-	}
-	writeFiles(t, map[string]string{"drawn/ttft.svg": "mine"})
 	try := func(line string) (string, int) {
 		var errs bytes.Buffer
 		code := run(context.Background(), strings.Fields(line), strings.NewReader(""), &bytes.Buffer{}, &errs)
@@ -42,8 +38,6 @@ func TestExistingOutput(t *testing.T) {
 		"replay w.parquet -o w.parquet --overwrite":                           "reprise: w.parquet is an input and would be overwritten: name another output\n" + help,
 		"replay w.parquet -o x.parquet --html r.parquet":                      "reprise: r.parquet exists: name another file with --html, or replace it with --overwrite\n" + help,
 		"replay w.parquet -o x.parquet --html x.parquet":                      "reprise: two outputs have the same name, x.parquet: give each its own file\n" + help,
-		"replay w.parquet -o x.parquet --plots p.txt":                         "reprise: p.txt is a file: name a folder with --plots\n" + help,
-		"replay w.parquet -o x.parquet --plots drawn":                         "reprise: drawn holds plots, such as drawn/ttft.svg: name another folder with --plots, or replace them with --overwrite\n" + help,
 		"replay w.parquet -o x.parquet --save-result --result-filename p.txt": "reprise: p.txt exists: name another file with --result-filename, add to it with --append-result, or replace it with --overwrite\n" + help,
 		"profile t.parquet --tables p.txt":                                    "reprise: p.txt exists: name another file with --tables, or replace it with --overwrite\n" + help,
 		"compare t.parquet t.parquet --html no/c.html":                        "reprise: folder no does not exist: make it first, or name another with --html\n" + help,

@@ -104,12 +104,13 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 			return err
 		}
 	}
+	mode := trace.TierMode(t.Meta.Tier)
 	if f.html != "" {
-		if err := cli.WriteOutputMode(cmd, f.html, trace.TierMode(t.Meta.Tier), profile.Page(summary, p.Histograms()).Write); err != nil {
+		if err := cli.WriteOutputMode(cmd, f.html, mode, profile.Page(summary, p.Histograms()).Write); err != nil {
 			return err
 		}
 	}
-	return cli.WriteOutputMode(cmd, f.out, trace.TierMode(t.Meta.Tier), func(w io.Writer) error {
+	return cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
 		if !f.asJSON {
 			return profile.WriteText(w, summary, cli.TextOptions(cmd, "All tables: --details. Page with plots: --html FILE."))
 		}

@@ -7,12 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +63,7 @@ whether differences are significant: reprise compare does.
 The exit code is 4 if a run cannot be trusted, 3 if a clause of the --contract fails,
 and 4 if none fails and one cannot be judged.`,
 		Example: `  reprise report r.parquet --slo ttft:500ms,tpot:50ms --html r.html
-  reprise report r.parquet r.parquet --name before,after --html both.html --plots plots
+  reprise report r.parquet r.parquet --name before,after --html both.html
   reprise report r.parquet --contract contract.yaml
   reprise report r.parquet --definitions aiperf
   reprise report r.parquet --format vllm -o vllm.json
@@ -87,8 +85,8 @@ and 4 if none fails and one cannot be judged.`,
 				return cli.Usagef("--format: want one of %s", strings.Join(formatNames(), ", "))
 			case !decision && f.why != "":
 				return cli.Usagef("--why is for --format %s", formatDecision)
-			case decision && (f.Plots != "" || f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
-				return cli.Usagef("--format %s writes one record of several runs, and takes no --plots, --push or --definitions", formatDecision)
+			case decision && (f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
+				return cli.Usagef("--format %s writes one record of several runs, and takes no --push or --definitions", formatDecision)
 			}
 			if _, err := f.push.Pusher(); err != nil {
 				return err
@@ -139,7 +137,7 @@ func (f *reportFlags) report(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := f.writePages(cmd, report.Named{Summary: s}); err != nil {
+	if err := f.writePage(report.Named{Summary: s}); err != nil {
 		return err
 	}
 	if err := f.write(cmd, path, s); err != nil {
@@ -166,7 +164,7 @@ func (f *reportFlags) write(cmd *cobra.Command, path string, s report.Summary) e
 		return err
 	}
 	defer results.Close()
-	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
+	err = cli.WriteOutputMode(cmd, f.out, trace.TierMode(s.Run.Tier), func(w io.Writer) error {
 		if f.format == formatVLLM {
 			if err := f.VLLM.Write(w, results); err != nil {
 				return err
@@ -347,10 +345,10 @@ func (f *reportFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 		}
 		runs = append(runs, report.Named{Name: names[i], Summary: s})
 	}
-	if err := f.writePages(cmd, runs...); err != nil {
+	if err := f.writePage(runs...); err != nil {
 		return err
 	}
-	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
+	err = cli.WriteOutputMode(cmd, f.out, trace.TierMode(report.Tier(runs)), func(w io.Writer) error {
 		if f.AsJSON || f.format == formatJSON {
 			return report.WriteJSONRuns(w, runs)
 		}
@@ -362,52 +360,12 @@ func (f *reportFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 	return cmp.Or(untrusted, unmet, unjudged)
 }
 
-// writePages writes the page of one or several runs, and its plots as files of
-// their own, as far as they are asked for.
-func (f *reportFlags) writePages(cmd *cobra.Command, runs ...report.Named) error {
-	if f.HTML == "" && f.Plots == "" {
+// writePage writes the page of one or several runs, if it is asked for.
+func (f *reportFlags) writePage(runs ...report.Named) error {
+	if f.HTML == "" {
 		return nil
 	}
-	p := report.Overlay(runs)
-	if f.HTML != "" {
-		if err := trace.WriteFile(f.HTML, 0o644, p.Write); err != nil {
-			return err
-		}
-	}
-	if f.Plots == "" {
-		return nil
-	}
-	// Each plot is an image and its points, under a name made of its title.
-	if err := os.MkdirAll(f.Plots, 0o755); err != nil {
-		return err
-	}
-	n := 0
-	seen := map[string]int{}
-	for _, plot := range p.Plots() {
-		// The title's letters and digits, the rest as hyphens.
-		name := strings.Join(strings.FieldsFunc(strings.ToLower(plot.Title), func(r rune) bool {
-			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-		}), "-")
-		if seen[name]++; seen[name] > 1 {
-			name = fmt.Sprintf("%s-%d", name, seen[name])
-		}
-		path := objectstore.Join(f.Plots, name)
-		if err := trace.WriteFile(path+".svg", 0o644, plot.WriteSVG); err != nil {
-			return err
-		}
-		if err := trace.WriteFile(path+".csv", 0o644, plot.WriteCSV); err != nil {
-			return err
-		}
-		n++
-	}
-	cli.Notef(cmd, "%d plots, as SVG and CSV: %s", n, f.Plots)
-	for _, r := range runs {
-		if tier := trace.TierNote("directory of plots", r.Run.Tier); tier != "" {
-			cli.Notef(cmd, "note: %s Images and CSV have no place to say so.", tier)
-			break
-		}
-	}
-	return nil
+	return trace.WriteFile(f.HTML, trace.TierMode(report.Tier(runs)), report.Overlay(runs).Write)
 }
 
 // listNames is the value of --explain that lists all names.

@@ -86,17 +86,18 @@ func (f *reportFlags) decided(cmd *cobra.Command, paths []string) error {
 		accepted = accepted || run.Accepted()
 		runs = append(runs, run)
 	}
+	mode := trace.TierMode(report.TierOfTried(runs))
 	d := report.Decision{Why: f.why, PricePerGPUHour: price}
 	if f.HTML != "" {
 		p, err := report.DecisionPage(runs, d)
 		if err != nil {
 			return err
 		}
-		if err := trace.WriteFile(f.HTML, 0o644, p.Write); err != nil {
+		if err := trace.WriteFile(f.HTML, mode, p.Write); err != nil {
 			return err
 		}
 	}
-	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error { return report.WriteDecision(w, runs, d) })
+	err = cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error { return report.WriteDecision(w, runs, d) })
 	if err != nil || accepted {
 		return err
 	}

@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"encoding/xml"
-	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,8 +34,8 @@ func simulatedRuns(t *testing.T, replicas ...string) (dir string, files []string
 
 func TestReportOfSeveralRuns(t *testing.T) {
 	dir, files := simulatedRuns(t, "1", "2")
-	html, plots := filepath.Join(dir, "x.html"), filepath.Join(dir, "plots")
-	text := must(t, "report", files[0], files[1], "--gpus", "1,2", "--html", html, "--plots", plots)
+	html := filepath.Join(dir, "x.html")
+	text := must(t, "report", files[0], files[1], "--gpus", "1,2", "--html", html)
 	for _, want := range []string{"with1", "with2", "Output/s per GPU", "trustworthy by itself", "reprise compare tells a difference from noise"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -47,7 +44,6 @@ func TestReportOfSeveralRuns(t *testing.T) {
 	if page, err := os.ReadFile(html); err != nil || !strings.Contains(string(page), "Report of 2 runs") {
 		t.Errorf("the page: %v", err)
 	}
-	holdPlots(t, plots)
 
 	var runs []struct {
 		Name       string
@@ -59,30 +55,6 @@ func TestReportOfSeveralRuns(t *testing.T) {
 	}
 	if out := must(t, "report", files[0], files[0]); !strings.Contains(out, "with1 (2)") {
 		t.Error("two runs of one name are not told apart")
-	}
-}
-
-// holdPlots holds that each plot is there as an image that is XML and as lines of CSV.
-func holdPlots(t *testing.T, dir string) {
-	t.Helper()
-	images, err := filepath.Glob(filepath.Join(dir, "*.svg"))
-	if err != nil || len(images) < 9 {
-		t.Fatalf("%d plots: %v", len(images), err)
-	}
-	for _, name := range images {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for d := xml.NewDecoder(f); err == nil; _, err = d.Token() {
-		}
-		f.Close()
-		if !errors.Is(err, io.EOF) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if points, err := os.ReadFile(strings.TrimSuffix(name, ".svg") + ".csv"); err != nil || strings.Count(string(points), "\n") < 3 {
-			t.Errorf("%s: %v, %q", name, err, points)
-		}
 	}
 }
 

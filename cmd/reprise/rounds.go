@@ -492,7 +492,7 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	if c, err = f.rounds(cmd, arms, aa, o); err != nil {
 		return c, err
 	}
-	return c, trace.WriteFile(objectstore.Join(f.making.out, "compare.json"), 0o644, func(w io.Writer) error { return compare.WriteJSON(w, c) })
+	return c, trace.WriteFile(objectstore.Join(f.making.out, "compare.json"), trace.TierMode(c.Tier), func(w io.Writer) error { return compare.WriteJSON(w, c) })
 }
 
 // planned plans the rounds, by pilot rounds where there are any, or finds the plan that the

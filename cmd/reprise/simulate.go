@@ -105,7 +105,7 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 	case f.Out != "" && f.Router == flags.AllRouters:
 		return cli.Usagef("-o writes the results of one router: name one with --router")
 	}
-	for _, name := range []string{"html", "plots", "slo", "trust", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
+	for _, name := range []string{"html", "slo", "trust", "max-errors", "contract", "gpus", "price-per-gpu-hour"} {
 		if f.Out == "" && cmd.Flags().Changed(name) {
 			return cli.Usagef("--%s is about the results: give -o FILE.parquet", name)
 		}

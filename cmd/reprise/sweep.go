@@ -134,7 +134,7 @@ if no load meets it.`,
 			if err != nil {
 				return err
 			}
-			if err := f.write(cmd, &r); err != nil {
+			if err := f.write(cmd, r.Tier, &r); err != nil {
 				return err
 			}
 			return f.kept(&r)
@@ -169,7 +169,7 @@ func (f *sweepFlags) cross(cmd *cobra.Command, earlier []string) error {
 	if err := ask.Write(&r); err != nil {
 		return err
 	}
-	if err := f.write(cmd, &r); err != nil {
+	if err := f.write(cmd, "public", &r); err != nil { // its requests are of no trace
 		return err
 	}
 	if why := r.Untrusted(); why != "" {
@@ -287,7 +287,7 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 		return r, nil
 	}
 	write := func(w io.Writer) error { return cli.WriteJSON(w, r) }
-	return r, trace.WriteFile(filepath.Join(f.dir, sweepFile), 0o644, write)
+	return r, trace.WriteFile(filepath.Join(f.dir, sweepFile), trace.TierMode(r.Tier), write)
 }
 
 // sameQuestion refuses a directory with the answer of a sweep under another contract, which would be
@@ -455,13 +455,13 @@ func (f *sweepFlags) kept(r *bench.SweepResult) error {
 	return cli.Exit(cli.Check, errors.New("no load meets the contract: "+r.Stopped.Text))
 }
 
-// write prints what was measured, and writes its page.
-func (f *sweepFlags) write(cmd *cobra.Command, r interface {
+// write prints what was measured with requests of a tier, and writes its page.
+func (f *sweepFlags) write(cmd *cobra.Command, tier string, r interface {
 	Page() *page.Page
 	WriteText(io.Writer, textpage.Options) error
 }) error {
 	if f.html != "" {
-		if err := trace.WriteFile(f.html, 0o644, r.Page().Write); err != nil {
+		if err := trace.WriteFile(f.html, trace.TierMode(tier), r.Page().Write); err != nil {
 			return err
 		}
 	}

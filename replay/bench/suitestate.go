@@ -165,10 +165,10 @@ func writeRun(dir string, s *report.Summary) error {
 	if err := writeIndented(filepath.Join(dir, "environment.json"), environment); err != nil {
 		return err
 	}
-	if err := trace.WriteFile(filepath.Join(dir, reportName), 0o644, report.Page(*s).Write); err != nil {
+	if err := trace.WriteFile(filepath.Join(dir, reportName), trace.TierMode(run.Tier), report.Page(*s).Write); err != nil {
 		return err
 	}
-	return trace.WriteFile(filepath.Join(dir, summaryName), 0o644, func(w io.Writer) error { return report.WriteJSON(w, *s) })
+	return trace.WriteFile(filepath.Join(dir, summaryName), trace.TierMode(run.Tier), func(w io.Writer) error { return report.WriteJSON(w, *s) })
 }
 
 func writeIndented(path string, v any) error {

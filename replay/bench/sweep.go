@@ -527,7 +527,7 @@ func (s *Sweep) summarise(t Trial) (report.Summary, error) {
 		return summary, err
 	}
 	path := filepath.Join(filepath.Dir(t.Results), "summary.json")
-	return summary, trace.WriteFile(path, 0o644, func(w io.Writer) error { return report.WriteJSON(w, summary) })
+	return summary, trace.WriteFile(path, trace.TierMode(summary.Run.Tier), func(w io.Writer) error { return report.WriteJSON(w, summary) })
 }
 
 // setAside makes place for a level that is measured again. What was measured is kept

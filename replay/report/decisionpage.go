@@ -9,6 +9,11 @@ import (
 	"reprise/trace/textpage"
 )
 
+// TierOfTried is the strictest tier of the runs, which the record inherits.
+func TierOfTried(runs []Tried) string {
+	return trace.Strictest(runs, func(r *Tried) string { return r.Summary.Run.Tier })
+}
+
 // DecisionPage is the record of a tuning for a browser, with what [WriteDecision] writes:
 // the preferred setting as the headline, and on the first screen what was accepted and
 // rejected, the main figures and the distributions of all runs.
@@ -18,14 +23,12 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 		return nil, err
 	}
 	best, rule := chosen(runs)
-	tier := runs[0].Summary.Run.Tier
 	p := &page.Page{Title: "Decision record", Lead: "Target: " + strings.Join(target(runs), "; ")}
 	p.Headline = decisionHeadline(runs, best)
 	head, right := []string{""}, []page.Align{page.Left}
 	why := []string{rationale(runs, d, best)}
 	cdfOf := cdf("TTFT distribution", "From when a request was due. A curve further to the left is faster.", "TTFT")
 	for i := range runs {
-		tier = trace.Stricter(tier, runs[i].Summary.Run.Tier)
 		level := page.Good
 		if !runs[i].Accepted() {
 			level = page.Bad
@@ -46,7 +49,7 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 		s.Name = textpage.Plain(runs[i].Name)
 		cdfOf.Series = append(cdfOf.Series, s)
 	}
-	p.Tag = trace.TierNote("page", tier)
+	p.Tag = trace.TierNote("page", TierOfTried(runs))
 	if drawn := page.Drawn(cdfOf); len(drawn) > 0 {
 		p.Plot = &drawn[0]
 	}

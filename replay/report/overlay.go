@@ -71,19 +71,20 @@ func WriteTextRuns(w io.Writer, runs []Named, o textpage.Options) error {
 
 const noClaim = "The figures stand beside each other as they were measured; whether a difference is more than noise is for a comparison with repeats to say."
 
+// Tier is the strictest tier of the runs, which everything that shows them inherits.
+func Tier(runs []Named) string {
+	return trace.Strictest(runs, func(r *Named) string { return r.Run.Tier })
+}
+
 // Overlay lays several runs over each other for a browser. One run gives the
 // page of [Page].
 func Overlay(runs []Named) *page.Page {
 	if len(runs) == 1 {
 		return Page(runs[0].Summary)
 	}
-	strictest := runs[0].Run.Tier
-	for _, r := range runs[1:] {
-		strictest = trace.Stricter(strictest, r.Run.Tier)
-	}
 	p := &page.Page{
 		Title: fmt.Sprintf("Report of %d runs", len(runs)),
-		Tag:   trace.TierNote("page", strictest),
+		Tag:   trace.TierNote("page", Tier(runs)),
 		Lead:  noClaim,
 		Table: firstOverlay(runs),
 		About: overlayProvenance(runs),

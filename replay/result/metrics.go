@@ -117,12 +117,12 @@ func (f failedReader) Read([]Metric) (int, error) { return 0, f.err }
 // Close closes the file; its readers end with it.
 func (m *MetricsFile) Close() error { return m.file.Close() }
 
-// WriteMetrics writes a metrics file, which appears whole or not at all.
-func WriteMetrics(path, started string, rows trace.Reader[Metric]) error {
-	return trace.WriteFile(path, 0o644, func(w io.Writer) error {
+// WriteMetrics writes a metrics file of a run, which appears whole or not at all.
+func WriteMetrics(path string, run *Run, rows trace.Reader[Metric]) error {
+	return trace.WriteFile(path, trace.TierMode(run.Tier), func(w io.Writer) error {
 		out := trace.NewRowsWriter[Metric](w, nil)
 		out.SetMetadata("reprise.schema", MetricsSchema)
-		out.SetMetadata(startedKey, started)
+		out.SetMetadata(startedKey, run.Started)
 		if _, err := trace.Copy(out, rows); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func (s *Set) Merge(path string) (result.Run, error) {
 	if err := result.Write(path, run, s.rows()); err != nil {
 		return run, err
 	}
-	return run, s.mergeMetrics(path, run.Started)
+	return run, s.mergeMetrics(path, &run)
 }
 
 // rows reads the rows of all shards in order.
@@ -178,7 +178,7 @@ func (v *survey) peak() (most int) {
 
 // mergeMetrics writes what shards measured at the servers: as a rule the first alone does. Of
 // a server that several measured, the samples of the first of them are taken.
-func (s *Set) mergeMetrics(path, started string) error {
+func (s *Set) mergeMetrics(path string, run *result.Run) error {
 	var readers []trace.Reader[result.Metric]
 	from := map[string]int{} // by target, the shard whose samples are taken
 	for i := range s.shards {
@@ -197,7 +197,7 @@ func (s *Set) mergeMetrics(path, started string) error {
 	if len(readers) == 0 {
 		return nil
 	}
-	return result.WriteMetrics(result.MetricsName(path), started, &inTurn{readers})
+	return result.WriteMetrics(result.MetricsName(path), run, &inTurn{readers})
 }
 
 // targetsOf reads the metrics of a shard, but for targets that an earlier one has.

@@ -213,7 +213,7 @@ func TestMergeIsTheWhole(t *testing.T) {
 			if i == 2 {
 				started = "x"
 			}
-			if err := result.WriteMetrics(result.MetricsName(path), started, &trace.SliceReader[result.Metric]{Rows: slices.Clone(metrics)}); err != nil {
+			if err := result.WriteMetrics(result.MetricsName(path), &result.Run{Started: started}, &trace.SliceReader[result.Metric]{Rows: slices.Clone(metrics)}); err != nil {
 				t.Fatal(err)
 			}
 		}

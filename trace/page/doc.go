@@ -22,11 +22,6 @@
 // definition on hovering, and links to it at the end of the page for paper and for
 // readers without a pointer.
 //
-// [Plot.WriteSVG] draws the same points, thinned in the same way, as an image for a
-// slide or a paper, and [Plot.WriteCSV] writes all of them. The drawing code is our
-// own: gonum's plots bring fonts and a second set of axes, and would differ from
-// the plots of the page.
-//
 // [Count], [Number], [Percent] and their like print the figures of pages, texts and
 // tables, so that a figure reads the same everywhere.
 //
@@ -47,13 +42,10 @@
 //   - frame.go: the one HTML file: template, styles and scripts inline, the
 //     Content-Security-Policy
 //   - chart.go: a plot as the script draws it: rounding, axis names, remarks on points left
-//     out; the points as CSV
+//     out
 //   - cdf.go: cumulative distributions: the axis that fits them, and their percentiles
 //   - points.go: points cleaned and thinned: LTTB, bars merged, points that an axis cannot
 //     show
-//   - svg.go: a plot as an SVG image: axes, legend, lines, bars, dots and lanes
-//   - ticks.go: the grid lines of an axis and their labels: linear, logarithmic and clock
-//     times
 //   - number.go: how numbers are printed everywhere: counts, percent, percentage points,
 //     seconds, decimals, thousands
 //

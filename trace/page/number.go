@@ -154,3 +154,12 @@ func apart(s string) string {
 	}
 	return sign + whole + rest
 }
+
+// roundTo keeps so many significant digits.
+func roundTo(v float64, digits int) float64 {
+	r, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+	if err != nil {
+		return v
+	}
+	return r
+}

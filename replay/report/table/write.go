@@ -43,11 +43,7 @@ type Run struct {
 
 // Tier is the strictest tier of the runs, which the table inherits.
 func Tier(runs []Run) string {
-	tier := runs[0].Results.Run.Tier
-	for _, r := range runs[1:] {
-		tier = trace.Stricter(tier, r.Results.Run.Tier)
-	}
-	return tier
+	return trace.Strictest(runs, func(r *Run) string { return r.Results.Run.Tier })
 }
 
 // WriteParquet writes the rows of the runs, one run after the other, as Parquet with its

@@ -17,12 +17,8 @@ import (
 	"reprise/trace/objectstore"
 )
 
-// Written annotates a flag that names a file to write, [WrittenFolder] one that names a
-// folder.
-const (
-	Written       = "reprise_written"
-	WrittenFolder = "reprise_written_folder"
-)
+// Written annotates a flag that names a file to write.
+const Written = "reprise_written"
 
 // ToHub is the value of export's --to whose output is a folder, for a hub of data sets.
 const ToHub = "hf"
@@ -46,9 +42,9 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 	var fault error
 	fl.VisitAll(func(flag *pflag.Flag) {
 		_, file := flag.Annotations[Written]
-		_, folder := flag.Annotations[WrittenFolder]
+		folder := false
 		path := flag.Value.String()
-		if !file && !folder || path == "" || path == Standard {
+		if !file || path == "" || path == Standard {
 			return
 		}
 		paths = append(paths, path)
@@ -70,7 +66,7 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		case fl.Changed("partitions") && flag.Name == "output":
 			fault = checkPartitioned(path, name, set("overwrite"))
 		case folder:
-			fault = checkFolder(path, name, set("overwrite"))
+			fault = checkFolder(path, name)
 		default:
 			fault = checkFile(path, name, set("overwrite"))
 		}
@@ -146,14 +142,11 @@ func checkObject(path, flag string, folder, overwrite bool) error {
 	case !folder:
 		return Usagef("%s exists: name another object with %s, or replace it with --overwrite", path, flag)
 	}
-	for _, pattern := range []string{"part-*-of-*.parquet", "*.svg"} {
-		if before, err := objectstore.Glob(objectstore.Join(path, pattern)); err != nil {
-			return err
-		} else if len(before) > 0 {
-			return Usagef("%s holds what would be replaced, such as %s: name another folder with %s, or replace it with --overwrite", path, before[0], flag)
-		}
+	before, err := objectstore.Glob(objectstore.Join(path, "part-*-of-*.parquet"))
+	if err == nil && len(before) > 0 {
+		return Usagef("%s holds what would be replaced, such as %s: name another folder with %s, or replace it with --overwrite", path, before[0], flag)
 	}
-	return nil
+	return err
 }
 
 // noBucket reports whether an error is that of a store in which the bucket is missing.
@@ -162,14 +155,10 @@ func noBucket(err error) bool {
 	return errors.As(err, &at) && at.Kind == objectstore.NoBucket
 }
 
-// checkFolder says why plots cannot be written to a folder, which is made if need be.
-func checkFolder(path, flag string, overwrite bool) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.IsDir() {
+// checkFolder says why nothing can be written into what should be a folder.
+func checkFolder(path, flag string) error {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
 		return Usagef("%s is a file: name a folder with %s", path, flag)
-	}
-	if before, _ := filepath.Glob(filepath.Join(path, "*.svg")); len(before) > 0 && !overwrite {
-		return Usagef("%s holds plots, such as %s: name another folder with %s, or replace them with --overwrite", path, before[0], flag)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ import (
 // runs, by command. Objects cannot grow, so that these are kept on the machine first.
 var grows = map[string]string{
 	"replay": "output", "simulate": "output", "sweep": "output", "bench": "output", "compare": "output",
-	"record": "output", "demo": "output", "fetch": "output", "report": "plots",
+	"record": "output", "demo": "output", "fetch": "output",
 }
 
 // Staged is an output in a store that is kept on the machine while it grows, and uploaded at

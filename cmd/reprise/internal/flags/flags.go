@@ -44,7 +44,7 @@
 //   - hardware.go: engines that were not measured: --model-config, --hardware, roofline:
 //   - servecmd.go: starting an engine: --serve-cmd, --vary, --ready-timeout
 //   - judge.go: how results are judged: --slo, --contract, --definitions, --no-steady,
-//     prices, GPUs; --html and --plots
+//     prices, GPUs; --html
 //   - trust.go: --trust: the limits beyond which a run is not trusted
 //   - push.go: --push and its credentials
 //   - vllmresult.go: the JSON of vLLM: --save-result, --metadata, --percentile-metrics

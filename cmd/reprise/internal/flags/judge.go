@@ -24,7 +24,6 @@ type Judge struct {
 	VLLM        VLLMResult
 	AsJSON      bool
 	HTML        string
-	Plots       string
 	SLO         string
 	ServerBlock int
 	Trust       Trust
@@ -51,10 +50,8 @@ func (f *Judge) Register(cmd *cobra.Command) {
 
 // RegisterPages registers what asks for files beside the report.
 func (f *Judge) RegisterPages(fl *pflag.FlagSet) {
-	everyday, rest := Sections(fl, ResultsFlags)
+	everyday, _ := Sections(fl, ResultsFlags)
 	everyday.FileVar(&f.HTML, "html", "write a self-contained HTML `page`")
-	rest.StringVar(&f.Plots, "plots", "", "write each plot of the page to this `directory`, as SVG and CSV")
-	rest.written("plots", cli.WrittenFolder)
 	Details(fl)
 }
 

@@ -88,20 +88,20 @@ func (s Section) StringVarP(to *string, name, letter, def, usage string) {
 // OutputVar declares -o, which names a file to write, as [Section.FileVar] does.
 func (s Section) OutputVar(to *string, usage string) {
 	s.fl.StringVarP(to, "output", "o", "", usage)
-	s.written("output", cli.Written)
+	s.written("output")
 }
 
 // FileVar declares a flag that names a file to write, and --overwrite, without which
 // [cli.CheckOutputs] refuses one that exists.
 func (s Section) FileVar(to *string, name, usage string) {
 	s.fl.StringVar(to, name, "", usage)
-	s.written(name, cli.Written)
+	s.written(name)
 }
 
 // written marks a flag that names what is written.
-func (s Section) written(name, kind string) {
+func (s Section) written(name string) {
 	s.mark(name)
-	s.fl.Lookup(name).Annotations[kind] = nil
+	s.fl.Lookup(name).Annotations[cli.Written] = nil
 	if s.fl.Lookup("overwrite") == nil {
 		Section{s.fl, ResultsFlags, false}.Bool("overwrite", false, "replace files that exist")
 	}

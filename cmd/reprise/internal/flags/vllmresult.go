@@ -188,16 +188,17 @@ func (f *VLLMResult) Store(results *result.File) (string, error) {
 		name = filepath.Join(f.dir, name)
 	}
 	write := func(w io.Writer) error { return f.Write(w, results) }
+	mode := trace.TierMode(results.Run.Tier)
 	if f.appends {
-		return name, appendLine(name, write)
+		return name, appendLine(name, mode, write)
 	}
-	return name, trace.WriteFile(name, 0o644, write)
+	return name, trace.WriteFile(name, mode, write)
 }
 
-// appendLine writes a further line to a file. Where that fails, the file is left
-// as it was.
-func appendLine(name string, write func(io.Writer) error) (err error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+// appendLine writes a further line to a file, which it makes with a mode. Where that fails, the file
+// is left as it was.
+func appendLine(name string, mode os.FileMode, write func(io.Writer) error) (err error) {
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, mode)
 	if err != nil {
 		return err
 	}
