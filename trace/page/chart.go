@@ -45,9 +45,6 @@ type track struct {
 	Thin  bool     `json:"t,omitempty"`
 }
 
-// colour is the number of the colour of series i.
-func (t *track) colour(i int) int { return cmp.Or(t.Tone, i%tones+1) }
-
 // numbers are written with so many significant digits; values that are not finite
 // become null.
 type numbers struct {
