@@ -154,6 +154,7 @@ var lies = []struct {
 	{"more cached than prompt, without a total", claim{input: "20", cached: "200", output: "8", pieces: said(8, "word ")}, "cached_beyond_input", "ic", openaiOnly},
 	{"more reasoning than output", claim{input: "20", output: "8", reasoning: "80", total: "28", pieces: said(8, "word ")}, "reasoning_beyond_output", "o", openaiOnly},
 	{"a negative output", claim{input: "20", output: "-8", pieces: said(8, "word ")}, "no_count", "o", streamed},
+	{"a negative output, which the total tells", claim{input: "20", output: "-8", total: "28", pieces: said(8, "word ")}, "no_count", "o", openaiOnly},
 	{"a negative prompt", claim{input: "-20", output: "8", pieces: said(8, "word ")}, "no_count", "i", streamed},
 	{"an output beyond 64 bits", claim{input: "20", output: "99999999999999999999999", pieces: said(8, "word ")}, "no_count", "o", streamed},
 	{"an output beyond 32 bits", claim{input: "20", output: "4294967304", pieces: said(8, "word ")}, "no_count", "o", streamed},

@@ -65,8 +65,8 @@ func (c *Claim) Judge() (found Findings) {
 	}
 
 	unseen := c.unseen() - c.Reasoning
-	add(OutputAboveAsked, c.aboveAsked() && (unseen > 0 || c.aboveText()))
 	add(OutputAboveTime, c.Took > 0 && c.unseen() > burstTokens+max(c.Choices, 1)*int64(c.Took/FastestToken))
+	add(OutputAboveAsked, !found.Has(OutputAboveTime) && c.aboveAsked() && (unseen > 0 || c.aboveText()))
 	add(OutputBelowText, c.belowText())
 	add(OutputUnseen, c.Text != nil && unseen > 0 && !found.Refutes(Output))
 	return found

@@ -68,7 +68,7 @@ func (c *Counts) Empty() bool { return c.has == 0 }
 func (c *Counts) Invalid() bool { return c.bad != 0 }
 
 // Valid is c without the kinds of which some value is no count, or above 2147483647; it stays
-// invalid where there are any.
+// invalid where there are any, and then has no total, which would tell them.
 func (c Counts) Valid() Counts {
 	for k := range kinds {
 		if c.n[k] > math.MaxInt32 {
@@ -77,6 +77,9 @@ func (c Counts) Valid() Counts {
 		if c.bad&(1<<k) != 0 {
 			c.n[k], c.has = 0, c.has&^(1<<k)
 		}
+	}
+	if c.bad != 0 {
+		c.n[Total], c.has = 0, c.has&^(1<<Total)
 	}
 	return c
 }

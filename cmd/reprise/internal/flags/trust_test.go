@@ -45,7 +45,7 @@ func TestTrustKeys(t *testing.T) {
 		"max-extra-hits":       {"0.5", func(l *report.Limits) { l.ExtraHits = 0.5 }},
 
 		"max-impossible-counts": {"2%", func(l *report.Limits) { l.Impossible = 0.02 }},
-		"max-clock-jump":       {"9ms", func(l *report.Limits) { l.ClockJump = 9 * time.Millisecond }},
+		"max-clock-jump":        {"9ms", func(l *report.Limits) { l.ClockJump = 9 * time.Millisecond }},
 	}
 	if len(values) != len(report.LimitList()) {
 		t.Errorf("%d values for %d keys", len(values), len(report.LimitList()))
