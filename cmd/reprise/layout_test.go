@@ -94,7 +94,7 @@ var mayImport = map[string]string{
 	"replay/client/internal/h1":      "replay/openai",
 	"replay/client/internal/picture": "trace/sample",
 	"replay/report/table":            "trace trace/sample replay/result replay/report",
-	"replay/result/resulttest":       "trace replay/result", // for tests
+	"replay/result/resulttest":       "trace trace/usage replay/result", // for tests
 	"trace/bombtest":                 "",                    // for tests
 	"trace/ending/endingtest":        "trace/ending",        // for tests
 	"trace/page/pagetest":            "",                    // for tests

@@ -178,7 +178,7 @@ func sayRates(s *Summary) (says []string) {
 	out := fmt.Sprintf("%s of %s succeeded within %s s", page.Brief(r.Succeeded), page.Many(r.Rows, "request"), page.Number(*s.DurationS))
 	if t.RequestsPerS != nil {
 		out += fmt.Sprintf(": %s requests, %s prompt tokens and %s output tokens per second (duration, throughput)",
-			page.Number(*t.RequestsPerS), page.Number(*t.PromptTokensPerS), page.Number(*t.OutputTokensPerS))
+			page.Number(*t.RequestsPerS), page.OrDash(t.PromptTokensPerS, page.Number), page.OrDash(t.OutputTokensPerS, page.Number))
 	}
 	says = append(says, out+".")
 	if g := s.Goodput; g != nil && g.FromDue.Share != nil {

@@ -467,7 +467,7 @@ func saySteady(s *Steady) []string {
 	}
 	out := fmt.Sprintf("Steady from %s s to %s s, with %s requests in flight. %s requests, %s prompt tokens and %s output tokens per second; %s sent and finished inside have the latencies.",
 		page.Number(s.Window.FromS), page.Number(s.Window.ToS), page.Number(*s.InFlight),
-		page.Number(*s.RequestsPerS), page.Number(*s.PromptTokensPerS), page.Number(*s.OutputTokensPerS), page.Many(s.Inside, "request"))
+		page.Number(*s.RequestsPerS), page.Number(*s.PromptTokensPerS), page.OrDash(s.OutputTokensPerS, page.Number), page.Many(s.Inside, "request"))
 	return []string{out}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/usage"
 )
 
 // MS is a millisecond in nanoseconds.
@@ -157,6 +158,10 @@ func Holed(rng *rand.Rand, i int64, users int, lacks float64) result.Result {
 	}
 	if rng.Float64() < lacks {
 		r.Error = []string{"timeout", "server_error", "empty"}[rng.IntN(3)]
+	}
+	if rng.Float64() < lacks { // a count that cannot be is a hole, too
+		found := usage.Findings(0).With([]usage.Finding{usage.OutputAboveAsked, usage.CacheOver, usage.NoCount, usage.TotalBelow}[rng.IntN(4)])
+		r.Refute(found, &usage.Counts{})
 	}
 	if r.FirstTokenNS != nil && r.LastTokenNS != nil {
 		if r.Events = int32(rng.IntN(3)); r.Events > 1 {
