@@ -290,7 +290,8 @@ func stampAt(r row, paths []string) (stamp, bool) {
 //     a fraction, else in the unit that is usual in the format;
 //   - numbers in a unit that was told.
 //
-// What is none of these, or could be two, is refused.
+// What is none of these, or could be two, is refused. In a declared window of dates, dates with
+// the year first and numbers since 1970 are each read by itself, see [clock.alone].
 type clock struct {
 	told     time.Duration // unit as told; 0 to detect
 	zone     *time.Location
@@ -399,6 +400,11 @@ func (c *clock) describe() string {
 // instant converts a stamp. why says what is wrong, and stop that it is more
 // than this one record.
 func (c *clock) instant(s stamp) (t time.Time, why string, stop bool) {
+	if c.alone(s) {
+		one := clock{zone: c.zone, longSpan: true, style: s.style, unit: epochUnit(s.whole), epoch: true, fractions: true}
+		t, why, _ = one.instant(s)
+		return t, why, false
+	}
 	if s.style != c.style {
 		return t, "its time is written in another way than in the records before it", false
 	}
@@ -436,6 +442,14 @@ func (c *clock) instant(s stamp) (t time.Time, why string, stop bool) {
 		return t, why, false
 	}
 	return t, c.trackSpan(t), true
+}
+
+// alone reports whether a stamp is read by itself, whatever those before it were: in a declared
+// window of dates, where it is a date or tells its unit by its size. The first record of a log is
+// somebody's, and must not decide how those of others are read.
+func (c *clock) alone(s stamp) bool {
+	declared := c.capture.Declared() && !c.capture.Relative && c.told == 0 && c.layouts == nil && !c.serial
+	return declared && !s.open && (s.style != numeric || epochUnit(s.whole) != 0)
 }
 
 func (c *clock) fromNumber(s stamp) (time.Time, string) {

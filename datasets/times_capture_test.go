@@ -117,3 +117,23 @@ func TestOutsideCapture(t *testing.T) {
 		}
 	}
 }
+
+// In a declared window of dates each time is read by itself: the first record decides for no other,
+// in any order.
+func TestTimesOfAWindowAreReadAlone(t *testing.T) {
+	window, err := ParseCapture("2026-01-02T00:00:00Z", "2026-01-03T00:00:00Z", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Mapping{"time": {"t"}, "input_tokens": {"n"}}
+	times := []string{"1767323045", "1767323045000", "1767323045000000", "1767323045000000000", `"2026-01-02T03:04:05Z"`, `"2026-01-02 03:04:05"`}
+	for first := range times {
+		var in string
+		var want []string
+		for i := range times {
+			in += `{"t":` + times[(first+i)%len(times)] + `,"n":9}` + "\n"
+			want = append(want, "490923h4m5s in=9")
+		}
+		wantEntries(t, in, Options{Map: m, Capture: window}, want...)
+	}
+}

@@ -111,7 +111,7 @@ Where a record has the server's count of its tokens (usage), that is the length 
 prompt and of the answer. The text tells only what prompts share: its prefix blocks are
 fitted to the length by the ratio between the two counts that the first records of a
 model show, or by as many tokens before each message where these explain the difference to
-the token. What is still missing is filled up with the beginning of the answer, which the
+the token; with a declared capture window as they are, since nothing is learnt across users then. What is still missing is filled up with the beginning of the answer, which the
 next turn has there; what is too much is cut off. Without usage the length is the count of the text,
 by ~--tokenizer~ and ~--template~.
 
@@ -144,7 +144,8 @@ Where all prompts of a model together have 20 % more or less than the text, besi
 template may add (64 tokens a prompt and 16 a message), neither a template nor a
 tokenizer explains it. The import then says so for each such model and stops, until
 ~--lengths usage~ or ~--lengths text~ says which to trust. It stops as well where more
-than 1 % of the requests hold one short text with other usage each time. A length that
+than 1 % of the requests hold one short text with other usage each time. With a declared capture
+window neither stops it, and no text is told from others: usage counts. A length that
 ~--map input_tokens=~ names counts always.
 
 Where messages are known by their hashes, which prompts begin alike is exact and how long
