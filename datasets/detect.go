@@ -29,6 +29,14 @@ func detectFormat(head []byte) (Format, error) {
 	return d.Format, err
 }
 
+// nothingIn says what an input is whose beginning has nothing but white space.
+func nothingIn(head []byte) string {
+	if len(head) < detectBytes-len(byteOrderMark) {
+		return "the input is empty"
+	}
+	return "it begins with 64 KiB of blank lines or spaces: take them out, such as with grep -v '^[[:space:]]*$', or name the format with --format"
+}
+
 // detectKeyed recognises a format and says by which keys. Of several that fit, the one
 // that knows the most keys of the input is taken: a dialect knows those of the format
 // that it extends and more. When two know keys that the other does not, the input may be
@@ -36,7 +44,7 @@ func detectFormat(head []byte) (Format, error) {
 func detectKeyed(head []byte) (best detected, err error) {
 	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
 	if len(bytes.TrimSpace(head)) == 0 {
-		return best, errors.New("the input is empty")
+		return best, errors.New(nothingIn(head))
 	}
 	if list, records := envelopeList(head); list != "" {
 		head = records

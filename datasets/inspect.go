@@ -156,7 +156,7 @@ func inspectInput(in *bufio.Reader, head []byte, o Options) (*Inspection, error)
 		found.Flags, found.Missing = []string{"--format", either.a.Name}, ""
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
-		return nil, refuse(1, 1, "the input is empty")
+		return nil, refuse(1, 1, nothingIn(head))
 	}
 	return found, nil
 }

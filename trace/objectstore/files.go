@@ -22,10 +22,10 @@ type File interface {
 	Name() string
 }
 
-// Open is [os.Open].
+// Open is [os.Open], but that a pipe which nothing writes to is not waited for without end.
 func Open(name string) (File, error) {
 	if !IsURL(name) {
-		f, err := os.Open(name)
+		f, err := openFile(name)
 		if err != nil {
 			return nil, err // without a type
 		}
@@ -44,9 +44,6 @@ func Open(name string) (File, error) {
 
 // ReadFile is [os.ReadFile].
 func ReadFile(name string) ([]byte, error) {
-	if !IsURL(name) {
-		return os.ReadFile(name)
-	}
 	f, err := Open(name)
 	if err != nil {
 		return nil, err

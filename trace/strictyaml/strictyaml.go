@@ -26,6 +26,9 @@ type Bounds struct {
 const (
 	maxDepth   = 32
 	maxAliases = 64
+	// MaxKeys bounds the lines that may have a key, an anchor or an item: the parser takes time in
+	// the square of them.
+	MaxKeys = 8 << 10
 )
 
 // A fault is what is wrong at a place of a file. Line and column begin at 1.
@@ -89,6 +92,8 @@ func Parse(text []byte, b Bounds) (Node, error) {
 		return Node{}, b.tooLarge()
 	case !utf8.Valid(text):
 		return Node{}, errors.New("it is not UTF-8")
+	case tooMany(text):
+		return Node{}, fmt.Errorf("more than %d keys, items and anchors", MaxKeys)
 	case tooDeep(text):
 		return Node{}, fmt.Errorf("more than %d nested lists or maps", maxDepth)
 	}
@@ -104,6 +109,24 @@ func Parse(text []byte, b Bounds) (Node, error) {
 	var v aliases
 	ast.Walk(&v, file.Docs[0].Body)
 	return Node{file.Docs[0].Body, text, ""}, v.fault
+}
+
+// tooMany reports whether a text may have more keys, items and anchors than the parser should take.
+func tooMany(text []byte) bool {
+	n, before := 0, byte('\n')
+	for i, c := range text {
+		next := byte('\n')
+		if i+1 < len(text) {
+			next = text[i+1]
+		}
+		spaced := next == ' ' || next == '\t' || next == '\n' || next == '\r'
+		switch {
+		case c == ':' && spaced, c == '-' && spaced && (before == '\n' || before == ' '), (c == '&' || c == '!') && !spaced && before != '"':
+			n++
+		}
+		before = c
+	}
+	return n > MaxKeys
 }
 
 // tooDeep reports whether a text nests too deeply. It counts open brackets, and the dashes and question marks at the beginning

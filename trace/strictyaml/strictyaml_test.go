@@ -49,6 +49,27 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
+// What takes the parser time in its square is refused before it, in all the ways in which a file can
+// have many of it; what is only long is not.
+func TestManyKeys(t *testing.T) {
+	for name, c := range map[string]struct {
+		part string
+		fits bool
+	}{
+		"keys": {"k: 1\n", false}, "anchors": {"&k ", false}, "anchors of keys": {"k: &a 1\n", false}, "items": {"- a\n", false},
+		"tags": {"!!str ", false}, "nested items": {"- - a\n", false}, "comments": {"# a\n", true}, "words": {"some & more, and-so on; at 12:30 \n", true},
+	} {
+		text := strings.Repeat(c.part, 50_000)
+		if c.fits {
+			text = "a: 1\n# " + strings.ReplaceAll(text, "\n", "\n# ")
+		}
+		_, err := Parse([]byte(text), Bounds{"a menu", 8 << 20})
+		if (err == nil) != c.fits {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{"", "m.yaml: it is empty"},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -282,6 +283,16 @@ func (r *replayRun) connections() (chosen string, err error) {
 	if few := client.NeverPooled(r.part.rows.Len()) && r.part.loop == nil; !closed && !few && chosen == client.Auto {
 		if peak, err = r.peak(); err != nil {
 			return "", err
+		}
+	}
+	if !closed && r.Load.MaxInFlight == 0 && client.CheckFiles(int(min(r.Load.Requests, math.MaxInt32))) != nil { // not all of them fit at once
+		if peak == (loadPeak{}) {
+			if peak, err = r.peak(); err != nil {
+				return "", err
+			}
+		}
+		if err := client.CheckFiles(int(min(peak.second, math.MaxInt32))); err != nil {
+			return "", fmt.Errorf("the busiest second has %.0f requests, and each of them needs a connection: %w", peak.second, err)
 		}
 	}
 	if chosen == client.Auto {

@@ -1,0 +1,53 @@
+//go:build unix
+
+package objectstore
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pipePatience is how long something may take to open a named pipe for writing.
+var pipePatience = 20 * time.Second
+
+// openFile opens a file. To open a named pipe would wait for a writer, without end and past any
+// interrupt.
+func openFile(name string) (*os.File, error) {
+	if info, err := os.Stat(name); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		return os.Open(name)
+	}
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := f.SyscallConn()
+	if err == nil {
+		var ready bool
+		if raw.Control(func(fd uintptr) { ready = comes(int(fd), pipePatience) }); !ready {
+			err = fmt.Errorf("open %s: it is a pipe, and nothing has written to it for %v: start what does, and then this", name, pipePatience)
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// comes waits until something has come, or its writer has come and gone.
+func comes(fd int, patience time.Duration) bool {
+	for end := time.Now().Add(patience); ; {
+		left := time.Until(end)
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(max(left, 0)/time.Millisecond))
+		if n > 0 {
+			return true
+		}
+		if err != nil && err != unix.EINTR || left <= 0 {
+			return false
+		}
+	}
+}
