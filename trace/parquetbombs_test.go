@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 
 	"reprise/trace"
@@ -41,6 +42,9 @@ func TestParquetBombs(t *testing.T) {
 	bombs := append(bombtest.Parquet(sound), bombtest.Parquet(sound, "blocks", "model", "output_tokens")...)
 	for _, bomb := range bombs {
 		before := heap()
+		if _, err := trace.OpenParquet(bytes.NewReader(bomb.Data), int64(len(bomb.Data))); err != nil && !strings.HasPrefix(bomb.Name, "footer: ") {
+			t.Errorf("%s: only its pages should be bad: %v", bomb.Name, err)
+		}
 		rows, err := trace.NewRowsReader[trace.Request](bytes.NewReader(bomb.Data), int64(len(bomb.Data)))
 		for batch := make([]trace.Request, 1024); err == nil; {
 			_, err = rows.Read(batch)

@@ -565,9 +565,54 @@ func checkFooter(r io.ReaderAt, size int64, length uint32) error {
 	if _, err := r.ReadAt(footer, size-8-int64(length)); err != nil && err != io.EOF {
 		return err
 	}
-	_, err := (&thriftWalk{groups: maxFooterGroups}).length(footer)
+	n, err := (&thriftWalk{groups: maxFooterGroups}).length(footer)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errBroken
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	var m format.FileMetaData
+	if thrift.NewDecoder(new(thrift.CompactProtocol).NewReaderFromBytes(footer[:n])).Decode(&m) != nil {
+		return errBroken
+	}
+	return checkIndexes(r, size, &m)
+}
+
+// maxIndexes bounds the indexes of pages that a file has beside them, in bytes.
+const maxIndexes = 16 << 20
+
+// checkIndexes refuses indexes of pages that claim more than there is.
+func checkIndexes(r io.ReaderAt, size int64, m *format.FileMetaData) error {
+	left, walk := int64(maxIndexes), &thriftWalk{groups: maxFooterGroups}
+	for i := range m.RowGroups {
+		if len(m.RowGroups[i].Columns) != len(m.RowGroups[0].Columns) { // the library multiplies the two
+			return errBroken
+		}
+		for j := range m.RowGroups[i].Columns {
+			c := &m.RowGroups[i].Columns[j]
+			for _, at := range [][2]int64{{c.ColumnIndexOffset, int64(c.ColumnIndexLength)}, {c.OffsetIndexOffset, int64(c.OffsetIndexLength)}} {
+				if at[0] == 0 && at[1] == 0 {
+					continue
+				}
+				if at[0] < 0 || at[1] < 0 || at[0] > size || at[1] > size-at[0] {
+					return errBroken
+				}
+				if left -= at[1]; left < 0 {
+					return ErrPage
+				}
+				index := make([]byte, at[1])
+				if _, err := r.ReadAt(index, at[0]); err != nil && err != io.EOF {
+					return err
+				}
+				switch _, err := walk.length(index); {
+				case errors.Is(err, ErrPage):
+					return err
+				case err != nil:
+					return errBroken
+				}
+			}
+		}
+	}
+	return nil
 }

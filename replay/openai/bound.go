@@ -86,17 +86,17 @@ var ErrOverlong = errors.New("the answer goes on beyond anything that was asked 
 // has no bound. It may be used by any number of goroutines.
 type Room struct{ left atomic.Int64 }
 
-// roomBytes is that of a Room, and roomOfEvent how many bytes an event takes for each of its
+// RoomBytes is how many bytes a Room has, and roomOfEvent how many bytes an event takes for each of its
 // own: as it comes, as it is gathered, and as it is decoded.
 const (
-	roomBytes   = 384 << 20
+	RoomBytes   = 384 << 20
 	roomOfEvent = 3
 )
 
 // NewRoom returns a Room for the answers of one endpoint.
 func NewRoom() *Room {
 	r := &Room{}
-	r.left.Store(roomBytes)
+	r.left.Store(RoomBytes)
 	return r
 }
 

@@ -78,8 +78,13 @@ func withPages(sound []byte, column int, p chunk) []byte {
 	m := footerOf(sound)
 	n := int(binary.LittleEndian.Uint32(sound[len(sound)-8:]))
 	data := append([]byte{}, sound[:len(sound)-8-n]...)
+	for g := range m.RowGroups {
+		for i := range m.RowGroups[g].Columns {
+			c := &m.RowGroups[g].Columns[i]
+			c.OffsetIndexOffset, c.OffsetIndexLength, c.ColumnIndexOffset, c.ColumnIndexLength = 0, 0, 0, 0
+		}
+	}
 	c := &m.RowGroups[0].Columns[column]
-	c.OffsetIndexOffset, c.OffsetIndexLength, c.ColumnIndexOffset, c.ColumnIndexLength = 0, 0, 0, 0
 	at := int64(len(data))
 	c.MetaData.Codec, c.MetaData.DataPageOffset, c.MetaData.DictionaryPageOffset = p.codec, at, 0
 	if p.dict {
@@ -256,6 +261,14 @@ func footers(sound []byte) (all []Bomb) {
 		Bomb{"footer: groups of rows", withFooter(data, append(list(4, 12, 4<<20), make([]byte, 4<<20)...))},
 		Bomb{"footer: a text", withFooter(data, binary.AppendUvarint([]byte{0x68}, many))})
 	m := footerOf(sound)
+	c := &m.RowGroups[0].Columns[0]
+	c.ColumnIndexOffset, c.ColumnIndexLength, c.OffsetIndexOffset, c.OffsetIndexLength = 4, many, 4, many
+	all = append(all, Bomb{"footer: a length of indexes", withFooter(data, encoded(m))})
+	index := list(2, 8, many)
+	c.ColumnIndexOffset, c.ColumnIndexLength = int64(len(data)), int32(len(index))
+	c.OffsetIndexOffset, c.OffsetIndexLength = int64(len(data)), int32(len(index))
+	all = append(all, Bomb{"footer: an index", withFooter(append(slices.Clip(data), index...), encoded(m))})
+	m = footerOf(sound)
 	m.NumRows = math.MaxInt64 / 2
 	for i := range m.RowGroups {
 		m.RowGroups[i].NumRows = math.MaxInt64 / 2

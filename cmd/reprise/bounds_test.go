@@ -1,0 +1,147 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/replay/openai"
+	"reprise/trace"
+	"reprise/trace/bombtest"
+	"reprise/trace/strictyaml"
+)
+
+// heapOfSystem is how many bytes the heap has had of the system: it does not become less.
+func heapOfSystem() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapSys)
+}
+
+// Each command that reads Parquet refuses files that are made to take all memory: with exit code 1,
+// with the file's name, and without taking it.
+func TestCommandsRefuseBombs(t *testing.T) {
+	w := killWorkload(t, 100, time.Millisecond)
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	results, model := at("r.parquet"), at("m.parquet")
+	must(t, "simulate", w, "--preset", "l4-qwen2.5-0.5b", "-o", results)
+	must(t, "synth", "fit", w, "--k-swap", "1", "-o", model)
+
+	for turn, c := range []struct{ sound, line string }{
+		{w, "profile FILE"}, {w, "slice FILE --end 1s -o OUT"}, {w, "synth --mirror FILE -o OUT"}, {w, "audit FILE"},
+		{results, "report FILE"}, {results, "export FILE --to table -o OUT"}, {model, "synth FILE -n 10 -o OUT"},
+	} {
+		sound, err := os.ReadFile(c.sound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused := 0
+		for i, bomb := range bombtest.Parquet(sound) {
+			if (i+turn)%4 != 0 { // each bomb goes to two of the commands; package trace tries all of them
+				continue
+			}
+			file := at(fmt.Sprintf("bomb-%d.parquet", i))
+			if err := os.WriteFile(file, bomb.Data, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			line := strings.Fields(strings.NewReplacer("FILE", file, "OUT", at("out.parquet")).Replace(c.line))
+			before := heapOfSystem()
+			_, errs, code := reprise(t, line...)
+			if grown := heapOfSystem() - before; grown > 512<<20 {
+				t.Errorf("%s, %s: %d MiB of memory", c.line, bomb.Name, grown>>20)
+			}
+			switch {
+			case code == cli.Failure && strings.Contains(errs, filepath.Base(file)):
+				refused++
+			case code != cli.Good && code != cli.Untrusted: // which do not read that column
+				t.Errorf("%s, %s: exit code %d\n%s", c.line, bomb.Name, code, errs)
+			}
+		}
+		if refused == 0 {
+			t.Errorf("%s: no bomb is refused", c.line)
+		}
+	}
+}
+
+// What asks a server ends in good time though its answers do not, says what it asked, and takes
+// little memory.
+func TestCommandsEndThoughServersDoNot(t *testing.T) {
+	w := killWorkload(t, 2, time.Millisecond)
+	for name, again := range map[string]string{
+		"content":      `data: {"choices":[{"index":0,"delta":{"content":"a "},"text":"a "}]}` + "\n\n",
+		"comments":     ": wait\n\n",
+		"empty chunks": `data: {"choices":[{"index":0,"delta":{}}]}` + "\n\n",
+		"one line":     "data: aaaaaaaaaaaaaaaa",
+		"JSON":         `{"choices":[{"text":"a","message":{"content":"a"}}]}`,
+		"nothing":      "",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if r.URL.Path == "/v1/models" {
+				_, _ = io.WriteString(rw, `{"data":[{"id":"m"}]}`)
+				return
+			}
+			for text := strings.Repeat(again, 100); r.Context().Err() == nil; {
+				if again == "" {
+					<-r.Context().Done()
+				}
+				if _, err := io.WriteString(rw, text); err != nil {
+					return
+				}
+			}
+		}))
+		for _, line := range []string{"check --url URL --timeout 2s", "replay W --url URL -o OUT --timeout 2s --quiet"} {
+			args := strings.Fields(strings.NewReplacer("URL", server.URL, "W", w, "OUT", filepath.Join(t.TempDir(), "r.parquet")).Replace(line))
+			before, begin := heapOfSystem(), time.Now()
+			_, errs, code := reprise(t, args...)
+			if code != cli.Failure || !strings.Contains(errs, server.URL) {
+				t.Errorf("%s, %s: exit code %d\n%s", name, line, code, errs)
+			}
+			if took := time.Since(begin); took > time.Minute {
+				t.Errorf("%s, %s: it took %v", name, line, took)
+			}
+			if grown := heapOfSystem() - before; grown > 512<<20 {
+				t.Errorf("%s, %s: %d MiB of memory", name, line, grown>>20)
+			}
+		}
+		server.CloseClientConnections()
+		server.Close()
+	}
+}
+
+// SECURITY.md states the bounds that the code has.
+func TestBoundsAreStated(t *testing.T) {
+	doc, err := os.ReadFile("../../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two, sent := openai.BoundOf(1, 0), openai.BoundOf(2, 0), openai.BoundOf(1, 1)
+	events, bytes, event := two.Events-one.Events, two.Bytes-one.Bytes, two.Event-one.Event
+	for _, row := range []string{
+		fmt.Sprintf("| an answer of a server | %d events for each token asked for and 16,384 more; %d KiB for each token, %d bytes for each byte of the request, and %d MiB more; as `overlong` |",
+			events, bytes>>10, sent.Bytes-one.Bytes, (one.Bytes-bytes)>>20),
+		fmt.Sprintf("| one event, line or JSON body of it | %d KiB for each token, %d bytes for each byte of the request, and %d MiB more, at most %d MiB; of all requests at once %d MiB |",
+			event>>10, sent.Event-one.Event, (one.Event-event)>>20, openai.BoundOf(1<<30, 0).Event>>20, openai.RoomBytes>>20),
+		fmt.Sprintf("| a page of Parquet | %d MiB as it is unpacked, and %d million values; of all columns at once %d MiB |", trace.MaxParquetPage>>20, trace.MaxPageValues>>20, trace.MaxParquetPages>>20),
+		fmt.Sprintf("| a footer of Parquet | %d MiB |", trace.MaxParquetFooter>>20),
+		fmt.Sprintf("| lists of a trace that are read at once | %d million elements |", trace.MaxListed>>20),
+		fmt.Sprintf("| a YAML file | %d keys, items and anchors", strictyaml.MaxKeys),
+		fmt.Sprintf("| the time of a request | `--timeout`, 10 min by default and %d min for `check`", int(checkTimeout.Minutes())),
+	} {
+		if !strings.Contains(string(doc), row) {
+			t.Errorf("SECURITY.md lacks this row:\n%s", row)
+		}
+	}
+	if one.Events-events != 16384 {
+		t.Errorf("%d events without a token", one.Events-events)
+	}
+}
