@@ -192,7 +192,7 @@ func (t *cardText) sessions(s *dp.SessionStatement) {
 	}
 	e := s.Predicted
 	t.section("How good it is")
-	t.say("Predicted errors, not exceeded by 19 of 20 such releases: requests %.1f %%, total input %.1f %%, total output %.1f %%, hit ratio %.3f; how sessions overlap is not predicted.",
+	t.say("Typical errors are up to: requests %.1f %%, total input %.1f %%, total output %.1f %%, hit ratio %.3f. They are more where few units send much of all, since each counts as one, or much is above the limits; how sessions overlap is not predicted.",
 		100*e.Requests, 100*e.Input, 100*e.Output, e.Hit)
 }
 

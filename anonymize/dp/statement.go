@@ -74,8 +74,9 @@ type Table struct {
 	Rho   float64 `json:"rho_share"`
 }
 
-// SessionErrors are what 19 of 20 drawings are predicted to stay below, against drawings
-// from tables without noise.
+// SessionErrors are up to how much a drawing is typically off its source, by noise and by what
+// the model loses. What a unit sends beyond others of its kind is not in them: each counts as
+// one, and no noisy count tells how much one sends.
 type SessionErrors struct {
 	Requests float64 `json:"requests"`      // relative
 	Input    float64 `json:"input_tokens"`  // in all, relative

@@ -101,7 +101,7 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 		said = append(said, fmt.Sprintf("prefixes that sessions share: %s", page.Count(int64(s.Trunks.Selected))))
 	}
 	e := s.Predicted
-	said = append(said, fmt.Sprintf("predicted errors at most: requests %s, total input %s, total output %s, hit ratio %.3f",
+	said = append(said, fmt.Sprintf("typical errors are up to: requests %s, total input %s, total output %s, hit ratio %.3f; more where few users send much of all, since each counts as one",
 		page.Percent(e.Requests), page.Percent(e.Input), page.Percent(e.Output), e.Hit))
 	return m, append(said, words...), paid, nil
 }

@@ -38,8 +38,37 @@ func (s laterSums) clipped(limit, weight int64) (there, fresh int64) {
 	return there, min(fresh, weight-there)
 }
 
-// sumLimit is the limit of the sums of a session: two prompts of the largest size.
-func (l *layout) sumLimit() int64 { return 2 * l.maxIn }
+// mostSummed is the largest limit of the sums of a session: two prompts of the largest size.
+func (l *layout) mostSummed() int64 { return 2 * l.maxIn }
+
+// Limits of the sums of a session: so many times what one is expected to have, for above that
+// are few, and never below some prompts. A limit far above the sums drowns them in noise.
+const (
+	sumsExpected = 8
+	leastSummed  = 1 << 12
+)
+
+// limitSums is the limit of the sums of a session, as noisy counts of first inputs and turns
+// say: a power of two. What a session adds is clipped at it, and so is what is drawn.
+func (f *fit) limitSums() int64 {
+	table := func(t int) []float64 {
+		cells := make([]float64, len(f.noisy[t]))
+		for i, w := range f.noisy[t] {
+			cells[i] = float64(w) / unit
+		}
+		return project(cells, max(1, float64(f.noisy[ofSessions][0])/unit))
+	}
+	turns := make([]float64, len(turnEdges)-1)
+	for i := range turns {
+		turns[i] = float64(turnEdges[i])
+	}
+	expected := mean(table(ofInput), middles(f.input, fine)) * mean(table(ofTurns), turns)
+	limit := int64(leastSummed)
+	for float64(limit) < sumsExpected*expected && limit < f.mostSummed() {
+		limit *= 2
+	}
+	return min(limit, f.mostSummed())
+}
 
 // A tilt moves the weights of tables: towards more new tokens, typed in a turn of a long
 // session or in a branch that grows, and towards branches that keep more of the prompt
@@ -55,20 +84,22 @@ type slopes [2][2]float64
 // much like it, or nil.
 func (l *layout) calibrated(shaped [tables][]float64, noisy *[tables]noisyTable, known *slopes) (*Model, *slopes) {
 	m := l.whole(shaped)
-	have, n := m.meanSums(l.sumLimit()), max(1, noisy[ofSessions].cells[0])
-	from := m.meanSums(limitsMatched * l.sumLimit())
+	have, n := m.meanSums(l.sums), max(1, noisy[ofSessions].cells[0])
+	from := m.meanSums(limitsMatched * l.sums)
 	var want [2]float64 // in logarithms
 	for i, x := range noisy[ofLaterInput].cells {
-		if have[i] <= 0 {
-			return m, known
+		if have[i] <= 0 { // such as what is there before, of a log without blocks
+			continue
 		}
 		off := max(0.2, min(5, x/n/have[i]))
 		sd := noisy[ofLaterInput].sd / n / have[i] / unmeasured
 		want[i] = math.Log(from[i]) + math.Log(off)/(1+sd*sd)
 	}
 	short := func(m *Model) (d [2]float64) {
-		for i, x := range m.meanSums(limitsMatched * l.sumLimit()) {
-			d[i] = want[i] - math.Log(max(1e-12, x))
+		for i, x := range m.meanSums(limitsMatched * l.sums) {
+			if have[i] > 0 {
+				d[i] = want[i] - math.Log(max(1e-12, x))
+			}
 		}
 		return d
 	}

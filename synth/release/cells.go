@@ -131,6 +131,7 @@ type layout struct {
 	depth   int   // blocks that a trunk may have; 0 for no trunks
 	maxIn   int64
 	maxOut  int64
+	sums    int64 // limit of the tokens of all later turns of a session
 
 	input, output []int64 // fine edges
 	gap           []int64 // ns, half octaves from one second; before the first lie turns at the same time

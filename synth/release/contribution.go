@@ -22,12 +22,18 @@ type turn struct {
 	own    []uint64
 }
 
-// kindOf says what turn i is, given how many blocks are of a trunk.
+// kindOf says what turn i is, given how many blocks are of a trunk. Without blocks the lengths
+// tell: a prompt that has room for the turn before and its reply extends them.
 func (s *session) kindOf(i, trunk, size int) int {
 	t := &s.turns[i]
 	switch {
 	case i == 0:
 		return first
+	case size == 0:
+		if before := &s.turns[i-1]; t.input >= before.input+before.output {
+			return chat
+		}
+		return apart
 	case t.parent == none || t.hit <= trunk:
 		return apart
 	case t.hit == t.blocks:
@@ -91,7 +97,7 @@ func (l *layout) contribute(s *session, weight int64, add func(table, row, colum
 		t := &s.turns[i+1]
 		sums.add(min(max(0, t.input), l.maxIn), int64(t.hit*l.size))
 	}
-	there, fresh := sums.clipped(l.sumLimit(), weight)
+	there, fresh := sums.clipped(l.sums, weight)
 	add(ofLaterInput, 0, 0, there)
 	add(ofLaterInput, 0, 1, fresh)
 }
@@ -115,7 +121,10 @@ func (l *layout) later1(s *session, i, trunk, row int, w int64, add func(table, 
 	add(ofLaterOutput, 0, min(octaves, bits.Len64(uint64(max(1, t.output))))-1, w)
 	switch kind {
 	case chat:
-		p := &s.turns[t.parent]
+		p := before
+		if t.parent != none {
+			p = &s.turns[t.parent]
+		}
 		add(ofTyped, row, min(typedCells, bits.Len64(uint64(t.input-p.input-p.output+1)))-1, w)
 	case branch:
 		p := &s.turns[t.parent]

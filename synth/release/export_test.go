@@ -80,7 +80,7 @@ func (f *Fitted) SumsWhen(by float64) [2]float64 {
 		exact[ofLaterInput].cells[i] *= by
 	}
 	m, _ := f.fit.drawable(exact, nil)
-	return m.meanSums(m.sumLimit())
+	return m.meanSums(m.sums)
 }
 
 // Within measures a trace whose sessions are in files beyond so many bytes: the noisy tables,

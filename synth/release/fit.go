@@ -84,6 +84,7 @@ func newFit(meta trace.Meta, o Options) *fit {
 	if f.size > 0 {
 		f.depth = max(0, o.TrunkBlocks)
 	}
+	f.sums = f.mostSummed()
 	f.edges()
 	f.source = collector{size: f.size, depth: f.depth, user: f.users, request: !f.later, sourced: f.sourced, most: mostGathered}
 	return f
@@ -229,10 +230,17 @@ func (f *fit) measure() error {
 		return err
 	}
 	for t := ofSessions + 1; t < tables; t++ {
-		if f.noisy[t] != nil {
-			if err := f.specs[t].Add(noise, f.noisy[t]); err != nil {
+		if f.noisy[t] == nil {
+			continue
+		}
+		if t == ofLaterInput {
+			f.sums = f.limitSums()
+			if err := f.countSums(); err != nil {
 				return err
 			}
+		}
+		if err := f.specs[t].Add(noise, f.noisy[t]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -247,12 +255,25 @@ func NoiseOfTable(name string, cells int, rho float64) (dp.NoiseSpec, error) {
 }
 
 // count fills the tables, but for the number of units, with exact weights.
-func (f *fit) count() error {
+func (f *fit) count() error { return f.fill(func(table int) bool { return true }) }
+
+// countSums counts the sums of later turns anew, by the limit that there is by now.
+func (f *fit) countSums() error {
+	clear(f.noisy[ofLaterInput])
+	return f.fill(func(table int) bool { return table == ofLaterInput })
+}
+
+// fill adds what all sessions add to some of the tables.
+func (f *fit) fill(counts func(table int) bool) error {
 	columns := [tables]int{}
 	for t := range tables {
 		_, columns[t] = f.shape(t)
 	}
-	add := func(table, row, column int, w int64) { f.noisy[table][row*columns[table]+column] += w }
+	add := func(table, row, column int, w int64) {
+		if counts(table) {
+			f.noisy[table][row*columns[table]+column] += w
+		}
+	}
 	return f.source.each(func(c *collector) error {
 		for i := range c.sessions {
 			f.findTrunk(&c.sessions[i])

@@ -59,12 +59,13 @@ func (f *fit) model(meta trace.Meta) (*Model, error) {
 	m, known := f.drawable(noisy, nil)
 	m.meta = f.modelMeta(meta)
 	m.about = f.statement()
-	m.about.Predicted = f.predict(m, noisy, known)
+	noise := f.predict(m, noisy, known)
+	m.about.Predicted = typical(noise)
 	if err := m.card(); err != nil {
 		return nil, err
 	}
-	if worst := worstOf(m.about.Predicted); worst != "" && !f.options.Unchecked {
-		return nil, &TooNoisy{Errors: m.about.Predicted, Why: worst, Epsilon: f.options.Budget.Epsilon, Unit: f.options.Unit}
+	if worst := worstOf(noise); worst != "" && !f.options.Unchecked {
+		return nil, &TooNoisy{Errors: noise, Why: worst, Epsilon: f.options.Budget.Epsilon, Unit: f.options.Unit}
 	}
 	return m, nil
 }
@@ -143,7 +144,7 @@ func (f *fit) statement() dp.SessionStatement {
 		fmt.Sprintf("the capture window of %v that the operator declared, from whose begin all times count", time.Duration(f.span)),
 		fmt.Sprintf("the limits of %d input and %d output tokens; longer requests count as these", f.maxIn, f.maxOut),
 		fmt.Sprintf("the edges of all cells, and that %d later turns of a session count", turnsCounted),
-		fmt.Sprintf("the limit of %d tokens in %d turns of a session together", f.sumLimit(), turnsSummed),
+		fmt.Sprintf("the limit of %d tokens in %d turns of a session together, as noisy counts say", f.sums, turnsSummed),
 		"that the source names " + map[bool]string{true: "sessions", false: "no sessions"}[f.sourced],
 		"whether the source has text, and so a tokenizer and a chat template",
 	}

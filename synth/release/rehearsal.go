@@ -28,17 +28,18 @@ func Rehearse(ctx context.Context, src trace.Reader[trace.Request], meta trace.M
 // chosen is what noise chooses of the cells.
 type chosen struct {
 	Rate     int         `json:"rate_cells"`
+	Sums     int64       `json:"later_tokens"` // limit
 	Selected [][2]uint64 `json:"trunks"` // block and level
 }
 
 // Measure selects, counts and draws all noise anew, by the code of [Fit].
 func (r *Rehearsal) Measure() (m dp.Measured, err error) {
 	f := r.fit
-	f.trunks, f.noisy = nil, [tables][]int64{}
+	f.trunks, f.noisy, f.sums = nil, [tables][]int64{}, f.mostSummed()
 	if err := f.measure(); err != nil {
 		return m, err
 	}
-	c := chosen{Rate: f.rate}
+	c := chosen{Rate: f.rate, Sums: f.sums}
 	for _, k := range f.selected {
 		c.Selected = append(c.Selected, [2]uint64{k.block, uint64(k.level)})
 	}
@@ -63,7 +64,7 @@ func (r *Rehearsal) Exact(cells string) (out [][]int64, err error) {
 	for _, k := range c.Selected {
 		selected = append(selected, node{k[0], int(k[1])})
 	}
-	f.rate = c.Rate
+	f.rate, f.sums = c.Rate, c.Sums
 	f.takeTrunks(selected)
 	units, _, err := f.source.votes()
 	if err != nil {
