@@ -249,7 +249,12 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse are those of the sample", page.Percent(meta.Share))
 	}
 	if lost := meta.Counts.Lost(); lost > 0 {
-		cli.Notef(cmd, "warning: %s passed and %s not recorded", page.Many(lost, "request"), page.Was(lost))
+		cli.Notef(cmd, "warning: %s of %d passed and %s not recorded, so that rates, lengths and reuse are those of the rest", page.Many(lost, "request"), lost+meta.Counts.Recorded, page.Was(lost))
+		for _, o := range meta.Counts.Outcomes() {
+			if o.Lost && *o.N > 0 {
+				cli.Notef(cmd, "  %s %s", page.Many(*o.N, "request"), o.Says)
+			}
+		}
 	}
 	for _, says := range countWords(card) {
 		cli.Notef(cmd, "%s", says)

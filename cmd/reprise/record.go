@@ -313,22 +313,9 @@ func (f *recordFlags) sayRecorded(cmd *cobra.Command, r *recorder) error {
 	}
 	out := new(strings.Builder)
 	fmt.Fprintf(out, "%s recorded in %v to %s\n", page.Many(c.Recorded, "request"), lasted, f.out)
-	for _, line := range []struct {
-		n   int64
-		why string
-	}{
-		{c.SampledOut, "of sessions that --sample leaves out"},
-		{c.NotAsked, "to other paths, passed on"},
-		{c.Memory, "not recorded: the texts of all in flight exceeded --memory"},
-		{c.TooLong, "not recorded: longer than 256 MiB"},
-		{c.Unreadable, "not recorded: the body is no request of its API"},
-		{c.Unreached, "not recorded: no engine could be reached"},
-		{c.NoLength, "not recorded: neither text nor a count of tokens tells the length"},
-		{c.Disk, "not recorded: the disk was full or too slow"},
-		{c.Failed, "not recorded: a fault of the recorder"},
-	} {
-		if line.n > 0 {
-			fmt.Fprintf(out, "  %s %s\n", page.Many(line.n, "request"), line.why)
+	for _, o := range c.Outcomes()[1:] {
+		if *o.N > 0 {
+			fmt.Fprintf(out, "  %s %s\n", page.Many(*o.N, "request"), o.Says)
 		}
 	}
 	c.Usage.Each(func(one usage.Finding, n int64) { fmt.Fprintf(out, "  %s %s\n", page.Many(n, "answer"), one.Says()) })

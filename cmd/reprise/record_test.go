@@ -114,7 +114,7 @@ func TestRecord(t *testing.T) {
 		t.Errorf("got  %swant %s", stdout, want)
 	}
 	_, merged, _ := reprise(t, "merge", "--finish", "traces", "-o", "t.parquet")
-	for _, want := range []string{"2 requests from 1 file: ", "capture declared: ", "warning: 1 request passed and was not recorded"} {
+	for _, want := range []string{"2 requests from 1 file: ", "capture declared: ", "warning: 1 request of 3 passed and was not recorded"} {
 		if !strings.Contains(merged, want) {
 			t.Errorf("merge does not say %q:\n%s", want, merged)
 		}

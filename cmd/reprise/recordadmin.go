@@ -141,21 +141,13 @@ func (a *recordAdmin) writeProfile(ctx context.Context, w io.Writer) error {
 // recordMetrics are the counts of a recorder.
 func recordMetrics(r *recorder) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	for outcome, n := range map[string]func(recording.Counts) int64{
-		"recorded":        func(c recording.Counts) int64 { return c.Recorded },
-		"sampled_out":     func(c recording.Counts) int64 { return c.SampledOut },
-		"passed_other":    func(c recording.Counts) int64 { return c.NotAsked },
-		"lost_memory":     func(c recording.Counts) int64 { return c.Memory },
-		"lost_too_long":   func(c recording.Counts) int64 { return c.TooLong },
-		"lost_unreadable": func(c recording.Counts) int64 { return c.Unreadable },
-		"lost_unreached":  func(c recording.Counts) int64 { return c.Unreached },
-		"lost_no_length":  func(c recording.Counts) int64 { return c.NoLength },
-		"lost_disk":       func(c recording.Counts) int64 { return c.Disk },
-		"lost_fault":      func(c recording.Counts) int64 { return c.Failed },
-	} {
+	for i, o := range new(recording.Counts).Outcomes() {
 		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "reprise_record_requests_total",
-			Help: "Requests that were forwarded, by what became of their recording.", ConstLabels: prometheus.Labels{"outcome": outcome}},
-			func() float64 { return float64(n(r.counts())) }))
+			Help: "Requests that were forwarded, by what became of their recording.", ConstLabels: prometheus.Labels{"outcome": o.Name}},
+			func() float64 {
+				c := r.counts()
+				return float64(*c.Outcomes()[i].N)
+			}))
 	}
 	for name, g := range map[string]struct {
 		help string

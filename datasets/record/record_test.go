@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -406,6 +407,21 @@ func TestServerDies(t *testing.T) {
 	_, counts := gone.over(t)
 	if counts.Unreached != 3 || len(said) != 1 || said[0] != "127.0.0.1:1 cannot be reached; requests to it are answered with 502" {
 		t.Errorf("%+v, said %q", counts, said)
+	}
+}
+
+// A client that hangs up before its request is whole is no engine that cannot be reached.
+func TestClientGoneEarly(t *testing.T) {
+	r := proxied(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
+	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n{\"messages\":[")
+	time.Sleep(100 * time.Millisecond)
+	conn.Close()
+	if _, counts := r.over(t); counts.ClientGone != 1 || counts.Lost() != 1 {
+		t.Errorf("%+v", counts)
 	}
 }
 

@@ -23,7 +23,7 @@ type workers struct {
 	shadow *shadowing // nil for none
 	chains chains
 
-	recorded, sampledOut, other, memory, tooLong, unreadable, unreached, noLength, fault atomic.Int64
+	recorded, sampledOut, other, memory, tooLong, unreadable, unreached, clientGone, noLength, fault atomic.Int64
 
 	usageLock sync.Mutex
 	usage     usage.Tally
@@ -144,6 +144,8 @@ func (w *workers) record(x *exchange, sink func(*trace.Entry) error) {
 	}()
 	e, key, ok := x.entry()
 	switch {
+	case !ok && x.status == 0 && x.gone:
+		counted = &w.clientGone
 	case !ok && x.status == 0:
 		counted = &w.unreached
 	case !ok:
@@ -171,5 +173,5 @@ func (w *workers) counts() recording.Counts {
 	w.usageLock.Lock()
 	defer w.usageLock.Unlock()
 	return recording.Counts{Usage: w.usage, Recorded: w.recorded.Load(), SampledOut: w.sampledOut.Load(), NotAsked: w.other.Load(), Memory: w.memory.Load(),
-		TooLong: w.tooLong.Load(), Unreadable: w.unreadable.Load(), Unreached: w.unreached.Load(), NoLength: w.noLength.Load(), Failed: w.fault.Load()}
+		TooLong: w.tooLong.Load(), Unreadable: w.unreadable.Load(), Unreached: w.unreached.Load(), ClientGone: w.clientGone.Load(), NoLength: w.noLength.Load(), Failed: w.fault.Load()}
 }

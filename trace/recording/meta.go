@@ -38,22 +38,61 @@ type Meta struct {
 // Counts say what became of the requests of a capture. All of them were forwarded.
 type Counts struct {
 	Recorded   int64 `json:"recorded"`
-	SampledOut int64 `json:"sampled_out"`  // sessions that are not in the share
-	NotAsked   int64 `json:"passed_other"` // other paths than those of the APIs
-	Memory     int64 `json:"lost_memory"`  // there was no memory for the texts of more requests
+	SampledOut int64 `json:"sampled_out"`
+	NotAsked   int64 `json:"passed_other"`
+	Memory     int64 `json:"lost_memory"`
 	TooLong    int64 `json:"lost_too_long"`
-	Unreadable int64 `json:"lost_unreadable"` // a body that is not a request of its API
-	Unreached  int64 `json:"lost_unreached"`  // no server could be reached, so that the body never came
-	NoLength   int64 `json:"lost_no_length"`  // neither a text nor a count of tokens
-	Disk       int64 `json:"lost_disk"`       // the disk was full or too slow
-	Failed     int64 `json:"lost_fault"`      // a fault of the recorder's own
+	Unreadable int64 `json:"lost_unreadable"`
+	Unreached  int64 `json:"lost_unreached"`
+	ClientGone int64 `json:"lost_client_gone,omitempty"`
+	NoLength   int64 `json:"lost_no_length"`
+	Disk       int64 `json:"lost_disk"`
+	Failed     int64 `json:"lost_fault"`
 	// Usage counts the recorded answers whose usage is not as it should be.
 	Usage usage.Tally `json:"usage,omitzero"`
 }
 
+// An Outcome is one thing that became of requests: its name in JSON and for Prometheus, what it says
+// after a number of requests, how many, and whether these should have been recorded and were not.
+type Outcome struct {
+	Name, Says string
+	N          *int64
+	Lost       bool
+}
+
+// Outcomes are all of them, with those that were recorded first.
+func (c *Counts) Outcomes() []Outcome {
+	return []Outcome{
+		{"recorded", "recorded", &c.Recorded, false},
+		{"sampled_out", "of sessions that --sample leaves out", &c.SampledOut, false},
+		{"passed_other", "to other paths, passed on", &c.NotAsked, false},
+		{"lost_memory", "not recorded: the texts of all in flight exceeded --memory", &c.Memory, true},
+		{"lost_too_long", "not recorded: longer than 256 MiB", &c.TooLong, true},
+		{"lost_unreadable", "not recorded: the body is no request of its API", &c.Unreadable, true},
+		{"lost_unreached", "not recorded: no engine could be reached", &c.Unreached, true},
+		{"lost_client_gone", "not recorded: the client hung up before the whole request had come", &c.ClientGone, true},
+		{"lost_no_length", "not recorded: neither text nor a count of tokens tells the length", &c.NoLength, true},
+		{"lost_disk", "not recorded: the disk was full or too slow", &c.Disk, true},
+		{"lost_fault", "not recorded: a fault of the recorder", &c.Failed, true},
+	}
+}
+
 // Lost is how many requests should have been recorded and were not.
-func (c Counts) Lost() int64 {
-	return c.Memory + c.TooLong + c.Unreadable + c.Unreached + c.NoLength + c.Disk + c.Failed
+func (c Counts) Lost() (n int64) {
+	for _, o := range c.Outcomes() {
+		if o.Lost {
+			n += *o.N
+		}
+	}
+	return n
+}
+
+// passed is how many requests the counts are of.
+func (c Counts) passed() (n int64) {
+	for _, o := range c.Outcomes() {
+		n += *o.N
+	}
+	return n
 }
 
 // Metadata of a part: the whole as JSON, beside the keys that traces have too.

@@ -84,8 +84,11 @@ func (s *Set) join(m Meta) error {
 			if m.End.After(c.End) {
 				c.End = m.End
 			}
-			if m.Counts.Recorded > c.Counts.Recorded { // a journal tells none
-				c.Counts, c.Breakers = m.Counts, m.Breakers
+			if m.Counts.passed() > c.Counts.passed() { // it was written later
+				c.Counts = m.Counts
+				if m.Breakers != nil { // which a journal does not have
+					c.Breakers = m.Breakers
+				}
 			}
 			return nil
 		}
@@ -122,11 +125,11 @@ func (s *Set) Meta() Meta {
 		if c.Counts.Recorded > most {
 			m.Breakers, most = c.Breakers, c.Counts.Recorded
 		}
-		sum, of := &m.Counts, &c.Counts
-		for _, pair := range [][2]*int64{{&sum.Recorded, &of.Recorded}, {&sum.SampledOut, &of.SampledOut}, {&sum.NotAsked, &of.NotAsked}, {&sum.Memory, &of.Memory},
-			{&sum.TooLong, &of.TooLong}, {&sum.Unreadable, &of.Unreadable}, {&sum.Unreached, &of.Unreached}, {&sum.NoLength, &of.NoLength}, {&sum.Disk, &of.Disk}, {&sum.Failed, &of.Failed}} {
-			*pair[0] += *pair[1]
+		sum := m.Counts.Outcomes()
+		for i, of := range c.Counts.Outcomes() {
+			*sum[i].N += *of.N
 		}
+		m.Counts.Usage.Join(c.Counts.Usage)
 	}
 	return m
 }

@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -202,6 +204,98 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
+// A fullDisk takes nothing beyond its size, and what is there can be written over.
+type fullDisk struct {
+	journalFile
+	size int64
+}
+
+func (d fullDisk) WriteAt(p []byte, at int64) (int, error) {
+	if at+int64(len(p)) > d.size {
+		return 0, syscall.ENOSPC
+	}
+	return d.journalFile.WriteAt(p, at)
+}
+
+// What a full disk lost is in what the recording says of itself, beside what was lost before.
+func TestFullDiskIsCounted(t *testing.T) {
+	dir := t.TempDir()
+	m := testMeta("c")
+	var w *Writer
+	w, err := NewWriter(dir, m, time.Hour, func() Counts {
+		written, lost := w.Written()
+		return Counts{Recorded: written, Disk: lost, TooLong: 2, ClientGone: 1}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := testRow(m, 1)
+	w.Add(&row)
+	if err := w.flush(); err != nil {
+		t.Fatal(err)
+	}
+	w.journal.file = fullDisk{w.journal.file, w.journal.offset}
+	for range 5 {
+		w.Add(&row)
+	}
+	w.Start()
+	if err := w.Close(); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	s, err := Open([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.Meta().Counts, (Counts{Recorded: 1, Disk: 5, TooLong: 2, ClientGone: 1}); got != want || got.Lost() != 8 || len(readAll(t, s)) != 1 {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// Every count of a capture has a name, that of its JSON, and words; several captures add up.
+func TestOutcomes(t *testing.T) {
+	var c Counts
+	fields := reflect.TypeFor[Counts]()
+	outcomes := c.Outcomes()
+	if len(outcomes) != fields.NumField()-1 {
+		t.Errorf("%d outcomes, and %d fields", len(outcomes), fields.NumField())
+	}
+	for i, o := range outcomes {
+		name, _, _ := strings.Cut(fields.Field(i).Tag.Get("json"), ",")
+		if o.Name != name || o.Says == "" || o.Lost != strings.HasPrefix(name, "lost_") {
+			t.Errorf("outcome %s, %q, lost %v; the field is %s", o.Name, o.Says, o.Lost, name)
+		}
+		*o.N = int64(i) + 1
+	}
+	c.Usage.TotalOff = 3
+	s := &Set{captures: []Meta{{Counts: c}, {Counts: c}}}
+	sum := s.Meta().Counts
+	for i, o := range sum.Outcomes() {
+		if *o.N != 2*int64(i+1) {
+			t.Errorf("%s: two captures have %d", o.Name, *o.N)
+		}
+	}
+	if sum.Usage.TotalOff != 6 {
+		t.Error("findings of usage do not add up")
+	}
+}
+
+// A journal of an earlier version has no line of counts, and one that was being written over tells none.
+func TestJournalsWithoutCounts(t *testing.T) {
+	m := testMeta("d")
+	m.Schema = Schema
+	head, _ := json.Marshal(m)
+	row := testRow(m, 1)
+	line, _ := json.Marshal(row)
+	torn := countsLine(Counts{Recorded: 7})
+	torn[len(countsHead)+3] = 0
+	for name, text := range map[string]string{"an earlier version": string(head) + "\n" + string(line) + "\n", "torn": string(head) + "\n" + string(torn) + string(line) + "\n"} {
+		got, rows, err := readJournal(strings.NewReader(text))
+		if err != nil || len(rows) != 1 || got.Counts != (Counts{}) {
+			t.Errorf("%s: %v, %d rows, %+v", name, err, len(rows), got.Counts)
+		}
+	}
+}
+
 // What does not go together is refused, with the name of the file.
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
@@ -240,6 +334,7 @@ func FuzzJournal(f *testing.F) {
 	line, _ := json.Marshal(row)
 	f.Add(string(head) + "\n" + string(line) + "\n")
 	f.Add(string(head) + "\n{\"Request\":")
+	f.Add(string(head) + "\n" + string(countsLine(Counts{Disk: 3})) + string(line) + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		m, rows, err := readJournal(strings.NewReader(text))
 		if err == nil && m.Schema != Schema {

@@ -16,6 +16,7 @@ import (
 
 	"reprise/trace"
 	"reprise/trace/crash"
+	"reprise/trace/usage"
 )
 
 const (
@@ -55,10 +56,12 @@ type Writer struct {
 	end, ended chan struct{}
 }
 
-// A journal is a part in the making: lines of JSON, the first with the [Meta].
+// A journal is a part in the making: lines of JSON, the first with the [Meta], the second with the
+// counts so far, which are written over in place: a full disk takes them too.
 type journal struct {
 	file   journalFile
 	name   string // without its extension
+	counts int64  // where the line of the counts begins
 	offset int64  // whole lines
 	first  int64  // the offset of the first row
 	began  time.Time
@@ -140,9 +143,12 @@ func (w *Writer) Close() error {
 		err = w.finish(w.journal)
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.lost += w.rows
 	w.pending, w.rows = nil, 0
+	w.mu.Unlock()
+	if err != nil { // the journal stays, and says what it lacks
+		w.keepCounts()
+	}
 	return err
 }
 
@@ -167,13 +173,41 @@ func (w *Writer) begin() error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Write(append(head, '\n')); err != nil {
+	at := int64(len(head)) + 1
+	if _, err := f.Write(append(append(head, '\n'), countsLine(w.meta.Counts)...)); err != nil {
 		return errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
-	first := int64(len(head)) + 1
+	first := at + countsBytes
 	w.number++
-	w.journal = &journal{file: f, name: name, offset: first, first: first, began: time.Now()}
+	w.journal = &journal{file: f, name: name, counts: at, offset: first, first: first, began: time.Now()}
 	return nil
+}
+
+// countsBytes is the length of the line of counts, which has room for the largest.
+const countsBytes = 2 << 10
+
+// countsHead begins that line, as no row begins. Journals of earlier versions have no such line.
+const countsHead = `{"counts":`
+
+// countsLine is that line. A tally of usage that finds no room is left out.
+func countsLine(c Counts) []byte {
+	text, err := json.Marshal(map[string]Counts{"counts": c})
+	if err != nil || len(text) >= countsBytes {
+		c.Usage = usage.Tally{}
+		text, _ = json.Marshal(map[string]Counts{"counts": c})
+	}
+	line := bytes.Repeat([]byte{' '}, countsBytes)
+	copy(line, text)
+	line[countsBytes-1] = '\n'
+	return line
+}
+
+// keepCounts writes the counts so far into the journal. A failure is no loss of rows, and the next
+// flush tries again.
+func (w *Writer) keepCounts() {
+	if j := w.journal; j != nil {
+		_, _ = j.file.WriteAt(countsLine(w.counts()), j.counts)
+	}
 }
 
 // flush writes the rows that wait. Where the disk takes a part of them alone, that is
@@ -191,6 +225,7 @@ func (w *Writer) flush() error {
 	if len(lines) == 0 {
 		return nil
 	}
+	defer w.keepCounts()
 	j := w.journal
 	n, err := j.file.WriteAt(lines, j.offset)
 	if err != nil {
@@ -285,6 +320,10 @@ func readJournal(src io.Reader) (Meta, []Row, error) {
 			return m, rows, nil
 		case err != nil:
 			return m, rows, err
+		}
+		if of, ok := bytes.CutPrefix(line, []byte(countsHead)); ok && len(rows) == 0 {
+			_ = json.Unmarshal(bytes.TrimSuffix(bytes.TrimSpace(of), []byte("}")), &m.Counts) // torn counts are unknown
+			continue
 		}
 		var r Row
 		if json.Unmarshal(bytes.TrimSpace(line), &r) != nil {

@@ -40,6 +40,14 @@ func (t *Tally) Add(found Findings) {
 	}
 }
 
+// Join adds the answers of another tally.
+func (t *Tally) Join(other Tally) {
+	sums := t.counts()
+	for one, n := range other.counts() {
+		*sums[one] += *n
+	}
+}
+
 // Each calls f with every finding that some answer has, and with their number.
 func (t *Tally) Each(f func(one Finding, n int64)) {
 	for one, n := range t.counts() {
