@@ -95,10 +95,10 @@ var mayImport = map[string]string{
 	"replay/client/internal/picture": "trace/sample",
 	"replay/report/table":            "trace trace/sample replay/result replay/report",
 	"replay/result/resulttest":       "trace trace/usage replay/result", // for tests
-	"trace/bombtest":                 "",                    // for tests
-	"trace/ending/endingtest":        "trace/ending",        // for tests
-	"trace/page/pagetest":            "",                    // for tests
-	"trace/usage/usagetest":          "",                    // for tests
+	"trace/bombtest":                 "",                                // for tests
+	"trace/ending/endingtest":        "trace/ending",                    // for tests
+	"trace/page/pagetest":            "",                                // for tests
+	"trace/usage/usagetest":          "",                                // for tests
 }
 
 func TestImportTable(t *testing.T) {

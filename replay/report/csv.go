@@ -90,6 +90,7 @@ var labels = []struct{ list, field, label string }{
 	{"by_response_header", "header", "header"},
 	{"values", "name", "value"},
 	{"errors", "class", "error"},
+	{"kinds", "kind", "kind"},
 }
 
 // withoutElements takes the numbers of elements out of a path, and says which
