@@ -16,7 +16,7 @@ import (
 // recorder that the answers go through, and the import of a log that has it.
 func TestUsageThatCannotBeIsSaid(t *testing.T) {
 	t.Chdir(t.TempDir())
-	writeFiles(t, map[string]string{"w.yaml": "requests: 3\narrivals: poisson:50\nlengths: {input: 30, output: 4}\n"})
+	writeFiles(t, map[string]string{"w.yaml": "requests: 3\narrivals: poisson:50\nlengths: {input: 30, output: 40}\n"})
 	must(t, "synth", "w.yaml", "-o", "w.parquet")
 	for i, b := range append(usagetest.Broken(), usagetest.Dialects()[0]) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func TestUsageThatCannotBeIsSaid(t *testing.T) {
 				return
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
-			for _, data := range []string{`{"choices":[{"index":0,"text":" a"}]}`, `{"choices":[{"index":0,"text":" b","finish_reason":"length"}]}`, `{"choices":[],"usage":` + b.Usage + `}`, "[DONE]"} {
+			for _, data := range []string{`{"choices":[{"index":0,"text":" a text of twenty tokens or so"}]}`, `{"choices":[{"index":0,"text":" and the rest","finish_reason":"length"}]}`, `{"choices":[],"usage":` + b.Usage + `}`, "[DONE]"} {
 				fmt.Fprintf(w, "data: %s\n\n", data)
 			}
 		}))
