@@ -17,6 +17,7 @@
 //
 //   - path.go: which paths are objects; joining and taking apart
 //   - files.go: Open, Stat, ReadDir, ReadFile, Glob, WalkDir, Remove and Put
+//   - pipe_unix.go, pipe_other.go: a named pipe is not waited for without end
 //   - object.go: an open object: ranged reads, cache, read-ahead
 //   - client.go: the fetch process, requests to it, trying again
 //   - wire.go: requests and answers on the pipes, and errors
