@@ -2,13 +2,18 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"testing"
 
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
+	"reprise/trace"
 	"reprise/trace/textpage"
 )
 
@@ -32,21 +37,115 @@ func TestStatisticsOfNothing(t *testing.T) {
 		s := summarise(t, result.Run{Sending: result.Sending{Requests: int64(len(rows))}}, Options{SLO: slo, Exact: []int{0, 3}[rng.IntN(2)], GPUs: rng.IntN(2), PricePerGPUHour: 1}, rows...)
 
 		readBack(t, "nothing", s)
-		written(t, WriteMarkdown, s)
-		named := []Named{{Name: "a", Summary: s}, {Name: "b", Summary: s}}
-		for name, write := range map[string]func(io.Writer) error{
-			"text":       func(w io.Writer) error { return WriteText(w, s, textpage.Options{Width: 80}) },
-			"details":    func(w io.Writer) error { return WriteText(w, s, textpage.Options{Width: 80, Details: true}) },
-			"json":       func(w io.Writer) error { return WriteJSON(w, s) },
-			"json, runs": func(w io.Writer) error { return WriteJSONRuns(w, named) },
-			"text, runs": func(w io.Writer) error { return WriteTextRuns(w, named, textpage.Options{Width: 80, Details: true}) },
-			"page":       Page(s).Write,
-			"overlay":    Overlay(named).Write,
-		} {
-			var b bytes.Buffer
-			if err := write(&b); err != nil || b.Len() == 0 || noNumber.Match(b.Bytes()) {
-				t.Fatalf("seed %d: %s: %v, %q", seed, name, err, noNumber.Find(b.Bytes()))
+		inEveryForm(t, fmt.Sprint("seed ", seed), s)
+	}
+}
+
+// inEveryForm writes the report in each format and as each page, without a fault and without numbers
+// that are none.
+func inEveryForm(t *testing.T, of string, s Summary) {
+	t.Helper()
+	named := []Named{{Name: "a", Summary: s}, {Name: "b", Summary: s}}
+	for name, write := range map[string]func(io.Writer) error{
+		"text":       func(w io.Writer) error { return WriteText(w, s, textpage.Options{Width: 80}) },
+		"details":    func(w io.Writer) error { return WriteText(w, s, textpage.Options{Width: 80, Details: true}) },
+		"json":       func(w io.Writer) error { return WriteJSON(w, s) },
+		"json, runs": func(w io.Writer) error { return WriteJSONRuns(w, named) },
+		"text, runs": func(w io.Writer) error { return WriteTextRuns(w, named, textpage.Options{Width: 80, Details: true}) },
+		"page":       Page(s).Write,
+		"overlay":    Overlay(named).Write,
+		"markdown":   func(w io.Writer) error { return WriteMarkdown(w, s) },
+		"csv":        func(w io.Writer) error { return WriteCSV(w, s) },
+		"junit":      func(w io.Writer) error { return WriteJUnit(w, s) },
+		"prometheus": func(w io.Writer) error { return WritePrometheus(w, s) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil || b.Len() == 0 || noNumber.Match(b.Bytes()) {
+			t.Fatalf("%s: %s: %v, %q", of, name, err, noNumber.Find(b.Bytes()))
+		}
+	}
+}
+
+// A results file may come from anywhere: whatever its rows say, they are read and shown in every form
+// without a fault.
+func FuzzReport(f *testing.F) {
+	f.Add([]byte{1, 200, 3, 90, 0, 17, 255, 4}, uint8(3))
+	f.Add(bytes.Repeat([]byte{7, 130, 255, 0, 66}, 40), uint8(5))
+	f.Fuzz(func(t *testing.T, drawn []byte, n uint8) {
+		rows := make([]result.Result, n%8)
+		values := &fuzzedValues{bytes: drawn}
+		for i := range rows {
+			values.fill(reflect.ValueOf(&rows[i]).Elem())
+			rows[i].RowID = int64(i)
+		}
+		path := filepath.Join(t.TempDir(), "r.parquet")
+		run := result.Run{Schema: result.Schema, Version: "test", Sending: result.Sending{Requests: int64(n)}, Source: result.Source{BlockSize: 16}}
+		if err := result.Write(path, run, &trace.SliceReader[result.Result]{Rows: rows}); err != nil {
+			return
+		}
+		file, err := result.Open(path)
+		if err != nil {
+			return
+		}
+		defer file.Close()
+		slo, err := ParseSLO("ttft:5ms,tpot:5ms,e2e:10ms")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Summarise(file.Run, file.Reader(), Options{SLO: slo, Exact: 3, GPUs: 1, PricePerGPUHour: 1}); err == nil {
+			inEveryForm(t, "fuzzed rows", s)
+		}
+	})
+}
+
+// fuzzedValues are drawn from bytes: each value is nothing, small, or anything.
+type fuzzedValues struct{ bytes []byte }
+
+func (v *fuzzedValues) next() byte {
+	if len(v.bytes) == 0 {
+		return 0
+	}
+	b := v.bytes[0]
+	v.bytes = append(v.bytes[1:], b+1) // it never ends
+	return b
+}
+
+func (v *fuzzedValues) fill(to reflect.Value) {
+	switch to.Kind() {
+	case reflect.Struct:
+		for i := range to.NumField() {
+			if to.Type().Field(i).IsExported() {
+				v.fill(to.Field(i))
 			}
 		}
+	case reflect.Pointer:
+		if v.next()%4 > 0 {
+			to.Set(reflect.New(to.Type().Elem()))
+			v.fill(to.Elem())
+		}
+	case reflect.Slice:
+		to.Set(reflect.MakeSlice(to.Type(), int(v.next()%4), 4))
+		for i := range to.Len() {
+			v.fill(to.Index(i))
+		}
+	case reflect.Int32, reflect.Int64:
+		switch n := v.next(); {
+		case n < 80:
+			to.SetInt(int64(n))
+		case n < 160:
+			to.SetInt(int64(n) << min(24, to.Type().Bits()-9))
+		case n < 240:
+			to.SetInt(-int64(n))
+		default:
+			to.SetInt(math.MaxInt64 >> (64 - to.Type().Bits()) * int64(1-2*int(n%2)))
+		}
+	case reflect.String:
+		to.SetString([]string{"", "usage", "timeout", "chat", "embeddings", "cancelled", "x\u202e<b>", "cold"}[v.next()%8])
+	case reflect.Bool:
+		to.SetBool(v.next()%2 > 0)
+	case reflect.Float64, reflect.Float32:
+		to.SetFloat([]float64{0, 1, -1, 1e300, math.Inf(1), math.NaN()}[v.next()%6])
+	case reflect.Uint64, reflect.Uint32, reflect.Uint8:
+		to.SetUint(uint64(v.next()) % 256)
 	}
 }
