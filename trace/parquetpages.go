@@ -352,8 +352,7 @@ const runSlack = 4 << 10
 
 // levelRuns counts the levels of a page, which are up to highest.
 func levelRuns(data []byte, encoding format.Encoding, highest, values int) error {
-	//lint:ignore SA1019 older writers still have BitPacked
-	if highest == 0 || encoding == format.BitPacked { // such levels take the bytes that they have
+	if highest == 0 || encoding == format.BitPacked { // older writers'; such levels take the bytes that they have
 		return nil
 	}
 	return runs(data, values+runSlack, bits.Len(uint(highest)))

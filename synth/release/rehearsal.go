@@ -29,7 +29,7 @@ func Rehearse(ctx context.Context, src trace.Reader[trace.Request], meta trace.M
 type chosen struct {
 	Rate     int         `json:"rate_cells"`
 	Sums     int64       `json:"later_tokens"` // limit
-	Selected [][2]uint64 `json:"trunks"` // block and level
+	Selected [][2]uint64 `json:"trunks"`       // block and level
 }
 
 // Measure selects, counts and draws all noise anew, by the code of [Fit].
