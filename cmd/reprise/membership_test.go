@@ -116,7 +116,7 @@ var memberships = []membership{
 // Nobody tells by a release at ε = 1 whether a user is in a log, whatever that user's requests make
 // import find out: import and release are one command, run on so many logs with the user and so many
 // without. The bound on ε is ln((TPR − δ)/FPR) by Clopper-Pearson limits of 97.5 % on each side, the
-// largest of both events, above and below, in both directions. A release that is refused is neither.
+// largest of three events, above, below and refused, in both directions.
 //
 // REPRISE_TEST_MEMBERSHIP is the number of logs on each side, and REPRISE_TEST_BINARY the program
 // that is attacked. With REPRISE_TEST_MEMBERSHIP_LEAKS the program is one in which the attacks are to
@@ -132,21 +132,23 @@ func TestMembership(t *testing.T) {
 			middle := (m.mean(m.attack(t, binary, false, 3)) + m.mean(m.attack(t, binary, true, 3))) / 2
 			without, with := m.attack(t, binary, false, logs), m.attack(t, binary, true, logs)
 			n, bound := int64(logs), math.Inf(-1)
-			var above, below [2]int64
+			var above, below, refused [2]int64
 			for side, values := range [][]float64{without, with} {
 				for _, v := range values {
 					if v > middle {
 						above[side]++
-					} else if v <= middle { // neither is true of one that was refused
+					} else if v <= middle {
 						below[side]++
+					} else {
+						refused[side]++
 					}
 				}
 			}
-			for _, event := range [][2]int64{above, below} {
+			for _, event := range [][2]int64{above, below, refused} {
 				bound = max(bound, epsilonBound(event[1], event[0], n), epsilonBound(event[0], event[1], n))
 			}
-			t.Logf("above %.4g: %d of %d with the user, %d without; below: %d and %d; the others were refused; means %.5g and %.5g; ε is at least %.2f",
-				middle, above[1], n, above[0], below[1], below[0], m.mean(with), m.mean(without), bound)
+			t.Logf("above %.4g: %d of %d with the user, %d without; below: %d and %d; refused: %d and %d; means %.5g and %.5g; ε is at least %.2f",
+				middle, above[1], n, above[0], below[1], below[0], refused[1], refused[0], m.mean(with), m.mean(without), bound)
 			switch leaks := os.Getenv("REPRISE_TEST_MEMBERSHIP_LEAKS") != ""; {
 			case leaks && bound < 2.5:
 				t.Errorf("the attack shows ε of at least %.2f, want 2.5 or more", bound)
