@@ -179,7 +179,7 @@ func TestArrowBombs(t *testing.T) {
 		"a batch that unpacks":   {stream(zeros.NewArray(), ipc.WithZstd()), errArrowBatch.Error()},
 	} {
 		before := heapOfSystem()
-		r, err := newArrowReader(bufio.NewReader(bytes.NewReader(c.file)), maxArrowBatch)
+		r, err := newArrowReader(bufio.NewReader(bytes.NewReader(c.file)), maxPlainBatch)
 		if err == nil {
 			_, err = io.Copy(io.Discard, r)
 		}

@@ -269,6 +269,10 @@ func (u *archiveReader) open(in *bufio.Reader) error {
 		if !bytes.HasPrefix(head, []byte(a.magic)) {
 			continue
 		}
+		batches := maxPlainBatch
+		if u.name != "" {
+			batches = maxArrowBatch
+		}
 		packed := u.name == "" && (a.name == "gzip" || a.name == "zstd")
 		if u.name != "" && a.name != "Arrow" && a.name != "Arrow stream" {
 			return nil // in an archive is what is read as it is
@@ -282,9 +286,9 @@ func (u *archiveReader) open(in *bufio.Reader) error {
 			u.out, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 		case "Arrow":
 			_, _ = in.Discard(len(arrowFileMagic))
-			u.out, err = newArrowReader(in, maxArrowBatch)
+			u.out, err = newArrowReader(in, batches)
 		case "Arrow stream":
-			u.out, err = newArrowReader(in, maxArrowBatch)
+			u.out, err = newArrowReader(in, batches)
 		case "Feather 1":
 			return archiveError{u.name, "only its second version is read, which is Arrow IPC: write it with pyarrow.feather.write_feather, or as Parquet", nil}
 		case "XLS":

@@ -23,8 +23,14 @@ const (
 	oldExcelMagic    = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 )
 
-// maxArrowBatch bounds what a batch of Arrow holds in memory, in bytes.
-const maxArrowBatch = 128 << 20
+// A batch of Arrow holds so many bytes in memory, and arrowUnpacks times those that came where these
+// are more, up to maxPlainBatch as they come: pandas writes 65,536 rows into a batch. In an archive a
+// few bytes bring as many as they like, so that there it is maxArrowBatch alone.
+const (
+	maxArrowBatch = 128 << 20
+	maxPlainBatch = 1 << 30
+	arrowUnpacks  = 4
+)
 
 // An arrowReader yields the rows of Arrow IPC as lines of JSON. Memory holds one batch.
 type arrowReader struct {
@@ -37,17 +43,18 @@ type arrowReader struct {
 // newArrowReader reads a stream, which a file holds behind its first eight bytes, with
 // batches of so many bytes at the most.
 func newArrowReader(in *bufio.Reader, most int) (*arrowReader, error) {
-	r, err := ipc.NewReaderFromMessageReader(&arrowMessages{in, most}, ipc.WithAllocator(&boundedMemory{memory.DefaultAllocator, most}))
+	bounded := &boundedMemory{memory.DefaultAllocator, 0, min(most, maxArrowBatch)}
+	r, err := ipc.NewReaderFromMessageReader(&arrowMessages{in, most, bounded}, ipc.WithAllocator(bounded))
 	return &arrowReader{in: r}, err
 }
 
 // boundedMemory refuses what a damaged file asks for. The reader makes an error of it.
 type boundedMemory struct {
 	memory.Allocator
-	left int // bytes
+	used, most int // bytes
 }
 
-var errArrowBatch = errors.New("a batch of it is larger than 128 MiB: write smaller ones, such as with chunksize=100")
+var errArrowBatch = errors.New("a batch of it is larger than 128 MiB, and than four times what came of it, or than 1 GiB: write smaller ones, such as with chunksize=100")
 
 // Allocate implements [memory.Allocator].
 func (m *boundedMemory) Allocate(size int) []byte {
@@ -63,15 +70,15 @@ func (m *boundedMemory) Reallocate(size int, b []byte) []byte {
 
 // Free implements [memory.Allocator].
 func (m *boundedMemory) Free(b []byte) {
-	m.left += len(b)
+	m.used -= len(b)
 	m.Allocator.Free(b)
 }
 
 func (m *boundedMemory) take(size int) {
-	if m.left -= size; m.left < 0 {
-		m.left += size
+	if m.used+size > m.most {
 		panic(errArrowBatch)
 	}
+	m.used += size
 }
 
 func (a *arrowReader) Read(p []byte) (int, error) {

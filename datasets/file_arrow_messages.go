@@ -18,8 +18,9 @@ import (
 // process for want of memory: here no vector is longer than the metadata that holds it,
 // and a body takes memory as it comes.
 type arrowMessages struct {
-	in   *bufio.Reader
-	most int // bytes of a body
+	in       *bufio.Reader
+	most     int // bytes of a body
+	unpacked *boundedMemory
 }
 
 const (
@@ -67,6 +68,9 @@ func (a *arrowMessages) Message() (m *ipc.Message, err error) {
 	var body bytes.Buffer
 	if n, err := io.CopyN(&body, a.in, size); err != nil {
 		return nil, fmt.Errorf("it ends %d bytes before the end of a batch: %w", size-n, io.ErrUnexpectedEOF)
+	}
+	if a.most > maxArrowBatch {
+		a.unpacked.most = max(maxArrowBatch, arrowUnpacks*int(size))
 	}
 	return ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(body.Bytes())), nil
 }

@@ -3,9 +3,11 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -146,4 +148,36 @@ func FuzzArrow(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A batch as large as pandas writes of long chats is read where as many bytes came; where a few packed
+// bytes stand for it, it is refused.
+func TestLargeBatchOfArrow(t *testing.T) {
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
+	}
+	texts := array.NewStringBuilder(memory.DefaultAllocator)
+	for range 150 {
+		texts.Append(strings.Repeat("a", 1<<20))
+	}
+	column := texts.NewArray()
+	schema := arrow.NewSchema([]arrow.Field{{Name: "text", Type: column.DataType()}}, nil)
+	var plain, packed bytes.Buffer
+	w := ipc.NewWriter(&plain, ipc.WithSchema(schema))
+	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{column}, 150)); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(plain.Bytes()); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		file []byte
+		want string
+	}{"plain": {plain.Bytes(), ""}, "packed": {packed.Bytes(), errArrowBatch.Error()}} {
+		n, err := io.Copy(io.Discard, &archiveReader{in: countingReader{r: bytes.NewReader(c.file)}})
+		if said := fmt.Sprint(err); c.want == "" && (err != nil || n < 150<<20) || !strings.Contains(said, c.want) {
+			t.Errorf("%s: %d bytes, %v", name, n, err)
+		}
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/profile"
 	"reprise/trace/token"
+	"reprise/trace/usage"
 )
 
 // createdBy is the created_by field of every Parquet file that Reprise writes.
@@ -39,6 +40,9 @@ func newVocabulary(ctx context.Context, dir string) (vocabulary, error) {
 	}
 	for _, f := range datasets.Formats() {
 		v.add(f.Name)
+	}
+	for one := range usage.EveryFinding() { // of counts in results that cannot be
+		v.add(one.Key())
 	}
 	cards, err := ownCards(ctx, dir)
 	for _, c := range cards {
