@@ -302,8 +302,10 @@ func TestBadSpecsAreCheap(t *testing.T) {
 	for what, c := range map[string]struct{ text, want string }{
 		"long":     {good + strings.Repeat("# \n", spec.MaxText/3), "bytes"},
 		"brackets": {"mix: " + strings.Repeat("[", 1e5) + strings.Repeat("]", 1e5), "nested lists or maps"},
-		"braces":   {"mix: " + strings.Repeat("{a: ", 1e5), "nested lists or maps"},
-		"dashes":   {strings.Repeat("- ", 3e5), "nested lists or maps"},
+		"braces":   {"mix: " + strings.Repeat("{a: ", 5e3), "nested lists or maps"},
+		"dashes":   {strings.Repeat("- ", 5e3), "nested lists or maps"},
+		"keys":     {"mix: " + strings.Repeat("{a: ", 1e5), "more than 8192 keys, items and anchors"},
+		"items":    {strings.Repeat("- ", 3e5), "more than 8192 keys, items and anchors"},
 		"aliases":  {good + "mix:\n" + strings.Repeat("- lengths: *l\n", 100), "bad.yaml:69:12: more than 64 aliases"},
 		"laughs":   {"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nmix: *c\n", "bad.yaml:"},
 	} {
