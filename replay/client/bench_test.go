@@ -9,6 +9,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/client/internal/h1"
+	"reprise/replay/openai"
 	"reprise/replay/result"
 	"reprise/trace"
 )
@@ -36,7 +37,7 @@ func BenchmarkHTTPStream(b *testing.B) {
 
 // benchCall encodes a small request. Prepare is for one goroutine.
 func benchCall(b *testing.B, h *HTTP) *httpCall {
-	c := &httpCall{api: result.APIChat, session: h1.NoSession, header: h.header, body: h.bodies.Get().(*[]byte)}
+	c := &httpCall{api: result.APIChat, session: h1.NoSession, header: h.header, body: h.bodies.Get().(*[]byte), bound: openai.BoundOf(0, 0)}
 	var err error
 	if c.head, err = h.targets[0].wire.headOf(c); err != nil {
 		b.Fatal(err)
