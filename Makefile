@@ -46,7 +46,7 @@ test-engines: ## against real engines, named by REPRISE_TEST_ENGINES; see docs/e
 # Nothing can race in a package without goroutines and locks (a sync.Once alone is none). Of
 # eight slow packages, the tests that send, serve, generate or share something among goroutines.
 race: ## the tests under the race detector
-	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -skip 'BreakersOfALog|IntervalsCover|SearchHoldsTheTruth|ComparePower|KnownCosts' $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize/audit|cmd/reprise|cmd/reprise-beam|replay/report|trace/profile|trace/token|synth|synth/fidelity|synth/prompt)$$')
+	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -skip 'RedactedFormats|TrunksByName|BreakersOfALog|IntervalsCover|SearchHoldsTheTruth|ComparePower|KnownCosts' $$(grep -rlE '\bgo func|\.Go\(|sync\.[^O]' --include='*.go' . | xargs -n1 dirname | sort -u | grep -vE '^./(anonymize/audit|cmd/reprise|cmd/reprise-beam|replay/report|trace/profile|trace/token|synth|synth/fidelity|synth/prompt)$$')
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Replay|Serve|Live|Admin|Interrupt|Sweep|Compare|Demo|Record|ConcurrentUse' ./cmd/reprise ./replay/report ./trace/profile
 	CGO_ENABLED=1 $(GO) test -race -vet=off -timeout 20m -run 'Concurrent|TestChecker$$|Generate|WorkloadRows|FunctionOfModelAndSeed|Game|Felt' ./anonymize/audit ./trace/token ./synth ./synth/fidelity ./synth/prompt
 

@@ -54,7 +54,7 @@ type boundedMemory struct {
 	used, most int // bytes
 }
 
-var errArrowBatch = errors.New("a batch of it is larger than 128 MiB, and than four times what came of it, or than 1 GiB: write smaller ones, such as with chunksize=100")
+var errArrowBatch = errors.New("a batch of it is larger than 128 MiB, and than four times its size in the file, or than 1 GiB: write smaller ones, such as with chunksize=100")
 
 // Allocate implements [memory.Allocator].
 func (m *boundedMemory) Allocate(size int) []byte {
