@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -197,12 +198,13 @@ func (d *decoder) complete() {
 	}
 }
 
-// other keeps a field that Request does not name.
+// other keeps a field that Request does not name. Its name is as encoding/json reads it, so that it
+// stands at the same place among the others when it is written again.
 func (d *decoder) other(name string) {
 	if d.others == nil {
 		d.others = make(map[string]json.RawMessage)
 	}
-	d.others[name] = d.value()
+	d.others[strings.ToValidUTF8(name, "\ufffd")] = d.value()
 }
 
 // text reads a string, without a copy where it holds no escape.

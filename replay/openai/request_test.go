@@ -345,7 +345,7 @@ func FuzzDecodeRequest(f *testing.F) {
 	for _, s := range []string{
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],"stream":true,"stream_options":{"include_usage":true}}`,
 		`{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA==","detail":"low"}}]}]}`,
-		`{"prompt":[1,2,3],"max_tokens":5,"seed":1,"temperature":0.5,"top_p":1}`, `{"prompt":["p"]}`, `{"prompt":"\ud800"}`, `[`, `{"prompt":1e5}`,
+		`{"prompt":[1,2,3],"max_tokens":5,"seed":1,"temperature":0.5,"top_p":1}`, `{"prompt":["p"]}`, `{"prompt":"\ud800"}`, "{\"prompt\":\"p\",\"\x80b\":1,\"\u01c9a\":2,\"\xfe\":3}", `[`, `{"prompt":1e5}`,
 	} {
 		f.Add([]byte(s))
 	}
