@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,10 @@ import (
 
 // marker stands in seeds where secrets would; no error may repeat it.
 const marker = "zqxSECRETzqx"
+
+// nearField is the end of a note that names a field of the log, as --inspect names them all, where
+// somebody misspelt it in a mapping. It names no value.
+var nearField = regexp.MustCompile(`(?m)^(no record has the field .*); did you mean ".*"\?$`)
 
 // fuzz reads in and holds what is true of every input: no panic, errors of the
 // input that are located and silent about it, whole entries, and the same
@@ -36,7 +41,8 @@ func fuzz(t *testing.T, in []byte, o Options) {
 	if err != nil && asSourceError(err) == nil {
 		t.Fatalf("an error that is no fault of the input: %v", err)
 	}
-	if strings.Contains(strings.Join(info.Notes, " "), marker) || strings.Contains(fmt.Sprintf("%+v", all), marker) {
+	notes := nearField.ReplaceAllString(strings.Join(info.Notes, "\n"), "")
+	if strings.Contains(notes, marker) || strings.Contains(fmt.Sprintf("%+v", all), marker) {
 		t.Fatal("the notes or the entries show the input")
 	}
 	for i := range all {
@@ -123,6 +129,7 @@ func FuzzOpenAILog(f *testing.F) {
 
 func FuzzJSONL(f *testing.F) {
 	f.Add([]byte(`{"a":{"n":5},"t":1700000000,"ids":[1],"ms":2.5,"MARK":"MARK"}` + "\n{\"a\":{\"n\":\"MARK\"}}\n[MARK]"))
+	f.Add([]byte(`{"a":{"n":5},"t":1700000000,"ids":[1],"ms":2.5,"MARK":{"d":1}}`))
 	f.Add([]byte(`{"a":[{"n":5}],"t":"2026-01-02 03:04:05","ids":"[1,2]","ms":"MARK","a.n":17}`))
 	m := Mapping{"input_tokens": {"a.n", "a[0].n"}, "time": {"t"}, "blocks": {"ids"}, "ttft_ms": {"ms"}, "e2e": {"d"}}
 	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "jsonl", Map: m, BlockSize: 16}) })

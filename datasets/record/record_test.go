@@ -412,13 +412,17 @@ func TestServerDies(t *testing.T) {
 
 // A client that hangs up before its request is whole is no engine that cannot be reached.
 func TestClientGoneEarly(t *testing.T) {
-	r := proxied(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }))
+	came := make(chan struct{})
+	r := proxied(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(came)
+		io.Copy(io.Discard, r.Body)
+	}))
 	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	fmt.Fprint(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n{\"messages\":[")
-	time.Sleep(100 * time.Millisecond)
+	<-came
 	conn.Close()
 	if _, counts := r.over(t); counts.ClientGone != 1 || counts.Lost() != 1 {
 		t.Errorf("%+v", counts)
