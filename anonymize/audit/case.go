@@ -51,7 +51,7 @@ type Log struct {
 
 // Opened is a source log that is being read, once.
 type Opened struct {
-	Policy  *anonymize.Policy // where it follows from the files; nil for that of the log
+	Policy  *anonymize.Policy // of these files, where it follows from them; nil where the log's holds
 	Entries trace.EntryReader
 	Meta    func(anonymize.Card) (trace.Meta, error) // of the trace made of it; called after the last entry
 	Close   func() error

@@ -63,7 +63,7 @@ const (
 	neighbourRows  = 4_000_000
 )
 
-// A neighbourhood is a source and those that differ from it by one unit.
+// A neighbourhood is a source and its neighbours: each differs from it by one unit.
 type neighbourhood struct {
 	*Case
 	measured
@@ -176,7 +176,7 @@ func (n *neighbourhood) leave(ctx context.Context, units *anonymize.Units, unit 
 	return f, lines, err
 }
 
-// recordsOf are the lines of a unit; nil where they cannot be told.
+// recordsOf are the lines of a unit; nil where nothing tells which lines are its own.
 func (n *neighbourhood) recordsOf(units *anonymize.Units, unit int) []int {
 	if n.lines == nil {
 		return nil
@@ -202,7 +202,7 @@ func (n *neighbourhood) imported(ctx context.Context, files []datasets.File) (t 
 	return t, counted.n, err
 }
 
-// stops is the finding that an import fails where that of the log does not.
+// stops is the finding that the import of a neighbour fails, while the import of the log does not.
 func (n *neighbourhood) stops(how string, err error) *Finding {
 	f := failed(n.fig, "%s %s the import stops, so that it depends on that %s: %v", how, n.options.Unit, n.options.Unit, err)
 	return &f

@@ -41,7 +41,7 @@ func newVocabulary(ctx context.Context, dir string) (vocabulary, error) {
 	for _, f := range datasets.Formats() {
 		v.add(f.Name)
 	}
-	for one := range usage.EveryFinding() { // of counts in results that cannot be
+	for _, one := range usage.EveryFinding.All() { // of counts in results that cannot be
 		v.add(one.Key())
 	}
 	cards, err := ownCards(ctx, dir)

@@ -147,6 +147,7 @@ var ofTheMachine = map[string]string{
 	"datasets/demolog":                                "a program for this repository",
 	"replay/bench":                                    "folders of runs, which cli.Stage keeps on the machine",
 	"replay/host":                                     "/proc",
+	"trace/bombtest":                                  "for tests: the table of bounds",
 	"trace/file.go":                                   "after a look at the name",
 	"trace/file_linux.go":                             "/proc",
 	"trace/objectstore":                               "what decides between the two",

@@ -1,5 +1,11 @@
 // Package bombtest makes files of some KiB that claim or unpack to gigabytes, for the tests of
-// everything that reads files of their kind. What is added here, all of them must refuse.
+// everything that reads files of their kind. What is added here, all of them must refuse. It also
+// holds the table of bounds in SECURITY.md against the code.
+//
+// # Files
+//
+//   - parquet.go: bombs of Parquet
+//   - stated.go: the table of bounds
 package bombtest
 
 import (

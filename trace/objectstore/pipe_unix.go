@@ -11,12 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pipePatience is how long something may take to open a named pipe for writing.
-var pipePatience = 20 * time.Second
+// pipePatience is how long a writer may take to open a named pipe.
+const pipePatience = 20 * time.Second
 
-// openFile opens a file. To open a named pipe would wait for a writer, without end and past any
+func openFile(name string) (*os.File, error) { return openWithin(name, pipePatience) }
+
+// openWithin opens a file. To open a named pipe would wait for a writer, without end and past any
 // interrupt.
-func openFile(name string) (*os.File, error) {
+func openWithin(name string, patience time.Duration) (*os.File, error) {
 	if info, err := os.Stat(name); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
 		return os.Open(name)
 	}
@@ -27,8 +29,8 @@ func openFile(name string) (*os.File, error) {
 	raw, err := f.SyscallConn()
 	if err == nil {
 		var ready bool
-		if raw.Control(func(fd uintptr) { ready = comes(int(fd), pipePatience) }); !ready {
-			err = fmt.Errorf("open %s: it is a pipe, and nothing has written to it for %v: start what does, and then this", name, pipePatience)
+		if raw.Control(func(fd uintptr) { ready = comes(int(fd), patience) }); !ready {
+			err = fmt.Errorf("open %s: it is a pipe, and nothing has written to it for %v: start its writer, and then this command", name, patience)
 		}
 	}
 	if err != nil {

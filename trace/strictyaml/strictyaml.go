@@ -26,9 +26,9 @@ type Bounds struct {
 const (
 	maxDepth   = 32
 	maxAliases = 64
-	// MaxKeys bounds the lines that may have a key, an anchor or an item: the parser takes time in
+	// maxKeys bounds the lines that may have a key, an anchor or an item: the parser takes time in
 	// the square of them.
-	MaxKeys = 8 << 10
+	maxKeys = 8 << 10
 )
 
 // A fault is what is wrong at a place of a file. Line and column begin at 1.
@@ -93,7 +93,7 @@ func Parse(text []byte, b Bounds) (Node, error) {
 	case !utf8.Valid(text):
 		return Node{}, errors.New("it is not UTF-8")
 	case tooMany(text):
-		return Node{}, fmt.Errorf("more than %d keys, items and anchors", MaxKeys)
+		return Node{}, fmt.Errorf("more than %d keys, items and anchors", maxKeys)
 	case tooDeep(text):
 		return Node{}, fmt.Errorf("more than %d nested lists or maps", maxDepth)
 	}
@@ -126,7 +126,7 @@ func tooMany(text []byte) bool {
 		}
 		before = c
 	}
-	return n > MaxKeys
+	return n > maxKeys
 }
 
 // tooDeep reports whether a text nests too deeply. It counts open brackets, and the dashes and question marks at the beginning

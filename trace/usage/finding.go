@@ -91,16 +91,8 @@ func (f Finding) Says() string { return findingTable[f].says }
 // Key is the short name of the finding, such as output_above_asked.
 func (f Finding) Key() string { return findingTable[f].key }
 
-// EveryFinding yields each finding once.
-func EveryFinding() func(yield func(Finding) bool) {
-	return func(yield func(Finding) bool) {
-		for one := range findings {
-			if !yield(one) {
-				return
-			}
-		}
-	}
-}
+// EveryFinding has each finding.
+const EveryFinding Findings = 1<<findings - 1
 
 // FindingOf is the finding with a key. It is not ok for a word that is none.
 func FindingOf(key string) (one Finding, ok bool) {
