@@ -118,7 +118,7 @@ func (c *Claim) aboveText() bool {
 // belowText reports whether the text has far more tokens than are claimed.
 func (c *Claim) belowText() bool {
 	t := c.Text
-	if t == nil || t.Count == nil || t.Bytes <= c.Output*longTokenBytes+longTokens {
+	if c.Output == 0 || t == nil || t.Count == nil || t.Bytes <= c.Output*longTokenBytes+longTokens {
 		return false
 	}
 	return t.Count() > c.Output*mostApart+unseenTokens
