@@ -102,14 +102,14 @@ func (k *ImpossibleKind) numbers() string {
 	if k.finding.Refutes(usage.Input) || k.finding.Refutes(usage.Cached) || k.finding == usage.NoCount {
 		say(k.Cached, "cached")
 		say(k.Input, "prompt tokens counted")
-		asked := int64(k.Prompt)
-		say(&asked, "asked")
+		sent := int64(k.Prompt)
+		say(&sent, "sent")
 	}
 	if k.finding.Refutes(usage.Output) || k.finding == usage.NoCount {
 		say(k.Output, "output tokens counted")
 		if k.Asked != nil {
 			asked := int64(*k.Asked)
-			say(&asked, "asked")
+			say(&asked, "output tokens asked for")
 		}
 		says = append(says, page.Many(int64(k.Events), "event"))
 		say(k.Text, "bytes of text")

@@ -38,7 +38,7 @@ func TestImpossibleCounts(t *testing.T) {
 	if got := s.Goodput.FromSent.Requests; got != 1 {
 		t.Errorf("%d requests meet the objective of TPOT", got)
 	}
-	const want = "such as row 0 with 100,000,000 output tokens counted, 128 asked, 90 events, 450 bytes of text"
+	const want = "such as row 0 with 100,000,000 output tokens counted, 128 output tokens asked for, 90 events, 450 bytes of text"
 	if text := reasonOf(&s); !strings.Contains(text, want) {
 		t.Errorf("the reason is %q", text)
 	}
@@ -47,7 +47,7 @@ func TestImpossibleCounts(t *testing.T) {
 	if s.Verdict.Trustworthy || s.Cache.Rows != 1 || s.Cache.RowsLeftOut != 1 || deref(s.Cache.Measured) != 0 {
 		t.Errorf("trustworthy %v, cache %+v", s.Verdict.Trustworthy, s.Cache)
 	}
-	if text := reasonOf(&s); !strings.Contains(text, "900 cached, 20 prompt tokens counted, 20 asked") {
+	if text := reasonOf(&s); !strings.Contains(text, "900 cached, 20 prompt tokens counted, 20 sent") {
 		t.Errorf("the reason is %q", text)
 	}
 	if s.Throughput.OutputTokensPerS == nil {

@@ -5,21 +5,23 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// budgets are the lines of Go that each top-level folder may have, without tests. They only
-// sink: a commit that raises one says why the code is worth more than what it adds to.
+// budgets are the lines of Go that each top-level folder may have, without tests and the
+// packages that only tests import, whose names end in test. They only sink: a commit that raises
+// one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
 	"anonymize": 15_000,
 	"cmd":       25_000,
 	"datasets":  28_000,
 	"examples":  1_000,
-	"replay":    63_000,
+	"replay":    62_800,
 	"synth":     16_000,
-	"trace":     33_000,
+	"trace":     32_100,
 }
 
 // slack is how far below its budget a folder may be before the budget has to sink.
@@ -40,7 +42,7 @@ func (m *module) lineBudgets() ([]fault, error) {
 	lines := map[string]int{}
 	for _, name := range names {
 		top, _, _ := strings.Cut(name, "/")
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+		if !strings.HasSuffix(name, ".go") || ofTests(name) {
 			lines[top] += 0 // it stands in the root all the same
 			continue
 		}
@@ -54,6 +56,11 @@ func (m *module) lineBudgets() ([]fault, error) {
 		lines[top] += bytes.Count(data, []byte("\n"))
 	}
 	return budgetFaults(lines), nil
+}
+
+// ofTests says whether a file belongs to tests: by its own name, or by that of its package.
+func ofTests(name string) bool {
+	return strings.HasSuffix(name, "_test.go") || strings.HasSuffix(path.Dir(name), "test")
 }
 
 // budgetFaults are the faults of the names in a root, with the lines of Go below each.
