@@ -41,7 +41,6 @@
 //   - file_container.go: the log of a container as the lines that its program wrote: docker,
 //     CRI, shippers; lines that were split; events of CloudWatch
 //   - file_arrow.go: Arrow IPC and Feather as lines of JSON; advice for spreadsheets
-//   - file_arrow_messages.go: the messages of Arrow IPC, checked before they are read
 //   - input.go: OpenFiles; several files read as one source, with their places; empty files
 //   - lines.go: the bytes of a source without the records of somebody, or with others in place
 //   - share.go: one of several equal shares of the files; what shares found, as if they were one

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
+	"reprise/trace/arrowipc"
 	"reprise/trace/nonfinite"
 	"reprise/trace/objectstore"
 )
@@ -269,9 +270,9 @@ func (u *archiveReader) open(in *bufio.Reader) error {
 		if !bytes.HasPrefix(head, []byte(a.magic)) {
 			continue
 		}
-		batches := maxPlainBatch
+		batches := arrowipc.MaxPlainBatch
 		if u.name != "" {
-			batches = maxArrowBatch
+			batches = arrowipc.MaxBatch
 		}
 		packed := u.name == "" && (a.name == "gzip" || a.name == "zstd")
 		if u.name != "" && a.name != "Arrow" && a.name != "Arrow stream" {
@@ -324,8 +325,8 @@ func (u *archiveReader) fault(err error) error {
 		return archiveError{u.name, "unexpected end of file: it is cut off", io.ErrUnexpectedEOF}
 	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return archiveError{u.name, "its window is larger than 128 MiB: unpack it first", nil}
-	case strings.Contains(err.Error(), errArrowBatch.Error()): // which the reader does not wrap
-		return archiveError{u.name, errArrowBatch.Error(), nil}
+	case strings.Contains(err.Error(), arrowipc.ErrBatch.Error()): // which the reader does not wrap
+		return archiveError{u.name, arrowipc.ErrBatch.Error(), nil}
 	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrMagicMismatch), errors.Is(err, zstd.ErrCRCMismatch):
 		return archiveError{u.name, "it is damaged, or something else follows it", nil}
 	}

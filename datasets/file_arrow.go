@@ -11,7 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"reprise/trace/arrowipc"
 )
 
 // Beginnings of files that are no text: Arrow IPC as a file, which Feather is too, and as
@@ -21,15 +22,6 @@ const (
 	arrowStreamMagic = "\xff\xff\xff\xff"
 	oldFeatherMagic  = "FEA1"
 	oldExcelMagic    = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-)
-
-// A batch of Arrow holds so many bytes in memory, and arrowUnpacks times those that came where these
-// are more, up to maxPlainBatch as they come: pandas writes 65,536 rows into a batch. In an archive a
-// few bytes bring as many as they like, so that there it is maxArrowBatch alone.
-const (
-	maxArrowBatch = 128 << 20
-	maxPlainBatch = 1 << 30
-	arrowUnpacks  = 4
 )
 
 // An arrowReader yields the rows of Arrow IPC as lines of JSON. Memory holds one batch.
@@ -43,42 +35,8 @@ type arrowReader struct {
 // newArrowReader reads a stream, which a file holds behind its first eight bytes, with
 // batches of so many bytes at the most.
 func newArrowReader(in *bufio.Reader, most int) (*arrowReader, error) {
-	bounded := &boundedMemory{memory.DefaultAllocator, 0, min(most, maxArrowBatch)}
-	r, err := ipc.NewReaderFromMessageReader(&arrowMessages{in, most, bounded}, ipc.WithAllocator(bounded))
+	r, err := arrowipc.NewReader(in, most, nil)
 	return &arrowReader{in: r}, err
-}
-
-// boundedMemory refuses what a damaged file asks for. The reader makes an error of it.
-type boundedMemory struct {
-	memory.Allocator
-	used, most int // bytes
-}
-
-var errArrowBatch = errors.New("a batch of it is larger than 128 MiB, and than four times its size in the file, or than 1 GiB: write smaller ones, such as with chunksize=100")
-
-// Allocate implements [memory.Allocator].
-func (m *boundedMemory) Allocate(size int) []byte {
-	m.take(size)
-	return m.Allocator.Allocate(size)
-}
-
-// Reallocate implements [memory.Allocator].
-func (m *boundedMemory) Reallocate(size int, b []byte) []byte {
-	m.take(size - len(b))
-	return m.Allocator.Reallocate(size, b)
-}
-
-// Free implements [memory.Allocator].
-func (m *boundedMemory) Free(b []byte) {
-	m.used -= len(b)
-	m.Allocator.Free(b)
-}
-
-func (m *boundedMemory) take(size int) {
-	if m.used+size > m.most {
-		panic(errArrowBatch)
-	}
-	m.used += size
 }
 
 func (a *arrowReader) Read(p []byte) (int, error) {

@@ -16,6 +16,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"reprise/trace/arrowipc"
 )
 
 // arrowLog writes rows of Arrow IPC in two batches, as a stream or as a file.
@@ -129,7 +131,7 @@ func FuzzArrow(f *testing.F) {
 	if err == nil {
 		_, err = io.ReadAll(small)
 	}
-	if err == nil || !strings.HasSuffix(err.Error(), errArrowBatch.Error()) {
+	if err == nil || !strings.HasSuffix(err.Error(), arrowipc.ErrBatch.Error()) {
 		f.Errorf("a batch that is too large: %v", err)
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -138,7 +140,7 @@ func FuzzArrow(f *testing.F) {
 			return
 		}
 		out, err := io.ReadAll(io.LimitReader(r, 1<<20))
-		if err != nil && strings.HasSuffix(err.Error(), errArrowBatch.Error()) {
+		if err != nil && strings.HasSuffix(err.Error(), arrowipc.ErrBatch.Error()) {
 			return
 		}
 		lines := bytes.SplitAfter(out, []byte("\n"))
@@ -174,7 +176,7 @@ func TestLargeBatchOfArrow(t *testing.T) {
 	for name, c := range map[string]struct {
 		file []byte
 		want string
-	}{"plain": {plain.Bytes(), ""}, "packed": {packed.Bytes(), errArrowBatch.Error()}} {
+	}{"plain": {plain.Bytes(), ""}, "packed": {packed.Bytes(), arrowipc.ErrBatch.Error()}} {
 		n, err := io.Copy(io.Discard, &archiveReader{in: countingReader{r: bytes.NewReader(c.file)}})
 		if said := fmt.Sprint(err); c.want == "" && (err != nil || n < 150<<20) || !strings.Contains(said, c.want) {
 			t.Errorf("%s: %d bytes, %v", name, n, err)

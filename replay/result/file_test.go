@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -464,6 +465,37 @@ func TestKilledRun(t *testing.T) {
 	f, got := readAll(t, path)
 	if !sameResults(got, randomResults(9, 30)) || f.Run.Requests == 0 || f.Run.Model != "m" {
 		t.Errorf("%d rows are left, run %+v", len(got), f.Run)
+	}
+}
+
+// A journal whose lengths are damaged takes no more memory than its batches may: those of the
+// metadata of a message, of its body, and of what stands in it.
+func TestJournalThatClaims(t *testing.T) {
+	sound, err := os.ReadFile(writeJournal(t, randomResults(11, 40), 10))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := 8 + int(binary.LittleEndian.Uint32(sound[4:])) // behind the schema stands the first batch
+	claims := map[string][]byte{}
+	with := func(name string, at int, value uint32) {
+		damaged := bytes.Clone(sound)
+		binary.LittleEndian.PutUint32(damaged[at:], value)
+		claims[name] = damaged
+	}
+	with("metadata", first+4, math.MaxInt32)
+	random := rand.New(rand.NewPCG(3, 4))
+	for i := range 400 { // lengths of bodies and of vectors are among them
+		at := first + 8 + random.IntN(int(binary.LittleEndian.Uint32(sound[first+4:])))&^3
+		with(fmt.Sprint("word ", i, " at ", at), at, math.MaxInt32>>random.IntN(8))
+	}
+
+	for name, file := range claims {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		openBytes(file)
+		if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > maxBody+16<<20 {
+			t.Errorf("%s: %d MiB were allocated", name, (after.TotalAlloc-before.TotalAlloc)>>20)
+		}
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"reprise/trace"
+	"reprise/trace/arrowipc"
 )
 
 // An openJournal is a journal to be read in row order. It was written in order
@@ -59,7 +59,7 @@ func readJournal(src io.ReaderAt, size int64) (j *openJournal, err error) {
 		return nil, err
 	}
 	counted := &counter{r: bufio.NewReaderSize(io.NewSectionReader(src, 0, size), 64<<10)}
-	r, err := ipc.NewReaderFromMessageReader(tailReader{newMessages(counted)}, ipc.WithAllocator(&cautious{}))
+	r, err := arrowipc.NewReader(counted, maxBody, untilCut)
 	if err != nil {
 		return nil, errJournal
 	}
@@ -204,7 +204,7 @@ func (j *openJournal) pick(batch uint32, order []int, keys []key, rows []Result)
 	s := j.spans[batch]
 	src := io.MultiReader(
 		bytes.NewReader(j.head), io.NewSectionReader(j.src, s.from, s.to-s.from))
-	r, err := ipc.NewReaderFromMessageReader(newMessages(src), ipc.WithAllocator(&cautious{}))
+	r, err := arrowipc.NewReader(src, maxBody, nil)
 	if err != nil {
 		return errJournal
 	}
@@ -267,11 +267,9 @@ func guardJournal(err *error) {
 	}
 }
 
-func newMessages(r io.Reader) ipc.MessageReader {
-	return ipc.NewMessageReader(r, ipc.WithAllocator(&cautious{}))
-}
+// untilCut lets a journal that was cut off end as one that was closed.
+func untilCut(m ipc.MessageReader) ipc.MessageReader { return tailReader{m} }
 
-// A tailReader lets a journal that was cut off end as one that was closed.
 type tailReader struct{ ipc.MessageReader }
 
 func (t tailReader) Message() (*ipc.Message, error) {
@@ -291,22 +289,4 @@ func (c *counter) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += int64(n)
 	return n, err
-}
-
-// A cautious allocator is Go's own with a limit, against lengths that are damaged:
-// of a batch, or of compressed data, which our journals never hold.
-type cautious struct{ memory.GoAllocator }
-
-func (c *cautious) Allocate(size int) []byte {
-	if size > maxBody {
-		panic(errJournal)
-	}
-	return c.GoAllocator.Allocate(size)
-}
-
-func (c *cautious) Reallocate(size int, b []byte) []byte {
-	if size > maxBody {
-		panic(errJournal)
-	}
-	return c.GoAllocator.Reallocate(size, b)
 }
