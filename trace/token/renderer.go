@@ -35,6 +35,15 @@ type Chat struct {
 // beginsWithSystem reports whether the first message is one of the system.
 func (c *Chat) beginsWithSystem() bool { return len(c.Messages) > 0 && c.Messages[0].Role == "system" }
 
+// bytes is how much text a chat has.
+func (c *Chat) bytes() int {
+	n := len(c.Tools)
+	for i := range c.Messages {
+		n += len(c.Messages[i].Content) + len(c.Messages[i].Calls)
+	}
+	return n
+}
+
 // systemPrefix splits off the message of the system that begins a chat and appends the JSON of tools to it, for families
 // without a format for tools.
 func (c *Chat) systemPrefix() (system string, rest []Message) {

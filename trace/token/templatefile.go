@@ -167,8 +167,14 @@ func spelling(raw json.RawMessage) (s string) {
 	return added.Content
 }
 
-// Limits of one rendering.
-var templateLimits = jinja.Limits{Steps: 10_000_000, Bytes: 256 << 20, Depth: 100}
+// Limits of one rendering. Templates that put a chat together piece by piece write it anew for
+// each: hence writtenAgain bytes more for each byte of it, up to mostWritten.
+var templateLimits = jinja.Limits{Steps: 10_000_000, Bytes: 64 << 20, Depth: 100}
+
+const (
+	writtenAgain = 64
+	mostWritten  = 256 << 20
+)
 
 // A fileScope holds the variables that a Renderer gives to a template from a file.
 type fileScope struct {
@@ -210,7 +216,9 @@ func (r *Renderer) renderFile(c *Chat) error {
 			t = f.tools
 		}
 	}
-	text, err := t.Render(r.scope.vars, f.limits)
+	limits := f.limits
+	limits.Bytes = min(limits.Bytes+writtenAgain*c.bytes(), max(limits.Bytes, mostWritten))
+	text, err := t.Render(r.scope.vars, limits)
 	if err != nil {
 		return fmt.Errorf("the chat template: %w", err)
 	}

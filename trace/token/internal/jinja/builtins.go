@@ -229,7 +229,7 @@ func (c *invocation) join(v any, sep string) string {
 	texts := make([]string, len(items))
 	n := 0
 	for i, x := range items {
-		texts[i] = str(x)
+		texts[i] = c.r.text(c.line, x)
 		n += len(texts[i]) + len(sep)
 	}
 	c.r.grow(c.line, n)

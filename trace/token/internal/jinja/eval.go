@@ -334,7 +334,7 @@ func (x *dictOf) eval(r *run, s *scope) any {
 func (x *arithmetic) eval(r *run, s *scope) any {
 	left, right := r.eval(x.left, s), r.eval(x.right, s)
 	if x.op == "~" {
-		return r.join(x.line, str(left), str(right))
+		return r.join(x.line, r.text(x.line, left), r.text(x.line, right))
 	}
 	switch a := left.(type) {
 	case string:

@@ -137,7 +137,7 @@ func init() {
 
 // self is the text of the value.
 func (c *invocation) self() string {
-	s := str(c.args[0])
+	s := c.r.text(c.line, c.args[0])
 	c.r.grow(c.line, len(s))
 	return s
 }
@@ -266,7 +266,7 @@ func dictSorted(c *invocation) any {
 
 // toJSON is the filter that transformers puts in the place of Jinja's.
 func toJSON(c *invocation) any {
-	e := encoder{item: ", ", key: ": ", ascii: truth(c.arg(1, "ensure_ascii")), sorted: truth(c.arg(4, "sort_keys"))}
+	e := encoder{most: c.r.bytes, item: ", ", key: ": ", ascii: truth(c.arg(1, "ensure_ascii")), sorted: truth(c.arg(4, "sort_keys"))}
 	switch indent := c.arg(2, "indent").(type) {
 	case undefined, nil:
 	case int64:
@@ -277,13 +277,13 @@ func toJSON(c *invocation) any {
 		c.fail("an argument is not an integer")
 	}
 	if pair, ok := c.arg(3, "separators").(*List); ok && len(pair.Items) == 2 {
-		e.item, e.key = str(pair.Items[0]), str(pair.Items[1])
+		e.item, e.key = c.r.text(c.line, pair.Items[0]), c.r.text(c.line, pair.Items[1])
 	}
 	e.value(c.args[0], 0)
+	c.r.grow(c.line, e.b.Len())
 	if e.unsupported {
 		c.fail("tojson of a value that has none")
 	}
-	c.r.grow(c.line, e.b.Len())
 	return e.b.String()
 }
 

@@ -98,28 +98,38 @@ func TestCompileRefuses(t *testing.T) {
 
 // Templates that would go on, or grow, without end are errors.
 func TestLimits(t *testing.T) {
+	// A value of 60 lists, each of them twice in the next, is 2^60 numbers where it is walked.
+	const twice = "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
+	const twiceByKey = "{% set ns = namespace(x=[1]) %}{% for i in range(60) %}{% set ns.x = {'a': ns.x, 'b': ns.x} %}{% endfor %}"
 	vars := varsOf(t, `{"secret":"hunter2 hunter2","list":[1,2,3,4,5,6,7,8,9,10]}`)
 	for name, source := range map[string]string{
-		"a loop within a loop": "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
-		"a large range":        "{{ range(999999999999) | length }}",
-		"a range of 100,001":   "{{ range(100001) | length }}",
-		"a range downwards":    "{{ range(0, -9999999, -1) | length }}",
-		"a range past numbers": "{{ range(-9223372036854775807, 9223372036854775807) | length }}",
-		"a macro":              "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-		"two macros":           "{% macro f() %}{{ g() }}{% endmacro %}{% macro g() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
-		"doubling":             "{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-		"doubling a list":      "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
-		"repeating":            "{{ 'x' * 999999999999 }}",
-		"replacing":            "{% set x = 'aaaaaaaaaaaaaaaa' * 9999 %}{{ x.replace('a', x) }}",
-		"output":               "{% set x = 'aaaaaaaaaaaaaaaa' * 9999 %}{% for i in range(9999) %}{{ x }}{% endfor %}",
-		"nesting":              "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
-		"nested JSON":          "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x | tojson }}",
-		"comparing":            "{% set x = 'ab' * 999999 %}{% set y = 'ab' * 999999 %}{% for i in range(99999) %}{{ x == y }}{% endfor %}",
-		"secret key":           "{{ {list: 1} }}",
-		"secret call":          "{{ secret(1) }}",
-		"secret order":         "{{ secret < 1 }}",
-		"secret loop":          "{% for a, b, c in [secret] %}{% endfor %}",
-		"secret filter":        "{{ list | map(secret) | list }}",
+		"a loop within a loop":    "{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{% endfor %}{% endfor %}{% endfor %}",
+		"a large range":           "{{ range(999999999999) | length }}",
+		"a range of 100,001":      "{{ range(100001) | length }}",
+		"a range downwards":       "{{ range(0, -9999999, -1) | length }}",
+		"a range past numbers":    "{{ range(-9223372036854775807, 9223372036854775807) | length }}",
+		"a macro":                 "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
+		"two macros":              "{% macro f() %}{{ g() }}{% endmacro %}{% macro g() %}{{ f() }}{{ f() }}{% endmacro %}{{ f() }}",
+		"doubling":                "{% set ns = namespace(x='ab') %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+		"doubling a list":         "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
+		"repeating":               "{{ 'x' * 999999999999 }}",
+		"replacing":               "{% set x = 'aaaaaaaaaaaaaaaa' * 9999 %}{{ x.replace('a', x) }}",
+		"output":                  "{% set x = 'aaaaaaaaaaaaaaaa' * 9999 %}{% for i in range(9999) %}{{ x }}{% endfor %}",
+		"nesting":                 "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x }}",
+		"nested JSON":             "{% set ns = namespace(x=[1]) %}{% for i in range(9999) %}{% set ns.x = [ns.x] %}{% endfor %}{{ ns.x | tojson }}",
+		"a list of itself":        twice + "{{ ns.x }}",
+		"a dict of itself":        twiceByKey + "{{ ns.x ~ 'a' }}",
+		"JSON of itself":          twice + "{{ ns.x | tojson }}",
+		"JSON of itself in lines": twiceByKey + "{{ ns.x | tojson(indent=2) }}",
+		"itself joined":           twice + "{{ [ns.x, ns.x] | join('a') }}",
+		"itself in capitals":      twiceByKey + "{{ ns.x | upper }}",
+		"comparing with itself":   twice + "{% set y = ns.x %}" + twice + "{{ ns.x == y }}",
+		"comparing":               "{% set x = 'ab' * 999999 %}{% set y = 'ab' * 999999 %}{% for i in range(99999) %}{{ x == y }}{% endfor %}",
+		"secret key":              "{{ {list: 1} }}",
+		"secret call":             "{{ secret(1) }}",
+		"secret order":            "{{ secret < 1 }}",
+		"secret loop":             "{% for a, b, c in [secret] %}{% endfor %}",
+		"secret filter":           "{{ list | map(secret) | list }}",
 	} {
 		got, err := renderText(source, vars)
 		if err == nil {

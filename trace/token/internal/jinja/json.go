@@ -87,6 +87,7 @@ type encoder struct {
 	sorted      bool
 	ascii       bool
 	unsupported bool
+	most        int // bytes, beyond which it stops; 0 is without end
 }
 
 // JSON is the text that Python's json.dumps(v, ensure_ascii=False) gives, and false for a value that has none.
@@ -106,6 +107,8 @@ func JSONIndented(v any, n int) (string, bool) {
 func (e *encoder) value(v any, depth int) {
 	if depth > maxNesting {
 		e.unsupported = true
+	}
+	if e.unsupported || e.most > 0 && e.b.Len() > e.most {
 		return
 	}
 	switch v := v.(type) {

@@ -148,7 +148,7 @@ func (n data) exec(r *run, _ *scope, out *strings.Builder) flow {
 }
 
 func (n *output) exec(r *run, s *scope, out *strings.Builder) flow {
-	text := str(r.eval(n.x, s))
+	text := r.text(n.line, r.eval(n.x, s))
 	r.grow(n.line, len(text))
 	out.WriteString(text)
 	return onward

@@ -207,8 +207,9 @@ func numeric(v any) (float64, bool) {
 	return 0, false
 }
 
-// str is str(v).
-func str(v any) string {
+// text is str(v). What it makes is counted as it grows: a value of few parts, each of them in many
+// places, is a text without end.
+func (r *run) text(line int, v any) string {
 	switch v := v.(type) {
 	case string:
 		return v
@@ -216,15 +217,16 @@ func str(v any) string {
 		return ""
 	}
 	var b strings.Builder
-	repr(&b, v, 0)
+	r.repr(&b, v, line, 0)
 	return b.String()
 }
 
 // repr writes repr(v).
-func repr(b *strings.Builder, v any, depth int) {
+func (r *run) repr(b *strings.Builder, v any, line, depth int) {
 	if depth > maxNesting {
-		fail(0, "a value that is nested too deeply")
+		fail(line, "a value that is nested too deeply")
 	}
+	from := b.Len()
 	switch v := v.(type) {
 	case nil:
 		b.WriteString("None")
@@ -233,27 +235,34 @@ func repr(b *strings.Builder, v any, depth int) {
 	case string:
 		b.WriteString(quote(v))
 	case *List:
+		r.grow(line, 2+2*len(v.Items))
 		b.WriteByte('[')
 		for i, x := range v.Items {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			repr(b, x, depth+1)
+			r.repr(b, x, line, depth+1)
 		}
 		b.WriteByte(']')
+		return
 	case *Dict:
+		r.grow(line, 2)
 		b.WriteByte('{')
 		for i, k := range v.keys {
 			if i > 0 {
 				b.WriteString(", ")
 			}
-			b.WriteString(quote(k) + ": ")
-			repr(b, v.values[k], depth+1)
+			r.repr(b, k, line, depth+1)
+			r.grow(line, 4)
+			b.WriteString(": ")
+			r.repr(b, v.values[k], line, depth+1)
 		}
 		b.WriteByte('}')
+		return
 	default:
 		b.WriteString(scalar(v))
 	}
+	r.grow(line, b.Len()-from)
 }
 
 // scalar is str of what is neither a text nor made of other values.
