@@ -41,7 +41,11 @@ func DefaultConfig() Config {
 		ChunkedPrefill: true, PrefixCaching: true, Batching: continuousBatching}
 }
 
-const maxBlocks = 1<<31 - 2
+// Above maxBlocks and mostOfStep no server is, and sums would no longer fit.
+const (
+	maxBlocks  = 1<<31 - 2
+	mostOfStep = 1 << 31
+)
 
 func (c *Config) check() error {
 	switch {
@@ -53,6 +57,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("simulated engine: a KV memory of %d tokens holds no block of %d", c.KVTokens, c.BlockSize)
 	case c.MaxSeqs < 1 || c.MaxBatchTokens < 1 || c.MaxWaiting < 0:
 		return errors.New("simulated engine: the limits of a step must be positive, and that of the queue not negative")
+	case max(c.MaxSeqs, c.MaxBatchTokens, c.MaxWaiting) > mostOfStep:
+		return errors.New("simulated engine: a limit of a step, or that of the queue, is above 2^31")
 	case c.Batching != continuousBatching && c.Batching != staticBatching:
 		return errors.New("simulated engine: batching is continuous or static")
 	case c.Experts < 0 || c.ExpertsPerToken < 0 || c.ExpertsPerToken > c.Experts:

@@ -12,6 +12,7 @@ import (
 func TestWhatAnEngineRefusesToTake(t *testing.T) {
 	const memory = "simulated engine: the KV memory is negative or above 2^31 blocks"
 	const step = "simulated engine: the limits of a step must be positive, and that of the queue not negative"
+	const above = "simulated engine: a limit of a step, or that of the queue, is above 2^31"
 	for _, row := range []struct {
 		want   string
 		change func(*Config)
@@ -24,6 +25,9 @@ func TestWhatAnEngineRefusesToTake(t *testing.T) {
 		{step, func(c *Config) { c.MaxSeqs = 0 }},
 		{step, func(c *Config) { c.MaxBatchTokens = 0 }},
 		{step, func(c *Config) { c.MaxWaiting = -1 }},
+		{above, func(c *Config) { c.MaxSeqs = math.MaxInt }},
+		{above, func(c *Config) { c.MaxBatchTokens = math.MaxInt }},
+		{above, func(c *Config) { c.MaxWaiting = math.MaxInt }},
 		{"simulated engine: batching is continuous or static", func(c *Config) { c.Batching = "" }},
 		{"simulated engine: a cost is negative", func(c *Config) { c.Costs.Request = -1 }},
 		{"simulated engine: a cost is above 1,000 s", func(c *Config) { c.Costs.KVToken = maxStep + 1 }},

@@ -252,7 +252,12 @@ func (n Node) Decode(into any) error {
 	var f *fault
 	if errors.As(err, &f) {
 		if unknown, ok := strings.CutPrefix(f.Why, "unknown field "); ok {
-			if name := closestField(reflect.TypeOf(into), strings.Trim(unknown, `"`)); name != "" {
+			typed := strings.Trim(unknown, `"`)
+			switch name := closestField(reflect.TypeOf(into), typed); name {
+			case "":
+			case typed:
+				f.Why += ": it belongs into another map"
+			default:
 				f.Why += ": did you mean " + name + "?"
 			}
 		}

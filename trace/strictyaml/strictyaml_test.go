@@ -167,6 +167,7 @@ func TestDecodeFaults(t *testing.T) {
 		"name: a\ndishes:\n  - name: b\n": "",
 		"nmae: a\n":                       `m.yaml:1:1: unknown field "nmae": did you mean name?`,
 		"wine: a\n":                       `m.yaml:1:1: unknown field "wine"`,
+		"name: a\ncount: 1\n":             `m.yaml:2:1: unknown field "count": it belongs into another map`,
 		"guests: many\n":                  "m.yaml:1:9: want a whole number",
 		"guests: 1e99\n":                  "m.yaml:1:9: the number is too large",
 		"name: [a]\n":                     "m.yaml:1:7: want text",
@@ -175,7 +176,10 @@ func TestDecodeFaults(t *testing.T) {
 		var into struct {
 			Name   string
 			Guests int
-			Dishes []struct{ Name string }
+			Dishes []struct {
+				Name  string
+				Count int
+			}
 		}
 		doc, err := Parse([]byte(in), bounds)
 		if err != nil {
