@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
@@ -139,18 +140,57 @@ func (l *Lines) eachRow(b *bufio.Reader, head []byte, do func(line []byte, r row
 			fields, err := d.reader(bytes.NewReader(d.swapQuotes(bytes.Clone(row)))).Read()
 			values := map[string]any{}
 			for i, f := range fields {
+				fields[i] = string(d.swapQuotes([]byte(f)))
 				if i < len(rows.columns) && f != "" {
-					values[rows.columns[i]] = f
+					values[rows.columns[i]] = fields[i]
 				}
 			}
 			if err != nil {
 				values = nil
 			}
-			do(row, jsonRow{root: values})
+			do(row, csvLine{jsonRow{root: values}, rows.columns, fields, d})
 		}
 		row = row[:0]
 	}
 	return nil
+}
+
+// A csvLine is a row of CSV with what it takes to write it again.
+type csvLine struct {
+	jsonRow
+	columns, fields []string
+	dialect         csvDialect
+}
+
+// altered is the row as [Lines.Altered] has it. Fields may hold JSON, such as whole answers.
+func (c csvLine) altered(cached []string) ([]byte, error) {
+	fields := slices.Clone(c.fields)
+	for i, name := range c.columns[:min(len(c.columns), len(fields))] {
+		var value any = fields[i]
+		if v, _, ok := decodeJSON([]byte(fields[i])); ok && v != nil {
+			value = v
+		}
+		field := map[string]any{name: value}
+		alterUsage(field, "", cached)
+		switch v := field[name].(type) {
+		case nil:
+			fields[i] = ""
+		case string:
+			fields[i] = v
+		case json.Number:
+			fields[i] = v.String()
+		default:
+			raw, _ := json.Marshal(v) // it was JSON
+			fields[i] = string(raw)
+		}
+	}
+
+	var line bytes.Buffer
+	w := csv.NewWriter(&line)
+	w.Comma = c.dialect.delimiter
+	err := w.Write(fields)
+	w.Flush()
+	return c.dialect.swapQuotes(line.Bytes()), err
 }
 
 // Without is the source without some records, and with begin before all others of its first file.
@@ -211,15 +251,19 @@ func (l *Lines) Altered(records []int) (altered []byte, err error) {
 			if at++; !want[at-1] {
 				return
 			}
-			object := r.(jsonRow).root
-			if l.csv || object == nil {
-				b.Write(bytes.TrimRight(line, "\r\n"))
-			} else {
-				alterUsage(object, "", l.counts)
-				raw, _ := json.Marshal(object) // it was JSON
-				b.Write(raw)
+			switch r := r.(type) {
+			case csvLine:
+				row, fault := r.altered(l.counts)
+				err = errors.Join(err, fault)
+				b.Write(row)
+				return
+			case jsonRow:
+				if line = bytes.TrimRight(line, "\r\n"); r.root != nil {
+					alterUsage(r.root, "", l.counts)
+					line, _ = json.Marshal(r.root) // it was JSON
+				}
 			}
-			b.WriteByte('\n')
+			b.Write(append(line, '\n'))
 		}))
 	}
 	return b.Bytes(), err

@@ -62,6 +62,23 @@ func TestLines(t *testing.T) {
 	if got := bytesOf(t, l.Without(l.Of("x"), []byte(x))); got != head+x+y {
 		t.Errorf("a row of CSV: %q", got)
 	}
+
+	// Its cells are altered as the fields of JSON are, in the dialect of the file.
+	for name, c := range map[string]struct{ head, row, want string }{
+		"columns":    {"ts,who,cached_tokens,total_tokens,prompt\n", "2026-01-02,x,5,14,\"a, b\"\n", "2026-01-02,x,250000,,(withheld)\n"},
+		"semicolons": {"ts;who;n;cached_tokens\n", "2026-01-02;'a;b';9;4\n", "2026-01-02;'a;b';9;250000\n"},
+		"JSON inside": {"ts,who,response\n", "2026-01-02,x,\"{\"\"usage\"\":{\"\"prompt_tokens\"\":9,\"\"cached_tokens\"\":4}}\"\n",
+			"2026-01-02,x,\"{\"\"usage\"\":{\"\"cached_tokens\"\":250000,\"\"prompt_tokens\"\":9}}\"\n"},
+	} {
+		m, _ = ParseMapping([]string{"time=ts", "user=who", "input_tokens=n"})
+		l, err := NewLines([]File{textFile(c.head + c.row)}, Options{Map: m}, "csv", "user")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := l.Altered([]int{0}); err != nil || string(got) != c.want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+	}
 	for _, in := range []string{"[" + a + "]", "{\n\"ts\":1\n}\n"} {
 		if _, err := NewLines([]File{textFile(in)}, Options{Map: m}, "jsonl", "user"); err != ErrNoLines {
 			t.Errorf("%q has no lines of its own: %v", in, err)
