@@ -142,12 +142,4 @@ func TestWorkloadMeta(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
-	for k, want := range map[int]string{
-		1:  "the model was fitted to 1,999 requests, and wants 2,000 or more: the course of their rate is coarse",
-		10: "the model was fitted to 1,999 requests, and wants 2,000 or more: what is swapped among 10 is less alike, and the course of their rate is coarse",
-	} {
-		if got := (&Model{kSwap: k, places: make([]place, 1999)}).Few(); got != want {
-			t.Errorf("k %d: %s", k, got)
-		}
-	}
 }

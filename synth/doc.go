@@ -55,7 +55,7 @@
 //   - swapcells.go: cells of at least k alike: cut by one set of points, or by two
 //   - kept.go: figures of places, among them the LRU curve, and how far those of two swaps are
 //     apart
-//   - figures.go: what a swap did, and what is warned of
+//   - figures.go: what a swap did, and the hit ratio that a model states
 //   - model.go: Model: the trace it was fitted to, the note that that was too short
 //   - modelfile.go, modelrow.go, modelmeta.go: the model file: reading and writing in the
 //     first, its rows and digest in the second, its metadata and privacy notes in the third

@@ -92,7 +92,6 @@ func (e *lagEnergy) clone() lagEnergy {
 type turnEnergy struct {
 	have, want []float64 // by turns
 	weight     []float64
-	longest    int // that is wanted
 }
 
 func newTurnEnergy(have, want []int32) turnEnergy {
@@ -107,7 +106,7 @@ func newTurnEnergy(have, want []int32) turnEnergy {
 		}
 		return c
 	}
-	e := turnEnergy{have: tally(have), want: tally(want), longest: int(slices.Max(want))}
+	e := turnEnergy{have: tally(have), want: tally(want)}
 	for _, w := range e.want {
 		e.weight = append(e.weight, 1/math.Sqrt(w+.25))
 	}

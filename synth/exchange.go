@@ -2,7 +2,6 @@ package synth
 
 import (
 	"math"
-	"slices"
 )
 
 // heats are those of the sweeps over all wires: mixed first, then cooled towards the
@@ -82,8 +81,6 @@ func (t *swapping) exchangeLinks() {
 		}
 	}
 	x.settle()
-	after := sessionTurns(t.places, t.under, sourced)
-	t.did.Turns, t.did.WantTurns = int(slices.Max(after)), x.sessions.energy.longest
 }
 
 // sessionTurns are the turns of the sessions.

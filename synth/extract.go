@@ -114,6 +114,15 @@ func (e *extractor) shape(r *trace.Request) (shape, error) {
 	return s, nil
 }
 
+// hits is the share of all blocks that were known.
+func (e *extractor) hits() float64 {
+	known, all := int64(0), int64(0)
+	for i := range e.shapes {
+		known, all = known+int64(e.shapes[i].hit), all+int64(e.shapes[i].length)
+	}
+	return float64(known) / float64(max(1, all))
+}
+
 // errChain is what a synthesiser cannot work with: its tree has one place for
 // each block.
 var errChain = errors.New("its blocks are not chained: one block follows two different prefixes, " +

@@ -95,6 +95,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 			return nil, err
 		}
 	}
+	m.swapped.TraceHits = e.hits()
 	// Labels and ends get the order in which the places name them, as in a file.
 	var labels numbering[label]
 	var ends numbering[end]

@@ -1,12 +1,10 @@
 package synth
 
 import (
-	"fmt"
 	"slices"
 
 	"reprise/trace"
 	"reprise/trace/arrival"
-	"reprise/trace/page"
 )
 
 // A Model is what [Fit] keeps of a trace: a place for each request in their
@@ -61,16 +59,6 @@ func (m *Model) KSwap() int { return m.kSwap }
 // among requests less alike, and keep the course of the rate in fewer parts.
 const FewRequests = 2000
 
-// Few says when a model was fitted to fewer requests than FewRequests, and what is lost.
-// It is empty for other models, and for those of histograms.
-func (m *Model) Few() string {
-	n := len(m.places)
-	if m.cells != nil || n >= FewRequests {
-		return ""
-	}
-	lost := "the course of their rate is coarse"
-	if m.kSwap > 1 {
-		lost = fmt.Sprintf("what is swapped among %d is less alike, and ", m.kSwap) + lost
-	}
-	return fmt.Sprintf("the model was fitted to %s requests, and wants %s or more: %s", page.Count(int64(n)), page.Count(FewRequests), lost)
-}
+// few tells whether a model was fitted to fewer requests than FewRequests, which one of histograms
+// never is.
+func (m *Model) few() bool { return m.cells == nil && len(m.places) < FewRequests }

@@ -42,8 +42,8 @@ func (m *Model) Write(w io.Writer) error {
 	out.SetMetadata(keyKSwap, strconv.Itoa(m.kSwap))
 	if m.kSwap > 1 {
 		out.SetMetadata(keyJitter, strconv.FormatFloat(swapJitter, 'g', -1, 64))
-		out.SetMetadata(keySwapped, m.swapped.text())
 	}
+	out.SetMetadata(keySwapped, m.swapped.text())
 	if m.sampled != nil {
 		out.SetMetadata(keySampled, m.sampled.text())
 	}

@@ -53,7 +53,6 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 		}
 		best = off
 		m.places, m.swapped = try.places, try.did
-		m.swapped.CurveMAE, m.swapped.Hits, m.swapped.TraceHits = kept.error(&want), kept.hits(), want.hits()
 	}
 	if src.err != nil {
 		return fmt.Errorf("read random numbers for swapping: %w", src.err)

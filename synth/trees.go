@@ -4,12 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"math/bits"
 
 	"reprise/trace"
-	"reprise/trace/page"
 	"reprise/trace/sample"
 )
 
@@ -193,13 +191,6 @@ func parseSampled(text string, places int64) (*sampledTrees, error) {
 func (s *sampledTrees) text() string {
 	b, _ := json.Marshal(s) // of finite numbers alone: there is no error
 	return string(b)
-}
-
-// sentence says what was fitted and how far that is off.
-func (s *sampledTrees) sentence() string {
-	return fmt.Sprintf("fitted to %s of %s requests, one in %d prefix trees, since the whole takes more than 1.1 GB. "+
-		"A request of the sample has %+.2g %% input and %+.2g %% output tokens, and its blocks hit %+.2g %% points more often without limit. "+
-		"A workload has %d copies of each tree", page.Count(s.Fitted), page.Count(s.Requests), s.OneIn, 100*s.Input, 100*s.Output, 100*s.Hits, s.OneIn)
 }
 
 // copies is how many populations of places make the requests of one of [Options].Users.

@@ -185,7 +185,8 @@ func TestSampledModelOfATrace(t *testing.T) {
 			}
 		}
 		if s != nil {
-			t.Log(m.sampled.sentence())
+			t.Logf("the sample is off the whole by %+.2g of input and %+.2g of output tokens, and by %+.2g in hits without limit",
+				m.sampled.Input, m.sampled.Output, m.sampled.Hits)
 		}
 	}
 }

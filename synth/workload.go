@@ -92,7 +92,7 @@ func (m *Model) describe(o Options) string {
 	if m.cells == nil {
 		s += ", k_swap " + strconv.Itoa(m.kSwap)
 	}
-	if m.Few() != "" {
+	if m.few() {
 		s += fmt.Sprintf(", fitted to %d requests (few: below %d)", len(m.places), FewRequests)
 	}
 	if m.sampled != nil {

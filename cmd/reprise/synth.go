@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -38,8 +39,10 @@ type synthFlags struct {
 	arrivals string
 	text     flags.PromptText
 	describe bool
+	strict   bool
 
 	wrote written // once it is
+	off   error   // with strict: what does not hold of it
 }
 
 func synthCommand() *cobra.Command {
@@ -54,7 +57,9 @@ From a trace, it keeps the hit ratio of a cache of any size, reuse categories, s
 lengths and the burstiness of arrivals. It fits a model of which earlier request each one
 builds on, and of its lengths: no ids, no times, no text. These are exchanged among at
 least --k-swap similar requests, so two fits of a trace differ; a model and a seed always
-give the same workload. "reprise fidelity" measures how close it is.
+give the same workload. The result is measured as by "reprise fidelity". Where a figure is
+beyond its limit, other swaps, seeds and half of --k-swap are tried, and one line says what
+is off; --strict makes that exit code 3.
 
 --users K adds independent copies of the trace's users, who share the common prefix and
 compete for the cache. Each is busy at times of its own, unless --shared-above says that
@@ -105,6 +110,7 @@ Built-in workloads:
 	workload.FactorVar(&f.speed, "speed", 1, "divide times and think times by this factor")
 	workload.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of a specification's sessions, instead of its own, such as poisson:5")
 	workloadRest.BoolVar(&f.describe, "describe", false, "list the parameters of a specification and their sources, and make nothing")
+	workloadRest.BoolVar(&f.strict, "strict", false, strictHelp)
 	flags.Details(fl)
 	f.text.Register(cmd)
 	results.Bool("json", false, "print the summary as JSON")
@@ -153,9 +159,10 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	return writeTallied(cmd, f.out, &f.wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
+	err = writeTallied(cmd, f.out, &f.wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		return f.generate(cmd, draw, dst)
 	})
+	return cmp.Or(err, f.off)
 }
 
 // check refuses what does not go together.
@@ -214,21 +221,51 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (draw func(progress 
 			return nil, err
 		}
 		defer t.Close()
-		if m, f.wrote.Notes, err = fitTrace(cmd, path, t, f.kSwap); err != nil {
+		best, err := fitJudged(cmd, path, t, f.seed, f.kSwap)
+		if err != nil {
 			return nil, err
 		}
+		what := "a workload as long as the trace"
+		if f.asLong() {
+			what = "the workload"
+		}
+		f.off = strictly(f.strict, best.checks, what, &f.wrote.Notes)
+		return func(progress func(int64)) (workload, error) {
+			if f.asLong() {
+				return best.workload, nil
+			}
+			return best.model.Generate(cmd.Context(), f.options(best.seed, progress))
+		}, nil
 	case err != nil:
 		return nil, cli.InFile(path, err)
 	}
-	f.wrote.Notes = append(f.wrote.Notes, modelWarnings(m)...)
 	return func(progress func(int64)) (workload, error) {
-		return m.Generate(cmd.Context(), synth.Options{Seed: f.seed, Requests: f.requests, Duration: f.duration, Users: f.users, SharedAbove: f.shared, Speed: f.speed, Progress: progress})
+		w, err := m.Generate(cmd.Context(), f.options(f.seed, progress))
+		if err != nil || !f.asLong() {
+			return w, err
+		}
+		checks, err := judgeStated(m, w)
+		f.off = strictly(f.strict, checks, "the workload", &f.wrote.Notes)
+		return w, err
 	}, nil
+}
+
+// asLong tells whether the workload is as long as the trace, of as many users.
+func (f *synthFlags) asLong() bool {
+	return f.requests == 0 && f.duration == 0 && f.users == 1 && f.speed == 1
+}
+
+// options are those of generating from a model.
+func (f *synthFlags) options(seed uint64, progress func(int64)) synth.Options {
+	return synth.Options{Seed: seed, Requests: f.requests, Duration: f.duration, Users: f.users, SharedAbove: f.shared, Speed: f.speed, Progress: progress}
 }
 
 // sessions draws from a model of sessions: about as many requests as asked for, since
 // sessions are whole.
 func (f *synthFlags) sessions(cmd *cobra.Command, path string, m *release.Model) (workload, error) {
+	if f.strict {
+		return nil, cli.Usagef("--strict: %s was made with noise, and what is drawn from it is not measured against the trace", path)
+	}
 	if given := cmd.Flags().Changed; given("duration") || given("users") || given("speed") {
 		return nil, cli.Usagef("%s is a model of sessions within a capture window: it takes -n, and no --duration, --users or --speed; replay has --speed", path)
 	}
@@ -322,6 +359,8 @@ func (f *synthFlags) fromSpec(cmd *cobra.Command, s *spec.Spec, err error) error
 		return err
 	case given("users") || given("speed") || given("k-swap"):
 		return cli.Usagef("--users, --speed and --k-swap need a trace or a model: a specification has its own rate")
+	case f.strict:
+		return cli.Usagef("--strict needs a trace or a model: there is nothing that a specification could differ from")
 	case given("requests"):
 		s.Requests = f.requests
 	case given("duration"):

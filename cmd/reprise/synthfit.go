@@ -13,6 +13,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/cmd/reprise/internal/flags"
 	"reprise/synth"
+	"reprise/synth/fidelity"
 	"reprise/trace"
 	"reprise/trace/objectstore"
 	"reprise/trace/page"
@@ -21,6 +22,7 @@ import (
 func synthFitCommand() *cobra.Command {
 	var out string
 	var kSwap int
+	var strict bool
 	var public flags.Release
 	cmd := &cobra.Command{
 		Use:   "fit TRACE|HISTOGRAMS",
@@ -31,9 +33,9 @@ seed always give the same workload. A model of an earlier version is fitted agai
 
 Links, sizes and outputs are each exchanged among at least --k-swap similar requests.
 This is not differential privacy: every value still occurred. The model has the privacy
-tier of the trace. Figures of what swapping moved too far are printed. Of a trace that
-takes more than 1.1 GB, a sample of whole prefix trees is fitted, and a note says how far
-that is off.
+tier of the trace. Of a trace that takes more than 1.1 GB, a sample of whole prefix trees
+is fitted. A workload of the model is measured as by "reprise fidelity"; where it is off,
+others are tried, and a line says by how much the closest is.
 
 With --tier partner (ε=8) and --tier public (ε=1) the model is differentially private:
 each user or session adds a weight of 1 in all to each of some 20 noisy tables, in cells
@@ -67,6 +69,8 @@ trace's tier, and with each quantity drawn independently.`,
 				return cli.Usagef("--tier: want partner or public; without the flag, the model has the trace's tier")
 			case public.Tier != "" && cmd.Flags().Changed("k-swap"):
 				return cli.Usagef("--k-swap cannot be used with --tier %s, which keeps no rows to swap", public.Tier)
+			case public.Tier != "" && strict:
+				return cli.Usagef("--strict cannot be used with --tier %s: a release that is measured against its trace tells of it what its noise hides", public.Tier)
 			}
 			if err := public.Check(cmd); err != nil {
 				return err
@@ -77,37 +81,42 @@ trace's tier, and with each quantity drawn independently.`,
 			if public.Tier != "" {
 				return writeSessions(cmd, &public, args[0], out)
 			}
-			m, notes, err := fitInput(cmd, args[0], kSwap)
+			m, checks, err := fitInput(cmd, args[0], kSwap)
 			if err != nil {
 				return err
 			}
 			if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) }); err != nil {
 				return err
 			}
-			return sayModel(cmd, out, m.Meta(), int64(m.Requests()), "request", m.KSwap(), append(notes, modelWarnings(m)...))
+			var notes []string
+			off := strictly(strict, checks, "a workload of it", &notes)
+			return errors.Join(sayModel(cmd, out, m.Meta(), int64(m.Requests()), "request", m.KSwap(), notes), off)
 		},
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, modelRest := flags.Sections(cmd.Flags(), "Model")
 	results.OutputVar(&out, "`file` for the model; - is stdout")
 	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "swap values among at least this many similar requests; 1 swaps none")
+	modelRest.BoolVar(&strict, "strict", false, strictHelp)
 	public.Register(cmd.Flags(), "", "partner and public make differentially private models; by default the trace's tier")
 	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }
 
-// fitInput fits a model to whatever the file holds.
-func fitInput(cmd *cobra.Command, path string, kSwap int) (m *synth.Model, notes []string, err error) {
+// fitInput fits a model to whatever the file holds, with what was measured of it.
+func fitInput(cmd *cobra.Command, path string, kSwap int) (*synth.Model, []fidelity.Check, error) {
 	in, size, err := cli.OpenInput(cmd, path)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer in.Close()
-	m, err = synth.FitHistograms(in, size)
+	m, err := synth.FitHistograms(in, size)
 	switch {
 	case err == nil && cmd.Flags().Changed("k-swap"):
 		return nil, nil, cli.Usagef("%s holds histograms, which have no requests to swap", path)
+	case err == nil && cmd.Flags().Changed("strict"):
+		return nil, nil, cli.Usagef("--strict measures the model against its trace, and %s holds histograms", path)
 	case !errors.Is(err, synth.ErrNotHistograms):
 		return m, nil, cli.InFile(path, err)
 	}
@@ -116,42 +125,32 @@ func fitInput(cmd *cobra.Command, path string, kSwap int) (m *synth.Model, notes
 		return nil, nil, err
 	}
 	defer t.Close()
-	return fitTrace(cmd, path, t, kSwap)
+	best, err := fitJudged(cmd, path, t, 1, kSwap)
+	return best.model, best.checks, err
 }
 
-// fitTrace fits a model, and notes what is worth knowing of that.
-func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (m *synth.Model, notes []string, err error) {
+// fitTrace fits a model.
+func fitTrace(cmd *cobra.Command, path string, t *trace.Trace, kSwap int) (*synth.Model, error) {
 	src, err := t.Reader()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	bar := cli.NewProgress(cmd)
 	bar.Start("survey", "requests", src.Rows())
 	defer bar.End()
 	opts := synth.FitOptions{KSwap: kSwap, Progress: bar.Set}
 	if opts.Trees, err = synth.SurveyTrees(cmd.Context(), src, t.Meta, opts); err != nil {
-		return nil, nil, cli.InFile(path, err)
+		return nil, cli.InFile(path, err)
 	}
 	if src, err = t.Reader(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	bar.Start("fit", "requests", src.Rows())
-	if m, err = synth.Fit(cmd.Context(), src, t.Meta, opts); err != nil {
-		return nil, nil, cli.InFile(path, err)
+	m, err := synth.Fit(cmd.Context(), src, t.Meta, opts)
+	if err != nil {
+		return nil, cli.InFile(path, err)
 	}
-	if kSwap == 1 {
-		notes = append(notes, "nothing is swapped: each request's lengths and reuse are those of the trace")
-	}
-	return m, notes, nil
-}
-
-// modelWarnings say what a model keeps less well than others.
-func modelWarnings(m *synth.Model) []string {
-	words := m.Warnings()
-	if n := len(words); n > 0 {
-		words[n-1] += "; reprise fidelity says how close it comes, and synth --mirror keeps the rows as they are"
-	}
-	return words
+	return m, nil
 }
 
 // sayModel prints what model was written to path, and of how many of what it is.

@@ -65,6 +65,12 @@ func TestSessionsForPartner(t *testing.T) {
 	if _, errs, code := reprise(t, "synth", "m.parquet", "--users", "2", "-o", "x.parquet"); code != cli.Usage || !strings.Contains(errs, "takes -n") {
 		t.Errorf("--users: exit code %d\n%s", code, errs)
 	}
+	// Nothing measures a release against its trace: not what is drawn, and not the model.
+	for _, args := range [][]string{{"synth", "m.parquet", "--strict", "-o", "x.parquet"}, append(fit, "--strict")} {
+		if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, "--strict") {
+			t.Errorf("%q: exit code %d\n%s", args, code, errs)
+		}
+	}
 	chatsTrace(t, "small.parquet", 40)
 	if _, errs, code := reprise(t, "synth", "fit", "small.parquet", "--tier", "partner", "--epsilon", "1", "-o", "s.parquet"); code != cli.Check || !strings.Contains(errs, "too small for ε=1") {
 		t.Errorf("40 users: exit code %d\n%s", code, errs)

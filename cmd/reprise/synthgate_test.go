@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"reprise/cmd/reprise/internal/cli"
+	"reprise/trace"
+)
+
+// templatesTrace writes a trace of single requests on nine templates, which no exchange of links
+// between requests keeps, or of prompts that share nothing.
+func templatesTrace(t *testing.T, path string, n int, shared bool) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(uint64(n), 9))
+	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
+		var rows []trace.Request
+		at, next := int64(0), uint64(1000)
+		for range n {
+			at += int64(rng.ExpFloat64() * 4e8)
+			r := trace.Request{ArrivalNS: at, Status: trace.StatusOK, OutputTokens: trace.Ptr(int32(20 + rng.IntN(200)))}
+			template := rng.IntN(9)
+			if shared {
+				for i := range 3 + template {
+					r.Blocks = append(r.Blocks, uint64(template*20+i))
+				}
+			}
+			own := 30 + rng.IntN(1500)
+			r.InputTokens = int32(len(r.Blocks)*512 + own)
+			for ; len(r.Blocks)*512 < int(r.InputTokens); next++ {
+				r.Blocks = append(r.Blocks, next)
+			}
+			rows = append(rows, r)
+		}
+		_, err := w.Write(rows)
+		return trace.Meta{Tier: "internal", BlockSize: 512, Convention: trace.PartialTail, Sessions: "inferred"}, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Synth measures what it made: where that is off its trace it says so in one line, and ends with
+// exit code 3 with --strict; where it is not, it says nothing.
+func TestSynthMeasuresItself(t *testing.T) {
+	t.Chdir(t.TempDir())
+	templatesTrace(t, "templates.parquet", 150, true)
+	templatesTrace(t, "api.parquet", 4000, false)
+	const off = "differs from its trace: "
+	for _, c := range []struct {
+		args string
+		code int
+		says string // empty: nothing is off
+	}{
+		{"synth templates.parquet", cli.Good, "note: the workload " + off},
+		{"synth templates.parquet --strict", cli.Check, "reprise: the workload " + off},
+		{"synth templates.parquet -n 50", cli.Good, "note: a workload as long as the trace " + off},
+		{"synth fit templates.parquet", cli.Good, "note: a workload of it " + off},
+		{"synth fit templates.parquet --strict", cli.Check, "reprise: a workload of it " + off},
+		{"synth --mirror templates.parquet --strict", cli.Good, ""},
+		{"synth api.parquet --k-swap 1 --strict", cli.Good, ""},
+		{"synth fit api.parquet --k-swap 1 --strict", cli.Good, ""},
+		{"synth chat -n 50 --strict", cli.Usage, "--strict needs a trace or a model"},
+	} {
+		_, errs, code := reprise(t, append(strings.Fields(c.args), "-o", "out.parquet", "--overwrite")...)
+		if code != c.code || strings.Count(errs, off) > 1 {
+			t.Errorf("%s: exit code %d\n%s", c.args, code, errs)
+		}
+		if !strings.Contains(errs, c.says) || c.says == "" && strings.Contains(errs, "note: ") {
+			t.Errorf("%s: it says\n%s", c.args, errs)
+		}
+		if strings.Contains(c.says, off) && !strings.Contains(errs, "--mirror keeps every row") {
+			t.Errorf("%s: it says nothing of --mirror\n%s", c.args, errs)
+		}
+		if _, err := os.Stat("out.parquet"); c.code != cli.Usage && err != nil {
+			t.Errorf("%s: %v", c.args, err)
+		}
+		_ = os.Remove("out.parquet")
+	}
+
+	out := must(t, "synth", "templates.parquet", "--json", "-o", "out.parquet")
+	var said struct{ Notes []string }
+	if err := json.Unmarshal([]byte(out), &said); err != nil || len(said.Notes) != 1 || !strings.Contains(said.Notes[0], off) {
+		t.Errorf("%v: the notes are %q", err, said.Notes)
+	}
+	// What is said is what a comparison of the two files finds.
+	named, _, _ := strings.Cut(said.Notes[0][strings.Index(said.Notes[0], "limits: ")+len("limits: "):], " (")
+	found, _, code := reprise(t, "fidelity", "templates.parquet", "out.parquet")
+	if name, value, _ := strings.Cut(named, " "); code != cli.Check || !strings.Contains(found, "\n"+name) || !strings.Contains(found, value) {
+		t.Errorf("synth says %q, and fidelity\n%s", named, found)
+	}
+}
+
+// The published conversation trace is kept within all limits.
+func TestSynthKeepsMooncake(t *testing.T) {
+	const source = "../../../shared/data/mooncake_conversation.jsonl"
+	if _, err := os.Stat(source); err != nil || os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("the published trace is not here, or REPRISE_TEST_LONG is not set")
+	}
+	dir := t.TempDir()
+	must(t, "import", source, "-o", dir+"/t.parquet")
+	must(t, "synth", dir+"/t.parquet", "--strict", "-o", dir+"/w.parquet")
+}
