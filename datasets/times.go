@@ -290,8 +290,8 @@ func stampAt(r row, paths []string) (stamp, bool) {
 //     a fraction, else in the unit that is usual in the format;
 //   - numbers in a unit that was told.
 //
-// What is none of these, or could be two, is refused. In a declared window of dates, dates with
-// the year first and numbers since 1970 are each read by itself, see [clock.alone].
+// What is none of these, or could be two, is refused. In a declared window of dates each is read by
+// itself, see [clock.alone].
 type clock struct {
 	told     time.Duration // unit as told; 0 to detect
 	zone     *time.Location
@@ -345,11 +345,16 @@ func (c *clock) settle(sample []stamp) string {
 		if c.told != 0 {
 			return "the times are dates, to which --time-unit does not apply"
 		}
-		if why := c.settleOrder(sample); why != "" {
-			return why
+		if !c.windowOfDates() {
+			if why := c.settleOrder(sample); why != "" {
+				return why
+			}
 		}
-		if c.layout = first.layout; c.order == monthIsFirst {
-			c.layout = monthFirst(c.layout)
+		switch {
+		case c.order == monthIsFirst:
+			c.layout = monthFirst(first.layout)
+		case !first.open || c.order != openOrder:
+			c.layout = first.layout
 		}
 	case c.told != 0:
 		c.unit, c.fractions = c.told, true
@@ -400,9 +405,11 @@ func (c *clock) describe() string {
 // instant converts a stamp. why says what is wrong, and stop that it is more
 // than this one record.
 func (c *clock) instant(s stamp) (t time.Time, why string, stop bool) {
-	if c.alone(s) {
-		one := clock{zone: c.zone, longSpan: true, style: s.style, unit: epochUnit(s.whole), epoch: true, fractions: true}
-		t, why, _ = one.instant(s)
+	if one, why, ok := c.alone(s); why != "" {
+		return t, why, false
+	} else if ok {
+		by := clock{zone: c.zone, longSpan: true, style: one.style, unit: epochUnit(one.whole), epoch: true, fractions: true}
+		t, why, _ = by.instant(one)
 		return t, why, false
 	}
 	if s.style != c.style {
@@ -444,12 +451,50 @@ func (c *clock) instant(s stamp) (t time.Time, why string, stop bool) {
 	return t, c.trackSpan(t), true
 }
 
-// alone reports whether a stamp is read by itself, whatever those before it were: in a declared
-// window of dates, where it is a date or tells its unit by its size. The first record of a log is
-// somebody's, and must not decide how those of others are read.
-func (c *clock) alone(s stamp) bool {
-	declared := c.capture.Declared() && !c.capture.Relative && c.told == 0 && c.layouts == nil && !c.serial
-	return declared && !s.open && (s.style != numeric || epochUnit(s.whole) != 0)
+// windowOfDates reports whether each time is read by itself, whatever those before it were: the
+// window is declared as dates, and nothing is told of how times are written. No record of a log,
+// which is somebody's, must decide how those of others are read.
+func (c *clock) windowOfDates() bool {
+	return c.capture.Declared() && !c.capture.Relative && c.told == 0 && c.layouts == nil
+}
+
+// alone is the reading of a stamp by itself, in a window of dates: as a date, as a number that
+// tells its unit by its size, or as digits or a spreadsheet write a date in the window. Of a date
+// that leaves open whether the day or the month comes first, it is the reading in the window; why
+// says that there are two of them. ok is false where a stamp cannot be read by itself.
+func (c *clock) alone(s stamp) (one stamp, why string, ok bool) {
+	switch {
+	case !c.windowOfDates():
+		return s, "", false
+	case s.style == numeric && epochUnit(s.whole) == 0:
+		t, is := readCompact(s)
+		if !is {
+			t, is = readSerial(s)
+		}
+		s.style, s.t = local, t
+		return s, "", is && c.inWindow(s)
+	case !s.open:
+		return s, "", true
+	}
+
+	other := s
+	s.open, other.open, other.t = false, false, s.swapped
+	switch day, month := c.inWindow(s), c.inWindow(other); {
+	case month && day && s.sep != '.' && !s.t.Equal(other.t):
+		return s, "the day and the month of its date can be read in either order within the declared window: name the layout with --time-format", false
+	case month && !day, s.t.IsZero():
+		s = other
+	}
+	return s, "", true
+}
+
+// inWindow reports whether the date of a stamp is one, in the declared window.
+func (c *clock) inWindow(s stamp) bool {
+	t, why := s.t, ""
+	if s.style == local {
+		t, why = inZone(s.t, c.zone)
+	}
+	return !s.t.IsZero() && why == "" && c.capture.Outside(t) == ""
 }
 
 func (c *clock) fromNumber(s stamp) (time.Time, string) {

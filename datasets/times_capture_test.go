@@ -126,7 +126,8 @@ func TestTimesOfAWindowAreReadAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := Mapping{"time": {"t"}, "input_tokens": {"n"}}
-	times := []string{"1767323045", "1767323045000", "1767323045000000", "1767323045000000000", `"2026-01-02T03:04:05Z"`, `"2026-01-02 03:04:05"`}
+	times := []string{"1767323045", "1767323045000", "1767323045000000", "1767323045000000000", `"2026-01-02T03:04:05Z"`, `"2026-01-02 03:04:05"`,
+		`"02.01.2026 03:04:05"`, `"01/02/2026 03:04:05"`, `"02/01/2026 03:04:05"`, "46024.12783564815"}
 	for first := range times {
 		var in string
 		var want []string
@@ -135,5 +136,30 @@ func TestTimesOfAWindowAreReadAlone(t *testing.T) {
 			want = append(want, "490923h4m5s in=9")
 		}
 		wantEntries(t, in, Options{Map: m, Capture: window}, want...)
+	}
+}
+
+// A date that leaves its order open is read by the declared window; where both readings are in it, no other
+// record decides, whatever it is.
+func TestOpenDatesInAWindow(t *testing.T) {
+	window, err := ParseCapture("2026-01-01T00:00:00Z", "2026-04-01T00:00:00Z", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const open, dayFirst, monthFirst = `"02/03/2026 03:04:05"`, `"13/02/2026 03:04:05"`, `"02/13/2026 03:04:05"`
+	for _, others := range [][]string{{dayFirst}, {monthFirst}, {dayFirst, monthFirst}, {dayFirst, dayFirst, dayFirst}} {
+		in := ""
+		for _, at := range append(others, open) {
+			in += `{"t":` + at + `,"n":9}` + "\n"
+		}
+		src, err := Open(strings.NewReader(in), Options{Map: Mapping{"time": {"t"}, "input_tokens": {"n"}}, Capture: window, MaxBad: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch := make([]trace.Entry, 10)
+		n, _ := src.Read(batch)
+		if bad := src.Info().Bad; n != len(others) || bad != 1 {
+			t.Errorf("%v and an open one: %d entries, %d bad", others, n, bad)
+		}
 	}
 }
