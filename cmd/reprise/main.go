@@ -63,7 +63,7 @@
 //   - synth.go, synthfit.go, synthsessions.go: synth: workloads from a trace, a model, a
 //     specification or a mirror; synth fit: models, the ledger of a privacy budget; models
 //     of sessions for a partner or the public
-//   - synthgate.go: what synth made of a trace, measured, and the attempts of which the closest counts
+//   - synthgate.go: what synth made of a trace, measured, and what is said of it
 //   - fidelity.go: fidelity: two traces compared, and the limits of --max
 //   - export.go: export: another tool's format, and the command line to run it with; the
 //     results of runs as a table

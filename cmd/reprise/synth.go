@@ -229,12 +229,12 @@ func (f *synthFlags) model(cmd *cobra.Command, path string) (draw func(progress 
 		if f.asLong() {
 			what = "the workload"
 		}
-		f.off = strictly(f.strict, best.checks, what, &f.wrote.Notes)
+		f.off = strictly(f.strict, best.Checks, what, &f.wrote.Notes)
 		return func(progress func(int64)) (workload, error) {
 			if f.asLong() {
-				return best.workload, nil
+				return best.Workload, nil
 			}
-			return best.model.Generate(cmd.Context(), f.options(best.seed, progress))
+			return best.Model.Generate(cmd.Context(), f.options(best.Seed, progress))
 		}, nil
 	case err != nil:
 		return nil, cli.InFile(path, err)

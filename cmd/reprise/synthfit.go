@@ -126,7 +126,7 @@ func fitInput(cmd *cobra.Command, path string, kSwap int) (*synth.Model, []fidel
 	}
 	defer t.Close()
 	best, err := fitJudged(cmd, path, t, 1, kSwap)
-	return best.model, best.checks, err
+	return best.Model, best.Checks, err
 }
 
 // fitTrace fits a model.

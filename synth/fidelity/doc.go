@@ -32,6 +32,7 @@
 //   - distance.go: distances of distributions: Kolmogorov-Smirnov in one and two
 //     dimensions, Wasserstein, rank correlation
 //   - judge.go: workloads held against one trace: which is closer, and what is off, in a sentence
+//   - attempts.go: workloads made of a trace until one is within the limits
 //   - gate.go: the list of measures with their descriptions, thresholds and their defaults,
 //     and which checks fail
 //   - report.go: the report as JSON (fidelity/1): its fields

@@ -13,20 +13,20 @@ import (
 	"reprise/trace/profile"
 )
 
-// A Judge holds workloads against one trace, with the measures and the limits of a comparison of
+// A judge holds workloads against one trace, with the measures and the limits of a comparison of
 // the two files.
-type Judge struct{ ref *Signature }
+type judge struct{ ref *Signature }
 
-// NewJudge reads the trace that meta describes. Its memory is that of a [Signature].
-func NewJudge(meta trace.Meta, rows trace.Reader[trace.Request]) (*Judge, error) {
+// newJudge reads the trace that meta describes. Its memory is that of a [Signature].
+func newJudge(meta trace.Meta, rows trace.Reader[trace.Request]) (*judge, error) {
 	s := NewSignature(meta, Options{})
 	_, err := trace.Copy(s, rows)
-	return &Judge{s}, err
+	return &judge{s}, err
 }
 
-// Judge measures a workload that is as long as the trace. With copies, it may repeat the lengths
+// measure holds a workload that is as long as the trace. With copies, it may repeat the lengths
 // of the trace, as one does that keeps the rows.
-func (j *Judge) Judge(meta trace.Meta, rows trace.Reader[trace.Request], copies bool) ([]Check, error) {
+func (j *judge) measure(meta trace.Meta, rows trace.Reader[trace.Request], copies bool) ([]Check, error) {
 	s := NewSignature(meta, Options{})
 	if _, err := trace.Copy(s, rows); err != nil {
 		return nil, err
@@ -61,10 +61,10 @@ func JudgeHits(hits float64, blockSize int, rows trace.Reader[trace.Request]) ([
 	return Report{Measures: []Measure{m}}.Gate(Thresholds{m.Name: aboutMeasure(m.Name).limit}), nil
 }
 
-// Closer tells whether a workload with checks a is closer to its trace than one with checks b: it
+// closer tells whether a workload with checks a is closer to its trace than one with checks b: it
 // repeats less of what is particular to the trace, or else breaks fewer limits, or breaks as many
 // by less.
-func Closer(a, b []Check) bool { return slices.Compare(missed(a), missed(b)) < 0 }
+func closer(a, b []Check) bool { return slices.Compare(missed(a), missed(b)) < 0 }
 
 // missed says by how much checks fail, the most important first.
 func missed(checks []Check) []float64 {
@@ -84,8 +84,8 @@ func missed(checks []Check) []float64 {
 // may be within it.
 const chanceReach = 2
 
-// ByChance tells whether what fails is so near to its limit that another draw may keep it.
-func ByChance(checks []Check) bool {
+// byChance tells whether what fails is so near to its limit that another draw may keep it.
+func byChance(checks []Check) bool {
 	return !slices.ContainsFunc(checks, func(c Check) bool { return c.Failed() && c.ofLimit() > chanceReach })
 }
 

@@ -76,9 +76,9 @@ func replaced(rng *rand.Rand, n int) []trace.Request {
 	return promptsOf(rng, texts, .5)
 }
 
-func judgeOf(t *testing.T, rows []trace.Request) *Judge {
+func judgeOf(t *testing.T, rows []trace.Request) *judge {
 	t.Helper()
-	j, err := NewJudge(judgedMeta, copied(rows))
+	j, err := newJudge(judgedMeta, copied(rows))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,12 +93,12 @@ func TestJudge(t *testing.T) {
 			rows := shape(rand.New(rand.NewPCG(uint64(len(name)), 1)), 400)
 			j := judgeOf(t, rows)
 			for seed := range uint64(2) {
-				checks, err := j.Judge(judgedMeta, copied(freshIDs(t, rows, seed)), true)
+				checks, err := j.measure(judgedMeta, copied(freshIDs(t, rows, seed)), true)
 				if err != nil || len(Failures(checks)) > 0 || Off(checks) != "" {
 					t.Errorf("a mirror: %v, %v", err, Failures(checks))
 				}
 			}
-			if checks, err := j.Judge(judgedMeta, copied(freshIDs(t, rows, 3)), false); err != nil || len(Failures(checks)) == 0 {
+			if checks, err := j.measure(judgedMeta, copied(freshIDs(t, rows, 3)), false); err != nil || len(Failures(checks)) == 0 {
 				t.Errorf("a mirror repeats the lengths of the trace, and that is not found: %v", err)
 			}
 
@@ -110,7 +110,7 @@ func TestJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checks, err := j.Judge(w.Meta(), w.Reader(), false)
+			checks, err := j.measure(w.Meta(), w.Reader(), false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,13 +162,13 @@ func TestCloser(t *testing.T) {
 	}
 	for i, a := range inOrder {
 		for j, b := range inOrder {
-			if Closer(a, b) != (i < j) {
+			if closer(a, b) != (i < j) {
 				t.Errorf("%q is closer than %q: %t", Off(a), Off(b), !(i < j))
 			}
 		}
 	}
 	for i, want := range []bool{true, true, false, false, true, true, false} {
-		if ByChance(inOrder[i]) != want {
+		if byChance(inOrder[i]) != want {
 			t.Errorf("%q is by chance: %t", Off(inOrder[i]), !want)
 		}
 	}
