@@ -1,18 +1,10 @@
 package main
 
 import (
-	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 
-	"reprise/cmd/reprise/internal/cli"
-	"reprise/replay/result"
 	"reprise/trace"
 )
 
@@ -41,123 +33,22 @@ func imagesWorkload(t *testing.T) string {
 	return path
 }
 
-func imagesReplayed(t *testing.T, workload string, args ...string) (result.Run, []result.Result, string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "r.parquet")
-	out, errs, code := reprise(t, slices.Concat([]string{"replay", workload, "-o", path, "--trust", "max-stall-ttft=off,max-stall-gap=off,max-lag=off,max-lag-p50=off,max-lag-drift=off,max-cpu=off,max-gc-pause=off,max-stall=off"}, args)...)
-	if code != cli.Good {
-		t.Fatalf("exit code %d: %s", code, errs)
+// Images are not sent, and that is said. Results of a version that sent them are read.
+func TestImagesSaid(t *testing.T) {
+	w, url, file := imagesWorkload(t), simulate(t), filepath.Join(t.TempDir(), "r.parquet")
+	const said = "images: 6 of 8 requests have images, which are not sent: text stands for their 1,130 tokens"
+	out, errs, _ := reprise(t, "replay", w, "--url", url, "--dry-run")
+	if !strings.Contains(errs, said) || !strings.Contains(out, "image tokens        1130 of 6 requests, sent as text") {
+		t.Errorf("%s%s", out, errs)
 	}
-	run, rows := targetResults(t, path)
-	return run, rows, out + errs
-}
-
-// With --images prompts have exactly the recorded length, part of it as images, and what is
-// the same in the trace is the same image.
-func TestReplayImages(t *testing.T) {
-	sim := simulate(t)
-	var mu sync.Mutex
-	var sent [][]string // images of the requests of a run
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		var req struct {
-			Messages []struct {
-				Content json.RawMessage `json:"content"`
-			} `json:"messages"`
-			MaxTokens int `json:"max_tokens"`
-		}
-		var parts []struct {
-			URL struct {
-				URL string `json:"url"`
-			} `json:"image_url"`
-		}
-		if json.Unmarshal(body, &req) == nil && req.MaxTokens == 2 && json.Unmarshal(req.Messages[0].Content, &parts) == nil {
-			var urls []string
-			for _, p := range parts[1:] {
-				urls = append(urls, p.URL.URL)
-			}
-			mu.Lock()
-			sent = append(sent, urls)
-			mu.Unlock()
-		}
-		again, err := http.NewRequestWithContext(r.Context(), r.Method, sim+r.URL.Path, strings.NewReader(string(body)))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		resp, err := http.DefaultClient.Do(again)
-		if err != nil {
-			return
-		}
-		defer resp.Body.Close()
-		w.Header().Set("Content-Type", resp.Header.Get("Content-Type"))
-		w.WriteHeader(resp.StatusCode)
-		_, _ = io.Copy(w, resp.Body)
-	}))
-	t.Cleanup(s.Close)
-	w := imagesWorkload(t)
-	run, results, errs := imagesReplayed(t, w, "--url", s.URL, "--images", "--cache", "as-is")
-	if i := run.Images; i == nil || i.Requests != 6 || i.Tokens != 1130 || !i.Sent || i.Rule != "the server counts a token for each 28 by 28 pixels of an image, and 0 more, from 1 to 576 tokens" || run.API != "chat" {
-		t.Errorf("%+v, %s", run.Images, run.API)
+	_, errs, _ = reprise(t, "replay", w, "--url", url, "-o", file)
+	run, rows := targetResults(t, file)
+	if !strings.Contains(errs, said) || run.Images == nil || run.Images.Tokens != 1130 {
+		t.Errorf("%+v\n%s", run.Images, errs)
 	}
-	if !strings.Contains(errs, "images: sent with 6 requests, 1,130 tokens in all by the workload; the server counts") {
-		t.Errorf("%s", errs)
-	}
-	for _, r := range results {
+	for _, r := range rows {
 		if r.Error != "" || r.Input == nil || *r.Input != r.WantInput {
 			t.Errorf("row %d: %s, %v tokens, want %d", r.Row, r.Error, r.Input, r.WantInput)
 		}
-	}
-	mu.Lock()
-	first := sent
-	sent = nil
-	mu.Unlock()
-	different := map[string]bool{}
-	for _, urls := range first {
-		for _, url := range urls {
-			different[url] = true
-		}
-	}
-	if len(first) != 6 || len(different) != 7 { // 8 images, of which two are the same
-		t.Errorf("%d requests with images, %d different images", len(first), len(different))
-	}
-	// The same seed sends the same images, another one others.
-	for seed, same := range map[string]bool{"1": true, "2": false} {
-		imagesReplayed(t, w, "--url", s.URL, "--images", "--seed", seed)
-		mu.Lock()
-		for _, urls := range sent {
-			for _, url := range urls {
-				if different[url] != same {
-					t.Errorf("seed %s: the same images: %v", seed, !same)
-				}
-			}
-		}
-		sent = nil
-		mu.Unlock()
-	}
-}
-
-// Without --images, what is not sent is said; with it, where it cannot be sent is refused.
-func TestImagesSaid(t *testing.T) {
-	w, url := imagesWorkload(t), simulate(t)
-	said := "images: 6 of 8 requests have images, which are not sent: text stands for their 1,130 tokens (--images sends images, over chat)"
-	out, errs, _ := reprise(t, "replay", w, "--url", url, "--dry-run")
-	if !strings.Contains(errs, said) || !strings.Contains(out, "image tokens        1130 of 6 requests, sent as text (--images sends images)") {
-		t.Errorf("%s%s", out, errs)
-	}
-	run, _, errs := imagesReplayed(t, w, "--url", url)
-	if !strings.Contains(errs, said) || run.Images == nil || run.Images.Sent || run.Images.Tokens != 1130 {
-		t.Errorf("%+v\n%s", run.Images, errs)
-	}
-	for _, row := range [][2]string{
-		{"--api completions", "--images: images are sent over --api chat only"}, {"--thread", "--images: cannot be used with --thread"}, {"--verify", "--images: cannot be used with --verify"},
-	} {
-		args := slices.Concat([]string{"replay", w, "--url", url, "--images", "-o", filepath.Join(t.TempDir(), "r.parquet")}, strings.Fields(row[0]))
-		if _, errs, code := reprise(t, args...); code != cli.Usage || !strings.Contains(errs, row[1]) {
-			t.Errorf("%s: exit code %d\n%s", row[0], code, errs)
-		}
-	}
-	if _, errs, code := reprise(t, "replay", killWorkload(t, 2, 0), "--url", url, "--images", "-o", filepath.Join(t.TempDir(), "r.parquet")); code != cli.Usage || !strings.Contains(errs, "--images: no request has image tokens (column image_tokens)") {
-		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

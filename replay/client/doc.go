@@ -31,8 +31,6 @@
 //   - fields.go: fields that servers refuse, which requests then go without or spell in another
 //     way, and where their APIs are
 //   - words.go: what servers say about errors, without what they quote of a prompt
-//   - images.go: images of rows that have image tokens: how the server counts sizes, the
-//     size for a number of tokens, the text beside them
 //   - rowextra.go: headers and body fields of single rows, from a file of JSON lines
 //   - target.go: server URLs and Unix sockets, the path of each API, and policies of
 //     choosing a server: round-robin, by session

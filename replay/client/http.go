@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"reprise/replay/client/internal/h1"
-	"reprise/replay/client/internal/picture"
 	"reprise/replay/openai"
 	"reprise/replay/result"
 )
@@ -136,10 +135,6 @@ type HTTP struct {
 	ids  []uint32
 	ends []int // of the messages in text; none is one message
 	talk []openai.Message
-
-	images   *Images // nil where no row is sent with any
-	painter  picture.Maker
-	pictures [][]byte // of the prompt in text
 
 	reading *h1.Readers // nil where Go's poller reads
 

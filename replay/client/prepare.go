@@ -74,7 +74,7 @@ func (h *HTTP) prepare(id int64, round int32, row *trace.Request, p result.Promp
 	}
 	api := apiOf(h.opt.API, row)
 	// The prompt is made in the scratch buffers.
-	h.ends, h.pictures = h.ends[:0], h.pictures[:0]
+	h.ends = h.ends[:0]
 	talk, several := p.(result.Conversation)
 	switch {
 	case isVerbatim:
@@ -92,9 +92,6 @@ func (h *HTTP) prepare(id int64, round int32, row *trace.Request, p result.Promp
 	}
 	if err != nil {
 		return nil, err
-	}
-	if h.images != nil && api == result.APIChat {
-		h.paint(id, row)
 	}
 	if row.Class != nil {
 		req.Extra = req.Extra.With(h.priority[*row.Class])
@@ -200,7 +197,6 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 		if len(h.ends) == 0 {
 			h.talk = append(h.talk, openai.Message{Role: "user", Content: h.text})
 		}
-		h.talk[len(h.talk)-1].Images = h.pictures
 		req.Messages = h.talk
 	default:
 		req.Prompt = h.text
@@ -226,7 +222,7 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 	c.body = h.bodies.Get().(*[]byte)
 	*c.body = openai.AppendRequest(slices.Grow((*c.body)[:0], c.at)[:c.at], req)
 	c.bound = openai.BoundOf(req.Asked(), len(*c.body)-c.at)
-	if c.bytes = 0; req.Input == nil && len(h.pictures) == 0 && !hasAny(&req.Extra, otherPrompts) {
+	if c.bytes = 0; req.Input == nil && !hasAny(&req.Extra, otherPrompts) {
 		c.bytes = len(*c.body) - c.at
 	}
 	c.echoes = hasAny(&req.Extra, []string{"echo"})

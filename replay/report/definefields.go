@@ -159,7 +159,7 @@ var settingFields = []numberField{
 	{"run.selection.prime.capacity_tokens", "tokens", "Capacity of the cache that was to be primed."},
 	{"run.selection.prime.live_tokens", "tokens", "Tokens that such a cache holds when the window begins."},
 	{"run.images.requests", "requests", "Requests that have image tokens in the workload; in them run.images.tokens."},
-	{"run.images.tokens", "tokens", "Image tokens of all requests, by the workload. Sent as images with --images, else as text."},
+	{"run.images.tokens", "tokens", "Image tokens of all requests, by the workload. Text is sent for them."},
 	{"run.selection.prime.prompts, run.selection.prime.failed", "requests", "Prompts that were sent to prime the cache, and those that failed."},
 	{"run.selection.prime.prompt_tokens", "tokens", "Tokens of these prompts; prefixes that prompts share are counted in each."},
 	{"run.selection.prime.took_ns", "ns", "How long priming took."},

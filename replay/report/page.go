@@ -412,11 +412,7 @@ func load(s *Summary) factGroup {
 		g.add("Scenario", textpage.Plain(c.Version), from+", SHA-256 "+ShortDigest(c.Rules))
 	}
 	if i := r.Images; i != nil {
-		sent := "not sent: text stands for their " + page.Many(i.Tokens, "token")
-		if i.Sent {
-			sent = i.Rule
-		}
-		g.add("Images", "in "+page.Many(i.Requests, "request"), sent)
+		g.add("Images", "in "+page.Many(i.Requests, "request"), page.Many(i.Tokens, "token")+" by the workload")
 	}
 	var sampling []string
 	for _, name := range slices.Sorted(maps.Keys(r.Sampling)) {

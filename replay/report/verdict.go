@@ -363,12 +363,12 @@ func (s *Summary) dropSaidWarnings() {
 }
 
 // extraHits is by how much more of the prompts the servers found in their caches than this run
-// had sent, nil where that is not known: images, what a simulated
-// engine generated and parts of the blocks of real prompts are shared too.
+// had sent, nil where that is not known: what a simulated engine
+// generated and parts of the blocks of real prompts are shared too.
 func (s *Summary) extraHits() *float64 {
 	run, more := &s.Run, s.Cache.Difference
 	switch {
-	case more == nil, run.Simulated != "", s.Cache.otherBlock != 0, run.Images != nil && run.Images.Sent, run.Thread != nil && run.Thread.Recoded > 0:
+	case more == nil, run.Simulated != "", s.Cache.otherBlock != 0, run.Thread != nil && run.Thread.Recoded > 0:
 		return nil
 	case run.Prompts == result.PromptsVerbatim:
 		parts := float64(max(run.BlockSize-1, 0)) * float64(s.Cache.Rows) / float64(max(s.Cache.PromptTokens, 1))

@@ -149,12 +149,10 @@ type Load struct {
 	ConnectionsWhy string `json:"connections_why,omitempty"` // of the schedule they were chosen for; "" where they were asked for
 }
 
-// ImageLoad is what became of the requests that have image tokens.
+// ImageLoad is the requests that have image tokens, for which text is sent.
 type ImageLoad struct {
-	Requests int64  `json:"requests"`
-	Tokens   int64  `json:"tokens"`         // by the workload
-	Sent     bool   `json:"sent"`           // as images; else text stands for them
-	Rule     string `json:"rule,omitempty"` // how the server counts an image, by measurement
+	Requests int64 `json:"requests"`
+	Tokens   int64 `json:"tokens"` // by the workload
 }
 
 // Source is the workload, and how its tokens are counted.

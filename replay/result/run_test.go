@@ -12,6 +12,7 @@ import (
 // goneOfRuns are fields of earlier versions, which are read without them.
 var goneOfRuns = []*regexp.Regexp{
 	regexp.MustCompile(`"resumed":\[[^]]*\],`),
+	regexp.MustCompile(`,"sent":true,"rule":"s"`), // of images
 }
 
 // The JSON of a Run keeps its bytes, whatever struct a field stands in: an empty run's

@@ -19,7 +19,7 @@ var budgets = map[string]int{
 	"cmd":       25_000,
 	"datasets":  27_850,
 	"examples":  1_000,
-	"replay":    62_500,
+	"replay":    62_200,
 	"synth":     16_000,
 	"trace":     32_400,
 }

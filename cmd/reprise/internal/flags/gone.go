@@ -26,6 +26,7 @@ var departures = []departure{
 	{"job", "plan", "docs/scale.md says what runs out on a machine; a replay whose requests leave late says so, and --shard shares it among machines"},
 	{"check", "self", "reprise replay against reprise serve shows what this machine sends: the report has the send lag and the client's CPU"},
 	{"", "plots", "a page of --html has every plot, which a browser zooms, saves and prints; export --to table has the rows for other drawings"},
+	{"", "images", "text stands for image tokens, as the run says; vllm bench serve --dataset-name random-mm sends images"},
 	{"bench", "accuracy", "a grader such as lm-evaluation-harness asks the server questions; bench measures its speed"},
 }
 

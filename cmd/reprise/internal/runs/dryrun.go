@@ -140,7 +140,7 @@ func (f *Replay) DryRun(cmd *cobra.Command, w *trace.Trace, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	images, _, err := f.countImages(cmd, part)
+	images, err := part.countImages(cmd)
 	if err != nil {
 		return err
 	}
@@ -443,7 +443,7 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	}
 	line("prompt tokens", "%d", d.InputTokens)
 	if i := d.Images; i != nil {
-		line("image tokens", "%d of %d requests, %s", i.Tokens, i.Requests, map[bool]string{true: "sent as images", false: "sent as text (--images sends images)"}[i.Sent])
+		line("image tokens", "%d of %d requests, sent as text", i.Tokens, i.Requests)
 	}
 	line("output tokens", "%d", d.OutputTokens)
 	if d.PromptBytes != nil {

@@ -15,6 +15,7 @@ import (
 	"reprise/synth"
 	"reprise/synth/fidelity"
 	"reprise/trace"
+	"reprise/trace/page"
 	"reprise/trace/profile"
 )
 
@@ -301,6 +302,35 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
 	}
 	cli.Notef(cmd, "loop: %s of %d rows and %v, %s", times, p.rows.Len(), time.Duration(p.loop.PeriodNS).Round(time.Millisecond), prompts)
 	return nil
+}
+
+// An imageRow is what a row says of its images.
+type imageRow struct {
+	trace.Row `parquet:"-"`
+
+	ImageTokens *int32 `parquet:"image_tokens,optional"`
+}
+
+// countImages counts the rows with image tokens, nil for none, and says that text stands for them.
+func (p *workloadPart) countImages(cmd *cobra.Command) (*result.ImageLoad, error) {
+	rows, err := trace.Columns[imageRow](p.w)
+	if err != nil {
+		return nil, err
+	}
+	var sum result.ImageLoad
+	err = trace.Each(trace.Pick(rows, p.rows, nil), func(_ int64, r *imageRow) error {
+		if r.ImageTokens != nil && *r.ImageTokens > 0 {
+			sum.Requests++
+			sum.Tokens += int64(*r.ImageTokens)
+		}
+		return nil
+	})
+	if err != nil || sum.Requests == 0 {
+		return nil, err
+	}
+	cli.Notef(cmd, "images: %d of %d requests have images, which are not sent: text stands for their %s",
+		sum.Requests, p.rows.Len(), page.Many(sum.Tokens, "token"))
+	return &sum, nil
 }
 
 // spellable refuses rounds whose blocks the prompts have no words to tell apart.

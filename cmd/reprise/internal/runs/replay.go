@@ -20,7 +20,6 @@
 //   - shard.go: the share of the rows that a shard sends, what the others have sent by then, and
 //     its clock
 //   - journal.go: the journal of another run in the way
-//   - images.go: --images: counting the rows that have them, and the text beside them
 //   - thread.go: --thread: replies in prompts
 //   - verbatim.go: --verbatim: the source's own text from the raw file
 //   - dryrun.go: --dry-run: what would be sent, its size and price, as text and JSON
@@ -74,7 +73,6 @@ type Replay struct {
 	Out         string
 	Prompts     flags.Prompts
 	verify      bool
-	images      bool // rows with image tokens are sent with images
 	Target      flags.Target
 	Load        flags.Load
 	Scenario    flags.Scenario
@@ -108,7 +106,6 @@ func (f *Replay) Register(cmd *cobra.Command) {
 		group.Register(cmd)
 	}
 	promptRest.BoolVar(&f.verify, "verify", false, "encode prompts again while sending, and count those with other tokens; takes CPU")
-	promptRest.BoolVar(&f.images, "images", false, "send synthetic images with rows that have image tokens, of the size that the server counts as many tokens for; chat only")
 	_, loadRest := flags.Sections(fl, flags.LoadFlags)
 	flags.RegisterTrajectory(loadRest, &f.Load.SessionSettings)
 	f.Scenario.Register(loadRest)
@@ -151,22 +148,6 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	}
 	if f.serverBlock < 0 {
 		return cli.Usagef("--server-block-size: a block has at least one token")
-	}
-	if f.images {
-		if !f.Target.APIGiven() {
-			f.Target.API = result.APIChat
-		}
-		for _, other := range []struct {
-			given bool
-			says  string
-		}{
-			{f.Target.API != result.APIChat, "images are sent over --api " + result.APIChat + " only"},
-			{f.thread, "cannot be used with --thread"}, {f.verify, "cannot be used with --verify"}, {f.verbatim != "", "cannot be used with --verbatim"},
-		} {
-			if other.given {
-				return cli.Usagef("--images: %s", other.says)
-			}
-		}
 	}
 	switch {
 	case !f.thread:

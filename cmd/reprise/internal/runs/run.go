@@ -127,7 +127,7 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 		return err
 	}
 	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of), profile.WithTemplate(r.servers.templateOf))
-	if err := r.servers.warmUp(r.cmd, r.part, r.lineage, r.touch); err != nil {
+	if err := r.servers.warmUp(r.cmd, r.part, r.lineage, r.known.Touch); err != nil {
 		return err
 	}
 	if err := r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, r.Load.Share, live, r.endpoint, r.servers.prompter, r.known); err != nil {
@@ -206,8 +206,7 @@ func (r *replayRun) open() (err error) {
 	if err != nil {
 		return err
 	}
-	var largest int32
-	if r.imageLoad, largest, err = r.countImages(r.cmd, r.part); err != nil {
+	if r.imageLoad, err = r.part.countImages(r.cmd); err != nil {
 		return err
 	}
 	if r.endpoint, err = r.Replay.endpoint(r.maker.Tok, extras, connections); err != nil {
@@ -219,7 +218,7 @@ func (r *replayRun) open() (err error) {
 			return err
 		}
 		r.closes = append(r.closes, r.servers.admin.Close)
-		return r.servers.measureImages(r.cmd, r.imageLoad, largest, r.part.blockSize)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -345,9 +344,6 @@ func (r *replayRun) peak() (p loadPeak, err error) {
 // errPlanned ends the reading of rows that are due after the run.
 var errPlanned = errors.New("what follows is not sent")
 
-// touch is how many leading tokens of a prompt are known, which makes all of it known.
-func (r *replayRun) touch(row *trace.Request) int32 { return r.known.Touch(r.servers.images.Text(row)) }
-
 // options are what the flags, the part and the servers make of the run.
 func (r *replayRun) options() (replay.Options, error) {
 	o, err := r.Load.Schedule(r.lineage, r.servers.arrivalSeed)
@@ -370,7 +366,7 @@ func (r *replayRun) options() (replay.Options, error) {
 	if r.Servers.Profile && r.Load.Share.Index == 0 {
 		o.Profile = r.servers.admin
 	}
-	o.Known = r.part.knownOfAll(r.touch, &o)
+	o.Known = r.part.knownOfAll(r.known.Touch, &o)
 	if r.Servers.Cache == result.CacheWarm && o.Sessions == nil {
 		o.Known = func(_ int64, row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
 	}

@@ -267,7 +267,6 @@ type replayServers struct {
 	block       int                        // of their prefix caches, in tokens
 	blockFrom   string                     // as [result.Source].ServerBlockFrom
 	cache       *result.CacheDiscipline
-	images      *client.Images // nil where none are sent
 }
 
 // openServers makes what calls the servers beside requests and what measures at
@@ -306,7 +305,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 		cli.Notef(cmd, "metrics: %s. --scrape names another page, --scrape-metric a prefix to keep", says)
 	}
 	s.templates, err = s.calibrate(cmd, w)
-	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() && !f.Target.TokenIDs && !f.images {
+	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() && !f.Target.TokenIDs {
 		cli.Oncef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
 		f.Target.API = e.Other
 		endpoint.UseAPI(e.Other)
@@ -326,12 +325,7 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 
 // prompter makes prompts for them.
 func (s *replayServers) prompter() (flags.RowPrompter, error) {
-	p, err := s.maker.ForAPIs(s.templates)
-	if err != nil || s.images == nil {
-		return p, err
-	}
-	s.images.Seed = s.maker.Seed // which cold caches may have changed
-	return besideImages{p, s.images}, nil
+	return s.maker.ForAPIs(s.templates)
 }
 
 // templateOf is the template around the prompt of a row.

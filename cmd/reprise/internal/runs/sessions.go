@@ -70,7 +70,7 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 	rows, at := make([]trace.Request, len(all)), make([]time.Duration, len(all))
 	for i := range all {
 		rows[i], at[i] = all[i].Row, all[i].At
-		r.known.Touch(r.servers.images.Text(&rows[i]))
+		r.known.Touch(&rows[i])
 	}
 	cli.Notef(r.cmd, "trajectory warm-up: %s under way in %s, %d prompt tokens over %v; %s before them are history and not sent",
 		page.Many(about.Streams, "thread"), page.Many(about.Trees, "session"), about.Tokens, took.Round(time.Second), page.Many(about.History, "request"))
