@@ -55,16 +55,19 @@ func TestCommandsRefuseBombs(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	args := func(line, file string) []string {
-		line = strings.NewReplacer("FILE", file, "OUT", at("out.parquet")).Replace(line)
+		line = strings.NewReplacer("FILE", file, "OTHER", at("other.parquet"), "OUT", at("out.parquet")).Replace(line)
 		return replacing(strings.Fields(line))
 	}
-	results, model := at("r.parquet"), at("m.parquet")
+	results, model, histograms := at("r.parquet"), at("m.parquet"), at("h.parquet")
+	must(t, "profile", w, "--histograms", histograms)
+	must(t, "profile", killWorkload(t, 50, time.Millisecond), "--histograms", at("other.parquet"))
 	must(t, "simulate", w, "--preset", "l4-qwen2.5-0.5b", "-o", results)
 	must(t, "synth", "fit", w, "--k-swap", "1", "-o", model)
 
 	for turn, c := range []struct{ sound, line string }{
 		{w, "profile FILE"}, {w, "slice FILE --end 1s -o OUT"}, {w, "synth --mirror FILE -o OUT"}, {w, "audit FILE"},
 		{results, "report FILE"}, {results, "export FILE --to table -o OUT"}, {model, "synth FILE -n 10 -o OUT"},
+		{histograms, "merge FILE OTHER -o OUT"},
 	} {
 		sound, err := os.ReadFile(c.sound)
 		if err != nil {

@@ -71,7 +71,7 @@ histograms of one source, twice, and of other block sizes, tokenizers or templat
 			case schema == histogramSchema:
 				return mergeHistograms(cmd, args, out, asJSON)
 			case !finish:
-				return cli.Usagef("%s is no results, trace or histograms. The parts of a recording and the shards of an import are merged with --finish", args[0])
+				return cli.NotMerged(args[0])
 			}
 			switch imported, err := shards.Takes(args); {
 			case err != nil:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -71,6 +72,19 @@ func OurKind(path string) error {
 	return nil
 }
 
+// NotMerged is the error for a file that is neither results nor a trace nor histograms.
+func NotMerged(path string) error {
+	_, err := trace.Open(path)
+	if err == nil { // a trace, after all
+		err = errors.New("it cannot be merged")
+	}
+	err = otherKind(path, err, "results, a trace or histograms", "")
+	if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
+		err = fmt.Errorf("%w. The parts of a recording and the shards of an import are merged with --finish", err)
+	}
+	return err
+}
+
 // holds is the error for a file of a kind that was not wanted.
 func holds(path, schema, wanted string) error {
 	kind := fileKinds[schema]
@@ -114,6 +128,8 @@ func otherKind(path string, err error, wanted, schema string) error {
 		return err
 	}
 	switch ext := strings.ToLower(filepath.Ext(path)); {
+	case errors.Is(parquetErr, trace.ErrPage):
+		return fmt.Errorf("%s: %w", path, parquetErr)
 	case n == 0:
 		return fmt.Errorf("%s is empty", path)
 	case string(begin) == "PAR1":
