@@ -29,6 +29,7 @@ type collector struct {
 	code        keyWriter              // of the list at hand
 	in, out     []uint64
 	one         [1]trace.Request
+	sourceBlock int  // tokens in a block that the source hashed
 	noTokens    bool // of prompts, where the rows were recorded earlier
 	breakers    breakerFinder
 	recorded    *breaker.Set     // that a recorder found; nil for none
@@ -40,7 +41,7 @@ func newCollector(p *Policy) *collector {
 	return &collector{
 		sorter: trace.NewSorter(p.SpillDir), blocks: block.NewIDs(p.limits.distinct), domains: block.NewDense[[3]string](),
 		sessions: block.NewDense[string](), users: block.NewDense[string](),
-		totals: Totals{Templates: make(map[string]int64)}, models: make(map[string]*ModelCount),
+		totals: Totals{Templates: make(map[string]int64)}, models: make(map[string]*ModelCount), sourceBlock: p.blockSize(),
 	}
 }
 
@@ -76,9 +77,11 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 		c.code = keyWriter{}
 		if len(x.source) > 0 {
 			domain := c.domains.ID([3]string{r.Model, r.Adapter, x.salt})
-			for _, id := range x.source {
+			last := len(x.source) - 1
+			for _, id := range x.source[:last] {
 				c.in = c.word(c.in, domain, id)
 			}
+			c.in = c.word(c.in, domain|x.rest(c.sourceBlock)<<32, x.source[last])
 		}
 	}
 	r.Blocks = c.in

@@ -42,6 +42,17 @@ type encoded struct {
 	raw         []byte       // its text, encoded, where that is kept: see [Policy].Raw
 }
 
+// rest is how many tokens are in the last block that the source hashed, where these are fewer than
+// the size of a block, and else 0. It is a part of what names a block: the begin of a block is another
+// one than the whole, whatever ids a source gives the two.
+func (x *encoded) rest(size int) uint64 {
+	n := int64(x.row.InputTokens) - int64(len(x.source)-1)*int64(size)
+	if n <= 0 || n >= int64(size) {
+		return 0
+	}
+	return uint64(n)
+}
+
 // An encoder turns entries into rows. Each worker has its own.
 type encoder struct {
 	p      *Policy

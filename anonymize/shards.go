@@ -147,6 +147,9 @@ func (s *shardWriter) add(x *encoded, tokens []uint32) error {
 		for _, id := range x.source {
 			row.Recorded.Request.Blocks = append(row.Recorded.Request.Blocks, hi, id)
 		}
+		if rest := x.rest(s.p.blockSize()); rest > 0 {
+			row.Recorded.Request.Blocks[2*len(x.source)-2] ^= rest
+		}
 	}
 	if s.rows = append(s.rows, row); len(s.rows) < shardBatch {
 		return nil

@@ -63,9 +63,11 @@
 //     files
 //   - mapping.go: --map target=path: the targets (time, user, session, model, status, ttft,
 //     blocks and so on), how each value is read, and the checks of an entry; lengths that
-//     nothing tells; block ids that do not fit
-//   - mapped.go: rows decoded by a mapping: times set, turns numbered within a session,
-//     fresh block ids; formats that add steps of their own
+//     nothing tells
+//   - mapped.go: rows decoded by a mapping: times set, turns numbered within a session;
+//     formats that add steps of their own
+//   - blockids.go: ids of prefix blocks that a source gives: how many fit a length, fresh ones for
+//     ends without any, ids that cannot be of contents
 //   - mapped_absent.go: fields that --map names and no record has
 //   - response_chains.go: requests that go on from an earlier answer by its id: their prompts
 //     put together, what they waited for

@@ -355,6 +355,7 @@ func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 		h := fnv.New64a()
 		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last), uint64(l.s.info.Records+l.s.info.Bad)))
 		ids = append(ids, number(strconv.FormatUint(h.Sum64(), 10)))
+		tell.count(noteFullOnly)
 	}
 	v.put("blocks", ids, "metadata")
 	if hasAny(v, "text.messages", "text.prompt") {

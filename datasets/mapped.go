@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -195,7 +196,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		}
 		b.e.SourceBlocks = blocksOfIDs(b.tokens, d.blockSize)
 	}
-	if why := b.finish(d.blockSize); why != "" {
+	if why := cmp.Or(d.completeBlocks(&b.e), b.finish(d.blockSize)); why != "" {
 		return dst, badAt(r, "", why)
 	}
 	// Without times the order of the source is all that tells what an entry follows
@@ -439,35 +440,11 @@ func (d *steppedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err := d.step.set(b, r); err != nil {
 		return dst, err
 	}
-	if why := b.finish(d.blockSize); why != "" {
+	if why := cmp.Or(d.completeBlocks(&b.e), b.finish(d.blockSize)); why != "" {
 		return dst, badAt(r, "", why)
 	}
 	d.noteEntry(b, r)
 	d.step.accepted(&b.e, d.entries)
 	d.entries++
 	return append(dst, b.e), nil
-}
-
-// A freshIDs yields ids for blocks that no other request holds, from the upper
-// half of the 64-bit numbers. Sources number theirs from 0, so that they do not
-// get there; one that does is at fault.
-type freshIDs uint64
-
-const firstFresh = 1 << 63
-
-const reservedID = "blocks: want ids below 9223372036854775808, since some are added to them"
-
-func (f *freshIDs) next() uint64 {
-	*f++
-	return firstFresh + uint64(*f) - 1
-}
-
-// reserved reports whether a source uses ids that are kept for fresh ones.
-func reserved(ids []uint64) bool {
-	for _, id := range ids {
-		if id >= firstFresh {
-			return true
-		}
-	}
-	return false
 }

@@ -397,8 +397,3 @@ func (b *builder) lengthUnknown() bool {
 	}
 	return true
 }
-
-const wrongBlocks = "its block ids are not one for each full block of the input length and one for the rest (--source-block-size tells another size, where a format leaves it open)"
-
-// blocksOf is how many blocks hold n tokens, the last of them perhaps in part.
-func blocksOf(n int32, size int) int { return (int(n) + size - 1) / size }

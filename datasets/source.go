@@ -88,6 +88,9 @@ type Source struct {
 	fields  *fieldCounter // of the format; nil before that is known
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error
+	ids     sourceIDs
+	rest    restIDs      // whether these cover the rest of a prompt
+	fresh   freshIDs     // for blocks without an id
 	share   *sharedChain // nil where all files are read
 }
 
@@ -137,7 +140,7 @@ func (s *Source) Info() Info {
 	info.FirstBad = append([]*trace.SourceError(nil), info.FirstBad...)
 	info.Notes = s.notes.lines()
 	if s.err == io.EOF {
-		info.Notes = append(info.Notes, s.absent.notes()...)
+		info.Notes = append(append(info.Notes, s.ids.notes()...), s.absent.notes()...)
 	}
 	if s.fields != nil {
 		info.Fields = s.fields.count()
@@ -176,6 +179,9 @@ func (s *Source) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	s.settle(err)
 	for i := len(dst); i < len(out); i++ {
 		settleEnding(&out[i])
+		if s.info.BlocksHashed {
+			s.ids.see(&out[i], s.info.BlockSize)
+		}
 	}
 	return out, err
 }
@@ -189,6 +195,9 @@ func (s *Source) settle(err error) {
 	case err == io.EOF:
 		if s.err = s.verdict(s.maxBad, true); s.err == nil {
 			s.err = io.EOF
+			if err := s.ids.refuse(); err != nil {
+				s.err = fmt.Errorf("%s: %w", cmp.Or(s.name, s.file), err)
+			}
 		}
 		return
 	case !errors.As(err, &f):

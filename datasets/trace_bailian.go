@@ -78,7 +78,6 @@ func bailianFormat() Format {
 type bailianStep struct {
 	d     *mappedDecoder
 	chats map[int64]chat
-	fresh freshIDs
 
 	id, parent int64 // of the current row; a parent of -1 is none
 	session    trace.Text
@@ -135,7 +134,7 @@ func (s *bailianStep) set(b *builder, r row) error {
 	case len(ids) == n+1:
 		b.e.SourceBlocks, s.note = ids[:n], notePadding
 	case len(ids) == n-1 && input%BailianBlock != 0:
-		b.e.SourceBlocks, s.note = append(ids, s.fresh.next()), noteNoTail
+		b.e.SourceBlocks, s.note = append(ids, s.d.s.fresh.next()), noteNoTail
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestBaseten(t *testing.T) {
 	if len(blocks[5]) != 2 || !same(0, 5, 0) || same(0, 5, 1) {
 		t.Errorf("the tail of the last: %v", blocks[5])
 	}
-	if len(info.Notes) != 2 || !strings.HasSuffix(info.Notes[0], "another than before: 1") || !strings.HasSuffix(info.Notes[1], "each block of the input: 1") {
+	if len(info.Notes) != 3 || !strings.HasSuffix(info.Notes[0], "another than before: 1") || !strings.HasSuffix(info.Notes[1], "each block of the input: 1") || info.Notes[2] != noteMixed+": 1" {
 		t.Errorf("%q", info.Notes)
 	}
 	if all[1].Status != trace.StatusCancelled {

@@ -273,7 +273,6 @@ type dialectDecoder struct {
 	sessions map[string]*turnState
 	requests map[string]served // by request_id
 	agentic  bool
-	fresh    freshIDs
 
 	key, id string     // session and request of the current row
 	next    *turnState // of the current row, if it is one of a session
@@ -577,7 +576,7 @@ func (d *dialectDecoder) accumulate(b *builder, r row, before *turnState) error 
 	if e.InputTokens == nil {
 		return nil // finish says what is missing
 	}
-	if e.SourceBlocks != nil && len(e.SourceBlocks) != blocksOf(*e.InputTokens, d.blockSize) {
+	if why := d.completeBlocks(e); why != "" || e.SourceBlocks != nil && len(e.SourceBlocks) != blocksOf(*e.InputTokens, d.blockSize) {
 		return badAt(r, "hash_ids", wrongBlocks)
 	}
 	whole := int64(before.input) + int64(before.output) + int64(*e.InputTokens)
@@ -592,7 +591,7 @@ func (d *dialectDecoder) accumulate(b *builder, r row, before *turnState) error 
 	n := blocksOf(int32(whole), d.blockSize)
 	e.SourceBlocks = append(make([]uint64, 0, n), before.blocks...)
 	for len(e.SourceBlocks) < n {
-		e.SourceBlocks = append(e.SourceBlocks, d.fresh.next())
+		e.SourceBlocks = append(e.SourceBlocks, d.s.fresh.next())
 	}
 	return nil
 }

@@ -198,6 +198,12 @@ func (d *mooncakeDecoder) fast(raw []byte) (e trace.Entry, ok bool) {
 	if p.failed || len(p.rest) > 0 || len(p.ids) != blocksOf(int32(input), d.size) {
 		return e, false
 	}
+	if int(input)%d.size != 0 {
+		if d.mapped.s.rest == withoutRest {
+			return e, false
+		}
+		d.mapped.s.rest = withRest
+	}
 	if d.mapped.stampTime(&e, stamp{style: numeric, whole: int64(at)}) != nil {
 		return e, false
 	}

@@ -30,8 +30,14 @@ func TestMooncakeBlockSize(t *testing.T) {
 // The size that all of the first rows fit is found, and with it the unit of vLLM's
 // timed_trace.
 func TestMooncakeBlocksAreFound(t *testing.T) {
+	next := 0
 	row := func(at string, input, ids int) string {
-		return fmt.Sprintf(`{"timestamp": %s, "input_length": %d, "output_length": 1, "hash_ids": %s}`+"\n", at, input, strings.ReplaceAll(fmt.Sprint(make([]int, ids)), " ", ", "))
+		list := make([]int, ids)
+		for i := range list {
+			next++
+			list[i] = next
+		}
+		return fmt.Sprintf(`{"timestamp": %s, "input_length": %d, "output_length": 1, "hash_ids": %s}`+"\n", at, input, strings.ReplaceAll(fmt.Sprint(list), " ", ", "))
 	}
 	const found16 = "blocks of 16 tokens fit the lengths of the first rows, and those of 512 do not"
 	const seconds = noteFractions
@@ -84,7 +90,8 @@ func TestMooncakeRows(t *testing.T) {
 		`{"timestamp":0,"input_length":512,"output_length":0,"hash_ids":[7]}`:                                               "0s in=512 out=0 blocks=[7]",
 		`{"timestamp":0,"input_length":2147483647,"output_length":0,"hash_ids":[]}`:                                         "log:1:1: its block ids",
 
-		`{"timestamp":0,"input_length":513,"output_length":0,"hash_ids":[7]}`:           "log:1:1: its block ids are not one for each full block",
+		`{"timestamp":0,"input_length":513,"output_length":0,"hash_ids":[7]}`:           "0s in=513 out=0 blocks=[7 9223372036854775808]", // of full blocks only
+		`{"timestamp":0,"input_length":1025,"output_length":0,"hash_ids":[7]}`:          "log:1:1: its block ids are not one for each full block",
 		`{"timestamp":0,"input_length":512,"output_length":0,"hash_ids":[7,8]}`:         "log:1:1: its block ids",
 		`{"timestamp":0,"input_length":1,"output_length":0}`:                            "log:1:1: blocks is missing",
 		`{"timestamp":0,"input_length":1,"output_length":null,"hash_ids":[0]}`:          "0s in=1 blocks=[0]", // its output is not known

@@ -296,7 +296,7 @@ func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {
 	rows := func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 		var err error
 		if card, err = anonymize.Run(cmd.Context(), policy, entries, dst); err != nil {
-			return trace.Meta{}, f.explainFields(cmd, files, err)
+			return trace.Meta{}, cli.UsageIf(f.explainFields(cmd, files, err), datasets.ErrUsage)
 		}
 		card.Tool = tool()
 		meta, err := flags.ImportedMeta(card, src.Info(), f.Capture.Declared, timing)

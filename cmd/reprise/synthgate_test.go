@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -103,4 +105,49 @@ func TestSynthKeepsMooncake(t *testing.T) {
 	dir := t.TempDir()
 	must(t, "import", source, "-o", dir+"/t.parquet")
 	must(t, "synth", dir+"/t.parquet", "--strict", "-o", dir+"/w.parquet")
+}
+
+// No token is lost between a log and its workload where ids are not of contents: the end of a prompt
+// whose id comes back as a full block is a block of its own, and ids of places are refused.
+func TestSynthLosesNoTokens(t *testing.T) {
+	t.Chdir(t.TempDir())
+	rng := rand.New(rand.NewPCG(26, 1))
+	var grown, placed strings.Builder
+	next, input := 1000, 0
+	for i := range 400 {
+		var ids []string
+		for k := range 1 + rng.IntN(3) {
+			ids = append(ids, fmt.Sprint(i%7*10+k))
+		}
+		for turn := range 1 + rng.IntN(4) {
+			for range 1 + rng.IntN(3) {
+				next++
+				ids = append(ids, fmt.Sprint(next))
+			}
+			length := 512*len(ids) - rng.IntN(512)
+			input += length
+			fmt.Fprintf(&grown, `{"timestamp": %d, "input_length": %d, "output_length": 9, "hash_ids": [%s]}`+"\n", 5000*i+700*turn, length, strings.Join(ids, ", "))
+			places := make([]string, len(ids))
+			for k := range places {
+				places[k] = fmt.Sprint(k)
+			}
+			fmt.Fprintf(&placed, `{"timestamp": %d, "input_length": %d, "output_length": 9, "hash_ids": [%s]}`+"\n", 5000*i+700*turn, length, strings.Join(places, ", "))
+		}
+	}
+	if err := errors.Join(os.WriteFile("grown.jsonl", []byte(grown.String()), 0o600), os.WriteFile("placed.jsonl", []byte(placed.String()), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := reprise(t, "import", "grown.jsonl", "-o", "t.parquet"); code != cli.Good || !strings.Contains(errs, "each such end is taken as a block of its own: ") {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	var made struct {
+		Tokens int `json:"input_tokens"`
+	}
+	out := must(t, "synth", "t.parquet", "--k-swap", "1", "--json", "-o", "w.parquet")
+	if err := json.Unmarshal([]byte(out), &made); err != nil || made.Tokens != input {
+		t.Errorf("%v: the workload has %d input tokens of %d", err, made.Tokens, input)
+	}
+	if _, errs, code := reprise(t, "import", "placed.jsonl", "-o", "p.parquet"); code != cli.Usage || !strings.Contains(errs, "placed.jsonl: its block ids are those of places") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
 }
