@@ -17,10 +17,10 @@ import (
 var budgets = map[string]int{
 	"anonymize": 15_000,
 	"cmd":       25_000,
-	"datasets":  27_850,
+	"datasets":  28_010,
 	"examples":  1_000,
 	"replay":    62_200,
-	"synth":     16_000,
+	"synth":     15_840,
 	"trace":     32_400,
 }
 
