@@ -57,8 +57,8 @@ func TestAnswerChains(t *testing.T) {
 			got = append(got, name)
 		}
 		want := strings.Fields("0 1 2 3  0 1 2 3  0 1 2 3  0 1 2 3  0 1 2 3  0 4 none 5 5")
-		if !slices.Equal(got, want) || card.Totals.Sessions != 6 || card.Totals.InferredSessions {
-			t.Errorf("seed %d: sessions %v, want %v; %d of them, inferred %v", seed, got, want, card.Totals.Sessions, card.Totals.InferredSessions)
+		if !slices.Equal(got, want) || card.Totals.Sessions != 6 || card.Totals.Inferred.Sessions != 0 {
+			t.Errorf("seed %d: sessions %v, want %v; %d of them, inferred %+v", seed, got, want, card.Totals.Sessions, card.Totals.Inferred)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"reprise/anonymize/dp"
 	"reprise/trace"
 	"reprise/trace/breaker"
+	"reprise/trace/profile"
 )
 
 // CardSchema names the layout of a [Card].
@@ -163,7 +164,7 @@ type Totals struct {
 	Blocks              int   // distinct
 	Sessions, Users     int   // distinct; 0 when the source has none
 	Unchained           int64 // requests that go on from an answer beyond those that can be told apart: they have no session
-	InferredSessions    bool
+	Inferred            profile.InferredSessions
 	InputGaps           Gaps             // requests whose prompts in the source cannot be what was sent
 	OutputGaps          Gaps             // likewise for replies that the source counts
 	UnknownOutputs      int64            // requests, other than failed ones, whose output length nothing tells

@@ -39,7 +39,7 @@ var errManyInferred = errors.New("too many blocks to infer in memory")
 
 // finishInMemory writes the rows to dst, with all that is known of blocks in memory.
 func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Request]) error {
-	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks})
+	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks, KeepSessions: f.keepSessions})
 	var infer *inferrer // of a pass over the rows; nil for none
 	begin := func() {
 		if f.trunks.tells() {
@@ -76,19 +76,15 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 		for i := range rows {
 			r, row := &rows[i], row+int64(i)
 			fill(row, r)
-			session, turn := r.Session, r.Turn
 			a.Annotate(row, r)
-			if f.keepSessions && session == nil {
-				r.Session, r.Turn = session, turn
-			}
 			f.totals.Sources.add(r)
-			f.totals.InferredSessions = f.totals.InferredSessions || session == nil && r.Session != nil
 			f.ids.Apply(r)
 			f.rename(row, r)
 		}
 		if infer != nil {
 			f.totals.Blocks = int(infer.next)
 		}
+		f.totals.Inferred = a.Inferred()
 		return nil
 	}, dst)
 }

@@ -29,7 +29,7 @@ const drawn = "synthetic: "
 var columns = []struct{ name, internal, partner, public string }{
 	{"arrival_ns", "exact, counted from the declared begin of the capture, or else from the first arrival",
 		drawn + "drawn from noisy counts", drawn + "drawn within one of 24 periods"},
-	{"session", "renumbered; inferred from shared prefixes where the source has none", drawn + "generated", drawn + "generated"},
+	{"session", "renumbered; inferred where the source has none and prompts hold earlier ones with their answers", drawn + "generated", drawn + "generated"},
 	{"turn", "kept", drawn + "generated", drawn + "generated"},
 	{"parents", "row numbers in this file", dropped, drawn + "row numbers in this file"},
 	{"think_ns", "kept", dropped, drawn + "drawn from noisy counts"},

@@ -18,38 +18,53 @@ type prefixHit struct {
 	deepest touch
 }
 
-// An annotator does what profile.Annotator does, by the same rule, when marks of
-// blocks do not fit in memory: a sight tells it what these would. It keeps 4
-// bytes for each row and each session.
-type annotator struct {
-	rule  profile.Classifier
-	infer bool    // sessions
-	rows  []int32 // by row: its session, when it has one
-	turns []int32 // by session: turns so far
+// annotate gives the next row its category and, where one was inferred, a session and its turn in
+// that, as profile.Annotator does, when marks of blocks do not fit in memory.
+func (a *annotator) annotate(row int64, r *trace.Request, seen prefixHit) {
+	r.Category = ""
+	if isLoad(r) {
+		r.Category = a.rule.Classify(seen.hit, len(r.Blocks), seen.deepest.end())
+	}
+	if session, ok := a.finder.Session(row); ok {
+		r.Session, r.Turn = trace.Ptr(session), trace.Ptr(a.turns[session])
+		a.turns[session]++
+	}
 }
 
-// annotate gives the next row its category and, where sessions are inferred, a
-// session and its turn in that.
-func (a *annotator) annotate(r *trace.Request, seen prefixHit) {
-	r.Category = ""
-	session := int32(0)
-	if isLoad(r) {
-		category, continues := a.rule.Classify(seen.hit, len(r.Blocks), seen.deepest.end())
-		r.Category = category
-		if a.infer {
-			session = int32(len(a.turns))
-			if continues {
-				session = a.rows[seen.deepest.row()]
-			} else {
-				a.turns = append(a.turns, 0)
+// An annotator knows what was inferred of all rows.
+type annotator struct {
+	rule   profile.Classifier
+	finder profile.SessionFinder
+	turns  []int32 // by session: turns so far
+}
+
+// inferSessions reads the rows with what is known of their blocks.
+func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder profile.SessionFinder, err error) {
+	if f.keepSessions {
+		return finder, nil
+	}
+	n := x.numberer()
+	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
+		n.begin()
+		for i := range rows {
+			r, load := &rows[i], isLoad(&rows[i])
+			blocks, seen, err := n.list(r.Blocks, row+int64(i), load)
+			if err != nil {
+				return err
 			}
-			r.Session, r.Turn = trace.Ptr(int64(session)), trace.Ptr(a.turns[session])
-			a.turns[session]++
+			if _, _, err = n.list(r.OutputBlocks, row+int64(i), false); err != nil {
+				return err
+			}
+			if r.Blocks = blocks; load {
+				finder.See(profile.SightingOf(r, x.size, seen.hit, seen.deepest.row()))
+			} else {
+				finder.Skip()
+			}
 		}
-	}
-	if a.infer {
-		a.rows = append(a.rows, session)
-	}
+		return nil
+	}, nil)
+	finder.Finish()
+	return finder, err
 }
 
 // finishSpilled does what finishInMemory does, with the state of blocks on disk.
@@ -92,8 +107,13 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 	if err := x.resolve(ctx, f.p.workers(), func(int64) {}); err != nil {
 		return err
 	}
+	finder, err := f.inferSessions(ctx, x)
+	if err != nil {
+		return err
+	}
 	n := x.numberer()
-	a := &annotator{rule: profile.Classifier{GlobalBlocks: x.global}, infer: !f.keepSessions}
+	f.totals.Inferred = finder.Inferred()
+	a := &annotator{rule: profile.Classifier{GlobalBlocks: x.global}, finder: finder, turns: make([]int32, finder.Inferred().Sessions)}
 	if f.p.GlobalBlocks != nil {
 		a.rule.GlobalBlocks = max(*f.p.GlobalBlocks, 0)
 	}
@@ -111,7 +131,7 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 					return err
 				}
 			}
-			a.annotate(r, seen)
+			a.annotate(row, r, seen)
 			f.totals.Sources.add(r)
 			f.ids.ApplyPeople(r)
 			f.rename(row, r)
@@ -119,7 +139,6 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 		return nil
 	}, dst)
 	f.totals.Blocks = int(n.firsts.marks)
-	f.totals.InferredSessions = len(a.turns) > 0
 	f.totals.SpillBytes += x.refs.Size() + x.answers.Size()
 	return err
 }

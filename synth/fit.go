@@ -72,12 +72,6 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 		return nil, fmt.Errorf("%w: %d requests succeeded, and swapping among %d alike wants %d or more. "+
 			"Use synth --mirror, or --k-swap 1, which keep the rows as they are", errTooFew, len(e.places), opts.KSwap, least)
 	}
-	if meta.Sessions == sessionsInferred {
-		// They are inferred again from what is generated.
-		for i := range e.places {
-			e.places[i].seat = seat{after: none}
-		}
-	}
 	e.finish()
 	m := &Model{meta: meta, kSwap: opts.KSwap, places: e.places, labels: e.labels.values, ends: e.ends.values}
 	if opts.Trees != nil {

@@ -23,7 +23,7 @@ func TestPlacesRebuildTheTrace(t *testing.T) {
 			t.Run(fmt.Sprintf("%+v/%d", k, seed), func(t *testing.T) {
 				rows := k.rows(seed, 400)
 				want := annotated(succeeded(rows), k.block)
-				m := fitted(t, rows, trace.Meta{BlockSize: k.block}, 1, 0)
+				m := fitted(t, annotated(rows, k.block), trace.Meta{BlockSize: k.block}, 1, 0)
 				sameRows(t, want, readAll(t, replayed(m, timesOf(want)).Reader()))
 			})
 		}

@@ -70,18 +70,26 @@ func (w *Workload) Meta() trace.Meta {
 	meta.Digest = ""
 	meta.Seed = strconv.FormatUint(w.options.Seed, 10)
 	meta.SourceFormat = w.model.describe(w.options)
-	switch {
-	case w.model.sourced:
-		meta.Sessions = sessionsOfSource
-	case meta.BlockSize > 0:
-		meta.Sessions = sessionsInferred
-	default:
-		meta.Sessions = ""
-	}
+	meta.Sessions, meta.SessionDoubt = w.model.sessions(), ""
 	if meta.BlockSize > 0 {
 		meta.Convention = trace.PartialTail
 	}
 	return meta
+}
+
+// sessions says where the sessions of a workload are from; empty for none. Requests of a trace in which
+// none were found have none either. In a model of histograms, which have no requests, and of a version
+// that did not keep inferred sessions, they are those of prefixes.
+func (m *Model) sessions() string {
+	switch {
+	case m.sourced && m.meta.Sessions == sessionsInferred:
+		return sessionsInferred
+	case m.sourced:
+		return sessionsOfSource
+	case m.meta.BlockSize > 0 && (m.cells != nil || m.meta.Sessions == sessionsInferred):
+		return sessionsInferred
+	}
+	return ""
 }
 
 // describe says in one line where a workload comes from: with 12 digits of the

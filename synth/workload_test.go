@@ -163,11 +163,6 @@ func TestProfileAgreesWithWorkload(t *testing.T) {
 func agrees(t *testing.T, w *Workload, rows []trace.Request, size int) {
 	t.Helper()
 	plain := slices.Clone(rows)
-	if w.Meta().Sessions == sessionsInferred {
-		for i := range plain {
-			plain[i].Session, plain[i].Turn = nil, nil
-		}
-	}
 	a := profile.NewAnnotator(size, profile.Options{})
 	for i := range plain {
 		a.Count(&plain[i])
@@ -175,9 +170,8 @@ func agrees(t *testing.T, w *Workload, rows []trace.Request, size int) {
 	for i := range plain {
 		r := &plain[i]
 		a.Annotate(int64(i), r)
-		if r.Category != rows[i].Category || opt(r.Session) != opt(rows[i].Session) || opt(r.Turn) != opt(rows[i].Turn) {
-			t.Fatalf("row %d is a %s of session %d, turn %d; profile finds %s, %d, %d", i, rows[i].Category,
-				opt(rows[i].Session), opt(rows[i].Turn), r.Category, opt(r.Session), opt(r.Turn))
+		if r.Category != rows[i].Category {
+			t.Fatalf("row %d is a %s; profile finds %s", i, rows[i].Category, r.Category)
 		}
 	}
 	if a.GlobalBlocks() != w.GlobalBlocks() {

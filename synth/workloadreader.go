@@ -74,7 +74,7 @@ func (r *workloadReader) nextRow(s *state) trace.Request {
 	switch {
 	case r.model.sourced:
 		r.joinSession(s, i, t, &q)
-	case c == uncategorised:
+	case c == uncategorised || r.model.sessions() == "":
 		q.User = r.user(s, t)
 		s.seen = append(s.seen, none)
 	case c <= global:

@@ -104,7 +104,7 @@ func (m *Meta) join(other *Meta) {
 		to   *string
 		from string
 	}{{&m.TimeUnit, other.TimeUnit}, {&m.Unit, other.Unit}, {&m.Seed, other.Seed}, {&m.Breakers, other.Breakers},
-		{&m.Source, other.Source}, {&m.Raw, other.Raw}} {
+		{&m.Source, other.Source}, {&m.Raw, other.Raw}, {&m.SessionDoubt, other.SessionDoubt}} {
 		if *p.to != p.from {
 			*p.to = ""
 		}

@@ -13,7 +13,6 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace/page"
-	"reprise/trace/profile"
 	"reprise/trace/token"
 )
 
@@ -91,8 +90,10 @@ func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (n
 	}
 	if t.Sessions == 0 && t.Blocks == 0 {
 		notes = append(notes, "no sessions: turns of one conversation are not linked; log a conversation id to have them")
+	} else if t.Sessions == 0 && t.Inferred.Sessions == 0 {
+		notes = append(notes, "no sessions: the blocks do not show which requests are turns of one conversation; log a conversation id to have them")
 	} else if t.Sessions == 0 {
-		notes = append(notes, "no sessions: they were inferred from shared prefixes, without think times: "+profile.SessionRule)
+		notes = append(notes, "no session ids: "+t.Inferred.Words(t.Requests-t.Failed)+", and think times are unknown; log a conversation id to have both")
 	}
 	if t.Unchained > 0 {
 		notes = append(notes, fmt.Sprintf("%d requests go on from answers beyond the first 1,048,576, and have no session: import the log in parts", t.Unchained))

@@ -273,15 +273,11 @@ func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set
 	}
 	card.Tool = tool()
 	m := trace.Meta{SourceFormat: "record", Keys: meta.Keys, TimeUnit: "ns", Capture: meta.Window(), Tier: card.Tier, Unit: card.Unit,
-		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source"}
+		Tokenizer: card.Tokenizer, Template: card.Template}
 	for _, c := range set.Captures() {
 		m.Captures = strings.TrimPrefix(m.Captures+","+c.CaptureID, ",")
 	}
-	if card.Totals.InferredSessions {
-		m.Sessions = "inferred"
-	} else if card.Totals.Sessions == 0 {
-		m.Sessions = ""
-	}
+	m.Sessions, m.SessionDoubt = flags.SessionsOf(card)
 	if card.Totals.Blocks > 0 {
 		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
 	}

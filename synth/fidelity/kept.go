@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"reprise/trace"
-	"reprise/trace/profile"
 )
 
 // keptLimits are up to how many requests and block references a [keptRows] keeps; tests
@@ -50,7 +49,7 @@ func (k *keptRows) add(r *trace.Request, first int64, source *int64, hit int, co
 		return
 	}
 	row, parent := int32(len(k.at)), int32(-1)
-	if _, continues := (profile.Classifier{GlobalBlocks: k.global}).Classify(hit, len(r.Blocks), false); continues {
+	if hit > k.global {
 		parent = k.toucher[r.Blocks[hit-1]]
 	}
 	if !counted {

@@ -33,7 +33,7 @@ type Options struct {
 // A Signature gathers what [Compare] needs to know of a trace or a workload. It
 // implements [trace.Writer]: give it all rows in order of arrival.
 //
-// Categories and inferred sessions are not taken from the rows but found again,
+// Categories and sessions by links are not taken from the rows but found again,
 // so that a real trace and a synthetic one are sorted by the same rule. That
 // takes the rows more than once, and so does a warm-up that is a share of a
 // duration not known yet: the columns that count are kept, beyond 48 MiB in a
@@ -41,7 +41,7 @@ type Options struct {
 // written from then on. A row that names fewer blocks than its length takes has
 // others that nothing shares: they are completed as [synth.Unshared] does.
 //
-// Memory, beside that: some 75 bytes for each distinct block, up to 16,777,216 of them, and
+// Memory, beside that: some 80 bytes for each distinct block, up to 16,777,216 of them, and
 // 48 for each session, 16 for each distinct length, and at most 280 MB for what has a
 // bound: the rows, or an even sample of them, for what correlates (see
 // [sampleLimit]), the distinct pairs of lengths, and the first rows (see [keptRows]).
@@ -245,6 +245,8 @@ type signaturePass struct {
 	size       int
 	ends       []uint64 // and a bit for each block
 	touched    []int64  // by block: arrival of the request that last carried it
+	linked     []int32  // by block: the session by links of that request
+	links      int32    // such sessions so far
 	capacities []int64
 	before     curveHits // what the history hit
 	brief      bool
@@ -276,7 +278,7 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 		sample:   tupleSample{limit: s.limits.rows},
 		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
 	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first, source: s.meta.Sessions == sourceSessions,
-		annotator: profile.NewAnnotator(s.size, profile.Options{}),
+		annotator: profile.NewAnnotator(s.size, profile.Options{KeepSessions: true}),
 		reuse:     profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
 		size:      s.size, capacities: signatureCapacities(), brief: s.opts.Brief}
 	if s.named > uint64(s.limits.blocks) {
@@ -295,7 +297,7 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 	}
 	if p.trees != nil {
 		p.trees.Choose(p.shift)
-		p.annotator.Annotate(0, new(trace.Request)) // it knows the global prefix from now on
+		p.annotator.Settle() // it knows the global prefix from now on
 	}
 	if err := s.eachRow(sorted, p.addRow); err != nil {
 		return nil, err
@@ -366,11 +368,11 @@ func (p *signaturePass) addRow(r *trace.Request) {
 		p.before = p.hits()
 	}
 	var hit, known int
-	session := r.Session
+	taken, session := false, r.Session
 	r.Session = nil
 	of := r
 	if p.signatureTally.blocks {
-		if taken := p.trees == nil || p.trees.Takes(r); taken {
+		if taken = p.trees == nil || p.trees.Takes(r); taken {
 			of = p.annotated(r)
 			p.annotator.Annotate(p.row, of)
 			r.Category = of.Category
@@ -386,17 +388,20 @@ func (p *signaturePass) addRow(r *trace.Request) {
 		p.kept.add(r, p.first, session, hit, counted)
 	}
 	// Turns count twice: by the source's sessions, whose turns follow one another, and
-	// by the inferred ones, where a turn follows the request that last touched its
-	// deepest hit block.
+	// by links, where a request that knows more than the global prefix follows the one that last
+	// touched its deepest hit block.
 	if p.source && session != nil {
 		p.bySource.add(*session, r.ArrivalNS, nil, counted)
 	}
-	if of.Session != nil {
+	linked := p.links
+	if taken && of.Category != "" {
 		var parent *int64
-		if known > 0 {
-			parent = &p.touched[of.Blocks[known-1]]
+		if known > p.annotator.GlobalBlocks() {
+			parent, linked = &p.touched[of.Blocks[known-1]], p.linked[of.Blocks[known-1]]
+		} else {
+			p.links++
 		}
-		p.inferred.add(*of.Session, r.ArrivalNS, parent, counted)
+		p.inferred.add(int64(linked), r.ArrivalNS, parent, counted)
 	}
 	p.pairs.add(lengthPair{r.InputTokens, r.OutputOr(-1)}, counted)
 	if counted {
@@ -413,9 +418,9 @@ func (p *signaturePass) addRow(r *trace.Request) {
 	if p.trees == nil || of != r {
 		for _, id := range of.Blocks {
 			if n := int(id) + 1 - len(p.touched); n > 0 {
-				p.touched = append(p.touched, make([]int64, n)...)
+				p.touched, p.linked = append(p.touched, make([]int64, n)...), append(p.linked, make([]int32, n)...)
 			}
-			p.touched[id] = r.ArrivalNS
+			p.touched[id], p.linked[id] = r.ArrivalNS, linked
 		}
 	}
 	p.row++
@@ -438,7 +443,7 @@ func (p *signaturePass) categorise(r *trace.Request, hit int) (category string) 
 		word, mask := bit(r.Blocks[hit-1])
 		end = *word&mask != 0
 	}
-	category, _ = profile.Classifier{GlobalBlocks: p.annotator.GlobalBlocks()}.Classify(hit, len(r.Blocks), end)
+	category = profile.Classifier{GlobalBlocks: p.annotator.GlobalBlocks()}.Classify(hit, len(r.Blocks), end)
 	last := block.Full(int(r.InputTokens), p.size) - 1
 	for i, id := range r.Blocks {
 		word, mask := bit(id)

@@ -203,7 +203,7 @@ func TestSignatureAgreesWithProfile(t *testing.T) {
 		meta.Sessions = sessions
 		got := tallyOf(t, signatureOf(t, meta, rows, Options{}))
 
-		a := profile.NewAnnotator(c.size, profile.Options{})
+		a, linked := profile.NewAnnotator(c.size, profile.Options{KeepSessions: true}), map[uint64]int64{}
 		for i := range rows {
 			if sessions != sourceSessions {
 				rows[i].Session, rows[i].Turn = nil, nil
@@ -212,7 +212,20 @@ func TestSignatureAgreesWithProfile(t *testing.T) {
 		}
 		p := profile.NewProfiler(meta, profile.ProfilerOptions{})
 		for i := range rows {
-			a.Annotate(int64(i), &rows[i])
+			r := &rows[i]
+			if a.Annotate(int64(i), r); sessions != sourceSessions { // by links
+				hit, session := 0, int64(i)
+				for hit < len(r.Blocks) && linked[r.Blocks[hit]] != 0 {
+					hit++
+				}
+				if hit > a.GlobalBlocks() {
+					session = linked[r.Blocks[hit-1]] - 1
+				}
+				for _, b := range r.Blocks {
+					linked[b] = session + 1
+				}
+				r.Session = &session
+			}
 			if _, err := p.Write(rows[i : i+1]); err != nil {
 				t.Fatal(err)
 			}

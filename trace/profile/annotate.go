@@ -13,6 +13,8 @@ type Options struct {
 	// the global prefix, in place of the prefix that more than half of the
 	// requests carry.
 	GlobalBlocks *int
+	// KeepSessions leaves requests without a session as they are.
+	KeepSessions bool
 	// Forgets says that ids of blocks count up from 0 about as they appear, and that Forget
 	// is called between rows: memory is that of the blocks which later rows can have.
 	Forgets bool
@@ -22,9 +24,9 @@ type Options struct {
 // a session. It reads the rows twice in the same order: call Count for every
 // row, then Annotate for every row.
 //
-// The [Classifier] defines the categories and the beginning of a session. Turns
+// The [Classifier] defines the categories. Turns
 // count up in order of arrival. Inferred sessions group requests that build on
-// each other. They do not claim that one request waited for the other, so parents
+// each other, see [SessionFinder]. They do not claim that one request waited for the other, so parents
 // and think times stay null.
 //
 // Only prompts make blocks known. Output blocks are ignored, so that traces with
@@ -38,15 +40,18 @@ type Options struct {
 type Annotator struct {
 	size   int
 	ids    trace.Renumber
-	marks  []uint64     // by block: first how many requests carry it, then its mark
+	marks  []uint64     // by block
 	recent *recentMarks // in place of ids and marks, where some are forgotten
 	row    []uint64     // numbers of the blocks of the current row
 	path   []*uint64    // and their marks
 	rows   int64        // load with blocks
 	global int
-	fixed  bool // global was given
-	second bool // the second pass has begun
-	base   int64
+	fixed  bool  // global was given
+	keep   bool  // sessions are kept as they are
+	second bool  // the second pass has begun
+	at     int64 // number of the next row
+	finder SessionFinder
+	base   int64   // the first inferred session
 	turns  []int32 // by inferred session: turns so far
 }
 
@@ -54,7 +59,7 @@ type Annotator struct {
 // With a blockSize below 1 there are no blocks: categories become empty and
 // sessions stay as they are.
 func NewAnnotator(blockSize int, opts Options) *Annotator {
-	a := &Annotator{size: blockSize}
+	a := &Annotator{size: blockSize, keep: opts.KeepSessions}
 	if opts.GlobalBlocks != nil {
 		a.global, a.fixed = max(*opts.GlobalBlocks, 0), true
 	}
@@ -66,18 +71,47 @@ func NewAnnotator(blockSize int, opts Options) *Annotator {
 
 // Count takes a row in the first pass. It does not change the row.
 func (a *Annotator) Count(r *trace.Request) {
+	defer func() { a.at++ }()
 	// Inferred sessions are numbered after the source's own, so that a trace
 	// that has both never mixes them.
 	if r.Session != nil && *r.Session >= a.base && *r.Session < math.MaxInt64 {
 		a.base = *r.Session + 1
 	}
 	if !isLoad(r) || len(r.Blocks) == 0 || a.size < 1 {
+		a.finder.Skip()
 		return
 	}
 	a.rows++
-	a.find(r.Blocks)
-	for _, m := range a.path {
-		*m++
+	hit, deepest := a.known(r.Blocks)
+	if r.Session != nil || a.keep {
+		a.finder.Skip()
+	} else {
+		a.finder.See(SightingOf(r, a.size, hit, deepest.row()))
+	}
+	a.touch(r, carriedOnce)
+}
+
+// known returns how many leading blocks of a prompt are known, and the mark of the last.
+func (a *Annotator) known(blocks []uint64) (hit int, deepest mark) {
+	a.find(blocks)
+	for hit < len(a.path) && *a.path[hit] != 0 {
+		hit++
+	}
+	if hit > 0 {
+		deepest = mark(*a.path[hit-1])
+	}
+	return hit, deepest
+}
+
+// touch marks the blocks of the row at hand, and counts that it carries them.
+func (a *Annotator) touch(r *trace.Request, carried uint64) {
+	end := block.Full(int(r.InputTokens), a.size) - 1
+	to := uint64(a.at+1) << 1 & (carriedOnce - 1)
+	for i, m := range a.path {
+		*m = (*m&^(carriedOnce-1) + carried) | to
+		if i == end {
+			*m |= 1
+		}
 	}
 }
 
@@ -103,7 +137,7 @@ func (a *Annotator) find(blocks []uint64) {
 // carriedByMost counts the blocks that more than half of so many requests carry.
 func carriedByMost(counts []uint64, rows int64) (blocks int) {
 	for _, n := range counts {
-		if 2*n > uint64(rows) {
+		if 2*(n/carriedOnce) > uint64(rows) {
 			blocks++
 		}
 	}
@@ -114,16 +148,40 @@ func carriedByMost(counts []uint64, rows int64) (blocks int) {
 // when the second pass has begun.
 func (a *Annotator) GlobalBlocks() int { return a.global }
 
-// A mark holds the session that last touched a block, plus two, and in its lowest
-// bit whether the block was the last full one of the request that touched it. The
-// zero mark is an unknown block.
+// A mark holds, from its lowest bit on: whether the block was the last full one of the row that
+// touched it last; the number of that row, plus one; and, in the first pass, how many rows carry the
+// block. The zero mark is an unknown block.
 type mark uint64
 
-// ofSource stands for every session that the source gave.
-const ofSource = -1
+const carriedOnce = 1 << 33
 
-func (m mark) session() int64 { return int64(m>>1) - 2 }
-func (m mark) end() bool      { return m&1 != 0 }
+func (m mark) row() int64 { return int64(m%carriedOnce>>1) - 1 }
+func (m mark) end() bool  { return m&1 != 0 }
+
+// Settle ends the first pass. The first row of the second does so too.
+func (a *Annotator) Settle() {
+	if a.second {
+		return
+	}
+	a.second, a.at = true, 0
+	a.finder.Finish()
+	a.turns = make([]int32, a.finder.Inferred().Sessions)
+	if !a.fixed {
+		// Ids are chained, so the blocks that more than half of the requests
+		// carry lie on one path from the root, and their number is its length.
+		a.global = carriedByMost(a.marks, a.rows)
+		if a.recent != nil {
+			a.global = a.recent.carriedByMost(a.rows)
+		}
+	}
+	clear(a.marks)
+	if a.recent != nil {
+		a.recent = newRecentMarks()
+	}
+}
+
+// Inferred says how many sessions were inferred. It is final when the second pass has begun.
+func (a *Annotator) Inferred() InferredSessions { return a.finder.Inferred() }
 
 // Annotate takes a row in the second pass: it sets Category, and Session and
 // Turn where Session is null. The number of the row is not needed: it is there
@@ -131,58 +189,21 @@ func (m mark) end() bool      { return m&1 != 0 }
 //
 // A failed row and a row without blocks get no category and no inferred
 // session: there is nothing to tell them by. A session that the source gave is
-// kept, and no inferred turn is added to it; a request that builds on one
-// begins a session of its own.
+// kept, and no inferred turn is added to it.
 func (a *Annotator) Annotate(_ int64, r *trace.Request) {
-	if !a.second {
-		a.second = true
-		if !a.fixed {
-			// Ids are chained, so the blocks that more than half of the requests
-			// carry lie on one path from the root, and their number is its length.
-			a.global = carriedByMost(a.marks, a.rows)
-			if a.recent != nil {
-				a.global = a.recent.carriedByMost(a.rows)
-			}
-		}
-		clear(a.marks)
-		if a.recent != nil {
-			a.recent = newRecentMarks()
-		}
-	}
+	a.Settle()
+	defer func() { a.at++ }()
 	r.Category = ""
 	if !isLoad(r) || len(r.Blocks) == 0 || a.size < 1 {
 		return
 	}
-	a.find(r.Blocks)
-	hit := 0
-	for hit < len(a.path) && *a.path[hit] != 0 {
-		hit++
-	}
-	var deepest mark
-	if hit > 0 {
-		deepest = mark(*a.path[hit-1])
-	}
-	category, continues := Classifier{a.global}.Classify(hit, len(a.path), deepest.end())
-	r.Category = category
-	session := int64(ofSource)
-	if r.Session == nil {
-		session = int64(len(a.turns))
-		if continues && deepest.session() != ofSource {
-			session = deepest.session()
-		} else {
-			a.turns = append(a.turns, 0)
-		}
+	hit, deepest := a.known(r.Blocks)
+	r.Category = Classifier{a.global}.Classify(hit, len(a.path), deepest.end())
+	if session, ok := a.finder.Session(a.at); ok && r.Session == nil {
 		r.Session, r.Turn = trace.Ptr(a.base+session), trace.Ptr(a.turns[session])
 		a.turns[session]++
 	}
-	end := block.Full(int(r.InputTokens), a.size) - 1
-	for i, to := range a.path {
-		m := mark(session+2) << 1
-		if i == end {
-			m |= 1
-		}
-		*to = uint64(m)
-	}
+	a.touch(r, 0)
 }
 
 // A Classifier is the rule that gives a request its reuse category. The
@@ -197,10 +218,6 @@ func (a *Annotator) Annotate(_ int64, r *trace.Request) {
 //   - branch: the hit ends inside an earlier prompt, as after a template, a
 //     document or few-shot examples.
 //
-// A request that is cold or global begins a session, where sessions are
-// inferred; any other continues that of the request that last touched its
-// deepest hit block.
-//
 // What was known and touched is the caller's to find out: an [Annotator] does
 // so in memory.
 type Classifier struct {
@@ -210,16 +227,16 @@ type Classifier struct {
 // Classify takes how many leading blocks of a prompt are known, how many it has,
 // and whether the last known one is the last full block of the request that
 // touched it last; without a hit that is of no account.
-func (c Classifier) Classify(hit, blocks int, end bool) (category string, continues bool) {
+func (c Classifier) Classify(hit, blocks int, end bool) (category string) {
 	switch {
 	case hit == 0:
-		return trace.Cold, false
+		return trace.Cold
 	case hit <= c.GlobalBlocks:
-		return trace.Global, false
+		return trace.Global
 	case hit == blocks:
-		return trace.Duplicate, true
+		return trace.Duplicate
 	case end:
-		return trace.Continuation, true
+		return trace.Continuation
 	}
-	return trace.Branch, true
+	return trace.Branch
 }

@@ -68,24 +68,11 @@ type verdict struct {
 	session, turn int64 // -1 for null
 }
 
-// naiveVerdicts judges every row by comparing it with all rows before it.
-func naiveVerdicts(rows []trace.Request, size, global int) []verdict {
-	var base int64
-	for _, r := range rows {
-		if r.Session != nil {
-			base = max(base, *r.Session+1)
-		}
-	}
-	out := make([]verdict, len(rows))
-	inferred := make([]bool, len(rows))
-	turns := map[int64]int64{}
+// naiveCategories judges every row by comparing it with all rows before it.
+func naiveCategories(rows []trace.Request, size, global int) []string {
+	out := make([]string, len(rows))
 	for i, r := range rows {
-		v := verdict{"", -1, -1}
-		if r.Session != nil {
-			v.session, v.turn = *r.Session, int64(*r.Turn)
-		}
 		if r.Status == trace.StatusFailed {
-			out[i] = v
 			continue
 		}
 		hit, owner := 0, -1
@@ -96,28 +83,16 @@ func naiveVerdicts(rows []trace.Request, size, global int) []verdict {
 		}
 		switch {
 		case hit == 0:
-			v.category = "cold"
+			out[i] = "cold"
 		case hit <= global:
-			v.category = "global"
+			out[i] = "global"
 		case hit == len(r.Blocks):
-			v.category = "duplicate"
+			out[i] = "duplicate"
 		case hit == int(rows[owner].InputTokens)/size:
-			v.category = "continuation"
+			out[i] = "continuation"
 		default:
-			v.category = "branch"
+			out[i] = "branch"
 		}
-		if r.Session == nil {
-			inferred[i] = true
-			if v.category == "cold" || v.category == "global" || !inferred[owner] {
-				v.session = base
-				base++
-			} else {
-				v.session = out[owner].session
-			}
-			v.turn = turns[v.session]
-			turns[v.session]++
-		}
-		out[i] = v
 	}
 	return out
 }
@@ -143,16 +118,30 @@ func TestAnnotatorAgainstAllPairs(t *testing.T) {
 			for seed := range uint64(8) {
 				rows := generate(seed, 150, s)
 				global := naiveGlobal(rows)
-				want := naiveVerdicts(rows, s.block, global)
+				want, given := naiveCategories(rows, s.block, global), verdicts(rows)
 				a := annotate(rows, s.block, profile.Options{})
 				if a.GlobalBlocks() != global {
 					t.Fatalf("seed %d: the global prefix is %d blocks; want %d", seed, a.GlobalBlocks(), global)
 				}
+				turns := map[int64]int64{}
 				for i, got := range verdicts(rows) {
-					if got != want[i] {
-						t.Fatalf("seed %d, row %d: %+v; want %+v", seed, i, got, want[i])
+					if got.category != want[i] {
+						t.Fatalf("seed %d, row %d: %+v; want %s", seed, i, got, want[i])
 					}
 					seen[got.category]++
+					switch before := given[i]; {
+					case before.session >= 0 && (got.session != before.session || got.turn != before.turn):
+						t.Fatalf("seed %d, row %d: %+v was %+v in the source", seed, i, got, before)
+					case before.session < 0 && got.session >= 0 && got.turn != turns[got.session]:
+						t.Fatalf("seed %d, row %d: %+v after %d turns", seed, i, got, turns[got.session])
+					case before.session < 0 && got.session >= 0:
+						turns[got.session]++
+					}
+				}
+				for session, n := range turns {
+					if n < 2 || slices.ContainsFunc(given, func(v verdict) bool { return v.session == session }) {
+						t.Fatalf("seed %d: the inferred session %d has %d turns, or those of the source's", seed, session, n)
+					}
 				}
 			}
 			for _, c := range trace.Categories() {
@@ -167,10 +156,13 @@ func TestAnnotatorAgainstAllPairs(t *testing.T) {
 func TestGlobalBlocksOverrides(t *testing.T) {
 	for _, global := range []int{-1, 0, 1, 2, 5} {
 		rows := generate(3, 150, shape{block: 4, system: true})
-		want := naiveVerdicts(rows, 4, max(global, 0))
+		want := naiveCategories(rows, 4, max(global, 0))
 		annotate(rows, 4, profile.Options{GlobalBlocks: &global})
-		if got := verdicts(rows); !slices.Equal(got, want) {
-			t.Errorf("with %d global blocks the verdicts are not those of all pairs", global)
+		for i := range rows {
+			if rows[i].Category != want[i] {
+				t.Errorf("with %d global blocks the categories are not those of all pairs", global)
+				break
+			}
 		}
 	}
 }
@@ -197,6 +189,7 @@ func TestAnnotatorLeavesWhatItCannotTell(t *testing.T) {
 		}
 	}
 	rows := []trace.Request{row("", 0, 1), row("", 0, 1, 2)}
+	rows[1].ArrivalNS = 1e9
 	annotate(rows, 4, profile.Options{GlobalBlocks: new(int)})
 	if r := rows[1]; *r.Session != 0 || *r.Turn != 1 || r.ThinkNS != nil || len(r.Parents) != 1 {
 		t.Errorf("an inferred turn made a causal claim: %+v", r)

@@ -59,6 +59,7 @@
 //     session
 //   - annotate.go: reuse categories and inferred sessions, given to rows at import; the
 //     global prefix
+//   - sessionfinder.go: which requests are turns of one conversation, by evidence
 //   - forget.go: marks of blocks that are dropped when no later row can have these
 //   - reuse.go: hit ratios of a cache without limit and of every capacity (the LRU curve),
 //     with generated KV as well; sampling of blocks

@@ -24,6 +24,10 @@ func Example() {
 	}
 	for i := range rows {
 		annotator.Annotate(int64(i), &rows[i])
+		if rows[i].Session == nil {
+			fmt.Printf("%s: alone\n", rows[i].Category)
+			continue
+		}
 		fmt.Printf("%s: session %d, turn %d\n", rows[i].Category, *rows[i].Session, *rows[i].Turn)
 	}
 
@@ -37,7 +41,7 @@ func Example() {
 	fmt.Printf("hit ratio by block %.3f, by token %.3f\n", *s.Reuse.HitRatios.ByBlock, *s.Reuse.HitRatios.ByToken)
 	// Output:
 	// cold: session 0, turn 0
-	// global: session 1, turn 0
+	// global: alone
 	// continuation: session 0, turn 1
 	// duplicate: session 0, turn 2
 	// 4 requests in 9 s, 49 tokens of input on average

@@ -281,9 +281,9 @@ func TestPageOfLittle(t *testing.T) {
 		"no rows":     {nil, nil},
 		"failed only": {failed, nil},
 		"one row": {one, []string{"Lengths", "Prefix reuse", "Where reuse is lost", "Cache size", "",
-			"Reuse by category, model and client", "Working set", "Sessions", "Definitions"}},
+			"Reuse by category, model and client", "Working set", "Definitions"}},
 		"one instant": {same, []string{"Lengths", "Arrivals", "Prefix reuse", "Where reuse is lost", "Cache size", "",
-			"Reuse by category, model and client", "Reuse time and distance", "Top prefixes", "Working set", "Sessions", "Definitions"}},
+			"Reuse by category, model and client", "Reuse time and distance", "Top prefixes", "Working set", "Definitions"}},
 	} {
 		p := profileOf(t, c.rows, meta, profile.ProfilerOptions{})
 		got := profile.Page(p.Summary(), p.Histograms())

@@ -77,7 +77,7 @@ var pageDefinitions = map[string][]definition{
 		{"round-robin, session, prefix, prefix-weighted", "router", "To the next replica; by a hash of the session; to the one that holds the longest prefix; to the one of the highest score.", "score = hit blocks ÷ blocks − max(0, tokens sent ÷ mean − 1)"},
 	},
 	"Sessions": {
-		{"share with a session", "ratio", "Requests that have one, of the source or inferred from shared prefixes.", "requests with a session ÷ requests"},
+		{"share with a session", "ratio", "Requests that have one, of the source or inferred: a next turn holds the prompt before it and its answer.", "requests with a session ÷ requests"},
 		{"turn gap", "s", "From the arrival of a turn to that of the next. Of inferred sessions, from the request that last touched the deepest hit block.", ""},
 		{"think time, tool time", "s", "From the end of the turn before to this one, as the source tells: of a person, and of tools.", ""},
 	},

@@ -252,7 +252,7 @@ func (h *sheet) sessions() page.Section {
 			}
 		}
 		line("from an identifier in the source", h.SessionShares.Source)
-		line("inferred from shared prefixes", h.SessionShares.Inferred)
+		line("inferred from prompts that hold an earlier one and its answer", h.SessionShares.Inferred)
 		line("of unknown origin", h.SessionShares.Unknown)
 		line("none", h.SessionShares.Without)
 		s.Tables = append(s.Tables, t)
@@ -274,10 +274,13 @@ func (h *sheet) sessions() page.Section {
 	case originSource:
 		origin = ", as the source's identifiers say"
 	case originInferred:
-		origin = ", inferred from shared prefixes since the source names none: " + g.Rule
+		origin = ", inferred since the source names none: " + g.Rule
 	}
 	s.Text = append(s.Text, fmt.Sprintf("%s of the requests belong to %s%s; a session has %s turns on average and %s at most (share with a session, turns).",
 		page.Percent(ratio(g.Requests, h.Requests)), page.Many(g.Sessions, "session"), origin, figure(g.Turns.Mean), figure(g.Turns.Max)))
+	if g.Origin == originInferred {
+		s.Text = append(s.Text, g.inferred(h.Requests)+".")
+	}
 	if gap := g.TurnGap; gap != nil {
 		s.Text = append(s.Text, fmt.Sprintf("Half of the next turns arrive within %s of the one before, and nine tenths within %s (p50 and p90 of turn gap).", lasting(gap.P50), lasting(gap.P90)))
 	}

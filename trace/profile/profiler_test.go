@@ -157,14 +157,16 @@ func TestSummaryOfAnnotatedRows(t *testing.T) {
 			r := rows[i]
 			requests[r.Category]++
 			hitBlocks[r.Category] += int64(hit)
-			if turns[*r.Session]++; turns[*r.Session] > 1 {
-				before := last[*r.Session]
-				if origin == "inferred" {
-					before = touched[r.Blocks[hit-1]]
+			if s := r.Session; s != nil {
+				if turns[*s]++; turns[*s] > 1 {
+					before := last[*s]
+					if origin == "inferred" {
+						before = touched[r.Blocks[hit-1]]
+					}
+					gaps = append(gaps, float64(r.ArrivalNS-before)/1e9)
 				}
-				gaps = append(gaps, float64(r.ArrivalNS-before)/1e9)
+				last[*s] = r.ArrivalNS
 			}
-			last[*r.Session] = r.ArrivalNS
 			for j, b := range r.Blocks {
 				if j < hit {
 					reuseTimes[r.ArrivalNS-touched[b]]++

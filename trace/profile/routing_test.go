@@ -300,7 +300,7 @@ func TestMooncakeRouting(t *testing.T) {
 	opts := profile.ProfilerOptions{Replicas: []int{8}, ReplicaBlocks: 10_000}
 	s := profileOf(t, rows, trace.Meta{BlockSize: 512, Sessions: "inferred"}, opts).Summary()
 	f := s.Routing.Fleets[0]
-	want := []string{"12.6", "36.2", "21.2", "36.1"}
+	want := []string{"12.6", "32.6", "21.2", "36.1"}
 	for i, r := range f.Routers {
 		checkDigits(t, []digits{{r.Router, 100 * *r.HitRatio, 1, want[i]}})
 	}

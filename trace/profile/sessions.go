@@ -1,6 +1,11 @@
 package profile
 
-import "math"
+import (
+	"math"
+	"strconv"
+
+	"reprise/trace/page"
+)
 
 // Values of [Sessions].Origin.
 const (
@@ -8,17 +13,19 @@ const (
 	originInferred = "inferred"
 )
 
-// SessionRule is the rule of a [Classifier] for sessions, for people.
-const SessionRule = "a request that shares more than the global prefix joins the session of the request that last touched the last block it shares"
+// sessionRule is the rule of a [SessionFinder], for people.
+const sessionRule = "a next turn holds the prompt before it and its answer, and comes after a pause; where that is not clear there is no session"
 
 // Sessions describes who comes back.
 type Sessions struct {
 	// Origin is source or inferred, as the trace says; empty when it does not.
-	Origin   string `json:"origin"`
-	Rule     string `json:"rule,omitempty"` // by which sessions were inferred
-	Sessions int64  `json:"sessions"`
-	Requests int64  `json:"requests"` // that belong to a session
-	Turns    *Stats `json:"turns"`    // requests of a session
+	Origin string `json:"origin"`
+	Rule   string `json:"rule,omitempty"` // by which sessions were inferred
+	// Doubt is the share of inferred turns that may be chance, as import estimated it; null where that is not known.
+	Doubt    *float64 `json:"doubt,omitempty"`
+	Sessions int64    `json:"sessions"`
+	Requests int64    `json:"requests"` // that belong to a session
+	Turns    *Stats   `json:"turns"`    // requests of a session
 	// TurnGap is from the arrival of one turn to that of the next, in seconds.
 	// Where sessions are the source's, the earlier turn is the request of the
 	// session before it; where they are inferred, it is the request that last
@@ -126,7 +133,7 @@ func (s *sessions) eachTurns(f func(turns, weight int64)) {
 	}
 }
 
-func (s *sessions) summary(origin string) *Sessions {
+func (s *sessions) summary(origin, doubt string) *Sessions {
 	if s.requests == 0 {
 		return nil
 	}
@@ -134,10 +141,13 @@ func (s *sessions) summary(origin string) *Sessions {
 	s.eachTurns(func(n, weight int64) { turns.addTimes(n, weight) })
 	rule := ""
 	if origin == originInferred {
-		rule = SessionRule
+		rule = sessionRule
 	}
 	out := &Sessions{Origin: origin, Rule: rule, Sessions: turns.n, Requests: s.requests,
 		Turns: turns.stats(1), TurnGap: s.gaps.stats(second)}
+	if share, err := strconv.ParseFloat(doubt, 64); err == nil && share >= 0 && share <= 1 && rule != "" {
+		out.Doubt = &share
+	}
 	if p := s.sampled; p != nil {
 		// Each is in the sample with the chance of its rate, apart from the others.
 		rate := 1 / float64(p.weight())
@@ -151,6 +161,14 @@ type SessionSampling struct {
 	Rate    float64 `json:"rate"`             // share of the sessions in the sample
 	Tracked int     `json:"tracked_sessions"` // that are in it
 	Error   float64 `json:"sessions_error"`   // 95 %, of the number of sessions, as a share of it
+}
+
+// inferred says in a sentence, without an end, how many of so many requests are in inferred sessions.
+func (g *Sessions) inferred(requests int64) string {
+	if g.Doubt == nil {
+		return page.Count(g.Requests) + " of " + page.Many(requests, "request") + " are in inferred sessions"
+	}
+	return InferredSessions{Requests: g.Requests, Sessions: g.Sessions, Doubt: *g.Doubt}.Words(requests)
 }
 
 // SessionShares says how many requests carry an identifier of a session, and

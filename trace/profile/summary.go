@@ -111,7 +111,7 @@ func (p *Profiler) Summary() Summary {
 		Input: l.input.stats(1), Output: l.output.stats(1), Reasoning: l.reasoning.stats(1), Cached: l.cached.stats(1),
 		ImageTokens: l.imageTokens.stats(1), Images: l.images.stats(1), MaxTokens: l.maxTokens.stats(1),
 		InputOutput: p.ranks.correlation(), Arrivals: p.arrivals.summary(),
-		Sessions: p.sessions.summary(p.meta.Sessions),
+		Sessions: p.sessions.summary(p.meta.Sessions, p.meta.SessionDoubt),
 		Think:    l.think.stats(second), Tool: l.tool.stats(second), TTFT: l.ttft.stats(second), E2E: l.e2e.stats(second),
 	}
 	if s.Output != nil {

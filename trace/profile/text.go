@@ -63,7 +63,11 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	}
 	fact("Categories", strings.Join(shares, ", "))
 	if g := s.Sessions; g != nil {
-		fact("Sessions", fmt.Sprintf("%s, %s turns on average", page.Count(g.Sessions), page.Number(g.Turns.Mean)))
+		says := fmt.Sprintf("%s, %s turns on average", page.Count(g.Sessions), page.Number(g.Turns.Mean))
+		if g.Origin == originInferred {
+			says += "; " + g.inferred(s.Requests)
+		}
+		fact("Sessions", says)
 	}
 	if s.Arrivals.InterArrival != nil {
 		says := "CV of gaps " + page.OrDash(s.Arrivals.CV, page.Number) + " (1 is Poisson)"
@@ -166,7 +170,7 @@ func writeFacts(p *textpage.Page, s *Summary) {
 		fact("sessions", fmt.Sprintf("%s%s, %s turns on average; %s of requests have one", page.Count(g.Sessions), origin,
 			page.Number(g.Turns.Mean), page.OrDash(share(g.Requests, s.Requests), page.Percent)))
 		if g.Rule != "" {
-			fact("", "inferred: "+g.Rule)
+			fact("", g.inferred(s.Requests)+": "+g.Rule)
 		}
 	}
 	if r := s.Reuse; r != nil {

@@ -2,6 +2,7 @@ package flags
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // --tz works where the system has no time zones: in a container, on Windows
@@ -183,12 +184,8 @@ func (f *Log) Policy(info datasets.Info) (anonymize.Policy, error) {
 // how times were made up, empty where the source has them.
 func ImportedMeta(card anonymize.Card, info datasets.Info, capture trace.Capture, timing string) (trace.Meta, error) {
 	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Capture: capture, Tier: card.Tier, Unit: card.Unit,
-		Tokenizer: card.Tokenizer, Template: card.Template, Sessions: "source", Raw: card.Raw}
-	if card.Totals.InferredSessions {
-		m.Sessions = "inferred"
-	} else if card.Totals.Sessions == 0 {
-		m.Sessions = ""
-	}
+		Tokenizer: card.Tokenizer, Template: card.Template, Raw: card.Raw}
+	m.Sessions, m.SessionDoubt = SessionsOf(card)
 	if card.Totals.Blocks > 0 || capture.Declared() && mayShare(info) {
 		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
 	}
@@ -198,6 +195,17 @@ func ImportedMeta(card anonymize.Card, info datasets.Info, capture trace.Capture
 		m.Breakers, err = card.Breakers.JSON()
 	}
 	return m, err
+}
+
+// SessionsOf is what the metadata of a trace says of its sessions.
+func SessionsOf(card anonymize.Card) (origin, doubt string) {
+	switch t := card.Totals; {
+	case t.Inferred.Sessions > 0:
+		return "inferred", strconv.FormatFloat(t.Inferred.Doubt, 'f', 3, 64)
+	case t.Sessions > 0:
+		return "source", ""
+	}
+	return "", ""
 }
 
 // mayShare reports whether a format has fields that tell what prompts share. Of a trace that may be
