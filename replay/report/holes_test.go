@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"testing"
 
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
-	"reprise/trace"
 	"reprise/trace/textpage"
 )
 
@@ -66,21 +63,14 @@ func inEveryForm(t *testing.T, of string, s Summary) {
 	}
 }
 
-// A results file may come from anywhere: whatever its rows say, they are read and shown in every form
-// without a fault.
+// A results file may come from anywhere: whatever it says of its rows and of the run, it is shown in
+// every form without a fault.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte{1, 200, 3, 90, 0, 17, 255, 4}, uint8(3))
 	f.Add(bytes.Repeat([]byte{7, 130, 255, 0, 66}, 40), uint8(5))
 	f.Fuzz(func(t *testing.T, drawn []byte, n uint8) {
-		rows := make([]result.Result, n%8)
-		values := &fuzzedValues{bytes: drawn}
-		for i := range rows {
-			values.fill(reflect.ValueOf(&rows[i]).Elem())
-			rows[i].RowID = int64(i)
-		}
 		path := filepath.Join(t.TempDir(), "r.parquet")
-		run := result.Run{Schema: result.Schema, Version: "test", Sending: result.Sending{Requests: int64(n)}, Source: result.Source{BlockSize: 16}}
-		if err := result.Write(path, run, &trace.SliceReader[result.Result]{Rows: rows}); err != nil {
+		if err := resulttest.WriteDrawn(path, drawn, int(n%8)); err != nil {
 			return
 		}
 		file, err := result.Open(path)
@@ -96,56 +86,4 @@ func FuzzReport(f *testing.F) {
 			inEveryForm(t, "fuzzed rows", s)
 		}
 	})
-}
-
-// fuzzedValues are drawn from bytes: each value is nothing, small, or anything.
-type fuzzedValues struct{ bytes []byte }
-
-func (v *fuzzedValues) next() byte {
-	if len(v.bytes) == 0 {
-		return 0
-	}
-	b := v.bytes[0]
-	v.bytes = append(v.bytes[1:], b+1) // it never ends
-	return b
-}
-
-func (v *fuzzedValues) fill(to reflect.Value) {
-	switch to.Kind() {
-	case reflect.Struct:
-		for i := range to.NumField() {
-			if to.Type().Field(i).IsExported() {
-				v.fill(to.Field(i))
-			}
-		}
-	case reflect.Pointer:
-		if v.next()%4 > 0 {
-			to.Set(reflect.New(to.Type().Elem()))
-			v.fill(to.Elem())
-		}
-	case reflect.Slice:
-		to.Set(reflect.MakeSlice(to.Type(), int(v.next()%4), 4))
-		for i := range to.Len() {
-			v.fill(to.Index(i))
-		}
-	case reflect.Int32, reflect.Int64:
-		switch n := v.next(); {
-		case n < 80:
-			to.SetInt(int64(n))
-		case n < 160:
-			to.SetInt(int64(n) << min(24, to.Type().Bits()-9))
-		case n < 240:
-			to.SetInt(-int64(n))
-		default:
-			to.SetInt(math.MaxInt64 >> (64 - to.Type().Bits()) * int64(1-2*int(n%2)))
-		}
-	case reflect.String:
-		to.SetString([]string{"", "usage", "timeout", "chat", "embeddings", "cancelled", "x\u202e<b>", "cold"}[v.next()%8])
-	case reflect.Bool:
-		to.SetBool(v.next()%2 > 0)
-	case reflect.Float64, reflect.Float32:
-		to.SetFloat([]float64{0, 1, -1, 1e300, math.Inf(1), math.NaN()}[v.next()%6])
-	case reflect.Uint64, reflect.Uint32, reflect.Uint8:
-		to.SetUint(uint64(v.next()) % 256)
-	}
 }
