@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -189,7 +188,7 @@ func TestSharesAreTheSource(t *testing.T) {
 				joined, err := JoinInfos(infos, 1)
 				whole := src.Info()
 				if err != nil || joined.Records != whole.Records || joined.Bad != whole.Bad || joined.TimeUnit != whole.TimeUnit || joined.Format != whole.Format ||
-					joined.HasSessions != whole.HasSessions || !reflect.DeepEqual(joined.Notes, whole.Notes) || len(joined.FirstBad) != len(whole.FirstBad) {
+					joined.HasSessions != whole.HasSessions || !slices.Equal(withoutMixed(joined.Notes), withoutMixed(whole.Notes)) || len(joined.FirstBad) != len(whole.FirstBad) {
 					t.Errorf("%s: %d shares found %+v, %v; the source %+v", name, n, joined, err, whole)
 				}
 				if _, err := JoinInfos(infos, 0); (err != nil) != (whole.Bad > 0) {
@@ -198,6 +197,12 @@ func TestSharesAreTheSource(t *testing.T) {
 			}
 		}
 	}
+}
+
+// withoutMixed are the notes but for how many ids stand for other tokens elsewhere: of what the other shares
+// have a share does not know. The rows are the same, since an end in part is always a block of its own.
+func withoutMixed(notes []string) []string {
+	return slices.DeleteFunc(slices.Clone(notes), func(note string) bool { return strings.HasPrefix(note, noteMixed) })
 }
 
 // An answer in an earlier file is not known in a share, however the files are cut.

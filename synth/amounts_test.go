@@ -119,6 +119,8 @@ func TestWorkloadMeta(t *testing.T) {
 	source := trace.Meta{BlockSize: 16, Tier: "internal", Card: "{}", CardHash: "ab", Digest: "sha256:0123456789abcdef", SourceFormat: "jsonl"}
 	blockless := source
 	blockless.BlockSize, blockless.SourceFormat = 0, ""
+	inferred := source
+	inferred.Sessions = "inferred"
 	const own = "synth of jsonl, model 0123456789ab"
 	for name, c := range map[string]struct {
 		m        Model
@@ -126,8 +128,10 @@ func TestWorkloadMeta(t *testing.T) {
 		format   string
 		sessions string
 	}{
-		"few places":     {Model{meta: source, kSwap: 10, places: make([]place, 1999)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 10, fitted to 1999 requests (few: below 2000)", "inferred"},
-		"enough places":  {Model{meta: source, kSwap: 1, places: make([]place, 2000)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 1", "inferred"},
+		"few places":     {Model{meta: source, kSwap: 10, places: make([]place, 1999)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 10, fitted to 1999 requests (few: below 2000)", ""},
+		"enough places":  {Model{meta: source, kSwap: 1, places: make([]place, 2000)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 1", ""},
+		"inferred ones":  {Model{meta: inferred, kSwap: 1, places: make([]place, 2000), sourced: true}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 1", "inferred"},
+		"of before":      {Model{meta: inferred, kSwap: 1, places: make([]place, 2000)}, Options{Speed: 1, Users: 1, Seed: 7}, own + ", k_swap 1", "inferred"},
 		"cells":          {Model{meta: source, kSwap: 1, cells: &cellModel{}}, Options{Speed: 0.5, Users: 2, Seed: 7}, own + ", users 2, speed 0.5", "inferred"},
 		"its sessions":   {Model{meta: source, cells: &cellModel{}, sourced: true}, Options{Speed: 1, Users: 1, Seed: 7, Duration: time.Hour}, own, "source"},
 		"without blocks": {Model{meta: blockless, cells: &cellModel{}}, Options{Speed: 1, Seed: 7}, "synth of a trace, model 0123456789ab", ""},

@@ -98,17 +98,20 @@ func TestLongWorkloadDoesNotDrift(t *testing.T) {
 }
 
 // describe returns the hit ratio without limit of rows, their mean lengths, and how many
-// requests a session that begins in them has there.
+// requests of sessions there are for each session that begins in them.
 func describe(rows []trace.Request) (hits, input, output, turns float64) {
-	sessions := 0.0
+	sessions, inSessions := 0.0, 0.0
 	for i := range rows {
 		input += float64(rows[i].InputTokens) / float64(len(rows))
 		output += float64(*rows[i].OutputTokens) / float64(len(rows))
-		if *rows[i].Turn == 0 {
-			sessions++
+		if turn := rows[i].Turn; turn != nil {
+			inSessions++
+			if *turn == 0 {
+				sessions++
+			}
 		}
 	}
-	return curveOf(rows, 512).infinite(), input, output, float64(len(rows)) / sessions
+	return curveOf(rows, 512).infinite(), input, output, inSessions / sessions
 }
 
 func generated(t testing.TB, m *Model, o Options) []trace.Request {

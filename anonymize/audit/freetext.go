@@ -183,6 +183,7 @@ var shapes = map[string]*regexp.Regexp{
 	"card_sha256":   regexp.MustCompile(`^[0-9a-f]{64}$`),
 	"tokenizer":     regexp.MustCompile(`^([a-z0-9_]{1,24}|tokenizer\.json:[0-9a-f]{16})$`),
 	"template":      regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),
+	"session_doubt": regexp.MustCompile(`^[01](\.[0-9]{1,20})?$`),
 	"schema":        regexp.MustCompile(`^[a-z-]{1,24}/[0-9]{1,4}$`),
 	"capture_begin": captureShape, "capture_end": captureShape,
 	"capture_ids":    regexp.MustCompile(`^[0-9a-f]{32}(,[0-9a-f]{32})*$`),

@@ -67,7 +67,7 @@ func TestOutputsInheritTheTier(t *testing.T) {
 	}
 	must(t, "import", "log.jsonl", "-o", "internal.parquet")
 	chatsTrace(t, "chats.parquet", 8000)
-	must(t, "anonymize", "chats.parquet", "-o", "partner.parquet")
+	must(t, "anonymize", "chats.parquet", "--epsilon", "50", "--i-understand", "-o", "partner.parquet") // noise that never decides whether it is released
 	face := map[string]string{"internal": "is internal: not for release", "partner": "is of tier partner: for a partner under contract"}
 	engine := []string{"--preset", "l4-qwen2.5-0.5b", "--quiet"}
 	for tier, note := range face {

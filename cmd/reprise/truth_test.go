@@ -55,7 +55,7 @@ func TestMooncakeTruth(t *testing.T) {
 	out := filepath.Join(dir, "t.parquet")
 	must(t, "import", src, "-o", out)
 	text := must(t, "profile", out, "--details")
-	expect(t, text, "12,031", "6,909", "27,367", "85,400", "7,373", "ticks")
+	expect(t, text, "12,031", "6,909", "27,367", "85,400", "1,895", "ticks")
 	expectFigures(t, must(t, "profile", out, "--json"), "3536.999", "12035.06", "342.62", "1118.5",
 		"0.3664", "0.3736", "0.3843", "0.3819", "0.0445", "0.1118", "0.2116", "0.3546", "0.3637",
 		"0.613", "0.319", "0.058", "0.010")

@@ -83,12 +83,27 @@ separated by commas. A path leads into JSON that a column or a field holds as a 
 - **Dates.** ISO 8601 in all its forms, ~02.01.2026 15:04:05~, ~11/23/2026 09:00:01 AM~,
   those of SQL, HTTP, mail, web servers and Unix, and numbers since 1970 in s, ms, µs or ns
   are detected and printed. If no date shows whether
-  the day or the month comes first, the import stops and asks. ~--time-format~ sets a layout,
+  the day or the month comes first, the import stops and asks. With a window of two dates
+  (~--capture-begin~, ~--capture-end~) each date is read by itself, in the order that is in the
+  window; where both are, the record is bad. ~--time-format~ sets a layout,
   in strptime's notation (~'%d.%m.%y %H:%M'~) or Go's; ~--time-unit~ the unit of numbers;
   ~--tz~ the zone of times without one. Spreadsheets' days since 1899 are read as dates. Epochs
   that a 32-bit float rounded, and a mapped time that goes up and down like a duration, are
   refused; ~--time-unit~ says that they are meant.
 - **Bad records** are counted, located and left out, up to ~--max-bad~.
+
+## Block ids of a source
+
+An id of a prefix block is a hash of the block and of all before it. Of every format, ids that cannot be that are found in one pass:
+
+| ids | what is done |
+|---|---|
+| the end of a prompt, which fills its block in part, has the id of a full block or of an end with other tokens | each such end is taken as a block of its own, and counted. No cache of whole blocks could share it |
+| full blocks only: none has an id for the rest | the rest of each prompt is shared with nothing, and counted |
+| more or fewer than the tokens need, or now one and now the other | bad records (~bailian~, ~baseten~ and ~weka~, where that happens, say what they do) |
+| of places: the n-th block has the same id in all prompts, of whatever length | refused, exit code 2: each prompt would be the begin of every longer one |
+
+Ids are watched in up to 20 MB; beyond 262,144 distinct ones by a sample, so that counts are estimates.
 
 ## Folders
 
