@@ -15,7 +15,7 @@ func (m *Model) drawnFrom(counts []int64) *Model {
 	for _, n := range counts {
 		total += n
 	}
-	drawn.places = make([]place, total)
+	drawn.places, drawn.templates = make([]place, total), []template{{up: none, shared: true}}
 	return &drawn
 }
 
@@ -89,11 +89,11 @@ func (c *cellPlacer) addRequest(t *place) {
 
 // placeOf makes a place of a request that builds on another, or on none.
 func (c *cellPlacer) placeOf(d *cellDraw, parent int32) place {
-	t := place{user: none, link: link{parent: none}, seat: seat{after: none}, ending: ending{output: d.output}}
+	t := place{user: none, template: none, link: link{parent: none}, seat: seat{after: none}, ending: ending{output: d.output}}
 	length := d.hit + d.fresh
 	tail := int32(d.tokens - max(0, int64(length)-1)*int64(c.size))
 	if parent == none {
-		t.size = size{trunk: d.trunk, fresh: length - d.trunk, tail: tail}
+		t.template, t.size = 0, size{trunk: d.trunk, fresh: length - d.trunk, tail: tail}
 		return t
 	}
 	t.link = link{parent: parent, hit: d.hit, parentHit: c.begin[parent], parentFull: c.full(parent), parentLength: c.forest.length[parent]}

@@ -37,8 +37,8 @@
 //     request builds on its parent and joins a session
 //   - fit.go: fitting a model of places: its options, and the arrivals as a cascade
 //   - trees.go: a sample of whole prefix trees, of a trace that does not fit in memory
-//   - extract.go: rows of a trace turned into places: known blocks, links, sessions, the
-//     global prefix
+//   - extract.go: rows of a trace turned into places: known blocks, links, sessions
+//   - templates.go: what many sessions share: found in a trace, and grown again
 //   - forest.go: the prefix tree, compressed, with who last touched each node, that fitting
 //     and generating share
 //   - common.go: the prefix that more than half of the requests of a cache domain carry

@@ -11,7 +11,7 @@ import (
 // there to any of k or more. An output never stays in its place, and never meets a part
 // of the size that it came with.
 func (t *swapping) swapEndings() {
-	m := &Model{places: t.places, labels: t.labels, ends: t.ends}
+	m := &Model{places: t.places, templates: t.templates, labels: t.labels, ends: t.ends}
 	m.meta.BlockSize = t.size
 	p := &replayed(m, make([]int64, len(t.places))).populations[0]
 	old := make([]ending, len(t.places))

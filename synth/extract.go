@@ -25,10 +25,11 @@ type extractor struct {
 	ends   numbering[end]
 	users  trace.Renumber
 
-	places []place
-	shapes []shape // by request
-	owners []int32 // by request: which last touched its deepest known block
-	times  []int64
+	places    []place
+	shapes    []shape // by request
+	owners    []int32 // by request: which last touched its deepest known block
+	templates []template
+	times     []int64
 }
 
 // A shape is a request's prompt in the trace.
@@ -37,7 +38,9 @@ type shape struct {
 	tail   int32 // of them, in the last block; all without blocks
 	length int32 // blocks
 	hit    int32 // leading blocks that were known
-	trunk  int32 // leading blocks on the trunk of its domain
+	trunk  int32 // leading blocks on a template
+	// The template that these end on, or none.
+	template int32
 }
 
 // begin is the depth behind which a request's own blocks begin.
@@ -74,7 +77,7 @@ func (e *extractor) addRow(row int64, r *trace.Request) error {
 		x = e.nodes[e.ids.ID(r.Blocks[sh.hit-1])].run
 		owner = e.forest.owner(x, sh.hit)
 	}
-	p := place{user: none, link: link{parent: none}, seat: seat{after: none}}
+	p := place{user: none, template: none, link: link{parent: none}, seat: seat{after: none}}
 	e.describe(r, &p)
 	e.joinSession(r, &p, owner)
 	e.forest.appendRequest(x, sh.hit, sh.length-sh.hit, nil)
@@ -211,10 +214,10 @@ func (e *extractor) joinSession(r *trace.Request, p *place, owner int32) {
 	e.session = append(e.session, s)
 }
 
-// finish gives the places what needs all of them: the trunks, and with them links and
-// sizes. The last request to touch a trunk is no parent.
-func (e *extractor) finish() {
-	e.trunks()
+// finish gives the places what needs all of them: the templates, and with them links and
+// sizes. The last request to touch a template is no parent.
+func (e *extractor) finish(k int) {
+	e.findTemplates(k)
 	for i := range e.places {
 		p, s := &e.places[i], &e.shapes[i]
 		if s.hit <= s.trunk {
@@ -237,10 +240,10 @@ func (e *extractor) finish() {
 	}
 }
 
-// openPrompt makes a place one that builds on nothing but the trunk, with a prompt of
+// openPrompt makes a place one that builds on nothing but a template, with a prompt of
 // a shape.
 func (p *place) openPrompt(s *shape) {
-	p.link = link{class: opens, parent: none}
+	p.link, p.template = link{class: opens, parent: none}, s.template
 	p.size = size{trunk: s.trunk, fresh: s.length - s.trunk, tail: s.tail}
 }
 
@@ -270,30 +273,4 @@ func (e *extractor) linkOf(i int) link {
 		l.class = branches
 	}
 	return l
-}
-
-// trunks finds the blocks that more than half of the requests of each domain
-// carry, and how many of them each tuple has.
-func (e *extractor) trunks() {
-	domains := domainsOf(e.labels.values)
-	of := make([]uint16, len(e.places))
-	for i := range of {
-		of[i] = domains[e.places[i].label]
-	}
-	to := map[int32]int32{} // by run on a trunk: how deep
-	for _, path := range e.forest.common(of, domainCount(domains)) {
-		for _, s := range path {
-			to[s.run] = s.to
-		}
-	}
-	for i := range e.places {
-		depth := e.forest.length[i]
-		for x := e.forest.leaf[i]; x != none; x = e.forest.runs[x].parent {
-			if d, ok := to[x]; ok {
-				e.shapes[i].trunk = min(d, depth)
-				break
-			}
-			depth = e.forest.runs[x].start
-		}
-	}
 }

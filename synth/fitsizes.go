@@ -36,7 +36,7 @@ func (t *swapping) fitSizes(cells [][]int32) {
 }
 
 func (t *swapping) newSizeFit() *sizeFit {
-	m := &Model{places: t.places, labels: t.labels, ends: t.ends}
+	m := &Model{places: t.places, templates: t.templates, labels: t.labels, ends: t.ends}
 	m.meta.BlockSize = t.size
 	p := &replayed(m, make([]int64, len(t.places))).populations[0]
 	f := &sizeFit{swapping: t, now: make([]int64, len(t.places)), below: make([][]int32, len(t.places)), moved: make([]int32, len(t.places))}
@@ -65,7 +65,8 @@ func (t *swapping) newSizeFit() *sizeFit {
 func (f *sizeFit) tryExchange(i, j int32) {
 	p, q := &f.places[i], &f.places[j]
 	by := q.size.tokens(f.size) - p.size.tokens(f.size)
-	if by == 0 || p.trunk != q.trunk || f.moved[i]+f.moved[j] > mostMoved || slices.Contains(f.from[j], i) || slices.Contains(f.from[i], j) {
+	one := p.template == q.template
+	if by == 0 || one && p.trunk != q.trunk || f.moved[i]+f.moved[j] > mostMoved || slices.Contains(f.from[j], i) || slices.Contains(f.from[i], j) {
 		return
 	}
 	if f.lengthen(i, by)+f.lengthen(j, -by) > 0 {
@@ -73,7 +74,9 @@ func (f *sizeFit) tryExchange(i, j int32) {
 		f.lengthen(j, by)
 		return
 	}
-	p.size, q.size = q.size, p.size
+	if p.size, q.size = q.size, p.size; !one {
+		p.trunk, q.trunk = q.trunk, p.trunk // each stays on its own
+	}
 	f.from[i], f.from[j] = f.from[j], f.from[i]
 }
 

@@ -38,7 +38,7 @@ func (m *Model) Generate(ctx context.Context, o Options) (*Workload, error) {
 		m = m.drawnFrom(counts)
 	}
 	w := &Workload{model: m, options: o, populations: make([]population, len(counts))}
-	g := generator{model: m, options: o, span: span, counts: counts, domains: domainsOf(m.labels)}
+	g := generator{model: m, options: o, span: span, counts: counts}
 	var wait sync.WaitGroup
 	errs := make([]error, len(w.populations))
 	if m.copies() > 1 {
@@ -104,9 +104,8 @@ func (m *Model) amounts(o Options) (counts []int64, span int64, err error) {
 type generator struct {
 	model   *Model
 	options Options
-	span    int64    // of the model's time
-	counts  []int64  // by population, the copies of a user one after the other: its requests
-	domains []uint16 // by label: the cache domain
+	span    int64   // of the model's time
+	counts  []int64 // by population, the copies of a user one after the other: its requests
 
 	placed atomic.Int64 // requests of all populations so far, for Options.Progress
 }
@@ -114,7 +113,7 @@ type generator struct {
 // growPopulation generates population i: its arrivals, and for each a request.
 func (g *generator) growPopulation(ctx context.Context, i int, p *population) error {
 	m, n := g.model, g.counts[i]
-	p.size, p.trunks = m.meta.BlockSize, make([]trunk, domainCount(g.domains))
+	p.size, p.templates = m.meta.BlockSize, m.templates
 	if m.sourced {
 		p.session, p.prior = make([]int32, 0, n), make([]int32, 0, n)
 	}
@@ -128,9 +127,9 @@ func (g *generator) growPopulation(ctx context.Context, i int, p *population) er
 		}
 		s := newSequence(m.places, i, n, m.copies() > 1, g.stream("places", i))
 		add = func(int) {
-			at, parent, after := s.nextPlace()
+			at, pass, parent, after := s.nextPlace()
 			p.places = append(p.places, at)
-			p.addPlace(&m.places[at], g.domains[m.places[at].label], parent, after)
+			p.addPlace(&m.places[at], pass, parent, after)
 		}
 	}
 	for r := range int(n) {

@@ -35,7 +35,7 @@ const (
 // keptOf replays places in their order. With all it has what only tells swaps apart; this takes
 // some 350 bytes for each of a fifth of the distinct blocks, for the caches of the replicas.
 func (s *swapper) keptOf(places []place, all bool) keptFigures {
-	m := &Model{places: places, labels: s.labels, ends: s.ends}
+	m := &Model{places: places, templates: s.templates, labels: s.labels, ends: s.ends}
 	m.meta.BlockSize = s.size
 	w := replayed(m, make([]int64, len(places)))
 	c := keptFigures{ratios: []float64{0}, turns: int(slices.Max(sessionTurns(places, subtrees(places, s.sourced), s.sourced)))}
@@ -176,16 +176,15 @@ func lagDistance(a, b []reuseLag) float64 {
 // replayed makes one population of the places of a model in their order, at given times.
 func replayed(m *Model, times []int64) *Workload {
 	w := &Workload{model: m, options: Options{Users: 1, Speed: 1}, populations: make([]population, 1)}
-	domains := domainsOf(m.labels)
 	p := &w.populations[0]
-	*p = population{size: m.meta.BlockSize, trunks: make([]trunk, domainCount(domains)), times: times}
+	*p = population{size: m.meta.BlockSize, templates: m.templates, times: times}
 	if m.sourced {
 		p.session = []int32{}
 	}
 	for i := range m.places {
 		t := &m.places[i]
 		p.places = append(p.places, int32(i))
-		p.addPlace(t, domains[t.label], t.parent, t.after)
+		p.addPlace(t, 0, t.parent, t.after)
 	}
 	w.prepare()
 	return w

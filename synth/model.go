@@ -15,16 +15,17 @@ import (
 // [FitOptions], each request's link, size and output are exchanged with those of at
 // least k alike; every part still is one that occurred, but for a few tokens.
 type Model struct {
-	meta     trace.Meta // of the trace; Digest is that of the model
-	kSwap    int
-	span     int64 // ns that the arrivals take
-	places   []place
-	labels   []label
-	ends     []end
-	arrivals *arrival.Cascade
-	sampled  *sampledTrees // nil for a model of a whole trace
-	sourced  bool          // the places join the source's own sessions
-	swapped  swapFigures
+	meta      trace.Meta // of the trace; Digest is that of the model
+	kSwap     int
+	span      int64 // ns that the arrivals take
+	places    []place
+	templates []template
+	labels    []label
+	ends      []end
+	arrivals  *arrival.Cascade
+	sampled   *sampledTrees // nil for a model of a whole trace
+	sourced   bool          // the places join the source's own sessions
+	swapped   swapFigures
 
 	cells *cellModel // in place of places and arrivals, nil for a model of places
 }

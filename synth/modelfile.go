@@ -154,6 +154,8 @@ func (b *modelReader) metadata(lookup func(string) (string, bool)) error {
 func (b *modelReader) row(i int64, r *modelRow) error {
 	var reason string
 	switch {
+	case r.Table == tableTemplates && len(b.m.places) == 0 && len(b.cascade) == 0:
+		reason = b.template(r)
 	case r.Table == tablePlaces && len(b.cascade) == 0:
 		reason = b.place(r)
 	case r.Table == tableArrivals:
@@ -168,8 +170,27 @@ func (b *modelReader) row(i int64, r *modelRow) error {
 	return nil
 }
 
+// template takes a template, which goes on from one before it, behind the beginning of that.
+func (b *modelReader) template(r *modelRow) string {
+	t := template{up: none, from: r.Trunk, shared: r.Shared}
+	if r.Template != nil && (*r.Template < 0 || *r.Template >= int64(len(b.m.templates))) {
+		return "it goes on from no template before it"
+	}
+	if r.Template != nil {
+		t.up = int32(*r.Template)
+	}
+	switch {
+	case t.from < 0 || t.from > maxBlocks || (t.up == none) != (t.from == 0), t.up != none && b.m.templates[t.up].from >= t.from:
+		return "it does not go on where a template is"
+	case t.shared && t.up != none && !b.m.templates[t.up].shared:
+		return "all share it, but not what is above it"
+	}
+	b.m.templates = append(b.m.templates, t)
+	return ""
+}
+
 func (b *modelReader) place(r *modelRow) string {
-	if reason := r.check(b.m.meta.BlockSize, int64(len(b.m.places))); reason != "" {
+	if reason := r.check(b.m.meta.BlockSize, int64(len(b.m.places)), b.m.templates); reason != "" {
 		return reason
 	}
 	l := label{model: r.Model, adapter: r.Adapter, kind: r.Kind, stream: none}
@@ -184,7 +205,7 @@ func (b *modelReader) place(r *modelRow) string {
 	if r.Temperature != nil {
 		l.temperature, l.hasTemperature = *r.Temperature, true
 	}
-	t := place{user: none, label: b.labels.numberOf(l),
+	t := place{user: none, label: b.labels.numberOf(l), template: none,
 		link: link{class: class(slices.Index(classNames[:], r.Builds)), parent: none, hit: r.Hit, parentHit: r.ParentHit, parentFull: r.ParentFull, parentLength: r.ParentBlocks},
 		seat: seat{join: join(r.Join), after: none, waits: r.Waits},
 		size: size{trunk: r.Trunk, fresh: r.Fresh, tail: r.Tail, growth: r.Growth}, ending: ending{output: none, end: b.ends.numberOf(end{r.Status, r.FinishReason})}}
@@ -196,6 +217,9 @@ func (b *modelReader) place(r *modelRow) string {
 	}
 	if r.After != nil {
 		t.after = int32(*r.After)
+	}
+	if r.Template != nil {
+		t.template = int32(*r.Template)
 	}
 	if r.User != nil {
 		t.user = *r.User
@@ -212,7 +236,7 @@ func (b *modelReader) place(r *modelRow) string {
 }
 
 // check says what is wrong with the row of place n.
-func (r *modelRow) check(size int, n int64) string {
+func (r *modelRow) check(size int, n int64, templates []template) string {
 	opens, sized := r.Builds == classNames[opens], r.Builds == classNames[opens] || r.Builds == classNames[branches]
 	length := int64(r.Trunk) + int64(r.Fresh)
 	if !opens {
@@ -230,6 +254,10 @@ func (r *modelRow) check(size int, n int64) string {
 	case opens && (r.Hit > 0 || r.ParentHit > 0 || r.ParentFull > 0 || r.ParentBlocks > 0), !opens && (r.Trunk > 0 || r.Hit == 0 || size == 0),
 		!sized && (r.Fresh > 0 || r.Tail > 0), r.Builds == classNames[branches] && r.Fresh == 0:
 		return "its blocks do not fit how it builds on its parent"
+	case r.Trunk > 0 && r.Template == nil:
+		return "it follows a prefix that the model does not name: fit the trace again with reprise synth fit"
+	case r.Template != nil && (*r.Template < 0 || *r.Template >= int64(len(templates)) || r.Trunk <= templates[*r.Template].from):
+		return "it does not follow its template"
 	case length > maxBlocks || length*int64(size) > maxTokens, max(r.Growth, -r.Growth) > maxTokens/2, r.Growth != 0 && (sized || r.Builds == classNames[repeats]):
 		return "its prompt is too long"
 	case sized && length > 0 && (r.Tail < 1 || int(r.Tail) > size):

@@ -111,7 +111,7 @@ func TestModelFileDamaged(t *testing.T) {
 	if _, err := read(other.Bytes()); !errors.Is(err, ErrNotModel) {
 		t.Errorf("a trace: the error is %v", err)
 	}
-	b := written(t, modelOf(t, []modelRow{openRow(), aRow()}))
+	b := written(t, modelOf(t, []modelRow{templateRow(), openRow(), aRow()}))
 	if _, err := read(b[:len(b)/2]); err == nil {
 		t.Error("half a file is no error")
 	}
@@ -180,11 +180,14 @@ func FuzzModelRows(f *testing.F) {
 			Growth: growth % (1 << 16), Builds: classNames[int(builds)%len(classNames)], Join: how, Table: tablePlaces}
 		if r.Builds == classNames[opens] {
 			r.Parent, r.Trunk, r.Hit = nil, r.Hit, 0
+			if r.Trunk > 0 {
+				r.Template = trace.Ptr(int64(0))
+			}
 		}
 		if join(how) == byPlace {
 			r.After = &parent
 		}
-		b := modelReader{m: &Model{meta: m.meta, span: m.span, arrivals: m.arrivals}}
+		b := modelReader{m: &Model{meta: m.meta, span: m.span, arrivals: m.arrivals, templates: m.templates}}
 		for i := range m.places {
 			old := m.row(&m.places[i])
 			for _, up := range [...]*int64{old.Parent, old.After} {

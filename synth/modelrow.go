@@ -11,13 +11,14 @@ import (
 
 // Tables of a model file, in their order.
 const (
-	tablePlaces   = "place"
-	tableArrivals = "arrival"
+	tableTemplates = "template"
+	tablePlaces    = "place"
+	tableArrivals  = "arrival"
 )
 
-// A modelRow is one row of schema model/2. One Parquet file holds two tables: the
-// places of the fitted requests in their order, and after them the rows of the cascade
-// of arrivals. Columns of the other table are zero or null. Places are numbered from 0.
+// A modelRow is one row of schema model/2. One Parquet file holds three tables: the
+// templates, the places of the fitted requests in their order, and the rows of the cascade
+// of arrivals. Columns of the other tables are zero or null. Templates and places are numbered from 0.
 type modelRow struct {
 	trace.Row `parquet:"-"`
 	Table     string `parquet:"table,dict"`
@@ -36,7 +37,9 @@ type modelRow struct {
 	ParentHit    int32  `parquet:"parent_hit_blocks"`    // when it was fitted, the parent's own blocks began behind this one,
 	ParentFull   int32  `parquet:"parent_full_blocks"`   // the last full one was this,
 	ParentBlocks int32  `parquet:"parent_blocks"`        // and these were all
-	Trunk        int32  `parquet:"trunk_blocks"`         // of opens: leading blocks that most requests of the domain carry, too
+	Template     *int64 `parquet:"template,optional"`    // of opens: the template that it follows; of a template: the one that it goes on from
+	Trunk        int32  `parquet:"trunk_blocks"`         // of opens: leading blocks on the template; of a template: it goes on behind so many
+	Shared       bool   `parquet:"shared"`               // of a template: all users have it
 	Fresh        int32  `parquet:"fresh_blocks"`         // of opens and branches: blocks behind those
 	Tail         int32  `parquet:"tail_tokens"`          // of opens and branches: tokens in the last block; all of the input without blocks
 	Growth       int32  `parquet:"growth_tokens"`        // of continues and edits: tokens more than the parent has
@@ -72,7 +75,7 @@ func (m *Model) row(t *place) modelRow {
 	l, e := &m.labels[t.label], &m.ends[t.end]
 	r := modelRow{Table: tablePlaces, Model: l.model, Adapter: l.adapter, Kind: l.kind,
 		Builds: classNames[t.class], Parent: placeNumber(t.parent), Hit: t.hit, ParentHit: t.parentHit, ParentFull: t.parentFull, ParentBlocks: t.parentLength,
-		Trunk: t.trunk, Fresh: t.fresh, Tail: t.tail, Growth: t.growth,
+		Template: placeNumber(t.template), Trunk: t.trunk, Fresh: t.fresh, Tail: t.tail, Growth: t.growth,
 		Join: int32(t.join), After: placeNumber(t.after), Waits: t.waits,
 		Status: e.status, FinishReason: e.finish}
 	if t.output != none {
@@ -109,6 +112,11 @@ func placeNumber(p int32) *int64 {
 
 // eachRow calls f with every row of the model file.
 func (m *Model) eachRow(f func(*modelRow) error) error {
+	for _, t := range m.templates {
+		if err := f(&modelRow{Table: tableTemplates, Template: placeNumber(t.up), Trunk: t.from, Shared: t.shared}); err != nil {
+			return err
+		}
+	}
 	for i := range m.places {
 		r := m.row(&m.places[i])
 		if err := f(&r); err != nil {
@@ -183,6 +191,10 @@ func (r *modelRow) canonical(b []byte) []byte {
 	for _, n := range [...]int32{r.Hit, r.ParentHit, r.ParentFull, r.ParentBlocks, r.Trunk, r.Fresh, r.Tail, r.Growth, r.Join} {
 		num(int64(n))
 	}
+	if r.Template != nil || r.Shared || r.Table == tableTemplates { // models without templates keep the digests that they had
+		opt(r.Template)
+		bit(r.Shared)
+	}
 	opt(r.After)
 	bit(r.Waits)
 	opt(r.ThinkNS)
@@ -190,7 +202,7 @@ func (r *modelRow) canonical(b []byte) []byte {
 	switch { // models of known lengths keep the digests that they had when the column was never empty
 	case r.OutputTokens != nil:
 		num(int64(*r.OutputTokens))
-	case r.Table == tableArrivals: // which have no lengths
+	case r.Table != tablePlaces: // which have no lengths
 		num(0)
 	default:
 		num(-1)

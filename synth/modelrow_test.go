@@ -25,9 +25,12 @@ func bareRow() modelRow {
 	return modelRow{Table: tablePlaces, Builds: "opens", Fresh: 1, Tail: 16}
 }
 
-// openRow is a row that begins a session behind a trunk.
+// templateRow is a row of a template that all populations share.
+func templateRow() modelRow { return modelRow{Table: tableTemplates, Shared: true} }
+
+// openRow is a row that begins a session behind a template.
 func openRow() modelRow {
-	return modelRow{Table: tablePlaces, Builds: "opens", Trunk: 2, Fresh: 6, Tail: 3, Join: int32(begins)}
+	return modelRow{Table: tablePlaces, Builds: "opens", Template: trace.Ptr(int64(0)), Trunk: 2, Fresh: 6, Tail: 3, Join: int32(begins)}
 }
 
 // nextRow is a row that continues the first.
@@ -35,14 +38,14 @@ func nextRow() modelRow {
 	return modelRow{Table: tablePlaces, Builds: "continues", Parent: trace.Ptr(int64(0)), Hit: 7, ParentHit: 2, ParentFull: 7, ParentBlocks: 8, Growth: 20, Join: int32(byParent)}
 }
 
-// modelOf makes a model of rows of places.
+// modelOf makes a model of rows of templates and places.
 func modelOf(t testing.TB, rows []modelRow) *Model {
 	t.Helper()
 	plain := fitted(t, []trace.Request{{InputTokens: 5}, {ArrivalNS: 1e9, InputTokens: 70}}, trace.Meta{}, 1, 0)
-	b := modelReader{m: &Model{kSwap: 1, span: plain.span, arrivals: plain.arrivals, meta: trace.Meta{BlockSize: 16}}, requests: int64(len(rows))}
+	b := modelReader{m: &Model{kSwap: 1, span: plain.span, arrivals: plain.arrivals, meta: trace.Meta{BlockSize: 16}}}
 	for i := range rows {
-		if reason := b.place(&rows[i]); reason != "" {
-			t.Fatal(reason)
+		if err := b.row(int64(i), &rows[i]); err != nil {
+			t.Fatal(err)
 		}
 	}
 	b.m.labels, b.m.ends = b.labels.values, b.ends.values
@@ -73,7 +76,7 @@ func rowsOf(t testing.TB, m *Model) []modelRow {
 func TestModelRowsComeBack(t *testing.T) {
 	still := aRow()
 	still.Stream, still.ThinkNS, still.Waits = trace.Ptr(false), nil, false
-	rows := []modelRow{openRow(), aRow(), nextRow(), bareRow(), still}
+	rows := []modelRow{templateRow(), {Table: tableTemplates, Template: trace.Ptr(int64(0)), Trunk: 1}, openRow(), aRow(), nextRow(), bareRow(), still}
 	m := modelOf(t, rows)
 	got := rowsOf(t, m)
 	for i, want := range rows {
@@ -91,20 +94,21 @@ func TestModelRowsComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !reflect.DeepEqual(back.places, m.places) || !reflect.DeepEqual(rowsOf(t, back), got) {
+	if !reflect.DeepEqual(back.places, m.places) || !reflect.DeepEqual(back.templates, m.templates) || !reflect.DeepEqual(rowsOf(t, back), got) {
 		t.Error("the file of a file is another")
 	}
 }
 
-// The digest of a model covers every column, the block size and the span. Those of
-// these two rows were written down, so that files of earlier builds still read.
+// The digest of a model covers every column, the block size and the span. That of
+// these rows was written down, so that files of earlier builds still read.
 func TestModelDigestCoversAll(t *testing.T) {
-	known := []modelRow{openRow(), aRow(), nextRow()}
-	for i := range known {
+	known := []modelRow{templateRow(), openRow(), aRow(), nextRow()}
+	for i := range known[1:] {
+		i++
 		known[i].OutputTokens = cmp.Or(known[i].OutputTokens, trace.Ptr[int32](0))
 	}
 	m := modelOf(t, known)
-	const want = "sha256:d2f3564f0b5a0e6940176f4052f78c2d6e8c3f5030485df7b58457efe53519ad"
+	const want = "sha256:2ea1072736d65e763171ceda23a205f8315d69a596388be136525a31c1c9c8b8"
 	if got := m.digest(); got != want {
 		t.Errorf("the digest is %s, want %s", got, want)
 	}
@@ -155,6 +159,7 @@ func TestModelDigestCoversAll(t *testing.T) {
 func TestModelPlaceChecked(t *testing.T) {
 	const count, tail, builds, parent, blocks, long, user, how = "a count is negative", "its last block does not fit the block size", "how it builds on its parent is unknown",
 		"its parent is not a place before it", "its blocks do not fit how it builds on its parent", "its prompt is too long", "its user is not between 0 and 2^40", "how it joins its session is unknown"
+	const old, follows = "it follows a prefix that the model does not name: fit the trace again with reprise synth fit", "it does not follow its template"
 	for i, c := range []struct {
 		change func(r *modelRow)
 		want   string
@@ -192,6 +197,12 @@ func TestModelPlaceChecked(t *testing.T) {
 		{func(r *modelRow) { *r = nextRow(); r.Builds = "edits" }, ""},
 		{func(r *modelRow) { *r = nextRow(); r.Builds, r.Growth = "repeats", 0 }, ""},
 		{func(r *modelRow) { *r = nextRow(); r.Builds = "repeats" }, long},
+		{func(r *modelRow) { *r = openRow() }, ""},
+		{func(r *modelRow) { *r = openRow(); r.Template = nil }, old},
+		{func(r *modelRow) { *r = openRow(); r.Template = trace.Ptr(int64(-1)) }, follows},
+		{func(r *modelRow) { *r = openRow(); r.Template = trace.Ptr(int64(1)) }, follows},
+		{func(r *modelRow) { *r = openRow(); r.Template, r.Trunk = trace.Ptr(int64(1)), 3 }, ""},
+		{func(r *modelRow) { *r = openRow(); r.Template = trace.Ptr(int64(2)) }, follows},
 		{func(r *modelRow) { r.Growth = 1 }, long},
 		{func(r *modelRow) { *r = nextRow(); r.Growth = -maxTokens / 2 }, ""},
 		{func(r *modelRow) { *r = nextRow(); r.Growth = -maxTokens/2 - 1 }, long},
@@ -217,30 +228,30 @@ func TestModelPlaceChecked(t *testing.T) {
 	} {
 		r := aRow()
 		c.change(&r)
-		if got := r.check(16, 2); got != c.want {
+		if got := r.check(16, 2, []template{{up: none}, {from: 2}}); got != c.want {
 			t.Errorf("%d: %q, want %q: %+v", i, got, c.want, r)
 		}
 	}
 	// With longer blocks fewer fit the tokens of a request.
 	for fresh, want := range map[int32]string{2045: "", 2046: long} {
 		r := bareRow()
-		if r.Fresh = fresh; r.check(1<<20, 0) != want {
-			t.Errorf("%d blocks of 2^20 tokens: %q, want %q", fresh, r.check(1<<20, 0), want)
+		if r.Fresh = fresh; r.check(1<<20, 0, nil) != want {
+			t.Errorf("%d blocks of 2^20 tokens: %q, want %q", fresh, r.check(1<<20, 0, nil), want)
 		}
 	}
-	if got := (&modelRow{Builds: "opens", Tail: 70}).check(0, 0); got != "" {
+	if got := (&modelRow{Builds: "opens", Tail: 70}).check(0, 0, nil); got != "" {
 		t.Errorf("tokens of a trace without blocks: %q", got)
 	}
 	next := nextRow()
-	if got := next.check(0, 1); got != blocks {
+	if got := next.check(0, 1, nil); got != blocks {
 		t.Errorf("a link in a trace without blocks: %q", got)
 	}
 }
 
 // What is wrong with a file, with the row that is.
 func TestModelFileSaysWhatIsWrong(t *testing.T) {
-	m := modelOf(t, []modelRow{openRow(), aRow()})
-	first := 2 // of the arrivals
+	m := modelOf(t, []modelRow{templateRow(), openRow(), aRow()})
+	first := 3 // of the arrivals
 	change := func(at int, f func(r *modelRow)) func(i int, r *modelRow) bool {
 		return func(i int, r *modelRow) bool {
 			if i == at {
@@ -256,30 +267,33 @@ func TestModelFileSaysWhatIsWrong(t *testing.T) {
 		meta map[string]string
 		want string
 	}{
-		"nothing":            {nil, nil, ""},
-		"a place less":       {func(i int, r *modelRow) bool { return i != 1 }, nil, missing},
-		"no arrivals":        {func(i int, r *modelRow) bool { return i < first }, nil, missing},
-		"a negative output":  {change(1, func(r *modelRow) { r.OutputTokens = trace.Ptr[int32](-1) }), nil, "row 1 of the model: a count is negative"},
-		"another table":      {change(1, func(r *modelRow) { r.Table = "" }), nil, "row 1 of the model: its table is unknown, or out of order"},
-		"a place behind":     {change(first+1, func(r *modelRow) { *r = bareRow() }), nil, "row 3 of the model: its table is unknown, or out of order"},
-		"a parent behind":    {change(1, func(r *modelRow) { r.Parent = trace.Ptr(int64(1)) }), nil, "row 1 of the model: its parent is not a place before it"},
-		"an arrival less":    {func(i int, r *modelRow) bool { return i != first }, nil, "arrivals: cascade: want a head row and coarse rows first"},
-		"the digest":         {change(0, func(r *modelRow) { r.Model = "other" }), nil, damaged},
-		"k":                  {nil, map[string]string{keyKSwap: "0"}, "its metadata reprise.k_swap is not a number from 1 to 2147483647"},
-		"k is great":         {nil, map[string]string{keyKSwap: "2147483648"}, "its metadata reprise.k_swap is not a number from 1 to 2147483647"},
-		"k is no number":     {nil, map[string]string{keyKSwap: "two"}, "its metadata reprise.k_swap is not a number from 1 to 2147483647"},
-		"another k":          {nil, map[string]string{keyKSwap: "2147483647"}, ""},
-		"requests":           {nil, map[string]string{keyRequests: "0"}, "its metadata reprise.fitted_requests is not a number from 1 to 2147483647"},
-		"more requests":      {nil, map[string]string{keyRequests: "3"}, missing},
-		"the span":           {nil, map[string]string{keySpan: "0"}, "its metadata reprise.span_ns is not a number from 1 to 4611686018427387903"},
-		"another span":       {nil, map[string]string{keySpan: "1"}, "the model is damaged: its arrivals have another span"},
-		"the block size":     {nil, map[string]string{keyBlock: "1048577"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
-		"a block size of 0":  {nil, map[string]string{keyBlock: "0"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
-		"another block size": {nil, map[string]string{keyBlock: "17"}, damaged},
-		"the kind":           {nil, map[string]string{keyKind: kindCells}, "it is not a model of kind places"},
-		"the schema":         {nil, map[string]string{keySchema: "model/3"}, ErrNotModel.Error()},
-		"an earlier schema":  {nil, map[string]string{keySchema: "model/1"}, errOldModel.Error()},
-		"a swap":             {nil, map[string]string{keySwapped: "much"}, "its metadata reprise.swapped are not those of a swap"},
+		"nothing":             {nil, nil, ""},
+		"a place less":        {func(i int, r *modelRow) bool { return i != 2 }, nil, missing},
+		"no arrivals":         {func(i int, r *modelRow) bool { return i < first }, nil, missing},
+		"a negative output":   {change(2, func(r *modelRow) { r.OutputTokens = trace.Ptr[int32](-1) }), nil, "row 2 of the model: a count is negative"},
+		"another table":       {change(2, func(r *modelRow) { r.Table = "" }), nil, "row 2 of the model: its table is unknown, or out of order"},
+		"a place behind":      {change(first+1, func(r *modelRow) { *r = bareRow() }), nil, "row 4 of the model: its table is unknown, or out of order"},
+		"a template behind":   {change(2, func(r *modelRow) { *r = templateRow() }), nil, "row 2 of the model: its table is unknown, or out of order"},
+		"a template on none":  {change(0, func(r *modelRow) { r.Trunk = 1 }), nil, "row 0 of the model: it does not go on where a template is"},
+		"a template on later": {change(0, func(r *modelRow) { r.Template = trace.Ptr(int64(0)) }), nil, "row 0 of the model: it goes on from no template before it"},
+		"a parent behind":     {change(2, func(r *modelRow) { r.Parent = trace.Ptr(int64(1)) }), nil, "row 2 of the model: its parent is not a place before it"},
+		"an arrival less":     {func(i int, r *modelRow) bool { return i != first }, nil, "arrivals: cascade: want a head row and coarse rows first"},
+		"the digest":          {change(1, func(r *modelRow) { r.Model = "other" }), nil, damaged},
+		"k":                   {nil, map[string]string{keyKSwap: "0"}, "its metadata reprise.k_swap is not a number from 1 to 2147483647"},
+		"k is great":          {nil, map[string]string{keyKSwap: "2147483648"}, "its metadata reprise.k_swap is not a number from 1 to 2147483647"},
+		"k is no number":      {nil, map[string]string{keyKSwap: "two"}, "its metadata reprise.k_swap is not a number from 1 to 2147483647"},
+		"another k":           {nil, map[string]string{keyKSwap: "2147483647"}, ""},
+		"requests":            {nil, map[string]string{keyRequests: "0"}, "its metadata reprise.fitted_requests is not a number from 1 to 2147483647"},
+		"more requests":       {nil, map[string]string{keyRequests: "3"}, missing},
+		"the span":            {nil, map[string]string{keySpan: "0"}, "its metadata reprise.span_ns is not a number from 1 to 4611686018427387903"},
+		"another span":        {nil, map[string]string{keySpan: "1"}, "the model is damaged: its arrivals have another span"},
+		"the block size":      {nil, map[string]string{keyBlock: "1048577"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
+		"a block size of 0":   {nil, map[string]string{keyBlock: "0"}, "its metadata reprise.block_size is not a number from 1 to 1048576"},
+		"another block size":  {nil, map[string]string{keyBlock: "17"}, damaged},
+		"the kind":            {nil, map[string]string{keyKind: kindCells}, "it is not a model of kind places"},
+		"the schema":          {nil, map[string]string{keySchema: "model/3"}, ErrNotModel.Error()},
+		"an earlier schema":   {nil, map[string]string{keySchema: "model/1"}, errOldModel.Error()},
+		"a swap":              {nil, map[string]string{keySwapped: "much"}, "its metadata reprise.swapped are not those of a swap"},
 	} {
 		got := ""
 		if _, err := read(rewritten(t, m, c.keep, c.meta)); err != nil {

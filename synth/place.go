@@ -16,6 +16,8 @@ import (
 type place struct {
 	user  int64 // dense; none when the source tells no users
 	label int32 // of [Model].labels: cache domain and what kind of request
+	// Of opens: the template of [Model].templates that its prompt follows, or none.
+	template int32
 	link
 	seat
 	size
@@ -36,7 +38,7 @@ type link struct {
 type class uint8
 
 const (
-	opens     class = iota // on nothing, but the trunk of its domain
+	opens     class = iota // on nothing, but a template
 	continues              // behind the last full block of its parent
 	edits                  // near the end of its parent, of about its length
 	branches               // further up
@@ -65,11 +67,14 @@ const (
 
 // A size is how much a request brings.
 type size struct {
-	trunk  int32 // of opens: leading blocks on the trunk of the domain
+	trunk  int32 // of opens: leading blocks on the template
 	fresh  int32 // of opens and branches: blocks behind those that it shares
 	tail   int32 // of opens and branches: tokens in the last block; all of them in a trace without blocks
 	growth int32 // of continues and edits: tokens more than the parent has
 }
+
+// wholeTemplate tells whether a place opens a prompt that has nothing of its own.
+func (p *place) wholeTemplate() bool { return p.class == opens && p.trunk > 0 && p.fresh == 0 }
 
 // tokens is how many tokens a request brings, with blocks of so many.
 func (s *size) tokens(block int) int64 {

@@ -3,33 +3,29 @@ package synth
 // A population is one independent forest of sessions while it grows. It places requests
 // one after the other: each builds on the prompt of its parent, whatever that became.
 //
-// Each domain has a trunk: the prefix that most of its requests carry, such as a
-// system prompt.
+// What many sessions share, such as a system prompt, is a template, which grows with the first
+// requests that follow it.
 type population struct {
-	size   int // tokens in a block; 0 when there are none
-	forest forest
-	trunks []trunk // by domain
+	size      int // tokens in a block; 0 when there are none
+	forest    forest
+	templates []template // of the model
+	stems     map[stemKey]*stem
 
 	// By request.
-	times   []int64 // of arrivals, by the model's clock, of all requests to come as well
-	places  []int32 // of the model
-	tail    []int32 // tokens in the last block
-	hit     []int32 // known blocks
-	begin   []int32 // its own blocks begin behind this depth
-	owner   []int32 // the request that last touched the deepest known block, or none
-	overlap []int32 // leading blocks on the trunk
-	domain  []uint16
-	session []int32 // none without one; nil where the source told no sessions
-	prior   []int32 // the request whose session it joined, or none; nil as well
-	told    int32   // sessions so far
+	times    []int64 // of arrivals, by the model's clock, of all requests to come as well
+	places   []int32 // of the model
+	tail     []int32 // tokens in the last block
+	hit      []int32 // known blocks
+	begin    []int32 // its own blocks begin behind this depth
+	owner    []int32 // the request that last touched the deepest known block, or none
+	template []int32 // that it follows, or its parent does, or none
+	follows  []int32 // leading blocks on that
+	overlap  []int32 // leading blocks that all populations share
+	session  []int32 // none without one; nil where the source told no sessions
+	prior    []int32 // the request whose session it joined, or none; nil as well
+	told     int32   // sessions so far
 
 	taken func(owner, n int32) // is told of nodes that change their last toucher; may be nil
-}
-
-// A trunk is the prefix that most requests of a domain carry.
-type trunk struct {
-	runs []int32 // by depth, from 1
-	tail int32   // tokens in its last block
 }
 
 // full is the depth of the last full block of request r.
@@ -52,13 +48,13 @@ type base struct {
 	tail       int32
 }
 
-// addPlace adds the request of a place in a domain. parent and after are the requests of
+// addPlace adds the request of a place in a pass. parent and after are the requests of
 // this population that the place builds on and whose session it joins, or none.
-func (p *population) addPlace(t *place, dom uint16, parent, after int32) {
+func (p *population) addPlace(t *place, pass int64, parent, after int32) {
 	if parent == none {
-		p.add(t, dom, p.open(t, &p.trunks[dom]), none)
+		p.add(t, pass, p.open(t, pass), none)
 	} else {
-		p.add(t, p.domain[parent], p.extend(t, parent), parent)
+		p.add(t, pass, p.extend(t, parent), parent)
 	}
 	if p.session == nil {
 		return
@@ -82,60 +78,60 @@ func (p *population) addPlace(t *place, dom uint16, parent, after int32) {
 }
 
 // add appends the request of a place at a base.
-func (p *population) add(t *place, dom uint16, b base, parent int32) {
+func (p *population) add(t *place, pass int64, b base, parent int32) {
 	r := int32(len(p.tail))
 	p.forest.appendRequest(b.run, b.hit, b.fresh, p.taken)
 	p.tail = append(p.tail, b.tail)
 	p.hit = append(p.hit, b.hit)
 	p.owner = append(p.owner, b.owner)
-	p.domain = append(p.domain, dom)
 	if parent != none {
 		p.begin = append(p.begin, b.hit)
-		p.overlap = append(p.overlap, min(b.hit, p.overlap[parent])) // it left the trunk where its parent did
+		p.template = append(p.template, p.template[parent])
+		p.follows = append(p.follows, min(b.hit, p.follows[parent])) // it left the template where its parent did
+		p.overlap = append(p.overlap, min(b.hit, p.overlap[parent]))
 		return
 	}
 	p.begin = append(p.begin, min(t.trunk, b.hit+b.fresh))
-	p.overlap = append(p.overlap, p.follow(t, &p.trunks[dom], r, b))
+	follows := p.follow(t, pass, r, b)
+	p.template, p.follows = append(p.template, t.template), append(p.follows, follows)
+	p.overlap = append(p.overlap, p.sharedDepth(t.template, follows))
 }
 
-// open is the base of a place that builds on nothing but the trunk: the last node there
+// open is the base of a place that builds on nothing but a template: the last node there
 // that it has.
-func (p *population) open(t *place, d *trunk) base {
+func (p *population) open(t *place, pass int64) base {
 	b := base{run: none, owner: none, tail: t.tail}
 	length := t.trunk + t.fresh
-	depth := int32(len(d.runs))
+	depth, _, tail := p.grown(t.template, pass)
 	b.hit = min(t.trunk, depth)
-	if b.hit == depth && b.hit < length && b.hit > 0 && int(d.tail) != p.size {
+	if b.hit == depth && b.hit < length && b.hit > 0 && int(tail) != p.size {
 		b.hit-- // nothing hangs on a partial block
 	}
 	if b.fresh = length - b.hit; b.hit > 0 {
-		b.run = d.runs[b.hit-1]
+		b.run = p.runOf(t.template, pass, b.hit)
 		b.owner = p.forest.owner(b.run, b.hit)
 		if b.fresh == 0 { // it has the length of what it repeats
 			if b.tail = int32(p.size); b.hit == depth {
-				b.tail = d.tail
+				b.tail = tail
 			}
 		}
 	}
 	return b
 }
 
-// follow returns how many leading blocks of request r, which opens at b, are on the
-// trunk. Where the place follows it further than it goes yet, it grows.
-func (p *population) follow(t *place, d *trunk, r int32, b base) int32 {
-	length := p.forest.length[r]
-	whole := len(d.runs) == 0 || int(d.tail) == p.size
-	if int(b.hit) < len(d.runs) || !whole {
+// follow returns how many leading blocks of request r, which opens at b, are on its
+// template. Where the place follows it further than it goes yet, it grows.
+func (p *population) follow(t *place, pass int64, r int32, b base) int32 {
+	depth, _, tail := p.grown(t.template, pass)
+	if b.hit < depth || int(tail) != p.size {
 		return b.hit
 	}
+	length := p.forest.length[r]
 	to := max(min(t.trunk, length), b.hit)
-	for len(d.runs) < int(to) {
-		d.runs = append(d.runs, p.forest.leaf[r])
-		d.tail = int32(p.size)
+	if tail = int32(p.size); to == length && b.fresh > 0 {
+		tail = p.tail[r]
 	}
-	if to == length && b.fresh > 0 {
-		d.tail = p.tail[r]
-	}
+	p.grow(t.template, pass, depth, to, p.forest.leaf[r], tail)
 	return to
 }
 
@@ -172,7 +168,7 @@ const maxTokens = 1<<31 - 1 - 1<<21
 // mapped onto what it became: the part that up shares, and its own behind that; an edit
 // leaves as far from the end as it did.
 func (p *population) leave(t *place, up int32) int32 {
-	length, full, begin, over := p.forest.length[up], p.full(up), min(p.begin[up], p.full(up)), p.overlap[up]
+	length, full, begin, over := p.forest.length[up], p.full(up), min(p.begin[up], p.full(up)), p.follows[up]
 	hit := full
 	switch {
 	case t.class == repeats && (t.hit >= t.parentLength || full == 0): // a part of less than a block is none
@@ -204,6 +200,6 @@ func scaled(part, to, from int32) int32 {
 
 // release drops what only placing needs.
 func (p *population) release() {
-	p.begin, p.taken = nil, nil
+	p.begin, p.follows, p.stems, p.taken = nil, nil, nil, nil
 	p.forest.steps = nil
 }

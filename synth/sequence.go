@@ -123,9 +123,9 @@ func (s *sequence) deal() {
 	s.order, s.left, s.next = all[:end], slices.Clone(all[end:]), 0
 }
 
-// nextPlace returns the next place, and the requests that it builds on and whose session
+// nextPlace returns the next place, its pass, and the requests that it builds on and whose session
 // it joins.
-func (s *sequence) nextPlace() (place, parent, after int32) {
+func (s *sequence) nextPlace() (place int32, pass int64, parent, after int32) {
 	for s.next == len(s.order) {
 		s.deal()
 	}
@@ -142,5 +142,5 @@ func (s *sequence) nextPlace() (place, parent, after int32) {
 	if t.after != none {
 		after = at[t.after]
 	}
-	return d.place, parent, after
+	return d.place, d.pass, parent, after
 }

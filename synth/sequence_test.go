@@ -26,7 +26,7 @@ func TestSequences(t *testing.T) {
 		count := make([]int, n)
 		moved, near, links := 0, 0, 0
 		for r := range at {
-			i, parent, after := s.nextPlace()
+			i, _, parent, after := s.nextPlace()
 			at[r] = i
 			count[i]++
 			for _, up := range [...][2]int32{{places[i].parent, parent}, {places[i].after, after}} {

@@ -27,9 +27,9 @@ func (t *swapping) swapSizes() {
 		old[i] = t.places[i].size
 	}
 	type kind struct {
-		domain       int32
-		class        class
-		inner, added bool
+		domain, template int32
+		class            class
+		inner            bool
 	}
 	extended := make([]bool, len(t.places)) // by a prompt that needs a full block of it
 	for i := range t.places {
@@ -39,14 +39,19 @@ func (t *swapping) swapSizes() {
 	}
 	of := func(i int32) kind {
 		p := &t.places[i]
-		return kind{int32(t.domains[p.label]), p.class, extended[i], p.fresh > 0}
+		k := kind{int32(t.domains[p.label]), p.template, p.class, extended[i]}
+		if p.wholeTemplate() {
+			k.class = repeats
+		}
+		return k
 	}
 	narrow := of
 	both := func(i int32) kind { k := of(i); k.inner = false; return k }
-	all := func(i int32) kind { k := both(i); k.domain = 0; return k }
+	any := func(i int32) kind { k := both(i); k.template = 0; return k }
+	all := func(i int32) kind { k := any(i); k.domain = 0; return k }
 	var cells [][]int32
-	for _, g := range grouped(len(t.places), 2*t.k, narrow, both, all) {
-		if t.places[g[0]].class == repeats {
+	for _, g := range grouped(len(t.places), 2*t.k, narrow, both, any, all) {
+		if of(g[0]).class == repeats {
 			continue
 		}
 		inner := extended[g[0]]
@@ -101,17 +106,12 @@ func (t *swapping) swapCell(c []point, old []size) {
 			if old[b].fresh <= blocksFrom {
 				tail = b // few blocks and the last are about one length: apart they would be others
 			}
-			if p.fresh > 0 {
-				p.fresh = t.jitter(old[b].fresh, blocksFrom, swapJitter, 0)
-			}
-			if p.class == opens && t.domains[p.label] == t.domains[t.places[b].label] {
+			if p.fresh = t.jitter(old[b].fresh, blocksFrom, swapJitter, 0); p.template == t.places[b].template {
 				p.trunk = old[b].trunk
 			}
 			switch x := old[tail].tail; {
 			case t.size == 0:
 				p.tail = t.jitter(x, jitterFrom, swapJitter, outputLeast)
-			case p.fresh == 0:
-				p.tail = old[b].tail // that of the trunk that it ends on
 			case int(x) == t.size:
 				p.tail = x // a whole block stays one, and so does a part
 			default:

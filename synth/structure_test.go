@@ -71,7 +71,7 @@ func TestForestReusesSteps(t *testing.T) {
 }
 
 // A link leads to the request that last touched the deepest known block, unless all that
-// is known lies on the trunk, and says where on its prompt the request leaves.
+// is known lies on a template, and says where on its prompt the request leaves.
 func TestLinksLeadToTheLastToucher(t *testing.T) {
 	for _, k := range []talk{{block: 16, models: 2}, {block: 1, models: 1}} {
 		rows := k.rows(5, 300)
@@ -131,7 +131,7 @@ func TestLinksLeadToTheLastToucher(t *testing.T) {
 func TestCellSearchFindsTheLeastCost(t *testing.T) {
 	m := cellModels(t)["histograms"]
 	drawn := m.drawnFrom([]int64{400})
-	p := population{size: 16, trunks: make([]trunk, 1)}
+	p := population{size: 16, templates: drawn.templates}
 	c := cellPlacer{population: &p, model: drawn, r: rand.New(rand.NewPCG(1, 1))}
 	p.taken = c.take
 	cost := func(d *cellDraw, r int32) int64 {

@@ -32,7 +32,7 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 		entropy = crand.Reader
 	}
 	src := &entropySource{r: bufio.NewReader(entropy)}
-	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, labels: m.labels, ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
+	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, templates: m.templates, labels: m.labels, ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
 	s.places = slices.Clone(m.places)
 	s.prepareLinks()
 	tries := 1
@@ -83,17 +83,18 @@ func (e *entropySource) Uint64() uint64 {
 
 // A swapper makes swaps of the places of one trace.
 type swapper struct {
-	r       *rand.Rand
-	k       int
-	size    int
-	labels  []label
-	ends    []end
-	domains []uint16            // by label
-	shapes  []shape             // by place
-	times   []int64             // by place
-	sourced bool                // whether the source told sessions
-	pairs   map[lengthPair]bool // of the trace
-	came    []lengthPair        // those of the trace, in its order
+	r         *rand.Rand
+	k         int
+	size      int
+	labels    []label
+	ends      []end
+	templates []template
+	domains   []uint16            // by label
+	shapes    []shape             // by place
+	times     []int64             // by place
+	sourced   bool                // whether the source told sessions
+	pairs     map[lengthPair]bool // of the trace
+	came      []lengthPair        // those of the trace, in its order
 
 	places         []place // with the links cut that have too few alike
 	wires          []wire

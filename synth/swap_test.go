@@ -26,9 +26,9 @@ func swapperOf(t testing.TB, rows []trace.Request, meta trace.Meta, k int) (*swa
 			t.Fatal(err)
 		}
 	}
-	e.finish()
+	e.finish(k)
 	s := aSwapper(k, meta.BlockSize)
-	s.labels, s.ends, s.domains, s.shapes, s.times = e.labels.values, e.ends.values, domainsOf(e.labels.values), e.shapes, e.times
+	s.templates, s.labels, s.ends, s.domains, s.shapes, s.times = e.templates, e.labels.values, e.ends.values, domainsOf(e.labels.values), e.shapes, e.times
 	s.places = slices.Clone(e.places)
 	return s, e.places
 }

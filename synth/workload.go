@@ -124,32 +124,41 @@ func (m *Model) describe(o Options) string {
 func (w *Workload) prepare() {
 	w.first = -1
 	blocked := int64(0)
-	var trunks [][]int64 // by domain and depth: requests that follow the trunk so far and no further
+	ends := make([][]int64, len(w.model.templates)) // by template and depth: requests that follow what is shared so far and no further
 	for i := range w.populations {
 		c := &w.populations[i]
 		w.rows += int64(len(c.tail))
 		if len(c.times) > 0 && (w.first < 0 || c.times[0] < w.first) {
 			w.first = c.times[0]
 		}
-		trunks = append(trunks, make([][]int64, max(0, len(c.trunks)-len(trunks)))...)
 		for r, x := range c.forest.leaf {
 			if x == none {
 				continue
 			}
 			blocked++
-			ends := &trunks[c.domain[r]]
-			if n := int(c.overlap[r]) + 1 - len(*ends); n > 0 {
-				*ends = append(*ends, make([]int64, n)...)
+			if depth := c.overlap[r]; depth > 0 {
+				t := templateAt(w.model.templates, c.template[r], depth)
+				depth -= w.model.templates[t].from
+				if n := int(depth) + 1 - len(ends[t]); n > 0 {
+					ends[t] = append(ends[t], make([]int64, n)...)
+				}
+				ends[t][depth]++
 			}
-			(*ends)[c.overlap[r]]++
 		}
 	}
-	for _, ends := range trunks {
-		carriers := int64(0)
-		for depth := len(ends) - 1; depth > 0; depth-- {
-			if carriers += ends[depth]; 2*carriers > blocked {
-				w.prefix = max(w.prefix, int32(depth))
+	for t := len(ends) - 1; t >= 0; t-- { // what goes on from others comes after them
+		carriers, of := int64(0), w.model.templates[t]
+		for depth := len(ends[t]) - 1; depth > 0; depth-- {
+			if carriers += ends[t][depth]; 2*carriers > blocked {
+				w.prefix = max(w.prefix, of.from+int32(depth))
 			}
+		}
+		if of.up != none && carriers > 0 {
+			up := of.from - w.model.templates[of.up].from
+			if n := int(up) + 1 - len(ends[of.up]); n > 0 {
+				ends[of.up] = append(ends[of.up], make([]int64, n)...)
+			}
+			ends[of.up][up] += carriers
 		}
 	}
 	// More than half of all requests may carry blocks of one population,

@@ -16,7 +16,7 @@ type workloadReader struct {
 	next     int32 // row
 	blocks   uint64
 	users    trace.Renumber
-	known    [][]mark // by domain: the nodes of the trunk, which all populations share, so far
+	known    [][]mark // by template: the nodes that all populations share, so far
 	sessions []sessionState
 }
 
@@ -37,7 +37,7 @@ type sessionState struct {
 	user  *int64
 }
 
-// A mark says who last touched a node of a trunk, and whether it was the last full
+// A mark says who last touched a node that all populations share, and whether it was the last full
 // block there.
 type mark struct {
 	id      uint64
@@ -49,7 +49,7 @@ type mark struct {
 func (r *workloadReader) nextRow(s *state) trace.Request {
 	i := int32(s.next)
 	t := &r.model.places[s.places[i]]
-	length, dom, owner := s.forest.length[i], s.domain[i], s.owner[i]
+	length, owner := s.forest.length[i], s.owner[i]
 	q := trace.Request{ArrivalNS: r.scale(s.times[i] - r.first), InputTokens: s.tail[i]}
 	if length > 0 {
 		q.InputTokens += (length - 1) * int32(s.size)
@@ -57,13 +57,13 @@ func (r *workloadReader) nextRow(s *state) trace.Request {
 	r.describe(&q, t)
 	s.row = append(s.row, r.next)
 
-	// What is known: in the population's own forest, or of the trunk nodes.
+	// What is known: in the population's own forest, or of what all share.
 	overlap := s.overlap[i]
-	hit := max(s.hit[i], min(overlap, int32(len(r.known[dom]))))
+	hit := max(s.hit[i], r.knownOf(s.template[i], overlap))
 	extends, session := false, int32(none)
 	switch {
 	case hit > 0 && hit <= overlap:
-		m := &r.known[dom][hit-1]
+		m := r.mark(s.template[i], hit)
 		extends, session = m.end, m.session
 	case owner != none:
 		extends, session = hit == s.full(owner), s.seen[owner]
@@ -83,7 +83,7 @@ func (r *workloadReader) nextRow(s *state) trace.Request {
 		r.enterSession(s, i, t, session, &q)
 	}
 	for d := range overlap {
-		m := &r.known[dom][d]
+		m := r.mark(s.template[i], d+1)
 		m.session, m.end = s.seen[i], d+1 == s.full(i)
 	}
 	return q
@@ -95,9 +95,9 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 	if x == none {
 		return nil
 	}
-	known := &r.known[s.domain[i]]
-	for int(overlap) > len(*known) {
-		*known = append(*known, mark{id: r.blocks, session: none})
+	for d := r.knownOf(s.template[i], overlap); d < overlap; d++ {
+		t := templateAt(r.model.templates, s.template[i], d+1)
+		r.known[t] = append(r.known[t], mark{id: r.blocks, session: none})
 		r.blocks++
 	}
 	if int(x) == len(s.base) {
@@ -107,16 +107,35 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 	}
 	out := make([]uint64, to)
 	for d := range overlap {
-		out[d] = (*known)[d].id
+		out[d] = r.mark(s.template[i], d+1).id
 	}
 	for ; x != none && to > overlap; x = s.forest.runs[x].parent {
-		from := max(s.forest.runs[x].start, overlap) // a run that leaves the trunk has ids after it
+		from := max(s.forest.runs[x].start, overlap) // a run that leaves what is shared has ids after it
 		for d := from; d < to; d++ {
 			out[d] = s.base[x] + uint64(d-from)
 		}
 		to = from
 	}
 	return out
+}
+
+// mark is that of a depth on the path of a template, where all populations share it.
+func (r *workloadReader) mark(t, depth int32) *mark {
+	t = templateAt(r.model.templates, t, depth)
+	return &r.known[t][depth-r.model.templates[t].from-1]
+}
+
+// knownOf is how many of the first blocks on the path of a template are known so far.
+func (r *workloadReader) knownOf(t, depth int32) int32 {
+	for depth > 0 {
+		t = templateAt(r.model.templates, t, depth)
+		from := r.model.templates[t].from
+		if n := int32(len(r.known[t])); n > 0 {
+			return min(depth, from+n)
+		}
+		depth = from
+	}
+	return 0
 }
 
 // joinSession gives request i the session that placing found for it, its parent, and
@@ -207,7 +226,7 @@ func (w *Workload) scaled(ns *int64) *int64 {
 
 // Reader reads the rows from the beginning.
 func (w *Workload) Reader() trace.Reader[trace.Request] {
-	r := &workloadReader{Workload: w, known: make([][]mark, domainCount(domainsOf(w.model.labels)))}
+	r := &workloadReader{Workload: w, known: make([][]mark, len(w.model.templates))}
 	for i := range w.populations {
 		if len(w.populations[i].times) > 0 {
 			r.order = append(r.order, &state{population: &w.populations[i], number: i})

@@ -1,0 +1,135 @@
+package synth
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"reprise/trace"
+)
+
+// documents makes single requests on a system prompt and one of some documents, the first of which
+// are asked for most, with versions of an end that half of them have. Some ask the same again.
+func documents(seed uint64, n int) []trace.Request {
+	const block = 16
+	r := rand.New(rand.NewPCG(seed, 3))
+	next := uint64(10)
+	blocks := func(n int) (ids []uint64) {
+		for range n {
+			ids = append(ids, next)
+			next++
+		}
+		return ids
+	}
+	root := blocks(3)
+	var papers [][]uint64
+	for range 60 {
+		paper := append(slices.Clone(root), blocks(2+r.IntN(40))...)
+		papers = append(papers, paper, append(slices.Clone(paper), blocks(1+r.IntN(5))...))
+	}
+	rows := make([]trace.Request, n)
+	for i := range rows {
+		q := &rows[i]
+		*q = trace.Request{ArrivalNS: int64(i)*1e9 + r.Int64N(1e9), Model: "m", Status: trace.StatusOK, OutputTokens: trace.Ptr(1 + r.Int32N(200))}
+		paper := papers[int(float64(len(papers))*r.Float64()*r.Float64()*r.Float64())]
+		if i > 0 && r.IntN(20) == 0 {
+			q.Blocks, q.InputTokens = slices.Clone(rows[i-1].Blocks), rows[i-1].InputTokens
+			continue
+		}
+		q.Blocks = append(slices.Clone(paper), blocks(1+r.IntN(4))...)
+		q.InputTokens = int32(len(q.Blocks)*block) - r.Int32N(block)
+	}
+	return rows
+}
+
+// leftAt counts, by how deep they are, the requests on each block after which k sessions or more
+// left, counted anew: by all prefixes of all prompts.
+func leftAt(rows []trace.Request, k int) map[int][]int {
+	known, left, carried := map[uint64]bool{}, map[uint64]map[int64]bool{}, map[uint64]int{}
+	depth := map[uint64]int{}
+	for i, q := range rows {
+		hit := 0
+		for hit < len(q.Blocks) && known[q.Blocks[hit]] {
+			hit++
+		}
+		if hit > 0 {
+			at, by := q.Blocks[hit-1], -int64(i)-1
+			if q.Session != nil {
+				by = *q.Session
+			}
+			if left[at] == nil {
+				left[at] = map[int64]bool{}
+			}
+			left[at][by], depth[at] = true, hit
+		}
+		for _, b := range q.Blocks {
+			known[b] = true
+			carried[b]++
+		}
+	}
+	of := map[int][]int{}
+	for b, by := range left {
+		if len(by) >= k {
+			of[depth[b]] = append(of[depth[b]], carried[b])
+		}
+	}
+	for _, n := range of {
+		slices.Sort(n)
+	}
+	return of
+}
+
+// Documents are as long in the workload as in the trace, and about as many requests are about each:
+// those about rare ones are exchanged.
+func TestTemplatesKeepLengthAndPopularity(t *testing.T) {
+	for seed := range uint64(3) {
+		rows := documents(seed, 1500)
+		m := fitted(t, rows, trace.Meta{BlockSize: 16}, 10, seed)
+		got := generated(t, m, Options{Seed: seed})
+		want, have := leftAt(rows, 20), leftAt(got, 20)
+		if len(want) < 10 {
+			t.Fatalf("seed %d: only %d lengths of documents", seed, len(want))
+		}
+		for depth, carried := range want {
+			if got := have[depth]; len(got) != len(carried) || slices.Max(got) < slices.Max(carried)*2/3 || slices.Max(got) > slices.Max(carried)*3/2 {
+				t.Errorf("seed %d: %d requests carry what ends at block %d, want about %d", seed, got, depth, carried)
+			}
+		}
+	}
+}
+
+// Unswapped, places on documents rebuild the trace.
+func TestTemplatesRebuildTheTrace(t *testing.T) {
+	for seed := range uint64(3) {
+		rows := annotated(documents(seed, 1500), 16)
+		m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, seed)
+		if len(m.templates) < 20 {
+			t.Fatalf("only %d templates", len(m.templates))
+		}
+		sameRows(t, rows, readAll(t, replayed(m, timesOf(rows)).Reader()))
+	}
+}
+
+// What is one conversation's is no template, however often it is continued: of a session, since
+// only it leaves there, and of requests without one, since each leaves the one before.
+func TestOneConversationIsNoTemplate(t *testing.T) {
+	for name, session := range map[string]*int64{"a session": trace.Ptr(int64(3)), "none": nil} {
+		var rows []trace.Request
+		for i := range 200 {
+			own := trace.Request{ArrivalNS: int64(2 * i), InputTokens: 16, Blocks: []uint64{uint64(1000 + i)}, OutputTokens: trace.Ptr[int32](1), Status: trace.StatusOK}
+			q := own
+			q.ArrivalNS, q.Session, q.Blocks = int64(2*i+1), session, nil
+			for b := range min(2+i/2, 40) {
+				q.Blocks = append(q.Blocks, uint64(b))
+			}
+			if q.Blocks = append(q.Blocks, uint64(5000+i)); session != nil {
+				q.Blocks = append(slices.Clone(q.Blocks[:2]), uint64(5000+i)) // again and again at one place
+			}
+			q.InputTokens = int32(16 * len(q.Blocks))
+			rows = append(rows, own, q)
+		}
+		if m := fitted(t, rows[:150], trace.Meta{BlockSize: 16}, 10, 1); len(m.templates) > 0 {
+			t.Errorf("%s: %d templates", name, len(m.templates))
+		}
+	}
+}
