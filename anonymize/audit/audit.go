@@ -90,8 +90,5 @@ func Checks() []Check {
 		{"numbers", "no planted number is among the values of the output", NeedsCanaries, numeric},
 		{"linkage", "nobody tells who was in the source of a release; its rows are no closer to real ones than people are to each other", NeedsTrace, linkage},
 		{"composition", "several outputs of one source together stay within the limits of each", 0, composition},
-		{"seeds", "two processes that make a release draw other noise", 0, seeds},
-		{"game", "who knows everything else cannot tell from noisy tables whether one unit was in the source", 0, game},
-		{"noise", "noisy counts of a release do not reveal one user beyond the claimed ε", 0, noise},
 	}
 }

@@ -23,18 +23,12 @@ type Case struct {
 	Paths    []string // of the inputs: findings do not name them, since a result may be published
 	Seed     uint64   // of what checks draw: victims, guesses, names
 	Version  string   // of the tool
-	Game     bool     // whether to play the membership game, which takes minutes
-	Fit      Fitter   // makes models as the program does, in another process; nil where there is none
 	SpillDir string   // for private files; os.TempDir when empty
 	Progress func(check string)
 
 	before *trace.Trace // made of Log
 	maker  maker
 }
-
-// A Fitter is the program as a process of its own: it makes a model of a tier of the trace
-// at path, which it is given as a file.
-type Fitter func(ctx context.Context, path, tier string) (model []byte, err error)
 
 // A Log is a source log that can be read several times, with the settings by
 // which it was imported.

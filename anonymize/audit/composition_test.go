@@ -19,7 +19,7 @@ func TestComposition(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &Output{Kind: kindModel, Meta: map[string]string{"tier": anonymize.Public, "card": text, "card_sha256": hash, "capture_ids": captures}}
+		return &Output{Kind: "model", Meta: map[string]string{"tier": anonymize.Public, "card": text, "card_sha256": hash, "capture_ids": captures}}
 	}
 	drawn := func(epsilon, rho float64) *Output {
 		card := anonymize.SessionsCard(dp.SessionStatement{Unit: anonymize.UnitUser, Budget: dp.Budget{Epsilon: epsilon, Delta: 1e-6}, Rho: rho}, trace.Meta{Tier: anonymize.Partner})

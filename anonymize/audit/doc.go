@@ -57,14 +57,6 @@
 //   - linkageclasses.go: linkage: sizes of the classes that look the same
 //   - linkagepoints.go: linkage: sessions that have a few known requests
 //   - composition.go: the check of several outputs of one source: ε added up
-//   - game.go: the check game: whether one unit shows in noisy tables, to somebody who knows
-//     all others
-//   - gamelog.go: the game's small log: units that are hard to hide, and a sample of others
-//   - gameplay.go: the runs of the game, and the attacker's likelihood ratio
-//   - seeds.go: the check that two processes draw other noise
-//   - duel.go: the event that tells two sides apart best
-//   - noise.go: the check of differential privacy: the noisy tables and the selection of
-//     prefixes are played many times with a unit and without, which bounds ε from below
 //
 // Exported names may change in any release.
 package audit

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reprise/anonymize"
+	"reprise/anonymize/dp"
 	"reprise/synth/release"
 	"reprise/trace"
 )
@@ -265,7 +266,7 @@ func drawnCase(t *testing.T, src *trace.Trace, unit string, change func([]trace.
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := release.Fit(t.Context(), rows, src.Meta, release.Options{Unit: unit, Unchecked: true, Noise: stillNoise(1)()})
+	m, _, err := release.Fit(t.Context(), rows, src.Meta, release.Options{Unit: unit, Unchecked: true, Noise: dp.NewNoiseFrom(rand.NewChaCha8([32]byte{1}))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // Figures of linkage as people read them.
@@ -76,7 +77,7 @@ func TestLinkageOfFiveRows(t *testing.T) {
 			if one.Unique < low || one.Unique > high {
 				t.Errorf("%+v, want %v to %v", one, low, high)
 			}
-			lo, hi := clopperPearson(int(math.Round(1000*one.Unique)), 1000, 0.025)
+			lo, hi := sample.ClopperPearson(one.Unique, 1000, 0.95)
 			points = append(points, pointRisk{Known: known, Points: p, Draws: 1000, Unique: one.Unique, Low: lo, High: hi, Sampled: 1})
 		}
 	}
@@ -195,8 +196,8 @@ func TestMatches(t *testing.T) {
 // the harmonic mean.
 func TestScoreOfNearness(t *testing.T) {
 	b := bothWays{rows: []float64{0, 1, 2, 3}, real: []float64{0.5, 1, 1, 5, 9}}
-	pLow, pHigh := clopperPearson(2, 4, 0.025)
-	rLow, rHigh := clopperPearson(3, 5, 0.025)
+	pLow, pHigh := sample.ClopperPearson(float64(2)/4, 4, 0.95)
+	rLow, rHigh := sample.ClopperPearson(float64(3)/5, 5, 0.95)
 	f := func(a, b float64) float64 { return 2 / (1/a + 1/b) }
 	got, want := b.score(1), attackScore{0.5, 0.6, f(0.5, 0.6), f(pLow, rLow), f(pHigh, rHigh)}
 	for i, d := range []float64{got.Precision - want.Precision, got.Recall - want.Recall, got.F1 - want.F1, got.Low - want.Low, got.High - want.High} {
@@ -234,10 +235,10 @@ func TestDistanceOfTheAttack(t *testing.T) {
 		held = append(held, place{p.x + 2, p.y + 2})
 	}
 	all := func(shown int) attackScore {
-		lo, _ := clopperPearson(shown, 201, 0.025)
+		lo, _ := sample.ClopperPearson(float64(shown)/201, 201, 0.95)
 		return attackScore{1, 1, 1, lo, 1}
 	}
-	_, hi := clopperPearson(0, 201, 0.025)
+	_, hi := sample.ClopperPearson(float64(0)/201, 201, 0.95)
 	none := attackScore{High: hi}
 	for name, c := range map[string]struct {
 		synthetic []place

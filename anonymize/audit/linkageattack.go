@@ -11,6 +11,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // An attackResult links rows of a synthetic trace to real ones: each to the nearest, if
@@ -117,8 +118,9 @@ func nearestEach(of, others []place) []float64 {
 func (b bothWays) score(distance float64) attackScore {
 	near := func(all []float64) (share, lo, hi float64) {
 		n := sort.Search(len(all), func(i int) bool { return all[i] > distance })
-		lo, hi = clopperPearson(n, len(all), 0.025)
-		return float64(n) / float64(len(all)), lo, hi
+		share = float64(n) / float64(len(all))
+		lo, hi = sample.ClopperPearson(share, float64(len(all)), 0.95)
+		return share, lo, hi
 	}
 	p, pLow, pHigh := near(b.rows)
 	r, rLow, rHigh := near(b.real)

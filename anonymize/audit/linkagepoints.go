@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"reprise/trace/sample"
 )
 
 // A pointRisk is how often a few requests that are known of a session, drawn at
@@ -67,7 +69,7 @@ func (m *linkMeasure) points(ctx context.Context) error {
 			if n[p] == 0 {
 				continue
 			}
-			lo, hi := clopperPearson(alone[p], n[p], 0.025)
+			lo, hi := sample.ClopperPearson(float64(alone[p])/float64(n[p]), float64(n[p]), 0.95)
 			m.out.Points = append(m.out.Points, pointRisk{k.words, p, n[p], float64(alone[p]) / float64(n[p]), lo, hi, sampled})
 		}
 	}

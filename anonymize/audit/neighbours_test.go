@@ -33,7 +33,7 @@ func publicCase(t *testing.T, unit string, entries []trace.Entry, m maker) *Case
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Case{Log: log, maker: m, Seed: 2, Output: &Output{Kind: kindModel, Meta: map[string]string{"tier": anonymize.Public, "card": text, "card_sha256": hash}}}
+	c := &Case{Log: log, maker: m, Seed: 2, Output: &Output{Kind: "model", Meta: map[string]string{"tier": anonymize.Public, "card": text, "card_sha256": hash}}}
 	t.Cleanup(func() { c.Close() })
 	return c
 }

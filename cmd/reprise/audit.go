@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,7 +36,6 @@ type auditFlags struct {
 	json     bool
 	html     string
 	release  bool
-	game     bool
 	auditSeed
 }
 
@@ -101,7 +98,6 @@ Checks:
 	flags.Details(fl)
 	results.FileVar(&f.html, "html", "write an HTML `page` with the findings, the source's fields and the remaining risks")
 	checks.BoolVar(&f.release, "release", false, "make the output readable to everybody (0644) if no check failed")
-	checks.BoolVar(&f.game, "game", false, "play the membership game, 2,000 runs a side: some minutes. It needs the source and a release with noise")
 	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of random choices in the checks")
 	results.Bool("quiet", false, "no progress")
 	return cmd
@@ -213,7 +209,7 @@ func (f *auditFlags) open(cmd *cobra.Command, path string, others []string) (c *
 			c.Close()
 		}
 	}
-	c = &audit.Case{Seed: f.draws, Version: cli.Version, Game: f.game, Fit: fitInProcess}
+	c = &audit.Case{Seed: f.draws, Version: cli.Version}
 	if c.Output, err = audit.OpenOutput(path); err != nil {
 		return nil, closing, err
 	}
@@ -312,24 +308,4 @@ func (f *auditFlags) log(cmd *cobra.Command, c *audit.Case) (*audit.Log, error) 
 			any.MaxBad = 1 // altered records may be bad ones
 			return opened(files, &any)
 		}}, nil
-}
-
-// fitInProcess makes a model of an invented trace as a user does, by this program in a
-// process of its own. Its ledgers are in the folder of the trace, and end with it.
-func fitInProcess(ctx context.Context, path, tier string) ([]byte, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Dir(path)
-	cmd := exec.CommandContext(ctx, self, "synth", "fit", path, "--tier", tier, "--unit", "user", "--epsilon", "50", "--delta", "1e-6", "--i-understand",
-		"--max-input", "4096", "--max-output", "1024", "--ledger", filepath.Join(dir, "ledger"), "--quiet", "-o", "-")
-	cmd.Args[0] = "reprise"
-	cmd.Env = append(os.Environ(), "XDG_STATE_HOME="+dir, "LOCALAPPDATA="+dir)
-	var model, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &model, &said
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, bytes.TrimSpace(said.Bytes()))
-	}
-	return model.Bytes(), nil
 }

@@ -12,9 +12,8 @@ import (
 	"sync"
 	"testing"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"reprise/trace"
+	"reprise/trace/sample"
 )
 
 // A membership is an attack on a release: somebody knows all of a log but for one user, and tells by
@@ -161,13 +160,8 @@ func TestMembership(t *testing.T) {
 
 // epsilonBound is a lower bound of ε of an event that was seen so often with the user and without.
 func epsilonBound(with, without, n int64) float64 {
-	low, high := 0., 1.
-	if with > 0 {
-		low = distuv.Beta{Alpha: float64(with), Beta: float64(n - with + 1)}.Quantile(0.025)
-	}
-	if without < n {
-		high = distuv.Beta{Alpha: float64(without + 1), Beta: float64(n - without)}.Quantile(0.975)
-	}
+	low, _ := sample.ClopperPearson(float64(with)/float64(n), float64(n), 0.95)
+	_, high := sample.ClopperPearson(float64(without)/float64(n), float64(n), 0.95)
 	return math.Log(max(low-1e-6, 1e-9) / high)
 }
 

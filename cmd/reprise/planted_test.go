@@ -18,7 +18,7 @@ import (
 type plantedBug struct {
 	name, file, from, to string
 	tests                string // package that has a test which is to fail
-	check                string // of audit, that is to fail
+	check                string // of audit, that is to fail; empty where only a test can tell
 	of                   plantedOutput
 }
 
@@ -32,7 +32,7 @@ const (
 	ofModel                        // a model for a partner, beside the internal trace
 )
 
-// plantedBugs are what the tests of the code and audit are both to notice.
+// plantedBugs are what the tests of the code are to notice, and audit where it has a check for it.
 var plantedBugs = []plantedBug{
 	{"the window is not time zero", "anonymize/run.go", "	if p.Capture.Declared() {\n		f.declared", "	if p.Capture.Declared() && false {\n		f.declared", "./anonymize", "neighbours", ofBoth},
 	{"models keep their names", "anonymize/finish.go", `		r.Model = f.models.name("model", r.Model)`, "		_ = f.models", "./anonymize", "non-interference", ofImport},
@@ -41,11 +41,11 @@ var plantedBugs = []plantedBug{
 	{"pages have statistics", "trace/parquet.go", "parquet.DataPageStatistics(false)", "parquet.DataPageStatistics(true)", "./trace", "container", ofImport},
 	{"columns have bounds", "trace/parquet.go", "append(append(WriterOptions(), SkipBounds[T]()...), more...)", "append(WriterOptions(), more...)", "./trace", "container", ofImport},
 	{"the file names its creator", "trace/parquet.go", `parquet.CreatedBy("reprise", "1", "trace")`, `parquet.CreatedBy("reprise of acme", "1", "trace")`, "./trace", "container", ofImport},
-	{"noise from a seed", "anonymize/dp/noise.go", "func NewNoise() *Noise { return NewNoiseFrom(rand.Reader) }", seededNoise, "./anonymize/dp", "seeds", ofModel},
-	{"Gaussian noise of half the deviation", "anonymize/dp/tables.go", "n.Gaussian(s.Variance)", "n.Gaussian(s.Variance / 4)", "./anonymize/dp", "noise", ofRelease},
-	{"Laplace noise of half the scale", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(s.Scale / 2)", "./anonymize/dp", "noise", ofRelease},
-	{"prefixes are selected without noise", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(1)", "./anonymize/dp", "noise", ofRelease},
-	{"empty cells have no noise", "anonymize/dp/tables.go", "		cells[i] += x\n", "		if cells[i] != 0 {\n			cells[i] += x\n		}\n", "./anonymize/dp", "noise", ofRelease},
+	{"noise from a seed", "anonymize/dp/noise.go", "func NewNoise() *Noise { return NewNoiseFrom(rand.Reader) }", seededNoise, "./anonymize/dp", "", ofModel},
+	{"Gaussian noise of half the deviation", "anonymize/dp/tables.go", "n.Gaussian(s.Variance)", "n.Gaussian(s.Variance / 4)", "./anonymize/dp", "", ofRelease},
+	{"Laplace noise of half the scale", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(s.Scale / 2)", "./anonymize/dp", "", ofRelease},
+	{"prefixes are selected without noise", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(1)", "./anonymize/dp", "", ofRelease},
+	{"empty cells have no noise", "anonymize/dp/tables.go", "		cells[i] += x\n", "		if cells[i] != 0 {\n			cells[i] += x\n		}\n", "./anonymize/dp", "", ofRelease},
 	{"σ is half of what ρ needs", "anonymize/dp/tables.go", "v := float64(m.L2Squared) / (2 * rho)", "v := float64(m.L2Squared) / (8 * rho)", "./anonymize/dp", "card", ofRelease},
 	{"each table spends the whole ρ", "synth/release/fit.go", "rows*columns, f.rho*shares[t]/total)", "rows*columns, f.rho)", "./synth/release", "card", ofRelease},
 	{"a user weighs as much as all sessions", "synth/release/fit.go", "if w := part(unit, len(sessions), i); w > 0 {", "if w := unit + 0*part(unit, len(sessions), i); w > 0 {", "./synth/release", "neighbours", ofRelease},
@@ -85,8 +85,8 @@ func userTraffic(n int) string {
 	return b.String()
 }
 
-// Every bug fails a test of the code that it is in, and fails the audit of what a program
-// with it makes.
+// Every bug fails a test of the code that it is in, and the audit of what a program with it makes where
+// audit has a check for it.
 func TestPlantedPrograms(t *testing.T) {
 	if os.Getenv("REPRISE_TEST_PLANTED") == "" {
 		t.Skip("it builds the program and its tests anew for each bug, which takes a quarter of an hour: set REPRISE_TEST_PLANTED=1")
@@ -104,6 +104,9 @@ func TestPlantedPrograms(t *testing.T) {
 				} else {
 					t.Logf("caught by %s", strings.Fields(string(out)[strings.Index(string(out), "--- FAIL"):])[2])
 				}
+			}
+			if b.check == "" && b.name != "none" {
+				return
 			}
 			for check, said := range auditedBy(t, buildWith(t, overlay), b) {
 				if fails := check == b.check; fails != (said == "fail") && (fails || b.name == "none") {
@@ -146,9 +149,6 @@ func auditedBy(t *testing.T, bin string, b plantedBug) map[string]string {
 	audit = append([]string{"audit", "--json", "-o", "audit.json"}, audit...)
 	if b.check != "" {
 		audit = append(audit, "--only", b.check)
-	}
-	if b.check == "game" {
-		audit = append(audit, "--game")
 	}
 	call(audit...)
 	text, err := os.ReadFile(filepath.Join(dir, "audit.json"))

@@ -168,7 +168,7 @@ func (r *Runs) Share(bound int64, confidence float64) Interval {
 	i, n := r.effective(share, bound, confidence)
 	i.At = share
 	if i.Lacks == "" {
-		i.Low, i.High = clopperPearson(share, n, confidence)
+		i.Low, i.High = ClopperPearson(share, n, confidence)
 	}
 	return i
 }
@@ -216,10 +216,14 @@ func (r *Runs) effective(share float64, bound int64, confidence float64) (out In
 	return out, out.Effective * ratio * ratio
 }
 
-// clopperPearson are the bounds of a share of n independent values; n need not be whole.
-func clopperPearson(share, n, confidence float64) (lo, hi float64) {
+// ClopperPearson are the exact bounds of a share of n independent values, each with half of what is left of
+// the confidence (Clopper and Pearson, Biometrika 1934). n need not be whole; of none the bounds are 0 and 1.
+func ClopperPearson(share, n, confidence float64) (lo, hi float64) {
 	k, tail := share*n, (1-confidence)/2
 	lo, hi = 0, 1
+	if n <= 0 {
+		return lo, hi
+	}
 	if k > 0 {
 		lo = distuv.Beta{Alpha: k, Beta: n - k + 1}.Quantile(tail)
 	}

@@ -137,7 +137,7 @@ func TestShares(t *testing.T) {
 		widest float64
 	}{{0, 0, .0362, .04}, {10, .0490, .1762, .2}} { // 1−0.025^(1/100), and tables
 		share := float64(c.below) / 100
-		if lo, hi := clopperPearson(share, 100, .95); math.Abs(lo-c.lo) > 1e-4 || math.Abs(hi-c.hi) > 1e-4 {
+		if lo, hi := ClopperPearson(share, 100, .95); math.Abs(lo-c.lo) > 1e-4 || math.Abs(hi-c.hi) > 1e-4 {
 			t.Errorf("%d of 100 is between %v and %v", c.below, lo, hi)
 		}
 		values := make([]int64, 100)

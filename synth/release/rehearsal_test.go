@@ -9,8 +9,20 @@ import (
 	"reprise/trace"
 )
 
+// A Measured is all that a model keeps of a trace: what noisy counts chose, and tables with noise.
+type Measured struct {
+	Chosen string // which cells there are, as noisy counts say
+	Tables []NoisyTable
+}
+
+// A NoisyTable is a table with its noise, and how much that is.
+type NoisyTable struct {
+	Spec  dp.NoiseSpec
+	Cells []int64
+}
+
 // A Rehearsal measures a trace as often as it is asked to, where [Fit] does so once.
-// Audits play with it, and release nothing of it.
+// The membership game is played with it.
 type Rehearsal struct{ fit *fit }
 
 // Rehearse reads a trace as [Fit] does.
@@ -33,7 +45,7 @@ type chosen struct {
 }
 
 // Measure selects, counts and draws all noise anew, by the code of [Fit].
-func (r *Rehearsal) Measure() (m dp.Measured, err error) {
+func (r *Rehearsal) Measure() (m Measured, err error) {
 	f := r.fit
 	f.trunks, f.noisy, f.sums = nil, [tables][]int64{}, f.mostSummed()
 	if err := f.measure(); err != nil {
@@ -47,7 +59,7 @@ func (r *Rehearsal) Measure() (m dp.Measured, err error) {
 	m.Chosen = string(b)
 	for t, cells := range f.noisy {
 		if cells != nil {
-			m.Tables = append(m.Tables, dp.Noisy{Spec: f.specs[t], Cells: cells})
+			m.Tables = append(m.Tables, NoisyTable{Spec: f.specs[t], Cells: cells})
 		}
 	}
 	return m, err
@@ -88,21 +100,4 @@ func (r *Rehearsal) Exact(cells string) (out [][]int64, err error) {
 	}
 	f.noisy = [tables][]int64{}
 	return out, nil
-}
-
-// Units tells units of privacy apart as [Fit] does: the rows to which it gives one key are
-// one unit's. It is to be asked for the rows in order.
-func Units(meta trace.Meta, o Options) (func(r *trace.Request) any, error) {
-	if err := o.defaults(meta); err != nil {
-		return nil, err
-	}
-	c := &newFit(meta, o).source
-	return func(r *trace.Request) any {
-		k, unit := c.key(r)
-		c.rows++
-		if c.user {
-			return unit
-		}
-		return k
-	}, nil
 }
