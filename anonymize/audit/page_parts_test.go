@@ -88,13 +88,13 @@ func TestVerdicts(t *testing.T) {
 
 // Each check stands with its sign, what it is about and what it found.
 func TestChecksOfAPage(t *testing.T) {
-	s := sheet{r: &Result{Findings: []Finding{{Check: "ids", Status: Pass, Why: "they are"}, {Check: "times", Status: Fail, Why: "broken."}, {Check: "x", Status: Inconclusive}, {Check: "noise", Status: Skipped, Why: "why"}}}}
+	s := sheet{r: &Result{Findings: []Finding{{Check: "ids", Status: Pass, Why: "they are"}, {Check: "times", Status: Fail, Why: "broken."}, {Check: "x", Status: Inconclusive}, {Check: "linkage", Status: Skipped, Why: "why"}}}}
 	about := func(name string) string {
 		i := slices.IndexFunc(Checks(), func(c Check) bool { return c.Name == name })
 		a := Checks()[i].About
 		return strings.ToUpper(a[:1]) + a[1:] + "."
 	}
-	want := [][]string{{"✓ passed", "ids", about("ids"), "They are."}, {"✕ failed", "times", about("times"), "Broken."}, {"? inconclusive", "x", "", ""}, {"– skipped", "noise", about("noise"), "Why."}}
+	want := [][]string{{"✓ passed", "ids", about("ids"), "They are."}, {"✕ failed", "times", about("times"), "Broken."}, {"? inconclusive", "x", "", ""}, {"– skipped", "linkage", about("linkage"), "Why."}}
 	got := s.checks()
 	if got.Title != "Checks" || !reflect.DeepEqual(got.Tables[0].Rows, want) || !slices.Equal(got.Tables[0].Head, []string{"", "Check", "What must hold", "What was found"}) || len(got.Text) != 1 {
 		t.Errorf("%+v, want %q", got, want)

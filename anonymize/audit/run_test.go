@@ -72,7 +72,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		for _, f := range r.Findings {
 			names = append(names, f.Check)
 		}
-		if want := []string{"card", "non-interference", "times", "neighbours", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition", "seeds", "game", "noise"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
+		if want := []string{"card", "non-interference", "times", "neighbours", "ids", "container", "free-text", "canaries", "numbers", "linkage", "composition"}; !slices.Equal(names, want) || !slices.Equal(told, want) {
 			t.Errorf("ran %v and told of %v, want %v", names, told, want)
 		}
 		return r
@@ -82,13 +82,10 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		unsourced = ": it needs the source log (--source) or a trace of tier internal (--internal)"
 		noPlanted = ": it needs what was planted in the source (--canaries)"
 		alone     = "composition: it needs other outputs of the same source: audit OUTPUT OTHER …"
-		noSeeds   = "seeds: it is about releases with noise, and the output is none"
-		noGame    = "game: it takes minutes: ask for it (--game)"
-		noNoise   = "noise: it is about the noise of what is drawn from noisy counts, and the output is of tier "
 	)
 	o := tinyTrace(t, trace.Meta{Tier: anonymize.Partner}, trace.Request{InputTokens: 1})
 	r := run(&Case{Output: o, Version: "3"})
-	if got, want := why(r), []string{"non-interference" + unsourced, "times" + unsourced, "neighbours" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted, alone, noSeeds, noGame, noNoise + "partner"}; !slices.Equal(got, want) {
+	if got, want := why(r), []string{"non-interference" + unsourced, "times" + unsourced, "neighbours" + unsourced, "canaries" + noPlanted, "numbers" + noPlanted, alone}; !slices.Equal(got, want) {
 		t.Errorf("a trace alone lacks\n%q, want\n%q", got, want)
 	}
 	r.Findings = nil
@@ -99,7 +96,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 	}
 	r = run(&Case{Output: textOutput(t, `{"tier":"partner"}`), Canaries: []string{"12345"}})
 	if got, want := why(r), []string{"non-interference" + noTrace, "times" + noTrace, "neighbours" + unsourced, "ids" + noTrace,
-		"container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone, noSeeds, noGame, noNoise + "partner"}; !slices.Equal(got, want) {
+		"container: the output is no Parquet", "canaries: no strings were planted", "linkage" + noTrace, alone}; !slices.Equal(got, want) {
 		t.Errorf("a document lacks\n%q, want\n%q", got, want)
 	}
 	house := run(&Case{Output: tinyTrace(t, trace.Meta{Tier: anonymize.Internal}), Internal: linkTrace(t, trace.Meta{}, nil)})
@@ -110,7 +107,7 @@ func TestRunSaysWhatChecksLack(t *testing.T) {
 		t.Errorf("a trace of tier internal lacks\n%q, want\n%q", got, want)
 	}
 	if _, err := Run(t.Context(), &Case{Output: o}, []string{"card", "cards"}); !errors.Is(err, ErrNoCheck) ||
-		err.Error() != "unknown check: want one or more of card, non-interference, times, neighbours, ids, container, free-text, canaries, numbers, linkage, composition, seeds, game, noise" {
+		err.Error() != "unknown check: want one or more of card, non-interference, times, neighbours, ids, container, free-text, canaries, numbers, linkage, composition" {
 		t.Errorf("an unknown check: %v", err)
 	}
 	some, err := Run(t.Context(), &Case{Output: o}, []string{"ids", "card"})
@@ -133,7 +130,7 @@ func TestRunStops(t *testing.T) {
 		t.Errorf("%d checks, %v", len(r.Findings), err)
 	}
 	c = &Case{Output: textOutput(t, `{"tier":"partner"}`), Progress: func(string) { stop() }}
-	if _, err := Run(ctx, c, []string{"noise"}); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, c, []string{"composition"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("in the last check: %v", err)
 	}
 	closed := tinyTrace(t, trace.Meta{}, trace.Request{})

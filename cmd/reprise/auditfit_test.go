@@ -101,7 +101,7 @@ func TestProcessesDrawOtherNoise(t *testing.T) {
 		for i := range sides {
 			dir := t.TempDir()
 			model := filepath.Join(dir, "m.parquet")
-			cmd := exec.Command(bin, "synth", "fit", house, "--tier", "partner", "--epsilon", "8", "--max-input", "4096", "--max-output", "1024", "-o", model)
+			cmd := exec.Command(bin, "synth", "fit", house, "--ledger", filepath.Join(dir, "ledger"), "--tier", "partner", "--epsilon", "8", "--max-input", "4096", "--max-output", "1024", "-o", model)
 			cmd.Args[0], cmd.Env = "reprise", append(os.Environ(), "XDG_STATE_HOME="+dir)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

@@ -39,7 +39,6 @@
 //   - contribution.go: what a session adds to each table
 //   - trunks.go: the prefixes that many units share, selected by noisy counts
 //   - fit.go: options, the units of privacy, and all noise
-//   - rehearsal.go: a trace measured again and again, for audits
 //   - project.go: noise taken off a table: projection, tails, rows that stand out
 //   - shape.go: noisy tables made to agree
 //   - calibrate.go: tables tilted towards measured sums

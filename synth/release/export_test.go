@@ -9,6 +9,9 @@ import (
 	"reprise/trace"
 )
 
+// UnitWeight is what one unit of privacy adds to a table in all.
+const UnitWeight = unit
+
 // Counted counts a trace as Fit does before the noise, with what noise would have chosen:
 // 32 cells of arrivals, and the first blocks of the first three sessions as trunks, or
 // those of another.

@@ -175,7 +175,7 @@ func (f *fit) plan() error {
 		}
 	}
 	for _, t := range measured {
-		if _, err := NoiseOfTable(tableNames[t], 1, f.share(t)); err != nil {
+		if _, err := noiseOfTable(tableNames[t], 1, f.share(t)); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (f *fit) measure() error {
 			continue
 		}
 		var err error
-		if f.specs[t], err = NoiseOfTable(tableNames[t], rows*columns, f.share(t)); err != nil {
+		if f.specs[t], err = noiseOfTable(tableNames[t], rows*columns, f.share(t)); err != nil {
 			return err
 		}
 		f.noisy[t] = make([]int64, rows*columns)
@@ -246,11 +246,8 @@ func (f *fit) measure() error {
 	return nil
 }
 
-// UnitWeight is what one unit of privacy adds to a table in all.
-const UnitWeight = unit
-
-// NoiseOfTable is the noise of a table of so many cells at a share of ρ.
-func NoiseOfTable(name string, cells int, rho float64) (dp.NoiseSpec, error) {
+// noiseOfTable is the noise of a table of so many cells at a share of ρ.
+func noiseOfTable(name string, cells int, rho float64) (dp.NoiseSpec, error) {
 	return dp.Measurement{Name: name, L2Squared: unit * unit, Cells: cells}.WithRho(rho)
 }
 

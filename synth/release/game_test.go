@@ -1,4 +1,4 @@
-package release_test
+package release
 
 import (
 	"math"
@@ -8,17 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"reprise/anonymize"
 	"reprise/anonymize/dp"
 	"reprise/synth"
-	"reprise/synth/release"
 	"reprise/trace"
 )
 
 // A measuring measures a log as a release does, as often as it is asked to.
 type measuring interface {
 	// Measure draws all noise anew.
-	Measure() (release.Measured, error)
+	Measure() (Measured, error)
 	// Exact counts without noise, in the cells that a measurement chose.
 	Exact(chosen string) ([][]int64, error)
 }
@@ -132,15 +130,15 @@ type countOfFew struct {
 
 func (s *countOfFew) Exact(string) ([][]int64, error) { return [][]int64{s.cells}, nil }
 
-func (s *countOfFew) Measure() (release.Measured, error) {
+func (s *countOfFew) Measure() (Measured, error) {
 	noisy := slices.Clone(s.cells)
 	if err := s.spec.Add(s.noise(), noisy); err != nil {
-		return release.Measured{}, err
+		return Measured{}, err
 	}
 	for s.cells[len(noisy)-1] < s.least {
 		noisy = noisy[:len(noisy)-1]
 	}
-	return release.Measured{Tables: []release.NoisyTable{{Spec: s.spec, Cells: noisy}}}, nil
+	return Measured{Tables: []NoisyTable{{Spec: s.spec, Cells: noisy}}}, nil
 }
 
 // A mechanism that is right keeps its claim, one with a bug does not, and a unit that counts 43 times is seen.
@@ -219,8 +217,8 @@ func TestGameOfReleases(t *testing.T) {
 			without := slices.DeleteFunc(slices.Clone(rows), func(r trace.Request) bool { return *r.Session == c.unit })
 			for side, of := range map[*measuring][]trace.Request{&p.with: rows, &p.without: without} {
 				var err error
-				*side, err = release.Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: of}, meta,
-					release.Options{Budget: dp.Budget{Epsilon: claim, Delta: 1e-6}, Unit: synth.UnitSession})
+				*side, err = Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: of}, meta,
+					Options{Budget: dp.Budget{Epsilon: claim, Delta: 1e-6}, Unit: synth.UnitSession})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -253,7 +251,7 @@ func chats(n int) (rows []trace.Request, meta trace.Meta) {
 		}
 	}
 	slices.SortStableFunc(rows, func(a, b trace.Request) int { return int(a.ArrivalNS - b.ArrivalNS) })
-	return rows, trace.Meta{Tier: anonymize.Internal, Capture: trace.RelativeCapture(0, time.Hour), Sessions: "source", BlockSize: 64, Convention: trace.PartialTail}
+	return rows, trace.Meta{Tier: "internal", Capture: trace.RelativeCapture(0, time.Hour), Sessions: "source", BlockSize: 64, Convention: trace.PartialTail}
 }
 
 // A rehearsal measures as a release does: without its noise it counts the same, in the
@@ -264,14 +262,14 @@ func TestRehearsals(t *testing.T) {
 	budget := dp.Budget{Epsilon: 90, Delta: 1e-6}
 	of := map[string]measuring{}
 	var err error
-	if of["by session"], err = release.Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, meta, release.Options{Budget: budget, Unit: synth.UnitSession}); err != nil {
+	if of["by session"], err = Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, meta, Options{Budget: budget, Unit: synth.UnitSession}); err != nil {
 		t.Fatal(err)
 	}
-	if of["by user"], err = release.Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, meta, release.Options{Budget: budget, Unit: synth.UnitUser}); err != nil {
+	if of["by user"], err = Rehearse(t.Context(), &trace.SliceReader[trace.Request]{Rows: rows}, meta, Options{Budget: budget, Unit: synth.UnitUser}); err != nil {
 		t.Fatal(err)
 	}
 	for tier, r := range of {
-		var before release.Measured
+		var before Measured
 		for range 2 {
 			m, err := r.Measure()
 			if err != nil {

@@ -1,4 +1,4 @@
-package release_test
+package release
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"reprise/anonymize/dp"
-	"reprise/synth/release"
 	"reprise/trace/sample"
 )
 
@@ -224,11 +223,11 @@ func achievable(g noiseGame, n int) float64 {
 // Gaussian noise for an ε of 1 the most telling events are rare.
 func noiseGames() ([]noiseGame, error) {
 	wide := dp.Budget{Epsilon: 4, Delta: 1e-6}
-	spec, err := release.NoiseOfTable("cells", 32, dp.Rho(wide.Epsilon, wide.Delta))
+	spec, err := noiseOfTable("cells", 32, dp.Rho(wide.Epsilon, wide.Delta))
 	if err != nil {
 		return nil, err
 	}
-	table := tableGame{wide, spec, release.UnitWeight}
+	table := tableGame{wide, spec, unit}
 	const keys = 3 // of prefixes of up to 4 blocks
 	shared := prefixGame{budget: dp.Budget{Epsilon: 1, Delta: 1e-6}, keys: keys}
 	if shared.selection, err = dp.NewSelection(shared.budget, keys); err != nil {

@@ -15,7 +15,7 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 15_000,
+	"anonymize": 13_800,
 	"cmd":       25_000,
 	"datasets":  28_010,
 	"examples":  1_000,
