@@ -39,8 +39,8 @@ A check whose measure the trace lacks, such as reuse without prefix blocks, does
 apply. One whose measure only the workload lacks fails. Mirrors and slices repeat the
 lengths of their trace: compare them with --max copies=off.
 
-Checks and their limits, in brackets those for a trace below 5,000 requests (--max changes
-them):
+Checks and their limits, which --max changes. Of fewer than 5,000 requests a figure tells
+less, by one over the root of their number: limits grow to those in brackets, of 100.
 ` + cli.HelpList(fidelity.MeasureNames(), 24, func(name string) (string, string) {
 			limit, ok := limits[name]
 			switch {

@@ -154,7 +154,7 @@ func TestFidelityCatches(t *testing.T) {
 	} {
 		cand := slices.Clone(ref)
 		test.spoil(cand)
-		got := failedNames(compared(t, c.meta(), ref, cand), DefaultThresholds(0))
+		got := failedNames(compared(t, c.meta(), ref, cand), DefaultThresholds(smallRequests))
 		for _, want := range test.fails {
 			if !slices.Contains(got, want) {
 				t.Errorf("%s: %s passes", name, want)
@@ -309,7 +309,7 @@ func TestMeasuresAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits, small := DefaultThresholds(smallRequests), DefaultThresholds(smallRequests-1)
+	limits, small := DefaultThresholds(smallRequests), DefaultThresholds(leastRequests)
 	for _, name := range names {
 		about := aboutMeasure(name).about
 		line := "| `" + name + "` | " + about + " | "

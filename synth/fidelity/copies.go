@@ -138,7 +138,8 @@ func pairMatch(ref, cand *signatureTally, unique bool) (match, chance float64, o
 
 // linked is what an outsider finds who knows when a request came, to 20 places in the
 // order, and its lengths to 5 %: the share of the candidate's rows with such a row of the
-// reference, and by chance, which is the same 200 places before and after.
+// reference, and by chance, which is the same 200 places before and after. Near an end that is one
+// of both: beyond it nothing could be found.
 func linked(ref, cand *keptRows) (found, chance float64) {
 	n, m := cand.counted(), ref.counted()
 	hit := func(row, place int) float64 {
@@ -153,7 +154,15 @@ func linked(ref, cand *keptRows) (found, chance float64) {
 	for row := range n {
 		place := row * m / n
 		found += hit(row, place)
-		chance += hit(row, place-linkAway) + hit(row, place+linkAway)
+		before, after := place-linkAway, place+linkAway
+		switch {
+		case before < linkReach:
+			chance += 2 * hit(row, after)
+		case after+linkReach >= m:
+			chance += 2 * hit(row, before)
+		default:
+			chance += hit(row, before) + hit(row, after)
+		}
 	}
 	return found / float64(n), chance / float64(2*n)
 }

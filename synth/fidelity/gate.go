@@ -20,7 +20,7 @@ type measureAbout struct {
 	sides string      // what stands beside the distance
 	form  measureForm // of the two sides
 	limit float64     // by default, or noLimit
-	small float64     // the limit for a small reference; 0 is the same
+	grows bool        // the limit is wider for a small reference
 	first bool        // measured over the first requests: see [keptRows]
 }
 
@@ -55,75 +55,78 @@ func (f measureForm) print(v *float64) string {
 
 // catalogue lists the measures in their order. The limits are what synthesis of two
 // Mooncake traces keeps that swaps links between requests alike, ten or more, in the mean
-// of several seeds; small is that of a reference below [smallRequests] requests, where it
-// differs. Of the hit ratios without limit only that by block was tried so, and of the
+// of several seeds. Of the hit ratios without limit only that by block was tried so, and of the
 // correlations only that of input and output: the others have its limit.
 var catalogue = []measureAbout{
-	{"mrc_mae", "mean difference of the LRU hit ratio by block, over 61 capacities from 100 to 200,000 blocks", "mean hit ratio over the capacities", asRatio, 0.005, 0.0075, false},
-	{"mrc_max", "largest difference of the hit ratio over these capacities", "hit ratio where it is", asRatio, 0.015, 0.02, false},
-	{"hit_by_block", "difference of the hit ratio by block of a cache without limit", "hit ratio", asRatio, 0.01, 0, false},
-	{"hit_by_token", "difference of that hit ratio by token", "hit ratio", asRatio, 0.01, 0, false},
-	{"hit_mean_over_requests", "difference of the mean over requests of that hit ratio", "hit ratio", asRatio, 0.01, 0, false},
-	{"hit_full_blocks_only", "difference of that hit ratio over full blocks only", "hit ratio", asRatio, 0.01, 0, false},
-	{"hit_at_1000_blocks", "difference of the LRU hit ratio by block at 1,000 blocks", "hit ratio", asRatio, 0.01, 0, false},
-	{"input_ks", "Kolmogorov-Smirnov distance of input lengths", "median, tokens", asCount, 0.035, 0, false},
-	{"input_w1", "Wasserstein-1 distance of input lengths, over the reference's mean", "mean, tokens", asNumber, noLimit, 0, false},
-	{"output_ks", "Kolmogorov-Smirnov distance of output lengths", "median, tokens", asCount, 0.035, 0, false},
-	{"output_w1", "Wasserstein-1 distance of output lengths, over the reference's mean", "mean, tokens", asNumber, noLimit, 0, false},
-	{"rho_input_output", "difference of Spearman's rank correlation of input and output lengths", "correlation", asRatio, 0.03, 0.06, false},
-	{"rho_hit_new", "difference of the rank correlation of hit blocks and new blocks", "correlation", asRatio, 0.03, 0.06, false},
-	{"rho_new_output", "difference of the rank correlation of new blocks and output lengths", "correlation", asRatio, 0.03, 0.06, false},
-	{"input_output_ks2d", "two-dimensional Kolmogorov-Smirnov distance of input and output lengths (Fasano and Franceschini)", "", asRatio, noLimit, 0, false},
-	{"idc_log2", "mean absolute log2 of the ratio of the IDCs, over the scales that can be compared", "geometric mean of the IDC over these scales", asNumber, 0.2, 0.25, false},
-	{"iat_cv", "difference of the CV of the gaps between requests, over the reference's", "CV", asNumber, noLimit, 0, false},
-	{"categories", "largest difference of the share of a reuse category", "share where it is", asPercent, 0.01, 0.012, false},
-	{"category_cold", "difference of the share of cold requests", "share", asPercent, noLimit, 0, false},
-	{"category_global", "difference of the share of requests that hit the global prefix only", "share", asPercent, noLimit, 0, false},
-	{"category_duplicate", "difference of the share of duplicates", "share", asPercent, noLimit, 0, false},
-	{"category_continuation", "difference of the share of continuations", "share", asPercent, noLimit, 0, false},
-	{"category_branch", "difference of the share of branches", "share", asPercent, noLimit, 0, false},
-	{"turns_ks", "Kolmogorov-Smirnov distance of the turns of a session", "median", asCount, 0.05, 0, false},
-	{"turns_p90", "difference of the turns that 90 % of sessions have at most, over the reference's", "turns", asCount, noLimit, 0, false},
-	{"turns_p99", "difference of the turns that 99 % of sessions have at most, over the reference's", "turns", asCount, noLimit, 0, false},
-	{"turns_top10_log2", "absolute log2 of the ratio of the mean turns of the ten longest sessions", "turns", asNumber, 0.35, 0, false},
-	{"turns_max_log2", "absolute log2 of the ratio of the turns of the longest session", "turns", asCount, 0.6, 0, false},
-	{"growth_p10", "difference of the 10th percentile of how many tokens longer a request is than its parent", "tokens", asNumber, noLimit, 0, true},
-	{"growth_p50", "difference of the median of that growth", "tokens", asNumber, noLimit, 0, true},
-	{"growth_p90", "difference of the 90th percentile of that growth", "tokens", asNumber, noLimit, 0, true},
-	{"growth_ks", "Kolmogorov-Smirnov distance of that growth", "median, tokens", asCount, 0.08, 0, true},
-	{"turn_gap_ks", "Kolmogorov-Smirnov distance of the time from turn to turn", "median, s", asNumber, 0.05, 0, false},
-	{"fanout", "difference of the share of requests that several others build on", "share", asPercent, 0.01, 0, true},
-	{"fanout_max", "difference of the most requests that build on one", "requests", asCount, noLimit, 0, true},
-	{"top_block_log2", "absolute log2 of the ratio of uses of the most used block outside the global prefix", "uses", asCount, 0.6, 0, true},
-	{"reuse_time_ks", "Kolmogorov-Smirnov distance of the time until a block is used again", "median, s", asNumber, 0.05, 0, false},
-	{"think_ks", "Kolmogorov-Smirnov distance of think times", "median, s", asNumber, noLimit, 0, false},
-	{"route_round_robin", "largest difference of the hit ratio behind a round-robin router, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.015, 0.03, true},
-	{"route_sticky", "largest difference of the hit ratio with each session on one replica, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.015, 0.02, true},
-	{"route_prefix", "largest difference of the hit ratio behind a router by prefix and load, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.02, 0.03, true},
-	{"route_sticky_gain", "difference of sticky's hit ratio over round-robin's, at 8 replicas of 5 % of the blocks, over the reference's", "sticky over round-robin", asNumber, 0.12, 0.15, true},
-	{"queue_70_log2", "mean absolute log2 of the ratios of p50, p90 and p99 of a queue's TTFT at 70 % load", "p90, s", asNumber, 0.35, 0, true},
-	{"queue_85_log2", "the same at 85 % load", "p90, s", asNumber, 0.35, 0, true},
-	{"queue_95_log2", "the same at 95 % load", "p90, s", asNumber, 0.5, 0, true},
-	{"token_cv_log2", "mean absolute log2 of the ratio of the CVs of input tokens in windows of 1 to 300 s", "CV at 1 s", asNumber, 0.2, 0, true},
-	{"rate_idc_log2", "mean absolute log2 of the ratio of the IDCs of requests in windows of 1 to 300 s", "IDC at the widest", asNumber, 0.2, 0.25, true},
-	{"token_acf", "largest difference of the autocorrelation of input tokens per second, at lags of 1 to 300 s", "autocorrelation at 3 s", asRatio, 0.1, 0.12, true},
-	{"ticks", "larger difference of the share of gaps that are 0, and of the others' that are on the reference's clock", "share of the others on the clock", asPercent, 0.05, 0, true},
+	{"mrc_mae", "mean difference of the LRU hit ratio by block, over 61 capacities from 100 to 200,000 blocks", "mean hit ratio over the capacities", asRatio, 0.005, true, false},
+	{"mrc_max", "largest difference of the hit ratio over these capacities", "hit ratio where it is", asRatio, 0.015, true, false},
+	{"hit_by_block", "difference of the hit ratio by block of a cache without limit", "hit ratio", asRatio, 0.01, true, false},
+	{"hit_by_token", "difference of that hit ratio by token", "hit ratio", asRatio, 0.01, true, false},
+	{"hit_mean_over_requests", "difference of the mean over requests of that hit ratio", "hit ratio", asRatio, 0.01, true, false},
+	{"hit_full_blocks_only", "difference of that hit ratio over full blocks only", "hit ratio", asRatio, 0.01, true, false},
+	{"hit_at_1000_blocks", "difference of the LRU hit ratio by block at 1,000 blocks", "hit ratio", asRatio, 0.01, true, false},
+	{"input_ks", "Kolmogorov-Smirnov distance of input lengths", "median, tokens", asCount, 0.035, true, false},
+	{"input_w1", "Wasserstein-1 distance of input lengths, over the reference's mean", "mean, tokens", asNumber, noLimit, false, false},
+	{"output_ks", "Kolmogorov-Smirnov distance of output lengths", "median, tokens", asCount, 0.035, true, false},
+	{"output_w1", "Wasserstein-1 distance of output lengths, over the reference's mean", "mean, tokens", asNumber, noLimit, false, false},
+	{"rho_input_output", "difference of Spearman's rank correlation of input and output lengths", "correlation", asRatio, 0.03, true, false},
+	{"rho_hit_new", "difference of the rank correlation of hit blocks and new blocks", "correlation", asRatio, 0.03, true, false},
+	{"rho_new_output", "difference of the rank correlation of new blocks and output lengths", "correlation", asRatio, 0.03, true, false},
+	{"input_output_ks2d", "two-dimensional Kolmogorov-Smirnov distance of input and output lengths (Fasano and Franceschini)", "", asRatio, noLimit, false, false},
+	{"idc_log2", "mean absolute log2 of the ratio of the IDCs, over the scales that can be compared", "geometric mean of the IDC over these scales", asNumber, 0.2, true, false},
+	{"iat_cv", "difference of the CV of the gaps between requests, over the reference's", "CV", asNumber, noLimit, false, false},
+	{"categories", "largest difference of the share of a reuse category", "share where it is", asPercent, 0.01, true, false},
+	{"category_cold", "difference of the share of cold requests", "share", asPercent, noLimit, false, false},
+	{"category_global", "difference of the share of requests that hit the global prefix only", "share", asPercent, noLimit, false, false},
+	{"category_duplicate", "difference of the share of duplicates", "share", asPercent, noLimit, false, false},
+	{"category_continuation", "difference of the share of continuations", "share", asPercent, noLimit, false, false},
+	{"category_branch", "difference of the share of branches", "share", asPercent, noLimit, false, false},
+	{"turns_ks", "Kolmogorov-Smirnov distance of the turns of a session", "median", asCount, 0.05, true, false},
+	{"turns_p90", "difference of the turns that 90 % of sessions have at most, over the reference's", "turns", asCount, noLimit, false, false},
+	{"turns_p99", "difference of the turns that 99 % of sessions have at most, over the reference's", "turns", asCount, noLimit, false, false},
+	{"turns_top10_log2", "absolute log2 of the ratio of the mean turns of the ten longest sessions", "turns", asNumber, 0.35, false, false},
+	{"turns_max_log2", "absolute log2 of the ratio of the turns of the longest session", "turns", asCount, 0.6, false, false},
+	{"growth_p10", "difference of the 10th percentile of how many tokens longer a request is than its parent", "tokens", asNumber, noLimit, false, true},
+	{"growth_p50", "difference of the median of that growth", "tokens", asNumber, noLimit, false, true},
+	{"growth_p90", "difference of the 90th percentile of that growth", "tokens", asNumber, noLimit, false, true},
+	{"growth_ks", "Kolmogorov-Smirnov distance of that growth", "median, tokens", asCount, 0.08, true, true},
+	{"turn_gap_ks", "Kolmogorov-Smirnov distance of the time from turn to turn", "median, s", asNumber, 0.05, true, false},
+	{"fanout", "difference of the share of requests that several others build on", "share", asPercent, 0.01, true, true},
+	{"fanout_max", "difference of the most requests that build on one", "requests", asCount, noLimit, false, true},
+	{"top_block_log2", "absolute log2 of the ratio of uses of the most used block outside the global prefix", "uses", asCount, 0.6, false, true},
+	{"reuse_time_ks", "Kolmogorov-Smirnov distance of the time until a block is used again", "median, s", asNumber, 0.05, true, false},
+	{"think_ks", "Kolmogorov-Smirnov distance of think times", "median, s", asNumber, noLimit, false, false},
+	{"route_round_robin", "largest difference of the hit ratio behind a round-robin router, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.015, true, true},
+	{"route_sticky", "largest difference of the hit ratio with each session on one replica, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.015, true, true},
+	{"route_prefix", "largest difference of the hit ratio behind a router by prefix and load, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.02, true, true},
+	{"route_sticky_gain", "difference of sticky's hit ratio over round-robin's, at 8 replicas of 5 % of the blocks, over the reference's", "sticky over round-robin", asNumber, 0.12, true, true},
+	{"queue_70_log2", "mean absolute log2 of the ratios of p50, p90 and p99 of a queue's TTFT at 70 % load", "p90, s", asNumber, 0.35, true, true},
+	{"queue_85_log2", "the same at 85 % load", "p90, s", asNumber, 0.35, true, true},
+	{"queue_95_log2", "the same at 95 % load", "p90, s", asNumber, 0.5, true, true},
+	{"token_cv_log2", "mean absolute log2 of the ratio of the CVs of input tokens in windows of 1 to 300 s", "CV at 1 s", asNumber, 0.2, true, true},
+	{"rate_idc_log2", "mean absolute log2 of the ratio of the IDCs of requests in windows of 1 to 300 s", "IDC at the widest", asNumber, 0.2, true, true},
+	{"token_acf", "largest difference of the autocorrelation of input tokens per second, at lags of 1 to 300 s", "autocorrelation at 3 s", asRatio, 0.1, true, true},
+	{"ticks", "larger difference of the share of gaps that are 0, and of the others' that are on the reference's clock", "share of the others on the clock", asPercent, 0.05, false, true},
 	{pairMatchName, "share of the candidate's requests whose exact pair of lengths the reference has, beyond what chance gives",
-		"share by chance; share found", asPercent, 0.005, 0, false},
-	{uniquePairMatchName, "the same, of pairs that one request of the reference has", "share by chance; share found", asPercent, 0.005, 0, false},
+		"share by chance; share found", asPercent, 0.005, false, false},
+	{uniquePairMatchName, "the same, of pairs that one request of the reference has", "share by chance; share found", asPercent, 0.005, false, false},
 	{linkageName, "share of requests with one of the reference's within 20 places and 5 % of both lengths, beyond what is so 200 places away",
-		"share 200 places away; share found", asPercent, 0.05, 0.03, true},
-	{chainExactName, "share of chains of three turns whose six lengths are those of one of the reference", "share found", asPercent, 0, 0, true},
+		"share 200 places away; share found", asPercent, 0.03, false, true},
+	{chainExactName, "share of chains of three turns whose six lengths are those of one of the reference", "share found", asPercent, 0, false, true},
 	{chainNearName, "share of chains of three turns whose six lengths are within 5 % of one's of the reference, beyond what chance gives",
-		"share by chance; share found", asPercent, 0.005, 0, true},
-	{"requests", "difference of the number of requests, over the reference's", "requests", asCount, noLimit, 0, false},
-	{"input_tokens", "difference of all input tokens, over the reference's", "tokens", asCount, noLimit, 0, false},
-	{"output_tokens", "difference of all output tokens, over the reference's", "tokens", asCount, noLimit, 0, false},
-	{"duration_s", "difference of the duration, over the reference's", "s, from the first arrival to the last", asNumber, noLimit, 0, false},
+		"share by chance; share found", asPercent, 0.005, false, true},
+	{"requests", "difference of the number of requests, over the reference's", "requests", asCount, noLimit, false, false},
+	{"input_tokens", "difference of all input tokens, over the reference's", "tokens", asCount, noLimit, false, false},
+	{"output_tokens", "difference of all output tokens, over the reference's", "tokens", asCount, noLimit, false, false},
+	{"duration_s", "difference of the duration, over the reference's", "s, from the first arrival to the last", asNumber, noLimit, false, false},
 }
 
-// smallRequests is how many requests a reference needs for the limits of a large one.
-const smallRequests = 5000
+// A reference needs smallRequests for the limits of a large one, and is never taken for one of fewer
+// than leastRequests.
+const (
+	smallRequests = 5000
+	leastRequests = 100
+)
 
 // MeasureNames lists the names of all measures in their order.
 func MeasureNames() []string {
@@ -152,20 +155,27 @@ func aboutMeasure(name string) measureAbout {
 type Thresholds map[string]float64
 
 // DefaultThresholds returns the thresholds of a faithful workload, for a reference of so
-// many requests. Below 5,000 some are wider: what is measured of so few differs between two
-// draws of one process.
+// many requests. Below 5,000 they grow as the error of a figure of so few does, with one over the
+// root of their number, but for those of the longest and of copies.
 func DefaultThresholds(requests int64) Thresholds {
 	t := Thresholds{}
+	few := math.Sqrt(smallRequests / float64(max(leastRequests, min(requests, smallRequests))))
 	for _, m := range catalogue {
 		switch {
 		case m.limit == noLimit:
-		case requests < smallRequests && m.small > 0:
-			t[m.name] = m.small
+		case m.grows:
+			t[m.name] = thousandths(m.limit * few)
 		default:
 			t[m.name] = m.limit
 		}
 	}
 	return t
+}
+
+// thousandths rounds to three digits.
+func thousandths(x float64) float64 {
+	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'g', 3, 64), 64) // it was printed so
+	return x
 }
 
 // copiesName stands for all of [copyMeasures] where a threshold is set.

@@ -20,7 +20,8 @@ var (
 
 // The routers. Round-robin is that of [fleet.RoundRobin]. Sticky sends all requests of a
 // session to one replica, by a hash of its number in order of appearance, so that it does
-// not depend on the names of sessions; package fleet hashes the names. Prefix takes the
+// not depend on the names of sessions; package fleet hashes the names. Few
+// sessions meet on a replica by chance: of few requests it is the mean of several hashes. Prefix takes the
 // replica with the most leading blocks of the prompt, less the load of its last minute
 // above that of the least loaded, in blocks; package fleet weighs the load of the whole
 // trace so far instead, which suits a summary, and notices no burst.
@@ -34,6 +35,13 @@ var routeNames = [...]string{routeRoundRobin, routeSticky, routePrefix}
 
 // The gain of affinity is that at 8 replicas that hold the middle capacity.
 const gainReplicas, gainCapacity = 2, 1
+
+// Of a trace with fewer than stickyRows rows as many hashes are tried as are that many together, but
+// no more than mostHashes.
+const (
+	stickyRows = 1 << 15
+	mostHashes = 16
+)
 
 // loadWindow is how long the prefix router remembers what it sent, in s.
 const loadWindow = 60
@@ -64,7 +72,13 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 				wait.Go(func() {
 					defer func() { <-slots }()
 					defer crash.Caught()
-					ratios[r][n][c] = k.routed(router, replicas, capacity, sessions)
+					hashes := 1
+					if router == routeSticky {
+						hashes = max(1, min(mostHashes, stickyRows/len(k.at)))
+					}
+					for hash := range hashes {
+						ratios[r][n][c] += k.routed(router, replicas, capacity, sessions, uint64(hash)) / float64(hashes)
+					}
 				})
 			}
 		}
@@ -74,7 +88,7 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 }
 
 // routed is the hit ratio by block of the rows that count.
-func (k *keptRows) routed(router string, replicas int, capacity int64, sessions []int32) float64 {
+func (k *keptRows) routed(router string, replicas int, capacity int64, sessions []int32, hash uint64) float64 {
 	caches := fleet.NewCaches(replicas, capacity)
 	recent := recentLoad{of: make([]int, replicas)}
 	var hits, references int
@@ -86,7 +100,9 @@ func (k *keptRows) routed(router string, replicas int, capacity int64, sessions 
 		case routeRoundRobin:
 			to = row % replicas
 		case routeSticky:
-			to = int(uint64(sessions[row]) * 2654435761 >> 7 % uint64(replicas)) // Knuth's multiplier
+			if to = int(uint64(sessions[row]) * 2654435761 >> 7 % uint64(replicas)); hash > 0 { // Knuth's multiplier
+				to = int(scatter(uint64(sessions[row])<<8|hash) % uint64(replicas))
+			}
 		case routePrefix:
 			recent.forget(k.at[row] - loadWindow)
 			to = recent.choose(depths)
