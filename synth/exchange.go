@@ -8,8 +8,12 @@ import (
 // lags of the trace. Cold from the beginning, half of the links would not move.
 var heats = [...]float64{0, 0, .1, .2, .4, .8, 1.6, 3.2}
 
-// turnsHeat is what a change of the numbers of turns is divided by.
-const turnsHeat = .15
+// turnsHeat is what a change of the numbers of turns is divided by, at first. Cooled as well: of few
+// sessions, their standard deviation is more than a workload may be off.
+const (
+	turnsHeat   = .15
+	turnsCooled = 2 // for each of the heat of the sweep
+)
 
 // An exchange has the wires of a swap while they are exchanged. A wire that is moved
 // takes along how its request builds on the other: which place that is, and where on
@@ -21,7 +25,7 @@ type exchange struct {
 	parent             []int32 // by place
 	lags               lagEnergy
 	sessions           *trees
-	prompts            *trees  // where the source tells of sessions; else they are the same
+	prompts            *trees  // the same where the source tells of no sessions
 	longer, meanTokens float64 // tokens of all prompts more than before; of a prompt
 }
 
@@ -58,7 +62,7 @@ func (t *swapping) exchangeLinks() {
 	}
 	x.sessions = newTrees(t.places, sourced, redrawn(t.turns, t.k, t.r))
 	t.under = x.sessions.under
-	if sourced {
+	if x.prompts = x.sessions; sourced {
 		x.prompts = newTrees(t.places, false, redrawn(t.prompts, t.k, t.r))
 	}
 	for i := range t.shapes {
@@ -110,7 +114,7 @@ func (x *exchange) tryExchange(w, v int32, heat float64) {
 	if cost > 0 && heat > 0 && x.r.Float64() >= math.Exp(-cost*heat) {
 		return
 	}
-	if !x.moveTrees(&x.wires[w], i, j, a, b, -leave) {
+	if !x.moveTrees(&x.wires[w], i, j, a, b, -leave, heat) {
 		return
 	}
 	x.lags.apply(change[:]...)
@@ -133,25 +137,25 @@ func (x *exchange) leaving(w int32) float64 {
 
 // moveTrees exchanges place i below a and place j below b, as wires like w lead, in the
 // trees that these make, if their energies allow it beside what it costs otherwise.
-func (x *exchange) moveTrees(w *wire, i, j, a, b int32, cost float64) bool {
-	moved := make([]*trees, 0, 2)
-	if w.turns {
-		moved = append(moved, x.sessions)
-	}
-	if x.prompts != nil && !w.session {
-		moved = append(moved, x.prompts)
-	}
+func (x *exchange) moveTrees(w *wire, i, j, a, b int32, cost, heat float64) bool {
+	moved := w.treesOf(x.sessions, x.prompts)
 	for _, t := range moved {
-		cost += t.change(a, b, t.under[j]-t.under[i])
+		if t != nil {
+			cost += t.change(a, b, t.under[j]-t.under[i])
+		}
 	}
-	if cost > 0 && x.r.Float64() >= math.Exp(-cost/turnsHeat) {
+	if cost > 0 && x.r.Float64() >= math.Exp(-cost/turnsHeat*(1+turnsCooled*heat)) {
 		for _, t := range moved {
-			t.change(a, b, t.under[i]-t.under[j])
+			if t != nil {
+				t.change(a, b, t.under[i]-t.under[j])
+			}
 		}
 		return false
 	}
 	for _, t := range moved {
-		t.settle(i, j, a, b)
+		if t != nil {
+			t.settle(i, j, a, b)
+		}
 	}
 	return true
 }
@@ -169,6 +173,20 @@ func (t *trees) change(a, b, grown int32) float64 {
 	cost := t.energy.change(t.total[a], t.total[a]+grown) + t.energy.change(t.total[b], t.total[b]-grown)
 	t.total[a] += grown
 	t.total[b] -= grown
+	return cost
+}
+
+// move puts place i, and all below it, below another, and returns what that adds to the energy.
+func (t *trees) move(i, to int32) float64 {
+	from, n := t.up[i], t.under[i]
+	cost := t.change(to, from, n)
+	for a := from; a != none; a = t.up[a] {
+		t.under[a] -= n
+	}
+	for a := to; a != none; a = t.up[a] {
+		t.under[a] += n
+	}
+	t.up[i] = to
 	return cost
 }
 

@@ -21,6 +21,9 @@ const (
 	alikeLength = .1 // lengths that are reused
 	alikeTurn   = .5 // turns up to it, or requests below it: the less unlike counts
 	alikeRest   = .3 // what the parent has behind that
+
+	// What costs links of prompts on different templates, and links of sessions: one goes on on one.
+	otherTemplate, otherInSession = 2, 6
 )
 
 const (
@@ -65,6 +68,7 @@ func (s *swapper) prepareLinks() {
 		}
 	}
 	under := subtrees(s.places, sourced)
+	s.begin = s.templatesOf()
 	f := features{s, depth, under}
 	groups := map[[3]int32][]int32{}
 	for w := range s.wires {
@@ -153,6 +157,19 @@ type features struct {
 	depth, under []int32
 }
 
+// templatesOf are the templates that the prompts of all places begin with.
+func (s *swapper) templatesOf() []int32 {
+	of := make([]int32, len(s.places))
+	for i := range of {
+		if p := &s.places[i]; p.parent == none {
+			of[i] = p.template
+		} else {
+			of[i] = of[p.parent]
+		}
+	}
+	return of
+}
+
 // findNear finds for each wire of a group those alike: twice k of them, as some may be
 // cut.
 func (f *features) findNear(group []int32) {
@@ -193,6 +210,12 @@ func (f *features) findNear(group []int32) {
 				off += min(math.Abs(x.turn-y.turn), math.Abs(x.under-y.under)) / alikeTurn
 				if f.hurried(w, v) || f.hurried(v, w) {
 					off += 20
+				}
+				switch apart := f.begin[i] != f.begin[j] || f.begin[up] != f.begin[other]; {
+				case apart && f.wires[w].session:
+					off += otherInSession
+				case apart:
+					off += otherTemplate
 				}
 				found.add(off, v)
 			}
@@ -264,24 +287,49 @@ func (s *swapper) lagsOf(wires []wire) lagEnergy {
 }
 
 // leadStrays leads each stray to one of the places alike: drawn first, then cooled towards
-// the lags that strays had.
+// the lags that strays had, and the numbers of turns.
 func (t *swapping) leadStrays() {
 	lags := t.strayLags.clone()
+	sessions := newTrees(t.places, t.sourced, t.turns)
+	prompts := sessions
+	if t.sourced {
+		prompts = newTrees(t.places, false, t.prompts)
+	}
 	to := make([]int32, len(t.strays))
 	for i := range t.strays {
 		w := &t.strays[i]
 		to[i] = w.near[t.r.IntN(len(w.near))]
 		lags.apply(t.lagMove(&lags, w, w, to[i], 1))
+		for _, trees := range w.treesOf(sessions, prompts) {
+			if trees != nil {
+				trees.move(w.place, to[i])
+			}
+		}
 	}
 	for _, heat := range heats {
-		for i := range t.strays {
+		for range strayRounds * len(t.strays) {
+			i := t.r.IntN(len(t.strays))
 			w := &t.strays[i]
 			next := w.near[t.r.IntN(len(w.near))]
-			if t.early(w.place, next, w) && !t.early(w.place, to[i], w) {
+			if next == to[i] || t.early(w.place, next, w) && !t.early(w.place, to[i], w) {
 				continue
 			}
 			change := []lagMove{t.lagMove(&lags, w, w, to[i], -1), t.lagMove(&lags, w, w, next, 1)}
 			if cost := lags.cost(change); cost > 0 && t.r.Float64() >= math.Exp(-cost*heat) {
+				continue
+			}
+			turns, moved := 0.0, w.treesOf(sessions, prompts)
+			for _, trees := range moved {
+				if trees != nil {
+					turns += trees.move(w.place, next)
+				}
+			}
+			if turns > 0 && t.r.Float64() >= math.Exp(-turns/turnsHeat*(1+turnsCooled*heat)) {
+				for _, trees := range moved {
+					if trees != nil {
+						trees.move(w.place, to[i])
+					}
+				}
 				continue
 			}
 			lags.apply(change...)
@@ -297,6 +345,20 @@ func (t *swapping) leadStrays() {
 	}
 }
 
+// strayRounds is how often each stray is tried at each heat.
+const strayRounds = 4
+
+// treesOf are those of two kinds of trees in which a wire counts; nil for none.
+func (w *wire) treesOf(sessions, prompts *trees) (of [2]*trees) {
+	if w.turns {
+		of[0] = sessions
+	}
+	if !w.session && (prompts != sessions || !w.turns) {
+		of[1] = prompts
+	}
+	return of
+}
+
 // reuse is how many blocks the link of a wire reuses.
 func (s *swapper) reuse(w *wire) float64 {
 	if w.session {
@@ -305,13 +367,13 @@ func (s *swapper) reuse(w *wire) float64 {
 	return float64(s.places[w.place].hit)
 }
 
-// alike finds k places that a wire could lead to, alike to the one that it leads to: as
+// alike finds some 2k places that a wire could lead to, alike to the one that it leads to: as
 // long before and as long. That one is none of them.
 func (s *swapper) alike(w *wire) []int32 {
 	p, up, i := &s.places[w.place], w.to(s.places), w.place
 	lag := math.Log(s.clock[i] - s.clock[up] + 1)
 	long := func(q int32) float64 { return math.Log1p(float64(s.shapes[q].tokens)) }
-	found := nearest{most: s.k}
+	found := nearest{most: 2 * s.k}
 	for q := max(0, up-mostWires); q < min(i, up+mostWires); q++ {
 		sh := &s.shapes[q]
 		if q == up || s.domains[s.places[q].label] != s.domains[p.label] || !w.session && sh.full(s.size) <= sh.trunk {
@@ -326,6 +388,9 @@ func (s *swapper) alike(w *wire) []int32 {
 		off := math.Abs(math.Log(s.clock[i]-s.clock[q]+1)-lag) / alikeLag
 		if !w.session {
 			off += math.Abs(long(q)-long(up)) / alikeLength
+		}
+		if s.begin[q] != s.begin[up] {
+			off += otherTemplate
 		}
 		found.add(off, q)
 	}

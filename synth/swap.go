@@ -97,6 +97,7 @@ type swapper struct {
 	came      []lengthPair        // those of the trace, in its order
 
 	places         []place // with the links cut that have too few alike
+	begin          []int32 // by place: the template that its prompt begins with in the trace, or none
 	wires          []wire
 	strays         []wire    // that lead to any of some places
 	clock          []float64 // blocks referenced before each place
