@@ -72,11 +72,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 		return nil, fmt.Errorf("%w: %d requests succeeded, and swapping among %d alike wants %d or more. "+
 			"Use synth --mirror, or --k-swap 1, which keep the rows as they are", errTooFew, len(e.places), opts.KSwap, least)
 	}
-	templatesOf := opts.KSwap
-	if templatesOf == 1 { // all stays as it is
-		templatesOf = DefaultKSwap
-	}
-	e.finish(templatesOf)
+	e.finish(opts.KSwap)
 	m := &Model{meta: meta, kSwap: opts.KSwap, places: e.places, templates: e.templates, labels: e.labels.values, ends: e.ends.values}
 	if opts.Trees != nil {
 		opts.Trees.some.distinct = float64(len(e.nodes))

@@ -34,8 +34,8 @@ const (
 
 // keptOf replays places in their order. With all it has what only tells swaps apart; this takes
 // some 350 bytes for each of a fifth of the distinct blocks, for the caches of the replicas.
-func (s *swapper) keptOf(places []place, all bool) keptFigures {
-	m := &Model{places: places, templates: s.templates, labels: s.labels, ends: s.ends}
+func (s *swapper) keptOf(places []place, templates []template, all bool) keptFigures {
+	m := &Model{places: places, templates: templates, labels: s.labels, ends: s.ends}
 	m.meta.BlockSize = s.size
 	w := replayed(m, make([]int64, len(places)))
 	c := keptFigures{ratios: []float64{0}, turns: int(slices.Max(sessionTurns(places, subtrees(places, s.sourced), s.sourced)))}

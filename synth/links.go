@@ -69,6 +69,11 @@ func (s *swapper) prepareLinks() {
 	}
 	under := subtrees(s.places, sourced)
 	s.begin = s.templatesOf()
+	s.onward = make([]bool, len(s.places))
+	for i := range s.places {
+		p := &s.places[i]
+		s.onward[i] = p.class == opens && p.after != none && p.template != none && p.template == s.begin[p.after]
+	}
 	f := features{s, depth, under}
 	groups := map[[3]int32][]int32{}
 	for w := range s.wires {

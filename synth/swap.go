@@ -39,20 +39,20 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 	if s.size > 0 {
 		tries = max(1, min(swapTriesMost, triesRequests/len(m.places)))
 	}
-	want := s.keptOf(m.places, tries > 1)
+	want := s.keptOf(m.places, m.templates, tries > 1)
 	best := -1.0
 	for range tries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		try := s.try()
-		kept := s.keptOf(try.places, tries > 1)
+		kept := s.keptOf(try.places, try.templates, tries > 1)
 		off := kept.off(&want)
 		if best >= 0 && off >= best {
 			continue
 		}
 		best = off
-		m.places, m.swapped = try.places, try.did
+		m.places, m.templates, m.swapped = try.places, try.templates, try.did
 	}
 	if src.err != nil {
 		return fmt.Errorf("read random numbers for swapping: %w", src.err)
@@ -98,6 +98,7 @@ type swapper struct {
 
 	places         []place // with the links cut that have too few alike
 	begin          []int32 // by place: the template that its prompt begins with in the trace, or none
+	onward         []bool  // by place: it opens on the template that its session goes on with
 	wires          []wire
 	strays         []wire    // that lead to any of some places
 	clock          []float64 // blocks referenced before each place
@@ -111,19 +112,22 @@ type swapper struct {
 // A swapping is one swap.
 type swapping struct {
 	*swapper
-	places []place
-	did    swapFigures
-	under  []int32   // by place: it and all below it in the tree of its session
-	from   [][]int32 // by place: the places whose size it has, in parts
-	output []int32   // by place: the place whose output it has
+	places    []place
+	templates []template
+	did       swapFigures
+	under     []int32   // by place: it and all below it in the tree of its session
+	from      [][]int32 // by place: the places whose size it has, in parts
+	output    []int32   // by place: the place whose output it has
 }
 
 func (s *swapper) try() *swapping {
 	s = s.shuffled(int64(2 * s.k))
-	t := &swapping{swapper: s, places: slices.Clone(s.places), from: make([][]int32, len(s.places))}
+	t := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, from: make([][]int32, len(s.places))}
 	t.did = swapFigures{Links: len(s.wires) + len(s.strays) + s.cut, Cut: s.cut}
 	t.leadStrays()
 	t.exchangeLinks()
+	t.goOnward()
+	t.dealTemplates()
 	t.swapSizes()
 	t.swapEndings()
 	t.swapLabels()
@@ -164,7 +168,7 @@ func (s *swapper) reordered(keys []dealt) *swapper {
 	for r, d := range keys {
 		at[d.place] = int32(r)
 	}
-	out.places, out.shapes = make([]place, len(keys)), make([]shape, len(keys))
+	out.places, out.shapes, out.onward = make([]place, len(keys)), make([]shape, len(keys)), make([]bool, len(keys))
 	for r, d := range keys {
 		t := s.places[d.place]
 		for _, up := range [...]*int32{&t.parent, &t.after} {
@@ -172,7 +176,7 @@ func (s *swapper) reordered(keys []dealt) *swapper {
 				*up = at[*up]
 			}
 		}
-		out.places[r], out.shapes[r] = t, s.shapes[d.place]
+		out.places[r], out.shapes[r], out.onward[r] = t, s.shapes[d.place], s.onward[d.place]
 	}
 	out.wires, out.strays = slices.Clone(s.wires), slices.Clone(s.strays)
 	for w := range out.wires {

@@ -2,6 +2,7 @@ package synth
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -13,6 +14,9 @@ type template struct {
 	up     int32 // the template that it goes on from, or none
 	from   int32 // its blocks begin behind this depth
 	shared bool  // all populations share it: more than half of the requests of a cache domain carry it
+
+	rare   bool  // while it is fitted: fewer than k sessions leave it, and its length is dealt among templates
+	blocks int32 // while it is fitted: how many it has
 }
 
 // templateAt is the template that holds a depth of the path of another.
@@ -23,13 +27,29 @@ func templateAt(templates []template, t, depth int32) int32 {
 	return t
 }
 
+// fewSessions are how many sessions, at least, a prefix is followed by different blocks in that is a
+// template. Its length is kept where k are.
+const fewSessions = 2
+
 // findTemplates finds what is a template, and how much of each prompt is: down to the blocks that
-// are followed by different ones in at least k sessions, or in as many requests without one, and
+// are followed by different ones in several sessions, or in as many requests without one, and
 // the prefix that more than half of a domain carries. One conversation, however long, makes none,
 // since each of its turns leaves the prompt of the one before at another block.
 func (e *extractor) findTemplates(k int) {
-	deep := e.leftBySessions(k) // by run: down to where it is a template
-	trunk := make([]int32, len(deep))
+	if k == 1 { // nothing is dealt
+		e.levelTemplates(DefaultKSwap, DefaultKSwap)
+		return
+	}
+	if e.levelTemplates(k, fewSessions); e.rareTemplates() < k { // these have none alike
+		e.levelTemplates(k, k)
+	}
+}
+
+// levelTemplates makes templates of what at least few sessions share, those of fewer than k rare.
+func (e *extractor) levelTemplates(k, few int) {
+	e.templates = nil
+	runs := e.forest.runs
+	to := [...][]int32{make([]int32, len(runs)), e.leftBySessions(k), e.leftBySessions(few)} // by run: down to where it is one
 	domains := domainsOf(e.labels.values)
 	of := make([]uint16, len(e.places))
 	for i := range of {
@@ -37,50 +57,112 @@ func (e *extractor) findTemplates(k int) {
 	}
 	for _, path := range e.forest.common(of, domainCount(domains)) {
 		for _, s := range path {
-			trunk[s.run] = max(trunk[s.run], s.to)
-			deep[s.run] = max(deep[s.run], s.to)
+			to[0][s.run] = max(to[0][s.run], s.to)
 		}
 	}
-	runs := e.forest.runs
 	for x := len(runs) - 1; x >= 0; x-- {
-		if up := runs[x].parent; deep[x] > 0 && up != none {
-			deep[up] = max(deep[up], runs[x].start)
+		to[1][x] = max(to[0][x], to[1][x])
+		to[2][x] = max(to[1][x], to[2][x])
+		for _, level := range to {
+			if up := runs[x].parent; level[x] > 0 && up != none {
+				level[up] = max(level[up], runs[x].start)
+			}
 		}
 	}
-	end := make([]int32, len(runs)) // by run: the template that it ends on, of two if its trunk ends before
-	at := func(x, depth int32) int32 {
-		if t := end[x]; depth > e.templates[t].from {
-			return t
-		}
-		return e.templates[end[x]].up
-	}
+	end := make([]int32, len(runs)) // by run: the template that it ends on
 	for x, u := range runs {
-		if deep[x] == 0 {
-			continue
+		up, from := int32(none), u.start
+		if u.parent != none && to[2][x] > 0 {
+			up = templateAt(e.templates, end[u.parent], u.start)
 		}
-		t := template{up: none, from: u.start, shared: trunk[x] > 0}
-		if u.parent != none {
-			t.up = at(u.parent, u.start)
+		for level, deep := range to {
+			if deep[x] > from {
+				e.templates = append(e.templates, template{up: up, from: from, shared: level == 0, rare: level == 2, blocks: deep[x] - from})
+				up, from = int32(len(e.templates))-1, deep[x]
+			}
 		}
-		e.templates = append(e.templates, t)
-		if t.shared && trunk[x] < deep[x] {
-			e.templates = append(e.templates, template{up: int32(len(e.templates)) - 1, from: trunk[x]})
-		}
-		end[x] = int32(len(e.templates)) - 1
+		end[x] = up
 	}
 	for i := range e.shapes {
 		s := &e.shapes[i]
-		s.template = none
+		s.template, s.trunk = none, 0
 		depth := s.length
 		for x := e.forest.leaf[i]; x != none; x = runs[x].parent {
-			if deep[x] > 0 {
-				s.trunk = min(deep[x], depth)
-				s.template = at(x, s.trunk)
+			if deep := to[2][x]; deep > 0 {
+				s.trunk = min(deep, depth)
+				s.template = templateAt(e.templates, end[x], s.trunk)
 				break
 			}
 			depth = runs[x].start
 		}
 	}
+}
+
+// rareTemplates counts them.
+func (e *extractor) rareTemplates() (n int) {
+	for _, t := range e.templates {
+		if t.rare {
+			n++
+		}
+	}
+	return n
+}
+
+// goOnward lets what goes on with a session begin with its template, as it did before links were
+// exchanged.
+func (t *swapping) goOnward() {
+	on := make([]struct{ template, trunk int32 }, len(t.places)) // by place: what its prompt begins with
+	for i := range t.places {
+		p := &t.places[i]
+		if t.onward[i] && p.class == opens && p.after != none && on[p.after].template != none {
+			p.template, p.trunk = on[p.after].template, on[p.after].trunk
+		}
+		if on[i].template, on[i].trunk = p.template, p.trunk; p.parent != none {
+			on[i] = on[p.parent]
+		}
+	}
+}
+
+// dealTemplates deals the lengths of rare templates among at least k alike, by their length and
+// by how many prompts open on them, and jitters them. All that follow one change with it.
+func (t *swapping) dealTemplates() {
+	prompts := make([]int32, len(t.templates))
+	for i := range t.places {
+		if at := t.places[i].template; at != none {
+			prompts[at]++
+		}
+	}
+	var rare []point
+	for i, m := range t.templates {
+		if m.rare {
+			rare = append(rare, point{int32(i), []float64{math.Log(float64(m.blocks)), math.Log1p(float64(prompts[i]))}})
+		}
+	}
+	now := slices.Clone(t.templates)
+	for _, cell := range mondrian(rare, t.k) {
+		for a, from := range permuted(cell, t.r) {
+			now[cell[a].place].blocks = t.jitter(t.templates[from.place].blocks, blocksFrom, swapJitter, 0)
+		}
+	}
+	moved := func(at, depth int32) int32 { // where a depth on a template is now
+		was, is := t.templates[at], now[at]
+		return is.from + max(1, scaled(depth-was.from, is.blocks, was.blocks))
+	}
+	for i := range now {
+		if up := now[i].up; up != none {
+			now[i].from = moved(up, t.templates[i].from)
+		}
+	}
+	for i := range t.places {
+		if p := &t.places[i]; p.template != none && p.class == opens {
+			whole := p.wholeTemplate()
+			p.trunk = moved(p.template, p.trunk)
+			if whole && now[p.template].rare && int(p.tail) < t.size {
+				p.tail = min(t.jitter(p.tail, jitterFrom, tailJitter, tailLeast), int32(t.size)-1)
+			}
+		}
+	}
+	t.templates = now
 }
 
 // leftBySessions finds, in each run, the deepest block after which the prompts of k sessions

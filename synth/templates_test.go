@@ -119,7 +119,7 @@ func TestOneConversationIsNoTemplate(t *testing.T) {
 			own := trace.Request{ArrivalNS: int64(2 * i), InputTokens: 16, Blocks: []uint64{uint64(1000 + i)}, OutputTokens: trace.Ptr[int32](1), Status: trace.StatusOK}
 			q := own
 			q.ArrivalNS, q.Session, q.Blocks = int64(2*i+1), session, nil
-			for b := range min(2+i/2, 40) {
+			for b := range 2 + i {
 				q.Blocks = append(q.Blocks, uint64(b))
 			}
 			if q.Blocks = append(q.Blocks, uint64(5000+i)); session != nil {
@@ -131,5 +131,72 @@ func TestOneConversationIsNoTemplate(t *testing.T) {
 		if m := fitted(t, rows[:150], trace.Meta{BlockSize: 16}, 10, 1); len(m.templates) > 0 {
 			t.Errorf("%s: %d templates", name, len(m.templates))
 		}
+	}
+}
+
+// A template that fewer than k sessions share has the length of another one of k alike, jittered, and
+// all that follow it with it.
+func TestRareTemplatesAreDealt(t *testing.T) {
+	s, _ := swapperOf(t, documents(4, 1500), trace.Meta{BlockSize: 16}, 10)
+	s.prepareLinks()
+	rare, own, was, is := 0, 0, 0, 0
+	for range 5 {
+		x := s.try()
+		for i, m := range s.templates {
+			switch now := x.templates[i]; {
+			case !m.rare && now != m:
+				t.Fatalf("template %d was %+v and is %+v", i, m, now)
+			case m.rare && m.blocks > 2*blocksFrom:
+				rare++
+				was, is = was+int(m.blocks), is+int(now.blocks)
+				if now.blocks == m.blocks {
+					own++
+				}
+			}
+		}
+		for i := range x.places {
+			p := &x.places[i]
+			if p.template == none {
+				continue
+			}
+			if m := x.templates[p.template]; p.trunk <= m.from || p.trunk > m.from+m.blocks {
+				t.Fatalf("place %d follows %d blocks of %+v", i, p.trunk, m)
+			}
+		}
+	}
+	if rare < 50 || own > rare/4 || is < was*9/10 || is > was*11/10 {
+		t.Errorf("%d of %d rare templates have their length, and all have %d blocks, were %d", own, rare, is, was)
+	}
+}
+
+// What sessions go on with begins with the system prompt that they began with, where their turns are
+// too short for a block to show that they hold the one before.
+func TestSessionsGoOnWithTheirTemplate(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	var rows []trace.Request
+	next := uint64(10_000)
+	for i := range 1200 {
+		q := trace.Request{ArrivalNS: int64(i) * 1e9, Status: trace.StatusOK, OutputTokens: trace.Ptr(1 + r.Int32N(90)), Turn: trace.Ptr(int32(i % 3))}
+		session := int64(i/60*20 + i%20) // three turns each, 20 requests apart
+		q.Session = &session
+		for b := range 3 + uint64(session%40)%7 {
+			q.Blocks = append(q.Blocks, uint64(session%40)*20+b)
+		}
+		q.Blocks = append(q.Blocks, next)
+		next++
+		q.InputTokens = int32(16*len(q.Blocks)) - 8 + int32(i/20%3)
+		rows = append(rows, q)
+	}
+	m := fitted(t, rows, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, 10, 1)
+	first, off := map[int64]uint64{}, 0
+	for _, q := range generated(t, m, Options{Seed: 1}) {
+		if began, ok := first[*q.Session]; !ok {
+			first[*q.Session] = q.Blocks[0]
+		} else if began != q.Blocks[0] {
+			off++
+		}
+	}
+	if len(first) < 350 || len(first) > 450 || off > 40 {
+		t.Errorf("of %d sessions %d turns begin with another prompt", len(first), off)
 	}
 }
