@@ -13,26 +13,21 @@ import (
 	"reprise/trace"
 )
 
-// templatesTrace writes a trace of single requests on nine templates, which no exchange of links
-// between requests keeps, or of prompts that share nothing.
-func templatesTrace(t *testing.T, path string, n int, shared bool) {
+// singlesTrace writes a trace of prompts that share nothing. Beating, short and long ones alternate
+// each second, which nothing keeps that moves requests among their neighbours.
+func singlesTrace(t *testing.T, path string, n int, beating bool) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(uint64(n), 9))
 	err := trace.Create(path, func(w trace.Writer[trace.Request]) (trace.Meta, error) {
 		var rows []trace.Request
 		at, next := int64(0), uint64(1000)
-		for range n {
-			at += int64(rng.ExpFloat64() * 4e8)
-			r := trace.Request{ArrivalNS: at, Status: trace.StatusOK, OutputTokens: trace.Ptr(int32(20 + rng.IntN(200)))}
-			template := rng.IntN(9)
-			if shared {
-				for i := range 3 + template {
-					r.Blocks = append(r.Blocks, uint64(template*20+i))
-				}
-			}
+		for i := range n {
 			own := 30 + rng.IntN(1500)
-			r.InputTokens = int32(len(r.Blocks)*512 + own)
-			for ; len(r.Blocks)*512 < int(r.InputTokens); next++ {
+			if at += int64(rng.ExpFloat64() * 4e8); beating {
+				at, own = int64(i)*1e9, 100+own%50+i%2*9000
+			}
+			r := trace.Request{ArrivalNS: at, Status: trace.StatusOK, OutputTokens: trace.Ptr(int32(20 + rng.IntN(200))), InputTokens: int32(own)}
+			for ; len(r.Blocks)*512 < own; next++ {
 				r.Blocks = append(r.Blocks, next)
 			}
 			rows = append(rows, r)
@@ -49,20 +44,20 @@ func templatesTrace(t *testing.T, path string, n int, shared bool) {
 // exit code 3 with --strict; where it is not, it says nothing.
 func TestSynthMeasuresItself(t *testing.T) {
 	t.Chdir(t.TempDir())
-	templatesTrace(t, "templates.parquet", 150, true)
-	templatesTrace(t, "api.parquet", 4000, false)
+	singlesTrace(t, "beating.parquet", 150, true)
+	singlesTrace(t, "api.parquet", 4000, false)
 	const off = "differs from its trace: "
 	for _, c := range []struct {
 		args string
 		code int
 		says string // empty: nothing is off
 	}{
-		{"synth templates.parquet", cli.Good, "note: the workload " + off},
-		{"synth templates.parquet --strict", cli.Check, "reprise: the workload " + off},
-		{"synth templates.parquet -n 50", cli.Good, "note: a workload as long as the trace " + off},
-		{"synth fit templates.parquet", cli.Good, "note: a workload of it " + off},
-		{"synth fit templates.parquet --strict", cli.Check, "reprise: a workload of it " + off},
-		{"synth --mirror templates.parquet --strict", cli.Good, ""},
+		{"synth beating.parquet", cli.Good, "note: the workload " + off},
+		{"synth beating.parquet --strict", cli.Check, "reprise: the workload " + off},
+		{"synth beating.parquet -n 50", cli.Good, "note: a workload as long as the trace " + off},
+		{"synth fit beating.parquet", cli.Good, "note: a workload of it " + off},
+		{"synth fit beating.parquet --strict", cli.Check, "reprise: a workload of it " + off},
+		{"synth --mirror beating.parquet --strict", cli.Good, ""},
 		{"synth api.parquet --k-swap 1 --strict", cli.Good, ""},
 		{"synth fit api.parquet --k-swap 1 --strict", cli.Good, ""},
 		{"synth chat -n 50 --strict", cli.Usage, "--strict needs a trace or a model"},
@@ -83,14 +78,14 @@ func TestSynthMeasuresItself(t *testing.T) {
 		_ = os.Remove("out.parquet")
 	}
 
-	out := must(t, "synth", "templates.parquet", "--json", "-o", "out.parquet")
+	out := must(t, "synth", "beating.parquet", "--json", "-o", "out.parquet")
 	var said struct{ Notes []string }
 	if err := json.Unmarshal([]byte(out), &said); err != nil || len(said.Notes) != 1 || !strings.Contains(said.Notes[0], off) {
 		t.Errorf("%v: the notes are %q", err, said.Notes)
 	}
 	// What is said is what a comparison of the two files finds.
 	named, _, _ := strings.Cut(said.Notes[0][strings.Index(said.Notes[0], "limits: ")+len("limits: "):], " (")
-	found, _, code := reprise(t, "fidelity", "templates.parquet", "out.parquet")
+	found, _, code := reprise(t, "fidelity", "beating.parquet", "out.parquet")
 	if name, value, _ := strings.Cut(named, " "); code != cli.Check || !strings.Contains(found, "\n"+name) || !strings.Contains(found, value) {
 		t.Errorf("synth says %q, and fidelity\n%s", named, found)
 	}

@@ -20,7 +20,7 @@ var budgets = map[string]int{
 	"datasets":  28_010,
 	"examples":  1_000,
 	"replay":    62_200,
-	"synth":     15_840,
+	"synth":     15_900,
 	"trace":     32_800,
 }
 
