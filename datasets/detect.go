@@ -253,6 +253,9 @@ func extension(name string) string {
 
 // named is the format that the options name; nil for none.
 func (o *Options) named() *Format {
+	if o.Own != nil {
+		return o.Own
+	}
 	all := Formats()
 	if i := slices.IndexFunc(all, func(f Format) bool { return f.Name == o.Format }); i >= 0 {
 		return &all[i]

@@ -23,7 +23,7 @@ type SourceField struct {
 // which a mapping names fields in place of the format's own. ok is false for a
 // format or a target that is not known.
 func ReadFields(format string, mapped []string) (fields []SourceField, ok bool) {
-	for _, f := range Formats() {
+	for _, f := range append(Formats(), Format{Name: FormatFileName, mapped: true}) {
 		if f.Name != format {
 			continue
 		}
@@ -181,7 +181,11 @@ type fieldNode struct {
 // fields in place of others.
 func newFieldCounter(f Format, m Mapping) *fieldCounter {
 	c := &fieldCounter{format: f.Name, columns: map[string]bool{}, mapped: slices.Sorted(maps.Keys(m))}
-	for _, r := range f.fields(c.mapped) {
+	read := f.fields(c.mapped)
+	if f.declared != nil { // whose paths may be secrets: what is told are the targets
+		read, c.mapped = f.reads, f.declared.targets()
+	}
+	for _, r := range read {
 		for _, path := range r.Paths {
 			k := &c.root
 			for key := range strings.SplitSeq(strings.ReplaceAll(path, listMembers, "."+listMembers), ".") {

@@ -28,6 +28,8 @@ type Format struct {
 	detect func(head *sample) bool // nil when it must be asked for
 	open   func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error)
 
+	declared *declaredFormat // of a format that a user wrote; nil for others
+
 	// A format whose source is several files that belong together, such as a
 	// pool of clients or requests beside their responses, has these instead.
 	detectFiles func(files []File) bool // by names and contents

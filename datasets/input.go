@@ -31,6 +31,9 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 		all[i] = f.plain()
 	}
 	s := &Source{name: files[0].Name, file: files[0].Name, maxBad: o.MaxBad}
+	if o.Own != nil {
+		o.Format = o.Own.Name
+	}
 	f, joined, err := o.multiFileFormat(all)
 	if err == nil && (!joined || o.Format != "" && f.detect != nil) {
 		if all, err = o.ofOneFormat(all, s); err == nil && len(all) < len(files) {

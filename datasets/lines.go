@@ -36,6 +36,9 @@ var ErrNoLines = errors.New("the records of the source are no lines of their own
 func NewLines(files []File, o Options, format, column string) (*Lines, error) {
 	l := &Lines{o: o, of: map[string][]int{}}
 	fields, ok := ReadFields(format, slices.Sorted(maps.Keys(o.Map)))
+	if o.Own != nil {
+		fields, ok, l.csv = o.Own.reads, true, o.Own.csv
+	}
 	for _, f := range Formats() {
 		if f.Name == format {
 			l.csv = f.csv

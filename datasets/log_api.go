@@ -46,7 +46,6 @@ func apiLogOf(asked, answered []string) declaredFormat {
 		about:   "bodies of requests and responses, as proxies log them: Anthropic Messages, OpenAI Responses and Chat, also streams",
 		example: `{"timestamp":"2026-01-02T03:04:05Z","latency_ms":1900,"request":{"model":"m","max_tokens":100,"messages":[{"role":"user","content":"Hello"}]},"response":{"type":"message","role":"assistant","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":20,"cache_read_input_tokens":100,"cache_creation_input_tokens":0,"output_tokens":5}}}`,
 		oneOf:   slices.Concat(askedBodies, answeredBodies),
-		match:   func(r row) bool { return apiBodies(newView(r)) != "" }, // by its response, or by a request that only one API takes
 		fields: Mapping{
 			"time":  {"timestamp", "ts", "time", "created_at", "request_time", "start_time", "started_at"},
 			"model": {"answer.model", "asked.model"}, "user": {"user_of_session", "asked.metadata.user_id", "asked.user", "asked.safety_identifier", "user", "user_id", "end_user"},
@@ -58,9 +57,9 @@ func apiLogOf(asked, answered []string) declaredFormat {
 			"ttft_ms": {"ttft_ms", "time_to_first_token_ms"}, "e2e_ms": {"latency_ms", "duration_ms", "e2e_ms", "elapsed_ms"},
 			"messages": {"conversation"}, "tools": {"asked.tools"}, "output": {"answer"}, bodyAt: {askedChat},
 		},
-		usage: []string{"answer.usage"}, counts: tokenusage.Body, made: origins,
-		kinds: [][2]string{{"responses", "responses"}, {"chat", "chat"}, {"embedding", "embedding"}},
-		show:  showAPICall,
+		usage: []string{"answer.usage"}, counts: tokenusage.Body,
+		kinds:      [][2]string{{"responses", "responses"}, {"chat", "chat"}, {"embedding", "embedding"}},
+		formatCode: formatCode{made: origins, show: showAPICall, match: isAPICall},
 	}
 }
 
@@ -135,6 +134,9 @@ func apiBodies(v viewRow) string {
 	}
 	return ""
 }
+
+// isAPICall tells a call by its response, or by a request that only one API takes.
+func isAPICall(r row) bool { return apiBodies(newView(r)) != "" }
 
 func showAPICall(v viewRow) {
 	api := apiBodies(v)

@@ -101,12 +101,13 @@ const noteApimLost = "rows of messages without the row of their counts were left
 // apimRows are calls, each joined of its rows by CorrelationId. Rows of one call stand
 // closer together than maxApimCalls calls.
 type apimRows struct {
-	in    rows
-	tell  *notes
-	open  map[string]*apimParts
-	queue []string
-	taken int // calls so far
-	eof   bool
+	in     rows
+	fields Mapping
+	tell   *notes
+	open   map[string]*apimParts
+	queue  []string
+	taken  int // calls so far
+	eof    bool
 }
 
 func (a *apimRows) next() (row, error) {
@@ -166,7 +167,7 @@ func (a *apimRows) take() error {
 	}
 	held := &heldRow{values: map[string]any{}}
 	held.line, held.col = r.place("")
-	for _, paths := range apimFields {
+	for _, paths := range a.fields {
 		for _, path := range paths {
 			if v, ok := r.value(path); ok && !slices.Contains(apimColumns, path) {
 				held.values[path] = v

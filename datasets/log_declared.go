@@ -20,11 +20,9 @@ type declaredFormat struct {
 	oneOf   []string   // a record has one of these keys; nil for any
 	members [][]string // lists that hold the calls, see [memberRows]
 	packed  []string   // JSON in strings
-	whole   []string   // that join reads, with all that is in them
 
 	fields Mapping            // of an entry; the counts of [usageTargets] that stand alone among them
 	usage  []string           // usage objects, whose counts fill in what stands alone
-	made   map[string]string  // where show takes what it makes from
 	counts tokenusage.Dialect // of these
 	spans  spanPaths          // where a record that is a span says which it is
 	times  latencyPaths       // where an end or a first token is told by a time
@@ -35,11 +33,8 @@ type declaredFormat struct {
 	refuse []condition   // of records that stop the reading
 	ended  bool          // the time is that of the end, or of the writing after it
 	unit   time.Duration // of times that are numbers and do not tell theirs by their size
-	show   func(v viewRow)
-	lines  func(in *bufio.Reader, tell *notes) records // of a text log, as records
-	also   func(head []byte) bool                      // tells another form of it
-	join   func(in rows, tell *notes) rows             // puts rows together; nil for nothing
-	match  func(r row) bool                            // what a record must be beside its keys; nil for anything
+
+	formatCode
 }
 
 // A condition holds for records that have one of some values at a path.
@@ -166,7 +161,7 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 		all, first = &memberRows{in: all, lists: d.members}, &memberRows{in: first, lists: d.members}
 	}
 	if d.join != nil {
-		all, first = d.join(all, &s.notes), d.join(first, new(notes))
+		all, first = d.join(all, d.fields, &s.notes), d.join(first, d.fields, new(notes))
 	}
 	counts := newUsageReader(d.counts, d.usage, d.fields, o)
 	view := func(r row, tell *notes) (row, error) { return d.view(r, counts, tell) }

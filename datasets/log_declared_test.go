@@ -10,6 +10,13 @@ import (
 )
 
 // Every declared format is told from all others by one record, and read.
+// What is said of records that are left out, or stop the reading.
+const (
+	noteNoModelCalls = "records that are no calls of a model were left out"
+	noteCacheAnswers = "calls that the gateway answered from its own cache were left out, since no engine saw them"
+	noteDailySums    = "it is a sum of a day (OpenRouter's /api/v1/activity), and single requests are not in it: export the activity page as CSV, or collect /api/v1/generation of each request"
+)
+
 func TestDeclaredExamples(t *testing.T) {
 	const at = "490923h4m5"
 	want := map[string]string{

@@ -19,6 +19,7 @@ var Epoch = time.Unix(0, 0).UTC()
 // tolerate no bad record.
 type Options struct {
 	Format        string         // name of the format; empty to detect it
+	Own           *Format        // format that a user wrote, see [ReadFormat], in place of a name; nil for none
 	Map           Mapping        // fields of a generic source
 	MaxBad        float64        // share of bad records that is tolerated, from 0 to 1
 	TimeUnit      string         // unit of numeric times: s, ms, us or ns; empty to detect it

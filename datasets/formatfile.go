@@ -1,0 +1,220 @@
+package datasets
+
+import (
+	"bufio"
+	"embed"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"reprise/trace/strictyaml"
+	tokenusage "reprise/trace/usage"
+)
+
+// The formats that are a mapping are files: the embedded ones, whose names they have, and those
+// that users write.
+//
+//go:embed formats/*.yaml
+var embeddedFormats embed.FS
+
+// FormatFileName is the name of a format that a user wrote. The file's own name may be somebody's secret.
+const FormatFileName = "format-file"
+
+// formatFile is a format as a file has it. docs/formats.md has the keys.
+type formatFile struct {
+	About  string   `yaml:"about"`  // what it is, in a line
+	Tried  string   `yaml:"tried"`  // on which real files; empty for none
+	Keys   []string `yaml:"keys"`   // paths that every record has, or columns: it is recognised by them
+	Calls  string   `yaml:"calls"`  // list in a record that holds the calls
+	Unpack []string `yaml:"unpack"` // paths of JSON in strings
+
+	Map    map[string]string `yaml:"map"`    // targets, and the paths that --map takes
+	Usage  string            `yaml:"usage"`  // usage objects, which fill in the counts that stand nowhere else
+	Counts string            `yaml:"counts"` // a key of countsOfUsage
+	Times  struct {
+		Start      string `yaml:"start"`
+		FirstToken string `yaml:"first_token"`
+		End        string `yaml:"end"`
+	} `yaml:"times"` // where a first token or an end is told by a time
+	TimeIs   string `yaml:"time_is"`   // start or end of the call
+	TimeUnit string `yaml:"time_unit"` // of times that are numbers and do not tell it by their size
+	Spans    struct {
+		Trace  string `yaml:"trace"`
+		Span   string `yaml:"span"`
+		Parent string `yaml:"parent"`
+	} `yaml:"spans"` // where a record that is a span says which it is: a call that was recorded twice is read once
+
+	Only   []fileCondition `yaml:"only"`   // of records that are calls of a model
+	Drop   []fileCondition `yaml:"drop"`   // of records that reached no model
+	Refuse []fileCondition `yaml:"refuse"` // of records that stop the reading
+
+	Sample string      `yaml:"sample"` // a record or more
+	Totals *fileTotals `yaml:"totals"` // of the sample
+}
+
+// A fileCondition holds for records that have one of some values at a path, see [condition].
+type fileCondition struct {
+	Path   string `yaml:"path"`
+	Values string `yaml:"values"`
+	Why    string `yaml:"why"`
+}
+
+// fileTotals are what a sample adds up to.
+type fileTotals struct {
+	Requests        int   `yaml:"requests"`
+	InputTokens     int64 `yaml:"input_tokens"`
+	CachedTokens    int64 `yaml:"cached_tokens"`
+	OutputTokens    int64 `yaml:"output_tokens"`
+	ReasoningTokens int64 `yaml:"reasoning_tokens"`
+}
+
+// countsOfUsage are the ways in which counts may be meant.
+var countsOfUsage = map[string]tokenusage.Dialect{
+	"":          tokenusage.Relayed,
+	"inclusive": tokenusage.Inclusive, // cached tokens are part of the input
+	"exclusive": tokenusage.Exclusive, // they stand beside it
+	"relayed":   tokenusage.Relayed,   // of whatever provider: the counts decide
+	"body":      tokenusage.Body,      // of the answer itself, of whatever provider
+}
+
+var unitsOfTime = map[string]time.Duration{"": 0, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond}
+
+// A formatCode is what a format does that is no mapping. It is in Go, beside the file of its name.
+type formatCode struct {
+	made  map[string]string // names that show makes, and what it makes them from
+	show  func(v viewRow)
+	match func(r row) bool                                // what a record must be beside its keys
+	lines func(in *bufio.Reader, tell *notes) records     // of a text log, as records
+	also  func(head []byte) bool                          // tells another form of it
+	join  func(in rows, fields Mapping, tell *notes) rows // puts rows together
+	whole []string                                        // what join reads, with all that is in it
+}
+
+// ReadFormat reads a format that a user wrote; name is that of its file, for errors, which have line and column.
+func ReadFormat(name string, text []byte) (*Format, error) {
+	d, _, err := parseFormat(name, text, formatCode{})
+	if err != nil {
+		return nil, err
+	}
+	d.name = FormatFileName
+	f := d.format()
+	f.declared = &d
+	return &f, nil
+}
+
+// FormatFileBounds are those of a file of a format.
+var FormatFileBounds = strictyaml.Bounds{What: "a format", Bytes: 256 << 10}
+
+// parseFormat makes what is declared of a file.
+func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, totals *fileTotals, err error) {
+	doc, err := strictyaml.Parse(text, FormatFileBounds)
+	if err != nil {
+		return d, nil, strictyaml.Named(name, err)
+	}
+	var f formatFile
+	if err := doc.Decode(&f); err != nil {
+		return d, nil, strictyaml.Named(name, err)
+	}
+	fault := func(at, why string, args ...any) error {
+		node, ok := doc.Find(at)
+		if !ok {
+			node = doc
+		}
+		return strictyaml.Named(name, node.Faultf(why, args...))
+	}
+
+	counts, known := countsOfUsage[f.Counts]
+	unit, timed := unitsOfTime[f.TimeUnit]
+	switch {
+	case !known:
+		return d, nil, fault("counts", "%q: want inclusive (cached tokens are part of the input), exclusive (they stand beside it), relayed or body", f.Counts)
+	case !timed:
+		return d, nil, fault("time_unit", "%q: want s, ms, us or ns", f.TimeUnit)
+	case f.TimeIs != "" && f.TimeIs != "start" && f.TimeIs != "end":
+		return d, nil, fault("time_is", "%q: want start or end", f.TimeIs)
+	case f.Map["time"] == "":
+		return d, nil, fault("map", "it maps no time: when a request arrived, such as time: created_at")
+	}
+
+	fields := Mapping{}
+	for of, where := range f.Map {
+		if of != "written_tokens" && of != "total_tokens" && !slices.ContainsFunc(targets, func(t target) bool { return t.name == of }) {
+			return d, nil, fault("map."+of, "unknown target: want one of %s, written_tokens, total_tokens", targetNames())
+		}
+		if fields[of] = pathsOf(where); len(fields[of]) == 0 {
+			return d, nil, fault("map."+of, "it has no path")
+		}
+	}
+
+	d = declaredFormat{
+		name: strings.TrimSuffix(path.Base(name), ".yaml"), about: f.About, example: strings.TrimSuffix(f.Sample, "\n"), tried: f.Tried,
+		keys: f.Keys, packed: f.Unpack, fields: fields, usage: pathsOf(f.Usage), counts: counts, unit: unit, ended: f.TimeIs == "end",
+		times: latencyPaths{pathsOf(f.Times.Start), pathsOf(f.Times.FirstToken), pathsOf(f.Times.End)},
+		spans: spanPaths{f.Spans.Trace, f.Spans.Span, f.Spans.Parent},
+		only:  conditionsOf(f.Only), drop: conditionsOf(f.Drop), refuse: conditionsOf(f.Refuse),
+		formatCode: code,
+	}
+	if d.tried == "" {
+		d.tried = fromDocumentation
+	}
+	if f.Calls != "" {
+		d.members = [][]string{strings.Split(f.Calls, "[].")}
+	}
+	return d, f.Totals, nil
+}
+
+// targets are what the format fills in, sorted.
+func (d *declaredFormat) targets() []string {
+	all := slices.Collect(maps.Keys(d.fields))
+	if len(d.usage) > 0 {
+		all = append(all, "input_tokens", "output_tokens", "cached_tokens")
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// pathsOf are alternatives, as people write them.
+func pathsOf(text string) (paths []string) {
+	for path := range strings.SplitSeq(text, "|") {
+		if path = strings.TrimSpace(path); path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func conditionsOf(list []fileCondition) (out []condition) {
+	for _, c := range list {
+		out = append(out, condition{c.Path, c.Values, c.Why})
+	}
+	return out
+}
+
+// declaredFormats lists the formats that are read by what is declared of them.
+var declaredFormats = sync.OnceValue(func() []declaredFormat {
+	all := []declaredFormat{apiLog(), harLog()}
+	files, err := embeddedFormats.ReadDir("formats")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for _, file := range files {
+		d, _, err := embeddedFormat(file.Name())
+		if err != nil {
+			panic(err) // a test reads them all
+		}
+		all = append(all, d)
+	}
+	return all
+})
+
+// embeddedFormat is that of a file in the program.
+func embeddedFormat(file string) (declaredFormat, *fileTotals, error) {
+	text, err := embeddedFormats.ReadFile("formats/" + file)
+	if err != nil {
+		return declaredFormat{}, nil, err
+	}
+	return parseFormat("formats/"+file, text, codeOfFormats[strings.TrimSuffix(file, ".yaml")])
+}
