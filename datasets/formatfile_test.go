@@ -1,0 +1,131 @@
+package datasets
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"reprise/trace"
+)
+
+// Every format that is a file says what its sample adds up to, and reads it so, found by content and by name.
+func TestFormatFiles(t *testing.T) {
+	files, err := embeddedFormats.ReadDir("formats")
+	if err != nil || len(files) < 16 {
+		t.Fatal(len(files), err)
+	}
+	for _, file := range files {
+		d, want, err := embeddedFormat(file.Name())
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, named := range []string{"", d.name} {
+			entries, info, err := read(strings.NewReader(d.example), Options{Format: named})
+			if err != nil || info.Format != d.name {
+				t.Errorf("%s: read as %q, %v", file.Name(), info.Format, err)
+				continue
+			}
+			if got := totalsOf(entries); want == nil || got != *want {
+				t.Errorf("%s: totals: {requests: %d, input_tokens: %d, cached_tokens: %d, output_tokens: %d, reasoning_tokens: %d}, and the file says %+v",
+					file.Name(), got.Requests, got.InputTokens, got.CachedTokens, got.OutputTokens, got.ReasoningTokens, want)
+			}
+		}
+	}
+}
+
+func totalsOf(entries []trace.Entry) fileTotals {
+	t := fileTotals{Requests: len(entries)}
+	add := func(to *int64, n *int32) {
+		if n != nil {
+			*to += int64(*n)
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		add(&t.InputTokens, e.InputTokens)
+		add(&t.CachedTokens, e.Cached)
+		add(&t.OutputTokens, e.OutputTokens)
+		add(&t.ReasoningTokens, e.Reasoning)
+	}
+	return t
+}
+
+// A user's own file reads what no format reads: calls in a list, JSON in strings, counts that stand beside each
+// other, times of the end, calls that reached no model.
+func TestOwnFormatFile(t *testing.T) {
+	const mine = `
+about: our gateway
+keys: [batch]
+calls: batch.items
+unpack: [answer]
+map:
+  time: at
+  model: what.model | model
+  session: conv
+  e2e_ms: took
+  output_tokens: answer.usage.out
+usage: answer.usage
+counts: exclusive
+time_is: end
+drop:
+  - {path: cached, values: true, why: answers of our own cache were left out}
+`
+	const log = `{"batch":{"items":[{"at":"2026-01-02T03:04:07Z","took":2000,"model":"m","conv":"a","answer":"{\"usage\":{\"input_tokens\":20,\"cache_read_input_tokens\":100,\"out\":7}}"},` +
+		`{"at":"2026-01-02T03:04:09Z","took":1000,"what":{"model":"n"},"conv":"a","answer":{"usage":{"input_tokens":30,"cache_read_input_tokens":120,"out":8}}},` +
+		`{"at":"2026-01-02T03:04:09Z","took":1,"cached":true,"answer":{"usage":{"input_tokens":9,"out":9}}}]}}` + "\n"
+	own, err := ReadFormat("mine.yaml", []byte(mine))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, info, err := read(strings.NewReader(log), Options{Own: own})
+	if err != nil || info.Format != FormatFileName || len(entries) != 2 {
+		t.Fatalf("%d requests, %+v, %v", len(entries), info, err)
+	}
+	if got, want := totalsOf(entries), (fileTotals{Requests: 2, InputTokens: 270, CachedTokens: 220, OutputTokens: 15}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	first := entries[0]
+	if first.Time.Format(time.RFC3339) != "2026-01-02T03:04:05Z" || first.Model.Reveal() != "m" || entries[1].Model.Reveal() != "n" || first.Session.Reveal() != "a" {
+		t.Errorf("the first is %v", first)
+	}
+	wantNote(t, info, "answers of our own cache were left out: 1")
+}
+
+// What is wrong with a file is said with its line and column.
+func TestFaultsOfFormatFiles(t *testing.T) {
+	for text, want := range map[string]string{
+		"about: x\n":                                              "m.yaml:1:1: it maps no time",
+		"map: {time: t, tokens_in: x}\n":                          "m.yaml:1:16: unknown target: want one of time, input_tokens",
+		"map: {time: t}\ncounts: both\n":                          `m.yaml:2:1: "both": want inclusive`,
+		"map: {time: t}\ntime_is: begin\n":                        `m.yaml:2:1: "begin": want start or end`,
+		"map: {time: t}\ntime_unit: h\n":                          `m.yaml:2:1: "h": want s, ms, us or ns`,
+		"map: {time: t, model: ' | '}\n":                          "m.yaml:1:16: it has no path",
+		"map: {time: t}\nkey: [a]\n":                              "did you mean keys?",
+		"map: {time: t}\nonly: [{paths: a, values: b}]\n":         "did you mean path?",
+		"map: [time]\n":                                           "m.yaml:1:",
+		"map:\n  time: [a, b]\n":                                  "m.yaml:2:",
+		"map: {time: t}\ncounts: " + strings.Repeat("x", 300<<10): "a format has at most 262144 bytes",
+	} {
+		if _, err := ReadFormat("m.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// Nothing in a file of a format brings the program down, whatever it is used on.
+func FuzzFormatFile(f *testing.F) {
+	files, _ := embeddedFormats.ReadDir("formats")
+	for _, file := range files {
+		text, _ := embeddedFormats.ReadFile("formats/" + file.Name())
+		d, _, _ := embeddedFormat(file.Name())
+		f.Add(string(text), d.example)
+	}
+	f.Fuzz(func(t *testing.T, format, log string) {
+		own, err := ReadFormat("m.yaml", []byte(format))
+		if err != nil {
+			return
+		}
+		_, _, _ = read(strings.NewReader(log), Options{Own: own, MaxBad: 1})
+	})
+}
