@@ -105,9 +105,9 @@
 //     run_batch, joined by custom_id
 //   - log_declared.go: the reader of formats that are declared by a table: paths, counts,
 //     conditions
-//   - log_declared_table.go: these tables: langsmith, braintrust, mlflow, openrouter, openrouter-api,
-//     helicone, portkey, cloudflare, kong, envoy-ai-gateway, azure-apim, bedrock, vertex,
-//     aibrix, sglang, lmcache
+//   - formatfile.go: formats that are files: those in formats/, and a user's own, with
+//     line and column of what is wrong with one
+//   - log_declared_code.go: what formats that are files do beside their mapping
 //   - log_apim.go: azure-apim: calls joined of their rows, and the tables of Log Analytics
 //   - log_sglang.go: the text log of SGLang, as records of its JSON log
 //   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams;

@@ -23,7 +23,7 @@ type SourceField struct {
 // which a mapping names fields in place of the format's own. ok is false for a
 // format or a target that is not known.
 func ReadFields(format string, mapped []string) (fields []SourceField, ok bool) {
-	for _, f := range append(Formats(), Format{Name: FormatFileName, mapped: true}) {
+	for _, f := range append(Formats(), Format{Name: formatFileName, mapped: true}) {
 		if f.Name != format {
 			continue
 		}

@@ -3,9 +3,11 @@ package datasets
 import (
 	"bufio"
 	"embed"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -20,8 +22,8 @@ import (
 //go:embed formats/*.yaml
 var embeddedFormats embed.FS
 
-// FormatFileName is the name of a format that a user wrote. The file's own name may be somebody's secret.
-const FormatFileName = "format-file"
+// formatFileName is the name of a format that a user wrote. The file's own name may be somebody's secret.
+const formatFileName = "format-file"
 
 // formatFile is a format as a file has it. docs/formats.md has the keys.
 type formatFile struct {
@@ -99,7 +101,7 @@ func ReadFormat(name string, text []byte) (*Format, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.name = FormatFileName
+	d.name, d.tried = formatFileName, "by whoever wrote it"
 	f := d.format()
 	f.declared = &d
 	return &f, nil
@@ -143,6 +145,9 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 	for of, where := range f.Map {
 		if of != "written_tokens" && of != "total_tokens" && !slices.ContainsFunc(targets, func(t target) bool { return t.name == of }) {
 			return d, nil, fault("map."+of, "unknown target: want one of %s, written_tokens, total_tokens", targetNames())
+		}
+		if slices.Contains(countTargets, of) && strings.Contains(where, "+") {
+			return d, nil, fault("map."+of, "counts do not add up in a format: map each by itself, and say counts: exclusive where cached and written tokens stand beside the input")
 		}
 		if fields[of] = pathsOf(where); len(fields[of]) == 0 {
 			return d, nil, fault("map."+of, "it has no path")
@@ -217,4 +222,45 @@ func embeddedFormat(file string) (declaredFormat, *fileTotals, error) {
 		return declaredFormat{}, nil, err
 	}
 	return parseFormat("formats/"+file, text, codeOfFormats[strings.TrimSuffix(file, ".yaml")])
+}
+
+// FormatFile is a file of a format to begin with, by what was found in a log: its mapping, and the fields that
+// all its records have. It is empty where no mapping is proposed.
+func (i *Inspection) FormatFile() []byte {
+	var mapped [][2]string
+	counts := "relayed"
+	for k, flag := range i.Flags {
+		if flag != "--map" {
+			continue
+		}
+		target, where, _ := strings.Cut(i.Flags[k+1], "=")
+		if parts := strings.Split(where, "+"); len(parts) > 1 && target == "input_tokens" {
+			where, counts = parts[0], "exclusive"
+			if len(parts) > 2 {
+				mapped = append(mapped, [2]string{"written_tokens", parts[1]})
+			}
+		}
+		mapped = append(mapped, [2]string{target, where})
+	}
+	if len(mapped) == 0 {
+		return nil
+	}
+
+	var keys []string
+	for _, f := range i.Fields {
+		isMapped := slices.ContainsFunc(mapped, func(m [2]string) bool { return m[1] == f.Path })
+		if isMapped && f.Present == i.Records && len(keys) < 3 {
+			keys = append(keys, strconv.Quote(f.Path))
+		}
+	}
+	var b strings.Builder
+	b.WriteString("about: a log of our own\n# Records are told by fields that all of them have.\nkeys: [" + strings.Join(keys, ", ") + "]\nmap:\n")
+	for _, m := range mapped {
+		fmt.Fprintf(&b, "  %s: %q\n", m[0], m[1])
+	}
+	if i.Missing != "" {
+		b.WriteString("  # " + i.Missing + ": name it, such as\n  # input_tokens: FIELD\n")
+	}
+	b.WriteString("# inclusive: cached tokens are part of the input; exclusive: they stand beside it; relayed: each record tells.\ncounts: " + counts + "\n")
+	return []byte(b.String())
 }

@@ -79,7 +79,7 @@ drop:
 		t.Fatal(err)
 	}
 	entries, info, err := read(strings.NewReader(log), Options{Own: own})
-	if err != nil || info.Format != FormatFileName || len(entries) != 2 {
+	if err != nil || info.Format != formatFileName || len(entries) != 2 {
 		t.Fatalf("%d requests, %+v, %v", len(entries), info, err)
 	}
 	if got, want := totalsOf(entries), (fileTotals{Requests: 2, InputTokens: 270, CachedTokens: 220, OutputTokens: 15}); got != want {

@@ -175,6 +175,11 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 	if err != nil {
 		return nil, err
 	}
+	if o.Own != nil && len(s.absent) == 0 {
+		for target, paths := range d.fields {
+			s.absent.mapped(target, target, strings.Join(paths, " | "), target+" in the map of the format", paths)
+		}
+	}
 	decoder.clock.usual = d.unit
 	if decoder.timing = withTimes; d.ended {
 		s.notes.sayOnce(noteEndTimes)

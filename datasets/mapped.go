@@ -87,9 +87,10 @@ func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedD
 	if d.s.absent == nil { // else this is another file of the source
 		d.s.absent = absentFields{}
 		for name, paths := range o.Map {
-			d.s.absent[name] = &absentField{target: name, spec: strings.Join(paths, "|"), paths: m.places(name)}
+			spec := strings.Join(paths, "|")
+			d.s.absent.mapped(name, name, spec, "--map "+name+"="+spec, m.places(name))
 			for _, part := range m.summands(name, nil) {
-				d.s.absent[name+"+"+part] = &absentField{target: name, spec: part, paths: []string{part}}
+				d.s.absent.mapped(name+"+"+part, name, part, "--map "+name+"="+part, []string{part})
 			}
 		}
 	}

@@ -14,8 +14,14 @@ type absentFields map[string]*absentField
 type absentField struct {
 	target string
 	spec   string   // as it was mapped
+	by     string   // and where
 	paths  []string // as lookup takes them
 	near   string   // a field of the source whose name is much like it
+}
+
+// mapped adds a target that was mapped to a field.
+func (a absentFields) mapped(key, target, spec, by string, paths []string) {
+	a[key] = &absentField{target: target, spec: spec, by: by, paths: paths}
 }
 
 // see takes out what a record has.
@@ -45,7 +51,7 @@ func (a absentFields) check(o Options) error {
 			}
 		}
 		if missing {
-			return refuseFields(fmt.Sprintf("no record has the field %q (--map %s=%s)", f.spec, name, f.spec), &FieldsError{Inspection: found, Absent: f.spec})
+			return refuseFields(fmt.Sprintf("no record has the field %q (%s)", f.spec, f.by), &FieldsError{Inspection: found, Absent: f.spec})
 		}
 	}
 	return nil
@@ -54,7 +60,7 @@ func (a absentFields) check(o Options) error {
 // notes say what was mapped and never found.
 func (a absentFields) notes() (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(a)) {
-		line := fmt.Sprintf("no record has the field %q (--map %s=%s)", a[name].spec, a[name].target, a[name].spec)
+		line := fmt.Sprintf("no record has the field %q (%s)", a[name].spec, a[name].by)
 		if a[name].near != "" {
 			line += fmt.Sprintf("; did you mean %q?", a[name].near)
 		}

@@ -90,7 +90,7 @@ A distribution, for --service and --think, is one of
 				return err
 			}
 			if f.onlyLook {
-				confine(cmd, f.reads(files), nil)
+				confine(cmd, f.reads(files), f.formatFileToWrite())
 				return f.inspect(cmd, files)
 			}
 			switch on, err := f.inShards(); {
@@ -131,7 +131,7 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	madeUp.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn")
 	madeUp.Seed(&f.Seed, "seed", 1, "seed of generated times and expanded pools; never of keys")
 	f.Templates.Register(fl)
-	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, propose a --map, and exit")
+	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, propose a --map, and exit; with -o mine.yaml that is written as a file for --format")
 	results.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
 	f.shard.Register(fl)
 	flags.Details(fl)
@@ -158,11 +158,10 @@ func (f *importFlags) inShards() (on bool, err error) {
 func (f *importFlags) runShard(cmd *cobra.Command, files []datasets.File) error {
 	f.tier.Confined = confine(cmd, append(f.reads(files), f.shard.KeyFile), []string{f.shard.Path()})
 	defer cli.LimitMemory(importMemory)()
-	maps, err := f.Mapping()
-	if err != nil {
+	var err error
+	if f.shard.Mapping, err = f.Mapping(); err != nil {
 		return err
 	}
-	f.shard.Mapping = strings.Join(maps, ",")
 	f.shard.Open = func(share *datasets.Share) (*datasets.Source, error) {
 		src, err := f.Open(files, share)
 		return src, f.explainFields(cmd, files, err)

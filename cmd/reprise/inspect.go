@@ -17,6 +17,7 @@ import (
 
 	"reprise/anonymize"
 	"reprise/cmd/reprise/internal/cli"
+	"reprise/cmd/reprise/internal/flags"
 	"reprise/datasets"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -49,6 +50,9 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 		}
 	}
 	tried := f.try(cmd, files, found)
+	if err := f.writeFormat(cmd, found); err != nil {
+		return err
+	}
 	out := cmd.OutOrStdout()
 	if f.asJSON {
 		return cli.WriteJSON(out, struct {
@@ -66,10 +70,37 @@ func (f *importFlags) inspect(cmd *cobra.Command, files []datasets.File) error {
 	if tried != nil {
 		cli.Message(out, tried.words())
 	}
-	if tried == nil || tried.err == nil {
+	if f.formatFileToWrite() == nil && (tried == nil || tried.err == nil) {
 		_, err = io.WriteString(out, howToImport(cmd, found, nil))
 	}
 	return err
+}
+
+// formatFileToWrite is the file of a format that --inspect writes; nil for none.
+func (f *importFlags) formatFileToWrite() []string {
+	if !f.onlyLook || !flags.IsFormatFile(f.out) {
+		return nil
+	}
+	return []string{f.out}
+}
+
+// writeFormat writes the mapping that was found as a file for --format.
+func (f *importFlags) writeFormat(cmd *cobra.Command, found *datasets.Inspection) error {
+	for _, path := range f.formatFileToWrite() {
+		text := found.FormatFile()
+		if text == nil {
+			return cli.Usagef("%s is not written: no mapping is needed or proposed for this log", path)
+		}
+		err := trace.WriteFile(path, 0o600, func(w io.Writer) error {
+			_, err := w.Write(text)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		cli.Notef(cmd, "%s has the mapping: add to it what the log has, and import with --format %s", path, path)
+	}
+	return nil
 }
 
 // A trial is what the command line that --inspect proposes makes of the first requests.

@@ -36,7 +36,7 @@ var mayImport = map[string]string{
 	"trace/shard":        "trace trace/recording trace/objectstore",
 	"trace/fleet":        "trace trace/block trace/sample",
 	"trace/breaker":      "trace trace/block trace/page",
-	"datasets":           "trace trace/arrowipc trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
+	"datasets":           "trace trace/arrowipc trace/strictyaml trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
 	"datasets/demolog":   "",
 	"datasets/record":    "trace trace/ending trace/recording replay/openai trace/usage",
 	"datasets/export":    "trace datasets",

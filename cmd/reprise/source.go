@@ -44,7 +44,7 @@ func writeTemplates(cmd *cobra.Command, path string, t *anonymize.Templates) err
 
 // inputs are what import reads.
 func (f *importFlags) inputs(files []datasets.File) []string {
-	inputs := []string{f.MapFile, f.Tokenizer, f.Template}
+	inputs := []string{f.FormatFile(), f.Tokenizer, f.Template}
 	for _, file := range files {
 		inputs = append(inputs, file.Name)
 	}

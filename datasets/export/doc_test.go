@@ -92,6 +92,34 @@ separated by commas. A path leads into JSON that a column or a field holds as a 
   refused; ~--time-unit~ says that they are meant.
 - **Bad records** are counted, located and left out, up to ~--max-bad~.
 
+## A format of your own
+
+What ~--map~ cannot say, a file can: ~import --inspect LOG -o mine.yaml~ writes one to begin with, and
+~import LOG --format mine.yaml~ reads by it. Those in [datasets/formats](../datasets/formats) are written in the same way.
+
+~~~yaml
+about: our gateway
+keys: [batch]                  # paths that every record has: several files are told apart by them
+calls: batch.items             # a list in a record that holds the calls; lists[].of[].lists too
+unpack: [answer]               # strings that hold JSON
+map:                           # targets of --map, and written_tokens and total_tokens
+  time: at
+  model: what.model | model    # the first that a record has
+  session: conv
+  e2e_ms: took
+usage: answer.usage            # an object with the counts of any provider
+counts: exclusive              # cached tokens stand beside the input; inclusive: within it; relayed: each record tells
+time_is: end                   # of the call; start is the default
+time_unit: ms                  # of numbers that do not tell it by their size
+drop:                          # also only, and refuse, which stops the import
+  - {path: cached, values: true, why: answers of our own cache were left out}
+~~~
+
+~times: {start: A, first_token: B, end: C}~ tells latencies by times, and ~spans: {trace: A, span: B, parent: C}~ which call a
+span is, so that one that was exported twice is read once. ~values~ are separated by spaces; ~*~ is any but 0, false and
+none. What is wrong with a file is said with its line and column; a field that no record has is noted. The trace says
+~format-file~ and not the file's name, and its card which targets were mapped.
+
 ## Block ids of a source
 
 An id of a prefix block is a hash of the block and of all before it. Of every format, ids that cannot be that are found in one pass:
@@ -293,61 +321,6 @@ server's own tokenizer and template here. ~go test ./anonymize -run TrunksByName
 figures.
 `
 
-// readTables are the fields that are read of each format. Formats that read the same
-// fields have one table.
-func readTables() string {
-	var b strings.Builder
-	b.WriteString(`
-## What is read of each
-
-Only the fields below are read, into these columns of a trace. All others are removed before
-a record is decoded, and counted: see [privacy](privacy.md#the-card). ` + "`[]`" + ` stands for the
-members of a list. *Text* is counted into lengths and hashed into block ids under a key; the
-text itself is not kept. ` + "`jsonl`, `csv` and `parquet`" + ` read the fields that ` + "`--map`" + ` names.
-`)
-	tables := map[string]string{} // the format that has each table
-	for _, f := range datasets.Formats() {
-		fields, _ := datasets.ReadFields(f.Name, nil)
-		if len(fields) == 0 {
-			continue
-		}
-		var rows strings.Builder
-		for _, r := range fields {
-			how := r.How
-			if strings.HasPrefix(how, "tokenised") {
-				how = "text"
-			}
-			fmt.Fprintf(&rows, "| `%s` | %s | %s |\n", strings.Join(r.Paths, "`, `"), strings.Join(r.Columns, ", "), how)
-		}
-		fmt.Fprintf(&b, "\n### %s\n\n", f.Name)
-		if first, ok := tables[rows.String()]; ok {
-			fmt.Fprintf(&b, "The same fields as [%s](#%s).\n", first, first)
-			continue
-		}
-		tables[rows.String()] = f.Name
-		b.WriteString("| field | columns | note |\n|---|---|---|\n" + rows.String())
-	}
-	return b.String()
-}
-
-// triedPage says which readers were tried on real files.
-func triedPage() string {
-	var b strings.Builder
-	b.WriteString(`
-These readers were tried on real files that are not part of the project. Where they are at
-hand, a test compares the totals with those of a script in another language:
-
-| format | tried on |
-|---|---|
-`)
-	for _, f := range datasets.Formats() {
-		if f.Tried != "" {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", f.Name, cell(f.Tried))
-		}
-	}
-	return b.String()
-}
-
 func formatsPage() string {
 	var b strings.Builder
 	b.WriteString(`# Formats
@@ -358,22 +331,23 @@ Made from the code; do not edit. To make it again:
 
 ## What can be read
 
-The format is recognised by its content; ` + "`--format`" + ` names it. One record of each:
+The format is recognised by its content; ` + "`--format`" + ` names it. A reader that no real file has tried says so at
+import. Only fields that a format names are read: all others are removed before a record is decoded, and counted
+([privacy](privacy.md#the-card)). Formats that are a mapping are files, with a record of each:
+[datasets/formats](../datasets/formats).
 
-| format | what it is | example |
+| format | what it is | tried on |
 |---|---|---|
 `)
 	for _, f := range datasets.Formats() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), code(f.Example))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), cell(f.Tried))
 	}
-	b.WriteString(triedPage())
 	var targets strings.Builder
 	for _, t := range datasets.Targets() {
 		fmt.Fprintf(&targets, "| `%s` | %s |\n", t[0], cell(t[1]))
 	}
 	b.WriteString(strings.Replace(strings.ReplaceAll(ownLogPage, "~", "`"), "TARGETS", targets.String(), 1))
 	b.WriteString(strings.ReplaceAll(lengthsPage, "~", "`"))
-	b.WriteString(readTables())
 	b.WriteString(`
 ## What can be written
 
@@ -431,21 +405,4 @@ func needs(out Format) string {
 // cell makes text fit for a table.
 func cell(text string) string {
 	return strings.NewReplacer("|", `\|`, "\n", "<br>").Replace(text)
-}
-
-// code makes an example fit for a table: between backticks nothing but the bar
-// needs to be escaped.
-func code(example string) string {
-	if example == "" {
-		return ""
-	}
-	lines := strings.Split(strings.TrimSpace(example), "\n")
-	for i, line := range lines {
-		fence := "`"
-		if strings.Contains(line, "`") {
-			fence = "``"
-		}
-		lines[i] = fence + strings.ReplaceAll(line, "|", `\|`) + fence
-	}
-	return strings.Join(lines, "<br>")
 }

@@ -15,9 +15,9 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 13_800,
+	"anonymize": 13_750,
 	"cmd":       25_000,
-	"datasets":  28_010,
+	"datasets":  28_060,
 	"examples":  1_000,
 	"replay":    62_200,
 	"synth":     15_900,

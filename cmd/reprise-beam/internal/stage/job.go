@@ -47,7 +47,7 @@ func FlagsOf(fl *pflag.FlagSet) []string {
 			values = list.GetSlice()
 		}
 		for _, v := range values {
-			if slices.Contains([]string{"tokenizer", "template", "map-file"}, f.Name) {
+			if slices.Contains([]string{"tokenizer", "template", "format"}, f.Name) {
 				if _, err := os.Stat(v); err == nil { // a file, and no name of what is built in
 					if at, err := filepath.Abs(v); err == nil {
 						v = at
@@ -99,7 +99,7 @@ func (j *Job) importOf(index int) (*importshard.Import, map[string]string, error
 		return nil, nil, err
 	}
 	return &importshard.Import{Index: index, Of: j.Shards, KeyFile: j.KeyFile, Out: filepath.Join(j.Work, shard.Name(index, j.Shards)),
-		Tool: j.Tool, MaxBad: log.MaxBad, Mapping: strings.Join(mapping, ","),
+		Tool: j.Tool, MaxBad: log.MaxBad, Mapping: mapping,
 		Open: func(share *datasets.Share) (*datasets.Source, error) { return log.Open(files, share) },
 		Policy: func(info datasets.Info) (anonymize.Policy, error) {
 			if err := log.Capture.Check(info, false); err != nil {

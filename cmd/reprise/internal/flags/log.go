@@ -1,6 +1,8 @@
 package flags
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +15,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/datasets"
 	"reprise/trace"
-	"reprise/trace/objectstore"
+	"reprise/trace/strictyaml"
 	"reprise/trace/token"
 )
 
@@ -21,7 +23,6 @@ import (
 type Log struct {
 	Format    string
 	Maps      []string
-	MapFile   string
 	MaxBad    float64
 	Delimiter string
 	Decimal   string
@@ -52,9 +53,8 @@ func (f *Log) Register(fl *pflag.FlagSet) {
 	source, sourceRest := Sections(fl, "Source")
 	text, textRest := Sections(fl, "Text")
 	_, privacyRest := Sections(fl, PrivacyFlags)
-	source.StringVar(&f.Format, "format", "", "format of the source; by default detected by content")
+	source.StringVar(&f.Format, "format", "", "format of the source, or a file such as mine.yaml that maps its fields; by default detected by content")
 	source.StringArrayVar(&f.Maps, "map", nil, "field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag")
-	sourceRest.StringVar(&f.MapFile, "map-file", "", "`file` with such mappings, one a line; # starts a comment")
 	source.ShareVar(&f.MaxBad, "max-bad", 0.001, "largest share of bad rows to tolerate")
 	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; by default detected")
 	source.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; by default detected")
@@ -86,23 +86,36 @@ func (f *Log) FindZone() (err error) {
 	return nil
 }
 
-// Mapping is how fields are mapped: first as the file says, then as the flags do.
-func (f *Log) Mapping() ([]string, error) {
-	var maps []string
-	if f.MapFile != "" {
-		text, err := objectstore.ReadFile(f.MapFile)
-		if err != nil {
-			return nil, err
-		}
-		for line := range strings.Lines(string(text)) {
-			line, _, _ = strings.Cut(line, "#")
-			target, path, _ := strings.Cut(line, "=")
-			if line = strings.TrimSpace(line); line != "" {
-				maps = append(maps, strings.TrimSpace(target)+"="+strings.TrimSpace(path))
-			}
-		}
+// IsFormatFile tells whether --format names a file, in place of a format of the program.
+func IsFormatFile(format string) bool {
+	ext := filepath.Ext(format)
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// FormatFile is the file that --format names; empty for none.
+func (f *Log) FormatFile() string {
+	if IsFormatFile(f.Format) {
+		return f.Format
 	}
-	return append(maps, f.Maps...), nil
+	return ""
+}
+
+// Mapping is how fields are mapped, in words that are the same for all shards of an import.
+func (f *Log) Mapping() (string, error) {
+	mapping := strings.Join(f.Maps, ",")
+	if f.FormatFile() == "" {
+		return mapping, nil
+	}
+	text, err := f.formatText()
+	return mapping + string(text), err
+}
+
+func (f *Log) formatText() ([]byte, error) {
+	text, err := strictyaml.ReadFile(f.FormatFile(), datasets.FormatFileBounds)
+	if err != nil {
+		return nil, fmt.Errorf("--format: %w", err)
+	}
+	return text, nil
 }
 
 // Open opens a source of these files, or a share of it; nil is all. A share takes any number of
@@ -136,12 +149,18 @@ func (f *Log) options() (datasets.Options, error) {
 	if f.Rows != "" && f.Rows != "full" && f.Rows != "delta" {
 		return o, cli.Usagef("--rows: want full or delta")
 	}
-	maps, err := f.Mapping()
-	if err != nil {
-		return o, err
+	var err error
+	if len(f.Maps) > 0 {
+		if o.Map, err = datasets.ParseMapping(f.Maps); err != nil {
+			return o, cli.Exit(cli.Usage, err)
+		}
 	}
-	if len(maps) > 0 {
-		if o.Map, err = datasets.ParseMapping(maps); err != nil {
+	if file := f.FormatFile(); file != "" {
+		text, err := f.formatText()
+		if err != nil {
+			return o, err
+		}
+		if o.Own, err = datasets.ReadFormat(file, text); err != nil {
 			return o, cli.Exit(cli.Usage, err)
 		}
 	}

@@ -98,14 +98,15 @@ func (s *Import) intoFolder() bool {
 // notOptions are flags that say nothing of how a source is read, or whose meaning a shard has
 // from elsewhere: the names of tokenizer and template tell their files apart, and a mapping is
 // compared as it was read.
-var notOptions = []string{"output", "overwrite", "shard", "key-file", "quiet", "json", "details", "config", "tokenizer", "template", "map", "map-file",
+var notOptions = []string{"output", "overwrite", "shard", "key-file", "quiet", "json", "details", "config", "tokenizer", "template", "map",
 	"keep-model", "block-size", "lengths", "keep-templates", "k-template", "global-blocks", "max-bad"}
 
 // SetOptions are the flags that were given and say how a source is read.
 func SetOptions(fl *pflag.FlagSet) map[string]string {
 	options := map[string]string{}
 	fl.Visit(func(f *pflag.Flag) {
-		if !slices.Contains(notOptions, f.Name) {
+		file := f.Name == "format" && flags.IsFormatFile(f.Value.String()) // which is compared as a mapping is
+		if !file && !slices.Contains(notOptions, f.Name) {
 			options[f.Name] = f.Value.String()
 		}
 	})
