@@ -18,6 +18,7 @@ help: ## this list
 # The package that takes longest is named first, since packages begin in this order.
 test: ## all tests; REPRISE_TEST_LONG=1 runs the long ones too
 	$(GO) test -timeout 20m ./cmd/reprise ./...
+	@echo "not tested: cmd/reprise-beam, a module of its own that links Beam: make test-beam"
 
 lint: ## vet, gofmt, staticcheck (pinned in go.mod) and the rules of codecheck
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }

@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -159,7 +160,7 @@ func TestImportOnPrism(t *testing.T) {
 // compare holds figures of the cluster to those of reprise profile.
 func compare(t testing.TB, s *stage.Summary, want *profile.Summary) {
 	t.Helper()
-	if s.Rows != want.Rows || s.Requests != want.Requests || s.InputTotal != want.InputTotal || s.OutputTotal != want.OutputTotal || s.DurationS != want.DurationS ||
+	if s.Rows != want.Rows || s.Requests != want.Requests || s.InputTotal != want.InputTotal || !reflect.DeepEqual(s.OutputTotal, want.OutputTotal) || s.DurationS != want.DurationS ||
 		s.References != want.Reuse.ReferencesBlocks || s.UniqueBlocks != want.Reuse.UniqueBlocks {
 		t.Errorf("%+v\nwant %+v", s, want)
 	}

@@ -21,7 +21,7 @@ type Summary struct {
 	Input        *profile.Stats `json:"input_tokens"`
 	Output       *profile.Stats `json:"output_tokens"`
 	InputTotal   int64          `json:"input_tokens_total"`
-	OutputTotal  int64          `json:"output_tokens_total"`
+	OutputTotal  *int64         `json:"output_tokens_total"` // null where no request tells
 	InterArrival *profile.Stats `json:"inter_arrival_s"`
 	Blockless    int64          `json:"requests_without_blocks"`
 	References   int64          `json:"references_blocks"`
@@ -34,8 +34,11 @@ type Summary struct {
 func (f *Figures) Summary(oneIn int) *Summary {
 	gaps, whole := f.closed()
 	s := &Summary{Schema: "cluster-profile/1", Rows: f.Rows, Requests: f.Rows - f.Failed, Failed: f.Failed, DurationS: float64(whole.Last-whole.First) / 1e9,
-		Input: f.Input.Stats(1), Output: f.Output.Stats(1), InputTotal: f.Input.sum, OutputTotal: f.Output.sum, InterArrival: gaps.Stats(float64(time.Second)),
+		Input: f.Input.Stats(1), Output: f.Output.Stats(1), InputTotal: f.Input.sum, InterArrival: gaps.Stats(float64(time.Second)),
 		Blockless: f.Blockless, References: f.References, SampleOneIn: oneIn, LRUCurve: Curve(f.Parts, oneIn, f.References)}
+	if f.Output.count > 0 {
+		s.OutputTotal = &f.Output.sum
+	}
 	for _, p := range f.Parts {
 		s.UniqueBlocks += p.Blocks * int64(oneIn)
 	}
@@ -44,7 +47,11 @@ func (f *Figures) Summary(oneIn int) *Summary {
 
 // WriteText prints the profile in at most 25 lines.
 func (s *Summary) WriteText(w io.Writer) error {
-	if _, err := fmt.Fprintf(w, "%s in %s s, %s failed; %s input and %s output tokens\n", page.Many(s.Requests, "request"), page.Number(s.DurationS), page.Count(s.Failed), page.Count(s.InputTotal), page.Count(s.OutputTotal)); err != nil {
+	output := "unknown"
+	if s.OutputTotal != nil {
+		output = page.Count(*s.OutputTotal)
+	}
+	if _, err := fmt.Fprintf(w, "%s in %s s, %s failed; %s input and %s output tokens\n", page.Many(s.Requests, "request"), page.Number(s.DurationS), page.Count(s.Failed), page.Count(s.InputTotal), output); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%-16s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max")
