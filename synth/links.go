@@ -22,8 +22,9 @@ const (
 	alikeTurn   = .5 // turns up to it, or requests below it: the less unlike counts
 	alikeRest   = .3 // what the parent has behind that
 
-	// What costs links of prompts on different templates, and links of sessions: one goes on on one.
-	otherTemplate, otherInSession = 2, 6
+	// What costs links of prompts on different templates, and those that lead a session to one, which
+	// are never exchanged with those on others: a session goes on on one.
+	otherTemplate, otherInSession = 2, 20
 )
 
 const (
@@ -205,7 +206,8 @@ func (f *features) findNear(group []int32) {
 			for b := max(0, a-span); b < min(len(group), a+span+1); b++ {
 				v := group[b]
 				j, other := f.wires[v].place, f.wires[v].to(f.places)
-				if b == a || other >= i || up >= j {
+				apart := f.begin[i] != f.begin[j] || f.begin[up] != f.begin[other]
+				if b == a || other >= i || up >= j || apart && f.wires[w].session {
 					continue
 				}
 				x, y := &fs[a], &fs[b]
@@ -216,10 +218,7 @@ func (f *features) findNear(group []int32) {
 				if f.hurried(w, v) || f.hurried(v, w) {
 					off += 20
 				}
-				switch apart := f.begin[i] != f.begin[j] || f.begin[up] != f.begin[other]; {
-				case apart && f.wires[w].session:
-					off += otherInSession
-				case apart:
+				if apart {
 					off += otherTemplate
 				}
 				found.add(off, v)
@@ -394,7 +393,10 @@ func (s *swapper) alike(w *wire) []int32 {
 		if !w.session {
 			off += math.Abs(long(q)-long(up)) / alikeLength
 		}
-		if s.begin[q] != s.begin[up] {
+		switch apart := s.begin[q] != s.begin[up]; {
+		case apart && w.session:
+			off += otherInSession
+		case apart:
 			off += otherTemplate
 		}
 		found.add(off, q)
