@@ -20,11 +20,14 @@ type measureAbout struct {
 	sides string      // what stands beside the distance
 	form  measureForm // of the two sides
 	limit float64     // by default, or noLimit
-	grows bool        // the limit is wider for a small reference
+	small float64     // the limit for a small reference: growing, or 0 for the same
 	first bool        // measured over the first requests: see [keptRows]
 }
 
-const noLimit = -1
+const (
+	noLimit = -1
+	growing = -1
+)
 
 // A measureForm is how a value is printed.
 type measureForm uint8
@@ -58,67 +61,67 @@ func (f measureForm) print(v *float64) string {
 // of several seeds. Of the hit ratios without limit only that by block was tried so, and of the
 // correlations only that of input and output: the others have its limit.
 var catalogue = []measureAbout{
-	{"mrc_mae", "mean difference of the LRU hit ratio by block, over 61 capacities from 100 to 200,000 blocks", "mean hit ratio over the capacities", asRatio, 0.005, true, false},
-	{"mrc_max", "largest difference of the hit ratio over these capacities", "hit ratio where it is", asRatio, 0.015, true, false},
-	{"hit_by_block", "difference of the hit ratio by block of a cache without limit", "hit ratio", asRatio, 0.01, true, false},
-	{"hit_by_token", "difference of that hit ratio by token", "hit ratio", asRatio, 0.01, true, false},
-	{"hit_mean_over_requests", "difference of the mean over requests of that hit ratio", "hit ratio", asRatio, 0.01, true, false},
-	{"hit_full_blocks_only", "difference of that hit ratio over full blocks only", "hit ratio", asRatio, 0.01, true, false},
-	{"hit_at_1000_blocks", "difference of the LRU hit ratio by block at 1,000 blocks", "hit ratio", asRatio, 0.01, true, false},
-	{"input_ks", "Kolmogorov-Smirnov distance of input lengths", "median, tokens", asCount, 0.035, true, false},
-	{"input_w1", "Wasserstein-1 distance of input lengths, over the reference's mean", "mean, tokens", asNumber, noLimit, false, false},
-	{"output_ks", "Kolmogorov-Smirnov distance of output lengths", "median, tokens", asCount, 0.035, true, false},
-	{"output_w1", "Wasserstein-1 distance of output lengths, over the reference's mean", "mean, tokens", asNumber, noLimit, false, false},
-	{"rho_input_output", "difference of Spearman's rank correlation of input and output lengths", "correlation", asRatio, 0.03, true, false},
-	{"rho_hit_new", "difference of the rank correlation of hit blocks and new blocks", "correlation", asRatio, 0.03, true, false},
-	{"rho_new_output", "difference of the rank correlation of new blocks and output lengths", "correlation", asRatio, 0.03, true, false},
-	{"input_output_ks2d", "two-dimensional Kolmogorov-Smirnov distance of input and output lengths (Fasano and Franceschini)", "", asRatio, noLimit, false, false},
-	{"idc_log2", "mean absolute log2 of the ratio of the IDCs, over the scales that can be compared", "geometric mean of the IDC over these scales", asNumber, 0.2, true, false},
-	{"iat_cv", "difference of the CV of the gaps between requests, over the reference's", "CV", asNumber, noLimit, false, false},
-	{"categories", "largest difference of the share of a reuse category", "share where it is", asPercent, 0.01, true, false},
-	{"category_cold", "difference of the share of cold requests", "share", asPercent, noLimit, false, false},
-	{"category_global", "difference of the share of requests that hit the global prefix only", "share", asPercent, noLimit, false, false},
-	{"category_duplicate", "difference of the share of duplicates", "share", asPercent, noLimit, false, false},
-	{"category_continuation", "difference of the share of continuations", "share", asPercent, noLimit, false, false},
-	{"category_branch", "difference of the share of branches", "share", asPercent, noLimit, false, false},
-	{"turns_ks", "Kolmogorov-Smirnov distance of the turns of a session", "median", asCount, 0.05, true, false},
-	{"turns_p90", "difference of the turns that 90 % of sessions have at most, over the reference's", "turns", asCount, noLimit, false, false},
-	{"turns_p99", "difference of the turns that 99 % of sessions have at most, over the reference's", "turns", asCount, noLimit, false, false},
-	{"turns_top10_log2", "absolute log2 of the ratio of the mean turns of the ten longest sessions", "turns", asNumber, 0.35, false, false},
-	{"turns_max_log2", "absolute log2 of the ratio of the turns of the longest session", "turns", asCount, 0.6, false, false},
-	{"growth_p10", "difference of the 10th percentile of how many tokens longer a request is than its parent", "tokens", asNumber, noLimit, false, true},
-	{"growth_p50", "difference of the median of that growth", "tokens", asNumber, noLimit, false, true},
-	{"growth_p90", "difference of the 90th percentile of that growth", "tokens", asNumber, noLimit, false, true},
-	{"growth_ks", "Kolmogorov-Smirnov distance of that growth", "median, tokens", asCount, 0.08, true, true},
-	{"turn_gap_ks", "Kolmogorov-Smirnov distance of the time from turn to turn", "median, s", asNumber, 0.05, true, false},
-	{"fanout", "difference of the share of requests that several others build on", "share", asPercent, 0.01, true, true},
-	{"fanout_max", "difference of the most requests that build on one", "requests", asCount, noLimit, false, true},
-	{"top_block_log2", "absolute log2 of the ratio of uses of the most used block outside the global prefix", "uses", asCount, 0.6, false, true},
-	{"reuse_time_ks", "Kolmogorov-Smirnov distance of the time until a block is used again", "median, s", asNumber, 0.05, true, false},
-	{"think_ks", "Kolmogorov-Smirnov distance of think times", "median, s", asNumber, noLimit, false, false},
-	{"route_round_robin", "largest difference of the hit ratio behind a round-robin router, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.015, true, true},
-	{"route_sticky", "largest difference of the hit ratio with each session on one replica, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.015, true, true},
-	{"route_prefix", "largest difference of the hit ratio behind a router by prefix and load, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.02, true, true},
-	{"route_sticky_gain", "difference of sticky's hit ratio over round-robin's, at 8 replicas of 5 % of the blocks, over the reference's", "sticky over round-robin", asNumber, 0.12, true, true},
-	{"queue_70_log2", "mean absolute log2 of the ratios of p50, p90 and p99 of a queue's TTFT at 70 % load", "p90, s", asNumber, 0.35, true, true},
-	{"queue_85_log2", "the same at 85 % load", "p90, s", asNumber, 0.35, true, true},
-	{"queue_95_log2", "the same at 95 % load", "p90, s", asNumber, 0.5, true, true},
-	{"token_cv_log2", "mean absolute log2 of the ratio of the CVs of input tokens in windows of 1 to 300 s", "CV at 1 s", asNumber, 0.2, true, true},
-	{"rate_idc_log2", "mean absolute log2 of the ratio of the IDCs of requests in windows of 1 to 300 s", "IDC at the widest", asNumber, 0.2, true, true},
-	{"token_acf", "largest difference of the autocorrelation of input tokens per second, at lags of 1 to 300 s", "autocorrelation at 3 s", asRatio, 0.1, true, true},
-	{"ticks", "larger difference of the share of gaps that are 0, and of the others' that are on the reference's clock", "share of the others on the clock", asPercent, 0.05, false, true},
+	{"mrc_mae", "mean difference of the LRU hit ratio by block, over 61 capacities from 100 to 200,000 blocks", "mean hit ratio over the capacities", asRatio, 0.005, growing, false},
+	{"mrc_max", "largest difference of the hit ratio over these capacities", "hit ratio where it is", asRatio, 0.015, growing, false},
+	{"hit_by_block", "difference of the hit ratio by block of a cache without limit", "hit ratio", asRatio, 0.01, growing, false},
+	{"hit_by_token", "difference of that hit ratio by token", "hit ratio", asRatio, 0.01, growing, false},
+	{"hit_mean_over_requests", "difference of the mean over requests of that hit ratio", "hit ratio", asRatio, 0.01, growing, false},
+	{"hit_full_blocks_only", "difference of that hit ratio over full blocks only", "hit ratio", asRatio, 0.01, growing, false},
+	{"hit_at_1000_blocks", "difference of the LRU hit ratio by block at 1,000 blocks", "hit ratio", asRatio, 0.01, growing, false},
+	{"input_ks", "Kolmogorov-Smirnov distance of input lengths", "median, tokens", asCount, 0.035, growing, false},
+	{"input_w1", "Wasserstein-1 distance of input lengths, over the reference's mean", "mean, tokens", asNumber, noLimit, 0, false},
+	{"output_ks", "Kolmogorov-Smirnov distance of output lengths", "median, tokens", asCount, 0.035, growing, false},
+	{"output_w1", "Wasserstein-1 distance of output lengths, over the reference's mean", "mean, tokens", asNumber, noLimit, 0, false},
+	{"rho_input_output", "difference of Spearman's rank correlation of input and output lengths", "correlation", asRatio, 0.03, growing, false},
+	{"rho_hit_new", "difference of the rank correlation of hit blocks and new blocks", "correlation", asRatio, 0.03, growing, false},
+	{"rho_new_output", "difference of the rank correlation of new blocks and output lengths", "correlation", asRatio, 0.03, growing, false},
+	{"input_output_ks2d", "two-dimensional Kolmogorov-Smirnov distance of input and output lengths (Fasano and Franceschini)", "", asRatio, noLimit, 0, false},
+	{"idc_log2", "mean absolute log2 of the ratio of the IDCs, over the scales that can be compared", "geometric mean of the IDC over these scales", asNumber, 0.2, growing, false},
+	{"iat_cv", "difference of the CV of the gaps between requests, over the reference's", "CV", asNumber, noLimit, 0, false},
+	{"categories", "largest difference of the share of a reuse category", "share where it is", asPercent, 0.01, growing, false},
+	{"category_cold", "difference of the share of cold requests", "share", asPercent, noLimit, 0, false},
+	{"category_global", "difference of the share of requests that hit the global prefix only", "share", asPercent, noLimit, 0, false},
+	{"category_duplicate", "difference of the share of duplicates", "share", asPercent, noLimit, 0, false},
+	{"category_continuation", "difference of the share of continuations", "share", asPercent, noLimit, 0, false},
+	{"category_branch", "difference of the share of branches", "share", asPercent, noLimit, 0, false},
+	{"turns_ks", "Kolmogorov-Smirnov distance of the turns of a session", "median", asCount, 0.05, growing, false},
+	{"turns_p90", "difference of the turns that 90 % of sessions have at most, over the reference's", "turns", asCount, noLimit, 0, false},
+	{"turns_p99", "difference of the turns that 99 % of sessions have at most, over the reference's", "turns", asCount, noLimit, 0, false},
+	{"turns_top10_log2", "absolute log2 of the ratio of the mean turns of the ten longest sessions", "turns", asNumber, 0.35, 0, false},
+	{"turns_max_log2", "absolute log2 of the ratio of the turns of the longest session", "turns", asCount, 0.6, 0, false},
+	{"growth_p10", "difference of the 10th percentile of how many tokens longer a request is than its parent", "tokens", asNumber, noLimit, 0, true},
+	{"growth_p50", "difference of the median of that growth", "tokens", asNumber, noLimit, 0, true},
+	{"growth_p90", "difference of the 90th percentile of that growth", "tokens", asNumber, noLimit, 0, true},
+	{"growth_ks", "Kolmogorov-Smirnov distance of that growth", "median, tokens", asCount, 0.08, growing, true},
+	{"turn_gap_ks", "Kolmogorov-Smirnov distance of the time from turn to turn", "median, s", asNumber, 0.05, growing, false},
+	{"fanout", "difference of the share of requests that several others build on", "share", asPercent, 0.01, growing, true},
+	{"fanout_max", "difference of the most requests that build on one", "requests", asCount, noLimit, 0, true},
+	{"top_block_log2", "absolute log2 of the ratio of uses of the most used block outside the global prefix", "uses", asCount, 0.6, 0, true},
+	{"reuse_time_ks", "Kolmogorov-Smirnov distance of the time until a block is used again", "median, s", asNumber, 0.05, growing, false},
+	{"think_ks", "Kolmogorov-Smirnov distance of think times", "median, s", asNumber, noLimit, 0, false},
+	{"route_round_robin", "largest difference of the hit ratio behind a round-robin router, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.015, growing, true},
+	{"route_sticky", "largest difference of the hit ratio with each session on one replica, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.015, growing, true},
+	{"route_prefix", "largest difference of the hit ratio behind a router by prefix and load, over 12 fleets", "mean hit ratio over the fleets", asRatio, 0.02, growing, true},
+	{"route_sticky_gain", "difference of sticky's hit ratio over round-robin's, at 8 replicas of 5 % of the blocks, over the reference's", "sticky over round-robin", asNumber, 0.12, growing, true},
+	{"queue_70_log2", "mean absolute log2 of the ratios of p50, p90 and p99 of a queue's TTFT at 70 % load", "p90, s", asNumber, 0.35, growing, true},
+	{"queue_85_log2", "the same at 85 % load", "p90, s", asNumber, 0.35, growing, true},
+	{"queue_95_log2", "the same at 95 % load", "p90, s", asNumber, 0.5, growing, true},
+	{"token_cv_log2", "mean absolute log2 of the ratio of the CVs of input tokens in windows of 1 to 300 s", "CV at 1 s", asNumber, 0.2, growing, true},
+	{"rate_idc_log2", "mean absolute log2 of the ratio of the IDCs of requests in windows of 1 to 300 s", "IDC at the widest", asNumber, 0.2, growing, true},
+	{"token_acf", "largest difference of the autocorrelation of input tokens per second, at lags of 1 to 300 s", "autocorrelation at 3 s", asRatio, 0.1, growing, true},
+	{"ticks", "larger difference of the share of gaps that are 0, and of the others' that are on the reference's clock", "share of the others on the clock", asPercent, 0.05, 0, true},
 	{pairMatchName, "share of the candidate's requests whose exact pair of lengths the reference has, beyond what chance gives",
-		"share by chance; share found", asPercent, 0.005, false, false},
-	{uniquePairMatchName, "the same, of pairs that one request of the reference has", "share by chance; share found", asPercent, 0.005, false, false},
+		"share by chance; share found", asPercent, 0.005, 0, false},
+	{uniquePairMatchName, "the same, of pairs that one request of the reference has", "share by chance; share found", asPercent, 0.005, 0, false},
 	{linkageName, "share of requests with one of the reference's within 20 places and 5 % of both lengths, beyond what is so 200 places away",
-		"share 200 places away; share found", asPercent, 0.03, false, true},
-	{chainExactName, "share of chains of three turns whose six lengths are those of one of the reference", "share found", asPercent, 0, false, true},
+		"share 200 places away; share found", asPercent, 0.05, 0.03, true},
+	{chainExactName, "share of chains of three turns whose six lengths are those of one of the reference", "share found", asPercent, 0, 0, true},
 	{chainNearName, "share of chains of three turns whose six lengths are within 5 % of one's of the reference, beyond what chance gives",
-		"share by chance; share found", asPercent, 0.005, false, true},
-	{"requests", "difference of the number of requests, over the reference's", "requests", asCount, noLimit, false, false},
-	{"input_tokens", "difference of all input tokens, over the reference's", "tokens", asCount, noLimit, false, false},
-	{"output_tokens", "difference of all output tokens, over the reference's", "tokens", asCount, noLimit, false, false},
-	{"duration_s", "difference of the duration, over the reference's", "s, from the first arrival to the last", asNumber, noLimit, false, false},
+		"share by chance; share found", asPercent, 0.005, 0, true},
+	{"requests", "difference of the number of requests, over the reference's", "requests", asCount, noLimit, 0, false},
+	{"input_tokens", "difference of all input tokens, over the reference's", "tokens", asCount, noLimit, 0, false},
+	{"output_tokens", "difference of all output tokens, over the reference's", "tokens", asCount, noLimit, 0, false},
+	{"duration_s", "difference of the duration, over the reference's", "s, from the first arrival to the last", asNumber, noLimit, 0, false},
 }
 
 // A reference needs smallRequests for the limits of a large one, and is never taken for one of fewer
@@ -163,8 +166,10 @@ func DefaultThresholds(requests int64) Thresholds {
 	for _, m := range catalogue {
 		switch {
 		case m.limit == noLimit:
-		case m.grows:
+		case m.small == growing:
 			t[m.name] = thousandths(m.limit * few)
+		case m.small > 0 && requests < smallRequests:
+			t[m.name] = m.small
 		default:
 			t[m.name] = m.limit
 		}
