@@ -29,7 +29,7 @@ func templateAt(templates []template, t, depth int32) int32 {
 
 // fewSessions are how many sessions, at least, a prefix is followed by different blocks in that is a
 // template. Its length is kept where k are.
-const fewSessions = 2
+const fewSessions = 3
 
 // findTemplates finds what is a template, and how much of each prompt is: down to the blocks that
 // are followed by different ones in several sessions, or in as many requests without one, and
