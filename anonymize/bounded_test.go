@@ -61,9 +61,6 @@ func TestAnyMemoryLimit(t *testing.T) {
 	for round := range oftener(8, 24) {
 		src := randomEntries(r, 1+r.IntN(400), round%3 == 0)
 		p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 16, SourceBlock: 16, SpillDir: t.TempDir()}
-		if round%4 == 0 {
-			p.GlobalBlocks = trace.Ptr(r.IntN(4))
-		}
 		want, card := run(t, p, src)
 		if card.Totals.SpillBytes != 0 {
 			t.Fatalf("a small source spilled %d bytes", card.Totals.SpillBytes)

@@ -39,7 +39,7 @@ var errManyInferred = errors.New("too many blocks to infer in memory")
 
 // finishInMemory writes the rows to dst, with all that is known of blocks in memory.
 func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Request]) error {
-	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{GlobalBlocks: f.p.GlobalBlocks, KeepSessions: f.keepSessions})
+	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{KeepSessions: f.keepSessions})
 	var infer *inferrer // of a pass over the rows; nil for none
 	begin := func() {
 		if f.trunks.tells() {

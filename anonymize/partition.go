@@ -14,6 +14,7 @@ import (
 	"reprise/trace"
 	"reprise/trace/block"
 	"reprise/trace/crash"
+	"reprise/trace/profile"
 )
 
 // With more distinct blocks than are numbered in memory, what a block needs to
@@ -24,7 +25,8 @@ import (
 //     up go together, see [keyReader].
 //  2. resolve: each partition is read in turn. For every reference it writes an
 //     answer, in the same order: how far back the first reference to the block
-//     is, and which request touched the block last. Like answers in a row are
+//     is, and which request touched the block last or, once the sessions of all
+//     rows are known, who had it. Like answers in a row are
 //     one: a prefix that comes again came whole before.
 //  3. Reading the rows again, each reference takes the next answer of its
 //     partition. The order is that of the rows, so nothing is sorted.
@@ -38,11 +40,11 @@ type partitions struct {
 	seed     [2]uint64
 	parts    []part
 	buffer   int // bytes for each partition
+	dir      string
 	refs     *trace.Spill
-	answers  *trace.Spill
-	n        int64 // references so far
-	rows     int64 // load with blocks so far
-	global   int   // blocks that more than half of these rows carry
+	answers  *trace.Spill // nil before they are resolved
+	dropped  int64        // bytes of answers before these
+	n        int64        // references so far
 }
 
 // A part is a partition: the rows that are not written yet, and its place in the file.
@@ -64,17 +66,15 @@ type place struct {
 type references struct {
 	place
 	n      int
-	prompt bool // they are in the prompt of a load row, which touches the blocks…
-	end    int  // …this one of them as its last full block; -1 for none
+	prompt bool // they are in the prompt of a load row, which touches the blocks
 }
 
 // References in a partition are a number, with these bits below the distance
 // from those before; the first half of the key when it is another; how far the
 // second half is from the key after those before; and what the bits announce:
-// the rows since the last prompt, how many more there are, and which is the end.
+// the rows since the last prompt, and how many more there are.
 const (
 	refPrompt = 1 << iota
-	refEnd
 	refMore
 	refHi
 	refBits = iota
@@ -93,18 +93,19 @@ func newPartitions(p *Policy, numbered *block.IDs, refs int64) (*partitions, err
 	}
 	n := min(refs/perPart+1, maxParts)
 	x := &partitions{size: p.blockSize(), numbered: numbered, seed: [2]uint64{rand.Uint64(), rand.Uint64()},
-		parts: make([]part, n), buffer: max(bufferBytes/int(n), 4<<10)}
+		parts: make([]part, n), dir: p.SpillDir, buffer: max(bufferBytes/int(n), 4<<10)}
 	var err error
-	if x.refs, err = trace.NewSpill(p.SpillDir); err != nil {
-		return nil, err
-	}
-	if x.answers, err = trace.NewSpill(p.SpillDir); err != nil {
-		return nil, errors.Join(err, x.refs.Close())
-	}
-	return x, nil
+	x.refs, err = trace.NewSpill(p.SpillDir)
+	return x, err
 }
 
-func (x *partitions) close() error { return errors.Join(x.refs.Close(), x.answers.Close()) }
+func (x *partitions) close() error {
+	err := x.refs.Close()
+	if x.answers != nil {
+		err = errors.Join(err, x.answers.Close())
+	}
+	return err
+}
 
 // of is the partition of a key, by a hash that no input can foresee.
 func (x *partitions) partitionOf(k key) int {
@@ -115,22 +116,18 @@ func (x *partitions) partitionOf(k key) int {
 
 // list sends the references of a list of blocks to their partitions. Rows come one
 // after the other, and of each the prompt before the output.
-func (x *partitions) list(row int64, words []uint64, prompt bool, end int) error {
+func (x *partitions) list(row int64, words []uint64, prompt bool) error {
 	blocks := keyReader{words: words, numbered: x.numbered}
 	for {
 		k, n, err := blocks.nextStretch()
 		if n == 0 || err != nil {
 			return err
 		}
-		ref := references{place{k, x.n, row}, n, prompt, -1}
-		if prompt && 0 <= end && end < n {
-			ref.end = end
-		}
+		ref := references{place{k, x.n, row}, n, prompt}
 		if err := x.put(&ref); err != nil {
 			return err
 		}
 		x.n += int64(n)
-		end -= n
 	}
 }
 
@@ -144,9 +141,6 @@ func (x *partitions) put(ref *references) error {
 	meta := uint64(ref.ordinal-p.last.ordinal) << refBits
 	if ref.prompt {
 		meta |= refPrompt
-	}
-	if ref.end >= 0 {
-		meta |= refEnd
 	}
 	if ref.n > 1 {
 		meta |= refMore
@@ -166,9 +160,6 @@ func (x *partitions) put(ref *references) error {
 	if ref.n > 1 {
 		b = binary.AppendUvarint(b, uint64(ref.n))
 	}
-	if ref.end >= 0 {
-		b = binary.AppendUvarint(b, uint64(ref.end))
-	}
 	p.buf = b
 	p.last.key, p.last.ordinal = ref.key.plus(ref.n), ref.ordinal+int64(ref.n)
 	if len(b) > x.buffer-6*binary.MaxVarintLen64 {
@@ -186,13 +177,27 @@ func (p *part) flush(s *trace.Spill) error {
 // maxResolvers bounds the partitions that are in memory at once.
 const maxResolvers = 4
 
-// resolve answers all references.
-func (x *partitions) resolve(ctx context.Context, workers int, progress func(done int64)) error {
+// resolve answers all references: with who touched a block last or, where who names the session of
+// each row, see [profile.CategoryRule], with who had it. Answers of before are dropped.
+func (x *partitions) resolve(ctx context.Context, workers int, who []uint32) (err error) {
 	for i := range x.parts {
-		if err := x.parts[i].flush(x.refs); err != nil {
+		p := &x.parts[i]
+		if p.answers = nil; p.buf == nil {
+			continue
+		}
+		if err := p.flush(x.refs); err != nil {
 			return err
 		}
-		x.parts[i].buf = nil
+		p.buf = nil
+	}
+	if x.answers != nil {
+		x.dropped += x.answers.Size()
+		if err := x.answers.Close(); err != nil {
+			return err
+		}
+	}
+	if x.answers, err = trace.NewSpill(x.dir); err != nil {
+		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	var mu sync.Mutex
@@ -200,7 +205,7 @@ func (x *partitions) resolve(ctx context.Context, workers int, progress func(don
 	for range min(workers, maxResolvers, len(x.parts)) {
 		g.Go(func() error {
 			defer crash.Caught()
-			v := resolver{x: x, mu: &mu, pages: block.NewIDs(0)}
+			v := resolver{x: x, mu: &mu, pages: block.NewIDs(0), who: who}
 			for {
 				mu.Lock()
 				i := next
@@ -212,7 +217,6 @@ func (x *partitions) resolve(ctx context.Context, workers int, progress func(don
 				if err := v.resolvePart(&x.parts[i]); err != nil {
 					return err
 				}
-				progress(int64(i) + 1)
 			}
 		})
 	}
@@ -226,6 +230,8 @@ type resolver struct {
 	pages  *block.IDs         // by key without its low bits
 	slots  [][pageKeys]uint32 // by page and low bits: where the block is in blocks, plus one; 0 for nowhere
 	blocks []blockHistory
+	who    []uint32 // by row; nil while sessions are not known
+	users  profile.BlockUsers
 	buf    []byte
 }
 
@@ -238,30 +244,15 @@ const (
 
 // A blockHistory is what is known of a block after some reference.
 type blockHistory struct {
-	first   int64  // the first reference to it
-	touch   touch  // the last
-	earlier touch  // the last one by another row than that
-	carried uint64 // prompts that have it, once for each place
+	first  int64  // the first reference to it
+	row    int64  // the last row that had it in its prompt, plus one
+	before uint64 // what was known when that came, see [answer]
+	users  uint32 // see [profile.BlockUsers]
 }
-
-// A touch says which row touched a block last, and whether as its last full
-// block. The zero touch is none.
-type touch uint64
-
-func newTouch(row int64, end bool) touch {
-	t := touch(row+1) << 1
-	if end {
-		t |= 1
-	}
-	return t
-}
-
-func (t touch) row() int64 { return int64(t>>1) - 1 }
-func (t touch) end() bool  { return t&1 != 0 }
 
 func (v *resolver) resolvePart(p *part) error {
 	v.pages.Clear()
-	v.slots, v.blocks = v.slots[:0], v.blocks[:0]
+	v.slots, v.blocks, v.users = v.slots[:0], v.blocks[:0], profile.BlockUsers{}
 	r := v.x.refs.Reader(256<<10, p.refs...)
 	var at place
 	for {
@@ -280,24 +271,12 @@ func (v *resolver) resolvePart(p *part) error {
 		}
 		at = place{ref.key.plus(ref.n), ref.ordinal + int64(ref.n), ref.row}
 	}
-	global := 0
-	for i := range v.blocks {
-		if 2*v.blocks[i].carried > uint64(v.x.rows) {
-			global++
-		}
-	}
-	if err := v.flush(p); err != nil {
-		return err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.x.global += global
-	return nil
+	return v.flush(p)
 }
 
 // readReferences reads what put wrote after a place; io.EOF is the end of it.
 func readReferences(r *trace.SpillReader, at place) (references, error) {
-	ref := references{place: at, n: 1, end: -1}
+	ref := references{place: at, n: 1}
 	meta, err := r.Uvarint()
 	if err != nil {
 		return ref, err
@@ -321,9 +300,6 @@ func readReferences(r *trace.SpillReader, at place) (references, error) {
 	if meta&refMore != 0 {
 		ref.n = int(read())
 	}
-	if meta&refEnd != 0 {
-		ref.end = int(read())
-	}
 	return ref, whole(err)
 }
 
@@ -336,12 +312,43 @@ func whole(err error) error {
 }
 
 // An answer says how far back the first reference to a block is, 0 for that
-// itself, and for later ones in prompts how many rows back the touch before is,
-// above a bit that says whether that was as the last full block; 0 when there
-// was none.
+// itself, and for later ones in prompts what was known of the block before the row, 0 for
+// nothing: how many rows back the touch before is, or above a bit that is set, who had it.
 type answer struct {
-	back    uint64
-	touched uint64
+	back   uint64
+	before uint64
+}
+
+const (
+	beforeKnown = 1 << iota
+	beforeOwn
+	beforeMany
+)
+
+// use is who had a block.
+func (a answer) use() profile.BlockUse {
+	return profile.BlockUse{Own: a.before&beforeOwn != 0, Many: a.before&beforeMany != 0}
+}
+
+// before is what was known of a block before a row, which then has it.
+func (v *resolver) before(b *blockHistory, row int64) (before uint64) {
+	switch {
+	case v.who == nil && b.row > 0:
+		before = uint64(row + 1 - b.row)
+	case v.who != nil:
+		if b.users != 0 {
+			before = beforeKnown
+			use := v.users.Use(b.users, v.who[row])
+			if use.Own {
+				before |= beforeOwn
+			}
+			if use.Many {
+				before |= beforeMany
+			}
+		}
+		v.users.Add(&b.users, v.who[row])
+	}
+	return before
 }
 
 // answer writes the answers to the references of a stretch.
@@ -363,14 +370,10 @@ func (v *resolver) answer(ref *references) {
 		a := answer{back: uint64(ordinal - b.first)}
 		if ref.prompt {
 			// Within a row, a block that comes again is no better known than before.
-			if b.touch != 0 && b.touch.row() != ref.row {
-				b.earlier = b.touch
+			if b.row != ref.row+1 {
+				b.before, b.row = v.before(b, ref.row), ref.row+1
 			}
-			b.touch = newTouch(ref.row, i == ref.end)
-			b.carried++
-			if b.earlier != 0 {
-				a.touched = uint64(ref.row-b.earlier.row())<<1 | uint64(b.earlier&1)
-			}
+			a.before = b.before
 		}
 		if n > 0 && a != same {
 			v.write(same, n, ref.prompt)
@@ -399,7 +402,7 @@ func (v *resolver) write(a answer, n int, prompt bool) {
 		v.buf = binary.AppendUvarint(v.buf, a.back<<1)
 	}
 	if prompt && a.back > 0 {
-		v.buf = binary.AppendUvarint(v.buf, a.touched)
+		v.buf = binary.AppendUvarint(v.buf, a.before)
 	}
 }
 

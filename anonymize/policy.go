@@ -52,10 +52,9 @@ type Policy struct {
 	// prefix is learnt across users.
 	Capture trace.Capture
 
-	KeepModel    bool   // keep model names as the source spells them
-	GlobalBlocks *int   // depth of the global prefix, instead of measuring it
-	SpillDir     string // for private spill files; os.TempDir when empty
-	Workers      int    // goroutines that tokenise; 0 means GOMAXPROCS
+	KeepModel bool   // keep model names as the source spells them
+	SpillDir  string // for private spill files; os.TempDir when empty
+	Workers   int    // goroutines that tokenise; 0 means GOMAXPROCS
 
 	// Raw, when set, receives the text of the rows for a verbatim replay, in the
 	// format that [OpenRaw] reads. It must be a file that only its owner can read.

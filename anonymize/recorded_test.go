@@ -122,7 +122,7 @@ func TestRecordedTurns(t *testing.T) {
 	}
 	meta := recording.Meta{BlockSize: 16, Tokenizer: "o200k_base", Begin: at(-1000), End: at(10_000_000)}
 	var got keep
-	if _, err := anonymize.MergeRecorded(t.Context(), anonymize.Policy{Tier: anonymize.Internal, GlobalBlocks: trace.Ptr(0)}, meta, &trace.SliceReader[recording.Row]{Rows: rows}, &got); err != nil {
+	if _, err := anonymize.MergeRecorded(t.Context(), anonymize.Policy{Tier: anonymize.Internal}, meta, &trace.SliceReader[recording.Row]{Rows: rows}, &got); err != nil {
 		t.Fatal(err)
 	}
 	var said []string

@@ -133,7 +133,6 @@ func TestConversation(t *testing.T) {
 	}
 	src := chat("gardening", "alice", 0, 4, 0)
 	p := policy(t)
-	p.GlobalBlocks = trace.Ptr(0) // all turns of the only conversation share its first prompt
 	rows, card := run(t, p, src)
 	for i, r := range rows {
 		want := 0
@@ -346,7 +345,7 @@ func ExampleRun() {
 	}
 	src := entries(chat("bread", "alice", 0, 2, 0))
 	var rows trace.SliceWriter[trace.Request]
-	card, err := anonymize.Run(context.Background(), anonymize.Policy{Tier: anonymize.Internal, BlockSize: 32, Tokenizer: tok, GlobalBlocks: trace.Ptr(0)}, &src, &rows)
+	card, err := anonymize.Run(context.Background(), anonymize.Policy{Tier: anonymize.Internal, BlockSize: 32, Tokenizer: tok}, &src, &rows)
 	if err != nil {
 		fmt.Println(err)
 		return

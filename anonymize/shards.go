@@ -90,7 +90,7 @@ func EncodeShard(ctx context.Context, p Policy, key *SharedKey, head, src trace.
 		m.Tokenizer = p.Tokenizer.Name()
 	}
 	m.KeyCheck = key.Check()
-	m.Settings.BlockSize, m.Settings.SourceBlock, m.Settings.KeepModel, m.Settings.GlobalBlocks = p.BlockSize, p.SourceBlock, p.KeepModel, p.GlobalBlocks
+	m.Settings.BlockSize, m.Settings.SourceBlock, m.Settings.KeepModel = p.BlockSize, p.SourceBlock, p.KeepModel
 	m.Settings.Lengths, m.Settings.Capture, m.Settings.KTemplate = p.Lengths, p.Capture, p.KTemplate
 	return nil
 }
@@ -176,7 +176,7 @@ type Crossing struct{ Requests int64 }
 func MergeShards(ctx context.Context, p Policy, key *SharedKey, set *shard.Set, dst trace.Writer[trace.Request]) (Card, Crossing, error) {
 	shards := set.Shards()
 	m := shards[0]
-	p.BlockSize, p.SourceBlock, p.KeepModel, p.GlobalBlocks = m.Settings.BlockSize, m.Settings.SourceBlock, m.Settings.KeepModel, m.Settings.GlobalBlocks
+	p.BlockSize, p.SourceBlock, p.KeepModel = m.Settings.BlockSize, m.Settings.SourceBlock, m.Settings.KeepModel
 	p.Lengths, p.Capture, p.Tokenizer, p.Template = cmp.Or(p.Lengths, m.Settings.Lengths), m.Settings.Capture, nil, token.Template{Name: m.Template}
 	var crossing Crossing
 	if err := p.check(); err != nil {

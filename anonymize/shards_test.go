@@ -176,9 +176,6 @@ func TestShardsAreTheWhole(t *testing.T) {
 		case 2:
 			p.SourceBlock = 16
 		}
-		if round%7 == 0 {
-			p.GlobalBlocks = trace.Ptr(r.IntN(4))
-		}
 		files := randomFiles(r, round)
 		var whole keep
 		e := entries(wholeOf(files))

@@ -12,51 +12,31 @@ import (
 )
 
 // A prefixHit is what was known of a prompt when it came: how many leading blocks,
-// and who touched the last of them last.
+// and what of the last of them.
 type prefixHit struct {
 	hit     int
-	deepest touch
+	deepest answer
 }
 
-// annotate gives the next row its category and, where one was inferred, a session and its turn in
-// that, as profile.Annotator does, when marks of blocks do not fit in memory.
-func (a *annotator) annotate(row int64, r *trace.Request, seen prefixHit) {
-	r.Category = ""
-	if isLoad(r) {
-		r.Category = a.rule.Classify(seen.hit, len(r.Blocks), seen.deepest.end())
-	}
-	if session, ok := a.finder.Session(row); ok {
-		r.Session, r.Turn = trace.Ptr(session), trace.Ptr(a.turns[session])
-		a.turns[session]++
-	}
-}
-
-// An annotator knows what was inferred of all rows.
-type annotator struct {
-	rule   profile.Classifier
-	finder profile.SessionFinder
-	turns  []int32 // by session: turns so far
-}
-
-// inferSessions reads the rows with what is known of their blocks.
+// inferSessions reads the rows with who touched their blocks last.
 func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder profile.SessionFinder, err error) {
-	if f.keepSessions {
-		return finder, nil
+	if err := x.resolve(ctx, f.p.workers(), nil); err != nil {
+		return finder, err
 	}
 	n := x.numberer()
 	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		n.begin()
 		for i := range rows {
 			r, load := &rows[i], isLoad(&rows[i])
-			blocks, seen, err := n.list(r.Blocks, row+int64(i), load)
+			blocks, seen, err := n.list(r.Blocks, load)
 			if err != nil {
 				return err
 			}
-			if _, _, err = n.list(r.OutputBlocks, row+int64(i), false); err != nil {
+			if _, _, err = n.list(r.OutputBlocks, false); err != nil {
 				return err
 			}
 			if r.Blocks = blocks; load {
-				finder.See(profile.SightingOf(r, x.size, seen.hit, seen.deepest.row()))
+				finder.See(profile.SightingOf(r, x.size, seen.hit, row+int64(i)-int64(seen.deepest.before)))
 			} else {
 				finder.Skip()
 			}
@@ -85,53 +65,64 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 		return err
 	}
 	defer func() { err = errors.Join(err, x.close()) }()
+	var who []uint32 // by row: its session
+	var named profile.CategoryRule
 	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		for i := range rows {
 			r, row, load := &rows[i], row+int64(i), isLoad(&rows[i])
-			if load {
-				x.rows++
-			}
-			end := block.Full(int(r.InputTokens), x.size) - 1
-			if err := x.list(row, r.Blocks, load, end); err != nil {
+			if err := x.list(row, r.Blocks, load); err != nil {
 				return err
 			}
-			if err := x.list(row, r.OutputBlocks, false, -1); err != nil {
+			if err := x.list(row, r.OutputBlocks, false); err != nil {
 				return err
 			}
+			who = append(who, named.Who(row, r.Session))
 		}
 		return nil
 	}, nil)
 	if err != nil {
 		return err
 	}
-	if err := x.resolve(ctx, f.p.workers(), func(int64) {}); err != nil {
-		return err
+	var finder profile.SessionFinder
+	if !f.keepSessions {
+		if finder, err = f.inferSessions(ctx, x); err != nil {
+			return err
+		}
+		for row := range who {
+			if session, ok := finder.Session(int64(row)); ok {
+				who[row] = named.Who(int64(row), &session)
+			}
+		}
 	}
-	finder, err := f.inferSessions(ctx, x)
-	if err != nil {
+	if err := x.resolve(ctx, f.p.workers(), who); err != nil {
 		return err
 	}
 	n := x.numberer()
 	f.totals.Inferred = finder.Inferred()
-	a := &annotator{rule: profile.Classifier{GlobalBlocks: x.global}, finder: finder, turns: make([]int32, finder.Inferred().Sessions)}
-	if f.p.GlobalBlocks != nil {
-		a.rule.GlobalBlocks = max(*f.p.GlobalBlocks, 0)
-	}
+	var rule profile.CategoryRule
+	turns := make([]int32, finder.Inferred().Sessions)
 	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		n.begin()
 		for i := range rows {
 			r, row := &rows[i], row+int64(i)
-			blocks, seen, err := n.list(r.Blocks, row, isLoad(r))
+			blocks, seen, err := n.list(r.Blocks, isLoad(r))
 			if err != nil {
 				return err
 			}
 			r.Blocks = blocks
 			if r.OutputBlocks != nil {
-				if r.OutputBlocks, _, err = n.list(r.OutputBlocks, row, false); err != nil {
+				if r.OutputBlocks, _, err = n.list(r.OutputBlocks, false); err != nil {
 					return err
 				}
 			}
-			a.annotate(row, r, seen)
+			if session, ok := finder.Session(row); ok {
+				r.Session, r.Turn = trace.Ptr(session), trace.Ptr(turns[session])
+				turns[session]++
+			}
+			rule.Who(row, r.Session)
+			if r.Category = ""; isLoad(r) {
+				r.Category = rule.Category(r, x.size, seen.hit, seen.deepest.use())
+			}
 			f.totals.Sources.add(r)
 			f.ids.ApplyPeople(r)
 			f.rename(row, r)
@@ -139,7 +130,7 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 		return nil
 	}, dst)
 	f.totals.Blocks = int(n.firsts.marks)
-	f.totals.SpillBytes += x.refs.Size() + x.answers.Size()
+	f.totals.SpillBytes += x.refs.Size() + x.answers.Size() + x.dropped
 	return err
 }
 
@@ -216,7 +207,7 @@ func (x *partitions) numberer() *numberer {
 func (n *numberer) begin() { n.ids = n.ids[:0] }
 
 // list returns the numbers of a list of blocks.
-func (n *numberer) list(words []uint64, row int64, prompt bool) ([]uint64, prefixHit, error) {
+func (n *numberer) list(words []uint64, prompt bool) ([]uint64, prefixHit, error) {
 	var s prefixHit
 	from, leading := len(n.ids), prompt
 	blocks := keyReader{words: words, numbered: n.x.numbered}
@@ -238,8 +229,8 @@ func (n *numberer) list(words []uint64, row int64, prompt bool) ([]uint64, prefi
 			}
 			left -= same
 			n.add(a, same)
-			if leading = leading && a.touched != 0; leading {
-				s = prefixHit{s.hit + same, newTouch(row-int64(a.touched>>1), a.touched&1 != 0)}
+			if leading = leading && a.before != 0; leading {
+				s = prefixHit{s.hit + same, a}
 			}
 		}
 	}
@@ -271,7 +262,7 @@ func readAnswer(r *trace.SpillReader, prompt bool) (a answer, n int, err error) 
 		n = int(more)
 	}
 	if prompt && a.back > 0 {
-		a.touched, err = r.Uvarint()
+		a.before, err = r.Uvarint()
 	}
 	return a, n, whole(err)
 }

@@ -140,7 +140,7 @@ func TestWorkloadMeta(t *testing.T) {
 		want := c.m.meta
 		want.Digest, want.Seed, want.SourceFormat, want.Sessions = "", "7", c.format, c.sessions
 		if want.BlockSize > 0 {
-			want.Convention = "partial-tail"
+			want.Convention, want.Categories = "partial-tail", trace.CategoryRule
 		}
 		if got := (&Workload{model: &c.m, options: c.o}).Meta(); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

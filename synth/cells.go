@@ -167,9 +167,7 @@ func (m *cellModel) request(r *rand.Rand, size int) cellDraw {
 	}
 	d.category = c
 	if g := m.tables[tableTrunk].groupFor(anyCategory, 0); g != nil && d.hit > 0 {
-		if d.trunk = min(int32(g.cells[0].lo), d.hit); c == global {
-			d.trunk = d.hit // it leaves early, or there
-		}
+		d.trunk = min(int32(g.cells[0].lo), d.hit)
 	}
 	if d.hit > 0 {
 		d.distance = 1
@@ -177,7 +175,7 @@ func (m *cellModel) request(r *rand.Rand, size int) cellDraw {
 	if d.hit > d.trunk {
 		d.distance = m.tables[tableDistance].drawValue(r, c, int64(d.hit), 1)
 	}
-	if c > global {
+	if c.turns() {
 		d.chain = max(1, int32(m.tables[tableTurn].drawValue(r, c, 0, 0)))
 	}
 	return d

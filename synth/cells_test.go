@@ -78,7 +78,7 @@ func TestCellsGenerate(t *testing.T) {
 			}
 			if m.meta.BlockSize > 0 {
 				wellFormed(t, rows, m.meta.BlockSize)
-				agrees(t, w, rows, m.meta.BlockSize)
+				agrees(t, rows, m.meta.BlockSize)
 			}
 			digest := rowDigest(rows)
 			if seen[digest] || o.Requests > 0 && rowDigest(generated(t, m, o)) != digest {
@@ -104,9 +104,9 @@ func TestCellsAreTheSameEverywhere(t *testing.T) {
 	set(tableHit, every([]cell{{1, 3, 1}, {4, 7, 2}}))
 	set(tableFresh, newGroup(continuation, 0, math.MaxInt64, []cell{{1, 9, 1}}))
 	set(tableTrunk, every([]cell{{4, 4, 1}}))
-	set(tableDistance, newGroup(global, 0, math.MaxInt64, []cell{{1, 60, 1}}), every([]cell{{20, 4000, 1}}))
+	set(tableDistance, newGroup(onTemplate, 0, math.MaxInt64, []cell{{1, 60, 1}}), every([]cell{{20, 4000, 1}}))
 	set(tableTurn, newGroup(continuation, 0, math.MaxInt64, []cell{{1, 1, 2}, {2, 3, 1}}), every([]cell{{0, 0, 9}, {1, 1, 1}}))
-	const want = "sha256:225bd7573e436b81ba6d4cc8e111b33bafde29fa28cd141a3e578386b1d5834e"
+	const want = "sha256:869981c8078543a7cfb258729630a229f6897f7633ef6a47f0305352bd27f7e4"
 	if got := rowDigest(generated(t, m, Options{Seed: 5, Users: 2, Speed: 1.7})); got != want {
 		t.Errorf("the digest is %s, want %s", got, want)
 	}
@@ -271,7 +271,7 @@ func FuzzCellRows(f *testing.F) {
 	})
 }
 
-// What a model of histograms keeps of the Mooncake conversation trace: the
+// What a model of histograms keeps of the Mooncake conversation trace, over five seeds: the
 // curve of hit ratios and each length by itself; what goes with what is lost.
 func TestHistogramsKeepMooncake(t *testing.T) {
 	meta := trace.Meta{BlockSize: 512, Convention: trace.PartialTail, Tier: "internal"}
@@ -280,17 +280,22 @@ func TestHistogramsKeepMooncake(t *testing.T) {
 	if m.meta.Tier != "internal" {
 		t.Errorf("the metadata are %+v", m.meta)
 	}
-	w, err := m.Generate(t.Context(), Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
+	const seeds = 5
+	sums := map[string]float64{}
+	for seed := range uint64(seeds) {
+		w, err := m.Generate(t.Context(), Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, x := range Compared(t, meta, rows, w.Meta(), readAll(t, w.Reader())).Distance {
+			sums[name] += opt2(x) / seeds
+		}
 	}
-	c := Compared(t, meta, rows, w.Meta(), readAll(t, w.Reader()))
 	for name, limit := range map[string]float64{"requests": 0, "input_tokens": 0.02, "output_tokens": 0.02, "input_ks": 0.02, "output_ks": 0.02, "mrc_mae": 0.01,
 		"hit_by_block": 0.01, "categories": 0.05, "duration_s": 0.01, "turns_ks": 0.05, "iat_cv": 0.1} {
-		x := c.Distance[name]
-		t.Logf("%s %.4f", name, opt2(x))
-		if !(opt2(x) <= limit) {
-			t.Errorf("%s is %.4f, want at most %g", name, opt2(x), limit)
+		t.Logf("%s %.4f", name, sums[name])
+		if !(sums[name] <= limit) {
+			t.Errorf("%s is %.4f on average, want at most %g", name, sums[name], limit)
 		}
 	}
 }

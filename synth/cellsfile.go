@@ -107,6 +107,8 @@ func (b *cellReader) add(r *cellRow) string {
 		c, ok = uncategorised, true
 	}
 	switch {
+	case r.Category == trace.Global:
+		return "it is of an earlier version, whose category global is called template now: fit the histograms again with reprise synth fit"
 	case k < 0 || k < b.at:
 		return "its table is unknown, or out of order"
 	case !ok:

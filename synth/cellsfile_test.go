@@ -13,7 +13,7 @@ func someCells() *Model {
 	set := func(k tableKind, g ...group) { m.cells.tables[k] = g }
 	set(tableGap, every([]cell{{0, 9, 3}, {10, 29, 1}}))
 	set(tableCategory, newGroup(anyCategory, 0, 999, []cell{{1, 1, 2}}), every([]cell{{1, 1, 2}, {2, 2, 3}}))
-	set(tableInput, newGroup(uncategorised, 0, math.MaxInt64, []cell{{0, 0, 1}}), newGroup(global, 5, 9, []cell{{10, 30, 1}}), every([]cell{{1, 99, 2}, {100, 900, 5}}))
+	set(tableInput, newGroup(uncategorised, 0, math.MaxInt64, []cell{{0, 0, 1}}), newGroup(onTemplate, 5, 9, []cell{{10, 30, 1}}), every([]cell{{1, 99, 2}, {100, 900, 5}}))
 	set(tableOutput, every([]cell{{5, 500, 1}}))
 	set(tableTurn, every([]cell{{1, 1, 1}, {2, 9, 4}}))
 	m.meta.Digest = m.cellDigest()
@@ -32,7 +32,7 @@ func TestCellRows(t *testing.T) {
 		all("inter_arrival_ns", 0, 9, 3), all("inter_arrival_ns", 10, 29, 1),
 		{Table: "category", Category: "any", To: 999, Lo: 1, Hi: 1, Count: 2}, all("category", 1, 1, 2), all("category", 2, 2, 3),
 		{Table: "input_tokens", Category: "none", To: math.MaxInt64, Count: 1},
-		{Table: "input_tokens", Category: "global", From: 5, To: 9, Lo: 10, Hi: 30, Count: 1},
+		{Table: "input_tokens", Category: "template", From: 5, To: 9, Lo: 10, Hi: 30, Count: 1},
 		all("input_tokens", 1, 99, 2), all("input_tokens", 100, 900, 5), all("output_tokens", 5, 500, 1),
 		all("turn", 1, 1, 1), all("turn", 2, 9, 4),
 	}
@@ -45,7 +45,7 @@ func TestCellRows(t *testing.T) {
 			t.Errorf("row %d is %+v, want %+v", i, got[i], want[i])
 		}
 	}
-	const digest = "sha256:319ec6e52336399ee60c0b1934bd5034cb443f521a099ddfba5f15e8ba7c9f0f"
+	const digest = "sha256:d1e8775062e1cfc9460b6484c888d9a8ebf4358cda82ded295f87219ff9bd236"
 	if m.meta.Digest != digest {
 		t.Errorf("the digest is %s, want %s", m.meta.Digest, digest)
 	}

@@ -43,6 +43,9 @@ func FitHistograms(r io.ReaderAt, size int64) (*Model, error) {
 		f.size = n
 	}
 	err = trace.Each(in, func(row int64, r *profile.HistogramRow) error {
+		if r.Category == trace.Global {
+			r.Category, f.global = trace.Template, true
+		}
 		if err := f.set.AddRow(*r); err != nil {
 			return fmt.Errorf("row %d: %w", row, err)
 		}
@@ -68,6 +71,8 @@ type histogramFit struct {
 	set   profile.HistogramSet
 	size  int
 	model cellModel
+
+	global bool // templates are of an earlier version's category global
 }
 
 func (f *histogramFit) tables() (*cellModel, int64, error) {
@@ -151,7 +156,7 @@ func (f *histogramFit) reuse(c category, requests int64) {
 			distances = append(distances, x)
 		}
 	}
-	if t := f.model.tables[tableTrunk]; t != nil && c != global {
+	if t := f.model.tables[tableTrunk]; t != nil && (c != onTemplate || !f.global) {
 		distances = withoutLowest(distances, t[0].cells[0].lo*requests)
 	}
 	f.addGroup(tableDistance, c, distances)
@@ -181,15 +186,18 @@ func (f *histogramFit) blocks(metric string, c category) []cell {
 	return out
 }
 
-// trunk takes the deepest hit of the category global for the prefix that most
-// requests carry, and every other request that knows something to begin with it.
+// trunk takes the prefix that most requests carry, and every request that knows something to begin with it.
+// In histograms of earlier versions it is as deep as the deepest hit of the category global.
 func (f *histogramFit) trunk() {
-	hits := f.blocks(profile.MetricHitBlocks, global)
-	if f.size == 0 || len(hits) == 0 {
+	depths := f.blocks(profile.MetricCommonBlocks, uncategorised)
+	if f.global && len(depths) == 0 {
+		depths = f.blocks(profile.MetricHitBlocks, onTemplate)
+	}
+	if f.size == 0 || len(depths) == 0 {
 		return
 	}
-	last := hits[len(hits)-1]
-	f.model.tables[tableTrunk] = cellTable{every([]cell{{last.lo, last.lo, 1}})}
+	deepest := depths[len(depths)-1].lo
+	f.model.tables[tableTrunk] = cellTable{every([]cell{{deepest, deepest, 1}})}
 }
 
 // chains counts after how many requests a next turn follows: in a

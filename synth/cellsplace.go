@@ -79,7 +79,7 @@ func (c *cellPlacer) addRequest(t *place) {
 	}
 	*t = c.placeOf(&d, parent)
 	chain := int32(0)
-	if parent != none && d.category > global {
+	if parent != none && d.category.turns() {
 		chain = c.chain[parent] + 1
 	}
 	c.low, c.chain = append(c.low, 0), append(c.chain, chain)

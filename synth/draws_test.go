@@ -57,12 +57,12 @@ func TestGroupDraws(t *testing.T) {
 // The first group that fits a request counts.
 func TestGroupFor(t *testing.T) {
 	one := []cell{{1, 1, 1}}
-	table := cellTable{newGroup(cold, 3, 9, one), newGroup(anyCategory, 5, 7, one), newGroup(cold, 0, 99, one), newGroup(global, 4, 4, one)}
+	table := cellTable{newGroup(cold, 3, 9, one), newGroup(anyCategory, 5, 7, one), newGroup(cold, 0, 99, one), newGroup(onTemplate, 4, 4, one)}
 	for _, c := range []struct {
 		c     category
 		given int64
 		want  int
-	}{{cold, 3, 0}, {cold, 9, 0}, {cold, 2, 2}, {cold, 10, 2}, {cold, 100, -1}, {global, 5, 1}, {global, 7, 1}, {global, 8, -1}, {global, 4, 3}, {branch, 6, 1}, {branch, 4, -1}} {
+	}{{cold, 3, 0}, {cold, 9, 0}, {cold, 2, 2}, {cold, 10, 2}, {cold, 100, -1}, {onTemplate, 5, 1}, {onTemplate, 7, 1}, {onTemplate, 8, -1}, {onTemplate, 4, 3}, {branch, 6, 1}, {branch, 4, -1}} {
 		got := -1
 		for i := range table {
 			if table.groupFor(c.c, c.given) == &table[i] {
@@ -74,7 +74,7 @@ func TestGroupFor(t *testing.T) {
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	if table.drawValue(r, global, 8, 77) != 77 || table.drawValue(r, global, 5, 77) != 1 {
+	if table.drawValue(r, onTemplate, 8, 77) != 77 || table.drawValue(r, onTemplate, 5, 77) != 1 {
 		t.Error("what is drawn where no group fits")
 	}
 }
@@ -134,21 +134,21 @@ func TestRequestsDrawn(t *testing.T) {
 		size int
 		want cellDraw
 	}{
-		"without blocks":            {drawn(at(uncategorised, nil)), 0, cellDraw{tokens: 100, output: 7}},
-		"nothing known":             {drawn(nil), 16, cellDraw{category: cold, tokens: 1, output: 1, fresh: 1}},
-		"no input":                  {drawn(values{tableInput: 0, tableCategory: int64(branch)}), 16, cellDraw{output: 1}},
-		"cold":                      {drawn(at(cold, values{tableHit: 3, tableTurn: 4})), 16, cellDraw{category: cold, tokens: 100, output: 7, fresh: 7}},
-		"global":                    {drawn(at(global, values{tableHit: 3, tableDistance: 8})), 16, cellDraw{category: global, tokens: 100, output: 7, hit: 3, fresh: 4, distance: 8}},
-		"global, on the trunk":      {drawn(at(global, values{tableHit: 3, tableTrunk: 3, tableDistance: 8})), 16, cellDraw{category: global, tokens: 100, output: 7, hit: 3, fresh: 4, trunk: 3, distance: 1}},
-		"global, it leaves early":   {drawn(at(global, values{tableHit: 2, tableTrunk: 3})), 16, cellDraw{category: global, tokens: 100, output: 7, hit: 2, fresh: 5, trunk: 2, distance: 1}},
-		"global, all known but one": {drawn(at(global, values{tableHit: 99, tableDistance: 2})), 16, cellDraw{category: global, tokens: 100, output: 7, hit: 6, fresh: 1, distance: 2}},
-		"a branch":                  {drawn(at(branch, values{tableHit: 5, tableDistance: 50, tableTrunk: 2})), 16, cellDraw{category: branch, tokens: 100, output: 7, hit: 5, fresh: 2, trunk: 2, distance: 50, chain: 1}},
-		"a branch of no depth":      {drawn(at(branch, values{tableHit: 0, tableTurn: 3})), 16, cellDraw{category: branch, tokens: 100, output: 7, hit: 1, fresh: 6, distance: 1, chain: 3}},
-		"a next turn":               {drawn(at(continuation, values{tableFresh: 2, tableHit: 1, tableDistance: 50, tableTurn: 3})), 16, cellDraw{category: continuation, tokens: 100, output: 7, hit: 5, fresh: 2, distance: 50, chain: 3}},
-		"all of it new":             {drawn(at(continuation, values{tableFresh: 99, tableTurn: 1})), 16, cellDraw{category: continuation, tokens: 100, output: 7, hit: 1, fresh: 6, distance: 1, chain: 1}},
-		"nothing of it new":         {drawn(at(continuation, values{tableFresh: 0})), 16, cellDraw{category: continuation, tokens: 100, output: 7, hit: 6, fresh: 1, distance: 1, chain: 1}},
-		"a duplicate":               {drawn(at(duplicate, values{tableDistance: 9, tableTurn: 2})), 16, cellDraw{category: duplicate, tokens: 100, output: 7, hit: 7, distance: 9, chain: 2}},
-		"a branch of one block":     {drawn(at(branch, values{tableTurn: 2, tableInput: 10})), 16, cellDraw{category: cold, tokens: 10, output: 7, fresh: 1}},
+		"without blocks":              {drawn(at(uncategorised, nil)), 0, cellDraw{tokens: 100, output: 7}},
+		"nothing known":               {drawn(nil), 16, cellDraw{category: cold, tokens: 1, output: 1, fresh: 1}},
+		"no input":                    {drawn(values{tableInput: 0, tableCategory: int64(branch)}), 16, cellDraw{output: 1}},
+		"cold":                        {drawn(at(cold, values{tableHit: 3, tableTurn: 4})), 16, cellDraw{category: cold, tokens: 100, output: 7, fresh: 7}},
+		"template":                    {drawn(at(onTemplate, values{tableHit: 3, tableDistance: 8})), 16, cellDraw{category: onTemplate, tokens: 100, output: 7, hit: 3, fresh: 4, distance: 8}},
+		"template, on the trunk":      {drawn(at(onTemplate, values{tableHit: 3, tableTrunk: 3, tableDistance: 8})), 16, cellDraw{category: onTemplate, tokens: 100, output: 7, hit: 3, fresh: 4, trunk: 3, distance: 1}},
+		"template, it leaves early":   {drawn(at(onTemplate, values{tableHit: 2, tableTrunk: 3})), 16, cellDraw{category: onTemplate, tokens: 100, output: 7, hit: 2, fresh: 5, trunk: 2, distance: 1}},
+		"template, all known but one": {drawn(at(onTemplate, values{tableHit: 99, tableDistance: 2})), 16, cellDraw{category: onTemplate, tokens: 100, output: 7, hit: 6, fresh: 1, distance: 2}},
+		"a branch":                    {drawn(at(branch, values{tableHit: 5, tableDistance: 50, tableTrunk: 2})), 16, cellDraw{category: branch, tokens: 100, output: 7, hit: 5, fresh: 2, trunk: 2, distance: 50}},
+		"a branch of no depth":        {drawn(at(branch, values{tableHit: 0, tableTurn: 3})), 16, cellDraw{category: branch, tokens: 100, output: 7, hit: 1, fresh: 6, distance: 1}},
+		"a next turn":                 {drawn(at(continuation, values{tableFresh: 2, tableHit: 1, tableDistance: 50, tableTurn: 3})), 16, cellDraw{category: continuation, tokens: 100, output: 7, hit: 5, fresh: 2, distance: 50, chain: 3}},
+		"all of it new":               {drawn(at(continuation, values{tableFresh: 99, tableTurn: 1})), 16, cellDraw{category: continuation, tokens: 100, output: 7, hit: 1, fresh: 6, distance: 1, chain: 1}},
+		"nothing of it new":           {drawn(at(continuation, values{tableFresh: 0})), 16, cellDraw{category: continuation, tokens: 100, output: 7, hit: 6, fresh: 1, distance: 1, chain: 1}},
+		"a duplicate":                 {drawn(at(duplicate, values{tableDistance: 9, tableTurn: 2})), 16, cellDraw{category: duplicate, tokens: 100, output: 7, hit: 7, distance: 9, chain: 2}},
+		"a branch of one block":       {drawn(at(branch, values{tableTurn: 2, tableInput: 10})), 16, cellDraw{category: cold, tokens: 10, output: 7, fresh: 1}},
 	} {
 		if got := c.m.request(r, c.size); got != c.want {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

@@ -126,44 +126,26 @@ type label struct {
 // An end is how requests end.
 type end struct{ status, finish string }
 
-// category is the place of a reuse category in [trace.Categories], from 1; 0 is
-// that of a request without blocks.
+// category is a reuse category by its number in files of models; 0 is that of a request without blocks.
 type category uint8
 
 const (
 	uncategorised category = iota
 	cold
-	global
+	onTemplate
 	duplicate
 	continuation
 	branch
 )
 
-func (c category) String() string {
-	if c == uncategorised {
-		return ""
-	}
-	return trace.Categories()[c-1]
-}
+var categoryNames = [...]string{"", trace.Cold, trace.Template, trace.Duplicate, trace.Continuation, trace.Branch}
 
-func categoryOf(s string) category { return category(slices.Index(trace.Categories(), s) + 1) }
+func (c category) String() string { return categoryNames[c] }
 
-// categorise applies the rules of profile.Annotator.
-func categorise(hit, length, prefix int32, extends bool) category {
-	switch {
-	case length == 0:
-		return uncategorised
-	case hit == 0:
-		return cold
-	case hit <= prefix:
-		return global
-	case hit == length:
-		return duplicate
-	case extends:
-		return continuation
-	}
-	return branch
-}
+func categoryOf(s string) category { return category(max(0, slices.Index(categoryNames[:], s))) }
+
+// turns tells whether requests of a category may be turns of the session that they build on.
+func (c category) turns() bool { return c == duplicate || c == continuation }
 
 // A numbering numbers distinct values by first appearance.
 type numbering[T comparable] struct {

@@ -39,7 +39,7 @@ func TestPlacesRebuildMooncake(t *testing.T) {
 	if e := have.error(want); e != 0 || want.infinite() != have.infinite() {
 		t.Errorf("the curve of hit ratios differs by %g", e)
 	}
-	for name, share := range map[string]float64{trace.Global: 61.3, trace.Continuation: 31.9, trace.Branch: 5.8, trace.Duplicate: 1.0} {
+	for name, share := range map[string]float64{trace.Template: 62.5, trace.Continuation: 30.3, trace.Branch: 6.2, trace.Duplicate: 1.0} {
 		if got := categories(got)[name]; math.Abs(got-share) > 0.05 {
 			t.Errorf("%.2f %% are %s, want %.1f", got, name, share)
 		}

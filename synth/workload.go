@@ -72,7 +72,7 @@ func (w *Workload) Meta() trace.Meta {
 	meta.SourceFormat = w.model.describe(w.options)
 	meta.Sessions, meta.SessionDoubt = w.model.sessions(), ""
 	if meta.BlockSize > 0 {
-		meta.Convention = trace.PartialTail
+		meta.Convention, meta.Categories = trace.PartialTail, trace.CategoryRule
 	}
 	return meta
 }
@@ -174,10 +174,6 @@ func (w *Workload) prepare() {
 		}
 	}
 }
-
-// GlobalBlocks is the length of the prefix that more than half of the requests
-// carry.
-func (w *Workload) GlobalBlocks() int { return int(w.prefix) }
 
 func (o *Options) check() error {
 	o.Users = max(o.Users, 1)

@@ -25,7 +25,7 @@ func TestWorkloadIsAFunctionOfModelAndSeed(t *testing.T) {
 		rows[i].ArrivalNS = int64(i/7) * 333_000_000
 	}
 	m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, 0)
-	const want = "sha256:5910d34aa7e65c5bc5548b60d88d6e02deb2602a240bb6abac511290a6f17210"
+	const want = "sha256:3553185c6508503a273d002a8693ba04ebd209d3f127b151c8551dc376202e8e"
 	digest := map[string]bool{}
 	for _, o := range []Options{{Seed: 1}, {Seed: 2}, {Seed: 1, Users: 2}, {Seed: 1, Requests: 1100}, {Seed: 1, Speed: 3}} {
 		a, b := rowDigest(generated(t, m, o)), rowDigest(generated(t, m, o))
@@ -75,13 +75,13 @@ func TestWorkloadsAreTheSameEverywhere(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"every column":       {columns, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 3, Requests: 900, Users: 2, Speed: 0.7}, "sha256:afdf68fdab513bc60bb980c1d0a61d324aed581e640125e873a7d5d74bafade7"},
+		"every column":       {columns, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 3, Requests: 900, Users: 2, Speed: 0.7}, "sha256:ed8cf5549876aab7dc8e3f459b9936c5e2a8ef989f69a9ba70d65d59fd86cfac"},
 		"without blocks":     {bare, trace.Meta{Sessions: sessionsOfSource}, Options{Seed: 4, Users: 2}, "sha256:96ca493a6899c12e42a85e7ad79e36f8aeba184ab7a0c5cbd9813f0d921042e3"},
-		"some sessions":      {mixed, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 5, Requests: 1300}, "sha256:d2bb5c7f3a220ec1469cc3cbf5f094d93d5663ffdba74c6b3dc9639188976295"},
-		"no sessions":        {whole(talk{block: 16, models: 3, users: 4, failed: true}.rows(6, 700)), trace.Meta{BlockSize: 16}, Options{Seed: 6, Users: 3, Requests: 1200}, "sha256:51e11aa3ddae4e3e6caa1ef2cbfb489978385a9589ec784f0cb71ed9b55e939d"},
-		"a duration":         {whole(talk{block: 4, models: 1}.rows(7, 900)), trace.Meta{BlockSize: 4}, Options{Seed: 7, Duration: time.Minute, Speed: 1.3}, "sha256:9e880c5e8ad4f46dee8a97c19067ded5e6e7ce0039c60205f8512f0b08fe1f73"},
-		"blocks of one word": {whole(talk{block: 1, models: 2, sessions: true}.rows(8, 500)), trace.Meta{BlockSize: 1, Sessions: sessionsInferred}, Options{Seed: 8}, "sha256:413ea3a70d7e6376b6024ad6cf2981efd01dab46983a939721c20a5cd8423bf2"},
-		"great blocks":       {whole(talk{block: 512, models: 1}.rows(9, 500)), trace.Meta{BlockSize: 512}, Options{Seed: 9, Requests: 1500}, "sha256:13e8c0e69111af75c3ef8a1986c99e7291cc729e6fe6ea6a4bb5c05960605dc5"},
+		"some sessions":      {mixed, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 5, Requests: 1300}, "sha256:6b44d4810894740fe8ccfc064cafcde79b8a040a02c79878fd27f2a3369d2dd0"},
+		"no sessions":        {whole(talk{block: 16, models: 3, users: 4, failed: true}.rows(6, 700)), trace.Meta{BlockSize: 16}, Options{Seed: 6, Users: 3, Requests: 1200}, "sha256:888701d5318a30bc21a487b0cfecdf10c3ebcf76df13227bb2fcc5324d434c21"},
+		"a duration":         {whole(talk{block: 4, models: 1}.rows(7, 900)), trace.Meta{BlockSize: 4}, Options{Seed: 7, Duration: time.Minute, Speed: 1.3}, "sha256:3840976f563fa456db19d9770feeced0a248ecf8e23cb91aceb96e838db8c3b8"},
+		"blocks of one word": {whole(talk{block: 1, models: 2, sessions: true}.rows(8, 500)), trace.Meta{BlockSize: 1, Sessions: sessionsInferred}, Options{Seed: 8}, "sha256:4e3482cd6edea9cda22103d9d1cb750103de599a3b17c72f8d86c1b8fe52b9cd"},
+		"great blocks":       {whole(talk{block: 512, models: 1}.rows(9, 500)), trace.Meta{BlockSize: 512}, Options{Seed: 9, Requests: 1500}, "sha256:3c05e274457f81efcdb4c7f6dba0b99222a9f01e87d66ad1bcd536aa12aee238"},
 	} {
 		if got := rowDigest(generated(t, fitted(t, c.rows, c.meta, 1, 0), c.o)); got != c.want {
 			t.Errorf("%s: the digest is %s, want %s", name, got, c.want)
@@ -106,7 +106,7 @@ func TestWorkloadRows(t *testing.T) {
 	if !reflect.DeepEqual(rows[0], want) {
 		t.Errorf("the first row is %+v, want %+v", rows[0], want)
 	}
-	want.ArrivalNS, want.Turn, want.Category, want.Stream, want.Parents = rows[1].ArrivalNS, trace.Ptr(int32(1)), trace.Global, trace.Ptr(true), []int64{0}
+	want.ArrivalNS, want.Turn, want.Category, want.Stream, want.Parents = rows[1].ArrivalNS, trace.Ptr(int32(1)), trace.Continuation, trace.Ptr(true), []int64{0}
 	want.ThinkNS, want.ToolNS, want.InputTokens, want.Blocks = trace.Ptr(int64(4)), trace.Ptr(int64(4)), 11*16+12, []uint64{0, 1, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}
 	if !reflect.DeepEqual(rows[1], want) {
 		t.Errorf("the second row is %+v, want %+v", rows[1], want)
@@ -154,28 +154,20 @@ func TestProfileAgreesWithWorkload(t *testing.T) {
 					t.Fatalf("%d rows, want %d", len(rows), w.Rows())
 				}
 				wellFormed(t, rows, k.block)
-				agrees(t, w, rows, k.block)
+				agrees(t, rows, k.block)
 			})
 		}
 	}
 }
 
-func agrees(t *testing.T, w *Workload, rows []trace.Request, size int) {
+func agrees(t *testing.T, rows []trace.Request, size int) {
 	t.Helper()
 	plain := slices.Clone(rows)
-	a := profile.NewAnnotator(size, profile.Options{})
+	c := profile.NewCategorizer(size, false)
 	for i := range plain {
-		a.Count(&plain[i])
-	}
-	for i := range plain {
-		r := &plain[i]
-		a.Annotate(int64(i), r)
-		if r.Category != rows[i].Category {
-			t.Fatalf("row %d is a %s; profile finds %s", i, rows[i].Category, r.Category)
+		if want := c.Category(&plain[i]); rows[i].Category != want {
+			t.Fatalf("row %d is a %s; profile finds %s", i, rows[i].Category, want)
 		}
-	}
-	if a.GlobalBlocks() != w.GlobalBlocks() {
-		t.Errorf("the global prefix has %d blocks, profile finds %d", w.GlobalBlocks(), a.GlobalBlocks())
 	}
 }
 
@@ -245,8 +237,8 @@ func TestUsersShareTheGlobalPrefix(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := readAll(t, w.Reader())
-	if w.GlobalBlocks() != 2 {
-		t.Fatalf("the global prefix has %d blocks, want 2", w.GlobalBlocks())
+	if w.prefix != 2 {
+		t.Fatalf("the global prefix has %d blocks, want 2", w.prefix)
 	}
 	roots := map[uint64]int{}
 	for _, r := range got {

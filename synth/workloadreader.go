@@ -5,11 +5,12 @@ import (
 	"io"
 
 	"reprise/trace"
+	"reprise/trace/profile"
 )
 
 // A workloadReader makes the rows of a workload in order of arrival: it numbers
-// blocks, sessions and users by first appearance, and gives categories and
-// sessions by the rules of profile.Annotator.
+// blocks, sessions and users by first appearance, and gives categories by the rule of
+// [profile.Categorizer].
 type workloadReader struct {
 	*Workload
 	order    states
@@ -18,6 +19,8 @@ type workloadReader struct {
 	users    trace.Renumber
 	known    [][]mark // by template: the nodes that all populations share, so far
 	sessions []sessionState
+
+	categories *profile.Categorizer
 }
 
 // A state is how far one population is read.
@@ -37,12 +40,10 @@ type sessionState struct {
 	user  *int64
 }
 
-// A mark says who last touched a node that all populations share, and whether it was the last full
-// block there.
+// A mark says who last touched a node that all populations share.
 type mark struct {
 	id      uint64
 	session int32 // or none
-	end     bool
 }
 
 // nextRow makes the next row of s.
@@ -60,32 +61,28 @@ func (r *workloadReader) nextRow(s *state) trace.Request {
 	// What is known: in the population's own forest, or of what all share.
 	overlap := s.overlap[i]
 	hit := max(s.hit[i], r.knownOf(s.template[i], overlap))
-	extends, session := false, int32(none)
+	session := int32(none)
 	switch {
-	case hit > 0 && hit <= overlap:
-		m := r.mark(s.template[i], hit)
-		extends, session = m.end, m.session
+	case hit <= r.prefix || r.model.cells != nil && t.class == branches: // what others have makes no session
+	case hit <= overlap:
+		session = r.mark(s.template[i], hit).session
 	case owner != none:
-		extends, session = hit == s.full(owner), s.seen[owner]
+		session = s.seen[owner]
 	}
 	q.Blocks = r.expand(s, i, overlap)
-	c := categorise(hit, length, r.prefix, extends)
-	q.Category = c.String()
 	switch {
 	case r.model.sourced:
 		r.joinSession(s, i, t, &q)
-	case c == uncategorised || r.model.sessions() == "":
+	case length == 0 || r.model.sessions() == "":
 		q.User = r.user(s, t)
 		s.seen = append(s.seen, none)
-	case c <= global:
-		r.enterSession(s, i, t, none, &q)
 	default:
 		r.enterSession(s, i, t, session, &q)
 	}
 	for d := range overlap {
-		m := r.mark(s.template[i], d+1)
-		m.session, m.end = s.seen[i], d+1 == s.full(i)
+		r.mark(s.template[i], d+1).session = s.seen[i]
 	}
+	q.Category = r.categories.Category(&q)
 	return q
 }
 
@@ -226,7 +223,8 @@ func (w *Workload) scaled(ns *int64) *int64 {
 
 // Reader reads the rows from the beginning.
 func (w *Workload) Reader() trace.Reader[trace.Request] {
-	r := &workloadReader{Workload: w, known: make([][]mark, len(w.model.templates))}
+	r := &workloadReader{Workload: w, known: make([][]mark, len(w.model.templates)),
+		categories: profile.NewCategorizer(w.model.meta.BlockSize, true)}
 	for i := range w.populations {
 		if len(w.populations[i].times) > 0 {
 			r.order = append(r.order, &state{population: &w.populations[i], number: i})

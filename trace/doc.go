@@ -18,6 +18,7 @@
 //
 // # Files
 //
+//   - category.go: the reuse categories and their definitions, by version
 //   - request.go: Request, the columns of a row; the closed lists of statuses, finish
 //     reasons, kinds and reuse categories
 //   - entry.go: Entry, a request as a log has it, with its messages, tools and reply;

@@ -81,6 +81,10 @@ func (m *Meta) join(other *Meta) {
 	if m.Keys != other.Keys { // an empty one is an ephemeral key
 		m.Keys = cmp.Or(m.Keys, "ephemeral") + "," + cmp.Or(other.Keys, "ephemeral")
 	}
+	if m.Categories != other.Categories { // each row keeps what it has
+		m.Categories = cmp.Or(m.Categories, EarlierRule)
+		union(&m.Categories, cmp.Or(other.Categories, EarlierRule))
+	}
 	m.Tier = Stricter(m.Tier, other.Tier)
 	if m.Sessions != other.Sessions && m.Sessions != "" && other.Sessions != "" {
 		m.Sessions = "inferred" // of some at least

@@ -35,6 +35,7 @@ type Meta struct {
 	Capture      Capture // when the source was recorded, as declared; its begin is arrival 0
 	Captures     string  // ids of the captures that the rows come from, by commas: each is random and born with its import or recording
 	Sessions     string  // source, inferred, or empty for none
+	Categories   string  // version of the rule that gave categories, see [CategoryRule]; empty for the first, and several by commas
 	SessionDoubt string  // of inferred ones: the share of their turns that may be chance, as estimated, decimal
 	Tier         string  // internal, partner, public
 	Unit         string  // unit of privacy, such as request or user
@@ -76,7 +77,7 @@ func (m *Meta) fields() []struct {
 		{"schema", &m.Schema}, {"block_convention", &m.Convention},
 		{"tokenizer", &m.Tokenizer}, {"template", &m.Template},
 		{"source_format", &m.SourceFormat}, {"time_unit", &m.TimeUnit}, {"timing", &m.Timing},
-		{"sessions", &m.Sessions}, {"session_doubt", &m.SessionDoubt}, {"tier", &m.Tier}, {"unit", &m.Unit},
+		{"sessions", &m.Sessions}, {"session_doubt", &m.SessionDoubt}, {"categories", &m.Categories}, {"tier", &m.Tier}, {"unit", &m.Unit},
 		{"card", &m.Card}, {"card_sha256", &m.CardHash}, {"breakers", &m.Breakers}, {"seed", &m.Seed},
 		{"prompt_text", &m.Text}, {"corpus_sha256", &m.Corpus}, {"shared_tails", &m.SharedTails},
 		{"recording_keys", &m.Keys}, {"capture_ids", &m.Captures}, {"source_sha256", &m.Source}, {"raw_digest", &m.Raw}, {"digest", &m.Digest},

@@ -83,18 +83,6 @@ const (
 	StatusCancelled = string(ending.WasCut) // load: sent, and disconnected at the recorded instant
 )
 
-// Reuse categories, in their order of precedence; package profile assigns them.
-const (
-	Cold         = "cold"         // no known block
-	Global       = "global"       // no deeper than the prefix that most requests carry
-	Duplicate    = "duplicate"    // the whole prompt was seen before
-	Continuation = "continuation" // extends an earlier request's last full block: a next turn
-	Branch       = "branch"       // leaves an earlier prompt part-way: a template or document
-)
-
-// Categories lists the reuse categories in their order of precedence.
-func Categories() []string { return []string{Cold, Global, Duplicate, Continuation, Branch} }
-
 var (
 	statuses = []string{StatusOK, StatusFailed, StatusCancelled}
 	kinds    = []string{"chat", "completion", "embedding", "responses"}

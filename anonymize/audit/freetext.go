@@ -172,7 +172,7 @@ func (t *textScan) allowed(kind, column, s string) bool {
 	case column == "length_source" || column == "reuse_source":
 		return trace.ClosedSource(s) == s
 	case column == "category":
-		return slices.Contains(trace.Categories(), s)
+		return slices.Contains(trace.AllCategories(), s)
 	}
 	return false
 }
@@ -183,6 +183,7 @@ var shapes = map[string]*regexp.Regexp{
 	"card_sha256":   regexp.MustCompile(`^[0-9a-f]{64}$`),
 	"tokenizer":     regexp.MustCompile(`^([a-z0-9_]{1,24}|tokenizer\.json:[0-9a-f]{16})$`),
 	"template":      regexp.MustCompile(`^[a-z0-9.-]{1,24}(:[0-9a-f]{16})?$`),
+	"categories":    regexp.MustCompile(`^[12](,[12])?$`),
 	"session_doubt": regexp.MustCompile(`^[01](\.[0-9]{1,20})?$`),
 	"schema":        regexp.MustCompile(`^[a-z-]{1,24}/[0-9]{1,4}$`),
 	"capture_begin": captureShape, "capture_end": captureShape,

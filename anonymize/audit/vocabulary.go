@@ -35,7 +35,7 @@ type vocabulary map[string]bool
 func newVocabulary(ctx context.Context, dir string) (vocabulary, error) {
 	v := vocabulary{}
 	v.add(ownWords)
-	for _, list := range [][]string{trace.Categories(), profile.Metrics(), token.Names(), token.TemplateNames()} {
+	for _, list := range [][]string{trace.AllCategories(), profile.Metrics(), token.Names(), token.TemplateNames()} {
 		v.add(strings.Join(list, " "))
 	}
 	for _, f := range datasets.Formats() {

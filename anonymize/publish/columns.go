@@ -37,7 +37,7 @@ var columnWords = map[string]string{
 	"kind":             "chat, completion, embedding or responses",
 	"class":            "priority class, by a label",
 	"replica":          "server that answered, by a label",
-	"category":         "prefix reuse: cold, global, duplicate, continuation or branch",
+	"category":         "prefix reuse: cold, duplicate, continuation, template or branch",
 	"input_tokens":     "length of the prompt, tokens",
 	"output_tokens":    "length of the answer, tokens",
 	"reasoning_tokens": "reasoning tokens in the answer",

@@ -102,7 +102,7 @@ Checks:
 
 // importsOfAudit are the flags of import that say how a log is read and cut.
 var importsOfAudit = []string{"format", "map", "max-bad", "time-unit", "time-format", "delimiter", "decimal", "tz", "allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
-	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "global-blocks", "rows", "lengths", "cached-in-input", "pool-start", "pool-span"}
+	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "rows", "lengths", "cached-in-input", "pool-start", "pool-span"}
 
 // audit judges the file at path, also together with others.
 func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) error {

@@ -279,7 +279,7 @@ func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set
 	}
 	m.Sessions, m.SessionDoubt = flags.SessionsOf(card)
 	if card.Totals.Blocks > 0 {
-		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
+		m.BlockSize, m.Convention, m.Categories = card.BlockSize, trace.PartialTail, trace.CategoryRule
 	}
 	if m.Card, m.CardHash, err = card.JSON(); err == nil && card.Breakers != nil {
 		m.Breakers, err = card.Breakers.JSON()

@@ -28,6 +28,15 @@ type profileFlags struct {
 	capacity                string
 }
 
+// categoryHelp lists the reuse categories.
+func categoryHelp() string {
+	var lines []string
+	for _, d := range trace.CategoryDefinitions(trace.CategoryRule) {
+		lines = append(lines, cli.Wrapped(d.Name+": "+d.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
 func profileCommand() *cobra.Command {
 	var f profileFlags
 	cmd := &cobra.Command{
@@ -38,6 +47,9 @@ dispersion (IDC), hit ratios of an unlimited prefix cache and of an LRU cache of
 size, the prefixes with the most reuse, the working set, and where reuse is lost on
 the way to what a server can reach. It also finds prefix breakers: places where
 near-identical prompts differ, such as a date in a system prompt, and what they cost.
+
+Each request with blocks has the first reuse category that fits:
+` + categoryHelp() + `
 
 --replicas simulates four routers over several prefix caches: round-robin; session, by
 its hash; prefix, to the longest cached prefix; and prefix-weighted, by hit blocks /

@@ -53,15 +53,15 @@ func TestReplayOfPrompts(t *testing.T) {
 func TestExportOfPrompts(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
-	log := `{"timestamp": 0, "input_length": 700, "output_length": 1, "hash_ids": [0, 1]}
-{"timestamp": 1000, "input_length": 900, "output_length": 1, "hash_ids": [0, 2]}
+	log := `{"session_id": "s", "timestamp": 0, "input_length": 700, "output_length": 1, "hash_ids": [0, 1]}
+{"session_id": "s", "timestamp": 1000, "input_length": 900, "output_length": 1, "hash_ids": [0, 2]}
 `
 	for name, content := range map[string]string{"log.jsonl": log, "corpus.txt": prose()} {
 		if err := os.WriteFile(file(name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	must(t, "import", file("log.jsonl"), "-o", file("t.parquet"), "--global-blocks", "0")
+	must(t, "import", file("log.jsonl"), "-o", file("t.parquet"))
 	e, err := token.Open("o200k_base")
 	if err != nil {
 		t.Fatal(err)

@@ -127,7 +127,7 @@ func TestRecord(t *testing.T) {
 	defer in.Close()
 	r, err := in.Reader()
 	rows := rowsOf(t, r, err)
-	if len(rows) != 2 || rows[0].TTFTNS == nil || rows[1].TTFTNS != nil || *rows[1].Session != 0 || rows[1].Category != trace.Global || rows[1].Model != "model-0" {
+	if len(rows) != 2 || rows[0].TTFTNS == nil || rows[1].TTFTNS != nil || *rows[1].Session != 0 || rows[1].Category != trace.Continuation || rows[1].Model != "model-0" {
 		t.Errorf("%+v", rows)
 	}
 	if !in.Meta.Capture.Declared() || in.Meta.SourceFormat != "record" || in.Meta.Tokenizer != "o200k_base" {

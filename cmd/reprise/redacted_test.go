@@ -107,7 +107,7 @@ func TestDemoDigest(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "import", name, "--template", "chatml", "--block-size", "64", "-o", out)
-	const want = "sha256:16b06870e85e6b91e77d7700ab3c3f1f4b218b84bbfec1cc62d0b1863b871df8"
+	const want = "sha256:b6ed974a8cf9ab96b93cb77165212ecd51e03e82e29a765df61957639a59ec5d"
 	if meta, _ := publicRows(t, out); meta.Digest != want {
 		t.Errorf("digest %s, want %s", meta.Digest, want)
 	}

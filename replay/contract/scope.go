@@ -75,6 +75,8 @@ type field struct {
 	ids    bool     // whole numbers from 0, or none
 }
 
+const fieldCategory = "category"
+
 // stateSteady are the requests that were sent and finished in the steady state of the run,
 // see [report.Steady]; the others have no state.
 const stateSteady = "steady"
@@ -91,7 +93,7 @@ func idOf(id *int64) string {
 // counts, not how far its answer came.
 var scopeFields = []field{
 	{name: "class", text: func(r *result.Result, _ *circumstances) string { return r.Class }},
-	{name: "category", text: func(r *result.Result, _ *circumstances) string { return r.Category }, values: trace.Categories()},
+	{name: fieldCategory, text: func(r *result.Result, _ *circumstances) string { return r.Category }, values: trace.Categories()},
 	{name: "api", text: func(r *result.Result, _ *circumstances) string { return r.API },
 		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages, result.APIEmbeddings}},
 	{name: "endpoint", text: func(r *result.Result, in *circumstances) string {
@@ -336,6 +338,8 @@ func (c *comparison) take(value lexeme) (err error) {
 			return misplacedf(value.at, "%s is a whole number from 0, or %s", c.of.name, wordNone)
 		}
 		c.text = strconv.FormatUint(id, 10)
+	case c.of.name == fieldCategory && value.text == trace.Global:
+		return misplacedf(value.at, "the category %s is called %s now, and is what many sessions share: write category %s %s", trace.Global, trace.Template, c.op, trace.Template)
 	case c.of.values != nil && !slices.Contains(c.of.values, value.text):
 		return misplacedf(value.at, "%s is %s", c.of.name, strings.Join(append(slices.Clone(c.of.values), wordNone), ", "))
 	default:

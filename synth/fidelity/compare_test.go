@@ -150,7 +150,7 @@ func TestFidelityCatches(t *testing.T) {
 			for i := range rows {
 				rows[i].Session = trace.Ptr(int64(0))
 			}
-		}, []string{"turns_ks", "turn_gap_ks"}, []string{"mrc_mae", "categories"}},
+		}, []string{"turns_ks", "turn_gap_ks", "categories"}, []string{"mrc_mae"}},
 	} {
 		cand := slices.Clone(ref)
 		test.spoil(cand)

@@ -34,14 +34,14 @@ type Options struct {
 // implements [trace.Writer]: give it all rows in order of arrival.
 //
 // Categories and sessions by links are not taken from the rows but found again,
-// so that a real trace and a synthetic one are sorted by the same rule. That
-// takes the rows more than once, and so does a warm-up that is a share of a
+// so that a real trace and a synthetic one are sorted by the same rule; of sessions, categories go by
+// those that the rows have. That takes the rows more than once, and so does a warm-up that is a share of a
 // duration not known yet: the columns that count are kept, beyond 48 MiB in a
 // private spill file, until the first [Compare] reads them. Nothing can be
 // written from then on. A row that names fewer blocks than its length takes has
 // others that nothing shares: they are completed as [synth.Unshared] does.
 //
-// Memory, beside that: some 80 bytes for each distinct block, up to 16,777,216 of them, and
+// Memory, beside that: some 80 bytes for each distinct block, up to 16,777,216 of them, and 4 for each more;
 // 48 for each session, 16 for each distinct length, and at most 280 MB for what has a
 // bound: the rows, or an even sample of them, for what correlates (see
 // [sampleLimit]), the distinct pairs of lengths, and the first rows (see [keptRows]).
@@ -150,13 +150,10 @@ func (s *Signature) Write(rows []trace.Request) (int, error) {
 		}
 		s.last = r.ArrivalNS
 		s.one[0] = trace.Request{ArrivalNS: r.ArrivalNS, InputTokens: r.InputTokens, OutputTokens: r.OutputTokens,
-			ThinkNS: r.ThinkNS}
+			ThinkNS: r.ThinkNS, Session: r.Session}
 		var err error
 		if s.one[0].Blocks, err = s.blocks(r); err != nil {
 			return i, fmt.Errorf("row %d: %w", s.read-1, err)
-		}
-		if s.meta.Sessions == sourceSessions {
-			s.one[0].Session = r.Session
 		}
 		s.named = uint64(s.ids.Len())
 		if _, err := s.rows.Write(s.one[:]); err != nil {
@@ -234,7 +231,10 @@ type signaturePass struct {
 	warmUp     int64
 	first      int64
 	source     bool
-	annotator  *profile.Annotator
+	categories *profile.Categorizer
+	carriers   []uint32 // by block: requests that have it, until the global prefix is known
+	blocked    int64    // requests with blocks
+	global     int      // blocks of the global prefix, that more than half of these requests have
 	reuse      *profile.Reuse
 	row        int64
 	trees      *synth.TreeSample // nil where all blocks are annotated
@@ -242,11 +242,9 @@ type signaturePass struct {
 	ids        trace.Renumber    // of the blocks of these
 	path       []uint64          // blocks of the current row, by these ids
 	timed      map[uint64]int64  // where there are trees: the same as touched, of a sample of all blocks
-	size       int
-	ends       []uint64 // and a bit for each block
-	touched    []int64  // by block: arrival of the request that last carried it
-	linked     []int32  // by block: the session by links of that request
-	links      int32    // such sessions so far
+	touched    []int64           // by block: arrival of the request that last carried it
+	linked     []int32           // by block: the session by links of that request
+	links      int32             // such sessions so far
 	capacities []int64
 	before     curveHits // what the history hit
 	brief      bool
@@ -278,9 +276,9 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 		sample:   tupleSample{limit: s.limits.rows},
 		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
 	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first, source: s.meta.Sessions == sourceSessions,
-		annotator: profile.NewAnnotator(s.size, profile.Options{KeepSessions: true}),
-		reuse:     profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
-		size:      s.size, capacities: signatureCapacities(), brief: s.opts.Brief}
+		categories: profile.NewCategorizer(s.size, true),
+		reuse:      profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
+		capacities: signatureCapacities(), brief: s.opts.Brief}
 	if s.named > uint64(s.limits.blocks) {
 		p.trees = synth.NewTreeSample(false)
 		if err := s.eachRow(sorted, p.trees.Count); err != nil {
@@ -295,9 +293,14 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 	if err := s.eachRow(sorted, p.countRow); err != nil {
 		return nil, err
 	}
+	for _, n := range p.carriers { // ids are chained, so that they lie on one path
+		if 2*int64(n) > p.blocked {
+			p.global++
+		}
+	}
+	p.carriers, p.kept.global = nil, p.global
 	if p.trees != nil {
 		p.trees.Choose(p.shift)
-		p.annotator.Settle() // it knows the global prefix from now on
 	}
 	if err := s.eachRow(sorted, p.addRow); err != nil {
 		return nil, err
@@ -341,14 +344,21 @@ func (s *Signature) eachRow(sorted *trace.Sorted, f func(*trace.Request)) error 
 
 // countRow takes a row in the first pass.
 func (p *signaturePass) countRow(r *trace.Request) {
-	if p.trees == nil || p.trees.Takes(r) {
-		p.annotator.Count(p.annotated(r))
+	if len(r.Blocks) == 0 || p.trees != nil && !p.trees.Takes(r) {
+		return
+	}
+	p.blocked++
+	for _, id := range p.linkedBy(r).Blocks {
+		if n := int(id) + 1 - len(p.carriers); n > 0 {
+			p.carriers = append(p.carriers, make([]uint32, n)...)
+		}
+		p.carriers[id]++
 	}
 }
 
-// annotated is a row as the annotator sees it: in a sample of trees its blocks are numbered
+// linkedBy is a row as links see it: in a sample of trees its blocks are numbered
 // anew.
-func (p *signaturePass) annotated(r *trace.Request) *trace.Request {
+func (p *signaturePass) linkedBy(r *trace.Request) *trace.Request {
 	if p.trees == nil {
 		return r
 	}
@@ -369,20 +379,17 @@ func (p *signaturePass) addRow(r *trace.Request) {
 	}
 	var hit, known int
 	taken, session := false, r.Session
-	r.Session = nil
+	if !p.source {
+		session = nil
+	}
 	of := r
 	if p.signatureTally.blocks {
-		if taken = p.trees == nil || p.trees.Takes(r); taken {
-			of = p.annotated(r)
-			p.annotator.Annotate(p.row, of)
-			r.Category = of.Category
+		r.Category = p.categories.Category(r)
+		if taken = len(r.Blocks) > 0 && (p.trees == nil || p.trees.Takes(r)); taken {
+			of = p.linkedBy(r)
 		}
 		hit = p.reuse.Add(r)
-		known = p.known(of, hit)
-		p.kept.global = p.annotator.GlobalBlocks()
-		if p.trees != nil {
-			r.Category = p.categorise(r, hit)
-		}
+		known = p.known(of, hit, taken)
 	}
 	if !p.brief {
 		p.kept.add(r, p.first, session, hit, counted)
@@ -390,13 +397,13 @@ func (p *signaturePass) addRow(r *trace.Request) {
 	// Turns count twice: by the source's sessions, whose turns follow one another, and
 	// by links, where a request that knows more than the global prefix follows the one that last
 	// touched its deepest hit block.
-	if p.source && session != nil {
+	if session != nil {
 		p.bySource.add(*session, r.ArrivalNS, nil, counted)
 	}
 	linked := p.links
-	if taken && of.Category != "" {
+	if taken {
 		var parent *int64
-		if known > p.annotator.GlobalBlocks() {
+		if known > p.global {
 			parent, linked = &p.touched[of.Blocks[known-1]], p.linked[of.Blocks[known-1]]
 		} else {
 			p.links++
@@ -426,34 +433,6 @@ func (p *signaturePass) addRow(r *trace.Request) {
 	p.row++
 }
 
-// categorise gives a row its category with a bit for each block: whether it was the last full
-// one of the row that had it last. The global prefix is that of the sample of trees.
-func (p *signaturePass) categorise(r *trace.Request, hit int) (category string) {
-	if len(r.Blocks) == 0 {
-		return ""
-	}
-	bit := func(id uint64) (word *uint64, mask uint64) {
-		for id/64 >= uint64(len(p.ends)) {
-			p.ends = append(p.ends, 0)
-		}
-		return &p.ends[id/64], 1 << (id % 64)
-	}
-	end := false
-	if hit > 0 {
-		word, mask := bit(r.Blocks[hit-1])
-		end = *word&mask != 0
-	}
-	category = profile.Classifier{GlobalBlocks: p.annotator.GlobalBlocks()}.Classify(hit, len(r.Blocks), end)
-	last := block.Full(int(r.InputTokens), p.size) - 1
-	for i, id := range r.Blocks {
-		word, mask := bit(id)
-		if *word &^= mask; i == last {
-			*word |= mask
-		}
-	}
-	return category
-}
-
 // timeBlocks takes the times to reuse of the blocks that came first, among which those are
 // that most requests carry, and of a sample of the others, each for as many.
 func (p *signaturePass) timeBlocks(r *trace.Request, hit int, counted bool) {
@@ -475,13 +454,13 @@ func (p *signaturePass) timeBlocks(r *trace.Request, hit int, counted bool) {
 // firstBlocks is of how many blocks, in order of appearance, all times to reuse are taken.
 const firstBlocks = 1 << 16
 
-// known is how many leading blocks were known of a row as the annotator saw it, which hit so
+// known is how many leading blocks were known of a row as links see it, which hit so
 // many of all blocks. In a sample those have small numbers.
-func (p *signaturePass) known(of *trace.Request, hit int) (n int) {
+func (p *signaturePass) known(of *trace.Request, hit int, taken bool) (n int) {
 	switch {
 	case p.trees == nil:
 		return hit
-	case of.Category == "": // not in the sample
+	case !taken:
 		return 0
 	}
 	for n < len(of.Blocks) && of.Blocks[n] < uint64(len(p.touched)) {

@@ -200,25 +200,19 @@ func TestSignatureAgreesWithProfile(t *testing.T) {
 	for _, sessions := range []string{sourceSessions, "inferred"} {
 		rows := c.rows()
 		meta := c.meta()
-		meta.Sessions = sessions
+		meta.Sessions, meta.Categories = sessions, trace.CategoryRule
 		got := tallyOf(t, signatureOf(t, meta, rows, Options{}))
 
-		a, linked := profile.NewAnnotator(c.size, profile.Options{KeepSessions: true}), map[uint64]int64{}
-		for i := range rows {
-			if sessions != sourceSessions {
-				rows[i].Session, rows[i].Turn = nil, nil
-			}
-			a.Count(&rows[i])
-		}
+		categories, linked := profile.NewCategorizer(c.size, false), map[uint64]int64{}
 		p := profile.NewProfiler(meta, profile.ProfilerOptions{})
 		for i := range rows {
 			r := &rows[i]
-			if a.Annotate(int64(i), r); sessions != sourceSessions { // by links
+			if r.Category = categories.Category(r); sessions != sourceSessions { // by links
 				hit, session := 0, int64(i)
 				for hit < len(r.Blocks) && linked[r.Blocks[hit]] != 0 {
 					hit++
 				}
-				if hit > a.GlobalBlocks() {
+				if hit > got.kept.global {
 					session = linked[r.Blocks[hit-1]] - 1
 				}
 				for _, b := range r.Blocks {

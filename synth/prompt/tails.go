@@ -45,24 +45,24 @@ func (t tail) tokens() int   { return int(t & (1<<tailBits - 1)) }
 // and finds the blocks that complete a partial one: row B continues row A when
 //
 //   - its leading known blocks are exactly the full blocks of A, one at least,
-//   - A is the row that touched the last of them most recently,
+//   - A is the last row of its session or, of rows without one, the row that touched the last
+//     of these blocks most recently,
 //   - A ends in a partial block, and B has a new one with more tokens in its
 //     place, partial or full, and
 //   - B's category, where it has one, is continuation. In particular, what many
 //     prompts have in common does not make one of them continue another.
 //
-// This is the rule by which profile.Annotator sorts continuations. Rows that
-// failed are left aside as there. The result is a function of the whole
+// Rows that failed are left aside. The result is a function of the whole
 // workload, so that shards agree if each reads all of it; a part of a workload
 // may have others. While it reads it takes 16 bytes for each distinct block, see
-// [trace.Renumber].
+// [trace.Renumber], and some 60 for each session.
 //
 // A block id of 2^40 and above is an error that names the row, counted from 0.
 func ReadTails(rows trace.Reader[trace.Request], blockSize int) (*Tails, error) {
 	if blockSize < 1 || blockSize > 1<<tailBits {
 		return nil, fmt.Errorf("tails can be shared in blocks of 1 to %d tokens", 1<<tailBits)
 	}
-	p := tailPass{size: blockSize}
+	p := tailPass{size: blockSize, last: map[int64]lastTail{}}
 	err := trace.Each(rows, func(row int64, r *trace.Request) error {
 		for _, id := range r.Blocks {
 			if id >= maxBlocks {
@@ -86,7 +86,14 @@ type tailPass struct {
 	ids   trace.Renumber
 	marks []tailMark // by number of a block
 	path  []uint64   // numbers of the row's blocks
+	last  map[int64]lastTail
 	found []completion
+}
+
+// A lastTail is how the last row of a session ended: its last full block by number, and the tail behind it.
+type lastTail struct {
+	block uint64
+	tail  tail
 }
 
 // A tailMark is zero for an unknown block. Its lowest bit says that it is known;
@@ -117,6 +124,11 @@ func (p *tailPass) readRow(r *trace.Request) {
 	}
 	if hit > 0 && hit < len(p.path) && (r.Category == "" || r.Category == trace.Continuation) {
 		t := p.marks[p.path[hit-1]].tail()
+		if r.Session != nil {
+			if t = 0; p.last[*r.Session].block == p.path[hit-1] {
+				t = p.last[*r.Session].tail
+			}
+		}
 		if own := min(int(r.InputTokens)-hit*p.size, p.size); t.tokens() > 0 && own > t.tokens() {
 			p.found = append(p.found, completion{r.Blocks[hit], t})
 		}
@@ -124,9 +136,15 @@ func (p *tailPass) readRow(r *trace.Request) {
 	for _, n := range p.path {
 		p.marks[n] = 1
 	}
-	full := int(r.InputTokens) / p.size
+	full, behind := int(r.InputTokens)/p.size, tail(0)
 	if over := int(r.InputTokens) - full*p.size; full > 0 && over > 0 && len(p.path) == full+1 {
-		p.marks[p.path[full-1]] |= tailMark(newTail(r.Blocks[full], over)) << 1
+		behind = newTail(r.Blocks[full], over)
+		p.marks[p.path[full-1]] |= tailMark(behind) << 1
+	}
+	if r.Session != nil {
+		if delete(p.last, *r.Session); behind != 0 {
+			p.last[*r.Session] = lastTail{p.path[full-1], behind}
+		}
 	}
 }
 

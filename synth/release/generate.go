@@ -66,14 +66,11 @@ func (w *Release) Meta() trace.Meta {
 	meta.Digest = ""
 	meta.Seed = strconv.FormatUint(w.drawing.Seed, 10)
 	meta.SourceFormat = synth.GeneratedSource + meta.SourceFormat
-	if w.p.later {
+	if meta.Sessions, meta.SessionDoubt = "", ""; w.p.later {
 		meta.Sessions = sessionsOfSource
 	}
 	if meta.BlockSize > 0 {
-		if !w.p.later {
-			meta.Sessions = "inferred"
-		}
-		meta.Convention = trace.PartialTail
+		meta.Convention, meta.Categories = trace.PartialTail, trace.CategoryRule
 	}
 	return meta
 }
@@ -81,23 +78,13 @@ func (w *Release) Meta() trace.Meta {
 // Reader yields the rows in order of arrival, with their reuse categories. Each reader
 // starts again.
 func (w *Release) Reader() trace.Reader[trace.Request] {
-	r, first := w.reader(), w.reader()
-	for _, at := range w.rows {
-		q := first.row(at)
-		r.categories.Count(&q)
-		r.categories.Forget(first.blocksToCome)
-	}
-	return r
-}
-
-func (w *Release) reader() *reader {
-	return &reader{Release: w, categories: profile.NewAnnotator(w.p.size, profile.Options{Forgets: true}), live: map[int32]*liveSession{}, trunks: make([][]uint64, len(w.p.trunks))}
+	return &reader{Release: w, categories: profile.NewCategorizer(w.p.size, true), live: map[int32]*liveSession{}, trunks: make([][]uint64, len(w.p.trunks))}
 }
 
 // A reader numbers sessions and blocks by first appearance.
 type reader struct {
 	*Release
-	categories *profile.Annotator
+	categories *profile.Categorizer
 
 	next     int
 	sessions int64
@@ -118,7 +105,7 @@ func (r *reader) Read(rows []trace.Request) (int, error) {
 	n := 0
 	for ; n < len(rows) && r.next < len(r.rows); n++ {
 		rows[n] = r.row(r.rows[r.next])
-		r.categories.Annotate(int64(r.next), &rows[n])
+		rows[n].Category = r.categories.Category(&rows[n])
 		r.categories.Forget(r.blocksToCome)
 		r.next++
 	}

@@ -12,8 +12,7 @@
 //     of a template, or of an earlier turn, and ends with new ones.
 //  4. With [Categories] a request repeats, continues or branches from one of the
 //     last requests, as its drawn reuse category says.
-//  5. The rows are made twice: once to count their blocks, once to annotate them
-//     with the categories that they turned out to have. Blocks that no later row can
+//  5. The rows get the categories that they turned out to have. Blocks that no later row can
 //     have are forgotten on the way.
 //
 // Draws are rounded, so that the same seed gives the same rows on every machine.

@@ -114,8 +114,8 @@ func (t *partRows) prefixes(seed uint64, name string) error {
 		}
 		t.groups, weights, rest = append(t.groups, g), append(weights, p.Share), rest-p.Share
 	}
-	if t.Categories != nil {
-		rest = 0 // which group, when it is one
+	if t.Categories != nil && t.global == nil {
+		rest = 0 // a template is one of a group
 	}
 	if len(weights) > 0 {
 		t.group = newChooser(append(weights, max(0, rest)), arrival.Stream(seed, name+"groups"))
@@ -142,12 +142,7 @@ func (t *partRows) first(at time.Duration) *turn {
 		t.categorised(x)
 		return x
 	}
-	begin := t.global
-	if len(t.groups) > 0 {
-		if i := t.group.draw(); i < len(t.groups) {
-			begin = t.groups[i].prefix(at)
-		}
-	}
+	begin := t.template(at)
 	t.prompt(&x.row, begin)
 	if s := t.Sessions; s != nil {
 		x.left = t.turns.Draw()
@@ -159,6 +154,17 @@ func (t *partRows) first(at time.Duration) *turn {
 		}
 	}
 	return x
+}
+
+// template draws what a prompt begins with that others begin with too: the prefix of a group, or the global
+// one alone.
+func (t *partRows) template(at time.Duration) []uint64 {
+	if len(t.groups) > 0 {
+		if i := t.group.draw(); i < len(t.groups) {
+			return t.groups[i].prefix(at)
+		}
+	}
+	return t.global
 }
 
 // prompt gives a row a prompt that begins with whole blocks and goes on with
@@ -180,9 +186,6 @@ func (t *partRows) after(x *turn, n int64) []*turn {
 		// Later rows may build on it, in place of the oldest.
 		was := x.past
 		was.Request = x.row
-		if was.followed == nil {
-			was.followed = new(bool)
-		}
 		if len(t.recent) < cmp.Or(t.Categories.Window, 1000) {
 			t.recent = append(t.recent, &was)
 		} else {

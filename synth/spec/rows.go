@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"cmp"
 	"container/heap"
 	"io"
 	"strconv"
@@ -14,56 +13,40 @@ import (
 )
 
 // Rows makes the workload that seed selects, in order of arrival. Categories are those
-// that the rows turn out to have, see [profile.Annotator]; this takes a second pass, in
-// which the rows are made again. Memory is that of the open sessions and the groups'
-// prefixes, whatever the number of rows.
+// that the rows turn out to have, see [profile.Categorizer]. Memory is that of the open sessions and the groups'
+// prefixes, whatever the number of rows, and 32 bytes for each session.
 func (s *Spec) Rows(seed uint64) (trace.Reader[trace.Request], error) {
-	count, err := s.rows(seed)
-	if err != nil {
-		return nil, err
-	}
-	a := profile.NewAnnotator(s.Block, profile.Options{Forgets: true})
-	err = trace.Each(&annotated{count, a, a.Count}, func(int64, *trace.Request) error { return nil })
-	if err != nil {
-		return nil, err
-	}
-	again, err := s.rows(seed)
-	return &annotated{again, a, func(r *trace.Request) {
-		session := r.Session
-		r.Session = cmp.Or(session, new(int64)) // so that none is inferred
-		a.Annotate(0, r)
-		r.Session = session
-	}}, err
+	g, err := s.rows(seed)
+	return &categorised{g, profile.NewCategorizer(s.Block, true)}, err
 }
 
 // Meta describes the workload of [Spec.Rows]. No real request is in it, so it
 // is as public as the specification.
 func (s *Spec) Meta(seed uint64) trace.Meta {
-	m := trace.Meta{Schema: trace.Schema, BlockSize: s.Block, Convention: trace.PartialTail,
+	m := trace.Meta{Schema: trace.Schema, BlockSize: s.Block, Convention: trace.PartialTail, Categories: trace.CategoryRule,
 		SourceFormat: "spec", TimeUnit: "ns", Tier: "public", Seed: strconv.FormatUint(seed, 10)}
 	for _, p := range s.parts() {
-		if p.Sessions != nil {
+		if p.Sessions != nil || p.Categories != nil && p.Categories.Continuation > 0 {
 			m.Sessions = "source"
 		}
 	}
 	return m
 }
 
-// annotated are the rows of a generator on their way through an annotator.
-type annotated struct {
+// categorised are the rows of a generator with their categories.
+type categorised struct {
 	*generator
-	a    *profile.Annotator
-	take func(*trace.Request)
+	c *profile.Categorizer
 }
 
-// Read implements [trace.Reader]. The generator is ahead of the annotator by what one call
+// Read implements [trace.Reader]. The generator is ahead of the categories by what one call
 // reads, so that blocks are forgotten between calls.
-func (s *annotated) Read(rows []trace.Request) (int, error) {
+func (s *categorised) Read(rows []trace.Request) (int, error) {
 	n, err := s.generator.Read(rows)
 	for i := range rows[:n] {
-		s.take(&rows[i])
+		rows[i].Category = s.c.Category(&rows[i])
 	}
-	s.a.Forget(s.live)
+	s.c.Forget(s.live)
 	return n, err
 }
 

@@ -90,12 +90,13 @@ type Sessions struct {
 // of Sessions and shares of groups. The hits that they ask for are made from the
 // last Window requests.
 type Categories struct {
-	Cold         float64 `yaml:"cold"`
-	Global       float64 `yaml:"global"`
-	Branch       float64 `yaml:"branch"`
-	Continuation float64 `yaml:"continuation"`
-	Duplicate    float64 `yaml:"duplicate"`
-	Window       int     `yaml:"window"` // 0 is 1,000
+	Cold         float64  `yaml:"cold"`
+	Duplicate    float64  `yaml:"duplicate"`
+	Continuation float64  `yaml:"continuation"`
+	Template     float64  `yaml:"template"`
+	Branch       float64  `yaml:"branch"`
+	Global       *float64 `yaml:"global"` // of earlier versions: refused
+	Window       int      `yaml:"window"` // 0 is 1,000
 }
 
 const (
@@ -250,6 +251,9 @@ func (c *Categories) check(prefix *Prefix) error {
 	if c == nil {
 		return nil
 	}
+	if c.Global != nil {
+		return at("categories.global", errors.New("it is called template now, and so is what began with prefix.groups and was branch: give both as template"))
+	}
 	sum := 0.0
 	for _, v := range c.percent() {
 		if !(v >= 0) {
@@ -262,19 +266,15 @@ func (c *Categories) check(prefix *Prefix) error {
 		return at("categories", errors.New("want percentages that add up to 100"))
 	case c.Window < 0 || c.Window > 1<<20:
 		return at("categories.window", fmt.Errorf("want at most %d", 1<<20))
-	case c.Branch > 0 && (prefix == nil || len(prefix.Groups) == 0):
-		return at("categories", errors.New("branch needs prefix.groups to branch from"))
-	case c.Global > 0 && (prefix == nil || prefix.Global == 0):
-		return at("categories", errors.New("global needs prefix.global"))
-	case c.Global > 0 && c.Cold >= 50:
-		return at("categories", errors.New("a prefix is global when more than half of the prompts begin with it: want cold below 50"))
+	case c.Template > 0 && (prefix == nil || prefix.Global == 0 && len(prefix.Groups) == 0):
+		return at("categories", errors.New("template needs prefix.global or prefix.groups to begin with"))
 	}
 	return nil
 }
 
 // percent are the shares in the order of [trace.Categories].
 func (c *Categories) percent() [5]float64 {
-	return [5]float64{c.Cold, c.Global, c.Duplicate, c.Continuation, c.Branch}
+	return [5]float64{c.Cold, c.Duplicate, c.Continuation, c.Template, c.Branch}
 }
 
 // process is that of new sessions; the zero one lets all arrive at once.

@@ -57,12 +57,13 @@ func shares(rows []trace.Request) map[string]float64 {
 
 func TestSpecCategories(t *testing.T) {
 	for _, c := range []map[string]float64{
-		{trace.Cold: 20, trace.Global: 30, trace.Branch: 20, trace.Continuation: 25, trace.Duplicate: 5},
+		{trace.Cold: 20, trace.Template: 30, trace.Branch: 20, trace.Continuation: 25, trace.Duplicate: 5},
 		{trace.Cold: 100},
 		{trace.Cold: 50, trace.Duplicate: 50},
 		{trace.Cold: 10, trace.Continuation: 90},
 		{trace.Cold: 2, trace.Duplicate: 98},
-		{trace.Cold: 20, trace.Global: 20, trace.Branch: 20, trace.Continuation: 20, trace.Duplicate: 20},
+		{trace.Cold: 5, trace.Branch: 95},
+		{trace.Cold: 20, trace.Template: 20, trace.Branch: 20, trace.Continuation: 20, trace.Duplicate: 20},
 	} {
 		var b strings.Builder
 		b.WriteString("requests: 4000\nblock: 16\narrivals: poisson:10\nlengths: {own: 'uniform:20..400', output: 'uniform:1..50'}\n" +
@@ -282,9 +283,8 @@ func TestBadSpecs(t *testing.T) {
 		good + "prefix: {groups: [{share: 1, depth: 'constant:1', popularity: 'zipf:x'}]}\n":                "popularity",
 		good + "prefix: {groups: [{share: 1, depth: 'constant:1', turnover: x}]}\n":                         "turnover",
 		good + "categories: {cold: 50}\n":                                                                   "add up to 100",
-		good + "categories: {cold: 50, branch: 50}\n":                                                       "branch needs",
-		good + "categories: {cold: 50, global: 50}\n":                                                       "global needs",
-		good + "prefix: {global: 99}\ncategories: {cold: 50, global: 50}\n":                                 "more than half",
+		good + "categories: {cold: 50, template: 50}\n":                                                     "template needs",
+		good + "categories: {cold: 50, global: 50}\n":                                                       "bad.yaml:4:24: categories.global: it is called template now",
 		good + "mix: [{share: -1}]\n":                                                                       "mix[0].share",
 		strings.Replace(good, "poisson:5", "burst", 1) + "warm: constant:1s\n":                              "burst",
 	} {

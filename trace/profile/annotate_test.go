@@ -33,63 +33,59 @@ func common(a, b []uint64) int {
 	return n
 }
 
-// naiveGlobal finds the longest prefix that more than half of the load carries,
-// by trying every prefix of every request.
-func naiveGlobal(rows []trace.Request) int {
-	global, load := 0, 0
-	for _, r := range rows {
-		if r.Status != trace.StatusFailed {
-			load++
-		}
-	}
-	for _, r := range rows {
-		if r.Status == trace.StatusFailed {
-			continue
-		}
-		for n := global + 1; n <= len(r.Blocks); n++ {
-			carry := 0
-			for _, o := range rows {
-				if o.Status != trace.StatusFailed && common(o.Blocks, r.Blocks) >= n {
-					carry++
-				}
-			}
-			if carry*2 <= load {
-				break
-			}
-			global = n
-		}
-	}
-	return global
-}
-
 // A verdict is what the annotator says of a row.
 type verdict struct {
 	category      string
 	session, turn int64 // -1 for null
 }
 
-// naiveCategories judges every row by comparing it with all rows before it.
-func naiveCategories(rows []trace.Request, size, global int) []string {
+// naiveCategories judges every row, which has its session, by comparing it with all rows before it.
+func naiveCategories(rows []trace.Request, size int) []string {
 	out := make([]string, len(rows))
+	who := func(i int) string {
+		if s := rows[i].Session; s != nil {
+			return fmt.Sprint("session ", *s)
+		}
+		return fmt.Sprint("row ", i)
+	}
+	end, left := map[string]uint64{}, map[string]uint64{} // by session: ids plus one
 	for i, r := range rows {
 		if r.Status == trace.StatusFailed {
 			continue
 		}
-		hit, owner := 0, -1
+		hit := 0
 		for j := range i {
-			if n := common(rows[j].Blocks, r.Blocks); rows[j].Status != trace.StatusFailed && n > 0 && n >= hit {
-				hit, owner = n, j
+			if rows[j].Status != trace.StatusFailed {
+				hit = max(hit, common(rows[j].Blocks, r.Blocks))
 			}
+		}
+		var had []string // sessions that had the last known block, in their order
+		last, own := uint64(0), false
+		if hit > 0 {
+			last = r.Blocks[hit-1] + 1
+			for j := range i {
+				if rows[j].Status != trace.StatusFailed && common(rows[j].Blocks, r.Blocks) >= hit && !slices.Contains(had, who(j)) {
+					had = append(had, who(j))
+				}
+			}
+			own = slices.Contains(had[:min(2, len(had))], who(i)) || end[who(i)] == last || left[who(i)] == last
+			if !own {
+				left[who(i)] = last
+			}
+		}
+		end[who(i)] = 0
+		if full := int(r.InputTokens) / size; full > 0 {
+			end[who(i)] = r.Blocks[full-1] + 1
 		}
 		switch {
 		case hit == 0:
 			out[i] = "cold"
-		case hit <= global:
-			out[i] = "global"
 		case hit == len(r.Blocks):
 			out[i] = "duplicate"
-		case hit == int(rows[owner].InputTokens)/size:
+		case own:
 			out[i] = "continuation"
+		case len(had) >= 2:
+			out[i] = "template"
 		default:
 			out[i] = "branch"
 		}
@@ -117,12 +113,9 @@ func TestAnnotatorAgainstAllPairs(t *testing.T) {
 			seen := map[string]int{}
 			for seed := range uint64(8) {
 				rows := generate(seed, 150, s)
-				global := naiveGlobal(rows)
-				want, given := naiveCategories(rows, s.block, global), verdicts(rows)
-				a := annotate(rows, s.block, profile.Options{})
-				if a.GlobalBlocks() != global {
-					t.Fatalf("seed %d: the global prefix is %d blocks; want %d", seed, a.GlobalBlocks(), global)
-				}
+				given := verdicts(rows)
+				annotate(rows, s.block, profile.Options{})
+				want := naiveCategories(rows, s.block)
 				turns := map[int64]int64{}
 				for i, got := range verdicts(rows) {
 					if got.category != want[i] {
@@ -145,25 +138,11 @@ func TestAnnotatorAgainstAllPairs(t *testing.T) {
 				}
 			}
 			for _, c := range trace.Categories() {
-				if seen[c] == 0 && (c != "global" || s.system) {
+				if seen[c] == 0 {
 					t.Errorf("the generated traces have no %s, so they test little", c)
 				}
 			}
 		})
-	}
-}
-
-func TestGlobalBlocksOverrides(t *testing.T) {
-	for _, global := range []int{-1, 0, 1, 2, 5} {
-		rows := generate(3, 150, shape{block: 4, system: true})
-		want := naiveCategories(rows, 4, max(global, 0))
-		annotate(rows, 4, profile.Options{GlobalBlocks: &global})
-		for i := range rows {
-			if rows[i].Category != want[i] {
-				t.Errorf("with %d global blocks the categories are not those of all pairs", global)
-				break
-			}
-		}
 	}
 }
 
@@ -190,7 +169,7 @@ func TestAnnotatorLeavesWhatItCannotTell(t *testing.T) {
 	}
 	rows := []trace.Request{row("", 0, 1), row("", 0, 1, 2)}
 	rows[1].ArrivalNS = 1e9
-	annotate(rows, 4, profile.Options{GlobalBlocks: new(int)})
+	annotate(rows, 4, profile.Options{})
 	if r := rows[1]; *r.Session != 0 || *r.Turn != 1 || r.ThinkNS != nil || len(r.Parents) != 1 {
 		t.Errorf("an inferred turn made a causal claim: %+v", r)
 	}
@@ -204,7 +183,7 @@ func TestFailedRowsAreNotKnown(t *testing.T) {
 		{InputTokens: 8, Blocks: []uint64{0, 1}, Status: trace.StatusCancelled},
 		{InputTokens: 12, Blocks: []uint64{0, 1, 2}},
 	}
-	annotate(rows, 4, profile.Options{GlobalBlocks: new(int)})
+	annotate(rows, 4, profile.Options{})
 	for i, want := range []string{"", "cold", "duplicate", "continuation"} {
 		if rows[i].Category != want {
 			t.Errorf("row %d is %q; want %q", i, rows[i].Category, want)

@@ -46,7 +46,7 @@ func chats(n int) []trace.Request {
 			c.blocks = append(c.blocks, next)
 			next, c.tokens = next+1, c.tokens+16
 		}
-		rows = append(rows, trace.Request{ArrivalNS: now, Session: trace.Ptr(c.id), User: trace.Ptr(c.id % 70), InputTokens: c.tokens, OutputTokens: trace.Ptr(int32(1 + rng.IntN(300))), Blocks: c.blocks, Category: trace.Categories()[rng.IntN(categories)]})
+		rows = append(rows, trace.Request{ArrivalNS: now, Session: trace.Ptr(c.id), User: trace.Ptr(c.id % 70), InputTokens: c.tokens, OutputTokens: trace.Ptr(int32(1 + rng.IntN(300))), Blocks: c.blocks, Category: trace.Categories()[rng.IntN(len(trace.Categories()))]})
 	}
 	return rows
 }

@@ -57,8 +57,8 @@
 //     that are quantised
 //   - sessions.go: sessions, turns, gaps from turn to turn, and how many requests name a
 //     session
-//   - annotate.go: reuse categories and inferred sessions, given to rows at import; the
-//     global prefix
+//   - annotate.go: reuse categories and inferred sessions, given to rows at import
+//   - categories.go: the rule of the reuse categories, and who had a block
 //   - sessionfinder.go: which requests are turns of one conversation, by evidence
 //   - forget.go: marks of blocks that are dropped when no later row can have these
 //   - reuse.go: hit ratios of a cache without limit and of every capacity (the LRU curve),

@@ -18,7 +18,7 @@ func Example() {
 		{ArrivalNS: 9 * second, InputTokens: 60, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 1, 5, 6}},
 		{ArrivalNS: 9 * second, InputTokens: 60, OutputTokens: trace.Ptr[int32](8), Blocks: []uint64{0, 1, 5, 6}},
 	}
-	annotator := profile.NewAnnotator(16, profile.Options{GlobalBlocks: trace.Ptr(1)})
+	annotator := profile.NewAnnotator(16, profile.Options{})
 	for i := range rows {
 		annotator.Count(&rows[i])
 	}
@@ -41,7 +41,7 @@ func Example() {
 	fmt.Printf("hit ratio by block %.3f, by token %.3f\n", *s.Reuse.HitRatios.ByBlock, *s.Reuse.HitRatios.ByToken)
 	// Output:
 	// cold: session 0, turn 0
-	// global: alone
+	// branch: alone
 	// continuation: session 0, turn 1
 	// duplicate: session 0, turn 2
 	// 4 requests in 9 s, 49 tokens of input on average

@@ -6,10 +6,10 @@ type recentMarks struct {
 	most  int                  // pages before some are dropped
 }
 
-type markPage [pageBlocks]uint64
+type markPage [pageBlocks]uint32
 
 const (
-	pageBlocks = 64
+	pageBlocks = 128
 	leastPages = 1 << 12 // 2 MiB
 )
 
@@ -18,7 +18,7 @@ func newRecentMarks() *recentMarks {
 }
 
 // find appends the marks of blocks to a path.
-func (m *recentMarks) find(path []*uint64, blocks []uint64) []*uint64 {
+func (m *recentMarks) find(path []*uint32, blocks []uint64) []*uint32 {
 	var page *markPage
 	for i, id := range blocks {
 		if i == 0 || id/pageBlocks != blocks[i-1]/pageBlocks {
@@ -32,19 +32,12 @@ func (m *recentMarks) find(path []*uint64, blocks []uint64) []*uint64 {
 	return path
 }
 
-func (m *recentMarks) carriedByMost(rows int64) (blocks int) {
-	for _, page := range m.pages {
-		blocks += carriedByMost(page[:], rows)
-	}
-	return blocks
-}
-
-// Forget may drop the marks of blocks that no later row can have, between two rows of either
-// pass. live calls its argument with lists of all those that later rows can have; it is
-// called when there are twice as many marks as were left the last time. It is for an
-// annotator that [Options] let forget, and for one that they do not it does nothing.
-func (a *Annotator) Forget(live func(each func(blocks []uint64))) {
-	m := a.recent
+// Forget may drop what is known of blocks that no later row can have, between two rows. live calls its
+// argument with lists of all those that later rows can have; it is
+// called when there are twice as many marks as were left the last time. It is for ids that
+// count up, and does nothing for others.
+func (c *Categorizer) Forget(live func(each func(blocks []uint64))) {
+	m := c.blocks.recent
 	if m == nil || len(m.pages) < m.most {
 		return
 	}
@@ -57,9 +50,12 @@ func (a *Annotator) Forget(live func(each func(blocks []uint64))) {
 		}
 	})
 	for at, page := range m.pages {
-		// What half of the rows so far did not carry is not of the global prefix, if no
-		// later row does.
-		if !needed[at] && (a.second || carriedByMost(page[:], a.rows) == 0) {
+		if !needed[at] {
+			for _, mark := range page {
+				if mark >= severalUsers {
+					c.users.free = append(c.users.free, mark-severalUsers)
+				}
+			}
 			delete(m.pages, at)
 		}
 	}

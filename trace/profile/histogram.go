@@ -125,12 +125,13 @@ const (
 	MetricNewBlocks     = "new_blocks"            // its other blocks
 	MetricReuseDistance = "reuse_distance_blocks" // of each hit block: the LRU capacity that holds it
 	metricReuseTime     = "reuse_time_ns"         // of each hit block: time since it was last touched
+	MetricCommonBlocks  = "common_blocks"         // leading blocks that more than half of the requests carry, for each of these; all requests only
 )
 
 // Metrics lists the metrics in the order in which their rows come.
 func Metrics() []string {
 	return []string{MetricInput, MetricOutput, MetricInterArrival, metricThink, metricTool, metricTurnGap,
-		MetricTurns, MetricHitBlocks, MetricNewBlocks, MetricReuseDistance, metricReuseTime}
+		MetricTurns, MetricHitBlocks, MetricNewBlocks, MetricReuseDistance, metricReuseTime, MetricCommonBlocks}
 }
 
 type histogramKey struct{ metric, category string }
@@ -162,7 +163,7 @@ func (s *HistogramSet) Merge(o *HistogramSet) {
 // Rows returns the buckets that are not empty: by metric in the order of
 // [Metrics], all requests before the categories in theirs, then by value.
 func (s *HistogramSet) Rows() []HistogramRow {
-	metrics, categories := Metrics(), trace.Categories()
+	metrics, categories := Metrics(), trace.AllCategories()
 	keys := slices.SortedFunc(maps.Keys(s.of), func(a, b histogramKey) int {
 		return cmp.Or(
 			cmp.Compare(slices.Index(metrics, a.metric), slices.Index(metrics, b.metric)),
@@ -183,7 +184,7 @@ func (s *HistogramSet) AddRow(r HistogramRow) error {
 	if !slices.Contains(Metrics(), r.Metric) {
 		return errors.New("histogram row: its metric is not one of " + strings.Join(Metrics(), ", "))
 	}
-	if r.Category != "" && !slices.Contains(trace.Categories(), r.Category) {
+	if r.Category != "" && !slices.Contains(trace.AllCategories(), r.Category) {
 		return fmt.Errorf("histogram row of %s: its category is not one of %s", r.Metric, strings.Join(trace.Categories(), ", "))
 	}
 	if r.Count < 1 {

@@ -140,7 +140,7 @@ func TestCategoriesAddUp(t *testing.T) {
 			if all.Count() != 0 {
 				t.Errorf("%s has %d values of a trace that has none", metric, all.Count())
 			}
-		case profile.MetricInterArrival, profile.MetricTurns:
+		case profile.MetricInterArrival, profile.MetricTurns, profile.MetricCommonBlocks:
 			if sum.Count() != 0 || all.Count() == 0 {
 				t.Errorf("%s has %d values in all and %d in categories", metric, all.Count(), sum.Count())
 			}

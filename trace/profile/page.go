@@ -50,7 +50,7 @@ func Page(s Summary, histograms []HistogramRow) *page.Page {
 			p.Sections = append(p.Sections, section)
 		}
 	}
-	if d := definitions(p.Sections); len(d.Tables) > 0 {
+	if d := definitions(p.Sections, h.CategoryRule); len(d.Tables) > 0 {
 		p.Sections = append(p.Sections, d)
 	}
 	return p

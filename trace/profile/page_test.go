@@ -84,7 +84,7 @@ func TestPageSections(t *testing.T) {
 		}},
 		{[]string{"Where reuse is lost"}, "rounding loss", func(s *profile.Summary, _ *[]profile.HistogramRow) { s.Waterfalls = nil }},
 		{[]string{"Reuse over time"}, "", func(s *profile.Summary, _ *[]profile.HistogramRow) { s.OverTime = nil }},
-		{[]string{"Reuse by category, model and client"}, "The whole prompt was seen before", func(s *profile.Summary, _ *[]profile.HistogramRow) {
+		{[]string{"Reuse by category, model and client"}, "the whole prompt was seen before", func(s *profile.Summary, _ *[]profile.HistogramRow) {
 			s.ByCategory, s.ByModel, s.ByClient = nil, nil, nil
 		}},
 		{[]string{"Reuse time and distance"}, "distinct blocks touched since", func(_ *profile.Summary, r *[]profile.HistogramRow) {
@@ -131,7 +131,7 @@ func TestPagePlots(t *testing.T) {
 	}
 	for title, series := range map[string][]string{
 		"Length distributions":                      {"prompts", "outputs"},
-		"Prompt lengths by reuse category":          {"cold", "global", "duplicate", "continuation", "branch"},
+		"Prompt lengths by reuse category":          {"cold", "duplicate", "continuation", "template", "branch"},
 		"Prompt lengths":                            {"requests"},
 		"Output lengths":                            {"requests"},
 		"Requests over time":                        {"requests"},
@@ -145,8 +145,8 @@ func TestPagePlots(t *testing.T) {
 		"Hit ratio over time":                       {"by token", "by block", "server, by token"},
 		"Time since the last touch":                 {"hit blocks"},
 		"Distance since the last touch":             {"hit blocks"},
-		"Reuse time by category":                    {"global", "duplicate", "continuation", "branch"},
-		"Reuse distance by category":                {"global", "duplicate", "continuation", "branch"},
+		"Reuse time by category":                    {"duplicate", "continuation", "template", "branch"},
+		"Reuse distance by category":                {"duplicate", "continuation", "template", "branch"},
 		"Turns of a session":                        {"sessions"},
 		"Turn gap":                                  {"gaps"},
 		"Think time":                                {"turns"},
@@ -411,7 +411,7 @@ func TestPageDefinitions(t *testing.T) {
 	}
 	for _, name := range []string{"by block", "by token", "mean over requests", "full blocks only", "whole trace", "steady state", "generated KV too",
 		"touched once", "server hit ratio", "rounding loss", "left", "lost to it", "recorded cached tokens", "capacity", "IDC", "rate", "p50", "p99.9",
-		"cold", "global", "duplicate", "continuation", "branch", "share of hit tokens", "reuse time", "reuse distance", "saved tokens", "its own",
+		"cold", "duplicate", "continuation", "template", "branch", "share of hit tokens", "reuse time", "reuse distance", "saved tokens", "its own",
 		"working set", "one cache", "of one cache", "most / mean", "round-robin", "session", "prefix-weighted", "share with a session",
 		"turn gap", "think time", "tool time", "TTFT", "E2E"} {
 		if !defined[name] {

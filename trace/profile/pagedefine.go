@@ -3,6 +3,7 @@ package profile
 import (
 	"fmt"
 
+	"reprise/trace"
 	"reprise/trace/breaker"
 	"reprise/trace/page"
 )
@@ -49,12 +50,7 @@ var pageDefinitions = map[string][]definition{
 		{"LRU cache", "", "Looks a whole prompt up, then touches its blocks from the last to the first, so that a leaf is evicted before what it hangs on, as vLLM does. One pass gives the hit ratio of every capacity (Mattson et al., 1970).", ""},
 		{"capacity", "blocks, tokens, GiB", "A partial block takes the room of a whole one. GiB needs the KV cache memory of a token.", "tokens = blocks · block size; GiB = tokens · bytes per token ÷ 2^30"},
 	},
-	"Reuse by category, model and client": {
-		{"cold", "category", "No block of the prompt is known.", ""},
-		{"global", "category", "The hit is no deeper than the prefix that more than half of the requests carry.", ""},
-		{"duplicate", "category", "The whole prompt was seen before.", ""},
-		{"continuation", "category", "The hit ends where the request that last touched its deepest block ended: a next turn.", ""},
-		{"branch", "category", "The hit ends inside an earlier prompt: a template, a document, few-shot examples.", ""},
+	groupsTitle: {
 		{"share of hit tokens", "ratio", "In one cache that all requests go through: what another group left there counts as known.", "hit tokens of the group ÷ of all"},
 	},
 	"Reuse time and distance": {
@@ -86,10 +82,15 @@ var pageDefinitions = map[string][]definition{
 	},
 }
 
-// definitions is the section with the definitions of the sections on the page.
-func definitions(sections []page.Section) page.Section {
+// definitions is the section with the definitions of the sections on the page, and of categories by their rule.
+func definitions(sections []page.Section, rule string) page.Section {
 	t := page.Table{Head: []string{"name", "unit", "definition", "formula"}, Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
 	for _, s := range sections {
+		if s.Title == groupsTitle && rule != "" {
+			for _, d := range trace.CategoryDefinitions(rule) {
+				t.Rows = append(t.Rows, []string{d.Name, "category", d.Text, ""})
+			}
+		}
 		for _, d := range pageDefinitions[s.Title] {
 			t.Rows = append(t.Rows, []string{d.name, d.unit, d.text, d.formula})
 		}

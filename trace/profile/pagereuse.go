@@ -245,10 +245,13 @@ func inPercent(s page.Series) page.Series {
 	return s
 }
 
+// groupsTitle is that of the section with the categories.
+const groupsTitle = "Reuse by category, model and client"
+
 // groups says who reuses: by category always, by model and by client where there
 // is more than one. Without blocks it says who asks.
 func (h *sheet) groups() page.Section {
-	s := page.Section{Title: "Reuse by category, model and client"}
+	s := page.Section{Title: groupsTitle}
 	if h.Reuse == nil {
 		s.Title = "Requests by model and client"
 	}
@@ -298,18 +301,18 @@ func groupTable(kind string, g *GroupedReuse, blocks bool) (t page.Table, said s
 	list, requests, input, hit := g.rows(kind)
 	t = page.Table{
 		Caption: fmt.Sprintf("By %s, of %s in all", kind, page.Count(g.Distinct)),
-		Head:    []string{kind, "requests", "share", "prompt tokens, mean", "output tokens, mean", "share of hit tokens", "by block", "by token", "by token, steady"},
+		Head:    []string{kind, "requests", "share", "share of prompt tokens", "prompt tokens, mean", "output tokens, mean", "share of hit tokens", "by block", "by token", "by token, steady"},
 		Align:   []page.Align{page.Left},
 	}
 	for i := range list {
 		w := &list[i].Whole
 		t.Rows = append(t.Rows, []string{list[i].Name, page.Count(w.Requests), page.OrDash(share(w.Requests, requests), page.Percent),
-			page.OrDash(share(w.InputTokens, w.Requests), figure), page.OrDash(share(w.OutputTokens, w.Requests), figure),
+			page.OrDash(share(w.InputTokens, input), page.Percent), page.OrDash(share(w.InputTokens, w.Requests), figure), page.OrDash(share(w.OutputTokens, w.Requests), figure),
 			page.OrDash(share(w.HitTokens, hit), page.Percent), page.OrDash(w.HitRatio, page.Percent), page.OrDash(w.HitRatioByToken, page.Percent),
 			page.OrDash(list[i].Steady.HitRatioByToken, page.Percent)})
 	}
 	if !blocks {
-		const without = 5 // columns
+		const without = 6 // columns
 		t.Head = t.Head[:without]
 		for i := range t.Rows {
 			t.Rows[i] = t.Rows[i][:without]

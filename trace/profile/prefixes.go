@@ -130,6 +130,17 @@ func (x *prefixes) carry(r *trace.Request, path []uint32, hit int, sets *working
 	x.tails[path[hit-1]] = r.InputTokens
 }
 
+// common is how many leading blocks more than half of the requests carry. Ids are chained, so that they lie
+// on one path.
+func (x *prefixes) common(requests int64) (depth int64) {
+	for i := range x.uses {
+		if 2*int64(x.uses[i].requests) > requests {
+			depth++
+		}
+	}
+	return depth
+}
+
 // A chain is the end of a prefix: its last own blocks are carried by the same
 // requests.
 type chain struct {

@@ -74,10 +74,10 @@ type Profiler struct {
 	names      []string          // of the categories
 }
 
-// categories is the number of reuse categories.
-const categories = 5
+// categories is the number of reuse categories, those of earlier versions too.
+const categories = 6
 
-type categoryTally struct{ requests, hits int64 }
+type categoryTally struct{ requests, hits, input int64 }
 
 // lengths are the columns that are summarised by themselves.
 type lengths struct {
@@ -94,7 +94,7 @@ func NewProfiler(meta trace.Meta, opts ProfilerOptions) *Profiler {
 	p := &Profiler{meta: meta, opts: opts, ranks: ranks{limit: exactRanks}, arrivals: newArrivals(), sessions: newSessions(),
 		reuse: NewReuse(meta.BlockSize, opts.ReuseOptions), server: NewServerReuse(opts.ServerBlock),
 		prefixes: newPrefixes(meta.BlockSize, cmp.Or(opts.bound, DefaultExactBlocks)), now: moment{warmUp: opts.WarmUp},
-		names: trace.Categories()}
+		names: trace.AllCategories()}
 	p.routing, p.bad = fleet.New(fleet.Options{BlockSize: meta.BlockSize, ServerBlock: opts.ServerBlock,
 		Replicas: opts.Replicas, ReplicaBlocks: opts.ReplicaBlocks})
 	for _, d := range []*distribution{&p.lengths.think, &p.lengths.tool, &p.lengths.ttft, &p.lengths.e2e} {
@@ -167,6 +167,7 @@ func (p *Profiler) write(r *trace.Request) error {
 	if category >= 0 {
 		p.categories[category].requests++
 		p.categories[category].hits += int64(hit)
+		p.categories[category].input += int64(r.InputTokens)
 	}
 	if r.Session == nil {
 		return nil
@@ -304,6 +305,9 @@ func (p *Profiler) addTraffic(r *trace.Request, hit int) {
 func (p *Profiler) Histograms() []HistogramRow {
 	var s HistogramSet
 	s.Merge(&p.histograms)
+	if depth := p.prefixes.common(p.rows - p.failed - p.blockless); depth > 0 {
+		s.Get(MetricCommonBlocks, "").Add(depth, p.rows-p.failed-p.blockless)
+	}
 	p.sessions.eachTurns(func(turns, weight int64) { s.Get(MetricTurns, "").Add(turns, weight) })
 	return s.Rows()
 }

@@ -152,11 +152,12 @@ func TestSummaryOfAnnotatedRows(t *testing.T) {
 		reuseTimes := map[int64]int64{}
 		turns := map[int64]float64{}
 		last, touched := map[int64]int64{}, map[uint64]int64{}
-		requests, hitBlocks := map[string]int64{}, map[string]int64{}
+		requests, hitBlocks, tokens := map[string]int64{}, map[string]int64{}, map[string]int64{}
 		for i, hit := range naiveHits(rows, false) {
 			r := rows[i]
 			requests[r.Category]++
 			hitBlocks[r.Category] += int64(hit)
+			tokens[r.Category] += int64(r.InputTokens)
 			if s := r.Session; s != nil {
 				if turns[*s]++; turns[*s] > 1 {
 					before := last[*s]
@@ -183,9 +184,9 @@ func TestSummaryOfAnnotatedRows(t *testing.T) {
 		}
 		checkStats(t, "turns", sum.Sessions.Turns, perSession)
 		for _, c := range sum.Categories {
-			if c.Requests != requests[c.Category] || c.HitBlocks != hitBlocks[c.Category] {
-				t.Errorf("%s: %d requests with %d hit blocks; want %d and %d", c.Category, c.Requests, c.HitBlocks,
-					requests[c.Category], hitBlocks[c.Category])
+			if c.Requests != requests[c.Category] || c.HitBlocks != hitBlocks[c.Category] || c.InputTokens != tokens[c.Category] {
+				t.Errorf("%s: %d requests of %d tokens with %d hit blocks; want %d, %d and %d", c.Category, c.Requests, c.InputTokens, c.HitBlocks,
+					requests[c.Category], tokens[c.Category], hitBlocks[c.Category])
 			}
 		}
 		var want profile.Histogram
@@ -230,7 +231,7 @@ func TestBatchesAndFailedRowsChangeNothing(t *testing.T) {
 	s := shapes["everything"]
 	rows := generate(91, 300, s)
 	annotate(rows, s.block, profile.Options{})
-	meta := trace.Meta{BlockSize: s.block, Sessions: "inferred"}
+	meta := trace.Meta{BlockSize: s.block, Sessions: "inferred", Categories: trace.CategoryRule}
 	whole := profileOf(t, rows, meta, profile.ProfilerOptions{})
 	single := profile.NewProfiler(meta, profile.ProfilerOptions{})
 	for i := range rows {

@@ -333,34 +333,11 @@ func TestSessionsOfShapes(t *testing.T) {
 	for _, shape := range script[1:] {
 		for _, n := range []int{1000, 4000, 40_000} {
 			for seed := 1; seed <= 5 && (n < 40_000 || seed == 1); seed++ {
-				out, err := exec.Command("python3", string(script[0]), string(shape), "-n", fmt.Sprint(n), "--seed", fmt.Sprint(seed), "--sid").Output()
-				if err != nil {
-					t.Fatal(err)
-				}
-				var rows []trace.Request
-				var whose []int
-				numbers := map[string]int{}
-				for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
-					var line struct {
-						Session   string `json:"session_id"`
-						Timestamp int64
-						Input     int32    `json:"input_length"`
-						Output    int32    `json:"output_length"`
-						Blocks    []uint64 `json:"hash_ids"`
-					}
-					if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-						t.Fatal(err)
-					}
-					if _, ok := numbers[line.Session]; !ok {
-						numbers[line.Session] = len(numbers)
-					}
-					whose = append(whose, numbers[line.Session])
-					rows = append(rows, trace.Request{ArrivalNS: line.Timestamp * 1e6, InputTokens: line.Input, OutputTokens: &line.Output, Blocks: line.Blocks})
-				}
+				rows, whose := shapeRows(t, string(script[0]), string(shape), n, seed)
 				a := annotate(rows, 512, profile.Options{})
 				together, right, tell := pairs(rows, whose)
 				all := a.Inferred()
-				t.Logf("| %s | %d | %d | %d | %d | %d | %.3f | %.3f | %.1f %% |", shape, n, seed, len(numbers), all.Sessions, all.Requests,
+				t.Logf("| %s | %d | %d | %d | %d | %d | %.3f | %.3f | %.1f %% |", shape, n, seed, slices.Max(whose)+1, all.Sessions, all.Requests,
 					float64(right)/float64(max(1, together)), float64(right)/float64(max(1, tell)), 100*all.Doubt)
 				if float64(right) < .95*float64(together) || float64(right) < .9*float64(tell) {
 					t.Errorf("%s, %d rows, seed %d: %d pairs, %d right, %d could be told", shape, n, seed, together, right, tell)
@@ -368,4 +345,32 @@ func TestSessionsOfShapes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// shapeRows are rows that a script writes, without sessions, and by row the true ones from 0.
+func shapeRows(t *testing.T, script, shape string, n, seed int) (rows []trace.Request, whose []int) {
+	t.Helper()
+	out, err := exec.Command("python3", script, shape, "-n", fmt.Sprint(n), "--seed", fmt.Sprint(seed), "--sid").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]int{}
+	for lines := bufio.NewScanner(bytes.NewReader(out)); lines.Scan(); {
+		var line struct {
+			Session   string `json:"session_id"`
+			Timestamp int64
+			Input     int32    `json:"input_length"`
+			Output    int32    `json:"output_length"`
+			Blocks    []uint64 `json:"hash_ids"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := numbers[line.Session]; !ok {
+			numbers[line.Session] = len(numbers)
+		}
+		whose = append(whose, numbers[line.Session])
+		rows = append(rows, trace.Request{ArrivalNS: line.Timestamp * 1e6, InputTokens: line.Input, OutputTokens: &line.Output, Blocks: line.Blocks})
+	}
+	return rows, whose
 }

@@ -1,8 +1,11 @@
 package profile
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
+	"reprise/trace"
 	"reprise/trace/breaker"
 	"reprise/trace/fleet"
 	"reprise/trace/page"
@@ -58,6 +61,7 @@ type Summary struct {
 	E2E           *Stats        `json:"e2e_s,omitempty"`  // as recorded in production
 
 	Categories    []CategoryShare `json:"categories,omitempty"`
+	CategoryRule  string          `json:"category_rule,omitempty"` // version of the rule that gave them; several by commas
 	Reuse         *ReuseSummary   `json:"reuse,omitempty"`
 	InferredReuse *InferredReuse  `json:"inferred_reuse,omitempty"` // absent where no blocks are inferred
 
@@ -84,12 +88,14 @@ type Summary struct {
 	Warnings []Warning `json:"warnings"`
 }
 
-// A CategoryShare says how many requests have a reuse category and how much of
+// A CategoryShare says how many requests have a reuse category, how many of the prompt tokens, and how much of
 // all reuse they bring.
 type CategoryShare struct {
 	Category     string   `json:"category"`
 	Requests     int64    `json:"requests"`
 	RequestShare *float64 `json:"request_share"` // of all requests that have a category
+	InputTokens  int64    `json:"input_tokens"`
+	InputShare   *float64 `json:"input_token_share"` // of the prompt tokens of these
 	HitBlocks    int64    `json:"hit_blocks"`
 	HitShare     *float64 `json:"hit_block_share"` // of all their hit blocks
 }
@@ -117,15 +123,18 @@ func (p *Profiler) Summary() Summary {
 	if s.Output != nil {
 		s.OutputTotal = &l.output.total
 	}
-	var annotated, hits int64
+	var all categoryTally
 	for _, c := range p.categories {
-		annotated += c.requests
-		hits += c.hits
+		all = categoryTally{all.requests + c.requests, all.hits + c.hits, all.input + c.input}
 	}
+	if all.requests > 0 {
+		s.CategoryRule = cmp.Or(p.meta.Categories, trace.EarlierRule)
+	}
+	names := trace.CategoriesOf(s.CategoryRule)
 	for i, c := range p.categories {
-		if annotated > 0 {
-			s.Categories = append(s.Categories, CategoryShare{Category: p.names[i], Requests: c.requests, RequestShare: share(c.requests, annotated),
-				HitBlocks: c.hits, HitShare: share(c.hits, hits)})
+		if all.requests > 0 && (c.requests > 0 || slices.Contains(names, p.names[i])) {
+			s.Categories = append(s.Categories, CategoryShare{Category: p.names[i], Requests: c.requests, RequestShare: share(c.requests, all.requests),
+				InputTokens: c.input, InputShare: share(c.input, all.input), HitBlocks: c.hits, HitShare: share(c.hits, all.hits)})
 		}
 	}
 	if s.DurationS > 0 {
@@ -230,6 +239,9 @@ func (p *Profiler) warnings(s *Summary) []Warning {
 	}
 	if annotated < s.Reuse.Requests {
 		warn("no_category", "%s of %s requests with blocks have no reuse category", page.Count(s.Reuse.Requests-annotated), page.Count(s.Reuse.Requests))
+	}
+	if s.CategoryRule != "" && s.CategoryRule != trace.CategoryRule {
+		warn("earlier_categories", "categories are by the rule of an earlier version, by blocks alone and not by sessions: import the source again for those of today")
 	}
 	if sm := s.Reuse.Sampling; sm != nil {
 		warn("sampled_curve", "the LRU curve is estimated from one block in %s (SHARDS; its authors report a mean error below %g; here it is at most "+

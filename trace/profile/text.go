@@ -59,9 +59,11 @@ func writeAnswer(p *textpage.Page, s *Summary, rest string) {
 	}
 	var shares []string
 	for _, c := range s.Categories {
-		shares = append(shares, c.Category+" "+page.OrDash(c.RequestShare, page.Percent))
+		shares = append(shares, fmt.Sprintf("%s %s (%s)", c.Category, page.OrDash(c.RequestShare, page.Percent), page.OrDash(c.InputShare, page.Percent)))
 	}
-	fact("Categories", strings.Join(shares, ", "))
+	if len(shares) > 0 {
+		fact("Categories", "of requests (of prompt tokens): "+strings.Join(shares, ", "))
+	}
 	if g := s.Sessions; g != nil {
 		says := fmt.Sprintf("%s, %s turns on average", page.Count(g.Sessions), page.Number(g.Turns.Mean))
 		if g.Origin == originInferred {

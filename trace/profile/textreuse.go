@@ -114,10 +114,10 @@ func writeCategories(p *textpage.Page, s *Summary) {
 	for _, c := range s.Categories {
 		g := ratios[c.Category]
 		rows = append(rows, []string{c.Category, page.Count(c.Requests), page.OrDash(c.RequestShare, page.Percent),
-			page.Count(c.HitBlocks), page.OrDash(c.HitShare, page.Percent),
+			page.OrDash(c.InputShare, page.Percent), page.Count(c.HitBlocks), page.OrDash(c.HitShare, page.Percent),
 			page.OrDash(g.Whole.HitRatioByToken, page.Number), page.OrDash(g.Steady.HitRatioByToken, page.Number)})
 	}
-	p.Table("Reuse categories", []string{"category", "requests", "share", "hit blocks", "share of hits", "by token", "steady"}, rows)
+	p.Table("Reuse categories", []string{"category", "requests", "share", "of tokens", "hit blocks", "of hits", "by token", "steady"}, rows)
 }
 
 // writeGroups prints a breakdown that tells at least two groups apart.

@@ -50,14 +50,13 @@ type Meta struct {
 
 // Settings decide what the trace is, beside the source.
 type Settings struct {
-	BlockSize    int           `json:"block_size"`
-	SourceBlock  int           `json:"source_block_size"`
-	KeepModel    bool          `json:"keep_model"`
-	GlobalBlocks *int          `json:"global_blocks"` // nil where it is measured
-	Lengths      string        `json:"lengths"`
-	Capture      trace.Capture `json:"capture"`
-	KTemplate    int           `json:"k_template"` // 0 where no system prompts are kept
-	MaxBad       float64       `json:"max_bad"`    // share of bad records, of all shards together
+	BlockSize   int           `json:"block_size"`
+	SourceBlock int           `json:"source_block_size"`
+	KeepModel   bool          `json:"keep_model"`
+	Lengths     string        `json:"lengths"`
+	Capture     trace.Capture `json:"capture"`
+	KTemplate   int           `json:"k_template"` // 0 where no system prompts are kept
+	MaxBad      float64       `json:"max_bad"`    // share of bad records, of all shards together
 }
 
 // Inputs tell the files of a source, all shards together.

@@ -35,17 +35,16 @@ type Log struct {
 	Capture   Capture
 	Bodies    bool // keep all of the requests' bodies, for a raw file
 
-	timeUnit     string
-	timeFormat   string
-	tz           string
-	zone         *time.Location // of tz, once it is looked up
-	longSpan     bool
-	sourceBlock  int
-	keepModel    bool
-	globalBlocks int
-	cached       string
-	poolStart    time.Duration
-	poolSpan     time.Duration
+	timeUnit    string
+	timeFormat  string
+	tz          string
+	zone        *time.Location // of tz, once it is looked up
+	longSpan    bool
+	sourceBlock int
+	keepModel   bool
+	cached      string
+	poolStart   time.Duration
+	poolSpan    time.Duration
 }
 
 // Register adds the flags.
@@ -69,7 +68,6 @@ func (f *Log) Register(fl *pflag.FlagSet) {
 	text.StringVar(&f.Lengths, "lengths", "", "token count to use where text and usage contradict each other: usage or text")
 	text.StringVar(&f.Template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
-	sourceRest.IntVar(&f.globalBlocks, "global-blocks", -1, "blocks of the prefix that counts as global; by default measured")
 	sourceRest.StringVar(&f.Rows, "rows", "", "content of a later turn, if the source does not say: full (whole prompt) or delta (new part only)")
 	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts include cached tokens: yes or no; by default each record tells for itself")
 	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where to start in a pool of clients")
@@ -182,9 +180,6 @@ func (f *Log) Policy(info datasets.Info) (anonymize.Policy, error) {
 	if f.BlockSize < 1 || f.BlockSize > 1<<16 {
 		return p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
 	}
-	if f.globalBlocks >= 0 {
-		p.GlobalBlocks = &f.globalBlocks
-	}
 	var err error
 	if p.Template, err = token.OpenTemplateAny(f.Template); err != nil {
 		return p, cli.Exit(cli.Usage, err)
@@ -206,7 +201,7 @@ func ImportedMeta(card anonymize.Card, info datasets.Info, capture trace.Capture
 		Tokenizer: card.Tokenizer, Template: card.Template, Raw: card.Raw}
 	m.Sessions, m.SessionDoubt = SessionsOf(card)
 	if card.Totals.Blocks > 0 || capture.Declared() && mayShare(info) {
-		m.BlockSize, m.Convention = card.BlockSize, trace.PartialTail
+		m.BlockSize, m.Convention, m.Categories = card.BlockSize, trace.PartialTail, trace.CategoryRule
 	}
 	card.SourceFields = (*anonymize.SourceFields)(info.Fields)
 	var err error

@@ -99,7 +99,7 @@ func (s *Import) intoFolder() bool {
 // from elsewhere: the names of tokenizer and template tell their files apart, and a mapping is
 // compared as it was read.
 var notOptions = []string{"output", "overwrite", "shard", "key-file", "quiet", "json", "details", "config", "tokenizer", "template", "map",
-	"keep-model", "block-size", "lengths", "keep-templates", "k-template", "global-blocks", "max-bad"}
+	"keep-model", "block-size", "lengths", "keep-templates", "k-template", "max-bad"}
 
 // SetOptions are the flags that were given and say how a source is read.
 func SetOptions(fl *pflag.FlagSet) map[string]string {
