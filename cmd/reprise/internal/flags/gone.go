@@ -28,6 +28,7 @@ var departures = []departure{
 	{"", "plots", "a page of --html has every plot, which a browser zooms, saves and prints; export --to table has the rows for other drawings"},
 	{"", "images", "text stands for image tokens, as the run says; vllm bench serve --dataset-name random-mm sends images"},
 	{"", "map-file", "a file of a format has the mapping and more: --format mine.yaml; import --inspect LOG -o mine.yaml writes one"},
+	{"", "global-blocks", "what requests share is a template, told by the sessions that have it: leave the flag out"},
 	{"audit", "game", "REPRISE_TEST_DP=1 go test ./synth/release -run Game plays the membership game with the code that makes releases"},
 	{"bench", "accuracy", "a grader such as lm-evaluation-harness asks the server questions; bench measures its speed"},
 }
