@@ -451,7 +451,7 @@ func TestFidelityOfShuffledMooncake(t *testing.T) {
 		"hit_full_blocks_only":   {0.3819, 0, 0.00005},
 		"rho_input_output":       {0.072, 0, 0.0005},
 		"iat_cv":                 {3.034, 0, 0.0005},
-		"category_continuation":  {0.319, 0.158, 0.02},
+		"category_template":      {0.677, 0.054, 0.02},
 		"pair_match":             {0.012, 0.989, 0.002},
 	} {
 		m, ok := f.Measure(name)

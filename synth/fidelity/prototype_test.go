@@ -18,20 +18,22 @@ import (
 
 // prototypeNames are the measures of the prototype of this gate, by ours. A share above chance
 // is compared by its two parts: what is found is equal, and the expectation of chance, which
-// the prototype takes from three shuffles, within four of their standard errors.
+// the prototype takes from three shuffles, within four of their standard errors. Its categories look at blocks
+// alone, its sticky routing hangs on one hash, and it has no chance of linkage near the ends of a trace: there
+// the two are near and not the same.
 var prototypeNames = map[string]struct {
 	name   string
 	within float64 // 1e-6 where 0
 }{
 	"mrc_mae": {name: "mrc_mae"}, "mrc_max": {name: "mrc_max"}, "hit_inf": {name: "hit_by_block"}, "lru_1000": {name: "hit_at_1000_blocks"},
-	"ks_in": {name: "input_ks"}, "ks_out": {name: "output_ks"}, "rho_in_out": {name: "rho_input_output"}, "categories": {name: "categories"},
+	"ks_in": {name: "input_ks"}, "ks_out": {name: "output_ks"}, "rho_in_out": {name: "rho_input_output"}, "categories": {"categories", 0.005},
 	"turns_ks": {name: "turns_ks"}, "turns_top10_log2": {name: "turns_top10_log2"}, "turns_max_log2": {name: "turns_max_log2"},
 	"growth_ks": {name: "growth_ks"}, "gap_ks": {"turn_gap_ks", 0.003}, "fanout": {name: "fanout"}, "top_block_log2": {name: "top_block_log2"},
-	"route_rr": {name: "route_round_robin"}, "route_sticky": {name: "route_sticky"}, "route_prefix": {name: "route_prefix"}, "route_gain": {name: "route_sticky_gain"},
+	"route_rr": {name: "route_round_robin"}, "route_sticky": {"route_sticky", 0.005}, "route_prefix": {name: "route_prefix"}, "route_gain": {"route_sticky_gain", 0.002},
 	"queue_log2_70": {name: "queue_70_log2"}, "queue_log2_85": {name: "queue_85_log2"}, "queue_log2_95": {name: "queue_95_log2"},
 	"cv_tokens_log2": {name: "token_cv_log2"}, "acf_tokens": {name: "token_acf"}, "idc_log2": {name: "rate_idc_log2"}, "ticks": {name: "ticks"},
 	"pair_above_chance": {name: pairMatchName}, "unique_pair_above_chance": {name: uniquePairMatchName},
-	"linkage_above_chance": {name: linkageName}, "chain3_exact": {name: chainExactName}, "chain3_near_above_chance": {chainNearName, 0.002},
+	"linkage_above_chance": {linkageName, 0.004}, "chain3_exact": {name: chainExactName}, "chain3_near_above_chance": {chainNearName, 0.002},
 }
 
 // The measures and limits are those of the prototype, for a trace and its synthesis: the
@@ -109,7 +111,7 @@ func TestFiguresOfThePrototype(t *testing.T) {
 			case math.Abs(*m.Distance-*w.Distance) > max(of.within, 1e-6):
 				t.Errorf("%d requests: %s is %v, by the prototype %v", n, of.name, *m.Distance, *w.Distance)
 			}
-			if limits[of.name] != *w.Limit {
+			if n >= 5000 && limits[of.name] != *w.Limit { // of fewer requests ours grow as their sampling errors do
 				t.Errorf("%d requests: the limit of %s is %v, of the prototype %v", n, of.name, limits[of.name], *w.Limit)
 			}
 		}
