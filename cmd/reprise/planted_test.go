@@ -47,7 +47,7 @@ var plantedBugs = []plantedBug{
 	{"prefixes are selected without noise", "anonymize/dp/selection.go", "n.Laplace(s.Scale)", "n.Laplace(1)", "./anonymize/dp", "", ofRelease},
 	{"empty cells have no noise", "anonymize/dp/tables.go", "		cells[i] += x\n", "		if cells[i] != 0 {\n			cells[i] += x\n		}\n", "./anonymize/dp", "", ofRelease},
 	{"σ is half of what ρ needs", "anonymize/dp/tables.go", "v := float64(m.L2Squared) / (2 * rho)", "v := float64(m.L2Squared) / (8 * rho)", "./anonymize/dp", "card", ofRelease},
-	{"each table spends the whole ρ", "synth/release/fit.go", "rows*columns, f.rho*shares[t]/total)", "rows*columns, f.rho)", "./synth/release", "card", ofRelease},
+	{"each table spends the whole ρ", "synth/release/fit.go", "rows*columns, f.share(t))", "rows*columns, f.rho)", "./synth/release", "card", ofRelease},
 	{"a user weighs as much as all sessions", "synth/release/fit.go", "if w := part(unit, len(sessions), i); w > 0 {", "if w := unit + 0*part(unit, len(sessions), i); w > 0 {", "./synth/release", "neighbours", ofRelease},
 	{"each later turn has the whole weight", "synth/release/contribution.go", "turnRow(turns)-1, part(weight, n, i), add)", "turnRow(turns)-1, weight, add)", "./synth/release", "neighbours", ofRelease},
 	{"each arrival has the whole weight", "synth/release/contribution.go", "cell(s.turns[i].at, l.rate), part(weight, n, i))", "cell(s.turns[i].at, l.rate), weight)", "./synth/release", "neighbours", ofRelease},
@@ -83,6 +83,14 @@ func userTraffic(n int) string {
 		talks[session] = talk + `,{"role":"assistant","content":"` + reply + `"}`
 	}
 	return b.String()
+}
+
+// A planted bug whose place was rewritten plants nothing: each is still there, once. Whether the tests notice
+// them takes too long to ask each time.
+func TestPlantedBugsHaveAPlace(t *testing.T) {
+	for _, b := range plantedBugs {
+		overlaying(t, b.file, b.from, b.to)
+	}
 }
 
 // Every bug fails a test of the code that it is in, and the audit of what a program with it makes where
