@@ -103,11 +103,9 @@
 //   - log_gateway_csv.go: gateway-csv, with the columns request_json and response_json
 //   - log_batch.go: openai-batch: requests and responses of OpenAI's Batch API and vLLM's
 //     run_batch, joined by custom_id
-//   - log_declared.go: the reader of formats that are declared by a table: paths, counts,
-//     conditions
-//   - formatfile.go: formats that are files: those in formats/, and a user's own, with
-//     line and column of what is wrong with one
-//   - log_declared_code.go: what formats that are files do beside their mapping
+//   - log_declared.go: the one reader of declared formats: paths, counts, conditions
+//   - formatfile.go: the declarations as files, embedded ones in formats/ and a user's own
+//   - log_declared_code.go: code of formats that need more than a mapping
 //   - log_apim.go: azure-apim: calls joined of their rows, and the tables of Log Analytics
 //   - log_sglang.go: the text log of SGLang, as records of its JSON log
 //   - log_api.go: api-log, bodies of Anthropic Messages, OpenAI Responses and Chat; streams;

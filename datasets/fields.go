@@ -182,7 +182,7 @@ type fieldNode struct {
 func newFieldCounter(f Format, m Mapping) *fieldCounter {
 	c := &fieldCounter{format: f.Name, columns: map[string]bool{}, mapped: slices.Sorted(maps.Keys(m))}
 	read := f.fields(c.mapped)
-	if f.declared != nil { // whose paths may be secrets: what is told are the targets
+	if f.declared != nil { // a path may be a secret, so the card has the targets
 		read, c.mapped = f.reads, f.declared.targets()
 	}
 	for _, r := range read {

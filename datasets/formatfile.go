@@ -2,6 +2,7 @@ package datasets
 
 import (
 	"bufio"
+	"cmp"
 	"embed"
 	"fmt"
 	"maps"
@@ -16,8 +17,7 @@ import (
 	tokenusage "reprise/trace/usage"
 )
 
-// The formats that are a mapping are files: the embedded ones, whose names they have, and those
-// that users write.
+// A format that is a mapping is a file and has its name. Users write further ones.
 //
 //go:embed formats/*.yaml
 var embeddedFormats embed.FS
@@ -40,18 +40,18 @@ type formatFile struct {
 		Start      string `yaml:"start"`
 		FirstToken string `yaml:"first_token"`
 		End        string `yaml:"end"`
-	} `yaml:"times"` // where a first token or an end is told by a time
+	} `yaml:"times"` // of logs that tell a latency by two times
 	TimeIs   string `yaml:"time_is"`   // start or end of the call
-	TimeUnit string `yaml:"time_unit"` // of times that are numbers and do not tell it by their size
+	TimeUnit string `yaml:"time_unit"` // of numbers whose size does not show it
 	Spans    struct {
 		Trace  string `yaml:"trace"`
 		Span   string `yaml:"span"`
 		Parent string `yaml:"parent"`
-	} `yaml:"spans"` // where a record that is a span says which it is: a call that was recorded twice is read once
+	} `yaml:"spans"` // ids of a record that is a span: a call that was recorded twice is read once
 
-	Only   []fileCondition `yaml:"only"`   // of records that are calls of a model
-	Drop   []fileCondition `yaml:"drop"`   // of records that reached no model
-	Refuse []fileCondition `yaml:"refuse"` // of records that stop the reading
+	Only   []fileCondition `yaml:"only"`   // records that are calls of a model
+	Drop   []fileCondition `yaml:"drop"`   // records that reached no model
+	Refuse []fileCondition `yaml:"refuse"` // records that stop the reading
 
 	Sample string      `yaml:"sample"` // a record or more
 	Totals *fileTotals `yaml:"totals"` // of the sample
@@ -84,7 +84,7 @@ var countsOfUsage = map[string]tokenusage.Dialect{
 
 var unitsOfTime = map[string]time.Duration{"": 0, "s": time.Second, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond}
 
-// A formatCode is what a format does that is no mapping. It is in Go, beside the file of its name.
+// A formatCode is the part of a format that no mapping can say. It is in Go, beside the file of its name.
 type formatCode struct {
 	made  map[string]string // names that show makes, and what it makes them from
 	show  func(v viewRow)
@@ -95,7 +95,7 @@ type formatCode struct {
 	whole []string                                        // what join reads, with all that is in it
 }
 
-// ReadFormat reads a format that a user wrote; name is that of its file, for errors, which have line and column.
+// ReadFormat reads a format that a user wrote. name is the name of its file: errors have it, with line and column.
 func ReadFormat(name string, text []byte) (*Format, error) {
 	d, _, err := parseFormat(name, text, formatCode{})
 	if err != nil {
@@ -107,10 +107,10 @@ func ReadFormat(name string, text []byte) (*Format, error) {
 	return &f, nil
 }
 
-// FormatFileBounds are those of a file of a format.
+// FormatFileBounds bound the file of a format.
 var FormatFileBounds = strictyaml.Bounds{What: "a format", Bytes: 256 << 10}
 
-// parseFormat makes what is declared of a file.
+// parseFormat reads the declaration in a file, and the totals of its sample.
 func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, totals *fileTotals, err error) {
 	doc, err := strictyaml.Parse(text, FormatFileBounds)
 	if err != nil {
@@ -132,7 +132,8 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 	unit, timed := unitsOfTime[f.TimeUnit]
 	switch {
 	case !known:
-		return d, nil, fault("counts", "%q: want inclusive (cached tokens are part of the input), exclusive (they stand beside it), relayed or body", f.Counts)
+		return d, nil, fault("counts", "%q: want inclusive (cached tokens are part of the input), exclusive (they stand beside it), "+
+			"relayed or body", f.Counts)
 	case !timed:
 		return d, nil, fault("time_unit", "%q: want s, ms, us or ns", f.TimeUnit)
 	case f.TimeIs != "" && f.TimeIs != "start" && f.TimeIs != "end":
@@ -147,7 +148,8 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 			return d, nil, fault("map."+of, "unknown target: want one of %s, written_tokens, total_tokens", targetNames())
 		}
 		if slices.Contains(countTargets, of) && strings.Contains(where, "+") {
-			return d, nil, fault("map."+of, "counts do not add up in a format: map each by itself, and say counts: exclusive where cached and written tokens stand beside the input")
+			return d, nil, fault("map."+of, "a format takes no sums: map each count by itself, and say counts: exclusive where cached and "+
+				"written tokens stand beside the input")
 		}
 		if fields[of] = pathsOf(where); len(fields[of]) == 0 {
 			return d, nil, fault("map."+of, "it has no path")
@@ -155,15 +157,13 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 	}
 
 	d = declaredFormat{
-		name: strings.TrimSuffix(path.Base(name), ".yaml"), about: f.About, example: strings.TrimSuffix(f.Sample, "\n"), tried: f.Tried,
-		keys: f.Keys, packed: f.Unpack, fields: fields, usage: pathsOf(f.Usage), counts: counts, unit: unit, ended: f.TimeIs == "end",
+		name: strings.TrimSuffix(path.Base(name), ".yaml"), about: f.About, example: strings.TrimSuffix(f.Sample, "\n"),
+		tried: cmp.Or(f.Tried, fromDocumentation), keys: f.Keys, packed: f.Unpack,
+		fields: fields, usage: pathsOf(f.Usage), counts: counts, unit: unit, ended: f.TimeIs == "end",
 		times: latencyPaths{pathsOf(f.Times.Start), pathsOf(f.Times.FirstToken), pathsOf(f.Times.End)},
 		spans: spanPaths{f.Spans.Trace, f.Spans.Span, f.Spans.Parent},
 		only:  conditionsOf(f.Only), drop: conditionsOf(f.Drop), refuse: conditionsOf(f.Refuse),
 		formatCode: code,
-	}
-	if d.tried == "" {
-		d.tried = fromDocumentation
 	}
 	if f.Calls != "" {
 		d.members = [][]string{strings.Split(f.Calls, "[].")}
@@ -171,7 +171,7 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 	return d, f.Totals, nil
 }
 
-// targets are what the format fills in, sorted.
+// targets are the columns that the format fills in, sorted.
 func (d *declaredFormat) targets() []string {
 	all := slices.Collect(maps.Keys(d.fields))
 	if len(d.usage) > 0 {
@@ -198,24 +198,20 @@ func conditionsOf(list []fileCondition) (out []condition) {
 	return out
 }
 
-// declaredFormats lists the formats that are read by what is declared of them.
+// declaredFormats lists the formats that one reader reads by their declaration. Of the embedded files none is
+// left out, as a test shows.
 var declaredFormats = sync.OnceValue(func() []declaredFormat {
 	all := []declaredFormat{apiLog(), harLog()}
-	files, err := embeddedFormats.ReadDir("formats")
-	if err != nil {
-		panic(err) // it is embedded
-	}
+	files, _ := embeddedFormats.ReadDir("formats")
 	for _, file := range files {
-		d, _, err := embeddedFormat(file.Name())
-		if err != nil {
-			panic(err) // a test reads them all
+		if d, _, err := embeddedFormat(file.Name()); err == nil {
+			all = append(all, d)
 		}
-		all = append(all, d)
 	}
 	return all
 })
 
-// embeddedFormat is that of a file in the program.
+// embeddedFormat reads the format of an embedded file, and the totals of its sample.
 func embeddedFormat(file string) (declaredFormat, *fileTotals, error) {
 	text, err := embeddedFormats.ReadFile("formats/" + file)
 	if err != nil {
@@ -224,8 +220,8 @@ func embeddedFormat(file string) (declaredFormat, *fileTotals, error) {
 	return parseFormat("formats/"+file, text, codeOfFormats[strings.TrimSuffix(file, ".yaml")])
 }
 
-// FormatFile is a file of a format to begin with, by what was found in a log: its mapping, and the fields that
-// all its records have. It is empty where no mapping is proposed.
+// FormatFile writes the proposed mapping as the file of a format, for the user to go on from. It is empty where no
+// mapping is proposed.
 func (i *Inspection) FormatFile() []byte {
 	var mapped [][2]string
 	counts := "relayed"
@@ -254,13 +250,15 @@ func (i *Inspection) FormatFile() []byte {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("about: a log of our own\n# Records are told by fields that all of them have.\nkeys: [" + strings.Join(keys, ", ") + "]\nmap:\n")
+	b.WriteString("about: a log of our own\n# Fields of every record, by which the format is recognised.\n" +
+		"keys: [" + strings.Join(keys, ", ") + "]\nmap:\n")
 	for _, m := range mapped {
 		fmt.Fprintf(&b, "  %s: %q\n", m[0], m[1])
 	}
 	if i.Missing != "" {
 		b.WriteString("  # " + i.Missing + ": name it, such as\n  # input_tokens: FIELD\n")
 	}
-	b.WriteString("# inclusive: cached tokens are part of the input; exclusive: they stand beside it; relayed: each record tells.\ncounts: " + counts + "\n")
+	b.WriteString("# inclusive: cached tokens are part of the input; exclusive: they stand beside it; relayed: each record tells.\n" +
+		"counts: " + counts + "\n")
 	return []byte(b.String())
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// codeOfFormats is what formats do that is no mapping, by name.
+// codeOfFormats is the code of formats that need more than a mapping, by name.
 var codeOfFormats = map[string]formatCode{
 	"aibrix": {
 		made: map[string]string{"time_of_all": "timestamp"},
@@ -65,8 +65,8 @@ func isDailySum(r row) bool {
 	return hasAny(r, "date") && hasAny(r, "requests") && hasAny(r, "usage") && hasAny(r, "model_permaslug", "endpoint_id")
 }
 
-// showOpenRouter tells what was cancelled, and takes the latency for that of the first token
-// where it is less than the whole.
+// showOpenRouter tells a cancelled call, and takes a latency that is shorter than the whole call for the time to
+// its first token.
 func showOpenRouter(v viewRow) {
 	if (condition{path: "cancelled", values: "true 1"}).holds(v) {
 		v.put("made_status", "cancelled", "cancelled")

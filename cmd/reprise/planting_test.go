@@ -82,8 +82,8 @@ func traceOfMany(t testing.TB) (house string) {
 	return house
 }
 
-// Whoever knows the noise takes it off: two processes that release one trace must draw other noise. A program
-// whose noise comes from a seed is told by its cells, which are alike.
+// Two processes that release one trace draw other noise: whoever knows the noise takes it off. A program that
+// draws its noise from a seed shows, since the cells of its two releases are alike.
 func TestProcessesDrawOtherNoise(t *testing.T) {
 	long(t)
 	house := traceOfMany(t)

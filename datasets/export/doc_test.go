@@ -95,11 +95,11 @@ separated by commas. A path leads into JSON that a column or a field holds as a 
 ## A format of your own
 
 What ~--map~ cannot say, a file can: ~import --inspect LOG -o mine.yaml~ writes one to begin with, and
-~import LOG --format mine.yaml~ reads by it. Those in [datasets/formats](../datasets/formats) are written in the same way.
+~import LOG --format mine.yaml~ reads by it. The files in [datasets/formats](../datasets/formats) are written in the same way.
 
 ~~~yaml
 about: our gateway
-keys: [batch]                  # paths that every record has: several files are told apart by them
+keys: [batch]                  # paths of every record, by which the format is recognised among several files
 calls: batch.items             # a list in a record that holds the calls; lists[].of[].lists too
 unpack: [answer]               # strings that hold JSON
 map:                           # targets of --map, and written_tokens and total_tokens
@@ -110,19 +110,19 @@ map:                           # targets of --map, and written_tokens and total_
 usage: answer.usage            # an object with the counts of any provider
 counts: exclusive              # cached tokens stand beside the input; inclusive: within it; relayed: each record tells
 time_is: end                   # of the call; start is the default
-time_unit: ms                  # of numbers that do not tell it by their size
+time_unit: ms                  # of numbers whose size does not show it
 drop:                          # also only, and refuse, which stops the import
   - {path: cached, values: true, why: answers of our own cache were left out}
 ~~~
 
-~times: {start: A, first_token: B, end: C}~ tells latencies by times, and ~spans: {trace: A, span: B, parent: C}~ which call a
-span is, so that one that was exported twice is read once. ~values~ are separated by spaces; ~*~ is any but 0, false and
-none. What is wrong with a file is said with its line and column; a field that no record has is noted. The trace says
-~format-file~ and not the file's name, and its card which targets were mapped.
+~times: {start: A, first_token: B, end: C}~ gives latencies by times. ~spans: {trace: A, span: B, parent: C}~ names the ids of
+spans, so that a call that was exported twice is read once. ~values~ are separated by spaces; ~*~ is any but 0, false and
+none. A fault in the file is reported with line and column, and a field that no record has is noted. The trace names the
+format ~format-file~, since the file's own name may be a secret; its card lists the mapped targets.
 
 ## Block ids of a source
 
-An id of a prefix block is a hash of the block and of all before it. Of every format, ids that cannot be that are found in one pass:
+An id of a prefix block is a hash of the block and of all before it. Whatever the format, ids that cannot be such hashes are found in one pass:
 
 | ids | what is done |
 |---|---|

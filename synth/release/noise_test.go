@@ -262,8 +262,12 @@ func lowerBound(with, without float64, n int, delta float64) float64 {
 }
 
 func (b epsilonBound) String() string {
-	return fmt.Sprintf("ε is at least %.3f at a claim of %g, where %.3f can be shown in %d runs a side (%s of %g or more: %.4f with the unit, %.4f without)",
-		b.Lower, b.Epsilon, b.Achievable, b.Runs, b.Statistic, b.Threshold, b.With, b.Without)
+	shown := ""
+	if b.Achievable > 0 {
+		shown = fmt.Sprintf(", where %.3f can be shown", b.Achievable)
+	}
+	return fmt.Sprintf("ε is at least %.3f at a claim of %g%s, in %d runs a side (%s of %g or more: %.4f with the unit, %.4f without)",
+		b.Lower, b.Epsilon, shown, b.Runs, b.Statistic, b.Threshold, b.With, b.Without)
 }
 
 // A duel is one quantity of what a mechanism publishes, in runs with a unit and in as

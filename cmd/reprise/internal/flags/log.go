@@ -1,6 +1,7 @@
 package flags
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -52,7 +53,7 @@ func (f *Log) Register(fl *pflag.FlagSet) {
 	source, sourceRest := Sections(fl, "Source")
 	text, textRest := Sections(fl, "Text")
 	_, privacyRest := Sections(fl, PrivacyFlags)
-	source.StringVar(&f.Format, "format", "", "format of the source, or a file such as mine.yaml that maps its fields; by default detected by content")
+	source.StringVar(&f.Format, "format", "", "format of the source, or a file that maps its fields, such as mine.yaml; by default detected by content")
 	source.StringArrayVar(&f.Maps, "map", nil, "field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag")
 	source.ShareVar(&f.MaxBad, "max-bad", 0.001, "largest share of bad rows to tolerate")
 	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; by default detected")
@@ -98,14 +99,15 @@ func (f *Log) FormatFile() string {
 	return ""
 }
 
-// Mapping is how fields are mapped, in words that are the same for all shards of an import.
+// Mapping is how fields are mapped, the same for all shards of an import, which keep it to be compared. A file is
+// named by its digest: a sample or a comment in it may be somebody's text.
 func (f *Log) Mapping() (string, error) {
 	mapping := strings.Join(f.Maps, ",")
 	if f.FormatFile() == "" {
 		return mapping, nil
 	}
 	text, err := f.formatText()
-	return mapping + string(text), err
+	return fmt.Sprintf("%sformat-file sha256:%x", mapping, sha256.Sum256(text)), err
 }
 
 func (f *Log) formatText() ([]byte, error) {
