@@ -91,6 +91,10 @@ const (
 	endKey       = metaPrefix + "capture_end"
 )
 
+// IsWorkload reports whether rows were made to be replayed, so that the metadata say how their prompts
+// are written; those of a trace say nothing of it.
+func (m Meta) IsWorkload() bool { return m.Seed != "" }
+
 // Each calls f with every key and value of m that is set.
 func (m Meta) Each(f func(key, value string)) {
 	for _, p := range m.fields() {

@@ -32,7 +32,7 @@ func TestReplayOfPrompts(t *testing.T) {
 		}
 	}
 	must(t, "import", file("log.jsonl"), "-o", file("t.parquet"))
-	must(t, "synth", "--mirror", file("t.parquet"), "-o", file("plain.parquet"))
+	must(t, "synth", "--mirror", file("t.parquet"), "-o", file("plain.parquet"), "--share-tails=false")
 	plain := checkExact(t, file("plain.parquet"), file("r.parquet"), "--api", "completions")
 	for _, c := range []struct{ synth, replay []string }{
 		{nil, []string{"--api", "completions"}},
@@ -42,7 +42,7 @@ func TestReplayOfPrompts(t *testing.T) {
 		{[]string{"--corpus", file("corpus.txt")}, []string{"--api", "completions", "--verify", "--corpus", file("corpus.txt")}},
 		{[]string{"--corpus", file("corpus.txt")}, []string{"--api", "chat", "--corpus", file("corpus.txt")}},
 	} {
-		must(t, append([]string{"synth", "--mirror", file("t.parquet"), "-o", file("w.parquet"), "--share-tails"}, c.synth...)...)
+		must(t, append([]string{"synth", "--mirror", file("t.parquet"), "-o", file("w.parquet")}, c.synth...)...)
 		if got := checkExact(t, file("w.parquet"), file("r.parquet"), c.replay...); got < plain+0.005 {
 			t.Errorf("%v: with shared tails the hit ratio is %.4f, without %.4f", c.synth, got, plain)
 		}
@@ -71,10 +71,10 @@ func TestExportOfPrompts(t *testing.T) {
 		export []string
 		want   int // leading tokens in common
 	}{
-		{nil, nil, 512},
-		{[]string{"--share-tails"}, nil, 700},
-		{[]string{"--share-tails", "--text", "words"}, nil, 700},
-		{[]string{"--share-tails", "--corpus", file("corpus.txt")}, []string{"--corpus", file("corpus.txt")}, 700},
+		{nil, nil, 700},
+		{[]string{"--share-tails=false"}, nil, 512},
+		{[]string{"--text", "words"}, nil, 700},
+		{[]string{"--corpus", file("corpus.txt")}, []string{"--corpus", file("corpus.txt")}, 700},
 		{[]string{"--share-tails=false", "--text", "stable"}, nil, 512},
 	} {
 		must(t, append([]string{"synth", "--mirror", file("t.parquet"), "-o", file("w.parquet")}, c.synth...)...)

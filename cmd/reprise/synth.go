@@ -148,7 +148,7 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 			return err
 		}
 		defer t.Close()
-		if err := f.text.Describe(cmd, &t.Meta, false); err != nil {
+		if err := f.text.Describe(cmd, &t.Meta, !t.Meta.IsWorkload()); err != nil {
 			return err
 		}
 		return writeTallied(cmd, f.out, &f.wrote, func(dst trace.Writer[trace.Request]) (trace.Meta, error) {

@@ -25,9 +25,9 @@ var copyMeasures = []string{pairMatchName, uniquePairMatchName, linkageName, cha
 const (
 	lengthTolerance = 0.05
 	linkReach       = 20  // places around its own
-	linkAway        = 200 // places from its own, where a match is chance
+	mostLinkAway    = 200 // places from its own, where a match is chance
 	chanceDraws     = 8   // shuffles that the chance of a chain is the mean of
-	leastLinked     = 2*(linkAway+linkReach) + 1
+	leastLinked     = 2*(mostLinkAway+linkReach) + 1
 )
 
 // pairs compares which pairs of lengths repeat.
@@ -43,7 +43,7 @@ func (c *comparison) pairs() {
 
 // copies compares which places and chains repeat.
 func (c *comparison) copies() {
-	far := fmt.Sprintf("%d requests, of which some are %d places from each", leastLinked, linkAway)
+	far := fmt.Sprintf("%d requests, of which some are far from each", leastLinked)
 	if min(c.ref.kept.counted(), c.cand.kept.counted()) < leastLinked {
 		c.add(linkageName, nil, nil, nil, far)
 	} else {
@@ -136,10 +136,13 @@ func pairMatch(ref, cand *signatureTally, unique bool) (match, chance float64, o
 	return float64(matched) / float64(asked), float64(together) * float64(uint64(1)<<shift) / n / n, true
 }
 
+// linkAway is how many places from its own a request of n is matched by chance alone: a 25th of them,
+// from the next window to 200, since lengths drift while sessions grow, and then few match far away.
+func linkAway(n int) int { return max(2*linkReach+1, min(n/25, mostLinkAway)) }
+
 // linked is what an outsider finds who knows when a request came, to 20 places in the
 // order, and its lengths to 5 %: the share of the candidate's rows with such a row of the
-// reference, and by chance, which is the same 200 places before and after. Near an end that is one
-// of both: beyond it nothing could be found.
+// reference, and by chance, which is the same away from there, before and after, or inside an end of the trace.
 func linked(ref, cand *keptRows) (found, chance float64) {
 	n, m := cand.counted(), ref.counted()
 	hit := func(row, place int) float64 {
@@ -154,7 +157,7 @@ func linked(ref, cand *keptRows) (found, chance float64) {
 	for row := range n {
 		place := row * m / n
 		found += hit(row, place)
-		before, after := place-linkAway, place+linkAway
+		before, after := place-linkAway(m), place+linkAway(m)
 		switch {
 		case before < linkReach:
 			chance += 2 * hit(row, after)

@@ -35,14 +35,14 @@ const textStable = "stable"
 func (f *PromptText) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	_, rest := Sections(fl, PromptFlags)
-	rest.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another also shares its last, partial block. On by default; a mirror takes it from its source")
+	rest.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another also shares its last, partial block. On by default; the mirror of a workload takes it from there")
 	rest.StringVar(&f.Text, "text", "", "text of prompts: stable (random words) or words (common English words)")
 	rest.StringVar(&f.corpus, "corpus", "", "make prompts from slices of this text `file`. Only its digest is recorded: replay needs the file again")
 }
 
 // Describe puts into the metadata of a workload how its prompts are made. What
 // no flag sets stays as it is; tails, where nothing was set before, are
-// as the flag says.
+// as shareTails says.
 func (f *PromptText) Describe(cmd *cobra.Command, meta *trace.Meta, shareTails bool) error {
 	if cmd.Flags().Changed("share-tails") {
 		shareTails, meta.SharedTails = f.shareTails, ""
@@ -148,8 +148,8 @@ func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*Pro
 		return nil, err
 	}
 	switch {
-	case t.Meta.SharedTails == "":
-	case t.Meta.SharedTails != trace.TailsShared:
+	case t.Meta.SharedTails == "" && t.Meta.IsWorkload():
+	case t.Meta.SharedTails != "" && t.Meta.SharedTails != trace.TailsShared:
 		return nil, errUnknownText
 	case t.Meta.BlockSize > 0:
 		rows, err := t.Reader()
