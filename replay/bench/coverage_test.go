@@ -249,7 +249,7 @@ func hold(t *testing.T, arrivals string, share float64, seeds int, cells [3]cove
 
 // Of the 95 % intervals of TTFT, 95 of 100 hold the truth, at every load and with every kind
 // of arrivals; where a level has too few requests to say, there is no interval. The long form
-// has 1,000 seeds and more requests. docs/sweep.md has its table.
+// has 1,000 seeds and more requests. docs/evidence/intervals.md has its table.
 func TestIntervalsCover(t *testing.T) {
 	seeds, budget, least, most := 200, int64(16_000), .90, .99
 	if os.Getenv("REPRISE_TEST_STATISTICS") != "" {

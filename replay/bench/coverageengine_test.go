@@ -202,7 +202,7 @@ func TestTruthsOfTheEngine(t *testing.T) {
 // Of the 95 % intervals of a level of an engine that batches, measured by the runs that a sweep
 // would make of it, 92 to 98 of 100 hold the truth up to 80 % of its capacity, wherever nine of ten
 // levels have one. At 90 % and beyond too many do not, which is why [SweepResult.findSaturation]
-// takes them away. The long form has 1,000 seeds. docs/sweep.md has its table.
+// takes them away. The long form has 1,000 seeds. docs/evidence/intervals.md has its table.
 func TestIntervalsCoverOfTheEngine(t *testing.T) {
 	loads, seeds, budget := []engineLoad{{"poisson", .5}, {"sessions", .5}}, 60, int64(8_000)
 	long := os.Getenv("REPRISE_TEST_STATISTICS") != ""

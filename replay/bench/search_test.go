@@ -68,7 +68,7 @@ func searchedEngine(t *testing.T, at engineLoad, percentile int) searchedLoad {
 
 // Of 100 sweeps with a precision, the interval of the highest load holds the truth in 90 or
 // more; on an engine, which takes longer, of 30. The short form has 20 seeds, a smaller budget and no
-// engine. docs/sweep.md has the table of the long one.
+// engine. docs/evidence/intervals.md has the table of the long one.
 func TestSearchHoldsTheTruth(t *testing.T) {
 	seeds, budget := 20, int64(8_000)
 	searched := []searchedLoad{searchedQueue(prefillQueue{"poisson", .8}, 2), searchedQueue(prefillQueue{"poisson", .5}, 0),
