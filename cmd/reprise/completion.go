@@ -25,6 +25,7 @@ import (
 	"reprise/replay/result"
 	"reprise/replay/scenario"
 	"reprise/trace"
+	"reprise/trace/fleet"
 	"reprise/trace/profile"
 	"reprise/trace/token"
 )
@@ -46,7 +47,7 @@ func completedValues() map[string][]string {
 	for _, q := range engine.Quirks() {
 		quirks = append(quirks, q.Name)
 	}
-	routers := []string{engine.RouterRandom, engine.RouterRoundRobin, engine.RouterLeastLoaded, engine.RouterSession, engine.RouterPrefix, "all"}
+	routers := append(fleet.Routers(), "all")
 	processes := []string{"poisson:", "constant:", "gamma:", "weibull:", "burst", "ramp:", "step:", "diurnal:", "spikes:", "onoff:"}
 	parquet := []string{".parquet"}
 	var gpus []string

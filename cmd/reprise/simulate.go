@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,7 +45,8 @@ lists engines fitted to published measurements, with the error of each fit.
 
 --replicas puts a router before several engines. --router all compares routers: hit ratio
 by token and block, imbalance of tokens computed and sent (largest over mean), and TTFT.
-Prefix routing is shown with and without --load-weight.
+The router prefix follows the prompt's prefix alone, prefix-weighted the load too: hit share
+of the prompt minus load above the mean.
 
 Only whole blocks of the workload are shared between prompts.`,
 		Example: `  reprise simulate w.parquet --preset l4-qwen2.5-0.5b -o r.parquet
@@ -180,22 +180,16 @@ func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier st
 	p := textpage.New(o)
 	head := []string{"router", "hits", "TTFT p50", "p99", "imbalance", "refused"}
 	if o.Details {
-		head = append(head, "load weight", "answered", "hits by block", "prefill imbalance", "preempted", "blocks in use")
+		head = append(head, "answered", "hits by block", "prefill imbalance", "preempted", "blocks in use")
 	}
 	var rows [][]string
 	for i := range all {
 		s := &all[i]
-		weight := "–"
-		if s.Router == engine.RouterPrefix {
-			weight = strconv.FormatFloat(s.LoadWeight, 'g', -1, 64)
-		}
 		row := []string{s.Router, page.OrDash(s.HitByToken, page.Percent), page.OrDash(s.TTFTP50MS, page.Number), page.OrDash(s.TTFTP99MS, page.Number),
 			cli.Figure(s.LoadImbalance, 2), page.Count(int64(s.Refused))}
 		if o.Details {
-			row = append(row, weight, page.Count(int64(s.Answered)), page.OrDash(s.HitByBlock, page.Percent), cli.Figure(s.PrefillImbalance, 2),
+			row = append(row, page.Count(int64(s.Answered)), page.OrDash(s.HitByBlock, page.Percent), cli.Figure(s.PrefillImbalance, 2),
 				page.Count(int64(s.Preemptions)), fmt.Sprintf("%d of %d", s.MaxUsedBlocks, s.CapacityBlocks))
-		} else if weight != "–" {
-			row[0] += ", weight " + weight
 		}
 		rows = append(rows, row)
 	}

@@ -17,6 +17,7 @@ import (
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/fleet"
 )
 
 // quick is an engine so fast that few requests run at once.
@@ -78,20 +79,16 @@ func TestSimulateMooncakeReuse(t *testing.T) {
 func TestSimulateMooncakeRouting(t *testing.T) {
 	all := simulateJSON(t, mooncakeTrace(t), "--kv-tokens", "5120000", "--replicas", "8", "--router", "all")
 	want := map[string][2]float64{ // hit ratio by block, and the load of the fullest replica
-		"round-robin": {0.126, 1.04}, "session": {0.326, 1.09}, "prefix 0": {0.212, 8}, "prefix 1": {0.361, 1}}
+		"round-robin": {0.126, 1.04}, "session": {0.326, 1.09}, fleet.Prefix: {0.212, 8}, fleet.PrefixWeighted: {0.361, 1}}
 	for _, s := range all {
-		name := s.Router
-		if name == engine.RouterPrefix {
-			name += " " + strconv.FormatFloat(s.LoadWeight, 'g', -1, 64)
-		}
-		if w, ok := want[name]; ok {
+		if w, ok := want[s.Router]; ok {
 			if math.Abs(*s.HitByBlock-w[0]) > 0.002 || math.Abs(*s.LoadImbalance-w[1]) > 0.01 {
-				t.Errorf("%s finds %.4f of the blocks, and its fullest replica has %.2f of the mean; want %v", name, *s.HitByBlock, *s.LoadImbalance, w)
+				t.Errorf("%s finds %.4f of the blocks, and its fullest replica has %.2f of the mean; want %v", s.Router, *s.HitByBlock, *s.LoadImbalance, w)
 			}
-			delete(want, name)
+			delete(want, s.Router)
 		}
 		if s.Answered != 12_031 {
-			t.Errorf("%s: %d answers", name, s.Answered)
+			t.Errorf("%s: %d answers", s.Router, s.Answered)
 		}
 	}
 	if len(all) != 6 || len(want) != 0 {

@@ -13,6 +13,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/fleet"
 )
 
 // labRound draws the requests of a round: 20 a second, as they come.
@@ -55,7 +56,7 @@ func labRun(t *testing.T, rng *rand.Rand, round []trace.Request, factor float64)
 	slices.SortFunc(rows, func(a, b trace.Request) int { return int(a.ArrivalNS - b.ArrivalNS) })
 	var results kept
 	_, run, err := Simulation{
-		Fleet:   engine.FleetConfig{Engine: p.Engine, Replicas: 1, Router: engine.RouterRoundRobin},
+		Fleet:   engine.FleetConfig{Engine: p.Engine, Replicas: 1, Router: fleet.RoundRobin},
 		Rows:    &trace.SliceReader[trace.Request]{Rows: rows},
 		Options: replay.Options{Speed: 1, About: result.Run{Source: result.Source{Workload: "sha256:lab"}, Simulation: result.Simulation{Simulated: "lab"}}},
 		Results: &results,

@@ -15,6 +15,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/fleet"
 )
 
 // A traffic is a kind of load that two engines are compared under.
@@ -117,7 +118,7 @@ func (k *traffic) run(t *testing.T, rows []trace.Request, factor float64, series
 	}
 	var results kept
 	_, about, err := Simulation{
-		Fleet: engine.FleetConfig{Engine: p.Engine, Replicas: 1, Router: engine.RouterRoundRobin, Noise: powerNoise.Run(series, run)},
+		Fleet: engine.FleetConfig{Engine: p.Engine, Replicas: 1, Router: fleet.RoundRobin, Noise: powerNoise.Run(series, run)},
 		Rows:  reader, BlockSize: 16, Options: o, Results: &results,
 	}.Run(t.Context())
 	if err != nil {

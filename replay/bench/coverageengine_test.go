@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"reprise/replay/engine"
+	"reprise/trace/fleet"
 	"reprise/trace/sample"
 )
 
@@ -76,7 +77,7 @@ func (e engineLoad) run(t *testing.T, seed uint64, warm, seconds float64) (ttft 
 	var later queuedTurns // at is in ns, and left the number in waiting
 	var waiting []session
 	var spans sample.Moments
-	fleet, err := engine.NewFleet(engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}, func(a *engine.Answer) error {
+	fleet, err := engine.NewFleet(engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: fleet.RoundRobin}, func(a *engine.Answer) error {
 		done := int64(a.Done.Duration())
 		all = append(all, answered{int64(a.At.Duration()), int64((a.Tokens[0] - a.At).Duration())})
 		s := sessions[a.Job.ID]

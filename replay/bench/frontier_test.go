@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/replay/engine"
+	"reprise/trace/fleet"
 	"reprise/trace/textpage"
 )
 
@@ -21,7 +22,7 @@ func stepping(name string, seqs int) FrontierEngine {
 	c := engine.DefaultConfig()
 	c.KVTokens, c.MaxSeqs, c.MaxBatchTokens, c.MaxWaiting = 0, seqs, 1<<20, 1000
 	c.Costs = engine.Costs{Step: engine.Picos(10*time.Millisecond) * 1000}
-	return FrontierEngine{Name: name, Model: "m", GPUs: 1, Fleet: engine.FleetConfig{Engine: c, Replicas: 1, Router: engine.RouterRoundRobin}}
+	return FrontierEngine{Name: name, Model: "m", GPUs: 1, Fleet: engine.FleetConfig{Engine: c, Replicas: 1, Router: fleet.RoundRobin}}
 }
 
 var fixedLengths = LengthClass{"fixed", "100", "50"}

@@ -8,6 +8,7 @@ import (
 	"reprise/replay"
 	"reprise/replay/engine"
 	"reprise/trace"
+	"reprise/trace/fleet"
 )
 
 // A closed loop of rows without end, of which the server takes some and refuses the
@@ -17,7 +18,7 @@ func TestRefusedClosedLoopEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fleet := engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}
+	fleet := engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: fleet.RoundRobin}
 	fleet.Engine.MaxSeqs, fleet.Engine.MaxWaiting = 2, 1
 	rows := &replay.Loop{Rows: 1, PeriodNS: 1e9, Open: func() (trace.Reader[trace.Request], error) {
 		return &trace.SliceReader[trace.Request]{Rows: []trace.Request{{InputTokens: 10, OutputTokens: trace.Ptr[int32](100)}}}, nil

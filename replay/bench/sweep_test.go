@@ -12,6 +12,7 @@ import (
 	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/arrival"
+	"reprise/trace/fleet"
 )
 
 // The knee of curves whose shape is known.
@@ -240,7 +241,7 @@ func engineSweep(t *testing.T) *Sweep {
 	if _, err = writeRows(workload, rows); err != nil {
 		t.Fatal(err)
 	}
-	return &Sweep{Target: &virtualServer{fleet: engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}},
+	return &Sweep{Target: &virtualServer{fleet: engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: fleet.RoundRobin}},
 		Workload: workload, Process: "poisson", Ladder: Ladder{Resolution: .05}, Duration: 60 * time.Second, Requests: 150,
 		StopTTFT: 10 * time.Second, Report: report.Options{Limits: report.DefaultLimits()}, Dir: t.TempDir()}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"reprise/replay/engine"
+	"reprise/trace/fleet"
 	"reprise/trace/page"
 	"reprise/trace/strictyaml"
 )
@@ -169,7 +170,7 @@ func parse(text []byte) (*Calibration, error) {
 	if c.Engine.Costs, err = engine.ParseCosts(e.Costs, engine.Costs{}); err != nil {
 		return nil, at.Faultf("costs: %v", err)
 	}
-	if _, err := engine.NewFleet(engine.FleetConfig{Engine: c.Engine, Replicas: 1, Router: engine.RouterRoundRobin}, nil); err != nil {
+	if _, err := engine.NewFleet(engine.FleetConfig{Engine: c.Engine, Replicas: 1, Router: fleet.RoundRobin}, nil); err != nil {
 		return nil, at.Faultf("engine: %v", strings.TrimPrefix(err.Error(), "simulated engine: "))
 	}
 	return c, c.check(doc)

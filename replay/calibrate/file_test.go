@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reprise/replay/engine"
+	"reprise/trace/fleet"
 )
 
 // fittedEngine is a calibration as a fit would give.
@@ -102,7 +103,7 @@ func FuzzEngineFile(f *testing.F) {
 			}
 			return
 		}
-		if _, err := engine.NewFleet(engine.FleetConfig{Engine: c.Engine, Replicas: 1, Router: engine.RouterRoundRobin}, nil); err != nil {
+		if _, err := engine.NewFleet(engine.FleetConfig{Engine: c.Engine, Replicas: 1, Router: fleet.RoundRobin}, nil); err != nil {
 			t.Errorf("an engine that cannot run: %v", err)
 		}
 		if _, err := c.Marshal(); err != nil {

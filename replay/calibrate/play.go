@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"reprise/replay/engine"
+	"reprise/trace/fleet"
 )
 
 // A played is what an engine in virtual time gave to the requests of a record, in seconds;
@@ -29,7 +30,7 @@ func (r *Record) play(c engine.Config, gaps bool) (played, error) {
 		p.out.gaps = make([][]int64, n)
 	}
 	var err error
-	if p.fleet, err = engine.NewFleet(engine.FleetConfig{Engine: c, Replicas: 1, Router: engine.RouterRoundRobin}, p.over); err != nil {
+	if p.fleet, err = engine.NewFleet(engine.FleetConfig{Engine: c, Replicas: 1, Router: fleet.RoundRobin}, p.over); err != nil {
 		return p.out, err
 	}
 	err = p.run()

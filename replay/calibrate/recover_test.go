@@ -10,6 +10,7 @@ import (
 	"reprise/replay/engine"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/fleet"
 )
 
 // level simulates a load with an engine, as the results of a server with these requests:
@@ -27,11 +28,11 @@ func level(t *testing.T, c engine.Config, name string, n int, rate float64, clos
 		}
 	}
 	next := closed
-	var fleet *engine.Fleet
+	var served *engine.Fleet
 	send := func(i int, now engine.Picos) error {
 		r := &rows[i]
 		r.SentNS = trace.Ptr(int64(now.Duration()))
-		return fleet.Send(engine.Arrival{At: now, Job: engine.Job{ID: int64(i), Prompt: int(r.WantInput), Output: int(*r.WantOutput)}})
+		return served.Send(engine.Arrival{At: now, Job: engine.Job{ID: int64(i), Prompt: int(r.WantInput), Output: int(*r.WantOutput)}})
 	}
 	var waiting []engine.Picos
 	over := func(a *engine.Answer) error {
@@ -50,7 +51,7 @@ func level(t *testing.T, c engine.Config, name string, n int, rate float64, clos
 		return nil
 	}
 	var err error
-	if fleet, err = engine.NewFleet(engine.FleetConfig{Engine: c, Replicas: 1, Router: engine.RouterRoundRobin}, over); err != nil {
+	if served, err = engine.NewFleet(engine.FleetConfig{Engine: c, Replicas: 1, Router: fleet.RoundRobin}, over); err != nil {
 		t.Fatal(err)
 	}
 	if closed > 0 {
@@ -59,7 +60,7 @@ func level(t *testing.T, c engine.Config, name string, n int, rate float64, clos
 				t.Fatal(err)
 			}
 		}
-		for fleet.Advance(engine.Never) {
+		for served.Advance(engine.Never) {
 			for ; len(waiting) > 0 && next < n; next++ {
 				if err := send(next, waiting[0]); err != nil {
 					t.Fatal(err)
@@ -74,7 +75,7 @@ func level(t *testing.T, c engine.Config, name string, n int, rate float64, clos
 			}
 		}
 	}
-	if err := fleet.Finish(); err != nil {
+	if err := served.Finish(); err != nil {
 		t.Fatal(err)
 	}
 	run := result.Run{Sending: result.Sending{Requests: int64(n)}, Simulation: result.Simulation{Simulated: "known"}, Load: result.Load{Timing: result.OpenLoop, Model: "known", Rate: fmt.Sprintf("poisson:%g", rate)}}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"reprise/trace/fleet"
 	"testing"
 	"time"
 )
@@ -168,20 +169,6 @@ func TestConfigLimits(t *testing.T) {
 	}
 }
 
-// Only a router by prefix has a load weight to tell.
-func TestSummaryTellsTheLoadWeight(t *testing.T) {
-	for router, want := range map[string]float64{RouterPrefix: 0.5, RouterRoundRobin: 0} {
-		c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: router, LoadWeight: 0.5}
-		fleet, err := NewFleet(c, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := NewTally(c).Summary(fleet).LoadWeight; got != want {
-			t.Errorf("%s: load weight %v, want %v", router, got, want)
-		}
-	}
-}
-
 // Imbalance is the most over the mean.
 func TestImbalance(t *testing.T) {
 	if got := imbalance([]int64{30, 10, 20}); got == nil || *got != 1.5 {
@@ -197,7 +184,7 @@ func TestImbalance(t *testing.T) {
 func TestReached(t *testing.T) {
 	c := DefaultConfig()
 	c.Costs = Costs{Step: 1000}
-	f, err := NewFleet(FleetConfig{Engine: c, Replicas: 2, Router: RouterRoundRobin}, func(*Answer) error { return nil })
+	f, err := NewFleet(FleetConfig{Engine: c, Replicas: 2, Router: fleet.RoundRobin}, func(*Answer) error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@
 //   - live.go: the model run by the machine's clock, under the server
 //   - fleet.go: several engines behind a router in virtual time: arrivals, answers,
 //     clients that hang up
-//   - router.go: the routers: random, round-robin, least-loaded, session, prefix
+//   - router.go: what the router of a fleet believes its replicas to hold
 //   - tally.go: comparing routers: the FleetSummary, with hit ratio, imbalance, quantiles
 //   - costfit.go: fitting costs, of presets and of calibrations
 //   - preset.go, presets.go, presets5080.go: fitting a preset to published figures, its

@@ -6,27 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 )
 
-// maxReplicas is how many replicas a [Fleet] may have.
-const maxReplicas = 64
-
 // FleetConfig says what a [Fleet] is like.
 type FleetConfig struct {
-	Engine     Config  // of each replica
-	Replicas   int     // 1 to [maxReplicas]
-	Router     string  // one of [Routers]
-	LoadWeight float64 // of RouterPrefix
-	Seed       uint64  // of RouterRandom
-	Noise      RunNoise
+	Engine   Config // of each replica
+	Replicas int    // 1 to [fleet.MaxReplicas]
+	Router   string // one of [fleet.Routers]
+	Seed     uint64 // of [fleet.Random]
+	Noise    RunNoise
 }
 
 // An Arrival is a request as a fleet sees it.
 type Arrival struct {
 	Job     Job
-	Session *int64 // for RouterSession
+	Session *int64 // for [fleet.Session]
 	At      Picos
 	Cut     Picos // when the client hangs up; 0 is never
 }
@@ -65,9 +60,6 @@ type Fleet struct {
 // order in which they end on each replica, except that a client who hangs up within a
 // step comes behind the answers that end with it; an error from done ends the run.
 func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
-	if c.Replicas < 1 || c.Replicas > maxReplicas {
-		return nil, fmt.Errorf("simulated fleet: 1 to %d replicas", maxReplicas)
-	}
 	f := &Fleet{c: c, done: done, late: rand.New(rand.NewPCG(c.Noise.Seed, 0))}
 	if c.Noise.Factor > 0 {
 		c.Engine.Costs = c.Engine.Costs.Times(c.Noise.Factor)
@@ -79,14 +71,11 @@ func NewFleet(c FleetConfig, done func(*Answer) error) (*Fleet, error) {
 		}
 		f.engines = append(f.engines, e)
 	}
-	switch {
-	case !slices.Contains(Routers(), c.Router):
-		return nil, errors.New("simulated fleet: no such router")
-	case !(c.LoadWeight >= 0 && c.LoadWeight <= 1e9):
-		return nil, errors.New("simulated fleet: a load weight is from 0 to 1e9")
+	router, err := newRouter(c, f.engines)
+	if err != nil {
+		return nil, fmt.Errorf("simulated fleet: %w", err)
 	}
-	f.router = &router{c: c, engines: f.engines, rng: rand.New(rand.NewPCG(c.Seed, 0)),
-		sent: make([]int64, len(f.engines)), depth: make([]int, len(f.engines))}
+	f.router = router
 	return f, nil
 }
 

@@ -1,9 +1,9 @@
 package engine
 
 import (
-	"math"
 	"math/rand/v2"
 	"reflect"
+	"reprise/trace/fleet"
 	"slices"
 	"testing"
 )
@@ -15,8 +15,8 @@ func TestFleetProperties(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		list := randomArrivals(rng, Config{BlockSize: 4})
-		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(5), LoadWeight: float64(rng.IntN(3)), Seed: seed,
-			Router: Routers()[rng.IntN(len(Routers()))]}
+		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(5), Seed: seed,
+			Router: fleet.Routers()[rng.IntN(len(fleet.Routers()))]}
 		play := func() (map[int64]Answer, FleetSummary) {
 			got := map[int64]Answer{}
 			tally := NewTally(c)
@@ -92,7 +92,7 @@ func TestFleetOfOne(t *testing.T) {
 		}
 		_, p, _ := play(t, c, list, false)
 		got := newTape()
-		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: RouterLeastLoaded}, func(a *Answer) error {
+		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: fleet.LeastLoaded}, func(a *Answer) error {
 			if a.Err == nil {
 				got.over[a.Job.ID], got.found[a.Job.ID] = a.Done, [2]int{a.Job.Cached, a.Job.Preempted}
 				got.order = append(got.order, a.Job.ID)
@@ -132,26 +132,19 @@ func TestRouters(t *testing.T) {
 	}{
 		{0, blocks(1, 2), 8}, {1, blocks(1, 3), 8}, {0, blocks(1, 2, 4), 12}, {1, blocks(1, 3, 5), 12}, {2, blocks(9), 4}, {0, blocks(1, 2, 4, 6), 16},
 	}
-	for name, want := range map[string]struct {
-		weight float64
-		to     []int
-	}{
-		RouterRoundRobin: {0, []int{0, 1, 2, 0, 1, 2}},
+	for router, want := range map[string][]int{
+		fleet.RoundRobin: {0, 1, 2, 0, 1, 2},
 		// All are idle at each arrival, so the fewest tokens decide.
-		RouterLeastLoaded: {0, []int{0, 1, 2, 0, 1, 1}},
+		fleet.LeastLoaded: {0, 1, 2, 0, 1, 1},
 		// The first block draws all that begin with it to replica 0; 9 has no
 		// place, so the fewest tokens decide.
-		RouterPrefix: {0, []int{0, 0, 0, 0, 1, 0}},
+		fleet.Prefix: {0, 0, 0, 0, 1, 0},
 		// The second: replica 0 holds 1/2 of it and was sent 2 above the mean. The
 		// third: it holds 2/3 and was sent 8 tokens, 1/2 above the mean of 16/3.
-		RouterPrefix + " weighted": {1, []int{0, 1, 0, 1, 2, 0}},
+		fleet.PrefixWeighted: {0, 1, 0, 1, 2, 0},
 	} {
-		router := name
-		if want.weight > 0 {
-			router = RouterPrefix
-		}
 		var got []int
-		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 3, Router: router, LoadWeight: want.weight}, func(a *Answer) error {
+		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 3, Router: router}, func(a *Answer) error {
 			got = append(got, a.Replica)
 			return nil
 		})
@@ -167,20 +160,17 @@ func TestRouters(t *testing.T) {
 		if err := f.Finish(); err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(got, want.to) {
-			t.Errorf("%s sends to %v; want %v", name, got, want.to)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s sends to %v; want %v", router, got, want)
 		}
 	}
 	if _, err := NewFleet(FleetConfig{Engine: c, Replicas: 2, Router: "fair"}, nil); err == nil {
 		t.Error("a router that there is not is taken")
 	}
-	for _, n := range []int{0, maxReplicas + 1} {
-		if _, err := NewFleet(FleetConfig{Engine: c, Replicas: n, Router: RouterRandom}, nil); err == nil {
+	for _, n := range []int{0, fleet.MaxReplicas + 1} {
+		if _, err := NewFleet(FleetConfig{Engine: c, Replicas: n, Router: fleet.Random}, nil); err == nil {
 			t.Errorf("%d replicas are taken", n)
 		}
-	}
-	if _, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: RouterPrefix, LoadWeight: math.NaN()}, nil); err == nil {
-		t.Error("a load weight that is no number is taken")
 	}
 }
 
@@ -246,7 +236,7 @@ func TestFleetAdvance(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 4))
 		list := randomArrivals(rng, Config{BlockSize: 4})
-		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(4), Router: RouterRoundRobin}
+		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(4), Router: fleet.RoundRobin}
 		play := func(advance bool) map[int64]Answer {
 			got := map[int64]Answer{}
 			last := Picos(0)
@@ -288,7 +278,7 @@ func TestFleetChain(t *testing.T) {
 	e.Costs = Costs{Step: 1e9}
 	var next Picos
 	ends := 0
-	f, err := NewFleet(FleetConfig{Engine: e, Replicas: 3, Router: RouterRoundRobin}, func(a *Answer) error {
+	f, err := NewFleet(FleetConfig{Engine: e, Replicas: 3, Router: fleet.RoundRobin}, func(a *Answer) error {
 		next, ends = a.Done, ends+1
 		return nil
 	})
@@ -331,7 +321,7 @@ func TestInFlightUntilTheLastToken(t *testing.T) {
 // Time that passes up to an instant does the steps that begin before it, and lets the
 // clients hang up that do so by then.
 func TestAdvanceUpToAnInstant(t *testing.T) {
-	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: RouterRoundRobin}
+	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: fleet.RoundRobin}
 	c.Engine.Costs = Costs{Step: 10, Request: 100}
 	var ends []Picos
 	f, err := NewFleet(c, func(a *Answer) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"reprise/trace/fleet"
 	"testing"
 	"time"
 )
@@ -41,7 +42,7 @@ func TestWhatAnEngineRefusesToTake(t *testing.T) {
 		if l, err := newLive(c); l != nil || err == nil || err.Error() != want {
 			t.Errorf("by the clock: got %v, want %s", err, want)
 		}
-		if f, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: RouterRandom}, nil); f != nil || err == nil || err.Error() != want {
+		if f, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: fleet.Random}, nil); f != nil || err == nil || err.Error() != want {
 			t.Errorf("in a fleet: got %v, want %s", err, want)
 		}
 	}

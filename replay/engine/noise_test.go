@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"reprise/trace/fleet"
 )
 
 func TestParseNoise(t *testing.T) {
@@ -61,7 +63,7 @@ func TestNoisyFleet(t *testing.T) {
 	c := DefaultConfig()
 	c.Costs = Costs{Step: 1e9, Request: 2e9}
 	answers := func(noise RunNoise) (first []Picos) {
-		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: RouterRoundRobin, Noise: noise}, func(a *Answer) error {
+		f, err := NewFleet(FleetConfig{Engine: c, Replicas: 1, Router: fleet.RoundRobin, Noise: noise}, func(a *Answer) error {
 			first = append(first, a.Tokens[0]-a.At)
 			return nil
 		})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"reprise/trace/fleet"
 	"reprise/trace/sample"
 )
 
@@ -74,14 +75,14 @@ func (r *naiveRouter) highest(score func(int) float64) int {
 func (r *naiveRouter) route(a *Answer) (to int) {
 	n := r.c.Replicas
 	switch r.c.Router {
-	case RouterRandom:
+	case fleet.Random:
 		to = r.rng.IntN(n)
-	case RouterLeastLoaded:
+	case fleet.LeastLoaded:
 		to = r.highest(func(i int) float64 { return -float64(r.inFlight(i, a.At)) })
-	case RouterPrefix:
+	case fleet.Prefix, fleet.PrefixWeighted:
 		to = r.byPrefix(&a.Job)
 	default:
-		if r.c.Router == RouterSession && a.Session != nil {
+		if r.c.Router == fleet.Session && a.Session != nil {
 			to = int(sample.Mix64(uint64(*a.Session+1)*sample.Golden) % uint64(n))
 		} else {
 			to, r.turn = r.turn%n, r.turn+1
@@ -102,13 +103,17 @@ func (r *naiveRouter) byPrefix(j *Job) int {
 	for _, n := range r.sent {
 		total += n
 	}
+	weight := 0.0
+	if r.c.Router == fleet.PrefixWeighted {
+		weight = 1
+	}
 	to := r.highest(func(i int) float64 {
 		hits := 0
 		for hits < len(j.Blocks) && slices.Contains(r.held[i], j.Blocks[hits]) {
 			hits++
 		}
 		above := max(0, r.sent[i]*r.c.Replicas-total)
-		return float64(hits)/float64(max(len(j.Blocks), 1)) - r.c.LoadWeight*(float64(above)/float64(max(total, 1)))
+		return float64(hits)/float64(max(len(j.Blocks), 1)) - weight*(float64(above)/float64(max(total, 1)))
 	})
 	held, mine := r.held[to], []uint64{}
 	for _, id := range j.Blocks {
@@ -132,7 +137,7 @@ func TestRoutersByDefinition(t *testing.T) {
 	routed := map[string]int{}
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 11))
-		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(5), LoadWeight: float64(rng.IntN(3)) / 2, Seed: seed, Router: Routers()[seed%5]}
+		c := FleetConfig{Engine: randomConfig(rng), Replicas: 1 + rng.IntN(5), Seed: seed, Router: fleet.Routers()[seed%6]}
 		c.Engine.Costs.Step++ // no step takes no time
 		if rng.IntN(3) > 0 {
 			c.Engine.KVTokens = 300 / c.Engine.BlockSize * c.Engine.BlockSize
@@ -185,7 +190,7 @@ func TestRoutersByDefinition(t *testing.T) {
 		}
 		routed[c.Router] += len(list)
 	}
-	for _, router := range Routers() {
+	for _, router := range fleet.Routers() {
 		if routed[router] < 1000 {
 			t.Errorf("%s was tried %d times", router, routed[router])
 		}
@@ -195,9 +200,6 @@ func TestRoutersByDefinition(t *testing.T) {
 // naiveSummary adds up answers, none of which was cut.
 func naiveSummary(c FleetConfig, stats []Stats, answers []*Answer) FleetSummary {
 	s := FleetSummary{Router: c.Router, Replicas: c.Replicas}
-	if c.Router == RouterPrefix {
-		s.LoadWeight = c.LoadWeight
-	}
 	sent, computed := make([]float64, c.Replicas), make([]float64, c.Replicas)
 	prompt, cached, blocks, hits := 0, 0, 0, 0
 	var ttft []float64
@@ -255,13 +257,13 @@ func naiveSummary(c FleetConfig, stats []Stats, answers []*Answer) FleetSummary 
 
 // The 99th percentile is told from 100 answers on, and nothing of no answers.
 func TestSummaryOfFewAnswers(t *testing.T) {
-	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: RouterRandom}
+	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: fleet.Random}
 	f, err := NewFleet(c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tally := NewTally(c)
-	if got, want := tally.Summary(f), (FleetSummary{Router: RouterRandom, Replicas: 2, CapacityBlocks: maxBlocks}); got != want {
+	if got, want := tally.Summary(f), (FleetSummary{Router: fleet.Random, Replicas: 2, CapacityBlocks: maxBlocks}); got != want {
 		t.Errorf("of no answers: %+v, want %+v", got, want)
 	}
 	for i := range 100 {
@@ -286,20 +288,17 @@ func TestFleetErrors(t *testing.T) {
 		c    FleetConfig
 		want string
 	}{
-		{FleetConfig{Replicas: 0, Router: RouterRandom}, "simulated fleet: 1 to 64 replicas"},
-		{FleetConfig{Replicas: 65, Router: RouterRandom}, "simulated fleet: 1 to 64 replicas"},
-		{FleetConfig{Replicas: 64, Router: "none"}, "simulated fleet: no such router"},
-		{FleetConfig{Replicas: 1, Router: RouterPrefix, LoadWeight: -1e-9}, "simulated fleet: a load weight is from 0 to 1e9"},
-		{FleetConfig{Replicas: 1, Router: RouterPrefix, LoadWeight: 1e9 + 1}, "simulated fleet: a load weight is from 0 to 1e9"},
-		{FleetConfig{Replicas: 1, Router: RouterPrefix, LoadWeight: 1e9}, "<nil>"},
-		{FleetConfig{Replicas: 64, Router: RouterPrefix}, "<nil>"},
+		{FleetConfig{Replicas: 0, Router: fleet.Random}, "simulated fleet: the number of replicas must be 1 to 64"},
+		{FleetConfig{Replicas: 65, Router: fleet.Random}, "simulated fleet: the number of replicas must be 1 to 64"},
+		{FleetConfig{Replicas: 64, Router: "none"}, "simulated fleet: there is no such router"},
+		{FleetConfig{Replicas: 64, Router: fleet.Prefix}, "<nil>"},
 	} {
 		row.c.Engine = DefaultConfig()
 		if f, err := NewFleet(row.c, nil); fmt.Sprint(err) != row.want || (f == nil) != (err != nil) {
 			t.Errorf("%+v: got %v, want %s", row.c, err, row.want)
 		}
 	}
-	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: RouterRoundRobin}
+	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: fleet.RoundRobin}
 	c.Engine.Costs.Step = 1e9
 	ends := 0
 	f, err := NewFleet(c, func(a *Answer) error {
@@ -344,7 +343,7 @@ func TestFleetErrors(t *testing.T) {
 // Clients that hang up at one instant are told in the order of their requests, with the
 // tokens that they got by then, that of the instant included.
 func TestFleetCuts(t *testing.T) {
-	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: RouterRoundRobin}
+	c := FleetConfig{Engine: DefaultConfig(), Replicas: 2, Router: fleet.RoundRobin}
 	c.Engine.Costs.Step = 10
 	var got []string
 	f, err := NewFleet(c, func(a *Answer) error {

@@ -50,13 +50,12 @@ func (t *Tally) Add(a *Answer) {
 // FleetSummary is what one router came to. Ratios are null without anything to
 // divide by.
 type FleetSummary struct {
-	Router      string  `json:"router"`
-	LoadWeight  float64 `json:"load_weight"` // of prefix
-	Replicas    int     `json:"replicas"`
-	Answered    int64   `json:"answered"`
-	Refused     int64   `json:"refused"`
-	Cut         int64   `json:"cut"` // the client hung up, as recorded
-	Preemptions int64   `json:"preemptions"`
+	Router      string `json:"router"`
+	Replicas    int    `json:"replicas"`
+	Answered    int64  `json:"answered"`
+	Refused     int64  `json:"refused"`
+	Cut         int64  `json:"cut"` // the client hung up, as recorded
+	Preemptions int64  `json:"preemptions"`
 	// Prompt tokens and blocks, a partial last one included, that were found in
 	// the prefix cache of the replica when the request was first scheduled.
 	HitByToken *float64 `json:"hit_ratio_by_token"`
@@ -77,9 +76,6 @@ type FleetSummary struct {
 func (t *Tally) Summary(f *Fleet) FleetSummary {
 	s := FleetSummary{Router: f.c.Router, Replicas: f.c.Replicas, Answered: t.answered, Refused: t.refused, Cut: t.cut,
 		HitByToken: ratio(t.cached, t.prompt), HitByBlock: ratio(t.hits, t.blocks), LoadImbalance: imbalance(t.sent), Reached: f.Reached()}
-	if f.c.Router == RouterPrefix {
-		s.LoadWeight = f.c.LoadWeight
-	}
 	var computed []int64
 	for _, e := range f.Stats() {
 		computed = append(computed, e.PrefillTokens)

@@ -14,6 +14,7 @@ import (
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
+	"reprise/trace/fleet"
 )
 
 // A steadyCase is a load whose truth is known: from when on it is steady, or that it never
@@ -57,7 +58,7 @@ func steadyRun(t *testing.T, c *steadyCase, seed uint64) []result.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fleet := engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: engine.RouterRoundRobin}
+	fleet := engine.FleetConfig{Engine: preset.Engine, Replicas: 1, Router: fleet.RoundRobin}
 	fleet.Engine.MaxSeqs = 16
 	const capacity = 12.9 // requests/s, what a closed loop of more than its places does
 	rng := rand.New(rand.NewPCG(seed, 16))

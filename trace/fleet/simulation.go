@@ -26,7 +26,6 @@ type Summary struct {
 	// prefixes: their router is what affinity by session could reach if clients
 	// named the sessions that their prompts show.
 	SessionOrigin string  `json:"session_origin"`
-	LoadWeight    float64 `json:"prefix_load_weight"`
 	Fleets        []Fleet `json:"fleets"`
 }
 
@@ -116,7 +115,7 @@ func New(o Options) (*Simulation, error) {
 			return nil, errors.New("the number of replicas must be 1 to 64")
 		}
 		group := comparison{replicas: n, one: newPool(oneCache, 1, int64(n)*g.blocks, o.BlockSize, o.ServerBlock)}
-		for _, router := range []string{RoundRobin, session, Prefix, PrefixWeighted} {
+		for _, router := range []string{RoundRobin, Session, Prefix, PrefixWeighted} {
 			if n > 1 {
 				group.routers = append(group.routers, newPool(router, n, g.blocks, o.BlockSize, o.ServerBlock))
 			}
@@ -143,7 +142,7 @@ func (g *Simulation) Add(r *trace.Request, path []uint32) {
 // offered leaves out the routers that need sessions, where the trace has none.
 func (g *Simulation) offered(group comparison) (list []*pool) {
 	for _, f := range group.routers {
-		if f.router != session || g.sessions > 0 {
+		if f.router.name != Session || g.sessions > 0 {
 			list = append(list, f)
 		}
 	}
@@ -154,7 +153,7 @@ func (g *Simulation) offered(group comparison) (list []*pool) {
 // were added. kvBytes is the memory of a token, 0 if it is unknown, and origin says
 // where sessions are from: see [Summary].SessionOrigin.
 func (g *Simulation) Summary(whole Traffic, kvBytes int64, origin string) *Summary {
-	s := &Summary{SessionRequests: g.sessions, SessionOrigin: origin, LoadWeight: loadWeight}
+	s := &Summary{SessionRequests: g.sessions, SessionOrigin: origin}
 	if g.blocks > 0 {
 		s.ReplicaBlocks = trace.Ptr(g.blocks)
 		if g.blocks <= math.MaxInt64/int64(g.size) {
@@ -172,8 +171,8 @@ func (g *Simulation) Summary(whole Traffic, kvBytes int64, origin string) *Summa
 		for _, p := range g.offered(group) {
 			r := p.summary(&whole, one)
 			f.Routers = append(f.Routers, r)
-			switch p.router {
-			case session:
+			switch p.router.name {
+			case Session:
 				f.SessionShare = r.ShareOfOneCache
 			case Prefix, PrefixWeighted:
 				if r.ShareOfOneCache != nil && (f.PrefixShare == nil || *r.ShareOfOneCache > *f.PrefixShare) {
@@ -189,11 +188,11 @@ func (g *Simulation) Summary(whole Traffic, kvBytes int64, origin string) *Summa
 // summary gives the ratios over whole, the traffic of all requests, and over the hit
 // tokens of one cache.
 func (p *pool) summary(whole *Traffic, one int64) Result {
-	return Result{Router: p.router, HitBlocks: p.all.hits, HitTokens: p.all.hitTokens,
+	return Result{Router: p.router.name, HitBlocks: p.all.hits, HitTokens: p.all.hitTokens,
 		HitRatio: share(p.all.hits, whole.Blocks), HitRatioByToken: share(p.all.hitTokens, whole.PromptTokens),
 		ServerHitRatio: share(p.all.serverTokens, whole.PromptTokens), ShareOfOneCache: share(p.all.hitTokens, one),
-		RequestImbalance: imbalance(p.requests), SentImbalance: imbalance(p.sent), PrefillImbalance: imbalance(p.prefill),
-		Sent: slices.Clone(p.sent), Prefill: slices.Clone(p.prefill)}
+		RequestImbalance: imbalance(p.requests), SentImbalance: imbalance(p.router.sent), PrefillImbalance: imbalance(p.prefill),
+		Sent: slices.Clone(p.router.sent), Prefill: slices.Clone(p.prefill)}
 }
 
 // share is part of whole, or nil of nothing.

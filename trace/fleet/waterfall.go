@@ -76,7 +76,7 @@ func waterfall(g *Simulation, group comparison, rows string, t *Traffic, hit fun
 		w.step(StepCapacity, "", hit(group.one))
 	}
 	for _, f := range g.offered(group) {
-		w.step(StepRouting, f.router, hit(f))
+		w.step(StepRouting, f.router.name, hit(f))
 	}
 	return w
 }

@@ -11,6 +11,7 @@ import (
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
 	"reprise/replay/result"
+	"reprise/trace/fleet"
 )
 
 // AllRouters stands for every router, one after another.
@@ -19,11 +20,10 @@ const AllRouters = "all"
 // Fleet says what the simulated engines are, how many there are, and which of them
 // a request goes to.
 type Fleet struct {
-	Engine     Engine
-	replicas   int
-	Router     string
-	loadWeight float64
-	Noise      engine.Noise
+	Engine   Engine
+	replicas int
+	Router   string
+	Noise    engine.Noise
 }
 
 // Register adds the flags.
@@ -31,26 +31,20 @@ func (f *Fleet) Register(fl *pflag.FlagSet) {
 	f.Engine.register(fl)
 	_, rest := Sections(fl, SimulatedFlags)
 	rest.IntVar(&f.replicas, "replicas", 1, "number of engines behind the router")
-	rest.StringVar(&f.Router, "router", engine.RouterRoundRobin, "router: random, round-robin, least-loaded, session, prefix, or all to compare them")
-	rest.NumberVar(&f.loadWeight, "load-weight", 1, "weight of load in the router prefix: hit share of the prompt minus weight × load above the mean; 0 ignores load")
+	rest.StringVar(&f.Router, "router", fleet.RoundRobin, "router: random, round-robin, least-loaded, session, prefix, prefix-weighted, or all to compare them")
 	rest.Var(noise{&f.Noise}, "noise", "run-to-run `NOISE`: measured (as of a real engine), the SD of the speed of a run such as 2%, or speed=2%,drift=0.5%,late=1ms; default none")
 }
 
 // Configs are those that the flags ask for, of engines of this config. seed is that of
 // random routing.
 func (f *Fleet) Configs(config engine.Config, seed uint64) []engine.FleetConfig {
-	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.Router, LoadWeight: f.loadWeight, Seed: seed, Noise: f.Noise.Run(seed, 0)}
+	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.Router, Seed: seed, Noise: f.Noise.Run(seed, 0)}
 	if f.Router != AllRouters {
 		return []engine.FleetConfig{one}
 	}
 	var all []engine.FleetConfig
-	for _, name := range engine.Routers() {
+	for _, name := range fleet.Routers() {
 		one.Router = name
-		if name == engine.RouterPrefix && f.loadWeight > 0 {
-			one.LoadWeight = 0
-			all = append(all, one)
-			one.LoadWeight = f.loadWeight
-		}
 		all = append(all, one)
 	}
 	return all
@@ -62,11 +56,7 @@ func (f *Fleet) Describe(c engine.FleetConfig) string {
 	if err != nil {
 		return ""
 	}
-	router := c.Router
-	if router == engine.RouterPrefix {
-		router += fmt.Sprintf(" with load weight %v", c.LoadWeight)
-	}
-	out := fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, router, c.Engine.Costs)
+	out := fmt.Sprintf("%d × %s, router %s, costs %s", c.Replicas, doc, c.Router, c.Engine.Costs)
 	if f.Engine.Preset != "" {
 		out = "preset " + presetName(f.Engine.Preset) + ": " + out
 	}

@@ -30,6 +30,7 @@ var departures = []departure{
 	{"", "map-file", "a file of a format has the mapping and more: --format mine.yaml; import --inspect LOG -o mine.yaml writes one"},
 	{"", "global-blocks", "what requests share is a template, told by the sessions that have it: leave the flag out"},
 	{"audit", "game", "REPRISE_TEST_DP=1 go test ./synth/release -run Game plays the membership game with the code that makes releases"},
+	{"", "load-weight", "the router prefix follows the prefix alone, and prefix-weighted the load too, as --load-weight 1 did"},
 	{"bench", "accuracy", "a grader such as lm-evaluation-harness asks the server questions; bench measures its speed"},
 }
 
