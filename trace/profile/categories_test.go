@@ -12,12 +12,12 @@ import (
 	"reprise/trace/profile"
 )
 
-// trueCategories are those of traffic whose sessions are known, where no session builds on another's own
-// part: what it shares with others when it begins is a template. early tells of which
-// rows this is so though no two others had it before, which no rule could know by then; and shared, of
-// which next turns the blocks show nothing that their session alone had.
+// trueCategories are those of traffic whose sessions are known: what ends in no block that its session had is of
+// a template. early tells of which rows this is so though no two others had it before, which no rule could know by
+// then, and where sessions build on another's own part that is all of it; and shared, of which next turns the blocks
+// show nothing that their session alone had.
 func trueCategories(rows []trace.Request, whose []int) (out []string, early, shared []bool) {
-	known, had := map[uint64]map[int]bool{}, map[int]bool{}
+	known := map[uint64]map[int]bool{}
 	for i, r := range rows {
 		hit := 0
 		for hit < len(r.Blocks) && known[r.Blocks[hit]] != nil {
@@ -32,7 +32,7 @@ func trueCategories(rows []trace.Request, whose []int) (out []string, early, sha
 			category = trace.Cold
 		case hit == len(r.Blocks):
 			category = trace.Duplicate
-		case had[whose[i]]:
+		case known[r.Blocks[hit-1]][whose[i]]:
 			category = trace.Continuation
 		}
 		out, early, shared = append(out, category), append(early, category == trace.Template && users < 2), append(shared, category == trace.Continuation && users > 1)
@@ -42,7 +42,6 @@ func trueCategories(rows []trace.Request, whose []int) (out []string, early, sha
 			}
 			known[b][whose[i]] = true
 		}
-		had[whose[i]] = true
 	}
 	return out, early, shared
 }

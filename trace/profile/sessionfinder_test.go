@@ -205,6 +205,72 @@ func play(seed uint64, n, size int, begin func(*scene) func(float64)) (rows []tr
 // pairs counts pairs of requests: put together, rightly so, and those that share a block which
 // no other session has, so that they could be.
 func pairs(rows []trace.Request, whose []int) (together, right, tell int) {
+	of, all, first := owners(rows, whose), newGroups(len(rows)), map[uint64]int{}
+	for i, r := range rows {
+		for _, b := range r.Blocks {
+			if j, ok := first[b]; of[b] < 0 {
+				continue
+			} else if ok {
+				all.join(i, j)
+			} else {
+				first[b] = i
+			}
+		}
+	}
+	session := func(i int) any {
+		if rows[i].Session == nil {
+			return nil
+		}
+		return *rows[i].Session
+	}
+	return pairsBy(len(rows), session), pairsBy(len(rows), func(i int) any {
+		if s := session(i); s != nil {
+			return [2]any{s, whose[i]}
+		}
+		return nil
+	}), pairsBy(len(rows), func(i int) any { return all.of(i) })
+}
+
+// turnPairs counts pairs of requests that next turns join, and how many of these were put together. The next turn of a
+// prompt is the first that begins with its full blocks, of which no other session has the last, and is longer by the
+// answer at least. What repeats a prompt of these goes with it.
+func turnPairs(rows []trace.Request, whose []int, size int) (tell, found int) {
+	of, all := owners(rows, whose), newGroups(len(rows))
+	ending, joined, repeats := map[uint64][]int{}, make([]bool, len(rows)), map[uint64][]int{}
+	for i, r := range rows {
+		for _, b := range r.Blocks {
+			ending[b] = slices.DeleteFunc(ending[b], func(j int) bool {
+				if grown := r.InputTokens - rows[j].InputTokens; grown <= 0 || grown < *rows[j].OutputTokens {
+					return false
+				}
+				all.join(i, j)
+				joined[i], joined[j] = true, true
+				return true
+			})
+		}
+		if full := int(r.InputTokens) / size; full > 0 && of[r.Blocks[full-1]] >= 0 {
+			ending[r.Blocks[full-1]] = append(ending[r.Blocks[full-1]], i)
+		}
+		last := r.Blocks[len(r.Blocks)-1]
+		repeats[last] = append(repeats[last], i)
+	}
+	for _, same := range repeats {
+		if k := slices.IndexFunc(same, func(i int) bool { return joined[i] }); k >= 0 {
+			for _, i := range same {
+				all.join(i, same[k])
+			}
+		}
+	}
+	return pairsBy(len(rows), func(i int) any { return all.of(i) }), pairsBy(len(rows), func(i int) any {
+		if rows[i].Session == nil {
+			return nil
+		}
+		return [2]int64{*rows[i].Session, int64(all.of(i))}
+	})
+}
+
+// owners are the sessions that alone have a block, or -1.
+func owners(rows []trace.Request, whose []int) map[uint64]int {
 	of := map[uint64]int{}
 	for i, r := range rows {
 		for _, b := range r.Blocks {
@@ -215,48 +281,41 @@ func pairs(rows []trace.Request, whose []int) (together, right, tell int) {
 			}
 		}
 	}
-	group, first := make([]int, len(rows)), map[uint64]int{}
-	find := func(i int) int {
-		for group[i] != i {
-			i = group[i]
-		}
-		return i
-	}
-	for i, r := range rows {
-		group[i] = i
-		for _, b := range r.Blocks {
-			if j, ok := first[b]; of[b] < 0 {
-				continue
-			} else if ok {
-				group[find(i)] = find(j)
-			} else {
-				first[b] = i
-			}
-		}
-	}
-	count := func(key func(i int) any) (n int) {
-		counts := map[any]int{}
-		for i := range rows {
-			if k := key(i); k != nil {
-				n += counts[k]
-				counts[k]++
-			}
-		}
-		return n
-	}
-	session := func(i int) any {
-		if rows[i].Session == nil {
-			return nil
-		}
-		return *rows[i].Session
-	}
-	return count(session), count(func(i int) any {
-		if s := session(i); s != nil {
-			return [2]any{s, whose[i]}
-		}
-		return nil
-	}), count(func(i int) any { return find(i) })
+	return of
 }
+
+// pairsBy counts pairs that have one key, of those that have one.
+func pairsBy(rows int, key func(i int) any) (n int) {
+	counts := map[any]int{}
+	for i := range rows {
+		if k := key(i); k != nil {
+			n += counts[k]
+			counts[k]++
+		}
+	}
+	return n
+}
+
+// groups are rows that were joined.
+type groups []int
+
+func newGroups(n int) groups {
+	g := make(groups, n)
+	for i := range g {
+		g[i] = i
+	}
+	return g
+}
+
+func (g groups) of(i int) int {
+	for g[i] != i {
+		g[i] = g[g[i]]
+		i = g[i]
+	}
+	return i
+}
+
+func (g groups) join(i, j int) { g[g.of(i)] = g.of(j) }
 
 // Sessions that are inferred are those of the traffic, where the blocks can tell, and single
 // requests have none.
@@ -336,9 +395,10 @@ func TestSessionsOfShapes(t *testing.T) {
 				rows, whose := shapeRows(t, string(script[0]), string(shape), n, seed)
 				a := annotate(rows, 512, profile.Options{})
 				together, right, tell := pairs(rows, whose)
+				turns, found := turnPairs(rows, whose, 512)
 				all := a.Inferred()
-				t.Logf("| %s | %d | %d | %d | %d | %d | %.3f | %.3f | %.1f %% |", shape, n, seed, slices.Max(whose)+1, all.Sessions, all.Requests,
-					float64(right)/float64(max(1, together)), float64(right)/float64(max(1, tell)), 100*all.Doubt)
+				t.Logf("| %s | %d | %d | %d | %d | %d | %.3f | %.3f | %.3f of %d | %.1f %% |", shape, n, seed, slices.Max(whose)+1, all.Sessions, all.Requests,
+					float64(right)/float64(max(1, together)), float64(right)/float64(max(1, tell)), float64(found)/float64(max(1, turns)), turns, 100*all.Doubt)
 				if float64(right) < .95*float64(together) || float64(right) < .9*float64(tell) {
 					t.Errorf("%s, %d rows, seed %d: %d pairs, %d right, %d could be told", shape, n, seed, together, right, tell)
 				}
