@@ -25,11 +25,13 @@ import (
 //     up go together, see [keyReader].
 //  2. resolve: each partition is read in turn. For every reference it writes an
 //     answer, in the same order: how far back the first reference to the block
-//     is, and which request touched the block last or, once the sessions of all
+//     is, and which request touched the block last or, where the sessions of all
 //     rows are known, who had it. Like answers in a row are
 //     one: a prefix that comes again came whole before.
 //  3. Reading the rows again, each reference takes the next answer of its
-//     partition. The order is that of the rows, so nothing is sorted.
+//     partition. The order is that of the rows, so nothing is sorted. Where sessions
+//     are inferred, the rows are read twice: who had the blocks in which hits end is
+//     found out the second time, see [hitEnds].
 //
 // Memory is that of the partitions' buffers and of one partition for each
 // worker. Sorting all references by key instead was rejected: it moves as many
@@ -43,7 +45,6 @@ type partitions struct {
 	dir      string
 	refs     *trace.Spill
 	answers  *trace.Spill // nil before they are resolved
-	dropped  int64        // bytes of answers before these
 	n        int64        // references so far
 }
 
@@ -178,23 +179,17 @@ func (p *part) flush(s *trace.Spill) error {
 const maxResolvers = 4
 
 // resolve answers all references: with who touched a block last or, where who names the session of
-// each row, see [profile.CategoryRule], with who had it. Answers of before are dropped.
+// each row, see [profile.CategoryRule], with who had it.
 func (x *partitions) resolve(ctx context.Context, workers int, who []uint32) (err error) {
 	for i := range x.parts {
 		p := &x.parts[i]
-		if p.answers = nil; p.buf == nil {
+		if p.buf == nil {
 			continue
 		}
 		if err := p.flush(x.refs); err != nil {
 			return err
 		}
 		p.buf = nil
-	}
-	if x.answers != nil {
-		x.dropped += x.answers.Size()
-		if err := x.answers.Close(); err != nil {
-			return err
-		}
 	}
 	if x.answers, err = trace.NewSpill(x.dir); err != nil {
 		return err

@@ -18,11 +18,9 @@ type prefixHit struct {
 	deepest answer
 }
 
-// inferSessions reads the rows with who touched their blocks last.
-func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder profile.SessionFinder, err error) {
-	if err := x.resolve(ctx, f.p.workers(), nil); err != nil {
-		return finder, err
-	}
+// inferSessions reads the rows with who touched their blocks last, and finds the blocks in which
+// their hits end.
+func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder profile.SessionFinder, ends hitEnds, err error) {
 	n := x.numberer()
 	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		n.begin()
@@ -35,6 +33,9 @@ func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder pro
 			if _, _, err = n.list(r.OutputBlocks, false); err != nil {
 				return err
 			}
+			if seen.hit > 0 {
+				ends.blocks.set(int64(blocks[seen.hit-1]))
+			}
 			if r.Blocks = blocks; load {
 				finder.See(profile.SightingOf(r, x.size, seen.hit, row+int64(i)-int64(seen.deepest.before)))
 			} else {
@@ -44,7 +45,29 @@ func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder pro
 		return nil
 	}, nil)
 	finder.Finish()
-	return finder, err
+	ends.marks = make([]uint32, ends.blocks.count())
+	return finder, ends, err
+}
+
+// hitEnds know of the blocks in which the hit of some row ends which sessions had them. A category
+// asks for no other block.
+type hitEnds struct {
+	blocks rankedBits
+	marks  []uint32 // of each of them, see [profile.BlockUsers]
+	users  profile.BlockUsers
+}
+
+// take says who had the block in which the hit of a row ends, and notes whose the row is.
+func (h *hitEnds) take(blocks []uint64, hit int, who uint32) (use profile.BlockUse) {
+	if hit > 0 {
+		use = h.users.Use(h.marks[h.blocks.before(int64(blocks[hit-1]))], who)
+	}
+	for _, id := range blocks {
+		if h.blocks.has(int64(id)) {
+			h.users.Add(&h.marks[h.blocks.before(int64(id))], who)
+		}
+	}
+	return use
 }
 
 // finishSpilled does what finishInMemory does, with the state of blocks on disk.
@@ -65,7 +88,7 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 		return err
 	}
 	defer func() { err = errors.Join(err, x.close()) }()
-	var who []uint32 // by row: its session
+	var who []uint32 // by row: its session, where sessions are given
 	var named profile.CategoryRule
 	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		for i := range rows {
@@ -76,26 +99,24 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 			if err := x.list(row, r.OutputBlocks, false); err != nil {
 				return err
 			}
-			who = append(who, named.Who(row, r.Session))
+			if f.keepSessions {
+				who = append(who, named.Who(row, r.Session))
+			}
 		}
 		return nil
 	}, nil)
 	if err != nil {
 		return err
 	}
-	var finder profile.SessionFinder
-	if !f.keepSessions {
-		if finder, err = f.inferSessions(ctx, x); err != nil {
-			return err
-		}
-		for row := range who {
-			if session, ok := finder.Session(int64(row)); ok {
-				who[row] = named.Who(int64(row), &session)
-			}
-		}
-	}
 	if err := x.resolve(ctx, f.p.workers(), who); err != nil {
 		return err
+	}
+	var finder profile.SessionFinder
+	var ends hitEnds
+	if !f.keepSessions {
+		if finder, ends, err = f.inferSessions(ctx, x); err != nil {
+			return err
+		}
 	}
 	n := x.numberer()
 	f.totals.Inferred = finder.Inferred()
@@ -119,9 +140,13 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 				r.Session, r.Turn = trace.Ptr(session), trace.Ptr(turns[session])
 				turns[session]++
 			}
-			rule.Who(row, r.Session)
+			session := rule.Who(row, r.Session)
 			if r.Category = ""; isLoad(r) {
-				r.Category = rule.Category(r, x.size, seen.hit, seen.deepest.use())
+				use := seen.deepest.use()
+				if !f.keepSessions {
+					use = ends.take(r.Blocks, seen.hit, session)
+				}
+				r.Category = rule.Category(r, x.size, seen.hit, use)
 			}
 			f.totals.Sources.add(r)
 			f.ids.ApplyPeople(r)
@@ -130,7 +155,7 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 		return nil
 	}, dst)
 	f.totals.Blocks = int(n.firsts.marks)
-	f.totals.SpillBytes += x.refs.Size() + x.answers.Size() + x.dropped
+	f.totals.SpillBytes += x.refs.Size() + x.answers.Size()
 	return err
 }
 
@@ -191,7 +216,7 @@ func (f *finisher) inferSpilled(ctx context.Context) (out *trace.Sorted, refs in
 type numberer struct {
 	x       *partitions
 	answers []*trace.SpillReader // by partition
-	firsts  firstMarks
+	firsts  rankedBits
 	ids     []uint64 // of the rows at hand
 }
 
@@ -267,16 +292,15 @@ func readAnswer(r *trace.SpillReader, prompt bool) (a answer, n int, err error) 
 	return a, n, whole(err)
 }
 
-// firstMarks marks, of a sequence of block references, those that are the first of
-// their block, in 1.15 bits each, and counts the marks before any of them.
-type firstMarks struct {
+// rankedBits are a sequence of bits, in 1.15 bits each, and count those that are set before any of
+// them: of block references, the first to their block, or of blocks, those in which hits end.
+type rankedBits struct {
 	pages [][]line
-	n     int64  // references so far
-	marks uint64 // among them
+	n     int64  // bits so far
+	marks uint64 // that are set among them
 }
 
-// A line is a cache line: the marks before it, and those of the next 448
-// references.
+// A line is a cache line: the set bits before it, and the next 448 bits.
 type line [8]uint64
 
 const (
@@ -284,9 +308,9 @@ const (
 	pageLines = 1 << 14
 )
 
-// add appends n references, which are all the first of their blocks or none of
-// them. The number of the first's block is the number of firsts before it.
-func (f *firstMarks) add(n int, first bool) {
+// add appends n bits, all set or none. Of block references, the number of the first's block is the
+// number of firsts before it.
+func (f *rankedBits) add(n int, first bool) {
 	for n > 0 {
 		at := f.n / lineBits
 		page := at / pageLines
@@ -307,8 +331,37 @@ func (f *firstMarks) add(n int, first bool) {
 	}
 }
 
-// before counts the firsts before reference i, which was added.
-func (f *firstMarks) before(i int64) uint64 {
+// set sets bit i. Nothing may be added then, and [rankedBits.before] is known after count.
+func (f *rankedBits) set(i int64) {
+	at := i / lineBits
+	for int64(len(f.pages)) <= at/pageLines {
+		f.pages = append(f.pages, make([]line, pageLines))
+	}
+	f.pages[at/pageLines][at%pageLines][1+i%lineBits/64] |= 1 << (i % lineBits % 64)
+}
+
+// count counts the bits that are set.
+func (f *rankedBits) count() uint64 {
+	f.marks = 0
+	for _, page := range f.pages {
+		for i := range page {
+			page[i][0] = f.marks
+			for _, w := range page[i][1:] {
+				f.marks += uint64(bits.OnesCount64(w))
+			}
+		}
+	}
+	return f.marks
+}
+
+// has reports whether bit i is set.
+func (f *rankedBits) has(i int64) bool {
+	at := i / lineBits
+	return at/pageLines < int64(len(f.pages)) && f.pages[at/pageLines][at%pageLines][1+i%lineBits/64]>>(i%lineBits%64)&1 != 0
+}
+
+// before counts the set bits before bit i, which was added or set.
+func (f *rankedBits) before(i int64) uint64 {
 	at := i / lineBits
 	l, bit := &f.pages[at/pageLines][at%pageLines], i%lineBits
 	n := l[0]

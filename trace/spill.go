@@ -141,12 +141,13 @@ var errSpill = errors.New("a temporary file is damaged")
 // A rowDecoder reads rows in canonical form. What rows point to is cut from
 // slabs, which are not used again: rows may be kept.
 type rowDecoder struct {
-	rest  []byte
-	short bool // the row ended too early
-	names map[string]string
-	words slab[uint64]
-	longs slab[int64]
-	ints  slab[int32]
+	rest   []byte
+	short  bool // the row ended too early
+	names  map[string]string
+	latest [16]string // of these, by length and first letter: a hash costs as much as the rest of a row
+	words  slab[uint64]
+	longs  slab[int64]
+	ints   slab[int32]
 }
 
 // A slab hands out pieces of large allocations.
@@ -317,14 +318,19 @@ func (d *rowDecoder) name() string {
 	if len(b) == 0 {
 		return ""
 	}
-	if s, ok := d.names[string(b)]; ok {
-		return s
+	latest := &d.latest[(len(b)+int(b[0]))%len(d.latest)]
+	if *latest == string(b) {
+		return *latest
 	}
-	if d.names == nil || len(d.names) >= maxNames {
-		d.names = map[string]string{}
+	s, ok := d.names[string(b)]
+	if !ok {
+		if d.names == nil || len(d.names) >= maxNames {
+			d.names = map[string]string{}
+		}
+		s = string(b)
+		d.names[s] = s
 	}
-	s := string(b)
-	d.names[s] = s
+	*latest = s
 	return s
 }
 
