@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -89,38 +88,19 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 	}, dst)
 }
 
-// each calls do for all rows, some at a time and with the number of the first,
+// eachBatch calls do for all rows, some at a time and with the number of the first,
 // and writes them to dst, if there is one.
 func (f *finisher) eachBatch(ctx context.Context, do func(row int64, rows []trace.Request) error, dst trace.Writer[trace.Request]) error {
-	src, err := f.sorted.Reader()
-	if err != nil {
+	return f.sorted.Pass(ctx, func(row int64, rows []trace.Request) error {
+		for i := range rows {
+			f.answers.settle(&rows[i])
+		}
+		err := do(row, rows)
+		if dst != nil && err == nil {
+			f.p.progress("write", row+int64(len(rows)))
+		}
 		return err
-	}
-	batch := make([]trace.Request, 256)
-	for row := int64(0); ; {
-		n, end := src.Read(batch)
-		for i := range batch[:n] {
-			f.answers.settle(&batch[i])
-		}
-		if err := do(row, batch[:n]); err != nil {
-			return err
-		}
-		row += int64(n)
-		if dst != nil && n > 0 {
-			if _, err := dst.Write(batch[:n]); err != nil {
-				return err
-			}
-			f.p.progress("write", row)
-		}
-		switch {
-		case end == io.EOF:
-			return nil
-		case end != nil:
-			return end
-		case ctx.Err() != nil:
-			return ctx.Err()
-		}
-	}
+	}, dst)
 }
 
 // rename makes times count from the begin and gives labels in place of names.

@@ -218,18 +218,28 @@ type numberer struct {
 	answers []*trace.SpillReader // by partition
 	firsts  rankedBits
 	ids     []uint64 // of the rows at hand
+	before  [trace.PassBatches][]uint64
+	batch   int // which of them is ids
 }
 
 func (x *partitions) numberer() *numberer {
-	n := &numberer{x: x, ids: make([]uint64, 0, 1<<12)} // never nil: no blocks are an empty list
+	n := &numberer{x: x}
+	for i := range n.before {
+		n.before[i] = make([]uint64, 0, 1<<12) // never nil: no blocks are an empty list
+	}
+	n.ids = n.before[0]
 	for i := range x.parts {
 		n.answers = append(n.answers, x.answers.Reader(x.buffer, x.parts[i].answers...))
 	}
 	return n
 }
 
-// begin takes back the numbers of all rows so far.
-func (n *numberer) begin() { n.ids = n.ids[:0] }
+// begin begins a batch of rows, and takes back the numbers of those of which none is read any more.
+func (n *numberer) begin() {
+	n.before[n.batch] = n.ids
+	n.batch = (n.batch + 1) % len(n.before)
+	n.ids = n.before[n.batch][:0]
+}
 
 // list returns the numbers of a list of blocks.
 func (n *numberer) list(words []uint64, prompt bool) ([]uint64, prefixHit, error) {

@@ -168,7 +168,7 @@ func (s *Sorted) Reader() (Reader[Request], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sortedReader{s: s, m: m}, nil
+	return &sortedReader{s: s, m: m, dec: new(rowDecoder)}, nil
 }
 
 // Order calls f for each row of the sorted trace, in its order, with its position
@@ -204,7 +204,7 @@ func (s *Sorted) Close() error {
 type sortedReader struct {
 	s   *Sorted
 	m   *merge
-	dec rowDecoder
+	dec *rowDecoder
 }
 
 func (r *sortedReader) Read(rows []Request) (int, error) {

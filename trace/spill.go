@@ -139,7 +139,7 @@ func (r *SpillReader) Next(n int) ([]byte, error) {
 var errSpill = errors.New("a temporary file is damaged")
 
 // A rowDecoder reads rows in canonical form. What rows point to is cut from
-// slabs, which are not used again: rows may be kept.
+// slabs, which are not used again, so that rows may be kept, unless by reuse.
 type rowDecoder struct {
 	rest   []byte
 	short  bool // the row ended too early
@@ -151,21 +151,39 @@ type rowDecoder struct {
 }
 
 // A slab hands out pieces of large allocations.
-type slab[T any] []T
+type slab[T any] struct {
+	rest, all []T
+	again     bool // all is used again
+}
 
 const slabItems = 4096
 
-// take returns n zero items.
+// take returns n items, which are zero unless they are used again.
 func (s *slab[T]) take(n int) []T {
-	if n > len(*s) || *s == nil { // no items are none, and not missing
-		if n > slabItems/4 {
+	if n > len(s.rest) || s.rest == nil { // no items are none, and not missing
+		switch {
+		case s.again:
+			s.all = make([]T, max(n, slabItems, 2*len(s.all)))
+		case n > slabItems/4:
 			return make([]T, n)
+		default:
+			s.all = make([]T, slabItems)
 		}
-		*s = make([]T, slabItems)
+		s.rest = s.all
 	}
-	out := (*s)[:n:n]
-	*s = (*s)[n:]
+	out := s.rest[:n:n]
+	s.rest = s.rest[n:]
 	return out
+}
+
+// reuse takes back all items.
+func (s *slab[T]) reuse() { s.rest, s.again = s.all, true }
+
+// reuse takes back what the rows so far point to.
+func (d *rowDecoder) reuse() {
+	d.words.reuse()
+	d.longs.reuse()
+	d.ints.reuse()
 }
 
 // decode reads the row that fills b.

@@ -1,6 +1,9 @@
 package trace
 
-import "io"
+import (
+	"io"
+	"reflect"
+)
 
 // TextFree marks the row types that may be written. An Entry is not one, so a
 // Writer of Entries does not compile.
@@ -86,12 +89,28 @@ func (s *SliceReader[T]) Read(rows []T) (int, error) {
 	return n, nil
 }
 
-// SliceWriter collects rows in memory, for tests and small outputs. Lists are
-// shared with the batch, so it suits producers that make fresh rows.
+// SliceWriter collects rows in memory, for tests and small outputs, with what they point to.
 type SliceWriter[T TextFree] struct{ Rows []T }
 
 // Write implements [Writer].
 func (s *SliceWriter[T]) Write(rows []T) (int, error) {
-	s.Rows = append(s.Rows, rows...)
+	for _, row := range rows {
+		fields := reflect.ValueOf(&row).Elem()
+		for i := range fields.NumField() {
+			f := fields.Field(i)
+			switch {
+			case !f.CanSet() || f.Kind() != reflect.Pointer && f.Kind() != reflect.Slice || f.IsNil():
+			case f.Kind() == reflect.Pointer:
+				value := reflect.New(f.Type().Elem())
+				value.Elem().Set(f.Elem())
+				f.Set(value)
+			default:
+				list := reflect.MakeSlice(f.Type(), f.Len(), f.Len())
+				reflect.Copy(list, f)
+				f.Set(list)
+			}
+		}
+		s.Rows = append(s.Rows, row)
+	}
 	return len(rows), nil
 }
