@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"runtime"
 	"testing"
 	"time"
 
@@ -80,6 +81,25 @@ func TestAnyMemoryLimit(t *testing.T) {
 		}
 		if files, _ := os.ReadDir(p.SpillDir); len(files) > 0 {
 			t.Fatalf("%d spill files have a name", len(files))
+		}
+	}
+}
+
+// What comes out is the same for any number of processors, with blocks in memory and on disk.
+func TestAnyProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 512, SourceBlock: 512, SpillDir: t.TempDir()}
+	src := mooncakeLike(3000)
+	var want string
+	for _, processors := range []int{1, 2, 4} {
+		runtime.GOMAXPROCS(processors)
+		for _, p := range []anonymize.Policy{p, p.WithLimits(100, 500)} {
+			rows, _ := run(t, p, src)
+			if got := digest(rows); want == "" {
+				want = got
+			} else if got != want {
+				t.Errorf("other rows with %d processors", processors)
+			}
 		}
 	}
 }

@@ -20,8 +20,10 @@ import (
 // private files without names, about as many bytes as a source of hashed block
 // ids has, and a third of them where ids count up; see [Totals]. What grows with
 // the source is a hundred bytes or so for each session and user, 8 bytes for
-// each row that has parents and comes out of order and, when blocks spill, 4
-// bytes a row and 1.15 bits for each of its blocks; and 50 bytes for each of up to 1,048,576
+// each row that has parents and comes out of order and, when blocks spill, 1.15 bits for each
+// block of a row and each different block, with 4 bytes a row or, where sessions are inferred, what
+// their finder in package profile takes and up to 16 bytes for each block in which the hit of a request
+// ends; and 50 bytes for each of up to 1,048,576
 // answers that other requests may go on from. Inferred blocks spill as those of text
 // do, and to infer them takes some 130 bytes for each turn of up to 8,192 sessions. Errors name a request by its
 // position and never quote it.

@@ -96,7 +96,7 @@ type sourceIDs struct {
 }
 
 const (
-	watchedIDs    = 1 << 18
+	watchedIDs    = 1 << 16
 	watchedLength = 4096 // requests of which lengths are told apart
 )
 

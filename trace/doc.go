@@ -59,6 +59,7 @@
 //   - sort.go: sorting rows by arrival in bounded memory, with runs on disk that are
 //     merged; parents follow their rows
 //   - shelf.go: rows in a private file, given back by their numbers
+//   - pass.go: sorted rows read, taken by a function and written, all at once
 //   - spill.go: private files for what does not fit in memory, and rows read back from them
 //
 // Exported names of this package are stable, see docs/stability.md.

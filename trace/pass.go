@@ -37,8 +37,8 @@ func (s *Sorted) Pass(ctx context.Context, take func(row int64, rows []Request) 
 		free <- &passBatch{rows: make([]Request, passRows)}
 	}
 	g.Go(func() error {
-		defer crash.Caught()
 		defer close(read)
+		defer crash.Caught()
 		for {
 			var b *passBatch
 			select {
@@ -61,8 +61,8 @@ func (s *Sorted) Pass(ctx context.Context, take func(row int64, rows []Request) 
 		}
 	})
 	g.Go(func() error {
-		defer crash.Caught()
 		defer close(taken)
+		defer crash.Caught()
 		row := int64(0)
 		for b := range read {
 			if err := take(row, b.rows); err != nil {

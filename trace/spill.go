@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -143,6 +144,7 @@ var errSpill = errors.New("a temporary file is damaged")
 type rowDecoder struct {
 	rest   []byte
 	short  bool // the row ended too early
+	seen   seenRow
 	names  map[string]string
 	latest [16]string // of these, by length and first letter: a hash costs as much as the rest of a row
 	words  slab[uint64]
@@ -186,10 +188,61 @@ func (d *rowDecoder) reuse() {
 	d.ints.reuse()
 }
 
+// A seenRow is a row without optional numbers, and how it begins and ends in canonical form. Most rows
+// of a source begin and end as the one before, and need not be read again then.
+type seenRow struct {
+	row         Request
+	begin, tail []byte
+}
+
 // decode reads the row that fills b.
 func (d *rowDecoder) decode(b []byte, r *Request) error {
 	d.rest, d.short = b, false
-	r.ArrivalNS = d.varint()
+	arrival := d.varint()
+	if begin := d.seen.begin; len(begin) > 0 && bytes.HasPrefix(d.rest, begin) {
+		d.rest = d.rest[len(begin):]
+		*r = d.seen.row
+	} else {
+		begin := d.rest
+		d.decodeBegin(r)
+		if !d.short && r.Session == nil && r.Turn == nil && r.Parents == nil && r.ThinkNS == nil && r.ToolNS == nil && r.User == nil && r.Class == nil && r.Replica == nil {
+			d.seen = seenRow{begin: append(d.seen.begin[:0], begin[:len(begin)-len(d.rest)]...), tail: d.seen.tail[:0],
+				row: Request{Model: r.Model, Adapter: r.Adapter, Kind: r.Kind, Category: r.Category}}
+		}
+	}
+	r.ArrivalNS = arrival
+	r.InputTokens, r.OutputTokens = int32(d.varint()), nil
+	if n := int32(d.varint()); n >= 0 {
+		out := d.ints.take(1)
+		out[0], r.OutputTokens = n, &out[0]
+	}
+	r.ReasoningTokens, r.CachedTokens, r.ImageTokens, r.Images = d.int(), d.int(), d.int(), d.int()
+	r.MaxTokens, r.Temperature, r.Stream = d.int(), d.float(), d.bool()
+	r.Blocks, r.OutputBlocks = d.ids(), nil
+	if d.set() {
+		r.OutputBlocks = d.ids()
+	}
+	if tail := d.seen.tail; len(tail) > 0 && bytes.Equal(d.rest, tail) {
+		of := &d.seen.row
+		r.Status, r.FinishReason, r.TTFTNS, r.E2ENS = of.Status, of.FinishReason, nil, nil
+		r.LengthSource, r.ReuseSource, r.Thread = of.LengthSource, of.ReuseSource, nil
+		return nil
+	}
+	tail := d.rest
+	d.decodeTail(r)
+	if d.short || len(d.rest) > 0 {
+		return errSpill
+	}
+	if r.TTFTNS == nil && r.E2ENS == nil && r.Thread == nil {
+		of := &d.seen.row
+		d.seen.tail = append(d.seen.tail[:0], tail...)
+		of.Status, of.FinishReason, of.LengthSource, of.ReuseSource = r.Status, r.FinishReason, r.LengthSource, r.ReuseSource
+	}
+	return nil
+}
+
+// decodeBegin reads what is between the arrival and the lengths.
+func (d *rowDecoder) decodeBegin(r *Request) {
 	r.Session, r.Turn = d.long(), d.int()
 	r.Parents = nil
 	if n := d.length(); n > 0 {
@@ -202,17 +255,10 @@ func (d *rowDecoder) decode(b []byte, r *Request) error {
 	r.Model, r.Adapter, r.Kind = d.name(), d.name(), d.name()
 	r.Class, r.Replica = d.optName(), d.optName()
 	r.Category = d.name()
-	r.InputTokens, r.OutputTokens = int32(d.varint()), nil
-	if n := int32(d.varint()); n >= 0 {
-		out := d.ints.take(1)
-		out[0], r.OutputTokens = n, &out[0]
-	}
-	r.ReasoningTokens, r.CachedTokens, r.ImageTokens, r.Images = d.int(), d.int(), d.int(), d.int()
-	r.MaxTokens, r.Temperature, r.Stream = d.int(), d.float(), d.bool()
-	r.Blocks, r.OutputBlocks = d.ids(), nil
-	if d.set() {
-		r.OutputBlocks = d.ids()
-	}
+}
+
+// decodeTail reads what is behind the blocks.
+func (d *rowDecoder) decodeTail(r *Request) {
 	r.Status, r.FinishReason = d.name(), d.name()
 	r.TTFTNS, r.E2ENS = d.long(), d.long()
 	r.LengthSource, r.ReuseSource = "", ""
@@ -223,10 +269,6 @@ func (d *rowDecoder) decode(b []byte, r *Request) error {
 	if len(d.rest) > 0 {
 		r.Thread = d.int()
 	}
-	if d.short || len(d.rest) > 0 {
-		return errSpill
-	}
-	return nil
 }
 
 func (d *rowDecoder) uvarint() uint64 {

@@ -15,13 +15,13 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 13_690,
+	"anonymize": 13_740,
 	"cmd":       25_000,
 	"datasets":  28_060,
 	"examples":  1_000,
 	"replay":    62_050,
 	"synth":     15_860,
-	"trace":     32_980,
+	"trace":     33_160,
 }
 
 // slack is how far below its budget a folder may be before the budget has to sink.
