@@ -273,6 +273,7 @@ type dialectDecoder struct {
 	sessions map[string]*turnState
 	requests map[string]served // by request_id
 	agentic  bool
+	whole    bool // a turn began with the first block of the one before it, which is no news there
 
 	key, id string     // session and request of the current row
 	next    *turnState // of the current row, if it is one of a session
@@ -494,7 +495,8 @@ var ErrDelta = errors.New(askRows)
 // what to say. The signs are the agentic fields, but for those that name requests to wait
 // for in a row with a name and block ids of its own; a mode of deltas; a text by
 // itself in a later turn; and a later turn whose prompt does not begin as the
-// one before it did, or, without ids, is shorter.
+// one before it did, or, without ids, is shorter. Where ids showed once that rows hold whole
+// prompts, those of other beginnings are of windows, documents or samples, and no sign.
 func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, error) {
 	if d.rows != "" {
 		return d.rows == rowsDelta, nil
@@ -535,7 +537,10 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 			return doubt("text_input")
 		}
 	case len(before.blocks) > 0 && len(e.SourceBlocks) > 0:
-		if e.SourceBlocks[0] != before.blocks[0] {
+		switch {
+		case e.SourceBlocks[0] == before.blocks[0]:
+			d.whole = true
+		case !d.whole:
 			return doubt("hash_ids")
 		}
 	case e.InputTokens != nil && *e.InputTokens < before.input:

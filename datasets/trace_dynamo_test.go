@@ -97,6 +97,21 @@ func TestDynamoFaults(t *testing.T) {
 	reads(t, short, Options{Rows: "full"}, "0s session=s turn=0 after=[] in=60 out=1", "1ms session=s turn=1 after=[0] in=59 out=1 think=1ms")
 }
 
+// A turn that begins with the block of the one before it shows that rows hold whole prompts. Then a window
+// that slides, another document or a sample is no sign of rows that hold what is new.
+func TestRowsThatShowWholePrompts(t *testing.T) {
+	row := func(session string, in int, blocks string) string {
+		return rowsOf(fmt.Sprintf(`{'session_id':'%s','timestamp':0,'input_length':%d,'output_length':1,'hash_ids':[%s]}`, session, in, blocks))
+	}
+	begin, again, slid := row("s", 1000, "0,1"), row("s", 1500, "0,1,2"), row("t", 1000, "7,8")+row("t", 900, "9,10")
+	if all, info := mustRead(t, begin+again+slid, Options{}); len(all) != 4 || info.Bad != 0 {
+		t.Errorf("%d rows, %+v", len(all), info)
+	}
+	if _, _, err := read(strings.NewReader(slid+begin+again), Options{}); !errors.Is(err, ErrDelta) {
+		t.Errorf("rows that show nothing: %v", err)
+	}
+}
+
 // Rows without a fault go on behind one with a fault, in the session as it was.
 func TestDynamoGoesOnBehindFaults(t *testing.T) {
 	info := reads(t, rowsOf(

@@ -112,12 +112,15 @@ func (t *swapping) dealEndings(c pairing, old []ending) {
 }
 
 // jitterEnding changes the output length, within the limit that was asked for.
-func (s *swapper) jitterEnding(e ending) ending {
-	if e.output == none {
+func (t *swapping) jitterEnding(e ending) ending {
+	if e.output == none || t.common.outputs[e.output] {
 		return e
 	}
 	before := e.output
-	now := s.jitter(before, jitterFrom, swapJitter, outputLeast)
+	now := t.jitter(before, jitterFrom, swapJitter, outputLeast)
+	if t.common.longest > 0 {
+		now = min(now, t.common.longest)
+	}
 	if e.extra == nil {
 		e.output = now
 		return e

@@ -16,6 +16,48 @@ const (
 	outputLeast = 1
 )
 
+// commonLengths are lengths that are nobody's: limits, as of documents that were cut and of answers
+// that were, and defaults. At least 4k requests and one of fifty have each. They stay as they are.
+type commonLengths struct {
+	sizes   map[size]bool // what opens and branches bring, without a trunk
+	outputs map[int32]bool
+	longest int32 // output that another may get
+}
+
+func (s *swapper) commonLengths() commonLengths {
+	sizes, outputs := map[size]int{}, map[int32]int{}
+	c := commonLengths{sizes: map[size]bool{}, outputs: map[int32]bool{}, longest: maxTokens / 2}
+	longest := int32(0)
+	for i := range s.places {
+		p := &s.places[i]
+		sizes[p.brought()]++
+		outputs[p.output]++
+		longest = max(longest, p.output)
+	}
+
+	least := max(4*s.k, len(s.places)/50)
+	for z, n := range sizes {
+		if n >= least {
+			c.sizes[z] = true
+		}
+	}
+	for output, n := range outputs {
+		if n >= least {
+			c.outputs[output] = true
+		}
+	}
+	if c.outputs[longest] {
+		c.longest = longest
+	}
+	return c
+}
+
+// brought is a size without what it has of a template.
+func (s size) brought() size {
+	s.trunk = 0
+	return s
+}
+
 // swapSizes permutes sizes among places alike. Those that are permuted with each other
 // open prompts, continue, edit or branch, with or without turns to come, in cells of at
 // least k by their own size or growth, their place in the order, the length of their
@@ -103,13 +145,19 @@ func (t *swapping) swapCell(c []point, old []size) {
 			t.from[i] = []int32{growths[a].place}
 		default:
 			b, tail := blocks[a].place, tails[a].place
-			if old[b].fresh <= blocksFrom {
+			common := t.common.sizes[old[b].brought()]
+			if common || old[b].fresh <= blocksFrom {
 				tail = b // few blocks and the last are about one length: apart they would be others
 			}
-			if p.fresh = t.jitter(old[b].fresh, blocksFrom, swapJitter, 0); p.template == t.places[b].template {
+			if p.fresh = old[b].fresh; !common {
+				p.fresh = t.jitter(p.fresh, blocksFrom, swapJitter, 0)
+			}
+			if p.template == t.places[b].template {
 				p.trunk = old[b].trunk
 			}
 			switch x := old[tail].tail; {
+			case common:
+				p.tail = x
 			case t.size == 0:
 				p.tail = t.jitter(x, jitterFrom, swapJitter, outputLeast)
 			case int(x) == t.size:

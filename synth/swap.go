@@ -118,11 +118,12 @@ type swapping struct {
 	under     []int32   // by place: it and all below it in the tree of its session
 	from      [][]int32 // by place: the places whose size it has, in parts
 	output    []int32   // by place: the place whose output it has
+	common    commonLengths
 }
 
 func (s *swapper) try() *swapping {
 	s = s.shuffled(int64(2 * s.k))
-	t := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, from: make([][]int32, len(s.places))}
+	t := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, from: make([][]int32, len(s.places)), common: s.commonLengths()}
 	t.did = swapFigures{Links: len(s.wires) + len(s.strays) + s.cut, Cut: s.cut}
 	t.leadStrays()
 	t.exchangeLinks()

@@ -357,6 +357,52 @@ func TestSizesArePermuted(t *testing.T) {
 	}
 }
 
+// Lengths that many have are limits: documents cut at 3,760 tokens, answers at 400. They stay limits, and
+// what few have is jittered.
+func TestCommonLengthsStay(t *testing.T) {
+	const n, block, cut, most = 1000, 512, 3760, 400
+	rng := rand.New(rand.NewPCG(4, 4))
+	rows := make([]trace.Request, n)
+	for i := range rows {
+		in, id := int32(min(cut, 1500*math.Exp(rng.NormFloat64()+1))), uint64(i)*100
+		rows[i] = trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: in, OutputTokens: trace.Ptr(int32(min(most, 250*math.Exp(rng.NormFloat64()))))}
+		for b := range (in + block - 1) / block {
+			rows[i].Blocks = append(rows[i].Blocks, id+uint64(b))
+		}
+	}
+	s, old := swapperOf(t, rows, trace.Meta{BlockSize: block}, 10)
+	s.prepareLinks()
+	x := s.try()
+
+	var prompts, outputs [2]int
+	others := 0
+	for i := range old {
+		for side, p := range []*place{&old[i], &x.places[i]} {
+			if p.tokens(block) == cut {
+				prompts[side]++
+			}
+			if p.output == most {
+				outputs[side]++
+			}
+		}
+		if x.places[i].output > most {
+			t.Fatalf("an answer has %d tokens, more than the limit", x.places[i].output)
+		}
+		if old[i].tokens(block) != cut && x.places[i].tokens(block) != old[i].tokens(block) {
+			others++
+		}
+	}
+	if prompts[0] < n/4 || prompts[1] < prompts[0] || prompts[1] > prompts[0]*21/20 {
+		t.Errorf("%d prompts are cut, want %d", prompts[1], prompts[0])
+	}
+	if outputs[0] < n/10 || outputs[1] < outputs[0] || outputs[1] > outputs[0]*5/4 {
+		t.Errorf("%d answers are cut, want %d", outputs[1], outputs[0])
+	}
+	if others < n/3 {
+		t.Errorf("%d prompts of other lengths changed", others)
+	}
+}
+
 // An output never stays with a part of the size that it came with, nor in its place.
 func TestEndingsLeaveTheirSizes(t *testing.T) {
 	s, _ := swapperOf(t, talk{block: 8, models: 1}.rows(1, 600), trace.Meta{BlockSize: 8}, 8)
@@ -501,7 +547,7 @@ func TestSwapNeedsItsRandomness(t *testing.T) {
 // The limit that was asked for holds after jitter, and reasoning is a part of
 // the output still.
 func TestJitterKeepsLimits(t *testing.T) {
-	s := swapper{r: rand.New(rand.NewPCG(1, 2)), k: 10, size: 16}
+	s := swapping{swapper: &swapper{r: rand.New(rand.NewPCG(1, 2)), k: 10, size: 16}}
 	for range 2000 {
 		out := int32(1 + s.r.IntN(400))
 		limit := out + int32(s.r.IntN(10))

@@ -61,23 +61,24 @@ func (c *comparison) copies() {
 	if len(chains) > 0 {
 		cand = trace.Ptr(index.share(c.cand.kept, chains, c.cand.kept.out, 0))
 	}
-	var d *float64
-	if ref != nil && cand != nil {
-		d = cand
-	}
-	c.add(chainExactName, ref, cand, d, what)
-	if d == nil {
+	if ref == nil || cand == nil {
+		c.add(chainExactName, ref, cand, nil, what)
 		c.add(chainNearName, ref, cand, nil, what)
 		return
 	}
-	chance := 0.0
+	exact, near := 0.0, 0.0 // by chance
 	for draw := range uint64(chanceDraws) {
 		out := append([]int32(nil), c.cand.kept.out...)
 		rng := rand.New(rand.NewPCG(draw, 0))
 		rng.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-		chance += index.share(c.cand.kept, chains, out, lengthTolerance) / chanceDraws
+		exact += index.share(c.cand.kept, chains, out, 0) / chanceDraws
+		near += index.share(c.cand.kept, chains, out, lengthTolerance) / chanceDraws
 	}
-	c.addAboveChance(chainNearName, index.share(c.cand.kept, chains, c.cand.kept.out, lengthTolerance), chance, true, what)
+
+	// Three standard deviations of what chance repeats of so many chains: nothing where it repeats none.
+	noise := 3 * math.Sqrt(exact*(1-exact)/float64(len(chains)))
+	c.add(chainExactName, &exact, cand, trace.Ptr(max(0, *cand-exact-noise)), what)
+	c.addAboveChance(chainNearName, index.share(c.cand.kept, chains, c.cand.kept.out, lengthTolerance), near, true, what)
 }
 
 // addAboveChance adds a measure of how much more is found than by chance.

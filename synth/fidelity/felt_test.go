@@ -310,6 +310,34 @@ func (n *naive) checkLinks(t *testing.T, name string, k *keptRows) {
 	}
 }
 
+// Answers of a few tokens repeat whole chains by chance, which is no copy; that of the trace is one.
+func TestFewLengthsAreNoCopies(t *testing.T) {
+	meta := trace.Meta{BlockSize: 8, Convention: trace.PartialTail}
+	answered := func(seed uint64, most int) []trace.Request {
+		rng := rand.New(rand.NewPCG(seed, 9))
+		rows := burst(chatTrace{seed: 31, n: 500, size: 8}.rows())
+		for i := range rows {
+			rows[i].OutputTokens = trace.Ptr(int32(1 + rng.IntN(most)))
+		}
+		return rows
+	}
+	repeated := func(ref, cand []trace.Request) float64 {
+		f := compared(t, meta, ref, cand)
+		return *f.Measures[slices.IndexFunc(f.Measures, func(m Measure) bool { return m.Name == chainExactName })].Distance
+	}
+
+	for seed := range uint64(5) {
+		if got := repeated(answered(2*seed, 2), answered(2*seed+1, 2)); got > 0 {
+			t.Errorf("unrelated answers repeat %.3f of the chains", got)
+		}
+	}
+	for _, most := range []int{2, 1000} {
+		if got := repeated(answered(1, most), answered(1, most)); got < 0.1 {
+			t.Errorf("a copy with answers of up to %d tokens repeats %.3f of the chains", most, got)
+		}
+	}
+}
+
 // Traffic whose lengths grow is not linked to other such traffic, but to its copy.
 func TestDriftIsNotLinkage(t *testing.T) {
 	meta := trace.Meta{BlockSize: 8, Convention: trace.PartialTail}

@@ -20,7 +20,7 @@ var budgets = map[string]int{
 	"datasets":  28_060,
 	"examples":  1_000,
 	"replay":    62_050,
-	"synth":     15_860,
+	"synth":     15_930,
 	"trace":     33_160,
 }
 
