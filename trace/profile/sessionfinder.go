@@ -148,17 +148,14 @@ func (f *SessionFinder) See(s Sighting) {
 func (f *SessionFinder) keep(t seenTurn, link uint32) {
 	if len(f.window) < finderWindow {
 		if len(f.window) == cap(f.window) {
-			f.window = slices.Grow(f.window, max(len(f.window), 64)) // append would copy all again and again
+			more := min(max(len(f.window), 64), finderWindow-len(f.window))
+			f.window = slices.Grow(f.window, more) // append would copy all again and again
 		}
 		f.window = append(f.window, t)
 	} else {
 		f.window[f.rows%finderWindow] = t
 	}
 	if f.rows < maxRows {
-		if len(f.links) == cap(f.links) {
-			more := max(len(f.links), 64)
-			f.links, f.tallyOf = slices.Grow(f.links, more), slices.Grow(f.tallyOf, more)
-		}
 		f.links, f.tallyOf = append(f.links, link), append(f.tallyOf, 0)
 	}
 	f.rows++
