@@ -273,7 +273,9 @@ type dialectDecoder struct {
 	sessions map[string]*turnState
 	requests map[string]served // by request_id
 	agentic  bool
-	whole    bool // a turn began with the first block of the one before it, which is no news there
+	whole    bool  // a turn began with the first block of the one before it, which is no news there
+	doubted  error // the first turn that began otherwise, while none did so
+	doubts   int   // later turns with ids so far
 
 	key, id string     // session and request of the current row
 	next    *turnState // of the current row, if it is one of a session
@@ -309,6 +311,9 @@ func (d *dialectDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	dst, err := d.steppedDecoder.decode(dst)
 	if f, ok := err.(*fault); ok && !f.stop && d.rows == rowsDelta {
 		f.stop, f.reason = true, f.reason+"; rows that hold what is new cannot be read past one at fault"
+	}
+	if err == io.EOF && d.doubted != nil && !d.whole {
+		return dst, d.doubted
 	}
 	if err == io.EOF && d.starts > 1 && d.together == d.starts {
 		d.s.notes.sayOnce("all sessions start at the same instant: this is seldom how they arrived")
@@ -480,6 +485,10 @@ func (d *dialectDecoder) accepted(e *trace.Entry, position int64) {
 	d.sessions[d.key] = n
 }
 
+// mostDoubts is how many later turns may come, of which none begins as the one before it, until a source has
+// to say what its rows hold. A shorter one has to at its end.
+const mostDoubts = 1000
+
 // maxContext bounds the context of accumulated rows, in tokens. Rows that are
 // whole contexts and are read as deltas get there soon.
 const maxContext = 1 << 24
@@ -540,8 +549,11 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 		switch {
 		case e.SourceBlocks[0] == before.blocks[0]:
 			d.whole = true
-		case !d.whole:
-			return doubt("hash_ids")
+		case !d.whole && d.doubted == nil:
+			_, d.doubted = doubt("hash_ids")
+		}
+		if d.doubts++; !d.whole && d.doubts > mostDoubts {
+			return false, d.doubted
 		}
 	case e.InputTokens != nil && *e.InputTokens < before.input:
 		return doubt("input_length")

@@ -104,11 +104,21 @@ func TestRowsThatShowWholePrompts(t *testing.T) {
 		return rowsOf(fmt.Sprintf(`{'session_id':'%s','timestamp':0,'input_length':%d,'output_length':1,'hash_ids':[%s]}`, session, in, blocks))
 	}
 	begin, again, slid := row("s", 1000, "0,1"), row("s", 1500, "0,1,2"), row("t", 1000, "7,8")+row("t", 900, "9,10")
-	if all, info := mustRead(t, begin+again+slid, Options{}); len(all) != 4 || info.Bad != 0 {
-		t.Errorf("%d rows, %+v", len(all), info)
+	for _, in := range []string{begin + again + slid, slid + begin + again, begin + slid + again} {
+		if all, info := mustRead(t, in, Options{}); len(all) != 4 || info.Bad != 0 {
+			t.Errorf("%d rows, %+v", len(all), info)
+		}
 	}
-	if _, _, err := read(strings.NewReader(slid+begin+again), Options{}); !errors.Is(err, ErrDelta) {
-		t.Errorf("rows that show nothing: %v", err)
+
+	// Without one, the source is asked at its end, or when many have come, and the first is named.
+	many := begin
+	for i := range 2 * mostDoubts {
+		many += row("s", 900, fmt.Sprintf("%d,%d", 10*i+20, 10*i+21))
+	}
+	for _, in := range []string{slid, many} {
+		if _, _, err := read(strings.NewReader(in), Options{}); !errors.Is(err, ErrDelta) || !strings.HasPrefix(err.Error(), "log:2:") {
+			t.Errorf("rows that show nothing: %v", err)
+		}
 	}
 }
 
