@@ -115,7 +115,7 @@ func (b *BlockNumbers) ID(old uint64) (uint64, error) {
 	if b.most == 0 {
 		b.most = nearBlocks
 	}
-	if old < b.most || b.near.isFar(old) {
+	if old < b.most || b.near.isSame(old) || b.near.isFar(old) {
 		return b.near.ID(old), nil
 	}
 	if b.rest == nil {

@@ -14,7 +14,13 @@ func TestBlockNumbers(t *testing.T) {
 	want := map[uint64]uint64{}
 	for i := range 300_000 {
 		var old uint64
-		switch r.IntN(4) {
+		kind := r.IntN(4)
+		if i < 20_000 {
+			kind = 4
+		}
+		switch kind {
+		case 4: // numbered so already, more of them than are in memory
+			old = r.Uint64N(uint64(len(want)) + 1)
 		case 0:
 			old = r.Uint64N(6000)
 		case 1:

@@ -158,8 +158,10 @@ var errShort = errors.New("the trace has fewer rows than when a part of it was c
 
 // Renumber gives dense ids from 0 by first appearance. Ids that are about as
 // small as their number cost 8 bytes each, in a slice; any other goes to a map,
-// so that one huge id in a hostile file cannot claim memory for all below it.
+// so that one huge id in a hostile file cannot claim memory for all below it. Ids that are
+// numbered so already, as those of a trace mostly are, take none.
 type Renumber struct {
+	same uint64   // ids below it are their own
 	to   []uint64 // new id plus one; 0 is unseen
 	far  map[uint64]uint64
 	next uint64
@@ -167,6 +169,12 @@ type Renumber struct {
 
 // ID returns the new id of old.
 func (r *Renumber) ID(old uint64) uint64 {
+	if r.isSame(old) {
+		if old == r.same {
+			r.same, r.next = old+1, old+1
+		}
+		return old
+	}
 	if old >= uint64(len(r.to)) {
 		if r.isFar(old) {
 			return r.farID(old)
@@ -183,6 +191,9 @@ func (r *Renumber) ID(old uint64) uint64 {
 	}
 	return r.to[old] - 1
 }
+
+// isSame says whether an id is its own.
+func (r *Renumber) isSame(old uint64) bool { return old < r.same || old == r.same && r.next == r.same }
 
 // isFar says whether an id is far larger than the number of ids.
 func (r *Renumber) isFar(old uint64) bool { return old > 1<<20+8*r.next }

@@ -143,9 +143,15 @@ func TestRenumber(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	var n trace.Renumber
 	want := map[uint64]uint64{}
-	for range 200_000 {
+	for i := range 200_000 {
 		old := uint64(r.IntN(100_000))
-		switch r.IntN(10) {
+		kind := r.IntN(10)
+		if i < 5000 {
+			kind = 10
+		}
+		switch kind {
+		case 10: // numbered so already
+			old = uint64(r.IntN(len(want) + 1))
 		case 0:
 			old = 1<<63 + uint64(r.IntN(1000))
 		case 1:

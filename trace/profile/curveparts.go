@@ -62,12 +62,11 @@ func (c *curveParts) look(id uint32, blocks, tokens int64) {
 	p.foundTokens[p.deepest] += tokens * sampleParts
 }
 
-// thin halves the rate of each part.
-func (c *curveParts) thin() {
+// halve counts hits by depths in a sample of half of the rate.
+func (c *curveParts) halve() {
 	c.found, c.foundTokens = halve(c.found), halve(c.foundTokens)
 	for i := range c.parts {
 		p := &c.parts[i]
-		p.stack.thin()
 		p.found, p.foundTokens = halve(p.found), halve(p.foundTokens)
 	}
 }

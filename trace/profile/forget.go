@@ -2,8 +2,9 @@ package profile
 
 // recentMarks are marks of blocks by their ids. Those of blocks that no later row can have are dropped.
 type recentMarks struct {
-	pages map[uint64]*markPage // by id, over pageBlocks
-	most  int                  // pages before some are dropped
+	pages []*markPage // by id, over pageBlocks; nil where none has a mark
+	held  int         // pages that are not nil
+	most  int         // of these, before some are dropped
 }
 
 type markPage [pageBlocks]uint32
@@ -14,7 +15,7 @@ const (
 )
 
 func newRecentMarks() *recentMarks {
-	return &recentMarks{pages: map[uint64]*markPage{}, most: leastPages}
+	return &recentMarks{most: leastPages}
 }
 
 // find appends the marks of blocks to a path.
@@ -22,14 +23,23 @@ func (m *recentMarks) find(path []*uint32, blocks []uint64) []*uint32 {
 	var page *markPage
 	for i, id := range blocks {
 		if i == 0 || id/pageBlocks != blocks[i-1]/pageBlocks {
-			if page = m.pages[id/pageBlocks]; page == nil {
-				page = new(markPage)
-				m.pages[id/pageBlocks] = page
-			}
+			page = m.page(id / pageBlocks)
 		}
 		path = append(path, &page[id%pageBlocks])
 	}
 	return path
+}
+
+// page is that of some ids, a new one where there is none.
+func (m *recentMarks) page(at uint64) *markPage {
+	if n := int(at) + 1 - len(m.pages); n > 0 {
+		m.pages = append(m.pages, make([]*markPage, n)...)
+	}
+	if m.pages[at] == nil {
+		m.pages[at] = new(markPage)
+		m.held++
+	}
+	return m.pages[at]
 }
 
 // Forget may drop what is known of blocks that no later row can have, between two rows. live calls its
@@ -38,7 +48,7 @@ func (m *recentMarks) find(path []*uint32, blocks []uint64) []*uint32 {
 // count up, and does nothing for others.
 func (c *Categorizer) Forget(live func(each func(blocks []uint64))) {
 	m := c.blocks.recent
-	if m == nil || len(m.pages) < m.most {
+	if m == nil || m.held < m.most {
 		return
 	}
 	needed := map[uint64]bool{}
@@ -50,14 +60,15 @@ func (c *Categorizer) Forget(live func(each func(blocks []uint64))) {
 		}
 	})
 	for at, page := range m.pages {
-		if !needed[at] {
+		if page != nil && !needed[uint64(at)] {
 			for _, mark := range page {
 				if mark >= severalUsers {
 					c.users.free = append(c.users.free, mark-severalUsers)
 				}
 			}
-			delete(m.pages, at)
+			m.pages[at] = nil
+			m.held--
 		}
 	}
-	m.most = max(leastPages, 2*len(m.pages))
+	m.most = max(leastPages, 2*m.held)
 }

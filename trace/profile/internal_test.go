@@ -43,7 +43,7 @@ func TestLRUMemory(t *testing.T) {
 	for id := range uint32(300_000) {
 		s.touch(id)
 		for s.full() {
-			s.thin()
+			s.thin(s.shift + 1)
 		}
 	}
 	if s.live > 50_000 || s.live < 10_000 || len(s.far) != s.live {
@@ -233,7 +233,7 @@ func TestThinnedDepths(t *testing.T) {
 	u := reusePass{stack: newLRU(1 << 20), found: []int64{0, 1, 10, 100, 1000}}
 	u.hits = 1111
 	for _, want := range [][]int64{{0, 11, 1100}, {0, 1111}} {
-		u.thin()
+		u.thin(u.stack.shift + 1)
 		if !slices.Equal(u.found[:len(want)], want) {
 			t.Fatalf("hits by depth are %v; want %v", u.found, want)
 		}

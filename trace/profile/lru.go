@@ -200,25 +200,40 @@ func (s *lru) held() []uint32 {
 // full tells whether the stack holds more blocks than it may.
 func (s *lru) full() bool { return s.live > s.limit }
 
-// thin halves the rate of the sample and drops the blocks that leave it.
-func (s *lru) thin() {
-	s.shift++
-	kept := map[uint32]uint32{}
-	visit := func(id, p uint32) {
-		switch {
-		case p == 0:
-		case s.sampled(id):
-			kept[id] = p
-		default:
-			s.clear(p - 1)
-		}
+// fitting is the least shift, above the one that it has, at which a sample is no larger than it may be.
+func (s *lru) fitting() uint {
+	var leave [65]int // blocks, by the shift at which they leave
+	s.each(func(id, _ uint32) { leave[bits.LeadingZeros64(hashed(uint64(id)))+1]++ })
+	shift := s.shift + 1
+	for left := s.live - leave[shift]; left > sampleBlocks && shift < 64; left -= leave[shift] {
+		shift++
 	}
+	return shift
+}
+
+// each visits the blocks with their positions plus one.
+func (s *lru) each(visit func(id, p uint32)) {
 	for id, p := range s.last {
-		visit(uint32(id), p)
+		if p != 0 {
+			visit(uint32(id), p)
+		}
 	}
 	for id, p := range s.far {
 		visit(id, p)
 	}
+}
+
+// thin lowers the rate of the sample to one in 2^shift and drops the blocks that leave it.
+func (s *lru) thin(shift uint) {
+	s.shift = shift
+	kept := map[uint32]uint32{}
+	s.each(func(id, p uint32) {
+		if s.sampled(id) {
+			kept[id] = p
+		} else {
+			s.clear(p - 1)
+		}
+	})
 	s.last, s.far = nil, kept
 	s.limit = min(s.limit, sampleBlocks)
 }

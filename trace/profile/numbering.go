@@ -11,10 +11,12 @@ import (
 // goes by its id, behind these numbers, which takes no memory. That takes ids about as small
 // as there are blocks, as import gives them: sets of blocks are bitsets.
 //
-// Memory: 4 bytes for each of the first blocks; some 40 for one whose id is far larger than
+// Memory: none for the first blocks whose ids are their numbers already, 4 bytes for each other of those before the
+// bound; some 40 for one whose id is far larger than
 // there are blocks.
 type numbering struct {
 	bound int
+	same  uint32   // ids below it are their own numbers
 	to    []uint32 // by id: number plus one; 0 is unseen
 	far   map[uint64]uint32
 	next  int   // number
@@ -29,6 +31,9 @@ func (n *numbering) beyond() bool { return n.later > 0 }
 
 // number is that of a block.
 func (n *numbering) number(id uint64) (uint32, error) {
+	if id < uint64(n.same) {
+		return uint32(id), nil
+	}
 	if id < uint64(len(n.to)) && n.to[id] != 0 {
 		return n.to[id] - 1, nil
 	}
@@ -44,6 +49,10 @@ func (n *numbering) number(id uint64) (uint32, error) {
 	}
 	number := uint32(n.next)
 	n.next++
+	if id == uint64(number) && n.same == number {
+		n.same++
+		return number, nil
+	}
 	if id > 1<<20+8*uint64(n.next) { // one huge id cannot claim memory for all below it
 		if n.far == nil {
 			n.far = map[uint64]uint32{}

@@ -22,6 +22,8 @@ type ReuseOptions struct {
 	// WarmUp is the time from the first arrival until requests count for the
 	// steady state. Nil is half of the duration; 0, or less, counts everything.
 	WarmUp *time.Duration
+	// WithoutErrors does not find how far the curve of a sample may be off, which takes as long as the curve.
+	WithoutErrors bool
 	// KVBytesPerToken is the memory that one token takes in a KV cache, such as
 	// [ModelShape] tells. 0 is unknown: then nothing is told in GiB.
 	KVBytesPerToken int64
@@ -67,7 +69,7 @@ func NewReuse(blockSize int, opts ReuseOptions) *Reuse {
 	if exact <= 0 {
 		exact = DefaultExactBlocks
 	}
-	return &Reuse{size: blockSize, ids: numbering{bound: cmp.Or(opts.bound, DefaultExactBlocks)}, plain: &reusePass{size: blockSize, kvBytes: opts.KVBytesPerToken, stack: newLRU(exact),
+	return &Reuse{size: blockSize, ids: numbering{bound: cmp.Or(opts.bound, DefaultExactBlocks)}, plain: &reusePass{size: blockSize, sure: opts.WithoutErrors, kvBytes: opts.KVBytesPerToken, stack: newLRU(exact),
 		time: timeline{listed: listedCapacities(blockSize, opts.KVBytesPerToken), warmUp: opts.WarmUp}}}
 }
 
@@ -144,6 +146,7 @@ type reusePass struct {
 	// sample.
 	found, foundTokens []int64
 	parts              *curveParts // of a sample; nil without
+	sure               bool        // there are none: errors are not asked for
 
 	depths []int64 // of the known leading blocks of the last row; 0 outside the sample
 	weight int64   // how many blocks each of these stands for
@@ -185,9 +188,9 @@ func (u *reusePass) add(tokens int, path, output []uint32) int {
 		u.touch(path[i])
 	}
 	for u.stack.full() {
-		u.thin()
+		u.thin(u.stack.fitting())
 	}
-	if u.stack.shift > 0 && u.parts == nil {
+	if u.stack.shift > 0 && u.parts == nil && !u.sure {
 		u.parts = newCurveParts(u)
 	}
 	return hit
@@ -266,13 +269,20 @@ func (u *reusePass) look(hit []uint32, prompt int, now *span) {
 	}
 }
 
-// thin halves the rate of the sample. There are d−1 other blocks above a block
-// at depth d, and half as many of them in the new sample.
-func (u *reusePass) thin() {
-	u.stack.thin()
-	u.found, u.foundTokens = halve(u.found), halve(u.foundTokens)
+// thin lowers the rate of the sample to one in 2^shift. There are d−1 other blocks above a block
+// at depth d, and half as many of them in a sample of half of the rate.
+func (u *reusePass) thin(shift uint) {
+	for range shift - u.stack.shift {
+		u.found, u.foundTokens = halve(u.found), halve(u.foundTokens)
+		if u.parts != nil {
+			u.parts.halve()
+		}
+	}
+	u.stack.thin(shift)
 	if u.parts != nil {
-		u.parts.thin()
+		for i := range u.parts.parts {
+			u.parts.parts[i].stack.thin(shift)
+		}
 	}
 }
 
