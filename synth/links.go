@@ -28,10 +28,11 @@ const (
 )
 
 const (
-	nearWires  = 150    // on each side that are looked at first, and
-	mostWires  = 10_000 // at most when these are too few
-	deepest    = 4096   // turns, beyond which a session is cut while swapping
-	lagsOctave = 6      // bins of a lag for each factor e
+	nearWires   = 150    // on each side that are looked at first, and
+	mostWires   = 10_000 // at most when these are too few
+	passedWires = 64     // that are passed over together
+	deepest     = 4096   // turns, beyond which a session is cut while swapping
+	lagsOctave  = 6      // bins of a lag for each factor e
 )
 
 // prepareLinks finds the links alike for each, and cuts those that have fewer than k:
@@ -198,22 +199,42 @@ func (f *features) findNear(group []int32) {
 			}
 		}
 	}
+	// The least place that wires of a stretch of the group lead to: beyond those near, few stretches have one
+	// that an earlier request could lead to as well.
+	least := make([]int32, (len(group)+passedWires-1)/passedWires)
+	for b, v := range group {
+		to := f.wires[v].to(f.places)
+		if at := &least[b/passedWires]; b%passedWires == 0 || to < *at {
+			*at = to
+		}
+	}
 	found := nearest{most: 2 * f.k}
 	for a, w := range group {
 		i, up := f.wires[w].place, f.wires[w].to(f.places)
+		x := &fs[a]
+		// Those before the parent cannot lead to it.
+		from, _ := slices.BinarySearchFunc(group[:a], up+1, func(v, place int32) int { return int(f.wires[v].place - place) })
 		for span := nearWires; ; span *= 4 {
 			found.of = found.of[:0]
-			for b := max(0, a-span); b < min(len(group), a+span+1); b++ {
+			for b := max(0, a-span, from); b < min(len(group), a+span+1); b++ {
+				if b > a && b%passedWires == 0 && least[b/passedWires] >= i {
+					b += passedWires - 1
+					continue
+				}
 				v := group[b]
 				j, other := f.wires[v].place, f.wires[v].to(f.places)
 				apart := f.begin[i] != f.begin[j] || f.begin[up] != f.begin[other]
 				if b == a || other >= i || up >= j || apart && f.wires[w].session {
 					continue
 				}
-				x, y := &fs[a], &fs[b]
+				y := &fs[b]
+				rest := math.Abs(x.length-y.length)/alikeLength + math.Abs(x.rest-y.rest)/alikeRest
+				if found.beyond(rest) {
+					continue
+				}
 				ours, theirs := math.Log(f.clock[i]-f.clock[other]+1), math.Log(f.clock[j]-f.clock[up]+1)
 				off := min(math.Abs(ours-x.lag)+math.Abs(theirs-y.lag), math.Abs(ours-y.lag)+math.Abs(theirs-x.lag)) / alikeLag
-				off += math.Abs(x.length-y.length)/alikeLength + math.Abs(x.rest-y.rest)/alikeRest
+				off += rest
 				off += min(math.Abs(x.turn-y.turn), math.Abs(x.under-y.under)) / alikeTurn
 				if f.hurried(w, v) || f.hurried(v, w) {
 					off += 20
@@ -377,6 +398,7 @@ func (s *swapper) alike(w *wire) []int32 {
 	p, up, i := &s.places[w.place], w.to(s.places), w.place
 	lag := math.Log(s.clock[i] - s.clock[up] + 1)
 	long := func(q int32) float64 { return math.Log1p(float64(s.shapes[q].tokens)) }
+	length := long(up)
 	found := nearest{most: 2 * s.k}
 	for q := max(0, up-mostWires); q < min(i, up+mostWires); q++ {
 		sh := &s.shapes[q]
@@ -389,17 +411,19 @@ func (s *swapper) alike(w *wire) []int32 {
 		if w.session && s.places[q].join == joinless || w.turns && !w.session && p.join == byParent && s.places[q].join == joinless {
 			continue
 		}
-		off := math.Abs(math.Log(s.clock[i]-s.clock[q]+1)-lag) / alikeLag
-		if !w.session {
-			off += math.Abs(long(q)-long(up)) / alikeLength
-		}
+		off := 0.0
 		switch apart := s.begin[q] != s.begin[up]; {
 		case apart && w.session:
 			off += otherInSession
 		case apart:
 			off += otherTemplate
 		}
-		found.add(off, q)
+		if !w.session && !found.beyond(off) {
+			off += math.Abs(long(q)-length) / alikeLength
+		}
+		if !found.beyond(off) {
+			found.add(off+math.Abs(math.Log(s.clock[i]-s.clock[q]+1)-lag)/alikeLag, q)
+		}
 	}
 	return found.list()
 }
@@ -415,11 +439,16 @@ type offBy struct {
 	id  int32
 }
 
+// beyond tells whether there are as many as there may be that are less off.
+func (n *nearest) beyond(off float64) bool {
+	return len(n.of) == n.most && off >= n.of[n.most-1].off
+}
+
 func (n *nearest) add(off float64, id int32) {
+	if n.beyond(off) {
+		return
+	}
 	if len(n.of) == n.most {
-		if off >= n.of[n.most-1].off {
-			return
-		}
 		n.of = n.of[:n.most-1]
 	}
 	i, _ := slices.BinarySearchFunc(n.of, off, func(o offBy, off float64) int {

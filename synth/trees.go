@@ -25,7 +25,9 @@ type TreeSample struct {
 	rows     uint64
 
 	all, some treeFigures
-	seen      []uint64 // bits of all blocks, by a hash
+	trunk     uint64 // the last block that does not tell trees apart, of the request before, and its depth
+	depth     int
+	seen      []uint64 // bits of all blocks, by a hash; nil where their number is not asked for
 }
 
 // treeFigures are sums over requests.
@@ -50,39 +52,52 @@ const (
 )
 
 // NewTreeSample begins a sample. Count all requests, then Choose and ask what it Takes, in the
-// same order. With sessions, those that rows name are whole. It takes 32 MB until it chooses,
-// then 16 MB, and a byte for each session.
+// same order. With sessions, those that rows name are whole. It takes 16 MB, and a byte for each session.
 func NewTreeSample(sessions bool) *TreeSample {
-	return &TreeSample{carriers: make([]uint32, 1<<carrierBits), sourced: sessions, seen: make([]uint64, 1<<(seenBits-6))}
+	return &TreeSample{carriers: make([]uint32, 1<<carrierBits), sourced: sessions}
 }
 
 // Count takes a request. Those that failed are not to be counted.
-func (s *TreeSample) Count(r *trace.Request) {
+func (s *TreeSample) Count(r *trace.Request) { s.CountFor(r, 1) }
+
+// CountFor takes a request that stands for so many.
+func (s *TreeSample) CountFor(r *trace.Request, requests uint32) {
 	s.all.add(r)
+	s.all.requests += int64(requests) - 1
 	for _, b := range r.Blocks {
 		h := sample.Mix64(b)
-		s.carriers[h>>(64-carrierBits)]++
-		s.seen[h%(1<<seenBits)/64] |= 1 << (h % 64)
+		s.carriers[h>>(64-carrierBits)] += requests
+		if s.seen != nil {
+			s.seen[h%(1<<seenBits)/64] |= 1 << (h % 64)
+		}
 	}
 }
 
-// counted ends the counting with the number of distinct blocks.
-func (s *TreeSample) counted() {
+// CountBefore takes requests of which is known how many have each of the first blocks.
+func (s *TreeSample) CountBefore(requests int64, carriers []uint32) {
+	s.all.requests += requests
+	for b, n := range carriers {
+		s.carriers[sample.Mix64(uint64(b))>>(64-carrierBits)] += n
+	}
+}
+
+// Carriers is how many requests have a block, and a few more.
+func (s *TreeSample) Carriers(b uint64) uint32 { return s.carriers[sample.Mix64(b)>>(64-carrierBits)] }
+
+// countDistinct ends the counting with the number of distinct blocks.
+func (s *TreeSample) countDistinct() {
 	unseen := 1 << seenBits
 	for _, w := range s.seen {
 		unseen -= bits.OnesCount64(w)
 	}
 	s.seen = nil
 	s.all.distinct = -(1 << seenBits) * math.Log(float64(max(1, unseen))/(1<<seenBits))
-	s.heavy = uint32(min(math.MaxUint32, s.all.requests/heavyShare))
 }
 
 // Choose begins a pass over the requests, and takes those of one in 2^shift trees.
 func (s *TreeSample) Choose(shift int) {
-	if s.seen != nil {
-		s.counted()
-	}
-	s.shift, s.rows, s.sessions, s.taken, s.some = shift, 0, trace.Renumber{}, nil, treeFigures{}
+	s.heavy = uint32(min(math.MaxUint32, s.all.requests/heavyShare))
+	s.shift, s.rows, s.sessions, s.taken, s.some, s.depth = shift, 0, trace.Renumber{}, nil, treeFigures{}, 0
 }
 
 // SurveyTrees reads a trace to be fitted, and returns nil if the fit takes no more than some
@@ -93,6 +108,7 @@ func SurveyTrees(ctx context.Context, src trace.Reader[trace.Request], meta trac
 
 func surveyTrees(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, opts FitOptions, most float64) (*TreeSample, error) {
 	s := NewTreeSample(meta.Sessions == sessionsOfSource)
+	s.seen = make([]uint64, 1<<(seenBits-6))
 	err := trace.Each(src, func(row int64, r *trace.Request) error {
 		if row%progressRows == 0 {
 			if err := ctx.Err(); err != nil {
@@ -110,7 +126,7 @@ func surveyTrees(ctx context.Context, src trace.Reader[trace.Request], meta trac
 	if err != nil {
 		return nil, err
 	}
-	s.counted()
+	s.countDistinct()
 	takes := float64(perSwapped)
 	if opts.KSwap == 1 {
 		takes = perKept
@@ -137,11 +153,15 @@ func (f *treeFigures) add(r *trace.Request) {
 func (s *TreeSample) Takes(r *trace.Request) bool {
 	s.rows++
 	key := sample.Key(s.rows, 1)
-	for _, b := range r.Blocks {
-		if s.carriers[sample.Mix64(b)>>(64-carrierBits)] <= s.heavy {
+	if s.depth > len(r.Blocks) || s.depth > 0 && r.Blocks[s.depth-1] != s.trunk {
+		s.depth = 0
+	}
+	for _, b := range r.Blocks[s.depth:] {
+		if s.Carriers(b) <= s.heavy {
 			key = sample.Key(b, 2)
 			break
 		}
+		s.trunk, s.depth = b, s.depth+1
 	}
 	taken := key>>(64-s.shift) == 0
 	if s.sourced && r.Session != nil {

@@ -20,7 +20,7 @@ type workloadReader struct {
 	known    [][]mark // by template: the nodes that all populations share, so far
 	sessions []sessionState
 
-	categories *profile.Categorizer
+	categories *profile.Categorizer // nil where none are asked for
 }
 
 // A state is how far one population is read.
@@ -82,7 +82,9 @@ func (r *workloadReader) nextRow(s *state) trace.Request {
 	for d := range overlap {
 		r.mark(s.template[i], d+1).session = s.seen[i]
 	}
-	q.Category = r.categories.Category(&q)
+	if r.categories != nil {
+		q.Category = r.categories.Category(&q)
+	}
 	return q
 }
 
@@ -223,8 +225,17 @@ func (w *Workload) scaled(ns *int64) *int64 {
 
 // Reader reads the rows from the beginning.
 func (w *Workload) Reader() trace.Reader[trace.Request] {
-	r := &workloadReader{Workload: w, known: make([][]mark, len(w.model.templates)),
-		categories: profile.NewCategorizer(w.model.meta.BlockSize, true)}
+	r := w.reader()
+	r.categories = profile.NewCategorizer(w.model.meta.BlockSize, true)
+	return r
+}
+
+// Uncategorised reads the rows without their categories, which take most of the memory of a reader, for those
+// who find their own.
+func (w *Workload) Uncategorised() trace.Reader[trace.Request] { return w.reader() }
+
+func (w *Workload) reader() *workloadReader {
+	r := &workloadReader{Workload: w, known: make([][]mark, len(w.model.templates))}
 	for i := range w.populations {
 		if len(w.populations[i].times) > 0 {
 			r.order = append(r.order, &state{population: &w.populations[i], number: i})

@@ -165,5 +165,9 @@ func (f *fidelityFlags) compare(cmd *cobra.Command, ref, cand string) (none fide
 // signatureOf reads a whole trace into a signature.
 func signatureOf(cmd *cobra.Command, step string, t *trace.Trace, opts fidelity.Options) (*fidelity.Signature, error) {
 	s := fidelity.NewSignature(t.Meta, opts)
-	return s, feed(cmd, step, t, s)
+	if err := feed(cmd, step, t, s); err != nil {
+		return nil, err
+	}
+	s.End()
+	return s, nil
 }

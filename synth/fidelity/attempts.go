@@ -83,7 +83,7 @@ func (a Attempted) Closest(ctx context.Context) (best Made, err error) {
 		if one.Workload, err = one.Model.Generate(ctx, synth.Options{Seed: one.Seed}); err != nil {
 			return best, err
 		}
-		rows := a.Watch("measure", one.Workload.Rows(), one.Workload.Reader())
+		rows := a.Watch("measure", one.Workload.Rows(), one.Workload.Uncategorised())
 		if one.Checks, err = held.measure(one.Workload.Meta(), rows, a.KSwap == 1); err != nil {
 			return best, err
 		}

@@ -14,9 +14,8 @@ import (
 	"reprise/trace/profile"
 )
 
-// Compare measures how far cand is from ref. The first comparison ends a
-// signature: it reads what was written and takes no more rows; more comparisons
-// may follow. It is an error when either side has no request that counts, or
+// Compare measures how far cand is from ref. It ends both signatures, see [Signature.End]; more
+// comparisons may follow. It is an error when either side has no request that counts, or
 // when the two cannot be measured by the same blocks, see [CommonBlockSize].
 func Compare(ref, cand *Signature) (Report, error) {
 	size, err := CommonBlockSize(ref.meta, cand.meta)
@@ -89,9 +88,7 @@ func (c *comparison) felt() {
 // countedTally measures a signature, once, and returns what its requests told. It is an
 // error when none of them counts.
 func countedTally(name string, s *Signature) (*signatureTally, error) {
-	if s.tally == nil && s.err == nil {
-		s.tally, s.err = s.measure()
-	}
+	s.End()
 	if s.err != nil {
 		return nil, fmt.Errorf("%s: %w", name, s.err)
 	}
@@ -190,8 +187,8 @@ func (c *comparison) warn(ref, cand *Signature) {
 				s.name, page.Count(int64(s.limits.pairs)), uint64(1)<<s.tally.pairs.shift)
 		}
 		if k := s.tally.kept; k.more {
-			add("first_requests", "the %s is long: links, routing, queues, the rate of tokens and copies are of its first %s requests",
-				s.name, page.Count(int64(len(k.at))))
+			add("first_requests", "the %s is long: links, routing, queues, the rate of tokens and copies are of its first %s requests, routing of as many of these as have %s blocks",
+				s.name, page.Count(int64(len(k.at))), page.Count(int64(k.limit.routed)))
 		}
 		if n := s.tally.oneIn; n > 0 {
 			add("sampled_trees", "the %s has more than %s distinct blocks: inferred sessions, the longest too, are of one in %d prefix trees, whole, and times to reuse of as many blocks",
@@ -199,7 +196,7 @@ func (c *comparison) warn(ref, cand *Signature) {
 		}
 		if s.tally.sampledCurve {
 			add("sampled_curve", "the %s has more than %s distinct blocks: its LRU curve is estimated from a sample of them", s.name,
-				page.Count(profile.DefaultExactBlocks))
+				page.Count(curveExact))
 		}
 	}
 	if n := ref.tally.requests; n < synth.FewRequests && strings.HasPrefix(cand.meta.SourceFormat, synth.GeneratedSource) {

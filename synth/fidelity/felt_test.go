@@ -175,7 +175,8 @@ func TestFeltIsWhatPlainSimulationsGive(t *testing.T) {
 				distinct[id] = true
 			}
 		}
-		capacities := routeCapacities(k.distinct)
+		_, routed := k.routedRows()
+		capacities := routeCapacities(routed)
 		for i, share := range routeShares {
 			if want := math.Round(share * float64(len(distinct))); math.Abs(float64(capacities[i])-want) > 1 || i > 0 && capacities[i] < 4 {
 				t.Errorf("%s: a capacity of %d blocks, want %v", name, capacities[i], want)
@@ -445,7 +446,8 @@ func TestStickyFollowsTheSourcesSessions(t *testing.T) {
 		}
 		sessions = append(sessions, number[*r.Session])
 	}
-	capacities := routeCapacities(k.distinct)
+	_, routed := k.routedRows()
+	capacities := routeCapacities(routed)
 	got := k.routed(routeSticky, 8, capacities[1], k.sessionsBy(true), 0)
 	near(t, "sticky", got, n.routed(routeSticky, 8, int(capacities[1]), sessions))
 	if inferred := k.routed(routeSticky, 8, capacities[1], k.sessionsBy(false), 0); inferred == got {
@@ -473,7 +475,7 @@ func TestFirstRequests(t *testing.T) {
 	rows := load(burst(c.rows()))
 	short := func(opts Options) *Signature {
 		s := NewSignature(c.meta(), opts)
-		s.limits.kept = keptLimits{rows: 600, references: 1 << 20}
+		s.limits.kept = keptLimits{rows: 600, references: 1 << 20, routed: 1 << 20}
 		if _, err := trace.Copy(s, copied(rows)); err != nil {
 			t.Fatal(err)
 		}

@@ -17,10 +17,13 @@ import (
 // the two files.
 type judge struct{ ref *Signature }
 
-// newJudge reads the trace that meta describes. Its memory is that of a [Signature].
+// newJudge measures the trace that meta describes. Its memory is that of a [Signature].
 func newJudge(meta trace.Meta, rows trace.Reader[trace.Request]) (*judge, error) {
 	s := NewSignature(meta, Options{})
 	_, err := trace.Copy(s, rows)
+	if err == nil {
+		s.End() // before there is a workload, which takes memory too
+	}
 	return &judge{s}, err
 }
 

@@ -8,11 +8,15 @@ import (
 
 // keptLimits are up to how many requests and block references a [keptRows] keeps; tests
 // lower them.
-type keptLimits struct{ rows, references int }
+type keptLimits struct {
+	rows, references int
+	routed           int // references of rows that count, up to which these are routed
+}
 
 // Of a longer trace, what a benchmark feels is measured over its first requests: 262,144
-// of them, or as many as have 4.2 million blocks. The routers take some 40 s for so many.
-var defaultKept = keptLimits{rows: 1 << 18, references: 1 << 22}
+// of them, or as many as have 4.2 million blocks. As many as have 1.05 million are routed, which
+// takes some 3 s.
+var defaultKept = keptLimits{rows: 1 << 18, references: 1 << 22, routed: 1 << 20}
 
 // keptRows are the first requests of a trace, in memory: routing, queues, rates, links
 // and copies are measured over them. They take 40 bytes for each request and 4 for each
@@ -33,8 +37,6 @@ type keptRows struct {
 	sessions int32
 	begin    []uint32 // where the blocks of the row begin
 	blocks   []uint32 // numbers of the blocks of all rows
-	distinct int64    // of these
-	seen     []uint64 // a bit for each block
 	toucher  []int32  // by block: the row that touched it last
 	from     int      // the first row that counts
 	global   int      // blocks of the global prefix
@@ -72,13 +74,6 @@ func (k *keptRows) add(r *trace.Request, first int64, source *int64, hit int, co
 	k.source = append(k.source, of)
 	for _, id := range r.Blocks {
 		n := uint32(id)
-		for int(n/64) >= len(k.seen) {
-			k.seen = append(k.seen, make([]uint64, int(n/64)+1-len(k.seen))...)
-		}
-		if k.seen[n/64]>>(n%64)&1 == 0 {
-			k.seen[n/64] |= 1 << (n % 64)
-			k.distinct++
-		}
 		if int(n) >= len(k.toucher) {
 			k.toucher = append(k.toucher, make([]int32, int(n)+1-len(k.toucher))...)
 		}
@@ -88,7 +83,7 @@ func (k *keptRows) add(r *trace.Request, first int64, source *int64, hit int, co
 }
 
 // finish drops what only add needs.
-func (k *keptRows) finish() { k.seen, k.toucher = nil, nil }
+func (k *keptRows) finish() { k.toucher = nil }
 
 // path has the numbers of the blocks of a row.
 func (k *keptRows) path(row int) []uint32 {

@@ -58,11 +58,36 @@ func routeCapacities(distinct int64) (list [len(routeShares)]int64) {
 	return list
 }
 
+// routedRows is how many of the rows are routed: those that do not count, and of the others as many as have
+// so many blocks. distinct are their blocks.
+func (k *keptRows) routedRows() (rows int, distinct int64) {
+	references := 0
+	var seen []uint64 // a bit for each block
+	for ; rows < len(k.at) && references < k.limit.routed; rows++ {
+		path := k.path(rows)
+		if rows >= k.from {
+			references += len(path)
+		}
+		for _, n := range path {
+			if more := int(n/64) + 1 - len(seen); more > 0 {
+				seen = append(seen, make([]uint64, more)...)
+			}
+			if seen[n/64]>>(n%64)&1 == 0 {
+				seen[n/64] |= 1 << (n % 64)
+				distinct++
+			}
+		}
+	}
+	return rows, distinct
+}
+
 // routeRatiosOf routes the rows in every way, as many at once as there are processors. Each
 // takes 8 bytes for each distinct block and up to 36 for each that a replica holds.
 func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool) *routeRatios {
 	ratios := new(routeRatios)
 	sessions := k.sessionsBy(source)
+	rows, _ := k.routedRows()
+	sessions = sessions[:rows]
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for r, router := range routeNames {
@@ -74,7 +99,7 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 					defer crash.Caught()
 					hashes := 1
 					if router == routeSticky {
-						hashes = max(1, min(mostHashes, stickyRows/len(k.at)))
+						hashes = max(1, min(mostHashes, stickyRows/rows))
 					}
 					for hash := range hashes {
 						ratios[r][n][c] += k.routed(router, replicas, capacity, sessions, uint64(hash)) / float64(hashes)
@@ -87,12 +112,12 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 	return ratios
 }
 
-// routed is the hit ratio by block of the rows that count.
+// routed is the hit ratio by block of the rows that count, of as many as there are sessions.
 func (k *keptRows) routed(router string, replicas int, capacity int64, sessions []int32, hash uint64) float64 {
 	caches := fleet.NewCaches(replicas, capacity)
 	recent := recentLoad{of: make([]int, replicas)}
 	var hits, references int
-	for row := range k.at {
+	for row := range sessions {
 		path := k.path(row)
 		depths := caches.Depths(path)
 		to := 0
@@ -174,7 +199,8 @@ func (c *comparison) routing() {
 		c.add("route_sticky_gain", sides[0], sides[1], nil, what)
 		return
 	}
-	capacities := routeCapacities(ref.distinct)
+	_, distinct := ref.routedRows()
+	capacities := routeCapacities(distinct)
 	source := c.f.Sessions == sourceSessions
 	a, b := ref.routeRatiosOf(capacities, source), cand.routeRatiosOf(capacities, source)
 	for r, router := range routeNames {

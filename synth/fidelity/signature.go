@@ -35,13 +35,13 @@ type Options struct {
 //
 // Categories and sessions by links are not taken from the rows but found again,
 // so that a real trace and a synthetic one are sorted by the same rule; of sessions, categories go by
-// those that the rows have. That takes the rows more than once, and so does a warm-up that is a share of a
-// duration not known yet: the columns that count are kept, beyond 48 MiB in a
+// those that the rows have. That takes what most requests carry, and a warm-up may be a share of a
+// duration not known yet: so the columns that count are kept, beyond 48 MiB in a
 // private spill file, until the first [Compare] reads them. Nothing can be
 // written from then on. A row that names fewer blocks than its length takes has
 // others that nothing shares: they are completed as [synth.Unshared] does.
 //
-// Memory, beside that: some 80 bytes for each distinct block, up to 16,777,216 of them, and 4 for each more;
+// Memory, beside that: some 30 bytes for each distinct block, up to 16,777,216 of them, and 4 for each more;
 // 48 for each session, 16 for each distinct length, and at most 280 MB for what has a
 // bound: the rows, or an even sample of them, for what correlates (see
 // [sampleLimit]), the distinct pairs of lengths, and the first rows (see [keptRows]).
@@ -58,9 +58,12 @@ type Signature struct {
 	rows        *trace.Sorter
 	one         [1]trace.Request
 	ids         trace.BlockNumbers
-	numbers     []uint64 // of the blocks of a row
-	named       uint64   // distinct blocks that rows name
-	read        int64    // rows so far
+	numbers     []uint64          // of the blocks of a row
+	named       uint64            // distinct blocks that rows name
+	carriers    []uint32          // by block: requests that have it; nil once there are trees
+	blocked     int64             // requests with blocks
+	trees       *synth.TreeSample // of more blocks than are annotated; else nil
+	read        int64             // rows so far
 	failed      int64
 	first, last int64 // arrivals of requests that did not fail
 	at          int64 // arrival of the row before
@@ -74,12 +77,17 @@ type Signature struct {
 type signatureLimits struct {
 	rows, pairs int
 	blocks      int // beyond, a sample of trees is annotated, of a share of as many
+	curve       int // distinct blocks; beyond, the LRU curve is of a sample
 	kept        keptLimits
 }
 
 // treesShare is by how many times fewer blocks there are in a sample of trees than without
 // one, at most: a block of a sample takes more memory.
 const treesShare = 8
+
+// curveExact is up to how many distinct blocks the LRU curve is exact. A sample of more takes half of the
+// time, and a tenth of the memory.
+const curveExact = 1 << 22
 
 // sampleLimit is up to how many requests correlations, the two-dimensional distance
 // and, counting distinct pairs of lengths, the pair match are exact. Of more
@@ -91,7 +99,7 @@ const sampleLimit = 1 << 20
 // NewSignature begins the signature of the trace that meta describes.
 func NewSignature(meta trace.Meta, opts Options) *Signature {
 	s := &Signature{meta: meta, opts: opts, size: meta.BlockSize, joined: 1,
-		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit, blocks: profile.DefaultExactBlocks, kept: defaultKept}}
+		rows: trace.NewSorter(""), limits: signatureLimits{rows: sampleLimit, pairs: sampleLimit, blocks: profile.DefaultExactBlocks, curve: curveExact, kept: defaultKept}}
 	if meta.BlockSize < 1 {
 		s.size = 0
 	} else if opts.BlockSize > 0 {
@@ -156,11 +164,41 @@ func (s *Signature) Write(rows []trace.Request) (int, error) {
 			return i, fmt.Errorf("row %d: %w", s.read-1, err)
 		}
 		s.named = uint64(s.ids.Len())
+		s.countBlocks(&s.one[0])
 		if _, err := s.rows.Write(s.one[:]); err != nil {
 			return i, err
 		}
 	}
 	return len(rows), nil
+}
+
+// countedShift is of how many requests, as a power of two, one is counted where there are trees.
+const countedShift = 3
+
+// countBlocks counts who has the blocks of a row.
+func (s *Signature) countBlocks(r *trace.Request) {
+	if s.size == 0 {
+		return
+	}
+	if len(r.Blocks) > 0 || r.InputTokens > 0 {
+		s.blocked++
+	}
+	switch {
+	case s.trees != nil:
+		if inSample(scatter(uint64(s.read)), countedShift) {
+			s.trees.CountFor(r, 1<<countedShift)
+		}
+		return
+	case s.named > uint64(s.limits.blocks):
+		s.trees = synth.NewTreeSample(false)
+		s.trees.CountBefore(s.read-s.failed-1, s.carriers)
+		s.carriers = nil
+		return
+	}
+	s.carriers = append(s.carriers, make([]uint32, s.named-uint64(len(s.carriers)))...)
+	for _, id := range r.Blocks {
+		s.carriers[id]++
+	}
 }
 
 // blocks returns the row's blocks as measured, numbered densely.
@@ -232,9 +270,9 @@ type signaturePass struct {
 	first      int64
 	source     bool
 	categories *profile.Categorizer
-	carriers   []uint32 // by block: requests that have it, until the global prefix is known
-	blocked    int64    // requests with blocks
-	global     int      // blocks of the global prefix, that more than half of these requests have
+	blocked    int64  // requests with blocks
+	global     int    // blocks of the global prefix, that more than half of these requests have; with trees, so far
+	globalEnd  uint64 // the last of them, with trees
 	reuse      *profile.Reuse
 	row        int64
 	trees      *synth.TreeSample // nil where all blocks are annotated
@@ -257,8 +295,15 @@ type curveHits struct {
 	references float64
 }
 
-// measure reads what was written, first to find the prefix that most requests
-// carry and then to measure, and drops it.
+// End measures what was written, and drops it: no more rows are taken. What is wrong with them is told by
+// [Compare].
+func (s *Signature) End() {
+	if s.tally == nil && s.err == nil {
+		s.tally, s.err = s.measure()
+	}
+}
+
+// measure reads what was written and drops it.
 func (s *Signature) measure() (t *signatureTally, err error) {
 	sorted, err := s.rows.Sort()
 	if err != nil {
@@ -277,31 +322,21 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 		arrivals: profile.NewProfiler(trace.Meta{}, profile.ProfilerOptions{})}
 	p := &signaturePass{signatureTally: tally, warmUp: int64(warmUp), first: s.first, source: s.meta.Sessions == sourceSessions,
 		categories: profile.NewCategorizer(s.size, true),
-		reuse:      profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp}),
-		capacities: signatureCapacities(), brief: s.opts.Brief}
-	if s.named > uint64(s.limits.blocks) {
-		p.trees = synth.NewTreeSample(false)
-		if err := s.eachRow(sorted, p.trees.Count); err != nil {
-			return nil, err
-		}
+		reuse:      profile.NewReuse(s.size, profile.ReuseOptions{WarmUp: &warmUp, ExactBlocks: s.limits.curve, WithoutErrors: true}),
+		capacities: signatureCapacities(), brief: s.opts.Brief, blocked: s.blocked, trees: s.trees}
+	if p.trees != nil {
 		for s.named>>p.shift > uint64(s.limits.blocks/treesShare) {
 			p.shift++
 		}
 		p.oneIn, p.timed = 1<<p.shift, map[uint64]int64{}
 		p.trees.Choose(p.shift)
 	}
-	if err := s.eachRow(sorted, p.countRow); err != nil {
-		return nil, err
-	}
-	for _, n := range p.carriers { // ids are chained, so that they lie on one path
+	for _, n := range s.carriers { // ids are chained, so that they lie on one path
 		if 2*int64(n) > p.blocked {
 			p.global++
 		}
 	}
-	p.carriers, p.kept.global = nil, p.global
-	if p.trees != nil {
-		p.trees.Choose(p.shift)
-	}
+	s.carriers, s.trees, p.kept.global = nil, nil, p.global
 	if err := s.eachRow(sorted, p.addRow); err != nil {
 		return nil, err
 	}
@@ -342,20 +377,6 @@ func (s *Signature) eachRow(sorted *trace.Sorted, f func(*trace.Request)) error 
 	})
 }
 
-// countRow takes a row in the first pass.
-func (p *signaturePass) countRow(r *trace.Request) {
-	if len(r.Blocks) == 0 || p.trees != nil && !p.trees.Takes(r) {
-		return
-	}
-	p.blocked++
-	for _, id := range p.linkedBy(r).Blocks {
-		if n := int(id) + 1 - len(p.carriers); n > 0 {
-			p.carriers = append(p.carriers, make([]uint32, n)...)
-		}
-		p.carriers[id]++
-	}
-}
-
 // linkedBy is a row as links see it: in a sample of trees its blocks are numbered
 // anew.
 func (p *signaturePass) linkedBy(r *trace.Request) *trace.Request {
@@ -369,6 +390,24 @@ func (p *signaturePass) linkedBy(r *trace.Request) *trace.Request {
 	of := *r
 	of.Blocks = p.path
 	return &of
+}
+
+// growGlobal lets the global prefix grow where there are trees: who has a block is then known by its
+// hash alone, so it is found with the first request that has it.
+func (p *signaturePass) growGlobal(r *trace.Request) {
+	if p.trees == nil {
+		return
+	}
+	n := p.global
+	if n > len(r.Blocks) || n > 0 && r.Blocks[n-1] != p.globalEnd {
+		n = 0
+	}
+	for n < len(r.Blocks) && 2*int64(p.trees.Carriers(r.Blocks[n])) > p.blocked {
+		n++
+	}
+	if n > p.global {
+		p.global, p.kept.global, p.globalEnd = n, n, r.Blocks[n-1]
+	}
 }
 
 // addRow measures one row.
@@ -385,6 +424,7 @@ func (p *signaturePass) addRow(r *trace.Request) {
 	of := r
 	if p.signatureTally.blocks {
 		r.Category = p.categories.Category(r)
+		p.growGlobal(r)
 		if taken = len(r.Blocks) > 0 && (p.trees == nil || p.trees.Takes(r)); taken {
 			of = p.linkedBy(r)
 		}

@@ -26,6 +26,7 @@ type signatureTally struct {
 	kept          *keptRows
 	sample        tupleSample
 	arrivals      *profile.Profiler // of nothing but arrivals: it finds their CV and their clock
+	arrived       [1]trace.Request
 	windows       [len(idcScales)]windowTally
 
 	thinks           int64
@@ -61,7 +62,8 @@ func (t *signatureTally) count(r *trace.Request, row int64, hit int) {
 		t.windows[i].add((r.ArrivalNS - t.first) / (width * nsPerMS))
 	}
 	// The rows are in order, which is all that a profiler can object to.
-	_, _ = t.arrivals.Write([]trace.Request{{ArrivalNS: r.ArrivalNS}})
+	t.arrived[0].ArrivalNS = r.ArrivalNS
+	_, _ = t.arrivals.Write(t.arrived[:])
 	if r.ThinkNS != nil && *r.ThinkNS >= 0 {
 		t.thinks++
 		t.think.Add(*r.ThinkNS, 1)

@@ -91,8 +91,61 @@ func TestSampledTrees(t *testing.T) {
 	}
 }
 
-// A trace in a file, in REPRISE_TEST_TRACE, measured by one in 8 or 16 of its trees, against
-// all of them.
+// TestSampledTreesFindFaults measures workloads that are wrong by a sample: each is off in a figure of the
+// sample by more than the limit, as it is without one, and one that is right is not.
+func TestSampledTreesFindFaults(t *testing.T) {
+	rows := chats(8000)
+	signature := func(rows []trace.Request) *Signature {
+		s := NewSignature(trace.Meta{BlockSize: 16}, Options{Brief: true})
+		s.limits.blocks, s.limits.curve = 60_000, 20_000
+		if _, err := s.Write(rows); err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	r := rand.New(rand.NewPCG(6, 6))
+	for name, c := range map[string]struct {
+		wrong string // figure
+		row   func(i int, rows []trace.Request)
+	}{
+		"right": {"", func(int, []trace.Request) {}},
+		"turns are a session's no more": {"turns_ks", func(i int, rows []trace.Request) {
+			if b := &rows[i].Blocks; i%2 == 0 {
+				*b = append(slices.Clone(*b)[:4], 1<<30+uint64(i))
+			}
+		}},
+		"prompts in another order": {"reuse_time_ks", func(i int, rows []trace.Request) {
+			j := r.IntN(len(rows))
+			rows[i].Blocks, rows[j].Blocks = rows[j].Blocks, rows[i].Blocks
+			rows[i].InputTokens, rows[j].InputTokens = rows[j].InputTokens, rows[i].InputTokens
+		}},
+		"a cache that holds more": {"mrc_mae", func(i int, rows []trace.Request) {
+			if i > 0 && i%10 == 0 {
+				rows[i].Blocks, rows[i].InputTokens = rows[i-1].Blocks, rows[i-1].InputTokens
+			}
+		}},
+	} {
+		cand := slices.Clone(rows)
+		for i := range cand {
+			c.row(i, cand)
+		}
+		f, err := Compare(signature(rows), signature(cand))
+		if err != nil {
+			t.Fatal(err)
+		}
+		limits := DefaultThresholds(int64(len(rows)))
+		if err := limits.Set("copies=off"); err != nil {
+			t.Fatal(err)
+		}
+		failed := slices.DeleteFunc(Failures(f.Gate(limits)), func(c Check) bool { return c.Value == nil }) // left out, for brevity
+		if c.wrong == "" && len(failed) > 0 || c.wrong != "" && !slices.ContainsFunc(failed, func(f Check) bool { return f.Name == c.wrong }) {
+			t.Errorf("%s: %v fail, want %q", name, failed, c.wrong)
+		}
+	}
+}
+
+// A trace in a file, in REPRISE_TEST_TRACE, measured by one in 8 or 16 of its trees, and its curve by a
+// quarter of its blocks, against all of them.
 func TestSampledTreesOfATrace(t *testing.T) {
 	path := os.Getenv("REPRISE_TEST_TRACE")
 	if path == "" {
@@ -110,16 +163,19 @@ func TestSampledTreesOfATrace(t *testing.T) {
 			t.Fatal(err)
 		}
 		sides[i] = NewSignature(f.Meta, Options{Brief: true})
+		if i == 1 {
+			sides[i].limits.blocks = int(sides[0].named) - 1
+		}
 		if _, err := trace.Copy(sides[i], rows); err != nil {
 			t.Fatal(err)
 		}
 	}
-	sides[1].limits.blocks = int(sides[1].named) - 1
+	sides[0].limits.curve, sides[1].limits.curve = 1<<30, int(sides[1].named)/4
 	r, err := Compare(sides[0], sides[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("one in %d trees", sides[1].tally.oneIn)
+	t.Logf("one in %d trees, %d blocks, the curve sampled: %v", sides[1].tally.oneIn, sides[1].tally.unique, sides[1].tally.sampledCurve)
 	for _, m := range r.Measures {
 		if m.Distance != nil && *m.Distance != 0 {
 			t.Logf("%s %.4f", m.Name, *m.Distance)
