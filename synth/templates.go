@@ -167,7 +167,7 @@ func (t *swapping) dealTemplates() {
 
 // leftBySessions finds, in each run, the deepest block after which the prompts of k sessions
 // left, with blocks that were new or by their end; 0 where there is none. A request without a
-// session counts as one.
+// session counts as one, and those that repeat a whole prompt together: they may be one person's samples.
 func (e *extractor) leftBySessions(k int) []int32 {
 	type leave struct{ run, depth, session int32 }
 	leaves := make([]leave, 0, len(e.places))
@@ -176,11 +176,16 @@ func (e *extractor) leftBySessions(k int) []int32 {
 		if l.run == none {
 			continue
 		}
-		if hit := e.shapes[i].hit; hit < l.depth { // its run is new, and hangs where it left
-			l.run, l.depth = e.forest.runs[l.run].parent, hit
-		}
-		if l.session == none {
+		hit := e.shapes[i].hit
+		switch repeats := hit == l.depth; {
+		case l.session != none:
+		case repeats:
+			l.session = math.MinInt32
+		default:
 			l.session = -int32(i) - 2
+		}
+		if hit < l.depth { // its run is new, and hangs where it left
+			l.run, l.depth = e.forest.runs[l.run].parent, hit
 		}
 		if l.run != none {
 			leaves = append(leaves, l)

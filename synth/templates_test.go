@@ -53,9 +53,12 @@ func leftAt(rows []trace.Request, k int) map[int][]int {
 			hit++
 		}
 		if hit > 0 {
-			at, by := q.Blocks[hit-1], -int64(i)-1
-			if q.Session != nil {
+			at, by := q.Blocks[hit-1], -int64(i)-2
+			switch {
+			case q.Session != nil:
 				by = *q.Session
+			case hit == len(q.Blocks): // a whole prompt again, by whoever sent it
+				by = -1
 			}
 			if left[at] == nil {
 				left[at] = map[int64]bool{}
@@ -130,6 +133,26 @@ func TestOneConversationIsNoTemplate(t *testing.T) {
 		}
 		if m := fitted(t, rows[:150], trace.Meta{BlockSize: 16}, 10, 1); len(m.templates) > 0 {
 			t.Errorf("%s: %d templates", name, len(m.templates))
+		}
+	}
+}
+
+// Samples of one prompt make no template where nobody tells who asked for them. Where sessions do, they do.
+func TestSamplesOfOnePromptAreNoTemplate(t *testing.T) {
+	for _, told := range []bool{false, true} {
+		var rows []trace.Request
+		for i := range 40 {
+			for sample := range 16 {
+				q := trace.Request{ArrivalNS: int64(100*i + sample), Blocks: []uint64{uint64(10 * i), uint64(10*i + 1)}, InputTokens: 20,
+					OutputTokens: trace.Ptr[int32](1), Status: trace.StatusOK}
+				if told {
+					q.Session = trace.Ptr(int64(16*i + sample))
+				}
+				rows = append(rows, q)
+			}
+		}
+		if n := len(fitted(t, rows, trace.Meta{BlockSize: 16}, 10, 1).templates); told != (n > 0) {
+			t.Errorf("sessions told: %v, %d templates", told, n)
 		}
 	}
 }
