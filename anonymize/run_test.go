@@ -56,11 +56,10 @@ func run(t testing.TB, p anonymize.Policy, src []trace.Entry) ([]trace.Request, 
 type keep []trace.Request
 
 func (k *keep) Write(rows []trace.Request) (int, error) {
-	for _, r := range rows {
-		r.Blocks, r.OutputBlocks = slices.Clone(r.Blocks), slices.Clone(r.OutputBlocks)
-		*k = append(*k, r)
-	}
-	return len(rows), nil
+	copied := trace.SliceWriter[trace.Request]{Rows: *k}
+	n, err := copied.Write(rows)
+	*k = copied.Rows
+	return n, err
 }
 
 func policy(t testing.TB) anonymize.Policy {

@@ -38,9 +38,9 @@ func TestThreadsReuseReplies(t *testing.T) {
 		inexact bool
 	}{
 		{log: "sharegpt_sample.json", args: []string{"--arrivals", "poisson:20"}, turns: 1272, without: -1, off: 0.001, how: []string{"--api", "completions"}, speed: 1000},
-		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, turns: 13, without: 0.8716, how: []string{"--api", "completions", "--token-ids"}, speed: 1e7},
-		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, mirror: true, turns: 13, without: 0.8716, how: []string{"--api", "chat"}, speed: 1e7, inexact: true},
-		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, mirror: true, turns: 13, without: 0.8716, how: []string{"--api", "messages"}, speed: 1e7, inexact: true},
+		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, turns: 13, without: 0.8798, how: []string{"--api", "completions", "--token-ids"}, speed: 1e7},
+		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, mirror: true, turns: 13, without: 0.8794, how: []string{"--api", "chat"}, speed: 1e7, inexact: true},
+		{log: "tracelab_example.jsonl", args: []string{"--allow-long-span"}, mirror: true, turns: 13, without: 0.8794, how: []string{"--api", "messages"}, speed: 1e7, inexact: true},
 	} {
 		dir := t.TempDir()
 		workload := filepath.Join(dir, "t.parquet")
