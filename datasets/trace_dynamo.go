@@ -275,7 +275,7 @@ type dialectDecoder struct {
 	agentic  bool
 	whole    bool  // a turn began with the first block of the one before it, which is no news there
 	doubted  error // the first turn that began otherwise, while none did so
-	doubts   int   // later turns with ids so far
+	doubts   int   // turns with ids that did not
 
 	key, id string     // session and request of the current row
 	next    *turnState // of the current row, if it is one of a session
@@ -545,20 +545,31 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 		if _, ok := r.value("text_input"); ok {
 			return doubt("text_input")
 		}
+	case d.whole:
 	case len(before.blocks) > 0 && len(e.SourceBlocks) > 0:
-		switch {
-		case e.SourceBlocks[0] == before.blocks[0]:
-			d.whole = true
-		case !d.whole && d.doubted == nil:
-			_, d.doubted = doubt("hash_ids")
-		}
-		if d.doubts++; !d.whole && d.doubts > mostDoubts {
-			return false, d.doubted
+		if d.whole = e.SourceBlocks[0] == before.blocks[0]; !d.whole {
+			_, asked := doubt("hash_ids")
+			return false, d.postpone(asked)
 		}
 	case e.InputTokens != nil && *e.InputTokens < before.input:
-		return doubt("input_length")
+		_, asked := doubt("input_length")
+		if len(e.SourceBlocks) > 0 { // other rows may show it
+			asked = d.postpone(asked)
+		}
+		return false, asked
 	}
 	return false, nil
+}
+
+// postpone keeps the first doubt about what rows hold, until a row shows it or too many do not.
+func (d *dialectDecoder) postpone(asked error) error {
+	if d.doubted == nil {
+		d.doubted = asked
+	}
+	if d.doubts++; d.doubts > mostDoubts {
+		return d.doubted
+	}
+	return nil
 }
 
 // accumulate turns what is new in a turn into its whole context:

@@ -104,8 +104,9 @@ func TestRowsThatShowWholePrompts(t *testing.T) {
 		return rowsOf(fmt.Sprintf(`{'session_id':'%s','timestamp':0,'input_length':%d,'output_length':1,'hash_ids':[%s]}`, session, in, blocks))
 	}
 	begin, again, slid := row("s", 1000, "0,1"), row("s", 1500, "0,1,2"), row("t", 1000, "7,8")+row("t", 900, "9,10")
-	for _, in := range []string{begin + again + slid, slid + begin + again, begin + slid + again} {
-		if all, info := mustRead(t, in, Options{}); len(all) != 4 || info.Bad != 0 {
+	short := row("u", 400, "30") + row("u", 300, "31") // no full block tells
+	for _, in := range []string{begin + again + slid + short, slid + short + begin + again, begin + slid + again + short} {
+		if all, info := mustRead(t, in, Options{}); len(all) != 6 || info.Bad != 0 {
 			t.Errorf("%d rows, %+v", len(all), info)
 		}
 	}
@@ -115,7 +116,7 @@ func TestRowsThatShowWholePrompts(t *testing.T) {
 	for i := range 2 * mostDoubts {
 		many += row("s", 900, fmt.Sprintf("%d,%d", 10*i+20, 10*i+21))
 	}
-	for _, in := range []string{slid, many} {
+	for _, in := range []string{slid, short, many} {
 		if _, _, err := read(strings.NewReader(in), Options{}); !errors.Is(err, ErrDelta) || !strings.HasPrefix(err.Error(), "log:2:") {
 			t.Errorf("rows that show nothing: %v", err)
 		}
