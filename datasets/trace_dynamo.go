@@ -511,6 +511,9 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 		return d.rows == rowsDelta, nil
 	}
 	doubt := func(path string) (bool, error) {
+		if d.doubted != nil { // the first row is named
+			return false, d.doubted
+		}
 		line, col := r.place(path)
 		asked := &fault{line: line, col: col, reason: askRows, stop: true}
 		// A whole context is as long as the one before it and its answer; what is new seldom is.
