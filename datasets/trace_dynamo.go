@@ -485,8 +485,7 @@ func (d *dialectDecoder) accepted(e *trace.Entry, position int64) {
 	d.sessions[d.key] = n
 }
 
-// mostDoubts is how many later turns may come, of which none begins as the one before it, until a source has
-// to say what its rows hold. A shorter one has to at its end.
+// mostDoubts is how many turns may begin unlike the one before until a source has to say what its rows hold.
 const mostDoubts = 1000
 
 // maxContext bounds the context of accumulated rows, in tokens. Rows that are
