@@ -29,7 +29,7 @@ import (
 //     rows are known, who had it. Like answers in a row are
 //     one: a prefix that comes again came whole before.
 //  3. Reading the rows again, each reference takes the next answer of its
-//     partition. The order is that of the rows, so nothing is sorted. Where sessions
+//     partition. Answers come in the order of rows, so nothing is sorted. Where sessions
 //     are inferred, the rows are read twice: who had the blocks in which hits end is
 //     found out the second time, see [hitEnds].
 //

@@ -49,7 +49,7 @@ func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder pro
 	return finder, ends, err
 }
 
-// hitEnds know of the blocks in which the hit of some row ends which sessions had them. A category
+// hitEnds say which sessions had a block, for each block in which the hit of a row ends. A category
 // asks for no other block.
 type hitEnds struct {
 	blocks rankedBits
@@ -234,7 +234,7 @@ func (x *partitions) numberer() *numberer {
 	return n
 }
 
-// begin begins a batch of rows, and takes back the numbers of those of which none is read any more.
+// begin begins a batch of rows, and reuses the memory of a batch that nobody reads any more.
 func (n *numberer) begin() {
 	n.before[n.batch] = n.ids
 	n.batch = (n.batch + 1) % len(n.before)
@@ -302,8 +302,8 @@ func readAnswer(r *trace.SpillReader, prompt bool) (a answer, n int, err error) 
 	return a, n, whole(err)
 }
 
-// rankedBits are a sequence of bits, in 1.15 bits each, and count those that are set before any of
-// them: of block references, the first to their block, or of blocks, those in which hits end.
+// rankedBits are a sequence of bits in 1.15 bits of memory each. They count the set bits before any
+// bit. A set bit marks the first reference to a block, or a block in which a hit ends.
 type rankedBits struct {
 	pages [][]line
 	n     int64  // bits so far

@@ -32,7 +32,7 @@ func ids(ctx context.Context, c *Case) Finding {
 	}
 	known, texts := c.dictionary()
 	n := &numbering{}
-	shuffled := c.Output.Trace.Meta.Seed != "" // by a seed, as the ids of a workload that mirrors a trace
+	shuffled := c.Output.Trace.Meta.IsWorkload() // by a seed, as the ids of a workload that mirrors a trace
 	hits, refs := map[string]int{}, 0
 	err = eachRequest(ctx, rows, func(r *trace.Request) {
 		n.checkRow(r)

@@ -8,7 +8,7 @@ import (
 )
 
 // Shards of one import have one format file, compared by its digest: nothing of the file is in a shard, since its
-// sample may be somebody's text. A file that differs is told, and neither its name nor its text is in the trace.
+// sample may be somebody's text. Another file is refused, and neither the file's name nor its text is in the trace.
 func TestFormatFileOfShards(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const format = "keys: [at]\nmap: {time: at, input_tokens: in, output_tokens: out, user: who}\nsample: |\n  a sample of somebody's words\n"

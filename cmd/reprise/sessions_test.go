@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -63,9 +64,10 @@ func agentWorkload(t testing.TB, sessions int) (path string, rows []trace.Reques
 // A sessionServer notes when each request came and when its answer ended, by the session
 // and the row that its headers name.
 type sessionServer struct {
-	url string
-	mu  sync.Mutex
-	log []sessionCall
+	url   string
+	mu    sync.Mutex
+	log   []sessionCall
+	stall time.Duration // the longest that this process did not run when it was due
 }
 
 type sessionCall struct {
@@ -107,7 +109,20 @@ func newSessionServer(t testing.TB) *sessionServer {
 	}))
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
+	go w.watchStalls(t.Context())
 	return w
+}
+
+// watchStalls notes how late a sleep ends at worst, which is what other work on the machine does to all times here.
+func (w *sessionServer) watchStalls(ctx context.Context) {
+	const pause = 5 * time.Millisecond
+	for ctx.Err() == nil {
+		begin := time.Now()
+		time.Sleep(pause)
+		w.mu.Lock()
+		w.stall = max(w.stall, time.Since(begin)-pause)
+		w.mu.Unlock()
+	}
 }
 
 // checkOrder holds by the server's own log that no request came before all of its parents
@@ -138,6 +153,8 @@ func (w *sessionServer) checkOrder(t *testing.T, rows []trace.Request) {
 // the next starts when one is over, and no sooner.
 func (w *sessionServer) checkLive(t *testing.T, live int) {
 	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	type span struct{ from, to time.Time }
 	spans := map[int64]span{}
 	for _, c := range w.log {
@@ -164,10 +181,14 @@ func (w *sessionServer) checkLive(t *testing.T, live int) {
 		}
 	}
 	slices.Sort(gaps)
-	if most := gaps[len(gaps)*9/10]; most > 250*time.Millisecond { // a machine that is busy may stall a few
+	worst := gaps[len(gaps)-1]
+	if worst > 250*time.Millisecond+w.stall {
+		t.Errorf("a place stayed empty for %v, and the machine stalled for %v at most", worst, w.stall)
+	}
+	if most := gaps[len(gaps)*9/10]; most > 250*time.Millisecond {
 		t.Errorf("nine of ten places stayed empty for up to %v", most)
 	}
-	t.Logf("%d sessions in %d places, of which one stayed empty for %v at most", len(starts), live, gaps[len(gaps)-1])
+	t.Logf("%d sessions in %d places; the longest that a place stayed empty is %v, and the longest stall %v", len(starts), live, worst, w.stall)
 }
 
 // 200 sessions of an agent that calls three others, over a server of random latency: its

@@ -50,7 +50,7 @@ func TestWorkloadsOfShapes(t *testing.T) {
 	}
 }
 
-// heldRuns counts workloads, and by figure those that were beyond its limit.
+// heldRuns counts workloads, and for each figure how many were beyond its limit.
 type heldRuns struct {
 	runs, held int
 	off        map[string]int

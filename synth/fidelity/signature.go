@@ -363,7 +363,7 @@ func (s *Signature) measure() (t *signatureTally, err error) {
 }
 
 // eachRow reads the rows, completed, from the beginning.
-func (s *Signature) eachRow(sorted *trace.Sorted, f func(*trace.Request)) error {
+func (s *Signature) eachRow(sorted *trace.Sorted, f func(*trace.Request) error) error {
 	rows, err := sorted.Reader()
 	if err != nil {
 		return err
@@ -371,10 +371,7 @@ func (s *Signature) eachRow(sorted *trace.Sorted, f func(*trace.Request)) error 
 	if s.size > 0 {
 		rows = &synth.Unshared{Src: rows, BlockSize: s.size, Next: s.named}
 	}
-	return trace.Each(rows, func(_ int64, r *trace.Request) error {
-		f(r)
-		return nil
-	})
+	return trace.Each(rows, func(_ int64, r *trace.Request) error { return f(r) })
 }
 
 // linkedBy is a row as links see it: in a sample of trees its blocks are numbered
@@ -411,7 +408,7 @@ func (p *signaturePass) growGlobal(r *trace.Request) {
 }
 
 // addRow measures one row.
-func (p *signaturePass) addRow(r *trace.Request) {
+func (p *signaturePass) addRow(r *trace.Request) error {
 	counted := r.ArrivalNS-p.first >= p.warmUp
 	if counted && p.requests == 0 && p.row > 0 {
 		p.before = p.hits()
@@ -452,7 +449,9 @@ func (p *signaturePass) addRow(r *trace.Request) {
 	}
 	p.pairs.add(lengthPair{r.InputTokens, r.OutputOr(-1)}, counted)
 	if counted {
-		p.count(r, p.row, hit)
+		if err := p.count(r, p.row, hit); err != nil {
+			return err
+		}
 		if p.trees == nil {
 			for _, id := range r.Blocks[:hit] {
 				p.reuseTime.Add(r.ArrivalNS-p.touched[id], 1)
@@ -471,6 +470,7 @@ func (p *signaturePass) addRow(r *trace.Request) {
 		}
 	}
 	p.row++
+	return nil
 }
 
 // timeBlocks takes the times to reuse of the blocks that came first, among which those are

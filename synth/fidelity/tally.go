@@ -45,7 +45,7 @@ type signatureTally struct {
 }
 
 // count takes a request that counts.
-func (t *signatureTally) count(r *trace.Request, row int64, hit int) {
+func (t *signatureTally) count(r *trace.Request, row int64, hit int) error {
 	if t.requests == 0 {
 		t.first = r.ArrivalNS
 	}
@@ -61,9 +61,10 @@ func (t *signatureTally) count(r *trace.Request, row int64, hit int) {
 	for i, width := range idcScales {
 		t.windows[i].add((r.ArrivalNS - t.first) / (width * nsPerMS))
 	}
-	// The rows are in order, which is all that a profiler can object to.
 	t.arrived[0].ArrivalNS = r.ArrivalNS
-	_, _ = t.arrivals.Write(t.arrived[:])
+	if _, err := t.arrivals.Write(t.arrived[:]); err != nil {
+		return err
+	}
 	if r.ThinkNS != nil && *r.ThinkNS >= 0 {
 		t.thinks++
 		t.think.Add(*r.ThinkNS, 1)
@@ -71,6 +72,7 @@ func (t *signatureTally) count(r *trace.Request, row int64, hit int) {
 	if r.Category != "" {
 		t.categories[r.Category]++
 	}
+	return nil
 }
 
 // valueCounts says how often each value came.

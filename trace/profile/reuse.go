@@ -69,7 +69,7 @@ func NewReuse(blockSize int, opts ReuseOptions) *Reuse {
 	if exact <= 0 {
 		exact = DefaultExactBlocks
 	}
-	return &Reuse{size: blockSize, ids: numbering{bound: cmp.Or(opts.bound, DefaultExactBlocks)}, plain: &reusePass{size: blockSize, sure: opts.WithoutErrors, kvBytes: opts.KVBytesPerToken, stack: newLRU(exact),
+	return &Reuse{size: blockSize, ids: numbering{bound: cmp.Or(opts.bound, DefaultExactBlocks)}, plain: &reusePass{size: blockSize, errorless: opts.WithoutErrors, kvBytes: opts.KVBytesPerToken, stack: newLRU(exact),
 		time: timeline{listed: listedCapacities(blockSize, opts.KVBytesPerToken), warmUp: opts.WarmUp}}}
 }
 
@@ -146,7 +146,7 @@ type reusePass struct {
 	// sample.
 	found, foundTokens []int64
 	parts              *curveParts // of a sample; nil without
-	sure               bool        // there are none: errors are not asked for
+	errorless          bool        // nobody asks how far the curve of a sample is off
 
 	depths []int64 // of the known leading blocks of the last row; 0 outside the sample
 	weight int64   // how many blocks each of these stands for
@@ -190,7 +190,7 @@ func (u *reusePass) add(tokens int, path, output []uint32) int {
 	for u.stack.full() {
 		u.thin(u.stack.fitting())
 	}
-	if u.stack.shift > 0 && u.parts == nil && !u.sure {
+	if u.stack.shift > 0 && u.parts == nil && !u.errorless {
 		u.parts = newCurveParts(u)
 	}
 	return hit
