@@ -51,7 +51,7 @@ less, by one over the root of their number: limits change to those in brackets, 
 			}
 			return name, fmt.Sprintf("%g", limit)
 		}) + `
-docs/synthesis.md defines every measure.`,
+docs/fidelity.md defines every measure.`,
 		Example: `  reprise fidelity t.parquet w.parquet --max copies=off --html f.html
   reprise fidelity t.parquet w.parquet --max copies=off --max mrc_mae=0.01 --from 0.5 --json | jq .checks`,
 		Args: flags.Wants(2, 2, "which trace, and which workload?"),

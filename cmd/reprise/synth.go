@@ -73,7 +73,7 @@ The workload has the privacy tier of its trace. Replay generates the prompts fro
 seed, with exactly these lengths and shared prefixes. They are random words unless
 --text or --corpus is given.
 
-A specification is a .yaml or .yml file; docs/synthesis.md has its keys. -n, --duration
+A specification is a .yaml or .yml file; docs/workloads.md has its keys. -n, --duration
 and --arrivals override it. --describe lists what a specification or a built-in workload
 sets, and where its values are from.
 

@@ -20,7 +20,7 @@ import (
 )
 
 // A quirkRow is a quirk of a server and what this client must make of it. The
-// table in docs/replay.md is made of these rows.
+// table in docs/trust.md is made of these rows.
 type quirkRow struct {
 	quirk string // as a request asks for it; more than one where it takes others to show
 	api   string // APIChat, or APICompletions
@@ -383,7 +383,7 @@ func quirkInstants(r *result.Result) string {
 	return strings.TrimSpace(b.String())
 }
 
-// quirkTable is the table of docs/replay.md: the quirks that are tolerated and
+// quirkTable is the table of docs/trust.md: the quirks that are tolerated and
 // counted, and what the rows above hold of each. Quirks that end alike share a row.
 func quirkTable(t *testing.T) string {
 	var endings []string
@@ -424,11 +424,11 @@ func quirkTable(t *testing.T) string {
 	return b.String()
 }
 
-var updateQuirks = flag.Bool("update", false, "rewrite the table of quirks in docs/replay.md")
+var updateQuirks = flag.Bool("update", false, "rewrite the table of quirks in docs/trust.md")
 
 // The documentation says of each quirk what the rows above hold.
 func TestQuirkTable(t *testing.T) {
-	const path, begin, end = "../../docs/replay.md", "<!-- quirks: go test ./replay/client -run TestQuirkTable -update -->\n", "<!-- end of quirks -->"
+	const path, begin, end = "../../docs/trust.md", "<!-- quirks: go test ./replay/client -run TestQuirkTable -update -->\n", "<!-- end of quirks -->"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -444,7 +444,7 @@ func TestQuirkTable(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if old != table {
-		t.Errorf("docs/replay.md has another table of quirks; go test ./replay/client -run TestQuirkTable -update writes it")
+		t.Errorf("docs/trust.md has another table of quirks; go test ./replay/client -run TestQuirkTable -update writes it")
 	}
 }
 

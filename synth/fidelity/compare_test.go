@@ -305,7 +305,7 @@ func TestMeasuresAreListed(t *testing.T) {
 	if !slices.Equal(names, MeasureNames()) {
 		t.Errorf("measured are %v, listed %v", names, MeasureNames())
 	}
-	doc, err := os.ReadFile("../../docs/synthesis.md")
+	doc, err := os.ReadFile("../../docs/fidelity.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestMeasuresAreListed(t *testing.T) {
 			line += "– |"
 		}
 		if !strings.Contains(string(doc), line) {
-			t.Errorf("docs/synthesis.md lacks the line\n%s", line)
+			t.Errorf("docs/fidelity.md lacks the line\n%s", line)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// The YAML that docs/synthesis.md prints runs as it is; a block without arrivals
+// The YAML that docs/workloads.md prints runs as it is; a block without arrivals
 // is the part of a specification that the text above it speaks of.
 func TestSpecsOfTheDocs(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "synthesis.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "workloads.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

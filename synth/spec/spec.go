@@ -13,7 +13,7 @@ import (
 )
 
 // A Spec describes a workload without a trace: lengths, arrivals, what prompts
-// share, and sessions. It is written as YAML; docs/synthesis.md has every key.
+// share, and sessions. It is written as YAML; docs/workloads.md has every key.
 //
 // A distribution of tokens is a string that [arrival.ParseLength] reads, of
 // times one that [arrival.ParseDist] reads, and of arrivals one that

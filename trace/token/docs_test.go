@@ -6,15 +6,15 @@ import (
 	"testing"
 )
 
-// The page on the architecture lists the templates that there are.
+// The page on templates lists the templates that there are.
 func TestTemplatesInDocs(t *testing.T) {
-	page, err := os.ReadFile("../../docs/architecture.md")
+	page, err := os.ReadFile("../../docs/templates.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range templateTable() {
 		if line := "| `" + row[0] + "` | " + row[1] + " |\n"; !strings.Contains(string(page), line) {
-			t.Errorf("docs/architecture.md lacks the line\n%s", line)
+			t.Errorf("docs/templates.md lacks the line\n%s", line)
 		}
 	}
 }
