@@ -220,7 +220,7 @@ func imported(t *testing.T, pattern string, size int, process string) []trace.Re
 	return rows
 }
 
-// Conversations whose text is hidden: docs/formats.md has the figures.
+// Conversations whose text is hidden: docs/evidence/inferred-reuse.md has the figures.
 func TestInferredReuseOfShareGPT(t *testing.T) {
 	const path = "../../shared/data/sharegpt_sample.json"
 	if _, err := os.Stat(path); err != nil {
@@ -232,7 +232,7 @@ func TestInferredReuseOfShareGPT(t *testing.T) {
 	}
 }
 
-// Agent sessions with the block hashes of a server, which are hidden: docs/formats.md has
+// Agent sessions with the block hashes of a server, which are hidden: docs/evidence/inferred-reuse.md has
 // the figures.
 func TestInferredReuseOfAgents(t *testing.T) {
 	root := os.Getenv("REPRISE_TEST_SAMPLES")

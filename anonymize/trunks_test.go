@@ -34,7 +34,7 @@ func agentTalks(agents, sessions, turns int) (src []trace.Entry) {
 }
 
 // What the entries of agents still name tells their trunks apart, and is a trunk where no
-// cached tokens tell of one: docs/formats.md has the figures.
+// cached tokens tell of one: docs/evidence/inferred-reuse.md has the figures.
 func TestTrunksByName(t *testing.T) {
 	marker := trace.NewText("[REDACTED]")
 	for _, c := range []struct {

@@ -194,9 +194,7 @@ window neither stops it, and no text is told from others: usage counts. A length
 Where messages are known by their hashes, which prompts begin alike is exact and how long
 the common part is, an estimate: from the lengths of the messages, scaled to usage, or from
 their number. What all prompts of a model have beside their messages, such as tools, is
-taken as the same. The column ~reuse_source~ is ~hashes~. Of 1,767 ShareGPT requests with a
-hit ratio of 0.575 this finds 0.548 by length and hash, and 0.474 by hash alone
-(~go test ./anonymize -run HashedConversations -v~).
+taken as the same. The column ~reuse_source~ is ~hashes~.
 
 The markers, empty and short texts hold for the answer too, of whose usage reasoning tokens are
 taken off first. A redacted answer without usage has 0 output tokens, and the import
@@ -237,10 +235,6 @@ previous_response_id=…~:
   log before it, or has no text, the lengths of the request are those of its usage, and its
   reuse is inferred from the growth of the session, as below.
 
-Of 200 requests in ten chains with their text hidden, and cached tokens of a cache of a fifth,
-the hit ratio of 0.883 is inferred as 0.883; without the chains it is 0.010
-(~go test ./anonymize -run AnswerChainsInfer -v~).
-
 ## Reuse without text
 
 When a source has neither text nor block hashes, import infers prefix blocks, if at least half
@@ -278,15 +272,9 @@ certain. The most is what a cache without limit would find of the inferred block
 too. A server may have found more than either: the first requests of a log find what was
 cached before it began.
 
-The error was measured on traffic whose blocks are known, with its text hidden and the cached tokens of a simulated
-provider: an LRU cache of 5 % of the blocks, kept for five minutes (~go test ./anonymize -run Inferred -v~). The hit ratio
-by token of a cache without limit is inferred as 0.574 for ShareGPT sessions (exact 0.575, the provider's own 0.166), and as
-0.957 for sessions of a coding agent with sub-agents (0.950, 0.710); the LRU curve is 0.001 and 0.006 off. In 793 calls of real
-Claude Code and Codex sessions each finds what its server found, to a block, but for the first of each log.
-
-Names matter where agents with different tools and system prompts report equal cached tokens: with 40 agents the LRU curve is
-0.346 off without a name, 0.003 with one, and 0.000 with tools and system prompt. With tools and no cached tokens at all it is
-0.067 off for two agents (~go test ./anonymize -run TrunksByName -v~).
+On traffic whose blocks are known the hit ratio is inferred to within 0.01, and the LRU curve to 0.006
+([evidence](evidence/inferred-reuse.md)). Names matter where agents with different tools and system prompts report equal cached tokens:
+without one the curve can be 0.35 off.
 `
 
 func formatsPage() string {
@@ -320,35 +308,16 @@ import. Only fields that a format names are read: all others are removed before 
 ## What can be written
 
 ` + "`reprise export TRACE --to FORMAT`" + ` writes a trace for another tool. Every format keeps
-arrivals and lengths unless the table says otherwise; the command counts and prints what a
-file loses. Rows that failed or were cancelled are written too.
+arrivals and lengths unless the table says otherwise. Rows that failed or were cancelled are written too. The command counts what a
+file loses, and prints how to give it to the other tool, so that this leaves
+results behind that ` + "`reprise report` [reads](formats-of-results.md#results-of-other-tools)" + `. ` + "`make test-peers`" + `
+runs each as it is printed, with the tools' current releases, and holds times, lengths and counts against the trace.
 
-| format | what it is | needs | what it loses |
-|---|---|---|---|
+| format | what it is | needs | what it loses | tried with |
+|---|---|---|---|---|
 `)
 	for _, out := range Formats() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", out.Name, cell(out.About), needs(out), cell(strings.Join(out.Loses, "; ")))
-	}
-	b.WriteString(`
-A line of each, and how to give the file to the other tool. URL stands for the server, such as
-http://127.0.0.1:8000, and MODEL for a model whose tokenizer the tool can load. The commands
-leave results behind that ` + "`reprise report` [reads](formats-of-results.md#results-of-other-tools)" + `. ` + "`make test-peers`" + `
-installs the tools' current releases, runs each command against ` + "`reprise serve`" + ` as it is printed,
-and holds times, lengths and counts against the trace.
-`)
-	for _, out := range Formats() {
-		fmt.Fprintf(&b, "\n### %s\n\n```\n%s%s\n```\n", out.Name, out.top, out.Example)
-		if out.Use != "" {
-			fmt.Fprintf(&b, "\n```\n%s\n```\n", out.Use)
-			if out.UseBlockless != "" {
-				fmt.Fprintf(&b, "\nFor a trace without blocks:\n\n```\n%s\n```\n", out.UseBlockless)
-			}
-			tried := "Not tried with a release of the tool."
-			if out.Tried != "" {
-				tried = "Tried with " + out.Tried + "."
-			}
-			b.WriteString("\n" + tried + "\n")
-		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", out.Name, cell(out.About), needs(out), cell(strings.Join(out.Loses, "; ")), cell(out.Tried))
 	}
 	return b.String()
 }
