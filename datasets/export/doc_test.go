@@ -135,14 +135,13 @@ Ids are watched in up to 20 MB; beyond 262,144 distinct ones by a sample, so tha
 
 ## Folders
 
-The format of each file is found by itself. Files of one format become one trace. Files of
+Files of one format become one trace. Files of
 no known format, such as settings, price lists and images, are left out, and a warning
 counts and names them. A file that is named like the logs but is damaged or lacks its header
 stops the import, since its requests would be missing; so does JSON that ~--map~ could read. Files of several formats are not
 joined, since their clocks and what identifies a session differ: the import stops with a
 command line for each format. ~--format~ reads the files of one format and counts the
-others. Folders below are read where agents keep their sessions in them; settings beside
-these folders do not hide them.
+others. Folders below are read where agents keep their sessions in them.
 `
 
 // lengthsPage says where the lengths of a record with text and usage come from.
@@ -167,8 +166,7 @@ is printed with the number of records; ~--cached-in-input yes~ or ~no~ settles i
 records of tools that pass on either, and for ~--map~. Where text has a count
 of zero, its length is that of the text.
 
-One call is one request. Spans that are exported twice, layers around the same call and agents
-that sum their calls are told by their ids and left out.
+One call is one request: spans that are exported twice, layers around a call and agents that sum their calls are left out.
 
 Some texts are not what was sent. Of these the length alone is taken: prompts that were
 redacted look equal where they were not, and would share a false prefix.
@@ -209,13 +207,10 @@ blocks are left out of hit ratios.
 
 A downloaded trace, or one from the API with its observations, tells what each call waited for:
 
-- Observations of types ~AGENT~ and ~CHAIN~ are agents, and the trace is one. A generation belongs
-  to the agent next above it. It waits for the one of its agent that ended last before it began,
-  and for the last of each agent below that ended since. The first of an agent waits for what
-  a generation of the agent above would wait for.
+- Observations of types ~AGENT~ and ~CHAIN~ are agents, and the trace is one. A generation waits for the one of its agent
+  that ended last before it began, and for the last of each agent below that ended since.
 - Observations of type ~TOOL~, and those named ~execute_tool~, are tool time where they lie between
-  two generations of their agent. The rest of the gap is think time, which here is the client's
-  own. Tools that frameworks write as plain spans of other names are in that rest.
+  two generations of their agent. The rest of the gap is think time: the client's own, and tools under other names.
 
 In exports of observations one by one, the requests of a trace are one session, without these links.
 
@@ -257,8 +252,7 @@ of its requests report their cached tokens or still have their tools. The column
 
 Lengths, times and the order of turns stay exact. Which blocks are shared is an estimate:
 what sessions have in common beyond the trunk, such as documents, is unknown. A hit is
-rounded down to whole blocks, so use ~--block-size 128~ for short prompts. More blocks than
-fit in memory go to private files, as those of text do.
+rounded down to whole blocks, so use ~--block-size 128~ for short prompts.
 
 ~profile~ prints reuse as a range, beside what the server found:
 
