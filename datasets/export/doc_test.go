@@ -281,8 +281,8 @@ Made from the code; do not edit. To make it again:
 
 ## What can be read
 
-The format is recognised by its content; ` + "`--format`" + ` names it. A reader that no real file has tried says so at
-import. Only fields that a format names are read: all others are removed before a record is decoded, and counted
+The format is recognised by its content; ` + "`--format`" + ` names it. A reader that was made from documentation, and that no real
+file has tried, says so at import. Only fields that a format names are read: all others are removed before a record is decoded, and counted
 ([privacy](privacy.md#the-card)). Formats that are a mapping are files, with a record of each:
 [datasets/formats](../datasets/formats).
 
@@ -290,7 +290,7 @@ import. Only fields that a format names are read: all others are removed before 
 |---|---|---|
 `)
 	for _, f := range datasets.Formats() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), cell(f.Tried))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", f.Name, cell(f.About), cell(strings.TrimSuffix(f.Tried, ", not yet seen on a real file")))
 	}
 	var targets strings.Builder
 	for _, t := range datasets.Targets() {
