@@ -65,7 +65,7 @@ func (a *answerChains) number(id string) (int32, bool) {
 		return 0, false
 	}
 	if a.ids == nil {
-		a.ids = block.NewIDs(maxAnswers)
+		a.ids = block.NewIDs(maxAnswers, 0)
 	}
 	sum := sha256.Sum256([]byte(id))
 	n, ok := a.ids.ID(binary.BigEndian.Uint64(sum[:8]), binary.BigEndian.Uint64(sum[8:]))

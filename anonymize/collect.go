@@ -7,13 +7,14 @@ import (
 	"reprise/trace"
 	"reprise/trace/block"
 	"reprise/trace/breaker"
+	"reprise/trace/profile"
 )
 
 // A collector numbers what is unique in the order of the source and hands rows
 // to the sorter. Its numbers are provisional: they hide no order yet.
 //
-// While rows are with the sorter a block is one word, four times its provisional
-// number. Once there were too many to number it is its key, see [keyWriter].
+// While rows are with the sorter a block is known by its provisional number. Once there were too
+// many to number it is its key, see [keyWriter].
 type collector struct {
 	sorter      *trace.Sorter
 	blocks      *block.IDs
@@ -27,7 +28,9 @@ type collector struct {
 	keyed       bool                   // blocks get no more numbers
 	prefixAlone bool                   // a row has no blocks and tells of its prefix: how much was cached, or what it begins with
 	code        keyWriter              // of the list at hand
-	in, out     []uint64
+	in, out     []uint64               // words of the row at hand
+	ids         []uint64               // and its numbers
+	seen        *profile.Annotator     // what is known of rows so far; nil once they are out of order or without numbers
 	one         [1]trace.Request
 	sourceBlock int  // tokens in a block that the source hashed
 	noTokens    bool // of prompts, where the rows were recorded earlier
@@ -39,9 +42,10 @@ type collector struct {
 
 func newCollector(p *Policy) *collector {
 	return &collector{
-		sorter: trace.NewSorter(p.SpillDir), blocks: block.NewIDs(p.limits.distinct), domains: block.NewDense[[3]string](),
+		sorter: trace.NewSorter(p.SpillDir), blocks: block.NewIDs(p.limits.distinct, p.limits.pages), domains: block.NewDense[[3]string](),
 		sessions: block.NewDense[string](), users: block.NewDense[string](),
 		totals: Totals{Templates: make(map[string]int64)}, models: make(map[string]*ModelCount), sourceBlock: p.blockSize(),
+		seen: profile.NewAnnotator(p.blockSize(), profile.Options{}),
 	}
 }
 
@@ -67,7 +71,7 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 	if x.user != "" {
 		r.User = trace.Ptr(int64(c.users.ID(x.user)))
 	}
-	c.in = c.in[:0]
+	c.in, c.ids = c.in[:0], c.ids[:0]
 	if x.text || x.joined {
 		c.in = c.hashed(c.in, x.blocks)
 	} else {
@@ -84,6 +88,7 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 			c.in = c.word(c.in, domain|x.rest(c.sourceBlock)<<32, x.source[last])
 		}
 	}
+	prompt := c.ids
 	r.Blocks = c.in
 	r.Category = x.cluster // until it is annotated
 	c.prefixAlone = c.prefixAlone || len(c.in) == 0 && (r.CachedTokens != nil && *r.CachedTokens > 0 || r.Category != "")
@@ -94,8 +99,28 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 	c.refs += int64(len(x.blocks) + len(x.source) + len(x.out))
 	c.count(x)
 	c.one[0] = *r
-	_, err := c.sorter.Write(c.one[:])
-	return err
+	if _, err := c.sorter.Write(c.one[:]); err != nil {
+		return err
+	}
+	c.see(prompt)
+	return nil
+}
+
+// see tells of the row at hand, which has its blocks by number.
+func (c *collector) see(prompt []uint64) {
+	if c.seen == nil {
+		return
+	}
+	if c.keyed || c.sorter.Disordered() {
+		c.seen = nil
+		return
+	}
+	if c.totals.Sessions > 0 {
+		c.seen.KeepSessions()
+	}
+	r := c.one[0]
+	r.Blocks, r.Session = prompt, nil // of an answer whose chain has no other
+	c.seen.Count(&r)
 }
 
 func (c *collector) hashed(dst []uint64, ids []block.ID) []uint64 {
@@ -110,7 +135,8 @@ func (c *collector) hashed(dst []uint64, ids []block.ID) []uint64 {
 func (c *collector) word(dst []uint64, hi, lo uint64) []uint64 {
 	if !c.keyed {
 		if n, ok := c.blocks.ID(hi, lo); ok {
-			return append(dst, uint64(n)<<wordBits)
+			c.ids = append(c.ids, uint64(n))
+			return c.code.number(dst, n)
 		}
 		c.keyed = true
 		c.blocks.Freeze()

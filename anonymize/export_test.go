@@ -2,7 +2,7 @@ package anonymize
 
 // WithLimits lowers the limits from which blocks go to disk.
 func (p Policy) WithLimits(distinct, refs int) Policy {
-	p.limits = limits{distinct: distinct, refs: refs}
+	p.limits = limits{distinct: distinct, inferred: distinct, refs: refs}
 	return p
 }
 

@@ -17,9 +17,9 @@ import (
 type finisher struct {
 	p            *Policy
 	sorted       *trace.Sorted
+	seen         *profile.Annotator // that has counted all rows, whose blocks have their final numbers; nil for none
 	answers      answerChains
 	keepSessions bool // infer none beside those that rows have
-	noBlocks     bool // no row has any
 	prefixAlone  bool // rows without any tell of their prefix
 	trunks       trunkSurvey
 	totals       Totals
@@ -38,27 +38,34 @@ var errManyInferred = errors.New("too many blocks to infer in memory")
 
 // finishInMemory writes the rows to dst, with all that is known of blocks in memory.
 func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Request]) error {
-	a := profile.NewAnnotator(f.p.blockSize(), profile.Options{KeepSessions: f.keepSessions})
+	a, again := f.seen, f.seen == nil || f.trunks.tells()
 	var infer *inferrer // of a pass over the rows; nil for none
+	var ids idBatches
 	begin := func() {
 		if f.trunks.tells() {
-			infer = f.trunks.newInferrer(f.p.blockSize(), uint64(f.totals.Blocks), uint64(f.p.limits.distinct))
+			infer = f.trunks.newInferrer(f.p.blockSize(), uint64(f.totals.Blocks), uint64(f.p.limits.inferred))
 		}
 	}
-	fill := func(row int64, r *trace.Request) {
-		for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
-			for j := range ids {
-				ids[j] >>= wordBits // all are provisional numbers
-			}
+	fill := func(row int64, r *trace.Request) (err error) {
+		if r.Blocks, err = ids.list(r.Blocks); err == nil && r.OutputBlocks != nil {
+			r.OutputBlocks, err = ids.list(r.OutputBlocks)
 		}
 		if infer != nil {
 			infer.fill(row, r)
 		}
+		if again {
+			f.ids.ApplyBlocks(r)
+		}
+		return err
 	}
-	if begin(); !f.noBlocks || infer != nil {
+	if begin(); again {
+		a = profile.NewAnnotator(f.p.blockSize(), profile.Options{KeepSessions: f.keepSessions})
 		err := f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
+			ids.begin()
 			for i := range rows {
-				fill(row+int64(i), &rows[i])
+				if err := fill(row+int64(i), &rows[i]); err != nil {
+					return err
+				}
 				a.Count(&rows[i])
 			}
 			return nil
@@ -72,12 +79,15 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 	}
 	begin()
 	return f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
+		ids.begin()
 		for i := range rows {
 			r, row := &rows[i], row+int64(i)
-			fill(row, r)
+			if err := fill(row, r); err != nil {
+				return err
+			}
 			a.Annotate(row, r)
 			f.totals.Sources.add(r)
-			f.ids.Apply(r)
+			f.ids.ApplyPeople(r)
 			f.rename(row, r)
 		}
 		if infer != nil {

@@ -31,7 +31,7 @@ import (
 //  3. Reading the rows again, each reference takes the next answer of its
 //     partition. Answers come in the order of rows, so nothing is sorted. Where sessions
 //     are inferred, the rows are read twice: who had the blocks in which hits end is
-//     found out the second time, see [hitEnds].
+//     found out the second time, see [profile.HitEnds].
 //
 // Memory is that of the partitions' buffers and of one partition for each
 // worker. Sorting all references by key instead was rejected: it moves as many
@@ -200,7 +200,7 @@ func (x *partitions) resolve(ctx context.Context, workers int, who []uint32) (er
 	for range min(workers, maxResolvers, len(x.parts)) {
 		g.Go(func() error {
 			defer crash.Caught()
-			v := resolver{x: x, mu: &mu, pages: block.NewIDs(0), who: who}
+			v := resolver{x: x, mu: &mu, ids: block.NewIDs(0, 0), who: who}
 			for {
 				mu.Lock()
 				i := next
@@ -222,20 +222,12 @@ func (x *partitions) resolve(ctx context.Context, workers int, who []uint32) (er
 type resolver struct {
 	x      *partitions
 	mu     *sync.Mutex
-	pages  *block.IDs         // by key without its low bits
-	slots  [][pageKeys]uint32 // by page and low bits: where the block is in blocks, plus one; 0 for nowhere
-	blocks []blockHistory
-	who    []uint32 // by row; nil while sessions are not known
+	ids    *block.IDs
+	blocks []blockHistory // by number
+	who    []uint32       // by row; nil while sessions are not known
 	users  profile.BlockUsers
 	buf    []byte
 }
-
-// A page is so many keys that count up: few enough that one block alone in its
-// page costs little, and enough that a stretch is looked up once or twice.
-const (
-	pageBits = 4
-	pageKeys = 1 << pageBits
-)
 
 // A blockHistory is what is known of a block after some reference.
 type blockHistory struct {
@@ -246,8 +238,8 @@ type blockHistory struct {
 }
 
 func (v *resolver) resolvePart(p *part) error {
-	v.pages.Clear()
-	v.slots, v.blocks, v.users = v.slots[:0], v.blocks[:0], profile.BlockUsers{}
+	v.ids.Clear()
+	v.blocks, v.users = v.blocks[:0], profile.BlockUsers{}
 	r := v.x.refs.Reader(256<<10, p.refs...)
 	var at place
 	for {
@@ -348,20 +340,15 @@ func (v *resolver) before(b *blockHistory, row int64) (before uint64) {
 
 // answer writes the answers to the references of a stretch.
 func (v *resolver) answer(ref *references) {
-	var page *[pageKeys]uint32
 	var same answer // to the last n references
 	n := 0
 	for i := range ref.n {
-		slot := (ref.key.lo + uint64(i)) % pageKeys
-		if page == nil || slot == 0 {
-			page = v.page(ref.key.plus(i))
-		}
 		ordinal := ref.ordinal + int64(i)
-		if page[slot] == 0 {
+		id, _ := v.ids.ID(ref.key.hi, ref.key.lo+uint64(i))
+		if id == len(v.blocks) {
 			v.blocks = append(v.blocks, blockHistory{first: ordinal})
-			page[slot] = uint32(len(v.blocks))
 		}
-		b := &v.blocks[page[slot]-1]
+		b := &v.blocks[id]
 		a := answer{back: uint64(ordinal - b.first)}
 		if ref.prompt {
 			// Within a row, a block that comes again is no better known than before.
@@ -378,14 +365,6 @@ func (v *resolver) answer(ref *references) {
 		n++
 	}
 	v.write(same, n, ref.prompt)
-}
-
-func (v *resolver) page(k key) *[pageKeys]uint32 {
-	n, _ := v.pages.ID(k.hi, k.lo>>pageBits)
-	if n == len(v.slots) {
-		v.slots = append(v.slots, [pageKeys]uint32{})
-	}
-	return &v.slots[n]
 }
 
 // write writes an answer to n references.

@@ -97,16 +97,23 @@ type Source struct {
 // limits are for tests: 0 is what is right outside them.
 type limits struct {
 	distinct int // blocks that are numbered in memory
+	pages    int // of keys of these
+	inferred int // blocks that are inferred in memory
 	refs     int // references to blocks in a partition
 }
 
 func (l *limits) settle() {
-	l.distinct = cmp.Or(l.distinct, maxDistinct)
+	l.distinct, l.pages, l.inferred = cmp.Or(l.distinct, maxDistinct), cmp.Or(l.pages, maxPages), cmp.Or(l.inferred, maxInferred)
 }
 
-// maxDistinct is how many distinct blocks are numbered in memory, for some 100
-// bytes each over all steps. The published traces have a fifth of it.
-const maxDistinct = 1 << 20
+// maxDistinct is how many distinct blocks are numbered in memory, for 4 bytes each and up to 20 for one in which
+// a hit ends, on up to maxPages pages of 40 bytes: see [block.IDs]. Ids that count up share pages, and those that
+// are hashes do not. The published traces have less than a hundredth of either.
+const (
+	maxDistinct = 1 << 27
+	maxPages    = 1 << 23
+	maxInferred = 1 << 20
+)
 
 func (p *Policy) check() error {
 	if p.Tier != Internal {

@@ -15,12 +15,12 @@ import (
 
 // Run reads all of src and writes its rows to dst in their final order.
 //
-// Memory is bounded: up to 1,048,576 distinct blocks are numbered in it, for
-// some 100 bytes each, and 48 MiB of rows are held. What is beyond goes to
+// Memory is bounded: up to 134 million distinct blocks are numbered in it, for 4 to 24 bytes
+// each and 56 for up to 8 million stretches of them, see [block.IDs], and 48 MiB of rows are held. What is beyond goes to
 // private files without names, about as many bytes as a source of hashed block
 // ids has, and a third of them where ids count up; see [Totals]. What grows with
 // the source is a hundred bytes or so for each session and user, 8 bytes for
-// each row that has parents and comes out of order and, when blocks spill, 1.15 bits for each
+// each row that has parents and comes out of order, and 4 bytes a row or, when blocks spill, 1.15 bits for each
 // block of a row and each different block, with 4 bytes a row or, where sessions are inferred, what
 // their finder in package profile takes and up to 16 bytes for each block in which the hit of a request
 // ends; and 50 bytes for each of up to 1,048,576
@@ -66,7 +66,7 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 		return Card{}, err
 	}
 	defer sorted.Close()
-	f := &finisher{p: p, sorted: sorted, totals: c.totals, answers: c.answers, keepSessions: c.totals.Sessions > 0, noBlocks: c.refs == 0, prefixAlone: c.prefixAlone}
+	f := &finisher{p: p, sorted: sorted, seen: c.seen, totals: c.totals, answers: c.answers, keepSessions: c.totals.Sessions > 0, prefixAlone: c.prefixAlone}
 	f.trunks.apart = p.apart()
 	if p.Capture.Declared() {
 		f.declared, f.begin = true, p.Renaming.shift(p.Capture.Begin.UnixNano())
@@ -83,6 +83,10 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 		err = f.finishInMemory(ctx, dst)
 	}
 	if err == errManyInferred {
+		f.seen = nil
+		if !keyed {
+			numbered.Freeze()
+		}
 		err = f.finishSpilled(ctx, numbered, refs, dst)
 	}
 	if err != nil {

@@ -271,7 +271,7 @@ func (a *answerFiles) cross(r *shard.Row) (crosses bool) {
 		return false
 	}
 	if a.ids == nil {
-		a.ids = block.NewIDs(maxAnswers)
+		a.ids = block.NewIDs(maxAnswers, 0)
 	}
 	number := func(id string) (int, bool) {
 		sum := sha256.Sum256([]byte(id))

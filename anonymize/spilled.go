@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/bits"
 
 	"reprise/trace"
 	"reprise/trace/block"
@@ -20,7 +19,7 @@ type prefixHit struct {
 
 // inferSessions reads the rows with who touched their blocks last, and finds the blocks in which
 // their hits end.
-func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder profile.SessionFinder, ends hitEnds, err error) {
+func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder profile.SessionFinder, ends profile.HitEnds, err error) {
 	n := x.numberer()
 	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
 		n.begin()
@@ -34,7 +33,7 @@ func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder pro
 				return err
 			}
 			if seen.hit > 0 {
-				ends.blocks.set(int64(blocks[seen.hit-1]))
+				ends.Mark(blocks[seen.hit-1])
 			}
 			if r.Blocks = blocks; load {
 				finder.See(profile.SightingOf(r, x.size, seen.hit, row+int64(i)-int64(seen.deepest.before)))
@@ -45,29 +44,8 @@ func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder pro
 		return nil
 	}, nil)
 	finder.Finish()
-	ends.marks = make([]uint32, ends.blocks.count())
+	ends.Finish()
 	return finder, ends, err
-}
-
-// hitEnds say which sessions had a block, for each block in which the hit of a row ends. A category
-// asks for no other block.
-type hitEnds struct {
-	blocks rankedBits
-	marks  []uint32 // of each of them, see [profile.BlockUsers]
-	users  profile.BlockUsers
-}
-
-// take says who had the block in which the hit of a row ends, and notes whose the row is.
-func (h *hitEnds) take(blocks []uint64, hit int, who uint32) (use profile.BlockUse) {
-	if hit > 0 {
-		use = h.users.Use(h.marks[h.blocks.before(int64(blocks[hit-1]))], who)
-	}
-	for _, id := range blocks {
-		if h.blocks.has(int64(id)) {
-			h.users.Add(&h.marks[h.blocks.before(int64(id))], who)
-		}
-	}
-	return use
 }
 
 // finishSpilled does what finishInMemory does, with the state of blocks on disk.
@@ -112,7 +90,7 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 		return err
 	}
 	var finder profile.SessionFinder
-	var ends hitEnds
+	var ends profile.HitEnds
 	if !f.keepSessions {
 		if finder, ends, err = f.inferSessions(ctx, x); err != nil {
 			return err
@@ -144,7 +122,7 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 			if r.Category = ""; isLoad(r) {
 				use := seen.deepest.use()
 				if !f.keepSessions {
-					use = ends.take(r.Blocks, seen.hit, session)
+					use = ends.Take(r.Blocks, seen.hit, session)
 				}
 				r.Category = rule.Category(r, x.size, seen.hit, use)
 			}
@@ -154,7 +132,7 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 		}
 		return nil
 	}, dst)
-	f.totals.Blocks = int(n.firsts.marks)
+	f.totals.Blocks = int(n.firsts.Marks())
 	f.totals.SpillBytes += x.refs.Size() + x.answers.Size()
 	return err
 }
@@ -216,18 +194,19 @@ func (f *finisher) inferSpilled(ctx context.Context) (out *trace.Sorted, refs in
 type numberer struct {
 	x       *partitions
 	answers []*trace.SpillReader // by partition
-	firsts  rankedBits
-	ids     []uint64 // of the rows at hand
-	before  [trace.PassBatches][]uint64
-	batch   int // which of them is ids
+	firsts  block.Bits
+	idBatches
+}
+
+// idBatches are the ids of the blocks of rows, of as many batches as somebody may read.
+type idBatches struct {
+	ids    []uint64 // of the rows at hand
+	before [trace.PassBatches][]uint64
+	batch  int // which of them is ids
 }
 
 func (x *partitions) numberer() *numberer {
 	n := &numberer{x: x}
-	for i := range n.before {
-		n.before[i] = make([]uint64, 0, 1<<12) // never nil: no blocks are an empty list
-	}
-	n.ids = n.before[0]
 	for i := range x.parts {
 		n.answers = append(n.answers, x.answers.Reader(x.buffer, x.parts[i].answers...))
 	}
@@ -235,10 +214,19 @@ func (x *partitions) numberer() *numberer {
 }
 
 // begin begins a batch of rows, and reuses the memory of a batch that nobody reads any more.
-func (n *numberer) begin() {
+func (n *idBatches) begin() {
 	n.before[n.batch] = n.ids
 	n.batch = (n.batch + 1) % len(n.before)
-	n.ids = n.before[n.batch][:0]
+	if n.ids = n.before[n.batch][:0]; n.ids == nil {
+		n.ids = make([]uint64, 0, 1<<12) // never nil: no blocks are an empty list
+	}
+}
+
+// list returns the numbers of a list of blocks that has no keys.
+func (n *idBatches) list(words []uint64) (ids []uint64, err error) {
+	from := len(n.ids)
+	n.ids, err = appendNumbers(n.ids, words)
+	return n.ids[from:len(n.ids):len(n.ids)], err
 }
 
 // list returns the numbers of a list of blocks.
@@ -259,7 +247,7 @@ func (n *numberer) list(words []uint64, prompt bool) ([]uint64, prefixHit, error
 			if err != nil {
 				return nil, s, err
 			}
-			if same < 1 || same > left || a.back > uint64(n.firsts.n) {
+			if same < 1 || same > left || a.back > uint64(n.firsts.Len()) {
 				return nil, s, errWords
 			}
 			left -= same
@@ -274,9 +262,9 @@ func (n *numberer) list(words []uint64, prompt bool) ([]uint64, prefixHit, error
 // add gives their numbers to blocks with the same answer. These count up, as
 // the first references to them follow each other.
 func (n *numberer) add(a answer, same int) {
-	first := n.firsts.n - int64(a.back)
-	n.firsts.add(same, a.back == 0)
-	for id := n.firsts.before(first); same > 0; same-- {
+	first := n.firsts.Len() - int64(a.back)
+	n.firsts.Add(same, a.back == 0)
+	for id := n.firsts.Before(first); same > 0; same-- {
 		n.ids = append(n.ids, id)
 		id++
 	}
@@ -300,83 +288,4 @@ func readAnswer(r *trace.SpillReader, prompt bool) (a answer, n int, err error) 
 		a.before, err = r.Uvarint()
 	}
 	return a, n, whole(err)
-}
-
-// rankedBits are a sequence of bits in 1.15 bits of memory each. They count the set bits before any
-// bit. A set bit marks the first reference to a block, or a block in which a hit ends.
-type rankedBits struct {
-	pages [][]line
-	n     int64  // bits so far
-	marks uint64 // that are set among them
-}
-
-// A line is a cache line: the set bits before it, and the next 448 bits.
-type line [8]uint64
-
-const (
-	lineBits  = 7 * 64
-	pageLines = 1 << 14
-)
-
-// add appends n bits, all set or none. Of block references, the number of the first's block is the
-// number of firsts before it.
-func (f *rankedBits) add(n int, first bool) {
-	for n > 0 {
-		at := f.n / lineBits
-		page := at / pageLines
-		if page == int64(len(f.pages)) {
-			f.pages = append(f.pages, make([]line, pageLines))
-		}
-		l, bit := &f.pages[page][at%pageLines], f.n%lineBits
-		if bit == 0 {
-			l[0] = f.marks
-		}
-		m := min(n, int(64-bit%64)) // within a word
-		if first {
-			l[1+bit/64] |= (1<<m - 1) << (bit % 64)
-			f.marks += uint64(m)
-		}
-		f.n += int64(m)
-		n -= m
-	}
-}
-
-// set sets bit i. Nothing may be added then, and [rankedBits.before] is known after count.
-func (f *rankedBits) set(i int64) {
-	at := i / lineBits
-	for int64(len(f.pages)) <= at/pageLines {
-		f.pages = append(f.pages, make([]line, pageLines))
-	}
-	f.pages[at/pageLines][at%pageLines][1+i%lineBits/64] |= 1 << (i % lineBits % 64)
-}
-
-// count counts the bits that are set.
-func (f *rankedBits) count() uint64 {
-	f.marks = 0
-	for _, page := range f.pages {
-		for i := range page {
-			page[i][0] = f.marks
-			for _, w := range page[i][1:] {
-				f.marks += uint64(bits.OnesCount64(w))
-			}
-		}
-	}
-	return f.marks
-}
-
-// has reports whether bit i is set.
-func (f *rankedBits) has(i int64) bool {
-	at := i / lineBits
-	return at/pageLines < int64(len(f.pages)) && f.pages[at/pageLines][at%pageLines][1+i%lineBits/64]>>(i%lineBits%64)&1 != 0
-}
-
-// before counts the set bits before bit i, which was added or set.
-func (f *rankedBits) before(i int64) uint64 {
-	at := i / lineBits
-	l, bit := &f.pages[at/pageLines][at%pageLines], i%lineBits
-	n := l[0]
-	for _, w := range l[1 : 1+bit/64] {
-		n += uint64(bits.OnesCount64(w))
-	}
-	return n + uint64(bits.OnesCount64(l[1+bit/64]&(1<<(bit%64)-1)))
 }

@@ -9,11 +9,11 @@ import (
 // The blocks of a row that is with the sorter are words; the low bits of each
 // tell what it stands for:
 //
-//	00  a block by its provisional number
+//	00  a block by its provisional number; one by its number comes before all others
 //	01  the first half of a key, without its top bits; the second half follows
 //	11  the second half of a key, when it is below 1<<62; the first is that of
 //	    the last key in two words, or 0 before any
-//	10  so many more blocks, each with the key before it plus one
+//	10  so many more blocks, each with the key, or the number, before it plus one
 //
 // Ids of a source's own differ in the second half only, and most sources number
 // them by first appearance, so that what is new in a prompt counts up: a row of
@@ -42,6 +42,42 @@ type keyWriter struct {
 	last key
 	any  bool // there is a last one
 	run  bool // it is in the run that the last word counts
+	next int  // the last number plus one; 0 before any
+}
+
+// number appends a block by its number.
+func (w *keyWriter) number(dst []uint64, n int) []uint64 {
+	again := w.next == n && n > 0
+	w.next = n + 1
+	switch {
+	case again && w.run:
+		dst[len(dst)-1] += 1 << wordBits
+		return dst
+	case again:
+		w.run = true
+		return append(dst, 1<<wordBits|wordRun)
+	}
+	w.run = false
+	return append(dst, uint64(n)<<wordBits)
+}
+
+// appendNumbers appends the numbers of a list that has no keys.
+func appendNumbers(dst, words []uint64) ([]uint64, error) {
+	for _, w := range words {
+		switch {
+		case w&wordMask == wordNumber:
+			dst = append(dst, w>>wordBits)
+		case w&wordMask == wordRun && len(dst) > 0:
+			n := dst[len(dst)-1]
+			for range w >> wordBits {
+				n++
+				dst = append(dst, n)
+			}
+		default:
+			return dst, errWords
+		}
+	}
+	return dst, nil
 }
 
 // append appends a key to the words of a list.
@@ -72,6 +108,8 @@ type keyReader struct {
 	hi       uint64     // first half of the last key in two words
 	at       key        // of the next block of a run…
 	left     uint64     // …that has so many more
+	number   int        // of that block, where it is a run of numbers
+	isNumber bool
 }
 
 // A stretch is so many blocks that keys name which count up one by one. It ends
@@ -94,8 +132,13 @@ func (r *keyReader) nextStretch() (k key, n int, err error) {
 			return key{}, 0, err
 		}
 	}
-	k, n = r.at, int(min(r.left, fieldKeys-r.at.lo%fieldKeys))
-	r.at = k.plus(n)
+	more := r.left
+	if r.isNumber {
+		hi, lo, same := r.numbered.Stretch(r.number)
+		r.at, more = newKey(hi, lo), min(more, uint64(same))
+	}
+	k, n = r.at, int(min(more, fieldKeys-r.at.lo%fieldKeys))
+	r.at, r.number = k.plus(n), r.number+n
 	r.left -= uint64(n)
 	return k, n, nil
 }
@@ -104,11 +147,10 @@ func (r *keyReader) nextStretch() (k key, n int, err error) {
 func (r *keyReader) start() error {
 	w := r.words[0]
 	r.words = r.words[1:]
-	r.left = 1
+	r.left, r.isNumber = 1, w&wordMask == wordNumber
 	switch {
-	case w&wordMask == wordNumber:
-		r.at = newKey(r.numbered.Key(int(w >> wordBits)))
-		return nil
+	case r.isNumber:
+		r.number = int(w >> wordBits)
 	case w&wordMask == wordAgain:
 		r.at = key{r.hi, w >> wordBits}
 	case w&wordMask == wordKey && len(r.words) > 0:

@@ -10,10 +10,11 @@ import (
 
 // Keys come back from words one by one, and stretches end with their fields.
 func TestWords(t *testing.T) {
-	numbered := block.NewIDs(0)
+	numbered := block.NewIDs(0, 0)
 	for lo := range uint64(9) {
 		numbered.ID(3, 1000+lo)
 	}
+	numbered.Freeze()
 	lists := [][]key{{}, {{0, 0}}, {{0, 1}, {0, 2}}, {{0, 1}, {1, 2}}, {{1, 7}, {1, 8}, {1, 8}, {1, 7}},
 		{{2, ^uint64(0)}, {2, 0}, {2, 1}}, {{0, 1<<62 - 1}, {0, 1 << 62}, {5, 1<<62 + 1}, {5, 3}}}
 	rnd := rand.New(rand.NewPCG(5, 6))
@@ -33,11 +34,17 @@ func TestWords(t *testing.T) {
 	for _, list := range lists {
 		var words []uint64
 		var want, got []key
-		for n := range rnd.IntN(9) { // what is numbered comes before what is not
-			words = append(words, uint64(n)<<wordBits)
-			want = append(want, key{3, 1000 + uint64(n)})
-		}
 		var w keyWriter
+		var numbers []uint64
+		for range rnd.IntN(4) { // what is numbered comes before what is not
+			for n := rnd.IntN(9); n < 9 && rnd.IntN(8) > 0; n++ {
+				words, numbers = w.number(words, n), append(numbers, uint64(n))
+				want = append(want, key{3, 1000 + uint64(n)})
+			}
+		}
+		if got, err := appendNumbers(nil, words); err != nil || !slices.Equal(got, numbers) {
+			t.Fatalf("the numbers %v came back as %v: %v", numbers, got, err)
+		}
 		for _, k := range list {
 			words = w.append(words, k)
 		}
@@ -61,7 +68,7 @@ func TestWords(t *testing.T) {
 			t.Fatalf("%v came back as %v", want, got)
 		}
 	}
-	for _, words := range [][]uint64{{1<<wordBits | wordRun}, {wordKey}, {0, 1<<wordBits | wordRun}} {
+	for _, words := range [][]uint64{{1<<wordBits | wordRun}, {wordKey}, {wordKey, 1, 1<<wordBits | wordRun, 1<<wordBits | wordRun}} {
 		r := keyReader{words: words, numbered: numbered}
 		for n, err := 1, error(nil); err == nil; _, n, err = r.nextStretch() {
 			if n == 0 {

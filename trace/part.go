@@ -221,6 +221,11 @@ type Dense struct{ sessions, users, blocks Renumber }
 // Apply rewrites the ids of one row in place; call it in the final order.
 func (d *Dense) Apply(r *Request) {
 	d.ApplyPeople(r)
+	d.ApplyBlocks(r)
+}
+
+// ApplyBlocks rewrites the ids of blocks of one row.
+func (d *Dense) ApplyBlocks(r *Request) {
 	for _, ids := range [][]uint64{r.Blocks, r.OutputBlocks} {
 		for i, id := range ids {
 			ids[i] = d.blocks.ID(id)

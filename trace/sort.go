@@ -54,6 +54,9 @@ func (s *Sorter) Write(rows []Request) (int, error) {
 	return len(rows), nil
 }
 
+// Disordered reports whether some row so far arrives before the one before it.
+func (s *Sorter) Disordered() bool { return s.disordered }
+
 // flush writes the rows in memory to a run of the spill, each after its length.
 func (s *Sorter) flush() (err error) {
 	if s.spill == nil {

@@ -228,8 +228,8 @@ func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out 
 var errTemplatesInStore = cli.Usagef("system prompts are text, which goes into no store: give -o a file of this machine")
 
 // importMemory is the heap size that the garbage collector aims to stay below. It is more than what
-// five million requests take whose sessions are inferred: at the limit the collector never rests.
-const importMemory = 400 << 20
+// five million requests take with 24 blocks each: at the limit the collector never rests.
+const importMemory = 1200 << 20
 
 // run imports files into the trace that the flags name.
 func (f *importFlags) run(cmd *cobra.Command, files []datasets.File) error {

@@ -1,8 +1,11 @@
 package block
 
 import (
+	"cmp"
+	"math"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 )
 
 // Dense numbers keys 0, 1, 2… in the order of their first appearance. It is for one goroutine.
@@ -24,86 +27,200 @@ func (d *Dense[K]) ID(k K) uint64 {
 // Len is how many keys have been numbered.
 func (d *Dense[K]) Len() int { return len(d.ids) }
 
-// IDs numbers as [Dense] does, for keys of 128 bits and up to a limit, beyond which new keys get no number. A key costs 24 to
-// 48 bytes. The hash is seeded, so that no input can be made to collide.
+// IDs numbers as [Dense] does, for keys of 128 bits and up to a limit, beyond which new keys get no number. Keys that count up
+// and follow each other share a page: the first of one costs 40 to 56 bytes, the others nothing. The hash is seeded, so that no
+// input can be made to collide.
 type IDs struct {
-	limit int
-	keys  []key128
-	slots []slot // open addressing with linear probing, at most half full
-	seed  key128
+	limit, pageLimit int
+	n                int
+	pages            [][]idPage // in chunks, so that nothing is copied as they grow
+	sorted           []idPage   // in place of them, once it is frozen
+	count            int        // pages
+	slots            []slot     // open addressing with linear probing, at most half full
+	seed             key128
+	last             *idPage // of the last key
+	alone            bool    // no other page has keys near those of the last
+	at               int     // page in sorted of the last number
 }
 
 type key128 struct{ hi, lo uint64 }
 
-// A slot is the upper half of a key's hash above its number plus one; 0 is an empty slot.
+// An idPage has those of 32 keys whose numbers are as far from each other as they are. Keys that do not come in their order
+// would need a page each: beyond the first pages for the same keys, such a page has one key.
+type idPage struct {
+	hi, lo uint64 // of the keys, lo without its low bits, unless it is that of one key
+	has    uint32 // a bit for each; 0 for one key
+	first  uint32 // the number of the first key, plus what a page has of keys
+}
+
+const (
+	idBits  = 5
+	idKeys  = 1 << idBits
+	idChunk = 1 << 10
+	idMost  = 2 // pages for the same keys
+)
+
+// A slot is the tag of a page's key above its place plus one; 0 is an empty slot.
 type slot uint64
 
-// maxIDs is how many numbers a slot has room for.
-const maxIDs = 1<<32 - 2
+// maxIDs is how many numbers a page has room for.
+const maxIDs = 1<<32 - 2*idKeys
 
-// NewIDs makes an empty numbering of up to limit keys; a limit below 1 means the greatest, 2^32-2.
-func NewIDs(limit int) *IDs {
+// NewIDs makes an empty numbering of up to limit keys on up to so many pages; a limit below 1 means the greatest.
+func NewIDs(limit, pages int) *IDs {
 	if limit < 1 || limit > maxIDs {
 		limit = maxIDs
 	}
-	return &IDs{limit: limit, slots: make([]slot, 1<<10), seed: key128{rand.Uint64(), rand.Uint64()}}
+	if pages < 1 || pages > maxIDs {
+		pages = maxIDs
+	}
+	return &IDs{limit: limit, pageLimit: pages, slots: make([]slot, 1<<10), seed: key128{rand.Uint64(), rand.Uint64()}, last: new(idPage)}
 }
+
+// number is that of the key whose bit is given.
+func (p *idPage) number(bit uint64) uint32 { return p.first + uint32(bit) - idKeys }
 
 // ID is the number of the key hi, lo. It is not ok when the key is new and there are as many as the limit.
 func (d *IDs) ID(hi, lo uint64) (n int, ok bool) {
-	k := key128{hi, lo}
-	h := d.hash(k)
+	page, bit := lo>>idBits, lo%idKeys
+	p := d.last
+	near := p.hi == hi && p.lo == page
+	if near && p.has>>bit&1 != 0 {
+		return int(p.number(bit)), true
+	}
+	pages := 0
+	if !near || !d.alone || p.number(bit) != uint32(d.n) {
+		if p, pages = d.find(hi, page, bit); p != nil && p.has>>bit&1 != 0 {
+			d.last, d.alone = p, false
+			return int(p.number(bit)), true
+		}
+		if pages >= idMost {
+			if one, _ := d.find(hi, lo, idKeys); one != nil {
+				return int(one.number(0)), true
+			}
+		}
+		d.alone = pages == 0 || pages == 1 && p != nil
+	}
+	if d.n >= d.limit || p == nil && d.count >= d.pageLimit {
+		return 0, false
+	}
+	d.n++
+	switch {
+	case p != nil:
+	case pages >= idMost:
+		d.add(idPage{hi: hi, lo: lo, first: uint32(d.n) - 1 + idKeys})
+		return d.n - 1, true
+	default:
+		p = d.add(idPage{hi: hi, lo: page, first: uint32(d.n) - 1 - uint32(bit) + idKeys})
+	}
+	p.has |= 1 << bit
+	d.last = p
+	return d.n - 1, true
+}
+
+// find looks for the page that has a key, or else for the one that the key fits next, and counts those for the same keys.
+// A page of one key has bit 32 alone.
+func (d *IDs) find(hi, lo, bit uint64) (fits *idPage, pages int) {
+	at, tag := d.hash(hi, lo)
 	mask := uint64(len(d.slots) - 1)
-	i := h & mask
-	for ; d.slots[i] != 0; i = (i + 1) & mask {
-		if s := uint64(d.slots[i]); s>>32 == h>>32 {
-			if n := int(uint32(s)) - 1; d.keys[n] == k {
-				return n, true
+	for i := at & mask; d.slots[i] != 0; i = (i + 1) & mask {
+		if s := uint64(d.slots[i]); s>>32 == tag {
+			p := d.page(int(uint32(s)) - 1)
+			if p.hi != hi || p.lo != lo || (p.has == 0) != (bit == idKeys) {
+				continue
+			}
+			if bit == idKeys || p.has>>bit&1 != 0 {
+				return p, pages
+			}
+			pages++
+			if p.number(bit) == uint32(d.n) {
+				fits = p
 			}
 		}
 	}
-	n = len(d.keys)
-	if n >= d.limit {
-		return 0, false
-	}
-	d.keys = append(d.keys, k)
-	d.slots[i] = slot(h>>32<<32 | uint64(n+1))
-	if 2*len(d.keys) > len(d.slots) {
-		d.grow()
-	}
-	return n, true
+	return fits, pages
 }
 
-// hash folds a product of the halves of the key, each masked by half of the seed.
-func (d *IDs) hash(k key128) uint64 {
-	hi, lo := bits.Mul64(k.hi^d.seed.hi, k.lo^d.seed.lo)
-	return hi ^ lo
-}
+func (d *IDs) page(i int) *idPage { return &d.pages[i/idChunk][i%idChunk] }
 
-func (d *IDs) grow() {
-	d.slots = make([]slot, 2*len(d.slots))
-	mask := uint64(len(d.slots) - 1)
-	for n, k := range d.keys {
-		h := d.hash(k)
-		i := h & mask
-		for d.slots[i] != 0 {
-			i = (i + 1) & mask
+// add adds a page.
+func (d *IDs) add(p idPage) *idPage {
+	if d.count%idChunk == 0 && d.count/idChunk == len(d.pages) {
+		d.pages = append(d.pages, make([]idPage, idChunk))
+	}
+	*d.page(d.count) = p
+	d.count++
+	if 2*d.count > len(d.slots) {
+		d.slots = make([]slot, 2*len(d.slots))
+		for i := range d.count {
+			d.put(i)
 		}
-		d.slots[i] = slot(h>>32<<32 | uint64(n+1))
+	} else {
+		d.put(d.count - 1)
 	}
+	return d.page(d.count - 1)
 }
 
-// Key is the key with the number n, which must have been given.
-func (d *IDs) Key(n int) (hi, lo uint64) { return d.keys[n].hi, d.keys[n].lo }
+// put puts a page into an empty slot.
+func (d *IDs) put(page int) {
+	p, mask := d.page(page), uint64(len(d.slots)-1)
+	i, tag := d.hash(p.hi, p.lo)
+	for i &= mask; d.slots[i] != 0; {
+		i = (i + 1) & mask
+	}
+	d.slots[i] = slot(tag<<32 | uint64(page+1))
+}
 
-// Freeze gives up what is needed to number, half of the memory or more: after it, only Key and Len may be called.
-func (d *IDs) Freeze() { d.slots = nil }
+// hash folds a product of the lower half of hi and the page, each masked by half of the seed, and makes a tag of all of hi.
+// Pages that differ above these are near each other in memory: a partial block has its length there, beside the page of the
+// blocks before it. They are few.
+func (d *IDs) hash(hi, page uint64) (at, tag uint64) {
+	upper, lower := bits.Mul64(hi&math.MaxUint32^d.seed.hi, page^d.seed.lo)
+	at = upper ^ lower
+	return at, uint64(uint32(at>>32) + uint32(hi>>32)*0x9e3779b1)
+}
+
+// Freeze gives up what is needed to number: after it, only [IDs.Stretch] and Len may be called.
+func (d *IDs) Freeze() {
+	d.slots, d.last = nil, nil
+	d.sorted = make([]idPage, 0, d.count)
+	for i, chunk := range d.pages {
+		d.sorted = append(d.sorted, chunk[:min(idChunk, d.count-i*idChunk)]...)
+		d.pages[i] = nil
+	}
+	d.pages = nil
+	slices.SortFunc(d.sorted, func(a, b idPage) int { return cmp.Compare(a.first, b.first) })
+}
+
+// Stretch is the key of the number n, which must have been given, and how many numbers from it on are those of the keys
+// from that on, as far as their page tells. It may be called after Freeze alone.
+func (d *IDs) Stretch(n int) (hi, lo uint64, more int) {
+	has := func(p *idPage) (bit uint32, ok bool) {
+		bit = uint32(n) + idKeys - p.first
+		return bit, bit < idKeys && p.has>>bit&1 != 0 || bit == 0 && p.has == 0
+	}
+	if _, ok := has(&d.sorted[d.at]); !ok {
+		// Pages of one first number are few: each has a number of its own.
+		after, _ := slices.BinarySearchFunc(d.sorted, uint32(n)+idKeys+1, func(p idPage, first uint32) int { return cmp.Compare(p.first, first) })
+		for d.at = after - 1; ; d.at-- {
+			if _, ok := has(&d.sorted[d.at]); ok {
+				break
+			}
+		}
+	}
+	p := &d.sorted[d.at]
+	if p.has == 0 {
+		return p.hi, p.lo, 1
+	}
+	bit, _ := has(p)
+	return p.hi, p.lo<<idBits | uint64(bit), bits.TrailingZeros32(^(p.has >> bit))
+}
 
 // Len is how many keys have been numbered.
-func (d *IDs) Len() int { return len(d.keys) }
+func (d *IDs) Len() int { return d.n }
 
 // Clear forgets all keys and keeps the memory for others.
 func (d *IDs) Clear() {
-	d.keys = d.keys[:0]
+	d.n, d.count, d.last, d.alone = 0, 0, new(idPage), false
 	clear(d.slots)
 }

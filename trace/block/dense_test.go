@@ -35,11 +35,16 @@ func TestDense(t *testing.T) {
 func TestIDs(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(6, 6))
 	const limit = 5000
-	d := NewIDs(limit)
+	d := NewIDs(limit, 0)
 	for range 2 { // the second time after Clear
+		var next key128
 		want := NewDense[[2]uint64]()
 		for range 60_000 {
 			k := [2]uint64{rnd.Uint64N(3), rnd.Uint64N(4000) * (1 + rnd.Uint64N(2)<<40)}
+			if rnd.IntN(2) == 0 { // count up
+				k = [2]uint64{next.hi, next.lo + 1}
+			}
+			next = key128{k[0], k[1]}
 			n, ok := d.ID(k[0], k[1])
 			_, known := want.ids[k]
 			if !known && want.Len() == limit {
@@ -52,9 +57,18 @@ func TestIDs(t *testing.T) {
 				t.Fatalf("key %v got %d, %v, want %d", k, n, ok, id)
 			}
 		}
+		frozen := *d
+		frozen.pages = slices.Clone(d.pages)
+		frozen.Freeze()
 		for k, id := range want.ids {
-			if hi, lo := d.Key(int(id)); k != [2]uint64{hi, lo} {
+			hi, lo, more := frozen.Stretch(int(id))
+			if k != [2]uint64{hi, lo} || more < 1 {
 				t.Fatalf("the key of %d is %d, %d, want %v", id, hi, lo, k)
+			}
+			for i := range uint64(more) {
+				if n, ok := want.ids[[2]uint64{hi, lo + i}]; !ok || n != id+i {
+					t.Fatalf("the stretch of %d has %d numbers, and that of key %d, %d is %d", id, more, hi, lo+i, n)
+				}
 			}
 		}
 		if d.Len() != limit || want.Len() != limit {
@@ -70,7 +84,7 @@ func TestIDs(t *testing.T) {
 func BenchmarkIDs(b *testing.B) {
 	ids := rand.New(rand.NewPCG(7, 7)).Perm(1 << 20)
 	for b.Loop() {
-		d := NewIDs(0)
+		d := NewIDs(0, 0)
 		for _, id := range ids {
 			d.ID(0, uint64(id))
 		}

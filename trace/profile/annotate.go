@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"reprise/trace"
+	"reprise/trace/block"
 )
 
 // Options are the settings of an [Annotator].
@@ -13,34 +14,70 @@ type Options struct {
 
 // An Annotator gives rows their reuse category and, where the source has none,
 // a session. It reads the rows twice in the same order: call Count for every
-// row, then Annotate for every row.
+// row, then Annotate for every row. Ids of blocks count up from 0 as they appear.
 //
-// A [Categorizer] gives the categories. Turns
+// Categories are those of [trace.CategoryDefinitions], as a [Categorizer] gives them. Turns
 // count up in order of arrival. Inferred sessions group requests that build on
 // each other, see [SessionFinder]. They do not claim that one request waited for the other, so parents
 // and think times stay null.
 //
-// Memory is that of the categorizer and of the finder, and 4 bytes for each inferred session.
+// Memory is that of the finder, 4 bytes for each block, up to 16 for one in which the hit of a row ends, and
+// 4 bytes for each row and each inferred session.
 type Annotator struct {
-	size       int
-	keep       bool // sessions are kept as they are
-	second     bool // the second pass has begun
-	at         int64
-	finder     SessionFinder
-	base       int64   // the first inferred session
-	turns      []int32 // by inferred session: turns so far
-	categories *Categorizer
+	size    int
+	keep    bool // sessions are kept as they are
+	second  bool // the second pass has begun
+	at      int64
+	finder  SessionFinder
+	base    int64      // the first inferred session
+	turns   []int32    // by inferred session: turns so far
+	touched [][]uint32 // by block, in chunks: the last row that had it, plus one
+	hits    []uint32   // by row: the leading blocks that were known
+	ends    HitEnds
+	rule    CategoryRule
 }
+
+const touchedChunk = 1 << 16
 
 // NewAnnotator makes an annotator for rows with blocks of blockSize tokens.
 // With a blockSize below 1 there are no blocks: categories become empty and
 // sessions stay as they are.
 func NewAnnotator(blockSize int, opts Options) *Annotator {
-	return &Annotator{size: blockSize, keep: opts.KeepSessions, categories: NewCategorizer(blockSize, false)}
+	return &Annotator{size: blockSize, keep: opts.KeepSessions}
+}
+
+// KeepSessions is the option of this name, for who learns of it late, in the first pass.
+func (a *Annotator) KeepSessions() { a.keep, a.finder, a.base = true, SessionFinder{}, 0 }
+
+// touch is the mark of a block.
+func (a *Annotator) touch(id uint64) *uint32 {
+	for id/touchedChunk >= uint64(len(a.touched)) {
+		a.touched = append(a.touched, make([]uint32, touchedChunk))
+	}
+	return &a.touched[id/touchedChunk][id%touchedChunk]
 }
 
 // Count takes a row in the first pass. It does not change the row.
 func (a *Annotator) Count(r *trace.Request) {
+	row, load := a.at, isLoad(r) && len(r.Blocks) > 0 && a.size >= 1
+	a.at++
+	hit, touched := 0, int64(-1)
+	if load {
+		for _, id := range r.Blocks {
+			t := *a.touch(id)
+			if t == 0 {
+				break
+			}
+			hit, touched = hit+1, int64(t)-1
+		}
+		for _, id := range r.Blocks {
+			*a.touch(id) = uint32(min(row, math.MaxUint32-1)) + 1
+		}
+		if hit > 0 {
+			a.ends.Mark(r.Blocks[hit-1])
+		}
+	}
+	a.hits = append(a.hits, uint32(hit))
 	if a.keep {
 		return
 	}
@@ -49,35 +86,20 @@ func (a *Annotator) Count(r *trace.Request) {
 	if r.Session != nil && *r.Session >= a.base && *r.Session < math.MaxInt64 {
 		a.base = *r.Session + 1
 	}
-	row := a.at
-	a.at++
-	if !isLoad(r) || len(r.Blocks) == 0 || a.size < 1 {
-		a.finder.Skip()
-		return
-	}
-	// Marks are the row that had the block last, plus one.
-	path := a.categories.blocks.find(r.Blocks)
-	if r.Session != nil {
-		a.finder.Skip()
-	} else {
-		hit, touched := leading(path), int64(-1)
-		if hit > 0 {
-			touched = int64(*path[hit-1]) - 1
-		}
+	if load && r.Session == nil {
 		a.finder.See(SightingOf(r, a.size, hit, touched))
-	}
-	for _, m := range path {
-		*m = uint32(min(row, math.MaxUint32-1)) + 1
+	} else {
+		a.finder.Skip()
 	}
 }
 
 // settle ends the first pass.
 func (a *Annotator) settle() {
 	if !a.second {
-		a.second, a.at = true, 0
+		a.second, a.at, a.touched = true, 0, nil
 		a.finder.Finish()
+		a.ends.Finish()
 		a.turns = make([]int32, a.finder.Inferred().Sessions)
-		clear(a.categories.blocks.marks)
 	}
 }
 
@@ -93,10 +115,41 @@ func (a *Annotator) Inferred() InferredSessions { return a.finder.Inferred() }
 // kept, and no inferred turn is added to it.
 func (a *Annotator) Annotate(_ int64, r *trace.Request) {
 	a.settle()
-	if session, ok := a.finder.Session(a.at); ok && r.Session == nil {
+	row := a.at
+	a.at++
+	if session, ok := a.finder.Session(row); ok && r.Session == nil {
 		r.Session, r.Turn = trace.Ptr(a.base+session), trace.Ptr(a.turns[session])
 		a.turns[session]++
 	}
-	a.at++
-	r.Category = a.categories.Category(r)
+	if r.Category = ""; isLoad(r) && len(r.Blocks) > 0 && a.size >= 1 {
+		who, hit := a.rule.Who(row, r.Session), int(a.hits[row])
+		r.Category = a.rule.Category(r, a.size, hit, a.ends.Take(r.Blocks, hit, who))
+	}
+}
+
+// HitEnds say which sessions had a block, for each block in which the hit of a row ends. A category
+// asks for no other block.
+type HitEnds struct {
+	blocks block.Bits
+	marks  []uint32 // of each of them, see [BlockUsers]
+	users  BlockUsers
+}
+
+// Mark notes a block in which a hit ends.
+func (h *HitEnds) Mark(id uint64) { h.blocks.Set(int64(id)) }
+
+// Finish ends the marking.
+func (h *HitEnds) Finish() { h.marks = make([]uint32, h.blocks.Count()) }
+
+// Take says who had the block in which the hit of a row ends, and notes whose the row is.
+func (h *HitEnds) Take(blocks []uint64, hit int, who uint32) (use BlockUse) {
+	if hit > 0 {
+		use = h.users.Use(h.marks[h.blocks.Before(int64(blocks[hit-1]))], who)
+	}
+	for _, id := range blocks {
+		if h.blocks.Has(int64(id)) {
+			h.users.Add(&h.marks[h.blocks.Before(int64(id))], who)
+		}
+	}
+	return use
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,15 +79,20 @@ func azureCode(t testing.TB) []trace.Request {
 	return rows
 }
 
-// annotate runs both passes over rows.
+// annotate runs both passes over rows, whatever the ids of their blocks.
 func annotate(rows []trace.Request, size int, opts profile.Options) *profile.Annotator {
-	a := profile.NewAnnotator(size, opts)
-	for i := range rows {
-		a.Count(&rows[i])
+	a, ids := profile.NewAnnotator(size, opts), trace.Dense{}
+	pass := func(do func(r *trace.Request)) {
+		for i := range rows {
+			r := rows[i]
+			r.Blocks, r.OutputBlocks = slices.Clone(r.Blocks), nil
+			ids.ApplyBlocks(&r)
+			do(&r)
+			rows[i].Category, rows[i].Session, rows[i].Turn = r.Category, r.Session, r.Turn
+		}
 	}
-	for i := range rows {
-		a.Annotate(int64(i), &rows[i])
-	}
+	pass(a.Count)
+	pass(func(r *trace.Request) { a.Annotate(0, r) })
 	return a
 }
 

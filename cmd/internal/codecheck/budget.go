@@ -15,13 +15,13 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 13_740,
+	"anonymize": 13_700,
 	"cmd":       25_000,
 	"datasets":  28_060,
 	"examples":  1_000,
 	"replay":    62_050,
 	"synth":     16_070,
-	"trace":     33_250,
+	"trace":     33_510,
 }
 
 // slack is how far below its budget a folder may be before the budget has to sink.

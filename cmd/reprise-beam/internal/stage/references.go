@@ -69,7 +69,7 @@ type references struct {
 // decode reads chunks that [chunk.add] made, in any order.
 func decode(chunks iter.Seq[[]byte]) (*references, error) {
 	r := &references{from: []int{0}}
-	numbers := block.NewIDs(1 << 31)
+	numbers := block.NewIDs(1<<31, 0)
 	for b := range chunks {
 		var at place
 		for len(b) > 0 {
