@@ -31,9 +31,8 @@ func TestAdminListen(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Chdir(t.TempDir())
-	model := engine.DefaultConfig()
 	c := engine.DefaultServerConfig()
-	c.Engine = &model
+	c.Engine.Costs = engine.Costs{}
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -372,7 +372,7 @@ func TestBenchServeCmd(t *testing.T) {
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	engine := bench.QuoteWords([]string{self, "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}"})
+	engine := bench.QuoteWords([]string{self, "serve", "--listen", "127.0.0.1:{port}", "--costs", "step={itl}"})
 	out, errs, _ := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "itl=1ms,2ms", "-o", "out", "--quiet", "--details")
 	expect(t, out, "itl-1ms", "itl-2ms", "against itl-1ms")
 	if strings.Count(errs, "engine: started") != 2 || strings.Count(errs, "engine: stopped") != 2 ||
@@ -384,11 +384,11 @@ func TestBenchServeCmd(t *testing.T) {
 		t.Errorf("%q, %v", log, err)
 	}
 	command, err := os.ReadFile("out/itl-2ms/two/command")
-	if err != nil || !strings.Contains(string(command), "--itl 2ms") || !strings.HasPrefix(string(command), "# the engine, here at port 8000: ") {
+	if err != nil || !strings.Contains(string(command), "--costs step=2ms") || !strings.HasPrefix(string(command), "# the engine, here at port 8000: ") {
 		t.Errorf("%q, %v", command, err)
 	}
 	about, err := os.ReadFile("out/itl-2ms/two/environment.json")
-	if err != nil || !strings.Contains(string(about), `--itl 2ms"`) || !strings.Contains(string(about), `"cores":`) {
+	if err != nil || !strings.Contains(string(about), `--costs step=2ms"`) || !strings.Contains(string(about), `"cores":`) {
 		t.Errorf("%s, %v", about, err)
 	}
 	// Nothing is started for what is complete.

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/engine"
@@ -18,7 +17,7 @@ import (
 func TestCacheSalt(t *testing.T) {
 	long(t)
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
+	c.Engine.Costs = engine.Costs{Step: 1e9}
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -339,7 +339,7 @@ func (s *sinkDir) derive(trace string) {
 // replayed plays a workload against a simulated endpoint and reports on it.
 func (s *sinkDir) replayed(workload string) {
 	s.t.Helper()
-	serve := child(s.t, "serve", "--listen", "127.0.0.1:0", "--itl", "0s", "--prefill-base", "0s")
+	serve := child(s.t, "serve", "--listen", "127.0.0.1:0", "--costs", "step=0s")
 	serve.Dir, serve.Env = s.dir, append(serve.Env, "TMPDIR="+s.tmp)
 	said, err := serve.StderrPipe()
 	if err != nil {

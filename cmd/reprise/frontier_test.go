@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"reprise/cmd/reprise/internal/cli"
 	"reprise/replay/bench"
@@ -111,7 +110,7 @@ func TestFrontierMistakes(t *testing.T) {
 func TestFrontierOfServers(t *testing.T) {
 	t.Chdir(t.TempDir())
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL = 2*time.Millisecond, 2*time.Millisecond
+	c.Engine.Costs = engine.Costs{Request: 1e9, Step: 2e9}
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ type killTarget struct {
 func killServer(t testing.TB) *killTarget {
 	t.Helper()
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, 5*time.Millisecond, 1e9
+	c.Engine.Costs = engine.Costs{Step: 5e9}
 	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

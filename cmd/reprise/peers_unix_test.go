@@ -36,7 +36,8 @@ func TestExportsByPeers(t *testing.T) {
 	}
 	const model = "truth/tok" // as the folder's offline cache names it
 	c := engine.DefaultServerConfig()
-	c.Model, c.Tokenizer, c.Base, c.ITL = model, filepath.Join(folder, "tok", "tokenizer.json"), 20*time.Millisecond, 2*time.Millisecond
+	c.Model, c.Tokenizer = model, filepath.Join(folder, "tok", "tokenizer.json")
+	c.Engine.Costs = engine.Costs{Request: 20e9, Step: 2e9}
 	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func simulate(t testing.TB) string { return simulateStream(t, 0) }
 func simulateStream(t testing.TB, itl time.Duration) string {
 	t.Helper()
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, itl, 1e9
+	c.Engine.Costs = engine.Costs{Step: engine.Picos(itl) * 1000}
 	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // A server that is full leaves its requests to the other, which the report says of each.
 func TestReplayRetryOther(t *testing.T) {
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
+	c.Engine.Costs = engine.Costs{Step: 1e9}
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

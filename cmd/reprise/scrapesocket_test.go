@@ -19,7 +19,7 @@ import (
 func TestScrapeSocket(t *testing.T) {
 	long(t)
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
+	c.Engine.Costs = engine.Costs{Step: 1e9}
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -31,13 +31,11 @@ func serveCommand() *cobra.Command {
 		Short: "Run a simulated OpenAI-compatible endpoint",
 		Long: `Serve is a simulated endpoint. It answers /v1/chat/completions, /v1/completions,
 /v1/responses, /v1/messages and /v1/embeddings with random words: it tokenises prompts,
-caches their prefixes in blocks, prefills them one after another and sends tokens at exact
-times.
+runs them on the engine model of reprise simulate in real time (batches, chunked prefill,
+KV blocks with their prefix cache, preemption) and sends tokens at exact times.
 
---preset runs the engine model of reprise simulate in real time: batches, chunked
-prefill, KV blocks, preemption. --block-size, --cache-tokens (all of its KV memory),
---max-num-seqs, --max-waiting, --max-num-batched-tokens, --batching and the --no- flags
-change it; --costs gives its step times without a preset.
+Without --preset or --costs a step of the engine takes 10 ms, or 2.5 us for each token of a
+prompt where that is longer, and a request enters it after 5 ms.
 
 --imitate, --quirks and --fault make it behave and fail as real servers do;
 --list-quirks prints them.
@@ -45,7 +43,7 @@ change it; --costs gives its step times without a preset.
 It also serves /v1/models, /tokenize, /health, /metrics (vLLM's names),
 /reset_prefix_cache, and with --admin /admin/config. It speaks HTTP/1.1, and HTTP/2
 without TLS (h2c).`,
-		Example: `  reprise serve --listen 127.0.0.1:8000 --itl 20ms
+		Example: `  reprise serve --listen 127.0.0.1:8000 --costs step=20ms
   reprise serve --listen 127.0.0.1:8000 --preset l4-qwen2.5-0.5b
   reprise serve --listen 127.0.0.1:8000 --imitate llama-server --fault error=503:5%,stall=5s:1%`,
 		Args: flags.Wants(0, 0, ""),
@@ -70,53 +68,29 @@ without TLS (h2c).`,
 	}
 	fl := cmd.Flags()
 	server, serverRest := flags.Sections(fl, "Server")
-	speed, speedRest := flags.Sections(fl, "Speed and capacity")
 	server.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 picks a free one")
-	server.StringVar(&asked.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(flags.PresetNames(), ", ")+"; or the file of reprise calibrate. See reprise simulate --presets")
 	server.StringVar(&c.Model, "model", c.Model, "model name")
 	server.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
-	speedRest.IntVar(&c.BlockSize, "block-size", c.BlockSize, "block size of the prefix cache in tokens")
-	speed.IntVar(&c.CacheTokens, "cache-tokens", c.CacheTokens, "size of the prefix cache in tokens; 0 is unlimited")
-	speed.IntVar(&c.MaxSeqs, "max-num-seqs", c.MaxSeqs, "most requests that run at once")
-	speed.IntVar(&c.MaxWaiting, "max-waiting", c.MaxWaiting, "most requests that wait; more get HTTP 429")
 	serverRest.IntVar(&c.MaxModelLen, "max-model-len", c.MaxModelLen, "longest prompt and answer together, in tokens")
-	speed.DurationVar(&c.Base, "prefill-base", c.Base, "fixed time of a prefill")
-	speed.RateVar(&c.PrefillRate, "prefill-rate", c.PrefillRate, "tokens prefilled per second, after --prefill-base")
-	speedRest.BoolVar(&c.ParallelPrefill, "parallel-prefill", false, "prefill prompts independently, so that TTFT is constant, to check a client")
-	speed.DurationVar(&c.ITL, "itl", c.ITL, "time between two tokens")
-	asked.RegisterModel(fl)
+	asked.Register(fl)
 	faults.register(fl, &c)
 	return cmd
 }
 
-// serveModel makes c the engine that the flags ask for, if they ask for one.
+// serveModel makes c the engine that the flags ask for; its costs stay where they name none.
 func serveModel(cmd *cobra.Command, f *flags.Engine, c *engine.ServerConfig) error {
-	given := cmd.Flags().Changed
 	if f.Preset == "" && f.Costs == "" {
-		for _, name := range flags.ModelFlags {
-			if given(name) {
-				return cli.Usagef("--%s needs a simulated engine: give --preset or --costs", name)
-			}
-		}
-		return nil
+		f.Costs = c.Engine.Costs.String()
 	}
-	for _, other := range []string{"prefill-base", "prefill-rate", "parallel-prefill", "itl"} {
-		if given(other) {
-			return cli.Usagef("--%s cannot be used with --preset or --costs, which set the timing", other)
-		}
-	}
-	f.Given.BlockSize, f.Given.MaxSeqs, f.Given.MaxWaiting = c.BlockSize, c.MaxSeqs, c.MaxWaiting
 	e, model, err := f.Config(cmd)
 	if err != nil {
 		return err
 	}
-	if given("cache-tokens") {
-		e.KVTokens = c.CacheTokens
-	}
-	if !given("model") && f.Preset != "" {
+
+	if !cmd.Flags().Changed("model") && f.Preset != "" {
 		c.Model = model
 	}
-	c.Engine = &e
+	c.Engine = e
 	if warning := f.Warning(cmd, e); warning != "" {
 		cli.Notef(cmd, "warning: %s", warning)
 	}

@@ -26,7 +26,7 @@ func TestServeCmdLeavesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		engine := bench.QuoteWords([]string{self, "serve", "--listen", "127.0.0.1:{port}", "--itl", "1ms"})
+		engine := bench.QuoteWords([]string{self, "serve", "--listen", "127.0.0.1:{port}", "--costs", "step=1ms"})
 		cmd := child(t, "bench", "s.yaml", "--serve-cmd", engine, "-o", "out", "--quiet")
 		var once sync.Once // a second interrupt ends a command at once
 		said := &watch{want: "engine: ready", then: func() { once.Do(func() { _ = cmd.Process.Signal(sig) }) }}

@@ -92,7 +92,7 @@ func TestServeCmdServed(t *testing.T) {
 	f.Register(cmd)
 	cmd.Flags().Bool("quiet", true, "")
 	cmd.SetErr(&errs)
-	cmd.SetArgs([]string{"--serve-cmd", bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "1ms", "--model", "{name}"}), "--set", "name=the model"})
+	cmd.SetArgs([]string{"--serve-cmd", bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--costs", "step=1ms", "--model", "{name}"}), "--set", "name=the model"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
@@ -127,7 +127,7 @@ func TestCompareServeCmd(t *testing.T) {
 	long(t)
 	t.Setenv(asCommand, "1")
 	w, dir := targetWorkload(t, 4), t.TempDir()
-	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}", "--model", "{m}"})
+	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--costs", "step={itl}", "--model", "{m}"})
 	args := []string{"compare", w, "--serve-cmd", engine, "--set", "m=sk-0123456789abcdef", "--vary", "itl=1ms,3ms", "--concurrency", "2", "--primary", "mean_ttft", "--rounds", "2", "--rest", "0s", "-o", dir, "--quiet"}
 	out, errs, code := reprise(t, args...)
 	if code != cli.Good && code != cli.Untrusted {

@@ -19,7 +19,7 @@ import (
 func TestServeHTTP2(t *testing.T) {
 	long(t)
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate, c.Faults = 0, time.Millisecond, 1e9, "error=503:10%,reset:10%"
+	c.Engine.Costs, c.Faults = engine.Costs{Step: 1e9}, "error=503:10%,reset:10%"
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

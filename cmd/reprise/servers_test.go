@@ -31,7 +31,7 @@ type serverSim struct {
 func newServerSim(t *testing.T, lacks string) *serverSim {
 	t.Helper()
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
+	c.Engine.Costs = engine.Costs{}
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ type sessionCall struct {
 func newSessionServer(t testing.TB) *sessionServer {
 	t.Helper()
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, time.Millisecond, 1e9
+	c.Engine.Costs = engine.Costs{Step: 1e9}
 	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -290,12 +290,12 @@ func TestPresetWarnsEverywhere(t *testing.T) {
 
 // By the clock, an endpoint with a preset answers a replay, and flags change it.
 func TestServePreset(t *testing.T) {
-	for _, bad := range []string{"serve --preset none", "serve --preset l4-qwen2.5-0.5b --itl 5ms", "serve --preset l4-qwen2.5-0.5b --cache-tokens 1"} {
+	for _, bad := range []string{"serve --preset none", "serve --preset l4-qwen2.5-0.5b --itl 5ms", "serve --preset l4-qwen2.5-0.5b --kv-tokens 1"} {
 		if _, _, code := reprise(t, strings.Fields(bad)...); code != cli.Usage {
 			t.Errorf("%s: exit code %d", bad, code)
 		}
 	}
-	runServe(t, "serve --listen 127.0.0.1:0 --preset l4-qwen2.5-0.5b --max-num-seqs 4 --block-size 32 --cache-tokens 3200 --max-waiting 1")
+	runServe(t, "serve --listen 127.0.0.1:0 --preset l4-qwen2.5-0.5b --max-num-seqs 4 --block-size 32 --kv-tokens 3200 --max-waiting 1")
 }
 
 // A simulation waits as a replay does: with think times every turn is due when

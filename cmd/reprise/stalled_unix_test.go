@@ -34,7 +34,7 @@ type stop struct{ after, before time.Time }
 func stallingServer(t *testing.T, journal string, client *atomic.Pointer[exec.Cmd]) (url string, stopped func() []stop) {
 	t.Helper()
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 100*time.Millisecond, time.Millisecond, 1e9
+	c.Engine.Costs = engine.Costs{Request: 1e11, Step: 1e9}
 	s, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

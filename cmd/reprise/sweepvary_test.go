@@ -15,7 +15,7 @@ func TestSweepServeCmd(t *testing.T) {
 	long(t)
 	t.Setenv(asCommand, "1")
 	t.Chdir(t.TempDir())
-	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--itl", "{itl}"})
+	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--costs", "step={itl}"})
 	must(t, "synth", "concurrency_sweep", "-n", "20", "-o", "w.parquet")
 	args := []string{"sweep", "w.parquet", "--serve-cmd", engine, "--concurrencies", "1,2", "--level-duration", "300ms", "--warmup", "1", "--no-confirm", "-o", "s", "--quiet", "--json",
 		"--max-stall-ttft", "-1", "--max-stall-gap", "-1"}

@@ -58,7 +58,7 @@ type targetServer struct {
 func targetStart(t *testing.T, pod string, start func(*httptest.Server)) *targetServer {
 	t.Helper()
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
+	c.Engine.Costs = engine.Costs{}
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

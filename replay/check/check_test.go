@@ -21,7 +21,7 @@ import (
 func checked(t *testing.T, set func(*engine.ServerConfig), wrap func(http.Handler) http.Handler, tokenizer string) (*Report, error) {
 	t.Helper()
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
+	c.Engine.Costs = engine.Costs{}
 	if set != nil {
 		set(&c)
 	}
@@ -66,7 +66,7 @@ var measured = regexp.MustCompile(`http://[\d.:]+|[\d.]+ ms at the median of 5, 
 
 // The whole text of a good server, and the key that it does not ask for.
 func TestRunGoodServer(t *testing.T) {
-	r, err := checked(t, func(c *engine.ServerConfig) { c.BlockSize = 32 }, nil, "o200k_base")
+	r, err := checked(t, func(c *engine.ServerConfig) { c.Engine.BlockSize = 32 }, nil, "o200k_base")
 	if err != nil {
 		t.Fatal(err)
 	}

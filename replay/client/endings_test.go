@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/replay/engine"
 	"reprise/replay/openai"
 	"reprise/trace"
 	"reprise/trace/ending"
@@ -59,7 +60,7 @@ func TestEndingsOverTheWire(t *testing.T) {
 func TestEndingsOfTheSimulatedServer(t *testing.T) {
 	for _, word := range []string{"stop", "eos", "length", "max_tokens", "tool_calls", "content_filter", "cache_threshold", "abort", "timeout", "error", "cancelled"} {
 		c := quirkConfig()
-		c.Base, c.ITL = 0, 0
+		c.Engine.Costs = engine.Costs{}
 		c.Quirks = "finish-reason=" + word
 		s := quirkServer(t, c)
 		want := ending.Answer{Ended: true, Finish: word, Generated: true, Tokens: 8}.Failure()

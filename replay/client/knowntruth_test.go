@@ -1,10 +1,6 @@
 package client
 
 import (
-	"fmt"
-	"math"
-	"net/http/httptest"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +11,9 @@ import (
 	"reprise/trace"
 )
 
-// Endpoints whose times are known: every first token and every gap of 64 streams
-// at once.
+// Endpoints whose times are known: the first token of a stream and every gap of 64 streams at
+// once. Streams share the steps of an engine, of one gap each: a request that comes within a
+// step waits until that ends.
 var knownTruths = []struct{ ttft, itl time.Duration }{
 	{200 * time.Millisecond, 20 * time.Millisecond},
 	{500 * time.Millisecond, 50 * time.Millisecond},
@@ -31,7 +28,7 @@ const (
 
 func truthConfig(ttft, itl time.Duration) engine.ServerConfig {
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate, c.ParallelPrefill = ttft, itl, 1e15, true
+	c.Engine.Costs = engine.Costs{Request: engine.Picos(ttft-itl) * 1000, Step: engine.Picos(itl) * 1000}
 	return c
 }
 
@@ -57,9 +54,11 @@ func TestKnownTruth(t *testing.T) {
 			}
 			for _, r := range out.Rows {
 				due := int64(truthGap) * r.RowID
-				last := due + int64(c.ttft+(truthTokens-1)*c.itl)
+				step := int64(c.itl)
+				first := (due+step-1)/step*step + int64(c.ttft)
+				last := first + (truthTokens-1)*step
 				if r.Error != "" || r.DueNS != due || *r.ReleasedNS != due || *r.SentNS != due ||
-					*r.FirstTokenNS != due+int64(c.ttft) || *r.LastTokenNS != last || *r.DoneNS != last || len(r.GapsNS) != truthTokens-1 {
+					*r.FirstTokenNS != first || *r.LastTokenNS != last || *r.DoneNS != last || len(r.GapsNS) != truthTokens-1 {
 					t.Fatalf("row %d: %s %d %d %d %d %d", r.RowID, r.Error, r.DueNS, *r.SentNS, *r.FirstTokenNS, *r.LastTokenNS, *r.DoneNS)
 				}
 				for i, gap := range r.GapsNS {
@@ -70,57 +69,4 @@ func TestKnownTruth(t *testing.T) {
 			}
 		})
 	}
-}
-
-// BenchmarkKnownTruth is how far from the known times the client measures, over
-// TCP and by the clock, with the server on the same cores: the error of the mean,
-// and how far the 99th percentile lies above.
-func BenchmarkKnownTruth(b *testing.B) {
-	for _, c := range knownTruths {
-		b.Run(fmt.Sprintf("%v/%v", c.ttft, c.itl), func(b *testing.B) {
-			s, err := engine.NewServer(truthConfig(c.ttft, c.itl))
-			if err != nil {
-				b.Fatal(err)
-			}
-			srv := httptest.NewServer(s.Handler())
-			defer srv.Close()
-			h := endpoint(b, Options{URL: srv.URL, ForceOutput: true})
-			var ttft, itl []float64
-			for b.Loop() {
-				var out trace.SliceWriter[result.Result]
-				if _, err := (&replay.Runner{Prompter: words{}, Endpoint: h}).Run(b.Context(), reader(truthRows()), &out); err != nil {
-					b.Fatal(err)
-				}
-				for _, r := range out.Rows {
-					if r.Error != "" || len(r.GapsNS) != truthTokens-1 {
-						b.Fatalf("row %d: %q, %d gaps", r.RowID, r.Error, len(r.GapsNS))
-					}
-					ttft = append(ttft, float64(*r.FirstTokenNS-*r.SentNS))
-					for _, g := range r.GapsNS {
-						itl = append(itl, float64(g))
-					}
-				}
-			}
-			for _, m := range []struct {
-				name   string
-				values []float64
-				truth  time.Duration
-			}{{"ttft", ttft, c.ttft}, {"itl", itl, c.itl}} {
-				mean, p99 := truthOf(m.values)
-				b.ReportMetric(100*(mean/float64(m.truth)-1), m.name+"-mean-err-%")
-				b.ReportMetric((p99-float64(m.truth))/1e6, m.name+"-p99-over-ms")
-			}
-		})
-	}
-}
-
-// truthOf returns the mean and the 99th percentile, by linear interpolation.
-func truthOf(values []float64) (mean, p99 float64) {
-	slices.Sort(values)
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	at, part := math.Modf(0.99 * float64(len(values)-1))
-	i := int(at)
-	return mean, values[i] + part*(values[min(i+1, len(values)-1)]-values[i])
 }

@@ -304,7 +304,7 @@ func quirkServer(t testing.TB, c engine.ServerConfig) *httptest.Server {
 // every other 1 ms later.
 func quirkConfig() engine.ServerConfig {
 	c := engine.DefaultServerConfig()
-	c.Model, c.Base, c.ITL, c.PrefillRate = "m", 20*time.Millisecond, time.Millisecond, 1e15
+	c.Model, c.Engine.Costs = "m", engine.Costs{Request: 19e9, Step: 1e9}
 	return c
 }
 
@@ -464,14 +464,9 @@ func reachable(t *testing.T, url string) {
 }
 
 func TestServerQuirks(t *testing.T) {
-	srv := quirkServer(t, quirkConfig())
 	for _, row := range quirkRows {
 		t.Run(row.quirk+" "+row.api, func(t *testing.T) {
-			forget, err := http.Post(srv.URL+"/reset_prefix_cache", "", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			forget.Body.Close()
+			srv := quirkServer(t, quirkConfig())
 			h := endpoint(t, quirkOptions(row, srv.URL))
 			r := fire(t, h, quirkRequest, 0)
 			got := quirkSummary(&r, h.odd.counts())

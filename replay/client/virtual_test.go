@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"time"
 
 	"reprise/replay/engine"
 )
@@ -78,5 +79,6 @@ func virtualEndpoint(t testing.TB, c engine.ServerConfig, o Options) (h *HTTP, e
 		h.Close()
 		srv.Close()
 		<-served
+		time.Sleep(time.Minute) // until the engine has done the step of a request that was given up
 	}
 }

@@ -15,54 +15,14 @@ import (
 var numbers = regexp.MustCompile(`"embedding":\[[^]]*\]`)
 
 // What the endpoints answer one after the other, to the byte, and the milliseconds that it
-// took. A block of the prefix cache has 2 tokens; one token of a prompt takes 1 ms, beside
-// 20 ms for any prompt, and each further token of an answer 10 ms.
+// took. A block of the prefix cache has 2 tokens; a request waits for 5 ms, and a step takes
+// 10 ms, or 4 ms for each token of a prompt.
 func TestAnswersToTheByte(t *testing.T) {
 	name := wordNames(t)
-	timeline := slow()
-	timeline.BlockSize, timeline.PrefillRate, timeline.MaxModelLen = 2, 1000, 40
-	model := engine.DefaultConfig()
-	model.BlockSize, model.KVTokens, model.Costs = 2, 40, engine.Costs{Step: 10e9, PrefillToken: 4e9, Request: 5e9}
-	modelled := timeline
-	modelled.Engine = &model
-	for _, c := range []struct {
-		name   string
-		config engine.ServerConfig
-		want   string
-	}{{"timeline", timeline, `
-map[Content-Type:[application/json]]
-33 {"id":"cmpl-1",§"choices":[{"index":0,"text":" w0 w1","finish":"length"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,"cached":0}}
-map[Cache-Control:[no-cache] Content-Type:[text/event-stream]]
-21 data: {"id":"cmpl-2",§"choices":[{"index":0,"text":" w0","finish":null}]}⏎⏎^
-31 data: {"id":"cmpl-2",§"choices":[{"index":0,"text":" w1","finish":null}]}⏎⏎^
-31 data: {"id":"cmpl-2",§"choices":[{"index":0,"text":"","finish":"length"}],"timings":{"cache_n":2,"prompt_n":1,"prompt_ms":21.000,"predicted_n":2,"predicted_ms":10.000}}⏎⏎data: [DONE]⏎⏎^
-map[Content-Type:[application/json]]
-31 {"id":"chatcmpl-3",§"choices":[{"index":0,"text":" w0 w1","finish":"done"}]}
-map[Content-Type:[application/json]]
-45 {"id":"chatcmpl-4","object":"chat.completion","created":946684800,"model":"sim","choices":[{"index":0,"message":{"role":"assistant","content":"v0"},"finish":"length"}],"usage":{"prompt_tokens":25,"completion_tokens":1,"total_tokens":26}}
-map[Cache-Control:[no-cache] Content-Type:[text/event-stream]]
-21 event: response.created⏎data: {"type":"response.created","sequence_number":0,"response":{"id":"resp-chatcmpl-5","object":"response","created_at":946684800,"status":"in_progress","model":"sim","output":[],"incomplete_details":null}}⏎⏎event: response.output_text.delta⏎data: {"type":"response.output_text.delta","sequence_number":1,"item_id":"msg-chatcmpl-5","output_index":0,"content_index":0,"delta":"v0"}⏎⏎^
-31 event: response.output_text.delta⏎data: {"type":"response.output_text.delta","sequence_number":2,"item_id":"msg-chatcmpl-5","output_index":0,"content_index":0,"delta":" v1"}⏎⏎^
-31 event: response.incomplete⏎data: {"type":"response.incomplete","sequence_number":3,"response":{"id":"resp-chatcmpl-5","object":"response","created_at":946684800,"status":"incomplete","model":"sim","output":[{"id":"msg-chatcmpl-5","type":"message","role":"assistant","status":"incomplete","content":[{"type":"output_text","text":"v0 v1"}]}],"incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":25,"input_tokens_details":{"cached_tokens":24},"output_tokens":2,"total_tokens":27}}}⏎⏎^
-map[Cache-Control:[no-cache] Content-Type:[text/event-stream]]
-21 event: response.created⏎data: {"type":"response.created","sequence_number":0,"response":{"id":"resp-chatcmpl-6","object":"response","created_at":946684800,"status":"in_progress","model":"sim","output":[],"incomplete_details":null}}⏎⏎event: response.output_text.delta⏎data: {"type":"response.output_text.delta","sequence_number":1,"item_id":"msg-chatcmpl-6","output_index":0,"content_index":0,"delta":"v0"}⏎⏎^
-21 event: response.completed⏎data: {"type":"response.completed","sequence_number":2,"response":{"id":"resp-chatcmpl-6","object":"response","created_at":946684800,"status":"completed","model":"sim","output":[{"id":"msg-chatcmpl-6","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"v0"}]}],"incomplete_details":null,"usage":{"input_tokens":25,"input_tokens_details":{"cached_tokens":24},"output_tokens":1,"total_tokens":26}}}⏎⏎^
-map[Content-Type:[application/json]]
-31 {"id":"resp-chatcmpl-7","object":"response","created_at":946684800,"status":"incomplete","model":"sim","output":[{"id":"msg-chatcmpl-7","type":"message","role":"assistant","status":"incomplete","content":[{"type":"output_text","text":"v0 v1"}]}],"incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":25,"input_tokens_details":{"cached_tokens":24},"output_tokens":2,"total_tokens":27}}
-map[Content-Type:[application/json]]
-31 {"id":"resp-chatcmpl-8","object":"response","created_at":946684800,"status":"completed","model":"sim","output":[{"id":"msg-chatcmpl-8","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"v0 v1"}]}],"incomplete_details":null,"usage":{"input_tokens":25,"input_tokens_details":{"cached_tokens":24},"output_tokens":2,"total_tokens":27}}
-map[Content-Type:[application/json]]
-0 status 400
-0 {"error":{"message":"the model's maximum context length is 40 tokens, and 124 were requested (25 in the prompt, 99 for the completion)","type":"BadRequestError","param":null,"code":400}}
-map[Content-Type:[application/json]]
-0 status 400
-0 {"error":{"message":"request body: byte 26: must have an input","type":"BadRequestError","param":null,"code":400}}
-map[Content-Type:[application/json]]
-23 {"object":"list","data":[{"object":"embedding","index":0,"embedding":[…]}],"model":"sim","usage":{"prompt_tokens":3,"total_tokens":3}}
-map[Content-Type:[application/json]]
-0 status 500
-0 {"error":{"message":"request body: byte 1: not valid JSON","type":"InternalServerError","param":null,"code":500}}
-137 14 3 6 0`}, {"engine", modelled, `
+	config := slow()
+	config.MaxModelLen, config.Engine.BlockSize, config.Engine.KVTokens = 40, 2, 40
+	config.Engine.Costs = engine.Costs{Step: 10e9, PrefillToken: 4e9, Request: 5e9}
+	const want = `
 map[Content-Type:[application/json]]
 27 {"id":"cmpl-1",§"choices":[{"index":0,"text":" w0 w1","finish":"length"}],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5,"cached":0}}
 map[Cache-Control:[no-cache] Content-Type:[text/event-stream]]
@@ -95,34 +55,33 @@ map[Content-Type:[application/json]]
 map[Content-Type:[application/json]]
 0 status 500
 0 {"error":{"message":"request body: byte 1: not valid JSON","type":"InternalServerError","param":null,"code":500}}
-137 14 3 6 0`}} {
-		synctest.Test(t, func(t *testing.T) {
-			h := faultServer(t, c.config)
-			var all []string
-			ask := func(path, body, quirks string) {
-				w := newWire()
-				playWire(t, h, w, t.Context(), path, body, quirks)
-				all = append(append(all, fmt.Sprint(w.header)), w.lines...)
-			}
-			ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "")
-			ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true,"stream":true}`, "timings")
-			ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "usage-missing,chat-ids,finish-reason=done")
-			ask(openai.ChatPath, `{"messages":[{"role":"user","content":"one two three"}],"max_tokens":1,"ignore_eos":true}`, "no-cached-tokens")
-			ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true,"stream":true}`, "")
-			ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":1,"ignore_eos":true,"stream":true}`, "finish-reason=stop")
-			ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true}`, "")
-			ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true}`, "finish-reason=stop")
-			ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":99}`, "")
-			ask(openai.ResponsesPath, `{"prompt":"one two three"}`, "")
-			ask(openai.EmbeddingsPath, `{"input":[1,2,3],"max_tokens":99}`, "same-id")
-			ask(openai.EmbeddingsPath, `{`, "bad-json-500")
-			all = append(all, counts(h))
-			got := "\n" + numbers.ReplaceAllString(name(strings.Join(all, "\n")), `"embedding":[…]`)
-			if got != c.want {
-				t.Errorf("%s: got%s\nwant%s", c.name, got, c.want)
-			}
-		})
-	}
+137 14 3 6 0`
+	bubble(t, func(t *testing.T) {
+		h := faultServer(t, config)
+		var all []string
+		ask := func(path, body, quirks string) {
+			w := newWire()
+			playWire(t, h, w, t.Context(), path, body, quirks)
+			all = append(append(all, fmt.Sprint(w.header)), w.lines...)
+		}
+		ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "")
+		ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true,"stream":true}`, "timings")
+		ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "usage-missing,chat-ids,finish-reason=done")
+		ask(openai.ChatPath, `{"messages":[{"role":"user","content":"one two three"}],"max_tokens":1,"ignore_eos":true}`, "no-cached-tokens")
+		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true,"stream":true}`, "")
+		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":1,"ignore_eos":true,"stream":true}`, "finish-reason=stop")
+		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true}`, "")
+		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true}`, "finish-reason=stop")
+		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":99}`, "")
+		ask(openai.ResponsesPath, `{"prompt":"one two three"}`, "")
+		ask(openai.EmbeddingsPath, `{"input":[1,2,3],"max_tokens":99}`, "same-id")
+		ask(openai.EmbeddingsPath, `{`, "bad-json-500")
+		all = append(all, counts(h))
+		got := "\n" + numbers.ReplaceAllString(name(strings.Join(all, "\n")), `"embedding":[…]`)
+		if got != want {
+			t.Errorf("got%s\nwant%s", got, want)
+		}
+	})
 }
 
 // An embedding has 16 numbers from -1 to below 1 that spread over that range and depend on
@@ -177,7 +136,7 @@ func TestRefusalsToTheByte(t *testing.T) {
 	} {
 		config, path := c, row.path
 		if rest, ok := strings.CutPrefix(path, "engine"); ok {
-			config.Engine, path = &model, rest
+			config.Engine, path = model, rest
 		}
 		w := faultAsk(t, faultServer(t, config), t.Context(), path, row.body, row.quirks)
 		want := fmt.Sprintf(`{"error":{"message":%s,"type":"%s","param":null,"code":%d}}`, quoteJSON(row.message), row.kind, row.status)
@@ -266,7 +225,7 @@ func TestLengthOfAnswers(t *testing.T) {
 // A prefix is shared by requests of the same cache_salt alone.
 func TestCacheSalt(t *testing.T) {
 	c := fast()
-	c.BlockSize = 2
+	c.Engine.BlockSize = 2
 	h := faultServer(t, c)
 	for i, row := range []struct {
 		salt string
@@ -295,33 +254,26 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// A request that finds no place is told so, by the timeline and by an engine's model, once
-// as many wait as may.
+// A request that finds no place is told so, once as many wait as may.
 func TestQueueOfTheServer(t *testing.T) {
-	model := engine.DefaultConfig()
-	model.MaxSeqs, model.MaxWaiting, model.Costs = 1, 2, engine.Costs{Step: 1e12}
-	timeline := slow()
-	timeline.MaxSeqs, timeline.MaxWaiting, timeline.ITL = 1, 2, time.Second
-	modelled := slow()
-	modelled.Engine = &model
-	for name, c := range map[string]engine.ServerConfig{"timeline": timeline, "engine": modelled} {
-		synctest.Test(t, func(t *testing.T) {
-			h := faultServer(t, c)
-			for range 3 {
-				go playWire(t, h, newWire(), t.Context(), openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), "")
-				synctest.Wait()
-			}
-			time.Sleep(time.Millisecond)
-			w := newWire()
-			playWire(t, h, w, t.Context(), openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), "")
-			want := `[0 status 429 0 {"error":{"message":"the waiting queue is full","type":"RateLimitError","param":null,"code":429}}]`
-			if got := fmt.Sprint(w.lines); got != want {
-				t.Errorf("%s: got %s, want %s", name, got, want)
-			}
-			if text := metricsOf(h); !strings.Contains(text, `num_requests_running{model_name="sim"} 1`) || !strings.Contains(text, `num_requests_waiting{model_name="sim"} 2`) {
-				t.Errorf("%s: not 1 runs and 2 wait:\n%s", name, text)
-			}
-			time.Sleep(time.Minute) // until all have been answered
-		})
-	}
+	c := slow()
+	c.Engine.MaxSeqs, c.Engine.MaxWaiting, c.Engine.Costs = 1, 2, engine.Costs{Step: 1e12}
+	bubble(t, func(t *testing.T) {
+		h := faultServer(t, c)
+		for range 3 {
+			go playWire(t, h, newWire(), t.Context(), openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), "")
+			synctest.Wait()
+		}
+		time.Sleep(time.Millisecond)
+		w := newWire()
+		playWire(t, h, w, t.Context(), openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), "")
+		want := `[0 status 429 0 {"error":{"message":"the waiting queue is full","type":"RateLimitError","param":null,"code":429}}]`
+		if got := fmt.Sprint(w.lines); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if text := metricsOf(h); !strings.Contains(text, `num_requests_running{model_name="sim"} 1`) || !strings.Contains(text, `num_requests_waiting{model_name="sim"} 2`) {
+			t.Errorf("not 1 runs and 2 wait:\n%s", text)
+		}
+		time.Sleep(time.Minute) // until all have been answered
+	})
 }

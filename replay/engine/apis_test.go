@@ -35,24 +35,19 @@ func folded(text string) openai.Outcome {
 	return col.Finish(ev.At, err)
 }
 
-// A response has the words that a chat about the same has, by timeline and by engine.
+// A response has the words that a chat about the same has.
 func TestResponses(t *testing.T) {
-	withEngine := fast()
-	e := engine.DefaultConfig()
-	withEngine.Engine = &e
-	for name, c := range map[string]engine.ServerConfig{"timeline": fast(), "engine": withEngine} {
-		_, chat, _ := askedAPI(t, c, openai.ChatPath, `{"messages":[{"role":"user","content":"hello there"}],"max_tokens":9,"ignore_eos":true}`)
-		for _, stream := range []bool{true, false} {
-			status, o, text := askedAPI(t, c, openai.ResponsesPath, fmt.Sprintf(`{"input":"hello there","max_output_tokens":9,"ignore_eos":true,"stream":%v}`, stream))
-			if status != 200 || o.Err != nil || o.FinishReason != "length" || o.Usage.PromptTokens != chat.Usage.PromptTokens || o.Usage.CompletionTokens != 9 || o.Usage.PromptTokensDetails == nil {
-				t.Fatalf("%s: status %d, %+v\n%s", name, status, o, text)
-			}
-			if stream && (o.TokenEvents != 9 || string(o.Text.Content) != string(chat.Text.Content)) {
-				t.Errorf("%s: %d tokens, %q; the chat %q", name, o.TokenEvents, o.Text.Content, chat.Text.Content)
-			}
-			if !strings.Contains(text, string(chat.Text.Content)) {
-				t.Errorf("%s: the whole text is not in the answer: %s", name, text)
-			}
+	_, chat, _ := askedAPI(t, fast(), openai.ChatPath, `{"messages":[{"role":"user","content":"hello there"}],"max_tokens":9,"ignore_eos":true}`)
+	for _, stream := range []bool{true, false} {
+		status, o, text := askedAPI(t, fast(), openai.ResponsesPath, fmt.Sprintf(`{"input":"hello there","max_output_tokens":9,"ignore_eos":true,"stream":%v}`, stream))
+		if status != 200 || o.Err != nil || o.FinishReason != "length" || o.Usage.PromptTokens != chat.Usage.PromptTokens || o.Usage.CompletionTokens != 9 || o.Usage.PromptTokensDetails == nil {
+			t.Fatalf("status %d, %+v\n%s", status, o, text)
+		}
+		if stream && (o.TokenEvents != 9 || string(o.Text.Content) != string(chat.Text.Content)) {
+			t.Errorf("%d tokens, %q; the chat %q", o.TokenEvents, o.Text.Content, chat.Text.Content)
+		}
+		if !strings.Contains(text, string(chat.Text.Content)) {
+			t.Errorf("the whole text is not in the answer: %s", text)
 		}
 	}
 	if status, o, _ := askedAPI(t, fast(), openai.ResponsesPath, `{"input":"hello there","max_output_tokens":1000}`); status != 200 || o.FinishReason != "stop" {
@@ -123,9 +118,9 @@ func TestEmbeddings(t *testing.T) {
 // A server that is full refuses the other APIs too.
 func TestOtherAPIsAreRefused(t *testing.T) {
 	c := fast()
-	c.MaxSeqs, c.MaxWaiting, c.ITL = 1, 0, time.Hour
+	c.Engine.MaxSeqs, c.Engine.MaxWaiting, c.Engine.Costs.Step, c.Quirks = 1, 0, 1e15, "early-headers"
 	srv := start(t, c)
-	// One that streams for hours; its first token says that it has the only place.
+	// One that has the only place, as its headers say.
 	resp, err := http.Post(srv.URL+openai.CompletionsPath, "application/json", strings.NewReader(`{"prompt":"p","stream":true,"max_tokens":5,"ignore_eos":true}`))
 	if err != nil {
 		t.Fatal(err)

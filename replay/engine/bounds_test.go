@@ -154,12 +154,8 @@ func TestConfigLimits(t *testing.T) {
 	}{
 		"a prompt and an answer of one token": {func(c *ServerConfig) { c.MaxModelLen = 2 }, true},
 		"no room for an answer":               {func(c *ServerConfig) { c.MaxModelLen = 1 }, false},
-		"a cache of one block":                {func(c *ServerConfig) { c.CacheTokens = c.BlockSize }, true},
-		"a cache of less":                     {func(c *ServerConfig) { c.CacheTokens = c.BlockSize - 1 }, false},
-		"no time":                             {func(c *ServerConfig) { c.Base, c.ITL = 0, 0 }, true},
-		"a negative base":                     {func(c *ServerConfig) { c.Base = -1 }, false},
-		"a negative gap":                      {func(c *ServerConfig) { c.ITL = -1 }, false},
-		"no prefill":                          {func(c *ServerConfig) { c.PrefillRate = 0 }, false},
+		"no time":                             {func(c *ServerConfig) { c.Engine.Costs = Costs{} }, true},
+		"an engine that cannot be":            {func(c *ServerConfig) { c.Engine.MaxSeqs = 0 }, false},
 	} {
 		config := DefaultServerConfig()
 		c.change(&config)

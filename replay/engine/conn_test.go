@@ -144,7 +144,7 @@ func TestPortIsTaken(t *testing.T) {
 // HTTP/2 it is the stream alone that ends.
 func TestHowStreamsEnd(t *testing.T) {
 	c := DefaultServerConfig()
-	c.Base, c.ITL, c.FaultHeader = 0, 0, true
+	c.Engine.Costs, c.FaultHeader = Costs{}, true
 	s, err := NewServer(c)
 	if err != nil {
 		t.Fatal(err)

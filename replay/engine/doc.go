@@ -6,26 +6,13 @@
 //
 //  1. decode: it reads the body and tokenises the prompt; a chat is rendered with the
 //     small fixed template "chatml". Images follow the text of their message.
-//  2. queue: at most MaxSeqs requests run. The others wait in order of arrival; beyond
-//     MaxWaiting they are refused with 429.
-//  3. cache: it cuts the prompt into blocks of the server's own size, and takes the
-//     longest known prefix of full blocks, at most prompt−1 tokens, from an LRU prefix
-//     cache. Other requests find the prompt's blocks from the moment the request is
-//     scheduled, as in vLLM, and the answer's, without its last token, just before the
-//     end of the answer is sent.
-//  4. prefill: it computes what is not cached, one prompt after another, on a timeline
-//     of absolute instants: Base + uncached/PrefillRate. With ParallelPrefill prompts do
-//     not wait for each other.
-//  5. decode: it sends one token every ITL after the first. Each is due at an absolute
-//     instant, so lateness never adds up. A client that goes away frees its place at
-//     once.
+//  2. engine: it cuts the prompt and the answer, which is known beforehand, into blocks
+//     of the engine's size, and gives them to a model of an engine.
+//  3. answer: it sends each token at the absolute instant that the model gave it, so that
+//     lateness never adds up. A client that goes away frees its place at once.
 //
 // [Quirks] change how an answer is written, or make it fail. They are set for the whole
 // server, drawn at random for a request, or asked for by the request itself.
-//
-// By default, running requests do not slow each other's decoding, and a bounded cache
-// may evict blocks in use: this is a timeline, not a model of an engine's batches. When
-// [ServerConfig].Engine is set, such a model takes the place of steps 2 to 5.
 //
 // The model is a state machine without a clock, described by a [Config]. It batches
 // prefill and decode in steps, keeps KV in blocks that are in use or may be evicted,
@@ -51,9 +38,6 @@
 //   - admin.go: /admin/config: settings that a running server shows and changes
 //   - metrics.go, histogram.go: /metrics under vLLM's names, /v1/models and /tokenize;
 //     latency histograms with vLLM's buckets
-//   - timeline.go: the default engine by the clock: the queue, prefills one after
-//     another, time between tokens
-//   - cache.go: its prefix cache: LRU of full blocks, hits, reset
 //   - quirk.go, quirklist.go: what a quirk does to an answer, and how a list of them is
 //     parsed; the quirks themselves, and the servers that are imitated
 //   - faults.go: faults drawn with a probability, and the header by which a request asks

@@ -170,9 +170,9 @@ func TestErrorAnswers(t *testing.T) {
 
 // A full queue asks to come again, when the server is told to say so.
 func TestQueueFullRetryAfter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		c := fast()
-		c.MaxSeqs, c.MaxWaiting, c.ITL, c.Quirks = 1, 0, time.Second, "retry-after=2"
+		c.Engine.MaxSeqs, c.Engine.MaxWaiting, c.Engine.Costs.Step, c.Quirks = 1, 0, 1e12, "retry-after=2"
 		h := faultServer(t, c)
 		go faultAsk(t, h, t.Context(), openai.CompletionsPath, faultText, "")
 		synctest.Wait()
@@ -340,31 +340,24 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// A client that goes frees its place at once, or with the next step of an
-// engine's model; who waits is next.
+// A client that goes frees its place with the next step; who waits is next.
 func TestAbortWithinAStep(t *testing.T) {
-	model := engine.DefaultConfig()
-	model.MaxSeqs, model.Costs = 1, engine.Costs{Step: 10_000_000_000}
-	timeline := fast()
-	timeline.MaxSeqs, timeline.ITL = 1, 10*time.Millisecond
-	modelled := fast()
-	modelled.Engine = &model
-	for name, c := range map[string]engine.ServerConfig{"timeline": timeline, "engine": modelled} {
-		synctest.Test(t, func(t *testing.T) {
-			h := faultServer(t, c)
-			ctx, cancel := context.WithTimeout(t.Context(), 1003*time.Millisecond)
-			defer cancel()
-			long := strings.Replace(faultText, `"max_tokens":4`, `"max_tokens":100000`, 1)
-			begin := time.Now()
-			go faultAsk(t, h, ctx, openai.CompletionsPath, long, "")
-			synctest.Wait()
-			faultAsk(t, h, t.Context(), openai.CompletionsPath, strings.Replace(faultText, `"max_tokens":4`, `"max_tokens":1`, 1), "")
-			// The step under way, and the one of this request.
-			if took := time.Since(begin); took < 1003*time.Millisecond || took > 1023*time.Millisecond {
-				t.Errorf("%s: the next request was answered after %v", name, took)
-			}
-		})
-	}
+	model := fast()
+	model.Engine.MaxSeqs, model.Engine.Costs.Step = 1, 10e9
+	bubble(t, func(t *testing.T) {
+		h := faultServer(t, model)
+		ctx, cancel := context.WithTimeout(t.Context(), 1003*time.Millisecond)
+		defer cancel()
+		long := strings.Replace(faultText, `"max_tokens":4`, `"max_tokens":100000`, 1)
+		begin := time.Now()
+		go faultAsk(t, h, ctx, openai.CompletionsPath, long, "")
+		synctest.Wait()
+		faultAsk(t, h, t.Context(), openai.CompletionsPath, strings.Replace(faultText, `"max_tokens":4`, `"max_tokens":1`, 1), "")
+		// The step under way, and the one of this request.
+		if took := time.Since(begin); took < 1003*time.Millisecond || took > 1023*time.Millisecond {
+			t.Errorf("the next request was answered after %v", took)
+		}
+	})
 }
 
 func TestAdmin(t *testing.T) {
@@ -378,25 +371,25 @@ func TestAdmin(t *testing.T) {
 	}
 	status, before := call("GET", "")
 	var s struct {
-		ITL        string `json:"itl"`
+		Costs      string `json:"costs"`
 		MaxWaiting int    `json:"max_waiting"`
 	}
-	if err := json.Unmarshal([]byte(before), &s); err != nil || status != 200 || s.ITL != "0s" || s.MaxWaiting != 100_000 {
+	if err := json.Unmarshal([]byte(before), &s); err != nil || status != 200 || !strings.HasPrefix(s.Costs, "step=0ps,") || s.MaxWaiting != 100_000 {
 		t.Fatalf("status %d, %s, %v", status, before, err)
 	}
 	for body, says := range map[string]string{
-		`[]`:                         "not a JSON object",
-		`{`:                          "not a JSON object",
-		`null`:                       "not a JSON object",
-		`{"secret":1}`:               "secret: no such setting",
-		`{"itl":7}`:                  "itl: not a value of its type",
-		`{"itl":"fast"}`:             "itl: not a duration",
-		`{"prefill_base":"-1s"}`:     "prefill_base: not a duration",
-		`{"prefill_rate":0}`:         "prefill_rate: it must be positive",
-		`{"max_waiting":-1}`:         "max_waiting",
-		`{"itl":"1s","quirks":"no"}`: "quirk 1 is unknown",
-		`{"faults":"reset"}`:         "fault 1 has no share",
-		`{"imitate":"no"}`:           "unknown server to imitate",
+		`[]`:                                "not a JSON object",
+		`{`:                                 "not a JSON object",
+		`null`:                              "not a JSON object",
+		`{"secret":1}`:                      "secret: no such setting",
+		`{"costs":7}`:                       "costs: not a value of its type",
+		`{"costs":"fast"}`:                  "costs: part 1 is not one of",
+		`{"costs":"step=-1s"}`:              "costs: step: not a time",
+		`{"costs":"expert=1s"}`:             "a cost of experts and none of them",
+		`{"max_waiting":-1}`:                "max_waiting: it must not be negative",
+		`{"costs":"step=1s","quirks":"no"}`: "quirk 1 is unknown",
+		`{"faults":"reset"}`:                "fault 1 has no share",
+		`{"imitate":"no"}`:                  "unknown server to imitate",
 	} {
 		if status, answer := call("POST", body); status != 400 || !strings.Contains(answer, says) {
 			t.Errorf("%s: %d %s", body, status, answer)
@@ -411,7 +404,7 @@ func TestAdmin(t *testing.T) {
 	if w := faultAsk(t, h, t.Context(), openai.CompletionsPath, faultText, ""); w.Code != 503 {
 		t.Errorf("status %d after the change", w.Code)
 	}
-	if status, _ := call("POST", `{"faults":"","itl":"2h"}`); status != 200 {
+	if status, _ := call("POST", `{"faults":"","costs":"step=1000s"}`); status != 200 {
 		t.Errorf("status %d", status)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -426,26 +419,16 @@ func TestAdmin(t *testing.T) {
 	if w.Code != 404 {
 		t.Errorf("status %d where it is off", w.Code)
 	}
-	e := engine.DefaultConfig()
-	e.Costs = engine.Costs{Step: 1}
-	c.Admin, c.Engine = true, &e
-	h = faultServer(t, c)
-	if status, answer := call("POST", `{"itl":"1s"}`); status != 400 || !strings.Contains(answer, "itl") {
-		t.Errorf("a timeline's setting on an engine: %d %s", status, answer)
-	}
-	if status, answer := call("POST", `{"max_waiting":5}`); status != 200 || !strings.Contains(answer, `"max_waiting":5`) {
-		t.Errorf("%d %s", status, answer)
-	}
 }
 
 // The histograms hold what passed by the clock, queue included.
 func TestMetricsHoldElapsedTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		c := fast()
-		c.MaxSeqs, c.Base, c.ITL, c.PrefillRate = 1, 20*time.Millisecond, 10*time.Millisecond, 1e15
+		c.Engine.MaxSeqs, c.Engine.Costs = 1, engine.Costs{Request: 10e9, Step: 10e9}
 		h := faultServer(t, c)
 		done := make(chan struct{})
-		for range 2 { // one waits for the other: 20 + 3×10 ms
+		for range 2 { // both enter after 10 ms, and one waits for the four steps of the other
 			go func() {
 				faultAsk(t, h, t.Context(), openai.CompletionsPath, faultText, "")
 				done <- struct{}{}
@@ -456,15 +439,15 @@ func TestMetricsHoldElapsedTime(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 		for _, want := range []string{
-			`vllm:time_to_first_token_seconds_sum{model_name="sim"} 0.09`, // 20 and 50+20 ms
+			`vllm:time_to_first_token_seconds_sum{model_name="sim"} 0.08`, // 20 and 60 ms
 			`vllm:time_to_first_token_seconds_bucket{model_name="sim",le="0.01"} 0`,
 			`vllm:time_to_first_token_seconds_bucket{model_name="sim",le="0.02"} 1`,
 			`vllm:time_to_first_token_seconds_bucket{model_name="sim",le="0.08"} 2`,
 			`vllm:time_to_first_token_seconds_bucket{model_name="sim",le="+Inf"} 2`,
 			`vllm:inter_token_latency_seconds_count{model_name="sim"} 6`,
 			`vllm:inter_token_latency_seconds_sum{model_name="sim"} 0.06`,
-			`vllm:request_queue_time_seconds_sum{model_name="sim"} 0.05`,
-			`vllm:e2e_request_latency_seconds_sum{model_name="sim"} 0.15`,
+			`vllm:request_queue_time_seconds_sum{model_name="sim"} 0.04`,
+			`vllm:e2e_request_latency_seconds_sum{model_name="sim"} 0.14`,
 			`vllm:e2e_request_latency_seconds_count{model_name="sim"} 2`,
 			`vllm:num_requests_running{model_name="sim"} 0`,
 			`vllm:num_requests_waiting{model_name="sim"} 0`,

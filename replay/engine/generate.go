@@ -103,7 +103,6 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, j *serverJob
 			}
 		}
 	}
-	s.cacheAnswer(j)
 	e.dialect.end()
 	if err := e.flush(true); err != nil {
 		return err
@@ -132,6 +131,5 @@ func (s *Server) answerText(ctx context.Context, j *serverJob, wait waiter) (str
 		word, _ := s.word(j, i)
 		text.WriteString(word)
 	}
-	s.cacheAnswer(j)
 	return text.String(), nil
 }

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"reprise/replay/engine"
 	"reprise/replay/openai"
 )
 
@@ -47,7 +46,7 @@ func fourTokens(path string, stream bool) string {
 // An answer whose write or flush fails, whichever it is, ends at once as aborted, and
 // nothing is written after that.
 func TestFailedWritesAbort(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		for _, form := range answerForms {
 			if form.path == openai.EmbeddingsPath || form.path == openai.ResponsesPath && !form.stream {
 				continue // written whole by net/http's buffer
@@ -74,7 +73,7 @@ func TestFailedWritesAbort(t *testing.T) {
 
 // The same of a fault in mid-stream, and of connections that are taken over.
 func TestFailedWritesOfFaults(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		for _, quirks := range []string{"error-mid-stream,several-events-per-write=9", "error-mid-stream=close", "cut", "reset,several-events-per-write=9", "slow-headers=71ms", "slow-headers=71ms,cut", "close-keep-alive"} {
 			for good, whole := 0, false; !whole; good++ {
 				h := faultServer(t, slow())
@@ -101,44 +100,38 @@ func TestFailedWritesOfFaults(t *testing.T) {
 
 // A client that hangs up ends its answer at that instant, and frees its place.
 func TestHangUpEndsTheAnswer(t *testing.T) {
-	model := engine.DefaultConfig()
-	model.Costs = engine.Costs{Step: 10e9, Request: 10e9}
-	modelled := slow()
-	modelled.Engine = &model
-	for _, c := range []engine.ServerConfig{slow(), modelled} {
-		for _, form := range answerForms {
-			// Tokens are due after 20, 30, 40 and 50 ms.
-			for gone := 5 * time.Millisecond; gone < 50*time.Millisecond; gone += 10 * time.Millisecond {
-				if form.path == openai.EmbeddingsPath && gone > 20*time.Millisecond {
-					break
-				}
-				synctest.Test(t, func(t *testing.T) {
-					h := faultServer(t, c)
-					ctx, cancel := context.WithTimeout(t.Context(), gone)
-					defer cancel()
-					w := newWire()
-					playWire(t, h, w, ctx, form.path, fourTokens(form.path, form.stream), form.quirks)
-					if took := time.Since(w.start); took != gone || !strings.HasSuffix(counts(h), " 0 0 1") {
-						t.Errorf("%+v: hung up after %v, over after %v with %s", form, gone, took, counts(h))
-					}
-					time.Sleep(time.Second)
-					text := metricsOf(h)
-					for _, want := range []string{"num_requests_running", "e2e_request_latency_seconds_count"} {
-						if !strings.Contains(text, want+`{model_name="sim"} 0`) {
-							t.Errorf("%+v: %s is not 0:\n%s", form, want, text)
-						}
-					}
-				})
+	for _, form := range answerForms {
+		// Tokens are due after 20, 30, 40 and 50 ms.
+		for gone := 5 * time.Millisecond; gone < 50*time.Millisecond; gone += 10 * time.Millisecond {
+			if form.path == openai.EmbeddingsPath && gone > 20*time.Millisecond {
+				break
 			}
+			bubble(t, func(t *testing.T) {
+				h := faultServer(t, slow())
+				ctx, cancel := context.WithTimeout(t.Context(), gone)
+				defer cancel()
+				w := newWire()
+				playWire(t, h, w, ctx, form.path, fourTokens(form.path, form.stream), form.quirks)
+				if took := time.Since(w.start); took != gone || !strings.HasSuffix(counts(h), " 0 0 1") {
+					t.Errorf("%+v: hung up after %v, over after %v with %s", form, gone, took, counts(h))
+				}
+				time.Sleep(time.Second)
+				text := metricsOf(h)
+				for _, want := range []string{"num_requests_running", "e2e_request_latency_seconds_count"} {
+					if !strings.Contains(text, want+`{model_name="sim"} 0`) {
+						t.Errorf("%+v: %s is not 0:\n%s", form, want, text)
+					}
+				}
+			})
 		}
 	}
 }
 
 // One that hangs up while it waits for a place gets nothing, and leaves the queue.
 func TestHangUpInTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		c := slow()
-		c.MaxSeqs, c.ITL = 1, time.Second
+		c.Engine.MaxSeqs, c.Engine.Costs.Step = 1, 1e12
 		h := faultServer(t, c)
 		go playWire(t, h, newWire(), t.Context(), openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), "")
 		synctest.Wait()
@@ -160,7 +153,7 @@ func TestHangUpInTheQueue(t *testing.T) {
 
 // A server that hangs answers nothing until the client goes.
 func TestHang(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		h := faultServer(t, slow())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -101,6 +102,30 @@ func (l *liveEngine) snapshot() (load Load, stats Stats, queries, hits int64) {
 	return l.engine.Load(), l.engine.Stats(), l.queries, l.hits
 }
 
+// settings are those that may be changed.
+func (l *liveEngine) settings() (costs string, maxWaiting int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.engine.c.Costs.String(), l.engine.c.MaxWaiting
+}
+
+// change takes costs, of which those that are not named stay, and how many requests may wait.
+// A step that is under way keeps the costs that it began with.
+func (l *liveEngine) change(costs string, maxWaiting int) (err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.engine.c
+	c.MaxWaiting = maxWaiting
+	if c.Costs, err = ParseCosts(costs, c.Costs); err != nil {
+		return fmt.Errorf("costs: %w", err)
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	l.engine.c, l.engine.reading = c, c.reading()
+	return nil
+}
+
 // reset forgets the blocks that no request uses.
 func (l *liveEngine) reset() {
 	l.mu.Lock()
@@ -125,4 +150,20 @@ func (t *tokenStream) wait(ctx context.Context, i int) error {
 		}
 	}
 	return until(ctx, at)
+}
+
+// until sleeps to an absolute instant; it returns at once when that has passed.
+func until(ctx context.Context, at time.Time) error {
+	wait := time.Until(at)
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -12,13 +12,10 @@ import (
 	"reprise/replay/openai"
 )
 
-// A server with an engine's model answers as one with a timeline, and its cache
-// knows prompts and answers.
+// The cache of a server knows prompts and answers.
 func TestServerWithEngine(t *testing.T) {
 	c := engine.DefaultServerConfig()
-	e := engine.DefaultConfig()
-	e.KVTokens = 640
-	c.Engine = &e
+	c.Engine.KVTokens, c.Engine.Costs = 640, engine.Costs{}
 	srv := start(t, c)
 	prompt := strings.Repeat("word ", 100)
 	ask := func(prompt string, stream bool) (string, *openai.Usage) {
@@ -70,7 +67,7 @@ func TestServerWithEngine(t *testing.T) {
 	if _, u = ask(prompt, true); u.PromptTokensDetails.CachedTokens != 0 {
 		t.Errorf("after the reset: %+v", u.PromptTokensDetails)
 	}
-	e.MaxSeqs = 0
+	c.Engine.MaxSeqs = 0
 	if _, err := engine.NewServer(c); err == nil {
 		t.Error("an engine without places is taken")
 	}

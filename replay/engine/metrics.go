@@ -52,36 +52,29 @@ func writeJSON(w http.ResponseWriter, v any) {
 
 // metrics writes the counters in Prometheus' text form under vLLM's names.
 func (s *Server) metrics(w http.ResponseWriter, _ *http.Request) {
-	running, waiting := s.engine.load()
-	queries, hits := s.cache.counts()
-	var stats Stats
-	var load Load
-	if s.live != nil {
-		load, stats, queries, hits = s.live.snapshot()
-		running, waiting = load.Running, load.Waiting
-	}
+	load, stats, queries, hits := s.engine.snapshot()
 	var b bytes.Buffer
 	put := func(kind, name, labels string, value int64) {
 		fmt.Fprintf(&b, "# TYPE vllm:%s %s\nvllm:%s{model_name=%q%s} %d\n", name, kind, name, s.c.Model, labels, value)
 	}
 	caches, blocks := "True", "None" // as Python writes them
-	if e := s.c.Engine; e != nil && !e.PrefixCaching {
+	if !s.c.Engine.PrefixCaching {
 		caches = "False"
 	}
-	if n := s.c.CacheTokens / s.c.BlockSize; n > 0 {
-		blocks = strconv.Itoa(n)
-	} else if s.live != nil && stats.CapacityBlocks < 1<<31-2 {
+	bounded := s.c.Engine.KVTokens > 0
+	if bounded {
 		blocks = strconv.Itoa(stats.CapacityBlocks)
 	}
-	put("gauge", "cache_config_info", fmt.Sprintf(",block_size=\"%d\",enable_prefix_caching=%q,num_gpu_blocks=%q", s.c.BlockSize, caches, blocks), 1)
-	put("gauge", "num_requests_running", "", int64(running))
-	put("gauge", "num_requests_waiting", "", int64(waiting))
+	put("gauge", "cache_config_info", fmt.Sprintf(",block_size=\"%d\",enable_prefix_caching=%q,num_gpu_blocks=%q",
+		s.c.Engine.BlockSize, caches, blocks), 1)
+	put("gauge", "num_requests_running", "", int64(load.Running))
+	put("gauge", "num_requests_waiting", "", int64(load.Waiting))
 	put("counter", "prompt_tokens_total", "", s.count.prompt.Load())
 	put("counter", "generation_tokens_total", "", s.count.generated.Load())
 	put("counter", "prefix_cache_queries_total", "", queries)
 	put("counter", "prefix_cache_hits_total", "", hits)
-	if s.live != nil {
-		put("counter", "num_preemptions_total", "", stats.Preemptions)
+	put("counter", "num_preemptions_total", "", stats.Preemptions)
+	if bounded {
 		fmt.Fprintf(&b, "# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc{model_name=%q} %g\n",
 			s.c.Model, float64(load.UsedBlocks)/float64(stats.CapacityBlocks))
 	}

@@ -45,82 +45,65 @@ func histogramText(name, bounds string, seen ...time.Duration) string {
 	return b.String()
 }
 
-// All of /metrics, by the timeline and by an engine's model, while one request runs, one
-// waits and one has been answered.
+// All of /metrics, while one request runs, one waits and one has been answered.
 func TestMetricsToTheByte(t *testing.T) {
 	const ms = time.Millisecond
-	timeline := slow()
-	timeline.MaxSeqs, timeline.BlockSize = 1, 2
-	model := engine.DefaultConfig() // a step of 10 ms for each token of an answer, and 10 ms before the first
-	model.MaxSeqs, model.BlockSize, model.KVTokens, model.Costs = 1, 2, 400, engine.Costs{Step: 10e9, Request: 10e9}
-	modelled := timeline
-	modelled.Engine = &model
-	for name, c := range map[string]engine.ServerConfig{"timeline": timeline, "engine": modelled} {
-		synctest.Test(t, func(t *testing.T) {
-			h := faultServer(t, c)
-			ask := func(prompt string, tokens int) {
-				body := fmt.Sprintf(`{"prompt":"%s","max_tokens":%d,"ignore_eos":true}`, prompt, tokens)
-				playWire(t, h, newWire(), t.Context(), openai.CompletionsPath, body, "")
-			}
-			ask("one two three", 3)      // 40 ms: 20, and 2 × 10
-			go ask("one two three", 100) // finds 2 of 3 tokens
-			synctest.Wait()
-			go ask("one two", 1) // waits
-			time.Sleep(25 * ms)  // one token is out
-			synctest.Wait()
-			prompts, queries := 6, 6
-			want := ""
-			put := func(kind, name string, value int) {
-				want += fmt.Sprintf("# TYPE vllm:%s %s\nvllm:%s{model_name=\"sim\"} %d\n", name, kind, name, value)
-			}
-			if name == "engine" {
-				prompts = 8 // the engine has the queue: the third is with it
-			}
-			blocks := map[string]string{"timeline": "None", "engine": "200"}[name]
-			want += "# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{model_name=\"sim\",block_size=\"2\",enable_prefix_caching=\"True\",num_gpu_blocks=\"" + blocks + "\"} 1\n"
-			put("gauge", "num_requests_running", 1)
-			put("gauge", "num_requests_waiting", 1)
-			put("counter", "prompt_tokens_total", prompts)
-			put("counter", "generation_tokens_total", 4)
-			put("counter", "prefix_cache_queries_total", queries)
-			put("counter", "prefix_cache_hits_total", 2)
-			if name == "engine" {
-				put("counter", "num_preemptions_total", 0)
-				// The second token is under way: 4 tokens in 2 of 200 blocks.
-				want += "# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc{model_name=\"sim\"} 0.01\n"
-			}
-			want += "# TYPE vllm:request_success_total counter\n"
-			for _, end := range []string{`stop"} 0`, `length"} 1`, `abort"} 0`} {
-				want += `vllm:request_success_total{model_name="sim",finished_reason="` + end + "\n"
-			}
-			want += histogramText("time_to_first_token_seconds", ttftBounds, 20*ms, 20*ms)
-			want += histogramText("inter_token_latency_seconds", itlBounds, 10*ms, 10*ms)
-			want += histogramText("e2e_request_latency_seconds", requestBounds, 40*ms)
-			want += histogramText("request_queue_time_seconds", requestBounds, 0, 0)
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-			if got := w.Body.String(); got != want {
-				t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
-			}
-			if got := w.Header().Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" {
-				t.Errorf("content type %q", got)
-			}
-			time.Sleep(time.Minute)
-			waited := 1010 * ms
-			if name == "engine" {
-				waited = 1000 * ms // the 10 ms before the scheduler sees a request are not its queue
-			}
-			want = histogramText("request_queue_time_seconds", requestBounds, 0, 0, waited)
-			if got := metricsOf(h); !strings.HasSuffix(got, want) {
-				t.Errorf("%s: after the wait: got\n%s\nwant\n%s", name, got, want)
-			}
-		})
-	}
+	c := slow() // a step of 10 ms for each token of an answer, and 10 ms before the first
+	c.Engine.MaxSeqs, c.Engine.BlockSize, c.Engine.KVTokens = 1, 2, 400
+	bubble(t, func(t *testing.T) {
+		h := faultServer(t, c)
+		ask := func(prompt string, tokens int) {
+			body := fmt.Sprintf(`{"prompt":"%s","max_tokens":%d,"ignore_eos":true}`, prompt, tokens)
+			playWire(t, h, newWire(), t.Context(), openai.CompletionsPath, body, "")
+		}
+		ask("one two three", 3)      // 40 ms: 20, and 2 × 10
+		go ask("one two three", 100) // finds 2 of 3 tokens
+		synctest.Wait()
+		go ask("one two", 1) // waits
+		time.Sleep(25 * ms)  // one token is out
+		synctest.Wait()
+		want := ""
+		put := func(kind, name string, value int) {
+			want += fmt.Sprintf("# TYPE vllm:%s %s\nvllm:%s{model_name=\"sim\"} %d\n", name, kind, name, value)
+		}
+		want += "# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{model_name=\"sim\",block_size=\"2\",enable_prefix_caching=\"True\",num_gpu_blocks=\"200\"} 1\n"
+		put("gauge", "num_requests_running", 1)
+		put("gauge", "num_requests_waiting", 1)
+		put("counter", "prompt_tokens_total", 8) // the engine has the queue: the third is with it
+		put("counter", "generation_tokens_total", 4)
+		put("counter", "prefix_cache_queries_total", 6)
+		put("counter", "prefix_cache_hits_total", 2)
+		put("counter", "num_preemptions_total", 0)
+		// The second token is under way: 4 tokens in 2 of 200 blocks.
+		want += "# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc{model_name=\"sim\"} 0.01\n"
+		want += "# TYPE vllm:request_success_total counter\n"
+		for _, end := range []string{`stop"} 0`, `length"} 1`, `abort"} 0`} {
+			want += `vllm:request_success_total{model_name="sim",finished_reason="` + end + "\n"
+		}
+		want += histogramText("time_to_first_token_seconds", ttftBounds, 20*ms, 20*ms)
+		want += histogramText("inter_token_latency_seconds", itlBounds, 10*ms, 10*ms)
+		want += histogramText("e2e_request_latency_seconds", requestBounds, 40*ms)
+		want += histogramText("request_queue_time_seconds", requestBounds, 0, 0)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+		if got := w.Body.String(); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+		if got := w.Header().Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" {
+			t.Errorf("content type %q", got)
+		}
+		time.Sleep(time.Minute)
+		// The 10 ms before the scheduler sees a request are not its queue.
+		want = histogramText("request_queue_time_seconds", requestBounds, 0, 0, 1000*ms)
+		if got := metricsOf(h); !strings.HasSuffix(got, want) {
+			t.Errorf("after the wait: got\n%s\nwant\n%s", got, want)
+		}
+	})
 }
 
 // An embedding counts as a request of so long a time, without tokens of an answer.
 func TestEmbeddingInMetrics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		h := faultServer(t, slow())
 		playWire(t, h, newWire(), t.Context(), openai.EmbeddingsPath, `{"input":[1,2,3]}`, "")
 		text, want := metricsOf(h), histogramText("e2e_request_latency_seconds", requestBounds, 20*time.Millisecond)
@@ -132,7 +115,7 @@ func TestEmbeddingInMetrics(t *testing.T) {
 
 // What else a server tells: its model, the tokens of a text, that it is well.
 func TestOtherEndpointsToTheByte(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		c := fast()
 		c.Model, c.MaxModelLen = "mine", 4000
 		h := faultServer(t, c)
@@ -171,48 +154,37 @@ func adminCall(t *testing.T, c engine.ServerConfig, bodies ...string) (int, stri
 // /admin/config shows all settings after a change, takes the last values that are right,
 // and says which one is wrong.
 func TestAdminToTheByte(t *testing.T) {
-	timeline := slow()
-	timeline.Imitate, timeline.Quirks, timeline.Faults, timeline.FaultSeed, timeline.MaxWaiting = "vllm", "crlf", "cut:1%", 7, 9
-	model := engine.DefaultConfig()
-	model.MaxWaiting = 5
-	modelled := fast()
-	modelled.Engine = &model
+	config := slow()
+	config.Imitate, config.Quirks, config.Faults, config.FaultSeed, config.Engine.MaxWaiting = "vllm", "crlf", "cut:1%", 7, 9
+	const costs = `{"costs":"step=10ms,kv-token=0ps,prefill-token=0ps,decode-seq=0ps,request=10ms","max_waiting":9,`
 	const same = `"imitate":"vllm","quirks":"crlf","faults":"cut:1%","fault_seed":7}`
 	for _, row := range []struct {
-		config engine.ServerConfig
 		body   string
 		status int
 		want   string
 	}{
-		{timeline, `{}`, 200, `{"prefill_base":"20ms","prefill_rate":1000000000000000,"itl":"10ms","max_waiting":9,` + same},
-		{timeline, `{"prefill_base":"0s","itl":"0s","prefill_rate":0.5,"max_waiting":0}`, 200, `{"prefill_base":"0s","prefill_rate":0.5,"itl":"0s","max_waiting":0,` + same},
-		{timeline, `{"imitate":"","quirks":"cr","faults":"","fault_seed":8}`, 200,
-			`{"prefill_base":"20ms","prefill_rate":1000000000000000,"itl":"10ms","max_waiting":9,"imitate":"","quirks":"cr","faults":"","fault_seed":8}`},
-		{timeline, `{"prefill_base":"-1ns"}`, 400, `{"error":"prefill_base: not a duration such as 5ms"}`},
-		{timeline, `{"prefill_base":"x"}`, 400, `{"error":"prefill_base: not a duration such as 5ms"}`},
-		{timeline, `{"itl":"-1ns"}`, 400, `{"error":"itl: not a duration such as 20ms"}`},
-		{timeline, `{"itl":""}`, 400, `{"error":"itl: not a duration such as 20ms"}`},
-		{timeline, `{"prefill_rate":0}`, 400, `{"error":"prefill_rate: it must be positive"}`},
-		{timeline, `{"prefill_rate":-1}`, 400, `{"error":"prefill_rate: it must be positive"}`},
-		{timeline, `{"max_waiting":-1}`, 400, `{"error":"max_waiting: it must not be negative"}`},
-		{timeline, `{"itl":7}`, 400, `{"error":"itl: not a value of its type"}`},
-		{timeline, `{"none":7}`, 400, `{"error":"none: no such setting"}`},
-		{timeline, `null`, 400, `{"error":"the body is not a JSON object"}`},
-		{timeline, `[]`, 400, `{"error":"the body is not a JSON object"}`},
-		{timeline, `{"imitate":"none"}`, 400, `{"error":"simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"}`},
-		{timeline, `{"faults":"` + strings.Repeat(" ", 1<<20) + `"}`, 400, `{"error":"http: request body too large"}`},
-		{modelled, `{}`, 200, `{"max_waiting":5,"imitate":"","quirks":"","faults":"","fault_seed":0}`},
-		{modelled, `{"max_waiting":0,"quirks":"cr"}`, 200, `{"max_waiting":0,"imitate":"","quirks":"cr","faults":"","fault_seed":0}`},
-		{modelled, `{"prefill_base":"1s"}`, 400, `{"error":"prefill_base: it cannot be set on a server with an engine model, which takes its costs from the preset"}`},
-		{modelled, `{"prefill_rate":1}`, 400, `{"error":"prefill_rate: it cannot be set on a server with an engine model, which takes its costs from the preset"}`},
-		{modelled, `{"itl":"1s"}`, 400, `{"error":"itl: it cannot be set on a server with an engine model, which takes its costs from the preset"}`},
+		{`{}`, 200, costs + same},
+		{`{"costs":"step=0s,kv-token=1ps","max_waiting":0}`, 200,
+			`{"costs":"step=0ps,kv-token=1ps,prefill-token=0ps,decode-seq=0ps,request=10ms","max_waiting":0,` + same},
+		{`{"imitate":"","quirks":"cr","faults":"","fault_seed":8}`, 200,
+			costs + `"imitate":"","quirks":"cr","faults":"","fault_seed":8}`},
+		{`{"costs":"step=-1ns"}`, 400, `{"error":"costs: step: not a time such as 40ns, 2.5us or 5ms, of at most 1,000 s"}`},
+		{`{"costs":"expert=1s"}`, 400,
+			`{"error":"simulated engine: it has a cost of experts and none of them: that cost comes from --model-config"}`},
+		{`{"max_waiting":-1}`, 400, `{"error":"max_waiting: it must not be negative"}`},
+		{`{"costs":7}`, 400, `{"error":"costs: not a value of its type"}`},
+		{`{"none":7}`, 400, `{"error":"none: no such setting"}`},
+		{`null`, 400, `{"error":"the body is not a JSON object"}`},
+		{`[]`, 400, `{"error":"the body is not a JSON object"}`},
+		{`{"imitate":"none"}`, 400, `{"error":"simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"}`},
+		{`{"faults":"` + strings.Repeat(" ", 1<<20) + `"}`, 400, `{"error":"http: request body too large"}`},
 	} {
-		if status, got := adminCall(t, row.config, row.body); status != row.status || got != row.want {
+		if status, got := adminCall(t, config, row.body); status != row.status || got != row.want {
 			t.Errorf("%.80s: %d %s; want %d %s", row.body, status, got, row.status, row.want)
 		}
 		if row.status == 400 { // nothing of it is taken, and the next change is as if it had not been
-			_, before := adminCall(t, row.config, `{}`)
-			if _, after := adminCall(t, row.config, row.body, `{}`); after != before {
+			_, before := adminCall(t, config, `{}`)
+			if _, after := adminCall(t, config, row.body, `{}`); after != before {
 				t.Errorf("%.80s changed the settings to %s", row.body, after)
 			}
 		}
@@ -222,31 +194,21 @@ func TestAdminToTheByte(t *testing.T) {
 // Times that /admin/config changed hold for the requests that follow, and so does the queue.
 func TestAdminChangesTakeEffect(t *testing.T) {
 	c := slow()
-	c.Admin, c.MaxSeqs = true, 1
-	model := engine.DefaultConfig()
-	model.MaxSeqs, model.Costs.Step = 1, 1e12
-	modelled := c
-	modelled.Engine = &model
-	for name, c := range map[string]engine.ServerConfig{"timeline": c, "engine": modelled} {
-		synctest.Test(t, func(t *testing.T) {
-			h := faultServer(t, c)
-			settings := `{"max_waiting":0}`
-			if name == "timeline" {
-				settings = `{"prefill_base":"1s","prefill_rate":3,"itl":"1m","max_waiting":0}`
-			}
-			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequest("POST", "/admin/config", strings.NewReader(settings)))
-			first := newWire()
-			go playWire(t, h, first, t.Context(), openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "")
-			synctest.Wait()
-			second := newWire()
-			playWire(t, h, second, t.Context(), openai.CompletionsPath, `{"prompt":"x"}`, "")
-			time.Sleep(time.Hour)
-			synctest.Wait()
-			want := map[string]string{"timeline": "62000 {", "engine": "2000 {"}[name]
-			if len(second.lines) != 2 || second.lines[0] != "0 status 429" || len(first.lines) != 1 || !strings.HasPrefix(first.lines[0], want) {
-				t.Errorf("%s: the first got %v; the second, beyond the queue, %v", name, first.lines, second.lines)
-			}
-		})
-	}
+	c.Admin, c.Engine.MaxSeqs = true, 1
+	bubble(t, func(t *testing.T) {
+		h := faultServer(t, c)
+		settings := `{"costs":"request=1s,prefill-token=30s,step=60s","max_waiting":0}`
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/admin/config", strings.NewReader(settings)))
+		first := newWire()
+		go playWire(t, h, first, t.Context(), openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "")
+		synctest.Wait()
+		second := newWire()
+		playWire(t, h, second, t.Context(), openai.CompletionsPath, `{"prompt":"x"}`, "")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(second.lines) != 2 || second.lines[0] != "0 status 429" || len(first.lines) != 1 || !strings.HasPrefix(first.lines[0], "151000 {") {
+			t.Errorf("the first got %v; the second, beyond the queue, %v", first.lines, second.lines)
+		}
+	})
 }

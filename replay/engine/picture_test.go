@@ -33,7 +33,7 @@ func picture(t testing.TB, w, h int, shade byte, asJPEG bool) string {
 // An image counts by its size, hits the cache only when it comes again, and only in a chat.
 func TestImages(t *testing.T) {
 	c := fast()
-	c.BlockSize = 16
+	c.Engine.BlockSize = 16
 	srv := start(t, c)
 	ask := func(urls ...string) (prompt, cached int) {
 		t.Helper()

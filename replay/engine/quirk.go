@@ -32,37 +32,67 @@ func Quirks() []Quirk {
 	return all
 }
 
-// A behaviour is how one request is answered: the sum of the quirks that apply to it.
+// A behaviour is how one request is answered: the sum of the quirks that apply to it. Each
+// list of [Quirks] has its part.
 type behaviour struct {
-	// before the answer
-	hang, early, localOnly, modelMust, jsonFails, stops, cutPrompt bool
-	notStreamed, compressed, redirected                            bool
-	refuse, drip                                                   time.Duration
-	status, retryAfter                                             int
-	code                                                           string // number, string, null, or empty for no body
-	keepPrompt, more                                               int
+	ofConnection
+	ofRequest
+	ofChunks
+	ofUsage
+	ofBytes
+	ofEnd
+}
 
-	// the chunks
-	roleEvery, nullContent, empties, progress, timings bool
-	tools, choiceIDs, chatIDs                          bool
-	perEvent, swallowed, reasoning, choices            int
-	reasoningField, id, finish                         string
-	usage                                              usageMode
-	usageOf                                            string // completions, or empty for both
-	noCached                                           bool
+// ofConnection is what becomes of the connection.
+type ofConnection struct {
+	refuse, drip time.Duration // the port is closed; the headers come byte by byte
+	hang         bool
+	early, shut  bool // headers go out early; the connection is closed behind the answer
+}
 
-	// the bytes
-	frame             openai.Framing
-	lines, comments   bool
-	pings             bool
-	perWrite, perByte int
+// ofRequest is what is made of the request, before its answer.
+type ofRequest struct {
+	status, retryAfter          int
+	code                        string // number, string, null, or empty for no body
+	redirected, notStreamed     bool
+	compressed                  bool
+	modelMust, localOnly        bool
+	jsonFails, cutPrompt, stops bool
+	keepPrompt                  int // tokens of a prompt that is cut; 0 is what fits
+	more                        int // tokens beyond those asked for
+}
 
-	// the end
-	stall          time.Duration
-	errorThen      string // done or close: an error in mid-stream
-	reset, cut     bool
-	noFinish, shut bool
-	doneMarks      int
+// ofChunks is what stands in the chunks.
+type ofChunks struct {
+	roleEvery, nullContent, empties, progress, timings, tools bool
+	perEvent, swallowed, reasoning, choices                   int
+	reasoningField                                            string
+	id                                                        string
+	choiceIDs, chatIDs                                        bool
+}
+
+// ofUsage is where the tokens are counted.
+type ofUsage struct {
+	usage    usageMode
+	usageOf  string // completions, or empty for both
+	noCached bool
+}
+
+// ofBytes is how events become bytes, and bytes writes.
+type ofBytes struct {
+	frame                  openai.Framing
+	lines, comments, pings bool
+	perWrite, perByte      int
+}
+
+// ofEnd is how the answer ends.
+type ofEnd struct {
+	stall      time.Duration
+	errorThen  string // done or close: an error in mid-stream
+	reset, cut bool
+	finish     string
+	noFinish   bool
+	doneMarks  int
 }
 
 type usageMode uint8
@@ -78,7 +108,12 @@ const (
 
 // defaultBehaviour is what most servers do most of the time.
 func defaultBehaviour() behaviour {
-	return behaviour{perEvent: 1, choices: 1, perWrite: 1, doneMarks: 1, code: "number", reasoningField: "reasoning_content"}
+	return behaviour{
+		ofRequest: ofRequest{code: "number"},
+		ofChunks:  ofChunks{perEvent: 1, choices: 1, reasoningField: "reasoning_content"},
+		ofBytes:   ofBytes{perWrite: 1},
+		ofEnd:     ofEnd{doneMarks: 1},
+	}
 }
 
 // A chosenQuirk is a quirk with its value.

@@ -94,7 +94,12 @@ func TestQuirksChangeTheBehaviour(t *testing.T) {
 			t.Errorf("%s: got %+v, %v; want %+v", list, f, err, want)
 		}
 	}
-	usual := behaviour{perEvent: 1, choices: 1, perWrite: 1, doneMarks: 1, code: "number", reasoningField: "reasoning_content"}
+	usual := behaviour{
+		ofRequest: ofRequest{code: "number"},
+		ofChunks:  ofChunks{perEvent: 1, choices: 1, reasoningField: "reasoning_content"},
+		ofBytes:   ofBytes{perWrite: 1},
+		ofEnd:     ofEnd{doneMarks: 1},
+	}
 	if got := defaultBehaviour(); !reflect.DeepEqual(got, usual) {
 		t.Errorf("the usual behaviour is %+v", got)
 	}

@@ -55,7 +55,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behavi
 		return
 	}
 	j.came = came
-	wait, end, err := s.schedule(r.Context(), j)
+	wait, end, err := s.schedule(j)
 	switch {
 	case err == nil:
 	case errors.Is(err, ErrBusy):
@@ -91,16 +91,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behavi
 	abort(err)
 }
 
-// cacheAnswer puts the blocks of a generated answer into the prefix cache, just before
-// the end of the answer is sent: a client that sends it back at once finds it there. The
-// last token has no KV, since nothing was generated from it.
-func (s *Server) cacheAnswer(j *serverJob) {
-	if s.live == nil {
-		s.cutAnswer(j, j.output-1)
-		s.cache.addBlocks(j.cutter.AppendFull(nil))
-	}
-}
-
 // recordTokens notes that the next k tokens of a job are sent now.
 func (s *Server) recordTokens(j *serverJob, k int) {
 	now := time.Now()
@@ -115,51 +105,37 @@ func (s *Server) recordTokens(j *serverJob, k int) {
 	s.count.generated.Add(int64(k * j.behaviour.choices))
 }
 
-// cutAnswer cuts the first n tokens of the answer into blocks, after those of the prompt.
-func (s *Server) cutAnswer(j *serverJob, n int) {
-	answer := make([]uint32, n)
-	for i := range answer {
-		_, answer[i] = s.word(j, i)
-	}
-	j.cutter.Write(answer)
-}
-
 // A waiter returns when token i is due; tokens are asked for in order, and may
 // be passed over.
 type waiter func(ctx context.Context, i int) error
 
-// schedule puts a request into the engine. The caller must call end.
-func (s *Server) schedule(ctx context.Context, j *serverJob) (wait waiter, end func(), err error) {
-	if s.live != nil {
-		// What the answer will be is known, and with it the blocks that it fills.
-		s.cutAnswer(j, j.output)
-		core := &Job{ID: s.count.jobs.Add(1), Prompt: len(j.prompt), Output: j.output}
-		for _, id := range j.cutter.AppendFull(nil) {
-			core.keys = append(core.keys, binary.LittleEndian.Uint64(id[:]))
-		}
-		tokens, err := s.live.submit(core)
-		if err != nil {
-			return nil, nil, err
-		}
-		stream := tokenStream{tokens: tokens}
-		wait := func(ctx context.Context, i int) error {
-			err := stream.wait(ctx, i)
-			if err == nil { // the core settled both before it gave the first token
-				j.cached, j.queued = core.Cached, (core.started - core.entered).Duration()
-			}
-			return err
-		}
-		return wait, func() { s.live.withdraw(core) }, nil
+// schedule puts a request into the engine. The caller must call end. What the answer will
+// be is known, and with it the blocks that it fills.
+func (s *Server) schedule(j *serverJob) (wait waiter, end func(), err error) {
+	answer := make([]uint32, j.output)
+	for i := range answer {
+		_, answer[i] = s.word(j, i)
 	}
-	if err := s.engine.admit(ctx); err != nil {
+	j.cutter.Write(answer)
+
+	core := &Job{ID: s.count.jobs.Add(1), Prompt: len(j.prompt), Output: j.output}
+	for _, id := range j.cutter.AppendFull(nil) {
+		core.keys = append(core.keys, binary.LittleEndian.Uint64(id[:]))
+	}
+	tokens, err := s.engine.submit(core)
+	if err != nil {
 		return nil, nil, err
 	}
-	j.queued = time.Since(j.came)
-	j.cached = s.cache.schedule(j.cutter.AppendFull(nil), len(j.prompt), s.c.BlockSize)
-	first, itl := s.engine.prefill(len(j.prompt) - j.cached)
-	return func(ctx context.Context, i int) error {
-		return until(ctx, first.Add(time.Duration(i)*itl))
-	}, s.engine.release, nil
+
+	stream := tokenStream{tokens: tokens}
+	wait = func(ctx context.Context, i int) error {
+		err := stream.wait(ctx, i)
+		if err == nil { // the core settled both before it gave the first token
+			j.cached, j.queued = core.Cached, (core.started - core.entered).Duration()
+		}
+		return err
+	}
+	return wait, func() { s.engine.withdraw(core) }, nil
 }
 
 // newJob makes the job of a request, or returns the status of a refusal. err is that of

@@ -2,12 +2,10 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"reprise/replay/openai"
 	"reprise/trace/block"
@@ -16,23 +14,10 @@ import (
 
 // A ServerConfig says what the engine is like. Begin with [DefaultServerConfig].
 type ServerConfig struct {
-	Model       string        // name it answers to; other names are accepted too, as llama.cpp and others do
-	Tokenizer   string        // of text prompts
-	BlockSize   int           // tokens in a block of the prefix cache
-	CacheTokens int           // capacity of the prefix cache; 0 is without bound
-	MaxSeqs     int           // requests that run at once
-	MaxWaiting  int           // requests that wait
-	MaxModelLen int           // tokens of a prompt and its answer together
-	Base        time.Duration // of a prefill, whatever its length
-	PrefillRate float64       // tokens per second, beyond the base
-	ITL         time.Duration // between two tokens
-	// ParallelPrefill lets prompts be computed at the same time, so that the time to
-	// the first token is known beforehand and a client can be checked against it.
-	ParallelPrefill bool
-
-	// Engine, when it is given, takes the place of the timeline that the last
-	// four make, and of BlockSize, CacheTokens, MaxSeqs and MaxWaiting.
-	Engine *Config
+	Model       string // name it answers to; other names are accepted too, as llama.cpp and others do
+	Tokenizer   string // of text prompts
+	MaxModelLen int    // tokens of a prompt and its answer together
+	Engine      Config // what runs the requests
 
 	// How answers differ from the usual, and fail. Quirks are names of [Quirks]
 	// for every request, such as "crlf,usage-missing". Imitate is one of
@@ -44,22 +29,20 @@ type ServerConfig struct {
 	Admin                   bool // /admin/config is served
 }
 
-// DefaultServerConfig returns an engine of middling size, with vLLM's block size.
+// DefaultServerConfig returns a server of middling size with the engine of
+// [DefaultConfig]. Its step takes 10 ms, or 2.5 µs for each token of a prompt
+// where that is longer; a request enters the engine after 5 ms.
 func DefaultServerConfig() ServerConfig {
-	return ServerConfig{Model: "sim", Tokenizer: "o200k_base", BlockSize: 16, MaxSeqs: 256, MaxWaiting: 100_000,
-		MaxModelLen: 1 << 20, Base: 5 * time.Millisecond, PrefillRate: 400_000, ITL: 10 * time.Millisecond}
+	e := DefaultConfig()
+	e.Costs = Costs{Step: 10e9, PrefillToken: 2.5e6, Request: 5e9}
+	return ServerConfig{Model: "sim", Tokenizer: "o200k_base", MaxModelLen: 1 << 20, Engine: e}
 }
 
 func (c *ServerConfig) check() error {
-	switch {
-	case c.BlockSize < 1 || c.MaxSeqs < 1 || c.MaxWaiting < 0 || c.MaxModelLen < 2 || c.CacheTokens < 0:
-		return errors.New("simulated engine: sizes and counts must be positive")
-	case c.Base < 0 || c.ITL < 0 || !(c.PrefillRate > 0):
-		return errors.New("simulated engine: times must not be negative and the prefill rate must be positive")
-	case c.CacheTokens > 0 && c.CacheTokens < c.BlockSize:
-		return fmt.Errorf("simulated engine: a cache of %d tokens holds no block of %d", c.CacheTokens, c.BlockSize)
+	if c.MaxModelLen < 2 {
+		return errors.New("simulated engine: a prompt and its answer have at least 2 tokens together")
 	}
-	return nil
+	return c.Engine.check()
 }
 
 // A Server is one simulated engine behind an OpenAI-compatible interface.
@@ -69,9 +52,7 @@ type Server struct {
 	words     *token.Words
 	template  token.Template
 	hasher    *block.Hasher // cloned for each request
-	cache     *prefixCache
-	engine    timeline
-	live      *liveEngine // in place of cache and engine, or nil
+	engine    *liveEngine
 	count     counters
 	latencies latencyHistograms
 
@@ -89,12 +70,6 @@ type counters struct {
 
 // NewServer makes a server; it listens to nothing by itself.
 func NewServer(c ServerConfig) (*Server, error) {
-	if e := c.Engine; e != nil {
-		if err := e.check(); err != nil {
-			return nil, err
-		}
-		c.BlockSize, c.CacheTokens, c.MaxSeqs, c.MaxWaiting = e.BlockSize, 0, e.MaxSeqs, e.MaxWaiting
-	}
 	if err := c.check(); err != nil {
 		return nil, err
 	}
@@ -110,21 +85,20 @@ func NewServer(c ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	hasher, err := block.NewHasher(key, tok.Name(), c.BlockSize)
+	hasher, err := block.NewHasher(key, tok.Name(), c.Engine.BlockSize)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{c: c, tok: tok, words: tok.Words(), template: template, hasher: hasher,
-		cache: newPrefixCache(c.CacheTokens / c.BlockSize), engine: timeline{c: c}, latencies: newDurations()}
+	s := &Server{c: c, tok: tok, words: tok.Words(), template: template, hasher: hasher, latencies: newDurations()}
 	f, err := newFaults(c.Imitate, c.Quirks, c.Faults, c.FaultSeed, c.FaultHeader)
 	if err != nil {
 		return nil, err
 	}
 	s.current.Store(&faultSettings{f, c.Imitate})
-	if c.Engine != nil {
-		s.live, err = newLive(*c.Engine)
+	if s.engine, err = newLive(c.Engine); err != nil {
+		return nil, err
 	}
-	return s, err
+	return s, nil
 }
 
 // Handler returns the HTTP interface: chat and text completions, the Responses and the
@@ -142,11 +116,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /metrics", s.metrics)
 	mux.HandleFunc("POST /reset_prefix_cache", func(http.ResponseWriter, *http.Request) {
-		if s.live != nil {
-			s.live.reset()
-		} else {
-			s.cache.reset()
-		}
+		s.engine.reset()
 	})
 	if s.c.Admin {
 		mux.HandleFunc("GET /admin/config", s.admin)

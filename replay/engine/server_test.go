@@ -9,17 +9,16 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"reprise/replay/engine"
 	"reprise/replay/openai"
 	"reprise/trace/token"
 )
 
-// fast is an engine whose timeline does not slow the tests.
+// fast is a server whose engine does not slow the tests.
 func fast() engine.ServerConfig {
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate = 0, 0, 1e9
+	c.Engine.Costs = engine.Costs{}
 	return c
 }
 
@@ -182,15 +181,15 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// An aborted stream gives its place to the next request.
+// An aborted stream gives its place to the next request, with the next step.
 func TestAbortFreesThePlace(t *testing.T) {
 	c := fast()
-	c.MaxSeqs, c.ITL = 1, time.Hour
+	c.Engine.MaxSeqs, c.Engine.Costs.Step = 1, 10e9
 	srv := start(t, c)
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, "POST", srv.URL+openai.CompletionsPath,
-		strings.NewReader(`{"prompt":"x","max_tokens":2,"ignore_eos":true,"stream":true}`))
-	resp, err := http.DefaultClient.Do(req) // the first token came, the second takes an hour
+		strings.NewReader(`{"prompt":"x","max_tokens":1000000,"ignore_eos":true,"stream":true}`))
+	resp, err := http.DefaultClient.Do(req) // the first token came, the last takes hours
 	if err != nil {
 		t.Fatal(err)
 	}

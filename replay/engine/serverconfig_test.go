@@ -7,57 +7,35 @@ import (
 	"io"
 	"strings"
 	"testing"
-	"time"
 
 	"reprise/replay/openai"
 )
 
 // The defaults of a server, which its command's help and the documents tell.
 func TestDefaultServer(t *testing.T) {
-	want := ServerConfig{Model: "sim", Tokenizer: "o200k_base", BlockSize: 16, MaxSeqs: 256, MaxWaiting: 100000, MaxModelLen: 1048576,
-		Base: 5 * time.Millisecond, PrefillRate: 400000, ITL: 10 * time.Millisecond}
-	if got := DefaultServerConfig(); got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
 	model := Config{BlockSize: 16, MaxSeqs: 256, MaxBatchTokens: 2048, MaxWaiting: 100000, ChunkedPrefill: true, PrefixCaching: true, Batching: "continuous"}
 	if got := DefaultConfig(); got != model {
 		t.Errorf("got %+v, want %+v", got, model)
+	}
+	model.Costs, _ = ParseCosts("step=10ms,prefill-token=2.5us,request=5ms", Costs{})
+	want := ServerConfig{Model: "sim", Tokenizer: "o200k_base", MaxModelLen: 1048576, Engine: model}
+	if got := DefaultServerConfig(); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
 
 // What is said of a server that cannot be, and the last values that can.
 func TestServerConfigSaysWhat(t *testing.T) {
-	const sizes = "simulated engine: sizes and counts must be positive"
-	const times = "simulated engine: times must not be negative and the prefill rate must be positive"
 	for i, row := range []struct {
 		change func(*ServerConfig)
 		want   string
 	}{
 		{func(c *ServerConfig) {}, "<nil>"},
-		{func(c *ServerConfig) { c.BlockSize = 0 }, sizes},
-		{func(c *ServerConfig) { c.BlockSize = 1 }, "<nil>"},
-		{func(c *ServerConfig) { c.MaxSeqs = 0 }, sizes},
-		{func(c *ServerConfig) { c.MaxSeqs = 1 }, "<nil>"},
-		{func(c *ServerConfig) { c.MaxWaiting = -1 }, sizes},
-		{func(c *ServerConfig) { c.MaxWaiting = 0 }, "<nil>"},
-		{func(c *ServerConfig) { c.MaxModelLen = 1 }, sizes},
+		{func(c *ServerConfig) { c.MaxModelLen = 1 }, "simulated engine: a prompt and its answer have at least 2 tokens together"},
 		{func(c *ServerConfig) { c.MaxModelLen = 2 }, "<nil>"},
-		{func(c *ServerConfig) { c.CacheTokens = -1 }, sizes},
-		{func(c *ServerConfig) { c.CacheTokens = 15 }, "simulated engine: a cache of 15 tokens holds no block of 16"},
-		{func(c *ServerConfig) { c.CacheTokens = 16 }, "<nil>"},
-		{func(c *ServerConfig) { c.Base = -1 }, times},
-		{func(c *ServerConfig) { c.ITL = -1 }, times},
-		{func(c *ServerConfig) { c.Base, c.ITL, c.PrefillRate = 0, 0, 1e-9 }, "<nil>"},
-		{func(c *ServerConfig) { c.PrefillRate = 0 }, times},
 		{func(c *ServerConfig) { c.Imitate = "none" }, "simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"},
 		{func(c *ServerConfig) { c.Faults = "cut" }, "simulated engine: fault 1 has no share of requests: write it as error=503:5%"},
-		{func(c *ServerConfig) { e := DefaultConfig(); e.KVTokens = 3; c.Engine = &e }, "simulated engine: a KV memory of 3 tokens holds no block of 16"},
-		// What an engine's model has itself is not looked at.
-		{func(c *ServerConfig) {
-			e := DefaultConfig()
-			c.Engine, c.BlockSize, c.CacheTokens, c.MaxSeqs, c.MaxWaiting = &e, 0, 3, 0, -1
-		}, "<nil>"},
-		{func(c *ServerConfig) { e := DefaultConfig(); c.Engine, c.MaxModelLen = &e, 1 }, sizes},
+		{func(c *ServerConfig) { c.Engine.KVTokens = 3 }, "simulated engine: a KV memory of 3 tokens holds no block of 16"},
 	} {
 		c := DefaultServerConfig()
 		row.change(&c)
@@ -70,19 +48,6 @@ func TestServerConfigSaysWhat(t *testing.T) {
 	c.Tokenizer = "none"
 	if s, err := NewServer(c); s != nil || err == nil || !strings.Contains(err.Error(), "none") {
 		t.Errorf("without a tokenizer: %v", err)
-	}
-}
-
-// A bounded cache has as many full blocks as fit its tokens.
-func TestCacheTokens(t *testing.T) {
-	c := DefaultServerConfig()
-	c.CacheTokens, c.BlockSize = 100, 16
-	s, err := NewServer(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.cache.capacity != 6 || s.live != nil {
-		t.Errorf("a cache of 100 tokens has room for %d blocks of 16", s.cache.capacity)
 	}
 }
 
@@ -103,7 +68,7 @@ func TestWordsByDefinition(t *testing.T) {
 		seed   *int64
 		chat   bool
 	}{{long, nil, false}, {long[:64], &seed, false}, {long[:63], nil, true}, {long[:1], &seed, true}} {
-		j := &serverJob{req: &openai.Request{PromptIDs: row.prompt, Seed: row.seed}, behaviour: &behaviour{}}
+		j := &serverJob{req: &openai.Request{PromptIDs: row.prompt, Seed: row.seed}, behaviour: new(behaviour)}
 		if _, _, err := s.prepareJob(j); err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +110,7 @@ func TestTooLargeBody(t *testing.T) {
 	}
 	tooLarge := fmt.Errorf("reading: %w", openai.ErrTooLarge)
 	for err, want := range map[error]int{tooLarge: 413, io.ErrUnexpectedEOF: 500} {
-		if j, status, got := s.newJob(&openai.Request{}, err, &behaviour{jsonFails: true}); j != nil || status != want || got != err {
+		if j, status, got := s.newJob(&openai.Request{}, err, &behaviour{ofRequest: ofRequest{jsonFails: true}}); j != nil || status != want || got != err {
 			t.Errorf("%v: status %d, %v", err, status, got)
 		}
 	}

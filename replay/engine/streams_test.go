@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"reprise/replay/openai"
 )
@@ -225,7 +224,7 @@ func TestStreamsToTheByte(t *testing.T) {
 3 1 0 0 1`},
 	} {
 		t.Run(fmt.Sprintf("%s %s %d", c.path, c.quirks, c.tokens), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
 				h := faultServer(t, slow())
 				path, body := openai.CompletionsPath, `"prompt":"one two three"`
 				if c.path == "chat" {
@@ -259,7 +258,7 @@ func TestStreamsToTheByte(t *testing.T) {
 
 // A stream that is split into single bytes has the bytes of one that is not.
 func TestStreamByteByByte(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		var texts []string
 		for _, quirks := range []string{"", "split-writes"} {
 			w := newWire()

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"reprise/replay/engine"
@@ -93,10 +94,20 @@ type wireConn struct {
 func (c wireConn) Write(b []byte) (int, error) { return c.wire.Write(b) }
 func (c wireConn) Close() error                { c.log("closed"); return nil }
 
+// bubble runs a test in virtual time, and then waits until the engines have done the steps
+// of requests that were given up.
+func bubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f(t)
+		time.Sleep(time.Hour)
+	})
+}
+
 // slow is a server whose first token takes 20 ms, and each further one 10 ms.
 func slow() engine.ServerConfig {
 	c := engine.DefaultServerConfig()
-	c.Base, c.ITL, c.PrefillRate, c.FaultHeader = 20*time.Millisecond, 10*time.Millisecond, 1e15, true
+	c.Engine.Costs, c.FaultHeader = engine.Costs{Request: 10e9, Step: 10e9}, true
 	return c
 }
 

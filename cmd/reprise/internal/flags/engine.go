@@ -28,7 +28,7 @@ type Fleet struct {
 
 // Register adds the flags.
 func (f *Fleet) Register(fl *pflag.FlagSet) {
-	f.Engine.register(fl)
+	f.Engine.Register(fl)
 	_, rest := Sections(fl, SimulatedFlags)
 	rest.IntVar(&f.replicas, "replicas", 1, "number of engines behind the router")
 	rest.StringVar(&f.Router, "router", fleet.RoundRobin, "router: random, round-robin, least-loaded, session, prefix, prefix-weighted, or all to compare them")
@@ -78,25 +78,16 @@ type Engine struct {
 	changed   func(name string) bool // a flag was given; nil asks the command
 }
 
-func (f *Engine) register(fl *pflag.FlagSet) {
+// Register adds the flags.
+func (f *Engine) Register(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
 	everyday, rest := Sections(fl, SimulatedFlags)
 	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the file of reprise calibrate; or roofline:CONFIG.json:8xh100:fp8[:kv=fp8][:memory=90%][@EFFICIENCY], the bound of hardware. The flags below change it")
-	f.RegisterModel(fl)
+	everyday.StringVar(&f.Costs, "costs", "", "time of an engine step, as step, kv-token, prefill-token, decode-seq and request: step=5ms,kv-token=40ns")
 	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "KV block size in tokens")
 	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "KV memory of each engine in tokens; 0 is unlimited")
 	rest.IntVar(&f.Given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "most requests that run at once")
 	rest.IntVar(&f.Given.MaxWaiting, "max-waiting", d.MaxWaiting, "most requests that wait; more get HTTP 429")
-}
-
-// ModelFlags are those of registerModel.
-var ModelFlags = []string{"costs", "max-num-batched-tokens", "no-chunked-prefill", "no-prefix-caching", "batching"}
-
-// RegisterModel registers what only a model of an engine has.
-func (f *Engine) RegisterModel(fl *pflag.FlagSet) {
-	d := engine.DefaultConfig()
-	everyday, rest := Sections(fl, SimulatedFlags)
-	everyday.StringVar(&f.Costs, "costs", "", "time of an engine step, as step, kv-token, prefill-token, decode-seq and request: step=5ms,kv-token=40ns")
 	rest.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "most tokens computed in a step")
 	rest.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
 	rest.BoolVar(&f.noCaching, "no-prefix-caching", false, "do not reuse cached prefixes")
@@ -108,7 +99,7 @@ func (f *Engine) RegisterModel(fl *pflag.FlagSet) {
 func (f *Engine) With(cmd *cobra.Command, further []string) (Engine, error) {
 	var e Engine
 	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
-	e.register(fl)
+	e.Register(fl)
 	e.changed = fl.Changed
 	var args []string
 	fl.VisitAll(func(own *pflag.Flag) {

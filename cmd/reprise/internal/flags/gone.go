@@ -31,6 +31,11 @@ var departures = []departure{
 	{"", "global-blocks", "what requests share is a template, told by the sessions that have it: leave the flag out"},
 	{"audit", "game", "REPRISE_TEST_DP=1 go test ./synth/release -run Game plays the membership game with the code that makes releases"},
 	{"", "load-weight", "the router prefix follows the prefix alone, and prefix-weighted the load too, as --load-weight 1 did"},
+	{"serve", "itl", "--costs step=20ms is the time between two tokens"},
+	{"serve", "prefill-base", "--costs request=5ms is the time before a request enters the engine"},
+	{"serve", "prefill-rate", "--costs prefill-token=2.5us is the time of a token of a prompt: 400,000 tokens a second"},
+	{"serve", "parallel-prefill", "with --costs step=20ms a prompt of --max-num-batched-tokens or less takes one step, beside others too"},
+	{"serve", "cache-tokens", "--kv-tokens is the KV memory of the engine, and its prefix cache"},
 	{"bench", "accuracy", "a grader such as lm-evaluation-harness asks the server questions; bench measures its speed"},
 }
 
