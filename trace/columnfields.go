@@ -23,11 +23,15 @@ type field[R any] interface {
 // fieldsOf are the columns of a row type: of its fields and those of the structs in it,
 // whether it embeds them or they are groups of columns. Fields of a type that no row of ours
 // has are a panic.
-func fieldsOf[R any]() []field[R] {
-	return appendFields[R](nil, reflect.TypeFor[R](), 0, nil, parquet.SchemaOf(new(R)).Columns())
+func fieldsOf[R any]() (list []field[R]) {
+	eachField(reflect.TypeFor[R](), 0, nil, parquet.SchemaOf(new(R)).Columns(), func(path []string, t reflect.Type, offset uintptr) {
+		list = append(list, fieldOf[R](path, t, offset))
+	})
+	return list
 }
 
-func appendFields[R any](list []field[R], t reflect.Type, offset uintptr, group []string, columns [][]string) []field[R] {
+// eachField calls f for the fields of a type, with their columns and their places in it.
+func eachField(t reflect.Type, offset uintptr, group []string, columns [][]string, do func([]string, reflect.Type, uintptr)) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, at := f.Tag.Get("parquet"), offset+f.Offset
@@ -35,15 +39,14 @@ func appendFields[R any](list []field[R], t reflect.Type, offset uintptr, group 
 		switch {
 		case tag == "-":
 		case f.Anonymous && f.Type.Kind() == reflect.Struct && tag == "":
-			list = appendFields(list, f.Type, at, group, columns)
+			eachField(f.Type, at, group, columns, do)
 		case f.Type.Kind() == reflect.Struct:
-			list = appendFields(list, f.Type, at, path, columns)
+			eachField(f.Type, at, path, columns, do)
 		default:
 			i := slices.IndexFunc(columns, func(c []string) bool { return len(c) >= len(path) && slices.Equal(c[:len(path)], path) })
-			list = append(list, fieldOf[R](columns[i], f.Type, at))
+			do(columns[i], f.Type, at)
 		}
 	}
-	return list
 }
 
 // columnName is what the library calls the column of a field.

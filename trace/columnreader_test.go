@@ -2,9 +2,13 @@ package trace_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
@@ -132,9 +136,8 @@ type somePart struct {
 	Plain []uint64 `parquet:"unlisted"`
 }
 
-// What holds for requests holds for rows of any type.
-func TestAnyRowsAreTheLibrarys(t *testing.T) {
-	const n = 3001
+// someRows have every field, null in half of the rows where it may be.
+func someRows(n int) []someRow {
 	rows := make([]someRow, n)
 	rng := rand.New(rand.NewPCG(31, 32))
 	for i := range rows {
@@ -149,6 +152,13 @@ func TestAnyRowsAreTheLibrarys(t *testing.T) {
 			}
 		}
 	}
+	return rows
+}
+
+// What holds for requests holds for rows of any type.
+func TestAnyRowsAreTheLibrarys(t *testing.T) {
+	const n = 3001
+	rows := someRows(n)
 	var file bytes.Buffer
 	w := parquet.NewGenericWriter[someRow](&file, parquet.PageBufferSize(1000), parquet.MaxRowsPerRowGroup(700))
 	if _, err := w.Write(rows); err != nil {
@@ -174,6 +184,84 @@ func TestAnyRowsAreTheLibrarys(t *testing.T) {
 		if !reflect.DeepEqual(got[i], want[i]) {
 			t.Fatalf("row %d is\n%+v, not\n%+v", i, got[i], want[i])
 		}
+	}
+}
+
+// What is written is what the library writes: its reader finds the same rows, and the footer says the same of
+// them, the nulls of each column above all, since some readers suppose none where it says nothing.
+func TestAnyRowsAreWrittenAsTheLibraryDoes(t *testing.T) {
+	const n = 200_001
+	rows := someRows(n)
+	for i := range rows {
+		if i > n/2 {
+			rows[i].Share, rows[i].Word = nil, "same"
+		}
+		rows[i].Absent = 0
+	}
+	var file, lib bytes.Buffer
+	ours := trace.NewRowsWriter(&file, func(*someRow) int64 { return 250 })
+	library := parquet.NewGenericWriter[someRow](&lib, append(trace.WriterOptions(), trace.SkipBounds[someRow]()...)...)
+	for at := 0; at < n; at += 70_000 {
+		some := rows[at:min(n, at+70_000)]
+		if got, err := ours.Write(some); err != nil || got != len(some) {
+			t.Fatal(got, err)
+		}
+		if _, err := library.Write(some); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ours.SetMetadata("k", "v")
+	library.SetKeyValueMetadata("k", "v")
+	if err := errors.Join(ours.Close(), library.Close()); err != nil {
+		t.Fatal(err)
+	}
+	read := func(b []byte) ([]someRow, *parquet.File) {
+		f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]someRow, n)
+		r := parquet.NewGenericReader[someRow](bytes.NewReader(b))
+		if got, err := r.Read(out); got < n || err != nil && err != io.EOF {
+			t.Fatal(got, err)
+		}
+		return out, f
+	}
+	got, f := read(file.Bytes())
+	want, g := read(lib.Bytes())
+	for i := range want {
+		if !reflect.DeepEqual(got[i], want[i]) {
+			t.Fatalf("row %d is\n%+v, not\n%+v", i, got[i], want[i])
+		}
+	}
+	says := func(f *parquet.File) (of []string) {
+		of = append(of, fmt.Sprint(f.Metadata().Schema, f.Metadata().NumRows, f.Metadata().CreatedBy, f.Metadata().KeyValueMetadata))
+		sums := map[string][2]int64{}
+		for _, g := range f.Metadata().RowGroups {
+			for _, c := range g.Columns {
+				m := c.MetaData
+				name := fmt.Sprint(m.PathInSchema, m.Type, m.Codec, m.Encoding, m.DictionaryPageOffset > 0)
+				sums[name] = [2]int64{sums[name][0] + m.NumValues, sums[name][1] + m.Statistics.NullCount}
+				if m.Statistics.NullCount < 0 || len(m.Statistics.MaxValue)+len(m.Statistics.MinValue) > 0 {
+					t.Errorf("%s: statistics %+v", name, m.Statistics)
+				}
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(sums)) {
+			of = append(of, fmt.Sprint(name, sums[name]))
+		}
+		return of
+	}
+	if len(f.RowGroups()) != 2 {
+		t.Errorf("%d groups of rows", len(f.RowGroups()))
+	}
+	for i, want := range says(g) {
+		if got := says(f); i >= len(got) || got[i] != want {
+			t.Errorf("it says\n%s, and the library\n%s", got[min(i, len(got)-1)], want)
+		}
+	}
+	if file.Len() > lib.Len()*51/50 {
+		t.Errorf("%d bytes, and the library's %d", file.Len(), lib.Len())
 	}
 }
 

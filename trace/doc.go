@@ -42,6 +42,7 @@
 //     what several wrote
 //   - partitionreader.go: reading partitions as one trace; refusing those that are missing,
 //     cut, repeated or foreign
+//   - columnwriter.go: rows written to Parquet column by column, page by page
 //   - columnreader.go: the fast reader of columns, page by page; reading only
 //     some columns
 //   - columnfields.go: the columns of a row type, by its fields

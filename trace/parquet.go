@@ -46,7 +46,7 @@ func SkipBounds[T any]() []parquet.WriterOption {
 // RowsWriter writes rows of any text-free type to Parquet with the settings of
 // [WriterOptions], in bounded memory.
 type RowsWriter[T TextFree] struct {
-	w       *parquet.GenericWriter[T]
+	w       *columnWriter[T]
 	size    func(*T) int64
 	pending int64
 }
@@ -54,15 +54,14 @@ type RowsWriter[T TextFree] struct {
 // NewRowsWriter begins a Parquet file on w. size estimates the bytes of a row
 // and bounds the memory; nil means 256.
 func NewRowsWriter[T TextFree](w io.Writer, size func(*T) int64) *RowsWriter[T] {
-	return newRowsWriter(w, size)
+	return newRowsWriter(w, size, zstd.SpeedDefault)
 }
 
-func newRowsWriter[T TextFree](w io.Writer, size func(*T) int64, more ...parquet.WriterOption) *RowsWriter[T] {
+func newRowsWriter[T TextFree](w io.Writer, size func(*T) int64, level zstd.Level) *RowsWriter[T] {
 	if size == nil {
 		size = func(*T) int64 { return 256 }
 	}
-	opts := append(append(WriterOptions(), SkipBounds[T]()...), more...)
-	return &RowsWriter[T]{w: parquet.NewGenericWriter[T](w, opts...), size: size}
+	return &RowsWriter[T]{w: newColumnWriter[T](w, &zstd.Codec{Level: level}), size: size}
 }
 
 // Write implements [Writer].
@@ -73,14 +72,13 @@ func (w *RowsWriter[T]) Write(rows []T) (int, error) {
 			w.pending += w.size(&rows[end])
 			end++
 		}
-		n, err := w.w.Write(rows[start:end])
-		if err != nil {
-			return start + n, err
+		if err := w.w.add(rows[start:end]); err != nil {
+			return start, err
 		}
 		start = end
 		if w.pending >= groupBytes {
 			w.pending = 0
-			if err := w.w.Flush(); err != nil {
+			if err := w.w.flush(); err != nil {
 				return start, err
 			}
 		}
@@ -90,10 +88,10 @@ func (w *RowsWriter[T]) Write(rows []T) (int, error) {
 
 // SetMetadata sets one key of the file's key-value metadata; it may be called
 // until Close.
-func (w *RowsWriter[T]) SetMetadata(key, value string) { w.w.SetKeyValueMetadata(key, value) }
+func (w *RowsWriter[T]) SetMetadata(key, value string) { w.w.meta[key] = value }
 
 // Close writes the footer. It does not close the underlying writer.
-func (w *RowsWriter[T]) Close() error { return w.w.Close() }
+func (w *RowsWriter[T]) Close() error { return w.w.close() }
 
 // RowsReader reads rows of type T from Parquet. A file that does not decode is
 // an error, never a panic.
@@ -260,7 +258,7 @@ func newRequestRows(w io.Writer) *RowsWriter[Request] {
 	memory := func(r *Request) int64 { // of the row, what its optional columns point to, and its lists
 		return 640 + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
 	}
-	return newRowsWriter(w, memory, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}))
+	return newRowsWriter(w, memory, zstd.SpeedFastest)
 }
 
 // Write implements [Writer]. Rows must come in order of arrival.
