@@ -7,9 +7,9 @@
 //     that what they do not share becomes explicit.
 //  4. [Fit] keeps a [Model] of a trace: for each request a place in the order, which
 //     says on which earlier request's prompt it builds and how, what it added and what
-//     came out; and the arrivals as a cascade. Links, sizes and outputs are exchanged
-//     among at least k alike. Replayed without that the places rebuild the trace exactly,
-//     but for the names of its blocks.
+//     came out, and how long after the one before it came. Sizes, outputs and gaps are exchanged
+//     among at least k alike, and bursts, which may be whole sessions, move. Replayed without that the places rebuild
+//     the trace exactly, but for the names of its blocks.
 //  5. [FitHistograms] makes a model of cells of the histograms of a profile, from which
 //     each request is drawn anew. Package synth/release makes models that may be shared.
 //  6. [Model.Generate] grows another prefix tree from the places, on arrivals of
@@ -44,9 +44,7 @@
 //   - common.go: the prefix that more than half of the requests of a cache domain carry
 //   - swap.go: the swaps of a fit, of which the one with the nearest figures counts; the
 //     order of places, and rare labels
-//   - links.go, exchange.go: links: those alike are found in the first, and exchanged in
-//     the second
-//   - energy.go: what exchanges cost: lags, and the turns of sessions, whose tail is redrawn
+//   - follow.go, gaps.go: bursts, of requests that follow each other, and when they come; the gaps between arrivals
 //   - sizes.go: sizes permuted among places alike
 //   - fitsizes.go, lengths.go, tokencourse.go: sizes exchanged until prompts are as long as the
 //     trace's, and each part of the order has as many tokens; what exchanges cost is in the

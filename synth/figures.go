@@ -7,9 +7,6 @@ import (
 
 // swapFigures says what swapping did to a trace, by figures of the whole.
 type swapFigures struct {
-	Links     int     `json:"links"`      // requests that build on another's prompt or session in the trace
-	Cut       int     `json:"links_cut"`  // of these, those with fewer than k alike: the request opens a session
-	Kept      int     `json:"links_kept"` // of these, those that are where they were, by chance
 	TraceHits float64 `json:"trace_hits"` // share of the trace's blocks that hit without limit, or of those of the sample of its trees
 }
 

@@ -83,7 +83,10 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	if err := m.fitArrivals(times); err != nil {
 		return nil, err
 	}
-	times = nil
+	if times = nil; opts.Trees == nil {
+		e.times = m.arrivals.OnTicks(since(e.times))
+		m.gaps = gapsBetween(e.times)
+	}
 	if m.kSwap > 1 {
 		if err := m.swap(ctx, &e, opts.Entropy); err != nil {
 			return nil, err
@@ -109,7 +112,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 var errTooFew = errors.New("the trace is too short")
 
 // leastSwapped is how many requests for each of k a trace must have: fewer are not one
-// part of the time of a cascade, and hardly any link has k alike.
+// part of the time of a cascade, and hardly any size has k alike.
 const leastSwapped = 5
 
 // fitArrivals fits a cascade to the arrivals.
@@ -121,14 +124,19 @@ func (m *Model) fitArrivals(times []int64) error {
 	// The process ends a mean gap after its last arrival, and a cascade wants
 	// a microsecond at least.
 	span := max(last-first+(last-first)/int64(max(len(times)-1, 1))+1, 1000)
-	since := make([]int64, len(times))
-	for i, at := range times {
-		since[i] = at - first
-	}
 	var err error
-	if m.arrivals, err = arrival.FitCascade(since, span, max(m.kSwap, DefaultKSwap)); err != nil {
+	if m.arrivals, err = arrival.FitCascade(since(times), span, max(m.kSwap, DefaultKSwap)); err != nil {
 		return fmt.Errorf("arrivals: %w", err)
 	}
 	m.span = m.arrivals.Span()
 	return nil
+}
+
+// since are times from the first on.
+func since(times []int64) []int64 {
+	out := make([]int64, len(times))
+	for i, at := range times {
+		out[i] = at - times[0]
+	}
+	return out
 }

@@ -15,9 +15,9 @@ import (
 	"reprise/trace/crash"
 )
 
-// Generate makes a workload: arrivals drawn from the model's cascade, and for each the
-// next place of its population's sequence, which extends the prompt that the place's
-// parent has. A stack distance follows from how many requests lie between the two. So
+// Generate makes a workload: for each arrival the next place of its population's sequence,
+// which extends the prompt that the place's parent has. Arrivals go by the model's gaps where the workload
+// is one user's and as long as the trace, and are drawn from its cascade otherwise. A stack distance follows from how many requests lie between the two. So
 // the workload keeps the curve of hit ratios and the trees of sessions, which
 // independent draws from a tree do not. Beyond the length of the trace, passes deal whole
 // sessions in random order, and the parts of the rate's course likewise.
@@ -122,10 +122,15 @@ func (g *generator) growPopulation(ctx context.Context, i int, p *population) er
 	if m.cells != nil {
 		add = g.drawCells(i, p)
 	} else {
-		if p.times == nil {
+		s := newSequence(m.places, i, n, m.copies() > 1, g.stream("places", i))
+		switch {
+		case m.gaps != nil && n == int64(len(m.gaps)) && len(g.counts) == 1 && g.span == m.span:
+			r := g.stream("arrivals", i)
+			p.times = s.arrange(m.timesByGaps(r))
+			m.arrivals.OffTicks(r, p.times)
+		case p.times == nil:
 			p.times = g.times(i, n)
 		}
-		s := newSequence(m.places, i, n, m.copies() > 1, g.stream("places", i))
 		add = func(int) {
 			at, pass, parent, after := s.nextPlace()
 			p.places = append(p.places, at)

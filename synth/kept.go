@@ -34,11 +34,11 @@ const (
 
 // keptOf replays places in their order. With all it has what only tells swaps apart; this takes
 // some 350 bytes for each of a fifth of the distinct blocks, for the caches of the replicas.
-func (s *swapper) keptOf(places []place, templates []template, all bool) keptFigures {
+func (s *swapper) keptOf(places []place, templates []template, times []int64, all bool) keptFigures {
 	m := &Model{places: places, templates: templates, labels: s.labels, ends: s.ends}
 	m.meta.BlockSize = s.size
 	w := replayed(m, make([]int64, len(places)))
-	c := keptFigures{ratios: []float64{0}, turns: int(slices.Max(sessionTurns(places, subtrees(places, s.sourced), s.sourced)))}
+	c := keptFigures{ratios: []float64{0}, turns: mostTurns(places, s.sourced)}
 	p := &w.populations[0]
 	for r := range p.tail {
 		tokens := p.tokens(int32(r))
@@ -70,7 +70,7 @@ func (s *swapper) keptOf(places []place, templates []template, all bool) keptFig
 		return nil
 	})
 	if all {
-		c.lags = p.reuseLags(s.times)
+		c.lags = p.reuseLags(times)
 		c.turned, c.shared = turned(paths, int64(turnCapacity*float64(distinct))), p.mostShared()
 	}
 	capacities := make([]int64, curvePoints)

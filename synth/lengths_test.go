@@ -76,7 +76,7 @@ func TestSwapKeepsTheLimitOfLengths(t *testing.T) {
 		live = append(live, c)
 	}
 	s, _ := swapperOf(t, rows, trace.Meta{BlockSize: 16}, 10)
-	s.prepareLinks()
+	s.prepare()
 	x := s.try()
 	m := &Model{places: x.places, labels: s.labels, ends: s.ends}
 	m.meta.BlockSize = s.size

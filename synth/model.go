@@ -8,12 +8,12 @@ import (
 )
 
 // A Model is what [Fit] keeps of a trace: a place for each request in their
-// order, without ids, times or text, and the arrivals as a cascade. It is immutable and
+// order, without ids, dates or text, and the arrivals. It is immutable and
 // safe for concurrent use.
 //
 // It is not differentially private. With k-anonymous swapping, see
-// [FitOptions], each request's link, size and output are exchanged with those of at
-// least k alike; every part still is one that occurred, but for a few tokens.
+// [FitOptions], each request's size and output and the gaps between requests are exchanged with those of at
+// least k alike, and bursts move; every part still is one that occurred, but for a few tokens.
 type Model struct {
 	meta      trace.Meta // of the trace; Digest is that of the model
 	kSwap     int
@@ -23,9 +23,12 @@ type Model struct {
 	labels    []label
 	ends      []end
 	arrivals  *arrival.Cascade
-	sampled   *sampledTrees // nil for a model of a whole trace
-	sourced   bool          // the places join the source's own sessions
-	swapped   swapFigures
+	// By place, ns since the arrival before it, blurred; nil for a sample of trees. A workload of one user that
+	// is as long as the trace arrives by them, any other by the cascade.
+	gaps    []int64
+	sampled *sampledTrees // nil for a model of a whole trace
+	sourced bool          // the places join the source's own sessions
+	swapped swapFigures
 
 	cells *cellModel // in place of places and arrivals, nil for a model of places
 }

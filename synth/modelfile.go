@@ -231,6 +231,12 @@ func (b *modelReader) place(r *modelRow) string {
 	if x != (extra{}) {
 		t.extra = &x
 	}
+	switch {
+	case (r.GapNS != nil) != (len(b.m.gaps) == len(b.m.places)) && len(b.m.places) > 0:
+		return "it has a gap between arrivals and others have none"
+	case r.GapNS != nil:
+		b.m.gaps = append(b.m.gaps, *r.GapNS)
+	}
 	b.m.places = append(b.m.places, t)
 	return ""
 }
@@ -266,6 +272,8 @@ func (r *modelRow) check(size int, n int64, templates []template) string {
 		return "it has tokens but no blocks"
 	case r.Join < 0 || r.Join >= int32(joins), (join(r.Join) == byPlace) != (r.After != nil), r.After != nil && (*r.After < 0 || *r.After >= n), join(r.Join) == byParent && opens:
 		return "how it joins its session is unknown"
+	case r.GapNS != nil && (*r.GapNS < 0 || *r.GapNS > math.MaxInt64/2):
+		return "its gap between arrivals is not between 0 and 2^62 nanoseconds"
 	case r.Status == trace.StatusFailed:
 		return "it failed, so it is no load"
 	case r.Temperature != nil && math.IsNaN(float64(*r.Temperature)):
@@ -290,6 +298,12 @@ func (b *modelReader) finish() (*Model, error) {
 	}
 	if m.arrivals.Span() != m.span {
 		return nil, errors.New("the model is damaged: its arrivals have another span")
+	}
+	left := m.span
+	for _, gap := range m.gaps {
+		if left -= gap; left < 0 {
+			return nil, errors.New("the model is damaged: its gaps between arrivals are longer than its span")
+		}
 	}
 	if m.digest() != m.meta.Digest {
 		return nil, errors.New("the model is damaged: its rows do not match their digest")

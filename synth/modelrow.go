@@ -44,9 +44,10 @@ type modelRow struct {
 	Tail         int32  `parquet:"tail_tokens"`          // of opens and branches: tokens in the last block; all of the input without blocks
 	Growth       int32  `parquet:"growth_tokens"`        // of continues and edits: tokens more than the parent has
 
-	Join    int32  `parquet:"join"`           // 0 no session, 1 a new one, 2 that of the parent, 3 that of After
-	After   *int64 `parquet:"after,optional"` // place
-	Waits   bool   `parquet:"waits"`          // it was sent after another was done
+	Join    int32  `parquet:"join"`            // 0 no session, 1 a new one, 2 that of the parent, 3 that of After
+	After   *int64 `parquet:"after,optional"`  // place
+	Waits   bool   `parquet:"waits"`           // it was sent after another was done
+	GapNS   *int64 `parquet:"gap_ns,optional"` // since the place before, on which arrivals of a workload as long as the trace go; null in a sample of trees
 	ThinkNS *int64 `parquet:"think_ns,optional"`
 	ToolNS  *int64 `parquet:"tool_ns,optional"`
 
@@ -67,6 +68,9 @@ type modelRow struct {
 	Right    int64 `parquet:"cascade_right"`
 	Count    int64 `parquet:"cascade_count"`
 }
+
+// AddedColumns implements [trace.Grown].
+func (modelRow) AddedColumns() []string { return []string{"gap_ns"} }
 
 var classNames = [classes]string{"opens", "continues", "edits", "branches", "repeats"}
 
@@ -119,6 +123,9 @@ func (m *Model) eachRow(f func(*modelRow) error) error {
 	}
 	for i := range m.places {
 		r := m.row(&m.places[i])
+		if m.gaps != nil {
+			r.GapNS = &m.gaps[i]
+		}
 		if err := f(&r); err != nil {
 			return err
 		}
@@ -197,6 +204,10 @@ func (r *modelRow) canonical(b []byte) []byte {
 	}
 	opt(r.After)
 	bit(r.Waits)
+	if r.GapNS != nil { // models without gaps keep the digests that they had
+		b = append(b, 2)
+		num(*r.GapNS)
+	}
 	opt(r.ThinkNS)
 	opt(r.ToolNS)
 	switch { // models of known lengths keep the digests that they had when the column was never empty

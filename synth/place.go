@@ -84,19 +84,6 @@ func (s *size) tokens(block int) int64 {
 // A pause is the time between a turn and the one before it.
 type pause struct{ think, tool *int64 }
 
-// longest is the longer of both times, 0 for no pause.
-func (p *pause) longest() int64 {
-	ns := int64(0)
-	if p != nil {
-		for _, t := range [...]*int64{p.think, p.tool} {
-			if t != nil {
-				ns = max(ns, *t)
-			}
-		}
-	}
-	return ns
-}
-
 // ending is what came out, and what was asked for.
 type ending struct {
 	output int32 // tokens; none where the trace does not tell

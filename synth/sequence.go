@@ -70,6 +70,12 @@ func newSequence(places []place, population int, n int64, deals bool, r *rand.Ra
 	return s
 }
 
+// arrange puts the places in the order of times of their own, which it returns in order.
+func (s *sequence) arrange(times []int64) []int64 {
+	s.order = byTime(times)
+	return slices.Sorted(slices.Values(times))
+}
+
 func (d dealt) compare(e dealt) int {
 	return cmp.Or(cmp.Compare(d.key, e.key), cmp.Compare(d.pass, e.pass), cmp.Compare(d.place, e.place))
 }

@@ -19,14 +19,14 @@ import (
 const (
 	swapTriesMost = 64
 	triesRequests = 240_000 // requests in all of them together
+	movedAmong    = 2       // for each of k: requests among which a burst moves
 )
 
-// swap exchanges the parts of places: links, sizes, endings, labels that are rare, and
-// last the order.
+// swap moves bursts, and exchanges the parts of places: sizes, endings, and labels that are rare.
 //
 // What is left: each part still is one that occurred, so this is no differential
-// privacy, and a value far from all others stays far. A place keeps its user, and about
-// its place in the order.
+// privacy, and a value far from all others stays far. A place keeps its user, what it builds on and
+// about its place in the order.
 func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error {
 	if entropy == nil {
 		entropy = crand.Reader
@@ -34,25 +34,28 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 	src := &entropySource{r: bufio.NewReader(entropy)}
 	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, templates: m.templates, labels: m.labels, ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
 	s.places = slices.Clone(m.places)
-	s.prepareLinks()
+	s.prepare()
 	tries := 1
 	if s.size > 0 {
 		tries = max(1, min(swapTriesMost, triesRequests/len(m.places)))
 	}
-	want := s.keptOf(m.places, m.templates, tries > 1)
-	best := -1.0
+	want := s.keptOf(m.places, m.templates, s.times, tries > 1)
+	best, times := -1.0, s.times
 	for range tries {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		try := s.try()
-		kept := s.keptOf(try.places, try.templates, tries > 1)
+		kept := s.keptOf(try.places, try.templates, try.times, tries > 1)
 		off := kept.off(&want)
 		if best >= 0 && off >= best {
 			continue
 		}
 		best = off
-		m.places, m.templates, m.swapped = try.places, try.templates, try.did
+		m.places, m.templates, times = try.places, try.templates, try.times
+	}
+	if m.gaps != nil {
+		m.gaps = gapsBetween(times)
 	}
 	if src.err != nil {
 		return fmt.Errorf("read random numbers for swapping: %w", src.err)
@@ -96,17 +99,8 @@ type swapper struct {
 	pairs     map[lengthPair]bool // of the trace
 	came      []lengthPair        // those of the trace, in its order
 
-	places         []place // with the links cut that have too few alike
-	begin          []int32 // by place: the template that its prompt begins with in the trace, or none
-	onward         []bool  // by place: it opens on the template that its session goes on with
-	wires          []wire
-	strays         []wire    // that lead to any of some places
-	clock          []float64 // blocks referenced before each place
-	cut            int
-	turns, prompts []int32               // of the sessions, and of the trees of prompts, as they were
-	lags           lagEnergy             // that of the trace, which the exchange is to come to
-	strayLags      lagEnergy             // the same of the strays
-	courses        [courses]courseEnergy // those of the trace
+	places  []place
+	courses [courses]courseEnergy // those of the trace
 }
 
 // A swapping is one swap.
@@ -114,20 +108,44 @@ type swapping struct {
 	*swapper
 	places    []place
 	templates []template
-	did       swapFigures
 	under     []int32   // by place: it and all below it in the tree of its session
 	from      [][]int32 // by place: the places whose size it has, in parts
 	output    []int32   // by place: the place whose output it has
 	common    commonLengths
 }
 
+// prepare keeps what the swap is to come to.
+func (s *swapper) prepare() {
+	s.sourced = slices.ContainsFunc(s.places, func(p place) bool { return p.join != joinless })
+	s.pairs = map[lengthPair]bool{}
+	for i := range s.places {
+		pair := lengthPair{int64(s.shapes[i].tokens), s.places[i].output}
+		s.pairs[pair], s.came = true, append(s.came, pair)
+	}
+	s.courses = coursesOf(s.places, s.shapes, s.size, s.k)
+	s.rareEdits()
+}
+
+// rareEdits makes branches of edits where a domain has too few of them for their growths to be exchanged.
+func (s *swapper) rareEdits() {
+	count := map[uint16]int{}
+	for i := range s.places {
+		if s.places[i].class == edits {
+			count[s.domains[s.places[i].label]]++
+		}
+	}
+	for i := range s.places {
+		if p, sh := &s.places[i], &s.shapes[i]; p.class == edits && count[s.domains[p.label]] < 4*s.k {
+			p.class = branches
+			p.size = size{fresh: sh.length - sh.hit, tail: sh.tail}
+		}
+	}
+}
+
 func (s *swapper) try() *swapping {
-	s = s.shuffled(int64(2 * s.k))
+	s = s.shuffled(int64(movedAmong * s.k))
 	t := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, from: make([][]int32, len(s.places)), common: s.commonLengths()}
-	t.did = swapFigures{Links: len(s.wires) + len(s.strays) + s.cut, Cut: s.cut}
-	t.leadStrays()
-	t.exchangeLinks()
-	t.goOnward()
+	t.under = subtrees(t.places, t.sourced)
 	t.dealTemplates()
 	t.swapSizes()
 	t.swapEndings()
@@ -135,73 +153,75 @@ func (s *swapper) try() *swapping {
 	return t
 }
 
-// shuffled moves each place among so many neighbours, but never before what it builds
-// on or may. It comes before the exchange, which then mends what lags it changes: moved
-// last, short ones would be another's.
+// shuffled moves each burst among so many requests, but never before what it builds on, and exchanges the gaps
+// in them.
 func (s *swapper) shuffled(among int64) *swapper {
-	keys := make([]dealt, len(s.places))
-	next := 0 // of the strays, which are in the order of their places
-	for i := range s.places {
-		key := int64(i)<<16 + s.r.Int64N(among<<16)
-		follow := func(up int32) {
-			if up != none {
-				key = max(key, keys[up].key+1)
-			}
-		}
-		follow(s.places[i].parent)
-		follow(s.places[i].after)
-		for ; next < len(s.strays) && int(s.strays[next].place) == i; next++ {
-			for _, up := range s.strays[next].near {
-				follow(up)
-			}
-		}
-		keys[i] = dealt{key: key, place: int32(i)}
+	follows := followed(s.places, s.templates, s.k)
+	heads := headsOf(follows)
+	at := upTo(blurred(gapsBetween(instants(heads, s.times)), s.k, s.r))
+	keys := make([]dealt, len(heads))
+	for i, p := range heads {
+		keys[i] = dealt{key: int64(p)<<16 + s.r.Int64N(among<<16), place: int32(i)}
 	}
 	slices.SortFunc(keys, dealt.compare)
-	return s.reordered(keys)
+	moved := make([]int64, len(heads))
+	for slot, d := range keys {
+		moved[d.place] = at[slot]
+	}
+
+	out := *s
+	out.places = slices.Clone(s.places)
+	gaps := out.exchangeGaps(follows)
+	return out.reordered(timed(out.places, follows, s.times, gaps, moved))
 }
 
-// reordered is the swapper of the places in another order. Places come at the times of
-// those that stood there.
-func (s *swapper) reordered(keys []dealt) *swapper {
+// exchangeGaps exchanges the gaps between places and those that they follow, with the pauses that go with them, and
+// returns them.
+func (s *swapper) exchangeGaps(follows []int32) []int64 {
+	type kind struct {
+		join                   join
+		waits, paused, clumped bool
+	}
+	gaps := gapsTo(follows, s.times)
+	alike := map[kind][]int32{}
+	for i, up := range follows {
+		if p := &s.places[i]; up != none {
+			k := kind{p.join, p.waits, p.pause != nil, up != max(p.parent, p.after)}
+			alike[k] = append(alike[k], int32(i))
+		}
+	}
+	old, was := slices.Clone(s.places), slices.Clone(gaps)
+	for _, places := range alike {
+		for window := range slices.Chunk(places, gapsTogether*s.k) {
+			from, _ := gapsExchanged(instants(window, was), s.k, s.r)
+			for i, j := range from {
+				to, of := window[i], window[j]
+				gaps[to], s.places[to].pause = was[of], old[of].pause
+			}
+		}
+	}
+	return gaps
+}
+
+// reordered is the swapper of the places at other times.
+func (s *swapper) reordered(times []int64) *swapper {
 	out := *s
+	order := byTime(times)
 	at := make([]int32, len(s.places))
-	for r, d := range keys {
+	for r, d := range order {
 		at[d.place] = int32(r)
 	}
-	out.places, out.shapes, out.onward = make([]place, len(keys)), make([]shape, len(keys)), make([]bool, len(keys))
-	for r, d := range keys {
+	out.places, out.shapes, out.times = make([]place, len(order)), make([]shape, len(order)), make([]int64, len(order))
+	for r, d := range order {
 		t := s.places[d.place]
 		for _, up := range [...]*int32{&t.parent, &t.after} {
 			if *up != none {
 				*up = at[*up]
 			}
 		}
-		out.places[r], out.shapes[r], out.onward[r] = t, s.shapes[d.place], s.onward[d.place]
+		out.places[r], out.shapes[r], out.times[r] = t, s.shapes[d.place], d.key
 	}
-	out.wires, out.strays = slices.Clone(s.wires), slices.Clone(s.strays)
-	for w := range out.wires {
-		out.wires[w].place = at[out.wires[w].place]
-	}
-	for w := range out.strays {
-		x := &out.strays[w]
-		x.place, x.near = at[x.place], slices.Clone(x.near)
-		for i := range x.near {
-			x.near[i] = at[x.near[i]]
-		}
-	}
-	out.countBlocks()
 	return &out
-}
-
-// countBlocks sets the clock.
-func (s *swapper) countBlocks() {
-	s.clock = make([]float64, len(s.places))
-	blocks := 0.0
-	for i := range s.places {
-		s.clock[i] = blocks
-		blocks += float64(max(1, s.shapes[i].length))
-	}
 }
 
 // swapLabels mixes labels that fewer than k places have with those of places near

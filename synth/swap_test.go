@@ -29,7 +29,7 @@ func swapperOf(t testing.TB, rows []trace.Request, meta trace.Meta, k int) (*swa
 	e.finish(k)
 	s := aSwapper(k, meta.BlockSize)
 	s.templates, s.labels, s.ends, s.domains, s.shapes, s.times = e.templates, e.labels.values, e.ends.values, domainsOf(e.labels.values), e.shapes, e.times
-	s.places, s.onward = slices.Clone(e.places), make([]bool, len(e.places))
+	s.places = slices.Clone(e.places)
 	return s, e.places
 }
 
@@ -38,17 +38,13 @@ func talks() map[string]talk {
 	return map[string]talk{"inferred": {block: 8, models: 2, users: 4}, "sessions": {block: 8, models: 2, users: 4, sessions: true}}
 }
 
-// A swap keeps what a place is, and every link leads back in time, within its domain and
-// to a place that is not the one it led to. What begins a session, and what has none,
-// stays so.
+// A swap keeps what a place is, and every link leads back in time, within its domain. What begins a session, and
+// what has none, stays so.
 func TestSwapIsValid(t *testing.T) {
 	for name, k := range talks() {
 		s, old := swapperOf(t, k.rows(1, 3000), trace.Meta{BlockSize: k.block}, 10)
-		s.prepareLinks()
+		s.prepare()
 		x := s.try()
-		if x.did.Links < 800 || x.did.Cut > x.did.Links/20 || x.did.Kept > x.did.Links/10 {
-			t.Errorf("%s: %+v", name, x.did)
-		}
 		users := map[int64]int{}
 		joins := [2][joins]int{}
 		for i := range old {
@@ -74,199 +70,9 @@ func TestSwapIsValid(t *testing.T) {
 				t.Errorf("%s: user %d has %d places less", name, u, n)
 			}
 		}
-		if joins[0][joinless] != joins[1][joinless] || joins[1][begins]-joins[0][begins] > x.did.Cut {
+		if joins[0][joinless] != joins[1][joinless] || joins[0][begins] != joins[1][begins] {
 			t.Errorf("%s: joins were %v and are %v", name, joins[0], joins[1])
 		}
-	}
-}
-
-// Each link is at a place alike: its parts are those of one
-// link of the class, and each is somewhere.
-func TestExchangeMovesLinks(t *testing.T) {
-	for name, k := range talks() {
-		s, _ := swapperOf(t, k.rows(2, 2000), trace.Meta{BlockSize: k.block}, 5)
-		s.prepareLinks()
-		s = s.shuffled(10)
-		x := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, from: make([][]int32, len(s.places))}
-		x.exchangeLinks()
-		parts := func(places []place) map[link]int {
-			c := map[link]int{}
-			for i := range places {
-				c[places[i].link]++
-			}
-			return c
-		}
-		want, got := parts(s.places), parts(x.places)
-		for l, n := range want {
-			if got[l] != n {
-				t.Fatalf("%s: %d times %+v, want %d", name, got[l], l, n)
-			}
-		}
-		own := 0
-		for w := range s.wires {
-			if i := s.wires[w].place; x.places[i].link == s.places[i].link && x.places[i].seat == s.places[i].seat {
-				own++
-			}
-			if len(s.wires[w].near) != s.k {
-				t.Fatalf("%s: %d links alike, want %d", name, len(s.wires[w].near), s.k)
-			}
-		}
-		if own > len(s.wires)/3 { // sessions change partners on one template only, which leaves few in time
-			t.Errorf("%s: %d of %d links are where they were", name, own, len(s.wires))
-		}
-		under := subtrees(x.places, k.sessions)
-		if !slices.Equal(under, x.under) {
-			t.Errorf("%s: the subtrees are counted wrongly", name)
-		}
-	}
-}
-
-// The energies that an exchange changes are those that counting anew finds.
-func TestEnergiesAgainstBruteForce(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 3))
-	lags := newLagEnergy(40, 200)
-	sum := func() float64 {
-		total := 0.0
-		for way := range lagWays {
-			for bin := range lags.links[way] {
-				total += math.Abs(lags.links[way][bin]) + math.Abs(lags.blocks[way][bin])*40/200
-			}
-		}
-		return total / lagMeasures
-	}
-	for range 500 {
-		moves := make([]lagMove, 4)
-		for i := range moves {
-			kind := r.IntN(2)
-			blocks, time := lags.bin(kind, float64(r.IntN(30))), lags.bin(kind, float64(r.IntN(90)))
-			moves[i] = lagMove{[lagWays]int{blocks, time, lags.coarse(blocks), lags.coarse(time)}, float64(r.IntN(9)), float64(2*r.IntN(2) - 1)}
-		}
-		before, cost := sum(), lags.cost(moves)
-		lags.apply(moves...)
-		if d := sum() - before; math.Abs(d-cost) > 1e-9 {
-			t.Fatalf("the lags cost %g, want %g", cost, d)
-		}
-	}
-	have, want := []int32{9, 4, 4, 1, 1, 1}, []int32{7, 5, 3, 2, 2, 1}
-	turns := newTurnEnergy(have, want)
-	energy := func() float64 {
-		total := 0.0
-		for n := int32(1); int(n) < len(turns.want); n++ {
-			h, w := 0.0, 0.0
-			for i := range have {
-				if have[i] >= n {
-					h++
-				}
-				if want[i] >= n {
-					w++
-				}
-			}
-			total += math.Abs(h-w) / math.Sqrt(w+.25)
-		}
-		return total
-	}
-	for range 500 {
-		i, to := r.IntN(len(have)), int32(1+r.IntN(17))
-		before, cost := energy(), turns.change(have[i], to)
-		have[i] = to
-		if d := energy() - before; math.Abs(d-cost) > 1e-9 {
-			t.Fatalf("%d turns cost %g, want %g", to, cost, d)
-		}
-	}
-}
-
-// The k longest sessions are redrawn, about as long; all others stay.
-func TestLongestSessionsAreRedrawn(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	for name, tail := range map[string]func(u float64) float64{
-		"pareto":      func(u float64) float64 { return 4 * math.Pow(u, -.4) },
-		"exponential": func(u float64) float64 { return 4 - 9*math.Log(u) },
-		"bounded":     func(u float64) float64 { return 4 + 20*(1-u) },
-	} {
-		var turns []int32
-		for i := range 300 {
-			turns = append(turns, int32(tail((float64(i)+.5)/300)))
-		}
-		same, first := 0, 0.0
-		for range 50 {
-			got := redrawn(turns, 10, r)
-			if !slices.Equal(got[10:], turns[10:]) || !slices.IsSortedFunc(got, func(a, b int32) int { return int(b) - int(a) }) {
-				t.Fatalf("%s: %v", name, got[:20])
-			}
-			first += float64(got[0]) / 50
-			for j := range 10 {
-				if got[j] == turns[j] {
-					same++
-				}
-			}
-		}
-		if ratio := first / float64(turns[0]); ratio < .8 || ratio > 1.2 {
-			t.Errorf("%s: the longest is %.1f on average, want about %d", name, first, turns[0])
-		}
-		if same > 400 {
-			t.Errorf("%s: %d of 500 are as they were", name, same)
-		}
-	}
-	for _, few := range [][]int32{{3}, {3, 2}, {5, 5, 5, 5, 5}} {
-		if got := redrawn(few, 10, r); !slices.Equal(got[1:], few[1:]) {
-			t.Errorf("%v becomes %v", few, got)
-		}
-	}
-}
-
-// Links that have fewer than k alike lead to one of k places alike, or are cut.
-func TestLonelyLinks(t *testing.T) {
-	var rows []trace.Request
-	next := uint64(0)
-	fresh := func(n int) (b []uint64) {
-		for range n {
-			b = append(b, next)
-			next++
-		}
-		return b
-	}
-	for i := range 200 {
-		r := trace.Request{ArrivalNS: int64(i), InputTokens: 48, Blocks: fresh(3)}
-		if i == 100 || i == 150 { // the only ones that continue
-			r.InputTokens, r.Blocks = 64, append(slices.Clone(rows[i-20].Blocks), fresh(1)...)
-		}
-		rows = append(rows, r)
-	}
-	s, _ := swapperOf(t, rows, trace.Meta{BlockSize: 16}, 10)
-	s.prepareLinks()
-	if len(s.strays) != 2 || len(s.wires) != 0 || s.cut != 0 {
-		t.Fatalf("%d strays, %d wires, %d cut", len(s.strays), len(s.wires), s.cut)
-	}
-	to := map[int32]int{}
-	for range 300 {
-		x := s.try()
-		n := 0
-		for i := range x.places {
-			if up := x.places[i].parent; up != none {
-				n++
-			}
-		}
-		if n != 2 {
-			t.Fatalf("%d links", n)
-		}
-	}
-	for _, w := range s.strays {
-		for _, q := range w.near {
-			if q == w.place-20 || q >= w.place {
-				t.Errorf("place %d may lead to %d", w.place, q)
-			}
-			to[q]++
-		}
-	}
-	if len(to) != 40 {
-		t.Errorf("they lead to %d places", len(to))
-	}
-	rows[100].Blocks = append(slices.Clone(rows[95].Blocks), fresh(1)...)
-	if s, _ = swapperOf(t, rows[90:103], trace.Meta{BlockSize: 16}, 20); s.places[10].class != continues {
-		t.Fatalf("%+v", s.places[10])
-	}
-	if s.prepareLinks(); s.cut != 1 || s.places[10].class != opens || s.places[10].fresh != 4 {
-		t.Errorf("%d cut, %+v", s.cut, s.places[10])
 	}
 }
 
@@ -371,7 +177,7 @@ func TestCommonLengthsStay(t *testing.T) {
 		}
 	}
 	s, old := swapperOf(t, rows, trace.Meta{BlockSize: block}, 10)
-	s.prepareLinks()
+	s.prepare()
 	x := s.try()
 
 	var prompts, outputs [2]int
@@ -459,7 +265,7 @@ func TestRareLabelsMove(t *testing.T) {
 	}
 }
 
-// Each place moves among so many neighbours, and stays behind what it builds on.
+// Each place moves among about so many neighbours, and stays behind what it builds on.
 func TestOrderIsShuffled(t *testing.T) {
 	s, _ := swapperOf(t, talk{block: 8, models: 1, sessions: true}.rows(1, 1000), trace.Meta{BlockSize: 8}, 8)
 	for i := range s.places {
@@ -471,7 +277,7 @@ func TestOrderIsShuffled(t *testing.T) {
 		was := &s.places[got[i].user]
 		if d := int(got[i].user) - i; d != 0 {
 			moved++
-			if d > 20 || d < -60 { // later for what waits for others
+			if d > 40 || d < -80 { // with the first of its session, and later for what waits for others
 				t.Errorf("place %d came from %d", i, got[i].user)
 			}
 		}

@@ -108,21 +108,6 @@ func (e *extractor) rareTemplates() (n int) {
 	return n
 }
 
-// goOnward lets what goes on with a session begin with its template, as it did before links were
-// exchanged.
-func (t *swapping) goOnward() {
-	on := make([]struct{ template, trunk int32 }, len(t.places)) // by place: what its prompt begins with
-	for i := range t.places {
-		p := &t.places[i]
-		if t.onward[i] && p.class == opens && p.after != none && on[p.after].template != none {
-			p.template, p.trunk = on[p.after].template, on[p.after].trunk
-		}
-		if on[i].template, on[i].trunk = p.template, p.trunk; p.parent != none {
-			on[i] = on[p.parent]
-		}
-	}
-}
-
 // dealTemplates deals the lengths of rare templates among at least k alike, by their length and
 // by how many prompts open on them, and jitters them. All that follow one change with it.
 func (t *swapping) dealTemplates() {

@@ -161,7 +161,7 @@ func TestSamplesOfOnePromptAreNoTemplate(t *testing.T) {
 // all that follow it with it.
 func TestRareTemplatesAreDealt(t *testing.T) {
 	s, _ := swapperOf(t, documents(4, 1500), trace.Meta{BlockSize: 16}, 10)
-	s.prepareLinks()
+	s.prepare()
 	rare, own, was, is := 0, 0, 0, 0
 	for range 5 {
 		x := s.try()

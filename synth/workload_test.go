@@ -24,10 +24,15 @@ func TestWorkloadIsAFunctionOfModelAndSeed(t *testing.T) {
 	for i := range rows {
 		rows[i].ArrivalNS = int64(i/7) * 333_000_000
 	}
+	uneven := slices.Clone(rows)
+	for i := range uneven {
+		uneven[i].ArrivalNS += int64(i%7*(i%7)) * 9_000_001
+	}
 	m := fitted(t, rows, trace.Meta{BlockSize: 16}, 1, 0)
 	const want = "sha256:3553185c6508503a273d002a8693ba04ebd209d3f127b151c8551dc376202e8e"
 	digest := map[string]bool{}
 	for _, o := range []Options{{Seed: 1}, {Seed: 2}, {Seed: 1, Users: 2}, {Seed: 1, Requests: 1100}, {Seed: 1, Speed: 3}} {
+		m := fitted(t, uneven, trace.Meta{BlockSize: 16}, 1, 0)
 		a, b := rowDigest(generated(t, m, o)), rowDigest(generated(t, m, o))
 		if a != b {
 			t.Errorf("%+v: two runs differ", o)
@@ -69,6 +74,10 @@ func TestWorkloadsAreTheSameEverywhere(t *testing.T) {
 			mixed[i].Blocks, mixed[i].InputTokens = nil, 0
 		}
 	}
+	uneven := talk{block: 16, models: 2, sessions: true, users: 4}.rows(4, 600)
+	for i := range uneven {
+		uneven[i].ArrivalNS = int64(i/9)*700_000_000 + int64(i%9*(i%9))*9_000_001
+	}
 	for name, c := range map[string]struct {
 		rows []trace.Request
 		meta trace.Meta
@@ -80,7 +89,8 @@ func TestWorkloadsAreTheSameEverywhere(t *testing.T) {
 		"some sessions":      {mixed, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 5, Requests: 1300}, "sha256:6b44d4810894740fe8ccfc064cafcde79b8a040a02c79878fd27f2a3369d2dd0"},
 		"no sessions":        {whole(talk{block: 16, models: 3, users: 4, failed: true}.rows(6, 700)), trace.Meta{BlockSize: 16}, Options{Seed: 6, Users: 3, Requests: 1200}, "sha256:888701d5318a30bc21a487b0cfecdf10c3ebcf76df13227bb2fcc5324d434c21"},
 		"a duration":         {whole(talk{block: 4, models: 1}.rows(7, 900)), trace.Meta{BlockSize: 4}, Options{Seed: 7, Duration: time.Minute, Speed: 1.3}, "sha256:70a7eaea5f09635dc9e3a239d63124a49a8134121a912da10963454c8b27adeb"},
-		"blocks of one word": {whole(talk{block: 1, models: 2, sessions: true}.rows(8, 500)), trace.Meta{BlockSize: 1, Sessions: sessionsInferred}, Options{Seed: 8}, "sha256:4e3482cd6edea9cda22103d9d1cb750103de599a3b17c72f8d86c1b8fe52b9cd"},
+		"blocks of one word": {whole(talk{block: 1, models: 2, sessions: true}.rows(8, 500)), trace.Meta{BlockSize: 1, Sessions: sessionsInferred}, Options{Seed: 8}, "sha256:e11a9897f93f859ad4d69d9289631ab875a3f249eab2e0481b4e617fdd978f52"},
+		"uneven gaps":        {uneven, trace.Meta{BlockSize: 16, Sessions: sessionsOfSource}, Options{Seed: 10}, "sha256:85eba69470bf6e541afc14203017e3e5f8289df18f463ea093a138825cdcc6a1"},
 		"great blocks":       {whole(talk{block: 512, models: 1}.rows(9, 500)), trace.Meta{BlockSize: 512}, Options{Seed: 9, Requests: 1500}, "sha256:3c05e274457f81efcdb4c7f6dba0b99222a9f01e87d66ad1bcd536aa12aee238"},
 	} {
 		if got := rowDigest(generated(t, fitted(t, c.rows, c.meta, 1, 0), c.o)); got != c.want {

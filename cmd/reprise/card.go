@@ -158,7 +158,7 @@ func (c carded) notes() (notes []string) {
 		notes = append(notes, "This file, of schema "+strconv.Quote(c.kind)+", was made of the trace that the card is of, and is of its tier.")
 	}
 	if c.kSwap != "" {
-		notes = append(notes, "Its requests' links, sizes and outputs were swapped among at least "+strconv.Quote(c.kSwap)+" alike (k_swap).")
+		notes = append(notes, "Its requests' sizes, outputs and gaps were swapped among at least "+strconv.Quote(c.kSwap)+" alike (k_swap).")
 	}
 	if c.note != "" {
 		notes = append(notes, c.note)

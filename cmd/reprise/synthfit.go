@@ -28,14 +28,15 @@ func synthFitCommand() *cobra.Command {
 		Use:   "fit TRACE|HISTOGRAMS",
 		Short: "Fit a model to a trace, or to the histograms of its profile",
 		Long: `Fit makes a model file of a trace: for each request, in order, which earlier one it
-builds on and its lengths; and the arrivals. Fit once and generate often: a model and a
+builds on, its lengths, and the gap before it. Fit once and generate often: a model and a
 seed always give the same workload. A model of an earlier version is fitted again.
 
-Links, sizes and outputs are each exchanged among at least --k-swap similar requests.
-This is not differential privacy: every value still occurred. The model has the privacy
-tier of the trace. Of a trace that takes more than 1.1 GB, a sample of whole prefix trees
-is fitted. A workload of the model is measured as by "reprise fidelity"; where it is off,
-others are tried, and a line says by how much the closest is.
+Sizes, outputs and gaps are each exchanged among at least --k-swap similar requests, and
+sessions move as a whole, with as many turns as they have. This is not differential
+privacy: every value still occurred. The model has the privacy tier of the trace. Of a
+trace that takes more than 1.1 GB, a sample of whole prefix trees is fitted. A workload of
+the model is measured as by "reprise fidelity"; where it is off, others are tried, and a
+line says by how much the closest is.
 
 With --tier partner (ε=8) and --tier public (ε=1) the model is differentially private:
 each user or session adds a weight of 1 in all to each of some 20 noisy tables, in cells

@@ -294,6 +294,40 @@ func (g *generator) place(out []int64, a, width int64) {
 	}
 }
 
+// OnTicks returns times, in nanoseconds from the first arrival, on the ticks of the source's clock: each is moved to the
+// nearest. Without a clock it returns them as they are.
+func (c *Cascade) OnTicks(times []int64) []int64 {
+	if c.tick == 0 {
+		return times
+	}
+	out := make([]int64, len(times))
+	for i, t := range times {
+		out[i] = (t + c.tick/2) / c.tick * c.tick
+	}
+	return out
+}
+
+// OffTicks moves ascending times that are ticks of the source's clock as far off it as those of the source were: all
+// of one tick together, and the first stays. Without a clock it does nothing.
+func (c *Cascade) OffTicks(r *rand.Rand, times []int64) {
+	if c.tick == 0 {
+		return
+	}
+	for i := 0; i < len(times); {
+		tick, end := times[i], i
+		for end < len(times) && times[end] == tick {
+			end++
+		}
+		by := c.offsets.within(r) - c.tick/2
+		if i == 0 || tick+by < times[i-1] {
+			by = 0
+		}
+		for ; i < end; i++ {
+			times[i] = tick + by
+		}
+	}
+}
+
 // A bin is bin k of the 2^level bins of a cascade. before and after are the
 // arrivals in its neighbours, in fixed point, as far as they are known when the
 // bin is split.

@@ -459,3 +459,53 @@ func TestGapBucket(t *testing.T) {
 		next = b.right + 1
 	}
 }
+
+// What is on a clock's ticks goes back to them: all of one tick at once, in order, as far off it as the source's.
+func TestOnAndOffTicks(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	const tick = 3e9
+	var times []int64
+	for i := range int64(200) {
+		off := int64(0)
+		if i > 0 {
+			off = r.Int64N(8e6) - 4e6
+		}
+		for range 1 + r.IntN(4) {
+			times = append(times, i*tick+off)
+		}
+	}
+	c, err := FitCascade(times, 200*tick, 10)
+	if err != nil || c.Tick() != tick {
+		t.Fatalf("the tick is %d: %v", c.Tick(), err)
+	}
+
+	on := c.OnTicks(times)
+	for i, at := range on {
+		if at%tick != 0 || at-times[i] > 4e6 || times[i]-at > 4e6 {
+			t.Fatalf("arrival %d at %d is put at %d", i, times[i], at)
+		}
+	}
+	off, was := slices.Clone(on), map[int64]bool{}
+	for i, at := range times {
+		was[at-on[i]] = true
+	}
+	c.OffTicks(r, off)
+	moved := 0
+	for i, at := range off {
+		if i > 0 && (at < off[i-1] || (on[i] == on[i-1]) != (at == off[i-1])) {
+			t.Fatalf("arrivals %d and %d, of ticks %d and %d, come at %d and %d", i-1, i, on[i-1], on[i], off[i-1], at)
+		}
+		if by := at - on[i]; !was[by] {
+			t.Fatalf("arrival %d is %d off its tick, as none of the source is", i, by)
+		} else if by != 0 {
+			moved++
+		}
+	}
+	if off[0] != 0 || moved < len(off)*9/10 {
+		t.Errorf("the first comes at %d, and %d of %d are off their tick", off[0], moved, len(off))
+	}
+	none := &Cascade{}
+	if got := none.OnTicks(times); !slices.Equal(got, times) {
+		t.Error("without a clock arrivals move")
+	}
+}
