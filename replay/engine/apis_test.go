@@ -35,31 +35,6 @@ func folded(text string) openai.Outcome {
 	return col.Finish(ev.At, err)
 }
 
-// A response has the words that a chat about the same has.
-func TestResponses(t *testing.T) {
-	_, chat, _ := askedAPI(t, fast(), openai.ChatPath, `{"messages":[{"role":"user","content":"hello there"}],"max_tokens":9,"ignore_eos":true}`)
-	for _, stream := range []bool{true, false} {
-		status, o, text := askedAPI(t, fast(), openai.ResponsesPath, fmt.Sprintf(`{"input":"hello there","max_output_tokens":9,"ignore_eos":true,"stream":%v}`, stream))
-		if status != 200 || o.Err != nil || o.FinishReason != "length" || o.Usage.PromptTokens != chat.Usage.PromptTokens || o.Usage.CompletionTokens != 9 || o.Usage.PromptTokensDetails == nil {
-			t.Fatalf("status %d, %+v\n%s", status, o, text)
-		}
-		if stream && (o.TokenEvents != 9 || string(o.Text.Content) != string(chat.Text.Content)) {
-			t.Errorf("%d tokens, %q; the chat %q", o.TokenEvents, o.Text.Content, chat.Text.Content)
-		}
-		if !strings.Contains(text, string(chat.Text.Content)) {
-			t.Errorf("the whole text is not in the answer: %s", text)
-		}
-	}
-	if status, o, _ := askedAPI(t, fast(), openai.ResponsesPath, `{"input":"hello there","max_output_tokens":1000}`); status != 200 || o.FinishReason != "stop" {
-		t.Errorf("by itself: status %d, %+v", status, o)
-	}
-	for _, body := range []string{`{"prompt":"p"}`, `{`} {
-		if status, _, text := askedAPI(t, fast(), openai.ResponsesPath, body); status != 400 || !strings.Contains(text, "BadRequestError") {
-			t.Errorf("%s: status %d: %s", body, status, text)
-		}
-	}
-}
-
 // A message has the words that a chat about the same has, and its counts add up to the
 // chat's: those of the cache stand beside the rest of the prompt.
 func TestMessages(t *testing.T) {

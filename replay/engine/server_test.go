@@ -1,7 +1,6 @@
 package engine_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -157,75 +156,6 @@ func TestGeneratedBlocksAreKnown(t *testing.T) {
 		if _, u := answer(string(next)); u.PromptTokensDetails.CachedTokens != c.want {
 			t.Errorf("%d of %d tokens cached, want %d", u.PromptTokensDetails.CachedTokens, u.PromptTokens, c.want)
 		}
-	}
-}
-
-func TestRefusals(t *testing.T) {
-	c := fast()
-	c.MaxModelLen = 20
-	srv := start(t, c)
-	for _, r := range []struct {
-		name, path, body string
-		status           int
-	}{
-		{"not JSON", openai.ChatPath, `{`, 400},
-		{"empty prompt", openai.CompletionsPath, `{"prompt":""}`, 400},
-		{"a prompt for chat", openai.ChatPath, `{"prompt":"x"}`, 400},
-		{"too long", openai.CompletionsPath, `{"prompt":"x","max_tokens":21}`, 400},
-		{"too long by itself", openai.CompletionsPath, fmt.Sprintf(`{"prompt":%q}`, strings.Repeat(" word", 40)), 400},
-		{"fits", openai.CompletionsPath, `{"prompt":"x","max_tokens":19}`, 200},
-	} {
-		if status, body := post(t, srv, r.path, r.body); status != r.status {
-			t.Errorf("%s: status %d, want %d: %s", r.name, status, r.status, body)
-		}
-	}
-}
-
-// An aborted stream gives its place to the next request, with the next step.
-func TestAbortFreesThePlace(t *testing.T) {
-	c := fast()
-	c.Engine.MaxSeqs, c.Engine.Costs.Step = 1, 10e9
-	srv := start(t, c)
-	ctx, cancel := context.WithCancel(t.Context())
-	req, _ := http.NewRequestWithContext(ctx, "POST", srv.URL+openai.CompletionsPath,
-		strings.NewReader(`{"prompt":"x","max_tokens":1000000,"ignore_eos":true,"stream":true}`))
-	resp, err := http.DefaultClient.Do(req) // the first token came, the last takes hours
-	if err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	resp.Body.Close()
-	if status, _ := post(t, srv, openai.CompletionsPath, `{"prompt":"x","max_tokens":1}`); status != 200 {
-		t.Errorf("status %d after an abort", status)
-	}
-}
-
-func TestMetricsAndModels(t *testing.T) {
-	srv := start(t, fast())
-	post(t, srv, openai.CompletionsPath, `{"prompt":"one two","max_tokens":3,"ignore_eos":true}`)
-	get := func(path string) string {
-		resp, err := http.Get(srv.URL + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		b, _ := io.ReadAll(resp.Body)
-		return string(b)
-	}
-	for _, want := range []string{
-		`vllm:prompt_tokens_total{model_name="sim"} 2`,
-		`vllm:generation_tokens_total{model_name="sim"} 3`,
-		`vllm:request_success_total{model_name="sim",finished_reason="length"} 1`,
-	} {
-		if !strings.Contains(get("/metrics"), want) {
-			t.Errorf("no %s in the metrics", want)
-		}
-	}
-	if !strings.Contains(get("/v1/models"), `"id":"sim"`) {
-		t.Error("the model is not listed")
-	}
-	if _, body := post(t, srv, "/tokenize", `{"prompt":"hello world"}`); !strings.Contains(body, `"tokens":[24912,2375]`) {
-		t.Errorf("tokenize answered %s", body)
 	}
 }
 
