@@ -20,7 +20,7 @@
 //     or was cut off. Results are written within a second, in order of completion.
 //  5. [Runner.Record] writes a [result.Journal] and finishes it into a results file, with
 //     the [result.Run]: what was asked for, and what the client found out about itself.
-//     It also measures and profiles the servers, see [Metering] and [Profiler].
+//     It also measures the servers, see [Metering].
 //
 // A [Loop] plays rows again and again. A [Primer] fills the server's cache before a
 // run. A [Planner] computes what a run would send, without sending it. A [Timetable]
@@ -93,7 +93,6 @@
 //   - prime.go: filling the servers' caches before a run
 //   - metering.go: scraping the servers' metrics during a run into a metrics file beside
 //     the results
-//   - profiling.go: starting and stopping the servers' profilers
 //   - plan.go: a dry run: what would be sent when, peak rates and requests in flight,
 //     without sending
 //   - timetable.go: due times for a caller with its own clock, such as a simulation

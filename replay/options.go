@@ -82,16 +82,11 @@ type Options struct {
 	Observe func(*result.Result)
 	// Abort ends the sending when one of its conditions holds.
 	Abort []Condition
-	// Begun, when set, is called with the instant at which the clock starts, and Measured
-	// when the first request that is measured is sent. Neither may block: the
-	// sending waits for them.
-	Begun    func(start time.Time)
-	Measured func()
+	// Begun, when set, is called with the instant at which the clock starts. It may not block:
+	// the sending waits for it.
+	Begun func(start time.Time)
 	// Metering is what is measured at the servers. Only [Runner.Record] does so.
 	Metering Metering
-	// Profile, when set, starts and stops the servers' profilers around what is measured.
-	// Only Record does so.
-	Profile Profiler
 	// Then, when set, is called when all requests are over, unless the run ended
 	// early, and may add to what is recorded of it. Its requests are not results.
 	Then func(context.Context, *result.Run) error

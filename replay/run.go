@@ -93,13 +93,8 @@ func (r *Runner) Record(ctx context.Context, rows trace.Reader[trace.Request], p
 	}
 	metered := *r
 	metered.Begun = meter.prepare(ctx, metered.Begun)
-	profiling, err := newProfiling(ctx, r.Profile, &metered.Options)
-	if err != nil {
-		return opt.About, errors.Join(err, meter.drop(), journal.Close(), os.Remove(name))
-	}
 	run, err := metered.Run(ctx, rows, journal)
 	meter.over()
-	profiling.end(ctx, &run)
 	if errors.Is(err, ErrLateStart) { // nothing was sent, so that nothing is to be kept
 		return run, errors.Join(err, journal.Close(), meter.drop(), os.Remove(name))
 	}
@@ -334,10 +329,7 @@ func (p *play) release(ctx context.Context, fl *flight) {
 	fl.at = int64(time.Since(p.start))
 	fl.result.ReleasedNS = &fl.at
 	place := result.Place{DueNS: int64(fl.due), Row: fl.result.RowID, Round: fl.result.Round}
-	if p.window.addSent(place) && p.opt.Measured != nil {
-		p.opt.Measured()
-		p.opt.Measured = nil
-	}
+	p.window.addSent(place)
 	if fl.turn {
 		p.drift.add(fl.drift)
 	}

@@ -133,13 +133,6 @@ func (w *treeWindow) moveEarlier(by, now time.Duration) {
 	}
 }
 
-// holds says whether a request is measured that is sent now.
-func (w *treeWindow) holds(at result.Place) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.within(at)
-}
-
 // window is what the results say; nothing is measured where it did not begin.
 func (w *treeWindow) window() *result.Window {
 	w.mu.Lock()

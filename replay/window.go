@@ -50,11 +50,10 @@ type windowTracker struct {
 	ring       []result.Place // the last of those sent, as many as cool says
 }
 
-// addSent takes a request as it is sent, and says whether it is measured, as far as
-// the warm-up is concerned.
-func (w *windowTracker) addSent(at result.Place) bool {
+// addSent takes a request as it is sent.
+func (w *windowTracker) addSent(at result.Place) {
 	if w.trees != nil {
-		return w.trees.holds(at)
+		return // their sessions say which are measured
 	}
 	warmed := w.warm.Sessions == 0 || w.ended.Load() >= w.warm.Sessions
 	if w.n == w.warm.Requests && w.n > 0 || w.warm.Sessions > 0 && warmed && w.from == nil {
@@ -70,7 +69,6 @@ func (w *windowTracker) addSent(at result.Place) bool {
 	}
 	w.n++
 	w.last = max(w.last, time.Duration(at.DueNS))
-	return warmed && w.n > w.warm.Requests && at.DueNS >= int64(w.warm.Time)
 }
 
 // window is nil without warm-up and cool-down. A warm-up that no request

@@ -8,36 +8,33 @@ import (
 	"reprise/replay/result"
 )
 
-// Which requests a warm-up and a cool-down leave, and which are measured when they are
-// sent.
+// Which requests a warm-up and a cool-down leave.
 func TestWindowsOfSpans(t *testing.T) {
 	at := func(due, row int64) *result.Place { return &result.Place{DueNS: due, Row: row} }
 	places := []result.Place{*at(0, 0), *at(10, 1), *at(30, 3), *at(20, 2), *at(40, 4)}
 	for name, c := range map[string]struct {
 		warm, cool Span
 		want       *result.Window
-		measured   []bool
 	}{
-		"neither":                 {Span{}, Span{}, nil, []bool{true, true, true, true, true}},
-		"two requests":            {Span{Requests: 2}, Span{}, &result.Window{From: at(30, 3)}, []bool{false, false, true, true, true}},
-		"all requests":            {Span{Requests: 5}, Span{}, &result.Window{From: at(int64(never), 0)}, make([]bool, 5)},
-		"a time":                  {Span{Time: 20}, Span{}, &result.Window{From: at(20, 0)}, []bool{false, false, true, true, true}},
-		"the last request":        {Span{}, Span{Requests: 1}, &result.Window{To: at(40, 4)}, []bool{true, true, true, true, true}},
-		"the last two":            {Span{}, Span{Requests: 2}, &result.Window{To: at(20, 2)}, []bool{true, true, true, true, true}},
-		"the last three":          {Span{}, Span{Requests: 3}, &result.Window{To: at(20, 2)}, []bool{true, true, true, true, true}},
-		"more than there are":     {Span{}, Span{Requests: 9}, &result.Window{To: at(0, 0)}, []bool{true, true, true, true, true}},
-		"a time before the end":   {Span{}, Span{Time: 15}, &result.Window{To: at(25, 0)}, []bool{true, true, true, true, true}},
-		"requests, then a time":   {Span{Requests: 1}, Span{Time: 15}, &result.Window{From: at(10, 1), To: at(25, 0)}, []bool{false, true, true, true, true}},
-		"a time, then requests":   {Span{Time: 11}, Span{Requests: 1}, &result.Window{From: at(11, 0), To: at(40, 4)}, []bool{false, false, true, true, true}},
-		"a time beyond the first": {Span{Time: time.Hour}, Span{}, &result.Window{From: at(int64(time.Hour), 0)}, make([]bool, 5)},
+		"neither":                 {Span{}, Span{}, nil},
+		"two requests":            {Span{Requests: 2}, Span{}, &result.Window{From: at(30, 3)}},
+		"all requests":            {Span{Requests: 5}, Span{}, &result.Window{From: at(int64(never), 0)}},
+		"a time":                  {Span{Time: 20}, Span{}, &result.Window{From: at(20, 0)}},
+		"the last request":        {Span{}, Span{Requests: 1}, &result.Window{To: at(40, 4)}},
+		"the last two":            {Span{}, Span{Requests: 2}, &result.Window{To: at(20, 2)}},
+		"the last three":          {Span{}, Span{Requests: 3}, &result.Window{To: at(20, 2)}},
+		"more than there are":     {Span{}, Span{Requests: 9}, &result.Window{To: at(0, 0)}},
+		"a time before the end":   {Span{}, Span{Time: 15}, &result.Window{To: at(25, 0)}},
+		"requests, then a time":   {Span{Requests: 1}, Span{Time: 15}, &result.Window{From: at(10, 1), To: at(25, 0)}},
+		"a time, then requests":   {Span{Time: 11}, Span{Requests: 1}, &result.Window{From: at(11, 0), To: at(40, 4)}},
+		"a time beyond the first": {Span{Time: time.Hour}, Span{}, &result.Window{From: at(int64(time.Hour), 0)}},
 	} {
 		w := windowTracker{warm: c.warm, cool: c.cool}
-		var measured []bool
 		for _, p := range places {
-			measured = append(measured, w.addSent(p))
+			w.addSent(p)
 		}
-		if got := w.window(); !reflect.DeepEqual(got, c.want) || !reflect.DeepEqual(measured, c.measured) {
-			t.Errorf("%s: %+v, measured %v; want %+v, %v", name, got, measured, c.want, c.measured)
+		if got := w.window(); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v; want %+v", name, got, c.want)
 		}
 	}
 }

@@ -19,8 +19,7 @@ import (
 	"reprise/replay/engine"
 )
 
-// serverSim is the simulated engine with what real ones have beside it: a version,
-// a profiler; or without what they may lack.
+// serverSim is the simulated engine with what real ones have beside it, a version, or without what they may lack.
 type serverSim struct {
 	url    string
 	lacks  string // a path that it does not have
@@ -49,7 +48,6 @@ func newServerSim(t *testing.T, lacks string) *serverSim {
 			http.NotFound(w, r)
 		case "/version":
 			fmt.Fprint(w, `{"version":"0.11.0"}`)
-		case "/start_profile", "/stop_profile":
 		default:
 			handler.ServeHTTP(w, r)
 		}
@@ -107,10 +105,6 @@ type serverSummary struct {
 			WarmRequests      int64  `json:"warm_requests"`
 			WarmFailed        int64  `json:"warm_failed"`
 		} `json:"cache_discipline"`
-		Profile *struct {
-			From *int64 `json:"from_ns"`
-			To   *int64 `json:"to_ns"`
-		} `json:"server_profile"`
 		Server *struct{ Samples int64 }
 	}
 	Requests struct{ Succeeded int64 }
@@ -178,7 +172,7 @@ func TestServerMetricsAreTrue(t *testing.T) {
 	for _, n := range names {
 		before[n] = sim.counter(t, n)
 	}
-	s := serverReplay(t, dir, sim.url, "--scrape", "auto", "--scrape-interval", "50ms", "--cache", "cold", "--note", "a note", "--profile-server")
+	s := serverReplay(t, dir, sim.url, "--scrape", "auto", "--scrape-interval", "50ms", "--cache", "cold", "--note", "a note")
 	// Before the first scrape, a text of one token shows the template and one of 64 the
 	// tokenizer: 48 of them are in cache since the replay before, all blocks but the last.
 	const queries, hits, generated = 1 + 64, 48, 2
@@ -190,14 +184,11 @@ func TestServerMetricsAreTrue(t *testing.T) {
 		t.Errorf("servers %+v, the client %+v and %+v", v, s.Tokens, s.Cache)
 	}
 	r := &s.Run
-	if r.Note != "a note" || r.Text != "stable" || r.Version != "0.11.0" || r.MaxLen != 1<<20 || r.Profile == nil || *r.Profile.From > 0 || *r.Profile.To < 0 || r.Server.Samples == 0 {
+	if r.Note != "a note" || r.Text != "stable" || r.Version != "0.11.0" || r.MaxLen != 1<<20 || r.Server.Samples == 0 {
 		t.Errorf("run %+v", r)
 	}
 	if r.Cache.Asked != "cold" || r.Cache.Done != "reset" || r.Cache.Call != "/reset_prefix_cache" {
 		t.Errorf("cache %+v", r.Cache)
-	}
-	if n := sim.calls("POST /start_profile"); n != 1 || sim.calls("POST /stop_profile") != 1 {
-		t.Errorf("the profiler was started %d times", n)
 	}
 
 	// The report finds the file, and does without one that is of another run.
@@ -275,9 +266,9 @@ func TestServersBehindBalancer(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := serverReplay(t, dir, balancer.url, "--admin-url", a.url, "--admin-url", b.url+"/v1", "--cache", "cold", "--scrape", "auto",
-		"--scrape", "gpu="+other.url, "--scrape-metric", "vllm:num_*", "--api-key-file", key, "--profile-server")
+		"--scrape", "gpu="+other.url, "--scrape-metric", "vllm:num_*", "--api-key-file", key)
 	for _, sim := range []*serverSim{a, b} {
-		for _, call := range []string{"POST /reset_prefix_cache Bearer SECRET", "POST /start_profile Bearer SECRET", "GET /version Bearer SECRET", "GET /metrics Bearer SECRET"} {
+		for _, call := range []string{"POST /reset_prefix_cache Bearer SECRET", "GET /version Bearer SECRET", "GET /metrics Bearer SECRET"} {
 			if sim.calls(call) == 0 {
 				t.Errorf("%s was not called", call)
 			}

@@ -32,8 +32,7 @@ type AdminOptions struct {
 	Proxy   string // as that of [Options]
 }
 
-// An Admin makes calls to every server: to empty its cache, to start and stop its
-// profiler, and to ask what it is.
+// An Admin makes calls to every server: to empty its cache, and to ask what it is.
 type Admin struct {
 	opt    AdminOptions
 	bases  []*url.URL
@@ -130,27 +129,6 @@ func (a *Admin) postFirst(ctx context.Context, server int, paths []string) (stri
 		}
 	}
 	return "", fmt.Errorf("%w (server %d)", ErrNoCall, server+1)
-}
-
-// StartProfile starts the profiler of every server, as vLLM and SGLang have it.
-func (a *Admin) StartProfile(ctx context.Context) error { return a.postAll(ctx, "/start_profile") }
-
-// StopProfile stops it. Servers write their profiles meanwhile, which takes time.
-func (a *Admin) StopProfile(ctx context.Context) error { return a.postAll(ctx, "/stop_profile") }
-
-// postAll posts to all servers, also after one that fails.
-func (a *Admin) postAll(ctx context.Context, path string) error {
-	var all []error
-	for i := range a.bases {
-		err := a.post(ctx, i, path)
-		if errors.Is(err, ErrNoCall) {
-			err = fmt.Errorf("%w: server %d, POST %s", err, i+1, path)
-		}
-		if err != nil {
-			all = append(all, err)
-		}
-	}
-	return errors.Join(all...)
 }
 
 var errBusy = errors.New("client: a server is busy with requests")

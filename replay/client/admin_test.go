@@ -5,15 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"reprise/replay"
-	"reprise/replay/result"
 )
 
 // adminServer is a server with some calls, each with the statuses that it answers
@@ -123,47 +118,5 @@ func TestAbout(t *testing.T) {
 	}
 	if version, n := About(adminOf(t, c).Survey(t.Context(), "m"), "m"); version != "" || n != 0 {
 		t.Errorf("%q, %d", version, n)
-	}
-}
-
-// The profilers run around what is measured.
-func TestProfile(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		start []int
-		warm  replay.Span
-		check func(*result.Profiled, error) bool
-	}{
-		{"whole", []int{200}, replay.Span{}, func(p *result.Profiled, err error) bool {
-			return err == nil && *p.FromNS <= 0 && *p.ToNS >= int64(40*time.Millisecond) && p.Error == ""
-		}},
-		{"after the warm-up", []int{200}, replay.Span{Requests: 2}, func(p *result.Profiled, err error) bool {
-			return err == nil && *p.FromNS >= int64(20*time.Millisecond) && *p.ToNS > *p.FromNS
-		}},
-		{"after the warm-up's time", []int{200}, replay.Span{Time: 15 * time.Millisecond}, func(p *result.Profiled, err error) bool {
-			return err == nil && *p.FromNS >= int64(20*time.Millisecond)
-		}},
-		{"refused", []int{404}, replay.Span{}, func(p *result.Profiled, err error) bool {
-			return err != nil && p == nil && strings.Contains(err.Error(), "POST /start_profile")
-		}},
-		{"refused in the run", []int{500}, replay.Span{Requests: 1}, func(p *result.Profiled, err error) bool {
-			return err == nil && p.FromNS == nil && strings.Contains(p.Error, "HTTP 500")
-		}},
-		{"a warm-up that nothing outlasts", []int{200}, replay.Span{Requests: 100}, func(p *result.Profiled, err error) bool {
-			return err == nil && p.FromNS == nil && p.ToNS == nil
-		}},
-	} {
-		s := &adminServer{calls: map[string][]int{"POST /start_profile": c.start, "POST /stop_profile": {200}}}
-		path := filepath.Join(t.TempDir(), "r.parquet")
-		r := &replay.Runner{Endpoint: atOnce{}, Pacer: sleeper, Options: replay.Options{Profile: adminOf(t, s.start(t)), Warmup: c.warm}}
-		run, err := r.Record(t.Context(), reader(workload(every(10*time.Millisecond, 5)...)), path)
-		if !c.check(run.Profiled, err) {
-			t.Errorf("%s: %+v, error %v", c.name, run.Profiled, err)
-		}
-		if err != nil {
-			if _, err := result.Open(result.JournalName(path)); err == nil {
-				t.Errorf("%s: a journal is left", c.name)
-			}
-		}
 	}
 }

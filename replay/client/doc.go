@@ -15,8 +15,8 @@
 //  5. [HTTP.Describe] records in the [result.Run] how requests are sent. [HTTP.Report]
 //     returns which servers answered them, and counts of their connections.
 //
-// An [Admin] makes the other calls: it empties the servers' prefix caches, starts and
-// stops their profilers, and asks what they are.
+// An [Admin] makes the other calls: it empties the servers' prefix caches, and asks what
+// they are.
 //
 // An [HTTP] is a [result.Endpoint]. This package does not know the runner; commands
 // connect the two.
@@ -54,7 +54,7 @@
 //   - determinism.go: the check that a server gives the same answer twice
 //   - describe.go: what the results say of how requests were sent: URLs, sampling
 //     settings, counts of connections
-//   - admin.go: emptying prefix caches, and starting and stopping profilers
+//   - admin.go: emptying prefix caches
 //   - survey.go: the environment of a run: versions, models and context lengths of
 //     servers, this host and its GPUs, and whether servers are on this machine
 //

@@ -286,7 +286,6 @@ var serverFields = []numberField{
 	{"servers.speculation.steps", "steps", "Drafts of speculative decoding that were verified."},
 	{"servers.speculation.draft_tokens, servers.speculation.accepted_tokens", "tokens", "Draft tokens, and those that the model accepted."},
 	{"servers.speculation.acceptance_by_position.*", "share", "Accepted share of the draft tokens at each position of a draft."},
-	{"run.server_profile.from_ns, run.server_profile.to_ns", "ns", "When all servers' profilers had started, and when they were told to stop."},
 	{"run.server.from_ns, run.server.to_ns", "ns", "The time of the run that the servers' figures are of."},
 	{"run.server.every_ns", "ns", "From one scrape to the next."},
 	{"run.server.samples", "samples", "Samples in the metrics file."},

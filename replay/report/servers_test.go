@@ -243,14 +243,14 @@ func TestSpeculation(t *testing.T) {
 func TestServerWords(t *testing.T) {
 	run := result.Run{
 		Note:    "after\x1b the fix",
-		Servers: result.Servers{Server: &result.Server{ToNS: 9.2e9}, Cache: &result.CacheDiscipline{Asked: "cold", Done: result.CacheReset, Call: "/flush_cache", Servers: 2}, Profiled: &result.Profiled{FromNS: trace.Ptr(int64(0)), ToNS: trace.Ptr(int64(1e9))}, ServerVersion: "0.11.0", MaxModelLen: 8192},
+		Servers: result.Servers{Server: &result.Server{ToNS: 9.2e9}, Cache: &result.CacheDiscipline{Asked: "cold", Done: result.CacheReset, Call: "/flush_cache", Servers: 2}, ServerVersion: "0.11.0", MaxModelLen: 8192},
 	}
 	s := serverRun(t, run, serverMetric("gauge", "vllm:num_requests_running", "", 0, 2))
 	var text bytes.Buffer
 	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"note: after? the fix", "by POST /flush_cache, at 2 servers", "profiled", "Running", "2 on average"} {
+	for _, want := range []string{"note: after? the fix", "by POST /flush_cache, at 2 servers", "Running", "2 on average"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}

@@ -346,17 +346,6 @@ func overview(s *Summary) [][]string {
 		did, note := cacheBefore(before)
 		rows = append(rows, []string{"Cache state at start", did, note})
 	}
-	if p := s.Run.Profiled; p != nil {
-		note := textpage.Plain(p.Error)
-		if note == "" {
-			note = "while the servers' profilers ran, which costs them time"
-		}
-		figure := "not profiled"
-		if p.FromNS != nil {
-			figure = "profiled"
-		}
-		rows = append(rows, []string{"Servers", figure, note})
-	}
 	if e := s.Efficiency; e != nil { // what the users and the owner get
 		divisor, hint := "GPU", ""
 		if e.GPUsFrom == gpusInstances {

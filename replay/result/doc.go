@@ -31,7 +31,7 @@
 //   - sessions.go: the part of the Run about session trees as the unit of load
 //   - scenario.go: the published benchmark whose rules a run was held to, and the stamp
 //   - server.go: parts of the Run about the servers: metrics summed up over the window,
-//     profilers, cache discipline
+//     cache discipline
 //   - environment.go: where a run was measured: hardware, GPUs, servers, deployment;
 //     removing secrets from it
 //   - stalls.go: when the client stood still

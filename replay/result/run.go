@@ -233,8 +233,7 @@ type Servers struct {
 	ServerVersion string           `json:"server_version,omitempty"` // as they say at /version; several are joined by commas
 	MaxModelLen   int              `json:"max_model_len,omitempty"`  // the smallest that they list; 0 is not known
 	Cache         *CacheDiscipline `json:"cache_discipline,omitempty"`
-	Profiled      *Profiled        `json:"server_profile,omitempty"` // null: their profilers were left alone
-	Server        *Server          `json:"server,omitempty"`         // null: nothing was measured there
+	Server        *Server          `json:"server,omitempty"` // null: nothing was measured there
 }
 
 // Routing is to which servers the requests went.

@@ -12,6 +12,7 @@ import (
 // goneOfRuns are fields of earlier versions, which are read without them.
 var goneOfRuns = []*regexp.Regexp{
 	regexp.MustCompile(`"resumed":\[[^]]*\],`),
+	regexp.MustCompile(`"server_profile":\{[^}]*\},`),
 	regexp.MustCompile(`,"sent":true,"rule":"s"`), // of images
 }
 

@@ -9,14 +9,6 @@ import (
 	"reprise/trace"
 )
 
-// Profiled says when the servers' profilers ran, from the start of the run. They
-// cost the servers time: latencies of such a run are not those of others.
-type Profiled struct {
-	FromNS *int64 `json:"from_ns"` // all servers had started; null: they did not
-	ToNS   *int64 `json:"to_ns"`   // they were told to stop; null: they were not, or did not
-	Error  string `json:"error,omitempty"`
-}
-
 // Server is what was measured at the servers during a run. All of it is over the
 // time of the run's [Window], and the values themselves are in the metrics file.
 type Server struct {

@@ -36,7 +36,7 @@
 //   - tokenizer.go: finding a tokenizer.json by its digest; whether a server counts as a
 //     tokenizer does
 //   - servers.go: what is measured at the servers and done to them: --scrape,
-//     --prometheus, --cache, --profile-server, --note
+//     --prometheus, --cache, --note
 //   - deployment.go: what serves, in the user's words: --hardware, --model-size,
 //     --quantization, --engine
 //   - engine.go: simulated engines: --preset, --costs, --kv-tokens, --replicas, --router

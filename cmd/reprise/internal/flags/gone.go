@@ -36,6 +36,7 @@ var departures = []departure{
 	{"serve", "prefill-rate", "--costs prefill-token=2.5us is the time of a token of a prompt: 400,000 tokens a second"},
 	{"serve", "parallel-prefill", "with --costs step=20ms a prompt of --max-num-batched-tokens or less takes one step, beside others too"},
 	{"serve", "cache-tokens", "--kv-tokens is the KV memory of the engine, and its prefix cache"},
+	{"", "profile-server", "curl -X POST SERVER/start_profile and /stop_profile, before and after a replay, run the profiler of vLLM or SGLang"},
 	{"bench", "accuracy", "a grader such as lm-evaluation-harness asks the server questions; bench measures its speed"},
 }
 

@@ -36,7 +36,6 @@ type Servers struct {
 	Salt        string // --salt, empty for one of the run's own
 	ResetCall   string
 	adminURLs   []string
-	Profile     bool
 	Note        string
 }
 
@@ -53,8 +52,7 @@ func (f *Servers) Register(cmd *cobra.Command) {
 	caches.StringVar(&f.Cache, "cache", result.CacheSalted, "prefix caches before the run: salted (prompts that no earlier run sent), cold (emptied), warm (the workload is played once, unmeasured) or as-is")
 	cachesRest.StringVar(&f.Salt, "salt", "", "make the prompts of --cache salted with this `value`, as the results of another run have it, to send the same prompts again; shards of one load need the same")
 	cachesRest.StringVar(&f.ResetCall, "reset-cache", "", "`path` of the POST that empties a server's cache, for --cache cold; by default those of vLLM and SGLang")
-	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server behind the balancer at --url, for metrics, cache resets and profilers; repeatable")
-	cachesRest.BoolVar(&f.Profile, "profile-server", false, "run the servers' profilers during the measured part")
+	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server behind the balancer at --url, for metrics and cache resets; repeatable")
 	resultsRest.StringVar(&f.Note, "note", "", "`text` to keep in the results, such as commit=1a2b3c")
 }
 

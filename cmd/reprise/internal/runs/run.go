@@ -363,9 +363,6 @@ func (r *replayRun) options() (replay.Options, error) {
 		o.Stamp = rules.Stamp
 	}
 	o.Metering = r.servers.metering
-	if r.Servers.Profile && r.Load.Share.Index == 0 {
-		o.Profile = r.servers.admin
-	}
 	o.Known = r.part.knownOfAll(r.known.Touch, &o)
 	if r.Servers.Cache == result.CacheWarm && o.Sessions == nil {
 		o.Known = func(_ int64, row *trace.Request) int32 { return row.InputTokens } // all of it, by the warm-up pass
