@@ -250,8 +250,9 @@ func (o *Options) newResult(w *pendingRow) result.Result {
 		RowID: at, Round: round, Category: row.Category, DueNS: int64(w.due),
 		WantInput: row.InputTokens, WantOutput: copied(&own.output, row.OutputTokens), ArrivalNS: &own.arrival,
 		Session: copied(&own.session, row.Session), Turn: copied(&own.turn, row.Turn),
-		ThinkNS: copied(&own.think, row.ThinkNS), ToolNS: copied(&own.tool, row.ToolNS), RecordedE2ENS: copied(&own.e2e, row.E2ENS),
-		User: copied(&own.user, row.User), Model: row.Model, Adapter: row.Adapter,
+		ThinkNS: copied(&own.think, row.ThinkNS), ToolNS: copied(&own.tool, row.ToolNS),
+		RecordedE2ENS: copied(&own.e2e, row.E2ENS),
+		User:          copied(&own.user, row.User), Model: row.Model, Adapter: row.Adapter,
 	}
 	for _, p := range row.Parents {
 		if p >= 0 && p < w.id {

@@ -41,13 +41,15 @@ var errNoContinuer = errors.New("replay: the prompter cannot make the end of a p
 // Run returns an error, together with the Run so far, when the workload cannot be read,
 // or the pacer or the writer fails. A request in flight whose Endpoint has no time limit
 // can delay the end of a run.
-func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request], out trace.Writer[result.Result]) (result.Run, error) {
+func (r *Runner) Run(ctx context.Context, rows trace.Reader[trace.Request],
+	out trace.Writer[result.Result]) (result.Run, error) {
 	opt, err := r.Options.withDefaults()
 	if err != nil {
 		return opt.About, err
 	}
 	host.GrowFiles()
-	p := &play{opt: opt, runner: r, results: make(chan *result.Result, 1024), drift: drifts{limit: driftValues}, window: windowTracker{warm: opt.Warmup, cool: opt.Cooldown}}
+	p := &play{opt: opt, runner: r, results: make(chan *result.Result, 1024), drift: drifts{limit: driftValues},
+		window: windowTracker{warm: opt.Warmup, cool: opt.Cooldown}}
 	if opt.MaxInFlight > 0 {
 		p.slots = make(chan struct{}, opt.Share.Count(opt.MaxInFlight))
 	}
@@ -361,7 +363,8 @@ func (p *play) release(ctx context.Context, fl *flight) {
 			fl.reply.findTokens(p.opt.Thread, r)
 		}
 		p.inFlight.Add(-1) // before the report, which may release the next in its place
-		p.feed.reportEnd(rowEnd{id: fl.id, at: time.Duration(*r.DoneNS), failed: r.Failed(), large: r.Error == result.KindTooLong, reply: fl.reply})
+		p.feed.reportEnd(rowEnd{id: fl.id, at: time.Duration(*r.DoneNS), failed: r.Failed(),
+			large: r.Error == result.KindTooLong, reply: fl.reply})
 		fl.reply = nil
 		if p.slots != nil {
 			<-p.slots
@@ -403,7 +406,8 @@ func (p *play) report(c *collector) {
 	now := time.Since(p.feed.clock.start)
 	// In flight before sent: a request that is released in between counts as sent at least.
 	inFlight := p.inFlight.Load()
-	out := Progress{Elapsed: now, Done: c.done, Failed: c.failed, LeftOut: p.feed.sched.counts.leftOut.Load(), InFlight: int(inFlight), Sent: p.sent.Load()}
+	out := Progress{Elapsed: now, Done: c.done, Failed: c.failed, LeftOut: p.feed.sched.counts.leftOut.Load(),
+		InFlight: int(inFlight), Sent: p.sent.Load()}
 	out.Due = out.Sent + p.feed.queue.overdue(now)
 	// The conditions first: a report that takes long must not keep a run from its end.
 	if a := c.aborter.look(c.done-c.told[0], c.failed-c.told[1], inFlight, c.meters); a != nil {

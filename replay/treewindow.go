@@ -75,7 +75,8 @@ func (l *liveTrees) warmedUp(at time.Duration) bool {
 		return true
 	}
 	ended, live := l.ended.Load(), int64(len(l.live)-len(l.ahead))
-	settled := !l.window.want.Settled || ended >= 2*live || l.load.Live == 0 && ended+live > unsettledFor*l.window.want.Trees
+	settled := !l.window.want.Settled || ended >= 2*live || l.load.Live == 0 && ended+
+		live > unsettledFor*l.window.want.Trees
 	return at >= l.opt.Warmup.Time && ended >= l.opt.Warmup.Sessions && settled
 }
 

@@ -34,7 +34,8 @@ func ParseSpan(s string) (Span, error) {
 	if d, err := quantity.Latency(s); err == nil {
 		return Span{Time: d}, nil
 	}
-	return Span{}, &quantity.Error{Text: s, Want: "a number of requests or a duration", Examples: [3]string{"100", "10k", "30s"}}
+	return Span{}, &quantity.Error{Text: s, Want: "a number of requests or a duration",
+		Examples: [3]string{"100", "10k", "30s"}}
 }
 
 func (s Span) bad() bool { return s.Requests < 0 || s.Sessions < 0 || s.Time < 0 }

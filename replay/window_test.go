@@ -77,7 +77,8 @@ func TestDriftsOfAFewTurns(t *testing.T) {
 }
 
 func TestPeriodsOfLoops(t *testing.T) {
-	for _, c := range [][4]int64{{5, 105, 11, 110}, {0, 0, 7, 1e9}, {0, 100, 1, 1e9}, {9, 3, 7, 1e9}, {0, 100, 2, 200}, {0, 3, 10, 4}, {0, 1, 2, 2}} {
+	for _, c := range [][4]int64{{5, 105, 11, 110}, {0, 0, 7, 1e9}, {0, 100, 1, 1e9}, {9, 3, 7, 1e9},
+		{0, 100, 2, 200}, {0, 3, 10, 4}, {0, 1, 2, 2}} {
 		if got := Period(c[0], c[1], c[2]); got != c[3] {
 			t.Errorf("%d rows from %d to %d repeat after %d, want %d", c[2], c[0], c[1], got, c[3])
 		}

@@ -22,7 +22,8 @@ import (
 )
 
 // batching are the columns that compare static, continuous and paged batching.
-var batching = []string{"--model", "static=preset:rtx5080-llama-3.2-3b,batching=static", "--model", "continuous=preset:rtx5080-llama-3.2-3b",
+var batching = []string{"--model", "static=preset:rtx5080-llama-3.2-3b,batching=static", "--model",
+	"continuous=preset:rtx5080-llama-3.2-3b",
 	"--model", "paged=preset:rtx5080-llama-3.2-3b-paged", "--quiet"}
 
 func suiteResult(t *testing.T, args ...string) (r bench.SuiteResult) {
@@ -79,7 +80,8 @@ func TestBenchServingSigns(t *testing.T) {
 	} {
 		ratio := figureOf(t, &r, want.row, want.to, want.metric) / figureOf(t, &r, want.row, want.from, want.metric)
 		if ratio < want.least || ratio > want.most {
-			t.Errorf("%s: %s of %s is %.2f of that of %s, published %.2f", want.row, want.metric, want.to, ratio, want.from, want.published)
+			t.Errorf("%s: %s of %s is %.2f of that of %s, published %.2f", want.row, want.metric, want.to, ratio,
+				want.from, want.published)
 		}
 	}
 	// The floor has no queue: it is the same for all, within what was published of it.
@@ -90,15 +92,18 @@ func TestBenchServingSigns(t *testing.T) {
 	if code != cli.Good {
 		t.Errorf("exit code %d", code)
 	}
-	expect(t, text, "Workload, Model Output tokens/s TTFT p50 (ms)", "against static", "continuous: as said: ITL p99 (ms)", "48 of 48", "* the largest value")
+	expect(t, text, "Workload, Model Output tokens/s TTFT p50 (ms)", "against static",
+		"continuous: as said: ITL p99 (ms)", "48 of 48", "* the largest value")
 	markdown, _, _ := reprise(t, append([]string{"bench", "serving", "--format", "markdown"}, batching...)...)
-	expect(t, markdown, "# serving", "| Workload | Model |", "## paged_attention: single burst, moderate lengths (burst)", "- paged: as said")
+	expect(t, markdown, "# serving", "| Workload | Model |",
+		"## paged_attention: single burst, moderate lengths (burst)", "- paged: as said")
 }
 
 // Each run has a directory, with a command that makes the same results.
 func TestBenchDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must(t, append([]string{"bench", "serving", "--row", "continuous_batching", "--repeats", "2", "-o", "out"}, batching...)...)
+	must(t, append([]string{"bench", "serving", "--row", "continuous_batching", "--repeats", "2", "-o", "out"},
+		batching...)...)
 	for _, name := range []string{"command", "environment.json", "results.parquet", "report.html", "summary.json"} {
 		for _, repeat := range []string{"repeat-1", "repeat-2"} {
 			if _, err := os.Stat(filepath.Join("out", "paged", "continuous_batching", repeat, name)); err != nil {
@@ -130,10 +135,12 @@ func TestBenchDirectory(t *testing.T) {
 // made, and leads to the page of every run.
 func TestBenchPage(t *testing.T) {
 	t.Chdir(t.TempDir())
-	args := append([]string{"bench", "serving", "--row", "baseline", "--row", "continuous_batching", "--repeats", "2", "-o", "out"}, batching...)
+	args := append([]string{"bench", "serving", "--row", "baseline", "--row", "continuous_batching", "--repeats",
+		"2", "-o", "out"}, batching...)
 	must(t, args...)
 	index := string(read(t, "out/index.html"))
-	for _, want := range []string{"<h1>Suite serving</h1>", "every one is trustworthy", "TTFT p95 (ms) ←", "against static", "Hypothesis: requests that wait",
+	for _, want := range []string{"<h1>Suite serving</h1>", "every one is trustworthy", "TTFT p95 (ms) ←",
+		"against static", "Hypothesis: requests that wait",
 		"continuous: as said: TTFT p95", "Where it was made", "batching: static", "max num seqs: 24"} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the page has no %q", want)
@@ -166,7 +173,8 @@ func TestBenchPage(t *testing.T) {
 func TestBenchResumes(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
-	args := append([]string{"bench", "serving", "--json", "-o", "out"}, batching[:len(batching)-1]...) // said aloud: without --quiet
+	args := append([]string{"bench", "serving", "--json", "-o", "out"},
+		batching[:len(batching)-1]...) // said aloud: without --quiet
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	said := &watch{want: "continuous, paged_attention: burst", then: stop}
@@ -175,7 +183,8 @@ func TestBenchResumes(t *testing.T) {
 	}
 	expect(t, said.buf.String(), "interrupted: run the same command again")
 	// What a run that was killed leaves behind does not stop the next.
-	if err := os.WriteFile("out/continuous/paged_attention/results.parquet.journal", []byte("half a run"), 0o600); err != nil {
+	if err := os.WriteFile("out/continuous/paged_attention/results.parquet.journal", []byte("half a run"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, errs, code := reprise(t, args...)
@@ -190,24 +199,29 @@ func TestBenchResumes(t *testing.T) {
 		t.Errorf("another result than without an interruption:\n%s", out)
 	}
 	// What is complete is the same suite's, against the same targets.
-	for want, more := range map[string][]string{"other rows or settings": {"--row", "baseline"}, "another target": {"--block-size", "32"}} {
-		if _, errs, code := reprise(t, append(slices.Clone(args), more...)...); code != cli.Failure || !strings.Contains(errs, want) {
+	for want, more := range map[string][]string{"other rows or settings": {"--row", "baseline"},
+		"another target": {"--block-size", "32"}} {
+		if _, errs, code := reprise(t, append(slices.Clone(args), more...)...); code != cli.Failure ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}
 	}
-	if _, errs, code := reprise(t, append(args, "--block-size", "32", "--force")...); code != cli.Good || strings.Contains(errs, "complete") {
+	if _, errs, code := reprise(t, append(args, "--block-size", "32", "--force")...); code != cli.Good ||
+		strings.Contains(errs, "complete") {
 		t.Errorf("--force: exit code %d\n%s", code, errs)
 	}
 	if err := os.WriteFile("mine.yaml", []byte("rows: [{name: baseline, workload: baseline}]"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "out", "--preset", "l4-qwen2.5-0.5b"); code != cli.Failure || !strings.Contains(errs, "another suite") {
+	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "out", "--preset",
+		"l4-qwen2.5-0.5b"); code != cli.Failure || !strings.Contains(errs, "another suite") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if err := os.MkdirAll("other/x", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "other", "--preset", "l4-qwen2.5-0.5b"); code != cli.Failure || !strings.Contains(errs, "holds no suite") {
+	if _, errs, code := reprise(t, "bench", "mine.yaml", "-o", "other", "--preset",
+		"l4-qwen2.5-0.5b"); code != cli.Failure || !strings.Contains(errs, "holds no suite") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -227,23 +241,31 @@ func TestBenchBaseline(t *testing.T) {
 	r := suiteResult(t, append(args, "-o", "b", "--max-num-seqs", "16", "--baseline", "a")...)
 	changes := r.Rows[0].Models[0].Changes
 	i := slices.IndexFunc(changes, func(c bench.Change) bool { return c.Metric == "output_tokens_per_s" })
-	if i < 0 || changes[i].Change < 0.1 || changes[i].Is != figureOf(t, &r, "paged_attention", "t4-llama-3.2-3b", "output_tokens_per_s") {
+	if i < 0 || changes[i].Change < 0.1 || changes[i].Is != figureOf(t, &r, "paged_attention", "t4-llama-3.2-3b",
+		"output_tokens_per_s") {
 		t.Errorf("%+v", changes)
 	}
 	text := must(t, append(args, "-o", "c", "--baseline", "a", "--details")...)
-	expect(t, text, "TTFT p90 (ms) ← 38,400 38,400 +0.0 %", "the contract is met", "baseline change", "+0.0 %", "reprise compare decides")
+	expect(t, text, "TTFT p90 (ms) ← 38,400 38,400 +0.0 %", "the contract is met", "baseline change", "+0.0 %",
+		"reprise compare decides")
 	// From 16 places in the batch back to 8 is a regression, in text, as Markdown and as JSON.
-	for format, want := range map[string]string{"text": "REGRESSION: TTFT p90 (ms) is 38,400, in the baseline", "markdown": "\n- t4-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 38,400", "json": `"regression": {`} {
-		out, errs, code := reprise(t, append(args, "-o", "c", "--baseline", "b", "--max-regression", "10%", "--format", format)...)
-		if code != cli.Check || !strings.Contains(strings.Join(strings.Fields(out), " "), strings.TrimSpace(want)) || errs != "reprise: a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much\n" {
+	for format, want := range map[string]string{"text": "REGRESSION: TTFT p90 (ms) is 38,400, in the baseline",
+		"markdown": "\n- t4-llama-3.2-3b: REGRESSION: TTFT p90 (ms) is 38,400", "json": `"regression": {`} {
+		out, errs, code := reprise(t, append(args, "-o", "c", "--baseline", "b", "--max-regression", "10%",
+			"--format", format)...)
+		if code != cli.Check || !strings.Contains(strings.Join(strings.Fields(out), " "),
+			strings.TrimSpace(want)) || errs != "reprise: a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much\n" {
 			t.Errorf("exit code %d\n%s%s", code, out, errs)
 		}
 	}
-	expect(t, must(t, append(args, "-o", "b", "--max-num-seqs", "16", "--baseline", "a", "--max-regression", "10%", "--details")...), "no regression: TTFT p90 (ms) is")
-	if _, errs, code := reprise(t, append(args, "-o", "d", "--max-regression", "10%")...); code != cli.Usage || !strings.HasPrefix(errs, "reprise: --max-regression needs --baseline DIRECTORY, an earlier run of the suite\n") {
+	expect(t, must(t, append(args, "-o", "b", "--max-num-seqs", "16", "--baseline", "a", "--max-regression", "10%",
+		"--details")...), "no regression: TTFT p90 (ms) is")
+	if _, errs, code := reprise(t, append(args, "-o", "d", "--max-regression", "10%")...); code != cli.Usage ||
+		!strings.HasPrefix(errs, "reprise: --max-regression needs --baseline DIRECTORY, an earlier run of the suite\n") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
-	if _, errs, code := reprise(t, append(args, "-o", "d", "--baseline", "none")...); code != cli.Failure || !strings.Contains(errs, "--baseline") {
+	if _, errs, code := reprise(t, append(args, "-o", "d", "--baseline", "none")...); code != cli.Failure ||
+		!strings.Contains(errs, "--baseline") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 	if _, err := os.Stat("d"); err == nil {
@@ -289,7 +311,9 @@ func TestBenchLive(t *testing.T) {
 	if err := os.WriteFile("s.yaml", []byte(suite), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api", "chat", "-o", "out", "--details", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--trust", "max-cpu=off,max-stall=off,max-gc-pause=off")
+	out, errs, code := reprise(t, "bench", "s.yaml", "--model", "a="+url, "--model", "b="+url+"/v1", "--api",
+		"chat", "-o", "out", "--details", "--max-lag", "1h", "--max-lag-p50", "1h", "--max-lag-drift", "1h",
+		"--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--trust", "max-cpu=off,max-stall=off,max-gc-pause=off")
 	if code != cli.Good {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
 	}
@@ -300,8 +324,10 @@ func TestBenchLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(string(command)), "\n")
-	if len(lines) != 2 || !strings.HasPrefix(lines[0], "reprise replay out/workloads/one.parquet") || !strings.Contains(lines[0], "--concurrency 1 --seed 1000042 --max-requests 3") ||
-		!strings.Contains(lines[1], "--api chat") || !strings.Contains(lines[1], "--url "+url+"/v1 --concurrency 1 --output") {
+	if len(lines) != 2 || !strings.HasPrefix(lines[0], "reprise replay out/workloads/one.parquet") ||
+		!strings.Contains(lines[0], "--concurrency 1 --seed 1000042 --max-requests 3") ||
+		!strings.Contains(lines[1], "--api chat") ||
+		!strings.Contains(lines[1], "--url "+url+"/v1 --concurrency 1 --output") {
 		t.Errorf("%q", command)
 	}
 	must(t, strings.Fields(lines[1])[1:]...)
@@ -341,10 +367,13 @@ func TestSuitesScrape(t *testing.T) {
 		"unwanted": {[]string{"--url", url, "--scrape", "none"}, false},
 		"bare":     {[]string{"--url", bare.URL}, false},
 	} {
-		limits := append(c.args, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--max-lag-p50", "1h", "--max-lag-drift", "1h", "--quiet", "-o")
+		limits := append(c.args, "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1",
+			"--max-lag-p50", "1h", "--max-lag-drift", "1h", "--quiet", "-o")
 		reprise(t, append(append([]string{"bench", "s.yaml"}, limits...), name)...)
-		reprise(t, append(append([]string{"sweep", "w.parquet", "--concurrencies", "1", "--level-duration", "100ms", "--warmup", "1", "--no-confirm"}, limits...), name+"-sweep")...)
-		for _, results := range []string{filepath.Join(name, "endpoint", "one", "results.parquet"), filepath.Join(name+"-sweep", "level-concurrency-1", "results.parquet")} {
+		reprise(t, append(append([]string{"sweep", "w.parquet", "--concurrencies", "1", "--level-duration", "100ms",
+			"--warmup", "1", "--no-confirm"}, limits...), name+"-sweep")...)
+		for _, results := range []string{filepath.Join(name, "endpoint", "one", "results.parquet"),
+			filepath.Join(name+"-sweep", "level-concurrency-1", "results.parquet")} {
 			read(t, results)
 			if _, err := os.Stat(result.MetricsName(results)); (err == nil) != c.scraped {
 				t.Errorf("%s: scraped %v, want %v", results, err == nil, c.scraped)
@@ -354,7 +383,8 @@ func TestSuitesScrape(t *testing.T) {
 	if n := asked.Load(); n != 4 {
 		t.Errorf("the server without metrics was asked for them %d times, want twice a run: for what to measure, and for what it states", n)
 	}
-	if _, errs, code := reprise(t, "replay", "w.parquet", "--url", url, "-o", "r.parquet", "--scrape", "none", "--scrape", "auto"); code != cli.Usage || !strings.Contains(errs, "--scrape none cannot be used with another") {
+	if _, errs, code := reprise(t, "replay", "w.parquet", "--url", url, "-o", "r.parquet", "--scrape", "none",
+		"--scrape", "auto"); code != cli.Usage || !strings.Contains(errs, "--scrape none cannot be used with another") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }
@@ -373,7 +403,8 @@ func TestBenchServeCmd(t *testing.T) {
 		t.Fatal(err)
 	}
 	engine := bench.QuoteWords([]string{self, "serve", "--listen", "127.0.0.1:{port}", "--costs", "step={itl}"})
-	out, errs, _ := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "itl=1ms,2ms", "-o", "out", "--quiet", "--details")
+	out, errs, _ := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "itl=1ms,2ms", "-o", "out",
+		"--quiet", "--details")
 	expect(t, out, "itl-1ms", "itl-2ms", "against itl-1ms")
 	if strings.Count(errs, "engine: started") != 2 || strings.Count(errs, "engine: stopped") != 2 ||
 		strings.Index(errs, "itl=1ms: engine: stopped") > strings.Index(errs, "itl=2ms: engine: started") {
@@ -384,15 +415,18 @@ func TestBenchServeCmd(t *testing.T) {
 		t.Errorf("%q, %v", log, err)
 	}
 	command, err := os.ReadFile("out/itl-2ms/two/command")
-	if err != nil || !strings.Contains(string(command), "--costs step=2ms") || !strings.HasPrefix(string(command), "# the engine, here at port 8000: ") {
+	if err != nil || !strings.Contains(string(command), "--costs step=2ms") ||
+		!strings.HasPrefix(string(command), "# the engine, here at port 8000: ") {
 		t.Errorf("%q, %v", command, err)
 	}
 	about, err := os.ReadFile("out/itl-2ms/two/environment.json")
-	if err != nil || !strings.Contains(string(about), `--costs step=2ms"`) || !strings.Contains(string(about), `"cores":`) {
+	if err != nil || !strings.Contains(string(about), `--costs step=2ms"`) ||
+		!strings.Contains(string(about), `"cores":`) {
 		t.Errorf("%s, %v", about, err)
 	}
 	// Nothing is started for what is complete.
-	if _, errs, _ := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "itl=1ms,2ms", "-o", "out", "--quiet"); strings.Contains(errs, "started") {
+	if _, errs, _ := reprise(t, "bench", "s.yaml", "--serve-cmd", engine, "--vary", "itl=1ms,2ms", "-o", "out",
+		"--quiet"); strings.Contains(errs, "started") {
 		t.Errorf("%s", errs)
 	}
 }
@@ -434,7 +468,8 @@ func TestBenchUsage(t *testing.T) {
 		"matrix " + preset + " --row f":                                             "replays a trace, but none is given",
 		"--show nothing":                                                            "there is no such suite",
 	} {
-		if _, errs, code := reprise(t, append([]string{"bench"}, strings.Fields(args)...)...); code != cli.Usage || !strings.Contains(errs, want) {
+		if _, errs, code := reprise(t, append([]string{"bench"}, strings.Fields(args)...)...); code != cli.Usage ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%s: exit code %d, want %q in\n%s", args, code, want, errs)
 		}
 	}
@@ -448,8 +483,10 @@ func TestBenchUsage(t *testing.T) {
 	if must(t, "bench", "list") != must(t, "bench", "--list") {
 		t.Error("list is not --list")
 	}
-	expect(t, must(t, "bench", "--list", "--details"), "serving Five workloads", "Workloads: baseline, continuous_batching", "single-stream One request at a time")
-	expect(t, must(t, "bench", "matrix", "--preset", "l4-qwen2.5-0.5b", "--dry-run", "--details"), "e-warm concurrency:16 matrix-e results/l4-qwen2.5-0.5b/e-warm")
+	expect(t, must(t, "bench", "--list", "--details"), "serving Five workloads",
+		"Workloads: baseline, continuous_batching", "single-stream One request at a time")
+	expect(t, must(t, "bench", "matrix", "--preset", "l4-qwen2.5-0.5b", "--dry-run", "--details"),
+		"e-warm concurrency:16 matrix-e results/l4-qwen2.5-0.5b/e-warm")
 }
 
 // What the page shows is read as it stands.

@@ -82,10 +82,13 @@ func (c *canarySource) litellm() canaryLog {
 	model, system := "acme/"+c.take(), "You help the customers of "+c.take()+". "+strings.Repeat("Be kind and brief. ", 60)
 	for i := range 400 {
 		user := fmt.Sprintf("user-%d", i%25)
-		r := object{"id": fmt.Sprint("r", i), "call_type": "acompletion", "startTime": 1767323045.5 + float64(i), "endTime": 1767323047.5 + float64(i),
+		r := object{"id": fmt.Sprint("r", i), "call_type": "acompletion", "startTime": 1767323045.5 + float64(i),
+			"endTime":       1767323047.5 + float64(i),
 			"prompt_tokens": 300, "completion_tokens": 20, "model": model, "end_user": user, "session_id": fmt.Sprint("s", i%60),
-			"messages": []object{{"role": "system", "content": system}, {"role": "user", "content": fmt.Sprintf("question %d of %s", i%9, user)}},
-			"response": object{"choices": []object{{"message": object{"role": "assistant", "content": "an answer"}, "finish_reason": "stop"}}}}
+			"messages": []object{{"role": "system", "content": system},
+				{"role": "user", "content": fmt.Sprintf("question %d of %s", i%9, user)}},
+			"response": object{"choices": []object{{"message": object{"role": "assistant", "content": "an answer"},
+				"finish_reason": "stop"}}}}
 		switch i {
 		case 7:
 			r["end_user"] = c.take()
@@ -98,15 +101,20 @@ func (c *canarySource) litellm() canaryLog {
 		case 11:
 			r["messages"] = []object{{"role": "user", "content": "my password is " + c.take()}}
 		case 12:
-			r["response"] = object{"choices": []object{{"message": object{"role": "assistant", "content": "so it is " + c.take()}, "finish_reason": c.take()}}}
+			r["response"] = object{"choices": []object{{"message": object{"role": "assistant",
+				"content": "so it is " + c.take()}, "finish_reason": c.take()}}}
 		case 13:
-			r["metadata"] = object{"headers": object{"authorization": "Bearer " + c.take()}, "note": c.take(), "status": c.take()}
+			r["metadata"] = object{"headers": object{"authorization": "Bearer " + c.take()}, "note": c.take(),
+				"status": c.take()}
 			r["api_key"] = c.take()
 		case 14:
-			r["messages"] = []object{{"role": "user", "content": "call it"}, {"role": "assistant", "content": nil, "tool_calls": []object{{"id": c.take(), "type": "function",
-				"function": object{"name": c.take(), "arguments": `{"q":"` + c.take() + `"}`}}}}, {"role": "tool", "tool_call_id": "x", "name": c.take(), "content": c.take()}}
+			r["messages"] = []object{{"role": "user", "content": "call it"},
+				{"role": "assistant", "content": nil, "tool_calls": []object{{"id": c.take(), "type": "function",
+					"function": object{"name": c.take(), "arguments": `{"q":"` + c.take() + `"}`}}}},
+				{"role": "tool", "tool_call_id": "x", "name": c.take(), "content": c.take()}}
 		case 15:
-			r["proxy_server_request"] = object{"tools": []object{{"type": "function", "function": object{"name": c.take(), "description": c.take(), "parameters": object{c.take(): object{}}}}}}
+			r["proxy_server_request"] = object{"tools": []object{{"type": "function",
+				"function": object{"name": c.take(), "description": c.take(), "parameters": object{c.take(): object{}}}}}}
 		case 16:
 			r["call_type"], r["status"] = "acompletion", c.take()
 		case 17:
@@ -127,7 +135,8 @@ func (c *canarySource) mapped() canaryLog {
 	var b strings.Builder
 	class := c.take()
 	for i := range 4000 { // enough for a release
-		r := object{"ts": 1767323045000000000 + int64(i)*1e9 + 1, "who": fmt.Sprintf("u%d", i%30), "talk": fmt.Sprintf("t%d", i%90), "in": 100 + i%40, "out": 20 + i%9, "prio": class}
+		r := object{"ts": 1767323045000000000 + int64(i)*1e9 + 1, "who": fmt.Sprintf("u%d", i%30),
+			"talk": fmt.Sprintf("t%d", i%90), "in": 100 + i%40, "out": 20 + i%9, "prio": class}
 		switch i {
 		case 3:
 			r["who"] = c.take() + "@example.org"
@@ -150,25 +159,33 @@ func (c *canarySource) mapped() canaryLog {
 		}
 		b.WriteString(canaryJSON(r))
 	}
-	return canaryLog{name: "mapped", text: b.String(), partner: true, audited: true, args: []string{"--max-bad", "0.2", "--time-unit", "ns", "--map", "time=ts", "--map", "user=who", "--map", "session=talk",
-		"--map", "input_tokens=in", "--map", "output_tokens=out", "--map", "class=prio", "--map", "adapter=lora", "--map", "salt=salt", "--map", "kind=kind", "--map", "finish_reason=end"}}
+	return canaryLog{name: "mapped", text: b.String(), partner: true, audited: true,
+		args: []string{"--max-bad", "0.2", "--time-unit", "ns", "--map", "time=ts", "--map", "user=who", "--map",
+			"session=talk",
+			"--map", "input_tokens=in", "--map", "output_tokens=out", "--map", "class=prio", "--map", "adapter=lora",
+			"--map", "salt=salt", "--map", "kind=kind", "--map", "finish_reason=end"}}
 }
 
 func (c *canarySource) sharegpt() canaryLog {
 	var all []object
 	for i := range 30 {
-		all = append(all, object{"id": fmt.Sprint("c", i), "conversations": []object{{"from": "human", "value": fmt.Sprint("hello ", i)}, {"from": "gpt", "value": "hi"}}})
+		all = append(all, object{"id": fmt.Sprint("c", i),
+			"conversations": []object{{"from": "human", "value": fmt.Sprint("hello ", i)}, {"from": "gpt", "value": "hi"}}})
 	}
-	all[3] = object{"id": c.take(), "conversations": []object{{"from": "human", "value": "tell " + c.take()}, {"from": "gpt", "value": "told " + c.take()}}}
+	all[3] = object{"id": c.take(), "conversations": []object{{"from": "human", "value": "tell " + c.take()},
+		{"from": "gpt", "value": "told " + c.take()}}}
 	all[4]["conversations"] = []object{{"from": c.take(), "value": c.take()}}
-	return canaryLog{name: "sharegpt", args: []string{"--arrivals", "poisson:2", "--max-bad", "0.5"}, text: canaryJSON(all)}
+	return canaryLog{name: "sharegpt", args: []string{"--arrivals", "poisson:2", "--max-bad", "0.5"},
+		text: canaryJSON(all)}
 }
 
 func (c *canarySource) batch() canaryLog {
 	var b strings.Builder
 	for i := range 20 {
-		b.WriteString(canaryJSON(object{"custom_id": fmt.Sprint(c.take(), i), "method": "POST", "url": "/v1/chat/completions", "body": object{"model": c.planted[1],
-			"messages": []object{{"role": "user", "content": fmt.Sprint("hello ", i, c.planted[2])}}, "user": c.planted[3], "metadata": object{"k": c.planted[4]}, "max_tokens": 5}}))
+		b.WriteString(canaryJSON(object{"custom_id": fmt.Sprint(c.take(), i), "method": "POST",
+			"url": "/v1/chat/completions", "body": object{"model": c.planted[1],
+				"messages": []object{{"role": "user", "content": fmt.Sprint("hello ", i, c.planted[2])}},
+				"user":     c.planted[3], "metadata": object{"k": c.planted[4]}, "max_tokens": 5}}))
 	}
 	return canaryLog{name: "batch", args: []string{"--arrivals", "poisson:2"}, text: b.String()}
 }
@@ -176,8 +193,10 @@ func (c *canarySource) batch() canaryLog {
 func (c *canarySource) otel() canaryLog {
 	var b strings.Builder
 	for i := range 20 {
-		b.WriteString(canaryJSON(object{"name": c.take(), "startTimeUnixNano": 1767323046000000001 + int64(i)*1e9, "attributes": object{"gen_ai.usage.prompt_tokens": 5,
-			"gen_ai.usage.completion_tokens": 3, "gen_ai.request.model": c.planted[5], "enduser.id": c.planted[6], "gen_ai.conversation.id": c.planted[7], "http.request.header.cookie": c.planted[8]}}))
+		b.WriteString(canaryJSON(object{"name": c.take(), "startTimeUnixNano": 1767323046000000001 + int64(i)*1e9,
+			"attributes": object{"gen_ai.usage.prompt_tokens": 5,
+				"gen_ai.usage.completion_tokens": 3, "gen_ai.request.model": c.planted[5], "enduser.id": c.planted[6],
+				"gen_ai.conversation.id": c.planted[7], "http.request.header.cookie": c.planted[8]}}))
 	}
 	return canaryLog{name: "otel", text: b.String()}
 }
@@ -303,12 +322,15 @@ func TestNoCanaryComesOut(t *testing.T) {
 		s.derive(house)
 		if log.partner {
 			partner := log.name + "-partner.parquet"
-			s.command(append([]string{"import", path, "--block-size", "16", "--tier", "partner", "--unit", "request", "--epsilon", "50", "--i-understand", "--max-input", "4096", "--max-output", "1024",
-				"--capture-begin", "2026-01-02T03:00:00Z", "--capture-end", "2026-01-02T05:00:00Z", "--ledger", "l.jsonl", "-o", partner}, log.args...)...)
+			s.command(append([]string{"import", path, "--block-size", "16", "--tier", "partner", "--unit",
+				"request", "--epsilon", "50", "--i-understand", "--max-input", "4096", "--max-output", "1024",
+				"--capture-begin", "2026-01-02T03:00:00Z", "--capture-end", "2026-01-02T05:00:00Z", "--ledger",
+				"l.jsonl", "-o", partner}, log.args...)...)
 			s.derive(partner)
 		}
 		if log.audited {
-			s.command(append([]string{"audit", house, "--source", path, "--block-size", "16", "-o", log.name + ".audit.json"}, log.args...)...)
+			s.command(append([]string{"audit", house, "--source", path, "--block-size", "16", "-o",
+				log.name + ".audit.json"}, log.args...)...)
 		}
 	}
 	s.replayed("litellm.parquet.w.parquet")
@@ -329,7 +351,8 @@ func TestNoCanaryComesOut(t *testing.T) {
 // derive makes of a trace all that is made of traces.
 func (s *sinkDir) derive(trace string) {
 	s.t.Helper()
-	s.command("profile", trace, "--json", "--html", trace+".html", "--histograms", trace+".h.parquet", "--tables", trace+".t.parquet", "-o", trace+".json")
+	s.command("profile", trace, "--json", "--html", trace+".html", "--histograms", trace+".h.parquet", "--tables",
+		trace+".t.parquet", "-o", trace+".json")
 	s.command("synth", "fit", trace, "--k-swap", "2", "-o", trace+".m.parquet")
 	s.command("synth", trace+".m.parquet", "-n", "20", "-o", trace+".w.parquet")
 	s.command("export", trace, "--to", "inference-perf", "-o", trace+".csv")
@@ -357,7 +380,8 @@ func (s *sinkDir) replayed(workload string) {
 		fmt.Fprintln(&s.printed, lines.Text())
 	}
 	busy := "max-lag=off,max-lag-p50=off,max-lag-drift=off,max-stall-ttft=off,max-stall-gap=off" // as this machine may be
-	s.command("replay", workload, "--url", strings.TrimRight(url, ".,;/"), "--speed", "10000", "-o", "r.parquet", "--trust", busy)
+	s.command("replay", workload, "--url", strings.TrimRight(url, ".,;/"), "--speed", "10000", "-o", "r.parquet",
+		"--trust", busy)
 	if err := serve.Process.Signal(syscall.SIGTERM); err != nil {
 		s.t.Fatal(err)
 	}
@@ -401,11 +425,14 @@ func (s *sinkDir) plantEach(scanner *audit.Scanner, planted []string) {
 		path  string
 		plant func(path string) error
 	}{
-		"an output":         {filepath.Join(s.dir, "leak.json"), file(strings.ToLower(all))},
-		"a temporary file":  {filepath.Join(s.tmp, "leak"), file(all)},
-		"a Parquet column":  {filepath.Join(s.dir, "leak.parquet"), table(func(i int) leaky { return leaky{Value: planted[i]} })},
-		"a dictionary page": {filepath.Join(s.dir, "leak.parquet"), table(func(i int) leaky { return leaky{Dict: planted[i]} })},
-		"footer metadata":   {filepath.Join(s.dir, "leak.parquet"), table(func(int) leaky { return leaky{} }, parquet.KeyValueMetadata("note", all))},
+		"an output":        {filepath.Join(s.dir, "leak.json"), file(strings.ToLower(all))},
+		"a temporary file": {filepath.Join(s.tmp, "leak"), file(all)},
+		"a Parquet column": {filepath.Join(s.dir, "leak.parquet"),
+			table(func(i int) leaky { return leaky{Value: planted[i]} })},
+		"a dictionary page": {filepath.Join(s.dir, "leak.parquet"),
+			table(func(i int) leaky { return leaky{Dict: planted[i]} })},
+		"footer metadata": {filepath.Join(s.dir, "leak.parquet"),
+			table(func(int) leaky { return leaky{} }, parquet.KeyValueMetadata("note", all))},
 	} {
 		if err := sink.plant(sink.path); err != nil {
 			s.t.Fatal(err)

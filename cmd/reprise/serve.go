@@ -70,7 +70,8 @@ without TLS (h2c).`,
 	server, serverRest := flags.Sections(fl, "Server")
 	server.StringVar(&listen, "listen", "127.0.0.1:8000", "address and port; port 0 picks a free one")
 	server.StringVar(&c.Model, "model", c.Model, "model name")
-	server.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer, "tokenizer of prompts: a name, or the path of a tokenizer.json")
+	server.StringVar(&c.Tokenizer, "tokenizer", c.Tokenizer,
+		"tokenizer of prompts: a name, or the path of a tokenizer.json")
 	serverRest.IntVar(&c.MaxModelLen, "max-model-len", c.MaxModelLen, "longest prompt and answer together, in tokens")
 	asked.Register(fl)
 	faults.register(fl, &c)
@@ -140,11 +141,14 @@ type serveFaults struct{ list bool }
 func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.ServerConfig) {
 	server, _ := flags.Sections(fl, "Server")
 	faults, faultsRest := flags.Sections(fl, "Faults")
-	server.StringVar(&c.Imitate, "imitate", "", "imitate the wire format of a server: "+strings.Join(engine.Imitations(), ", "))
+	server.StringVar(&c.Imitate, "imitate", "", "imitate the wire format of a server: "+
+		strings.Join(engine.Imitations(), ", "))
 	faults.StringVar(&c.Quirks, "quirks", "", "`list` of quirks for every answer, such as crlf,usage-missing; see --list-quirks")
 	faults.StringVar(&c.Faults, "fault", "", "`list` of quirks for a random share of the requests: error=503:5%,stall=5s:1%; + combines quirks: error=429+retry-after=2:1%")
-	faultsRest.Seed(&c.FaultSeed, "fault-seed", 1, "seed of --fault; the choice depends only on it and the request's number")
-	faultsRest.BoolVar(&c.FaultHeader, "fault-header", false, "let a request choose the quirks of its answer, by the header "+engine.FaultHeader)
+	faultsRest.Seed(&c.FaultSeed, "fault-seed", 1,
+		"seed of --fault; the choice depends only on it and the request's number")
+	faultsRest.BoolVar(&c.FaultHeader, "fault-header", false,
+		"let a request choose the quirks of its answer, by the header "+engine.FaultHeader)
 	server.BoolVar(&c.Admin, "admin", false, "serve /admin/config, to read and change latencies, limits, quirks and faults at run time")
 	faults.BoolVar(&f.list, "list-quirks", false, "print the quirks and the imitated servers, and exit")
 }

@@ -32,8 +32,10 @@ func serveCmdSettings(t *testing.T, args ...string) ([]flags.ServeSetting, error
 }
 
 func TestServeCmdSettings(t *testing.T) {
-	got, err := serveCmdSettings(t, "--serve-cmd", "vllm serve {m} --port {port} --max-num-seqs {x}", "--set", "m=a b", "--vary", "x=32,64")
-	if err != nil || len(got) != 2 || got[0].Name != "x=32" || got[1].Command.String() != "vllm serve 'a b' --port '{port}' --max-num-seqs 64" {
+	got, err := serveCmdSettings(t, "--serve-cmd", "vllm serve {m} --port {port} --max-num-seqs {x}", "--set",
+		"m=a b", "--vary", "x=32,64")
+	if err != nil || len(got) != 2 || got[0].Name != "x=32" ||
+		got[1].Command.String() != "vllm serve 'a b' --port '{port}' --max-num-seqs 64" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got, err := serveCmdSettings(t); got != nil || err != nil {
@@ -81,7 +83,8 @@ func TestServeCmdServed(t *testing.T) {
 			return err
 		}
 		defer target.Close()
-		s, err := measureTrial(cmd.Context(), target, bench.Trial{Workload: w, Load: bench.Load{Concurrency: 2}, Results: filepath.Join(dir, "r.parquet")})
+		s, err := measureTrial(cmd.Context(), target,
+			bench.Trial{Workload: w, Load: bench.Load{Concurrency: 2}, Results: filepath.Join(dir, "r.parquet")})
 		if s.Requests.Succeeded != 4 {
 			t.Errorf("%+v", s.Requests)
 		}
@@ -92,7 +95,8 @@ func TestServeCmdServed(t *testing.T) {
 	f.Register(cmd)
 	cmd.Flags().Bool("quiet", true, "")
 	cmd.SetErr(&errs)
-	cmd.SetArgs([]string{"--serve-cmd", bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--costs", "step=1ms", "--model", "{name}"}), "--set", "name=the model"})
+	cmd.SetArgs([]string{"--serve-cmd", bench.QuoteWords([]string{os.Args[0], "serve", "--listen",
+		"127.0.0.1:{port}", "--costs", "step=1ms", "--model", "{name}"}), "--set", "name=the model"})
 	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
 	}
@@ -108,11 +112,14 @@ func TestServeCmdServed(t *testing.T) {
 func TestServeCmdNotSimulated(t *testing.T) {
 	w := targetWorkload(t, 4)
 	t.Chdir(t.TempDir())
-	for _, command := range [][]string{{"bench", "serving"}, {"sweep", w}, {"sweep", w, "--vary", "x=1,2"}, {"compare", w, "--vary", "x=1,2", "-o", "rounds"}} {
-		for _, flag := range []string{"--preset=l4-qwen2.5-0.5b", "--costs=step=1ms", "--max-num-seqs=4", "--no-prefix-caching", "--replicas=2", "--router=random"} {
+	for _, command := range [][]string{{"bench", "serving"}, {"sweep", w}, {"sweep", w, "--vary", "x=1,2"},
+		{"compare", w, "--vary", "x=1,2", "-o", "rounds"}} {
+		for _, flag := range []string{"--preset=l4-qwen2.5-0.5b", "--costs=step=1ms", "--max-num-seqs=4",
+			"--no-prefix-caching", "--replicas=2", "--router=random"} {
 			name, _, _ := strings.Cut(flag, "=")
 			_, errs, code := reprise(t, append(command, "--serve-cmd", "no-such-engine {port}", flag)...)
-			if code != cli.Usage || !strings.Contains(errs, "--serve-cmd starts") || !strings.Contains(errs, name+" is of a simulated one") {
+			if code != cli.Usage || !strings.Contains(errs, "--serve-cmd starts") ||
+				!strings.Contains(errs, name+" is of a simulated one") {
 				t.Errorf("%v %s: exit code %d\n%s", command, flag, code, errs)
 			}
 		}
@@ -127,8 +134,10 @@ func TestCompareServeCmd(t *testing.T) {
 	long(t)
 	t.Setenv(asCommand, "1")
 	w, dir := targetWorkload(t, 4), t.TempDir()
-	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--costs", "step={itl}", "--model", "{m}"})
-	args := []string{"compare", w, "--serve-cmd", engine, "--set", "m=sk-0123456789abcdef", "--vary", "itl=1ms,3ms", "--concurrency", "2", "--primary", "mean_ttft", "--rounds", "2", "--rest", "0s", "-o", dir, "--quiet"}
+	engine := bench.QuoteWords([]string{os.Args[0], "serve", "--listen", "127.0.0.1:{port}", "--costs",
+		"step={itl}", "--model", "{m}"})
+	args := []string{"compare", w, "--serve-cmd", engine, "--set", "m=sk-0123456789abcdef", "--vary", "itl=1ms,3ms",
+		"--concurrency", "2", "--primary", "mean_ttft", "--rounds", "2", "--rest", "0s", "-o", dir, "--quiet"}
 	out, errs, code := reprise(t, args...)
 	if code != cli.Good && code != cli.Untrusted {
 		t.Fatalf("exit code %d\n%s%s", code, out, errs)
@@ -153,11 +162,15 @@ func TestCompareServeCmd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if plan, err := os.ReadFile(filepath.Join(dir, "rounds.json")); err != nil || strings.Contains(string(plan), "sk-0123") {
+	if plan, err := os.ReadFile(filepath.Join(dir, "rounds.json")); err != nil ||
+		strings.Contains(string(plan), "sk-0123") {
 		t.Errorf("%s, %v", plan, err)
 	}
-	for want, more := range map[string][]string{"in which the two servers differ": {"--vary", "itl=1ms,2ms,3ms"}, "no --url-a": {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"}, "or --set-a beside": {"--vary", "itl=1ms,2ms", "--set-b", "no-prefix-caching"}} {
-		if _, errs, code := reprise(t, append([]string{"compare", w, "--serve-cmd", engine, "--set", "m=x", "-o", t.TempDir()}, more...)...); code != cli.Usage || !strings.Contains(errs, want) {
+	for want, more := range map[string][]string{"in which the two servers differ": {"--vary", "itl=1ms,2ms,3ms"},
+		"no --url-a":        {"--vary", "itl=1ms,2ms", "--url-a", "http://127.0.0.1:1"},
+		"or --set-a beside": {"--vary", "itl=1ms,2ms", "--set-b", "no-prefix-caching"}} {
+		if _, errs, code := reprise(t, append([]string{"compare", w, "--serve-cmd", engine, "--set", "m=x", "-o",
+			t.TempDir()}, more...)...); code != cli.Usage || !strings.Contains(errs, want) {
 			t.Errorf("%v: exit code %d\n%s", more, code, errs)
 		}
 	}

@@ -149,7 +149,8 @@ func serverWorkload(t *testing.T) (dir string) {
 
 func serverReplay(t *testing.T, dir string, url string, how ...string) serverSummary {
 	t.Helper()
-	args := append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", url, "--speed", "8", "-o", filepath.Join(dir, "r.parquet"),
+	args := append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", url, "--speed", "8", "-o",
+		filepath.Join(dir, "r.parquet"),
 		"--json", "--max-lag", "1h", "--max-stall-ttft", "-1", "--max-stall-gap", "-1", "--quiet"}, how...)
 	var s serverSummary
 	if err := json.Unmarshal([]byte(must(t, args...)), &s); err != nil {
@@ -172,15 +173,19 @@ func TestServerMetricsAreTrue(t *testing.T) {
 	for _, n := range names {
 		before[n] = sim.counter(t, n)
 	}
-	s := serverReplay(t, dir, sim.url, "--scrape", "auto", "--scrape-interval", "50ms", "--cache", "cold", "--note", "a note")
+	s := serverReplay(t, dir, sim.url, "--scrape", "auto", "--scrape-interval", "50ms", "--cache", "cold", "--note",
+		"a note")
 	// Before the first scrape, a text of one token shows the template and one of 64 the
 	// tokenizer: 48 of them are in cache since the replay before, all blocks but the last.
 	const queries, hits, generated = 1 + 64, 48, 2
 	grown := func(n string, asked float64) float64 { return sim.counter(t, n) - before[n] - asked }
-	if v := s.Servers; v == nil || v.Hits != grown(names[0], hits) || v.Queries != grown(names[1], queries) || v.Generated != grown(names[2], generated) {
-		t.Fatalf("servers %+v; in truth %v, %v and %v", v, grown(names[0], hits), grown(names[1], queries), grown(names[2], generated))
+	if v := s.Servers; v == nil || v.Hits != grown(names[0], hits) || v.Queries != grown(names[1], queries) ||
+		v.Generated != grown(names[2], generated) {
+		t.Fatalf("servers %+v; in truth %v, %v and %v", v, grown(names[0], hits), grown(names[1], queries),
+			grown(names[2], generated))
 	}
-	if v := s.Servers; v.Queries != s.Tokens.Prompt || v.Generated != s.Tokens.Output || v.Ratio-s.Cache.Measured > 1e-6 || s.Cache.Measured-v.Ratio > 1e-6 || v.Ratio < 0.2 {
+	if v := s.Servers; v.Queries != s.Tokens.Prompt || v.Generated != s.Tokens.Output ||
+		v.Ratio-s.Cache.Measured > 1e-6 || s.Cache.Measured-v.Ratio > 1e-6 || v.Ratio < 0.2 {
 		t.Errorf("servers %+v, the client %+v and %+v", v, s.Tokens, s.Cache)
 	}
 	r := &s.Run
@@ -192,11 +197,14 @@ func TestServerMetricsAreTrue(t *testing.T) {
 	}
 
 	// The report finds the file, and does without one that is of another run.
-	text, _, _ := reprise(t, "report", filepath.Join(dir, "r.parquet"), "--html", filepath.Join(dir, "r.html"), "--details")
-	if !strings.Contains(text, "Prefix cache hits") || !strings.Contains(text, "a note") || !strings.Contains(text, "emptied") {
+	text, _, _ := reprise(t, "report", filepath.Join(dir, "r.parquet"), "--html", filepath.Join(dir, "r.html"),
+		"--details")
+	if !strings.Contains(text, "Prefix cache hits") || !strings.Contains(text, "a note") ||
+		!strings.Contains(text, "emptied") {
 		t.Errorf("the report:\n%s", text)
 	}
-	if page, err := os.ReadFile(filepath.Join(dir, "r.html")); err != nil || !strings.Contains(string(page), "Tokens generated at the servers") {
+	if page, err := os.ReadFile(filepath.Join(dir, "r.html")); err != nil ||
+		!strings.Contains(string(page), "Tokens generated at the servers") {
 		t.Errorf("the page lacks a plot of the servers: %v", err)
 	}
 	if s := serverReplay(t, dir, sim.url); s.Servers != nil {
@@ -215,7 +223,8 @@ func TestCacheDiscipline(t *testing.T) {
 		d := s.Cache.Measured - first.Cache.Measured
 		return d < 0.005 && d > -0.005
 	}
-	if first.Run.Cache.Done != "nothing" || first.Run.Cache.Asked != "as-is" || first.warns("cache_held_more_than_was_sent") {
+	if first.Run.Cache.Done != "nothing" || first.Run.Cache.Asked != "as-is" ||
+		first.warns("cache_held_more_than_was_sent") {
 		t.Errorf("the first run: %+v, %+v", first.Run.Cache, first.Warnings)
 	}
 	// What the first run left makes the second one faster, and it is said.
@@ -229,7 +238,8 @@ func TestCacheDiscipline(t *testing.T) {
 	if d := warm.Cache.Measured - warm.Cache.Expected; d > 1e-6 || d < -0.005 || warm.Cache.Measured < 0.95 {
 		t.Errorf("warm: %+v", warm.Cache)
 	}
-	if c := warm.Run.Cache; c.Done != "warm-up-pass" || c.WarmRequests != 200 || c.WarmFailed != 0 || warm.warns("cache_held_more_than_was_sent") {
+	if c := warm.Run.Cache; c.Done != "warm-up-pass" || c.WarmRequests != 200 || c.WarmFailed != 0 ||
+		warm.warns("cache_held_more_than_was_sent") {
 		t.Errorf("warm: %+v", c)
 	}
 
@@ -248,7 +258,8 @@ func TestCacheDiscipline(t *testing.T) {
 		t.Errorf("the seeds %v", seeds)
 	}
 	for _, how := range [][]string{{"--seed", "3"}, {"--reset-cache", "/reset_prefix_cache"}} {
-		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", lacking.url, "-o", filepath.Join(dir, "x.parquet"), "--cache", "cold"}, how...)...)
+		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", lacking.url,
+			"-o", filepath.Join(dir, "x.parquet"), "--cache", "cold"}, how...)...)
 		if code != cli.Failure || !strings.Contains(errs, "does not have the call") {
 			t.Errorf("%v: exit code %d, %s", how, code, errs)
 		}
@@ -265,10 +276,12 @@ func TestServersBehindBalancer(t *testing.T) {
 	if err := os.WriteFile(key, []byte("SECRET\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serverReplay(t, dir, balancer.url, "--admin-url", a.url, "--admin-url", b.url+"/v1", "--cache", "cold", "--scrape", "auto",
+	s := serverReplay(t, dir, balancer.url, "--admin-url", a.url, "--admin-url", b.url+"/v1", "--cache", "cold",
+		"--scrape", "auto",
 		"--scrape", "gpu="+other.url, "--scrape-metric", "vllm:num_*", "--api-key-file", key)
 	for _, sim := range []*serverSim{a, b} {
-		for _, call := range []string{"POST /reset_prefix_cache Bearer SECRET", "GET /version Bearer SECRET", "GET /metrics Bearer SECRET"} {
+		for _, call := range []string{"POST /reset_prefix_cache Bearer SECRET", "GET /version Bearer SECRET",
+			"GET /metrics Bearer SECRET"} {
 			if sim.calls(call) == 0 {
 				t.Errorf("%s was not called", call)
 			}
@@ -299,7 +312,8 @@ func TestServersBehindBalancer(t *testing.T) {
 func TestPrometheusThatFails(t *testing.T) {
 	long(t)
 	dir, sim := serverWorkload(t), newServerSim(t, "")
-	s := serverReplay(t, dir, sim.url, "--prometheus", sim.url, "--scrape", "gone=http://127.0.0.1:1", "--scrape-interval", "100ms")
+	s := serverReplay(t, dir, sim.url, "--prometheus", sim.url, "--scrape", "gone=http://127.0.0.1:1",
+		"--scrape-interval", "100ms")
 	if s.Servers != nil || !s.warns("server_metrics_failed") {
 		t.Errorf("%+v, %+v", s.Servers, s.Warnings)
 	}
@@ -358,7 +372,8 @@ func TestPrometheusThatWatched(t *testing.T) {
 		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"instance":"10.0.0.7"},"values":[%s]}]}}`, strings.Join(values, ","))
 	}))
 	defer prometheus.Close()
-	s := serverReplay(t, dir, sim.url, "--prometheus", prometheus.URL, "--prometheus-query", "vllm:generation_tokens_total=sum(x)", "--scrape-interval", "20ms")
+	s := serverReplay(t, dir, sim.url, "--prometheus", prometheus.URL, "--prometheus-query",
+		"vllm:generation_tokens_total=sum(x)", "--scrape-interval", "20ms")
 	close(done)
 	watching.Wait()
 	// Its values are older than the beginning and the end of the run, on a busy machine by
@@ -372,12 +387,16 @@ func TestPrometheusThatWatched(t *testing.T) {
 func TestServerFlags(t *testing.T) {
 	dir := serverWorkload(t)
 	for _, how := range [][]string{
-		{"--cache", "lukewarm"}, {"--reset-cache", "/x"}, {"--cache", "cold", "--reset-cache", "x"}, {"--prometheus-query", "a=b"},
-		{"--prometheus", "http://h", "--prometheus-query", "SECRET"}, {"--prometheus", "SECRET"}, {"--scrape", "SECRET"}, {"--scrape", "http://u:SECRET@h"},
-		{"--scrape", "a=http://h", "--scrape", "a=http://h"}, {"--scrape-metric", "*"}, {"--scrape", "auto", "--scrape-interval", "1us"}, {"--admin-url", "SECRET"},
+		{"--cache", "lukewarm"}, {"--reset-cache", "/x"}, {"--cache", "cold", "--reset-cache", "x"},
+		{"--prometheus-query", "a=b"},
+		{"--prometheus", "http://h", "--prometheus-query", "SECRET"}, {"--prometheus", "SECRET"},
+		{"--scrape", "SECRET"}, {"--scrape", "http://u:SECRET@h"},
+		{"--scrape", "a=http://h", "--scrape", "a=http://h"}, {"--scrape-metric", "*"},
+		{"--scrape", "auto", "--scrape-interval", "1us"}, {"--admin-url", "SECRET"},
 		{"--note", strings.Repeat("x", 5000)},
 	} {
-		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url", "http://127.0.0.1:1", "-o", filepath.Join(dir, "x.parquet")}, how...)...)
+		_, errs, code := reprise(t, append([]string{"replay", filepath.Join(dir, "w.parquet"), "--url",
+			"http://127.0.0.1:1", "-o", filepath.Join(dir, "x.parquet")}, how...)...)
 		if code != cli.Usage || strings.Contains(errs, "SECRET") {
 			t.Errorf("%v: exit code %d, %s", how, code, errs)
 		}

@@ -34,7 +34,8 @@ func mooncakeTrace(t testing.TB) string {
 func simulateJSON(t *testing.T, args ...string) []engine.FleetSummary {
 	t.Helper()
 	var all []engine.FleetSummary
-	if err := json.Unmarshal([]byte(must(t, append(append([]string{"simulate", "--json"}, args...), quick...)...)), &all); err != nil {
+	if err := json.Unmarshal([]byte(must(t, append(append([]string{"simulate", "--json"}, args...), quick...)...)),
+		&all); err != nil {
 		t.Fatal(err)
 	}
 	return all
@@ -60,9 +61,11 @@ func TestSimulateMooncakeReuse(t *testing.T) {
 			continue
 		}
 		s := simulateJSON(t, path, "--kv-tokens", strconv.FormatInt(*point.Blocks*512, 10))[0]
-		t.Logf("%d blocks, at most %d in use: %.4f by token, the profile's LRU %.4f", s.CapacityBlocks, s.MaxUsedBlocks, *s.HitByToken, point.HitRatio)
+		t.Logf("%d blocks, at most %d in use: %.4f by token, the profile's LRU %.4f", s.CapacityBlocks,
+			s.MaxUsedBlocks, *s.HitByToken, point.HitRatio)
 		if math.Abs(*s.HitByToken-point.HitRatio) > 0.005 {
-			t.Errorf("%d blocks: the engine finds %.4f of the tokens, an LRU cache %.4f", *point.Blocks, *s.HitByToken, point.HitRatio)
+			t.Errorf("%d blocks: the engine finds %.4f of the tokens, an LRU cache %.4f", *point.Blocks,
+				*s.HitByToken, point.HitRatio)
 		}
 		if s.MaxUsedBlocks < 100 || s.MaxUsedBlocks > 1000 || s.Preemptions != 0 {
 			t.Errorf("%d blocks in use and %d preemptions: this is no fast engine", s.MaxUsedBlocks, s.Preemptions)
@@ -83,7 +86,8 @@ func TestSimulateMooncakeRouting(t *testing.T) {
 	for _, s := range all {
 		if w, ok := want[s.Router]; ok {
 			if math.Abs(*s.HitByBlock-w[0]) > 0.002 || math.Abs(*s.LoadImbalance-w[1]) > 0.01 {
-				t.Errorf("%s finds %.4f of the blocks, and its fullest replica has %.2f of the mean; want %v", s.Router, *s.HitByBlock, *s.LoadImbalance, w)
+				t.Errorf("%s finds %.4f of the blocks, and its fullest replica has %.2f of the mean; want %v",
+					s.Router, *s.HitByBlock, *s.LoadImbalance, w)
 			}
 			delete(want, s.Router)
 		}
@@ -134,7 +138,8 @@ func TestSimulateResults(t *testing.T) {
 		for _, gap := range r.GapsNS {
 			sum += gap
 		}
-		if r.RowID != int64(i) || *r.Output != *r.WantOutput || sum != *r.LastTokenNS || sum != *r.DoneNS || *r.SentNS != r.DueNS || *r.FirstTokenNS <= r.DueNS {
+		if r.RowID != int64(i) || *r.Output != *r.WantOutput || sum != *r.LastTokenNS || sum != *r.DoneNS ||
+			*r.SentNS != r.DueNS || *r.FirstTokenNS <= r.DueNS {
 			t.Errorf("row %d: %+v", i, r)
 		}
 	}
@@ -151,16 +156,19 @@ func TestSimulateRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, "import", "log.jsonl", "-o", "t.parquet")
-	out, _, code := reprise(t, "simulate", "t.parquet", "--costs", "step=10s", "--max-num-seqs", "1", "--max-waiting", "0", "-o", "r.parquet", "--quiet")
+	out, _, code := reprise(t, "simulate", "t.parquet", "--costs", "step=10s", "--max-num-seqs", "1",
+		"--max-waiting", "0", "-o", "r.parquet", "--quiet")
 	if code != cli.Untrusted {
 		t.Errorf("exit code %d", code)
 	}
 	expect(t, out, "Not trustworthy even so", "rate_limited")
-	for _, bad := range [][]string{{}, {"--costs", "step"}, {"--costs", "step=1ms", "--router", "fair"}, {"--costs", "step=1ms", "--speed", "0"},
+	for _, bad := range [][]string{{}, {"--costs", "step"}, {"--costs", "step=1ms", "--router", "fair"},
+		{"--costs", "step=1ms", "--speed", "0"},
 		{"--costs", "step=1ms", "--router", "all", "-o", "x.parquet"}, {"--costs", "step=1ms", "--replicas", "0"},
 		{"--costs", "step=1ms", "--batching", "magic"}, {"--costs", "step=1ms", "-o", "-"},
 		{"--costs", "step=1ms", "--html", "x.html"}, {"--costs", "step=1ms", "--max-lag", "1s"},
-		{"--costs", "step=1ms", "--trust", "max-errors=5%"}, {"--costs", "step=1ms", "-o", "x.parquet", "--trust", "max-lag=1s"}} {
+		{"--costs", "step=1ms", "--trust", "max-errors=5%"},
+		{"--costs", "step=1ms", "-o", "x.parquet", "--trust", "max-lag=1s"}} {
 		if _, _, code := reprise(t, append([]string{"simulate", "t.parquet"}, bad...)...); code != cli.Usage {
 			t.Errorf("%v: exit code %d", bad, code)
 		}
@@ -204,10 +212,12 @@ func TestSimulatePresets(t *testing.T) {
 	long(t)
 	t.Chdir(t.TempDir())
 	expect(t, must(t, "simulate", "--presets", "--details"), "l4-qwen2.5-0.5b", "closed loop of 32, 256/128 tokens",
-		"over all 42 figures: 26.7 %", "over all 60 figures: 14.4 %", "Over the 18 that were fitted: 6.5 %", "8 req/s, even, 1056–1152/256 tokens",
+		"over all 42 figures: 26.7 %", "over all 60 figures: 14.4 %", "Over the 18 that were fitted: 6.5 %",
+		"8 req/s, even, 1056–1152/256 tokens",
 		"Warning: the preset document-h100-llama-70b decodes 6.9 times slower")
 	var all []fittedPreset
-	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil || len(all) != len(flags.PresetNames()) || len(all[0].Fit) == 0 {
+	if err := json.Unmarshal([]byte(must(t, "simulate", "--presets", "--json")), &all); err != nil ||
+		len(all) != len(flags.PresetNames()) || len(all[0].Fit) == 0 {
 		t.Errorf("%d presets, %v", len(all), err)
 	}
 	if _, _, code := reprise(t, "simulate", "--presets", "t.parquet"); code != cli.Usage {
@@ -232,7 +242,8 @@ func TestSimulatePresets(t *testing.T) {
 	if plain.CapacityBlocks != 1_080_000/16 || *plain.HitByToken == 0 {
 		t.Errorf("%+v", plain)
 	}
-	if s := hits("--no-prefix-caching", "--block-size", "32", "--costs", "request=1s"); *s.HitByToken != 0 || s.CapacityBlocks != 1_080_000/32 || *s.TTFTP50MS < 1000 {
+	if s := hits("--no-prefix-caching", "--block-size", "32", "--costs", "request=1s"); *s.HitByToken != 0 ||
+		s.CapacityBlocks != 1_080_000/32 || *s.TTFTP50MS < 1000 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -267,7 +278,8 @@ func TestPresetWarnsEverywhere(t *testing.T) {
 	said("sweep.json", string(read(t, "s/sweep.json")))
 	said("capacity", must(t, "capacity", "s", "--target-rate=10"))
 	said("capacity --json", must(t, "capacity", "s", "--target-rate=10", "--json"))
-	said("compare", must(t, "compare", "t.parquet", preset, "--costs-b=step=35ms", "--rounds=2", "-o", "rounds", "--html", "c.html"))
+	said("compare", must(t, "compare", "t.parquet", preset, "--costs-b=step=35ms", "--rounds=2", "-o", "rounds",
+		"--html", "c.html"))
 	said("its page", string(read(t, "c.html")))
 	if err := os.WriteFile("b.yaml", []byte("rows:\n- {name: one, workload: t.parquet, load: recorded, primary: p95_ttft}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -276,11 +288,13 @@ func TestPresetWarnsEverywhere(t *testing.T) {
 	said("its page", string(read(t, "b/index.html")))
 	ctx, stop := context.WithCancel(t.Context())
 	serving := &watch{want: "serving", then: stop}
-	if code := run(ctx, []string{"serve", "--listen", "127.0.0.1:0", preset}, strings.NewReader(""), io.Discard, serving); code != cli.Good {
+	if code := run(ctx, []string{"serve", "--listen", "127.0.0.1:0", preset}, strings.NewReader(""), io.Discard,
+		serving); code != cli.Good {
 		t.Errorf("serve: exit code %d", code)
 	}
 	said("serve", serving.buf.String())
-	if out := must(t, "simulate", "t.parquet", "--preset=l4-qwen2.5-0.5b", "-o", "l4.parquet"); strings.Contains(out, "times slower") {
+	if out := must(t, "simulate", "t.parquet", "--preset=l4-qwen2.5-0.5b", "-o",
+		"l4.parquet"); strings.Contains(out, "times slower") {
 		t.Errorf("a preset near its hardware warns:\n%s", out)
 	}
 	if out := must(t, "simulate", "t.parquet", preset, "--costs=step=6ms"); strings.Contains(out, "times slower") {
@@ -290,7 +304,8 @@ func TestPresetWarnsEverywhere(t *testing.T) {
 
 // By the clock, an endpoint with a preset answers a replay, and flags change it.
 func TestServePreset(t *testing.T) {
-	for _, bad := range []string{"serve --preset none", "serve --preset l4-qwen2.5-0.5b --itl 5ms", "serve --preset l4-qwen2.5-0.5b --kv-tokens 1"} {
+	for _, bad := range []string{"serve --preset none", "serve --preset l4-qwen2.5-0.5b --itl 5ms",
+		"serve --preset l4-qwen2.5-0.5b --kv-tokens 1"} {
 		if _, _, code := reprise(t, strings.Fields(bad)...); code != cli.Usage {
 			t.Errorf("%s: exit code %d", bad, code)
 		}
@@ -319,7 +334,11 @@ func TestSimulateSchedules(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		if err := trace.Each(r.Reader(), func(_ int64, r *result.Result) error { got.by = append(got.by, *r); return nil }); err != nil {
+		if err := trace.Each(r.Reader(), func(_ int64,
+			r *result.Result) error {
+			got.by = append(got.by, *r)
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		w, err := trace.Open(file("w.parquet"))

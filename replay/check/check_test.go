@@ -18,7 +18,8 @@ import (
 )
 
 // checked checks a server of these settings behind a handler that may change its answers.
-func checked(t *testing.T, set func(*engine.ServerConfig), wrap func(http.Handler) http.Handler, tokenizer string) (*Report, error) {
+func checked(t *testing.T, set func(*engine.ServerConfig), wrap func(http.Handler) http.Handler,
+	tokenizer string) (*Report, error) {
 	t.Helper()
 	c := engine.DefaultServerConfig()
 	c.Engine.Costs = engine.Costs{}
@@ -40,7 +41,8 @@ func checked(t *testing.T, set func(*engine.ServerConfig), wrap func(http.Handle
 		t.Fatal(err)
 	}
 	o := Options{Tokenizer: tok, Key: true}
-	if o.Endpoint, err = client.New(client.Options{URL: srv.URL, API: result.APICompletions, Connections: client.Pooled, APIKey: "SECRET"}); err != nil {
+	if o.Endpoint, err = client.New(client.Options{URL: srv.URL, API: result.APICompletions,
+		Connections: client.Pooled, APIKey: "SECRET"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(o.Endpoint.Close)
@@ -124,7 +126,8 @@ func TestRunOtherTokenizer(t *testing.T) {
 func TestRunWithoutUsage(t *testing.T) {
 	only := func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/v1/responses" || r.URL.Path == "/v1/messages" || r.URL.Path == "/v1/embeddings" || r.URL.Path == "/metrics" {
+			if r.URL.Path == "/v1/responses" || r.URL.Path == "/v1/messages" || r.URL.Path == "/v1/embeddings" ||
+				r.URL.Path == "/metrics" {
 				http.NotFound(w, r)
 				return
 			}
@@ -167,7 +170,8 @@ func TestRunUnusable(t *testing.T) {
 		t.Errorf("no API: %v", err)
 	}
 	var refused *client.SetupError
-	if _, err := checked(t, nil, alone(http.StatusUnauthorized), "o200k_base"); !errors.As(err, &refused) || refused.Status != http.StatusUnauthorized {
+	if _, err := checked(t, nil, alone(http.StatusUnauthorized), "o200k_base"); !errors.As(err, &refused) ||
+		refused.Status != http.StatusUnauthorized {
 		t.Errorf("a refused key: %v", err)
 	}
 }
@@ -175,8 +179,10 @@ func TestRunUnusable(t *testing.T) {
 // What is said of settings that no server here has.
 func TestFindings(t *testing.T) {
 	yes, no, n := true, false, 3.2
-	r := Report{Model: "Qwen/Qwen3-8B", Server: result.ServerModels{Engine: "vllm", BlockSize: 16, KVTokens: 4096, PrefixCaching: &no, Speculates: true},
-		APIs:     []API{{Name: result.APIChat, Has: true, Usage: &yes}, {Name: result.APICompletions, Has: true, Refused: "HTTP 400: no"}},
+	r := Report{Model: "Qwen/Qwen3-8B", Server: result.ServerModels{Engine: "vllm", BlockSize: 16, KVTokens: 4096,
+		PrefixCaching: &no, Speculates: true},
+		APIs: []API{{Name: result.APIChat, Has: true, Usage: &yes},
+			{Name: result.APICompletions, Has: true, Refused: "HTTP 400: no"}},
 		Cache:    Cache{Reported: &no, On: &no, OnFrom: "stated", Sent: 34},
 		PerEvent: &n, Clock: &Clock{FromS: 3.2, ToS: 3.9}}
 	texts := []Text{{Kind: "English", Tokens: 100}, {Kind: "digits", Tokens: 20}}
@@ -228,7 +234,8 @@ func TestClockOf(t *testing.T) {
 	trip := func(sent, received, date int) client.RoundTrip {
 		return client.RoundTrip{Sent: at(sent), Received: at(received), Date: at(date)}
 	}
-	if got := clockOf([]client.RoundTrip{trip(100, 200, 0), trip(900, 910, 0), trip(1100, 1110, 1000)}); got == nil || *got != (Clock{-0.11, 1.1}) {
+	if got := clockOf([]client.RoundTrip{trip(100, 200, 0), trip(900, 910, 0),
+		trip(1100, 1110, 1000)}); got == nil || *got != (Clock{-0.11, 1.1}) {
 		t.Errorf("%+v", got)
 	}
 	if got := clockOf([]client.RoundTrip{trip(100, 200, 0), trip(900, 910, 9000)}); got != nil {

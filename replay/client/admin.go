@@ -50,7 +50,8 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		return nil, errors.New("client: there is no server to call, or its time limit is negative")
 	}
 	a := &Admin{opt: o, header: http.Header{"User-Agent": {"reprise"}}}
-	via := &HTTP{opt: Options{URL: o.URLs[0], Also: o.URLs[1:], Connections: Pooled, TLS: o.TLS, Proxy: o.Proxy, ConnectTimeout: connectTimeout}}
+	via := &HTTP{opt: Options{URL: o.URLs[0], Also: o.URLs[1:], Connections: Pooled, TLS: o.TLS, Proxy: o.Proxy,
+		ConnectTimeout: connectTimeout}}
 	var err error
 	if via.targets, err = via.opt.targets(); err != nil {
 		return nil, err
@@ -71,7 +72,10 @@ func NewAdmin(o AdminOptions) (*Admin, error) {
 		return nil, err
 	}
 	// A redirect would take the key elsewhere.
-	a.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	a.client = &http.Client{Transport: t, CheckRedirect: func(*http.Request,
+		[]*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	return a, nil
 }
 

@@ -90,18 +90,21 @@ func TestResetCache(t *testing.T) {
 		switch {
 		case c.none != errors.Is(err, ErrNoCall), c.used != used, (err == nil) != (c.used != ""):
 			t.Errorf("%s: used %q, error %v", c.name, used, err)
-		case err != nil && (!strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), urls[0])):
+		case err != nil && (!strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), "SECRET") ||
+			strings.Contains(err.Error(), urls[0])):
 			t.Errorf("%s: error %v", c.name, err)
 		}
 		for _, s := range c.servers {
-			if slices.ContainsFunc(s.keys, func(k string) bool { return k != "Bearer SECRET" }) || slices.Contains(s.seen, "POST /elsewhere") || slices.Contains(s.seen, "GET /elsewhere") {
+			if slices.ContainsFunc(s.keys, func(k string) bool { return k != "Bearer SECRET" }) ||
+				slices.Contains(s.seen, "POST /elsewhere") || slices.Contains(s.seen, "GET /elsewhere") {
 				t.Errorf("%s: keys %q, calls %q", c.name, s.keys, s.seen)
 			}
 		}
 	}
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	if _, err := adminOf(t, gone.URL).ResetCache(t.Context(), ""); err == nil || errors.Is(err, ErrNoCall) || strings.Contains(err.Error(), gone.URL) {
+	if _, err := adminOf(t, gone.URL).ResetCache(t.Context(), ""); err == nil || errors.Is(err, ErrNoCall) ||
+		strings.Contains(err.Error(), gone.URL) {
 		t.Errorf("nobody there: %v", err)
 	}
 }
@@ -111,9 +114,11 @@ func TestAbout(t *testing.T) {
 		return fmt.Sprintf(`{"data":[{"id":"other","max_model_len":1},{"id":"m","max_model_len":%d}]}`, n)
 	}
 	a := (&adminServer{gets: map[string]string{"/version": `{"version":"0.11.0"}`, "/v1/models": models(8192)}}).start(t)
-	b := (&adminServer{gets: map[string]string{"/version": `{"version":"0.10.2\u001b"}`, "/v1/models": models(4096)}}).start(t)
+	b := (&adminServer{gets: map[string]string{"/version": `{"version":"0.10.2\u001b"}`,
+		"/v1/models": models(4096)}}).start(t)
 	c := (&adminServer{gets: map[string]string{"/version": `not JSON`}}).start(t)
-	if version, n := About(adminOf(t, a, b, c, a).Survey(t.Context(), "m"), "m"); version != "0.10.2?, 0.11.0" || n != 4096 {
+	if version, n := About(adminOf(t, a, b, c, a).Survey(t.Context(), "m"), "m"); version != "0.10.2?, 0.11.0" ||
+		n != 4096 {
 		t.Errorf("%q, %d", version, n)
 	}
 	if version, n := About(adminOf(t, c).Survey(t.Context(), "m"), "m"); version != "" || n != 0 {

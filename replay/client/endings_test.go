@@ -41,7 +41,8 @@ func TestEndingsOverTheWire(t *testing.T) {
 					want = ending.InStream // it says so of any answer that was cancelled
 				}
 				if r := fire(t, endpoints[c.API], row, 0); r.Error != want || int(r.Events) != c.Tokens {
-					t.Errorf("%s, %s, as %q: %q with %d token events, want %q with %d", c.API, c.Name, label, r.Error, r.Events, want, c.Tokens)
+					t.Errorf("%s, %s, as %q: %q with %d token events, want %q with %d", c.API, c.Name, label,
+						r.Error, r.Events, want, c.Tokens)
 				}
 			}
 			if c.Body != "" {
@@ -58,7 +59,8 @@ func TestEndingsOverTheWire(t *testing.T) {
 // The simulated server ends its answers as package ending says, in every API: the client has the
 // class of each word, and the server's own count of ends agrees.
 func TestEndingsOfTheSimulatedServer(t *testing.T) {
-	for _, word := range []string{"stop", "eos", "length", "max_tokens", "tool_calls", "content_filter", "cache_threshold", "abort", "timeout", "error", "cancelled"} {
+	for _, word := range []string{"stop", "eos", "length", "max_tokens", "tool_calls", "content_filter",
+		"cache_threshold", "abort", "timeout", "error", "cancelled"} {
 		c := quirkConfig()
 		c.Engine.Costs = engine.Costs{}
 		c.Quirks = "finish-reason=" + word
@@ -70,7 +72,8 @@ func TestEndingsOfTheSimulatedServer(t *testing.T) {
 				kind = ending.InStream // as above
 			}
 			row := trace.Request{InputTokens: 12, OutputTokens: trace.Ptr[int32](8), Kind: "chat"}
-			if r := fire(t, endpoint(t, Options{URL: s.URL, Model: "m", API: api, Connections: Pooled}), row, 0); r.Error != kind {
+			if r := fire(t, endpoint(t, Options{URL: s.URL, Model: "m", API: api, Connections: Pooled}), row,
+				0); r.Error != kind {
 				t.Errorf("%s of %s: %q, want %q", word, api, r.Error, kind)
 			}
 		}

@@ -57,7 +57,8 @@ func TestServerThatRefuses(t *testing.T) {
 	}
 	url := "http://" + l.Addr().String()
 	l.Close()
-	_, results := failingRun(t, replay.Runner{Endpoint: endpoint(t, Options{URL: url})}, failingRows(10_000, 100*time.Microsecond))
+	_, results := failingRun(t, replay.Runner{Endpoint: endpoint(t, Options{URL: url})},
+		failingRows(10_000, 100*time.Microsecond))
 	for _, r := range results {
 		if r.Error != openai.KindConnect || r.SentNS != nil || r.HeadersNS != nil || r.Output != nil {
 			t.Fatalf("row %d: %+v", r.RowID, r)
@@ -88,13 +89,15 @@ func TestServerThatGoes(t *testing.T) {
 		handler.ServeHTTP(w, r)
 	}))
 	defer srv.Close()
-	_, results := failingRun(t, replay.Runner{Endpoint: endpoint(t, Options{URL: srv.URL})}, failingRows(n, 5*time.Millisecond)) // a busy machine closes late
+	_, results := failingRun(t, replay.Runner{Endpoint: endpoint(t, Options{URL: srv.URL})},
+		failingRows(n, 5*time.Millisecond)) // a busy machine closes late
 	<-left
 	count := map[string]int{}
 	for _, r := range results {
 		count[r.Error]++
 	}
-	if count[""] == 0 || count[openai.KindConnect] < n/4 || count[""]+count[openai.KindConnect]+count[openai.KindReset] != n {
+	if count[""] == 0 || count[openai.KindConnect] < n/4 || count[""]+count[openai.KindConnect]+
+		count[openai.KindReset] != n {
 		t.Errorf("classes %v", count)
 	}
 	if last := results[n-1].Error; last != openai.KindConnect {
@@ -111,7 +114,8 @@ func TestServerThatHangs(t *testing.T) {
 		defer end()
 		_, results := failingRun(t, replay.Runner{Endpoint: h, Pacer: sleeper}, failingRows(200, 10*time.Millisecond))
 		for _, r := range results {
-			if r.Error != openai.KindTimeout || *r.DoneNS != r.DueNS+int64(3*time.Second) || r.HeadersNS != nil || r.SentNS == nil {
+			if r.Error != openai.KindTimeout || *r.DoneNS != r.DueNS+int64(3*time.Second) || r.HeadersNS != nil ||
+				r.SentNS == nil {
 				t.Fatalf("row %d: %s, done %v after it was due", r.RowID, r.Error, time.Duration(*r.DoneNS-r.DueNS))
 			}
 		}
@@ -143,11 +147,13 @@ func TestServerThatFailsAtRandom(t *testing.T) {
 		if r.Error == "" && r.Events == 7 && *r.SentNS != r.DueNS {
 			t.Errorf("row %d was sent %d ns late", r.RowID, *r.SentNS-r.DueNS)
 		}
-		if r.Error == "" && *r.LastTokenNS-*r.SentNS != int64(26*time.Millisecond) && *r.LastTokenNS-*r.SentNS < int64(5*time.Second) {
+		if r.Error == "" && *r.LastTokenNS-*r.SentNS != int64(26*time.Millisecond) &&
+			*r.LastTokenNS-*r.SentNS < int64(5*time.Second) {
 			t.Errorf("row %d took %v", r.RowID, time.Duration(*r.LastTokenNS-*r.SentNS))
 		}
 	}
-	for _, class := range []string{"", openai.KindUnavailable, openai.KindRateLimited, openai.KindReset, openai.KindTimeout, openai.KindStream} {
+	for _, class := range []string{"", openai.KindUnavailable, openai.KindRateLimited, openai.KindReset,
+		openai.KindTimeout, openai.KindStream} {
 		if count[class] == 0 {
 			t.Errorf("no result of class %q in %v", class, count)
 		}

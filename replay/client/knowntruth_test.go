@@ -59,7 +59,8 @@ func TestKnownTruth(t *testing.T) {
 				last := first + (truthTokens-1)*step
 				if r.Error != "" || r.DueNS != due || *r.ReleasedNS != due || *r.SentNS != due ||
 					*r.FirstTokenNS != first || *r.LastTokenNS != last || *r.DoneNS != last || len(r.GapsNS) != truthTokens-1 {
-					t.Fatalf("row %d: %s %d %d %d %d %d", r.RowID, r.Error, r.DueNS, *r.SentNS, *r.FirstTokenNS, *r.LastTokenNS, *r.DoneNS)
+					t.Fatalf("row %d: %s %d %d %d %d %d", r.RowID, r.Error, r.DueNS, *r.SentNS, *r.FirstTokenNS,
+						*r.LastTokenNS, *r.DoneNS)
 				}
 				for i, gap := range r.GapsNS {
 					if gap != int64(c.itl) {

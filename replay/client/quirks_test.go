@@ -144,10 +144,12 @@ var quirkRows = []quirkRow{
 		want: "200 token 8 events gaps 7 input 5 cached 0 output 8 by usage length", at: quirkOnTime},
 	{quirk: "more-output=3",
 		does: "has the tokens that came beside those asked for in every result",
-		want: "200 token 11 events gaps 10 input 28 cached 0 output 11 by usage length", at: "headers@20 event@20 first@20 content@20 last@30 done@30"},
+		want: "200 token 11 events gaps 10 input 28 cached 0 output 11 by usage length",
+		at:   "headers@20 event@20 first@20 content@20 last@30 done@30"},
 	{quirk: "no-ignore-eos",
 		does: "has the tokens that came beside those asked for in every result",
-		want: "200 token 5 events gaps 4 input 28 cached 0 output 5 by usage stop", at: "headers@20 event@20 first@20 content@20 last@24 done@24"},
+		want: "200 token 5 events gaps 4 input 28 cached 0 output 5 by usage stop",
+		at:   "headers@20 event@20 first@20 content@20 last@24 done@24"},
 	{quirk: "role-first",
 		does: "does not take the role for a token",
 		want: quirkPlain, at: quirkOnTime},
@@ -159,25 +161,31 @@ var quirkRows = []quirkRow{
 		want: quirkPlain, at: quirkOnTime},
 	{quirk: "empty-deltas",
 		does: "notes the first event, and counts tokens by content alone",
-		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage length", at: "headers@0 event@0 first@20 content@20 last@27 done@27"},
+		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage length",
+		at:   "headers@0 event@0 first@20 content@20 last@27 done@27"},
 	{quirk: "progress-events",
 		does: "notes the first event, and counts tokens by content alone",
-		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage length", at: "headers@0 event@0 first@20 content@20 last@27 done@27"},
+		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage length",
+		at:   "headers@0 event@0 first@20 content@20 last@27 done@27"},
 	{quirk: "timings",
 		does: "ignores them",
 		want: quirkPlain, at: quirkOnTime},
 	{quirk: "multi-token-events",
 		does: "counts the answer: gaps are between events; with running usage, each event has its tokens",
-		want: "200 token 2 events gaps 1 input 28 cached 0 output 8 by usage length odd uncounted_events:1", at: "headers@23 event@23 first@23 content@23 last@27 done@27"},
+		want: "200 token 2 events gaps 1 input 28 cached 0 output 8 by usage length odd uncounted_events:1",
+		at:   "headers@23 event@23 first@23 content@23 last@27 done@27"},
 	{quirk: "multi-token-events", opt: func(o *Options) { o.ContinuousUsage = true },
 		does: "",
-		want: "200 token 2 events gaps 1 each [4 4] input 28 cached 0 output 8 by usage length", at: "headers@23 event@23 first@23 content@23 last@27 done@27"},
+		want: "200 token 2 events gaps 1 each [4 4] input 28 cached 0 output 8 by usage length",
+		at:   "headers@23 event@23 first@23 content@23 last@27 done@27"},
 	{quirk: "multi-token-events,usage-every-chunk",
 		does: "",
-		want: "200 token 2 events gaps 1 each [4 4] input 28 cached 0 output 8 by usage length", at: "headers@23 event@23 first@23 content@23 last@27 done@27"},
+		want: "200 token 2 events gaps 1 each [4 4] input 28 cached 0 output 8 by usage length",
+		at:   "headers@23 event@23 first@23 content@23 last@27 done@27"},
 	{quirk: "tokens-without-event=2",
 		does: "takes the count of usage; last token is the last event with text",
-		want: "200 token 6 events gaps 5 input 28 cached 0 output 8 by usage stop odd uncounted_events:1", at: "headers@20 event@20 first@20 content@20 last@25 done@27"},
+		want: "200 token 6 events gaps 5 input 28 cached 0 output 8 by usage stop odd uncounted_events:1",
+		at:   "headers@20 event@20 first@20 content@20 last@25 done@27"},
 	{quirk: "reasoning-only",
 		does: "takes reasoning for tokens, and notes the first content apart",
 		want: quirkPlain, at: "headers@20 event@20 first@20 last@27 done@27"},
@@ -192,7 +200,8 @@ var quirkRows = []quirkRow{
 		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage tool_calls", at: quirkOnTime},
 	{quirk: "choices",
 		does: "takes tokens of every choice, adds up their usage, and counts the answer: gaps are between events of any choice",
-		want: "200 token 16 events gaps 15 input 28 cached 0 output 16 by usage length odd several_choices:1", at: quirkOnTime},
+		want: "200 token 16 events gaps 15 input 28 cached 0 output 16 by usage length odd several_choices:1",
+		at:   quirkOnTime},
 	{quirk: "same-id",
 		does: "tells requests apart by their rows",
 		want: quirkPlain, at: quirkOnTime},
@@ -243,10 +252,12 @@ var quirkRows = []quirkRow{
 		want: quirkPlain, at: quirkOnTime},
 	{quirk: "comments",
 		does: "skips them, and counts the answer",
-		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage length odd keep_alives:1", at: "headers@0 event@20 first@20 content@20 last@27 done@27"},
+		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage length odd keep_alives:1",
+		at:   "headers@0 event@20 first@20 content@20 last@27 done@27"},
 	{quirk: "pings",
 		does: "skips them as it skips comments, and counts the answer",
-		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage length odd keep_alives:1", at: "headers@0 event@20 first@20 content@20 last@27 done@27"},
+		want: "200 token 8 events gaps 7 input 28 cached 0 output 8 by usage length odd keep_alives:1",
+		at:   "headers@0 event@20 first@20 content@20 last@27 done@27"},
 	{quirk: "several-events-per-write=4",
 		does: "gives events that came at once one instant, with gaps of zero",
 		want: quirkPlain, at: "headers@23 event@23 first@23 content@23 last@27 done@27"},
@@ -375,7 +386,8 @@ func quirkInstants(r *result.Result) string {
 	for _, c := range []struct {
 		name string
 		at   *int64
-	}{{"headers", r.HeadersNS}, {"event", r.FirstEventNS}, {"first", r.FirstTokenNS}, {"content", r.FirstContentNS}, {"last", r.LastTokenNS}, {"done", r.DoneNS}} {
+	}{{"headers", r.HeadersNS}, {"event", r.FirstEventNS}, {"first", r.FirstTokenNS}, {"content", r.FirstContentNS},
+		{"last", r.LastTokenNS}, {"done", r.DoneNS}} {
 		if c.at != nil {
 			fmt.Fprintf(&b, " %s@%g", c.name, float64(*c.at)/1e6)
 		}
@@ -428,7 +440,8 @@ var updateQuirks = flag.Bool("update", false, "rewrite the table of quirks in do
 
 // The documentation says of each quirk what the rows above hold.
 func TestQuirkTable(t *testing.T) {
-	const path, begin, end = "../../docs/trust.md", "<!-- quirks: go test ./replay/client -run TestQuirkTable -update -->\n", "<!-- end of quirks -->"
+	const path, begin, end = "../../docs/trust.md",
+		"<!-- quirks: go test ./replay/client -run TestQuirkTable -update -->\n", "<!-- end of quirks -->"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -508,8 +521,10 @@ func TestImitatedServers(t *testing.T) {
 		{"llama-server", result.APIChat, sound, early},
 		{"llama-server", result.APICompletions, text, early},
 		// It stops where it likes, and tells of no cached tokens.
-		{"ollama", result.APIChat, "200 token 5 events gaps 4 input 28 output 5 by usage stop", "headers@20 event@20 first@20 content@20 last@24 done@24"},
-		{"ollama", result.APICompletions, "200 token 3 events gaps 2 input 6 output 3 by usage stop", "headers@20 event@20 first@20 content@20 last@22 done@22"},
+		{"ollama", result.APIChat, "200 token 5 events gaps 4 input 28 output 5 by usage stop",
+			"headers@20 event@20 first@20 content@20 last@24 done@24"},
+		{"ollama", result.APICompletions, "200 token 3 events gaps 2 input 6 output 3 by usage stop",
+			"headers@20 event@20 first@20 content@20 last@22 done@22"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := quirkConfig()

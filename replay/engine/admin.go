@@ -23,7 +23,8 @@ type adminSettings struct {
 // settings are those in force.
 func (s *Server) settings() adminSettings {
 	now := s.current.Load()
-	out := adminSettings{Imitate: now.imitate, Quirks: now.faults.quirkList, Faults: now.faults.randomList, FaultSeed: now.faults.seed}
+	out := adminSettings{Imitate: now.imitate, Quirks: now.faults.quirkList, Faults: now.faults.randomList,
+		FaultSeed: now.faults.seed}
 	out.Costs, out.MaxWaiting = s.engine.settings()
 	return out
 }

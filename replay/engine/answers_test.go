@@ -66,10 +66,12 @@ map[Content-Type:[application/json]]
 		}
 		ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "")
 		ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true,"stream":true}`, "timings")
-		ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "usage-missing,chat-ids,finish-reason=done")
+		ask(openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`,
+			"usage-missing,chat-ids,finish-reason=done")
 		ask(openai.ChatPath, `{"messages":[{"role":"user","content":"one two three"}],"max_tokens":1,"ignore_eos":true}`, "no-cached-tokens")
 		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true,"stream":true}`, "")
-		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":1,"ignore_eos":true,"stream":true}`, "finish-reason=stop")
+		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":1,"ignore_eos":true,"stream":true}`,
+			"finish-reason=stop")
 		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true}`, "")
 		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":2,"ignore_eos":true}`, "finish-reason=stop")
 		ask(openai.ResponsesPath, `{"input":"one two three","max_output_tokens":99}`, "")
@@ -114,24 +116,38 @@ func TestRefusalsToTheByte(t *testing.T) {
 		status             int
 		kind, message      string
 	}{
-		{openai.CompletionsPath, words(20) + "}", "", 400, "BadRequestError", long + "36 were requested (20 in the prompt, 16 for the completion)"},
-		{openai.CompletionsPath, words(21) + "}", "", 400, "BadRequestError", long + "37 were requested (21 in the prompt, 16 for the completion)"},
-		{openai.CompletionsPath, words(3) + `,"max_tokens":18}`, "", 400, "BadRequestError", long + "21 were requested (3 in the prompt, 18 for the completion)"},
-		{openai.CompletionsPath, words(30) + `,"max_tokens":25}`, "prompt-cut", 400, "BadRequestError", long + "26 were requested (1 in the prompt, 25 for the completion)"},
-		{openai.CompletionsPath, `{"messages":[{"role":"user","content":"x"}]}`, "", 400, "BadRequestError", "want messages for a chat, or a prompt for a completion"},
-		{openai.ChatPath, `{"prompt":"x"}`, "", 400, "BadRequestError", "want messages for a chat, or a prompt for a completion"},
+		{openai.CompletionsPath, words(20) + "}", "", 400, "BadRequestError",
+			long + "36 were requested (20 in the prompt, 16 for the completion)"},
+		{openai.CompletionsPath, words(21) + "}", "", 400, "BadRequestError",
+			long + "37 were requested (21 in the prompt, 16 for the completion)"},
+		{openai.CompletionsPath, words(3) + `,"max_tokens":18}`, "", 400, "BadRequestError",
+			long + "21 were requested (3 in the prompt, 18 for the completion)"},
+		{openai.CompletionsPath, words(30) + `,"max_tokens":25}`, "prompt-cut", 400, "BadRequestError",
+			long + "26 were requested (1 in the prompt, 25 for the completion)"},
+		{openai.CompletionsPath, `{"messages":[{"role":"user","content":"x"}]}`, "", 400, "BadRequestError",
+			"want messages for a chat, or a prompt for a completion"},
+		{openai.ChatPath, `{"prompt":"x"}`, "", 400, "BadRequestError",
+			"want messages for a chat, or a prompt for a completion"},
 		{openai.CompletionsPath, `{"prompt":""}`, "", 400, "BadRequestError", "the prompt has no tokens"},
 		{openai.EmbeddingsPath, `{"input":""}`, "", 400, "BadRequestError", "the prompt has no tokens"},
-		{openai.CompletionsPath, `{"prompt":"x","cache_salt":""}`, "", 400, "BadRequestError", "cache_salt must be a string that is not empty"},
-		{openai.CompletionsPath, `{"prompt":"x","cache_salt":7}`, "", 400, "BadRequestError", "cache_salt must be a string that is not empty"},
-		{openai.CompletionsPath, `{"model":"other","prompt":"x"}`, "model-404", 404, "NotFoundError", "the model does not exist"},
-		{openai.EmbeddingsPath, `{"model":"other","input":"x"}`, "model-404", 404, "NotFoundError", "the model does not exist"},
-		{openai.ResponsesPath, `{"model":"other","input":"x"}`, "model-404", 404, "NotFoundError", "the model does not exist"},
+		{openai.CompletionsPath, `{"prompt":"x","cache_salt":""}`, "", 400, "BadRequestError",
+			"cache_salt must be a string that is not empty"},
+		{openai.CompletionsPath, `{"prompt":"x","cache_salt":7}`, "", 400, "BadRequestError",
+			"cache_salt must be a string that is not empty"},
+		{openai.CompletionsPath, `{"model":"other","prompt":"x"}`, "model-404", 404, "NotFoundError",
+			"the model does not exist"},
+		{openai.EmbeddingsPath, `{"model":"other","input":"x"}`, "model-404", 404, "NotFoundError",
+			"the model does not exist"},
+		{openai.ResponsesPath, `{"model":"other","input":"x"}`, "model-404", 404, "NotFoundError",
+			"the model does not exist"},
 		{openai.CompletionsPath, `{"prompt":"x"}`, "error=599", 599, "InternalServerError", "the request was chosen to fail"},
 		{openai.CompletionsPath, `{"prompt":"x"}`, "error=499", 499, "BadRequestError", "the request was chosen to fail"},
-		{openai.CompletionsPath, `{"prompt":"x"}`, "refuse=1s", 501, "InternalServerError", "the quirk refuse needs a server that has its own port"},
-		{openai.CompletionsPath, `{"prompt":"x"}`, "stall", 400, "BadRequestError", "X-Reprise-Fault: quirk stall: its value is a duration of at most an hour, such as 5s"},
-		{"engine" + openai.CompletionsPath, `{"prompt":"one two three","max_tokens":3,"ignore_eos":true}`, "", 400, "BadRequestError", "the request is longer than the KV memory"},
+		{openai.CompletionsPath, `{"prompt":"x"}`, "refuse=1s", 501, "InternalServerError",
+			"the quirk refuse needs a server that has its own port"},
+		{openai.CompletionsPath, `{"prompt":"x"}`, "stall", 400, "BadRequestError",
+			"X-Reprise-Fault: quirk stall: its value is a duration of at most an hour, such as 5s"},
+		{"engine" + openai.CompletionsPath, `{"prompt":"one two three","max_tokens":3,"ignore_eos":true}`, "", 400,
+			"BadRequestError", "the request is longer than the KV memory"},
 		{"/tokenize", `{"prompt":1}`, "", 400, "BadRequestError", `the body is not {"prompt": text}`},
 	} {
 		config, path := c, row.path
@@ -139,8 +155,10 @@ func TestRefusalsToTheByte(t *testing.T) {
 			config.Engine, path = model, rest
 		}
 		w := faultAsk(t, faultServer(t, config), t.Context(), path, row.body, row.quirks)
-		want := fmt.Sprintf(`{"error":{"message":%s,"type":"%s","param":null,"code":%d}}`, quoteJSON(row.message), row.kind, row.status)
-		if got := strings.TrimSpace(w.Body.String()); w.Code != row.status || got != want || w.Header().Get("Content-Type") != "application/json" {
+		want := fmt.Sprintf(`{"error":{"message":%s,"type":"%s","param":null,"code":%d}}`, quoteJSON(row.message),
+			row.kind, row.status)
+		if got := strings.TrimSpace(w.Body.String()); w.Code != row.status || got != want ||
+			w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s: %d %s %s; want %s", row.path, row.body, w.Code, w.Header().Get("Content-Type"), got, want)
 		}
 	}
@@ -152,7 +170,8 @@ func TestLocalHostOnly(t *testing.T) {
 	c := fast()
 	c.Quirks = "local-host-only"
 	local := faultServer(t, c)
-	for host, want := range map[string]int{"localhost": 200, "localhost:80": 200, "127.0.0.1": 200, "127.9.9.9:11434": 200, "[::1]:80": 200, "[::1]": 200,
+	for host, want := range map[string]int{"localhost": 200, "localhost:80": 200, "127.0.0.1": 200,
+		"127.9.9.9:11434": 200, "[::1]:80": 200, "[::1]": 200,
 		"example.com": 403, "example.com:80": 403, "10.0.0.1:80": 403, "[fe80::1]:80": 403, "": 403} {
 		if got := statusFrom(local, host); got != want {
 			t.Errorf("host %q: status %d, want %d", host, got, want)
@@ -185,7 +204,8 @@ func TestLengthOfAnswers(t *testing.T) {
 		{openai.CompletionsPath, `"prompt":"` + strings.Repeat("one ", 989) + `one"`, "", 10},
 		{openai.CompletionsPath, `"prompt":"` + strings.Repeat("one ", 998) + `one"`, "", 1},
 	} {
-		if got, finish := lengthOf(t, h, row.path, "{"+row.body+`,"ignore_eos":true}`, row.quirks); got != row.want || finish != "length" {
+		if got, finish := lengthOf(t, h, row.path, "{"+row.body+`,"ignore_eos":true}`,
+			row.quirks); got != row.want || finish != "length" {
 			t.Errorf("%.60s, %s: %d tokens, %s; want %d", row.body, row.quirks, got, finish, row.want)
 		}
 	}
@@ -201,13 +221,16 @@ func TestLengthOfAnswers(t *testing.T) {
 		if n < limit {
 			stopped++
 		}
-		if m, finish := lengthOf(t, h, openai.CompletionsPath, prompt+`,"min_tokens":5}`, ""); m != max(n, 5) || (finish == "stop") != (m < limit) {
+		if m, finish := lengthOf(t, h, openai.CompletionsPath, prompt+`,"min_tokens":5}`, ""); m != max(n, 5) ||
+			(finish == "stop") != (m < limit) {
 			t.Fatalf("prompt %d: %d tokens without a least number, %d with 5, %s", i, n, m, finish)
 		}
-		if m, _ := lengthOf(t, h, openai.CompletionsPath, prompt+`,"min_tokens":5,"ignore_eos":true}`, "no-ignore-eos"); m != n {
+		if m, _ := lengthOf(t, h, openai.CompletionsPath, prompt+`,"min_tokens":5,"ignore_eos":true}`,
+			"no-ignore-eos"); m != n {
 			t.Fatalf("prompt %d: %d tokens, and %d where ignore_eos means nothing", i, n, m)
 		}
-		if m, finish := lengthOf(t, h, openai.CompletionsPath, prompt+fmt.Sprintf(`,"min_tokens":%d}`, limit), ""); m != limit || finish != "length" {
+		if m, finish := lengthOf(t, h, openai.CompletionsPath, prompt+fmt.Sprintf(`,"min_tokens":%d}`, limit),
+			""); m != limit || finish != "length" {
 			t.Fatalf("prompt %d: %d tokens, %s, with at least %d", i, m, finish, limit)
 		}
 	}
@@ -230,7 +253,8 @@ func TestCacheSalt(t *testing.T) {
 	for i, row := range []struct {
 		salt string
 		want int
-	}{{"", 0}, {"", 2}, {`,"cache_salt":null`, 2}, {`,"cache_salt":"a"`, 0}, {`,"cache_salt":"b"`, 0}, {`,"cache_salt":"a"`, 2}, {"", 2}} {
+	}{{"", 0}, {"", 2}, {`,"cache_salt":null`, 2}, {`,"cache_salt":"a"`, 0}, {`,"cache_salt":"b"`, 0},
+		{`,"cache_salt":"a"`, 2}, {"", 2}} {
 		w := faultAsk(t, h, t.Context(), openai.CompletionsPath, `{"prompt":"one two three","max_tokens":1`+row.salt+`}`, "")
 		if want := fmt.Sprintf(`"cached_tokens":%d}`, row.want); !strings.Contains(w.Body.String(), want) {
 			t.Errorf("request %d, %s: no %s in %s", i, row.salt, want, w.Body)
@@ -243,12 +267,14 @@ func TestCacheSalt(t *testing.T) {
 func TestSeed(t *testing.T) {
 	h := faultServer(t, fast())
 	answer := func(members string) string {
-		w := faultAsk(t, h, t.Context(), openai.CompletionsPath, `{"prompt":"one two three","max_tokens":8,"ignore_eos":true`+members+`}`, "")
+		w := faultAsk(t, h, t.Context(), openai.CompletionsPath,
+			`{"prompt":"one two three","max_tokens":8,"ignore_eos":true`+members+`}`, "")
 		_, text, _ := strings.Cut(w.Body.String(), `"text":`)
 		text, _, _ = strings.Cut(text, `,"finish`)
 		return text
 	}
-	none, zero, seven, again, eight := answer(""), answer(`,"seed":0`), answer(`,"seed":7`), answer(`,"seed":7`), answer(`,"seed":8`)
+	none, zero, seven, again, eight := answer(""), answer(`,"seed":0`), answer(`,"seed":7`), answer(`,"seed":7`),
+		answer(`,"seed":8`)
 	if none != zero || seven != again || none == seven || seven == eight || len(none) < 20 {
 		t.Errorf("without a seed %s, with 0 %s, with 7 %s and %s, with 8 %s", none, zero, seven, again, eight)
 	}
@@ -271,7 +297,8 @@ func TestQueueOfTheServer(t *testing.T) {
 		if got := fmt.Sprint(w.lines); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
-		if text := metricsOf(h); !strings.Contains(text, `num_requests_running{model_name="sim"} 1`) || !strings.Contains(text, `num_requests_waiting{model_name="sim"} 2`) {
+		if text := metricsOf(h); !strings.Contains(text, `num_requests_running{model_name="sim"} 1`) ||
+			!strings.Contains(text, `num_requests_waiting{model_name="sim"} 2`) {
 			t.Errorf("not 1 runs and 2 wait:\n%s", text)
 		}
 		time.Sleep(time.Minute) // until all have been answered

@@ -49,17 +49,21 @@ func TestMessages(t *testing.T) {
 	status, o, text := ask(openai.MessagesPath, `"max_tokens":9,"ignore_eos":true,"stream":true`)
 	n := chat.Usage.PromptTokens
 	cached := (n - 1) / 16 * 16
-	if status != 200 || o.Err != nil || o.FinishReason != "max_tokens" || o.TokenEvents != 9 || o.Usage.CompletionTokens != 9 || o.Usage.PromptTokens != n || o.Usage.PromptTokensDetails.CachedTokens != cached {
+	if status != 200 || o.Err != nil || o.FinishReason != "max_tokens" || o.TokenEvents != 9 ||
+		o.Usage.CompletionTokens != 9 || o.Usage.PromptTokens != n || o.Usage.PromptTokensDetails.CachedTokens != cached {
 		t.Fatalf("status %d, %+v, usage %+v of %d\n%s", status, o, o.Usage, n, text)
 	}
-	if string(o.Text.Content) != string(chat.Text.Content) || !strings.Contains(text, fmt.Sprintf(`"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":9`, n-cached, cached)) {
+	if string(o.Text.Content) != string(chat.Text.Content) ||
+		!strings.Contains(text, fmt.Sprintf(`"input_tokens":%d,"cache_creation_input_tokens":0,"cache_read_input_tokens":%d,"output_tokens":9`, n-cached, cached)) {
 		t.Errorf("%q, the chat %q: %s", o.Text.Content, chat.Text.Content, text)
 	}
 	status, whole, text := ask(openai.MessagesPath, `"max_tokens":9,"ignore_eos":true`)
-	if status != 200 || *whole.Usage.PromptTokensDetails != *o.Usage.PromptTokensDetails || whole.Usage.TotalTokens != n+9 || !strings.Contains(text, string(chat.Text.Content)) {
+	if status != 200 || *whole.Usage.PromptTokensDetails != *o.Usage.PromptTokensDetails ||
+		whole.Usage.TotalTokens != n+9 || !strings.Contains(text, string(chat.Text.Content)) {
 		t.Errorf("whole: status %d, %+v: %s", status, whole.Usage, text)
 	}
-	if status, text := post(t, srv, openai.MessagesPath, `{"messages":[{"role":"user","content":"p"}]}`); status != 400 || !strings.Contains(text, "must have max_tokens") {
+	if status, text := post(t, srv, openai.MessagesPath,
+		`{"messages":[{"role":"user","content":"p"}]}`); status != 400 || !strings.Contains(text, "must have max_tokens") {
 		t.Errorf("without max_tokens: status %d: %s", status, text)
 	}
 }
@@ -96,7 +100,8 @@ func TestOtherAPIsAreRefused(t *testing.T) {
 	c.Engine.MaxSeqs, c.Engine.MaxWaiting, c.Engine.Costs.Step, c.Quirks = 1, 0, 1e15, "early-headers"
 	srv := start(t, c)
 	// One that has the only place, as its headers say.
-	resp, err := http.Post(srv.URL+openai.CompletionsPath, "application/json", strings.NewReader(`{"prompt":"p","stream":true,"max_tokens":5,"ignore_eos":true}`))
+	resp, err := http.Post(srv.URL+openai.CompletionsPath, "application/json",
+		strings.NewReader(`{"prompt":"p","stream":true,"max_tokens":5,"ignore_eos":true}`))
 	if err != nil {
 		t.Fatal(err)
 	}

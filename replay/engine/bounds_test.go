@@ -85,7 +85,8 @@ func TestPoolUsesNodesAgain(t *testing.T) {
 func TestQuirkBounds(t *testing.T) {
 	var got time.Duration
 	duration := span(func(_ *behaviour, d time.Duration) { got = d })
-	for value, ok := range map[string]bool{"1ns": true, "1h": true, "0s": false, "-1s": false, "1h1ns": false, "5": true, "5 min": true, "x": false, "": false} {
+	for value, ok := range map[string]bool{"1ns": true, "1h": true, "0s": false, "-1s": false, "1h1ns": false,
+		"5": true, "5 min": true, "x": false, "": false} {
 		got = 0
 		if err := duration(&behaviour{}, value); (err == nil) != ok || (got != 0) != ok {
 			t.Errorf("duration %q: %v, set to %v", value, err, got)
@@ -110,7 +111,8 @@ func TestCostsInUnits(t *testing.T) {
 	if got, want := (Costs{}).String(), "step=0ps,kv-token=0ps,prefill-token=0ps,decode-seq=0ps,request=0ps"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := (Costs{Step: 1000, KVToken: 999}).String(), "step=1ns,kv-token=999ps,prefill-token=0ps,decode-seq=0ps,request=0ps"; got != want {
+	if got, want := (Costs{Step: 1000, KVToken: 999}).String(),
+		"step=1ns,kv-token=999ps,prefill-token=0ps,decode-seq=0ps,request=0ps"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -184,7 +186,8 @@ func TestReached(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, a := range []Arrival{{At: 0, Job: Job{Prompt: 100, Output: 10}}, {At: 0, Job: Job{Prompt: 7, Output: 3}}, {At: 1, Job: Job{Prompt: 30, Output: 20}}} {
+	for i, a := range []Arrival{{At: 0, Job: Job{Prompt: 100, Output: 10}}, {At: 0, Job: Job{Prompt: 7, Output: 3}},
+		{At: 1, Job: Job{Prompt: 30, Output: 20}}} {
 		a.Job.ID = int64(i)
 		if err := f.Send(a); err != nil {
 			t.Fatal(err)
@@ -195,13 +198,15 @@ func TestReached(t *testing.T) {
 	}
 	// The first replica has the first and the third. Both decode from the third step to the
 	// tenth, in which the first has 109 tokens of KV and the other 38.
-	got, want := f.Reached(), Covers{MaxPromptTokens: 100, MaxOutputTokens: 20, MaxInFlight: 2, MaxDecoding: 2, MaxKVTokens: 147}
+	got, want := f.Reached(), Covers{MaxPromptTokens: 100, MaxOutputTokens: 20, MaxInFlight: 2, MaxDecoding: 2,
+		MaxKVTokens: 147}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	covers := Covers{MaxPromptTokens: 96, MaxOutputTokens: 10, MaxInFlight: 2, MaxKVTokens: 140}
 	// 4 % and 5 % beyond are within what another seed does, and what is not known bounds nothing.
-	if got := covers.Beyond(want); len(got) != 1 || got[0].Bound != "max_output_tokens" || got[0].Covers != 10 || got[0].Reached != 20 {
+	if got := covers.Beyond(want); len(got) != 1 || got[0].Bound != "max_output_tokens" || got[0].Covers != 10 ||
+		got[0].Reached != 20 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -156,7 +156,8 @@ func TestHowStreamsEnd(t *testing.T) {
 	second.StartTLS()
 	defer second.Close()
 	ask := func(srv *httptest.Server, quirks string) (protocol int, text string, err error) {
-		r, _ := http.NewRequest("POST", srv.URL+"/v1/completions", strings.NewReader(`{"prompt":"x","stream":true,"max_tokens":4,"ignore_eos":true}`))
+		r, _ := http.NewRequest("POST", srv.URL+"/v1/completions",
+			strings.NewReader(`{"prompt":"x","stream":true,"max_tokens":4,"ignore_eos":true}`))
 		r.Header.Set(FaultHeader, quirks)
 		resp, err := srv.Client().Do(r)
 		if err != nil {
@@ -168,7 +169,8 @@ func TestHowStreamsEnd(t *testing.T) {
 	}
 	for quirks, want := range map[string]error{"reset": syscall.ECONNRESET, "cut": io.ErrUnexpectedEOF} {
 		// A reset overtakes what was sent before it.
-		if _, text, err := ask(plain, quirks); !errors.Is(err, want) || strings.Count(text, "data: ") > 2 || quirks == "cut" && strings.Count(text, "data: ") != 2 {
+		if _, text, err := ask(plain, quirks); !errors.Is(err, want) || strings.Count(text, "data: ") > 2 ||
+			quirks == "cut" && strings.Count(text, "data: ") != 2 {
 			t.Errorf("%s: %q, %v", quirks, text, err)
 		}
 		protocol, text, err := ask(second, quirks)

@@ -97,7 +97,9 @@ func TestQuirksOnTheWire(t *testing.T) {
 		{"no-space", openai.CompletionsPath, "data:{", 6},
 		{"multi-line-data", openai.CompletionsPath, ",\ndata: \"choices\":", 6},
 		{"comments", openai.CompletionsPath, ":\n\n: ping\n\ndata: : keepalive\n\ndata: \n\n", 5},
-		{"error-mid-stream", openai.CompletionsPath, `data: {"error":{"message":"the engine failed","type":"InternalServerError","param":null,"code":500}}` + "\n\ndata: [DONE]\n\n", 1},
+		{"error-mid-stream", openai.CompletionsPath,
+			`data: {"error":{"message":"the engine failed","type":"InternalServerError","param":null,"code":500}}` +
+				"\n\ndata: [DONE]\n\n", 1},
 		{"error-mid-stream=close,error-code=string", openai.CompletionsPath, `"code":"error_500"`, 1},
 		{"error-mid-stream=close", openai.CompletionsPath, "[DONE]", 0},
 		{"finish-reason=remote_decode", openai.CompletionsPath, `"finish_reason":"remote_decode"`, 1},
@@ -121,7 +123,8 @@ func TestQuirksOnTheWire(t *testing.T) {
 // Running usage comes when it is asked for.
 func TestContinuousUsage(t *testing.T) {
 	h := faultServer(t, fast())
-	w := faultAsk(t, h, t.Context(), openai.CompletionsPath, strings.Replace(faultText, `"include_usage":true`, `"include_usage":true,"continuous_usage_stats":true`, 1), "")
+	w := faultAsk(t, h, t.Context(), openai.CompletionsPath,
+		strings.Replace(faultText, `"include_usage":true`, `"include_usage":true,"continuous_usage_stats":true`, 1), "")
 	for n := 1; n <= 4; n++ {
 		if want := fmt.Sprintf(`"completion_tokens":%d,`, n); !strings.Contains(w.Body.String(), want) {
 			t.Errorf("no %s", want)
@@ -176,7 +179,8 @@ func TestQueueFullRetryAfter(t *testing.T) {
 		h := faultServer(t, c)
 		go faultAsk(t, h, t.Context(), openai.CompletionsPath, faultText, "")
 		synctest.Wait()
-		if w := faultAsk(t, h, t.Context(), openai.CompletionsPath, faultText, ""); w.Code != 429 || w.Header().Get("Retry-After") != "2" {
+		if w := faultAsk(t, h, t.Context(), openai.CompletionsPath, faultText, ""); w.Code != 429 ||
+			w.Header().Get("Retry-After") != "2" {
 			t.Errorf("status %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
 		}
 	})
@@ -212,7 +216,8 @@ func TestFaultLists(t *testing.T) {
 		switch {
 		case row.says == "" && err != nil:
 			t.Errorf("%+v: %v", row, err)
-		case row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "secret")):
+		case row.says != "" && (err == nil || !strings.Contains(err.Error(), row.says) ||
+			strings.Contains(err.Error(), "secret")):
 			t.Errorf("%+v: %v", row, err)
 		}
 	}
@@ -227,7 +232,8 @@ func TestFaultLists(t *testing.T) {
 
 // The header is nothing to a server that was not told to honour it.
 func TestFaultHeaderIsOff(t *testing.T) {
-	if w := faultAsk(t, faultServer(t, fast()), t.Context(), openai.CompletionsPath, faultText, "error=500"); w.Code != 200 {
+	if w := faultAsk(t, faultServer(t, fast()), t.Context(), openai.CompletionsPath, faultText,
+		"error=500"); w.Code != 200 {
 		t.Errorf("status %d", w.Code)
 	}
 }
@@ -283,14 +289,16 @@ func TestCloseKeepAlive(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(faultText), faultText)
+	fmt.Fprintf(conn, "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(faultText),
+		faultText)
 	in := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(in, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var body strings.Builder
-	if _, err := bufio.NewReader(resp.Body).WriteTo(&body); err != nil || !strings.HasSuffix(body.String(), "data: [DONE]\n\n") {
+	if _, err := bufio.NewReader(resp.Body).WriteTo(&body); err != nil ||
+		!strings.HasSuffix(body.String(), "data: [DONE]\n\n") {
 		t.Errorf("the body ends with %v", err)
 	}
 	if resp.Close || resp.Header.Get("Keep-Alive") != "timeout=5, max=100" {
@@ -352,7 +360,8 @@ func TestAbortWithinAStep(t *testing.T) {
 		begin := time.Now()
 		go faultAsk(t, h, ctx, openai.CompletionsPath, long, "")
 		synctest.Wait()
-		faultAsk(t, h, t.Context(), openai.CompletionsPath, strings.Replace(faultText, `"max_tokens":4`, `"max_tokens":1`, 1), "")
+		faultAsk(t, h, t.Context(), openai.CompletionsPath,
+			strings.Replace(faultText, `"max_tokens":4`, `"max_tokens":1`, 1), "")
 		// The step under way, and the one of this request.
 		if took := time.Since(begin); took < 1003*time.Millisecond || took > 1023*time.Millisecond {
 			t.Errorf("the next request was answered after %v", took)
@@ -370,7 +379,8 @@ func TestAdmin(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(method, "/admin/config", strings.NewReader(body)))
 		return w.Code, strings.TrimSpace(w.Body.String())
 	}
-	if status, answer := call("POST", `{"faults":"error=503:100%","max_waiting":3}`); status != 200 || !strings.Contains(answer, `"max_waiting":3`) || !strings.Contains(answer, "error=503") {
+	if status, answer := call("POST", `{"faults":"error=503:100%","max_waiting":3}`); status != 200 ||
+		!strings.Contains(answer, `"max_waiting":3`) || !strings.Contains(answer, "error=503") {
 		t.Errorf("%d %s", status, answer)
 	}
 	if w := faultAsk(t, h, t.Context(), openai.CompletionsPath, faultText, ""); w.Code != 503 {

@@ -74,7 +74,8 @@ func TestFailedWritesAbort(t *testing.T) {
 // The same of a fault in mid-stream, and of connections that are taken over.
 func TestFailedWritesOfFaults(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		for _, quirks := range []string{"error-mid-stream,several-events-per-write=9", "error-mid-stream=close", "cut", "reset,several-events-per-write=9", "slow-headers=71ms", "slow-headers=71ms,cut", "close-keep-alive"} {
+		for _, quirks := range []string{"error-mid-stream,several-events-per-write=9", "error-mid-stream=close",
+			"cut", "reset,several-events-per-write=9", "slow-headers=71ms", "slow-headers=71ms,cut", "close-keep-alive"} {
 			for good, whole := 0, false; !whole; good++ {
 				h := faultServer(t, slow())
 				w := newWire()
@@ -82,7 +83,8 @@ func TestFailedWritesOfFaults(t *testing.T) {
 				playWire(t, h, hijackable{w}, t.Context(), openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), quirks)
 				whole = !w.broken
 				aborted := strings.HasSuffix(counts(h), " 0 0 1")
-				fine := whole && quirks == "slow-headers=71ms" || quirks == "close-keep-alive" && good >= 10 && good != 11 // all is written but the last chunk
+				fine := whole && quirks == "slow-headers=71ms" || quirks == "close-keep-alive" && good >= 10 &&
+					good != 11 // all is written but the last chunk
 				if aborted == fine || w.late && !strings.Contains(quirks, "slow") {
 					t.Fatalf("%s with %d good writes: %s; written after a failure: %v", quirks, good, counts(h), w.late)
 				}
@@ -91,7 +93,8 @@ func TestFailedWritesOfFaults(t *testing.T) {
 					noticed = max(noticed, 20*time.Millisecond)
 				}
 				if w.broken && time.Since(w.start) != noticed {
-					t.Fatalf("%s with %d good writes: broken after %v, over after %v", quirks, good, w.brokenAfter, time.Since(w.start))
+					t.Fatalf("%s with %d good writes: broken after %v, over after %v", quirks, good, w.brokenAfter,
+						time.Since(w.start))
 				}
 			}
 		}
@@ -145,7 +148,8 @@ func TestHangUpInTheQueue(t *testing.T) {
 			}
 		}()
 		playWire(t, h, w, ctx, openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), "")
-		if len(w.lines) != 0 || time.Since(w.start) != 500*time.Millisecond || !strings.Contains(metricsOf(h), `num_requests_waiting{model_name="sim"} 0`) {
+		if len(w.lines) != 0 || time.Since(w.start) != 500*time.Millisecond ||
+			!strings.Contains(metricsOf(h), `num_requests_waiting{model_name="sim"} 0`) {
 			t.Errorf("after %v: %v", time.Since(w.start), w.lines)
 		}
 	})

@@ -41,7 +41,8 @@ func histogramText(name, bounds string, seen ...time.Duration) string {
 		}
 		fmt.Fprintf(&b, "vllm:%s_bucket{model_name=\"sim\",le=\"%s\"} %d\n", name, bound, n)
 	}
-	fmt.Fprintf(&b, "vllm:%s_sum{model_name=\"sim\"} %g\nvllm:%s_count{model_name=\"sim\"} %d\n", name, sum.Seconds(), name, len(seen))
+	fmt.Fprintf(&b, "vllm:%s_sum{model_name=\"sim\"} %g\nvllm:%s_count{model_name=\"sim\"} %d\n", name,
+		sum.Seconds(), name, len(seen))
 	return b.String()
 }
 
@@ -107,7 +108,8 @@ func TestEmbeddingInMetrics(t *testing.T) {
 		h := faultServer(t, slow())
 		playWire(t, h, newWire(), t.Context(), openai.EmbeddingsPath, `{"input":[1,2,3]}`, "")
 		text, want := metricsOf(h), histogramText("e2e_request_latency_seconds", requestBounds, 20*time.Millisecond)
-		if !strings.Contains(text, want) || !strings.Contains(text, histogramText("time_to_first_token_seconds", ttftBounds)) || counts(h) != "3 0 0 1 0" {
+		if !strings.Contains(text, want) || !strings.Contains(text,
+			histogramText("time_to_first_token_seconds", ttftBounds)) || counts(h) != "3 0 0 1 0" {
 			t.Errorf("%s: got\n%s\nwant\n%s", counts(h), text, want)
 		}
 	})
@@ -128,7 +130,8 @@ func TestOtherEndpointsToTheByte(t *testing.T) {
 		} {
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, httptest.NewRequest(row.method, row.path, strings.NewReader(row.body)))
-			if w.Code != 200 || w.Body.String() != row.want || row.want != "" && w.Header().Get("Content-Type") != "application/json" {
+			if w.Code != 200 || w.Body.String() != row.want || row.want != "" &&
+				w.Header().Get("Content-Type") != "application/json" {
 				t.Errorf("%s: %d %s; want %s", row.path, w.Code, w.Body, row.want)
 			}
 		}
@@ -155,7 +158,8 @@ func adminCall(t *testing.T, c engine.ServerConfig, bodies ...string) (int, stri
 // and says which one is wrong.
 func TestAdminToTheByte(t *testing.T) {
 	config := slow()
-	config.Imitate, config.Quirks, config.Faults, config.FaultSeed, config.Engine.MaxWaiting = "vllm", "crlf", "cut:1%", 7, 9
+	config.Imitate, config.Quirks, config.Faults, config.FaultSeed, config.Engine.MaxWaiting = "vllm", "crlf",
+		"cut:1%", 7, 9
 	const costs = `{"costs":"step=10ms,kv-token=0ps,prefill-token=0ps,decode-seq=0ps,request=10ms","max_waiting":9,`
 	const same = `"imitate":"vllm","quirks":"crlf","faults":"cut:1%","fault_seed":7}`
 	for _, row := range []struct {
@@ -201,13 +205,15 @@ func TestAdminChangesTakeEffect(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("POST", "/admin/config", strings.NewReader(settings)))
 		first := newWire()
-		go playWire(t, h, first, t.Context(), openai.CompletionsPath, `{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "")
+		go playWire(t, h, first, t.Context(), openai.CompletionsPath,
+			`{"prompt":"one two three","max_tokens":2,"ignore_eos":true}`, "")
 		synctest.Wait()
 		second := newWire()
 		playWire(t, h, second, t.Context(), openai.CompletionsPath, `{"prompt":"x"}`, "")
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if len(second.lines) != 2 || second.lines[0] != "0 status 429" || len(first.lines) != 1 || !strings.HasPrefix(first.lines[0], "151000 {") {
+		if len(second.lines) != 2 || second.lines[0] != "0 status 429" || len(first.lines) != 1 ||
+			!strings.HasPrefix(first.lines[0], "151000 {") {
 			t.Errorf("the first got %v; the second, beyond the queue, %v", first.lines, second.lines)
 		}
 	})

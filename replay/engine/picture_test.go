@@ -66,8 +66,10 @@ func TestImages(t *testing.T) {
 			t.Errorf("%d tokens beside the text, %d cached; want %d, hits %v", n-none, cached, row.tokens, row.hits)
 		}
 	}
-	for _, url := range []string{"https://example.com/a.png", "data:image/png;base64,AAAA", "data:image/png,AAAA", "data:text/plain;base64,AAAA", ""} {
-		if status, body := post(t, srv, openai.ChatPath, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"`+url+`"}}]}]}`); status != 400 {
+	for _, url := range []string{"https://example.com/a.png", "data:image/png;base64,AAAA", "data:image/png,AAAA",
+		"data:text/plain;base64,AAAA", ""} {
+		if status, body := post(t, srv, openai.ChatPath,
+			`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"`+url+`"}}]}]}`); status != 400 {
 			t.Errorf("%q: status %d: %s", url, status, body)
 		}
 	}

@@ -26,7 +26,8 @@ func TestWhatFaultListsSay(t *testing.T) {
 		{"", "error-code=no", "", "simulated engine: quirk error-code: its value is one of number, string, null, empty"},
 		{"", "usage-null=completions", "", "simulated engine: quirk usage-null: unknown value"},
 		{"", "usage-zeros=chats", "", "simulated engine: quirk usage-zeros: unknown value"},
-		{"", "finish-reason=" + strings.Repeat("a", 65), "", "simulated engine: quirk finish-reason: its value may only have a to z and _"},
+		{"", "finish-reason=" + strings.Repeat("a", 65), "",
+			"simulated engine: quirk finish-reason: its value may only have a to z and _"},
 		{"", "finish-reason=A", "", "simulated engine: quirk finish-reason: its value may only have a to z and _"},
 		{"", "finish-reason", "", "simulated engine: quirk finish-reason: its value may only have a to z and _"},
 		{"", "", "cut:1%,reset", "simulated engine: fault 2 has no share of requests: write it as error=503:5%"},
@@ -46,7 +47,8 @@ func TestWhatFaultListsSay(t *testing.T) {
 	for _, q := range Quirks() {
 		names = append(names, q.Name)
 	}
-	if want := "simulated engine: quirk 2 is unknown: want one of " + strings.Join(names, ", "); err == nil || err.Error() != want {
+	if want := "simulated engine: quirk 2 is unknown: want one of " + strings.Join(names, ", "); err == nil ||
+		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -130,19 +132,22 @@ func TestWhichQuirkHolds(t *testing.T) {
 		if m.id == "chatcmpl-379" {
 			name = "ollama's"
 		}
-		if got := fmt.Sprintf("%d %q %v %v %d %s", m.choices, m.frame.EOL, m.cutPrompt, m.localOnly, m.usage, name); got != row.want {
+		if got := fmt.Sprintf("%d %q %v %v %d %s", m.choices, m.frame.EOL, m.cutPrompt, m.localOnly, m.usage,
+			name); got != row.want {
 			t.Errorf("%q: got %s, want %s", row.header, got, row.want)
 		}
 	}
 	if f.base.choices != 1 || f.base.frame.EOL != "\r\n" {
 		t.Errorf("the server's own behaviour changed: %+v", f.base)
 	}
-	if f.quirkList != "usage-null,crlf" || f.randomList != "cr:100%,choices=3+crlf:100%,choices=9:0%" || f.seed != 7 || !f.header {
+	if f.quirkList != "usage-null,crlf" || f.randomList != "cr:100%,choices=3+crlf:100%,choices=9:0%" ||
+		f.seed != 7 || !f.header {
 		t.Errorf("kept are %+v", f)
 	}
 	r := httptest.NewRequest("POST", "/", nil)
 	r.Header.Set(FaultHeader, "none")
-	if m, err := f.behaviourFor(r, 1); m != nil || err == nil || !strings.HasPrefix(err.Error(), "X-Reprise-Fault: quirk 1 is unknown") {
+	if m, err := f.behaviourFor(r, 1); m != nil || err == nil ||
+		!strings.HasPrefix(err.Error(), "X-Reprise-Fault: quirk 1 is unknown") {
 		t.Errorf("%v, %v", m, err)
 	}
 }
@@ -151,7 +156,8 @@ func TestWhichQuirkHolds(t *testing.T) {
 // request is the item's output of SplitMix64, begun at the request's output of that begun
 // at the seed: every version strikes the same requests.
 func TestSharesAndDraws(t *testing.T) {
-	for list, want := range map[string]uint64{"cut:100%": 1 << 53, "cut:0%": 0, "cut:25%": 1 << 51, "cut: 50 %": 0, "cut:50%": 1 << 52} {
+	for list, want := range map[string]uint64{"cut:100%": 1 << 53, "cut:0%": 0, "cut:25%": 1 << 51, "cut: 50 %": 0,
+		"cut:50%": 1 << 52} {
 		got, err := parseFaults(list)
 		if list == "cut: 50 %" { // a number ends at its sign
 			if err == nil {
@@ -226,7 +232,8 @@ func TestErrorBodies(t *testing.T) {
 			if row.body == "" {
 				kind = ""
 			}
-			if w.Code != row.status || w.Header().Get("Retry-After") != row.retry || strings.TrimSpace(w.Body.String()) != row.body || w.Header().Get("Content-Type") != kind {
+			if w.Code != row.status || w.Header().Get("Retry-After") != row.retry ||
+				strings.TrimSpace(w.Body.String()) != row.body || w.Header().Get("Content-Type") != kind {
 				t.Errorf("%s: %d %v %s", row.quirks, w.Code, w.Header(), w.Body)
 			}
 		}
@@ -244,7 +251,8 @@ func TestRefusalsOfMessages(t *testing.T) {
 		refuse(w, httptest.NewRequest("POST", openai.MessagesPath, nil), nil, status, fmt.Errorf("x"))
 		e := openai.HTTPError(w.Code, w.Body.Bytes())
 		kind, named, _ := strings.Cut(want, " ")
-		if body := `{"type":"error","error":{"type":"` + named + `","message":"x"}}`; e.Kind != kind || e.Type != named || w.Body.String() != body {
+		if body := `{"type":"error","error":{"type":"` + named + `","message":"x"}}`; e.Kind != kind ||
+			e.Type != named || w.Body.String() != body {
 			t.Errorf("%d: %v of %s, want %s", status, e, w.Body, want)
 		}
 	}

@@ -39,7 +39,8 @@ type serverJob struct {
 
 // serve takes a request through the engine. The quirks and faults in force decide its
 // behaviour. read makes its job, or returns the status of a refusal; write answers.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behaviour) (*serverJob, int, error), write func(context.Context, http.ResponseWriter, *serverJob, waiter) error) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behaviour) (*serverJob, int, error),
+	write func(context.Context, http.ResponseWriter, *serverJob, waiter) error) {
 	came := time.Now()
 	m, err := s.current.Load().faults.behaviourFor(r, s.count.requests.Add(1))
 	if err != nil {

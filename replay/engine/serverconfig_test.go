@@ -13,7 +13,8 @@ import (
 
 // The defaults of a server, which its command's help and the documents tell.
 func TestDefaultServer(t *testing.T) {
-	model := Config{BlockSize: 16, MaxSeqs: 256, MaxBatchTokens: 2048, MaxWaiting: 100000, ChunkedPrefill: true, PrefixCaching: true, Batching: "continuous"}
+	model := Config{BlockSize: 16, MaxSeqs: 256, MaxBatchTokens: 2048, MaxWaiting: 100000, ChunkedPrefill: true,
+		PrefixCaching: true, Batching: "continuous"}
 	if got := DefaultConfig(); got != model {
 		t.Errorf("got %+v, want %+v", got, model)
 	}
@@ -31,10 +32,13 @@ func TestServerConfigSaysWhat(t *testing.T) {
 		want   string
 	}{
 		{func(c *ServerConfig) {}, "<nil>"},
-		{func(c *ServerConfig) { c.MaxModelLen = 1 }, "simulated engine: a prompt and its answer have at least 2 tokens together"},
+		{func(c *ServerConfig) { c.MaxModelLen = 1 },
+			"simulated engine: a prompt and its answer have at least 2 tokens together"},
 		{func(c *ServerConfig) { c.MaxModelLen = 2 }, "<nil>"},
-		{func(c *ServerConfig) { c.Imitate = "none" }, "simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"},
-		{func(c *ServerConfig) { c.Faults = "cut" }, "simulated engine: fault 1 has no share of requests: write it as error=503:5%"},
+		{func(c *ServerConfig) { c.Imitate = "none" },
+			"simulated engine: unknown server to imitate: want one of vllm, llm-d, llama-server, ollama"},
+		{func(c *ServerConfig) { c.Faults = "cut" },
+			"simulated engine: fault 1 has no share of requests: write it as error=503:5%"},
 		{func(c *ServerConfig) { c.Engine.KVTokens = 3 }, "simulated engine: a KV memory of 3 tokens holds no block of 16"},
 	} {
 		c := DefaultServerConfig()
@@ -110,7 +114,8 @@ func TestTooLargeBody(t *testing.T) {
 	}
 	tooLarge := fmt.Errorf("reading: %w", openai.ErrTooLarge)
 	for err, want := range map[error]int{tooLarge: 413, io.ErrUnexpectedEOF: 500} {
-		if j, status, got := s.newJob(&openai.Request{}, err, &behaviour{ofRequest: ofRequest{jsonFails: true}}); j != nil || status != want || got != err {
+		if j, status, got := s.newJob(&openai.Request{}, err,
+			&behaviour{ofRequest: ofRequest{jsonFails: true}}); j != nil || status != want || got != err {
 			t.Errorf("%v: status %d, %v", err, status, got)
 		}
 	}

@@ -262,7 +262,8 @@ func TestStreamByteByByte(t *testing.T) {
 		var texts []string
 		for _, quirks := range []string{"", "split-writes"} {
 			w := newWire()
-			playWire(t, faultServer(t, slow()), w, t.Context(), openai.CompletionsPath, fourTokens(openai.CompletionsPath, true), quirks)
+			playWire(t, faultServer(t, slow()), w, t.Context(), openai.CompletionsPath,
+				fourTokens(openai.CompletionsPath, true), quirks)
 			var text strings.Builder
 			for _, line := range w.lines {
 				_, line, _ = strings.Cut(line, " ")

@@ -38,7 +38,8 @@ func newWire() *wire { return &wire{start: time.Now(), header: http.Header{}, go
 func (w *wire) Header() http.Header { return w.header }
 
 func (w *wire) log(text string) {
-	w.lines = append(w.lines, fmt.Sprintf("%d %s", time.Since(w.start).Milliseconds(), strings.NewReplacer("\r", "␍", "\n", "⏎").Replace(text)))
+	w.lines = append(w.lines, fmt.Sprintf("%d %s", time.Since(w.start).Milliseconds(),
+		strings.NewReplacer("\r", "␍", "\n", "⏎").Replace(text)))
 }
 
 func (w *wire) WriteHeader(status int) { w.log(fmt.Sprintf("status %d", status)) }
@@ -116,7 +117,8 @@ func slow() engine.ServerConfig {
 func counts(h http.Handler) string {
 	text := metricsOf(h)
 	var list []string
-	for _, name := range []string{"prompt_tokens_total{", "generation_tokens_total{", `reason="stop"`, `reason="length"`, `reason="abort"`} {
+	for _, name := range []string{"prompt_tokens_total{", "generation_tokens_total{", `reason="stop"`,
+		`reason="length"`, `reason="abort"`} {
 		_, rest, _ := strings.Cut(text, "vllm:"+name)
 		if !strings.HasSuffix(name, "{") {
 			_, rest, _ = strings.Cut(text, name)
@@ -130,7 +132,8 @@ func counts(h http.Handler) string {
 
 // play has a handler answer a request onto a wire. It reports whether the handler reset the
 // stream, in net/http's way.
-func playWire(t *testing.T, h http.Handler, w http.ResponseWriter, ctx context.Context, path, body, quirks string) (reset bool) {
+func playWire(t *testing.T, h http.Handler, w http.ResponseWriter, ctx context.Context, path, body,
+	quirks string) (reset bool) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(ctx, "POST", path, strings.NewReader(body))
 	if quirks != "" {
@@ -172,7 +175,8 @@ func wordNames(t *testing.T) func(string) string {
 			names[word] = fmt.Sprintf("%s%d", letter, i)
 		}
 	}
-	alike := strings.NewReplacer(`"object":"text_completion","created":946684800,"model":"sim",`, "§", `"object":"chat.completion.chunk","created":946684800,"model":"sim",`, "§",
+	alike := strings.NewReplacer(`"object":"text_completion","created":946684800,"model":"sim",`, "§",
+		`"object":"chat.completion.chunk","created":946684800,"model":"sim",`, "§",
 		`"finish_reason":`, `"finish":`, `"prompt_tokens_details":{"cached_tokens":0}`, `"cached":0`)
 	return func(text string) string {
 		return alike.Replace(letters.ReplaceAllStringFunc(text, func(s string) string { return cmp.Or(names[s], s) }))
@@ -188,7 +192,8 @@ func quoteJSON(text string) string {
 func embeddingOf(t *testing.T, h http.Handler, body string) []float32 {
 	t.Helper()
 	var list openai.EmbeddingList
-	if err := json.Unmarshal(faultAsk(t, h, t.Context(), openai.EmbeddingsPath, body, "").Body.Bytes(), &list); err != nil || len(list.Data) != 1 || len(list.Data[0].Embedding) != 16 {
+	if err := json.Unmarshal(faultAsk(t, h, t.Context(), openai.EmbeddingsPath, body, "").Body.Bytes(),
+		&list); err != nil || len(list.Data) != 1 || len(list.Data[0].Embedding) != 16 {
 		t.Fatalf("%v: %+v", err, list)
 	}
 	return list.Data[0].Embedding

@@ -16,7 +16,8 @@ import (
 func serverMetric(kind, name, labels string, values ...float64) []result.Metric {
 	var out []result.Metric
 	for i, v := range values {
-		out = append(out, result.Metric{AtNS: int64(i)*1e9 - 5e8, Target: "a", Name: name, Kind: kind, Labels: labels, Value: v})
+		out = append(out, result.Metric{AtNS: int64(i)*1e9 - 5e8, Target: "a", Name: name, Kind: kind,
+			Labels: labels, Value: v})
 	}
 	return out
 }
@@ -89,7 +90,8 @@ func TestServers(t *testing.T) {
 			titles = append(titles, p.Title)
 		}
 	}
-	for _, want := range []string{"Requests at the servers", "Prefix cache hit ratio", "Tokens generated at the servers", "GPU power"} {
+	for _, want := range []string{"Requests at the servers", "Prefix cache hit ratio",
+		"Tokens generated at the servers", "GPU power"} {
 		if !slices.Contains(titles, want) {
 			t.Errorf("no plot %q in %q", want, titles)
 		}
@@ -108,7 +110,8 @@ func TestServersOfOtherEngines(t *testing.T) {
 		{"dynamo_frontend_inflight_requests", "dynamo_frontend_queued_requests", "dynamo_frontend_output_tokens_total"},
 		{"trtllm_num_requests_running", "trtllm_num_requests_waiting", "trtllm_generation_tokens_total"},
 	} {
-		v := serverRun(t, result.Run{}, serverMetric("gauge", c.running, "", 0, 2), serverMetric("gauge", c.waiting, "", 0, 3), serverMetric("counter", c.generated, "", 1, 9)).Servers
+		v := serverRun(t, result.Run{}, serverMetric("gauge", c.running, "", 0, 2),
+			serverMetric("gauge", c.waiting, "", 0, 3), serverMetric("counter", c.generated, "", 1, 9)).Servers
 		if v == nil || v.Running.Mean != 2 || v.Waiting.Mean != 3 || *v.Generated != 8 {
 			t.Errorf("%s: %+v", c.running, v)
 		}
@@ -124,7 +127,8 @@ func TestServersOfOtherEngines(t *testing.T) {
 	if *v.PrefixRatio != .25 || *v.PromptTokens != 400 {
 		t.Errorf("llama.cpp's prompt tokens are without those that were cached: %+v", v)
 	}
-	if v = serverRun(t, result.Run{}, serverMetric("counter", "llamacpp:prompt_tokens_total", "", 500, 800)).Servers; v.PrefixQueries != nil || *v.PromptTokens != 300 {
+	if v = serverRun(t, result.Run{}, serverMetric("counter", "llamacpp:prompt_tokens_total", "", 500,
+		800)).Servers; v.PrefixQueries != nil || *v.PromptTokens != 300 {
 		t.Errorf("an older llama.cpp: %+v", v)
 	}
 	v = serverRun(t, result.Run{}, serverMetric("counter", "dynamo_frontend_cached_tokens_sum", "", 0, 40),
@@ -134,12 +138,15 @@ func TestServersOfOtherEngines(t *testing.T) {
 	if *v.PrefixRatio != .4 || *v.PromptTokens != 100 || *v.Generated != 9 {
 		t.Errorf("of two names for one thing the first counts: %+v", v)
 	}
-	v = serverRun(t, result.Run{}, serverMetric("counter", "trtllm_prompt_cached_tokens_total", "", 0, 40), serverMetric("counter", "trtllm_prompt_tokens_total", "", 0, 80),
-		serverMetric("counter", "trtllm_spec_decode_num_draft_tokens_total", "", 0, 90), serverMetric("counter", "trtllm_spec_decode_num_accepted_tokens_total", "", 0, 30)).Servers
+	v = serverRun(t, result.Run{}, serverMetric("counter", "trtllm_prompt_cached_tokens_total", "", 0, 40),
+		serverMetric("counter", "trtllm_prompt_tokens_total", "", 0, 80),
+		serverMetric("counter", "trtllm_spec_decode_num_draft_tokens_total", "", 0, 90),
+		serverMetric("counter", "trtllm_spec_decode_num_accepted_tokens_total", "", 0, 30)).Servers
 	if p := v.Speculation; *v.PrefixRatio != .5 || p == nil || math.Abs(*p.Acceptance-1.0/3) > 1e-6 || p.Length != nil {
 		t.Errorf("TensorRT-LLM: %+v", v)
 	}
-	v = serverRun(t, result.Run{}, serverMetric("counter", "llamacpp:spec_decode_num_drafts_total", "", 0, 10), serverMetric("counter", "llamacpp:spec_decode_num_draft_tokens_total", "", 0, 40),
+	v = serverRun(t, result.Run{}, serverMetric("counter", "llamacpp:spec_decode_num_drafts_total", "", 0, 10),
+		serverMetric("counter", "llamacpp:spec_decode_num_draft_tokens_total", "", 0, 40),
 		serverMetric("counter", "llamacpp:spec_decode_num_accepted_tokens_total", "", 0, 20)).Servers
 	if p := v.Speculation; p == nil || *p.Acceptance != .5 || *p.Length != 3 {
 		t.Errorf("llama.cpp's drafts: %+v", p)
@@ -149,7 +156,8 @@ func TestServersOfOtherEngines(t *testing.T) {
 // A server that states that it decodes speculatively makes TPOT unrepresentative with
 // made-up prompts, also where nothing was scraped.
 func TestSpeculationThatIsStated(t *testing.T) {
-	run := result.Run{PromptText: result.TextStable, Environment: &result.Environment{Servers: []result.ServerModels{{}, {Speculates: true}}}}
+	run := result.Run{PromptText: result.TextStable,
+		Environment: &result.Environment{Servers: []result.ServerModels{{}, {Speculates: true}}}}
 	s := summarise(t, run, Options{}, answer(0, 0, 0, 100, 200))
 	i := slices.IndexFunc(s.Warnings, func(w Warning) bool { return w.Code == warnSpeculation })
 	if i < 0 || s.Warnings[i].Text != "TPOT is not representative: the servers decode speculatively, and how much of a draft is accepted depends on what the text says. These prompts are words without meaning, so that neither the acceptance nor the latencies that rest on it hold for real traffic; synth --corpus, replay --verbatim and record --shadow send text that is real" {
@@ -174,11 +182,13 @@ func TestServersEnergy(t *testing.T) {
 	const counter = "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"
 	at := func(gpu string, watts float64, seconds ...float64) (out []result.Metric) {
 		for _, second := range seconds {
-			out = append(out, result.Metric{AtNS: int64(second * 1e9), Target: "a", Name: counter, Kind: "counter", Labels: "gpu=" + gpu, Value: 5e9 + 1000*watts*(second+20)})
+			out = append(out, result.Metric{AtNS: int64(second * 1e9), Target: "a", Name: counter, Kind: "counter",
+				Labels: "gpu=" + gpu, Value: 5e9 + 1000*watts*(second+20)})
 		}
 		return out
 	}
-	for name, seconds := range map[string][]float64{"often": {-.5, .5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5}, "seldom": {-5, 5, 15}, "twice": {-9, 12}, "just so": {0, 9.2}} {
+	for name, seconds := range map[string][]float64{"often": {-.5, .5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5},
+		"seldom": {-5, 5, 15}, "twice": {-9, 12}, "just so": {0, 9.2}} {
 		s := serverRun(t, result.Run{}, power, at("0", 75, seconds...), at("1", 25, seconds...))
 		near(t, "counters, in mJ, "+name, s.Servers.EnergyJ, 920, 1e-6)
 		near(t, "J per token of the answers, "+name, s.Servers.JoulesPerToken, 920/float64(s.Tokens.Output), 1e-6)
@@ -188,17 +198,21 @@ func TestServersEnergy(t *testing.T) {
 	for i := range anew[2:] {
 		anew[2+i].Value -= anew[1].Value
 	}
-	s := serverRun(t, result.Run{}, anew, serverMetric("counter", "vllm:generation_tokens_total", "", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 460))
+	s := serverRun(t, result.Run{}, anew, serverMetric("counter", "vllm:generation_tokens_total", "", 0, 0, 0, 0, 0,
+		0, 0, 0, 0, 0, 460))
 	near(t, "a counter that begins again", s.Servers.EnergyJ, 920, 1e-6)
 	near(t, "J per token of the server's count", s.Servers.JoulesPerToken, 2, 1e-6)
 	// In a window tokens and joules are those between the same scrapes.
 	from := &result.Place{DueNS: 3e9}
-	windowed := serverRun(t, result.Run{Sending: result.Sending{Window: &result.Window{From: from}}, Servers: result.Servers{Server: &result.Server{FromNS: 3e9, ToNS: 9.2e9, EveryNS: 1e9}}},
-		at("0", 100, -.5, .5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5), serverMetric("counter", "vllm:generation_tokens_total", "", 0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500))
+	windowed := serverRun(t, result.Run{Sending: result.Sending{Window: &result.Window{From: from}},
+		Servers: result.Servers{Server: &result.Server{FromNS: 3e9, ToNS: 9.2e9, EveryNS: 1e9}}},
+		at("0", 100, -.5, .5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5),
+		serverMetric("counter", "vllm:generation_tokens_total", "", 0, 50, 100, 150, 200, 250, 300, 350, 400, 450, 500))
 	near(t, "J per token in a window", windowed.Servers.JoulesPerToken, 2, 1e-6)
 	s = serverRun(t, result.Run{}, at("0", 100, -.5, 9.5))
 	for _, row := range serverRows(&s) {
-		if row[0] == "GPU energy" && row[1] == "46 J per token" && row[2] == "0.0217 tokens/s per W; 920 J in all, of all GPUs together" {
+		if row[0] == "GPU energy" && row[1] == "46 J per token" &&
+			row[2] == "0.0217 tokens/s per W; 920 J in all, of all GPUs together" {
 			return
 		}
 	}
@@ -216,24 +230,30 @@ func TestSpeculation(t *testing.T) {
 		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_per_pos_total", "engine=0,position=2", 0, 40),
 		serverMetric("counter", "vllm:spec_decode_num_accepted_tokens_per_pos_total", "engine=1,position=2", 0, 10),
 	}
-	for kind, warned := range map[string]bool{"": false, result.TextStable: true, trace.TextWords: true, trace.TextCorpus: false} {
+	for kind, warned := range map[string]bool{"": false, result.TextStable: true, trace.TextWords: true,
+		trace.TextCorpus: false} {
 		s := serverRun(t, result.Run{PromptText: kind}, vllm...)
 		p := s.Servers.Speculation
-		if p == nil || *p.Acceptance != .5 || *p.Length != 2.5 || *p.Steps != 100 || !slices.Equal(p.ByPosition, []float64{.5, .05}) {
+		if p == nil || *p.Acceptance != .5 || *p.Length != 2.5 || *p.Steps != 100 ||
+			!slices.Equal(p.ByPosition, []float64{.5, .05}) {
 			t.Fatalf("%+v", p)
 		}
 		if serverWarns(&s, warnSpeculation) != warned {
 			t.Errorf("prompts of %q: %+v", kind, s.Warnings)
 		}
 	}
-	s := serverRun(t, result.Run{PromptText: result.TextStable}, serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0, 2, 3),
+	s := serverRun(t, result.Run{PromptText: result.TextStable},
+		serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0, 2, 3),
 		serverMetric("gauge", "sglang:spec_accept_rate", "", 0, 0, .5, .7))
 	p := s.Servers.Speculation
-	if p == nil || *p.Length != 2.5 || math.Abs(*p.Acceptance-.6) > 1e-9 || p.Steps != nil || !serverWarns(&s, warnSpeculation) {
+	if p == nil || *p.Length != 2.5 || math.Abs(*p.Acceptance-.6) > 1e-9 || p.Steps != nil ||
+		!serverWarns(&s, warnSpeculation) {
 		t.Errorf("SGLang: %+v", p)
 	}
 	// A server that could speculate and did not is no speculating one.
-	s = serverRun(t, result.Run{PromptText: result.TextStable}, serverMetric("counter", "vllm:spec_decode_num_drafts_total", "", 0, 0), serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0))
+	s = serverRun(t, result.Run{PromptText: result.TextStable},
+		serverMetric("counter", "vllm:spec_decode_num_drafts_total", "", 0, 0),
+		serverMetric("gauge", "sglang:spec_accept_length", "", 0, 0))
 	if s.Servers.Speculation != nil || serverWarns(&s, warnSpeculation) {
 		t.Errorf("idle: %+v", s.Servers.Speculation)
 	}
@@ -242,20 +262,24 @@ func TestSpeculation(t *testing.T) {
 // What was done before a run, and what failed in measuring it, is said.
 func TestServerWords(t *testing.T) {
 	run := result.Run{
-		Note:    "after\x1b the fix",
-		Servers: result.Servers{Server: &result.Server{ToNS: 9.2e9}, Cache: &result.CacheDiscipline{Asked: "cold", Done: result.CacheReset, Call: "/flush_cache", Servers: 2}, ServerVersion: "0.11.0", MaxModelLen: 8192},
+		Note: "after\x1b the fix",
+		Servers: result.Servers{Server: &result.Server{ToNS: 9.2e9},
+			Cache: &result.CacheDiscipline{Asked: "cold", Done: result.CacheReset, Call: "/flush_cache",
+				Servers: 2}, ServerVersion: "0.11.0", MaxModelLen: 8192},
 	}
 	s := serverRun(t, run, serverMetric("gauge", "vllm:num_requests_running", "", 0, 2))
 	var text bytes.Buffer
 	if err := WriteText(&text, s, textpage.Options{Details: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"note: after? the fix", "by POST /flush_cache, at 2 servers", "Running", "2 on average"} {
+	for _, want := range []string{"note: after? the fix", "by POST /flush_cache, at 2 servers", "Running",
+		"2 on average"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
 		}
 	}
-	for done, want := range map[string]string{result.CacheNothing: "not controlled", result.CacheNewSeed: "not matched", result.CacheWarmPass: "warmed", result.CacheReset: "emptied"} {
+	for done, want := range map[string]string{result.CacheNothing: "not controlled",
+		result.CacheNewSeed: "not matched", result.CacheWarmPass: "warmed", result.CacheReset: "emptied"} {
 		if did, note := cacheBefore(&result.CacheDiscipline{Done: done}); did != want || note == "" {
 			t.Errorf("%s: %s, %s", done, did, note)
 		}
@@ -266,7 +290,8 @@ func TestServerWords(t *testing.T) {
 			labels[f.Label] = f.Value
 		}
 	}
-	if labels["Server"] != "0.11.0" || labels["Context length"] != "8,192 tokens" || labels["Cache state at start"] != "emptied" {
+	if labels["Server"] != "0.11.0" || labels["Context length"] != "8,192 tokens" ||
+		labels["Cache state at start"] != "emptied" {
 		t.Errorf("facts %v", labels)
 	}
 }
@@ -277,8 +302,10 @@ func TestServerLinesAreBounded(t *testing.T) {
 		{Target: "a", Metric: "vllm:num_requests_running"}, {Target: "a", Metric: "vllm:generation_tokens_total"}}))
 	const n = 20_000
 	for i := range int64(n) {
-		lines.add(&result.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:num_requests_running", Kind: "gauge", Value: float64(i % 10)})
-		lines.add(&result.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:generation_tokens_total", Kind: "counter", Value: float64(i) * 7})
+		lines.add(&result.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:num_requests_running", Kind: "gauge",
+			Value: float64(i % 10)})
+		lines.add(&result.Metric{AtNS: i * 1e9, Target: "a", Name: "vllm:generation_tokens_total", Kind: "counter",
+			Value: float64(i) * 7})
 	}
 	running, generated := lines.series("running", ""), lines.series("generate", "")
 	if len(running.X) > maxSlots || len(running.X) < maxSlots/4 {

@@ -62,9 +62,11 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 			p.Append(one)
 		}
 	}
-	fact("Load          ", fmt.Sprintf("%s, %s in flight on average, %s at most", schedule(&s.Run), numberOrDash(s.InFlight.Mean), page.Count(int64(s.InFlight.Max))))
+	fact("Load          ", fmt.Sprintf("%s, %s in flight on average, %s at most", schedule(&s.Run),
+		numberOrDash(s.InFlight.Mean), page.Count(int64(s.InFlight.Max))))
 	if g := s.Goodput; g != nil {
-		fact("Goodput       ", fmt.Sprintf("%s, %s of the requests met %s", unit(g.FromDue.PerS, "requests/s"), page.OrDash(g.FromDue.Share, page.Percent), g.SLO))
+		fact("Goodput       ", fmt.Sprintf("%s, %s of the requests met %s", unit(g.FromDue.PerS, "requests/s"),
+			page.OrDash(g.FromDue.Share, page.Percent), g.SLO))
 	}
 	if c := &s.Cache; c.Measured != nil {
 		says := page.Percent(*c.Measured) + " of the prompt tokens were hits"
@@ -130,7 +132,8 @@ func writeVerdict(p *textpage.Page, s *Summary) {
 // sayRequests says how many requests there were, how they ended and how fast they came.
 func sayRequests(s *Summary) string {
 	r, t := &s.Requests, &s.Throughput
-	says := fmt.Sprintf("%s of %s succeeded in %s", page.Count(r.Succeeded), page.Many(r.Rows, "request"), unit(s.DurationS, "s"))
+	says := fmt.Sprintf("%s of %s succeeded in %s", page.Count(r.Succeeded), page.Many(r.Rows, "request"),
+		unit(s.DurationS, "s"))
 	for _, other := range []struct {
 		n    int64
 		what string
@@ -146,7 +149,9 @@ func sayRequests(s *Summary) string {
 		}
 		says += " (" + strings.Join(classes, ", ") + ")"
 	}
-	return says + fmt.Sprintf(": %s, %s in and %s out.", unit(t.RequestsPerS, "requests/s"), unit(t.PromptTokensPerS, "tokens/s")+estimated(s.PromptEstimates()), unit(t.OutputTokensPerS, "tokens/s")+estimated(s.OutputEstimates()))
+	return says + fmt.Sprintf(": %s, %s in and %s out.", unit(t.RequestsPerS, "requests/s"),
+		unit(t.PromptTokensPerS, "tokens/s")+estimated(s.PromptEstimates()),
+		unit(t.OutputTokensPerS, "tokens/s")+estimated(s.OutputEstimates()))
 }
 
 // uncached says how fast prompt tokens came that the cache did not have.
@@ -169,9 +174,11 @@ func estimated(n int64) string {
 // schedule was kept, those that its users would have seen.
 func answerLatencies(s *Summary) [][]string {
 	l := &s.Latency
-	list := []metric{{label: "TTFT", stat: &l.FromSent.TTFT}, {label: "ITL", stat: &l.ITLToken}, {label: "TPOT", stat: &l.TPOT}, {label: "E2E", stat: &l.FromSent.E2E}}
+	list := []metric{{label: "TTFT", stat: &l.FromSent.TTFT}, {label: "ITL", stat: &l.ITLToken},
+		{label: "TPOT", stat: &l.TPOT}, {label: "E2E", stat: &l.FromSent.E2E}}
 	if s.Run.Timing != result.ClosedLoop || s.Run.Sessions != nil { // in which turns have a schedule
-		list = append(list, metric{label: "E2E from schedule", stat: &l.FromDue.E2E}, metric{label: "Send lag", stat: &l.SendLag})
+		list = append(list, metric{label: "E2E from schedule", stat: &l.FromDue.E2E},
+			metric{label: "Send lag", stat: &l.SendLag})
 	}
 	var rows [][]string
 	for _, m := range list {
@@ -312,9 +319,11 @@ func overview(s *Summary) [][]string {
 		{"Duration", unit(s.DurationS, "s"), "first due to last done; the rates are over it"},
 		{"Offered", unit(t.OfferedPerS, "requests/s"), schedule(&s.Run)},
 		{"Throughput", unit(t.RequestsPerS, "requests/s"), "successful requests, the drain at the end included"},
-		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"), page.Many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded) + uncached(t)},
+		{"Prompt tokens", unit(t.PromptTokensPerS, "tokens/s"),
+			page.Many(tok.Prompt, "token") + estimateNote(s.PromptEstimates(), r.Succeeded) + uncached(t)},
 		{"Output tokens", unit(t.OutputTokensPerS, "tokens/s"),
-			fmt.Sprintf("%s, %s per event", page.Many(tok.Output, "token"), numberOrDash(tok.PerEvent)) + estimateNote(s.OutputEstimates(), r.Succeeded)},
+			fmt.Sprintf("%s, %s per event", page.Many(tok.Output, "token"), numberOrDash(tok.PerEvent)) +
+				estimateNote(s.OutputEstimates(), r.Succeeded)},
 	}
 	if g := s.Goodput; g != nil {
 		note := func(of Good) string { return fmt.Sprintf("%s met %s", page.OrDash(of.Share, page.Percent), g.SLO) }
@@ -330,7 +339,8 @@ func overview(s *Summary) [][]string {
 			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", page.Brief(r.WarmUp), page.Brief(r.CoolDown))})
 	}
 	if n := s.Run.Beyond; n > 0 {
-		rows = append(rows, []string{"Beyond", page.Many(n, "request"), "not sent: due after the duration that was asked for"})
+		rows = append(rows, []string{"Beyond", page.Many(n, "request"),
+			"not sent: due after the duration that was asked for"})
 	}
 	if d := s.Run.Drift; d != nil { // how far a causal run moved later turns
 		milli := func(ns int64) string { return page.Number(float64(ns) / 1e6) }
@@ -339,7 +349,8 @@ func overview(s *Summary) [][]string {
 			p99 = milli(*d.P99NS)
 		}
 		rows = append(rows, []string{"Drift of turns", page.Number(d.MeanNS/1e6) + " ms on average",
-			fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", page.Many(d.Turns, "later turn"), milli(d.P50NS), p99, milli(d.MaxNS))})
+			fmt.Sprintf("due − recorded of %s: p50 %s, p99 %s, at most %s ms", page.Many(d.Turns, "later turn"),
+				milli(d.P50NS), p99, milli(d.MaxNS))})
 	}
 	rows = append(append(rows, retryRows(s)...), partRows(s.Run.Selection)...)
 	if before := s.Run.Cache; before != nil {
@@ -352,7 +363,8 @@ func overview(s *Summary) [][]string {
 			divisor, hint = "instance", "; --gpus gives the number of GPUs"
 		}
 		rows = append(rows, []string{"Per user", unit(e.PerUser, "tokens/s"), "once tokens come: 1 ÷ mean TPOT"},
-			[]string{"Per " + divisor, unit(e.PerGPU, "tokens/s"), "output tokens, of " + page.Many(int64(e.GPUs), divisor) + hint})
+			[]string{"Per " + divisor, unit(e.PerGPU, "tokens/s"),
+				"output tokens, of " + page.Many(int64(e.GPUs), divisor) + hint})
 	}
 	c, hits, expected := &s.Cache, "not reported", "what to expect is not known"
 	if c.Measured != nil {
@@ -360,10 +372,12 @@ func overview(s *Summary) [][]string {
 	}
 	if c.Expected != nil {
 		expected = fmt.Sprintf("%s expected %s with blocks of %s tokens, %s lost to block granularity",
-			page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], page.Brief(*c.Block), page.OrDash(c.RoundingLoss, page.Percent))
+			page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], page.Brief(*c.Block),
+			page.OrDash(c.RoundingLoss, page.Percent))
 	}
 	return append(rows,
-		[]string{"In flight", unit(s.InFlight.Mean, "on average"), fmt.Sprintf("at most %s, %s", page.Brief(int64(s.InFlight.Max)), limit)},
+		[]string{"In flight", unit(s.InFlight.Mean, "on average"),
+			fmt.Sprintf("at most %s, %s", page.Brief(int64(s.InFlight.Max)), limit)},
 		[]string{"Prompt error", page.Brief(tok.PromptError.SumAbs) + " tokens", difference(tok.PromptError)},
 		[]string{"Output miss", page.Brief(tok.OutputMiss.SumAbs) + " tokens", difference(tok.OutputMiss)},
 		[]string{"Prefix cache", hits, expected})
@@ -374,7 +388,8 @@ func retryRows(s *Summary) [][]string {
 	var rows [][]string
 	if d := s.Run.Determinism; d != nil {
 		rows = append(rows, []string{"Determinism", fmt.Sprintf("%s differ", page.Brief(d.Differed)),
-			fmt.Sprintf("of %s sent twice at temperature 0, one at a time; %s sampled", page.Many(d.Compared, "request"), page.Brief(d.Rows))})
+			fmt.Sprintf("of %s sent twice at temperature 0, one at a time; %s sampled",
+				page.Many(d.Compared, "request"), page.Brief(d.Rows))})
 	}
 	r := s.Retries
 	if r == nil {
@@ -418,7 +433,8 @@ func partRows(p *result.Selection) [][]string {
 	rows := [][]string{{"Part", page.Many(p.Rows, "row"), strings.Join(notes, ", ")}}
 	if c := p.Prime; c != nil {
 		rows = append(rows, []string{"Primed", page.Many(c.Prompts, "prompt"),
-			fmt.Sprintf("%s before the run, of a cache of %s; %s failed", page.Many(c.Tokens, "token"), page.Brief(c.CapacityTokens), page.Brief(c.Failed))})
+			fmt.Sprintf("%s before the run, of a cache of %s; %s failed", page.Many(c.Tokens, "token"),
+				page.Brief(c.CapacityTokens), page.Brief(c.Failed))})
 	}
 	return rows
 }

@@ -96,7 +96,8 @@ func SummariseMetrics(rows trace.Reader[Metric], fromNS, toNS int64, whole bool)
 		return nil, err
 	}
 	slices.SortFunc(order, func(a, b *metricSum) int {
-		return cmp.Or(cmp.Compare(a.about.Target, b.about.Target), cmp.Compare(a.about.Metric, b.about.Metric), cmp.Compare(a.about.Labels, b.about.Labels))
+		return cmp.Or(cmp.Compare(a.about.Target, b.about.Target), cmp.Compare(a.about.Metric, b.about.Metric),
+			cmp.Compare(a.about.Labels, b.about.Labels))
 	})
 	for _, s := range order {
 		out.Metrics = append(out.Metrics, s.finish())

@@ -31,14 +31,16 @@ func (f *Fleet) Register(fl *pflag.FlagSet) {
 	f.Engine.Register(fl)
 	_, rest := Sections(fl, SimulatedFlags)
 	rest.IntVar(&f.replicas, "replicas", 1, "number of engines behind the router")
-	rest.StringVar(&f.Router, "router", fleet.RoundRobin, "router: random, round-robin, least-loaded, session, prefix, prefix-weighted, or all to compare them")
+	rest.StringVar(&f.Router, "router", fleet.RoundRobin,
+		"router: random, round-robin, least-loaded, session, prefix, prefix-weighted, or all to compare them")
 	rest.Var(noise{&f.Noise}, "noise", "run-to-run `NOISE`: measured (as of a real engine), the SD of the speed of a run such as 2%, or speed=2%,drift=0.5%,late=1ms; default none")
 }
 
 // Configs are those that the flags ask for, of engines of this config. seed is that of
 // random routing.
 func (f *Fleet) Configs(config engine.Config, seed uint64) []engine.FleetConfig {
-	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.Router, Seed: seed, Noise: f.Noise.Run(seed, 0)}
+	one := engine.FleetConfig{Engine: config, Replicas: f.replicas, Router: f.Router, Seed: seed,
+		Noise: f.Noise.Run(seed, 0)}
 	if f.Router != AllRouters {
 		return []engine.FleetConfig{one}
 	}
@@ -82,7 +84,8 @@ type Engine struct {
 func (f *Engine) Register(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
 	everyday, rest := Sections(fl, SimulatedFlags)
-	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+strings.Join(PresetNames(), ", ")+"; the file of reprise calibrate; or roofline:CONFIG.json:8xh100:fp8[:kv=fp8][:memory=90%][@EFFICIENCY], the bound of hardware. The flags below change it")
+	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+
+		strings.Join(PresetNames(), ", ")+"; the file of reprise calibrate; or roofline:CONFIG.json:8xh100:fp8[:kv=fp8][:memory=90%][@EFFICIENCY], the bound of hardware. The flags below change it")
 	everyday.StringVar(&f.Costs, "costs", "", "time of an engine step, as step, kv-token, prefill-token, decode-seq and request: step=5ms,kv-token=40ns")
 	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "KV block size in tokens")
 	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "KV memory of each engine in tokens; 0 is unlimited")
@@ -91,7 +94,8 @@ func (f *Engine) Register(fl *pflag.FlagSet) {
 	rest.IntVar(&f.Given.MaxBatchTokens, "max-num-batched-tokens", d.MaxBatchTokens, "most tokens computed in a step")
 	rest.BoolVar(&f.noChunks, "no-chunked-prefill", false, "compute each prompt in one step")
 	rest.BoolVar(&f.noCaching, "no-prefix-caching", false, "do not reuse cached prefixes")
-	rest.StringVar(&f.Given.Batching, "batching", d.Batching, "continuous; or static: the next batch starts when the whole batch has ended")
+	rest.StringVar(&f.Given.Batching, "batching", d.Batching,
+		"continuous; or static: the next batch starts when the whole batch has ended")
 }
 
 // With is the engine of the command's flags and of further ones, each NAME or

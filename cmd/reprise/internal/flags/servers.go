@@ -44,15 +44,22 @@ func (f *Servers) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	caches, cachesRest := Sections(fl, CachesFlags)
 	_, resultsRest := Sections(fl, ResultsFlags)
-	caches.StringArrayVar(&f.scrapes, "scrape", nil, "scrape server metrics during the run: auto (/metrics of the endpoint, or TensorRT-LLM's /prometheus/metrics), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
-	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second, "time between scrapes, and the step of --prometheus")
-	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil, "keep metrics with this `prefix`, instead of those of vLLM, SGLang, llama.cpp, Dynamo, TensorRT-LLM and DCGM; repeatable")
+	caches.StringArrayVar(&f.scrapes, "scrape", nil,
+		"scrape server metrics during the run: auto (/metrics of the endpoint, or TensorRT-LLM's /prometheus/metrics), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
+	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second,
+		"time between scrapes, and the step of --prometheus")
+	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil,
+		"keep metrics with this `prefix`, instead of those of vLLM, SGLang, llama.cpp, Dynamo, TensorRT-LLM and DCGM; repeatable")
 	cachesRest.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to query after the run")
-	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil, "query for --prometheus, as `NAME=EXPR`, instead of all series with the prefixes; repeatable")
-	caches.StringVar(&f.Cache, "cache", result.CacheSalted, "prefix caches before the run: salted (prompts that no earlier run sent), cold (emptied), warm (the workload is played once, unmeasured) or as-is")
+	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil,
+		"query for --prometheus, as `NAME=EXPR`, instead of all series with the prefixes; repeatable")
+	caches.StringVar(&f.Cache, "cache", result.CacheSalted,
+		"prefix caches before the run: salted (prompts that no earlier run sent), cold (emptied), warm (the workload is played once, unmeasured) or as-is")
 	cachesRest.StringVar(&f.Salt, "salt", "", "make the prompts of --cache salted with this `value`, as the results of another run have it, to send the same prompts again; shards of one load need the same")
-	cachesRest.StringVar(&f.ResetCall, "reset-cache", "", "`path` of the POST that empties a server's cache, for --cache cold; by default those of vLLM and SGLang")
-	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil, "base `URL` of a server behind the balancer at --url, for metrics and cache resets; repeatable")
+	cachesRest.StringVar(&f.ResetCall, "reset-cache", "",
+		"`path` of the POST that empties a server's cache, for --cache cold; by default those of vLLM and SGLang")
+	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil,
+		"base `URL` of a server behind the balancer at --url, for metrics and cache resets; repeatable")
 	resultsRest.StringVar(&f.Note, "note", "", "`text` to keep in the results, such as commit=1a2b3c")
 }
 
@@ -117,7 +124,8 @@ func (f *Servers) metering(endpoints []string, header http.Header) (m replay.Met
 			continue
 		case "auto":
 			for k, s := range servers {
-				o.Targets = append(o.Targets, scraped("server-"+strconv.Itoa(k+1), client.PageBeside(s, cmp.Or(f.page, metricsPages[0])), own[Origin(s)], header))
+				o.Targets = append(o.Targets, scraped("server-"+strconv.Itoa(k+1),
+					client.PageBeside(s, cmp.Or(f.page, metricsPages[0])), own[Origin(s)], header))
 			}
 			continue
 		}
@@ -146,7 +154,8 @@ const probeTime = 2 * time.Second
 // header goes to pages at the address of a server or an endpoint, and to no other: it
 // may hold the API key. Each page is asked once, and empty says of those that were asked
 // for which have nothing to keep.
-func (f *Servers) Metering(ctx context.Context, endpoints []string, header http.Header) (m replay.Metering, empty []string, err error) {
+func (f *Servers) Metering(ctx context.Context, endpoints []string, header http.Header) (m replay.Metering,
+	empty []string, err error) {
 	asked, unasked := *f, f.Answering && len(f.scrapes) == 0 && f.prometheus == ""
 	if unasked {
 		asked.scrapes = []string{"auto"}
@@ -180,7 +189,8 @@ func (f *Servers) Metering(ctx context.Context, endpoints []string, header http.
 		if says := t.Unkept(); says != "" && !unasked {
 			empty = append(empty, fmt.Sprintf("the page of %s has %s", t.Target, says))
 		} else if t.Scrapes == 0 && !unasked {
-			empty = append(empty, fmt.Sprintf("the page of %s does not answer (%s)", t.Target, strings.Join(slices.Sorted(maps.Keys(t.Failures)), ", ")))
+			empty = append(empty, fmt.Sprintf("the page of %s does not answer (%s)", t.Target,
+				strings.Join(slices.Sorted(maps.Keys(t.Failures)), ", ")))
 		}
 	}
 	m, err = asked.metering(endpoints, header) // a new one, which counts this run alone

@@ -103,7 +103,8 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 		Version: cli.Version,
 		Load:    result.Load{Tokenizer: r.maker.Tok.Name(), Guessed: r.maker.Guessed},
 		Images:  r.imageLoad,
-		Source:  result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier, Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize},
+		Source: result.Source{Workload: r.w.Meta.Digest, Tier: r.w.Meta.Tier,
+			Seed: strconv.FormatUint(r.maker.Seed, 10), BlockSize: r.part.blockSize},
 	}
 	if r.about.Privacy, err = PrivacyOf(&r.w.Meta); err != nil {
 		return err
@@ -126,11 +127,13 @@ func (f *Replay) Run(cmd *cobra.Command, w *trace.Trace) error {
 	if env.Deployment, err = r.Deployment.Serving(); err != nil {
 		return err
 	}
-	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of), profile.WithTemplate(r.servers.templateOf))
+	r.known = profile.NewKnownPass(r.part.blockSize, false, profile.WithTails(r.maker.Tails.Of),
+		profile.WithTemplate(r.servers.templateOf))
 	if err := r.servers.warmUp(r.cmd, r.part, r.lineage, r.known.Touch); err != nil {
 		return err
 	}
-	if err := r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, r.Load.Share, live, r.endpoint, r.servers.prompter, r.known); err != nil {
+	if err := r.part.fillCache(r.cmd, r.Workload.PrimeConcurrency, r.Load.Share, live, r.endpoint,
+		r.servers.prompter, r.known); err != nil {
 		return err
 	}
 
@@ -284,14 +287,16 @@ func (r *replayRun) connections() (chosen string, err error) {
 			return "", err
 		}
 	}
-	if !closed && r.Load.MaxInFlight == 0 && client.CheckFiles(int(min(r.Load.Requests, math.MaxInt32))) != nil { // not all of them fit at once
+	if !closed && r.Load.MaxInFlight == 0 && client.CheckFiles(int(min(r.Load.Requests,
+		math.MaxInt32))) != nil { // not all of them fit at once
 		if peak == (loadPeak{}) {
 			if peak, err = r.peak(); err != nil {
 				return "", err
 			}
 		}
 		if err := client.CheckFiles(int(min(peak.second, math.MaxInt32))); err != nil {
-			return "", fmt.Errorf("the busiest second has %.0f requests, and each of them needs a connection: %w", peak.second, err)
+			return "", fmt.Errorf("the busiest second has %.0f requests, and each of them needs a connection: %w",
+				peak.second, err)
 		}
 	}
 	if chosen == client.Auto {
@@ -402,7 +407,8 @@ func (r *replayRun) send(options replay.Options) error {
 		checker = prompt.NewChecker(single, r.maker.Tok)
 		runner.Prompter = checker
 	}
-	watching := r.Live.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "), r.rows.Total, r.about.Cores, r.Limits})
+	watching := r.Live.watch(r.cmd, liveAbout{"replay to " + strings.Join(r.endpoint.Endpoints(), ", "),
+		r.rows.Total, r.about.Cores, r.Limits})
 	defer watching.end()
 	runner.Progress = watching.progress
 	r.Admin.watch(&runner, r.rows.Total)
@@ -432,7 +438,8 @@ func (r *replayRun) send(options replay.Options) error {
 		return err
 	}
 	v := checker.Close()
-	cli.Notef(r.cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked", v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
+	cli.Notef(r.cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked",
+		v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
 	if err == nil && v.Mismatches > 0 { // the run is not trustworthy
 		err = cli.Exit(cli.Untrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, r.Out))
 	}
