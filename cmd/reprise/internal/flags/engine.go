@@ -130,6 +130,14 @@ func PresetNames() []string {
 	return names
 }
 
+// given tells which flags were given.
+func (f *Engine) given(cmd *cobra.Command) func(name string) bool {
+	if f.changed != nil {
+		return f.changed
+	}
+	return cmd.Flags().Changed
+}
+
 // Config is the engine that the flags ask for, and the name of its model.
 func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	c, model := engine.DefaultConfig(), "simulated"
@@ -142,10 +150,7 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	case f.Costs == "":
 		return c, "", cli.Usagef("no engine given: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", PresetNames()[0])
 	}
-	given := f.changed
-	if given == nil {
-		given = cmd.Flags().Changed
-	}
+	given := f.given(cmd)
 	for name, set := range map[string]func(){
 		"block-size":             func() { c.BlockSize = f.Given.BlockSize },
 		"kv-tokens":              func() { c.KVTokens = f.Given.KVTokens },
@@ -174,10 +179,7 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 // either. A roofline's KV memory depends on the size of its steps.
 func (f *Engine) Chosen(cmd *cobra.Command) (*engine.Preset, error) {
 	like := engine.DefaultConfig()
-	given := f.changed
-	if given == nil {
-		given = cmd.Flags().Changed
-	}
+	given := f.given(cmd)
 	if given("max-num-batched-tokens") && f.Given.MaxBatchTokens > 0 {
 		like.MaxBatchTokens = f.Given.MaxBatchTokens
 	}
