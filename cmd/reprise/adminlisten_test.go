@@ -32,7 +32,7 @@ func TestAdminListen(t *testing.T) {
 	}
 	t.Chdir(t.TempDir())
 	c := engine.DefaultServerConfig()
-	c.Engine.Costs = engine.Costs{}
+	c.Engine.KVTokens, c.Engine.Costs = 1_000_000, engine.Costs{}
 	sim, err := engine.NewServer(c)
 	if err != nil {
 		t.Fatal(err)

@@ -7,16 +7,8 @@ import (
 
 	"reprise/replay/pace"
 	"reprise/replay/result"
-	"reprise/replay/result/resulttest"
 	"reprise/trace"
 )
-
-// atOnce is an endpoint that answers at once.
-type atOnce struct{ resulttest.Endpoint }
-
-func (atOnce) Fire(_ context.Context, s result.Shot, r *result.Result) {
-	r.SentNS = trace.Ptr(int64(time.Since(s.Start)))
-}
 
 func sleeper(start time.Time) (pace.Pacer, error) { return sleeping(start), nil }
 
