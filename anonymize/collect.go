@@ -31,9 +31,8 @@ type collector struct {
 	in, out     []uint64               // words of the row at hand
 	ids         []uint64               // and its numbers
 	seen        *profile.Annotator     // what is known of rows so far; nil once they are out of order or without numbers
-	one         [1]trace.Request
-	sourceBlock int  // tokens in a block that the source hashed
-	noTokens    bool // of prompts, where the rows were recorded earlier
+	sourceBlock int                    // tokens in a block that the source hashed
+	noTokens    bool                   // of prompts, where the rows were recorded earlier
 	breakers    breakerFinder
 	recorded    *breaker.Set     // that a recorder found; nil for none
 	prompts     *templateCounter // nil where no templates are kept
@@ -98,16 +97,15 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 	}
 	c.refs += int64(len(x.blocks) + len(x.source) + len(x.out))
 	c.count(x)
-	c.one[0] = *r
-	if _, err := c.sorter.Write(c.one[:]); err != nil {
+	if err := c.sorter.Add(r); err != nil {
 		return err
 	}
-	c.see(prompt)
+	c.see(r, prompt)
 	return nil
 }
 
-// see tells of the row at hand, which has its blocks by number.
-func (c *collector) see(prompt []uint64) {
+// see tells of the row at hand, which is with the sorter, and the numbers of its blocks.
+func (c *collector) see(r *trace.Request, prompt []uint64) {
 	if c.seen == nil {
 		return
 	}
@@ -118,9 +116,8 @@ func (c *collector) see(prompt []uint64) {
 	if c.totals.Sessions > 0 {
 		c.seen.KeepSessions()
 	}
-	r := c.one[0]
 	r.Blocks, r.Session = prompt, nil // of an answer whose chain has no other
-	c.seen.Count(&r)
+	c.seen.Count(r)
 }
 
 func (c *collector) hashed(dst []uint64, ids []block.ID) []uint64 {

@@ -98,10 +98,10 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	to := e.p.Renaming
 	*x = encoded{user: to.name(en.User.Reveal()), session: to.name(en.Session.Reveal()), salt: to.name(en.Salt.Reveal()),
 		response: to.name(en.Response.Reveal()), previous: to.name(en.Previous.Reveal())}
-	switch year := en.Time.UTC().Year(); {
+	switch {
 	case en.Time.IsZero():
 		return errNoTime
-	case year < 1970 || year > 2200:
+	case trace.FarTime(en.Time.UTC()):
 		return errFarTime
 	}
 	if c := e.p.Capture; c.Declared() {

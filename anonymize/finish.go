@@ -24,6 +24,8 @@ type finisher struct {
 	trunks       trunkSurvey
 	totals       Totals
 	ids          trace.Dense
+	numbers      []uint32 // of blocks by their provisional numbers, plus one, where these are not final; 0 for none yet
+	numbered     uint32   // blocks that have one
 	models       labels
 	adapters     labels
 	classes      labels
@@ -54,7 +56,8 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 			infer.fill(row, r)
 		}
 		if again {
-			f.ids.ApplyBlocks(r)
+			f.renumber(r.Blocks)
+			f.renumber(r.OutputBlocks)
 		}
 		return err
 	}
@@ -96,6 +99,21 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 		f.totals.Inferred = a.Inferred()
 		return nil
 	}, dst)
+}
+
+// renumber gives blocks numbers in the order of the rows in place of provisional ones.
+func (f *finisher) renumber(ids []uint64) {
+	for i, id := range ids {
+		if missing := int(id) + 1 - len(f.numbers); missing > 0 {
+			f.numbers = append(f.numbers, make([]uint32, missing)...)
+		}
+		n := &f.numbers[id]
+		if *n == 0 {
+			f.numbered++
+			*n = f.numbered
+		}
+		ids[i] = uint64(*n - 1)
+	}
 }
 
 // eachBatch calls do for all rows, some at a time and with the number of the first,

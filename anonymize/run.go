@@ -16,7 +16,7 @@ import (
 // Run reads all of src and writes its rows to dst in their final order.
 //
 // Memory is bounded: up to 134 million distinct blocks are numbered in it, for 4 to 24 bytes
-// each and 56 for up to 8 million stretches of them, see [block.IDs], and 48 MiB of rows are held. What is beyond goes to
+// each and 56 for up to 8 million stretches of them, or a million where ids are hashes, see [block.IDs], and 48 MiB of rows are held. What is beyond goes to
 // private files without names, about as many bytes as a source of hashed block
 // ids has, and a third of them where ids count up; see [Totals]. What grows with
 // the source is a hundred bytes or so for each session and user, 8 bytes for
@@ -78,6 +78,9 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 	dst = Enforce(p.Tier, dst)
 	if err := f.surveyTrunks(ctx); err != nil {
 		return Card{}, err
+	}
+	if !keyed && !f.trunks.tells() {
+		numbered = nil // it is large too
 	}
 	if err = errManyInferred; !keyed {
 		err = f.finishInMemory(ctx, dst)

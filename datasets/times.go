@@ -442,7 +442,7 @@ func (c *clock) instant(s stamp) (t time.Time, why string, stop bool) {
 			return t, why, true
 		}
 	}
-	if y := t.Year(); why == "" && (y < 1970 || y > 2200) {
+	if why == "" && trace.FarTime(t) {
 		why = "its time is outside the years 1970 to 2200"
 	}
 	if why != "" {

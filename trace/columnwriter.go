@@ -179,7 +179,8 @@ type outLeaf[R any, T comparable] struct {
 	codec    compress.Codec
 	encode   func(e encoding.Encoding, dst []byte, values []T) ([]byte, error)
 	put      func(c *outLeaf[R, T], row *R)
-	absent   func(r *R) bool // where a null tells of no more, and most are
+	absent   func(r *R) bool // a null, in most columns of most rows
+	same     func(r *R) bool // the last value of a dictionary, which most rows have
 	def, rep levels
 	rows     int
 	size     int // bytes of the values
@@ -269,6 +270,9 @@ func newOut[R any, T comparable](leaf parquet.LeafColumn, kind reflect.Kind, off
 			break
 		}
 		c.absent = func(r *R) bool { return at(r) == zero }
+		if c.dict {
+			c.same = func(r *R) bool { return len(c.names) > 0 && at(r) == c.names[c.last] }
+		}
 		c.put = func(c *outLeaf[R, T], r *R) {
 			if v := at(r); v != zero {
 				c.def.add(most, 1)
@@ -304,17 +308,29 @@ func (c *outLeaf[R, T]) look(v T) {
 }
 
 func (c *outLeaf[R, T]) add(rows []R) error {
-	if c.absent != nil {
-		n := 0
-		for n < len(rows) && c.absent(&rows[n]) {
-			n++
+	for i := 0; i < len(rows); {
+		n := i
+		if c.absent != nil {
+			for i < len(rows) && c.absent(&rows[i]) {
+				i++
+			}
+			c.def.add(0, i-n)
+			c.nulls, c.rows, n = c.nulls+i-n, c.rows+i-n, i
 		}
-		c.def.add(0, n)
-		c.nulls, c.rows, rows = c.nulls+n, c.rows+n, rows[n:]
-	}
-	for i := range rows {
-		c.put(c, &rows[i])
-		if c.rows++; c.size >= parquetPage {
+		if c.same != nil {
+			for i < len(rows) && c.same(&rows[i]) {
+				c.at = append(c.at, c.last)
+				i++
+			}
+			c.def.add(byte(c.leaf.MaxDefinitionLevel), i-n)
+			c.rows, c.size = c.rows+i-n, c.size+4*(i-n)
+		}
+		if i < len(rows) {
+			c.put(c, &rows[i])
+			c.rows++
+			i++
+		}
+		if c.size >= parquetPage {
 			if err := c.endPage(); err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"math"
+	"slices"
 )
 
 // A Digest is the SHA-256 over the values of rows in their order, independent
@@ -113,9 +114,15 @@ func appendOptString(b []byte, p *string) []byte {
 }
 
 func appendIDs(b []byte, ids []uint64) []byte {
-	b = binary.AppendUvarint(b, uint64(len(ids)))
-	for _, id := range ids {
-		b = binary.AppendUvarint(b, id)
+	b = slices.Grow(binary.AppendUvarint(b, uint64(len(ids))), binary.MaxVarintLen64*len(ids))
+	n, all := len(b), b[:cap(b)]
+	for _, id := range ids { // most of a trace's bytes are written here
+		for ; id >= 0x80; n++ {
+			all[n] = byte(id) | 0x80
+			id >>= 7
+		}
+		all[n] = byte(id)
+		n++
 	}
-	return b
+	return all[:n]
 }

@@ -154,3 +154,12 @@ func (e *SourceError) Error() string {
 
 // Unwrap returns the sentinel.
 func (e *SourceError) Unwrap() error { return e.Err }
+
+// FarTime reports whether a time is outside the years 1970 to 2200, by its own clock.
+func FarTime(t time.Time) bool {
+	const first, last = 1 << 20, 7_289_000_000 // seconds that are inside by any clock
+	if s := t.Unix(); s > first && s < last {
+		return false
+	}
+	return t.Year() < 1970 || t.Year() > 2200
+}

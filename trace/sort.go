@@ -29,7 +29,7 @@ type Sorter struct {
 	rows       heldRows
 	scratch    []byte
 	spill      *Spill
-	runs       []Extent
+	runs       [][]Extent // each in order
 }
 
 // NewSorter makes a Sorter that spills to dir, or to os.TempDir when empty.
@@ -38,20 +38,25 @@ func NewSorter(dir string) *Sorter { return &Sorter{dir: dir, limit: sortBytes} 
 // Write implements [Writer]; nothing of the rows is kept.
 func (s *Sorter) Write(rows []Request) (int, error) {
 	for i := range rows {
-		r := &rows[i]
-		s.disordered = s.disordered || s.seq > 0 && r.ArrivalNS < s.last
-		s.parents = s.parents || len(r.Parents) > 0
-		s.last = r.ArrivalNS
-		s.scratch = appendCanonical(binary.AppendUvarint(s.scratch[:0], uint64(s.seq)), r)
-		s.rows.add(rowKey{r.ArrivalNS, s.seq}, s.scratch)
-		s.seq++
-		if s.rows.size >= s.limit {
-			if err := s.flush(); err != nil {
-				return i, err
-			}
+		if err := s.Add(&rows[i]); err != nil {
+			return i, err
 		}
 	}
 	return len(rows), nil
+}
+
+// Add writes a row.
+func (s *Sorter) Add(r *Request) error {
+	s.disordered = s.disordered || s.seq > 0 && r.ArrivalNS < s.last
+	s.parents = s.parents || len(r.Parents) > 0
+	s.last = r.ArrivalNS
+	s.scratch = appendCanonical(binary.AppendUvarint(s.scratch[:0], uint64(s.seq)), r)
+	s.rows.add(rowKey{r.ArrivalNS, s.seq}, s.scratch)
+	s.seq++
+	if s.rows.size >= s.limit {
+		return s.flush()
+	}
+	return nil
 }
 
 // Disordered reports whether some row so far arrives before the one before it.
@@ -64,7 +69,9 @@ func (s *Sorter) flush() (err error) {
 			return err
 		}
 	}
-	s.rows.sort()
+	if s.disordered {
+		s.rows.sort()
+	}
 	run := Extent{At: s.spill.Size()}
 	buf := make([]byte, 0, chunkBytes)
 	write := func() error {
@@ -85,7 +92,11 @@ func (s *Sorter) flush() (err error) {
 		return err
 	}
 	run.Len = s.spill.Size() - run.At
-	s.runs = append(s.runs, run)
+	if s.disordered || len(s.runs) == 0 {
+		s.runs = append(s.runs, nil)
+	}
+	of := &s.runs[len(s.runs)-1]
+	*of = append(*of, run)
 	s.rows.clear()
 	return nil
 }
@@ -110,7 +121,9 @@ func (s *Sorter) Sort() (*Sorted, error) {
 	}
 	out := &Sorted{rows: s.seq, spill: s.spill, runs: s.runs}
 	if s.spill == nil {
-		s.rows.sort()
+		if s.disordered {
+			s.rows.sort()
+		}
 		out.mem = s.rows
 	}
 	s.rows, s.spill, s.runs = heldRows{}, nil, nil
@@ -128,7 +141,7 @@ type Sorted struct {
 	pos   []int64 // by order of writing: the row in the sorted trace; nil when that is the same
 	mem   heldRows
 	spill *Spill // with all rows, or nil when they are in mem
-	runs  []Extent
+	runs  [][]Extent
 }
 
 // Rows returns the number of rows.
@@ -331,7 +344,7 @@ type merge struct {
 func (s *Sorted) merge() (*merge, error) {
 	m := &merge{mem: &s.mem}
 	for _, run := range s.runs {
-		c := &cursor{r: s.spill.Reader(min(max(mergeBytes/len(s.runs), 4<<10), 256<<10), run)}
+		c := &cursor{r: s.spill.Reader(min(max(mergeBytes/len(s.runs), 4<<10), 256<<10), run...)}
 		if err := c.next(); err != nil {
 			return nil, err
 		}

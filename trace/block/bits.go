@@ -70,10 +70,13 @@ func (f *Bits) Count() uint64 {
 	return f.marks
 }
 
-// Has reports whether bit i is set.
-func (f *Bits) Has(i int64) bool {
-	at := i / lineBits
-	return at/pageLines < int64(len(f.pages)) && f.pages[at/pageLines][at%pageLines][1+i%lineBits/64]>>(i%lineBits%64)&1 != 0
+// From gives bit i and those behind it in its word, the lowest first, and how many these are.
+func (f *Bits) From(i int64) (bits uint64, n int) {
+	at, bit := i/lineBits, i%lineBits
+	if n = int(64 - bit%64); at/pageLines < int64(len(f.pages)) {
+		bits = f.pages[at/pageLines][at%pageLines][1+bit/64] >> (bit % 64)
+	}
+	return bits, n
 }
 
 // Before counts the set bits before bit i, which was added or set.

@@ -38,9 +38,10 @@ type IDs struct {
 	count            int        // pages
 	slots            []slot     // open addressing with linear probing, at most half full
 	seed             key128
-	last             *idPage // of the last key
-	alone            bool    // no other page has keys near those of the last
-	at               int     // page in sorted of the last number
+	last             *idPage  // of the last key
+	alone            bool     // no other page has keys near those of the last
+	before           []uint32 // by so many numbers as a page has: the pages in sorted that begin below them
+	at               int      // page in sorted of the last number
 }
 
 type key128 struct{ hi, lo uint64 }
@@ -57,7 +58,7 @@ const (
 	idBits  = 5
 	idKeys  = 1 << idBits
 	idChunk = 1 << 10
-	idMost  = 2 // pages for the same keys
+	idMost  = 4 // pages for the same keys
 )
 
 // A slot is the tag of a page's key above its place plus one; 0 is an empty slot.
@@ -66,7 +67,8 @@ type slot uint64
 // maxIDs is how many numbers a page has room for.
 const maxIDs = 1<<32 - 2*idKeys
 
-// NewIDs makes an empty numbering of up to limit keys on up to so many pages; a limit below 1 means the greatest.
+// NewIDs makes an empty numbering of up to limit keys on up to so many pages, or an eighth of them where these have
+// fewer than two keys each: then there are as many keys as pages, which spares nothing. A limit below 1 means the greatest.
 func NewIDs(limit, pages int) *IDs {
 	if limit < 1 || limit > maxIDs {
 		limit = maxIDs
@@ -101,7 +103,7 @@ func (d *IDs) ID(hi, lo uint64) (n int, ok bool) {
 		}
 		d.alone = pages == 0 || pages == 1 && p != nil
 	}
-	if d.n >= d.limit || p == nil && d.count >= d.pageLimit {
+	if d.n >= d.limit || p == nil && (d.count >= d.pageLimit || d.count >= d.pageLimit/8 && d.n < 2*d.count) {
 		return 0, false
 	}
 	d.n++
@@ -151,7 +153,7 @@ func (d *IDs) add(p idPage) *idPage {
 	*d.page(d.count) = p
 	d.count++
 	if 2*d.count > len(d.slots) {
-		d.slots = make([]slot, 2*len(d.slots))
+		d.slots = make([]slot, 4*len(d.slots))
 		for i := range d.count {
 			d.put(i)
 		}
@@ -190,6 +192,13 @@ func (d *IDs) Freeze() {
 	}
 	d.pages = nil
 	slices.SortFunc(d.sorted, func(a, b idPage) int { return cmp.Compare(a.first, b.first) })
+	d.before = make([]uint32, d.n/idKeys+3)
+	for i, p := range d.sorted {
+		d.before[p.first/idKeys+1] = uint32(i + 1)
+	}
+	for i := range d.before[1:] {
+		d.before[i+1] = max(d.before[i], d.before[i+1])
+	}
 }
 
 // Stretch is the key of the number n, which must have been given, and how many numbers from it on are those of the keys
@@ -200,9 +209,9 @@ func (d *IDs) Stretch(n int) (hi, lo uint64, more int) {
 		return bit, bit < idKeys && p.has>>bit&1 != 0 || bit == 0 && p.has == 0
 	}
 	if _, ok := has(&d.sorted[d.at]); !ok {
-		// Pages of one first number are few: each has a number of its own.
-		after, _ := slices.BinarySearchFunc(d.sorted, uint32(n)+idKeys+1, func(p idPage, first uint32) int { return cmp.Compare(p.first, first) })
-		for d.at = after - 1; ; d.at-- {
+		// The page begins no further off than a page has keys, and pages that begin there are few: each has a
+		// number of its own.
+		for d.at = int(d.before[n/idKeys+2]) - 1; ; d.at-- {
 			if _, ok := has(&d.sorted[d.at]); ok {
 				break
 			}

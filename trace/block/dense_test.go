@@ -81,6 +81,19 @@ func TestIDs(t *testing.T) {
 	}
 }
 
+// Keys without neighbours end at an eighth of the pages, and others at all of them.
+func TestIDsPages(t *testing.T) {
+	for step, want := range map[uint64]int{1: 80 * idKeys, idKeys: 10} {
+		d, n := NewIDs(0, 80), 0
+		for ok := true; ok; n++ {
+			_, ok = d.ID(7, uint64(n)*step)
+		}
+		if n-1 != want || d.Len() != want {
+			t.Errorf("of keys %d apart %d have a number, want %d", step, d.Len(), want)
+		}
+	}
+}
+
 func BenchmarkIDs(b *testing.B) {
 	ids := rand.New(rand.NewPCG(7, 7)).Perm(1 << 20)
 	for b.Loop() {

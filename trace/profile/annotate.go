@@ -146,8 +146,14 @@ func (h *HitEnds) Take(blocks []uint64, hit int, who uint32) (use BlockUse) {
 	if hit > 0 {
 		use = h.users.Use(h.marks[h.blocks.Before(int64(blocks[hit-1]))], who)
 	}
+	var first, bits uint64 // bits of the blocks from the first on, n of them: most of a prompt count up
+	n := uint64(0)
 	for _, id := range blocks {
-		if h.blocks.Has(int64(id)) {
+		if id-first >= n {
+			word, more := h.blocks.From(int64(id))
+			first, bits, n = id, word, uint64(more)
+		}
+		if bits>>(id-first)&1 != 0 {
 			h.users.Add(&h.marks[h.blocks.Before(int64(id))], who)
 		}
 	}

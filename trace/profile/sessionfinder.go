@@ -38,7 +38,7 @@ type SessionFinder struct {
 	links     []uint32 // by row: the row that it follows plus one, above a bit for a repetition; 0 for none
 	tallyOf   []int32  // by row: its place in tallies plus one
 	tallies   []followers
-	groups    map[uint64]int32 // by the block behind which prompts begin their own part: place in classes
+	groups    *block.IDs // by the block behind which prompts begin their own part: place in classes
 	classes   []groupClasses
 	templates float64 // share of templates among all that are followed
 	found     []int32 // by row, once it has decided: see [SessionFinder.Session]
@@ -236,14 +236,13 @@ func (f *SessionFinder) tally(row int32, x *seenTurn, next bool) bool {
 // is that of prompts which go on from a turn that is certain.
 func (f *SessionFinder) group(fork uint64) int32 {
 	if f.groups == nil {
-		f.groups, f.classes = map[uint64]int32{}, make([]groupClasses, 1)
+		f.groups, f.classes = block.NewIDs(0, 0), make([]groupClasses, 1)
 	}
-	n, ok := f.groups[fork]
-	if !ok {
-		n = int32(len(f.classes))
-		f.groups[fork], f.classes = n, append(f.classes, groupClasses{})
+	n, _ := f.groups.ID(0, fork)
+	if n+1 == len(f.classes) {
+		f.classes = append(f.classes, groupClasses{})
 	}
-	return n
+	return int32(n + 1)
 }
 
 // template reports whether too many follow a prompt that are no next turns, or too many do.

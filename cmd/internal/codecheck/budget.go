@@ -15,13 +15,13 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 13_700,
+	"anonymize": 13_720,
 	"cmd":       24_970,
 	"datasets":  28_060,
 	"examples":  1_000,
 	"replay":    61_700,
 	"synth":     15_460,
-	"trace":     33_990,
+	"trace":     34_050,
 }
 
 // slack is how far below its budget a folder may be before the budget has to sink.
