@@ -62,8 +62,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, read func(*behavi
 	case errors.Is(err, ErrBusy):
 		refuse(w, r, m, http.StatusTooManyRequests, err)
 		return
-	case r.Context().Err() != nil: // the client has gone
-		return
 	default:
 		refuse(w, r, m, http.StatusBadRequest, err)
 		return
