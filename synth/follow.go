@@ -88,6 +88,18 @@ func headsOf(follows []int32) []int32 {
 	return heads
 }
 
+// burstSizes counts the requests of each burst, by its head.
+func burstSizes(follows []int32) []int64 {
+	requests := make([]int64, len(follows))
+	for i := len(follows) - 1; i >= 0; i-- {
+		requests[i]++
+		if up := follows[i]; up != none {
+			requests[up] += requests[i]
+		}
+	}
+	return requests
+}
+
 // instants are the times of some places.
 func instants(places []int32, times []int64) []int64 {
 	out := make([]int64, len(places))

@@ -153,15 +153,15 @@ func (s *swapper) try() *swapping {
 	return t
 }
 
-// shuffled moves each burst among so many requests, but never before what it builds on, and exchanges the gaps
-// in them.
+// shuffled moves each burst among so many requests, or twice as many as it has, but never before what it builds on, and
+// exchanges the gaps in them.
 func (s *swapper) shuffled(among int64) *swapper {
 	follows := followed(s.places, s.templates, s.k)
 	heads := headsOf(follows)
 	at := upTo(blurred(gapsBetween(instants(heads, s.times)), s.k, s.r))
-	keys := make([]dealt, len(heads))
+	keys, requests := make([]dealt, len(heads)), burstSizes(follows)
 	for i, p := range heads {
-		keys[i] = dealt{key: int64(p)<<16 + s.r.Int64N(among<<16), place: int32(i)}
+		keys[i] = dealt{key: int64(p)<<16 + s.r.Int64N(max(among, 2*requests[p])<<16), place: int32(i)}
 	}
 	slices.SortFunc(keys, dealt.compare)
 	moved := make([]int64, len(heads))
