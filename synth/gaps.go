@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
+
+	"reprise/trace/arrival"
 )
 
 // What becomes of gaps between arrivals, so that the bursts of a trace stay beside the requests that came in
@@ -83,12 +85,16 @@ func gapsBetween(times []int64) []int64 {
 	return gaps
 }
 
-// timesByGaps returns when the places come by the gaps of the model, those of heads blurred once more.
+// timesByGaps returns when the places come by the gaps of the model, those of heads blurred once more. Of several ways
+// it takes that whose counts vary as those of the trace.
 func (m *Model) timesByGaps(r *rand.Rand) []int64 {
 	k := max(m.kSwap, DefaultKSwap)
 	follows, times := followed(m.places, m.templates, k), upTo(m.gaps)
-	heads := gapsBetween(instants(headsOf(follows), times))
-	return timed(m.places, follows, times, gapsTo(follows, times), upTo(blurred(heads, k, r)))
+	gaps, heads := gapsTo(follows, times), gapsBetween(instants(headsOf(follows), times))
+	best, _ := arrival.Nearest(m.arrivals, arrival.MostDraws, func() []int64 {
+		return timed(m.places, follows, times, gaps, upTo(blurred(heads, k, r)))
+	}, func(times []int64) []int64 { return slices.Sorted(slices.Values(times)) })
+	return best
 }
 
 // upTo are the sums of gaps up to each.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"reprise/trace/arrival"
 	"reprise/trace/sample"
 )
 
@@ -20,6 +21,7 @@ const (
 	swapTriesMost = 64
 	triesRequests = 240_000 // requests in all of them together
 	movedAmong    = 2       // for each of k: requests among which a burst moves
+	orderDraws    = 4       // of the order, in each
 )
 
 // swap moves bursts, and exchanges the parts of places: sizes, endings, and labels that are rare.
@@ -34,6 +36,9 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 	src := &entropySource{r: bufio.NewReader(entropy)}
 	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, templates: m.templates, labels: m.labels, ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
 	s.places = slices.Clone(m.places)
+	if m.gaps != nil {
+		s.arrivals = m.arrivals
+	}
 	s.prepare()
 	tries := 1
 	if s.size > 0 {
@@ -95,6 +100,7 @@ type swapper struct {
 	domains   []uint16            // by label
 	shapes    []shape             // by place
 	times     []int64             // by place
+	arrivals  *arrival.Cascade    // of the whole trace; nil for a sample of its trees
 	sourced   bool                // whether the source told sessions
 	pairs     map[lengthPair]bool // of the trace
 	came      []lengthPair        // those of the trace, in its order
@@ -154,57 +160,71 @@ func (s *swapper) try() *swapping {
 }
 
 // shuffled moves each burst among so many requests, or twice as many as it has, but never before what it builds on, and
-// exchanges the gaps in them.
+// exchanges the gaps in them. Of several ways it takes that whose counts vary as those of the trace.
 func (s *swapper) shuffled(among int64) *swapper {
+	type order struct {
+		places []place
+		times  []int64
+	}
 	follows := followed(s.places, s.templates, s.k)
-	heads := headsOf(follows)
-	at := upTo(blurred(gapsBetween(instants(heads, s.times)), s.k, s.r))
-	keys, requests := make([]dealt, len(heads)), burstSizes(follows)
-	for i, p := range heads {
-		keys[i] = dealt{key: int64(p)<<16 + s.r.Int64N(max(among, 2*requests[p])<<16), place: int32(i)}
+	heads, requests := headsOf(follows), burstSizes(follows)
+	draw := func() order {
+		keys := make([]dealt, len(heads))
+		for i, p := range heads {
+			keys[i] = dealt{key: int64(p)<<16 + s.r.Int64N(max(among, 2*requests[p])<<16), place: int32(i)}
+		}
+		slices.SortFunc(keys, dealt.compare)
+		at := upTo(blurred(gapsBetween(instants(heads, s.times)), s.k, s.r))
+		moved := make([]int64, len(heads))
+		for slot, d := range keys {
+			moved[d.place] = at[slot]
+		}
+		places, gaps := s.exchangedGaps(follows)
+		return order{places, timed(places, follows, s.times, gaps, moved)}
 	}
-	slices.SortFunc(keys, dealt.compare)
-	moved := make([]int64, len(heads))
-	for slot, d := range keys {
-		moved[d.place] = at[slot]
+	if s.arrivals == nil {
+		o := draw()
+		return s.reordered(o.places, o.times)
 	}
-
-	out := *s
-	out.places = slices.Clone(s.places)
-	gaps := out.exchangeGaps(follows)
-	return out.reordered(timed(out.places, follows, s.times, gaps, moved))
+	o, _ := arrival.Nearest(s.arrivals, orderDraws, draw, func(o order) []int64 { return slices.Sorted(slices.Values(o.times)) })
+	return s.reordered(o.places, o.times)
 }
 
-// exchangeGaps exchanges the gaps between places and those that they follow, with the pauses that go with them, and
-// returns them.
-func (s *swapper) exchangeGaps(follows []int32) []int64 {
+// exchangedGaps exchanges the gaps between places and those that they follow, with the pauses that go with them, and
+// returns the places and the gaps.
+func (s *swapper) exchangedGaps(follows []int32) ([]place, []int64) {
 	type kind struct {
 		join                   join
 		waits, paused, clumped bool
 	}
-	gaps := gapsTo(follows, s.times)
-	alike := map[kind][]int32{}
+	var kinds numbering[kind]
+	var alike [][]int32
 	for i, up := range follows {
 		if p := &s.places[i]; up != none {
-			k := kind{p.join, p.waits, p.pause != nil, up != max(p.parent, p.after)}
+			k := kinds.numberOf(kind{p.join, p.waits, p.pause != nil, up != max(p.parent, p.after)})
+			if int(k) == len(alike) {
+				alike = append(alike, nil)
+			}
 			alike[k] = append(alike[k], int32(i))
 		}
 	}
-	old, was := slices.Clone(s.places), slices.Clone(gaps)
-	for _, places := range alike {
-		for window := range slices.Chunk(places, gapsTogether*s.k) {
+
+	places, was := slices.Clone(s.places), gapsTo(follows, s.times)
+	gaps := slices.Clone(was)
+	for _, of := range alike {
+		for window := range slices.Chunk(of, gapsTogether*s.k) {
 			from, _ := gapsExchanged(instants(window, was), s.k, s.r)
 			for i, j := range from {
 				to, of := window[i], window[j]
-				gaps[to], s.places[to].pause = was[of], old[of].pause
+				gaps[to], places[to].pause = was[of], s.places[of].pause
 			}
 		}
 	}
-	return gaps
+	return places, gaps
 }
 
-// reordered is the swapper of the places at other times.
-func (s *swapper) reordered(times []int64) *swapper {
+// reordered is the swapper of places at other times.
+func (s *swapper) reordered(places []place, times []int64) *swapper {
 	out := *s
 	order := byTime(times)
 	at := make([]int32, len(s.places))
@@ -213,7 +233,7 @@ func (s *swapper) reordered(times []int64) *swapper {
 	}
 	out.places, out.shapes, out.times = make([]place, len(order)), make([]shape, len(order)), make([]int64, len(order))
 	for r, d := range order {
-		t := s.places[d.place]
+		t := places[d.place]
 		for _, up := range [...]*int32{&t.parent, &t.after} {
 			if *up != none {
 				*up = at[*up]

@@ -9,10 +9,12 @@ var dispersionWidths = [...]int64{100, 1000, 10_000, 30_000, 60_000, 120_000, 30
 const (
 	leastWindows    = 8       // of a width, for its index to be kept,
 	leastDispersed  = 50      // and arrivals in them
-	mostDraws       = 16      // of a sequence of arrivals,
-	drawnArrivals   = 400_000 // and arrivals in all of them together, at most
+	drawnArrivals   = 400_000 // in all draws of them together, at most
 	dispersionUnits = 1_000_000
 )
+
+// MostDraws is how often a sequence of arrivals is drawn at most, of which the nearest counts.
+const MostDraws = 16
 
 // A dispersion is the index of dispersion for counts in windows of one width, which is
 // the sample variance of the number of arrivals over its mean, in millionths.
@@ -26,10 +28,10 @@ func dispersionOf(times []int64, span, millis int64) int64 {
 	if windows < leastWindows || windows >= 1<<24 || len(times) > drawnArrivals {
 		return 0
 	}
-	at, n, squares := 0, int64(0), int64(0)
-	for w := int64(1); w <= windows; w++ {
-		count := int64(0)
-		for ; at < len(times) && times[at] < w*width; at++ {
+	n, squares := int64(0), int64(0)
+	for at := 0; at < len(times) && times[at] < windows*width; {
+		end, count := (times[at]/width+1)*width, int64(0)
+		for ; at < len(times) && times[at] < end; at++ {
 			count++
 		}
 		n += count
@@ -66,8 +68,7 @@ func (c *Cascade) apart(times []int64) int64 {
 }
 
 // nearest draws n arrivals in parts several times where they are as those of the source,
-// and returns those with the nearest dispersions: in a trace of some dozens of windows
-// those of single draws are half or twice as great.
+// and returns those with the nearest dispersions.
 func (c *Cascade) nearest(r *rand.Rand, n int, parts []Part, total int64) []int64 {
 	draw := func() []int64 {
 		out := make([]int64, n)
@@ -75,17 +76,30 @@ func (c *Cascade) nearest(r *rand.Rand, n int, parts []Part, total int64) []int6
 		g.cascade(out, parts, total)
 		return out
 	}
-	best := draw()
-	if len(c.dispersions) == 0 || int64(n) != c.n || total != c.n || widthOf(parts) != c.span {
-		return best
+	if int64(n) != c.n || total != c.n || widthOf(parts) != c.span {
+		return draw()
 	}
-	off := c.apart(best)
-	for range min(mostDraws, drawnArrivals/n) - 1 {
-		if out := draw(); c.apart(out) < off {
-			best, off = out, c.apart(out)
+	best, _ := Nearest(c, MostDraws, draw, func(times []int64) []int64 { return times })
+	return best
+}
+
+// Nearest draws something with arrivals so many times, fewer where there are many, and returns the draw whose
+// arrivals, ascending and within the span of a cascade, have the dispersions nearest to those of its source, and these
+// arrivals: in a trace of some dozens of windows those of single draws are half or twice as great.
+func Nearest[T any](c *Cascade, most int, draw func() T, arrivals func(T) []int64) (best T, times []int64) {
+	best = draw()
+	times = arrivals(best)
+	if len(c.dispersions) == 0 {
+		return best, times
+	}
+	off := c.apart(times)
+	for range min(most, drawnArrivals/max(1, len(times))) - 1 {
+		next := draw()
+		if at := arrivals(next); c.apart(at) < off {
+			best, times, off = next, at, c.apart(at)
 		}
 	}
-	return best
+	return best, times
 }
 
 func widthOf(parts []Part) int64 {
