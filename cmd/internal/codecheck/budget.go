@@ -20,7 +20,7 @@ var budgets = map[string]int{
 	"datasets":  28_060,
 	"examples":  1_000,
 	"replay":    61_700,
-	"synth":     15_440,
+	"synth":     15_450,
 	"trace":     34_065,
 }
 
