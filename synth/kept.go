@@ -20,6 +20,7 @@ type keptFigures struct {
 	turns  int        // of the longest session
 	lags   []reuseLag // of requests and their parents, in order of time
 	copied float64    // share of the requests whose length and output are those of one of the trace
+	varied float64    // how far the dispersions of arrivals are from those of the trace, see [arrival.Cascade.Apart]
 	linked float64    // share of the requests that are like one of the trace, in lengths and place
 }
 
@@ -71,6 +72,9 @@ func (s *swapper) keptOf(places []place, templates []template, times []int64, al
 	})
 	if all {
 		c.lags = p.reuseLags(times)
+		if s.arrivals != nil {
+			c.varied = float64(s.arrivals.Apart(times)) / 1e6
+		}
 		c.turned, c.shared = turned(paths, int64(turnCapacity*float64(distinct))), p.mostShared()
 	}
 	capacities := make([]int64, curvePoints)
@@ -208,7 +212,7 @@ func (c *keptFigures) off(o *keptFigures) float64 {
 	ratio := func(a, b float64) float64 { return math.Abs(math.Log((a + 1) / (b + 1))) }
 	return c.error(o) + math.Abs(c.hits()-o.hits())/2 + math.Abs(c.known-o.known)/2 + ratio(c.tokens, o.tokens)/10 +
 		math.Abs(math.Log((c.turned+.001)/(o.turned+.001)))/15 + ratio(float64(c.shared), float64(o.shared))/100 + ratio(float64(c.turns), float64(o.turns))/100 +
-		lagDistance(c.lags, o.lags)/4 + c.copied/4 + c.linked/8
+		lagDistance(c.lags, o.lags)/4 + c.copied/4 + c.linked/8 + c.varied/100
 }
 
 // A lengthPair is how long a prompt and its output are, in tokens.

@@ -55,14 +55,14 @@ func dispersions(times []int64, span int64) []dispersion {
 	return out
 }
 
-// apart says how far the dispersions of arrivals are from those of the source: the sum,
-// over the widths, of the ratio of the greater to the lesser, in millionths.
-func (c *Cascade) apart(times []int64) int64 {
+// Apart says how far the dispersions of arrivals, ascending and within the span, are from those of the source: the sum,
+// over the widths, of the ratio of the greater to the lesser less 1, in millionths.
+func (c *Cascade) Apart(times []int64) int64 {
 	sum := int64(0)
 	for _, d := range c.dispersions {
 		index := max(1, dispersionOf(times, c.span, d.millis))
 		ratio, _ := mulDiv(max(index, d.index), dispersionUnits, min(index, d.index))
-		sum += min(ratio, 1000*dispersionUnits)
+		sum += min(ratio, 1000*dispersionUnits) - dispersionUnits
 	}
 	return sum
 }
@@ -92,11 +92,11 @@ func Nearest[T any](c *Cascade, most int, draw func() T, arrivals func(T) []int6
 	if len(c.dispersions) == 0 {
 		return best, times
 	}
-	off := c.apart(times)
+	off := c.Apart(times)
 	for range min(most, drawnArrivals/max(1, len(times))) - 1 {
 		next := draw()
-		if at := arrivals(next); c.apart(at) < off {
-			best, times, off = next, at, c.apart(at)
+		if at := arrivals(next); c.Apart(at) < off {
+			best, times, off = next, at, c.Apart(at)
 		}
 	}
 	return best, times
