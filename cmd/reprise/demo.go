@@ -137,6 +137,7 @@ func (d *demo) synth() (string, error) {
 		return "", err
 	}
 	defer t.Close()
+	t.Meta.SharedTails = trace.TailsShared // as reprise synth --mirror does
 	return "a workload with the same prefix reuse: " + d.path("workload.parquet"),
 		cli.WriteTrace(d.cmd, d.path("workload.parquet"), func(dst trace.Writer[trace.Request]) (trace.Meta, error) {
 			return mirrorTrace(t, 1, dst)

@@ -113,6 +113,25 @@ func TestDemoDigest(t *testing.T) {
 	}
 }
 
+// The demo's workload is the mirror that synth makes, tails of turns included.
+func TestDemoMirrors(t *testing.T) {
+	cmd := demoCommand()
+	cmd.SetContext(t.Context())
+	cmd.SetErr(io.Discard)
+	d := demo{cmd: cmd, dir: t.TempDir()}
+	for _, stage := range []func() (string, error){d.importLog, d.synth} {
+		if _, err := stage(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mirror := filepath.Join(t.TempDir(), "w.parquet")
+	must(t, "synth", d.path("trace.parquet"), "--mirror", "-o", mirror)
+	want, _ := publicRows(t, mirror)
+	if got, _ := publicRows(t, d.path("workload.parquet")); got != want {
+		t.Errorf("the metadata are\n%+v, want\n%+v", got, want)
+	}
+}
+
 // What import says of logs with hashes in place of messages, and with no messages at all,
 // and what profile then prints of reuse.
 func TestImportHashedAndCounted(t *testing.T) {
