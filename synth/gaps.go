@@ -91,7 +91,7 @@ func (m *Model) timesByGaps(r *rand.Rand) []int64 {
 	k := max(m.kSwap, DefaultKSwap)
 	follows, times := followed(m.places, m.templates, k), upTo(m.gaps)
 	gaps, heads := gapsTo(follows, times), gapsBetween(instants(headsOf(follows), times))
-	best, _ := arrival.Nearest(m.arrivals, arrival.MostDraws, func() []int64 {
+	best, _ := arrival.Nearest(m.arrivals, func() []int64 {
 		return timed(m.places, follows, times, gaps, upTo(blurred(heads, k, r)))
 	}, func(times []int64) []int64 { return slices.Sorted(slices.Values(times)) })
 	return best

@@ -21,7 +21,6 @@ const (
 	swapTriesMost = 64
 	triesRequests = 240_000 // requests in all of them together
 	movedAmong    = 2       // for each of k: requests among which a burst moves
-	orderDraws    = 4       // of the order, in each
 )
 
 // swap moves bursts, and exchanges the parts of places: sizes, endings, and labels that are rare.
@@ -186,7 +185,7 @@ func (s *swapper) shuffled(among int64) *swapper {
 		o := draw()
 		return s.reordered(o.places, o.times)
 	}
-	o, _ := arrival.Nearest(s.arrivals, orderDraws, draw, func(o order) []int64 { return slices.Sorted(slices.Values(o.times)) })
+	o, _ := arrival.Nearest(s.arrivals, draw, func(o order) []int64 { return slices.Sorted(slices.Values(o.times)) })
 	return s.reordered(o.places, o.times)
 }
 

@@ -9,12 +9,10 @@ var dispersionWidths = [...]int64{100, 1000, 10_000, 30_000, 60_000, 120_000, 30
 const (
 	leastWindows    = 8       // of a width, for its index to be kept,
 	leastDispersed  = 50      // and arrivals in them
-	drawnArrivals   = 400_000 // in all draws of them together, at most
+	mostDraws       = 16      // of a sequence of arrivals,
+	drawnArrivals   = 400_000 // and arrivals in all of them together, at most
 	dispersionUnits = 1_000_000
 )
-
-// MostDraws is how often a sequence of arrivals is drawn at most, of which the nearest counts.
-const MostDraws = 16
 
 // A dispersion is the index of dispersion for counts in windows of one width, which is
 // the sample variance of the number of arrivals over its mean, in millionths.
@@ -79,21 +77,21 @@ func (c *Cascade) nearest(r *rand.Rand, n int, parts []Part, total int64) []int6
 	if int64(n) != c.n || total != c.n || widthOf(parts) != c.span {
 		return draw()
 	}
-	best, _ := Nearest(c, MostDraws, draw, func(times []int64) []int64 { return times })
+	best, _ := Nearest(c, draw, func(times []int64) []int64 { return times })
 	return best
 }
 
-// Nearest draws something with arrivals so many times, fewer where there are many, and returns the draw whose
+// Nearest draws something with arrivals up to 16 times, fewer where there are many, and returns the draw whose
 // arrivals, ascending and within the span of a cascade, have the dispersions nearest to those of its source, and these
 // arrivals: in a trace of some dozens of windows those of single draws are half or twice as great.
-func Nearest[T any](c *Cascade, most int, draw func() T, arrivals func(T) []int64) (best T, times []int64) {
+func Nearest[T any](c *Cascade, draw func() T, arrivals func(T) []int64) (best T, times []int64) {
 	best = draw()
 	times = arrivals(best)
 	if len(c.dispersions) == 0 {
 		return best, times
 	}
 	off := c.Apart(times)
-	for range min(most, drawnArrivals/max(1, len(times))) - 1 {
+	for range min(mostDraws, drawnArrivals/max(1, len(times))) - 1 {
 		next := draw()
 		if at := arrivals(next); c.Apart(at) < off {
 			best, times, off = next, at, c.Apart(at)
