@@ -55,23 +55,9 @@ var (
 // Each link between documents leads to a file, and each anchor to a heading of it.
 func TestDocLinks(t *testing.T) {
 	texts := map[string]string{}
-	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(path, ".md"):
-			return nil
-		}
-		text, err := os.ReadFile(path)
+	eachFile(t, func(name string) bool { return strings.HasSuffix(name, ".md") }, func(path string, text []byte) {
 		texts[path] = fenced.ReplaceAllString(string(text), "")
-		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for page, text := range texts {
 		for _, m := range docLink.FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], ":") {
@@ -88,6 +74,30 @@ func TestDocLinks(t *testing.T) {
 				t.Errorf("%s links to %s: there is no such heading", page, m[1])
 			}
 		}
+	}
+}
+
+// eachFile hands over the files of the repository whose names are wanted, without test data and hidden folders.
+func eachFile(t *testing.T, wanted func(name string) bool, do func(path string, text []byte)) {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case d.IsDir() || !wanted(d.Name()):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			do(path, text)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -3,9 +3,6 @@ package main
 import (
 	"go/scanner"
 	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -52,21 +49,12 @@ func TestOldWords(t *testing.T) {
 			}
 		}
 	}
-	root := filepath.Join("..", "..")
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata"):
-			return filepath.SkipDir
-		case strings.HasSuffix(path, ".md") && d.Name() != "CHANGELOG.md", strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
-		default:
-			return nil
-		}
-		text, err := os.ReadFile(path)
-		if err != nil || strings.HasSuffix(path, ".md") {
+	eachFile(t, func(name string) bool {
+		return strings.HasSuffix(name, ".md") && name != "CHANGELOG.md" || strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
+	}, func(path string, text []byte) {
+		if strings.HasSuffix(path, ".md") {
 			look(path, string(text))
-			return err
+			return
 		}
 		files := token.NewFileSet()
 		var s scanner.Scanner
@@ -75,13 +63,10 @@ func TestOldWords(t *testing.T) {
 			pos, kind, literal := s.Scan()
 			switch kind {
 			case token.EOF:
-				return nil
+				return
 			case token.STRING:
 				look(files.Position(pos).String(), literal)
 			}
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
