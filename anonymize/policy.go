@@ -107,8 +107,9 @@ func (l *limits) settle() {
 }
 
 // maxDistinct is how many distinct blocks are numbered in memory, for 4 bytes each and up to 20 for one in which
-// a hit ends, on up to maxPages pages of 40 bytes: see [block.IDs]. Ids that count up share pages;
-// of those that are hashes, which do not, there are a million. The published traces have less than a hundredth of either.
+// a hit ends, on up to maxPages pages of 40 bytes: see [block.IDs]. Ids that count up share pages.
+// Ids that are hashes share none, and a million of them are numbered in memory. The published traces have less than a
+// hundredth of either.
 const (
 	maxDistinct = 1 << 27
 	maxPages    = 1 << 23

@@ -17,9 +17,9 @@ import (
 
 // Generate makes a workload: for each arrival the next place of its population's sequence,
 // which extends the prompt that the place's parent has. Arrivals go by the model's gaps where the workload
-// is one user's and as long as the trace, and are drawn from its cascade otherwise. A stack distance follows from how many requests lie between the two. So
-// the workload keeps the curve of hit ratios and the trees of sessions, which
-// independent draws from a tree do not. Beyond the length of the trace, passes deal whole
+// is one user's and as long as the trace, and are drawn from its cascade otherwise. A stack distance follows from how
+// many requests lie between the two. So the workload keeps the curve of hit ratios and the trees of
+// sessions, which independent draws from a tree do not. Beyond the length of the trace, passes deal whole
 // sessions in random order, and the parts of the rate's course likewise.
 //
 // The result is a function of the model and the options. It is the same on

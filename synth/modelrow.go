@@ -47,7 +47,7 @@ type modelRow struct {
 	Join    int32  `parquet:"join"`            // 0 no session, 1 a new one, 2 that of the parent, 3 that of After
 	After   *int64 `parquet:"after,optional"`  // place
 	Waits   bool   `parquet:"waits"`           // it was sent after another was done
-	GapNS   *int64 `parquet:"gap_ns,optional"` // since the place before, on which arrivals of a workload as long as the trace go; null in a sample of trees
+	GapNS   *int64 `parquet:"gap_ns,optional"` // since the place before; null in a sample of trees
 	ThinkNS *int64 `parquet:"think_ns,optional"`
 	ToolNS  *int64 `parquet:"tool_ns,optional"`
 

@@ -15,8 +15,8 @@ import (
 )
 
 // Settings of the swapping. Of several swaps the one counts whose figures are nearest
-// to the trace's: the choice tells at most the binary logarithm of their number in bits
-// about the swap. A small trace needs more of them and takes less time for each.
+// to the trace's, each of the best of 16 orders: the choice tells at most the binary logarithm of their number,
+// ten bits, about the swap. A small trace needs more of them and takes less time for each.
 const (
 	swapTriesMost = 64
 	triesRequests = 240_000 // requests in all of them together
@@ -200,7 +200,7 @@ func (s *swapper) exchangedGaps(follows []int32) ([]place, []int64) {
 	var alike [][]int32
 	for i, up := range follows {
 		if p := &s.places[i]; up != none {
-			k := kinds.numberOf(kind{p.join, p.waits, p.pause != nil, up != max(p.parent, p.after)})
+			k := kinds.numberOf(kind{p.join, p.waits, p.pause != nil, up != p.parent && up != p.after})
 			if int(k) == len(alike) {
 				alike = append(alike, nil)
 			}

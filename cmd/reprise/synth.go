@@ -54,10 +54,10 @@ func synthCommand() *cobra.Command {
 YAML specification, or from a built-in workload by name.
 
 From a trace, it keeps the hit ratio of a cache of any size, reuse categories, sessions,
-lengths and bursts of arrivals. It fits a model of which earlier request each one builds
-on, of its lengths and of the gaps between requests: no ids, no dates, no text. Lengths
-and gaps are exchanged among at least --k-swap similar requests, and sessions move as a
-whole, so two fits of a trace differ; a model and a seed always give the same workload.
+lengths and bursts of arrivals. It fits a model: for each request the earlier one that it
+builds on, its lengths and the gap before it, without ids, dates or text. Lengths and
+gaps are exchanged among at least --k-swap similar requests, and sessions move as a whole,
+so two fits of a trace differ; a model and a seed always give the same workload.
 The result is measured as by "reprise fidelity". Where a figure is beyond its limit, other
 swaps, seeds and half of --k-swap are tried, and one line says what is off; --strict makes
 that exit code 3.
