@@ -189,10 +189,10 @@ func TestFeltIsWhatPlainSimulationsGive(t *testing.T) {
 					got, what := ratios[r][x][y], fmt.Sprint(name, " ", router, replicas, capacity)
 					if router == routeSticky { // the mean of hashes, of which the first is the plain one
 						sum := 0.0
-						for hash := range uint64(mostHashes) {
+						for hash := range uint64(k.limit.hashes) {
 							sum += k.routed(router, replicas, capacity, k.session, hash)
 						}
-						near(t, what+" mean", got, sum/mostHashes)
+						near(t, what+" mean", got, sum/float64(k.limit.hashes))
 						got = k.routed(router, replicas, capacity, k.session, 0)
 					}
 					near(t, what, got, n.routed(router, replicas, int(capacity), n.session))
@@ -475,7 +475,7 @@ func TestFirstRequests(t *testing.T) {
 	rows := load(burst(c.rows()))
 	short := func(opts Options) *Signature {
 		s := NewSignature(c.meta(), opts)
-		s.limits.kept = keptLimits{rows: 600, references: 1 << 20, routed: 1 << 20}
+		s.limits.kept = keptLimits{rows: 600, references: 1 << 20, routed: 1 << 20, hashes: defaultKept.hashes}
 		if _, err := trace.Copy(s, copied(rows)); err != nil {
 			t.Fatal(err)
 		}

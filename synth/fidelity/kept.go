@@ -11,12 +11,13 @@ import (
 type keptLimits struct {
 	rows, references int
 	routed           int // references of rows that count, up to which these are routed
+	hashes           int // up to so many hashes of sessions are tried of a small trace
 }
 
 // Of a longer trace, what a benchmark feels is measured over its first requests: 262,144
 // of them, or as many as have 4.2 million blocks. As many as have 1.05 million are routed, which
 // takes some 3 s.
-var defaultKept = keptLimits{rows: 1 << 18, references: 1 << 22, routed: 1 << 20}
+var defaultKept = keptLimits{rows: 1 << 18, references: 1 << 22, routed: 1 << 20, hashes: 16}
 
 // keptRows are the first requests of a trace, in memory: routing, queues, rates, links
 // and copies are measured over them. They take 40 bytes for each request and 4 for each

@@ -36,12 +36,9 @@ var routeNames = [...]string{routeRoundRobin, routeSticky, routePrefix}
 // The gain of affinity is that at 8 replicas that hold the middle capacity.
 const gainReplicas, gainCapacity = 2, 1
 
-// Of a trace with fewer than stickyRows rows as many hashes are tried as are that many together, but
-// no more than mostHashes.
-const (
-	stickyRows = 1 << 15
-	mostHashes = 16
-)
+// stickyRows: of a trace with fewer rows as many hashes are tried as make so many rows together, within the
+// limit of hashes.
+const stickyRows = 1 << 15
 
 // loadWindow is how long the prefix router remembers what it sent, in s.
 const loadWindow = 60
@@ -99,7 +96,7 @@ func (k *keptRows) routeRatiosOf(capacities [len(routeShares)]int64, source bool
 					defer crash.Caught()
 					hashes := 1
 					if router == routeSticky {
-						hashes = max(1, min(mostHashes, stickyRows/rows))
+						hashes = max(1, min(k.limit.hashes, stickyRows/rows))
 					}
 					for hash := range hashes {
 						ratios[r][n][c] += k.routed(router, replicas, capacity, sessions, uint64(hash)) / float64(hashes)
