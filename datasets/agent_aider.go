@@ -104,7 +104,7 @@ func (d *aiderDecoder) gather(raw []byte) error {
 		u.agentThread = agentThread{session: d.name(fmt.Sprint(r.User, ":", at))}
 	case "message_send_starting":
 		if u.begun != 0 {
-			d.s.notes.count(noteAiderUnended)
+			d.s.notes.Count(noteAiderUnended)
 		}
 		u.begun = at
 	case "message_send":

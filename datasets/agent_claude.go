@@ -197,7 +197,7 @@ func (d *claudeDecoder) gather(raw []byte) error {
 	var counted agentCall
 	switch u := r.Message.Usage; {
 	case used && (r.Failed || r.Message.Model == "<synthetic>" || u.IsZero() && !u.Invalid()):
-		d.s.notes.count(noteClaudeLocal)
+		d.s.notes.Count(noteClaudeLocal)
 		used = false
 	case used:
 		if err := d.use(&counted, raw, "message.usage", u, tokenusage.Exclusive); err != nil {
@@ -233,7 +233,7 @@ func (d *claudeDecoder) addCall(r *claudeRecord, counted *agentCall, n int32, at
 	d.nodes[n].call = i
 	if known || x.request != r.Request || x.session != r.Session {
 		if !x.copied {
-			d.s.notes.count(noteClaudeCopies)
+			d.s.notes.Count(noteClaudeCopies)
 		}
 		x.copied = true
 		if !x.sidechain || r.Sidechain {

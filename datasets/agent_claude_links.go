@@ -83,8 +83,8 @@ func newClaudeDecoder(in records, o Options, s *Source) *claudeDecoder {
 		byAgent: map[claudeAgentKey]int32{}, prompts: map[uint64][]int32{}, runs: map[string]int32{}, seed: maphash.MakeSeed(),
 	}
 	d.agentLog.gather, d.agentLog.link = d.gather, d.link
-	s.notes.sayOnce(noteClaudeArrival)
-	s.notes.sayOnce(noteClaudeLengths)
+	s.notes.SayOnce(noteClaudeArrival)
+	s.notes.SayOnce(noteClaudeLengths)
 	return d
 }
 
@@ -223,7 +223,7 @@ func (d *claudeDecoder) link() {
 			d.tools[tool].agents = append(d.tools[tool].agents, int32(i))
 			a.root = -1 - tool
 		} else if len(a.calls) > 0 && d.nodes[a.root].parent < 0 {
-			d.s.notes.count(noteClaudeAlone)
+			d.s.notes.Count(noteClaudeAlone)
 		}
 	}
 	for i := range d.calls {
@@ -274,10 +274,10 @@ func (d *claudeDecoder) linkCall(i int32) {
 	case resultNode:
 		c.gap = toolGap
 	case summaryNode:
-		d.s.notes.count(noteClaudeCompact)
+		d.s.notes.Count(noteClaudeCompact)
 	}
 	if c.finish == "" && int64(c.output)*8 < x.bytes {
-		d.s.notes.count(noteClaudeOutput)
+		d.s.notes.Count(noteClaudeOutput)
 		c.output = int32(min(x.bytes/3, 1<<30))
 	}
 }
@@ -289,7 +289,7 @@ func (d *claudeDecoder) waitFor(i, before int32, wait func(int64, claudeKind)) {
 	first := d.nodes[d.extra[i].first]
 	spawned := first.agent != d.nodes[d.extra[before].first].agent
 	if !spawned && d.calls[before].end > first.at {
-		d.s.notes.count(noteClaudeOverlap)
+		d.s.notes.Count(noteClaudeOverlap)
 		return
 	}
 	c.parents = append(c.parents, before)

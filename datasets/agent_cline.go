@@ -104,7 +104,7 @@ func (d *clineDecoder) gather(raw []byte) error {
 	}
 	text := []byte(m.Text)
 	if json.Unmarshal(text, &u) != nil || json.Unmarshal(text, &protocol) != nil || !u.Invalid() && !(u.Has(tokenusage.Input) && u.Has(tokenusage.Output)) {
-		d.s.notes.count(noteClineUnended)
+		d.s.notes.Count(noteClineUnended)
 		return nil
 	}
 	dialect := tokenusage.Exclusive

@@ -241,11 +241,11 @@ func (d *codexDecoder) usage(raw []byte, at int64, e *codexEvent, u tokenusage.C
 	key := fmt.Sprint(f.thread.id, e.Response, at, c.input, c.output)
 	switch {
 	case f.copied || e.Thread != "" && e.Thread != f.thread.id:
-		d.s.notes.count(noteCodexCopied)
+		d.s.notes.Count(noteCodexCopied)
 		f.answered()
 		return nil
 	case d.seen[key]:
-		d.s.notes.count(noteCodexTwice)
+		d.s.notes.Count(noteCodexTwice)
 		f.answered()
 		return nil
 	}
@@ -260,7 +260,7 @@ func (d *codexDecoder) usage(raw []byte, at int64, e *codexEvent, u tokenusage.C
 	}
 	if f.compacted {
 		c.gap = unknownGap
-		d.s.notes.count(noteCodexCompact)
+		d.s.notes.Count(noteCodexCompact)
 	}
 	d.addTo(f.thread, c)
 	f.answered()

@@ -43,8 +43,8 @@ type codexFile struct {
 func newCodexDecoder(in records, o Options, s *Source) *codexDecoder {
 	d := &codexDecoder{agentLog: newAgentLog(in, o, s), seen: map[string]bool{}}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
-	s.notes.sayOnce(noteAgentArrival)
-	s.notes.sayOnce(noteCodexLengths)
+	s.notes.SayOnce(noteAgentArrival)
+	s.notes.SayOnce(noteCodexLengths)
 	return d
 }
 

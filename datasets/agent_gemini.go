@@ -100,7 +100,7 @@ type geminiMessage struct {
 func newGeminiDecoder(in records, o Options, s *Source) *geminiDecoder {
 	d := &geminiDecoder{agentLog: newAgentLog(in, o, s)}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
-	s.notes.sayOnce(noteAgentArrival)
+	s.notes.SayOnce(noteAgentArrival)
 	return d
 }
 

@@ -102,7 +102,7 @@ func (d *openHandsDecoder) gather(raw []byte) error {
 	}
 	d.s.fields.scan(raw)
 	if len(r.Metrics.Usages) == 0 {
-		d.s.notes.count(noteOpenHandsNone)
+		d.s.notes.Count(noteOpenHandsNone)
 		return nil
 	}
 	ended, latency := map[string]int64{}, map[string]time.Duration{}
@@ -131,7 +131,7 @@ func (d *openHandsDecoder) gather(raw []byte) error {
 		end, ok := ended[u.response]
 		took, ok2 := latency[u.response]
 		if !ok || !ok2 {
-			d.s.notes.count(noteOpenHandsTimes)
+			d.s.notes.Count(noteOpenHandsTimes)
 			continue
 		}
 		c := agentCall{session: session, model: d.name(u.model), arrival: end - int64(took), end: end, gap: toolGap}

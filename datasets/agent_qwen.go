@@ -81,7 +81,7 @@ type qwenSession struct {
 func newQwenDecoder(in records, o Options, s *Source) *qwenDecoder {
 	d := &qwenDecoder{agentLog: newAgentLog(in, o, s), sessions: map[string]*qwenSession{}, seen: map[string]bool{}}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() {}
-	s.notes.sayOnce(noteAgentArrival)
+	s.notes.SayOnce(noteAgentArrival)
 	return d
 }
 

@@ -81,7 +81,7 @@ type sweAgentDecoder struct {
 
 func newSWEAgentDecoder(in records, s *Source) *sweAgentDecoder {
 	s.info.HasText, s.info.HasSessions = true, true
-	s.notes.sayOnce(noteSWELengths)
+	s.notes.SayOnce(noteSWELengths)
 	return &sweAgentDecoder{in: in, s: s}
 }
 
@@ -141,7 +141,7 @@ func (d *sweAgentDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	d.entries += int64(step)
 	if step == 0 {
-		d.s.notes.count(noteSWENone)
+		d.s.notes.Count(noteSWENone)
 	}
 	return dst, nil
 }

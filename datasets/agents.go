@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -104,15 +105,15 @@ func (l *agentLog) instant(raw []byte, field, written string) (int64, error) {
 	}
 	t, f := l.times.instant(st)
 	if f != nil {
-		f.line, f.col = l.in.place(offsetOf(raw, field))
+		f.Line, f.Col = l.in.place(offsetOf(raw, field))
 		return 0, f
 	}
 	return t.UnixNano(), nil
 }
 
-func (l *agentLog) bad(raw []byte, path, why string) *fault {
+func (l *agentLog) bad(raw []byte, path, why string) *fault.Fault {
 	line, col := l.in.place(offsetOf(raw, path))
-	return bad(line, col, why)
+	return fault.Bad(line, col, why)
 }
 
 // arrange puts the calls in the order of their arrivals.
@@ -126,7 +127,7 @@ func (l *agentLog) arrange() error {
 		c := &l.calls[i]
 		l.rank[i] = int64(rank)
 		if f := l.times.clock.inCapture(time.Unix(0, c.arrival)); f != nil {
-			l.s.file, f.line, f.col = c.file, c.line, 1
+			l.s.file, f.Line, f.Col = c.file, c.line, 1
 			return f
 		}
 		// What a call waited for came before it.
@@ -242,7 +243,7 @@ func (l *agentLog) linkThreads(threads []*agentThread) {
 			children[parent] = append(children[parent], t)
 		}
 		if before < 0 {
-			l.s.notes.count(noteAgentAlone)
+			l.s.notes.Count(noteAgentAlone)
 			continue
 		}
 		first := &l.calls[t.calls[0]]
@@ -291,13 +292,13 @@ func decodeRecord(in records, raw []byte, into any) error {
 		offset, why = int(max(syntax.Offset-1, 0)), "it is not valid JSON"
 		if in.last() {
 			line, col := in.place(offset)
-			return cutOff(line, col, "the last record is not whole")
+			return fault.CutOff(line, col, "the last record is not whole")
 		}
 	case errors.As(err, &kind):
 		offset = int(max(kind.Offset-1, 0))
 	}
 	line, col := in.place(offset)
-	return bad(line, col, why)
+	return fault.Bad(line, col, why)
 }
 
 // sessionsAmong are the session files of a folder, or all files where none is named

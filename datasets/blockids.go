@@ -3,6 +3,7 @@ package datasets
 import (
 	"fmt"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -68,7 +69,7 @@ func (d *mappedDecoder) completeBlocks(e *trace.Entry) (why string) {
 	}
 	if found == withoutRest {
 		e.SourceBlocks = append(e.SourceBlocks[:n-1:n-1], d.s.fresh.next())
-		d.s.notes.count(noteFullOnly)
+		d.s.notes.Count(noteFullOnly)
 	}
 	return ""
 }
@@ -189,7 +190,8 @@ func (s *sourceIDs) refuse() error {
 		float64(len(s.lengths)) < leastDistinct*watched {
 		return nil
 	}
-	return usage("its block ids are those of places, not of contents: the n-th block has the same id in all of %d requests, so that each prompt would be the begin of every longer one; "+
+	return fault.Usage("its block ids are those of places, not of contents: the n-th block has the same id in all "+
+		"of %d requests, so that each prompt would be the begin of every longer one; "+
 		"give each block the hash of it and of all before it, or leave the ids out: --map with the fields of the times and lengths", s.requests)
 }
 

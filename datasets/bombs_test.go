@@ -15,6 +15,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/parquet-go/parquet-go"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace/arrowipc"
 	"reprise/trace/bombtest"
 )
@@ -59,7 +60,7 @@ func TestForeignParquetBombs(t *testing.T) {
 			}
 			return err
 		}()
-		if _, ok := err.(*fault); !ok {
+		if _, ok := err.(*fault.Fault); !ok {
 			t.Errorf("%s: %v", bomb.Name, err)
 		}
 		if grown := heapOfSystem() - before; grown > 400<<20 {
@@ -99,7 +100,7 @@ func TestParquetRowsAreBounded(t *testing.T) {
 		if err == nil {
 			_, err = rows.next()
 		}
-		if (err == nil) != c.fits || err != nil && err.(*fault).reason != longRow {
+		if (err == nil) != c.fits || err != nil && err.(*fault.Fault).Reason != longRow {
 			t.Errorf("%s: %v", name, err)
 		}
 		p.close(nil)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -166,7 +167,7 @@ func TestBrokenInputs(t *testing.T) {
 				}
 				var place *trace.SourceError
 				var many *tooManyBad
-				if err != nil && !errors.As(err, &place) && !errors.As(err, &many) && !errors.Is(err, ErrUsage) {
+				if err != nil && !errors.As(err, &place) && !errors.As(err, &many) && !errors.Is(err, fault.ErrUsage) {
 					t.Errorf("%s, %s: an error without a place: %v", f.Name, name, err)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -131,31 +132,31 @@ func (d *chatDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	var next *pendingChat
 	if next, d.err = d.read(); next != nil && d.pending.addPart(next, d.series) {
 		if !next.row && !next.snapshot {
-			d.s.notes.count(rejoined)
+			d.s.notes.Count(rejoined)
 		}
 		return dst, nil
 	}
-	if f, ok := d.err.(*fault); ok && f.stop {
+	if f, ok := d.err.(*fault.Fault); ok && f.Stop {
 		return dst, f // the pending chat may not be whole
 	}
 	whole := d.pending
 	d.pending = next
 	d.counted = d.counted || next != nil && next.stem == whole.stem && next.number == whole.number+1
 	if next != nil && next.stem != "" && next.number > 0 && !d.counted {
-		d.s.notes.count(apart)
+		d.s.notes.Count(apart)
 	}
 	base := trace.Entry{Session: trace.NewText(strconv.FormatInt(whole.position, 10) + "/" + whole.id), Kind: "chat", Tools: whole.tools}
 	before := len(dst)
 	if whole.asks != nil {
 		dst = whole.asked(dst, base, d.entries)
-		d.s.notes.sayOnce(noteNoAnswers)
+		d.s.notes.SayOnce(noteNoAnswers)
 	} else {
 		messages, _, _ := joinTurns(whole.all())
 		dst = replies(dst, messages, base, d.entries)
 	}
 	d.entries += int64(len(dst) - before)
 	if len(dst) == before {
-		d.s.notes.count(withoutReply)
+		d.s.notes.Count(withoutReply)
 	}
 	return dst, nil
 }
@@ -277,12 +278,12 @@ func (d *chatDecoder) fault(err error) error {
 	case errors.As(err, &syntax):
 		line, col := d.in.place(int(max(syntax.Offset-1, 0)))
 		if d.in.last() {
-			return cutOff(line, col, "the last record is not whole")
+			return fault.CutOff(line, col, "the last record is not whole")
 		}
-		return bad(line, col, "it is not valid JSON")
+		return fault.Bad(line, col, "it is not valid JSON")
 	case errors.As(err, &kind):
 		err = errKind
 	}
 	line, col := d.in.place(0)
-	return bad(line, col, err.Error())
+	return fault.Bad(line, col, err.Error())
 }

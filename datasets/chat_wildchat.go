@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"strconv"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -146,7 +147,7 @@ func (d *dialogueDecoder) continueWith(next decoder) bool {
 func (d *dialogueDecoder) sampleTimes(first rows) {
 	for {
 		r, err := first.next()
-		if f, ok := err.(*fault); ok && !f.stop {
+		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue
 		}
 		if err != nil {
@@ -203,7 +204,7 @@ func (d *dialogueDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	d.entries += int64(len(dst) - before)
 	if len(dst) == before {
-		d.s.notes.count(withoutReply)
+		d.s.notes.Count(withoutReply)
 	}
 	return dst, nil
 }
@@ -235,12 +236,13 @@ func (d *dialogueDecoder) setTimes(entries []trace.Entry, r row, turns []spokenT
 			return badAt(r, "conversation", "the time of a message is neither a date nor a number")
 		}
 		if f := d.times.stampTime(e, st); f != nil {
-			f.line, f.col = r.place("conversation")
+			f.Line, f.Col = r.place("conversation")
 			return f
 		}
 	}
 	if atReply {
-		d.s.notes.sayOnce("arrivals are the times at which the answers were complete, where those of the questions are not recorded")
+		d.s.notes.SayOnce("arrivals are the times at which the answers were complete, where those of the questions " +
+			"are not recorded")
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"reprise/datasets/internal/fault"
 )
 
 // detectedRecords is how many records a format is told from, of those in the first 64
@@ -178,7 +180,7 @@ func (e *FormatsError) Error() string {
 }
 
 // Is matches ErrUsage.
-func (e *FormatsError) Is(target error) bool { return target == ErrUsage }
+func (e *FormatsError) Is(target error) bool { return target == fault.ErrUsage }
 
 // ofOneFormat are those of several files that belong together, when each is recognised by
 // itself. Left out are files of no known format that are something else: their names end
@@ -237,7 +239,7 @@ func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 		case formats[i] == "" && !requests[i] && (others[i] || !joins && !slices.Contains(endings, extension(file.Name))):
 			s.info.LeftOut = append(s.info.LeftOut, file.Name)
 		case formats[i] != "" && o.Format != "" && formats[i] != o.Format:
-			s.notes.count("files of another format were left out")
+			s.notes.Count("files of another format were left out")
 		default:
 			kept = append(kept, file)
 		}

@@ -45,7 +45,7 @@
 //   - lines.go: the bytes of a source without the records of somebody, or with others in place
 //   - share.go: one of several equal shares of the files; what shares found, as if they were one
 //   - source.go: Options, Info and Source: entries one at a time, bad records counted and
-//     skipped, when too many stop the reading, notes, errors by file, line and column
+//     skipped, when too many stop the reading
 //   - records.go: input cut into records: lines, elements of a JSON array, JSON objects one
 //     after the other; the limit of 64 MiB; numbers that are not finite as null
 //   - records_envelope.go: the list of records in the answer of an API, pages one after the
@@ -170,6 +170,10 @@
 //     of each client
 //   - pool_servegen_files.go: servegen: the files of a client, rates by window and
 //     distributions of lengths
+//
+// The rooms below it, from the bottom up, are internal packages:
+//
+//   - fault: what is wrong with an input and where; notes that count
 //
 // Exported names may change in any release.
 package datasets

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"reprise/datasets/internal/fault"
 )
 
 // A containerReader yields the lines that a program in a container wrote. Its input is what the
@@ -100,8 +102,8 @@ func (c *containerReader) readLine() {
 		return
 	}
 	raw, err := c.lines.read()
-	if f, ok := err.(*fault); ok && f.err != nil {
-		err = f.err
+	if f, ok := err.(*fault.Fault); ok && f.Err != nil {
+		err = f.Err
 	}
 	if c.err = err; err != nil || len(raw) == 0 {
 		return
@@ -166,8 +168,8 @@ func cloudWatchEvent(v any) (text, at string, ok bool) {
 // readEvent reads one event of CloudWatch and puts out its line.
 func (c *containerReader) readEvent() {
 	raw, err := c.events.next()
-	if f, ok := err.(*fault); ok && f.err != nil {
-		err = f.err
+	if f, ok := err.(*fault.Fault); ok && f.Err != nil {
+		err = f.Err
 	}
 	if c.err = err; err != nil {
 		return

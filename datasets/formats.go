@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"reprise/datasets/internal/fault"
 )
 
 // Formats lists the formats. Of two that fit an input alike the earlier one is taken.
@@ -94,7 +96,7 @@ func parquetFormat() Format {
 // that its columns show.
 func openParquet(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 	if !isParquet(head) {
-		return nil, refuse(1, 1, "it is not a Parquet file")
+		return nil, fault.Refuse(1, 1, "it is not a Parquet file")
 	}
 	p, err := spoolParquet(in)
 	if err != nil {
@@ -152,9 +154,10 @@ func (o *Options) format(head []byte) (f Format, err error) {
 			}
 			const list = "the formats are listed by reprise import --help, and without --format it is detected"
 			if near := nearNames(o.Format, names); len(near) > 0 {
-				return f, usage("unknown format %q; did you mean %s? (%s)", o.Format, strings.Join(near, ", "), list)
+				return f, fault.Usage("unknown format %q; did you mean %s? (%s)", o.Format, strings.Join(near, ", "),
+					list)
 			}
-			return f, usage("unknown format %q (%s)", o.Format, list)
+			return f, fault.Usage("unknown format %q (%s)", o.Format, list)
 		}
 		f = *named
 	case o.Map != nil && isParquet(head):
@@ -168,7 +171,7 @@ func (o *Options) format(head []byte) (f Format, err error) {
 			return f, refuseFields(err.Error(), &FieldsError{Inspection: inspectHead(head, *o)})
 		}
 		if err != nil {
-			return f, refuse(1, 1, err.Error())
+			return f, fault.Refuse(1, 1, err.Error())
 		}
 	}
 	return f, o.checkFor(f)
@@ -178,37 +181,37 @@ func (o *Options) format(head []byte) (f Format, err error) {
 func (o *Options) checkFor(f Format) (err error) {
 	switch {
 	case o.MaxBad < 0 || o.MaxBad > 1 || math.IsNaN(o.MaxBad):
-		err = usage("the tolerated share of bad records is not from 0 to 1")
+		err = fault.Usage("the tolerated share of bad records is not from 0 to 1")
 	case o.TimeUnit != "" && unitOf(o.TimeUnit) == 0:
-		err = usage("unknown time unit: want s, ms, us or ns")
+		err = fault.Usage("unknown time unit: want s, ms, us or ns")
 	case o.TimeUnit != "" && !f.timed:
-		err = usage("%s has no numeric times that --time-unit could apply to", f.Name)
+		err = fault.Usage("%s has no numeric times that --time-unit could apply to", f.Name)
 	case o.TimeFormat != "" && !f.dated:
-		err = usage("%s has times in one layout only, to which --time-format does not apply", f.Name)
+		err = fault.Usage("%s has times in one layout only, to which --time-format does not apply", f.Name)
 	case o.TimeFormat != "" && o.TimeUnit != "":
-		err = usage("--time-unit is for times that are numbers and --time-format for dates: give one of them")
+		err = fault.Usage("--time-unit is for times that are numbers and --time-format for dates: give one of them")
 	case o.Delimiter != "" && delimiterNamed(o.Delimiter) == 0:
-		err = usage("--delimiter: want one character or tab, such as --delimiter ';'")
+		err = fault.Usage("--delimiter: want one character or tab, such as --delimiter ';'")
 	case o.Decimal != "" && o.Decimal != "point" && o.Decimal != "comma":
-		err = usage("--decimal: want point or comma")
+		err = fault.Usage("--decimal: want point or comma")
 	case o.Decimal != "" && !f.csv:
-		err = usage("%s is no CSV, to which --decimal applies", f.Name)
+		err = fault.Usage("%s is no CSV, to which --decimal applies", f.Name)
 	case o.Delimiter != "" && !f.csv:
-		err = usage("%s is no CSV, to which --delimiter applies", f.Name)
+		err = fault.Usage("%s is no CSV, to which --delimiter applies", f.Name)
 	case o.Map != nil && !f.mapped:
-		err = usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
+		err = fault.Usage("%s has fixed fields: --map is for jsonl, csv, parquet and openai-log", f.Name)
 	case o.Map == nil && f.mapped && f.detect == nil:
-		err = usage("%s needs --map, which reprise import --inspect proposes; targets: %s", f.Name, targetNames())
+		err = fault.Usage("%s needs --map, which reprise import --inspect proposes; targets: %s", f.Name, targetNames())
 	case o.CachedInInput != "" && o.CachedInInput != "yes" && o.CachedInInput != "no":
-		err = usage("--cached-in-input: want yes or no")
+		err = fault.Usage("--cached-in-input: want yes or no")
 	case o.Rows != "" && o.Rows != rowsFull && o.Rows != rowsDelta:
-		err = usage("unknown --rows: want full or delta")
+		err = fault.Usage("unknown --rows: want full or delta")
 	case o.Rows != "" && !f.rows:
-		err = usage("%s leaves no doubt of what its rows hold: --rows is for dynamo and aiperf", f.Name)
+		err = fault.Usage("%s leaves no doubt of what its rows hold: --rows is for dynamo and aiperf", f.Name)
 	case (o.PoolStart != 0 || o.PoolSpan != 0) && !f.pool:
-		err = usage("%s is no pool of clients, of which a part could be expanded", f.Name)
+		err = fault.Usage("%s is no pool of clients, of which a part could be expanded", f.Name)
 	case o.BlockSize < 0 || !f.sized && (o.BlockSize != 0) != (o.Map["blocks"] != nil):
-		err = usage("--map blocks= and the size of these blocks, --source-block-size, belong together")
+		err = fault.Usage("--map blocks= and the size of these blocks, --source-block-size, belong together")
 	default:
 		_, err = timeLayouts(o.TimeFormat)
 	}

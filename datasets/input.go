@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -24,7 +25,7 @@ import (
 // *trace.SourceError and name the file, here and from Read.
 func OpenFiles(files []File, o Options) (*Source, error) {
 	if len(files) == 0 {
-		return nil, usage("there is no file to read")
+		return nil, fault.Usage("there is no file to read")
 	}
 	all := make([]File, len(files))
 	for i, f := range files {
@@ -48,7 +49,7 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	}
 	switch {
 	case joined && o.Share != nil:
-		err = usage("the format %s links its files to each other: import it in one process", f.Name)
+		err = fault.Usage("the format %s links its files to each other: import it in one process", f.Name)
 	case o.Share != nil:
 		err = s.openShare(all, o)
 	case joined:
@@ -84,7 +85,7 @@ func (s *Source) openChain(files []File, o Options) error {
 	if err := c.advance(); err != io.EOF {
 		return err
 	}
-	return refuse(1, 1, "the input is empty")
+	return fault.Refuse(1, 1, "the input is empty")
 }
 
 // advance opens the next file that is not empty; io.EOF after the last.
@@ -106,15 +107,15 @@ func (c *fileChain) advance() error {
 		c.s.closer = r
 		in, head, err := begin(r)
 		if err != nil && len(head) == 0 {
-			return broken(1, 1, err)
+			return fault.Broken(1, 1, err)
 		} // else what there is comes first, and the error at its place
 		if len(head) == 0 && (c.dec != nil || len(c.rest) > 0) {
-			c.s.notes.count(noteEmpty)
+			c.s.notes.Count(noteEmpty)
 			continue
 		}
 		opened := c.open(in, head)
 		if opened != nil && err != nil {
-			return broken(1, 1, err) // it is cut off within what the format is told by
+			return fault.Broken(1, 1, err) // it is cut off within what the format is told by
 		}
 		return opened
 	}
@@ -134,7 +135,7 @@ func (c *fileChain) open(in *bufio.Reader, head []byte) error {
 			return err
 		}
 		if f.open == nil {
-			return refuse(1, 1, f.Name+" is made of several files: give their directory")
+			return fault.Refuse(1, 1, f.Name+" is made of several files: give their directory")
 		}
 		c.format = f
 		c.s.readAs(f, o)
@@ -143,7 +144,8 @@ func (c *fileChain) open(in *bufio.Reader, head []byte) error {
 	}
 	if c.found {
 		if f, err := detectFormat(head); err != nil || f.Name != c.format.Name {
-			return refuse(1, 1, "it is not "+c.format.Name+" as the files before it are: import each format by itself")
+			return fault.Refuse(1, 1, "it is not "+c.format.Name+" as the files before it are: import each format "+
+				"by itself")
 		}
 	}
 	size := c.s.info.BlockSize
@@ -152,7 +154,7 @@ func (c *fileChain) open(in *bufio.Reader, head []byte) error {
 		return err
 	}
 	if now := c.s.info.BlockSize; now != size && now != 0 {
-		return refuse(1, 1, "its blocks are of another size than those of the files before it")
+		return fault.Refuse(1, 1, "its blocks are of another size than those of the files before it")
 	}
 	c.s.info.BlockSize = size
 	continued := false
@@ -249,7 +251,7 @@ func (f *fileRecords) next() ([]byte, error) {
 // advance opens the next file; io.EOF after the last.
 func (f *fileRecords) advance() error {
 	if err := f.s.Close(); err != nil {
-		return broken(1, 1, err)
+		return fault.Broken(1, 1, err)
 	}
 	if len(f.rest) == 0 {
 		return io.EOF
@@ -259,12 +261,12 @@ func (f *fileRecords) advance() error {
 	f.s.file = file.Name
 	r, err := file.Open()
 	if err != nil {
-		return broken(1, 1, err)
+		return fault.Broken(1, 1, err)
 	}
 	f.s.closer = r
 	in, head, err := begin(r)
 	if err != nil && len(head) == 0 {
-		return broken(1, 1, err)
+		return fault.Broken(1, 1, err)
 	}
 	f.in = newJSONReader(in, head)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -226,7 +227,7 @@ func TestFilesErrors(t *testing.T) {
 	if err != nil || s.Close() != nil || f.open != 0 {
 		t.Errorf("%d files are open behind Close (%v)", f.open, err)
 	}
-	if _, err := OpenFiles(f.of(row), Options{MaxBad: 2}); !errors.Is(err, ErrUsage) || f.open != 0 {
+	if _, err := OpenFiles(f.of(row), Options{MaxBad: 2}); !errors.Is(err, fault.ErrUsage) || f.open != 0 {
 		t.Errorf("%d files are open behind %v", f.open, err)
 	}
 }

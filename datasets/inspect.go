@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace/ending"
 )
 
@@ -120,9 +121,9 @@ func Inspect(files []File, o Options) (*Inspection, error) {
 			found, err = inspectInput(in, head, o)
 		}
 		_ = r.Close()
-		var fl *fault
+		var fl *fault.Fault
 		if errors.As(err, &fl) {
-			return nil, fl.at(f.Name)
+			return nil, fl.At(f.Name)
 		}
 		if err != nil {
 			return nil, err
@@ -130,7 +131,7 @@ func Inspect(files []File, o Options) (*Inspection, error) {
 		found.File = f.Name
 		return found, nil
 	}
-	return nil, usage("there is no file to read")
+	return nil, fault.Usage("there is no file to read")
 }
 
 // inspectInput inspects an input that begins with head.
@@ -156,7 +157,7 @@ func inspectInput(in *bufio.Reader, head []byte, o Options) (*Inspection, error)
 		found.Flags, found.Missing = []string{"--format", either.a.Name}, ""
 	}
 	if len(bytes.TrimSpace(head)) == 0 {
-		return nil, refuse(1, 1, nothingIn(head))
+		return nil, fault.Refuse(1, 1, nothingIn(head))
 	}
 	return found, nil
 }
@@ -176,8 +177,9 @@ func inspectHead(head []byte, o Options) *Inspection {
 		if err != nil || !utf8.Valid(head[:min(len(head), 1000)]) && bytes.IndexByte(head, 0) >= 0 {
 			found.Container = ""
 			found.Missing = "it is neither JSON nor CSV nor Parquet"
-			if f, ok := err.(*fault); ok && bytes.IndexByte(head, 0) < 0 {
-				found.Missing = fmt.Sprintf("it is neither JSON nor Parquet, and as CSV it has a fault at line %d, column %d: %s", f.line, f.col, f.reason)
+			if f, ok := err.(*fault.Fault); ok && bytes.IndexByte(head, 0) < 0 {
+				found.Missing = fmt.Sprintf("it is neither JSON nor Parquet, and as CSV it has a fault at line %d, "+
+					"column %d: %s", f.Line, f.Col, f.Reason)
 			}
 			return found
 		}
@@ -268,7 +270,7 @@ func (i *Inspection) gather(in rows) {
 	at := map[string]int{}
 	for i.Records < sniffedRows {
 		r, err := in.next()
-		if f, ok := err.(*fault); ok && !f.stop {
+		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue
 		}
 		if err != nil {
@@ -490,4 +492,9 @@ func (s *fieldStats) describe() (kind, values string) {
 		return textType, "" // some of which look like numbers or dates
 	}
 	return mixedType, ""
+}
+
+// refuseFields is a fault of a source whose fields are others than those asked for.
+func refuseFields(reason string, fields *FieldsError) *fault.Fault {
+	return &fault.Fault{Line: 1, Col: 1, Reason: reason, Err: fields, Stop: true}
 }

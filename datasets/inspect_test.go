@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"reprise/datasets/internal/fault"
 )
 
 // inspected spells what is found in a text: the fields, and the flags to import it.
@@ -218,7 +220,7 @@ func TestInspectErrors(t *testing.T) {
 	if _, err := Inspect(textFiles("", ""), Options{}); err == nil || !strings.HasSuffix(err.Error(), ": the input is empty") {
 		t.Error(err)
 	}
-	if _, err := Inspect(nil, Options{}); !errors.Is(err, ErrUsage) {
+	if _, err := Inspect(nil, Options{}); !errors.Is(err, fault.ErrUsage) {
 		t.Error(err)
 	}
 	cut := filepath.Join(t.TempDir(), "cut.parquet")

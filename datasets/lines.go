@@ -256,8 +256,8 @@ func (l *Lines) Altered(records []int) (altered []byte, err error) {
 			}
 			switch r := r.(type) {
 			case csvLine:
-				row, fault := r.altered(l.counts)
-				err = errors.Join(err, fault)
+				row, lineErr := r.altered(l.counts)
+				err = errors.Join(err, lineErr)
 				b.Write(row)
 				return
 			case jsonRow:

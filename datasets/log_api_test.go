@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -124,7 +125,7 @@ func TestResponseChainsForget(t *testing.T) {
 		b := &builder{previous: previous, response: id}
 		b.e.InputTokens, b.e.Reply = trace.Ptr(int32(9)), trace.Ptr(trace.NewText("a"))
 		b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(strings.Repeat("x", length))}}
-		c.goesOn(b, new(notes))
+		c.goesOn(b, new(fault.Notes))
 		c.remember(b, 0)
 		return fmt.Sprint(len(b.e.Messages), " ", c.bytes)
 	}

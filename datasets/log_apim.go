@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"reprise/datasets/internal/fault"
 )
 
 // A heldRow is a row that outlives the reading of the next one.
@@ -103,7 +105,7 @@ const noteApimLost = "rows of messages without the row of their counts were left
 type apimRows struct {
 	in     rows
 	fields Mapping
-	tell   *notes
+	tell   *fault.Notes
 	open   map[string]*apimParts
 	queue  []string
 	taken  int // calls so far
@@ -125,7 +127,7 @@ func (a *apimRows) next() (row, error) {
 		delete(a.open, a.queue[0])
 		a.queue = a.queue[1:]
 		if parts.counts == nil {
-			a.tell.count(noteApimLost)
+			a.tell.Count(noteApimLost)
 			continue
 		}
 		for name, pieces := range parts.pieces {

@@ -240,17 +240,17 @@ func (d *batchDecoder) settle() {
 		case x.asked:
 			continue
 		case x.b.e.InputTokens == nil:
-			d.s.notes.count(noteEmptyAnswer)
+			d.s.notes.Count(noteEmptyAnswer)
 			continue
 		}
-		d.s.notes.count(noteUnasked)
+		d.s.notes.Count(noteUnasked)
 		d.order = append(d.order, x)
 	}
 	d.extra, d.byID = nil, nil
 	d.order = slices.DeleteFunc(d.order, func(x *exchange) bool {
 		unknown := x.b.lengthUnknown()
 		if unknown {
-			d.s.notes.count(noteUnknownInput)
+			d.s.notes.Count(noteUnknownInput)
 		}
 		return unknown
 	})
@@ -258,7 +258,7 @@ func (d *batchDecoder) settle() {
 		x.b.finish(0) // an exchange without input is not among them
 		d.s.info.HasUsers = d.s.info.HasUsers || x.b.e.User != (trace.Text{})
 		if !x.answered {
-			d.s.notes.count(noteUnanswered)
+			d.s.notes.Count(noteUnanswered)
 		}
 	}
 	d.setTimes()
@@ -284,6 +284,6 @@ func (d *batchDecoder) setTimes() {
 	}
 	if len(times) > 0 {
 		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
-		d.s.notes.sayOnce(noteBatchTimes)
+		d.s.notes.SayOnce(noteBatchTimes)
 	}
 }

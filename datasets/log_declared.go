@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -106,7 +107,8 @@ func (d declaredFormat) format() Format {
 			}
 			if d.lines != nil && d.also(head) {
 				lines := bytes.Join(headLines(head), []byte("\n"))
-				return d.open(jsonRows{d.lines(in, &s.notes), s.fields}, jsonRows{records: d.lines(bufio.NewReader(bytes.NewReader(lines)), new(notes))}, o, s)
+				return d.open(jsonRows{d.lines(in, &s.notes), s.fields},
+					jsonRows{records: d.lines(bufio.NewReader(bytes.NewReader(lines)), new(fault.Notes))}, o, s)
 			}
 			if looksLikeJSON(head) {
 				all, first := jsonInput(in, head, s)
@@ -161,17 +163,18 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 		all, first = &memberRows{in: all, lists: d.members}, &memberRows{in: first, lists: d.members}
 	}
 	if d.join != nil {
-		all, first = d.join(all, d.fields, &s.notes), d.join(first, d.fields, new(notes))
+		all, first = d.join(all, d.fields, &s.notes), d.join(first, d.fields, new(fault.Notes))
 	}
 	counts := newUsageReader(d.counts, d.usage, d.fields, o)
-	view := func(r row, tell *notes) (row, error) { return d.view(r, counts, tell) }
-	calls := func(in rows, known *knownSpans, tell *notes) rows {
+	view := func(r row, tell *fault.Notes) (row, error) { return d.view(r, counts, tell) }
+	calls := func(in rows, known *knownSpans, tell *fault.Notes) rows {
 		if d.spans.id == "" {
 			return viewRows{in, view, tell}
 		}
 		return &spanCalls{in: in, show: view, of: d.spans.of, known: known, tell: tell}
 	}
-	decoder, err := newMappedDecoder(calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(notes)), d.fields.readBy(), o, s)
+	decoder, err := newMappedDecoder(calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(fault.Notes)),
+		d.fields.readBy(), o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +185,7 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 	}
 	decoder.clock.usual = d.unit
 	if decoder.timing = withTimes; d.ended {
-		s.notes.sayOnce(noteEndTimes)
+		s.notes.SayOnce(noteEndTimes)
 	}
 	return decoder, nil
 }
@@ -234,7 +237,7 @@ func (d declaredFormat) detectRecord() func(head *sample) bool {
 }
 
 // view shows a record as its entry.
-func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, error) {
+func (d declaredFormat) view(r row, counts *usageReader, tell *fault.Notes) (row, error) {
 	v := newView(r)
 	for _, path := range d.packed {
 		v.unpack(path)
@@ -245,18 +248,18 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, erro
 	for _, c := range d.refuse {
 		if c.holds(v) {
 			line, col := v.place(c.path)
-			return nil, refuse(line, col, c.note)
+			return nil, fault.Refuse(line, col, c.note)
 		}
 	}
 	for _, c := range d.only {
 		if !c.holds(v) {
-			tell.count(c.note)
+			tell.Count(c.note)
 			return nil, nil
 		}
 	}
 	for _, c := range d.drop {
 		if c.holds(v) {
-			tell.count(c.note)
+			tell.Count(c.note)
 			return nil, nil
 		}
 	}
@@ -277,9 +280,9 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *notes) (row, erro
 		code, _, told := findFirst(v, d.fields["status"])
 		trial := &builder{}
 		if hasAny(v, d.fields["error"]...) || told && setStatus(trial, code) == "" && trial.e.Status != "ok" {
-			tell.count(noteFailedSpans)
+			tell.Count(noteFailedSpans)
 		} else {
-			tell.count(noteEmptyCalls)
+			tell.Count(noteEmptyCalls)
 		}
 		return nil, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"strconv"
 	"strings"
+
+	"reprise/datasets/internal/fault"
 )
 
 // codeOfFormats is the code of formats that need more than a mapping, by name.
@@ -19,7 +21,7 @@ var codeOfFormats = map[string]formatCode{
 	},
 	"azure-apim": {
 		also: isLLMTable,
-		join: func(in rows, fields Mapping, tell *notes) rows {
+		join: func(in rows, fields Mapping, tell *fault.Notes) rows {
 			return &apimRows{in: &tableRows{in: in}, fields: fields, tell: tell, open: map[string]*apimParts{}}
 		},
 		whole: []string{"tables", "CorrelationId", "SequenceNumber"},
@@ -43,7 +45,7 @@ var codeOfFormats = map[string]formatCode{
 	},
 	"sglang": {
 		also:  isSGLangLog,
-		lines: func(in *bufio.Reader, tell *notes) records { return sglangLines{newLineReader(in), tell} },
+		lines: func(in *bufio.Reader, tell *fault.Notes) records { return sglangLines{newLineReader(in), tell} },
 	},
 	"vertex": {
 		made: map[string]string{"model_of_endpoint": "endpoint", "made_usage": "response_payload", "made_request": "request_payload"},

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 
+	"reprise/datasets/internal/fault"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -55,7 +56,7 @@ func gatewayCSVFormat() Format {
 			}
 			all.admit(s.fields, nil)
 			counts := newUsageReader(tokenusage.Body, []string{gatewayUsage}, nil, o)
-			show := func(r row, tell *notes) (row, error) { return showGateway(r, counts, tell) }
+			show := func(r row, tell *fault.Notes) (row, error) { return showGateway(r, counts, tell) }
 			return openView(all, first, show, gatewayFields.withUsage(), o, s)
 		},
 	}
@@ -66,7 +67,7 @@ const gatewayUsage = "response_json.usage"
 
 const noteOtherResponses = "responses that are not JSON, which were not read"
 
-func showGateway(r row, counts *usageReader, tell *notes) (row, error) {
+func showGateway(r row, counts *usageReader, tell *fault.Notes) (row, error) {
 	v := newView(r)
 	if !v.unpack("request_json") {
 		return nil, badAt(r, "request_json", "request_json: want JSON")
@@ -77,7 +78,7 @@ func showGateway(r row, counts *usageReader, tell *notes) (row, error) {
 	case r.cut():
 		return nil, badAt(r, "response_json", "response_json: want JSON")
 	default:
-		tell.count(noteOtherResponses)
+		tell.Count(noteOtherResponses)
 	}
 	return v, counts.show(v, tell)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -141,7 +142,7 @@ func openLangfuseParquet(p *parquetFile, o Options, s *Source) (decoder, error) 
 
 func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
 	links := &langfuseLinks{}
-	observations := func(in rows, tell *notes, links *langfuseLinks) rows {
+	observations := func(in rows, tell *fault.Notes, links *langfuseLinks) rows {
 		inner := func(all []memberRow) []memberRow {
 			calls := innerGenerations(slices.Clone(all), tell)
 			links.link(all, calls)
@@ -149,8 +150,8 @@ func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
 		}
 		return &memberRows{in: keptRows{in}, lists: [][]string{{"observations"}}, settle: inner}
 	}
-	calls := func(in rows, links *langfuseLinks, known *knownSpans, tell *notes) rows {
-		show := func(r row, tell *notes) (row, error) {
+	calls := func(in rows, links *langfuseLinks, known *knownSpans, tell *fault.Notes) rows {
+		show := func(r row, tell *fault.Notes) (row, error) {
 			shown, err := showLangfuse(r, tell)
 			id, _, _ := observationOf(r)
 			if v, ok := shown.(viewRow); ok && links.of[id] != nil {
@@ -161,7 +162,8 @@ func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
 		spans := &spanCalls{in: observations(in, tell, links), show: show, of: langfuseSpan, known: known, tell: tell}
 		return linkedRows{spans, links}
 	}
-	d, err := newMappedDecoder(calls(all, links, &s.spans, &s.notes), calls(first, new(langfuseLinks), &knownSpans{}, new(notes)), langfuseFields, o, s)
+	d, err := newMappedDecoder(calls(all, links, &s.spans, &s.notes),
+		calls(first, new(langfuseLinks), &knownSpans{}, new(fault.Notes)), langfuseFields, o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +189,7 @@ const (
 const wantLangfuseFields = "it has neither usage nor input: export it again with the field groups core, basic, time, model, usage, metrics and io"
 
 // innerGenerations leaves out the generations of one trace that have another one below.
-func innerGenerations(all []memberRow, tell *notes) []memberRow {
+func innerGenerations(all []memberRow, tell *fault.Notes) []memberRow {
 	parents := map[string]string{}
 	ids := make([]string, len(all)) // of generations
 	for i, m := range all {
@@ -205,7 +207,7 @@ func innerGenerations(all []memberRow, tell *notes) []memberRow {
 	inner := all[:0]
 	for i, m := range all {
 		if ids[i] != "" && outer[ids[i]] {
-			tell.count(noteOuterCalls)
+			tell.Count(noteOuterCalls)
 		} else {
 			inner = append(inner, m)
 		}
@@ -221,14 +223,14 @@ func observationOf(r row) (id, parent, kind string) {
 	return plain(v), plain(up), strings.ToUpper(plain(of))
 }
 
-func showLangfuse(r row, tell *notes) (row, error) {
+func showLangfuse(r row, tell *fault.Notes) (row, error) {
 	v := newView(r)
 	switch _, _, kind := observationOf(r); kind {
 	case "GENERATION":
 	case "EMBEDDING":
 		v.put("kind_of_call", "embedding", "type")
 	default:
-		tell.count(noteOtherObservations)
+		tell.Count(noteOtherObservations)
 		return nil, nil
 	}
 	for _, name := range []string{"usage_details", "usageDetails", "usage", "model_parameters", "modelParameters"} {
@@ -269,9 +271,9 @@ func showLangfuse(r row, tell *notes) (row, error) {
 	case hasAny(v, "tokens.input", "text.messages", "text.prompt"):
 		return v, nil
 	case hasAny(v, "failed"):
-		tell.count(noteFailedSpans)
+		tell.Count(noteFailedSpans)
 	case hasAny(v, "usage_details", "usageDetails", "usage", "input"):
-		tell.count(noteEmptyCalls)
+		tell.Count(noteEmptyCalls)
 	default:
 		return nil, badAt(r, "", wantLangfuseFields)
 	}
@@ -303,7 +305,7 @@ func (v viewRow) firstTokenOf(names ...string) {
 
 // langfuseTokens makes "tokens" of the types of usage. Which of them are there
 // is the choice of whoever logged them.
-func langfuseTokens(v viewRow, tell *notes) error {
+func langfuseTokens(v viewRow, tell *fault.Notes) error {
 	found, origin, _ := findFirst(v, []string{"usage_details", "usageDetails", "usage"})
 	usage, _ := found.(map[string]any)
 	if unit := plain(usage["unit"]); unit != "" && unit != "TOKENS" {
@@ -313,7 +315,7 @@ func langfuseTokens(v viewRow, tell *notes) error {
 	t, noted, err := counts.Settle(tokenusage.Inclusive)
 	if err != nil {
 		line, col := v.place(origin)
-		return bad(line, col, err.Error())
+		return fault.Bad(line, col, err.Error())
 	}
 	noteFindings(noted, tell)
 	putTokens(v, t, origin)
@@ -321,7 +323,7 @@ func langfuseTokens(v viewRow, tell *notes) error {
 }
 
 // langfuseText makes "text" of the input and the output, which may be anything.
-func langfuseText(v viewRow, tell *notes) {
+func langfuseText(v viewRow, tell *fault.Notes) {
 	v.unpack("input") // a plain text is none
 	v.unpack("output")
 	text := map[string]any{}
@@ -336,7 +338,7 @@ func langfuseText(v viewRow, tell *notes) {
 	case prompt != "":
 		text["prompt"] = prompt
 	case input != nil:
-		tell.count(noteNoMessages)
+		tell.Count(noteNoMessages)
 	}
 	output, _ := v.value("output")
 	if messages, answer := chatOf(output); messages != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/datasets/internal/fault"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -152,7 +153,8 @@ func openLiteLLM(all, first rows, strict bool, o Options, s *Source) (decoder, e
 	hashed := s.info.BlocksHashed // by a file before
 	counts := newUsageReader(tokenusage.Relayed, litellmUsage, litellmFields, o)
 	ahead, l := &litellmView{strict: strict, counts: counts, s: s}, &litellmView{strict: strict, counts: counts, s: s}
-	d, err := newMappedDecoder(viewRows{all, l.show, &s.notes}, viewRows{first, ahead.show, new(notes)}, litellmFields.withUsage(), o, s)
+	d, err := newMappedDecoder(viewRows{all, l.show, &s.notes}, viewRows{first, ahead.show, new(fault.Notes)},
+		litellmFields.withUsage(), o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -181,20 +183,20 @@ const (
 	noteCutText = "prompts or answers that LiteLLM cut or redacted, of which only the lengths were read"
 )
 
-func (l *litellmView) show(r row, tell *notes) (row, error) {
+func (l *litellmView) show(r row, tell *fault.Notes) (row, error) {
 	if hit, _ := r.value("cache_hit"); hit == true || strings.EqualFold(plain(hit), "true") {
-		tell.count(noteGatewayCache)
+		tell.Count(noteGatewayCache)
 		return nil, nil
 	}
 	call, _ := r.value("call_type")
 	kind, known := litellmKind(plain(call))
 	if !known && !isGeneration(r, plain(call)) {
-		tell.count(noteOtherCalls)
+		tell.Count(noteOtherCalls)
 		return nil, nil
 	}
 	v := newView(r)
 	if v.made["kind"] = kind; !known {
-		tell.countNamed(noteUnknownCalls, plain(call))
+		tell.CountNamed(noteUnknownCalls, plain(call))
 	}
 	for _, name := range []string{"metadata", "messages", "response", "proxy_server_request", "model_parameters"} {
 		if !v.unpack(name) && l.strict {
@@ -251,7 +253,7 @@ func isGeneration(r row, call string) bool {
 
 // setText makes "text" of what was stored of the prompt and the answer, and "asked"
 // of the request's parameters.
-func (l *litellmView) setText(v viewRow, tell *notes) {
+func (l *litellmView) setText(v viewRow, tell *fault.Notes) {
 	asked, origin, _ := findFirst(v, []string{"proxy_server_request", "model_parameters"})
 	if asked != nil {
 		v.put("asked", asked, origin)
@@ -266,7 +268,7 @@ func (l *litellmView) setText(v viewRow, tell *notes) {
 	}
 	reply, _, _ := findFirst(v, []string{"response.choices.0.message", "response.choices.0.text"})
 	if incomplete(prompt) || incomplete(reply) {
-		tell.count(noteCutText)
+		tell.Count(noteCutText)
 	}
 	text := map[string]any{}
 	v.made["text"] = text
@@ -311,7 +313,7 @@ const (
 // numbers, negative ones included, or hexadecimal, cut to 64 bits. A
 // source that hashes full blocks only gets an id of its own for the rest, which
 // no other prompt shares.
-func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
+func (l *litellmView) setBlocks(v viewRow, tell *fault.Notes) error {
 	var list []any
 	var where string
 	for _, where = range []string{"metadata", "metadata.spend_logs_metadata", "metadata.requester_metadata"} {
@@ -322,7 +324,7 @@ func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 	}
 	if list == nil {
 		if !hasAny(v, "text.messages", "text.prompt") {
-			tell.count(noteNoPrefix)
+			tell.Count(noteNoPrefix)
 		}
 		return nil
 	}
@@ -333,7 +335,7 @@ func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 		l.blockSize = size
 	}
 	if !ok || size == 0 || l.blockSize == 0 {
-		tell.count(noteNoBlockSize)
+		tell.Count(noteNoBlockSize)
 		return nil
 	}
 	if size != l.blockSize {
@@ -355,11 +357,11 @@ func (l *litellmView) setBlocks(v viewRow, tell *notes) error {
 		h := fnv.New64a()
 		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last), uint64(l.s.info.Records+l.s.info.Bad)))
 		ids = append(ids, number(strconv.FormatUint(h.Sum64(), 10)))
-		tell.count(noteFullOnly)
+		tell.Count(noteFullOnly)
 	}
 	v.put("blocks", ids, "metadata")
 	if hasAny(v, "text.messages", "text.prompt") {
-		tell.count(noteBlocksOver)
+		tell.Count(noteBlocksOver)
 	}
 	v.made["text"] = nil
 	return nil

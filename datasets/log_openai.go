@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -80,9 +81,9 @@ func openAILogFormat() Format {
 func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
 	counts := newUsageReader(tokenusage.Body, openAILogUsage, nil, o)
 	at := openAILogMapping()
-	show := func(in rows, tell *notes) viewRows {
+	show := func(in rows, tell *fault.Notes) viewRows {
 		waits := map[string]any{} // of sessions, before their next requests
-		view := func(r row, tell *notes) (row, error) {
+		view := func(r row, tell *fault.Notes) (row, error) {
 			v := newView(r)
 			showRequest(v, at, waits, tell)
 			return v, counts.show(v, tell)
@@ -90,7 +91,7 @@ func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
 		return viewRows{&memberRows{in: in, lists: [][]string{{"payloads"}}}, view, tell}
 	}
 	read := o.Map.over(at.withUsage()).dotted()
-	d, err := newMappedDecoder(show(all, &s.notes), show(first, new(notes)), read, o, s)
+	d, err := newMappedDecoder(show(all, &s.notes), show(first, new(fault.Notes)), read, o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
 
 // showRequest shows the session of a request, what it waits for and its messages. waits are those of
 // sessions, which the request before has told; at is where the format has its fields.
-func showRequest(v viewRow, at Mapping, waits map[string]any, tell *notes) {
+func showRequest(v viewRow, at Mapping, waits map[string]any, tell *fault.Notes) {
 	if in, ok := v.row.(memberRow); ok { // of AIPerf's inputs, whose session is that of all
 		session, _ := in.row.value("session_id")
 		v.made["session_id"] = session
@@ -153,7 +154,7 @@ const noteLastAnswer = "records whose messages end with the answer, which was ta
 // showMessages puts a system prompt that stands beside the messages before them. An answer that ends
 // the messages of a record that has no other is taken out of the prompt; in the body of a request it
 // is what the answer is to begin with.
-func showMessages(v viewRow, at Mapping, tell *notes) {
+func showMessages(v viewRow, at Mapping, tell *fault.Notes) {
 	found, _ := v.row.value("messages")
 	list, _ := found.([]any)
 	if !areMessages(list) {
@@ -165,7 +166,7 @@ func showMessages(v viewRow, at Mapping, tell *notes) {
 	if role, _ := trace.RoleOf(plain(last["role"])); role == trace.Assistant && len(list) > 1 && !answers && !hasAny(v, bodyKeys...) {
 		v.put("output", last, "messages")
 		list, changed = list[:len(list)-1], true
-		tell.count(noteLastAnswer)
+		tell.Count(noteLastAnswer)
 	}
 	for _, key := range []string{"system", "instructions"} {
 		system, _ := v.row.value(key)

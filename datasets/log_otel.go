@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -105,13 +106,14 @@ func otelFormat() Format {
 
 func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
 	counts := newUsageReader(tokenusage.Relayed, []string{"attributes"}, nil, o)
-	show := func(r row, tell *notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
+	show := func(r row, tell *fault.Notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
 	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"scopeSpans", "spans"}, {"spans"}}
-	calls := func(in rows, known *knownSpans, tell *notes) rows {
+	calls := func(in rows, known *knownSpans, tell *fault.Notes) rows {
 		members := &memberRows{in: keptRows{in}, lists: lists}
 		return &spanCalls{in: members, show: show, of: spanOf, known: known, tell: tell}
 	}
-	d, err := newMappedDecoder(calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(notes)), otelFields, o, s)
+	d, err := newMappedDecoder(calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(fault.Notes)),
+		otelFields, o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +153,13 @@ const (
 	noteCutAttribute = "messages that are not whole JSON, as a limit on attribute lengths leaves them: only the lengths were read"
 )
 
-func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row, error) {
+func showSpan(r row, counts *usageReader, unit time.Duration, tell *fault.Notes) (row, error) {
 	v := newView(r)
 	v.spanAttributes()
 	v.clockTimes(slices.Concat(otelTimes.start, otelTimes.end)...)
 	kind, is := callOfSpan(v)
 	if is == noCall {
-		tell.count(noteOtherSpans)
+		tell.Count(noteOtherSpans)
 		return nil, nil
 	}
 	if err := counts.show(v, tell); err != nil {
@@ -166,10 +168,10 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row,
 	operation, _ := v.value("attributes.gen_ai.operation.name")
 	switch {
 	case is == callByUsage && !hasUsage(v) && (plain(operation) != "" || !recordsCall(v)):
-		tell.count(noteOtherSpans)
+		tell.Count(noteOtherSpans)
 		return nil, nil
 	case is == callByUsage && plain(operation) != "":
-		tell.countNamed(noteUnknownSpans, plain(operation))
+		tell.CountNamed(noteUnknownSpans, plain(operation))
 	}
 	v.made["unsure"] = is == callByUsage
 	if kind != "" {
@@ -189,7 +191,7 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *notes) (row,
 		}
 	}
 	if hasAny(v, "failed") && !hasAny(v, otelFields["input_tokens"]...) && !hasAny(v, "messages") {
-		tell.count(noteFailedSpans)
+		tell.Count(noteFailedSpans)
 		return nil, nil
 	}
 	return v, nil
@@ -308,11 +310,11 @@ func plainValue(v any) any {
 }
 
 // spanMessages makes "messages" and "output" of what a span recorded of them.
-func (v viewRow) spanMessages(tell *notes) {
+func (v viewRow) spanMessages(tell *fault.Notes) {
 	const input, output, system = "attributes.gen_ai.input.messages", "attributes.gen_ai.output.messages", "attributes.gen_ai.system_instructions"
 	messages, whole := v.listAt(input)
 	if !whole {
-		tell.count(noteCutAttribute)
+		tell.Count(noteCutAttribute)
 	}
 	for i := range messages {
 		messages[i] = plainMessage(messages[i])
@@ -321,7 +323,7 @@ func (v viewRow) spanMessages(tell *notes) {
 	switch {
 	case !whole:
 		messages = nil
-		tell.count(noteCutAttribute)
+		tell.Count(noteCutAttribute)
 	case len(instructions) > 0 && len(messages) > 0:
 		head := plainMessage(map[string]any{"role": "system", "parts": instructions})
 		messages = append([]any{head}, messages...)
@@ -330,7 +332,7 @@ func (v viewRow) spanMessages(tell *notes) {
 	case areMessages(messages):
 		v.put("messages", messages, "attributes")
 	case len(messages) > 0:
-		tell.count(noteNoMessages)
+		tell.Count(noteNoMessages)
 	}
 	if replies, _ := v.listAt(output); areMessages(replies) {
 		v.put("output", plainMessage(replies[0]), "attributes")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/base64"
 
+	"reprise/datasets/internal/fault"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -52,14 +53,14 @@ func sagemakerFormat() Format {
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
 			counts := newUsageReader(tokenusage.Body, []string{"out.usage"}, nil, o)
-			capture := func(r row, tell *notes) (row, error) {
+			capture := func(r row, tell *fault.Notes) (row, error) {
 				v := newView(r)
 				if !v.payload("in", "captureData.endpointInput") {
 					return nil, badAt(r, "captureData.endpointInput", "the request is missing or is not JSON, plain or as Base64")
 				}
 				v.putChatBody("in", "captureData.endpointInput.data")
 				if _, ok := r.value("captureData.endpointOutput.data"); ok && !v.payload("out", "captureData.endpointOutput") {
-					tell.count(noteOtherResponses)
+					tell.Count(noteOtherResponses)
 				}
 				return v, counts.show(v, tell)
 			}

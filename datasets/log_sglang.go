@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+
+	"reprise/datasets/internal/fault"
 )
 
 // sglangLines are the requests of SGLang's text log (--log-requests), each as the record
@@ -12,7 +14,7 @@ import (
 // the log cuts is left out. Other lines are passed over.
 type sglangLines struct {
 	*lineReader
-	tell *notes
+	tell *fault.Notes
 }
 
 // sglangFinish is before the request of a line.
@@ -41,7 +43,7 @@ func (l sglangLines) next() ([]byte, error) {
 		}
 		m := sglangFinish.FindSubmatchIndex(raw[:min(len(raw), 200)])
 		if m == nil || !bytes.Contains(raw[:m[1]], []byte("] Finish")) {
-			l.tell.count("lines that tell of no end of a request were passed over")
+			l.tell.Count("lines that tell of no end of a request were passed over")
 			continue
 		}
 		request, rest, ok := pyArguments(string(raw[m[1]:]))
@@ -49,12 +51,12 @@ func (l sglangLines) next() ([]byte, error) {
 		if !ok || !ok2 {
 			line, col := l.place(0)
 			if l.last() {
-				return nil, cutOff(line, col, "the last line is not whole")
+				return nil, fault.CutOff(line, col, "the last line is not whole")
 			}
-			return nil, bad(line, col, "it is not a whole line of SGLang's log")
+			return nil, fault.Bad(line, col, "it is not a whole line of SGLang's log")
 		}
 		if !bytes.ContainsAny(raw[m[2]:m[3]], ".,") {
-			l.tell.sayOnce(noteSGLangSeconds)
+			l.tell.SayOnce(noteSGLangSeconds)
 		}
 		at, _ := json.Marshal(string(raw[m[2]:m[3]]))
 		return []byte(`{"timestamp":` + string(at) + `,"event":"request.finished","obj":` + request + `,"out":` + answer + `}`), nil

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"reprise/datasets/internal/fault"
 )
 
 // vllmFields is where the rows that a [vllmRows] makes have their fields.
@@ -85,17 +87,20 @@ func vllmLogFormat() Format {
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			limit, alike := vllmLogLimit(head)
 			if alike > 0 {
-				s.notes.sayOnce(fmt.Sprintf("several of the first prompts have exactly %d characters and none has more: if the server ran with --max-log-len %d, they are cut, and so are their lengths", alike, alike))
+				s.notes.SayOnce(fmt.Sprintf("several of the first prompts have exactly %d characters and none has "+
+					"more: if the server ran with --max-log-len %d, they are cut, and so are their lengths", alike, alike))
 			}
 			all := newVLLMRows(in, limit, &s.notes)
-			first := newVLLMRows(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))), limit, new(notes))
+			first := newVLLMRows(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))), limit,
+				new(fault.Notes))
 			d, err := newMappedDecoder(all, first, vllmFields, o, s)
 			if err != nil {
 				return nil, err
 			}
 			d.timing = withTimes
 			all.known = s.fields
-			s.notes.sayOnce("prompts stand in a vLLM log as the model saw them, chat template included: import them without a template")
+			s.notes.SayOnce("prompts stand in a vLLM log as the model saw them, chat template included: import them " +
+				"without a template")
 			return d, nil
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -19,7 +20,7 @@ type vllmRequest struct {
 	at        stamp
 	bytes     int
 	done      bool
-	err       *fault
+	err       *fault.Fault
 }
 
 func (q *vllmRequest) value(path string) (any, bool) { return lookup(q.made, path) }
@@ -45,11 +46,11 @@ type vllmRows struct {
 	queue   []*vllmRequest
 	bytes   int // of the queue
 	eof     bool
-	tell    *notes
+	tell    *fault.Notes
 	known   *fieldCounter // through which fields go; nil for lines that are looked at ahead
 }
 
-func newVLLMRows(in *bufio.Reader, limit int, tell *notes) *vllmRows {
+func newVLLMRows(in *bufio.Reader, limit int, tell *fault.Notes) *vllmRows {
 	return &vllmRows{in: newLineReader(in), limit: limit, details: map[string]map[string]string{}, open: map[string]*vllmRequest{}, tell: tell}
 }
 
@@ -109,7 +110,7 @@ func (v *vllmRows) readLine(line string) error {
 			return nil
 		}
 	}
-	v.tell.count("lines that tell of no request were passed over")
+	v.tell.Count("lines that tell of no request were passed over")
 	return nil
 }
 
@@ -135,12 +136,12 @@ func (v *vllmRows) openRequest(e vllmEvent, size int) error {
 	q := &vllmRequest{id: e.id, made: map[string]any{}, bytes: size}
 	q.line, q.col = v.in.place(len(e.prefix))
 	if v.in.last() && !strings.HasSuffix(e.rest, ".") {
-		return cutOff(q.line, q.col, "the last line is not whole")
+		return fault.CutOff(q.line, q.col, "the last line is not whole")
 	}
 	if at, text, ok := v.dates.find(e.prefix); ok {
 		q.at, q.made["time"] = at, text
 		if !v.dates.last.IsZero() {
-			v.tell.sayOnce(noteNoYear)
+			v.tell.SayOnce(noteNoYear)
 		}
 	}
 	for name, pattern := range map[string]*regexp.Regexp{"max_tokens": vllmMaxTokens, "temperature": vllmTemperature} {
@@ -156,7 +157,7 @@ func (v *vllmRows) openRequest(e vllmEvent, size int) error {
 		q.made["kind"] = kind
 	}
 	if why := v.setPrompt(q, fields); why != "" {
-		q.err, q.done = bad(q.line, q.col, why), true
+		q.err, q.done = fault.Bad(q.line, q.col, why), true
 	}
 	if earlier := v.open[e.id]; earlier != nil {
 		earlier.done = true // its end can no longer be told from this one's

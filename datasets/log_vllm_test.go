@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/datasets/internal/fault"
 )
 
 // received is the line of a request with the given fields.
@@ -89,7 +91,7 @@ func TestVLLMWindow(t *testing.T) {
 	for i := range maxOpenRequests + 500 {
 		log.WriteString(received("INFO 03-05 19:47:39 [x] ", fmt.Sprint(i), "prompt: None, params: None, prompt_token_ids: [1], lora_request: None."))
 	}
-	rows := newVLLMRows(newTestBuffer(strings.NewReader(log.String())), 0, new(notes))
+	rows := newVLLMRows(newTestBuffer(strings.NewReader(log.String())), 0, new(fault.Notes))
 	for i := range maxOpenRequests + 500 {
 		r, err := rows.next()
 		if err != nil {
@@ -104,7 +106,7 @@ func TestVLLMWindow(t *testing.T) {
 // A request whose id comes again is not waited for.
 func TestVLLMRepeatedID(t *testing.T) {
 	again := received("INFO 03-05 19:47:39 [x] ", "a", "prompt: None, params: None, prompt_token_ids: [1], lora_request: None.")
-	rows := newVLLMRows(newTestBuffer(strings.NewReader(strings.Repeat(again, 100))), 0, new(notes))
+	rows := newVLLMRows(newTestBuffer(strings.NewReader(strings.Repeat(again, 100))), 0, new(fault.Notes))
 	if _, err := rows.next(); err != nil || len(rows.queue) != 1 {
 		t.Errorf("%d requests are held, %v", len(rows.queue), err)
 	}

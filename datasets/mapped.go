@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -100,7 +101,7 @@ func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedD
 		}
 	}
 	if m["messages"] == nil && m["prompt"] == nil && m["input_tokens"] == nil {
-		return nil, usage("--map needs the prompt or its length: one of messages, prompt and input_tokens")
+		return nil, fault.Usage("--map needs the prompt or its length: one of messages, prompt and input_tokens")
 	}
 	return d, nil
 }
@@ -125,7 +126,7 @@ func (d *mappedDecoder) require() {
 func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 	for {
 		r, err := first.next()
-		if f, ok := err.(*fault); ok && !f.stop {
+		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue
 		}
 		if err != nil {
@@ -148,15 +149,15 @@ func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	r, err := d.rows.next()
 	if err == io.EOF && d.totals.found() {
-		d.s.notes.sayOnce(noteTotals)
+		d.s.notes.SayOnce(noteTotals)
 	}
 	if err != nil {
 		return dst, err
 	}
 	d.s.absent.see(r)
 	dst, err = d.entry(dst, r)
-	if f, ok := err.(*fault); ok && !f.stop && r.cut() {
-		return dst, cutOff(f.line, f.col, "the last row is not whole")
+	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.cut() {
+		return dst, fault.CutOff(f.Line, f.Col, "the last row is not whole")
 	}
 	return dst, err
 }
@@ -188,7 +189,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	}
 	// A call that failed has no usage: no record of it could be better.
 	if b.e.Status == trace.StatusFailed && b.lengthUnknown() {
-		d.s.notes.count(noteFailedUnknown)
+		d.s.notes.Count(noteFailedUnknown)
 		return dst, nil
 	}
 	if b.tokens != nil && b.e.SourceBlocks == nil && b.e.Messages == nil && int(*b.e.InputTokens) == len(b.tokens) {
@@ -237,7 +238,7 @@ func fillFields(b *builder, fields []field, r row) error {
 		}
 		if why := f.set(b, v); why != "" {
 			line, col := r.place(p)
-			return &fault{line: line, col: col, reason: f.name + ": " + why, stop: why == whichDecimal}
+			return &fault.Fault{Line: line, Col: col, Reason: f.name + ": " + why, Stop: why == whichDecimal}
 		}
 	}
 	return nil
@@ -262,12 +263,12 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 	}
 	if n, open := v.(openNumber); open && !n.decimal && d.clock.layouts == nil {
 		line, col := r.place(p)
-		return refuse(line, col, "time: "+whichDecimal)
+		return fault.Refuse(line, col, "time: "+whichDecimal)
 	}
 	st, ok := d.clock.read(plain(v))
 	if !ok && d.clock.layouts == nil && lacksYear(plain(v)) {
 		line, col := r.place(p)
-		return refuse(line, col, "time: "+noYear)
+		return fault.Refuse(line, col, "time: "+noYear)
 	}
 	if !ok && d.clock.layouts != nil {
 		return badAt(r, p, "time: want a date as --time-format says")
@@ -276,7 +277,7 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 		return badAt(r, p, "time: want a number that is not negative, or a date such as 2026-01-02T15:04:05Z or 02.01.2026 15:04:05; for another layout say --time-format")
 	}
 	if f := d.stampTime(e, st); f != nil {
-		f.line, f.col = r.place(p)
+		f.Line, f.Col = r.place(p)
 		return f
 	}
 	return nil
@@ -284,7 +285,7 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 
 // stampTime sets the time of the entry by its stamp, which must be in the declared
 // capture. The place of the fault is the caller's to fill in.
-func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp) *fault {
+func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp) *fault.Fault {
 	t, f := d.instant(st)
 	if f != nil {
 		return f
@@ -294,29 +295,29 @@ func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp) *fault {
 }
 
 // instant reads a stamp by the clock of the source, which the first one settles.
-func (d *mappedDecoder) instant(st stamp) (time.Time, *fault) {
+func (d *mappedDecoder) instant(st stamp) (time.Time, *fault.Fault) {
 	if d.clock.style == noStamp {
 		if why := d.clock.settle(append(d.sample, st)); why != "" {
-			return time.Time{}, refuse(0, 0, why)
+			return time.Time{}, fault.Refuse(0, 0, why)
 		}
 		if d.clock.mapped && d.clock.told != 0 && areLengths(d.sample) {
-			d.s.notes.sayOnce(noteLengths)
+			d.s.notes.SayOnce(noteLengths)
 		}
 		d.sample = nil
 		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
 		if d.clock.layout != "" {
-			d.s.notes.sayOnce("dates were read as " + timeFormatFlag(d.clock.layout) + " says")
+			d.s.notes.SayOnce("dates were read as " + timeFormatFlag(d.clock.layout) + " says")
 		}
 		if d.clock.serial {
-			d.s.notes.sayOnce(noteSerial)
+			d.s.notes.SayOnce(noteSerial)
 		}
 		if d.clock.guessed {
-			d.s.notes.sayOnce("times with fractions were taken as seconds: say --time-unit if the unit is another")
+			d.s.notes.SayOnce("times with fractions were taken as seconds: say --time-unit if the unit is another")
 		}
 	}
 	t, why, stop := d.clock.instant(st)
 	if why != "" {
-		return t, &fault{reason: why, stop: stop}
+		return t, &fault.Fault{Reason: why, Stop: stop}
 	}
 	return t, nil
 }
@@ -328,7 +329,7 @@ func (d *mappedDecoder) noteEntry(b *builder, r row) {
 	info.HasSessions = info.HasSessions || b.session != "" || b.previous != ""
 	for _, n := range d.notices {
 		if _, ok := r.value(n.path); ok {
-			d.s.notes.count(n.text)
+			d.s.notes.Count(n.text)
 		}
 	}
 }
@@ -336,7 +337,7 @@ func (d *mappedDecoder) noteEntry(b *builder, r row) {
 // openView decodes rows through a view. The head is read through one of its own,
 // so that nothing is told twice.
 func openView(all, first rows, show view, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	return newMappedDecoder(viewRows{all, show, &s.notes}, viewRows{first, show, new(notes)}, m, o, s)
+	return newMappedDecoder(viewRows{all, show, &s.notes}, viewRows{first, show, new(fault.Notes)}, m, o, s)
 }
 
 func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {

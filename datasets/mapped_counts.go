@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -116,7 +117,7 @@ func (f field) kind() int {
 var settledKinds = []tokenusage.Kind{tokenusage.Input, tokenusage.Output, tokenusage.Cached, tokenusage.Reasoning}
 
 // settle settles the counts of an entry that were mapped.
-func (c *mappedCounts) settle(b *builder, r row, tell *notes) error {
+func (c *mappedCounts) settle(b *builder, r row, tell *fault.Notes) error {
 	if c == nil {
 		return nil
 	}
@@ -154,20 +155,20 @@ const maxPrompt = 2 << 20
 
 // dropZeros makes the counts of a usage that counts nothing unknown, where there is text: some
 // writers put zeros where they have no count. counted says that the lengths are of a usage.
-func (b *builder) dropZeros(counted bool, tell *notes) {
+func (b *builder) dropZeros(counted bool, tell *fault.Notes) {
 	e := &b.e
 	if e.InputTokens != nil && *e.InputTokens == 0 && b.hasPrompt() {
 		e.InputTokens = nil
-		tell.count(noteZeroInput)
+		tell.Count(noteZeroInput)
 	} else if counted && e.InputTokens != nil && *e.InputTokens == 0 && (e.OutputTokens == nil || *e.OutputTokens == 0) && e.Status != trace.StatusFailed {
-		tell.count(noteAllZero)
+		tell.Count(noteAllZero)
 	}
 	if e.OutputTokens != nil && *e.OutputTokens == 0 && e.Reply != nil && !e.Reply.Blank() && e.Status != trace.StatusFailed {
 		e.OutputTokens = nil
-		tell.count(noteZeroOutput)
+		tell.Count(noteZeroOutput)
 	}
 	if e.InputTokens != nil && *e.InputTokens > maxPrompt {
-		tell.count(noteManyTokens)
+		tell.Count(noteManyTokens)
 	}
 }
 

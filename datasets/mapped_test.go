@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -33,7 +34,8 @@ func TestParseMapping(t *testing.T) {
 		"e2e=a":           "mapped twice",
 		"user=b":          "mapped twice",
 	} {
-		if _, err := ParseMapping([]string{"e2e_ms=x", "user=a", spec}); !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), want) {
+		if _, err := ParseMapping([]string{"e2e_ms=x", "user=a", spec}); !errors.Is(err, fault.ErrUsage) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", spec, err)
 		}
 	}

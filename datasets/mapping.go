@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 	"reprise/trace/ending"
 )
@@ -36,15 +37,15 @@ func ParseMapping(specs []string) (Mapping, error) {
 		name, where, ok := strings.Cut(spec, "=")
 		switch {
 		case !ok || slices.Contains(strings.Split(where, "|"), ""):
-			return nil, usage("--map %q: want target=path", spec)
+			return nil, fault.Usage("--map %q: want target=path", spec)
 		case !slices.ContainsFunc(targets, func(t target) bool { return t.name == name }):
 			near := ""
 			if n := nearestName(name, strings.Split(targetNames(), ", ")); n != "" {
 				near = " did you mean " + n + "?"
 			}
-			return nil, usage("--map %q: unknown target;%s want one of %s", spec, near, targetNames())
+			return nil, fault.Usage("--map %q: unknown target;%s want one of %s", spec, near, targetNames())
 		case m.has(name):
-			return nil, usage("--map %q: this target is mapped twice", spec)
+			return nil, fault.Usage("--map %q: this target is mapped twice", spec)
 		}
 		m[name] = strings.Split(where, "|")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -121,14 +122,15 @@ func openServeGen(files []File, o Options, s *Source) (decoder, error) {
 		span = defaultPoolSpan
 	}
 	if start < 0 || span < 0 || start%time.Second != 0 || span%time.Second != 0 || start > maxPool || span > maxPool {
-		return nil, usage("the part of the pool is not whole seconds from 0 to 10 years")
+		return nil, fault.Usage("the part of the pool is not whole seconds from 0 to 10 years")
 	}
 	clients, alone := poolClients(files)
 	if len(clients) == 0 {
-		return nil, usage("servegen wants the files chunk-N-trace.csv and chunk-N-dataset.json of at least one client")
+		return nil, fault.Usage("servegen wants the files chunk-N-trace.csv and chunk-N-dataset.json of at least " +
+			"one client")
 	}
 	if alone > 0 {
-		s.notes.sayOnce(fmt.Sprintf("clients without one of their two files, left out: %d", alone))
+		s.notes.SayOnce(fmt.Sprintf("clients without one of their two files, left out: %d", alone))
 	}
 	d := &serveGenDecoder{s: s}
 	var end time.Duration
@@ -154,11 +156,12 @@ func openServeGen(files []File, o Options, s *Source) (decoder, error) {
 		}
 	}
 	if start >= end {
-		return nil, usage("the part of the pool begins behind its end, which is at %v", end)
+		return nil, fault.Usage("the part of the pool begins behind its end, which is at %v", end)
 	}
 	heap.Init(&d.clients)
 	s.info.HasTimes, s.info.HasUsers, s.info.TimeUnit = true, true, "s"
-	s.notes.sayOnce(fmt.Sprintf("requests were drawn for the part from %v to %v of a pool of %d clients and %v", start, min(start+span, end), len(clients), end))
+	s.notes.SayOnce(fmt.Sprintf("requests were drawn for the part from %v to %v of a pool of %d clients and %v",
+		start, min(start+span, end), len(clients), end))
 	return d, nil
 }
 
@@ -317,7 +320,7 @@ func (w *poolWindow) gaps(r *rand.Rand) func() uint64 {
 // it, or, when there are none yet, the first; nil when the client has none.
 func (c *poolClient) lengthsAt(at time.Duration) *lengthWindow {
 	if len(c.lengths) == 0 {
-		c.s.notes.count("active windows of clients without lengths, left out")
+		c.s.notes.Count("active windows of clients without lengths, left out")
 		return nil
 	}
 	found := &c.lengths[0]

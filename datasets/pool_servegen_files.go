@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -32,7 +33,7 @@ const (
 func readWindows(f *File) (windows []poolWindow, end time.Duration, err error) {
 	in, err := f.Open()
 	if err != nil {
-		return nil, 0, broken(1, 1, err).at(f.Name)
+		return nil, 0, fault.Broken(1, 1, err).At(f.Name)
 	}
 	defer in.Close()
 	r := csv.NewReader(io.LimitReader(in, maxRecord))
@@ -45,10 +46,10 @@ func readWindows(f *File) (windows []poolWindow, end time.Duration, err error) {
 		}
 		var parse *csv.ParseError
 		if errors.As(err, &parse) {
-			return nil, 0, refuse(int64(parse.Line), int64(parse.Column), "a quote is out of place").at(f.Name)
+			return nil, 0, fault.Refuse(int64(parse.Line), int64(parse.Column), "a quote is out of place").At(f.Name)
 		}
 		if err != nil {
-			return nil, 0, broken(int64(len(windows)+1), 1, err).at(f.Name)
+			return nil, 0, fault.Broken(int64(len(windows)+1), 1, err).At(f.Name)
 		}
 		w, col, why := readWindow(fields)
 		if n := len(windows); why == "" && n > 0 && w.start <= windows[n-1].start {
@@ -56,7 +57,7 @@ func readWindows(f *File) (windows []poolWindow, end time.Duration, err error) {
 		}
 		if why != "" {
 			line, column := r.FieldPos(min(col, len(fields)-1))
-			return nil, 0, refuse(int64(line), int64(column), why).at(f.Name)
+			return nil, 0, fault.Refuse(int64(line), int64(column), why).At(f.Name)
 		}
 		windows = append(windows, w)
 	}
@@ -66,7 +67,8 @@ func readWindows(f *File) (windows []poolWindow, end time.Duration, err error) {
 			windows[i].width = windows[i+1].start - windows[i].start
 		}
 		if windows[i].rate*windows[i].width.Seconds() > maxArrivals {
-			return nil, 0, refuse(int64(i+1), 1, "a window has more than ten million requests: is this the right file?").at(f.Name)
+			return nil, 0, fault.Refuse(int64(i+1), 1,
+				"a window has more than ten million requests: is this the right file?").At(f.Name)
 		}
 		end = windows[i].start + windows[i].width
 	}
@@ -120,20 +122,20 @@ var poolFields = []string{
 func readLengths(f *File, first, last time.Duration, known *fieldCounter) (kept []lengthWindow, err error) {
 	in, err := f.Open()
 	if err != nil {
-		return nil, broken(1, 1, err).at(f.Name)
+		return nil, fault.Broken(1, 1, err).At(f.Name)
 	}
 	defer in.Close()
 	raw, err := io.ReadAll(io.LimitReader(in, maxRecord+1))
 	if err != nil {
-		return nil, broken(1, 1, err).at(f.Name)
+		return nil, fault.Broken(1, 1, err).At(f.Name)
 	}
 	if len(raw) > maxRecord {
-		return nil, refuse(1, 1, "the file is longer than 64 MiB").at(f.Name)
+		return nil, fault.Refuse(1, 1, "the file is longer than 64 MiB").At(f.Name)
 	}
 	refuseAt := func(offset int, why string) error {
 		at := position{1, 1}
 		at.advance(raw[:min(offset, len(raw))])
-		return refuse(at.line, at.col, why).at(f.Name)
+		return fault.Refuse(at.line, at.col, why).At(f.Name)
 	}
 	var times map[string]map[string]string
 	if err := json.Unmarshal(raw, &times); err != nil {
@@ -141,7 +143,7 @@ func readLengths(f *File, first, last time.Duration, known *fieldCounter) (kept 
 		if errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
 			at := position{1, 1}
 			at.advance(raw)
-			return nil, cutOff(at.line, at.col, "the distributions are not whole").at(f.Name)
+			return nil, fault.CutOff(at.line, at.col, "the distributions are not whole").At(f.Name)
 		}
 		if errors.As(err, &syntax) {
 			return nil, refuseAt(int(max(syntax.Offset-1, 0)), "it is not valid JSON")
@@ -298,7 +300,7 @@ func (w *lengthWindow) request(draw map[string]*rand.Rand, s *Source) trace.Entr
 		if kind == "image" {
 			e.Images, e.ImageTokens = trace.Ptr(int32(count)), trace.Ptr(int32(min(sum, math.MaxInt32)))
 		} else if sum > 0 {
-			s.notes.count("requests with audio or video, whose tokens are counted in the input alone")
+			s.notes.Count("requests with audio or video, whose tokens are counted in the input alone")
 		}
 	}
 	output := one("output_tokens")

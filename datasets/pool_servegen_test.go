@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 	"reprise/trace/arrival"
 )
@@ -290,14 +291,14 @@ func TestServeGenFiles(t *testing.T) {
 		t.Errorf("%d entries, %q", len(all), info.Notes)
 	}
 	for name, o := range map[string]Options{"negative": {PoolStart: -1}, "behind": {PoolStart: 20 * time.Minute}, "fraction": {PoolSpan: time.Millisecond}, "huge": {PoolSpan: 1 << 62}} {
-		if _, _, err := readAs("servegen", some, o); !errors.Is(err, ErrUsage) {
+		if _, _, err := readAs("servegen", some, o); !errors.Is(err, fault.ErrUsage) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Open(strings.NewReader("x"), Options{Format: "servegen"}); !errors.Is(err, ErrUsage) {
+	if _, err := Open(strings.NewReader("x"), Options{Format: "servegen"}); !errors.Is(err, fault.ErrUsage) {
 		t.Error(err)
 	}
-	if _, err := Open(strings.NewReader(oneRow), Options{PoolSpan: time.Hour}); !errors.Is(err, ErrUsage) {
+	if _, err := Open(strings.NewReader(oneRow), Options{PoolSpan: time.Hour}); !errors.Is(err, fault.ErrUsage) {
 		t.Error(err)
 	}
 	for want, c := range map[string][2]string{
@@ -483,7 +484,7 @@ func FuzzServeGen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, windows, lengths string) {
 		files := pool(map[int][2]string{1: {strings.ReplaceAll(windows, "MARK", marker), strings.ReplaceAll(lengths, "MARK", marker)}})
 		all, info, err := readAs("servegen", files, Options{PoolSpan: 2 * time.Second})
-		if err != nil && !errors.Is(err, ErrUsage) && asSourceError(err) == nil {
+		if err != nil && !errors.Is(err, fault.ErrUsage) && asSourceError(err) == nil {
 			t.Fatal(err)
 		}
 		if err != nil && strings.Contains(err.Error(), marker) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace/nonfinite"
 )
 
@@ -70,11 +71,11 @@ func (l *lineReader) read() ([]byte, error) {
 		case err == io.EOF:
 			l.eof = true
 		case err != nil && err != bufio.ErrBufferFull:
-			return nil, broken(l.line, int64(len(l.buf)+len(part))+1, err)
+			return nil, fault.Broken(l.line, int64(len(l.buf)+len(part))+1, err)
 		}
 		l.buf = append(l.buf, part...)
 		if len(l.buf) > l.max {
-			return nil, refuse(l.line, 1, tooLong)
+			return nil, fault.Refuse(l.line, 1, tooLong)
 		}
 		if err != bufio.ErrBufferFull {
 			return l.buf, nil
@@ -148,11 +149,11 @@ func (a *arrayReader) next() ([]byte, error) {
 			a.state = afterElement
 			return a.element(c)
 		case a.state == beforeArray:
-			return nil, refuse(a.pos.line, a.pos.col, "want a JSON array")
+			return nil, fault.Refuse(a.pos.line, a.pos.col, "want a JSON array")
 		case a.state == afterArray:
-			return nil, refuse(a.pos.line, a.pos.col, "something follows the end of the JSON array")
+			return nil, fault.Refuse(a.pos.line, a.pos.col, "something follows the end of the JSON array")
 		default:
-			return nil, refuse(a.pos.line, a.pos.col, "want an element, a comma or the end of the JSON array")
+			return nil, fault.Refuse(a.pos.line, a.pos.col, "want an element, a comma or the end of the JSON array")
 		}
 		if err := a.consume(1); err != nil {
 			return nil, a.fail(err)
@@ -181,9 +182,9 @@ func (a *arrayReader) consume(n int) error {
 
 func (a *arrayReader) fail(err error) error {
 	if err == io.EOF {
-		return cutOff(a.pos.line, a.pos.col, "the JSON array is not closed")
+		return fault.CutOff(a.pos.line, a.pos.col, "the JSON array is not closed")
 	}
-	return broken(a.pos.line, a.pos.col, err)
+	return fault.Broken(a.pos.line, a.pos.col, err)
 }
 
 // element reads the element that begins with c, which is not consumed yet.
@@ -209,7 +210,7 @@ func (a *arrayReader) element(c byte) ([]byte, error) {
 			return a.buf, nil
 		}
 		if len(a.buf) > a.max {
-			return nil, refuse(a.start.line, a.start.col, tooLong)
+			return nil, fault.Refuse(a.start.line, a.start.col, tooLong)
 		}
 	}
 }
@@ -305,7 +306,7 @@ func (f *finiteRecords) next() (raw []byte, err error) {
 	if raw, err = f.records.next(); err == nil {
 		if hasTooMany(raw) {
 			line, col := f.records.place(0)
-			return nil, refuse(line, col, tooMany)
+			return nil, fault.Refuse(line, col, tooMany)
 		}
 		raw, f.grown = nonfinite.Null(raw)
 	}
@@ -393,15 +394,15 @@ func (v *valueReader) next() ([]byte, error) {
 		case err == io.EOF:
 			return nil, io.EOF
 		case err != nil:
-			return nil, broken(v.pos.line, v.pos.col, err)
+			return nil, fault.Broken(v.pos.line, v.pos.col, err)
 		case c == '{':
 			raw, err := v.element(c)
-			if f, ok := err.(*fault); ok && f.err == io.ErrUnexpectedEOF {
-				return nil, cutOff(f.line, f.col, "the last record is not whole")
+			if f, ok := err.(*fault.Fault); ok && f.Err == io.ErrUnexpectedEOF {
+				return nil, fault.CutOff(f.Line, f.Col, "the last record is not whole")
 			}
 			return raw, err
 		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
-			return nil, refuse(v.pos.line, v.pos.col, "want a JSON object")
+			return nil, fault.Refuse(v.pos.line, v.pos.col, "want a JSON object")
 		}
 		if err := v.consume(1); err != nil {
 			return nil, v.fail(err)

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
+
+	"reprise/datasets/internal/fault"
 )
 
 // envelopeLists are the keys under which APIs and exports list records, and
@@ -95,7 +97,7 @@ func (e *envelopeReader) next() ([]byte, error) {
 			e.inside, e.listed, e.state = true, false, beforeArray
 		case e.inside && c == '}':
 			if !e.listed {
-				return nil, refuse(e.pos.line, e.pos.col, wantEnvelope)
+				return nil, fault.Refuse(e.pos.line, e.pos.col, wantEnvelope)
 			}
 			e.inside = false
 		case e.inside && c == '"':
@@ -104,9 +106,9 @@ func (e *envelopeReader) next() ([]byte, error) {
 			}
 			continue
 		case e.inside:
-			return nil, refuse(e.pos.line, e.pos.col, wantMember)
+			return nil, fault.Refuse(e.pos.line, e.pos.col, wantMember)
 		default:
-			return nil, refuse(e.pos.line, e.pos.col, wantEnvelope)
+			return nil, fault.Refuse(e.pos.line, e.pos.col, wantEnvelope)
 		}
 		if err := e.consume(1); err != nil {
 			return nil, e.fail(err)
@@ -127,7 +129,7 @@ func (e *envelopeReader) field() error {
 		return e.fail(err)
 	}
 	if c != ':' || !isKey {
-		return refuse(e.pos.line, e.pos.col, wantMember)
+		return fault.Refuse(e.pos.line, e.pos.col, wantMember)
 	}
 	if err := e.consume(1); err != nil {
 		return e.fail(err)
@@ -174,7 +176,7 @@ func (e *envelopeReader) member() ([]byte, error) {
 		e.state = afterElement
 		return e.element(c)
 	default:
-		return nil, refuse(e.pos.line, e.pos.col, "want an element, a comma or the end of the JSON array")
+		return nil, fault.Refuse(e.pos.line, e.pos.col, "want an element, a comma or the end of the JSON array")
 	}
 	return nil, e.consume(1)
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"reprise/datasets/internal/fault"
 )
 
 // membersOf reads the records of an input, each with its place.
@@ -16,8 +18,8 @@ func membersOf(in string) (out []string) {
 		if err == io.EOF {
 			return out
 		}
-		if f, ok := err.(*fault); ok {
-			return append(out, fmt.Sprintf("%d:%d: %s", f.line, f.col, f.reason))
+		if f, ok := err.(*fault.Fault); ok {
+			return append(out, fmt.Sprintf("%d:%d: %s", f.Line, f.Col, f.Reason))
 		}
 		line, col := r.place(0)
 		out = append(out, fmt.Sprintf("%d:%d %s", line, col, raw))

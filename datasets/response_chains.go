@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -51,7 +52,7 @@ const (
 
 // goesOn completes an entry that goes on from an earlier answer. It reports whether there
 // is anything to read of it.
-func (c *responseChains) goesOn(b *builder, tell *notes) (some bool) {
+func (c *responseChains) goesOn(b *builder, tell *fault.Notes) (some bool) {
 	if b.previous == "" {
 		return true
 	}
@@ -72,15 +73,15 @@ func (c *responseChains) goesOn(b *builder, tell *notes) (some bool) {
 			head = 1
 		}
 		e.Messages = slices.Concat(e.Messages[:head], from.messages, e.Messages[head:])
-		tell.count(noteChained)
+		tell.Count(noteChained)
 		return true
 	}
 	e.Messages = nil
 	if e.InputTokens == nil && e.Status != trace.StatusFailed {
-		tell.count(noteNoChain)
+		tell.Count(noteNoChain)
 		return false
 	}
-	tell.count(noteUnchained)
+	tell.Count(noteUnchained)
 	return true
 }
 

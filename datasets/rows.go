@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace/nonfinite"
 )
 
@@ -40,9 +41,9 @@ func findFirst(r row, paths []string) (v any, path string, ok bool) {
 	return nil, "", false
 }
 
-func badAt(r row, path, why string) *fault {
+func badAt(r row, path, why string) *fault.Fault {
 	line, col := r.place(path)
-	return bad(line, col, why)
+	return fault.Bad(line, col, why)
 }
 
 // An admitter takes out of what was packed in a value what is not read.
@@ -140,13 +141,13 @@ func hasAny(r row, paths ...string) bool {
 
 // A view turns a record into the row that a mapping reads, or into nil for a record that
 // is skipped.
-type view func(r row, tell *notes) (row, error)
+type view func(r row, tell *fault.Notes) (row, error)
 
 // viewRows are rows through a view.
 type viewRows struct {
 	in   rows
 	show view
-	tell *notes
+	tell *fault.Notes
 }
 
 func (v viewRows) next() (row, error) {
@@ -156,8 +157,8 @@ func (v viewRows) next() (row, error) {
 			return nil, err
 		}
 		shown, err := v.show(r, v.tell)
-		if f, ok := err.(*fault); ok && !f.stop && r.cut() {
-			return nil, cutOff(f.line, f.col, "the last row is not whole")
+		if f, ok := err.(*fault.Fault); ok && !f.Stop && r.cut() {
+			return nil, fault.CutOff(f.Line, f.Col, "the last row is not whole")
 		}
 		if shown != nil || err != nil {
 			return shown, err
@@ -239,15 +240,15 @@ func decodeObject(raw []byte, in records) (map[string]any, error) {
 	v, offset, ok := decodeJSON(raw)
 	if !ok && in.last() {
 		line, col := in.place(len(raw))
-		return nil, cutOff(line, col, "the last record is not whole")
+		return nil, fault.CutOff(line, col, "the last record is not whole")
 	}
 	object, isObject := v.(map[string]any)
 	if !isObject {
 		line, col := in.place(offset)
 		if !ok {
-			return nil, bad(line, col, "it is not valid JSON")
+			return nil, fault.Bad(line, col, "it is not valid JSON")
 		}
-		return nil, bad(line, col, "it is not a JSON object")
+		return nil, fault.Bad(line, col, "it is not a JSON object")
 	}
 	return object, nil
 }

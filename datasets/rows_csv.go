@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"reprise/datasets/internal/fault"
 )
 
 // csvRows yields the rows of a CSV input whose first row names the columns. Without such
@@ -112,14 +114,14 @@ func newRowsOf(in *bufio.Reader, dialect csvDialect) (*csvRows, error) {
 	c := &csvRows{line: int64(dialect.above) + 1, dialect: dialect}
 	c.in = csvInput{r: in, dialect: dialect, max: maxHeader}
 	if _, err := in.Discard(dialect.skip); err != nil {
-		return nil, broken(1, 1, err)
+		return nil, fault.Broken(1, 1, err)
 	}
 	c.csv = c.dialect.reader(&c.in)
 	c.csv.ReuseRecord = true
 	fields, err := c.read()
 	c.in.max = maxRecord
 	if err == io.EOF {
-		return nil, refuse(1, 1, "the input is empty")
+		return nil, fault.Refuse(1, 1, "the input is empty")
 	}
 	c.columns = slices.Clone(fields)
 	if c.nameless = err == nil && namesNothing(fields); c.nameless {
@@ -170,16 +172,16 @@ func (c *csvRows) read() ([]string, error) {
 	case err == io.EOF:
 		return nil, err
 	case errors.Is(err, errTooLong):
-		return nil, refuse(c.line, 1, tooLong)
+		return nil, fault.Refuse(c.line, 1, tooLong)
 	case !errors.As(err, &parse):
-		return nil, broken(c.line, 1, err)
+		return nil, fault.Broken(c.line, 1, err)
 	}
 	line, col := int64(parse.Line+c.dialect.above), int64(parse.Column)
 	c.line = line + 1
 	if c.cut() {
-		return nil, cutOff(line, col, "a quoted field is not closed")
+		return nil, fault.CutOff(line, col, "a quoted field is not closed")
 	}
-	return nil, bad(line, col, "a quote is out of place")
+	return nil, fault.Bad(line, col, "a quote is out of place")
 }
 
 // validText is what a field says that is not UTF-8: text in Windows-1252, of which Latin-1
@@ -222,14 +224,14 @@ func (c *csvRows) next() (row, error) {
 		}
 		line, col := c.place("")
 		if len(fields) > len(c.columns) {
-			return nil, bad(line, col, "the row has more fields than the header")
+			return nil, fault.Bad(line, col, "the row has more fields than the header")
 		}
 		if c.cut() {
 			last := len(fields) - 1
 			line, column := c.at(last)
-			return nil, cutOff(line, column+int64(len(fields[last])), "the last row is not whole")
+			return nil, fault.CutOff(line, column+int64(len(fields[last])), "the last row is not whole")
 		}
-		return nil, bad(line, col, "the row has fewer fields than the header")
+		return nil, fault.Bad(line, col, "the row has fewer fields than the header")
 	}
 }
 
@@ -279,10 +281,10 @@ func (c *csvRows) need(m Mapping, packed []string, o Options) error {
 			return absentColumn(name, paths, o.inspect())
 		}
 		if n == 0 {
-			return refuse(1, 1, "the header has no column for "+name)
+			return fault.Refuse(1, 1, "the header has no column for "+name)
 		}
 		if n > len(paths) {
-			return refuse(1, 1, "the header has several columns for "+name)
+			return fault.Refuse(1, 1, "the header has several columns for "+name)
 		}
 		for _, part := range m.summands(name, c.columns) {
 			if !slices.Contains(c.columns, part) && !slices.ContainsFunc(packed, func(column string) bool { return strings.HasPrefix(part, column+".") }) && o.inspect != nil {
@@ -314,7 +316,7 @@ func csvInputs(in *bufio.Reader, head []byte, o Options, s *Source) (all, first 
 		return nil, nil, err
 	}
 	if how := dialect.describe(); how != "" {
-		s.notes.sayOnce("read as CSV with " + how)
+		s.notes.SayOnce("read as CSV with " + how)
 	}
 	whole := head
 	if at := bytes.LastIndexAny(head, "\r\n"); len(head) == detectBytes && at > 0 {

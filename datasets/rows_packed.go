@@ -3,6 +3,8 @@ package datasets
 import (
 	"slices"
 	"strings"
+
+	"reprise/datasets/internal/fault"
 )
 
 // openMapped reads rows by a mapping. look yields the first of them once more: they show
@@ -17,7 +19,7 @@ func openMapped(all, first, look rows, m Mapping, o Options, s *Source) (*mapped
 			n.named = true
 		}
 	}
-	return openView(all, first, func(r row, _ *notes) (row, error) {
+	return openView(all, first, func(r row, _ *fault.Notes) (row, error) {
 		v := newView(r)
 		for _, field := range packed {
 			v.unpack(field) // what is no JSON has none of the fields
@@ -40,7 +42,7 @@ func packedFields(in rows, m Mapping) (packed []string) {
 	}
 	for n := 0; n < detectedRecords && len(above) > 0; n++ {
 		r, err := in.next()
-		if f, ok := err.(*fault); ok && !f.stop {
+		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue
 		}
 		if err != nil {

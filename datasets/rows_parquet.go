@@ -14,6 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -47,26 +48,26 @@ const (
 func spoolParquet(in io.Reader) (*parquetFile, error) {
 	spool, err := trace.TempFile("")
 	if err != nil {
-		return nil, broken(1, 1, err)
+		return nil, fault.Broken(1, 1, err)
 	}
 	p := &parquetFile{spool: spool}
 	size, err := io.Copy(spool, in)
 	if err != nil {
-		return nil, p.close(broken(1, 1, err))
+		return nil, p.close(fault.Broken(1, 1, err))
 	}
 	p.in, err = trace.OpenParquet(spool, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	switch {
 	case err == nil:
 		if schema, _ := p.in.Lookup("reprise.schema"); schema == trace.RawSchema {
-			return nil, p.close(refuse(1, 1, trace.ErrRaw.Error()))
+			return nil, p.close(fault.Refuse(1, 1, trace.ErrRaw.Error()))
 		}
 		return p, nil
 	case errors.Is(err, trace.ErrNoFooter):
-		return nil, p.close(cutOff(1, 1, noFooter))
+		return nil, p.close(fault.CutOff(1, 1, noFooter))
 	case errors.Is(err, trace.ErrLZ4), errors.Is(err, trace.ErrPage):
-		return nil, p.close(refuse(1, 1, err.Error()))
+		return nil, p.close(fault.Refuse(1, 1, err.Error()))
 	}
-	return nil, p.close(refuse(1, 1, badParquet))
+	return nil, p.close(fault.Refuse(1, 1, badParquet))
 }
 
 // close gives the disk space back and returns err.
@@ -114,10 +115,10 @@ func (p *parquetFile) rows(wanted func(leaf []string) bool) (*parquetRows, error
 		return nil
 	})
 	if err != nil {
-		return nil, refuse(1, 1, badParquet)
+		return nil, fault.Refuse(1, 1, badParquet)
 	}
 	if r.root == nil {
-		return nil, refuse(1, 1, "the Parquet file has none of the columns that are asked for")
+		return nil, fault.Refuse(1, 1, "the Parquet file has none of the columns that are asked for")
 	}
 	r.root.optional, r.root.repeated = false, false // whatever the writer declared
 	r.values = make([][]parquet.Value, len(r.leaves))
@@ -163,11 +164,11 @@ func (r *parquetRows) next() (row, error) {
 	})
 	switch {
 	case errors.Is(err, trace.ErrPage):
-		return nil, r.done(refuse(r.line, 1, trace.ErrPage.Error()))
+		return nil, r.done(fault.Refuse(r.line, 1, trace.ErrPage.Error()))
 	case errors.Is(err, errLongRow):
-		return nil, r.done(refuse(r.line, 1, longRow))
+		return nil, r.done(fault.Refuse(r.line, 1, longRow))
 	case err != nil:
-		return nil, r.done(refuse(r.line, 1, badParquet))
+		return nil, r.done(fault.Refuse(r.line, 1, badParquet))
 	}
 	return current, nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -380,7 +381,7 @@ func FuzzParquet(f *testing.F) {
 func FuzzParquetKinds(f *testing.F) {
 	f.Add([]byte(foreign(f)))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		if _, _, err := read(bytes.NewReader(in), Options{Format: "parquet"}); errors.Is(err, ErrUsage) {
+		if _, _, err := read(bytes.NewReader(in), Options{Format: "parquet"}); errors.Is(err, fault.ErrUsage) {
 			return // columns of no known kind
 		}
 		fuzz(t, in, Options{Format: "parquet", AllowLongSpan: true})

@@ -15,6 +15,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
+
+	"reprise/datasets/internal/fault"
 )
 
 // Values are found by dotted paths, in which a key may have dots itself and numbers
@@ -130,12 +132,12 @@ func TestFirstRows(t *testing.T) {
 func each(r records, offset int) (out []string) {
 	for {
 		raw, err := r.next()
-		var f *fault
+		var f *fault.Fault
 		switch {
 		case err == io.EOF:
 			return out
 		case errors.As(err, &f):
-			return append(out, fmt.Sprintf("%d:%d %s", f.line, f.col, f.reason))
+			return append(out, fmt.Sprintf("%d:%d %s", f.Line, f.Col, f.Reason))
 		case err != nil:
 			return append(out, err.Error())
 		}
@@ -274,8 +276,8 @@ func TestParquetWithoutColumns(t *testing.T) {
 	}
 	defer p.close(nil)
 	_, err = p.rows(func([]string) bool { return false })
-	var f *fault
-	if !errors.As(err, &f) || *f != *refuse(1, 1, "the Parquet file has none of the columns that are asked for") {
+	var f *fault.Fault
+	if !errors.As(err, &f) || *f != *fault.Refuse(1, 1, "the Parquet file has none of the columns that are asked for") {
 		t.Errorf("%+v", err)
 	}
 }

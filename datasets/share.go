@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace/objectstore"
 )
 
@@ -58,7 +59,7 @@ func (s *Source) openShare(files []File, o Options) (err error) {
 	for i, f := range files {
 		at, err := objectstore.Stat(f.Name)
 		if err != nil || !at.Mode().IsRegular() {
-			return usage("%s is no regular file: only files can be shared among processes", f.Name)
+			return fault.Usage("%s is no regular file: only files can be shared among processes", f.Name)
 		}
 		share.files[i] = ShareFile{Name: f.Name, Size: at.Size()}
 	}
@@ -74,14 +75,14 @@ func (s *Source) openShare(files []File, o Options) (err error) {
 	}()
 	s.dec = c
 	if err := c.advance(); err == io.EOF {
-		return refuse(1, 1, "the input is empty")
+		return fault.Refuse(1, 1, "the input is empty")
 	} else if err != nil {
 		return err
 	}
 	for {
 		out, err := c.decode(nil)
-		f, faulty := err.(*fault)
-		if err != nil && (!faulty || f.stop) && err != io.EOF {
+		f, faulty := err.(*fault.Fault)
+		if err != nil && (!faulty || f.Stop) && err != io.EOF {
 			return err
 		}
 		if len(out) > 0 || err == io.EOF {
@@ -91,21 +92,16 @@ func (s *Source) openShare(files []File, o Options) (err error) {
 	switch c.dec.(type) {
 	case *mappedDecoder, *mooncakeDecoder, *langfuseDecoder: // they go on without what they remember
 	case continuing, mapping:
-		return usage("the format %s links records from file to file: import it in one process", c.format.Name)
+		return fault.Usage("the format %s links records from file to file: import it in one process", c.format.Name)
 	}
 	if !s.info.HasTimes || s.info.SessionTimes {
-		return usage("%s does not say when requests arrived, and times that are made up depend on all files before: import it in one process", c.format.Name)
+		return fault.Usage("%s does not say when requests arrived, and times that are made up depend on all files "+
+			"before: import it in one process", c.format.Name)
 	}
 	if err := s.Close(); err != nil {
 		return err
 	}
-	told := s.notes // what is said once of the source, without the counts of its first records
-	s.notes, s.spans = notes{}, knownSpans{}
-	for _, text := range told.order {
-		if told.n[text] == 0 {
-			s.notes.sayOnce(text)
-		}
-	}
+	s.notes, s.spans = s.notes.Once(), knownSpans{} // without the counts of its first records
 	c.rest, c.share, c.before, c.entries = files[share.from:share.to], share, 0, 0
 	share.at = share.from - 1
 	s.share = share
@@ -161,7 +157,7 @@ func restart(d decoder) {
 // where more than maxBad of all records are bad.
 func JoinInfos(shares []Info, maxBad float64) (Info, error) {
 	var all Info
-	var said notes
+	var said fault.Notes
 	for i, one := range shares {
 		if i == 0 {
 			all = one
@@ -177,11 +173,11 @@ func JoinInfos(shares []Info, maxBad float64) (Info, error) {
 					text, n = line[:at], count
 				}
 			}
-			said.addCount(text, n)
+			said.Add(text, n)
 		}
 		all.Fields = all.Fields.join(one.Fields)
 	}
-	all.Notes = said.lines()
+	all.Notes = said.Lines()
 	name := "the source"
 	if len(all.FirstBad) > 0 {
 		name = fmt.Sprintf("%s and others", all.FirstBad[0].File)

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -83,7 +84,7 @@ type Source struct {
 	closer  io.Closer // of the file, when this package opened it
 	maxBad  float64
 	info    Info
-	notes   notes
+	notes   fault.Notes
 	absent  absentFields
 	spans   knownSpans
 	fields  *fieldCounter // of the format; nil before that is known
@@ -104,7 +105,7 @@ func (s *Source) readAs(f Format, o Options) {
 		}
 	}
 	if f.Tried == fromDocumentation {
-		s.notes.sayOnce("the reader of this format is " + fromDocumentation + ": check the totals")
+		s.notes.SayOnce("the reader of this format is " + fromDocumentation + ": check the totals")
 	}
 }
 
@@ -121,9 +122,9 @@ func (s *Source) start(err error) (*Source, error) {
 	if err == nil {
 		return s, nil
 	}
-	var fl *fault
+	var fl *fault.Fault
 	if errors.As(err, &fl) {
-		err = fl.at(s.file)
+		err = fl.At(s.file)
 	}
 	var fields *FieldsError
 	if errors.As(err, &fields) {
@@ -139,7 +140,7 @@ func (s *Source) start(err error) (*Source, error) {
 func (s *Source) Info() Info {
 	info := s.info
 	info.FirstBad = append([]*trace.SourceError(nil), info.FirstBad...)
-	info.Notes = s.notes.lines()
+	info.Notes = s.notes.Lines()
 	if s.err == io.EOF {
 		info.Notes = append(append(info.Notes, s.ids.notes()...), s.absent.notes()...)
 	}
@@ -189,7 +190,7 @@ func (s *Source) decode(dst []trace.Entry) ([]trace.Entry, error) {
 
 // settle counts a record by the error that its decoding returned.
 func (s *Source) settle(err error) {
-	var f *fault
+	var f *fault.Fault
 	switch {
 	case err == nil:
 		s.info.Records++
@@ -204,13 +205,13 @@ func (s *Source) settle(err error) {
 	case !errors.As(err, &f):
 		s.err = err
 		return
-	case f.stop:
-		s.err = f.at(s.file)
+	case f.Stop:
+		s.err = f.At(s.file)
 		return
 	default:
 		s.info.Bad++
 		if len(s.info.FirstBad) < firstBad {
-			s.info.FirstBad = append(s.info.FirstBad, f.at(s.file))
+			s.info.FirstBad = append(s.info.FirstBad, f.At(s.file))
 		}
 	}
 	// Early bad records may be made up for by good ones to come, so that before
@@ -244,100 +245,9 @@ func (s *Source) Close() error {
 	return err
 }
 
-// notes counts what happened by fixed sentences.
-type notes struct {
-	order []string
-	n     map[string]int64
-}
-
-// sayOnce adds a sentence once.
-func (t *notes) sayOnce(text string) { t.addCount(text, 0) }
-
-// count counts one more record to which the sentence applies.
-func (t *notes) count(text string) { t.addCount(text, 1) }
-
-// maxNamed bounds the sentences that [notes.countNamed] makes: names may be made of data.
-const maxNamed = 100
-
-// countNamed does the same for a sentence with %s in the place of a name from the source. It
-// repeats names as programs spell them, in small letters, and nothing else.
-func (t *notes) countNamed(text, name string) {
-	word := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
-	if !word || name == "" || len(name) > 40 || len(t.order) > maxNamed {
-		name = "another name"
-	}
-	t.count(fmt.Sprintf(text, name))
-}
-
-func (t *notes) addCount(text string, n int64) {
-	if t.n == nil {
-		t.n = map[string]int64{}
-	}
-	if _, ok := t.n[text]; !ok {
-		t.order = append(t.order, text)
-	}
-	t.n[text] += n
-}
-
-func (t *notes) lines() []string {
-	var out []string
-	for _, text := range t.order {
-		if n := t.n[text]; n > 0 {
-			text = fmt.Sprintf("%s: %d", text, n)
-		}
-		out = append(out, text)
-	}
-	return out
-}
-
 // ErrUsage matches, by errors.Is, the errors of [OpenFiles] and [ParseMapping] that lie
 // in what was asked for rather than in the input.
-var ErrUsage = errors.New("usage error")
-
-type usageError string
-
-func (e usageError) Error() string { return string(e) }
-
-func (e usageError) Is(target error) bool { return target == ErrUsage }
-
-func usage(format string, args ...any) error { return usageError(fmt.Sprintf(format, args...)) }
-
-// A fault says what is wrong with an input and where, without quoting it.
-type fault struct {
-	line, col int64
-	reason    string
-	err       error // sentinel
-	stop      bool  // nothing can be read beyond it
-}
-
-func (f *fault) Error() string { return f.reason }
-
-// bad is a fault of one record, which is skipped.
-func bad(line, col int64, reason string) *fault { return &fault{line: line, col: col, reason: reason} }
-
-// refuse is a fault that stops the reading.
-func refuse(line, col int64, reason string) *fault {
-	return &fault{line: line, col: col, reason: reason, stop: true}
-}
-
-// refuseFields is a fault of a source whose fields are others than those asked for.
-func refuseFields(reason string, fields *FieldsError) *fault {
-	return &fault{line: 1, col: 1, reason: reason, err: fields, stop: true}
-}
-
-// cutOff is the fault of an input that ends in the middle of a record.
-func cutOff(line, col int64, what string) *fault {
-	return &fault{line: line, col: col, reason: "unexpected end of file: " + what, err: io.ErrUnexpectedEOF, stop: true}
-}
-
-// broken passes on an error of the underlying reader with its place.
-func broken(line, col int64, err error) *fault {
-	return &fault{line: line, col: col, reason: err.Error(), err: err, stop: true}
-}
-
-func (f *fault) at(file string) *trace.SourceError {
-	return &trace.SourceError{File: file, Line: f.line, Column: f.col, Reason: f.reason, Err: f.err}
-}
+var ErrUsage = fault.ErrUsage
 
 // A tooManyBad says that more records were bad than is tolerated.
 type tooManyBad struct {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -53,7 +54,7 @@ func TestHopelessSources(t *testing.T) {
 		for i := range good + broken {
 			var err error
 			if i >= good {
-				err = bad(int64(i), 1, "bad")
+				err = fault.Bad(int64(i), 1, "bad")
 			}
 			if s.settle(err); s.err != nil {
 				return i + 1
@@ -65,7 +66,7 @@ func TestHopelessSources(t *testing.T) {
 		t.Errorf("given up after %d records: %v", n, s.err)
 	}
 	const what = "\nThe rest was not read. Mend them, or import without them: --max-bad 0.11, if their share stays the same"
-	if s.settle(bad(1, 1, "bad")); s.err == nil || s.info.Bad != 1001 || !strings.HasSuffix(s.err.Error(), what) {
+	if s.settle(fault.Bad(1, 1, "bad")); s.err == nil || s.info.Bad != 1001 || !strings.HasSuffix(s.err.Error(), what) {
 		t.Errorf("one more: %v", s.err)
 	}
 	s = &Source{name: "log", maxBad: 0.01}
@@ -89,20 +90,20 @@ func TestHopelessSources(t *testing.T) {
 		t.Errorf("an error that is no fault: %v", s.err)
 	}
 	s = &Source{file: "log"}
-	if s.settle(refuse(3, 4, "no more")); s.err == nil || s.err.Error() != "log:3:4: no more" || s.info.Bad != 0 {
+	if s.settle(fault.Refuse(3, 4, "no more")); s.err == nil || s.err.Error() != "log:3:4: no more" || s.info.Bad != 0 {
 		t.Errorf("a fault that stops: %v", s.err)
 	}
 }
 
 // Notes keep their order; what is counted has its number.
 func TestNotes(t *testing.T) {
-	var n notes
-	n.sayOnce("said")
-	n.count("counted")
-	n.sayOnce("said")
-	n.count("counted")
-	n.count("once")
-	if got, want := n.lines(), []string{"said", "counted: 2", "once: 1"}; !slices.Equal(got, want) {
+	var n fault.Notes
+	n.SayOnce("said")
+	n.Count("counted")
+	n.SayOnce("said")
+	n.Count("counted")
+	n.Count("once")
+	if got, want := n.Lines(), []string{"said", "counted: 2", "once: 1"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

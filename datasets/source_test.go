@@ -12,6 +12,7 @@ import (
 	"testing/iotest"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -207,7 +208,7 @@ func TestUsageErrors(t *testing.T) {
 		"size in a known form": {`{}`, Options{Format: "bailian", BlockSize: 16}, "--source-block-size"},
 	} {
 		_, _, err := read(strings.NewReader(c.in), c.o)
-		if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), c.want) {
+		if !errors.Is(err, fault.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -339,8 +340,9 @@ func TestRecordLimit(t *testing.T) {
 		},
 	} {
 		in.Reset(strings.Repeat("x", 300_000))
-		var f *fault
-		if err := next(); !errors.As(err, &f) || !f.stop || !strings.Contains(f.reason, "longer than 64 MiB") || f.line == 0 {
+		var f *fault.Fault
+		if err := next(); !errors.As(err, &f) || !f.Stop || !strings.Contains(f.Reason, "longer than 64 MiB") ||
+			f.Line == 0 {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"io"
 	"strings"
+
+	"reprise/datasets/internal/fault"
 )
 
 // A spanCall says of a record where it stands among the spans of its trace.
@@ -33,7 +35,7 @@ type spanCalls struct {
 	in   rows
 	show view // nil for what is no call
 	of   func(r, shown row) spanCall
-	tell *notes
+	tell *fault.Notes
 
 	known *knownSpans
 	held  []heldSpan
@@ -127,7 +129,7 @@ func (c *spanCalls) next() (row, error) {
 		c.held[0] = heldSpan{}
 		c.held, c.bytes = c.held[1:], c.bytes-first.size
 		if why := first.fact.settle(); why != "" {
-			c.tell.count(why)
+			c.tell.Count(why)
 			continue
 		}
 		return first.shown, nil
@@ -142,8 +144,8 @@ func (c *spanCalls) take() error {
 	}
 	_, c.flat = r.(*csvRows)
 	shown, err := c.show(r, c.tell)
-	if f, ok := err.(*fault); ok && !f.stop && r.cut() {
-		return cutOff(f.line, f.col, "the last row is not whole")
+	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.cut() {
+		return fault.CutOff(f.Line, f.Col, "the last row is not whole")
 	}
 	if err != nil {
 		return err
@@ -159,7 +161,7 @@ func (c *spanCalls) take() error {
 		return nil
 	}
 	if call.id != "" && c.known.again(key) {
-		c.tell.count(noteSpanTwice)
+		c.tell.Count(noteSpanTwice)
 		return nil
 	}
 	fact.isCall = true
@@ -167,7 +169,7 @@ func (c *spanCalls) take() error {
 	fact.count(shown)
 	if c.known.answered(fact) {
 		fact.dropped = true
-		c.tell.count(noteAnswerSeen)
+		c.tell.Count(noteAnswerSeen)
 		return nil
 	}
 	size := rowSize(shown)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -225,11 +226,11 @@ const backwards = "records that end before they start: their latencies are left 
 // record. A first token at or behind the end was not seen: several gateways put
 // the end there when the answer was not streamed. unit is that of numbers which
 // do not tell theirs by their size; 0 leaves them out.
-func (v viewRow) latencies(p latencyPaths, unit time.Duration, tell *notes) {
+func (v viewRow) latencies(p latencyPaths, unit time.Duration, tell *fault.Notes) {
 	e2e, ended := since(v, p.start, p.end, unit)
 	ttft, seen := since(v, p.start, p.first, unit)
 	if ended && e2e < 0 || seen && ttft < 0 {
-		tell.count(backwards)
+		tell.Count(backwards)
 		return
 	}
 	if ended {
@@ -563,18 +564,19 @@ func inZone(face time.Time, zone *time.Location) (time.Time, string) {
 func ParseCapture(begin, end string, zone *time.Location) (trace.Capture, error) {
 	from, relative, why := captureEdge(begin, zone)
 	if why != "" {
-		return trace.Capture{}, usage("the begin of the capture: %s", why)
+		return trace.Capture{}, fault.Usage("the begin of the capture: %s", why)
 	}
 	to, other, why := captureEdge(end, zone)
 	if why != "" {
-		return trace.Capture{}, usage("the end of the capture: %s", why)
+		return trace.Capture{}, fault.Usage("the end of the capture: %s", why)
 	}
 	if relative != other {
-		return trace.Capture{}, usage("of the capture window one edge is a date and the other a duration: give two of a kind")
+		return trace.Capture{}, fault.Usage("of the capture window one edge is a date and the other a duration: " +
+			"give two of a kind")
 	}
 	c := trace.Capture{Begin: from, End: to, Relative: relative}
 	if err := c.Check(); err != nil {
-		return trace.Capture{}, usage("%v", err)
+		return trace.Capture{}, fault.Usage("%v", err)
 	}
 	return c, nil
 }
@@ -601,7 +603,7 @@ func captureEdge(s string, zone *time.Location) (t time.Time, relative bool, why
 // inCapture refuses an arrival that is outside the declared capture; other instants
 // of a request, such as its end, may be outside. The place of the fault is the
 // caller's to fill in.
-func (c *clock) inCapture(arrival time.Time) *fault {
+func (c *clock) inCapture(arrival time.Time) *fault.Fault {
 	if !c.capture.Declared() {
 		return nil
 	}
@@ -610,12 +612,15 @@ func (c *clock) inCapture(arrival time.Time) *fault {
 	undated := c.style == numeric && !c.epoch && arrival.Sub(Epoch) < 1e9*time.Second
 	switch {
 	case c.capture.Relative && !undated:
-		return refuse(0, 0, "its times are dates: give the capture window as two dates, such as 2026-01-02T15:04:05Z")
+		return fault.Refuse(0, 0, "its times are dates: give the capture window as two dates, such as "+
+			"2026-01-02T15:04:05Z")
 	case !c.capture.Relative && undated:
-		return refuse(0, 0, "its times count from a zero of the source's own: give the capture window as two durations from there, such as 0s and 1h")
+		return fault.Refuse(0, 0, "its times count from a zero of the source's own: give the capture window as two "+
+			"durations from there, such as 0s and 1h")
 	}
 	if why := c.capture.Outside(arrival); why != "" {
-		return refuse(0, 0, why+": declare a window that holds all of the source, or leave out the requests that are not in it")
+		return fault.Refuse(0, 0, why+": declare a window that holds all of the source, or leave out the requests "+
+			"that are not in it")
 	}
 	return nil
 }

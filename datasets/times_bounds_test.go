@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -119,10 +120,10 @@ func TestLatencies(t *testing.T) {
 		"no start":               {timesRow{"c": n("3")}, time.Second, nil, nil, false},
 		"no times":               {timesRow{"a": "x", "b": "y", "c": true}, time.Second, nil, nil, false},
 	} {
-		v, tell := newView(c.r), notes{}
+		v, tell := newView(c.r), fault.Notes{}
 		v.latencies(paths, c.unit, &tell)
-		if v.made["e2e"] != c.e2e || v.made["ttft"] != c.ttft || (len(tell.order) == 1) != c.backwards {
-			t.Errorf("%s: %v, %q, want %v and %v", name, v.made, tell.lines(), c.e2e, c.ttft)
+		if v.made["e2e"] != c.e2e || v.made["ttft"] != c.ttft || (len(tell.Lines()) == 1) != c.backwards {
+			t.Errorf("%s: %v, %q, want %v and %v", name, v.made, tell.Lines(), c.e2e, c.ttft)
 		}
 	}
 }
@@ -215,11 +216,12 @@ func TestCaptureWindows(t *testing.T) {
 		{"0s", "2026-01-02T03:04:05Z", "of the capture window one edge is a date and the other a duration: give two of a kind"},
 		{"1969-01-02T03:04:05Z", "2026-01-02T03:04:05Z", "the begin of the capture: its time is outside the years 1970 to 2200"},
 	} {
-		if got, err := ParseCapture(c.begin, c.end, nil); err == nil || err.Error() != c.want || !errors.Is(err, ErrUsage) || got != (trace.Capture{}) {
+		if got, err := ParseCapture(c.begin, c.end, nil); err == nil || err.Error() != c.want ||
+			!errors.Is(err, fault.ErrUsage) || got != (trace.Capture{}) {
 			t.Errorf("%s to %s: %+v, %v, want %s", c.begin, c.end, got, err, c.want)
 		}
 	}
-	if _, err := ParseCapture("1h", "1h", nil); !errors.Is(err, ErrUsage) {
+	if _, err := ParseCapture("1h", "1h", nil); !errors.Is(err, fault.ErrUsage) {
 		t.Errorf("an empty window: %v", err)
 	}
 }

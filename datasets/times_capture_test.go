@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -38,7 +39,7 @@ func TestParseCapture(t *testing.T) {
 	} {
 		got, err := ParseCapture(c.begin, c.end, c.zone)
 		if err != nil {
-			if !errors.Is(err, ErrUsage) || !strings.Contains(err.Error(), c.want) {
+			if !errors.Is(err, fault.ErrUsage) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s %s: %v, want %s", c.begin, c.end, err, c.want)
 			}
 			continue

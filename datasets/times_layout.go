@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"reprise/datasets/internal/fault"
 )
 
 // A dateReading is a date that is neither a number nor ISO 8601, such as
@@ -309,7 +311,8 @@ func timeLayouts(format string) ([]string, error) {
 	probe := time.Date(2021, 11, 23, 17, 48, 59, 0, time.UTC)
 	got, err := time.Parse(layout, probe.Format(layout))
 	if err != nil || !got.Truncate(time.Minute).Equal(probe.Truncate(time.Minute)) {
-		return nil, usage("--time-format: want a layout with year, month, day, hour and minute, such as '%%d.%%m.%%Y %%H:%%M:%%S' or '02.01.2006 15:04:05'")
+		return nil, fault.Usage("--time-format: want a layout with year, month, day, hour and minute, such as " +
+			"'%%d.%%m.%%Y %%H:%%M:%%S' or '02.01.2006 15:04:05'")
 	}
 	return layouts, nil
 }

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"io"
 	"slices"
+
+	"reprise/datasets/internal/fault"
 )
 
 // azureFields maps the columns of the Azure LLM inference traces.
@@ -97,7 +99,7 @@ func azure2025Format() Format {
 				return nil, err
 			}
 			if !slices.Contains(d.rows.(*csvRows).columns, "NumImages") {
-				return nil, refuse(1, 1, "the header has no column for images")
+				return nil, fault.Refuse(1, 1, "the header has no column for images")
 			}
 			d.fields = append(d.fields, field{
 				target: target{name: "images", set: countTo(func(b *builder) **int32 { return &b.e.Images })}, paths: []string{"NumImages"}})

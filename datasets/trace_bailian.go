@@ -141,10 +141,10 @@ func (s *bailianStep) set(b *builder, r row) error {
 
 func (s *bailianStep) accepted(e *trace.Entry, position int64) {
 	if s.note != "" {
-		s.d.s.notes.count(s.note)
+		s.d.s.notes.Count(s.note)
 	}
 	if s.parent != -1 && e.Parents == nil {
-		s.d.s.notes.count(noteNoParent)
+		s.d.s.notes.Count(noteNoParent)
 	}
 	s.chats[s.id] = chat{position, s.session}
 }

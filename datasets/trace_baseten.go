@@ -126,12 +126,14 @@ func (d *basetenDecoder) setBlocks(e *trace.Entry, r row) {
 		d.mapped.s.info.BlockSize, d.mapped.s.info.BlocksHashed = int(size), true
 	}
 	if !ok || size != d.size || d.size == 0 {
-		d.mapped.s.notes.count("records whose block hashes were left out, since their block size is missing or another than before")
+		d.mapped.s.notes.Count("records whose block hashes were left out, since their block size is missing or " +
+			"another than before")
 		return
 	}
 	want := blocksOf(*e.InputTokens, int(size))
 	if len(hashes) != want && len(hashes) != int(*e.InputTokens/size) {
-		d.mapped.s.notes.count("records whose block hashes were left out, since they are not one for each block of the input")
+		d.mapped.s.notes.Count("records whose block hashes were left out, since they are not one for each block of " +
+			"the input")
 		return
 	}
 	blocks := make([]uint64, 0, want)

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -124,16 +125,18 @@ func headerValue(text, key string) string {
 func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
 	headers, rows, ok := blisFiles(files)
 	if !ok {
-		return nil, usage("blis wants a CSV, with its YAML header or without")
+		return nil, fault.Usage("blis wants a CSV, with its YAML header or without")
 	}
 	for _, text := range headers {
 		switch headerValue(text, "time_unit") {
 		case "", "us", "microseconds":
 		default:
-			return nil, refuse(1, 1, "the time_unit of the header is not microseconds, which is all that the columns can be")
+			return nil, fault.Refuse(1, 1, "the time_unit of the header is not microseconds, which is all that the "+
+				"columns can be")
 		}
 		if n, err := strconv.ParseUint(headerValue(text, "warm_up_requests"), 10, 31); err == nil && n > 0 {
-			s.notes.sayOnce("the first requests are a warm-up by the header, and are kept: " + strconv.FormatUint(n, 10))
+			s.notes.SayOnce("the first requests are a warm-up by the header, and are kept: " +
+				strconv.FormatUint(n, 10))
 		}
 	}
 	o.Format = "blis"
@@ -201,8 +204,8 @@ func (d *blisDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err == nil {
 		err = d.setDerived(&dst[before], r)
 	}
-	if f, ok := err.(*fault); ok && !f.stop && r.cut() {
-		err = cutOff(f.line, f.col, "the last row is not whole")
+	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.cut() {
+		err = fault.CutOff(f.Line, f.Col, "the last row is not whole")
 	}
 	if err != nil {
 		return dst[:before], err
@@ -283,7 +286,7 @@ func (d *blisDecoder) lengths(e *trace.Entry, r row, n map[string]int64) (why st
 		e.ImageTokens = trace.Ptr(int32(n["image_tokens"]))
 	}
 	if n["audio_tokens"]+n["video_tokens"] > 0 {
-		d.s.notes.count("requests with audio or video, whose tokens are counted in the input alone")
+		d.s.notes.Count("requests with audio or video, whose tokens are counted in the input alone")
 	}
 	v, _ := r.value("reason_ratio")
 	if ratio, err := strconv.ParseFloat(plain(v), 64); err == nil && ratio > 0 && ratio <= 1 {
@@ -301,7 +304,7 @@ func (d *blisDecoder) latencies(e *trace.Entry, n map[string]int64) (last time.T
 		return last // of a request that arrives at 0 a sending at 0 is real
 	}
 	if first > 0 && first < sent || end > 0 && end < max(sent, first) {
-		d.s.notes.count("requests whose chunks are before their sending, or out of order, taken to have no latencies")
+		d.s.notes.Count("requests whose chunks are before their sending, or out of order, taken to have no latencies")
 		return last
 	}
 	if first > 0 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -103,7 +104,7 @@ func TestBLISPair(t *testing.T) {
 	if _, _, err := readAs("blis", files("trace_version: 2\ntime_unit: ms\n"), Options{}); !errors.As(err, &at) || !strings.Contains(at.Reason, "microseconds") {
 		t.Error(err)
 	}
-	if _, _, err := readAs("blis", files("no: header\n"), Options{}); !errors.Is(err, ErrUsage) {
+	if _, _, err := readAs("blis", files("no: header\n"), Options{}); !errors.Is(err, fault.ErrUsage) {
 		t.Error(err)
 	}
 	torn := good[1]

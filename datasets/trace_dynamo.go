@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -208,7 +209,7 @@ func aiperfText(fields map[string]any) {
 	}
 }
 
-var errNoBlocks = usage("the rows have no block ids that --source-block-size could apply to")
+var errNoBlocks = fault.Usage("the rows have no block ids that --source-block-size could apply to")
 
 // openLengths opens rows of lengths, some of which may lack block ids.
 func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
@@ -309,14 +310,14 @@ type served struct {
 
 func (d *dialectDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	dst, err := d.steppedDecoder.decode(dst)
-	if f, ok := err.(*fault); ok && !f.stop && d.rows == rowsDelta {
-		f.stop, f.reason = true, f.reason+"; rows that hold what is new cannot be read past one at fault"
+	if f, ok := err.(*fault.Fault); ok && !f.Stop && d.rows == rowsDelta {
+		f.Stop, f.Reason = true, f.Reason+"; rows that hold what is new cannot be read past one at fault"
 	}
 	if err == io.EOF && d.doubted != nil && !d.whole {
 		return dst, d.doubted
 	}
 	if err == io.EOF && d.starts > 1 && d.together == d.starts {
-		d.s.notes.sayOnce("all sessions start at the same instant: this is seldom how they arrived")
+		d.s.notes.SayOnce("all sessions start at the same instant: this is seldom how they arrived")
 	}
 	return dst, err
 }
@@ -397,7 +398,7 @@ func (d *dialectDecoder) follow(b *builder, r row, before *turnState) error {
 		e.Time, d.early = after.Add(wait), true
 		if why := d.clock.trackSpan(e.Time); why != "" {
 			line, col := r.place("")
-			return refuse(line, col, why)
+			return fault.Refuse(line, col, why)
 		}
 	}
 	return nil
@@ -423,7 +424,7 @@ func (d *dialectDecoder) parents(e *trace.Entry, r row, before *turnState) (afte
 		ok = ok && isWord
 		p, found := d.requests[name]
 		if !found {
-			d.s.notes.count("requests waited for that are not before the one that waits, left out")
+			d.s.notes.Count("requests waited for that are not before the one that waits, left out")
 		} else if !slices.Contains(e.Parents, p.position) {
 			e.Parents = append(e.Parents, p.position)
 			if p.at.After(after) {
@@ -443,13 +444,14 @@ func (d *dialectDecoder) accepted(e *trace.Entry, position int64) {
 		d.requests[d.id] = now
 	}
 	if d.early {
-		d.s.notes.count("turns without a time, given the earliest possible, since the time that the turn before took is not known")
+		d.s.notes.Count("turns without a time, given the earliest possible, since the time that the turn before " +
+			"took is not known")
 	}
 	if d.blockSize > 0 && e.SourceBlocks == nil {
-		d.s.notes.count("requests without block ids")
+		d.s.notes.Count("requests without block ids")
 	}
 	if d.unread {
-		d.s.notes.count("records with fields that are not read")
+		d.s.notes.Count("records with fields that are not read")
 	}
 	if d.next == nil {
 		return
@@ -514,11 +516,12 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 			return false, d.doubted
 		}
 		line, col := r.place(path)
-		asked := &fault{line: line, col: col, reason: askRows, stop: true}
+		asked := &fault.Fault{Line: line, Col: col, Reason: askRows, Stop: true}
 		// A whole context is as long as the one before it and its answer; what is new seldom is.
 		if before != nil && b.e.InputTokens != nil && *b.e.InputTokens < before.input {
-			asked.reason += fmt.Sprintf(". Here a turn of %d tokens follows one of %d, as in rows of what is new: --rows delta", *b.e.InputTokens, before.input)
-			asked.err = ErrDelta
+			asked.Reason += fmt.Sprintf(". Here a turn of %d tokens follows one of %d, as in rows of what is new: "+
+				"--rows delta", *b.e.InputTokens, before.input)
+			asked.Err = ErrDelta
 		}
 		return false, asked
 	}
@@ -600,7 +603,7 @@ func (d *dialectDecoder) accumulate(b *builder, r row, before *turnState) error 
 	}
 	if e.Messages != nil {
 		e.Messages = slices.Concat(before.messages, e.Messages)
-		d.s.notes.count("turns behind replies that the source does not have: their prompts are shorter than they were")
+		d.s.notes.Count("turns behind replies that the source does not have: their prompts are shorter than they were")
 		return nil
 	}
 	if e.InputTokens == nil {

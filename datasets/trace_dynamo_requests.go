@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -223,18 +224,18 @@ func (d *dynamoRequestDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) 
 	for {
 		out, err := d.steppedDecoder.decode(dst)
 		if err == errSeen {
-			d.s.notes.count("rows of requests that stood before were left out")
+			d.s.notes.Count("rows of requests that stood before were left out")
 			continue
 		}
 		if err == io.EOF && d.alone && d.together {
-			d.s.notes.sayOnce("some requests have a session and some have none: the latter are taken as independent")
+			d.s.notes.SayOnce("some requests have a session and some have none: the latter are taken as independent")
 		}
 		return out, err
 	}
 }
 
 // errSeen is returned for a request that was read before.
-var errSeen = &fault{reason: "the request stood before"}
+var errSeen = &fault.Fault{Reason: "the request stood before"}
 
 // set fills in what the row says through those before it.
 func (d *dynamoRequestDecoder) set(b *builder, r row) error {
@@ -287,7 +288,7 @@ func (d *dynamoRequestDecoder) setBlocks(b *builder, r row) error {
 	size, isCount := countOf(plain(v))
 	switch {
 	case !ok && b.e.SourceBlocks == nil:
-		d.s.notes.count("requests without block ids")
+		d.s.notes.Count("requests without block ids")
 	case !isCount || size == 0 || size > 1<<16:
 		return badAt(r, "request.replay.trace_block_size", "trace_block_size: want a number of tokens from 1 to 65536")
 	case d.blockSize == 0:
@@ -306,7 +307,8 @@ func (d *dynamoRequestDecoder) follow(e *trace.Entry, s *dynamoSession) {
 	}
 	if before == nil {
 		if s.turns > 0 {
-			d.s.notes.count("requests that began before any other of their session had ended, which they do not wait for")
+			d.s.notes.Count("requests that began before any other of their session had ended, which they do not " +
+				"wait for")
 		}
 		return
 	}

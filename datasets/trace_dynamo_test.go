@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -153,7 +154,7 @@ func TestDynamoBlockSize(t *testing.T) {
 		row:    {Rows: "new"},
 		oneRow: {Rows: "delta"},
 	} {
-		if _, _, err := read(strings.NewReader(in), o); !errors.Is(err, ErrUsage) {
+		if _, _, err := read(strings.NewReader(in), o); !errors.Is(err, fault.ErrUsage) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -77,7 +78,8 @@ func mooncakeFormat() Format {
 // noteBlocks says which size of blocks was taken, unless it was told or is the release's.
 func noteBlocks(size int, o Options, s *Source) {
 	if size != MooncakeBlock && o.BlockSize == 0 {
-		s.notes.sayOnce(fmt.Sprintf("blocks of %d tokens fit the lengths of the first rows, and those of %d do not", size, MooncakeBlock))
+		s.notes.SayOnce(fmt.Sprintf("blocks of %d tokens fit the lengths of the first rows, and those of %d do not",
+			size, MooncakeBlock))
 	}
 }
 
@@ -102,9 +104,10 @@ func inSeconds(head []byte, o Options, s *Source) (bool, error) {
 	case !fractions || o.TimeUnit != "":
 		return false, nil
 	case latest-earliest > maxMooncakeGap*float64(rows):
-		return false, refuse(1, 1, "the times have fractions, as seconds have, and are too far apart for seconds: "+sayUnit)
+		return false, fault.Refuse(1, 1,
+			"the times have fractions, as seconds have, and are too far apart for seconds: "+sayUnit)
 	}
-	s.notes.sayOnce(noteFractions)
+	s.notes.SayOnce(noteFractions)
 	return true, nil
 }
 
@@ -169,14 +172,14 @@ func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	for _, f := range dialectFields {
 		if _, ok := object[f[0]]; ok {
 			line, col := r.place(f[0])
-			return dst, refuse(line, col, "the field "+f[0]+" changes what the others mean: say --format "+f[1])
+			return dst, fault.Refuse(line, col, "the field "+f[0]+" changes what the others mean: say --format "+f[1])
 		}
 	}
 	n := len(dst)
 	unread := r.fields.admit(object)
 	dst, err = d.mapped.entry(dst, r)
 	if len(dst) > n && unread {
-		d.mapped.s.notes.count("records with fields that are not read")
+		d.mapped.s.notes.Count("records with fields that are not read")
 	}
 	return dst, err
 }

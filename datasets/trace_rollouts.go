@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -84,7 +85,8 @@ func trieFormat() Format {
 					n := len(row.Outputs)
 					if row.Turns != n || len(row.Observed) != n || len(row.ToolTimes) != n || row.Final == nil {
 						line, col := in.place(offsetOf(raw, "num_turns"))
-						return r, bad(line, col, "num_turns: want as many lengths and latencies, and a final_assistant_response_length")
+						return r, fault.Bad(line, col, "num_turns: want as many lengths and latencies, and a "+
+							"final_assistant_response_length")
 					}
 					return rollout{0, 0, row.Prompt, append(row.Outputs, *row.Final), row.Observed, row.ToolTimes}, nil
 				})
@@ -172,7 +174,7 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	fail := func(path, why string) ([]trace.Entry, error) {
 		line, col := d.in.place(offsetOf(raw, path))
-		return dst, bad(line, col, why)
+		return dst, fault.Bad(line, col, why)
 	}
 	name := fmt.Sprintf("%d/%d", r.Group, r.Stream)
 	if d.files > 0 {

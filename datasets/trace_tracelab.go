@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -113,7 +114,7 @@ func (d *traceLabDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		b.e.E2E = trace.Ptr(round.last.Sub(round.input))
 	}
 	if round.input.IsZero() {
-		d.s.notes.count("rounds without the event that they answer, taken to arrive at their first event")
+		d.s.notes.Count("rounds without the event that they answer, taken to arrive at their first event")
 	}
 	d.follow(&b, round)
 	d.s.info.HasUsers = d.s.info.HasUsers || b.e.User != (trace.Text{})
@@ -128,7 +129,8 @@ func (d *traceLabDecoder) follow(b *builder, round roundEvents) {
 	switch {
 	case !later:
 	case b.e.Time.Before(before.done):
-		d.s.notes.count("rounds that arrived before the one before them in their session had ended, which they do not wait for")
+		d.s.notes.Count("rounds that arrived before the one before them in their session had ended, which they do " +
+			"not wait for")
 	default:
 		b.e.Parents = []int64{before.entry}
 		if before.done.IsZero() || round.input.IsZero() {
@@ -180,7 +182,7 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 		}
 		at, f := d.times.instant(st)
 		if f != nil {
-			f.line, f.col = r.place("timing_events")
+			f.Line, f.Col = r.place("timing_events")
 			return e, f
 		}
 		events[i] = event{plain(fields["event_type"]), at}
@@ -207,7 +209,7 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 		return e, badAt(r, "timing_events", "it has no time")
 	}
 	if f := d.times.clock.inCapture(e.arrival()); f != nil {
-		f.line, f.col = r.place("timing_events")
+		f.Line, f.Col = r.place("timing_events")
 		return e, f
 	}
 	return e, nil
@@ -258,13 +260,14 @@ func traceLabSessionsFormat() Format {
 			}
 			for _, name := range sessionColumns {
 				if !slices.Contains(rows.columns, name) {
-					return nil, refuse(1, 1, "the header has no column for "+name)
+					return nil, fault.Refuse(1, 1, "the header has no column for "+name)
 				}
 			}
 			rows.admit(s.fields, nil)
 			s.info.HasTimes, s.info.TimeUnit, s.info.HasSessions = true, "ms", true
 			s.info.BlockSize, s.info.BlocksHashed = sharedBlock, true
-			s.notes.sayOnce("later rounds arrive without the time to serve those before them, which this format does not record")
+			s.notes.SayOnce("later rounds arrive without the time to serve those before them, which this format " +
+				"does not record")
 			return &sessionsDecoder{rows: rows, sessions: map[string]*sessionState{}}, nil
 		},
 	}
@@ -311,9 +314,9 @@ func (d *sessionsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	line, col := r.place("")
 	if r.cut() {
-		return dst, cutOff(line, col, "the last row is not whole")
+		return dst, fault.CutOff(line, col, "the last row is not whole")
 	}
-	return dst, bad(line, col, why)
+	return dst, fault.Bad(line, col, why)
 }
 
 func (d *sessionsDecoder) readRound(r row) (e trace.Entry, why string) {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -152,7 +153,7 @@ func (d *trtllmDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	if t.ID != "" && d.seen[t.ID] {
-		d.s.notes.count(noteTRTLLMTwice)
+		d.s.notes.Count(noteTRTLLMTwice)
 		return dst, nil
 	}
 	p := trtllmPlan{d: d, ids: d.ids, session: trace.NewText(cmp.Or(t.ID, "trace "+strconv.Itoa(len(d.seen)))),
@@ -160,17 +161,17 @@ func (d *trtllmDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	p.addEvents(t.Events, "events", nil)
 	if p.why != "" {
 		line, col := d.in.place(offsetOf(raw, p.path))
-		return dst, bad(line, col, p.why)
+		return dst, fault.Bad(line, col, p.why)
 	}
 	d.s.fields.scan(raw)
 	d.seen[cmp.Or(t.ID, strconv.Itoa(len(d.seen)))] = true
 	d.entries, d.ids = d.entries+int64(len(p.calls)), p.ids
 	maps.Copy(d.systems, p.systems)
 	if len(p.calls) == 0 {
-		d.s.notes.count(noteTRTLLMNone)
+		d.s.notes.Count(noteTRTLLMNone)
 	}
 	for range p.drops {
-		d.s.notes.count(noteTRTLLMDrops)
+		d.s.notes.Count(noteTRTLLMDrops)
 	}
 	return append(dst, p.calls...), nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -96,7 +97,7 @@ func openWeka(in records, o Options, s *Source) *wekaDecoder {
 	d.clock.told, d.clock.style, d.clock.unit = time.Second, numeric, time.Second
 	s.info.HasTimes, s.info.SessionTimes, s.info.TimeUnit = true, true, unitName(time.Second)
 	s.info.HasSessions, s.info.BlocksHashed = true, true
-	s.notes.sayOnce("times count from the start of each conversation, and the source does not tell when that was")
+	s.notes.SayOnce("times count from the start of each conversation, and the source does not tell when that was")
 	return d
 }
 
@@ -192,20 +193,21 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	before := len(dst)
 	dst, f := d.appendEntries(dst, &c, plan.calls)
 	if f != nil {
-		f.line, f.col = d.in.place(offsetOf(raw, ""))
+		f.Line, f.Col = d.in.place(offsetOf(raw, ""))
 		return dst[:before], f
 	}
 	d.s.fields.scan(raw)
 	d.s.info.BlockSize = int(c.BlockSize)
 	d.entries += int64(len(plan.calls))
 	if len(plan.calls) == 0 {
-		d.s.notes.count("conversations without requests")
+		d.s.notes.Count("conversations without requests")
 	}
 	return dst, nil
 }
 
 // appendEntries appends the entries of a conversation in the order of their times.
-func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation, plan []wekaCall) ([]trace.Entry, *fault) {
+func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation,
+	plan []wekaCall) ([]trace.Entry, *fault.Fault) {
 	order := make([]int, len(plan))
 	for i := range order {
 		order[i] = i
@@ -230,7 +232,7 @@ func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation, plan
 		}
 		t, why, stop := d.clock.instant(stamp{style: numeric, whole: int64(call.at / time.Second), nano: int64(call.at % time.Second)})
 		if why != "" {
-			return dst, &fault{reason: why, stop: stop}
+			return dst, &fault.Fault{Reason: why, Stop: stop}
 		}
 		e := call.entry(models)
 		e.Time, e.Session, e.Thread, e.Turn = t, session, trace.Ptr(int32(thread)), trace.Ptr(turns[thread])
@@ -245,9 +247,9 @@ func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation, plan
 	d.ids = ids.next
 	maps.Copy(d.trunks, ids.trunks)
 	if len(ids.taken) > 0 {
-		d.s.notes.count(noteWekaTrunk)
+		d.s.notes.Count(noteWekaTrunk)
 	} else if ids.local {
-		d.s.notes.count(noteWekaLocal)
+		d.s.notes.Count(noteWekaLocal)
 	}
 	return dst, nil
 }
@@ -268,28 +270,28 @@ func (c *wekaCall) entry(models map[string]trace.Text) trace.Entry {
 	return e
 }
 
-func (d *wekaDecoder) bad(raw []byte, path, why string) *fault {
+func (d *wekaDecoder) bad(raw []byte, path, why string) *fault.Fault {
 	line, col := d.in.place(offsetOf(raw, path))
-	return bad(line, col, why)
+	return fault.Bad(line, col, why)
 }
 
 // fault locates an error of encoding/json, whose texts quote the input.
-func (d *wekaDecoder) fault(err error) *fault {
+func (d *wekaDecoder) fault(err error) *fault.Fault {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
 		line, col := d.in.place(int(max(syntax.Offset-1, 0)))
 		if d.in.last() {
-			return cutOff(line, col, "the last record is not whole")
+			return fault.CutOff(line, col, "the last record is not whole")
 		}
-		return bad(line, col, "it is not valid JSON")
+		return fault.Bad(line, col, "it is not valid JSON")
 	case errors.As(err, &kind):
 		line, col := d.in.place(int(max(kind.Offset-1, 0)))
-		return bad(line, col, "a value of the conversation is not of its kind")
+		return fault.Bad(line, col, "a value of the conversation is not of its kind")
 	}
 	line, col := d.in.place(0)
-	return bad(line, col, "a value of the conversation is not of its kind")
+	return fault.Bad(line, col, "a value of the conversation is not of its kind")
 }
 
 // wekaIDs renumbers the block ids of a conversation.
@@ -344,10 +346,10 @@ func (w *wekaIDs) fitBlocks(ids []uint64, input, size int32, of wekaTrunk) []uin
 	full, n := int(input/size), blocksOf(input, int(size))
 	if len(ids) != full {
 		if full > 2*len(ids) {
-			w.d.s.notes.count(noteWekaNone)
+			w.d.s.notes.Count(noteWekaNone)
 			return nil
 		}
-		w.d.s.notes.count(noteWekaFloor)
+		w.d.s.notes.Count(noteWekaFloor)
 	}
 	out := make([]uint64, 0, n)
 	shared := 0

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/trace"
 )
 
@@ -205,7 +206,7 @@ func TestWekaFaults(t *testing.T) {
 	if info := reads(t, conversationOf("a")+"\n"+good, Options{}, "0s session=g turn=0 after=[] in=0 out=1 blocks=[] stream=true e2e=1s"); info.Records != 2 {
 		t.Errorf("%+v", info)
 	}
-	if _, _, err := read(strings.NewReader(good), Options{TimeUnit: "s"}); !errors.Is(err, ErrUsage) {
+	if _, _, err := read(strings.NewReader(good), Options{TimeUnit: "s"}); !errors.Is(err, fault.ErrUsage) {
 		t.Errorf("a unit: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"reprise/datasets/internal/fault"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -41,7 +42,7 @@ var settledCounts = []string{"input", "output", "cached", "reasoning"}
 // tokens.cached and tokens.reasoning, from where a mapping takes them, see
 // [Mapping.withUsage]. tell is that of the view which shows the row. A row without usage is
 // left as it is.
-func (r *usageReader) show(v viewRow, tell *notes) error {
+func (r *usageReader) show(v viewRow, tell *fault.Notes) error {
 	t, where, err := r.settle(v, tell)
 	if err == nil && where != "" {
 		putTokens(v, t, where)
@@ -50,7 +51,7 @@ func (r *usageReader) show(v viewRow, tell *notes) error {
 }
 
 // settle reads the usage of a row, and says where it is; "" where there is none.
-func (r *usageReader) settle(v row, tell *notes) (t tokenusage.Tokens, where string, _ error) {
+func (r *usageReader) settle(v row, tell *fault.Notes) (t tokenusage.Tokens, where string, _ error) {
 	var counts tokenusage.Counts
 	for _, target := range usageTargets {
 		found, path, ok := findFirst(v, r.fields[target.name])
@@ -100,12 +101,12 @@ func putTokens(v viewRow, t tokenusage.Tokens, origin string) {
 }
 
 // noteFindings counts what was found in the usage of a record.
-func noteFindings(found tokenusage.Findings, tell *notes) {
+func noteFindings(found tokenusage.Findings, tell *fault.Notes) {
 	if found == 0 {
 		return
 	}
 	for _, one := range found.All() {
-		tell.count(one.String())
+		tell.Count(one.String())
 	}
 }
 

@@ -36,10 +36,10 @@ var mayImport = map[string]string{
 	"trace/shard":        "trace trace/recording trace/objectstore",
 	"trace/fleet":        "trace trace/block trace/sample",
 	"trace/breaker":      "trace trace/block trace/page",
-	"datasets":           "trace trace/arrowipc trace/strictyaml trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
+	"datasets":           "datasets/internal/fault trace trace/arrowipc trace/strictyaml trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
 	"datasets/demolog":   "",
 	"datasets/record":    "trace trace/ending trace/recording replay/openai trace/usage",
-	"datasets/export":    "trace datasets",
+	"datasets/export":    "trace datasets datasets/internal/fault",
 	"datasets/catalogue": "",
 	"anonymize":          "trace trace/recording trace/shard trace/token trace/block trace/breaker trace/profile anonymize/dp anonymize/internal/confine",
 	"anonymize/dp":       "",
@@ -89,6 +89,8 @@ var mayImport = map[string]string{
 	"examples/slowest":         "trace replay/result",
 	"examples/replayload":      "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
 	"examples/race/truth":      "",
+
+	"datasets/internal/fault": "trace",
 
 	"trace/token/internal/jinja":     "",
 	"anonymize/internal/confine":     "",

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"reprise/datasets"
+	"reprise/datasets/internal/fault"
 )
 
 // Formats lists the formats that a trace can be written in.
@@ -17,15 +17,6 @@ func Formats() []Format {
 		sglangFormat(), guideLLMFormat(), inferencePerfFormat(), openAIBatchFormat(), blisFormat(),
 	}
 }
-
-// A usageError is an error in what was asked for, and matches [datasets.ErrUsage].
-type usageError string
-
-func (e usageError) Error() string { return string(e) }
-
-func (e usageError) Is(target error) bool { return target == datasets.ErrUsage }
-
-func usage(format string, args ...any) error { return usageError(fmt.Sprintf(format, args...)) }
 
 // NewWriter writes to w in the format of that name. Errors in what was asked
 // for match [datasets.ErrUsage].
@@ -37,18 +28,18 @@ func NewWriter(name string, w io.Writer, o Options) (Writer, error) {
 		for i, out := range outputs {
 			names[i] = out.Name
 		}
-		return nil, usage("unknown format to write: want one of %s", strings.Join(names, ", "))
+		return nil, fault.Usage("unknown format to write: want one of %s", strings.Join(names, ", "))
 	}
 	out := outputs[i]
 	switch {
 	case o.BlockSize < 0:
-		return nil, usage("the block size is negative")
+		return nil, fault.Usage("the block size is negative")
 	case out.NeedsBlocks && o.BlockSize == 0:
 		return nil, fmt.Errorf("the trace has no block ids, which the format %s needs", name)
 	case out.NeedsPrompts && o.Prompter == nil:
-		return nil, usage("the format %s holds prompts: say what is to make them", name)
+		return nil, fault.Usage("the format %s holds prompts: say what is to make them", name)
 	case out.HeaderExt != "" && o.Header == nil:
-		return nil, usage("the format %s has a second file, with the header: say where to write it", name)
+		return nil, fault.Usage("the format %s has a second file, with the header: say where to write it", name)
 	}
 	f := &writer{w: bufio.NewWriter(w), losses: newLosses(out.says)}
 	var err error

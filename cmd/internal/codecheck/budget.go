@@ -17,7 +17,7 @@ import (
 var budgets = map[string]int{
 	"anonymize": 13_720,
 	"cmd":       24_970,
-	"datasets":  28_060,
+	"datasets":  28_200,
 	"examples":  1_000,
 	"replay":    61_700,
 	"synth":     15_450,
