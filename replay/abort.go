@@ -11,7 +11,7 @@ import (
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 
-	"reprise/trace/quantity"
+	"reprise/replay/figure"
 )
 
 // A Condition ends a run: when it holds over a window of ten seconds with at
@@ -21,15 +21,9 @@ import (
 // that came. A server that answers nothing is noticed by the number of requests in
 // flight, which the condition on the queue is about.
 type Condition struct {
-	What  string  // errors, queue, or a latency and its percentile, such as ttft-p99
-	Above float64 // a share, a number of requests, or seconds
+	Of    figure.Figure // the error rate, the requests in flight, or a percentile of TTFT, ITL or the send lag
+	Above float64       // in the unit of the figure
 }
-
-// What a [Condition] may be about, besides latencies.
-const (
-	abortErrors = "errors" // share of failed requests
-	abortQueue  = "queue"  // requests in flight, at every look in the window
-)
 
 // The window of a Condition.
 const (
@@ -37,12 +31,22 @@ const (
 	abortRequests = 20
 )
 
-var abortLatencies = []string{"ttft", "itl", "lag"}
+// abortLatencies are those that the meters of a run have; abortPercentiles are told of them.
+var (
+	abortLatencies   = []string{"ttft", "itl", "send_lag"}
+	abortPercentiles = []figure.Statistic{figure.P50, figure.P90, figure.P95, figure.P99}
+)
+
+// abortable tells whether a run can be watched for a figure: the requests in flight are told at every look in
+// the window.
+func abortable(f figure.Figure) bool {
+	return f.Name == "error_rate" || f.Name == "in_flight" ||
+		slices.Contains(abortLatencies, f.Name) && slices.Contains(abortPercentiles, f.Statistic)
+}
 
 // ParseConditions reads conditions that are separated by commas, such as
-// errors>5%,queue>100,ttft-p99>10s. A latency is ttft, itl or lag (of the sending),
-// with -p50, -p90, -p95 or -p99. An error names the condition by its position and
-// does not quote it.
+// error_rate>5%,in_flight>100,p99_ttft>10s, with the names of figures in any spelling. An error
+// names the condition by its position and does not quote it.
 func ParseConditions(s string) ([]Condition, error) {
 	var out []Condition
 	for i, part := range strings.Split(s, ",") {
@@ -51,8 +55,8 @@ func ParseConditions(s string) ([]Condition, error) {
 			return nil, fmt.Errorf("condition %d: %w", i+1, err)
 		}
 		for _, other := range out {
-			if other.What == c.What {
-				return nil, fmt.Errorf("condition %d: there are two of %s", i+1, c.What)
+			if other.Of == c.Of {
+				return nil, fmt.Errorf("condition %d: there are two of %s", i+1, c.Of)
 			}
 		}
 		out = append(out, c)
@@ -63,47 +67,18 @@ func ParseConditions(s string) ([]Condition, error) {
 func parseCondition(s string) (c Condition, err error) {
 	what, value, found := strings.Cut(s, ">")
 	if !found {
-		return c, errors.New("want WHAT>VALUE, such as errors>5%, queue>100 or ttft-p99>10s")
+		return c, errors.New("want WHAT>VALUE, such as error_rate>5%, in_flight>100 or p99_ttft>10s")
 	}
-	c.What = what
-	switch {
-	case what == abortErrors:
-		if c.Above, err = quantity.Share(value); err != nil || !strings.HasSuffix(value, "%") || c.Above >= 1 {
-			return c, errors.New("errors: want a percentage from 0% to below 100%, such as errors>5%")
-		}
-	case what == abortQueue:
-		n, err := quantity.Count(value)
-		if err != nil || n > math.MaxInt32 {
-			return c, errors.New("queue: want a number of requests in flight, such as queue>100")
-		}
-		c.Above = float64(n)
-	default:
-		if _, _, ok := c.latency(); !ok {
-			return c, errors.New("want errors, queue, or one of ttft, itl and lag with -p50, -p90, -p95 or -p99, such as ttft-p99>10s")
-		}
-		d, err := quantity.Latency(value)
-		if err != nil || d <= 0 {
-			return c, errors.New("want a duration above 0, such as 500ms or 10s, after the name of a latency")
-		}
-		c.Above = d.Seconds()
+	if c.Of, err = figure.Parse(what, abortable); err != nil {
+		return c, err
+	}
+	if c.Above, err = c.Of.ParseLimit(strings.TrimSpace(value)); err != nil {
+		return c, fmt.Errorf("%s: %w", c.Of, err)
+	}
+	if c.Of.Unit == figure.Share && c.Above >= 1 {
+		return c, fmt.Errorf("%s: want less than 100%%, or it never holds", c.Of)
 	}
 	return c, nil
-}
-
-// latency says which latency c is about, by its place, and which percentile.
-func (c Condition) latency() (i int, percentile float64, ok bool) {
-	name, p, _ := strings.Cut(c.What, "-p")
-	for i, n := range abortLatencies {
-		if n != name {
-			continue
-		}
-		switch p {
-		case "50", "90", "95", "99":
-			percentile, _ = strconv.ParseFloat(p, 64)
-			return i, percentile, true
-		}
-	}
-	return 0, 0, false
 }
 
 // aborted is the cause of a run that a Condition has ended.
@@ -115,18 +90,20 @@ type aborted struct {
 
 func (a *aborted) Error() string {
 	value := func(v float64) string {
-		switch a.What {
-		case abortErrors:
+		switch a.Of.Unit {
+		case figure.Share:
 			return strconv.FormatFloat(math.Round(1e4*v)/100, 'f', -1, 64) + " %"
-		case abortQueue:
+		case figure.Requests:
 			return strconv.FormatFloat(v, 'f', 0, 64)
 		}
-		return time.Duration(v * 1e9).Round(time.Microsecond).String()
+		return time.Duration(v * 1e6).Round(time.Microsecond).String()
 	}
-	if a.What == abortQueue {
-		return fmt.Sprintf("the condition to abort on holds: at least %s requests were in flight for %d s, above %s", value(a.measured), abortLooks, value(a.Above))
+	if a.Of.Unit == figure.Requests {
+		return fmt.Sprintf("the condition to abort on holds: at least %s requests were in flight for %d s, above %s",
+			value(a.measured), abortLooks, value(a.Above))
 	}
-	return fmt.Sprintf("the condition to abort on holds: %s was %s in %d s with %d requests, above %s", a.What, value(a.measured), abortLooks, a.requests, value(a.Above))
+	return fmt.Sprintf("the condition to abort on holds: %s was %s in %d s with %d requests, above %s",
+		a.Of, value(a.measured), abortLooks, a.requests, value(a.Above))
 }
 
 // An aborter keeps the last looks at a run and holds conditions against them.
@@ -155,7 +132,7 @@ func (a *aborter) look(done, failed, inFlight int64, m *meters) *aborted {
 	}
 	l.done, l.failed, l.inFlight = done, failed, inFlight
 	for i, h := range []*hdr.Histogram{m.ttft.interval, m.itl.interval, m.lag.interval} {
-		about := func(c Condition) bool { at, _, ok := c.latency(); return ok && at == i }
+		about := func(c Condition) bool { return c.Of.Name == abortLatencies[i] }
 		if !slices.ContainsFunc(a.conditions, about) {
 			continue
 		}
@@ -183,16 +160,16 @@ func (a *aborter) measure(c Condition) (v float64, requests int64) {
 	for _, l := range a.looks {
 		done, failed, least = done+l.done, failed+l.failed, min(least, l.inFlight)
 	}
-	switch c.What {
-	case abortErrors:
+	switch c.Of.Unit {
+	case figure.Share:
 		return float64(failed) / float64(max(done, 1)), done
-	case abortQueue:
+	case figure.Requests:
 		return float64(least), done + least
 	}
-	i, percentile, _ := c.latency()
 	all := newHistogram()
 	for _, l := range a.looks {
-		all.Merge(l.latencies[i])
+		all.Merge(l.latencies[slices.Index(abortLatencies, c.Of.Name)])
 	}
-	return float64(all.ValueAtQuantile(percentile)) / 1e6, done
+	share, _ := c.Of.Statistic.Share()
+	return float64(all.ValueAtQuantile(100*share)) / 1e3, done
 }

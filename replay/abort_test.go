@@ -6,26 +6,29 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"reprise/replay/figure"
 )
 
 func TestParseConditions(t *testing.T) {
+	errorRate, inFlight := figure.Of(0, "error_rate"), figure.Of(0, "in_flight")
 	for in, want := range map[string][]Condition{
-		"errors>5%":                       {{abortErrors, 0.05}},
-		"errors>0%":                       {{abortErrors, 0}},
-		"queue>100,ttft-p99>10s":          {{abortQueue, 100}, {"ttft-p99", 10}},
-		"itl-p50>80ms,lag-p95>1m":         {{"itl-p50", 0.08}, {"lag-p95", 60}},
-		"ttft-p50>1s,ttft-p99>2.5s":       {{"ttft-p50", 1}, {"ttft-p99", 2.5}},
-		"errors>2.5%,queue>0,lag-p90>1ns": {{abortErrors, 0.025}, {abortQueue, 0}, {"lag-p90", 1e-9}},
+		"error_rate>5%":                {{errorRate, 0.05}},
+		"errors>0%":                    {{errorRate, 0}},
+		"queue>100,p99_ttft>10s":       {{inFlight, 100}, {figure.Of(figure.P99, "ttft"), 10_000}},
+		"itl-p50>80ms,lag-p95>1m":      {{figure.Of(figure.P50, "itl"), 80}, {figure.Of(figure.P95, "send_lag"), 60_000}},
+		"ttft-p50>1s, p99 ttft > 2.5s": {{figure.Of(figure.P50, "ttft"), 1000}, {figure.Of(figure.P99, "ttft"), 2500}},
+		"error_share>2.5%,in_flight>0": {{errorRate, 0.025}, {inFlight, 0}},
 	} {
 		if got, err := ParseConditions(in); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %v, %v", in, got, err)
 		}
 	}
 	for in, want := range map[string]string{
-		"": "WHAT>VALUE", "errors": "WHAT>VALUE", "errors>5": "percentage", "errors>100%": "percentage", "errors>-1%": "percentage", "errors>NaN%": "percentage",
-		"queue>5%": "number of requests", "queue>-1": "number of requests", "queue>1.5": "number of requests", "errors>5%,": "condition 2",
-		"ttft>1s": "-p50", "ttft-p42>1s": "-p50", "tpot-p99>1s": "-p50", "ttft-p99>10": "duration", "ttft-p99>0s": "duration", "ttft-p99>": "duration",
-		" errors>5%": "want errors", "errors>5%, queue>3": "condition 2", "queue>1,queue>2": "two of queue", "errors>=5%": "percentage",
+		"": "WHAT>VALUE", "errors": "WHAT>VALUE", "errors>5": "percentage", "errors>100%": "less than 100%", "errors>-1%": "percentage", "errors>NaN%": "percentage",
+		"queue>5%": "whole number of requests", "queue>-1": "whole number of requests", "queue>1.5": "whole number of requests", "errors>5%,": "condition 2",
+		"ttft>1s": "say which ttft", "ttft-p42>1s": "cannot be told here", "tpot-p99>1s": "cannot be told here", "ttft-p99>10": "duration", "ttft-p99>0s": "duration", "ttft-p99>": "duration",
+		"speed>5%": "no such metric", "queue>1,in_flight>2": "two of in_flight", "errors>=5%": "percentage",
 	} {
 		if _, err := ParseConditions(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", in, err, want)
@@ -75,9 +78,9 @@ func TestAbort(t *testing.T) {
 	}{
 		{"sound", "errors>5%,queue>100,lag-p99>1s", &fake{hold: slow(0, time.Second)}, rate, 0, 0, ""},
 		// From row 200 on all fail: after 20 s, 5 % of a window are passed within a second.
-		{"errors", "errors>5%", &fake{fail: func(id int32) bool { return id >= 200 }}, rate, 205, 222, "errors was"},
+		{"errors", "errors>5%", &fake{fail: func(id int32) bool { return id >= 200 }}, rate, 205, 222, "error_rate was"},
 		{"some errors", "errors>5%", &fake{fail: func(id int32) bool { return id%25 == 0 }}, rate, 0, 0, ""},
-		{"all fail from the start", "errors>5%", &fake{fail: func(int32) bool { return true }}, rate, 95, 112, "errors was 100 %"},
+		{"all fail from the start", "errors>5%", &fake{fail: func(int32) bool { return true }}, rate, 95, 112, "error_rate was 100 %"},
 		{"too few requests", "errors>5%", &fake{fail: func(int32) bool { return true }}, time.Second, 0, 0, ""},
 		// From row 200 on nothing ends: 50 are in flight 5 s later, and have been for 10 s another 10 later.
 		{"queue", "queue>50", &fake{hold: slow(200, time.Hour)}, rate, 335, 355, "requests were in flight for 10 s"},
@@ -87,7 +90,7 @@ func TestAbort(t *testing.T) {
 			}
 			return 0
 		}}, rate, 0, 0, ""},
-		{"the first that holds", "queue>1000000,errors>50%", &fake{fail: func(int32) bool { return true }}, rate, 95, 112, "errors"},
+		{"the first that holds", "queue>1000000,errors>50%", &fake{fail: func(int32) bool { return true }}, rate, 95, 112, "error_rate"},
 		// The lag of a limit in flight: 1 s each, one at a time, of two a second.
 		{"lag", "lag-p50>3s", &fake{hold: slow(0, time.Second)}, 500 * time.Millisecond, 0, 0, ""},
 	} {
@@ -131,7 +134,7 @@ func TestAborterWindow(t *testing.T) {
 	for i := range 6 {
 		if got := second(2*time.Second, time.Millisecond, 10); (got != nil) != (i >= 5) {
 			t.Fatalf("after %d slow ones: %v", i+1, got)
-		} else if i == 5 && (got.What != "ttft-p50" || got.requests != 100 || got.measured < 1.9 || got.measured > 2.1) {
+		} else if i == 5 && (got.Of.String() != "p50_ttft" || got.requests != 100 || got.measured < 1900 || got.measured > 2100) {
 			t.Errorf("%+v", got)
 		}
 	}

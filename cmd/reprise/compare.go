@@ -96,7 +96,8 @@ worse.`,
 	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil, "results of a server, as `NAME=FILE`, instead of --a and --b; repeatable. All are compared with the first name")
 	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, to measure noise; repeatable")
 	recordedRuns.StringVar(&f.production, "production", "", "`trace` whose recorded TTFT and E2E are compared with a replay of it")
-	judgement.StringVar(&f.primary, "primary", "", "metric that decides: "+strings.Join(compare.PrimaryMetrics(), ", ")+". Default: the one that varies least in pilot rounds; of recorded runs "+compare.DefaultPrimary)
+	judgement.MetricVar(&f.primary, "primary", "`metric` that decides, such as p95_ttft, mean_tpot, error_rate or sessions_per_s. "+
+		"Default: the one that varies least in pilot rounds; of recorded runs "+compare.DefaultPrimary, compare.ParsePrimary)
 	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "significance level: probability of a verdict without a real difference")
 	judgement.StringVar(&f.detect, "detect", "", "`change` of the primary metric to detect, such as 3%: makes as many rounds as that needs; of recorded runs it prints how many would")
 	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 if B is significantly worse on the primary metric or any latency that users feel")

@@ -299,7 +299,7 @@ func TestCompareUsage(t *testing.T) {
 		"want a change in percent":             "a b --detect 3",
 		"--pilot-rounds: from 3":               "w.parquet --preset l4-qwen2.5-0.5b --pilot-rounds 0 --detect 3% -o d",
 		"write measured, 2% or":                "w.parquet --preset l4-qwen2.5-0.5b --noise much -o d",
-		"the primary metric is one":            "a b --primary ttft",
+		"--primary: say which ttft":            "a b --primary ttft",
 		"alpha":                                "a b --alpha 0.9",
 		"one replay cannot":                    "--production w.parquet r.parquet --gate",
 		"takes the results of one":             "--production w.parquet",

@@ -111,7 +111,7 @@ func TestContractIsReadBeforeSending(t *testing.T) {
 	simulatedResults(t)
 	writeFiles(t, map[string]string{"c.yaml": "clauses:\n  - p95 ttft <= 1s\n  - p95 speed <= 1s\n"})
 	_, errs, code := reprise(t, "replay", "t.parquet", "--url", "http://127.0.0.1:1", "-o", "x.parquet", "--contract", "c.yaml")
-	if code != cli.Usage || !strings.Contains(errs, "c.yaml:3:9: want a metric") {
+	if code != cli.Usage || !strings.Contains(errs, "c.yaml:3:9: no such metric") {
 		t.Errorf("exit code %d\n%s", code, errs)
 	}
 }

@@ -150,7 +150,7 @@ func ceil(v float64) int { return int(math.Ceil(v - 1e-9)) }
 // details it has the formulas as well.
 func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
-	p.Line("", c.Loosened.Beside(c.headline()+fmt.Sprintf(", with %s %% headroom.", figure(c.Headroom*100))))
+	p.Line("", c.Loosened.Beside(c.headline()+fmt.Sprintf(", with %s %% headroom.", page.Number(c.Headroom*100))))
 	if warning := report.Warned(c.PresetWarning, c.Extrapolates); warning != "" {
 		p.Line("Warning: ", warning+".")
 	}
@@ -161,21 +161,21 @@ func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 	fact("Per instance", "%s%s, %s", c.load(c.Highest), c.within(), c.confirmed())
 	fact("Instances", "%s for the target%s; %s with headroom", page.Count(int64(c.Instances)), c.between(), page.Count(int64(c.WithMargin)))
 	fact("GPUs", "%s for the target; %s with headroom, %d an instance", page.Count(int64(c.GPUs)), page.Count(int64(c.GPUsTotal)), c.GPUsPerInstance)
-	fact("Utilisation", "%s %% at the target, with headroom", figure(c.Utilisation*100))
+	fact("Utilisation", "%s %% at the target, with headroom", page.Number(c.Utilisation*100))
 	if k := c.Cost; k != nil {
-		fact("Output", "%s tokens/s, %s as measured at the highest load", figure(k.OutputPerS), k.each())
+		fact("Output", "%s tokens/s, %s as measured at the highest load", page.Number(k.OutputPerS), k.each())
 		if k.PerHour != nil {
-			fact("Cost per hour", "%s (%s)", figure(*k.PerHour), c.paid(c.GPUsTotal))
+			fact("Cost per hour", "%s (%s)", page.Number(*k.PerHour), c.paid(c.GPUsTotal))
 			if k.PerSession != nil {
-				fact("Cost, session", "%s a session at the target, of %s a second", cell(k.PerSession), figure(*k.SessionsPerS))
+				fact("Cost, session", "%s a session at the target, of %s a second", cell(k.PerSession), page.Number(*k.SessionsPerS))
 			}
-			fact("Cost", "%s per million output tokens; 1 buys %s tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, figure))
+			fact("Cost", "%s per million output tokens; 1 buys %s tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, page.Number))
 		}
 		if k.PerMillionGood != nil {
 			fact("Cost, goodput", "%s per million output tokens of requests that met the SLO, %s of them", cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent))
 		}
 		if k.KilowattHours != nil {
-			fact("Energy", "%s kWh per hour, %s J per output token", figure(*k.KilowattHours), cell(k.JoulesPerToken))
+			fact("Energy", "%s kWh per hour, %s J per output token", page.Number(*k.KilowattHours), cell(k.JoulesPerToken))
 		}
 	}
 	p.Blank()
@@ -215,7 +215,7 @@ func (c *Capacity) confirmed() string {
 func (c *Capacity) formulas() []string {
 	return []string{
 		fmt.Sprintf("instances = ⌈target ÷ highest load⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Target), spelled(c.Highest), c.Instances),
-		fmt.Sprintf("with headroom = ⌈target × (1 + headroom) ÷ highest load⌉ = ⌈%s × %s ÷ %s⌉ = %d, on %s each.", spelled(c.Target), figure(1+c.Headroom), spelled(c.Highest), c.WithMargin, page.Many(int64(c.GPUsPerInstance), "GPU")),
+		fmt.Sprintf("with headroom = ⌈target × (1 + headroom) ÷ highest load⌉ = ⌈%s × %s ÷ %s⌉ = %d, on %s each.", spelled(c.Target), page.Number(1+c.Headroom), spelled(c.Highest), c.WithMargin, page.Many(int64(c.GPUsPerInstance), "GPU")),
 		"This assumes that a router spreads the load evenly, and that instances do not help each other's caches.",
 	}
 }
@@ -332,9 +332,9 @@ func (k *Cost) output(c *Capacity, h *Highest) error {
 // each is the output of a request, or of a session.
 func (k *Cost) each() string {
 	if k.OutputPerSession != nil {
-		return figure(*k.OutputPerSession) + " per session"
+		return page.Number(*k.OutputPerSession) + " per session"
 	}
-	return figure(k.OutputPerRequest) + " per request"
+	return page.Number(k.OutputPerRequest) + " per request"
 }
 
 // shared is the price of a million tokens, and the tokens of a unit of price; null
@@ -351,7 +351,7 @@ func shared(price, tokens float64) (perMillion, perPrice *float64) {
 func (p *Prices) paid(gpus int) string {
 	out := "of all GPUs"
 	if p.PerGPUHour > 0 {
-		out = fmt.Sprintf("%d × %s a GPU-hour", gpus, figure(p.PerGPUHour))
+		out = fmt.Sprintf("%d × %s a GPU-hour", gpus, page.Number(p.PerGPUHour))
 	}
 	if p.PerKWh > 0 {
 		out += ", with energy"

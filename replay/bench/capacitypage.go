@@ -13,7 +13,7 @@ import (
 // beside the instances over the target rate.
 func (c *Capacity) Page() *page.Page {
 	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("page", c.Tier),
-		Lead:     fmt.Sprintf("To serve %s with %s %% headroom, where an instance holds %s%s.", c.load(c.Target), figure(c.Headroom*100), c.load(c.Highest), c.within()),
+		Lead:     fmt.Sprintf("To serve %s with %s %% headroom, where an instance holds %s%s.", c.load(c.Target), page.Number(c.Headroom*100), c.load(c.Highest), c.within()),
 		Headline: c.headline(),
 		Plot:     c.plot(),
 		Table:    &page.Table{Head: []string{"", "instances", "GPUs"}, Align: []page.Align{page.Left, page.Right, page.Right}}}
@@ -21,7 +21,7 @@ func (c *Capacity) Page() *page.Page {
 		p.Table.Rows = append(p.Table.Rows, []string{what, page.Count(int64(n)), page.Count(int64(n * c.GPUsPerInstance))})
 	}
 	row("for the target", c.Instances)
-	row(fmt.Sprintf("with %s %% headroom", figure(c.Headroom*100)), c.WithMargin)
+	row(fmt.Sprintf("with %s %% headroom", page.Number(c.Headroom*100)), c.WithMargin)
 	if c.Fewest != nil {
 		row("for the target, at the fewest ("+c.sureness()+")", *c.Fewest)
 	}
@@ -31,21 +31,21 @@ func (c *Capacity) Page() *page.Page {
 	put := func(label, value, note string) {
 		p.Facts = append(p.Facts, page.Fact{Label: label, Value: value, Note: note})
 	}
-	put("Utilisation", figure(c.Utilisation*100)+" %", "at the target, with headroom")
+	put("Utilisation", page.Number(c.Utilisation*100)+" %", "at the target, with headroom")
 	if k := c.Cost; k != nil {
 		if k.PerHour != nil {
-			put("Cost per hour", figure(*k.PerHour), c.paid(c.GPUsTotal))
+			put("Cost per hour", page.Number(*k.PerHour), c.paid(c.GPUsTotal))
 			if k.PerSession != nil {
-				put("Per session", cell(k.PerSession), figure(*k.SessionsPerS)+" sessions a second")
+				put("Per session", cell(k.PerSession), page.Number(*k.SessionsPerS)+" sessions a second")
 			}
-			put("Per million output tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, figure)+" tokens for 1 of the currency")
+			put("Per million output tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, page.Number)+" tokens for 1 of the currency")
 		}
-		put("Output", figure(k.OutputPerS)+" tok/s", k.each())
+		put("Output", page.Number(k.OutputPerS)+" tok/s", k.each())
 		if k.PerMillionGood != nil {
 			put("Per million good tokens", cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent)+" met every objective")
 		}
 		if k.KilowattHours != nil {
-			put("Energy", figure(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
+			put("Energy", page.Number(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
 		}
 	}
 	if says := c.Loosened.String(); says != "" {
@@ -96,5 +96,5 @@ func (c *Capacity) plot() *page.Plot {
 		label, unit = "live sessions", ""
 	}
 	return &page.Plot{Title: "Instances over the target", Kind: page.Step, XLabel: label, XUnit: unit, YLabel: "instances",
-		Series: []page.Series{bare, margin}, Marks: []page.Mark{{Axis: page.AxisX, At: c.Target, Label: "target " + figure(c.Target)}}}
+		Series: []page.Series{bare, margin}, Marks: []page.Mark{{Axis: page.AxisX, At: c.Target, Label: "target " + page.Number(c.Target)}}}
 }

@@ -118,10 +118,10 @@ func (r *FrontierResult) provenance() []page.Group {
 			if e.DataSheet {
 				note = "by the data sheet"
 			}
-			put("Power of a GPU", figure(e.Watts)+" W", note)
+			put("Power of a GPU", page.Number(e.Watts)+" W", note)
 		}
 		if e.PerGPUHour > 0 {
-			put("Price of a GPU-hour", figure(e.PerGPUHour), "")
+			put("Price of a GPU-hour", page.Number(e.PerGPUHour), "")
 		}
 		for _, fact := range [][2]string{{"Simulated", e.Simulated}, {"Endpoint", e.Endpoint}, {"Server", e.Server}, {"Measured", e.Started}} {
 			if fact[1] != "" {

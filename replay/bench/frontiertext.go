@@ -241,7 +241,7 @@ func (r *FrontierResult) engineTable() (head []string, rows [][]string) {
 			if most == nil {
 				continue // it is said why
 			}
-			row := []string{c.Name, printable(c.Curves[j].Engine), c.bestAt(c.Curves[j].Engine), figure(most.OutputPerGPU)}
+			row := []string{c.Name, printable(c.Curves[j].Engine), c.bestAt(c.Curves[j].Engine), page.Number(most.OutputPerGPU)}
 			if cost {
 				row = append(row, cell(most.PerMillion))
 			}
@@ -257,9 +257,9 @@ func (r *FrontierResult) engineTable() (head []string, rows [][]string) {
 // users prints the range, such as "to 45" of the first one, or "45–190".
 func (s *FrontierStretch) users(first bool) string {
 	if first {
-		return "to " + figure(s.To)
+		return "to " + page.Number(s.To)
 	}
-	return figure(s.Above) + "–" + figure(s.To)
+	return page.Number(s.Above) + "–" + page.Number(s.To)
 }
 
 // bestAt is where an engine is best, such as "to 45" or "45–190".
@@ -270,7 +270,7 @@ func (c *FrontierClass) bestAt(engine string) string {
 			ranges = append(ranges, s.users(i == 0))
 		}
 	}
-	return cmp.Or(strings.Join(ranges, ", "), page.OrDash(nil, figure))
+	return cmp.Or(strings.Join(ranges, ", "), page.OrDash(nil, page.Number))
 }
 
 // most is the level with the highest throughput, nil without any.
@@ -320,7 +320,7 @@ func (r *FrontierResult) pointTable(c *FrontierClass) (head []string, rows [][]s
 			p := &curve.Points[i]
 			load := page.Count(int64(p.Concurrency))
 			if p.Rate > 0 {
-				load = figure(p.Rate) + "/s"
+				load = page.Number(p.Rate) + "/s"
 			}
 			if p.Saturated {
 				load += " !"
@@ -328,7 +328,7 @@ func (r *FrontierResult) pointTable(c *FrontierClass) (head []string, rows [][]s
 			if !p.OnFront {
 				load += " *"
 			}
-			row := []string{printable(curve.Engine), load, figure(p.PerUser), figure(p.OutputPerGPU), figure(p.TotalPerGPU), figure(p.TTFT), figure(p.TPOT), figure(p.E2E)}
+			row := []string{printable(curve.Engine), load, page.Number(p.PerUser), page.Number(p.OutputPerGPU), page.Number(p.TotalPerGPU), page.Number(p.TTFT), page.Number(p.TPOT), page.Number(p.E2E)}
 			if cost {
 				row = append(row, cell(p.PerMillion))
 			}

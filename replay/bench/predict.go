@@ -63,7 +63,7 @@ func (c *Comparison) decode() {
 	if c.TPOTRatio == nil {
 		return
 	}
-	ratio, b := *c.TPOTRatio, fmt.Sprintf("TPOT p50 is %s ms, %s times the floor of %s ms", cell(c.TPOTMS), cell(c.TPOTRatio), figure(c.Prediction.TPOTMS))
+	ratio, b := *c.TPOTRatio, fmt.Sprintf("TPOT p50 is %s ms, %s times the floor of %s ms", cell(c.TPOTMS), cell(c.TPOTRatio), page.Number(c.Prediction.TPOTMS))
 	together := " A run at concurrency 1 with equal prompts takes queue and batch away."
 	if c.alone() {
 		together = ""
@@ -111,9 +111,9 @@ func (c *Comparison) alone() bool { return c.InFlight != nil && *c.InFlight <= 1
 func (c *Comparison) WriteText(w io.Writer, o textpage.Options) error {
 	b := &c.Prediction
 	p := textpage.New(o)
-	bound := fmt.Sprintf("Decoding is bound by %s: a step reads %s GB of weights and %s GB of KV.", b.Bound, figure(b.WeightBytes/1e9), figure(b.KVBytes/1e9))
+	bound := fmt.Sprintf("Decoding is bound by %s: a step reads %s GB of weights and %s GB of KV.", b.Bound, page.Number(b.WeightBytes/1e9), page.Number(b.KVBytes/1e9))
 	if b.ComputeBoundB != nil {
-		bound += fmt.Sprintf(" From %s sequences on it is bound by compute.", figure(math.Ceil(*b.ComputeBoundB)))
+		bound += fmt.Sprintf(" From %s sequences on it is bound by compute.", page.Number(math.Ceil(*b.ComputeBoundB)))
 	}
 	p.Line("", bound)
 	var rows [][]string

@@ -50,7 +50,7 @@ func TestRegression(t *testing.T) {
 		{"p95_ttft", figure(1, 1, 1), nil, 0.1, false, "not held against the baseline, which has no p95_ttft to compare"},
 		{"max_running", figure(9, 9, 9), figure(1, 1, 1), 0.1, false, "not held against the baseline: neither more nor less max_running is worse"},
 	} {
-		got := Metric{c.metric}.regression(c.is, c.was, c.most)
+		got := regression(metric(c.metric), c.is, c.was, c.most)
 		if got.Text != c.want || got.regressed() != c.regressed {
 			t.Errorf("regressed %v: %s\nwant %v: %s", got.regressed(), got.Text, c.regressed, c.want)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/replay/contract"
+	"reprise/replay/figure"
 	"reprise/trace/page"
 )
 
@@ -46,7 +47,7 @@ type Row struct {
 	Timeout  time.Duration // of one request; 0 is the target's
 
 	Contract *contract.Contract // nil is none
-	Primary  Metric             // what the row is about
+	Primary  figure.Figure      // what the row is about
 }
 
 // A WorkloadRef names the workload of a row in one of four ways.
@@ -123,7 +124,7 @@ const (
 // another row of the same model.
 type Hypothesis struct {
 	Says    string
-	Metric  Metric
+	Metric  figure.Figure
 	Moves   string  // up, down or same; empty says nothing that can be judged
 	Against string  // name of a row
 	By      float64 // share by which it moves at least; of same, at most
@@ -135,13 +136,13 @@ const defaultSame = 0.05
 // check refuses what cannot be judged.
 func (h *Hypothesis) check() error {
 	switch {
-	case h.Moves == "" && (h.Metric != Metric{} || h.Against != "" || h.By != 0):
+	case h.Moves == "" && (h.Metric != figure.Figure{} || h.Against != "" || h.By != 0):
 		return errors.New("say how the metric should move: moves: up, down or same")
 	case h.Moves == "":
 		return nil
 	case !slices.Contains([]string{movesUp, movesDown, movesNot}, h.Moves):
 		return errors.New("moves: want up, down or same")
-	case h.Metric == Metric{} || h.Against == "":
+	case h.Metric == figure.Figure{} || h.Against == "":
 		return errors.New("a hypothesis that can be judged names a metric, and the row that it moves against")
 	}
 	return nil

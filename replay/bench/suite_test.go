@@ -136,7 +136,7 @@ func TestParseSuiteFaults(t *testing.T) {
 		row + "duration: soon":      "s.yaml:4:15: duration: \"soon\" is not a duration: write 60s, 5min or 1h30m",
 		row + "settle: soon":        "s.yaml:4:13: settle: \"soon\" is not a number of requests or a duration: write 100, 10k or 30s",
 		row + "cache: hot":          "s.yaml:4:12: cache: want one of salted, cold, warm, as-is",
-		row + "primary: p97_ttft":   "s.yaml:4:14: primary: no such metric",
+		row + "primary: p97_ttft":   "s.yaml:4:14: primary: p97_ttft cannot be told",
 		row + "input: many":         "s.yaml:4:12: input:",
 		row + "input:":              "s.yaml:4:5: input has no value",
 		row + "contract: {clauses: [p95 ttfx <= 1s]}":                          "s.yaml:4:",
@@ -204,17 +204,17 @@ func TestMetrics(t *testing.T) {
 	s := report.Summary{}
 	s.Latency.FromDue.TTFT, s.Throughput.RequestsPerS = stat, &one
 	s.Servers = &report.Servers{KVUsage: &report.Level{Mean: 0.1, Max: 0.5, Scrapes: 100}}
-	for name, want := range map[string]Value{"p50_ttft": {7, false}, "p99_ttft": {7, true}, "requests_per_s": {7, false}, "max_kv_cache_use": {0.5, false}} {
+	for name, want := range map[string]value{"p50_ttft": {7, false}, "p99_ttft": {7, true}, "requests_per_s": {7, false}, "max_kv_cache_use": {0.5, false}} {
 		m, err := parseMetric(name)
-		got, ok := m.Of(&s)
-		if err != nil || !ok || got != want || m.Label() == "" {
+		got, ok := valueOf(m, &s)
+		if err != nil || !ok || got != want || heading(m) == "" {
 			t.Errorf("%s: %v, %v, %v", name, got, ok, err)
 		}
 	}
-	if m, err := parseMetric("p99.9_itl_token"); err != nil || m.Label() != "Token ITL p99.9 (ms)" {
-		t.Errorf("%s, %v", m.Label(), err)
+	if m, err := parseMetric("p99.9_itl_token"); err != nil || heading(m) != "Token ITL p99.9 (ms)" {
+		t.Errorf("%s, %v", m, err)
 	}
-	for _, bad := range []string{"", "ttft", "p97_ttft", "p50_lag", "p50"} {
+	for _, bad := range []string{"", "ttft", "p97_ttft", "p50_delay", "p50"} {
 		if _, err := parseMetric(bad); err == nil {
 			t.Errorf("%q is a metric", bad)
 		}

@@ -159,22 +159,11 @@ func (p *suitePage) show(m *ModelResult, metric string) string {
 }
 
 // print prints a figure, on a page with three digits.
-func (p *suitePage) print(metric string, f Figure) string {
-	m := Metric{metric}
+func (p *suitePage) print(name string, f Figure) string {
 	if p.html == nil {
-		return m.format(f)
+		return format(metric(name), f, page.Number)
 	}
-	switch v := f.V; {
-	case m.inSeconds():
-		f.V = v / 1000
-	case m.IsShare():
-		f.V = v * 100
-	}
-	out := page.Short(f.V)
-	if f.Largest {
-		out += "*"
-	}
-	return out
+	return format(metric(name), f, page.Short)
 }
 
 // acrossMetrics are those of the table across rows.
@@ -188,7 +177,7 @@ func (p *suitePage) across(r *SuiteResult) {
 		metrics = append(slices.Clone(sessionMetrics), metrics...)
 	}
 	for _, m := range metrics {
-		head = append(head, Metric{m}.Label())
+		head = append(head, heading(metric(m)))
 	}
 	var rows [][]string
 	for _, row := range r.Rows {
@@ -228,7 +217,7 @@ func (p *suitePage) row(r *SuiteResult, row *RowResult) {
 	}
 	var rows [][]string
 	for _, name := range row.metrics() {
-		cells := []string{Metric{name}.Label()}
+		cells := []string{heading(metric(name))}
 		if name == row.Primary {
 			cells[0] += " ←"
 		}
@@ -261,7 +250,7 @@ func (r *RowResult) metrics() []string {
 	if !slices.Contains(names, r.Primary) {
 		names = append(names, r.Primary)
 	}
-	answers := r.Primary == "error_rate" || Metric{r.Primary}.inSeconds()
+	answers := r.Primary == errorRate || inSeconds(metric(r.Primary))
 	return slices.DeleteFunc(names, func(name string) bool {
 		if !answers && slices.Contains(answerMetrics, name) {
 			return true

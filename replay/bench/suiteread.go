@@ -12,6 +12,7 @@ import (
 
 	"reprise/replay"
 	"reprise/replay/contract"
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/arrival"
@@ -129,8 +130,8 @@ func (r *suiteReader) row(n strictyaml.Node) error {
 		return name.Faultf("a row before it has that name")
 	case row.Workload == WorkloadRef{}:
 		return n.Faultf("the row has no workload")
-	case row.Primary == Metric{}:
-		row.Primary = Metric{"output_tokens_per_s"}
+	case row.Primary == figure.Figure{}:
+		row.Primary = figure.Of(0, "output_tokens_per_s")
 	}
 	if h := row.Hypothesis; h != nil && h.Against != "" && r.suite.Row(h.Against) == nil {
 		return hypothesis.Faultf("against: there is no row of that name before it")

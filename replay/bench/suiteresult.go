@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/page"
@@ -101,10 +102,10 @@ var suiteMetrics = []string{"output_tokens_per_s", "requests_per_s", "p50_ttft",
 var sessionMetrics = []string{"sessions_per_s", "p50_session_time", "p95_session_time", "session_success"}
 
 // figure is a metric over the runs; not ok where a run does not have it.
-func (m *measured) figure(of Metric) (f Figure, ok bool) {
+func (m *measured) figure(of figure.Figure) (f Figure, ok bool) {
 	var values []float64
 	for i := range m.runs {
-		v, ok := of.Of(&m.runs[i])
+		v, ok := valueOf(of, &m.runs[i])
 		if !ok {
 			return f, false
 		}
@@ -115,7 +116,7 @@ func (m *measured) figure(of Metric) (f Figure, ok bool) {
 	}
 	slices.Sort(values)
 	n := len(values)
-	f.Metric, f.V, f.Lo, f.Hi = of.name, (values[(n-1)/2]+values[n/2])/2, values[0], values[n-1]
+	f.Metric, f.V, f.Lo, f.Hi = of.String(), (values[(n-1)/2]+values[n/2])/2, values[0], values[n-1]
 	return f, true
 }
 
@@ -138,7 +139,7 @@ func (s *Suite) result(models []string, all []measured) SuiteResult {
 	}
 	for i := range s.Rows {
 		row := &s.Rows[i]
-		r := RowResult{Row: row.Name, About: row.About, Load: row.Load.String(), Primary: row.Primary.name}
+		r := RowResult{Row: row.Name, About: row.About, Load: row.Load.String(), Primary: row.Primary.String()}
 		if row.Hypothesis != nil {
 			r.Hypothesis = row.Hypothesis.String()
 		}
@@ -201,7 +202,7 @@ func (h *Hypothesis) outcome(m, other *measured) Outcome {
 		held = math.Abs(change) <= h.within()
 	}
 	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)", map[bool]string{true: "as said", false: "NOT as said"}[held],
-		h.Metric.Label(), h.Metric.format(got), h.Against, h.Metric.format(was), signed(change)), &change}
+		heading(h.Metric), format(h.Metric, got, page.Number), h.Against, format(h.Metric, was, page.Number), signed(change)), &change}
 }
 
 func (m *measured) result(row *Row) ModelResult {
@@ -210,11 +211,11 @@ func (m *measured) result(row *Row) ModelResult {
 	if row.Load.bySession() {
 		names = append(slices.Clone(sessionMetrics), names...)
 	}
-	if !slices.Contains(names, row.Primary.name) {
-		names = append(names, row.Primary.name)
+	if primary := row.Primary.String(); !slices.Contains(names, primary) {
+		names = append(names, primary)
 	}
 	for _, name := range names {
-		if f, ok := m.figure(Metric{name}); ok {
+		if f, ok := m.figure(metric(name)); ok {
 			out.Figures = append(out.Figures, f)
 		}
 	}
@@ -300,11 +301,11 @@ func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
 			}
 			was := before.find(r.Rows[i].Row, name)
 			if primary := r.Rows[i].Primary; most >= 0 {
-				var figure *Figure
+				var baseline *Figure
 				if was != nil {
-					figure = was.Figure(primary)
+					baseline = was.Figure(primary)
 				}
-				m.Regression = Metric{primary}.regression(m.Figure(primary), figure, most)
+				m.Regression = regression(metric(primary), m.Figure(primary), baseline, most)
 				if was != nil && !m.Regression.regressed() { // figures of the requests that succeeded hide those that did not
 					if errors := moreErrors(m.Figure(errorRate), was.Figure(errorRate), most); errors != nil {
 						m.Regression = errors
@@ -362,9 +363,10 @@ func moreErrors(is, was *Figure, most float64) *Outcome {
 	if is == nil || was == nil || is.V-was.V <= most || is.Lo <= was.Hi {
 		return nil
 	}
-	m := Metric{errorRate}
+	m := metric(errorRate)
+	print := func(f Figure) string { return format(m, f, page.Number) }
 	change, held := is.V-was.V, false
-	return &Outcome{&held, fmt.Sprintf("REGRESSION: %s is %s, in the baseline %s (%s, limit %s points)", m.Label(), m.format(*is), m.format(*was), points(change), figure(most*100)), &change}
+	return &Outcome{&held, fmt.Sprintf("REGRESSION: %s is %s, in the baseline %s (%s, limit %s points)", heading(m), print(*is), print(*was), points(change), page.Number(most*100)), &change}
 }
 
 // points prints a change of a share.
@@ -373,8 +375,9 @@ func points(change float64) string { return strings.TrimSuffix(signed(change), "
 // regression holds a figure against the baseline's: a regression is worse by more than
 // most, a share of what it was, or of a share that was zero, in points. Where the runs of the two overlap, as far as rows
 // repeat, a change may be chance, and is none.
-func (m Metric) regression(is, was *Figure, most float64) *Outcome {
-	if is == nil || was == nil || was.V == 0 && !m.IsShare() {
+func regression(m figure.Figure, is, was *Figure, most float64) *Outcome {
+	print := func(f Figure) string { return format(m, f, page.Number) }
+	if is == nil || was == nil || was.V == 0 && m.Unit != figure.Share {
 		return &Outcome{Text: fmt.Sprintf("not held against the baseline, which has no %s to compare", m)}
 	}
 	change, by := is.V/was.V-1, signed(is.V/was.V-1)
@@ -382,22 +385,21 @@ func (m Metric) regression(is, was *Figure, most float64) *Outcome {
 		change = is.V
 		by = points(is.V)
 	}
-	higher, known := m.Higher()
 	worse, apart := change > 0, is.Lo > was.Hi
 	switch {
-	case higher:
+	case m.Better == figure.Higher:
 		worse, apart = change < 0, is.Hi < was.Lo
-	case !known:
+	case m.Better == figure.Neither:
 		return &Outcome{Text: fmt.Sprintf("not held against the baseline: neither more nor less %s is worse", m)}
 	}
-	said := fmt.Sprintf("%s is %s, in the baseline %s (%s, limit %s %%)", m.Label(), m.format(*is), m.format(*was), by, figure(most*100))
+	said := fmt.Sprintf("%s is %s, in the baseline %s (%s, limit %s %%)", heading(m), print(*is), print(*was), by, page.Number(most*100))
 	held := !worse || math.Abs(change) <= most || !apart
 	switch {
 	case !held:
 		said = "REGRESSION: " + said
 	case worse && math.Abs(change) > most:
 		said = fmt.Sprintf("no regression, since repeats overlap: %s; they are %s to %s, and were %s to %s", said,
-			m.format(Figure{V: is.Lo}), m.format(Figure{V: is.Hi}), m.format(Figure{V: was.Lo}), m.format(Figure{V: was.Hi}))
+			print(Figure{V: is.Lo}), print(Figure{V: is.Hi}), print(Figure{V: was.Lo}), print(Figure{V: was.Hi}))
 	default:
 		said = "no regression: " + said
 	}

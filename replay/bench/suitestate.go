@@ -72,7 +72,7 @@ func (r *SuiteRun) writeState(fresh bool) error {
 	}
 	state := suiteState{Schema: stateSchema, Suite: r.Suite.Name, Digest: r.Suite.Digest, Plan: digestOf(plan)}
 	for i := range r.Suite.Rows {
-		state.Rows = append(state.Rows, rowState{r.Suite.Rows[i].Name, r.Suite.Rows[i].Primary.name})
+		state.Rows = append(state.Rows, rowState{r.Suite.Rows[i].Name, r.Suite.Rows[i].Primary.String()})
 	}
 	before, err := readState(r.Dir)
 	switch {
@@ -196,7 +196,7 @@ func ReadSuiteResult(dir string) (SuiteResult, error) {
 	}
 	suite := Suite{Name: state.Suite, Digest: state.Digest}
 	for _, row := range state.Rows {
-		suite.Rows = append(suite.Rows, Row{Name: row.Name, Primary: Metric{row.Primary}})
+		suite.Rows = append(suite.Rows, Row{Name: row.Name, Primary: metric(row.Primary)})
 	}
 	var names []string
 	var all []measured

@@ -79,12 +79,12 @@ func (r *SweepResult) load(v float64) string {
 	case unitLiveSessions:
 		return page.Many(int64(v), "live session")
 	case unitSessionRate:
-		return figure(v) + " sessions/s"
+		return page.Number(v) + " sessions/s"
 	}
 	if r.Closed {
-		return figure(v) + " in flight"
+		return page.Number(v) + " in flight"
 	}
-	return figure(v) + " req/s"
+	return page.Number(v) + " req/s"
 }
 
 // loopNote says what a closed loop hides, "" of others.
@@ -138,7 +138,7 @@ func (r *SweepResult) lead() string {
 	if levels := r.Ladder(); len(levels) == 1 {
 		parts = append(parts, "1 level at "+r.load(levels[0].Load))
 	} else if len(levels) > 1 {
-		parts = append(parts, fmt.Sprintf("%s from %s to %s", page.Many(int64(len(levels)), "level"), figure(levels[0].Load), r.load(levels[len(levels)-1].Load)))
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", page.Many(int64(len(levels)), "level"), page.Number(levels[0].Load), r.load(levels[len(levels)-1].Load)))
 	}
 	if r.Process != "" {
 		parts = append(parts, r.Process+" arrivals")
@@ -170,7 +170,7 @@ func (r *SweepResult) facts() (out []page.Fact) {
 		put("Knee", r.load(k.Load), note)
 	}
 	if h := &r.Highest; h.Load != nil && h.Low != nil && h.High != nil {
-		put(r.intervalName(), figure(*h.Low)+" to "+figure(*h.High), "highest load held, lowest not held")
+		put(r.intervalName(), page.Number(*h.Low)+" to "+page.Number(*h.High), "highest load held, lowest not held")
 	}
 	if h := &r.Highest; h.Load != nil && !h.AtLeast {
 		value := "no"
@@ -184,15 +184,15 @@ func (r *SweepResult) facts() (out []page.Fact) {
 			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms", "from the schedule, at that load")
 		}
 		if at.Flow.OutputPerS != nil {
-			put("Output", figure(*at.Flow.OutputPerS)+" tok/s", "at that load")
+			put("Output", page.Number(*at.Flow.OutputPerS)+" tok/s", "at that load")
 		}
 		if s := at.Sessions; s != nil {
 			put("Session time p50 / p95", seconds(s.Time.P50)+" / "+seconds(s.Time.P95)+" s", "at that load")
-			put("Sessions", page.OrDash(s.EndedPerS, figure)+" /s", "that ended, at that load")
+			put("Sessions", page.OrDash(s.EndedPerS, page.Number)+" /s", "that ended, at that load")
 			put("Success", page.OrDash(s.SuccessShare, page.Percent), "of sessions, at that load")
 		}
 		if at.Flow.InFlight != nil && !r.Closed {
-			put("In flight", figure(*at.Flow.InFlight), "mean, at that load")
+			put("In flight", page.Number(*at.Flow.InFlight), "mean, at that load")
 		}
 		put("Errors", at.errors(), "at that load")
 	}
@@ -240,10 +240,10 @@ func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...pa
 		}
 	}
 	if h := r.Highest.Load; h != nil {
-		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: *h, Label: "highest " + figure(*h)})
+		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: *h, Label: "highest " + page.Number(*h)})
 	}
 	if k := r.Knee; k != nil && k.Found {
-		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: k.Load, Label: "knee " + figure(k.Load)})
+		p.Marks = append(p.Marks, page.Mark{Axis: page.AxisX, At: k.Load, Label: "knee " + page.Number(k.Load)})
 	}
 	return p
 }
@@ -273,7 +273,7 @@ func (r *SweepResult) mainPlot() *page.Plot {
 				}
 				return l.Contract.Clauses[j].Measured
 			}))
-			limits = append(limits, page.Mark{Axis: page.AxisY, At: c.Allowed, Label: "limit " + figure(c.Allowed) + " ms", Series: len(of)})
+			limits = append(limits, page.Mark{Axis: page.AxisY, At: c.Allowed, Label: "limit " + page.Number(c.Allowed) + " ms", Series: len(of)})
 		}
 		if len(of) > 0 {
 			out = r.plot("Latency over load", "What the contract limits, with its limits.", "latency", "ms", true, of...)
@@ -302,7 +302,7 @@ func (r *SweepResult) sessionPlot() *page.Plot {
 		if c := levels[i].Contract; c != nil {
 			for _, clause := range c.Clauses {
 				if clause.Unit == "s" {
-					out.Marks = append(out.Marks, page.Mark{Axis: page.AxisY, At: clause.Allowed, Label: "limit " + figure(clause.Allowed) + " s"})
+					out.Marks = append(out.Marks, page.Mark{Axis: page.AxisY, At: clause.Allowed, Label: "limit " + page.Number(clause.Allowed) + " s"})
 				}
 			}
 			break
@@ -417,7 +417,7 @@ func (r *SweepResult) Says() (says []string) {
 			out += "; a longer run at it met it too"
 		}
 		says = append(says, out+".", r.confidence())
-		if h.Estimate != nil && figure(*h.Estimate) != figure(*h.Load) {
+		if h.Estimate != nil && page.Number(*h.Estimate) != page.Number(*h.Load) {
 			says = append(says, fmt.Sprintf("Interpolated between the levels on either side: %s.", r.load(*h.Estimate)))
 		}
 	}

@@ -26,12 +26,12 @@ func (r *SweepResult) columns() []sweepColumn {
 	return []sweepColumn{
 		{"sessions", func(l *Level) string { return cell(&l.Load) }, 1},
 		{"outcome", (*Level).outcome, 1},
-		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, figure) }), 1},
-		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, figure) }), 0},
+		{"sessions/s", of(func(s *LevelSessions) string { return page.OrDash(s.EndedPerS, page.Number) }), 1},
+		{"live", of(func(s *LevelSessions) string { return page.OrDash(s.LiveMean, page.Number) }), 0},
 		{"time p50", of(func(s *LevelSessions) string { return seconds(s.Time.P50) }), 1},
 		{"p95", of(func(s *LevelSessions) string { return seconds(s.Time.P95) }), 1},
 		{"±", (*Level).spread, 1},
-		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, figure) }), 0},
+		{"server", of(func(s *LevelSessions) string { return page.OrDash(s.ServerMeanS, page.Number) }), 0},
 		{"success", of(func(s *LevelSessions) string { return page.OrDash(s.SuccessShare, page.Percent) }), 1},
 		{"TTFT p50", func(l *Level) string { return cell(l.TTFTDue.P50) }, 0},
 		{"TTFT p99", func(l *Level) string { return cell(l.TTFTDue.P99) }, 1},
@@ -52,7 +52,7 @@ func thousandth(ms *float64) *float64 {
 }
 
 // seconds prints milliseconds in seconds.
-func seconds(ms *float64) string { return page.OrDash(thousandth(ms), figure) }
+func seconds(ms *float64) string { return page.OrDash(thousandth(ms), page.Number) }
 
 var sweepColumns = []sweepColumn{
 	{"rate", func(l *Level) string { return cell(&l.Load) }, 1},

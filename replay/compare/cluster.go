@@ -342,8 +342,8 @@ func (c *Clusters) present() (all []int) {
 
 var quantilesDrawn = func() (all []float64) {
 	for _, s := range statistics {
-		if !math.IsNaN(s.quantile) {
-			all = append(all, s.quantile)
+		if q, ok := s.Share(); ok {
+			all = append(all, q)
 		}
 	}
 	return all
@@ -387,8 +387,8 @@ func (r *resampling) of(m *metric) *Resampled {
 	if r == nil || m.spread == noSpread {
 		return nil
 	}
-	q := m.quantile
-	if math.IsNaN(q) {
+	q, ok := m.Statistic.Share()
+	if !ok {
 		q = -1
 	}
 	both, ok := r.draws[resampledStat{m.spread, q}]
@@ -400,7 +400,8 @@ func (r *resampling) of(m *metric) *Resampled {
 	for i := range both[0] {
 		logs = append(logs, math.Log(both[1][i]/both[0][i]))
 	}
-	out.A, out.B = r.interval(both[0], func(v float64) float64 { return v / 1e6 }), r.interval(both[1], func(v float64) float64 { return v / 1e6 })
+	milliseconds := func(ns float64) float64 { return ns / 1e6 }
+	out.A, out.B = r.interval(both[0], milliseconds), r.interval(both[1], milliseconds)
 	out.Change = r.interval(logs, math.Expm1)
 	if out.A == nil || out.B == nil || out.Change == nil {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
@@ -77,7 +78,7 @@ func clustersOf(t *testing.T, seed uint64, sessions, each int, digest string) *C
 	return c
 }
 
-var meanTTFT = metric{name: "mean_ttft", unit: "ms", spread: spreadTTFT, quantile: math.NaN()}
+var meanTTFT = metricOf(figure.Of(figure.Mean, "ttft"))
 
 // The interval of a mean is as wide as theory has it for the number of sessions,
 // not of requests: 2 · 2.576 · 50 ÷ √sessions ms at 99 %.

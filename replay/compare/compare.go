@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
 )
 
 // Schema names the layout of a [Comparison] as JSON.
-const Schema = "comparison/1"
+const Schema = "comparison/2"
 
 // DefaultRounds are enough for a verdict at an alpha of 0.01, and for one of the
 // other metrics after Holm at 0.05.
@@ -210,9 +210,11 @@ func (o Options) complete() (Options, error) {
 	if !(o.Detect >= 0 && o.Detect < 10) || o.Detect > 0 && o.Detect < 1e-6 {
 		return o, errors.New("the change to detect: want a share below 10, such as 0.03")
 	}
-	if names := PrimaryMetrics(); !slices.Contains(names, o.Primary) {
-		return o, fmt.Errorf("the primary metric is one of %s", strings.Join(names, ", "))
+	primary, err := ParsePrimary(o.Primary)
+	if err != nil {
+		return o, fmt.Errorf("the primary metric: %w", err)
 	}
+	o.Primary = primary
 	return o, nil
 }
 
@@ -289,10 +291,10 @@ func contrasts(a, b Arm, o Options) Versus {
 	v := Versus{B: b.Name, Rounds: len(a.Runs), Uncovered: []string{}}
 	resampled := resample(a.Clusters, b.Clusters, o.Alpha)
 	for _, m := range metricsWith(o.Primary) {
-		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Guarded: m.guarded(), Higher: m.higher, Relative: !m.share}
+		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Guarded: m.guarded(), Higher: m.Better == figure.Higher, Relative: !m.share()}
 		var as, bs, plain []float64
 		for i := range a.Runs {
-			of, to := m.of(&a.Runs[i]), m.of(&b.Runs[i])
+			of, to := a.Runs[i].Figure(m.Figure), b.Runs[i].Figure(m.Figure)
 			c.AEach, c.BEach = append(c.AEach, of), append(c.BEach, to)
 			d, ok := m.difference(of, to)
 			c.byRound = append(c.byRound, math.NaN())
@@ -435,7 +437,7 @@ func noiseOf(m *metric, runs []report.Summary, aa []RunPair) *Noise {
 	n := Noise{From: noiseAA}
 	var differences []float64
 	for i := range aa {
-		d, ok := m.difference(m.of(&aa[i].A), m.of(&aa[i].B))
+		d, ok := m.difference(aa[i].A.Figure(m.Figure), aa[i].B.Figure(m.Figure))
 		if ok {
 			differences = append(differences, d)
 			n.Each = append(n.Each, report.Rounded(m.change(d), 1e9))
@@ -444,7 +446,7 @@ func noiseOf(m *metric, runs []report.Summary, aa []RunPair) *Noise {
 	if len(aa) == 0 {
 		n.From = noiseSuccessive
 		for i := 1; i < len(runs); i++ {
-			if d, ok := m.difference(m.of(&runs[i-1]), m.of(&runs[i])); ok {
+			if d, ok := m.difference(runs[i-1].Figure(m.Figure), runs[i].Figure(m.Figure)); ok {
 				differences = append(differences, d)
 			}
 		}

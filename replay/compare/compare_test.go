@@ -83,9 +83,9 @@ func TestCompareFindsAndSaysWhatChanged(t *testing.T) {
 		decision string
 		says     string
 	}{
-		{1.2, Worse, "B is slower: p99 TTFT +"},
-		{1 / 1.2, better, "B is faster: p99 TTFT −"},
-		{1, notFound, "No difference found in p99 TTFT: "},
+		{1.2, Worse, "B is slower: TTFT p99 +"},
+		{1 / 1.2, better, "B is faster: TTFT p99 −"},
+		{1, notFound, "No difference found in TTFT p99: "},
 	} {
 		got := compared(t, armsOf(t, 10, c.factor, 0.01), Options{})
 		v := got.Versus[0]
@@ -298,7 +298,7 @@ func TestComparisonPage(t *testing.T) {
 	c := compared(t, arms, Options{})
 	p := Page(c)
 	m := c.Versus[0].Metrics[0]
-	want := fmt.Sprintf("B (step=5.7ms) is slower: p99 TTFT +%.1f %% (99 %% CI %.1f to %.1f %%)", 100*m.Change.Estimate, 100**m.Change.Low, 100**m.Change.High)
+	want := fmt.Sprintf("B (step=5.7ms) is slower: TTFT p99 +%.1f %% (99 %% CI %.1f to %.1f %%)", 100*m.Change.Estimate, 100**m.Change.Low, 100**m.Change.High)
 	if p.Headline != want {
 		t.Errorf("%q, want %q", p.Headline, want)
 	}
@@ -308,8 +308,8 @@ func TestComparisonPage(t *testing.T) {
 			t.Errorf("%s: %d values in %d points, half of them up to %v", s.Name, s.N, len(s.X), s.X[at])
 		}
 	}
-	pagetest.FirstScreen(t, "compare", p, want, "A: step=5.16ms · B: step=5.7ms", "p99 TTFT\t", "Minimum detectable effect", "TTFT distribution")
-	if p := Page(compared(t, unresampled(armsOf(t, 10, 1, 0.01)), Options{})); p.Plot != nil || !strings.HasPrefix(p.Headline, "No significant difference in p99 TTFT: ") {
+	pagetest.FirstScreen(t, "compare", p, want, "A: step=5.16ms · B: step=5.7ms", "TTFT p99, ms\t", "Minimum detectable effect", "TTFT distribution")
+	if p := Page(compared(t, unresampled(armsOf(t, 10, 1, 0.01)), Options{})); p.Plot != nil || !strings.HasPrefix(p.Headline, "No significant difference in TTFT p99: ") {
 		t.Errorf("%q, with a plot of nothing", p.Headline)
 	}
 }
@@ -320,16 +320,16 @@ func TestComparisonSaysWhatDiffersFirst(t *testing.T) {
 	contrast := func(label, unit string, change float64, significant bool) Contrast {
 		return Contrast{Label: label, Unit: unit, Relative: unit != "share", Rounds: 10, P: trace.Ptr(0.02), Detectable: trace.Ptr(0.1), Significant: significant, Change: &Interval{Estimate: change}}
 	}
-	v := Versus{B: "new", Decision: Worse, Metrics: []Contrast{contrast("p95 TPOT", "ms", 0.6, true), contrast("p50 TTFT", "ms", 0.3, true), contrast("p99 TTFT", "ms", 0.2, false),
-		contrast("mean TTFT", "ms", 0.4, true), contrast("output tok/s", "tokens/s", -0.2, true), contrast("error share", "share", 0.05, true), contrast("p99 E2E", "ms", 0, false), contrast("mean E2E", "ms", 0.1, true)}}
+	v := Versus{B: "new", Decision: Worse, Metrics: []Contrast{contrast("TPOT p95", "ms", 0.6, true), contrast("TTFT p50", "ms", 0.3, true), contrast("TTFT p99", "ms", 0.2, false),
+		contrast("TTFT mean", "ms", 0.4, true), contrast("output tokens/s", "tokens/s", -0.2, true), contrast("errors", "share", 0.05, true), contrast("E2E p99", "ms", 0, false), contrast("E2E mean", "ms", 0.1, true)}}
 	v.Metrics[0].Primary = true
-	const want = "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tok/s −20.0 %; error share +5.0 pt; E2E mean +10.0 %. No difference found in p99 TTFT (MDE 10.0 %), p99 E2E (MDE 10.0 %)."
+	const want = "Also, after Holm: TTFT p50 +30.0 %, mean +40.0 %; output tokens/s −20.0 %; errors +5.0 pt; E2E mean +10.0 %. No difference found in TTFT p99 (MDE 10.0 %), E2E p99 (MDE 10.0 %)."
 	if got := v.otherMetricsText(); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	c := Comparison{Kind: kindRounds, A: "old"}
 	_, rows := c.table(&v)
-	for i, label := range []string{"p95 TPOT, ms", "p50 TTFT, ms", "mean TTFT, ms", "output tok/s", "error share", "mean E2E, ms", "p99 TTFT, ms", "p99 E2E, ms"} {
+	for i, label := range []string{"TPOT p95, ms", "TTFT p50, ms", "TTFT mean, ms", "output tokens/s", "errors", "E2E mean, ms", "TTFT p99, ms", "E2E p99, ms"} {
 		if rows[i][0] != label {
 			t.Errorf("row %d is %s, want %s", i, rows[i][0], label)
 		}

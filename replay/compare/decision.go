@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/replay/figure"
 	"reprise/trace/page"
 )
 
@@ -84,15 +85,16 @@ func changes(of []*Contrast) string {
 	family := ""
 	for _, m := range of {
 		change := signed(m.Change.Estimate) + m.unit()
-		statistic, latency, _ := strings.Cut(m.Label, " ")
+		at := strings.LastIndex(m.Label, " ")
+		latency, statistic := m.Label[:max(at, 0)], m.Label[at+1:]
 		switch {
-		case m.Unit != "ms":
+		case !figure.Unit(m.Unit).IsTime():
 			latency = ""
 			out = append(out, m.Label+" "+change)
 		case latency == family: // p99 +1 % after TTFT p50 +2 %
 			out[len(out)-1] += ", " + statistic + " " + change
 		default:
-			out = append(out, latency+" "+statistic+" "+change)
+			out = append(out, m.Label+" "+change)
 		}
 		family = latency
 	}
@@ -123,9 +125,9 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 			rose := m.Change.Estimate > 0
 			comparative := "better"
 			switch {
-			case m.Unit == "ms" && rose:
+			case figure.Unit(m.Unit).IsTime() && rose:
 				comparative = "slower"
-			case m.Unit == "ms":
+			case figure.Unit(m.Unit).IsTime():
 				comparative = "faster"
 			case rose != m.Higher:
 				comparative = "worse"
@@ -166,7 +168,7 @@ func (c *Comparison) regressionText(v *Versus, regressed []*Contrast) string {
 	m := regressed[0]
 	others := slices.DeleteFunc(slices.Clone(v.metricsInOrder()), func(o *Contrast) bool { return !o.Regressed || o == m })
 	word := "slower"
-	if m.Unit != "ms" {
+	if !figure.Unit(m.Unit).IsTime() {
 		word = "worse"
 	}
 	out := fmt.Sprintf("%s is %s: %s %s, p %s after correction, %s%s.", v.B, word, m.Label, changeOf(m, m.Change), equals(m.GuardP),

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 )
 
@@ -25,22 +26,21 @@ import (
 // at least as large as what the metric has. This holds the error of all metrics
 // together whatever their correlation is, and a large effect pays nothing for the number of
 // metrics. P. H. Westfall, S. S. Young (1993), Resampling-based multiple testing, section 2.3.
-var guardedStatistics = []string{"p50", "p95", "p99"}
+var guardedStatistics = []figure.Statistic{figure.P50, figure.P95, figure.P99}
 
 // guarded says whether a slowdown of the metric decides.
 func (m *metric) guarded() bool {
-	statistic, _, _ := strings.Cut(m.name, "_")
-	return m.unit == "ms" && slices.Contains(guardedStatistics, statistic) || m.name == errorShare
+	return m.Unit.IsTime() && slices.Contains(guardedStatistics, m.Statistic) || m.name == errorRate
 }
 
-// errorShare is the name of the share of failed requests.
-const errorShare = "error_share"
+// errorRate is the name of the share of failed requests.
+const errorRate = "error_rate"
 
 // guardNames says which metrics are guarded.
 func guardNames() string {
 	var of []string
 	for _, l := range latencies {
-		of = append(of, l.label)
+		of = append(of, figure.Of(figure.P50, l.name).Label)
 	}
 	return "p50, p95 or p99 of " + strings.Join(of[:len(of)-1], ", ") + " or " + of[len(of)-1] + ", or more errors"
 }

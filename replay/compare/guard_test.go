@@ -45,10 +45,10 @@ func TestAnySlowdownDecides(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 1))
 	for _, primary := range []string{"mean_tpot", "p50_itl", "output_tokens_per_s", "p99_ttft"} {
 		slower := compared(t, latencyRounds(rng, 10, 0.5, 0), Options{Primary: primary})
-		if v := slower.Versus[0]; v.Decision != Worse || !strings.HasPrefix(v.Text, "B is slower: p") || !strings.Contains(v.Text, "TTFT") {
+		if v := slower.Versus[0]; v.Decision != Worse || !strings.HasPrefix(v.Text, "B is slower: TTFT p") || !strings.Contains(v.Text, "TTFT") {
 			t.Errorf("%s: %s: %s", primary, v.Decision, v.Text)
 		}
-		if p := Page(slower); !strings.HasPrefix(p.Headline, "B is slower: p") {
+		if p := Page(slower); !strings.HasPrefix(p.Headline, "B is slower: TTFT p") {
 			t.Errorf("%s: %s", primary, p.Headline)
 		}
 		faster := compared(t, latencyRounds(rng, 10, -0.3, 0), Options{Primary: primary})
@@ -68,7 +68,7 @@ func TestMoreErrorsDecide(t *testing.T) {
 	for i := range arms[1].Runs {
 		arms[1].Runs[i].Requests.ErrorShare = trace.Ptr(0.4)
 	}
-	if v := compared(t, arms, Options{}).Versus[0]; v.Decision != Worse || !strings.HasPrefix(v.Text, "B is worse: error share +40.0 pt") {
+	if v := compared(t, arms, Options{}).Versus[0]; v.Decision != Worse || !strings.HasPrefix(v.Text, "B is worse: errors +40.0 pt") {
 		t.Errorf("%s: %s", v.Decision, v.Text)
 	}
 }
@@ -128,7 +128,7 @@ func TestNoDifferenceSaysWhatItCovers(t *testing.T) {
 		arms[0].Runs[i].Latency.FromDue.TTFT.P99 = nil
 	}
 	v := compared(t, arms, Options{Primary: "mean_tpot"}).Versus[0]
-	for _, want := range []string{"No difference found in mean TPOT", "No slowdown found in the latencies that users feel: one of ", " would have been. Not covered: p99 TTFT."} {
+	for _, want := range []string{"No difference found in TPOT mean", "No slowdown found in the latencies that users feel: one of ", " would have been. Not covered: TTFT p99."} {
 		if v.Decision != notFound || !strings.Contains(v.Text, want) {
 			t.Errorf("%s: %s\nwant %s", v.Decision, v.Text, want)
 		}

@@ -2,25 +2,19 @@ package compare
 
 import (
 	"math"
+	"slices"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 )
 
 // A compared metric is a figure of a run by which two servers are compared.
 type metric struct {
-	name  string // also in --primary: p99_ttft
-	label string // for people: p99 TTFT
-	unit  string
-	// The better one is higher: throughput and goodput.
-	higher bool
-	// Shares may be zero, and are compared by their difference; everything else by
-	// its ratio.
-	share bool
-	of    func(*report.Summary) *float64
-	// Which of the resampled distributions it is of, and at which quantile; NaN is
-	// its mean, and a distribution below 0 none.
-	spread   int
-	quantile float64
+	figure.Figure
+	// The ratio of single rows has a name, a label and a unit of its own.
+	name, label, unit string
+
+	spread int // which of the resampled distributions it is of, or noSpread
 }
 
 // Distributions that are resampled, see [Clusters].
@@ -37,48 +31,41 @@ const (
 	noSpread = -1
 )
 
-// Latencies that are compared. From due, so that what a request waited in the
-// client is in them.
-var latencies = [...]struct {
-	name, label string
-	of          func(*report.Summary) *report.Stat
-	spread      int
+// Latencies that are always compared, by the names of their subjects. They count from due, so that what a request
+// waited in the client is in them.
+var latencies = []struct {
+	name   string
+	spread int
 }{
-	{"ttft", "TTFT", func(s *report.Summary) *report.Stat { return &s.Latency.FromDue.TTFT }, spreadTTFT},
-	{"tpot", "TPOT", func(s *report.Summary) *report.Stat { return &s.Latency.TPOT }, spreadTPOT},
-	{"itl", "ITL", func(s *report.Summary) *report.Stat { return &s.Latency.ITLChunk }, spreadITL},
-	{"e2e", "E2E", func(s *report.Summary) *report.Stat { return &s.Latency.FromDue.E2E }, spreadE2E},
-	{sessionTime, "session time", func(s *report.Summary) *report.Stat {
-		if s.Sessions == nil {
-			return &report.Stat{}
-		}
-		return &s.Sessions.Completion
-	}, spreadSession},
+	{"ttft", spreadTTFT}, {"tpot", spreadTPOT}, {"itl", spreadITL}, {"e2e", spreadE2E}, {"session_time", spreadSession},
 }
 
-// sessionTime is the name of the time of sessions, as contracts have it.
-const sessionTime = "session_time"
-
-// Statistics of them.
-var statistics = [...]struct {
-	name     string
-	of       func(*report.Stat) *float64
-	quantile float64
-	usual    bool // compared unless another is asked for
-}{
-	{"p50", func(s *report.Stat) *float64 { return s.P50 }, 0.5, true},
-	{"p90", func(s *report.Stat) *float64 { return s.P90 }, 0.9, false},
-	{"p95", func(s *report.Stat) *float64 { return s.P95 }, 0.95, true},
-	{"p99", func(s *report.Stat) *float64 { return s.P99 }, 0.99, true},
-	{"mean", func(s *report.Stat) *float64 { return s.Mean }, math.NaN(), true},
-}
+// Statistics of them, and other figures that are always compared.
+var (
+	usualStatistics = []figure.Statistic{figure.P50, figure.P95, figure.P99, figure.Mean}
+	statistics      = []figure.Statistic{figure.P50, figure.P90, figure.P95, figure.P99, figure.Mean}
+	usualFigures    = []figure.Figure{
+		figure.Of(0, "prompt_tokens_per_s"), figure.Of(0, "output_tokens_per_s"), figure.Of(figure.Mean, "session_server_time"),
+		figure.Of(0, "sessions_per_s"), figure.Of(0, "session_success"), figure.Of(0, errorRate), figure.Of(0, "goodput"),
+	}
+)
 
 // DefaultPrimary is the metric that decides: the tail of the time to the first
 // token is where queueing shows first and what an SLO is about, and from schedule it
 // has no coordinated omission.
 const DefaultPrimary = "p99_ttft"
 
-// PrimaryMetrics are the names of what may decide a comparison.
+// comparable tells whether a figure may decide a comparison: a summary has it, and it is better high or low.
+func comparable(f figure.Figure) bool { return report.Summarised(f) && f.Better != figure.Neither }
+
+// ParsePrimary reads the name of a metric that decides a comparison, in any spelling, and returns the one that
+// is printed.
+func ParsePrimary(text string) (name string, err error) {
+	f, err := figure.Parse(text, comparable)
+	return f.String(), err
+}
+
+// PrimaryMetrics are names of what may decide a comparison: those that are always compared.
 func PrimaryMetrics() (names []string) {
 	for _, m := range metricsWith("") {
 		names = append(names, m.name)
@@ -86,55 +73,41 @@ func PrimaryMetrics() (names []string) {
 	return names
 }
 
-// metricsWith are those that are usual and the primary one, or all of them
-// when primary is empty.
+// metricsWith are the metrics that are always compared, and the primary one where that is not among them.
 func metricsWith(primary string) (all []metric) {
 	for _, l := range latencies {
-		for _, st := range statistics {
-			name := st.name + "_" + l.name
-			if !st.usual && primary != "" && primary != name {
-				continue
-			}
-			all = append(all, metric{name: name, label: st.name + " " + l.label, unit: "ms", spread: l.spread, quantile: st.quantile,
-				of: func(s *report.Summary) *float64 { return st.of(l.of(s)) }})
+		for _, statistic := range usualStatistics {
+			all = append(all, metricOf(figure.Of(statistic, l.name)))
 		}
 	}
-	return append(all,
-		metric{name: "prompt_tokens_per_s", label: "prompt tok/s", unit: "1/s", higher: true, spread: noSpread,
-			of: func(s *report.Summary) *float64 { return s.Throughput.PromptTokensPerS }},
-		metric{name: "output_tokens_per_s", label: "output tok/s", unit: "1/s", higher: true, spread: noSpread,
-			of: func(s *report.Summary) *float64 { return s.Throughput.OutputTokensPerS }},
-		metric{name: "mean_session_server_time", label: "mean session server time", unit: "ms", spread: spreadSessionServer, quantile: math.NaN(),
-			of: ofSessions(func(o *report.Sessions) *float64 {
-				if o.Path == nil || o.Path.Server.MeanS == nil {
-					return nil
-				}
-				return report.Rounded(*o.Path.Server.MeanS*1000, 1e9)
-			})},
-		metric{name: "sessions_per_s", label: "sessions/s", unit: "1/s", higher: true, spread: noSpread,
-			of: ofSessions(func(o *report.Sessions) *float64 { return o.PerS })},
-		metric{name: "session_success_share", label: "session success share", unit: "share", share: true, higher: true, spread: noSpread,
-			of: ofSessions(func(o *report.Sessions) *float64 { return o.SuccessShare })},
-		metric{name: errorShare, label: "error share", unit: "share", share: true, spread: noSpread,
-			of: func(s *report.Summary) *float64 { return s.Requests.ErrorShare }},
-		metric{name: "goodput_share", label: "goodput share", unit: "share", share: true, higher: true, spread: noSpread,
-			of: func(s *report.Summary) *float64 {
-				if s.Goodput == nil {
-					return nil
-				}
-				return s.Goodput.FromDue.Share
-			}})
+	for _, f := range usualFigures {
+		all = append(all, metricOf(f))
+	}
+	if f, err := figure.Parse(primary, comparable); err == nil && !slices.ContainsFunc(all, func(m metric) bool { return m.Figure == f }) {
+		all = append(all, metricOf(f))
+	}
+	return all
 }
 
-// ofSessions is a figure by session; nil of a run without sessions.
-func ofSessions(of func(*report.Sessions) *float64) func(*report.Summary) *float64 {
-	return func(s *report.Summary) *float64 {
-		if s.Sessions == nil {
-			return nil
-		}
-		return of(s.Sessions)
+// metricOf is a figure as it is compared.
+func metricOf(f figure.Figure) metric {
+	m := metric{Figure: f, name: f.String(), label: f.Title(), unit: string(f.Unit), spread: noSpread}
+	if !slices.Contains(statistics, f.Statistic) {
+		return m
 	}
+	for _, l := range latencies {
+		if l.name == f.Name {
+			m.spread = l.spread
+		}
+	}
+	if f.Name == "session_server_time" {
+		m.spread = spreadSessionServer
+	}
+	return m
 }
+
+// share says that the metric may be zero, so that it is compared by its difference and not by its ratio.
+func (m *metric) share() bool { return m.Subject != nil && m.Unit == figure.Share }
 
 // difference is what is tested of a pair: the logarithm of the ratio, since a
 // change makes latencies longer by a factor, and rounds under more load must not
@@ -144,7 +117,7 @@ func (m *metric) difference(a, b *float64) (d float64, ok bool) {
 	switch {
 	case a == nil || b == nil:
 		return 0, false
-	case m.share:
+	case m.share():
 		return *b - *a, true
 	}
 	return math.Log(*b / *a), *a > 0 && *b > 0
@@ -153,7 +126,7 @@ func (m *metric) difference(a, b *float64) (d float64, ok bool) {
 // change turns a difference into what is shown: of a ratio, the share by which B
 // is above A.
 func (m *metric) change(difference float64) float64 {
-	if m.share {
+	if m.share() {
 		return difference
 	}
 	return math.Expm1(difference)

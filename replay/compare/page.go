@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -94,7 +95,7 @@ func (c *Comparison) headline(v *Versus) string {
 	switch v.Decision {
 	case Worse, better:
 		words := map[bool]string{true: "better", false: "worse"}
-		if m.Unit == "ms" {
+		if figure.Unit(m.Unit).IsTime() {
 			words = map[bool]string{true: "faster", false: "slower"}
 		}
 		return c.named(v.B) + " is " + words[v.Decision == better] + ": " + effect
@@ -144,12 +145,12 @@ func (c *Comparison) facts() (out []page.Fact) {
 }
 
 // firstMetrics are those of the first screen, besides the primary one.
-var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time", "output_tokens_per_s", "error_share"}
+var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time", "output_tokens_per_s", errorRate}
 
 func (c *Comparison) firstTable() *page.Table {
-	t := &page.Table{Caption: "Medians over the rounds, latencies in ms; * is significant", Head: []string{"", textpage.Plain(c.A)}, Align: []page.Align{page.Left, page.Right}}
+	t := &page.Table{Caption: "Medians over the rounds; * is significant", Head: []string{"", textpage.Plain(c.A)}, Align: []page.Align{page.Left, page.Right}}
 	if c.Kind != kindRounds {
-		t.Caption = "Latencies in ms"
+		t.Caption = ""
 	}
 	for i := range c.Versus {
 		t.Head, t.Align = append(t.Head, textpage.Plain(c.Versus[i].B), "change"), append(t.Align, page.Right, page.Right)
@@ -158,7 +159,7 @@ func (c *Comparison) firstTable() *page.Table {
 		if !m.Primary && !slices.Contains(firstMetrics, m.Metric) {
 			continue
 		}
-		row := []string{m.Label, valueOf(m, m.A)}
+		row := []string{m.titled(), valueOf(m, m.A)}
 		for i := range c.Versus {
 			value, change := "–", "–"
 			for j := range c.Versus[i].Metrics {
@@ -180,10 +181,9 @@ func (c *Comparison) firstTable() *page.Table {
 
 // drawnSpread is the latency that the primary metric is of; TTFT where it is of none.
 func (c *Comparison) drawnSpread() int {
-	for _, l := range latencies {
-		if _, of, _ := strings.Cut(c.Primary, "_"); of == l.name {
-			return l.spread
-		}
+	f, err := figure.Parse(c.Primary, comparable)
+	if m := metricOf(f); err == nil && m.spread != noSpread {
+		return m.spread
 	}
 	return spreadTTFT
 }
@@ -194,7 +194,8 @@ func (c *Comparison) distributions() *page.Plot {
 		if l.spread != c.drawnSpread() {
 			continue
 		}
-		out := page.Plot{Title: l.label + " distribution", Text: "All requests of all rounds. A curve further to the left is faster.", Kind: page.CDF, XLabel: l.label, XUnit: "ms", YLabel: "share of requests"}
+		label := figure.Of(figure.P50, l.name).Label
+		out := page.Plot{Title: label + " distribution", Text: "All requests of all rounds. A curve further to the left is faster.", Kind: page.CDF, XLabel: label, XUnit: "ms", YLabel: "share of requests"}
 		if l.spread == spreadITL {
 			out.YLabel = "share of gaps"
 		}

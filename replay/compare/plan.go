@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/trace"
 	"reprise/trace/page"
@@ -44,9 +45,11 @@ type Candidate struct {
 	Detectable float64 `json:"detectable"` // the smallest change that [DefaultRounds] would find with the power
 }
 
-// Check refuses a plan that was damaged.
+// Check refuses a plan that was damaged, and names its metric as it is printed now.
 func (p *Plan) Check() error {
-	ok := len(p.Looks) > 0 && len(p.Looks) == len(p.Levels) && p.Pilot >= 0 && slices.Contains(PrimaryMetrics(), p.Primary) && p.Alpha > 0 && p.Alpha < 1
+	primary, err := ParsePrimary(p.Primary)
+	p.Primary = primary
+	ok := err == nil && len(p.Looks) > 0 && len(p.Looks) == len(p.Levels) && p.Pilot >= 0 && p.Alpha > 0 && p.Alpha < 1
 	for i := range p.Looks {
 		ok = ok && p.Looks[i] >= 1 && p.Looks[i] <= MaxRounds && (i == 0 || p.Looks[i] > p.Looks[i-1])
 	}
@@ -83,14 +86,9 @@ func upperSD(sd float64, n int) float64 {
 // slower. Throughput is not among them, since in an open loop it is that of the arrivals; nor is
 // session time, most of which users and tools take; nor ITL, which says what TPOT does.
 func candidates() (out []metric) {
-	all := metricsWith("")
-	for _, spread := range []int{spreadE2E, spreadTTFT, spreadTPOT} {
-		for _, statistic := range []string{"mean", "p50", "p90", "p95", "p99"} {
-			for _, m := range all {
-				if m.spread == spread && strings.HasPrefix(m.name, statistic+"_") {
-					out = append(out, m)
-				}
-			}
+	for _, latency := range []string{"e2e", "ttft", "tpot"} {
+		for _, statistic := range []figure.Statistic{figure.Mean, figure.P50, figure.P90, figure.P95, figure.P99} {
+			out = append(out, metricOf(figure.Of(statistic, latency)))
 		}
 	}
 	return out
@@ -161,7 +159,7 @@ func (p *Plan) choose(a, b []report.Summary, asked string) error {
 	spreadOf := func(m *metric) (sd float64, ok, differ bool) {
 		var differences []float64
 		for i := range a {
-			if d, ok := m.difference(m.of(&a[i]), m.of(&b[i])); ok {
+			if d, ok := m.difference(a[i].Figure(m.Figure), b[i].Figure(m.Figure)); ok {
 				differences = append(differences, d)
 			}
 		}
@@ -181,13 +179,16 @@ func (p *Plan) choose(a, b []report.Summary, asked string) error {
 	}
 	switch {
 	case asked != "":
-		all := metricsWith(asked)
-		m := &all[slices.IndexFunc(all, func(m metric) bool { return m.name == asked })]
-		sd, ok, _ := spreadOf(m)
+		f, err := figure.Parse(asked, comparable)
+		if err != nil {
+			return err
+		}
+		m := metricOf(f)
+		sd, ok, _ := spreadOf(&m)
 		switch {
-		case ok && !m.share:
-			of[asked] = sd
-		case p.Detect > 0 && m.share:
+		case ok && !m.share():
+			of[m.name] = sd
+		case p.Detect > 0 && m.share():
 			return fmt.Errorf("%s is a share: --detect plans for metrics that change by a factor", m.label)
 		case p.Detect > 0:
 			return fmt.Errorf("%s has no value in some of the pilot rounds, so that there is nothing to plan with: a p99 needs 100 successful requests in a run", m.label)
@@ -206,12 +207,11 @@ func (p *Plan) choose(a, b []report.Summary, asked string) error {
 
 // labelOf is a metric for people.
 func labelOf(name string) string {
-	for _, m := range metricsWith(name) {
-		if m.name == name {
-			return m.label
-		}
+	f, err := figure.Parse(name, comparable)
+	if err != nil {
+		return name
 	}
-	return name
+	return f.Title()
 }
 
 // String says what is planned, in one or two sentences.

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"time"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace"
@@ -184,8 +186,9 @@ func (p *production) contrasts(o Options) (all []Contrast) {
 			stats[arm][s], _ = report.StatOf(&p.exact[arm][s])
 		}
 	}
-	add := func(m metric, of func(*report.Stat) *float64) {
-		a, b := of(&stats[0][m.spread]), of(&stats[1][m.spread])
+	add := func(m metric) {
+		a, _ := stats[0][m.spread].At(m.Statistic)
+		b, _ := stats[1][m.spread].At(m.Statistic)
 		d, ok := m.difference(a, b)
 		if !ok && m.name != o.Primary {
 			return
@@ -206,14 +209,14 @@ func (p *production) contrasts(o Options) (all []Contrast) {
 		if pairs == 0 {
 			continue
 		}
-		for _, st := range statistics {
-			name := st.name + "_" + l.name
-			if st.usual || name == o.Primary {
-				add(metric{name: name, label: st.name + " " + l.label, unit: "ms", spread: l.spread, quantile: st.quantile}, st.of)
+		for _, statistic := range statistics {
+			m := metricOf(figure.Of(statistic, l.name))
+			if slices.Contains(usualStatistics, statistic) || m.name == o.Primary {
+				add(m)
 			}
 		}
-		add(metric{name: "median_ratio_" + l.name, label: "median row ratio " + l.label, unit: "", spread: pairs, quantile: 0.5},
-			func(s *report.Stat) *float64 { return s.P50 })
+		median := figure.Of(figure.P50, l.name)
+		add(metric{Figure: median, name: "median_ratio_" + l.name, label: median.Label + " median row ratio", spread: pairs})
 	}
 	return all
 }

@@ -149,7 +149,7 @@ func TestPlanRefuses(t *testing.T) {
 		"1 to 200 rounds":                  func() (Plan, error) { return NewPlan(nil, Options{}, 0) },
 		"200 at most: make":                func() (Plan, error) { return NewPlan(pilotOf(6, 0.5, 0.5), Options{Detect: 0.01}, 0) },
 		"is a share": func() (Plan, error) {
-			return NewPlan(pilotOf(6, 0.1, 0.1), Options{Primary: "error_share", Detect: 0.01}, 0)
+			return NewPlan(pilotOf(6, 0.1, 0.1), Options{Primary: "error_rate", Detect: 0.01}, 0)
 		},
 		"no value in some of the pilot": func() (Plan, error) {
 			return NewPlan(pilotOf(6, 0.1, 0.1), Options{Primary: "p50_itl", Detect: 0.01}, 0)
@@ -176,7 +176,7 @@ func TestComparisonByPlan(t *testing.T) {
 		{8, 1.2, Worse, "8 rounds of at most 16."},
 		{10, 1.2, undecided, "No verdict yet: the plan has up to 16 rounds, and the next look is after 12."},
 		{8, 1, undecided, "No verdict yet"},
-		{16, 1, notFound, "No difference found in p50 TTFT"},
+		{16, 1, notFound, "No difference found in TTFT p50"},
 		{16, 1.2, Worse, "16 rounds."},
 	} {
 		got := compared(t, arms(c.n, c.factor), Options{Plan: &plan})
@@ -195,7 +195,7 @@ func TestComparisonByPlan(t *testing.T) {
 	}
 	plan.Pilot, plan.SD = 6, trace.Ptr(0.02)
 	var text bytes.Buffer
-	if err := WriteText(&text, compared(t, arms(8, 1.2), Options{Plan: &plan}), textpage.Options{Details: true}); err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "The plan: p50 TTFT decides; it varies by 2.0 % over 6 pilot rounds. Being significantly worse in p50, p95 or p99 of TTFT, TPOT, ITL, E2E or session time, or more errors, decides too. At most 16 rounds, and fewer if it is decided after 8 or 12.") {
+	if err := WriteText(&text, compared(t, arms(8, 1.2), Options{Plan: &plan}), textpage.Options{Details: true}); err != nil || !strings.Contains(strings.Join(strings.Fields(text.String()), " "), "The plan: TTFT p50 decides; it varies by 2.0 % over 6 pilot rounds. Being significantly worse in p50, p95 or p99 of TTFT, TPOT, ITL, E2E or session time, or more errors, decides too. At most 16 rounds, and fewer if it is decided after 8 or 12.") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 	if _, err := Arms(arms(17, 1), Options{Plan: &plan}); err == nil || !strings.Contains(err.Error(), "at most 16 rounds") {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/replay/figure"
 	"reprise/trace"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
@@ -114,11 +115,7 @@ func (c *Comparison) table(v *Versus) (head []string, rows [][]string) {
 		head = append(head, "p", "t-test", "dz", "MDE", "noise")
 	}
 	for _, m := range v.metricsInOrder() {
-		label := m.Label
-		if m.Unit == "ms" {
-			label += ", ms"
-		}
-		row := []string{label, valueOf(m, m.A), valueOf(m, m.B), changeOf(m, m.Change)}
+		row := []string{m.titled(), valueOf(m, m.A), valueOf(m, m.B), changeOf(m, m.Change)}
 		if rounds {
 			p, t, dz, mde, noise := page.OrDash(m.P, pValue), "–", "–", "–", "–"
 			switch {
@@ -160,6 +157,14 @@ func bounded(i *Interval, unit string) string {
 		return "–"
 	}
 	return fmt.Sprintf("%s [%s, %s] %s", page.Short(i.Estimate), page.OrDash(i.Low, page.Short), page.OrDash(i.High, page.Short), unit)
+}
+
+// titled is the label with its unit, of a time.
+func (m *Contrast) titled() string {
+	if figure.Unit(m.Unit).IsTime() {
+		return m.Label + ", " + m.Unit
+	}
+	return m.Label
 }
 
 func valueOf(m *Contrast, v *float64) string {

@@ -20,8 +20,8 @@
 // # Files
 //
 //   - contract.go: reading a contract from YAML, its bounds, and checking it
-//   - clause.go: the language of a clause, such as p95 ttft <= 1s: quantities,
-//     statistics, limits and units
+//   - clause.go: the language of a clause, such as p95 ttft <= 1s, by the names of
+//     package figure
 //   - parts.go: what belongs to a clause beside its condition: where, from, slo
 //   - scope.go: the language of where: class = gold or input_tokens < 2048: fields and
 //     their values
@@ -70,15 +70,13 @@ func (c *Contract) Check(slo report.SLO) error {
 	}
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
-		if clause.quantity == nil {
+		if clause.of.Subject == nil {
 			return errors.New("a clause of the contract is empty")
 		}
-		switch clause.quantity.kind {
-		case goodShare:
-			if clause.slo.Empty() && slo.Empty() {
-				return fmt.Errorf("%s: the clause has no slo, such as slo: ttft:200ms,tpot:50ms", clause)
-			}
-		case costOf, sessionCost:
+		switch {
+		case clause.of.Name == goodput && clause.slo.Empty() && slo.Empty():
+			return fmt.Errorf("%s: the clause has no slo, such as slo: ttft:200ms,tpot:50ms", clause)
+		case clause.cost():
 			if !(c.PricePerGPUHour > 0 && c.PricePerGPUHour < math.MaxInt32) || c.GPUs <= 0 {
 				return fmt.Errorf("%s: cost needs gpus and price_per_gpu_hour", clause)
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/replay/result/resulttest"
@@ -66,13 +67,15 @@ func bounds(t *testing.T, where string) *Contract {
 		lines = append(lines, strings.Join(append([]string{"clause: " + clause}, more...), "\n    "))
 	}
 	for _, stat := range []string{"p50", "p95", "p99", "p99.9", "mean", "max"} {
-		for _, q := range quantities {
-			switch q.kind {
-			case latencyFrom:
-				add(stat+" "+q.name+" <= 50ms", "from: sent")
-				add(stat + " " + q.name + " <= 50ms")
-			case latencyWithin:
-				add(stat + " " + q.name + " <= 20ms")
+		spread, _ := figure.Names(func(s *figure.Subject) bool {
+			return judged(figure.Figure{Subject: s, Statistic: figure.Mean}) && !s.Sessions
+		})
+		for _, name := range spread {
+			if figure.Find(name).Origin {
+				add(stat+" "+name+" <= 50ms", "from: sent")
+				add(stat + " " + name + " <= 50ms")
+			} else {
+				add(stat + " " + name + " <= 20ms")
 			}
 		}
 	}
@@ -150,8 +153,8 @@ func TestPercentileOfAWideGap(t *testing.T) {
 		s.Add(int64(i/3240) * 33570367678183)
 	}
 	st, _ := report.StatOf(&s)
-	if p95, _ := parseStatistic("p95"); *p95.value(&s) != *st.P95 {
-		t.Errorf("%v, and %v in the summary", *p95.value(&s), *st.P95)
+	if p95 := statisticOf(figure.P95, &s); *p95 != *st.P95 {
+		t.Errorf("%v, and %v in the summary", *p95, *st.P95)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/page"
@@ -45,7 +46,7 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady,
 	}
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
-		if clause.quantity.ofSessions() {
+		if clause.of.Sessions {
 			j.byClause = append(j.byClause, nil)
 			if clause.where != nil {
 				j.sessions = append(j.sessions, clause.where)
@@ -72,21 +73,21 @@ func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady,
 // take makes the scope keep what its i-th clause of the contract is judged by.
 func (v *scoped) take(i int, c *Clause, slo report.SLO) {
 	switch {
-	case c.quantity.kind == goodShare:
+	case c.of.Name == goodput:
 		if !c.slo.Empty() {
 			slo = c.slo
 		}
 		v.good = append(v.good, goodCount{i, slo, c.origin, 0})
-	case c.quantity.latency() && v.own:
+	case c.latency() && v.own:
 		v.Keep(c.timing())
 	}
 }
 
 func (c *Clause) timing() report.Timing {
-	if c.quantity.kind == latencyWithin {
-		return report.Timing{Name: c.quantity.name, Origin: report.FromSent}
+	if !c.of.Origin {
+		return report.Timing{Name: c.of.Name, Origin: report.FromSent}
 	}
-	return report.Timing{Name: c.quantity.name, Origin: c.origin}
+	return report.Timing{Name: c.of.Name, Origin: c.origin}
 }
 
 // Add implements [report.Judge].
@@ -130,7 +131,7 @@ func (j *judge) Result(all *report.Evidence, durationNS int64, zeros bool) *repo
 	for i := range j.contract.Clauses {
 		var r report.ClauseResult
 		switch clause := &j.contract.Clauses[i]; {
-		case !clause.quantity.ofSessions():
+		case !clause.of.Sessions:
 			r = j.clause(i, j.byClause[i], durationNS, zeros)
 		default:
 			r = j.sessionClause(clause, all, scopes, durationNS)
@@ -148,11 +149,11 @@ func (j *judge) Result(all *report.Evidence, durationNS int64, zeros bool) *repo
 // clause judges one clause.
 func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.ClauseResult {
 	c := &j.contract.Clauses[i]
-	r := report.ClauseResult{Clause: c.String(), Allowed: c.allowed, Unit: c.quantity.unit(), SLO: c.slo.String()}
+	r := report.ClauseResult{Clause: c.String(), Allowed: c.allowed, Unit: string(c.unit()), SLO: c.slo.String()}
 	if c.where != nil {
 		r.Where = c.where.String()
 	}
-	if c.quantity.hasOrigin() {
+	if c.hasOrigin() {
 		r.From = originNames[c.origin]
 	}
 	if c.where != nil && mentions(c.where, "state") && j.in.steady == nil {
@@ -163,12 +164,12 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 		return r
 	}
 	slo := &c.slo
-	switch c.quantity.kind {
-	case latencyFrom, latencyWithin:
+	switch {
+	case c.latency():
 		s := v.Values(c.timing())
-		r.Samples, r.Needed = s.N, c.statistic.needed()
-		r.Measured = c.statistic.value(s)
-	case goodShare:
+		r.Samples, r.Needed = s.N, c.of.Statistic.Needed()
+		r.Measured = statisticOf(c.of.Statistic, s)
+	case c.of.Name == goodput:
 		for _, g := range v.good {
 			if g.clause == i {
 				slo = &g.slo
@@ -176,9 +177,9 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 			}
 		}
 	default:
-		r.Measured, r.Samples = j.figure(c.quantity, v, duration, zeros)
-		if c.quantity.kind == rateOf && c.where != nil && onlySteady(c.where) {
-			r.Measured, r.Samples = j.steadyRate(c.quantity)
+		r.Measured, r.Samples = j.figure(c.of.Name, v, duration, zeros)
+		if c.rate() && c.where != nil && onlySteady(c.where) {
+			r.Measured, r.Samples = j.steadyRate(c.of.Name)
 		}
 	}
 	r.Estimated = c.estimates(v, slo)
@@ -193,7 +194,7 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 // decide says whether a measurement is allowed.
 func (c *Clause) decide(r *report.ClauseResult) {
 	room := c.allowed - *r.Measured
-	if c.quantity.floor {
+	if c.floor() {
 		room = -room
 	}
 	r.Outcome = report.Fails
@@ -206,11 +207,11 @@ func (c *Clause) decide(r *report.ClauseResult) {
 }
 
 // figure is a measure that has no statistic, and the requests that it rests on.
-func (j *judge) figure(m *quantity, v *scoped, duration int64, zeros bool) (*float64, int64) {
-	switch m.name {
+func (j *judge) figure(name string, v *scoped, duration int64, zeros bool) (*float64, int64) {
+	switch name {
 	case errorRate:
 		return report.Ratio(v.Failed, v.Succeeded+v.Failed), v.Succeeded + v.Failed
-	case "hit_ratio":
+	case hitRatio:
 		return v.HitRatio(zeros)
 	case "requests_per_s":
 		return report.PerSecond(v.Succeeded, duration), v.Succeeded
@@ -230,9 +231,9 @@ func (j *judge) figure(m *quantity, v *scoped, duration int64, zeros bool) (*flo
 
 // steadyRate is a rate in the steady state, which counts what happened inside, whatever was
 // only partly there.
-func (j *judge) steadyRate(m *quantity) (*float64, int64) {
+func (j *judge) steadyRate(name string) (*float64, int64) {
 	s := j.steady
-	return map[string]*float64{"requests_per_s": s.RequestsPerS, "prompt_tokens_per_s": s.PromptTokensPerS, "output_tokens_per_s": s.OutputTokensPerS}[m.name], s.Finished
+	return map[string]*float64{"requests_per_s": s.RequestsPerS, "prompt_tokens_per_s": s.PromptTokensPerS, "output_tokens_per_s": s.OutputTokensPerS}[name], s.Finished
 }
 
 // cost is that of all GPUs for the run.
@@ -247,15 +248,15 @@ func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 		return "no measured request is in its scope"
 	case v.Succeeded == 0:
 		return "no request succeeded"
-	case c.quantity.latency() && r.Samples > 0:
+	case c.latency() && r.Samples > 0:
 		return fmt.Sprintf("it takes %s, and there %s %s", page.Many(r.Needed, "value"), page.Was(r.Samples), page.Brief(r.Samples))
-	case c.quantity.latency():
+	case c.latency():
 		return "no request has a value"
-	case c.quantity.name == "hit_ratio":
+	case c.of.Name == hitRatio:
 		return "the server reports no cached tokens"
 	case v.OutputImpossible > 0:
 		return fmt.Sprintf("the server's output counts of %s cannot be", page.Many(v.OutputImpossible, "answer"))
-	case c.quantity.kind == costOf && v.Output == 0:
+	case c.cost() && v.Output == 0:
 		return "there are no output tokens"
 	}
 	return "the run has no duration"
@@ -264,12 +265,12 @@ func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 // estimates is how many of the requests that the clause rests on have a count of
 // tokens that is an estimate, where it matters to what the clause is about.
 func (c *Clause) estimates(v *scoped, slo *report.SLO) int64 {
-	switch c.quantity.name {
+	switch c.of.Name {
 	case "prompt_tokens_per_s":
 		return v.PromptEstimates
 	case "output_tokens_per_s", "cost_per_million_output_tokens", "tpot", "itl_token":
 		return v.OutputEstimates
-	case "goodput", "attainment":
+	case goodput:
 		if slo.TPOT != nil {
 			return v.OutputEstimates
 		}
@@ -277,28 +278,19 @@ func (c *Clause) estimates(v *scoped, slo *report.SLO) int64 {
 	return 0
 }
 
-// value is a statistic of a sample in milliseconds, nil when it has too few values.
-func (s statistic) value(of *sample.Values) *float64 {
-	if of.N < s.needed() {
+// statisticOf is a statistic of a sample in milliseconds, nil when it has too few values.
+func statisticOf(s figure.Statistic, of *sample.Values) *float64 {
+	if of.N < s.Needed() {
 		return nil
 	}
 	milliseconds := func(ns float64) *float64 { return report.Rounded(ns/1e6, 1e6) }
 	switch s {
-	case meanOf:
+	case figure.Mean:
 		return milliseconds(of.Mean())
-	case maxOf:
+	case figure.Max:
 		return milliseconds(float64(of.Max))
 	}
-	num, den := s.fraction()
+	num, den := s.Fraction()
 	q := of.Order()
 	return milliseconds(float64(q.At(num, den)))
-}
-
-// fraction is a percentile as the summary asks for it, to the last nanosecond.
-func (s statistic) fraction() (num, den int64) {
-	num, den = int64(s), millionths
-	for den > 1000 && num%10 == 0 {
-		num, den = num/10, den/10
-	}
-	return num, den
 }

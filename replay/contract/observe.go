@@ -3,6 +3,7 @@ package contract
 import (
 	"time"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 )
@@ -13,9 +14,10 @@ import (
 func (c *Clause) Counts() (percentile float64, share bool) {
 	switch {
 	case c.where != nil && mentions(c.where, "state"):
-	case c.quantity.latency() && c.statistic > 0:
-		return float64(c.statistic) / millionths, false
-	case c.quantity.name == errorRate || c.quantity.kind == goodShare:
+	case c.latency() && c.of.Statistic > 0:
+		percentile, _ = c.of.Statistic.Share()
+		return percentile, false
+	case c.of.Name == errorRate || c.of.Name == goodput:
 		return 0, true
 	}
 	return 0, false
@@ -26,9 +28,10 @@ func (c *Clause) Counts() (percentile float64, share bool) {
 func (c *Clause) CountsSessions() (percentile float64, success bool) {
 	switch {
 	case c.where != nil:
-	case c.quantity.kind == sessionTime && c.statistic > 0:
-		return float64(c.statistic) / millionths, false
-	case c.quantity.kind == sessionSuccess:
+	case c.of.Name == sessionTime && c.of.Statistic > 0:
+		percentile, _ = c.of.Statistic.Share()
+		return percentile, false
+	case c.of.Sessions && c.of.Unit == figure.Share:
 		return 0, true
 	}
 	return 0, false
@@ -45,7 +48,7 @@ func (c *Clause) Values(dst []int64, run *result.Run, r *result.Result, slo *rep
 		return dst
 	}
 	_, share := c.Counts()
-	if share && (failed || c.quantity.name == errorRate) {
+	if share && (failed || c.of.Name == errorRate) {
 		return append(dst, bit(failed))
 	}
 	if failed {
@@ -70,7 +73,7 @@ func bit(b bool) int64 {
 
 // Met tells whether a measurement in the unit of the clause is within its limit.
 func (c *Clause) Met(measured float64) bool {
-	if c.quantity.floor {
+	if c.floor() {
 		return measured >= c.allowed
 	}
 	return measured <= c.allowed
@@ -83,7 +86,7 @@ func (c *Clause) Remeasure(r *report.ClauseResult, measured float64, samples int
 }
 
 // Floor tells whether a figure has to be at least its limit; else at most.
-func (c *Clause) Floor() bool { return c.quantity.floor }
+func (c *Clause) Floor() bool { return c.floor() }
 
 // Scope is which requests the clause is about, "" for all.
 func (c *Clause) Scope() string {
@@ -98,7 +101,7 @@ func (c *Clause) Scope() string {
 func (c *Contract) Objectives() (slo report.SLO) {
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
-		to := map[string]**time.Duration{"ttft": &slo.TTFT, "tpot": &slo.TPOT, "itl": &slo.ITL, "e2e": &slo.E2E}[clause.quantity.name]
+		to := map[string]**time.Duration{"ttft": &slo.TTFT, "tpot": &slo.TPOT, "itl": &slo.ITL, "e2e": &slo.E2E}[clause.of.Name]
 		if to == nil || clause.where != nil {
 			continue
 		}

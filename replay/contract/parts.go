@@ -3,6 +3,7 @@ package contract
 import (
 	"slices"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/trace/strictyaml"
 )
@@ -11,23 +12,23 @@ import (
 
 func (c *Clause) readWhere(n strictyaml.Node, s string) (err error) {
 	switch {
-	case c.quantity.cost():
+	case c.cost():
 		return n.Faultf("cost is that of all requests: what a GPU costs cannot be told apart by request")
-	case c.quantity.kind == sessionRate:
+	case c.of.Sessions && c.of.Unit == figure.PerSecond:
 		return n.Faultf("sessions_per_s is that of all sessions")
 	}
 	if c.where, err = parseScope(s); err != nil {
 		return placeIn(n, err)
 	}
-	if mentions(c.where, "state") && c.quantity.kind == rateOf && !onlySteady(c.where) {
+	if mentions(c.where, "state") && c.rate() && !onlySteady(c.where) {
 		return n.Faultf("a rate in the steady state is that of all requests: write where: state = steady alone")
 	}
 	return nil
 }
 
 func (c *Clause) readFrom(n strictyaml.Node, s string) error {
-	if !c.quantity.hasOrigin() {
-		return n.Faultf("%s does not begin when a request is due or sent", c.quantity.name)
+	if !c.hasOrigin() {
+		return n.Faultf("%s does not begin when a request is due or sent", c.of.Words())
 	}
 	if c.origin = slices.Index(originNames[:], s); c.origin < 0 {
 		return n.Faultf("from: want due or sent")
@@ -36,8 +37,8 @@ func (c *Clause) readFrom(n strictyaml.Node, s string) error {
 }
 
 func (c *Clause) readSLO(n strictyaml.Node, s string) (err error) {
-	if !c.quantity.hasSLO() {
-		return n.Faultf("slo belongs to goodput or attainment")
+	if c.of.Name != goodput {
+		return n.Faultf("slo belongs to goodput")
 	}
 	if c.slo, err = report.ParseSLO(s); err != nil {
 		return n.Faultf("%v", err)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"reprise/replay/figure"
 	"reprise/replay/report"
 	"reprise/replay/result"
 	"reprise/trace/page"
@@ -28,7 +29,7 @@ func (j *judge) Scopes(r *result.Result) (in uint64) {
 // failed or not. So a clause is held against both ends of what they can have made of the
 // figure: it holds or fails where both agree, and cannot be judged where they do not.
 func (j *judge) sessionClause(c *Clause, all *report.Evidence, at int, duration int64) report.ClauseResult {
-	r := report.ClauseResult{Clause: c.String(), Allowed: c.allowed, Unit: c.quantity.unit()}
+	r := report.ClauseResult{Clause: c.String(), Allowed: c.allowed, Unit: string(c.unit())}
 	sessions := all.Sessions
 	if c.where != nil {
 		r.Where = c.where.String()
@@ -46,17 +47,17 @@ func (j *judge) sessionClause(c *Clause, all *report.Evidence, at int, duration 
 		}
 	}
 	var least, most *float64 // where nothing was cut, the same
-	switch c.quantity.kind {
-	case sessionTime, sessionSlowdown:
-		r.Needed = c.statistic.needed()
+	switch {
+	case c.of.Spread:
+		r.Needed = c.of.Statistic.Needed()
 		least, most, r.Samples = c.sessionValues(sessions)
-	case sessionSuccess:
+	case c.of.Unit == figure.Share:
 		r.Samples = succeeded + failed + r.Censored
 		least, most = report.Ratio(succeeded, r.Samples), report.Ratio(succeeded+r.Censored, r.Samples)
-	case sessionRate:
+	case c.of.Unit == figure.PerSecond:
 		r.Samples, r.Censored = succeeded, 0
 		least, most = all.SessionsPerS, all.SessionsPerS
-	case sessionCost:
+	case c.cost():
 		r.Samples, r.Censored = succeeded, 0
 		if n := all.SessionsPerS; n != nil && *n > 0 && duration > 0 {
 			least = report.Rounded(j.cost(duration)/(*n*float64(duration)/1e9), 1e6)
@@ -64,7 +65,7 @@ func (j *judge) sessionClause(c *Clause, all *report.Evidence, at int, duration 
 		}
 	}
 	c.between(&r, least, most, len(sessions))
-	if r.Samples == 0 && c.quantity.kind == sessionSlowdown && all.SlowdownLacks != "" {
+	if r.Samples == 0 && c.of.Name == slowdown && all.SlowdownLacks != "" {
 		r.Why = all.SlowdownLacks
 	}
 	return r
@@ -76,7 +77,7 @@ func (c *Clause) between(r *report.ClauseResult, least, most *float64, sessions 
 		r.Outcome, r.Why, r.Measured, r.Margin = report.Unjudged, fmt.Sprintf(format, args...), nil, nil
 	}
 	bad, good := most, least
-	if c.quantity.floor {
+	if c.floor() {
 		bad, good = least, most
 	}
 	switch {
@@ -110,7 +111,7 @@ func (c *Clause) between(r *report.ClauseResult, least, most *float64, sessions 
 
 // allows says whether a measurement is within the limit.
 func (c *Clause) allows(v float64) bool {
-	if c.quantity.floor {
+	if c.floor() {
 		return v >= c.allowed
 	}
 	return v <= c.allowed
@@ -122,19 +123,19 @@ func (c *Clause) sessionValues(sessions []report.JudgedSession) (least, most *fl
 	var low, high []float64
 	for _, s := range sessions {
 		v, known := float64(s.NS), true
-		if c.quantity.kind == sessionSlowdown {
+		if c.of.Name == slowdown {
 			v, known = s.Slowdown*1e9, s.Slowdown > 0
 		}
 		switch {
 		case s.Outcome == report.SessionCensored && known:
 			low, high = append(low, v), append(high, math.Inf(1))
-		case s.Outcome == report.SessionCensored && c.quantity.kind == sessionSlowdown && c.comparable(sessions):
+		case s.Outcome == report.SessionCensored && c.of.Name == slowdown && c.comparable(sessions):
 			low, high = append(low, 0), append(high, math.Inf(1))
 		case s.Outcome == report.SessionSucceeded && known:
 			low, high = append(low, v), append(high, v)
 		}
 	}
-	return c.statistic.ofFloats(low), c.statistic.ofFloats(high), int64(len(low))
+	return ofFloats(c.of.Statistic, low), ofFloats(c.of.Statistic, high), int64(len(low))
 }
 
 // comparable says whether some session could be compared with the recorded one.
@@ -144,23 +145,23 @@ func (c *Clause) comparable(sessions []report.JudgedSession) bool {
 
 // ofFloats is a statistic of nanoseconds in seconds, some of which may be infinite; nil
 // where it is infinite itself, or there are too few values.
-func (s statistic) ofFloats(of []float64) *float64 {
-	if int64(len(of)) < s.needed() {
+func ofFloats(s figure.Statistic, of []float64) *float64 {
+	if int64(len(of)) < s.Needed() {
 		return nil
 	}
 	slices.Sort(of)
 	seconds := func(ns float64) *float64 { return report.Rounded(ns/1e9, 1e9) }
 	switch s {
-	case meanOf:
+	case figure.Mean:
 		sum := 0.0
 		for _, v := range of {
 			sum += v
 		}
 		return seconds(sum / float64(len(of)))
-	case maxOf:
+	case figure.Max:
 		return seconds(of[len(of)-1])
 	}
-	num, den := s.fraction()
+	num, den := s.Fraction()
 	if i := (num*int64(len(of)-1) + den - 1) / den; math.IsInf(of[i], 1) {
 		return nil
 	}

@@ -60,7 +60,7 @@ type ClauseResult struct {
 	Clause   string   `json:"clause"`          // such as p95 ttft <= 1s
 	Where    string   `json:"where,omitempty"` // which requests it is about; empty is all
 	From     string   `json:"from,omitempty"`  // due or sent: where its latency begins
-	SLO      string   `json:"slo,omitempty"`   // of goodput and attainment
+	SLO      string   `json:"slo,omitempty"`   // of goodput
 	Outcome  string   `json:"outcome"`         // [Holds], [Fails] or [Unjudged]
 	Why      string   `json:"why,omitempty"`   // it cannot be judged
 	Measured *float64 `json:"measured"`        // null where the run cannot say

@@ -85,6 +85,7 @@
 //   - peer.go: figures under another tool's definitions, as tables and notes
 //   - define.go, definefields.go: what each number means, its formula, and where in the
 //     JSON it is; the numbers that need no formula
+//   - figures.go: the figures of package figure, as a summary has them
 //   - explain.go, explainvalues.go: report --explain: finding a number by its name, names
 //     alike, the list of names; its value in a run, and how many requests it rests on
 //   - rows.go: the rows of tables that text, page and Markdown share: schedule, errors,

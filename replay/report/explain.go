@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
+	"reprise/replay/figure"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
@@ -48,16 +51,10 @@ func (u *unknownName) Error() string {
 	return out
 }
 
-// otherNames are names that other tools and people give to metrics.
+// otherNames are names that people give to what is defined and that no run is judged by.
 var otherNames = map[string]string{
-	"itl": "itl_chunk itl_token", "inter_token_latency": "itl_chunk itl_token",
-	"time_to_first_token": "ttft", "time_per_output_token": "tpot",
-	"latency": "e2e", "e2el": "e2e", "e2e_latency": "e2e", "request_latency": "e2e",
-	"lag": "send_lag", "drift": "run.drift",
-	"hit_ratio": "measured_ratio expected_ratio servers.prefix_hit_ratio", "cache_hit_ratio": "measured_ratio expected_ratio servers.prefix_hit_ratio",
-	"throughput": "requests prompt_tokens output_tokens", "request_throughput": "requests", "output_throughput": "output_tokens",
-	"session_duration": "session_time", "completion_time": "session_time", "job_latency": "session_time", "slowdown": "session_slowdown",
-	"error_rate": "error_share", "offered": "offered_requests", "rate": "offered_requests",
+	"drift": "run.drift", "offered": "offered_requests", "rate": "offered_requests",
+	"throughput": "requests prompt_tokens output_tokens",
 }
 
 // otherStatistics are names of statistics.
@@ -110,17 +107,24 @@ func meaningOf(all []Definition, q string) *Explanation {
 // asMetric finds a metric by its name, or by the end of its name, with a statistic and
 // an origin.
 func asMetric(all []Definition, q string) *Explanation {
-	q, statistic, origin := nameParts(q)
-	names := []string{q}
-	if other, ok := otherNames[q]; ok {
-		names = strings.Fields(other)
+	names, statistic := definedNames(q)
+	origin := ""
+	if names == nil {
+		q, statistic, origin = nameParts(q)
+		names = []string{q}
+		if other, ok := otherNames[q]; ok {
+			names = strings.Fields(other)
+		} else if s := figure.Find(q); s != nil {
+			names = s.Definitions()
+		}
 	}
 	exactly := func(n string) bool { return slices.Contains(names, n) }
 	ending := func(n string) bool { return strings.HasSuffix(n, "."+q) }
 	for _, is := range []func(string) bool{exactly, ending} {
 		var e Explanation
 		for _, path := range numberPaths() {
-			if strings.Contains(path, "*") && !strings.Contains(q, ".") || statistic != "" && statisticOf(path) != statistic || !strings.Contains(path, origin) {
+			other := statistic != "" && statisticOf(path) != statistic && !strings.HasSuffix(path, "."+statistic+"_s")
+			if other || strings.Contains(path, "*") && !strings.Contains(q, ".") || !strings.Contains(path, origin) {
 				continue
 			}
 			for _, d := range all {
@@ -139,6 +143,16 @@ func asMetric(all []Definition, q string) *Explanation {
 		}
 	}
 	return nil
+}
+
+// definedNames are the names of the definitions of a figure and its statistic; nil for what is no figure.
+func definedNames(q string) (names []string, statistic string) {
+	of, rest := figure.Split(q)
+	s := figure.Find(rest)
+	if s == nil {
+		return nil, ""
+	}
+	return s.Definitions(), strings.ReplaceAll(of.String(), ".", "_")
 }
 
 // nameParts splits a name into a metric, a statistic and an origin, in whatever order.
@@ -276,7 +290,7 @@ func likeNames(all []Definition, q string) []string {
 	var found []candidate
 	consider := func(name string) {
 		last := name[strings.LastIndex(name, ".")+1:]
-		far := min(distance(rest, name), distance(rest, last)+1)
+		far := min(levenshtein.ComputeDistance(rest, name), levenshtein.ComputeDistance(rest, last)+1)
 		if far <= max(min(2, len(rest)/2), len(rest)/3) {
 			if statistic != "" {
 				name = statistic + "_" + name
@@ -294,6 +308,11 @@ func likeNames(all []Definition, q string) []string {
 	for n := range otherNames {
 		consider(n)
 	}
+	for _, s := range figure.All() {
+		for _, n := range s.Spellings() {
+			consider(n)
+		}
+	}
 	slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(a.far-b.far, strings.Compare(a.name, b.name)) })
 	var out []string
 	for _, c := range found {
@@ -302,27 +321,6 @@ func likeNames(all []Definition, q string) []string {
 		}
 	}
 	return out
-}
-
-// distance is Levenshtein's: how many letters to change, add or take.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost++
-			}
-			before = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // WriteExplanation writes an explanation for people: of a run the values, and what is

@@ -193,14 +193,3 @@ func TestNumberPaths(t *testing.T) {
 		t.Errorf("%d paths, and %d numbers", n, len(paths))
 	}
 }
-
-func TestDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"ttft", "tftt", 2}} {
-		if got := distance(c.a, c.b); got != c.want {
-			t.Errorf("%s, %s: %d", c.a, c.b, got)
-		}
-	}
-}

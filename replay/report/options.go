@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/replay/figure"
 	"reprise/replay/result"
 	"reprise/trace"
 	"reprise/trace/quantity"
@@ -152,7 +153,7 @@ func (s *SLO) objectives() []objective {
 }
 
 // ParseSLO reads objectives such as "ttft:200ms,tpot:50ms,e2e:5s": names out of
-// ttft, tpot, itl and e2e (also e2el, vLLM's name for it), each once, with a
+// ttft, tpot, itl and e2e in any spelling of package figure, each once, with a
 // duration above zero. The unit is required, because the tools that leave it
 // out disagree on it: vLLM means milliseconds, inference-perf seconds.
 func ParseSLO(s string) (SLO, error) {
@@ -176,11 +177,9 @@ func (s *SLO) Set(part string) error {
 	if !ok {
 		return errors.New("write it as name:duration, such as ttft:200ms")
 	}
-	if name == "e2el" {
-		name = "e2e"
-	}
+	of := figure.Find(name)
 	for _, o := range s.objectives() {
-		if o.name != name {
+		if of == nil || o.name != of.Name {
 			continue
 		}
 		d, err := quantity.Latency(value)

@@ -23,19 +23,20 @@ func TestParseSLO(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	for in, want := range map[string]string{
-		"":                     "at least one",
-		" , ":                  "at least one",
-		"ttft":                 "objective 1 of the SLO: write it as name:duration",
-		"ttft:200":             "unit",
-		"ttft:secret":          "unit",
-		"e2e:1s,ttft:":         "objective 2",
-		"ttft:0s":              "above zero",
-		"ttft:-1s":             "unit",
-		"ttft:1s,ttft:2s":      "already",
-		"e2e:1s,e2el:2s":       "already",
-		"secret:1s":            "not one of",
-		"TTFT:1s":              "not one of",
-		"ttft:99999999999999h": "unit",
+		"":                       "at least one",
+		" , ":                    "at least one",
+		"ttft":                   "objective 1 of the SLO: write it as name:duration",
+		"ttft:200":               "unit",
+		"ttft:secret":            "unit",
+		"e2e:1s,ttft:":           "objective 2",
+		"ttft:0s":                "above zero",
+		"ttft:-1s":               "unit",
+		"ttft:1s,ttft:2s":        "already",
+		"e2e:1s,e2el:2s":         "already",
+		"TTFT:1s,first_token:1s": "already",
+		"secret:1s":              "not one of",
+		"headers:1s":             "not one of",
+		"ttft:99999999999999h":   "unit",
 	} {
 		_, err := ParseSLO(in)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {

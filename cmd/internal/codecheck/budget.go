@@ -16,7 +16,7 @@ import (
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
 	"anonymize": 13_720,
-	"cmd":       24_970,
+	"cmd":       24_975,
 	"datasets":  28_200,
 	"examples":  1_000,
 	"replay":    61_700,

@@ -162,7 +162,7 @@ type Abort struct{ abortOn string }
 // Register adds the flag.
 func (f *Abort) Register(cmd *cobra.Command) {
 	_, rest := Sections(cmd.Flags(), RunningFlags)
-	rest.StringVar(&f.abortOn, "abort-on", "", "stop the run when one of these `conditions` holds for 10 s and 20 requests: errors>5%,queue>100,ttft-p99>10s (queue: requests in flight)")
+	rest.StringVar(&f.abortOn, "abort-on", "", "stop the run when one of these `conditions` holds for 10 s and 20 requests: error_rate>5%,in_flight>100,p99_ttft>10s")
 }
 
 // Check refuses conditions that cannot be read.

@@ -51,6 +51,11 @@ func declare[T any](s Section, to *T, name, letter string, def T, usage, kind st
 	s.mark(name)
 }
 
+// MetricVar declares a flag with the name of a metric, in any spelling; to gets the one that is printed.
+func (s Section) MetricVar(to *string, name, usage string, parse func(string) (string, error)) {
+	declare(s, to, name, "", "", usage, "string", parse, func(name string) string { return name })
+}
+
 // whole declares a flag with a whole number that fits its type.
 func whole[T int | int32 | int64](s Section, to *T, name, letter string, def T, usage string) {
 	parse := func(text string) (T, error) {

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"reprise/replay"
+	"reprise/replay/bench"
+	"reprise/replay/compare"
+	"reprise/replay/contract"
+	"reprise/replay/figure"
+	"reprise/replay/report"
+)
+
+// figureReaders are all that read the name of a figure. Each returns the name that it prints for it, where it
+// takes one.
+var figureReaders = map[string]func(name string, f figure.Figure) (printed string, err error){
+	"compare --primary": func(name string, _ figure.Figure) (string, error) { return compare.ParsePrimary(name) },
+	"a clause of a contract": func(name string, f figure.Figure) (string, error) {
+		limit := map[figure.Unit]string{figure.Milliseconds: "5s", figure.Share: "5%"}[f.Unit]
+		if limit == "" {
+			limit = "5"
+		}
+		for _, operator := range []string{"<=", ">="} {
+			c, err := contract.Parse("c", []byte("gpus: 1\nprice_per_gpu_hour: 1\nclauses:\n  - clause: "+name+" "+operator+" "+limit+"\n"))
+			if err == nil {
+				printed, _, _ := strings.Cut(c.Clauses[0].String(), " "+operator)
+				return strings.ReplaceAll(printed, " ", "_"), nil
+			} else if operator == ">=" || !strings.Contains(err.Error(), "want >= after") {
+				return "", err
+			}
+		}
+		return "", nil
+	},
+	"the primary metric of a row of a suite": func(name string, _ figure.Figure) (string, error) {
+		s, err := bench.ParseSuite("s", []byte("name: s\nrows:\n  - name: a\n    workload: chat\n    load: concurrency:1\n    primary: "+name+"\n"))
+		if err != nil {
+			return "", err
+		}
+		return s.Rows[0].Primary.String(), nil
+	},
+	"replay --abort-on": func(name string, f figure.Figure) (string, error) {
+		limit := map[figure.Unit]string{figure.Milliseconds: "5s", figure.Share: "5%"}[f.Unit]
+		if limit == "" {
+			limit = "5"
+		}
+		c, err := replay.ParseConditions(name + ">" + limit)
+		if err != nil {
+			return "", err
+		}
+		return c[0].Of.String(), nil
+	},
+}
+
+// Whatever reads a figure reads it by every spelling or by none, and prints one name. Every figure is defined.
+func TestEveryFigureByEverySpelling(t *testing.T) {
+	accepted, explained := map[string]int{}, map[string][]string{}
+	for _, s := range figure.All() {
+		for _, statistic := range []figure.Statistic{0, figure.P50, figure.P99, figure.Max, figure.Mean} {
+			f := figure.Figure{Subject: s, Statistic: statistic}
+			if s.Spread != (statistic != 0) {
+				continue
+			}
+			for reader, read := range figureReaders {
+				printed, refused := read(f.String(), f)
+				if refused == nil {
+					accepted[reader]++
+					accepted[s.Name]++
+					explained[s.Name] = spellingsOf(statistic, s.Name)
+				}
+				if refused == nil && printed != f.String() {
+					t.Errorf("%s prints %s as %s", reader, f, printed)
+				}
+				for _, spelling := range s.Spellings() {
+					for _, name := range spellingsOf(statistic, spelling) {
+						printed, err := read(name, f)
+						if (err == nil) != (refused == nil) || err == nil && printed != f.String() {
+							t.Errorf("%s reads %q as %q, %v; and %s with %v", reader, name, printed, err, f, refused)
+						}
+					}
+				}
+			}
+		}
+		for _, name := range explained[s.Name] {
+			if e, err := report.Explain(name); err != nil || len(e.Definitions) == 0 {
+				t.Errorf("report --explain does not know %s: %v", name, err)
+			}
+		}
+		if accepted[s.Name] == 0 {
+			t.Errorf("nothing reads %s", s.Name)
+		}
+	}
+	for reader := range figureReaders {
+		if accepted[reader] < 6 {
+			t.Errorf("%s reads %d figures", reader, accepted[reader])
+		}
+	}
+}
+
+// spellingsOf are ways to write a statistic of a subject.
+func spellingsOf(statistic figure.Statistic, subject string) []string {
+	if statistic == 0 {
+		return []string{subject, strings.ToUpper(subject), strings.ReplaceAll(subject, "_", "-")}
+	}
+	of := statistic.String()
+	return []string{of + " " + subject, subject + "-" + of, subject + "_" + of + "_ms", strings.ToUpper(of + "_" + subject)}
+}
