@@ -72,7 +72,8 @@ func newFeeder(opt *Options, rows trace.Reader[trace.Request], unready chan<- *r
 	}
 	f.sched = newScheduler(opt, rows, f.clock.now)
 	if opt.Concurrency > 0 {
-		f.closed = &closedLoop{limit: opt.Share.Count(opt.Concurrency), until: opt.Duration, queue: f.queue, rampUp: opt.slotTimes()}
+		f.closed = &closedLoop{limit: opt.Share.Count(opt.Concurrency), until: opt.Duration, queue: f.queue,
+			rampUp: opt.slotTimes()}
 	}
 	return f
 }
@@ -274,7 +275,8 @@ func (f *feeder) prepare(w *pendingRow) {
 
 // makeCall makes the call of a row. The flight is never nil.
 func (f *feeder) makeCall(w *pendingRow) (fl *flight, err error) {
-	fl = &flight{id: w.id, due: w.due, turn: w.turn, drift: w.due - w.plan, cut: f.opt.cutAfter(w.row), result: f.opt.newResult(w)}
+	fl = &flight{id: w.id, due: w.due, turn: w.turn, drift: w.due - w.plan, cut: f.opt.cutAfter(w.row),
+		result: f.opt.newResult(w)}
 	if threads := f.sched.threads; threads == nil {
 		fl.call, err = f.endpoint.Prepare(fl.result.RowID, fl.result.Round, w.row, f.prompts)
 	} else {

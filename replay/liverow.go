@@ -65,7 +65,8 @@ func (o *Options) loadTree(number int64) (*liveTree, error) {
 			return nil, err
 		}
 		r := &t.rows[i]
-		*r = treeRow{arrival: row.ArrivalNS, e2e: -1, think: row.ThinkNS, tool: row.ToolNS, input: row.InputTokens, output: row.OutputOr(0), leftOut: o.excludes(&row)}
+		*r = treeRow{arrival: row.ArrivalNS, e2e: -1, think: row.ThinkNS, tool: row.ToolNS, input: row.InputTokens,
+			output: row.OutputOr(0), leftOut: o.excludes(&row)}
 		if row.E2ENS != nil {
 			r.e2e = max(*row.E2ENS, 0)
 		}

@@ -70,7 +70,8 @@ func (s *SessionLoad) more(o *Options, number int64) bool {
 	if n == 0 || number < n {
 		return n > 0
 	}
-	return s.Endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) && (o.IncludeFailed || int64(len(s.Trees.failed)) < s.Trees.Rows())
+	return s.Endless(o) && (s.MaxPlays == 0 || number/n < s.MaxPlays) &&
+		(o.IncludeFailed || int64(len(s.Trees.failed)) < s.Trees.Rows())
 }
 
 // loadAhead reads one more tree; false says that none is left.
@@ -164,7 +165,8 @@ func (l *liveTrees) release(t *liveTree, i int) {
 		l.err = err
 		row = &trace.Request{Status: trace.StatusFailed}
 	}
-	w := &pendingRow{id: t.first + int64(i), row: row, due: r.due, latest: max(r.latest, t.start), failed: r.broken || err != nil, thread: &r.thread, place: &r.turn}
+	w := &pendingRow{id: t.first + int64(i), row: row, due: r.due, latest: max(r.latest, t.start), failed: r.broken ||
+		err != nil, thread: &r.thread, place: &r.turn}
 	if t.staged != nil && t.staged.id == w.id {
 		w.prepared, t.staged = t.staged, nil
 	}

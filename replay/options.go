@@ -105,7 +105,8 @@ type Options struct {
 const maxCooldown = 1 << 20
 
 var (
-	errClosed     = errors.New("replay: a closed loop cannot be combined with parents, arrivals, speed or a limit in flight, since the server sets the pace")
+	errClosed = errors.New("replay: a closed loop cannot be combined with parents, arrivals, speed or a limit in " +
+		"flight, since the server sets the pace")
 	errCooldown   = errors.New("replay: a cool-down can have at most a million requests")
 	errThreadOpen = errors.New("replay: replies can go into later prompts only in a causal run")
 )
@@ -119,10 +120,12 @@ func (o *Options) check() error {
 		return errors.New("replay: a ramp-up needs a closed loop, and cannot be negative")
 	case o.Concurrency < 0 || o.Duration < 0 || o.Warmup.bad() || o.Cooldown.bad():
 		return errors.New("replay: neither concurrency, duration, warm-up nor cool-down may be negative")
-	case o.Concurrency > 0 && (o.Causal != nil || o.Arrivals != nil || o.Speed != 1 || o.KeepThink || o.MaxInFlight > 0):
+	case o.Concurrency > 0 && (o.Causal != nil || o.Arrivals != nil || o.Speed != 1 || o.KeepThink ||
+		o.MaxInFlight > 0):
 		return errClosed
 	case o.Arrivals != nil && o.Causal == nil && o.Speed != 1:
-		return errors.New("replay: give arrivals or a speed, not both: arrivals replace the recorded times that a speed divides")
+		return errors.New("replay: give arrivals or a speed, not both: arrivals replace the recorded times that a " +
+			"speed divides")
 	case o.Endless && o.Duration == 0:
 		return errors.New("replay: a workload without an end needs a duration")
 	case o.Thread != nil && o.Causal == nil && o.Sessions == nil:

@@ -10,7 +10,8 @@ import (
 )
 
 // ErrNoTime is the error of a plan in which no time passes.
-var ErrNoTime = errors.New("replay: sessions that are played until a time is over, and of which neither answers nor waits take any, never end")
+var ErrNoTime = errors.New("replay: sessions that are played until a time is over, and of which neither answers nor " +
+	"waits take any, never end")
 
 // A plannedEnd is when a row of a plan is over.
 type plannedEnd struct {
@@ -23,7 +24,8 @@ func (e plannedEnd) dueAt() (time.Duration, int64) { return e.at, e.id }
 // PlanSessions plays the load of sessions of o in a time of its own, in which each request
 // takes as long as took says and none fails. each is called with every row that would be
 // sent, in order; an error of it ends the plan.
-func PlanSessions(o Options, took func(*trace.Request) (time.Duration, bool), each func(*trace.Request) error) (Plan, *result.Sessions, error) {
+func PlanSessions(o Options, took func(*trace.Request) (time.Duration, bool),
+	each func(*trace.Request) error) (Plan, *result.Sessions, error) {
 	t, err := NewTimetable(o, nil)
 	if err != nil {
 		return Plan{}, nil, err

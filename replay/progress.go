@@ -12,10 +12,11 @@ import (
 // Progress says how far a run is, and how its requests have fared so far. Requests are
 // counted and timed when they are over.
 type Progress struct {
-	Elapsed  time.Duration // since the start of the run
-	Done     int64         // requests that are over
-	Failed   int64         // of them, those with an error other than a planned cancellation
-	LeftOut  int64         // rows read so far that are not sent: failed in the source, after a turn that failed, or due after the duration
+	Elapsed time.Duration // since the start of the run
+	Done    int64         // requests that are over
+	Failed  int64         // of them, those with an error other than a planned cancellation
+	// rows read so far that are not sent: failed in the source, after a turn that failed, or due after the duration
+	LeftOut  int64
 	InFlight int
 
 	Sent   int64 // requests that were sent
@@ -84,7 +85,8 @@ type meters struct {
 
 func newMeters() *meters {
 	now, cpu := time.Now(), host.CPUTime()
-	return &meters{ttft: newLatencyMeter(), itl: newLatencyMeter(), lag: newLatencyMeter(), errors: map[string]int64{}, begun: now, last: now, cpu: cpu, lastCPU: cpu}
+	return &meters{ttft: newLatencyMeter(), itl: newLatencyMeter(), lag: newLatencyMeter(), errors: map[string]int64{},
+		begun: now, last: now, cpu: cpu, lastCPU: cpu}
 }
 
 // add takes a result. A nil meters takes none.

@@ -103,11 +103,15 @@ func (s *TrajectoryStart) Share(place, tree int64) float64 {
 }
 
 var (
-	errSessionsAlone  = errors.New("replay: a load of sessions has its own arrivals and order: it cannot be combined with a closed loop of requests, arrivals, a lineage or an endless workload")
-	errSessionsLoop   = errors.New("replay: a load of sessions takes either a number of live trees or arrivals; a limit of live trees is for arrivals, and a start inside of trees for a number of them")
-	errSessionsPart   = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by salt, apart, same or stop, and waits by think times, ends or as AIPerf")
-	errSessionsWindow = errors.New("replay: a window of sessions takes one at least, a warm-up of sessions or time and no cool-down")
-	errWarmTrees      = errors.New("replay: a warm-up of whole sessions needs a load of sessions")
+	errSessionsAlone = errors.New("replay: a load of sessions has its own arrivals and order: it cannot be combined " +
+		"with a closed loop of requests, arrivals, a lineage or an endless workload")
+	errSessionsLoop = errors.New("replay: a load of sessions takes either a number of live trees or arrivals; a " +
+		"limit of live trees is for arrivals, and a start inside of trees for a number of them")
+	errSessionsPart = errors.New("replay: a load of sessions takes caps and scales of 0 or more, and recycles by " +
+		"salt, apart, same or stop, and waits by think times, ends or as AIPerf")
+	errSessionsWindow = errors.New("replay: a window of sessions takes one at least, a warm-up of sessions or time " +
+		"and no cool-down")
+	errWarmTrees = errors.New("replay: a warm-up of whole sessions needs a load of sessions")
 )
 
 // checkSessions refuses what makes no sense for a load of sessions.
@@ -122,9 +126,14 @@ func (o *Options) checkSessions() error {
 	switch {
 	case o.Concurrency > 0 || o.Causal != nil || o.Arrivals != nil || o.Endless:
 		return errSessionsAlone
-	case s.Live < 0 || s.MaxLive < 0 || (s.Live > 0) == (s.Arrivals != nil) || s.MaxLive > 0 && s.Live > 0 || s.Start != nil && s.Live == 0:
+	case s.Live < 0 || s.MaxLive < 0 || (s.Live > 0) == (s.Arrivals != nil) || s.MaxLive > 0 && s.Live > 0 ||
+		s.Start != nil && s.Live == 0:
 		return errSessionsLoop
-	case s.GapCap < 0 || s.IdleCap < 0 || s.TreeCap < 0 || s.TreeCap > 0 && s.TreeCap <= o.Ahead || !(s.thinkScale() >= 0) || !(s.toolScale() >= 0) || !slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop}, s.Recycle), !slices.Contains([]string{"", result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf}, s.Waits):
+	case s.GapCap < 0 || s.IdleCap < 0 || s.TreeCap < 0 || s.TreeCap > 0 && s.TreeCap <= o.Ahead ||
+		!(s.thinkScale() >= 0) || !(s.toolScale() >= 0) ||
+		!slices.Contains([]string{"", result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop},
+			s.Recycle), !slices.Contains([]string{"", result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf},
+		s.Waits):
 		return errSessionsPart
 	case s.Window != nil && (s.Window.Trees < 1 || s.Window.For < 0 || o.Warmup.Requests > 0 || o.Cooldown != Span{}):
 		return errSessionsWindow
@@ -151,7 +160,8 @@ func (s *SessionLoad) recycle() string {
 
 // about is what the results say of the load before the run.
 func (s *SessionLoad) about(warm int64) *result.Sessions {
-	about := &result.Sessions{Live: s.Live, Rate: s.Rate, MaxLive: s.MaxLive, Recycle: s.recycle(), GapCapNS: int64(s.GapCap), IdleCapNS: int64(s.IdleCap), TreeCapNS: int64(s.TreeCap),
+	about := &result.Sessions{Live: s.Live, Rate: s.Rate, MaxLive: s.MaxLive, Recycle: s.recycle(),
+		GapCapNS: int64(s.GapCap), IdleCapNS: int64(s.IdleCap), TreeCapNS: int64(s.TreeCap),
 		ThinkScale: s.thinkScale(), ToolScale: s.toolScale(), WarmTrees: warm}
 	if s.Waits != result.WaitsThink {
 		about.Waits = s.Waits

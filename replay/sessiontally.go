@@ -95,7 +95,9 @@ func (t *sessionTally) live(from, to time.Duration) *result.LiveTrees {
 		return nil
 	}
 	// A tree that ends at the instant at which another starts makes room for it.
-	slices.SortStableFunc(t.changes, func(a, b treeChange) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by)) })
+	slices.SortStableFunc(t.changes, func(a, b treeChange) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.by, b.by))
+	})
 	out := &result.LiveTrees{Min: -1, FromNS: int64(from), ToNS: int64(max(from, to))}
 	level, sum := int64(0), 0.
 	for i, c := range t.changes {
@@ -123,7 +125,8 @@ func (t *sessionTally) live(from, to time.Duration) *result.LiveTrees {
 // counts are what the results say of the trees.
 func (l *liveTrees) counts() *result.SessionCounts {
 	t, n := &l.tally, l.load.Trees.Len()
-	c := &result.SessionCounts{Trees: n, Started: t.started, Finished: t.finished, HeldBack: t.waited.times, HeldNS: int64(t.waited.sum), HeldMostNS: int64(t.waited.most),
+	c := &result.SessionCounts{Trees: n, Started: t.started, Finished: t.finished, HeldBack: t.waited.times,
+		HeldNS: int64(t.waited.sum), HeldMostNS: int64(t.waited.most),
 		Gaps: t.gaps, GapCap: t.gapCap, IdleCap: t.idleCap, TreeCap: t.treeCap}
 	if n > 0 {
 		c.MinPlays, c.MaxPlays = t.started/n, (t.started+n-1)/n

@@ -22,16 +22,19 @@ func (o *Options) CheckShare() error {
 	case s.Of < 1 || s.Index < 0 || s.Index >= s.Of:
 		return fmt.Errorf("replay: there is no shard %v: they are numbered from 0", s)
 	case o.Warmup.Requests+o.Warmup.Sessions+o.Cooldown.Requests > 0:
-		return errors.New("replay: a shard cannot count the requests of the others: give warm-up and cool-down as times")
+		return errors.New("replay: a shard cannot count the requests of the others: give warm-up and " +
+			"cool-down as times")
 	case o.Sessions != nil && o.Sessions.IdleCap > 0:
-		return errors.New("replay: a shard cannot know when the others are idle: a cap on the idle time of the whole load is for one process")
+		return errors.New("replay: a shard cannot know when the others are idle: a cap on the idle time of the whole " +
+			"load is for one process")
 	}
 	most := max(o.Concurrency, o.MaxInFlight)
 	if o.Sessions != nil {
 		most = max(most, o.Sessions.Live, o.Sessions.MaxLive)
 	}
 	if most > 0 && most < s.Of {
-		return fmt.Errorf("replay: %d requests or sessions at once are too few for %d shards, of which each needs one", most, s.Of)
+		return fmt.Errorf("replay: %d requests or sessions at once are too few for %d shards, of which each needs one",
+			most, s.Of)
 	}
 	return nil
 }
@@ -92,7 +95,8 @@ func (o *Options) untilStart() time.Duration {
 }
 
 func (o *Options) late(by time.Duration) error {
-	return fmt.Errorf("%w: the run was ready %v after %s, when it was to start, and nothing was sent", ErrLateStart, by.Round(time.Millisecond), o.StartAt.UTC().Format(time.RFC3339))
+	return fmt.Errorf("%w: the run was ready %v after %s, when it was to start, and nothing was sent", ErrLateStart,
+		by.Round(time.Millisecond), o.StartAt.UTC().Format(time.RFC3339))
 }
 
 // A Thinning says which arrivals of a process belong to a share of the load: those that
@@ -110,7 +114,8 @@ func ThinTrees(share result.Share, trees int64) *Thinning {
 
 // ThinRows is the thinning of a process that gives arrivals to rows: those of one round of the
 // whole load, with their lineage in it, or nil. mine says whether a row is of the share.
-func ThinRows(o Options, lineage *Lineage, rows trace.Reader[trace.Request], mine func(row int64) bool) (*Thinning, error) {
+func ThinRows(o Options, lineage *Lineage, rows trace.Reader[trace.Request],
+	mine func(row int64) bool) (*Thinning, error) {
 	var bits []uint64
 	n := int64(0)
 	err := trace.Each(rows, func(id int64, row *trace.Request) error {

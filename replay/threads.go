@@ -197,7 +197,8 @@ func (t *threads) ownTokens(least int) (own int) {
 		own = least
 	}
 	u.total = inherited + own
-	u.prefix = &threadPrefix{seen: b.total + b.same, whole: b.total + b.tokens, after: t.opt.After, size: t.opt.BlockSize,
+	u.prefix = &threadPrefix{seen: b.total + b.same, whole: b.total + b.tokens, after: t.opt.After,
+		size:    t.opt.BlockSize,
 		aligned: u.stats.Longer == 0, followers: b.followers}
 	return own
 }
@@ -225,7 +226,8 @@ func (t *threads) finishTurn(err error) (prefix *threadPrefix, reply *threadRepl
 		// Others may follow: keep what they go on from.
 		row := u.row
 		th := &thread{id: u.id, before: u.before, own: u.own, total: u.total, pending: t.following(u.id),
-			input: int(row.InputTokens), output: int(row.OutputOr(0)), outputBlocks: append([]uint64(nil), row.OutputBlocks...)}
+			input: int(row.InputTokens), output: int(row.OutputOr(0)), outputBlocks: append([]uint64(nil),
+				row.OutputBlocks...)}
 		if size := t.opt.BlockSize; size > 0 {
 			th.blocks = append(th.blocks, row.Blocks[:min(th.input/size, len(row.Blocks))]...)
 		}

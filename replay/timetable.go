@@ -57,7 +57,8 @@ func NewTimetable(o Options, rows trace.Reader[trace.Request]) (*Timetable, erro
 	if err != nil {
 		return nil, err
 	}
-	t := &Timetable{opt: opt, drift: drifts{limit: driftValues}, window: windowTracker{warm: opt.Warmup, cool: opt.Cooldown}}
+	t := &Timetable{opt: opt, drift: drifts{limit: driftValues},
+		window: windowTracker{warm: opt.Warmup, cool: opt.Cooldown}}
 	t.opt.About.Started, t.opt.About.Cores = "", 0 // there is no clock and no client
 	for _, at := range opt.slotTimes() {
 		heap.Push(&t.slots, freeSlot{at})

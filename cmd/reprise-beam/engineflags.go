@@ -10,9 +10,11 @@ import (
 
 // everydayEngine are the flags of Beam that --help shows, in its words.
 var everydayEngine = []struct{ name, usage string }{
-	{"runner", "engine: prism, universal (any with a job server, such as Flink and Spark) or dataflow; by default prism, in this process"},
+	{"runner", "engine: prism, universal (any with a job server, such as Flink and Spark) or dataflow; by default " +
+		"prism, in this process"},
 	{"endpoint", "`host:port` of the engine's job server"},
-	{"environment_type", "how workers start: LOOPBACK in this process, PROCESS by a command on each machine, DOCKER or EXTERNAL"},
+	{"environment_type", "how workers start: LOOPBACK in this process, PROCESS by a command on each machine, DOCKER " +
+		"or EXTERNAL"},
 	{"environment_config", "what the environment needs: for PROCESS {\"command\":\"/opt/boot\"}, for DOCKER an image"},
 	{"worker_binary", "`file` of this program for the workers; by default the one that runs"},
 	{"parallelism", "how many workers at once; by default the engine decides"},

@@ -126,11 +126,18 @@ job server listens there.`,
 	results.OutputVar(&o.job.Out, "`folder` for the trace in partitions, or a file NAME.parquet, as workers see it")
 	rest.IntVar(&o.job.Parts, "partitions", 0, "partitions of the trace; by default as many as shards")
 	results.BoolVar(&o.asJSON, "json", false, "print the profile as JSON")
-	rest.StringVar(&o.logged, "engine-log", "", "print messages of the engine from this `level` on: debug, info, warn or error; by default none")
-	machines.StringVar(&o.job.KeyFile, "key-file", "", "`file` with the key of the import, 64 hexadecimal digits, as workers see it. openssl rand -hex 32 makes one")
-	machines.IntVar(&o.job.Shards, "shards", 0, "shards of the log, of whole files; by default as many as files, up to 32")
-	machinesRest.StringVar(&o.job.Work, "work", "", "`folder` for the shards, as workers see it; by default NAME.shards beside the trace. Shards are removed at the end")
-	machinesRest.IntVar(&o.job.OneIn, "one-in", 1, "take one block in so many for the LRU curve, where the references to an eighth of all blocks do not fit in the memory of a worker")
+	rest.StringVar(&o.logged, "engine-log", "",
+		"print messages of the engine from this `level` on: debug, info, warn or error; by default none")
+	machines.StringVar(&o.job.KeyFile, "key-file", "",
+		"`file` with the key of the import, 64 hexadecimal digits, as workers see it. openssl rand -hex 32 makes one")
+	machines.IntVar(&o.job.Shards, "shards", 0,
+		"shards of the log, of whole files; by default as many as files, up to 32")
+	machinesRest.StringVar(&o.job.Work, "work", "",
+		"`folder` for the shards, as workers see it; by default NAME.shards beside the trace. Shards are "+
+			"removed at the end")
+	machinesRest.IntVar(&o.job.OneIn, "one-in", 1,
+		"take one block in so many for the LRU curve, where the references to an eighth of all blocks do not fit in "+
+			"the memory of a worker")
 	o.log.Register(fl)
 	engineFlags(fl)
 	cmd.SetFlagErrorFunc(flags.Mistake)
@@ -148,7 +155,8 @@ func (o *options) prepare(cmd *cobra.Command, args []string) (err error) {
 	case j.Parts > trace.MaxPartitions:
 		return cli.Usagef("--partitions: want 1 to %d", trace.MaxPartitions)
 	case j.KeyFile == "":
-		return cli.Usagef("--key-file FILE is needed: all workers hash under one key. openssl rand -hex 32 >FILE makes one; chmod 600 FILE")
+		return cli.Usagef("--key-file FILE is needed: all workers hash under one key. openssl rand -hex 32 >FILE " +
+			"makes one; chmod 600 FILE")
 	case j.OneIn < 1 || j.OneIn > 1<<16:
 		return cli.Usagef("--one-in: want 1 to %d", 1<<16)
 	}
@@ -255,7 +263,8 @@ func cause(err error) error {
 // removeShards removes the shards, and their folder unless somebody has other files in it.
 func (o *options) removeShards() (err error) {
 	for i := range o.job.Shards {
-		if fault := os.Remove(filepath.Join(o.job.Work, shard.Name(i, o.job.Shards))); fault != nil && !errors.Is(fault, fs.ErrNotExist) {
+		if fault := os.Remove(filepath.Join(o.job.Work, shard.Name(i, o.job.Shards))); fault != nil &&
+			!errors.Is(fault, fs.ErrNotExist) {
 			err = errors.Join(err, fault)
 		}
 	}
@@ -267,7 +276,8 @@ func (o *options) removeShards() (err error) {
 func (o *options) say(cmd *cobra.Command) error {
 	text, err := os.ReadFile(o.job.Profile())
 	if errors.Is(err, fs.ErrNotExist) {
-		cli.Notef(cmd, "workers wrote %s and its profile, which this machine does not see; remove the shards in %s and the key", o.job.Out, o.job.Work)
+		cli.Notef(cmd, "workers wrote %s and its profile, which this machine does not see; remove the shards in %s "+
+			"and the key", o.job.Out, o.job.Work)
 		return nil
 	}
 	if err != nil {

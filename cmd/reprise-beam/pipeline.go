@@ -43,13 +43,15 @@ func build(s beam.Scope, job stage.Job) {
 		numbers[i] = i
 	}
 	// A reshuffle spreads the shards over the workers; the second one keeps what follows from importing again.
-	shards := beam.Reshuffle(s, beam.ParDo(s.Scope("import"), &importFn{job}, beam.Reshuffle(s, beam.CreateList(s, numbers))))
+	shards := beam.Reshuffle(s,
+		beam.ParDo(s.Scope("import"), &importFn{job}, beam.Reshuffle(s, beam.CreateList(s, numbers))))
 
 	profile := s.Scope("profile")
 	sums, arrivals, references := beam.ParDo3(profile, &readFn{job}, shards)
 	minutes := beam.ParDo(profile, measureMinute, beam.GroupByKey(profile, arrivals))
 	parts := beam.ParDo(profile, &partFn{job.OneIn}, beam.GroupByKey(profile, references))
-	beam.ParDo0(profile, &profileFn{job}, beam.Combine(profile, &mergeFn{}, beam.Flatten(profile, sums, minutes, parts)))
+	beam.ParDo0(profile, &profileFn{job},
+		beam.Combine(profile, &mergeFn{}, beam.Flatten(profile, sums, minutes, parts)))
 
 	finish := s.Scope("finish")
 	beam.ParDo0(finish, &finishFn{job}, beam.GroupByKey(finish, beam.ParDo(finish, together, shards)))
@@ -81,7 +83,8 @@ func (f *importFn) ProcessElement(ctx context.Context, index int, emit func(stag
 type readFn struct{ Job stage.Job }
 
 // ProcessElement takes a shard.
-func (f *readFn) ProcessElement(s stage.Shard, sums func(*stage.Figures), arrivals func(int64, []byte), references func(int, []byte)) error {
+func (f *readFn) ProcessElement(s stage.Shard, sums func(*stage.Figures), arrivals func(int64, []byte),
+	references func(int, []byte)) error {
 	return f.Job.Read(s, stage.Sink{Figures: sums, Arrivals: arrivals, References: references})
 }
 

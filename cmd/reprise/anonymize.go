@@ -124,7 +124,8 @@ func outputsOf(f *flags.Release, out string) []string {
 // releaseTrace writes what is drawn from the noisy counts of a trace of tier internal. path
 // is where that is, empty where it is in no file. It returns what was done, in words, and the
 // privacy card.
-func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace, out string) (says []string, card string, err error) {
+func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace,
+	out string) (says []string, card string, err error) {
 	if err := publishable(f, out); err != nil {
 		return nil, "", err
 	}
@@ -172,12 +173,14 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 	if err != nil {
 		return nil, "", err
 	}
-	first += fmt.Sprintf("%s drawn%s; the source has %s", page.Many(after.Requests, "request"), from, page.Count(before.Requests))
+	first += fmt.Sprintf("%s drawn%s; the source has %s", page.Many(after.Requests, "request"), from,
+		page.Count(before.Requests))
 	if beside := cardBeside(out); beside != "" {
 		first += "; the privacy card is " + beside
 	}
 	share := func(n, of int64) string { return signedPercent(float64(n-of) / float64(max(1, of))) }
-	changed := fmt.Sprintf("input tokens %s, output tokens %s", share(after.InputTokens, before.InputTokens), share(after.OutputTokens, before.OutputTokens))
+	changed := fmt.Sprintf("input tokens %s, output tokens %s", share(after.InputTokens, before.InputTokens),
+		share(after.OutputTokens, before.OutputTokens))
 	if a, b := before.HitRatio(), after.HitRatio(); a != nil && b != nil {
 		changed += fmt.Sprintf("; hit ratio by block %s, before %s", page.Percent(*b), page.Percent(*a))
 	}
@@ -191,7 +194,8 @@ func releaseTrace(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tr
 // publishable refuses an output beside which no public model can stand.
 func publishable(f *flags.Release, out string) error {
 	if f.Tier == anonymize.Public && modelBeside(out) == "" {
-		return cli.Usagef("--tier %s writes two files: give -o public.parquet, and the model is public.model.parquet", anonymize.Public)
+		return cli.Usagef("--tier %s writes two files: give -o public.parquet, and the model is public.model.parquet",
+			anonymize.Public)
 	}
 	return nil
 }

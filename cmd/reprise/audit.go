@@ -65,7 +65,9 @@ everybody (0644) if the source was at hand and no check failed or broke off.
 line. None of them may be in the output, in any encoding.
 
 Checks:
-` + strings.TrimSuffix(cli.HelpList(audit.Checks(), 17, func(c audit.Check) (string, string) { return c.Name, c.About }), "\n"),
+` + strings.TrimSuffix(cli.HelpList(audit.Checks(), 17, func(c audit.Check) (string, string) {
+			return c.Name, c.About
+		}), "\n"),
 		Example: `  reprise audit partner.parquet
   reprise audit partner.parquet --internal house.parquet --html partner.html --release
   reprise audit march.parquet april.parquet --only composition
@@ -88,12 +90,14 @@ Checks:
 	known.StringArrayVar(&f.sources, "source", nil, "`log` that the output was made from; repeatable")
 	known.StringVar(&f.internal, "internal", "", "internal `trace` that the output was made from")
 	known.StringVar(&f.canaries, "canaries", "", "`file` with strings that were planted in the source, one a line")
-	known.StringArrayVar(&f.guesses, "guess", nil, "text `file` that an outsider may know, such as a system prompt; repeatable")
+	known.StringArrayVar(&f.guesses, "guess", nil,
+		"text `file` that an outsider may know, such as a system prompt; repeatable")
 	checks.StringSliceVar(&f.only, "only", nil, "`names` of the checks to run; by default all")
 	results.OutputVar(&f.result, "`file` for the findings, as JSON; by default they are printed")
 	results.BoolVar(&f.json, "json", false, "print JSON")
 	flags.Details(fl)
-	results.FileVar(&f.html, "html", "write an HTML `page` with the findings, the source's fields and the remaining risks")
+	results.FileVar(&f.html, "html",
+		"write an HTML `page` with the findings, the source's fields and the remaining risks")
 	checks.BoolVar(&f.release, "release", false, "make the output readable to everybody (0644) if no check failed")
 	checksRest.Seed(&f.draws, "audit-seed", 1, "seed of random choices in the checks")
 	results.Bool("quiet", false, "no progress")
@@ -101,8 +105,10 @@ Checks:
 }
 
 // importsOfAudit are the flags of import that say how a log is read and cut.
-var importsOfAudit = []string{"format", "map", "max-bad", "time-unit", "time-format", "delimiter", "decimal", "tz", "allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
-	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "rows", "lengths", "cached-in-input", "pool-start", "pool-span"}
+var importsOfAudit = []string{"format", "map", "max-bad", "time-unit", "time-format", "delimiter", "decimal", "tz",
+	"allow-long-span", "capture-begin", "capture-end", "block-size", "source-block-size",
+	"tokenizer", "template", "arrivals", "service", "think", "seed", "keep-model", "rows", "lengths", "cached-in-input",
+	"pool-start", "pool-span"}
 
 // audit judges the file at path, also together with others.
 func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) error {
@@ -110,7 +116,8 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 		return err
 	}
 	for _, out := range []string{f.result, f.html} {
-		if err := cli.KeepInputs(slices.Concat([]string{path, f.internal, f.canaries}, others, f.sources), out); err != nil {
+		if err := cli.KeepInputs(slices.Concat([]string{path, f.internal, f.canaries}, others, f.sources),
+			out); err != nil {
 			return err
 		}
 	}
@@ -123,7 +130,8 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 	if f.release { // not what no audit can clear
 		switch tier := c.Output.Tier(); {
 		case tier != anonymize.Partner && tier != anonymize.Public:
-			return cli.Usagef("--release is for tier %s and %s, and the output says %q", anonymize.Partner, anonymize.Public, tier)
+			return cli.Usagef("--release is for tier %s and %s, and the output says %q", anonymize.Partner,
+				anonymize.Public, tier)
 		case len(f.only) > 0:
 			return cli.Usagef("--release wants all checks: leave out --only")
 		case c.Output.Trace != nil && c.Internal == nil && c.Log == nil:
@@ -161,13 +169,15 @@ func (f *auditFlags) audit(cmd *cobra.Command, path string, others []string) err
 	if f.json {
 		err = r.WriteJSON(cmd.OutOrStdout())
 	} else if f.result != cli.Standard {
-		err = r.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "Every check with its figures: --details. Page: --html FILE."))
+		err = r.WriteText(cmd.OutOrStdout(),
+			cli.TextOptions(cmd, "Every check with its figures: --details. Page: --html FILE."))
 	}
 	switch {
 	case err != nil:
 		return err
 	case r.Failed():
-		return cli.Exit(cli.Check, fmt.Errorf("%d of %d checks that ran failed: do not share the output", r.Count(audit.Fail), len(r.Findings)-r.Count(audit.Skipped)))
+		return cli.Exit(cli.Check, fmt.Errorf("%d of %d checks that ran failed: do not share the output",
+			r.Count(audit.Fail), len(r.Findings)-r.Count(audit.Skipped)))
 	case !f.release:
 		return nil
 	}

@@ -89,7 +89,8 @@ regression, and 4 if a contract cannot be judged.`,
 			case f.show != "":
 				text, ok := bench.SuiteText(f.show)
 				if !ok {
-					return cli.Usagef("--show: there is no such suite; there are %s", strings.Join(bench.Suites(), ", "))
+					return cli.Usagef("--show: there is no such suite; there are %s",
+						strings.Join(bench.Suites(), ", "))
 				}
 				_, err := cmd.OutOrStdout().Write(text)
 				return err
@@ -108,7 +109,8 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	f.trial.Live.Deployment.Register(cmd)
 	model := fl.Lookup("model")
 	model.Value = &modelValue{model.Value, &f.models}
-	model.Usage = "`NAME=URL` or NAME=preset:PRESET[,flag=value…]: a column of that name; may be repeated. Without =, the model to ask for"
+	model.Usage = "`NAME=URL` or NAME=preset:PRESET[,flag=value…]: a column of that name; may be repeated. Without " +
+		"=, the model to ask for"
 	f.serve.Register(cmd)
 	f.contract.Register(cmd)
 	f.trust.Register(cmd)
@@ -117,13 +119,17 @@ func (f *benchFlags) register(cmd *cobra.Command) {
 	suite, suiteRest := flags.Sections(fl, "Suite")
 	running, _ := flags.Sections(fl, flags.RunningFlags)
 	results.StringVarP(&f.out, "output", "o", "results", "`directory` for the runs")
-	judgement.StringVar(&f.slo, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.slo, "slo", "",
+		"objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	suite.StringArrayVar(&f.rows, "row", nil, "run only the row of this `name`; repeatable")
 	suite.IntVar(&f.repeats, "repeats", 0, "runs of each row, instead of the suite's")
-	suite.StringVar(&f.load, "load", "", "`load` of each row, instead of the suite's: recorded, sequential, burst, concurrency:8 or a process such as poisson:6")
+	suite.StringVar(&f.load, "load", "",
+		"`load` of each row, instead of the suite's: recorded, sequential, burst, concurrency:8 or a process such "+
+			"as poisson:6")
 	suite.StringVar(&f.trace, "trace", "", "trace `file` for rows whose workload is \"trace\"")
 	suite.StringVar(&f.baseline, "baseline", "", "compare with an earlier run of the suite in this `directory`")
-	suite.ShareVar(&f.most, "max-regression", 0, "exit with 3 if the primary metric of a row is worse than in --baseline by more than this share")
+	suite.ShareVar(&f.most, "max-regression", 0,
+		"exit with 3 if the primary metric of a row is worse than in --baseline by more than this share")
 	suiteRest.BoolVar(&f.force, "force", false, "repeat complete runs, and use the directory whatever it holds")
 	running.BoolVar(&f.dry, "dry-run", false, "print the runs without making them")
 	suite.BoolVar(&f.list, "list", false, "print the built-in suites, and exit")
@@ -145,7 +151,8 @@ func openSuite(arg string) (bench.Suite, []byte, error) {
 	s, err := bench.ReadSuite(arg)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s, nil, cli.Usagef("there is no suite %s: name a YAML file, or one of %s", arg, strings.Join(bench.Suites(), ", "))
+		return s, nil, cli.Usagef("there is no suite %s: name a YAML file, or one of %s", arg,
+			strings.Join(bench.Suites(), ", "))
 	case errors.As(err, new(*fs.PathError)):
 		return s, nil, err
 	case err != nil:
@@ -209,7 +216,8 @@ func (f *benchFlags) writePlan(cmd *cobra.Command, plan []bench.PlannedRun) erro
 		}
 		rows = append(rows, row)
 	}
-	p.Line("", fmt.Sprintf("Dry run: nothing was sent. %s, %d of them complete.", page.Many(int64(len(plan)), "run"), complete))
+	p.Line("", fmt.Sprintf("Dry run: nothing was sent. %s, %d of them complete.",
+		page.Many(int64(len(plan)), "run"), complete))
 	if o.Details {
 		p.Table("", head, rows)
 	} else {
@@ -289,7 +297,8 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	if f.baseline != "" {
 		result.Against(f.baseline, before, f.most)
 	}
-	if err := trace.WriteFile(filepath.Join(f.out, "index.html"), trace.TierMode(result.Tier), result.Page(f.out).Write); err != nil {
+	if err := trace.WriteFile(filepath.Join(f.out, "index.html"), trace.TierMode(result.Tier),
+		result.Page(f.out).Write); err != nil {
 		return err
 	}
 	if err := f.write(cmd, &result); err != nil {
@@ -301,7 +310,9 @@ func (f *benchFlags) run(cmd *cobra.Command, arg string) error {
 	case result.Broken():
 		return cli.Exit(cli.Check, errors.New("a contract is not met: the tables say by how much"))
 	case result.Regressed():
-		return cli.Exit(cli.Check, errors.New("a regression: a row is worse than the baseline by more than --max-regression; the tables say by how much"))
+		return cli.Exit(cli.Check,
+			errors.New("a regression: a row is worse than the baseline by more than --max-regression; the tables say "+
+				"by how much"))
 	case result.Unjudged():
 		return cli.Exit(cli.Untrusted, errors.New("a contract cannot be judged: the tables say why"))
 	}
@@ -377,7 +388,8 @@ func (f *benchFlags) write(cmd *cobra.Command, r *bench.SuiteResult) error {
 	case formatMarkdown:
 		return bench.WriteMarkdown(w, r)
 	default:
-		return bench.WriteSuite(w, r, cli.TextOptions(cmd, "A table of each workload: --details. Page: "+filepath.Join(f.out, "index.html")+"."))
+		return bench.WriteSuite(w, r,
+			cli.TextOptions(cmd, "A table of each workload: --details. Page: "+filepath.Join(f.out, "index.html")+"."))
 	}
 }
 
@@ -398,7 +410,8 @@ func rowSpecs(cmd *cobra.Command, s *bench.Suite, suite, given string) (suiteSpe
 		case w.Name != "":
 			text, ok := datasets.Workload(w.Name)
 			if !ok {
-				return nil, cli.Usagef("%s, row %s: there is no workload %s; reprise synth --help lists those that there are", suite, row.Name, w.Name)
+				return nil, cli.Usagef("%s, row %s: there is no workload %s; reprise synth --help lists those "+
+					"that there are", suite, row.Name, w.Name)
 			}
 			one, err = spec.Parse(w.Name, text)
 		case w.File != "":

@@ -68,9 +68,12 @@ func (f *benchFlags) columns(cmd *cobra.Command) ([]bench.Column, error) {
 			return nil, err
 		}
 		about := result.Redact(s.Command.String())
-		out = append(out, bench.Column{Name: name, About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words()))), Target: served, Close: served.Close,
+		out = append(out, bench.Column{Name: name,
+			About: strings.TrimSpace(about + " " + result.Redact(bench.QuoteWords(c.words()))), Target: served,
+			Close: served.Close,
 			Command: func(t bench.Trial) string {
-				return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" + c.command("replay", t)
+				return "# the engine, here at port 8000: " + strings.ReplaceAll(about, "{port}", "8000") + "\n" +
+					c.command("replay", t)
 			}})
 	}
 	for _, m := range f.models {
@@ -165,7 +168,8 @@ func (f *benchFlags) column(cmd *cobra.Command, name, address string) (bench.Col
 	if out.Empty {
 		command = "simulate"
 		if d, derr := c.trial.Live.Deployment.Serving(); err == nil && (d != nil || derr != nil) {
-			err = cmp.Or(derr, cli.Usagef("--hardware, --engine and the like say what serves, and %s is a model of that", name))
+			err = cmp.Or(derr, cli.Usagef(
+				"--hardware, --engine and the like say what serves, and %s is a model of that", name))
 		}
 	}
 	out.Command = func(t bench.Trial) string { return c.command(command, t) }

@@ -63,10 +63,14 @@ them.`,
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(fl)
 	results.Bool("quiet", false, "no progress")
-	server.IntVar(&f.stated.KVTokens, "kv-tokens", 0, "KV memory of the server in tokens; 0 is as the server stated, else as the results tell")
-	server.IntVar(&f.stated.MaxSeqs, "max-num-seqs", 0, "most requests that the server runs at once; 0 is as the results tell")
-	server.IntVar(&f.stated.MaxBatchTokens, "max-num-batched-tokens", 0, "most tokens that the server computes in a step; 0 is as the results tell")
-	server.IntVar(&f.stated.BlockSize, "block-size", 0, "KV block size of the server in tokens; 0 is as the server stated, else 16")
+	server.IntVar(&f.stated.KVTokens, "kv-tokens", 0,
+		"KV memory of the server in tokens; 0 is as the server stated, else as the results tell")
+	server.IntVar(&f.stated.MaxSeqs, "max-num-seqs", 0,
+		"most requests that the server runs at once; 0 is as the results tell")
+	server.IntVar(&f.stated.MaxBatchTokens, "max-num-batched-tokens", 0,
+		"most tokens that the server computes in a step; 0 is as the results tell")
+	server.IntVar(&f.stated.BlockSize, "block-size", 0,
+		"KV block size of the server in tokens; 0 is as the server stated, else 16")
 	return cmd
 }
 
@@ -118,7 +122,8 @@ func readRecords(cmd *cobra.Command, paths []string) ([]*calibrate.Record, error
 		case err != nil:
 			return nil, err
 		case len(found) == 0:
-			return nil, cli.Usagef("%s is a directory without results: name the files that replay or sweep wrote with -o", path)
+			return nil, cli.Usagef("%s is a directory without results: name the files that replay or sweep "+
+				"wrote with -o", path)
 		}
 		files = append(files, found...)
 	}
@@ -229,7 +234,8 @@ func (f *validateFlags) run(cmd *cobra.Command, args []string) error {
 		return cli.Exit(cli.Untrusted, fmt.Errorf("the results are not trustworthy: %s", v.Untrusted))
 	case !v.Holds():
 		load, worst := v.Worst()
-		return cli.Exit(cli.Check, fmt.Errorf("the engine is off by more than %s: %s at %s by %s", page.Percent(f.limit), worst.Metric, load, page.Percent(math.Abs(worst.Error()))))
+		return cli.Exit(cli.Check, fmt.Errorf("the engine is off by more than %s: %s at %s by %s",
+			page.Percent(f.limit), worst.Metric, load, page.Percent(math.Abs(worst.Error()))))
 	}
 	return nil
 }

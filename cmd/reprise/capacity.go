@@ -70,9 +70,12 @@ with the same clauses, else that of the sweep's contract.`,
 	demand, demandRest := flags.Sections(fl, "Demand")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	demand.RateVar(&f.target, "target-rate", 0, "rate to serve, in requests per second")
-	demand.NumberVar(&f.live, "target-sessions", 0, "sessions to serve that are live at once, by a sweep over --sessions")
-	demandRest.RateVar(&f.starts, "target-session-rate", 0, "rate of whole sessions to serve, by a sweep over --session-rates")
-	demand.IntVar(&f.gpus, "gpus-per-instance", 0, "GPUs of an instance; 0 uses the contract's, else the sweep's, else 1")
+	demand.NumberVar(&f.live, "target-sessions", 0,
+		"sessions to serve that are live at once, by a sweep over --sessions")
+	demandRest.RateVar(&f.starts, "target-session-rate", 0,
+		"rate of whole sessions to serve, by a sweep over --session-rates")
+	demand.IntVar(&f.gpus, "gpus-per-instance", 0,
+		"GPUs of an instance; 0 uses the contract's, else the sweep's, else 1")
 	demand.StringVar(&f.headroom, "headroom", "20%", "`share` of instances to add, such as 20% or 0.2")
 	demandRest.NumberVar(&f.watts, "watts", 0, "power of a GPU and its share of the machine, in watts")
 	demandRest.NumberVar(&f.kwh, "price-per-kwh", 0, "price of a kWh, if not part of the GPU price; needs --watts")
@@ -85,13 +88,15 @@ with the same clauses, else that of the sweep's contract.`,
 
 func (f *capacityFlags) run(cmd *cobra.Command, path string) error {
 	if f.target == 0 && f.live == 0 && f.starts == 0 {
-		return cli.Usagef("give what to serve: --target-rate 100 in requests per second, --target-sessions 500 live at once, or --target-session-rate 2")
+		return cli.Usagef("give what to serve: --target-rate 100 in requests per second, --target-sessions 500 live " +
+			"at once, or --target-session-rate 2")
 	}
 	headroom, err := quantity.Share(f.headroom)
 	if err != nil {
 		return cli.Usagef("--headroom: %v", err)
 	}
-	d := bench.Demand{Rate: f.target, Sessions: f.live, SessionRate: f.starts, GPUsPerInstance: f.gpus, Headroom: headroom}
+	d := bench.Demand{Rate: f.target, Sessions: f.live, SessionRate: f.starts, GPUsPerInstance: f.gpus,
+		Headroom: headroom}
 	d.Prices = bench.Prices{PerGPUHour: f.sweep.Price, Watts: f.watts, PerKWh: f.kwh}
 	if f.sweep.Path == "" { // the price is for this command alone
 		f.sweep.Price = 0
@@ -140,7 +145,8 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 	if !strings.HasSuffix(path, ".json") {
 		if run, err := result.Open(path); err == nil {
 			_ = run.Close()
-			return r, cli.Usagef("%s holds the results of one run: capacity needs a sweep (the folder or the sweep.json that reprise sweep WORKLOAD -o DIR writes), or a workload to sweep", path)
+			return r, cli.Usagef("%s holds the results of one run: capacity needs a sweep (the folder or the "+
+				"sweep.json that reprise sweep WORKLOAD -o DIR writes), or a workload to sweep", path)
 		}
 		return f.sweep.sweep(cmd, path)
 	}
@@ -160,13 +166,16 @@ func (f *capacityFlags) measured(cmd *cobra.Command, path string) (r bench.Sweep
 		return r, err
 	}
 	if err := r.Reprice(c); err != nil {
-		return r, cli.Usagef("--contract %s: %v. Its levels need not be measured again: the command that made the sweep, with this --contract and its -o DIR, judges them anew", f.sweep.Path, err)
+		return r, cli.Usagef("--contract %s: %v. Its levels need not be measured again: the command that made the "+
+			"sweep, with this --contract and its -o DIR, judges them anew", f.sweep.Path, err)
 	}
 	return r, nil
 }
 
 // ofDemand are the flags of capacity that are not those of a sweep.
-var ofDemand = []string{"target-rate", "target-sessions", "target-session-rate", "gpus-per-instance", "headroom", "watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "overwrite", "details", "quiet", "config"}
+var ofDemand = []string{"target-rate", "target-sessions", "target-session-rate", "gpus-per-instance", "headroom",
+	"watts", "price-per-kwh", "price-per-gpu-hour", "contract", "json", "html", "overwrite", "details",
+	"quiet", "config"}
 
 // alone refuses flags of a sweep where there is one.
 func (f *capacityFlags) alone(cmd *cobra.Command, path string) (err error) {
@@ -215,10 +224,13 @@ then defaults to the mean of requests in flight, --prompt-tokens to the mean pro
 	model, _ := flags.Sections(fl, "Model")
 	gpu, _ := flags.Sections(fl, "GPU")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
-	model.StringVar(&f.params, "params", "", "parameters read for a token, such as 8B; for a mixture of experts the active ones")
-	model.NumberVar(&f.r.BytesPerParam, "bytes-per-param", 2, "bytes of a parameter: 2 for BF16, 1 for FP8, 0.5 for INT4")
+	model.StringVar(&f.params, "params", "",
+		"parameters read for a token, such as 8B; for a mixture of experts the active ones")
+	model.NumberVar(&f.r.BytesPerParam, "bytes-per-param", 2,
+		"bytes of a parameter: 2 for BF16, 1 for FP8, 0.5 for INT4")
 	gpu.StringVar(&f.bandwidth, "bandwidth", "", "memory bandwidth of a GPU in bytes per second, such as 3.35TB")
-	gpu.StringVar(&f.flops, "flops", "", "operations per second of a GPU at this precision, such as 989T; by default compute is left out")
+	gpu.StringVar(&f.flops, "flops", "",
+		"operations per second of a GPU at this precision, such as 989T; by default compute is left out")
 	gpu.IntVar(&f.r.GPUs, "gpus", 1, "GPUs for each layer (tensor parallelism)")
 	gpu.ShareVar(&f.r.Efficiency, "efficiency", 1, "share of the peak bandwidth and operations that is reached")
 	model.StringVar(&f.kv, "kv-bytes-per-token", "0", "KV bytes of a token over all layers, such as 320KB")
@@ -260,7 +272,8 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 	for _, q := range []struct {
 		flag, text string
 		into       *float64
-	}{{"params", f.params, &f.r.Params}, {"bandwidth", f.bandwidth, &f.r.Bandwidth}, {"flops", f.flops, &f.r.FLOPS}, {"kv-bytes-per-token", f.kv, &f.r.KVPerToken}} {
+	}{{"params", f.params, &f.r.Params}, {"bandwidth", f.bandwidth, &f.r.Bandwidth}, {"flops", f.flops, &f.r.FLOPS},
+		{"kv-bytes-per-token", f.kv, &f.r.KVPerToken}} {
 		if q.text == "" && q.flag == "flops" || setup != nil {
 			continue
 		}
@@ -301,7 +314,8 @@ func (f *predictFlags) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = c.WriteText(cmd.OutOrStdout(), cli.TextOptions(cmd, "All hints: --details."))
 		if err == nil && memory != nil {
-			cli.Message(cmd.OutOrStdout(), fmt.Sprintf("%s. Memory of each GPU: %s. KV fits %s tokens.\n", setup, memory, page.Count(int64(memory.KVTokens))))
+			cli.Message(cmd.OutOrStdout(), fmt.Sprintf("%s. Memory of each GPU: %s. KV fits %s tokens.\n", setup,
+				memory, page.Count(int64(memory.KVTokens))))
 		}
 	}
 	if err == nil && s != nil {
@@ -333,7 +347,8 @@ func magnitude(s string) (float64, bool) {
 	for _, unit := range []struct {
 		suffix string
 		of     float64
-	}{{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"B", 1e9}, {"T", 1e12}, {"", 1}} {
+	}{{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"B", 1e9},
+		{"T", 1e12}, {"", 1}} {
 		if digits, ok := strings.CutSuffix(s, unit.suffix); ok {
 			v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
 			return v * unit.of, err == nil

@@ -100,7 +100,8 @@ func cardOf(path string, in objectstore.File, size int64) (c carded, err error) 
 	if err != nil {
 		return c, err
 	}
-	for key, to := range map[string]*string{"card": &c.text, "card_sha256": &c.hash, "schema": &c.kind, "tier": &c.tier, "k_swap": &c.kSwap, "privacy_note": &c.note} {
+	for key, to := range map[string]*string{"card": &c.text, "card_sha256": &c.hash, "schema": &c.kind, "tier": &c.tier,
+		"k_swap": &c.kSwap, "privacy_note": &c.note} {
 		*to, _ = f.Lookup("reprise." + key)
 	}
 	if c.text == "" {
@@ -155,10 +156,12 @@ func (f *anonymizeFlags) printCard(cmd *cobra.Command, path string) error {
 // notes say what the card of a trace does not, of a file that was made of it.
 func (c carded) notes() (notes []string) {
 	if c.kind != "" && c.kind != trace.Schema && c.tier != anonymize.Public {
-		notes = append(notes, "This file, of schema "+strconv.Quote(c.kind)+", was made of the trace that the card is of, and is of its tier.")
+		notes = append(notes, "This file, of schema "+strconv.Quote(c.kind)+
+			", was made of the trace that the card is of, and is of its tier.")
 	}
 	if c.kSwap != "" {
-		notes = append(notes, "Its requests' sizes, outputs and gaps were swapped among at least "+strconv.Quote(c.kSwap)+" alike (k_swap).")
+		notes = append(notes, "Its requests' sizes, outputs and gaps were swapped among at least "+
+			strconv.Quote(c.kSwap)+" alike (k_swap).")
 	}
 	if c.note != "" {
 		notes = append(notes, c.note)

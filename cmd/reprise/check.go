@@ -27,7 +27,8 @@ type checkFlags struct {
 const checkTimeout = 2 * time.Minute
 
 // targetsOfCheck are the flags of replay that say how an endpoint is reached.
-var targetsOfCheck = []string{"url", "api", "model", "timeout", "connect-timeout", "http2", "proxy", "tls-ca", "tls-cert", "tls-key", "tls-server-name", "tls-insecure",
+var targetsOfCheck = []string{"url", "api", "model", "timeout", "connect-timeout", "http2", "proxy", "tls-ca",
+	"tls-cert", "tls-key", "tls-server-name", "tls-insecure",
 	"header", "header-env", "header-file", "api-key-env", "api-key-file", "extra-body"}
 
 func checkCommand() *cobra.Command {
@@ -57,12 +58,15 @@ The exit code is 0 when a replay can measure the server, 3 when something is in 
 	for _, name := range targetsOfCheck {
 		fl.AddFlag(of.Flags().Lookup(name))
 	}
-	fl.Lookup("api").Usage = "send prompts to this API alone: completions, chat, responses, messages or embeddings. By default to each that the server has"
+	fl.Lookup("api").Usage = "send prompts to this API alone: completions, chat, responses, messages or embeddings. " +
+		"By default to each that the server has"
 	fl.Lookup("api").DefValue = ""
 	f.target.Timeout = checkTimeout
 	fl.Lookup("timeout").DefValue = checkTimeout.String()
 	everyday, _ := flags.Sections(fl, flags.PromptFlags)
-	everyday.StringVar(&f.prompts.Tokenizer, "tokenizer", "", "the server's tokenizer: a name, the path of a tokenizer.json, or a model in Hugging Face's cache; by default o200k_base")
+	everyday.StringVar(&f.prompts.Tokenizer, "tokenizer", "",
+		"the server's tokenizer: a name, the path of a tokenizer.json, or a model in Hugging Face's cache; by "+
+			"default o200k_base")
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	results.BoolVar(&f.json, "json", false, "print JSON")
 	flags.Details(fl)

@@ -46,7 +46,8 @@ type compareFlags struct {
 func compareCommand() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "compare WORKLOAD --url-a URL --url-b URL | A.parquet B.parquet | --a FILE … --b FILE … | --production TRACE RESULTS",
+		Use: "compare WORKLOAD --url-a URL --url-b URL | A.parquet B.parquet | --a FILE … --b FILE … | " +
+			"--production TRACE RESULTS",
 		Short: "Decide whether one server is slower than another, with statistics",
 		Long: `Compare says whether server B differs from server A. It replays a workload against both
 in rounds, one run of each in every round, with the same requests at the same times, in
@@ -91,21 +92,32 @@ worse.`,
 	results, _ := flags.Sections(fl, flags.ResultsFlags)
 	recordedRuns.StringArrayVar(&f.a, "a", nil, "results of the first server, one `file` a round; repeatable")
 	recordedRuns.StringArrayVar(&f.b, "b", nil, "results of the second server, one `file` a round, in the same order")
-	recordedRunsRest.StringVar(&f.names[0], "name-a", "", "name of the first server in all output; by default A, or its name in the directory")
+	recordedRunsRest.StringVar(&f.names[0], "name-a", "",
+		"name of the first server in all output; by default A, or its name in the directory")
 	recordedRunsRest.StringVar(&f.names[1], "name-b", "", "name of the second server; by default B")
-	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil, "results of a server, as `NAME=FILE`, instead of --a and --b; repeatable. All are compared with the first name")
-	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil, "results of the first server against itself, two `files` a round, to measure noise; repeatable")
-	recordedRuns.StringVar(&f.production, "production", "", "`trace` whose recorded TTFT and E2E are compared with a replay of it")
-	judgement.MetricVar(&f.primary, "primary", "`metric` that decides, such as p95_ttft, mean_tpot, error_rate or sessions_per_s. "+
-		"Default: the one that varies least in pilot rounds; of recorded runs "+compare.DefaultPrimary, compare.ParsePrimary)
-	judgementRest.ShareVar(&f.alpha, "alpha", 0.01, "significance level: probability of a verdict without a real difference")
-	judgement.StringVar(&f.detect, "detect", "", "`change` of the primary metric to detect, such as 3%: makes as many rounds as that needs; of recorded runs it prints how many would")
-	judgement.BoolVar(&f.gate, "gate", false, "exit with 3 if B is significantly worse on the primary metric or any latency that users feel")
+	recordedRunsRest.StringArrayVar(&f.arms, "arm", nil,
+		"results of a server, as `NAME=FILE`, instead of --a and --b; repeatable. All are compared with the first name")
+	recordedRunsRest.StringArrayVar(&f.aa, "aa", nil,
+		"results of the first server against itself, two `files` a round, to measure noise; repeatable")
+	recordedRuns.StringVar(&f.production, "production", "",
+		"`trace` whose recorded TTFT and E2E are compared with a replay of it")
+	judgement.MetricVar(&f.primary, "primary",
+		"`metric` that decides, such as p95_ttft, mean_tpot, error_rate or sessions_per_s. "+
+			"Default: the one that varies least in pilot rounds; of recorded runs "+compare.DefaultPrimary,
+		compare.ParsePrimary)
+	judgementRest.ShareVar(&f.alpha, "alpha", 0.01,
+		"significance level: probability of a verdict without a real difference")
+	judgement.StringVar(&f.detect, "detect", "",
+		"`change` of the primary metric to detect, such as 3%: makes as many rounds as that needs; of recorded runs "+
+			"it prints how many would")
+	judgement.BoolVar(&f.gate, "gate", false,
+		"exit with 3 if B is significantly worse on the primary metric or any latency that users feel")
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print the comparison as JSON")
 	flags.Details(fl)
 	results.FileVar(&f.judge.HTML, "html", "write a self-contained HTML `page`")
-	judgement.StringVar(&f.judge.SLO, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.judge.SLO, "slo", "",
+		"objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Trust.Register(cmd)
 	f.readers = map[string]bool{}
 	fl.VisitAll(func(fl *pflag.Flag) { f.readers[fl.Name] = true })
@@ -141,7 +153,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	if _, err := f.judge.Options(); err != nil {
 		return c, err
 	}
-	if err := cli.KeepInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...), f.judge.HTML); err != nil {
+	if err := cli.KeepInputs(append(append(append(append(args, f.production), f.a...), f.b...), f.aa...),
+		f.judge.HTML); err != nil {
 		return c, err
 	}
 	for i, name := range f.names {
@@ -149,7 +162,8 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 		switch {
 		case name == "":
 		case len(f.arms) > 0 || f.production != "":
-			return c, cli.Usagef("%s is of the sides A and B: --arm NAME=FILE names its servers itself, and --production has a trace and its replay", flag)
+			return c, cli.Usagef("%s is of the sides A and B: --arm NAME=FILE names its servers itself, and "+
+				"--production has a trace and its replay", flag)
 		case utf8.RuneCountInString(name) > maxSideName || strings.TrimSpace(name) == "" ||
 			strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
 			return c, cli.Usagef("%s: want %d printed characters at most", flag, maxSideName)
@@ -157,13 +171,15 @@ func (f *compareFlags) compare(cmd *cobra.Command, args []string) (c compare.Com
 	}
 	if f.making.given() {
 		if len(args) != 1 || f.production != "" || len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 {
-			return c, cli.Usagef("rounds are made of one workload: reprise compare WORKLOAD --url-a URL --url-b URL -o DIRECTORY")
+			return c, cli.Usagef("rounds are made of one workload: reprise compare WORKLOAD --url-a URL --url-b URL " +
+				"-o DIRECTORY")
 		}
 		return f.live(cmd, args[0], o)
 	}
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		if !f.readers[fl.Name] && fl.Name != "quiet" && fl.Name != "config" && !flags.SetByVariable(fl) && err == nil {
-			err = cli.Usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a and --preset-b", fl.Name)
+			err = cli.Usagef("--%s is about making rounds: name the servers, by --url-a and --url-b or --preset-a "+
+				"and --preset-b", fl.Name)
 		}
 	})
 	if err != nil {
@@ -220,7 +236,8 @@ func (f *compareFlags) write(cmd *cobra.Command, c compare.Comparison) error {
 		}
 	}
 	write := func(w io.Writer, c compare.Comparison) error {
-		return compare.WriteText(w, c, cli.TextOptions(cmd, "All metrics, and how to read them: --details. Page with plots: --html FILE."))
+		return compare.WriteText(w, c,
+			cli.TextOptions(cmd, "All metrics, and how to read them: --details. Page with plots: --html FILE."))
 	}
 	if f.judge.AsJSON {
 		write = compare.WriteJSON
@@ -288,7 +305,8 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 	}
 	for _, arm := range arms {
 		if n := len(arms[0].files); len(arm.files) != n || n == 0 {
-			return nil, cli.Usagef("%s has %d runs and %s has %d: want one of each in every round", arms[0].name, n, arm.name, len(arm.files))
+			return nil, cli.Usagef("%s has %d runs and %s has %d: want one of each in every round", arms[0].name, n,
+				arm.name, len(arm.files))
 		}
 	}
 	if len(f.aa)%2 != 0 {
@@ -298,7 +316,8 @@ func (f *compareFlags) recorded(args []string) (arms []recordedArm, err error) {
 }
 
 // rounds compares recorded runs.
-func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []string, o compare.Options) (c compare.Comparison, err error) {
+func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []string,
+	o compare.Options) (c compare.Comparison, err error) {
 	compared, err := f.summarised(cmd, arms, true)
 	if err != nil {
 		return c, err
@@ -321,7 +340,8 @@ func (f *compareFlags) rounds(cmd *cobra.Command, arms []recordedArm, aa []strin
 }
 
 // summarised reads the runs of the arms, and with requests what intervals are resampled from.
-func (f *compareFlags) summarised(cmd *cobra.Command, arms []recordedArm, requests bool) (out []compare.Arm, err error) {
+func (f *compareFlags) summarised(cmd *cobra.Command, arms []recordedArm,
+	requests bool) (out []compare.Arm, err error) {
 	for _, arm := range arms {
 		a := compare.Arm{Name: arm.name}
 		if requests {
@@ -368,7 +388,8 @@ func (f *compareFlags) summarise(cmd *cobra.Command, path string, into *compare.
 }
 
 // againstProduction compares a replay with what its trace recorded.
-func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string, o compare.Options) (c compare.Comparison, err error) {
+func (f *compareFlags) againstProduction(cmd *cobra.Command, args []string,
+	o compare.Options) (c compare.Comparison, err error) {
 	switch {
 	case len(f.a)+len(f.b)+len(f.aa)+len(f.arms) > 0 || len(args) != 1:
 		return c, cli.Usagef("--production takes the results of one replay: reprise compare --production TRACE RESULTS")
@@ -474,7 +495,8 @@ func oneServer(ctx context.Context, urls [2]string) bool {
 			hosts[i] = append(hosts[i], "127.0.0.1")
 		}
 	}
-	return ports[0] == ports[1] && slices.ContainsFunc(hosts[0], func(h string) bool { return slices.Contains(hosts[1], h) })
+	return ports[0] == ports[1] &&
+		slices.ContainsFunc(hosts[0], func(h string) bool { return slices.Contains(hosts[1], h) })
 }
 
 // ofThisMachine says whether an address is one of the machine that asks.

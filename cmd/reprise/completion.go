@@ -48,7 +48,8 @@ func completedValues() map[string][]string {
 		quirks = append(quirks, q.Name)
 	}
 	routers := append(fleet.Routers(), "all")
-	processes := []string{"poisson:", "constant:", "gamma:", "weibull:", "burst", "ramp:", "step:", "diurnal:", "spikes:", "onoff:"}
+	processes := []string{"poisson:", "constant:", "gamma:", "weibull:", "burst", "ramp:", "step:", "diurnal:",
+		"spikes:", "onoff:"}
 	parquet := []string{".parquet"}
 	var gpus []string
 	for _, g := range hardware.GPUs() {
@@ -57,24 +58,37 @@ func completedValues() map[string][]string {
 	costs := []string{"request=", "step=", "kv-token=", "prefill-token=", "decode-seq="}
 	tiers := []string{anonymize.Partner, anonymize.Public}
 	return map[string][]string{
-		"import format": formats, "audit format": formats, "report format": formatNames(), "bench format": {formatText, formatMarkdown, formatJSON},
+		"import format": formats, "audit format": formats, "report format": formatNames(), "bench format": {formatText,
+			formatMarkdown, formatJSON},
 		"datasets ": sets.Names(), "fetch ": sets.Names(), "license": publish.Licenses(),
-		"export to": outputs, "preset": flags.PresetNames(), "preset-a": flags.PresetNames(), "preset-b": flags.PresetNames(),
-		"api":     {result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto},
+		"export to": outputs, "preset": flags.PresetNames(), "preset-a": flags.PresetNames(),
+		"preset-b": flags.PresetNames(),
+		"api": {result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages,
+			result.APIEmbeddings, result.APIAuto},
 		"balance": {client.RoundRobin, client.BySession}, "cache": result.Caches(),
-		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"}, "instants": {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"}, "live": {"auto", "on", "off"},
+		"connections": {client.Auto, client.PerRequest, client.Pooled, client.Pooled + ":", "per-session"},
+		"instants":    {report.InstantsRead, report.InstantsKernel}, "prime": {"lru", "none"},
+		"live":    {"auto", "on", "off"},
 		"recycle": flags.Recycling(), "waits": flags.Waiting(), "scenario": scenario.Names(),
-		"simulate hardware": gpus, "predict hardware": gpus, "dtype": hardware.DTypes(), "kv-cache-dtype": {"auto", "bf16", "fp8"},
-		"router": routers, "batching": {"continuous", "static"}, "imitate": engine.Imitations(), "quirks": quirks,
+		"simulate hardware": gpus, "predict hardware": gpus, "dtype": hardware.DTypes(),
+		"kv-cache-dtype": {"auto", "bf16", "fp8"},
+		"router":         routers, "batching": {"continuous", "static"},
+		"imitate": engine.Imitations(), "quirks": quirks,
 		"definitions": append([]string{flags.OwnDefinitions}, peer.Presets()...), "primary": compare.PrimaryMetrics(),
 		"tier": tiers, "import tier": append([]string{anonymize.Internal, anonymize.Raw}, tiers...), "fit tier": tiers,
-		"unit": {"user", "session", "request"}, "time-unit": {"s", "ms", "us", "ns"}, "rows": {"full", "delta"}, "cached-in-input": {"yes", "no"}, "decimal": {"point", "comma"}, "lengths": {anonymize.LengthsUsage, anonymize.LengthsText}, "text": {"stable", trace.TextWords},
-		"tokenizer": token.Names(), "template": token.TemplateNames(), "model-shape": profile.ModelShapes(), "show": bench.Suites(),
+		"unit": {"user", "session", "request"}, "time-unit": {"s", "ms", "us", "ns"}, "rows": {"full", "delta"},
+		"cached-in-input": {"yes", "no"}, "decimal": {"point", "comma"}, "lengths": {anonymize.LengthsUsage,
+			anonymize.LengthsText}, "text": {"stable", trace.TextWords},
+		"tokenizer": token.Names(), "template": token.TemplateNames(), "model-shape": profile.ModelShapes(),
+		"show": bench.Suites(),
 		"rate": processes, "arrivals": processes, "process": {"poisson", "constant", "gamma:cv=", "weibull:cv="},
 		"load":   append([]string{"recorded", "sequential", "burst", "concurrency:"}, processes...),
-		"scrape": {"auto", "none", "http://", "https://", "unix://"}, "retry": {"0", "1", "2", "3"}, "percentile-metrics": {"ttft", "tpot", "itl", "e2el"},
-		"bench ": bench.Suites(), "synth ": datasets.Workloads(), "report ": {".parquet", ".journal"}, "capacity ": {".json", ".parquet"},
-		"profile ": parquet, "slice ": parquet, "anonymize ": parquet, "fidelity ": parquet, "export ": parquet, "simulate ": parquet, "replay ": parquet,
+		"scrape": {"auto", "none", "http://", "https://", "unix://"}, "retry": {"0", "1", "2", "3"},
+		"percentile-metrics": {"ttft", "tpot", "itl", "e2el"},
+		"bench ":             bench.Suites(), "synth ": datasets.Workloads(), "report ": {".parquet", ".journal"},
+		"capacity ": {".json", ".parquet"},
+		"profile ":  parquet, "slice ": parquet, "anonymize ": parquet, "fidelity ": parquet, "export ": parquet,
+		"simulate ": parquet, "replay ": parquet,
 		"compare ": parquet, "sweep ": parquet, "calibrate ": parquet, "validate ": {".yaml", ".parquet"},
 		"costs": costs, "costs-a": costs, "costs-b": costs,
 	}
@@ -117,9 +131,12 @@ func completeIn(cmd *cobra.Command, values map[string][]string) {
 		what, _ := pflag.UnquoteUsage(f)
 		directive := cobra.ShellCompDirectiveDefault // files
 		switch text := strings.HasPrefix(f.Value.Type(), "string"); {
-		case ok && slices.ContainsFunc(offered, func(v string) bool { return strings.ContainsAny(v[len(v)-1:], ":=/") }):
+		case ok && slices.ContainsFunc(offered, func(v string) bool {
+			return strings.ContainsAny(v[len(v)-1:], ":=/")
+		}):
 			directive = cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
-		case ok && (f.Name == "tokenizer" || f.Name == "template" || strings.HasPrefix(f.Name, "preset")): // or the path of a file
+		case ok && (f.Name == "tokenizer" || f.Name == "template" || strings.HasPrefix(f.Name, "preset")):
+			// or the path of a file
 		case ok:
 			directive = cobra.ShellCompDirectiveNoFileComp
 		case f.Name == "trust":
@@ -135,8 +152,10 @@ func completeIn(cmd *cobra.Command, values map[string][]string) {
 		case !text:
 			directive = cobra.ShellCompDirectiveNoFileComp
 		}
-		list := f.Name == "trust" || f.Name == "quirks" || f.Name == "percentile-metrics" || strings.HasPrefix(f.Name, "costs")
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer(offered, list, directive)) // it fails for flags that there are not
+		list := f.Name == "trust" || f.Name == "quirks" || f.Name == "percentile-metrics" ||
+			strings.HasPrefix(f.Name, "costs")
+		// it fails for flags that there are not
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer(offered, list, directive))
 	})
 	for _, sub := range cmd.Commands() {
 		completeIn(sub, values)

@@ -54,7 +54,8 @@ func countWords(card anonymize.Card) (out []string) {
 		if p, ok := m.Percent(); ok {
 			difference = signedPercent(p / 100)
 		}
-		line := fmt.Sprintf("%s: text counts %s input tokens in %s, the source %s (%s)", name, page.Count(m.Counted), page.Many(m.Requests, "request"), page.Count(m.Source), difference)
+		line := fmt.Sprintf("%s: text counts %s input tokens in %s, the source %s (%s)", name, page.Count(m.Counted),
+			page.Many(m.Requests, "request"), page.Count(m.Source), difference)
 		if m.Apart() {
 			apart = true
 			line = "warning: " + line
@@ -62,7 +63,8 @@ func countWords(card anonymize.Card) (out []string) {
 		out = append(out, line)
 	}
 	if apart {
-		out = append(out, fmt.Sprintf("counts are more than %g %% apart: the server has another tokenizer (--tokenizer) or chat template (--template auto, or its file), or adds to the prompt", anonymize.Warn))
+		out = append(out, fmt.Sprintf("counts are more than %g %% apart: the server has another tokenizer "+
+			"(--tokenizer) or chat template (--template auto, or its file), or adds to the prompt", anonymize.Warn))
 	}
 	return out
 }
@@ -83,33 +85,43 @@ func sourceNotes(info datasets.Info, card anonymize.Card, p anonymize.Policy) (n
 		notes = append(notes, (*anonymize.SourceFields)(info.Fields).Words())
 	}
 	if t.Blocks == 0 {
-		notes = append(notes, "no prefix blocks and no text: reuse is unknown, not 0, and a replay shares nothing; a log with prompts or with block hashes has it")
+		notes = append(notes, "no prefix blocks and no text: reuse is unknown, not 0, and a replay shares nothing; a "+
+			"log with prompts or with block hashes has it")
 	}
 	if t.Users == 0 {
-		notes = append(notes, "no users: rules that count people cannot be applied to this trace; log an end-user id with each request to have them")
+		notes = append(notes, "no users: rules that count people cannot be applied to this trace; log an end-user id "+
+			"with each request to have them")
 	}
 	if t.Sessions == 0 && t.Blocks == 0 {
-		notes = append(notes, "no sessions: turns of one conversation are not linked; log a conversation id to have them")
+		notes = append(notes, "no sessions: turns of one conversation are not linked; log a conversation id "+
+			"to have them")
 	} else if t.Sessions == 0 && t.Inferred.Sessions == 0 {
-		notes = append(notes, "no sessions: the blocks do not show which requests are turns of one conversation; log a conversation id to have them")
+		notes = append(notes, "no sessions: the blocks do not show which requests are turns of one conversation; log "+
+			"a conversation id to have them")
 	} else if t.Sessions == 0 {
-		notes = append(notes, "no session ids: "+t.Inferred.Words(t.Requests-t.Failed)+", and think times are unknown; log a conversation id to have both")
+		notes = append(notes, "no session ids: "+t.Inferred.Words(t.Requests-t.Failed)+
+			", and think times are unknown; log a conversation id to have both")
 	}
 	if t.Unchained > 0 {
-		notes = append(notes, fmt.Sprintf("%d requests go on from answers beyond the first 1,048,576, and have no session: import the log in parts", t.Unchained))
+		notes = append(notes, fmt.Sprintf("%d requests go on from answers beyond the first 1,048,576, and have no "+
+			"session: import the log in parts", t.Unchained))
 	}
 	for _, name := range slices.Sorted(maps.Keys(card.Totals.Templates)) {
 		template, err := token.OpenTemplate(name)
 		switch n := card.Totals.Templates[name]; {
 		case err != nil: // of a file: it cannot be told
 		case name == "none" && card.Template == "auto":
-			notes = append(notes, fmt.Sprintf("%d requests name no model whose chat template is built in, and were counted without one: give it with --template", n))
+			notes = append(notes, fmt.Sprintf("%d requests name no model whose chat template is built in, and were "+
+				"counted without one: give it with --template", n))
 		case template.Foreign(p.Tokenizer):
-			notes = append(notes, fmt.Sprintf("the tokenizer %s lacks special tokens of the template %s, so it is not that of its models: each counts as one token, and the lengths of %d requests are estimates", card.Tokenizer, name, n))
+			notes = append(notes, fmt.Sprintf("the tokenizer %s lacks special tokens of the template %s, so it is "+
+				"not that of its models: each counts as one token, and the lengths of %d requests are estimates",
+				card.Tokenizer, name, n))
 		}
 	}
 	if n := card.Totals.Refused; n > 0 {
-		notes = append(notes, fmt.Sprintf("%d requests whose conversation the template refuses, as a server with it would: they were counted without it", n))
+		notes = append(notes, fmt.Sprintf("%d requests whose conversation the template refuses, as a server with it "+
+			"would: they were counted without it", n))
 	}
 	return notes
 }
@@ -137,19 +149,25 @@ func gapWarnings(t anonymize.Totals) []string {
 		}
 	}
 	all := t.InputGaps.Total()
-	warn(all, "have the input length that the source counts, since their text is not what was sent (%s): no prefix blocks are made of it", gapWords(t.InputGaps))
+	warn(all, "have the input length that the source counts, since their text is not what was sent (%s): no prefix "+
+		"blocks are made of it", gapWords(t.InputGaps))
 	switch {
 	case t.Sources.Estimated > 0:
-		warn(t.Sources.Estimated, "have prefix blocks that are inferred from cached tokens, sessions and tools: hit ratios are estimates, and profile prints beside them what the server measured, if it did")
+		warn(t.Sources.Estimated, "have prefix blocks that are inferred from cached tokens, sessions and tools: hit "+
+			"ratios are estimates, and profile prints beside them what the server measured, if it did")
 	case all == t.Requests && all > 0:
 		out = append(out, "no request is left whose prefix reuse is known: hit ratios are unknown, not 0")
 	case all > 0:
 		out = append(out, fmt.Sprintf("hit ratios are of the other %d requests", t.Requests-all))
 	}
-	warn(t.OutputGaps.Total(), "have no blocks of their output, since the answer in the source is not what was sent (%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
-	warn(t.UnknownOutputs, "have no output length: name its field with --map output_tokens=FIELD, or give replay --output-tokens")
-	warn(t.MessageHashes, "have hashes in place of messages: which prompts begin alike is exact, and for how many tokens is an estimate")
-	warn(t.PartlyRedacted, "have redacted messages and no count of their tokens: their lengths are of the text that is left, and their blocks may be equal where the prompts were not")
+	warn(t.OutputGaps.Total(), "have no blocks of their output, since the answer in the source is not what was sent "+
+		"(%s): their output length is the one that the source counts", gapWords(t.OutputGaps))
+	warn(t.UnknownOutputs, "have no output length: name its field with --map output_tokens=FIELD, or give replay "+
+		"--output-tokens")
+	warn(t.MessageHashes, "have hashes in place of messages: which prompts begin alike is exact, and for how many "+
+		"tokens is an estimate")
+	warn(t.PartlyRedacted, "have redacted messages and no count of their tokens: their lengths are of the text that "+
+		"is left, and their blocks may be equal where the prompts were not")
 	return out
 }
 
@@ -166,7 +184,8 @@ func sourceWords(t anonymize.Totals) string {
 		return strings.Join(words, ", ")
 	}
 	return "lengths: " + list("usage", s.Usage, "text", s.Text) + "; reuse: " +
-		list("text", s.FromText, "hashes", s.FromHashes, "inferred", s.Estimated, "unknown", t.Requests-s.FromText-s.FromHashes-s.Estimated)
+		list("text", s.FromText, "hashes", s.FromHashes, "inferred", s.Estimated, "unknown",
+			t.Requests-s.FromText-s.FromHashes-s.Estimated)
 }
 
 // gapWords list why the text is not what was sent.
@@ -175,7 +194,8 @@ func gapWords(g anonymize.Gaps) string {
 	for _, w := range []struct {
 		n    int64
 		what string
-	}{{g.Marker, "a redaction marker"}, {g.Empty, "empty"}, {g.Short, "the text counts below half"}, {g.Unnamed, "one text with other counts"}} {
+	}{{g.Marker, "a redaction marker"}, {g.Empty, "empty"}, {g.Short, "the text counts below half"},
+		{g.Unnamed, "one text with other counts"}} {
 		if w.n > 0 {
 			words = append(words, fmt.Sprintf("%s: %d", w.what, w.n))
 		}
@@ -184,7 +204,8 @@ func gapWords(g anonymize.Gaps) string {
 }
 
 // say tells what was imported, and released: to stdout as JSON, or to stderr for people.
-func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy, timing string, released ...string) error {
+func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize.Card, p anonymize.Policy,
+	timing string, released ...string) error {
 	t := card.Totals
 	notes := slices.Concat(info.Notes, sourceNotes(info, card, p))
 	warnings := gapWarnings(t)
@@ -203,27 +224,36 @@ func (f *importFlags) say(cmd *cobra.Command, info datasets.Info, card anonymize
 		notes = append(notes, warnings...)
 		counts := make([]countJSON, len(t.Models))
 		for i, m := range t.Models {
-			counts[i] = countJSON{Model: m.Model, Others: m.Others, Template: m.Template, Requests: m.Requests, Counted: m.Counted, Source: m.Source, Apart: m.Apart()}
+			counts[i] = countJSON{Model: m.Model, Others: m.Others, Template: m.Template, Requests: m.Requests,
+				Counted: m.Counted, Source: m.Source, Apart: m.Apart()}
 			if p, ok := m.Percent(); ok {
 				counts[i].Difference = &p
 			}
 		}
-		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit), "timing": told(timing),
-			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests, "failed": t.Failed,
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"format": info.Format, "time_unit": told(info.TimeUnit),
+			"timing":  told(timing),
+			"records": info.Records, "bad_records": info.Bad, "notes": notes, "requests": t.Requests,
+			"failed":       t.Failed,
 			"input_tokens": t.InputTokens, "output_tokens": t.KnownOutput(), "distinct_blocks": told(t.Blocks),
-			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes, "tier": anonymize.Internal, "trace_tier": f.tier.Tier,
-			"tokenizer": told(card.Tokenizer), "template": told(card.Template), "refused_by_template": t.Refused, "counts": counts,
-			"sources": map[string]int64{"length_usage": t.Sources.Usage, "length_text": t.Sources.Text, "reuse_text": t.Sources.FromText,
+			"sessions": told(t.Sessions), "users": told(t.Users), "spill_bytes": t.SpillBytes,
+			"tier": anonymize.Internal, "trace_tier": f.tier.Tier,
+			"tokenizer": told(card.Tokenizer), "template": told(card.Template),
+			"refused_by_template": t.Refused, "counts": counts,
+			"sources": map[string]int64{"length_usage": t.Sources.Usage, "length_text": t.Sources.Text,
+				"reuse_text":   t.Sources.FromText,
 				"reuse_hashes": t.Sources.FromHashes, "reuse_inferred": t.Sources.Estimated},
-			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps), "output": newGapsJSON(t.OutputGaps)},
-			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted, "messages_by_hash": t.MessageHashes})
+			"prefix_breakers": card.Breakers, "lengths_of_source": map[string]any{"input": newGapsJSON(t.InputGaps),
+				"output": newGapsJSON(t.OutputGaps)},
+			"unknown_outputs": t.UnknownOutputs, "redacted_in_part": t.PartlyRedacted,
+			"messages_by_hash": t.MessageHashes})
 	}
 	cli.Answer(cmd, "--details prints them", append(released, f.answer(info, card, timing, warnings, notes)...)...)
 	return nil
 }
 
 // answer is what was imported, for people.
-func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing string, warnings, notes []string) (out []string) {
+func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing string,
+	warnings, notes []string) (out []string) {
 	t := card.Totals
 	blocks := "no blocks"
 	if t.Blocks > 0 {
@@ -249,7 +279,8 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 		fmt.Sprintf("source: %s, %s; %s", info.Format, page.Many(info.Records, "record"), times), sourceWords(t))
 	switch f.tier.Tier {
 	case anonymize.Raw:
-		out = append(out, fmt.Sprintf("tier raw: %s keeps the text as it was, for replay --verbatim; do not share it outside your organisation", rawName(f.out)))
+		out = append(out, fmt.Sprintf("tier raw: %s keeps the text as it was, for replay --verbatim; do not share it "+
+			"outside your organisation", rawName(f.out)))
 		fallthrough
 	case anonymize.Internal:
 		out = append(out, fmt.Sprintf("tier %s: pseudonymous, for use inside your organisation", card.Tier))
@@ -258,7 +289,8 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 		out = append(out, says)
 	}
 	if f.Capture.Declared.Relative {
-		out = append(out, "note: the window counts from the zero of the source's own clock: where somebody moved that to the first request, it is one person's still, and no release of tier partner or public hides it")
+		out = append(out, "note: the window counts from the zero of the source's own clock: where somebody moved "+
+			"that to the first request, it is one person's still, and no release of tier partner or public hides it")
 	}
 	for _, w := range warnings {
 		out = append(out, "warning: "+w)
@@ -278,7 +310,8 @@ func (f *importFlags) answer(info datasets.Info, card anonymize.Card, timing str
 		out = append(out, "note: "+n)
 	}
 	if t.SpillBytes > 0 {
-		out = append(out, fmt.Sprintf("%d MB went through private spill files, which are gone", (t.SpillBytes+1<<20-1)>>20))
+		out = append(out, fmt.Sprintf("%d MB went through private spill files, which are gone",
+			(t.SpillBytes+1<<20-1)>>20))
 	}
 	return out
 }

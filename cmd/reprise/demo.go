@@ -128,7 +128,8 @@ func (d *demo) profile() (string, error) {
 	}
 	s := p.Summary()
 	return fmt.Sprintf("%s; a cache could serve %s of the prompt tokens", page.Many(s.Requests, "request"),
-		page.OrDash(s.Reuse.HitRatios.ByToken, page.Percent)), writeHistograms(d.path("histograms.parquet"), t.Meta, p.Histograms())
+			page.OrDash(s.Reuse.HitRatios.ByToken, page.Percent)), writeHistograms(d.path("histograms.parquet"),
+			t.Meta, p.Histograms())
 }
 
 func (d *demo) synth() (string, error) {
@@ -166,7 +167,8 @@ func (d *demo) replay() (string, error) {
 	}()
 	var f runs.Replay
 	f.Defaults()
-	f.Target.URLs, f.Load.Speed, f.Out = []string{fmt.Sprintf("http://%s", l.Addr())}, d.speed, d.path("results.parquet")
+	f.Target.URLs, f.Load.Speed, f.Out = []string{fmt.Sprintf("http://%s", l.Addr())}, d.speed,
+		d.path("results.parquet")
 	cmd := d.quietly()
 	if cli.CanRedraw(d.cmd.ErrOrStderr()) { // where the progress is one line that changes
 		cmd = d.cmd

@@ -73,7 +73,8 @@ docs/formats.md says what each of them loses.`,
 			}
 			if f.to == cli.ToHub {
 				if f.header != "" || f.model != "" || f.prompts != (flags.Prompts{}) {
-					return cli.Usagef("--header, --model, --tokenizer, --seed and --corpus cannot be used with --to %s, which takes the trace as it is", cli.ToHub)
+					return cli.Usagef("--header, --model, --tokenizer, --seed and --corpus cannot be used with --to "+
+						"%s, which takes the trace as it is", cli.ToHub)
 				}
 				return f.hub.Run(cmd, args, f.out, tool())
 			}
@@ -84,11 +85,13 @@ docs/formats.md says what each of them loses.`,
 				return f.table(cmd, args)
 			}
 			if len(args) > 1 {
-				return cli.Usagef("--to %s takes one trace: only results become one table, by --to %s", f.to, tableFormat)
+				return cli.Usagef("--to %s takes one trace: only results become one table, by --to %s",
+					f.to, tableFormat)
 			}
 			t, err := cli.OpenTrace(cmd, args[0])
 			if err != nil && holdsResults(args[0]) {
-				return cli.Usagef("%s holds results of a run, and %s is for traces: want --to %s", args[0], f.to, tableFormat)
+				return cli.Usagef("%s holds results of a run, and %s is for traces: want --to %s", args[0],
+					f.to, tableFormat)
 			}
 			if err != nil {
 				return err
@@ -105,7 +108,8 @@ docs/formats.md says what each of them loses.`,
 	everyday.FileVar(&f.header, "header", "second `file` of formats that have one")
 	everyday.StringVar(&f.model, "model", "", "model to name in requests, instead of each row's own")
 	f.hub.Register(fl)
-	f.prompts.Register(fl, "tokenizer of prompts; by default the trace's, else o200k_base", "seed of prompts; by default the trace's, else 1")
+	f.prompts.Register(fl, "tokenizer of prompts; by default the trace's, else o200k_base",
+		"seed of prompts; by default the trace's, else 1")
 	return cmd
 }
 
@@ -129,7 +133,8 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 		if f.header != "" {
 			return cli.Usagef("--header: %s has no second file", f.to)
 		}
-		return cli.Usagef("%s has a second file: name it, such as --header t.%s", f.to, strings.TrimPrefix(format.HeaderExt, "."))
+		return cli.Usagef("%s has a second file: name it, such as --header t.%s", f.to,
+			strings.TrimPrefix(format.HeaderExt, "."))
 	case !format.NeedsPrompts && f.prompts != flags.Prompts{}:
 		return cli.Usagef("--tokenizer, --seed and --corpus are for prompts, and %s has none", f.to)
 	}
@@ -166,7 +171,9 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 		wrote.Notes = append(wrote.Notes, tier+" The format has no place to say so.")
 	}
 	if end := format.NameEnd; end != "" && f.out != "" && f.out != cli.Standard && !strings.HasSuffix(f.out, end) {
-		wrote.Notes = append(wrote.Notes, fmt.Sprintf("the tool reads only files whose name ends in %s: rename it, or export again with -o %s%[1]s", end, strings.TrimSuffix(f.out, filepath.Ext(f.out))))
+		wrote.Notes = append(wrote.Notes,
+			fmt.Sprintf("the tool reads only files whose name ends in %s: rename it, or export again with -o %s%[1]s",
+				end, strings.TrimSuffix(f.out, filepath.Ext(f.out))))
 	}
 	wrote.Format, wrote.Tier, wrote.Use = f.to, t.Meta.Tier, f.use(format, rows.Total, blockSize)
 	return wrote.say(cmd, f.out)
@@ -174,7 +181,8 @@ func (f *exportFlags) run(cmd *cobra.Command, t *trace.Trace) error {
 
 // write writes the rows, and the header beside them; neither file appears
 // unless both are whole.
-func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *runs.Rows, o export.Options) (wrote written, err error) {
+func (f *exportFlags) write(cmd *cobra.Command, mode os.FileMode, rows *runs.Rows,
+	o export.Options) (wrote written, err error) {
 	body := func(header io.Writer) error {
 		return cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
 			o.Header = header
@@ -214,7 +222,8 @@ func holdsResults(path string) bool {
 // table writes the results of runs as one table.
 func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
 	if f.header != "" || f.model != "" || f.prompts != (flags.Prompts{}) {
-		return cli.Usagef("--header, --model, --tokenizer, --seed and --corpus are for traces, and --to %s is for results", tableFormat)
+		return cli.Usagef("--header, --model, --tokenizer, --seed and --corpus are for traces, and --to %s is "+
+			"for results", tableFormat)
 	}
 	write, use := table.WriteCSV, ""
 	info, err := objectstore.Stat(f.out)
@@ -242,7 +251,8 @@ func (f *exportFlags) table(cmd *cobra.Command, paths []string) error {
 		results, err := peerfile.Open(path)
 		if t, terr := trace.Open(path); err != nil && terr == nil {
 			t.Close()
-			return cli.Usagef("%s is a trace, and --to %s is for results: any reader of Parquet opens a trace as it is", path, tableFormat)
+			return cli.Usagef("%s is a trace, and --to %s is for results: any reader of Parquet opens a trace as it is",
+				path, tableFormat)
 		}
 		if err != nil {
 			return err
@@ -286,7 +296,8 @@ func (w tableWritten) say(cmd *cobra.Command) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
 		return cli.WriteJSON(cmd.OutOrStdout(), w)
 	}
-	says := []string{fmt.Sprintf("%s: %s of %s", outputName(w.File), page.Many(w.Requests, "request"), page.Many(int64(w.Runs), "run"))}
+	says := []string{fmt.Sprintf("%s: %s of %s", outputName(w.File), page.Many(w.Requests, "request"),
+		page.Many(int64(w.Runs), "run"))}
 	for _, n := range w.Notes {
 		says = append(says, "note: "+n)
 	}

@@ -66,9 +66,12 @@ docs/fidelity.md defines every measure.`,
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
 	results.FileVar(&f.html, "html", "write a self-contained HTML `page` with the curves of both")
-	judgement.StringArrayVar(&f.limits, "max", nil, "limit of a measure, as `NAME=LIMIT` or NAME=off; copies is all measures of copies; repeatable")
-	judgementRest.ShareVar(&f.from, "from", 0, "count only requests after this share of the duration; earlier ones only fill caches and sessions")
-	judgementRest.DurationVar(&f.warmUp, "warm-up", 0, "count only requests this long after the first arrival; with --from, the later of the two")
+	judgement.StringArrayVar(&f.limits, "max", nil,
+		"limit of a measure, as `NAME=LIMIT` or NAME=off; copies is all measures of copies; repeatable")
+	judgementRest.ShareVar(&f.from, "from", 0,
+		"count only requests after this share of the duration; earlier ones only fill caches and sessions")
+	judgementRest.DurationVar(&f.warmUp, "warm-up", 0,
+		"count only requests this long after the first arrival; with --from, the later of the two")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }
@@ -105,7 +108,8 @@ func (f *fidelityFlags) run(cmd *cobra.Command, ref, cand string) error {
 		if f.asJSON {
 			return result.WriteJSON(w, checks)
 		}
-		return result.WriteText(w, checks, cli.TextOptions(cmd, "All measures: --details. Page with curves: --html FILE."))
+		return result.WriteText(w, checks,
+			cli.TextOptions(cmd, "All measures: --details. Page with curves: --html FILE."))
 	})
 	if err != nil {
 		return err

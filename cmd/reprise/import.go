@@ -125,13 +125,18 @@ func (f *importFlags) register(cmd *cobra.Command) {
 	f.Log.Register(fl)
 	source, _ := flags.Sections(fl, "Source")
 	madeUp, _ := flags.Sections(fl, "Sources without times")
-	f.tier.Register(fl, anonymize.Internal, "privacy tier of the trace: internal, partner, public, or raw, which is internal with the text kept beside it in NAME.raw.parquet")
-	madeUp.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of sessions, such as poisson:2 or ramp:1-10,60s,cv=3, if the source has no times")
+	f.tier.Register(fl, anonymize.Internal,
+		"privacy tier of the trace: internal, partner, public, or raw, which is internal with the text kept beside "+
+			"it in NAME.raw.parquet")
+	madeUp.StringVar(&f.arrivals, "arrivals", "",
+		"arrival `process` of sessions, such as poisson:2 or ramp:1-10,60s,cv=3, if the source has no times")
 	madeUp.StringVar(&f.service, "service", "lognormal:5s,1", "`distribution` of the time to answer a turn")
 	madeUp.StringVar(&f.think, "think", "lognormal:30s,1.5", "`distribution` of the time until the next turn")
 	madeUp.Seed(&f.Seed, "seed", 1, "seed of generated times and expanded pools; never of keys")
 	f.Templates.Register(fl)
-	source.BoolVar(&f.onlyLook, "inspect", false, "list the fields of the log, without text, propose a --map, and exit; with -o mine.yaml that is written as a file for --format")
+	source.BoolVar(&f.onlyLook, "inspect", false,
+		"list the fields of the log, without text, propose a --map, and exit; with -o mine.yaml that is written as a "+
+			"file for --format")
 	results.BoolVar(&f.asJSON, "json", false, "print the summary as JSON")
 	f.shard.Register(fl)
 	flags.Details(fl)
@@ -147,7 +152,8 @@ func (f *importFlags) inShards() (on bool, err error) {
 	}
 	switch {
 	case f.tier.Tier != anonymize.Internal:
-		return on, cli.Usagef("--shard imports tier %s: merge the shards, and release or anonymize the trace; --tier raw keeps text in one process alone", anonymize.Internal)
+		return on, cli.Usagef("--shard imports tier %s: merge the shards, and release or anonymize the trace; --tier "+
+			"raw keeps text in one process alone", anonymize.Internal)
 	case f.arrivals != "":
 		return on, cli.Usagef("--arrivals makes times up one after the other: import such a source in one process")
 	}
@@ -187,11 +193,13 @@ func (f *importFlags) runShard(cmd *cobra.Command, files []datasets.File) error 
 
 // finishShards makes a trace of the shards at paths.
 func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out string, asJSON bool) error {
-	confine(cmd, append(slices.Clone(paths), m.KeyFile), append(outputsOf(&flags.Release{Tier: anonymize.Internal}, out), templatesName(out)))
+	confine(cmd, append(slices.Clone(paths), m.KeyFile),
+		append(outputsOf(&flags.Release{Tier: anonymize.Internal}, out), templatesName(out)))
 	if err := m.Open(paths); err != nil {
 		return err
 	}
-	f := &importFlags{out: out, asJSON: asJSON, Log: flags.Log{Capture: flags.Capture{Declared: m.Policy.Capture}}, tier: flags.Release{Tier: anonymize.Internal}}
+	f := &importFlags{out: out, asJSON: asJSON, Log: flags.Log{Capture: flags.Capture{Declared: m.Policy.Capture}},
+		tier: flags.Release{Tier: anonymize.Internal}}
 	if f.KeepTemplates = m.Policy.KTemplate > 0; f.KeepTemplates && (out == "" || out == cli.Standard) {
 		return cli.Usagef("the shards keep system prompts, for a file beside the trace: give -o FILE.parquet")
 	}
@@ -225,7 +233,8 @@ func finishShards(cmd *cobra.Command, m *importshard.Merge, paths []string, out 
 	return f.say(cmd, m.Info, card, m.Policy, "")
 }
 
-var errTemplatesInStore = cli.Usagef("system prompts are text, which goes into no store: give -o a file of this machine")
+var errTemplatesInStore = cli.Usagef(
+	"system prompts are text, which goes into no store: give -o a file of this machine")
 
 // importMemory is the heap size that the garbage collector aims to stay below. It is more than what
 // five million requests take with 24 blocks each: at the limit the collector never rests.
@@ -340,7 +349,8 @@ func (f *importFlags) policy(info datasets.Info) (anonymize.Policy, error) {
 	switch t := f.tier.Tier; t {
 	case anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw:
 	default:
-		return anonymize.Policy{}, cli.Usagef("--tier %s is not available: want %s, %s, %s or %s", t, anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
+		return anonymize.Policy{}, cli.Usagef("--tier %s is not available: want %s, %s, %s or %s", t,
+			anonymize.Internal, anonymize.Partner, anonymize.Public, anonymize.Raw)
 	}
 	p, err := f.Policy(info)
 	p.Confined = f.tier.Confined
@@ -353,15 +363,18 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 	info := src.Info()
 	switch {
 	case src.Empty():
-		return nil, "", fmt.Errorf("%s: none of the %d records is a request: there is nothing to import", info.Format, info.Records+info.Bad)
+		return nil, "", fmt.Errorf("%s: none of the %d records is a request: there is nothing to import", info.Format,
+			info.Records+info.Bad)
 	case info.HasTimes && !info.SessionTimes && f.arrivals != "":
 		return nil, "", cli.Usagef("%s has times: --arrivals is for sources without", info.Format)
 	case info.HasTimes && !info.SessionTimes:
 		return src, "", nil
 	case info.SessionTimes && f.arrivals == "":
-		return nil, "", cli.Usagef("%s counts times from the start of each session: give the arrivals of sessions, such as --arrivals poisson:2", info.Format)
+		return nil, "", cli.Usagef("%s counts times from the start of each session: give the arrivals of sessions, "+
+			"such as --arrivals poisson:2", info.Format)
 	case f.arrivals == "":
-		return nil, "", cli.Usagef("%s has no times: give the arrivals of sessions, such as --arrivals poisson:2", info.Format)
+		return nil, "", cli.Usagef("%s has no times: give the arrivals of sessions, such as --arrivals poisson:2",
+			info.Format)
 	}
 	process, err := arrival.ParseProcess(f.arrivals)
 	if err != nil {
@@ -381,5 +394,6 @@ func (f *importFlags) timed(src *datasets.Source) (trace.EntryReader, string, er
 		return nil, "", cli.Usagef("--think: %v", err)
 	}
 	timing := fmt.Sprintf("made up: sessions %s, service %s, think %s, seed %d", process, service, think, f.Seed)
-	return datasets.Timed(src, process.New(stream("arrivals")), service.New(stream("service")), think.New(stream("think"))), timing, nil
+	return datasets.Timed(src, process.New(stream("arrivals")), service.New(stream("service")),
+		think.New(stream("think"))), timing, nil
 }

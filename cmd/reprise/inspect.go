@@ -192,7 +192,8 @@ func (f *importFlags) try(cmd *cobra.Command, files []datasets.File, found *data
 		with.Rows = "delta"
 		if again := with.tryOnce(cmd, files); again.err == nil {
 			found.Flags = append(found.Flags, "--rows", with.Rows)
-			again.Problem = "the command takes each row for what is new in its turn, as the rows look; --rows full is for rows of whole prompts"
+			again.Problem = "the command takes each row for what is new in its turn, as the rows look; --rows full " +
+				"is for rows of whole prompts"
 			t = again
 		}
 	}
@@ -224,7 +225,8 @@ func (f *importFlags) tryOnce(cmd *cobra.Command, files []datasets.File) *trial 
 	t.undue = timing != ""
 	card, err := anonymize.Run(cmd.Context(), policy, t, t)
 	if t.err = err; err == nil {
-		t.Requests, t.Output, t.Bad, t.records = card.Totals.Requests, card.Totals.OutputTokens, src.Info().Bad, src.Info().Records
+		t.Requests, t.Output, t.Bad, t.records = card.Totals.Requests, card.Totals.OutputTokens, src.Info().Bad,
+			src.Info().Records
 		if first := src.Info().FirstBad; len(first) > 0 {
 			t.badAt = first[0].Error()
 		}
@@ -300,12 +302,14 @@ func (f *importFlags) explainFields(cmd *cobra.Command, files []datasets.File, e
 	if several := (*datasets.FormatsError)(nil); errors.As(err, &several) {
 		says := ":"
 		for _, of := range several.Formats {
-			says += "\n" + strings.TrimRight(importCommandLine(cmd, &datasets.Inspection{Format: of.Format, Flags: []string{"--format", of.Format}}, nil), "\n")
+			says += "\n" + strings.TrimRight(importCommandLine(cmd,
+				&datasets.Inspection{Format: of.Format, Flags: []string{"--format", of.Format}}, nil), "\n")
 		}
 		return fmt.Errorf("%w%s", err, says)
 	}
 	if errors.Is(err, datasets.ErrDelta) {
-		how := importCommandLine(cmd, &datasets.Inspection{File: files[0].Name, Flags: []string{"--rows", "delta"}}, nil)
+		how := importCommandLine(cmd, &datasets.Inspection{File: files[0].Name, Flags: []string{"--rows", "delta"}},
+			nil)
 		return fmt.Errorf("%w\nTo import it:\n%s", err, strings.TrimRight(how, "\n"))
 	}
 	var fields *datasets.FieldsError
@@ -417,7 +421,8 @@ func importCommandLine(cmd *cobra.Command, found *datasets.Inspection, replace m
 	sized := false // the prompt or its length is mapped
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
 		switch name := flag.Name; {
-		case name == "inspect" || name == "json" || name == "details" || replace == nil && slices.Contains(found.Flags, "--"+name):
+		case name == "inspect" || name == "json" || name == "details" ||
+			replace == nil && slices.Contains(found.Flags, "--"+name):
 		case name == "output" && found.File == "": // one of several traces
 			out = strings.TrimSuffix(flag.Value.String(), ".parquet") + "-" + out
 		case name == "output":
@@ -468,7 +473,8 @@ func shellLines(command string, words []string, width int) string {
 	line := "  " + command
 	for i := 0; i < len(words); i++ {
 		part := shellQuoted(words[i])
-		if strings.HasPrefix(words[i], "-") && len(words[i]) > 1 && i+1 < len(words) && !strings.HasPrefix(words[i+1], "--") {
+		if strings.HasPrefix(words[i], "-") && len(words[i]) > 1 && i+1 < len(words) &&
+			!strings.HasPrefix(words[i+1], "--") {
 			i++
 			part += " " + shellQuoted(words[i])
 		}
@@ -483,7 +489,8 @@ func shellLines(command string, words []string, width int) string {
 
 // shellQuoted is a word as a shell takes it.
 func shellQuoted(word string) string {
-	if word != "" && strings.Trim(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+") == "" {
+	if word != "" && strings.Trim(word,
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+") == "" {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

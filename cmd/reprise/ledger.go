@@ -72,8 +72,10 @@ const fewArrivals = 16
 func countRelease(f *flags.Release, t *trace.Trace) (dp.Release, error) {
 	id := make([]byte, 16)
 	crand.Read(id)
-	r := dp.Release{ID: hex.EncodeToString(id), Tier: f.Tier, Release: "begun", Time: time.Now().UTC().Truncate(time.Second),
-		Source: dp.Source{Digest: t.Meta.Digest, People: dp.NewPeople(f.Unit, f.Population)}, Budget: f.Budget, Mechanism: dp.Gaussian}
+	r := dp.Release{ID: hex.EncodeToString(id), Tier: f.Tier, Release: "begun",
+		Time:   time.Now().UTC().Truncate(time.Second),
+		Source: dp.Source{Digest: t.Meta.Digest, People: dp.NewPeople(f.Unit, f.Population)}, Budget: f.Budget,
+		Mechanism: dp.Gaussian}
 	if t.Meta.Captures != "" {
 		r.Captures = strings.Split(t.Meta.Captures, ",")
 	}
@@ -143,24 +145,30 @@ func afford(l dp.Ledger, r *dp.Release, before []dp.Release, understood bool) er
 func ledgerWords(l dp.Ledger, r *dp.Release, before []dp.Release, unwritten []string) (out []string) {
 	total := dp.Sum(before) + r.Epsilon
 	if most := map[string]float64{anonymize.Public: synth.WarnEpsilon, anonymize.Partner: 8}[r.Tier]; total > most {
-		out = append(out, fmt.Sprintf("warning: an ε of %.3g, all releases together that add up, protects little; 1 is usual", total))
+		out = append(out, fmt.Sprintf(
+			"warning: an ε of %.3g, all releases together that add up, protects little; 1 is usual", total))
 	}
 	if slices.ContainsFunc(before, func(r dp.Release) bool { return r.Grid != "" }) {
-		out = append(out, "warning: rows of this source were released to a partner without noise: no ε says what both releases show together")
+		out = append(out, "warning: rows of this source were released to a partner without noise: no ε says what "+
+			"both releases show together")
 	}
 	switch {
 	case l.String() == "":
-		out = append(out, "no ledger was found, so this release counts as the first of its source, and later ones do not know of it: --ledger FILE names one")
+		out = append(out, "no ledger was found, so this release counts as the first of its source, and later ones do "+
+			"not know of it: --ledger FILE names one")
 	case len(before) == 0:
-		out = append(out, fmt.Sprintf("%s: no earlier release or attempt of this source. One by another user or on another machine is not counted: name its ledger with --ledger", l))
+		out = append(out, fmt.Sprintf("%s: no earlier release or attempt of this source. One by another user or on "+
+			"another machine is not counted: name its ledger with --ledger", l))
 	default:
 		out = append(out, fmt.Sprintf("%s: releases or attempts before: %s", l, countsBefore(r, before)))
 	}
 	if l.User == "" && len(l.Files) == 1 {
-		out = append(out, "the ledger of the user is missing: a copy or a slice in another folder does not know of this release")
+		out = append(out, "the ledger of the user is missing: a copy or a slice in another folder does not know of "+
+			"this release")
 	}
 	if len(r.Captures) == 0 {
-		out = append(out, "the trace has no capture id: a slice of it, or another import of its log, may not be known for it. A new import gives one")
+		out = append(out, "the trace has no capture id: a slice of it, or another import of its log, may not be "+
+			"known for it. A new import gives one")
 	}
 	for _, path := range unwritten {
 		out = append(out, "warning: this release could not be written to "+path)

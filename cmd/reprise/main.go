@@ -245,9 +245,15 @@ Begin with:  reprise demo`,
 	}
 	cobra.EnableCommandSorting = false
 	root.SetFlagErrorFunc(flags.Mistake)
-	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"}, &cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
-	root.AddCommand(sets.Command(), importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(), anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
-		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(), reportCommand(), compareCommand(), sweepCommand(), benchCommand(), machines.JobCommand(func(cmd *cobra.Command) { new(importFlags).register(cmd) }), capacityCommand(), demoCommand(), versionCommand())
+	root.AddGroup(&cobra.Group{ID: "prepare", Title: "Make a workload"}, &cobra.Group{ID: "measure", Title: "Measure"},
+		&cobra.Group{ID: "judge", Title: "Report and decide"}, &cobra.Group{ID: "other", Title: "Other"})
+	root.AddCommand(sets.Command(), importCommand(), recordCommand(), mergeCommand(), profileCommand(), sliceCommand(),
+		anonymizeCommand(), auditCommand(), synthCommand(), fidelityCommand(), exportCommand(),
+		checkCommand(), serveCommand(), simulateCommand(), calibrateCommand(), validateCommand(), replayCommand(),
+		reportCommand(), compareCommand(), sweepCommand(), benchCommand(),
+		machines.JobCommand(func(cmd *cobra.Command) {
+			new(importFlags).register(cmd)
+		}), capacityCommand(), demoCommand(), versionCommand())
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = func(_ *cobra.Command, args []string) error {
@@ -259,7 +265,8 @@ Begin with:  reprise demo`,
 	}
 	flags.Completion(root)
 	for id, names := range map[string][]string{
-		"prepare": {"datasets", "import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth", "fidelity", "export"},
+		"prepare": {"datasets", "import", "record", "merge", "profile", "slice", "anonymize", "audit", "synth",
+			"fidelity", "export"},
 		"measure": {"demo", "check", "serve", "simulate", "calibrate", "validate", "replay", "job", "sweep", "bench"},
 		"judge":   {"report", "compare", "capacity"},
 		"other":   {"version", "completion", "help"},

@@ -91,8 +91,10 @@ histograms of one source, twice, and of other block sizes, tokenizers or templat
 	}
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	results.OutputVar(&out, "`file` for the results or the trace; - is stdout, for a trace")
-	results.BoolVar(&finish, "finish", false, "the parts of a recording, or the shards of an import, are complete: turn them into a trace")
-	results.BoolVar(&incomplete, "incomplete", false, "merge shards though some are missing or unfinished; the results say so, and no report trusts them")
+	results.BoolVar(&finish, "finish", false,
+		"the parts of a recording, or the shards of an import, are complete: turn them into a trace")
+	results.BoolVar(&incomplete, "incomplete", false,
+		"merge shards though some are missing or unfinished; the results say so, and no report trusts them")
 	results.BoolVar(&asJSON, "json", false, "print the summary as JSON")
 	shards.Register(cmd.Flags())
 	return cmd
@@ -118,12 +120,15 @@ func mergeTraces(cmd *cobra.Command, paths []string, out string) error {
 	}
 	defer m.Close()
 	wrote := written{Use: "reprise profile " + out}
-	wrote.Notes = append(wrote.Notes, fmt.Sprintf("%d traces: no session, user or prefix is shared between two of them", len(traces)))
+	wrote.Notes = append(wrote.Notes,
+		fmt.Sprintf("%d traces: no session, user or prefix is shared between two of them", len(traces)))
 	meta := m.Meta()
 	if says := captureWords(meta.Capture); says != "" {
 		wrote.Notes = append(wrote.Notes, says)
 	} else {
-		wrote.Notes = append(wrote.Notes, "they declare no capture window, so all of them begin at once: import with --capture-begin and --capture-end tells when they were")
+		wrote.Notes = append(wrote.Notes,
+			"they declare no capture window, so all of them begin at once: import with --capture-begin and "+
+				"--capture-end tells when they were")
 	}
 	if meta.Card == "" {
 		wrote.Notes = append(wrote.Notes, "the result has no privacy card: each trace has its own")
@@ -172,12 +177,16 @@ func mergeHistograms(cmd *cobra.Command, paths []string, out string, asJSON bool
 	}
 	requests := all.Get(profile.MetricInput, "").Count()
 	if asJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"file": out, "files": len(paths), "requests": requests, "tier": meta.Tier, "relative_error": profile.BucketError})
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"file": out, "files": len(paths), "requests": requests,
+			"tier": meta.Tier, "relative_error": profile.BucketError})
 	}
 	cli.Answer(cmd, "--json prints them",
-		fmt.Sprintf("%s: histograms of %s from %s; counts are added, which is exact", out, page.Many(requests, "request"), page.Many(int64(len(paths)), "file")),
-		fmt.Sprintf("note: a value is known to within %s, in each file and in this one, as the buckets are the same", page.Percent(profile.BucketError)),
-		"note: reuse and gaps between requests are those within each source: a cache that all share is seen only in one trace of all, by merge and profile")
+		fmt.Sprintf("%s: histograms of %s from %s; counts are added, which is exact", out,
+			page.Many(requests, "request"), page.Many(int64(len(paths)), "file")),
+		fmt.Sprintf("note: a value is known to within %s, in each file and in this one, as the buckets are the same",
+			page.Percent(profile.BucketError)),
+		"note: reuse and gaps between requests are those within each source: a cache that all share is seen only in "+
+			"one trace of all, by merge and profile")
 	return nil
 }
 
@@ -225,31 +234,40 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 	files, journals := set.Files()
 	t := card.Totals
 	if asJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"files": len(files), "journals": journals, "captures": set.Captures(),
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"files": len(files), "journals": journals,
+			"captures": set.Captures(),
 			"requests": t.Requests, "failed": t.Failed, "input_tokens": t.InputTokens, "output_tokens": t.KnownOutput(),
-			"distinct_blocks": told(t.Blocks), "sessions": told(t.Sessions), "users": told(t.Users), "counts": meta.Counts})
+			"distinct_blocks": told(t.Blocks), "sessions": told(t.Sessions), "users": told(t.Users),
+			"counts": meta.Counts})
 	}
-	cli.Notef(cmd, "%s from %s: %d input and %d output tokens, %d distinct blocks of %d", page.Many(t.Requests, "request"),
+	cli.Notef(cmd, "%s from %s: %d input and %d output tokens, %d distinct blocks of %d",
+		page.Many(t.Requests, "request"),
 		page.Many(int64(len(files)), "file"), t.InputTokens, t.OutputTokens, t.Blocks, card.BlockSize)
 	if says := captureWords(meta.Window()); says != "" {
 		cli.Notef(cmd, "%s", says)
 	}
 	if journals > 0 {
-		cli.Notef(cmd, "note: %s: the recorder was killed or still runs; what came in its last second may be missing", page.Many(int64(journals), "journal"))
+		cli.Notef(cmd, "note: %s: the recorder was killed or still runs; what came in its last second may be missing",
+			page.Many(int64(journals), "journal"))
 	}
 	switch n, keys := len(set.Captures()), len(set.Keys()); {
 	case n > 1 && keys == 1:
-		cli.Notef(cmd, "note: %d recordings with one key: users, sessions and prefixes go on from one to the next; a gap between them has no requests", n)
+		cli.Notef(cmd, "note: %d recordings with one key: users, sessions and prefixes go on from one to the next; a "+
+			"gap between them has no requests", n)
 	case n > 1 && keys == n:
-		cli.Notef(cmd, "note: %d recordings, each with a key of its own: no prefix and no session is shared between two of them (record --key-file would); a gap between them has no requests", n)
+		cli.Notef(cmd, "note: %d recordings, each with a key of its own: no prefix and no session is shared between "+
+			"two of them (record --key-file would); a gap between them has no requests", n)
 	case n > 1:
-		cli.Notef(cmd, "note: %d recordings with %d keys: users, sessions and prefixes are shared only between those with one key; a gap between them has no requests", n, keys)
+		cli.Notef(cmd, "note: %d recordings with %d keys: users, sessions and prefixes are shared only between those "+
+			"with one key; a gap between them has no requests", n, keys)
 	}
 	if meta.Share < 1 {
-		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse are those of the sample", page.Percent(meta.Share))
+		cli.Notef(cmd, "note: %s of the sessions were recorded: rates and reuse are those of the sample",
+			page.Percent(meta.Share))
 	}
 	if lost := meta.Counts.Lost(); lost > 0 {
-		cli.Notef(cmd, "warning: %s of %d passed and %s not recorded, so that rates, lengths and reuse are those of the rest", page.Many(lost, "request"), lost+meta.Counts.Recorded, page.Was(lost))
+		cli.Notef(cmd, "warning: %s of %d passed and %s not recorded, so that rates, lengths and reuse are those "+
+			"of the rest", page.Many(lost, "request"), lost+meta.Counts.Recorded, page.Was(lost))
 		for _, o := range meta.Counts.Outcomes() {
 			if o.Lost && *o.N > 0 {
 				cli.Notef(cmd, "  %s %s", page.Many(*o.N, "request"), o.Says)
@@ -264,7 +282,8 @@ func finishParts(cmd *cobra.Command, set *recording.Set, out string, asJSON bool
 }
 
 // mergeParts writes the rows of a trace of parts, and returns its metadata and its card.
-func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set, dst trace.Writer[trace.Request]) (trace.Meta, anonymize.Card, error) {
+func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set,
+	dst trace.Writer[trace.Request]) (trace.Meta, anonymize.Card, error) {
 	meta, src := set.Meta(), set.Reader()
 	defer src.Close()
 	card, err := anonymize.MergeRecorded(ctx, policy, meta, src, dst)
@@ -272,7 +291,8 @@ func mergeParts(ctx context.Context, policy anonymize.Policy, set *recording.Set
 		return trace.Meta{}, card, err
 	}
 	card.Tool = tool()
-	m := trace.Meta{SourceFormat: "record", Keys: meta.Keys, TimeUnit: "ns", Capture: meta.Window(), Tier: card.Tier, Unit: card.Unit,
+	m := trace.Meta{SourceFormat: "record", Keys: meta.Keys, TimeUnit: "ns", Capture: meta.Window(),
+		Tier: card.Tier, Unit: card.Unit,
 		Tokenizer: card.Tokenizer, Template: card.Template}
 	for _, c := range set.Captures() {
 		m.Captures = strings.TrimPrefix(m.Captures+","+c.CaptureID, ",")

@@ -74,15 +74,20 @@ attention. Models:
 	results.OutputVar(&f.out, "`file` to write, instead of stdout")
 	results.BoolVar(&f.asJSON, "json", false, "print JSON")
 	flags.Details(cmd.Flags())
-	resultsRest.FileVar(&f.histograms, "histograms", "write histograms to this Parquet `file`: metric, category, lo, hi, count")
+	resultsRest.FileVar(&f.histograms, "histograms",
+		"write histograms to this Parquet `file`: metric, category, lo, hi, count")
 	results.FileVar(&f.html, "html", "write a self-contained HTML `page`")
 	resultsRest.FileVar(&f.tables, "tables", "write curves and tables to this Parquet `file`: table, key, value, unit")
-	caches.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock, "block size of the server in tokens, for the reachable hit ratio")
+	caches.IntVar(&f.serverBlock, "server-block-size", profile.DefaultServerBlock,
+		"block size of the server in tokens, for the reachable hit ratio")
 	statistics.DurationVar(&f.warmUp, "warm-up", -1, "start of the steady state; by default half of the trace")
 	caches.Int64Var(&f.kvBytes, "kv-bytes-per-token", 0, "KV `bytes` of a token over all layers")
-	caches.StringVar(&f.shape, "model-shape", "", "`model` that gives --kv-bytes-per-token: a name, or layers=32,kv_heads=8,head_dim=128,bytes=2")
+	caches.StringVar(&f.shape, "model-shape", "",
+		"`model` that gives --kv-bytes-per-token: a name, or layers=32,kv_heads=8,head_dim=128,bytes=2")
 	caches.IntSliceVar(&f.replicas, "replicas", "simulate routing over these numbers of `replicas`, such as 2,4,8")
-	caches.StringVar(&f.capacity, "replica-capacity", "", "prefix cache of each replica: `size` in blocks (10000), tokens (1Mtok) or memory (40GiB); by default unlimited")
+	caches.StringVar(&f.capacity, "replica-capacity", "",
+		"prefix cache of each replica: `size` in blocks (10000), tokens (1Mtok) or memory (40GiB); by "+
+			"default unlimited")
 	results.Bool("quiet", false, "no progress")
 	return cmd
 }
@@ -124,7 +129,8 @@ func (f *profileFlags) run(cmd *cobra.Command, path string) error {
 	}
 	return cli.WriteOutputMode(cmd, f.out, mode, func(w io.Writer) error {
 		if !f.asJSON {
-			return profile.WriteText(w, summary, cli.TextOptions(cmd, "All tables: --details. Page with plots: --html FILE."))
+			return profile.WriteText(w, summary,
+				cli.TextOptions(cmd, "All tables: --details. Page with plots: --html FILE."))
 		}
 		return cli.WriteJSON(w, summary)
 	})

@@ -88,31 +88,47 @@ requests in flight, up to --drain. Then turn the parts into a trace:
 	text, textRest := flags.Sections(fl, "Text")
 	privacy, privacyRest := flags.Sections(fl, flags.PrivacyFlags)
 	general, _ := flags.Sections(fl, flags.ResultsFlags)
-	proxy.StringVar(&f.listen, "listen", "127.0.0.1:8080", "`address` and port to listen on; :8080 listens on all interfaces")
-	proxy.StringArrayVar(&f.upstreams, "upstream", nil, "`url` of an engine; repeatable: a request goes to the one with the fewest in flight")
+	proxy.StringVar(&f.listen, "listen", "127.0.0.1:8080",
+		"`address` and port to listen on; :8080 listens on all interfaces")
+	proxy.StringArrayVar(&f.upstreams, "upstream", nil,
+		"`url` of an engine; repeatable: a request goes to the one with the fewest in flight")
 	proxyRest.StringVar(&f.cert, "listen-cert", "", "PEM `file` with the proxy's certificate; turns on TLS")
 	proxyRest.StringVar(&f.key, "listen-key", "", "PEM `file` with the key of --listen-cert")
 	f.toward.Register(proxyRest, "do not check the engine's certificate")
-	proxyRest.DurationVar(&f.drain, "drain", 30*time.Second, "how long to wait for requests in flight when the proxy is stopped")
+	proxyRest.DurationVar(&f.drain, "drain", 30*time.Second,
+		"how long to wait for requests in flight when the proxy is stopped")
 	rec.StringVarP(&f.out, "output", "o", "", "`folder` for the parts; created if missing, readable by you alone")
 	rec.ShareVar(&f.share, "sample", 1, "share of the sessions to record; all requests are forwarded")
-	recRest.StringArrayVar(&f.sessionHeaders, "session-header", []string{"X-Session-Id", "Session-Id", "Session_id"}, "`name` of a header with the session; repeatable, the first one found is used")
+	recRest.StringArrayVar(&f.sessionHeaders, "session-header", []string{"X-Session-Id", "Session-Id", "Session_id"},
+		"`name` of a header with the session; repeatable, the first one found is used")
 	recRest.DurationVar(&f.rotate, "rotate", 15*time.Minute, "time after which a new part begins")
-	recRest.IntVar(&f.memory, "memory", 256, "MiB of text held in memory; beyond it requests are forwarded but not recorded")
+	recRest.IntVar(&f.memory, "memory", 256,
+		"MiB of text held in memory; beyond it requests are forwarded but not recorded")
 	recRest.IntVar(&f.workers, "workers", max(1, runtime.GOMAXPROCS(0)/4), "number of texts tokenised at once")
-	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
-	text.StringVar(&f.template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
+	text.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+
+		", or the path of a Hugging Face tokenizer.json")
+	text.StringVar(&f.template, "template", "none",
+		"chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+
+			", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	textRest.IntVar(&f.blockSize, "block-size", 512, "tokens in a prefix block")
 	privacy.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
-	privacyRest.StringVar(&f.keyFile, "key-file", "", "`file` with the key of the ids, made if missing, for recorders that are restarted or run side by side. It keeps users and sessions linkable. By default each recording has a key of its own, in memory")
+	privacyRest.StringVar(&f.keyFile, "key-file", "",
+		"`file` with the key of the ids, made if missing, for recorders that are restarted or run side by side. It "+
+			"keeps users and sessions linkable. By default each recording has a key of its own, in memory")
 	running, _ := flags.Sections(fl, flags.RunningFlags)
-	running.StringVar(&f.admin, "admin-listen", "", "`address` of a page with the profile so far, and of /metrics for Prometheus, such as 127.0.0.1:9090; it wants a token")
+	running.StringVar(&f.admin, "admin-listen", "",
+		"`address` of a page with the profile so far, and of /metrics for Prometheus, such as 127.0.0.1:9090; it "+
+			"wants a token")
 	_, runningRest := flags.Sections(fl, flags.RunningFlags)
-	runningRest.StringVar(&f.adminTokenEnv, "admin-token-env", "", "environment `variable` with the token of --admin-listen; by default one is drawn and put into the folder")
+	runningRest.StringVar(&f.adminTokenEnv, "admin-token-env", "",
+		"environment `variable` with the token of --admin-listen; by default one is drawn and put into the folder")
 	shadow, _ := flags.Sections(fl, "Candidate server")
-	shadow.StringVar(&f.shadow.url, "shadow", "", "`url` of a candidate that gets some of the requests too; its answers are timed and dropped, and compare reads the results")
+	shadow.StringVar(&f.shadow.url, "shadow", "",
+		"`url` of a candidate that gets some of the requests too; its answers are timed and dropped, and compare "+
+			"reads the results")
 	shadow.ShareVar(&f.shadow.share, "shadow-share", 0.05, "share of the sessions that the candidate gets")
-	shadow.StringVar(&f.shadow.keyEnv, "shadow-key-env", "", "environment `variable` with the candidate's API key; it gets no credentials of clients")
+	shadow.StringVar(&f.shadow.keyEnv, "shadow-key-env", "",
+		"environment `variable` with the candidate's API key; it gets no credentials of clients")
 	general.BoolVar(&f.asJSON, "json", false, "print the final counts as JSON")
 	return cmd
 }
@@ -130,7 +146,8 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 			return fmt.Errorf("--key-file %w", err)
 		}
 		if created {
-			cli.Notef(cmd, "created the key file %s: keep it secret, and delete it when nothing more is to be joined", f.keyFile)
+			cli.Notef(cmd, "created the key file %s: keep it secret, and delete it when nothing more is to be joined",
+				f.keyFile)
 		}
 	}
 	var certificate *tls.Certificate
@@ -168,10 +185,12 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 	if certificate != nil {
 		scheme = "https"
 	}
-	cli.Notef(cmd, "recording %s://%s to %s, in front of %s; stop it with Ctrl-C", scheme, l.Addr(), f.out, strings.Join(f.upstreams, " and "))
-	cutOff, serveErr := r.proxy.Serve(cmd.Context(), l, record.ServeOptions{Certificate: certificate, Drain: f.drain, Draining: func(inFlight int) {
-		cli.Notef(cmd, "stopping: %s in flight, for %v at most", page.Many(int64(inFlight), "request"), f.drain)
-	}})
+	cli.Notef(cmd, "recording %s://%s to %s, in front of %s; stop it with Ctrl-C", scheme, l.Addr(), f.out,
+		strings.Join(f.upstreams, " and "))
+	cutOff, serveErr := r.proxy.Serve(cmd.Context(), l, record.ServeOptions{Certificate: certificate, Drain: f.drain,
+		Draining: func(inFlight int) {
+			cli.Notef(cmd, "stopping: %s in flight, for %v at most", page.Many(int64(inFlight), "request"), f.drain)
+		}})
 	if cutOff > 0 {
 		cli.Notef(cmd, "%s cut off after --drain %v", page.Many(int64(cutOff), "request"), f.drain)
 	}
@@ -191,8 +210,9 @@ func (f *recordFlags) run(cmd *cobra.Command) error {
 
 // options checks the flags and makes of them how to forward and how to count.
 func (f *recordFlags) options(cmd *cobra.Command) (record.Options, anonymize.Policy, error) {
-	o := record.Options{Workers: f.workers, Memory: int64(f.memory) << 20, Share: f.share, SessionHeaders: f.sessionHeaders,
-		Message: func(text string) { cli.Notef(cmd, "%s", text) }}
+	o := record.Options{Workers: f.workers, Memory: int64(f.memory) << 20, Share: f.share,
+		SessionHeaders: f.sessionHeaders,
+		Message:        func(text string) { cli.Notef(cmd, "%s", text) }}
 	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.blockSize, KeepModel: f.keepModel}
 	switch {
 	case len(f.upstreams) == 0:
@@ -209,7 +229,8 @@ func (f *recordFlags) options(cmd *cobra.Command) (record.Options, anonymize.Pol
 		return o, p, cli.Usagef("--block-size: want 1 to %d tokens", 1<<16)
 	}
 	if rel, err := filepath.Rel(f.out, f.keyFile); f.keyFile != "" && err == nil && filepath.IsLocal(rel) {
-		return o, p, cli.Usagef("--key-file %s is inside -o %s: keep the key apart, so that who gets the parts does not get it", f.keyFile, f.out)
+		return o, p, cli.Usagef("--key-file %s is inside -o %s: keep the key apart, so that who gets the parts "+
+			"does not get it", f.keyFile, f.out)
 	}
 	if info, err := os.Stat(f.out); err == nil && !info.IsDir() {
 		return o, p, cli.Usagef("-o %s is a file: name a folder", f.out)
@@ -220,7 +241,8 @@ func (f *recordFlags) options(cmd *cobra.Command) (record.Options, anonymize.Pol
 			return o, p, cli.Usagef("--upstream: want a URL such as http://engine:8000")
 		}
 		if u.User != nil {
-			return o, p, cli.Usagef("--upstream: a URL with a password would be in the list of processes; clients send their own credentials")
+			return o, p, cli.Usagef("--upstream: a URL with a password would be in the list of processes; clients " +
+				"send their own credentials")
 		}
 		o.Upstreams = append(o.Upstreams, u)
 	}
@@ -249,12 +271,15 @@ type recorder struct {
 }
 
 // start makes the writer, and the proxy whose entries become rows in it.
-func (r *recorder) start(cmd *cobra.Command, f *recordFlags, o record.Options, p anonymize.Policy, key *anonymize.SharedKey) error {
+func (r *recorder) start(cmd *cobra.Command, f *recordFlags, o record.Options, p anonymize.Policy,
+	key *anonymize.SharedKey) error {
 	id := make([]byte, 16)
 	rand.Read(id)
-	meta := recording.Meta{CaptureID: hex.EncodeToString(id), Begin: r.begin, BlockSize: p.BlockSize, Tokenizer: p.Tokenizer.Name(),
-		Template: p.Template.Name, KeepModel: p.KeepModel, Share: o.Share}
-	settings := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%v\n", meta.Tokenizer, meta.Template, meta.BlockSize, meta.KeepModel))
+	meta := recording.Meta{CaptureID: hex.EncodeToString(id), Begin: r.begin, BlockSize: p.BlockSize,
+		Tokenizer: p.Tokenizer.Name(),
+		Template:  p.Template.Name, KeepModel: p.KeepModel, Share: o.Share}
+	settings := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d\n%v\n", meta.Tokenizer, meta.Template,
+		meta.BlockSize, meta.KeepModel))
 	meta.Settings = "sha256:" + hex.EncodeToString(settings[:])
 	if key != nil {
 		meta.KeyID = key.ID()
@@ -308,8 +333,9 @@ func (f *recordFlags) sayRecorded(cmd *cobra.Command, r *recorder) error {
 	c := r.counts()
 	lasted := time.Since(r.begin).Round(time.Second)
 	if f.asJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"folder": f.out, "seconds": time.Since(r.begin).Seconds(),
-			"not_recorded": c.Lost(), "counts": c})
+		return cli.WriteJSON(cmd.OutOrStdout(),
+			map[string]any{"folder": f.out, "seconds": time.Since(r.begin).Seconds(),
+				"not_recorded": c.Lost(), "counts": c})
 	}
 	out := new(strings.Builder)
 	fmt.Fprintf(out, "%s recorded in %v to %s\n", page.Many(c.Recorded, "request"), lasted, f.out)

@@ -66,15 +66,18 @@ func (f *recordFlags) serveAdmin(ctx context.Context, cmd *cobra.Command, r *rec
 		return errors.New(strings.Replace(err.Error(), "--listen", "--admin-listen", 1))
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(recordMetrics(r), promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: 5 * time.Second}))
+	mux.Handle("GET /metrics",
+		promhttp.HandlerFor(recordMetrics(r), promhttp.HandlerOpts{MaxRequestsInFlight: 2, Timeout: 5 * time.Second}))
 	mux.HandleFunc("GET /{$}", a.showProfile)
-	srv := &http.Server{Handler: a.guarded(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	srv := &http.Server{Handler: a.guarded(mux), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10}
 	go func() {
 		defer crash.Caught()
 		_ = srv.Serve(l) // it ends with an error whenever it is closed
 	}()
 	context.AfterFunc(ctx, func() { _ = srv.Close() })
-	cli.Notef(cmd, "profile so far at http://%s/, figures for Prometheus at /metrics: the password, or bearer token, is %s", l.Addr(), from)
+	cli.Notef(cmd, "profile so far at http://%s/, figures for Prometheus at /metrics: the password, or bearer "+
+		"token, is %s", l.Addr(), from)
 	return nil
 }
 
@@ -143,7 +146,8 @@ func recordMetrics(r *recorder) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	for i, o := range new(recording.Counts).Outcomes() {
 		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "reprise_record_requests_total",
-			Help: "Requests that were forwarded, by what became of their recording.", ConstLabels: prometheus.Labels{"outcome": o.Name}},
+			Help:        "Requests that were forwarded, by what became of their recording.",
+			ConstLabels: prometheus.Labels{"outcome": o.Name}},
 			func() float64 {
 				c := r.counts()
 				return float64(*c.Outcomes()[i].N)
@@ -153,13 +157,17 @@ func recordMetrics(r *recorder) *prometheus.Registry {
 		help string
 		of   func(inFlight, waiting, bytes int64) int64
 	}{
-		"reprise_record_in_flight":  {"Requests in flight.", func(n, _, _ int64) int64 { return n }},
-		"reprise_record_waiting":    {"Requests that are over and wait to be recorded.", func(_, n, _ int64) int64 { return n }},
-		"reprise_record_held_bytes": {"Bytes of texts that are held; --memory limits them.", func(_, _, n int64) int64 { return n }},
+		"reprise_record_in_flight": {"Requests in flight.", func(n, _, _ int64) int64 { return n }},
+		"reprise_record_waiting": {"Requests that are over and wait to be recorded.",
+			func(_, n, _ int64) int64 { return n }},
+		"reprise_record_held_bytes": {"Bytes of texts that are held; --memory limits them.",
+			func(_, _, n int64) int64 { return n }},
 	} {
-		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: g.help}, func() float64 { return float64(g.of(r.proxy.Status())) }))
+		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: g.help},
+			func() float64 { return float64(g.of(r.proxy.Status())) }))
 	}
-	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "reprise_build_info", Help: "1, with the version of the recorder.",
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "reprise_build_info",
+		Help:        "1, with the version of the recorder.",
 		ConstLabels: prometheus.Labels{"version": cli.Version}}, func() float64 { return 1 }))
 	return registry
 }

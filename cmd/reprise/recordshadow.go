@@ -45,7 +45,8 @@ type shadowSide struct {
 
 // openShadow is the candidate of the flags, with a writer of results into the folder; both are
 // nil where there is none.
-func (f *recordFlags) openShadow(cmd *cobra.Command, begin time.Time, captureID string) (*record.Shadow, *shadowWriter, error) {
+func (f *recordFlags) openShadow(cmd *cobra.Command, begin time.Time,
+	captureID string) (*record.Shadow, *shadowWriter, error) {
 	if f.shadow.url == "" {
 		for _, name := range []string{"shadow-share", "shadow-key-env"} {
 			if cmd.Flags().Changed(name) {
@@ -64,7 +65,8 @@ func (f *recordFlags) openShadow(cmd *cobra.Command, begin time.Time, captureID 
 	w := &shadowWriter{pairs: make(chan record.Pair, 1<<12), ended: make(chan struct{})}
 	for i, name := range []string{"primary", "shadow"} {
 		s := &w.side[i]
-		s.path = filepath.Join(f.out, begin.UTC().Format("20060102T150405Z")+"-"+captureID[:8]+"-"+name+".results.parquet")
+		s.path = filepath.Join(f.out, begin.UTC().Format("20060102T150405Z")+"-"+captureID[:8]+"-"+name+
+			".results.parquet")
 		s.run = result.Run{Schema: result.Schema, Version: cli.Version, Started: begin.UTC().Format(time.RFC3339Nano),
 			Load:   result.Load{API: "auto", Prompts: "text", Speed: 1, Timing: result.OpenLoop, Connections: "pooled"},
 			Source: result.Source{Workload: "recording:" + captureID, Tier: "internal"}}
@@ -135,7 +137,8 @@ func (w *shadowWriter) flush() {
 func shadowResult(number int64, a record.Answered) result.Result {
 	sent := int64(a.Sent)
 	after := func(d time.Duration) *int64 { return trace.Ptr(sent + int64(d)) }
-	r := result.Result{RowID: number, DueNS: sent, SentNS: &sent, DoneNS: after(a.Done), Input: a.Input, Output: a.Output, Cached: a.Cached,
+	r := result.Result{RowID: number, DueNS: sent, SentNS: &sent, DoneNS: after(a.Done), Input: a.Input,
+		Output: a.Output, Cached: a.Cached,
 		FinishReason: trace.ClosedFinish(a.Finish), Attempts: 1}
 	if a.Input != nil {
 		r.WantInput = *a.Input
@@ -147,7 +150,8 @@ func shadowResult(number int64, a record.Answered) result.Result {
 		r.HTTPStatus = trace.Ptr(int32(a.Status))
 	}
 	if a.First > 0 {
-		r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.FirstContentNS = after(a.First), after(a.First), after(a.First), after(a.First)
+		r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.FirstContentNS = after(a.First), after(a.First),
+			after(a.First), after(a.First)
 		r.LastTokenNS, r.Events = after(a.Done), int32(len(a.Gaps))+1
 		for _, gap := range a.Gaps {
 			r.GapsNS = append(r.GapsNS, int64(gap))
@@ -165,7 +169,8 @@ func (w *shadowWriter) finish(cmd *cobra.Command, skipped int64) error {
 	close(w.pairs)
 	<-w.ended
 	if w.left += skipped; w.left > 0 {
-		cli.Notef(cmd, "%s not sent to the shadow, or not written, since it did not keep up", page.Many(w.left, "request"))
+		cli.Notef(cmd, "%s not sent to the shadow, or not written, since it did not keep up",
+			page.Many(w.left, "request"))
 	}
 	for i := range w.side {
 		s := &w.side[i]
@@ -180,6 +185,7 @@ func (w *shadowWriter) finish(cmd *cobra.Command, skipped int64) error {
 	if w.written == 0 {
 		return errors.Join(w.err, os.Remove(w.side[0].path), os.Remove(w.side[1].path))
 	}
-	cli.Notef(cmd, "%s answered by both servers: reprise compare %s %s", page.Many(w.written, "request"), w.side[0].path, w.side[1].path)
+	cli.Notef(cmd, "%s answered by both servers: reprise compare %s %s", page.Many(w.written, "request"),
+		w.side[0].path, w.side[1].path)
 	return w.err
 }

@@ -86,7 +86,8 @@ and 4 if none fails and one cannot be judged.`,
 			case !decision && f.why != "":
 				return cli.Usagef("--why is for --format %s", formatDecision)
 			case decision && (f.push.URL != "" || f.Definitions != flags.OwnDefinitions):
-				return cli.Usagef("--format %s writes one record of several runs, and takes no --push or --definitions", formatDecision)
+				return cli.Usagef("--format %s writes one record of several runs, and takes no --push or --definitions",
+					formatDecision)
 			}
 			if _, err := f.push.Pusher(); err != nil {
 				return err
@@ -121,11 +122,16 @@ and 4 if none fails and one cannot be judged.`,
 	_, cachesRest := flags.Sections(cmd.Flags(), flags.CachesFlags)
 	results.StringVar(&f.format, "format", "", strings.Join(formatNames(), ", ")+"; by default text")
 	f.push.Register(cmd)
-	resultsRest.StringVar(&f.why, "why", "", "rationale in --format decision: `text` that says why this setting was chosen")
-	results.StringVar(&f.explain, "explain", "", "explain a `metric`, such as p99_ttft, goodput or a path in the JSON; with results, give its value. list prints all")
-	resultsRest.StringSliceVar(&f.names, "name", nil, "names of the runs, one for each results file; by default the file names")
+	resultsRest.StringVar(&f.why, "why", "",
+		"rationale in --format decision: `text` that says why this setting was chosen")
+	results.StringVar(&f.explain, "explain", "",
+		"explain a `metric`, such as p99_ttft, goodput or a path in the JSON; with results, give its value. "+
+			"list prints all")
+	resultsRest.StringSliceVar(&f.names, "name", nil,
+		"names of the runs, one for each results file; by default the file names")
 	results.OutputVar(&f.out, "`file` to write; by default stdout")
-	cachesRest.IntVar(&f.ServerBlock, "server-block-size", 0, "block size of the endpoint's prefix cache in tokens; 0 uses the replay's")
+	cachesRest.IntVar(&f.ServerBlock, "server-block-size", 0,
+		"block size of the endpoint's prefix cache in tokens; 0 uses the replay's")
 	return cmd
 }
 
@@ -187,7 +193,8 @@ func (f *reportFlags) write(cmd *cobra.Command, path string, s report.Summary) e
 		}
 		return report.WriteText(w, s, o)
 	})
-	if tier := trace.TierNote("file", s.Run.Tier); tier != "" && (f.format == formatVLLM || f.format == formatCSV || f.VLLM.Saves()) {
+	if tier := trace.TierNote("file", s.Run.Tier); tier != "" &&
+		(f.format == formatVLLM || f.format == formatCSV || f.VLLM.Saves()) {
 		cli.Notef(cmd, "note: %s Neither vLLM's JSON nor CSV has a place to say so.", tier)
 	}
 	if err != nil || !f.VLLM.Saves() {
@@ -352,7 +359,8 @@ func (f *reportFlags) reportRuns(cmd *cobra.Command, paths []string) error {
 		if f.AsJSON || f.format == formatJSON {
 			return report.WriteJSONRuns(w, runs)
 		}
-		return report.WriteTextRuns(w, runs, cli.TextOptions(cmd, "All figures: --details. Page with plots: --html FILE."))
+		return report.WriteTextRuns(w, runs,
+			cli.TextOptions(cmd, "All figures: --details. Page with plots: --html FILE."))
 	})
 	if err != nil {
 		return err
@@ -401,7 +409,8 @@ func (f *reportFlags) explained(cmd *cobra.Command, results []string) error {
 		doubt = untrusted(s.Verdict)
 	}
 	if doubt != nil {
-		doubt = cli.Exit(cli.Untrusted, errors.New("the run is not trustworthy, so neither is this number; the report says why"))
+		doubt = cli.Exit(cli.Untrusted,
+			errors.New("the run is not trustworthy, so neither is this number; the report says why"))
 	}
 	err = cli.WriteOutput(cmd, f.out, func(w io.Writer) error {
 		if f.AsJSON {
@@ -444,10 +453,12 @@ func resultsNamed(cmd *cobra.Command, paths []string) ([]string, error) {
 		}
 		switch len(found) {
 		case 0:
-			return nil, cli.Usagef("%s", path+" is a directory without results: name the file that replay or simulate wrote with -o")
+			return nil, cli.Usagef("%s",
+				path+" is a directory without results: name the file that replay or simulate wrote with -o")
 		case 1:
 		default:
-			told := fmt.Sprintf("%s is a directory with %d results files: name one, or several to be set side by side, such as %s",
+			told := fmt.Sprintf("%s is a directory with %d results files: name one, or several to be set side by "+
+				"side, such as %s",
 				path, len(found), strings.Join(found[:2], " "))
 			if _, err := objectstore.Stat(objectstore.Join(path, roundsName)); err == nil {
 				told += fmt.Sprintf(`; "reprise compare %s" says whether the two sides differ`, path)
@@ -500,6 +511,7 @@ func journalOf(cmd *cobra.Command, path string) (string, error) {
 	case err == nil:
 		state = "its run ended at " + last.Format(time.DateTime)
 	}
-	cli.Notef(cmd, "%s is not finished: %s. Read from its journal: %s. %s", path, state, page.Many(j.Rows(), "request"), next)
+	cli.Notef(cmd, "%s is not finished: %s. Read from its journal: %s. %s", path, state,
+		page.Many(j.Rows(), "request"), next)
 	return name, nil
 }

@@ -60,31 +60,44 @@ func (f *roundFlags) register(cmd *cobra.Command) {
 	twoServers, twoServersRest := flags.Sections(fl, "Two servers")
 	rounds, roundsRest := flags.Sections(fl, "Rounds")
 	load, loadRest := flags.Sections(fl, flags.LoadFlags)
-	results.StringVarP(&f.out, "output", "o", "", "`directory` for the rounds and compare.json; rounds that it has are not repeated")
+	results.StringVarP(&f.out, "output", "o", "",
+		"`directory` for the rounds and compare.json; rounds that it has are not repeated")
 	for i, side := range []string{"a", "b"} {
 		twoServers.StringVar(&f.urls[i], "url-"+side, "", "base URL of server "+strings.ToUpper(side))
-		twoServersRest.StringVar(&f.presets[i], "preset-"+side, "", "simulated engine "+strings.ToUpper(side)+"; default: that of --preset")
-		twoServersRest.StringVar(&f.costs[i], "costs-"+side, "", "costs of simulated engine "+strings.ToUpper(side)+"; default: those of --costs")
-		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "flag of simulated engine "+strings.ToUpper(side)+" only, as `FLAG[=VALUE]`, such as no-prefix-caching or max-num-seqs=8; repeatable")
+		twoServersRest.StringVar(&f.presets[i], "preset-"+side, "",
+			"simulated engine "+strings.ToUpper(side)+"; default: that of --preset")
+		twoServersRest.StringVar(&f.costs[i], "costs-"+side, "", "costs of simulated engine "+strings.ToUpper(side)+
+			"; default: those of --costs")
+		twoServersRest.StringArrayVar(&f.sets[i], "set-"+side, nil, "flag of simulated engine "+strings.ToUpper(side)+
+			" only, as `FLAG[=VALUE]`, such as no-prefix-caching or max-num-seqs=8; repeatable")
 	}
-	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds, "most rounds; in each, both servers get the same requests. With --detect as many as that needs")
-	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot, "rounds before the others, to choose the metric and plan the rounds; not in the test. None with --primary and without --detect")
-	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0, "rounds of A against itself, to measure noise; one after each of the first rounds")
+	rounds.IntVar(&f.rounds, "rounds", compare.DefaultRounds,
+		"most rounds; in each, both servers get the same requests. With --detect as many as that needs")
+	roundsRest.IntVar(&f.pilot, "pilot-rounds", compare.DefaultPilot,
+		"rounds before the others, to choose the metric and plan the rounds; not in the test. None with --primary "+
+			"and without --detect")
+	roundsRest.IntVar(&f.aaRounds, "aa-rounds", 0,
+		"rounds of A against itself, to measure noise; one after each of the first rounds")
 	roundsRest.DurationVar(&f.rest, "rest", 10*time.Second, "pause between runs; simulated engines need none")
-	load.RateFlag(&f.load.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as constant:5; each round has a new seed")
-	load.IntVar(&f.load.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. Latencies then hide saturation")
+	load.RateFlag(&f.load.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such "+
+		"as constant:5; each round has a new seed")
+	load.IntVar(&f.load.Concurrency, "concurrency", 0,
+		"closed loop: keep this many requests in flight. Latencies then hide saturation")
 	load.FactorVar(&f.load.Speed, "speed", 1, "replay this much faster than recorded")
 	load.DurationVar(&f.duration, "duration", 0, "stop sending after this time; 0 sends the whole workload")
 	loadRest.BoolVar(&f.loop, "loop", false, "repeat the workload with new prompts until --duration is over")
 	loadRest.Int64Var(&f.maxRequests, "max-requests", 0, "send only the first rows; 0 is all")
-	loadRest.StringVar(&f.warmup, "warmup", "", "leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most 50; 50 with --loop")
+	loadRest.StringVar(&f.warmup, "warmup", "",
+		"leave the first requests of every run out of all figures: a number or a `span`. Default: a tenth, at most "+
+			"50; 50 with --loop")
 	loadRest.StringVar(&f.cooldown, "cooldown", "", "leave the last requests of every run out of all figures")
 }
 
 // given says whether the flags name servers.
 func (f *roundFlags) given() bool {
 	sets := len(f.sets[0])+len(f.sets[1]) > 0
-	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || sets || f.trial.Simulated.Engine.Preset != "" || f.serve.Given()
+	return f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || sets ||
+		f.trial.Simulated.Engine.Preset != "" || f.serve.Given()
 }
 
 // targets are the two sides.
@@ -109,13 +122,15 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 		simulated = engine.Preset != "" || engine.Costs != ""
 		switch {
 		case simulated && f.urls != [2]string{}:
-			return sides, false, cli.Usagef("--url-a and --url-b cannot be used with presets or costs: compare endpoints or simulated engines")
+			return sides, false, cli.Usagef(
+				"--url-a and --url-b cannot be used with presets or costs: compare endpoints or simulated engines")
 		case simulated && t.Simulated.Router == flags.AllRouters:
 			return sides, false, cli.Usagef("--router: name one")
 		case !simulated && len(f.sets[0])+len(f.sets[1]) > 0:
 			return sides, false, cli.Usagef("--set-a and --set-b set flags of simulated engines: give --preset")
 		case !simulated && f.urls[i] == "":
-			return sides, false, cli.Usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or a --preset and --set-b or --costs-b")
+			return sides, false, cli.Usagef("name both sides: --url-a and --url-b, or --preset-a and --preset-b, or " +
+				"a --preset and --set-b or --costs-b")
 		}
 		t.Live.Target.URLs = []string{f.urls[i]}
 		if sides[i], err = t.Target(cmd); err != nil {
@@ -127,18 +142,22 @@ func (f *roundFlags) targets(cmd *cobra.Command) (sides [2]bench.Target, simulat
 
 // served are engines that take turns, the first value of --vary as A and the second
 // as B.
-func (f *roundFlags) served(cmd *cobra.Command, settings []flags.ServeSetting, err error) (sides [2]bench.Target, _ error) {
+func (f *roundFlags) served(cmd *cobra.Command, settings []flags.ServeSetting,
+	err error) (sides [2]bench.Target, _ error) {
 	switch {
 	case err != nil:
 		return sides, err
 	case len(settings) != 2:
 		return sides, cli.Usagef("--serve-cmd needs --vary NAME=A,B, the setting in which the two servers differ")
-	case f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} || len(f.sets[0])+len(f.sets[1]) > 0:
-		return sides, cli.Usagef("--serve-cmd starts both sides: no --url-a, --preset-a, --costs-a or --set-a beside it, nor those of b")
+	case f.urls != [2]string{} || f.presets != [2]string{} || f.costs != [2]string{} ||
+		len(f.sets[0])+len(f.sets[1]) > 0:
+		return sides, cli.Usagef("--serve-cmd starts both sides: no --url-a, --preset-a, --costs-a or --set-a beside " +
+			"it, nor those of b")
 	}
 	var both [2]*bench.Served
 	for i, s := range settings {
-		if both[i], err = runs.Started(cmd, &f.serve, s, f.trial.Live, objectstore.Join(f.out, []string{"a", "b"}[i]+".engine.log")); err != nil {
+		if both[i], err = runs.Started(cmd, &f.serve, s, f.trial.Live,
+			objectstore.Join(f.out, []string{"a", "b"}[i]+".engine.log")); err != nil {
 			return sides, err
 		}
 		sides[i] = both[i]
@@ -163,7 +182,8 @@ type roundPlan struct {
 const roundsSchema = "rounds/1"
 
 // readAgain are flags of what is made of rounds, and not of the rounds.
-var readAgain = []string{"output", "rounds", "aa-rounds", "pilot-rounds", "rest", "quiet", "ready-timeout", "stop-timeout", "config", "target"}
+var readAgain = []string{"output", "rounds", "aa-rounds", "pilot-rounds", "rest", "quiet", "ready-timeout",
+	"stop-timeout", "config", "target"}
 
 // plan is that of the flags; recorded are the names of the flags that are about
 // results, which may differ from one call to the next.
@@ -219,14 +239,16 @@ func (p *roundPlan) keep(dir string) error {
 		return p.write(dir)
 	}
 	if was.Workload != p.Workload || was.Seed != p.Seed || was.Warmup != p.Warmup || !maps.Equal(was.Flags, p.Flags) {
-		return cli.Usagef("%s holds rounds of another workload or of other flags, see rounds.json there: name another directory with -o", dir)
+		return cli.Usagef("%s holds rounds of another workload or of other flags, see rounds.json there: name "+
+			"another directory with -o", dir)
 	}
 	p.Plan = was.Plan
 	return nil
 }
 
 func (p *roundPlan) write(dir string) error {
-	return trace.WriteFile(objectstore.Join(dir, roundsName), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, p) })
+	return trace.WriteFile(objectstore.Join(dir, roundsName), 0o644,
+		func(w io.Writer) error { return cli.WriteJSON(w, p) })
 }
 
 // readPlan reads the plan of a directory; nil where there is none.
@@ -280,7 +302,8 @@ func (f *roundFlags) maker(cmd *cobra.Command, path string, recorded map[string]
 		return m, err
 	}
 	if m.oneServer = !m.simulated && oneServer(cmd.Context(), f.urls); m.oneServer && f.trial.Live.Prompts.Seed == "" {
-		cli.Notef(cmd, "A and B are one server: the two runs of a round have prompts of their own, of the same lengths and the same sharing")
+		cli.Notef(cmd, "A and B are one server: the two runs of a round have prompts of their own, of the same "+
+			"lengths and the same sharing")
 	}
 	m.first = rand.New(rand.NewPCG(m.plan.Seed, 0)).IntN(2)
 	return m, nil
@@ -325,7 +348,8 @@ func (m *roundMaker) order(round int) []roundRun {
 // makePilot makes the pilot rounds that the directory does not have.
 func (m *roundMaker) makePilot(cmd *cobra.Command, rounds int) error {
 	for round := 1; round <= rounds; round++ {
-		p := roundPair{name: fmt.Sprintf("pilot round %d of %d", round, rounds), order: m.order(round), file: func(side string) string { return pilotFile(m.out, round, side) },
+		p := roundPair{name: fmt.Sprintf("pilot round %d of %d", round, rounds), order: m.order(round),
+			file: func(side string) string { return pilotFile(m.out, round, side) },
 			seed: uint64(compare.MaxRounds + round - 1), run: uint64(2 * (round - 1))}
 		if err := m.pair(cmd, p, m.oneServer); err != nil {
 			return err
@@ -337,7 +361,8 @@ func (m *roundMaker) makePilot(cmd *cobra.Command, rounds int) error {
 // makeRounds makes the rounds up to one that the directory does not have.
 func (m *roundMaker) makeRounds(cmd *cobra.Command, upTo int) error {
 	for round := 1; round <= upTo; round++ {
-		p := roundPair{name: fmt.Sprintf("round %d of %d", round, m.plan.Plan.Rounds()), order: m.order(round), file: func(side string) string { return roundFile(m.out, round, side) },
+		p := roundPair{name: fmt.Sprintf("round %d of %d", round, m.plan.Plan.Rounds()), order: m.order(round),
+			file: func(side string) string { return roundFile(m.out, round, side) },
 			seed: uint64(round - 1), run: uint64(2*m.plan.Plan.Pilot + 4*(round-1))}
 		if err := m.pair(cmd, p, m.oneServer); err != nil {
 			return err
@@ -386,8 +411,10 @@ func (m *roundMaker) pair(cmd *cobra.Command, p roundPair, oneServer bool) error
 		m.began = true
 		name := p.name + ", " + r.side
 		cli.Stepf(cmd, "%s", name)
-		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load, Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
-			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown, Cache: m.cache, Note: name,
+		t := bench.Trial{Name: name, Workload: m.workload, Load: m.load,
+			Seed: strconv.FormatUint(m.plan.Seed+p.seed, 10), ColdSeed: strconv.FormatUint(cold, 10),
+			Duration: m.duration, Loop: m.loop, Rows: m.maxRequests, Warmup: m.plan.Warmup, Cooldown: m.cooldown,
+			Cache: m.cache, Note: name,
 			Series: m.plan.Seed, Run: p.run + uint64(i), Results: p.file(r.side)}
 		if err := r.target.Run(cmd.Context(), t); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -437,14 +464,16 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	switch m := &f.making; {
 	case m.out == "" || m.out == cli.Standard:
 		return c, cli.Usagef("name a directory for the rounds: -o DIRECTORY")
-	case (m.rounds < 1 && f.detect == "") || m.rounds < 0 || m.rounds > compare.MaxRounds || m.aaRounds < 0 || m.rounds > 0 && m.aaRounds > m.rounds:
+	case (m.rounds < 1 && f.detect == "") || m.rounds < 0 || m.rounds > compare.MaxRounds || m.aaRounds < 0 ||
+		m.rounds > 0 && m.aaRounds > m.rounds:
 		return c, cli.Usagef("--rounds: from 1 to %d, and --aa-rounds no more than those", compare.MaxRounds)
 	case m.pilot != 0 && m.pilot < 3 || m.pilot > compare.MaxRounds || m.pilot == 0 && f.detect != "":
 		return c, cli.Usagef("--pilot-rounds: from 3 to %d; with --primary, and without --detect, 0", compare.MaxRounds)
 	case m.rest < 0:
 		return c, cli.Usagef("--rest: want a time of 0 or more")
 	case m.loop && (m.duration <= 0 || m.maxRequests > 0):
-		return c, cli.Usagef("--loop repeats the workload until --duration is over: give --duration, not --max-requests")
+		return c, cli.Usagef("--loop repeats the workload until --duration is over: give --duration, not " +
+			"--max-requests")
 	case cmd.Flags().Changed("url") || cmd.Flags().Changed("note"):
 		return c, cli.Usagef("--url and --note are not flags of a comparison: give --url-a and --url-b")
 	}
@@ -492,7 +521,8 @@ func (f *compareFlags) live(cmd *cobra.Command, path string, o compare.Options) 
 	if c, err = f.rounds(cmd, arms, aa, o); err != nil {
 		return c, err
 	}
-	return c, trace.WriteFile(objectstore.Join(f.making.out, "compare.json"), trace.TierMode(c.Tier), func(w io.Writer) error { return compare.WriteJSON(w, c) })
+	return c, trace.WriteFile(objectstore.Join(f.making.out, "compare.json"), trace.TierMode(c.Tier),
+		func(w io.Writer) error { return compare.WriteJSON(w, c) })
 }
 
 // planned plans the rounds, by pilot rounds where there are any, or finds the plan that the
@@ -511,7 +541,8 @@ func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Opti
 			differs = fmt.Sprintf("%d rounds", p.Rounds())
 		}
 		if differs != "" {
-			return cli.Usagef("%s was planned with %s, and its error holds for that plan alone: name another directory with -o, or read the rounds as they are with reprise compare %s", m.out, differs, m.out)
+			return cli.Usagef("%s was planned with %s, and its error holds for that plan alone: name another "+
+				"directory with -o, or read the rounds as they are with reprise compare %s", m.out, differs, m.out)
 		}
 		return nil
 	}
@@ -523,7 +554,8 @@ func (f *compareFlags) planned(cmd *cobra.Command, m *roundMaker, o compare.Opti
 	if m.pilot > 0 {
 		arms := []recordedArm{{name: "A"}, {name: "B"}}
 		for i := range m.pilot {
-			arms[0].files, arms[1].files = append(arms[0].files, pilotFile(m.out, i+1, "a")), append(arms[1].files, pilotFile(m.out, i+1, "b"))
+			arms[0].files, arms[1].files = append(arms[0].files, pilotFile(m.out, i+1, "a")),
+				append(arms[1].files, pilotFile(m.out, i+1, "b"))
 		}
 		var err error
 		if pilot, err = f.summarised(cmd, arms, false); err != nil {

@@ -106,7 +106,8 @@ func listenAt(address string) (net.Listener, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("--listen: another program listens at %s: choose another port, or 0 for a free one", address)
+		return nil, fmt.Errorf("--listen: another program listens at %s: choose another port, or 0 for a free one",
+			address)
 	case err != nil:
 		return nil, cli.Usagef("--listen: %v: write an address and a port, such as 127.0.0.1:8000", err)
 	}
@@ -143,13 +144,17 @@ func (f *serveFaults) register(fl *pflag.FlagSet, c *engine.ServerConfig) {
 	faults, faultsRest := flags.Sections(fl, "Faults")
 	server.StringVar(&c.Imitate, "imitate", "", "imitate the wire format of a server: "+
 		strings.Join(engine.Imitations(), ", "))
-	faults.StringVar(&c.Quirks, "quirks", "", "`list` of quirks for every answer, such as crlf,usage-missing; see --list-quirks")
-	faults.StringVar(&c.Faults, "fault", "", "`list` of quirks for a random share of the requests: error=503:5%,stall=5s:1%; + combines quirks: error=429+retry-after=2:1%")
+	faults.StringVar(&c.Quirks, "quirks", "",
+		"`list` of quirks for every answer, such as crlf,usage-missing; see --list-quirks")
+	faults.StringVar(&c.Faults, "fault", "",
+		"`list` of quirks for a random share of the requests: error=503:5%,stall=5s:1%; + combines quirks: "+
+			"error=429+retry-after=2:1%")
 	faultsRest.Seed(&c.FaultSeed, "fault-seed", 1,
 		"seed of --fault; the choice depends only on it and the request's number")
 	faultsRest.BoolVar(&c.FaultHeader, "fault-header", false,
 		"let a request choose the quirks of its answer, by the header "+engine.FaultHeader)
-	server.BoolVar(&c.Admin, "admin", false, "serve /admin/config, to read and change latencies, limits, quirks and faults at run time")
+	server.BoolVar(&c.Admin, "admin", false,
+		"serve /admin/config, to read and change latencies, limits, quirks and faults at run time")
 	faults.BoolVar(&f.list, "list-quirks", false, "print the quirks and the imitated servers, and exit")
 }
 

@@ -84,7 +84,8 @@ Only whole blocks of the workload are shared between prompts.`,
 	f.judge.Defaults()
 	results.BoolVar(&f.judge.AsJSON, "json", false, "print JSON")
 	f.judge.RegisterPages(fl)
-	judgement.StringVar(&f.judge.SLO, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.judge.SLO, "slo", "",
+		"objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.judge.Contract.Register(cmd)
 	f.judge.Trust.Register(cmd, "max-errors") // there is no send lag to limit
 	return cmd
@@ -148,7 +149,8 @@ func (f *simulateFlags) run(cmd *cobra.Command, path string) error {
 		if err != nil {
 			return err
 		}
-		cli.Notef(cmd, "KV blocks in use: at most %d of %d; %d preemptions", s.MaxUsedBlocks, s.CapacityBlocks, s.Preemptions)
+		cli.Notef(cmd, "KV blocks in use: at most %d of %d; %d preemptions", s.MaxUsedBlocks,
+			s.CapacityBlocks, s.Preemptions)
 		return f.judge.report(cmd, f.Out)
 	}
 	var all []engine.FleetSummary
@@ -185,10 +187,12 @@ func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier st
 	var rows [][]string
 	for i := range all {
 		s := &all[i]
-		row := []string{s.Router, page.OrDash(s.HitByToken, page.Percent), page.OrDash(s.TTFTP50MS, page.Number), page.OrDash(s.TTFTP99MS, page.Number),
+		row := []string{s.Router, page.OrDash(s.HitByToken, page.Percent), page.OrDash(s.TTFTP50MS, page.Number),
+			page.OrDash(s.TTFTP99MS, page.Number),
 			cli.Figure(s.LoadImbalance, 2), page.Count(int64(s.Refused))}
 		if o.Details {
-			row = append(row, page.Count(int64(s.Answered)), page.OrDash(s.HitByBlock, page.Percent), cli.Figure(s.PrefillImbalance, 2),
+			row = append(row, page.Count(int64(s.Answered)), page.OrDash(s.HitByBlock, page.Percent),
+				cli.Figure(s.PrefillImbalance, 2),
 				page.Count(int64(s.Preemptions)), fmt.Sprintf("%d of %d", s.MaxUsedBlocks, s.CapacityBlocks))
 		}
 		rows = append(rows, row)
@@ -208,7 +212,8 @@ func writeFleets(cmd *cobra.Command, all []engine.FleetSummary, warning, tier st
 		p.Line("", "and "+page.Many(int64(more), "more router"))
 	}
 	p.Blank()
-	foot := []string{"Hits by token; TTFT in ms; imbalance is the load of the busiest instance ÷ the mean.", trace.TierNote("table", tier)}
+	foot := []string{"Hits by token; TTFT in ms; imbalance is the load of the busiest instance ÷ the mean.",
+		trace.TierNote("table", tier)}
 	if !o.Details {
 		foot = append(foot, o.Rest)
 	}
@@ -243,7 +248,8 @@ type fittedPreset struct {
 
 // fitPreset plays the published loads to a preset.
 func fitPreset(p *engine.Preset) (f fittedPreset, err error) {
-	f = fittedPreset{Name: p.Name, Model: p.Model, About: p.About, Warning: p.Warning, Engine: p.Engine, Costs: p.Engine.Costs.String(), Fit: []engine.FitPoint{}}
+	f = fittedPreset{Name: p.Name, Model: p.Model, About: p.About, Warning: p.Warning, Engine: p.Engine,
+		Costs: p.Engine.Costs.String(), Fit: []engine.FitPoint{}}
 	if p.Static != nil {
 		f.StaticCosts = p.Static.String()
 	}
@@ -283,12 +289,15 @@ func writePresets(cmd *cobra.Command, asJSON bool) error {
 		if at := f.worst(); at != nil {
 			worst = errorOf(at)
 		}
-		rows = append(rows, []string{name, fmt.Sprint(len(f.Fit)), page.OrDash(f.Fitted, page.Percent), page.OrDash(f.RMSE, page.Percent), worst})
+		rows = append(rows, []string{name, fmt.Sprint(len(f.Fit)), page.OrDash(f.Fitted, page.Percent),
+			page.OrDash(f.RMSE, page.Percent), worst})
 	}
 	p.Columns([]string{"preset", "figures", "error, fitted", "all", "worst"}, rows)
 	p.Blank()
-	p.Line("", "Figures are those of the source; errors are root mean squares of logarithms, over the figures that were fitted and over all. "+
-		"! = a warning, which stands below. Below is each row of each source with the error of simulated over published, in ( ) where it was not fitted. "+o.Rest)
+	p.Line("", "Figures are those of the source; errors are root mean squares of logarithms, over the figures that "+
+		"were fitted and over all. "+
+		"! = a warning, which stands below. Below is each row of each source with the error of simulated over "+
+		"published, in ( ) where it was not fitted. "+o.Rest)
 	for i := range all {
 		all[i].write(p, o.Details)
 	}
@@ -346,7 +355,8 @@ func (f *fittedPreset) write(p *textpage.Page, details bool) {
 		from = to
 	}
 	if f.RMSE != nil {
-		p.Line("  ", fmt.Sprintf("Root mean square error over all %d figures: %.1f %% (of logarithms), the worst %s.", len(f.Fit), 100**f.RMSE, errorOf(f.worst())))
+		p.Line("  ", fmt.Sprintf("Root mean square error over all %d figures: %.1f %% (of logarithms), the worst %s.",
+			len(f.Fit), 100**f.RMSE, errorOf(f.worst())))
 		if n := len(engine.Fitted(f.Fit)); n < len(f.Fit) {
 			p.Line("  ", fmt.Sprintf("Over the %d that were fitted: %.1f %%.", n, 100**f.Fitted))
 		}

@@ -47,14 +47,16 @@ partitions or put together is copied as it is, ids and all.`,
 			defer t.Close()
 			capture, ok := t.Meta.Capture.Slice(int64(start), int64(end))
 			if !ok {
-				return cli.Usagef("the window begins after the declared capture, which lasts %v", t.Meta.Capture.Length())
+				return cli.Usagef("the window begins after the declared capture, which lasts %v",
+					t.Meta.Capture.Length())
 			}
 			src, err := t.Reader()
 			if err != nil {
 				return err
 			}
 			wrote := written{Of: trace.Ptr(src.Rows()), Partitions: partitions, toCome: src.Rows()}
-			whole := !cmd.Flags().Changed("start") && !cmd.Flags().Changed("end") && (partitions > 0 || trace.IsPartitioned(args[0]))
+			whole := !cmd.Flags().Changed("start") && !cmd.Flags().Changed("end") &&
+				(partitions > 0 || trace.IsPartitioned(args[0]))
 			if partitions > 0 && !whole {
 				arrivals, err := trace.Columns[trace.Arrival](t)
 				if err != nil {

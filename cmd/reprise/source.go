@@ -37,7 +37,8 @@ func writeTemplates(cmd *cobra.Command, path string, t *anonymize.Templates) err
 	if t.Unit() == "" {
 		cli.Notef(cmd, "templates: none, since the source names neither users nor sessions")
 	} else {
-		cli.Notef(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file", t.Len(), path)
+		cli.Notef(cmd, "templates: %d system prompts in %s; A PERSON MUST READ THEM before anybody else gets the file",
+			t.Len(), path)
 	}
 	return trace.WriteFile(path, 0o600, t.WriteJSON)
 }
@@ -107,7 +108,8 @@ func (f *importFlags) keepRaw(info datasets.Info, p *anonymize.Policy) (*trace.F
 	case f.out == "" || f.out == cli.Standard || err == nil && !at.Mode().IsRegular():
 		return nil, cli.Usagef("--tier raw keeps text in a file beside the trace: give -o FILE.parquet, no pipe")
 	case objectstore.IsURL(f.out):
-		return nil, cli.Usagef("--tier raw keeps text beside the trace, and text goes into no store: give -o a file of this machine")
+		return nil, cli.Usagef("--tier raw keeps text beside the trace, and text goes into no store: give -o a file " +
+			"of this machine")
 	case strings.HasSuffix(f.out, ".raw.parquet"):
 		return nil, cli.Usagef("--tier raw: a name that ends in .raw.parquet is for text; give the trace another")
 	case !info.HasText:

@@ -159,8 +159,9 @@ func (f *sweepFlags) cross(cmd *cobra.Command, earlier []string) error {
 	about := flagLine(cmd, func(name string) bool { // not which servers there are
 		return server.Flags().Lookup(name) != nil && name != "seed" && name != "quiet" && name != "url"
 	})
-	ask := runs.FrontierAsk{Trials: &f.trial, Concurrencies: f.concurrencies, Rates: f.rates, Duration: f.duration, Requests: f.requests,
-		Limits: f.trust.Limits, About: about, Earlier: earlier, Dir: f.dir}
+	ask := runs.FrontierAsk{Trials: &f.trial, Concurrencies: f.concurrencies, Rates: f.rates, Duration: f.duration,
+		Requests: f.requests,
+		Limits:   f.trust.Limits, About: about, Earlier: earlier, Dir: f.dir}
 	r, err := f.frontier.Run(cmd, ask)
 	if err != nil {
 		return err
@@ -189,28 +190,45 @@ func (f *sweepFlags) register(cmd *cobra.Command) {
 	judgement, _ := flags.Sections(fl, flags.JudgementFlags)
 	ladder, ladderRest := flags.Sections(fl, "Ladder")
 	results, resultsRest := flags.Sections(fl, flags.ResultsFlags)
-	judgement.StringArrayVar(&f.clauses, "clause", nil, "clause of a contract, such as 'p99 ttft <= 500ms', instead of --contract; repeatable")
-	judgement.StringVar(&f.slo, "slo", "", "objectives of a request, such as ttft:200ms,tpot:50ms,e2e:5s; without a contract 90 % of requests must meet them")
-	ladder.StringSliceVar(&f.rates, "rates", nil, "rates of the levels in requests per second, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
-	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil, "closed loop: requests in flight of the levels, such as 1,2,4,8,16,32")
+	judgement.StringArrayVar(&f.clauses, "clause", nil,
+		"clause of a contract, such as 'p99 ttft <= 500ms', instead of --contract; repeatable")
+	judgement.StringVar(&f.slo, "slo", "",
+		"objectives of a request, such as ttft:200ms,tpot:50ms,e2e:5s; without a contract 90 % of requests "+
+			"must meet them")
+	ladder.StringSliceVar(&f.rates, "rates", nil,
+		"rates of the levels in requests per second, ascending (default 1,2,5,8,10,15,20,25,30,35,40,50)")
+	ladder.StringSliceVar(&f.concurrencies, "concurrencies", nil,
+		"closed loop: requests in flight of the levels, such as 1,2,4,8,16,32")
 	f.bySession.Register(ladder, ladderRest)
-	ladderRest.BoolVar(&f.closed, "closed-loop", false, "closed loop with 1, 2, 4, 8, 16 and 32 requests in flight, or as --adaptive finds")
-	ladder.BoolVar(&f.adaptive, "adaptive", false, "search for the highest load that meets the contract: double from --from, then bisect")
+	ladderRest.BoolVar(&f.closed, "closed-loop", false,
+		"closed loop with 1, 2, 4, 8, 16 and 32 requests in flight, or as --adaptive finds")
+	ladder.BoolVar(&f.adaptive, "adaptive", false,
+		"search for the highest load that meets the contract: double from --from, then bisect")
 	ladderRest.RateVar(&f.from, "from", 1, "first load of --adaptive")
 	ladderRest.ShareVar(&f.resolution, "resolution", 0.05, "precision of the highest load, as a share of it")
 	ladderRest.BoolVar(&f.past, "past-saturation", false, "also measure levels beyond saturation")
-	ladderRest.StringVar(&f.process, "process", "poisson", "arrivals of an open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
+	ladderRest.StringVar(&f.process, "process", "poisson",
+		"arrivals of an open loop: poisson, constant, gamma:cv=2, weibull:cv=2")
 	ladder.DurationVar(&f.duration, "level-duration", 60*time.Second, "shortest measured time of a level")
-	ladderRest.Int64Var(&f.requests, "level-requests", 150, "fewest requests measured at a level of an open loop; a p99 needs 100")
-	ladderRest.StringVar(&f.warmup, "warmup", "", "leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop at least 50 requests; longer with --precision")
-	ladder.ShareVar(&f.precision, "precision", 0, "add runs to each level until its interval is within this share, such as 5%, and search for the highest load with an interval; 0 makes one run of a level")
+	ladderRest.Int64Var(&f.requests, "level-requests", 150,
+		"fewest requests measured at a level of an open loop; a p99 needs 100")
+	ladderRest.StringVar(&f.warmup, "warmup", "",
+		"leave the first requests of a level out of its figures: a number or a `span`. Default: 10s, in an open loop "+
+			"at least 50 requests; longer with --precision")
+	ladder.ShareVar(&f.precision, "precision", 0,
+		"add runs to each level until its interval is within this share, such as 5%, and search for the highest load "+
+			"with an interval; 0 makes one run of a level")
 	ladderRest.Int64Var(&f.budget, "level-budget", 50_000, "most requests measured at a level with --precision")
 	ladderRest.BoolVar(&f.noConfirm, "no-confirm", false, "do not confirm the highest load by a second run")
-	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second, "duration of the final run at the highest load; 0 skips it")
-	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second, "p99 TTFT from schedule above which the server counts as saturated")
-	ladderRest.BoolVar(&f.causal, "causal", false, "turns wait for earlier turns and think times; rates are then of first turns")
+	ladder.DurationVar(&f.sustain, "sustain", 300*time.Second,
+		"duration of the final run at the highest load; 0 skips it")
+	ladderRest.DurationVar(&f.stopTTFT, "stop-ttft", 10*time.Second,
+		"p99 TTFT from schedule above which the server counts as saturated")
+	ladderRest.BoolVar(&f.causal, "causal", false,
+		"turns wait for earlier turns and think times; rates are then of first turns")
 	resultsRest.StringVar(&f.hypothesis, "hypothesis", "", "expected outcome, kept with the results")
-	results.StringVarP(&f.dir, "output", "o", "", "`directory` for the results of every level and sweep.json; a stopped sweep continues there")
+	results.StringVarP(&f.dir, "output", "o", "",
+		"`directory` for the results of every level and sweep.json; a stopped sweep continues there")
 }
 
 // sweep makes the sweep, of the engine that is to be started where there is one.
@@ -269,10 +287,12 @@ func (f *sweepFlags) sweep(cmd *cobra.Command, path string) (r bench.SweepResult
 	}
 	s.Told = func(l bench.Level) {
 		if l.Sessions != nil {
-			cli.Stepf(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome, cli.Figure(l.Sessions.Time.P50, 0), cli.Figure(l.Sessions.Time.P95, 0), cli.Figure(l.TTFTDue.P99, 1))
+			cli.Stepf(cmd, "%s: %s, session time p50 %s, p95 %s ms, TTFT p99 %s ms", l.Name, l.Outcome,
+				cli.Figure(l.Sessions.Time.P50, 0), cli.Figure(l.Sessions.Time.P95, 0), cli.Figure(l.TTFTDue.P99, 1))
 			return
 		}
-		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1), cli.Figure(l.TTFTDue.P99, 1))
+		cli.Stepf(cmd, "%s: %s, TTFT p50 %s, p99 %s ms", l.Name, l.Outcome, cli.Figure(l.TTFTDue.P50, 1),
+			cli.Figure(l.TTFTDue.P99, 1))
 	}
 	r, err = s.Run(cmd.Context())
 	switch {
@@ -315,7 +335,8 @@ func sameQuestion(dir string, c *contract.Contract) error {
 
 // check refuses flags that would mean nothing.
 func (f *sweepFlags) check(cmd *cobra.Command) error {
-	if err := f.bySession.Check(cmd, f.trial.Simulated.Engine.Preset != "" || f.trial.Simulated.Engine.Costs != ""); err != nil {
+	if err := f.bySession.Check(cmd, f.trial.Simulated.Engine.Preset != "" ||
+		f.trial.Simulated.Engine.Costs != ""); err != nil {
 		return err
 	}
 	closed := f.closed || len(f.concurrencies) > 0 || len(f.bySession.Live) > 0
@@ -330,10 +351,14 @@ func (f *sweepFlags) check(cmd *cobra.Command) error {
 		{"no-confirm", f.precision > 0, "leaves out what --precision is for: the search for the highest load"},
 		{"sustain", f.noConfirm, "is a longer run at the highest load, and --no-confirm makes none"},
 		{"process", closed, "is of an open loop"},
-		{"level-requests", closed || f.bySession.Given(), "is of an open loop of requests: see --level-sessions for a load by session; of a closed loop the server says how many there are"},
+		{"level-requests", closed || f.bySession.Given(),
+			"is of an open loop of requests: see --level-sessions for a load by session; of a closed loop the server " +
+				"says how many there are"},
 		{"causal", closed || f.bySession.Given(), "is of an open loop of requests"},
-		{"rates", f.bySession.Given(), "are of requests, and --sessions and --session-rates of whole sessions: give one"},
-		{"concurrencies", f.bySession.Given(), "are of requests, and --sessions and --session-rates of whole sessions: give one"},
+		{"rates", f.bySession.Given(),
+			"are of requests, and --sessions and --session-rates of whole sessions: give one"},
+		{"concurrencies", f.bySession.Given(),
+			"are of requests, and --sessions and --session-rates of whole sessions: give one"},
 		{"closed-loop", f.bySession.Given(), "is of requests: --sessions is a closed loop by itself"},
 		{"adaptive", f.bySession.Given(), "is of requests: give --sessions or --session-rates a range such as 1..512"},
 		{"gpus", f.Path == "", "is what a contract computes cost from: give --contract FILE"},
@@ -440,7 +465,8 @@ func (f *sweepFlags) options() (o report.Options, err error) {
 // load.
 func (f *sweepFlags) kept(r *bench.SweepResult) error {
 	if l := r.Untrusted(); l != nil {
-		return cli.Exit(cli.Untrusted, errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit: "+l.Why))
+		return cli.Exit(cli.Untrusted,
+			errors.New("the sweep is not trustworthy: at "+l.Name+" the client was the limit: "+l.Why))
 	}
 	if r.Highest.Load != nil {
 		return nil

@@ -103,14 +103,20 @@ Built-in workloads:
 	results.OutputVar(&f.out, "`file` for the workload; - is stdout")
 	workload.BoolVar(&f.mirror, "mirror", false, "keep every row of the trace, with new ids")
 	workload.Seed(&f.seed, "seed", 1, "seed of arrivals, ids and prompts; never of the swapping")
-	workloadRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap, "when a trace is fitted, swap values among at least this many similar requests; 1 swaps none")
-	workload.Int64VarP(&f.requests, "requests", "n", 0, "number of requests; by default as many as the trace has, times --users")
+	workloadRest.IntVar(&f.kSwap, "k-swap", synth.DefaultKSwap,
+		"when a trace is fitted, swap values among at least this many similar requests; 1 swaps none")
+	workload.Int64VarP(&f.requests, "requests", "n", 0,
+		"number of requests; by default as many as the trace has, times --users")
 	workload.DurationVar(&f.duration, "duration", 0, "length of the workload, instead of -n")
 	workload.IntVar(&f.users, "users", 1, "number of independent copies of the trace's users")
-	workloadRest.DurationVar(&f.shared, "shared-above", 0, "give the rate of all --users one course, as far as it is slower than this, such as 1h; by default each has its own phase")
+	workloadRest.DurationVar(&f.shared, "shared-above", 0,
+		"give the rate of all --users one course, as far as it is slower than this, such as 1h; by default each has "+
+			"its own phase")
 	workload.FactorVar(&f.speed, "speed", 1, "divide times and think times by this factor")
-	workload.StringVar(&f.arrivals, "arrivals", "", "arrival `process` of a specification's sessions, instead of its own, such as poisson:5")
-	workloadRest.BoolVar(&f.describe, "describe", false, "list the parameters of a specification and their sources, and make nothing")
+	workload.StringVar(&f.arrivals, "arrivals", "",
+		"arrival `process` of a specification's sessions, instead of its own, such as poisson:5")
+	workloadRest.BoolVar(&f.describe, "describe", false,
+		"list the parameters of a specification and their sources, and make nothing")
 	workloadRest.BoolVar(&f.strict, "strict", false, strictHelp)
 	flags.Details(fl)
 	f.text.Register(cmd)
@@ -133,7 +139,8 @@ func (f *synthFlags) run(cmd *cobra.Command, path string) error {
 		s, err := openSpec(path)
 		switch {
 		case f.describe && err == nil && s == nil:
-			return cli.Usagef("--describe is for a specification or a built-in workload: profile says what a trace is like")
+			return cli.Usagef("--describe is for a specification or a built-in workload: profile says what a " +
+				"trace is like")
 		case f.describe && err == nil:
 			return describeSpec(cmd, s)
 		case s != nil || err != nil:
@@ -181,7 +188,8 @@ func (f *synthFlags) check(cmd *cobra.Command) error {
 	case f.kSwap < 1:
 		return cli.Usagef("--k-swap must be 1 or more")
 	case given("shared-above") && (f.shared <= 0 || f.users < 2):
-		return cli.Usagef("--shared-above needs a duration above 0 and --users 2 or more: it makes the rate of several copies of the users one course")
+		return cli.Usagef("--shared-above needs a duration above 0 and --users 2 or more: it makes the rate of " +
+			"several copies of the users one course")
 	}
 	return f.text.Describe(cmd, new(trace.Meta), true) // what is wrong with it shows before the work
 }
@@ -194,10 +202,12 @@ type workload interface {
 }
 
 // model reads a model, or fits one to a trace. draw draws from it.
-func (f *synthFlags) model(cmd *cobra.Command, path string) (draw func(progress func(int64)) (workload, error), err error) {
+func (f *synthFlags) model(cmd *cobra.Command,
+	path string) (draw func(progress func(int64)) (workload, error), err error) {
 	in, size, err := cli.OpenInput(cmd, path)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Ext(path) == "" {
-		return nil, fmt.Errorf("there is neither a file %s nor a built-in workload of that name; there are %s", path, strings.Join(datasets.Workloads(), ", "))
+		return nil, fmt.Errorf("there is neither a file %s nor a built-in workload of that name; there are %s", path,
+			strings.Join(datasets.Workloads(), ", "))
 	}
 	if err != nil {
 		return nil, err
@@ -258,17 +268,20 @@ func (f *synthFlags) asLong() bool {
 
 // options are those of generating from a model.
 func (f *synthFlags) options(seed uint64, progress func(int64)) synth.Options {
-	return synth.Options{Seed: seed, Requests: f.requests, Duration: f.duration, Users: f.users, SharedAbove: f.shared, Speed: f.speed, Progress: progress}
+	return synth.Options{Seed: seed, Requests: f.requests, Duration: f.duration, Users: f.users, SharedAbove: f.shared,
+		Speed: f.speed, Progress: progress}
 }
 
 // sessions draws from a model of sessions: about as many requests as asked for, since
 // sessions are whole.
 func (f *synthFlags) sessions(cmd *cobra.Command, path string, m *release.Model) (workload, error) {
 	if f.strict {
-		return nil, cli.Usagef("--strict: %s was made with noise, and what is drawn from it is not measured against the trace", path)
+		return nil, cli.Usagef("--strict: %s was made with noise, and what is drawn from it is not measured "+
+			"against the trace", path)
 	}
 	if given := cmd.Flags().Changed; given("duration") || given("users") || given("speed") {
-		return nil, cli.Usagef("%s is a model of sessions within a capture window: it takes -n, and no --duration, --users or --speed; replay has --speed", path)
+		return nil, cli.Usagef("%s is a model of sessions within a capture window: it takes -n, and no --duration, "+
+			"--users or --speed; replay has --speed", path)
 	}
 	d := release.Drawing{Seed: f.seed}
 	w, err := m.Generate(d)
@@ -280,7 +293,8 @@ func (f *synthFlags) sessions(cmd *cobra.Command, path string, m *release.Model)
 }
 
 // generate writes the workload that a model draws.
-func (f *synthFlags) generate(cmd *cobra.Command, draw func(progress func(int64)) (workload, error), dst trace.Writer[trace.Request]) (trace.Meta, error) {
+func (f *synthFlags) generate(cmd *cobra.Command, draw func(progress func(int64)) (workload, error),
+	dst trace.Writer[trace.Request]) (trace.Meta, error) {
 	bar := cli.NewProgress(cmd)
 	bar.Start("synth", "requests", 0)
 	defer bar.End()

@@ -71,7 +71,8 @@ trace's tier, and with each quantity drawn independently.`,
 			case public.Tier != "" && cmd.Flags().Changed("k-swap"):
 				return cli.Usagef("--k-swap cannot be used with --tier %s, which keeps no rows to swap", public.Tier)
 			case public.Tier != "" && strict:
-				return cli.Usagef("--strict cannot be used with --tier %s: a release that is measured against its trace tells of it what its noise hides", public.Tier)
+				return cli.Usagef("--strict cannot be used with --tier %s: a release that is measured against its "+
+					"trace tells of it what its noise hides", public.Tier)
 			}
 			if err := public.Check(cmd); err != nil {
 				return err
@@ -86,7 +87,8 @@ trace's tier, and with each quantity drawn independently.`,
 			if err != nil {
 				return err
 			}
-			if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) }); err != nil {
+			if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(),
+				func(w io.Writer) error { return m.Write(w) }); err != nil {
 				return err
 			}
 			var notes []string
@@ -97,9 +99,11 @@ trace's tier, and with each quantity drawn independently.`,
 	results, _ := flags.Sections(cmd.Flags(), flags.ResultsFlags)
 	_, modelRest := flags.Sections(cmd.Flags(), "Model")
 	results.OutputVar(&out, "`file` for the model; - is stdout")
-	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap, "swap values among at least this many similar requests; 1 swaps none")
+	modelRest.IntVar(&kSwap, "k-swap", synth.DefaultKSwap,
+		"swap values among at least this many similar requests; 1 swaps none")
 	modelRest.BoolVar(&strict, "strict", false, strictHelp)
-	public.Register(cmd.Flags(), "", "partner and public make differentially private models; by default the trace's tier")
+	public.Register(cmd.Flags(), "",
+		"partner and public make differentially private models; by default the trace's tier")
 	results.Bool("json", false, "print the summary as JSON")
 	results.Bool("quiet", false, "no progress")
 	return cmd
@@ -171,7 +175,8 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 		}
 		return cli.WriteJSON(cmd.OutOrStdout(), said)
 	}
-	messages := []string{fmt.Sprintf("%s: a model of %s, tier %s; reprise synth makes workloads of it", outputName(path), page.Many(n, of), meta.Tier)}
+	messages := []string{fmt.Sprintf("%s: a model of %s, tier %s; reprise synth makes workloads of it",
+		outputName(path), page.Many(n, of), meta.Tier)}
 	for _, n := range notes {
 		if !strings.HasPrefix(n, "warning: ") {
 			n = "note: " + n
@@ -185,7 +190,8 @@ func sayModel(cmd *cobra.Command, path string, meta trace.Meta, n int64, of stri
 // beginNoisy checks that a trace can be measured with noise, chooses the unit of privacy,
 // and refuses a release that the budget does not allow. It enters nothing: a release costs
 // what its noise shows, and there is none yet.
-func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace) (ledger dp.Ledger, entry dp.Release, err error) {
+func beginNoisy(cmd *cobra.Command, f *flags.Release, path string,
+	t *trace.Trace) (ledger dp.Ledger, entry dp.Release, err error) {
 	ledger = ledgerOf(cmd, f.Ledger, path)
 	switch err := synth.Publishable(t.Meta); {
 	case errors.Is(err, synth.ErrNoCapture):
@@ -193,16 +199,21 @@ func beginNoisy(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trac
 	case err != nil:
 		return ledger, entry, cli.InFile(path, err)
 	case objectstore.IsURL(f.Ledger):
-		return ledger, entry, cli.Usagef("--ledger %s: no object can be added to while others do: name a file, on a file system that all who release the trace share", f.Ledger)
+		return ledger, entry, cli.Usagef("--ledger %s: no object can be added to while others do: name a file, on a "+
+			"file system that all who release the trace share", f.Ledger)
 	case f.Ledger == "" && objectstore.IsURL(path):
-		return ledger, entry, cli.Usagef("%s is in a store, where no ledger can be kept beside it: name the file in which all who release this trace count: --ledger FILE", path)
+		return ledger, entry, cli.Usagef("%s is in a store, where no ledger can be kept beside it: name the file in "+
+			"which all who release this trace count: --ledger FILE", path)
 	case f.Ledger == "" && (path == cli.Standard || path == ""):
 		return ledger, entry, cli.Usagef("name the ledger of the source: --ledger FILE")
 	case t.Meta.Digest == "":
-		return ledger, entry, cli.InFile(path, errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise slice or import"))
+		return ledger, entry, cli.InFile(path,
+			errors.New("it has no digest, so a ledger cannot tell it from other sources: rewrite it with reprise "+
+				"slice or import"))
 	}
 	if keys, _ := anonymize.SharedKeys(t.Meta); f.Ledger == "" && len(keys) > 0 {
-		return ledger, entry, cli.Usagef("%s was recorded with --key-file: other captures with that key have the same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE", path)
+		return ledger, entry, cli.Usagef("%s was recorded with --key-file: other captures with that key have the "+
+			"same users, so what their releases cost adds up. Name one ledger for all of them: --ledger FILE", path)
 	}
 	if f.Unit == "" {
 		src, err := t.Reader()

@@ -20,7 +20,8 @@ func fitJudged(cmd *cobra.Command, path string, t *trace.Trace, seed uint64, kSw
 	}
 	bar := cli.NewProgress(cmd)
 	defer bar.End()
-	return fidelity.Attempted{Meta: t.Meta, Requests: src.Rows(), KSwap: kSwap, GivenK: cmd.Flags().Changed("k-swap"), Seed: seed,
+	return fidelity.Attempted{Meta: t.Meta, Requests: src.Rows(), KSwap: kSwap,
+		GivenK: cmd.Flags().Changed("k-swap"), Seed: seed,
 		Rows: func() (trace.Reader[trace.Request], error) { return t.Reader() },
 		Fit: func(k int) (*synth.Model, error) {
 			bar.End()
@@ -51,7 +52,8 @@ func strictly(strict bool, checks []fidelity.Check, what string, notes *[]string
 	if off == "" {
 		return nil
 	}
-	off = fmt.Sprintf("%s differs from its trace: %s; synth --mirror keeps every row of the trace, with new ids", what, off)
+	off = fmt.Sprintf("%s differs from its trace: %s; synth --mirror keeps every row of the trace, with new ids", what,
+		off)
 	if strict {
 		return cli.Exit(cli.Check, errors.New(off))
 	}

@@ -25,7 +25,8 @@ import (
 // the files outs. What it costs is in the ledger when noise is drawn, and not before: what ends
 // earlier, however it ends, has cost nothing and left nothing. paid says after an error what
 // was spent all the same.
-func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace, outs ...string) (m *release.Model, notes []string, paid func(error) error, err error) {
+func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Trace,
+	outs ...string) (m *release.Model, notes []string, paid func(error) error, err error) {
 	free := func(err error) error { return err }
 	decided, err := anonymize.DecidedOf(t.Meta)
 	if err != nil {
@@ -58,12 +59,14 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 		words, total = ledgerWords(ledger, &entry, before, unwritten), dp.Spent(append(before, entry))
 		return err
 	}
-	m, spent, err := release.Fit(cmd.Context(), src, t.Meta, release.Options{Tier: f.Tier, Budget: f.Budget, Unit: f.Unit,
-		MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set, Commit: commit})
+	m, spent, err := release.Fit(cmd.Context(), src, t.Meta,
+		release.Options{Tier: f.Tier, Budget: f.Budget, Unit: f.Unit,
+			MaxInput: f.MaxInput, MaxOutput: f.MaxOutput, Progress: bar.Set, Commit: commit})
 	paid = free
 	if spent {
 		paid = func(err error) error {
-			return fmt.Errorf("%w; noise was drawn by then, so ε=%g is spent, and the ledger counts the attempt (%s)", err, entry.Epsilon, ledger)
+			return fmt.Errorf("%w; noise was drawn by then, so ε=%g is spent, and the ledger counts the attempt (%s)",
+				err, entry.Epsilon, ledger)
 		}
 	}
 	if err == nil {
@@ -77,8 +80,10 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 	}
 	if spent {
 		// The entry counts as it is; this only says what came of it.
-		if _, err := ledger.Enter(context.WithoutCancel(cmd.Context()), &entry, func([]dp.Release) error { return nil }); err != nil {
-			words = append(words, fmt.Sprintf("warning: %s counts the release, and not under its digest: %v", ledger, err))
+		if _, err := ledger.Enter(context.WithoutCancel(cmd.Context()), &entry,
+			func([]dp.Release) error { return nil }); err != nil {
+			words = append(words, fmt.Sprintf("warning: %s counts the release, and not under its digest: %v", ledger,
+				err))
 		}
 	}
 	var noisy *release.TooNoisy
@@ -89,7 +94,9 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 		return nil, nil, paid, paid(cli.InFile(path, err))
 	}
 	if _, keys := anonymize.SharedKeys(t.Meta); keys > 1 {
-		words = append([]string{fmt.Sprintf("warning: it was recorded with %d keys: a user whom several recordings saw counts as several, and is protected less", keys)}, words...)
+		words = append([]string{
+			fmt.Sprintf("warning: it was recorded with %d keys: a user whom several recordings saw counts as "+
+				"several, and is protected less", keys)}, words...)
 	}
 	s := m.Statement()
 	said := []string{"protects " + s.Protects}
@@ -101,13 +108,15 @@ func fitSessions(cmd *cobra.Command, f *flags.Release, path string, t *trace.Tra
 		said = append(said, fmt.Sprintf("prefixes that sessions share: %s", page.Count(int64(s.Trunks.Selected))))
 	}
 	e := s.Predicted
-	said = append(said, fmt.Sprintf("typical errors are up to: requests %s, total input %s, total output %s, hit ratio %.3f; more where few users send much of all, since each counts as one",
+	said = append(said, fmt.Sprintf("typical errors are up to: requests %s, total input %s, total output %s, hit "+
+		"ratio %.3f; more where few users send much of all, since each counts as one",
 		page.Percent(e.Requests), page.Percent(e.Input), page.Percent(e.Output), e.Hit))
 	return m, append(said, words...), paid, nil
 }
 
 // cardOfSessions gives a model its card, with what all releases cost together.
-func cardOfSessions(m *release.Model, source trace.Meta, total dp.Total, confined *anonymize.Confinement, decided []anonymize.Decision) error {
+func cardOfSessions(m *release.Model, source trace.Meta, total dp.Total, confined *anonymize.Confinement,
+	decided []anonymize.Decision) error {
 	s, of := m.Statement(), m.Meta()
 	s.Ledger, of.Keys = &total, source.Keys
 	card := anonymize.SessionsCard(s, of)
@@ -135,7 +144,8 @@ func roomFor(requests int64, outs []string) error {
 			continue // such as a pipe
 		}
 		if err := fits(filepath.Dir(out), max(least, min(most, each*requests))); err != nil {
-			return fmt.Errorf("%s: no room for the release, so no noise was drawn and nothing is spent: %w", filepath.Dir(out), err)
+			return fmt.Errorf("%s: no room for the release, so no noise was drawn and nothing is spent: %w",
+				filepath.Dir(out), err)
 		}
 	}
 	return nil
@@ -170,7 +180,9 @@ func writeSessions(cmd *cobra.Command, f *flags.Release, path, out string) error
 	if err != nil {
 		return err
 	}
-	if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error { return m.Write(w) }); err != nil {
+	if err := cli.WriteOutputMode(cmd, out, m.Meta().Mode(), func(w io.Writer) error {
+		return m.Write(w)
+	}); err != nil {
 		return paid(err)
 	}
 	return sayModel(cmd, out, m.Meta(), m.Sessions(), "session", 0, notes)

@@ -33,7 +33,8 @@ func versionCommand() *cobra.Command {
 				return cli.WriteJSON(cmd.OutOrStdout(), b)
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "reprise %s\n", b.Version)
-			for _, line := range [][2]string{{"commit", b.Commit}, {"of", b.Date}, {"built with", b.Go}, {"for", b.Platform}} {
+			for _, line := range [][2]string{{"commit", b.Commit}, {"of", b.Date}, {"built with", b.Go},
+				{"for", b.Platform}} {
 				if line[1] != "" && err == nil {
 					_, err = fmt.Fprintf(cmd.OutOrStdout(), "  %-11s %s\n", line[0], line[1])
 				}
@@ -48,7 +49,8 @@ func versionCommand() *cobra.Command {
 
 // thisBuild asks the binary what it was made of.
 func thisBuild() build {
-	b := build{Version: cli.Version, Commit: cli.Commit, Date: cli.CommitDate, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := build{Version: cli.Version, Commit: cli.Commit, Date: cli.CommitDate, Go: runtime.Version(),
+		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || b.Commit != "" {
 		return b

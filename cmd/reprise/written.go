@@ -51,7 +51,8 @@ func (t tally) Write(rows []trace.Request) (int, error) {
 }
 
 // writeTallied writes a trace, and then says what is in it.
-func writeTallied(cmd *cobra.Command, path string, w *written, rows func(trace.Writer[trace.Request]) (trace.Meta, error)) error {
+func writeTallied(cmd *cobra.Command, path string, w *written,
+	rows func(trace.Writer[trace.Request]) (trace.Meta, error)) error {
 	if err := jsonOrFile(cmd, path); err != nil {
 		return err
 	}
@@ -85,7 +86,8 @@ func (w *written) say(cmd *cobra.Command, path string) error {
 	if w.Of != nil {
 		requests = fmt.Sprintf("%s of %s", page.Count(w.Requests), page.Many(*w.Of, "request"))
 	}
-	answer := fmt.Sprintf("%s: %s in %s s, %s input and %s output tokens", outputName(path), requests, page.Number(w.DurationS), page.Count(w.InputTokens), page.Count(w.OutputTokens))
+	answer := fmt.Sprintf("%s: %s in %s s, %s input and %s output tokens", outputName(path), requests,
+		page.Number(w.DurationS), page.Count(w.InputTokens), page.Count(w.OutputTokens))
 	if w.Partitions > 0 {
 		answer += ", in " + page.Many(int64(w.Partitions), "partition")
 	}

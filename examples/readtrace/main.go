@@ -50,7 +50,8 @@ func printHours(w io.Writer, path string) error {
 	rows.Only("arrival_ns", "input_tokens", "output_tokens", "blocks")
 
 	out := csv.NewWriter(w)
-	if err := out.Write([]string{"hour", "requests", "input_tokens", "output_tokens", "blocks_seen_before"}); err != nil {
+	if err := out.Write([]string{"hour", "requests", "input_tokens", "output_tokens",
+		"blocks_seen_before"}); err != nil {
 		return err
 	}
 	var current int64
@@ -63,7 +64,8 @@ func printHours(w io.Writer, path string) error {
 		if h.blocks > 0 {
 			share = strconv.FormatFloat(float64(h.seen)/float64(h.blocks), 'f', 3, 64)
 		}
-		return out.Write([]string{fmt.Sprint(current), fmt.Sprint(h.requests), fmt.Sprint(h.input), fmt.Sprint(h.output), share})
+		return out.Write([]string{fmt.Sprint(current), fmt.Sprint(h.requests), fmt.Sprint(h.input),
+			fmt.Sprint(h.output), share})
 	}
 	known := map[uint64]bool{} // all blocks so far
 	err = trace.Each(rows, func(_ int64, r *trace.Request) error {

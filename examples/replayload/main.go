@@ -31,7 +31,8 @@ import (
 
 func main() {
 	url := flag.String("url", "", "base of an OpenAI-compatible server; a simulated engine when empty")
-	interval := flag.Duration("interval", 100*time.Millisecond, "time between two questions; shorter than the server needs, it measures the queue")
+	interval := flag.Duration("interval", 100*time.Millisecond,
+		"time between two questions; shorter than the server needs, it measures the queue")
 	flag.Parse()
 	if *url == "" {
 		server, err := engine.NewServer(engine.DefaultServerConfig())
@@ -145,7 +146,8 @@ func replayQuestions(ctx context.Context, w io.Writer, url string, rows []trace.
 	}{{"first", first}, {"later", later}} {
 		if len(g.ttft) > 0 {
 			slices.Sort(g.ttft)
-			fmt.Fprintf(w, "%s questions: %d, median TTFT %v\n", g.name, len(g.ttft), g.ttft[len(g.ttft)/2].Round(100*time.Microsecond))
+			fmt.Fprintf(w, "%s questions: %d, median TTFT %v\n", g.name, len(g.ttft),
+				g.ttft[len(g.ttft)/2].Round(100*time.Microsecond))
 		}
 	}
 	_, err = fmt.Fprintf(w, "failed: %d\n", failed)

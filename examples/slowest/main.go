@@ -74,7 +74,8 @@ func printSlowest(w io.Writer, path string, n int) error {
 			cached = fmt.Sprint(*r.Cached)
 		}
 		due, wait := time.Duration(r.DueNS), time.Duration(ttft(r))
-		fmt.Fprintf(table, "%d\t%v\t%v\t%d\t%s\t\n", r.RowID, due.Round(time.Millisecond), wait.Round(10*time.Microsecond), r.WantInput, cached)
+		fmt.Fprintf(table, "%d\t%v\t%v\t%d\t%s\t\n", r.RowID, due.Round(time.Millisecond),
+			wait.Round(10*time.Microsecond), r.WantInput, cached)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -40,7 +40,8 @@ func run(w io.Writer, args []string) error {
 		}
 		return write(w, args[0], args[1], i, of)
 	}
-	return fmt.Errorf("usage: writepartitions TRACE FOLDER I N, for each I below N, and then writepartitions TRACE FOLDER finish")
+	return fmt.Errorf("usage: writepartitions TRACE FOLDER I N, for each I below N, and then writepartitions TRACE " +
+		"FOLDER finish")
 }
 
 // write writes partition i of so many: its share of the rows, with row numbers, ids and parents
@@ -82,7 +83,8 @@ func finish(w io.Writer, from, to string) error {
 	defer t.Close()
 	m, err := trace.Assemble(to, t.Meta)
 	if err == nil {
-		_, err = fmt.Fprintf(w, "%d rows in %d partitions, %s\n", m.Rows, len(m.Partitions), m.Metadata["reprise.digest"])
+		_, err = fmt.Fprintf(w, "%d rows in %d partitions, %s\n", m.Rows, len(m.Partitions),
+			m.Metadata["reprise.digest"])
 	}
 	return err
 }

@@ -26,9 +26,11 @@ type Demand struct {
 
 // Errors of [Plan].
 var (
-	errClosedLoop = errors.New("a closed-loop sweep does not show what rate a server sustains, since it sends no faster than the server answers: sweep over rates")
-	errNoTarget   = errors.New("give one thing to serve: --target-rate 100 of requests, --target-sessions 500 live at once, or --target-session-rate 2")
-	ErrNoHighest  = errors.New("the sweep found no load that meets the contract, so no number of instances is enough")
+	errClosedLoop = errors.New("a closed-loop sweep does not show what rate a server sustains, since it sends no " +
+		"faster than the server answers: sweep over rates")
+	errNoTarget = errors.New("give one thing to serve: --target-rate 100 of requests, --target-sessions 500 live at " +
+		"once, or --target-session-rate 2")
+	ErrNoHighest = errors.New("the sweep found no load that meets the contract, so no number of instances is enough")
 )
 
 // A Capacity says how many instances serve a demand.
@@ -45,12 +47,13 @@ type Capacity struct {
 	Target      float64 `json:"target"`                           // of the demand, in that unit
 	Highest     float64 `json:"highest"`                          // of an instance, in that unit
 	HighestRate float64 `json:"highest_requests_per_s,omitempty"` // the same of requests
-	AtLeast     bool    `json:"highest_is_at_least"`              // the sweep found no rate that fails, so that this is an upper bound of what is needed
-	Sustained   bool    `json:"highest_was_sustained"`
-	Instances   int     `json:"instances"`
-	GPUs        int     `json:"gpus"`
-	WithMargin  int     `json:"instances_with_headroom"`
-	GPUsTotal   int     `json:"gpus_with_headroom"`
+	// the sweep found no rate that fails, so that this is an upper bound of what is needed
+	AtLeast    bool `json:"highest_is_at_least"`
+	Sustained  bool `json:"highest_was_sustained"`
+	Instances  int  `json:"instances"`
+	GPUs       int  `json:"gpus"`
+	WithMargin int  `json:"instances_with_headroom"`
+	GPUsTotal  int  `json:"gpus_with_headroom"`
 	// Fewest and Most are the instances without headroom if the highest rate is at
 	// the ends of its interval. Null where the sweep has no such end.
 	Fewest *int `json:"instances_fewest"`
@@ -74,14 +77,17 @@ type Capacity struct {
 // Plan says how many instances of what was swept serve a demand.
 func Plan(r *SweepResult, d Demand) (Capacity, error) {
 	unit, target, err := d.target()
-	c := Capacity{Demand: d, Unit: unit, Target: target, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained, Contract: r.Contract, Tier: r.Tier, Loosened: r.Loosened(), PresetWarning: r.PresetWarning, Extrapolates: r.Extrapolates}
+	c := Capacity{Demand: d, Unit: unit, Target: target, AtLeast: r.Highest.AtLeast, Sustained: r.Highest.Sustained,
+		Contract: r.Contract, Tier: r.Tier, Loosened: r.Loosened(), PresetWarning: r.PresetWarning,
+		Extrapolates: r.Extrapolates}
 	switch {
 	case err != nil:
 		return c, err
 	case unit == unitRate && r.Closed && !r.bySession():
 		return c, errClosedLoop
 	case unit != r.Unit && (r.Unit != "" || unit != unitRate):
-		return c, fmt.Errorf("the sweep is over %s, and the target is of %s: %s", unitNames[r.Unit], unitNames[unit], unitSweeps[unit])
+		return c, fmt.Errorf("the sweep is over %s, and the target is of %s: %s", unitNames[r.Unit],
+			unitNames[unit], unitSweeps[unit])
 	case !(target > 0 && target < 1e9) || d.GPUsPerInstance < 1 || !(d.Headroom >= 0 && d.Headroom < 1e3):
 		return c, errors.New("the rate and the GPUs must be above 0, and the headroom 0 or more")
 	case r.Highest.Load == nil || !(*r.Highest.Load > 0):
@@ -131,8 +137,10 @@ func (d *Demand) target() (unit string, of float64, err error) {
 
 // unitNames name the loads of a sweep, and unitSweeps say which sweep has them.
 var (
-	unitNames  = map[string]string{unitRate: "rates of requests", unitInFlight: "requests in flight", unitSessionRate: "rates of sessions", unitLiveSessions: "live sessions"}
-	unitSweeps = map[string]string{unitRate: "sweep over --rates", unitSessionRate: "sweep over --session-rates", unitLiveSessions: "sweep over --sessions"}
+	unitNames = map[string]string{unitRate: "rates of requests", unitInFlight: "requests in flight",
+		unitSessionRate: "rates of sessions", unitLiveSessions: "live sessions"}
+	unitSweeps = map[string]string{unitRate: "sweep over --rates", unitSessionRate: "sweep over --session-rates",
+		unitLiveSessions: "sweep over --sessions"}
 )
 
 // load prints a load with its unit.
@@ -159,23 +167,29 @@ func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 		p.Line(fmt.Sprintf("%-15s", name), fmt.Sprintf(format, args...))
 	}
 	fact("Per instance", "%s%s, %s", c.load(c.Highest), c.within(), c.confirmed())
-	fact("Instances", "%s for the target%s; %s with headroom", page.Count(int64(c.Instances)), c.between(), page.Count(int64(c.WithMargin)))
-	fact("GPUs", "%s for the target; %s with headroom, %d an instance", page.Count(int64(c.GPUs)), page.Count(int64(c.GPUsTotal)), c.GPUsPerInstance)
+	fact("Instances", "%s for the target%s; %s with headroom", page.Count(int64(c.Instances)), c.between(),
+		page.Count(int64(c.WithMargin)))
+	fact("GPUs", "%s for the target; %s with headroom, %d an instance", page.Count(int64(c.GPUs)),
+		page.Count(int64(c.GPUsTotal)), c.GPUsPerInstance)
 	fact("Utilisation", "%s %% at the target, with headroom", page.Number(c.Utilisation*100))
 	if k := c.Cost; k != nil {
 		fact("Output", "%s tokens/s, %s as measured at the highest load", page.Number(k.OutputPerS), k.each())
 		if k.PerHour != nil {
 			fact("Cost per hour", "%s (%s)", page.Number(*k.PerHour), c.paid(c.GPUsTotal))
 			if k.PerSession != nil {
-				fact("Cost, session", "%s a session at the target, of %s a second", cell(k.PerSession), page.Number(*k.SessionsPerS))
+				fact("Cost, session", "%s a session at the target, of %s a second", cell(k.PerSession),
+					page.Number(*k.SessionsPerS))
 			}
-			fact("Cost", "%s per million output tokens; 1 buys %s tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, page.Number))
+			fact("Cost", "%s per million output tokens; 1 buys %s tokens", cell(k.PerMillion),
+				page.OrDash(k.TokensPerPrice, page.Number))
 		}
 		if k.PerMillionGood != nil {
-			fact("Cost, goodput", "%s per million output tokens of requests that met the SLO, %s of them", cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent))
+			fact("Cost, goodput", "%s per million output tokens of requests that met the SLO, %s of them",
+				cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent))
 		}
 		if k.KilowattHours != nil {
-			fact("Energy", "%s kWh per hour, %s J per output token", page.Number(*k.KilowattHours), cell(k.JoulesPerToken))
+			fact("Energy", "%s kWh per hour, %s J per output token", page.Number(*k.KilowattHours),
+				cell(k.JoulesPerToken))
 		}
 	}
 	p.Blank()
@@ -196,7 +210,8 @@ func (c *Capacity) WriteText(w io.Writer, o textpage.Options) error {
 
 // headline is the answer in a few words.
 func (c *Capacity) headline() string {
-	return fmt.Sprintf("%s on %s for %s", page.Many(int64(c.WithMargin), "instance"), page.Many(int64(c.GPUsTotal), "GPU"), c.load(c.Target))
+	return fmt.Sprintf("%s on %s for %s", page.Many(int64(c.WithMargin), "instance"),
+		page.Many(int64(c.GPUsTotal), "GPU"), c.load(c.Target))
 }
 
 // confirmed says how sure the highest rate is.
@@ -214,8 +229,11 @@ func (c *Capacity) confirmed() string {
 // formulas say how the capacity is computed.
 func (c *Capacity) formulas() []string {
 	return []string{
-		fmt.Sprintf("instances = ⌈target ÷ highest load⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Target), spelled(c.Highest), c.Instances),
-		fmt.Sprintf("with headroom = ⌈target × (1 + headroom) ÷ highest load⌉ = ⌈%s × %s ÷ %s⌉ = %d, on %s each.", spelled(c.Target), page.Number(1+c.Headroom), spelled(c.Highest), c.WithMargin, page.Many(int64(c.GPUsPerInstance), "GPU")),
+		fmt.Sprintf("instances = ⌈target ÷ highest load⌉ = ⌈%s ÷ %s⌉ = %d.", spelled(c.Target),
+			spelled(c.Highest), c.Instances),
+		fmt.Sprintf("with headroom = ⌈target × (1 + headroom) ÷ highest load⌉ = ⌈%s × %s ÷ %s⌉ = %d, on %s each.",
+			spelled(c.Target), page.Number(1+c.Headroom), spelled(c.Highest), c.WithMargin,
+			page.Many(int64(c.GPUsPerInstance), "GPU")),
 		"This assumes that a router spreads the load evenly, and that instances do not help each other's caches.",
 	}
 }
@@ -246,8 +264,9 @@ func (c *Capacity) sureness() string {
 // Prices say what GPUs cost. 0 is not known.
 type Prices struct {
 	PerGPUHour float64 `json:"price_per_gpu_hour,omitempty"` // in any currency
-	Watts      float64 `json:"watts_per_gpu,omitempty"`      // drawn by a GPU and its share of the machine, loaded or not
-	PerKWh     float64 `json:"price_per_kwh,omitempty"`      // on top of the GPU-hours
+	// drawn by a GPU and its share of the machine, loaded or not
+	Watts  float64 `json:"watts_per_gpu,omitempty"`
+	PerKWh float64 `json:"price_per_kwh,omitempty"` // on top of the GPU-hours
 }
 
 // A Cost is what serving a demand costs, with all GPUs paid for, idle headroom

@@ -13,12 +13,15 @@ import (
 // beside the instances over the target rate.
 func (c *Capacity) Page() *page.Page {
 	p := &page.Page{Title: "Capacity", Tag: trace.TierNote("page", c.Tier),
-		Lead:     fmt.Sprintf("To serve %s with %s %% headroom, where an instance holds %s%s.", c.load(c.Target), page.Number(c.Headroom*100), c.load(c.Highest), c.within()),
+		Lead: fmt.Sprintf("To serve %s with %s %% headroom, where an instance holds %s%s.", c.load(c.Target),
+			page.Number(c.Headroom*100), c.load(c.Highest), c.within()),
 		Headline: c.headline(),
 		Plot:     c.plot(),
-		Table:    &page.Table{Head: []string{"", "instances", "GPUs"}, Align: []page.Align{page.Left, page.Right, page.Right}}}
+		Table: &page.Table{Head: []string{"", "instances", "GPUs"},
+			Align: []page.Align{page.Left, page.Right, page.Right}}}
 	row := func(what string, n int) {
-		p.Table.Rows = append(p.Table.Rows, []string{what, page.Count(int64(n)), page.Count(int64(n * c.GPUsPerInstance))})
+		p.Table.Rows = append(p.Table.Rows,
+			[]string{what, page.Count(int64(n)), page.Count(int64(n * c.GPUsPerInstance))})
 	}
 	row("for the target", c.Instances)
 	row(fmt.Sprintf("with %s %% headroom", page.Number(c.Headroom*100)), c.WithMargin)
@@ -38,11 +41,13 @@ func (c *Capacity) Page() *page.Page {
 			if k.PerSession != nil {
 				put("Per session", cell(k.PerSession), page.Number(*k.SessionsPerS)+" sessions a second")
 			}
-			put("Per million output tokens", cell(k.PerMillion), page.OrDash(k.TokensPerPrice, page.Number)+" tokens for 1 of the currency")
+			put("Per million output tokens", cell(k.PerMillion),
+				page.OrDash(k.TokensPerPrice, page.Number)+" tokens for 1 of the currency")
 		}
 		put("Output", page.Number(k.OutputPerS)+" tok/s", k.each())
 		if k.PerMillionGood != nil {
-			put("Per million good tokens", cell(k.PerMillionGood), page.OrDash(k.GoodShare, page.Percent)+" met every objective")
+			put("Per million good tokens", cell(k.PerMillionGood),
+				page.OrDash(k.GoodShare, page.Percent)+" met every objective")
 		}
 		if k.KilowattHours != nil {
 			put("Energy", page.Number(*k.KilowattHours)+" kWh/h", cell(k.JoulesPerToken)+" J per output token")
@@ -55,10 +60,13 @@ func (c *Capacity) Page() *page.Page {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: printable(warning) + "."})
 	}
 	if c.AtLeast {
-		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "No load failed in the sweep, so an instance may hold more, and fewer may do."})
+		p.Notes = append(p.Notes,
+			page.Note{Level: page.Info,
+				Text: "No load failed in the sweep, so an instance may hold more, and fewer may do."})
 	}
 	if !c.Sustained {
-		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "The highest load was not sustained by a longer run."})
+		p.Notes = append(p.Notes,
+			page.Note{Level: page.Info, Text: "The highest load was not sustained by a longer run."})
 	}
 	p.Sections = []page.Section{{Title: "How it is computed", Text: c.formulas()}}
 	return p
@@ -83,7 +91,8 @@ func (c *Capacity) plot() *page.Plot {
 	for n := 0; float64(n)*c.Highest < 2*c.Target; n += each {
 		at := n + each
 		bare.X, bare.Y = append(bare.X, float64(n)*c.Highest), append(bare.Y, float64(at))
-		margin.X, margin.Y = append(margin.X, float64(n)*c.Highest), append(margin.Y, float64(ceil(float64(at)*(1+c.Headroom))))
+		margin.X, margin.Y = append(margin.X, float64(n)*c.Highest),
+			append(margin.Y, float64(ceil(float64(at)*(1+c.Headroom))))
 	}
 	end := 2 * c.Target
 	bare.X, bare.Y = append(bare.X, end), append(bare.Y, bare.Y[len(bare.Y)-1])
@@ -95,6 +104,8 @@ func (c *Capacity) plot() *page.Plot {
 	case unitLiveSessions:
 		label, unit = "live sessions", ""
 	}
-	return &page.Plot{Title: "Instances over the target", Kind: page.Step, XLabel: label, XUnit: unit, YLabel: "instances",
-		Series: []page.Series{bare, margin}, Marks: []page.Mark{{Axis: page.AxisX, At: c.Target, Label: "target " + page.Number(c.Target)}}}
+	return &page.Plot{Title: "Instances over the target", Kind: page.Step, XLabel: label, XUnit: unit,
+		YLabel: "instances",
+		Series: []page.Series{bare, margin},
+		Marks:  []page.Mark{{Axis: page.AxisX, At: c.Target, Label: "target " + page.Number(c.Target)}}}
 }

@@ -96,7 +96,9 @@ func ParseLengthClass(text string) (LengthClass, error) {
 	p, perr := quantity.Count(prompt)
 	o, oerr := quantity.Count(output)
 	if !ok || perr != nil || oerr != nil || p < 1 || p > mostTokens || o < 2 || o > mostTokens {
-		return LengthClass{}, &quantity.Error{Text: text, Want: "a class of lengths: PROMPT/OUTPUT in tokens, 2 or more of output", Examples: [3]string{"chat", "1024/1024", "8k/1k"}}
+		return LengthClass{}, &quantity.Error{Text: text,
+			Want: "a class of lengths: PROMPT/OUTPUT in tokens, 2 or more of output", Examples: [3]string{"chat",
+				"1024/1024", "8k/1k"}}
 	}
 	from := func(most int64) string { return fmt.Sprintf("uniform:%d..%d", (4*most+4)/5, most) }
 	return LengthClass{text, from(p), from(o)}, nil
@@ -182,7 +184,8 @@ const ServerRequests = 8
 
 // Levels of a frontier.
 const (
-	generations   = 8       // requests that are measured, times those in flight: with the first and the last, 10 times, as InferenceMAX has it
+	// requests that are measured, times those in flight: with the first and the last, 10 times, as InferenceMAX has it
+	generations   = 8
 	leastMeasured = 64      // requests
 	leastGain     = 0.02    // of throughput; a level that gains less is the last
 	mostInFlight  = 1 << 16 // at the last level
@@ -198,7 +201,8 @@ const (
 func (f *Frontier) Run(ctx context.Context) (FrontierResult, error) {
 	r := FrontierResult{Schema: frontierSchema, Seed: fmt.Sprint(f.Seed), Engines: f.Engines}
 	if len(f.Engines) == 0 || len(f.Classes) == 0 || len(f.Engines)*len(f.Classes) > mostFrontierRuns {
-		return r, fmt.Errorf("a frontier has engines and classes of lengths, and at most %d of one times the other", mostFrontierRuns)
+		return r, fmt.Errorf("a frontier has engines and classes of lengths, and at most %d of one times the other",
+			mostFrontierRuns)
 	}
 	if err := f.checkLoads(); err != nil {
 		return r, err
@@ -235,7 +239,8 @@ func (r *FrontierResult) served() error {
 		}
 	}
 	first := r.Classes[0].Curves[0]
-	return fmt.Errorf("no engine serves any of these lengths: %s, %s: %s", first.Engine, r.Classes[0].Name, cmp.Or(first.Unserved, first.Stopped))
+	return fmt.Errorf("no engine serves any of these lengths: %s, %s: %s", first.Engine, r.Classes[0].Name,
+		cmp.Or(first.Unserved, first.Stopped))
 }
 
 // rank says which engine is best, and which is cheapest, at which interactivity.
@@ -274,7 +279,8 @@ func (f *Frontier) curve(ctx context.Context, class *LengthClass, e *FrontierEng
 
 // climb measures the levels of a ladder, and says why it went no further up; of one that
 // does not serve a single level without saying at which.
-func (f *Frontier) climb(ctx context.Context, class *LengthClass, e *FrontierEngine, ladder []frontierLoad, c *FrontierCurve) (stopped string, err error) {
+func (f *Frontier) climb(ctx context.Context, class *LengthClass, e *FrontierEngine, ladder []frontierLoad,
+	c *FrontierCurve) (stopped string, err error) {
 	best, e2e := 0.0, 0.0
 	for _, load := range ladder {
 		p, end, err := f.measure(ctx, class, e, load, e2e)

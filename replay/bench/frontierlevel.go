@@ -48,7 +48,8 @@ func (f *Frontier) checkLoads() error {
 		}
 	}
 	for i, rate := range f.Rates {
-		if _, err := arrival.ParseProcess(processAt("poisson", rate)); err != nil || !(rate > 0) || i > 0 && rate <= f.Rates[i-1] {
+		if _, err := arrival.ParseProcess(processAt("poisson", rate)); err != nil || !(rate > 0) ||
+			i > 0 && rate <= f.Rates[i-1] {
 			return errors.New("rates are above 0, in ascending order")
 		}
 	}
@@ -140,7 +141,8 @@ func (f *Frontier) run(class *LengthClass, e *FrontierEngine, load frontierLoad,
 
 // measure makes a level, of requests that take about e2e seconds as far as is known. An open
 // loop is made again, longer, where they took longer than its warm-up.
-func (f *Frontier) measure(ctx context.Context, class *LengthClass, e *FrontierEngine, load frontierLoad, e2e float64) (p FrontierPoint, end frontierEnd, err error) {
+func (f *Frontier) measure(ctx context.Context, class *LengthClass, e *FrontierEngine, load frontierLoad,
+	e2e float64) (p FrontierPoint, end frontierEnd, err error) {
 	for again := range mostTries {
 		run, err := f.run(class, e, load, e2e)
 		if err != nil {
@@ -164,12 +166,14 @@ func (f *Frontier) measure(ctx context.Context, class *LengthClass, e *FrontierE
 			return p, end, nil
 		}
 	}
-	return p, frontierEnd{refused: fmt.Sprintf("no request ended in the measured part of %d longer and longer runs", mostTries)}, nil
+	return p, frontierEnd{refused: fmt.Sprintf("no request ended in the measured part of %d longer and longer runs",
+		mostTries)}, nil
 }
 
 // simulate plays a run in virtual time. refused says why the engine does not answer all
 // requests.
-func (f *Frontier) simulate(ctx context.Context, class *LengthClass, e *FrontierEngine, run *frontierRun, ended *endedRequests) (refused string, err error) {
+func (f *Frontier) simulate(ctx context.Context, class *LengthClass, e *FrontierEngine, run *frontierRun,
+	ended *endedRequests) (refused string, err error) {
 	o := replay.Options{Concurrency: run.load.inFlight}
 	if run.load.rate > 0 {
 		process, err := arrival.ParseProcess(processAt("poisson", run.load.rate))
@@ -213,7 +217,8 @@ func (w *endedRequests) add(r *result.Result) bool {
 	if !ttft.OK || !d.TPOT.OK || !e2e.OK || r.Output == nil {
 		return false
 	}
-	kept := endedRequest{due: r.DueNS, done: *r.DoneNS, ttft: ttft.NS, tpot: d.TPOT.NS, e2e: e2e.NS, prompt: int64(r.WantInput), output: int64(*r.Output)}
+	kept := endedRequest{due: r.DueNS, done: *r.DoneNS, ttft: ttft.NS, tpot: d.TPOT.NS, e2e: e2e.NS,
+		prompt: int64(r.WantInput), output: int64(*r.Output)}
 	if r.Input != nil {
 		kept.prompt = int64(*r.Input)
 	}
@@ -298,7 +303,8 @@ func (w *endedRequests) follows(measured int, from, to int64) bool {
 // point computes a level.
 func (w *endedRequests) point(run *frontierRun, e *FrontierEngine) (p FrontierPoint, refused string, err error) {
 	measured, from, to := w.window(run)
-	p = FrontierPoint{Extrapolates: w.beyond, Concurrency: run.load.inFlight, Rate: run.load.rate, Requests: len(measured), Seconds: float64(to-from) / 1e9}
+	p = FrontierPoint{Extrapolates: w.beyond, Concurrency: run.load.inFlight, Rate: run.load.rate,
+		Requests: len(measured), Seconds: float64(to-from) / 1e9}
 	if len(measured) == 0 {
 		if run.load.rate > 0 { // they take longer than the run
 			return p, "", nil
@@ -314,7 +320,8 @@ func (w *endedRequests) point(run *frontierRun, e *FrontierEngine) (p FrontierPo
 	p.TTFT, p.TPOT, p.E2E = medianMS(ttft), medianMS(tpot), medianMS(e2e)
 	switch idle := !(p.TPOT > 0) || !(p.Seconds > 0); {
 	case idle && e.Target != nil:
-		return p, "the tokens of most answers were read at once, which tells nothing of interactivity: the client was late, or the server does not stream", nil
+		return p, "the tokens of most answers were read at once, which tells nothing of interactivity: the client " +
+			"was late, or the server does not stream", nil
 	case idle:
 		return p, "", errors.New("the engine takes no time: its costs are 0")
 	}

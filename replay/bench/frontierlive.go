@@ -16,7 +16,8 @@ import (
 
 // measureServer makes a run at a server, or takes one up that is complete. One that the client
 // limited is made once more.
-func (f *Frontier) measureServer(ctx context.Context, class *LengthClass, e *FrontierEngine, run *frontierRun, ended *endedRequests) (end frontierEnd, err error) {
+func (f *Frontier) measureServer(ctx context.Context, class *LengthClass, e *FrontierEngine, run *frontierRun,
+	ended *endedRequests) (end frontierEnd, err error) {
 	t := Trial{Name: run.load.name()}
 	if run.again > 0 {
 		t.Name += fmt.Sprintf("-longer-%d", run.again)

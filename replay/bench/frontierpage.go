@@ -10,12 +10,16 @@ import (
 // Page lays the frontier out for a browser: which engine is best at which interactivity, and for
 // each class of lengths the curves of all engines over each other.
 func (r *FrontierResult) Page() *page.Page {
-	p := &page.Page{Title: "Throughput and interactivity", Headline: r.headline(), Verdict: r.cautions(), Table: r.bestTable(),
-		Lead: "Output tokens/s per GPU, against those that each user sees (interactivity), under more and more load. Right and up is better."}
+	p := &page.Page{Title: "Throughput and interactivity", Headline: r.headline(), Verdict: r.cautions(),
+		Table: r.bestTable(),
+		Lead: "Output tokens/s per GPU, against those that each user sees (interactivity), under more and more " +
+			"load. Right and up is better."}
 	head, rows := r.engineTable()
 	align := []page.Align{page.Left, page.Left, page.Right, page.Right, page.Right, page.Right}
 	best := page.Table{Caption: "Figures of the highest throughput", Head: head, Rows: rows, Align: align[:len(head)]}
-	p.Sections = []page.Section{{Title: "By length class", Text: append(r.says(), "Best at so many tokens/s of each user, of the levels that were measured."), Tables: []page.Table{best}}}
+	p.Sections = []page.Section{{Title: "By length class",
+		Text:   append(r.says(), "Best at so many tokens/s of each user, of the levels that were measured."),
+		Tables: []page.Table{best}}}
 	throughput := r.plots("tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.OutputPerGPU })
 	if len(throughput) > 0 {
 		p.Plot, throughput = &throughput[0], throughput[1:]
@@ -25,14 +29,20 @@ func (r *FrontierResult) Page() *page.Page {
 			p.Sections = append(p.Sections, page.Section{Title: title, Text: []string{text}, Plots: plots})
 		}
 	}
-	section("Throughput per GPU", "The other classes of lengths. Levels that another level of the engine beats at both are not drawn.", throughput)
+	section("Throughput per GPU",
+		"The other classes of lengths. Levels that another level of the engine beats at both are not drawn.",
+		throughput)
 	section("Cost", "Of a million output tokens; all GPUs are paid for, busy or not.",
 		r.plots("cost per million output tokens", "", func(q *FrontierPoint) *float64 { return q.PerMillion }))
 	section("Energy", strings.TrimSpace("Of an output token."+r.powerNote()),
 		r.plots("energy per output token", "J", func(q *FrontierPoint) *float64 { return q.JoulesPerToken }))
-	section("With the tokens of prompts", "Prompt and output tokens together, as the main plot of InferenceMAX has them.",
+	section("With the tokens of prompts",
+		"Prompt and output tokens together, as the main plot of InferenceMAX has them.",
 		r.plots("all tokens/s per GPU", "tok/s", func(q *FrontierPoint) *float64 { return &q.TotalPerGPU }))
-	levels := page.Section{Title: "Levels", Text: []string{"Load is requests in flight, or with /s the requests that arrive each second. * = another level of the engine is as good at both interactivity and throughput, and better at one. ! = fewer requests came out than arrived."}}
+	levels := page.Section{Title: "Levels",
+		Text: []string{"Load is requests in flight, or with /s the requests that arrive each second. * = another " +
+			"level of the engine is as good at both interactivity and throughput, and better at one. ! = fewer " +
+			"requests came out than arrived."}}
 	for i := range r.Classes {
 		c := &r.Classes[i]
 		head, rows := r.pointTable(c)
@@ -62,7 +72,8 @@ func (r *FrontierResult) headline() string {
 
 // bestTable has a row for each stretch of interactivity.
 func (r *FrontierResult) bestTable() *page.Table {
-	t := &page.Table{Caption: "Highest throughput per GPU", Head: []string{"lengths", "tok/s/user", "engine"}, Align: []page.Align{page.Left, page.Right, page.Left}}
+	t := &page.Table{Caption: "Highest throughput per GPU", Head: []string{"lengths", "tok/s/user", "engine"},
+		Align: []page.Align{page.Left, page.Right, page.Left}}
 	for i := range r.Classes {
 		c := &r.Classes[i]
 		for j, s := range c.Best {
@@ -77,7 +88,8 @@ func (r *FrontierResult) plots(label, unit string, of func(*FrontierPoint) *floa
 	const colours = 6 // of series
 	var out []page.Plot
 	for _, c := range r.Classes {
-		p := page.Plot{Title: c.Name, Kind: page.Line, XLabel: "interactivity", XUnit: "tok/s", YLabel: label, YUnit: unit, LogY: true}
+		p := page.Plot{Title: c.Name, Kind: page.Line, XLabel: "interactivity", XUnit: "tok/s", YLabel: label,
+			YUnit: unit, LogY: true}
 		for i, curve := range c.Curves {
 			s := page.Series{Name: printable(curve.Engine), Tone: i%colours + 1}
 			for j := range curve.Points {
@@ -123,7 +135,8 @@ func (r *FrontierResult) provenance() []page.Group {
 		if e.PerGPUHour > 0 {
 			put("Price of a GPU-hour", page.Number(e.PerGPUHour), "")
 		}
-		for _, fact := range [][2]string{{"Simulated", e.Simulated}, {"Endpoint", e.Endpoint}, {"Server", e.Server}, {"Measured", e.Started}} {
+		for _, fact := range [][2]string{{"Simulated", e.Simulated}, {"Endpoint", e.Endpoint}, {"Server", e.Server},
+			{"Measured", e.Started}} {
 			if fact[1] != "" {
 				put(fact[0], fact[1], "")
 			}

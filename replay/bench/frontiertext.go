@@ -26,7 +26,8 @@ func (r *FrontierResult) WriteText(w io.Writer, o textpage.Options) error {
 	for _, n := range r.cautions() {
 		foot.Line(n.Word+": ", n.Text)
 	}
-	about := []string{"Best at so many tok/s of each user; the other figures are at the highest throughput." + r.powerNote()}
+	about := []string{"Best at so many tok/s of each user; the other figures are at the highest throughput." +
+		r.powerNote()}
 	if len(r.Engines) == 1 {
 		about[0] = "Figures are at the highest throughput." + r.powerNote()
 	}
@@ -67,7 +68,8 @@ func (r *FrontierResult) says() []string {
 	if len(r.Engines) == 1 {
 		return []string{fmt.Sprintf("Output tokens/s per GPU by interactivity, of %s.", printable(r.Engines[0].Name))}
 	}
-	out := []string{"Highest throughput per GPU: " + r.leaders(func(c *FrontierClass) []FrontierStretch { return c.Best }) + "."}
+	out := []string{"Highest throughput per GPU: " +
+		r.leaders(func(c *FrontierClass) []FrontierStretch { return c.Best }) + "."}
 	if cheap := r.leaders(func(c *FrontierClass) []FrontierStretch { return c.Cheapest }); cheap != "" {
 		out = append(out, "Lowest cost: "+cheap+".")
 	}
@@ -98,11 +100,14 @@ func (r *FrontierResult) leaders(of func(*FrontierClass) []FrontierStretch) stri
 		case all == 1 && somewhere > 0:
 			parts = append(parts, printable(e.Name)+" at some")
 		case everywhere > 0 && somewhere > 0:
-			parts = append(parts, fmt.Sprintf("%s at every interactivity in %d and at some in %d of %d length classes", printable(e.Name), everywhere, somewhere, all))
+			parts = append(parts, fmt.Sprintf("%s at every interactivity in %d and at some in %d of %d length classes",
+				printable(e.Name), everywhere, somewhere, all))
 		case everywhere > 0:
-			parts = append(parts, fmt.Sprintf("%s at every interactivity in %d of %d length classes", printable(e.Name), everywhere, all))
+			parts = append(parts, fmt.Sprintf("%s at every interactivity in %d of %d length classes",
+				printable(e.Name), everywhere, all))
 		case somewhere > 0:
-			parts = append(parts, fmt.Sprintf("%s at some in %d of %d length classes", printable(e.Name), somewhere, all))
+			parts = append(parts, fmt.Sprintf("%s at some in %d of %d length classes",
+				printable(e.Name), somewhere, all))
 		}
 	}
 	if !leads {
@@ -149,10 +154,12 @@ func (r *FrontierResult) cautions() (out []page.Note) {
 		add(page.Warn, "Bounds", which+": what data sheets allow. Real engines reach a part of it.")
 	}
 	if len(models) > 1 {
-		add(page.Warn, "Models", fmt.Sprintf("the engines serve %d models, and only engines of one model compare hardware.", len(models)))
+		add(page.Warn, "Models",
+			fmt.Sprintf("the engines serve %d models, and only engines of one model compare hardware.", len(models)))
 	}
 	if len(assumed) > 0 {
-		add(page.Warn, "GPUs", strings.Join(assumed, ", ")+": the number is not known, and one for each replica was taken.")
+		add(page.Warn, "GPUs", strings.Join(assumed, ", ")+
+			": the number is not known, and one for each replica was taken.")
 	}
 	var unserved, missing, untrusted []string
 	for _, c := range r.Classes {
@@ -241,7 +248,8 @@ func (r *FrontierResult) engineTable() (head []string, rows [][]string) {
 			if most == nil {
 				continue // it is said why
 			}
-			row := []string{c.Name, printable(c.Curves[j].Engine), c.bestAt(c.Curves[j].Engine), page.Number(most.OutputPerGPU)}
+			row := []string{c.Name, printable(c.Curves[j].Engine), c.bestAt(c.Curves[j].Engine),
+				page.Number(most.OutputPerGPU)}
 			if cost {
 				row = append(row, cell(most.PerMillion))
 			}
@@ -307,7 +315,8 @@ func (c *FrontierClass) remarks() (out []string) {
 // pointTable has every level of a class. * is a level that another one of its engine beats, and
 // ! one that is saturated.
 func (r *FrontierResult) pointTable(c *FrontierClass) (head []string, rows [][]string) {
-	head = []string{"engine", "load", "tok/s/user", "tok/s/GPU", "with prompts", "TTFT p50, ms", "TPOT p50, ms", "E2E p50, ms"}
+	head = []string{"engine", "load", "tok/s/user", "tok/s/GPU", "with prompts", "TTFT p50, ms",
+		"TPOT p50, ms", "E2E p50, ms"}
 	cost, joules := r.knows()
 	if cost {
 		head = append(head, "cost/M")
@@ -328,7 +337,8 @@ func (r *FrontierResult) pointTable(c *FrontierClass) (head []string, rows [][]s
 			if !p.OnFront {
 				load += " *"
 			}
-			row := []string{printable(curve.Engine), load, page.Number(p.PerUser), page.Number(p.OutputPerGPU), page.Number(p.TotalPerGPU), page.Number(p.TTFT), page.Number(p.TPOT), page.Number(p.E2E)}
+			row := []string{printable(curve.Engine), load, page.Number(p.PerUser), page.Number(p.OutputPerGPU),
+				page.Number(p.TotalPerGPU), page.Number(p.TTFT), page.Number(p.TPOT), page.Number(p.E2E)}
 			if cost {
 				row = append(row, cell(p.PerMillion))
 			}

@@ -131,7 +131,8 @@ func newMeasurement(o *report.Options, bySession bool) *measurement {
 	}
 	if bySession {
 		for _, p := range []float64{.5, .95} {
-			m.main = &figureOf{metric: fmt.Sprintf("p%g session_time", p*100), unit: "s", percentile: p, clause: -1, trees: true}
+			m.main = &figureOf{metric: fmt.Sprintf("p%g session_time", p*100), unit: "s", percentile: p,
+				clause: -1, trees: true}
 			m.figures = append(m.figures, m.main)
 		}
 	}
@@ -335,7 +336,8 @@ func (f *figureOf) whole(i sample.Interval) sample.Interval {
 func (m *measurement) intervals(precision float64) (out []MetricInterval) {
 	for _, f := range m.figures {
 		i := f.interval(m.repeated(confidence, shownPower))
-		got := MetricInterval{Metric: f.metric, Where: f.where, Unit: f.unit, Values: f.values.N(), Independent: *report.Rounded(i.Effective, 1e3), Why: i.Lacks}
+		got := MetricInterval{Metric: f.metric, Where: f.where, Unit: f.unit, Values: f.values.N(),
+			Independent: *report.Rounded(i.Effective, 1e3), Why: i.Lacks}
 		if f.values.N() > 0 {
 			got.Measured = report.Rounded(i.At, 1e6)
 		}
@@ -345,7 +347,8 @@ func (m *measurement) intervals(precision float64) (out []MetricInterval) {
 				half := i.Half()
 				got.HalfWidth = report.Rounded(half, 1e6)
 				if f.unit != "share" && precision > 0 && half > precision {
-					got.Resolved, got.Why = false, fmt.Sprintf("±%s, and ±%s was asked for", page.Percent(half), page.Percent(precision))
+					got.Resolved, got.Why = false, fmt.Sprintf("±%s, and ±%s was asked for", page.Percent(half),
+						page.Percent(precision))
 				}
 			}
 		}
@@ -437,7 +440,8 @@ func (m *measurement) remeasure(l *Level) {
 // an interval is not sure, and one about a mean, a throughput, a cost or a hit ratio counts as
 // it is. Percentiles of sessions are judged by the run with other percentiles, see
 // [sessionBounds].
-func (m *measurement) sure(got *report.ContractResult, confidence float64, sessions func(*contract.Contract) (*report.ContractResult, error)) (bool, error) {
+func (m *measurement) sure(got *report.ContractResult, confidence float64,
+	sessions func(*contract.Contract) (*report.ContractResult, error)) (bool, error) {
 	bounded, few, err := m.sessionBounds(got, sessions)
 	if err != nil {
 		return false, err
@@ -489,7 +493,8 @@ func (m *measurement) ofClause(i int) *figureOf {
 // sessionBounds holds the contract against a run with each percentile of sessions at that
 // end of [percentileBounds] at which it is most at risk, or, where the contract fails, least.
 // It is nil where no clause has such bounds. few are the clauses with too few sessions.
-func (m *measurement) sessionBounds(got *report.ContractResult, judge func(*contract.Contract) (*report.ContractResult, error)) (r *report.ContractResult, few map[int]bool, err error) {
+func (m *measurement) sessionBounds(got *report.ContractResult, judge func(*contract.Contract) (*report.ContractResult,
+	error)) (r *report.ContractResult, few map[int]bool, err error) {
 	at := 1
 	if !got.Holds {
 		at = 0

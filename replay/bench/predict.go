@@ -51,7 +51,8 @@ func Compare(p engine.Prediction, s *report.Summary) Comparison {
 		c.TTFTRatio = over(c.TTFTMS, *p.TTFTMS)
 	}
 	for _, r := range s.Verdict.Reasons {
-		c.Hints = append(c.Hints, Hint{"a run that is not trustworthy", r.Text, "Another run, of a client with room to spare: the figures below may be the client's."})
+		c.Hints = append(c.Hints, Hint{"a run that is not trustworthy", r.Text,
+			"Another run, of a client with room to spare: the figures below may be the client's."})
 	}
 	c.decode()
 	c.prefill()
@@ -63,7 +64,8 @@ func (c *Comparison) decode() {
 	if c.TPOTRatio == nil {
 		return
 	}
-	ratio, b := *c.TPOTRatio, fmt.Sprintf("TPOT p50 is %s ms, %s times the floor of %s ms", cell(c.TPOTMS), cell(c.TPOTRatio), page.Number(c.Prediction.TPOTMS))
+	ratio, b := *c.TPOTRatio, fmt.Sprintf("TPOT p50 is %s ms, %s times the floor of %s ms", cell(c.TPOTMS),
+		cell(c.TPOTRatio), page.Number(c.Prediction.TPOTMS))
 	together := " A run at concurrency 1 with equal prompts takes queue and batch away."
 	if c.alone() {
 		together = ""
@@ -71,7 +73,8 @@ func (c *Comparison) decode() {
 	switch {
 	case ratio < 1/near:
 		c.Hints = append(c.Hints, Hint{"faster than the floor", b,
-			"Check parameters, bytes and bandwidth; speculative decoding, or several tokens in an event, also do this."})
+			"Check parameters, bytes and bandwidth; speculative decoding, or several tokens in an event, " +
+				"also do this."})
 	case ratio <= near && c.Prediction.Bound == "memory":
 		c.Hints = append(c.Hints, Hint{"memory-bound decode", b,
 			"Memory bandwidth counters near their peak; TPOT that hardly rises with the batch."})
@@ -80,7 +83,8 @@ func (c *Comparison) decode() {
 			"Compute utilisation near its peak; TPOT that rises in proportion to the batch."})
 	default:
 		c.Hints = append(c.Hints, Hint{"not bandwidth alone", b,
-			"Memory bandwidth counters: low ones speak for host, kernels, clocks or prefill between the steps, high ones for more KV than was given." + together})
+			"Memory bandwidth counters: low ones speak for host, kernels, clocks or prefill between the steps, high " +
+				"ones for more KV than was given." + together})
 	}
 }
 
@@ -89,17 +93,22 @@ func (c *Comparison) prefill() {
 	if c.TTFTRatio == nil {
 		return
 	}
-	b := fmt.Sprintf("TTFT p50 (service time) is %s ms, %s times the floor of %s ms", cell(c.TTFTMS), cell(c.TTFTRatio), cell(c.Prediction.TTFTMS))
+	b := fmt.Sprintf("TTFT p50 (service time) is %s ms, %s times the floor of %s ms", cell(c.TTFTMS), cell(c.TTFTRatio),
+		cell(c.Prediction.TTFTMS))
 	switch ratio := *c.TTFTRatio; {
 	case ratio < 1/near:
-		c.Hints = append(c.Hints, Hint{"prompts not computed whole", b, "The share of cached tokens: a prefix cache does this."})
+		c.Hints = append(c.Hints,
+			Hint{"prompts not computed whole", b, "The share of cached tokens: a prefix cache does this."})
 	case ratio <= near:
-		c.Hints = append(c.Hints, Hint{"compute-bound prefill", b, "GPU compute utilisation during prefill; TTFT in proportion to the prompt at concurrency 1."})
+		c.Hints = append(c.Hints, Hint{"compute-bound prefill", b,
+			"GPU compute utilisation during prefill; TTFT in proportion to the prompt at concurrency 1."})
 	case c.alone():
 		c.Hints = append(c.Hints, Hint{"work beside the prefill", b + ", and no other request was in flight",
-			"A run with prompts of a few tokens, whose TTFT is what each request costs whatever its length; the engine's log for tokenisation, scheduling and cache misses."})
+			"A run with prompts of a few tokens, whose TTFT is what each request costs whatever its length; the " +
+				"engine's log for tokenisation, scheduling and cache misses."})
 	default:
-		c.Hints = append(c.Hints, Hint{"a queue, or work beside the prefill", b, "Requests waiting at the server; a run at concurrency 1, where TTFT that stays as high is no queue."})
+		c.Hints = append(c.Hints, Hint{"a queue, or work beside the prefill", b,
+			"Requests waiting at the server; a run at concurrency 1, where TTFT that stays as high is no queue."})
 	}
 }
 
@@ -111,7 +120,8 @@ func (c *Comparison) alone() bool { return c.InFlight != nil && *c.InFlight <= 1
 func (c *Comparison) WriteText(w io.Writer, o textpage.Options) error {
 	b := &c.Prediction
 	p := textpage.New(o)
-	bound := fmt.Sprintf("Decoding is bound by %s: a step reads %s GB of weights and %s GB of KV.", b.Bound, page.Number(b.WeightBytes/1e9), page.Number(b.KVBytes/1e9))
+	bound := fmt.Sprintf("Decoding is bound by %s: a step reads %s GB of weights and %s GB of KV.", b.Bound,
+		page.Number(b.WeightBytes/1e9), page.Number(b.KVBytes/1e9))
 	if b.ComputeBoundB != nil {
 		bound += fmt.Sprintf(" From %s sequences on it is bound by compute.", page.Number(math.Ceil(*b.ComputeBoundB)))
 	}

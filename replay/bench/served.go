@@ -79,7 +79,8 @@ func (s *Served) start(ctx context.Context, log string) error {
 		return nil
 	}
 	if !s.Command.HasPort() && s.URL == "" {
-		return errors.New("the command has no {port} and no URL is given: add one of them, to say where the engine answers")
+		return errors.New("the command has no {port} and no URL is given: add one of them, to say where the " +
+			"engine answers")
 	}
 	for _, o := range s.Others {
 		if err := o.Close(); err != nil {

@@ -60,7 +60,9 @@ const sustainTrees = 3
 func (s *SessionSweep) check(closed bool) error {
 	switch {
 	case s.Recycle != result.RecycleSalt && s.Recycle != result.RecycleApart:
-		return fmt.Errorf("a sweep plays sessions again with prompts of their own: --recycle %s or %s; with another, a session would hit its own earlier run, or the level end too soon", result.RecycleSalt, result.RecycleApart)
+		return fmt.Errorf("a sweep plays sessions again with prompts of their own: --recycle %s or %s; with another, "+
+			"a session would hit its own earlier run, or the level end too soon", result.RecycleSalt,
+			result.RecycleApart)
 	case s.MaxSessions != 0:
 		return errors.New("a limit of live sessions would hide what a rate of sessions does to the server")
 	case s.Trees < 1 || s.Limit <= 0:
@@ -72,7 +74,8 @@ func (s *SessionSweep) check(closed bool) error {
 }
 
 // trial makes a trial one of sessions, with a factor on what is measured.
-func (s *SessionSweep) trial(t *Trial, load float64, closed bool, arrivals string, factor int64, atLeast time.Duration) {
+func (s *SessionSweep) trial(t *Trial, load float64, closed bool, arrivals string, factor int64,
+	atLeast time.Duration) {
 	trees := s.Trees
 	if t.Load.SessionRate = arrivals; closed {
 		t.Load.Sessions = int(load)
@@ -91,7 +94,8 @@ func (s *SessionSweep) tellCut(l *Level) {
 	if s == nil || l.Sessions.Censored == 0 || l.Outcome == outcomeUntrusted {
 		return
 	}
-	note := fmt.Sprintf("%d of %d measured sessions were not over when the level had to end; a longer --level-limit lets them", l.Sessions.Censored, l.Sessions.Measured)
+	note := fmt.Sprintf("%d of %d measured sessions were not over when the level had to end; a longer "+
+		"--level-limit lets them", l.Sessions.Censored, l.Sessions.Measured)
 	l.Note = strings.TrimPrefix(l.Note+"; "+note, "; ")
 }
 
@@ -122,8 +126,10 @@ type LevelSessions struct {
 func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime, share float64) *LevelSessions {
 	l := &LevelSessions{}
 	if of := s.Sessions; of != nil {
-		l.Measured, l.Succeeded, l.Failed, l.Censored, l.SuccessShare = of.Sessions, of.Succeeded, of.Failed, of.Censored, of.SuccessShare
-		l.Time, l.RequestsMean, l.InputMean, l.CachedMean, l.OutputMean = of.Completion, of.Requests.Mean, of.Input.Mean, of.Cached.Mean, of.Output.Mean
+		l.Measured, l.Succeeded, l.Failed, l.Censored, l.SuccessShare = of.Sessions, of.Succeeded, of.Failed,
+			of.Censored, of.SuccessShare
+		l.Time, l.RequestsMean, l.InputMean, l.CachedMean, l.OutputMean = of.Completion, of.Requests.Mean,
+			of.Input.Mean, of.Cached.Mean, of.Output.Mean
 		if of.Path != nil {
 			l.ServerMeanS = of.Path.Server.MeanS
 		}
@@ -175,7 +181,8 @@ func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime,
 		}
 	}
 	l.LiveBefore, l.LiveAfter = int64(float64(before)/share), int64(float64(after)/share)
-	l.BegunPerS, l.EndedPerS, l.LiveMean = report.Rounded(float64(l.Begun)/seconds, 1e9), report.Rounded(float64(l.Ended)/seconds, 1e9), report.Rounded(live/seconds, 1e6)
+	l.BegunPerS, l.EndedPerS, l.LiveMean = report.Rounded(float64(l.Begun)/seconds, 1e9),
+		report.Rounded(float64(l.Ended)/seconds, 1e9), report.Rounded(live/seconds, 1e6)
 	return l
 }
 
@@ -184,7 +191,8 @@ func levelSessions(s *report.Summary, run *result.Run, all []report.SessionTime,
 // of what chance does. Without a queue both numbers are Poisson distributed (M/G/∞), and their
 // difference has at most the variance of their sum. It is "" where the server keeps up.
 func (l *LevelSessions) growth() string {
-	if l.BegunPerS == nil || *l.EndedPerS >= followShare**l.BegunPerS || float64(l.Begun-l.Ended) <= followSD*math.Sqrt(float64(l.Begun+l.Ended)) {
+	if l.BegunPerS == nil || *l.EndedPerS >= followShare**l.BegunPerS ||
+		float64(l.Begun-l.Ended) <= followSD*math.Sqrt(float64(l.Begun+l.Ended)) {
 		return ""
 	}
 	return fmt.Sprintf("sessions pile up: %s of %s a second ended, and those that were live went from %d to %d",
@@ -258,7 +266,8 @@ func (m *measurement) addTrees() {
 		f.beyond.Add(beyond)
 	}
 	for i := range byBegin {
-		if o := byBegin[i].Outcome; o == report.SessionSucceeded || o == report.SessionFailed || o == report.SessionCensored {
+		if o := byBegin[i].Outcome; o == report.SessionSucceeded || o == report.SessionFailed ||
+			o == report.SessionCensored {
 			m.trees++
 		}
 	}

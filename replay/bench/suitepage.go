@@ -19,7 +19,8 @@ import (
 func (r *SuiteResult) Page(dir string) *page.Page {
 	out := &page.Page{Title: "Suite " + r.Suite, Lead: r.About}
 	verdict := r.verdict()
-	out.Headline = page.Many(int64(len(r.Rows)), "workload") + ", " + page.Many(int64(r.runs()), "run") + ": every one is trustworthy"
+	out.Headline = page.Many(int64(len(r.Rows)), "workload") + ", " + page.Many(int64(r.runs()), "run") +
+		": every one is trustworthy"
 	if verdict.Level != page.Good {
 		out.Headline, _, _ = strings.Cut(strings.TrimSuffix(verdict.Text, "."), ";")
 		out.Verdict = []page.Note{verdict} // what to know before any figure
@@ -35,7 +36,8 @@ func (r *SuiteResult) Page(dir string) *page.Page {
 		p.row(r, &r.Rows[i])
 		p.section().Links = r.links(os.DirFS(dir), r.Rows[i].Row)
 	}
-	made := page.Table{Head: []string{""}, Align: []page.Align{page.Left}} // by the first run of each model, side by side
+	// by the first run of each model, side by side
+	made := page.Table{Head: []string{""}, Align: []page.Align{page.Left}}
 	for i, model := range r.Models {
 		made.Head, made.Align = append(made.Head, model), append(made.Align, page.Left)
 		for _, f := range r.made[i] {
@@ -96,7 +98,9 @@ func (p *suitePage) firstTable(r *SuiteResult) *page.Table {
 
 // firstPlot draws the p99 of TTFT of every row and model; nil where none has it.
 func (r *SuiteResult) firstPlot() *page.Plot {
-	out := page.Plot{Title: "TTFT p99 of each workload", Text: "Lower is faster. Where there are too few requests for the percentile, it is the largest value.", Kind: page.Points,
+	out := page.Plot{Title: "TTFT p99 of each workload",
+		Text:   "Lower is faster. Where there are too few requests for the percentile, it is the largest value.",
+		Kind:   page.Points,
 		XLabel: "workload", YLabel: "TTFT p99", YUnit: "ms", LogY: true}
 	for _, model := range r.Models {
 		out.Series = append(out.Series, page.Series{Name: model})
@@ -130,7 +134,8 @@ func (r *SuiteResult) runs() (n int) {
 // links are the pages of the runs of a row.
 func (r *SuiteResult) links(dir fs.FS, row string) (out []page.Link) {
 	for _, model := range r.Models {
-		found, _ := fs.Glob(dir, path.Join(model, row, "repeat-*", reportName)) // the pattern is good: names have no marks
+		// the pattern is good: names have no marks
+		found, _ := fs.Glob(dir, path.Join(model, row, "repeat-*", reportName))
 		if whole := path.Join(model, row, reportName); len(found) == 0 {
 			found = []string{whole}
 		}

@@ -91,7 +91,8 @@ func (r *suiteReader) row(n strictyaml.Node) error {
 	}
 	named := strictyaml.Parsed(func(s string) (string, error) {
 		if !rowName.MatchString(s) {
-			return "", errors.New("want at most 64 letters, digits, dots, dashes and underscores, since a directory gets this name")
+			return "", errors.New("want at most 64 letters, digits, dots, dashes and underscores, since a directory " +
+				"gets this name")
 		}
 		return s, nil
 	})

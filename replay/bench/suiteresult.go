@@ -94,7 +94,8 @@ type measured struct {
 }
 
 // suiteMetrics are those of every row.
-var suiteMetrics = []string{"output_tokens_per_s", "requests_per_s", "p50_ttft", "p95_ttft", "p99_ttft", "p50_itl", "p95_itl", "p99_itl", "p50_tpot",
+var suiteMetrics = []string{"output_tokens_per_s", "requests_per_s", "p50_ttft", "p95_ttft", "p99_ttft", "p50_itl",
+	"p95_itl", "p99_itl", "p50_tpot",
 	"min_e2e", "p50_e2e", "p90_e2e", "p95_e2e", "p99_e2e", "max_e2e", "error_rate", "hit_ratio",
 	"max_running", "max_waiting", "max_kv_cache_use", "max_gpu_utilisation", "max_gpu_memory_mib"}
 
@@ -156,7 +157,8 @@ func (s *Suite) result(models []string, all []measured) SuiteResult {
 			for k := range m.runs {
 				run := &m.runs[k].Run
 				out.Tier = cmp.Or(out.Tier, run.Tier)
-				if w := model + ": " + printable(run.PresetWarning); run.PresetWarning != "" && !slices.Contains(out.PresetWarnings, w) {
+				if w := model + ": " + printable(run.PresetWarning); run.PresetWarning != "" &&
+					!slices.Contains(out.PresetWarnings, w) {
 					out.PresetWarnings = append(out.PresetWarnings, w)
 				}
 				if len(run.Extrapolates) > 0 {
@@ -201,8 +203,10 @@ func (h *Hypothesis) outcome(m, other *measured) Outcome {
 	case movesNot:
 		held = math.Abs(change) <= h.within()
 	}
-	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)", map[bool]string{true: "as said", false: "NOT as said"}[held],
-		heading(h.Metric), format(h.Metric, got, page.Number), h.Against, format(h.Metric, was, page.Number), signed(change)), &change}
+	return Outcome{&held, fmt.Sprintf("%s: %s is %s, in %s %s (%s)",
+		map[bool]string{true: "as said", false: "NOT as said"}[held],
+		heading(h.Metric), format(h.Metric, got, page.Number), h.Against, format(h.Metric, was, page.Number),
+		signed(change)), &change}
 }
 
 func (m *measured) result(row *Row) ModelResult {
@@ -306,7 +310,8 @@ func (r *SuiteResult) Against(dir string, before SuiteResult, most float64) {
 					baseline = was.Figure(primary)
 				}
 				m.Regression = regression(metric(primary), m.Figure(primary), baseline, most)
-				if was != nil && !m.Regression.regressed() { // figures of the requests that succeeded hide those that did not
+				if was != nil && !m.Regression.regressed() {
+					// figures of the requests that succeeded hide those that did not
 					if errors := moreErrors(m.Figure(errorRate), was.Figure(errorRate), most); errors != nil {
 						m.Regression = errors
 					}
@@ -366,15 +371,16 @@ func moreErrors(is, was *Figure, most float64) *Outcome {
 	m := metric(errorRate)
 	print := func(f Figure) string { return format(m, f, page.Number) }
 	change, held := is.V-was.V, false
-	return &Outcome{&held, fmt.Sprintf("REGRESSION: %s is %s, in the baseline %s (%s, limit %s points)", heading(m), print(*is), print(*was), points(change), page.Number(most*100)), &change}
+	return &Outcome{&held, fmt.Sprintf("REGRESSION: %s is %s, in the baseline %s (%s, limit %s points)", heading(m),
+		print(*is), print(*was), points(change), page.Number(most*100)), &change}
 }
 
 // points prints a change of a share.
 func points(change float64) string { return strings.TrimSuffix(signed(change), "%") + "points" }
 
 // regression holds a figure against the baseline's: a regression is worse by more than
-// most, a share of what it was, or of a share that was zero, in points. Where the runs of the two overlap, as far as rows
-// repeat, a change may be chance, and is none.
+// most, a share of what it was, or of a share that was zero, in points. Where the runs of the two overlap, as far as
+// rows repeat, a change may be chance, and is none.
 func regression(m figure.Figure, is, was *Figure, most float64) *Outcome {
 	print := func(f Figure) string { return format(m, f, page.Number) }
 	if is == nil || was == nil || was.V == 0 && m.Unit != figure.Share {
@@ -392,7 +398,8 @@ func regression(m figure.Figure, is, was *Figure, most float64) *Outcome {
 	case m.Better == figure.Neither:
 		return &Outcome{Text: fmt.Sprintf("not held against the baseline: neither more nor less %s is worse", m)}
 	}
-	said := fmt.Sprintf("%s is %s, in the baseline %s (%s, limit %s %%)", heading(m), print(*is), print(*was), by, page.Number(most*100))
+	said := fmt.Sprintf("%s is %s, in the baseline %s (%s, limit %s %%)", heading(m), print(*is), print(*was), by,
+		page.Number(most*100))
 	held := !worse || math.Abs(change) <= most || !apart
 	switch {
 	case !held:

@@ -47,10 +47,11 @@ type SuiteRun struct {
 	Dir      string
 	Columns  []Column
 	Workload func(ctx context.Context, row *Row, seed uint64, path string) error // writes what a row sends
-	Trace    string                                                              // file of the rows whose workload is the trace
-	Options  report.Options
-	Force    bool
-	Note     func(string) // when set, is told what happens
+	// file of the rows whose workload is the trace
+	Trace   string
+	Options report.Options
+	Force   bool
+	Note    func(string) // when set, is told what happens
 
 	workloads map[workloadKey]string
 }
@@ -64,14 +65,16 @@ func (r *SuiteRun) Check() error {
 	for _, c := range r.Columns {
 		switch {
 		case !rowName.MatchString(c.Name) || c.Name == workloadsDir:
-			return fmt.Errorf("%q cannot be the name of a model: use letters, digits, dots, dashes and underscores, since a directory gets this name", c.Name)
+			return fmt.Errorf("%q cannot be the name of a model: use letters, digits, dots, dashes and underscores, "+
+				"since a directory gets this name", c.Name)
 		case seen[c.Name]:
 			return fmt.Errorf("two models are named %s", c.Name)
 		}
 		seen[c.Name] = true
 		for i := range r.Suite.Rows {
 			if row := &r.Suite.Rows[i]; c.Empty && row.Cache == result.CacheWarm {
-				return fmt.Errorf("row %s needs a warm cache, but %s begins each run with an empty one", row.Name, c.Name)
+				return fmt.Errorf("row %s needs a warm cache, but %s begins each run with an empty one", row.Name,
+					c.Name)
 			}
 		}
 	}
@@ -188,8 +191,10 @@ func (r *SuiteRun) makeRun(ctx context.Context, c *Column, i, repeat int) (repor
 func (r *SuiteRun) trial(ctx context.Context, c *Column, i, repeat int, dir string) (Trial, error) {
 	row := &r.Suite.Rows[i]
 	workload, err := r.workload(ctx, row)
-	t := Trial{Name: c.Name + ", " + row.Name, Workload: workload, Load: row.Load, Seed: r.Suite.seed(i, repeat), Duration: row.Duration,
-		Warmup: row.Settle, Cooldown: row.Cooldown, Timeout: row.Timeout, Cache: row.Cache, Results: filepath.Join(dir, resultsName)}
+	t := Trial{Name: c.Name + ", " + row.Name, Workload: workload, Load: row.Load, Seed: r.Suite.seed(i, repeat),
+		Duration: row.Duration,
+		Warmup:   row.Settle, Cooldown: row.Cooldown, Timeout: row.Timeout, Cache: row.Cache,
+		Results: filepath.Join(dir, resultsName)}
 	if row.Load.bySession() {
 		t.Session = &SessionTrial{SessionSettings: row.Session}
 	}
@@ -222,7 +227,8 @@ func (r *SuiteRun) prepare(ctx context.Context, c *Column, row *Row, t Trial, se
 			}
 		}
 	}
-	warm := Trial{Name: t.Name + ", warm-up", Workload: t.Workload, Load: Load{Concurrency: 1}, Seed: seed, Rows: row.Warmup,
+	warm := Trial{Name: t.Name + ", warm-up", Workload: t.Workload, Load: Load{Concurrency: 1},
+		Seed: seed, Rows: row.Warmup,
 		Timeout: t.Timeout, Results: filepath.Join(dir, "warmup.parquet")}
 	warms := row.Warmup > 0 && !c.Empty
 	err := trace.WriteFile(filepath.Join(dir, "command"), 0o644, func(w io.Writer) error {
@@ -301,8 +307,9 @@ func (r *SuiteRun) Plan() []PlannedRun {
 		for i := range r.Suite.Rows {
 			row := &r.Suite.Rows[i]
 			for repeat := range row.Repeats {
-				p := PlannedRun{Model: c.Name, Row: row.Name, Repeat: repeat + 1, Workload: row.Workload.String(), Load: row.Load.String(),
-					Dir: r.rowDir(c.Name, row, repeat)}
+				p := PlannedRun{Model: c.Name, Row: row.Name, Repeat: repeat + 1, Workload: row.Workload.String(),
+					Load: row.Load.String(),
+					Dir:  r.rowDir(c.Name, row, repeat)}
 				if row.Hypothesis != nil {
 					p.Hypothesis = row.Hypothesis.String()
 				}

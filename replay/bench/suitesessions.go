@@ -54,20 +54,24 @@ func sessionKeys(row *Row) []strictyaml.Key {
 			return err
 		}},
 		{Name: "max-sessions", Read: strictyaml.Into(&s.MaxSessions, strictyaml.Whole(0, 1<<20))},
-		{Name: "recycle", Read: strictyaml.Into(&s.Recycle, oneOf(result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop))},
-		{Name: "waits", Read: strictyaml.Into(&s.Waits, oneOf(result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf))},
+		{Name: "recycle", Read: strictyaml.Into(&s.Recycle,
+			oneOf(result.RecycleSalt, result.RecycleApart, result.RecycleSame, result.RecycleStop))},
+		{Name: "waits", Read: strictyaml.Into(&s.Waits,
+			oneOf(result.WaitsThink, result.WaitsEnds, result.WaitsAIPerf))},
 		{Name: "gap-cap", Read: strictyaml.Into(&s.GapCap, longest)},
 		{Name: "idle-cap", Read: strictyaml.Into(&s.IdleCap, longest)},
-		{Name: "session-idle-cap", Read: strictyaml.Into(&s.SessionIdleCap, strictyaml.Parsed(func(text string) (time.Duration, error) {
-			d, err := quantity.Duration(text)
-			if err == nil && d != 0 && d < 3*time.Second {
-				err = errors.New("want 3s or more: requests are prepared 2 s before they are due")
-			}
-			return d, err
-		}))},
+		{Name: "session-idle-cap",
+			Read: strictyaml.Into(&s.SessionIdleCap, strictyaml.Parsed(func(text string) (time.Duration, error) {
+				d, err := quantity.Duration(text)
+				if err == nil && d != 0 && d < 3*time.Second {
+					err = errors.New("want 3s or more: requests are prepared 2 s before they are due")
+				}
+				return d, err
+			}))},
 		{Name: "think-scale", Read: strictyaml.Into(&s.ThinkScale, scale)},
 		{Name: "tool-scale", Read: strictyaml.Into(&s.ToolScale, scale)},
-		{Name: "trajectory-start", Read: strictyaml.Into(&s.TrajectoryStart, strictyaml.Parsed(asWritten(replay.ParseTrajectoryStart)))},
+		{Name: "trajectory-start",
+			Read: strictyaml.Into(&s.TrajectoryStart, strictyaml.Parsed(asWritten(replay.ParseTrajectoryStart)))},
 	}
 }
 

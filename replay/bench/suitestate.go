@@ -85,9 +85,11 @@ func (r *SuiteRun) writeState(fresh bool) error {
 	case r.Force:
 	// The runs of one suite are not taken for those of another.
 	case before.Digest != state.Digest:
-		return fmt.Errorf("%s holds runs of another suite, %s with the digest %.12s: choose another directory, or use --force", r.Dir, before.Suite, before.Digest)
+		return fmt.Errorf("%s holds runs of another suite, %s with the digest %.12s: choose another directory, or "+
+			"use --force", r.Dir, before.Suite, before.Digest)
 	case before.Plan != state.Plan:
-		return fmt.Errorf("%s holds runs of this suite with other rows or settings: choose another directory, or use --force", r.Dir)
+		return fmt.Errorf("%s holds runs of this suite with other rows or settings: choose another directory, or "+
+			"use --force", r.Dir)
 	default:
 		state.Models = before.Models
 	}
@@ -97,7 +99,8 @@ func (r *SuiteRun) writeState(fresh bool) error {
 		case i < 0:
 			state.Models = append(state.Models, modelState{c.Name, c.About})
 		case state.Models[i].Target != c.About:
-			return fmt.Errorf("%s holds runs of %s against another target, %s: choose another directory or model name, or use --force", r.Dir, c.Name, state.Models[i].Target)
+			return fmt.Errorf("%s holds runs of %s against another target, %s: choose another directory or model "+
+				"name, or use --force", r.Dir, c.Name, state.Models[i].Target)
 		}
 	}
 	err = trace.WriteFile(filepath.Join(r.Dir, textName), 0o644, func(w io.Writer) error {
@@ -161,14 +164,17 @@ func writeRun(dir string, s *report.Summary) error {
 		Workload      string              `json:"workload_digest"`
 		Tier          string              `json:"tier,omitempty"`
 		Environment   *result.Environment `json:"environment"`
-	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.PresetWarning, run.Extrapolates, run.Seed, run.Workload, run.Tier, run.Environment}
+	}{run.Version, run.Started, run.Model, run.ServerVersion, run.Simulated, run.PresetWarning, run.Extrapolates,
+		run.Seed, run.Workload, run.Tier, run.Environment}
 	if err := writeIndented(filepath.Join(dir, "environment.json"), environment); err != nil {
 		return err
 	}
-	if err := trace.WriteFile(filepath.Join(dir, reportName), trace.TierMode(run.Tier), report.Page(*s).Write); err != nil {
+	if err := trace.WriteFile(filepath.Join(dir, reportName), trace.TierMode(run.Tier),
+		report.Page(*s).Write); err != nil {
 		return err
 	}
-	return trace.WriteFile(filepath.Join(dir, summaryName), trace.TierMode(run.Tier), func(w io.Writer) error { return report.WriteJSON(w, *s) })
+	return trace.WriteFile(filepath.Join(dir, summaryName), trace.TierMode(run.Tier),
+		func(w io.Writer) error { return report.WriteJSON(w, *s) })
 }
 
 func writeIndented(path string, v any) error {

@@ -16,7 +16,8 @@ import (
 )
 
 // WriteSuite writes what a suite measured for people: whether it can be trusted, the
-// chief figures of each workload and what went wrong. With details it writes a table of each row, with a column for each model.
+// chief figures of each workload and what went wrong. With details it writes a table of each row, with a column for
+// each model.
 func WriteSuite(w io.Writer, r *SuiteResult, o textpage.Options) error {
 	p := textpage.New(o)
 	p.Line("", "Suite "+r.Suite+": "+r.loosened().Beside(r.verdict().Text))
@@ -49,7 +50,8 @@ func (r *SuiteResult) verdict() page.Note {
 	case r.Broken():
 		return page.Note{Level: page.Bad, Text: "A contract is not met; its row says by how much."}
 	case r.Regressed():
-		return page.Note{Level: page.Bad, Text: "A row is worse than the baseline by more than the limit; it says by how much."}
+		return page.Note{Level: page.Bad,
+			Text: "A row is worse than the baseline by more than the limit; it says by how much."}
 	case r.Unjudged():
 		return page.Note{Level: page.Warn, Text: "A contract cannot be judged; its row says why."}
 	}
@@ -87,10 +89,12 @@ func (r *SuiteResult) baselineNote() string {
 }
 
 // answerColumns are the metrics of a workload in an answer.
-var answerColumns = []struct{ metric, head string }{{"output_tokens_per_s", "tok/s"}, {"p50_ttft", "TTFT p50"}, {"p99_ttft", "p99"}, {"p99_itl", "ITL p99"}}
+var answerColumns = []struct{ metric, head string }{{"output_tokens_per_s", "tok/s"}, {"p50_ttft", "TTFT p50"},
+	{"p99_ttft", "p99"}, {"p99_itl", "ITL p99"}}
 
 // sessionColumns are those of a suite with a load by session.
-var sessionColumns = []struct{ metric, head string }{{"sessions_per_s", "sessions/s"}, {"p50_session_time", "time p50"}, {"p95_session_time", "p95"}, {"session_success", "success %"}, {"p99_ttft", "TTFT p99"}}
+var sessionColumns = []struct{ metric, head string }{{"sessions_per_s", "sessions/s"}, {"p50_session_time", "time p50"},
+	{"p95_session_time", "p95"}, {"session_success", "success %"}, {"p99_ttft", "TTFT p99"}}
 
 // bySession says whether some row was under a load by session.
 func (r *SuiteResult) bySession() bool {

@@ -95,7 +95,8 @@ func (s *Sweep) Check() error {
 	}
 	if s.Sessions != nil {
 		if span, err := replay.ParseSpan(s.Warmup); err != nil || span.Requests > 0 {
-			return errors.Join(err, errors.New("the warm-up of a level by session is a time, or a number of sessions such as 50sessions"))
+			return errors.Join(err, errors.New(
+				"the warm-up of a level by session is a time, or a number of sessions such as 50sessions"))
 		}
 		if err := s.Sessions.check(s.Closed()); err != nil {
 			return err
@@ -120,7 +121,8 @@ func (s *Sweep) unit() string {
 // Run makes the sweep. That a level cannot be trusted is no error: the result says
 // so.
 func (s *Sweep) Run(ctx context.Context) (SweepResult, error) {
-	r := SweepResult{Schema: sweepSchema, Unit: s.unit(), Closed: s.Closed(), Process: s.Process, Precision: s.Precision, Seed: strconv.FormatUint(s.Seed, 10), Workload: s.Digest}
+	r := SweepResult{Schema: sweepSchema, Unit: s.unit(), Closed: s.Closed(), Process: s.Process,
+		Precision: s.Precision, Seed: strconv.FormatUint(s.Seed, 10), Workload: s.Digest}
 	if err := s.Check(); err != nil {
 		return r, err
 	}
@@ -249,14 +251,16 @@ func (r *SweepResult) reached(l *Level) {
 	}
 	h.Load, h.Level, h.OutputPerRequest, h.GoodShare, h.E2EMeanMS = &load, l.Name, l.OutputMean, l.GoodShare, l.E2E.Mean
 	if s := l.Sessions; s != nil {
-		h.SessionsPerS, h.InputPerSession, h.CachedPerSession, h.OutputPerSession = s.EndedPerS, s.InputMean, s.CachedMean, s.OutputMean
+		h.SessionsPerS, h.InputPerSession, h.CachedPerSession, h.OutputPerSession = s.EndedPerS, s.InputMean,
+			s.CachedMean, s.OutputMean
 	}
 }
 
 // measureLevel measures one load for so long, and with a precision by more runs: each is as
 // long as all before it together, and the last as its budget leaves, so that a start from idle weighs
 // less and less. A first run whose warm-up turns out to have been too short counts for nothing.
-func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, load float64, measured time.Duration) (Level, error) {
+func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, load float64,
+	measured time.Duration) (Level, error) {
 	m := newMeasurement(&s.Report, s.Sessions != nil)
 	if s.Precision > 0 {
 		m.budget = s.Budget
@@ -292,7 +296,8 @@ func (s *Sweep) measureLevel(ctx context.Context, r *SweepResult, role string, l
 // that another with a longer one has to take its place.
 func (s *Sweep) cold(t Trial, m *measurement) bool {
 	warm, err := time.ParseDuration(t.Warmup)
-	return s.Precision > 0 && s.Warmup == "" && s.Sessions == nil && m.runs == 1 && err == nil && warm < warmupLeast*m.takes
+	return s.Precision > 0 && s.Warmup == "" && s.Sessions == nil && m.runs == 1 && err == nil &&
+		warm < warmupLeast*m.takes
 }
 
 // spent tells whether the budget of a level leaves no room for another run that is worth its
@@ -391,8 +396,10 @@ func (s *Sweep) isSure(t Trial, l *Level, m *measurement) (bool, error) {
 
 // trial is the next run at a load. Warming up is not measured, and comes on top.
 func (s *Sweep) trial(role string, load float64, measured time.Duration, m *measurement) (Trial, error) {
-	what := map[string]string{unitRate: "rate-", unitInFlight: "concurrency-", unitLiveSessions: "sessions-", unitSessionRate: "session-rate-"}[s.unit()]
-	t := Trial{Name: role + "-" + what + spelled(load), Workload: s.Workload, Loop: true, Cache: s.Cache, Warmup: s.Warmup}
+	what := map[string]string{unitRate: "rate-", unitInFlight: "concurrency-", unitLiveSessions: "sessions-",
+		unitSessionRate: "session-rate-"}[s.unit()]
+	t := Trial{Name: role + "-" + what + spelled(load), Workload: s.Workload, Loop: true,
+		Cache: s.Cache, Warmup: s.Warmup}
 	switch {
 	case s.Sessions != nil:
 		return t, s.sessionTrial(&t, role, load, measured, m)
@@ -527,7 +534,8 @@ func (s *Sweep) summarise(t Trial) (report.Summary, error) {
 		return summary, err
 	}
 	path := filepath.Join(filepath.Dir(t.Results), "summary.json")
-	return summary, trace.WriteFile(path, trace.TierMode(summary.Run.Tier), func(w io.Writer) error { return report.WriteJSON(w, summary) })
+	return summary, trace.WriteFile(path, trace.TierMode(summary.Run.Tier),
+		func(w io.Writer) error { return report.WriteJSON(w, summary) })
 }
 
 // setAside makes place for a level that is measured again. What was measured is kept

@@ -81,7 +81,8 @@ type Level struct {
 
 // ofServer are the reasons against a run that are the server's doing. All others
 // are about the client, or about a run that was not the one asked for.
-var ofServer = map[string]bool{report.CodeErrors: true, report.CodeRefused: true, report.CodeSkipped: true, report.CodeNoSamples: true}
+var ofServer = map[string]bool{report.CodeErrors: true, report.CodeRefused: true, report.CodeSkipped: true,
+	report.CodeNoSamples: true}
 
 // takeSummary takes over what the summary says.
 func (l *Level) takeSummary(s *report.Summary) {
@@ -114,7 +115,8 @@ func (l *Level) judgeOutcome(s *report.Summary, closed bool, stop time.Duration)
 		return
 	}
 	if mean := l.E2E.Mean; mean != nil && *mean/1e3 > l.Flow.Seconds {
-		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in its steady state",
+		l.Note = fmt.Sprintf("a request takes %s s on average, and half of the level %s s: the server may not be in "+
+			"its steady state",
 			page.Number(*mean/1e3), page.Number(l.Flow.Seconds))
 	}
 	if why := l.saturation(s, closed, stop); why != "" {
@@ -169,7 +171,8 @@ func (l *Level) saturation(s *report.Summary, closed bool, stop time.Duration) s
 		return ""
 	}
 	for i := range s.Contract.Clauses {
-		if c := &s.Contract.Clauses[i]; (c.Unit == "ms" || c.Unit == "s") && c.Margin != nil && *c.Margin <= 1-farBeyond {
+		if c := &s.Contract.Clauses[i]; (c.Unit == "ms" || c.Unit == "s") && c.Margin != nil &&
+			*c.Margin <= 1-farBeyond {
 			return fmt.Sprintf("far beyond the contract: %s", s.Contract)
 		}
 	}
@@ -245,7 +248,8 @@ func (f *Flow) Steady() bool {
 
 // growth says that the queue grows, from so many requests in flight to so many.
 func (f *Flow) growth(from, to, how string) string {
-	return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went from %s to %s%s",
+	return fmt.Sprintf("the queue grows: %s of %s requests per second came out, and those in flight went "+
+		"from %s to %s%s",
 		cell(f.AchievedPerS), cell(f.OfferedPerS), from, to, how)
 }
 
@@ -343,7 +347,8 @@ func openAt(r *result.Result, at int64) int64 {
 // percentile is at 80 %.
 const nearShare = 0.85
 
-const lacksNear = "near saturation, at %.0f %% of the throughput there or above: the queues that decide come too rarely for these runs to tell"
+const lacksNear = "near saturation, at %.0f %% of the throughput there or above: the queues that decide come too " +
+	"rarely for these runs to tell"
 
 // overloaded tells whether less came out of a saturated level than went in.
 func (l *Level) overloaded() bool {
@@ -402,8 +407,10 @@ func percentileBounds(n int64, p float64) (lo, hi float64) {
 		}
 		return from
 	}
-	least := first(func(k int64) bool { return k > n || b.CDF(float64(k)) > tail })       // values below the truth, at least
+	// values below the truth, at least
+	least := first(func(k int64) bool { return k > n || b.CDF(float64(k)) > tail })
 	most := first(func(k int64) bool { return k > n || b.CDF(float64(k)) >= 1-tail }) + 1 // rank of the value above it
-	span := float64(max(n-1, 1))                                                          // ranks count from 1, and percentiles interpolate between them
+	// ranks count from 1, and percentiles interpolate between them
+	span := float64(max(n-1, 1))
 	return float64(least-1) / span, float64(most-1) / span
 }

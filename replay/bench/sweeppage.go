@@ -18,7 +18,8 @@ func (r *SweepResult) Page() *page.Page {
 		p.Table = at.Contract.Table("Contract at " + r.load(at.Load))
 	}
 	if l := r.Untrusted(); l != nil {
-		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy", Text: fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why)})
+		p.Verdict = append(p.Verdict, page.Note{Level: page.Bad, Word: "Not trustworthy",
+			Text: fmt.Sprintf("at %s the client was the limit: %s", l.Name, l.Why)})
 	}
 	if says := r.Loosened().String(); says != "" {
 		p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: says})
@@ -37,7 +38,9 @@ func (r *SweepResult) Page() *page.Page {
 	align[slices.Index(head, "outcome")] = page.Left
 	p.Sections = append(p.Sections,
 		page.Section{Title: "How the sweep went", Text: append(r.Says(), r.remarks()...)},
-		page.Section{Title: "Levels", Tables: []page.Table{{Head: head, Rows: rows, Align: align, Caption: r.caption()}}, Text: []string{r.levelsNote()}},
+		page.Section{Title: "Levels",
+			Tables: []page.Table{{Head: head, Rows: rows, Align: align, Caption: r.caption()}},
+			Text:   []string{r.levelsNote()}},
 		page.Section{Title: "Curves", Plots: r.plots()})
 	return p
 }
@@ -48,9 +51,11 @@ func (r *SweepResult) chanceNote() string {
 	if r.bySession() {
 		of = "p95 of session time"
 	}
-	note := "? = not statistically significant. ± is half of the 95 % interval of " + of + ", – where that is not resolved"
+	note := "? = not statistically significant. ± is half of the 95 % interval of " + of +
+		", – where that is not resolved"
 	if r.Saturation != nil {
-		note += fmt.Sprintf(", as near saturation: from %.0f %% of the %s that come out there", 100*nearShare, r.load(*r.Saturation))
+		note += fmt.Sprintf(", as near saturation: from %.0f %% of the %s that come out there", 100*nearShare,
+			r.load(*r.Saturation))
 	}
 	return note + "."
 }
@@ -66,12 +71,14 @@ func (r *SweepResult) caption() string {
 // levelsNote explains the table of levels.
 func (r *SweepResult) levelsNote() string {
 	if r.bySession() {
-		return "Sessions are those that began in the measured window of a level, each followed to its end under the same load; sessions/s are those that ended in it. TTFT counts from the schedule. " + r.chanceNote()
+		return "Sessions are those that began in the measured window of a level, each followed to its end under the " +
+			"same load; sessions/s are those that ended in it. TTFT counts from the schedule. " + r.chanceNote()
 	}
 	return levelsNote + r.chanceNote()
 }
 
-const levelsNote = "TTFT and E2E count from the schedule; service TTFT counts from sending. Rates, output tokens and requests in flight are means over the second half of a level, without the drain at its end. "
+const levelsNote = "TTFT and E2E count from the schedule; service TTFT counts from sending. Rates, output tokens and " +
+	"requests in flight are means over the second half of a level, without the drain at its end. "
 
 // load prints a load with its unit.
 func (r *SweepResult) load(v float64) string {
@@ -91,7 +98,8 @@ func (r *SweepResult) load(v float64) string {
 func (r *SweepResult) loopNote() string {
 	switch {
 	case r.Unit == unitLiveSessions:
-		return "A closed loop of sessions: when the server is slow, sessions take longer and fewer start. Read the session time; sweep over --session-rates for what sessions that come by themselves would see."
+		return "A closed loop of sessions: when the server is slow, sessions take longer and fewer start. Read the " +
+			"session time; sweep over --session-rates for what sessions that come by themselves would see."
 	case r.Closed:
 		return closedNote
 	}
@@ -138,7 +146,8 @@ func (r *SweepResult) lead() string {
 	if levels := r.Ladder(); len(levels) == 1 {
 		parts = append(parts, "1 level at "+r.load(levels[0].Load))
 	} else if len(levels) > 1 {
-		parts = append(parts, fmt.Sprintf("%s from %s to %s", page.Many(int64(len(levels)), "level"), page.Number(levels[0].Load), r.load(levels[len(levels)-1].Load)))
+		parts = append(parts, fmt.Sprintf("%s from %s to %s", page.Many(int64(len(levels)), "level"),
+			page.Number(levels[0].Load), r.load(levels[len(levels)-1].Load)))
 	}
 	if r.Process != "" {
 		parts = append(parts, r.Process+" arrivals")
@@ -181,7 +190,8 @@ func (r *SweepResult) facts() (out []page.Fact) {
 	}
 	if at := r.atHighest(); at != nil {
 		if at.Contract == nil {
-			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms", "from the schedule, at that load")
+			put("TTFT p50 / p99", cell(at.TTFTDue.P50)+" / "+cell(at.TTFTDue.P99)+" ms",
+				"from the schedule, at that load")
 		}
 		if at.Flow.OutputPerS != nil {
 			put("Output", page.Number(*at.Flow.OutputPerS)+" tok/s", "at that load")
@@ -202,7 +212,8 @@ func (r *SweepResult) facts() (out []page.Fact) {
 // provenance is where the sweep comes from.
 func (r *SweepResult) provenance() []page.Group {
 	g := page.Group{Title: "Sweep"}
-	for _, f := range []page.Fact{{Label: "Command", Value: r.Command}, {Label: "Contract", Value: strings.Join(r.Contract, "; ")},
+	for _, f := range []page.Fact{{Label: "Command", Value: r.Command},
+		{Label: "Contract", Value: strings.Join(r.Contract, "; ")},
 		{Label: "Endpoints", Value: strings.Join(r.Endpoints, ", ")}, {Label: "Model", Value: r.Model},
 		{Label: "Server", Value: r.Server, Note: "its version"}, {Label: "Simulated", Value: r.Simulated},
 		{Label: "Workload", Value: r.Workload, Note: "digest of its rows"}, {Label: "Tier", Value: r.Tier},
@@ -228,7 +239,8 @@ func series(name string, levels []*Level, of func(l *Level) *float64) page.Serie
 
 // plot is over the load, with the knee and the highest load marked.
 func (r *SweepResult) plot(title, about, label, yUnit string, log bool, of ...page.Series) page.Plot {
-	p := page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "offered rate", XUnit: "req/s", YLabel: label, YUnit: yUnit, LogY: log, Series: of}
+	p := page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "offered rate", XUnit: "req/s", YLabel: label,
+		YUnit: yUnit, LogY: log, Series: of}
 	switch r.Unit {
 	case unitLiveSessions:
 		p.XLabel, p.XUnit = "live sessions", ""
@@ -273,10 +285,12 @@ func (r *SweepResult) mainPlot() *page.Plot {
 				}
 				return l.Contract.Clauses[j].Measured
 			}))
-			limits = append(limits, page.Mark{Axis: page.AxisY, At: c.Allowed, Label: "limit " + page.Number(c.Allowed) + " ms", Series: len(of)})
+			limits = append(limits, page.Mark{Axis: page.AxisY, At: c.Allowed,
+				Label: "limit " + page.Number(c.Allowed) + " ms", Series: len(of)})
 		}
 		if len(of) > 0 {
-			out = r.plot("Latency over load", "What the contract limits, with its limits.", "latency", "ms", true, of...)
+			out = r.plot("Latency over load", "What the contract limits, with its limits.", "latency",
+				"ms", true, of...)
 			out.Marks = append(out.Marks, limits...)
 		}
 	}
@@ -294,7 +308,8 @@ func (r *SweepResult) sessionPlot() *page.Plot {
 	at := func(get func(s *LevelSessions) *float64) func(l *Level) *float64 {
 		return func(l *Level) *float64 { return get(l.Sessions) }
 	}
-	out := r.plot("Session time over load", "From the first due time to the last answer, of sessions that succeeded.", "session time", "s", true,
+	out := r.plot("Session time over load", "From the first due time to the last answer, of sessions that succeeded.",
+		"session time", "s", true,
 		series("p50", levels, at(func(s *LevelSessions) *float64 { return thousandth(s.Time.P50) })),
 		series("p95", levels, at(func(s *LevelSessions) *float64 { return thousandth(s.Time.P95) })),
 		series("server, mean", levels, at(func(s *LevelSessions) *float64 { return s.ServerMeanS })))
@@ -302,7 +317,8 @@ func (r *SweepResult) sessionPlot() *page.Plot {
 		if c := levels[i].Contract; c != nil {
 			for _, clause := range c.Clauses {
 				if clause.Unit == "s" {
-					out.Marks = append(out.Marks, page.Mark{Axis: page.AxisY, At: clause.Allowed, Label: "limit " + page.Number(clause.Allowed) + " s"})
+					out.Marks = append(out.Marks, page.Mark{Axis: page.AxisY, At: clause.Allowed,
+						Label: "limit " + page.Number(clause.Allowed) + " s"})
 				}
 			}
 			break
@@ -319,7 +335,8 @@ func (r *SweepResult) sessionPlot() *page.Plot {
 func (r *SweepResult) ttft() page.Plot {
 	levels := r.Ladder()
 	return r.plot("TTFT", "From the schedule, so that waiting in a queue counts.", "TTFT", "ms", true,
-		series("p50", levels, func(l *Level) *float64 { return l.TTFTDue.P50 }), series("p99", levels, func(l *Level) *float64 { return l.TTFTDue.P99 }))
+		series("p50", levels, func(l *Level) *float64 { return l.TTFTDue.P50 }), series("p99", levels,
+			func(l *Level) *float64 { return l.TTFTDue.P99 }))
 }
 
 // plots show the levels of the ladder.
@@ -332,15 +349,19 @@ func (r *SweepResult) plots() []page.Plot {
 		}
 		plots = append(plots,
 			r.plot("Sessions", "That began and ended in the measured window.", "sessions per second", "", false,
-				series("began", levels, of(func(s *LevelSessions) *float64 { return s.BegunPerS })), series("ended", levels, of(func(s *LevelSessions) *float64 { return s.EndedPerS }))))
+				series("began", levels, of(func(s *LevelSessions) *float64 { return s.BegunPerS })), series("ended",
+					levels, of(func(s *LevelSessions) *float64 { return s.EndedPerS }))))
 	}
 	plots = append(plots,
 		r.plot("Between tokens", "", "TPOT and ITL", "ms", true,
-			series("TPOT p50", levels, func(l *Level) *float64 { return l.TPOT.P50 }), series("TPOT p99", levels, func(l *Level) *float64 { return l.TPOT.P99 }),
+			series("TPOT p50", levels, func(l *Level) *float64 { return l.TPOT.P50 }), series("TPOT p99", levels,
+				func(l *Level) *float64 { return l.TPOT.P99 }),
 			series("ITL p99", levels, func(l *Level) *float64 { return l.ITL.P99 })),
 		r.plot("Requests", "Where the two part, the server does not keep up.", "requests per second", "", false,
-			series("offered", levels, func(l *Level) *float64 { return l.Flow.OfferedPerS }), series("achieved", levels, func(l *Level) *float64 { return l.Flow.AchievedPerS })),
-		r.plot("In flight", "Sent and not finished, mean over the second half of a level.", "requests", "", false, series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
+			series("offered", levels, func(l *Level) *float64 { return l.Flow.OfferedPerS }), series("achieved", levels,
+				func(l *Level) *float64 { return l.Flow.AchievedPerS })),
+		r.plot("In flight", "Sent and not finished, mean over the second half of a level.", "requests", "", false,
+			series("mean", levels, func(l *Level) *float64 { return l.Flow.InFlight })),
 	)
 	plots = append(plots, r.attainmentPlots()...)
 	if main := r.mainPlot(); main != nil && main.Title != "TTFT" {
@@ -355,7 +376,9 @@ const mostCurves = 6
 // attainmentPlots show how many requests meet the objectives: at each load as they are, half
 // and double, and for the levels around the highest load at every scale.
 func (r *SweepResult) attainmentPlots() []page.Plot {
-	levels := slices.DeleteFunc(byLoad(r.Levels), func(l *Level) bool { return l.Attainment == nil || l.Outcome == outcomeUntrusted })
+	levels := slices.DeleteFunc(byLoad(r.Levels), func(l *Level) bool {
+		return l.Attainment == nil || l.Outcome == outcomeUntrusted
+	})
 	if len(levels) == 0 {
 		return nil
 	}
@@ -374,12 +397,16 @@ func (r *SweepResult) attainmentPlots() []page.Plot {
 			return nil
 		}))
 	}
-	rate := r.plot("SLO attainment over load", "Share of requests that meet every objective, from the schedule.", "requests that meet the SLO", "%", false, over...)
+	rate := r.plot("SLO attainment over load", "Share of requests that meet every objective, from the schedule.",
+		"requests that meet the SLO", "%", false, over...)
 	for len(levels) > mostCurves {
 		levels = slices.Delete(levels, r.farthest(levels), r.farthest(levels)+1)
 	}
-	scale := page.Plot{Title: "SLO attainment over scale", Text: "The same when every limit is multiplied by the scale, at the levels around the highest load.", Kind: page.Line, LogX: true,
-		XLabel: "scale of the SLO", YLabel: "requests that meet the SLO", YUnit: "%", Marks: []page.Mark{{Axis: page.AxisX, At: 1, Label: "as it is"}}}
+	scale := page.Plot{Title: "SLO attainment over scale",
+		Text: "The same when every limit is multiplied by the scale, at the levels around the highest load.",
+		Kind: page.Line, LogX: true,
+		XLabel: "scale of the SLO", YLabel: "requests that meet the SLO", YUnit: "%",
+		Marks: []page.Mark{{Axis: page.AxisX, At: 1, Label: "as it is"}}}
 	for _, l := range levels {
 		name := r.load(l.Load)
 		if l.Role != roleLevel {
@@ -394,7 +421,8 @@ func (r *SweepResult) attainmentPlots() []page.Plot {
 	return []page.Plot{rate, scale}
 }
 
-const closedNote = "A closed loop: each request waits for one to end, so no queue forms and saturation does not show. Sweep over rates to see what users would."
+const closedNote = "A closed loop: each request waits for one to end, so no queue forms and saturation does not " +
+	"show. Sweep over rates to see what users would."
 
 // Says are sentences about the knee, the highest load, how sure that is, and why the
 // sweep went no further.

@@ -40,7 +40,8 @@ type SweepResult struct {
 
 	Started string `json:"started,omitempty"` // of the first level
 	Seed    string `json:"seed"`
-	Unit    string `json:"load_unit"`         // what loads are: requests_per_s, requests_in_flight, sessions_per_s or live_sessions
+	// what loads are: requests_per_s, requests_in_flight, sessions_per_s or live_sessions
+	Unit    string `json:"load_unit"`
 	Closed  bool   `json:"closed_loop"`       // loads are requests in flight or live sessions, and saturation is hidden
 	Process string `json:"process,omitempty"` // arrivals of an open loop
 	// Precision is that which the intervals of levels were wanted at, as half of their width;
@@ -314,13 +315,15 @@ func interpolate(lo, hi float64, holds, fails *report.ContractResult) float64 {
 func (h *Highest) interval(levels []Level) {
 	h.Low, h.High = nil, nil
 	for i := range levels {
-		if l := &levels[i]; (l.Outcome == outcomeFails || l.Outcome == outcomeSaturated) && l.Sure && (h.High == nil || l.Load < *h.High) {
+		if l := &levels[i]; (l.Outcome == outcomeFails || l.Outcome == outcomeSaturated) && l.Sure &&
+			(h.High == nil || l.Load < *h.High) {
 			h.High = &l.Load
 		}
 	}
 	for i := range levels {
 		l := &levels[i]
-		if l.Outcome == outcomeHolds && l.Sure && (h.High == nil || l.Load < *h.High) && (h.Low == nil || l.Load > *h.Low) {
+		if l.Outcome == outcomeHolds && l.Sure && (h.High == nil || l.Load < *h.High) &&
+			(h.Low == nil || l.Load > *h.Low) {
 			h.Low = &l.Load
 		}
 	}

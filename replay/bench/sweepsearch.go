@@ -105,7 +105,8 @@ func (l *Ladder) nextSearched(levels []Level) float64 {
 // unmeasured is the load, rounded; 0 where that was measured or is out of range.
 func (l *Ladder) unmeasured(load float64, levels []Level) float64 {
 	load = l.round(load)
-	if load < leastLoad || load > mostLoad || slices.ContainsFunc(levels, func(v Level) bool { return v.Load == load }) {
+	if load < leastLoad || load > mostLoad ||
+		slices.ContainsFunc(levels, func(v Level) bool { return v.Load == load }) {
 		return 0
 	}
 	return load

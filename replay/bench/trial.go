@@ -20,8 +20,10 @@ type Trial struct {
 	Name     string // for people
 	Workload string // file of the trace or workload that is sent
 	Load     Load
-	Seed     string        // of prompts and arrivals; "" takes the workload's
-	ColdSeed string        // of the prompts in place of Seed, where the cache is to be cold and the server cannot empty it; "" is one that no run had
+	Seed     string // of prompts and arrivals; "" takes the workload's
+	// of the prompts in place of Seed, where the cache is to be cold and the server cannot empty it; "" is one that no
+	// run had
+	ColdSeed string
 	Duration time.Duration // nothing is sent that is due later; 0 is the whole workload
 	Loop     bool          // play the workload again and again until Duration is over
 	Rows     int64         // send only so many, the first; 0 is all

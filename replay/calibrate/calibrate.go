@@ -63,7 +63,8 @@ func Fit(ctx context.Context, records []*Record, s Stated, told func(step string
 	if err := f.measureIntervals(); err != nil {
 		return nil, err
 	}
-	out := &Calibration{Model: modelOf(records), Engine: f.config, Residual: math.Sqrt(f.loss), Parameters: f.parameters()}
+	out := &Calibration{Model: modelOf(records), Engine: f.config, Residual: math.Sqrt(f.loss),
+		Parameters: f.parameters()}
 	for _, r := range records {
 		out.Sources = append(out.Sources, r.source())
 		r.cover(&out.Covers)
@@ -89,7 +90,8 @@ func modelOf(records []*Record) string {
 }
 
 func (r *Record) source() Source {
-	s := Source{File: r.Name, Load: r.Level, Requests: len(r.requests), Workload: r.About.Workload, Started: r.About.Started, Recorded: "reprise " + r.About.Version, Untrusted: r.Untrusted}
+	s := Source{File: r.Name, Load: r.Level, Requests: len(r.requests), Workload: r.About.Workload,
+		Started: r.About.Started, Recorded: "reprise " + r.About.Version, Untrusted: r.Untrusted}
 	if r.About.Read != nil {
 		s.Recorded = r.About.Read.Tool
 	}
@@ -105,9 +107,11 @@ func (r *Record) source() Source {
 // cover widens c to what the record has.
 func (r *Record) cover(c *engine.Covers) {
 	p := r.peak()
-	c.MaxInFlight, c.MaxDecoding, c.MaxKVTokens = max(c.MaxInFlight, p.inFlight), max(c.MaxDecoding, p.decoding), max(c.MaxKVTokens, p.kv)
+	c.MaxInFlight, c.MaxDecoding, c.MaxKVTokens = max(c.MaxInFlight, p.inFlight), max(c.MaxDecoding, p.decoding),
+		max(c.MaxKVTokens, p.kv)
 	for i := range r.requests {
-		c.MaxPromptTokens, c.MaxOutputTokens = max(c.MaxPromptTokens, r.requests[i].input), max(c.MaxOutputTokens, r.requests[i].output)
+		c.MaxPromptTokens, c.MaxOutputTokens = max(c.MaxPromptTokens, r.requests[i].input),
+			max(c.MaxOutputTokens, r.requests[i].output)
 	}
 }
 

@@ -156,7 +156,8 @@ func (d *Design) command(records []*Record, taken []candidate) {
 		for _, r := range slices.Compact(rates) {
 			list = append(list, strconv.FormatFloat(r, 'g', -1, 64))
 		}
-		line := fmt.Sprintf("reprise sweep %s --url %s --rates %s --no-confirm -o more", workload, url, strings.Join(list, ","))
+		line := fmt.Sprintf("reprise sweep %s --url %s --rates %s --no-confirm -o more", workload, url,
+			strings.Join(list, ","))
 		if long {
 			line += "-long"
 		}
@@ -196,7 +197,8 @@ func (f *fitted) draw(n int, rate float64, long bool) *Record {
 	for range n {
 		from := f.records[rng.IntN(len(f.records))]
 		q := from.requests[rng.IntN(len(from.requests))]
-		one := request{sent: engine.Picos(at * 1e12), input: q.input, output: q.output, reused: q.reused, measured: true}
+		one := request{sent: engine.Picos(at * 1e12), input: q.input, output: q.output,
+			reused: q.reused, measured: true}
 		if long {
 			one.input, one.reused = 8*q.input, 0
 		}

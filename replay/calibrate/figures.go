@@ -84,17 +84,20 @@ func (r *Record) figures(p *played, of part) []Figure {
 		return nil
 	}
 	var out []Figure
-	for k, t := range [][2][]int64{{measured.ttft, predicted.ttft}, {measured.itl, predicted.itl}, {measured.e2e, predicted.e2e}} {
+	for k, t := range [][2][]int64{{measured.ttft, predicted.ttft}, {measured.itl, predicted.itl},
+		{measured.e2e, predicted.e2e}} {
 		slices.Sort(t[0])
 		slices.Sort(t[1])
 		for _, s := range statistics {
 			if n := min(len(t[0]), len(t[1])); n >= s.needs() {
-				out = append(out, Figure{Metric: metricName(times[k], s.name), Measured: s.over(t[0]), Predicted: s.over(t[1]), Values: n})
+				out = append(out, Figure{Metric: metricName(times[k], s.name), Measured: s.over(t[0]),
+					Predicted: s.over(t[1]), Values: n})
 			}
 		}
 	}
 	if last > first && end > begin {
-		out = append(out, Figure{Metric: tokensPerS, Measured: float64(tokens) / secondsOf(last-first), Predicted: float64(tokens) / secondsOf(end-begin), Values: answered})
+		out = append(out, Figure{Metric: tokensPerS, Measured: float64(tokens) / secondsOf(last-first),
+			Predicted: float64(tokens) / secondsOf(end-begin), Values: answered})
 	}
 	return out
 }
@@ -174,7 +177,8 @@ func meanOf(runs [][]Figure) []Figure {
 		}
 		mean := Figure{Metric: f.Metric}
 		for _, g := range of {
-			mean.Measured, mean.Predicted, mean.Values = mean.Measured+g.Measured/n, mean.Predicted+g.Predicted/n, mean.Values+g.Values
+			mean.Measured, mean.Predicted, mean.Values = mean.Measured+g.Measured/n, mean.Predicted+g.Predicted/n,
+				mean.Values+g.Values
 		}
 		if n > 1 {
 			squares := 0.0

@@ -52,8 +52,10 @@ type document struct {
 
 func (c *Calibration) document() document {
 	e := c.Engine
-	return document{Schema: schema, Model: c.Model, Warning: c.Warning(), Parameters: c.Parameters, Residual: digits(c.Residual), Covers: c.Covers, Sources: c.Sources, HeldOut: c.HeldOut,
-		Engine: settingsFile{e.BlockSize, e.KVTokens, e.MaxSeqs, e.MaxBatchTokens, e.MaxWaiting, e.ChunkedPrefill, e.PrefixCaching, e.Batching, e.Costs.String()}}
+	return document{Schema: schema, Model: c.Model, Warning: c.Warning(), Parameters: c.Parameters,
+		Residual: digits(c.Residual), Covers: c.Covers, Sources: c.Sources, HeldOut: c.HeldOut,
+		Engine: settingsFile{e.BlockSize, e.KVTokens, e.MaxSeqs, e.MaxBatchTokens, e.MaxWaiting, e.ChunkedPrefill,
+			e.PrefixCaching, e.Batching, e.Costs.String()}}
 }
 
 // MarshalJSON writes what the file has, and the design of further loads.
@@ -76,7 +78,8 @@ func (c *Calibration) Marshal() ([]byte, error) {
 
 // MarshalYAML writes a figure in one line.
 func (f Figure) MarshalYAML() ([]byte, error) {
-	out := fmt.Sprintf("{metric: %s, measured: %s, predicted: %s, values: %d", f.Metric, number(f.Measured), number(f.Predicted), f.Values)
+	out := fmt.Sprintf("{metric: %s, measured: %s, predicted: %s, values: %d", f.Metric, number(f.Measured),
+		number(f.Predicted), f.Values)
 	if f.Spread > 0 {
 		out += ", spread: " + number(f.Spread)
 	}
@@ -118,8 +121,10 @@ func Open(path string) (*Calibration, error) {
 }
 
 // wholeKeys are the keys whose values are whole numbers.
-var wholeKeys = map[string]bool{"block_size": true, "kv_tokens": true, "max_num_seqs": true, "max_num_batched_tokens": true, "max_waiting": true,
-	"requests": true, "runs": true, "values": true, "max_prompt_tokens": true, "max_output_tokens": true, "max_in_flight": true, "max_decoding": true, "max_kv_tokens": true}
+var wholeKeys = map[string]bool{"block_size": true, "kv_tokens": true, "max_num_seqs": true,
+	"max_num_batched_tokens": true, "max_waiting": true,
+	"requests": true, "runs": true, "values": true, "max_prompt_tokens": true, "max_output_tokens": true,
+	"max_in_flight": true, "max_decoding": true, "max_kv_tokens": true}
 
 // maxWhole bounds the whole numbers of a file.
 const maxWhole = 1 << 40
@@ -157,8 +162,10 @@ func parse(text []byte) (*Calibration, error) {
 		return nil, doc.Faultf("its schema is not %s: it is no engine of reprise calibrate", schema)
 	}
 	e := d.Engine
-	c := &Calibration{Model: d.Model, Parameters: d.Parameters, Residual: d.Residual, Covers: d.Covers, Sources: d.Sources, HeldOut: d.HeldOut,
-		Engine: engine.Config{BlockSize: e.BlockSize, KVTokens: e.KVTokens, MaxSeqs: e.MaxSeqs, MaxBatchTokens: e.MaxBatchTokens, MaxWaiting: e.MaxWaiting,
+	c := &Calibration{Model: d.Model, Parameters: d.Parameters, Residual: d.Residual, Covers: d.Covers,
+		Sources: d.Sources, HeldOut: d.HeldOut,
+		Engine: engine.Config{BlockSize: e.BlockSize, KVTokens: e.KVTokens, MaxSeqs: e.MaxSeqs,
+			MaxBatchTokens: e.MaxBatchTokens, MaxWaiting: e.MaxWaiting,
 			ChunkedPrefill: e.ChunkedPrefill, PrefixCaching: e.PrefixCaching, Batching: e.Batching}}
 	at, _ := doc.Find("engine")
 	if !at.Exists() {
@@ -170,7 +177,8 @@ func parse(text []byte) (*Calibration, error) {
 	if c.Engine.Costs, err = engine.ParseCosts(e.Costs, engine.Costs{}); err != nil {
 		return nil, at.Faultf("costs: %v", err)
 	}
-	if _, err := engine.NewFleet(engine.FleetConfig{Engine: c.Engine, Replicas: 1, Router: fleet.RoundRobin}, nil); err != nil {
+	if _, err := engine.NewFleet(engine.FleetConfig{Engine: c.Engine, Replicas: 1, Router: fleet.RoundRobin},
+		nil); err != nil {
 		return nil, at.Faultf("engine: %v", strings.TrimPrefix(err.Error(), "simulated engine: "))
 	}
 	return c, c.check(doc)
@@ -195,7 +203,8 @@ func (c *Calibration) check(doc strictyaml.Node) error {
 
 // Preset is the engine as the commands with --preset take it.
 func (c *Calibration) Preset(name string) engine.Preset {
-	return engine.Preset{Name: name, Model: c.Model, About: c.about(), Engine: c.Engine, Warning: c.Warning(), Covers: &c.Covers}
+	return engine.Preset{Name: name, Model: c.Model, About: c.about(), Engine: c.Engine, Warning: c.Warning(),
+		Covers: &c.Covers}
 }
 
 // about says where the engine is from.
@@ -204,5 +213,6 @@ func (c *Calibration) about() string {
 	for _, s := range c.Sources {
 		requests += s.Requests
 	}
-	return fmt.Sprintf("fitted by reprise calibrate to %s of %s", page.Many(int64(requests), "request"), page.Many(int64(len(c.Sources)), "run"))
+	return fmt.Sprintf("fitted by reprise calibrate to %s of %s", page.Many(int64(requests), "request"),
+		page.Many(int64(len(c.Sources)), "run"))
 }

@@ -68,7 +68,8 @@ func misses(records []*Record, c engine.Config, of part) ([][]miss, error) {
 			if q.output > 1 {
 				tpot = (p.e2e[i] - p.ttft[i]) / float64(q.output-1)
 			}
-			for _, t := range [timesOf][2]float64{{p.ttft[i], q.ttft}, {p.e2e[i], q.e2e}, {tpot, q.tpot()}, {p.gap[i], q.gap}} {
+			for _, t := range [timesOf][2]float64{{p.ttft[i], q.ttft}, {p.e2e[i], q.e2e}, {tpot, q.tpot()},
+				{p.gap[i], q.gap}} {
 				if !(t[1] > 0) {
 					continue // not measured
 				}
@@ -156,9 +157,12 @@ func startingCosts(records []*Record) []engine.Costs {
 	step, slow, most := lowest(gaps, 5), lowest(gaps, 95), slices.Max(sequences)
 	prefill, ttft := min(lowest(perToken, 2), step/50), min(lowest(ttfts, 2)/4, step)
 	kv := max(min(slow, 4*step)-step, step/4) / (most * 500)
-	memory := engine.Costs{Step: ps(step), KVToken: ps(kv), PrefillToken: ps(prefill), DecodeSeq: ps(step / most / 8), Request: ps(ttft)}
-	compute := engine.Costs{Step: ps(step * 0.9), KVToken: ps(kv / 4), PrefillToken: ps(prefill), DecodeSeq: ps(slow / most), Request: ps(ttft)}
-	fast := engine.Costs{Step: ps(step * 0.9), KVToken: ps(kv / 2), PrefillToken: ps(prefill / 4), DecodeSeq: ps(step / most / 4), Request: ps(ttft)}
+	memory := engine.Costs{Step: ps(step), KVToken: ps(kv), PrefillToken: ps(prefill), DecodeSeq: ps(step / most / 8),
+		Request: ps(ttft)}
+	compute := engine.Costs{Step: ps(step * 0.9), KVToken: ps(kv / 4), PrefillToken: ps(prefill),
+		DecodeSeq: ps(slow / most), Request: ps(ttft)}
+	fast := engine.Costs{Step: ps(step * 0.9), KVToken: ps(kv / 2), PrefillToken: ps(prefill / 4),
+		DecodeSeq: ps(step / most / 4), Request: ps(ttft)}
 	return []engine.Costs{memory, compute, fast}
 }
 
@@ -223,7 +227,8 @@ const descents = 12
 // descend goes on from costs by the steps of Levenberg (1944) and Marquardt (1963), as long
 // as they lead to less than the loss so far: near the best costs misses change smoothly
 // with them, and the simplex is slow.
-func (f *fitted) descend(c engine.Config, costs engine.Costs, names []string, least float64) (engine.Costs, float64, error) {
+func (f *fitted) descend(c engine.Config, costs engine.Costs, names []string,
+	least float64) (engine.Costs, float64, error) {
 	damping := 1e-3
 	for range descents {
 		c.Costs = costs

@@ -10,7 +10,8 @@ import (
 // fitEngine fits all that the records tell of an engine: the costs first, then the limits
 // that they show to be at work, then the costs that are not told are left out.
 func fitEngine(ctx context.Context, records []*Record, s Stated, of part) (*fitted, error) {
-	f := &fitted{ctx: ctx, records: records, of: of, config: engine.DefaultConfig(), stated: map[string]bool{}, told: map[string]bool{}, most: map[string]engine.Picos{}}
+	f := &fitted{ctx: ctx, records: records, of: of, config: engine.DefaultConfig(), stated: map[string]bool{},
+		told: map[string]bool{}, most: map[string]engine.Picos{}}
 	f.takeStated(s)
 	f.names = f.config.Costs.Names()
 	starts := startingCosts(records)
@@ -73,7 +74,8 @@ func (f *fitted) takeStated(s Stated) {
 		name string
 		from int
 		to   *int
-	}{{"block_size", s.BlockSize, &f.config.BlockSize}, {"kv_tokens", s.KVTokens, &f.config.KVTokens}, {"max_num_seqs", s.MaxSeqs, &f.config.MaxSeqs},
+	}{{"block_size", s.BlockSize, &f.config.BlockSize}, {"kv_tokens", s.KVTokens, &f.config.KVTokens},
+		{"max_num_seqs", s.MaxSeqs, &f.config.MaxSeqs},
 		{"max_num_batched_tokens", s.MaxBatchTokens, &f.config.MaxBatchTokens}} {
 		if one.from > 0 {
 			*one.to, f.stated[one.name] = one.from, true
@@ -128,7 +130,8 @@ func (f *fitted) fitPlaces() error {
 	}
 	if !f.stated["kv_tokens"] {
 		for _, tokens := range []int{kv, kv + kv/10} {
-			settings = append(settings, setting{"kv_tokens", func(c *engine.Config) { c.KVTokens = max(tokens, c.BlockSize) }})
+			settings = append(settings,
+				setting{"kv_tokens", func(c *engine.Config) { c.KVTokens = max(tokens, c.BlockSize) }})
 		}
 	}
 	_, err := f.try(settings)
@@ -173,6 +176,7 @@ func (f *fitted) fitBudget() error {
 	}
 	// It is told only where both neighbours are worse.
 	b := f.config.MaxBatchTokens
-	f.told["max_num_batched_tokens"] = !slices.ContainsFunc([]int{b / 2, b * 2}, func(tokens int) bool { return !differs(tokens) })
+	f.told["max_num_batched_tokens"] = !slices.ContainsFunc([]int{b / 2, b * 2},
+		func(tokens int) bool { return !differs(tokens) })
 	return nil
 }

@@ -16,9 +16,10 @@ import (
 
 // Where the value of a [Parameter] is from.
 const (
-	fromFit     = "fitted"
-	fromServer  = "stated"         // by the operator, or by the server when it was recorded
-	fromDefault = "not identified" // the records do not tell it: it has no effect in them, or none that is told from another
+	fromFit    = "fitted"
+	fromServer = "stated" // by the operator, or by the server when it was recorded
+	// the records do not tell it: it has no effect in them, or none that is told from another
+	fromDefault = "not identified"
 )
 
 // A Parameter is a setting of the engine with how well it is known.
@@ -284,7 +285,8 @@ func (f *fitted) parameters() []Parameter {
 				p.High = "at most " + rounded(most).Text()
 			}
 		} else {
-			p.Low, p.High = rounded(engine.Picos(float64(v)*math.Exp(-p.halfWidth))).Text(), rounded(engine.Picos(float64(v)*math.Exp(p.halfWidth))).Text()
+			p.Low, p.High = rounded(engine.Picos(float64(v)*math.Exp(-p.halfWidth))).Text(),
+				rounded(engine.Picos(float64(v)*math.Exp(p.halfWidth))).Text()
 		}
 		out = append(out, p)
 	}
@@ -297,7 +299,8 @@ func (f *fitted) parameters() []Parameter {
 		name  string
 		value int
 		least int // that the records had
-	}{{"kv_tokens", f.config.KVTokens, top.kv}, {"max_num_seqs", f.config.MaxSeqs, top.decoding}, {"max_num_batched_tokens", f.config.MaxBatchTokens, 0}} {
+	}{{"kv_tokens", f.config.KVTokens, top.kv}, {"max_num_seqs", f.config.MaxSeqs, top.decoding},
+		{"max_num_batched_tokens", f.config.MaxBatchTokens, 0}} {
 		p := Parameter{Name: s.name, Value: strconv.Itoa(s.value), From: fromDefault}
 		switch {
 		case f.stated[s.name]:

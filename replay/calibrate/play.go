@@ -30,7 +30,8 @@ func (r *Record) play(c engine.Config, gaps bool) (played, error) {
 		p.out.gaps = make([][]int64, n)
 	}
 	var err error
-	if p.fleet, err = engine.NewFleet(engine.FleetConfig{Engine: c, Replicas: 1, Router: fleet.RoundRobin}, p.over); err != nil {
+	if p.fleet, err = engine.NewFleet(engine.FleetConfig{Engine: c, Replicas: 1, Router: fleet.RoundRobin},
+		p.over); err != nil {
 		return p.out, err
 	}
 	err = p.run()
@@ -72,7 +73,8 @@ func (p *player) run() error {
 		p.now = max(p.now, p.at[i])
 		p.at[i] = p.now
 		q := &p.r.requests[i]
-		a := engine.Arrival{At: p.now, Job: engine.Job{ID: int64(i), Prompt: q.input, Output: q.output, Reused: q.reused}}
+		a := engine.Arrival{At: p.now,
+			Job: engine.Job{ID: int64(i), Prompt: q.input, Output: q.output, Reused: q.reused}}
 		if q.cut > 0 {
 			a.Cut = p.now + q.cut
 		}

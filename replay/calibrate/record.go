@@ -61,7 +61,8 @@ func Read(name string, f *result.File, metrics func() trace.Reader[result.Metric
 	r := &Record{Name: name, About: f.Run, Level: levelOf(&f.Run)}
 	switch run := &f.Run; {
 	case run.Read != nil && !run.Read.Instants:
-		return nil, fmt.Errorf("%s: %s does not say when each request was sent, and an engine is fitted to that: record with reprise replay", name, run.Read.Tool)
+		return nil, fmt.Errorf("%s: %s does not say when each request was sent, and an engine is fitted to that: "+
+			"record with reprise replay", name, run.Read.Tool)
 	case len(run.Endpoints) > 1 || run.Instances > 1:
 		return nil, fmt.Errorf("%s: the requests went to several servers: an engine is fitted to one", name)
 	case run.Timing == result.ClosedLoop:
@@ -97,7 +98,8 @@ func Read(name string, f *result.File, metrics func() trace.Reader[result.Metric
 		}
 	}
 	if n < leastRequests {
-		return nil, fmt.Errorf("%s: %w: %d were answered and measured, want %d at least", name, ErrFew, n, leastRequests)
+		return nil, fmt.Errorf("%s: %w: %d were answered and measured, want %d at least", name,
+			ErrFew, n, leastRequests)
 	}
 	s, err := report.Summarise(f.Run, f.Reader(), report.Options{Metrics: metrics})
 	if err == nil && !s.Verdict.Trustworthy {
@@ -131,8 +133,9 @@ func (r *Record) requestOf(row *result.Result) (q request, ok bool) {
 		return q, false
 	}
 	sent := *row.SentNS
-	q = request{sent: picos(sent), input: int(in), output: int(out), reused: int(min(value(row.Cached), in-1)), known: int(value(row.Known)),
-		ttft: math.NaN(), e2e: math.NaN(), gap: math.NaN()}
+	q = request{sent: picos(sent), input: int(in), output: int(out), reused: int(min(value(row.Cached), in-1)),
+		known: int(value(row.Known)),
+		ttft:  math.NaN(), e2e: math.NaN(), gap: math.NaN()}
 	if row.DoneNS != nil {
 		q.done = picos(*row.DoneNS)
 	}
@@ -218,12 +221,15 @@ func (r *Record) peak() (p peak) {
 			continue
 		}
 		first := q.sent + engine.Picos(q.ttft*1e12)
-		edges = append(edges, edge{q.sent, 1, 0, 0}, edge{first, 0, 1, q.input}, edge{q.done, -1, -1, -q.input - q.output})
+		edges = append(edges, edge{q.sent, 1, 0, 0}, edge{first, 0, 1, q.input},
+			edge{q.done, -1, -1, -q.input - q.output})
 		for k := 1; k <= 4; k++ { // the answer grows
 			edges = append(edges, edge{first + (q.done-first)*engine.Picos(k)/5, 0, 0, q.output / 4})
 		}
 	}
-	slices.SortFunc(edges, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.flight, b.flight)) })
+	slices.SortFunc(edges, func(a, b edge) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.flight, b.flight))
+	})
 	var now peak
 	for _, e := range edges {
 		now.inFlight, now.decoding, now.kv = now.inFlight+e.flight, now.decoding+e.decoding, now.kv+e.kv

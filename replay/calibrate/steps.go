@@ -88,7 +88,8 @@ func (r *Record) steps() []recordedStep {
 			if before.decode < 1 {
 				continue
 			}
-			s := recordedStep{seconds: seconds(gap), decode: float64(before.decode), prefill: float64(after.firstTokens - before.firstTokens)}
+			s := recordedStep{seconds: seconds(gap), decode: float64(before.decode),
+				prefill: float64(after.firstTokens - before.firstTokens)}
 			s.kv = float64(before.kv) + s.prefill
 			s.uncertainly = waits(from, to+same)
 			out = append(out, s)
@@ -147,15 +148,18 @@ func stepCosts(records []*Record, of part) (costs engine.Costs, ok bool) {
 		for i := range certain {
 			s := &certain[i]
 			t := max(math.Exp(x[0])+math.Exp(x[1])*s.kv, math.Exp(x[2])*s.prefill+math.Exp(x[3])*s.decode)
-			m := miss{log: 4 * math.Log(t/s.seconds)} // four times, so that the square ends at a quarter of a factor of e
+			// four times, so that the square ends at a quarter of a factor of e
+			m := miss{log: 4 * math.Log(t/s.seconds)}
 			sum += m.square()
 		}
 		return sum
 	}
 	for _, start := range startingCosts(records) {
-		x := []float64{math.Log(secondsOf(start.Step)), math.Log(secondsOf(start.KVToken)), math.Log(secondsOf(start.PrefillToken)), math.Log(secondsOf(start.DecodeSeq))}
+		x := []float64{math.Log(secondsOf(start.Step)), math.Log(secondsOf(start.KVToken)),
+			math.Log(secondsOf(start.PrefillToken)), math.Log(secondsOf(start.DecodeSeq))}
 		for range 4 {
-			r, err := optimize.Minimize(optimize.Problem{Func: miss}, x, &optimize.Settings{FuncEvaluations: 400}, &optimize.NelderMead{SimplexSize: 0.4})
+			r, err := optimize.Minimize(optimize.Problem{Func: miss}, x, &optimize.Settings{FuncEvaluations: 400},
+				&optimize.NelderMead{SimplexSize: 0.4})
 			if r == nil {
 				return costs, err == nil
 			}
@@ -183,7 +187,8 @@ func requestCost(records []*Record, c engine.Costs) engine.Picos {
 				shortest = min(shortest, q.ttft)
 				if q.sent > over {
 					computed := float64(q.input - q.reused)
-					step := max(secondsOf(c.Step)+secondsOf(c.KVToken)*float64(q.input), secondsOf(c.PrefillToken)*computed)
+					step := max(secondsOf(c.Step)+secondsOf(c.KVToken)*float64(q.input),
+						secondsOf(c.PrefillToken)*computed)
 					idle = append(idle, nanos(q.ttft-step))
 				}
 			}

@@ -26,7 +26,8 @@ func label(metric string) string {
 func signed(share float64) string { return fmt.Sprintf("%+.1f", 100*share) }
 
 // shown are the metrics of a table of errors, those of the short one first.
-var shown = []string{"ttft_mean_ms", "ttft_p50_ms", "ttft_p95_ms", "ttft_p99_ms", "itl_mean_ms", "itl_p50_ms", "itl_p95_ms", "itl_p99_ms",
+var shown = []string{"ttft_mean_ms", "ttft_p50_ms", "ttft_p95_ms", "ttft_p99_ms", "itl_mean_ms", "itl_p50_ms",
+	"itl_p95_ms", "itl_p99_ms",
 	"e2e_mean_ms", "e2e_p50_ms", "e2e_p95_ms", "e2e_p99_ms", tokensPerS}
 
 var shownShort = []string{"ttft_p50_ms", "ttft_p95_ms", "itl_p50_ms", "itl_p95_ms", "e2e_mean_ms", tokensPerS}
@@ -57,7 +58,8 @@ func errorTable(all []Level, metrics []string) (head []string, rows [][]string) 
 // figure.
 func (c *Calibration) WriteText(w io.Writer, o textpage.Options) error {
 	p := textpage.New(o)
-	p.Line("", fmt.Sprintf("An engine for %s, %s.", strings.Replace(c.Model, unknownModel, "a model of unknown name", 1), c.about()))
+	p.Line("", fmt.Sprintf("An engine for %s, %s.",
+		strings.Replace(c.Model, unknownModel, "a model of unknown name", 1), c.about()))
 	if warning := c.Warning(); warning != "" {
 		p.Line("Warning: ", warning+".")
 	}
@@ -115,7 +117,8 @@ func (c *Calibration) writeFigures(p *textpage.Page) {
 	for _, l := range c.HeldOut.Levels {
 		var rows [][]string
 		for _, f := range l.Figures {
-			rows = append(rows, []string{label(f.Metric), page.Short(f.Measured), page.Short(f.Predicted), signed(f.Error()) + " %"})
+			rows = append(rows, []string{label(f.Metric), page.Short(f.Measured), page.Short(f.Predicted),
+				signed(f.Error()) + " %"})
 		}
 		p.Table(l.Load+", held out; latencies in ms", []string{"metric", "measured", "predicted", "error"}, rows)
 	}
@@ -124,8 +127,10 @@ func (c *Calibration) writeFigures(p *textpage.Page) {
 		rows = append(rows, []string{s.File, s.Load, page.Count(int64(s.Requests)), s.Recorded, s.Server})
 	}
 	p.Table("Fitted to", []string{"file", "load", "requests", "recorded by", "server"}, rows)
-	p.Line("", fmt.Sprintf("Covers prompts up to %s tokens, answers up to %s, %s requests in flight, %s tokens of KV. Root mean square error of what was fitted to: %s (of logarithms).",
-		page.Count(int64(c.Covers.MaxPromptTokens)), page.Count(int64(c.Covers.MaxOutputTokens)), page.Count(int64(c.Covers.MaxInFlight)), page.Count(int64(c.Covers.MaxKVTokens)), page.Percent(c.Residual)))
+	p.Line("", fmt.Sprintf("Covers prompts up to %s tokens, answers up to %s, %s requests in flight, %s tokens of "+
+		"KV. Root mean square error of what was fitted to: %s (of logarithms).",
+		page.Count(int64(c.Covers.MaxPromptTokens)), page.Count(int64(c.Covers.MaxOutputTokens)),
+		page.Count(int64(c.Covers.MaxInFlight)), page.Count(int64(c.Covers.MaxKVTokens)), page.Percent(c.Residual)))
 }
 
 // WriteText writes how far the runs are from the engine, in [textpage.AnswerLines] lines at
@@ -155,7 +160,8 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 		slices.SortStableFunc(v.Levels, func(a, b Validated) int { return len(b.Beyond) - len(a.Beyond) })
 	}
 	for _, l := range v.Levels[:most] {
-		p.Line("", fmt.Sprintf("%s: %s, %s; latencies in ms", l.Load, page.Many(int64(l.Runs), "run"), page.Many(int64(l.Requests), "request")))
+		p.Line("", fmt.Sprintf("%s: %s, %s; latencies in ms", l.Load, page.Many(int64(l.Runs), "run"),
+			page.Many(int64(l.Requests), "request")))
 		var rows [][]string
 		for _, f := range l.Figures {
 			spread, note := "–", ""
@@ -168,7 +174,8 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 			case !slices.Contains(l.Judged, f.Metric):
 				note = "too few to judge"
 			}
-			rows = append(rows, []string{label(f.Metric), page.Short(f.Measured), page.Short(f.Predicted), signed(f.Error()) + " %", spread, note})
+			rows = append(rows, []string{label(f.Metric), page.Short(f.Measured), page.Short(f.Predicted),
+				signed(f.Error()) + " %", spread, note})
 		}
 		p.Columns([]string{"metric", "measured", "predicted", "error", "spread", ""}, rows)
 	}
@@ -176,7 +183,8 @@ func (v *Validation) WriteText(w io.Writer, o textpage.Options) error {
 		p.Line("", "and "+page.Many(int64(more), "more load"))
 	}
 	p.Blank()
-	p.Line("", "Spread is the standard deviation between runs. A figure is beyond where its error is above the limit and above twice the spread. "+o.Rest)
+	p.Line("", "Spread is the standard deviation between runs. A figure is beyond where its error is above the limit "+
+		"and above twice the spread. "+o.Rest)
 	_, err := p.WriteTo(w)
 	return err
 }

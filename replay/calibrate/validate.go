@@ -81,7 +81,8 @@ func (v *Validation) Worst() (load string, worst Figure) {
 	for i := range v.Levels {
 		l := &v.Levels[i]
 		for _, f := range l.Figures {
-			if slices.Contains(l.Judged, f.Metric) && (worst.Metric == "" || math.Abs(f.Error()) > math.Abs(worst.Error())) {
+			if slices.Contains(l.Judged, f.Metric) &&
+				(worst.Metric == "" || math.Abs(f.Error()) > math.Abs(worst.Error())) {
 				load, worst = l.Load, f
 			}
 		}

@@ -46,7 +46,8 @@ type Report struct {
 	RoundTripMS *RoundTripMS `json:"round_trip_ms"`
 	Clock       *Clock       `json:"clock"`
 
-	Adapted  []string      `json:"adapted,omitempty"` // how requests differ from those that a replay sends elsewhere: the server refuses these
+	// how requests differ from those that a replay sends elsewhere: the server refuses these
+	Adapted  []string      `json:"adapted,omitempty"`
 	Sent     client.Probed `json:"sent"`
 	Refuted  []Refuted     `json:"refuted_counts,omitempty"`
 	Findings []Finding     `json:"findings"`
@@ -67,7 +68,8 @@ type Refuted struct {
 func refuted(probes []result.Result) (out []Refuted) {
 	for i := range probes {
 		r := &probes[i]
-		one := Refuted{API: r.API, Input: r.ClaimedInput, Cached: r.ClaimedCached, Output: r.ClaimedOutput, Bytes: r.TextBytes}
+		one := Refuted{API: r.API, Input: r.ClaimedInput, Cached: r.ClaimedCached, Output: r.ClaimedOutput,
+			Bytes: r.TextBytes}
 		for _, finding := range r.Contradictions().All() {
 			one.Kinds, one.says = append(one.Kinds, finding.Key()), append(one.says, finding.Says())
 		}
@@ -129,7 +131,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	words := o.Tokenizer.Words()
 	counting := "" // the API whose counts are used
 	var refused error
-	for _, name := range []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings} {
+	for _, name := range []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages,
+		result.APIEmbeddings} {
 		api := API{Name: name, Has: has[name]}
 		if api.Has && (o.API == "" || o.API == result.APIAuto || o.API == name) {
 			var overhead int
@@ -180,7 +183,8 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return r, ctx.Err()
 }
 
-var errNoAPI = errors.New("the server has none of the completions, chat, responses, messages and embeddings APIs below the path of its URL")
+var errNoAPI = errors.New("the server has none of the completions, chat, responses, messages and embeddings APIs " +
+	"below the path of its URL")
 
 // counts says whether an API that was tried reports usage.
 func (r *Report) counts(api string) bool {

@@ -28,10 +28,13 @@ type Finding struct {
 
 // Engines by the names of their metrics, and their flags by what these turn on.
 var (
-	engineNames = map[string]string{"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp", "dynamo": "NVIDIA Dynamo", "trtllm": "TensorRT-LLM", "reprise": "reprise serve"}
+	engineNames = map[string]string{"vllm": "vLLM", "sglang": "SGLang", "llamacpp": "llama.cpp",
+		"dynamo": "NVIDIA Dynamo", "trtllm": "TensorRT-LLM", "reprise": "reprise serve"}
 
 	cachedTokensFlags = map[string]string{"vllm": "--enable-prompt-tokens-details", "sglang": "--enable-cache-report"}
-	prefixCacheFlags  = map[string]string{"vllm": "--enable-prefix-caching", "sglang": "leave --disable-radix-cache out", "trtllm": "kv_cache_config.enable_block_reuse", "llamacpp": "--cache-prompt"}
+	prefixCacheFlags  = map[string]string{"vllm": "--enable-prefix-caching",
+		"sglang": "leave --disable-radix-cache out", "trtllm": "kv_cache_config.enable_block_reuse",
+		"llamacpp": "--cache-prompt"}
 )
 
 // list takes a finding.
@@ -82,7 +85,8 @@ func (r *Report) findings() (out []Finding) {
 	}
 	apis(r.APIs).findings(add)
 	for i := range r.Refuted {
-		add("Counts", Problem, "%s: a replay would use them for no figure, and not be trustworthy", r.Refuted[i].String())
+		add("Counts", Problem, "%s: a replay would use them for no figure, and not be trustworthy",
+			r.Refuted[i].String())
 	}
 	r.Cache.findings(add, &r.Server)
 	r.Tokenizer.findings(add, r.Model)
@@ -91,26 +95,33 @@ func (r *Report) findings() (out []Finding) {
 		perEvent = fmt.Sprintf("; %.2f tokens an event", *r.PerEvent)
 	}
 	if r.Server.Speculates {
-		add("Speculation", Note, "the server decodes speculatively%s: with made-up prompts TPOT is not that of real text. --corpus, --verbatim or record --shadow send text that is", perEvent)
+		add("Speculation", Note, "the server decodes speculatively%s: with made-up prompts TPOT is not that of real "+
+			"text. --corpus, --verbatim or record --shadow send text that is", perEvent)
 	} else if r.PerEvent != nil && *r.PerEvent > 1.5 {
-		add("Speculation", Note, "not stated%s: it may decode speculatively, and gaps are between events, not tokens", perEvent)
+		add("Speculation", Note, "not stated%s: it may decode speculatively, and gaps are between events, not tokens",
+			perEvent)
 	} else {
 		add("Speculation", OK, "none seen%s", perEvent)
 	}
 	if t := r.RoundTripMS; t != nil {
-		add("Round trip", OK, "%s ms at the median of %d, %s at least", page.Number(t.Median), t.N, page.Number(t.Least))
+		add("Round trip", OK, "%s ms at the median of %d, %s at least", page.Number(t.Median), t.N,
+			page.Number(t.Least))
 	}
 	switch c := r.Clock; {
 	case c == nil:
 		add("Clock", Note, "not known: the server sends no Date header, or several that disagree")
 	case c.FromS > 1:
-		add("Clock", Note, "the server's clock is ahead by %.1f to %.1f s; Date headers have whole seconds. Its logs stand beside a replay only after that is taken off", c.FromS, c.ToS)
+		add("Clock", Note, "the server's clock is ahead by %.1f to %.1f s; Date headers have whole seconds. Its logs "+
+			"stand beside a replay only after that is taken off", c.FromS, c.ToS)
 	case c.ToS < -1:
-		add("Clock", Note, "the server's clock is behind by %.1f to %.1f s; Date headers have whole seconds. Its logs stand beside a replay only after that is added", -c.ToS, -c.FromS)
+		add("Clock", Note, "the server's clock is behind by %.1f to %.1f s; Date headers have whole seconds. Its "+
+			"logs stand beside a replay only after that is added", -c.ToS, -c.FromS)
 	default:
-		add("Clock", OK, "that of this machine, within %.1f s by Date headers, which have whole seconds", max(-c.FromS, c.ToS))
+		add("Clock", OK, "that of this machine, within %.1f s by Date headers, which have whole seconds",
+			max(-c.FromS, c.ToS))
 	}
-	add("Sent", OK, "%s for %s of prompts and %s of answers", page.Many(int64(r.Sent.Requests), "request"), page.Many(r.Sent.PromptTokens, "token"), page.Brief(r.Sent.OutputTokens))
+	add("Sent", OK, "%s for %s of prompts and %s of answers", page.Many(int64(r.Sent.Requests), "request"),
+		page.Many(r.Sent.PromptTokens, "token"), page.Brief(r.Sent.OutputTokens))
 	return out
 }
 
@@ -148,9 +159,12 @@ func (all apis) findings(add list) {
 	}
 	switch {
 	case len(with) == 0:
-		add("Usage", Problem, "the server counts no tokens in its answers, so that those of a replay are estimates by the tokenizer. Servers of OpenAI's API do where stream_options.include_usage is asked for, which it was; a gateway may take it out")
+		add("Usage", Problem, "the server counts no tokens in its answers, so that those of a replay are estimates "+
+			"by the tokenizer. Servers of OpenAI's API do where stream_options.include_usage is asked for, which it "+
+			"was; a gateway may take it out")
 	case len(without) > 0:
-		add("Usage", Note, "token counts come with the answers of %s, but not of %s", strings.Join(with, ", "), strings.Join(without, ", "))
+		add("Usage", Note, "token counts come with the answers of %s, but not of %s", strings.Join(with, ", "),
+			strings.Join(without, ", "))
 	default:
 		add("Usage", OK, "token counts come with the answers of all of them")
 	}
@@ -166,7 +180,8 @@ func (c *Cache) findings(add list, s *result.ServerModels) {
 	}
 	switch {
 	case c.On == nil:
-		add("Prefix cache", Note, "not known whether it is on%s: the server neither states it nor reports cached tokens", turnOn)
+		add("Prefix cache", Note,
+			"not known whether it is on%s: the server neither states it nor reports cached tokens", turnOn)
 	case !*c.On:
 		add("Prefix cache", Note, "off%s, %s: every prompt is computed whole", turnOn, c.OnFrom)
 	default:
@@ -176,7 +191,9 @@ func (c *Cache) findings(add list, s *result.ServerModels) {
 		}
 		add("Prefix cache", OK, "on, %s%s", c.OnFrom, found)
 		if c.Found != nil && *c.Found <= 1 && c.OnFrom == "stated" {
-			add("Prefix cache", Note, "a prompt of %d tokens that came again at once was not found: a router may spread prompts over several engines", c.Sent)
+			add("Prefix cache", Note,
+				"a prompt of %d tokens that came again at once was not found: a router may spread prompts over "+
+					"several engines", c.Sent)
 		}
 	}
 	switch {
@@ -185,9 +202,12 @@ func (c *Cache) findings(add list, s *result.ServerModels) {
 	case *c.Reported:
 		add("Cached tokens", OK, "reported in usage")
 	case cachedTokensFlags[s.Engine] != "":
-		add("Cached tokens", Note, "not reported, so that hits are those of the server's metrics alone: start it with %s", cachedTokensFlags[s.Engine])
+		add("Cached tokens", Note,
+			"not reported, so that hits are those of the server's metrics alone: start it with %s",
+			cachedTokensFlags[s.Engine])
 	default:
-		add("Cached tokens", Note, "not reported, so that hits are those of the server's metrics alone, where it has any")
+		add("Cached tokens", Note,
+			"not reported, so that hits are those of the server's metrics alone, where it has any")
 	}
 	kv := "capacity not stated"
 	if s.KVTokens > 0 {
@@ -202,7 +222,8 @@ func (c *Cache) findings(add list, s *result.ServerModels) {
 	case s.BlockSize > 0:
 		add("KV cache", OK, "%s, in blocks of %d (%s)", kv, s.BlockSize, s.BlockFrom)
 	default:
-		add("KV cache", Note, "%s, block size not stated: a replay takes 16 for the expected hit ratio, and --server-block-size names another", kv)
+		add("KV cache", Note, "%s, block size not stated: a replay takes 16 for the expected hit ratio, and "+
+			"--server-block-size names another", kv)
 	}
 }
 
@@ -234,7 +255,9 @@ func (t *Tokens) findings(add list, model string) {
 		if strings.Count(model, "/") == 1 {
 			next += " or, when it is in Hugging Face's cache, as " + model
 		}
-		add("Tokenizer", Problem, "the server does not count as %s does: %s%s for %s%s. Prompts would not have the lengths of the workload: %s", name, map[bool]string{true: "+"}[off > 0], page.Percent(off), kind, likely, next)
+		add("Tokenizer", Problem, "the server does not count as %s does: %s%s for %s%s. Prompts would not have the "+
+			"lengths of the workload: %s", name, map[bool]string{true: "+"}[off > 0], page.Percent(off),
+			kind, likely, next)
 	}
 }
 

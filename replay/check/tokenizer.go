@@ -28,11 +28,15 @@ type Text struct {
 // texts are what tokenizers cut into different numbers of tokens.
 func texts() []Text {
 	return []Text{
-		{Kind: "English", content: "The committee had not expected the results to arrive before Thursday, yet everyone agreed that the measurements were trustworthy, unusually precise and surprisingly inexpensive."},
-		{Kind: "code", content: "func (s *Server) handle(w http.ResponseWriter, r *http.Request) {\n\tif err := json.NewDecoder(r.Body).Decode(&req); err != nil {\n\t\treturn fmt.Errorf(\"line %d: %w\", i+1, err)\n\t}\n}"},
+		{Kind: "English", content: "The committee had not expected the results to arrive before Thursday, yet " +
+			"everyone agreed that the measurements were trustworthy, unusually precise and surprisingly inexpensive."},
+		{Kind: "code", content: "func (s *Server) handle(w http.ResponseWriter, r *http.Request) {\n\tif err := " +
+			"json.NewDecoder(r.Body).Decode(&req); err != nil {\n\t\treturn fmt.Errorf(\"line %d: %w\", i+1, " +
+			"err)\n\t}\n}"},
 		{Kind: "Chinese and Japanese", content: "人工智能正在改变我们的工作方式，但是测量必须可靠。東京の図書館では、毎日多くの人が静かに本を読んでいます。"},
 		{Kind: "digits", content: "3141592653589793238462643383279502884197169399375105820974944592"},
-		{Kind: "white space", content: "a" + strings.Repeat(" ", 24) + "b\n\n\n\n" + strings.Repeat("\t", 6) + "c" + strings.Repeat("\n    ", 6) + "d"},
+		{Kind: "white space", content: "a" + strings.Repeat(" ", 24) + "b\n\n\n\n" + strings.Repeat("\t", 6) + "c" +
+			strings.Repeat("\n    ", 6) + "d"},
 	}
 }
 
@@ -75,7 +79,8 @@ func tokens(t *Text) int { return t.Tokens }
 // cl100k_base, whose merges Llama 3 and Qwen share.
 func (t *Tokens) family() string {
 	for _, name := range token.Names() {
-		if tok, err := token.Open(name); err == nil && !t.differs(func(text *Text) int { return len(tok.Append(nil, text.content)) }) {
+		if tok, err := token.Open(name); err == nil &&
+			!t.differs(func(text *Text) int { return len(tok.Append(nil, text.content)) }) {
 			return name
 		}
 	}

@@ -54,7 +54,8 @@ func (o *oddities) outcome(out *openai.Outcome, found tokenusage.Findings) {
 		{&o.odd.Malformed, out.Malformed > 0},
 		{&o.odd.Choices, out.Choices > 1},
 		{&o.odd.NoUsage, sound && u == nil},
-		{&o.odd.Uncounted, sound && !counted && u != nil && u.CompletionTokens > 0 && u.CompletionTokens != out.TokenEvents},
+		{&o.odd.Uncounted, sound && !counted && u != nil && u.CompletionTokens > 0 &&
+			u.CompletionTokens != out.TokenEvents},
 	} {
 		if c.holds {
 			*c.n++
@@ -126,7 +127,8 @@ func isToken(value string) bool {
 		return false
 	}
 	return strings.IndexFunc(value, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:", r))
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_.:", r))
 	}) < 0
 }
 

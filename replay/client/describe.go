@@ -12,7 +12,8 @@ import (
 
 // samplingFields are the fields of a request body that say how tokens are drawn.
 var samplingFields = []string{
-	"temperature", "top_p", "top_k", "min_p", "seed", "n", "best_of", "presence_penalty", "frequency_penalty", "repetition_penalty",
+	"temperature", "top_p", "top_k", "min_p", "seed", "n", "best_of", "presence_penalty", "frequency_penalty",
+	"repetition_penalty",
 	"stop", "ignore_eos", "min_tokens", "logit_bias", "logprobs", "top_logprobs",
 }
 
@@ -52,7 +53,8 @@ func (h *HTTP) Describe(run *result.Run) {
 	run.Retries, run.BackoffNS, run.RetryOther = h.opt.Retries, int64(h.opt.Backoff), h.opt.RetryOther
 	run.TLSUnverified = h.opt.TLS != nil && h.opt.TLS.InsecureSkipVerify
 	run.HTTP2, run.Proxy = h.opt.HTTP2, h.opt.Proxy
-	run.TimeoutNS, run.FirstTokenTimeoutNS, run.IdleTimeoutNS = int64(h.opt.Timeout), int64(h.opt.FirstTokenTimeout), int64(h.opt.IdleTimeout)
+	run.TimeoutNS, run.FirstTokenTimeoutNS, run.IdleTimeoutNS = int64(h.opt.Timeout), int64(h.opt.FirstTokenTimeout),
+		int64(h.opt.IdleTimeout)
 	if h.opt.API == result.APIEmbeddings {
 		return
 	}

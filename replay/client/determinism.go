@@ -17,7 +17,8 @@ var greedy = []byte(`{"temperature":0,"seed":1}`)
 // answers. One request at a time is the easiest case for a server: what differs between
 // batches of different sizes does not show. Rows that failed in the source are passed
 // over. It must not run at the same time as Prepare.
-func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Request], total int64, p result.Prompter, n int) (result.Determinism, error) {
+func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Request], total int64, p result.Prompter,
+	n int) (result.Determinism, error) {
 	var d result.Determinism
 	if h.opt.API == result.APIEmbeddings {
 		return d, errors.New("client: embeddings have no text to compare")
@@ -28,7 +29,8 @@ func (h *HTTP) CheckDeterminism(ctx context.Context, rows trace.Reader[trace.Req
 	}
 	step := max(total/int64(max(n, 1)), 1)
 	err = trace.Each(rows, func(id int64, row *trace.Request) error {
-		if d.Rows >= int64(n) || id%step != 0 || row.Status == trace.StatusFailed || apiOf(h.opt.API, row) == result.APIEmbeddings {
+		if d.Rows >= int64(n) || id%step != 0 || row.Status == trace.StatusFailed ||
+			apiOf(h.opt.API, row) == result.APIEmbeddings {
 			return ctx.Err()
 		}
 		d.Rows++

@@ -15,7 +15,8 @@ import (
 
 // New checks the options and makes an endpoint. It connects to nothing.
 func New(o Options) (*HTTP, error) {
-	o.API, o.Connections, o.Balance = cmp.Or(o.API, result.APIChat), cmp.Or(o.Connections, PerRequest), cmp.Or(o.Balance, RoundRobin)
+	o.API, o.Connections, o.Balance = cmp.Or(o.API, result.APIChat), cmp.Or(o.Connections, PerRequest),
+		cmp.Or(o.Balance, RoundRobin)
 	o.Timeout, o.ConnectTimeout = cmp.Or(o.Timeout, 10*time.Minute), cmp.Or(o.ConnectTimeout, connectTimeout)
 	if err := o.check(); err != nil {
 		return nil, err
@@ -23,7 +24,8 @@ func New(o Options) (*HTTP, error) {
 	if o.Extra.Forbids("ignore_eos") { // so that it is not sent, and no length is forced in another way
 		o.ForceOutput, o.Extra = false, o.Extra.LeftOut("ignore_eos")
 	}
-	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, uncounted: map[string]bool{}, dialects: map[string]*dialect{}, served: newServedBy(o.RecordHeaders), priority: map[string]openai.Extra{}}
+	h := &HTTP{opt: o, model: o.Model, overheads: map[string]int{}, uncounted: map[string]bool{},
+		dialects: map[string]*dialect{}, served: newServedBy(o.RecordHeaders), priority: map[string]openai.Extra{}}
 	var err error
 	if h.targets, err = o.targets(); err != nil {
 		return nil, err
@@ -34,7 +36,8 @@ func New(o Options) (*HTTP, error) {
 		}
 	}
 	h.header = http.Header{
-		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"}, "User-Agent": {"reprise"},
+		"Content-Type": {"application/json"}, "Accept": {"text/event-stream, application/json"},
+		"User-Agent": {"reprise"},
 	}
 	if o.API == result.APIMessages {
 		h.header.Set("Anthropic-Version", "2023-06-01") // which Anthropic asks for; there is no other

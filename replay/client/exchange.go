@@ -127,7 +127,10 @@ func (e netExchanger) request(ctx context.Context, c *httpCall, t *try, sent fun
 	}
 	atomic.StoreInt32(&c.holders, 1)
 	if h.opt.HTTP2 { // whose headers have gone out when they are said to be written
-		hooks.WroteHeaders, hooks.GotConn = nil, func(info httptrace.GotConnInfo) { t.reused.Store(info.Reused); sent() }
+		hooks.WroteHeaders, hooks.GotConn = nil, func(info httptrace.GotConnInfo) {
+			t.reused.Store(info.Reused)
+			sent()
+		}
 		read := new(atomic.Bool)
 		req.GetBody = func() (io.ReadCloser, error) {
 			if read.Load() {

@@ -35,12 +35,14 @@ var adaptations = []adaptation{
 		func(d *dialect) *bool { return &d.completions },
 	},
 	{
-		"min_tokens and ignore_eos are left out, so answers end where the model ends them", []string{"min_tokens", "ignore_eos"},
+		"min_tokens and ignore_eos are left out, so answers end where the model ends them",
+		[]string{"min_tokens", "ignore_eos"},
 		func(h *HTTP, api string) bool { return h.opt.ForceOutput && api != result.APIEmbeddings },
 		func(d *dialect) *bool { return &d.unforced },
 	},
 	{
-		"continuous_usage_stats is left out, so tokens are counted at the end of an answer alone", []string{"continuous_usage_stats"},
+		"continuous_usage_stats is left out, so tokens are counted at the end of an answer alone",
+		[]string{"continuous_usage_stats"},
 		func(h *HTTP, api string) bool {
 			return h.opt.ContinuousUsage && (api == result.APIChat || api == result.APICompletions)
 		},
@@ -65,14 +67,16 @@ func (h *HTTP) dialectOf(api string) *dialect {
 
 // refusesFields says whether a status can mean that a server refuses a field.
 func refusesFields(r *result.Result) bool {
-	return r.HTTPStatus != nil && (*r.HTTPStatus == http.StatusBadRequest || *r.HTTPStatus == http.StatusUnprocessableEntity)
+	return r.HTTPStatus != nil &&
+		(*r.HTTPStatus == http.StatusBadRequest || *r.HTTPStatus == http.StatusUnprocessableEntity)
 }
 
 // probe sends a request as those of the run are sent. Where the server refuses a field that a
 // replay can do without, or spells in another way, it is sent again without that, and so is
 // every request from then on to this API, see [HTTP.Adapted]. said is what the server says
 // about a refusal that stays.
-func (h *HTTP) probe(ctx context.Context, target int, api string, send func() (result.Result, string, error)) (r result.Result, said string, err error) {
+func (h *HTTP) probe(ctx context.Context, target int, api string,
+	send func() (result.Result, string, error)) (r result.Result, said string, err error) {
 	r, said, err = send()
 	if t := &h.targets[target]; err == nil && notThere(&r) && !t.given && h.setRoot(t, t.otherRoot()) {
 		again, words, err := send()
@@ -91,7 +95,8 @@ func (h *HTTP) probe(ctx context.Context, target int, api string, send func() (r
 	var others []adaptation
 	for range adaptations {
 		i := slices.IndexFunc(adaptations, func(a adaptation) bool {
-			return a.suits(h, api) && !*a.applied(h.dialectOf(api)) && slices.ContainsFunc(a.names, func(name string) bool { return strings.Contains(said, name) })
+			return a.suits(h, api) && !*a.applied(h.dialectOf(api)) &&
+				slices.ContainsFunc(a.names, func(name string) bool { return strings.Contains(said, name) })
 		})
 		if i < 0 {
 			break
@@ -150,7 +155,8 @@ func (h *HTTP) setRoot(t *target, root *url.URL) bool {
 // Adapted says how requests differ from what was asked for, since the servers refuse it: a
 // sentence for each field and API, or none.
 func (h *HTTP) Adapted() (says []string) {
-	for _, api := range []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages, result.APIEmbeddings} {
+	for _, api := range []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages,
+		result.APIEmbeddings} {
 		d := h.dialects[api]
 		for _, a := range adaptations {
 			if d != nil && *a.applied(d) {

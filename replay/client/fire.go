@@ -135,7 +135,8 @@ func (h *HTTP) fire(ctx context.Context, s result.Shot, r *result.Result, send s
 }
 
 // attempt sends the request once and reads the answer.
-func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender, hangUp *time.Timer, quiet *silence, r *result.Result) {
+func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender, hangUp *time.Timer, quiet *silence,
+	r *result.Result) {
 	clock := func() int64 { return int64(time.Since(s.Start)) }
 	c := s.Call.(*httpCall)
 	arm := s.Cut > 0 && !t.armed
@@ -180,7 +181,8 @@ func (h *HTTP) attempt(ctx context.Context, s *result.Shot, t *try, send sender,
 	if ns, ok := retryAfter(resp.header, time.Now()); ok {
 		r.RetryAfterNS = &ns
 	}
-	if coding := resp.header.Get("Content-Encoding"); resp.status == http.StatusOK && coding != "" && coding != "identity" {
+	if coding := resp.header.Get("Content-Encoding"); resp.status == http.StatusOK && coding != "" &&
+		coding != "identity" {
 		r.DoneNS = trace.Ptr(clock())
 		r.Error = openai.KindCompressed
 		return

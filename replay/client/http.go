@@ -30,7 +30,9 @@ const (
 
 // Options say where and how an [HTTP] sends.
 type Options struct {
-	URL     string   // of the server, such as http://localhost:8000, or of its APIs or one of them, see [APIOfURL]. Or unix:///path.sock[:/base]
+	// of the server, such as http://localhost:8000, or of its APIs or one of them, see [APIOfURL]. Or
+	// unix:///path.sock[:/base]
+	URL     string
 	Also    []string // further servers of the same model
 	Balance string   // of several servers: RoundRobin (also when empty) or BySession
 	API     string   // one of the API constants; empty is APIChat
@@ -156,11 +158,13 @@ func (o *Options) check() error {
 	ids := o.API == result.APICompletions || o.API == result.APIEmbeddings || o.API == result.APIAuto
 	switch {
 	case apiPaths[o.API] == "" && o.API != result.APIAuto:
-		return fmt.Errorf("client: the API is %s, %s, %s, %s, %s or %s", result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto)
+		return fmt.Errorf("client: the API is %s, %s, %s, %s, %s or %s", result.APIChat, result.APICompletions,
+			result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto)
 	case o.Balance != RoundRobin && o.Balance != BySession:
 		return fmt.Errorf("client: requests are balanced by %s or %s", RoundRobin, BySession)
 	case o.TokenIDs && !ids:
-		return fmt.Errorf("client: token ids can be sent to the %s and %s APIs only", result.APICompletions, result.APIEmbeddings)
+		return fmt.Errorf("client: token ids can be sent to the %s and %s APIs only", result.APICompletions,
+			result.APIEmbeddings)
 	case o.Timeout < 0 || o.ConnectTimeout < 0 || o.FirstTokenTimeout < 0 || o.IdleTimeout < 0 || o.Backoff < 0:
 		return errors.New("client: a timeout cannot be negative")
 	case o.Retries < 0:
@@ -182,7 +186,8 @@ func (o *Options) check() error {
 	for name, values := range o.Header {
 		for _, value := range values {
 			if !validHeader(name, value) {
-				return errors.New("client: a header that HTTP does not allow: in the name only letters, digits and hyphens, in the value no line ends")
+				return errors.New("client: a header that HTTP does not allow: in the name only letters, digits and " +
+					"hyphens, in the value no line ends")
 			}
 		}
 	}

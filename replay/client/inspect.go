@@ -17,7 +17,8 @@ import (
 // refused key is a [SetupError].
 func (h *HTTP) APIs(ctx context.Context) (map[string]bool, error) {
 	t, has := &h.targets[0], map[string]bool{}
-	for _, api := range []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings} {
+	for _, api := range []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages,
+		result.APIEmbeddings} {
 		status, body, err := h.ask(ctx, t, http.MethodPost, apiPaths[api], h.smallest(api))
 		h.countProbe(status, body)
 		fault := &SetupError{Asked: "POST " + t.shown(apiPaths[api]), API: api}
@@ -25,7 +26,8 @@ func (h *HTTP) APIs(ctx context.Context) (map[string]bool, error) {
 		case err != nil:
 			fault.Failure, fault.Kind = err, openai.ClassifyError(err)
 			return nil, fault
-		case status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
+		case status == http.StatusUnauthorized || status == http.StatusForbidden ||
+			status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 			fault.Status, fault.Said, fault.Kind = status, h.spoken(body), openai.HTTPError(status, body).Kind
 			return nil, fault
 		case api == result.APIEmbeddings:
@@ -53,7 +55,8 @@ func (h *HTTP) countProbe(status int, body []byte) {
 
 // found says that a status is not that of a path which is not there.
 func found(status int) bool {
-	return status != http.StatusNotFound && status != http.StatusMethodNotAllowed && status != http.StatusNotImplemented && status/100 != 3
+	return status != http.StatusNotFound && status != http.StatusMethodNotAllowed &&
+		status != http.StatusNotImplemented && status/100 != 3
 }
 
 // TryPrompt sends a prompt to the first server as requests of a run go, for an answer of at

@@ -49,7 +49,8 @@ func outputLength(row *trace.Request) (int, error) {
 var errNoOutputLength = errors.New("the row has no output length: give one with --output-tokens")
 
 // prepare makes a row's request. The fields of last stand above all others.
-func (h *HTTP) prepare(id int64, round int32, row *trace.Request, p result.Prompter, last openai.Extra) (*httpCall, error) {
+func (h *HTTP) prepare(id int64, round int32, row *trace.Request, p result.Prompter,
+	last openai.Extra) (*httpCall, error) {
 	verbatim, isVerbatim := p.(result.Verbatim)
 	length, err := outputLength(row)
 	if err != nil && !isVerbatim { // whose body need not have a bound
@@ -107,7 +108,8 @@ func (h *HTTP) prepare(id int64, round int32, row *trace.Request, p result.Promp
 	if more.Body.Forbids("ignore_eos") {
 		req.MinTokens, req.IgnoreEOS, req.Extra = nil, false, req.Extra.LeftOut("ignore_eos")
 	}
-	c := &httpCall{api: api, target: h.choose(row), session: h1.NoSession, header: h.rowHeader(id, round, row, more.Header)}
+	c := &httpCall{api: api, target: h.choose(row), session: h1.NoSession,
+		header: h.rowHeader(id, round, row, more.Header)}
 	if row.Session != nil {
 		c.session = *row.Session
 	}
@@ -232,7 +234,8 @@ func (h *HTTP) encode(c *httpCall, req *openai.Request) (err error) {
 // Fields with which a user bounds answers otherwise than by their length, has several made of
 // which one comes, or adds to a prompt what is not in the request.
 var (
-	otherBounds  = []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "n_predict", "best_of"}
+	otherBounds = []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens",
+		"n_predict", "best_of"}
 	otherPrompts = []string{"previous_response_id", "conversation", "prompt_id", "messages", "input"}
 )
 

@@ -25,15 +25,18 @@ func (h *HTTP) Probe(ctx context.Context) (model string, err error) {
 		switch {
 		case err != nil:
 		case len(models) == 0:
-			err = &SetupError{Asked: "GET " + h.targets[i].shown(modelsPath), Kind: openai.KindOther, Failure: errNoModel}
+			err = &SetupError{Asked: "GET " + h.targets[i].shown(modelsPath), Kind: openai.KindOther,
+				Failure: errNoModel}
 		case len(models) > 1:
-			err = &SetupError{Asked: "GET " + h.targets[i].shown(modelsPath), Kind: openai.KindOther, Failure: fmt.Errorf("the server has %d models", len(models)), Models: labels(models)}
+			err = &SetupError{Asked: "GET " + h.targets[i].shown(modelsPath), Kind: openai.KindOther,
+				Failure: fmt.Errorf("the server has %d models", len(models)), Models: labels(models)}
 		}
 		if err != nil {
 			return "", h.fromServer(i, err)
 		}
 		if i > 0 && models[0] != model {
-			return "", fmt.Errorf("client: %s and %s serve different models: choose one with --model", h.targets[0].name, h.targets[i].name)
+			return "", fmt.Errorf("client: %s and %s serve different models: choose one with --model",
+				h.targets[0].name, h.targets[i].name)
 		}
 		model = models[0]
 	}
@@ -55,8 +58,8 @@ func (h *HTTP) fromServer(i int, err error) error {
 // Calibrate measures how many tokens the servers add to a prompt, by their chat
 // template or as a beginning of text: it sends a prompt of one token, as the text word
 // or as id where token ids are sent, and returns the servers' own count less one. All
-// must add the same, unless [Options] says how many. [HTTP.Describe] records it. With [result.APIAuto] it is that of a chat;
-// see [HTTP.CalibrateAPI].
+// must add the same, unless [Options] says how many. [HTTP.Describe] records it. With [result.APIAuto] it is that of a
+// chat; see [HTTP.CalibrateAPI].
 func (h *HTTP) Calibrate(ctx context.Context, word string, id uint32) (overhead int, err error) {
 	return h.CalibrateAPI(ctx, apiOf(h.opt.API, &trace.Request{}), word, id)
 }
@@ -79,11 +82,14 @@ func (h *HTTP) CalibrateAPI(ctx context.Context, api, word string, id uint32) (o
 		case err != nil:
 			return 0, h.fromServer(i, err)
 		case n > mostTemplate:
-			return 0, h.fromServer(i, fmt.Errorf("client: the server counts %d tokens in a prompt of one: no chat template adds so many, so its counts mean nothing. Say with --template-tokens what it adds", n+1))
+			return 0, h.fromServer(i,
+				fmt.Errorf("client: the server counts %d tokens in a prompt of one: no chat template adds so many, "+
+					"so its counts mean nothing. Say with --template-tokens what it adds", n+1))
 		case first < 0:
 			first, overhead = i, n
 		case n != overhead && h.opt.TemplateTokens == nil:
-			return 0, fmt.Errorf("client: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same model with the same chat template",
+			return 0, fmt.Errorf("client: %s adds %d tokens to a prompt and %s adds %d: they do not serve the same "+
+				"model with the same chat template",
 				h.targets[first].name, overhead, h.targets[i].name, n)
 		}
 	}
@@ -152,7 +158,9 @@ func (h *HTTP) CalibrateTurn(ctx context.Context, word string) (overhead int, er
 // countPrompt sends the prompt in the scratch buffers and returns the server's count
 // of its tokens, or [ErrUncounted].
 func (h *HTTP) countPrompt(ctx context.Context, target int, api string) (int, error) {
-	r, said, err := h.probe(ctx, target, api, func() (result.Result, string, error) { return h.sendScratch(ctx, target, api) })
+	r, said, err := h.probe(ctx, target, api, func() (result.Result, string, error) {
+		return h.sendScratch(ctx, target, api)
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -112,7 +112,8 @@ func (f *ExtraFile) readLine() (row int64, extra RowExtra, err error) {
 		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 			offset, reason = max(e.Offset-1, 0), "not valid JSON"
 		} else if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			offset, reason = max(e.Offset-1, 0), `want {"row": a number, "header": names and strings, "body": an object}`
+			offset, reason = max(e.Offset-1, 0),
+				`want {"row": a number, "header": names and strings, "body": an object}`
 		} else if errors.Is(err, io.ErrUnexpectedEOF) || err == io.EOF {
 			reason = "the line ends before its value does"
 		}

@@ -19,17 +19,18 @@ import (
 // A SetupError says why a server cannot be used as it was asked to be, before anything
 // is measured: what was asked, what came back, and what else the server has.
 type SetupError struct {
-	Asked   string   // method and URL, such as "POST http://localhost:8000/v1/completions"
-	Kind    string   // one of the classes of package openai, such as [openai.KindAuth]
-	Status  int      // of HTTP, 0 without an answer
-	Said    string   // the server's own message, in one line of at most 300 characters; "" for none
-	API     string   // that was asked for
-	Other   string   // an API that the server has instead, "" for none
-	Model   string   // that was asked for
-	Listed  bool     // the server lists models
-	Unknown bool     // the server says that it does not know the model, or where it is deployed
-	Models  []string // those of the server, at most 20, where it does not have Model, or where Model is "" and there are several
-	Failure error    // without an answer: what failed
+	Asked   string // method and URL, such as "POST http://localhost:8000/v1/completions"
+	Kind    string // one of the classes of package openai, such as [openai.KindAuth]
+	Status  int    // of HTTP, 0 without an answer
+	Said    string // the server's own message, in one line of at most 300 characters; "" for none
+	API     string // that was asked for
+	Other   string // an API that the server has instead, "" for none
+	Model   string // that was asked for
+	Listed  bool   // the server lists models
+	Unknown bool   // the server says that it does not know the model, or where it is deployed
+	// those of the server, at most 20, where it does not have Model, or where Model is "" and there are several
+	Models  []string
+	Failure error // without an answer: what failed
 }
 
 // Error says what was asked and what came back.
@@ -70,7 +71,8 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 		e.Status, e.Failure = 0, openai.ErrOverlong
 		return e
 	}
-	if e.Status == 0 || e.Status/100 == 2 || e.Status/100 == 3 { // what became of it without a stream, or where it leads
+	if e.Status == 0 || e.Status/100 == 2 || e.Status/100 == 3 {
+		// what became of it without a stream, or where it leads
 		status, body, err := h.ask(ctx, t, http.MethodPost, apiPaths[api], h.smallest(api))
 		if err != nil {
 			e.Failure, e.Status, e.Kind = err, 0, openai.ClassifyError(err)
@@ -78,7 +80,8 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 		}
 		if status == http.StatusOK { // as JSON, and not as the stream that is needed
 			e.Status = 0
-			e.Failure = fmt.Errorf("a stream of one token failed (%s), though the same request without a stream succeeds", r.Error)
+			e.Failure = fmt.Errorf("a stream of one token failed (%s), though the same request without a "+
+				"stream succeeds", r.Error)
 			if what := kindOfBody(body); what != "JSON" {
 				e.Failure = fmt.Errorf("the answer (HTTP 200) is %s, not one of this API", what)
 			}
@@ -97,7 +100,8 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 	}
 	for _, other := range []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages} {
 		if !found(e.Status) && !e.Unknown && other != api {
-			if status, _, err := h.ask(ctx, t, http.MethodPost, apiPaths[other], h.smallest(other)); err == nil && status == http.StatusOK {
+			if status, _, err := h.ask(ctx, t, http.MethodPost, apiPaths[other], h.smallest(other)); err == nil &&
+				status == http.StatusOK {
 				e.Other = other
 				return e
 			}
@@ -110,7 +114,8 @@ func (h *HTTP) explain(ctx context.Context, t *target, api string, r *result.Res
 // and not about the path.
 func (h *HTTP) isOfModel(said string) bool {
 	said = strings.ToLower(said)
-	return strings.Contains(said, "model") || strings.Contains(said, "deployment") || len(h.model) > 4 && strings.Contains(said, strings.ToLower(h.model))
+	return strings.Contains(said, "model") || strings.Contains(said, "deployment") ||
+		len(h.model) > 4 && strings.Contains(said, strings.ToLower(h.model))
 }
 
 // labels are at most 20 names of models, safe to print.
@@ -157,7 +162,8 @@ func (e *late) Is(target error) bool { return target == context.DeadlineExceeded
 // answer, which of a redirect is where it leads, without a query. One whose connection
 // breaks is made again. What a model has to answer may take as long as a request of the run,
 // and anything else getTime at most.
-func (h *HTTP) ask(ctx context.Context, t *target, method, path string, body []byte) (status int, answer []byte, err error) {
+func (h *HTTP) ask(ctx context.Context, t *target, method, path string,
+	body []byte) (status int, answer []byte, err error) {
 	limit := h.opt.Timeout
 	if method == http.MethodGet {
 		limit = min(limit, getTime)
@@ -173,15 +179,18 @@ func (h *HTTP) ask(ctx context.Context, t *target, method, path string, body []b
 		if try > 0 && !pauseFor(ctx, resetPause<<(try-1)) {
 			break
 		}
-		if status, answer, err = h.askOnce(ctx, t, method, path, body); err == nil || openai.ClassifyError(err) != openai.KindReset {
+		if status, answer, err = h.askOnce(ctx, t, method, path, body); err == nil ||
+			openai.ClassifyError(err) != openai.KindReset {
 			break
 		}
 	}
 	return status, answer, err
 }
 
-func (h *HTTP) askOnce(ctx context.Context, t *target, method, path string, body []byte) (status int, answer []byte, err error) {
-	req := (&http.Request{Method: method, URL: below(t.root, path), Host: t.host, Header: h.header.Clone()}).WithContext(ctx)
+func (h *HTTP) askOnce(ctx context.Context, t *target, method, path string,
+	body []byte) (status int, answer []byte, err error) {
+	req := (&http.Request{Method: method, URL: below(t.root, path), Host: t.host,
+		Header: h.header.Clone()}).WithContext(ctx)
 	if body != nil {
 		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		if req.Header == nil {
@@ -220,7 +229,8 @@ func (h *HTTP) modelsOf(ctx context.Context, t *target) ([]string, error) {
 		} `json:"data"`
 	}
 	if json.Unmarshal(body, &list) != nil {
-		fault.Kind, fault.Failure = openai.KindOther, fmt.Errorf("the answer is %s instead of a list of models", kindOfBody(body))
+		fault.Kind, fault.Failure = openai.KindOther,
+			fmt.Errorf("the answer is %s instead of a list of models", kindOfBody(body))
 		return nil, fault
 	}
 	var names []string

@@ -44,7 +44,9 @@ func (a *Admin) Survey(ctx context.Context, model string) []result.ServerModels 
 		})
 	}
 	all.Wait()
-	if !slices.ContainsFunc(out, func(s result.ServerModels) bool { return s.Version != "" || s.Engine != "" || len(s.Models) > 0 }) {
+	if !slices.ContainsFunc(out, func(s result.ServerModels) bool {
+		return s.Version != "" || s.Engine != "" || len(s.Models) > 0
+	}) {
 		return nil
 	}
 	return out
@@ -68,7 +70,8 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out resul
 		hint = ownerEngines[out.Models[0].OwnedBy]
 	}
 	switch { // reprise serve has the metrics of vLLM
-	case facts.Engine == "vllm" && hint == "reprise", facts.Engine == "" && out.Version != "" && (hint == "vllm" || hint == "trtllm"):
+	case facts.Engine == "vllm" && hint == "reprise", facts.Engine == "" && out.Version != "" &&
+		(hint == "vllm" || hint == "trtllm"):
 		out.Engine = hint
 	}
 	a.settings(ctx, server, cmp.Or(out.Engine, hint), &out)
@@ -77,7 +80,8 @@ func (a *Admin) survey(ctx context.Context, server int, model string) (out resul
 
 // ownerEngines are the engines whose models have this owner. Gateways, and servers that are like
 // them, hand the name on or use it too: it says what to ask for, and not what the engine is.
-var ownerEngines = map[string]string{"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp", "tensorrt_llm": "trtllm", "reprise": "reprise"}
+var ownerEngines = map[string]string{"vllm": "vllm", "sglang": "sglang", "llamacpp": "llamacpp",
+	"tensorrt_llm": "trtllm", "reprise": "reprise"}
 
 // facts are what the metrics of a server state, at the path that all engines have them at
 // or at that of TensorRT-LLM.
@@ -135,7 +139,8 @@ func (a *Admin) settings(ctx context.Context, server int, engine string, out *re
 			return // a page of another server
 		}
 		out.Engine = engine
-		out.Version, out.Speculates = cmp.Or(out.Version, host.Label(info.Version)), out.Speculates || info.Speculative != ""
+		out.Version, out.Speculates = cmp.Or(out.Version, host.Label(info.Version)), out.Speculates ||
+			info.Speculative != ""
 		out.KVTokens = cmp.Or(out.KVTokens, max(info.Tokens, 0))
 		if out.BlockSize == 0 && info.PageSize > 0 {
 			out.BlockSize, out.BlockFrom = info.PageSize, "/server_info"
@@ -179,8 +184,10 @@ func (a *Admin) listModels(ctx context.Context, server int, model string, out *r
 		if m.ID == "" {
 			continue
 		}
-		out.Models = append(out.Models, result.ServedModel{ID: host.Label(m.ID), OwnedBy: host.Label(m.OwnedBy), Parent: host.Label(m.Parent),
-			MaxLen: max(cmp.Or(m.MaxLen, m.Meta.Context, m.Window), 0), Parameters: max(m.Meta.Parameters, 0), Bytes: max(m.Meta.Size, 0)})
+		out.Models = append(out.Models, result.ServedModel{ID: host.Label(m.ID), OwnedBy: host.Label(m.OwnedBy),
+			Parent: host.Label(m.Parent),
+			MaxLen: max(cmp.Or(m.MaxLen, m.Meta.Context, m.Window), 0), Parameters: max(m.Meta.Parameters, 0),
+			Bytes: max(m.Meta.Size, 0)})
 	}
 	if i := slices.IndexFunc(out.Models, func(m result.ServedModel) bool { return m.ID == model }); i > 0 {
 		out.Models[0], out.Models[i] = out.Models[i], out.Models[0]

@@ -47,7 +47,8 @@ func parseTarget(s string, index int) (target, error) {
 	if socket != "" {
 		// The address that the transport sees names the socket and can be no host.
 		base, root, err := splitURL("http://socket-" + strconv.Itoa(index) + socketSuffix + path)
-		return target{base: base, root: root, first: root, given: APIOfURL("http://socket"+path) != "", name: s, host: "localhost", socket: socket}, err
+		return target{base: base, root: root, first: root, given: APIOfURL("http://socket"+path) != "", name: s,
+			host: "localhost", socket: socket}, err
 	}
 	base, root, err := splitURL(s)
 	if err != nil {
@@ -58,7 +59,8 @@ func parseTarget(s string, index int) (target, error) {
 		shown = *base
 	}
 	shown.RawQuery, shown.Fragment = "", ""
-	return target{base: base, root: root, first: root, given: APIOfURL(s) != "", name: shown.String(), host: base.Host}, nil
+	return target{base: base, root: root, first: root, given: APIOfURL(s) != "", name: shown.String(),
+		host: base.Host}, nil
 }
 
 // setRoot says below which URL the APIs are.
@@ -98,7 +100,8 @@ func SplitSocket(s string) (socket, path string, err error) {
 	}
 	socket, path, _ = strings.Cut(rest, ":")
 	if !strings.HasPrefix(socket, "/") || path != "" && !strings.HasPrefix(path, "/") {
-		return "", "", errors.New("client: a Unix socket's URL must be like unix:///run/engine.sock, or with a base path unix:///run/engine.sock:/base")
+		return "", "", errors.New("client: a Unix socket's URL must be like unix:///run/engine.sock, or with a base " +
+			"path unix:///run/engine.sock:/base")
 	}
 	return socket, path, nil
 }
@@ -112,7 +115,8 @@ const versionPath = "/v1"
 // apiPaths are the paths of the APIs below the root that they have in common.
 var apiPaths = map[string]string{
 	result.APIChat: unversioned(openai.ChatPath), result.APICompletions: unversioned(openai.CompletionsPath),
-	result.APIResponses: unversioned(openai.ResponsesPath), result.APIMessages: unversioned(openai.MessagesPath), result.APIEmbeddings: unversioned(openai.EmbeddingsPath),
+	result.APIResponses: unversioned(openai.ResponsesPath), result.APIMessages: unversioned(openai.MessagesPath),
+	result.APIEmbeddings: unversioned(openai.EmbeddingsPath),
 }
 
 func unversioned(path string) string { return strings.TrimPrefix(path, versionPath) }
@@ -130,7 +134,8 @@ func splitURL(s string) (base, root *url.URL, err error) {
 		return nil, nil, errors.New("client: the server's URL must be like http://localhost:8000")
 	}
 	if u.User != nil {
-		return nil, nil, errors.New("client: the server's URL must not hold a password: use a header from the environment or a file")
+		return nil, nil, errors.New("client: the server's URL must not hold a password: use a header from the " +
+			"environment or a file")
 	}
 	path := strings.TrimRight(u.Path, "/")
 	api := APIOfURL(s)

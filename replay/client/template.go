@@ -94,7 +94,8 @@ func (p *templateProbe) count(fields string, messages ...openai.Message) (input,
 			return 0, 0, false
 		}
 		req.Input = append([]byte(`"messages":`), body...)
-	} else if p.h.text, p.h.ends = append(p.h.text[:0], messages[0].Content...), p.h.ends[:0]; len(messages) > 1 || fields != "{}" {
+	} else if p.h.text, p.h.ends = append(p.h.text[:0], messages[0].Content...),
+		p.h.ends[:0]; len(messages) > 1 || fields != "{}" {
 		return 0, 0, false
 	}
 	r, err := p.h.sendProbe(p.ctx, c, &req)

@@ -30,7 +30,8 @@ func (h *HTTP) proxy() (func(*http.Request) (*url.URL, error), error) {
 			return nil, errors.New("client: want the proxy's URL, such as http://localhost:3128")
 		}
 		if u.User != nil {
-			return nil, errors.New("client: the proxy's URL must not hold a password: set HTTPS_PROXY in the environment instead")
+			return nil, errors.New("client: the proxy's URL must not hold a password: set HTTPS_PROXY in the " +
+				"environment instead")
 		}
 		choose = http.ProxyURL(u)
 	}

@@ -45,7 +45,8 @@ func ChooseConnections(peak1, peak10 float64, closedLoop bool) (connections, why
 	case peak1 > cheapBurst:
 		return Pooled, fmt.Sprintf("%.0f requests in the busiest second; per-request up to %d", peak1, cheapBurst)
 	case peak10 > cheapRate:
-		return Pooled, fmt.Sprintf("%.0f requests/s in the busiest ten seconds; per-request up to %d", peak10, cheapRate)
+		return Pooled, fmt.Sprintf("%.0f requests/s in the busiest ten seconds; per-request up to %d",
+			peak10, cheapRate)
 	}
 	return PerRequest, fmt.Sprintf("at most %d requests/s in any ten seconds", cheapRate)
 }
@@ -71,7 +72,8 @@ func parseConnections(s string) (keep h1.Keep, size int, err error) {
 	case s == perSession:
 		return h1.PerSession, 0, nil
 	}
-	return 0, 0, fmt.Errorf("client: connections are %s, %s, %s, pooled:N with N connections opened before the start, at most %d, or %s", Auto, PerRequest, Pooled, maxSize, perSession)
+	return 0, 0, fmt.Errorf("client: connections are %s, %s, %s, pooled:N with N connections opened before the "+
+		"start, at most %d, or %s", Auto, PerRequest, Pooled, maxSize, perSession)
 }
 
 // PoolSize checks a value of [Options].Connections, or Auto, and returns the N of
@@ -229,9 +231,14 @@ func described(s h1.Stats, ports int64) *result.Wire {
 	// server was the first to close.
 	switch {
 	case w.PortWaits > 0:
-		w.Note = fmt.Sprintf("%d requests waited for a local port, up to %.1f s, and are that late in the send lag: more requests were in flight, or connections just closed, than the system has ports (%d). Send less, send from several machines, or widen net.ipv4.ip_local_port_range", w.PortWaits, s.PortWait.Seconds(), ports)
+		w.Note = fmt.Sprintf("%d requests waited for a local port, up to %.1f s, and are that late in the send lag: "+
+			"more requests were in flight, or connections just closed, than the system has ports (%d). Send less, "+
+			"send from several machines, or widen net.ipv4.ip_local_port_range", w.PortWaits,
+			s.PortWait.Seconds(), ports)
 	case ports > 0 && w.DialsMinute > ports:
-		w.Note = fmt.Sprintf("%d connections were opened within a minute and there are %d local ports: where the client closes first, requests wait for a port. Use pooled connections, or widen net.ipv4.ip_local_port_range", w.DialsMinute, ports)
+		w.Note = fmt.Sprintf("%d connections were opened within a minute and there are %d local ports: where the "+
+			"client closes first, requests wait for a port. Use pooled connections, or widen "+
+			"net.ipv4.ip_local_port_range", w.DialsMinute, ports)
 	}
 	return w
 }
@@ -244,7 +251,8 @@ const spareFiles = 64
 func CheckFiles(connections int) error {
 	limit := host.FileLimit()
 	if need := int64(connections) + host.OpenFiles() + spareFiles; need > limit {
-		return fmt.Errorf("client: %d connections at once need %d open files in all, and the limit is %d: raise it with ulimit -n", connections, need, limit)
+		return fmt.Errorf("client: %d connections at once need %d open files in all, and the limit is %d: raise it "+
+			"with ulimit -n", connections, need, limit)
 	}
 	return nil
 }

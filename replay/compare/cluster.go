@@ -154,7 +154,8 @@ func (g *grouping) of(r *result.Result) int {
 		}
 		for _, parent := range r.Parents {
 			at := parent - g.base
-			if !ok && at >= 0 && at < int64(len(g.rows)) && parent < r.RowID && g.rows[at] > 0 && int(g.rows[at])-1 != group && (r.Turn == nil || *r.Turn == 0) {
+			if !ok && at >= 0 && at < int64(len(g.rows)) && parent < r.RowID && g.rows[at] > 0 &&
+				int(g.rows[at])-1 != group && (r.Turn == nil || *r.Turn == 0) {
 				group = int(g.rows[at]) - 1
 				g.sessions[*r.Session] = group
 				break
@@ -418,5 +419,6 @@ func (r *resampling) interval(values []float64, as func(float64) float64) *Inter
 		return nil
 	}
 	tail := int(r.alpha / 2 * float64(len(drawn)))
-	return &Interval{Estimate: *report.Rounded(as(values[0]), 1e9), Low: report.Rounded(as(drawn[tail]), 1e9), High: report.Rounded(as(drawn[len(drawn)-1-tail]), 1e9)}
+	return &Interval{Estimate: *report.Rounded(as(values[0]), 1e9), Low: report.Rounded(as(drawn[tail]), 1e9),
+		High: report.Rounded(as(drawn[len(drawn)-1-tail]), 1e9)}
 }

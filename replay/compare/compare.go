@@ -128,7 +128,8 @@ func (c *Comparison) trust() string {
 	if bad == 0 {
 		return c.Loosened.String()
 	}
-	return c.Loosened.Beside(fmt.Sprintf("Not trustworthy: %d of the compared runs %s not.", bad, map[bool]string{true: "is", false: "are"}[bad == 1]))
+	return c.Loosened.Beside(fmt.Sprintf("Not trustworthy: %d of the compared runs %s not.", bad,
+		map[bool]string{true: "is", false: "are"}[bad == 1]))
 }
 
 // A Contrast is one metric in two arms.
@@ -153,14 +154,16 @@ type Contrast struct {
 	T           *PairedT    `json:"paired_t"`    //
 	Significant bool        `json:"significant"` // p is at most the alpha of its family, of MinRounds pairs at least
 	Detectable  *float64    `json:"detectable"`  // the smallest change that so many rounds would find with the power
-	RoundsFor   *int        `json:"rounds_for"`  // of the primary metric, that find the change that was asked about with the power
-	Noise       *Noise      `json:"noise"`       //
-	Resampled   *Resampled  `json:"resampled"`   // null without the requests
+	// of the primary metric, that find the change that was asked about with the power
+	RoundsFor *int       `json:"rounds_for"`
+	Noise     *Noise     `json:"noise"`     //
+	Resampled *Resampled `json:"resampled"` // null without the requests
 
-	Guarded         bool     `json:"guarded"`          // being worse in it decides, whatever the primary metric says
-	GuardP          *float64 `json:"guard_p"`          // corrected for all guarded metrics, by flipped signs
-	GuardDetectable *float64 `json:"guard_detectable"` // the smallest change for the worse that would be found so with the power
-	Regressed       bool     `json:"regressed"`        // it is guarded, and B significantly worse in it
+	Guarded bool     `json:"guarded"` // being worse in it decides, whatever the primary metric says
+	GuardP  *float64 `json:"guard_p"` // corrected for all guarded metrics, by flipped signs
+	// the smallest change for the worse that would be found so with the power
+	GuardDetectable *float64 `json:"guard_detectable"`
+	Regressed       bool     `json:"regressed"` // it is guarded, and B significantly worse in it
 
 	differences []float64
 	byRound     []float64 // differences; NaN of a round without
@@ -238,18 +241,21 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 	}
 	for _, arm := range arms[1:] {
 		if len(arm.Runs) != n {
-			return Comparison{}, fmt.Errorf("%s has %s and %s has %s: give as many of each, since they are paired in order",
+			return Comparison{}, fmt.Errorf(
+				"%s has %s and %s has %s: give as many of each, since they are paired in order",
 				arms[0].Name, page.Many(int64(n), "run"), arm.Name, page.Many(int64(len(arm.Runs)), "run"))
 		}
 	}
 	c := Comparison{Schema: Schema, Kind: kindRounds, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
-		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name, Warnings: []report.Warning{}}
+		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, len(arms)-1), A: arms[0].Name,
+		Warnings: []report.Warning{}}
 	if n == 1 {
 		c.Kind = kindSingle
 	}
 	if p := o.Plan; p != nil {
 		if len(arms) != 2 || n > p.Rounds() {
-			return Comparison{}, fmt.Errorf("the plan is of two servers and at most %s", page.Many(int64(p.Rounds()), "round"))
+			return Comparison{}, fmt.Errorf("the plan is of two servers and at most %s",
+				page.Many(int64(p.Rounds()), "round"))
 		}
 		c.Plan = p
 	}
@@ -282,8 +288,10 @@ func Arms(arms []Arm, options Options) (Comparison, error) {
 }
 
 func runOf(arm string, round int, s *report.Summary) Run {
-	return Run{Arm: arm, Round: round, Trustworthy: s.Verdict.Trustworthy, Reasons: s.Verdict.Reasons, Simulated: s.Run.Simulated != "",
-		Model: s.Run.Model, Workload: s.Run.Workload, Seed: s.Run.Seed, Started: s.Run.Started, Requests: s.Requests.Rows}
+	return Run{Arm: arm, Round: round, Trustworthy: s.Verdict.Trustworthy, Reasons: s.Verdict.Reasons,
+		Simulated: s.Run.Simulated != "",
+		Model:     s.Run.Model, Workload: s.Run.Workload, Seed: s.Run.Seed, Started: s.Run.Started,
+		Requests: s.Requests.Rows}
 }
 
 // contrasts computes everything about two arms that needs no other arm.
@@ -291,7 +299,8 @@ func contrasts(a, b Arm, o Options) Versus {
 	v := Versus{B: b.Name, Rounds: len(a.Runs), Uncovered: []string{}}
 	resampled := resample(a.Clusters, b.Clusters, o.Alpha)
 	for _, m := range metricsWith(o.Primary) {
-		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Guarded: m.guarded(), Higher: m.Better == figure.Higher, Relative: !m.share()}
+		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Guarded: m.guarded(),
+			Higher: m.Better == figure.Higher, Relative: !m.share()}
 		var as, bs, plain []float64
 		for i := range a.Runs {
 			of, to := a.Runs[i].Figure(m.Figure), b.Runs[i].Figure(m.Figure)
@@ -306,7 +315,8 @@ func contrasts(a, b Arm, o Options) Versus {
 		}
 		c.Rounds = len(c.differences)
 		if c.Rounds == 0 && !c.Primary {
-			if c.Guarded && slices.ContainsFunc(slices.Concat(c.AEach, c.BEach), func(v *float64) bool { return v != nil }) {
+			if c.Guarded && slices.ContainsFunc(slices.Concat(c.AEach, c.BEach),
+				func(v *float64) bool { return v != nil }) {
 				v.Uncovered = append(v.Uncovered, c.Label)
 			}
 			continue // such as goodput without objectives
@@ -321,7 +331,8 @@ func contrasts(a, b Arm, o Options) Versus {
 				level = o.level(len(a.Runs))
 			}
 			estimate, low, high := shift(c.differences, level)
-			c.Change = &Interval{Estimate: *report.Rounded(m.change(estimate), 1e9), Low: m.bound(low), High: m.bound(high)}
+			c.Change = &Interval{Estimate: *report.Rounded(m.change(estimate), 1e9), Low: m.bound(low),
+				High: m.bound(high)}
 			absolute, _, _ := shift(plain, o.Alpha)
 			c.Shift = report.Rounded(absolute, 1e9)
 			c.Resampled = resampled.of(&m)

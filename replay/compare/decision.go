@@ -108,7 +108,8 @@ func (v *Versus) metricsInOrder() []*Contrast {
 		out = append(out, &v.Metrics[i])
 	}
 	slices.SortStableFunc(out, func(a, b *Contrast) int {
-		return cmp.Or(cmp.Compare(b2i(b.Primary), b2i(a.Primary)), cmp.Compare(b2i(b.Significant || b.Regressed), b2i(a.Significant || a.Regressed)))
+		return cmp.Or(cmp.Compare(b2i(b.Primary), b2i(a.Primary)),
+			cmp.Compare(b2i(b.Significant || b.Regressed), b2i(a.Significant || a.Regressed)))
 	})
 	return out
 }
@@ -116,10 +117,12 @@ func (v *Versus) metricsInOrder() []*Contrast {
 // decisionText returns the decision in words, with the figures that it rests on.
 func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 	if m.Change == nil {
-		return fmt.Sprintf("No verdict: %s has no value in both %s and %s; a p99 needs 100 successful requests in a run.", m.Label, c.A, v.B)
+		return fmt.Sprintf("No verdict: %s has no value in both %s and %s; a p99 needs 100 successful "+
+			"requests in a run.", m.Label, c.A, v.B)
 	}
 	if c.Kind == kindRounds {
-		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P), page.Many(int64(m.Rounds), "round"))
+		figures := fmt.Sprintf("%s %s, p %s, %s", m.Label, changeOf(m, m.Change), equals(m.P),
+			page.Many(int64(m.Rounds), "round"))
 		switch v.Decision {
 		case Worse, better:
 			rose := m.Change.Estimate > 0
@@ -136,21 +139,26 @@ func (c *Comparison) decisionText(v *Versus, m *Contrast) string {
 		case notFound:
 			out := "No difference found in " + m.Label + ":" + strings.TrimPrefix(figures, m.Label) + "."
 			if m.Detectable != nil {
-				out += fmt.Sprintf(" Minimum detectable effect: %s (power %s).", size(m, *m.Detectable), page.Number(c.Power))
+				out += fmt.Sprintf(" Minimum detectable effect: %s (power %s).", size(m, *m.Detectable),
+					page.Number(c.Power))
 			}
 			return out + v.guardText()
 		}
 		if p := c.Plan; p != nil && p.next(v.Rounds) > 0 && len(p.Looks) > 1 {
-			return fmt.Sprintf("No verdict yet: the plan has up to %s, and the next look is after %d. So far: %s.", page.Many(int64(p.Rounds()), "round"), p.next(v.Rounds), figures)
+			return fmt.Sprintf("No verdict yet: the plan has up to %s, and the next look is after %d. So far: %s.",
+				page.Many(int64(p.Rounds()), "round"), p.next(v.Rounds), figures)
 		}
-		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.", page.Many(int64(m.Rounds), "round"), page.Number(c.Alpha), c.LeastRounds, figures)
+		return fmt.Sprintf("No verdict: %s are too few, alpha %s needs %d. So far: %s.",
+			page.Many(int64(m.Rounds), "round"), page.Number(c.Alpha), c.LeastRounds, figures)
 	}
 	figures := fmt.Sprintf("%s %s", m.Label, changeOf(m, m.Change))
 	if m.Resampled != nil {
-		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change), page.Many(int64(m.Resampled.Clusters), "group")+" of sessions")
+		figures = fmt.Sprintf("%s %s, from resampling %s", m.Label, changeOf(m, m.Resampled.Change),
+			page.Many(int64(m.Resampled.Clusters), "group")+" of sessions")
 	}
 	if c.Kind == kindProduction {
-		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed against recorded, " + figures + "."
+		return "No verdict on a change, since one replay cannot separate it from the noise between runs: replayed " +
+			"against recorded, " + figures + "."
 	}
 	return "No verdict, since one run each cannot separate a change from the noise between runs: " + figures + "."
 }
@@ -166,12 +174,14 @@ func (c *Comparison) ofAtMost(v *Versus) string {
 // regressionText returns the decision by guarded metrics in words: the one that changed most, then the others.
 func (c *Comparison) regressionText(v *Versus, regressed []*Contrast) string {
 	m := regressed[0]
-	others := slices.DeleteFunc(slices.Clone(v.metricsInOrder()), func(o *Contrast) bool { return !o.Regressed || o == m })
+	others := slices.DeleteFunc(slices.Clone(v.metricsInOrder()),
+		func(o *Contrast) bool { return !o.Regressed || o == m })
 	word := "slower"
 	if !figure.Unit(m.Unit).IsTime() {
 		word = "worse"
 	}
-	out := fmt.Sprintf("%s is %s: %s %s, p %s after correction, %s%s.", v.B, word, m.Label, changeOf(m, m.Change), equals(m.GuardP),
+	out := fmt.Sprintf("%s is %s: %s %s, p %s after correction, %s%s.", v.B, word, m.Label,
+		changeOf(m, m.Change), equals(m.GuardP),
 		page.Many(int64(m.Rounds), "round"), c.ofAtMost(v))
 	if len(others) > 0 {
 		out += " Likewise " + changes(others) + "."

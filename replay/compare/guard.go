@@ -211,7 +211,8 @@ func (v *Versus) guardText() string {
 	if least == nil {
 		return ""
 	}
-	says := fmt.Sprintf(" No slowdown found in the latencies that users feel: one of %s (%s) to %s (%s) would have been.",
+	says := fmt.Sprintf(" No slowdown found in the latencies that users feel: one of %s (%s) to %s (%s) "+
+		"would have been.",
 		size(least, *least.GuardDetectable), least.Label, size(most, *most.GuardDetectable), most.Label)
 	if len(open) > 0 {
 		says += " Not covered: " + strings.Join(open, ", ") + "."

@@ -45,8 +45,10 @@ var (
 	usualStatistics = []figure.Statistic{figure.P50, figure.P95, figure.P99, figure.Mean}
 	statistics      = []figure.Statistic{figure.P50, figure.P90, figure.P95, figure.P99, figure.Mean}
 	usualFigures    = []figure.Figure{
-		figure.Of(0, "prompt_tokens_per_s"), figure.Of(0, "output_tokens_per_s"), figure.Of(figure.Mean, "session_server_time"),
-		figure.Of(0, "sessions_per_s"), figure.Of(0, "session_success"), figure.Of(0, errorRate), figure.Of(0, "goodput"),
+		figure.Of(0, "prompt_tokens_per_s"), figure.Of(0, "output_tokens_per_s"), figure.Of(figure.Mean,
+			"session_server_time"),
+		figure.Of(0, "sessions_per_s"), figure.Of(0, "session_success"), figure.Of(0, errorRate),
+		figure.Of(0, "goodput"),
 	}
 )
 
@@ -83,7 +85,8 @@ func metricsWith(primary string) (all []metric) {
 	for _, f := range usualFigures {
 		all = append(all, metricOf(f))
 	}
-	if f, err := figure.Parse(primary, comparable); err == nil && !slices.ContainsFunc(all, func(m metric) bool { return m.Figure == f }) {
+	if f, err := figure.Parse(primary, comparable); err == nil &&
+		!slices.ContainsFunc(all, func(m metric) bool { return m.Figure == f }) {
 		all = append(all, metricOf(f))
 	}
 	return all

@@ -19,7 +19,8 @@ import (
 // interval as the headline, and on the first screen what A and B are, the main metrics
 // and the distributions of both.
 func Page(c Comparison) *page.Page {
-	p := &page.Page{Title: "Comparison", Tag: trace.TierNote("page", c.Tier), Lead: c.lead(), Facts: c.facts(), Table: c.firstTable(), Plot: c.distributions(), About: c.about()}
+	p := &page.Page{Title: "Comparison", Tag: trace.TierNote("page", c.Tier), Lead: c.lead(), Facts: c.facts(),
+		Table: c.firstTable(), Plot: c.distributions(), About: c.about()}
 	levels := map[string]page.Level{Worse: page.Bad, better: page.Good, notFound: page.Info, undecided: page.Info}
 	if len(c.Versus) == 1 {
 		p.Headline = c.headline(&c.Versus[0])
@@ -113,7 +114,8 @@ func (c *Comparison) effect(m *Contrast) string {
 	}
 	out := signed(i.Estimate) + m.unit()
 	if i.Low != nil && i.High != nil {
-		out += fmt.Sprintf(" (%s CI %s to %s%s)", page.Percent(c.Confidence), hundredths(*i.Low), hundredths(*i.High), m.unit())
+		out += fmt.Sprintf(" (%s CI %s to %s%s)", page.Percent(c.Confidence), hundredths(*i.Low),
+			hundredths(*i.High), m.unit())
 	}
 	return out
 }
@@ -129,7 +131,8 @@ func (c *Comparison) facts() (out []page.Fact) {
 	if m.Primary {
 		put("p", page.OrDash(m.P, pValue), fmt.Sprintf("%s, Wilcoxon; alpha %s", m.Label, page.Number(c.Alpha)))
 	} else {
-		put("p", page.OrDash(m.GuardP, pValue), fmt.Sprintf("%s, flipped signs; alpha %s", m.Label, page.Number(c.Alpha)))
+		put("p", page.OrDash(m.GuardP, pValue), fmt.Sprintf("%s, flipped signs; alpha %s", m.Label,
+			page.Number(c.Alpha)))
 	}
 	if m.Detectable != nil {
 		put("Minimum detectable effect", size(m, *m.Detectable), "power "+page.Number(c.Power))
@@ -145,15 +148,18 @@ func (c *Comparison) facts() (out []page.Fact) {
 }
 
 // firstMetrics are those of the first screen, besides the primary one.
-var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time", "output_tokens_per_s", errorRate}
+var firstMetrics = []string{"p50_ttft", "p99_ttft", "p50_tpot", "p99_tpot", "p99_e2e", "p50_session_time",
+	"output_tokens_per_s", errorRate}
 
 func (c *Comparison) firstTable() *page.Table {
-	t := &page.Table{Caption: "Medians over the rounds; * is significant", Head: []string{"", textpage.Plain(c.A)}, Align: []page.Align{page.Left, page.Right}}
+	t := &page.Table{Caption: "Medians over the rounds; * is significant", Head: []string{"", textpage.Plain(c.A)},
+		Align: []page.Align{page.Left, page.Right}}
 	if c.Kind != kindRounds {
 		t.Caption = ""
 	}
 	for i := range c.Versus {
-		t.Head, t.Align = append(t.Head, textpage.Plain(c.Versus[i].B), "change"), append(t.Align, page.Right, page.Right)
+		t.Head, t.Align = append(t.Head, textpage.Plain(c.Versus[i].B), "change"),
+			append(t.Align, page.Right, page.Right)
 	}
 	for _, m := range c.Versus[0].metricsInOrder() {
 		if !m.Primary && !slices.Contains(firstMetrics, m.Metric) {
@@ -195,12 +201,15 @@ func (c *Comparison) distributions() *page.Plot {
 			continue
 		}
 		label := figure.Of(figure.P50, l.name).Label
-		out := page.Plot{Title: label + " distribution", Text: "All requests of all rounds. A curve further to the left is faster.", Kind: page.CDF, XLabel: label, XUnit: "ms", YLabel: "share of requests"}
+		out := page.Plot{Title: label + " distribution",
+			Text: "All requests of all rounds. A curve further to the left is faster.", Kind: page.CDF, XLabel: label,
+			XUnit: "ms", YLabel: "share of requests"}
 		if l.spread == spreadITL {
 			out.YLabel = "share of gaps"
 		}
 		if l.spread == spreadSession {
-			out.Text, out.YLabel = "All sessions of all rounds that succeeded. A curve further to the left is faster.", "share of sessions"
+			out.Text, out.YLabel = "All sessions of all rounds that succeeded. A curve further to the left is faster.",
+				"share of sessions"
 		}
 		for _, s := range c.curves {
 			s.Name = c.named(s.Name)
@@ -278,7 +287,8 @@ func (c *Comparison) about() []page.Group {
 	}
 	for i := range c.Runs {
 		if r := &c.Runs[i]; r.Round == 1 {
-			fact(r.Arm, strings.TrimPrefix(strings.Join([]string{c.settings[r.Arm], r.Model}, ", "), ", "), page.Many(r.Requests, "request")+" in the first round")
+			fact(r.Arm, strings.TrimPrefix(strings.Join([]string{c.settings[r.Arm], r.Model}, ", "), ", "),
+				page.Many(r.Requests, "request")+" in the first round")
 		}
 	}
 	fact("Rounds", page.Brief(int64(c.Versus[0].Rounds)), "")
@@ -290,7 +300,8 @@ func (c *Comparison) about() []page.Group {
 
 func (c *Comparison) sections(v *Versus) []page.Section {
 	head, rows := c.table(v)
-	main := page.Section{Title: c.named(v.B) + " against " + c.named(c.A), Text: append(append([]string{v.Text}, c.reading()...), c.planned()...),
+	main := page.Section{Title: c.named(v.B) + " against " + c.named(c.A),
+		Text:   append(append([]string{v.Text}, c.reading()...), c.planned()...),
 		Tables: []page.Table{{Caption: "Metrics", Head: head, Rows: rows}}}
 	if head, rows := c.resampledTable(v, false); len(rows) > 0 {
 		main.Tables = append(main.Tables, page.Table{Caption: "Resampled by session", Head: head, Rows: rows})
@@ -298,7 +309,9 @@ func (c *Comparison) sections(v *Versus) []page.Section {
 	if c.Kind != kindRounds {
 		return []page.Section{main}
 	}
-	plots := page.Section{Title: "By round", Text: []string{"Both sides of every round, and their change; a pair is compared with itself, so that what moves both is not in the change."}}
+	plots := page.Section{Title: "By round",
+		Text: []string{"Both sides of every round, and their change; a pair is compared with itself, so that what " +
+			"moves both is not in the change."}}
 	for i := range v.Metrics {
 		m := &v.Metrics[i]
 		a, b, change := page.Series{Name: c.named(c.A)}, page.Series{Name: c.named(v.B)}, page.Series{Name: "change"}

@@ -133,8 +133,10 @@ func NewPlan(pilot []Arm, options Options, rounds int) (Plan, error) {
 			rounds = p.Needed
 		}
 		if rounds > MaxRounds {
-			return p, fmt.Errorf("a change of %s in %s needs about %s at alpha %s, and a comparison has %d at most: make the rounds longer, detect a larger change, or give --rounds and accept less power",
-				page.Percent(p.Detect), labelOf(p.Primary), page.Many(int64(p.Needed), "round"), page.Number(p.Alpha), MaxRounds)
+			return p, fmt.Errorf("a change of %s in %s needs about %s at alpha %s, and a comparison has %d at most: "+
+				"make the rounds longer, detect a larger change, or give --rounds and accept less power",
+				page.Percent(p.Detect), labelOf(p.Primary), page.Many(int64(p.Needed), "round"),
+				page.Number(p.Alpha), MaxRounds)
 		}
 		if rounds != p.Needed {
 			d = newDesign(rounds, p.Alpha)
@@ -174,7 +176,8 @@ func (p *Plan) choose(a, b []report.Summary, asked string) error {
 		if sd, _, differ := spreadOf(&m); differ {
 			least = min(least, sd)
 			of[m.name] = sd
-			p.Candidates = append(p.Candidates, Candidate{m.name, *report.Rounded(sd, 1e9), *report.Rounded(min(math.Expm1(at*sd), 1e9), 1e9)})
+			p.Candidates = append(p.Candidates,
+				Candidate{m.name, *report.Rounded(sd, 1e9), *report.Rounded(min(math.Expm1(at*sd), 1e9), 1e9)})
 		}
 	}
 	switch {
@@ -191,7 +194,8 @@ func (p *Plan) choose(a, b []report.Summary, asked string) error {
 		case p.Detect > 0 && m.share():
 			return fmt.Errorf("%s is a share: --detect plans for metrics that change by a factor", m.label)
 		case p.Detect > 0:
-			return fmt.Errorf("%s has no value in some of the pilot rounds, so that there is nothing to plan with: a p99 needs 100 successful requests in a run", m.label)
+			return fmt.Errorf("%s has no value in some of the pilot rounds, so that there is nothing to plan with: a "+
+				"p99 needs 100 successful requests in a run", m.label)
 		}
 	case len(p.Candidates) > 0:
 		at := slices.IndexFunc(p.Candidates, func(c Candidate) bool { return of[c.Metric] <= alike*least })
@@ -220,21 +224,25 @@ func (p *Plan) String() string {
 	label := labelOf(p.Primary)
 	switch {
 	case p.Chosen && len(p.Candidates) > 1:
-		fmt.Fprintf(&s, "%s decides: of %d metrics none varies clearly less over %s; it varies by %s.", label, len(p.Candidates), page.Many(int64(p.Pilot), "pilot round"), hundredths(*p.SD)+" %")
+		fmt.Fprintf(&s, "%s decides: of %d metrics none varies clearly less over %s; it varies by %s.", label,
+			len(p.Candidates), page.Many(int64(p.Pilot), "pilot round"), hundredths(*p.SD)+" %")
 	case p.SD != nil:
-		fmt.Fprintf(&s, "%s decides; it varies by %s over %s.", label, hundredths(*p.SD)+" %", page.Many(int64(p.Pilot), "pilot round"))
+		fmt.Fprintf(&s, "%s decides; it varies by %s over %s.", label, hundredths(*p.SD)+" %",
+			page.Many(int64(p.Pilot), "pilot round"))
 	default:
 		fmt.Fprintf(&s, "%s decides.", label)
 	}
 	s.WriteString(" Being significantly worse in " + guardNames() + ", decides too.")
 	if p.Detect > 0 {
-		fmt.Fprintf(&s, " A change of %s needs %s (power %s, alpha %s, SD of at most %s).", page.Percent(p.Detect), page.Many(int64(p.Needed), "round"), page.Number(power), page.Number(p.Alpha), hundredths(*p.UpperSD)+" %")
+		fmt.Fprintf(&s, " A change of %s needs %s (power %s, alpha %s, SD of at most %s).", page.Percent(p.Detect),
+			page.Many(int64(p.Needed), "round"), page.Number(power), page.Number(p.Alpha), hundredths(*p.UpperSD)+" %")
 		if p.Rounds() < p.Needed {
 			fmt.Fprintf(&s, " With %s the power is %s.", page.Many(int64(p.Rounds()), "round"), page.Number(*p.Power))
 		}
 	}
 	if len(p.Looks) > 1 {
-		fmt.Fprintf(&s, " At most %s, and fewer if it is decided after %s.", page.Many(int64(p.Rounds()), "round"), orList(p.Looks[:len(p.Looks)-1]))
+		fmt.Fprintf(&s, " At most %s, and fewer if it is decided after %s.", page.Many(int64(p.Rounds()), "round"),
+			orList(p.Looks[:len(p.Looks)-1]))
 	}
 	return s.String()
 }

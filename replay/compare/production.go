@@ -32,7 +32,8 @@ type Recorded struct {
 // of two [Clusters] and of the exact values of a report. The results must be in
 // the order of their rows, as in a results file; of a workload that was played
 // several times it takes the first.
-func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summary, results trace.Reader[result.Result], options Options) (Comparison, error) {
+func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summary, results trace.Reader[result.Result],
+	options Options) (Comparison, error) {
 	given := options.Primary != ""
 	o, err := options.complete()
 	if err != nil {
@@ -43,15 +44,18 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 		return Comparison{}, err
 	}
 	if p.joined == 0 {
-		return Comparison{}, fmt.Errorf("no row has a time both in the trace and in the replay: the trace recorded %s for %s",
+		return Comparison{}, fmt.Errorf(
+			"no row has a time both in the trace and in the replay: the trace recorded %s for %s",
 			page.Many(p.times, "time"), page.Many(p.rows, "replayed row"))
 	}
 	if p.arms[0].spreads[spreadTTFT].cells == nil && !given {
 		o.Primary = "p99_e2e"
 	}
-	c := Comparison{Schema: Schema, Kind: kindProduction, Primary: o.Primary, Alpha: o.Alpha, FamilyAlpha: o.FamilyAlpha,
-		Confidence: 1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
-		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)}, Loosened: s.Verdict.Loosened, Warnings: []report.Warning{}}
+	c := Comparison{Schema: Schema, Kind: kindProduction, Primary: o.Primary, Alpha: o.Alpha,
+		FamilyAlpha: o.FamilyAlpha,
+		Confidence:  1 - o.Alpha, Power: power, LeastRounds: LeastRounds(o.Alpha, 1), A: "recorded",
+		Tier: trace.Stricter(meta.Tier, s.Run.Tier), Runs: []Run{runOf("replayed", 1, &s)},
+		Loosened: s.Verdict.Loosened, Warnings: []report.Warning{}}
 	v := Versus{B: "replayed", Rounds: 1, Metrics: p.contrasts(o)}
 	if len(v.Metrics) == 0 || !v.Metrics[0].Primary {
 		return Comparison{}, fmt.Errorf("a trace has only TTFT and E2E, so the primary metric cannot be %s", o.Primary)
@@ -67,14 +71,20 @@ func Production(meta trace.Meta, recorded trace.Reader[Recorded], s report.Summa
 		}
 	}
 	r := &p.run
-	warn(!p.same, warnWorkload, "the replay was of another workload than the trace, with the same lengths in every row: the rows are taken for the same")
-	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, warnSettings, "the replay was %s times as fast as what was recorded", page.Number(r.Speed))
+	warn(!p.same, warnWorkload, "the replay was of another workload than the trace, with the same lengths in every "+
+		"row: the rows are taken for the same")
+	warn(r.Speed != 0 && math.Abs(r.Speed-1) > 1e-9, warnSettings,
+		"the replay was %s times as fast as what was recorded", page.Number(r.Speed))
 	warn(r.Rate != "", warnSettings, "the replay had the arrival process %s in place of the recorded times", r.Rate)
-	warn(r.Timing == result.ClosedLoop, warnSettings, "the replay was a closed loop: its requests were not sent when the recorded ones were")
+	warn(r.Timing == result.ClosedLoop, warnSettings,
+		"the replay was a closed loop: its requests were not sent when the recorded ones were")
 	if d := r.Drift; d != nil {
-		warn(time.Duration(d.P50NS).Abs() > time.Second, warnSettings, "half of the turns that follow others were sent %v or more from their recorded time, as the server was faster or slower", time.Duration(d.P50NS))
+		warn(time.Duration(d.P50NS).Abs() > time.Second, warnSettings,
+			"half of the turns that follow others were sent %v or more from their recorded time, as the server was "+
+				"faster or slower", time.Duration(d.P50NS))
 	}
-	warn(p.joined < p.rows, warnJoin, "%s of %s have a time on both sides and ended well; the others are left out", page.Brief(p.joined), page.Many(p.rows, "row"))
+	warn(p.joined < p.rows, warnJoin, "%s of %s have a time on both sides and ended well; the others are left out",
+		page.Brief(p.joined), page.Many(p.rows, "row"))
 	warn(p.again > 0, warnJoin, "%s of further rounds of the workload are left out", page.Many(p.again, "result"))
 	c.Warnings = append(c.Warnings, runWarnings([]Arm{{Name: "the replay", Runs: []report.Summary{s}}})...)
 	c.resultWarnings()
@@ -110,7 +120,8 @@ func (p *production) to(row int64) (*Recorded, error) {
 			continue
 		}
 		if err == io.EOF {
-			return nil, fmt.Errorf("the results have row %d, and the trace ends with row %d: they are not of this trace", row, p.next)
+			return nil, fmt.Errorf("the results have row %d, and the trace ends with row %d: they are not "+
+				"of this trace", row, p.next)
 		}
 		if err != nil {
 			return nil, err
@@ -134,8 +145,10 @@ func (p *production) add(r *result.Result) error {
 	if err != nil {
 		return err
 	}
-	if !p.same && (rec.InputTokens != r.WantInput || r.WantOutput != nil && rec.OutputTokens != nil && *rec.OutputTokens != *r.WantOutput) {
-		return fmt.Errorf("row %d has different lengths in the trace and in the replay: they are not of the same workload", r.RowID)
+	if !p.same && (rec.InputTokens != r.WantInput || r.WantOutput != nil && rec.OutputTokens != nil &&
+		*rec.OutputTokens != *r.WantOutput) {
+		return fmt.Errorf("row %d has different lengths in the trace and in the replay: they are not of the "+
+			"same workload", r.RowID)
 	}
 	p.rows++
 	for _, at := range []*int64{rec.TTFTNS, rec.E2ENS} {
@@ -151,7 +164,8 @@ func (p *production) add(r *result.Result) error {
 		spread, pairs int
 		was           *int64
 		is            report.Span
-	}{{spreadTTFT, spreadTTFTPairs, rec.TTFTNS, l.TTFT[report.FromSent]}, {spreadE2E, spreadE2EPairs, rec.E2ENS, l.E2E[report.FromSent]}} {
+	}{{spreadTTFT, spreadTTFTPairs, rec.TTFTNS, l.TTFT[report.FromSent]},
+		{spreadE2E, spreadE2EPairs, rec.E2ENS, l.E2E[report.FromSent]}} {
 		if m.was == nil || *m.was <= 0 || *m.was > report.MaxInstant || !m.is.OK {
 			continue
 		}
@@ -193,7 +207,8 @@ func (p *production) contrasts(o Options) (all []Contrast) {
 		if !ok && m.name != o.Primary {
 			return
 		}
-		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Relative: true, Rounds: 1, A: a, B: b,
+		c := Contrast{Metric: m.name, Label: m.label, Unit: m.unit, Primary: m.name == o.Primary, Relative: true,
+			Rounds: 1, A: a, B: b,
 			AEach: []*float64{a}, BEach: []*float64{b}}
 		if ok {
 			c.Change, c.Resampled = &Interval{Estimate: *report.Rounded(m.change(d), 1e9)}, resampled.of(&m)
@@ -216,7 +231,8 @@ func (p *production) contrasts(o Options) (all []Contrast) {
 			}
 		}
 		median := figure.Of(figure.P50, l.name)
-		add(metric{Figure: median, name: "median_ratio_" + l.name, label: median.Label + " median row ratio", spread: pairs})
+		add(metric{Figure: median, name: "median_ratio_" + l.name,
+			label: median.Label + " median row ratio", spread: pairs})
 	}
 	return all
 }

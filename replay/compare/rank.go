@@ -43,7 +43,9 @@ func signedRank(differences []float64) SignedRank {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(math.Abs(differences[a]), math.Abs(differences[b])) })
+	slices.SortFunc(order, func(a, b int) int {
+		return cmp.Compare(math.Abs(differences[a]), math.Abs(differences[b]))
+	})
 	// Twice the ranks of the magnitudes, so that the mean of two neighbours is whole.
 	ranks := make([]int, len(differences))
 	for from := 0; from < len(order); {

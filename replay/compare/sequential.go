@@ -38,7 +38,8 @@ const designSamples = 40_000
 func newDesign(rounds int, alpha float64) design {
 	var looks []int
 	for k := 1; k <= maxLooks; k++ {
-		if n := (rounds*k + maxLooks - 1) / maxLooks; n >= minRounds && (k == maxLooks || criticalSum(n, spent(n, rounds, alpha)) >= 0) && !slices.Contains(looks, n) {
+		if n := (rounds*k + maxLooks - 1) / maxLooks; n >= minRounds &&
+			(k == maxLooks || criticalSum(n, spent(n, rounds, alpha)) >= 0) && !slices.Contains(looks, n) {
 			looks = append(looks, n)
 		}
 	}

@@ -156,7 +156,8 @@ func bounded(i *Interval, unit string) string {
 	if i == nil {
 		return "–"
 	}
-	return fmt.Sprintf("%s [%s, %s] %s", page.Short(i.Estimate), page.OrDash(i.Low, page.Short), page.OrDash(i.High, page.Short), unit)
+	return fmt.Sprintf("%s [%s, %s] %s", page.Short(i.Estimate), page.OrDash(i.Low, page.Short),
+		page.OrDash(i.High, page.Short), unit)
 }
 
 // titled is the label with its unit, of a time.
@@ -187,15 +188,22 @@ func (c *Comparison) reading() (says []string) {
 				}
 			}
 		}
-		says = append(says, fmt.Sprintf("Figures are medians over the rounds; latencies are response times, from the schedule. The change is the Hodges-Lehmann estimate with its %s CI. "+
-			"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others together at %s; * is significant. "+
-			"Being worse in any of these decides too, at alpha %s over all of them by flipping the signs of whole rounds: "+guardNames()+". "+
-			"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
-			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Number(c.Alpha), page.Percent(c.Power), noise))
+		says = append(says, fmt.Sprintf(
+			"Figures are medians over the rounds; latencies are response times, from the schedule. The change is the "+
+				"Hodges-Lehmann estimate with its %s CI. "+
+				"p is that of Wilcoxon's exact signed ranks after Holm: of the first line at alpha %s, of all others "+
+				"together at %s; * is significant. "+
+				"Being worse in any of these decides too, at alpha %s over all of them by flipping the signs of "+
+				"whole rounds: "+guardNames()+". "+
+				"The paired t-test and Cohen's dz beside it decide nothing. MDE is the minimum detectable effect: a "+
+				"smaller change is found in less than %s of the cases. Noise is the standard deviation from %s.",
+			confidence, page.Number(c.Alpha), page.Number(c.FamilyAlpha), page.Number(c.Alpha),
+			page.Percent(c.Power), noise))
 	case kindSingle:
 		says = append(says, "Figures are those of the two runs; latencies are response times, from the schedule.")
 	case kindProduction:
-		says = append(says, "Recorded is what the trace says that its requests took; replayed is the same rows from when they were sent.")
+		says = append(says, "Recorded is what the trace says that its requests took; replayed is the same rows from "+
+			"when they were sent.")
 	}
 	for i := range c.Versus {
 		for _, m := range c.Versus[i].Metrics {
@@ -204,8 +212,10 @@ func (c *Comparison) reading() (says []string) {
 				if r.Paired {
 					drawn = "the same sessions drawn on both sides"
 				}
-				return append(says, fmt.Sprintf("Resampled: %s with their %s CI, from %s draws of %s of sessions, a request without one for itself, %s. It knows how sessions differ, not how runs do.",
-					"percentiles and means of all requests", confidence, page.Brief(int64(r.Replicates)), page.Many(int64(r.Clusters), "group"), drawn))
+				return append(says, fmt.Sprintf("Resampled: %s with their %s CI, from %s draws of %s of sessions, a "+
+					"request without one for itself, %s. It knows how sessions differ, not how runs do.",
+					"percentiles and means of all requests", confidence, page.Brief(int64(r.Replicates)),
+					page.Many(int64(r.Clusters), "group"), drawn))
 			}
 		}
 	}
@@ -224,8 +234,10 @@ func (c *Comparison) planned() (says []string) {
 	for i := range c.Versus {
 		for _, m := range c.Versus[i].Metrics {
 			if m.Primary && m.RoundsFor != nil {
-				says = append(says, fmt.Sprintf("%s against %s: with the spread of these rounds, a change of %s of the size asked about needs %s (power %s, alpha %s).",
-					c.Versus[i].B, c.A, m.Label, page.Many(int64(*m.RoundsFor), "round"), page.Number(c.Power), page.Number(c.Alpha)))
+				says = append(says, fmt.Sprintf("%s against %s: with the spread of these rounds, a change of %s of "+
+					"the size asked about needs %s (power %s, alpha %s).",
+					c.Versus[i].B, c.A, m.Label, page.Many(int64(*m.RoundsFor), "round"), page.Number(c.Power),
+					page.Number(c.Alpha)))
 			}
 		}
 	}

@@ -56,7 +56,8 @@ var conditions = []condition{
 		}
 		return asJSON(of)
 	}, warnSettings, "other schedules"},
-	{"part of the workload", func(r *result.Run) string { return asJSON(r.Selection) }, warnSettings, "other parts of the workload"},
+	{"part of the workload", func(r *result.Run) string { return asJSON(r.Selection) }, warnSettings,
+		"other parts of the workload"},
 	{"cache policy", func(r *result.Run) string {
 		if r.Cache == nil {
 			return ""
@@ -99,7 +100,8 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 				}
 			}
 			if n > 0 {
-				warn(c.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, c.differs, page.Many(int64(n), "round"))
+				warn(c.code, "%s and %s had %s in %s: that is in the difference too", a.Name, b.Name, c.differs,
+					page.Many(int64(n), "round"))
 			}
 		}
 		out = append(out, orderWarnings(a, b)...)
@@ -122,10 +124,12 @@ func runWarnings(arms []Arm) (out []report.Warning) {
 			}
 		}
 		if bad > 0 {
-			warn(warnUntrusted, "%s of %s %s not trustworthy; reprise report says why", page.Many(int64(bad), "run"), arm.Name, page.Was(int64(bad)))
+			warn(warnUntrusted, "%s of %s %s not trustworthy; reprise report says why", page.Many(int64(bad), "run"),
+				arm.Name, page.Was(int64(bad)))
 		}
 		if estimated > 0 {
-			warn(warnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT and tokens per second rest on them", page.Many(int64(estimated), "run"), arm.Name)
+			warn(warnEstimates, "the token counts of %s of %s are estimates, since the server sent no usage: TPOT "+
+				"and tokens per second rest on them", page.Many(int64(estimated), "run"), arm.Name)
 		}
 	}
 	return out
@@ -141,7 +145,8 @@ func orderWarnings(a, b Arm) (out []report.Warning) {
 			return nil
 		}
 		if at.Equal(bt) && a.Runs[i].Run.TraceID == b.Runs[i].Run.TraceID {
-			return []report.Warning{{Code: warnSameRun, Text: fmt.Sprintf("run %d of %s and of %s is one and the same", i+1, a.Name, b.Name)}}
+			return []report.Warning{{Code: warnSameRun,
+				Text: fmt.Sprintf("run %d of %s and of %s is one and the same", i+1, a.Name, b.Name)}}
 		}
 		if i == 0 {
 			firstA, lastA, firstB, lastB = at, at, bt, bt
@@ -150,7 +155,8 @@ func orderWarnings(a, b Arm) (out []report.Warning) {
 	}
 	if len(a.Runs) > 1 && (lastA.Before(firstB) || lastB.Before(firstA)) {
 		out = append(out, report.Warning{Code: warnOrder, Text: fmt.Sprintf(
-			"all runs of one of %s and %s were before those of the other: whatever changed meanwhile is in the difference; alternate them", a.Name, b.Name)})
+			"all runs of one of %s and %s were before those of the other: whatever changed meanwhile is in the "+
+				"difference; alternate them", a.Name, b.Name)})
 	}
 	return out
 }
@@ -177,8 +183,10 @@ func (c *Comparison) resultWarnings() {
 	for i := range c.Versus {
 		v := &c.Versus[i]
 		if c.Kind == kindRounds && v.Rounds < c.LeastRounds {
-			warn(warnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
-				page.Many(int64(v.Rounds), "round"), c.A, v.B, page.Number(c.Alpha), c.LeastRounds, pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), minRounds)
+			warn(warnTooFewRounds, "%s of %s and %s: alpha %s needs %d, since the signed ranks of n pairs cannot "+
+				"come below p = 2 ÷ 2^n, here %s; no verdict rests on fewer than %d",
+				page.Many(int64(v.Rounds), "round"), c.A, v.B, page.Number(c.Alpha), c.LeastRounds,
+				pValue(2/float64(uint64(1)<<min(v.Rounds, 60))), minRounds)
 		}
 		var missing []string
 		few := 0
@@ -190,15 +198,18 @@ func (c *Comparison) resultWarnings() {
 				few = r.Clusters
 			}
 			if m.Primary && m.Noise != nil && m.Noise.P != nil && *m.Noise.P <= c.Alpha {
-				warn(warnNoise, "%s differs between %s and itself (p %s over %s of A against A): the order of a pair, or drift, is in the figures",
+				warn(warnNoise, "%s differs between %s and itself (p %s over %s of A against A): the order of a "+
+					"pair, or drift, is in the figures",
 					m.Label, c.A, equals(m.Noise.P), page.Many(int64(m.Noise.N), "round"))
 			}
 		}
 		if len(missing) > 0 && c.Kind != kindProduction {
-			warn(warnValues, "rounds of %s and %s without a value on both sides, which are left out: %s; a p99 needs 100 successful requests, a ratio figures above zero", c.A, v.B, strings.Join(missing, ", "))
+			warn(warnValues, "rounds of %s and %s without a value on both sides, which are left out: %s; a p99 needs "+
+				"100 successful requests, a ratio figures above zero", c.A, v.B, strings.Join(missing, ", "))
 		}
 		if few > 0 {
-			warn(warnFewSessions, "the intervals of %s and %s from resampling rest on %d groups of sessions: with fewer than 50 they tend to be too narrow (Cameron, Gelbach and Miller 2008)", c.A, v.B, few)
+			warn(warnFewSessions, "the intervals of %s and %s from resampling rest on %d groups of sessions: with "+
+				"fewer than 50 they tend to be too narrow (Cameron, Gelbach and Miller 2008)", c.A, v.B, few)
 		}
 	}
 }

@@ -31,7 +31,8 @@ const (
 // judged tells whether a contract can be about a figure: what requests and sessions were given, and not what
 // the client or the server says of itself. Single requests have no share of a session.
 func judged(f figure.Figure) bool {
-	return f.Better != figure.Neither && f.Statistic != figure.Min && f.Name != "send_lag" && f.Name != "session_server_time"
+	return f.Better != figure.Neither && f.Statistic != figure.Min && f.Name != "send_lag" &&
+		f.Name != "session_server_time"
 }
 
 func (c *Clause) latency() bool   { return c.of.Spread && !c.of.Sessions }
@@ -121,12 +122,15 @@ func parseClause(s string) (Clause, error) {
 		}
 		return Clause{}, misplacedf(value.at, "want a limit, such as %s", example)
 	}
-	if unit := rest[0]; unit.kind == lexWord && strings.Trim(value.text, digits) == "" && strings.IndexAny(unit.text, digits) != 0 { // 40 ms
+	if unit := rest[0]; unit.kind == lexWord && strings.Trim(value.text, digits) == "" &&
+		strings.IndexAny(unit.text, digits) != 0 {
+		// 40 ms
 		value.text += unit.text
 		rest = rest[1:]
 	}
 	if rest[0].kind != lexEnd {
-		return Clause{}, misplacedf(rest[0].at, "want nothing after the limit; which requests a clause is about is said by where")
+		return Clause{}, misplacedf(rest[0].at,
+			"want nothing after the limit; which requests a clause is about is said by where")
 	}
 	if c.allowed, err = c.of.ParseLimit(value.text); err != nil {
 		return Clause{}, &misplaced{value.at, err.Error()}
@@ -147,7 +151,8 @@ func parseSubject(all []lexeme) (c Clause, rest []lexeme, err error) {
 	}
 	if c.of, err = figure.Parse(strings.Join(name, " "), judged); err != nil {
 		at := all[0].at
-		if statistic, _ := figure.Split(strings.Join(name, " ")); statistic != 0 && len(name) > 1 && figure.Find(name[1]) == nil {
+		if statistic, _ := figure.Split(strings.Join(name, " ")); statistic != 0 && len(name) > 1 &&
+			figure.Find(name[1]) == nil {
 			at = all[1].at
 		}
 		return c, nil, &misplaced{at, err.Error()}

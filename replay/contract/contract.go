@@ -138,7 +138,9 @@ func Parse(name string, text []byte) (Contract, error) {
 	var c Contract
 	err = doc.Keys(
 		strictyaml.Key{Name: "name", Read: strictyaml.Into(&c.Name, strictyaml.Node.Text)},
-		strictyaml.Key{Name: "clauses", Read: func(n strictyaml.Node) error { return n.List("a clause", maxClauses, c.addClause) }},
+		strictyaml.Key{Name: "clauses", Read: func(n strictyaml.Node) error {
+			return n.List("a clause", maxClauses, c.addClause)
+		}},
 		strictyaml.Key{Name: "gpus", Read: strictyaml.Into(&c.GPUs, strictyaml.Whole(1, 1<<31-1))},
 		strictyaml.Key{Name: "price_per_gpu_hour", Read: strictyaml.Into(&c.PricePerGPUHour, price)})
 	if err == nil && len(c.Clauses) == 0 {
@@ -165,7 +167,8 @@ func (c *Contract) addClause(n strictyaml.Node) error {
 		keep := func(name string, into *strictyaml.Node) strictyaml.Key {
 			return strictyaml.Key{Name: name, Read: func(n strictyaml.Node) error { *into = n; return nil }}
 		}
-		if err := n.Keys(keep("clause", &condition), keep("where", &where), keep("from", &from), keep("slo", &slo)); err != nil {
+		if err := n.Keys(keep("clause", &condition), keep("where", &where), keep("from", &from),
+			keep("slo", &slo)); err != nil {
 			return err
 		}
 		if !condition.Exists() {

@@ -39,7 +39,8 @@ type goodCount struct {
 
 // Judge implements [report.Contract] for a contract that was checked. Clauses of one
 // scope share their evidence.
-func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady, newEvidence func() *report.Evidence) report.Judge {
+func (c *Contract) Judge(run *result.Run, slo report.SLO, steady *report.Steady,
+	newEvidence func() *report.Evidence) report.Judge {
 	j := &judge{contract: c, in: circumstances{run: run}, steady: steady}
 	if steady != nil && steady.Reason == "" {
 		j.in.steady = steady.Interval()
@@ -173,7 +174,8 @@ func (j *judge) clause(i int, v *scoped, duration int64, zeros bool) report.Clau
 		for _, g := range v.good {
 			if g.clause == i {
 				slo = &g.slo
-				r.Samples, r.Measured, r.SLO = v.Succeeded+v.Failed, report.Ratio(g.n, v.Succeeded+v.Failed), g.slo.String()
+				r.Samples, r.Measured, r.SLO = v.Succeeded+v.Failed,
+					report.Ratio(g.n, v.Succeeded+v.Failed), g.slo.String()
 			}
 		}
 	default:
@@ -233,7 +235,8 @@ func (j *judge) figure(name string, v *scoped, duration int64, zeros bool) (*flo
 // only partly there.
 func (j *judge) steadyRate(name string) (*float64, int64) {
 	s := j.steady
-	return map[string]*float64{"requests_per_s": s.RequestsPerS, "prompt_tokens_per_s": s.PromptTokensPerS, "output_tokens_per_s": s.OutputTokensPerS}[name], s.Finished
+	return map[string]*float64{"requests_per_s": s.RequestsPerS, "prompt_tokens_per_s": s.PromptTokensPerS,
+		"output_tokens_per_s": s.OutputTokensPerS}[name], s.Finished
 }
 
 // cost is that of all GPUs for the run.
@@ -249,7 +252,8 @@ func (c *Clause) missing(r *report.ClauseResult, v *scoped) string {
 	case v.Succeeded == 0:
 		return "no request succeeded"
 	case c.latency() && r.Samples > 0:
-		return fmt.Sprintf("it takes %s, and there %s %s", page.Many(r.Needed, "value"), page.Was(r.Samples), page.Brief(r.Samples))
+		return fmt.Sprintf("it takes %s, and there %s %s", page.Many(r.Needed, "value"), page.Was(r.Samples),
+			page.Brief(r.Samples))
 	case c.latency():
 		return "no request has a value"
 	case c.of.Name == hitRatio:

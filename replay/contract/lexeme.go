@@ -69,7 +69,9 @@ func lex(s string) ([]lexeme, error) {
 			at += end + 2
 			continue
 		}
-		if i := slices.IndexFunc(operators, func(o operator) bool { return strings.HasPrefix(s[at:], o.written) }); i >= 0 {
+		if i := slices.IndexFunc(operators, func(o operator) bool {
+			return strings.HasPrefix(s[at:], o.written)
+		}); i >= 0 {
 			out = append(out, lexeme{lexOperator, operators[i].means, at})
 			at += len(operators[i].written)
 			continue

@@ -44,7 +44,8 @@ func (c *Clause) CountsSessions() (percentile float64, success bool) {
 func (c *Clause) Values(dst []int64, run *result.Run, r *result.Result, slo *report.SLO) []int64 {
 	end, _ := report.OutcomeOf(r)
 	failed := end == report.Failed
-	if before, after := run.Window.Holds(r); before || after || end != report.Succeeded && !failed || c.where != nil && !c.where.holds(r, &circumstances{run: run}) {
+	if before, after := run.Window.Holds(r); before || after || end != report.Succeeded && !failed ||
+		c.where != nil && !c.where.holds(r, &circumstances{run: run}) {
 		return dst
 	}
 	_, share := c.Counts()
@@ -101,7 +102,8 @@ func (c *Clause) Scope() string {
 func (c *Contract) Objectives() (slo report.SLO) {
 	for i := range c.Clauses {
 		clause := &c.Clauses[i]
-		to := map[string]**time.Duration{"ttft": &slo.TTFT, "tpot": &slo.TPOT, "itl": &slo.ITL, "e2e": &slo.E2E}[clause.of.Name]
+		to := map[string]**time.Duration{"ttft": &slo.TTFT, "tpot": &slo.TPOT, "itl": &slo.ITL,
+			"e2e": &slo.E2E}[clause.of.Name]
 		if to == nil || clause.where != nil {
 			continue
 		}

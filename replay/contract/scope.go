@@ -93,9 +93,11 @@ func idOf(id *int64) string {
 // counts, not how far its answer came.
 var scopeFields = []field{
 	{name: "class", text: func(r *result.Result, _ *circumstances) string { return r.Class }},
-	{name: fieldCategory, text: func(r *result.Result, _ *circumstances) string { return r.Category }, values: trace.Categories()},
+	{name: fieldCategory, text: func(r *result.Result, _ *circumstances) string { return r.Category },
+		values: trace.Categories()},
 	{name: "api", text: func(r *result.Result, _ *circumstances) string { return r.API },
-		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages, result.APIEmbeddings}},
+		values: []string{result.APIChat, result.APICompletions, result.APIResponses, result.APIMessages,
+			result.APIEmbeddings}},
 	{name: "endpoint", text: func(r *result.Result, in *circumstances) string {
 		if r.Endpoint == nil || *r.Endpoint < 0 || int(*r.Endpoint) >= len(in.run.Endpoints) {
 			return ""
@@ -107,13 +109,16 @@ var scopeFields = []field{
 	{name: "model", text: func(r *result.Result, _ *circumstances) string { return r.Model }},
 	{name: "adapter", text: func(r *result.Result, _ *circumstances) string { return r.Adapter }},
 	{name: "state", values: []string{stateSteady}, text: func(r *result.Result, in *circumstances) string {
-		if in.steady == nil || r.SentNS == nil || r.DoneNS == nil || !in.steady.Contains(*r.SentNS) || !in.steady.Contains(*r.DoneNS) {
+		if in.steady == nil || r.SentNS == nil || r.DoneNS == nil || !in.steady.Contains(*r.SentNS) ||
+			!in.steady.Contains(*r.DoneNS) {
 			return ""
 		}
 		return stateSteady
 	}},
 	{name: "input_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Input, r.WantInput) }},
-	{name: "output_tokens", number: func(r *result.Result) int32 { return countedOr(r, r.Output, valueOr(r.WantOutput, 0)) }},
+	{name: "output_tokens", number: func(r *result.Result) int32 {
+		return countedOr(r, r.Output, valueOr(r.WantOutput, 0))
+	}},
 }
 
 func valueOr(n *int32, or int32) int32 {
@@ -157,7 +162,8 @@ func (c *comparison) String() string {
 		value = wordNone
 	case c.of.number != nil:
 		value = strconv.FormatInt(c.number, 10)
-	case value == "" || value == wordNone || joins(value) || strings.ContainsFunc(value, func(r rune) bool { return !inWord(r) }):
+	case value == "" || value == wordNone || joins(value) ||
+		strings.ContainsFunc(value, func(r rune) bool { return !inWord(r) }):
 		quote := `"`
 		if strings.Contains(value, quote) {
 			quote = "'" // both cannot be in a text that was quoted
@@ -339,9 +345,12 @@ func (c *comparison) take(value lexeme) (err error) {
 		}
 		c.text = strconv.FormatUint(id, 10)
 	case c.of.name == fieldCategory && value.text == trace.Global:
-		return misplacedf(value.at, "the category %s is called %s now, and is what many sessions share: write category %s %s", trace.Global, trace.Template, c.op, trace.Template)
+		return misplacedf(value.at,
+			"the category %s is called %s now, and is what many sessions share: write category %s %s", trace.Global,
+			trace.Template, c.op, trace.Template)
 	case c.of.values != nil && !slices.Contains(c.of.values, value.text):
-		return misplacedf(value.at, "%s is %s", c.of.name, strings.Join(append(slices.Clone(c.of.values), wordNone), ", "))
+		return misplacedf(value.at, "%s is %s", c.of.name,
+			strings.Join(append(slices.Clone(c.of.values), wordNone), ", "))
 	default:
 		c.text = value.text
 	}

@@ -33,7 +33,9 @@ func (j *judge) sessionClause(c *Clause, all *report.Evidence, at int, duration 
 	sessions := all.Sessions
 	if c.where != nil {
 		r.Where = c.where.String()
-		sessions = slices.DeleteFunc(slices.Clone(sessions), func(s report.JudgedSession) bool { return s.Scopes&(1<<at) == 0 })
+		sessions = slices.DeleteFunc(slices.Clone(sessions), func(s report.JudgedSession) bool {
+			return s.Scopes&(1<<at) == 0
+		})
 	}
 	var succeeded, failed int64
 	for _, s := range sessions {
@@ -88,7 +90,8 @@ func (c *Clause) between(r *report.ClauseResult, least, most *float64, sessions 
 		unjudged("the run has no sessions")
 		return
 	case r.Samples < r.Needed && r.Samples > 0:
-		unjudged("it takes %s, and there %s %s", page.Many(r.Needed, "session"), page.Was(r.Samples), page.Brief(r.Samples))
+		unjudged("it takes %s, and there %s %s", page.Many(r.Needed, "session"), page.Was(r.Samples),
+			page.Brief(r.Samples))
 		return
 	case good == nil && r.Censored == 0:
 		unjudged("no session has a value")

@@ -47,12 +47,15 @@ func (c Costs) Scaled(names []string, x []float64) Costs {
 // everything, is least, and returns them with what it is there. It is the simplex of Nelder
 // and Mead (1965) over the logarithms of the costs, begun three times, each time with so
 // many evaluations at most, and the first time of that size. Costs of 0 stay.
-func FitCosts(start Costs, names []string, evaluations int, size float64, miss func(Costs) float64) (Costs, float64, error) {
+func FitCosts(start Costs, names []string, evaluations int, size float64,
+	miss func(Costs) float64) (Costs, float64, error) {
 	best, least := start, miss(start)
 	for round := range fitRounds {
 		from := best
-		r, err := optimize.Minimize(optimize.Problem{Func: func(x []float64) float64 { return miss(from.Scaled(names, x)) }},
-			make([]float64, len(names)), &optimize.Settings{FuncEvaluations: evaluations}, &optimize.NelderMead{SimplexSize: size / float64(1+2*round)})
+		r, err := optimize.Minimize(
+			optimize.Problem{Func: func(x []float64) float64 { return miss(from.Scaled(names, x)) }},
+			make([]float64, len(names)), &optimize.Settings{FuncEvaluations: evaluations},
+			&optimize.NelderMead{SimplexSize: size / float64(1+2*round)})
 		if r == nil {
 			return best, least, errors.Join(errors.New("simulated engine: the costs could not be fitted"), err)
 		}

@@ -42,8 +42,10 @@ func (c *Covers) Beyond(run Covers) (out []result.Beyond) {
 
 // join keeps the larger of each figure.
 func (c *Covers) join(o Covers) {
-	c.MaxPromptTokens, c.MaxOutputTokens = max(c.MaxPromptTokens, o.MaxPromptTokens), max(c.MaxOutputTokens, o.MaxOutputTokens)
-	c.MaxInFlight, c.MaxDecoding, c.MaxKVTokens = max(c.MaxInFlight, o.MaxInFlight), max(c.MaxDecoding, o.MaxDecoding), max(c.MaxKVTokens, o.MaxKVTokens)
+	c.MaxPromptTokens, c.MaxOutputTokens = max(c.MaxPromptTokens, o.MaxPromptTokens),
+		max(c.MaxOutputTokens, o.MaxOutputTokens)
+	c.MaxInFlight, c.MaxDecoding, c.MaxKVTokens = max(c.MaxInFlight, o.MaxInFlight), max(c.MaxDecoding, o.MaxDecoding),
+		max(c.MaxKVTokens, o.MaxKVTokens)
 }
 
 // Reached is the most that was asked of any engine of the fleet.

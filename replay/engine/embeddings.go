@@ -33,7 +33,8 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) {
 			values[i] = 2*rng.Float32() - 1
 		}
 		n := len(j.prompt)
-		list := openai.EmbeddingList{Object: "list", Model: s.c.Model, Data: []openai.EmbeddingRow{{Object: "embedding", Embedding: values}}}
+		list := openai.EmbeddingList{Object: "list", Model: s.c.Model,
+			Data: []openai.EmbeddingRow{{Object: "embedding", Embedding: values}}}
 		if j.behaviour.usage != usageMissing {
 			list.Usage = &openai.EmbeddingUsage{PromptTokens: n, TotalTokens: n}
 		}

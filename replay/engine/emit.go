@@ -170,7 +170,8 @@ func (e *emitter) injectFault(ctx context.Context) error {
 	}
 	switch {
 	case m.errorThen != "":
-		e.dialect.fault(openai.ErrorDetail{Message: "the engine failed", Type: "InternalServerError", Code: m.codeOf(http.StatusInternalServerError)})
+		e.dialect.fault(openai.ErrorDetail{Message: "the engine failed", Type: "InternalServerError",
+			Code: m.codeOf(http.StatusInternalServerError)})
 		if err := e.flush(true); err != nil {
 			return err
 		}

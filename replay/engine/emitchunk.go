@@ -41,7 +41,8 @@ func (e *chunkDialect) open() {
 }
 
 func (e *chunkDialect) progress() {
-	e.putChunk(0, "", nil, fmt.Sprintf(`"prompt_progress":{"total":%d,"cache":0,"processed":0,"time_ms":0}`, len(e.j.prompt)))
+	e.putChunk(0, "", nil, fmt.Sprintf(`"prompt_progress":{"total":%d,"cache":0,"processed":0,"time_ms":0}`,
+		len(e.j.prompt)))
 }
 
 func (e *chunkDialect) piece(choice int, text string) {
@@ -204,7 +205,8 @@ func (e *chunkDialect) timings() string {
 }
 
 func (j *serverJob) chunk(model string) openai.Chunk {
-	c := openai.Chunk{ID: j.id, Object: openai.ObjectCompletion, Created: time.Now().Unix(), Model: model, Choices: make([]openai.Choice, 1)}
+	c := openai.Chunk{ID: j.id, Object: openai.ObjectCompletion, Created: time.Now().Unix(), Model: model,
+		Choices: make([]openai.Choice, 1)}
 	if j.chat {
 		c.Object = openai.ObjectChatChunk
 	}

@@ -88,13 +88,15 @@ func (d *messageDialect) end() {
 
 func (d *messageDialect) whole(text string) []byte {
 	m, reason := d.message(), openai.StopReason(d.j.finish)
-	m.Content, m.Reason, m.Usage = append(m.Content, openai.MessageBlock{Type: "text", Text: &text}), &reason, d.counts()
+	m.Content, m.Reason, m.Usage = append(m.Content, openai.MessageBlock{Type: "text", Text: &text}),
+		&reason, d.counts()
 	body, _ := json.Marshal(m)
 	return body
 }
 
 func (d *messageDialect) message() *openai.MessageBody {
-	return &openai.MessageBody{ID: d.j.id, Type: "message", Role: "assistant", Content: []openai.MessageBlock{}, Model: d.s.c.Model}
+	return &openai.MessageBody{ID: d.j.id, Type: "message", Role: "assistant", Content: []openai.MessageBlock{},
+		Model: d.s.c.Model}
 }
 
 // counts are the usage of the whole answer.

@@ -41,11 +41,13 @@ func (d *responseDialect) piece(_ int, text string) {
 	default:
 		d.answer.WriteString(text)
 	}
-	d.event(openai.ResponseEvent{Type: kind, ItemID: "msg-" + d.j.id, OutputIndex: &zero, ContentIndex: &zero, Delta: text})
+	d.event(openai.ResponseEvent{Type: kind, ItemID: "msg-" + d.j.id, OutputIndex: &zero,
+		ContentIndex: &zero, Delta: text})
 }
 
 func (d *responseDialect) fault(detail openai.ErrorDetail) {
-	data, _ := json.Marshal(map[string]any{"type": "error", "code": detail.Code, "message": detail.Message, "param": nil})
+	data, _ := json.Marshal(map[string]any{"type": "error", "code": detail.Code,
+		"message": detail.Message, "param": nil})
 	d.put("error", data)
 }
 
@@ -76,11 +78,13 @@ func (d *responseDialect) status() string {
 // body is the body of a response so far.
 func (d *responseDialect) body(status, text string) *openai.ResponseBody {
 	j := d.j
-	b := &openai.ResponseBody{ID: "resp-" + j.id, Object: "response", CreatedAt: time.Now().Unix(), Status: status, Model: d.s.c.Model, Output: []openai.ResponseItem{}}
+	b := &openai.ResponseBody{ID: "resp-" + j.id, Object: "response", CreatedAt: time.Now().Unix(), Status: status,
+		Model: d.s.c.Model, Output: []openai.ResponseItem{}}
 	if status == openai.StatusInProgress {
 		return b
 	}
-	b.Output = append(b.Output, openai.ResponseItem{ID: "msg-" + j.id, Type: "message", Role: "assistant", Status: status,
+	b.Output = append(b.Output, openai.ResponseItem{ID: "msg-" + j.id, Type: "message",
+		Role: "assistant", Status: status,
 		Content: []openai.ResponsePart{{Type: "output_text", Text: text}}})
 	if d.behaviour.usage != usageMissing {
 		b.Usage = j.usage().Responses()

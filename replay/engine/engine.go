@@ -18,15 +18,16 @@ const (
 
 // Config says what an [engineCore] is like. The names are vLLM's.
 type Config struct {
-	BlockSize      int    `json:"block_size"`             // tokens in a block of KV
-	KVTokens       int    `json:"kv_tokens"`              // tokens of KV memory; 0 is without bound
-	MaxSeqs        int    `json:"max_num_seqs"`           // requests that run at once
-	MaxBatchTokens int    `json:"max_num_batched_tokens"` // tokens computed in a step
-	MaxWaiting     int    `json:"max_waiting"`            // requests that wait; more are refused
-	ChunkedPrefill bool   `json:"chunked_prefill"`        // a prompt is computed in parts as the budget of a step allows; else whole
-	PrefixCaching  bool   `json:"prefix_caching"`         // blocks are found again by what they hold
-	Batching       string `json:"batching"`               // continuous or static
-	Costs          Costs  `json:"-"`                      // see Costs.String
+	BlockSize      int `json:"block_size"`             // tokens in a block of KV
+	KVTokens       int `json:"kv_tokens"`              // tokens of KV memory; 0 is without bound
+	MaxSeqs        int `json:"max_num_seqs"`           // requests that run at once
+	MaxBatchTokens int `json:"max_num_batched_tokens"` // tokens computed in a step
+	MaxWaiting     int `json:"max_waiting"`            // requests that wait; more are refused
+	// a prompt is computed in parts as the budget of a step allows; else whole
+	ChunkedPrefill bool   `json:"chunked_prefill"`
+	PrefixCaching  bool   `json:"prefix_caching"` // blocks are found again by what they hold
+	Batching       string `json:"batching"`       // continuous or static
+	Costs          Costs  `json:"-"`              // see Costs.String
 	// Of a mixture, the experts of a layer that tokens are routed to, and how many of them
 	// each token takes; see Costs.Expert. 0 without a mixture.
 	Experts         int `json:"experts,omitempty"`
@@ -64,7 +65,8 @@ func (c *Config) check() error {
 	case c.Experts < 0 || c.ExpertsPerToken < 0 || c.ExpertsPerToken > c.Experts:
 		return errors.New("simulated engine: a token takes more experts than there are")
 	case c.Costs.Expert > 0 && c.Experts == 0:
-		return errors.New("simulated engine: it has a cost of experts and none of them: that cost comes from --model-config")
+		return errors.New("simulated engine: it has a cost of experts and none of them: that cost comes from " +
+			"--model-config")
 	}
 	return c.Costs.check()
 }

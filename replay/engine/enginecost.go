@@ -127,7 +127,8 @@ func ParseCosts(text string, c Costs) (Costs, error) {
 			}
 		}
 		if !ok || to == nil {
-			return c, fmt.Errorf("part %d is not one of step, kv-token, prefill-token, decode-seq and request, with = and a time", i+1)
+			return c, fmt.Errorf("part %d is not one of step, kv-token, prefill-token, decode-seq and request, with "+
+				"= and a time", i+1)
 		}
 		var picos Picos
 		ok = false
@@ -202,7 +203,8 @@ func (s decodeRun) sum(k int64) Picos {
 	capped := s.countWhile(k, func(i int64) bool { return s.step(i) < maxStep })
 	capped = max(capped, flat)
 	n := capped - flat
-	return Picos(flat)*s.step(0) + Picos(n)*s.step(flat) + times(s.costs.KVToken, s.seqs)*Picos(n*(n-1)/2) + Picos(k-capped)*maxStep
+	return Picos(flat)*s.step(0) + Picos(n)*s.step(flat) + times(s.costs.KVToken, s.seqs)*Picos(n*(n-1)/2) +
+		Picos(k-capped)*maxStep
 }
 
 // countWhile is the number of the first k steps for which holds is true; it is true

@@ -16,7 +16,8 @@ type blockKeys struct {
 const neighbours = 32
 
 func newBlockKeys(blockSize int) blockKeys {
-	return blockKeys{keys: make([]uint64, 2*neighbours), nodes: make([]int32, 2*neighbours), shift: uint(bits.Len(uint(blockSize)) - 1)}
+	return blockKeys{keys: make([]uint64, 2*neighbours), nodes: make([]int32, 2*neighbours),
+		shift: uint(bits.Len(uint(blockSize)) - 1)}
 }
 
 // home is the slot at which the search for a key begins.

@@ -36,7 +36,8 @@ func newFaults(imitate, quirks, random string, seed uint64, header bool) (*fault
 	if imitate != "" {
 		list := Imitation(imitate)
 		if list == "" {
-			return nil, fmt.Errorf("simulated engine: unknown server to imitate: want one of %s", strings.Join(Imitations(), ", "))
+			return nil, fmt.Errorf("simulated engine: unknown server to imitate: want one of %s",
+				strings.Join(Imitations(), ", "))
 		}
 		profile, err := parseQuirks(list, ",")
 		if err != nil {
@@ -63,7 +64,8 @@ func parseFaults(list string) ([]fault, error) {
 	for i, item := range strings.Split(list, ",") {
 		at := strings.LastIndexByte(item, ':')
 		if at < 0 {
-			return nil, fmt.Errorf("simulated engine: fault %d has no share of requests: write it as error=503:5%%", i+1)
+			return nil, fmt.Errorf("simulated engine: fault %d has no share of requests: write it as error=503:5%%",
+				i+1)
 		}
 		percent, ok := strings.CutSuffix(strings.TrimSpace(item[at+1:]), "%")
 		share, err := strconv.ParseFloat(percent, 64)

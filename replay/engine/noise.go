@@ -35,7 +35,8 @@ func ParseNoise(text string) (n Noise, err error) {
 	if text == measuredName {
 		return measuredNoise(), nil
 	}
-	wrong := &quantity.Error{Text: text, Want: "a noise, with shares of at most 30 %", Examples: [3]string{measuredName, "2%", "speed=2%,drift=0.5%,late=1ms"}}
+	wrong := &quantity.Error{Text: text, Want: "a noise, with shares of at most 30 %",
+		Examples: [3]string{measuredName, "2%", "speed=2%,drift=0.5%,late=1ms"}}
 	for part := range strings.SplitSeq(text, ",") {
 		name, value, named := strings.Cut(strings.TrimSpace(part), "=")
 		if !named {

@@ -38,8 +38,10 @@ func RooflinePreset(name string, s hardware.Setup, like Config) (Preset, error) 
 	if err != nil {
 		return Preset{}, err
 	}
-	p := Preset{Name: name, Model: s.Model.Name, Hardware: FloorOf(&s, 1), Cards: fmt.Sprintf("%d × %s", s.TP, s.GPU.Label), GPU: s.GPU.Name, Setup: &s, Engine: c,
-		About: "The least time that the data sheet allows: no measurement, and no published figure to fit. KV is what a server would have left beside the weights."}
+	p := Preset{Name: name, Model: s.Model.Name, Hardware: FloorOf(&s, 1),
+		Cards: fmt.Sprintf("%d × %s", s.TP, s.GPU.Label), GPU: s.GPU.Name, Setup: &s, Engine: c,
+		About: "The least time that the data sheet allows: no measurement, and no published figure to fit. KV is " +
+			"what a server would have left beside the weights."}
 	p.Warning = p.Warn(c.Costs)
 	return p, nil
 }
@@ -53,7 +55,8 @@ func FloorOf(s *hardware.Setup, batch int) Roofline {
 		head = p.Head
 	}
 	active := p.Active(&s.Model)
-	return Roofline{Params: active, Head: head, BytesPerParam: read / active, Bandwidth: s.GPU.Bandwidth, GPUs: s.TP, Efficiency: s.Efficiency, Batch: float64(max(batch, 1)),
+	return Roofline{Params: active, Head: head, BytesPerParam: read / active, Bandwidth: s.GPU.Bandwidth, GPUs: s.TP,
+		Efficiency: s.Efficiency, Batch: float64(max(batch, 1)),
 		FLOPS: s.Peak(), KVPerToken: s.KVBytesPerToken()}
 }
 
@@ -69,7 +72,8 @@ type measured struct {
 // measuredEngines lists them.
 func measuredEngines() []measured {
 	const decoding = "median ITL of one sequence, of the bandwidth that reads its weights"
-	const trace = "mean E2E of 300 ShareGPT requests at 10 req/s through vLLM 0.19: the efficiency at which the roofline engine takes as long"
+	const trace = "mean E2E of 300 ShareGPT requests at 10 req/s through vLLM 0.19: the efficiency at which the " +
+		"roofline engine takes as long"
 	return []measured{
 		{"Qwen2.5-0.5B on an L4", "l4", 0.98e9, 0.64, decoding},
 		{"Llama-3.2-3B on a T4", "t4", 6.42e9, 0.74, decoding + ", from tokens/s"},
@@ -108,5 +112,6 @@ func boundOf(s *hardware.Setup) string {
 	if s.Efficiency < 1 {
 		what = fmt.Sprintf("%.0f %% of the data sheet, not a measurement", 100*s.Efficiency)
 	}
-	return fmt.Sprintf("%s: %s. The nearest measured engine, %s, reaches %.0f %% of its own bound", s, what, near.Name, 100*near.Efficiency)
+	return fmt.Sprintf("%s: %s. The nearest measured engine, %s, reaches %.0f %% of its own bound", s, what, near.Name,
+		100*near.Efficiency)
 }

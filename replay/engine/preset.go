@@ -56,8 +56,11 @@ func (p *Preset) Warn(c Costs) string {
 	if times <= tooSlow {
 		return ""
 	}
-	return fmt.Sprintf("the preset %s decodes %.2g times slower than the memory of its %s allows: a token of one sequence takes %.1f ms, where reading %.0f GB of weights takes %.2f ms. That is the speed of %.2g of the %d GPUs. Take no latency, throughput, capacity or cost of that hardware from it",
-		p.Name, times, p.Cards, ms, floor.WeightBytes/1e9, floor.TPOTMS, float64(p.Hardware.GPUs)/times, p.Hardware.GPUs)
+	return fmt.Sprintf("the preset %s decodes %.2g times slower than the memory of its %s allows: a token of one "+
+		"sequence takes %.1f ms, where reading %.0f GB of weights takes %.2f ms. That is the speed of %.2g of the %d "+
+		"GPUs. Take no latency, throughput, capacity or cost of that hardware from it",
+		p.Name, times, p.Cards, ms, floor.WeightBytes/1e9, floor.TPOTMS,
+		float64(p.Hardware.GPUs)/times, p.Hardware.GPUs)
 }
 
 // published is what a source measured under a load; 0 is what it does not say.
@@ -146,7 +149,9 @@ var ErrUnknownPreset = errors.New("unknown preset")
 // OpenPreset finds a preset by name; without one the error lists them.
 func OpenPreset(name string) (Preset, error) {
 	if name == "h100-llama-70b" {
-		return Preset{}, errors.New("h100-llama-70b is now called document-h100-llama-70b: its figures are those of a document, 6.9 times slower than 8 × H100 can be. The bound of that hardware is roofline-8xh100-llama-70b")
+		return Preset{}, errors.New("h100-llama-70b is now called document-h100-llama-70b: its figures are those of " +
+			"a document, 6.9 times slower than 8 × H100 can be. The bound of that hardware is " +
+			"roofline-8xh100-llama-70b")
 	}
 	var names []string
 	for _, p := range Presets() {

@@ -26,7 +26,8 @@ type Quirk struct {
 // Quirks returns the closed list, in the order of an answer's life.
 func Quirks() []Quirk {
 	var all []Quirk
-	for _, part := range [][]Quirk{connectionQuirks, requestQuirks, chunkQuirks, usageQuirks, framingQuirks, endQuirks} {
+	for _, part := range [][]Quirk{connectionQuirks, requestQuirks, chunkQuirks, usageQuirks,
+		framingQuirks, endQuirks} {
 		all = append(all, part...)
 	}
 	return all

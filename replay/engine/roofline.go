@@ -8,17 +8,20 @@ import (
 // A Roofline is what is known of a model and of the hardware it runs on. Bytes and
 // rates are decimal: 1 GB/s is 1e9 bytes per second.
 type Roofline struct {
-	Params        float64 `json:"params"`                       // of the weights that a token reads; of a mixture of experts, the active ones
-	Head          float64 `json:"head_params,omitempty"`        // of Params, those of the output layer, which only the last token of a prompt needs; 0 is not known: all need all
-	BytesPerParam float64 `json:"bytes_per_param"`              // 2 of BF16, 1 of FP8
-	Bandwidth     float64 `json:"bandwidth_bytes_per_s"`        // of one GPU's memory, peak
-	FLOPS         float64 `json:"flops,omitempty"`              // of one GPU, peak at the precision of the weights; 0 is not known
-	GPUs          int     `json:"gpus"`                         // that share each layer (tensor parallel)
-	Efficiency    float64 `json:"efficiency"`                   // share of the peaks that is reached
-	KVPerToken    float64 `json:"kv_bytes_per_token,omitempty"` // of all layers
-	Context       float64 `json:"context_tokens,omitempty"`     // of a sequence, on average
-	Batch         float64 `json:"batch"`                        // sequences that decode together
-	Prompt        float64 `json:"prompt_tokens,omitempty"`
+	// of the weights that a token reads; of a mixture of experts, the active ones
+	Params float64 `json:"params"`
+	// of Params, those of the output layer, which only the last token of a prompt needs; 0 is not known: all need all
+	Head          float64 `json:"head_params,omitempty"`
+	BytesPerParam float64 `json:"bytes_per_param"`       // 2 of BF16, 1 of FP8
+	Bandwidth     float64 `json:"bandwidth_bytes_per_s"` // of one GPU's memory, peak
+	// of one GPU, peak at the precision of the weights; 0 is not known
+	FLOPS      float64 `json:"flops,omitempty"`
+	GPUs       int     `json:"gpus"`                         // that share each layer (tensor parallel)
+	Efficiency float64 `json:"efficiency"`                   // share of the peaks that is reached
+	KVPerToken float64 `json:"kv_bytes_per_token,omitempty"` // of all layers
+	Context    float64 `json:"context_tokens,omitempty"`     // of a sequence, on average
+	Batch      float64 `json:"batch"`                        // sequences that decode together
+	Prompt     float64 `json:"prompt_tokens,omitempty"`
 }
 
 // A Prediction is what bandwidth and arithmetic allow. Decoding a token reads all
@@ -34,15 +37,16 @@ type Roofline struct {
 // of Kaplan et al., "Scaling laws for neural language models" (2020).
 type Prediction struct {
 	Roofline
-	WeightBytes   float64  `json:"weight_bytes"`
-	KVBytes       float64  `json:"kv_bytes"` // of the batch
-	TPOTMS        float64  `json:"tpot_ms"`
-	StreamPerS    float64  `json:"output_tokens_per_s_per_stream"`
-	OutputPerS    float64  `json:"output_tokens_per_s"`
-	Bound         string   `json:"decode_bound"` // memory or compute
-	TTFTMS        *float64 `json:"ttft_ms"`      // null without FLOPS and a prompt
-	PromptPerS    *float64 `json:"prompt_tokens_per_s"`
-	ComputeBoundB *float64 `json:"compute_bound_batch"` // sequences from which decoding is bound by compute; null without FLOPS, and where KV alone takes longer
+	WeightBytes float64  `json:"weight_bytes"`
+	KVBytes     float64  `json:"kv_bytes"` // of the batch
+	TPOTMS      float64  `json:"tpot_ms"`
+	StreamPerS  float64  `json:"output_tokens_per_s_per_stream"`
+	OutputPerS  float64  `json:"output_tokens_per_s"`
+	Bound       string   `json:"decode_bound"` // memory or compute
+	TTFTMS      *float64 `json:"ttft_ms"`      // null without FLOPS and a prompt
+	PromptPerS  *float64 `json:"prompt_tokens_per_s"`
+	// sequences from which decoding is bound by compute; null without FLOPS, and where KV alone takes longer
+	ComputeBoundB *float64 `json:"compute_bound_batch"`
 }
 
 // Predict computes the floor.
@@ -52,10 +56,12 @@ func (r Roofline) Predict() (Prediction, error) {
 			return Prediction{}, errors.New("parameters, their bytes, bandwidth, efficiency and batch are above 0")
 		}
 	}
-	if r.GPUs < 1 || r.Efficiency > 1 || !(r.FLOPS >= 0) || !(r.KVPerToken >= 0) || !(r.Context >= 0) || !(r.Prompt >= 0) || !(r.Head >= 0 && r.Head < r.Params) {
+	if r.GPUs < 1 || r.Efficiency > 1 || !(r.FLOPS >= 0) || !(r.KVPerToken >= 0) || !(r.Context >= 0) ||
+		!(r.Prompt >= 0) || !(r.Head >= 0 && r.Head < r.Params) {
 		return Prediction{}, errors.New("an efficiency is at most 1, GPUs are 1 or more, and nothing is below 0")
 	}
-	p := Prediction{Roofline: r, WeightBytes: r.Params * r.BytesPerParam, KVBytes: r.Batch * r.Context * r.KVPerToken, Bound: "memory"}
+	p := Prediction{Roofline: r, WeightBytes: r.Params * r.BytesPerParam,
+		KVBytes: r.Batch * r.Context * r.KVPerToken, Bound: "memory"}
 	bandwidth, flops := float64(r.GPUs)*r.Bandwidth*r.Efficiency, float64(r.GPUs)*r.FLOPS*r.Efficiency
 	tpot := (p.WeightBytes + p.KVBytes) / bandwidth
 	if flops > 0 {

@@ -26,7 +26,8 @@ func newRouter(c FleetConfig, engines []*engineCore) (*router, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &router{Router: chooser, engines: engines, byPrefix: c.Router == fleet.Prefix || c.Router == fleet.PrefixWeighted,
+	return &router{Router: chooser, engines: engines, byPrefix: c.Router == fleet.Prefix ||
+		c.Router == fleet.PrefixWeighted,
 		kvTokens: c.Engine.KVTokens, held: make([]int, c.Replicas)}, nil
 }
 

@@ -257,7 +257,8 @@ func (s *Server) setLength(j *serverJob) error {
 	limit := j.limit()
 	if room := s.c.MaxModelLen - len(j.prompt); limit > room {
 		if room < 1 || j.req.MaxTokens != nil {
-			return fmt.Errorf("the model's maximum context length is %d tokens, and %d were requested (%d in the prompt, %d for the completion)",
+			return fmt.Errorf("the model's maximum context length is %d tokens, and %d were requested (%d in the "+
+				"prompt, %d for the completion)",
 				s.c.MaxModelLen, len(j.prompt)+limit, len(j.prompt), limit)
 		}
 		limit = room

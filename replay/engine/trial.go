@@ -26,7 +26,8 @@ type trialResult struct {
 
 // figures are the result's figures under the names that people read.
 func (r *trialResult) figures() []figure {
-	return []figure{{"output tokens/s", r.OutputPerS}, {"TTFT p50, ms", r.TTFTP50}, {"TTFT p95, ms", r.TTFTP95}, {"TTFT p99, ms", r.TTFTP99},
+	return []figure{{"output tokens/s", r.OutputPerS}, {"TTFT p50, ms", r.TTFTP50}, {"TTFT p95, ms", r.TTFTP95},
+		{"TTFT p99, ms", r.TTFTP99},
 		{"ITL p50, ms", r.ITLP50}, {"ITL p95, ms", r.ITLP95}, {"ITL p99, ms", r.ITLP99},
 		{"E2E p50, ms", r.E2EP50}, {"E2E p95, ms", r.E2EP95}, {"E2E p99, ms", r.E2EP99}}
 }
@@ -170,7 +171,8 @@ func (l openLoop) Run(c Config) (trialResult, error) {
 func newTrial(c Config, lengths ...lengthRange) (*engineCore, error) {
 	for _, n := range lengths {
 		if n.Min < 1 || n.Max < n.Min || n.Sigma > 0 && !(n.Mean > 0) {
-			return nil, errors.New("simulated trial: lengths have at least 1 token, no more than Max, and a mean if they have a sigma")
+			return nil, errors.New("simulated trial: lengths have at least 1 token, no more than Max, and a mean if " +
+				"they have a sigma")
 		}
 	}
 	return newEngineCore(c)

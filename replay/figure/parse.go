@@ -16,7 +16,8 @@ import (
 
 // words are the other spellings of statistics.
 var words = map[string]Statistic{
-	"mean": Mean, "avg": Mean, "average": Mean, "max": Max, "maximum": Max, "min": Min, "minimum": Min, "median": P50, "p999": P999,
+	"mean": Mean, "avg": Mean, "average": Mean, "max": Max, "maximum": Max, "min": Min, "minimum": Min,
+	"median": P50, "p999": P999,
 }
 
 // digits of a number.
@@ -45,7 +46,9 @@ func parseStatistic(text string) (Statistic, bool) {
 // Split takes a name apart: its statistic, which is 0 where it names none, and the rest with underscores between
 // its words, in lower case.
 func Split(text string) (of Statistic, rest string) {
-	parts := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ' ' || r == '_' || r == '-' || r == '\t' })
+	parts := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return r == ' ' || r == '_' || r == '-' || r == '\t'
+	})
 	for i := 0; i+1 < len(parts); i++ { // p99_9 is p99.9
 		whole, ok := strings.CutPrefix(parts[i], "p")
 		if next := parts[i+1]; ok && whole != "" && strings.Trim(whole+next, digits[:10]) == "" {

@@ -31,7 +31,8 @@ func (s *Setup) Floor() Floor {
 		attention = s.GPU.FP8 * gpus
 	}
 	moe := float64(m.MoELayers)
-	reduce := 2 * float64(m.Layers) * float64(m.Hidden) * 2 * float64(s.TP-1) / float64(s.TP) / (s.GPU.Link * s.Efficiency)
+	reduce := 2 * float64(m.Layers) * float64(m.Hidden) * 2 * float64(s.TP-1) / float64(
+		s.TP) / (s.GPU.Link * s.Efficiency)
 	token := 2*(p.Rest+moe*float64(m.Experts.PerToken)*p.Expert)/flops + reduce
 	head := 2 * p.sampled(m) / (s.GPU.BF16 * gpus)
 	f := Floor{

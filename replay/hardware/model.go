@@ -91,7 +91,8 @@ const most = 1 << 24
 const maxConfig = 1 << 20
 
 // families are the values of model_type whose shapes are known.
-var families = []string{"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "deepseek_v2", "deepseek_v3", "kimi_k2"}
+var families = []string{"llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "deepseek_v2",
+	"deepseek_v3", "kimi_k2"}
 
 // ReadModel reads a config.json as Hugging Face publishes it with a model.
 func ReadModel(r io.Reader) (Model, error) {
@@ -108,15 +109,20 @@ func ReadModel(r io.Reader) (Model, error) {
 	}
 	if !slices.Contains(families, c.ModelType) {
 		if c.TextConfig != nil {
-			return Model{}, errors.New("it describes a model of text and images: give the object under text_config as a file of its own")
+			return Model{}, errors.New("it describes a model of text and images: give the object under text_config " +
+				"as a file of its own")
 		}
 		if c.ModelType == "" {
-			return Model{}, errors.New("it has no model_type: want the config.json that is published beside the weights")
+			return Model{}, errors.New(
+				"it has no model_type: want the config.json that is published beside the weights")
 		}
-		return Model{}, fmt.Errorf("its model_type is not one whose shape is known: want one of %s", strings.Join(families, ", "))
+		return Model{}, fmt.Errorf("its model_type is not one whose shape is known: want one of %s",
+			strings.Join(families, ", "))
 	}
-	m := Model{Name: c.Name, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, Vocab: c.Vocab, Tied: c.Tied, Intermediate: c.Intermediate,
-		QKVBias: c.AttnBias || strings.HasPrefix(c.ModelType, "qwen2"), QKNorm: strings.HasPrefix(c.ModelType, "qwen3"), OutBias: c.AttnBias, MLPBias: c.MLPBias}
+	m := Model{Name: c.Name, Layers: c.Layers, Hidden: c.Hidden, Heads: c.Heads, Vocab: c.Vocab, Tied: c.Tied,
+		Intermediate: c.Intermediate,
+		QKVBias:      c.AttnBias || strings.HasPrefix(c.ModelType, "qwen2"), QKNorm: strings.HasPrefix(c.ModelType,
+			"qwen3"), OutBias: c.AttnBias, MLPBias: c.MLPBias}
 	c.attention(&m)
 	c.experts(&m)
 	if err := m.check(); err != nil {
@@ -154,7 +160,8 @@ func (c *config) experts(m *Model) {
 	if n == 0 {
 		return
 	}
-	e := Experts{Routed: n, PerToken: c.ExpertsPerToken, Intermediate: c.MoEIntermediate, Shared: c.SharedWidth, SharedGate: c.SharedWidth > 0, RouterBias: c.TopK == "noaux_tc"}
+	e := Experts{Routed: n, PerToken: c.ExpertsPerToken, Intermediate: c.MoEIntermediate, Shared: c.SharedWidth,
+		SharedGate: c.SharedWidth > 0, RouterBias: c.TopK == "noaux_tc"}
 	if e.Intermediate == 0 {
 		e.Intermediate = c.Intermediate
 	}
@@ -188,14 +195,17 @@ type dimension struct {
 
 // check says what is missing of a shape, or is no shape.
 func (m *Model) check() error {
-	needed := []dimension{{"num_hidden_layers", m.Layers}, {"hidden_size", m.Hidden}, {"num_attention_heads", m.Heads}, {"vocab_size", m.Vocab}}
+	needed := []dimension{{"num_hidden_layers", m.Layers}, {"hidden_size", m.Hidden}, {"num_attention_heads", m.Heads},
+		{"vocab_size", m.Vocab}}
 	if m.Latent.KV > 0 {
-		needed = append(needed, dimension{"kv_lora_rank", m.Latent.KV}, dimension{"qk_nope_head_dim", m.Latent.NoPE}, dimension{"qk_rope_head_dim", m.Latent.RoPE}, dimension{"v_head_dim", m.Latent.Out})
+		needed = append(needed, dimension{"kv_lora_rank", m.Latent.KV}, dimension{"qk_nope_head_dim", m.Latent.NoPE},
+			dimension{"qk_rope_head_dim", m.Latent.RoPE}, dimension{"v_head_dim", m.Latent.Out})
 	} else {
 		needed = append(needed, dimension{"num_key_value_heads", m.KVHeads}, dimension{"head_dim", m.HeadDim})
 	}
 	if m.MoELayers > 0 {
-		needed = append(needed, dimension{"the number of experts", m.Experts.Routed}, dimension{"num_experts_per_tok", m.Experts.PerToken}, dimension{"moe_intermediate_size", m.Experts.Intermediate})
+		needed = append(needed, dimension{"the number of experts", m.Experts.Routed}, dimension{"num_experts_per_tok",
+			m.Experts.PerToken}, dimension{"moe_intermediate_size", m.Experts.Intermediate})
 	}
 	if m.MoELayers < m.Layers {
 		needed = append(needed, dimension{"intermediate_size", m.Intermediate})

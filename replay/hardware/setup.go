@@ -76,7 +76,8 @@ func (s *Setup) Check() error {
 	case s.TP < 1 || s.TP > 64:
 		return errors.New("1 to 64 GPUs share a layer")
 	case s.Model.Heads%s.TP != 0:
-		return fmt.Errorf("%d GPUs cannot share %d attention heads: take a number that divides them", s.TP, s.Model.Heads)
+		return fmt.Errorf("%d GPUs cannot share %d attention heads: take a number that divides them",
+			s.TP, s.Model.Heads)
 	case !(s.Efficiency > 0 && s.Efficiency <= 1):
 		return errors.New("an efficiency is above 0 and at most 1")
 	case !(s.Utilization > 0 && s.Utilization <= 1):
@@ -98,11 +99,12 @@ func (s *Setup) String() string {
 
 // Memory is how a GPU's memory is divided, in bytes of one GPU.
 type Memory struct {
-	Total    float64 `json:"total_bytes"`
-	Usable   float64 `json:"usable_bytes"`   // Utilization of it
-	Weights  float64 `json:"weight_bytes"`   // the share of this GPU
-	Headroom float64 `json:"headroom_bytes"` // activations of the largest step, logits of sampling, what libraries take: an estimate
-	KV       float64 `json:"kv_bytes"`       // what is left; below 0 it does not fit
+	Total   float64 `json:"total_bytes"`
+	Usable  float64 `json:"usable_bytes"` // Utilization of it
+	Weights float64 `json:"weight_bytes"` // the share of this GPU
+	// activations of the largest step, logits of sampling, what libraries take: an estimate
+	Headroom float64 `json:"headroom_bytes"`
+	KV       float64 `json:"kv_bytes"` // what is left; below 0 it does not fit
 	KVToken  float64 `json:"kv_bytes_per_token"`
 	KVTokens int     `json:"kv_tokens"` // that fit; of all GPUs, since each holds its share of every token
 
@@ -176,8 +178,10 @@ func gb(bytes float64) string { return fmt.Sprintf("%.1f GB", bytes/1e9) }
 
 // String says how the memory is divided.
 func (m *Memory) String() string {
-	return fmt.Sprintf("of %s, %s may be used; weights take %s, a step of %s tokens and %s sequences some %s, KV has %s at %.1f kB a token",
-		gb(m.Total), gb(m.Usable), gb(m.Weights), page.Count(int64(m.BatchTokens)), page.Count(int64(m.Seqs)), gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3)
+	return fmt.Sprintf("of %s, %s may be used; weights take %s, a step of %s tokens and %s sequences some %s, KV has "+
+		"%s at %.1f kB a token",
+		gb(m.Total), gb(m.Usable), gb(m.Weights), page.Count(int64(m.BatchTokens)), page.Count(int64(m.Seqs)),
+		gb(m.Headroom), gb(max(m.KV, 0)), m.KVToken/1e3)
 }
 
 // Fit returns the memory, or as an error what is missing and what would fit: fewer
@@ -188,8 +192,10 @@ func (s *Setup) Fit() (Memory, error) {
 	if m.KVTokens >= least {
 		return m, nil
 	}
-	why := fmt.Sprintf("%s does not fit: of %s of each GPU, %s may be used; weights take %s and a step of %s tokens and %s sequences some %s, so %s are missing for KV",
-		s, gb(m.Total), gb(m.Usable), gb(m.Weights), page.Count(int64(m.BatchTokens)), page.Count(int64(m.Seqs)), gb(m.Headroom), gb(least*m.KVToken-m.KV))
+	why := fmt.Sprintf("%s does not fit: of %s of each GPU, %s may be used; weights take %s and a step of %s tokens "+
+		"and %s sequences some %s, so %s are missing for KV",
+		s, gb(m.Total), gb(m.Usable), gb(m.Weights), page.Count(int64(m.BatchTokens)), page.Count(int64(m.Seqs)),
+		gb(m.Headroom), gb(least*m.KVToken-m.KV))
 	var fits []string
 	for tp := s.TP + 1; tp <= 64; tp++ {
 		more := *s

@@ -18,7 +18,8 @@ func groupLimits(root fs.FS, memory int64) (cores *float64, bytes *int64) {
 		dir := path.Join("sys/fs/cgroup", controller)
 		for {
 			at := path.Join(dir, group)
-			quota, period := word(root, at+"/cpu.max", 0), word(root, at+"/cpu.max", 1) // such as "150000 100000", or "max 100000"
+			// such as "150000 100000", or "max 100000"
+			quota, period := word(root, at+"/cpu.max", 0), word(root, at+"/cpu.max", 1)
 			if quota == 0 {
 				quota, period = word(root, at+"/cpu.cfs_quota_us", 0), word(root, at+"/cpu.cfs_period_us", 0)
 			}
@@ -90,7 +91,8 @@ func readCPUCounters(root fs.FS) *cpuCounters {
 	}
 	doc, _ := fs.ReadFile(root, "proc/stat")
 	line, _, _ := strings.Cut(string(doc), "\n")
-	if words := strings.Fields(line); len(words) > 8 && words[0] == "cpu" { // user nice system idle iowait irq softirq steal
+	if words := strings.Fields(line); len(words) > 8 && words[0] == "cpu" {
+		// user nice system idle iowait irq softirq steal
 		for i, word := range words[1:9] {
 			n, _ := strconv.ParseInt(word, 10, 64)
 			if c.time += n; i == 7 {

@@ -50,7 +50,8 @@ type Machine struct {
 
 // This describes the machine that it runs on.
 func This() Machine {
-	h := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: Label(cpuid.CPU.BrandName), Cores: runtime.NumCPU(), Go: runtime.Version()}
+	h := Machine{OS: runtime.GOOS, Arch: runtime.GOARCH, CPU: Label(cpuid.CPU.BrandName), Cores: runtime.NumCPU(),
+		Go: runtime.Version()}
 	if info, ok := debug.ReadBuildInfo(); ok { // the Go tool notes the revision that it built from
 		set := map[string]string{}
 		for _, s := range info.Settings {

@@ -51,7 +51,8 @@ func (m *Import) kubernetes() error {
 
 // shardArgs are the arguments of any shard, which takes its index from its environment.
 func (m *Import) shardArgs(key, folder string) []string {
-	return append(slices.Concat([]string{"import"}, m.Inputs, m.Args), "--shard=/"+strconv.Itoa(m.Shards), "--key-file="+key, "--output="+folder, "--quiet")
+	return append(slices.Concat([]string{"import"}, m.Inputs, m.Args), "--shard=/"+strconv.Itoa(m.Shards),
+		"--key-file="+key, "--output="+folder, "--quiet")
 }
 
 // Kubernetes is the manifest of the Indexed Job that imports the shards, to a folder of the volume
@@ -107,7 +108,8 @@ func (m *Import) KubernetesMerge() ([]byte, error) {
 // giveKey mounts the key.
 func (m *Import) giveKey(pod *template) {
 	secret, key, _ := strings.Cut(m.Key, "/")
-	pod.Spec.Volumes = append(pod.Spec.Volumes, volume{Name: "key", Secret: &secretFiles{secret, 0o440, []secretFile{{key, "key"}}}})
+	pod.Spec.Volumes = append(pod.Spec.Volumes,
+		volume{Name: "key", Secret: &secretFiles{secret, 0o440, []secretFile{{key, "key"}}}})
 	c := &pod.Spec.Containers[0]
 	c.Mounts = append(c.Mounts, volumeMount{Name: "key", Path: keyAt, ReadOnly: true})
 }
@@ -119,7 +121,8 @@ func (m *Import) Slurm() ([]byte, error) {
 		return nil, err
 	}
 	if !folderOf.MatchString(m.Results) {
-		return nil, fmt.Errorf("the folder %q for the results: name one that all nodes see, by letters, digits, and ._-/", m.Results)
+		return nil, fmt.Errorf("the folder %q for the results: name one that all nodes see, by letters, "+
+			"digits, and ._-/", m.Results)
 	}
 	if m.KeyFile == "" {
 		return nil, errors.New("all shards hash under one key: name a file that has it and that all nodes see")

@@ -156,13 +156,15 @@ func (s *Job) container(name string, args []string) container {
 	if s.Grant != "" {
 		grant = []envFrom{{secretName{s.Grant}}}
 	}
-	return container{Name: name, Image: s.Image, Args: args, Env: []envVar{{Name: "HOME", Value: "/tmp"}}, EnvFrom: grant,
+	return container{Name: name, Image: s.Image, Args: args,
+		Env: []envVar{{Name: "HOME", Value: "/tmp"}}, EnvFrom: grant,
 		Resources: resources{needs, needs}, Security: containerSecurity{false, true, capabilities{[]string{"ALL"}}},
 		Mounts: []volumeMount{{Name: "tmp", Path: "/tmp"}}}
 }
 
 func (s *Job) pod(part string, c container) template {
-	spec := podSpec{Restart: "Never", Grace: 30, Security: podSecurity{true, nobody, nobody, nobody, seccomp{"RuntimeDefault"}}, Containers: []container{c}}
+	spec := podSpec{Restart: "Never", Grace: 30,
+		Security: podSecurity{true, nobody, nobody, nobody, seccomp{"RuntimeDefault"}}, Containers: []container{c}}
 	if s.Bucket != "" {
 		spec.Grace = 180 // what was written is uploaded at the end
 	} else {

@@ -15,7 +15,8 @@ func (s *Spec) Slurm() ([]byte, error) {
 		return nil, err
 	}
 	if !folderOf.MatchString(s.Results) {
-		return nil, fmt.Errorf("the folder %q for the results: name one that all nodes see, by letters, digits, and ._-/", s.Results)
+		return nil, fmt.Errorf("the folder %q for the results: name one that all nodes see, by letters, "+
+			"digits, and ._-/", s.Results)
 	}
 	if s.Image != "" && !imageOf.MatchString(s.Image) {
 		return nil, fmt.Errorf("the image %q is no name of one", s.Image)
@@ -74,7 +75,8 @@ func slurmTime(d time.Duration) string {
 // quoted is an argument as the shell reads it.
 func quoted(arg string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:,+@%", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("-_=./:,+@%", r)
 	}
 	if arg != "" && strings.IndexFunc(arg, func(r rune) bool { return !plain(r) }) < 0 {
 		return arg

@@ -17,16 +17,17 @@ type Job struct {
 	Inputs []string // of the command: a workload, or logs
 	Args   []string // its flags, without those of a shard
 
-	Image     string        // that has reprise as its entry point
-	Namespace string        // empty is that of kubectl
-	Results   string        // claim of the volume for the results; of Slurm, a folder
-	Bucket    string        // in place of Results: a folder of an object store, such as s3://bench/runs
-	Grant     string        // Secret whose keys are the variables with the store's credentials; empty is the role of the machine
-	Data      string        // claim of the volume with the inputs, at /data; empty is that of the results
-	Key       string        // the API key, or the key of an import: SECRET/KEY; empty is none
-	Cores     int           // of a pod, whole ones
-	Memory    string        // of a pod, such as 2Gi; of Slurm 2G
-	Deadline  time.Duration // after which all of it is ended
+	Image     string // that has reprise as its entry point
+	Namespace string // empty is that of kubectl
+	Results   string // claim of the volume for the results; of Slurm, a folder
+	Bucket    string // in place of Results: a folder of an object store, such as s3://bench/runs
+	// Secret whose keys are the variables with the store's credentials; empty is the role of the machine
+	Grant    string
+	Data     string        // claim of the volume with the inputs, at /data; empty is that of the results
+	Key      string        // the API key, or the key of an import: SECRET/KEY; empty is none
+	Cores    int           // of a pod, whole ones
+	Memory   string        // of a pod, such as 2Gi; of Slurm 2G
+	Deadline time.Duration // after which all of it is ended
 }
 
 // A Spec is a replay in shards. Its deadline includes the time before the start.
@@ -71,11 +72,13 @@ func (s *Spec) check() error {
 func (s *Job) check() error {
 	switch {
 	case !nameOf.MatchString(s.Name):
-		return fmt.Errorf("the name %q is none for a Service: write small letters, digits and hyphens, up to 50, a letter first", s.Name)
+		return fmt.Errorf("the name %q is none for a Service: write small letters, digits and hyphens, up to 50, a "+
+			"letter first", s.Name)
 	case s.Shards < 1 || s.Shards > mostShards:
 		return fmt.Errorf("%d shards: 1 to %d", s.Shards, mostShards)
 	case s.Cores < 1:
-		return errors.New("a pod needs a core at least, and whole ones, so that nothing holds it back within a period of its quota")
+		return errors.New("a pod needs a core at least, and whole ones, so that nothing holds it back within a " +
+			"period of its quota")
 	case !memoryOf.MatchString(s.Memory):
 		return fmt.Errorf("the memory %q: write 2Gi or 512Mi", s.Memory)
 	case s.Deadline < time.Second:
@@ -99,9 +102,11 @@ func (s *Job) kubernetes() error {
 	for _, input := range s.Inputs {
 		switch below := input == dataAt || strings.HasPrefix(input, dataAt+"/"); {
 		case !below && !objectOf.MatchString(input):
-			return fmt.Errorf("the input %q: name it by where it is in a pod, below %s, or as an object, such as s3://bucket/w.parquet", input, dataAt)
+			return fmt.Errorf("the input %q: name it by where it is in a pod, below %s, or as an object, such as "+
+				"s3://bucket/w.parquet", input, dataAt)
 		case below && s.Data == "" && s.Results == "":
-			return fmt.Errorf("the input %q: results go to a bucket, so that no volume is at %s: name the claim of one with the inputs, or an object", input, dataAt)
+			return fmt.Errorf("the input %q: results go to a bucket, so that no volume is at %s: name the claim of "+
+				"one with the inputs, or an object", input, dataAt)
 		}
 	}
 	switch {
@@ -112,12 +117,15 @@ func (s *Job) kubernetes() error {
 	case s.Grant != "" && !claimOf.MatchString(s.Grant):
 		return fmt.Errorf("the secret %q with the store's credentials is no name of one", s.Grant)
 	case !imageOf.MatchString(s.Image):
-		return fmt.Errorf("the image %q: name one that has reprise, best by its digest (registry/reprise@sha256:…)", s.Image)
+		return fmt.Errorf("the image %q: name one that has reprise, best by its digest (registry/reprise@sha256:…)",
+			s.Image)
 	case s.Bucket == "" && !claimOf.MatchString(s.Results):
-		return fmt.Errorf("the claim %q of the volume for the results: name a PersistentVolumeClaim that many nodes may write (ReadWriteMany)", s.Results)
+		return fmt.Errorf("the claim %q of the volume for the results: name a PersistentVolumeClaim that many nodes "+
+			"may write (ReadWriteMany)", s.Results)
 	case s.Data != "" && !claimOf.MatchString(s.Data):
 		return fmt.Errorf("the claim %q of the volume with the inputs is no name of one", s.Data)
-	case s.Namespace != "" && (!claimOf.MatchString(s.Namespace) || len(s.Namespace) > 63 || strings.Contains(s.Namespace, ".")):
+	case s.Namespace != "" && (!claimOf.MatchString(s.Namespace) || len(s.Namespace) > 63 ||
+		strings.Contains(s.Namespace, ".")):
 		return fmt.Errorf("the namespace %q is no name of one", s.Namespace)
 	case s.Key != "" && !keyOf.MatchString(s.Key):
 		return fmt.Errorf("the secret %q: write NAME/KEY of a Secret", s.Key)
@@ -130,5 +138,6 @@ func (s *Job) kubernetes() error {
 // shardArgs are the arguments of a shard, but for where its results go.
 func (s *Spec) shardArgs() []string {
 	args := slices.Concat([]string{"replay"}, s.Inputs, s.Args)
-	return append(args, "--shard=/"+strconv.Itoa(s.Shards), "--start-clock="+s.Start.UTC().Format(time.RFC3339Nano), "--quiet")
+	return append(args, "--shard=/"+strconv.Itoa(s.Shards),
+		"--start-clock="+s.Start.UTC().Format(time.RFC3339Nano), "--quiet")
 }

@@ -49,8 +49,10 @@ type Monitor struct {
 // set, and reach from an embedding to a long answer.
 var (
 	lagBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5}
-	ttftBound = []float64{.005, .01, .02, .035, .05, .075, .1, .15, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 7.5, 10, 20, 40, 80, 160}
-	itlBounds = []float64{.001, .0025, .005, .0075, .01, .015, .02, .025, .03, .04, .05, .075, .1, .15, .2, .3, .5, 1, 2.5, 5}
+	ttftBound = []float64{.005, .01, .02, .035, .05, .075, .1, .15, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 7.5,
+		10, 20, 40, 80, 160}
+	itlBounds = []float64{.001, .0025, .005, .0075, .01, .015, .02, .025, .03, .04, .05, .075, .1, .15, .2,
+		.3, .5, 1, 2.5, 5}
 	e2eBounds = []float64{.05, .1, .2, .3, .5, .75, 1, 1.5, 2, 3, 5, 7.5, 10, 15, 20, 30, 45, 60, 120, 300, 600, 1800}
 )
 
@@ -74,33 +76,58 @@ func New(version string) *Monitor {
 	m.sent = counter("reprise_requests_sent_total", "Requests that were sent.")
 	m.succeeded = counter("reprise_requests_succeeded_total", "Requests that were answered whole.")
 	m.cancelled = counter("reprise_requests_cancelled_total", "Requests that were cut off on purpose, as in the trace.")
-	m.leftOut = counter("reprise_requests_left_out_total", "Rows of the workload that are not sent: failed in the source, after a turn that failed, or due after the end.")
-	m.failed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "reprise_requests_failed_total", Help: "Requests that failed, by class of error."}, []string{"class"})
+	m.leftOut = counter("reprise_requests_left_out_total",
+		"Rows of the workload that are not sent: failed in the source, after a turn that failed, or due after the end.")
+	m.failed = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "reprise_requests_failed_total",
+		Help: "Requests that failed, by class of error."}, []string{"class"})
 	m.registry.MustRegister(m.failed)
 	m.lag = histogram("reprise_send_lag_seconds", "From when a request was due to when it was sent.", lagBounds)
-	m.ttft = histogram("reprise_time_to_first_token_seconds", "From when a request was sent to its first token, of successful requests.", ttftBound)
-	m.itl = histogram("reprise_inter_token_latency_seconds", "Gaps between token events, of successful requests.", itlBounds)
-	m.e2e = histogram("reprise_e2e_request_latency_seconds", "From when a request was sent to its end, of successful requests.", e2eBounds)
-	m.prompt = counter("reprise_prompt_tokens_total", "Prompt tokens of successful requests, as the server counted them.")
+	m.ttft = histogram("reprise_time_to_first_token_seconds",
+		"From when a request was sent to its first token, of successful requests.", ttftBound)
+	m.itl = histogram("reprise_inter_token_latency_seconds",
+		"Gaps between token events, of successful requests.", itlBounds)
+	m.e2e = histogram("reprise_e2e_request_latency_seconds",
+		"From when a request was sent to its end, of successful requests.", e2eBounds)
+	m.prompt = counter("reprise_prompt_tokens_total",
+		"Prompt tokens of successful requests, as the server counted them.")
 	m.cached = counter("reprise_cached_tokens_total", "Prompt tokens that the server took from its prefix cache.")
 	m.output = counter("reprise_output_tokens_total", "Output tokens of successful requests.")
 	m.stalled = counter("reprise_client_stalled_seconds_total", "Time in which the client was stalled.")
-	gauge("reprise_requests_planned", "Requests of the run, as far as known; 0 where it has no end.", func() float64 { return float64(m.planned.Load()) })
-	gauge("reprise_requests_in_flight", "Requests that were sent and are not over.", func() float64 { return float64(m.inFlight.Load()) })
-	gauge("reprise_schedule_position_seconds", "Time since the start of the run, by which requests are due.", func() float64 { return float64(m.position.Load()) / 1e9 })
-	gauge("reprise_schedule_progress_ratio", "Requests of the run that are over, as a share of those that are planned; 0 where it has no end.", func() float64 {
-		planned := m.planned.Load()
-		if planned == 0 {
-			return 0
-		}
-		return float64(m.over.Load()) / float64(planned)
-	})
-	gauge("reprise_client_cores", "Processors that the client may use.", func() float64 { return float64(runtime.GOMAXPROCS(0)) })
+	gauge("reprise_requests_planned", "Requests of the run, as far as known; 0 where it has no end.",
+		func() float64 { return float64(m.planned.Load()) })
+	gauge("reprise_requests_in_flight", "Requests that were sent and are not over.",
+		func() float64 { return float64(m.inFlight.Load()) })
+	gauge("reprise_schedule_position_seconds", "Time since the start of the run, by which requests are due.",
+		func() float64 { return float64(m.position.Load()) / 1e9 })
+	gauge("reprise_schedule_progress_ratio",
+		"Requests of the run that are over, as a share of those that are planned; 0 where it has no end.",
+		func() float64 {
+			planned := m.planned.Load()
+			if planned == 0 {
+				return 0
+			}
+			return float64(m.over.Load()) / float64(planned)
+		})
+	gauge("reprise_client_cores", "Processors that the client may use.",
+		func() float64 { return float64(runtime.GOMAXPROCS(0)) })
 	m.registry.MustRegister(
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "reprise_client_cpu_seconds_total", Help: "Processor time of the client."}, func() float64 { return host.CPUTime().Seconds() }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "reprise_client_gc_cycles_total", Help: "Garbage collections of the client."}, func() float64 { return runtimeCount("/gc/cycles/total:gc-cycles") }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "reprise_client_memory_bytes", Help: "Memory that the client's runtime holds."}, func() float64 { return runtimeCount("/memory/classes/total:bytes") }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "reprise_build_info", Help: "1, with the version of the client.", ConstLabels: prometheus.Labels{"version": version, "go": runtime.Version()}}, func() float64 { return 1 }))
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "reprise_client_cpu_seconds_total",
+			Help: "Processor time of the client."}, func() float64 {
+			return host.CPUTime().Seconds()
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "reprise_client_gc_cycles_total",
+			Help: "Garbage collections of the client."}, func() float64 {
+			return runtimeCount("/gc/cycles/total:gc-cycles")
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "reprise_client_memory_bytes",
+			Help: "Memory that the client's runtime holds."}, func() float64 {
+			return runtimeCount("/memory/classes/total:bytes")
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "reprise_build_info",
+			Help: "1, with the version of the client.", ConstLabels: prometheus.Labels{"version": version,
+				"go": runtime.Version()}}, func() float64 {
+			return 1
+		}))
 	return m
 }
 

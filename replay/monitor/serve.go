@@ -35,19 +35,22 @@ func (m *Monitor) Listen(ctx context.Context, address string) (url string, open 
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "", false, fmt.Errorf("port %s is in use: stop the process that uses it, choose another port, or use port 0 for any free one", port(address))
+		return "", false, fmt.Errorf("port %s is in use: stop the process that uses it, choose another port, or use "+
+			"port 0 for any free one", port(address))
 	case errors.Is(err, syscall.EACCES):
 		return "", false, fmt.Errorf("no permission to listen on port %s: choose one from 1024 up", port(address))
 	case err != nil:
 		return "", false, fmt.Errorf("cannot listen on %s: %w", address, err)
 	}
-	handler := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 2, Timeout: 5 * time.Second})
+	handler := promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 2,
+		Timeout: 5 * time.Second})
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, "reprise: metrics for Prometheus are at /metrics")
 	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 16 << 10}
 	go func() {
 		defer crash.Caught()
 		_ = server.Serve(l) // it ends with an error whenever it is closed

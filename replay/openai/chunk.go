@@ -161,7 +161,8 @@ func (v *choiceView) readDelta(c *cursor) {
 			v.readFunctionCall(c)
 		case "audio":
 			v.takeOpaque(c.value())
-		case "reasoning_content", "reasoning", "thinking": // vLLM sends the first two during a renaming, with the same text
+		case "reasoning_content", "reasoning", "thinking":
+			// vLLM sends the first two during a renaming, with the same text
 			if s, ok := c.optionalString(); ok && len(s.raw) > 0 {
 				v.reasoning = s
 			}

@@ -101,7 +101,8 @@ func (c *Collector) Reset() {
 			FirstEvent: NoInstant, FirstToken: NoInstant, LastToken: NoInstant,
 			FirstContent: NoInstant, Finished: NoInstant, Done: NoInstant,
 			Gaps: c.out.Gaps[:0], EventTokens: c.out.EventTokens[:0], ReadDelays: c.out.ReadDelays[:0],
-			Text: Text{Content: text.Content[:0], Reasoning: text.Reasoning[:0], Tools: text.Tools[:0], IDs: text.IDs[:0], Ends: text.Ends[:0]},
+			Text: Text{Content: text.Content[:0], Reasoning: text.Reasoning[:0], Tools: text.Tools[:0],
+				IDs: text.IDs[:0], Ends: text.Ends[:0]},
 		},
 	}
 }

@@ -20,27 +20,31 @@ import (
 // The classes of failure: a closed list, so that results can be counted by it and no
 // text of a server's ends in a file.
 const (
-	KindConnect     = "connect"         // no connection: refused, unreachable, unknown host, dial timeout
-	KindTLS         = "tls"             // the connection stood, the handshake failed
-	KindTimeout     = "timeout"         // a deadline of ours passed, or HTTP 408
-	KindBadRequest  = "bad_request"     // HTTP 4xx without a class of its own
-	KindAuth        = "auth"            // HTTP 401, 403
-	KindNotFound    = "not_found"       // HTTP 404: path or model
-	KindRateLimited = "rate_limited"    // HTTP 429
-	KindTooLong     = "too_long"        // HTTP 413, or 400, 422, 500 and errors in a stream that speak of the context length
-	KindServer      = "server_error"    // HTTP 5xx without a class of its own
-	KindUnavailable = "unavailable"     // HTTP 502, 503, 504, 529: overloaded, loading, or nothing behind the gateway
-	KindRedirect    = "redirect"        // HTTP 3xx: none is followed
-	KindStream      = ending.InStream   // an error after HTTP 200, or an event that cannot be read
-	KindNotStreamed = "not_streamed"    // HTTP 200 and a whole body where a stream was asked for: no token has an instant
-	KindCompressed  = "compressed"      // HTTP 200 and a compressed body, which nobody asked for: a compressor holds events back
-	KindOverlong    = "overlong"        // HTTP 200 and an answer that goes on beyond anything that was asked for, see [Bound]
-	KindIncomplete  = ending.Incomplete // the stream ended in good order, but before [DONE] or a finish reason
-	KindAborted     = ending.GaveUp     // the server gave the answer up: its finish reason is abort, timeout or the like
-	KindEmpty       = ending.Empty      // the answer ended in good order, without a token
-	KindReset       = "reset"           // the connection broke while the answer was awaited or read
-	KindCancelled   = "cancelled"       // we gave up: the run ended or the row was to be cut off
-	KindOther       = "other"
+	KindConnect     = "connect"      // no connection: refused, unreachable, unknown host, dial timeout
+	KindTLS         = "tls"          // the connection stood, the handshake failed
+	KindTimeout     = "timeout"      // a deadline of ours passed, or HTTP 408
+	KindBadRequest  = "bad_request"  // HTTP 4xx without a class of its own
+	KindAuth        = "auth"         // HTTP 401, 403
+	KindNotFound    = "not_found"    // HTTP 404: path or model
+	KindRateLimited = "rate_limited" // HTTP 429
+	// HTTP 413, or 400, 422, 500 and errors in a stream that speak of the context length
+	KindTooLong     = "too_long"
+	KindServer      = "server_error"  // HTTP 5xx without a class of its own
+	KindUnavailable = "unavailable"   // HTTP 502, 503, 504, 529: overloaded, loading, or nothing behind the gateway
+	KindRedirect    = "redirect"      // HTTP 3xx: none is followed
+	KindStream      = ending.InStream // an error after HTTP 200, or an event that cannot be read
+	// HTTP 200 and a whole body where a stream was asked for: no token has an instant
+	KindNotStreamed = "not_streamed"
+	// HTTP 200 and a compressed body, which nobody asked for: a compressor holds events back
+	KindCompressed = "compressed"
+	// HTTP 200 and an answer that goes on beyond anything that was asked for, see [Bound]
+	KindOverlong   = "overlong"
+	KindIncomplete = ending.Incomplete // the stream ended in good order, but before [DONE] or a finish reason
+	KindAborted    = ending.GaveUp     // the server gave the answer up: its finish reason is abort, timeout or the like
+	KindEmpty      = ending.Empty      // the answer ended in good order, without a token
+	KindReset      = "reset"           // the connection broke while the answer was awaited or read
+	KindCancelled  = "cancelled"       // we gave up: the run ended or the row was to be cut off
+	KindOther      = "other"
 )
 
 // A StreamError says how a request failed.
@@ -48,7 +52,8 @@ type StreamError struct {
 	Said       string // the server's message, see [Said]: it may quote the request, and Error does not have it
 	Kind       string // one of the classes above
 	HTTPStatus int    // 0 when no status is to blame
-	Type, Code string // the server's own, such as "BadRequestError" and "400", if each is a plain identifier of at most 64 bytes
+	// the server's own, such as "BadRequestError" and "400", if each is a plain identifier of at most 64 bytes
+	Type, Code string
 }
 
 // Error names the kind and what else is known.
@@ -121,7 +126,8 @@ func saysTooLong(body []byte) bool {
 // lengthPhrases are what servers say about a prompt that does not fit: OpenAI's code,
 // llama-server's type, the messages of vLLM, SGLang and TensorRT-LLM.
 var lengthPhrases = [][]byte{
-	[]byte("context_length"), []byte("context length"), []byte("maximum context"), []byte("exceed_context_size"), []byte("context size"),
+	[]byte("context_length"), []byte("context length"), []byte("maximum context"), []byte("exceed_context_size"),
+	[]byte("context size"),
 	[]byte("context window"), []byte("maximum model length"), []byte("max_model_len"), []byte("max_seq_len"),
 	[]byte("too many tokens"), []byte("prompt is too long"), []byte("input is too long"), []byte("prompt length"),
 }

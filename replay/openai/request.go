@@ -72,8 +72,9 @@ type Request struct {
 	IncludeUsage    bool // stream_options.include_usage; written only when Stream is set
 	ContinuousUsage bool // stream_options.continuous_usage_stats: running usage in every chunk (vLLM, SGLang)
 
-	MaxTokens        *int     // tokens to generate at most
-	CompletionTokens bool     // MaxTokens of a Completion is written as max_completion_tokens, which newer models of OpenAI want
+	MaxTokens *int // tokens to generate at most
+	// MaxTokens of a Completion is written as max_completion_tokens, which newer models of OpenAI want
+	CompletionTokens bool
 	MinTokens        *int     // tokens before a stop is honoured (vLLM, SGLang)
 	IgnoreEOS        bool     // generate up to MaxTokens whatever the model says (vLLM, SGLang, llama.cpp)
 	Temperature      *float64 // NaN and infinities, which JSON lacks, are written as null
@@ -178,7 +179,8 @@ func (e Extra) Renamed(from, to string) Extra {
 func AppendRequest(dst []byte, r *Request) []byte {
 	// Enough for a request whose text holds few escapes, so that a large prompt does not
 	// grow its buffer step by step.
-	size := 256 + len(r.Model) + len(r.Extra.encoded) + len(r.Prompt) + len(r.Prompt)/32 + 7*len(r.PromptIDs) + len(r.Input)
+	size := 256 + len(r.Model) + len(r.Extra.encoded) + len(r.Prompt) + len(r.Prompt)/32 +
+		7*len(r.PromptIDs) + len(r.Input)
 	for _, m := range r.Messages {
 		size += 32 + len(m.Role) + len(m.Content) + len(m.Content)/32
 		for _, url := range m.Images {

@@ -61,12 +61,14 @@ type Function struct {
 
 // Usage counts the tokens of a request, as the server saw them.
 type Usage struct {
-	PromptTokens        int                  `json:"prompt_tokens"`
-	CompletionTokens    int                  `json:"completion_tokens"`
-	TotalTokens         int                  `json:"total_tokens"`
-	PromptTokensDetails *PromptTokensDetails `json:"prompt_tokens_details,omitempty"` // nil when the server does not tell
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+	TotalTokens      int `json:"total_tokens"`
+	// nil when the server does not tell
+	PromptTokensDetails *PromptTokensDetails `json:"prompt_tokens_details,omitempty"`
 
-	CompletionTokensDetails *CompletionTokensDetails `json:"completion_tokens_details,omitempty"` // nil when the server tells of no reasoning
+	// nil when the server tells of no reasoning
+	CompletionTokensDetails *CompletionTokensDetails `json:"completion_tokens_details,omitempty"`
 }
 
 // CompletionTokensDetails tells how many of the output tokens were reasoning.
@@ -128,7 +130,8 @@ func AppendChunk(dst []byte, c *Chunk) []byte {
 		dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), int64(c.Usage.CompletionTokens), 10)
 		dst = strconv.AppendInt(append(dst, `,"total_tokens":`...), int64(c.Usage.TotalTokens), 10)
 		if d := c.Usage.PromptTokensDetails; d != nil {
-			dst = strconv.AppendInt(append(dst, `,"prompt_tokens_details":{"cached_tokens":`...), int64(d.CachedTokens), 10)
+			dst = strconv.AppendInt(append(dst, `,"prompt_tokens_details":{"cached_tokens":`...),
+				int64(d.CachedTokens), 10)
 			dst = append(dst, '}')
 		}
 		dst = append(dst, '}')

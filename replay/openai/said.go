@@ -54,7 +54,8 @@ func said(value json.RawMessage, depth int) string {
 		return ""
 	}
 	found := ""
-	for _, inner := range []json.RawMessage{members.Error, members.Message, members.Detail, members.Msg, members.Response} {
+	for _, inner := range []json.RawMessage{members.Error, members.Message, members.Detail, members.Msg,
+		members.Response} {
 		found = cmp.Or(found, said(inner, depth+1))
 	}
 	if where := len(members.Where); where > 0 && found != "" {

@@ -40,7 +40,8 @@ func NewThread(start time.Time) (*Thread, error) {
 		return nil, err
 	}
 	// It may fail, where the kernel knows of no such wish.
-	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: uint64(slice)}, 0)
+	unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Runtime: uint64(slice)},
+		0)
 	return t, nil
 }
 
@@ -163,7 +164,8 @@ const brief = 5 * time.Millisecond
 //go:noinline
 func sleepKept(at int64) error {
 	until := unix.NsecToTimespec(at)
-	_, _, errno := unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&until)), 0, 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
+		uintptr(unsafe.Pointer(&until)), 0, 0, 0)
 	if errno != 0 && errno != unix.EINTR {
 		return fmt.Errorf("pace: clock_nanosleep: %w", errno)
 	}

@@ -66,7 +66,8 @@ func Under(name string, run result.Run, reread report.Reread, opts report.Option
 	}
 	out := report.Peer{Definitions: p.name, Source: p.source}
 	for i, m := range p.measures {
-		metric := report.PeerMetric{Name: m.name, Unit: m.unit, Definition: m.definition, Formula: m.formula, Values: []report.PeerValue{}, Missing: m.missing}
+		metric := report.PeerMetric{Name: m.name, Unit: m.unit, Definition: m.definition, Formula: m.formula,
+			Values: []report.PeerValue{}, Missing: m.missing}
 		switch {
 		case m.due && run.Read != nil && !run.Read.Due:
 			metric.Missing = "the file that was read does not say when requests were due"

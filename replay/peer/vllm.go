@@ -120,7 +120,8 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 	}
 	for _, name := range o.Metrics {
 		if !slices.Contains(vllmMetrics(), name) {
-			return o, errors.New("peer: unknown percentile metric: want one or more of " + strings.Join(vllmMetrics(), ", "))
+			return o, errors.New("peer: unknown percentile metric: want one or more of " +
+				strings.Join(vllmMetrics(), ", "))
 		}
 	}
 	if len(o.Percentiles) == 0 {
@@ -156,7 +157,9 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 		seen[key] = true
 	}
 	for _, pair := range o.Metadata {
-		own := slices.ContainsFunc(vllmMetrics(), func(m string) bool { return strings.HasSuffix(pair.Key, "_"+m+"_ms") })
+		own := slices.ContainsFunc(vllmMetrics(), func(m string) bool {
+			return strings.HasSuffix(pair.Key, "_"+m+"_ms")
+		})
 		if pair.Key == "" || seen[pair.Key] || own {
 			return o, errors.New("peer: a key of the metadata is empty, given twice or one of vLLM's own")
 		}
@@ -169,9 +172,11 @@ func (o VLLMOptions) complete(run result.Run) (VLLMOptions, error) {
 var vllmKeys = []string{
 	"date", "endpoint_type", "backend", "label", "model_id", "tokenizer_id", "num_prompts",
 	"request_rate", "burstiness", "max_concurrency", "ramp_up_strategy", "ramp_up_start_rps", "ramp_up_end_rps",
-	"duration", "completed", "failed", "total_input_tokens", "total_output_tokens", "request_throughput", "request_goodput",
+	"duration", "completed", "failed", "total_input_tokens", "total_output_tokens", "request_throughput",
+	"request_goodput",
 	"output_throughput", "total_token_throughput",
-	"input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "queue_times", "generated_texts", "errors",
+	"input_lens", "output_lens", "ttfts", "itls", "latencies", "start_times", "queue_times",
+	"generated_texts", "errors",
 	"max_output_tokens_per_s", "max_concurrent_requests", "rtfx",
 }
 
@@ -303,7 +308,8 @@ func ParseGoodput(parts []string) (report.SLO, error) {
 		name, value, _ := strings.Cut(part, ":")
 		number, err := strconv.ParseFloat(value, 64)
 		if !slices.Contains([]string{"ttft", "tpot", "e2el"}, name) || err != nil || !(number > 0 && number < 1e12) {
-			return report.SLO{}, fmt.Errorf("objective %d of the goodput: want ttft, tpot or e2el, a colon and milliseconds, such as ttft:200", i+1)
+			return report.SLO{}, fmt.Errorf(
+				"objective %d of the goodput: want ttft, tpot or e2el, a colon and milliseconds, such as ttft:200", i+1)
 		}
 		if err := s.Set(name + ":" + strconv.FormatFloat(number, 'f', -1, 64) + "ms"); err != nil {
 			return report.SLO{}, fmt.Errorf("objective %d of the goodput: %w", i+1, err)

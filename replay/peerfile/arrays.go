@@ -66,7 +66,8 @@ func decodeArrays(d *json.Decoder, h *heading, detailed string) (run, error) {
 		return run{}, err
 	}
 	if a.ttfts == nil {
-		return run{}, errors.New("it has sums and no requests, so no figure can be computed again: run it with " + detailed)
+		return run{}, errors.New("it has sums and no requests, so no figure can be computed again: run it with " +
+			detailed)
 	}
 	return a.run(h)
 }
@@ -74,7 +75,8 @@ func decodeArrays(d *json.Decoder, h *heading, detailed string) (run, error) {
 // run makes rows of the arrays.
 func (a *arrays) run(h *heading) (run, error) {
 	n := len(a.ttfts)
-	for name, length := range map[string]int{"input_lens": len(a.inputs), "output_lens": len(a.outputs), "itls": len(a.itls), "errors": len(a.failed)} {
+	for name, length := range map[string]int{"input_lens": len(a.inputs), "output_lens": len(a.outputs),
+		"itls": len(a.itls), "errors": len(a.failed)} {
 		if length != n {
 			return run{}, fmt.Errorf("%s has %d elements, and ttfts %d", name, length, n)
 		}
@@ -160,8 +162,9 @@ func (a *arrays) run(h *heading) (run, error) {
 
 // What files with arrays lack.
 const (
-	lacksClient  = "whether the client was stalled or ran out of CPU"
-	lacksDue     = "when requests were due: latencies from the schedule are those from sent, and the send lag is not known"
+	lacksClient = "whether the client was stalled or ran out of CPU"
+	lacksDue    = "when requests were due: latencies from the schedule are those from sent, and the send lag " +
+		"is not known"
 	lacksClasses = "why requests failed, but for a text that is not read"
 	lacksStarts  = "when requests were sent: the duration is the tool's own, and there is nothing over time"
 )
@@ -201,7 +204,8 @@ func decodeVLLM(d *json.Decoder) ([]run, error) {
 				r.rows[i].OutputFrom = result.FromUsage
 			}
 		}
-		r.lack("which events brought content: the first event and a last one without content count as token events", lacksClasses)
+		r.lack("which events brought content: the first event and a last one without content count as token events",
+			lacksClasses)
 	})
 }
 

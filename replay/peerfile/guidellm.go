@@ -94,7 +94,8 @@ func (r *run) addBenchmark(d *json.Decoder, key string, usage *bool) error {
 			r.API = result.APIEmbeddings
 		case strings.HasSuffix(config.Backend.Format, "/responses"):
 			r.API = result.APIResponses
-		case strings.HasSuffix(config.Backend.Format, "/completions") && !strings.Contains(config.Backend.Format, "chat"):
+		case strings.HasSuffix(config.Backend.Format, "/completions") &&
+			!strings.Contains(config.Backend.Format, "chat"):
 			r.API = result.APICompletions
 		}
 		switch config.Strategy.Kind {

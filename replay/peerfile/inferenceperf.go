@@ -69,7 +69,8 @@ func (l *lifecycle) row(base float64) (row result.Result, err error) {
 	if response == nil {
 		return row, err
 	}
-	row.Output, row.OutputFrom, row.WantOutput = trace.Ptr(response.Output), result.FromTokenizer, trace.Ptr(response.Output)
+	row.Output, row.OutputFrom, row.WantOutput = trace.Ptr(response.Output), result.FromTokenizer,
+		trace.Ptr(response.Output)
 	if u := response.Usage; u != nil {
 		row.Input = u.Prompt
 		if u.Completion != nil {

@@ -46,11 +46,13 @@ func decodeLLMServingSim(d *json.Decoder) ([]run, error) {
 			r.rows = append(r.rows, row)
 			continue
 		}
-		row.Input, row.Output, row.OutputFrom, row.FinishReason = trace.Ptr(line.Input), trace.Ptr(line.Output), result.FromUsage, "length"
+		row.Input, row.Output, row.OutputFrom, row.FinishReason = trace.Ptr(line.Input), trace.Ptr(line.Output),
+			result.FromUsage, "length"
 		first, last := at[1], at[2]
 		row.FirstEventNS, row.FirstTokenNS, row.LastTokenNS, row.DoneNS = &at[1], &first, &last, &at[2]
 		r.rows = append(r.rows, row)
 	}
-	r.lack("when each token but the first and the last came", "when it ran", "which API and model it asked", lacksClasses)
+	r.lack("when each token but the first and the last came", "when it ran",
+		"which API and model it asked", lacksClasses)
 	return []run{r}, nil
 }

@@ -120,8 +120,11 @@ var tools = []tool{
 	{name: "GuideLLM", marks: []string{"metadata", "benchmarks"}, decode: decodeGuideLLM},
 	{name: "inference-perf", marks: []string{"start_time", "end_time", "info"}, decode: decodeInferencePerf},
 	{name: "LLMServingSim", marks: []string{"input_toks", "output_toks", "queued_ts"}, decode: decodeLLMServingSim},
-	{name: "AIPerf", marks: []string{"aiperf_version"}, sums: "it is AIPerf's summary: name profile_export.jsonl beside it, which has the requests"},
-	{name: "inference-perf", marks: []string{"load_summary", "successes"}, sums: "it is inference-perf's summary: name per_request_lifecycle_metrics.json beside it, which report.request_lifecycle.per_request: true writes"},
+	{name: "AIPerf", marks: []string{"aiperf_version"},
+		sums: "it is AIPerf's summary: name profile_export.jsonl beside it, which has the requests"},
+	{name: "inference-perf", marks: []string{"load_summary", "successes"},
+		sums: "it is inference-perf's summary: name per_request_lifecycle_metrics.json beside it, which " +
+			"report.request_lifecycle.per_request: true writes"},
 }
 
 // toolOf tells a tool by the keys of the first object, which may be in an array.
@@ -213,7 +216,8 @@ func (r *run) finish() error {
 		row.RowID = int64(i)
 		row.Attempts = 1
 		row.DueNS -= begin
-		for _, at := range []*int64{row.SentNS, row.HeadersNS, row.FirstEventNS, row.FirstTokenNS, row.FirstContentNS, row.LastTokenNS, row.DoneNS} {
+		for _, at := range []*int64{row.SentNS, row.HeadersNS, row.FirstEventNS, row.FirstTokenNS, row.FirstContentNS,
+			row.LastTokenNS, row.DoneNS} {
 			if at != nil {
 				*at -= begin
 			}
@@ -224,7 +228,9 @@ func (r *run) finish() error {
 		lengths[i] = row.WantInput
 	}
 	if read.Instants {
-		slices.SortFunc(opened, func(a, b edge) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step)) })
+		slices.SortFunc(opened, func(a, b edge) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.step, b.step))
+		})
 		open := 0
 		for _, e := range opened {
 			open += e.step

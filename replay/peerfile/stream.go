@@ -97,7 +97,8 @@ func classOfStatus(status int) string {
 		return "not_found"
 	case status == http.StatusTooManyRequests:
 		return "rate_limited"
-	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout || status == 529:
+	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout || status == 529:
 		return "unavailable"
 	case status >= 400 && status < 500:
 		return "bad_request"

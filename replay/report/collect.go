@@ -85,14 +85,16 @@ type latencies struct {
 	shared                  []int64 // gaps per token of one row
 	several                 int64   // answers of several tokens
 	atOnce, inPieces        int64   // of these, those that came at once, or in two or three pieces
-	apart                   bool    // a gap per token was not that of its chunk: until then token is empty, and chunk has its values
+	// a gap per token was not that of its chunk: until then token is empty, and chunk has its values
+	apart bool
 }
 
 func newCollector(run result.Run, opts Options) *collector {
 	c := &collector{run: run, opts: opts}
 	c.lastDone = -1
 	c.errors = map[string]int64{}
-	c.groups = groups{categories: map[string]*group{}, classes: map[string]*group{}, exact: min(opts.Exact, groupExact), block: c.block()}
+	c.groups = groups{categories: map[string]*group{}, classes: map[string]*group{},
+		exact: min(opts.Exact, groupExact), block: c.block()}
 	for i := range c.buckets {
 		c.buckets[i] = c.newGroup()
 	}
@@ -109,7 +111,8 @@ func newCollector(run result.Run, opts Options) *collector {
 		s.Limit = opts.Exact
 	}
 	if opts.Contract != nil {
-		c.judge = opts.Contract.Judge(&c.run, opts.SLO, opts.Steady, func() *Evidence { return &Evidence{cache: reuse{block: c.block()}, exact: opts.Exact} })
+		c.judge = opts.Contract.Judge(&c.run, opts.SLO, opts.Steady,
+			func() *Evidence { return &Evidence{cache: reuse{block: c.block()}, exact: opts.Exact} })
 	}
 	return c
 }
@@ -168,7 +171,8 @@ func (c *collector) add(r *result.Result) error {
 		switch { // who refused whom
 		case r.Error == result.KindConnect:
 			c.unconnected++
-		case r.Error == result.KindRateLimited || r.HTTPStatus != nil && (*r.HTTPStatus == http.StatusTooManyRequests || *r.HTTPStatus == http.StatusServiceUnavailable):
+		case r.Error == result.KindRateLimited || r.HTTPStatus != nil &&
+			(*r.HTTPStatus == http.StatusTooManyRequests || *r.HTTPStatus == http.StatusServiceUnavailable):
 			c.refused++
 		}
 	case Cancelled:
@@ -308,7 +312,8 @@ func (c *collector) summary() (Summary, error) {
 		OutputTokensPerS: PerSecond(c.tokens.Output, duration),
 	}
 	if !c.opts.SLO.Empty() {
-		s.Goodput = &Goodput{SLO: c.opts.SLO, FromSent: c.goodput(FromSent, duration), FromDue: c.goodput(FromDue, duration)}
+		s.Goodput = &Goodput{SLO: c.opts.SLO, FromSent: c.goodput(FromSent, duration),
+			FromDue: c.goodput(FromDue, duration)}
 	}
 	s.InFlight = InFlight{Max: c.run.MaxInFlight, HeldBack: c.run.HeldBack}
 	if n := c.run.InFlightLimit; n > 0 {
@@ -336,7 +341,8 @@ func (c *collector) summary() (Summary, error) {
 	// count: vLLM leaves prompt_tokens_details out of the usage of a request without a
 	// hit (its bug report 44377).
 	with, without := c.cache.sums[1], c.cache.sums[0]
-	zeros := with[0].rows+with[1].rows > 0 && without[0].rows+without[1].rows > 0 && c.cachedZero == 0 && c.impossible.CachedRows == 0
+	zeros := with[0].rows+with[1].rows > 0 && without[0].rows+without[1].rows > 0 && c.cachedZero == 0 &&
+		c.impossible.CachedRows == 0
 	s.Cache = c.cache.summary(zeros)
 	switch {
 	case s.Cache.Expected == nil: // nothing to say where it comes from
@@ -371,11 +377,14 @@ func (c *collector) summary() (Summary, error) {
 		return s, err
 	}
 	if c.judge != nil {
-		all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output, OutputImpossible: c.impossible.OutputRows, cache: c.cache,
-			PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: figures.judged, SessionsPerS: figures.out.PerS, SlowdownLacks: figures.out.SlowdownLacks}
+		all := &Evidence{Succeeded: c.succeeded, Failed: c.failed, Prompt: c.tokens.Prompt, Output: c.tokens.Output,
+			OutputImpossible: c.impossible.OutputRows, cache: c.cache,
+			PromptEstimates: s.PromptEstimates(), OutputEstimates: s.OutputEstimates(), Sessions: figures.judged,
+			SessionsPerS: figures.out.PerS, SlowdownLacks: figures.out.SlowdownLacks}
 		for origin := range origins {
 			all.latencies = append(all.latencies, keptLatency{Timing{"ttft", origin}, &c.ttft[origin]},
-				keptLatency{Timing{"e2e", origin}, &c.e2e[origin]}, keptLatency{Timing{"headers", origin}, &c.headers[origin]})
+				keptLatency{Timing{"e2e", origin}, &c.e2e[origin]}, keptLatency{Timing{"headers", origin},
+					&c.headers[origin]})
 		}
 		all.latencies = append(all.latencies, keptLatency{Timing{"tpot", FromSent}, &c.tpot},
 			keptLatency{Timing{"itl", FromSent}, &c.chunk}, keptLatency{Timing{"itl_token", FromSent}, &c.token})
@@ -438,7 +447,8 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	curve(&p.TPOT, "TPOT", &c.tpot, &l.TPOT, 0)
 	curve(&p.Lag, "sent − due", &c.lag, &l.SendLag, minDrawnMS)
 
-	p.Input, p.Output, p.Wanted = c.input.series("prompt tokens"), c.output.series("output tokens"), c.wanted.series("as the workload asks")
+	p.Input, p.Output, p.Wanted = c.input.series("prompt tokens"), c.output.series("output tokens"),
+		c.wanted.series("as the workload asks")
 	p.BinS = c.time.seconds()
 	p.DuePerS = c.time.rate("due", func(s slot) int64 { return s.due })
 	p.SentPerS = c.time.rate("sent", func(s slot) int64 { return s.sent })
@@ -459,7 +469,8 @@ func (c *collector) describe(s *Summary, zeros bool) {
 	p.E2EPoints = c.picks.points("E2E", func(q pick) int64 { return q.sent }, func(q pick) Span { return q.e2e })
 	p.TTFTMax = c.time.largest("slowest TTFT of each bin", func(s slot) Span { return s.ttft })
 	if c.run.Timed() {
-		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due }, func(q pick) Span { return Span{q.lag(), true} })
+		p.LagPoints = c.picks.points("a request", func(q pick) int64 { return q.due },
+			func(q pick) Span { return Span{q.lag(), true} })
 		p.LagMax = c.time.largest("latest of each bin", func(s slot) Span { return s.lag })
 	}
 	p.Sampled, p.SampledFrom = int64(len(c.picks.held)), c.sent

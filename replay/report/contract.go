@@ -230,7 +230,8 @@ func (r *ContractResult) String() string {
 	}
 	var says []string
 	if len(fails) > 0 {
-		says = append(says, fmt.Sprintf("%s is not met (%d/%d): %s", what, len(r.Clauses)-len(fails)-len(unjudged), len(r.Clauses), strings.Join(fails, "; ")))
+		says = append(says, fmt.Sprintf("%s is not met (%d/%d): %s", what, len(r.Clauses)-len(fails)-len(unjudged),
+			len(r.Clauses), strings.Join(fails, "; ")))
 		what = "it"
 	}
 	if len(unjudged) > 0 {
@@ -388,7 +389,9 @@ func contractSection(s *Summary) page.Section {
 	if rows == nil {
 		return page.Section{}
 	}
-	return page.Section{Title: contractTitle(s), Tables: []page.Table{{Head: contractHead, Rows: rows, HeadTerms: repeat(termOf("contract.clauses.margin"), len(contractHead))}}}
+	return page.Section{Title: contractTitle(s),
+		Tables: []page.Table{{Head: contractHead, Rows: rows,
+			HeadTerms: repeat(termOf("contract.clauses.margin"), len(contractHead))}}}
 }
 
 // scenarioStamp is the stamp of a run, "" for a run that was held to no published rules.
@@ -438,12 +441,14 @@ func scenarioNotes(r *result.Scenario) []page.Note {
 		return nil
 	}
 	name := "Scenario " + textpage.Plain(r.Version)
-	counted := fmt.Sprintf("%s of %s said that a prompt does not fit the context.", page.Brief(r.TooLong), page.Many(r.Answers, "answer"))
+	counted := fmt.Sprintf("%s of %s said that a prompt does not fit the context.", page.Brief(r.TooLong),
+		page.Many(r.Answers, "answer"))
 	switch {
 	case r.Valid == nil:
 		return []page.Note{{Level: page.Warn, Word: name + ", not stamped", Text: "the run did not finish."}}
 	case *r.Valid:
-		return []page.Note{{Level: page.Good, Word: name + ", submission valid", Text: "all rules were kept. " + counted}}
+		return []page.Note{{Level: page.Good, Word: name + ", submission valid",
+			Text: "all rules were kept. " + counted}}
 	}
 	return []page.Note{{Level: page.Bad, Word: name + ", submission not valid", Text: counted, Items: scenarioItems(r)}}
 }

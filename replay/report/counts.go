@@ -67,8 +67,9 @@ func (c *ImpossibleCounts) kind(one usage.Finding, r *result.Result) *Impossible
 		}
 	}
 	c.Kinds = append(c.Kinds, ImpossibleKind{Kind: one.Key(), finding: one, Row: r.RowID,
-		Input: claimed(r.ClaimedInput, r.Input), Cached: claimed(r.ClaimedCached, r.Cached), Output: claimed(r.ClaimedOutput, r.Output),
-		Asked: r.WantOutput, Prompt: r.WantInput, Text: r.TextBytes, Events: r.Events})
+		Input: claimed(r.ClaimedInput, r.Input), Cached: claimed(r.ClaimedCached, r.Cached),
+		Output: claimed(r.ClaimedOutput, r.Output),
+		Asked:  r.WantOutput, Prompt: r.WantInput, Text: r.TextBytes, Events: r.Events})
 	return &c.Kinds[len(c.Kinds)-1]
 }
 
@@ -86,7 +87,8 @@ func (c *ImpossibleCounts) String() string {
 	var kinds []string
 	for i := range c.Kinds {
 		k := &c.Kinds[i]
-		kinds = append(kinds, fmt.Sprintf("answers %s: %s, such as row %d with %s", k.finding.Says(), page.Brief(k.Rows), k.Row, k.numbers()))
+		kinds = append(kinds, fmt.Sprintf("answers %s: %s, such as row %d with %s", k.finding.Says(),
+			page.Brief(k.Rows), k.Row, k.numbers()))
 	}
 	return strings.Join(kinds, "; ")
 }

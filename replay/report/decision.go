@@ -66,7 +66,8 @@ func WriteDecision(w io.Writer, runs []Tried, d Decision) error {
 	part("Settings")
 	best, rule := chosen(runs)
 	for i := range runs {
-		b.WriteString("- **" + inMarkdown(runs[i].Name) + "**: " + inMarkdown(runs[i].outcome(i == best && len(runs) > 1)) + "\n")
+		b.WriteString("- **" + inMarkdown(runs[i].Name) + "**: " +
+			inMarkdown(runs[i].outcome(i == best && len(runs) > 1)) + "\n")
 	}
 	b.WriteString("\n" + rule + "\n")
 	head := []string{"setting"}
@@ -156,7 +157,8 @@ func chosen(runs []Tried) (best int, rule string) {
 	var of func(*Summary) *float64
 	switch s := &runs[0].Summary; {
 	case s.Contract != nil:
-		of, rule = func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS }, "Of the runs that keep to the contract, that with the most output tokens per second is preferred."
+		of, rule = func(s *Summary) *float64 { return s.Throughput.OutputTokensPerS },
+			"Of the runs that keep to the contract, that with the most output tokens per second is preferred."
 	case s.Goodput != nil:
 		of, rule = goodputOf, "Of the runs that can be trusted, that with the most goodput from schedule is preferred."
 	default:
@@ -190,8 +192,10 @@ func differingSettings(runs []Tried) ([][]string, error) {
 
 // settings are the fields of a run that say how it was set up, and not its outcome.
 // A note is none: it may say which round a run was, and stands with where it is from.
-var settings = []string{"model", "api", "prompts", "tokenizer", "speed", "timing", "rate", "concurrency", "keep_think", "connections", "workload_digest",
-	"seed", "in_flight_limit", "simulated", "prefix_caching", "endpoints", "balance", "sampling", "retries", "http2", "prompt_text", "server_version", "max_model_len",
+var settings = []string{"model", "api", "prompts", "tokenizer", "speed", "timing", "rate", "concurrency", "keep_think",
+	"connections", "workload_digest",
+	"seed", "in_flight_limit", "simulated", "prefix_caching", "endpoints", "balance", "sampling", "retries", "http2",
+	"prompt_text", "server_version", "max_model_len",
 	"cache_discipline.done", "selection", "environment", "version"}
 
 // Differing lists the settings that are not the same in all runs: the name of each, and
@@ -273,7 +277,8 @@ func differingParts(values []string) []string {
 	count := map[string]int{}
 	var parts [][]string
 	for _, v := range values {
-		of := strings.FieldsFunc(strings.ReplaceAll(v, `"`, ""), func(r rune) bool { return strings.ContainsRune(" ,;{}[]", r) })
+		of := strings.FieldsFunc(strings.ReplaceAll(v, `"`, ""),
+			func(r rune) bool { return strings.ContainsRune(" ,;{}[]", r) })
 		parts = append(parts, of)
 		slices.Sort(of)
 		for _, part := range slices.Compact(slices.Clone(of)) {
@@ -282,7 +287,8 @@ func differingParts(values []string) []string {
 	}
 	out := make([]string, len(values))
 	for i := range values {
-		out[i] = strings.Join(slices.DeleteFunc(parts[i], func(part string) bool { return count[part] == len(values) }), ", ")
+		out[i] = strings.Join(slices.DeleteFunc(parts[i], func(part string) bool { return count[part] == len(values) }),
+			", ")
 	}
 	if strings.Join(out, "") == "" { // the order alone differs
 		return values
@@ -304,11 +310,15 @@ func decisionFigures(runs []Tried) [][]string {
 		name string
 		of   func(*Latency) *Stat
 	}{
-		{"TTFT from schedule", func(l *Latency) *Stat { return &l.FromDue.TTFT }}, {"TPOT", func(l *Latency) *Stat { return &l.TPOT }},
-		{"Chunk ITL", func(l *Latency) *Stat { return &l.ITLChunk }}, {"E2E from schedule", func(l *Latency) *Stat { return &l.FromDue.E2E }},
+		{"TTFT from schedule", func(l *Latency) *Stat { return &l.FromDue.TTFT }}, {"TPOT",
+			func(l *Latency) *Stat { return &l.TPOT }},
+		{"Chunk ITL", func(l *Latency) *Stat { return &l.ITLChunk }}, {"E2E from schedule",
+			func(l *Latency) *Stat { return &l.FromDue.E2E }},
 	} {
 		for _, p := range percentiles {
-			row(m.name+" "+p.name+", ms", func(s *Summary) string { return page.OrDash(*p.of(m.of(&s.Latency)), page.Short) })
+			row(m.name+" "+p.name+", ms", func(s *Summary) string {
+				return page.OrDash(*p.of(m.of(&s.Latency)), page.Short)
+			})
 		}
 	}
 	row("requests/s", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) })
@@ -357,16 +367,21 @@ func costs(runs []Tried, d Decision) []costLine {
 			says = "not known, since there is no output"
 		default:
 			if rate := s.Throughput.OfferedPerS; rate != nil {
-				alike = alike || slices.ContainsFunc(seen, func(o served) bool { return o.gpus == gpus && math.Abs(o.rate-*rate) <= sameLoad**rate })
+				alike = alike || slices.ContainsFunc(seen, func(o served) bool {
+					return o.gpus == gpus && math.Abs(o.rate-*rate) <= sameLoad**rate
+				})
 				seen = append(seen, served{gpus, *rate})
 			}
 			says = fmt.Sprintf("%s per million output tokens at this load, %s requests/s (%s, %s each per hour)",
-				page.Number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), numberOrDash(s.Throughput.OfferedPerS), page.Many(int64(gpus), "GPU"), page.Number(d.PricePerGPUHour))
+				page.Number(d.PricePerGPUHour*float64(gpus)/3600 / *per * 1e6), numberOrDash(s.Throughput.OfferedPerS),
+				page.Many(int64(gpus), "GPU"), page.Number(d.PricePerGPUHour))
 		}
 		out = append(out, costLine{runs[i].Name, says})
 	}
 	if alike {
-		out = append(out, costLine{"", "Runs of the same load on the same GPUs cost the same, but for how long their last answers took: that does not say which setting is cheaper."})
+		out = append(out, costLine{"",
+			"Runs of the same load on the same GPUs cost the same, but for how long their last answers took: that " +
+				"does not say which setting is cheaper."})
 	}
 	if len(runs) > 1 {
 		out = append(out, costLine{"", "What a setting costs at the highest load that it can serve: reprise capacity."})
@@ -382,8 +397,12 @@ func provenance(runs []Tried) [][]string {
 		name string
 		of   func(*Tried) string
 	}{
-		{"results", func(t *Tried) string { return t.Digest }}, {"note", func(t *Tried) string { return t.Summary.Run.Note }}, {"workload", func(t *Tried) string { return t.Summary.Run.Workload }},
-		{"seed", func(t *Tried) string { return t.Summary.Run.Seed }}, {"started", func(t *Tried) string { return t.Summary.Run.Started }},
+		{"results", func(t *Tried) string {
+			return t.Digest
+		}}, {"note", func(t *Tried) string { return t.Summary.Run.Note }}, {"workload",
+			func(t *Tried) string { return t.Summary.Run.Workload }},
+		{"seed", func(t *Tried) string { return t.Summary.Run.Seed }}, {"started",
+			func(t *Tried) string { return t.Summary.Run.Started }},
 		{"reprise", func(t *Tried) string { return t.Summary.Run.Version }},
 	} {
 		row := []string{f.name}

@@ -40,9 +40,11 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 			short = first + page.Many(int64(len(reasons)-1), "more reason") + " under Rationale"
 			why = append(why, textpage.Plain(runs[i].Name)+": "+outcome+".")
 		}
-		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name), Text: verdict.Loosened.Beside(short)})
+		p.Verdict = append(p.Verdict, page.Note{Level: level, Word: textpage.Plain(runs[i].Name),
+			Text: verdict.Loosened.Beside(short)})
 		if w := Warned(runs[i].Summary.Run.PresetWarning, runs[i].Summary.Run.Extrapolates); w != "" {
-			p.Notes = append(p.Notes, page.Note{Level: page.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
+			p.Notes = append(p.Notes,
+				page.Note{Level: page.Warn, Text: textpage.Plain(runs[i].Name) + ": " + textpage.Plain(w)})
 		}
 		head, right = append(head, textpage.Plain(runs[i].Name)), append(right, page.Right)
 		s := runs[i].Summary.Series.TTFTDue
@@ -64,11 +66,14 @@ func DecisionPage(runs []Tried, d Decision) (*page.Page, error) {
 	}
 	for _, row := range rows {
 		switch row[0] {
-		case "TTFT from schedule p50, ms", "TTFT from schedule p99, ms", "TPOT p99, ms", "E2E from schedule p99, ms", "output tokens/s", "failed":
+		case "TTFT from schedule p50, ms", "TTFT from schedule p99, ms", "TPOT p99, ms", "E2E from schedule p99, ms",
+			"output tokens/s", "failed":
 			p.Table.Rows = append(p.Table.Rows, row)
 		}
 	}
-	cost := page.Section{Title: "Cost", Tables: []page.Table{{Head: []string{"setting", "cost at the load of its run"}, Align: []page.Align{page.Left, page.Left}}}}
+	cost := page.Section{Title: "Cost",
+		Tables: []page.Table{{Head: []string{"setting", "cost at the load of its run"},
+			Align: []page.Align{page.Left, page.Left}}}}
 	for _, c := range costs(runs, d) {
 		if c.run == "" {
 			cost.Text = append(cost.Text, c.says)

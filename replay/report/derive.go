@@ -192,8 +192,8 @@ func OutcomeOf(r *result.Result) (Outcome, string) {
 	return Succeeded, ""
 }
 
-// MaxInstant is the longest time in a run, in nanoseconds: 104 days. It keeps every sum and product within 64 bits or the
-// exact integers of a float64.
+// MaxInstant is the longest time in a run, in nanoseconds: 104 days. It keeps every sum and product within 64 bits or
+// the exact integers of a float64.
 const MaxInstant = 1 << 53
 
 // CheckResult refuses a result that contradicts itself: a summary of it would be

@@ -55,8 +55,10 @@ func diagnose(s *Summary, t *timeline, firstDue, lastDue int64) []Diagnosis {
 	l.client(s)
 	early, late, came, ok := t.growth(firstDue, lastDue)
 	if s.Run.Timing != result.ClosedLoop && ok && late >= early*grown*max(came, 1)+2 {
-		l.add(leadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in flight stay level",
-			"The server fell behind: %s requests were in flight in the last quarter of the run, and %s in the first, while arrivals changed by a factor of %s (in flight, arrivals).",
+		l.add(leadSaturated, "the same workload at lower rates (--speed, --rate): below the knee, requests in "+
+			"flight stay level",
+			"The server fell behind: %s requests were in flight in the last quarter of the run, and %s in the first, "+
+				"while arrivals changed by a factor of %s (in flight, arrivals).",
 			page.Number(late), page.Number(early), page.Number(came))
 	}
 	l.queue(s)
@@ -69,16 +71,20 @@ func diagnose(s *Summary, t *timeline, firstDue, lastDue int64) []Diagnosis {
 func (l *leads) client(s *Summary) {
 	for _, r := range s.Verdict.Reasons {
 		switch r.Code {
-		case codeLagP50, codeLagP99, codeLagP999, codeLagDrift, codeCPU, codeGCPause, codeStalled, codeStalledTTFT, codeStalledGap, codeHeldBack:
-			l.add(leadClient, "the same load from several clients, or a lower rate: where the figures change, they were the client's",
+		case codeLagP50, codeLagP99, codeLagP999, codeLagDrift, codeCPU, codeGCPause, codeStalled, codeStalledTTFT,
+			codeStalledGap, codeHeldBack:
+			l.add(leadClient, "the same load from several clients, or a lower rate: where the figures change, they "+
+				"were the client's",
 				"The client shaped these figures: %s (validity checks).", r.Text)
 			return
 		}
 	}
 	sent, due := s.Latency.FromSent.TTFT.P99, s.Latency.FromDue.TTFT.P99
 	if s.Run.Simulated == "" && sent != nil && due != nil && *due-*sent > max(1, 0.1**sent) {
-		l.add(leadClientWait, "send lag over time beside requests in flight; the same run with a higher limit of requests in flight, or with more connections",
-			"Requests waited before they were sent: p99 of TTFT is %s ms from schedule and %s ms from sent (TTFT from schedule, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
+		l.add(leadClientWait, "send lag over time beside requests in flight; the same run with a higher limit of "+
+			"requests in flight, or with more connections",
+			"Requests waited before they were sent: p99 of TTFT is %s ms from schedule and %s ms from sent (TTFT "+
+				"from schedule, TTFT from sent), with a send lag of %s ms at p99 (send lag).",
 			page.Number(*due), page.Number(*sent), numberOrDash(s.Latency.SendLag.P99))
 	}
 }
@@ -86,20 +92,25 @@ func (l *leads) client(s *Summary) {
 func (l *leads) queue(s *Summary) {
 	t := &s.Latency.FromSent.TTFT
 	if v := s.Servers; v != nil && v.Waiting != nil && v.Waiting.Mean >= 1 {
-		l.add(leadQueueing, "TTFT over time beside requests waiting; the same rate with a larger batch (max_num_seqs), or a lower rate",
-			"Requests queued at the servers: %s waited on average and %s at most (waiting), and TTFT is %s ms at p50 and %s ms at p99 (TTFT from sent).",
+		l.add(leadQueueing, "TTFT over time beside requests waiting; the same rate with a larger batch "+
+			"(max_num_seqs), or a lower rate",
+			"Requests queued at the servers: %s waited on average and %s at most (waiting), and TTFT is %s ms at p50 "+
+				"and %s ms at p99 (TTFT from sent).",
 			page.Number(v.Waiting.Mean), page.Number(v.Waiting.Max), numberOrDash(t.P50), numberOrDash(t.P99))
 		if v.GPUUse != nil && v.GPUUse.Mean < idleGPU {
 			l.add(leadIdleGPU, "the server's CPU, the GPU's clocks and the engine's log over the same time",
-				"The GPU worked %s of the time while requests waited (GPU utilisation, waiting): something else holds the engine up.", page.Percent(v.GPUUse.Mean))
+				"The GPU worked %s of the time while requests waited (GPU utilisation, waiting): something else "+
+					"holds the engine up.", page.Percent(v.GPUUse.Mean))
 		}
 		return
 	}
 	if t.TailRatio == nil || *t.TailRatio < farTail {
 		return
 	}
-	l.add(leadTail, "requests waiting at the servers over time (--scrape), and whether the shortest prompts have the same tail (TTFT by prompt length): if they do, they queue behind others",
-		"One request in a hundred waits %s times as long for its first token as the median one, %s ms and %s ms (p99 and p50 of TTFT from sent): queueing, bursts, or short prompts behind long ones.",
+	l.add(leadTail, "requests waiting at the servers over time (--scrape), and whether the shortest prompts have the "+
+		"same tail (TTFT by prompt length): if they do, they queue behind others",
+		"One request in a hundred waits %s times as long for its first token as the median one, %s ms and %s ms (p99 "+
+			"and p50 of TTFT from sent): queueing, bursts, or short prompts behind long ones.",
 		page.Number(*t.TailRatio), page.Number(*t.P99), page.Number(*t.P50))
 }
 
@@ -122,9 +133,12 @@ func (l *leads) prefill(s *Summary) {
 	if *long.TTFTP50 < farLength**short.TTFTP50 {
 		return
 	}
-	l.add(leadPrefill, "prompt tokens per second and GPU compute utilisation over the same time, and the longest prompts alone, one at a time; then chunked prefill, shorter context or prefix reuse",
-		"Time to first token grows with the prompt: its median is %s ms for prompts of %s and %s ms for those of %s (TTFT by prompt length), with %s requests in flight on average (in flight): prefill has a price here.",
-		page.Number(*short.TTFTP50), short.tokens(), page.Number(*long.TTFTP50), long.tokens(), numberOrDash(s.InFlight.Mean))
+	l.add(leadPrefill, "prompt tokens per second and GPU compute utilisation over the same time, and the longest "+
+		"prompts alone, one at a time; then chunked prefill, shorter context or prefix reuse",
+		"Time to first token grows with the prompt: its median is %s ms for prompts of %s and %s ms for those of %s "+
+			"(TTFT by prompt length), with %s requests in flight on average (in flight): prefill has a price here.",
+		page.Number(*short.TTFTP50), short.tokens(), page.Number(*long.TTFTP50), long.tokens(),
+		numberOrDash(s.InFlight.Mean))
 }
 
 // tokens names the lengths of a bucket.
@@ -137,39 +151,57 @@ func (b *LengthBucket) tokens() string {
 
 func (l *leads) decode(s *Summary) {
 	itl, tpot := &s.Latency.ITLChunk, &s.Latency.TPOT
-	if r, m := itl.TailRatio, s.InFlight.Mean; r != nil && *r >= farGap && m != nil && *m > 1 { // a request alone has no other's prompt between its steps
-		l.add(leadInterference, "ITL beside prompt tokens over time; the same run with chunked prefill, or with a smaller budget of tokens in a step (max_num_batched_tokens)",
-			"Streams stall: one gap in a hundred is %s times the median one, %s ms and %s ms (p99 and p50 of chunk ITL). Prompts computed between the steps of decoding do that.",
+	if r, m := itl.TailRatio, s.InFlight.Mean; r != nil && *r >= farGap && m != nil && *m > 1 {
+		// a request alone has no other's prompt between its steps
+		l.add(leadInterference, "ITL beside prompt tokens over time; the same run with chunked prefill, or with a "+
+			"smaller budget of tokens in a step (max_num_batched_tokens)",
+			"Streams stall: one gap in a hundred is %s times the median one, %s ms and %s ms (p99 and p50 of chunk "+
+				"ITL). Prompts computed between the steps of decoding do that.",
 			page.Number(*r), page.Number(*itl.P99), page.Number(*itl.P50))
 	}
 	if m := s.InFlight.Mean; m != nil && *m < fewFlying && tpot.Count >= 10 && *tpot.Mean > 0 {
-		l.add(leadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it, and the GPU's memory counters: far below the bound, look at kernels, clocks and precision",
-			"Hardly anything was batched, with %s requests in flight on average (in flight): %s ms for a token, %s tokens per second for a user (mean TPOT), is what decoding alone gives. It is bound by memory where it is near what the bandwidth allows.",
+		l.add(leadSingle, "memory bandwidth ÷ bytes of the weights, which bounds it, and the GPU's memory counters: "+
+			"far below the bound, look at kernels, clocks and precision",
+			"Hardly anything was batched, with %s requests in flight on average (in flight): %s ms for a token, %s "+
+				"tokens per second for a user (mean TPOT), is what decoding alone gives. It is bound by memory where "+
+				"it is near what the bandwidth allows.",
 			page.Number(*m), page.Number(*tpot.Mean), page.Number(1000 / *tpot.Mean))
 	}
 }
 
 // cachingOff finds the flags of engines that turn their prefix cache off.
-var cachingOff = regexp.MustCompile(`--no-(enable-)?prefix-caching\b|--enable-prefix-caching[= ]+[Ff]alse\b|--disable-radix-cache\b|--no-cache-prompt\b`)
+var cachingOff = regexp.MustCompile(
+	`--no-(enable-)?prefix-caching\b|--enable-prefix-caching[= ]+[Ff]alse\b|--disable-radix-cache\b|--no-cache-prompt\b`)
 
 func (l *leads) cache(s *Summary) {
-	d, other := deref(s.Cache.Difference), otherTokenizer(s) != "" // of other tokens, nothing can be said but that there are none
-	slots := s.Run.Environment != nil && slices.ContainsFunc(engineParts(&s.Run), func(e string) bool { return strings.HasPrefix(e, "llama") })
+	// of other tokens, nothing can be said but that there are none
+	d, other := deref(s.Cache.Difference), otherTokenizer(s) != ""
+	slots := s.Run.Environment != nil &&
+		slices.ContainsFunc(engineParts(&s.Run), func(e string) bool { return strings.HasPrefix(e, "llama") })
 	switch c := &s.Cache; {
 	case c.otherBlock > 0 && !other:
 		why := "finds prefixes by the token and not in blocks: that explains"
 		if c.otherBlock > 1 {
-			why = fmt.Sprintf("has blocks of another size than was expected: all counts of cached tokens are multiples of %d, and blocks of %d tokens explain", c.otherBlock, c.otherBlock)
+			why = fmt.Sprintf("has blocks of another size than was expected: all counts of cached tokens are "+
+				"multiples of %d, and blocks of %d tokens explain", c.otherBlock, c.otherBlock)
 		}
-		l.add(leadBlockSize, fmt.Sprintf("reprise report RESULTS --server-block-size %d, and the block size in the server's flags, or block_size of vllm:cache_config_info at /metrics", c.otherBlock),
-			"The server %s the %s that were found (measured hit ratio), where blocks of %d let expect %s (expected hit ratio).", why, page.Percent(*c.Measured), *c.Block, page.Percent(*c.Expected))
+		l.add(leadBlockSize, fmt.Sprintf("reprise report RESULTS --server-block-size %d, and the block size in the "+
+			"server's flags, or block_size of vllm:cache_config_info at /metrics", c.otherBlock),
+			"The server %s the %s that were found (measured hit ratio), where blocks of %d let expect %s (expected "+
+				"hit ratio).", why, page.Percent(*c.Measured), *c.Block, page.Percent(*c.Expected))
 	case d < -sameHits && *c.Measured > 0 && slots && !other:
-		l.add(leadSlotCache, "the same run with more slots (llama-server --parallel), or one request at a time (--concurrency 1)",
-			"llama.cpp keeps the last sequence of each slot and no blocks: a prompt finds a prefix only while a slot holds it. %s of the prompt tokens came from the slots, and %s could have from one cache that keeps all (measured and expected hit ratio): that expectation is not of this engine.",
+		l.add(leadSlotCache, "the same run with more slots (llama-server --parallel), or one request at a time "+
+			"(--concurrency 1)",
+			"llama.cpp keeps the last sequence of each slot and no blocks: a prompt finds a prefix only while a slot "+
+				"holds it. %s of the prompt tokens came from the slots, and %s could have from one cache that keeps "+
+				"all (measured and expected hit ratio): that expectation is not of this engine.",
 			page.Percent(*c.Measured), page.Percent(*c.Expected))
 	case d < -sameHits && c.oneLess && !other:
-		l.add(leadBoundary, "how much of the chat template stands before a prompt (--template-tokens BEFORE+AFTER), and completions, which have no template",
-			"Each prompt that shares a prefix found one block of %s less than expected (measured and expected hit ratio): what prompts share ends a few tokens before the boundary of a block, as when more of a chat template stands before them than was measured. Eviction would take more.",
+		l.add(leadBoundary, "how much of the chat template stands before a prompt (--template-tokens BEFORE+AFTER), "+
+			"and completions, which have no template",
+			"Each prompt that shares a prefix found one block of %s less than expected (measured and expected hit "+
+				"ratio): what prompts share ends a few tokens before the boundary of a block, as when more of a chat "+
+				"template stands before them than was measured. Eviction would take more.",
 			page.Many(*c.Block, "token"))
 	case d < -missedHits && (!other || *c.Measured == 0):
 		r, found, possible := &s.Run, *c.Measured, page.Percent(*c.Expected)
@@ -180,18 +212,28 @@ func (l *leads) cache(s *Summary) {
 		switch { // more memory helps neither a cache that is off nor one in which nothing was found
 		case r.PrefixCaching != nil && !*r.PrefixCaching, flags != "":
 			l.add(leadNoCache, "the same run with prefix caching on",
-				"Prefix caching was off, so every prompt was computed whole: %s of the prompt tokens could have come from one cache without limit (expected hit ratio).", possible)
+				"Prefix caching was off, so every prompt was computed whole: %s of the prompt tokens could have come "+
+					"from one cache without limit (expected hit ratio).", possible)
 		case found == 0 && r.PrefixCaching == nil:
-			l.add(leadNoCache, "whether prefix caching is on at the server (its start flags, or enable_prefix_caching of vllm:cache_config_info at /metrics); if it is, whether prompts are the same to the byte",
-				"Nothing was found in a prefix cache: none of the prompt tokens came from one, and %s could have with one without limit (measured and expected hit ratio). A cache that is too small finds some.", possible)
+			l.add(leadNoCache, "whether prefix caching is on at the server (its start flags, or "+
+				"enable_prefix_caching of vllm:cache_config_info at /metrics); if it is, whether prompts are the "+
+				"same to the byte",
+				"Nothing was found in a prefix cache: none of the prompt tokens came from one, and %s could have "+
+					"with one without limit (measured and expected hit ratio). A cache that is too small finds some.",
+				possible)
 		default:
-			confirm := "the KV cache in use over time (--scrape), and the same run with more memory for it: with too little, prefixes are evicted before they come again; if not, whether the prompts are the same to the byte"
+			confirm := "the KV cache in use over time (--scrape), and the same run with more memory for it: with too " +
+				"little, prefixes are evicted before they come again; if not, whether the prompts are the same " +
+				"to the byte"
 			where := ""
 			if n := max(r.Instances, len(r.Endpoints)); n > 1 {
-				confirm = "the same run with one instance, or with a router that follows prefixes (simulate --router prefix): where the hit ratio rises, the caches hold the same prefixes several times"
+				confirm = "the same run with one instance, or with a router that follows prefixes (simulate --router " +
+					"prefix): where the hit ratio rises, the caches hold the same prefixes several times"
 				where = fmt.Sprintf("; each of %d instances has a cache of its own", n)
 			}
-			l.add(leadColdCache, confirm, "Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with one cache without limit (measured and expected hit ratio)%s.",
+			l.add(leadColdCache, confirm,
+				"Prefixes were computed again: %s of the prompt tokens came from the cache, and %s could have with "+
+					"one cache without limit (measured and expected hit ratio)%s.",
 				page.Percent(found), possible, where)
 		}
 	}
@@ -200,7 +242,9 @@ func (l *leads) cache(s *Summary) {
 		if v.KVUsage != nil {
 			most = fmt.Sprintf(", at most %s of which was in use", page.Percent(v.KVUsage.Max))
 		}
-		l.add(leadMemory, "preemptions beside the KV cache in use over time; the same rate with a smaller batch (max_num_seqs) or more memory for the cache",
-			"Sequences were thrown out of the batch %s times (preemptions) for want of KV cache%s; they start anew, and their streams stall.", page.Number(*v.Preemptions), most)
+		l.add(leadMemory, "preemptions beside the KV cache in use over time; the same rate with a smaller batch "+
+			"(max_num_seqs) or more memory for the cache",
+			"Sequences were thrown out of the batch %s times (preemptions) for want of KV cache%s; they start anew, "+
+				"and their streams stall.", page.Number(*v.Preemptions), most)
 	}
 }

@@ -58,7 +58,8 @@ var otherNames = map[string]string{
 }
 
 // otherStatistics are names of statistics.
-var otherStatistics = map[string]string{"median": "p50", "avg": "mean", "average": "mean", "std": "sd", "n": "count", "p999": "p99_9"}
+var otherStatistics = map[string]string{"median": "p50", "avg": "mean", "average": "mean", "std": "sd",
+	"n": "count", "p999": "p99_9"}
 
 // Explain finds what a name means: that of a metric, such as ttft or goodput, with a
 // statistic before or after it, as in p99_ttft, and an origin, as in
@@ -80,7 +81,8 @@ func meaningOf(all []Definition, q string) *Explanation {
 	// What is defined and is no number of its own: a percentile, an origin.
 	statement := cmp.Or(otherStatistics[q], q)
 	for _, d := range all {
-		if len(d.Paths()) == 0 && slices.ContainsFunc(d.names(), func(n string) bool { return n == statement || strings.HasSuffix(n, "."+statement) }) {
+		if len(d.Paths()) == 0 && slices.ContainsFunc(d.names(),
+			func(n string) bool { return n == statement || strings.HasSuffix(n, "."+statement) }) {
 			return &Explanation{Definitions: []Definition{d}, Paths: []string{}}
 		}
 	}
@@ -328,12 +330,14 @@ func likeNames(all []Definition, q string) []string {
 func WriteExplanation(w io.Writer, e *Explanation, o textpage.Options) error {
 	p := textpage.New(o)
 	for i, d := range e.Definitions {
-		if left := textpage.AnswerLines - 2 - min(len(e.Values)+len(e.Paths), 6) - p.Lines(); i > 0 && left < 5 && !o.Details {
+		if left := textpage.AnswerLines - 2 - min(len(e.Values)+len(e.Paths), 6) - p.Lines(); i > 0 &&
+			left < 5 && !o.Details {
 			p.Line("", fmt.Sprintf("and %s: --details", page.Many(int64(len(e.Definitions)-i), "more definition")))
 			break
 		}
 		p.Blank()
-		for _, part := range []struct{ label, words string }{{"", d.Name}, {"  ", d.Definition}, {"  formula: ", d.Formula}, {"  unit: ", d.Unit}} {
+		for _, part := range []struct{ label, words string }{{"", d.Name}, {"  ", d.Definition},
+			{"  formula: ", d.Formula}, {"  unit: ", d.Unit}} {
 			p.Line(part.label, part.words)
 		}
 	}

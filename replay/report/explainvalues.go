@@ -104,9 +104,11 @@ func beside(path, name string) string { return path[:strings.LastIndex(path, "."
 // restsOn says which counts metrics rest on, where none stands beside them.
 var restsOn = map[string]string{
 	"goodput": "requests.succeeded requests.failed", "error_share": "requests.succeeded requests.failed",
-	"requests": "requests.succeeded", "prompt_tokens": "requests.succeeded", "output_tokens": "requests.succeeded", "tokens_per_event": "requests.succeeded",
-	"duration": "requests.rows", "offered_requests": "requests.rows", "in_flight": "requests.rows",
-	"session_success": "sessions.succeeded sessions.failed", "sessions_per_s": "sessions.succeeded", "jobs_per_hour_per_user": "sessions.completion.count",
+	"requests": "requests.succeeded", "prompt_tokens": "requests.succeeded", "output_tokens": "requests.succeeded",
+	"tokens_per_event": "requests.succeeded",
+	"duration":         "requests.rows", "offered_requests": "requests.rows", "in_flight": "requests.rows",
+	"session_success": "sessions.succeeded sessions.failed", "sessions_per_s": "sessions.succeeded",
+	"jobs_per_hour_per_user": "sessions.completion.count",
 	"uncached_prompt_tokens": "requests.succeeded",
 	"lag_drift":              "latency.send_lag.count", "steady throughput": "steady.finished_requests",
 }
@@ -157,7 +159,8 @@ func unitOf(d *Definition, path string) string {
 	}
 	group := path[:max(len(path)-len(last)-1, 0)]
 	group = group[strings.LastIndex(group, ".")+1:]
-	if i := slices.Index([]string{"running", "waiting", "kv_cache_use", "gpu_utilisation", "gpu_power_w", "gpu_memory_mib"}, group); i >= 0 {
+	if i := slices.Index([]string{"running", "waiting", "kv_cache_use", "gpu_utilisation", "gpu_power_w",
+		"gpu_memory_mib"}, group); i >= 0 {
 		return []string{"requests", "requests", "share", "share", "W", "MiB"}[i]
 	}
 	return d.Unit

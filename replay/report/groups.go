@@ -41,7 +41,8 @@ type group struct {
 const groupExact = 1 << 17
 
 func (gs *groups) newGroup() *group {
-	g := &group{ttft: sample.Values{Limit: gs.exact}, tpot: sample.Values{Limit: gs.exact}, e2e: sample.Values{Limit: gs.exact}, cache: reuse{block: gs.block, sumsOnly: true}}
+	g := &group{ttft: sample.Values{Limit: gs.exact}, tpot: sample.Values{Limit: gs.exact},
+		e2e: sample.Values{Limit: gs.exact}, cache: reuse{block: gs.block, sumsOnly: true}}
 	gs.made = append(gs.made, g)
 	return g
 }

@@ -76,7 +76,8 @@ func WriteJUnit(w io.Writer, s Summary) error {
 	for i := range out.Suites {
 		suite := &out.Suites[i]
 		suite.sum(&s)
-		out.Tests, out.Failures, out.Errors = out.Tests+suite.Tests, out.Failures+suite.Failures, out.Errors+suite.Errors
+		out.Tests, out.Failures, out.Errors = out.Tests+suite.Tests, out.Failures+suite.Failures,
+			out.Errors+suite.Errors
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
@@ -106,7 +107,8 @@ func verdictSuite(s *Summary) junitSuite {
 			if i := slices.IndexFunc(s.Verdict.Reasons, func(r Reason) bool { return r.Code == c.Code }); i >= 0 {
 				why = textpage.Plain(s.Verdict.Reasons[i].Text)
 			}
-			test.Failure = &junitOutcome{Type: c.Code, Message: fmt.Sprintf("%s, and %s is allowed", inUnit(c.Measured, c.Unit), inUnit(c.Allowed, c.Unit)), Text: why}
+			test.Failure = &junitOutcome{Type: c.Code, Message: fmt.Sprintf("%s, and %s is allowed",
+				inUnit(c.Measured, c.Unit), inUnit(c.Allowed, c.Unit)), Text: why}
 		case c.Allowed == nil:
 			test.Skipped = &junitOutcome{Message: "no limit is set"}
 		case c.Measured == nil:

@@ -82,7 +82,8 @@ func provenanceRows(s *Summary) [][]string {
 	var rows [][]string
 	maker, version := madeBy(&s.Run)
 	for _, row := range [][]string{
-		{"Workload", textpage.Plain(s.Run.Workload)}, {"Seed", textpage.Plain(s.Run.Seed)}, {"Schedule", schedule(&s.Run)},
+		{"Workload", textpage.Plain(s.Run.Workload)}, {"Seed", textpage.Plain(s.Run.Seed)}, {"Schedule",
+			schedule(&s.Run)},
 		{"Started", ToSecond(s.Run.Started)}, {maker, textpage.Plain(version)},
 	} {
 		if row[1] != "" {
@@ -133,7 +134,8 @@ func folded(b *bytes.Buffer, name string, head []string, rows [][]string) {
 
 // markdownSigns are what GitHub would take for more than text: @ calls a person, and #
 // links to an issue. <= begins no tag, and contracts are full of it.
-var markdownSigns = strings.NewReplacer("<=", "<=", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "#", "&#35;", "|", `\|`, `\`, `\\`, "`", "\\`",
+var markdownSigns = strings.NewReplacer("<=", "<=", "&", "&amp;", "<", "&lt;", ">", "&gt;", "@", "&#64;", "#", "&#35;",
+	"|", `\|`, `\`, `\\`, "`", "\\`",
 	"*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "~", `\~`)
 
 // inMarkdown makes a text mean nothing but itself.

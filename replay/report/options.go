@@ -78,7 +78,8 @@ type Limits struct {
 // errors, a second that the client stood still, 1 % of the times to first token and
 // 5 % of a token gap at p99 in which it did, 100 ms that the wall clock jumped, no
 // request held back, 0.1 % without a connection and 1 % refused; and of what was asked for, 2 % of the
-// prompt and of the output tokens, and 5 points of cache hits. A median lag under 10 ms is what inference-perf calls good.
+// prompt and of the output tokens, and 5 points of cache hits. A median lag under 10 ms is what inference-perf calls
+// good.
 func DefaultLimits() Limits {
 	return Limits{
 		LagP50:   10 * time.Millisecond,

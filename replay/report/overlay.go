@@ -29,8 +29,10 @@ func WriteJSONRuns(w io.Writer, runs []Named) error {
 }
 
 // detailRows are the rows of runs beside each other that an answer leaves out.
-var detailRows = []string{"Requests", "Duration, s", "Offered, requests/s", "Prompt tokens/s", "… p99.9", "TTFT from schedule, p99", "In flight, mean",
-	"… expected", "… of the server, mean", "Sessions", "Sessions/s", "Send lag, p99", "Tokens/s per user", "GPUs", "… per instance"}
+var detailRows = []string{"Requests", "Duration, s", "Offered, requests/s", "Prompt tokens/s", "… p99.9",
+	"TTFT from schedule, p99", "In flight, mean",
+	"… expected", "… of the server, mean", "Sessions", "Sessions/s", "Send lag, p99", "Tokens/s per user",
+	"GPUs", "… per instance"}
 
 // WriteTextRuns writes runs beside each other, a column for each: without details only
 // the figures that most look for. Reasons and warnings are whole either way. It claims
@@ -69,7 +71,8 @@ func WriteTextRuns(w io.Writer, runs []Named, o textpage.Options) error {
 	return err
 }
 
-const noClaim = "The figures stand beside each other as they were measured; whether a difference is more than noise is for a comparison with repeats to say."
+const noClaim = "The figures stand beside each other as they were measured; whether a difference is more than noise " +
+	"is for a comparison with repeats to say."
 
 // Tier is the strictest tier of the runs, which everything that shows them inherits.
 func Tier(runs []Named) string {
@@ -91,13 +94,16 @@ func Overlay(runs []Named) *page.Page {
 		Terms: pageTerms(),
 	}
 	for _, n := range overlayNotes(runs, "") { // what must be known before the figures, and what may be read after them
-		if n.Level == page.Bad || n.Level == page.Good && n.Word != contractWord { // a contract that is met is in the table
+		if n.Level == page.Bad || n.Level == page.Good && n.Word != contractWord {
+			// a contract that is met is in the table
 			p.Verdict = append(p.Verdict, n)
 		} else {
 			p.Notes = append(p.Notes, n)
 		}
 	}
-	if main := defined("ttft", cdf("TTFT distribution", "From when a request was sent. A curve further to the left is faster.", "TTFT", over(runs, func(s *Series) page.Series { return s.TTFTSent })...)); len(main) > 0 {
+	if main := defined("ttft",
+		cdf("TTFT distribution", "From when a request was sent. A curve further to the left is faster.", "TTFT",
+			over(runs, func(s *Series) page.Series { return s.TTFTSent })...)); len(main) > 0 {
 		p.Plot = &main[0]
 	}
 	head, rows, rowTerms := overlayTable(runs)
@@ -105,7 +111,8 @@ func Overlay(runs []Named) *page.Page {
 	align[0] = page.Left
 	figures := page.Section{Title: "Figures", Tables: []page.Table{
 		{Caption: "A column for each run; latencies in ms", Head: head, Rows: rows, RowTerms: rowTerms, Align: align}}}
-	for _, section := range []page.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs), hintSection(runs)} {
+	for _, section := range []page.Section{figures, paretoSection(runs), overlaySection(runs), overlayLoad(runs),
+		hintSection(runs)} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots) > 0 {
 			p.Sections = append(p.Sections, section)
 		}
@@ -138,7 +145,8 @@ func overlayNotes(runs []Named, what string) []page.Note {
 	notes[len(notes)-1].Text = loosened.Beside(notes[len(notes)-1].Text)
 	for i := range runs {
 		for _, n := range contractNotes(&runs[i].Summary) {
-			notes = append(notes, page.Note{Level: n.Level, Word: n.Word, Text: runs[i].Name + ": " + contractLine(&runs[i].Summary)})
+			notes = append(notes, page.Note{Level: n.Level, Word: n.Word,
+				Text: runs[i].Name + ": " + contractLine(&runs[i].Summary)})
 		}
 	}
 	for i := range runs {
@@ -179,7 +187,9 @@ func differences(runs []Named) []string {
 		return "measured"
 	}, "Some runs were simulated and some were measured (%s).")
 	differ(func(r *Named) string { return orNone(r.Run.API) }, "The runs used different APIs (%s).")
-	differ(func(r *Named) string { return schedule(&r.Run) }, "The schedules differ (%s): the servers did not get the same load.")
+	differ(func(r *Named) string {
+		return schedule(&r.Run)
+	}, "The schedules differ (%s): the servers did not get the same load.")
 	return out
 }
 
@@ -213,10 +223,16 @@ var overlayRows = []struct {
 	{"Requests", "rows", func(s *Summary) string { return page.Brief(s.Requests.Rows) }},
 	{"Failed", "failed", func(s *Summary) string { return page.Brief(s.Requests.Failed) }},
 	{"Duration, s", "duration", func(s *Summary) string { return numberOrDash(s.DurationS) }},
-	{"Offered, requests/s", "offered_requests", func(s *Summary) string { return numberOrDash(s.Throughput.OfferedPerS) }},
+	{"Offered, requests/s", "offered_requests", func(s *Summary) string {
+		return numberOrDash(s.Throughput.OfferedPerS)
+	}},
 	{"Done, requests/s", "requests", func(s *Summary) string { return numberOrDash(s.Throughput.RequestsPerS) }},
-	{"Prompt tokens/s", "prompt_tokens", func(s *Summary) string { return numberOrDash(s.Throughput.PromptTokensPerS) }},
-	{"Output tokens/s", "output_tokens", func(s *Summary) string { return numberOrDash(s.Throughput.OutputTokensPerS) }},
+	{"Prompt tokens/s", "prompt_tokens", func(s *Summary) string {
+		return numberOrDash(s.Throughput.PromptTokensPerS)
+	}},
+	{"Output tokens/s", "output_tokens", func(s *Summary) string {
+		return numberOrDash(s.Throughput.OutputTokensPerS)
+	}},
 	{"Goodput from schedule", "goodput", func(s *Summary) string {
 		if s.Goodput == nil {
 			return "–"
@@ -260,7 +276,9 @@ var overlayRows = []struct {
 	{"Hit ratio", "measured_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Measured, page.Percent) }},
 	{"… expected", "expected_ratio", func(s *Summary) string { return page.OrDash(s.Cache.Expected, page.Percent) }},
 	{"Send lag, p99", "send_lag", func(s *Summary) string { return numberOrDash(s.Latency.SendLag.P99) }},
-	{"Tokens/s per user", "tokens_per_s_per_user", func(s *Summary) string { return numberOrDash(s.Efficiency.PerUser) }},
+	{"Tokens/s per user", "tokens_per_s_per_user", func(s *Summary) string {
+		return numberOrDash(s.Efficiency.PerUser)
+	}},
 	{"GPUs", "output_tokens_per_s_per_gpu", func(s *Summary) string {
 		if s.Efficiency.GPUsFrom != gpusGiven {
 			return "not known"
@@ -290,7 +308,8 @@ func ofSessions(s *Summary, figure func(*Sessions) string) string {
 }
 
 // firstRows are the figures of the first screen.
-var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT from sent, p50", "TTFT from sent, p99", "ITL, p50", "ITL, p99", "E2E from sent, p50", "E2E from sent, p99",
+var firstRows = []string{"Failed", "Done, requests/s", "Output tokens/s", "TTFT from sent, p50", "TTFT from sent, p99",
+	"ITL, p50", "ITL, p99", "E2E from sent, p50", "E2E from sent, p99",
 	"Session time (s), p50", "Session time (s), p95", "Contract"}
 
 // firstOverlay has these figures, a column for each run.
@@ -370,7 +389,8 @@ func overlayProvenance(runs []Named) []page.Group {
 
 // hintSection has what the figures of each run may come from.
 func hintSection(runs []Named) page.Section {
-	t := page.Table{Head: []string{"run", "possible cause", "to confirm"}, Align: []page.Align{page.Left, page.Left, page.Left},
+	t := page.Table{Head: []string{"run", "possible cause", "to confirm"},
+		Align:     []page.Align{page.Left, page.Left, page.Left},
 		HeadTerms: repeat(termOf("diagnoses"), 3)}
 	for _, r := range runs {
 		for _, d := range r.Diagnoses {
@@ -401,26 +421,40 @@ func overlaySection(runs []Named) page.Section {
 	}
 	var plots []page.Plot // that of TTFT from sent is on the first screen
 	if !simulated {
-		plots = append(plots, defined("ttft", cdf("TTFT distribution, from schedule", "From when a request was due, its waiting in the client included.", "TTFT", over(runs, func(s *Series) page.Series { return s.TTFTDue })...))...)
+		plots = append(plots, defined("ttft",
+			cdf("TTFT distribution, from schedule", "From when a request was due, its waiting in the client included.",
+				"TTFT", over(runs, func(s *Series) page.Series { return s.TTFTDue })...))...)
 	}
-	plots = append(plots, defined("itl_chunk", gapCDF("ITL distribution", "All gaps between token events, of all requests.", over(runs, func(s *Series) page.Series { return s.ITLChunk })...))...)
-	plots = append(plots, defined("tpot", cdf("TPOT distribution", "One value for each request.", "TPOT", over(runs, func(s *Series) page.Series { return s.TPOT })...))...)
-	plots = append(plots, defined("e2e", cdf("E2E distribution", "From when a request was sent, to its last token.", "E2E", over(runs, func(s *Series) page.Series { return s.E2ESent })...))...)
+	plots = append(plots, defined("itl_chunk",
+		gapCDF("ITL distribution", "All gaps between token events, of all requests.",
+			over(runs, func(s *Series) page.Series { return s.ITLChunk })...))...)
+	plots = append(plots, defined("tpot", cdf("TPOT distribution", "One value for each request.", "TPOT",
+		over(runs, func(s *Series) page.Series { return s.TPOT })...))...)
+	plots = append(plots, defined("e2e", cdf("E2E distribution", "From when a request was sent, to its last token.",
+		"E2E", over(runs, func(s *Series) page.Series { return s.E2ESent })...))...)
 	return page.Section{Title: "Distributions", Plots: plots}
 }
 
 // overlayLoad draws what happened over time.
 func overlayLoad(runs []Named) page.Section {
 	line := func(term, title, about, label string, kind page.Kind, of func(*Series) page.Series) []page.Plot {
-		return defined(term, page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start", XUnit: "s", YLabel: label, Series: over(runs, of)})
+		return defined(term, page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start",
+			XUnit: "s", YLabel: label, Series: over(runs, of)})
 	}
-	return page.Section{Title: "Over time", Text: []string{"Each run on its own clock, from its start."}, Plots: slices.Concat(
-		line("arrivals", "Arrivals", "Requests that were sent.", "requests per second", page.Step, func(s *Series) page.Series { return s.SentPerS }),
-		line("in_flight", "In flight", "Requests sent and not done.", "requests", page.Line, func(s *Series) page.Series { return s.InFlight }),
-		line("tokens over time", "Prompt tokens over time", "Each prompt counts at its first token.", "tokens per second", page.Line, func(s *Series) page.Series { return s.PromptPerS }),
-		line("tokens over time", "Output tokens over time", "Each token counts when it came.", "tokens per second", page.Line, func(s *Series) page.Series { return s.OutputPerS }),
-		line("hit ratio over time", "Hit ratio over time", "Measured, by token.", "share of the prompt tokens", page.Line, func(s *Series) page.Series { return s.Hits }),
-		defined("send_lag", cdf("Send lag distribution", "How late the client sent.", "sent − due", over(runs, func(s *Series) page.Series { return s.Lag })...)))}
+	return page.Section{Title: "Over time", Text: []string{"Each run on its own clock, from its start."},
+		Plots: slices.Concat(
+			line("arrivals", "Arrivals", "Requests that were sent.", "requests per second", page.Step,
+				func(s *Series) page.Series { return s.SentPerS }),
+			line("in_flight", "In flight", "Requests sent and not done.", "requests", page.Line,
+				func(s *Series) page.Series { return s.InFlight }),
+			line("tokens over time", "Prompt tokens over time", "Each prompt counts at its first token.",
+				"tokens per second", page.Line, func(s *Series) page.Series { return s.PromptPerS }),
+			line("tokens over time", "Output tokens over time", "Each token counts when it came.", "tokens per second",
+				page.Line, func(s *Series) page.Series { return s.OutputPerS }),
+			line("hit ratio over time", "Hit ratio over time", "Measured, by token.", "share of the prompt tokens",
+				page.Line, func(s *Series) page.Series { return s.Hits }),
+			defined("send_lag", cdf("Send lag distribution", "How late the client sent.", "sent − due",
+				over(runs, func(s *Series) page.Series { return s.Lag })...)))}
 }
 
 // A spot is a run on the plane of what a GPU gives and what a user gets.
@@ -439,7 +473,8 @@ func spots(runs []Named) (out []spot, known bool) {
 		e := r.Efficiency
 		known = known && e.GPUsFrom == gpusGiven
 		if e.PerGPU != nil && e.PerUser != nil {
-			out = append(out, spot{name: textpage.Plain(r.Name), user: *e.PerUser, gpu: *e.PerGPU, gpus: e.GPUs, gpusAreCounts: e.GPUsFrom == gpusGiven})
+			out = append(out, spot{name: textpage.Plain(r.Name), user: *e.PerUser, gpu: *e.PerGPU, gpus: e.GPUs,
+				gpusAreCounts: e.GPUsFrom == gpusGiven})
 		}
 	}
 	for i := range out {
@@ -469,19 +504,23 @@ func sayPareto(runs []Named) []string {
 		return nil
 	}
 	if mixed(all) {
-		return []string{"The number of GPUs is known of some runs only, so that what a GPU gives does not compare: give --gpus for each."}
+		return []string{"The number of GPUs is known of some runs only, so that what a GPU gives does not compare: " +
+			"give --gpus for each."}
 	}
 	user := slices.MaxFunc(all, func(a, b spot) int { return cmp.Compare(a.user, b.user) })
 	gpu := slices.MaxFunc(all, func(a, b spot) int { return cmp.Compare(a.gpu, b.gpu) })
-	says := []string{fmt.Sprintf("%s gives its users most, %s tokens per second each, and %s has most of its hardware, %s output tokens per second and %s (tokens per second per user, output tokens per second per %s).",
+	says := []string{fmt.Sprintf("%s gives its users most, %s tokens per second each, and %s has most of its "+
+		"hardware, %s output tokens per second and %s (tokens per second per user, output tokens per second per %s).",
 		user.name, page.Number(user.user), gpu.name, page.Number(gpu.gpu), perWhat(known), perWhat(known))}
 	for _, s := range all {
 		if s.beaten != "" {
-			says = append(says, fmt.Sprintf("%s is beaten by %s at both: %s tokens per second per user, %s per %s.", s.name, s.beaten, page.Number(s.user), page.Number(s.gpu), perWhat(known)))
+			says = append(says, fmt.Sprintf("%s is beaten by %s at both: %s tokens per second per user, %s per %s.",
+				s.name, s.beaten, page.Number(s.user), page.Number(s.gpu), perWhat(known)))
 		}
 	}
 	if !known {
-		says = append(says, "The number of GPUs is not known, so output is per instance: an engine or an endpoint, whatever its size. --gpus gives the number.")
+		says = append(says, "The number of GPUs is not known, so output is per instance: an engine or an endpoint, "+
+			"whatever its size. --gpus gives the number.")
 	}
 	return says
 }
@@ -500,7 +539,8 @@ func paretoSection(runs []Named) page.Section {
 		return sec
 	}
 	plot := page.Plot{Title: "Output per " + perWhat(known) + " against speed per user", Kind: page.Line,
-		Text:   "Up and to the right is better. Larger batches go up and to the left. The line joins the runs that none beats at both.",
+		Text: "Up and to the right is better. Larger batches go up and to the left. The line joins the runs that " +
+			"none beats at both.",
 		XLabel: "tokens per second per user", YLabel: "output tokens per second per " + perWhat(known)}
 	front := page.Series{Name: "not beaten"}
 	for _, s := range all { // in the order of the runs, which so have their colours of the other plots
@@ -514,15 +554,19 @@ func paretoSection(runs []Named) page.Section {
 	}
 	plot.Series = append(plot.Series, front)
 	sec.Plots = defined("output_tokens_per_s_per_gpu", plot)
-	t := page.Table{Caption: "The same in figures", Head: []string{"run", "tokens/s per user", "output tokens/s per " + perWhat(known), perWhat(known) + "s", "beaten by"},
-		HeadTerms: []string{"", termOf("tokens_per_s_per_user"), termOf("output_tokens_per_s_per_gpu"), termOf("output_tokens_per_s_per_gpu"), termOf("output_tokens_per_s_per_gpu")},
-		Align:     []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left}}
+	t := page.Table{Caption: "The same in figures",
+		Head: []string{"run", "tokens/s per user", "output tokens/s per " + perWhat(known),
+			perWhat(known) + "s", "beaten by"},
+		HeadTerms: []string{"", termOf("tokens_per_s_per_user"), termOf("output_tokens_per_s_per_gpu"),
+			termOf("output_tokens_per_s_per_gpu"), termOf("output_tokens_per_s_per_gpu")},
+		Align: []page.Align{page.Left, page.Right, page.Right, page.Right, page.Left}}
 	for _, s := range all {
 		by := s.beaten
 		if by == "" {
 			by = "none"
 		}
-		t.Rows = append(t.Rows, []string{s.name, page.Number(s.user), page.Number(s.gpu), page.Brief(int64(s.gpus)), by})
+		t.Rows = append(t.Rows, []string{s.name, page.Number(s.user), page.Number(s.gpu),
+			page.Brief(int64(s.gpus)), by})
 	}
 	sec.Tables = []page.Table{t}
 	return sec

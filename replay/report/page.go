@@ -28,7 +28,8 @@ func Page(s Summary) *page.Page {
 		About:   provenanceGroups(&s),
 		Terms:   pageTerms(),
 	}
-	if main := defined("ttft", overTime(&s, "Latency over time", "latency", s.Series.TTFTMax, s.Series.TTFTPoints, s.Series.E2EPoints)); len(main) > 0 {
+	if main := defined("ttft", overTime(&s, "Latency over time", "latency", s.Series.TTFTMax, s.Series.TTFTPoints,
+		s.Series.E2EPoints)); len(main) > 0 {
 		p.Plot = &main[0]
 	}
 	if s.Run.Simulated != "" {
@@ -37,7 +38,8 @@ func Page(s Summary) *page.Page {
 	if s.Run.Note != "" {
 		p.Notes = append(p.Notes, page.Note{Level: page.Info, Text: "Of this run: " + s.Run.Note})
 	}
-	limits := page.Note{Level: page.Info, Word: "Limitations", Text: "what these figures rest on, and what they cannot say."}
+	limits := page.Note{Level: page.Info, Word: "Limitations",
+		Text: "what these figures rest on, and what they cannot say."}
 	for _, w := range s.Warnings {
 		if w.Code == WarnPreset {
 			p.Verdict = append(p.Verdict, page.Note{Level: page.Warn, Text: w.Text})
@@ -49,8 +51,10 @@ func Page(s Summary) *page.Page {
 		p.Notes = append(p.Notes, limits)
 	}
 	for _, section := range []page.Section{
-		contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s), causeSection(&s), overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
-		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), classSection(&s), tenantSection(&s), partSection(&s), errorSection(&s), validitySection(&s),
+		contractSection(&s), ttftSection(&s), itlSection(&s), e2eSection(&s), sessionSection(&s), causeSection(&s),
+		overviewSection(&s), steadySection(s.Steady), peerSection(s.Peer),
+		loadSection(&s), serverSection(&s), lengthSection(&s), cacheSection(&s), classSection(&s), tenantSection(&s),
+		partSection(&s), errorSection(&s), validitySection(&s),
 	} {
 		if len(section.Text)+len(section.Tables)+len(section.Plots)+len(section.Notes) > 0 {
 			p.Sections = append(p.Sections, section)
@@ -84,9 +88,11 @@ func whatRan(s *Summary) string {
 // verdictNotes are what to know before any figure. The verdict is on the measurement,
 // and its word says so: a server may be slow in a trustworthy one.
 func verdictNotes(s *Summary) []page.Note {
-	v := page.Note{Level: page.Good, Word: "Trustworthy measurement", Text: "the client kept to its schedule and the run is complete."}
+	v := page.Note{Level: page.Good, Word: "Trustworthy measurement",
+		Text: "the client kept to its schedule and the run is complete."}
 	if s.Run.Simulated != "" {
-		v.Word, v.Text = "Simulated", "a model of an engine gave these figures in virtual time. Nothing was sent and no client was measured; the run is complete."
+		v.Word, v.Text = "Simulated", "a model of an engine gave these figures in virtual time. Nothing was sent and "+
+			"no client was measured; the run is complete."
 	}
 	if s.Run.Read != nil {
 		v.Level, v.Word, v.Text = page.Info, "Read from results of "+s.Run.Read.Tool, readVerdict
@@ -112,17 +118,23 @@ func keyFigures(s *Summary) []page.Fact {
 	var out []page.Fact
 	add := func(label, term string, value *float64, unit, note string) {
 		if value != nil {
-			out = append(out, page.Fact{Label: label, Value: strings.TrimSpace(page.Number(*value) + " " + unit), Note: note, Term: termOf(term)})
+			out = append(out, page.Fact{Label: label, Value: strings.TrimSpace(page.Number(*value) + " " + unit),
+				Note: note, Term: termOf(term)})
 		}
 	}
 	add("Throughput", "requests", t.RequestsPerS, "req/s", "of "+numberOrDash(t.OfferedPerS)+" offered")
-	out = append(out, page.Fact{Label: "Errors", Value: page.OrDash(r.ErrorShare, page.Percent), Term: termOf("error_share"),
+	out = append(out, page.Fact{Label: "Errors", Value: page.OrDash(r.ErrorShare, page.Percent),
+		Term: termOf("error_share"),
 		Note: fmt.Sprintf("%s of %s", page.Brief(r.Failed), page.Many(r.Succeeded+r.Failed, "request"))})
-	add("Output", "output_tokens", t.OutputTokensPerS, "tok/s", page.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
+	add("Output", "output_tokens", t.OutputTokensPerS, "tok/s",
+		page.Brief(s.Tokens.Output)+" in all"+estimateNote(s.OutputEstimates(), r.Succeeded))
 	if g := s.Goodput; g != nil {
-		add("Goodput", "goodput", g.FromDue.PerS, "req/s", fmt.Sprintf("%s met %s", page.OrDash(g.FromDue.Share, page.Percent), strings.ReplaceAll(g.SLO.String(), ",", ", ")))
+		add("Goodput", "goodput", g.FromDue.PerS, "req/s",
+			fmt.Sprintf("%s met %s", page.OrDash(g.FromDue.Share, page.Percent),
+				strings.ReplaceAll(g.SLO.String(), ",", ", ")))
 	} else {
-		add("Prompts", "prompt_tokens", t.PromptTokensPerS, "tok/s", page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
+		add("Prompts", "prompt_tokens", t.PromptTokensPerS, "tok/s",
+			page.Brief(s.Tokens.Prompt)+" in all"+estimateNote(s.PromptEstimates(), r.Succeeded))
 	}
 	add("In flight, mean", "in_flight", s.InFlight.Mean, "", "at most "+page.Brief(int64(s.InFlight.Max)))
 	if c := &s.Cache; c.Measured != nil {
@@ -130,7 +142,8 @@ func keyFigures(s *Summary) []page.Fact {
 		if c.Expected != nil {
 			note += "; " + page.Percent(*c.Expected) + " expected"
 		}
-		out = append(out, page.Fact{Label: "Prefix cache hits", Value: page.Percent(*c.Measured), Note: note, Term: termOf("measured_ratio")})
+		out = append(out, page.Fact{Label: "Prefix cache hits", Value: page.Percent(*c.Measured), Note: note,
+			Term: termOf("measured_ratio")})
 	}
 	return out
 }
@@ -139,12 +152,14 @@ func keyFigures(s *Summary) []page.Fact {
 // from when they were due as well where that is another figure.
 func keyLatencies(s *Summary) *page.Table {
 	t := &page.Table{Caption: "Latency in ms, of successful requests", Head: []string{"", "p50", "p95", "p99"},
-		HeadTerms: []string{"", termOf("p50"), termOf("p95"), termOf("p99")}, Align: []page.Align{page.Left, page.Right, page.Right, page.Right}}
+		HeadTerms: []string{"", termOf("p50"), termOf("p95"), termOf("p99")}, Align: []page.Align{page.Left, page.Right,
+			page.Right, page.Right}}
 	few := false
 	row := func(name, term string, st *Stat) {
 		if st.Count > 0 {
 			few = few || st.P99 == nil
-			t.Rows = append(t.Rows, []string{name, page.OrDash(st.P50, page.Short), page.OrDash(st.P95, page.Short), page.OrDash(st.P99, page.Short)})
+			t.Rows = append(t.Rows, []string{name, page.OrDash(st.P50, page.Short), page.OrDash(st.P95, page.Short),
+				page.OrDash(st.P99, page.Short)})
 			t.RowTerms = append(t.RowTerms, termOf(term))
 		}
 	}
@@ -175,14 +190,17 @@ func sayRates(s *Summary) (says []string) {
 		return nil
 	}
 	r, t := &s.Requests, &s.Throughput
-	out := fmt.Sprintf("%s of %s succeeded within %s s", page.Brief(r.Succeeded), page.Many(r.Rows, "request"), page.Number(*s.DurationS))
+	out := fmt.Sprintf("%s of %s succeeded within %s s", page.Brief(r.Succeeded), page.Many(r.Rows, "request"),
+		page.Number(*s.DurationS))
 	if t.RequestsPerS != nil {
 		out += fmt.Sprintf(": %s requests, %s prompt tokens and %s output tokens per second (duration, throughput)",
-			page.Number(*t.RequestsPerS), page.OrDash(t.PromptTokensPerS, page.Number), page.OrDash(t.OutputTokensPerS, page.Number))
+			page.Number(*t.RequestsPerS), page.OrDash(t.PromptTokensPerS, page.Number),
+			page.OrDash(t.OutputTokensPerS, page.Number))
 	}
 	says = append(says, out+".")
 	if g := s.Goodput; g != nil && g.FromDue.Share != nil {
-		says = append(says, fmt.Sprintf("%s of the requests that ended met %s counted from when they were sent, and %s counted from when they were due (goodput share).",
+		says = append(says, fmt.Sprintf("%s of the requests that ended met %s counted from when they were sent, and "+
+			"%s counted from when they were due (goodput share).",
 			page.OrDash(g.FromSent.Share, page.Percent), g.SLO, page.Percent(*g.FromDue.Share)))
 	}
 	return says
@@ -210,7 +228,8 @@ func ToSecond(at string) string {
 func causeSection(s *Summary) page.Section {
 	sec := page.Section{Title: "Possible causes"}
 	for _, d := range s.Diagnoses {
-		sec.Notes = append(sec.Notes, page.Note{Level: page.Info, Word: "Lead", Text: d.Text + " To confirm: " + d.Confirm + "."})
+		sec.Notes = append(sec.Notes,
+			page.Note{Level: page.Info, Word: "Lead", Text: d.Text + " To confirm: " + d.Confirm + "."})
 	}
 	return sec
 }
@@ -225,7 +244,8 @@ func validitySection(s *Summary) page.Section {
 // overviewSection has what was asked of the server and what it did, and every latency
 // that has a value.
 func overviewSection(s *Summary) page.Section {
-	run := page.Table{Caption: "Run", Head: []string{"", "figure", "note"}, Rows: overview(s), Align: []page.Align{page.Left, page.Right, page.Left}}
+	run := page.Table{Caption: "Run", Head: []string{"", "figure", "note"}, Rows: overview(s),
+		Align: []page.Align{page.Left, page.Right, page.Left}}
 	for _, row := range run.Rows {
 		run.RowTerms = append(run.RowTerms, termOf(overviewTerms[row[0]]))
 	}
@@ -246,7 +266,8 @@ func overviewSection(s *Summary) page.Section {
 		if st.Method == hdr {
 			near++
 		}
-		row := []string{m.label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short), page.OrDash(st.SD, page.Short), page.OrDash(st.Min, page.Short)}
+		row := []string{m.label, page.Brief(st.Count), page.OrDash(st.Mean, page.Short), page.OrDash(st.SD, page.Short),
+			page.OrDash(st.Min, page.Short)}
 		for _, p := range percentiles {
 			row = append(row, page.OrDash(*p.of(st), page.Short))
 		}
@@ -341,7 +362,8 @@ func engine(s *Summary) factGroup {
 	g.add("Tokenizer", r.Tokenizer, "")
 	g.add("Context length", positive(r.MaxModelLen, "token"), "as the server lists it")
 	g.add("Server", r.ServerVersion, "its version")
-	g.add("Simulated", strings.NewReplacer("{", "", "}", "", `"`, "", "_", " ", ":", ": ", ",", ", ").Replace(r.Simulated), "")
+	g.add("Simulated", strings.NewReplacer("{", "", "}", "", `"`, "", "_", " ", ":", ": ", ",",
+		", ").Replace(r.Simulated), "")
 	g.add("Endpoints", strings.Join(r.Endpoints, ", "), r.Balance)
 	if b := s.Cache.Block; b != nil {
 		from := ""
@@ -371,7 +393,8 @@ func workload(s *Summary) factGroup {
 	g.add("Digest", ShortDigest(r.Workload), "of the rows; whole in the JSON")
 	g.add("Tier", r.Tier, "privacy tier of the workload, which this page inherits")
 	if p := r.Privacy; p != nil {
-		g.add("Privacy card", ShortDigest("sha256:"+p.Card), "in the workload; reprise anonymize --card prints it in words")
+		g.add("Privacy card", ShortDigest("sha256:"+p.Card),
+			"in the workload; reprise anonymize --card prints it in words")
 		g.add("Unit of privacy", p.Unit, "")
 		g.add("Times", p.Time, "")
 		g.add("Residual risks", strings.Join(p.Risks, " "), "")
@@ -434,13 +457,16 @@ func client(s *Summary) factGroup {
 	if st := r.Stalls; st != nil && st.Count == 0 {
 		stalls = "none"
 	} else if st != nil {
-		stalls = fmt.Sprintf("%s, %s ms in all, the longest %s ms", page.Brief(st.Count), page.Number(float64(st.TotalNS)/1e6), page.Number(float64(st.LongestNS)/1e6))
+		stalls = fmt.Sprintf("%s, %s ms in all, the longest %s ms", page.Brief(st.Count),
+			page.Number(float64(st.TotalNS)/1e6), page.Number(float64(st.LongestNS)/1e6))
 	}
 	g.add("Stalls", stalls, "of the client")
 	if c := s.Receipt; c != nil {
 		late := fmt.Sprintf("p50 %s ms, at most %s ms", numberOrDash(c.Delay.P50), numberOrDash(c.Delay.Max))
 		g.add("Read delay", late, "from the kernel's receive timestamps to the reads")
-		g.add("Instants", map[string]string{InstantsRead: "of the client's reads", InstantsKernel: "of the kernel"}[c.Instants], fmt.Sprintf("%s without a certain one", page.Many(c.Uncertain, "token event")))
+		g.add("Instants", map[string]string{InstantsRead: "of the client's reads",
+			InstantsKernel: "of the kernel"}[c.Instants], fmt.Sprintf("%s without a certain one",
+			page.Many(c.Uncertain, "token event")))
 	}
 	g.add("Trace", r.TraceID, "id of the requests' traces")
 	g.add("Started", ToSecond(r.Started), "")

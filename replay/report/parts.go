@@ -96,7 +96,8 @@ func (p *parts) endpoints(run *result.Run) []Part {
 		return nil
 	}
 	slices.SortStableFunc(out, func(a, b Part) int {
-		return cmp.Or(cmp.Compare(slices.Index(run.Endpoints, a.Name), slices.Index(run.Endpoints, b.Name)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(slices.Index(run.Endpoints, a.Name), slices.Index(run.Endpoints, b.Name)),
+			cmp.Compare(a.Name, b.Name))
 	})
 	return out
 }
@@ -152,13 +153,16 @@ func servedRows(h *HeaderPart) (rows [][]string) {
 func partSection(s *Summary) page.Section {
 	out := page.Section{Title: "Who answered"}
 	if len(s.ByEndpoint) > 1 {
-		out.Tables = append(out.Tables, page.Table{Caption: "By endpoint, TTFT from sent", Head: endpointHead, Rows: endpointRows(s), HeadTerms: repeat(termOf("groups"), len(endpointHead))})
+		out.Tables = append(out.Tables, page.Table{Caption: "By endpoint, TTFT from sent", Head: endpointHead,
+			Rows: endpointRows(s), HeadTerms: repeat(termOf("groups"), len(endpointHead))})
 	}
 	if rows := endpointRetryRows(s); len(rows) > 0 {
-		out.Tables = append(out.Tables, page.Table{Caption: "Retries at the next endpoint", Head: endpointRetryHead, Rows: rows, HeadTerms: repeat(termOf("retried"), len(endpointRetryHead))})
+		out.Tables = append(out.Tables, page.Table{Caption: "Retries at the next endpoint", Head: endpointRetryHead,
+			Rows: rows, HeadTerms: repeat(termOf("retried"), len(endpointRetryHead))})
 	}
 	for _, h := range s.ByHeader {
-		out.Tables = append(out.Tables, page.Table{Caption: "By " + h.Header + " of the response, TTFT from sent", Head: servedHead, Rows: servedRows(&h), HeadTerms: repeat(termOf("groups"), len(servedHead))})
+		out.Tables = append(out.Tables, page.Table{Caption: "By " + h.Header + " of the response, TTFT from sent",
+			Head: servedHead, Rows: servedRows(&h), HeadTerms: repeat(termOf("groups"), len(servedHead))})
 	}
 	return out
 }
@@ -202,7 +206,8 @@ func endpointRetryRows(s *Summary) (rows [][]string) {
 		return nil
 	}
 	for _, e := range s.Retries.ByEndpoint {
-		rows = append(rows, []string{textpage.Plain(e.Name), page.Brief(e.Attempts), page.Brief(e.PassedOn), page.Brief(e.TookOver), page.Brief(e.Answered)})
+		rows = append(rows, []string{textpage.Plain(e.Name), page.Brief(e.Attempts), page.Brief(e.PassedOn),
+			page.Brief(e.TookOver), page.Brief(e.Answered)})
 	}
 	return rows
 }

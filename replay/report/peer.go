@@ -80,7 +80,8 @@ func peerSection(p *Peer) page.Section {
 		return page.Section{}
 	}
 	head, rows := peerSpreads(p)
-	definitions := page.Table{Caption: "What these names mean there", Head: []string{"name", "unit", "definition", "formula"},
+	definitions := page.Table{Caption: "What these names mean there",
+		Head:  []string{"name", "unit", "definition", "formula"},
 		Align: []page.Align{page.Left, page.Left, page.Left, page.Left}}
 	for _, m := range p.Metrics {
 		text := m.Definition
@@ -89,10 +90,12 @@ func peerSection(p *Peer) page.Section {
 		}
 		definitions.Rows = append(definitions.Rows, []string{m.Name, m.Unit, text, m.Formula})
 	}
-	return page.Section{Title: "Under the definitions of " + p.Definitions, Text: []string{peerLine(p)}, Tables: []page.Table{
-		{Caption: "Figures of the run", Head: peerFigureHead, Rows: peerFigures(p), Align: []page.Align{page.Left, page.Right, page.Left}},
-		{Caption: "Distributions", Head: head, Rows: rows}, definitions,
-	}}
+	return page.Section{Title: "Under the definitions of " + p.Definitions, Text: []string{peerLine(p)},
+		Tables: []page.Table{
+			{Caption: "Figures of the run", Head: peerFigureHead, Rows: peerFigures(p),
+				Align: []page.Align{page.Left, page.Right, page.Left}},
+			{Caption: "Distributions", Head: head, Rows: rows}, definitions,
+		}}
 }
 
 // peerLine says where the definitions come from.

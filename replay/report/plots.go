@@ -11,7 +11,8 @@ import (
 
 // cdf is a cumulative distribution of milliseconds.
 func cdf(title, about, label string, series ...page.Series) page.Plot {
-	return page.Plot{Title: title, Text: about, Kind: page.CDF, XLabel: label, XUnit: "ms", YLabel: "share of requests", Series: series}
+	return page.Plot{Title: title, Text: about, Kind: page.CDF, XLabel: label, XUnit: "ms",
+		YLabel: "share of requests", Series: series}
 }
 
 // gapCDF is one of the gaps between tokens.
@@ -26,7 +27,8 @@ func gapCDF(title, about string, series ...page.Series) page.Plot {
 func overTime(s *Summary, title, label string, largest page.Series, points ...page.Series) page.Plot {
 	about := "Each point is a request."
 	if n, of := s.Series.Sampled, s.Series.SampledFrom; n < of {
-		about = fmt.Sprintf("Each point is a request: a random %s of %s. The largest of every %s s is of all of them.", page.Brief(n), page.Brief(of), page.Number(s.Series.BinS))
+		about = fmt.Sprintf("Each point is a request: a random %s of %s. The largest of every %s s is of all of them.",
+			page.Brief(n), page.Brief(of), page.Number(s.Series.BinS))
 		points = append(points, largest)
 	}
 	return page.Plot{Title: title, Text: about, Kind: page.Points, LogY: true,
@@ -52,13 +54,15 @@ func defined(term string, plots ...page.Plot) []page.Plot {
 
 func ttftSection(s *Summary) page.Section {
 	p, sent, due := &s.Series, &s.Latency.FromSent.TTFT, &s.Latency.FromDue.TTFT
-	says := spread(sent, "Counted from when they were sent, half of the requests had their first token within", "TTFT from sent")
+	says := spread(sent, "Counted from when they were sent, half of the requests had their first token within",
+		"TTFT from sent")
 	note := "Where the curve from schedule lies to the right, requests waited in the client before they were sent."
 	if s.Run.Simulated != "" {
 		note = ""
 	}
 	sec := page.Section{Title: "Time to first token", Text: append(says, sayOrigins(s, "TTFT", sent, due)...),
-		Plots: defined("ttft", cdf("TTFT distribution", note, "TTFT", bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...)),
+		Plots: defined("ttft", cdf("TTFT distribution", note, "TTFT",
+			bothOrigins(s, p.TTFTSent, p.TTFTDue, "TTFT")...)),
 	}
 	if len(s.ByInputLength) > 0 {
 		var groups []Group
@@ -74,7 +78,8 @@ func ttftSection(s *Summary) page.Section {
 
 func itlSection(s *Summary) page.Section {
 	p := &s.Series
-	gaps, about := []page.Series{p.ITLChunk}, "All gaps between token events, of all requests; each event carried one token. "
+	gaps, about := []page.Series{p.ITLChunk},
+		"All gaps between token events, of all requests; each event carried one token. "
 	if per := s.Tokens.PerEvent; per == nil || *per != 1 {
 		gaps, about = append(gaps, p.ITLToken), "All gaps of all requests, by event and by token. "
 	}
@@ -82,28 +87,34 @@ func itlSection(s *Summary) page.Section {
 	tpot := defined("tpot", cdf("TPOT distribution", "One value for each request.", "TPOT", p.TPOT))
 	says := spread(&s.Latency.ITLChunk, "Half of the gaps between token events took no more than", "chunk ITL")
 	if per := s.Tokens.PerEvent; per != nil && *per > 1.01 && s.Latency.ITLToken.P50 != nil {
-		says = append(says, fmt.Sprintf("An event carried %s tokens on average, so a gap is not the time of a token: per token the median is %s ms (tokens per event, token-normalised ITL).",
+		says = append(says, fmt.Sprintf("An event carried %s tokens on average, so a gap is not the time of a token: "+
+			"per token the median is %s ms (tokens per event, token-normalised ITL).",
 			page.Number(*per), page.Number(*s.Latency.ITLToken.P50)))
 	}
-	says = append(says, spread(&s.Latency.TPOT, "Averaged over each request, half of the requests took for a token no more than", "TPOT")...)
+	says = append(says, spread(&s.Latency.TPOT,
+		"Averaged over each request, half of the requests took for a token no more than", "TPOT")...)
 	return page.Section{Title: "Between tokens", Text: says, Plots: append(itl, tpot...)}
 }
 
 func e2eSection(s *Summary) page.Section {
 	p, sent, due := &s.Series, &s.Latency.FromSent.E2E, &s.Latency.FromDue.E2E
-	says := spread(sent, "Counted from when they were sent, half of the requests had their last token within", "E2E from sent")
-	return page.Section{Title: "End to end", Text: append(says, sayOrigins(s, "E2E", sent, due)...), Plots: defined("e2e",
-		cdf("E2E distribution", "To the last token.", "E2E", bothOrigins(s, p.E2ESent, p.E2EDue, "E2E")...))}
+	says := spread(sent, "Counted from when they were sent, half of the requests had their last token within",
+		"E2E from sent")
+	return page.Section{Title: "End to end", Text: append(says, sayOrigins(s, "E2E", sent, due)...),
+		Plots: defined("e2e",
+			cdf("E2E distribution", "To the last token.", "E2E", bothOrigins(s, p.E2ESent, p.E2EDue, "E2E")...))}
 }
 
 func loadSection(s *Summary) page.Section {
 	p := &s.Series
 	over := func(title, about, label string, kind page.Kind, series ...page.Series) page.Plot {
-		return page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start", XUnit: "s", YLabel: label, Series: series}
+		return page.Plot{Title: title, Text: about, Kind: kind, XLabel: "time since the start", XUnit: "s",
+			YLabel: label, Series: series}
 	}
 	bins := fmt.Sprintf("In bins of %s s.", page.Number(p.BinS))
 	coarse := fmt.Sprintf("In bins of %s s.", page.Number(p.CoarseS))
-	arrivals := over("Arrivals", bins+" Where the two part, the client did not keep to the schedule.", "requests per second", page.Step, p.DuePerS, p.SentPerS)
+	arrivals := over("Arrivals", bins+" Where the two part, the client did not keep to the schedule.",
+		"requests per second", page.Step, p.DuePerS, p.SentPerS)
 	if s.Run.Simulated != "" {
 		arrivals.Text, arrivals.Series = bins, []page.Series{p.DuePerS}
 	}
@@ -120,10 +131,13 @@ func loadSection(s *Summary) page.Section {
 	}
 	sec := page.Section{Title: "Load and send lag", Text: sayLag(s), Plots: slices.Concat(
 		defined("arrivals", arrivals),
-		defined("in_flight", over("In flight", "Requests sent and not done, at the end of each bin of "+page.Number(p.BinS)+" s.", "requests", page.Line, p.InFlight)),
+		defined("in_flight", over("In flight", "Requests sent and not done, at the end of each bin of "+
+			page.Number(p.BinS)+" s.", "requests", page.Line, p.InFlight)),
 		defined("tokens over time",
-			over("Prompt tokens over time", coarse+" Each prompt counts at its first token, which ends its prefill.", "tokens per second", page.Step, p.PromptPerS),
-			over("Output tokens over time", coarse+" Each token counts when it came.", "tokens per second", page.Step, p.OutputPerS)),
+			over("Prompt tokens over time", coarse+" Each prompt counts at its first token, which ends its prefill.",
+				"tokens per second", page.Step, p.PromptPerS),
+			over("Output tokens over time", coarse+" Each token counts when it came.", "tokens per second",
+				page.Step, p.OutputPerS)),
 		defined("send_lag",
 			cdf("Send lag distribution", "How late the client sent.", "sent − due", p.Lag),
 			lag))}
@@ -136,7 +150,8 @@ func loadSection(s *Summary) page.Section {
 func lengthSection(s *Summary) page.Section {
 	p := &s.Series
 	bars := func(title string, series ...page.Series) page.Plot {
-		return page.Plot{Title: title, Kind: page.Bars, LogX: true, XLabel: "length", XUnit: "tokens", YLabel: "requests", Series: series,
+		return page.Plot{Title: title, Kind: page.Bars, LogX: true, XLabel: "length", XUnit: "tokens",
+			YLabel: "requests", Series: series,
 			Text: "Eight buckets to each doubling. Successful requests."}
 	}
 	outputs := []page.Series{p.Output}
@@ -146,24 +161,33 @@ func lengthSection(s *Summary) page.Section {
 	var says []string
 	prompts, misses := s.Tokens.PromptError, s.Tokens.OutputMiss
 	if n := s.PromptEstimates(); n > 0 {
-		says = append(says, fmt.Sprintf("The server did not count the prompts of %s. They count as the workload asks, which is an estimate, and are not compared (prompt error).", page.Many(n, "request")))
+		says = append(says, fmt.Sprintf("The server did not count the prompts of %s. They count as the workload "+
+			"asks, which is an estimate, and are not compared (prompt error).", page.Many(n, "request")))
 	}
 	if n := s.OutputEstimates(); n > 0 {
-		says = append(says, fmt.Sprintf("The server did not count the outputs of %s. A tokenizer did, by the text that came, which is an estimate (output miss).", page.Many(n, "request")))
+		says = append(says, fmt.Sprintf("The server did not count the outputs of %s. A tokenizer did, by the text "+
+			"that came, which is an estimate (output miss).", page.Many(n, "request")))
 	}
 	switch {
 	case prompts.Compared > 0 && prompts.SumAbs == 0:
-		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for all of %s (prompt error).", page.Many(prompts.Compared, "request")))
+		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for all of %s "+
+			"(prompt error).", page.Many(prompts.Compared, "request")))
 	case prompts.Compared > 0:
-		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for %s of %s; the others differ by %s in all, by at most %d (prompt error).",
-			page.Brief(prompts.Compared-prompts.More-prompts.Fewer), page.Many(prompts.Compared, "request"), page.Many(prompts.SumAbs, "token"), prompts.MaxAbs))
+		says = append(says, fmt.Sprintf("The server's count of the prompt is the wanted one for %s of %s; the others "+
+			"differ by %s in all, by at most %d (prompt error).",
+			page.Brief(prompts.Compared-prompts.More-prompts.Fewer), page.Many(prompts.Compared, "request"),
+			page.Many(prompts.SumAbs, "token"), prompts.MaxAbs))
 	}
 	switch {
 	case misses.Compared > 0 && misses.SumAbs == 0:
-		says = append(says, fmt.Sprintf("The output has the wanted length for all of %s (output miss).", page.Many(misses.Compared, "request")))
+		says = append(says, fmt.Sprintf("The output has the wanted length for all of %s (output miss).",
+			page.Many(misses.Compared, "request")))
 	case misses.Compared > 0:
-		says = append(says, fmt.Sprintf("The output has the wanted length for %s of %s; %s %s shorter and %s longer, by %s in all (output miss).",
-			page.Brief(misses.Compared-misses.More-misses.Fewer), page.Many(misses.Compared, "request"), page.Many(misses.Fewer, "output"), page.Was(misses.Fewer), page.Brief(misses.More), page.Many(misses.SumAbs, "token")))
+		says = append(says, fmt.Sprintf("The output has the wanted length for %s of %s; %s %s shorter and %s longer, "+
+			"by %s in all (output miss).",
+			page.Brief(misses.Compared-misses.More-misses.Fewer), page.Many(misses.Compared, "request"),
+			page.Many(misses.Fewer, "output"), page.Was(misses.Fewer), page.Brief(misses.More),
+			page.Many(misses.SumAbs, "token")))
 	}
 	return page.Section{Title: "Lengths", Text: says,
 		Plots: defined("lengths", bars("Prompt lengths", p.Input), bars("Output lengths", outputs...))}
@@ -185,8 +209,12 @@ func cacheSection(s *Summary) page.Section {
 		sec.Tables = []page.Table{t}
 	}
 	if len(s.Series.Hits.X) > 0 { // what a workload allows says little alone
-		sec.Plots = defined("hit ratio over time", page.Plot{Title: "Hit ratio over time", Text: fmt.Sprintf("By token, of the requests that were sent in each %s s.", page.Number(s.Series.CoarseS)), Kind: page.Line,
-			XLabel: "time since the start", XUnit: "s", YLabel: "share of the prompt tokens", Series: []page.Series{s.Series.Hits, s.Series.HitsAllowed}})
+		sec.Plots = defined("hit ratio over time",
+			page.Plot{Title: "Hit ratio over time",
+				Text: fmt.Sprintf("By token, of the requests that were sent in each %s s.",
+					page.Number(s.Series.CoarseS)), Kind: page.Line,
+				XLabel: "time since the start", XUnit: "s", YLabel: "share of the prompt tokens",
+				Series: []page.Series{s.Series.Hits, s.Series.HitsAllowed}})
 	}
 	return sec
 }
@@ -194,13 +222,15 @@ func cacheSection(s *Summary) page.Section {
 // groupTable shows the latencies of parts of the results, each under the first
 // cell of its row.
 func groupTable(caption, what string, named [][]string, groups []Group) page.Table {
-	t := page.Table{Caption: caption, Head: []string{what, "requests", "succeeded"}, HeadTerms: []string{"", termOf("rows"), termOf("succeeded")}}
+	t := page.Table{Caption: caption, Head: []string{what, "requests", "succeeded"},
+		HeadTerms: []string{"", termOf("rows"), termOf("succeeded")}}
 	for _, m := range []string{"TTFT p50, ms", "p99", "TPOT p50, ms", "p99", "E2E p50, ms", "p99"} {
 		t.Head, t.HeadTerms = append(t.Head, m), append(t.HeadTerms, termOf("groups"))
 	}
 	for i, g := range groups {
 		t.Rows = append(t.Rows, []string{named[i][0], page.Brief(g.Rows), page.Brief(g.Succeeded),
-			page.OrDash(g.TTFTP50, page.Short), page.OrDash(g.TTFTP99, page.Short), page.OrDash(g.TPOTP50, page.Short), page.OrDash(g.TPOTP99, page.Short), page.OrDash(g.E2EP50, page.Short), page.OrDash(g.E2EP99, page.Short)})
+			page.OrDash(g.TTFTP50, page.Short), page.OrDash(g.TTFTP99, page.Short), page.OrDash(g.TPOTP50, page.Short),
+			page.OrDash(g.TPOTP99, page.Short), page.OrDash(g.E2EP50, page.Short), page.OrDash(g.E2EP99, page.Short)})
 	}
 	return t
 }
@@ -221,8 +251,9 @@ func tenantSection(s *Summary) page.Section {
 		return page.Section{}
 	}
 	head := termOf("tenants")
-	return page.Section{Title: "Tenants", Text: sayTenants(s.Tenants), Tables: []page.Table{{Caption: "By tenant", Head: tenantHead, Rows: tenantRows(s, namedTenants),
-		HeadTerms: []string{"", termOf("rows"), termOf("ttft"), termOf("ttft"), head, head, head, head}}}}
+	return page.Section{Title: "Tenants", Text: sayTenants(s.Tenants),
+		Tables: []page.Table{{Caption: "By tenant", Head: tenantHead, Rows: tenantRows(s, namedTenants),
+			HeadTerms: []string{"", termOf("rows"), termOf("ttft"), termOf("ttft"), head, head, head, head}}}}
 }
 
 func errorSection(s *Summary) page.Section {
@@ -231,7 +262,9 @@ func errorSection(s *Summary) page.Section {
 	}
 	head, rows := errorTable(s)
 	terms := []string{"", termOf("errors"), termOf("errors"), ""}
-	return page.Section{Title: "Errors", Tables: []page.Table{{Caption: "Share of the requests that ended", Head: head, Rows: rows, HeadTerms: terms[:len(head)]}}}
+	return page.Section{Title: "Errors",
+		Tables: []page.Table{{Caption: "Share of the requests that ended", Head: head, Rows: rows,
+			HeadTerms: terms[:len(head)]}}}
 }
 
 // Sentences that say what the numbers say, each with the figures that it rests
@@ -244,9 +277,11 @@ func spread(st *Stat, before, name string) []string {
 	}
 	out := fmt.Sprintf("%s %s ms", before, page.Number(*st.P50))
 	if st.P99 != nil {
-		out += fmt.Sprintf(", and 99 %% within %s ms (p50 and p99 of %s over %s).", page.Number(*st.P99), name, page.Many(st.Count, "value"))
+		out += fmt.Sprintf(", and 99 %% within %s ms (p50 and p99 of %s over %s).", page.Number(*st.P99), name,
+			page.Many(st.Count, "value"))
 	} else {
-		out += fmt.Sprintf(" (p50 of %s); %s are too few for a p99, the largest is %s ms.", name, page.Many(st.Count, "value"), page.Number(*st.Max))
+		out += fmt.Sprintf(" (p50 of %s); %s are too few for a p99, the largest is %s ms.", name,
+			page.Many(st.Count, "value"), page.Number(*st.Max))
 	}
 	return []string{out}
 }
@@ -265,27 +300,33 @@ func sayOrigins(s *Summary, name string, sent, due *Stat) []string {
 		return nil
 	}
 	if more := *b - *a; more > 0.01**a {
-		return []string{fmt.Sprintf("Counted from when they were due, the %s of %s is %s ms, which is %s ms more: requests had to wait before they were sent, and figures from sent hide it.",
+		return []string{fmt.Sprintf("Counted from when they were due, the %s of %s is %s ms, which is %s ms more: "+
+			"requests had to wait before they were sent, and figures from sent hide it.",
 			at, name, page.Number(*b), page.Number(more))}
 	}
-	return []string{fmt.Sprintf("Counted from when they were due, the %s of %s is %s ms, within 1 %% of the figure from sent: waiting in the client does not colour it.", at, name, page.Number(*b))}
+	return []string{fmt.Sprintf("Counted from when they were due, the %s of %s is %s ms, within 1 %% of the figure "+
+		"from sent: waiting in the client does not colour it.", at, name, page.Number(*b))}
 }
 
 func sayLag(s *Summary) []string {
 	says := spread(&s.Latency.SendLag, "Half of the requests were sent later than due by no more than", "send lag")
 	if d := s.LagDriftMS; d != nil {
-		says = append(says, fmt.Sprintf("From the first to the last quarter of the run the median lag changed by %s ms (lag drift).", page.Number(*d)))
+		says = append(says, fmt.Sprintf("From the first to the last quarter of the run the median lag changed by %s "+
+			"ms (lag drift).", page.Number(*d)))
 	}
 	if d := s.Run.Drift; d != nil {
 		later := "later"
 		if d.MeanNS < 0 {
 			later = "sooner"
 		}
-		says = append(says, fmt.Sprintf("A turn waits for the turns before it: %s %s due %s ms %s than recorded on average, and %s ms later at most (drift).",
-			page.Many(d.Turns, "later turn"), page.Was(d.Turns), page.Number(math.Abs(d.MeanNS)/1e6), later, page.Number(float64(d.MaxNS)/1e6)))
+		says = append(says, fmt.Sprintf("A turn waits for the turns before it: %s %s due %s ms %s than recorded on "+
+			"average, and %s ms later at most (drift).",
+			page.Many(d.Turns, "later turn"), page.Was(d.Turns), page.Number(math.Abs(d.MeanNS)/1e6), later,
+			page.Number(float64(d.MaxNS)/1e6)))
 	}
 	if m := s.InFlight.Mean; m != nil {
-		says = append(says, fmt.Sprintf("%s requests were in flight on average, and %s at most (in flight).", page.Number(*m), page.Brief(int64(s.InFlight.Max))))
+		says = append(says, fmt.Sprintf("%s requests were in flight on average, and %s at most (in flight).",
+			page.Number(*m), page.Brief(int64(s.InFlight.Max))))
 	}
 	return says
 }
@@ -295,16 +336,21 @@ func sayCache(s *Summary) []string {
 	var says []string
 	switch {
 	case c.Measured != nil && c.Expected != nil:
-		says = append(says, fmt.Sprintf("The server found %s of the prompt tokens in its cache; the workload allows %s %s with blocks of %d tokens, a difference of %s (measured and expected ratio over %s).",
-			page.Percent(*c.Measured), page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], *c.Block, page.PercentagePoints(*c.Difference), page.Many(c.Rows, "request")))
+		says = append(says, fmt.Sprintf("The server found %s of the prompt tokens in its cache; the workload allows "+
+			"%s %s with blocks of %d tokens, a difference of %s (measured and expected ratio over %s).",
+			page.Percent(*c.Measured), page.Percent(*c.Expected), expectedFromWords[c.ExpectedFrom], *c.Block,
+			page.PercentagePoints(*c.Difference), page.Many(c.Rows, "request")))
 	case c.Measured != nil:
-		says = append(says, fmt.Sprintf("The server found %s of the prompt tokens in its cache (measured ratio over %s); what the workload allows is not known.", page.Percent(*c.Measured), page.Many(c.Rows, "request")))
+		says = append(says, fmt.Sprintf("The server found %s of the prompt tokens in its cache (measured ratio over "+
+			"%s); what the workload allows is not known.", page.Percent(*c.Measured), page.Many(c.Rows, "request")))
 	case c.Expected != nil:
-		says = append(says, fmt.Sprintf("The workload allows %s of the prompt tokens to be found in a cache with blocks of %d tokens, %s (expected ratio over %s); the server did not say what it found.",
+		says = append(says, fmt.Sprintf("The workload allows %s of the prompt tokens to be found in a cache with "+
+			"blocks of %d tokens, %s (expected ratio over %s); the server did not say what it found.",
 			page.Percent(*c.Expected), *c.Block, expectedFromWords[c.ExpectedFrom], page.Many(c.Rows, "request")))
 	}
 	if c.RoundingLoss != nil && *c.RoundingLoss > 0 {
-		says = append(says, fmt.Sprintf("Rounding to full blocks loses %s of the prompt tokens (rounding loss).", page.Percent(*c.RoundingLoss)))
+		says = append(says, fmt.Sprintf("Rounding to full blocks loses %s of the prompt tokens (rounding loss).",
+			page.Percent(*c.RoundingLoss)))
 	}
 	return says
 }

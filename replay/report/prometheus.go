@@ -26,7 +26,8 @@ import (
 // digest; durations are in seconds and shares are ratios. What was not measured is left
 // out, and so are percentiles of too few values.
 func WritePrometheus(w io.Writer, s Summary) error {
-	e := exposition{common: []label{{"model", s.Run.Model}, {"run", cmp.Or(s.Run.Started, strings.TrimSuffix(ShortDigest(s.Run.Workload), "…"))}}}
+	e := exposition{common: []label{{"model", s.Run.Model},
+		{"run", cmp.Or(s.Run.Started, strings.TrimSuffix(ShortDigest(s.Run.Workload), "…"))}}}
 	e.about(&s)
 	e.contract(&s)
 	e.latencies(&s)
@@ -87,15 +88,19 @@ func (e *exposition) about(s *Summary) {
 		}
 		gpu = joined(gpuParts(env)...)
 	}
-	e.add("info", "What the run was; the value is 1.", trace.Ptr(1.0), label{"version", r.Version}, label{"workload", r.Workload}, label{"tier", r.Tier},
-		label{"timing", r.Timing}, label{"simulated", map[bool]string{true: "yes", false: "no"}[r.Simulated != ""]}, label{"engine", engine}, label{"gpu", gpu})
+	e.add("info", "What the run was; the value is 1.", trace.Ptr(1.0), label{"version", r.Version},
+		label{"workload", r.Workload}, label{"tier", r.Tier},
+		label{"timing", r.Timing}, label{"simulated", map[bool]string{true: "yes", false: "no"}[r.Simulated != ""]},
+		label{"engine", engine}, label{"gpu", gpu})
 	if t, err := time.Parse(time.RFC3339, r.Started); err == nil {
 		e.add("started_timestamp_seconds", "When the run started.", whole(t.Unix()))
 	}
 	e.add("trustworthy", "Whether the figures describe the server: 1 or 0.", oneOrZero(s.Verdict.Trustworthy))
-	e.add("loosened_limits", "Limits of that verdict that allow more than their defaults.", whole(int64(len(s.Verdict.Loosened))))
+	e.add("loosened_limits", "Limits of that verdict that allow more than their defaults.",
+		whole(int64(len(s.Verdict.Loosened))))
 	for _, c := range s.Verdict.Checks {
-		e.add("check_holds", "Whether a check of the verdict holds: 1 or 0.", oneOrZero(c.Holds), label{"check", c.Code})
+		e.add("check_holds", "Whether a check of the verdict holds: 1 or 0.", oneOrZero(c.Holds),
+			label{"check", c.Code})
 	}
 }
 
@@ -104,14 +109,17 @@ func (e *exposition) contract(s *Summary) {
 	if s.Contract == nil {
 		return
 	}
-	e.add("contract_holds", "Whether every clause of the contract holds: 1 or 0.", oneOrZero(s.Contract.Holds), label{"contract", s.Contract.Name})
+	e.add("contract_holds", "Whether every clause of the contract holds: 1 or 0.", oneOrZero(s.Contract.Holds),
+		label{"contract", s.Contract.Name})
 	for i := range s.Contract.Clauses {
 		c := &s.Contract.Clauses[i]
 		about := []label{{"contract", s.Contract.Name}, {"clause", c.name()}}
 		if c.Outcome != Unjudged {
-			e.add("contract_clause_holds", "Whether a clause of the contract holds: 1 or 0.", oneOrZero(c.Outcome == Holds), about...)
+			e.add("contract_clause_holds", "Whether a clause of the contract holds: 1 or 0.",
+				oneOrZero(c.Outcome == Holds), about...)
 		}
-		e.add("contract_clause_margin_ratio", "How far the measurement is within what the clause allows, as a share of it.", c.Margin, about...)
+		e.add("contract_clause_margin_ratio",
+			"How far the measurement is within what the clause allows, as a share of it.", c.Margin, about...)
 	}
 }
 
@@ -142,7 +150,8 @@ func (e *exposition) statistics(name, help string, of *Stat, labels ...label) {
 	}
 	for _, v := range append(values, statistic{"max", of.Max}) {
 		if v.ms != nil {
-			e.add(name+"_seconds", help, Rounded(*v.ms/1000, 1e9), append(slices.Clone(labels), label{"statistic", v.name})...)
+			e.add(name+"_seconds", help, Rounded(*v.ms/1000, 1e9),
+				append(slices.Clone(labels), label{"statistic", v.name})...)
 		}
 	}
 	e.add(name+"_values", "How many values the statistics of "+name+"_seconds are of.", whole(of.Count), labels...)
@@ -157,11 +166,13 @@ func (e *exposition) sessions(o *Sessions) {
 		outcome SessionOutcome
 		n       int64
 	}{{SessionSucceeded, o.Succeeded}, {SessionFailed, o.Failed}, {SessionCensored, o.Censored}} {
-		e.add("sessions", "Sessions that began in the measured window, by how they ended.", whole(of.n), label{"outcome", of.outcome.String()})
+		e.add("sessions", "Sessions that began in the measured window, by how they ended.", whole(of.n),
+			label{"outcome", of.outcome.String()})
 	}
 	e.add("session_success_ratio", "Sessions that succeeded, of those that succeeded or failed.", o.SuccessShare)
 	e.add("sessions_per_second", "Sessions that succeeded per second of the duration, by their end.", o.PerS)
-	e.statistics("session_time", "From the first due time of a session to its last answer, of those that succeeded.", &o.Completion)
+	e.statistics("session_time", "From the first due time of a session to its last answer, of those that succeeded.",
+		&o.Completion)
 	spread := func(name, help string, of *Spread) {
 		for _, v := range []struct {
 			name string
@@ -179,8 +190,11 @@ func (e *exposition) sessions(o *Sessions) {
 		for _, part := range []struct {
 			name string
 			of   *PathPart
-		}{{"until_first_token", &p.Prefill}, {"decode", &p.Decode}, {"think", &p.Think}, {"tool", &p.Tool}, {"wait", &p.Wait}, {"client", &p.Client}} {
-			e.add("session_path_seconds", "What the time of a session went to along its critical path, mean over those that succeeded.", part.of.MeanS, label{"part", part.name})
+		}{{"until_first_token", &p.Prefill}, {"decode", &p.Decode}, {"think", &p.Think}, {"tool", &p.Tool},
+			{"wait", &p.Wait}, {"client", &p.Client}} {
+			e.add("session_path_seconds",
+				"What the time of a session went to along its critical path, mean over those that succeeded.",
+				part.of.MeanS, label{"part", part.name})
 		}
 	}
 }
@@ -201,22 +215,28 @@ func (e *exposition) load(s *Summary) {
 	e.add("duration_seconds", "From the first due time to the last end of a request.", s.DurationS)
 	e.add("offered_requests_per_second", "The rate that the schedule asked for.", t.OfferedPerS)
 	e.add("requests_per_second", "Successful requests per second of the duration.", t.RequestsPerS)
-	e.add("prompt_tokens_per_second", "Prompt tokens of successful requests per second of the duration.", t.PromptTokensPerS)
-	e.add("output_tokens_per_second", "Output tokens of successful requests per second of the duration.", t.OutputTokensPerS)
+	e.add("prompt_tokens_per_second", "Prompt tokens of successful requests per second of the duration.",
+		t.PromptTokensPerS)
+	e.add("output_tokens_per_second", "Output tokens of successful requests per second of the duration.",
+		t.OutputTokensPerS)
 	if g := s.Goodput; g != nil {
 		for _, o := range []struct {
 			origin string
 			good   Good
 		}{{"sent", g.FromSent}, {"due", g.FromDue}} {
 			labels := []label{{"origin", o.origin}, {"slo", g.SLO.String()}}
-			e.add("goodput_requests_per_second", "Requests per second that met every objective.", o.good.PerS, labels...)
-			e.add("goodput_ratio", "Requests that met every objective, of those that succeeded or failed.", o.good.Share, labels...)
+			e.add("goodput_requests_per_second", "Requests per second that met every objective.",
+				o.good.PerS, labels...)
+			e.add("goodput_ratio", "Requests that met every objective, of those that succeeded or failed.",
+				o.good.Share, labels...)
 		}
 	}
 	e.add("in_flight_requests", "Requests in flight.", s.InFlight.Mean, label{"statistic", "mean"})
 	e.add("in_flight_requests", "Requests in flight.", whole(int64(s.InFlight.Max)), label{"statistic", "max"})
-	e.add("prefix_cache_hit_ratio", "Hit ratio of the prefix cache by token.", s.Cache.Measured, label{"kind", "measured"})
-	e.add("prefix_cache_hit_ratio", "Hit ratio of the prefix cache by token.", s.Cache.Expected, label{"kind", "expected"})
+	e.add("prefix_cache_hit_ratio", "Hit ratio of the prefix cache by token.", s.Cache.Measured,
+		label{"kind", "measured"})
+	e.add("prefix_cache_hit_ratio", "Hit ratio of the prefix cache by token.", s.Cache.Expected,
+		label{"kind", "expected"})
 }
 
 // A Pusher sends a summary to a Prometheus Pushgateway, where it takes the place of
@@ -244,7 +264,8 @@ func (p *Pusher) target() (string, error) {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
 		return "", errors.New("want the gateway's URL, such as http://localhost:9091")
 	case u.User != nil:
-		return "", errors.New("the gateway's URL must not hold a password: use --push-credentials-env or --push-credentials-file")
+		return "", errors.New("the gateway's URL must not hold a password: use --push-credentials-env or " +
+			"--push-credentials-file")
 	case u.RawQuery != "" || u.Fragment != "":
 		return "", errors.New("the gateway's URL has no query")
 	}

@@ -179,5 +179,6 @@ func (u *reuse) uncached(zeros bool) (tokens int64, ok bool) {
 
 // expectedFromWords end a sentence on what is expected.
 var expectedFromWords = map[string]string{
-	fromPrompts: "from earlier prompts alone", fromReplies: "from earlier prompts and replies", fromWarmUp: "from the warm-up pass",
+	fromPrompts: "from earlier prompts alone", fromReplies: "from earlier prompts and replies",
+	fromWarmUp: "from the warm-up pass",
 }

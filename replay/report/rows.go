@@ -18,7 +18,8 @@ func schedule(r *result.Run) string {
 	case r.Read != nil && r.Timing != result.ClosedLoop:
 		return "as " + textpage.Plain(r.Read.Tool) + " sent them"
 	case r.Sessions != nil && r.Sessions.Live > 0:
-		return fmt.Sprintf("closed loop of %s: the server sets the rate", page.Many(int64(r.Sessions.Live), "live session"))
+		return fmt.Sprintf("closed loop of %s: the server sets the rate",
+			page.Many(int64(r.Sessions.Live), "live session"))
 	case r.Sessions != nil:
 		return fmt.Sprintf("whole sessions start by %s", textpage.Plain(r.Sessions.Rate))
 	case r.Timing == result.ClosedLoop:
@@ -71,7 +72,8 @@ func statRow(label string, st *Stat) []string {
 var groupHead = []string{"requests", "succeeded", "p50, ms", "p99, ms"}
 
 func (g *Group) row() []string {
-	return []string{page.Brief(g.Rows), page.Brief(g.Succeeded), page.OrDash(g.TTFTP50, page.Short), page.OrDash(g.TTFTP99, page.Short)}
+	return []string{page.Brief(g.Rows), page.Brief(g.Succeeded), page.OrDash(g.TTFTP50, page.Short),
+		page.OrDash(g.TTFTP99, page.Short)}
 }
 
 var categoryHead = append(append([]string{"category"}, groupHead...), "hit ratio", "expected", "differ by")
@@ -102,7 +104,8 @@ func lengthRows(s *Summary) [][]string {
 		if b.Hi != nil {
 			name = page.Brief(b.Lo) + " to " + page.Brief(*b.Hi-1)
 		}
-		rows = append(rows, append(append([]string{name}, b.row()...), page.OrDash(b.Cache.Measured, page.Percent), page.OrDash(b.Cache.Expected, page.Percent)))
+		rows = append(rows, append(append([]string{name}, b.row()...), page.OrDash(b.Cache.Measured, page.Percent),
+			page.OrDash(b.Cache.Expected, page.Percent)))
 	}
 	return rows
 }
@@ -128,8 +131,10 @@ func tenantRows(s *Summary, most int) (rows [][]string) {
 		return nil
 	}
 	for _, of := range s.Tenants.Each[:min(most, len(s.Tenants.Each))] {
-		rows = append(rows, []string{page.Count(of.User), page.Brief(of.Rows), page.OrDash(of.TTFTP50, page.Short), page.OrDash(of.TTFTP99, page.Short),
-			briefOrDash(of.Uncached), briefOrDash(of.Cached), page.Brief(of.Output), page.OrDash(of.CostShare, page.Percent)})
+		rows = append(rows, []string{page.Count(of.User), page.Brief(of.Rows), page.OrDash(of.TTFTP50, page.Short),
+			page.OrDash(of.TTFTP99, page.Short),
+			briefOrDash(of.Uncached), briefOrDash(of.Cached), page.Brief(of.Output),
+			page.OrDash(of.CostShare, page.Percent)})
 	}
 	return rows
 }
@@ -146,7 +151,8 @@ func sayTenants(t *Tenants) []string {
 	if t == nil {
 		return nil
 	}
-	out := page.Many(t.Tenants, "tenant") + ", TTFT from schedule. Cost is the share of uncached prompt tokens + 2 × output tokens."
+	out := page.Many(t.Tenants, "tenant") + ", TTFT from schedule. Cost is the share of uncached prompt tokens + 2 × " +
+		"output tokens."
 	if n := t.Tenants - int64(len(t.Each)); n > 0 {
 		out += fmt.Sprintf(" %s with less work %s not listed.", page.Many(n, "tenant"), page.Was(n))
 	}
@@ -198,9 +204,11 @@ func verdictLine(s *Summary) string {
 	v := &s.Verdict
 	switch n := len(v.Reasons); {
 	case v.Trustworthy && s.Run.Simulated != "":
-		return v.Loosened.Beside("Simulated: a model of an engine gave these figures in virtual time. Nothing was sent and no client was measured; the run is complete.")
+		return v.Loosened.Beside("Simulated: a model of an engine gave these figures in virtual time. Nothing was " +
+			"sent and no client was measured; the run is complete.")
 	case s.Run.Simulated != "":
-		return "Simulated: a model of an engine gave these figures in virtual time, and nothing was sent. Not trustworthy even so:"
+		return "Simulated: a model of an engine gave these figures in virtual time, and nothing was sent. Not " +
+			"trustworthy even so:"
 	case v.Trustworthy && s.Run.Read != nil:
 		return v.Loosened.Beside("Read from results of " + textpage.Plain(s.Run.Read.Tool) + ": " + readVerdict)
 	case v.Trustworthy:

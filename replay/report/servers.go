@@ -37,8 +37,10 @@ type Servers struct {
 	GPUPowerW     *Level   `json:"gpu_power_w"` // of all GPUs together
 	GPUMemoryMiB  *Level   `json:"gpu_memory_mib"`
 
-	EnergyJ        *float64 `json:"gpu_energy_j"`                 // of all GPUs together, from their counters of energy, else power × time
-	JoulesPerToken *float64 `json:"joules_per_output_token"`      // energy ÷ generated tokens, of the answers where no server counts them
+	// of all GPUs together, from their counters of energy, else power × time
+	EnergyJ *float64 `json:"gpu_energy_j"`
+	// energy ÷ generated tokens, of the answers where no server counts them
+	JoulesPerToken *float64 `json:"joules_per_output_token"`
 	TokensPerWatt  *float64 `json:"output_tokens_per_s_per_watt"` // the reciprocal
 
 	Speculation *Speculation `json:"speculation"` // null: the servers do not decode speculatively, or do not say so
@@ -99,28 +101,41 @@ type role struct {
 // all others with them. At Dynamo's frontend a request counts as running from its arrival
 // on, and as waiting until its first token.
 var roles = map[string]role{
-	"running": {names: []string{"vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing", "dynamo_frontend_inflight_requests", "trtllm_num_requests_running"}},
-	"waiting": {names: []string{"vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred", "dynamo_frontend_queued_requests", "trtllm_num_requests_waiting"}},
-	"kv":      {names: []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage", "llamacpp:kv_cache_usage_ratio", "trtllm_kv_cache_utilization"}, fold: foldMean},
-	"hits": {names: []string{"vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total", "sglang:cached_tokens_total",
-		"llamacpp:prompt_tokens_cached_total", "dynamo_frontend_cached_tokens_sum", "trtllm_prompt_cached_tokens_total"}},
-	"queries": {names: []string{"vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total", "sglang:prompt_tokens_total",
-		"llamacpp:prompt_tokens_total+llamacpp:prompt_tokens_cached_total", "dynamo_frontend_input_sequence_tokens_sum", "trtllm_prompt_tokens_total"}},
+	"running": {names: []string{"vllm:num_requests_running", "sglang:num_running_reqs", "llamacpp:requests_processing",
+		"dynamo_frontend_inflight_requests", "trtllm_num_requests_running"}},
+	"waiting": {names: []string{"vllm:num_requests_waiting", "sglang:num_queue_reqs", "llamacpp:requests_deferred",
+		"dynamo_frontend_queued_requests", "trtllm_num_requests_waiting"}},
+	"kv": {names: []string{"vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage",
+		"llamacpp:kv_cache_usage_ratio", "trtllm_kv_cache_utilization"}, fold: foldMean},
+	"hits": {names: []string{"vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total",
+		"sglang:cached_tokens_total",
+		"llamacpp:prompt_tokens_cached_total", "dynamo_frontend_cached_tokens_sum",
+		"trtllm_prompt_cached_tokens_total"}},
+	"queries": {names: []string{"vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total",
+		"sglang:prompt_tokens_total",
+		"llamacpp:prompt_tokens_total+llamacpp:prompt_tokens_cached_total", "dynamo_frontend_input_sequence_tokens_sum",
+		"trtllm_prompt_tokens_total"}},
 	"preempt": {names: []string{"vllm:num_preemptions_total", "sglang:num_retracted_requests_total"}},
-	"prompt": {names: []string{"vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "llamacpp:prompt_tokens_total+llamacpp:prompt_tokens_cached_total",
+	"prompt": {names: []string{"vllm:prompt_tokens_total", "sglang:prompt_tokens_total",
+		"llamacpp:prompt_tokens_total+llamacpp:prompt_tokens_cached_total",
 		"dynamo_frontend_input_sequence_tokens_sum", "trtllm_prompt_tokens_total"}},
-	"generate": {names: []string{"vllm:generation_tokens_total", "sglang:generation_tokens_total", "llamacpp:tokens_predicted_total",
-		"dynamo_frontend_output_tokens_total", "dynamo_frontend_output_sequence_tokens_sum", "trtllm_generation_tokens_total"}},
+	"generate": {names: []string{"vllm:generation_tokens_total", "sglang:generation_tokens_total",
+		"llamacpp:tokens_predicted_total",
+		"dynamo_frontend_output_tokens_total", "dynamo_frontend_output_sequence_tokens_sum",
+		"trtllm_generation_tokens_total"}},
 	"gpu":    {names: []string{"DCGM_FI_DEV_GPU_UTIL"}, fold: foldMean, scale: 0.01},
 	"power":  {names: []string{"DCGM_FI_DEV_POWER_USAGE"}},
 	"energy": {names: []string{"DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"}, scale: 1e-3}, // mJ
 	"memory": {names: []string{"DCGM_FI_DEV_FB_USED"}},
 
-	"drafts":     {names: []string{"vllm:spec_decode_num_drafts_total", "llamacpp:spec_decode_num_drafts_total"}},
-	"drafted":    {names: []string{"vllm:spec_decode_num_draft_tokens_total", "llamacpp:spec_decode_num_draft_tokens_total", "trtllm_spec_decode_num_draft_tokens_total"}},
-	"accepted":   {names: []string{"vllm:spec_decode_num_accepted_tokens_total", "llamacpp:spec_decode_num_accepted_tokens_total", "trtllm_spec_decode_num_accepted_tokens_total"}},
-	"positions":  {names: []string{"vllm:spec_decode_num_accepted_tokens_per_pos_total"}},
-	"acceptLen":  {names: []string{"sglang:spec_accept_length", "trtllm_spec_decode_acceptance_length"}, fold: foldMean, busy: true},
+	"drafts": {names: []string{"vllm:spec_decode_num_drafts_total", "llamacpp:spec_decode_num_drafts_total"}},
+	"drafted": {names: []string{"vllm:spec_decode_num_draft_tokens_total",
+		"llamacpp:spec_decode_num_draft_tokens_total", "trtllm_spec_decode_num_draft_tokens_total"}},
+	"accepted": {names: []string{"vllm:spec_decode_num_accepted_tokens_total",
+		"llamacpp:spec_decode_num_accepted_tokens_total", "trtllm_spec_decode_num_accepted_tokens_total"}},
+	"positions": {names: []string{"vllm:spec_decode_num_accepted_tokens_per_pos_total"}},
+	"acceptLen": {names: []string{"sglang:spec_accept_length", "trtllm_spec_decode_acceptance_length"},
+		fold: foldMean, busy: true},
 	"acceptRate": {names: []string{"sglang:spec_accept_rate"}, fold: foldMean, busy: true},
 }
 
@@ -140,7 +155,8 @@ func rolesOf(metrics []result.ServerMetric) map[source][]string {
 	for target := range targets {
 		for name, r := range roles {
 			for _, sum := range r.names {
-				parts := slices.DeleteFunc(strings.Split(sum, "+"), func(metric string) bool { return !has[source{target, metric}] })
+				parts := slices.DeleteFunc(strings.Split(sum, "+"),
+					func(metric string) bool { return !has[source{target, metric}] })
 				for _, metric := range parts {
 					out[source{target, metric}] = append(out[source{target, metric}], name)
 				}
@@ -186,7 +202,8 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 	totals := map[string]*float64{} // what counters grew by, over engines
 	for i := range sums.Metrics {
 		m := &sums.Metrics[i]
-		if m.Kind != result.Counter || m.Delta == nil || (&scrape.Series{Metric: m.Metric, Labels: m.Labels}).Secondary() {
+		if m.Kind != result.Counter || m.Delta == nil ||
+			(&scrape.Series{Metric: m.Metric, Labels: m.Labels}).Secondary() {
 			continue
 		}
 		names := lines.roles[source{m.Target, m.Metric}]
@@ -203,8 +220,9 @@ func readServers(s *Summary, metrics func() trace.Reader[result.Metric], firstDu
 	if totals["hits"] == nil { // llama.cpp's prompt tokens alone do not say what was looked up
 		delete(totals, "queries")
 	}
-	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries, "preempt": &out.Preemptions,
-		"prompt": &out.PromptTokens, "generate": &out.Generated} {
+	for name, into := range map[string]**float64{"hits": &out.PrefixHits, "queries": &out.PrefixQueries,
+		"preempt": &out.Preemptions,
+		"prompt":  &out.PromptTokens, "generate": &out.Generated} {
 		*into = totals[name]
 	}
 	out.PrefixRatio = quotient(out.PrefixHits, out.PrefixQueries)
@@ -348,7 +366,8 @@ type serverLine struct {
 type lineBin struct{ num, den, most float64 }
 
 func newServerLines(run *result.Run, from, to int64, roles map[source][]string) *serverLines {
-	l := &serverLines{from: from, to: to, busyFrom: from, busyTo: to, first: 1e9, roles: roles, of: map[string][]*serverLine{}, known: map[lineKey]*serverLine{}}
+	l := &serverLines{from: from, to: to, busyFrom: from, busyTo: to, first: 1e9, roles: roles,
+		of: map[string][]*serverLine{}, known: map[lineKey]*serverLine{}}
 	switch s := run.Server; {
 	case s != nil && s.EveryNS > 0:
 		l.first = s.EveryNS
@@ -362,7 +381,8 @@ func newServerLines(run *result.Run, from, to int64, roles map[source][]string) 
 // add takes a sample. Those of a series come in order of time.
 func (l *serverLines) add(m *result.Metric) {
 	names := l.roles[source{m.Target, m.Name}]
-	if len(names) == 0 || (&scrape.Series{Metric: m.Name, Labels: m.Labels}).Secondary() || math.IsNaN(m.Value) || math.IsInf(m.Value, 0) || m.AtNS > MaxInstant {
+	if len(names) == 0 || (&scrape.Series{Metric: m.Name, Labels: m.Labels}).Secondary() || math.IsNaN(m.Value) ||
+		math.IsInf(m.Value, 0) || m.AtNS > MaxInstant {
 		return
 	}
 	for _, name := range names {

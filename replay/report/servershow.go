@@ -39,7 +39,8 @@ func serverRows(s *Summary) [][]string {
 		if s.Cache.Expected != nil {
 			client += fmt.Sprintf(", %s expected", page.Percent(*s.Cache.Expected))
 		}
-		add("Prefix cache hits", page.Percent(*v.PrefixRatio), "%s of %s tokens%s", page.Brief(int64(*v.PrefixHits)), page.Brief(int64(*v.PrefixQueries)), client)
+		add("Prefix cache hits", page.Percent(*v.PrefixRatio), "%s of %s tokens%s", page.Brief(int64(*v.PrefixHits)),
+			page.Brief(int64(*v.PrefixQueries)), client)
 	}
 	if v.Preemptions != nil {
 		add("Preemptions", page.Number(*v.Preemptions), "requests thrown out of the batch for want of KV cache")
@@ -51,7 +52,9 @@ func serverRows(s *Summary) [][]string {
 	level("GPU power", v.GPUPowerW, plainly("W"), ", of all GPUs together")
 	level("GPU memory", v.GPUMemoryMiB, plainly("MiB"), ", of all GPUs together")
 	if v.JoulesPerToken != nil {
-		add("GPU energy", page.Number(*v.JoulesPerToken)+" J per token", "%s tokens/s per W; %s J in all, of all GPUs together", numberOrDash(v.TokensPerWatt), page.Number(*v.EnergyJ))
+		add("GPU energy", page.Number(*v.JoulesPerToken)+" J per token",
+			"%s tokens/s per W; %s J in all, of all GPUs together", numberOrDash(v.TokensPerWatt),
+			page.Number(*v.EnergyJ))
 	}
 	if p := v.Speculation; p != nil {
 		note := ""
@@ -62,9 +65,11 @@ func serverRows(s *Summary) [][]string {
 			}
 			note = "; by position " + strings.Join(shares, ", ")
 		}
-		add("Speculation", page.OrDash(p.Acceptance, page.Percent)+" accepted", "%s tokens a step%s", numberOrDash(p.Length), note)
+		add("Speculation", page.OrDash(p.Acceptance, page.Percent)+" accepted", "%s tokens a step%s",
+			numberOrDash(p.Length), note)
 	}
-	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", page.Number(v.FromS), page.Number(v.ToS)), measuredNote(&s.Run)})
+	return append(rows, []string{"Measured", fmt.Sprintf("%s to %s s", page.Number(v.FromS), page.Number(v.ToS)),
+		measuredNote(&s.Run)})
 }
 
 // measuredNote says how the measuring went.
@@ -78,14 +83,17 @@ func measuredNote(r *result.Run) string {
 		for _, t := range st.Targets {
 			good, bad = good+t.Scrapes, bad+t.Failed
 		}
-		says = append(says, fmt.Sprintf("%s of %s, %s failed", page.Many(good, "scrape"), page.Many(int64(len(st.Targets)), "target"), page.Brief(bad)))
+		says = append(says, fmt.Sprintf("%s of %s, %s failed", page.Many(good, "scrape"),
+			page.Many(int64(len(st.Targets)), "target"), page.Brief(bad)))
 	}
 	if p := r.Server.Prometheus; p != nil {
 		clock := "its clock is not known"
 		if c := p.Clock; c != nil {
-			clock = fmt.Sprintf("its clock is %s ms ahead, within %s ms", page.Number(float64(c.Offset)/1e6), page.Number(float64(c.Within)/1e6))
+			clock = fmt.Sprintf("its clock is %s ms ahead, within %s ms", page.Number(float64(c.Offset)/1e6),
+				page.Number(float64(c.Within)/1e6))
 		}
-		says = append(says, fmt.Sprintf("%s of Prometheus, %s failed, %s", page.Many(p.Answers, "answer"), page.Brief(p.Failed), clock))
+		says = append(says, fmt.Sprintf("%s of Prometheus, %s failed, %s", page.Many(p.Answers, "answer"),
+			page.Brief(p.Failed), clock))
 	}
 	return strings.Join(says, "; ")
 }
@@ -94,13 +102,15 @@ func measuredNote(r *result.Run) string {
 func cacheBefore(c *result.CacheDiscipline) (did, note string) {
 	switch c.Done {
 	case result.CacheReset:
-		return "emptied", fmt.Sprintf("by POST %s, at %s", textpage.Plain(c.Call), page.Many(int64(c.Servers), "server"))
+		return "emptied", fmt.Sprintf("by POST %s, at %s", textpage.Plain(c.Call),
+			page.Many(int64(c.Servers), "server"))
 	case result.CacheSalt:
 		return "not matched", "prompts with the salt " + textpage.Plain(c.Salt) + ", which no earlier run has sent"
 	case result.CacheNewSeed:
 		return "not matched", "prompts of a seed of their own: the servers have no call to empty them"
 	case result.CacheWarmPass:
-		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed", page.Many(c.WarmRequests, "request"), page.Brief(c.WarmFailed))
+		return "warmed", fmt.Sprintf("by the whole workload: %s, of which %s failed",
+			page.Many(c.WarmRequests, "request"), page.Brief(c.WarmFailed))
 	}
 	return "not controlled", "whatever earlier requests left in the caches"
 }
@@ -112,20 +122,27 @@ func serverSection(s *Summary) page.Section {
 	}
 	p := &s.Series
 	over := func(title, about, label, unit string, series ...page.Series) page.Plot {
-		return page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "time since the start", XUnit: "s", YLabel: label, YUnit: unit, Series: series}
+		return page.Plot{Title: title, Text: about, Kind: page.Line, XLabel: "time since the start", XUnit: "s",
+			YLabel: label, YUnit: unit, Series: series}
 	}
-	t := page.Table{Head: []string{"", "figure", "note"}, Rows: rows, Align: []page.Align{page.Left, page.Right, page.Left}}
+	t := page.Table{Head: []string{"", "figure", "note"}, Rows: rows,
+		Align: []page.Align{page.Left, page.Right, page.Left}}
 	for _, row := range rows {
 		t.RowTerms = append(t.RowTerms, termOf(serverTerms[row[0]]))
 	}
 	return page.Section{
-		Title:  "Servers",
-		Text:   []string{"What the servers say of themselves. Their instants are of the clock of the run, as those of the client in the plots above."},
+		Title: "Servers",
+		Text: []string{"What the servers say of themselves. Their instants are of the clock of the run, as those " +
+			"of the client in the plots above."},
 		Tables: []page.Table{t},
 		Plots: slices.Concat(
-			defined("servers.running", over("Requests at the servers", "Of all engines together; the client's requests in flight are in the plot above.", "requests", "", p.Running, p.Waiting)),
+			defined("servers.running",
+				over("Requests at the servers",
+					"Of all engines together; the client's requests in flight are in the plot above.", "requests", "",
+					p.Running, p.Waiting)),
 			defined("servers.kv_cache_use", over("KV cache in use", "Mean of the engines.", "share", "", p.KVUse)),
-			defined("servers.prefix_hit_ratio", over("Prefix cache hit ratio", "Of the tokens that were looked up between one scrape and the next.", "share", "", p.ServerHits)),
+			defined("servers.prefix_hit_ratio", over("Prefix cache hit ratio",
+				"Of the tokens that were looked up between one scrape and the next.", "share", "", p.ServerHits)),
 			defined("servers.generated_tokens",
 				over("Tokens generated at the servers", "", "tokens per second", "", p.Generated),
 				over("Prompt tokens at the servers", "", "tokens per second", "", p.Prefilled),

@@ -58,10 +58,14 @@ func (c *sessionCollector) add(r *result.Result, end Outcome, before, after bool
 		return
 	}
 	q := sessionRequest{
-		key: key, row: r.RowID, parents: slices.Clone(r.Parents), due: r.DueNS, sent: orUnknown(r.SentNS), first: orUnknown(r.FirstTokenNS), done: orUnknown(r.DoneNS),
-		last: orUnknown(r.LastTokenNS), arrival: orUnknown(r.ArrivalNS), recordedE2E: orUnknown(r.RecordedE2ENS), think: orUnknown(r.ThinkNS), tool: orUnknown(r.ToolNS),
-		scopes: scopes, thread: orUnknown(r.Thread), turn: orUnknown(r.Turn), input: InputTokens(r), cached: orUnknown(r.Cached), output: orUnknown(r.Output), known: orUnknown(r.Known),
-		counted: r.Input != nil, uncertain: len(r.Uncertain) > 0 && r.Uncertain[0], end: end, before: before, after: after,
+		key: key, row: r.RowID, parents: slices.Clone(r.Parents), due: r.DueNS, sent: orUnknown(r.SentNS),
+		first: orUnknown(r.FirstTokenNS), done: orUnknown(r.DoneNS),
+		last: orUnknown(r.LastTokenNS), arrival: orUnknown(r.ArrivalNS), recordedE2E: orUnknown(r.RecordedE2ENS),
+		think: orUnknown(r.ThinkNS), tool: orUnknown(r.ToolNS),
+		scopes: scopes, thread: orUnknown(r.Thread), turn: orUnknown(r.Turn), input: InputTokens(r),
+		cached: orUnknown(r.Cached), output: orUnknown(r.Output), known: orUnknown(r.Known),
+		counted: r.Input != nil, uncertain: len(r.Uncertain) > 0 && r.Uncertain[0], end: end,
+		before: before, after: after,
 	}
 	if r.API == result.APIEmbeddings {
 		q.last = q.done
@@ -151,7 +155,9 @@ func (c *sessionCollector) sessions(run *result.Run) (all []session, known bool)
 	for i := range kept {
 		kept[i] = c.request(i)
 	}
-	slices.SortFunc(kept, func(a, b *sessionRequest) int { return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.row, b.row)) })
+	slices.SortFunc(kept, func(a, b *sessionRequest) int {
+		return cmp.Or(a.key.Compare(b.key), cmp.Compare(a.row, b.row))
+	})
 	trees := joinTrees(kept)
 	c.joined = len(trees) > 0
 	if c.joined {
@@ -170,7 +176,8 @@ func (c *sessionCollector) sessions(run *result.Run) (all []session, known bool)
 		}
 		s := session{key: key, requests: kept[from:to:to]}
 		for i := range s.requests {
-			s.linked = s.linked || slices.ContainsFunc(s.requests[i].parents, func(row int64) bool { p := s.at(row); return p >= 0 && p < i })
+			s.linked = s.linked || slices.ContainsFunc(s.requests[i].parents,
+				func(row int64) bool { p := s.at(row); return p >= 0 && p < i })
 		}
 		s.settle(!known || cut[s.key])
 		all = append(all, s)
@@ -221,7 +228,8 @@ func joinTrees(kept []*sessionRequest) joinedTrees {
 				if byRow == nil {
 					byRow = slices.Clone(kept)
 					slices.SortFunc(byRow, func(a, b *sessionRequest) int {
-						return cmp.Or(cmp.Compare(a.key.Round, b.key.Round), cmp.Compare(a.key.Play, b.key.Play), cmp.Compare(a.row, b.row))
+						return cmp.Or(cmp.Compare(a.key.Round, b.key.Round), cmp.Compare(a.key.Play, b.key.Play),
+							cmp.Compare(a.row, b.row))
 					})
 				}
 				if p := in(byRow, q.key.Round, q.key.Play, row); p != nil {
@@ -279,7 +287,8 @@ func (t *SessionTimes) Sessions() (out []SessionTime) {
 	all, _ := t.c.sessions(t.run)
 	for i := range all {
 		s := &all[i]
-		one := SessionTime{Key: s.key, Requests: len(s.requests), Outcome: s.outcome, StartNS: s.start, NS: s.end - s.start, Cut: s.cut}
+		one := SessionTime{Key: s.key, Requests: len(s.requests), Outcome: s.outcome, StartNS: s.start,
+			NS: s.end - s.start, Cut: s.cut}
 		for _, q := range s.requests {
 			if !slices.Contains(one.Sessions, q.key) {
 				one.Sessions = append(one.Sessions, q.key)
@@ -342,7 +351,9 @@ func (s *session) root() *sessionRequest {
 
 // at finds the request of a row, −1 where the session has none.
 func (s *session) at(row int64) int {
-	i, ok := slices.BinarySearchFunc(s.requests, row, func(q *sessionRequest, row int64) int { return cmp.Compare(q.row, row) })
+	i, ok := slices.BinarySearchFunc(s.requests, row, func(q *sessionRequest, row int64) int {
+		return cmp.Compare(q.row, row)
+	})
 	if !ok {
 		return -1
 	}
@@ -382,7 +393,8 @@ func (s *session) chain() bool {
 func (s *session) followed(i int) int {
 	of := -1
 	s.parents(i, func(p int) {
-		if s.requests[p].done >= 0 && (of < 0 || s.requests[p].done > s.requests[of].done || s.requests[p].done == s.requests[of].done && p < of) {
+		if s.requests[p].done >= 0 && (of < 0 || s.requests[p].done > s.requests[of].done ||
+			s.requests[p].done == s.requests[of].done && p < of) {
 			of = p
 		}
 	})
@@ -507,7 +519,8 @@ func (q *sessionRequest) pause(run *result.Run, from, to int64, step func(pathSt
 		think = int64(float64(to-from) * (float64(think) / float64(both)))
 		tool = to - from - think
 	}
-	for _, s := range [...]pathStep{{pathThink, from, from + think}, {pathTool, from + think, from + think + tool}, {pathWait, from + think + tool, to}} {
+	for _, s := range [...]pathStep{{pathThink, from, from + think}, {pathTool, from + think, from + think + tool},
+		{pathWait, from + think + tool, to}} {
 		if s.to > s.from {
 			step(s)
 		}

@@ -46,7 +46,8 @@ func sessionLines(s *Summary) (how, where string) {
 	for _, part := range []struct {
 		of   *PathPart
 		name string
-	}{{&o.Path.Server, "server"}, {&o.Path.Think, "think"}, {&o.Path.Tool, "tool"}, {&o.Path.Wait, "wait"}, {&o.Path.Client, "client"}} {
+	}{{&o.Path.Server, "server"}, {&o.Path.Think, "think"}, {&o.Path.Tool, "tool"}, {&o.Path.Wait, "wait"},
+		{&o.Path.Client, "client"}} {
 		if share := part.of.Share; share != nil && *share >= 0.0005 {
 			parts = append(parts, page.Percent(*share)+" "+part.name)
 		}
@@ -68,9 +69,11 @@ func sessionFacts(s *Summary) [][]string {
 	if o == nil {
 		return nil
 	}
-	note := fmt.Sprintf("%s succeeded, %s failed, %s censored: they had requests left when the run ended", page.Brief(o.Succeeded), page.Brief(o.Failed), page.Brief(o.Censored))
+	note := fmt.Sprintf("%s succeeded, %s failed, %s censored: they had requests left when the run ended",
+		page.Brief(o.Succeeded), page.Brief(o.Failed), page.Brief(o.Censored))
 	if o.CutUnknown {
-		note = fmt.Sprintf("%s failed; which of the others had requests left when the run ended, the results do not say, so that all count as censored", page.Brief(o.Failed))
+		note = fmt.Sprintf("%s failed; which of the others had requests left when the run ended, the results do not "+
+			"say, so that all count as censored", page.Brief(o.Failed))
 	}
 	rows := [][]string{{"Sessions", page.Brief(o.Sessions), note}}
 	add := func(name, figure, note string) {
@@ -86,7 +89,8 @@ func sessionFacts(s *Summary) [][]string {
 		add("Sample", page.Percent(*o.SampleShare), note)
 	}
 	if o.Outside > 0 {
-		add("Outside", page.Many(o.Outside, "session"), "began before the measured window or after it, and do not count")
+		add("Outside", page.Many(o.Outside, "session"),
+			"began before the measured window or after it, and do not count")
 	}
 	if o.Partial > 0 {
 		add("Partial", page.Many(o.Partial, "session"), "had begun before their first request here, and do not count")
@@ -99,7 +103,8 @@ func sessionFacts(s *Summary) [][]string {
 	add("Jobs per hour, user", numberOrDash(o.PerUser), "3600 ÷ mean completion time in s")
 	add("Jobs per hour, GPU", numberOrDash(o.PerGPU), "sessions per second · 3600 ÷ GPUs")
 	if o.SlowdownLacks != "" {
-		rows = append(rows, []string{"Slowdown", page.Many(o.Slowdown.Count, "session"), "compared with the recording: " + o.SlowdownLacks})
+		rows = append(rows, []string{"Slowdown", page.Many(o.Slowdown.Count, "session"),
+			"compared with the recording: " + o.SlowdownLacks})
 	}
 	return rows
 }
@@ -137,7 +142,8 @@ func spreadRows(s *Summary) (rows [][]string) {
 	for _, m := range []struct {
 		label string
 		of    *Spread
-	}{{"Slowdown", &o.Slowdown}, {"Requests", &o.Requests}, {"Input tokens", &o.Input}, {"Cached tokens", &o.Cached}, {"Output tokens", &o.Output}, {"Cost", o.Cost}} {
+	}{{"Slowdown", &o.Slowdown}, {"Requests", &o.Requests}, {"Input tokens", &o.Input}, {"Cached tokens", &o.Cached},
+		{"Output tokens", &o.Output}, {"Cost", o.Cost}} {
 		if m.of != nil && m.of.Count > 0 {
 			row := []string{m.label, page.Brief(m.of.Count)}
 			for _, v := range []*float64{m.of.Mean, m.of.P50, m.of.P90, m.of.P95, m.of.P99, m.of.Max} {
@@ -164,7 +170,8 @@ func pathRows(s *Summary) (rows [][]string) {
 		{"Server", &p.Server}, {"Server until first token", &p.Prefill}, {"Server decode", &p.Decode},
 		{"Think", &p.Think}, {"Tool", &p.Tool}, {"For the recorded time", &p.Wait}, {"Client late", &p.Client},
 	} {
-		rows = append(rows, []string{part.label, page.OrDash(part.of.MeanS, page.Short), page.OrDash(part.of.Share, page.Percent)})
+		rows = append(rows, []string{part.label, page.OrDash(part.of.MeanS, page.Short),
+			page.OrDash(part.of.Share, page.Percent)})
 	}
 	return rows
 }
@@ -185,7 +192,8 @@ func placeRows(of []PlaceGroup) (rows [][]string) {
 		case *g.Hi > g.Lo+1:
 			name += " to " + page.Count(*g.Hi-1)
 		}
-		rows = append(rows, append(append([]string{name}, g.row()...), page.OrDash(g.Cache.Measured, page.Percent), page.OrDash(g.Cache.Expected, page.Percent)))
+		rows = append(rows, append(append([]string{name}, g.row()...), page.OrDash(g.Cache.Measured, page.Percent),
+			page.OrDash(g.Cache.Expected, page.Percent)))
 	}
 	return rows
 }
@@ -195,22 +203,27 @@ func saySessions(s *Summary) []string {
 	o := s.Sessions
 	var says []string
 	if c := &o.Completion; c.P50 != nil {
-		text := fmt.Sprintf("Half of the sessions took no more than %s s from their first request to their last answer", inSeconds(c.P50))
+		text := fmt.Sprintf("Half of the sessions took no more than %s s from their first request to their last answer",
+			inSeconds(c.P50))
 		if c.P95 != nil {
 			text += fmt.Sprintf(", and 95 %% no more than %s s", inSeconds(c.P95))
 		}
 		text += fmt.Sprintf(" (completion of %s).", page.Many(c.Count, "session"))
 		if o.Censored > 0 && !o.CutUnknown {
-			text += fmt.Sprintf(" %s had requests left when the run ended and %s not in these figures, which are too low by that.", page.Many(o.Censored, "session"), page.Was(o.Censored))
+			text += fmt.Sprintf(" %s had requests left when the run ended and %s not in these figures, which are too "+
+				"low by that.", page.Many(o.Censored, "session"), page.Was(o.Censored))
 		}
 		says = append(says, text)
 	}
 	if p := o.Path; p != nil && p.Server.Share != nil {
-		says = append(says, fmt.Sprintf("Along the critical path the server had %s of that time, %s of it until first tokens; think time had %s, tools had %s.",
-			page.Percent(*p.Server.Share), page.OrDash(p.Prefill.Share, page.Percent), page.OrDash(p.Think.Share, page.Percent), page.OrDash(p.Tool.Share, page.Percent)))
+		says = append(says, fmt.Sprintf("Along the critical path the server had %s of that time, %s of it until "+
+			"first tokens; think time had %s, tools had %s.",
+			page.Percent(*p.Server.Share), page.OrDash(p.Prefill.Share, page.Percent), page.OrDash(p.Think.Share,
+				page.Percent), page.OrDash(p.Tool.Share, page.Percent)))
 	}
 	if d := &o.Slowdown; d.P50 != nil {
-		says = append(says, fmt.Sprintf("Half of the sessions took at most %s times as long as in the source (slowdown of %s).", page.Number(*d.P50), page.Many(d.Count, "session")))
+		says = append(says, fmt.Sprintf("Half of the sessions took at most %s times as long as in the source "+
+			"(slowdown of %s).", page.Number(*d.P50), page.Many(d.Count, "session")))
 	} else if o.SlowdownLacks != "" {
 		says = append(says, "How much longer they took than in the source is not known: "+o.SlowdownLacks+".")
 	}
@@ -229,7 +242,8 @@ func sessionSection(s *Summary) page.Section {
 			align[len(head)-1] = page.Left
 		}
 		if len(rows) > 0 {
-			sec.Tables = append(sec.Tables, page.Table{Caption: caption, Head: head, Rows: rows, HeadTerms: repeat(termOf(term), len(head)), Align: align})
+			sec.Tables = append(sec.Tables, page.Table{Caption: caption, Head: head, Rows: rows,
+				HeadTerms: repeat(termOf(term), len(head)), Align: align})
 		}
 	}
 	table("", []string{"sessions", "figure", "note"}, sessionFacts(s), "sessions")
@@ -256,12 +270,15 @@ func sessionSection(s *Summary) page.Section {
 		}
 		return fmt.Sprintf(" Drawn are %d of %s.", l.drawn, page.Count(int64(l.of)))
 	}
-	const how = "A lane is a thread of a session, named by the session's number in the workload; +1 and on are its further threads. Thick bars are requests, thin ones the time before them."
+	const how = "A lane is a thread of a session, named by the session's number in the workload; +1 and on are its " +
+		"further threads. Thick bars are requests, thin ones the time before them."
 	if l := s.Series.FirstSessions; l != nil {
-		sec.Plots = append(sec.Plots, l.plot("The first sessions over time", "Those of more than one request that began first. "+how+left(l), "time since the start"))
+		sec.Plots = append(sec.Plots, l.plot("The first sessions over time",
+			"Those of more than one request that began first. "+how+left(l), "time since the start"))
 	}
 	if l := s.Series.SlowSessions; l != nil {
-		sec.Plots = append(sec.Plots, l.plot("The slowest sessions", "Those that succeeded and took longest, each from its own begin."+left(l), "time since the session began"))
+		sec.Plots = append(sec.Plots, l.plot("The slowest sessions",
+			"Those that succeeded and took longest, each from its own begin."+left(l), "time since the session began"))
 	}
 	sec.Plots = defined("sessions.critical_path", sec.Plots...)
 	return sec
@@ -269,7 +286,8 @@ func sessionSection(s *Summary) page.Section {
 
 // withHits adds the hit ratios to a table of groups, which end its rows of text.
 func withHits(t *page.Table, rows [][]string) {
-	t.Head, t.HeadTerms = append(t.Head, "hit ratio", "expected"), append(t.HeadTerms, termOf("measured_ratio"), termOf("expected_ratio"))
+	t.Head, t.HeadTerms = append(t.Head, "hit ratio", "expected"), append(t.HeadTerms, termOf("measured_ratio"),
+		termOf("expected_ratio"))
 	for i, row := range rows {
 		t.Rows[i] = append(t.Rows[i], row[len(row)-2:]...)
 	}
@@ -432,7 +450,8 @@ var laneParts = []struct {
 	tone int
 	thin bool
 }{
-	{pathPrefill, "until first token", 2, false}, {pathDecode, "decode", 1, false}, {pathThink, "think", 3, true}, {pathTool, "tool", 4, true},
+	{pathPrefill, "until first token", 2, false}, {pathDecode, "decode", 1, false}, {pathThink, "think", 3, true},
+	{pathTool, "tool", 4, true},
 	{pathWait, "for the recorded time", 6, true}, {pathClient, "client late", 5, false},
 }
 
@@ -442,7 +461,8 @@ const leastDrawn = 1e6
 
 // plot is the chart of the lanes.
 func (l *lanes) plot(title, text, x string) page.Plot {
-	p := page.Plot{Title: title, Text: text, Kind: page.Lanes, XLabel: x, XUnit: "s", YLabel: "session", YNames: l.names}
+	p := page.Plot{Title: title, Text: text, Kind: page.Lanes, XLabel: x, XUnit: "s",
+		YLabel: "session", YNames: l.names}
 	for _, part := range laneParts {
 		b := l.bars[part.part]
 		b.Name, b.Tone, b.Thin = part.name, part.tone, part.thin

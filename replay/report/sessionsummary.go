@@ -105,8 +105,10 @@ func pathOf(parts [pathParts]int64, sessions int64) *Path {
 	one := func(ns int64) PathPart {
 		return PathPart{Rounded(float64(ns)/float64(sessions)/1e9, 1e9), Ratio(ns, total)}
 	}
-	return &Path{Server: one(parts[pathPrefill] + parts[pathDecode]), Prefill: one(parts[pathPrefill]), Decode: one(parts[pathDecode]),
-		Think: one(parts[pathThink]), Tool: one(parts[pathTool]), Wait: one(parts[pathWait]), Client: one(parts[pathClient])}
+	return &Path{Server: one(parts[pathPrefill] + parts[pathDecode]), Prefill: one(parts[pathPrefill]),
+		Decode: one(parts[pathDecode]),
+		Think:  one(parts[pathThink]), Tool: one(parts[pathTool]), Wait: one(parts[pathWait]),
+		Client: one(parts[pathClient])}
 }
 
 // A JudgedSession is what a contract is judged by of a session that began in the window.
@@ -135,9 +137,11 @@ type sessionFigures struct {
 
 // summarise sums the sessions up. from and to are the measured time, zeros says that a
 // missing count of cached tokens is none.
-func (c *sessionCollector) summarise(run *result.Run, all []session, known bool, from, to int64, zeros bool, newGroup func() *group) *sessionFigures {
+func (c *sessionCollector) summarise(run *result.Run, all []session, known bool, from, to int64, zeros bool,
+	newGroup func() *group) *sessionFigures {
 	f := &sessionFigures{share: c.share()}
-	for _, v := range []*sample.Values{&f.time, &f.recorded, &f.slowdown, &f.requests, &f.input, &f.cached, &f.outputs, &f.work} {
+	for _, v := range []*sample.Values{&f.time, &f.recorded, &f.slowdown, &f.requests, &f.input, &f.cached,
+		&f.outputs, &f.work} {
 		v.Limit = sessionRequests
 	}
 	o := &f.out
@@ -201,7 +205,8 @@ func incomparable(run *result.Run) string {
 		return fmt.Sprintf("the run was %s times as fast as what was recorded", page.Number(run.Speed))
 	case load != nil && (load.ThinkScale != 1 || load.ToolScale != 1):
 		return "think or tool times were scaled"
-	case load != nil && load.Counts != nil && load.Counts.GapCap.Times+load.Counts.IdleCap.Times+load.Counts.TreeCap.Times > 0:
+	case load != nil && load.Counts != nil &&
+		load.Counts.GapCap.Times+load.Counts.IdleCap.Times+load.Counts.TreeCap.Times > 0:
 		return "waits were cut to a cap"
 	}
 	return ""
@@ -241,7 +246,8 @@ func (f *sessionFigures) finish(lacks string, from, to int64) {
 	case f.unrecorded > 0 && f.unrecorded == o.Succeeded:
 		o.SlowdownLacks = "the source does not say how long requests took"
 	case f.unrecorded > 0:
-		o.SlowdownLacks = fmt.Sprintf("of %s the source does not say when they ended", page.Many(f.unrecorded, "session"))
+		o.SlowdownLacks = fmt.Sprintf("of %s the source does not say when they ended",
+			page.Many(f.unrecorded, "session"))
 	}
 	if to > from && !o.CutUnknown {
 		o.PerS = Rounded(float64(f.ended)/f.share/float64(to-from)*1e9, 1e9)
@@ -250,7 +256,8 @@ func (f *sessionFigures) finish(lacks string, from, to int64) {
 		o.PerUser = Rounded(3600e9/f.time.Mean(), 1e6)
 	}
 	o.Path = pathOf(f.path, o.Succeeded)
-	o.Requests, o.Input, o.Cached, o.Output = spreadOf(&f.requests), spreadOf(&f.input), spreadOf(&f.cached), spreadOf(&f.outputs)
+	o.Requests, o.Input, o.Cached, o.Output = spreadOf(&f.requests), spreadOf(&f.input), spreadOf(&f.cached),
+		spreadOf(&f.outputs)
 }
 
 // cost shares the cost of the run by the work of sessions: price is that of all GPUs over the

@@ -21,7 +21,8 @@ const (
 )
 
 // errNoStamps says that there is nothing to take the kernel's instants from.
-var errNoStamps = errors.New("report: the results have no receive timestamps of the kernel: Linux gives them over HTTP/1.1 without TLS or a proxy, to runs of this version or a later one")
+var errNoStamps = errors.New("report: the results have no receive timestamps of the kernel: Linux gives them over " +
+	"HTTP/1.1 without TLS or a proxy, to runs of this version or a later one")
 
 // lateRead is how much later than the kernel's timestamp a read may be. What is above is
 // the client's doing. Waking a goroutine takes some 0.1 ms.
@@ -290,7 +291,8 @@ func (m *stallMeter) receipt() *Receipt {
 	if m.delays.N == 0 {
 		return nil
 	}
-	out := &Receipt{Instants: InstantsRead, Stamped: Ratio(m.delays.N, m.events), Uncertain: m.uncertain, UncertainFirst: m.uncertainFirst}
+	out := &Receipt{Instants: InstantsRead, Stamped: Ratio(m.delays.N, m.events), Uncertain: m.uncertain,
+		UncertainFirst: m.uncertainFirst}
 	if m.kernel {
 		out.Instants = InstantsKernel
 	}

@@ -201,7 +201,8 @@ func (c *Curve) steady(s *Steady, requests int) (Interval, bool) {
 	// The level at the end of bin i holds for bin i+1.
 	each := (last - first) / (batches * mserBatch) // bins of an observation
 	if first < 0 || each == 0 || requests < minSteady {
-		s.Reason = fmt.Sprintf("%s in %s s are too few to tell", page.Many(int64(requests), "request"), page.Number(float64(max(last-first, 0))*float64(c.width)/1e9))
+		s.Reason = fmt.Sprintf("%s in %s s are too few to tell", page.Many(int64(requests), "request"),
+			page.Number(float64(max(last-first, 0))*float64(c.width)/1e9))
 		return Interval{}, false
 	}
 	observations := make([]float64, (last-first)/each)
@@ -312,11 +313,14 @@ func unsettled(s *Steady, observations []float64, width float64) string {
 	number := func(v float64) string { return page.Number(*Rounded(v, 10)) }
 	switch {
 	case trend && change > steadyChange:
-		return fmt.Sprintf("the requests in flight grew from %s to %s in %s s, so that more were sent than the server finished", number(parts[0]), number(parts[steadyParts-1]), in)
+		return fmt.Sprintf("the requests in flight grew from %s to %s in %s s, so that more were sent than the "+
+			"server finished", number(parts[0]), number(parts[steadyParts-1]), in)
 	case trend && change < -steadyChange:
-		return fmt.Sprintf("the requests in flight fell from %s to %s in %s s", number(parts[0]), number(parts[steadyParts-1]), in)
+		return fmt.Sprintf("the requests in flight fell from %s to %s in %s s", number(parts[0]),
+			number(parts[steadyParts-1]), in)
 	case wanders:
-		return fmt.Sprintf("the requests in flight wandered between %s and %s in %s s, more slowly than chance does", number(slices.Min(parts)), number(slices.Max(parts)), in)
+		return fmt.Sprintf("the requests in flight wandered between %s and %s in %s s, more slowly than chance does",
+			number(slices.Min(parts)), number(slices.Max(parts)), in)
 	}
 	return ""
 }
@@ -420,11 +424,14 @@ func (in *inside) finish(s *Steady) {
 	}
 	switch {
 	case in.sent < minSteady:
-		s.Reason = fmt.Sprintf("%s %s sent and finished in the %s s from %s s on in which the requests in flight had settled; %d are needed",
-			page.Many(in.sent, "request"), page.Was(in.sent), page.Number(s.Window.DurationS), page.Number(s.Window.FromS), minSteady)
+		s.Reason = fmt.Sprintf("%s %s sent and finished in the %s s from %s s on in which the requests in flight had "+
+			"settled; %d are needed",
+			page.Many(in.sent, "request"), page.Was(in.sent), page.Number(s.Window.DurationS),
+			page.Number(s.Window.FromS), minSteady)
 		return
 	case s.Little == nil || math.Abs(*s.Little-1) > littleLimit:
-		s.Reason = fmt.Sprintf("from %s s to %s s there were %s times as many requests in flight as Little's law gives, so that they did not come and go at one rate",
+		s.Reason = fmt.Sprintf("from %s s to %s s there were %s times as many requests in flight as Little's law "+
+			"gives, so that they did not come and go at one rate",
 			page.Number(s.Window.FromS), page.Number(s.Window.ToS), numberOrDash(s.Little))
 		return
 	}
@@ -465,9 +472,11 @@ func saySteady(s *Steady) []string {
 	case s.Reason != "":
 		return []string{"No steady state: " + s.Reason + "."}
 	}
-	out := fmt.Sprintf("Steady from %s s to %s s, with %s requests in flight. %s requests, %s prompt tokens and %s output tokens per second; %s sent and finished inside have the latencies.",
+	out := fmt.Sprintf("Steady from %s s to %s s, with %s requests in flight. %s requests, %s prompt tokens and %s "+
+		"output tokens per second; %s sent and finished inside have the latencies.",
 		page.Number(s.Window.FromS), page.Number(s.Window.ToS), page.Number(*s.InFlight),
-		page.Number(*s.RequestsPerS), page.Number(*s.PromptTokensPerS), page.OrDash(s.OutputTokensPerS, page.Number), page.Many(s.Inside, "request"))
+		page.Number(*s.RequestsPerS), page.Number(*s.PromptTokensPerS), page.OrDash(s.OutputTokensPerS, page.Number),
+		page.Many(s.Inside, "request"))
 	return []string{out}
 }
 
@@ -477,7 +486,8 @@ func steadySection(s *Steady) page.Section {
 		sec.Title = "Steady state"
 	}
 	if rows := steadyRows(s); rows != nil {
-		sec.Tables = []page.Table{{Caption: "Latency in ms, of requests sent and finished inside", Head: latencyHead, Rows: rows, HeadTerms: repeat(termOf("latencies of the steady state"), len(latencyHead))}}
+		sec.Tables = []page.Table{{Caption: "Latency in ms, of requests sent and finished inside", Head: latencyHead,
+			Rows: rows, HeadTerms: repeat(termOf("latencies of the steady state"), len(latencyHead))}}
 	}
 	return sec
 }

@@ -37,8 +37,9 @@ type Summary struct {
 	Tenants       *Tenants       `json:"tenants,omitempty"`  // absent where the workload has no two users
 	Sessions      *Sessions      `json:"sessions,omitempty"` // absent when no session has more than one request
 	ByTurn        []PlaceGroup   `json:"by_turn,omitempty"`  // absent when no request has a later turn than the first
-	ByDepth       []PlaceGroup   `json:"by_depth,omitempty"` // absent when all sessions are chains, whose depths are turns
-	Efficiency    *Efficiency    `json:"efficiency"`
+	// absent when all sessions are chains, whose depths are turns
+	ByDepth    []PlaceGroup `json:"by_depth,omitempty"`
+	Efficiency *Efficiency  `json:"efficiency"`
 
 	Diagnoses []Diagnosis `json:"diagnoses"`
 	Warnings  []Warning   `json:"warnings"`
@@ -246,8 +247,9 @@ type Cache struct {
 	PromptTokens int64    `json:"prompt_tokens"`
 	Measured     *float64 `json:"measured_ratio"`
 	Expected     *float64 `json:"expected_ratio"`
-	ExpectedFrom string   `json:"expected_from,omitempty"` // of the whole run: [fromPrompts], [fromReplies] or [fromWarmUp]
-	Difference   *float64 `json:"difference"`              // measured − expected
+	// of the whole run: [fromPrompts], [fromReplies] or [fromWarmUp]
+	ExpectedFrom string   `json:"expected_from,omitempty"`
+	Difference   *float64 `json:"difference"` // measured − expected
 	RoundingLoss *float64 `json:"rounding_loss"`
 
 	otherBlock int64 // tokens of a block with which what was measured is expected, where Block is not it; else 0

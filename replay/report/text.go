@@ -83,7 +83,8 @@ func writeAnswer(p *textpage.Page, s *Summary, lines int, rest string) {
 	for _, d := range s.Diagnoses {
 		cause := textpage.New(textpage.Options{Width: p.Width()})
 		cause.Line("Likely cause  ", d.Text)
-		if d.Code != leadClient && p.Lines()+cause.Lines()+1+foot.Lines() <= lines { // the verdict says so of the client
+		if d.Code != leadClient && p.Lines()+cause.Lines()+1+foot.Lines() <= lines {
+			// the verdict says so of the client
 			p.Append(cause)
 		}
 	}
@@ -183,8 +184,10 @@ func answerLatencies(s *Summary) [][]string {
 	var rows [][]string
 	for _, m := range list {
 		if m.stat.Count > 0 {
-			rows = append(rows, []string{m.label, page.OrDash(m.stat.Mean, page.Short), page.OrDash(m.stat.P50, page.Short),
-				page.OrDash(m.stat.P95, page.Short), page.OrDash(m.stat.P99, page.Short), page.OrDash(m.stat.Max, page.Short)})
+			rows = append(rows, []string{m.label, page.OrDash(m.stat.Mean, page.Short),
+				page.OrDash(m.stat.P50, page.Short),
+				page.OrDash(m.stat.P95, page.Short), page.OrDash(m.stat.P99, page.Short),
+				page.OrDash(m.stat.Max, page.Short)})
 		}
 	}
 	return rows
@@ -243,7 +246,8 @@ func writeOwn(p *textpage.Page, s *Summary) {
 	p.Facts("Run", overview(s))
 	p.Table("Latency in ms", latencyHead, latencyRows(s))
 	if s.Requests.Succeeded > 0 { // how to read the table
-		p.Line("  ", "From sent is what the server took; from schedule adds what a request waited in the client. – is too few values.")
+		p.Line("  ", "From sent is what the server took; from schedule adds what a request waited in the client. – "+
+			"is too few values.")
 		if per := s.Tokens.PerEvent; per != nil && *per == 1 {
 			p.Line("  ", "Every event carried one token, so that chunk ITL and token ITL are the same.")
 		}
@@ -336,7 +340,8 @@ func overview(s *Summary) [][]string {
 	}
 	if r.WarmUp+r.CoolDown > 0 {
 		rows = append(rows, []string{"Not measured", page.Many(r.WarmUp+r.CoolDown, "request"),
-			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", page.Brief(r.WarmUp), page.Brief(r.CoolDown))})
+			fmt.Sprintf("%s to warm up and %s to cool down, sent as well", page.Brief(r.WarmUp),
+				page.Brief(r.CoolDown))})
 	}
 	if n := s.Run.Beyond; n > 0 {
 		rows = append(rows, []string{"Beyond", page.Many(n, "request"),
@@ -397,7 +402,8 @@ func retryRows(s *Summary) [][]string {
 	}
 	return append(rows, []string{"Retried", page.Many(r.Retried, "request"),
 		fmt.Sprintf("%s in %s; %s asked for a later try by Retry-After; latencies include the retries",
-			page.Brief(r.Succeeded)+" succeeded", page.Many(r.Attempts, "further attempt"), page.Many(r.AskedLater, "answer"))})
+			page.Brief(r.Succeeded)+" succeeded", page.Many(r.Attempts, "further attempt"),
+			page.Many(r.AskedLater, "answer"))})
 }
 
 // partRows say which part of the workload was sent, how often, and what was sent

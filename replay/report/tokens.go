@@ -65,7 +65,8 @@ func (t *tokenCounts) addTokens(r *result.Result) {
 		t.output.add(*r.Output)
 		if r.WantOutput != nil {
 			t.tokens.OutputMiss.add(*r.Output, *r.WantOutput)
-			if r.OutputFrom == result.FromUsage && *r.Output > max(*r.WantOutput, 1) { // one is the least that is asked for
+			if r.OutputFrom == result.FromUsage && *r.Output > max(*r.WantOutput, 1) {
+				// one is the least that is asked for
 				t.outputsLonger++
 			}
 		}

@@ -50,7 +50,8 @@ func judge(s *Summary, limits Limits) Verdict {
 	j := judgement{reasons: []Reason{}, checks: []Check{}}
 	why := "no request succeeded" + cause(s)
 	if r := &s.Requests; r.Rows == 0 && r.CoolDown > 0 {
-		why = fmt.Sprintf("all %s belong to the warm-up or the cool-down: measure for longer", page.Many(r.all(), "request"))
+		why = fmt.Sprintf("all %s belong to the warm-up or the cool-down: measure for longer",
+			page.Many(r.all(), "request"))
 	} else if r.Rows == 0 && r.WarmUp > 0 {
 		why = fmt.Sprintf("all %s belong to the warm-up: measure for longer", page.Many(r.all(), "request"))
 	}
@@ -68,21 +69,26 @@ func judge(s *Summary, limits Limits) Verdict {
 
 	// Whether the run was the one that was asked for.
 	run := &s.Run
-	j.check(codeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""), "the run ended early: %s", run.EndedEarly)
+	j.check(codeEndedEarly, against(float64(run.NotSent), 0, "requests", run.EndedEarly == ""),
+		"the run ended early: %s", run.EndedEarly)
 	n := max(run.NotSent, s.Requests.NotSent)
-	j.check(codeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent", page.Many(n, "request"), page.Was(n))
+	j.check(codeNotSent, atMost(float64(n), 0, "requests"), "%s of the workload %s never sent",
+		page.Many(n, "request"), page.Was(n))
 	j.check(codeUnprepared, atMost(float64(run.Unprepared), 0, "requests"),
 		"no prompt could be made for %s of the workload: %s", page.Many(run.Unprepared, "row"), run.Unready)
 	if counted := s.Tokens.OutputSources[result.FromTokenizer]; run.Guessed {
 		j.check(codeGuessed, atMost(float64(counted), 0, "requests"),
-			"the server sent no usage for %s, whose output was counted by %s: nobody said that it is the server's tokenizer, so TPOT and output tokens per second are guesses. Name it with --tokenizer", page.Many(counted, "request"), run.Tokenizer)
+			"the server sent no usage for %s, whose output was counted by %s: nobody said that it is the server's "+
+				"tokenizer, so TPOT and output tokens per second are guesses. Name it with --tokenizer",
+			page.Many(counted, "request"), run.Tokenizer)
 	}
 	due, all := run.Requests+run.Unprepared, s.Requests.all()
 	j.check(codeRowsMissing, against(float64(all), float64(due), "requests", due <= all),
 		"there are results of %s, but the run had %s", page.Many(all, "request"), page.Brief(due))
 	if len(run.Shards) > 0 {
 		apart, furthest := result.StartedApart(run.Shards)
-		j.check(codeShards, atMost(float64(apart), 0, "shards"), "%s of %d started at another time than the others, by up to %v: the load was never whole",
+		j.check(codeShards, atMost(float64(apart), 0, "shards"),
+			"%s of %d started at another time than the others, by up to %v: the load was never whole",
 			page.Many(int64(apart), "shard"), len(run.Shards), furthest.Round(time.Second))
 	}
 	return Verdict{Trustworthy: len(j.reasons) == 0, Reasons: j.reasons, Loosened: limits.Loosened(), Checks: j.checks}
@@ -139,18 +145,21 @@ func (j *judgement) lag(s *Summary, limits Limits) {
 	} {
 		value, what := c.value, fmt.Sprintf("the %s of the send lag", c.name)
 		if value == nil {
-			value, what = lag.Max, fmt.Sprintf("the largest send lag of %s, too few for a %s,", page.Many(lag.Count, "request"), c.name)
+			value, what = lag.Max, fmt.Sprintf("the largest send lag of %s, too few for a %s,",
+				page.Many(lag.Count, "request"), c.name)
 		}
 		if value == nil {
 			j.check(c.code, unmeasured(ms(c.limit), "ms"), "")
 			continue
 		}
-		j.check(c.code, atMost(*value, ms(c.limit), "ms"), "%s is %s ms; the limit is %s ms", what, page.Beside(*value, ms(c.limit)), page.Number(ms(c.limit)))
+		j.check(c.code, atMost(*value, ms(c.limit), "ms"), "%s is %s ms; the limit is %s ms", what,
+			page.Beside(*value, ms(c.limit)), page.Number(ms(c.limit)))
 	}
 	limit := ms(limits.LagDrift)
 	if d := s.LagDriftMS; d != nil {
 		j.check(codeLagDrift, atMost(*d, limit, "ms"),
-			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms", page.Beside(*d, limit), page.Number(limit))
+			"the median send lag grew by %s ms from the first to the last quarter of the run; the limit is %s ms",
+			page.Beside(*d, limit), page.Number(limit))
 	} else {
 		j.check(codeLagDrift, unmeasured(limit, "ms"), "")
 	}
@@ -181,19 +190,24 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 			j.check(code, c, "")
 			return
 		}
-		j.check(code, atMost(*share, limit, "share"), format, append([]any{page.Percent(*share)}, append(args, page.Percent(limit))...)...)
+		j.check(code, atMost(*share, limit, "share"), format,
+			append([]any{page.Percent(*share)}, append(args, page.Percent(limit))...)...)
 	}
 	var seen []string // what of the client's own delays was seen
 	if r := s.Run.Stalls; r != nil {
-		seen = append(seen, fmt.Sprintf("%s, the longest %s ms", page.Many(r.Count, "stall"), page.Number(float64(r.LongestNS)/1e6)))
+		seen = append(seen, fmt.Sprintf("%s, the longest %s ms", page.Many(r.Count, "stall"),
+			page.Number(float64(r.LongestNS)/1e6)))
 	}
-	ttft := "client stalls were %s of the times to first token, in %s of %s (%s), and TTFT may be too long by that; the limit is %s"
+	ttft := "client stalls were %s of the times to first token, in %s of %s (%s), and TTFT may be too long by that; " +
+		"the limit is %s"
 	gap := "client stalls were %s of a gap between tokens at p99 (%s); the limit is %s"
 	switch r := s.Receipt; {
 	case r == nil:
 	case r.Instants == InstantsKernel:
-		ttft = "requests whose first token has no certain instant are left out: they are %s of the times to first token, in %s of %s (%s); the limit is %s"
-		gap = "gaps between tokens whose ends have no certain instant are left out: at p99 they are %s of a gap (%s); the limit is %s"
+		ttft = "requests whose first token has no certain instant are left out: they are %s of the times to first " +
+			"token, in %s of %s (%s); the limit is %s"
+		gap = "gaps between tokens whose ends have no certain instant are left out: at p99 they are %s of a gap " +
+			"(%s); the limit is %s"
 	case r.Delay.Max != nil:
 		ttft = strings.Replace(ttft, "stalls", "stalls and late reads", 1)
 		gap = strings.Replace(gap, "stalls", "stalls and late reads", 1)
@@ -225,7 +239,8 @@ func (j *judgement) stalls(s *Summary, limits Limits) {
 			j.check(c.code, check, "")
 			continue
 		}
-		j.check(c.code, atMost(*c.late, limit, "ms"), "%s tokens were read %s ms late at p99 (%s), and p99 of %s is too long by that; the limit is %s ms",
+		j.check(c.code, atMost(*c.late, limit, "ms"),
+			"%s tokens were read %s ms late at p99 (%s), and p99 of %s is too long by that; the limit is %s ms",
 			c.what, page.Beside(*c.late, limit), strings.Join(seen, "; "), c.metric, page.Number(limit))
 	}
 }
@@ -243,7 +258,8 @@ func (j *judgement) machine(s *Summary, limits Limits) {
 			had = fmt.Sprintf("the %s cores that its control group allows", page.Number(cores))
 		}
 		if c.ThrottledNS > 0 {
-			had += fmt.Sprintf(", throttled in %s for %s ms in all", page.Many(c.Throttled, "period"), page.Number(ms(time.Duration(c.ThrottledNS))))
+			had += fmt.Sprintf(", throttled in %s for %s ms in all", page.Many(c.Throttled, "period"),
+				page.Number(ms(time.Duration(c.ThrottledNS))))
 		}
 		if share := c.StealShare; share != nil && *share > 0 {
 			cores *= 1 - min(*share, 0.999)
@@ -254,9 +270,11 @@ func (j *judgement) machine(s *Summary, limits Limits) {
 		share := run.ClientCPU / cores
 		cpu = against(share, limits.CPU, "share", share < limits.CPU)
 	}
-	j.check(codeCPU, cpu, "the client used %.2f of %s; from %s on, its own waiting is in the latencies", run.ClientCPU, had, page.Percent(limits.CPU))
+	j.check(codeCPU, cpu, "the client used %.2f of %s; from %s on, its own waiting is in the latencies", run.ClientCPU,
+		had, page.Percent(limits.CPU))
 	stalled := run.StalledNS
-	if r := run.Stalls; r != nil && s.Stalled != nil && r.Count == int64(len(r.Intervals)) && stalled <= r.LongestNS+stallsApart {
+	if r := run.Stalls; r != nil && s.Stalled != nil && r.Count == int64(len(r.Intervals)) &&
+		stalled <= r.LongestNS+stallsApart {
 		stalled = int64(*s.Stalled.InFlightMax * 1e6) // the heartbeat saw all of them, and nobody waited in the others
 	}
 	for _, c := range []struct {
@@ -265,9 +283,13 @@ func (j *judgement) machine(s *Summary, limits Limits) {
 		limit time.Duration
 		words string
 	}{
-		{codeGCPause, run.GCPauseMaxNS, limits.GCPause, "a garbage collection stopped the client for %s ms; the limit is %s ms"},
-		{codeStalled, stalled, limits.Stall, "client stall of %s ms: the process was stopped, suspended or starved; the limit is %s ms"},
-		{codeClock, run.ClockJumpNS, limits.ClockJump, "the wall clock jumped by %s ms against the monotonic one: it was set, or the machine was suspended; the limit is %s ms"},
+		{codeGCPause, run.GCPauseMaxNS, limits.GCPause,
+			"a garbage collection stopped the client for %s ms; the limit is %s ms"},
+		{codeStalled, stalled, limits.Stall,
+			"client stall of %s ms: the process was stopped, suspended or starved; the limit is %s ms"},
+		{codeClock, run.ClockJumpNS, limits.ClockJump,
+			"the wall clock jumped by %s ms against the monotonic one: it was set, or the machine was suspended; the " +
+				"limit is %s ms"},
 	} {
 		value, limit := ms(time.Duration(c.value)), ms(c.limit)
 		j.check(c.code, atMost(value, limit, "ms"), c.words, page.Beside(value, limit), page.Number(limit))
@@ -284,14 +306,18 @@ func (j *judgement) outcomes(s *Summary, limits Limits) {
 			j.check(code, unmeasured(limit, "share"), "")
 			return
 		}
-		j.check(code, atMost(*part, limit, "share"), format+", %s %s; the limit is %s", append(args, page.Percent(*part), whole, page.Percent(limit))...)
+		j.check(code, atMost(*part, limit, "share"), format+", %s %s; the limit is %s",
+			append(args, page.Percent(*part), whole, page.Percent(limit))...)
 	}
 	ended := r.Succeeded + r.Failed
 	if run.Simulated == "" {
 		share(codeHeldBack, run.HeldBack, max(run.Requests, r.all(), run.HeldBack), limits.HeldBack, workload,
-			"%s waited for the limit of %d in flight, so the client shaped the load", page.Many(run.HeldBack, "request"), run.InFlightLimit)
-		share(codeConnect, r.Unconnected, ended, limits.Connect, those, "%s found no connection", page.Many(r.Unconnected, "request"))
-		share(CodeRefused, r.Refused, ended, limits.Refused, those, "the server refused %s with 429 or 503", page.Many(r.Refused, "request"))
+			"%s waited for the limit of %d in flight, so the client shaped the load", page.Many(run.HeldBack,
+				"request"), run.InFlightLimit)
+		share(codeConnect, r.Unconnected, ended, limits.Connect, those, "%s found no connection",
+			page.Many(r.Unconnected, "request"))
+		share(CodeRefused, r.Refused, ended, limits.Refused, those, "the server refused %s with 429 or 503",
+			page.Many(r.Refused, "request"))
 	}
 	share(CodeErrors, r.Failed, ended, limits.Errors, those, "%s failed", page.Many(r.Failed, "request"))
 	if n := len(j.reasons); n > 0 && j.reasons[n-1].Code == CodeErrors {
@@ -328,7 +354,9 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 		how = "counted " + other
 	}
 	share(codePrompts, prompts, limits.Prompt,
-		"the server %s, %s off in all: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json, and what its template adds with --template-tokens", how, page.OrDash(prompts, page.Percent))
+		"the server %s, %s off in all: name its tokenizer with --tokenizer, by name or as the path of its "+
+			"tokenizer.json, and what its template adds with --template-tokens", how,
+		page.OrDash(prompts, page.Percent))
 
 	outputs := s.Tokens.OutputMiss.share()
 	if string(run.Sampling["ignore_eos"]) != "true" || run.Prompts == result.PromptsVerbatim {
@@ -339,7 +367,9 @@ func (j *judgement) delivered(s *Summary, limits Limits) {
 		fewer = "fewer"
 	}
 	share(codeOutputs, outputs, limits.Output,
-		"answers had %s %s output tokens than were asked for: the server did not keep to ignore_eos and min_tokens. Use one that does, or let it end its answers by itself with --force-output=false", page.OrDash(outputs, page.Percent), fewer)
+		"answers had %s %s output tokens than were asked for: the server did not keep to ignore_eos and min_tokens. "+
+			"Use one that does, or let it end its answers by itself with --force-output=false", page.OrDash(outputs,
+			page.Percent), fewer)
 
 	extra := s.extraHits()
 	if prompts != nil && !atMost(*prompts, limits.Prompt, "share").Holds {
@@ -358,7 +388,9 @@ var saidBy = map[string][]string{
 
 func (s *Summary) dropSaidWarnings() {
 	for _, r := range s.Verdict.Reasons {
-		s.Warnings = slices.DeleteFunc(s.Warnings, func(w Warning) bool { return slices.Contains(saidBy[r.Code], w.Code) })
+		s.Warnings = slices.DeleteFunc(s.Warnings, func(w Warning) bool {
+			return slices.Contains(saidBy[r.Code], w.Code)
+		})
 	}
 }
 

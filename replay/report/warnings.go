@@ -64,16 +64,19 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	if len(s.Run.Uncounted) > 0 {
 		template = ": what the server's template adds could not be measured and is not in it"
 		if n := s.Run.Overhead; n > 0 {
-			template = fmt.Sprintf(": what the server's template adds could not be measured, and was given as %s", page.Many(int64(n), "token"))
+			template = fmt.Sprintf(": what the server's template adds could not be measured, and was given as %s",
+				page.Many(int64(n), "token"))
 		}
 	}
 	if byTokenizer > 0 {
-		estimates = "; a tokenizer's counts are estimates, and so is what rests on them: TPOT, token ITL and output tokens per second"
+		estimates = "; a tokenizer's counts are estimates, and so is what rests on them: TPOT, token ITL and output " +
+			"tokens per second"
 		lengths = fmt.Sprintf("; %s of the lengths %s estimated", page.Brief(byTokenizer), page.Was(byTokenizer))
 	}
 	other := otherTokenizer(s)
 	warn(other != "", warnTokenizer,
-		"the server counted %s, in %s: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes",
+		"the server counted %s, in %s: name its tokenizer with --tokenizer, by name or as the path of its "+
+			"tokenizer.json. Prompts had other lengths than the workload's, and shared other prefixes",
 		other, page.Many(p.Compared, "request"))
 	warn(p.SumAbs > 0 && other == "", warnPromptLength,
 		"the server counted other prompt lengths than wanted in %s: by %s in all, by at most %d",
@@ -84,43 +87,54 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 	}
 	unreported := ok - t.PromptFromUsage - impossibleInput
 	warn(unreported > 0, warnNoPromptUsage,
-		"the server did not report prompt tokens for %s; their prompts count as the workload asked, which is an estimate%s",
+		"the server did not report prompt tokens for %s; their prompts count as the workload asked, which is "+
+			"an estimate%s",
 		page.Many(unreported, "request"), template)
 	warn(o.SumAbs > 0, warnOutputLength,
 		"%s %s shorter than wanted and %s longer: by %s in all, by at most %d%s",
-		page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token"), o.MaxAbs, lengths)
+		page.Many(o.Fewer, "output"), page.Was(o.Fewer), page.Brief(o.More), page.Many(o.SumAbs, "token"),
+		o.MaxAbs, lengths)
 	warn(t.OutputSources[result.FromUsage]+t.OutputSources[impossible] < ok, warnOutputCounted,
 		"output tokens come from the server's usage for %s, from a tokenizer for %s, and from neither for %s%s",
-		page.Many(t.OutputSources[result.FromUsage], "request"), page.Brief(byTokenizer), page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
+		page.Many(t.OutputSources[result.FromUsage], "request"), page.Brief(byTokenizer),
+		page.Brief(t.OutputSources["none"]+t.OutputSources["other"]), estimates)
 	warn(zeros, warnZerosLeftOut,
 		"the server reports cached tokens but never a zero, so a missing count was taken as none (as vLLM means it)")
 	ratios := s.Cache.Measured != nil || s.Cache.Expected != nil
 	warn(ratios && s.Cache.RowsLeftOut > 0, warnCacheRows,
-		"the hit ratios leave out %s without the counts that they need", page.Many(s.Cache.RowsLeftOut, "successful request"))
+		"the hit ratios leave out %s without the counts that they need", page.Many(s.Cache.RowsLeftOut,
+			"successful request"))
 	warn(s.Cache.Block == nil && ok > 0 && s.Run.Read == nil, warnNoBlockSize,
 		"the server's block size is not known, so no hit ratio can be expected of it")
 	warn(s.Run.Timing == result.ClosedLoop, warnClosedLoop,
-		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its waiting does not show, so these latencies are not those of users, who come on their own account")
+		"a closed loop sends only as fast as the server answers: a server that is saturated gets less load and its "+
+			"waiting does not show, so these latencies are not those of users, who come on their own account")
 	warn(s.Run.Skipped > 0, warnSkipped,
-		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(s.Run.Skipped, "later turn"), page.Was(s.Run.Skipped))
+		"%s %s not sent, since a turn before failed: sessions ended sooner than in the source", page.Many(s.Run.Skipped,
+			"later turn"), page.Was(s.Run.Skipped))
 	warn(s.Run.ReadLate > 0, warnReadLate,
-		"%s %s due before %s could be read, since too many rows waited for their parents; each was sent late and counts as such",
+		"%s %s due before %s could be read, since too many rows waited for their parents; each was sent late and "+
+			"counts as such",
 		page.Many(s.Run.ReadLate, "row"), page.Was(s.Run.ReadLate), it(s.Run.ReadLate))
 	if p := s.Run.Selection; p != nil && p.Prime != nil {
 		warn(p.Prime.Failed > 0, warnPrime,
-			"%s of the %s that prime the cache failed, so that it held less than meant when the run began", page.Brief(p.Prime.Failed), page.Many(p.Prime.Prompts, "prompt"))
+			"%s of the %s that prime the cache failed, so that it held less than meant when the run began",
+			page.Brief(p.Prime.Failed), page.Many(p.Prime.Prompts, "prompt"))
 	}
 	serverWarnings(s, warn)
 	warn(counts.promptsCut > 0, warnPromptCut,
-		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, so less was computed than the workload asks", page.Many(counts.promptsCut, "request"))
+		"the server counted far fewer tokens than were sent in %s, and reported no error: it cut prompts silently, "+
+			"so less was computed than the workload asks", page.Many(counts.promptsCut, "request"))
 	warn(counts.outputsLonger > 0, warnOutputLonger,
-		"%s %s longer than the most that was asked for: the server does not keep to max_tokens", page.Many(counts.outputsLonger, "output"), page.Was(counts.outputsLonger))
+		"%s %s longer than the most that was asked for: the server does not keep to max_tokens",
+		page.Many(counts.outputsLonger, "output"), page.Was(counts.outputsLonger))
 	for _, says := range s.Run.Adapted {
 		warn(true, warnAdapted, "requests are not as asked: %s", textpage.Plain(says))
 	}
 	warn(s.Run.TLSUnverified, warnTLS, "the server's certificate was not checked, so who answered is not known")
 	warn(len(s.ByEndpoint) > 1 && s.Cache.Expected != nil, warnCaches,
-		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache which all share", len(s.ByEndpoint))
+		"requests went to %d servers, each with a cache of its own; the expected hit ratio is that of one cache "+
+			"which all share", len(s.ByEndpoint))
 	if r := s.Contract; r != nil && s.Requests.Failed > 0 {
 		latencies, failures := false, false // what the clauses are about
 		for i := range r.Clauses {
@@ -129,7 +143,8 @@ func warnings(s *Summary, counts *tokenCounts, zeros bool) []Warning {
 			failures = failures || c.SLO != "" || strings.HasPrefix(c.Clause, "error_rate ")
 		}
 		warn(latencies && !failures, warnContract,
-			"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: %s could not break it", page.Many(s.Requests.Failed, "failed request"))
+			"latencies are of requests that succeeded, and the contract has no clause about error_rate or goodput: "+
+				"%s could not break it", page.Many(s.Requests.Failed, "failed request"))
 	}
 	return out
 }
@@ -142,11 +157,16 @@ func (l *latencies) untimedWarnings() []Warning {
 	}
 	switch {
 	case l.buffered():
-		return []Warning{{Code: warnBuffered, Text: fmt.Sprintf("ITL and TPOT were not measured: something between client and server buffers (%s of %s came %s), such as a proxy or a gateway. TTFT is the time until the answer was whole. Switch its buffering off, or send to the server itself",
-			page.Brief(n), page.Many(l.several, "answer"), how)}}
+		return []Warning{{Code: warnBuffered,
+			Text: fmt.Sprintf("ITL and TPOT were not measured: something between client and server buffers (%s of %s "+
+				"came %s), such as a proxy or a gateway. TTFT is the time until the answer was whole. Switch its "+
+				"buffering off, or send to the server itself",
+				page.Brief(n), page.Many(l.several, "answer"), how)}}
 	case l.inPieces > 0:
-		return []Warning{{Code: warnPieces, Text: fmt.Sprintf("ITL and TPOT leave out %s of %s: their tokens came %s, which does not tell the times between them",
-			page.Brief(n), page.Many(l.several, "answer"), how)}}
+		return []Warning{{Code: warnPieces,
+			Text: fmt.Sprintf("ITL and TPOT leave out %s of %s: their tokens came %s, which does not tell the times "+
+				"between them",
+				page.Brief(n), page.Many(l.several, "answer"), how)}}
 	}
 	return nil
 }
@@ -156,45 +176,68 @@ func serverWarnings(s *Summary, warn func(when bool, code, format string, args .
 	r := &s.Run
 	speculates := s.Servers != nil && s.Servers.Speculation != nil
 	if e := r.Environment; e != nil {
-		speculates = speculates || slices.ContainsFunc(e.Servers, func(s result.ServerModels) bool { return s.Speculates })
+		speculates = speculates ||
+			slices.ContainsFunc(e.Servers, func(s result.ServerModels) bool { return s.Speculates })
 	}
 	text := map[string]string{result.TextStable: "words without meaning", "words": "words without order"}[r.PromptText]
 	warn(speculates && text != "", warnSpeculation,
-		"TPOT is not representative: the servers decode speculatively, and how much of a draft is accepted depends on what the text says. These prompts are %s, so that neither the acceptance nor the latencies that rest on it hold for real traffic; synth --corpus, replay --verbatim and record --shadow send text that is real", text)
+		"TPOT is not representative: the servers decode speculatively, and how much of a draft is accepted depends "+
+			"on what the text says. These prompts are %s, so that neither the acceptance nor the latencies that rest "+
+			"on it hold for real traffic; synth --corpus, replay --verbatim and record --shadow send text that is real",
+		text)
 	if v := s.Servers; v != nil {
-		warn(v.Restarts > 0, warnRestart, "%s of the servers fell during the run: a server started anew", page.Many(int64(v.Restarts), "counter"))
+		warn(v.Restarts > 0, warnRestart, "%s of the servers fell during the run: a server started anew",
+			page.Many(int64(v.Restarts), "counter"))
 	}
 	if st := r.Server; st != nil && st.Scraped != nil {
 		for _, t := range st.Scraped.Targets {
 			if says := t.Unkept(); says != "" {
-				warn(true, warnUnmeasured, "the page of target %s has %s: --scrape names another page, --scrape-metric a prefix to keep", textpage.Plain(t.Target), textpage.Plain(says))
+				warn(true, warnUnmeasured,
+					"the page of target %s has %s: --scrape names another page, --scrape-metric a prefix to keep",
+					textpage.Plain(t.Target), textpage.Plain(says))
 			}
-			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"), textpage.Plain(t.Target), classes(t.Failures))
+			warn(t.Failed > 0, warnUnmeasured, "%s of target %s failed: %s", page.Many(t.Failed, "scrape"),
+				textpage.Plain(t.Target), classes(t.Failures))
 		}
-		warn(st.Scraped.Dropped > 0, warnSeries, "%s of series beyond the first %s were dropped", page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
+		warn(st.Scraped.Dropped > 0, warnSeries, "%s of series beyond the first %s were dropped",
+			page.Many(st.Scraped.Dropped, "sample"), page.Brief(int64(st.Scraped.Limit)))
 	}
 	if st := r.Server; st != nil && st.Prometheus != nil {
-		warn(st.Prometheus.Failed > 0, warnUnmeasured, "%s of the Prometheus server failed: %s", page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
-		warn(st.Prometheus.Dropped > 0, warnSeries, "%s of Prometheus' series beyond a limit were dropped", page.Many(st.Prometheus.Dropped, "sample"))
+		warn(st.Prometheus.Failed > 0, warnUnmeasured, "%s of the Prometheus server failed: %s",
+			page.Many(st.Prometheus.Failed, "answer"), classes(st.Prometheus.Failures))
+		warn(st.Prometheus.Dropped > 0, warnSeries, "%s of Prometheus' series beyond a limit were dropped",
+			page.Many(st.Prometheus.Dropped, "sample"))
 	}
 	// Of prompts with other tokens than were wanted, and of blocks of another size, the
 	// difference says nothing about what the caches held.
-	asWanted := otherTokenizer(s) == "" && float64(s.Tokens.PromptError.SumAbs) <= sameHits*float64(s.Tokens.Prompt) && s.Cache.otherBlock == 0
+	asWanted := otherTokenizer(s) == "" && float64(s.Tokens.PromptError.SumAbs) <= sameHits*float64(s.Tokens.Prompt) &&
+		s.Cache.otherBlock == 0
 	more := asWanted && deref(s.Cache.Difference) > sameHits
 	if more && r.Thread != nil && r.Thread.Recoded > 0 {
-		warn(true, warnGeneratedHits, "the servers found more of the prompts in their caches than was expected, by %s: in %s the reply may encode to other tokens than were generated, and what is found of it after the first such token is not expected",
+		warn(true, warnGeneratedHits,
+			"the servers found more of the prompts in their caches than was expected, by %s: in %s the reply may "+
+				"encode to other tokens than were generated, and what is found of it after the first such token is "+
+				"not expected",
 			page.PercentagePoints(deref(s.Cache.Difference)), page.Many(r.Thread.Recoded, "prompt"))
 		more = false
 	}
-	cold := r.Cache != nil && (r.Cache.Done == result.CacheSalt || r.Cache.Done == result.CacheReset || r.Cache.Done == result.CacheNewSeed)
+	cold := r.Cache != nil && (r.Cache.Done == result.CacheSalt || r.Cache.Done == result.CacheReset ||
+		r.Cache.Done == result.CacheNewSeed)
 	warn(more && r.Simulated != "", warnGeneratedHits,
-		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by %s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
+		"the simulated engines found more of the prompts in their caches than earlier prompts had brought there, by "+
+			"%s: the expected hit ratio leaves out what the engines generated, and a turn that repeats the answer "+
+			"before it finds that too", page.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "" && r.Prompts == result.PromptsVerbatim, warnForeignHits,
-		"the servers found more of the prompts in their caches than the workload says that this run had sent, by %s: real prompts share more than whole blocks of %s, and what was generated, or the caches were warm from earlier runs", page.PercentagePoints(deref(s.Cache.Difference)), page.Many(int64(r.BlockSize), "token"))
+		"the servers found more of the prompts in their caches than the workload says that this run had sent, by %s: "+
+			"real prompts share more than whole blocks of %s, and what was generated, or the caches were warm from "+
+			"earlier runs", page.PercentagePoints(deref(s.Cache.Difference)), page.Many(int64(r.BlockSize), "token"))
 	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && cold, warnForeignHits,
-		"the servers found more of the prompts in their caches than this run had sent, by %s, though the caches were cold: others send the same prompts, or the server counts in another way", page.PercentagePoints(deref(s.Cache.Difference)))
+		"the servers found more of the prompts in their caches than this run had sent, by %s, though the caches were "+
+			"cold: others send the same prompts, or the server counts in another way",
+		page.PercentagePoints(deref(s.Cache.Difference)))
 	warn(more && r.Simulated == "" && r.Prompts != result.PromptsVerbatim && !cold, warnForeignHits,
-		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm from earlier runs; use --cache salted", page.PercentagePoints(deref(s.Cache.Difference)))
+		"the servers found more of the prompts in their caches than this run had sent, by %s: the cache was warm "+
+			"from earlier runs; use --cache salted", page.PercentagePoints(deref(s.Cache.Difference)))
 }
 
 // otherTokenizer says how a server counts prompts that has another tokenizer than they
@@ -204,7 +247,8 @@ func otherTokenizer(s *Summary) string {
 	p := &s.Tokens.PromptError
 	name := textpage.Plain(s.Run.Tokenizer)
 	differ := p.More + p.Fewer
-	if name == "" || s.Run.Prompts == "ids" || p.Compared == 0 || p.Compared < s.Requests.Succeeded || differ*10 < p.Compared*9 || min(p.More, p.Fewer)*20 > differ ||
+	if name == "" || s.Run.Prompts == "ids" || p.Compared == 0 || p.Compared < s.Requests.Succeeded ||
+		differ*10 < p.Compared*9 || min(p.More, p.Fewer)*20 > differ ||
 		float64(p.MaxAbs)*float64(differ) < 1.5*float64(p.SumAbs) {
 		return ""
 	}
@@ -299,7 +343,8 @@ func Extrapolation(beyond []result.Beyond) string {
 	var parts []string
 	for _, b := range beyond {
 		if word := boundWords[b.Bound]; word != "" && b.Covers > 0 {
-			parts = append(parts, fmt.Sprintf(word, page.Count(int64(b.Reached)))+fmt.Sprintf(" (%s × %s)", page.Number(float64(b.Reached)/float64(b.Covers)), page.Count(int64(b.Covers))))
+			parts = append(parts, fmt.Sprintf(word, page.Count(int64(b.Reached)))+fmt.Sprintf(" (%s × %s)",
+				page.Number(float64(b.Reached)/float64(b.Covers)), page.Count(int64(b.Covers))))
 		}
 	}
 	if len(parts) == 0 {

@@ -186,7 +186,8 @@ func list[T int32 | int64](name string, at func(*Result) *[]T) column {
 		size: func(a arrow.Array, row int) int64 {
 			l := a.(*array.List)
 			from, to := l.ValueOffsets(row)
-			return int64(len(t.values(l.ListValues())[from:to])) * int64(t.dataType().(arrow.FixedWidthDataType).Bytes())
+			return int64(len(t.values(l.ListValues())[from:to])) * int64(
+				t.dataType().(arrow.FixedWidthDataType).Bytes())
 		},
 	}
 }

@@ -71,7 +71,8 @@ func (r *Result) recheck() {
 		kind  usage.Kind
 		told  *int32
 		claim *int64
-	}{{usage.Input, r.Input, &claim.Input}, {usage.Cached, r.Cached, &claim.Cached}, {usage.Output, r.Output, &claim.Output}} {
+	}{{usage.Input, r.Input, &claim.Input}, {usage.Cached, r.Cached, &claim.Cached},
+		{usage.Output, r.Output, &claim.Output}} {
 		if count.told != nil && (count.kind != usage.Output || r.OutputFrom == FromUsage) {
 			*count.claim = int64(*count.told)
 			counts.Set(count.kind, *count.claim)

@@ -38,13 +38,17 @@ func (e *Environment) GPUCount() int {
 // /v1/models, and what its metrics state. Where models lie on its disks, which vLLM
 // says too, is left out.
 type ServerModels struct {
-	Engine   string        `json:"engine,omitempty"` // by the names of its metrics, or else by the owner of its models: vllm, sglang, llamacpp, dynamo, trtllm or reprise
+	// by the names of its metrics, or else by the owner of its models: vllm, sglang, llamacpp, dynamo, trtllm or
+	// reprise
+	Engine   string        `json:"engine,omitempty"`
 	Version  string        `json:"version,omitempty"`
 	Models   []ServedModel `json:"models,omitempty"`
 	Unlisted int           `json:"unlisted_models,omitempty"` // further ones, beyond twenty
 
-	BlockSize     int    `json:"block_size,omitempty"`      // tokens in a block of its prefix cache; 1 at llama.cpp, whose slots are reused by token
-	BlockFrom     string `json:"block_size_from,omitempty"` // what states it, such as vllm:cache_config_info{block_size}
+	// tokens in a block of its prefix cache; 1 at llama.cpp, whose slots are reused by token
+	BlockSize int `json:"block_size,omitempty"`
+	// what states it, such as vllm:cache_config_info{block_size}
+	BlockFrom     string `json:"block_size_from,omitempty"`
 	KVTokens      int64  `json:"kv_cache_tokens,omitempty"` // that its KV cache holds; at Dynamo, that of one worker
 	PrefixCaching *bool  `json:"prefix_caching,omitempty"`
 	Slots         int    `json:"slots,omitempty"`                // of llama.cpp, which keeps one sequence in each

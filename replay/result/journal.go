@@ -67,7 +67,8 @@ func takeFile(path string) (*os.File, error) {
 	case !lock(f):
 		err = fmt.Errorf("%s: %w", path, ErrRunning)
 	case fi.Size() > 0:
-		err = fmt.Errorf("%s: %w: it is the journal of an unfinished run: read it with reprise report, and move or delete it", path, os.ErrExist)
+		err = fmt.Errorf("%s: %w: it is the journal of an unfinished run: read it with reprise report, and move "+
+			"or delete it", path, os.ErrExist)
 	default:
 		return f, nil
 	}

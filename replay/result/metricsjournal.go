@@ -94,7 +94,8 @@ func (j *MetricsJournal) Write(samples []scrape.Sample) error {
 			if !known {
 				id = len(j.ids)
 				j.ids[s.Series] = id
-				err := j.lines.Encode(metricsLine{Series: &seriesLine{id, s.Series.Target, s.Series.Metric, s.Series.Kind, s.Series.Labels}})
+				err := j.lines.Encode(metricsLine{Series: &seriesLine{id, s.Series.Target, s.Series.Metric,
+					s.Series.Kind, s.Series.Labels}})
 				if err != nil {
 					return err
 				}
@@ -217,7 +218,8 @@ func (r *metricsReader) take(line *metricsLine) error {
 			return bad
 		}
 		s := &r.series[id]
-		r.ready = append(r.ready, Metric{AtNS: line.AtNS, Target: s.Target, Name: s.Metric, Kind: s.Kind, Labels: s.Labels, Value: line.Values[i]})
+		r.ready = append(r.ready, Metric{AtNS: line.AtNS, Target: s.Target, Name: s.Metric, Kind: s.Kind,
+			Labels: s.Labels, Value: line.Values[i]})
 	}
 	return nil
 }

@@ -37,22 +37,25 @@ type Result struct {
 	Category string `parquet:"category,optional,dict"`
 	Class    string `parquet:"class,optional,dict"`
 
-	DueNS        int64  `parquet:"due_ns,delta"`         // when the schedule wanted it sent
-	ReleasedNS   *int64 `parquet:"released_ns,optional"` // when the client let go of it; from here to sent it waits for its connection
-	SentNS       *int64 `parquet:"sent_ns,optional"`     // entry to the write of the request
-	HeadersNS    *int64 `parquet:"headers_ns,optional"`  // response headers read
+	DueNS int64 `parquet:"due_ns,delta"` // when the schedule wanted it sent
+	// when the client let go of it; from here to sent it waits for its connection
+	ReleasedNS   *int64 `parquet:"released_ns,optional"`
+	SentNS       *int64 `parquet:"sent_ns,optional"`    // entry to the write of the request
+	HeadersNS    *int64 `parquet:"headers_ns,optional"` // response headers read
 	FirstEventNS *int64 `parquet:"first_event_ns,optional"`
 	FirstTokenNS *int64 `parquet:"first_token_ns,optional"` // first event with generated content
 	LastTokenNS  *int64 `parquet:"last_token_ns,optional"`
 	DoneNS       *int64 `parquet:"done_ns,optional"` // stream closed, or the failure
 
-	WantInput  int32  `parquet:"want_input_tokens"`           // as the workload asks
-	WantOutput *int32 `parquet:"want_output_tokens,optional"` // as the workload asks; nil where the server may end by itself
-	Known      *int32 `parquet:"known_tokens,optional"`       // leading prompt tokens that earlier rows have sent, or, in threads, that were generated
-	Input      *int32 `parquet:"input_tokens,optional"`       // usage.prompt_tokens
-	Cached     *int32 `parquet:"cached_tokens,optional"`      // usage.prompt_tokens_details.cached_tokens
-	Output     *int32 `parquet:"output_tokens,optional"`      // see OutputFrom
-	OutputFrom string `parquet:"output_from,optional,dict"`   // usage or tokenizer
+	WantInput int32 `parquet:"want_input_tokens"` // as the workload asks
+	// as the workload asks; nil where the server may end by itself
+	WantOutput *int32 `parquet:"want_output_tokens,optional"`
+	// leading prompt tokens that earlier rows have sent, or, in threads, that were generated
+	Known      *int32 `parquet:"known_tokens,optional"`
+	Input      *int32 `parquet:"input_tokens,optional"`     // usage.prompt_tokens
+	Cached     *int32 `parquet:"cached_tokens,optional"`    // usage.prompt_tokens_details.cached_tokens
+	Output     *int32 `parquet:"output_tokens,optional"`    // see OutputFrom
+	OutputFrom string `parquet:"output_from,optional,dict"` // usage or tokenizer
 
 	Events int32   `parquet:"token_events"`
 	GapsNS []int64 `parquet:"gaps_ns,list"` // between successive token events, Events-1 of them
@@ -62,8 +65,9 @@ type Result struct {
 	// carried one.
 	EventTokens []int32 `parquet:"event_tokens,list"`
 
-	HTTPStatus   *int32 `parquet:"http_status,optional"`
-	Error        string `parquet:"error,optional,dict"`         // class from openai's closed list, or [KindPrepare]; empty is success
+	HTTPStatus *int32 `parquet:"http_status,optional"`
+	// class from openai's closed list, or [KindPrepare]; empty is success
+	Error        string `parquet:"error,optional,dict"`
 	FinishReason string `parquet:"finish_reason,optional,dict"` // from trace's closed list
 
 	// FirstContentNS is the first event with something else than reasoning, which
@@ -71,12 +75,14 @@ type Result struct {
 	FirstContentNS *int64 `parquet:"first_content_ns,optional"`
 	// Round is which time the workload was played, from 0: with RowID it names a
 	// request of a run that plays it several times, see replay.Loop.
-	Round        int32   `parquet:"round"`
-	API          string  `parquet:"api,optional,dict"`       // that it was sent to: chat, completions, responses, messages or embeddings
-	Endpoint     *int32  `parquet:"endpoint,optional"`       // index into Run.Endpoints
-	Attempts     int32   `parquet:"attempts"`                // how often it was tried; more than one was a retry
-	RetryAfterNS *int64  `parquet:"retry_after_ns,optional"` // what the server last asked for by Retry-After
-	Served       []int32 `parquet:"served,list"`             // for each of Run.Served, an index into its values; −1 is none
+	Round int32 `parquet:"round"`
+	// that it was sent to: chat, completions, responses, messages or embeddings
+	API          string `parquet:"api,optional,dict"`
+	Endpoint     *int32 `parquet:"endpoint,optional"`       // index into Run.Endpoints
+	Attempts     int32  `parquet:"attempts"`                // how often it was tried; more than one was a retry
+	RetryAfterNS *int64 `parquet:"retry_after_ns,optional"` // what the server last asked for by Retry-After
+	// for each of Run.Served, an index into its values; −1 is none
+	Served []int32 `parquet:"served,list"`
 
 	// ReadDelaysUS is how long each token event had been there when it was read, by the
 	// kernel's receive timestamp: µs, rounded up, 1 at least. A negative one says that
@@ -130,7 +136,8 @@ type Result struct {
 
 // AddedColumns implements [trace.Grown].
 func (Result) AddedColumns() []string {
-	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play", "arrival_ns", "recorded_e2e_ns", "user", "model", "adapter",
+	return []string{"thread", "turn", "parents", "think_ns", "tool_ns", "play", "arrival_ns", "recorded_e2e_ns", "user",
+		"model", "adapter",
 		"refuted", "claimed_input_tokens", "claimed_cached_tokens", "claimed_output_tokens", "text_bytes"}
 }
 

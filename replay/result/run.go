@@ -51,26 +51,31 @@ type Run struct {
 
 	Simulation
 
-	Odd       Odd        `json:"odd_answers,omitzero"`
-	Said      []Said     `json:"said,omitempty"`      // by servers about errors, the first time of each class and status
+	Odd Odd `json:"odd_answers,omitzero"`
+	// by servers about errors, the first time of each class and status
+	Said      []Said     `json:"said,omitempty"`
 	Realtime  bool       `json:"realtime,omitempty"`  // requests were sent by a realtime thread
 	Wire      *Wire      `json:"wire,omitempty"`      // null where net/http or something else had the connections
 	Selection *Selection `json:"selection,omitempty"` // which part of the workload was sent; null is all of it
 
 	Clock
 
-	Plan     Asked  `json:"plan,omitzero"`
-	Verbatim string `json:"verbatim_digest,omitempty"` // digest of the raw file, of a run that sent what the source sent
+	Plan Asked `json:"plan,omitzero"`
+	// digest of the raw file, of a run that sent what the source sent
+	Verbatim string `json:"verbatim_digest,omitempty"`
 
-	Note       string     `json:"note,omitempty"`        // by who started the run
-	Images     *ImageLoad `json:"images,omitempty"`      // null where no request has image tokens
-	PromptText string     `json:"prompt_text,omitempty"` // what prompts are written in: [TextStable], words or corpus; empty is not known
+	Note   string     `json:"note,omitempty"`   // by who started the run
+	Images *ImageLoad `json:"images,omitempty"` // null where no request has image tokens
+	// what prompts are written in: [TextStable], words or corpus; empty is not known
+	PromptText string `json:"prompt_text,omitempty"`
 
 	Servers
 
-	Thread      *Threads     `json:"thread,omitempty"`      // turns whose prompts were to hold the server's replies; null in a run without replay.Threading
-	Privacy     *Privacy     `json:"privacy,omitempty"`     // from the workload's privacy card; null without a card
-	Environment *Environment `json:"environment,omitempty"` // where it was measured; null in files of versions that did not say
+	// turns whose prompts were to hold the server's replies; null in a run without replay.Threading
+	Thread  *Threads `json:"thread,omitempty"`
+	Privacy *Privacy `json:"privacy,omitempty"` // from the workload's privacy card; null without a card
+	// where it was measured; null in files of versions that did not say
+	Environment *Environment `json:"environment,omitempty"`
 
 	Routing
 	Transport
@@ -146,7 +151,8 @@ type Load struct {
 	KeepThink   bool    `json:"keep_think,omitempty"`
 	Connections string  `json:"connections"` // per-request, pooled, pooled:N or per-session
 
-	ConnectionsWhy string `json:"connections_why,omitempty"` // of the schedule they were chosen for; "" where they were asked for
+	// of the schedule they were chosen for; "" where they were asked for
+	ConnectionsWhy string `json:"connections_why,omitempty"`
 }
 
 // ImageLoad is the requests that have image tokens, for which text is sent.
@@ -183,14 +189,16 @@ type Sending struct {
 	Window     *Window `json:"window"`            // which requests are measured; null is all
 	// Cut are the sessions that had requests left when the run ended; null where all were
 	// sent, and in files of versions that did not say.
-	Cut           *CutSessions `json:"sessions_cut,omitempty"`
-	Skipped       int64        `json:"skipped"`         // turns whose parents failed, or were skipped themselves: a user without an answer asks nothing further
-	ReadLate      int64        `json:"read_late"`       // due before they could be read, since too many rows waited for their parents
-	Drift         *Drift       `json:"drift"`           // of the turns of a causal run; null where none was sent
-	ShortTails    int64        `json:"short_tails"`     // partial blocks too short to be told apart
-	MaxInFlight   int          `json:"max_in_flight"`   // highest seen
-	InFlightLimit int          `json:"in_flight_limit"` // 0 is none
-	HeldBack      int64        `json:"held_back"`       // requests that waited at the limit
+	Cut *CutSessions `json:"sessions_cut,omitempty"`
+	// turns whose parents failed, or were skipped themselves: a user without an answer asks nothing further
+	Skipped int64 `json:"skipped"`
+	// due before they could be read, since too many rows waited for their parents
+	ReadLate      int64  `json:"read_late"`
+	Drift         *Drift `json:"drift"`           // of the turns of a causal run; null where none was sent
+	ShortTails    int64  `json:"short_tails"`     // partial blocks too short to be told apart
+	MaxInFlight   int    `json:"max_in_flight"`   // highest seen
+	InFlightLimit int    `json:"in_flight_limit"` // 0 is none
+	HeldBack      int64  `json:"held_back"`       // requests that waited at the limit
 }
 
 // Client is what the run cost the client's machine.
@@ -220,8 +228,10 @@ type Simulation struct {
 
 // Clock is what the clocks of the client did while it sent.
 type Clock struct {
-	ClockJumpNS int64 `json:"clock_jump_ns"` // most that the wall clock was off from where it would have been without a step, looked at each second
-	StalledNS   int64 `json:"stalled_ns"`    // longest that such a look was overdue: the process, or the machine, stood still
+	// most that the wall clock was off from where it would have been without a step, looked at each second
+	ClockJumpNS int64 `json:"clock_jump_ns"`
+	// longest that such a look was overdue: the process, or the machine, stood still
+	StalledNS int64 `json:"stalled_ns"`
 	// Stalls are those that a heartbeat noticed, each millisecond; null in files of
 	// versions that had none, and where nothing was sent.
 	Stalls *Stalls `json:"stalls,omitempty"`
@@ -230,8 +240,9 @@ type Clock struct {
 // Servers is what the servers say about themselves, what was done to them before the
 // run, and what was measured at them during it.
 type Servers struct {
-	ServerVersion string           `json:"server_version,omitempty"` // as they say at /version; several are joined by commas
-	MaxModelLen   int              `json:"max_model_len,omitempty"`  // the smallest that they list; 0 is not known
+	// as they say at /version; several are joined by commas
+	ServerVersion string           `json:"server_version,omitempty"`
+	MaxModelLen   int              `json:"max_model_len,omitempty"` // the smallest that they list; 0 is not known
 	Cache         *CacheDiscipline `json:"cache_discipline,omitempty"`
 	Server        *Server          `json:"server,omitempty"` // null: nothing was measured there
 }
@@ -271,17 +282,20 @@ const (
 
 // Transport is how requests were sent, and what headers and limits they had.
 type Transport struct {
-	TraceID       string                     `json:"trace_id,omitempty"` // of the requests' traceparent; X-Request-Id is it, a hyphen, the row and, from the second on, the round
-	Affinity      string                     `json:"affinity_header,omitempty"`
-	Served        []Served                   `json:"served,omitempty"`   // response headers that were recorded
-	Sampling      map[string]json.RawMessage `json:"sampling,omitempty"` // settings by their names in the body; "workload" is each row's own
-	Retries       int                        `json:"retries,omitempty"`  // of one request, at most
-	BackoffNS     int64                      `json:"backoff_ns,omitempty"`
-	RetryOther    bool                       `json:"retry_other,omitempty"`    // a retry went to the endpoint after the one that failed, round and round
-	TLSUnverified bool                       `json:"tls_unverified,omitempty"` // certificates were not checked
-	HTTP2         bool                       `json:"http2,omitempty"`
-	Proxy         string                     `json:"proxy,omitempty"`      // URL, or none; empty is the environment's
-	TimeoutNS     int64                      `json:"timeout_ns,omitempty"` // of one request
+	// of the requests' traceparent; X-Request-Id is it, a hyphen, the row and, from the second on, the round
+	TraceID  string   `json:"trace_id,omitempty"`
+	Affinity string   `json:"affinity_header,omitempty"`
+	Served   []Served `json:"served,omitempty"` // response headers that were recorded
+	// settings by their names in the body; "workload" is each row's own
+	Sampling  map[string]json.RawMessage `json:"sampling,omitempty"`
+	Retries   int                        `json:"retries,omitempty"` // of one request, at most
+	BackoffNS int64                      `json:"backoff_ns,omitempty"`
+	// a retry went to the endpoint after the one that failed, round and round
+	RetryOther    bool   `json:"retry_other,omitempty"`
+	TLSUnverified bool   `json:"tls_unverified,omitempty"` // certificates were not checked
+	HTTP2         bool   `json:"http2,omitempty"`
+	Proxy         string `json:"proxy,omitempty"`      // URL, or none; empty is the environment's
+	TimeoutNS     int64  `json:"timeout_ns,omitempty"` // of one request
 
 	FirstTokenTimeoutNS int64 `json:"first_token_timeout_ns,omitempty"` // 0 is none of its own
 	IdleTimeoutNS       int64 `json:"idle_timeout_ns,omitempty"`
@@ -317,7 +331,8 @@ type Odd struct {
 	Malformed  int64 `json:"malformed_events,omitempty"` // data that is not a JSON object; it was skipped
 	Choices    int64 `json:"several_choices,omitempty"`  // gaps are between events of any of them
 	NoUsage    int64 `json:"no_usage,omitempty"`         // the server counted nothing
-	Uncounted  int64 `json:"uncounted_events,omitempty"` // usage counts more or fewer tokens than there were events, and no running usage tells whose
+	// usage counts more or fewer tokens than there were events, and no running usage tells whose
+	Uncounted int64 `json:"uncounted_events,omitempty"`
 	// Usage counts the sound answers whose usage is not as it should be.
 	Usage usage.Tally `json:"usage,omitzero"`
 }
@@ -338,15 +353,17 @@ type Served struct {
 
 // A Wire is what became of the client's connections in a run.
 type Wire struct {
-	Dials        int64 `json:"dials"`            // connections that were opened, those that nobody needed included
-	DialsMinute  int64 `json:"dials_max_minute"` // the most in any one minute to one server
-	Waited       int64 `json:"waited"`           // requests for which none was ready: they dialled between released and sent
-	Reused       int64 `json:"reused"`           // requests on a connection that had served another
-	Replaced     int64 `json:"replaced"`         // connections that the server closed while nobody used them
-	Stale        int64 `json:"stale"`            // requests lost, as "reset", to a connection that the server was closing
-	ServerCloses bool  `json:"server_closes"`    // it promises to keep connections and does not: none was used again
+	Dials       int64 `json:"dials"`            // connections that were opened, those that nobody needed included
+	DialsMinute int64 `json:"dials_max_minute"` // the most in any one minute to one server
+	// requests for which none was ready: they dialled between released and sent
+	Waited       int64 `json:"waited"`
+	Reused       int64 `json:"reused"`        // requests on a connection that had served another
+	Replaced     int64 `json:"replaced"`      // connections that the server closed while nobody used them
+	Stale        int64 `json:"stale"`         // requests lost, as "reset", to a connection that the server was closing
+	ServerCloses bool  `json:"server_closes"` // it promises to keep connections and does not: none was used again
 
-	PortWaits   int64 `json:"port_waits,omitempty"`       // of those that waited, requests for which there was no local port left
+	// of those that waited, requests for which there was no local port left
+	PortWaits   int64 `json:"port_waits,omitempty"`
 	PortWaitMax int64 `json:"port_wait_max_ns,omitempty"` // the longest such wait
 
 	LocalPorts int64  `json:"local_ports,omitempty"` // that connections to one address can have, where the system tells

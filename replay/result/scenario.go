@@ -14,9 +14,10 @@ type Scenario struct {
 	Filled []string `json:"filled,omitempty"`
 
 	// Valid is null in the journal of a run that did not finish.
-	Valid     *bool        `json:"submission_valid"`
-	Broken    []BrokenRule `json:"broken_rules,omitempty"`
-	Unchecked []string     `json:"unchecked_rules,omitempty"` // that Reprise cannot hold a run to: with one, no run is valid
+	Valid  *bool        `json:"submission_valid"`
+	Broken []BrokenRule `json:"broken_rules,omitempty"`
+	// that Reprise cannot hold a run to: with one, no run is valid
+	Unchecked []string `json:"unchecked_rules,omitempty"`
 
 	// Source is the digest of the file that the workload is of as a whole, empty where the
 	// workload does not tell.

@@ -36,7 +36,8 @@ func DriftOf(n int64, sum float64, most time.Duration, values []time.Duration) *
 		}
 		return int64(low) + int64(math.Round((pos-float64(i))*float64(values[i+1]-low)))
 	}
-	d := &Drift{Turns: n, MeanNS: math.Round(sum / float64(n)), MaxNS: int64(most), P50NS: quantile(0.5), Sample: int64(len(values))}
+	d := &Drift{Turns: n, MeanNS: math.Round(sum / float64(n)), MaxNS: int64(most), P50NS: quantile(0.5),
+		Sample: int64(len(values))}
 	if len(values) >= 100 {
 		p99 := quantile(0.99)
 		d.P99NS = &p99
@@ -113,13 +114,17 @@ func (w *Window) Span(over int64) (from, to int64) {
 // Threads says what became of the turns of a run with replay.Threading. Every turn
 // that was prepared is threaded, apart, without a reply or without room.
 type Threads struct {
-	Threaded int64 `json:"threaded"`  // turns whose prompt holds the server's own reply
-	Assumed  int64 `json:"assumed"`   // of these, without a block of the source that holds some of the reply: only lengths agree
-	Apart    int64 `json:"apart"`     // turns that do not go on from a parent's reply, by blocks or lengths
-	NoReply  int64 `json:"no_reply"`  // turns whose parent has no reply to repeat: it was empty, over 1 MiB, or never asked for
-	NoRoom   int64 `json:"no_room"`   // turns whose parent's text did not fit in memory
-	Joined   int64 `json:"joined"`    // further parents of threaded turns, whose replies are not in the prompt
-	Recoded  int64 `json:"recoded"`   // replies in prompts that may not encode to the tokens that were generated; they are expected to be found up to the first other one
+	Threaded int64 `json:"threaded"` // turns whose prompt holds the server's own reply
+	// of these, without a block of the source that holds some of the reply: only lengths agree
+	Assumed int64 `json:"assumed"`
+	Apart   int64 `json:"apart"` // turns that do not go on from a parent's reply, by blocks or lengths
+	// turns whose parent has no reply to repeat: it was empty, over 1 MiB, or never asked for
+	NoReply int64 `json:"no_reply"`
+	NoRoom  int64 `json:"no_room"` // turns whose parent's text did not fit in memory
+	Joined  int64 `json:"joined"`  // further parents of threaded turns, whose replies are not in the prompt
+	// replies in prompts that may not encode to the tokens that were generated; they are expected to be found up to the
+	// first other one
+	Recoded  int64 `json:"recoded"`
 	Longer   int64 `json:"longer"`    // prompts that are longer than recorded, since the reply left no room
 	LongerBy int64 `json:"longer_by"` // by so many tokens in all
 

@@ -37,11 +37,13 @@ type ServerMetric struct {
 	Samples int64    `json:"samples"`
 	First   *float64 `json:"first"`
 	Last    *float64 `json:"last"`
-	Delta   *float64 `json:"delta"` // last − first; of a counter what it grew by, also where its server started anew, without what it did while the run was interrupted
-	Min     *float64 `json:"min"`
-	Mean    *float64 `json:"mean"`
-	Max     *float64 `json:"max"`
-	Resets  int      `json:"resets,omitempty"` // of a counter: how often it fell
+	// last − first; of a counter what it grew by, also where its server started anew, without what it did while the run
+	// was interrupted
+	Delta  *float64 `json:"delta"`
+	Min    *float64 `json:"min"`
+	Mean   *float64 `json:"mean"`
+	Max    *float64 `json:"max"`
+	Resets int      `json:"resets,omitempty"` // of a counter: how often it fell
 }
 
 // listedMetrics bounds the Metrics that a Run holds.
@@ -174,12 +176,13 @@ func Caches() []string { return []string{CacheSalted, CacheCold, CacheWarm, Cach
 // CacheDiscipline says what was done to the servers' prefix caches before a run:
 // what an earlier run left in them changes every latency.
 type CacheDiscipline struct {
-	Asked        string `json:"asked"`
-	Salt         string `json:"salt,omitempty"` // that the prompts were made with: --salt makes them again
-	Done         string `json:"done"`
-	Call         string `json:"call,omitempty"`             // the path that emptied them, by POST
-	Servers      int    `json:"servers,omitempty"`          // that were called
-	ArrivalSeed  string `json:"arrival_seed,omitempty"`     // of a run with other prompts: the seed of its arrivals, which stays
+	Asked   string `json:"asked"`
+	Salt    string `json:"salt,omitempty"` // that the prompts were made with: --salt makes them again
+	Done    string `json:"done"`
+	Call    string `json:"call,omitempty"`    // the path that emptied them, by POST
+	Servers int    `json:"servers,omitempty"` // that were called
+	// of a run with other prompts: the seed of its arrivals, which stays
+	ArrivalSeed  string `json:"arrival_seed,omitempty"`
 	WarmRequests int64  `json:"warm_requests,omitempty"`    // sent in the warm-up pass, and not measured
 	WarmFailed   int64  `json:"warm_failed,omitempty"`      // of them
 	WarmEnded    string `json:"warm_ended_early,omitempty"` // why

@@ -32,9 +32,10 @@ type Sessions struct {
 	TreeCapNS  int64   `json:"session_idle_cap_ns,omitempty"`
 	ThinkScale float64 `json:"think_scale"`
 	ToolScale  float64 `json:"tool_scale"`
-	WarmTrees  int64   `json:"warmup_sessions,omitempty"`  // trees that ended before the measurement began
-	Start      string  `json:"trajectory_start,omitempty"` // shares between which each first tree begins, such as 0.25..0.75
-	StartSeed  string  `json:"trajectory_seed,omitempty"`
+	WarmTrees  int64   `json:"warmup_sessions,omitempty"` // trees that ended before the measurement began
+	// shares between which each first tree begins, such as 0.25..0.75
+	Start     string `json:"trajectory_start,omitempty"`
+	StartSeed string `json:"trajectory_seed,omitempty"`
 	// Measure is how many trees were to be measured, and MeasureNS for how long trees were to
 	// start that are; 0 is a window by requests or time.
 	Measure   int64 `json:"measure_sessions,omitempty"`

@@ -58,10 +58,11 @@ type Shard struct {
 // A ClockOffset says how far a peer's wall clock was ahead of the client's, by exchanges of
 // time stamps as NTP makes them (RFC 5905): the one with the shortest way counts.
 type ClockOffset struct {
-	Peer          string `json:"peer"` // as it was named
-	OffsetNS      int64  `json:"offset_ns"`
-	UncertaintyNS int64  `json:"uncertainty_ns"` // half of the way there and back: the offset is off by so much at most, but for what the peer's own clock is
-	Exchanges     int    `json:"exchanges"`      // that were answered
+	Peer     string `json:"peer"` // as it was named
+	OffsetNS int64  `json:"offset_ns"`
+	// half of the way there and back: the offset is off by so much at most, but for what the peer's own clock is
+	UncertaintyNS int64 `json:"uncertainty_ns"`
+	Exchanges     int   `json:"exchanges"` // that were answered
 }
 
 // A SentShard is one of the shards that results were merged of.
@@ -83,8 +84,10 @@ type SentShard struct {
 // ownOfShard are the fields of a Run that shards of one load need not have in common: what
 // a run finds out, and what only the first of them does to the servers.
 var ownOfShard = []string{
-	"version", "started", "trace_id", "cores", "note", "requests", "excluded", "unprepared", "ended_early", "environment", "stalls",
-	"connections", "connections_why", "server_version", "max_model_len", "cache_discipline", "shard", "images", "server", "server_profile", "sessions_cut", "realtime",
+	"version", "started", "trace_id", "cores", "note", "requests", "excluded", "unprepared", "ended_early",
+	"environment", "stalls",
+	"connections", "connections_why", "server_version", "max_model_len", "cache_discipline", "shard", "images",
+	"server", "server_profile", "sessions_cut", "realtime",
 }
 
 // SettingsDigest is the SHA-256, in hex, of what is known of a run when it begins and what all

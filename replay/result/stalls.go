@@ -80,7 +80,9 @@ func SideBySide(all []*Stalls) *Stalls {
 		intervals = append(intervals, s.Intervals...)
 		out.AboveNS = s.AboveNS
 	}
-	slices.SortFunc(intervals, func(a, b Stall) int { return cmp.Or(cmp.Compare(a.FromNS, b.FromNS), cmp.Compare(a.ToNS, b.ToNS)) })
+	slices.SortFunc(intervals, func(a, b Stall) int {
+		return cmp.Or(cmp.Compare(a.FromNS, b.FromNS), cmp.Compare(a.ToNS, b.ToNS))
+	})
 	for _, x := range intervals {
 		out.Add(x)
 	}

@@ -89,7 +89,8 @@ func Find(name string) (*Scenario, error) {
 	}
 	if text, err = strictyaml.ReadFile(name, bounds); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s is neither a file nor a scenario that is built in: these are %s", quantity.Quote(name), strings.Join(Names(), ", "))
+			return nil, fmt.Errorf("%s is neither a file nor a scenario that is built in: these are %s",
+				quantity.Quote(name), strings.Join(Names(), ", "))
 		}
 		return nil, err
 	}
@@ -112,7 +113,8 @@ func parse(name string, text []byte) (*Scenario, error) {
 		return nil, strictyaml.Named(name, err)
 	}
 	sum := sha256.Sum256(text)
-	s.about = result.Scenario{Name: s.Name, Version: s.Version, Published: s.Published, Rules: hex.EncodeToString(sum[:]), Unchecked: s.Unchecked}
+	s.about = result.Scenario{Name: s.Name, Version: s.Version, Published: s.Published,
+		Rules: hex.EncodeToString(sum[:]), Unchecked: s.Unchecked}
 	return s, nil
 }
 
@@ -133,7 +135,8 @@ func (s *Scenario) read(doc strictyaml.Node) error {
 		strictyaml.Key{Name: "published", Read: strictyaml.Into(&s.Published, strictyaml.Node.Text)},
 		strictyaml.Key{Name: "rules", Read: func(n strictyaml.Node) error { return n.Each(s.rule(texts)) }},
 		strictyaml.Key{Name: "limits", Read: func(n strictyaml.Node) error {
-			return n.Keys(strictyaml.Key{Name: "too_long", Read: strictyaml.Into(&s.Limits.TooLong, share)}, strictyaml.Key{Name: "errors", Read: strictyaml.Into(&s.Limits.Errors, share)})
+			return n.Keys(strictyaml.Key{Name: "too_long", Read: strictyaml.Into(&s.Limits.TooLong, share)},
+				strictyaml.Key{Name: "errors", Read: strictyaml.Into(&s.Limits.Errors, share)})
 		}},
 		strictyaml.Key{Name: "workloads", Read: texts(&s.Workloads, "a digest")},
 		strictyaml.Key{Name: "sources", Read: texts(&s.Sources, "a digest")},
@@ -148,15 +151,18 @@ func (s *Scenario) read(doc strictyaml.Node) error {
 		return doc.Faultf("the scenario has no rules")
 	}
 	for _, digest := range slices.Concat(s.Workloads, s.Sources) {
-		if hexes, ok := strings.CutPrefix(digest, "sha256:"); !ok || hexes == "" || strings.Trim(hexes, "0123456789abcdef") != "" {
-			return doc.Faultf("%s is no digest: want sha256: and hexadecimal digits, in small letters", quantity.Quote(digest))
+		if hexes, ok := strings.CutPrefix(digest, "sha256:"); !ok || hexes == "" ||
+			strings.Trim(hexes, "0123456789abcdef") != "" {
+			return doc.Faultf("%s is no digest: want sha256: and hexadecimal digits, in small letters",
+				quantity.Quote(digest))
 		}
 	}
 	return nil
 }
 
 // rule returns what reads a rule.
-func (s *Scenario) rule(texts func(*[]string, string) func(strictyaml.Node) error) func(string, strictyaml.Node, strictyaml.Node) error {
+func (s *Scenario) rule(texts func(*[]string, string) func(strictyaml.Node) error) func(string, strictyaml.Node,
+	strictyaml.Node) error {
 	yes := func(into *bool) func(strictyaml.Node) error {
 		return func(n strictyaml.Node) error {
 			if t, err := n.Text(); err != nil || t != "true" {
@@ -183,9 +189,12 @@ func (s *Scenario) rule(texts func(*[]string, string) func(strictyaml.Node) erro
 		case len(s.Rules) == maxRules:
 			return at.Faultf("want %d rules at most", maxRules)
 		case r.Is == "" && r.Default == "" && r.OneOf == nil && r.Least == "" && !r.Unset && !r.Given:
-			return at.Faultf("the rule for %s asks for nothing: want is, default, one_of, least, unset or given", setting)
-		case r.Is != "" && (r.Default != "" || r.OneOf != nil || r.Least != "" || r.Unset), r.Unset && (r.Default != "" || r.OneOf != nil || r.Least != ""), r.Given && (r.Is != "" || r.Default != "" || r.Unset):
-			return at.Faultf("the rule for %s asks for too much: is and unset stand alone, and what must be given is not filled in", setting)
+			return at.Faultf("the rule for %s asks for nothing: want is, default, one_of, least, unset or given",
+				setting)
+		case r.Is != "" && (r.Default != "" || r.OneOf != nil || r.Least != "" || r.Unset), r.Unset &&
+			(r.Default != "" || r.OneOf != nil || r.Least != ""), r.Given && (r.Is != "" || r.Default != "" || r.Unset):
+			return at.Faultf("the rule for %s asks for too much: is and unset stand alone, and what must be given is "+
+				"not filled in", setting)
 		case field && !r.Unset:
 			return at.Faultf("the rule for %s: a field of --extra-body can only be unset", setting)
 		}

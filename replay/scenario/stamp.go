@@ -65,7 +65,8 @@ func (s *Scenario) Stamp(run *result.Run, results trace.Reader[result.Result]) e
 	}
 	about.Answers, about.TooLong = counts.answers, counts.tooLong
 	broke := func(rule, want, given string, args ...any) {
-		about.Broken = append(about.Broken, result.BrokenRule{Rule: rule, Given: fmt.Sprintf(given, args...), Want: want})
+		about.Broken = append(about.Broken,
+			result.BrokenRule{Rule: rule, Given: fmt.Sprintf(given, args...), Want: want})
 	}
 	if run.EndedEarly != "" {
 		broke(ruleWhole, "a run to its end", "it ended early (%s)", run.EndedEarly)
@@ -75,9 +76,11 @@ func (s *Scenario) Stamp(run *result.Run, results trace.Reader[result.Result]) e
 		duration := run.Plan.DurationNS
 		switch {
 		case l == nil || l.Min < int64(p.Live):
-			broke(ruleSessions, page.Many(int64(p.Live), "live session")+" at every instant", "%d at the least", deref(l).Min)
+			broke(ruleSessions, page.Many(int64(p.Live), "live session")+" at every instant",
+				"%d at the least", deref(l).Min)
 		case duration > 0 && l.ToNS < duration:
-			broke(ruleSessions, page.Many(int64(p.Live), "live session")+" until the time is over", "none was left to start after %v", time.Duration(l.ToNS).Round(time.Second))
+			broke(ruleSessions, page.Many(int64(p.Live), "live session")+" until the time is over",
+				"none was left to start after %v", time.Duration(l.ToNS).Round(time.Second))
 		}
 	}
 	exceeds := func(rule string, n int64, limit float64, what string) {

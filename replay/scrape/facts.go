@@ -21,14 +21,17 @@ type Facts struct {
 // engines are the prefixes by which engines are known. Dynamo's frontend comes first,
 // since a page of Dynamo can pass the metrics of its engine on.
 var engines = []struct{ prefix, engine string }{
-	{"dynamo_frontend_", "dynamo"}, {"vllm:", "vllm"}, {"sglang:", "sglang"}, {"llamacpp:", "llamacpp"}, {"trtllm_", "trtllm"},
+	{"dynamo_frontend_", "dynamo"}, {"vllm:", "vllm"}, {"sglang:", "sglang"}, {"llamacpp:", "llamacpp"},
+	{"trtllm_", "trtllm"},
 }
 
 // FactsOf reads the facts from the samples of one page. A block size that two models or
 // engines of the page state otherwise is not stated.
 func FactsOf(samples []Sample) (f Facts) {
 	for _, e := range engines {
-		if f.Engine == "" && slices.ContainsFunc(samples, func(s Sample) bool { return strings.HasPrefix(s.Series.Metric, e.prefix) }) {
+		if f.Engine == "" && slices.ContainsFunc(samples, func(s Sample) bool {
+			return strings.HasPrefix(s.Series.Metric, e.prefix)
+		}) {
 			f.Engine = e.engine
 		}
 	}
@@ -77,7 +80,8 @@ func FactsOf(samples []Sample) (f Facts) {
 			f.MaxLen = value
 		case "vllm:spec_decode_num_drafts_total":
 			f.Speculates = true // vLLM has the counter only then
-		case "llamacpp:spec_decode_num_drafts_total", "sglang:spec_accept_length", "trtllm_spec_decode_num_draft_tokens_total":
+		case "llamacpp:spec_decode_num_drafts_total", "sglang:spec_accept_length",
+			"trtllm_spec_decode_num_draft_tokens_total":
 			f.Speculates = f.Speculates || value > 0
 		}
 	}

@@ -50,7 +50,8 @@ func classOf(err error) string {
 
 // get reads the answer to a GET. begun and headers are when the request was
 // handed over and when the headers of its answer were there.
-func get(ctx context.Context, via http.RoundTripper, u *url.URL, header http.Header, timeout time.Duration) (body []byte, begun, headers time.Time, err error) {
+func get(ctx context.Context, via http.RoundTripper, u *url.URL, header http.Header,
+	timeout time.Duration) (body []byte, begun, headers time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req := (&http.Request{Method: http.MethodGet, URL: u, Host: u.Host, Header: header}).WithContext(ctx)

@@ -90,7 +90,8 @@ func NewPrometheus(o PrometheusOptions) (*Prometheus, error) {
 	u, err := parseURL(o.URL)
 	switch {
 	case err != nil:
-		return nil, errors.New("scrape: the Prometheus server: want a URL like http://localhost:9090, without a password")
+		return nil, errors.New("scrape: the Prometheus server: want a URL like http://localhost:9090, " +
+			"without a password")
 	case len(o.Queries) == 0 || !validName(o.Name):
 		return nil, errors.New("scrape: the Prometheus server needs a query and a name of letters and digits")
 	case o.Step < time.Millisecond || o.Timeout < 0 || o.MaxSeries < 0:
@@ -166,7 +167,8 @@ func (p *Prometheus) Stats() PrometheusStats {
 }
 
 // queryRange asks one query over a part of the run.
-func (p *Prometheus) queryRange(ctx context.Context, q Query, from, to time.Time, offset time.Duration) ([]Sample, error) {
+func (p *Prometheus) queryRange(ctx context.Context, q Query, from, to time.Time,
+	offset time.Duration) ([]Sample, error) {
 	body, _, _, err := p.ask(ctx, "/api/v1/query_range", url.Values{
 		"query": {q.Expr}, "start": {unix(from)}, "end": {unix(to)},
 		"step": {strconv.FormatFloat(p.opt.Step.Seconds(), 'f', -1, 64)},

@@ -60,9 +60,10 @@ type TargetStats struct {
 	Failed   int64            `json:"failed"`             // that did not
 	Failures map[string]int64 `json:"failures,omitempty"` // by class, see [FailConnect]
 	Skipped  int64            `json:"skipped"`            // instants at which the one before was still under way
-	Widest   time.Duration    `json:"widest_ns"`          // longest from a request to its headers: twice the largest error of an instant
-	Empty    int64            `json:"empty,omitempty"`    // scrapes of a page without a metric that is kept
-	Others   []string         `json:"others,omitempty"`   // some of the names that such a page has
+	// longest from a request to its headers: twice the largest error of an instant
+	Widest time.Duration `json:"widest_ns"`
+	Empty  int64         `json:"empty,omitempty"`  // scrapes of a page without a metric that is kept
+	Others []string      `json:"others,omitempty"` // some of the names that such a page has
 }
 
 // Unkept says what a target's page has instead, when none of its scrapes found a metric
@@ -106,7 +107,8 @@ func New(o Options) (*Scraper, error) {
 	case len(o.Targets) == 0:
 		return nil, errors.New("scrape: there is no target")
 	case o.Every < 10*time.Millisecond || o.Timeout < 0 || o.MaxSeries < 0:
-		return nil, errors.New("scrape: the interval is 10 ms at least, and neither the timeout nor the number of series negative")
+		return nil, errors.New("scrape: the interval is 10 ms at least, and neither the timeout nor the number of " +
+			"series negative")
 	}
 	s := &Scraper{opt: o, table: newTable(o.MaxSeries)}
 	names := map[string]bool{}
@@ -119,7 +121,8 @@ func New(o Options) (*Scraper, error) {
 			u.Path = "/metrics"
 		}
 		if !validName(t.Name) || names[t.Name] {
-			return nil, fmt.Errorf("scrape: target %d: its name must be its own, at most 64 letters, digits, -, _ and dots", i+1)
+			return nil, fmt.Errorf("scrape: target %d: its name must be its own, at most 64 letters, digits, "+
+				"-, _ and dots", i+1)
 		}
 		names[t.Name] = true
 		h := http.Header{"Accept": {"text/plain;version=0.0.4"}, "User-Agent": {"reprise"}}
@@ -135,7 +138,8 @@ func New(o Options) (*Scraper, error) {
 			}
 			via = socket
 		}
-		s.targets = append(s.targets, &target{name: t.Name, url: u, header: h, via: via, stats: TargetStats{Target: t.Name}})
+		s.targets = append(s.targets, &target{name: t.Name, url: u, header: h, via: via,
+			stats: TargetStats{Target: t.Name}})
 	}
 	return s, nil
 }

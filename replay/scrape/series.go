@@ -39,7 +39,8 @@ type Sample struct {
 // keptLabels are the names of labels whose values are kept. None of them names a
 // machine, a person or an address; any other is dropped.
 var keptLabels = []string{
-	"block_size", "cache_source", "device", "dp_rank", "enable_block_reuse", "enable_prefix_caching", "engine", "engine_type",
+	"block_size", "cache_source", "device", "dp_rank", "enable_block_reuse", "enable_prefix_caching",
+	"engine", "engine_type",
 	"finished_reason", "gpu", "is_streaming", "kv_cache_size_tokens", "le", "mode", "modelName", "model_name",
 	"moe_ep_rank", "num_gpu_blocks", "num_pages", "page_size", "position", "pp_rank", "priority", "quantile",
 	"token_position", "tp_rank", "type",
@@ -127,7 +128,8 @@ func (t *table) series(target string, p *point) *Series {
 		}
 	}
 	slices.Sort(shown)
-	s := &Series{ID: t.ids, Target: target, Metric: clean(p.metric, 128), Kind: p.kind, Labels: strings.Join(shown, ",")}
+	s := &Series{ID: t.ids, Target: target, Metric: clean(p.metric, 128), Kind: p.kind,
+		Labels: strings.Join(shown, ",")}
 	look := target + "\xff" + p.metric + "\xff" + s.Labels
 	if t.shown[look]++; t.shown[look] > 1 {
 		number := "series=" + strconv.Itoa(t.shown[look])

@@ -128,7 +128,8 @@ func pointsOf(name string, kind dto.MetricType, m *dto.Metric) (points, buckets 
 		}
 	case dto.MetricType_SUMMARY:
 		s := m.GetSummary()
-		points = append(points, one(name+"_count", Counter, float64(s.GetSampleCount())), one(name+"_sum", Counter, s.GetSampleSum()))
+		points = append(points, one(name+"_count", Counter, float64(s.GetSampleCount())),
+			one(name+"_sum", Counter, s.GetSampleSum()))
 		for _, q := range s.GetQuantile() {
 			points = append(points, with(name, Gauge, "quantile", q.GetQuantile(), q.GetValue()))
 		}

@@ -27,10 +27,12 @@ func Apart(shards []result.SentShard) (says []string) {
 		peers[c.Peer] = true
 	}
 	if measured > 0 && len(peers) == 1 {
-		says = append(says, fmt.Sprintf("Clocks: at most %v apart, uncertainty included (%d of %d shards measured theirs)", (high-low).Round(time.Microsecond), measured, len(shards)))
+		says = append(says, fmt.Sprintf("Clocks: at most %v apart, uncertainty included (%d of %d shards "+
+			"measured theirs)", (high-low).Round(time.Microsecond), measured, len(shards)))
 	}
 	if n, most := result.StartedApart(shards); n > 0 {
-		says = append(says, fmt.Sprintf("warning: %d of %d shards started at another time than the others, by up to %v: the load was never whole", n, len(shards), most.Round(time.Second)))
+		says = append(says, fmt.Sprintf("warning: %d of %d shards started at another time than the others, by up to "+
+			"%v: the load was never whole", n, len(shards), most.Round(time.Second)))
 	}
 	return says
 }

@@ -98,7 +98,8 @@ type stampedExchange struct{ offset, uncertainty time.Duration }
 
 // readAnswer reads the answer to a request that was sent and answered at two instants.
 func readAnswer(packet []byte, token uint64, sent, done time.Time) (e stampedExchange, err error) {
-	if len(packet) < packetSize || packet[0]&7 != modeServer&7 || packet[0]>>6 == unsynced || packet[1] == 0 || packet[1] > 15 ||
+	if len(packet) < packetSize || packet[0]&7 != modeServer&7 || packet[0]>>6 == unsynced ||
+		packet[1] == 0 || packet[1] > 15 ||
 		binary.BigEndian.Uint64(packet[originateAt:]) != token {
 		return e, errNoTime
 	}
@@ -149,7 +150,8 @@ func MeasureClock(ctx context.Context, peer string) (result.ClockOffset, error) 
 		}
 	}
 	if out.Exchanges == 0 {
-		return out, fmt.Errorf("%s did not tell the time before the start: %w", peer, errors.Join(last, context.Cause(ctx)))
+		return out, fmt.Errorf("%s did not tell the time before the start: %w", peer,
+			errors.Join(last, context.Cause(ctx)))
 	}
 	return out, nil
 }

@@ -35,7 +35,9 @@ func (s *Set) rows() *unionReader {
 	for i := range s.shards {
 		readers = append(readers, s.shards[i].file.Reader())
 	}
-	u.side = trace.NewSideBySide(readers, 32, func(_ int, a *result.Result, _ int, b *result.Result) int { return a.Key().Compare(b.Key()) })
+	u.side = trace.NewSideBySide(readers, 32, func(_ int, a *result.Result, _ int, b *result.Result) int {
+		return a.Key().Compare(b.Key())
+	})
 	return u
 }
 
@@ -67,7 +69,8 @@ func (u *unionReader) next() (result.Result, error) {
 	}
 	r := *row
 	if u.any && r.Key() == u.last {
-		return r, fmt.Errorf("%w: row %d was sent by shards %v and %v", ErrNoSet, r.RowID, u.shards[u.shard].share(), u.shards[shard].share())
+		return r, fmt.Errorf("%w: row %d was sent by shards %v and %v", ErrNoSet, r.RowID, u.shards[u.shard].share(),
+			u.shards[shard].share())
 	}
 	u.any, u.last, u.shard = true, r.Key(), shard
 	for i, at := range r.Served {

@@ -117,7 +117,9 @@ func addOdd(to, of *result.Odd) {
 // addSaid takes what servers said about errors of another class or status.
 func addSaid(to, of []result.Said) []result.Said {
 	for _, said := range of {
-		if !slices.ContainsFunc(to, func(s result.Said) bool { return s.Class == said.Class && s.Status == said.Status }) {
+		if !slices.ContainsFunc(to, func(s result.Said) bool {
+			return s.Class == said.Class && s.Status == said.Status
+		}) {
 			to = append(to, said)
 		}
 	}
@@ -192,9 +194,11 @@ func addParts(to, of *result.Run) {
 		to.Cache = &warm
 	}
 	if a, b := to.Thread, of.Thread; a != nil && b != nil {
-		to.Thread = &result.Threads{Threaded: a.Threaded + b.Threaded, Assumed: a.Assumed + b.Assumed, Apart: a.Apart + b.Apart,
-			NoReply: a.NoReply + b.NoReply, NoRoom: a.NoRoom + b.NoRoom, Joined: a.Joined + b.Joined, Recoded: a.Recoded + b.Recoded,
-			Longer: a.Longer + b.Longer, LongerBy: a.LongerBy + b.LongerBy, ReplyTokens: a.ReplyTokens + b.ReplyTokens,
+		to.Thread = &result.Threads{Threaded: a.Threaded + b.Threaded, Assumed: a.Assumed + b.Assumed,
+			Apart:   a.Apart + b.Apart,
+			NoReply: a.NoReply + b.NoReply, NoRoom: a.NoRoom + b.NoRoom, Joined: a.Joined + b.Joined,
+			Recoded: a.Recoded + b.Recoded,
+			Longer:  a.Longer + b.Longer, LongerBy: a.LongerBy + b.LongerBy, ReplyTokens: a.ReplyTokens + b.ReplyTokens,
 			LostTokens: a.LostTokens + b.LostTokens, PeakBytes: max(a.PeakBytes, b.PeakBytes)}
 	}
 	if a, b := to.Sessions, of.Sessions; a != nil && b != nil && a.Counts != nil && b.Counts != nil {
@@ -224,11 +228,13 @@ func addCounts(a result.SessionCounts, b *result.SessionCounts) result.SessionCo
 		c[0].NS += c[1].NS
 	}
 	if l, m := a.LiveTrees, b.LiveTrees; l != nil && m != nil {
-		a.LiveTrees = &result.LiveTrees{Min: l.Min + m.Min, Mean: l.Mean + m.Mean, Max: l.Max + m.Max, FromNS: min(l.FromNS, m.FromNS), ToNS: max(l.ToNS, m.ToNS)}
+		a.LiveTrees = &result.LiveTrees{Min: l.Min + m.Min, Mean: l.Mean + m.Mean, Max: l.Max + m.Max,
+			FromNS: min(l.FromNS, m.FromNS), ToNS: max(l.ToNS, m.ToNS)}
 	}
 	if w, x := a.Warm, b.Warm; w != nil && x != nil {
-		a.Warm = &result.TrajectoryWarmup{Trees: w.Trees + x.Trees, Streams: w.Streams + x.Streams, History: w.History + x.History,
-			Tokens: w.Tokens + x.Tokens, TookNS: max(w.TookNS, x.TookNS)}
+		a.Warm = &result.TrajectoryWarmup{Trees: w.Trees + x.Trees, Streams: w.Streams + x.Streams,
+			History: w.History + x.History,
+			Tokens:  w.Tokens + x.Tokens, TookNS: max(w.TookNS, x.TookNS)}
 	}
 	return a
 }
@@ -270,10 +276,12 @@ func (s *Set) servedIndex() (index [][][]int32) {
 
 // sentShard is what the merged results say of a shard.
 func sentShard(one *result.Run, lags *sample.Values) result.SentShard {
-	out := result.SentShard{Shard: *one.Shard, Version: one.Version, Started: one.Started, TraceID: one.TraceID, Requests: one.Requests,
+	out := result.SentShard{Shard: *one.Shard, Version: one.Version, Started: one.Started, TraceID: one.TraceID,
+		Requests:  one.Requests,
 		ClientCPU: one.ClientCPU, Cores: one.Cores, StalledNS: one.StalledNS, EndedEarly: one.EndedEarly}
 	if order := lags.Order(); order.N > 0 {
-		out.LagP50, out.LagP99, out.LagMax = trace.Ptr(order.At(1, 2)), trace.Ptr(order.At(99, 100)), trace.Ptr(lags.Max)
+		out.LagP50, out.LagP99, out.LagMax = trace.Ptr(order.At(1, 2)), trace.Ptr(order.At(99, 100)),
+			trace.Ptr(lags.Max)
 	}
 	return out
 }

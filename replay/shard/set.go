@@ -58,7 +58,8 @@ func Open(paths []string, incomplete bool) (*Set, error) {
 		}
 	}
 	if len(s.shards) == 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNoSet, cmp.Or(strings.Join(faults, "; "), "there are no results in "+strings.Join(paths, ", ")))
+		return nil, fmt.Errorf("%w: %s", ErrNoSet,
+			cmp.Or(strings.Join(faults, "; "), "there are no results in "+strings.Join(paths, ", ")))
 	}
 	faults = append(faults, s.foreign()...)
 	faults = append(faults, s.repeated()...)
@@ -157,15 +158,18 @@ func (s *Set) foreign() (faults []string) {
 			own = append(own, *m)
 			continue
 		case k.workload != most.workload:
-			why = fmt.Sprintf("its workload has the digest %s, that of the others %s", brief(k.workload), brief(most.workload))
+			why = fmt.Sprintf("its workload has the digest %s, that of the others %s", brief(k.workload),
+				brief(most.workload))
 		case k.of != most.of:
 			why = fmt.Sprintf("it is one of %d, the others are of %d", k.of, most.of)
 		case k.version != most.version:
 			why = fmt.Sprintf("Reprise %s sent it, and %s the others", k.version, most.version)
 		default:
-			why = fmt.Sprintf("its settings have the digest %s, those of the others %s", brief(k.settings), brief(most.settings))
+			why = fmt.Sprintf("its settings have the digest %s, those of the others %s", brief(k.settings),
+				brief(most.settings))
 			if other, ok := result.OtherSetting(*one, m.file.Run); ok {
-				why += fmt.Sprintf(" (%s: %s, not %s)", strings.ReplaceAll(other.Name, "_", " "), cmp.Or(other.B, "none"), cmp.Or(other.A, "none"))
+				why += fmt.Sprintf(" (%s: %s, not %s)", strings.ReplaceAll(other.Name, "_", " "),
+					cmp.Or(other.B, "none"), cmp.Or(other.A, "none"))
 			}
 		}
 		faults = append(faults, fmt.Sprintf("%s is of another load: %s", m.path, why))
@@ -194,7 +198,8 @@ func (s *Set) missing() (gaps []string) {
 	at := 0
 	for i := range s.of {
 		if at == len(s.shards) || s.shards[at].share().Index != i {
-			gaps = append(gaps, fmt.Sprintf("shard %v is missing: send it again with the flags of the others", result.Share{Index: i, Of: s.of}))
+			gaps = append(gaps, fmt.Sprintf("shard %v is missing: send it again with the flags of the others",
+				result.Share{Index: i, Of: s.of}))
 			continue
 		}
 		m := &s.shards[at]
@@ -202,7 +207,8 @@ func (s *Set) missing() (gaps []string) {
 		}
 		switch early := m.file.Run.EndedEarly; {
 		case m.file.Unfinished:
-			gaps = append(gaps, fmt.Sprintf("shard %v did not finish: %s is its journal. Delete that and send it again", m.share(), m.path))
+			gaps = append(gaps, fmt.Sprintf("shard %v did not finish: %s is its journal. Delete that and send it again",
+				m.share(), m.path))
 		case early != "":
 			gaps = append(gaps, fmt.Sprintf("shard %v ended early: %s. Send it again", m.share(), early))
 		}

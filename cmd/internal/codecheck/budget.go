@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // budgets are the lines of Go that each top-level folder may have, without tests and the
@@ -16,10 +17,10 @@ import (
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
 	"anonymize": 13_720,
-	"cmd":       24_975,
+	"cmd":       25_930,
 	"datasets":  28_200,
 	"examples":  1_000,
-	"replay":    61_970,
+	"replay":    63_600,
 	"synth":     15_450,
 	"trace":     34_065,
 }
@@ -29,8 +30,19 @@ const slack = 2_000
 
 // rootNames are the files and folders that stand in the root. What is not named here stands
 // there by mistake, such as a download.
-var rootNames = []string{".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",
-	"SECURITY.md", "action.yml", "anonymize", "cmd", "datasets", "docs", "examples", "go.mod", "go.sum", "replay", "synth", "trace"}
+var rootNames = []string{".ci", ".github", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE",
+	"Makefile", "README.md",
+	"SECURITY.md", "action.yml", "anonymize", "cmd", "datasets", "docs", "examples", "go.mod", "go.sum",
+	"replay", "synth", "trace"}
+
+// Lines beyond so many columns, a tab counting as four, are at most one in so many of a folder.
+const (
+	columns   = 120
+	oneWideIn = 50
+)
+
+// A size is how many lines of Go a folder has, and how many of them are beyond [columns].
+type size struct{ lines, wide int }
 
 // lineBudgets finds folders that are larger than their budget, or so much smaller that it has
 // to sink, and names that do not belong into the root.
@@ -39,11 +51,11 @@ func (m *module) lineBudgets() ([]fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := map[string]int{}
+	sizes := map[string]size{}
 	for _, name := range names {
 		top, _, _ := strings.Cut(name, "/")
 		if !strings.HasSuffix(name, ".go") || ofTests(name) {
-			lines[top] += 0 // it stands in the root all the same
+			sizes[top] = sizes[top] // it stands in the root all the same
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(m.dir, name))
@@ -53,9 +65,16 @@ func (m *module) lineBudgets() ([]fault, error) {
 		if err != nil {
 			return nil, err
 		}
-		lines[top] += bytes.Count(data, []byte("\n"))
+		of := sizes[top]
+		for line := range bytes.Lines(data) {
+			of.lines++
+			if width := utf8.RuneCount(line) + 3*bytes.Count(line, []byte("\t")) - 1; width > columns {
+				of.wide++
+			}
+		}
+		sizes[top] = of
 	}
-	return budgetFaults(lines), nil
+	return budgetFaults(sizes), nil
 }
 
 // ofTests says whether a file belongs to tests: by its own name, or by that of its package.
@@ -64,12 +83,16 @@ func ofTests(name string) bool {
 }
 
 // budgetFaults are the faults of the names in a root, with the lines of Go below each.
-func budgetFaults(lines map[string]int) (faults []fault) {
+func budgetFaults(sizes map[string]size) (faults []fault) {
 	say := func(name, format string, args ...any) {
 		faults = append(faults, fault{name, fmt.Sprintf(format, args...)})
 	}
-	for name, n := range lines {
+	for name, of := range sizes {
+		n := of.lines
 		budget, ok := budgets[name]
+		if of.wide*oneWideIn > n {
+			say(name, "%d of its %d lines are beyond %d columns: break them where a thought ends", of.wide, n, columns)
+		}
 		switch {
 		case !slices.Contains(rootNames, name):
 			say(name, "it does not belong into the root: put it below a folder, or name it in rootNames")

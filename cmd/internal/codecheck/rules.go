@@ -25,7 +25,8 @@ func (f fault) String() string { return f.where + ": " + f.what }
 // check applies all rules. An error means that a rule could not be applied.
 func (m *module) check() ([]fault, error) {
 	var all []fault
-	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets, m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics} {
+	for _, rule := range []func() ([]fault, error){m.conflictMarkers, m.numberedLists, m.listedCommands, m.lineBudgets,
+		m.deadCode, m.unusedExports, m.listedFiles, m.caughtPanics} {
 		faults, err := rule()
 		if err != nil {
 			return nil, err
@@ -120,7 +121,9 @@ func (m *module) listedCommands() ([]fault, error) {
 			}
 		}
 		for name, at := range addedCommands(files) {
-			if !slices.ContainsFunc(strings.Split(docs, "\n"), func(l string) bool { return slices.Contains(strings.Fields(l)[:min(1, len(strings.Fields(l)))], name) }) {
+			if !slices.ContainsFunc(strings.Split(docs, "\n"), func(l string) bool {
+				return slices.Contains(strings.Fields(l)[:min(1, len(strings.Fields(l)))], name)
+			}) {
 				faults = append(faults, fault{m.position(at), "the package comment does not list the command " + name})
 			}
 		}
@@ -199,7 +202,8 @@ func (m *module) caughtPanics() ([]fault, error) {
 				}
 			}
 			if started != nil && !catchesPanics(started) {
-				faults = append(faults, fault{m.position(n.Pos()), "a goroutine begins with defer crash.Caught(), after what else it defers"})
+				faults = append(faults, fault{m.position(n.Pos()),
+					"a goroutine begins with defer crash.Caught(), after what else it defers"})
 			}
 			return true
 		})
@@ -268,11 +272,13 @@ func deadFaults(printed, modulePath string) ([]fault, error) {
 	for line := range strings.Lines(printed) {
 		fields := strings.Split(strings.TrimSpace(line), "\t")
 		if len(fields) != 3 {
-			return nil, fmt.Errorf("deadcode printed a line of %d fields, not of a place, a package and a name: %q", len(fields), line)
+			return nil, fmt.Errorf("deadcode printed a line of %d fields, not of a place, a package and a name: %q",
+				len(fields), line)
 		}
 		name := strings.TrimPrefix(fields[1], modulePath+"/") + " " + fields[2]
 		if keptDead[name] == "" && !strings.HasSuffix(fields[1], "test") { // packages for tests
-			faults = append(faults, fault{fields[0], "no program reaches " + fields[2] + ": delete it, or move it into the tests that call it"})
+			faults = append(faults, fault{fields[0],
+				"no program reaches " + fields[2] + ": delete it, or move it into the tests that call it"})
 		}
 	}
 	return faults, nil
@@ -311,7 +317,8 @@ func (m *module) unusedExports() ([]fault, error) {
 	for _, e := range m.exports() {
 		exempt := slices.Contains(openPackages, m.folder(e.pkg)) || strings.HasSuffix(e.pkg.Name, "test")
 		if !exempt && !needed[e.key] && !used[group[e.object.Pos()]] {
-			faults = append(faults, fault{m.position(e.object.Pos()), e.object.Name() + " is exported, and no other package uses it: unexport it"})
+			faults = append(faults, fault{m.position(e.object.Pos()),
+				e.object.Name() + " is exported, and no other package uses it: unexport it"})
 		}
 	}
 	return faults, nil

@@ -23,7 +23,8 @@ func tarball(entries []entry, owner int, when time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, e := range entries {
-		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.data)), Uid: owner, Gid: owner, ModTime: when}
+		h := &tar.Header{Typeflag: tar.TypeReg, Name: e.name, Mode: int64(e.mode.Perm()), Size: int64(len(e.data)),
+			Uid: owner, Gid: owner, ModTime: when}
 		if e.mode.IsDir() {
 			h.Typeflag, h.Name = tar.TypeDir, e.name+"/"
 		}
@@ -57,7 +58,8 @@ func gzipped(data []byte) ([]byte, error) {
 
 // archive packs a binary with its documents: one folder, which has the name of the
 // archive. Windows gets a zip file.
-func (r *release) archive(p platform, folder string, b *binary, documents []entry) (name string, data []byte, err error) {
+func (r *release) archive(p platform, folder string, b *binary,
+	documents []entry) (name string, data []byte, err error) {
 	program := b.program
 	if p.os == "windows" {
 		program += ".exe"

@@ -34,7 +34,8 @@ func (r *release) build(p platform, program string) (*binary, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	const cli = "reprise/cmd/reprise/internal/cli"
 	set := []string{"-s", "-w"}
-	for _, v := range [][2]string{{"Version", r.version}, {"Commit", r.commit}, {"CommitDate", r.when.Format("2006-01-02T15:04:05Z")}} {
+	for _, v := range [][2]string{{"Version", r.version}, {"Commit", r.commit},
+		{"CommitDate", r.when.Format("2006-01-02T15:04:05Z")}} {
 		set = append(set, "-X", cli+"."+v[0]+"="+v[1])
 	}
 	path := filepath.Join(dir, "reprise")
@@ -42,9 +43,11 @@ func (r *release) build(p platform, program string) (*binary, error) {
 	if program == clouds {
 		tags = "clouds"
 	}
-	cmd := exec.Command("go", "build", "-tags", tags, "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(set, " "), "-o", path, "./cmd/reprise")
+	cmd := exec.Command("go", "build", "-tags", tags, "-trimpath", "-buildvcs=false", "-ldflags",
+		strings.Join(set, " "), "-o", path, "./cmd/reprise")
 	cmd.Dir = r.source
-	cmd.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
+	cmd.Env = append(os.Environ(), "GOOS="+p.os, "GOARCH="+p.arch, "CGO_ENABLED=0", "GOFLAGS=-mod=readonly",
+		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building for %s: %w\n%s", p, err, out)
 	}
@@ -68,7 +71,8 @@ func (r *release) documents(here *binary) ([]entry, error) {
 	if err := os.WriteFile(program, here.data, 0o755); err != nil {
 		return nil, err
 	}
-	files := map[string]string{"LICENSE": filepath.Join(r.source, "LICENSE"), "README.md": filepath.Join(r.source, "README.md"), "CHANGELOG.md": filepath.Join(r.source, "CHANGELOG.md")}
+	files := map[string]string{"LICENSE": filepath.Join(r.source, "LICENSE"),
+		"README.md": filepath.Join(r.source, "README.md"), "CHANGELOG.md": filepath.Join(r.source, "CHANGELOG.md")}
 	var out []entry
 	for name, path := range files {
 		data, err := os.ReadFile(path)
@@ -77,7 +81,8 @@ func (r *release) documents(here *binary) ([]entry, error) {
 		}
 		out = append(out, entry{name, 0o644, data})
 	}
-	for shell, name := range map[string]string{"bash": "reprise.bash", "zsh": "_reprise", "fish": "reprise.fish", "powershell": "reprise.ps1"} {
+	for shell, name := range map[string]string{"bash": "reprise.bash", "zsh": "_reprise", "fish": "reprise.fish",
+		"powershell": "reprise.ps1"} {
 		script, err := output(program, "completion", shell)
 		if err != nil {
 			return nil, err

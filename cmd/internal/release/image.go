@@ -109,9 +109,12 @@ func rootCertificates() []byte {
 // image is the OCI image for the binaries, by processor: a tar file of its layout.
 func (r *release) image(binaries map[string][]byte, notices []byte) ([]byte, error) {
 	when := r.when.Format("2006-01-02T15:04:05Z")
-	about := map[string]string{"org.opencontainers.image.title": "reprise", "org.opencontainers.image.version": r.version,
-		"org.opencontainers.image.revision": r.commit, "org.opencontainers.image.created": when, "org.opencontainers.image.licenses": "Apache-2.0",
-		"org.opencontainers.image.description": "Turn LLM traffic into a benchmark that you can share, and replay it on time"}
+	about := map[string]string{"org.opencontainers.image.title": "reprise",
+		"org.opencontainers.image.version":  r.version,
+		"org.opencontainers.image.revision": r.commit, "org.opencontainers.image.created": when,
+		"org.opencontainers.image.licenses": "Apache-2.0",
+		"org.opencontainers.image.description": "Turn LLM traffic into a benchmark that you can share, and " +
+			"replay it on time"}
 	l := layout{map[string][]byte{}}
 	index := imageIndex{Schema: 2, Type: typeIndex, About: about}
 	var load []loadable
@@ -119,7 +122,8 @@ func (r *release) image(binaries map[string][]byte, notices []byte) ([]byte, err
 	for _, arch := range slices.Sorted(maps.Keys(binaries)) {
 		m := imageManifest{Schema: 2, Type: typeManifest, About: about}
 		c := imageConfig{Created: when, imagePlatform: imagePlatform{arch, "linux"}}
-		c.Config.User, c.Config.Entrypoint, c.Config.Cmd, c.Config.WorkingDir, c.Config.Labels = user, []string{"/reprise"}, []string{"--help"}, "/work", about
+		c.Config.User, c.Config.Entrypoint, c.Config.Cmd, c.Config.WorkingDir, c.Config.Labels = user,
+			[]string{"/reprise"}, []string{"--help"}, "/work", about
 		c.Config.Env = []string{"PATH=/"}
 		c.RootFS.Type = "layers"
 		one := loadable{RepoTags: []string{"reprise:" + r.version + "-" + arch}}
@@ -135,7 +139,8 @@ func (r *release) image(binaries map[string][]byte, notices []byte) ([]byte, err
 				{"etc/ssl/certs/ca-certificates.crt", 0o644, rootCertificates()},
 				{"tmp", 0o777 | fs.ModeDir | fs.ModeSticky, nil}}},
 			{"the folder to work in", imageUser, []entry{{"work", 0o755 | fs.ModeDir, nil}}},
-			{"reprise " + r.version, 0, []entry{{"reprise", 0o755, binaries[arch]}, {"THIRD-PARTY-LICENSES.txt", 0o644, notices}}},
+			{"reprise " + r.version, 0,
+				[]entry{{"reprise", 0o755, binaries[arch]}, {"THIRD-PARTY-LICENSES.txt", 0o644, notices}}},
 		} {
 			files, err := tarball(layer.entries, layer.owner, r.when)
 			if err != nil {
@@ -169,7 +174,8 @@ func (r *release) image(binaries map[string][]byte, notices []byte) ([]byte, err
 		return nil, err
 	}
 	whole.Annotations = map[string]string{"org.opencontainers.image.ref.name": r.version}
-	for name, v := range map[string]any{"index.json": imageIndex{Schema: 2, Type: typeIndex, Manifests: []descriptor{whole}},
+	for name, v := range map[string]any{"index.json": imageIndex{Schema: 2, Type: typeIndex,
+		Manifests: []descriptor{whole}},
 		"manifest.json": load, "oci-layout": map[string]string{"imageLayoutVersion": "1.0.0"}} {
 		if l.blobs[name], err = json.Marshal(v); err != nil {
 			return nil, err

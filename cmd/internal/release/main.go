@@ -58,7 +58,8 @@ func (p platform) String() string { return p.os + "/" + p.arch }
 
 func main() {
 	out := flag.String("o", "dist", "folder that the release is written to; one of an earlier release is replaced")
-	list := flag.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64", "what to build for")
+	list := flag.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64",
+		"what to build for")
 	flag.Parse()
 	r := release{}
 	for name := range strings.SplitSeq(*list, ",") {

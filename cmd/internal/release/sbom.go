@@ -62,7 +62,8 @@ type (
 
 // libraryComponent is a module; its hash is that of go.sum, in hexadecimal digits.
 func libraryComponent(path, version, sum string, texts [][]byte) (component, error) {
-	c := component{Type: "library", Name: path, Version: version, PURL: "pkg:golang/" + strings.ReplaceAll(path+"@"+version, "+", "%2B")}
+	c := component{Type: "library", Name: path, Version: version,
+		PURL: "pkg:golang/" + strings.ReplaceAll(path+"@"+version, "+", "%2B")}
 	c.Ref = c.PURL
 	if of, ok := strings.CutPrefix(sum, "h1:"); ok {
 		digest, err := base64.StdEncoding.DecodeString(of)
@@ -72,7 +73,8 @@ func libraryComponent(path, version, sum string, texts [][]byte) (component, err
 		c.Hashes = []hash{{"SHA-256", fmt.Sprintf("%x", digest)}}
 	}
 	for _, text := range texts {
-		if id := licenceOf(text); id != "" && !slices.ContainsFunc(c.Licenses, func(l license) bool { return l.License.ID == id }) {
+		if id := licenceOf(text); id != "" &&
+			!slices.ContainsFunc(c.Licenses, func(l license) bool { return l.License.ID == id }) {
 			l := license{}
 			l.License.ID = id
 			c.Licenses = append(c.Licenses, l)
@@ -112,8 +114,9 @@ func (r *release) modules(b *binary) (notices, sbom []byte, err error) {
 	id := slices.Clone(digest[:16]) // a UUID of version 8: of the digest, so that it is the same each time
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80
 	doc := bom{Schema: "http://cyclonedx.org/schema/bom-1.6.schema.json", Format: "CycloneDX", Spec: "1.6", Version: 1,
-		Serial:   fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]),
-		Metadata: bomMetadata{Timestamp: r.when.Format("2006-01-02T15:04:05Z"), Properties: []property{{"go:platform", b.String()}, {"git:commit", r.commit}}}}
+		Serial: fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:]),
+		Metadata: bomMetadata{Timestamp: r.when.Format("2006-01-02T15:04:05Z"),
+			Properties: []property{{"go:platform", b.String()}, {"git:commit", r.commit}}}}
 	var text bytes.Buffer
 	text.WriteString("Reprise contains the following software, under the licences below.\n")
 	page := filepath.Join(r.source, "trace", "page", "assets", "uplot")
@@ -170,7 +173,8 @@ func licenceOf(text []byte) string {
 	s := strings.Join(strings.Fields(string(text)), " ")
 	bsd := strings.Contains(s, "Redistribution and use in source and binary forms, with or without modification")
 	switch {
-	case strings.Contains(s, "Apache License Version 2.0, January 2004 http://www.apache.org/licenses/ TERMS AND CONDITIONS"):
+	case strings.Contains(s,
+		"Apache License Version 2.0, January 2004 http://www.apache.org/licenses/ TERMS AND CONDITIONS"):
 		return "Apache-2.0"
 	case strings.Contains(s, "Permission is hereby granted, free of charge, to any person obtaining a copy"):
 		return "MIT"

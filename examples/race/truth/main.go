@@ -138,8 +138,10 @@ func (s *server) complete(w http.ResponseWriter, r *http.Request, arrived time.T
 		q.MaxTokens = 16 // as OpenAI and vLLM
 	}
 	prompt := promptTokens(q.Prompt)
-	usage := fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}`, prompt, q.MaxTokens, prompt+q.MaxTokens)
-	seen := record{ArrivalUnixNS: s.started.UnixNano() + int64(arrived.Sub(s.started)), MaxTokens: q.MaxTokens, BodyBytes: len(body)}
+	usage := fmt.Sprintf(`{"prompt_tokens":%d,"completion_tokens":%d,"total_tokens":%d}`, prompt, q.MaxTokens,
+		prompt+q.MaxTokens)
+	seen := record{ArrivalUnixNS: s.started.UnixNano() + int64(arrived.Sub(s.started)), MaxTokens: q.MaxTokens,
+		BodyBytes: len(body)}
 	if q.Stream {
 		seen.WritesUS = s.stream(w, q, usage, arrived)
 	} else {
@@ -171,14 +173,16 @@ func (s *server) stream(w http.ResponseWriter, q completionRequest, usage string
 	writes := make([]int64, 0, q.MaxTokens)
 	for i := range q.MaxTokens {
 		s.sleepUntilToken(i, arrived)
-		if send(`{"id":"truth","object":"text_completion","created":1,"model":"truth","choices":[{"index":0,"text":"`+word+`","logprobs":null,"finish_reason":null}]}`) != nil {
+		if send(`{"id":"truth","object":"text_completion","created":1,"model":"truth","choices":[{"index":0,"text":"`+
+			word+`","logprobs":null,"finish_reason":null}]}`) != nil {
 			return writes
 		}
 		writes = append(writes, time.Since(arrived).Microseconds())
 	}
 	end := []string{`{"id":"truth","object":"text_completion","created":1,"model":"truth","choices":[{"index":0,"text":"","logprobs":null,"finish_reason":"length"}]}`}
 	if q.StreamOptions.IncludeUsage {
-		end = append(end, `{"id":"truth","object":"text_completion","created":1,"model":"truth","choices":[],"usage":`+usage+`}`)
+		end = append(end, `{"id":"truth","object":"text_completion","created":1,"model":"truth","choices":[],"usage":`+
+			usage+`}`)
 	}
 	for _, event := range append(end, "[DONE]") {
 		if send(event) != nil {

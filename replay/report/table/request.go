@@ -29,10 +29,11 @@ type request struct {
 
 	// Of the request's session tree, the same in all of its requests; null where the run has too
 	// many sessions to keep all.
-	Tree          *int64   `parquet:"tree,optional"`                // the least session of the tree
-	SessionStatus string   `parquet:"session_status,optional,dict"` // see [report.SessionOutcome]
-	SessionTime   *float64 `parquet:"session_time_s,optional"`      // from its first due time to its last answer, of one that succeeded
-	SessionServer *float64 `parquet:"session_server_s,optional"`    // of that the server's part along the critical path
+	Tree          *int64 `parquet:"tree,optional"`                // the least session of the tree
+	SessionStatus string `parquet:"session_status,optional,dict"` // see [report.SessionOutcome]
+	// from its first due time to its last answer, of one that succeeded
+	SessionTime   *float64 `parquet:"session_time_s,optional"`
+	SessionServer *float64 `parquet:"session_server_s,optional"` // of that the server's part along the critical path
 
 	Phase        string `parquet:"phase,dict"`  // warm_up, measured or cool_down
 	Status       string `parquet:"status,dict"` // succeeded, failed, cancelled or not_sent
@@ -75,7 +76,8 @@ type request struct {
 }
 
 // statuses name the outcomes, as the counts of a summary do.
-var statuses = [...]string{report.Succeeded: "succeeded", report.Failed: "failed", report.Cancelled: "cancelled", report.NotSent: "not_sent"}
+var statuses = [...]string{report.Succeeded: "succeeded", report.Failed: "failed", report.Cancelled: "cancelled",
+	report.NotSent: "not_sent"}
 
 // A deriver makes the rows of one run.
 type deriver struct {
@@ -116,12 +118,16 @@ func (d *deriver) derive(r *result.Result) (request, error) {
 	}
 	outcome, class := report.OutcomeOf(r)
 	q := request{
-		Run: d.name, RowID: r.RowID, Round: r.Round, Session: r.Session, Turn: d.turnOf(r), Thread: r.Thread, Play: r.Play,
-		Phase: "measured", Status: statuses[outcome], Error: class, HTTPStatus: r.HTTPStatus, FinishReason: r.FinishReason, Attempts: r.Attempts,
+		Run: d.name, RowID: r.RowID, Round: r.Round, Session: r.Session, Turn: d.turnOf(r),
+		Thread: r.Thread, Play: r.Play,
+		Phase: "measured", Status: statuses[outcome], Error: class, HTTPStatus: r.HTTPStatus,
+		FinishReason: r.FinishReason, Attempts: r.Attempts,
 		Model: d.run.Model, API: r.API, Category: r.Category, Class: r.Class,
-		Due: float64(r.DueNS) / 1e9, Sent: seconds(r.SentNS), FirstToken: seconds(r.FirstTokenNS), LastToken: seconds(r.LastTokenNS), Done: seconds(r.DoneNS),
-		Input: r.Input, InputWanted: r.WantInput, Output: r.Output, OutputWanted: r.WantOutput, OutputFrom: r.OutputFrom,
-		Cached: r.Cached, Events: r.Events,
+		Due: float64(r.DueNS) / 1e9, Sent: seconds(r.SentNS), FirstToken: seconds(r.FirstTokenNS),
+		LastToken: seconds(r.LastTokenNS), Done: seconds(r.DoneNS),
+		Input: r.Input, InputWanted: r.WantInput, Output: r.Output, OutputWanted: r.WantOutput,
+		OutputFrom: r.OutputFrom,
+		Cached:     r.Cached, Events: r.Events,
 	}
 	if key, ok := r.SessionKey(); ok {
 		if of := d.sessions[key]; of != nil {

@@ -40,7 +40,8 @@ func makeConsistent(run *result.Run, rows []result.Result) {
 		r := &rows[i]
 		r.DueNS = max(r.DueNS, 0) % (1 << 40)
 		at := r.DueNS
-		for _, instant := range []*int64{r.SentNS, r.HeadersNS, r.FirstEventNS, r.FirstTokenNS, r.LastTokenNS, r.DoneNS} {
+		for _, instant := range []*int64{r.SentNS, r.HeadersNS, r.FirstEventNS, r.FirstTokenNS,
+			r.LastTokenNS, r.DoneNS} {
 			if instant != nil {
 				at += max(*instant, 0) % (1 << 40)
 				*instant = at
@@ -119,7 +120,8 @@ func (v *drawnValues) fill(to reflect.Value) {
 			to.SetInt(math.MaxInt64 >> (64 - to.Type().Bits()) * int64(1-2*int(n%2)))
 		}
 	case reflect.String:
-		to.SetString([]string{"", "usage", "timeout", "chat", "embeddings", "cancelled", "x\u202e<b>", "cold"}[v.next()%8])
+		to.SetString([]string{"", "usage", "timeout", "chat", "embeddings", "cancelled", "x\u202e<b>",
+			"cold"}[v.next()%8])
 	case reflect.Bool:
 		to.SetBool(v.next()%2 > 0)
 	case reflect.Float64, reflect.Float32:

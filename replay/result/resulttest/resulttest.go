@@ -160,7 +160,8 @@ func Holed(rng *rand.Rand, i int64, users int, lacks float64) result.Result {
 		r.Error = []string{"timeout", "server_error", "empty"}[rng.IntN(3)]
 	}
 	if rng.Float64() < lacks { // a count that cannot be is a hole, too
-		found := usage.Findings(0).With([]usage.Finding{usage.OutputAboveAsked, usage.CacheOver, usage.NoCount, usage.TotalBelow}[rng.IntN(4)])
+		found := usage.Findings(0).With(
+			[]usage.Finding{usage.OutputAboveAsked, usage.CacheOver, usage.NoCount, usage.TotalBelow}[rng.IntN(4)])
 		r.Refute(found, &usage.Counts{})
 	}
 	if r.FirstTokenNS != nil && r.LastTokenNS != nil {

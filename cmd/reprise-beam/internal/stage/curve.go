@@ -34,9 +34,9 @@ type Part struct {
 // cache of each capacity would have had of them.
 //
 // A part has one block in curveParts·oneIn. A block with d−1 others of the part above it in the stack
-// is expected at depth (d−1)·curveParts·oneIn + 1 in the stack of all blocks: that is spatial sampling by hashes (SHARDS: Waldspurger, Park,
-// Garthwaite and Ahmad, FAST'15). The half of the part has twice that rate. How much the curve differs between both
-// is how much a sample blurs it.
+// is expected at depth (d−1)·curveParts·oneIn + 1 in the stack of all blocks: that is spatial sampling by hashes
+// (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST'15). The half of the part has twice that rate. How much the
+// curve differs between both is how much a sample blurs it.
 func MeasurePart(index, oneIn int, chunks iter.Seq[[]byte]) (*Figures, error) {
 	refs, err := decode(chunks)
 	if err != nil {
@@ -55,7 +55,8 @@ func MeasurePart(index, oneIn int, chunks iter.Seq[[]byte]) (*Figures, error) {
 		half.add(at, few)
 	})
 	rate := int64(curveParts * oneIn)
-	p := Part{Index: index, Blocks: int64(len(refs.half)), References: all.references, Hits: all.hits, Within: all.within(rate), Half: half.within(2 * rate)}
+	p := Part{Index: index, Blocks: int64(len(refs.half)), References: all.references, Hits: all.hits,
+		Within: all.within(rate), Half: half.within(2 * rate)}
 	for i, n := range p.Half { // with what the half has too few or too many of, as SHARDS-adj
 		p.Half[i] = min(max(2*(n-half.hits)+all.hits, 0), all.hits)
 	}
@@ -81,8 +82,8 @@ func (s *stack) add(at place, blocks []uint64) {
 }
 
 // within are the hits of caches of each of the capacities, where the stack has one block in rate.
-// A cache of c blocks holds some (c−1)/rate of the sample above a block that it just still holds; between two whole numbers and a half the hits are in proportion,
-// as in package profile.
+// A cache of c blocks holds some (c−1)/rate of the sample above a block that it just still holds; between two whole
+// numbers and a half the hits are in proportion, as in package profile.
 func (s *stack) within(rate int64) []int64 {
 	depth := func(c int64) (below int64, beyond float64) {
 		x := max(float64(c-1)/float64(rate)+0.5, 1)
@@ -118,18 +119,20 @@ const resolution = 16
 type Point struct {
 	CapacityBlocks *int64  `json:"capacity_blocks"` // null is without limit
 	HitRatio       float64 `json:"hit_ratio_by_block"`
-	// Error is half of the 95 % interval: from the spread of the parts, and from the difference between them and their halves.
+	// Error is half of the 95 % interval: from the spread of the parts, and from the difference between them and their
+	// halves.
 	Error float64 `json:"hit_ratio_error"`
 }
 
-// Curve is the LRU curve of all parts, where one block in oneIn is in them and references is the number of references to all blocks. The sum of
-// disjoint parts at one rate is the curve of all.
+// Curve is the LRU curve of all parts, where one block in oneIn is in them and references is the number of references
+// to all blocks. The sum of disjoint parts at one rate is the curve of all.
 func Curve(parts []Part, oneIn int, references int64) []Point {
 	parts = slices.Clone(parts)
 	slices.SortFunc(parts, func(a, b Part) int { return cmp.Compare(a.Index, b.Index) }) // sums of squares are rounded
 	var total Part
 	for _, p := range parts {
-		total.Blocks, total.References, total.Hits = total.Blocks+p.Blocks, total.References+p.References, total.Hits+p.Hits
+		total.Blocks, total.References, total.Hits = total.Blocks+p.Blocks,
+			total.References+p.References, total.Hits+p.Hits
 	}
 	expected := float64(references) / float64(oneIn)
 	if expected == 0 || total.References == 0 {
@@ -155,7 +158,8 @@ func Curve(parts []Part, oneIn int, references int64) []Point {
 			squares += d * d
 		}
 		chance := studentT * math.Sqrt(squares*curveParts/(curveParts-1)) / expected
-		curve = append(curve, Point{CapacityBlocks: c, HitRatio: ratio(hits), Error: min(chance+math.Abs(hits-half)/expected, 1)})
+		curve = append(curve, Point{CapacityBlocks: c, HitRatio: ratio(hits),
+			Error: min(chance+math.Abs(hits-half)/expected, 1)})
 	}
 	for i, c := range capacities() {
 		if c < resolution*curveParts*int64(oneIn) {

@@ -18,7 +18,8 @@ type Figures struct {
 
 // Merge adds the figures of o.
 func (f *Figures) Merge(o *Figures) {
-	f.Rows, f.Failed, f.Blockless, f.References = f.Rows+o.Rows, f.Failed+o.Failed, f.Blockless+o.Blockless, f.References+o.References
+	f.Rows, f.Failed, f.Blockless, f.References = f.Rows+o.Rows, f.Failed+o.Failed, f.Blockless+o.Blockless,
+		f.References+o.References
 	f.Input.Merge(&o.Input)
 	f.Output.Merge(&o.Output)
 	f.Gaps.Merge(&o.Gaps)

@@ -98,7 +98,8 @@ func (j *Job) importOf(index int) (*importshard.Import, map[string]string, error
 	if err != nil {
 		return nil, nil, err
 	}
-	return &importshard.Import{Index: index, Of: j.Shards, KeyFile: j.KeyFile, Out: filepath.Join(j.Work, shard.Name(index, j.Shards)),
+	return &importshard.Import{Index: index, Of: j.Shards, KeyFile: j.KeyFile,
+		Out:  filepath.Join(j.Work, shard.Name(index, j.Shards)),
 		Tool: j.Tool, MaxBad: log.MaxBad, Mapping: mapping,
 		Open: func(share *datasets.Share) (*datasets.Source, error) { return log.Open(files, share) },
 		Policy: func(info datasets.Info) (anonymize.Policy, error) {

@@ -33,9 +33,12 @@ type Summary struct {
 // Summary is the profile, where one block in oneIn is in the sample.
 func (f *Figures) Summary(oneIn int) *Summary {
 	gaps, whole := f.closed()
-	s := &Summary{Schema: "cluster-profile/1", Rows: f.Rows, Requests: f.Rows - f.Failed, Failed: f.Failed, DurationS: float64(whole.Last-whole.First) / 1e9,
-		Input: f.Input.Stats(1), Output: f.Output.Stats(1), InputTotal: f.Input.sum, InterArrival: gaps.Stats(float64(time.Second)),
-		Blockless: f.Blockless, References: f.References, SampleOneIn: oneIn, LRUCurve: Curve(f.Parts, oneIn, f.References)}
+	s := &Summary{Schema: "cluster-profile/1", Rows: f.Rows, Requests: f.Rows - f.Failed, Failed: f.Failed,
+		DurationS: float64(whole.Last-whole.First) / 1e9,
+		Input:     f.Input.Stats(1), Output: f.Output.Stats(1), InputTotal: f.Input.sum,
+		InterArrival: gaps.Stats(float64(time.Second)),
+		Blockless:    f.Blockless, References: f.References, SampleOneIn: oneIn, LRUCurve: Curve(f.Parts,
+			oneIn, f.References)}
 	if f.Output.count > 0 {
 		s.OutputTotal = &f.Output.sum
 	}
@@ -51,7 +54,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 	if s.OutputTotal != nil {
 		output = page.Count(*s.OutputTotal)
 	}
-	if _, err := fmt.Fprintf(w, "%s in %s s, %s failed; %s input and %s output tokens\n", page.Many(s.Requests, "request"), page.Number(s.DurationS), page.Count(s.Failed), page.Count(s.InputTotal), output); err != nil {
+	if _, err := fmt.Fprintf(w, "%s in %s s, %s failed; %s input and %s output tokens\n",
+		page.Many(s.Requests, "request"), page.Number(s.DurationS), page.Count(s.Failed), page.Count(s.InputTotal),
+		output); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "%-16s %10s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p99", "max")
@@ -60,7 +65,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 		of   *profile.Stats
 	}{{"input tokens", s.Input}, {"output tokens", s.Output}, {"gap, s", s.InterArrival}} {
 		if x := row.of; x != nil {
-			fmt.Fprintf(w, "%-16s %10s %10s %10s %10s %10s\n", row.name, page.Number(x.Mean), page.Number(x.P50), page.Number(x.P90), page.Number(x.P99), page.Number(x.Max))
+			fmt.Fprintf(w, "%-16s %10s %10s %10s %10s %10s\n", row.name, page.Number(x.Mean), page.Number(x.P50),
+				page.Number(x.P90), page.Number(x.P99), page.Number(x.Max))
 		}
 	}
 	if len(s.LRUCurve) == 0 {
@@ -71,7 +77,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 	if s.SampleOneIn > 1 {
 		about = fmt.Sprintf(", by one block in %d", s.SampleOneIn)
 	}
-	fmt.Fprintf(w, "%s references to %s distinct blocks%s; hit ratio by block of an LRU cache:\n", page.Count(s.References), page.Count(s.UniqueBlocks), about)
+	fmt.Fprintf(w, "%s references to %s distinct blocks%s; hit ratio by block of an LRU cache:\n",
+		page.Count(s.References), page.Count(s.UniqueBlocks), about)
 	shown := s.LRUCurve
 	if len(shown) > shownPoints {
 		shown = shown[len(shown)-shownPoints:]
@@ -81,7 +88,8 @@ func (s *Summary) WriteText(w io.Writer) error {
 			fmt.Fprintf(w, "  %14s         %9s\n", "without limit", page.Percent(p.HitRatio))
 			continue
 		}
-		fmt.Fprintf(w, "  %14s blocks  %9s ± %s\n", page.Count(*p.CapacityBlocks), page.Percent(p.HitRatio), page.Percent(p.Error))
+		fmt.Fprintf(w, "  %14s blocks  %9s ± %s\n", page.Count(*p.CapacityBlocks), page.Percent(p.HitRatio),
+			page.Percent(p.Error))
 	}
 	if s.Blockless > 0 {
 		fmt.Fprintf(w, "%s without blocks are not in the curve\n", page.Many(s.Blockless, "request"))

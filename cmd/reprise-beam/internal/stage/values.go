@@ -80,7 +80,8 @@ func (v *Values) Stats(per float64) *profile.Stats {
 	if v.count == 0 {
 		return nil
 	}
-	s := &profile.Stats{Count: v.count, Mean: float64(v.sum) / float64(v.count) / per, Min: float64(v.least) / per, Max: float64(v.greatest) / per, Approximate: true}
+	s := &profile.Stats{Count: v.count, Mean: float64(v.sum) / float64(v.count) / per, Min: float64(v.least) / per,
+		Max: float64(v.greatest) / per, Approximate: true}
 	if v.count > 1 {
 		// n·Σx² − (Σx)² as whole numbers, so that nothing is lost between two that are near.
 		n, sum := big.NewInt(v.count), big.NewInt(v.sum)

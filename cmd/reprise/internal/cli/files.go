@@ -79,8 +79,10 @@ func ReadSecret(flag, path string) (string, error) {
 		return "", err
 	}
 	if info.Mode().IsRegular() && info.Mode().Perm()&0o007 != 0 && runtime.GOOS != "windows" {
-		return "", Exit(Failure, fmt.Errorf("%s %s: everybody on this machine has access to it (mode %04o): run chmod 600 on it, or mount it with defaultMode: 0440; renew what it holds if somebody may have read it",
-			flag, path, info.Mode().Perm()))
+		return "", Exit(Failure,
+			fmt.Errorf("%s %s: everybody on this machine has access to it (mode %04o): run chmod 600 on it, or mount "+
+				"it with defaultMode: 0440; renew what it holds if somebody may have read it",
+				flag, path, info.Mode().Perm()))
 	}
 	b, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	return strings.TrimSpace(string(b)), err

@@ -29,14 +29,17 @@ func OpenResults(path string) (*result.File, error) {
 // fileKinds are what Parquet files of ours hold, by their schema, and the command that
 // takes them.
 var fileKinds = map[string][2]string{
-	trace.Schema:          {"a trace or a workload", "reprise profile FILE describes it, reprise replay FILE sends it"},
-	result.Schema:         {"the results of a run", "reprise report FILE reads them"},
-	result.MetricsSchema:  {"what was measured at the servers of a run", "reprise report reads it beside the results"},
-	"model/2":             {"a model of a trace", "reprise synth FILE -o w.parquet makes a workload of it"},
-	"model/1":             {"a model of an earlier version", "reprise synth fit makes one of the trace that this version reads, in place of FILE"},
-	"histograms/1":        {"the histograms of a profile", "reprise synth fit FILE -o m.model makes a model of them"},
-	recording.Schema:      {"a part of a recording", "reprise merge --finish FILE -o t.parquet makes a trace of it, and of the parts beside it"},
-	shard.Schema:          {"a shard of an import", "reprise merge --finish FOLDER -o t.parquet makes a trace of it, and of the other shards"},
+	trace.Schema:         {"a trace or a workload", "reprise profile FILE describes it, reprise replay FILE sends it"},
+	result.Schema:        {"the results of a run", "reprise report FILE reads them"},
+	result.MetricsSchema: {"what was measured at the servers of a run", "reprise report reads it beside the results"},
+	"model/2":            {"a model of a trace", "reprise synth FILE -o w.parquet makes a workload of it"},
+	"model/1": {"a model of an earlier version",
+		"reprise synth fit makes one of the trace that this version reads, in place of FILE"},
+	"histograms/1": {"the histograms of a profile", "reprise synth fit FILE -o m.model makes a model of them"},
+	recording.Schema: {"a part of a recording",
+		"reprise merge --finish FILE -o t.parquet makes a trace of it, and of the parts beside it"},
+	shard.Schema: {"a shard of an import",
+		"reprise merge --finish FOLDER -o t.parquet makes a trace of it, and of the other shards"},
 	trace.PartitionSchema: {"one partition of a trace", "name its folder, which has the manifest"},
 	"tables/1":            {"the tables of a profile", "name the trace that they were made of"},
 }
@@ -123,7 +126,8 @@ func otherKind(path string, err error, wanted, schema string) error {
 		case fileKinds[found][0] != "":
 			return holds(path, found, wanted)
 		case found == "":
-			return fmt.Errorf("%s is a Parquet file of another tool, not %s: reprise import %[1]s -o t.parquet makes a trace of a log", path, wanted)
+			return fmt.Errorf("%s is a Parquet file of another tool, not %s: reprise import %[1]s -o t.parquet makes "+
+				"a trace of a log", path, wanted)
 		}
 		return err
 	}
@@ -141,7 +145,8 @@ func otherKind(path string, err error, wanted, schema string) error {
 	case schema == result.Schema:
 		return fmt.Errorf("%s is not %s: name the file that replay or simulate wrote with -o", path, wanted)
 	case ext == ".yaml" || ext == ".yml":
-		return fmt.Errorf("%s is YAML, not %s: reprise synth %[1]s -o w.parquet makes a workload of a description", path, wanted)
+		return fmt.Errorf("%s is YAML, not %s: reprise synth %[1]s -o w.parquet makes a workload of a description",
+			path, wanted)
 	}
 	return fmt.Errorf("%s is not %s: reprise import %[1]s -o t.parquet makes a trace of a log", path, wanted)
 }

@@ -75,7 +75,8 @@ func CheckOutputs(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	for _, arg := range args {
-		if _, err := objectstore.Stat(arg + ".journal"); err != nil { // of a run that did not end, which is read in its place
+		if _, err := objectstore.Stat(arg + ".journal"); err != nil {
+			// of a run that did not end, which is read in its place
 			if err := MissingFile(arg); err != nil {
 				return err
 			}
@@ -92,7 +93,8 @@ func CheckBeside(cmd *cobra.Command, output string, beside ...string) error {
 	}
 	for _, path := range beside {
 		if info, err := objectstore.Stat(path); path != output && err == nil && info.Mode().IsRegular() {
-			return Usagef("%s exists, and would be written beside %s: name another file with -o, or replace both with --overwrite", path, output)
+			return Usagef("%s exists, and would be written beside %s: name another file with -o, or replace both "+
+				"with --overwrite", path, output)
 		}
 	}
 	return nil
@@ -104,7 +106,8 @@ func checkFile(path, flag string, overwrite bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case err == nil && info.IsDir():
-		return Usagef("%s is a folder: name a file in it, such as %s %s", path, flag, filepath.Join(path, "out.parquet"))
+		return Usagef("%s is a folder: name a file in it, such as %s %s", path, flag,
+			filepath.Join(path, "out.parquet"))
 	case err == nil && !info.Mode().IsRegular():
 		return nil
 	case err == nil && !overwrite:
@@ -134,7 +137,8 @@ func checkObject(path, flag string, folder, overwrite bool) error {
 	case err != nil:
 		return Exit(Failure, err)
 	case info.IsDir() && !folder:
-		return Usagef("%s is a folder: name an object in it, such as %s %s", path, flag, objectstore.Join(path, "out.parquet"))
+		return Usagef("%s is a folder: name an object in it, such as %s %s", path, flag,
+			objectstore.Join(path, "out.parquet"))
 	case !info.IsDir() && folder:
 		return Usagef("%s is an object: name a folder with %s", path, flag)
 	case overwrite:
@@ -144,7 +148,8 @@ func checkObject(path, flag string, folder, overwrite bool) error {
 	}
 	before, err := objectstore.Glob(objectstore.Join(path, "part-*-of-*.parquet"))
 	if err == nil && len(before) > 0 {
-		return Usagef("%s holds what would be replaced, such as %s: name another folder with %s, or replace it with --overwrite", path, before[0], flag)
+		return Usagef("%s holds what would be replaced, such as %s: name another folder with %s, or replace it with "+
+			"--overwrite", path, before[0], flag)
 	}
 	return err
 }
@@ -174,12 +179,14 @@ func checkPartitioned(path, flag string, overwrite bool) error {
 	}
 	before, _ := filepath.Glob(filepath.Join(path, "part-*-of-*.parquet"))
 	if (len(before) > 0 || trace.IsPartitioned(path)) && !overwrite {
-		return Usagef("%s holds partitions of a trace: name another folder with %s, or replace them with --overwrite", path, flag)
+		return Usagef("%s holds partitions of a trace: name another folder with %s, or replace them with --overwrite",
+			path, flag)
 	}
 	others, _ := filepath.Glob(filepath.Join(path, "*.parquet"))
 	for _, other := range others {
 		if !slices.Contains(before, other) {
-			return Usagef("%s holds %s, which is no partition of a trace: name another folder with %s", path, filepath.Base(other), flag)
+			return Usagef("%s holds %s, which is no partition of a trace: name another folder with %s", path,
+				filepath.Base(other), flag)
 		}
 	}
 	return nil

@@ -60,9 +60,12 @@ func (p *Progress) Set(done int64) {
 			if total == 0 {
 				total = -1
 			}
-			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.w), progressbar.OptionSetDescription(p.step),
-				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-				progressbar.OptionSetItsString(p.unit), progressbar.OptionClearOnFinish(), progressbar.OptionSetWidth(30))
+			p.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(p.w),
+				progressbar.OptionSetDescription(p.step),
+				progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionShowCount(),
+				progressbar.OptionShowIts(),
+				progressbar.OptionSetItsString(p.unit), progressbar.OptionClearOnFinish(),
+				progressbar.OptionSetWidth(30))
 		}
 		_ = p.bar.Set64(done) // a bar that cannot be drawn harms nothing
 		return

@@ -224,7 +224,8 @@ func (s *Staged) End() error {
 	}
 	files, size, err := s.upload(func(string, time.Time) bool { return true })
 	if err != nil {
-		return fmt.Errorf("%w. What was written is in %s: run the same command again to continue, or copy it", err, s.from)
+		return fmt.Errorf("%w. What was written is in %s: run the same command again to continue, or copy it", err,
+			s.from)
 	}
 	// A journal that became results is no longer wanted there either.
 	for path := range s.put {
@@ -258,7 +259,8 @@ type renamed struct {
 
 func (r *renamed) Write(p []byte) (int, error) {
 	text := bytes.ReplaceAll(p, []byte(r.s.local), []byte(r.s.url))
-	text = bytes.ReplaceAll(text, []byte(r.s.from+string(filepath.Separator)), []byte(strings.TrimSuffix(r.s.to, "/")+"/"))
+	text = bytes.ReplaceAll(text, []byte(r.s.from+string(filepath.Separator)),
+		[]byte(strings.TrimSuffix(r.s.to, "/")+"/"))
 	if _, err := r.w.Write(text); err != nil {
 		return 0, err
 	}

@@ -44,11 +44,14 @@ func Config(root *cobra.Command) {
 			continue
 		}
 		general, _ := Sections(cmd.Flags(), GeneralFlags)
-		general.StringVar(new(string), "config", "", "YAML `file` with flag names as keys. REPRISE_* variables override it, and flags override both")
-		general.Bool("print-config", false, "print the settings from flags, variables and files as a run file, and exit")
+		general.StringVar(new(string), "config", "",
+			"YAML `file` with flag names as keys. REPRISE_* variables override it, and flags override both")
+		general.Bool("print-config", false,
+			"print the settings from flags, variables and files as a run file, and exit")
 		if cmd.Flags().Lookup("url") != nil {
 			endpoint, _ := Sections(cmd.Flags(), EndpointFlags)
-			endpoint.StringVar(new(string), "target", "", "YAML `file` that describes the endpoint: url, model, api and other flags of this section")
+			endpoint.StringVar(new(string), "target", "",
+				"YAML `file` that describes the endpoint: url, model, api and other flags of this section")
 		}
 	}
 }
@@ -106,7 +109,8 @@ func settable(f *pflag.Flag) bool {
 // describesTarget tells whether a flag belongs to the description of an endpoint.
 func describesTarget(f *pflag.Flag) bool {
 	title, _ := sectionOf(f)
-	return slices.Contains([]string{EndpointFlags, DeployedFlags, CachesFlags}, title) && f.Name != "target" || f.Name == "tokenizer"
+	return slices.Contains([]string{EndpointFlags, DeployedFlags, CachesFlags}, title) && f.Name != "target" ||
+		f.Name == "tokenizer"
 }
 
 // variables sets flags from the environment. A variable that no command has a flag for is
@@ -139,8 +143,10 @@ func (c *configuration) variables(environ []string) error {
 			cli.Notef(c.cmd, "the variable %s sets no flag of any command%s", name, near)
 			continue
 		}
-		f := c.cmd.Flags().Lookup(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, variablePrefix), "_", "-")))
-		if f == nil || !settable(f) || c.given[f.Name] || value == "" || f.Name == "url" && c.cmd.Flags().Lookup("url-a") != nil {
+		f := c.cmd.Flags().Lookup(
+			strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, variablePrefix), "_", "-")))
+		if f == nil || !settable(f) || c.given[f.Name] || value == "" ||
+			f.Name == "url" && c.cmd.Flags().Lookup("url-a") != nil {
 			continue
 		}
 		if err := c.set(f, []string{value}, name); err != nil {
@@ -171,7 +177,9 @@ func fileBounds(what string) strictyaml.Bounds {
 func (c *configuration) read(path string, text []byte, what string, take func(*pflag.Flag) bool) error {
 	doc, err := strictyaml.Parse(text, fileBounds(what))
 	if err == nil {
-		err = doc.Each(func(key string, at, value strictyaml.Node) error { return c.key(path, what, key, at, value, take) })
+		err = doc.Each(func(key string, at, value strictyaml.Node) error {
+			return c.key(path, what, key, at, value, take)
+		})
 	}
 	return strictyaml.Named(path, err)
 }
@@ -202,7 +210,8 @@ func (c *configuration) key(path, what, key string, at, value strictyaml.Node, t
 		if near := closest(strings.ReplaceAll(key, "_", "-"), names); near != "" {
 			return at.Faultf("unknown key %q: did you mean %s?", key, near)
 		}
-		return at.Faultf("unknown key %q: the keys of %s for %s are names of its flags, see --help-all", key, what, c.cmd.CommandPath())
+		return at.Faultf("unknown key %q: the keys of %s for %s are names of its flags, see --help-all", key, what,
+			c.cmd.CommandPath())
 	}
 	var texts []string
 	if s, err := value.Text(); err == nil {
@@ -261,7 +270,8 @@ func printConfig(w io.Writer, fl *pflag.FlagSet) (err error) {
 		var text []byte
 		switch v := value.(type) {
 		case string:
-			if v = printable(f.Name, v); slices.Contains([]string{"bool", "number", "share", "factor", "duration"}, f.Value.Type()) {
+			if v = printable(f.Name, v); slices.Contains([]string{"bool", "number", "share", "factor", "duration"},
+				f.Value.Type()) {
 				text = []byte(v)
 			} else {
 				text, err = yaml.Marshal(v)

@@ -33,7 +33,9 @@ func (f *Fleet) Register(fl *pflag.FlagSet) {
 	rest.IntVar(&f.replicas, "replicas", 1, "number of engines behind the router")
 	rest.StringVar(&f.Router, "router", fleet.RoundRobin,
 		"router: random, round-robin, least-loaded, session, prefix, prefix-weighted, or all to compare them")
-	rest.Var(noise{&f.Noise}, "noise", "run-to-run `NOISE`: measured (as of a real engine), the SD of the speed of a run such as 2%, or speed=2%,drift=0.5%,late=1ms; default none")
+	rest.Var(noise{&f.Noise}, "noise",
+		"run-to-run `NOISE`: measured (as of a real engine), the SD of the speed of a run such as 2%, or "+
+			"speed=2%,drift=0.5%,late=1ms; default none")
 }
 
 // Configs are those that the flags ask for, of engines of this config. seed is that of
@@ -85,8 +87,11 @@ func (f *Engine) Register(fl *pflag.FlagSet) {
 	d := engine.DefaultConfig()
 	everyday, rest := Sections(fl, SimulatedFlags)
 	everyday.StringVar(&f.Preset, "preset", "", "engine fitted to published measurements: "+
-		strings.Join(PresetNames(), ", ")+"; the file of reprise calibrate; or roofline:CONFIG.json:8xh100:fp8[:kv=fp8][:memory=90%][@EFFICIENCY], the bound of hardware. The flags below change it")
-	everyday.StringVar(&f.Costs, "costs", "", "time of an engine step, as step, kv-token, prefill-token, decode-seq and request: step=5ms,kv-token=40ns")
+		strings.Join(PresetNames(), ", ")+
+		"; the file of reprise calibrate; or roofline:CONFIG.json:8xh100:fp8[:kv=fp8][:memory=90%][@EFFICIENCY], the "+
+		"bound of hardware. The flags below change it")
+	everyday.StringVar(&f.Costs, "costs", "",
+		"time of an engine step, as step, kv-token, prefill-token, decode-seq and request: step=5ms,kv-token=40ns")
 	rest.IntVar(&f.Given.BlockSize, "block-size", d.BlockSize, "KV block size in tokens")
 	rest.IntVar(&f.Given.KVTokens, "kv-tokens", d.KVTokens, "KV memory of each engine in tokens; 0 is unlimited")
 	rest.IntVar(&f.Given.MaxSeqs, "max-num-seqs", d.MaxSeqs, "most requests that run at once")
@@ -148,7 +153,8 @@ func (f *Engine) Config(cmd *cobra.Command) (engine.Config, string, error) {
 	case p != nil:
 		c, model, batched = p.Engine, p.Model, p.Batched
 	case f.Costs == "":
-		return c, "", cli.Usagef("no engine given: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us", PresetNames()[0])
+		return c, "", cli.Usagef("no engine given: --preset %s, or --costs step=5ms,kv-token=40ns,prefill-token=25us",
+			PresetNames()[0])
 	}
 	given := f.given(cmd)
 	for name, set := range map[string]func(){

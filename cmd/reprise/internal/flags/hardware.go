@@ -29,16 +29,20 @@ type Hardware struct {
 // Register adds the flags.
 func (f *Hardware) Register(fl *pflag.FlagSet) {
 	everyday, rest := Sections(fl, HardwareFlags)
-	everyday.StringVar(&f.ModelConfig, "model-config", "", "`config.json` of a model as Hugging Face publishes it: an engine that is as fast as --hardware allows, a bound")
+	everyday.StringVar(&f.ModelConfig, "model-config", "",
+		"`config.json` of a model as Hugging Face publishes it: an engine that is as fast as --hardware "+
+			"allows, a bound")
 	everyday.StringVar(&f.gpu, "hardware", "", "GPU of that engine: "+strings.Join(gpuNames(), ", "))
 	everyday.IntVar(&f.setup.TP, "tp", 1, "GPUs that share each layer (tensor parallelism)")
 	everyday.StringVar(&f.setup.DType, "dtype", "bf16", "type of the weights: "+strings.Join(hardware.DTypes(), ", "))
 	rest.StringVar(&f.setup.KVDType, "kv-cache-dtype", "auto", "type of the KV cache: auto (16 bits), bf16 or fp8")
-	rest.ShareVar(&f.setup.Utilization, "gpu-memory-utilization", 0.9, "share of each GPU's memory that the engine takes")
+	rest.ShareVar(&f.setup.Utilization, "gpu-memory-utilization", 0.9,
+		"share of each GPU's memory that the engine takes")
 	if fl.Lookup("efficiency") != nil { // the command's own
 		return
 	}
-	rest.ShareVar(&f.setup.Efficiency, "efficiency", 1, "share of the data sheet's peaks that is reached; 1 is the bound")
+	rest.ShareVar(&f.setup.Efficiency, "efficiency", 1,
+		"share of the data sheet's peaks that is reached; 1 is the bound")
 }
 
 func gpuNames() (names []string) {
@@ -55,9 +59,11 @@ func (f *Hardware) Given() bool { return f.ModelConfig != "" || f.gpu != "" }
 func (f *Hardware) Setup() (hardware.Setup, error) {
 	switch {
 	case f.ModelConfig == "":
-		return f.setup, cli.Usagef("--hardware needs a model: give the config.json beside its weights with --model-config")
+		return f.setup, cli.Usagef("--hardware needs a model: give the config.json beside its weights with " +
+			"--model-config")
 	case f.gpu == "":
-		return f.setup, cli.Usagef("--model-config needs a GPU: give --hardware, one of %s", strings.Join(gpuNames(), ", "))
+		return f.setup, cli.Usagef("--model-config needs a GPU: give --hardware, one of %s",
+			strings.Join(gpuNames(), ", "))
 	}
 	s := f.setup
 	s.Efficiency = cmp.Or(s.Efficiency, 1)
@@ -124,7 +130,8 @@ func rooflinePreset(name string, like engine.Config) (engine.Preset, error) {
 		s.DType, parts = parts[last], parts[:last]
 	}
 	if len(parts) < 2 {
-		return engine.Preset{}, errors.New("want roofline:CONFIG.json:GPU, such as roofline:config.json:8xh100:fp8 or roofline:config.json:l4@0.7")
+		return engine.Preset{}, errors.New("want roofline:CONFIG.json:GPU, such as roofline:config.json:8xh100:fp8 " +
+			"or roofline:config.json:l4@0.7")
 	}
 	gpu, file := parts[len(parts)-1], strings.Join(parts[:len(parts)-1], ":")
 	var err error

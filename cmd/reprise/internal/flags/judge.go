@@ -37,14 +37,18 @@ func (f *Judge) Register(cmd *cobra.Command) {
 	judgement, judgementRest := Sections(fl, JudgementFlags)
 	results.BoolVar(&f.AsJSON, "json", false, "print the summary as JSON")
 	f.RegisterPages(fl)
-	judgement.StringVar(&f.SLO, "slo", "", "objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
+	judgement.StringVar(&f.SLO, "slo", "",
+		"objectives that a request must meet to count as goodput, such as ttft:200ms,tpot:50ms,e2e:5s")
 	f.Trust.Register(cmd)
 	f.Contract.Register(cmd)
-	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions, "compute metrics as another tool does: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
+	judgementRest.StringVar(&f.Definitions, "definitions", OwnDefinitions,
+		"compute metrics as another tool does: "+OwnDefinitions+", "+strings.Join(peer.Presets(), ", "))
 	judgementRest.BoolVar(&f.NoSteady, "no-steady", false, "leave out the steady state")
 	fl.Var((*oldSteadyShare)(f), "steady-share", "0 is the same as --no-steady")
 	fl.Lookup("steady-share").Hidden = true
-	judgementRest.StringVar(&f.Instants, "instants", report.InstantsRead, "when a token event counts as received: "+report.InstantsRead+" (the client read it) or "+report.InstantsKernel+" (the kernel had it; Linux, HTTP/1.1 without TLS)")
+	judgementRest.StringVar(&f.Instants, "instants", report.InstantsRead,
+		"when a token event counts as received: "+report.InstantsRead+" (the client read it) or "+report.InstantsKernel+
+			" (the kernel had it; Linux, HTTP/1.1 without TLS)")
 	f.VLLM.register(cmd)
 }
 
@@ -74,7 +78,8 @@ func (f *Judge) Check(document bool, how string) error {
 	case report.InstantsRead:
 	case report.InstantsKernel:
 		if f.Definitions != OwnDefinitions {
-			return cli.Usagef("--instants %s is for Reprise's own definitions; leave out --definitions", report.InstantsKernel)
+			return cli.Usagef("--instants %s is for Reprise's own definitions; leave out --definitions",
+				report.InstantsKernel)
 		}
 	default:
 		return cli.Usagef("--instants: want %s or %s", report.InstantsRead, report.InstantsKernel)
@@ -93,7 +98,8 @@ type oldSteadyShare Judge
 // Set implements [pflag.Value].
 func (f *oldSteadyShare) Set(s string) error {
 	if share, err := quantity.Share(s); err != nil || share != 0 {
-		return errors.New("the steady state has no share any more: MSER-5 finds it; leave the flag out, or give --no-steady to do without")
+		return errors.New("the steady state has no share any more: MSER-5 finds it; leave the flag out, or give " +
+			"--no-steady to do without")
 	}
 	f.NoSteady = true
 	return nil
@@ -143,8 +149,11 @@ type Contract struct {
 func (f *Contract) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, JudgementFlags)
-	everyday.StringVar(&f.Path, "contract", "", "YAML `file` with clauses that the run must meet, such as p95 ttft <= 1s; else the exit code is 3")
-	rest.IntSliceVar(&f.gpus, "gpus", "GPUs that served the run, for output and cost per GPU; one number, or one for each results file. Default: the contract's")
+	everyday.StringVar(&f.Path, "contract", "",
+		"YAML `file` with clauses that the run must meet, such as p95 ttft <= 1s; else the exit code is 3")
+	rest.IntSliceVar(&f.gpus, "gpus",
+		"GPUs that served the run, for output and cost per GPU; one number, or one for each results file. Default: "+
+			"the contract's")
 	rest.NumberVar(&f.Price, "price-per-gpu-hour", 0, "price of one GPU for one hour; 0 uses the contract's")
 }
 

@@ -39,15 +39,22 @@ func (f *Load) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, LoadFlags)
 	everyday.FactorVar(&f.Speed, "speed", 1, "replay this much faster: 2 or 2x halves recorded, think and tool times")
-	everyday.BoolVar(&f.OpenLoop, "open-loop", false, "send every request at its recorded time, even if earlier turns of its session are unfinished")
+	everyday.BoolVar(&f.OpenLoop, "open-loop", false,
+		"send every request at its recorded time, even if earlier turns of its session are unfinished")
 	rest.BoolVar(&f.keepThink, "keep-think", false, "do not apply --speed to think and tool times")
-	everyday.RateFlag(&f.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as gamma:5,cv=2, ramp:1-10,60s or inf (all at once). For sessions, the rate of first turns")
-	everyday.IntVar(&f.Concurrency, "concurrency", 0, "closed loop: keep this many requests in flight. Latencies then hide saturation")
+	everyday.RateFlag(&f.Rate, "arrivals in place of recorded times: 5 (per second), 300/min, or a `process` such as "+
+		"gamma:5,cv=2, ramp:1-10,60s or inf (all at once). For sessions, the rate of first turns")
+	everyday.IntVar(&f.Concurrency, "concurrency", 0,
+		"closed loop: keep this many requests in flight. Latencies then hide saturation")
 	f.SessionLoad.Register(everyday, rest)
-	rest.DurationVar(&f.rampUp, "ramp-up", 0, "time over which the first --concurrency requests, or --sessions, start; 0 starts all at once")
+	rest.DurationVar(&f.rampUp, "ramp-up", 0,
+		"time over which the first --concurrency requests, or --sessions, start; 0 starts all at once")
 	everyday.DurationVar(&f.Duration, "duration", 0, "stop sending after this time; 0 sends the whole workload")
-	everyday.StringVar(&f.warmup, "warmup", "", "leave the first requests out of all figures: a number, or a `span` such as 30s; of a load by session also 20sessions, until so many have ended")
-	rest.StringVar(&f.cooldown, "cooldown", "", "leave the last requests out of all figures: a number, or a `span` such as 30s")
+	everyday.StringVar(&f.warmup, "warmup", "",
+		"leave the first requests out of all figures: a number, or a `span` such as 30s; of a load by session also "+
+			"20sessions, until so many have ended")
+	rest.StringVar(&f.cooldown, "cooldown", "",
+		"leave the last requests out of all figures: a number, or a `span` such as 30s")
 	rest.BoolVar(&f.includeFailed, "include-failed", false, "also send requests that failed in the source")
 }
 
@@ -75,7 +82,8 @@ func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn
 		}
 		return nil, f.noSpeedWithRate()
 	}
-	cli.Notef(cmd, "causal: %d turns wait for those before them and a think or tool time; --open-loop sends at recorded times", l.Timed())
+	cli.Notef(cmd, "causal: %d turns wait for those before them and a think or tool time; --open-loop sends at "+
+		"recorded times", l.Timed())
 	if n := l.Backward(); n > 0 {
 		cli.Notef(cmd, "%d parents stand below their turns in the file and are not waited for", n)
 	}
@@ -85,7 +93,8 @@ func (f *Load) Lineage(cmd *cobra.Command, open func() (trace.Reader[replay.Turn
 // noSpeedWithRate refuses a speed that has nothing to divide.
 func (f *Load) noSpeedWithRate() error {
 	if f.Rate != "" && f.Speed != 1 {
-		return cli.Usagef("--rate and --speed cannot be used together when no turn waits for another: the rate replaces the recorded times")
+		return cli.Usagef("--rate and --speed cannot be used together when no turn waits for another: the rate " +
+			"replaces the recorded times")
 	}
 	return nil
 }
@@ -102,10 +111,12 @@ func (f *Load) Check() error {
 		name  string
 		given bool
 	}{
-		{"open-loop", f.OpenLoop}, {"keep-think", f.keepThink}, {"rate", f.Rate != ""}, {"speed", f.Speed != 1}, {"max-in-flight", f.MaxInFlight != 0},
+		{"open-loop", f.OpenLoop}, {"keep-think", f.keepThink}, {"rate", f.Rate != ""}, {"speed", f.Speed != 1},
+		{"max-in-flight", f.MaxInFlight != 0},
 	} {
 		if f.Concurrency != 0 && other.given {
-			return cli.Usagef("--concurrency and --%s cannot be used together: in a closed loop a request is sent when another ends", other.name)
+			return cli.Usagef("--concurrency and --%s cannot be used together: in a closed loop a request is sent "+
+				"when another ends", other.name)
 		}
 	}
 	if err := f.checkSessions(f); err != nil {
@@ -127,7 +138,8 @@ const StopGrace = 5 * time.Second
 // Schedule says when rows are due, with a seed for random arrivals.
 func (f *Load) Schedule(lineage *replay.Lineage, seed uint64) (o replay.Options, err error) {
 	o = replay.Options{Grace: StopGrace, Speed: f.Speed, MaxInFlight: f.MaxInFlight, IncludeFailed: f.includeFailed,
-		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.Concurrency, RampUp: f.rampUp, Duration: f.Duration, Share: f.Share}
+		Causal: lineage, KeepThink: f.keepThink, Concurrency: f.Concurrency, RampUp: f.rampUp,
+		Duration: f.Duration, Share: f.Share}
 	if f.Rate != "" {
 		if o.Arrivals, err = arrivals(f.Rate, arrival.Stream(seed, "replay arrivals"), f.Requests); err != nil {
 			return o, cli.Usagef("--rate: %v", err)
@@ -162,7 +174,9 @@ type Abort struct{ abortOn string }
 // Register adds the flag.
 func (f *Abort) Register(cmd *cobra.Command) {
 	_, rest := Sections(cmd.Flags(), RunningFlags)
-	rest.StringVar(&f.abortOn, "abort-on", "", "stop the run when one of these `conditions` holds for 10 s and 20 requests: error_rate>5%,in_flight>100,p99_ttft>10s")
+	rest.StringVar(&f.abortOn, "abort-on", "",
+		"stop the run when one of these `conditions` holds for 10 s and 20 requests: "+
+			"error_rate>5%,in_flight>100,p99_ttft>10s")
 }
 
 // Check refuses conditions that cannot be read.
@@ -185,7 +199,8 @@ func (f *Abort) Conditions() ([]replay.Condition, error) {
 
 // Take takes over the load of a trial.
 func (f *Load) Take(t bench.Trial) {
-	f.Rate, f.Concurrency, f.Duration, f.warmup, f.cooldown = t.Load.Rate, t.Load.Concurrency, t.Duration, t.Warmup, t.Cooldown
+	f.Rate, f.Concurrency, f.Duration, f.warmup, f.cooldown = t.Load.Rate, t.Load.Concurrency, t.Duration,
+		t.Warmup, t.Cooldown
 	f.Speed, f.rampUp = cmp.Or(t.Load.Speed, f.Speed), t.Load.RampUp
 	f.Sessions, f.SessionRate, f.Window = t.Load.Sessions, t.Load.SessionRate, nil
 	if t.Session != nil {

@@ -53,24 +53,35 @@ func (f *Log) Register(fl *pflag.FlagSet) {
 	source, sourceRest := Sections(fl, "Source")
 	text, textRest := Sections(fl, "Text")
 	_, privacyRest := Sections(fl, PrivacyFlags)
-	source.StringVar(&f.Format, "format", "", "format of the source, or a file that maps its fields, such as mine.yaml; by default detected by content")
-	source.StringArrayVar(&f.Maps, "map", nil, "field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag")
+	source.StringVar(&f.Format, "format", "",
+		"format of the source, or a file that maps its fields, such as mine.yaml; by default detected by content")
+	source.StringArrayVar(&f.Maps, "map", nil,
+		"field of a JSONL, CSV or Parquet source, as `target=path`; several separated by commas, or repeat the flag")
 	source.ShareVar(&f.MaxBad, "max-bad", 0.001, "largest share of bad rows to tolerate")
 	source.StringVar(&f.timeUnit, "time-unit", "", "unit of numeric times: s, ms, us or ns; by default detected")
-	source.StringVar(&f.timeFormat, "time-format", "", "`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; by default detected")
+	source.StringVar(&f.timeFormat, "time-format", "",
+		"`layout` of dates, such as '%d.%m.%Y %H:%M:%S' or '02.01.2006 15:04:05'; by default detected")
 	source.StringVar(&f.Delimiter, "delimiter", "", "`character` between CSV columns, or tab; by default detected")
-	source.StringVar(&f.Decimal, "decimal", "", "what stands before the decimals of numbers in CSV: point or comma; by default detected")
+	source.StringVar(&f.Decimal, "decimal", "",
+		"what stands before the decimals of numbers in CSV: point or comma; by default detected")
 	source.StringVar(&f.tz, "tz", "", "time zone of times without one, such as Europe/Paris; by default UTC")
 	sourceRest.BoolVar(&f.longSpan, "allow-long-span", false, "accept a trace of more than 60 days")
 	f.Capture.Register(fl)
 	textRest.IntVar(&f.BlockSize, "block-size", 512, "prefix block size in tokens, for text")
-	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0, "block size of the source's block ids in tokens, if it does not say")
-	text.StringVar(&f.Tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+", or the path of a Hugging Face tokenizer.json")
-	text.StringVar(&f.Lengths, "lengths", "", "token count to use where text and usage contradict each other: usage or text")
-	text.StringVar(&f.Template, "template", "none", "chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
+	sourceRest.IntVar(&f.sourceBlock, "source-block-size", 0,
+		"block size of the source's block ids in tokens, if it does not say")
+	text.StringVar(&f.Tokenizer, "tokenizer", "o200k_base", "tokenizer for text: "+strings.Join(token.Names(), ", ")+
+		", or the path of a Hugging Face tokenizer.json")
+	text.StringVar(&f.Lengths, "lengths", "",
+		"token count to use where text and usage contradict each other: usage or text")
+	text.StringVar(&f.Template, "template", "none",
+		"chat template to count in lengths: "+strings.Join(token.TemplateNames(), ", ")+
+			", or the path of a Jinja template, a tokenizer_config.json or a directory with either")
 	privacyRest.BoolVar(&f.keepModel, "keep-model", false, "keep model names instead of replacing them by labels")
-	sourceRest.StringVar(&f.Rows, "rows", "", "content of a later turn, if the source does not say: full (whole prompt) or delta (new part only)")
-	sourceRest.StringVar(&f.cached, "cached-in-input", "", "whether input counts include cached tokens: yes or no; by default each record tells for itself")
+	sourceRest.StringVar(&f.Rows, "rows", "",
+		"content of a later turn, if the source does not say: full (whole prompt) or delta (new part only)")
+	sourceRest.StringVar(&f.cached, "cached-in-input", "",
+		"whether input counts include cached tokens: yes or no; by default each record tells for itself")
 	sourceRest.DurationVar(&f.poolStart, "pool-start", 0, "where to start in a pool of clients")
 	sourceRest.DurationVar(&f.poolSpan, "pool-span", 0, "how much of a pool of clients to expand; 0 is an hour")
 }
@@ -79,7 +90,8 @@ func (f *Log) Register(fl *pflag.FlagSet) {
 func (f *Log) FindZone() (err error) {
 	if f.tz != "" && f.zone == nil {
 		if f.zone, err = time.LoadLocation(f.tz); err != nil {
-			return cli.Usagef("--tz: %q is no time zone: write its name, such as Europe/Berlin, America/New_York or UTC", f.tz)
+			return cli.Usagef("--tz: %q is no time zone: write its name, such as Europe/Berlin, "+
+				"America/New_York or UTC", f.tz)
 		}
 	}
 	return nil
@@ -145,7 +157,8 @@ func (f *Log) Lines(files []datasets.File, format, column string) (*datasets.Lin
 func (f *Log) options() (datasets.Options, error) {
 	o := datasets.Options{Format: f.Format, MaxBad: f.MaxBad, TimeUnit: f.timeUnit,
 		TimeFormat: f.timeFormat, Delimiter: f.Delimiter, Decimal: f.Decimal, Rows: f.Rows, CachedInInput: f.cached,
-		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.Seed, PoolStart: f.poolStart, PoolSpan: f.poolSpan, Bodies: f.Bodies}
+		AllowLongSpan: f.longSpan, BlockSize: f.sourceBlock, Seed: f.Seed, PoolStart: f.poolStart,
+		PoolSpan: f.poolSpan, Bodies: f.Bodies}
 	if f.Rows != "" && f.Rows != "full" && f.Rows != "delta" {
 		return o, cli.Usagef("--rows: want full or delta")
 	}
@@ -174,8 +187,9 @@ func (f *Log) options() (datasets.Options, error) {
 
 // Policy is how a source is imported.
 func (f *Log) Policy(info datasets.Info) (anonymize.Policy, error) {
-	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.BlockSize, SourceBlock: info.BlockSize, KeepModel: f.keepModel,
-		Capture: f.Capture.Declared, Lengths: f.Lengths}
+	p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: f.BlockSize, SourceBlock: info.BlockSize,
+		KeepModel: f.keepModel,
+		Capture:   f.Capture.Declared, Lengths: f.Lengths}
 	if f.Lengths != "" && f.Lengths != anonymize.LengthsUsage && f.Lengths != anonymize.LengthsText {
 		return p, cli.Usagef("--lengths: want %s or %s", anonymize.LengthsUsage, anonymize.LengthsText)
 	}
@@ -199,7 +213,8 @@ func (f *Log) Policy(info datasets.Info) (anonymize.Policy, error) {
 // ImportedMeta is the metadata of a trace that was imported. capture is as it was declared, and timing
 // how times were made up, empty where the source has them.
 func ImportedMeta(card anonymize.Card, info datasets.Info, capture trace.Capture, timing string) (trace.Meta, error) {
-	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Capture: capture, Tier: card.Tier, Unit: card.Unit,
+	m := trace.Meta{SourceFormat: info.Format, TimeUnit: info.TimeUnit, Timing: timing, Capture: capture,
+		Tier: card.Tier, Unit: card.Unit,
 		Tokenizer: card.Tokenizer, Template: card.Template, Raw: card.Raw}
 	m.Sessions, m.SessionDoubt = SessionsOf(card)
 	if card.Totals.Blocks > 0 || capture.Declared() && mayShare(info) {
@@ -231,5 +246,7 @@ func mayShare(info datasets.Info) bool {
 		return info.HasText || info.BlocksHashed
 	}
 	fields, _ := datasets.ReadFields(info.Fields.Format, info.Fields.Mapped)
-	return slices.ContainsFunc(fields, func(f datasets.SourceField) bool { return slices.Contains(f.Columns, "cached_tokens") })
+	return slices.ContainsFunc(fields, func(f datasets.SourceField) bool {
+		return slices.Contains(f.Columns, "cached_tokens")
+	})
 }

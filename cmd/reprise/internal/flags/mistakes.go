@@ -31,10 +31,12 @@ func mistake(fl *pflag.FlagSet, err error) error {
 	switch {
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		if name, value, quoted := strings.Cut(unknown.GetSpecifiedName(), " "); quoted && fl.Lookup(name) != nil {
-			return fmt.Errorf("%q is one word, with its quotes: write --%s %s", "--"+unknown.GetSpecifiedName(), name, strings.TrimSpace(value))
+			return fmt.Errorf("%q is one word, with its quotes: write --%s %s", "--"+unknown.GetSpecifiedName(), name,
+				strings.TrimSpace(value))
 		}
 		if unknown.GetSpecifiedName() == "model-config" && fl.Lookup("preset") != nil {
-			return errors.New("unknown flag: --model-config: here a preset names the model and its GPUs, such as --preset roofline:config.json:8xh100:fp8")
+			return errors.New("unknown flag: --model-config: here a preset names the model and its GPUs, such as " +
+				"--preset roofline:config.json:8xh100:fp8")
 		}
 		var names []string // without those of hidden flags, which are never proposed
 		fl.VisitAll(func(f *pflag.Flag) {

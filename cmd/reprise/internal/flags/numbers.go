@@ -45,7 +45,8 @@ func (n *number[T]) String() string {
 // Type implements [pflag.Value].
 func (n *number[T]) Type() string { return n.kind }
 
-func declare[T any](s Section, to *T, name, letter string, def T, usage, kind string, parse func(string) (T, error), print func(T) string) {
+func declare[T any](s Section, to *T, name, letter string, def T, usage, kind string, parse func(string) (T, error),
+	print func(T) string) {
 	*to = def
 	s.fl.VarP(&number[T]{to, kind, print(def), parse, print, def}, name, letter, usage)
 	s.mark(name)
@@ -65,7 +66,9 @@ func whole[T int | int32 | int64](s Section, to *T, name, letter string, def T, 
 		}
 		return T(n), err
 	}
-	declare(s, to, name, letter, def, usage, "number", parse, func(n T) string { return strconv.FormatInt(int64(n), 10) })
+	declare(s, to, name, letter, def, usage, "number", parse, func(n T) string {
+		return strconv.FormatInt(int64(n), 10)
+	})
 }
 
 // IntVar declares a flag with a whole number, such as 500 or 10k.
@@ -93,7 +96,8 @@ func (s Section) Seed(to *uint64, name string, def uint64, usage string) {
 	parse := func(text string) (uint64, error) {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			return 0, &quantity.Error{Text: text, Want: "a seed, a whole number below 2^64", Examples: [3]string{"1", "42", "20261122"}}
+			return 0, &quantity.Error{Text: text, Want: "a seed, a whole number below 2^64",
+				Examples: [3]string{"1", "42", "20261122"}}
 		}
 		return n, nil
 	}
@@ -106,7 +110,9 @@ func (s Section) DurationVar(to *time.Duration, name string, def time.Duration, 
 }
 
 func (s Section) float(to *float64, name string, def float64, usage, kind string, parse func(string) (float64, error)) {
-	declare(s, to, name, "", def, usage, kind, parse, func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) })
+	declare(s, to, name, "", def, usage, kind, parse, func(v float64) string {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	})
 }
 
 // NumberVar declares a flag with a decimal number, such as a price.
@@ -129,7 +135,8 @@ func (s Section) ShareVar(to *float64, name string, def float64, usage string) {
 	s.float(to, name, def, usage, "share", func(text string) (float64, error) {
 		v, err := quantity.Share(text)
 		if err == nil && v > 1 {
-			err = &quantity.Error{Text: text, Want: "a share from 0% to 100%", Examples: [3]string{"5%", "0.05", "100%"}}
+			err = &quantity.Error{Text: text, Want: "a share from 0% to 100%",
+				Examples: [3]string{"5%", "0.05", "100%"}}
 		}
 		return v, err
 	})
@@ -153,7 +160,8 @@ func (l *wholeList) Set(text string) error {
 	for word := range strings.SplitSeq(text, ",") {
 		n, err := quantity.Count(word)
 		if err != nil || n > 1<<31 {
-			return &quantity.Error{Text: text, Want: "a list of whole numbers", Examples: [3]string{"8", "2,4,8", "500,1k"}}
+			return &quantity.Error{Text: text, Want: "a list of whole numbers",
+				Examples: [3]string{"8", "2,4,8", "500,1k"}}
 		}
 		*l.to = append(slices.Clone(*l.to), int(n))
 	}

@@ -32,7 +32,8 @@ func openPreset(name string, like engine.Config) (engine.Preset, error) {
 	}
 	c, err := calibrate.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return engine.Preset{}, errors.New("there is no file " + quantity.Quote(name) + ": reprise calibrate RESULTS -o FILE writes one")
+		return engine.Preset{}, errors.New("there is no file " + quantity.Quote(name) +
+			": reprise calibrate RESULTS -o FILE writes one")
 	}
 	if err != nil {
 		return engine.Preset{}, err

@@ -35,9 +35,12 @@ const textStable = "stable"
 func (f *PromptText) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	_, rest := Sections(fl, PromptFlags)
-	rest.BoolVar(&f.shareTails, "share-tails", false, "a prompt that continues another also shares its last, partial block. On by default; the mirror of a workload takes it from there")
+	rest.BoolVar(&f.shareTails, "share-tails", false,
+		"a prompt that continues another also shares its last, partial block. On by default; the mirror of a "+
+			"workload takes it from there")
 	rest.StringVar(&f.Text, "text", "", "text of prompts: stable (random words) or words (common English words)")
-	rest.StringVar(&f.corpus, "corpus", "", "make prompts from slices of this text `file`. Only its digest is recorded: replay needs the file again")
+	rest.StringVar(&f.corpus, "corpus", "",
+		"make prompts from slices of this text `file`. Only its digest is recorded: replay needs the file again")
 }
 
 // Describe puts into the metadata of a workload how its prompts are made. What
@@ -160,7 +163,8 @@ func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*Pro
 			return nil, err
 		}
 		if n := int64(m.Tails.Len()); n > 0 {
-			cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", page.Many(n, "block"), page.Many(int64(m.Tails.Tokens()), "token"))
+			cli.Notef(cmd, "tails: %s repeat %s of the partial block that they complete", page.Many(n, "block"),
+				page.Many(int64(m.Tails.Tokens()), "token"))
 		}
 	}
 	return m, nil
@@ -168,7 +172,8 @@ func (f *Prompts) Maker(cmd *cobra.Command, t *trace.Trace, blockSize int) (*Pro
 
 var errNoWords = errors.New("no prompts can be made with this tokenizer: it has no words of one token")
 
-var errUnknownText = errors.New("the workload needs a kind of prompts that this version does not know: use a newer version")
+var errUnknownText = errors.New("the workload needs a kind of prompts that this version does not know: use a " +
+	"newer version")
 
 // open opens the text that the workload's prompts are written in.
 func (f *Prompts) open(cmd *cobra.Command, tok *token.Encoding, meta trace.Meta) (*prompt.Text, error) {
@@ -190,7 +195,8 @@ func (f *Prompts) open(cmd *cobra.Command, tok *token.Encoding, meta trace.Meta)
 // with. That is seen before it is taken apart, since it may be large.
 func (f *Prompts) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest string) (*prompt.Text, error) {
 	if f.Corpus == "" {
-		return nil, cli.Usagef("the workload's prompts come from a corpus: give it with --corpus FILE (its digest is %s)", digest)
+		return nil, cli.Usagef("the workload's prompts come from a corpus: give it with --corpus FILE (its "+
+			"digest is %s)", digest)
 	}
 	file, err := objectstore.Open(f.Corpus)
 	if err != nil {
@@ -202,7 +208,8 @@ func (f *Prompts) openCorpus(cmd *cobra.Command, tok *token.Encoding, digest str
 		return nil, err
 	}
 	if got != digest {
-		return nil, cli.Usagef("--corpus: this is not the file that the workload was made with: its digest is %s, not %s", got, digest)
+		return nil, cli.Usagef("--corpus: this is not the file that the workload was made with: its digest "+
+			"is %s, not %s", got, digest)
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return nil, err

@@ -20,9 +20,12 @@ type Push struct {
 // Register adds the flags.
 func (f *Push) Register(cmd *cobra.Command) {
 	_, rest := Sections(cmd.Flags(), ResultsFlags)
-	rest.StringVar(&f.URL, "push", "", "push the summary to a Prometheus Pushgateway at this `URL`, as job reprise unless it ends in /metrics/job/…")
-	rest.StringVar(&f.credentialsEnv, "push-credentials-env", "", "environment `variable` with user:password or a bearer token for --push")
-	rest.StringVar(&f.credentialsFile, "push-credentials-file", "", "`file` with user:password or a bearer token for --push")
+	rest.StringVar(&f.URL, "push", "",
+		"push the summary to a Prometheus Pushgateway at this `URL`, as job reprise unless it ends in /metrics/job/…")
+	rest.StringVar(&f.credentialsEnv, "push-credentials-env", "",
+		"environment `variable` with user:password or a bearer token for --push")
+	rest.StringVar(&f.credentialsFile, "push-credentials-file", "",
+		"`file` with user:password or a bearer token for --push")
 }
 
 // Pusher is nil without --push.

@@ -33,7 +33,8 @@ func (r rampUp) String() string {
 	return fmt.Sprintf("%s:%s,%g-%g,burstiness=%g", rampUpKind, r.Strategy, r.Start, r.End, r.Burstiness)
 }
 
-var errRampUp = errors.New("want ramp-up:linear,START-END or ramp-up:exponential,START-END with rates above zero that grow, with or without burstiness=B")
+var errRampUp = errors.New("want ramp-up:linear,START-END or ramp-up:exponential,START-END with rates above zero " +
+	"that grow, with or without burstiness=B")
 
 // parseRampUp reads a ramp-up as --rate has it.
 func parseRampUp(s string) (rampUp, error) {
@@ -55,7 +56,8 @@ func parseRampUp(s string) (rampUp, error) {
 		}
 		r.Burstiness, err3 = quantity.Number(value)
 	}
-	if err != nil || err2 != nil || err3 != nil || !(r.Start > 0 && r.Start <= r.End && r.End <= 1e5 && r.Burstiness > 0) {
+	if err != nil || err2 != nil || err3 != nil ||
+		!(r.Start > 0 && r.Start <= r.End && r.End <= 1e5 && r.Burstiness > 0) {
 		return r, errRampUp
 	}
 	return r, nil

@@ -59,6 +59,7 @@ func SayRate(cmd *cobra.Command) {
 	}
 	if r, ok := flag.Value.(*rateFlag); ok && r.plain {
 		mean := strings.TrimPrefix(*r.to, "poisson:")
-		cli.Notef(cmd, "rate: Poisson arrivals, %s requests/s on average; --rate constant:%s sends at equal gaps", mean, mean)
+		cli.Notef(cmd, "rate: Poisson arrivals, %s requests/s on average; --rate constant:%s sends at equal gaps", mean,
+			mean)
 	}
 }

@@ -21,8 +21,11 @@ type Scenario struct {
 
 // Register adds the flags.
 func (f *Scenario) Register(rest Section) {
-	rest.StringVar(&f.name, "scenario", "", "hold the run to the rules of a published benchmark and stamp its results: "+strings.Join(scenario.Names(), ", ")+", or a YAML `file`")
-	rest.BoolVar(&f.force, "force", false, "run though rules of --scenario are broken; the results name them and are not valid")
+	rest.StringVar(&f.name, "scenario", "",
+		"hold the run to the rules of a published benchmark and stamp its results: "+strings.Join(scenario.Names(),
+			", ")+", or a YAML `file`")
+	rest.BoolVar(&f.force, "force", false,
+		"run though rules of --scenario are broken; the results name them and are not valid")
 }
 
 // Lock fills in the settings of a command that the rules lock, and refuses those that are
@@ -78,7 +81,8 @@ func (f *Scenario) refuse(cmd *cobra.Command, broken []result.BrokenRule) error 
 		says = append(says, fmt.Sprintf("%s is %s, and the scenario wants %s", name, b.Given, b.Want))
 	}
 	if len(says) > 0 && !f.force {
-		return cli.Usagef("scenario %s: %s. --force runs all the same, and stamps the results as not valid", f.Rules.Version, strings.Join(says, "; "))
+		return cli.Usagef("scenario %s: %s. --force runs all the same, and stamps the results as not valid",
+			f.Rules.Version, strings.Join(says, "; "))
 	}
 	for _, b := range says {
 		cli.Notef(cmd, "scenario %s: broken by --force: %s", f.Rules.Version, b)

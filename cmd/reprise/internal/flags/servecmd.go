@@ -26,12 +26,17 @@ type ServeCmd struct {
 func (f *ServeCmd) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, StartedFlags)
-	everyday.StringVar(&f.command, "serve-cmd", "", "`command` that starts the engine, such as 'vllm serve M --port {port} --max-num-seqs {x}'; no shell. {port} is a free port; --set and --vary fill in the rest")
+	everyday.StringVar(&f.command, "serve-cmd", "",
+		"`command` that starts the engine, such as 'vllm serve M --port {port} --max-num-seqs {x}'; no shell. {port} "+
+			"is a free port; --set and --vary fill in the rest")
 	rest.StringArrayVar(&f.set, "set", nil, "value of a placeholder in --serve-cmd, as `NAME=VALUE`; repeatable")
-	everyday.StringArrayVar(&f.vary, "vary", nil, "placeholder in --serve-cmd that varies, as `NAME=A,B,…`: an engine is started for each value in turn")
+	everyday.StringArrayVar(&f.vary, "vary", nil,
+		"placeholder in --serve-cmd that varies, as `NAME=A,B,…`: an engine is started for each value in turn")
 	rest.BoolVar(&f.Fresh, "serve-fresh", false, "restart the engine for each run")
-	rest.DurationVar(&f.Ready, "ready-timeout", bench.DefaultReady, "longest wait until the engine answers /health and /v1/models")
-	rest.DurationVar(&f.Grace, "stop-timeout", bench.DefaultGrace, "longest wait for the engine to stop before it is killed")
+	rest.DurationVar(&f.Ready, "ready-timeout", bench.DefaultReady,
+		"longest wait until the engine answers /health and /v1/models")
+	rest.DurationVar(&f.Grace, "stop-timeout", bench.DefaultGrace,
+		"longest wait for the engine to stop before it is killed")
 }
 
 // Given tells whether an engine is to be started.
@@ -55,7 +60,8 @@ func (f *ServeCmd) Settings(cmd *cobra.Command) ([]ServeSetting, error) {
 		return nil, nil
 	}
 	if name := SimulatedFlag(cmd); name != "" {
-		return nil, cli.Usagef("--serve-cmd starts the engine that is measured, and --%s is of a simulated one: give one of them, or put the setting into the command of --serve-cmd", name)
+		return nil, cli.Usagef("--serve-cmd starts the engine that is measured, and --%s is of a simulated one: give "+
+			"one of them, or put the setting into the command of --serve-cmd", name)
 	}
 	if f.Ready <= 0 || f.Grace < 0 {
 		return nil, cli.Usagef("--ready-timeout must be above zero, and --stop-timeout not below")
@@ -65,7 +71,8 @@ func (f *ServeCmd) Settings(cmd *cobra.Command) ([]ServeSetting, error) {
 		return nil, cli.Usagef("--serve-cmd: %v", err)
 	}
 	if !c.HasPort() && !cmd.Flags().Changed("url") {
-		return nil, cli.Usagef("--serve-cmd has no {port}: put it where the engine's port is set, or give the address with --url")
+		return nil, cli.Usagef("--serve-cmd has no {port}: put it where the engine's port is set, or give the " +
+			"address with --url")
 	}
 	fixed, err := pairs("set", f.set)
 	if err != nil {
@@ -100,7 +107,8 @@ func (f *ServeCmd) varied() (name string, values []string, err error) {
 		return "", []string{""}, nil
 	case 1:
 	default:
-		return "", nil, cli.Usagef("--vary takes one setting, so that a difference has one cause: fix the others with --set")
+		return "", nil, cli.Usagef(
+			"--vary takes one setting, so that a difference has one cause: fix the others with --set")
 	}
 	name, list, ok := strings.Cut(f.vary[0], "=")
 	values = strings.Split(list, ",")

@@ -45,17 +45,22 @@ func (f *Servers) Register(cmd *cobra.Command) {
 	caches, cachesRest := Sections(fl, CachesFlags)
 	_, resultsRest := Sections(fl, ResultsFlags)
 	caches.StringArrayVar(&f.scrapes, "scrape", nil,
-		"scrape server metrics during the run: auto (/metrics of the endpoint, or TensorRT-LLM's /prometheus/metrics), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
+		"scrape server metrics during the run: auto (/metrics of the endpoint, or TensorRT-LLM's "+
+			"/prometheus/metrics), a `URL`, NAME=URL, unix:///path.sock[:/page], or none; repeatable")
 	cachesRest.DurationVar(&f.scrapeEvery, "scrape-interval", time.Second,
 		"time between scrapes, and the step of --prometheus")
 	cachesRest.StringArrayVar(&f.prefixes, "scrape-metric", nil,
-		"keep metrics with this `prefix`, instead of those of vLLM, SGLang, llama.cpp, Dynamo, TensorRT-LLM and DCGM; repeatable")
+		"keep metrics with this `prefix`, instead of those of vLLM, SGLang, llama.cpp, Dynamo, TensorRT-LLM and "+
+			"DCGM; repeatable")
 	cachesRest.StringVar(&f.prometheus, "prometheus", "", "base `URL` of a Prometheus server to query after the run")
 	cachesRest.StringArrayVar(&f.queries, "prometheus-query", nil,
 		"query for --prometheus, as `NAME=EXPR`, instead of all series with the prefixes; repeatable")
 	caches.StringVar(&f.Cache, "cache", result.CacheSalted,
-		"prefix caches before the run: salted (prompts that no earlier run sent), cold (emptied), warm (the workload is played once, unmeasured) or as-is")
-	cachesRest.StringVar(&f.Salt, "salt", "", "make the prompts of --cache salted with this `value`, as the results of another run have it, to send the same prompts again; shards of one load need the same")
+		"prefix caches before the run: salted (prompts that no earlier run sent), cold (emptied), warm (the workload "+
+			"is played once, unmeasured) or as-is")
+	cachesRest.StringVar(&f.Salt, "salt", "",
+		"make the prompts of --cache salted with this `value`, as the results of another run have it, to send the "+
+			"same prompts again; shards of one load need the same")
 	cachesRest.StringVar(&f.ResetCall, "reset-cache", "",
 		"`path` of the POST that empties a server's cache, for --cache cold; by default those of vLLM and SGLang")
 	cachesRest.StringArrayVar(&f.adminURLs, "admin-url", nil,
@@ -217,7 +222,8 @@ func (f *Servers) asked(prefixes []string) (*scrape.Prometheus, error) {
 	for _, q := range f.queries {
 		name, expr, ok := strings.Cut(q, "=")
 		if !ok || !metricName.MatchString(name) || expr == "" {
-			return nil, cli.Usagef("--prometheus-query: want NAME=EXPR, such as 'vllm:num_requests_running=sum(vllm:num_requests_running{namespace=\"a\"})'")
+			return nil, cli.Usagef("--prometheus-query: want NAME=EXPR, such as " +
+				"'vllm:num_requests_running=sum(vllm:num_requests_running{namespace=\"a\"})'")
 		}
 		o.Queries = append(o.Queries, scrape.Query{Name: name, Expr: expr})
 	}

@@ -44,20 +44,33 @@ func Waiting() []string {
 
 // Register adds the flags, but for --trajectory-start, which only a replay has.
 func (f *SessionLoad) Register(everyday, rest Section) {
-	everyday.IntVar(&f.Sessions, "sessions", 0, "closed loop over whole sessions: keep this many live, each with its turns, forks, joins and waits")
-	everyday.Var(&rateFlag{to: &f.SessionRate}, "session-rate", "start whole sessions by this `process`, as --rate has them, whatever their recorded start")
-	rest.IntVar(&f.MaxSessions, "max-sessions", 0, "most live sessions with --session-rate; one that is held back is counted. 0 is no limit")
+	everyday.IntVar(&f.Sessions, "sessions", 0,
+		"closed loop over whole sessions: keep this many live, each with its turns, forks, joins and waits")
+	everyday.Var(&rateFlag{to: &f.SessionRate}, "session-rate",
+		"start whole sessions by this `process`, as --rate has them, whatever their recorded start")
+	rest.IntVar(&f.MaxSessions, "max-sessions", 0,
+		"most live sessions with --session-rate; one that is held back is counted. 0 is no limit")
 	RegisterSessions(rest, &f.SessionSettings)
 }
 
 // RegisterSessions adds the flags of how sessions are played, but for --max-sessions and
 // --trajectory-start.
 func RegisterSessions(rest Section, f *bench.SessionSettings) {
-	rest.StringVar(&f.Recycle, "recycle", result.RecycleSalt, "when all sessions were played before --duration is over: salt (again, with prompts of their own), apart (so that nothing is shared between sessions either, from the first play on), same (again, the same prompts) or stop")
-	rest.StringVar(&f.Waits, "waits", result.WaitsThink, "what a turn waits after those before it, in a load by session: think (its think and tool time), ends (what was recorded from their end to its start) or aiperf (as AIPerf 0.13: a join at once)")
-	rest.DurationVar(&f.GapCap, "gap-cap", 0, "longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
-	rest.DurationVar(&f.IdleCap, "idle-cap", 0, "longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; 0 is no limit")
-	rest.DurationVar(&f.SessionIdleCap, "session-idle-cap", 0, "longest time with nothing in flight of a session, in a load by session: all that is to come of it moves earlier alike; 3s or more, 0 is no limit")
+	rest.StringVar(&f.Recycle, "recycle", result.RecycleSalt,
+		"when all sessions were played before --duration is over: salt (again, with prompts of their own), apart (so "+
+			"that nothing is shared between sessions either, from the first play on), same (again, the same "+
+			"prompts) or stop")
+	rest.StringVar(&f.Waits, "waits", result.WaitsThink,
+		"what a turn waits after those before it, in a load by session: think (its think and tool time), ends (what "+
+			"was recorded from their end to its start) or aiperf (as AIPerf 0.13: a join at once)")
+	rest.DurationVar(&f.GapCap, "gap-cap", 0,
+		"longest wait of a turn after those before it, in a load by session, after --speed; 0 is no limit")
+	rest.DurationVar(&f.IdleCap, "idle-cap", 0,
+		"longest time with nothing in flight or due, in a load by session: all that is to come moves earlier alike; "+
+			"0 is no limit")
+	rest.DurationVar(&f.SessionIdleCap, "session-idle-cap", 0,
+		"longest time with nothing in flight of a session, in a load by session: all that is to come of it moves "+
+			"earlier alike; 3s or more, 0 is no limit")
 	rest.NumberVar(&f.ThinkScale, "think-scale", 1, "multiply think times by this, in a load by session")
 	rest.NumberVar(&f.ToolScale, "tool-scale", 1, "multiply tool times by this, in a load by session")
 }
@@ -82,7 +95,9 @@ func SessionFlags(s bench.SessionSettings) (out [][2]string) {
 
 // RegisterTrajectory adds --trajectory-start.
 func RegisterTrajectory(rest Section, f *bench.SessionSettings) {
-	rest.StringVar(&f.TrajectoryStart, "trajectory-start", "", "begin the first --sessions inside, at a random `share` of their time such as 0.25..0.75; the server's cache is brought there first")
+	rest.StringVar(&f.TrajectoryStart, "trajectory-start", "",
+		"begin the first --sessions inside, at a random `share` of their time such as 0.25..0.75; the server's cache "+
+			"is brought there first")
 }
 
 // checkSessions refuses flags that cannot be used together.
@@ -92,8 +107,11 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 			name  string
 			given bool
 		}{
-			{"max-sessions", f.MaxSessions != 0}, {"recycle", f.Recycle != result.RecycleSalt && f.Recycle != ""}, {"gap-cap", f.GapCap != 0}, {"idle-cap", f.IdleCap != 0}, {"session-idle-cap", f.SessionIdleCap != 0},
-			{"waits", f.Waits != result.WaitsThink && f.Waits != ""}, {"think-scale", f.ThinkScale != 1 && f.Recycle != ""}, {"tool-scale", f.ToolScale != 1 && f.Recycle != ""}, {"trajectory-start", f.TrajectoryStart != ""},
+			{"max-sessions", f.MaxSessions != 0}, {"recycle", f.Recycle != result.RecycleSalt && f.Recycle != ""},
+			{"gap-cap", f.GapCap != 0}, {"idle-cap", f.IdleCap != 0}, {"session-idle-cap", f.SessionIdleCap != 0},
+			{"waits", f.Waits != result.WaitsThink && f.Waits != ""}, {"think-scale", f.ThinkScale != 1 &&
+				f.Recycle != ""}, {"tool-scale", f.ToolScale != 1 && f.Recycle != ""}, {"trajectory-start",
+				f.TrajectoryStart != ""},
 		} {
 			if other.given {
 				return cli.Usagef("--%s needs --sessions or --session-rate", other.name)
@@ -114,7 +132,8 @@ func (f *SessionLoad) checkSessions(l *Load) error {
 	}
 	switch {
 	case f.Sessions > 0 && f.SessionRate != "":
-		return cli.Usagef("--sessions keeps so many live and --session-rate starts them by a process: give one; --max-sessions limits those of --session-rate")
+		return cli.Usagef("--sessions keeps so many live and --session-rate starts them by a process: give one; " +
+			"--max-sessions limits those of --session-rate")
 	case f.Sessions > 0 && f.MaxSessions != 0:
 		return cli.Usagef("--max-sessions is for --session-rate: --sessions itself is how many are live")
 	case f.MaxSessions < 0 || f.GapCap < 0 || f.IdleCap < 0 || !(f.ThinkScale >= 0) || !(f.ToolScale >= 0):
@@ -137,8 +156,10 @@ func (f *SessionLoad) sessions(seed uint64, requests int64) (*replay.SessionLoad
 	if !f.BySession() {
 		return nil, nil
 	}
-	s := &replay.SessionLoad{Trees: f.Trees, Live: f.Sessions, Rate: f.SessionRate, MaxLive: f.MaxSessions, Recycle: f.Recycle, MaxPlays: f.MaxPlays, Waits: f.Waits, Window: f.Window,
-		GapCap: f.GapCap, IdleCap: f.IdleCap, TreeCap: f.SessionIdleCap, ThinkScale: &f.ThinkScale, ToolScale: &f.ToolScale}
+	s := &replay.SessionLoad{Trees: f.Trees, Live: f.Sessions, Rate: f.SessionRate, MaxLive: f.MaxSessions,
+		Recycle: f.Recycle, MaxPlays: f.MaxPlays, Waits: f.Waits, Window: f.Window,
+		GapCap: f.GapCap, IdleCap: f.IdleCap, TreeCap: f.SessionIdleCap, ThinkScale: &f.ThinkScale,
+		ToolScale: &f.ToolScale}
 	if f.SessionRate != "" {
 		process, err := arrivals(f.SessionRate, arrival.Stream(seed, "replay sessions"), requests)
 		if err != nil {

@@ -25,11 +25,18 @@ type Shard struct {
 // Register adds the flags.
 func (f *Shard) Register(cmd *cobra.Command) {
 	_, rest := Sections(cmd.Flags(), ShardFlags)
-	rest.StringVar(&f.shard, "shard", "", "send only this share of the sessions: `i/n`, numbered from 0. /n takes i from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID. reprise merge joins the results")
-	rest.StringVar(&f.startClock, "start-clock", "", "start at this `instant` of the wall clock: RFC 3339, or +30s, which is rounded up to the next ten seconds. Exit code 4 where it is over before all is ready")
-	rest.StringVar(&f.ClockPeer, "clock-peer", "", "measure the clock against this `host:port` before the start: a shard with --clock-listen, or an NTP server")
-	rest.StringVar(&f.ClockListen, "clock-listen", "", "tell others the time at this `address`, such as :7123 (UDP, NTP)")
-	rest.DurationVar(&f.MaxOffset, "max-clock-offset", 0, "do not start if the clock may be further from that of --clock-peer; 0 only records it. Exit code 4")
+	rest.StringVar(&f.shard, "shard", "",
+		"send only this share of the sessions: `i/n`, numbered from 0. /n takes i from JOB_COMPLETION_INDEX or "+
+			"SLURM_ARRAY_TASK_ID. reprise merge joins the results")
+	rest.StringVar(&f.startClock, "start-clock", "",
+		"start at this `instant` of the wall clock: RFC 3339, or +30s, which is rounded up to the next ten seconds. "+
+			"Exit code 4 where it is over before all is ready")
+	rest.StringVar(&f.ClockPeer, "clock-peer", "",
+		"measure the clock against this `host:port` before the start: a shard with --clock-listen, or an NTP server")
+	rest.StringVar(&f.ClockListen, "clock-listen", "",
+		"tell others the time at this `address`, such as :7123 (UDP, NTP)")
+	rest.DurationVar(&f.MaxOffset, "max-clock-offset", 0,
+		"do not start if the clock may be further from that of --clock-peer; 0 only records it. Exit code 4")
 }
 
 // Check implements [Group].
@@ -71,5 +78,6 @@ func parseStartClock(text string, now time.Time) (time.Time, error) {
 	} else if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
 		return at.UTC(), nil
 	}
-	return time.Time{}, cli.Usagef("--start-clock: %s is no instant: write 2026-05-01T12:00:00Z, or +30s", quantity.Quote(text))
+	return time.Time{}, cli.Usagef("--start-clock: %s is no instant: write 2026-05-01T12:00:00Z, or +30s",
+		quantity.Quote(text))
 }

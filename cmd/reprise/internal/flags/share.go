@@ -23,7 +23,8 @@ func ParseShare(text string) (i, n int, err error) {
 			}
 		}
 		if index == "" {
-			return 0, 0, cli.Usagef("--shard %s takes its index from %s, and neither is set: write i/n", text, strings.Join(shareIndexes, " or "))
+			return 0, 0, cli.Usagef("--shard %s takes its index from %s, and neither is set: write i/n", text,
+				strings.Join(shareIndexes, " or "))
 		}
 	}
 	first, err1 := strconv.ParseUint(index, 10, 31)

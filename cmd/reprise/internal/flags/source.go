@@ -20,8 +20,11 @@ type Capture struct {
 // Register adds the flags.
 func (f *Capture) Register(fl *pflag.FlagSet) {
 	_, rest := Sections(fl, "Source")
-	rest.StringVar(&f.begin, "capture-begin", "", "`time` at which the capture of the source began: RFC 3339, or a duration if the source has no dates. Trace times count from it")
-	rest.StringVar(&f.end, "capture-end", "", "`time` at which the capture ended (exclusive). A request outside stops the import")
+	rest.StringVar(&f.begin, "capture-begin", "",
+		"`time` at which the capture of the source began: RFC 3339, or a duration if the source has no dates. Trace "+
+			"times count from it")
+	rest.StringVar(&f.end, "capture-end", "",
+		"`time` at which the capture ended (exclusive). A request outside stops the import")
 }
 
 // Window reads the flags, which go together.
@@ -43,9 +46,13 @@ func (f *Capture) Window(zone *time.Location) (trace.Capture, error) {
 func (f *Capture) Check(info datasets.Info, released bool) error {
 	switch declared := f.Declared.Declared(); {
 	case (declared || released) && (!info.HasTimes || info.SessionTimes):
-		return cli.Usagef("%s does not say when requests arrived, and each time that is made up depends on the sessions before it: so it has no capture window to declare, and no release of tier partner or public", info.Format)
+		return cli.Usagef("%s does not say when requests arrived, and each time that is made up depends on the "+
+			"sessions before it: so it has no capture window to declare, and no release of tier partner or public",
+			info.Format)
 	case released && !declared:
-		return cli.Usagef("--tier partner and public want a declared capture window: without one all times count from the first request, which is one person's, so that noise for one user would not hide that user. Give --capture-begin T --capture-end T")
+		return cli.Usagef("--tier partner and public want a declared capture window: without one all times count " +
+			"from the first request, which is one person's, so that noise for one user would not hide that user. " +
+			"Give --capture-begin T --capture-end T")
 	}
 	return nil
 }
@@ -59,8 +66,10 @@ type Templates struct {
 // Register adds the flags.
 func (f *Templates) Register(fl *pflag.FlagSet) {
 	_, rest := Sections(fl, PrivacyFlags)
-	rest.BoolVar(&f.KeepTemplates, "keep-templates", false, "keep the text of system prompts that many users share, with secrets removed, in NAME.templates.json")
-	rest.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate, "for --keep-templates: fewest users (else sessions) that must share a system prompt")
+	rest.BoolVar(&f.KeepTemplates, "keep-templates", false,
+		"keep the text of system prompts that many users share, with secrets removed, in NAME.templates.json")
+	rest.IntVar(&f.kTemplate, "k-template", anonymize.DefaultKTemplate,
+		"for --keep-templates: fewest users (else sessions) that must share a system prompt")
 }
 
 // LeastUsers checks the flags and returns how many users must have a template, or 0
@@ -74,7 +83,8 @@ func (f *Templates) LeastUsers(fl *pflag.FlagSet, out, tier string, info dataset
 	case out == "" || out == cli.Standard:
 		return 0, cli.Usagef("--keep-templates writes a file beside the trace: give -o FILE.parquet")
 	case tier == anonymize.Partner || tier == anonymize.Public:
-		return 0, cli.Usagef("--keep-templates is not for --tier %s: its text would go beside a release that nobody has read; keep it with --tier %s", tier, anonymize.Internal)
+		return 0, cli.Usagef("--keep-templates is not for --tier %s: its text would go beside a release that nobody "+
+			"has read; keep it with --tier %s", tier, anonymize.Internal)
 	case !info.HasText:
 		return 0, cli.Usagef("--keep-templates: %s has no text", info.Format)
 	case f.kTemplate < 2:

@@ -88,10 +88,15 @@ var together = []string{"host", "port", "endpoint", "backend", "served-model-nam
 
 // refused are spellings that would mean something else, with what to use.
 var refused = map[string]string{
-	"dataset-name": "a replay sends a workload, which is made first: `reprise import FILE -o w.parquet` reads sharegpt, custom, burstgpt and timed_trace files, `reprise synth --help` says how random ones are made; then `reprise replay w.parquet`",
-	"dataset-path": "a replay sends a workload, which is imported first: `reprise import FILE -o w.parquet`, then `reprise replay w.parquet`",
-	"input-len":    "lengths are those of the workload: `reprise synth --help`", "output-len": "lengths are those of the workload: `reprise synth --help`",
-	"random-input-len": "lengths are those of the workload: `reprise synth --help`", "random-output-len": "lengths are those of the workload: `reprise synth --help`",
+	"dataset-name": "a replay sends a workload, which is made first: `reprise import FILE -o w.parquet` reads " +
+		"sharegpt, custom, burstgpt and timed_trace files, `reprise synth --help` says how random ones are made; " +
+		"then `reprise replay w.parquet`",
+	"dataset-path": "a replay sends a workload, which is imported first: `reprise import FILE -o w.parquet`, then " +
+		"`reprise replay w.parquet`",
+	"input-len":          "lengths are those of the workload: `reprise synth --help`",
+	"output-len":         "lengths are those of the workload: `reprise synth --help`",
+	"random-input-len":   "lengths are those of the workload: `reprise synth --help`",
+	"random-output-len":  "lengths are those of the workload: `reprise synth --help`",
 	"self-timed":         "recorded times are the default, and --rate replaces them",
 	"no-self-timed":      "recorded times are replaced by --rate or --request-rate",
 	"top-k":              "sampling parameters go into --extra-body, such as '{\"top_k\":20}'",
@@ -259,8 +264,10 @@ func (t *translation) address() {
 
 // backends and endpoints, and the API that each is.
 var (
-	backends  = map[string]string{"vllm": result.APICompletions, "openai": result.APICompletions, "openai-chat": result.APIChat, "openai-embeddings": "embeddings"}
-	endpoints = map[string]string{"/v1/completions": result.APICompletions, "/v1/chat/completions": result.APIChat, "/v1/embeddings": "embeddings"}
+	backends = map[string]string{"vllm": result.APICompletions, "openai": result.APICompletions,
+		"openai-chat": result.APIChat, "openai-embeddings": "embeddings"}
+	endpoints = map[string]string{"/v1/completions": result.APICompletions, "/v1/chat/completions": result.APIChat,
+		"/v1/embeddings": "embeddings"}
 )
 
 func (t *translation) api() {
@@ -272,7 +279,8 @@ func (t *translation) api() {
 	}
 	byEndpoint, known := endpoints[endpoint]
 	if hasEndpoint && !known {
-		t.fail("--endpoint: want /v1/completions, /v1/chat/completions or /v1/embeddings; a prefix before them belongs to --base-url")
+		t.fail("--endpoint: want /v1/completions, /v1/chat/completions or /v1/embeddings; a prefix before them " +
+			"belongs to --base-url")
 	}
 	switch {
 	case hasBackend && hasEndpoint && byBackend != byEndpoint:

@@ -67,39 +67,59 @@ func (f *Target) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.given = fl.Changed
 	everyday, rest := Sections(fl, EndpointFlags)
-	everyday.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"}, "base URL of the endpoint, or unix:///path.sock[:/base]; repeatable")
-	rest.StringVar(&f.balance, "balance", client.RoundRobin, "choice among several endpoints: round-robin, or session (all requests of a session to one)")
-	everyday.StringVar(&f.API, "api", result.APICompletions, "completions, chat, responses, messages, embeddings, or auto (each row's kind). Without this flag, chat if the server has no completions")
+	everyday.StringArrayVar(&f.URLs, "url", []string{"http://127.0.0.1:8000"},
+		"base URL of the endpoint, or unix:///path.sock[:/base]; repeatable")
+	rest.StringVar(&f.balance, "balance", client.RoundRobin,
+		"choice among several endpoints: round-robin, or session (all requests of a session to one)")
+	everyday.StringVar(&f.API, "api", result.APICompletions,
+		"completions, chat, responses, messages, embeddings, or auto (each row's kind). Without this flag, chat if "+
+			"the server has no completions")
 	everyday.StringVar(&f.Model, "model", "", "model to request; by default the only one that the endpoint has")
 	rest.BoolVar(&f.TokenIDs, "token-ids", false, "send prompts as token ids (completions and embeddings)")
-	rest.StringVar(&f.template, "template-tokens", "", "`tokens` that the server's chat template adds to a prompt, as N or BEFORE+AFTER (5+7). By default they are measured")
-	rest.BoolVar(&f.forceOutput, "force-output", true, "ask for exactly the recorded output length (ignore_eos, min_tokens)")
+	rest.StringVar(&f.template, "template-tokens", "",
+		"`tokens` that the server's chat template adds to a prompt, as N or BEFORE+AFTER (5+7). By default they "+
+			"are measured")
+	rest.BoolVar(&f.forceOutput, "force-output", true,
+		"ask for exactly the recorded output length (ignore_eos, min_tokens)")
 
 	rest.BoolVar(&f.HTTP2, "http2", false, "use HTTP/2: over TLS by ALPN, else by prior knowledge (h2c)")
-	rest.StringVar(&f.proxy, "proxy", "", "proxy `URL` without a password, or none; by default HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
+	rest.StringVar(&f.proxy, "proxy", "",
+		"proxy `URL` without a password, or none; by default HTTP_PROXY, HTTPS_PROXY and NO_PROXY")
 	f.tls.Register(rest, "do not verify the server's certificate; the report says so")
 	everyday.DurationVar(&f.Timeout, "timeout", 10*time.Minute, "time limit of a request, retries included")
 	rest.DurationVar(&f.connect, "connect-timeout", 10*time.Second, "time limit of dialling, and of the TLS handshake")
 	rest.DurationVar(&f.firstToken, "first-token-timeout", 0, "time limit from sending to the first token; 0 is none")
 	rest.DurationVar(&f.idle, "idle-timeout", 0, "time limit between two events of an answer; 0 is none")
-	rest.StringVar(&f.retry, "retry", "0", "retry up to N times, as `N[,backoff][,other]`, after a failed connection or 429, 502, 503, 504, 529. The backoff doubles from 500ms; other retries at the next --url")
+	rest.StringVar(&f.retry, "retry", "0",
+		"retry up to N times, as `N[,backoff][,other]`, after a failed connection or 429, 502, 503, 504, 529. The "+
+			"backoff doubles from 500ms; other retries at the next --url")
 
-	everyday.StringArrayVar(&f.headers, "header", nil, "add a request header, as `Name=value`; repeatable. Not for secrets")
-	rest.StringArrayVar(&f.headerEnv, "header-env", nil, "add a header whose value is in the environment, as `Name=VARIABLE`; repeatable")
-	rest.StringArrayVar(&f.headerFile, "header-file", nil, "add a header whose value is in a file, as `Name=file`; repeatable")
-	everyday.StringVar(&f.keyEnv, "api-key-env", "", "environment `variable` with the API key, instead of "+DefaultKeyEnv)
+	everyday.StringArrayVar(&f.headers, "header", nil,
+		"add a request header, as `Name=value`; repeatable. Not for secrets")
+	rest.StringArrayVar(&f.headerEnv, "header-env", nil,
+		"add a header whose value is in the environment, as `Name=VARIABLE`; repeatable")
+	rest.StringArrayVar(&f.headerFile, "header-file", nil,
+		"add a header whose value is in a file, as `Name=file`; repeatable")
+	everyday.StringVar(&f.keyEnv, "api-key-env", "",
+		"environment `variable` with the API key, instead of "+DefaultKeyEnv)
 	rest.StringVar(&f.keyFile, "api-key-file", "", "`file` with the API key")
-	rest.StringVar(&f.affinity, "affinity-header", "", "send the session's pseudonym (s0, s1, …) in the header of this `name`, for routers")
-	rest.StringArrayVar(&f.record, "record-header", nil, "`name` of a response header, such as the server that answered; the report counts its values. At most 4")
+	rest.StringVar(&f.affinity, "affinity-header", "",
+		"send the session's pseudonym (s0, s1, …) in the header of this `name`, for routers")
+	rest.StringArrayVar(&f.record, "record-header", nil,
+		"`name` of a response header, such as the server that answered; the report counts its values. At most 4")
 	rest.BoolVar(&f.noTrace, "no-trace-headers", false, "do not send X-Request-Id and traceparent")
 	rest.StringVar(&f.ExtraBody, "extra-body", "", "`JSON` object with fields to add to each request")
 	rest.NumberVar(&f.temperature, "temperature", 0, "temperature of every request, instead of the workload's")
 	rest.NumberVar(&f.topP, "top-p", 0, "top_p of every request")
 	rest.Int64Var(&f.sampleSeed, "sampling-seed", 0, "sampling seed of every request")
-	rest.StringArrayVar(&f.priorities, "class-priority", nil, "priority of the rows of a class, as `CLASS=N` (vLLM: lower is sooner); repeatable")
-	rest.StringArrayVar(&f.models, "model-map", nil, "model to request for rows with this adapter, or else this model, as `LABEL=MODEL`; repeatable")
-	rest.StringVar(&f.RowExtra, "row-extra", "", "JSONL `file` with headers and fields of single rows, in row order: {\"row\":N,\"header\":{},\"body\":{}}")
-	rest.IntVar(&f.CheckSame, "check-deterministic", 0, "after the run, send `N` rows twice at temperature 0 and count answers that differ")
+	rest.StringArrayVar(&f.priorities, "class-priority", nil,
+		"priority of the rows of a class, as `CLASS=N` (vLLM: lower is sooner); repeatable")
+	rest.StringArrayVar(&f.models, "model-map", nil,
+		"model to request for rows with this adapter, or else this model, as `LABEL=MODEL`; repeatable")
+	rest.StringVar(&f.RowExtra, "row-extra", "",
+		"JSONL `file` with headers and fields of single rows, in row order: {\"row\":N,\"header\":{},\"body\":{}}")
+	rest.IntVar(&f.CheckSame, "check-deterministic", 0,
+		"after the run, send `N` rows twice at temperature 0 and count answers that differ")
 }
 
 // Check refuses what needs no file to be seen to be wrong.
@@ -111,7 +131,8 @@ func (f *Target) Check() error {
 		}
 	}
 	f.APIGiven()
-	if apis := []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages, result.APIEmbeddings, result.APIAuto}; !slices.Contains(apis, f.API) {
+	if apis := []string{result.APICompletions, result.APIChat, result.APIResponses, result.APIMessages,
+		result.APIEmbeddings, result.APIAuto}; !slices.Contains(apis, f.API) {
 		return cli.Usagef("--api: %s is no API: write one of %s", quantity.Quote(f.API), strings.Join(apis, ", "))
 	}
 	if err := f.tls.Check(); err != nil {
@@ -132,7 +153,8 @@ func (f *Target) Options() (o client.Options, err error) {
 	if len(f.URLs) == 0 {
 		return o, cli.Usagef("--url is empty: give the endpoint's URL")
 	}
-	o = client.Options{URL: f.URLs[0], Also: f.URLs[1:], Balance: f.balance, API: f.API, Model: f.Model, TokenIDs: f.TokenIDs,
+	o = client.Options{URL: f.URLs[0], Also: f.URLs[1:], Balance: f.balance, API: f.API, Model: f.Model,
+		TokenIDs:    f.TokenIDs,
 		ForceOutput: f.forceOutput, HTTP2: f.HTTP2, Proxy: f.proxy,
 		Timeout: f.Timeout, ConnectTimeout: f.connect, FirstTokenTimeout: f.firstToken, IdleTimeout: f.idle,
 		AffinityHeader: f.affinity, RecordHeaders: f.record, NoTraceHeaders: f.noTrace}
@@ -145,7 +167,8 @@ func (f *Target) Options() (o client.Options, err error) {
 			o.TemplateBefore = trace.Ptr(int(n))
 		}
 		if err != nil || err2 != nil {
-			return o, cli.Usagef("--template-tokens: %s is no number of tokens: write it as 12, or as 5+7 for those before a prompt and after it", quantity.Quote(f.template))
+			return o, cli.Usagef("--template-tokens: %s is no number of tokens: write it as 12, or as 5+7 for those "+
+				"before a prompt and after it", quantity.Quote(f.template))
 		}
 		o.TemplateTokens = trace.Ptr(int(n + m))
 	}
@@ -183,7 +206,8 @@ func (f *Target) retries(o *client.Options) (err error) {
 	}
 	switch {
 	case err != nil || o.Retries < 0 || backoff < 0 || strings.HasSuffix(f.retry, ","):
-		return cli.Usagef("--retry: want a number, or a number and a duration such as 3,250ms, and ,other behind either to ask another endpoint")
+		return cli.Usagef("--retry: want a number, or a number and a duration such as 3,250ms, and ,other behind " +
+			"either to ask another endpoint")
 	case o.RetryOther && (o.Retries == 0 || len(f.URLs) < 2):
 		return cli.Usagef("--retry: other needs several --url and a number of retries")
 	case o.Retries > 0:
@@ -256,7 +280,8 @@ func (f *Target) extra() (openai.Extra, error) {
 	for flag, field := range map[string]struct {
 		name  string
 		value any
-	}{"temperature": {"temperature", f.temperature}, "top-p": {"top_p", f.topP}, "sampling-seed": {"seed", f.sampleSeed}} {
+	}{"temperature": {"temperature", f.temperature}, "top-p": {"top_p", f.topP},
+		"sampling-seed": {"seed", f.sampleSeed}} {
 		if f.given(flag) {
 			sampling[field.name] = field.value
 		}
@@ -304,7 +329,8 @@ func (f *Target) KeyFrom() (from string, kept bool) {
 			return "", true
 		}
 		ip := net.ParseIP(u.Hostname())
-		if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" && u.Scheme != "unix" && !local {
+		if local := u.Hostname() == "localhost" || ip != nil && ip.IsLoopback(); u.Scheme != "https" &&
+			u.Scheme != "unix" && !local {
 			return "", true
 		}
 	}

@@ -26,20 +26,29 @@ type Release struct {
 }
 
 // releaseNames are the flags of tiers partner and public alone.
-var releaseNames = []string{"unit", "epsilon", "delta", "ledger", "population", "max-input", "max-output", "i-understand"}
+var releaseNames = []string{"unit", "epsilon", "delta", "ledger", "population", "max-input",
+	"max-output", "i-understand"}
 
 // Register adds the flags. tier is the default, and about says in the help which there
 // are.
 func (f *Release) Register(fl *pflag.FlagSet, tier, about string) {
 	everyday, rest := Sections(fl, PrivacyFlags)
 	everyday.StringVar(&f.Tier, "tier", tier, about)
-	rest.StringVar(&f.Unit, "unit", "", "for --tier partner and public: unit of privacy: user, session or request. By default users, else sessions")
-	rest.NumberVar(&f.Budget.Epsilon, "epsilon", 8, "for --tier partner and public: privacy budget ε. Default of --tier public: 1")
+	rest.StringVar(&f.Unit, "unit", "",
+		"for --tier partner and public: unit of privacy: user, session or request. By default users, else sessions")
+	rest.NumberVar(&f.Budget.Epsilon, "epsilon", 8,
+		"for --tier partner and public: privacy budget ε. Default of --tier public: 1")
 	rest.NumberVar(&f.Budget.Delta, "delta", 1e-6, "for --tier partner and public: δ; choose it far below 1/users")
-	rest.StringVar(&f.Ledger, "ledger", "", "for --tier partner and public: `file` that adds up all releases of a source, beside that of the user. Default: TRACE.ledger.jsonl")
-	rest.StringVar(&f.Population, "population", "", "for --tier partner and public: `name` of all the users whose logs these are, since what several releases cost them adds up. Without one, all releases of a ledger may be of the same users")
-	rest.Int32Var(&f.MaxInput, "max-input", 131072, "for --tier partner and public: limit of input tokens that is public, such as the context window")
-	rest.Int32Var(&f.MaxOutput, "max-output", 16384, "for --tier partner and public: limit of output tokens that is public")
+	rest.StringVar(&f.Ledger, "ledger", "",
+		"for --tier partner and public: `file` that adds up all releases of a source, beside that of the user. "+
+			"Default: TRACE.ledger.jsonl")
+	rest.StringVar(&f.Population, "population", "",
+		"for --tier partner and public: `name` of all the users whose logs these are, since what several releases "+
+			"cost them adds up. Without one, all releases of a ledger may be of the same users")
+	rest.Int32Var(&f.MaxInput, "max-input", 131072,
+		"for --tier partner and public: limit of input tokens that is public, such as the context window")
+	rest.Int32Var(&f.MaxOutput, "max-output", 16384,
+		"for --tier partner and public: limit of output tokens that is public")
 	rest.BoolVar(&f.Understood, "i-understand", false, "allow an ε above 10, of all releases together that add up")
 }
 

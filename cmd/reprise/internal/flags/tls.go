@@ -18,10 +18,12 @@ type TLS struct {
 
 // Register adds the flags. insecure is the help of --tls-insecure.
 func (f *TLS) Register(rest Section, insecure string) {
-	rest.StringVar(&f.authorities, "tls-ca", "", "PEM `file` of certificate authorities to trust instead of the system's")
+	rest.StringVar(&f.authorities, "tls-ca", "",
+		"PEM `file` of certificate authorities to trust instead of the system's")
 	rest.StringVar(&f.cert, "tls-cert", "", "PEM `file` with a client certificate")
 	rest.StringVar(&f.key, "tls-key", "", "PEM `file` with the key of --tls-cert")
-	rest.StringVar(&f.name, "tls-server-name", "", "name expected in the server's certificate, instead of the URL's host")
+	rest.StringVar(&f.name, "tls-server-name", "",
+		"name expected in the server's certificate, instead of the URL's host")
 	rest.BoolVar(&f.insecure, "tls-insecure", false, insecure)
 }
 

@@ -37,10 +37,13 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 	if !byDigest {
 		// A model of Hugging Face's hub, such as Qwen/Qwen3-8B, is looked for in its cache.
 		owner, model, ofHub := strings.Cut(name, "/")
-		if _, err := objectstore.Stat(name); err != nil && ofHub && owner != "" && owner != "." && owner != ".." && model != "" && !strings.Contains(model, "/") && filepath.Ext(model) != ".json" {
-			paths, _ := objectstore.Glob(filepath.Join(hub, "models--"+owner+"--"+model, "snapshots", "*", "tokenizer.json"))
+		if _, err := objectstore.Stat(name); err != nil && ofHub && owner != "" && owner != "." && owner != ".." &&
+			model != "" && !strings.Contains(model, "/") && filepath.Ext(model) != ".json" {
+			paths, _ := objectstore.Glob(filepath.Join(hub, "models--"+owner+"--"+model, "snapshots", "*",
+				"tokenizer.json"))
 			if len(paths) == 0 {
-				return nil, cli.Usagef("--tokenizer: %s is no file, and no model in Hugging Face's cache, %s: name the path of its tokenizer.json", name, hub)
+				return nil, cli.Usagef("--tokenizer: %s is no file, and no model in Hugging Face's cache, %s: name "+
+					"the path of its tokenizer.json", name, hub)
 			}
 			name = paths[len(paths)-1]
 			cli.Notef(cmd, "tokenizer: %s", name)
@@ -65,10 +68,13 @@ func (f *Prompts) openTokenizer(cmd *cobra.Command, t *trace.Trace) (*token.Enco
 		}
 	}
 	if f.PlanOnly {
-		cli.Notef(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s", name, usualTokenizer)
+		cli.Notef(cmd, "tokenizer: the workload's %s is not here, so the bytes of prompts are estimated with %s",
+			name, usualTokenizer)
 		return token.Open(usualTokenizer)
 	}
-	return nil, cli.Usagef("the workload was made with a tokenizer.json whose SHA-256 begins with %s, and it is neither beside %s, nor in this folder, nor below %s: put it beside the workload, or name it with --tokenizer FILE", digest, t.Name(), hub)
+	return nil, cli.Usagef("the workload was made with a tokenizer.json whose SHA-256 begins with %s, and it is "+
+		"neither beside %s, nor in this folder, nor below %s: put it beside the workload, or name it with "+
+		"--tokenizer FILE", digest, t.Name(), hub)
 }
 
 // hasDigest says whether the SHA-256 of a file begins with these digits.

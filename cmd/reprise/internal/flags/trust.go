@@ -34,7 +34,8 @@ func (t *Trust) Register(cmd *cobra.Command, keys ...string) {
 	*t = Trust{Limits: report.DefaultLimits(), given: map[string]string{}}
 	fl := cmd.Flags()
 	var usage strings.Builder
-	usage.WriteString("`limits` beyond which a run is untrustworthy, such as max-lag=1s,max-errors=5%; off removes a limit\nkeys and defaults:")
+	usage.WriteString("`limits` beyond which a run is untrustworthy, such as max-lag=1s,max-errors=5%; off removes a " +
+		"limit\nkeys and defaults:")
 	for _, known := range report.LimitList() {
 		l := limit(known)
 		if len(keys) > 0 && !slices.Contains(keys, l.Key) {
@@ -123,7 +124,8 @@ func (l limit) set(to *report.Limits, s string) error {
 			d, err = -1, nil
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.Key, &quantity.Error{Text: s, Want: "a time with its unit", Examples: [3]string{"100ms", "1s", trustOff}})
+			return fmt.Errorf("%s: %w", l.Key, &quantity.Error{Text: s, Want: "a time with its unit",
+				Examples: [3]string{"100ms", "1s", trustOff}})
 		}
 		*l.Duration(to) = d
 		return nil
@@ -133,7 +135,8 @@ func (l limit) set(to *report.Limits, s string) error {
 		share, err = -1, nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", l.Key, &quantity.Error{Text: s, Want: "a share", Examples: [3]string{"1%", "0.01", trustOff}})
+		return fmt.Errorf("%s: %w", l.Key,
+			&quantity.Error{Text: s, Want: "a share", Examples: [3]string{"1%", "0.01", trustOff}})
 	}
 	*l.Share(to) = share
 	return nil

@@ -44,9 +44,13 @@ func (f *VLLMResult) register(cmd *cobra.Command) {
 	rest.BoolVar(&f.detailed, "save-detailed", false, "include per-request arrays in vLLM's JSON")
 	rest.StringArrayVar(&f.Metadata, "metadata", nil, "add `KEY=VALUE` to vLLM's JSON; repeatable")
 	rest.StringVar(&f.label, "label", "", "label in vLLM's JSON and in its file name")
-	rest.StringVar(&f.metrics, "percentile-metrics", "", "metrics with statistics in vLLM's JSON: ttft,tpot,itl,e2el (default the first three)")
-	rest.StringVar(&f.percentiles, "metric-percentiles", "", "percentiles in vLLM's JSON, such as 50,90,99 (default 99)")
-	rest.StringArrayVar(&f.goodput, "goodput", nil, "objective for vLLM's JSON, as `NAME:MS` with ttft, tpot or e2el; repeatable. Without --slo, also for the report")
+	rest.StringVar(&f.metrics, "percentile-metrics", "",
+		"metrics with statistics in vLLM's JSON: ttft,tpot,itl,e2el (default the first three)")
+	rest.StringVar(&f.percentiles, "metric-percentiles", "",
+		"percentiles in vLLM's JSON, such as 50,90,99 (default 99)")
+	rest.StringArrayVar(&f.goodput, "goodput", nil,
+		"objective for vLLM's JSON, as `NAME:MS` with ttft, tpot or e2el; repeatable. Without --slo, also "+
+			"for the report")
 }
 
 // RegisterSave adds where a replay saves it.
@@ -57,7 +61,8 @@ func (f *VLLMResult) RegisterSave(cmd *cobra.Command) {
 	rest.BoolVar(&f.appends, "append-result", false, "append that JSON to the file, on a line of its own")
 	rest.StringVar(&f.dir, "result-dir", "", "directory for vLLM's JSON; by default the current one")
 	f.replaces = func() bool { on, err := fl.GetBool("overwrite"); return err == nil && on }
-	rest.StringVar(&f.name, "result-filename", "", "file name of vLLM's JSON; by default label, rate, model and time, as vLLM does")
+	rest.StringVar(&f.name, "result-filename", "",
+		"file name of vLLM's JSON; by default label, rate, model and time, as vLLM does")
 }
 
 // Saves says whether a replay writes the document.
@@ -80,7 +85,8 @@ func (f *VLLMResult) check(written bool, how string) error {
 	if f.save && !f.appends && f.name != "" && !f.replaces() {
 		path := filepath.Join(f.dir, f.name)
 		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
-			return cli.Usagef("%s exists: name another file with --result-filename, add to it with --append-result, or replace it with --overwrite", path)
+			return cli.Usagef("%s exists: name another file with --result-filename, add to it with --append-result, "+
+				"or replace it with --overwrite", path)
 		}
 	}
 	o, err := f.options(result.Run{})

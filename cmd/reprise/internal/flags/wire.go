@@ -22,8 +22,11 @@ type Wire struct {
 func (f *Wire) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	_, rest := Sections(fl, EndpointFlags)
-	rest.StringVar(&f.Connections, "connections", client.Auto, "auto (per-request up to 200 requests/s, else pooled), per-request (dialled ahead), pooled, pooled:N (N opened before the start) or per-session")
-	rest.BoolVar(&f.Realtime, "realtime", false, "send from a real-time thread (SCHED_FIFO; Linux, root or CAP_SYS_NICE)")
+	rest.StringVar(&f.Connections, "connections", client.Auto,
+		"auto (per-request up to 200 requests/s, else pooled), per-request (dialled ahead), pooled, pooled:N (N "+
+			"opened before the start) or per-session")
+	rest.BoolVar(&f.Realtime, "realtime", false,
+		"send from a real-time thread (SCHED_FIFO; Linux, root or CAP_SYS_NICE)")
 }
 
 // Check refuses what this process may not do.

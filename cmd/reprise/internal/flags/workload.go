@@ -43,16 +43,25 @@ const defaultPrimeConcurrency = 8
 func (f *Workload) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := Sections(fl, PartFlags)
-	everyday.DurationVar(&f.Start, "start", 0, "replay from this time of the workload. The server's cache is filled first, see --prime. 0s keeps idle time before the first request")
+	everyday.DurationVar(&f.Start, "start", 0,
+		"replay from this time of the workload. The server's cache is filled first, see --prime. 0s keeps idle time "+
+			"before the first request")
 	everyday.DurationVar(&f.End, "end", 0, "replay up to this time of the workload; 0 is its end")
-	rest.StringVar(&f.Prime, "prime", primeLRU, "cache contents at --start: lru (send the prefixes that an LRU cache of --prime-tokens would hold, unmeasured) or none")
+	rest.StringVar(&f.Prime, "prime", primeLRU,
+		"cache contents at --start: lru (send the prefixes that an LRU cache of --prime-tokens would hold, "+
+			"unmeasured) or none")
 	rest.Int64Var(&f.PrimeTokens, "prime-tokens", defaultPrimeTokens, "size of the cache that --prime fills, in tokens")
-	rest.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency, "requests in flight while --prime fills the cache")
-	everyday.StringVar(&f.sample, "sample", "", "replay this `share` of the sessions, such as 10% or 0.1, at their recorded times; the rate falls with it")
-	everyday.StringVar(&f.outputs, "output-tokens", "", "output length of requests for which the workload has none: `tokens` such as 256, a distribution such as lognormal:300,1.2, or server:4096 to let the server end within a bound")
+	rest.IntVar(&f.PrimeConcurrency, "prime-concurrency", defaultPrimeConcurrency,
+		"requests in flight while --prime fills the cache")
+	everyday.StringVar(&f.sample, "sample", "",
+		"replay this `share` of the sessions, such as 10% or 0.1, at their recorded times; the rate falls with it")
+	everyday.StringVar(&f.outputs, "output-tokens", "",
+		"output length of requests for which the workload has none: `tokens` such as 256, a distribution such as "+
+			"lognormal:300,1.2, or server:4096 to let the server end within a bound")
 	everyday.Int64Var(&f.MaxRequests, "max-requests", 0, "replay only the first rows; 0 is all")
 	everyday.StringVar(&f.Loop, "loop", "", "repeat the workload: a number of `rounds`, or a duration such as 2h")
-	rest.BoolVar(&f.LoopSame, "loop-same", false, "send the same prompts in every round of --loop, so later rounds hit the cache")
+	rest.BoolVar(&f.LoopSame, "loop-same", false,
+		"send the same prompts in every round of --loop, so later rounds hit the cache")
 }
 
 // Check refuses flags that have no meaning, alone or together.
@@ -63,8 +72,10 @@ func (f *Workload) Check() error {
 	case f.Prime != primeLRU && f.Prime != PrimeNone:
 		return cli.Usagef("--prime: want %s or %s", primeLRU, PrimeNone)
 	case f.PrimeTokens < 1 || f.PrimeConcurrency < 1:
-		return cli.Usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing before the run")
-	case (f.Prime != primeLRU || f.PrimeTokens != defaultPrimeTokens || f.PrimeConcurrency != defaultPrimeConcurrency) && f.Start == 0:
+		return cli.Usagef("--prime-tokens and --prime-concurrency: want a number above 0; --prime none sends nothing " +
+			"before the run")
+	case (f.Prime != primeLRU || f.PrimeTokens != defaultPrimeTokens ||
+		f.PrimeConcurrency != defaultPrimeConcurrency) && f.Start == 0:
 		return cli.Usagef("--prime needs --start")
 	case f.MaxRequests < 0:
 		return cli.Usagef("--max-requests: want a number above 0")

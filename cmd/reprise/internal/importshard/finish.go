@@ -33,8 +33,10 @@ type Merge struct {
 // Register adds the flags.
 func (m *Merge) Register(fl *pflag.FlagSet) {
 	_, rest := flags.Sections(fl, flags.ShardFlags)
-	rest.StringVar(&m.KeyFile, "key-file", "", "`file` with the key of an import in shards; needed to open system prompts that --keep-templates kept")
-	rest.StringVar(&m.lengths, "lengths", "", "usage: take the counts of the source where they contradict the text of an import in shards")
+	rest.StringVar(&m.KeyFile, "key-file", "",
+		"`file` with the key of an import in shards; needed to open system prompts that --keep-templates kept")
+	rest.StringVar(&m.lengths, "lengths", "",
+		"usage: take the counts of the source where they contradict the text of an import in shards")
 }
 
 // Takes reports whether paths have shards of an import. Where they do not, a flag of these is
@@ -63,7 +65,8 @@ func (m *Merge) Open(paths []string) (err error) {
 	settings := shards[0].Settings
 	switch {
 	case m.lengths != "" && m.lengths != anonymize.LengthsUsage:
-		return cli.Usagef("--lengths: want %s; for the counts of the text import the shards again with --lengths %s", anonymize.LengthsUsage, m.lengths)
+		return cli.Usagef("--lengths: want %s; for the counts of the text import the shards again with --lengths %s",
+			anonymize.LengthsUsage, m.lengths)
 	case m.lengths != "" && settings.Lengths != "" && settings.Lengths != m.lengths:
 		return cli.Usagef("--lengths %s: the shards were imported with --lengths %s", m.lengths, settings.Lengths)
 	}
@@ -77,8 +80,10 @@ func (m *Merge) Open(paths []string) (err error) {
 		return err
 	}
 	m.Captures = shards[0].CaptureID
-	m.Policy = anonymize.Policy{Tier: anonymize.Internal, BlockSize: settings.BlockSize, SourceBlock: settings.SourceBlock, KeepModel: settings.KeepModel,
-		Capture: settings.Capture, Lengths: m.lengths, KTemplate: settings.KTemplate, Template: token.Template{Name: shards[0].Template}}
+	m.Policy = anonymize.Policy{Tier: anonymize.Internal, BlockSize: settings.BlockSize,
+		SourceBlock: settings.SourceBlock, KeepModel: settings.KeepModel,
+		Capture: settings.Capture, Lengths: m.lengths, KTemplate: settings.KTemplate,
+		Template: token.Template{Name: shards[0].Template}}
 	if tok, err := token.Open(shards[0].Tokenizer); err == nil {
 		m.Policy.Tokenizer = tok
 	}
@@ -86,17 +91,22 @@ func (m *Merge) Open(paths []string) (err error) {
 }
 
 // Write writes the trace. progress may be nil.
-func (m *Merge) Write(ctx context.Context, progress func(step string, done int64), dst trace.Writer[trace.Request]) (anonymize.Card, error) {
+func (m *Merge) Write(ctx context.Context, progress func(step string, done int64),
+	dst trace.Writer[trace.Request]) (anonymize.Card, error) {
 	p := anonymize.Policy{Tier: anonymize.Internal, Lengths: m.lengths, Progress: progress}
 	card, crossing, err := anonymize.MergeShards(ctx, p, m.key, m.set, dst)
 	if errors.Is(err, anonymize.ErrNoKey) {
 		return card, cli.Exit(cli.Usage, fmt.Errorf("%w: --key-file FILE", err))
 	}
 	if crossing.Requests > 0 {
-		m.Notes = append(m.Notes, fmt.Sprintf("%d requests go on from an answer in an earlier file: their text is not put together across files in shards, so that only their lengths were read; one process would have their blocks", crossing.Requests))
+		m.Notes = append(m.Notes,
+			fmt.Sprintf("%d requests go on from an answer in an earlier file: their text is not put together across "+
+				"files in shards, so that only their lengths were read; one process would have their blocks",
+				crossing.Requests))
 	}
 	if card.Breakers != nil && len(m.set.Shards()) > 1 {
-		m.Notes = append(m.Notes, "where prompts diverge was looked for in each shard alone: tokens lost there are an estimate")
+		m.Notes = append(m.Notes,
+			"where prompts diverge was looked for in each shard alone: tokens lost there are an estimate")
 	}
 	return card, err
 }

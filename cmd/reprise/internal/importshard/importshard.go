@@ -50,8 +50,11 @@ type Import struct {
 // Register adds the flags.
 func (s *Import) Register(fl *pflag.FlagSet) {
 	_, rest := flags.Sections(fl, flags.ShardFlags)
-	rest.StringVar(&s.share, "shard", "", "import only this share of the files, to a file in the folder -o: `i/n`, numbered from 0. /n takes i from JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID. reprise merge --finish joins the shards")
-	rest.StringVar(&s.KeyFile, "key-file", "", "`file` with the key that all shards of an import share, 64 hexadecimal digits")
+	rest.StringVar(&s.share, "shard", "",
+		"import only this share of the files, to a file in the folder -o: `i/n`, numbered from 0. /n takes i from "+
+			"JOB_COMPLETION_INDEX or SLURM_ARRAY_TASK_ID. reprise merge --finish joins the shards")
+	rest.StringVar(&s.KeyFile, "key-file", "",
+		"`file` with the key that all shards of an import share, 64 hexadecimal digits")
 }
 
 // Check reads the flags. on is whether this is a shard.
@@ -63,16 +66,19 @@ func (s *Import) Check() (on bool, err error) {
 	}
 	switch on := s.Of > 0; {
 	case !on && s.KeyFile != "":
-		return false, cli.Usagef("--key-file is for --shard: what one process imports depends on no key, since its ids are renumbered")
+		return false, cli.Usagef("--key-file is for --shard: what one process imports depends on no key, since its " +
+			"ids are renumbered")
 	case !on:
 		return false, nil
 	case s.KeyFile == "":
-		return false, cli.Usagef("--shard needs --key-file FILE: all shards hash under one key, so that their ids can be joined. openssl rand -hex 32 >FILE makes one; chmod 600 FILE")
+		return false, cli.Usagef("--shard needs --key-file FILE: all shards hash under one key, so that their ids " +
+			"can be joined. openssl rand -hex 32 >FILE makes one; chmod 600 FILE")
 	case s.Out == "" || s.Out == cli.Standard:
 		return false, cli.Usagef("--shard writes a file: name a folder for all shards with -o")
 	}
 	if !s.intoFolder() && !strings.HasSuffix(s.Out, shard.Ext) {
-		return false, cli.Usagef("--shard: -o %s is no folder: make it first, or name a file that ends in %s", s.Out, shard.Ext)
+		return false, cli.Usagef("--shard: -o %s is no folder: make it first, or name a file that ends in %s", s.Out,
+			shard.Ext)
 	}
 	return true, nil
 }
@@ -98,7 +104,8 @@ func (s *Import) intoFolder() bool {
 // notOptions are flags that say nothing of how a source is read, or whose meaning a shard has
 // from elsewhere: the names of tokenizer and template tell their files apart, and a mapping is
 // compared as it was read.
-var notOptions = []string{"output", "overwrite", "shard", "key-file", "quiet", "json", "details", "config", "tokenizer", "template", "map",
+var notOptions = []string{"output", "overwrite", "shard", "key-file", "quiet", "json", "details", "config", "tokenizer",
+	"template", "map",
 	"keep-model", "block-size", "lengths", "keep-templates", "k-template", "max-bad"}
 
 // SetOptions are the flags that were given and say how a source is read.
@@ -115,7 +122,8 @@ func SetOptions(fl *pflag.FlagSet) map[string]string {
 
 // Write writes the shard, to where Path says. options are how the source is read, the same for all shards;
 // progress may be nil.
-func (s *Import) Write(ctx context.Context, options map[string]string, progress func(step string, done int64)) (*shard.Meta, datasets.Info, error) {
+func (s *Import) Write(ctx context.Context, options map[string]string, progress func(step string,
+	done int64)) (*shard.Meta, datasets.Info, error) {
 	var info datasets.Info
 	key, err := anonymize.OpenSharedKey(s.KeyFile)
 	if err != nil {
@@ -145,7 +153,8 @@ func (s *Import) Write(ctx context.Context, options map[string]string, progress 
 }
 
 // encode writes the rows of the share, and fills in what the shard says of itself.
-func (s *Import) encode(ctx context.Context, p anonymize.Policy, key *anonymize.SharedKey, src *datasets.Source, dst trace.Writer[shard.Row], m *shard.Meta) error {
+func (s *Import) encode(ctx context.Context, p anonymize.Policy, key *anonymize.SharedKey, src *datasets.Source,
+	dst trace.Writer[shard.Row], m *shard.Meta) error {
 	if err := anonymize.EncodeShard(ctx, p, key, src.Head(), src, dst, m); err != nil {
 		return err
 	}
@@ -180,18 +189,25 @@ func (s *Import) Say(cmd *cobra.Command, m *shard.Meta, info datasets.Info) erro
 		rows, bytes = rows+f.Rows, bytes+f.Size
 	}
 	if s.AsJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"shard": m.Index, "of": m.Of, "file": path, "format": info.Format, "requests": rows, "bad_records": info.Bad,
-			"files": len(m.Files), "bytes": bytes, "all_files": m.Inputs.Files, "all_bytes": m.Inputs.Bytes, "inputs_digest": m.Inputs.Digest, "key_check": m.KeyCheck})
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"shard": m.Index, "of": m.Of, "file": path,
+			"format": info.Format, "requests": rows, "bad_records": info.Bad,
+			"files": len(m.Files), "bytes": bytes, "all_files": m.Inputs.Files, "all_bytes": m.Inputs.Bytes,
+			"inputs_digest": m.Inputs.Digest, "key_check": m.KeyCheck})
 	}
-	lines := []string{fmt.Sprintf("%s: %s of %s (%s of %s MB)", path, page.Many(rows, "request"), page.Many(int64(len(m.Files)), "file"), page.Number(float64(bytes)/1e6), page.Number(float64(m.Inputs.Bytes)/1e6)),
+	lines := []string{fmt.Sprintf("%s: %s of %s (%s of %s MB)", path, page.Many(rows, "request"),
+		page.Many(int64(len(m.Files)), "file"), page.Number(float64(bytes)/1e6),
+		page.Number(float64(m.Inputs.Bytes)/1e6)),
 		fmt.Sprintf("shard %d, of 0 to %d; source: %s; key check %s", m.Index, m.Of-1, info.Format, m.KeyCheck)}
 	if len(m.Files) == 0 {
-		lines = append(lines, "note: there are more shards than files to share: this one is empty, and belongs to the others all the same")
+		lines = append(lines, "note: there are more shards than files to share: this one is empty, and belongs to "+
+			"the others all the same")
 	}
 	if info.Bad > 0 {
-		lines = append(lines, fmt.Sprintf("note: %s skipped; the merge says whether all shards together have too many", page.Many(info.Bad, "bad record")))
+		lines = append(lines, fmt.Sprintf("note: %s skipped; the merge says whether all shards together have too many",
+			page.Many(info.Bad, "bad record")))
 	}
-	lines = append(lines, fmt.Sprintf("when all %d are there: reprise merge --finish %s -o t.parquet", m.Of, objectstore.Dir(path)))
+	lines = append(lines, fmt.Sprintf("when all %d are there: reprise merge --finish %s -o t.parquet", m.Of,
+		objectstore.Dir(path)))
 	cli.Answer(cmd, "--details prints them", lines...)
 	return nil
 }

@@ -27,7 +27,8 @@ joins the results. "reprise job import" prints the same for an import of logs.`,
 		Example: `  reprise job replay /data/w.parquet --url http://llm:8000 --shards 16 --image registry.example/reprise:v1 --results-claim results --start-clock +10m | kubectl apply -f -`,
 		Args:    flags.Wants(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			return cli.Usagef("what kind of job? reprise job replay WORKLOAD prints one of a load, reprise job import LOG one of an import")
+			return cli.Usagef("what kind of job? reprise job replay WORKLOAD prints one of a load, reprise job " +
+				"import LOG one of an import")
 		},
 	}
 	cmd.AddCommand(jobReplayCommand(), jobImportCommand(importFlags))
@@ -71,7 +72,8 @@ shard that is not ready by then refuses to start.`,
 	}
 	fl := cmd.Flags()
 	f.Replay.Register(cmd)
-	f.own = map[string]bool{"output": true, "overwrite": true, "shard": true, "clock-listen": true, "quiet": true, "dry-run": true, "start-clock": true, "clock-peer": true}
+	f.own = map[string]bool{"output": true, "overwrite": true, "shard": true, "clock-listen": true, "quiet": true,
+		"dry-run": true, "start-clock": true, "clock-peer": true}
 	flags.Demote(fl)
 	flags.Promote(fl, "url", "start-clock")
 	before := map[string]bool{}
@@ -81,7 +83,8 @@ shard that is not ready by then refuses to start.`,
 	slurm, _ := flags.Sections(fl, "Slurm")
 	everyday.IntVar(&f.spec.Shards, "shards", 0, "how many processes, each with a share of the sessions")
 	register(&f.spec.Job, everyday, kube, kubeRest, "reprise", "2Gi")
-	everyday.DurationVar(&f.spec.Deadline, "deadline", 2*time.Hour, "end the job after this time, the wait for the start included")
+	everyday.DurationVar(&f.spec.Deadline, "deadline", 2*time.Hour,
+		"end the job after this time, the wait for the start included")
 	everyday.BoolVar(&f.spec.Alone, "alone", false, "a machine of its own for each, and none that shares one")
 	kube.StringVar(&f.spec.Key, "api-key-secret", "", "Secret with the API key, as `NAME/KEY`")
 	kube.BoolVar(&f.merge, "merge-step", false, "print the Job that joins the results, in place of the load")
@@ -92,7 +95,8 @@ shard that is not ready by then refuses to start.`,
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		switch {
 		case f.slurm && (volumes(&f.spec.Job) || f.spec.Key != "" || f.spec.Namespace != "" || f.merge):
-			return cli.Usagef("--results-claim, --results-bucket, --bucket-secret, --data-claim, --api-key-secret, --namespace and --merge-step are for Kubernetes, not for --slurm")
+			return cli.Usagef("--results-claim, --results-bucket, --bucket-secret, --data-claim, --api-key-secret, " +
+				"--namespace and --merge-step are for Kubernetes, not for --slurm")
 		case f.slurm && folder == "":
 			return cli.Usagef("--slurm needs --results-dir, a folder that all nodes see")
 		case !f.slurm && folder != "":
@@ -114,9 +118,13 @@ func register(j *job.Job, everyday, kube, kubeRest flags.Section, name, memory s
 	everyday.StringVar(&j.Memory, "memory", memory, "memory of each")
 	kube.StringVar(&j.Image, "image", "", "`image` with reprise, best by its digest")
 	kube.StringVar(&j.Results, "results-claim", "", "`claim` of the volume for the results (ReadWriteMany)")
-	kube.StringVar(&j.Bucket, "results-bucket", "", "folder of an object store for the results, as `URL`, in place of a volume; the image is one of reprise-cloud")
-	kubeRest.StringVar(&j.Grant, "bucket-secret", "", "`name` of the Secret whose keys are the variables with the store's credentials; by default the role of the machine")
-	kube.StringVar(&j.Data, "data-claim", "", "`claim` of the volume with the inputs, at /data; by default that of the results")
+	kube.StringVar(&j.Bucket, "results-bucket", "",
+		"folder of an object store for the results, as `URL`, in place of a volume; the image is one of reprise-cloud")
+	kubeRest.StringVar(&j.Grant, "bucket-secret", "",
+		"`name` of the Secret whose keys are the variables with the store's credentials; by default the role of "+
+			"the machine")
+	kube.StringVar(&j.Data, "data-claim", "",
+		"`claim` of the volume with the inputs, at /data; by default that of the results")
 	kubeRest.StringVar(&j.Namespace, "namespace", "", "namespace; by default that of kubectl")
 }
 
@@ -148,7 +156,8 @@ func (f *jobReplayFlags) run(cmd *cobra.Command, workload string) error {
 	}
 	for _, header := range fl.Lookup("header").Value.(pflag.SliceValue).GetSlice() {
 		if name, _, _ := strings.Cut(header, "="); secretHeader(name) {
-			return cli.Usagef("--header %s would be readable in the job: --api-key-secret names the Secret of the API key, and --header-env the variable of another header", name)
+			return cli.Usagef("--header %s would be readable in the job: --api-key-secret names the Secret of the "+
+				"API key, and --header-env the variable of another header", name)
 		}
 	}
 	if err := fl.Set("shard", fmt.Sprintf("0/%d", f.spec.Shards)); err != nil {
@@ -166,7 +175,8 @@ func (f *jobReplayFlags) run(cmd *cobra.Command, workload string) error {
 	} else if wait <= 0 {
 		return cli.Usagef("--start-clock: %s is over", f.spec.Start.Format(time.RFC3339))
 	} else if f.spec.Deadline <= wait {
-		return cli.Usagef("--deadline: the job would be ended after %v, before its start in %v", f.spec.Deadline, wait.Round(time.Second))
+		return cli.Usagef("--deadline: the job would be ended after %v, before its start in %v", f.spec.Deadline,
+			wait.Round(time.Second))
 	}
 	if name := fl.Lookup("api-key-env"); f.spec.Key != "" && name.Changed {
 		f.spec.KeyName = name.Value.String()
@@ -199,7 +209,8 @@ func printJob(cmd *cobra.Command, slurm, merge bool, j interface {
 // secretHeader says whether the value of a header is a secret, as a rule.
 func secretHeader(name string) bool {
 	name = strings.ToLower(strings.TrimSpace(name))
-	return slices.ContainsFunc([]string{"authorization", "api-key", "apikey", "token", "cookie", "secret"}, func(part string) bool { return strings.Contains(name, part) })
+	return slices.ContainsFunc([]string{"authorization", "api-key", "apikey", "token", "cookie", "secret"},
+		func(part string) bool { return strings.Contains(name, part) })
 }
 
 // given are the flags that were given, but for the job's own, as a shard takes them.

@@ -58,7 +58,8 @@ nodes see.`,
 	register(&f.spec.Job, everyday, kube, kubeRest, "import", "512Mi")
 	everyday.DurationVar(&f.spec.Deadline, "deadline", 24*time.Hour, "end the job after this time")
 	kube.StringVar(&f.spec.Key, "key-secret", "", "Secret with the key that all shards share, as `NAME/KEY`")
-	kube.BoolVar(&f.merge, "merge-step", false, "print the Job that makes a trace of the shards, in place of the import")
+	kube.BoolVar(&f.merge, "merge-step", false,
+		"print the Job that makes a trace of the shards, in place of the import")
 	slurm.BoolVar(&f.slurm, "slurm", false, "print a script for sbatch")
 	slurm.StringVar(&f.folder, "results-dir", "", "`folder` for the shards that all nodes see")
 	flags.Promote(fl, "key-file", "format", "tokenizer", "template", "map")
@@ -86,12 +87,15 @@ func (f *jobImportFlags) run(cmd *cobra.Command, logs []string) error {
 	switch {
 	case f.spec.Shards < 1:
 		return cli.Usagef("--shards: say how many processes are to import")
-	case f.slurm && (volumes(&f.spec.Job) || f.spec.Key != "" || f.spec.Namespace != "" || f.spec.Image != "" || f.merge):
-		return cli.Usagef("--image, --results-claim, --results-bucket, --bucket-secret, --data-claim, --key-secret, --namespace and --merge-step are for Kubernetes, not for --slurm")
+	case f.slurm && (volumes(&f.spec.Job) || f.spec.Key != "" || f.spec.Namespace != "" ||
+		f.spec.Image != "" || f.merge):
+		return cli.Usagef("--image, --results-claim, --results-bucket, --bucket-secret, --data-claim, --key-secret, " +
+			"--namespace and --merge-step are for Kubernetes, not for --slurm")
 	case f.slurm && (f.folder == "" || keyFile == ""):
 		return cli.Usagef("--slurm needs --results-dir and --key-file, which all nodes see")
 	case !f.slurm && (f.folder != "" || keyFile != ""):
-		return cli.Usagef("--results-dir and --key-file are for --slurm; Kubernetes has a volume, --results-claim, and a Secret, --key-secret")
+		return cli.Usagef("--results-dir and --key-file are for --slurm; Kubernetes has a volume, --results-claim, " +
+			"and a Secret, --key-secret")
 	case !f.slurm && (f.spec.Image == "" || f.spec.Results+f.spec.Bucket == "" || f.spec.Key == ""):
 		return cli.Usagef("a job of Kubernetes needs --image, --key-secret, and --results-claim or --results-bucket")
 	case f.slurm:

@@ -41,7 +41,8 @@ func MergeResults(cmd *cobra.Command, paths []string, out string, incomplete, as
 		return cli.WriteJSON(cmd.OutOrStdout(), run)
 	}
 	p := textpage.New(cli.TextOptions(cmd, ""))
-	p.Line("", fmt.Sprintf("%s of %s, in %s", page.Many(run.Requests, "request"), page.Many(int64(len(run.Shards)), "shard"), out))
+	p.Line("", fmt.Sprintf("%s of %s, in %s", page.Many(run.Requests, "request"),
+		page.Many(int64(len(run.Shards)), "shard"), out))
 	p.Blank()
 	rows := [][]string{}
 	for i := range run.Shards {
@@ -72,7 +73,9 @@ func shardRow(s *result.SentShard) []string {
 	}
 	clock := "–"
 	if c := s.Clock; c != nil {
-		clock = fmt.Sprintf("%v ± %v", time.Duration(c.OffsetNS).Round(time.Microsecond), time.Duration(c.UncertaintyNS).Round(time.Microsecond))
+		clock = fmt.Sprintf("%v ± %v", time.Duration(c.OffsetNS).Round(time.Microsecond),
+			time.Duration(c.UncertaintyNS).Round(time.Microsecond))
 	}
-	return []string{s.Share.String(), page.Brief(s.Requests), ms(s.LagP50), ms(s.LagP99), ms(s.LagMax), fmt.Sprintf("%.2f of %d", s.ClientCPU, s.Cores), clock}
+	return []string{s.Share.String(), page.Brief(s.Requests), ms(s.LagP50), ms(s.LagP99), ms(s.LagMax),
+		fmt.Sprintf("%.2f of %d", s.ClientCPU, s.Cores), clock}
 }

@@ -30,8 +30,10 @@ type Flags struct {
 func (f *Flags) Register(fl *pflag.FlagSet) {
 	everyday, _ := flags.Sections(fl, "Publication, --to hf")
 	everyday.StringVar(&f.title, "title", "", "`title` of the data set")
-	everyday.StringVar(&f.license, "license", "", "SPDX `id` such as CC-BY-4.0, or the https address of another licence")
-	everyday.StringArrayVar(&f.authors, "author", nil, "`\"Family, Given\"`, with an ORCID in <> if you like, or an organisation; may be repeated")
+	everyday.StringVar(&f.license, "license", "",
+		"SPDX `id` such as CC-BY-4.0, or the https address of another licence")
+	everyday.StringArrayVar(&f.authors, "author", nil,
+		"`\"Family, Given\"`, with an ORCID in <> if you like, or an organisation; may be repeated")
 	everyday.StringVar(&f.repo, "repo", "", "`OWNER/NAME` that the data set is to have on Hugging Face")
 	everyday.StringVar(&f.about, "about", "", "`words` about the data set, which go before what the rows tell")
 	everyday.StringVar(&f.edition, "edition", "", "`version` of the data set, such as 1.0.0")
@@ -91,7 +93,8 @@ func (f *Flags) Run(cmd *cobra.Command, args []string, dir, tool string) error {
 		return cli.Usagef("%s is not empty: name a new folder with -o", dir)
 	}
 	if _, err := objectstore.Stat(filepath.Dir(filepath.Clean(dir))); err != nil {
-		return cli.Usagef("folder %s does not exist: make it first, or name another with -o", filepath.Dir(filepath.Clean(dir)))
+		return cli.Usagef("folder %s does not exist: make it first, or name another with -o",
+			filepath.Dir(filepath.Clean(dir)))
 	}
 	in, size, err := cli.OpenInput(cmd, args[0])
 	if err != nil {
@@ -125,13 +128,16 @@ func (f *Flags) Run(cmd *cobra.Command, args []string, dir, tool string) error {
 		notes = append(notes, trace.TierNote("folder", t.Meta.Tier)+" Push it to a private repository.")
 	}
 	if !audited && r.Card != nil {
-		notes = append(notes, fmt.Sprintf("%s was not released by an audit: only you can read it. Before you push: reprise audit %s --internal TRACE --release", args[0], args[0]))
+		notes = append(notes, fmt.Sprintf("%s was not released by an audit: only you can read it. Before you push: "+
+			"reprise audit %s --internal TRACE --release", args[0], args[0]))
 	}
 	use := fmt.Sprintf("hf upload %s %s --repo-type dataset", s.Repo, dir)
 	if asJSON, _ := cmd.Flags().GetBool("json"); asJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"folder": dir, "tier": t.Meta.Tier, "repo": s.Repo, "license": s.License.Name(), "files": files, "notes": notes, "use": use})
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"folder": dir, "tier": t.Meta.Tier, "repo": s.Repo,
+			"license": s.License.Name(), "files": files, "notes": notes, "use": use})
 	}
-	says := []string{fmt.Sprintf("%s: %s, tier %s, ready for %s", dir, page.Many(int64(len(files)), "file"), t.Meta.Tier, s.URL())}
+	says := []string{fmt.Sprintf("%s: %s, tier %s, ready for %s", dir, page.Many(int64(len(files)), "file"),
+		t.Meta.Tier, s.URL())}
 	for _, file := range files {
 		says = append(says, fmt.Sprintf("  %-22s %s bytes", file.Name, page.Count(file.Bytes)))
 	}

@@ -24,7 +24,9 @@ type adminListener struct {
 func (f *AdminListen) Register(cmd *cobra.Command) {
 	f.adminListener = new(adminListener)
 	_, rest := flags.Sections(cmd.Flags(), flags.RunningFlags)
-	rest.StringVar(&f.address, "admin-listen", "", "serve the client's own metrics to Prometheus at this `address`, such as localhost:9090; 9090 alone listens on all interfaces")
+	rest.StringVar(&f.address, "admin-listen", "",
+		"serve the client's own metrics to Prometheus at this `address`, such as localhost:9090; 9090 alone listens "+
+			"on all interfaces")
 }
 
 // Check implements [flags.Group].
@@ -59,7 +61,8 @@ func (f *AdminListen) open(ctx context.Context, cmd *cobra.Command) (closeAll fu
 	}
 	f.monitor = m
 	if open {
-		cli.Notef(cmd, "metrics of this client: %s, on all interfaces: every machine that can reach this one can read them", url)
+		cli.Notef(cmd, "metrics of this client: %s, on all interfaces: every machine that can reach this one "+
+			"can read them", url)
 	} else {
 		cli.Notef(cmd, "metrics of this client: %s", url)
 	}

@@ -35,9 +35,11 @@ func (f *DryRun) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := flags.Sections(fl, flags.RunningFlags)
 	everyday.BoolVar(&f.Run, "dry-run", false, "send nothing: print the requests, rates, expected hit ratio and cost")
-	rest.StringVar(&f.assume, "assume", "", "for --dry-run: the server's speed, as `ttft=200ms,itl=20ms`; by default the recorded latencies")
+	rest.StringVar(&f.assume, "assume", "",
+		"for --dry-run: the server's speed, as `ttft=200ms,itl=20ms`; by default the recorded latencies")
 	rest.NumberVar(&f.input, "price-input", -1, "for --dry-run: price of a million prompt tokens")
-	rest.NumberVar(&f.cached, "price-cached", -1, "for --dry-run: price of a million cached prompt tokens; by default that of --price-input")
+	rest.NumberVar(&f.cached, "price-cached", -1,
+		"for --dry-run: price of a million cached prompt tokens; by default that of --price-input")
 	rest.NumberVar(&f.output, "price-output", -1, "for --dry-run: price of a million output tokens")
 }
 
@@ -214,7 +216,8 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 	if err != nil {
 		return nil, err
 	}
-	out := &Plan{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Load.Rate, Speed: d.f.Load.Speed, Selection: part.selection(), ServerBlock: d.block}
+	out := &Plan{Schema: dryRunSchema, Timing: main.Timing(), Rate: d.f.Load.Rate, Speed: d.f.Load.Speed,
+		Selection: part.selection(), ServerBlock: d.block}
 	rows, err := part.reader()
 	if err != nil {
 		return nil, err
@@ -259,7 +262,8 @@ func (d *dryPass) run(cmd *cobra.Command, part *workloadPart, seed uint64) (*Pla
 }
 
 // sessionLoad plans a load by session.
-func (d *dryPass) sessionLoad(part *workloadPart, seed uint64, took func(*trace.Request) (time.Duration, bool)) (*Plan, error) {
+func (d *dryPass) sessionLoad(part *workloadPart, seed uint64,
+	took func(*trace.Request) (time.Duration, bool)) (*Plan, error) {
 	d.f.playable(d.prompts.Blocks())
 	options, err := d.f.Load.Schedule(nil, seed)
 	if err != nil {
@@ -276,7 +280,8 @@ func (d *dryPass) sessionLoad(part *workloadPart, seed uint64, took func(*trace.
 	out := &Plan{Schema: dryRunSchema, Speed: d.f.Load.Speed, Selection: part.selection(), ServerBlock: d.block}
 	plan, load, err := replay.PlanSessions(options, took, func(r *trace.Request) error { return d.add(r, out) })
 	if errors.Is(err, replay.ErrNoTime) {
-		return nil, cli.Usagef("a load by session that is played until --duration never ends if requests take no time: give --assume")
+		return nil, cli.Usagef("a load by session that is played until --duration never ends if requests take no " +
+			"time: give --assume")
 	}
 	if err != nil {
 		return nil, err
@@ -293,7 +298,8 @@ func (d *dryPass) sessionLoad(part *workloadPart, seed uint64, took func(*trace.
 }
 
 // planner makes one with a schedule of its own, whose arrivals nobody else draws.
-func (d *dryPass) planner(part *workloadPart, lineage *replay.Lineage, seed uint64, took func(*trace.Request) (time.Duration, bool)) (*replay.Planner, error) {
+func (d *dryPass) planner(part *workloadPart, lineage *replay.Lineage, seed uint64,
+	took func(*trace.Request) (time.Duration, bool)) (*replay.Planner, error) {
 	options, err := d.f.Load.Schedule(lineage, seed)
 	if err != nil {
 		return nil, err
@@ -417,7 +423,8 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("schedule", "%s, speed %g", d.Timing, d.Speed)
 	}
 	if p := d.Plan; p != nil {
-		line("requests", "%d; %d skipped, which failed in the source; %d beyond the duration", p.Requests, p.Excluded, p.Beyond)
+		line("requests", "%d; %d skipped, which failed in the source; %d beyond the duration", p.Requests,
+			p.Excluded, p.Beyond)
 		line("sessions", "%d", d.Sessions)
 		line("duration", "%v from the first scheduled time to the last", inSeconds(p.LastNS-p.FirstNS))
 	} else {
@@ -431,11 +438,14 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 		line("", "%v as recorded", inSeconds(*d.RecordedNS))
 	}
 	if p := d.Plan; p != nil {
-		line("rate", "%s requests/s on average, at most %s in 1 s and %s in 10 s", cli.Figure(p.MeanRate, 3), cli.Figure(p.Peak1S, 1), cli.Figure(p.Peak10S, 1))
+		line("rate", "%s requests/s on average, at most %s in 1 s and %s in 10 s", cli.Figure(p.MeanRate, 3),
+			cli.Figure(p.Peak1S, 1), cli.Figure(p.Peak10S, 1))
 		if p.PeakInFlight != nil {
-			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1), cli.Figure(p.PeakInFlight, 1))
+			line("in flight", "%s on average, %s in the busiest second", cli.Figure(p.MeanInFlight, 1),
+				cli.Figure(p.PeakInFlight, 1))
 		} else {
-			line("in flight", "unknown: %d of %d requests have a known duration; --assume gives one to the others", p.Timed, p.Requests)
+			line("in flight", "unknown: %d of %d requests have a known duration; --assume gives one to the others",
+				p.Timed, p.Requests)
 		}
 	}
 	if d.Files != nil {
@@ -449,12 +459,14 @@ func (d *Plan) write(w io.Writer, o textpage.Options) error {
 	if d.PromptBytes != nil {
 		line("prompt bytes", "about %.0f, estimated from %d prompts", *d.PromptBytes, d.PromptsMade)
 	}
-	line("expected hit ratio", "%s by token, with an unlimited cache of %d-token blocks", cli.Figure(d.ExpectedHitRatio, 4), d.ServerBlock)
+	line("expected hit ratio", "%s by token, with an unlimited cache of %d-token blocks",
+		cli.Figure(d.ExpectedHitRatio, 4), d.ServerBlock)
 	if s := d.Selection; s != nil && s.Prime != nil {
 		line("before the run", "%d prompts with %d tokens prime the cache", s.Prime.Prompts, s.Prime.Tokens)
 	}
 	if c := d.Cost; c != nil {
-		line("cost", "%.4f: prompts not cached %s, cached %s, output %s, before the run %s", c.Total, cli.Figure(c.Input, 4), cli.Figure(c.Cached, 4), cli.Figure(c.Output, 4), cli.Figure(c.Prime, 4))
+		line("cost", "%.4f: prompts not cached %s, cached %s, output %s, before the run %s", c.Total,
+			cli.Figure(c.Input, 4), cli.Figure(c.Cached, 4), cli.Figure(c.Output, 4), cli.Figure(c.Prime, 4))
 	}
 	_, err := p.WriteTo(w)
 	return err
@@ -474,12 +486,16 @@ func (d *Plan) writeLoad(line func(label, format string, args ...any)) {
 	if c.HeldBack > 0 {
 		line("held back", "%s, for %v in all", page.Many(c.HeldBack, "session"), inSeconds(c.HeldNS))
 	}
-	line("waits", "%d as recorded, %d from recorded ends, %d from recorded starts", c.Gaps.Recorded, c.Gaps.Ends, c.Gaps.Starts)
+	line("waits", "%d as recorded, %d from recorded ends, %d from recorded starts", c.Gaps.Recorded,
+		c.Gaps.Ends, c.Gaps.Starts)
 	if c.GapCap.Times+c.IdleCap.Times+c.TreeCap.Times > 0 {
-		line("", "shortened: %d by --gap-cap, by %v; %d by --idle-cap, by %v; %d by --session-idle-cap, by %v", c.GapCap.Times, inSeconds(c.GapCap.NS), c.IdleCap.Times, inSeconds(c.IdleCap.NS), c.TreeCap.Times, inSeconds(c.TreeCap.NS))
+		line("", "shortened: %d by --gap-cap, by %v; %d by --idle-cap, by %v; %d by --session-idle-cap, by %v",
+			c.GapCap.Times, inSeconds(c.GapCap.NS), c.IdleCap.Times, inSeconds(c.IdleCap.NS), c.TreeCap.Times,
+			inSeconds(c.TreeCap.NS))
 	}
 	if w := c.Warm; w != nil {
-		line("before the run", "%s of threads under way, %d prompt tokens; %s are history", page.Many(w.Streams, "request"), w.Tokens, page.Many(w.History, "request"))
+		line("before the run", "%s of threads under way, %d prompt tokens; %s are history",
+			page.Many(w.Streams, "request"), w.Tokens, page.Many(w.History, "request"))
 	}
 }
 

@@ -42,12 +42,17 @@ type Frontier struct {
 func (f *Frontier) Register(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	everyday, rest := flags.Sections(fl, "Frontier")
-	everyday.BoolVar(&f.Asked, "frontier", false, "throughput per GPU against interactivity, for every --preset, --url and length class, in place of a sweep of WORKLOAD. Arguments are directories of earlier frontiers, to lay over each other")
-	rest.StringSliceVar(&f.lengths, "lengths", bench.DefaultLengths(), "length classes of --frontier: chat, or the most tokens of a prompt and an output")
-	rest.Var(&f.watts, "watts", "`watts` of a GPU for --frontier: one number, or l4=72,h100=700. Default: its data sheet's")
+	everyday.BoolVar(&f.Asked, "frontier", false,
+		"throughput per GPU against interactivity, for every --preset, --url and length class, in place of a sweep "+
+			"of WORKLOAD. Arguments are directories of earlier frontiers, to lay over each other")
+	rest.StringSliceVar(&f.lengths, "lengths", bench.DefaultLengths(),
+		"length classes of --frontier: chat, or the most tokens of a prompt and an output")
+	rest.Var(&f.watts, "watts",
+		"`watts` of a GPU for --frontier: one number, or l4=72,h100=700. Default: its data sheet's")
 	preset, price := fl.Lookup("preset"), fl.Lookup("price-per-gpu-hour")
 	preset.Value = presetList{preset.Value, &f.presets}
-	preset.Usage += ". With --frontier several, between commas, and engine.yaml:8xh100 where the file's GPUs are to count"
+	preset.Usage += ". With --frontier several, between commas, and engine.yaml:8xh100 where the file's GPUs " +
+		"are to count"
 	price.Value = priceValue{price.Value, &f.prices}
 	price.Usage += ". With --frontier also by GPU: l4=0.8,h100=2.5"
 }
@@ -70,7 +75,8 @@ func (f *Frontier) Check(cmd *cobra.Command) error {
 
 // ofFrontier are the flags that a frontier takes beside those of simulated engines and of
 // endpoints.
-var ofFrontier = []string{"frontier", "lengths", "concurrencies", "rates", "level-duration", "level-requests", "watts", "price-per-gpu-hour", "seed", "output", "json", "html", "overwrite", "details", "quiet", "config"}
+var ofFrontier = []string{"frontier", "lengths", "concurrencies", "rates", "level-duration", "level-requests", "watts",
+	"price-per-gpu-hour", "seed", "output", "json", "html", "overwrite", "details", "quiet", "config"}
 
 // A FrontierAsk is what a frontier takes of the flags of a sweep.
 type FrontierAsk struct {
@@ -184,7 +190,8 @@ func (f *Frontier) plan(cmd *cobra.Command, ask *FrontierAsk, servers bool) (wor
 	}
 	if len(presets) == 0 {
 		if name := flags.SimulatedFlag(cmd); name != "" {
-			return work, cli.Usagef("--%s is a flag of a simulated engine: give --preset, or start the endpoint with it", name)
+			return work, cli.Usagef(
+				"--%s is a flag of a simulated engine: give --preset, or start the endpoint with it", name)
 		}
 	}
 	for _, url := range ask.Trials.Live.Target.URLs {
@@ -202,7 +209,8 @@ func (f *Frontier) plan(cmd *cobra.Command, ask *FrontierAsk, servers bool) (wor
 }
 
 // measure runs what was planned. Levels at servers are kept in the directory of the results.
-func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier, ask *FrontierAsk) (r bench.FrontierResult, err error) {
+func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier,
+	ask *FrontierAsk) (r bench.FrontierResult, err error) {
 	if slices.ContainsFunc(work.Engines, func(e bench.FrontierEngine) bool { return e.Target != nil }) {
 		if !cmd.Flags().Changed("level-requests") {
 			work.Requests = bench.ServerRequests
@@ -218,7 +226,8 @@ func (f *Frontier) measure(cmd *cobra.Command, work bench.Frontier, ask *Frontie
 			if p.Rate > 0 {
 				load = page.Number(p.Rate) + " req/s"
 			}
-			cli.Stepf(cmd, "%s, %s, %s: %s tok/s/user, %s tok/s/GPU", engine, class, load, page.Number(p.PerUser), page.Number(p.OutputPerGPU))
+			cli.Stepf(cmd, "%s, %s, %s: %s tok/s/user, %s tok/s/GPU", engine, class, load, page.Number(p.PerUser),
+				page.Number(p.OutputPerGPU))
 		}
 	} else {
 		bar := cli.NewProgress(cmd)
@@ -249,7 +258,8 @@ func readFrontier(path string) (r bench.FrontierResult, err error) {
 	}
 	in, err := objectstore.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return r, cli.Usagef("--frontier makes its own requests, see --lengths, and an argument is the directory of an earlier frontier (-o): there is no file %s", file)
+		return r, cli.Usagef("--frontier makes its own requests, see --lengths, and an argument is the directory of "+
+			"an earlier frontier (-o): there is no file %s", file)
 	}
 	if err != nil {
 		return r, err
@@ -274,7 +284,8 @@ func (ask *FrontierAsk) Write(r *bench.FrontierResult) error {
 	if err := os.MkdirAll(ask.Dir, 0o755); err != nil {
 		return err
 	}
-	return trace.WriteFile(objectstore.Join(ask.Dir, frontierFile), 0o644, func(w io.Writer) error { return cli.WriteJSON(w, r) })
+	return trace.WriteFile(objectstore.Join(ask.Dir, frontierFile), 0o644,
+		func(w io.Writer) error { return cli.WriteJSON(w, r) })
 }
 
 // alone refuses flags that mean nothing to a frontier.
@@ -287,7 +298,8 @@ func (f *Frontier) alone(cmd *cobra.Command, servers bool) (err error) {
 	new(flags.Trust).Register(measured)
 	cmd.Flags().Visit(func(fl *pflag.Flag) {
 		switch {
-		case err != nil || flags.SetByVariable(fl) || simulated.Lookup(fl.Name) != nil || slices.Contains(ofFrontier, fl.Name):
+		case err != nil || flags.SetByVariable(fl) || simulated.Lookup(fl.Name) != nil ||
+			slices.Contains(ofFrontier, fl.Name):
 		case fl.Name == "serve-cmd" || fl.Name == "target":
 			err = cli.Usagef("--%s cannot be used with --frontier: start the server, and give its --url", fl.Name)
 		case servers && measured.Flags().Lookup(fl.Name) != nil:
@@ -307,7 +319,8 @@ func (f *Frontier) server(cmd *cobra.Command, ask *FrontierAsk, base string) (e 
 	if err := live.Check(cmd); err != nil {
 		return e, err
 	}
-	e = bench.FrontierEngine{Name: base, Endpoint: result.Redact(base), GPUs: 1, Assumed: true, Target: liveTarget{cmd, live}}
+	e = bench.FrontierEngine{Name: base, Endpoint: result.Redact(base), GPUs: 1, Assumed: true,
+		Target: liveTarget{cmd, live}}
 	if u, err := url.Parse(base); err == nil {
 		e.Name = cmp.Or(strings.TrimSuffix(u.Host+u.Path, "/"), base)
 		u.User, u.RawQuery, u.Fragment = nil, "", ""
@@ -335,7 +348,8 @@ func (f *Frontier) server(cmd *cobra.Command, ask *FrontierAsk, base string) (e 
 }
 
 // engine is that of a preset, or of --costs alone where the name is empty.
-func (f *Frontier) engine(cmd *cobra.Command, trials *Trials, preset string, seed uint64) (out bench.FrontierEngine, err error) {
+func (f *Frontier) engine(cmd *cobra.Command, trials *Trials, preset string,
+	seed uint64) (out bench.FrontierEngine, err error) {
 	fleet := trials.Simulated.Fleet
 	file, gpus, own := cutGPUs(preset)
 	var further []string
@@ -357,7 +371,8 @@ func (f *Frontier) engine(cmd *cobra.Command, trials *Trials, preset string, see
 	if len(configs) > 1 {
 		return out, cli.Usagef("--router all compares routers: name one for --frontier")
 	}
-	out = bench.FrontierEngine{Name: shortName(preset), Model: model, GPUs: 1, Assumed: true, Fleet: configs[0], Warning: fleet.Engine.Warning(cmd, config)}
+	out = bench.FrontierEngine{Name: shortName(preset), Model: model, GPUs: 1, Assumed: true, Fleet: configs[0],
+		Warning: fleet.Engine.Warning(cmd, config)}
 	if chosen != nil && chosen.GPU != "" {
 		out.GPU, out.GPUs, out.Assumed, out.Bound = chosen.GPU, chosen.Hardware.GPUs, false, chosen.Setup != nil
 	}
@@ -367,7 +382,8 @@ func (f *Frontier) engine(cmd *cobra.Command, trials *Trials, preset string, see
 	if own {
 		n, gpu, err := flags.ParseGPUs(gpus)
 		if err != nil || n < 1 {
-			return out, cli.Usagef("--preset %s: the GPUs behind the file: %v", preset, cmp.Or(err, fmt.Errorf("want 1 or more")))
+			return out, cli.Usagef("--preset %s: the GPUs behind the file: %v", preset,
+				cmp.Or(err, fmt.Errorf("want 1 or more")))
 		}
 		out.GPU, out.GPUs, out.Assumed = gpu.Name, n, false
 	}

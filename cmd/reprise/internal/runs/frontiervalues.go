@@ -26,7 +26,8 @@ func (p *perGPU) at(gpu string) float64 {
 
 // Set implements [pflag.Value].
 func (p *perGPU) Set(text string) error {
-	wrong := &quantity.Error{Text: text, Want: "a number above 0, or such numbers by GPU", Examples: [3]string{"700", "l4=72", "l4=72,h100=700"}}
+	wrong := &quantity.Error{Text: text, Want: "a number above 0, or such numbers by GPU",
+		Examples: [3]string{"700", "l4=72", "l4=72,h100=700"}}
 	if !strings.Contains(text, "=") {
 		v, err := quantity.Number(text)
 		if err != nil || !(v > 0) {

@@ -23,5 +23,6 @@ func (f *Replay) checkJournal() error {
 	if _, err := os.Stat(metrics); err == nil {
 		held = "it and " + metrics
 	}
-	return cli.Usagef("%s is from a run that did not finish: read it with reprise report %s, or delete %s to begin again", name, f.Out, held)
+	return cli.Usagef("%s is from a run that did not finish: read it with reprise report %s, or delete %s to "+
+		"begin again", name, f.Out, held)
 }

@@ -81,7 +81,8 @@ func (m liveModel) text() string {
 	}
 	b.WriteString(clip(m.about.title, width) + "\n")
 	said := done(m.about, &p)
-	line(p.Elapsed.Round(time.Second).String(), "%s %s", bar(p.Done, m.about.toSend(&p), max(min(width-40, width-11-len(said)), 5)), said)
+	line(p.Elapsed.Round(time.Second).String(), "%s %s",
+		bar(p.Done, m.about.toSend(&p), max(min(width-40, width-11-len(said)), 5)), said)
 	sent, due := m.history.rates()
 	line("sent", "%.1f/s of %.1f/s due, %d behind", sent, due, p.Due-p.Sent)
 	line("in flight", "%d", p.InFlight)
@@ -111,7 +112,8 @@ func (m liveModel) text() string {
 	switch {
 	case m.over:
 	case !m.stopping.IsZero():
-		b.WriteString(clip("stopping: requests in flight have "+flags.StopGrace.String()+" to end; q again ends at once, and leaves the journal", width) + "\n")
+		b.WriteString(clip("stopping: requests in flight have "+flags.StopGrace.String()+
+			" to end; q again ends at once, and leaves the journal", width) + "\n")
 	default:
 		b.WriteString("q stops\n")
 	}
@@ -173,7 +175,9 @@ func errorsByClass(p *replay.Progress) string {
 	for class, n := range p.Errors {
 		counts = append(counts, count{class, n})
 	}
-	slices.SortFunc(counts, func(a, b count) int { return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.class, b.class)) })
+	slices.SortFunc(counts, func(a, b count) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), strings.Compare(a.class, b.class))
+	})
 	var parts []string
 	for _, c := range counts {
 		parts = append(parts, fmt.Sprintf("%s %d", c.class, c.n))
@@ -215,7 +219,8 @@ func (h *liveHistory) over(of func(*replay.Progress) int64) float64 {
 }
 
 func (h *liveHistory) rates() (sent, due float64) {
-	return h.over(func(p *replay.Progress) int64 { return p.Sent }), h.over(func(p *replay.Progress) int64 { return p.Due })
+	return h.over(func(p *replay.Progress) int64 { return p.Sent }),
+		h.over(func(p *replay.Progress) int64 { return p.Due })
 }
 
 func (h *liveHistory) tokens() float64 {

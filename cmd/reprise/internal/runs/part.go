@@ -46,7 +46,8 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 	if err != nil {
 		return nil, err
 	}
-	p := &workloadPart{w: w, blockSize: blockSize, outputs: outputs, seed: seed, rows: trace.Whole(all.Total), of: all.Total, fromNS: int64(f.Start)}
+	p := &workloadPart{w: w, blockSize: blockSize, outputs: outputs, seed: seed, rows: trace.Whole(all.Total),
+		of: all.Total, fromNS: int64(f.Start)}
 	if f.Start > 0 || f.End > 0 {
 		arrivals, err := trace.Columns[trace.Arrival](w)
 		if err != nil {
@@ -69,7 +70,8 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 			return nil, err
 		} else if n > 0 {
 			if p.fromNS = one[0].ArrivalNS; p.fromNS >= int64(time.Second) {
-				cli.Notef(cmd, "the first request is %v after the capture began: the replay begins with it; --start 0s waits", time.Duration(p.fromNS).Round(time.Millisecond))
+				cli.Notef(cmd, "the first request is %v after the capture began: the replay begins with it; "+
+					"--start 0s waits", time.Duration(p.fromNS).Round(time.Millisecond))
 			}
 		}
 	}
@@ -84,7 +86,8 @@ func partOf(cmd *cobra.Command, w *trace.Trace, f *flags.Workload, seed uint64) 
 		p.rows = p.rows.Head(f.MaxRequests)
 	}
 	if p.rows.Len() == 0 && p.of > 0 {
-		return nil, cli.Usagef("the selection has none of the workload's %d rows: reprise profile %s prints its length", p.of, w.Name())
+		return nil, cli.Usagef("the selection has none of the workload's %d rows: reprise profile %s prints its length",
+			p.of, w.Name())
 	}
 	if err := p.checkOutputs(cmd); err != nil {
 		return nil, err
@@ -124,9 +127,12 @@ func (p *workloadPart) checkOutputs(cmd *cobra.Command) error {
 	case err != nil || unknown == 0:
 		return err
 	case !p.outputs.Given():
-		return cli.Usagef("%d of %d requests have no output length: give one with --output-tokens 256, a distribution such as --output-tokens lognormal:300,1.2, or let the server end within a bound with --output-tokens server:4096", unknown, p.rows.Len())
+		return cli.Usagef("%d of %d requests have no output length: give one with --output-tokens 256, a "+
+			"distribution such as --output-tokens lognormal:300,1.2, or let the server end within a bound with "+
+			"--output-tokens server:4096", unknown, p.rows.Len())
 	}
-	cli.Notef(cmd, "output lengths: %s for %d of %d requests, which have none in the workload", p.outputs, unknown, p.rows.Len())
+	cli.Notef(cmd, "output lengths: %s for %d of %d requests, which have none in the workload", p.outputs,
+		unknown, p.rows.Len())
 	p.about.Outputs = p.outputs.String()
 	return nil
 }
@@ -168,9 +174,11 @@ func (p *workloadPart) sample(cmd *cobra.Command, share float64, seed uint64) er
 	if p.rows, took, err = window.Sample(members, share, seed); err != nil {
 		return err
 	}
-	p.about.Sample = &result.Sample{Share: share, Seed: strconv.FormatUint(seed, 10), Sessions: took.Sessions, OfSessions: took.OfSessions,
-		Rows: took.Rows, OfRows: took.OfRows, Measures: []result.Measure{}}
-	cli.Notef(cmd, "sample: %d of %d sessions, %d of %d rows, at their recorded times, so that the rate falls with it", took.Sessions, took.OfSessions, took.Rows, took.OfRows)
+	p.about.Sample = &result.Sample{Share: share, Seed: strconv.FormatUint(seed, 10), Sessions: took.Sessions,
+		OfSessions: took.OfSessions,
+		Rows:       took.Rows, OfRows: took.OfRows, Measures: []result.Measure{}}
+	cli.Notef(cmd, "sample: %d of %d sessions, %d of %d rows, at their recorded times, so that the rate falls with it",
+		took.Sessions, took.OfSessions, took.Rows, took.OfRows)
 	if took.Rows == 0 {
 		return nil
 	}
@@ -224,7 +232,8 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 	per("output_tokens_mean", "output_tokens", n.Ref, n.Cand)
 	for _, name := range []string{"input_ks", "output_ks", "turns_ks", "hit_by_token", "hit_by_block", "mrc_mae"} {
 		if m := values[name]; m.Distance != nil {
-			p.about.Sample.Measures = append(p.about.Sample.Measures, result.Measure{Name: name, Whole: m.Ref, Sample: m.Cand, Distance: m.Distance})
+			p.about.Sample.Measures = append(p.about.Sample.Measures,
+				result.Measure{Name: name, Whole: m.Ref, Sample: m.Cand, Distance: m.Distance})
 		}
 	}
 	for _, m := range p.about.Sample.Measures {
@@ -243,8 +252,9 @@ func (p *workloadPart) compare(cmd *cobra.Command, window *trace.Part) error {
 
 // sampleWords say what is measured of a sample, by the name of the measure.
 var sampleWords = map[string]string{
-	"rate": "requests per second", "input_tokens_mean": "prompt tokens, mean", "output_tokens_mean": "output tokens, mean",
-	"input_ks": "prompt lengths", "output_ks": "output lengths", "turns_ks": "turns of sessions",
+	"rate": "requests per second", "input_tokens_mean": "prompt tokens, mean",
+	"output_tokens_mean": "output tokens, mean",
+	"input_ks":           "prompt lengths", "output_ks": "output lengths", "turns_ks": "turns of sessions",
 	"hit_by_token": "hit ratio by token", "hit_by_block": "hit ratio by block", "mrc_mae": "hit ratio of LRU caches",
 }
 
@@ -276,7 +286,8 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
 	if err != nil {
 		return err
 	}
-	p.loop = &replay.Loop{Open: p.once, Rows: p.rows.Len(), PeriodNS: replay.Period(first, last, p.rows.Len()), Rounds: rounds.Requests}
+	p.loop = &replay.Loop{Open: p.once, Rows: p.rows.Len(), PeriodNS: replay.Period(first, last, p.rows.Len()),
+		Rounds: rounds.Requests}
 	p.endless = rounds.Requests == 0
 	prompts := "each with prompts of its own, so that it does not hit the cache of those before it (--loop-same)"
 	if f.LoopSame {
@@ -300,7 +311,8 @@ func (p *workloadPart) repeat(cmd *cobra.Command, f *flags.Workload) error {
 	if p.endless {
 		times = fmt.Sprintf("rounds for %v", rounds.Time)
 	}
-	cli.Notef(cmd, "loop: %s of %d rows and %v, %s", times, p.rows.Len(), time.Duration(p.loop.PeriodNS).Round(time.Millisecond), prompts)
+	cli.Notef(cmd, "loop: %s of %d rows and %v, %s", times, p.rows.Len(),
+		time.Duration(p.loop.PeriodNS).Round(time.Millisecond), prompts)
 	return nil
 }
 
@@ -340,7 +352,8 @@ func (p *workloadPart) spellable(limit uint64) error {
 	}
 	most := limit / p.loop.Blocks
 	if p.loop.Rounds > 0 && uint64(p.loop.Rounds) > most {
-		return cli.Usagef("--loop: there are words for the prompts of %d rounds only; --loop-same repeats those of the first", most)
+		return cli.Usagef("--loop: there are words for the prompts of %d rounds only; --loop-same repeats those "+
+			"of the first", most)
 	}
 	return nil
 }
@@ -412,13 +425,15 @@ func (p *workloadPart) liveAtStart(cmd *cobra.Command, f *flags.Workload) ([]tra
 		sum.Tokens += int64(prompts[i].InputTokens)
 	}
 	p.about.Prime = &sum
-	cli.Notef(cmd, "prime: a cache of %d tokens (--prime-tokens) holds %d of them at %v, in %d prefixes of %d tokens in all", f.PrimeTokens, cache.Tokens(), f.Start, len(prompts), sum.Tokens)
+	cli.Notef(cmd, "prime: a cache of %d tokens (--prime-tokens) holds %d of them at %v, in %d prefixes of %d "+
+		"tokens in all", f.PrimeTokens, cache.Tokens(), f.Start, len(prompts), sum.Tokens)
 	return prompts, nil
 }
 
 // fillCache sends what is live to the endpoint before the run, and makes what was
 // answered known.
-func (p *workloadPart) fillCache(cmd *cobra.Command, concurrency int, share result.Share, prompts []trace.Request, endpoint result.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
+func (p *workloadPart) fillCache(cmd *cobra.Command, concurrency int, share result.Share, prompts []trace.Request,
+	endpoint result.Endpoint, makes func() (flags.RowPrompter, error), known *profile.KnownPass) error {
 	if len(prompts) == 0 {
 		return nil
 	}
@@ -450,6 +465,7 @@ func (p *workloadPart) fillCache(cmd *cobra.Command, concurrency int, share resu
 			known.Touch(&prompts[i])
 		}
 	}
-	cli.Notef(cmd, "prime: %d prompts with %d tokens sent in %v, %d failed", sent.Prompts, sent.Tokens, time.Duration(sent.TookNS).Round(time.Millisecond), sent.Failed)
+	cli.Notef(cmd, "prime: %d prompts with %d tokens sent in %v, %d failed", sent.Prompts, sent.Tokens,
+		time.Duration(sent.TookNS).Round(time.Millisecond), sent.Failed)
 	return nil
 }

@@ -105,27 +105,35 @@ func (f *Replay) Register(cmd *cobra.Command) {
 	for _, group := range []flags.Group{&f.Load, &f.Shard, &f.Workload, &f.Dry, &f.Live, &f.Abort, &f.Deployment} {
 		group.Register(cmd)
 	}
-	promptRest.BoolVar(&f.verify, "verify", false, "encode prompts again while sending, and count those with other tokens; takes CPU")
+	promptRest.BoolVar(&f.verify, "verify", false,
+		"encode prompts again while sending, and count those with other tokens; takes CPU")
 	_, loadRest := flags.Sections(fl, flags.LoadFlags)
 	flags.RegisterTrajectory(loadRest, &f.Load.SessionSettings)
 	f.Scenario.Register(loadRest)
-	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0, "most requests in flight; 0 is no limit. A request that waits keeps its due time and is counted")
-	promptRest.BoolVar(&f.thread, "thread", false, "put the server's own replies into later turns of a session, so that its generated KV is reused; needs think times")
-	promptRest.StringVar(&f.verbatim, "verbatim", "", "send the real text from the trace's raw `file` (import --tier raw) instead of generated prompts")
+	load.IntVar(&f.Load.MaxInFlight, "max-in-flight", 0,
+		"most requests in flight; 0 is no limit. A request that waits keeps its due time and is counted")
+	promptRest.BoolVar(&f.thread, "thread", false,
+		"put the server's own replies into later turns of a session, so that its generated KV is reused; needs "+
+			"think times")
+	promptRest.StringVar(&f.verbatim, "verbatim", "",
+		"send the real text from the trace's raw `file` (import --tier raw) instead of generated prompts")
 	results.Bool("quiet", false, "no progress")
 }
 
 // RegisterEndpoint registers to whom requests go, and how they are made and sent.
 func (f *Replay) RegisterEndpoint(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	f.Prompts.Register(fl, "the endpoint's tokenizer: a name or the path of a tokenizer.json; by default the workload's, else o200k_base",
+	f.Prompts.Register(fl, "the endpoint's tokenizer: a name or the path of a tokenizer.json; by default the "+
+		"workload's, else o200k_base",
 		"seed of the prompts; by default the workload's, else 1")
 	f.Target.Register(cmd)
 	f.Servers.Register(cmd)
 	f.Wire.Register(cmd)
 	f.Admin.Register(cmd)
 	_, rest := flags.Sections(fl, flags.CachesFlags)
-	rest.IntVar(&f.serverBlock, "server-block-size", 0, "block size of the endpoint's prefix cache in tokens, for the expected hit ratio; by default what the server states, else 16")
+	rest.IntVar(&f.serverBlock, "server-block-size", 0,
+		"block size of the endpoint's prefix cache in tokens, for the expected hit ratio; by default what the server "+
+			"states, else 16")
 }
 
 // Check refuses what cannot be done, before anything is: first what each group of flags
@@ -135,7 +143,8 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	if err := f.checkShard(); err != nil {
 		return err
 	}
-	for _, group := range []flags.Group{&f.Target, &f.Load, &f.Wire, &f.Live, &f.Admin, &f.Abort, &f.Servers, &f.Deployment} {
+	for _, group := range []flags.Group{&f.Target, &f.Load, &f.Wire, &f.Live, &f.Admin, &f.Abort,
+		&f.Servers, &f.Deployment} {
 		if err := group.Check(); err != nil {
 			return err
 		}
@@ -144,7 +153,8 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 		return err
 	}
 	if f.Target.HTTP2 && !slices.Contains([]string{client.Auto, client.PerRequest, client.Pooled}, f.Wire.Connections) {
-		return cli.Usagef("--http2 supports only --connections %s, %s and %s", client.Auto, client.PerRequest, client.Pooled)
+		return cli.Usagef("--http2 supports only --connections %s, %s and %s", client.Auto,
+			client.PerRequest, client.Pooled)
 	}
 	if f.serverBlock < 0 {
 		return cli.Usagef("--server-block-size: a block has at least one token")
@@ -152,13 +162,17 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	switch {
 	case !f.thread:
 	case f.Load.OpenLoop:
-		return cli.Usagef("--thread and --open-loop cannot be used together: at its recorded time a turn may be sent before the reply that it contains")
+		return cli.Usagef("--thread and --open-loop cannot be used together: at its recorded time a turn may be sent " +
+			"before the reply that it contains")
 	case f.Load.Concurrency != 0:
-		return cli.Usagef("--thread and --concurrency cannot be used together: a closed loop does not wait for the turn before")
+		return cli.Usagef("--thread and --concurrency cannot be used together: a closed loop does not wait for the " +
+			"turn before")
 	case f.verify:
-		return cli.Usagef("--thread and --verify cannot be used together: what a server replies need not encode to the tokens that it generated")
+		return cli.Usagef("--thread and --verify cannot be used together: what a server replies need not encode to " +
+			"the tokens that it generated")
 	case !slices.Contains([]string{result.APICompletions, result.APIChat, result.APIMessages}, f.Target.API):
-		return cli.Usagef("--thread is for --api %s, %s and %s", result.APICompletions, result.APIChat, result.APIMessages)
+		return cli.Usagef("--thread is for --api %s, %s and %s", result.APICompletions, result.APIChat,
+			result.APIMessages)
 	case f.Workload.Loop != "":
 		return cli.Usagef("--thread and --loop cannot be used together")
 	}
@@ -194,10 +208,13 @@ func (f *Replay) Check(cmd *cobra.Command) error {
 	case f.Target.RowExtra != "" && (f.Workload.Loop != "" || f.Servers.Cache == result.CacheWarm):
 		return cli.Usagef("--row-extra is read once: it cannot be used with --loop or --cache warm")
 	case f.Load.BySession() && f.Workload.Loop != "":
-		return cli.Usagef("--loop repeats rows: with --sessions or --session-rate, --duration plays sessions again by itself, see --recycle")
+		return cli.Usagef("--loop repeats rows: with --sessions or --session-rate, --duration plays sessions again " +
+			"by itself, see --recycle")
 	case f.Load.BySession() && f.Target.RowExtra != "":
-		return cli.Usagef("--row-extra is read in the order of the rows: it cannot be used with --sessions or --session-rate")
-	case f.Load.BySession() && f.verbatim != "" && (f.Load.Duration > 0 && f.Load.Salted() || f.Load.Recycle == result.RecycleApart):
+		return cli.Usagef("--row-extra is read in the order of the rows: it cannot be used with --sessions or " +
+			"--session-rate")
+	case f.Load.BySession() && f.verbatim != "" &&
+		(f.Load.Duration > 0 && f.Load.Salted() || f.Load.Recycle == result.RecycleApart):
 		return cli.Usagef("--verbatim sends the same text in every play of a session: add --recycle same or stop")
 	case f.Dry.Run:
 		return nil

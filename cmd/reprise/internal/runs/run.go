@@ -198,7 +198,8 @@ func (r *replayRun) open() (err error) {
 		return err
 	}
 	if r.thread && r.lineage == nil && !r.Load.BySession() {
-		return cli.Usagef("--thread: the workload has no turns with a think or tool time, so that none waits for a reply")
+		return cli.Usagef("--thread: the workload has no turns with a think or tool time, so that none waits " +
+			"for a reply")
 	}
 	extras, closeExtras, err := r.Target.OpenRowExtra(r.cmd, r.part.of)
 	if err != nil {
@@ -262,10 +263,14 @@ func (r *replayRun) noteTooLong(context int) error {
 		return nil
 	})
 	if total := r.part.rows.Len(); err == nil && beyond > 0 && beyond == int64(total) {
-		return fmt.Errorf("the server's context is %d tokens, and every request needs more, up to %d: it would refuse or cut all of them. Serve a longer context (vLLM: --max-model-len), or send a workload of shorter requests", context, longest)
+		return fmt.Errorf("the server's context is %d tokens, and every request needs more, up to %d: it would "+
+			"refuse or cut all of them. Serve a longer context (vLLM: --max-model-len), or send a workload of "+
+			"shorter requests", context, longest)
 	}
 	if beyond > 0 {
-		cli.Notef(r.cmd, "endpoint: the server's context is %d tokens, and %d of %d requests need more, up to %d: it will refuse or cut them. Serve a longer context (vLLM: --max-model-len), or leave them out of the workload",
+		cli.Notef(r.cmd, "endpoint: the server's context is %d tokens, and %d of %d requests need more, up to %d: it "+
+			"will refuse or cut them. Serve a longer context (vLLM: --max-model-len), or leave them out of "+
+			"the workload",
 			context, beyond, r.part.rows.Len(), longest)
 	}
 	return err
@@ -385,7 +390,8 @@ func (r *replayRun) options() (replay.Options, error) {
 				return fmt.Errorf("--check-deterministic: %w", err)
 			}
 			run.Determinism = &d
-			cli.Notef(r.cmd, "determinism: %d of %d answers differ when asked twice at temperature 0", d.Differed, d.Compared)
+			cli.Notef(r.cmd, "determinism: %d of %d answers differ when asked twice at temperature 0",
+				d.Differed, d.Compared)
 			return nil
 		}
 	}
@@ -416,7 +422,8 @@ func (r *replayRun) send(options replay.Options) error {
 		if watching.stopping() {
 			return
 		}
-		cli.Notef(r.cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves the journal", options.Grace)
+		cli.Notef(r.cmd, "stopping: requests in flight have %v to end; a second interrupt ends at once, and leaves "+
+			"the journal", options.Grace)
 	})
 	defer told()
 	if left := time.Until(options.StartAt); left > 0 {
@@ -425,7 +432,8 @@ func (r *replayRun) send(options replay.Options) error {
 	run, err := runner.Record(r.cmd.Context(), r.rows, r.Out)
 	watching.end()
 	if errors.Is(err, replay.ErrLateStart) {
-		return cli.Exit(cli.Untrusted, fmt.Errorf("--start-clock: %w. Give a later start to all shards, or fewer preparations before it", err))
+		return cli.Exit(cli.Untrusted,
+			fmt.Errorf("--start-clock: %w. Give a later start to all shards, or fewer preparations before it", err))
 	}
 	if err == nil && run.EndedEarly != "" {
 		cli.Notef(r.cmd, "ended early: %s; the results so far are in %s", run.EndedEarly, r.Out)
@@ -441,7 +449,8 @@ func (r *replayRun) send(options replay.Options) error {
 	cli.Notef(r.cmd, "verified: %d of %d prompts encoded again, %d tokens, %d of the prompts not as asked",
 		v.Prompts, v.Prompts+v.Skipped, v.Tokens, v.Mismatches)
 	if err == nil && v.Mismatches > 0 { // the run is not trustworthy
-		err = cli.Exit(cli.Untrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s", v.Mismatches, r.Out))
+		err = cli.Exit(cli.Untrusted, fmt.Errorf("%d prompts do not have the tokens asked for; the results are in %s",
+			v.Mismatches, r.Out))
 	}
 	return err
 }
@@ -455,7 +464,8 @@ func (r *replayRun) noteOutcome(run *result.Run) {
 		n    int64
 		what string
 	}{
-		{max(o.RetryAfter-o.Waited, 0), "errors with Retry-After that were not sent again (--retry waits as the server asks)"},
+		{max(o.RetryAfter-o.Waited, 0),
+			"errors with Retry-After that were not sent again (--retry waits as the server asks)"},
 		{o.Waited, "errors with Retry-After, each sent again after the time that the server asked for"},
 		{o.NoDone, "without [DONE]"},
 		{o.DoneAgain, "with [DONE] twice"},
@@ -486,10 +496,13 @@ func (r *replayRun) noteOutcome(run *result.Run) {
 		return
 	}
 	turns := t.Threaded + t.Apart + t.NoReply + t.NoRoom
-	cli.Notef(r.cmd, "threads: %d of %d turns hold the server's own reply, %d of them by their lengths alone; %d do not go on from a reply, %d found none, %d had no room in memory",
+	cli.Notef(r.cmd, "threads: %d of %d turns hold the server's own reply, %d of them by their lengths alone; %d do "+
+		"not go on from a reply, %d found none, %d had no room in memory",
 		t.Threaded, turns, t.Assumed, t.Apart, t.NoReply, t.NoRoom)
 	if t.Joined+t.Recoded+t.Longer+t.LostTokens > 0 {
-		cli.Notef(r.cmd, "threads: %d replies of further parents are not in a prompt; %d replies may encode to other tokens than were generated; %d prompts are longer than recorded, by %d tokens; %d tokens that others would share with a reply are lost",
+		cli.Notef(r.cmd, "threads: %d replies of further parents are not in a prompt; %d replies may encode to other "+
+			"tokens than were generated; %d prompts are longer than recorded, by %d tokens; %d tokens that others "+
+			"would share with a reply are lost",
 			t.Joined, t.Recoded, t.Longer, t.LongerBy, t.LostTokens)
 	}
 }

@@ -26,7 +26,8 @@ import (
 
 // calibrate finds the endpoint's model and what the servers state of themselves, and
 // measures their templates, of each API that rows go to.
-func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates map[string]result.Template, err error) {
+func (s *replayServers) calibrate(cmd *cobra.Command,
+	w *trace.Trace) (templates map[string]result.Template, err error) {
 	f, endpoint, m := s.flags, s.endpoint, s.maker
 	apis, err := f.Target.APIs(w)
 	if err != nil {
@@ -69,7 +70,8 @@ func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates
 				return nil, err
 			}
 		}
-		cli.Oncef(cmd, "endpoint: %s, model %s, prompts as in the source", strings.Join(endpoint.Endpoints(), ", "), model)
+		cli.Oncef(cmd, "endpoint: %s, model %s, prompts as in the source",
+			strings.Join(endpoint.Endpoints(), ", "), model)
 		return templates, nil
 	}
 	for _, api := range apis {
@@ -78,18 +80,21 @@ func (s *replayServers) calibrate(cmd *cobra.Command, w *trace.Trace) (templates
 			if n := templates[api].Before + templates[api].After; n > 0 {
 				template = fmt.Sprintf("%d tokens shorter for the template, as --template-tokens says", n)
 			}
-			cli.Oncef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by the tokenizer, prompts as they are made, %s",
+			cli.Oncef(cmd, "endpoint: %s, %s, model %s; it sends no usage, so token counts are estimates: output by "+
+				"the tokenizer, prompts as they are made, %s",
 				strings.Join(endpoint.Endpoints(), ", "), api, model, template)
 			continue
 		}
 		t := templates[api]
 		overhead := page.Many(int64(t.Before+t.After), "token")
 		if t.After > 0 && t.Found == result.TemplateAssumed {
-			overhead += ", all of them taken to stand after the prompt (the server's counts do not tell; --template-tokens BEFORE+AFTER does)"
+			overhead += ", all of them taken to stand after the prompt (the server's counts do not tell; " +
+				"--template-tokens BEFORE+AFTER does)"
 		} else if t.After > 0 {
 			overhead += fmt.Sprintf(", %d before the prompt and %d after it (%s)", t.Before, t.After, t.Found)
 		}
-		cli.Oncef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %s", strings.Join(endpoint.Endpoints(), ", "), api, model, overhead)
+		cli.Oncef(cmd, "endpoint: %s, %s, model %s, chat-template overhead: %s",
+			strings.Join(endpoint.Endpoints(), ", "), api, model, overhead)
 	}
 	return templates, f.compareTokenizers(cmd, endpoint, m, apis, uncounted)
 }
@@ -106,7 +111,8 @@ const sampleTokens = 64
 
 // compareTokenizers has the server count one text of the kind that will be sent, and says
 // where it counts otherwise than the tokenizer. A text that it refuses shows nothing.
-func (f *Replay) compareTokenizers(cmd *cobra.Command, endpoint *client.HTTP, m *flags.PromptMaker, apis []string, uncounted map[string]bool) error {
+func (f *Replay) compareTokenizers(cmd *cobra.Command, endpoint *client.HTTP, m *flags.PromptMaker, apis []string,
+	uncounted map[string]bool) error {
 	counts := slices.IndexFunc(apis, func(api string) bool { return !uncounted[api] })
 	if counts < 0 || f.Target.TokenIDs {
 		return nil
@@ -120,7 +126,9 @@ func (f *Replay) compareTokenizers(cmd *cobra.Command, endpoint *client.HTTP, m 
 		return cmd.Context().Err()
 	}
 	if off := m.OffBy(n, sampleTokens); off != "" {
-		cli.Oncef(cmd, "endpoint: for the same text the server counts %s (%d in place of %d), so prompts have other lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its tokenizer.json", off, n, sampleTokens)
+		cli.Oncef(cmd, "endpoint: for the same text the server counts %s (%d in place of %d), so prompts have other "+
+			"lengths than the workload says: name its tokenizer with --tokenizer, by name or as the path of its "+
+			"tokenizer.json", off, n, sampleTokens)
 	}
 	return nil
 }
@@ -165,7 +173,8 @@ func (s *replayServers) salt(cmd *cobra.Command) error {
 	case f.Prompts.ColdSeed != "":
 		salt = f.Prompts.ColdSeed
 	case !f.Load.Share.Whole() && f.Shard.StartAt.IsZero():
-		cli.Notef(cmd, "cache: the prompts have no salt, since each shard would draw its own: give all of them the same --salt")
+		cli.Notef(cmd, "cache: the prompts have no salt, since each shard would draw its own: give all of them the "+
+			"same --salt")
 		return nil
 	case !f.Load.Share.Whole():
 		salt = f.Shard.StartAt.Format(time.RFC3339)
@@ -208,18 +217,23 @@ func (s *replayServers) cold(cmd *cobra.Command) (*result.CacheDiscipline, error
 	case f.Servers.ResetCall != "":
 		return nil, fmt.Errorf("--reset-cache: %w", err)
 	case !f.Load.Share.Whole():
-		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and shards cannot draw a new seed, since they must have the same: name the call with --reset-cache, or give all of them a new --seed and leave --cache out", err)
+		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and shards cannot draw a new seed, since they "+
+			"must have the same: name the call with --reset-cache, or give all of them a new --seed and leave "+
+			"--cache out", err)
 	}
-	about = &result.CacheDiscipline{Asked: f.Servers.Cache, Done: result.CacheNewSeed, ArrivalSeed: strconv.FormatUint(m.Seed, 10)}
+	about = &result.CacheDiscipline{Asked: f.Servers.Cache, Done: result.CacheNewSeed,
+		ArrivalSeed: strconv.FormatUint(m.Seed, 10)}
 	seed, other := f.Prompts.Reseeded()
 	switch {
 	case errors.Is(other, flags.ErrSeedGiven):
-		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and %w. Start vLLM with VLLM_SERVER_DEV_MODE=1, name the call with --reset-cache, or leave --seed out", err, other)
+		return nil, fmt.Errorf("--cache cold: %w to empty its cache, and %w. Start vLLM with VLLM_SERVER_DEV_MODE=1, "+
+			"name the call with --reset-cache, or leave --seed out", err, other)
 	case other != nil:
 		return nil, other
 	}
 	m.Seed = seed
-	cli.Notef(cmd, "cache: a server has no call that empties it, so the prompts have a new seed, %d, and match nothing that it holds", m.Seed)
+	cli.Notef(cmd, "cache: a server has no call that empties it, so the prompts have a new seed, %d, and match "+
+		"nothing that it holds", m.Seed)
 	return about, nil
 }
 
@@ -236,17 +250,21 @@ func blockSize(cmd *cobra.Command, given int, servers []result.ServerModels) (si
 	sizes := slices.Sorted(maps.Keys(stated))
 	switch {
 	case given > 0 && len(sizes) == 1 && sizes[0] != given:
-		cli.Oncef(cmd, "endpoint: --server-block-size %d is not what the server states, %d (%s); the expected hit ratio is for %d", given, sizes[0], stated[sizes[0]], given)
+		cli.Oncef(cmd, "endpoint: --server-block-size %d is not what the server states, %d (%s); the expected hit "+
+			"ratio is for %d", given, sizes[0], stated[sizes[0]], given)
 		return given, result.BlockGiven
 	case given > 0:
 		return given, result.BlockGiven
 	case len(sizes) > 1:
-		cli.Oncef(cmd, "endpoint: the servers state prefix caches of different block sizes (%d to %d tokens); the expected hit ratio is for %d, and --server-block-size names another", sizes[0], sizes[len(sizes)-1], sizes[0])
+		cli.Oncef(cmd, "endpoint: the servers state prefix caches of different block sizes (%d to %d tokens); the "+
+			"expected hit ratio is for %d, and --server-block-size names another", sizes[0],
+			sizes[len(sizes)-1], sizes[0])
 		return sizes[0], stated[sizes[0]]
 	case len(sizes) == 0:
 		return profile.DefaultServerBlock, ""
 	case slots > 0:
-		cli.Oncef(cmd, "endpoint: llama.cpp reuses what is in one of its %d slots, by token; the expected hit ratio is that of one cache with all prompts, and more than slots can give", slots)
+		cli.Oncef(cmd, "endpoint: llama.cpp reuses what is in one of its %d slots, by token; the expected hit ratio "+
+			"is that of one cache with all prompts, and more than slots can give", slots)
 	default:
 		cli.Oncef(cmd, "endpoint: the prefix cache has blocks of %d tokens (%s)", sizes[0], stated[sizes[0]])
 	}
@@ -272,7 +290,8 @@ type replayServers struct {
 // openServers makes what calls the servers beside requests and what measures at
 // them, with the headers and the key of requests; finds the model and its
 // template; and, for cold caches, empties them last of all.
-func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *client.HTTP, m *flags.PromptMaker) (*replayServers, error) {
+func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *client.HTTP,
+	m *flags.PromptMaker) (*replayServers, error) {
 	s := &replayServers{flags: f, endpoint: endpoint, maker: m, arrivalSeed: m.Seed}
 	o, err := f.Target.Options()
 	if err != nil {
@@ -286,7 +305,8 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 			o.APIKey = "" // nobody said that it is for other addresses
 		}
 	}
-	if s.admin, err = client.NewAdmin(client.AdminOptions{URLs: bases, APIKey: o.APIKey, Header: o.Header, TLS: o.TLS, Proxy: o.Proxy}); err != nil {
+	if s.admin, err = client.NewAdmin(client.AdminOptions{URLs: bases, APIKey: o.APIKey, Header: o.Header, TLS: o.TLS,
+		Proxy: o.Proxy}); err != nil {
 		return nil, cli.Exit(cli.Usage, err)
 	}
 	// A key that nobody named is not for metrics, which may be read elsewhere and unencrypted.
@@ -305,7 +325,8 @@ func (f *Replay) openServers(cmd *cobra.Command, w *trace.Trace, endpoint *clien
 		cli.Notef(cmd, "metrics: %s. --scrape names another page, --scrape-metric a prefix to keep", says)
 	}
 	s.templates, err = s.calibrate(cmd, w)
-	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() && !f.Target.TokenIDs {
+	if e, ok := errors.AsType[*client.SetupError](err); ok && e.Other != "" && !f.Target.APIGiven() &&
+		!f.Target.TokenIDs {
 		cli.Oncef(cmd, "endpoint: it has no %s API, so requests go to %s (--api %s)", e.API, e.Other, e.Other)
 		f.Target.API = e.Other
 		endpoint.UseAPI(e.Other)
@@ -341,7 +362,8 @@ func (s *replayServers) templateOf(row *trace.Request) (before, after int32) {
 // warmUp plays the workload once, for warm caches, and keeps nothing of it but how
 // it went. Of a load by session known is told what was sent: trees that are played once more have
 // prompts of their own, which it leaves cold.
-func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *replay.Lineage, known func(*trace.Request) int32) error {
+func (s *replayServers) warmUp(cmd *cobra.Command, p *workloadPart, lineage *replay.Lineage,
+	known func(*trace.Request) int32) error {
 	if s.flags.Servers.Cache != result.CacheWarm {
 		return nil
 	}

@@ -24,14 +24,23 @@ type SessionLevels struct {
 }
 
 // ofSessionLevels are flags that mean nothing without a sweep by session.
-var ofSessionLevels = []string{"level-sessions", "level-limit", "recycle", "waits", "gap-cap", "idle-cap", "session-idle-cap", "think-scale", "tool-scale", "trajectory-start"}
+var ofSessionLevels = []string{"level-sessions", "level-limit", "recycle", "waits", "gap-cap", "idle-cap",
+	"session-idle-cap", "think-scale", "tool-scale", "trajectory-start"}
 
 // Register adds the flags.
 func (f *SessionLevels) Register(everyday, rest flags.Section) {
-	everyday.StringSliceVar(&f.Live, "sessions", nil, "closed loop over whole sessions: how many are live at the levels, such as 8,16,32, or a range to search, such as 1..512")
-	rest.StringSliceVar(&f.rates, "session-rates", nil, "open loop over whole sessions: how many start each second at the levels, such as 0.1,0.2,0.5, or a range to search, such as 0.05..5")
-	rest.Int64Var(&f.trees, "level-sessions", 0, "fewest sessions measured at a level by session, each to its end; of --sessions as many as are live, if that is more. Default: 100, of an engine in virtual time 1,000")
-	rest.DurationVar(&f.limit, "level-limit", 0, "longest time of a level by session, with its warm-up; sessions that are not over then are counted as cut. Default: 30m, of an engine in virtual time 6h")
+	everyday.StringSliceVar(&f.Live, "sessions", nil,
+		"closed loop over whole sessions: how many are live at the levels, such as 8,16,32, or a range to search, "+
+			"such as 1..512")
+	rest.StringSliceVar(&f.rates, "session-rates", nil,
+		"open loop over whole sessions: how many start each second at the levels, such as 0.1,0.2,0.5, or a range to "+
+			"search, such as 0.05..5")
+	rest.Int64Var(&f.trees, "level-sessions", 0,
+		"fewest sessions measured at a level by session, each to its end; of --sessions as many as are live, if that "+
+			"is more. Default: 100, of an engine in virtual time 1,000")
+	rest.DurationVar(&f.limit, "level-limit", 0,
+		"longest time of a level by session, with its warm-up; sessions that are not over then are counted as cut. "+
+			"Default: 30m, of an engine in virtual time 6h")
 	flags.RegisterSessions(rest, &f.settings)
 	flags.RegisterTrajectory(rest, &f.settings)
 }

@@ -35,7 +35,8 @@ func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load, seed uint
 		return closing, cli.Usagef("the workload has no rows, so that there are no sessions to play")
 	}
 	if load.Window != nil && load.Trees.Len() == load.Trees.Rows() {
-		return closing, cli.Usagef("the workload tells no sessions of more than one request: sweep over --rates or --concurrencies, or import it with sessions")
+		return closing, cli.Usagef("the workload tells no sessions of more than one request: sweep over --rates or " +
+			"--concurrencies, or import it with sessions")
 	}
 	if load.Window != nil { // the trial is one of many
 		load.Trees.Begin(int64(sample.Mix64(seed) % uint64(load.Trees.Len())))
@@ -49,7 +50,8 @@ func (p *workloadPart) readTrees(cmd *cobra.Command, load *flags.Load, seed uint
 		load.Trees.Deal(share)
 		cli.Notef(cmd, "shard %v: %s of %d", share, page.Many(load.Trees.Len(), "session"), load.Trees.Whole())
 	}
-	cli.Notef(cmd, "sessions: %s of %s, %.1f each on average", page.Many(load.Trees.Len(), "session"), page.Many(load.Trees.Rows(), "request"),
+	cli.Notef(cmd, "sessions: %s of %s, %.1f each on average", page.Many(load.Trees.Len(), "session"),
+		page.Many(load.Trees.Rows(), "request"),
 		float64(load.Trees.Rows())/float64(load.Trees.Len()))
 	return closing, nil
 }
@@ -72,8 +74,10 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 		rows[i], at[i] = all[i].Row, all[i].At
 		r.known.Touch(&rows[i])
 	}
-	cli.Notef(r.cmd, "trajectory warm-up: %s under way in %s, %d prompt tokens over %v; %s before them are history and not sent",
-		page.Many(about.Streams, "thread"), page.Many(about.Trees, "session"), about.Tokens, took.Round(time.Second), page.Many(about.History, "request"))
+	cli.Notef(r.cmd, "trajectory warm-up: %s under way in %s, %d prompt tokens over %v; %s before them are history "+
+		"and not sent",
+		page.Many(about.Streams, "thread"), page.Many(about.Trees, "session"), about.Tokens, took.Round(time.Second),
+		page.Many(about.History, "request"))
 	if len(rows) > 0 {
 		prompter, err := r.servers.prompter() // of its own, since the run's counts what it makes
 		if err != nil {
@@ -82,15 +86,18 @@ func (r *replayRun) warmTrajectories(o *replay.Options) error {
 		bar := cli.NewProgress(r.cmd)
 		bar.Start("trajectory warm-up", "requests", int64(len(rows)))
 		defer bar.End()
-		primer := replay.Primer{Prompter: prompter, Endpoint: r.endpoint, Concurrency: len(rows), At: at, Least: took, Progress: bar.Set}
+		primer := replay.Primer{Prompter: prompter, Endpoint: r.endpoint, Concurrency: len(rows), At: at, Least: took,
+			Progress: bar.Set}
 		sent, failures, err := primer.Prime(r.cmd.Context(), rows)
 		if r.cmd.Context().Err() != nil {
 			return err
 		}
 		for i, why := range failures {
 			if why != "" {
-				return cli.Exit(cli.Untrusted, fmt.Errorf("the trajectory warm-up failed, so that the server's cache is not where the sessions begin and nothing was measured: %d of %s, first the one of session %s: %s",
-					sent.Failed, page.Many(int64(len(rows)), "request"), sessionName(&rows[i]), why))
+				return cli.Exit(cli.Untrusted,
+					fmt.Errorf("the trajectory warm-up failed, so that the server's cache is not where the sessions "+
+						"begin and nothing was measured: %d of %s, first the one of session %s: %s",
+						sent.Failed, page.Many(int64(len(rows)), "request"), sessionName(&rows[i]), why))
 			}
 		}
 		about.TookNS = sent.TookNS
@@ -116,24 +123,30 @@ func tellSessions(cmd *cobra.Command, s *result.Sessions) {
 	if l := c.LiveTrees; l != nil {
 		live = fmt.Sprintf(", %d to %d live at once, %.4g on average", l.Min, l.Max, l.Mean)
 	}
-	cli.Notef(cmd, "sessions: %d started, %d finished%s; each was played %s", c.Started, c.Finished, live, times(c.MinPlays, c.MaxPlays))
+	cli.Notef(cmd, "sessions: %d started, %d finished%s; each was played %s", c.Started, c.Finished, live,
+		times(c.MinPlays, c.MaxPlays))
 	if n := c.Gaps.Ends + c.Gaps.Starts + c.Gaps.Offsets; n > 0 {
-		cli.Notef(cmd, "sessions: %d waits are think and tool times as recorded; %d were taken from recorded ends, %d from recorded starts, since neither was recorded, and %d are distances from the first request of a session",
+		cli.Notef(cmd, "sessions: %d waits are think and tool times as recorded; %d were taken from recorded ends, "+
+			"%d from recorded starts, since neither was recorded, and %d are distances from the first request "+
+			"of a session",
 			c.Gaps.Recorded, c.Gaps.Ends, c.Gaps.Starts, c.Gaps.Offsets)
 	}
 	if c.Gaps.Implied > 0 {
-		cli.Notef(cmd, "sessions: of %s the workload tells the session and not the parents; each waited for the turn before it", page.Many(c.Gaps.Implied, "turn"))
+		cli.Notef(cmd, "sessions: of %s the workload tells the session and not the parents; each waited for the "+
+			"turn before it", page.Many(c.Gaps.Implied, "turn"))
 	}
 	for _, cap := range []struct {
 		flag string
 		result.Capped
 	}{{"gap-cap", c.GapCap}, {"idle-cap", c.IdleCap}, {"session-idle-cap", c.TreeCap}} {
 		if cap.Times > 0 {
-			cli.Notef(cmd, "sessions: --%s shortened %s, by %v in all", cap.flag, page.Many(cap.Times, "wait"), time.Duration(cap.NS).Round(time.Millisecond))
+			cli.Notef(cmd, "sessions: --%s shortened %s, by %v in all", cap.flag, page.Many(cap.Times, "wait"),
+				time.Duration(cap.NS).Round(time.Millisecond))
 		}
 	}
 	if c.HeldBack > 0 {
-		cli.Notef(cmd, "sessions: %d were held back by --max-sessions, for %v in all, at most %v", c.HeldBack, time.Duration(c.HeldNS).Round(time.Millisecond), time.Duration(c.HeldMostNS).Round(time.Millisecond))
+		cli.Notef(cmd, "sessions: %d were held back by --max-sessions, for %v in all, at most %v", c.HeldBack,
+			time.Duration(c.HeldNS).Round(time.Millisecond), time.Duration(c.HeldMostNS).Round(time.Millisecond))
 	}
 }
 

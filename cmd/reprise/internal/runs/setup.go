@@ -29,7 +29,8 @@ func untilFree(cmd *cobra.Command, ask func() error) error {
 		if !ok || e.Kind != openai.KindRateLimited && e.Kind != openai.KindUnavailable {
 			return err
 		}
-		cli.Notef(cmd, "endpoint: %s; trying again in %v", map[bool]string{true: e.Kind, false: fmt.Sprintf("HTTP %d", e.Status)}[e.Status == 0], wait)
+		cli.Notef(cmd, "endpoint: %s; trying again in %v",
+			map[bool]string{true: e.Kind, false: fmt.Sprintf("HTTP %d", e.Status)}[e.Status == 0], wait)
 		select {
 		case <-time.After(wait):
 		case <-cmd.Context().Done():
@@ -56,7 +57,9 @@ func withinLimit(cmd *cobra.Command, t *flags.Target, ready time.Duration, ask f
 
 	err := ask()
 	if err != nil && ctx.Err() != nil && before.Err() == nil {
-		err = fmt.Errorf("%s was asked what it is for %v, and the answers were not all there: nothing was measured. See whether the server hangs or answers without end. If it is only slow, allow a longer --timeout", strings.Join(t.URLs, ", "), limit)
+		err = fmt.Errorf("%s was asked what it is for %v, and the answers were not all there: nothing was measured. "+
+			"See whether the server hangs or answers without end. If it is only slow, allow a longer --timeout",
+			strings.Join(t.URLs, ", "), limit)
 	}
 	return err
 }
@@ -75,27 +78,33 @@ func advised(err error, t *flags.Target) error {
 	case len(e.Models) > 0 && e.Model == "":
 		next = fmt.Sprintf("Name one with --model: %s", strings.Join(e.Models, ", "))
 	case len(e.Models) > 0:
-		next = fmt.Sprintf("The server has no model %q. It has: %s. Name one with --model", e.Model, strings.Join(e.Models, ", "))
+		next = fmt.Sprintf("The server has no model %q. It has: %s. Name one with --model", e.Model,
+			strings.Join(e.Models, ", "))
 	case e.Other != "":
 		next = fmt.Sprintf("The server has no %s API, but has %s: use --api %s", e.API, e.Other, e.Other)
 	case e.Kind == openai.KindAuth && kept:
-		next = flags.DefaultKeyEnv + " is set, but is not sent unencrypted over a network. Use https, or --api-key-env " + flags.DefaultKeyEnv + " to send it all the same"
+		next = flags.DefaultKeyEnv + " is set, but is not sent unencrypted over a network. Use https, or " +
+			"--api-key-env " + flags.DefaultKeyEnv + " to send it all the same"
 	case e.Kind == openai.KindAuth && from != "":
 		next = fmt.Sprintf("The key from %s was sent and refused. --api-key-env names another variable", from)
 	case e.Kind == openai.KindAuth:
 		next = "Set " + flags.DefaultKeyEnv + " to the API key, or name another variable with --api-key-env"
 	case errors.Is(err, openai.ErrOverlong):
-		next = "One token was asked for. The server, or what is at this path in its place, does not keep to what is asked for, so nothing can be measured there"
+		next = "One token was asked for. The server, or what is at this path in its place, does not keep to what is " +
+			"asked for, so nothing can be measured there"
 	case errors.Is(err, context.DeadlineExceeded) && e.Kind == openai.KindTimeout && !strings.HasPrefix(e.Asked, "GET"):
-		next = "One token was asked for. See whether the server hangs, or has a long queue: --timeout says how long a request may take"
+		next = "One token was asked for. See whether the server hangs, or has a long queue: --timeout says how long " +
+			"a request may take"
 	case errors.Is(err, context.DeadlineExceeded) && e.Kind == openai.KindTimeout:
 		next = "See whether the server hangs. If it lists no models, pass --model, so that it is not asked"
 	case errors.As(err, &unencrypted):
 		next = "The server does not speak TLS at this port: write http:// in --url"
 	case e.Kind == openai.KindTLS:
-		next = "If the certificate is your own, trust its authority with --tls-ca FILE, or skip the check with --tls-insecure"
+		next = "If the certificate is your own, trust its authority with --tls-ca FILE, or skip the check with " +
+			"--tls-insecure"
 	case errors.As(err, &dial) && dial.Op == "proxyconnect":
-		next = "The proxy did not answer, and the server was not asked. --proxy none goes without it, as do hosts in NO_PROXY"
+		next = "The proxy did not answer, and the server was not asked. --proxy none goes without it, as do hosts " +
+			"in NO_PROXY"
 	case errors.As(err, &unknown):
 		next = "Nobody knows this host here: check the spelling of --url, and the network or VPN that it is in"
 	case e.Kind == openai.KindConnect:
@@ -107,15 +116,20 @@ func advised(err error, t *flags.Target) error {
 	case e.Status == http.StatusNotFound && e.API != "" && e.Listed:
 		next = "The server lists its models, but has no completions, chat or responses API below the path of --url"
 	case e.Status == http.StatusNotFound && e.API != "":
-		next = "Check the path of --url. It may be the whole URL of an API, such as https://host/openai/chat/completions?api-version=1, which is then used as it is"
+		next = "Check the path of --url. It may be the whole URL of an API, such as " +
+			"https://host/openai/chat/completions?api-version=1, which is then used as it is"
 	case e.Status == http.StatusNotFound, e.Failure != nil && e.Kind == openai.KindOther && e.API == "":
 		next = "If the server lists no models, pass --model. Else check the path of --url: models are listed below it"
 	case e.Kind == openai.KindRedirect:
-		next = "No redirect is followed, since each would add a round trip to the time to the first token: write the address that it leads to in --url"
+		next = "No redirect is followed, since each would add a round trip to the time to the first token: write the " +
+			"address that it leads to in --url"
 	case e.Kind == openai.KindCompressed:
-		next = "A compressor holds tokens back until it has enough of them: switch compression off for this path at the gateway"
-	case e.Failure != nil && e.API != "" && (e.Kind == openai.KindIncomplete || e.Kind == openai.KindStream || e.Kind == openai.KindNotStreamed):
-		next = "Every token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, and whether a gateway switches streams off"
+		next = "A compressor holds tokens back until it has enough of them: switch compression off for this path at " +
+			"the gateway"
+	case e.Failure != nil && e.API != "" && (e.Kind == openai.KindIncomplete || e.Kind == openai.KindStream ||
+		e.Kind == openai.KindNotStreamed):
+		next = "Every token is timed as it comes, so the server must send a stream (SSE). Check the path of --url, " +
+			"and whether a gateway switches streams off"
 	case e.Status == http.StatusInternalServerError:
 		next = "The server failed at a request of one token: its log says why"
 	case e.Kind == openai.KindRateLimited || e.Kind == openai.KindUnavailable:
@@ -142,7 +156,8 @@ func Checked(cmd *cobra.Command, t *flags.Target, tok *token.Encoding) (o check.
 	if o.Endpoint, err = client.New(options); err != nil {
 		return o, nil, cli.Usagef("%s", strings.TrimPrefix(err.Error(), "client: "))
 	}
-	o.Admin, err = client.NewAdmin(client.AdminOptions{URLs: t.URLs, APIKey: options.APIKey, Header: options.Header, TLS: options.TLS, Proxy: options.Proxy})
+	o.Admin, err = client.NewAdmin(client.AdminOptions{URLs: t.URLs, APIKey: options.APIKey, Header: options.Header,
+		TLS: options.TLS, Proxy: options.Proxy})
 	if err != nil {
 		o.Endpoint.Close()
 		return o, nil, cli.Exit(cli.Usage, err)

@@ -33,7 +33,8 @@ func (f *Replay) checkShard() error {
 	case f.Shard.StartAt.IsZero() && !f.Dry.Run:
 		return cli.Usagef("--shard needs --start-clock, so that all shards start at one instant")
 	case f.Scenario.Rules != nil:
-		return cli.Usagef("--shard and --scenario cannot be used together: the rules of a published benchmark are for one client")
+		return cli.Usagef("--shard and --scenario cannot be used together: the rules of a published benchmark are " +
+			"for one client")
 	}
 	return nil
 }
@@ -67,7 +68,8 @@ func (f *Replay) ShardDone(cmd *cobra.Command, verdict error) error {
 // enough refuses more shards than there are sessions: one would have nothing to send.
 func enough(share result.Share, sessions int64) error {
 	if int64(share.Of) > sessions {
-		return cli.Usagef("--shard %v: a session is sent by one shard, and there are only %d: %d shards at most", share, sessions, sessions)
+		return cli.Usagef("--shard %v: a session is sent by one shard, and there are only %d: %d shards at most", share,
+			sessions, sessions)
 	}
 	return nil
 }
@@ -93,7 +95,8 @@ func (p *workloadPart) deal(cmd *cobra.Command, load *flags.Load) error {
 	if p.loop != nil {
 		p.loop.Rows = dealt.Len()
 	}
-	cli.Notef(cmd, "shard %v: %d of %s, %d of %s", share, dealt.Len(), page.Many(p.every.Len(), "row"), share.Count(int(sessions)), page.Many(sessions, "session"))
+	cli.Notef(cmd, "shard %v: %d of %s, %d of %s", share, dealt.Len(), page.Many(p.every.Len(), "row"),
+		share.Count(int(sessions)), page.Many(sessions, "session"))
 	return nil
 }
 
@@ -134,7 +137,8 @@ func (p *workloadPart) lineage(cmd *cobra.Command, load *flags.Load) (*replay.Li
 // knownOfAll is [replay.Options].Known by touch, which is told the rows of the other shards
 // too, each before the first of the share that stands below it: they are taken to be sent in
 // the order of the workload. In a load by session it is told those of the share alone.
-func (p *workloadPart) knownOfAll(touch func(*trace.Request) int32, o *replay.Options) func(int64, *trace.Request) int32 {
+func (p *workloadPart) knownOfAll(touch func(*trace.Request) int32, o *replay.Options) func(int64,
+	*trace.Request) int32 {
 	if o.Share.Whole() || o.Sessions != nil {
 		return func(_ int64, row *trace.Request) int32 { return touch(row) }
 	}
@@ -167,7 +171,8 @@ func (r *othersRows) upTo(id int64, touch func(*trace.Request) int32) {
 		}
 		row := &r.ready[0]
 		r.ready = r.ready[1:]
-		if _, mine := p.rows.Index(p.every.Row(r.next % p.every.Len())); !mine && (r.failed || row.Status != trace.StatusFailed) {
+		if _, mine := p.rows.Index(p.every.Row(r.next % p.every.Len())); !mine &&
+			(r.failed || row.Status != trace.StatusFailed) {
 			touch(row)
 		}
 	}
@@ -228,9 +233,13 @@ func (r *replayRun) measureClock() error {
 		return cli.Exit(cli.Untrusted, fmt.Errorf("--clock-peer: %w", err))
 	}
 	off, uncertain := time.Duration(offset.OffsetNS), time.Duration(offset.UncertaintyNS)
-	cli.Notef(r.cmd, "clock: %s is %v ahead, ± %v (%d exchanges)", offset.Peer, off.Round(time.Microsecond), uncertain.Round(time.Microsecond), offset.Exchanges)
+	cli.Notef(r.cmd, "clock: %s is %v ahead, ± %v (%d exchanges)", offset.Peer, off.Round(time.Microsecond),
+		uncertain.Round(time.Microsecond), offset.Exchanges)
 	if most := r.Shard.MaxOffset; most > 0 && off.Abs()+uncertain > most {
-		return cli.Exit(cli.Untrusted, fmt.Errorf("--max-clock-offset: the clock may be %v from that of %s, and %v is allowed: nothing was sent. Set the clocks, such as by chrony", (off.Abs()+uncertain).Round(time.Microsecond), offset.Peer, most))
+		return cli.Exit(cli.Untrusted,
+			fmt.Errorf("--max-clock-offset: the clock may be %v from that of %s, and %v is allowed: nothing was "+
+				"sent. Set the clocks, such as by chrony", (off.Abs()+uncertain).Round(time.Microsecond),
+				offset.Peer, most))
 	}
 	r.about.Shard = &result.Shard{Clock: &offset}
 	return nil

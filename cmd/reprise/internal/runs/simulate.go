@@ -29,14 +29,17 @@ type Simulation struct {
 }
 
 // Record simulates into a results file.
-func (f *Simulation) Record(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, model string) (engine.FleetSummary, error) {
+func (f *Simulation) Record(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig,
+	model string) (engine.FleetSummary, error) {
 	about := result.Run{
-		Schema:      result.Schema,
-		Version:     cli.Version,
-		Source:      result.Source{Workload: w.Meta.Digest, Tier: w.Meta.Tier, Seed: strconv.FormatUint(f.Seed, 10), BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize},
-		Load:        result.Load{Tokenizer: w.Meta.Tokenizer, Model: model, Rate: f.Rate},
-		Note:        f.note,
-		Simulation:  result.Simulation{Simulated: f.Describe(c), PresetWarning: f.Engine.Warning(cmd, c.Engine), Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching)},
+		Schema:  result.Schema,
+		Version: cli.Version,
+		Source: result.Source{Workload: w.Meta.Digest, Tier: w.Meta.Tier, Seed: strconv.FormatUint(f.Seed, 10),
+			BlockSize: w.Meta.BlockSize, ServerBlock: c.Engine.BlockSize},
+		Load: result.Load{Tokenizer: w.Meta.Tokenizer, Model: model, Rate: f.Rate},
+		Note: f.note,
+		Simulation: result.Simulation{Simulated: f.Describe(c), PresetWarning: f.Engine.Warning(cmd, c.Engine),
+			Instances: c.Replicas, PrefixCaching: trace.Ptr(c.Engine.PrefixCaching)},
 		Environment: &result.Environment{Host: host.This()},
 	}
 	var err error
@@ -68,13 +71,15 @@ func (f *Simulation) Record(cmd *cobra.Command, w *trace.Trace, c engine.FleetCo
 
 // Play sends a workload to a fleet. Without a journal the results are counted
 // and not kept.
-func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, about result.Run, journal *result.Journal) (none engine.FleetSummary, run result.Run, err error) {
+func (f *Simulation) Play(cmd *cobra.Command, w *trace.Trace, c engine.FleetConfig, about result.Run,
+	journal *result.Journal) (none engine.FleetSummary, run result.Run, err error) {
 	part, err := partOf(cmd, w, &f.Workload, f.Seed)
 	if err != nil {
 		return none, run, err
 	}
 	if part.outputs.ByServer() {
-		return none, run, cli.Usagef("--output-tokens %s: a simulated engine does not end answers by itself: give a length or a distribution", part.outputs)
+		return none, run, cli.Usagef("--output-tokens %s: a simulated engine does not end answers by itself: give a "+
+			"length or a distribution", part.outputs)
 	}
 	rows, err := part.reader()
 	if err != nil {

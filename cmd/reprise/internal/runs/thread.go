@@ -19,13 +19,15 @@ func (r *replayRun) threading() (*replay.Threading, error) {
 	words := m.Tok.Words()
 	overhead, err := r.endpoint.CalibrateTurn(cmd.Context(), words.Text[0])
 	if errors.Is(err, client.ErrUncounted) {
-		cli.Notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and not left room for")
+		cli.Notef(cmd, "threads: the server sends no usage, so what its template adds with a turn is not known and "+
+			"not left room for")
 		err = nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	t := &replay.Threading{Encode: m.Tok.Append, Decode: m.Tok.AppendText, Word: words.Text[0], TurnOverhead: overhead, After: r.servers.templates[r.Target.API].After,
+	t := &replay.Threading{Encode: m.Tok.Append, Decode: m.Tok.AppendText, Word: words.Text[0], TurnOverhead: overhead,
+		After: r.servers.templates[r.Target.API].After,
 		Whole: profile.NewKnownPass(m.BlockSize, true, profile.WithTails(m.Tails.Of)).Touch}
 	// If no block stands in two rows, the blocks were made up for want of others: the least
 	// that turns of a session share is how their prompts begin.
@@ -53,7 +55,8 @@ func (r *replayRun) threading() (*replay.Threading, error) {
 	if shares {
 		t.BlockSize = m.BlockSize
 	} else {
-		cli.Notef(cmd, "threads: no two requests of the workload share a block, so it tells nothing of what turns repeat: every turn that is long enough goes on from the reply before it")
+		cli.Notef(cmd, "threads: no two requests of the workload share a block, so it tells nothing of what turns "+
+			"repeat: every turn that is long enough goes on from the reply before it")
 	}
 	return t, nil
 }

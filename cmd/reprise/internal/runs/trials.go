@@ -17,7 +17,8 @@ import (
 // Started starts the engine of a setting for trials under the flags of a live
 // endpoint. Its log is the file log, or without one a file beside the results of the
 // trial that starts it. Who asks for it closes it.
-func Started(cmd *cobra.Command, f *flags.ServeCmd, s flags.ServeSetting, live Replay, log string) (*bench.Served, error) {
+func Started(cmd *cobra.Command, f *flags.ServeCmd, s flags.ServeSetting, live Replay,
+	log string) (*bench.Served, error) {
 	out := &bench.Served{Command: s.Command, Fresh: f.Fresh, Log: log, Ready: f.Ready, Grace: f.Grace}
 	if cmd.Flags().Changed("url") {
 		if len(live.Target.URLs) != 1 {
@@ -71,7 +72,8 @@ func (f *Trials) MeasureServers(fl *pflag.FlagSet) {
 func (f *Trials) Target(cmd *cobra.Command) (bench.Target, error) {
 	if f.Simulated.Engine.Preset != "" || f.Simulated.Engine.Costs != "" {
 		if cmd.Flags().Changed("url") {
-			return nil, cli.Usagef("--url cannot be used with --preset or --costs: measure an endpoint or a simulated engine")
+			return nil, cli.Usagef("--url cannot be used with --preset or --costs: measure an endpoint or a " +
+				"simulated engine")
 		}
 		if f.Live.Admin.address != "" {
 			return nil, cli.Usagef("--admin-listen needs a client that sends requests: a simulation has none")
@@ -80,7 +82,8 @@ func (f *Trials) Target(cmd *cobra.Command) (bench.Target, error) {
 		return SimulatedTarget{cmd, f.Simulated}, err
 	}
 	if name := flags.SimulatedFlag(cmd); name != "" {
-		return nil, cli.Usagef("--%s is a flag of a simulated engine: give --preset, or start the endpoint with it", name)
+		return nil, cli.Usagef("--%s is a flag of a simulated engine: give --preset, or start the endpoint with it",
+			name)
 	}
 	if err := f.Live.Check(cmd); err != nil {
 		return nil, err

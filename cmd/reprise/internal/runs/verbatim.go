@@ -32,7 +32,8 @@ type verbatimPrompter struct {
 }
 
 // Input implements [result.Verbatim].
-func (p *verbatimPrompter) Input(id int64, row *trace.Request, buf []byte) (api string, body, fields []byte, err error) {
+func (p *verbatimPrompter) Input(id int64, row *trace.Request,
+	buf []byte) (api string, body, fields []byte, err error) {
 	chat, body, fields, err := p.raw.AppendInput(id, row.Kind, buf)
 	if chat {
 		return result.APIChat, body, fields, err

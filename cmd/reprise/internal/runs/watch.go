@@ -35,7 +35,8 @@ const (
 func (f *Live) Register(cmd *cobra.Command) {
 	f.cmd = cmd
 	_, rest := flags.Sections(cmd.Flags(), flags.RunningFlags)
-	rest.StringVar(&f.live, "live", liveAuto, "live view: `auto` (on a terminal, else a line each second), on, or off (lines only)")
+	rest.StringVar(&f.live, "live", liveAuto,
+		"live view: `auto` (on a terminal, else a line each second), on, or off (lines only)")
 }
 
 // Check implements [flags.Group].
@@ -97,7 +98,8 @@ func (f *Live) watch(cmd *cobra.Command, about liveAbout) *watcher {
 		}}
 		// Nothing waits for the view: not for a terminal that takes no output, and not for a
 		// view that cannot be drawn.
-		program := tea.NewProgram(model, tea.WithInput(cmd.InOrStdin()), tea.WithOutput(cmd.ErrOrStderr()), tea.WithoutSignalHandler(), tea.WithFPS(10))
+		program := tea.NewProgram(model, tea.WithInput(cmd.InOrStdin()), tea.WithOutput(cmd.ErrOrStderr()),
+			tea.WithoutSignalHandler(), tea.WithFPS(10))
 		w.messages, w.over = make(chan tea.Msg, 16), make(chan struct{})
 		go func() {
 			defer close(w.over)
@@ -140,7 +142,8 @@ func (w *watcher) progress(p replay.Progress) {
 		w.history.add(p)
 		sent, due := w.history.rates()
 		q := &p.Total
-		out := fmt.Sprintf("replay %s: %s, sent %.1f/s of %.1f/s due, %d in flight, %.0f tok/s, TTFT p50 %s p99 %s, ITL p50 %s p99 %s, lag p50 %s p99 %s, CPU %.2f, errors: %s",
+		out := fmt.Sprintf("replay %s: %s, sent %.1f/s of %.1f/s due, %d in flight, %.0f tok/s, TTFT p50 %s p99 %s, "+
+			"ITL p50 %s p99 %s, lag p50 %s p99 %s, CPU %.2f, errors: %s",
 			p.Elapsed.Round(time.Second), done(w.about, &p), sent, due, p.InFlight, w.history.tokens(),
 			span(q.TTFT, q.TTFT.P50), span(q.TTFT, q.TTFT.P99), span(q.ITL, q.ITL.P50), span(q.ITL, q.ITL.P99),
 			span(q.Lag, q.Lag.P50), span(q.Lag, q.Lag.P99), p.CPU, errorsByClass(&p))

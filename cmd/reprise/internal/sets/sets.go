@@ -251,9 +251,11 @@ func (f *fetchFlags) run(cmd *cobra.Command, name string) error {
 		}
 	}
 	bar.End()
-	use := strings.Join(strings.Fields(fmt.Sprintf("reprise import %s %s -o %s.parquet", at, set.Import, set.Name)), " ")
+	use := strings.Join(strings.Fields(fmt.Sprintf("reprise import %s %s -o %s.parquet", at, set.Import, set.Name)),
+		" ")
 	if f.asJSON {
-		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"dataset": set.Name, "license": set.License, "files": all, "use": use})
+		return cli.WriteJSON(cmd.OutOrStdout(), map[string]any{"dataset": set.Name, "license": set.License,
+			"files": all, "use": use})
 	}
 	how := "checksum right"
 	if !all[0].Verified {

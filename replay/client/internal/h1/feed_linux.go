@@ -102,12 +102,14 @@ func newFeed(nc net.Conn, rs *Readers) *feed {
 		}
 		// The kernel is asked to note when segments come. It is not done where the kernel,
 		// or a seccomp filter, does not allow it.
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
+		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPING,
+			unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
 	})
 	if rerr != nil || err != nil {
 		return nil
 	}
-	f := &feed{reader: rs.forOne(), local: nc.LocalAddr(), remote: nc.RemoteAddr(), fd: fd, room: feedRoom, wake: make(chan struct{}, 1), readDelay: noDelay}
+	f := &feed{reader: rs.forOne(), local: nc.LocalAddr(), remote: nc.RemoteAddr(), fd: fd, room: feedRoom,
+		wake: make(chan struct{}, 1), readDelay: noDelay}
 	nc.Close() // the connection lives on in its other descriptor
 	return f
 }
@@ -198,7 +200,8 @@ func (f *feed) take() {
 	case errno == unix.EAGAIN:
 		return
 	case errno != 0:
-		f.fail(&net.OpError{Op: "read", Net: "tcp", Source: f.local, Addr: f.remote, Err: os.NewSyscallError("recvmsg", errno)})
+		f.fail(&net.OpError{Op: "read", Net: "tcp", Source: f.local, Addr: f.remote,
+			Err: os.NewSyscallError("recvmsg", errno)})
 		return
 	case len(p) == 0:
 		f.fail(io.EOF)
@@ -282,7 +285,8 @@ func (f *feed) Write(p []byte) (n int, err error) {
 				return n, err
 			}
 		case err != nil:
-			return n, &net.OpError{Op: "write", Net: "tcp", Source: f.local, Addr: f.remote, Err: os.NewSyscallError("write", err)}
+			return n, &net.OpError{Op: "write", Net: "tcp", Source: f.local, Addr: f.remote,
+				Err: os.NewSyscallError("write", err)}
 		}
 	}
 	return n, nil

@@ -213,7 +213,8 @@ func (r *reader) read() {
 //
 //go:noinline
 func epollKept(epoll int, ready []unix.EpollEvent) int {
-	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&ready[0])), uintptr(len(ready)), readerTick, 0, 0)
+	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(&ready[0])),
+		uintptr(len(ready)), readerTick, 0, 0)
 	if errno != 0 {
 		return 0
 	}
