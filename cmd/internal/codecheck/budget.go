@@ -54,8 +54,9 @@ func (m *module) lineBudgets() ([]fault, error) {
 	sizes := map[string]size{}
 	for _, name := range names {
 		top, _, _ := strings.Cut(name, "/")
+		of := sizes[top]
 		if !strings.HasSuffix(name, ".go") || ofTests(name) {
-			sizes[top] = sizes[top] // it stands in the root all the same
+			sizes[top] = of // it stands in the root all the same
 			continue
 		}
 		data, err := os.ReadFile(filepath.Join(m.dir, name))
@@ -65,7 +66,6 @@ func (m *module) lineBudgets() ([]fault, error) {
 		if err != nil {
 			return nil, err
 		}
-		of := sizes[top]
 		for line := range bytes.Lines(data) {
 			of.lines++
 			if width := utf8.RuneCount(line) + 3*bytes.Count(line, []byte("\t")) - 1; width > columns {
