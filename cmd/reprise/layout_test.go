@@ -70,7 +70,7 @@ var mayImport = map[string]string{
 	"replay/peerfile":    "trace trace/nonfinite trace/page replay/result replay/report trace/objectstore",
 	"replay/compare":     "trace trace/page trace/sample replay/result replay/report trace/textpage replay/figure",
 	"replay/bench":       "replay replay/result replay/openai replay/report replay/contract replay/engine trace trace/arrival trace/page trace/quantity trace/sample trace/strictyaml trace/textpage trace/objectstore trace/fleet replay/figure",
-	"replay/calibrate":   "replay/engine replay/report replay/result trace trace/page trace/sample trace/strictyaml trace/textpage trace/fleet",
+	"replay/calibrate":   "replay/figure replay/engine replay/report replay/result trace trace/page trace/sample trace/strictyaml trace/textpage trace/fleet",
 	"replay/monitor":     "replay replay/host replay/result",
 	"cmd/reprise":        "*",
 

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"reprise/replay/engine"
+	"reprise/replay/figure"
 	"reprise/trace/sample"
 )
 
 // A Figure is a metric of one load, as measured and as the engine predicts it: a latency in
 // milliseconds, or a rate per second.
 type Figure struct {
-	Metric    string  `yaml:"metric" json:"metric"` // such as ttft_p95_ms, itl_mean_ms, output_tokens_per_s
+	Metric    string  `yaml:"metric" json:"metric"` // such as p95_ttft, mean_itl, output_tokens_per_s
 	Measured  float64 `yaml:"measured" json:"measured"`
 	Predicted float64 `yaml:"predicted" json:"predicted"`
 	// Values is how many the metric is over: requests, or gaps between tokens.
@@ -24,34 +25,26 @@ type Figure struct {
 // Error is predicted over measured, less one.
 func (f *Figure) Error() float64 { return f.Predicted/f.Measured - 1 }
 
-// A statistic is a mean, where of is 0, or a quantile of hundredths.
-type statistic struct {
-	name string
-	of   int64
-}
-
-var statistics = []statistic{{"mean", 0}, {"p50", 50}, {"p95", 95}, {"p99", 99}}
-
-// times are what has statistics.
-var times = []string{"ttft", "itl", "e2e"}
-
-func metricName(of, statistic string) string { return of + "_" + statistic + "_ms" }
+// statistics are those of the times, and times what has them.
+var (
+	statistics = []figure.Statistic{figure.Mean, figure.P50, figure.P95, figure.P99}
+	times      = []string{"ttft", "itl", "e2e"}
+)
 
 // tokensPerS is the name of the throughput.
 const tokensPerS = "output_tokens_per_s"
 
-// needs is how many values a statistic needs to be told at all.
-func (s statistic) needs() int {
-	if s.of == 0 {
-		return 1
-	}
-	return int(math.Ceil(100 / float64(100-s.of)))
+// known tells whether a calibration compares a figure.
+func known(f figure.Figure) bool {
+	return f.Name == tokensPerS || slices.Contains(times, f.Name) && slices.Contains(statistics, f.Statistic)
 }
 
-func (s statistic) over(sorted []int64) float64 {
-	if s.of > 0 {
+// statisticOf is a statistic of nanoseconds in order, in milliseconds.
+func statisticOf(s figure.Statistic, sorted []int64) float64 {
+	if s > 0 {
 		o := sample.Sorted(sorted)
-		return float64(o.At(s.of, 100)) / 1e6
+		num, den := s.Fraction()
+		return float64(o.At(num, den)) / 1e6
 	}
 	sum := 0.0
 	for _, v := range sorted {
@@ -89,9 +82,9 @@ func (r *Record) figures(p *played, of part) []Figure {
 		slices.Sort(t[0])
 		slices.Sort(t[1])
 		for _, s := range statistics {
-			if n := min(len(t[0]), len(t[1])); n >= s.needs() {
-				out = append(out, Figure{Metric: metricName(times[k], s.name), Measured: s.over(t[0]),
-					Predicted: s.over(t[1]), Values: n})
+			if n := min(len(t[0]), len(t[1])); int64(n) >= s.Needed() {
+				out = append(out, Figure{Metric: figure.Of(s, times[k]).String(), Measured: statisticOf(s, t[0]),
+					Predicted: statisticOf(s, t[1]), Values: n})
 			}
 		}
 	}

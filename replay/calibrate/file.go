@@ -10,6 +10,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"reprise/replay/engine"
+	"reprise/replay/figure"
 	"reprise/trace/fleet"
 	"reprise/trace/page"
 	"reprise/trace/strictyaml"
@@ -191,7 +192,11 @@ func (c *Calibration) check(doc strictyaml.Node) error {
 		return doc.Faultf("residual: want a number of 0 or more")
 	}
 	for i := range c.HeldOut.Levels {
-		for k, f := range c.HeldOut.Levels[i].Figures {
+		for k := range c.HeldOut.Levels[i].Figures {
+			f := &c.HeldOut.Levels[i].Figures[k]
+			if of, err := figure.Parse(f.Metric, known); err == nil {
+				f.Metric = of.String() // an earlier file says ttft_p95_ms
+			}
 			if !good(f.Measured) || !good(f.Predicted) || !good(f.Spread) || f.Measured == 0 {
 				at, _ := doc.Find(fmt.Sprintf("held_out.levels[%d].figures[%d]", i, k))
 				return at.Faultf("want measured above 0, and predicted and spread of 0 or more")

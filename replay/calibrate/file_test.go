@@ -14,7 +14,7 @@ func fittedEngine() *Calibration {
 	c := &Calibration{Model: "llama", Engine: engine.DefaultConfig(), Residual: 0.0823,
 		Parameters: []Parameter{{Name: "step", Value: "5.25ms", From: fromFit, Low: "5.1ms", High: "5.4ms"}, {Name: "decode-seq", Value: "0ps", From: fromDefault, High: "at most 30us"}, {Name: "max_num_seqs", Value: "256", From: fromServer}},
 		HeldOut: HeldOut{Method: "each load, predicted by a fit to the others", Levels: []Level{{Load: "poisson:5", Runs: 2, Requests: 300,
-			Figures: []Figure{{Metric: "ttft_p95_ms", Measured: 123.4, Predicted: 120.1, Values: 300, Spread: 0.02}, {Metric: tokensPerS, Measured: 1000, Predicted: 1010, Values: 300}}}}},
+			Figures: []Figure{{Metric: "p95_ttft", Measured: 123.4, Predicted: 120.1, Values: 300, Spread: 0.02}, {Metric: tokensPerS, Measured: 1000, Predicted: 1010, Values: 300}}}}},
 		Sources: []Source{{File: "r1.parquet", Load: "poisson:5", Requests: 150, Workload: "sha256:00", Started: "2026-11-24T12:00:00Z", Server: "vllm 0.19.0", Recorded: "reprise v1"}},
 		Covers:  engine.Covers{MaxPromptTokens: 4000, MaxOutputTokens: 2000, MaxInFlight: 30, MaxDecoding: 25, MaxKVTokens: 40_000}}
 	c.Engine.Costs = engine.Costs{Step: 5_250_000_000, KVToken: 183_500, PrefillToken: 22_060_000, Request: 24_140_000_000}
@@ -36,7 +36,7 @@ func TestEngineFileIsReadAgain(t *testing.T) {
 	if !reflect.DeepEqual(got, c) {
 		t.Errorf("got %+v\nwant %+v\n%s", got, c, text)
 	}
-	if !strings.Contains(string(text), "- {metric: ttft_p95_ms, measured: 123.4, predicted: 120.1, values: 300, spread: 0.02}\n") {
+	if !strings.Contains(string(text), "- {metric: p95_ttft, measured: 123.4, predicted: 120.1, values: 300, spread: 0.02}\n") {
 		t.Errorf("a figure does not have a line of its own:\n%s", text)
 	}
 	p := got.Preset("engine.yaml")

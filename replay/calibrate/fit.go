@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"reprise/replay/engine"
+	"reprise/replay/figure"
 	"reprise/trace/crash"
 )
 
@@ -176,7 +177,7 @@ func lowest(times []float64, percent int64) float64 {
 		v[i] = nanos(t)
 	}
 	slices.Sort(v)
-	return statistic{of: percent}.over(v) / 1e3
+	return statisticOf(figure.Percentile(float64(percent)/100), v) / 1e3
 }
 
 // Evaluations are those of each round of a fit: from one of several starts, from the best

@@ -42,7 +42,7 @@ func TestRealVLLM(t *testing.T) {
 			for _, figure := range held.Levels[0].Figures {
 				t.Logf("%-20s measured %9.2f predicted %9.2f: %+.2f %%", figure.Metric, figure.Measured, figure.Predicted, 100*figure.Error())
 			}
-			for _, metric := range []string{"ttft_mean_ms", "ttft_p99_ms", "e2e_mean_ms", "e2e_p99_ms"} {
+			for _, metric := range []string{"mean_ttft", "p99_ttft", "mean_e2e", "p99_e2e"} {
 				if figure, ok := held.Levels[0].Figure(metric); !ok || !(math.Abs(figure.Error()) <= 0.05) {
 					t.Errorf("%s: measured %.2f, predicted %.2f", metric, figure.Measured, figure.Predicted)
 				}

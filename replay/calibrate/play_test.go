@@ -38,7 +38,7 @@ func TestPlayedRequestsAreTheRecordedOnes(t *testing.T) {
 			t.Errorf("closed %d: the last request is sent at %v, recorded %v", closed, p.sent[last], r.requests[last].sent)
 		}
 		for _, f := range r.figures(&p, whole) {
-			if f.Metric == "itl_p50_ms" && f.Error() < 0.9 {
+			if f.Metric == "p50_itl" && f.Error() < 0.9 {
 				t.Errorf("closed %d: an engine that takes twice as long has an error of %v", closed, f.Error())
 			}
 		}

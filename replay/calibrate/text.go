@@ -6,31 +6,35 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/replay/figure"
 	"reprise/trace/page"
 	"reprise/trace/textpage"
 )
 
-// labels are the metrics in words.
-var labels = map[string]string{"ttft": "TTFT", "itl": "ITL", "e2e": "E2E"}
-
 // label is a metric for people, such as TTFT p95.
 func label(metric string) string {
-	if metric == tokensPerS {
-		return "tokens/s"
+	f, err := figure.Parse(metric, known)
+	if err != nil {
+		return textpage.Plain(metric)
 	}
-	of, stat, _ := strings.Cut(strings.TrimSuffix(metric, "_ms"), "_")
-	return labels[of] + " " + stat
+	return f.Title()
 }
 
 // signed prints an error.
 func signed(share float64) string { return fmt.Sprintf("%+.1f", 100*share) }
 
-// shown are the metrics of a table of errors, those of the short one first.
-var shown = []string{"ttft_mean_ms", "ttft_p50_ms", "ttft_p95_ms", "ttft_p99_ms", "itl_mean_ms", "itl_p50_ms",
-	"itl_p95_ms", "itl_p99_ms",
-	"e2e_mean_ms", "e2e_p50_ms", "e2e_p95_ms", "e2e_p99_ms", tokensPerS}
-
-var shownShort = []string{"ttft_p50_ms", "ttft_p95_ms", "itl_p50_ms", "itl_p95_ms", "e2e_mean_ms", tokensPerS}
+// shown are the metrics of a table of errors, and shownShort those of the short one.
+var (
+	shown = func() (names []string) {
+		for _, of := range times {
+			for _, s := range statistics {
+				names = append(names, figure.Of(s, of).String())
+			}
+		}
+		return append(names, tokensPerS)
+	}()
+	shownShort = []string{"p50_ttft", "p95_ttft", "p50_itl", "p95_itl", "mean_e2e", tokensPerS}
+)
 
 // errorTable is the errors of each load.
 func errorTable(all []Level, metrics []string) (head []string, rows [][]string) {

@@ -3,6 +3,8 @@ package calibrate
 import (
 	"math"
 	"slices"
+
+	"reprise/replay/figure"
 )
 
 // spreads is how many standard deviations between runs of one load a predicted figure may
@@ -61,14 +63,9 @@ func (c *Calibration) Validate(records []*Record, limit float64) (*Validation, e
 
 // judged tells whether a figure has values enough in each run.
 func judged(f *Figure, runs int) bool {
-	for _, s := range statistics {
-		for _, of := range times {
-			if f.Metric == metricName(of, s.name) && s.of > 0 {
-				return float64(f.Values/runs)*float64(100-s.of)/100 >= judgedValues
-			}
-		}
-	}
-	return true
+	of, err := figure.Parse(f.Metric, known)
+	share, percentile := of.Statistic.Share()
+	return err != nil || !percentile || float64(f.Values/runs)*(1-share) >= judgedValues-1e-9
 }
 
 // Holds tells whether no figure that is judged is beyond the limit.

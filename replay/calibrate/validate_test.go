@@ -25,7 +25,7 @@ func TestValidationHoldsAgainstLimitAndSpread(t *testing.T) {
 		t.Fatalf("of the same engine: %+v, %v", v, err)
 	}
 	l := v.Levels[0]
-	if slices.Contains(l.Judged, "ttft_p95_ms") || !slices.Contains(l.Judged, "ttft_p50_ms") || !slices.Contains(l.Judged, "itl_p99_ms") {
+	if slices.Contains(l.Judged, "p95_ttft") || !slices.Contains(l.Judged, "p50_ttft") || !slices.Contains(l.Judged, "p99_itl") {
 		t.Errorf("of 60 requests a run, with thousands of gaps, are judged: %v", l.Judged)
 	}
 	// The spread is that of three means, computed again.
@@ -39,13 +39,13 @@ func TestValidationHoldsAgainstLimitAndSpread(t *testing.T) {
 	}
 	m := (means[0] + means[1] + means[2]) / 3
 	want := ((means[0]-m)*(means[0]-m) + (means[1]-m)*(means[1]-m) + (means[2]-m)*(means[2]-m)) / 2 / (m * m)
-	f, _ := l.Figure("ttft_mean_ms")
+	f, _ := l.Figure("mean_ttft")
 	if got := f.Spread * f.Spread; got < want*0.999 || got > want*1.001 {
 		t.Errorf("the spread is %g², want %g²", got, want)
 	}
 	slower := &Calibration{Engine: c}
 	slower.Engine.Costs.Step = c.Costs.Step * 3 / 2
-	if v, err = slower.Validate(records, 0.1); err != nil || v.Holds() || !slices.Contains(v.Levels[0].Beyond, "itl_p50_ms") {
+	if v, err = slower.Validate(records, 0.1); err != nil || v.Holds() || !slices.Contains(v.Levels[0].Beyond, "p50_itl") {
 		t.Fatalf("of an engine with steps half as long again: %+v, %v", v, err)
 	}
 	var b strings.Builder
@@ -56,7 +56,7 @@ func TestValidationHoldsAgainstLimitAndSpread(t *testing.T) {
 		t.Errorf("%d lines:\n%s", lines, &b)
 	}
 	// An error that is smaller than the runs differ is not beyond.
-	wide := Validated{Level: Level{Runs: 3, Figures: []Figure{{Metric: "ttft_mean_ms", Measured: 100, Predicted: 120, Values: 300, Spread: 0.11}}}}
+	wide := Validated{Level: Level{Runs: 3, Figures: []Figure{{Metric: "mean_ttft", Measured: 100, Predicted: 120, Values: 300, Spread: 0.11}}}}
 	if off := wide.Figures[0]; off.Error() <= 0.1 || off.Error() > spreads*off.Spread {
 		t.Errorf("%+v", off)
 	}
