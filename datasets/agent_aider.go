@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"reprise/datasets/internal/record"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -36,7 +37,7 @@ func aiderFormat() Format {
 			return len(keys) == 4 && anyOf(keys, "event") && anyOf(keys, "properties") && anyOf(keys, "user_id") && anyOf(keys, "time")
 		}),
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			d := &aiderDecoder{agentLog: newAgentLog(newJSONLines(in), o, s), users: map[string]*aiderUser{}}
+			d := &aiderDecoder{agentLog: newAgentLog(record.NewJSONLines(in), o, s), users: map[string]*aiderUser{}}
 			d.agentLog.gather, d.agentLog.link = d.gather, func() {}
 			s.info.HasUsers = true
 			return d, nil

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -64,7 +65,7 @@ func claudeFormat() Format {
 			return some
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newClaudeDecoder(newJSONReader(in, head), o, s), nil
+			return newClaudeDecoder(record.NewJSON(in, head), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newClaudeDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
@@ -92,7 +93,7 @@ func isClaude(head *sample) bool {
 // isClaudeAside tells files that stand beside sessions: titles without messages, and
 // the journals of workflows.
 func isClaudeAside(head []byte) bool {
-	for _, line := range headLines(head) {
+	for _, line := range record.HeadLines(head) {
 		var r struct{ Type, LeafUUID, Key, SessionID, MessageID string }
 		if len(line) < len(head) && json.Unmarshal(line, &r) != nil || r.Type != "" && r.LeafUUID+r.Key+r.SessionID+r.MessageID == "" {
 			return false
@@ -225,7 +226,7 @@ func (d *claudeDecoder) addCall(r *claudeRecord, counted *agentCall, n int32, at
 	if !again {
 		i = int32(len(d.calls))
 		d.byID[id] = i
-		line, _ := d.in.place(0)
+		line, _ := d.in.Place(0)
 		d.calls = append(d.calls, agentCall{session: d.name(r.Session), model: d.name(r.Message.Model), end: at, output: -1, reasoning: -1, cached: -1, file: d.s.file, line: line})
 		d.extra = append(d.extra, claudeCall{first: n, session: r.Session, request: r.Request, sidechain: r.Sidechain})
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"reprise/datasets/internal/record"
 )
 
 // line makes a record; ' stands for ". at is in seconds.
@@ -205,7 +207,7 @@ func TestClaudeIsDetected(t *testing.T) {
 		`{"type":"summary","summary":"zebra","leafUuid":"x"}` + "\n" + claudeAsks("u1", "", 1):                                                             "claude-code",
 		`{"uuid":"u2","parentUuid":"u1","sessionId":"q1","timestamp":"2026-02-23T14:24:56.857Z","type":"assistant","message":{"role":"model","parts":[]}}`: "",
 	} {
-		if f, _ := detectFormat([]byte(in[:min(len(in), detectBytes)])); f.Name != want {
+		if f, _ := detectFormat([]byte(in[:min(len(in), record.HeadBytes)])); f.Name != want {
 			t.Errorf("%.60s is taken for %s", in, f.Name)
 		}
 	}

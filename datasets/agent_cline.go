@@ -8,6 +8,7 @@ import (
 	"path"
 	"strings"
 
+	"reprise/datasets/internal/record"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -41,7 +42,7 @@ func clineFormat() Format {
 			return len(tasks) > 0 && eachFile(isCline)(tasks)
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newClineDecoder(newJSONReader(in, head), o, s), nil
+			return newClineDecoder(record.NewJSON(in, head), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newClineDecoder(&fileRecords{rest: sessionsAmong(files, s, "ui_messages.json"), s: s}, o, s), nil
@@ -52,7 +53,7 @@ func clineFormat() Format {
 // isCline tells by the first message.
 func isCline(head *sample) bool {
 	list, ok := bytes.CutPrefix(bytes.TrimSpace(head.bytes), []byte("["))
-	keys := objectKeys(bytes.TrimSpace(list))
+	keys := record.Keys(bytes.TrimSpace(list))
 	return ok && anyOf(keys, "ts") && anyOf(keys, "type") && anyOf(keys, "say", "ask")
 }
 
@@ -73,7 +74,7 @@ type clineDecoder struct {
 	tasks map[string]*agentThread
 }
 
-func newClineDecoder(in records, o Options, s *Source) *clineDecoder {
+func newClineDecoder(in record.Reader, o Options, s *Source) *clineDecoder {
 	d := &clineDecoder{newAgentLog(in, o, s), map[string]*agentThread{}}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() {}
 	return d

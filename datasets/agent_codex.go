@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets/internal/record"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -56,7 +57,7 @@ func codexFormat() Format {
 			return len(sessions) > 0 && eachFile(isCodex)(sessions)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newCodexDecoder(newJSONLines(in), o, s), nil
+			return newCodexDecoder(record.NewJSONLines(in), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newCodexDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil

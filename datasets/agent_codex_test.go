@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"reprise/datasets/internal/record"
 )
 
 // codexLine makes a record; ' stands for ". at is in seconds, with an ordinal behind a
@@ -170,7 +172,7 @@ func TestCodexIsDetected(t *testing.T) {
 		`{"payload":{"type":"token_count"},"timestamp":"1970-01-01","type":"event_msg"}`:   "codex",
 		`{"timestamp":1000,"payload":{"messages":[{"role":"user","content":"x"}]}}` + "\n": "aiperf",
 	} {
-		if f, _ := detectFormat([]byte(in[:min(len(in), detectBytes)])); f.Name != want {
+		if f, _ := detectFormat([]byte(in[:min(len(in), record.HeadBytes)])); f.Name != want {
 			t.Errorf("%.60s is taken for %q", in, f.Name)
 		}
 	}

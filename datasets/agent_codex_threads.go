@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/record"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -40,7 +41,7 @@ type codexFile struct {
 	byRecord bool               // its first account is a record of its own
 }
 
-func newCodexDecoder(in records, o Options, s *Source) *codexDecoder {
+func newCodexDecoder(in record.Reader, o Options, s *Source) *codexDecoder {
 	d := &codexDecoder{agentLog: newAgentLog(in, o, s), seen: map[string]bool{}}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
 	s.notes.SayOnce(noteAgentArrival)

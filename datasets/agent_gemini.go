@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets/internal/record"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -43,7 +44,7 @@ func geminiFormat() Format {
 			return len(sessions) > 0 && eachFile(isGemini)(sessions)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newGeminiDecoder(newJSONLines(in), o, s), nil
+			return newGeminiDecoder(record.NewJSONLines(in), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newGeminiDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
@@ -97,7 +98,7 @@ type geminiMessage struct {
 	before *geminiMessage
 }
 
-func newGeminiDecoder(in records, o Options, s *Source) *geminiDecoder {
+func newGeminiDecoder(in record.Reader, o Options, s *Source) *geminiDecoder {
 	d := &geminiDecoder{agentLog: newAgentLog(in, o, s)}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
 	s.notes.SayOnce(noteAgentArrival)

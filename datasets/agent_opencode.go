@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -37,7 +38,7 @@ func openCodeFormat() Format {
 		Tried:  "1 export of OpenCode 1.17: 21 calls",
 		detect: detectObject(func(has func(string) bool) bool { return has("info") && has("messages") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newOpenCodeDecoder(newJSONReader(in, head), o, s), nil
+			return newOpenCodeDecoder(record.NewJSON(in, head), o, s), nil
 		},
 		detectFiles: eachFile(detectObject(func(has func(string) bool) bool { return has("info") && has("messages") })),
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
@@ -77,7 +78,7 @@ type openCodeDecoder struct {
 	threads []*agentThread
 }
 
-func newOpenCodeDecoder(in records, o Options, s *Source) *openCodeDecoder {
+func newOpenCodeDecoder(in record.Reader, o Options, s *Source) *openCodeDecoder {
 	d := &openCodeDecoder{agentLog: newAgentLog(in, o, s)}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() { d.linkThreads(d.threads) }
 	return d

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"reprise/datasets/internal/record"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -40,7 +41,7 @@ func openHandsFormat() Format {
 			return has("history") && has("instruction") && (has("instance_id") || has("issue"))
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			d := &openHandsDecoder{newAgentLog(newJSONReader(in, head), o, s)}
+			d := &openHandsDecoder{newAgentLog(record.NewJSON(in, head), o, s)}
 			d.agentLog.gather, d.agentLog.link = d.gather, func() {}
 			return d, nil
 		},
@@ -123,7 +124,7 @@ func (d *openHandsDecoder) gather(raw []byte) error {
 			latency[l.Response] = time.Duration(l.Seconds * float64(time.Second))
 		}
 	}
-	line, _ := d.in.place(0)
+	line, _ := d.in.Place(0)
 	calls := len(d.calls)
 	t := &agentThread{}
 	session := d.name(fmt.Sprint(d.s.file, ":", line)) // its own id may stand for several runs

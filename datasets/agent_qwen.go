@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"slices"
 
+	"reprise/datasets/internal/record"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -39,7 +40,7 @@ func qwenFormat() Format {
 			return len(sessions) > 0 && eachFile(isQwen)(sessions)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			return newQwenDecoder(newJSONLines(in), o, s), nil
+			return newQwenDecoder(record.NewJSONLines(in), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newQwenDecoder(&fileRecords{rest: sessionsAmong(files, s, ".jsonl"), s: s}, o, s), nil
@@ -78,7 +79,7 @@ type qwenSession struct {
 	gap   gapKind
 }
 
-func newQwenDecoder(in records, o Options, s *Source) *qwenDecoder {
+func newQwenDecoder(in record.Reader, o Options, s *Source) *qwenDecoder {
 	d := &qwenDecoder{agentLog: newAgentLog(in, o, s), sessions: map[string]*qwenSession{}, seen: map[string]bool{}}
 	d.agentLog.gather, d.agentLog.link = d.gather, func() {}
 	s.notes.SayOnce(noteAgentArrival)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -42,7 +43,7 @@ func sweAgentFormat() Format {
 			return len(trajectories) > 0 && eachFile(isSWEAgent)(trajectories)
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newSWEAgentDecoder(newJSONReader(in, head), s), nil
+			return newSWEAgentDecoder(record.NewJSON(in, head), s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newSWEAgentDecoder(&fileRecords{rest: sessionsAmong(files, s, ".traj"), s: s}, s), nil
@@ -58,10 +59,10 @@ const (
 // isSWEAgent tells by a step of the trajectory or, where that is behind the head, by the
 // messages of the history.
 func isSWEAgent(head *sample) bool {
-	keys := objectKeys(bytes.TrimSpace(head.bytes))
+	keys := record.Keys(bytes.TrimSpace(head.bytes))
 	first := func(list string) []string { // keys of its first member
 		_, rest, _ := bytes.Cut(head.bytes, []byte(`"`+list+`"`))
-		return objectKeys(bytes.TrimLeft(rest, " \t\r\n:["))
+		return record.Keys(bytes.TrimLeft(rest, " \t\r\n:["))
 	}
 	switch step, message := first("trajectory"), first("history"); {
 	case anyOf(keys, "trajectory") && len(step) > 0:
@@ -73,13 +74,13 @@ func isSWEAgent(head *sample) bool {
 }
 
 type sweAgentDecoder struct {
-	in      records
+	in      record.Reader
 	s       *Source
 	entries int64
 	number  int
 }
 
-func newSWEAgentDecoder(in records, s *Source) *sweAgentDecoder {
+func newSWEAgentDecoder(in record.Reader, s *Source) *sweAgentDecoder {
 	s.info.HasText, s.info.HasSessions = true, true
 	s.notes.SayOnce(noteSWELengths)
 	return &sweAgentDecoder{in: in, s: s}

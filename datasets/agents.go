@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -21,7 +22,7 @@ import (
 // record, which is no text.
 type agentLog struct {
 	s      *Source
-	in     records
+	in     record.Reader
 	times  *mappedDecoder         // keeps the clock
 	gather func(raw []byte) error // takes one record
 	link   func()                 // sets what each call waited for, after the last record
@@ -59,7 +60,7 @@ const (
 	thinkGap
 )
 
-func newAgentLog(in records, o Options, s *Source) *agentLog {
+func newAgentLog(in record.Reader, o Options, s *Source) *agentLog {
 	s.info.HasSessions = true
 	return &agentLog{
 		s: s, in: in, times: &mappedDecoder{clock: newClock(o), s: s},
@@ -79,7 +80,7 @@ func (l *agentLog) name(s string) string {
 
 func (l *agentLog) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	for l.order == nil {
-		raw, err := l.in.next()
+		raw, err := l.in.Next()
 		if err == io.EOF {
 			l.link()
 			err = l.arrange()
@@ -105,14 +106,14 @@ func (l *agentLog) instant(raw []byte, field, written string) (int64, error) {
 	}
 	t, f := l.times.instant(st)
 	if f != nil {
-		f.Line, f.Col = l.in.place(offsetOf(raw, field))
+		f.Line, f.Col = l.in.Place(offsetOf(raw, field))
 		return 0, f
 	}
 	return t.UnixNano(), nil
 }
 
 func (l *agentLog) bad(raw []byte, path, why string) *fault.Fault {
-	line, col := l.in.place(offsetOf(raw, path))
+	line, col := l.in.Place(offsetOf(raw, path))
 	return fault.Bad(line, col, why)
 }
 
@@ -274,13 +275,13 @@ func (l *agentLog) addTo(t *agentThread, c agentCall) {
 		c.parents = []int32{t.calls[n-1]}
 	}
 	t.calls = append(t.calls, int32(len(l.calls)))
-	line, _ := l.in.place(0)
+	line, _ := l.in.Place(0)
 	c.file, c.line = l.s.file, line
 	l.calls = append(l.calls, c)
 }
 
 // decodeRecord decodes the current record of in, an object, into a struct.
-func decodeRecord(in records, raw []byte, into any) error {
+func decodeRecord(in record.Reader, raw []byte, into any) error {
 	err := json.Unmarshal(raw, into)
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -290,14 +291,14 @@ func decodeRecord(in records, raw []byte, into any) error {
 		return nil
 	case errors.As(err, &syntax):
 		offset, why = int(max(syntax.Offset-1, 0)), "it is not valid JSON"
-		if in.last() {
-			line, col := in.place(offset)
+		if in.Last() {
+			line, col := in.Place(offset)
 			return fault.CutOff(line, col, "the last record is not whole")
 		}
 	case errors.As(err, &kind):
 		offset = int(max(kind.Offset-1, 0))
 	}
-	line, col := in.place(offset)
+	line, col := in.Place(offset)
 	return fault.Bad(line, col, why)
 }
 

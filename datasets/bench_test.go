@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -87,7 +88,7 @@ func BenchmarkDetect(b *testing.B) {
 	for name, in := range map[string][]byte{"Mooncake": mooncakeLog(), "ShareGPT": shareGPTLog(), "Azure": azureLog()} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := detectFormat(in[:detectBytes]); err != nil {
+				if _, err := detectFormat(in[:record.HeadBytes]); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace/arrowipc"
 	"reprise/trace/bombtest"
 )
@@ -131,8 +132,8 @@ func TestRecordsAreBounded(t *testing.T) {
 		"texts with commas and more": {`{"a":["` + strings.Repeat(",", 3<<20) + `",` + strings.Repeat(`"\\",`, 1<<20) + `0]}`, true},
 	} {
 		for layout, in := range map[string]string{"lines": c.record + "\n", "an array": "[" + c.record + "]", "an object": `{"data":[` + c.record + "]}"} {
-			r := newJSONReader(bufio.NewReader(strings.NewReader(in)), []byte(in[:1<<10]))
-			_, err := r.next()
+			r := record.NewJSON(bufio.NewReader(strings.NewReader(in)), []byte(in[:1<<10]))
+			_, err := r.Next()
 			if (err == nil) != c.fits {
 				t.Errorf("%s in %s: %v", name, layout, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -81,7 +82,7 @@ func shareGPTFormat() Format {
 
 // A chatDecoder holds one chat back, since the next element may go on with it.
 type chatDecoder struct {
-	in      records
+	in      record.Reader
 	series  bool  // the first elements are of several series of numbers: see [pendingChat.goesOn]
 	counted bool  // chats are numbered one by one
 	element int64 // of the input, from 0
@@ -109,7 +110,7 @@ func newChatDecoder(in *bufio.Reader, head []byte, s *Source) *chatDecoder {
 			stems[stem] = true
 		}
 	}
-	return &chatDecoder{in: newJSONReader(in, head), series: len(stems) > 1, s: s}
+	return &chatDecoder{in: record.NewJSON(in, head), series: len(stems) > 1, s: s}
 }
 
 func (d *chatDecoder) continueWith(next decoder) bool {
@@ -163,7 +164,7 @@ func (d *chatDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 
 // read reads the next element; it is nil with an error.
 func (d *chatDecoder) read() (*pendingChat, error) {
-	raw, err := d.in.next()
+	raw, err := d.in.Next()
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func seriesOf(id string) (stem string, number int64) {
 // addPart adds what goes on with the chat in the next element, if it does.
 func (c *pendingChat) addPart(next *pendingChat, series bool) bool {
 	switch {
-	case c.bytes+next.bytes > maxRecord:
+	case c.bytes+next.bytes > record.MaxBytes:
 		return false
 	case c.snapshot && next.snapshot && next.id == c.id && c.id != "":
 		if next.number > c.number {
@@ -276,14 +277,14 @@ func (d *chatDecoder) fault(err error) error {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		line, col := d.in.place(int(max(syntax.Offset-1, 0)))
-		if d.in.last() {
+		line, col := d.in.Place(int(max(syntax.Offset-1, 0)))
+		if d.in.Last() {
 			return fault.CutOff(line, col, "the last record is not whole")
 		}
 		return fault.Bad(line, col, "it is not valid JSON")
 	case errors.As(err, &kind):
 		err = errKind
 	}
-	line, col := d.in.place(0)
+	line, col := d.in.Place(0)
 	return fault.Bad(line, col, err.Error())
 }

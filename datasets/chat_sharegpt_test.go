@@ -1,14 +1,11 @@
 package datasets
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"reprise/trace"
 )
@@ -103,68 +100,6 @@ func TestShareGPTSharesTexts(t *testing.T) {
 	if second.Messages[1].Role != trace.Assistant {
 		t.Error("the turns share room to grow")
 	}
-}
-
-// The splitter finds the elements that encoding/json finds, however the input
-// is cut into reads.
-func TestArrayReaderAgreesWithJSON(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	var value func(depth int) any
-	value = func(depth int) any {
-		switch n := r.IntN(8); {
-		case n == 0 || depth == 0:
-			return strings.Repeat(`\"]},`+"\n\\", r.IntN(4))
-		case n == 1:
-			return []any{}
-		case n < 4:
-			return []any{value(depth - 1), value(depth - 1)}
-		case n < 7:
-			return map[string]any{`k"\`: value(depth - 1), "l": value(depth - 1)}
-		}
-		return r.Float64()
-	}
-	for range 300 {
-		want := make([]any, r.IntN(6))
-		for i := range want {
-			want[i] = value(4)
-		}
-		in, err := json.MarshalIndent(want, "", strings.Repeat(" ", r.IntN(3)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		a := newArrayReader(newTestBuffer(iotest.HalfReader(iotest.OneByteReader(strings.NewReader(string(in))))))
-		var got []any
-		for {
-			raw, err := a.next()
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", in, err)
-			}
-			line, col := a.place(0)
-			if at := offsetAt(string(in), line, col); in[at] != raw[0] {
-				t.Fatalf("%s: an element at %d:%d", in, line, col)
-			}
-			var v any
-			if err := json.Unmarshal(raw, &v); err != nil {
-				t.Fatalf("%s: %v", raw, err)
-			}
-			got = append(got, v)
-		}
-		if a, b := fmt.Sprintf("%#v", append([]any{}, got...)), fmt.Sprintf("%#v", want); a != b {
-			t.Fatalf("%s\n%s", a, b)
-		}
-	}
-}
-
-// offsetAt turns a line and a column into an offset.
-func offsetAt(s string, line, col int64) int {
-	at := 0
-	for ; line > 1; line-- {
-		at += strings.IndexByte(s[at:], '\n') + 1
-	}
-	return at + int(col) - 1
 }
 
 // A conversations repeats one conversation without end.

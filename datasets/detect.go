@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // detectedRecords is how many records a format is told from, of those in the first 64
@@ -33,7 +34,7 @@ func detectFormat(head []byte) (Format, error) {
 
 // nothingIn says what an input is whose beginning has nothing but white space.
 func nothingIn(head []byte) string {
-	if len(head) < detectBytes-len(byteOrderMark) {
+	if len(head) < record.HeadBytes-len(record.ByteOrderMark) {
 		return "the input is empty"
 	}
 	return "it begins with 64 KiB of blank lines or spaces: take them out, such as with grep -v '^[[:space:]]*$', or name the format with --format"
@@ -44,11 +45,11 @@ func nothingIn(head []byte) string {
 // that it extends and more. When two know keys that the other does not, the input may be
 // either, and the error names both.
 func detectKeyed(head []byte) (best detected, err error) {
-	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
+	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
 	if len(bytes.TrimSpace(head)) == 0 {
 		return best, errors.New(nothingIn(head))
 	}
-	if list, records := envelopeList(head); list != "" {
+	if list, records := record.EnvelopeList(head); list != "" {
 		head = records
 	}
 	looked := newSample(head)
@@ -206,9 +207,9 @@ func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 		if asked != nil && len(head) > 0 && asked.detect != nil && asked.detect(newSample(head)) {
 			f, err = *asked, nil
 		}
-		if errors.Is(err, errUnrecognised) && looksLikeJSON(head) {
+		if errors.Is(err, errUnrecognised) && record.LooksLikeJSON(head) {
 			cut := json.NewDecoder(bytes.NewReader(head)).Decode(new(json.RawMessage))
-			others[i] = cut == nil || len(head) == detectBytes && errors.Is(cut, io.ErrUnexpectedEOF)
+			others[i] = cut == nil || len(head) == record.HeadBytes && errors.Is(cut, io.ErrUnexpectedEOF)
 			requests[i] = o.Format == "" && inspectHead(head, *o).Missing == ""
 		}
 		if err != nil || joins && f.mapped {

@@ -3,6 +3,8 @@ package datasets
 import (
 	"bytes"
 	"regexp"
+
+	"reprise/datasets/internal/record"
 )
 
 // recordThem is what helps whatever a server logs.
@@ -31,7 +33,7 @@ var serverLogs = []struct {
 // requests can be had. It is empty for what may be CSV.
 func notRequests(head []byte) string {
 	for _, server := range serverLogs {
-		for _, line := range headLines(head) {
+		for _, line := range record.HeadLines(head) {
 			if !server.line.Match(ansiColour.ReplaceAll(line[:min(len(line), 1000)], nil)) {
 				continue
 			}
@@ -42,7 +44,7 @@ func notRequests(head []byte) string {
 			return says + "put reprise record in front of it"
 		}
 	}
-	if lines := headLines(head); len(lines) > 0 && !bytes.ContainsAny(lines[0], ",;\t") {
+	if lines := record.HeadLines(head); len(lines) > 0 && !bytes.ContainsAny(lines[0], ",;\t") {
 		for _, line := range lines[:min(len(lines), 20)] {
 			if !logLine.Match(line) {
 				return ""

@@ -3,6 +3,8 @@ package datasets
 import (
 	"strings"
 	"testing"
+
+	"reprise/datasets/internal/record"
 )
 
 // Logs of servers that hold no requests are named, with what makes the server log them.
@@ -39,7 +41,7 @@ func TestLooksLikeJSON(t *testing.T) {
 		`[{"a":1}]`: true, ` [ [1]]`: true, `["a"]`: true, `[1, 2]`: true, `[]`: true, `[null]`: true, `{`: true, `[`: true, `[12`: true,
 		"[00:03:00] a": false, "[2026-01-02 03:04:05] a": false, "[INFO] a": false, "[1767323045] a": true, "a": false, "": false,
 	} {
-		if looksLikeJSON([]byte(in)) != want {
+		if record.LooksLikeJSON([]byte(in)) != want {
 			t.Errorf("%s: want %v", in, want)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"reprise/datasets/internal/record"
 )
 
 // Of several formats that fit, the one that knows more of an input is taken; where each
@@ -16,7 +18,8 @@ func TestDetectAmong(t *testing.T) {
 		// A generic format is never named beside one that knows more keys.
 		`{"custom_id":"r","url":"u","body":{},"messages":[],"usage":{},"latency_ms":5}`: "openai-batch: custom_id url body",
 		// Told by the leading keys of a record that is cut.
-		`{"captureData":{},"eventMetadata":{"eventId":"` + strings.Repeat("x", detectBytes): "sagemaker: captureData eventMetadata",
+		`{"captureData":{},"eventMetadata":{"eventId":"` +
+			strings.Repeat("x", record.HeadBytes): "sagemaker: captureData eventMetadata",
 		// Records of two formats in one file.
 		`{"call_type":"acompletion","startTime":1,"endTime":2,"prompt_tokens":5}` + "\n" + `{"id":"o","type":"GENERATION","startTime":"2026-01-02","usageDetails":{}}`: "it may be langfuse, which has id, type and usageDetails, or litellm-log, which has call_type and prompt_tokens: say --format langfuse or --format litellm-log",
 		// Near files: that of more known keys is taken, and both are named where each has two or more of its own.

@@ -46,10 +46,6 @@
 //   - share.go: one of several equal shares of the files; what shares found, as if they were one
 //   - source.go: Options, Info and Source: entries one at a time, bad records counted and
 //     skipped, when too many stop the reading
-//   - records.go: input cut into records: lines, elements of a JSON array, JSON objects one
-//     after the other; the limit of 64 MiB; numbers that are not finite as null
-//   - records_envelope.go: the list of records in the answer of an API, pages one after the
-//     other
 //   - rows.go: a record as a row with values by dotted path; JSON decoding; JSON packed in
 //     strings; the view that a format has of a row
 //   - rows_packed.go: JSON packed as a string in a field that a mapping leads into
@@ -174,6 +170,7 @@
 // The rooms below it, from the bottom up, are internal packages:
 //
 //   - fault: what is wrong with an input and where; notes that count
+//   - record: bytes cut into records
 //
 // Exported names may change in any release.
 package datasets

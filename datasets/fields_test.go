@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"reprise/datasets/internal/record"
 )
 
 // Fields that are not read are counted, by the kind of their values, and not named,
@@ -61,7 +63,7 @@ func TestFields(t *testing.T) {
 // What the table does not name is gone before a decoder sees the row.
 func TestDecodersSeeTheTableAlone(t *testing.T) {
 	known := newFieldCounter(azureFormat(), nil)
-	rows := jsonRows{newLineReader(bufio.NewReader(strings.NewReader(`{"TIMESTAMP":1,"user":"jane","ContextTokens":{"n":2}}`))), known}
+	rows := jsonRows{record.NewLines(bufio.NewReader(strings.NewReader(`{"TIMESTAMP":1,"user":"jane","ContextTokens":{"n":2}}`))), known}
 	r, err := rows.next()
 	if err != nil {
 		t.Fatal(err)

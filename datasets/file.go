@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace/arrowipc"
 	"reprise/trace/nonfinite"
 	"reprise/trace/objectstore"
@@ -159,20 +160,20 @@ func (f File) head() ([]byte, error) {
 // begin returns what r begins with, without a mark. UTF-16 with a mark, as spreadsheets
 // and PowerShell write it, becomes UTF-8.
 func begin(r io.Reader) (in *bufio.Reader, head []byte, err error) {
-	in = bufio.NewReaderSize(r, detectBytes)
+	in = bufio.NewReaderSize(r, record.HeadBytes)
 	switch mark, _ := in.Peek(3); {
-	case string(mark) == byteOrderMark:
+	case string(mark) == record.ByteOrderMark:
 		if _, err := in.Discard(3); err != nil {
 			return nil, nil, err
 		}
 	case bytes.HasPrefix(mark, []byte("\xff\xfe")), bytes.HasPrefix(mark, []byte("\xfe\xff")):
 		utf16 := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM)
-		in = bufio.NewReaderSize(transform.NewReader(in, utf16.NewDecoder()), detectBytes)
+		in = bufio.NewReaderSize(transform.NewReader(in, utf16.NewDecoder()), record.HeadBytes)
 	}
-	if head, err = in.Peek(detectBytes); err == io.EOF {
+	if head, err = in.Peek(record.HeadBytes); err == io.EOF {
 		err = nil
 	}
-	if looksLikeJSON(head) {
+	if record.LooksLikeJSON(head) {
 		head, _ = nonfinite.Null(head)
 	}
 	return in, head, err
@@ -257,7 +258,7 @@ func (u *archiveReader) Read(p []byte) (int, error) {
 }
 
 func (u *archiveReader) begin() error {
-	return u.open(bufio.NewReaderSize(&u.in, detectBytes))
+	return u.open(bufio.NewReaderSize(&u.in, record.HeadBytes))
 }
 
 func (u *archiveReader) open(in *bufio.Reader) error {
@@ -295,7 +296,7 @@ func (u *archiveReader) open(in *bufio.Reader) error {
 		case "XLS":
 			return archiveError{"an Excel workbook (XLS)", asCSV, nil}
 		default:
-			start, _ := in.Peek(detectBytes)
+			start, _ := in.Peek(record.HeadBytes)
 			if what := workbook(start); a.name == "zip" && what != "" {
 				advice := asCSV
 				if what == "an Excel workbook (XLSX)" {
@@ -306,7 +307,7 @@ func (u *archiveReader) open(in *bufio.Reader) error {
 			return archiveError{u.name, "archives of this kind are not read: unpack it first", nil}
 		}
 		if err == nil && packed {
-			return u.open(bufio.NewReaderSize(u.out, detectBytes))
+			return u.open(bufio.NewReaderSize(u.out, record.HeadBytes))
 		}
 		return u.fault(err)
 	}

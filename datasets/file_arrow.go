@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace/arrowipc"
 )
 
@@ -64,7 +65,7 @@ func (a *arrowReader) next() (err error) {
 		}
 		a.batch, a.row = a.in.RecordBatch(), 0
 	}
-	left := arrowRoom{bytes: maxRecord, values: maxValues}
+	left := arrowRoom{bytes: record.MaxBytes, values: record.MaxValues}
 	a.line.Reset()
 	a.line.WriteByte('{')
 	for i, column := range a.batch.Columns() {

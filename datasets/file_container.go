@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // A containerReader yields the lines that a program in a container wrote. Its input is what the
@@ -23,8 +24,8 @@ import (
 //     as it is.
 type containerReader struct {
 	in       io.Reader
-	lines    *lineReader // nil until the first read
-	events   records     // of CloudWatch; nil for none
+	lines    *record.Lines // nil until the first read
+	events   record.Reader // of CloudWatch; nil for none
 	isLog    bool
 	newlines bool              // pieces that end a line have its end
 	begun    map[string]string // lines whose end is still to come, by stream
@@ -45,15 +46,15 @@ const dockerPiece = 16 << 10
 // Read implements io.Reader. Errors are those of the input.
 func (c *containerReader) Read(p []byte) (int, error) {
 	if c.lines == nil {
-		in := bufio.NewReaderSize(c.in, detectBytes)
-		head, _ := in.Peek(detectBytes)
-		c.in, c.lines, c.begun = in, newLineReader(in), map[string]string{}
+		in := bufio.NewReaderSize(c.in, record.HeadBytes)
+		head, _ := in.Peek(record.HeadBytes)
+		c.in, c.lines, c.begun = in, record.NewLines(in), map[string]string{}
 		c.isLog, c.newlines = isContainerLog(head)
 		if list := cloudWatchList(head); list != "" {
-			if bytes.HasPrefix(head, []byte(byteOrderMark)) {
-				_, _ = in.Discard(len(byteOrderMark))
+			if bytes.HasPrefix(head, []byte(record.ByteOrderMark)) {
+				_, _ = in.Discard(len(record.ByteOrderMark))
 			}
-			c.events = newEnvelopeReader(in, list)
+			c.events = record.NewEnvelope(in, list)
 		}
 	}
 	if !c.isLog && c.events == nil {
@@ -81,7 +82,7 @@ func isContainerLog(head []byte) (isLog, newlines bool) {
 	if start := bytes.TrimLeft(head, " \t\r\n"); !bytes.HasPrefix(start, []byte("{")) && !criLine.Match(start[:min(len(start), 100)]) {
 		return false, false
 	}
-	for i, line := range headLines(head) {
+	for i, line := range record.HeadLines(head) {
 		piece, ok := containerPieceOf(line)
 		if i == 0 && !ok {
 			return false, false
@@ -93,7 +94,7 @@ func isContainerLog(head []byte) (isLog, newlines bool) {
 
 // readLine reads one line of the log and puts out what it ends.
 func (c *containerReader) readLine() {
-	if c.lines.eof {
+	if c.lines.Last() {
 		for stream, text := range c.begun { // without the end, which shows that it is cut off
 			c.out = append(c.out, text...)
 			delete(c.begun, stream)
@@ -101,7 +102,7 @@ func (c *containerReader) readLine() {
 		c.err = io.EOF
 		return
 	}
-	raw, err := c.lines.read()
+	raw, err := c.lines.ReadLine()
 	if f, ok := err.(*fault.Fault); ok && f.Err != nil {
 		err = f.Err
 	}
@@ -119,7 +120,7 @@ func (c *containerReader) readLine() {
 	if text = dated(text, piece.at); goesOn {
 		text = begun + strings.TrimSuffix(piece.text, "\n")
 	}
-	if (piece.more || !ended && (c.newlines || len(piece.text) >= dockerPiece)) && len(text) < maxRecord {
+	if (piece.more || !ended && (c.newlines || len(piece.text) >= dockerPiece)) && len(text) < record.MaxBytes {
 		c.begun[piece.stream] = text
 		c.out = append(c.out, '\n')
 		return
@@ -130,8 +131,8 @@ func (c *containerReader) readLine() {
 
 // cloudWatchList is the key of the list of events in an answer of CloudWatch; empty for none.
 func cloudWatchList(head []byte) string {
-	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
-	list, events := envelopeList(head)
+	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
+	list, events := record.EnvelopeList(head)
 	if list != "events" && list != "results" {
 		return ""
 	}
@@ -167,7 +168,7 @@ func cloudWatchEvent(v any) (text, at string, ok bool) {
 
 // readEvent reads one event of CloudWatch and puts out its line.
 func (c *containerReader) readEvent() {
-	raw, err := c.events.next()
+	raw, err := c.events.Next()
 	if f, ok := err.(*fault.Fault); ok && f.Err != nil {
 		err = f.Err
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"reprise/datasets/internal/record"
 )
 
 // runtimes write a line of a container in pieces of some length.
@@ -95,7 +97,8 @@ func TestCloudWatchLogs(t *testing.T) {
 		row := `[{"field":"@timestamp","value":"2026-01-02T03:04:05.25Z"},{"field":"@message","value":` + asJSON(line) + `},{"field":"@ptr","value":"p"}]`
 		for form, in := range map[string]string{
 			"filter-log-events": `{"events":[` + event + "," + event + `],"searchedLogStreams":[]}`,
-			"Insights":          byteOrderMark + `{"results":[` + row + ",\n" + row + `],"statistics":{"recordsMatched":2.0},"status":"Complete"}`,
+			"Insights": record.ByteOrderMark + `{"results":[` + row + ",\n" + row +
+				`],"statistics":{"recordsMatched":2.0},"status":"Complete"}`,
 		} {
 			all, info, err := read(strings.NewReader(in), Options{})
 			if err != nil || info.Format != name || len(all) != len(want) || summary(&all[1]) != summary(&want[1]) {

@@ -3,7 +3,6 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"slices"
 )
 
@@ -39,23 +38,6 @@ type Format struct {
 // fromDocumentation is in [Format].Tried of a format whose reader no real file has tried.
 const fromDocumentation = "from documentation, not yet seen on a real file"
 
-// detectBytes is how much of an input its format and time unit are told from.
-const detectBytes = 64 << 10
-
-// byteOrderMark may stand before UTF-8 that was written on Windows.
-const byteOrderMark = "\xef\xbb\xbf"
-
-// headLines yields the lines of head that are not blank, without a last one
-// that may be cut, unless it is the only one.
-func headLines(head []byte) [][]byte {
-	whole := bytes.HasSuffix(head, []byte("\n"))
-	lines := slices.DeleteFunc(bytes.Split(head, []byte("\n")), func(l []byte) bool { return len(bytes.TrimSpace(l)) == 0 })
-	if !whole && len(lines) > 1 {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
-}
-
 // detectKeys makes a detector of JSON lines by the keys of an object: the
 // first lines are tried in turn, since one of them may be at fault.
 func detectKeys(match func(has func(key string) bool) bool) func(head *sample) bool {
@@ -64,33 +46,8 @@ func detectKeys(match func(has func(key string) bool) bool) func(head *sample) b
 	}
 }
 
-// objectKeys returns the keys of the object that b begins with, as far as b goes.
-func objectKeys(b []byte) []string {
-	if start := bytes.TrimLeft(b, " \t\r\n"); len(start) == 0 || start[0] != '{' {
-		return nil
-	}
-	dec := json.NewDecoder(bytes.NewReader(b))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil
-	}
-	var keys []string
-	for dec.More() {
-		t, err := dec.Token()
-		key, ok := t.(string)
-		if err != nil || !ok {
-			break
-		}
-		keys = append(keys, key)
-		var value json.RawMessage
-		if dec.Decode(&value) != nil {
-			break
-		}
-	}
-	return keys
-}
-
 // detectObject makes a detector of JSON objects by their keys, however they
-// stand: see [newJSONReader].
+// stand: see [record.NewJSON].
 func detectObject(match func(has func(key string) bool) bool) func(head *sample) bool {
 	return func(head *sample) bool {
 		return slices.ContainsFunc(head.records(), func(record *sampleRecord) bool { return match(record.has) })

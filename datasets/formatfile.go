@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace/strictyaml"
 	tokenusage "reprise/trace/usage"
 )
@@ -89,11 +90,11 @@ var unitsOfTime = map[string]time.Duration{"": 0, "s": time.Second, "ms": time.M
 type formatCode struct {
 	made  map[string]string // names that show makes, and what it makes them from
 	show  func(v viewRow)
-	match func(r row) bool                                      // what a record must be beside its keys
-	lines func(in *bufio.Reader, tell *fault.Notes) records     // of a text log, as records
-	also  func(head []byte) bool                                // tells another form of it
-	join  func(in rows, fields Mapping, tell *fault.Notes) rows // puts rows together
-	whole []string                                              // what join reads, with all that is in it
+	match func(r row) bool                                        // what a record must be beside its keys
+	lines func(in *bufio.Reader, tell *fault.Notes) record.Reader // of a text log, as records
+	also  func(head []byte) bool                                  // tells another form of it
+	join  func(in rows, fields Mapping, tell *fault.Notes) rows   // puts rows together
+	whole []string                                                // what join reads, with all that is in it
 }
 
 // ReadFormat reads a format that a user wrote. name is the name of its file: errors have it, with line and column.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // Formats lists the formats. Of two that fit an input alike the earlier one is taken.
@@ -56,7 +57,7 @@ func jsonlFormat() Format {
 		timed:   true, mapped: true, dated: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := jsonInput(in, head, s)
-			look := jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
+			look := jsonRows{records: record.NewJSON(bufio.NewReader(bytes.NewReader(head)), head)}
 			return openMapped(all, first, look, o.Map.dotted(), o, s)
 		},
 	}
@@ -162,7 +163,7 @@ func (o *Options) format(head []byte) (f Format, err error) {
 		f = *named
 	case o.Map != nil && isParquet(head):
 		f = parquetFormat()
-	case o.Map != nil && looksLikeJSON(head):
+	case o.Map != nil && record.LooksLikeJSON(head):
 		f = jsonlFormat()
 	case o.Map != nil:
 		f = csvFormat()

@@ -176,3 +176,9 @@ func FuzzReadStamp(f *testing.F) {
 		}
 	})
 }
+
+func FuzzEnvelope(f *testing.F) {
+	f.Add([]byte(`{"data":[{"messages":[{"role":"user","content":"MARK"}]},{"MARK":MARK`))
+	f.Add([]byte(`{"meta":"MARK","data":[{"prompt":"MARK"}]}` + "\n" + `{"data":[{"prompt":5}],"MARK":1} MARK`))
+	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "openai-log"}) })
+}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -229,18 +230,18 @@ type mapping interface{ mapping() *mappedDecoder }
 // fileRecords are the records of several files, one file after the other.
 type fileRecords struct {
 	rest []File
-	in   records // of the current file
-	s    *Source // which closes the current file, and whose errors name it
+	in   record.Reader // of the current file
+	s    *Source       // which closes the current file, and whose errors name it
 }
 
-func (f *fileRecords) next() ([]byte, error) {
+func (f *fileRecords) Next() ([]byte, error) {
 	for {
 		if f.in == nil {
 			if err := f.advance(); err != nil {
 				return nil, err
 			}
 		}
-		raw, err := f.in.next()
+		raw, err := f.in.Next()
 		if err != io.EOF {
 			return raw, err
 		}
@@ -268,10 +269,10 @@ func (f *fileRecords) advance() error {
 	if err != nil && len(head) == 0 {
 		return fault.Broken(1, 1, err)
 	}
-	f.in = newJSONReader(in, head)
+	f.in = record.NewJSON(in, head)
 	return nil
 }
 
-func (f *fileRecords) place(offset int) (line, col int64) { return f.in.place(offset) }
+func (f *fileRecords) Place(offset int) (line, col int64) { return f.in.Place(offset) }
 
-func (f *fileRecords) last() bool { return f.in.last() }
+func (f *fileRecords) Last() bool { return f.in.Last() }

@@ -3,7 +3,6 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace/ending"
 )
 
@@ -164,11 +164,11 @@ func inspectInput(in *bufio.Reader, head []byte, o Options) (*Inspection, error)
 
 // inspectHead inspects JSON or CSV by its beginning.
 func inspectHead(head []byte, o Options) *Inspection {
-	found := &Inspection{Container: "csv", Whole: len(head) < detectBytes}
+	found := &Inspection{Container: "csv", Whole: len(head) < record.HeadBytes}
 	var in rows
-	if looksLikeJSON(head) {
+	if record.LooksLikeJSON(head) {
 		found.Container = "jsonl"
-		in = jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
+		in = jsonRows{records: record.NewJSON(bufio.NewReader(bytes.NewReader(head)), head)}
 	} else if found.Missing = notRequests(head); found.Missing != "" {
 		found.Container = ""
 		return found
@@ -215,7 +215,7 @@ func (i *Inspection) envelope(head []byte) string {
 	if i.Records > 1 || i.Container != "jsonl" {
 		return ""
 	}
-	keys := objectKeys(bytes.TrimSpace(head))
+	keys := record.Keys(bytes.TrimSpace(head))
 	if i.Records == 0 && !i.Whole && len(keys) > 0 { // the list goes on after what is looked at
 		last := keys[len(keys)-1]
 		_, value, _ := bytes.Cut(head, []byte(`"`+last+`"`))
@@ -238,21 +238,6 @@ func plainKey(key string) string {
 		return ""
 	}
 	return key
-}
-
-// looksLikeJSON tells an object or an array by how it begins. A line of a log may begin with a date,
-// a time or a level in brackets.
-func looksLikeJSON(head []byte) bool {
-	start := bytes.TrimLeft(head, " \t\r\n")
-	if len(start) == 0 || start[0] != '[' {
-		return len(start) > 0 && start[0] == '{'
-	}
-	inside := bytes.TrimLeft(start[1:], " \t\r\n")
-	if len(inside) == 0 || strings.IndexByte(`{["]`, inside[0]) >= 0 {
-		return true
-	}
-	end := bytes.IndexAny(inside[:min(len(inside), 64)], ",]")
-	return end < 0 && len(inside) < 64 || end >= 0 && json.Valid(bytes.TrimSpace(inside[:end]))
 }
 
 // inspect looks at the first rows of a Parquet file.
@@ -280,7 +265,7 @@ func (i *Inspection) gather(in rows) {
 		i.Records++
 		switch r := r.(type) {
 		case jsonRow:
-			for _, key := range objectKeys(r.raw) {
+			for _, key := range record.Keys(r.raw) {
 				if v, ok := r.root[key]; ok {
 					i.value(at, key, v, 0)
 				}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace/crash"
 	tokenusage "reprise/trace/usage"
 )
@@ -91,25 +92,26 @@ func (l *Lines) each(file File, do func(line []byte, r row)) error {
 	if err != nil && len(head) == 0 {
 		return err
 	}
-	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
-	if l.csv && !looksLikeJSON(head) {
+	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
+	if l.csv && !record.LooksLikeJSON(head) {
 		return l.eachRow(b, head, do)
 	}
-	if list, _ := envelopeList(head); list != "" || len(bytes.TrimSpace(head)) > 0 && bytes.TrimSpace(head)[0] != '{' {
+	if list, _ := record.EnvelopeList(head); list != "" || len(bytes.TrimSpace(head)) > 0 &&
+		bytes.TrimSpace(head)[0] != '{' {
 		return ErrNoLines
 	}
-	lines := newLineReader(b)
+	lines := record.NewLines(b)
 	for {
-		raw, err := lines.next()
+		raw, err := lines.Next()
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		v, _, ok := decodeJSON(bytes.TrimPrefix(raw, []byte(byteOrderMark)))
+		v, _, ok := decodeJSON(bytes.TrimPrefix(raw, []byte(record.ByteOrderMark)))
 		object, is := v.(map[string]any)
-		if !ok && lines.line == 1 || ok && !is {
+		if at, _ := lines.Place(0); !ok && at == 1 || ok && !is {
 			return ErrNoLines // a value over several lines
 		}
 		do(append(raw, '\n'), jsonRow{root: object})
@@ -123,13 +125,13 @@ func (l *Lines) eachRow(b *bufio.Reader, head []byte, do func(line []byte, r row
 	if err != nil || d.returns || d.escaped || d.latin1 {
 		return ErrNoLines
 	}
-	lines, above := newLineReader(b), d.above
+	lines, above := record.NewLines(b), d.above
 	if !rows.nameless {
 		above++
 	}
 	var row []byte
-	for lines.eof = false; !lines.eof; {
-		raw, err := lines.read()
+	for !lines.Last() {
+		raw, err := lines.ReadLine()
 		if err != nil {
 			return err
 		}

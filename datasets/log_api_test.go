@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -56,7 +57,8 @@ func TestAPILog(t *testing.T) {
 		strings.NewReplacer("ok ", "failed ", "in=123 out=5 cached=100 ", "", "stop ", "").Replace(said))
 
 	// A request that is longer than what is looked at.
-	long := head + strings.Replace(anthropicAsked, `"hi"`, `"`+strings.Repeat("x", 2*detectBytes)+`"`, 1) + "," + anthropicAnswer + "}"
+	long := head + strings.Replace(anthropicAsked, `"hi"`, `"`+strings.Repeat("x", 2*record.HeadBytes)+`"`, 1) + "," +
+		anthropicAnswer + "}"
 	if _, info := mustRead(t, long, Options{}); info.Format != "api-log" {
 		t.Errorf("a long one is read as %s", info.Format)
 	}

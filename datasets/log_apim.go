@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // A heldRow is a row that outlives the reading of the next one.
@@ -68,7 +69,7 @@ func (t *tableRows) next() (row, error) {
 
 // isLLMTable tells an answer of Log Analytics by the columns of its first table.
 func isLLMTable(head []byte) bool {
-	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) || !anyOf(objectKeys(bytes.TrimSpace(head)), "tables") {
+	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) || !anyOf(record.Keys(bytes.TrimSpace(head)), "tables") {
 		return false
 	}
 	value, _, whole := decodeJSON(bytes.TrimSpace(head))

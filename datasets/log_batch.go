@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -75,7 +76,7 @@ func batchFormat() Format {
 		detect:      detect,
 		detectFiles: eachFile(detect),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newBatchDecoder(newJSONReader(in, head), o, s), nil
+			return newBatchDecoder(record.NewJSON(in, head), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newBatchDecoder(&fileRecords{rest: files, s: s}, o, s), nil
@@ -106,7 +107,7 @@ type exchange struct {
 	created         *stamp
 }
 
-func newBatchDecoder(in records, o Options, s *Source) *batchDecoder {
+func newBatchDecoder(in record.Reader, o Options, s *Source) *batchDecoder {
 	s.info.HasText = true
 	return &batchDecoder{
 		in: jsonRows{in, s.fields}, clock: newClock(o), bodies: o.Bodies, byID: map[string]*exchange{}, s: s,

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -106,11 +107,11 @@ func (d declaredFormat) format() Format {
 				return d.openParquet(p, o, s)
 			}
 			if d.lines != nil && d.also(head) {
-				lines := bytes.Join(headLines(head), []byte("\n"))
+				lines := bytes.Join(record.HeadLines(head), []byte("\n"))
 				return d.open(jsonRows{d.lines(in, &s.notes), s.fields},
 					jsonRows{records: d.lines(bufio.NewReader(bytes.NewReader(lines)), new(fault.Notes))}, o, s)
 			}
-			if looksLikeJSON(head) {
+			if record.LooksLikeJSON(head) {
 				all, first := jsonInput(in, head, s)
 				return d.open(all, first, o, s)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // codeOfFormats is the code of formats that need more than a mapping, by name.
@@ -44,8 +45,11 @@ var codeOfFormats = map[string]formatCode{
 		},
 	},
 	"sglang": {
-		also:  isSGLangLog,
-		lines: func(in *bufio.Reader, tell *fault.Notes) records { return sglangLines{newLineReader(in), tell} },
+		also: isSGLangLog,
+		lines: func(in *bufio.Reader, tell *fault.Notes) record.Reader {
+			return sglangLines{record.NewLines(in),
+				tell}
+		},
 	},
 	"vertex": {
 		made: map[string]string{"model_of_endpoint": "endpoint", "made_usage": "response_payload", "made_request": "request_payload"},

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -54,7 +55,7 @@ func TestDeclaredExamples(t *testing.T) {
 		if f.Tried == fromDocumentation {
 			wantNote(t, info, "the reader of this format is "+fromDocumentation)
 		}
-		if !looksLikeJSON([]byte(f.Example)) {
+		if !record.LooksLikeJSON([]byte(f.Example)) {
 			continue
 		}
 		// In an envelope, and when the record goes on after what is looked at.
@@ -68,8 +69,8 @@ func TestDeclaredExamples(t *testing.T) {
 		if f.Name == "lmcache" {
 			continue // it is told by having no other keys
 		}
-		cut := f.Example[:len(f.Example)-1] + `,"zzz":"` + strings.Repeat("x", detectBytes)
-		if d, err := detectKeyed([]byte(cut[:detectBytes])); err != nil || d.Name != f.Name {
+		cut := f.Example[:len(f.Example)-1] + `,"zzz":"` + strings.Repeat("x", record.HeadBytes)
+		if d, err := detectKeyed([]byte(cut[:record.HeadBytes])); err != nil || d.Name != f.Name {
 			t.Errorf("%s, cut: %q, %v", f.Name, d.Name, err)
 		}
 	}

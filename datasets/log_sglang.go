@@ -7,13 +7,14 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // sglangLines are the requests of SGLang's text log (--log-requests), each as the record
 // of its JSON log: what a line "Finish: obj=GenerateReqInput(…), out={…}" tells. Text that
 // the log cuts is left out. Other lines are passed over.
 type sglangLines struct {
-	*lineReader
+	*record.Lines
 	tell *fault.Notes
 }
 
@@ -22,7 +23,7 @@ var sglangFinish = regexp.MustCompile(`^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,\d]*
 
 // isSGLangLog tells a text log by its first lines.
 func isSGLangLog(head []byte) bool {
-	for _, line := range headLines(head) {
+	for _, line := range record.HeadLines(head) {
 		if sglangFinish.Match(line[:min(len(line), 200)]) {
 			return true
 		}
@@ -32,12 +33,12 @@ func isSGLangLog(head []byte) bool {
 
 const noteSGLangSeconds = "SGLang's text log has whole seconds: arrivals are known to a second; --log-requests-format json has more"
 
-// place is that of the line.
-func (l sglangLines) place(int) (line, col int64) { return l.lineReader.place(0) }
+// Place is that of the line.
+func (l sglangLines) Place(int) (line, col int64) { return l.Lines.Place(0) }
 
-func (l sglangLines) next() ([]byte, error) {
+func (l sglangLines) Next() ([]byte, error) {
 	for {
-		raw, err := l.lineReader.next()
+		raw, err := l.Lines.Next()
 		if err != nil {
 			return nil, err
 		}
@@ -49,8 +50,8 @@ func (l sglangLines) next() ([]byte, error) {
 		request, rest, ok := pyArguments(string(raw[m[1]:]))
 		answer, _, ok2 := pyJSON(strings.TrimPrefix(rest, ", out="), 0)
 		if !ok || !ok2 {
-			line, col := l.place(0)
-			if l.last() {
+			line, col := l.Place(0)
+			if l.Last() {
 				return nil, fault.CutOff(line, col, "the last line is not whole")
 			}
 			return nil, fault.Bad(line, col, "it is not a whole line of SGLang's log")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // vllmFields is where the rows that a [vllmRows] makes have their fields.
@@ -77,7 +78,7 @@ func vllmLogFormat() Format {
 			if !bytes.Contains(head.bytes, []byte("Received request")) {
 				return false // before each line is looked at
 			}
-			for _, line := range headLines(head.bytes) {
+			for _, line := range record.HeadLines(head.bytes) {
 				if e := vllmEventOf(string(line)); e.verb == vllmReceived && (strings.Contains(e.rest, "params: ") || strings.HasPrefix(e.rest, "prompt: ")) {
 					return true
 				}
@@ -91,7 +92,8 @@ func vllmLogFormat() Format {
 					"more: if the server ran with --max-log-len %d, they are cut, and so are their lengths", alike, alike))
 			}
 			all := newVLLMRows(in, limit, &s.notes)
-			first := newVLLMRows(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))), limit,
+			first := newVLLMRows(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head), []byte("\n")))),
+				limit,
 				new(fault.Notes))
 			d, err := newMappedDecoder(all, first, vllmFields, o, s)
 			if err != nil {
@@ -211,7 +213,7 @@ var maxLogLen = regexp.MustCompile(`\bmax_log_len'?[=:] ?(\d+)`)
 func vllmLogLimit(head []byte) (limit, alike int) {
 	texts := map[int]map[string]bool{}
 	longest := 0
-	for _, raw := range headLines(head) {
+	for _, raw := range record.HeadLines(head) {
 		line := ansiColour.ReplaceAllString(string(raw), "")
 		e := vllmEventOf(line)
 		if m := maxLogLen.FindStringSubmatch(line); m != nil && e.verb == vllmOther {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -38,7 +39,7 @@ const (
 
 // vllmRows are the requests of a log in the order of their arrival.
 type vllmRows struct {
-	in      *lineReader
+	in      *record.Lines
 	limit   int // of characters and ids logged; 0 for none
 	dates   vllmDates
 	details map[string]map[string]string // fields of requests that are about to be received
@@ -51,7 +52,8 @@ type vllmRows struct {
 }
 
 func newVLLMRows(in *bufio.Reader, limit int, tell *fault.Notes) *vllmRows {
-	return &vllmRows{in: newLineReader(in), limit: limit, details: map[string]map[string]string{}, open: map[string]*vllmRequest{}, tell: tell}
+	return &vllmRows{in: record.NewLines(in), limit: limit, details: map[string]map[string]string{},
+		open: map[string]*vllmRequest{}, tell: tell}
 }
 
 func (v *vllmRows) next() (row, error) {
@@ -72,7 +74,7 @@ func (v *vllmRows) next() (row, error) {
 		if v.eof {
 			return nil, io.EOF
 		}
-		raw, err := v.in.next()
+		raw, err := v.in.Next()
 		if err == io.EOF {
 			v.eof = true
 			continue
@@ -134,8 +136,8 @@ func (v *vllmRows) openRequest(e vllmEvent, size int) error {
 		v.known.parameter("params", m[1])
 	}
 	q := &vllmRequest{id: e.id, made: map[string]any{}, bytes: size}
-	q.line, q.col = v.in.place(len(e.prefix))
-	if v.in.last() && !strings.HasSuffix(e.rest, ".") {
+	q.line, q.col = v.in.Place(len(e.prefix))
+	if v.in.Last() && !strings.HasSuffix(e.rest, ".") {
 		return fault.CutOff(q.line, q.col, "the last line is not whole")
 	}
 	if at, text, ok := v.dates.find(e.prefix); ok {

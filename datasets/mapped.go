@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -341,8 +342,9 @@ func openView(all, first rows, show view, m Mapping, o Options, s *Source) (*map
 }
 
 func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	first := jsonRows{records: newJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
-	return newMappedDecoder(jsonRows{newJSONLines(in), s.fields}, first, m.dotted(), o, s)
+	first := jsonRows{records: record.NewJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head),
+		[]byte("\n")))))}
+	return newMappedDecoder(jsonRows{record.NewJSONLines(in), s.fields}, first, m.dotted(), o, s)
 }
 
 func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {

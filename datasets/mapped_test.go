@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -245,7 +246,7 @@ func TestSomeRecordsHaveTimes(t *testing.T) {
 // Info tells of times, text and blocks as soon as the source is open, even
 // when its first record is longer than what the format is told from.
 func TestInfoAtOpen(t *testing.T) {
-	long := `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 2*detectBytes) + `"}],"ts":1767323045}`
+	long := `{"messages":[{"role":"user","content":"` + strings.Repeat("x", 2*record.HeadBytes) + `"}],"ts":1767323045}`
 	s, err := Open(strings.NewReader(long), Options{})
 	if err != nil {
 		t.Fatal(err)

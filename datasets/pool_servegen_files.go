@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -36,7 +37,7 @@ func readWindows(f *File) (windows []poolWindow, end time.Duration, err error) {
 		return nil, 0, fault.Broken(1, 1, err).At(f.Name)
 	}
 	defer in.Close()
-	r := csv.NewReader(io.LimitReader(in, maxRecord))
+	r := csv.NewReader(io.LimitReader(in, record.MaxBytes))
 	r.ReuseRecord = true
 	r.FieldsPerRecord = -1
 	for {
@@ -125,25 +126,23 @@ func readLengths(f *File, first, last time.Duration, known *fieldCounter) (kept 
 		return nil, fault.Broken(1, 1, err).At(f.Name)
 	}
 	defer in.Close()
-	raw, err := io.ReadAll(io.LimitReader(in, maxRecord+1))
+	raw, err := io.ReadAll(io.LimitReader(in, record.MaxBytes+1))
 	if err != nil {
 		return nil, fault.Broken(1, 1, err).At(f.Name)
 	}
-	if len(raw) > maxRecord {
+	if len(raw) > record.MaxBytes {
 		return nil, fault.Refuse(1, 1, "the file is longer than 64 MiB").At(f.Name)
 	}
 	refuseAt := func(offset int, why string) error {
-		at := position{1, 1}
-		at.advance(raw[:min(offset, len(raw))])
-		return fault.Refuse(at.line, at.col, why).At(f.Name)
+		line, col := record.PlaceIn(raw, offset)
+		return fault.Refuse(line, col, why).At(f.Name)
 	}
 	var times map[string]map[string]string
 	if err := json.Unmarshal(raw, &times); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) && syntax.Error() == "unexpected end of JSON input" {
-			at := position{1, 1}
-			at.advance(raw)
-			return nil, fault.CutOff(at.line, at.col, "the distributions are not whole").At(f.Name)
+			line, col := record.PlaceIn(raw, len(raw))
+			return nil, fault.CutOff(line, col, "the distributions are not whole").At(f.Name)
 		}
 		if errors.As(err, &syntax) {
 			return nil, refuseAt(int(max(syntax.Offset-1, 0)), "it is not valid JSON")

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace/nonfinite"
 )
 
@@ -218,12 +219,12 @@ func decodeStrict(raw []byte) (v any, offset int, ok bool) {
 
 // jsonRows decodes raw records into rows.
 type jsonRows struct {
-	records records
+	records record.Reader
 	fields  *fieldCounter // through which they go; nil for rows that are looked at ahead
 }
 
 func (j jsonRows) next() (row, error) {
-	raw, err := j.records.next()
+	raw, err := j.records.Next()
 	if err != nil {
 		return nil, err
 	}
@@ -236,15 +237,15 @@ func (j jsonRows) next() (row, error) {
 }
 
 // decodeObject decodes the current record of in, which must be a JSON object.
-func decodeObject(raw []byte, in records) (map[string]any, error) {
+func decodeObject(raw []byte, in record.Reader) (map[string]any, error) {
 	v, offset, ok := decodeJSON(raw)
-	if !ok && in.last() {
-		line, col := in.place(len(raw))
+	if !ok && in.Last() {
+		line, col := in.Place(len(raw))
 		return nil, fault.CutOff(line, col, "the last record is not whole")
 	}
 	object, isObject := v.(map[string]any)
 	if !isObject {
-		line, col := in.place(offset)
+		line, col := in.Place(offset)
 		if !ok {
 			return nil, fault.Bad(line, col, "it is not valid JSON")
 		}
@@ -257,7 +258,7 @@ func decodeObject(raw []byte, in records) (map[string]any, error) {
 type jsonRow struct {
 	root    map[string]any
 	raw     []byte
-	records records
+	records record.Reader
 	fields  *fieldCounter
 	unread  bool // it had fields that are not read
 }
@@ -268,7 +269,7 @@ func (r jsonRow) admitAt(path string, v any) { r.fields.admitAt(path, v) }
 func (r jsonRow) value(path string) (any, bool) { return lookup(r.root, path) }
 
 func (r jsonRow) place(path string) (line, col int64) {
-	return r.records.place(offsetOf(r.raw, path))
+	return r.records.Place(offsetOf(r.raw, path))
 }
 
 // written finds a value in the record. It parses again.
@@ -352,7 +353,8 @@ func dotted(path string) string {
 
 // jsonInput reads JSON objects and their first ones in head.
 func jsonInput(in *bufio.Reader, head []byte, s *Source) (all, first jsonRows) {
-	return jsonRows{newJSONReader(in, head), s.fields}, jsonRows{records: newJSONReader(bufio.NewReader(bytes.NewReader(head)), head)}
+	return jsonRows{record.NewJSON(in, head),
+		s.fields}, jsonRows{records: record.NewJSON(bufio.NewReader(bytes.NewReader(head)), head)}
 }
 
 // plain returns a scalar as the source spells it, "" for anything else.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // csvRows yields the rows of a CSV input whose first row names the columns. Without such
@@ -48,7 +49,7 @@ type csvInput struct {
 // memory, however short it is.
 const maxHeader = 1 << 20
 
-var errTooLong = errors.New(tooLong)
+var errTooLong = errors.New(record.TooLong)
 
 func (c *csvInput) Read(p []byte) (int, error) {
 	if c.total-c.row > c.max || c.between > maxHeader {
@@ -104,8 +105,8 @@ func (c *csvInput) unescape(b []byte, last bool) int {
 
 // newCSVRows reads the header of r. Options may name the delimiter and the decimal mark.
 func newCSVRows(r io.Reader, o Options) (*csvRows, error) {
-	in := bufio.NewReaderSize(r, detectBytes)
-	head, _ := in.Peek(detectBytes) // an error comes again at its place
+	in := bufio.NewReaderSize(r, record.HeadBytes)
+	head, _ := in.Peek(record.HeadBytes) // an error comes again at its place
 	return newRowsOf(in, sniffCSV(head, o))
 }
 
@@ -119,7 +120,7 @@ func newRowsOf(in *bufio.Reader, dialect csvDialect) (*csvRows, error) {
 	c.csv = c.dialect.reader(&c.in)
 	c.csv.ReuseRecord = true
 	fields, err := c.read()
-	c.in.max = maxRecord
+	c.in.max = record.MaxBytes
 	if err == io.EOF {
 		return nil, fault.Refuse(1, 1, "the input is empty")
 	}
@@ -172,7 +173,7 @@ func (c *csvRows) read() ([]string, error) {
 	case err == io.EOF:
 		return nil, err
 	case errors.Is(err, errTooLong):
-		return nil, fault.Refuse(c.line, 1, tooLong)
+		return nil, fault.Refuse(c.line, 1, record.TooLong)
 	case !errors.As(err, &parse):
 		return nil, fault.Broken(c.line, 1, err)
 	}
@@ -319,7 +320,7 @@ func csvInputs(in *bufio.Reader, head []byte, o Options, s *Source) (all, first 
 		s.notes.SayOnce("read as CSV with " + how)
 	}
 	whole := head
-	if at := bytes.LastIndexAny(head, "\r\n"); len(head) == detectBytes && at > 0 {
+	if at := bytes.LastIndexAny(head, "\r\n"); len(head) == record.HeadBytes && at > 0 {
 		whole = head[:at+1]
 	}
 	first, err = newRowsOf(bufio.NewReader(bytes.NewReader(whole)), dialect)

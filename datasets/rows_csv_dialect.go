@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"reprise/datasets/internal/record"
 )
 
 // A csvDialect is how a CSV file is written.
@@ -115,7 +117,7 @@ type csvFit struct {
 
 // bestFit finds the delimiter and the quotes that fit best, and the rows by them.
 func (d csvDialect) bestFit(head []byte, delimiters []rune) (best fittedDialect, rows [][]string) {
-	sample := bytes.Join(headLines(head), []byte("\n"))
+	sample := bytes.Join(record.HeadLines(head), []byte("\n"))
 	best.csvDialect = d
 	header, _, _ := bytes.Cut(sample, []byte("\n"))
 	for _, quote := range []byte{'"', '\''} {
@@ -149,7 +151,7 @@ const sniffedRows = 1000
 // fit reads a sample in the dialect. Single quotes count only where every row is whole
 // and half of them have some, since texts have apostrophes.
 func (d csvDialect) fit(sample []byte) (csvFit, [][]string) {
-	in := d.reader(&csvInput{r: bytes.NewReader(sample), dialect: d, max: maxRecord})
+	in := d.reader(&csvInput{r: bytes.NewReader(sample), dialect: d, max: record.MaxBytes})
 	var rows [][]string
 	var header []string
 	all := 0
@@ -200,7 +202,7 @@ func isTitle(line []byte, delimiter rune) bool {
 func (d fittedDialect) isHeader(comment, rest []byte) bool {
 	next, _, _ := bytes.Cut(rest, []byte("\n"))
 	count := func(line []byte) int {
-		fields, err := d.reader(&csvInput{r: bytes.NewReader(line), dialect: d.csvDialect, max: maxRecord}).Read()
+		fields, err := d.reader(&csvInput{r: bytes.NewReader(line), dialect: d.csvDialect, max: record.MaxBytes}).Read()
 		if err != nil {
 			return 0
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"reprise/datasets/internal/record"
 )
 
 // Each dialect is recognised by the file alone, and said where it is not the usual one.
@@ -59,7 +61,8 @@ func TestCSVOpenNumbers(t *testing.T) {
 		"n,ms\n1.200,7\n":     "2:1: input_tokens | 2:1: bad | in=1200 e2e=7ms",
 		"n,ms\n\"1,200\",7\n": "2:1: input_tokens | in=1200 e2e=7ms | 2:1: bad",
 		// A column that shows nothing for longer than is looked at.
-		"n;ms\n" + strings.Repeat("5;7\n", detectBytes/4) + "1.200;7\n": "16386:1: input_tokens | 16386:1: bad | in=5 e2e=7ms",
+		"n;ms\n" + strings.Repeat("5;7\n", record.HeadBytes/4) +
+			"1.200;7\n": "16386:1: input_tokens | 16386:1: bad | in=5 e2e=7ms",
 	} {
 		var got []string
 		for _, decimal := range []string{"", "point", "comma"} {

@@ -12,6 +12,8 @@ import (
 	"unicode/utf16"
 
 	"golang.org/x/text/encoding/charmap"
+
+	"reprise/datasets/internal/record"
 )
 
 // A written dialect is a way in which programs write CSV.
@@ -58,7 +60,8 @@ var writtenDialects = []writtenDialect{
 	{name: "without a header", delimiter: ",", headless: true},
 	{name: "CRLF", delimiter: ",", end: "\r\n"},
 	{name: "carriage returns alone", delimiter: ";", end: "\r"},
-	{name: "UTF-8 with a mark", delimiter: ";", decimal: ",", encode: func(s string) []byte { return []byte(byteOrderMark + s) }},
+	{name: "UTF-8 with a mark", delimiter: ";", decimal: ",",
+		encode: func(s string) []byte { return []byte(record.ByteOrderMark + s) }},
 	{name: "UTF-16LE", delimiter: "\t", decimal: ",", end: "\r\n", encode: utf16Of(binary.LittleEndian)},
 	{name: "UTF-16BE", delimiter: ",", encode: utf16Of(binary.BigEndian)},
 	{name: "Latin-1", delimiter: ";", decimal: ",", thousands: ".", encode: latin1},

@@ -15,6 +15,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -35,7 +36,7 @@ const (
 	longRow    = "the row is larger than 64 MiB, or has more than a million values"
 )
 
-// Bounds of a row, beside the bytes of [maxRecord]: values in lists take more memory than they
+// Bounds of a row, beside the bytes of [record.MaxBytes]: values in lists take more memory than they
 // have bytes, those of structures in lists much more.
 const (
 	rowMemory   = 128 << 20
@@ -151,7 +152,7 @@ func (r *parquetRows) next() (row, error) {
 	}
 	current := parquetRow{line: r.line}
 	err := guard(func() error {
-		left := rowRoom{bytes: maxRecord, memory: rowMemory}
+		left := rowRoom{bytes: record.MaxBytes, memory: rowMemory}
 		for i, leaf := range r.leaves {
 			var err error
 			if r.values[i], err = leaf.next(&left); err != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -189,7 +190,7 @@ func TestParquetRowsAcrossPages(t *testing.T) {
 		{value(0, "a"), value(1, "b")}, {value(1, "c")}, {}, {value(1, "d"), value(0, "e")}, {value(0, "f")},
 	}}}
 	for _, want := range []string{"abcd", "e", "f"} {
-		row, err := leaf.next(&rowRoom{bytes: maxRecord, memory: rowMemory})
+		row, err := leaf.next(&rowRoom{bytes: record.MaxBytes, memory: rowMemory})
 		got := ""
 		for _, v := range row {
 			got += string(v.ByteArray())
@@ -198,7 +199,7 @@ func TestParquetRowsAcrossPages(t *testing.T) {
 			t.Errorf("%q, %v; want %q", got, err, want)
 		}
 	}
-	if _, err := leaf.next(&rowRoom{bytes: maxRecord, memory: rowMemory}); err != io.EOF {
+	if _, err := leaf.next(&rowRoom{bytes: record.MaxBytes, memory: rowMemory}); err != io.EOF {
 		t.Error(err)
 	}
 }

@@ -8,15 +8,14 @@ import (
 	"io"
 	"math"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/deprecated"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 )
 
 // Values are found by dotted paths, in which a key may have dots itself and numbers
@@ -115,106 +114,16 @@ func TestViewsOfRecords(t *testing.T) {
 // onePlace gives offsets as columns.
 type onePlace struct{}
 
-func (onePlace) next() ([]byte, error)             { return nil, io.EOF }
-func (onePlace) place(at int) (line, column int64) { return 1, int64(at) }
-func (onePlace) last() bool                        { return false }
+func (onePlace) Next() ([]byte, error)             { return nil, io.EOF }
+func (onePlace) Place(at int) (line, column int64) { return 1, int64(at) }
+func (onePlace) Last() bool                        { return false }
 
 func TestFirstRows(t *testing.T) {
-	rows := &limitedRows{jsonRows{records: newLineReader(bufio.NewReader(strings.NewReader("{}\n{}\n{}\n")))}, 2}
+	rows := &limitedRows{jsonRows{records: record.NewLines(bufio.NewReader(strings.NewReader("{}\n{}\n{}\n")))}, 2}
 	for i := range 4 {
 		if _, err := rows.next(); (err == io.EOF) != (i >= 2) {
 			t.Errorf("row %d: %v", i, err)
 		}
-	}
-}
-
-// each lists the records of a reader, with where each begins, and how they end.
-func each(r records, offset int) (out []string) {
-	for {
-		raw, err := r.next()
-		var f *fault.Fault
-		switch {
-		case err == io.EOF:
-			return out
-		case errors.As(err, &f):
-			return append(out, fmt.Sprintf("%d:%d %s", f.Line, f.Col, f.Reason))
-		case err != nil:
-			return append(out, err.Error())
-		}
-		line, col := r.place(min(offset, len(raw)))
-		out = append(out, fmt.Sprintf("%d:%d %s", line, col, raw))
-	}
-}
-
-// Lines, elements of an array and objects that follow one another are told apart by
-// how a source begins, and have their places.
-func TestRecordsAndTheirPlaces(t *testing.T) {
-	for in, want := range map[string][]string{
-		"{}\n\n \r\n{\"a\":1}\r\n{\"b\":2}": {"1:1 {}", `4:1 {"a":1}`, `5:1 {"b":2}`},
-		"":                                  nil,
-		"{\n\"a\":1}\n{}":                   {"1:1 {\n\"a\":1}", "3:1 {}"},
-		"{\n\"a\":1} {} x":                  {"1:1 {\n\"a\":1}", "2:8 {}", "2:11 want a JSON object"},
-		"{\n\"a\":1}\n{\"b\":":              {"1:1 {\n\"a\":1}", "3:6 unexpected end of file: the last record is not whole"},
-		"[]":                                nil,
-		" [\n1, \"a\\\"]\" ,\n [2,[3]],{\"x\":\"}\"}, null ]\n": {"2:1 1", `2:4 "a\"]"`, "3:2 [2,[3]]", `3:10 {"x":"}"}`, "3:21 null"},
-		"[1,2":  {"1:2 1", "1:5 unexpected end of file: the JSON array is not closed"},
-		"[1,\n": {"1:2 1", "2:1 unexpected end of file: the JSON array is not closed"},
-		"[1]x":  {"1:2 1", "1:4 something follows the end of the JSON array"},
-		"[1 2]": {"1:2 1", "1:4 want an element, a comma or the end of the JSON array"},
-		"[,1]":  {"1:2 want an element, a comma or the end of the JSON array"},
-		"[1,]":  {"1:2 1", "1:4 want an element, a comma or the end of the JSON array"},
-		"[}]":   {"1:2 want an element, a comma or the end of the JSON array"},
-		"[[1":   {"1:4 unexpected end of file: the JSON array is not closed"},
-	} {
-		for _, r := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
-			if got := each(newJSONReader(bufio.NewReader(r), []byte(in)), 0); !slices.Equal(got, want) {
-				t.Errorf("%q: %q, want %q", in, got, want)
-			}
-		}
-	}
-	if got := each(newArrayReader(bufio.NewReader(strings.NewReader(" x"))), 0); !slices.Equal(got, []string{"1:2 want a JSON array"}) {
-		t.Errorf("%q", got)
-	}
-	// An offset within a record over several lines.
-	if got := each(newArrayReader(bufio.NewReader(strings.NewReader("[ {\n \"a\":\n1}]"))), 8); !slices.Equal(got, []string{"3:1 {\n \"a\":\n1}"}) {
-		t.Errorf("%q", got)
-	}
-}
-
-// A record may be as long as the bound and no longer, and an error of the file stands
-// at its place.
-func TestLongRecords(t *testing.T) {
-	for n, want := range map[int]string{20: "", 21: "1:1 " + tooLong} {
-		in := strings.Repeat("a", n)
-		l := newLineReader(bufio.NewReaderSize(strings.NewReader(in), 16))
-		l.max = 20
-		if got := each(l, 0); want == "" && !slices.Equal(got, []string{"1:1 " + in}) || want != "" && !slices.Equal(got, []string{want}) {
-			t.Errorf("a line of %d: %q", n, got)
-		}
-	}
-	for n, want := range map[int]string{20: "1:3 ", 60: "1:3 " + tooLong} { // more than a buffer longer
-		in := `"` + strings.Repeat("a", n-2) + `"`
-		a := newArrayReader(bufio.NewReaderSize(strings.NewReader("[ "+in+"]"), 16))
-		a.max = 20
-		if n == 20 {
-			want += in
-		}
-		if got := each(a, 0); !slices.Equal(got, []string{want}) {
-			t.Errorf("an element of %d: %q, want %q", n, got, want)
-		}
-	}
-	bad := errors.New("no disk")
-	l := newLineReader(bufio.NewReader(io.MultiReader(strings.NewReader("{}\nabc"), iotest.ErrReader(bad))))
-	if got := each(l, 0); !slices.Equal(got, []string{"1:1 {}", "2:4 no disk"}) {
-		t.Errorf("lines of a broken file: %q", got)
-	}
-	a := newArrayReader(bufio.NewReader(io.MultiReader(strings.NewReader("[1,\n"), iotest.ErrReader(bad))))
-	if got := each(a, 0); !slices.Equal(got, []string{"1:2 1", "2:1 no disk"}) {
-		t.Errorf("an array of a broken file: %q", got)
-	}
-	v := &valueReader{*newArrayReader(bufio.NewReader(io.MultiReader(strings.NewReader("{}\n "), iotest.ErrReader(bad))))}
-	if got := each(v, 0); !slices.Equal(got, []string{"1:1 {}", "2:2 no disk"}) {
-		t.Errorf("objects of a broken file: %q", got)
 	}
 }
 

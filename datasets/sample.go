@@ -1,6 +1,10 @@
 package datasets
 
-import "bytes"
+import (
+	"bytes"
+
+	"reprise/datasets/internal/record"
+)
 
 // A sample is what an input begins with, 64 KiB or all of it. It is taken apart once, by
 // what is asked of it first, for all the formats that look at it.
@@ -25,8 +29,8 @@ type sampleRecord struct {
 }
 
 func newSample(head []byte) *sample {
-	head = bytes.TrimPrefix(head, []byte(byteOrderMark))
-	return &sample{bytes: head, isJSON: looksLikeJSON(head)}
+	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
+	return &sample{bytes: head, isJSON: record.LooksLikeJSON(head)}
 }
 
 func (s *sample) parse() *sampleParts {
@@ -34,31 +38,16 @@ func (s *sample) parse() *sampleParts {
 		return s.parts
 	}
 	s.parts = &sampleParts{}
-	lines := headLines(s.bytes)
-	for _, line := range lines[:min(len(lines), detectedRecords)] {
-		s.parts.lines = append(s.parts.lines, &sampleRecord{raw: line, keys: objectKeys(line)})
+	lines, records := record.First(s.bytes, detectedRecords)
+	for _, line := range lines {
+		s.parts.lines = append(s.parts.lines, &sampleRecord{raw: line, keys: record.Keys(line)})
 	}
-	if !s.isJSON {
-		return s.parts
-	}
-	whole := bytes.TrimSpace(s.bytes)
-	if list, records := envelopeList(whole); list != "" {
-		whole = records
-	}
-	inArray, isArray := bytes.CutPrefix(whole, []byte("["))
-	if !isArray && len(s.parts.lines[0].keys) > 0 && !spansLines(bytes.TrimSpace(s.bytes)) || isArray && listsByLine(whole) {
-		s.parts.records = s.parts.lines
-		return s.parts
-	}
-	for whole = bytes.TrimLeft(inArray, " \t\r\n,"); len(whole) > 0 && (whole[0] == '{' || isArray && whole[0] == '[') && len(s.parts.records) < detectedRecords; {
-		var end valueScanner
-		n, _ := end.valueEnd(whole)
-		if i := len(s.parts.records); i < len(s.parts.lines) && bytes.Equal(bytes.TrimSpace(s.parts.lines[i].raw), whole[:n]) {
+	for i, raw := range records {
+		if i < len(lines) && bytes.Equal(bytes.TrimSpace(lines[i]), bytes.TrimSpace(raw)) {
 			s.parts.records = append(s.parts.records, s.parts.lines[i])
 		} else {
-			s.parts.records = append(s.parts.records, &sampleRecord{raw: whole[:n], keys: objectKeys(whole[:n])})
+			s.parts.records = append(s.parts.records, &sampleRecord{raw: raw, keys: record.Keys(raw)})
 		}
-		whole = bytes.TrimLeft(whole[n:], " \t\r\n,")
 	}
 	return s.parts
 }

@@ -305,7 +305,7 @@ func (k keptRows) next() (row, error) {
 	r, err := k.in.next()
 	if whole, ok := r.(jsonRow); ok {
 		whole.raw = bytes.Clone(whole.raw)
-		line, col := whole.records.place(0)
+		line, col := whole.records.Place(0)
 		whole.records = keptRecord{whole.raw, line, col}
 		return whole, err
 	}
@@ -318,11 +318,11 @@ type keptRecord struct {
 	line, col int64
 }
 
-func (k keptRecord) next() ([]byte, error) { return nil, io.EOF }
+func (k keptRecord) Next() ([]byte, error) { return nil, io.EOF }
 
-func (k keptRecord) last() bool { return false }
+func (k keptRecord) Last() bool { return false }
 
-func (k keptRecord) place(offset int) (line, col int64) {
+func (k keptRecord) Place(offset int) (line, col int64) {
 	before := k.raw[:min(offset, len(k.raw))]
 	if lines := bytes.Count(before, []byte("\n")); lines > 0 {
 		return k.line + int64(lines), int64(len(before) - bytes.LastIndexByte(before, '\n'))

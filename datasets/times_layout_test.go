@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"reprise/datasets/internal/record"
 )
 
 // readTimes reads a log with these times.
@@ -96,7 +98,7 @@ func TestDayMonthOrder(t *testing.T) {
 
 // A later date that does not fit is a bad record with its place.
 func TestDatesThatDoNotFit(t *testing.T) {
-	sample := strings.Repeat(" ", detectBytes) // the second record is not in the sample
+	sample := strings.Repeat(" ", record.HeadBytes) // the second record is not in the sample
 	in := `{"t":"23.11.2026 09:00:00","n":1,"x":"` + sample + `"}` + "\n" +
 		`{"t":"11.23.2026 09:00:00","n":1}` + "\n" + `{"t":"tomorrow","n":1}` + "\n" + `{"t":"5","n":1}` + "\n" + `{"t":"24.11.2026 09:00:00","n":1}` + "\n"
 	all, info, err := read(strings.NewReader(in), Options{Map: Mapping{"time": {"t"}, "input_tokens": {"n"}}, MaxBad: 1})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -249,8 +250,10 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 }
 
 func openDialect(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*dialectDecoder, error) {
-	first := jsonRows{records: newJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(headLines(head), []byte("\n")))))}
-	mapped, err := newMappedDecoder(&aiperfTurns{in: jsonRows{newJSONLines(in), s.fields}}, &aiperfTurns{in: first}, m.dotted(), o, s)
+	first := jsonRows{records: record.NewJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head),
+		[]byte("\n")))))}
+	mapped, err := newMappedDecoder(&aiperfTurns{in: jsonRows{record.NewJSONLines(in), s.fields}},
+		&aiperfTurns{in: first}, m.dotted(), o, s)
 	if err != nil {
 		return nil, err
 	}

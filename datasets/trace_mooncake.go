@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -90,7 +91,7 @@ const maxMooncakeGap = 60
 // their fractions tells. It is an error where that would be too far apart.
 func inSeconds(head []byte, o Options, s *Source) (bool, error) {
 	earliest, latest, rows, fractions := math.Inf(1), math.Inf(-1), 0, false
-	for _, line := range headLines(head) {
+	for _, line := range record.HeadLines(head) {
 		v, _, _ := decodeJSON(line)
 		at, _ := lookup(v, "timestamp")
 		t, err := strconv.ParseFloat(plain(at), 64)
@@ -118,7 +119,7 @@ const noteFractions = "times were taken as seconds, since they have fractions: s
 func mooncakeBlocks(head []byte) int {
 	sizes := []int{MooncakeBlock, 16, 32, 64, 128, 256, 1024, 2048}
 	rows := 0
-	for _, line := range headLines(head) {
+	for _, line := range record.HeadLines(head) {
 		v, _, _ := decodeJSON(line)
 		length, _ := lookup(v, "input_length")
 		n, ok := countOf(plain(length))
@@ -142,7 +143,7 @@ func mooncakeBlocks(head []byte) int {
 type mooncakeDecoder struct {
 	mapped *mappedDecoder
 	size   int // of a block
-	lines  records
+	lines  record.Reader
 	ids    []uint64 // room for those of the next entries
 	counts []int32  // and for their lengths
 	slow   bool     // never parse by hand, for tests
@@ -157,7 +158,7 @@ func (d *mooncakeDecoder) continueWith(next decoder) bool {
 }
 
 func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	raw, err := d.lines.next()
+	raw, err := d.lines.Next()
 	if err != nil {
 		return dst, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -40,7 +41,7 @@ func rolloutsFormat() Format {
 		About:   "rollouts of reinforcement learning: a trajectory a line, by lengths of answers and observations",
 		Example: `{"group":0,"stream":0,"prompt_len":7570,"out_lens":[399],"obs_lens":[23],"tool_times":[1.5]}`,
 		detect: func(head *sample) bool {
-			keys := objectKeys(head.bytes)
+			keys := record.Keys(head.bytes)
 			return anyOf(keys, "prompt_len") && anyOf(keys, "out_lens") && anyOf(keys, "obs_lens")
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
@@ -72,19 +73,19 @@ func trieFormat() Format {
 		About:   "Applied Compute's trie, in Dynamo applied_compute_agentic: a session a line, by lengths",
 		Example: `{"num_turns":0,"input_prompt_length":6342,"assistant_response_length":[],"tool_call_output_length":[],"tool_call_latency":[],"final_assistant_response_length":288}`,
 		detect: func(head *sample) bool {
-			keys := objectKeys(head.bytes)
+			keys := record.Keys(head.bytes)
 			return anyOf(keys, "input_prompt_length") && anyOf(keys, "assistant_response_length") && anyOf(keys, "tool_call_output_length")
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openRollouts(in, head, o, s, rolloutKeys{"input_prompt_length", "assistant_response_length", "tool_call_output_length", "tool_call_latency"},
-				func(in records, raw []byte) (r rollout, err error) {
+				func(in record.Reader, raw []byte) (r rollout, err error) {
 					var row trieRow
 					if err := decodeRecord(in, raw, &row); err != nil {
 						return r, err
 					}
 					n := len(row.Outputs)
 					if row.Turns != n || len(row.Observed) != n || len(row.ToolTimes) != n || row.Final == nil {
-						line, col := in.place(offsetOf(raw, "num_turns"))
+						line, col := in.Place(offsetOf(raw, "num_turns"))
 						return r, fault.Bad(line, col, "num_turns: want as many lengths and latencies, and a "+
 							"final_assistant_response_length")
 					}
@@ -108,8 +109,10 @@ type trieRow struct {
 type rolloutKeys struct{ prompt, outputs, observed, toolTimes string }
 
 // openRollouts opens rows of rollouts that parse reads, or rows of rolloutsFormat if it is nil.
-func openRollouts(in *bufio.Reader, head []byte, o Options, s *Source, keys rolloutKeys, parse func(records, []byte) (rollout, error)) (decoder, error) {
-	d := &rolloutsDecoder{in: newJSONReader(in, head), s: s, size: cmp.Or(o.BlockSize, rolloutBlock), groups: map[int64]rolloutGroup{}, keys: keys, parse: parse}
+func openRollouts(in *bufio.Reader, head []byte, o Options, s *Source, keys rolloutKeys,
+	parse func(record.Reader, []byte) (rollout, error)) (decoder, error) {
+	d := &rolloutsDecoder{in: record.NewJSON(in, head), s: s, size: cmp.Or(o.BlockSize, rolloutBlock),
+		groups: map[int64]rolloutGroup{}, keys: keys, parse: parse}
 	s.info.HasSessions, s.info.BlocksHashed, s.info.BlockSize = true, true, d.size
 	return d, nil
 }
@@ -136,11 +139,11 @@ type rolloutGroup struct {
 }
 
 type rolloutsDecoder struct {
-	in      records
+	in      record.Reader
 	s       *Source
 	size    int
 	keys    rolloutKeys
-	parse   func(in records, raw []byte) (rollout, error) // nil for rolloutsFormat
+	parse   func(in record.Reader, raw []byte) (rollout, error) // nil for rolloutsFormat
 	entries int64
 	ids     uint64 // blocks so far
 	rows    int64
@@ -159,7 +162,7 @@ func (d *rolloutsDecoder) continueWith(next decoder) bool {
 
 // decode appends the turns of a trajectory.
 func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	raw, err := d.in.next()
+	raw, err := d.in.Next()
 	if err != nil {
 		return dst, err
 	}
@@ -173,7 +176,7 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	fail := func(path, why string) ([]trace.Entry, error) {
-		line, col := d.in.place(offsetOf(raw, path))
+		line, col := d.in.Place(offsetOf(raw, path))
 		return dst, fault.Bad(line, col, why)
 	}
 	name := fmt.Sprintf("%d/%d", r.Group, r.Stream)

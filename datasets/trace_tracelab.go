@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -55,7 +56,7 @@ func traceLabFormat() Format {
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
 			s.info.HasSessions = true
 			d := &traceLabDecoder{
-				rows: jsonRows{newJSONLines(in), s.fields}, fields: traceLabFields.fields(),
+				rows: jsonRows{record.NewJSONLines(in), s.fields}, fields: traceLabFields.fields(),
 				times: &mappedDecoder{clock: newClock(o), s: s}, sessions: map[string]lastRound{}, s: s,
 			}
 			for i := range d.fields {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -57,7 +58,7 @@ func trtllmFormat() Format {
 			`{"event_type":"message","branch_path":[],"conversation_id":0,"role":"assistant","message_index":1,"prompt_tokens":120,"completion_tokens":40}]}`,
 		detect: isTRTLLM, detectFiles: eachFile(isTRTLLM),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return newTRTLLMDecoder(newJSONReader(in, head), o, s), nil
+			return newTRTLLMDecoder(record.NewJSON(in, head), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newTRTLLMDecoder(&fileRecords{rest: files, s: s}, o, s), nil
@@ -69,11 +70,11 @@ func trtllmFormat() Format {
 // those of the first event.
 func isTRTLLM(head *sample) bool {
 	first := bytes.TrimLeft(head.bytes, " \t\r\n[")
-	if !anyOf(objectKeys(first), "events") {
+	if !anyOf(record.Keys(first), "events") {
 		return false
 	}
 	_, events, _ := bytes.Cut(first, []byte(`"events"`))
-	event := objectKeys(bytes.TrimLeft(events, " \t\r\n:["))
+	event := record.Keys(bytes.TrimLeft(events, " \t\r\n:["))
 	return anyOf(event, "event_type") && anyOf(event, "branch_path")
 }
 
@@ -120,7 +121,7 @@ const (
 
 type trtllmDecoder struct {
 	s       *Source
-	in      records
+	in      record.Reader
 	size    int
 	entries int64
 	ids     uint64              // blocks so far
@@ -128,7 +129,7 @@ type trtllmDecoder struct {
 	seen    map[string]bool     // traces
 }
 
-func newTRTLLMDecoder(in records, o Options, s *Source) *trtllmDecoder {
+func newTRTLLMDecoder(in record.Reader, o Options, s *Source) *trtllmDecoder {
 	d := &trtllmDecoder{s: s, in: in, size: cmp.Or(o.BlockSize, trtllmBlock), systems: map[string][]uint64{}, seen: map[string]bool{}}
 	s.info.HasSessions, s.info.BlocksHashed, s.info.BlockSize = true, true, d.size
 	return d
@@ -144,7 +145,7 @@ func (d *trtllmDecoder) continueWith(next decoder) bool {
 
 // decode appends the calls of a trace.
 func (d *trtllmDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	raw, err := d.in.next()
+	raw, err := d.in.Next()
 	if err != nil {
 		return dst, err
 	}
@@ -160,7 +161,7 @@ func (d *trtllmDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		conversations: map[int]*trtllmConversation{}, systems: map[string][]uint64{}}
 	p.addEvents(t.Events, "events", nil)
 	if p.why != "" {
-		line, col := d.in.place(offsetOf(raw, p.path))
+		line, col := d.in.Place(offsetOf(raw, p.path))
 		return dst, fault.Bad(line, col, p.why)
 	}
 	d.s.fields.scan(raw)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
 
@@ -84,7 +85,7 @@ func wekaFormat() Format {
 		Example: `{"id":"t1","block_size":64,"requests":[{"t":0.0,"type":"s","model":"m","in":130,"out":29,"hash_ids":[1,2],"stop":"tool_use","api_time":2.5,"think_time":0,"ttft":0.8}]}`,
 		detect:  isWeka, detectFiles: eachFile(isWeka),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			return openWeka(newJSONReader(in, head), o, s), nil
+			return openWeka(record.NewJSON(in, head), o, s), nil
 		},
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return openWeka(&fileRecords{rest: files, s: s}, o, s), nil
@@ -92,7 +93,7 @@ func wekaFormat() Format {
 	}
 }
 
-func openWeka(in records, o Options, s *Source) *wekaDecoder {
+func openWeka(in record.Reader, o Options, s *Source) *wekaDecoder {
 	d := &wekaDecoder{s: s, in: in, clock: newClock(o), global: map[uint64]uint64{}, trunks: map[wekaTrunk][]uint64{}}
 	d.clock.told, d.clock.style, d.clock.unit = time.Second, numeric, time.Second
 	s.info.HasTimes, s.info.SessionTimes, s.info.TimeUnit = true, true, unitName(time.Second)
@@ -108,14 +109,14 @@ func isWeka(head *sample) bool {
 	if len(first) > 0 && first[0] == '[' {
 		first = bytes.TrimSpace(first[1:])
 	}
-	keys := objectKeys(first)
+	keys := record.Keys(first)
 	return anyOf(keys, "block_size") && anyOf(keys, "requests")
 }
 
 // A wekaDecoder decodes conversations.
 type wekaDecoder struct {
 	s       *Source
-	in      records
+	in      record.Reader
 	clock   clock
 	ids     uint64            // how many are in use
 	global  map[uint64]uint64 // new ids by those of files whose scope is global
@@ -167,7 +168,7 @@ type wekaRequest struct {
 }
 
 func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	raw, err := d.in.next()
+	raw, err := d.in.Next()
 	if err != nil {
 		return dst, err
 	}
@@ -193,7 +194,7 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	before := len(dst)
 	dst, f := d.appendEntries(dst, &c, plan.calls)
 	if f != nil {
-		f.Line, f.Col = d.in.place(offsetOf(raw, ""))
+		f.Line, f.Col = d.in.Place(offsetOf(raw, ""))
 		return dst[:before], f
 	}
 	d.s.fields.scan(raw)
@@ -271,7 +272,7 @@ func (c *wekaCall) entry(models map[string]trace.Text) trace.Entry {
 }
 
 func (d *wekaDecoder) bad(raw []byte, path, why string) *fault.Fault {
-	line, col := d.in.place(offsetOf(raw, path))
+	line, col := d.in.Place(offsetOf(raw, path))
 	return fault.Bad(line, col, why)
 }
 
@@ -281,16 +282,16 @@ func (d *wekaDecoder) fault(err error) *fault.Fault {
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
-		line, col := d.in.place(int(max(syntax.Offset-1, 0)))
-		if d.in.last() {
+		line, col := d.in.Place(int(max(syntax.Offset-1, 0)))
+		if d.in.Last() {
 			return fault.CutOff(line, col, "the last record is not whole")
 		}
 		return fault.Bad(line, col, "it is not valid JSON")
 	case errors.As(err, &kind):
-		line, col := d.in.place(int(max(kind.Offset-1, 0)))
+		line, col := d.in.Place(int(max(kind.Offset-1, 0)))
 		return fault.Bad(line, col, "a value of the conversation is not of its kind")
 	}
-	line, col := d.in.place(0)
+	line, col := d.in.Place(0)
 	return fault.Bad(line, col, "a value of the conversation is not of its kind")
 }
 

@@ -1,4 +1,4 @@
-package datasets
+package record
 
 import (
 	"bufio"
@@ -12,16 +12,16 @@ import (
 
 // membersOf reads the records of an input, each with its place.
 func membersOf(in string) (out []string) {
-	r := newJSONReader(bufio.NewReaderSize(strings.NewReader(in), 16), []byte(in))
+	r := NewJSON(bufio.NewReaderSize(strings.NewReader(in), 16), []byte(in))
 	for {
-		raw, err := r.next()
+		raw, err := r.Next()
 		if err == io.EOF {
 			return out
 		}
 		if f, ok := err.(*fault.Fault); ok {
 			return append(out, fmt.Sprintf("%d:%d: %s", f.Line, f.Col, f.Reason))
 		}
-		line, col := r.place(0)
+		line, col := r.Place(0)
 		out = append(out, fmt.Sprintf("%d:%d %s", line, col, raw))
 	}
 }
@@ -54,17 +54,8 @@ func TestEnvelopes(t *testing.T) {
 	}
 	// The list goes on after what is looked at.
 	long := `{"meta":{"page":1},"data":[` + strings.Repeat(`{"messages":[{"role":"user","content":"hello"}]},`, 3000)
-	if list, records := envelopeList([]byte(long[:detectBytes])); list != "data" || len(records) != detectBytes-len(`{"meta":{"page":1},"data":`) {
+	if list, records := EnvelopeList([]byte(long[:HeadBytes])); list != "data" ||
+		len(records) != HeadBytes-len(`{"meta":{"page":1},"data":`) {
 		t.Errorf("%q, %d bytes", list, len(records))
 	}
-	info := wantEntries(t, `{"data":[{"messages":[{"role":"user","content":"q"}]}],"has_more":false}`, Options{}, `user:"q" chat`)
-	if info.Format != "openai-log" {
-		t.Errorf("read as %s", info.Format)
-	}
-}
-
-func FuzzEnvelope(f *testing.F) {
-	f.Add([]byte(`{"data":[{"messages":[{"role":"user","content":"MARK"}]},{"MARK":MARK`))
-	f.Add([]byte(`{"meta":"MARK","data":[{"prompt":"MARK"}]}` + "\n" + `{"data":[{"prompt":5}],"MARK":1} MARK`))
-	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{Format: "openai-log"}) })
 }

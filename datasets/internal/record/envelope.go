@@ -1,4 +1,4 @@
-package datasets
+package record
 
 import (
 	"bufio"
@@ -27,10 +27,10 @@ func listsRecords(key string, inList []byte) bool {
 	return len(inList) > 0 && (inList[0] == '{' && slices.Contains(envelopeLists, key) || inList[0] == '[' && (key == "conversations" || key == "results"))
 }
 
-// envelopeList returns the key of the list that holds the records, where head begins
+// EnvelopeList returns the key of the list that holds the records, where head begins
 // with an object that only envelops it, and what head has of that list; "" where it
 // is none.
-func envelopeList(head []byte) (list string, records []byte) {
+func EnvelopeList(head []byte) (list string, records []byte) {
 	dec := json.NewDecoder(bytes.NewReader(head))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return "", nil
@@ -68,7 +68,8 @@ type envelopeReader struct {
 	listed bool // this object had the list
 }
 
-func newEnvelopeReader(in *bufio.Reader, list string) *envelopeReader {
+// NewEnvelope reads the members of the list under a key, see [EnvelopeList].
+func NewEnvelope(in *bufio.Reader, list string) Reader {
 	return &envelopeReader{arrayReader: *newArrayReader(in), list: list}
 }
 
@@ -77,7 +78,7 @@ const (
 	wantMember   = "want a key, a comma or the end of the object"
 )
 
-func (e *envelopeReader) next() ([]byte, error) {
+func (e *envelopeReader) Next() ([]byte, error) {
 	for {
 		if e.state != beforeArray && e.state != afterArray {
 			raw, err := e.member()

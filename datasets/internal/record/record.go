@@ -1,4 +1,8 @@
-package datasets
+// Package record cuts the bytes of a source into records: lines, elements of a JSON array, members
+// of a list in the answer of an API, or JSON objects one after the other.
+//
+// A record is at most 64 MiB and 2 million values, and memory holds one of them.
+package record
 
 import (
 	"bufio"
@@ -11,32 +15,33 @@ import (
 	"reprise/trace/nonfinite"
 )
 
-// maxRecord bounds a record in bytes, and so the memory of a reader. A prompt
+// MaxBytes bounds a record in bytes, and so the memory of a reader. A prompt
 // of a million tokens is some 5 MB.
-const maxRecord = 64 << 20
+const MaxBytes = 64 << 20
 
-// maxValues bounds the values of a record of JSON, of which each takes some hundred bytes of memory
+// MaxValues bounds the values of a record of JSON, of which each takes some hundred bytes of memory
 // however short it is. A prompt of a million token ids is half of it.
-const maxValues = 2 << 20
+const MaxValues = 2 << 20
 
 const tooMany = "the record has more than 2 million values: is this the right format?"
 
-const tooLong = "the record is longer than 64 MiB: is this the right format?"
+// TooLong is the reason of the fault of a record that is longer.
+const TooLong = "the record is longer than 64 MiB: is this the right format?"
 
-// records yields the raw records of a source one at a time.
-type records interface {
-	// next returns the next record, valid until the following call, and where
+// A Reader yields the raw records of a source one at a time.
+type Reader interface {
+	// Next returns the next record, valid until the following call, and where
 	// it begins; io.EOF at the end. Other errors are faults that stop.
-	next() (raw []byte, err error)
-	// place converts an offset in the current record to a line and a column.
-	place(offset int) (line, col int64)
-	// last reports that the input ends within or directly after the current
+	Next() (raw []byte, err error)
+	// Place converts an offset in the current record to a line and a column.
+	Place(offset int) (line, col int64)
+	// Last reports that the input ends within or directly after the current
 	// record, so that a record that does not parse was cut off.
-	last() bool
+	Last() bool
 }
 
-// A lineReader yields the lines of an input, without blank ones.
-type lineReader struct {
+// Lines yields the lines of an input, without blank ones.
+type Lines struct {
 	in   *bufio.Reader
 	max  int
 	buf  []byte // a line that is longer than the buffer of in
@@ -44,11 +49,12 @@ type lineReader struct {
 	eof  bool
 }
 
-func newLineReader(in *bufio.Reader) *lineReader { return &lineReader{in: in, max: maxRecord} }
+// NewLines reads lines, blank ones left out.
+func NewLines(in *bufio.Reader) *Lines { return &Lines{in: in, max: MaxBytes} }
 
-func (l *lineReader) next() ([]byte, error) {
+func (l *Lines) Next() ([]byte, error) {
 	for !l.eof {
-		raw, err := l.read()
+		raw, err := l.ReadLine()
 		if err != nil {
 			return nil, err
 		}
@@ -59,8 +65,8 @@ func (l *lineReader) next() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// read returns the next line with its end.
-func (l *lineReader) read() ([]byte, error) {
+// ReadLine returns the next line with its end.
+func (l *Lines) ReadLine() ([]byte, error) {
 	l.line++
 	l.buf = l.buf[:0]
 	for {
@@ -75,7 +81,7 @@ func (l *lineReader) read() ([]byte, error) {
 		}
 		l.buf = append(l.buf, part...)
 		if len(l.buf) > l.max {
-			return nil, fault.Refuse(l.line, 1, tooLong)
+			return nil, fault.Refuse(l.line, 1, TooLong)
 		}
 		if err != bufio.ErrBufferFull {
 			return l.buf, nil
@@ -83,9 +89,9 @@ func (l *lineReader) read() ([]byte, error) {
 	}
 }
 
-func (l *lineReader) place(offset int) (line, col int64) { return l.line, int64(offset) + 1 }
+func (l *Lines) Place(offset int) (line, col int64) { return l.line, int64(offset) + 1 }
 
-func (l *lineReader) last() bool { return l.eof }
+func (l *Lines) Last() bool { return l.eof }
 
 // An arrayReader yields the elements of a JSON array that fills its input, in
 // memory bounded by the largest element. It finds their ends by counting
@@ -114,6 +120,13 @@ func (p *position) advance(b []byte) {
 	p.col += int64(len(b))
 }
 
+// PlaceIn is the place of an offset in a text.
+func PlaceIn(text []byte, offset int) (line, col int64) {
+	at := position{1, 1}
+	at.advance(text[:min(offset, len(text))])
+	return at.line, at.col
+}
+
 type arrayState int
 
 const (
@@ -124,10 +137,10 @@ const (
 )
 
 func newArrayReader(in *bufio.Reader) *arrayReader {
-	return &arrayReader{in: in, max: maxRecord, pos: position{1, 1}}
+	return &arrayReader{in: in, max: MaxBytes, pos: position{1, 1}}
 }
 
-func (a *arrayReader) next() ([]byte, error) {
+func (a *arrayReader) Next() ([]byte, error) {
 	first := a.state == beforeArray
 	for {
 		c, err := a.peek()
@@ -210,19 +223,19 @@ func (a *arrayReader) element(c byte) ([]byte, error) {
 			return a.buf, nil
 		}
 		if len(a.buf) > a.max {
-			return nil, fault.Refuse(a.start.line, a.start.col, tooLong)
+			return nil, fault.Refuse(a.start.line, a.start.col, TooLong)
 		}
 	}
 }
 
-func (a *arrayReader) place(offset int) (line, col int64) {
+func (a *arrayReader) Place(offset int) (line, col int64) {
 	at := a.start
 	at.advance(a.buf[:min(offset, len(a.buf))])
 	return at.line, at.col
 }
 
-// last is false: an element that was cut off is not returned at all.
-func (a *arrayReader) last() bool { return false }
+// Last is false: an element that was cut off is not returned at all.
+func (a *arrayReader) Last() bool { return false }
 
 // A valueScanner finds the end of a JSON value across chunks.
 type valueScanner struct {
@@ -230,6 +243,13 @@ type valueScanner struct {
 	depth    int
 	inString bool
 	escaped  bool // the chunk before ended after a backslash
+}
+
+// valueLen is how many bytes of b belong to the value that it begins with, as far as b goes.
+func valueLen(b []byte) int {
+	var s valueScanner
+	n, _ := s.valueEnd(b)
+	return n
 }
 
 // valueEnd returns how many bytes of b belong to the value, and whether it ends there.
@@ -298,14 +318,14 @@ func (s *valueScanner) skipString(b []byte) int {
 // finiteRecords are records of JSON in which numbers that are not finite are null: Python writes
 // them as NaN and Infinity.
 type finiteRecords struct {
-	records
+	Reader
 	grown []int // see [nonfinite.Null], in the current record
 }
 
-func (f *finiteRecords) next() (raw []byte, err error) {
-	if raw, err = f.records.next(); err == nil {
+func (f *finiteRecords) Next() (raw []byte, err error) {
+	if raw, err = f.Reader.Next(); err == nil {
 		if hasTooMany(raw) {
-			line, col := f.records.place(0)
+			line, col := f.Reader.Place(0)
 			return nil, fault.Refuse(line, col, tooMany)
 		}
 		raw, f.grown = nonfinite.Null(raw)
@@ -315,7 +335,7 @@ func (f *finiteRecords) next() (raw []byte, err error) {
 
 // hasTooMany reports whether a record has more than maxValues values.
 func hasTooMany(raw []byte) bool {
-	if bytes.Count(raw, []byte(",")) < maxValues {
+	if bytes.Count(raw, []byte(",")) < MaxValues {
 		return false
 	}
 	var s valueScanner
@@ -334,27 +354,27 @@ func hasTooMany(raw []byte) bool {
 		}
 		i++
 	}
-	return values >= maxValues
+	return values >= MaxValues
 }
 
-func (f *finiteRecords) place(offset int) (line, col int64) {
+func (f *finiteRecords) Place(offset int) (line, col int64) {
 	before, _ := slices.BinarySearch(f.grown, offset+1)
-	return f.records.place(offset - before)
+	return f.Reader.Place(offset - before)
 }
 
-// newJSONLines reads JSON, one value a line.
-func newJSONLines(in *bufio.Reader) records { return &finiteRecords{records: newLineReader(in)} }
+// NewJSONLines reads JSON, one value a line.
+func NewJSONLines(in *bufio.Reader) Reader { return &finiteRecords{Reader: NewLines(in)} }
 
-// newJSONReader reads JSON objects as head shows them to stand: in an array, in a list
+// NewJSON reads JSON objects as head shows them to stand: in an array, in a list
 // of an object around them, one a line, or each over as many lines as it likes.
-func newJSONReader(in *bufio.Reader, head []byte) records {
-	return &finiteRecords{records: recordsAs(in, head)}
+func NewJSON(in *bufio.Reader, head []byte) Reader {
+	return &finiteRecords{Reader: recordsAs(in, head)}
 }
 
-func recordsAs(in *bufio.Reader, head []byte) records {
+func recordsAs(in *bufio.Reader, head []byte) Reader {
 	head = bytes.TrimSpace(head)
-	if list, _ := envelopeList(head); list != "" {
-		return newEnvelopeReader(in, list)
+	if list, _ := EnvelopeList(head); list != "" {
+		return NewEnvelope(in, list)
 	}
 	if len(head) > 0 && head[0] == '[' && !listsByLine(head) {
 		return newArrayReader(in)
@@ -366,7 +386,7 @@ func recordsAs(in *bufio.Reader, head []byte) records {
 	if several && len(first) > 0 && first[0] == '{' && len(rest) > 0 && !json.Valid(first) && (rest[0] != '{' || spansLines(head)) {
 		return &valueReader{*newArrayReader(in)}
 	}
-	return newLineReader(in)
+	return NewLines(in)
 }
 
 // listsByLine reports whether the first lines are lists, each by itself.
@@ -387,7 +407,7 @@ func spansLines(head []byte) bool {
 // were put end to end.
 type valueReader struct{ arrayReader }
 
-func (v *valueReader) next() ([]byte, error) {
+func (v *valueReader) Next() ([]byte, error) {
 	for {
 		c, err := v.peek()
 		switch {
