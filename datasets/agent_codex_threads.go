@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -58,8 +59,8 @@ func (d *codexDecoder) beginThread(m *codexMeta, at int64) {
 	spawner, spawned := codexSpawned(m.Source)
 	t.id, t.session, t.born = m.ID, cmp.Or(m.Session, m.ID), at
 	t.parent, t.spawned = cmp.Or(m.Parent, spawner, m.Forked), spawned || m.Parent != ""
-	if st, ok := readStamp(m.Timestamp); ok && st.style == zoned {
-		t.born = st.t.UnixNano()
+	if st, ok := stamp.ReadISO(m.Timestamp); ok && st.Style == stamp.Zoned {
+		t.born = st.Time.UnixNano()
 	}
 	f.copied = t.parent != ""
 	f.cut = cmp.Or(m.Begins, m.ForkedFrom)
@@ -74,14 +75,14 @@ func (f *codexFile) turn(e *codexEvent, at int64) {
 	if f.numbered || e.Turn == "" {
 		return
 	}
-	started, isTime := readStamp(string(bytes.Trim(e.Started, `"`)))
+	started, isTime := stamp.ReadISO(string(bytes.Trim(e.Started, `"`)))
 	switch {
 	case strings.HasPrefix(e.Turn, "external-import-turn-"):
 		f.copied = true
 	case isUUID7(e.Turn) && isUUID7(f.thread.id):
 		f.copied = e.Turn < f.thread.id
-	case isTime && started.style == numeric:
-		f.copied = time.Duration(at)-time.Duration(started.whole)*time.Second > time.Minute
+	case isTime && started.Style == stamp.Numeric:
+		f.copied = time.Duration(at)-time.Duration(started.Whole)*time.Second > time.Minute
 	}
 }
 

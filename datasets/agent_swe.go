@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -133,7 +134,8 @@ func (d *sweAgentDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		if step > 0 {
 			e.Parents = []int64{d.entries + int64(step) - 1}
 			v, _ := r.value("trajectory." + strconv.Itoa(step-1) + ".execution_time")
-			if whole, nano, ok := readDecimal(plain(v)); ok && whole >= 0 && nano >= 0 && whole < int64(maxPool/time.Second) {
+			if whole, nano, ok := stamp.Decimal(plain(v)); ok && whole >= 0 && nano >= 0 &&
+				whole < int64(maxPool/time.Second) {
 				e.Tool = trace.Ptr(time.Duration(whole)*time.Second + time.Duration(nano))
 			}
 		}

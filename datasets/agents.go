@@ -12,6 +12,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -63,7 +64,7 @@ const (
 func newAgentLog(in record.Reader, o Options, s *Source) *agentLog {
 	s.info.HasSessions = true
 	return &agentLog{
-		s: s, in: in, times: &mappedDecoder{clock: newClock(o), s: s},
+		s: s, in: in, times: &mappedDecoder{clock: o.clock(), s: s},
 		names: map[string]string{}, turns: map[string]int32{},
 	}
 }
@@ -100,7 +101,7 @@ func (l *agentLog) decode(dst []trace.Entry) ([]trace.Entry, error) {
 
 // instant reads the time of the current record.
 func (l *agentLog) instant(raw []byte, field, written string) (int64, error) {
-	st, ok := readStamp(written)
+	st, ok := stamp.ReadISO(written)
 	if !ok {
 		return 0, l.bad(raw, field, field+": want a date such as 2026-01-02T15:04:05.000Z")
 	}
@@ -127,7 +128,7 @@ func (l *agentLog) arrange() error {
 	for rank, i := range l.order {
 		c := &l.calls[i]
 		l.rank[i] = int64(rank)
-		if f := l.times.clock.inCapture(time.Unix(0, c.arrival)); f != nil {
+		if f := l.times.clock.InCapture(time.Unix(0, c.arrival)); f != nil {
 			l.s.file, f.Line, f.Col = c.file, c.line, 1
 			return f
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -120,7 +121,7 @@ func (k dialogueKind) open(in, first rows, o Options, s *Source) decoder {
 	s.info.HasText, s.info.HasSessions = true, true
 	d := &dialogueDecoder{kind: k, rows: in, s: s}
 	if k.timed {
-		d.times = &mappedDecoder{clock: newClock(o), s: s}
+		d.times = &mappedDecoder{clock: o.clock(), s: s}
 		d.sampleTimes(first)
 	}
 	return d
@@ -155,8 +156,8 @@ func (d *dialogueDecoder) sampleTimes(first rows) {
 		}
 		for _, path := range []string{"timestamp", "conversation.0.timestamp", "conversation.1.timestamp"} {
 			v, _ := r.value(path)
-			if st, ok := readStamp(plain(v)); ok {
-				d.times.sample = append(d.times.sample, st)
+			if st, ok := stamp.ReadISO(plain(v)); ok {
+				d.times.clock.See(st)
 			}
 		}
 	}
@@ -231,7 +232,7 @@ func (d *dialogueDecoder) setTimes(entries []trace.Entry, r row, turns []spokenT
 		if at == "" {
 			return badAt(r, "conversation", "a message has no time")
 		}
-		st, ok := readStamp(at)
+		st, ok := stamp.ReadISO(at)
 		if !ok {
 			return badAt(r, "conversation", "the time of a message is neither a date nor a number")
 		}

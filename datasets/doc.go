@@ -76,19 +76,12 @@
 //   - spans.go: the calls among the spans of traces, each once: layers, sums, spans exported twice
 //   - mapped_counts.go: counts that --map names: sums, cached tokens beside the input, zeros,
 //     totals of sessions
-//   - times_evidence.go: numbers that are no times: epochs in 32-bit floats, dates of a
-//     spreadsheet, lengths of time
 //   - inspect_usage.go: the sum that a prompt's counts make, where it is split
 //   - usage.go: where the usage objects and counts of a record stand; what they say is
 //     [reprise/trace/usage]'s to know
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the
 //     card; fields that are not read are taken away
-//   - times.go: dates, epoch times and their unit, zones, latencies from times, the limit
-//     of a source's span, and the declared capture window
-//   - times_iso.go: the other dates of ISO 8601, by week, by day and without marks; the year
-//     behind the time; dates without one
-//   - times_layout.go: dates that are not ISO 8601: day and month in numbers, AM and PM,
-//     month names; --time-format
+//   - rows_latency.go: latencies from the times of a record
 //   - arrivals.go: arrivals for sources without times, and start times for sessions whose
 //     times count from their own start
 //   - bodies.go: the members of the bodies of requests that a raw file keeps beside text and tools
@@ -171,6 +164,7 @@
 //
 //   - fault: what is wrong with an input and where; notes that count
 //   - record: bytes cut into records
+//   - stamp: times as they are written, and the clock that turns them into instants
 //
 // Exported names may change in any release.
 package datasets

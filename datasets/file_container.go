@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 )
 
 // A containerReader yields the lines that a program in a container wrote. Its input is what the
@@ -160,8 +161,8 @@ func cloudWatchEvent(v any) (text, at string, ok bool) {
 		return text, plain(event["@timestamp"]), ok
 	}
 	text, ok = event["message"].(string)
-	if st, isTime := readStamp(plain(event["timestamp"])); isTime && epochUnit(st.whole) == time.Millisecond {
-		at = time.UnixMilli(st.whole).UTC().Format("2006-01-02T15:04:05.999Z07:00")
+	if st, isTime := stamp.ReadISO(plain(event["timestamp"])); isTime && stamp.EpochUnit(st.Whole) == time.Millisecond {
+		at = time.UnixMilli(st.Whole).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 	}
 	return text, at, ok && isObject && (event["logStreamName"] != nil || event["ingestionTime"] != nil || event["eventId"] != nil)
 }

@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 )
 
 // Formats lists the formats. Of two that fit an input alike the earlier one is taken.
@@ -183,7 +184,7 @@ func (o *Options) checkFor(f Format) (err error) {
 	switch {
 	case o.MaxBad < 0 || o.MaxBad > 1 || math.IsNaN(o.MaxBad):
 		err = fault.Usage("the tolerated share of bad records is not from 0 to 1")
-	case o.TimeUnit != "" && unitOf(o.TimeUnit) == 0:
+	case o.TimeUnit != "" && stamp.UnitOf(o.TimeUnit) == 0:
 		err = fault.Usage("unknown time unit: want s, ms, us or ns")
 	case o.TimeUnit != "" && !f.timed:
 		err = fault.Usage("%s has no numeric times that --time-unit could apply to", f.Name)
@@ -214,7 +215,7 @@ func (o *Options) checkFor(f Format) (err error) {
 	case o.BlockSize < 0 || !f.sized && (o.BlockSize != 0) != (o.Map["blocks"] != nil):
 		err = fault.Usage("--map blocks= and the size of these blocks, --source-block-size, belong together")
 	default:
-		_, err = timeLayouts(o.TimeFormat)
+		err = stamp.CheckLayout(o.TimeFormat)
 	}
 	return err
 }

@@ -151,32 +151,6 @@ func FuzzOpen(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) { fuzz(t, in, Options{}) })
 }
 
-// Numbers keep every digit that fits, with time.ParseDuration as the oracle.
-func FuzzReadStamp(f *testing.F) {
-	for _, s := range []string{"0", "1700000000.123456789", "1.5e3", "2023-11-16 18:17:03.97996", "2024-02-29T00:00:00+05:30"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		st, ok := readStamp(s)
-		if !ok {
-			return
-		}
-		if st.whole < 0 || st.nano < 0 || st.nano >= 1e9 || st.style == noStamp {
-			t.Fatalf("%q: %+v", s, st)
-		}
-		if st.style != numeric || strings.ContainsAny(s, "eE") || st.whole > 1e9 {
-			return
-		}
-		digits, fraction, _ := strings.Cut(strings.TrimSpace(s), ".")
-		if len(fraction) > 9 || len(digits) > 10 || strings.HasSuffix(strings.TrimSpace(s), ".") {
-			return
-		}
-		if d, err := time.ParseDuration(strings.TrimSpace(s) + "s"); err != nil || d != time.Duration(st.whole)*time.Second+time.Duration(st.nano) {
-			t.Fatalf("%q: %+v, but %v, %v", s, st, d, err)
-		}
-	})
-}
-
 func FuzzEnvelope(f *testing.F) {
 	f.Add([]byte(`{"data":[{"messages":[{"role":"user","content":"MARK"}]},{"MARK":MARK`))
 	f.Add([]byte(`{"meta":"MARK","data":[{"prompt":"MARK"}]}` + "\n" + `{"data":[{"prompt":5}],"MARK":1} MARK`))

@@ -15,6 +15,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace/ending"
 )
 
@@ -367,15 +368,15 @@ func (s *fieldStats) gather(v any) {
 			s.ids++
 		}
 	case string:
-		if _, _, ok := readDecimal(strings.TrimSpace(v)); ok {
+		if _, _, ok := stamp.Decimal(strings.TrimSpace(v)); ok {
 			s.number(strings.TrimSpace(v))
 			return
 		}
-		if st, ok := readTime(v); ok {
+		if st, ok := stamp.Read(v); ok {
 			s.dates++
-			t := st.t
+			t := st.Time
 			if t.IsZero() {
-				t = st.swapped
+				t = st.Swapped
 			}
 			if s.first.IsZero() || t.Before(s.first) {
 				s.first = t
@@ -385,7 +386,7 @@ func (s *fieldStats) gather(v any) {
 			}
 			return
 		}
-		if lacksYear(v) {
+		if stamp.LacksYear(v) {
 			s.dates++ // which cannot be imported, and import says why
 			return
 		}

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"github.com/agnivade/levenshtein"
+
+	"reprise/datasets/internal/stamp"
 )
 
 // words splits a name as people write them: prompt_tokens, promptTokens, Prompt Tokens (n).
@@ -84,7 +86,7 @@ func (c candidate) fits(target string) int {
 		if share(c.words, endWords) || !c.is(dateType, wholeType, decimalType) {
 			return 0
 		}
-		epoch := !c.is(dateType) && epochUnit(int64(c.field.stats.min)) != 0
+		epoch := !c.is(dateType) && stamp.EpochUnit(int64(c.field.stats.min)) != 0
 		switch named := share(c.words, beginWords); {
 		case c.is(dateType):
 			n = 20

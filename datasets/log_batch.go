@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -87,7 +89,7 @@ func batchFormat() Format {
 // A batchDecoder reads everything, and then hands out one exchange at a time.
 type batchDecoder struct {
 	in     jsonRows
-	clock  clock
+	clock  stamp.Clock
 	bodies bool // see [Options.Bodies]
 	byID   map[string]*exchange
 	order  []*exchange // requests in their order, and then responses without one
@@ -104,13 +106,13 @@ type exchange struct {
 	b               builder
 	asked, answered bool
 	bodies          bool // the other members of the body are wanted
-	created         *stamp
+	created         *stamp.Stamp
 }
 
 func newBatchDecoder(in record.Reader, o Options, s *Source) *batchDecoder {
 	s.info.HasText = true
 	return &batchDecoder{
-		in: jsonRows{in, s.fields}, clock: newClock(o), bodies: o.Bodies, byID: map[string]*exchange{}, s: s,
+		in: jsonRows{in, s.fields}, clock: o.clock(), bodies: o.Bodies, byID: map[string]*exchange{}, s: s,
 		counts: newUsageReader(tokenusage.Body, []string{batchUsage}, nil, o),
 	}
 }
@@ -168,7 +170,7 @@ func (d *batchDecoder) addLine(v viewRow) error {
 			return err
 		}
 		if created, _, ok := findFirst(v, []string{"response.body.created", "response.body.created_at"}); ok {
-			if st, ok := readStamp(plain(created)); ok {
+			if st, ok := stamp.ReadISO(plain(created)); ok {
 				trial.created = &st
 			}
 		}
@@ -272,11 +274,14 @@ func (d *batchDecoder) setTimes() {
 		if x.created == nil {
 			return
 		}
-		if i == 0 && d.clock.settle([]stamp{*x.created}) != "" {
-			return
+		var f *fault.Fault
+		if i == 0 {
+			_, f = d.clock.Settle(*x.created)
 		}
-		var why string
-		if times[i], why, _ = d.clock.instant(*x.created); why != "" {
+		if f == nil {
+			times[i], f = d.clock.Instant(*x.created)
+		}
+		if f != nil {
 			return
 		}
 	}
@@ -284,7 +289,7 @@ func (d *batchDecoder) setTimes() {
 		x.b.e.Time = times[i]
 	}
 	if len(times) > 0 {
-		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
+		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.Unit()
 		d.s.notes.SayOnce(noteBatchTimes)
 	}
 }

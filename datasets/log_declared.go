@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -184,7 +185,7 @@ func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, er
 			s.absent.mapped(target, target, strings.Join(paths, " | "), target+" in the map of the format", paths)
 		}
 	}
-	decoder.clock.usual = d.unit
+	decoder.clock.Usual = d.unit
 	if decoder.timing = withTimes; d.ended {
 		s.notes.SayOnce(noteEndTimes)
 	}
@@ -312,14 +313,14 @@ func (d declaredFormat) text(v viewRow) {
 // arrival makes the time of the start of the time of the end.
 func (d declaredFormat) arrival(v viewRow) {
 	end, path, ok := findFirst(v, d.fields["time"])
-	st, isStamp := readStamp(plain(end))
-	if !ok || !isStamp || st.style == numeric || st.t.IsZero() {
+	st, isStamp := stamp.ReadISO(plain(end))
+	if !ok || !isStamp || st.Style == stamp.Numeric || st.Time.IsZero() {
 		return
 	}
 	for name, unit := range map[string]time.Duration{"e2e_ms": time.Millisecond, "e2e_s": time.Second} {
 		b := &builder{}
 		if length, _, ok := findFirst(v, d.fields[name]); ok && durationTo(unit, func(b *builder) **time.Duration { return &b.e.E2E })(b, length) == "" {
-			v.put("made_time", st.t.Add(-*b.e.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
+			v.put("made_time", st.Time.Add(-*b.e.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -120,7 +121,8 @@ func TestDeclaredRules(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, _, err := read(strings.NewReader(example("lmcache", "1767323045100", "1500")), Options{}); err == nil || !strings.HasSuffix(err.Error(), sayUnit) {
+	if _, _, err := read(strings.NewReader(example("lmcache", "1767323045100", "1500")), Options{}); err == nil ||
+		!strings.HasSuffix(err.Error(), stamp.SayUnit) {
 		t.Error(err)
 	}
 	const at = "490923h4m5.1s "

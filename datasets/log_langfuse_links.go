@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -165,8 +166,8 @@ func (a *langfuseAgent) awaited(by time.Time, own bool) (before []*langfuseCall,
 func observedTimes(r row) (from, to time.Time) {
 	for names, at := range map[*[]string]*time.Time{&langfuseTimes.start: &from, &langfuseTimes.end: &to} {
 		v, _, _ := findFirst(r, *names)
-		if st, ok := readStamp(plain(v)); ok && st.style != numeric {
-			*at = st.t
+		if st, ok := stamp.ReadISO(plain(v)); ok && st.Style != stamp.Numeric {
+			*at = st.Time
 		}
 	}
 	return from, to

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/stamp"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -106,7 +107,9 @@ func otelFormat() Format {
 
 func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
 	counts := newUsageReader(tokenusage.Relayed, []string{"attributes"}, nil, o)
-	show := func(r row, tell *fault.Notes) (row, error) { return showSpan(r, counts, unitOf(o.TimeUnit), tell) }
+	show := func(r row, tell *fault.Notes) (row, error) {
+		return showSpan(r, counts, stamp.UnitOf(o.TimeUnit), tell)
+	}
 	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"scopeSpans", "spans"}, {"spans"}}
 	calls := func(in rows, known *knownSpans, tell *fault.Notes) rows {
 		members := &memberRows{in: keptRows{in}, lists: lists}

@@ -13,6 +13,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 )
 
 // vllmFields is where the rows that a [vllmRows] makes have their fields.
@@ -173,9 +174,9 @@ var (
 
 // find returns the date in the text before an event, as a stamp and as it would be
 // written with a year.
-func (d *vllmDates) find(prefix string) (st stamp, text string, ok bool) {
+func (d *vllmDates) find(prefix string) (st stamp.Stamp, text string, ok bool) {
 	if text = fullDate.FindString(prefix); text != "" {
-		st, ok = readStamp(text)
+		st, ok = stamp.ReadISO(text)
 		return st, text, ok
 	}
 	face := shortDate.FindString(prefix)
@@ -191,8 +192,8 @@ func (d *vllmDates) find(prefix string) (st stamp, text string, ok bool) {
 	}
 	for _, y := range []int{year, year + 1, year - 1} {
 		text = strconv.Itoa(y) + "-" + face
-		if st, ok = readStamp(text); ok && (d.last.IsZero() || st.t.Sub(d.last).Abs() < 183*24*time.Hour) {
-			d.last = st.t
+		if st, ok = stamp.ReadISO(text); ok && (d.last.IsZero() || st.Time.Sub(d.last).Abs() < 183*24*time.Hour) {
+			d.last = st.Time
 			return st, text, true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -18,7 +19,7 @@ type vllmRequest struct {
 	id        string
 	made      map[string]any
 	line, col int64
-	at        stamp
+	at        stamp.Stamp
 	bytes     int
 	done      bool
 	err       *fault.Fault
@@ -239,8 +240,8 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 	q.done = true
 	at, text, ok := v.dates.find(e.prefix)
 	// Whole seconds would make a latency of zero of most.
-	if ok && at.style == q.at.style && strings.ContainsAny(text, ".,") && !at.t.Before(q.at.t) {
-		q.made["e2e"] = number(strconv.FormatInt(int64(at.t.Sub(q.at.t)), 10))
+	if ok && at.Style == q.at.Style && strings.ContainsAny(text, ".,") && !at.Time.Before(q.at.Time) {
+		q.made["e2e"] = number(strconv.FormatInt(int64(at.Time.Sub(q.at.Time)), 10))
 	}
 	switch e.verb {
 	case vllmAborted:

@@ -122,7 +122,7 @@ func TestVLLMDates(t *testing.T) {
 				out = append(out, "none")
 				continue
 			}
-			out = append(out, st.t.Format("2006-01-02T15:04:05.999"))
+			out = append(out, st.Time.Format("2006-01-02T15:04:05.999"))
 		}
 		return strings.Join(out, " ")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -22,8 +23,7 @@ type mappedDecoder struct {
 	times     []string // paths of the time
 	notices   []notice
 	blockSize int
-	clock     clock
-	sample    []stamp // times of the first records, until the clock is settled
+	clock     stamp.Clock
 	timing    timing
 	sessions  map[string]lastTurn // of a source without times
 	given     bool                // the operator named the field of the input length
@@ -75,14 +75,14 @@ const (
 // newMappedDecoder reads rows of in; first yields the first of them once more,
 // to find the unit of the times.
 func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	d := &mappedDecoder{rows: in, clock: newClock(o), times: m["time"], sessions: map[string]lastTurn{}, s: s}
+	d := &mappedDecoder{rows: in, clock: o.clock(), times: m["time"], sessions: map[string]lastTurn{}, s: s}
 	if o.Bodies {
 		d.bodies = m[bodyAt]
 	}
 	d.fields, d.given = m.withErrors().fields(), o.Map["input_tokens"] != nil
 	d.counts = newMappedCounts(d.fields, o)
 	if o.Map["time"] != nil {
-		d.timing, d.clock.mapped = withTimes, true
+		d.timing, d.clock.Mapped = withTimes, true
 	}
 	s.info.HasText = m["messages"] != nil || m["prompt"] != nil || m["output"] != nil
 	d.setBlockSize(o.BlockSize)
@@ -140,8 +140,8 @@ func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 		}
 		if v, _, ok := findFirst(r, d.times); ok {
 			d.timing = withTimes
-			if st, ok := d.clock.read(plain(v)); ok {
-				d.sample = append(d.sample, st)
+			if st, f := d.clock.Read(plain(v)); f == nil {
+				d.clock.See(st)
 			}
 		}
 	}
@@ -262,22 +262,15 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 	case !ok:
 		return nil
 	}
-	if n, open := v.(openNumber); open && !n.decimal && d.clock.layouts == nil {
+	if n, open := v.(openNumber); open && !n.decimal && !d.clock.HasLayout() {
 		line, col := r.place(p)
 		return fault.Refuse(line, col, "time: "+whichDecimal)
 	}
-	st, ok := d.clock.read(plain(v))
-	if !ok && d.clock.layouts == nil && lacksYear(plain(v)) {
-		line, col := r.place(p)
-		return fault.Refuse(line, col, "time: "+noYear)
+	st, f := d.clock.Read(plain(v))
+	if f == nil {
+		f = d.stampTime(e, st)
 	}
-	if !ok && d.clock.layouts != nil {
-		return badAt(r, p, "time: want a date as --time-format says")
-	}
-	if !ok {
-		return badAt(r, p, "time: want a number that is not negative, or a date such as 2026-01-02T15:04:05Z or 02.01.2026 15:04:05; for another layout say --time-format")
-	}
-	if f := d.stampTime(e, st); f != nil {
+	if f != nil {
 		f.Line, f.Col = r.place(p)
 		return f
 	}
@@ -286,41 +279,28 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 
 // stampTime sets the time of the entry by its stamp, which must be in the declared
 // capture. The place of the fault is the caller's to fill in.
-func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp) *fault.Fault {
+func (d *mappedDecoder) stampTime(e *trace.Entry, st stamp.Stamp) *fault.Fault {
 	t, f := d.instant(st)
 	if f != nil {
 		return f
 	}
 	e.Time = t
-	return d.clock.inCapture(t)
+	return d.clock.InCapture(t)
 }
 
 // instant reads a stamp by the clock of the source, which the first one settles.
-func (d *mappedDecoder) instant(st stamp) (time.Time, *fault.Fault) {
-	if d.clock.style == noStamp {
-		if why := d.clock.settle(append(d.sample, st)); why != "" {
-			return time.Time{}, fault.Refuse(0, 0, why)
+func (d *mappedDecoder) instant(st stamp.Stamp) (time.Time, *fault.Fault) {
+	if !d.clock.Settled() {
+		notes, f := d.clock.Settle(st)
+		if f != nil {
+			return time.Time{}, f
 		}
-		if d.clock.mapped && d.clock.told != 0 && areLengths(d.sample) {
-			d.s.notes.SayOnce(noteLengths)
+		for _, text := range notes {
+			d.s.notes.SayOnce(text)
 		}
-		d.sample = nil
-		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.describe()
-		if d.clock.layout != "" {
-			d.s.notes.SayOnce("dates were read as " + timeFormatFlag(d.clock.layout) + " says")
-		}
-		if d.clock.serial {
-			d.s.notes.SayOnce(noteSerial)
-		}
-		if d.clock.guessed {
-			d.s.notes.SayOnce("times with fractions were taken as seconds: say --time-unit if the unit is another")
-		}
+		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.Unit()
 	}
-	t, why, stop := d.clock.instant(st)
-	if why != "" {
-		return t, &fault.Fault{Reason: why, Stop: stop}
-	}
-	return t, nil
+	return d.clock.Instant(st)
 }
 
 // noteEntry notes what a reader of the result should know of the entry.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 	"reprise/trace/ending"
 )
@@ -192,7 +193,7 @@ type builder struct {
 }
 
 func countOf(s string) (int32, bool) {
-	whole, nano, ok := readDecimal(strings.TrimSpace(s))
+	whole, nano, ok := stamp.Decimal(strings.TrimSpace(s))
 	return int32(whole), ok && nano == 0 && whole >= 0 && whole <= math.MaxInt32
 }
 
@@ -285,7 +286,7 @@ func durationTo(unit time.Duration, at func(*builder) **time.Duration) func(*bui
 				return `want a duration such as "350ms"; for a number name the unit in the target, as in ttft_ms`
 			}
 		} else {
-			whole, nano, ok := readDecimal(strings.TrimSpace(plain(v)))
+			whole, nano, ok := stamp.Decimal(strings.TrimSpace(plain(v)))
 			if !ok || whole < 0 || nano < 0 || whole >= math.MaxInt64/int64(unit) {
 				return "want a number that is not negative"
 			}

@@ -15,6 +15,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 )
 
 // csvRows yields the rows of a CSV input whose first row names the columns. Without such
@@ -142,7 +143,7 @@ func namesNothing(fields []string) bool {
 		if field == strconv.Itoa(i) || field == strconv.Itoa(i+1) {
 			counted++
 		}
-		_, ok := readTime(field)
+		_, ok := stamp.Read(field)
 		values = values || ok
 	}
 	return values && counted < len(fields)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 )
 
 // Each dialect is recognised by the file alone, and said where it is not the usual one.
@@ -156,7 +157,7 @@ func FuzzSniffCSV(f *testing.F) {
 		}
 		for _, mark := range []decimalMark{asWritten, unresolved, point, comma} {
 			got := plain(d.number(number, mark))
-			if _, _, ok := readDecimal(got); got != number && !ok && len(strings.Trim(got, "-.0123456789")) > 0 {
+			if _, _, ok := stamp.Decimal(got); got != number && !ok && len(strings.Trim(got, "-.0123456789")) > 0 {
 				t.Fatalf("%q with mark %d became %q", number, mark, got)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 )
 
 // A written dialect is a way in which programs write CSV.
@@ -201,7 +202,7 @@ func (d writtenDialect) write(rows []tableRow, times writtenTime) []byte {
 	}
 	for i, r := range rows {
 		at := times.text(r.time)
-		if _, _, isNumber := readDecimal(at); isNumber && d.decimal != "" {
+		if _, _, isNumber := stamp.Decimal(at); isNumber && d.decimal != "" {
 			at = strings.Replace(at, ".", d.decimal, 1)
 		}
 		note := ""

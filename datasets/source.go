@@ -10,11 +10,28 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
 // Epoch is the instant that relative times count from.
-var Epoch = time.Unix(0, 0).UTC()
+var Epoch = stamp.Epoch
+
+// ParseCapture reads the begin and the end of a capture window as people type
+// them: two dates, such as those of RFC 3339 or others that logs have, where zone
+// is of dates that name none and nil is UTC; two numbers since 1970, whose size
+// tells their unit; or two durations, such as 0s and 1h, for a source whose clock
+// shows no dates. Errors match [ErrUsage] and quote nothing.
+func ParseCapture(begin, end string, zone *time.Location) (trace.Capture, error) {
+	return stamp.Capture(begin, end, zone)
+}
+
+// clock reads the times of a source by its options.
+func (o Options) clock() stamp.Clock {
+	return stamp.NewClock(stamp.Options{
+		Unit: o.TimeUnit, Layout: o.TimeFormat, Zone: o.TZ, LongSpan: o.AllowLongSpan, Capture: o.Capture,
+	})
+}
 
 // Options say how to read a source. The zero Options detect the format and
 // tolerate no bad record.

@@ -19,7 +19,13 @@ func rowsAt(count int, at func(i int) string) string {
 
 // Times whose numbers are not what they seem are told by their values.
 func TestTimesByEvidence(t *testing.T) {
-	const epoch = 1767323045
+	const (
+		epoch       = 1767323045
+		noteSerial  = "times were read as the dates of a spreadsheet"
+		whySerial   = "the times may be the dates of a spreadsheet"
+		noteLengths = "is time mapped to a duration?"
+		whyLengths  = "the times go up and down from record to record"
+	)
 	serial := func(seconds float64) string {
 		return fmt.Sprintf("%.10f", 46024+seconds/86400)
 	}

@@ -2,90 +2,11 @@ package datasets
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 	_ "time/tzdata" // the tests name zones
 )
-
-func TestReadStamp(t *testing.T) {
-	at := func(s string) time.Time {
-		v, err := time.Parse(time.RFC3339Nano, s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-	for in, want := range map[string]stamp{
-		"0":                                  {style: numeric},
-		"27482":                              {style: numeric, whole: 27482},
-		" 1.5 ":                              {style: numeric, whole: 1, nano: 500_000_000},
-		"1700000000.123456789":               {style: numeric, whole: 1700000000, nano: 123456789},
-		"1700000000.1234567894":              {style: numeric, whole: 1700000000, nano: 123456789},
-		"0.9999999995":                       {style: numeric, whole: 1},
-		"1.7e9":                              {style: numeric, whole: 1700000000},
-		"2.5e-3":                             {style: numeric, nano: 2_500_000},
-		"9223372036854775807":                {style: numeric, whole: 9223372036854775807},
-		"2023-11-16 18:17:03.9799600":        {style: local, t: at("2023-11-16T18:17:03.97996Z")},
-		"2023-11-16 18:17:03":                {style: local, t: at("2023-11-16T18:17:03Z")},
-		"2024-02-29T23:59:59.999999999Z":     {style: zoned, t: at("2024-02-29T23:59:59.999999999Z")},
-		"2024-05-10 00:00:00+00:00":          {style: zoned, t: at("2024-05-10T00:00:00Z")},
-		"2024-05-10 00:00:00.009930 +0530":   {style: zoned, t: at("2024-05-09T18:30:00.00993Z")},
-		"2024-05-10t00:00:00,5-08":           {style: zoned, t: at("2024-05-10T08:00:00.5Z")},
-		"2024-05-10 00:00:00.5 UTC":          {style: zoned, t: at("2024-05-10T00:00:00.5Z")},
-		"":                                   {},
-		"-1":                                 {},
-		"-0.5":                               {},
-		"1e30":                               {},
-		"NaN":                                {},
-		"Infinity":                           {},
-		"0x10":                               {},
-		"+5":                                 {},
-		"1_000":                              {},
-		"1.2.3":                              {},
-		"9223372036854775808":                {},
-		"9223372036854775807.9999999999":     {},
-		"2023-11-16":                         {},
-		"2023-11-31 18:17:03":                {},
-		"2023-02-29 18:17:03":                {},
-		"2023-11-16 24:00:00":                {},
-		"2023-11-16 18:17:60":                {},
-		"2023-11-16 18:17":                   {},
-		"2023-11-16 18:17:03.":               {},
-		"2023-11-16 18:17:03 CET":            {},
-		"2023-11-16 18:17:03+24:00":          {},
-		"2023-11-16 18:17:03+1:00":           {},
-		"2023-11-16 18:17:03Z trailing":      {},
-		"2023/11/16 18:17:03":                {},
-		"２０２３-11-16 18:17:03":                {},
-		"2023-11-16 18:17:03.97996000000000": {style: local, t: at("2023-11-16T18:17:03.97996Z")},
-	} {
-		got, ok := readStamp(in)
-		if ok != (want.style != noStamp) || ok && (got.style != want.style || got.whole != want.whole || got.nano != want.nano || !got.t.Equal(want.t)) {
-			t.Errorf("%q: %+v, %v; want %+v", in, got, ok, want)
-		}
-	}
-}
-
-// Dates agree with time.Parse, to the nanosecond.
-func TestReadDateAgreesWithTimeParse(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 1))
-	for range 20_000 {
-		zone := time.FixedZone("", (r.IntN(24*60)-12*60)*60)
-		want := time.Unix(r.Int64N(1<<32), r.Int64N(1e9)).In(zone)
-		for _, layout := range []string{time.RFC3339Nano, "2006-01-02 15:04:05.000000000-0700", "2006-01-02 15:04:05.999999 -07:00"} {
-			in := want.Format(layout)
-			parsed, err := time.Parse(layout, in)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, ok := readStamp(in); !ok || got.style != zoned || !got.t.Equal(parsed) {
-				t.Fatalf("%q: %v, want %v", in, got.t, parsed)
-			}
-		}
-	}
-}
 
 func openAI(times ...string) string {
 	var b strings.Builder
@@ -172,33 +93,6 @@ func TestClock(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// Every instant of a year is found from its local time, but for those that
-// come twice or never.
-func TestInZoneFindsEveryInstant(t *testing.T) {
-	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "UTC"} {
-		zone, err := time.LoadLocation(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ambiguous := 0
-		begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		for at := begin; at.Before(begin.AddDate(1, 0, 0)); at = at.Add(7 * time.Minute) {
-			l := at.In(zone)
-			face := time.Date(l.Year(), l.Month(), l.Day(), l.Hour(), l.Minute(), l.Second(), 0, time.UTC)
-			switch got, why := inZone(face, zone); {
-			case strings.Contains(why, "ambiguous"):
-				ambiguous++
-			case why != "" || !got.Equal(at):
-				t.Fatalf("%s %v: %v, %s", name, face, got, why)
-			}
-		}
-		// An hour twice is 17 steps of 7 minutes, give or take one.
-		if want := map[string]int{"Europe/Berlin": 17, "America/New_York": 17, "Australia/Lord_Howe": 8}[name]; ambiguous < want-1 || ambiguous > want+1 {
-			t.Errorf("%s: %d ambiguous instants, want about %d", name, ambiguous, want)
-		}
 	}
 }
 

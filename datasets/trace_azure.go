@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/stamp"
 )
 
 // azureFields maps the columns of the Azure LLM inference traces.
@@ -72,7 +73,7 @@ func azure2024Format() Format {
 				continue
 			}
 			if st, ok := stampAt(r, azureFields["time"]); ok {
-				return st.style == zoned
+				return st.Style == stamp.Zoned
 			}
 		}
 		return false

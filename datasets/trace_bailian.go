@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -53,8 +54,8 @@ func bailianFormat() Format {
 			}
 			mapped.require()
 			mapped.setBlockSize(BailianBlock)
-			if mapped.clock.told == 0 {
-				mapped.clock.told = time.Second // also without a fraction
+			if mapped.clock.Told == 0 {
+				mapped.clock.Told = time.Second // also without a fraction
 			}
 			for i := range mapped.fields {
 				mapped.fields[i].required = mapped.fields[i].required && mapped.fields[i].name != "class"
@@ -107,7 +108,7 @@ func (s *bailianStep) set(b *builder, r row) error {
 		if !ok && !f.required {
 			continue
 		}
-		whole, nano, ok := readDecimal(plain(v))
+		whole, nano, ok := stamp.Decimal(plain(v))
 		if !ok || nano != 0 {
 			return badAt(r, f.name, f.name+": want a whole number")
 		}

@@ -79,7 +79,7 @@ func openBasetenParquet(p *parquetFile, o Options, s *Source) (decoder, error) {
 
 func basetenMapped(d *mappedDecoder) *mappedDecoder {
 	if d != nil {
-		d.clock.usual = time.Millisecond
+		d.clock.Usual = time.Millisecond
 		d.timing = withTimes
 	}
 	return d

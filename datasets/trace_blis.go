@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -223,7 +224,7 @@ func (d *blisDecoder) setDerived(e *trace.Entry, r row) error {
 		if !ok {
 			continue
 		}
-		whole, nano, ok := readDecimal(plain(v))
+		whole, nano, ok := stamp.Decimal(plain(v))
 		if !ok || nano != 0 || whole < 0 || whole > math.MaxInt32 && !strings.HasSuffix(name, "_us") {
 			return badAt(r, name, name+": want a whole number that is not negative")
 		}

@@ -58,8 +58,8 @@ func burstGPTFormat() Format {
 				return nil, err
 			}
 			d.timing = withTimes
-			if d.clock.told == 0 {
-				d.clock.told = time.Second
+			if d.clock.Told == 0 {
+				d.clock.Told = time.Second
 			}
 			for i := range d.fields {
 				f := &d.fields[i]

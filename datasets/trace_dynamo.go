@@ -243,7 +243,7 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 			return nil, err
 		}
 		if seconds {
-			d.clock.told = time.Second
+			d.clock.Told = time.Second
 		}
 	}
 	return d, nil
@@ -257,8 +257,8 @@ func openDialect(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source)
 	if err != nil {
 		return nil, err
 	}
-	if mapped.clock.told == 0 {
-		mapped.clock.told = time.Millisecond // also with a fraction
+	if mapped.clock.Told == 0 {
+		mapped.clock.Told = time.Millisecond // also with a fraction
 	}
 	mapped.fields = append(mapped.fields,
 		field{target: target{name: "delay", set: durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Think })}, paths: []string{"delay", "delay_ms"}},
@@ -399,7 +399,7 @@ func (d *dialectDecoder) follow(b *builder, r row, before *turnState) error {
 		return badAt(r, delay, "its delay is too long")
 	default:
 		e.Time, d.early = after.Add(wait), true
-		if why := d.clock.trackSpan(e.Time); why != "" {
+		if why := d.clock.TrackSpan(e.Time); why != "" {
 			line, col := r.place("")
 			return fault.Refuse(line, col, why)
 		}

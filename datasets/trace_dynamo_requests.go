@@ -78,7 +78,7 @@ func dynamoRequestsFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			mapped.timing, mapped.clock.told = withTimes, time.Millisecond
+			mapped.timing, mapped.clock.Told = withTimes, time.Millisecond
 			d.steppedDecoder = steppedDecoder{mappedDecoder: mapped, step: d}
 			return d, nil
 		},

@@ -40,7 +40,7 @@ func evalscopeFormat() Format {
 			}
 			d.rows = evalscopeRows{d.rows.(jsonRows)}
 			d.timing = withTimes
-			d.clock.usual, d.clock.fractions = time.Second, true
+			d.clock.Usual, d.clock.Fractions = time.Second, true
 			return d, nil
 		},
 	}

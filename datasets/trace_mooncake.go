@@ -12,6 +12,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -63,13 +64,13 @@ func mooncakeFormat() Format {
 			size := cmp.Or(o.BlockSize, before, mooncakeBlocks(head))
 			noteBlocks(size, o, s)
 			mapped.setBlockSize(size)
-			mapped.clock.usual, mapped.clock.always = time.Millisecond, true
+			mapped.clock.Usual, mapped.clock.Always = time.Millisecond, true
 			seconds, err := inSeconds(head, o, s)
 			if err != nil {
 				return nil, err
 			}
 			if seconds {
-				mapped.clock.usual = time.Second
+				mapped.clock.Usual = time.Second
 			}
 			return &mooncakeDecoder{mapped: mapped, size: size, lines: mapped.rows.(jsonRows).records}, nil
 		},
@@ -106,7 +107,7 @@ func inSeconds(head []byte, o Options, s *Source) (bool, error) {
 		return false, nil
 	case latest-earliest > maxMooncakeGap*float64(rows):
 		return false, fault.Refuse(1, 1,
-			"the times have fractions, as seconds have, and are too far apart for seconds: "+sayUnit)
+			"the times have fractions, as seconds have, and are too far apart for seconds: "+stamp.SayUnit)
 	}
 	s.notes.SayOnce(noteFractions)
 	return true, nil
@@ -208,7 +209,7 @@ func (d *mooncakeDecoder) fast(raw []byte) (e trace.Entry, ok bool) {
 		}
 		d.mapped.s.rest = withRest
 	}
-	if d.mapped.stampTime(&e, stamp{style: numeric, whole: int64(at)}) != nil {
+	if d.mapped.stampTime(&e, stamp.Stamp{Style: stamp.Numeric, Whole: int64(at)}) != nil {
 		return e, false
 	}
 	n := len(p.ids)

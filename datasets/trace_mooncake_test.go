@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -63,7 +64,8 @@ func TestMooncakeBlocksAreFound(t *testing.T) {
 		}
 		notesAre(t, info, c.notes...)
 	}
-	if _, _, err := read(strings.NewReader(row("0.0", 600, 2)+row("90000.0", 600, 2)), Options{}); err == nil || !strings.Contains(err.Error(), sayUnit) {
+	if _, _, err := read(strings.NewReader(row("0.0", 600, 2)+row("90000.0", 600, 2)), Options{}); err == nil ||
+		!strings.Contains(err.Error(), stamp.SayUnit) {
 		t.Errorf("times a day apart: %v", err)
 	}
 	lengths := `{"timestamp": 0.25, "input_length": 600, "output_length": 1}` + "\n" + `{"timestamp": 1.5, "input_length": 600, "output_length": 1}` + "\n"
@@ -206,6 +208,38 @@ func TestDigits(t *testing.T) {
 	for _, in := range []string{"", "a", "01", "00000000", "000000001", "-1", "+1", " 1", "\xb01", "10000000000000000000"} {
 		if n, end := digits([]byte(in), 0); end != 0 {
 			t.Errorf("%q is %d", in, n)
+		}
+	}
+}
+
+// Lines as the release and other tools write them are read by hand, and others are left
+// to the general decoder.
+func TestMooncakeLinesReadByHand(t *testing.T) {
+	for in, want := range map[string]bool{
+		`{"timestamp": 5, "input_length": 1025, "output_length": 3, "hash_ids": [0, 1, 2]}`:                  true,
+		`{"timestamp":5,"input_length":1025,"output_length":3,"hash_ids":[0,1,2]}`:                           true,
+		"{ \"timestamp\" :\t5 , \"input_length\": 1025, \"output_length\": 3, \"hash_ids\": [ 0 , 1,\t2 ] }": true,
+		`{"timestamp": 5, "input_length": 0, "output_length": 0, "hash_ids": []}`:                            true,
+		`{"timestamp": 999999999, "input_length": 1, "output_length": 0, "hash_ids": [9999999999999999999]}`: true,
+		`{"timestamp": 5, "input_length": 1, "output_length": 0, "hash_ids": [10000000000000000000]}`:        false,
+		`{"timestamp": 5, "input_length": 1024, "output_length": 3, "hash_ids": [0, 1, 2]}`:                  false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 2147483648, "hash_ids": [0]}`:                  false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 2147483647, "hash_ids": [0]}`:                  true,
+		`{"timestamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0,]}`:                          false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0 1]}`:                         false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0`:                             false,
+		`{"timestamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0]} x`:                         false,
+		`{"time stamp": 5, "input_length": 2, "output_length": 3, "hash_ids": [0]}`:                          false,
+		`{"timestamp": 5.5, "input_length": 2, "output_length": 3, "hash_ids": [0]}`:                         false,
+		`{"input_length": 2, "timestamp": 5, "output_length": 3, "hash_ids": [0]}`:                           false,
+	} {
+		s, err := Open(strings.NewReader(`{"timestamp": 1, "input_length": 1, "output_length": 1, "hash_ids": [0]}`+"\n"), Options{Format: "mooncake"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := s.dec.(*fileChain).dec.(*mooncakeDecoder)
+		if _, ok := d.fast([]byte(in)); ok != want {
+			t.Errorf("%s: by hand: %v", in, ok)
 		}
 	}
 }

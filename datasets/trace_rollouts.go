@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -230,7 +231,7 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		if k > 0 {
 			e.Parents, e.Think, e.Tool = []int64{d.entries + int64(k) - 1}, trace.Ptr(time.Duration(0)), trace.Ptr(time.Duration(0))
 			if r.ToolTimes != nil {
-				whole, nano, ok := readDecimal(string(r.ToolTimes[k-1]))
+				whole, nano, ok := stamp.Decimal(string(r.ToolTimes[k-1]))
 				if !ok || whole < 0 || nano < 0 || whole >= 1e9 {
 					return fail(d.keys.toolTimes, d.keys.toolTimes+": want seconds that are not negative")
 				}

@@ -9,6 +9,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -57,7 +58,7 @@ func traceLabFormat() Format {
 			s.info.HasSessions = true
 			d := &traceLabDecoder{
 				rows: jsonRows{record.NewJSONLines(in), s.fields}, fields: traceLabFields.fields(),
-				times: &mappedDecoder{clock: newClock(o), s: s}, sessions: map[string]lastRound{}, s: s,
+				times: &mappedDecoder{clock: o.clock(), s: s}, sessions: map[string]lastRound{}, s: s,
 			}
 			for i := range d.fields {
 				name := d.fields[i].name
@@ -177,7 +178,7 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 	events := make([]event, len(list))
 	for i, v := range list {
 		fields, _ := v.(map[string]any)
-		st, ok := readStamp(plain(fields["timestamp"]))
+		st, ok := stamp.ReadISO(plain(fields["timestamp"]))
 		if !ok {
 			return e, badAt(r, "timing_events", wantEvents)
 		}
@@ -209,7 +210,7 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 	if e.begin.IsZero() {
 		return e, badAt(r, "timing_events", "it has no time")
 	}
-	if f := d.times.clock.inCapture(e.arrival()); f != nil {
+	if f := d.times.clock.InCapture(e.arrival()); f != nil {
 		f.Line, f.Col = r.place("timing_events")
 		return e, f
 	}
@@ -368,7 +369,7 @@ func (d *sessionsDecoder) readRound(r row) (e trace.Entry, why string) {
 // readMillis reads a time of at most ten years.
 func readMillis(r row, column string) (time.Duration, bool) {
 	v, _ := r.value(column)
-	whole, nano, ok := readDecimal(strings.TrimSpace(plain(v)))
+	whole, nano, ok := stamp.Decimal(strings.TrimSpace(plain(v)))
 	if !ok || whole < 0 || nano < 0 || whole > int64(maxPool/time.Millisecond) {
 		return 0, false
 	}

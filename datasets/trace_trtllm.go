@@ -13,6 +13,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -343,7 +344,7 @@ func (p *trtllmPlan) milliseconds(n *json.Number, path string) (d time.Duration)
 	if n == nil {
 		return 0
 	}
-	whole, nano, ok := readDecimal(string(*n))
+	whole, nano, ok := stamp.Decimal(string(*n))
 	if !ok || whole < 0 || nano < 0 || whole >= 1e12 {
 		p.fail(path, "want milliseconds that are not negative")
 		return 0

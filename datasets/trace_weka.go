@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
 
@@ -94,9 +95,10 @@ func wekaFormat() Format {
 }
 
 func openWeka(in record.Reader, o Options, s *Source) *wekaDecoder {
-	d := &wekaDecoder{s: s, in: in, clock: newClock(o), global: map[uint64]uint64{}, trunks: map[wekaTrunk][]uint64{}}
-	d.clock.told, d.clock.style, d.clock.unit = time.Second, numeric, time.Second
-	s.info.HasTimes, s.info.SessionTimes, s.info.TimeUnit = true, true, unitName(time.Second)
+	d := &wekaDecoder{s: s, in: in, clock: o.clock(), global: map[uint64]uint64{}, trunks: map[wekaTrunk][]uint64{}}
+	d.clock.Told = time.Second
+	_, _ = d.clock.Settle(stamp.Stamp{Style: stamp.Numeric}) // in a unit that is told nothing is open
+	s.info.HasTimes, s.info.SessionTimes, s.info.TimeUnit = true, true, d.clock.Unit()
 	s.info.HasSessions, s.info.BlocksHashed = true, true
 	s.notes.SayOnce("times count from the start of each conversation, and the source does not tell when that was")
 	return d
@@ -117,7 +119,7 @@ func isWeka(head *sample) bool {
 type wekaDecoder struct {
 	s       *Source
 	in      record.Reader
-	clock   clock
+	clock   stamp.Clock
 	ids     uint64            // how many are in use
 	global  map[uint64]uint64 // new ids by those of files whose scope is global
 	trunks  map[wekaTrunk][]uint64
@@ -231,9 +233,10 @@ func (d *wekaDecoder) appendEntries(dst []trace.Entry, c *wekaConversation,
 			thread = len(threads)
 			threads[call.thread] = thread
 		}
-		t, why, stop := d.clock.instant(stamp{style: numeric, whole: int64(call.at / time.Second), nano: int64(call.at % time.Second)})
-		if why != "" {
-			return dst, &fault.Fault{Reason: why, Stop: stop}
+		at := stamp.Stamp{Style: stamp.Numeric, Whole: int64(call.at / time.Second), Nano: int64(call.at % time.Second)}
+		t, f := d.clock.Instant(at)
+		if f != nil {
+			return dst, f
 		}
 		e := call.entry(models)
 		e.Time, e.Session, e.Thread, e.Turn = t, session, trace.Ptr(int32(thread)), trace.Ptr(turns[thread])

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"reprise/datasets/internal/stamp"
 )
 
 // A wekaCall is a request of a conversation with its instants and the requests
@@ -262,7 +264,7 @@ func readSeconds(n *number) (time.Duration, bool) {
 	if n == nil {
 		return 0, false
 	}
-	whole, nano, ok := readDecimal(string(*n))
+	whole, nano, ok := stamp.Decimal(string(*n))
 	if !ok || whole < 0 || nano < 0 || whole >= 1e9 {
 		return 0, false
 	}

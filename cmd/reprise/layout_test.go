@@ -36,7 +36,7 @@ var mayImport = map[string]string{
 	"trace/shard":       "trace trace/recording trace/objectstore",
 	"trace/fleet":       "trace trace/block trace/sample",
 	"trace/breaker":     "trace trace/block trace/page",
-	"datasets": "datasets/internal/fault datasets/internal/record trace trace/arrowipc trace/strictyaml " +
+	"datasets": "datasets/internal/fault datasets/internal/record datasets/internal/stamp trace trace/arrowipc trace/strictyaml " +
 		"trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
 	"datasets/demolog":   "",
 	"datasets/record":    "trace trace/ending trace/recording replay/openai trace/usage",
@@ -93,6 +93,7 @@ var mayImport = map[string]string{
 	"examples/race/truth":      "",
 
 	"datasets/internal/record": "datasets/internal/fault trace/nonfinite",
+	"datasets/internal/stamp":  "datasets/internal/fault trace",
 	"datasets/internal/fault":  "trace",
 
 	"trace/token/internal/jinja":     "",

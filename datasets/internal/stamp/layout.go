@@ -1,4 +1,4 @@
-package datasets
+package stamp
 
 import (
 	"fmt"
@@ -27,13 +27,13 @@ var monthNames = []string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug"
 // order with a year of four digits, and behind it the time of day on 24 hours or
 // with AM and PM, perhaps with a fraction and a zone. Where nothing in it says which
 // number is the day, the stamp has both readings.
-func readWrittenDate(s string) (stamp, bool) {
+func readWrittenDate(s string) (Stamp, bool) {
 	r := dateReading{s: strings.TrimSpace(s), month: -1}
 	r.weekday()
 	if !r.date() || !r.timeOfDay() {
-		return stamp{}, false
+		return Stamp{}, false
 	}
-	st := stamp{style: local, sep: r.sep}
+	st := Stamp{Style: local, sep: r.sep}
 	offset := time.Duration(0)
 	if r.s != "" {
 		space := len(r.s) - len(strings.TrimLeft(r.s, " "))
@@ -44,9 +44,9 @@ func readWrittenDate(s string) (stamp, bool) {
 		r.format.WriteString(r.s[:space] + conversion)
 		var ok bool
 		if offset, ok = readZone(zone); !ok || zone == "z" { // which no layout has
-			return stamp{}, false
+			return Stamp{}, false
 		}
-		st.style = zoned
+		st.Style = Zoned
 	}
 	st.layout = r.format.String()
 	at := func(year, month, day int) time.Time {
@@ -58,16 +58,16 @@ func readWrittenDate(s string) (stamp, bool) {
 	}
 	switch f := r.fields; {
 	case r.month == 0:
-		st.t = at(f[2], f[0], f[1])
+		st.Time = at(f[2], f[0], f[1])
 	case r.month == 1:
-		st.t = at(f[2], f[1], f[0])
+		st.Time = at(f[2], f[1], f[0])
 	case f[0] >= 1000:
-		st.t = at(f[0], f[1], f[2])
+		st.Time = at(f[0], f[1], f[2])
 	default:
 		st.open = true
-		st.t, st.swapped = at(f[2], f[1], f[0]), at(f[2], f[0], f[1])
+		st.Time, st.Swapped = at(f[2], f[1], f[0]), at(f[2], f[0], f[1])
 	}
-	return st, !st.t.IsZero() || !st.swapped.IsZero()
+	return st, !st.Time.IsZero() || !st.Swapped.IsZero()
 }
 
 // weekday passes over the name of a day.
@@ -226,8 +226,8 @@ func monthFirst(layout string) string {
 
 // settleOrder decides from the first stamps whether the day or the month comes
 // first in dates that leave it open. It returns why it cannot, or "".
-func (c *clock) settleOrder(sample []stamp) string {
-	var open *stamp
+func (c *Clock) settleOrder(sample []Stamp) string {
+	var open *Stamp
 	dayFirst, month := false, false
 	for i := range sample {
 		s := &sample[i]
@@ -237,8 +237,8 @@ func (c *clock) settleOrder(sample []stamp) string {
 		if open == nil {
 			open = s
 		}
-		dayFirst = dayFirst || s.swapped.IsZero()
-		month = month || s.t.IsZero()
+		dayFirst = dayFirst || s.Swapped.IsZero()
+		month = month || s.Time.IsZero()
 	}
 	switch {
 	case open == nil:
@@ -253,7 +253,7 @@ func (c *clock) settleOrder(sample []stamp) string {
 	default:
 		const day = "2 January 2006"
 		return fmt.Sprintf("the dates can be read in two ways, and none of the first ones decides. Choose one:\n  %s reads the first as %s\n  %s reads it as %s",
-			timeFormatFlag(open.layout), open.t.Format(day), timeFormatFlag(monthFirst(open.layout)), open.swapped.Format(day))
+			timeFormatFlag(open.layout), open.Time.Format(day), timeFormatFlag(monthFirst(open.layout)), open.Swapped.Format(day))
 	}
 	return ""
 }
@@ -270,16 +270,16 @@ const (
 )
 
 // inOrder takes the reading of a stamp that the order of the source asks for.
-func (c *clock) inOrder(s stamp) (stamp, string) {
+func (c *Clock) inOrder(s Stamp) (Stamp, string) {
 	switch {
 	case !s.open:
 		return s, ""
 	case c.order == openOrder:
 		return s, "its date is written in another way than in the records before it"
 	case c.order == monthIsFirst:
-		s.t = s.swapped
+		s.Time = s.Swapped
 	}
-	if s.t.IsZero() {
+	if s.Time.IsZero() {
 		return s, "its date has the day and the month in another order than the records before it; where they are right, name the layout with --time-format"
 	}
 	return s, ""
@@ -318,7 +318,7 @@ func timeLayouts(format string) ([]string, error) {
 }
 
 // readByLayout reads a date by the first of some layouts that fits.
-func readByLayout(layouts []string, s string) (stamp, bool) {
+func readByLayout(layouts []string, s string) (Stamp, bool) {
 	s = strings.TrimSpace(s)
 	for _, layout := range layouts {
 		t, err := time.Parse(layout, s)
@@ -327,13 +327,21 @@ func readByLayout(layouts []string, s string) (stamp, bool) {
 		}
 		style := local
 		if strings.Contains(layout, "07") || strings.Contains(layout, "MST") {
-			style = zoned
+			style = Zoned
 		}
 		// An abbreviation that is not known is taken for an offset of zero.
-		if name, offset := t.Zone(); style == zoned && offset == 0 && strings.Contains(layout, "MST") && name != "UTC" && name != "GMT" {
-			return stamp{}, false
+		if name, offset := t.Zone(); style == Zoned && offset == 0 && strings.Contains(layout, "MST") &&
+			name != "UTC" && name != "GMT" {
+			return Stamp{}, false
 		}
-		return stamp{style: style, t: t.UTC()}, true
+		return Stamp{Style: style, Time: t.UTC()}, true
 	}
-	return stamp{}, false
+	return Stamp{}, false
+}
+
+// CheckLayout reports a layout of dates that is none, in the conversions of strptime or as of
+// package time. It matches [fault.ErrUsage].
+func CheckLayout(format string) error {
+	_, err := timeLayouts(format)
+	return err
 }

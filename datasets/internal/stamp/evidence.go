@@ -1,4 +1,4 @@
-package datasets
+package stamp
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // coarse returns why epochs cannot be used that are all multiples of a step of more than a
 // minute that no clock has: what a 32-bit float leaves of them, or too few digits. Logs by the
 // minute are multiples of one.
-func coarse(sample []stamp, unit time.Duration) (why string) {
+func coarse(sample []Stamp, unit time.Duration) (why string) {
 	if len(sample) < 4 {
 		return ""
 	}
@@ -19,14 +19,14 @@ func coarse(sample []stamp, unit time.Duration) (why string) {
 	var step int64
 	distinct := map[int64]bool{}
 	for _, s := range sample {
-		if s.style != numeric || s.nano != 0 {
+		if s.Style != Numeric || s.Nano != 0 {
 			return ""
 		}
-		for a := s.whole; a != 0; {
+		for a := s.Whole; a != 0; {
 			step, a = a, step%max(a, 1)
 		}
-		if distinct[s.whole] = true; step == 0 {
-			step = s.whole
+		if distinct[s.Whole] = true; step == 0 {
+			step = s.Whole
 		}
 	}
 	enough := len(distinct) > 2 || len(sample) >= 20 || len(distinct) == 2 && step%(128*perSecond) == 0
@@ -52,29 +52,29 @@ var serialEpoch = time.Date(1899, 12, 30, 0, 0, 0, 0, time.UTC)
 // isSerial tells the dates of a spreadsheet, which are days and parts of them: numbers of their
 // size whose parts are whole seconds of a day, or whole milliseconds. unclear is true of numbers
 // that may be such dates or seconds.
-func isSerial(sample []stamp) (is, unclear bool) {
+func isSerial(sample []Stamp) (is, unclear bool) {
 	if len(sample) < 3 {
 		return false, false
 	}
 	parts, seconds, millis, finer := 0, 0, 0, 0
-	least, most := sample[0].whole, sample[0].whole
+	least, most := sample[0].Whole, sample[0].Whole
 	for _, s := range sample {
-		if s.style != numeric || s.whole < firstSerial || s.whole > lastSerial {
+		if s.Style != Numeric || s.Whole < firstSerial || s.Whole > lastSerial {
 			return false, false
 		}
-		least, most = min(least, s.whole), max(most, s.whole)
-		if s.nano == 0 {
+		least, most = min(least, s.Whole), max(most, s.Whole)
+		if s.Nano == 0 {
 			continue
 		}
 		parts++
-		in := float64(s.nano) / 1e9 * 86400
+		in := float64(s.Nano) / 1e9 * 86400
 		if math.Abs(in-math.Round(in)) < 1e-3 {
 			seconds++
 		}
 		if in *= 1000; math.Abs(in-math.Round(in)) < 0.1 {
 			millis++
 		}
-		if s.nano%1e5 != 0 {
+		if s.Nano%1e5 != 0 {
 			finer++ // than seconds usually are, and not finer than Excel's
 		}
 	}
@@ -89,12 +89,12 @@ func isSerial(sample []stamp) (is, unclear bool) {
 }
 
 // readSerial reads the date of a spreadsheet, to the millisecond.
-func readSerial(s stamp) (time.Time, bool) {
-	if s.style != numeric || s.whole < firstSerial || s.whole > lastSerial {
+func readSerial(s Stamp) (time.Time, bool) {
+	if s.Style != Numeric || s.Whole < firstSerial || s.Whole > lastSerial {
 		return time.Time{}, false
 	}
-	in := time.Duration(math.Round(float64(s.nano)/1e9*86400e3)) * time.Millisecond
-	return serialEpoch.AddDate(0, 0, int(s.whole)).Add(in), true
+	in := time.Duration(math.Round(float64(s.Nano)/1e9*86400e3)) * time.Millisecond
+	return serialEpoch.AddDate(0, 0, int(s.Whole)).Add(in), true
 }
 
 const (
@@ -108,20 +108,20 @@ const (
 // areLengths reports whether small numbers look like lengths of time: of many records a good
 // part has less than the one half of all records before it. Logs that are written when requests
 // end are out of order too, but go up in the long run.
-func areLengths(sample []stamp) bool {
+func areLengths(sample []Stamp) bool {
 	half := len(sample) / 2
 	if half < 10 {
 		return false
 	}
 	falls := 0
 	for i, s := range sample {
-		if s.style != numeric || s.whole >= 1e8 {
+		if s.Style != Numeric || s.Whole >= 1e8 {
 			return false
 		}
 		if i < half {
 			continue
 		}
-		if before := sample[i-half]; s.whole < before.whole || s.whole == before.whole && s.nano < before.nano {
+		if before := sample[i-half]; s.Whole < before.Whole || s.Whole == before.Whole && s.Nano < before.Nano {
 			falls++
 		}
 	}
