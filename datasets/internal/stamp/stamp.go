@@ -1,5 +1,13 @@
 // Package stamp reads the times of a source: a [Stamp] is a time as it is written, and a [Clock] turns
 // those of one source into instants, once the first records have shown how it writes them.
+//
+// # Files
+//
+//   - stamp.go: numbers, dates of RFC 3339 and their variants, units of epochs
+//   - iso.go: the other dates of ISO 8601, by week, by day and without marks; the year behind the time
+//   - layout.go: day and month in numbers, AM and PM, month names; layouts that are told
+//   - evidence.go: numbers that are no times: epochs in 32-bit floats, spreadsheets, lengths of time
+//   - clock.go: the clock of a source; the declared capture window
 package stamp
 
 import (
