@@ -2,6 +2,7 @@ package synth
 
 import (
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -85,7 +86,11 @@ func leftAt(rows []trace.Request, k int) map[int][]int {
 // Documents are as long in the workload as in the trace, and about as many requests are about each:
 // those about rare ones are exchanged.
 func TestTemplatesKeepLengthAndPopularity(t *testing.T) {
-	for seed := range uint64(3) {
+	seeds := uint64(1)
+	if os.Getenv("REPRISE_TEST_LONG") != "" {
+		seeds = 3
+	}
+	for seed := range seeds {
 		rows := documents(seed, 1500)
 		m := fitted(t, rows, trace.Meta{BlockSize: 16}, 10, seed)
 		got := generated(t, m, Options{Seed: seed})

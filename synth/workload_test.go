@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -129,6 +130,9 @@ func TestWorkloadRows(t *testing.T) {
 // A next turn goes to a session whose pause may be over. Arrivals are drawn
 // apart from sessions, so not every turn finds one.
 func TestPausesFitArrivals(t *testing.T) {
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
+	}
 	m := fitted(t, talk{block: 16, models: 1, sessions: true}.rows(3, 3000), trace.Meta{BlockSize: 16, Sessions: "source"}, 10, 1)
 	rows := generated(t, m, Options{Seed: 1})
 	later, early := 0, 0
@@ -152,7 +156,11 @@ func TestProfileAgreesWithWorkload(t *testing.T) {
 		{block: 16, models: 1}, {block: 16, models: 3, users: 4}, {block: 4, models: 2, failed: true}, {block: 1, models: 1},
 		{block: 16, models: 2, sessions: true},
 	} {
-		for _, o := range []Options{{Seed: 1}, {Seed: 2, Users: 3}, {Seed: 3, Users: 7, Requests: 1000}, {Seed: 4, Requests: 90}} {
+		options := []Options{{Seed: 2, Users: 3}, {Seed: 4, Requests: 90}}
+		if os.Getenv("REPRISE_TEST_LONG") != "" {
+			options = append(options, Options{Seed: 1}, Options{Seed: 3, Users: 7, Requests: 1000})
+		}
+		for _, o := range options {
 			t.Run(fmt.Sprintf("%+v/%+v", k, o), func(t *testing.T) {
 				m := fitted(t, k.rows(o.Seed, 400), trace.Meta{BlockSize: k.block}, 5, 1)
 				w, err := m.Generate(t.Context(), o)

@@ -20,7 +20,7 @@ var noNumber = regexp.MustCompile(`(^|[ >|:])[-+]?(NaN|Inf)([ <|,%]|$)`)
 // A statistic of nothing is no value and no fault: whichever groups are empty and whichever figures
 // are missing, each format and page is written, and its readers take it.
 func TestStatisticsOfNothing(t *testing.T) {
-	for seed := range uint64(80) {
+	for seed := range uint64(25) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		rows := make([]result.Result, []int{0, 1, 2, 7, 40}[rng.IntN(5)])
 		users, lacks := rng.IntN(4), []float64{0, .3, .7, 1}[rng.IntN(4)]

@@ -312,6 +312,9 @@ func stillNoise(seed byte) func() *dp.Noise {
 // The mechanisms of releases keep their ε, and show what they can of it: so a fifth more than is
 // claimed would be noticed. REPRISE_TEST_DP=1 plays 200,000 runs a side with noise of this process.
 func TestNoiseKeepsEpsilon(t *testing.T) {
+	if os.Getenv("REPRISE_TEST_LONG") == "" {
+		t.Skip("long: set REPRISE_TEST_LONG=1")
+	}
 	t.Parallel()
 	games, err := noiseGames()
 	if err != nil {

@@ -284,7 +284,7 @@ func checkTimes(t *testing.T, made []int64, n int, span int64) {
 
 func TestCascadeTimesAnyCountAndSpan(t *testing.T) {
 	r := Stream(3, "property")
-	for range 100 {
+	for range 30 {
 		fitSpan := int64(1000) << r.IntN(30)
 		times := make([]int64, 2+r.IntN(400))
 		for i := range times {
