@@ -432,7 +432,7 @@ func (f *sweepFlags) ladder() (bench.Ladder, error) {
 
 // leastAttainment is what --slo asks of a load where no contract says more: the share of requests
 // for which DistServe (Zhong et al., OSDI 2024) and those who compare with it find the highest rate.
-const leastAttainment = "attainment >= 90%"
+const leastAttainment = "goodput >= 90%"
 
 // options say how each level is judged.
 func (f *sweepFlags) options() (o report.Options, err error) {

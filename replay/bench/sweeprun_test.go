@@ -372,3 +372,17 @@ func TestUnjudgedIsNoFailure(t *testing.T) {
 		}
 	}
 }
+
+// A folder of an earlier version goes on under the contract that it had, whose clauses had another name.
+func TestClausesOfEarlierVersions(t *testing.T) {
+	c, err := contract.Parse("c", []byte("clauses: [{clause: attainment >= 90%, slo: 'ttft:1s'}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for clause, same := range map[string]bool{"attainment >= 90% (ttft:1s)": true, "goodput >= 90% (ttft:1s)": true, "attainment >= 91% (ttft:1s)": false} {
+		r := SweepResult{Contract: []string{clause}}
+		if err := r.SameContract(&c); (err == nil) != same {
+			t.Errorf("%s: %v", clause, err)
+		}
+	}
+}
