@@ -90,7 +90,7 @@ func (d *aiderDecoder) gather(raw []byte) error {
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	at, err := d.instant(raw, "time", string(r.Time))
 	if err != nil {
 		return err

@@ -186,7 +186,7 @@ func (d *claudeDecoder) gather(raw []byte) error {
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	if r.UUID == "" || r.Timestamp == "" {
 		return nil // titles, modes, snapshots of files
 	}

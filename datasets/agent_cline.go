@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -88,10 +89,10 @@ func (d *clineDecoder) gather(raw []byte) error {
 	}
 	var packed any
 	if m.Say == "api_req_started" {
-		packed, _, _ = decodeJSON([]byte(m.Text))
-		d.s.fields.admitAt("text", packed)
+		packed, _, _ = row.DecodeJSON([]byte(m.Text))
+		d.s.fields.AdmitAt("text", packed)
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	if m.Say != "api_req_started" {
 		return nil
 	}

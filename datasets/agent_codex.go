@@ -157,7 +157,7 @@ func (d *codexDecoder) gather(raw []byte) error {
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	if d.f == nil || d.f.name != d.s.file {
 		d.f = &codexFile{name: d.s.file, waits: map[string]bool{}, thread: &agentThread{session: d.s.file}}
 		d.threads = append(d.threads, d.f.thread)

@@ -111,7 +111,7 @@ func (d *geminiDecoder) gather(raw []byte) error {
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	if !d.begun || d.file != d.s.file {
 		d.begun, d.file, d.byID, d.last = true, d.s.file, map[string]*geminiMessage{}, nil
 		d.threads = append(d.threads, &agentThread{session: d.file})

@@ -90,7 +90,7 @@ func (d *openCodeDecoder) gather(raw []byte) error {
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	if r.Info.ID == "" {
 		return d.bad(raw, "info", "info: want the id of the session")
 	}

@@ -101,7 +101,7 @@ func (d *openHandsDecoder) gather(raw []byte) error {
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	if len(r.Metrics.Usages) == 0 {
 		d.s.notes.Count(noteOpenHandsNone)
 		return nil

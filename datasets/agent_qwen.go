@@ -92,7 +92,7 @@ func (d *qwenDecoder) gather(raw []byte) error {
 	if err := decodeRecord(d.in, raw, &r); err != nil {
 		return err
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	if r.Type != "user" && r.Type != "tool_result" && r.Type != "assistant" || r.UUID != "" && d.seen[r.UUID] {
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -97,15 +98,15 @@ func (d *sweAgentDecoder) continueWith(next decoder) bool {
 
 // decode appends the calls of a trajectory.
 func (d *sweAgentDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	r, err := jsonRows{d.in, d.s.fields}.next()
+	r, err := row.JSON{Records: d.in, Fields: d.s.fields}.Next()
 	if err != nil {
 		return dst, err
 	}
-	history, _ := r.value("history")
+	history, _ := r.Value("history")
 	list, _ := history.([]any)
 	var b builder
 	if why := setMessages(&b, list); why != "" {
-		return dst, badAt(r, "history", "history: "+why)
+		return dst, row.BadAt(r, "history", "history: "+why)
 	}
 	d.number++
 	session := trace.NewText("trajectory " + strconv.Itoa(d.number))
@@ -120,21 +121,21 @@ func (d *sweAgentDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 			Session: session, Turn: trace.Ptr(int32(step)), Kind: "chat",
 			Messages: b.e.Messages[:k:k], Reply: trace.Ptr(m.Content), ReplyCalls: m.Calls,
 		}
-		query, path, ok := findFirst(r, []string{at + ".query", at + ".messages"})
+		query, path, ok := row.Find(r, []string{at + ".query", at + ".messages"})
 		if asked, _ := query.([]any); ok && len(asked) > 0 {
 			var own builder
 			if why := setMessages(&own, asked); why != "" {
-				return dst[:before], badAt(r, path, path+": "+why)
+				return dst[:before], row.BadAt(r, path, path+": "+why)
 			}
 			e.Messages = own.e.Messages
 		}
 		if len(e.Messages) == 0 {
-			return dst[:before], badAt(r, "history", "history: an answer stands before any message")
+			return dst[:before], row.BadAt(r, "history", "history: an answer stands before any message")
 		}
 		if step > 0 {
 			e.Parents = []int64{d.entries + int64(step) - 1}
-			v, _ := r.value("trajectory." + strconv.Itoa(step-1) + ".execution_time")
-			if whole, nano, ok := stamp.Decimal(plain(v)); ok && whole >= 0 && nano >= 0 &&
+			v, _ := r.Value("trajectory." + strconv.Itoa(step-1) + ".execution_time")
+			if whole, nano, ok := stamp.Decimal(row.Plain(v)); ok && whole >= 0 && nano >= 0 &&
 				whole < int64(maxPool/time.Second) {
 				e.Tool = trace.Ptr(time.Duration(whole)*time.Second + time.Duration(nano))
 			}

@@ -12,6 +12,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
@@ -107,14 +108,14 @@ func (l *agentLog) instant(raw []byte, field, written string) (int64, error) {
 	}
 	t, f := l.times.instant(st)
 	if f != nil {
-		f.Line, f.Col = l.in.Place(offsetOf(raw, field))
+		f.Line, f.Col = l.in.Place(row.OffsetOf(raw, field))
 		return 0, f
 	}
 	return t.UnixNano(), nil
 }
 
 func (l *agentLog) bad(raw []byte, path, why string) *fault.Fault {
-	line, col := l.in.Place(offsetOf(raw, path))
+	line, col := l.in.Place(row.OffsetOf(raw, path))
 	return fault.Bad(line, col, why)
 }
 

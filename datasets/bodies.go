@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -39,25 +40,25 @@ const wholeRecord = "*"
 const askedChat = "chat_body"
 
 // putChatBody shows what stands at a path of the view as such a body, if it is one.
-func (v viewRow) putChatBody(at, origin string) {
-	body, _ := v.value(at)
+func putChatBody(v row.View, at, origin string) {
+	body, _ := v.Value(at)
 	if fields, ok := body.(map[string]any); ok && (fields["messages"] != nil || fields["prompt"] != nil) {
-		v.put(askedChat, body, origin)
+		v.Put(askedChat, body, origin)
 	}
 }
 
 // otherMembers are the members of the body of a row's request that entries have no field for,
 // as a JSON object; empty where the row has no such body.
-func otherMembers(r row, at []string) trace.Text {
+func otherMembers(r row.Row, at []string) trace.Text {
 	members := map[string]json.RawMessage{}
 	if slices.Contains(at, wholeRecord) {
 		for _, name := range bodyMembers {
-			if v, ok := r.value(name); ok {
+			if v, ok := r.Value(name); ok {
 				members[name] = writtenValue(r, name, v)
 			}
 		}
 	} else {
-		v, path, ok := findFirst(r, at)
+		v, path, ok := row.Find(r, at)
 		if !ok || json.Unmarshal(writtenValue(r, path, v), &members) != nil {
 			return trace.Text{}
 		}
@@ -83,9 +84,9 @@ func otherMembers(r row, at []string) trace.Text {
 
 // writtenValue is a value as the source has it, with its order of keys, where that is at hand. A
 // string that holds an object is that object.
-func writtenValue(r row, path string, v any) json.RawMessage {
-	if w, ok := r.(writtenRow); ok {
-		if text := w.written(path); json.Valid(text) && len(text) > 0 && text[0] != '"' {
+func writtenValue(r row.Row, path string, v any) json.RawMessage {
+	if w, ok := r.(row.WrittenRow); ok {
+		if text := w.Written(path); json.Valid(text) && len(text) > 0 && text[0] != '"' {
 			return text
 		}
 	}

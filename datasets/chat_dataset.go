@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"slices"
 
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -50,7 +51,8 @@ func isChats(head *sample) bool {
 		}
 		if fields, ok := value.(map[string]any); ok {
 			// A question with its answer has keys that requests have as well.
-			asRequest := anyOf(record.keys, requestKeys...) && !(isString(fields["human"]) && isString(fields["assistant"]))
+			asRequest := anyOf(record.keys, requestKeys...) &&
+				!(row.IsString(fields["human"]) && row.IsString(fields["assistant"]))
 			sharded := fields["conversations"] != nil || fields["conversation"] != nil // which are ShareGPT's and others'
 			pair := fields["human"] != nil && fields["assistant"] != nil
 			if asRequest || sharded || !pair && fields["messages"] == nil && fields["role"] == nil {

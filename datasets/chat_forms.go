@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -96,12 +97,12 @@ func parseChat(v any, raw []byte) (c pendingChat, err error) {
 		return c, errKind
 	}
 	for _, key := range []string{"id", "conversation_id"} {
-		c.id = cmp.Or(c.id, plain(fields[key]))
+		c.id = cmp.Or(c.id, row.Plain(fields[key]))
 	}
-	c.system = plain(fields["system"])
+	c.system = row.Plain(fields["system"])
 	var b builder
 	for _, key := range []string{"tools", "functions"} {
-		b.source = func() []byte { return writtenAt(raw, key) }
+		b.source = func() []byte { return row.WrittenAt(raw, key) }
 		if tools := fields[key]; tools != nil && setTools(&b, tools) != "" {
 			return c, errTools
 		}
@@ -117,14 +118,14 @@ func parseChat(v any, raw []byte) (c pendingChat, err error) {
 	case isList:
 		c.turns, err = turnsOf(list)
 		c.snapshot = fields["conversation_idx"] != nil
-		at, _ := countOf(plain(fields["conversation_idx"]))
+		at, _ := countOf(row.Plain(fields["conversation_idx"]))
 		c.number = int64(at)
 	case found != nil:
 		err = errKind
 	case isTurn(fields):
 		c.turns, err = turnOf(fields)
-		c.row, c.id = true, plain(fields["conversation_id"])
-		at, _ := countOf(plain(fields["turn"]))
+		c.row, c.id = true, row.Plain(fields["conversation_id"])
+		at, _ := countOf(row.Plain(fields["turn"]))
 		c.number = int64(at)
 	default:
 		if c.turns = pairOf(fields); c.turns == nil {
@@ -137,8 +138,9 @@ func parseChat(v any, raw []byte) (c pendingChat, err error) {
 
 // isTurn reports whether an object is one message.
 func isTurn(fields map[string]any) bool {
-	return isString(fields["role"]) && (fields["content"] != nil || fields["tool_calls"] != nil || fields["tool_results"] != nil) ||
-		isString(fields["from"]) && isString(fields["value"])
+	return row.IsString(fields["role"]) &&
+		(fields["content"] != nil || fields["tool_calls"] != nil || fields["tool_results"] != nil) ||
+		row.IsString(fields["from"]) && row.IsString(fields["value"])
 }
 
 // turnsOf reads a list of turns: objects, those as JSON in strings, pairs, or texts of two
@@ -146,9 +148,10 @@ func isTurn(fields map[string]any) bool {
 func turnsOf(list []any) (turns []spokenTurn, err error) {
 	for i, m := range list {
 		if text, isText := m.(string); isText {
-			if inner, _, ok := decodeJSON([]byte(text)); ok {
+			if inner, _, ok := row.DecodeJSON([]byte(text)); ok {
 				m = inner
-			} else if texts := slices.ContainsFunc(list, func(m any) bool { return !isString(m) }); !texts && len(list) > 1 {
+			} else if texts := slices.ContainsFunc(list, func(m any) bool { return !row.IsString(m) }); !texts &&
+				len(list) > 1 {
 				turns = append(turns, said([]string{"user", "assistant"}[i%2], text))
 				continue
 			}
@@ -156,7 +159,7 @@ func turnsOf(list []any) (turns []spokenTurn, err error) {
 		var more []spokenTurn
 		switch m := m.(type) {
 		case []any:
-			if len(m) == 2 && isString(m[0]) && isString(m[1]) {
+			if len(m) == 2 && row.IsString(m[0]) && row.IsString(m[1]) {
 				more = []spokenTurn{said("user", m[0].(string)), said("assistant", m[1].(string))}
 			}
 		case map[string]any:
@@ -176,7 +179,7 @@ func turnsOf(list []any) (turns []spokenTurn, err error) {
 
 // turnOf reads one message. A list of the results of tools is a message for each.
 func turnOf(fields map[string]any) ([]spokenTurn, error) {
-	role := cmp.Or(plain(fields["from"]), plain(fields["role"]))
+	role := cmp.Or(row.Plain(fields["from"]), row.Plain(fields["role"]))
 	if results, ok := fields["tool_results"].([]any); ok {
 		var turns []spokenTurn
 		for _, result := range results {
@@ -194,14 +197,14 @@ func turnOf(fields map[string]any) ([]spokenTurn, error) {
 		return nil, errTurn
 	}
 	turn := said(role, text)
-	turn.calls, turn.at = calls, plain(fields["timestamp"])
+	turn.calls, turn.at = calls, row.Plain(fields["timestamp"])
 	return []spokenTurn{turn}, nil
 }
 
 // pairOf reads a question with its answer, and the system prompt of both; nil where an object is
 // no such pair.
 func pairOf(fields map[string]any) (turns []spokenTurn) {
-	if system := plain(fields["system"]); strings.TrimSpace(system) != "" {
+	if system := row.Plain(fields["system"]); strings.TrimSpace(system) != "" {
 		turns = append(turns, said("system", system))
 	}
 	before := len(turns)
@@ -221,7 +224,7 @@ func pairOf(fields map[string]any) (turns []spokenTurn) {
 // roundsOf reports whether a list is of rounds with messages.
 func roundsOf(list []any) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(round any) bool {
-		messages, _ := lookup(round, "messages")
+		messages, _ := row.Lookup(round, "messages")
 		return !areMessages(messages)
 	})
 }
@@ -236,7 +239,7 @@ func (c *pendingChat) addRounds(list []any) error {
 		}
 		c.turns = append(c.turns, turns...)
 		ask := chatAsk{before: len(c.turns)}
-		if n, ok := countOf(plain(fields["prompt_tokens"])); ok {
+		if n, ok := countOf(row.Plain(fields["prompt_tokens"])); ok {
 			ask.input = &n
 		}
 		c.asks = append(c.asks, ask)
@@ -249,7 +252,7 @@ var callRoles = []string{"function_call", "tool_call"}
 
 // callsInText takes the calls out of a message that is nothing but them. Any other text stays.
 func callsInText(text string) (calls []any, rest string) {
-	v, _, _ := decodeJSON([]byte(text))
+	v, _, _ := row.DecodeJSON([]byte(text))
 	calls, _ = v.([]any)
 	if _, one := v.(map[string]any); one {
 		calls = []any{v}

@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -105,8 +106,8 @@ func newChatDecoder(in *bufio.Reader, head []byte, s *Source) *chatDecoder {
 	stems := map[string]bool{}
 	for _, record := range newSample(head).records() {
 		v, _ := record.json()
-		id, _ := lookup(v, "id")
-		if stem, _ := seriesOf(plain(id)); stem != "" {
+		id, _ := row.Lookup(v, "id")
+		if stem, _ := seriesOf(row.Plain(id)); stem != "" {
 			stems[stem] = true
 		}
 	}
@@ -189,7 +190,7 @@ func (d *chatDecoder) read() (*pendingChat, error) {
 		c.id = strings.Trim(string(quick.ID), `"`)
 		c.system, c.turns = quick.System, turns
 	default:
-		v, _, _ := decodeJSON(raw)
+		v, _, _ := row.DecodeJSON(raw)
 		position, bytes := c.position, c.bytes
 		if *c, err = parseChat(v, raw); err != nil {
 			return nil, d.fault(err)
@@ -199,7 +200,7 @@ func (d *chatDecoder) read() (*pendingChat, error) {
 	if _, _, err = joinTurns(c.turns); err != nil {
 		return nil, d.fault(err)
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	if c.size = len(c.turns); !c.row && !c.snapshot {
 		c.stem, c.number = seriesOf(c.id)
 	}

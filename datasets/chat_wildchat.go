@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -78,31 +79,25 @@ func (k dialogueKind) reads() []SourceField {
 
 // openLines reads the rows as lines of JSON, or as Parquet when they are that.
 func (k dialogueKind) openLines(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-	if isParquet(head) {
-		p, err := spoolParquet(in)
+	if row.IsParquet(head) {
+		p, err := row.SpoolParquet(in)
 		if err != nil {
 			return nil, err
 		}
 		return k.openParquet(p, o, s)
 	}
-	all, first := jsonInput(in, head, s)
+	all, first := row.JSONInputs(in, head, s.fields)
 	return k.open(all, first, o, s), nil
 }
 
 // openParquet reads the columns that are needed; who asked, and from where,
 // stays on disk.
-func (k dialogueKind) openParquet(p *parquetFile, o Options, s *Source) (decoder, error) {
-	in, err := p.rows(k.wanted)
+func (k dialogueKind) openParquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
+	all, first, err := p.Read(k.wanted, 100, s.fields)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, err
 	}
-	first, err := p.rows(k.wanted)
-	if err != nil {
-		return nil, p.close(err)
-	}
-	in.owner = true
-	p.count(k.wanted, s.fields)
-	return k.open(in, &limitedRows{first, 100}, o, s), nil
+	return k.open(all, first, o, s), nil
 }
 
 func (k dialogueKind) wanted(leaf []string) bool {
@@ -117,7 +112,7 @@ func (k dialogueKind) wanted(leaf []string) bool {
 	return false
 }
 
-func (k dialogueKind) open(in, first rows, o Options, s *Source) decoder {
+func (k dialogueKind) open(in, first row.Reader, o Options, s *Source) decoder {
 	s.info.HasText, s.info.HasSessions = true, true
 	d := &dialogueDecoder{kind: k, rows: in, s: s}
 	if k.timed {
@@ -129,7 +124,7 @@ func (k dialogueKind) open(in, first rows, o Options, s *Source) decoder {
 
 type dialogueDecoder struct {
 	kind    dialogueKind
-	rows    rows
+	rows    row.Reader
 	times   *mappedDecoder // keeps the clock; nil without times
 	row     int64          // from 0
 	entries int64          // handed out so far
@@ -145,9 +140,9 @@ func (d *dialogueDecoder) continueWith(next decoder) bool {
 }
 
 // sampleTimes takes the times of the first rows.
-func (d *dialogueDecoder) sampleTimes(first rows) {
+func (d *dialogueDecoder) sampleTimes(first row.Reader) {
 	for {
-		r, err := first.next()
+		r, err := first.Next()
 		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue
 		}
@@ -155,8 +150,8 @@ func (d *dialogueDecoder) sampleTimes(first rows) {
 			return
 		}
 		for _, path := range []string{"timestamp", "conversation.0.timestamp", "conversation.1.timestamp"} {
-			v, _ := r.value(path)
-			if st, ok := stamp.ReadISO(plain(v)); ok {
+			v, _ := r.Value(path)
+			if st, ok := stamp.ReadISO(row.Plain(v)); ok {
 				d.times.clock.See(st)
 			}
 		}
@@ -164,19 +159,19 @@ func (d *dialogueDecoder) sampleTimes(first rows) {
 }
 
 func (d *dialogueDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	r, err := d.rows.next()
+	r, err := d.rows.Next()
 	if err != nil {
 		return dst, err
 	}
 	position := d.row
 	d.row++
-	v, _ := r.value("conversation")
+	v, _ := r.Value("conversation")
 	if s, ok := v.(string); ok {
-		v, _, _ = decodeJSON([]byte(s))
+		v, _, _ = row.DecodeJSON([]byte(s))
 	}
 	list, ok := v.([]any)
 	if !ok {
-		return dst, badAt(r, "conversation", errList.Error())
+		return dst, row.BadAt(r, "conversation", errList.Error())
 	}
 	turns := make([]spokenTurn, len(list))
 	for i, m := range list {
@@ -184,19 +179,19 @@ func (d *dialogueDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		role, isRole := fields["role"].(string)
 		text, isText := fields["content"].(string)
 		if !isRole || !isText && fields["content"] != nil {
-			return dst, badAt(r, "conversation", wantMessages)
+			return dst, row.BadAt(r, "conversation", wantMessages)
 		}
-		turns[i] = spokenTurn{Role: &role, Content: &text, at: plain(fields["timestamp"])}
+		turns[i] = spokenTurn{Role: &role, Content: &text, at: row.Plain(fields["timestamp"])}
 	}
 	messages, last, err := joinTurns(turns)
 	if err != nil {
-		return dst, badAt(r, "conversation", err.Error())
+		return dst, row.BadAt(r, "conversation", err.Error())
 	}
 	base := trace.Entry{Kind: "chat"}
-	id, _ := r.value(d.kind.id)
-	base.Session = trace.NewText(strconv.FormatInt(position, 10) + "/" + plain(id))
-	if model, ok := r.value("model"); ok && plain(model) != "" {
-		base.Model = trace.NewText(plain(model))
+	id, _ := r.Value(d.kind.id)
+	base.Session = trace.NewText(strconv.FormatInt(position, 10) + "/" + row.Plain(id))
+	if model, ok := r.Value("model"); ok && row.Plain(model) != "" {
+		base.Model = trace.NewText(row.Plain(model))
 	}
 	before := len(dst)
 	dst = replies(dst, messages, base, d.entries)
@@ -213,11 +208,11 @@ func (d *dialogueDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 // setTimes sets the times of the entries of one conversation: that of the
 // user's last message when it has one, else that of the reply, else, for the
 // last entry, that of the conversation.
-func (d *dialogueDecoder) setTimes(entries []trace.Entry, r row, turns []spokenTurn, last []int) error {
+func (d *dialogueDecoder) setTimes(entries []trace.Entry, r row.Row, turns []spokenTurn, last []int) error {
 	if d.times == nil {
 		return nil
 	}
-	whole, _ := r.value("timestamp")
+	whole, _ := r.Value("timestamp")
 	atReply := false
 	for i := range entries {
 		e := &entries[i]
@@ -227,17 +222,17 @@ func (d *dialogueDecoder) setTimes(entries []trace.Entry, r row, turns []spokenT
 			at, atReply = turns[last[reply]].at, true
 		}
 		if at == "" && i == len(entries)-1 {
-			at = plain(whole)
+			at = row.Plain(whole)
 		}
 		if at == "" {
-			return badAt(r, "conversation", "a message has no time")
+			return row.BadAt(r, "conversation", "a message has no time")
 		}
 		st, ok := stamp.ReadISO(at)
 		if !ok {
-			return badAt(r, "conversation", "the time of a message is neither a date nor a number")
+			return row.BadAt(r, "conversation", "the time of a message is neither a date nor a number")
 		}
 		if f := d.times.stampTime(e, st); f != nil {
-			f.Line, f.Col = r.place("conversation")
+			f.Line, f.Col = r.Place("conversation")
 			return f
 		}
 	}

@@ -57,8 +57,9 @@ func detectKeyed(head []byte) (best detected, err error) {
 	var all []detected
 	for _, f := range Formats() {
 		if f.detect != nil && f.detect(looked) {
-			root := &newFieldCounter(f, nil).root
-			all = append(all, detected{f, slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return root.child(key) == nil })})
+			fields, _ := newFieldCounter(f, nil)
+			unknown := func(key string) bool { return !fields.Knows(key) }
+			all = append(all, detected{f, slices.DeleteFunc(slices.Clone(keys), unknown)})
 		}
 	}
 	// Many inputs may look like a format with a mapping: it is taken where no other one fits.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 )
 
 // Of several formats that fit, the one that knows more of an input is taken; where each
@@ -62,7 +63,7 @@ func TestDetectAmong(t *testing.T) {
 
 // Files of a folder are recognised each by itself.
 func TestDetectFiles(t *testing.T) {
-	row := `{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}` + "\n"
+	one := `{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": [0]}` + "\n"
 	chat := `{"messages":[{"role":"user","content":"hi"}]}` + "\n"
 	claude, codex := claudeFormat().Example+"\n", codexFormat().Example+"\n"
 	file := func(name, content string) File {
@@ -73,25 +74,40 @@ func TestDetectFiles(t *testing.T) {
 		o     Options
 		want  string // entries and notes, or an error
 	}{
-		"a README among logs":                {[]File{file("README.md", "# logs"), file("a.jsonl", row), file("b.jsonl.gz", row)}, Options{}, "2 mooncake without README.md"},
-		"settings":                           {[]File{file("settings.json", `{"theme":"dark"}`), file("a.json", row), file("b.json", row), file("x.png", "\x89PNG\r\n\x1a\n\x00")}, Options{}, "2 mooncake without settings.json x.png"},
-		"settings, with the format told":     {[]File{file("a.json", row), file("settings.json", `{"theme":"dark"}`)}, Options{Format: "mooncake"}, "1 mooncake without settings.json"},
-		"requests of no format":              {[]File{file("a.jsonl", row), file("b.json", `{"ts":"2026-05-01T12:00:00Z","prompt_tokens":5,"completion_tokens":2}`)}, Options{}, "b.json:1:1: it is not mooncake as the files before it are: import each format by itself"},
+		"a README among logs": {[]File{file("README.md", "# logs"), file("a.jsonl", one),
+			file("b.jsonl.gz", one)}, Options{}, "2 mooncake without README.md"},
+		"settings": {[]File{file("settings.json", `{"theme":"dark"}`), file("a.json", one),
+			file("b.json", one), file("x.png",
+				"\x89PNG\r\n\x1a\n\x00")}, Options{}, "2 mooncake without settings.json x.png"},
+		"settings, with the format told": {[]File{file("a.json", one), file("settings.json", `{"theme":"dark"}`)},
+			Options{Format: "mooncake"}, "1 mooncake without settings.json"},
+		"requests of no format":              {[]File{file("a.jsonl", one), file("b.json", `{"ts":"2026-05-01T12:00:00Z","prompt_tokens":5,"completion_tokens":2}`)}, Options{}, "b.json:1:1: it is not mooncake as the files before it are: import each format by itself"},
 		"a table that lacks its header":      {[]File{file("a.csv", azureHeader+"2023-11-16 18:17:03,1,2\n"), file("b.csv", "2023-11-16 18:17:04,1,2\n")}, Options{}, "b.csv:1:1: it is not azure-2023 as the files before it are: import each format by itself"},
 		"agents of two kinds":                {[]File{file("a.jsonl", claude), file("b.jsonl", codex), file("c.json", "{}")}, Options{}, "the files are of several formats: 1 of claude-code, such as a.jsonl; 1 of codex, such as b.jsonl. Import each format by itself"},
 		"agents of two kinds, the second":    {[]File{file("a.jsonl", claude), file("b.jsonl", codex), file("d.jsonl", codex), file("c.json", "{}")}, Options{Format: "codex"}, "1 codex without c.json files of another format were left out: 1 calls that are in two files, kept once: 1"},
 		"a session of an agent and settings": {[]File{file("a.jsonl", claude), file("b.jsonl", `{"type":"dark"}`+"\n"), file("c.json", "{}")}, Options{}, "1 claude-code without b.jsonl c.json"},
 		// One that is named as they are is at fault.
-		"a broken shard":  {[]File{file("a.jsonl", row), file("b.jsonl", "# logs")}, Options{}, "b.jsonl:1:1: it is not mooncake as the files before it are: import each format by itself"},
-		"of two formats":  {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{}, "the files are of several formats: 2 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl. Import each format by itself"},
-		"with one told":   {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.jsonl", row)}, Options{Format: "mooncake"}, "2 mooncake files of another format were left out: 1"},
-		"told, and found": {[]File{file("a.jsonl", chat), file("b.jsonl", row)}, Options{Format: "openai-log"}, "1 openai-log files of another format were left out: 1"},
-		"of three":        {[]File{file("a.jsonl", row), file("b.jsonl", chat), file("c.csv", azureHeader+"2023-11-16 18:17:03,1,2\n")}, Options{}, "the files are of several formats: 1 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl; 1 of azure-2023, such as c.csv. Import each format by itself"},
-		"with an empty":   {[]File{file("a.jsonl", ""), file("b.jsonl", row)}, Options{}, "1 mooncake files that are empty: 1"},
-		"told, and none":  {[]File{file("a.jsonl", row), file("b.jsonl", row)}, Options{Format: "langfuse", MaxBad: 1}, "0 langfuse observations that are no calls of a model were left out: 2"},
+		"a broken shard": {[]File{file("a.jsonl", one), file("b.jsonl", "# logs")}, Options{},
+			"b.jsonl:1:1: it is not mooncake as the files before it are: import each format by itself"},
+		"of two formats": {[]File{file("a.jsonl", one), file("b.jsonl", chat), file("c.jsonl", one)}, Options{},
+			"the files are of several formats: 2 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl. " +
+				"Import each format by itself"},
+		"with one told": {[]File{file("a.jsonl", one), file("b.jsonl", chat), file("c.jsonl", one)},
+			Options{Format: "mooncake"}, "2 mooncake files of another format were left out: 1"},
+		"told, and found": {[]File{file("a.jsonl", chat), file("b.jsonl", one)}, Options{Format: "openai-log"},
+			"1 openai-log files of another format were left out: 1"},
+		"of three": {[]File{file("a.jsonl", one), file("b.jsonl", chat),
+			file("c.csv", azureHeader+"2023-11-16 18:17:03,1,2\n")}, Options{}, "the files are of several formats: " +
+			"1 of mooncake, such as a.jsonl; 1 of openai-log, such as b.jsonl; 1 of azure-2023, such as c.csv. " +
+			"Import each format by itself"},
+		"with an empty": {[]File{file("a.jsonl", ""), file("b.jsonl", one)}, Options{},
+			"1 mooncake files that are empty: 1"},
+		"told, and none": {[]File{file("a.jsonl", one), file("b.jsonl", one)},
+			Options{Format: "langfuse", MaxBad: 1}, "0 langfuse observations that are no calls of a model were left " +
+				"out: 2"},
 	} {
 		all, info, err := readTogether(c.files, c.o)
-		got := string(integer(int64(len(all)))) + " " + info.Format
+		got := string(row.Integer(int64(len(all)))) + " " + info.Format
 		if len(info.LeftOut) > 0 {
 			got += " without " + strings.Join(info.LeftOut, " ")
 		}
@@ -114,11 +130,11 @@ func TestClosed(t *testing.T) {
 	const record = `{"a":{"b":"x\\\"\u00e9y","c":[1,{"d":true}]},"e":-1.5}`
 	for k := 1; k <= len(record); k++ {
 		whole := closed([]byte(record[:k]))
-		v, _, ok := decodeJSON(whole)
+		v, _, ok := row.DecodeJSON(whole)
 		if _, isObject := v.(map[string]any); !isObject && whole != nil || !ok && whole != nil {
 			t.Errorf("%s becomes %s", record[:k], whole)
 		}
-		if b, _ := lookup(v, "a.b"); k > 25 && b != "x\\\"éy" && whole != nil {
+		if b, _ := row.Lookup(v, "a.b"); k > 25 && b != "x\\\"éy" && whole != nil {
 			t.Errorf("%s becomes %s", record[:k], whole)
 		}
 	}

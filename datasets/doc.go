@@ -46,17 +46,7 @@
 //   - share.go: one of several equal shares of the files; what shares found, as if they were one
 //   - source.go: Options, Info and Source: entries one at a time, bad records counted and
 //     skipped, when too many stop the reading
-//   - rows.go: a record as a row with values by dotted path; JSON decoding; JSON packed in
-//     strings; the view that a format has of a row
 //   - rows_packed.go: JSON packed as a string in a field that a mapping leads into
-//   - rows_members.go: rows that are members of lists in a record, such as spans
-//   - rows_csv.go: rows of CSV, with a header or columns by position; texts in Latin-1
-//   - rows_csv_dialect.go: the delimiter, quotes and decimal marks of a CSV file, told from
-//     its first rows; comments and titles above the header
-//   - rows_csv_numbers.go: decimal points and commas, thousands, and numbers that can be
-//     read in two ways
-//   - rows_parquet.go: rows of any Parquet schema: nested columns, decimals, times; damaged
-//     files
 //   - mapping.go: --map target=path: the targets (time, user, session, model, status, ttft,
 //     blocks and so on), how each value is read, and the checks of an entry; lengths that
 //     nothing tells
@@ -81,7 +71,6 @@
 //     [reprise/trace/usage]'s to know
 //   - fields.go: which fields of a source were read and how many were not, by kind, for the
 //     card; fields that are not read are taken away
-//   - rows_latency.go: latencies from the times of a record
 //   - arrivals.go: arrivals for sources without times, and start times for sessions whose
 //     times count from their own start
 //   - bodies.go: the members of the bodies of requests that a raw file keeps beside text and tools
@@ -165,6 +154,7 @@
 //   - fault: what is wrong with an input and where; notes that count
 //   - record: bytes cut into records
 //   - stamp: times as they are written, and the clock that turns them into instants
+//   - row: values by path, of JSON, CSV and Parquet; fields that are not read; views
 //
 // Exported names may change in any release.
 package datasets

@@ -1,13 +1,12 @@
 package datasets
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+
+	"reprise/datasets/internal/row"
 )
 
 // A SourceField is a field of a format that its reader knows.
@@ -113,7 +112,7 @@ func mappedFields(m Mapping, made map[string]string) (out []SourceField) {
 				}
 			}
 			for origin := range strings.SplitSeq(origins, "|") {
-				p := member.ReplaceAllString(origin+below, listMembers+"$1")
+				p := member.ReplaceAllString(origin+below, row.ListMembers+"$1")
 				if origin != "" && !slices.Contains(paths, p) {
 					paths = append(paths, p)
 				}
@@ -146,430 +145,26 @@ type Fields struct {
 	More    bool           // there may be more: 10,000 were distinguished
 }
 
-// maxFields bounds the memory for fields: keys may be made of data.
-const maxFields = 10_000
-
-// A fieldCounter lets the fields through that a format's table names, and counts
-// and takes away all others: what a table does not name, no decoder gets to see.
-// A nil one lets everything through.
-type fieldCounter struct {
-	format  string
-	mapped  []string
-	root    knownField
-	columns map[string]bool // of CSV and Parquet, that are not read
-	nodes   int
-	more    bool
-}
-
-// A knownField is a field of a table, or what stands above one.
-type knownField struct {
-	below   map[string]*knownField // by key; members of a list under listMembers
-	named   bool                   // the table has it
-	whole   bool                   // with all that is below
-	dropped fieldNode              // what stands beside those below
-}
-
-const listMembers = "[]"
-
-// A fieldNode is a field that is not read, or an object of such.
-type fieldNode struct {
-	below map[string]*fieldNode
-	kind  string // of its first value that is no object; empty for none
-}
-
 // newFieldCounter makes a counter for a format, in which a mapping may name
-// fields in place of others.
-func newFieldCounter(f Format, m Mapping) *fieldCounter {
-	c := &fieldCounter{format: f.Name, columns: map[string]bool{}, mapped: slices.Sorted(maps.Keys(m))}
-	read := f.fields(c.mapped)
+// fields in place of others: those of some targets.
+func newFieldCounter(f Format, m Mapping) (c *row.Fields, mapped []string) {
+	c, mapped = row.NewFields(), slices.Sorted(maps.Keys(m))
+	read := f.fields(mapped)
 	if f.declared != nil { // a path may be a secret, so the card has the targets
-		read, c.mapped = f.reads, f.declared.targets()
+		read, mapped = f.reads, f.declared.targets()
 	}
 	for _, r := range read {
 		for _, path := range r.Paths {
-			k := &c.root
-			for key := range strings.SplitSeq(strings.ReplaceAll(path, listMembers, "."+listMembers), ".") {
-				k = k.ensureKey(key, nil)
-			}
-			k.named, k.whole = true, k.whole || r.whole
+			c.Know(path, r.whole)
 		}
 	}
 	for name := range m {
 		for _, path := range m.places(name) {
-			c.root.addMapped(path)
+			c.KnowMapped(path)
 		}
 	}
-	return c
+	return c, mapped
 }
-
-func (k *knownField) ensureKey(key string, n *knownField) *knownField {
-	if k.below == nil {
-		k.below = map[string]*knownField{}
-	}
-	if k.below[key] == nil {
-		if n == nil {
-			n = &knownField{}
-		}
-		k.below[key] = n
-	}
-	return k.below[key]
-}
-
-// addMapped adds a path of a mapping: a column, or dotted keys, where a number may
-// be a place in a list. A path to an object adds all of it.
-func (k *knownField) addMapped(path string) {
-	if dotted(path) == "" { // the record itself
-		k.whole = true
-		return
-	}
-	n := &knownField{named: true, whole: true}
-	k.ensureKey(path, n)
-	for key := range strings.SplitSeq(dotted(path), ".") {
-		if strings.Trim(key, "0123456789") != "" {
-			k = k.ensureKey(key, nil)
-			continue
-		}
-		member := k.ensureKey(listMembers, nil)
-		k.below[key] = member
-		k = member
-	}
-	k.named, k.whole = true, true
-}
-
-// child returns what is known under a key, which may have dots itself.
-func (k *knownField) child(key string) *knownField {
-	if n := k.below[key]; n != nil || !strings.Contains(key, ".") {
-		return n
-	}
-	for part := range strings.SplitSeq(key, ".") {
-		if k = k.below[part]; k == nil || k.whole {
-			return k
-		}
-	}
-	return k
-}
-
-// admit takes from an object what the table does not name, and reports whether
-// there was something.
-func (c *fieldCounter) admit(object map[string]any) bool {
-	return c != nil && !c.root.whole && c.strip(&c.root, object)
-}
-
-// admitAt does the same to the value of a path that was packed in a string.
-func (c *fieldCounter) admitAt(path string, v any) {
-	if c == nil {
-		return
-	}
-	if known := c.root.child(path); known != nil {
-		c.keeps(known, v)
-	}
-}
-
-func (c *fieldCounter) strip(known *knownField, object map[string]any) (some bool) {
-	for key, v := range object {
-		kept, inner := c.keeps(known.child(key), v)
-		if !kept {
-			c.note(&known.dropped, key, v)
-			delete(object, key)
-		}
-		some = some || !kept || inner
-	}
-	return some
-}
-
-// keeps says whether a value is of the table, and strips what is below it.
-func (c *fieldCounter) keeps(known *knownField, v any) (kept, stripped bool) {
-	if known == nil {
-		return false, false
-	}
-	if known.whole || v == nil {
-		return true, false
-	}
-	switch v := v.(type) {
-	case map[string]any:
-		if len(known.below) == 0 {
-			return known.named, false
-		}
-		return true, c.strip(known, v)
-	case []any:
-		member := known.below[listMembers]
-		if member == nil {
-			return known.named, false
-		}
-		for _, m := range v {
-			if object, ok := m.(map[string]any); ok && !member.whole && len(member.below) > 0 {
-				stripped = c.strip(member, object) || stripped
-			}
-		}
-		return true, stripped
-	}
-	return known.named, false
-}
-
-// note counts a field that is not read, with all that is below it.
-func (c *fieldCounter) note(at *fieldNode, key string, v any) {
-	n := c.node(at, key)
-	if n == nil {
-		return
-	}
-	kind := "" // of null: it may have a value later
-	switch v := v.(type) {
-	case map[string]any:
-		for key, v := range v {
-			c.note(n, key, v)
-		}
-	case string:
-		kind = textKind
-	case json.Number:
-		kind = numberKind
-	case bool:
-		kind = flagKind
-	case []any:
-		kind = listKind
-	}
-	n.kind = cmp.Or(n.kind, kind)
-}
-
-// node returns the node of a key, nil where there are too many already.
-func (c *fieldCounter) node(at *fieldNode, key string) *fieldNode {
-	n := at.below[key]
-	if n == nil {
-		if c.nodes == maxFields {
-			c.more = true
-			return nil
-		}
-		if at.below == nil {
-			at.below = map[string]*fieldNode{}
-		}
-		n = &fieldNode{}
-		at.below[strings.Clone(key)] = n
-		c.nodes++
-	}
-	return n
-}
-
-// admitNames takes from named texts those that the table does not name.
-func (c *fieldCounter) admitNames(fields map[string]string) {
-	for name := range fields {
-		if c != nil && c.root.below[name] == nil {
-			c.note(&c.root.dropped, name, "")
-			delete(fields, name)
-		}
-	}
-}
-
-// parameter counts a parameter below a field, unless the table names it.
-func (c *fieldCounter) parameter(field, name string) {
-	if c == nil {
-		return
-	}
-	if known := c.root.below[field]; known.child(name) == nil {
-		c.note(&known.dropped, name, "")
-	}
-}
-
-// reads says whether a column is of the table, and counts it when it is not.
-func (c *fieldCounter) reads(column string) bool {
-	if c == nil {
-		return true
-	}
-	if n := c.root.child(column); n != nil && n.named {
-		return true
-	}
-	c.column(column)
-	return false
-}
-
-func (c *fieldCounter) column(name string) {
-	if c != nil && len(c.columns) == maxFields {
-		c.more = true
-	} else if c != nil {
-		c.columns[strings.Clone(name)] = true
-	}
-}
-
-// Kinds of fields by what they hold.
-const (
-	textKind   = "text"
-	numberKind = "number"
-	flagKind   = "flag"
-	listKind   = "list"
-)
 
 // FieldKinds lists the kinds that [Fields] tell apart.
-func FieldKinds() []string { return []string{textKind, numberKind, flagKind, listKind} }
-
-// count sums up.
-func (c *fieldCounter) count() *Fields {
-	f := &Fields{Format: c.format, Mapped: c.mapped, Dropped: len(c.columns), More: c.more}
-	c.root.sum(f)
-	return f
-}
-
-func (k *knownField) sum(f *Fields) {
-	k.dropped.sum(f)
-	for _, n := range k.below {
-		n.sum(f)
-	}
-}
-
-func (n *fieldNode) sum(f *Fields) {
-	if n.kind != "" {
-		f.Dropped++
-		if f.Kinds == nil {
-			f.Kinds = map[string]int{}
-		}
-		f.Kinds[n.kind]++
-	}
-	for _, below := range n.below {
-		below.sum(f)
-	}
-}
-
-// scan counts what the table does not name in a record that a decoder reads into
-// structs, and so never gets to see. raw is meant to be valid JSON. It is walked without
-// decoding it, since the record may be megabytes of text.
-func (c *fieldCounter) scan(raw []byte) {
-	if c != nil {
-		s := fieldScan{c: c, rest: raw}
-		s.value(&c.root, nil)
-	}
-}
-
-// A fieldScan walks over JSON; rest is still to come.
-type fieldScan struct {
-	c    *fieldCounter
-	rest []byte
-}
-
-// peek returns the next byte that is no white space; 0 at the end.
-func (s *fieldScan) peek() byte {
-	if s.rest = bytes.TrimLeft(s.rest, " \t\r\n"); len(s.rest) == 0 {
-		return 0
-	}
-	return s.rest[0]
-}
-
-// step passes over one byte, after white space.
-func (s *fieldScan) step() {
-	if s.peek() != 0 {
-		s.rest = s.rest[1:]
-	}
-}
-
-// value passes over a value, which is known or in a node that is not; with
-// neither it is not of interest. It returns the kind of what is no object.
-func (s *fieldScan) value(known *knownField, node *fieldNode) (kind string) {
-	switch s.peek() {
-	case '{':
-		s.object(known, node)
-		return ""
-	case '[':
-		var member *knownField
-		if known != nil {
-			member = known.below[listMembers]
-		}
-		for s.step(); s.peek() != ']' && s.peek() != 0; {
-			if s.value(member, nil); s.peek() == ',' {
-				s.step()
-			}
-		}
-		s.step()
-		return listKind
-	case '"':
-		s.text()
-		return textKind
-	}
-	end := bytes.IndexAny(s.rest, ",]} \t\r\n")
-	if end < 0 {
-		end = len(s.rest)
-	}
-	word := s.rest[:end]
-	s.rest = s.rest[end:]
-	switch {
-	case len(word) == 0: // no JSON: go on all the same
-		s.step()
-		return ""
-	case word[0] == 'n':
-		return ""
-	case word[0] == 't' || word[0] == 'f':
-		return flagKind
-	}
-	return numberKind
-}
-
-// object passes over an object, and counts the fields in it that are not known.
-func (s *fieldScan) object(known *knownField, node *fieldNode) {
-	for s.step(); s.peek() == '"'; {
-		key := s.key()
-		s.step() // the colon
-		switch {
-		case known == nil && node == nil || known != nil && len(known.below) == 0:
-			s.value(nil, nil)
-		case known == nil:
-			s.count(node, key)
-		default:
-			// encoding/json takes keys in any case.
-			below := cmp.Or(known.child(key), known.child(strings.ToLower(key)))
-			if below == nil {
-				s.count(&known.dropped, key)
-			} else if kind := s.value(below, nil); !below.takes(kind) {
-				if n := s.c.node(&known.dropped, key); n != nil {
-					n.kind = cmp.Or(n.kind, kind)
-				}
-			}
-		}
-		if s.peek() == ',' {
-			s.step()
-		}
-	}
-	s.step()
-}
-
-// takes reports whether the table names a value of this kind: where it names only what is inside an
-// object or a list, a number there is not read.
-func (k *knownField) takes(kind string) bool {
-	return kind == "" || k.whole || k.named || kind == listKind && k.below[listMembers] != nil
-}
-
-func (s *fieldScan) count(at *fieldNode, key string) {
-	n := s.c.node(at, key)
-	if kind := s.value(nil, n); n != nil {
-		n.kind = cmp.Or(n.kind, kind)
-	}
-}
-
-// key passes over a key and returns it. A long one is cut: it is counted, not kept.
-func (s *fieldScan) key() string {
-	raw := s.text()
-	raw = raw[:min(len(raw), maxKey)]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return strings.Trim(string(raw), `"`)
-	}
-	var key string
-	if json.Unmarshal(raw, &key) != nil {
-		return string(raw)
-	}
-	return key
-}
-
-// maxKey bounds what is kept of a key.
-const maxKey = 1 << 10
-
-// text passes over a string and returns it as it is written.
-func (s *fieldScan) text() []byte {
-	i := 1
-	for i < len(s.rest) && s.rest[i] != '"' {
-		n := bytes.IndexAny(s.rest[i:], `"\`)
-		if n < 0 {
-			i = len(s.rest)
-			break
-		}
-		if i += n; s.rest[i] == '\\' {
-			i += 2
-		}
-	}
-	raw := s.rest[:min(i+1, len(s.rest))]
-	s.rest = s.rest[len(raw):]
-	return raw
-}
+func FieldKinds() []string { return []string{row.TextKind, row.NumberKind, row.FlagKind, row.ListKind} }

@@ -11,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 )
 
 // Fields that are not read are counted, by the kind of their values, and not named,
@@ -52,40 +53,41 @@ func TestFields(t *testing.T) {
 		}
 	}
 	var keys string
-	for i := range maxFields + 5 {
+	for i := range 10_000 + 5 {
 		keys += fmt.Sprintf(`,"k%d":1`, i)
 	}
-	if _, info := mustRead(t, `{"n":1`+keys+`}`, tokens); !info.Fields.More || info.Fields.Dropped > maxFields || info.Fields.Dropped < maxFields-1 {
+	if _, info := mustRead(t, `{"n":1`+keys+`}`, tokens); !info.Fields.More || info.Fields.Dropped > 10_000 ||
+		info.Fields.Dropped < row.MaxFields-1 {
 		t.Errorf("fields without end: %+v", info.Fields)
 	}
 }
 
 // What the table does not name is gone before a decoder sees the row.
 func TestDecodersSeeTheTableAlone(t *testing.T) {
-	known := newFieldCounter(azureFormat(), nil)
-	rows := jsonRows{record.NewLines(bufio.NewReader(strings.NewReader(`{"TIMESTAMP":1,"user":"jane","ContextTokens":{"n":2}}`))), known}
-	r, err := rows.next()
+	known, _ := newFieldCounter(azureFormat(), nil)
+	rows := row.JSON{Records: record.NewLines(bufio.NewReader(strings.NewReader(`{"TIMESTAMP":1,"user":"jane","ContextTokens":{"n":2}}`))), Fields: known}
+	r, err := rows.Next()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := r.value("user"); ok {
+	if _, ok := r.Value("user"); ok {
 		t.Error("a decoder sees a field that the table does not name")
 	}
-	if _, ok := r.value("TIMESTAMP"); !ok {
+	if _, ok := r.Value("TIMESTAMP"); !ok {
 		t.Error("a decoder does not see a field of the table")
 	}
-	columns, err := newCSVRows(strings.NewReader("user,TIMESTAMP\njane,1\n"), Options{})
+	columns, err := row.NewCSV(strings.NewReader("user,TIMESTAMP\njane,1\n"), row.CSVOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	columns.admit(known, nil)
-	if _, err := columns.next(); err != nil {
+	columns.Admit(known, nil)
+	if _, err := columns.Next(); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := columns.value("user"); ok {
+	if _, ok := columns.Value("user"); ok {
 		t.Error("a decoder sees a column that the table does not name")
 	}
-	if v, _ := columns.value("TIMESTAMP"); v != "1" {
+	if v, _ := columns.Value("TIMESTAMP"); v != "1" {
 		t.Errorf("the column of the table is %v", v)
 	}
 }

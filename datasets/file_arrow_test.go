@@ -17,6 +17,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"reprise/datasets/internal/row"
 	"reprise/trace/arrowipc"
 )
 
@@ -145,7 +146,7 @@ func FuzzArrow(f *testing.F) {
 		}
 		lines := bytes.SplitAfter(out, []byte("\n"))
 		for _, line := range lines[:len(lines)-1] {
-			if _, _, ok := decodeJSON(line); !ok {
+			if _, _, ok := row.DecodeJSON(line); !ok {
 				t.Fatalf("%q", line)
 			}
 		}

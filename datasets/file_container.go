@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -154,14 +155,15 @@ func cloudWatchEvent(v any) (text, at string, ok bool) {
 	if columns, isList := v.([]any); isList { // of Insights
 		event = map[string]any{}
 		for _, column := range columns {
-			name, _ := lookup(column, "field")
-			event[plain(name)], _ = lookup(column, "value")
+			name, _ := row.Lookup(column, "field")
+			event[row.Plain(name)], _ = row.Lookup(column, "value")
 		}
 		text, ok = event["@message"].(string)
-		return text, plain(event["@timestamp"]), ok
+		return text, row.Plain(event["@timestamp"]), ok
 	}
 	text, ok = event["message"].(string)
-	if st, isTime := stamp.ReadISO(plain(event["timestamp"])); isTime && stamp.EpochUnit(st.Whole) == time.Millisecond {
+	if st, isTime := stamp.ReadISO(row.Plain(event["timestamp"])); isTime &&
+		stamp.EpochUnit(st.Whole) == time.Millisecond {
 		at = time.UnixMilli(st.Whole).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 	}
 	return text, at, ok && isObject && (event["logStreamName"] != nil || event["ingestionTime"] != nil || event["eventId"] != nil)
@@ -176,7 +178,7 @@ func (c *containerReader) readEvent() {
 	if c.err = err; err != nil {
 		return
 	}
-	v, _, _ := decodeJSON(raw)
+	v, _, _ := row.DecodeJSON(raw)
 	text, at, _ := cloudWatchEvent(v)
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
 		var line bytes.Buffer
@@ -226,7 +228,7 @@ func containerPieceOf(raw []byte) (piece containerPiece, ok bool) {
 	if piece.stream = written.Stream; piece.stream == "" {
 		piece.stream = written.Source
 	}
-	piece.text, piece.at = *written.Log, fullDate.FindString(plain(written.Time))
+	piece.text, piece.at = *written.Log, fullDate.FindString(row.Plain(written.Time))
 	switch {
 	case written.Tag == "P" || written.Partial == "true" && written.Last != "true":
 		piece.more = true

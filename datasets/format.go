@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"slices"
+
+	"reprise/datasets/internal/row"
 )
 
 // A Format is a log or trace format that can be read.
@@ -86,11 +88,11 @@ func anyOf(keys []string, some ...string) bool {
 
 // headColumns returns the names of the columns of a CSV input.
 func headColumns(head []byte) []string {
-	rows, err := newCSVRows(bytes.NewReader(head), Options{})
+	rows, err := row.NewCSV(bytes.NewReader(head), row.CSVOptions{})
 	if err != nil {
 		return nil
 	}
-	return rows.columns
+	return rows.Names()
 }
 
 // detectColumns makes a detector of CSV by columns that must be there.

@@ -15,6 +15,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/trace/strictyaml"
 	tokenusage "reprise/trace/usage"
 )
@@ -89,12 +90,12 @@ var unitsOfTime = map[string]time.Duration{"": 0, "s": time.Second, "ms": time.M
 // A formatCode is the part of a format that no mapping can say. It is in Go, beside the file of its name.
 type formatCode struct {
 	made  map[string]string // names that show makes, and what it makes them from
-	show  func(v viewRow)
-	match func(r row) bool                                        // what a record must be beside its keys
-	lines func(in *bufio.Reader, tell *fault.Notes) record.Reader // of a text log, as records
-	also  func(head []byte) bool                                  // tells another form of it
-	join  func(in rows, fields Mapping, tell *fault.Notes) rows   // puts rows together
-	whole []string                                                // what join reads, with all that is in it
+	show  func(v row.View)
+	match func(r row.Row) bool                                              // what a record must be beside its keys
+	lines func(in *bufio.Reader, tell *fault.Notes) record.Reader           // of a text log, as records
+	also  func(head []byte) bool                                            // tells another form of it
+	join  func(in row.Reader, fields Mapping, tell *fault.Notes) row.Reader // puts rows together
+	whole []string                                                          // what join reads, with all that is in it
 }
 
 // ReadFormat reads a format that a user wrote. name is the name of its file: errors have it, with line and column.
@@ -162,7 +163,8 @@ func parseFormat(name string, text []byte, code formatCode) (d declaredFormat, t
 		name: strings.TrimSuffix(path.Base(name), ".yaml"), about: f.About, example: strings.TrimSuffix(f.Sample, "\n"),
 		tried: cmp.Or(f.Tried, fromDocumentation), keys: f.Keys, packed: f.Unpack,
 		fields: fields, usage: pathsOf(f.Usage), counts: counts, unit: unit, ended: f.TimeIs == "end",
-		times: latencyPaths{pathsOf(f.Times.Start), pathsOf(f.Times.FirstToken), pathsOf(f.Times.End)},
+		times: row.Latencies{Start: pathsOf(f.Times.Start), First: pathsOf(f.Times.FirstToken),
+			End: pathsOf(f.Times.End)},
 		spans: spanPaths{f.Spans.Trace, f.Spans.Span, f.Spans.Parent},
 		only:  conditionsOf(f.Only), drop: conditionsOf(f.Drop), refuse: conditionsOf(f.Refuse),
 		formatCode: code,

@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -57,8 +58,8 @@ func jsonlFormat() Format {
 		Example: `{"t":"2026-01-02T03:04:05Z","usage":{"prompt_tokens":120,"completion_tokens":40}}`,
 		timed:   true, mapped: true, dated: true,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head, s)
-			look := jsonRows{records: record.NewJSON(bufio.NewReader(bytes.NewReader(head)), head)}
+			all, first := row.JSONInputs(in, head, s.fields)
+			look := row.JSON{Records: record.NewJSON(bufio.NewReader(bytes.NewReader(head)), head)}
 			return openMapped(all, first, look, o.Map.dotted(), o, s)
 		},
 	}
@@ -89,7 +90,7 @@ func parquetFormat() Format {
 		About:   "Parquet; --map names the columns, unless it is baseten, wildchat or lmsys",
 		Example: "PAR1…",
 		timed:   true, mapped: true, dated: true,
-		detect: func(head *sample) bool { return isParquet(head.bytes) },
+		detect: func(head *sample) bool { return row.IsParquet(head.bytes) },
 		open:   openParquet,
 	}
 }
@@ -97,33 +98,33 @@ func parquetFormat() Format {
 // openParquet reads a Parquet file by the mapping or, without one, in the format
 // that its columns show.
 func openParquet(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-	if !isParquet(head) {
+	if !row.IsParquet(head) {
 		return nil, fault.Refuse(1, 1, "it is not a Parquet file")
 	}
-	p, err := spoolParquet(in)
+	p, err := row.SpoolParquet(in)
 	if err != nil {
 		return nil, err
 	}
 	if o.Map != nil {
 		return openMappedParquet(p, o.Map, o, s)
 	}
-	if kind := p.kind(); kind != nil {
+	if kind := kindOf(p); kind != nil {
 		s.readAs(kind.format, o)
 		return kind.open(p, o, s)
 	}
-	return nil, p.close(refuseFields(errUnrecognised.Error(), &FieldsError{Inspection: p.inspect()}))
+	return nil, p.Close(refuseFields(errUnrecognised.Error(), &FieldsError{Inspection: inspectParquet(p)}))
 }
 
 // A parquetKind is a format whose files may be Parquet.
 type parquetKind struct {
 	format Format
 	detect func(has func(column string) bool) bool
-	open   func(p *parquetFile, o Options, s *Source) (decoder, error)
+	open   func(p *row.Parquet, o Options, s *Source) (decoder, error)
 }
 
-// kind recognises the file by its columns; nil for none.
-func (p *parquetFile) kind() *parquetKind {
-	columns := p.columns()
+// kindOf recognises a file by its columns; nil for none.
+func kindOf(p *row.Parquet) *parquetKind {
+	columns := p.Columns()
 	has := func(name string) bool { return slices.Contains(columns, name) }
 	kinds := []parquetKind{
 		{basetenFormat(), hasBaseten, openBasetenParquet},
@@ -162,7 +163,7 @@ func (o *Options) format(head []byte) (f Format, err error) {
 			return f, fault.Usage("unknown format %q (%s)", o.Format, list)
 		}
 		f = *named
-	case o.Map != nil && isParquet(head):
+	case o.Map != nil && row.IsParquet(head):
 		f = parquetFormat()
 	case o.Map != nil && record.LooksLikeJSON(head):
 		f = jsonlFormat()
@@ -192,7 +193,7 @@ func (o *Options) checkFor(f Format) (err error) {
 		err = fault.Usage("%s has times in one layout only, to which --time-format does not apply", f.Name)
 	case o.TimeFormat != "" && o.TimeUnit != "":
 		err = fault.Usage("--time-unit is for times that are numbers and --time-format for dates: give one of them")
-	case o.Delimiter != "" && delimiterNamed(o.Delimiter) == 0:
+	case o.Delimiter != "" && row.DelimiterNamed(o.Delimiter) == 0:
 		err = fault.Usage("--delimiter: want one character or tab, such as --delimiter ';'")
 	case o.Decimal != "" && o.Decimal != "point" && o.Decimal != "comma":
 		err = fault.Usage("--decimal: want point or comma")

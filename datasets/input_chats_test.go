@@ -3,6 +3,8 @@ package datasets
 import (
 	"strings"
 	"testing"
+
+	"reprise/datasets/internal/row"
 )
 
 // Several files of these formats are one source: sessions and parents go on.
@@ -30,7 +32,7 @@ func TestChatFilesGoOn(t *testing.T) {
 		// Without a header of their own the records in one file are the same source.
 		one := files[0]
 		switch {
-		case strings.HasPrefix(one, parquetMagic):
+		case row.IsParquet([]byte(one)):
 			if len(all) != 6 || len(all[4].Parents) != 1 || all[4].Parents[0] != 3 || all[3].Session.Reveal() != "3/c0" {
 				t.Errorf("%s: %d entries, %s", format, len(all), summary(&all[4]))
 			}

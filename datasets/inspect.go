@@ -15,6 +15,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace/ending"
 )
@@ -137,16 +138,16 @@ func Inspect(files []File, o Options) (*Inspection, error) {
 
 // inspectInput inspects an input that begins with head.
 func inspectInput(in *bufio.Reader, head []byte, o Options) (*Inspection, error) {
-	if isParquet(head) {
-		p, err := spoolParquet(in)
+	if row.IsParquet(head) {
+		p, err := row.SpoolParquet(in)
 		if err != nil {
 			return nil, err
 		}
-		found := p.inspect()
-		if kind := p.kind(); kind != nil {
+		found := inspectParquet(p)
+		if kind := kindOf(p); kind != nil {
 			found.Format, found.Flags, found.Missing = kind.format.Name, nil, ""
 		}
-		return found, p.close(nil)
+		return found, p.Close(nil)
 	}
 	f, err := detectKeyed(head)
 	found := inspectHead(head, o)
@@ -166,15 +167,15 @@ func inspectInput(in *bufio.Reader, head []byte, o Options) (*Inspection, error)
 // inspectHead inspects JSON or CSV by its beginning.
 func inspectHead(head []byte, o Options) *Inspection {
 	found := &Inspection{Container: "csv", Whole: len(head) < record.HeadBytes}
-	var in rows
+	var in row.Reader
 	if record.LooksLikeJSON(head) {
 		found.Container = "jsonl"
-		in = jsonRows{records: record.NewJSON(bufio.NewReader(bytes.NewReader(head)), head)}
+		in = row.JSON{Records: record.NewJSON(bufio.NewReader(bytes.NewReader(head)), head)}
 	} else if found.Missing = notRequests(head); found.Missing != "" {
 		found.Container = ""
 		return found
 	} else {
-		rows, err := newCSVRows(bytes.NewReader(head), o)
+		rows, err := row.NewCSV(bytes.NewReader(head), o.csv())
 		if err != nil || !utf8.Valid(head[:min(len(head), 1000)]) && bytes.IndexByte(head, 0) >= 0 {
 			found.Container = ""
 			found.Missing = "it is neither JSON nor CSV nor Parquet"
@@ -184,11 +185,11 @@ func inspectHead(head []byte, o Options) *Inspection {
 			}
 			return found
 		}
-		in, found.columns, found.Nameless = rows, slices.Clone(rows.columns), rows.nameless
+		in, found.columns, found.Nameless = rows, slices.Clone(rows.Names()), rows.Nameless
 		for _, column := range found.columns { // a sentence is no name
 			found.Nameless = found.Nameless || len(column) > 64 || strings.ContainsAny(column, "\n\r{}") || len(strings.Fields(column)) > 6
 		}
-		if found.Nameless && !rows.nameless {
+		if found.Nameless && !rows.Nameless {
 			found.columns = nil
 			found.Missing = "the first row does not look like names of columns: write a header above it"
 			return found
@@ -226,7 +227,8 @@ func (i *Inspection) envelope(head []byte) string {
 		return ""
 	}
 	for _, key := range keys {
-		if slices.ContainsFunc(i.Fields, func(f InspectedField) bool { return strings.HasPrefix(f.Path, key+listMembers+".") }) {
+		if slices.ContainsFunc(i.Fields,
+			func(f InspectedField) bool { return strings.HasPrefix(f.Path, key+row.ListMembers+".") }) {
 			return plainKey(key)
 		}
 	}
@@ -241,21 +243,21 @@ func plainKey(key string) string {
 	return key
 }
 
-// inspect looks at the first rows of a Parquet file.
-func (p *parquetFile) inspect() *Inspection {
-	found := &Inspection{Container: "parquet", Whole: p.in.NumRows() <= sniffedRows, columns: p.columns()}
-	if in, err := p.rows(func([]string) bool { return true }); err == nil { // else there are names alone
-		found.gather(&limitedRows{in, sniffedRows})
+// inspectParquet looks at the first rows of a Parquet file.
+func inspectParquet(p *row.Parquet) *Inspection {
+	found := &Inspection{Container: "parquet", Whole: p.Len() <= row.SniffedRows, columns: p.Columns()}
+	if in, err := p.Rows(func([]string) bool { return true }); err == nil { // else there are names alone
+		found.gather(&row.First{Reader: in, Left: row.SniffedRows})
 	}
 	found.propose()
 	return found
 }
 
 // gather tells the fields of some rows.
-func (i *Inspection) gather(in rows) {
+func (i *Inspection) gather(in row.Reader) {
 	at := map[string]int{}
-	for i.Records < sniffedRows {
-		r, err := in.next()
+	for i.Records < row.SniffedRows {
+		r, err := in.Next()
 		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue
 		}
@@ -265,19 +267,19 @@ func (i *Inspection) gather(in rows) {
 		}
 		i.Records++
 		switch r := r.(type) {
-		case jsonRow:
-			for _, key := range record.Keys(r.raw) {
-				if v, ok := r.root[key]; ok {
+		case row.JSONRow:
+			for _, key := range record.Keys(r.Raw) {
+				if v, ok := r.Root[key]; ok {
 					i.value(at, key, v, 0)
 				}
 			}
-		case parquetRow:
+		case row.ParquetRow:
 			for _, column := range i.columns {
-				i.value(at, column, r.root[column], 0)
+				i.value(at, column, r.Root[column], 0)
 			}
-		case *csvRows:
-			for _, column := range r.columns {
-				v, _ := r.value(column)
+		case *row.CSV:
+			for _, column := range r.Names() {
+				v, _ := r.Value(column)
 				i.value(at, column, v, 0)
 			}
 		}
@@ -310,7 +312,7 @@ func (i *Inspection) value(at map[string]int, path string, v any, depth int) {
 		if !areMessages(v) && depth < 6 && len(v) > 0 {
 			if _, ok := v[0].(map[string]any); ok {
 				for _, member := range v[:min(len(v), 20)] {
-					i.value(at, path+listMembers, member, depth+1)
+					i.value(at, path+row.ListMembers, member, depth+1)
 				}
 				return
 			}
@@ -332,7 +334,7 @@ func (i *Inspection) value(at map[string]int, path string, v any, depth int) {
 func (i *Inspection) field(at map[string]int, path string) *InspectedField {
 	k, ok := at[path]
 	if !ok {
-		if len(i.Fields) == inspectedFields || len(path) > maxKey {
+		if len(i.Fields) == inspectedFields || len(path) > row.MaxKey {
 			return nil
 		}
 		k = len(i.Fields)
@@ -353,11 +355,11 @@ func (s *fieldStats) gather(v any) {
 	switch v := v.(type) {
 	case bool:
 		s.flags++
-	case number:
+	case row.Number:
 		s.number(string(v))
-	case openNumber:
-		s.open, s.commas = s.open+1, strings.Contains(v.text, ",")
-		s.number(strings.Replace(v.text, ",", ".", 1))
+	case row.OpenNumber:
+		s.open, s.commas = s.open+1, strings.Contains(v.Text, ",")
+		s.number(strings.Replace(v.Text, ",", ".", 1))
 	case []any:
 		s.lists++
 		size(len(v))
@@ -400,7 +402,7 @@ func (s *fieldStats) gather(v any) {
 		}
 		size(utf8.RuneCountInString(v))
 		if start := strings.TrimSpace(v); strings.HasPrefix(start, "[") {
-			if list, _, ok := decodeJSON([]byte(v)); ok && areMessages(list) {
+			if list, _, ok := row.DecodeJSON([]byte(v)); ok && areMessages(list) {
 				s.messages++
 			}
 		}

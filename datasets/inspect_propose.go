@@ -7,6 +7,7 @@ import (
 
 	"github.com/agnivade/levenshtein"
 
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -185,8 +186,9 @@ func (c candidate) fits(target string) int {
 func (i *Inspection) candidates() (all []candidate) {
 	for k := range i.Fields {
 		f := &i.Fields[k]
-		path := strings.ReplaceAll(f.Path, listMembers, "[0]")
-		if strings.ContainsAny(path, "|") || pairAhead.MatchString(path) || f.Present == 0 || strings.Contains(f.Path, listMembers) && slices.Contains(i.columns, f.Path) {
+		path := strings.ReplaceAll(f.Path, row.ListMembers, "[0]")
+		if strings.ContainsAny(path, "|") || pairAhead.MatchString(path) || f.Present == 0 ||
+			strings.Contains(f.Path, row.ListMembers) && slices.Contains(i.columns, f.Path) {
 			continue
 		}
 		last := path[strings.LastIndexByte(path, '.')+1:]
@@ -204,7 +206,7 @@ func (i *Inspection) candidates() (all []candidate) {
 func (i *Inspection) has(target string) bool {
 	return slices.ContainsFunc(i.candidates(), func(c candidate) bool {
 		named := target != "time" || share(c.words, beginWords)
-		return named && !strings.Contains(c.field.Path, listMembers) && c.fits(target) > 0
+		return named && !strings.Contains(c.field.Path, row.ListMembers) && c.fits(target) > 0
 	})
 }
 
@@ -217,7 +219,7 @@ func (i *Inspection) propose() {
 		best, most := candidate{}, 0
 		for _, c := range all {
 			// What stands in a list is a field of the request only where it is the answer.
-			if strings.Contains(c.field.Path, listMembers) && target != "output" || taken[c.field.Path] {
+			if strings.Contains(c.field.Path, row.ListMembers) && target != "output" || taken[c.field.Path] {
 				continue
 			}
 			if n := c.fits(target); n > most {
@@ -242,7 +244,7 @@ func (i *Inspection) propose() {
 		if target == "e2e" || target == "ttft" {
 			target += "_" + best.unit()
 		}
-		i.Flags = append(i.Flags, "--map", target+"="+strings.ReplaceAll(best.field.Path, listMembers, "[0]"))
+		i.Flags = append(i.Flags, "--map", target+"="+strings.ReplaceAll(best.field.Path, row.ListMembers, "[0]"))
 		return true
 	}
 	timed := pick("time")
@@ -273,13 +275,14 @@ func (i *Inspection) bodyOf(path string) (body string, whole bool) {
 	beside := path[:at+1]
 	for _, key := range []string{"system", "instructions", "systemInstruction", "system_instruction", "tools", "functions"} {
 		whole = whole || slices.ContainsFunc(i.Fields, func(f InspectedField) bool {
-			return f.Present > 0 && (f.Path == beside+key || strings.HasPrefix(f.Path, beside+key+listMembers) || strings.HasPrefix(f.Path, beside+key+"."))
+			return f.Present > 0 && (f.Path == beside+key || strings.HasPrefix(f.Path, beside+key+row.ListMembers) ||
+				strings.HasPrefix(f.Path, beside+key+"."))
 		})
 	}
 	if body = strings.TrimSuffix(beside, "."); body == "" {
 		body = "."
 	}
-	return strings.ReplaceAll(body, listMembers, "[0]"), whole
+	return strings.ReplaceAll(body, row.ListMembers, "[0]"), whole
 }
 
 // nearestName returns the name that is a likely misspelling away from the wanted one,

@@ -1,7 +1,6 @@
 package datasets
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 )
 
 // inspected spells what is found in a text: the fields, and the flags to import it.
@@ -242,7 +242,7 @@ func FuzzInspect(f *testing.F) {
 	f.Add([]byte(`[{"a":[{"b":["x"]}],"t":"2026-01-02 03:04:05"},5,{"a":{"b":{"c":{"d":{"e":{"f":{"g":1}}}}}}}]`))
 	f.Add([]byte("prompt;input tokens|x;Zeit\n'a;b';5;1,5\n"))
 	f.Fuzz(func(t *testing.T, in []byte) {
-		if bytes.HasPrefix(in, []byte(parquetMagic)) {
+		if row.IsParquet(in) {
 			return // FuzzParquet has these
 		}
 		found, err := Inspect(textFiles(string(in)), Options{})

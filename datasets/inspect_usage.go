@@ -3,6 +3,8 @@ package datasets
 import (
 	"slices"
 	"strings"
+
+	"reprise/datasets/internal/row"
 )
 
 // A countRole is what a count of a request counts, as far as its name tells.
@@ -53,7 +55,7 @@ func countRoleOf(c candidate) countRole {
 func (i *Inspection) proposeSum(all []candidate, taken map[string]bool) bool {
 	of := map[string]map[countRole][]candidate{} // by what the fields stand in
 	for _, c := range all {
-		if strings.Contains(c.field.Path, listMembers) {
+		if strings.Contains(c.field.Path, row.ListMembers) {
 			continue
 		}
 		in := ""

@@ -1,9 +1,7 @@
 package datasets
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/trace/crash"
 	tokenusage "reprise/trace/usage"
 )
@@ -60,10 +59,10 @@ func NewLines(files []File, o Options, format, column string) (*Lines, error) {
 		l.files = append(l.files, f.plain())
 	}
 	for _, f := range l.files {
-		if err := l.each(f, func(_ []byte, r row) {
+		if err := l.each(f, func(_ []byte, r row.Row) {
 			if r != nil {
-				if v, _, ok := findFirst(r, l.names); ok && column != "" {
-					name := strings.Clone(plain(v))
+				if v, _, ok := row.Find(r, l.names); ok && column != "" {
+					name := strings.Clone(row.Plain(v))
 					l.of[name] = append(l.of[name], l.n)
 				}
 				l.n++
@@ -82,7 +81,7 @@ func (l *Lines) Records() int { return l.n }
 func (l *Lines) Of(name string) []int { return l.of[name] }
 
 // each calls do with the lines of a file. Those that are no records, such as a header, have no row.
-func (l *Lines) each(file File, do func(line []byte, r row)) error {
+func (l *Lines) each(file File, do func(line []byte, r row.Row)) error {
 	in, err := file.Open()
 	if err != nil {
 		return err
@@ -94,7 +93,11 @@ func (l *Lines) each(file File, do func(line []byte, r row)) error {
 	}
 	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
 	if l.csv && !record.LooksLikeJSON(head) {
-		return l.eachRow(b, head, do)
+		err := row.CSVLines(b, head, l.o.csv(), do)
+		if errors.Is(err, row.ErrNotLines) {
+			return ErrNoLines
+		}
+		return err
 	}
 	if list, _ := record.EnvelopeList(head); list != "" || len(bytes.TrimSpace(head)) > 0 &&
 		bytes.TrimSpace(head)[0] != '{' {
@@ -109,70 +112,21 @@ func (l *Lines) each(file File, do func(line []byte, r row)) error {
 		if err != nil {
 			return err
 		}
-		v, _, ok := decodeJSON(bytes.TrimPrefix(raw, []byte(record.ByteOrderMark)))
+		v, _, ok := row.DecodeJSON(bytes.TrimPrefix(raw, []byte(record.ByteOrderMark)))
 		object, is := v.(map[string]any)
 		if at, _ := lines.Place(0); !ok && at == 1 || ok && !is {
 			return ErrNoLines // a value over several lines
 		}
-		do(append(raw, '\n'), jsonRow{root: object})
+		do(append(raw, '\n'), row.JSONRow{Root: object})
 	}
 }
 
-// eachRow does the same for rows of CSV.
-func (l *Lines) eachRow(b *bufio.Reader, head []byte, do func(line []byte, r row)) error {
-	d := sniffCSV(head, l.o)
-	rows, err := newRowsOf(bufio.NewReader(bytes.NewReader(head)), d)
-	if err != nil || d.returns || d.escaped || d.latin1 {
-		return ErrNoLines
-	}
-	lines, above := record.NewLines(b), d.above
-	if !rows.nameless {
-		above++
-	}
-	var row []byte
-	for !lines.Last() {
-		raw, err := lines.ReadLine()
-		if err != nil {
-			return err
-		}
-		if row = append(row, raw...); above == 0 && bytes.Count(row, []byte{d.quote})%2 == 1 {
-			continue // a line break in a field
-		}
-		if above > 0 || len(bytes.TrimSpace(row)) == 0 {
-			above = max(0, above-1)
-			do(row, nil)
-		} else {
-			fields, err := d.reader(bytes.NewReader(d.swapQuotes(bytes.Clone(row)))).Read()
-			values := map[string]any{}
-			for i, f := range fields {
-				fields[i] = string(d.swapQuotes([]byte(f)))
-				if i < len(rows.columns) && f != "" {
-					values[rows.columns[i]] = fields[i]
-				}
-			}
-			if err != nil {
-				values = nil
-			}
-			do(row, csvLine{jsonRow{root: values}, rows.columns, fields, d})
-		}
-		row = row[:0]
-	}
-	return nil
-}
-
-// A csvLine is a row of CSV with what it takes to write it again.
-type csvLine struct {
-	jsonRow
-	columns, fields []string
-	dialect         csvDialect
-}
-
-// altered is the row as [Lines.Altered] has it. Fields may hold JSON, such as whole answers.
-func (c csvLine) altered(cached []string) ([]byte, error) {
-	fields := slices.Clone(c.fields)
-	for i, name := range c.columns[:min(len(c.columns), len(fields))] {
+// alteredLine is the row as [Lines.Altered] has it. Fields may hold JSON, such as whole answers.
+func alteredLine(c row.CSVLine, cached []string) ([]byte, error) {
+	fields := slices.Clone(c.Fields)
+	for i, name := range c.Columns[:min(len(c.Columns), len(fields))] {
 		var value any = fields[i]
-		if v, _, ok := decodeJSON([]byte(fields[i])); ok && v != nil {
+		if v, _, ok := row.DecodeJSON([]byte(fields[i])); ok && v != nil {
 			value = v
 		}
 		field := map[string]any{name: value}
@@ -190,12 +144,7 @@ func (c csvLine) altered(cached []string) ([]byte, error) {
 		}
 	}
 
-	var line bytes.Buffer
-	w := csv.NewWriter(&line)
-	w.Comma = c.dialect.delimiter
-	err := w.Write(fields)
-	w.Flush()
-	return c.dialect.swapQuotes(line.Bytes()), err
+	return c.With(fields)
 }
 
 // Without is the source without some records, and with begin before all others of its first file.
@@ -208,7 +157,7 @@ func (l *Lines) Without(records []int, begin []byte) []File {
 	first := 0
 	for k, f := range l.files {
 		from := first
-		_ = l.each(f, func(_ []byte, r row) {
+		_ = l.each(f, func(_ []byte, r row.Row) {
 			if r != nil {
 				first++
 			}
@@ -218,7 +167,7 @@ func (l *Lines) Without(records []int, begin []byte) []File {
 			go func() {
 				defer crash.Caught()
 				at, begun := from, k > 0
-				err := l.each(f, func(line []byte, r row) {
+				err := l.each(f, func(line []byte, r row.Row) {
 					if r != nil && !begun {
 						_, _ = w.Write(begin)
 						begun = true
@@ -249,7 +198,7 @@ func (l *Lines) Altered(records []int) (altered []byte, err error) {
 	at := 0
 	var b bytes.Buffer
 	for _, f := range l.files {
-		err = errors.Join(err, l.each(f, func(line []byte, r row) {
+		err = errors.Join(err, l.each(f, func(line []byte, r row.Row) {
 			if r == nil {
 				return
 			}
@@ -257,15 +206,15 @@ func (l *Lines) Altered(records []int) (altered []byte, err error) {
 				return
 			}
 			switch r := r.(type) {
-			case csvLine:
-				row, lineErr := r.altered(l.counts)
+			case row.CSVLine:
+				row, lineErr := alteredLine(r, l.counts)
 				err = errors.Join(err, lineErr)
 				b.Write(row)
 				return
-			case jsonRow:
-				if line = bytes.TrimRight(line, "\r\n"); r.root != nil {
-					alterUsage(r.root, "", l.counts)
-					line, _ = json.Marshal(r.root) // it was JSON
+			case row.JSONRow:
+				if line = bytes.TrimRight(line, "\r\n"); r.Root != nil {
+					alterUsage(r.Root, "", l.counts)
+					line, _ = json.Marshal(r.Root) // it was JSON
 				}
 			}
 			b.Write(append(line, '\n'))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 	"reprise/trace/ending"
 	tokenusage "reprise/trace/usage"
@@ -77,19 +78,20 @@ func harLog() declaredFormat {
 	d.fields = maps.Clone(d.fields)
 	d.fields["time"], d.fields["e2e_ms"], d.fields["status"] = []string{"startedDateTime"}, []string{"time"}, []string{"response.status"}
 	delete(d.fields, "ttft_ms")
-	d.match = func(r row) bool {
-		entries, _ := r.value("log.entries")
+	d.match = func(r row.Row) bool {
+		entries, _ := r.Value("log.entries")
 		_, isList := entries.([]any)
 		return isList
 	}
-	d.show = func(v viewRow) {
+	d.show = func(v row.View) {
 		for _, body := range [][2]string{{"request", asked}, {"response", answered}} {
-			text, _ := v.row.value(body[1])
-			encoding, _ := v.row.value("response.content.encoding")
-			if packed, err := base64.StdEncoding.DecodeString(plain(text)); err == nil && body[0] == "response" && encoding == "base64" {
+			text, _ := v.Row.Value(body[1])
+			encoding, _ := v.Row.Value("response.content.encoding")
+			if packed, err := base64.StdEncoding.DecodeString(row.Plain(text)); err == nil && body[0] == "response" &&
+				encoding == "base64" {
 				text = string(packed)
 			}
-			v.put(body[0], text, body[1])
+			v.Put(body[0], text, body[1])
 		}
 		showAPICall(v)
 	}
@@ -97,11 +99,11 @@ func harLog() declaredFormat {
 }
 
 // apiBodies puts the bodies at "asked" and "answer", and returns which API they are of.
-func apiBodies(v viewRow) string {
+func apiBodies(v row.View) string {
 	for to, names := range map[string][]string{"asked": askedBodies, "answer": answeredBodies} {
-		found, path, ok := findFirst(v, names)
+		found, path, ok := row.Find(v, names)
 		if text, isText := found.(string); isText {
-			body, _, isJSON := decodeJSON([]byte(text))
+			body, _, isJSON := row.DecodeJSON([]byte(text))
 			if found = body; !isJSON {
 				found = streamedAnswer(eventsOf(text))
 			}
@@ -110,65 +112,67 @@ func apiBodies(v viewRow) string {
 			found = streamedAnswer(list)
 		}
 		if body, isBody := found.(map[string]any); ok && isBody {
-			v.put(to, body, path)
+			v.Put(to, body, path)
 		}
 	}
-	kind, _ := v.value("answer.type")
-	object, _ := v.value("answer.object")
-	items, _ := v.value("asked.messages")
+	kind, _ := v.Value("answer.type")
+	object, _ := v.Value("answer.object")
+	items, _ := v.Value("asked.messages")
 	switch {
-	case kind == "message" && hasAny(v, "answer.usage.input_tokens"):
+	case kind == "message" && row.HasAny(v, "answer.usage.input_tokens"):
 		return "messages"
-	case object == "response" && hasAny(v, "answer.output", "answer.usage"):
+	case object == "response" && row.HasAny(v, "answer.output", "answer.usage"):
 		return "responses"
-	case hasAny(v, "asked.messages", "asked.prompt") && hasAny(v, "answer.choices"):
+	case row.HasAny(v, "asked.messages", "asked.prompt") && row.HasAny(v, "answer.choices"):
 		return "chat"
-	case hasAny(v, "answer.choices", "answer.usage") || !hasAny(v, "asked"):
+	case row.HasAny(v, "answer.choices", "answer.usage") || !row.HasAny(v, "asked"):
 		return ""
-	case areMessages(items) && (hasAny(v, "asked.anthropic_version") || hasAny(v, "asked.system") && hasAny(v, "asked.max_tokens")):
+	case areMessages(items) && (row.HasAny(v, "asked.anthropic_version") || row.HasAny(v, "asked.system") &&
+		row.HasAny(v, "asked.max_tokens")):
 		return "messages"
-	case hasAny(v, "asked.input") && hasAny(v, "asked.instructions", "asked.previous_response_id"):
+	case row.HasAny(v, "asked.input") && row.HasAny(v, "asked.instructions", "asked.previous_response_id"):
 		return "responses"
-	case areMessages(items) && hasAny(v, "asked.model"):
+	case areMessages(items) && row.HasAny(v, "asked.model"):
 		return "chat"
 	}
 	return ""
 }
 
 // isAPICall tells a call by its response, or by a request that only one API takes.
-func isAPICall(r row) bool { return apiBodies(newView(r)) != "" }
+func isAPICall(r row.Row) bool { return apiBodies(row.NewView(r)) != "" }
 
-func showAPICall(v viewRow) {
+func showAPICall(v row.View) {
 	api := apiBodies(v)
-	if vectors, _ := v.value("answer.object"); api == "" && vectors == "list" {
+	if vectors, _ := v.Value("answer.object"); api == "" && vectors == "list" {
 		api = "embeddings"
 	}
-	v.put("kind_of_api", map[string]string{"messages": "chat", "chat": "chat", "responses": "responses", "embeddings": "embedding"}[api], "")
-	if why, _ := v.value("answer.stop_reason"); plain(why) != "" {
-		v.put("finish", trace.ClosedFinish(plain(why)), v.from["answer"]+".stop_reason")
-	} else if status, _ := v.value("answer.status"); api == "responses" && plain(status) != "" {
-		reason, _ := v.value("answer.incomplete_details.reason")
-		if finish := ending.Response(plain(status), plain(reason)); finish != "" {
-			v.put("finish", finish, v.from["answer"]+".status")
+	v.Put("kind_of_api", map[string]string{"messages": "chat", "chat": "chat", "responses": "responses",
+		"embeddings": "embedding"}[api], "")
+	if why, _ := v.Value("answer.stop_reason"); row.Plain(why) != "" {
+		v.Put("finish", trace.ClosedFinish(row.Plain(why)), v.From["answer"]+".stop_reason")
+	} else if status, _ := v.Value("answer.status"); api == "responses" && row.Plain(status) != "" {
+		reason, _ := v.Value("answer.incomplete_details.reason")
+		if finish := ending.Response(row.Plain(status), row.Plain(reason)); finish != "" {
+			v.Put("finish", finish, v.From["answer"]+".status")
 		}
 	}
 	// Claude Code puts its session behind the user.
-	user, _ := v.value("asked.metadata.user_id")
-	if before, session, ok := strings.Cut(plain(user), "_session_"); ok {
-		v.put("user_of_session", before, v.from["asked"]+".metadata.user_id")
-		v.put("session_of_user", session, v.from["asked"]+".metadata.user_id")
+	user, _ := v.Value("asked.metadata.user_id")
+	if before, session, ok := strings.Cut(row.Plain(user), "_session_"); ok {
+		v.Put("user_of_session", before, v.From["asked"]+".metadata.user_id")
+		v.Put("session_of_user", session, v.From["asked"]+".metadata.user_id")
 	}
-	if id, _ := v.value("answer.id"); api == "responses" && id != nil {
-		v.put("answer_id", id, v.from["answer"]+".id")
+	if id, _ := v.Value("answer.id"); api == "responses" && id != nil {
+		v.Put("answer_id", id, v.From["answer"]+".id")
 	}
-	if body, ok := v.value("asked"); ok {
-		v.put("conversation", body, v.from["asked"])
+	if body, ok := v.Value("asked"); ok {
+		v.Put("conversation", body, v.From["asked"])
 		if api == "chat" {
-			v.put(askedChat, body, v.from["asked"])
+			v.Put(askedChat, body, v.From["asked"])
 		}
 	}
-	if api == "responses" && hasAny(v, "asked.instructions") {
-		v.put(ownSystem, true, v.from["asked"]+".instructions")
+	if api == "responses" && row.HasAny(v, "asked.instructions") {
+		v.Put(ownSystem, true, v.From["asked"]+".instructions")
 	}
 }
 
@@ -176,7 +180,7 @@ func showAPICall(v viewRow) {
 func eventsOf(stream string) (events []any) {
 	for line := range strings.Lines(stream) {
 		if data, ok := strings.CutPrefix(line, "data:"); ok {
-			if event, _, ok := decodeJSON([]byte(strings.TrimSpace(data))); ok {
+			if event, _, ok := row.DecodeJSON([]byte(strings.TrimSpace(data))); ok {
 				events = append(events, event)
 			}
 		}
@@ -204,7 +208,7 @@ func streamedAnswer(events []any) any {
 	for _, event := range events {
 		fields, _ := event.(map[string]any)
 		kind, _ := fields["type"].(string)
-		inChoice, _ := lookup(event, "choices.0.error")
+		inChoice, _ := row.Lookup(event, "choices.0.error")
 		failed = firstOf(failed, firstOf(fields["error"], inChoice))
 
 		switch {
@@ -212,11 +216,11 @@ func streamedAnswer(events []any) any {
 			answer, _ = fields["message"].(map[string]any)
 			merge(answer["usage"])
 		case kind == "content_block_delta":
-			piece, _ := lookup(event, "delta.text")
-			text.WriteString(plain(piece))
+			piece, _ := row.Lookup(event, "delta.text")
+			text.WriteString(row.Plain(piece))
 		case kind == "message_delta":
 			merge(fields["usage"])
-			if why, ok := lookup(event, "delta.stop_reason"); ok && answer != nil {
+			if why, ok := row.Lookup(event, "delta.stop_reason"); ok && answer != nil {
 				answer["stop_reason"], ended = why, true
 			}
 		case slices.Contains([]string{"response.completed", "response.incomplete", "response.failed"}, kind):
@@ -226,11 +230,11 @@ func streamedAnswer(events []any) any {
 				answer = map[string]any{"object": "chat.completion", "model": fields["model"]}
 			}
 			merge(fields["usage"])
-			piece, _ := lookup(event, "choices.0.delta.content")
-			text.WriteString(plain(piece))
-			why, _ := lookup(event, "choices.0.finish_reason")
+			piece, _ := row.Lookup(event, "choices.0.delta.content")
+			text.WriteString(row.Plain(piece))
+			why, _ := row.Lookup(event, "choices.0.finish_reason")
 			ended = ended || why != nil
-			before, _ := lookup(answer, "choices.0.finish_reason")
+			before, _ := row.Lookup(answer, "choices.0.finish_reason")
 			answer["choices"] = []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text.String()}, "finish_reason": firstOf(why, before)}}
 		}
 	}

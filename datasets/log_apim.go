@@ -9,6 +9,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 )
 
 // A heldRow is a row that outlives the reading of the next one.
@@ -17,46 +18,46 @@ type heldRow struct {
 	line, col int64
 }
 
-func (h *heldRow) value(path string) (any, bool) { return lookup(h.values, path) }
+func (h *heldRow) Value(path string) (any, bool) { return row.Lookup(h.values, path) }
 
-func (h *heldRow) place(string) (line, col int64) { return h.line, h.col }
+func (h *heldRow) Place(string) (line, col int64) { return h.line, h.col }
 
-func (h *heldRow) cut() bool { return false }
+func (h *heldRow) Cut() bool { return false }
 
 // tableRows are the rows of the tables in records, as Azure's Log Analytics answers: lists
 // beside the names of their columns. Other records are rows themselves.
 type tableRows struct {
-	in   rows
+	in   row.Reader
 	rest []*heldRow
 }
 
-func (t *tableRows) next() (row, error) {
+func (t *tableRows) Next() (row.Row, error) {
 	for len(t.rest) == 0 {
-		r, err := t.in.next()
+		r, err := t.in.Next()
 		if err != nil {
 			return nil, err
 		}
-		found, ok := r.value("tables")
+		found, ok := r.Value("tables")
 		tables, isList := found.([]any)
 		if !ok || !isList {
 			return r, nil
 		}
-		line, col := r.place("tables")
+		line, col := r.Place("tables")
 		for _, table := range tables {
-			names, _ := lookup(table, "columns")
+			names, _ := row.Lookup(table, "columns")
 			columns, _ := names.([]any)
-			members, _ := lookup(table, "rows")
+			members, _ := row.Lookup(table, "rows")
 			list, _ := members.([]any)
 			for _, member := range list {
 				cells, _ := member.([]any)
 				values := map[string]any{}
 				for i, column := range columns[:min(len(columns), len(cells))] {
-					if name, _ := lookup(column, "name"); isString(name) && cells[i] != nil {
+					if name, _ := row.Lookup(column, "name"); row.IsString(name) && cells[i] != nil {
 						values[name.(string)] = cells[i]
 					}
 				}
-				if whole, ok := r.(jsonRow); ok {
-					whole.fields.admit(values)
+				if whole, ok := r.(row.JSONRow); ok {
+					whole.Fields.Admit(values)
 				}
 				t.rest = append(t.rest, &heldRow{values, line, col})
 			}
@@ -72,16 +73,16 @@ func isLLMTable(head []byte) bool {
 	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) || !anyOf(record.Keys(bytes.TrimSpace(head)), "tables") {
 		return false
 	}
-	value, _, whole := decodeJSON(bytes.TrimSpace(head))
+	value, _, whole := row.DecodeJSON(bytes.TrimSpace(head))
 	if !whole {
-		value, _, _ = decodeJSON(closed(bytes.TrimSpace(head)))
+		value, _, _ = row.DecodeJSON(closed(bytes.TrimSpace(head)))
 	}
-	found, _ := lookup(value, "tables.0.columns")
+	found, _ := row.Lookup(value, "tables.0.columns")
 	columns, _ := found.([]any)
 	var names []string
 	for _, column := range columns {
-		name, _ := lookup(column, "name")
-		names = append(names, plain(name))
+		name, _ := row.Lookup(column, "name")
+		names = append(names, row.Plain(name))
 	}
 	return slices.Contains(names, "CorrelationId") && slices.Contains(names, "PromptTokens")
 }
@@ -104,7 +105,7 @@ const noteApimLost = "rows of messages without the row of their counts were left
 // apimRows are calls, each joined of its rows by CorrelationId. Rows of one call stand
 // closer together than maxApimCalls calls.
 type apimRows struct {
-	in     rows
+	in     row.Reader
 	fields Mapping
 	tell   *fault.Notes
 	open   map[string]*apimParts
@@ -113,7 +114,7 @@ type apimRows struct {
 	eof    bool
 }
 
-func (a *apimRows) next() (row, error) {
+func (a *apimRows) Next() (row.Row, error) {
 	for {
 		for !a.eof && len(a.queue) <= maxApimCalls {
 			err := a.take()
@@ -140,14 +141,14 @@ func (a *apimRows) next() (row, error) {
 
 // take reads a row to its call.
 func (a *apimRows) take() error {
-	r, err := a.in.next()
+	r, err := a.in.Next()
 	if err != nil {
 		return err
 	}
-	id, _ := r.value("CorrelationId")
-	key := plain(id)
-	sequence, _ := r.value("SequenceNumber")
-	n, _ := strconv.Atoi(plain(sequence))
+	id, _ := r.Value("CorrelationId")
+	key := row.Plain(id)
+	sequence, _ := r.Value("SequenceNumber")
+	n, _ := strconv.Atoi(row.Plain(sequence))
 	parts := a.open[key]
 	if parts == nil || n == 0 && parts.counts != nil || key == "" {
 		if parts != nil || key == "" {
@@ -158,7 +159,7 @@ func (a *apimRows) take() error {
 		a.open[key], a.queue = parts, append(a.queue, key)
 	}
 	for _, name := range apimColumns {
-		if piece, ok := r.value(name); ok {
+		if piece, ok := r.Value(name); ok {
 			if parts.pieces[name] == nil {
 				parts.pieces[name] = map[int]any{}
 			}
@@ -169,10 +170,10 @@ func (a *apimRows) take() error {
 		return nil
 	}
 	held := &heldRow{values: map[string]any{}}
-	held.line, held.col = r.place("")
+	held.line, held.col = r.Place("")
 	for _, paths := range a.fields {
 		for _, path := range paths {
-			if v, ok := r.value(path); ok && !slices.Contains(apimColumns, path) {
+			if v, ok := r.Value(path); ok && !slices.Contains(apimColumns, path) {
 				held.values[path] = v
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
@@ -88,7 +89,7 @@ func batchFormat() Format {
 
 // A batchDecoder reads everything, and then hands out one exchange at a time.
 type batchDecoder struct {
-	in     jsonRows
+	in     row.JSON
 	clock  stamp.Clock
 	bodies bool // see [Options.Bodies]
 	byID   map[string]*exchange
@@ -112,20 +113,20 @@ type exchange struct {
 func newBatchDecoder(in record.Reader, o Options, s *Source) *batchDecoder {
 	s.info.HasText = true
 	return &batchDecoder{
-		in: jsonRows{in, s.fields}, clock: o.clock(), bodies: o.Bodies, byID: map[string]*exchange{}, s: s,
+		in: row.JSON{Records: in, Fields: s.fields}, clock: o.clock(), bodies: o.Bodies, byID: map[string]*exchange{}, s: s,
 		counts: newUsageReader(tokenusage.Body, []string{batchUsage}, nil, o),
 	}
 }
 
 func (d *batchDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	for !d.read {
-		r, err := d.in.next()
+		r, err := d.in.Next()
 		if err == io.EOF {
 			d.settle()
 			break
 		}
 		if err == nil {
-			err = d.addLine(newView(r))
+			err = d.addLine(row.NewView(r))
 		}
 		if err != nil {
 			return dst, err
@@ -141,11 +142,11 @@ func (d *batchDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 }
 
 // addLine adds one line to its exchange.
-func (d *batchDecoder) addLine(v viewRow) error {
-	found, _ := v.value("custom_id")
+func (d *batchDecoder) addLine(v row.View) error {
+	found, _ := v.Value("custom_id")
 	id, ok := word(found)
 	if !ok || id == "" {
-		return badAt(v, "custom_id", "custom_id: "+wantWord)
+		return row.BadAt(v, "custom_id", "custom_id: "+wantWord)
 	}
 	x := d.byID[id]
 	if x == nil {
@@ -153,10 +154,10 @@ func (d *batchDecoder) addLine(v viewRow) error {
 	}
 	// A line is filled in apart, so that one at fault leaves nothing behind.
 	trial := *x
-	_, isRequest := v.value("body")
+	_, isRequest := v.Value("body")
 	switch {
 	case isRequest && x.asked || !isRequest && x.answered:
-		return badAt(v, "custom_id", "its custom_id is that of an earlier line")
+		return row.BadAt(v, "custom_id", "its custom_id is that of an earlier line")
 	case isRequest:
 		if err := trial.setRequest(v); err != nil {
 			return err
@@ -169,8 +170,8 @@ func (d *batchDecoder) addLine(v viewRow) error {
 		if err := fillFields(&trial.b, batchAnswered, v); err != nil {
 			return err
 		}
-		if created, _, ok := findFirst(v, []string{"response.body.created", "response.body.created_at"}); ok {
-			if st, ok := stamp.ReadISO(plain(created)); ok {
+		if created, _, ok := row.Find(v, []string{"response.body.created", "response.body.created_at"}); ok {
+			if st, ok := stamp.ReadISO(row.Plain(created)); ok {
 				trial.created = &st
 			}
 		}
@@ -184,34 +185,34 @@ func (d *batchDecoder) addLine(v viewRow) error {
 
 // setRequest fills in a request. The target of the url is its kind; the Responses API
 // calls the prompt input, and so do embeddings.
-func (x *exchange) setRequest(v viewRow) error {
-	url, _ := v.value("url")
-	switch path := plain(url); {
+func (x *exchange) setRequest(v row.View) error {
+	url, _ := v.Value("url")
+	switch path := row.Plain(url); {
 	case strings.HasSuffix(path, "/chat/completions"):
-		v.made["kind"] = "chat"
+		v.Made["kind"] = "chat"
 	case strings.HasSuffix(path, "/completions"):
-		v.made["kind"] = "completion"
+		v.Made["kind"] = "completion"
 	case strings.HasSuffix(path, "/responses"):
-		v.made["kind"] = "responses"
+		v.Made["kind"] = "responses"
 	case strings.HasSuffix(path, "/embeddings"):
-		v.made["kind"] = "embedding"
+		v.Made["kind"] = "embedding"
 	case path != "":
-		v.made["kind"] = "other"
+		v.Made["kind"] = "other"
 	}
-	input, _ := v.value("body.input")
-	instructions, _ := v.value("body.instructions")
+	input, _ := v.Value("body.input")
+	instructions, _ := v.Value("body.instructions")
 	switch {
-	case areMessages(input) || isString(input) && isString(instructions):
+	case areMessages(input) || row.IsString(input) && row.IsString(instructions):
 		list, isList := input.([]any)
 		if !isList {
 			list = []any{map[string]any{"role": "user", "content": input}}
 		}
-		if isString(instructions) {
+		if row.IsString(instructions) {
 			list = append([]any{map[string]any{"role": "system", "content": instructions}}, list...)
 		}
-		v.put("messages", list, "body.input")
+		v.Put("messages", list, "body.input")
 	case input != nil:
-		v.put("prompt", input, "body.input")
+		v.Put("prompt", input, "body.input")
 	}
 	if err := fillFields(&x.b, batchAsked, v); err != nil {
 		return err
@@ -220,7 +221,7 @@ func (x *exchange) setRequest(v viewRow) error {
 		x.b.e.Fields = otherMembers(v, []string{"body"})
 	}
 	if x.b.e.Messages == nil && x.b.e.InputTokens == nil {
-		return badAt(v, "body", "its body has no messages, prompt or input")
+		return row.BadAt(v, "body", "its body has no messages, prompt or input")
 	}
 	x.asked = true
 	return nil

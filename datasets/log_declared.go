@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	tokenusage "reprise/trace/usage"
 )
@@ -21,14 +22,14 @@ type declaredFormat struct {
 
 	keys    []string   // paths that a record has, all of them; of CSV columns
 	oneOf   []string   // a record has one of these keys; nil for any
-	members [][]string // lists that hold the calls, see [memberRows]
+	members [][]string // lists that hold the calls, see [row.Members]
 	packed  []string   // JSON in strings
 
 	fields Mapping            // of an entry; the counts of [usageTargets] that stand alone among them
 	usage  []string           // usage objects, whose counts fill in what stands alone
 	counts tokenusage.Dialect // of these
 	spans  spanPaths          // where a record that is a span says which it is
-	times  latencyPaths       // where an end or a first token is told by a time
+	times  row.Latencies      // where an end or a first token is told by a time
 	kinds  [][2]string        // a value, and the kind of call that it is
 
 	only   []condition   // of records that are calls of a model
@@ -47,12 +48,12 @@ type condition struct {
 	note   string // of those left out, or why it is refused
 }
 
-func (c condition) holds(r row) bool {
-	v, ok := r.value(c.path)
+func (c condition) holds(r row.Row) bool {
+	v, ok := r.Value(c.path)
 	if flag, isFlag := v.(bool); isFlag {
 		v = map[bool]string{true: "true", false: "false"}[flag]
 	}
-	text := strings.ToLower(strings.Trim(plain(v), `"`))
+	text := strings.ToLower(strings.Trim(row.Plain(v), `"`))
 	if c.values == "*" {
 		return ok && strings.Trim(text, "0-") != "" && text != "false" && text != "none"
 	}
@@ -66,7 +67,7 @@ const noteEndTimes = "this format has the time at the end of a call: arrivals ar
 func (d declaredFormat) format() Format {
 	reads := wholeTexts(mappedFields(d.fields, d.made))
 	reads = append(reads, usageReads(d.fields, d.usageOrigins())...)
-	for _, paths := range [][]string{d.times.start, d.times.first, d.times.end} {
+	for _, paths := range [][]string{d.times.Start, d.times.First, d.times.End} {
 		if len(paths) > 0 {
 			paths = slices.Clone(paths)
 			for i, path := range paths {
@@ -100,8 +101,8 @@ func (d declaredFormat) format() Format {
 			return detectRecord(head) || d.also != nil && d.also(head.bytes) || len(d.keys) > 0 && columns(head)
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if isParquet(head) {
-				p, err := spoolParquet(in)
+			if row.IsParquet(head) {
+				p, err := row.SpoolParquet(in)
 				if err != nil {
 					return nil, err
 				}
@@ -109,18 +110,18 @@ func (d declaredFormat) format() Format {
 			}
 			if d.lines != nil && d.also(head) {
 				lines := bytes.Join(record.HeadLines(head), []byte("\n"))
-				return d.open(jsonRows{d.lines(in, &s.notes), s.fields},
-					jsonRows{records: d.lines(bufio.NewReader(bytes.NewReader(lines)), new(fault.Notes))}, o, s)
+				return d.open(row.JSON{Records: d.lines(in, &s.notes), Fields: s.fields},
+					row.JSON{Records: d.lines(bufio.NewReader(bytes.NewReader(lines)), new(fault.Notes))}, o, s)
 			}
 			if record.LooksLikeJSON(head) {
-				all, first := jsonInput(in, head, s)
+				all, first := row.JSONInputs(in, head, s.fields)
 				return d.open(all, first, o, s)
 			}
 			all, first, err := csvInputs(in, head, o, s)
 			if err != nil {
 				return nil, err
 			}
-			all.admit(s.fields, nil)
+			all.Admit(s.fields, nil)
 			return d.open(all, first, o, s)
 		},
 	}
@@ -145,33 +146,33 @@ func (d declaredFormat) parquet() parquetKind {
 	return parquetKind{d.format(), hasKeys, d.openParquet}
 }
 
-func (d declaredFormat) openParquet(p *parquetFile, o Options, s *Source) (decoder, error) {
-	all, first, err := p.admitted(s.fields)
+func (d declaredFormat) openParquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
+	all, first, err := p.ReadTable(s.fields)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, p.Close(err)
 	}
 	decoder, err := d.open(all, first, o, s)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, p.Close(err)
 	}
 	return decoder, nil
 }
 
-func (d declaredFormat) open(all, first rows, o Options, s *Source) (decoder, error) {
+func (d declaredFormat) open(all, first row.Reader, o Options, s *Source) (decoder, error) {
 	if d.spans.id != "" {
 		all, first = keptRows{all}, keptRows{first}
 	}
 	if d.members != nil {
-		all, first = &memberRows{in: all, lists: d.members}, &memberRows{in: first, lists: d.members}
+		all, first = &row.Members{In: all, Lists: d.members}, &row.Members{In: first, Lists: d.members}
 	}
 	if d.join != nil {
 		all, first = d.join(all, d.fields, &s.notes), d.join(first, d.fields, new(fault.Notes))
 	}
 	counts := newUsageReader(d.counts, d.usage, d.fields, o)
-	view := func(r row, tell *fault.Notes) (row, error) { return d.view(r, counts, tell) }
-	calls := func(in rows, known *knownSpans, tell *fault.Notes) rows {
+	view := func(r row.Row, tell *fault.Notes) (row.Row, error) { return d.view(r, counts, tell) }
+	calls := func(in row.Reader, known *knownSpans, tell *fault.Notes) row.Reader {
 		if d.spans.id == "" {
-			return viewRows{in, view, tell}
+			return row.Views{In: in, Show: view, Tell: tell}
 		}
 		return &spanCalls{in: in, show: view, of: d.spans.of, known: known, tell: tell}
 	}
@@ -230,26 +231,27 @@ func (d declaredFormat) detectRecord() func(head *sample) bool {
 			}
 			value, whole := record.json()
 			root, _ := value.(map[string]any)
-			return (d.match == nil || d.match(jsonRow{root: root, raw: record.raw})) && !slices.ContainsFunc(d.keys, func(path string) bool {
-				_, found := lookup(value, path)
-				return whole && !found
-			})
+			return (d.match == nil || d.match(row.JSONRow{Root: root, Raw: record.raw})) &&
+				!slices.ContainsFunc(d.keys, func(path string) bool {
+					_, found := row.Lookup(value, path)
+					return whole && !found
+				})
 		})
 	}
 }
 
 // view shows a record as its entry.
-func (d declaredFormat) view(r row, counts *usageReader, tell *fault.Notes) (row, error) {
-	v := newView(r)
+func (d declaredFormat) view(r row.Row, counts *usageReader, tell *fault.Notes) (row.Row, error) {
+	v := row.NewView(r)
 	for _, path := range d.packed {
-		v.unpack(path)
+		v.Unpack(path)
 	}
 	if d.show != nil {
 		d.show(v)
 	}
 	for _, c := range d.refuse {
 		if c.holds(v) {
-			line, col := v.place(c.path)
+			line, col := v.Place(c.path)
 			return nil, fault.Refuse(line, col, c.note)
 		}
 	}
@@ -268,20 +270,20 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *fault.Notes) (row
 	if err := counts.show(v, tell); err != nil {
 		return nil, err
 	}
-	v.latencies(d.times, 0, tell)
+	v.PutLatencies(d.times, 0, tell)
 	for _, kind := range d.kinds {
-		if value, path, ok := findFirst(v, d.fields["kind"]); ok && strings.EqualFold(plain(value), kind[0]) {
-			v.put("kind_of_call", kind[1], path)
+		if value, path, ok := row.Find(v, d.fields["kind"]); ok && strings.EqualFold(row.Plain(value), kind[0]) {
+			v.Put("kind_of_call", kind[1], path)
 		}
 	}
 	d.text(v)
 	if d.ended {
 		d.arrival(v)
 	}
-	if !hasAny(v, "tokens.input", "made_messages", "made_prompt") && !hasAny(v, d.fields["prompt"]...) {
-		code, _, told := findFirst(v, d.fields["status"])
+	if !row.HasAny(v, "tokens.input", "made_messages", "made_prompt") && !row.HasAny(v, d.fields["prompt"]...) {
+		code, _, told := row.Find(v, d.fields["status"])
 		trial := &builder{}
-		if hasAny(v, d.fields["error"]...) || told && setStatus(trial, code) == "" && trial.e.Status != "ok" {
+		if row.HasAny(v, d.fields["error"]...) || told && setStatus(trial, code) == "" && trial.e.Status != "ok" {
 			tell.Count(noteFailedSpans)
 		} else {
 			tell.Count(noteEmptyCalls)
@@ -292,35 +294,36 @@ func (d declaredFormat) view(r row, counts *usageReader, tell *fault.Notes) (row
 }
 
 // text makes messages or a prompt of what stands for them, and the answer.
-func (d declaredFormat) text(v viewRow) {
-	if input, path, ok := findFirst(v, d.fields["messages"]); ok {
+func (d declaredFormat) text(v row.View) {
+	if input, path, ok := row.Find(v, d.fields["messages"]); ok {
 		messages, prompt := chatOf(input)
 		if messages != nil {
-			v.put("made_messages", messages, path)
+			v.Put("made_messages", messages, path)
 		} else if prompt != "" {
-			v.put("made_prompt", prompt, path)
+			v.Put("made_prompt", prompt, path)
 		}
 	}
-	if output, path, ok := findFirst(v, d.fields["output"]); ok {
+	if output, path, ok := row.Find(v, d.fields["output"]); ok {
 		if messages, text := chatOf(output); len(messages) > 0 {
-			v.put("made_output", messages[len(messages)-1], path)
+			v.Put("made_output", messages[len(messages)-1], path)
 		} else if text != "" {
-			v.put("made_output", text, path)
+			v.Put("made_output", text, path)
 		}
 	}
 }
 
 // arrival makes the time of the start of the time of the end.
-func (d declaredFormat) arrival(v viewRow) {
-	end, path, ok := findFirst(v, d.fields["time"])
-	st, isStamp := stamp.ReadISO(plain(end))
+func (d declaredFormat) arrival(v row.View) {
+	end, path, ok := row.Find(v, d.fields["time"])
+	st, isStamp := stamp.ReadISO(row.Plain(end))
 	if !ok || !isStamp || st.Style == stamp.Numeric || st.Time.IsZero() {
 		return
 	}
 	for name, unit := range map[string]time.Duration{"e2e_ms": time.Millisecond, "e2e_s": time.Second} {
 		b := &builder{}
-		if length, _, ok := findFirst(v, d.fields[name]); ok && durationTo(unit, func(b *builder) **time.Duration { return &b.e.E2E })(b, length) == "" {
-			v.put("made_time", st.Time.Add(-*b.e.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
+		if length, _, ok := row.Find(v, d.fields[name]); ok &&
+			durationTo(unit, func(b *builder) **time.Duration { return &b.e.E2E })(b, length) == "" {
+			v.Put("made_time", st.Time.Add(-*b.e.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
 		}
 	}
 }

@@ -7,22 +7,23 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 )
 
 // codeOfFormats is the code of formats that need more than a mapping, by name.
 var codeOfFormats = map[string]formatCode{
 	"aibrix": {
 		made: map[string]string{"time_of_all": "timestamp"},
-		show: func(v viewRow) {
-			if in, ok := v.row.(memberRow); ok {
-				at, _ := in.row.value("timestamp")
-				v.made["time_of_all"] = at
+		show: func(v row.View) {
+			if in, ok := v.Row.(row.MemberRow); ok {
+				at, _ := in.Row.Value("timestamp")
+				v.Made["time_of_all"] = at
 			}
 		},
 	},
 	"azure-apim": {
 		also: isLLMTable,
-		join: func(in rows, fields Mapping, tell *fault.Notes) rows {
+		join: func(in row.Reader, fields Mapping, tell *fault.Notes) row.Reader {
 			return &apimRows{in: &tableRows{in: in}, fields: fields, tell: tell, open: map[string]*apimParts{}}
 		},
 		whole: []string{"tables", "CorrelationId", "SequenceNumber"},
@@ -40,8 +41,9 @@ var codeOfFormats = map[string]formatCode{
 	"openrouter-api": {
 		made: map[string]string{"made_status": "cancelled", "made_ttft": "latency"},
 		show: showOpenRouter,
-		match: func(r row) bool {
-			return hasAny(r, "data.native_tokens_prompt", "native_tokens_prompt") && hasAny(r, "data.created_at", "created_at") || isDailySum(r)
+		match: func(r row.Row) bool {
+			return row.HasAny(r, "data.native_tokens_prompt", "native_tokens_prompt") &&
+				row.HasAny(r, "data.created_at", "created_at") || isDailySum(r)
 		},
 	},
 	"sglang": {
@@ -58,37 +60,38 @@ var codeOfFormats = map[string]formatCode{
 }
 
 // isLMCacheTrace tells a record that has its four keys and no other.
-func isLMCacheTrace(r row) bool {
-	in, _ := r.value("input")
-	out, _ := r.value("output")
-	at, _ := r.value("timestamp")
-	_, isNumber := at.(number)
-	record, isJSON := r.(jsonRow)
-	return isString(in) && isString(out) && isNumber && isJSON && len(record.root) == 4
+func isLMCacheTrace(r row.Row) bool {
+	in, _ := r.Value("input")
+	out, _ := r.Value("output")
+	at, _ := r.Value("timestamp")
+	_, isNumber := at.(row.Number)
+	record, isJSON := r.(row.JSONRow)
+	return row.IsString(in) && row.IsString(out) && isNumber && isJSON && len(record.Root) == 4
 }
 
-func isDailySum(r row) bool {
-	return hasAny(r, "date") && hasAny(r, "requests") && hasAny(r, "usage") && hasAny(r, "model_permaslug", "endpoint_id")
+func isDailySum(r row.Row) bool {
+	return row.HasAny(r, "date") && row.HasAny(r, "requests") && row.HasAny(r, "usage") &&
+		row.HasAny(r, "model_permaslug", "endpoint_id")
 }
 
 // showOpenRouter tells a cancelled call, and takes a latency that is shorter than the whole call for the time to
 // its first token.
-func showOpenRouter(v viewRow) {
+func showOpenRouter(v row.View) {
 	if (condition{path: "cancelled", values: "true 1"}).holds(v) {
-		v.put("made_status", "cancelled", "cancelled")
+		v.Put("made_status", "cancelled", "cancelled")
 	}
-	latency, _ := v.value("latency")
-	whole, _ := v.value("generation_time")
-	first, err := strconv.ParseFloat(plain(latency), 64)
-	last, err2 := strconv.ParseFloat(plain(whole), 64)
+	latency, _ := v.Value("latency")
+	whole, _ := v.Value("generation_time")
+	first, err := strconv.ParseFloat(row.Plain(latency), 64)
+	last, err2 := strconv.ParseFloat(row.Plain(whole), 64)
 	if err == nil && err2 == nil && first < last {
-		v.put("made_ttft", latency, "latency")
+		v.Put("made_ttft", latency, "latency")
 	}
 }
 
 // showBedrockStream finds the latencies of a streamed answer, which is a list of chunks.
-func showBedrockStream(v viewRow) {
-	found, _ := v.value("output.outputBodyJson")
+func showBedrockStream(v row.View) {
+	found, _ := v.Value("output.outputBodyJson")
 	chunks, _ := found.([]any)
 	for _, chunk := range chunks {
 		for to, paths := range map[string][]string{
@@ -96,8 +99,8 @@ func showBedrockStream(v viewRow) {
 			"made_e2e":  {"amazon-bedrock-invocationMetrics.invocationLatency", "metadata.metrics.latencyMs", "metrics.latencyMs"},
 		} {
 			for _, path := range paths {
-				if n, ok := lookup(chunk, path); ok {
-					v.put(to, n, "output.outputBodyJson")
+				if n, ok := row.Lookup(chunk, path); ok {
+					v.Put(to, n, "output.outputBodyJson")
 				}
 			}
 		}
@@ -113,20 +116,20 @@ var mlflowMade = map[string]string{
 
 // showMLflow gives a span what its trace says of all, and finds its first token: the
 // chunks of a stream are events.
-func showMLflow(v viewRow) {
-	if span, ok := v.row.(memberRow); ok {
+func showMLflow(v row.View) {
+	if span, ok := v.Row.(row.MemberRow); ok {
 		for _, name := range []string{"session_of_trace", "user_of_trace"} {
-			if found, path, ok := findFirst(span.row, strings.Split(mlflowMade[name], "|")); ok {
-				v.put(name, found, path)
+			if found, path, ok := row.Find(span.Row, strings.Split(mlflowMade[name], "|")); ok {
+				v.Put(name, found, path)
 			}
 		}
 	}
-	found, _ := v.value("events")
+	found, _ := v.Value("events")
 	events, _ := found.([]any)
 	for _, event := range events {
-		if name, _ := lookup(event, "name"); plain(name) == "mlflow.chunk.item.0" {
-			if at, ok := lookup(event, "time_unix_nano"); ok {
-				v.put("first_chunk", at, "events")
+		if name, _ := row.Lookup(event, "name"); row.Plain(name) == "mlflow.chunk.item.0" {
+			if at, ok := row.Lookup(event, "time_unix_nano"); ok {
+				v.Put("first_chunk", at, "events")
 			}
 		}
 	}
@@ -134,27 +137,27 @@ func showMLflow(v viewRow) {
 
 // showVertex puts the pieces of payloads together: of a request they are one JSON, of an
 // answer chunks, the last of which has the counts.
-func showVertex(v viewRow) {
-	endpoint, _ := v.value("endpoint")
-	if path := plain(endpoint); path != "" {
-		v.put("model_of_endpoint", path[1+strings.LastIndexByte(path, '/'):], "endpoint")
+func showVertex(v row.View) {
+	endpoint, _ := v.Value("endpoint")
+	if path := row.Plain(endpoint); path != "" {
+		v.Put("model_of_endpoint", path[1+strings.LastIndexByte(path, '/'):], "endpoint")
 	}
 	var request string
-	pieces, _ := v.value("request_payload")
+	pieces, _ := v.Value("request_payload")
 	list, _ := pieces.([]any)
 	for _, piece := range list {
-		request += plain(piece)
+		request += row.Plain(piece)
 	}
-	if body, _, ok := decodeJSON([]byte(request)); ok {
-		v.put("made_request", body, "request_payload")
+	if body, _, ok := row.DecodeJSON([]byte(request)); ok {
+		v.Put("made_request", body, "request_payload")
 	}
-	chunks, _ := v.value("response_payload")
+	chunks, _ := v.Value("response_payload")
 	list, _ = chunks.([]any)
 	for _, chunk := range list {
-		body, _, _ := decodeJSON([]byte(plain(chunk)))
+		body, _, _ := row.DecodeJSON([]byte(row.Plain(chunk)))
 		for _, name := range []string{"usageMetadata", "usage"} { // Gemini's, and that of other publishers
-			if usage, ok := lookup(body, name); ok {
-				v.put("made_usage", usage, "response_payload")
+			if usage, ok := row.Lookup(body, name); ok {
+				v.Put("made_usage", usage, "response_payload")
 			}
 		}
 	}

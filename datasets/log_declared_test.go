@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -181,7 +182,7 @@ func TestChatOf(t *testing.T) {
 		`{"instructions":"s","input":"q"}`:                                                               `system "s" user "q"`,
 		`{"a":1}`:                                                                                        ``, `5`: ``, `[{"role":"alien","content":"x"}]`: ``, `[5]`: ``, `null`: ``,
 	} {
-		v, _, _ := decodeJSON([]byte(in))
+		v, _, _ := row.DecodeJSON([]byte(in))
 		messages, prompt := chatOf(v)
 		var got []string
 		for _, m := range messages {

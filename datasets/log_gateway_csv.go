@@ -4,6 +4,7 @@ import (
 	"bufio"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -54,9 +55,9 @@ func gatewayCSVFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			all.admit(s.fields, nil)
+			all.Admit(s.fields, nil)
 			counts := newUsageReader(tokenusage.Body, []string{gatewayUsage}, nil, o)
-			show := func(r row, tell *fault.Notes) (row, error) { return showGateway(r, counts, tell) }
+			show := func(r row.Row, tell *fault.Notes) (row.Row, error) { return showGateway(r, counts, tell) }
 			return openView(all, first, show, gatewayFields.withUsage(), o, s)
 		},
 	}
@@ -67,16 +68,16 @@ const gatewayUsage = "response_json.usage"
 
 const noteOtherResponses = "responses that are not JSON, which were not read"
 
-func showGateway(r row, counts *usageReader, tell *fault.Notes) (row, error) {
-	v := newView(r)
-	if !v.unpack("request_json") {
-		return nil, badAt(r, "request_json", "request_json: want JSON")
+func showGateway(r row.Row, counts *usageReader, tell *fault.Notes) (row.Row, error) {
+	v := row.NewView(r)
+	if !v.Unpack("request_json") {
+		return nil, row.BadAt(r, "request_json", "request_json: want JSON")
 	}
-	v.putChatBody("request_json", "request_json")
+	putChatBody(v, "request_json", "request_json")
 	switch {
-	case v.unpack("response_json"):
-	case r.cut():
-		return nil, badAt(r, "response_json", "response_json: want JSON")
+	case v.Unpack("response_json"):
+	case r.Cut():
+		return nil, row.BadAt(r, "response_json", "response_json: want JSON")
 	default:
 		tell.Count(noteOtherResponses)
 	}

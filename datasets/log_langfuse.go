@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -35,8 +36,9 @@ var langfuseFields = Mapping{
 	"output":           {"text.output"},
 }
 
-var langfuseTimes = latencyPaths{
-	[]string{"start_time", "startTime"}, []string{"completion_start_time", "completionStartTime"}, []string{"end_time", "endTime"},
+var langfuseTimes = row.Latencies{
+	Start: []string{"start_time", "startTime"}, First: []string{"completion_start_time",
+		"completionStartTime"}, End: []string{"end_time", "endTime"},
 }
 
 // langfuseMade is where [showLangfuse] takes what it makes from, and langfuseReads
@@ -83,8 +85,8 @@ func langfuseFormat() Format {
 	detect := func(head *sample) bool {
 		return slices.ContainsFunc(head.records(), func(r *sampleRecord) bool {
 			v, _ := r.json()
-			kind, _ := lookup(v, "type") // in capitals; spans of OpenTelemetry may have a type as well
-			span := r.has("attributes") && plain(kind) != strings.ToUpper(plain(kind))
+			kind, _ := row.Lookup(v, "type") // in capitals; spans of OpenTelemetry may have a type as well
+			span := r.has("attributes") && row.Plain(kind) != strings.ToUpper(row.Plain(kind))
 			return r.has("observations") && (r.has("trace") || r.has("id")) ||
 				r.has("type") && !span && (r.has("start_time") && (r.has("usage_details") || r.has("trace_id")) ||
 					r.has("startTime") && (r.has("usageDetails") || r.has("traceId")))
@@ -103,21 +105,21 @@ func langfuseFormat() Format {
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			start := bytes.TrimSpace(head)
 			switch {
-			case isParquet(head):
-				p, err := spoolParquet(in)
+			case row.IsParquet(head):
+				p, err := row.SpoolParquet(in)
 				if err != nil {
 					return nil, err
 				}
 				return openLangfuseParquet(p, o, s)
 			case len(start) > 0 && (start[0] == '{' || start[0] == '['):
-				all, first := jsonInput(in, head, s)
+				all, first := row.JSONInputs(in, head, s.fields)
 				return openLangfuse(all, first, o, s)
 			}
 			all, first, err := csvInputs(in, head, o, s)
 			if err != nil {
 				return nil, err
 			}
-			all.admit(s.fields, nil)
+			all.Admit(s.fields, nil)
 			return openLangfuse(all, first, o, s)
 		},
 	}
@@ -128,34 +130,34 @@ func hasLangfuse(has func(column string) bool) bool {
 	return has("type") && has("start_time") && has("trace_id") && (has("usage_details") || has("parent_observation_id"))
 }
 
-func openLangfuseParquet(p *parquetFile, o Options, s *Source) (decoder, error) {
-	all, first, err := p.admitted(s.fields)
+func openLangfuseParquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
+	all, first, err := p.ReadTable(s.fields)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, p.Close(err)
 	}
 	d, err := openLangfuse(all, first, o, s)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, p.Close(err)
 	}
 	return d, nil
 }
 
-func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
+func openLangfuse(all, first row.Reader, o Options, s *Source) (decoder, error) {
 	links := &langfuseLinks{}
-	observations := func(in rows, tell *fault.Notes, links *langfuseLinks) rows {
-		inner := func(all []memberRow) []memberRow {
+	observations := func(in row.Reader, tell *fault.Notes, links *langfuseLinks) row.Reader {
+		inner := func(all []row.MemberRow) []row.MemberRow {
 			calls := innerGenerations(slices.Clone(all), tell)
 			links.link(all, calls)
 			return calls
 		}
-		return &memberRows{in: keptRows{in}, lists: [][]string{{"observations"}}, settle: inner}
+		return &row.Members{In: keptRows{in}, Lists: [][]string{{"observations"}}, Settle: inner}
 	}
-	calls := func(in rows, links *langfuseLinks, known *knownSpans, tell *fault.Notes) rows {
-		show := func(r row, tell *fault.Notes) (row, error) {
+	calls := func(in row.Reader, links *langfuseLinks, known *knownSpans, tell *fault.Notes) row.Reader {
+		show := func(r row.Row, tell *fault.Notes) (row.Row, error) {
 			shown, err := showLangfuse(r, tell)
 			id, _, _ := observationOf(r)
-			if v, ok := shown.(viewRow); ok && links.of[id] != nil {
-				v.made[langfuseLink] = links.of[id]
+			if v, ok := shown.(row.View); ok && links.of[id] != nil {
+				v.Made[langfuseLink] = links.of[id]
 			}
 			return shown, err
 		}
@@ -172,10 +174,10 @@ func openLangfuse(all, first rows, o Options, s *Source) (decoder, error) {
 }
 
 // langfuseSpan says where an observation stands.
-func langfuseSpan(r, _ row) spanCall {
-	trace, _, _ := findFirst(r, []string{"trace_id", "traceId"})
+func langfuseSpan(r, _ row.Row) spanCall {
+	trace, _, _ := row.Find(r, []string{"trace_id", "traceId"})
 	id, above, _ := observationOf(r)
-	return spanCall{trace: plain(trace), id: id, above: above}
+	return spanCall{trace: row.Plain(trace), id: id, above: above}
 }
 
 const (
@@ -189,7 +191,7 @@ const (
 const wantLangfuseFields = "it has neither usage nor input: export it again with the field groups core, basic, time, model, usage, metrics and io"
 
 // innerGenerations leaves out the generations of one trace that have another one below.
-func innerGenerations(all []memberRow, tell *fault.Notes) []memberRow {
+func innerGenerations(all []row.MemberRow, tell *fault.Notes) []row.MemberRow {
 	parents := map[string]string{}
 	ids := make([]string, len(all)) // of generations
 	for i, m := range all {
@@ -216,88 +218,88 @@ func innerGenerations(all []memberRow, tell *fault.Notes) []memberRow {
 }
 
 // observationOf returns what tells an observation and the one around it.
-func observationOf(r row) (id, parent, kind string) {
-	v, _ := r.value("id")
-	up, _, _ := findFirst(r, []string{"parent_observation_id", "parentObservationId"})
-	of, _ := r.value("type")
-	return plain(v), plain(up), strings.ToUpper(plain(of))
+func observationOf(r row.Row) (id, parent, kind string) {
+	v, _ := r.Value("id")
+	up, _, _ := row.Find(r, []string{"parent_observation_id", "parentObservationId"})
+	of, _ := r.Value("type")
+	return row.Plain(v), row.Plain(up), strings.ToUpper(row.Plain(of))
 }
 
-func showLangfuse(r row, tell *fault.Notes) (row, error) {
-	v := newView(r)
+func showLangfuse(r row.Row, tell *fault.Notes) (row.Row, error) {
+	v := row.NewView(r)
 	switch _, _, kind := observationOf(r); kind {
 	case "GENERATION":
 	case "EMBEDDING":
-		v.put("kind_of_call", "embedding", "type")
+		v.Put("kind_of_call", "embedding", "type")
 	default:
 		tell.Count(noteOtherObservations)
 		return nil, nil
 	}
 	for _, name := range []string{"usage_details", "usageDetails", "usage", "model_parameters", "modelParameters"} {
-		if !v.unpack(name) {
-			return nil, badAt(r, name, name+": want JSON")
+		if !v.Unpack(name) {
+			return nil, row.BadAt(r, name, name+": want JSON")
 		}
 	}
-	if in, ok := r.(memberRow); ok { // what a trace says of all its observations
+	if in, ok := r.(row.MemberRow); ok { // what a trace says of all its observations
 		for _, name := range [][2]string{{"session_id", "sessionId"}, {"user_id", "userId"}} {
-			of, _, found := findFirst(in.row, []string{"trace." + name[1], "trace." + name[0], name[1], name[0]})
-			if found && !hasAny(r, name[0], name[1]) {
-				v.made[name[0]] = of
+			of, _, found := row.Find(in.Row, []string{"trace." + name[1], "trace." + name[0], name[1], name[0]})
+			if found && !row.HasAny(r, name[0], name[1]) {
+				v.Made[name[0]] = of
 			}
 		}
 	}
-	v.latencies(langfuseTimes, 0, tell)
-	v.firstTokenOf("time_to_first_token", "timeToFirstToken")
-	if level, _ := r.value("level"); plain(level) == "ERROR" {
-		v.put("failed", true, "level")
+	v.PutLatencies(langfuseTimes, 0, tell)
+	firstTokenOf(v, "time_to_first_token", "timeToFirstToken")
+	if level, _ := r.Value("level"); row.Plain(level) == "ERROR" {
+		v.Put("failed", true, "level")
 	}
 	if err := langfuseTokens(v, tell); err != nil {
 		return nil, err
 	}
 	// The SDKs write inf and words for parameters that were not set: only numbers
 	// are taken.
-	found, origin, _ := findFirst(v, []string{"model_parameters", "modelParameters"})
+	found, origin, _ := row.Find(v, []string{"model_parameters", "modelParameters"})
 	parameters, _ := found.(map[string]any)
 	for _, name := range []string{"max_completion_tokens", "max_tokens"} {
-		if _, ok := countOf(plain(parameters[name])); ok {
-			v.put("max_tokens", parameters[name], origin)
+		if _, ok := countOf(row.Plain(parameters[name])); ok {
+			v.Put("max_tokens", parameters[name], origin)
 		}
 	}
 	if t := parameters["temperature"]; setTemperature(&builder{}, t) == "" {
-		v.put("temperature", t, origin)
+		v.Put("temperature", t, origin)
 	}
 	langfuseText(v, tell)
 	switch {
-	case hasAny(v, "tokens.input", "text.messages", "text.prompt"):
+	case row.HasAny(v, "tokens.input", "text.messages", "text.prompt"):
 		return v, nil
-	case hasAny(v, "failed"):
+	case row.HasAny(v, "failed"):
 		tell.Count(noteFailedSpans)
-	case hasAny(v, "usage_details", "usageDetails", "usage", "input"):
+	case row.HasAny(v, "usage_details", "usageDetails", "usage", "input"):
 		tell.Count(noteEmptyCalls)
 	default:
-		return nil, badAt(r, "", wantLangfuseFields)
+		return nil, row.BadAt(r, "", wantLangfuseFields)
 	}
 	return nil, nil
 }
 
 // firstTokenOf makes "ttft" of a length of time whose unit is that of the latency
 // beside it, which the start and the end tell: exports have seconds or milliseconds.
-func (v viewRow) firstTokenOf(names ...string) {
-	ttft, origin, ok := findFirst(v, names)
-	latency, hasLatency := v.value("latency")
-	made, ended := v.made["e2e"]
-	if _, seen := v.made["ttft"]; seen || !ok || !hasLatency || !ended {
+func firstTokenOf(v row.View, names ...string) {
+	ttft, origin, ok := row.Find(v, names)
+	latency, hasLatency := v.Value("latency")
+	made, ended := v.Made["e2e"]
+	if _, seen := v.Made["ttft"]; seen || !ok || !hasLatency || !ended {
 		return
 	}
-	length, err := strconv.ParseFloat(plain(latency), 64)
-	first, err2 := strconv.ParseFloat(plain(ttft), 64)
-	e2e, err3 := strconv.ParseFloat(plain(made), 64) // in ns
+	length, err := strconv.ParseFloat(row.Plain(latency), 64)
+	first, err2 := strconv.ParseFloat(row.Plain(ttft), 64)
+	e2e, err3 := strconv.ParseFloat(row.Plain(made), 64) // in ns
 	if err != nil || err2 != nil || err3 != nil || !(first >= 0) || !(first < length) {
 		return
 	}
 	for _, unit := range []time.Duration{time.Second, time.Millisecond} {
 		if ns := length * float64(unit); ns > 0.99*e2e-2e6 && ns < 1.01*e2e+2e6 && e2e > 1e7 {
-			v.put("ttft", integer(int64(first*float64(unit))), origin)
+			v.Put("ttft", row.Integer(int64(first*float64(unit))), origin)
 			return
 		}
 	}
@@ -305,16 +307,16 @@ func (v viewRow) firstTokenOf(names ...string) {
 
 // langfuseTokens makes "tokens" of the types of usage. Which of them are there
 // is the choice of whoever logged them.
-func langfuseTokens(v viewRow, tell *fault.Notes) error {
-	found, origin, _ := findFirst(v, []string{"usage_details", "usageDetails", "usage"})
+func langfuseTokens(v row.View, tell *fault.Notes) error {
+	found, origin, _ := row.Find(v, []string{"usage_details", "usageDetails", "usage"})
 	usage, _ := found.(map[string]any)
-	if unit := plain(usage["unit"]); unit != "" && unit != "TOKENS" {
+	if unit := row.Plain(usage["unit"]); unit != "" && unit != "TOKENS" {
 		return nil // characters, seconds or images
 	}
 	counts := tokenusage.GatherParts(usage)
 	t, noted, err := counts.Settle(tokenusage.Inclusive)
 	if err != nil {
-		line, col := v.place(origin)
+		line, col := v.Place(origin)
 		return fault.Bad(line, col, err.Error())
 	}
 	noteFindings(noted, tell)
@@ -323,24 +325,24 @@ func langfuseTokens(v viewRow, tell *fault.Notes) error {
 }
 
 // langfuseText makes "text" of the input and the output, which may be anything.
-func langfuseText(v viewRow, tell *fault.Notes) {
-	v.unpack("input") // a plain text is none
-	v.unpack("output")
+func langfuseText(v row.View, tell *fault.Notes) {
+	v.Unpack("input") // a plain text is none
+	v.Unpack("output")
 	text := map[string]any{}
-	v.made["text"] = text
-	v.from["text.messages"], v.from["text.prompt"], v.from["text.output"] = "input", "input", "output"
-	input, _ := v.value("input")
+	v.Made["text"] = text
+	v.From["text.messages"], v.From["text.prompt"], v.From["text.output"] = "input", "input", "output"
+	input, _ := v.Value("input")
 	switch messages, prompt := chatOf(input); {
 	case messages != nil:
 		text["messages"] = messages
-	case isString(input):
+	case row.IsString(input):
 		text["prompt"] = input
 	case prompt != "":
 		text["prompt"] = prompt
 	case input != nil:
 		tell.Count(noteNoMessages)
 	}
-	output, _ := v.value("output")
+	output, _ := v.Value("output")
 	if messages, answer := chatOf(output); messages != nil {
 		text["output"] = messages[len(messages)-1]
 	} else if answer != "" {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -51,7 +52,7 @@ type langfuseAgent struct {
 
 // link finds the links of a trace, of whose observations calls are generations that count. It
 // puts these in the order of their starts.
-func (l *langfuseLinks) link(all, calls []memberRow) {
+func (l *langfuseLinks) link(all, calls []row.MemberRow) {
 	l.of = map[string]*langfuseCall{}
 	root := &langfuseAgent{}
 	parents, agents := map[string]string{}, map[string]*langfuseAgent{}
@@ -86,14 +87,14 @@ func (l *langfuseLinks) link(all, calls []memberRow) {
 	}
 	for _, m := range all {
 		id, _, kind := observationOf(m)
-		name, _ := m.value("name")
+		name, _ := m.Value("name")
 		from, to := observedTimes(m)
-		if (kind == "TOOL" || strings.HasPrefix(plain(name), "execute_tool")) && to.After(from) {
+		if (kind == "TOOL" || strings.HasPrefix(row.Plain(name), "execute_tool")) && to.After(from) {
 			a := agentOf(id)
 			a.tools = append(a.tools, interval{from, to})
 		}
 	}
-	slices.SortStableFunc(calls, func(a, b memberRow) int {
+	slices.SortStableFunc(calls, func(a, b row.MemberRow) int {
 		from, _ := observedTimes(a)
 		other, _ := observedTimes(b)
 		return from.Compare(other)
@@ -163,10 +164,10 @@ func (a *langfuseAgent) awaited(by time.Time, own bool) (before []*langfuseCall,
 }
 
 // observedTimes are the start and the end of an observation; zero where they are no dates.
-func observedTimes(r row) (from, to time.Time) {
-	for names, at := range map[*[]string]*time.Time{&langfuseTimes.start: &from, &langfuseTimes.end: &to} {
-		v, _, _ := findFirst(r, *names)
-		if st, ok := stamp.ReadISO(plain(v)); ok && st.Style != stamp.Numeric {
+func observedTimes(r row.Row) (from, to time.Time) {
+	for names, at := range map[*[]string]*time.Time{&langfuseTimes.Start: &from, &langfuseTimes.End: &to} {
+		v, _, _ := row.Find(r, *names)
+		if st, ok := stamp.ReadISO(row.Plain(v)); ok && st.Style != stamp.Numeric {
 			*at = st.Time
 		}
 	}
@@ -178,15 +179,15 @@ const langfuseLink = "link"
 
 // linkedRows tell the links of the row that was read last.
 type linkedRows struct {
-	in    rows
+	in    row.Reader
 	links *langfuseLinks
 }
 
-func (l linkedRows) next() (row, error) {
-	r, err := l.in.next()
+func (l linkedRows) Next() (row.Row, error) {
+	r, err := l.in.Next()
 	l.links.current = nil
-	if v, ok := r.(viewRow); ok {
-		l.links.current, _ = v.made[langfuseLink].(*langfuseCall)
+	if v, ok := r.(row.View); ok {
+		l.links.current, _ = v.Made[langfuseLink].(*langfuseCall)
 	}
 	return r, err
 }

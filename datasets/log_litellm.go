@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -43,7 +44,8 @@ var litellmFields = Mapping{
 // litellmUsage are the usage objects beside the counts that stand alone.
 var litellmUsage = []string{"metadata.usage_object", "response.usage", "metadata.additional_usage_values"}
 
-var litellmTimes = latencyPaths{[]string{"startTime"}, []string{"completionStartTime"}, []string{"endTime"}}
+var litellmTimes = row.Latencies{Start: []string{"startTime"}, First: []string{"completionStartTime"},
+	End: []string{"endTime"}}
 
 // litellmMade is where a [litellmView] takes what it makes from, and litellmReads
 // what it reads beside that.
@@ -100,7 +102,7 @@ func litellmSpendFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			all.admit(s.fields, nil)
+			all.Admit(s.fields, nil)
 			return openLiteLLM(all, first, true, o, s)
 		},
 	}
@@ -118,7 +120,7 @@ func litellmLogFormat() Format {
 		bodies:  litellmBodies,
 		detect:  detectObject(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head, s)
+			all, first := row.JSONInputs(in, head, s.fields)
 			return openLiteLLM(all, first, false, o, s)
 		},
 	}
@@ -149,11 +151,12 @@ func picked(column string, keys []string) string {
 	return "jsonb_build_object(\n    " + strings.Join(parts, ",\n    ") + ") AS " + column
 }
 
-func openLiteLLM(all, first rows, strict bool, o Options, s *Source) (decoder, error) {
+func openLiteLLM(all, first row.Reader, strict bool, o Options, s *Source) (decoder, error) {
 	hashed := s.info.BlocksHashed // by a file before
 	counts := newUsageReader(tokenusage.Relayed, litellmUsage, litellmFields, o)
 	ahead, l := &litellmView{strict: strict, counts: counts, s: s}, &litellmView{strict: strict, counts: counts, s: s}
-	d, err := newMappedDecoder(viewRows{all, l.show, &s.notes}, viewRows{first, ahead.show, new(fault.Notes)},
+	d, err := newMappedDecoder(row.Views{In: all, Show: l.show, Tell: &s.notes},
+		row.Views{In: first, Show: ahead.show, Tell: new(fault.Notes)},
 		litellmFields.withUsage(), o, s)
 	if err != nil {
 		return nil, err
@@ -183,30 +186,30 @@ const (
 	noteCutText = "prompts or answers that LiteLLM cut or redacted, of which only the lengths were read"
 )
 
-func (l *litellmView) show(r row, tell *fault.Notes) (row, error) {
-	if hit, _ := r.value("cache_hit"); hit == true || strings.EqualFold(plain(hit), "true") {
+func (l *litellmView) show(r row.Row, tell *fault.Notes) (row.Row, error) {
+	if hit, _ := r.Value("cache_hit"); hit == true || strings.EqualFold(row.Plain(hit), "true") {
 		tell.Count(noteGatewayCache)
 		return nil, nil
 	}
-	call, _ := r.value("call_type")
-	kind, known := litellmKind(plain(call))
-	if !known && !isGeneration(r, plain(call)) {
+	call, _ := r.Value("call_type")
+	kind, known := litellmKind(row.Plain(call))
+	if !known && !isGeneration(r, row.Plain(call)) {
 		tell.Count(noteOtherCalls)
 		return nil, nil
 	}
-	v := newView(r)
-	if v.made["kind"] = kind; !known {
-		tell.CountNamed(noteUnknownCalls, plain(call))
+	v := row.NewView(r)
+	if v.Made["kind"] = kind; !known {
+		tell.CountNamed(noteUnknownCalls, row.Plain(call))
 	}
 	for _, name := range []string{"metadata", "messages", "response", "proxy_server_request", "model_parameters"} {
-		if !v.unpack(name) && l.strict {
-			return nil, badAt(r, name, name+": want JSON")
+		if !v.Unpack(name) && l.strict {
+			return nil, row.BadAt(r, name, name+": want JSON")
 		}
 	}
 	if err := l.counts.show(v, tell); err != nil {
 		return nil, err
 	}
-	v.latencies(litellmTimes, 0, tell)
+	v.PutLatencies(litellmTimes, 0, tell)
 	l.setText(v, tell)
 	if err := l.setBlocks(v, tell); err != nil {
 		return nil, err
@@ -242,46 +245,46 @@ var noGeneration = []string{
 }
 
 // isGeneration tells a call of a type that is not known by its output tokens.
-func isGeneration(r row, call string) bool {
+func isGeneration(r row.Row, call string) bool {
 	if slices.ContainsFunc(noGeneration, func(word string) bool { return strings.Contains(call, word) }) {
 		return false
 	}
-	found, _, _ := findFirst(r, []string{"completion_tokens", "metadata.usage_object.completion_tokens"})
-	n, ok := countOf(plain(found))
+	found, _, _ := row.Find(r, []string{"completion_tokens", "metadata.usage_object.completion_tokens"})
+	n, ok := countOf(row.Plain(found))
 	return ok && n > 0
 }
 
 // setText makes "text" of what was stored of the prompt and the answer, and "asked"
 // of the request's parameters.
-func (l *litellmView) setText(v viewRow, tell *fault.Notes) {
-	asked, origin, _ := findFirst(v, []string{"proxy_server_request", "model_parameters"})
+func (l *litellmView) setText(v row.View, tell *fault.Notes) {
+	asked, origin, _ := row.Find(v, []string{"proxy_server_request", "model_parameters"})
 	if asked != nil {
-		v.put("asked", asked, origin)
+		v.Put("asked", asked, origin)
 	}
 	// Where nothing is stored there is an empty object or list.
 	var prompt any
 	for _, origin = range []string{"messages", "proxy_server_request.messages", "proxy_server_request.prompt", "proxy_server_request.input"} {
-		if prompt, _ = v.value(origin); isString(prompt) && prompt != "" || areMessages(prompt) {
+		if prompt, _ = v.Value(origin); row.IsString(prompt) && prompt != "" || areMessages(prompt) {
 			break
 		}
 		prompt = nil
 	}
-	reply, _, _ := findFirst(v, []string{"response.choices.0.message", "response.choices.0.text"})
+	reply, _, _ := row.Find(v, []string{"response.choices.0.message", "response.choices.0.text"})
 	if incomplete(prompt) || incomplete(reply) {
 		tell.Count(noteCutText)
 	}
 	text := map[string]any{}
-	v.made["text"] = text
+	v.Made["text"] = text
 	column, _, _ := strings.Cut(origin, ".")
 	switch {
 	case prompt == nil || incomplete(prompt):
-	case isString(prompt):
-		text["prompt"], v.from["text.prompt"] = prompt, column
+	case row.IsString(prompt):
+		text["prompt"], v.From["text.prompt"] = prompt, column
 	default:
-		text["messages"], v.from["text.messages"] = prompt, column
+		text["messages"], v.From["text.messages"] = prompt, column
 	}
 	if reply != nil && !incomplete(reply) {
-		text["reply"], v.from["text.reply"] = reply, "response"
+		text["reply"], v.From["text.reply"] = reply, "response"
 	}
 }
 
@@ -313,23 +316,23 @@ const (
 // numbers, negative ones included, or hexadecimal, cut to 64 bits. A
 // source that hashes full blocks only gets an id of its own for the rest, which
 // no other prompt shares.
-func (l *litellmView) setBlocks(v viewRow, tell *fault.Notes) error {
+func (l *litellmView) setBlocks(v row.View, tell *fault.Notes) error {
 	var list []any
 	var where string
 	for _, where = range []string{"metadata", "metadata.spend_logs_metadata", "metadata.requester_metadata"} {
-		found, _ := v.value(where + ".prefix_block_hashes")
+		found, _ := v.Value(where + ".prefix_block_hashes")
 		if list, _ = found.([]any); list != nil {
 			break
 		}
 	}
 	if list == nil {
-		if !hasAny(v, "text.messages", "text.prompt") {
+		if !row.HasAny(v, "text.messages", "text.prompt") {
 			tell.Count(noteNoPrefix)
 		}
 		return nil
 	}
-	found, _, _ := findFirst(v, []string{where + ".prefix_block_size", where + ".block_size"})
-	told, ok := countOf(plain(found))
+	found, _, _ := row.Find(v, []string{where + ".prefix_block_size", where + ".block_size"})
+	told, ok := countOf(row.Plain(found))
 	size := int(told)
 	if ok && size > 0 && l.blockSize == 0 && !l.settled {
 		l.blockSize = size
@@ -339,37 +342,37 @@ func (l *litellmView) setBlocks(v viewRow, tell *fault.Notes) error {
 		return nil
 	}
 	if size != l.blockSize {
-		return badAt(v, where, "the size of its blocks is not that of the records before it")
+		return row.BadAt(v, where, "the size of its blocks is not that of the records before it")
 	}
 	ids := make([]any, 0, len(list)+1)
 	var last uint64
 	for _, id := range list {
 		n, ok := blockID(id)
 		if !ok {
-			return badAt(v, where, "its block ids are neither whole numbers nor hexadecimal")
+			return row.BadAt(v, where, "its block ids are neither whole numbers nor hexadecimal")
 		}
 		last = n
-		ids = append(ids, number(strconv.FormatUint(n, 10)))
+		ids = append(ids, row.Number(strconv.FormatUint(n, 10)))
 	}
-	length, _ := v.value("tokens.input")
-	if n, ok := countOf(plain(length)); ok && int(n)/size == len(ids) && int(n)%size > 0 {
+	length, _ := v.Value("tokens.input")
+	if n, ok := countOf(row.Plain(length)); ok && int(n)/size == len(ids) && int(n)%size > 0 {
 		// No other record has this one's number in the source.
 		h := fnv.New64a()
 		h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, last), uint64(l.s.info.Records+l.s.info.Bad)))
-		ids = append(ids, number(strconv.FormatUint(h.Sum64(), 10)))
+		ids = append(ids, row.Number(strconv.FormatUint(h.Sum64(), 10)))
 		tell.Count(noteFullOnly)
 	}
-	v.put("blocks", ids, "metadata")
-	if hasAny(v, "text.messages", "text.prompt") {
+	v.Put("blocks", ids, "metadata")
+	if row.HasAny(v, "text.messages", "text.prompt") {
 		tell.Count(noteBlocksOver)
 	}
-	v.made["text"] = nil
+	v.Made["text"] = nil
 	return nil
 }
 
 func blockID(v any) (uint64, bool) {
 	switch v := v.(type) {
-	case number:
+	case row.Number:
 		if n, err := strconv.ParseUint(string(v), 10, 64); err == nil {
 			return n, true
 		}

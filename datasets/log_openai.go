@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -71,24 +72,24 @@ func openAILogFormat() Format {
 			fieldAt("payloads", "", "bodies of requests, whose fields these are"), fieldAt(toolDelay, "tool_ns", "")),
 		detect: func(head *sample) bool { return hasPrompt(head) && !hidesFields(head) },
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head, s)
+			all, first := row.JSONInputs(in, head, s.fields)
 			return openOpenAILog(all, first, o, s)
 		},
 	}
 }
 
 // openOpenAILog reads the usage of any provider. What a --map names stays as it is.
-func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
+func openOpenAILog(all, first row.Reader, o Options, s *Source) (decoder, error) {
 	counts := newUsageReader(tokenusage.Body, openAILogUsage, nil, o)
 	at := openAILogMapping()
-	show := func(in rows, tell *fault.Notes) viewRows {
+	show := func(in row.Reader, tell *fault.Notes) row.Views {
 		waits := map[string]any{} // of sessions, before their next requests
-		view := func(r row, tell *fault.Notes) (row, error) {
-			v := newView(r)
+		view := func(r row.Row, tell *fault.Notes) (row.Row, error) {
+			v := row.NewView(r)
 			showRequest(v, at, waits, tell)
 			return v, counts.show(v, tell)
 		}
-		return viewRows{&memberRows{in: in, lists: [][]string{{"payloads"}}}, view, tell}
+		return row.Views{In: &row.Members{In: in, Lists: [][]string{{"payloads"}}}, Show: view, Tell: tell}
 	}
 	read := o.Map.over(at.withUsage()).dotted()
 	d, err := newMappedDecoder(show(all, &s.notes), show(first, new(fault.Notes)), read, o, s)
@@ -102,18 +103,18 @@ func openOpenAILog(all, first rows, o Options, s *Source) (decoder, error) {
 
 // showRequest shows the session of a request, what it waits for and its messages. waits are those of
 // sessions, which the request before has told; at is where the format has its fields.
-func showRequest(v viewRow, at Mapping, waits map[string]any, tell *fault.Notes) {
-	if in, ok := v.row.(memberRow); ok { // of AIPerf's inputs, whose session is that of all
-		session, _ := in.row.value("session_id")
-		v.made["session_id"] = session
+func showRequest(v row.View, at Mapping, waits map[string]any, tell *fault.Notes) {
+	if in, ok := v.Row.(row.MemberRow); ok { // of AIPerf's inputs, whose session is that of all
+		session, _ := in.Row.Value("session_id")
+		v.Made["session_id"] = session
 	}
-	found, _, _ := findFirst(v, at["session"])
-	session := plain(found)
+	found, _, _ := row.Find(v, at["session"])
+	session := row.Plain(found)
 	if wait := waits[session]; wait != nil {
-		v.made["tool_wait"] = wait
+		v.Made["tool_wait"] = wait
 	}
 	delete(waits, session)
-	if wait, ok := v.value(toolDelay); ok && session != "" {
+	if wait, ok := v.Value(toolDelay); ok && session != "" {
 		waits[session] = wait
 	}
 	showMessages(v, at, tell)
@@ -138,7 +139,7 @@ func hidesFields(head *sample) bool {
 		return slices.ContainsFunc(head.records(), func(r *sampleRecord) bool {
 			v, _ := r.json()
 			return slices.ContainsFunc(paths, func(path string) bool {
-				_, ok := lookup(v, path)
+				_, ok := row.Lookup(v, path)
 				return ok
 			})
 		})
@@ -154,30 +155,32 @@ const noteLastAnswer = "records whose messages end with the answer, which was ta
 // showMessages puts a system prompt that stands beside the messages before them. An answer that ends
 // the messages of a record that has no other is taken out of the prompt; in the body of a request it
 // is what the answer is to begin with.
-func showMessages(v viewRow, at Mapping, tell *fault.Notes) {
-	found, _ := v.row.value("messages")
+func showMessages(v row.View, at Mapping, tell *fault.Notes) {
+	found, _ := v.Row.Value("messages")
 	list, _ := found.([]any)
 	if !areMessages(list) {
 		return
 	}
 	changed := false
 	last, _ := list[len(list)-1].(map[string]any)
-	answers := hasAny(v, at["output"]...)
-	if role, _ := trace.RoleOf(plain(last["role"])); role == trace.Assistant && len(list) > 1 && !answers && !hasAny(v, bodyKeys...) {
-		v.put("output", last, "messages")
+	answers := row.HasAny(v, at["output"]...)
+	if role, _ := trace.RoleOf(row.Plain(last["role"])); role == trace.Assistant && len(list) > 1 && !answers &&
+		!row.HasAny(v, bodyKeys...) {
+		v.Put("output", last, "messages")
 		list, changed = list[:len(list)-1], true
 		tell.Count(noteLastAnswer)
 	}
 	for _, key := range []string{"system", "instructions"} {
-		system, _ := v.row.value(key)
+		system, _ := v.Row.Value(key)
 		_, parts := system.([]any)
 		first, _ := list[0].(map[string]any)
-		if (parts || strings.ContainsAny(strings.TrimSpace(plain(system)), " \n")) && plain(first["role"]) != "system" {
+		if (parts || strings.ContainsAny(strings.TrimSpace(row.Plain(system)), " \n")) &&
+			row.Plain(first["role"]) != "system" {
 			list, changed = append([]any{map[string]any{"role": "system", "content": system}}, list...), true
 		}
 	}
 	if changed {
-		v.put("messages", list, "messages")
+		v.Put("messages", list, "messages")
 	}
 }
 

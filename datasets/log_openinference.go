@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"reprise/datasets/internal/row"
 )
 
 // inferenceReads is what is read of OpenInference's attributes, those of Phoenix, beside
@@ -30,50 +32,50 @@ func hasOpenInference(has func(column string) bool) bool {
 	return has("attributes.openinference.span.kind") || has("attributes.llm.token_count.prompt") && has("start_time")
 }
 
-func openInferenceParquet(p *parquetFile, o Options, s *Source) (decoder, error) {
-	all, first, err := p.admitted(s.fields)
+func openInferenceParquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
+	all, first, err := p.ReadTable(s.fields)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, p.Close(err)
 	}
 	d, err := openSpans(all, first, o, s)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, p.Close(err)
 	}
 	return d, nil
 }
 
 // spanAttributes puts the attributes of a span at "attributes": those of OTLP by their
 // keys, those of columns of their own, and those of the event that holds the messages.
-func (v viewRow) spanAttributes() {
-	found, _ := v.row.value("attributes")
+func spanAttributes(v row.View) {
+	found, _ := v.Row.Value("attributes")
 	attributes, _ := found.(map[string]any)
 	if list, ok := found.([]any); ok {
 		attributes = plainAttributes(list)
-		v.admitAt("attributes", attributes)
-		v.put("attributes", attributes, "attributes")
+		v.AdmitAt("attributes", attributes)
+		v.Put("attributes", attributes, "attributes")
 	}
-	if columns := topOf(v.row); found == nil && columns != nil {
+	if columns := topOf(v.Row); found == nil && columns != nil {
 		attributes = map[string]any{}
 		for name, value := range columns {
 			if rest, ok := strings.CutPrefix(name, "attributes."); ok {
 				attributes[rest] = value
 			}
 		}
-		v.put("attributes", attributes, "")
+		v.Put("attributes", attributes, "")
 	}
-	events, _ := v.row.value("events")
+	events, _ := v.Row.Value("events")
 	list, _ := events.([]any)
 	for i, event := range list {
-		name, _ := lookup(event, "name")
+		name, _ := row.Lookup(event, "name")
 		switch {
-		case plain(name) == "First Token Stream Event":
+		case row.Plain(name) == "First Token Stream Event":
 			for _, at := range []string{"timeUnixNano", "time_unix_nano", "timestamp", "time"} {
-				if t, ok := lookup(event, at); ok {
-					v.put("first_token_at", t, "events."+strconv.Itoa(i)+"."+at)
+				if t, ok := row.Lookup(event, at); ok {
+					v.Put("first_token_at", t, "events."+strconv.Itoa(i)+"."+at)
 				}
 			}
-		case plain(name) == "gen_ai.client.inference.operation.details" && attributes != nil:
-			of, _ := lookup(event, "attributes")
+		case row.Plain(name) == "gen_ai.client.inference.operation.details" && attributes != nil:
+			of, _ := row.Lookup(event, "attributes")
 			if pairs, ok := of.([]any); ok {
 				of = plainAttributes(pairs)
 			}
@@ -88,14 +90,14 @@ func (v viewRow) spanAttributes() {
 }
 
 // topOf returns the fields at the top of a record, where it has them as an object.
-func topOf(r row) map[string]any {
+func topOf(r row.Row) map[string]any {
 	switch r := r.(type) {
-	case jsonRow:
-		return r.root
-	case parquetRow:
-		return r.root
-	case memberRow:
-		fields, _ := r.member.(map[string]any)
+	case row.JSONRow:
+		return r.Root
+	case row.ParquetRow:
+		return r.Root
+	case row.MemberRow:
+		fields, _ := r.Member.(map[string]any)
 		return fields
 	}
 	return nil
@@ -103,8 +105,8 @@ func topOf(r row) map[string]any {
 
 // inferenceMessages makes "messages", "output" and "tools" of attributes that are numbered,
 // as OpenInference has them and OpenLLMetry had them.
-func (v viewRow) inferenceMessages() {
-	found, _ := v.value("attributes")
+func inferenceMessages(v row.View) {
+	found, _ := v.Value("attributes")
 	attributes, _ := found.(map[string]any)
 	for to, names := range map[string][]string{
 		"messages": {"llm.input_messages", "gen_ai.prompt"},
@@ -118,37 +120,37 @@ func (v viewRow) inferenceMessages() {
 				}
 			}
 			switch {
-			case !areMessages(messages) || hasAny(v, to):
+			case !areMessages(messages) || row.HasAny(v, to):
 			case to == "output":
-				v.put(to, messages[0], "attributes")
+				v.Put(to, messages[0], "attributes")
 			default:
-				v.put(to, messages, "attributes")
+				v.Put(to, messages, "attributes")
 			}
 		}
 	}
 	var tools []any
 	for _, item := range numbered(attributes, "llm.tools") {
-		schema, _ := lookup(item, "tool.json_schema")
+		schema, _ := row.Lookup(item, "tool.json_schema")
 		if text, ok := schema.(string); ok {
-			schema, _, _ = decodeJSON([]byte(text))
+			schema, _, _ = row.DecodeJSON([]byte(text))
 		}
 		if _, ok := schema.(map[string]any); ok {
 			tools = append(tools, schema)
 		}
 	}
-	if tools != nil && !hasAny(v, otelFields["tools"]...) {
-		v.put("tools", tools, "attributes")
+	if tools != nil && !row.HasAny(v, otelFields["tools"]...) {
+		v.Put("tools", tools, "attributes")
 	}
-	asked, _ := lookup(attributes, "llm.invocation_parameters")
+	asked, _ := row.Lookup(attributes, "llm.invocation_parameters")
 	if text, ok := asked.(string); ok {
-		asked, _, _ = decodeJSON([]byte(text))
+		asked, _, _ = row.DecodeJSON([]byte(text))
 	}
 	for to, names := range map[string][]string{"asked_max_tokens": {"max_completion_tokens", "max_tokens"}, "asked_temperature": {"temperature"}} {
 		for _, name := range names {
-			value, ok := lookup(asked, name)
-			_, isCount := countOf(plain(value))
+			value, ok := row.Lookup(asked, name)
+			_, isCount := countOf(row.Plain(value))
 			if ok && (isCount || to == "asked_temperature" && setTemperature(&builder{}, value) == "") {
-				v.put(to, value, "attributes")
+				v.Put(to, value, "attributes")
 			}
 		}
 	}
@@ -160,7 +162,7 @@ const maxNumbered = 1 << 16
 // numbered returns a list that stands as such, or as keys with numbers, such as
 // llm.input_messages.0.message.role. The members then have what is behind the number.
 func numbered(fields map[string]any, name string) []any {
-	if found, _ := lookup(fields, name); found != nil {
+	if found, _ := row.Lookup(fields, name); found != nil {
 		list, _ := found.([]any)
 		return list
 	}
@@ -193,10 +195,10 @@ func numbered(fields map[string]any, name string) []any {
 func inferenceMessage(item any) any {
 	fields, _ := item.(map[string]any)
 	at := func(name string) any {
-		if found, ok := lookup(fields, "message."+name); ok {
+		if found, ok := row.Lookup(fields, "message."+name); ok {
 			return found
 		}
-		found, _ := lookup(fields, name)
+		found, _ := row.Lookup(fields, name)
 		return found
 	}
 	list := func(name string) []any {
@@ -208,8 +210,8 @@ func inferenceMessage(item any) any {
 	message := map[string]any{"role": at("role"), "content": at("content"), "tool_call_id": at("tool_call_id"), "name": at("name")}
 	var parts, calls []any
 	for _, part := range list("contents") {
-		kind, _ := lookup(part, "message_content.type")
-		text, _ := lookup(part, "message_content.text")
+		kind, _ := row.Lookup(part, "message_content.type")
+		text, _ := row.Lookup(part, "message_content.text")
 		parts = append(parts, map[string]any{"type": kind, "text": text})
 	}
 	if message["content"] == nil && parts != nil {
@@ -219,7 +221,7 @@ func inferenceMessage(item any) any {
 		found := map[string]any{}
 		for to, paths := range map[string][]string{"id": {"tool_call.id", "id"}, "name": {"tool_call.function.name", "name"}, "arguments": {"tool_call.function.arguments", "arguments"}} {
 			for _, path := range paths {
-				if value, ok := lookup(call, path); ok && found[to] == nil {
+				if value, ok := row.Lookup(call, path); ok && found[to] == nil {
 					found[to] = value
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	tokenusage "reprise/trace/usage"
 )
@@ -38,10 +39,10 @@ var otelFields = Mapping{
 	"output":           {"output"},
 }
 
-var otelTimes = latencyPaths{
-	start: otelFields["time"],
-	first: []string{"first_token_at"},
-	end:   []string{"endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"},
+var otelTimes = row.Latencies{
+	Start: otelFields["time"],
+	First: []string{"first_token_at"},
+	End:   []string{"endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"},
 }
 
 // otelMade is where [showSpan] takes what it makes from, and otelReads what it
@@ -92,27 +93,27 @@ func otelFormat() Format {
 		timed:  true,
 		detect: detect,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if isParquet(head) {
-				p, err := spoolParquet(in)
+			if row.IsParquet(head) {
+				p, err := row.SpoolParquet(in)
 				if err != nil {
 					return nil, err
 				}
 				return openInferenceParquet(p, o, s)
 			}
-			all, first := jsonInput(in, head, s)
+			all, first := row.JSONInputs(in, head, s.fields)
 			return openSpans(all, first, o, s)
 		},
 	}
 }
 
-func openSpans(all, first rows, o Options, s *Source) (decoder, error) {
+func openSpans(all, first row.Reader, o Options, s *Source) (decoder, error) {
 	counts := newUsageReader(tokenusage.Relayed, []string{"attributes"}, nil, o)
-	show := func(r row, tell *fault.Notes) (row, error) {
+	show := func(r row.Row, tell *fault.Notes) (row.Row, error) {
 		return showSpan(r, counts, stamp.UnitOf(o.TimeUnit), tell)
 	}
 	lists := [][]string{{"resourceSpans", "scopeSpans", "spans"}, {"scopeSpans", "spans"}, {"spans"}}
-	calls := func(in rows, known *knownSpans, tell *fault.Notes) rows {
-		members := &memberRows{in: keptRows{in}, lists: lists}
+	calls := func(in row.Reader, known *knownSpans, tell *fault.Notes) row.Reader {
+		members := &row.Members{In: keptRows{in}, Lists: lists}
 		return &spanCalls{in: members, show: show, of: spanOf, known: known, tell: tell}
 	}
 	d, err := newMappedDecoder(calls(all, &s.spans, &s.notes), calls(first, &knownSpans{}, new(fault.Notes)),
@@ -132,19 +133,19 @@ var (
 )
 
 // spanOf says where a span stands. The ids of a record without a trace are its own.
-func spanOf(r, shown row) (c spanCall) {
-	trace, _, _ := findFirst(r, spanTraces)
-	id, _, _ := findFirst(r, spanIDs)
-	above, _, _ := findFirst(r, spanParents)
-	c.trace, c.id, c.above = plain(trace), plain(id), plain(above)
-	if in, ok := r.(memberRow); ok && c.trace == "" {
-		line, col := in.row.place("")
+func spanOf(r, shown row.Row) (c spanCall) {
+	trace, _, _ := row.Find(r, spanTraces)
+	id, _, _ := row.Find(r, spanIDs)
+	above, _, _ := row.Find(r, spanParents)
+	c.trace, c.id, c.above = row.Plain(trace), row.Plain(id), row.Plain(above)
+	if in, ok := r.(row.MemberRow); ok && c.trace == "" {
+		line, col := in.Row.Place("")
 		c.trace = fmt.Sprint("record ", line, ":", col)
 	}
 	if shown != nil {
-		answer, _ := shown.value("attributes.gen_ai.response.id")
-		unsure, _ := shown.value("unsure")
-		c.response, c.unsure = plain(answer), unsure == true
+		answer, _ := shown.Value("attributes.gen_ai.response.id")
+		unsure, _ := shown.Value("unsure")
+		c.response, c.unsure = row.Plain(answer), unsure == true
 	}
 	return c
 }
@@ -156,10 +157,10 @@ const (
 	noteCutAttribute = "messages that are not whole JSON, as a limit on attribute lengths leaves them: only the lengths were read"
 )
 
-func showSpan(r row, counts *usageReader, unit time.Duration, tell *fault.Notes) (row, error) {
-	v := newView(r)
-	v.spanAttributes()
-	v.clockTimes(slices.Concat(otelTimes.start, otelTimes.end)...)
+func showSpan(r row.Row, counts *usageReader, unit time.Duration, tell *fault.Notes) (row.Row, error) {
+	v := row.NewView(r)
+	spanAttributes(v)
+	clockTimes(v, slices.Concat(otelTimes.Start, otelTimes.End)...)
 	kind, is := callOfSpan(v)
 	if is == noCall {
 		tell.Count(noteOtherSpans)
@@ -168,32 +169,33 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *fault.Notes)
 	if err := counts.show(v, tell); err != nil {
 		return nil, err
 	}
-	operation, _ := v.value("attributes.gen_ai.operation.name")
+	operation, _ := v.Value("attributes.gen_ai.operation.name")
 	switch {
-	case is == callByUsage && !hasUsage(v) && (plain(operation) != "" || !recordsCall(v)):
+	case is == callByUsage && !hasUsage(v) && (row.Plain(operation) != "" || !recordsCall(v)):
 		tell.Count(noteOtherSpans)
 		return nil, nil
-	case is == callByUsage && plain(operation) != "":
-		tell.CountNamed(noteUnknownSpans, plain(operation))
+	case is == callByUsage && row.Plain(operation) != "":
+		tell.CountNamed(noteUnknownSpans, row.Plain(operation))
 	}
-	v.made["unsure"] = is == callByUsage
+	v.Made["unsure"] = is == callByUsage
 	if kind != "" {
-		v.made["kind_of_call"] = kind
+		v.Made["kind_of_call"] = kind
 	}
-	v.latencies(otelTimes, unit, tell)
-	code, _, _ := findFirst(v, []string{"status.code", "status.status_code", "status"})
-	if s := strings.ToUpper(plain(code)); s == "2" || s == "ERROR" || strings.HasSuffix(s, ".ERROR") || strings.HasSuffix(s, "_ERROR") {
-		v.put("failed", true, "status")
+	v.PutLatencies(otelTimes, unit, tell)
+	code, _, _ := row.Find(v, []string{"status.code", "status.status_code", "status"})
+	if s := strings.ToUpper(row.Plain(code)); s == "2" || s == "ERROR" || strings.HasSuffix(s, ".ERROR") ||
+		strings.HasSuffix(s, "_ERROR") {
+		v.Put("failed", true, "status")
 	}
-	v.spanMessages(tell)
-	v.inferenceMessages()
-	v.finishReason()
-	if in, ok := r.(memberRow); ok { // one conversation for all spans of a record
-		if session, _ := in.row.value("session_id"); isString(session) {
-			v.made["session_of_all"] = session
+	spanMessages(v, tell)
+	inferenceMessages(v)
+	makeFinishReason(v)
+	if in, ok := r.(row.MemberRow); ok { // one conversation for all spans of a record
+		if session, _ := in.Row.Value("session_id"); row.IsString(session) {
+			v.Made["session_of_all"] = session
 		}
 	}
-	if hasAny(v, "failed") && !hasAny(v, otelFields["input_tokens"]...) && !hasAny(v, "messages") {
+	if row.HasAny(v, "failed") && !row.HasAny(v, otelFields["input_tokens"]...) && !row.HasAny(v, "messages") {
 		tell.Count(noteFailedSpans)
 		return nil, nil
 	}
@@ -202,17 +204,17 @@ func showSpan(r row, counts *usageReader, unit time.Duration, tell *fault.Notes)
 
 // clockTimes makes numbers of times that are lists of seconds and nanoseconds, as Node's clock has
 // them.
-func (v viewRow) clockTimes(paths ...string) {
+func clockTimes(v row.View, paths ...string) {
 	for _, path := range paths {
-		found, _ := v.value(path)
+		found, _ := v.Value(path)
 		list, _ := found.([]any)
 		if len(list) != 2 {
 			continue
 		}
-		seconds, err := strconv.ParseUint(plain(list[0]), 10, 40)
-		nanoseconds, err2 := strconv.ParseUint(plain(list[1]), 10, 30)
+		seconds, err := strconv.ParseUint(row.Plain(list[0]), 10, 40)
+		nanoseconds, err2 := strconv.ParseUint(row.Plain(list[1]), 10, 30)
 		if err == nil && err2 == nil && nanoseconds < 1e9 {
-			v.put(path, number(fmt.Sprintf("%d.%09d", seconds, nanoseconds)), path)
+			v.Put(path, row.Number(fmt.Sprintf("%d.%09d", seconds, nanoseconds)), path)
 		}
 	}
 }
@@ -227,10 +229,10 @@ const (
 )
 
 // hasUsage reports whether a span counts tokens.
-func hasUsage(v viewRow) bool {
+func hasUsage(v row.View) bool {
 	for _, path := range []string{"tokens.input", "tokens.output"} {
-		found, _ := v.value(path)
-		if n, ok := countOf(plain(found)); ok && n > 0 {
+		found, _ := v.Value(path)
+		if n, ok := countOf(row.Plain(found)); ok && n > 0 {
 			return true
 		}
 	}
@@ -238,19 +240,21 @@ func hasUsage(v viewRow) bool {
 }
 
 // recordsCall reports whether a span without an operation has what a call has.
-func recordsCall(v viewRow) bool {
-	return hasAny(v, otelFields["input_tokens"]...) || hasAny(v, "attributes.gen_ai.input.messages", "attributes.gen_ai.prompt.0.role")
+func recordsCall(v row.View) bool {
+	return row.HasAny(v, otelFields["input_tokens"]...) ||
+		row.HasAny(v, "attributes.gen_ai.input.messages", "attributes.gen_ai.prompt.0.role")
 }
 
 // callOfSpan says what a span is, and what kind of call: by its operation, or by the kind that
 // OpenInference gives it, or, without either, by what was recorded. Vercel's AI SDK puts one
 // around each call.
-func callOfSpan(v viewRow) (kind string, is spanRole) {
-	operation, _ := v.value("attributes.gen_ai.operation.name")
-	inference, _, _ := findFirst(v, []string{"attributes.openinference.span.kind", "span_kind"})
-	vercel, _ := v.value("attributes.ai.operationId")
-	name := strings.ToLower(plain(operation))
-	if word := strings.ToLower(plain(inference)); name == "" && word != "" && word != "internal" && word != "client" {
+func callOfSpan(v row.View) (kind string, is spanRole) {
+	operation, _ := v.Value("attributes.gen_ai.operation.name")
+	inference, _, _ := row.Find(v, []string{"attributes.openinference.span.kind", "span_kind"})
+	vercel, _ := v.Value("attributes.ai.operationId")
+	name := strings.ToLower(row.Plain(operation))
+	if word := strings.ToLower(row.Plain(inference)); name == "" && word != "" && word != "internal" &&
+		word != "client" {
 		name = word
 	}
 	switch name {
@@ -265,7 +269,7 @@ func callOfSpan(v viewRow) (kind string, is spanRole) {
 	case "execute_tool", "tool", "invoke_agent", "create_agent", "invoke_workflow", "agent", "chain", "retriever", "retrieval", "reranker", "guardrail", "evaluator", "prompt":
 		return "", noCall
 	case "":
-		if id := plain(vercel); id != "" && !strings.Contains(id, ".do") {
+		if id := row.Plain(vercel); id != "" && !strings.Contains(id, ".do") {
 			return "", noCall
 		}
 	}
@@ -293,11 +297,11 @@ func plainValue(v any) any {
 		if !ok {
 			continue
 		}
-		members, _ := lookup(value, "values")
+		members, _ := row.Lookup(value, "values")
 		list, _ := members.([]any)
 		switch kind {
 		case "intValue":
-			return number(plain(value))
+			return row.Number(row.Plain(value))
 		case "arrayValue":
 			out := make([]any, len(list))
 			for i, m := range list {
@@ -313,16 +317,16 @@ func plainValue(v any) any {
 }
 
 // spanMessages makes "messages" and "output" of what a span recorded of them.
-func (v viewRow) spanMessages(tell *fault.Notes) {
+func spanMessages(v row.View, tell *fault.Notes) {
 	const input, output, system = "attributes.gen_ai.input.messages", "attributes.gen_ai.output.messages", "attributes.gen_ai.system_instructions"
-	messages, whole := v.listAt(input)
+	messages, whole := listAt(v, input)
 	if !whole {
 		tell.Count(noteCutAttribute)
 	}
 	for i := range messages {
 		messages[i] = plainMessage(messages[i])
 	}
-	instructions, whole := v.listAt(system)
+	instructions, whole := listAt(v, system)
 	switch {
 	case !whole:
 		messages = nil
@@ -333,21 +337,21 @@ func (v viewRow) spanMessages(tell *fault.Notes) {
 	}
 	switch {
 	case areMessages(messages):
-		v.put("messages", messages, "attributes")
+		v.Put("messages", messages, "attributes")
 	case len(messages) > 0:
 		tell.Count(noteNoMessages)
 	}
-	if replies, _ := v.listAt(output); areMessages(replies) {
-		v.put("output", plainMessage(replies[0]), "attributes")
+	if replies, _ := listAt(v, output); areMessages(replies) {
+		v.Put("output", plainMessage(replies[0]), "attributes")
 	}
 }
 
 // listAt returns a list that an attribute holds, as JSON or as it is; whole is
 // false when it holds something else.
-func (v viewRow) listAt(path string) (list []any, whole bool) {
-	found, ok := v.value(path)
+func listAt(v row.View, path string) (list []any, whole bool) {
+	found, ok := v.Value(path)
 	if s, isText := found.(string); isText {
-		found, _, _ = decodeJSON([]byte(s))
+		found, _, _ = row.DecodeJSON([]byte(s))
 	}
 	list, isList := found.([]any)
 	return list, isList || !ok
@@ -393,26 +397,26 @@ func plainMessage(m any) any {
 	return map[string]any{"role": fields["role"], "content": content, "tool_calls": calls, "tool_call_id": answered}
 }
 
-// finishReason makes "finish_reason" of the first of the reasons, one for each
+// makeFinishReason makes "finish_reason" of the first of the reasons, one for each
 // choice.
-func (v viewRow) finishReason() {
+func makeFinishReason(v row.View) {
 	const reasons, messages = "attributes.gen_ai.response.finish_reasons", "attributes.gen_ai.output.messages"
-	found, _ := v.value(reasons)
-	list, _ := v.listAt(reasons)
+	found, _ := v.Value(reasons)
+	list, _ := listAt(v, reasons)
 	if len(list) > 0 {
 		found = list[0]
 	}
-	if replies, _ := v.listAt(messages); found == nil && len(replies) > 0 {
-		found, _ = lookup(replies[0], "finish_reason")
+	if replies, _ := listAt(v, messages); found == nil && len(replies) > 0 {
+		found, _ = row.Lookup(replies[0], "finish_reason")
 	}
-	switch reason := plain(found); reason {
+	switch reason := row.Plain(found); reason {
 	case "":
-		if told, _ := v.value("attributes.llm.finish_reason"); told != nil {
-			v.put("finish_reason", told, "attributes")
+		if told, _ := v.Value("attributes.llm.finish_reason"); told != nil {
+			v.Put("finish_reason", told, "attributes")
 		}
 	case "tool_call": // as the conventions spell it
-		v.put("finish_reason", "tool_calls", "attributes")
+		v.Put("finish_reason", "tool_calls", "attributes")
 	default:
-		v.put("finish_reason", reason, "attributes")
+		v.Put("finish_reason", reason, "attributes")
 	}
 }

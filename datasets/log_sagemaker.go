@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -51,15 +52,17 @@ func sagemakerFormat() Format {
 		bodies: []string{"captureData.endpointInput.data"},
 		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head, s)
+			all, first := row.JSONInputs(in, head, s.fields)
 			counts := newUsageReader(tokenusage.Body, []string{"out.usage"}, nil, o)
-			capture := func(r row, tell *fault.Notes) (row, error) {
-				v := newView(r)
-				if !v.payload("in", "captureData.endpointInput") {
-					return nil, badAt(r, "captureData.endpointInput", "the request is missing or is not JSON, plain or as Base64")
+			capture := func(r row.Row, tell *fault.Notes) (row.Row, error) {
+				v := row.NewView(r)
+				if !unpackPayload(v, "in", "captureData.endpointInput") {
+					return nil, row.BadAt(r, "captureData.endpointInput",
+						"the request is missing or is not JSON, plain or as Base64")
 				}
-				v.putChatBody("in", "captureData.endpointInput.data")
-				if _, ok := r.value("captureData.endpointOutput.data"); ok && !v.payload("out", "captureData.endpointOutput") {
+				putChatBody(v, "in", "captureData.endpointInput.data")
+				if _, ok := r.Value("captureData.endpointOutput.data"); ok &&
+					!unpackPayload(v, "out", "captureData.endpointOutput") {
 					tell.Count(noteOtherResponses)
 				}
 				return v, counts.show(v, tell)
@@ -69,23 +72,23 @@ func sagemakerFormat() Format {
 	}
 }
 
-// payload decodes what was captured of one direction. Without an encoding it is
+// unpackPayload decodes what was captured of one direction. Without an encoding it is
 // Base64, as SageMaker takes content types that it does not know.
-func (v viewRow) payload(name, path string) bool {
-	data, _ := v.row.value(path + ".data")
+func unpackPayload(v row.View, name, path string) bool {
+	data, _ := v.Row.Value(path + ".data")
 	text, ok := data.(string)
-	if encoding, _ := v.row.value(path + ".encoding"); ok && encoding != "JSON" {
+	if encoding, _ := v.Row.Value(path + ".encoding"); ok && encoding != "JSON" {
 		plainText, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
 			return false
 		}
 		text = string(plainText)
 	}
-	value, _, valid := decodeJSON([]byte(text))
+	value, _, valid := row.DecodeJSON([]byte(text))
 	if !ok || !valid {
 		return false
 	}
-	v.admitAt(path+".data", value)
-	v.put(name, value, path+".data")
+	v.AdmitAt(path+".data", value)
+	v.Put(name, value, path+".data")
 	return true
 }

@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -25,11 +26,11 @@ type vllmRequest struct {
 	err       *fault.Fault
 }
 
-func (q *vllmRequest) value(path string) (any, bool) { return lookup(q.made, path) }
+func (q *vllmRequest) Value(path string) (any, bool) { return row.Lookup(q.made, path) }
 
-func (q *vllmRequest) place(string) (line, col int64) { return q.line, q.col }
+func (q *vllmRequest) Place(string) (line, col int64) { return q.line, q.col }
 
-func (q *vllmRequest) cut() bool { return false }
+func (q *vllmRequest) Cut() bool { return false }
 
 // Requests wait for their end in these numbers at the most, so that a log without
 // ends is read in bounded memory.
@@ -49,7 +50,7 @@ type vllmRows struct {
 	bytes   int // of the queue
 	eof     bool
 	tell    *fault.Notes
-	known   *fieldCounter // through which fields go; nil for lines that are looked at ahead
+	known   *row.Fields // through which fields go; nil for lines that are looked at ahead
 }
 
 func newVLLMRows(in *bufio.Reader, limit int, tell *fault.Notes) *vllmRows {
@@ -57,7 +58,7 @@ func newVLLMRows(in *bufio.Reader, limit int, tell *fault.Notes) *vllmRows {
 		open: map[string]*vllmRequest{}, tell: tell}
 }
 
-func (v *vllmRows) next() (row, error) {
+func (v *vllmRows) Next() (row.Row, error) {
 	for {
 		if len(v.queue) > 0 && (v.eof || v.queue[0].done || len(v.queue) > maxOpenRequests || v.bytes > maxOpenBytes) {
 			q := v.queue[0]
@@ -132,9 +133,9 @@ func (v *vllmRows) openRequest(e vllmEvent, size int) error {
 		size += len(value)
 	}
 	delete(v.details, e.id)
-	v.known.admitNames(fields)
+	v.known.AdmitNames(fields)
 	for _, m := range vllmParam.FindAllStringSubmatch(fields["params"]+fields["sampling_params"], -1) {
-		v.known.parameter("params", m[1])
+		v.known.Parameter("params", m[1])
 	}
 	q := &vllmRequest{id: e.id, made: map[string]any{}, bytes: size}
 	q.line, q.col = v.in.Place(len(e.prefix))
@@ -149,7 +150,7 @@ func (v *vllmRows) openRequest(e vllmEvent, size int) error {
 	}
 	for name, pattern := range map[string]*regexp.Regexp{"max_tokens": vllmMaxTokens, "temperature": vllmTemperature} {
 		if m := pattern.FindStringSubmatch(fields["params"] + fields["sampling_params"]); m != nil {
-			q.made[name] = number(m[1])
+			q.made[name] = row.Number(m[1])
 		}
 	}
 	if m := vllmAdapter.FindStringSubmatch(fields["lora_request"]); m != nil {
@@ -196,7 +197,7 @@ func (v *vllmRows) setPrompt(q *vllmRequest, fields map[string]string) string {
 	}
 	cut := func(n int) bool { return v.limit > 0 && n >= v.limit }
 	if haveIDs && !cut(ids) {
-		q.made["input_tokens"] = number(strconv.Itoa(ids))
+		q.made["input_tokens"] = row.Number(strconv.Itoa(ids))
 	}
 	switch {
 	case isText && rest == "" && !cut(runes):
@@ -231,9 +232,9 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 	if details, ok := strings.CutPrefix(said, "details: "); ok && e.verb == vllmGenerated {
 		// A debug line before the one with the text has the ids.
 		fields := pyFields(details)
-		v.known.admitNames(fields)
+		v.known.AdmitNames(fields)
 		if n, ok := vllmIDs(fields["output_token_ids"]); ok && (v.limit == 0 || n < v.limit) {
-			q.made["output_tokens"] = number(strconv.Itoa(n))
+			q.made["output_tokens"] = row.Number(strconv.Itoa(n))
 		}
 		return
 	}
@@ -241,7 +242,7 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 	at, text, ok := v.dates.find(e.prefix)
 	// Whole seconds would make a latency of zero of most.
 	if ok && at.Style == q.at.Style && strings.ContainsAny(text, ".,") && !at.Time.Before(q.at.Time) {
-		q.made["e2e"] = number(strconv.FormatInt(int64(at.Time.Sub(q.at.Time)), 10))
+		q.made["e2e"] = row.Number(strconv.FormatInt(int64(at.Time.Sub(q.at.Time)), 10))
 	}
 	switch e.verb {
 	case vllmAborted:
@@ -250,14 +251,14 @@ func (v *vllmRows) closeRequest(q *vllmRequest, e vllmEvent) {
 		q.made["status"] = trace.StatusFailed
 	case vllmGenerated:
 		fields := pyFields(said)
-		v.known.admitNames(fields)
+		v.known.AdmitNames(fields)
 		// The output is bounded as the prompt is.
 		text, _, ok := pyString(fields["output"])
 		if ok && (v.limit == 0 || len([]rune(text)) < v.limit) {
 			q.made["output"] = text
 		}
 		if n, ok := vllmIDs(fields["output_token_ids"]); ok && (v.limit == 0 || n < v.limit) {
-			q.made["output_tokens"] = number(strconv.Itoa(n))
+			q.made["output_tokens"] = row.Number(strconv.Itoa(n))
 		}
 		// That field is the same for all ends of streams.
 		if reason := strings.Trim(fields["finish_reason"], "'"); reason != "None" && !strings.HasPrefix(reason, "stream") {

@@ -93,11 +93,12 @@ func TestVLLMWindow(t *testing.T) {
 	}
 	rows := newVLLMRows(newTestBuffer(strings.NewReader(log.String())), 0, new(fault.Notes))
 	for i := range maxOpenRequests + 500 {
-		r, err := rows.next()
+		r, err := rows.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if line, _ := r.place(""); line != int64(i+1) || len(rows.queue) > maxOpenRequests || len(rows.open) > maxOpenRequests {
+		if line, _ := r.Place(""); line != int64(i+1) || len(rows.queue) > maxOpenRequests ||
+			len(rows.open) > maxOpenRequests {
 			t.Fatalf("request %d is of line %d, %d are held", i, line, len(rows.queue))
 		}
 	}
@@ -107,7 +108,7 @@ func TestVLLMWindow(t *testing.T) {
 func TestVLLMRepeatedID(t *testing.T) {
 	again := received("INFO 03-05 19:47:39 [x] ", "a", "prompt: None, params: None, prompt_token_ids: [1], lora_request: None.")
 	rows := newVLLMRows(newTestBuffer(strings.NewReader(strings.Repeat(again, 100))), 0, new(fault.Notes))
-	if _, err := rows.next(); err != nil || len(rows.queue) != 1 {
+	if _, err := rows.Next(); err != nil || len(rows.queue) != 1 {
 		t.Errorf("%d requests are held, %v", len(rows.queue), err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -18,7 +19,7 @@ import (
 // A mappedDecoder decodes rows by a mapping.
 type mappedDecoder struct {
 	bodies    []string // where bodies of requests are, see [bodyAt]; nil where their other members are not wanted
-	rows      rows
+	rows      row.Reader
 	fields    []field
 	times     []string // paths of the time
 	notices   []notice
@@ -74,7 +75,7 @@ const (
 
 // newMappedDecoder reads rows of in; first yields the first of them once more,
 // to find the unit of the times.
-func newMappedDecoder(in, first rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+func newMappedDecoder(in, first row.Reader, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	d := &mappedDecoder{rows: in, clock: o.clock(), times: m["time"], sessions: map[string]lastTurn{}, s: s}
 	if o.Bodies {
 		d.bodies = m[bodyAt]
@@ -124,9 +125,9 @@ func (d *mappedDecoder) require() {
 
 // sampleRows takes the times of the first rows, and reports whether there are any. Rows
 // at fault are left to decode.
-func (d *mappedDecoder) sampleRows(first rows) (some bool) {
+func (d *mappedDecoder) sampleRows(first row.Reader) (some bool) {
 	for {
-		r, err := first.next()
+		r, err := first.Next()
 		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue
 		}
@@ -138,9 +139,9 @@ func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 		if d.timing == unknownTiming {
 			d.timing = withoutTimes
 		}
-		if v, _, ok := findFirst(r, d.times); ok {
+		if v, _, ok := row.Find(r, d.times); ok {
 			d.timing = withTimes
-			if st, f := d.clock.Read(plain(v)); f == nil {
+			if st, f := d.clock.Read(row.Plain(v)); f == nil {
 				d.clock.See(st)
 			}
 		}
@@ -148,7 +149,7 @@ func (d *mappedDecoder) sampleRows(first rows) (some bool) {
 }
 
 func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	r, err := d.rows.next()
+	r, err := d.rows.Next()
 	if err == io.EOF && d.totals.found() {
 		d.s.notes.SayOnce(noteTotals)
 	}
@@ -157,14 +158,14 @@ func (d *mappedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 	d.s.absent.see(r)
 	dst, err = d.entry(dst, r)
-	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.cut() {
+	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.Cut() {
 		return dst, fault.CutOff(f.Line, f.Col, "the last row is not whole")
 	}
 	return dst, err
 }
 
 // entry appends the entry of one row.
-func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
+func (d *mappedDecoder) entry(dst []trace.Entry, r row.Row) ([]trace.Entry, error) {
 	b := &d.builder
 	*b = builder{}
 	if err := fillFields(b, d.fields, r); err != nil {
@@ -180,10 +181,10 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 	if err := d.counts.settle(b, r, &d.s.notes); err != nil {
 		return dst, err
 	}
-	_, fromUsage := r.value("tokens")
+	_, fromUsage := r.Value("tokens")
 	b.dropZeros(d.given || fromUsage, &d.s.notes)
 	b.e.InputGiven = d.given && b.e.InputTokens != nil
-	_, b.ownSystem = r.value(ownSystem)
+	_, b.ownSystem = r.Value(ownSystem)
 	b.ownSystem = b.ownSystem && len(b.e.Messages) > 0 && b.e.Messages[0].Role == trace.System
 	if !d.chains.goesOn(b, &d.s.notes) {
 		return dst, nil
@@ -200,7 +201,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 		b.e.SourceBlocks = blocksOfIDs(b.tokens, d.blockSize)
 	}
 	if why := cmp.Or(d.completeBlocks(&b.e), b.finish(d.blockSize)); why != "" {
-		return dst, badAt(r, "", why)
+		return dst, row.BadAt(r, "", why)
 	}
 	// Without times the order of the source is all that tells what an entry follows
 	// in its session. With times it is not used: requests of a session may overlap.
@@ -224,30 +225,30 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row) ([]trace.Entry, error) {
 }
 
 // fillFields sets the fields that the row has.
-func fillFields(b *builder, fields []field, r row) error {
+func fillFields(b *builder, fields []field, r row.Row) error {
 	for _, f := range fields {
 		v, p, ok := f.find(r)
 		if !ok && f.required {
-			return badAt(r, "", f.name+" is missing")
+			return row.BadAt(r, "", f.name+" is missing")
 		}
 		if !ok {
 			continue
 		}
 		b.source = nil
-		if w, ok := r.(writtenRow); ok {
-			b.source = func() []byte { return w.written(p) }
+		if w, ok := r.(row.WrittenRow); ok {
+			b.source = func() []byte { return w.Written(p) }
 		}
 		if why := f.set(b, v); why != "" {
-			line, col := r.place(p)
-			return &fault.Fault{Line: line, Col: col, Reason: f.name + ": " + why, Stop: why == whichDecimal}
+			line, col := r.Place(p)
+			return &fault.Fault{Line: line, Col: col, Reason: f.name + ": " + why, Stop: why == row.WhichDecimal}
 		}
 	}
 	return nil
 }
 
 // setTime sets the time of the entry, if the source has times.
-func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
-	v, p, ok := findFirst(r, d.times)
+func (d *mappedDecoder) setTime(e *trace.Entry, r row.Row) error {
+	v, p, ok := row.Find(r, d.times)
 	if d.timing == unknownTiming {
 		d.timing = withoutTimes
 		if ok {
@@ -256,22 +257,22 @@ func (d *mappedDecoder) setTime(e *trace.Entry, r row) error {
 	}
 	switch {
 	case ok && d.timing == withoutTimes:
-		return badAt(r, p, "it has a time, unlike the records before it")
+		return row.BadAt(r, p, "it has a time, unlike the records before it")
 	case !ok && d.timing == withTimes:
-		return badAt(r, "", "it has no time")
+		return row.BadAt(r, "", "it has no time")
 	case !ok:
 		return nil
 	}
-	if n, open := v.(openNumber); open && !n.decimal && !d.clock.HasLayout() {
-		line, col := r.place(p)
-		return fault.Refuse(line, col, "time: "+whichDecimal)
+	if n, open := v.(row.OpenNumber); open && !n.Decimal && !d.clock.HasLayout() {
+		line, col := r.Place(p)
+		return fault.Refuse(line, col, "time: "+row.WhichDecimal)
 	}
-	st, f := d.clock.Read(plain(v))
+	st, f := d.clock.Read(row.Plain(v))
 	if f == nil {
 		f = d.stampTime(e, st)
 	}
 	if f != nil {
-		f.Line, f.Col = r.place(p)
+		f.Line, f.Col = r.Place(p)
 		return f
 	}
 	return nil
@@ -304,12 +305,12 @@ func (d *mappedDecoder) instant(st stamp.Stamp) (time.Time, *fault.Fault) {
 }
 
 // noteEntry notes what a reader of the result should know of the entry.
-func (d *mappedDecoder) noteEntry(b *builder, r row) {
+func (d *mappedDecoder) noteEntry(b *builder, r row.Row) {
 	info := &d.s.info
 	info.HasUsers = info.HasUsers || b.e.User != (trace.Text{})
 	info.HasSessions = info.HasSessions || b.session != "" || b.previous != ""
 	for _, n := range d.notices {
-		if _, ok := r.value(n.path); ok {
+		if _, ok := r.Value(n.path); ok {
 			d.s.notes.Count(n.text)
 		}
 	}
@@ -317,14 +318,15 @@ func (d *mappedDecoder) noteEntry(b *builder, r row) {
 
 // openView decodes rows through a view. The head is read through one of its own,
 // so that nothing is told twice.
-func openView(all, first rows, show view, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	return newMappedDecoder(viewRows{all, show, &s.notes}, viewRows{first, show, new(fault.Notes)}, m, o, s)
+func openView(all, first row.Reader, show row.Show, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+	return newMappedDecoder(row.Views{In: all, Show: show, Tell: &s.notes},
+		row.Views{In: first, Show: show, Tell: new(fault.Notes)}, m, o, s)
 }
 
 func openJSONL(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
-	first := jsonRows{records: record.NewJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head),
+	first := row.JSON{Records: record.NewJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head),
 		[]byte("\n")))))}
-	return newMappedDecoder(jsonRows{record.NewJSONLines(in), s.fields}, first, m.dotted(), o, s)
+	return newMappedDecoder(row.JSON{Records: record.NewJSONLines(in), Fields: s.fields}, first, m.dotted(), o, s)
 }
 
 func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
@@ -332,24 +334,24 @@ func openCSV(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*m
 	if err != nil {
 		return nil, err
 	}
-	look, err := newRowsOf(bufio.NewReader(bytes.NewReader(head)), rows.dialect)
+	look, err := rows.Again(head)
 	if err != nil {
 		return nil, err
 	}
-	m = m.inColumns(rows.columns)
+	m = m.inColumns(rows.Names())
 	packed := packedFields(look, m)
-	if err := rows.need(m, packed, o); err != nil {
+	if err := needColumns(rows.Names(), m, packed, o); err != nil {
 		return nil, err
 	}
-	if look, err = newRowsOf(bufio.NewReader(bytes.NewReader(head)), rows.dialect); err != nil {
+	if look, err = rows.Again(head); err != nil {
 		return nil, err
 	}
-	rows.admit(s.fields, packed)
+	rows.Admit(s.fields, packed)
 	return openMapped(rows, first, look, m, o, s)
 }
 
 // openMappedParquet reads the columns of a mapping.
-func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+func openMappedParquet(p *row.Parquet, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	m = m.dotted()
 	var paths []string
 	for name := range m {
@@ -360,32 +362,26 @@ func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mapped
 			return path == leaf[0] || strings.HasPrefix(path, leaf[0]+".")
 		})
 	}
-	o.inspect = p.inspect
-	columns := p.columns()
+	o.inspect = func() *Inspection { return inspectParquet(p) }
+	columns := p.Columns()
 	for _, t := range targets {
 		if paths := m.places(t.name); o.Map[t.name] != nil && !slices.ContainsFunc(paths, func(path string) bool {
 			return slices.ContainsFunc(columns, func(c string) bool { return path == c || strings.HasPrefix(path, c+".") })
 		}) {
-			return nil, p.close(absentColumn(t.name, o.Map[t.name], p.inspect()))
+			return nil, p.Close(absentColumn(t.name, o.Map[t.name], inspectParquet(p)))
 		}
 	}
-	in, err := p.rows(wanted)
+	all, first, err := p.Read(wanted, 1000, s.fields)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, err
 	}
-	first, err := p.rows(wanted)
+	look, err := p.Rows(wanted)
 	if err != nil {
-		return nil, p.close(err)
+		return nil, p.Close(err)
 	}
-	look, err := p.rows(wanted)
+	d, err := openMapped(all, first, look, m, o, s)
 	if err != nil {
-		return nil, p.close(err)
-	}
-	in.owner = true
-	p.count(wanted, s.fields)
-	d, err := openMapped(in, &limitedRows{first, 1000}, look, m, o, s)
-	if err != nil {
-		return nil, p.close(err)
+		return nil, p.Close(err)
 	}
 	return d, nil
 }
@@ -394,7 +390,7 @@ func openMappedParquet(p *parquetFile, m Mapping, o Options, s *Source) (*mapped
 // through the rows before it, or in another way than one field at a time.
 type step interface {
 	// set sets the rest of the entry. It may not rely on the entry being taken.
-	set(b *builder, r row) error
+	set(b *builder, r row.Row) error
 	// accepted is told of an entry that was handed out, and of its position.
 	accepted(e *trace.Entry, position int64)
 }
@@ -407,7 +403,7 @@ type steppedDecoder struct {
 }
 
 func (d *steppedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	r, err := d.rows.next()
+	r, err := d.rows.Next()
 	if err != nil {
 		return dst, err
 	}
@@ -416,7 +412,7 @@ func (d *steppedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err := fillFields(b, d.fields, r); err != nil {
 		return dst, err
 	}
-	if _, _, ok := findFirst(r, d.times); ok || !d.gives || d.timing != withTimes {
+	if _, _, ok := row.Find(r, d.times); ok || !d.gives || d.timing != withTimes {
 		if err := d.setTime(&b.e, r); err != nil {
 			return dst, err
 		}
@@ -425,10 +421,55 @@ func (d *steppedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	if why := cmp.Or(d.completeBlocks(&b.e), b.finish(d.blockSize)); why != "" {
-		return dst, badAt(r, "", why)
+		return dst, row.BadAt(r, "", why)
 	}
 	d.noteEntry(b, r)
 	d.step.accepted(&b.e, d.entries)
 	d.entries++
 	return append(dst, b.e), nil
+}
+
+// needColumns checks that a column is there for each mapped target, and only once. Some columns
+// hold JSON, in which a target may be.
+func needColumns(columns []string, m Mapping, packed []string, o Options) error {
+	for _, t := range targets {
+		name, n := t.name, 0
+		if m[name] == nil {
+			continue
+		}
+		paths := m.places(name)
+		for _, column := range columns {
+			within := func(path string) bool {
+				return strings.HasPrefix(path, column+".") && slices.Contains(packed, column)
+			}
+			if slices.Contains(paths, column) || slices.ContainsFunc(paths, within) {
+				n++
+			}
+		}
+		if n == 0 && o.Map[name] != nil && o.inspect != nil {
+			return absentColumn(name, paths, o.inspect())
+		}
+		if n == 0 {
+			return fault.Refuse(1, 1, "the header has no column for "+name)
+		}
+		if n > len(paths) {
+			return fault.Refuse(1, 1, "the header has several columns for "+name)
+		}
+		for _, part := range m.summands(name, columns) {
+			within := func(column string) bool { return strings.HasPrefix(part, column+".") }
+			if !slices.Contains(columns, part) && !slices.ContainsFunc(packed, within) && o.inspect != nil {
+				return absentColumn(name, []string{part}, o.inspect())
+			}
+		}
+	}
+	return nil
+}
+
+// csvInputs reads rows of CSV and their first ones in head, and says how they are written.
+func csvInputs(in *bufio.Reader, head []byte, o Options, s *Source) (all, first *row.CSV, err error) {
+	all, first, how, err := row.CSVInputs(in, head, o.csv())
+	if how != "" {
+		s.notes.SayOnce("read as CSV with " + how)
+	}
+	return all, first, err
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"reprise/datasets/internal/row"
 )
 
 // absentFields are the fields that the operator mapped and no record had so far, by
@@ -25,9 +27,9 @@ func (a absentFields) mapped(key, target, spec, by string, paths []string) {
 }
 
 // see takes out what a record has.
-func (a absentFields) see(r row) {
+func (a absentFields) see(r row.Row) {
 	for name, f := range a {
-		if hasAny(r, f.paths...) {
+		if row.HasAny(r, f.paths...) {
 			delete(a, name)
 		}
 	}

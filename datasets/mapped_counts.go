@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -50,8 +51,8 @@ func (m Mapping) summands(name string, columns []string) (parts []string) {
 }
 
 // find returns the value of a mapped target, and where it is.
-func (f field) find(r row) (v any, path string, ok bool) {
-	v, path, ok = findFirst(r, f.paths)
+func (f field) find(r row.Row) (v any, path string, ok bool) {
+	v, path, ok = row.Find(r, f.paths)
 	if ok || !f.sums {
 		return v, path, ok
 	}
@@ -65,22 +66,22 @@ func (f field) find(r row) (v any, path string, ok bool) {
 
 // addUp adds the counts at some paths. One that is not there counts nothing, and one that is no
 // count is returned in place of the sum.
-func addUp(r row, paths []string) (v any, path string, ok bool) {
+func addUp(r row.Row, paths []string) (v any, path string, ok bool) {
 	var sum int64
 	for _, p := range paths {
-		found, there := r.value(p)
+		found, there := r.Value(p)
 		if !there {
 			continue
 		}
-		n, isCount := countOf(plain(found))
-		if _, open := found.(openNumber); open || !isCount {
+		n, isCount := countOf(row.Plain(found))
+		if _, open := found.(row.OpenNumber); open || !isCount {
 			return found, p, true
 		}
 		if sum += int64(n); path == "" {
 			path = p
 		}
 	}
-	return integer(sum), path, path != ""
+	return row.Integer(sum), path, path != ""
 }
 
 // mappedCounts settle the counts of a source whose operator named their fields: what they are
@@ -117,7 +118,7 @@ func (f field) kind() int {
 var settledKinds = []tokenusage.Kind{tokenusage.Input, tokenusage.Output, tokenusage.Cached, tokenusage.Reasoning}
 
 // settle settles the counts of an entry that were mapped.
-func (c *mappedCounts) settle(b *builder, r row, tell *fault.Notes) error {
+func (c *mappedCounts) settle(b *builder, r row.Row, tell *fault.Notes) error {
 	if c == nil {
 		return nil
 	}
@@ -131,7 +132,7 @@ func (c *mappedCounts) settle(b *builder, r row, tell *fault.Notes) error {
 	}
 	t, found, err := c.reader.Settle(&counts)
 	if err != nil {
-		return badAt(r, "", err.Error())
+		return row.BadAt(r, "", err.Error())
 	}
 	// What the operator names is taken as it stands.
 	noteFindings(found.Without(tokenusage.CacheTaken), tell)

@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -132,7 +133,7 @@ func TestOffsetOf(t *testing.T) {
 	for path, want := range map[string]string{
 		"": "{ \"a", "a": `{"b.c`, "a.b.c": `[ {`, "a.b.c.0": `{"d":7`, "a.b.c.1.d": `"x"`, "e": "6 }", "missing": "{ \"a", "a.x": `{"b.c`, "a.b.c.7": "[ {",
 	} {
-		if at := offsetOf([]byte(in), path); !strings.HasPrefix(in[at:], want) {
+		if at := row.OffsetOf([]byte(in), path); !strings.HasPrefix(in[at:], want) {
 			t.Errorf("%s leads to %.10s, want %s", path, in[at:], want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 	"reprise/trace/ending"
@@ -106,7 +107,7 @@ func (m Mapping) dotted() Mapping {
 	for name, paths := range m {
 		out[name] = slices.Clone(paths)
 		for i := range paths {
-			out[name][i] = dotted(paths[i])
+			out[name][i] = row.Dotted(paths[i])
 		}
 	}
 	return out
@@ -200,13 +201,13 @@ func countOf(s string) (int32, bool) {
 func countTo(at func(*builder) **int32) func(*builder, any) string {
 	return func(b *builder, v any) string {
 		switch v := v.(type) {
-		case openNumber:
-			return whichDecimal
+		case row.OpenNumber:
+			return row.WhichDecimal
 		case settledCount:
 			*at(b) = trace.Ptr(int32(v))
 			return ""
 		}
-		n, ok := countOf(plain(v))
+		n, ok := countOf(row.Plain(v))
 		if !ok {
 			return "want a whole number from 0 to 2147483647"
 		}
@@ -220,7 +221,7 @@ const wantWord = "want a string or a number"
 // word returns a name as the source spells it. It is a copy, since a CSV field
 // would hold on to its whole row.
 func word(v any) (string, bool) {
-	s := plain(v)
+	s := row.Plain(v)
 	return strings.Clone(s), s != "" || v == ""
 }
 
@@ -277,16 +278,16 @@ func closedTo(list func(string) string, at func(*builder) *string) func(*builder
 func durationTo(unit time.Duration, at func(*builder) **time.Duration) func(*builder, any) string {
 	return func(b *builder, v any) string {
 		d, err := time.Duration(0), error(nil)
-		if n, open := v.(openNumber); open && !n.decimal {
-			return whichDecimal
+		if n, open := v.(row.OpenNumber); open && !n.Decimal {
+			return row.WhichDecimal
 		}
 		if unit == 0 {
-			d, err = time.ParseDuration(plain(v))
+			d, err = time.ParseDuration(row.Plain(v))
 			if err != nil || d < 0 {
 				return `want a duration such as "350ms"; for a number name the unit in the target, as in ttft_ms`
 			}
 		} else {
-			whole, nano, ok := stamp.Decimal(strings.TrimSpace(plain(v)))
+			whole, nano, ok := stamp.Decimal(strings.TrimSpace(row.Plain(v)))
 			if !ok || whole < 0 || nano < 0 || whole >= math.MaxInt64/int64(unit) {
 				return "want a number that is not negative"
 			}
@@ -298,7 +299,7 @@ func durationTo(unit time.Duration, at func(*builder) **time.Duration) func(*bui
 }
 
 func setTemperature(b *builder, v any) string {
-	f, err := strconv.ParseFloat(strings.TrimSpace(plain(v)), 32)
+	f, err := strconv.ParseFloat(strings.TrimSpace(row.Plain(v)), 32)
 	if err != nil || !(f >= 0) || math.IsInf(f, 0) {
 		return "want a number that is not negative"
 	}
@@ -310,7 +311,7 @@ func setStream(b *builder, v any) string {
 	on, ok := v.(bool)
 	if !ok {
 		var err error
-		if on, err = strconv.ParseBool(strings.ToLower(strings.TrimSpace(plain(v)))); err != nil {
+		if on, err = strconv.ParseBool(strings.ToLower(strings.TrimSpace(row.Plain(v)))); err != nil {
 			return "want true or false"
 		}
 	}
@@ -320,7 +321,7 @@ func setStream(b *builder, v any) string {
 
 // setStatus takes an HTTP status or a word.
 func setStatus(b *builder, v any) string {
-	fate, ok := ending.Status(plain(v))
+	fate, ok := ending.Status(row.Plain(v))
 	if !ok {
 		return "want an HTTP status or a word"
 	}
@@ -340,7 +341,7 @@ func setError(b *builder, v any) string {
 func setBlocks(b *builder, v any) string {
 	const want = "want an array of whole numbers that are not negative"
 	if s, ok := v.(string); ok {
-		if v, _, ok = decodeJSON([]byte(s)); !ok {
+		if v, _, ok = row.DecodeJSON([]byte(s)); !ok {
 			return want
 		}
 	}
@@ -350,7 +351,7 @@ func setBlocks(b *builder, v any) string {
 	}
 	b.e.SourceBlocks = make([]uint64, len(list))
 	for i, id := range list {
-		n, isNumber := id.(number)
+		n, isNumber := id.(row.Number)
 		var err error
 		if b.e.SourceBlocks[i], err = strconv.ParseUint(string(n), 10, 64); err != nil || !isNumber {
 			return want

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -17,7 +18,7 @@ const wantMessages = "want a list of objects with role and content"
 // message of the user: the length of such a prompt is that of its usage.
 func setConversation(b *builder, v any) string {
 	if s, ok := v.(string); ok {
-		if inner, _, ok := decodeJSON([]byte(s)); ok {
+		if inner, _, ok := row.DecodeJSON([]byte(s)); ok {
 			v = inner
 		}
 	}
@@ -176,7 +177,7 @@ func (b *builder) setInputs(list []any) (ok bool) {
 func tokenIDs(list []any) (ids []uint64, ok bool) {
 	ids = make([]uint64, len(list))
 	for i, id := range list {
-		n, isNumber := id.(number)
+		n, isNumber := id.(row.Number)
 		var err error
 		if ids[i], err = strconv.ParseUint(string(n), 10, 64); err != nil || !isNumber {
 			return nil, false
@@ -352,7 +353,7 @@ func setTools(b *builder, v any) string {
 		if s == "" {
 			return ""
 		}
-		if v, _, ok = decodeJSON([]byte(s)); !ok {
+		if v, _, ok = row.DecodeJSON([]byte(s)); !ok {
 			return wantTools
 		}
 		b.source = func() []byte { return []byte(s) }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -14,7 +15,7 @@ func chatOf(v any) (messages []any, prompt string) {
 	switch v := v.(type) {
 	case string:
 		if start := bytes.TrimSpace([]byte(v)); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
-			if inner, _, ok := decodeJSON(start); ok {
+			if inner, _, ok := row.DecodeJSON(start); ok {
 				if messages, prompt = chatOf(inner); messages != nil || prompt != "" {
 					return messages, prompt
 				}

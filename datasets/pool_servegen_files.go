@@ -15,6 +15,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -120,7 +121,7 @@ var poolFields = []string{
 // readLengths reads of a dataset file the distributions for windows that begin
 // from first to last: an object of start times, each with an object of fields,
 // each a Python dict of value and probability in a string.
-func readLengths(f *File, first, last time.Duration, known *fieldCounter) (kept []lengthWindow, err error) {
+func readLengths(f *File, first, last time.Duration, known *row.Fields) (kept []lengthWindow, err error) {
 	in, err := f.Open()
 	if err != nil {
 		return nil, fault.Broken(1, 1, err).At(f.Name)
@@ -157,12 +158,12 @@ func readLengths(f *File, first, last time.Duration, known *fieldCounter) (kept 
 			return nil, refuseAt(0, "a time is not a whole number of seconds")
 		}
 		starts = append(starts, time.Duration(start)*time.Second)
-		known.admitNames(fields)
+		known.AdmitNames(fields)
 		texts[starts[len(starts)-1]] = fields
 	}
 	slices.Sort(starts)
 	locate := func(start time.Duration, field, why string) error {
-		offset := offsetOf(raw, strconv.FormatInt(int64(start/time.Second), 10)+"."+field)
+		offset := row.OffsetOf(raw, strconv.FormatInt(int64(start/time.Second), 10)+"."+field)
 		return refuseAt(offset, field+": "+why)
 	}
 	// Of the windows that have lengths, the latest one up to first is kept and those

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"reprise/datasets/internal/record"
-	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/row"
 )
 
 // Each dialect is recognised by the file alone, and said where it is not the usual one.
@@ -70,7 +70,7 @@ func TestCSVOpenNumbers(t *testing.T) {
 			all, info, err := read(strings.NewReader(in), Options{Map: Mapping{"input_tokens": {"n"}, "e2e_ms": {"ms"}}, MaxBad: 1, Decimal: decimal})
 			switch {
 			case err != nil:
-				place, ok := strings.CutSuffix(err.Error(), ": "+whichDecimal)
+				place, ok := strings.CutSuffix(err.Error(), ": "+row.WhichDecimal)
 				if !ok {
 					t.Errorf("%q: %v", in, err)
 				}
@@ -143,23 +143,4 @@ func TestKnownFormatsInOtherDialects(t *testing.T) {
 	if info.Format != "azure-2023" || len(all) != 2 || all[0].Time.Format("2006-01-02T15:04:05") != "2023-11-16T18:17:03" {
 		t.Errorf("%+v", info)
 	}
-}
-
-// Whatever the bytes are, sniffing ends, and a number that is rewritten is one.
-func FuzzSniffCSV(f *testing.F) {
-	for _, in := range []string{"a;b\n1,5;2\n", "'a','b'\n'1','2;3'\n", "sep=|\na|b\n", "a\tb\n\"x\ty\"\t1.000,5\n", "\xff\n;;;\n'"} {
-		f.Add([]byte(in), "1.234,5")
-	}
-	f.Fuzz(func(t *testing.T, in []byte, number string) {
-		d := sniffCSV(in, Options{})
-		if d.delimiter == 0 || d.quote == 0 {
-			t.Fatalf("%+v", d)
-		}
-		for _, mark := range []decimalMark{asWritten, unresolved, point, comma} {
-			got := plain(d.number(number, mark))
-			if _, _, ok := stamp.Decimal(got); got != number && !ok && len(strings.Trim(got, "-.0123456789")) > 0 {
-				t.Fatalf("%q with mark %d became %q", number, mark, got)
-			}
-		}
-	})
 }

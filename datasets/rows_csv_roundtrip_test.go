@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -276,7 +277,7 @@ func TestTablesComeBack(t *testing.T) {
 				case strings.Contains(err.Error(), " in two ways") && times.open:
 					refused["--time-format"]++
 					o.TimeFormat = times.layout
-				case strings.HasSuffix(err.Error(), whichDecimal):
+				case strings.HasSuffix(err.Error(), row.WhichDecimal):
 					refused["--decimal"]++
 					if o.Decimal = "point"; d.decimal == "," {
 						o.Decimal = "comma"

@@ -5,31 +5,30 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 )
 
 // openMapped reads rows by a mapping. look yields the first of them once more: they show
 // in which fields JSON is packed as a string, so that the mapping can name what is in it.
-func openMapped(all, first, look rows, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
+func openMapped(all, first, look row.Reader, m Mapping, o Options, s *Source) (*mappedDecoder, error) {
 	packed := packedFields(look, m)
 	if len(packed) == 0 {
 		return newMappedDecoder(all, first, m, o, s)
 	}
 	for _, field := range packed {
-		if n := s.fields.root.child(field); n != nil {
-			n.named = true
-		}
+		s.fields.KnowPacked(field)
 	}
-	return openView(all, first, func(r row, _ *fault.Notes) (row, error) {
-		v := newView(r)
+	return openView(all, first, func(r row.Row, _ *fault.Notes) (row.Row, error) {
+		v := row.NewView(r)
 		for _, field := range packed {
-			v.unpack(field) // what is no JSON has none of the fields
+			v.Unpack(field) // what is no JSON has none of the fields
 		}
 		return v, nil
 	}, m, o, s)
 }
 
 // packedFields are those above the paths of a mapping that hold JSON objects as strings.
-func packedFields(in rows, m Mapping) (packed []string) {
+func packedFields(in row.Reader, m Mapping) (packed []string) {
 	above := map[string]bool{}
 	for name := range m {
 		for _, path := range m.places(name) {
@@ -41,7 +40,7 @@ func packedFields(in rows, m Mapping) (packed []string) {
 		}
 	}
 	for n := 0; n < detectedRecords && len(above) > 0; n++ {
-		r, err := in.next()
+		r, err := in.Next()
 		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue
 		}
@@ -49,7 +48,7 @@ func packedFields(in rows, m Mapping) (packed []string) {
 			break
 		}
 		for field := range above {
-			if v, ok := r.value(field); ok && packedJSON(v) != nil {
+			if v, ok := r.Value(field); ok && packedJSON(v) != nil {
 				packed = append(packed, field)
 				delete(above, field)
 			}
@@ -65,7 +64,7 @@ func packedJSON(v any) any {
 	if start := strings.TrimLeft(s, " \t\r\n"); !ok || start == "" || start[0] != '{' && start[0] != '[' {
 		return nil
 	}
-	value, _, ok := decodeJSON([]byte(s))
+	value, _, ok := row.DecodeJSON([]byte(s))
 	if !ok {
 		return nil
 	}
@@ -81,7 +80,7 @@ func (m Mapping) inColumns(columns []string) Mapping {
 				if slices.Contains(columns, path) {
 					return path
 				}
-				return dotted(path)
+				return row.Dotted(path)
 			}
 			if parts := sumParts(path); parts != nil && isCountTarget(name) && !slices.Contains(columns, path) {
 				for i := range parts {

@@ -16,9 +16,10 @@ import (
 	"time"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 
 	"reprise/datasets/internal/fault"
-	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -51,28 +52,28 @@ func everything([]string) bool { return true }
 
 func readParquetRows(t testing.TB, in string, wanted func([]string) bool) []map[string]any {
 	t.Helper()
-	p, err := spoolParquet(strings.NewReader(in))
+	p, err := row.SpoolParquet(strings.NewReader(in))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := p.rows(wanted)
+	r, _, err := p.Read(wanted, 0, row.NewFields())
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.owner = true
 	var all []map[string]any
 	for {
-		row, err := r.next()
+		one, err := r.Next()
 		if err == io.EOF {
 			return all
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if line, _ := row.place("x"); line != int64(len(all)+1) {
+		if line, _ := one.Place("x"); line != int64(len(all)+1) {
 			t.Errorf("row %d is at line %d", len(all), line)
 		}
-		all = append(all, row.(parquetRow).root)
+		root, _ := one.Value("")
+		all = append(all, root.(map[string]any))
 	}
 }
 
@@ -82,7 +83,7 @@ func TestParquetForeignValues(t *testing.T) {
 	if len(all) != 3 {
 		t.Fatalf("%d rows", len(all))
 	}
-	n := func(s string) any { return number(s) }
+	n := func(s string) any { return row.Number(s) }
 	want := map[string]any{
 		"conversation_hash": "c0", "model": "gpt-4", "timestamp": "2023-04-09T00:02:53Z", "turn": n("2"),
 		"usage": map[string]any{"prompt_tokens": n("12"), "completion_tokens": n("4000000000")},
@@ -172,72 +173,12 @@ func TestParquetRoundTrip(t *testing.T) {
 	}
 	plainList := all[2]["plain"].([]any)
 	for i, v := range plainList {
-		if v != integer(int64(i)) {
+		if v != row.Integer(int64(i)) {
 			t.Fatalf("element %d is %v", i, v)
 		}
 	}
 	if len(plainList) != len(long) || all[3]["name"] != "é\uFFFD" {
 		t.Errorf("%d elements, %v", len(plainList), all[3]["name"])
-	}
-}
-
-// A row may go on in the next page, and a page's memory is used again.
-func TestParquetRowsAcrossPages(t *testing.T) {
-	value := func(repetition int, text string) parquet.Value {
-		return parquet.ByteArrayValue([]byte(text)).Level(repetition, 1, 0)
-	}
-	leaf := parquetLeaf{pages: &scribbled{pages: [][]parquet.Value{
-		{value(0, "a"), value(1, "b")}, {value(1, "c")}, {}, {value(1, "d"), value(0, "e")}, {value(0, "f")},
-	}}}
-	for _, want := range []string{"abcd", "e", "f"} {
-		row, err := leaf.next(&rowRoom{bytes: record.MaxBytes, memory: rowMemory})
-		got := ""
-		for _, v := range row {
-			got += string(v.ByteArray())
-		}
-		if err != nil || got != want {
-			t.Errorf("%q, %v; want %q", got, err, want)
-		}
-	}
-	if _, err := leaf.next(&rowRoom{bytes: record.MaxBytes, memory: rowMemory}); err != io.EOF {
-		t.Error(err)
-	}
-}
-
-// scribbled are pages that are overwritten when they are released.
-type scribbled struct {
-	parquet.Pages
-	pages [][]parquet.Value
-}
-
-func (s *scribbled) ReadPage() (parquet.Page, error) {
-	if len(s.pages) == 0 {
-		return nil, io.EOF
-	}
-	p := &scribbledPage{values: s.pages[0]}
-	s.pages = s.pages[1:]
-	return p, nil
-}
-
-type scribbledPage struct {
-	parquet.Page
-	values []parquet.Value
-	read   int
-}
-
-func (p *scribbledPage) Values() parquet.ValueReader { return p }
-
-func (p *scribbledPage) ReadValues(values []parquet.Value) (int, error) {
-	n := copy(values, p.values[p.read:])
-	p.read += n
-	return n, io.EOF
-}
-
-func (p *scribbledPage) Retain() {}
-
-func (p *scribbledPage) Release() {
-	for _, v := range p.values {
-		copy(v.ByteArray(), "?")
 	}
 }
 
@@ -360,10 +301,6 @@ func TestParquetBounds(t *testing.T) {
 	} else {
 		t.Logf("%d bytes were allocated for a file of %d", grown, len(in))
 	}
-	spool := s.dec.(*fileChain).dec.(*mappedDecoder).rows.(*parquetRows).file.spool
-	if _, err := spool.Stat(); !errors.Is(err, os.ErrClosed) {
-		t.Error("the temporary file is still open")
-	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("%d files are left", len(left))
 	}
@@ -408,17 +345,53 @@ func BenchmarkParquet(b *testing.B) {
 // The library takes all memory there is for a block that is said to be LZ4 and
 // is not.
 func TestForeignLZ4IsRefused(t *testing.T) {
-	type row struct{ A int64 }
+	type one struct{ A int64 }
 	var b bytes.Buffer
-	w := parquet.NewGenericWriter[row](&b, parquet.Compression(&parquet.Lz4Raw))
-	if _, err := w.Write([]row{{1}}); err != nil {
+	w := parquet.NewGenericWriter[one](&b, parquet.Compression(&parquet.Lz4Raw))
+	if _, err := w.Write([]one{{1}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := spoolParquet(&b)
+	_, err := row.SpoolParquet(&b)
 	if err == nil || !strings.Contains(err.Error(), "LZ4") {
 		t.Errorf("LZ4: %v", err)
+	}
+}
+
+// Times of Spark and Impala: the Julian day and the nanoseconds of it.
+func TestOldTimesOfParquet(t *testing.T) {
+	type one struct {
+		At   deprecated.Int96 `parquet:"at"`
+		Flag bool             `parquet:"flag"`
+		F    float32          `parquet:"f"`
+	}
+	of := func(day uint32, nanos uint64) deprecated.Int96 {
+		return deprecated.Int96{uint32(nanos), uint32(nanos >> 32), day}
+	}
+	all := readParquetRows(t, toParquet(t, one{of(2440588, 0), true, 0.1},
+		one{of(2440589, 86_399_999_999_999), false, -2}, one{of(2440587, 1), false, 0}), everything)
+	want := []map[string]any{
+		{"at": "1970-01-01T00:00:00Z", "flag": true, "f": row.Number("0.1")}, {"at": "1970-01-02T23:59:59.999999999Z",
+			"flag": false, "f": row.Number("-2")},
+		{"at": "1969-12-31T00:00:00.000000001Z", "flag": false, "f": row.Number("0")},
+	}
+	if !reflect.DeepEqual(all, want) {
+		t.Errorf("%v, want %v", all, want)
+	}
+}
+
+// A file without the columns that are asked for is refused at its beginning.
+func TestParquetWithoutColumns(t *testing.T) {
+	p, err := row.SpoolParquet(bytes.NewReader([]byte(toParquet(t, struct{ N int64 }{1}))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close(nil)
+	_, err = p.Rows(func([]string) bool { return false })
+	var f *fault.Fault
+	if !errors.As(err, &f) || *f != *fault.Refuse(1, 1, "the Parquet file has none of the columns that are asked for") {
+		t.Errorf("%+v", err)
 	}
 }

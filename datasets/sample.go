@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 )
 
 // A sample is what an input begins with, 64 KiB or all of it. It is taken apart once, by
@@ -75,8 +76,8 @@ func (r *sampleRecord) has(key string) bool { return anyOf(r.keys, key) }
 func (r *sampleRecord) json() (value any, whole bool) {
 	if !r.read {
 		r.read = true
-		if r.value, _, r.whole = decodeJSON(r.raw); !r.whole {
-			r.value, _, _ = decodeJSON(closed(r.raw))
+		if r.value, _, r.whole = row.DecodeJSON(r.raw); !r.whole {
+			r.value, _, _ = row.DecodeJSON(closed(r.raw))
 		}
 	}
 	return r.value, r.whole

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -24,6 +25,11 @@ var Epoch = stamp.Epoch
 // shows no dates. Errors match [ErrUsage] and quote nothing.
 func ParseCapture(begin, end string, zone *time.Location) (trace.Capture, error) {
 	return stamp.Capture(begin, end, zone)
+}
+
+// csv says how the CSV of a source is written.
+func (o Options) csv() row.CSVOptions {
+	return row.CSVOptions{Delimiter: o.Delimiter, Decimal: o.Decimal}
 }
 
 // clock reads the times of a source by its options.
@@ -104,7 +110,8 @@ type Source struct {
 	notes   fault.Notes
 	absent  absentFields
 	spans   knownSpans
-	fields  *fieldCounter // of the format; nil before that is known
+	fields  *row.Fields   // of the format; nil before that is known
+	mapped  []string      // targets whose fields a mapping named
 	pending []trace.Entry // entries of a record that did not fit the batch
 	err     error
 	ids     sourceIDs
@@ -115,10 +122,11 @@ type Source struct {
 
 // readAs sets the format of the source, and so which fields are read.
 func (s *Source) readAs(f Format, o Options) {
-	s.info.Format, s.fields = f.Name, newFieldCounter(f, o.Map)
+	s.info.Format = f.Name
+	s.fields, s.mapped = newFieldCounter(f, o.Map)
 	if o.Bodies {
 		for _, path := range f.bodies {
-			s.fields.root.addMapped(path)
+			s.fields.KnowMapped(path)
 		}
 	}
 	if f.Tried == fromDocumentation {
@@ -162,7 +170,8 @@ func (s *Source) Info() Info {
 		info.Notes = append(append(info.Notes, s.ids.notes()...), s.absent.notes()...)
 	}
 	if s.fields != nil {
-		info.Fields = s.fields.count()
+		info.Fields = &Fields{Format: info.Format, Mapped: s.mapped}
+		info.Fields.Dropped, info.Fields.Kinds, info.Fields.More = s.fields.Dropped()
 	}
 	return info
 }

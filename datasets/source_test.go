@@ -321,29 +321,6 @@ func TestEnvelopeIsDetected(t *testing.T) {
 	}
 }
 
-// A row that is too long is refused.
-func TestRecordLimit(t *testing.T) {
-	in := strings.NewReader(strings.Repeat("x", 300_000))
-	for name, next := range map[string]func() error{
-		"row": func() error {
-			c, err := newCSVRows(io.MultiReader(strings.NewReader("a,b\n\"\n"), in), Options{})
-			if err != nil {
-				return err
-			}
-			c.in.max = 200_000
-			_, err = c.next()
-			return err
-		},
-	} {
-		in.Reset(strings.Repeat("x", 300_000))
-		var f *fault.Fault
-		if err := next(); !errors.As(err, &f) || !f.Stop || !strings.Contains(f.Reason, "longer than 64 MiB") ||
-			f.Line == 0 {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
 // Every field of the batch is overwritten.
 func TestReadOverwrites(t *testing.T) {
 	s, err := Open(strings.NewReader(oneRow+oneRow), Options{})

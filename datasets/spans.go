@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 )
 
 // A spanCall says of a record where it stands among the spans of its trace.
@@ -32,9 +33,9 @@ type spanCall struct {
 // A span is held back until those around it and below it have come: until heldSpans others
 // have, or maxHeldBytes. Of the spans before that the ids and the counts are known.
 type spanCalls struct {
-	in   rows
-	show view // nil for what is no call
-	of   func(r, shown row) spanCall
+	in   row.Reader
+	show row.Show // nil for what is no call
+	of   func(r, shown row.Row) spanCall
 	tell *fault.Notes
 
 	known *knownSpans
@@ -46,7 +47,7 @@ type spanCalls struct {
 
 // A heldSpan waits for the spans around it and below it.
 type heldSpan struct {
-	shown row
+	shown row.Row
 	fact  *spanFact
 	size  int
 }
@@ -114,7 +115,7 @@ const (
 	noteAnswerSeen = "calls with the answer of another call of their trace were left out, as the same one recorded twice"
 )
 
-func (c *spanCalls) next() (row, error) {
+func (c *spanCalls) Next() (row.Row, error) {
 	for {
 		for !c.eof && len(c.held) < heldSpans && c.bytes < maxHeldBytes && !(c.flat && len(c.held) > 0) {
 			err := c.take()
@@ -138,13 +139,13 @@ func (c *spanCalls) next() (row, error) {
 
 // take reads a span, and holds it back where it is a call.
 func (c *spanCalls) take() error {
-	r, err := c.in.next()
+	r, err := c.in.Next()
 	if err != nil {
 		return err
 	}
-	_, c.flat = r.(*csvRows)
+	_, c.flat = r.(*row.CSV)
 	shown, err := c.show(r, c.tell)
-	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.cut() {
+	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.Cut() {
 		return fault.CutOff(f.Line, f.Col, "the last row is not whole")
 	}
 	if err != nil {
@@ -202,13 +203,13 @@ func (f *spanFact) place(known *knownSpans, call spanCall) {
 }
 
 // count takes the lengths of a call.
-func (f *spanFact) count(shown row) {
+func (f *spanFact) count(shown row.Row) {
 	for _, n := range []struct {
 		path string
 		to   *int64
 	}{{"tokens.input", &f.input}, {"tokens.output", &f.output}} {
-		if found, ok := shown.value(n.path); ok {
-			if count, ok := countOf(plain(found)); ok {
+		if found, ok := shown.Value(n.path); ok {
+			if count, ok := countOf(row.Plain(found)); ok {
 				*n.to, f.counted = int64(count), f.counted || count > 0
 			}
 		}
@@ -284,29 +285,29 @@ func (f *spanFact) settle() (why string) {
 type spanPaths struct{ trace, id, above string }
 
 // of implements [spanCalls.of]. What a record says of its members is said of each.
-func (p spanPaths) of(r, _ row) (c spanCall) {
-	trace, ok := r.value(p.trace)
-	if in, isMember := r.(memberRow); isMember && !ok {
-		trace, _ = in.row.value(p.trace)
+func (p spanPaths) of(r, _ row.Row) (c spanCall) {
+	trace, ok := r.Value(p.trace)
+	if in, isMember := r.(row.MemberRow); isMember && !ok {
+		trace, _ = in.Row.Value(p.trace)
 	}
-	id, _ := r.value(p.id)
-	above, _ := r.value(p.above)
+	id, _ := r.Value(p.id)
+	above, _ := r.Value(p.above)
 	if list, ok := above.([]any); ok && len(list) > 0 {
 		above = list[0]
 	}
-	return spanCall{trace: plain(trace), id: plain(id), above: plain(above)}
+	return spanCall{trace: row.Plain(trace), id: row.Plain(id), above: row.Plain(above)}
 }
 
 // keptRows are rows that outlive the reading of the next one, where they are of JSON or of
 // Parquet.
-type keptRows struct{ in rows }
+type keptRows struct{ in row.Reader }
 
-func (k keptRows) next() (row, error) {
-	r, err := k.in.next()
-	if whole, ok := r.(jsonRow); ok {
-		whole.raw = bytes.Clone(whole.raw)
-		line, col := whole.records.Place(0)
-		whole.records = keptRecord{whole.raw, line, col}
+func (k keptRows) Next() (row.Row, error) {
+	r, err := k.in.Next()
+	if whole, ok := r.(row.JSONRow); ok {
+		whole.Raw = bytes.Clone(whole.Raw)
+		line, col := whole.Records.Place(0)
+		whole.Records = keptRecord{whole.Raw, line, col}
 		return whole, err
 	}
 	return r, err
@@ -332,17 +333,17 @@ func (k keptRecord) Place(offset int) (line, col int64) {
 
 // rowSize is about how many bytes a row holds that is kept. The members of a record share it,
 // and the first of them stands for all.
-func rowSize(r row) int {
+func rowSize(r row.Row) int {
 	const least = 1 << 10
 	switch r := r.(type) {
-	case viewRow:
-		return rowSize(r.row)
-	case memberRow:
-		if strings.HasSuffix(r.in, ".0") {
-			return rowSize(r.row)
+	case row.View:
+		return rowSize(r.Row)
+	case row.MemberRow:
+		if strings.HasSuffix(r.In, ".0") {
+			return rowSize(r.Row)
 		}
-	case jsonRow:
-		return least + 3*len(r.raw)
+	case row.JSONRow:
+		return least + 3*len(r.Raw)
 	}
 	return least
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -60,19 +61,19 @@ func azure2024Format() Format {
 		if !columns(head) {
 			return false
 		}
-		rows, err := newCSVRows(bytes.NewReader(head.bytes), Options{})
+		rows, err := row.NewCSV(bytes.NewReader(head.bytes), row.CSVOptions{})
 		if err != nil {
 			return false
 		}
 		for range 10 { // until a row has a time
-			r, err := rows.next()
+			r, err := rows.Next()
 			if err == io.EOF {
 				break
 			}
 			if err != nil {
 				continue
 			}
-			if st, ok := stampAt(r, azureFields["time"]); ok {
+			if st, ok := row.TimeAt(r, azureFields["time"]); ok {
 				return st.Style == stamp.Zoned
 			}
 		}
@@ -99,7 +100,7 @@ func azure2025Format() Format {
 			if err != nil {
 				return nil, err
 			}
-			if !slices.Contains(d.rows.(*csvRows).columns, "NumImages") {
+			if !slices.Contains(d.rows.(*row.CSV).Names(), "NumImages") {
 				return nil, fault.Refuse(1, 1, "the header has no column for images")
 			}
 			d.fields = append(d.fields, field{

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -61,7 +62,7 @@ func bailianFormat() Format {
 				mapped.fields[i].required = mapped.fields[i].required && mapped.fields[i].name != "class"
 			}
 			turn := target{name: "turn", set: func(b *builder, v any) string { // counts from 1
-				n, ok := countOf(plain(v))
+				n, ok := countOf(row.Plain(v))
 				if !ok || n < 1 {
 					return "want a whole number from 1 to 2147483647"
 				}
@@ -97,20 +98,20 @@ const (
 	noteNoParent = "requests whose parent is not before them in the trace, left without one"
 )
 
-func (s *bailianStep) set(b *builder, r row) error {
+func (s *bailianStep) set(b *builder, r row.Row) error {
 	s.parent, s.note = -1, ""
 	for _, f := range []struct {
 		name     string
 		to       *int64
 		required bool
 	}{{"chat_id", &s.id, true}, {"parent_chat_id", &s.parent, false}} {
-		v, ok := r.value(f.name)
+		v, ok := r.Value(f.name)
 		if !ok && !f.required {
 			continue
 		}
-		whole, nano, ok := stamp.Decimal(plain(v))
+		whole, nano, ok := stamp.Decimal(row.Plain(v))
 		if !ok || nano != 0 {
-			return badAt(r, f.name, f.name+": want a whole number")
+			return row.BadAt(r, f.name, f.name+": want a whole number")
 		}
 		*f.to = whole
 	}
@@ -127,7 +128,7 @@ func (s *bailianStep) set(b *builder, r row) error {
 	}
 	b.e.Session = s.session
 	if reserved(b.e.SourceBlocks) {
-		return badAt(r, "hash_ids", reservedID)
+		return row.BadAt(r, "hash_ids", reservedID)
 	}
 	// Padding may have made of the ids one too many, or one too few.
 	ids, input := b.e.SourceBlocks, *b.e.InputTokens

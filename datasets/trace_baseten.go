@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -50,8 +51,8 @@ func basetenFormat() Format {
 		timed:   true,
 		detect:  detectKeys(hasBaseten),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if isParquet(head) {
-				p, err := spoolParquet(in)
+			if row.IsParquet(head) {
+				p, err := row.SpoolParquet(in)
 				if err != nil {
 					return nil, err
 				}
@@ -66,13 +67,13 @@ func basetenFormat() Format {
 // basetenExtra are columns that are read beside the mapped ones.
 var basetenExtra = Mapping{"hashes": {"total_hashes"}, "size": {"block_size"}, "cancelled": {"request_canceled"}}
 
-func openBasetenParquet(p *parquetFile, o Options, s *Source) (decoder, error) {
+func openBasetenParquet(p *row.Parquet, o Options, s *Source) (decoder, error) {
 	d, err := openMappedParquet(p, basetenFields.over(basetenExtra), o, s)
 	if err != nil {
 		return nil, err
 	}
 	d.blockSize = 0
-	columns := p.columns()
+	columns := p.Columns()
 	s.info.HasText = slices.Contains(columns, "prompt") || slices.Contains(columns, "output_text")
 	return &basetenDecoder{mapped: basetenMapped(d)}, nil
 }
@@ -93,7 +94,7 @@ type basetenDecoder struct {
 func (d *basetenDecoder) mapping() *mappedDecoder { return d.mapped }
 
 func (d *basetenDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	r, err := d.mapped.rows.next()
+	r, err := d.mapped.rows.Next()
 	if err != nil {
 		return dst, err
 	}
@@ -102,9 +103,9 @@ func (d *basetenDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	e := &dst[before]
-	if v, ok := r.value("request_canceled"); ok {
+	if v, ok := r.Value("request_canceled"); ok {
 		cancelled, isBool := v.(bool)
-		if isBool && cancelled || plain(v) == "true" || plain(v) == "1" {
+		if isBool && cancelled || row.Plain(v) == "true" || row.Plain(v) == "1" {
 			e.Status = trace.StatusCancelled
 		}
 	}
@@ -113,11 +114,11 @@ func (d *basetenDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 }
 
 // setBlocks sets the prefix blocks, if there is a hash for each of them.
-func (d *basetenDecoder) setBlocks(e *trace.Entry, r row) {
-	v, _ := r.value("total_hashes")
+func (d *basetenDecoder) setBlocks(e *trace.Entry, r row.Row) {
+	v, _ := r.Value("total_hashes")
 	hashes, _ := v.([]any)
-	v, _ = r.value("block_size")
-	size, ok := countOf(plain(v))
+	v, _ = r.Value("block_size")
+	size, ok := countOf(row.Plain(v))
 	if len(hashes) == 0 || e.InputTokens == nil {
 		return
 	}
@@ -139,12 +140,12 @@ func (d *basetenDecoder) setBlocks(e *trace.Entry, r row) {
 	blocks := make([]uint64, 0, want)
 	chain := uint64(0)
 	for _, h := range hashes {
-		chain = chained(chain, "h"+plain(h))
+		chain = chained(chain, "h"+row.Plain(h))
 		blocks = append(blocks, chain)
 	}
 	if len(blocks) < want {
-		line, _ := r.place("")
-		blocks = append(blocks, chained(chain, "tail"+string(integer(line))))
+		line, _ := r.Place("")
+		blocks = append(blocks, chained(chain, "tail"+string(row.Integer(line))))
 	}
 	e.SourceBlocks = blocks
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -148,7 +149,7 @@ func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
 		for line := range strings.Lines(text) {
 			key, _, ok := strings.Cut(line, ":")
 			if top := !strings.ContainsAny(key[:min(1, len(key))], " \t#-"); ok && top {
-				s.fields.reads(key)
+				s.fields.Reads(key)
 			}
 		}
 	}
@@ -156,23 +157,23 @@ func openBLISFiles(files []File, o Options, s *Source) (decoder, error) {
 }
 
 func openBLIS(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-	rows, err := newCSVRows(in, Options{})
+	rows, err := row.NewCSV(in, row.CSVOptions{})
 	if err != nil {
 		return nil, err
 	}
 	m := Mapping{}
 	for name, columns := range blisFields {
-		isThere := func(column string) bool { return slices.Contains(rows.columns, column) }
+		isThere := func(column string) bool { return slices.Contains(rows.Names(), column) }
 		if name == "time" || strings.HasSuffix(name, "_tokens") || slices.ContainsFunc(columns, isThere) {
 			m[name] = columns
 		}
 	}
-	if err := rows.need(m, nil, Options{}); err != nil {
+	if err := needColumns(rows.Names(), m, nil, Options{}); err != nil {
 		return nil, err
 	}
-	rows.admit(s.fields, nil)
+	rows.Admit(s.fields, nil)
 	o.TimeUnit = "us"
-	mapped, err := newMappedDecoder(rows, noRows{}, m, o, s)
+	mapped, err := newMappedDecoder(rows, row.None{}, m, o, s)
 	if err != nil {
 		return nil, err
 	}
@@ -196,7 +197,7 @@ type blisDecoder struct {
 func (d *blisDecoder) mapping() *mappedDecoder { return d.mapped }
 
 func (d *blisDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	r, err := d.mapped.rows.next()
+	r, err := d.mapped.rows.Next()
 	if err != nil {
 		return dst, err
 	}
@@ -205,7 +206,7 @@ func (d *blisDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err == nil {
 		err = d.setDerived(&dst[before], r)
 	}
-	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.cut() {
+	if f, ok := err.(*fault.Fault); ok && !f.Stop && r.Cut() {
 		err = fault.CutOff(f.Line, f.Col, "the last row is not whole")
 	}
 	if err != nil {
@@ -216,25 +217,25 @@ func (d *blisDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 }
 
 // setDerived sets what needs several columns.
-func (d *blisDecoder) setDerived(e *trace.Entry, r row) error {
+func (d *blisDecoder) setDerived(e *trace.Entry, r row.Row) error {
 	n := map[string]int64{}
 	for _, name := range []string{"prefix_length", "server_input_tokens", "image_tokens", "audio_tokens", "video_tokens",
 		"round_index", "arrival_time_us", "send_time_us", "first_chunk_time_us", "last_chunk_time_us"} {
-		v, ok := r.value(name)
+		v, ok := r.Value(name)
 		if !ok {
 			continue
 		}
-		whole, nano, ok := stamp.Decimal(plain(v))
+		whole, nano, ok := stamp.Decimal(row.Plain(v))
 		if !ok || nano != 0 || whole < 0 || whole > math.MaxInt32 && !strings.HasSuffix(name, "_us") {
-			return badAt(r, name, name+": want a whole number that is not negative")
+			return row.BadAt(r, name, name+": want a whole number that is not negative")
 		}
 		n[name] = whole
 	}
 	if why := d.lengths(e, r, n); why != "" {
-		return badAt(r, "input_tokens", why)
+		return row.BadAt(r, "input_tokens", why)
 	}
-	v, _ := r.value("status")
-	switch status := plain(v); status {
+	v, _ := r.Value("status")
+	switch status := row.Plain(v); status {
 	case "error":
 		e.Status = trace.StatusFailed
 	case "timeout":
@@ -251,7 +252,7 @@ func (d *blisDecoder) setDerived(e *trace.Entry, r row) error {
 }
 
 // lengths sets the lengths and the blocks.
-func (d *blisDecoder) lengths(e *trace.Entry, r row, n map[string]int64) (why string) {
+func (d *blisDecoder) lengths(e *trace.Entry, r row.Row, n map[string]int64) (why string) {
 	prefix := n["prefix_length"]
 	input := int64(*e.InputTokens) + prefix
 	if n["server_input_tokens"] > 0 {
@@ -261,11 +262,11 @@ func (d *blisDecoder) lengths(e *trace.Entry, r row, n map[string]int64) (why st
 		return "the input has more than 2147483647 tokens"
 	}
 	e.InputTokens = trace.Ptr(int32(input))
-	group, _ := r.value("prefix_group")
-	shared := d.groups[plain(group)]
+	group, _ := r.Value("prefix_group")
+	shared := d.groups[row.Plain(group)]
 	blocks := make([]uint64, blocksOf(int32(input), sharedBlock))
 	whole := int(min(prefix, input) / sharedBlock)
-	if plain(group) == "" {
+	if row.Plain(group) == "" {
 		shared, whole = nil, 0
 	}
 	for i := range blocks {
@@ -280,7 +281,7 @@ func (d *blisDecoder) lengths(e *trace.Entry, r row, n map[string]int64) (why st
 		}
 	}
 	if whole > 0 {
-		d.groups[strings.Clone(plain(group))] = shared
+		d.groups[strings.Clone(row.Plain(group))] = shared
 	}
 	e.SourceBlocks = blocks
 	if n["image_tokens"] > 0 {
@@ -289,8 +290,8 @@ func (d *blisDecoder) lengths(e *trace.Entry, r row, n map[string]int64) (why st
 	if n["audio_tokens"]+n["video_tokens"] > 0 {
 		d.s.notes.Count("requests with audio or video, whose tokens are counted in the input alone")
 	}
-	v, _ := r.value("reason_ratio")
-	if ratio, err := strconv.ParseFloat(plain(v), 64); err == nil && ratio > 0 && ratio <= 1 {
+	v, _ := r.Value("reason_ratio")
+	if ratio, err := strconv.ParseFloat(row.Plain(v), 64); err == nil && ratio > 0 && ratio <= 1 {
 		e.Reasoning = trace.Ptr(int32(math.Round(ratio * float64(*e.OutputTokens))))
 	}
 	return ""
@@ -326,9 +327,9 @@ func fromMicros(us int64) *time.Duration {
 }
 
 // follow puts a round after the one before it in its session.
-func (d *blisDecoder) follow(e *trace.Entry, r row, n map[string]int64, last time.Time) {
-	v, _ := r.value("session_id")
-	id := plain(v)
+func (d *blisDecoder) follow(e *trace.Entry, r row.Row, n map[string]int64, last time.Time) {
+	v, _ := r.Value("session_id")
+	id := row.Plain(v)
 	if id == "" {
 		return
 	}

@@ -17,9 +17,9 @@ const blisTop = "request_id,client_id,tenant_id,slo_class,session_id,round_index
 
 func TestBLIS(t *testing.T) {
 	for name, c := range map[string]struct {
-		rows  []string
-		want  []string
-		notes string
+		Reader []string
+		want   []string
+		notes  string
 	}{
 		"a run against a server": { // sent 40 ms late, on another clock
 			[]string{"0,c0,t0,critical,,0,,0,true,276,40,276,0,0,0,0.25,m,0,300,1500,1760000000040000,1760000000130000,1760000001030000,12,ok,,stop"},
@@ -45,7 +45,7 @@ func TestBLIS(t *testing.T) {
 				"3µs user=c in=9 out=0 blocks=[3] stream=true ok", "3µs user=c in=9 out=1 blocks=[4] stream=true ok"},
 			"records that tell|requests whose chunks are before their sending, or out of order, taken to have no latencies: 2|requests with audio or video, whose tokens are counted in the input alone: 1"},
 	} {
-		all, info := mustRead(t, blisTop+strings.Join(c.rows, "\n")+"\n", Options{})
+		all, info := mustRead(t, blisTop+strings.Join(c.Reader, "\n")+"\n", Options{})
 		var got []string
 		for i := range all {
 			got = append(got, summary(&all[i])+pauses(&all[i]))

@@ -14,6 +14,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -156,30 +157,30 @@ func areAIPerfTurns(keys []string) bool {
 // aiperfTurns are rows in which a text is a text_input. A record of several turns is a row for each,
 // with its own text; a system prompt before them stands before the first.
 type aiperfTurns struct {
-	in      jsonRows
-	rest    []jsonRow
+	in      row.JSON
+	rest    []row.JSONRow
 	records int
 }
 
-func (a *aiperfTurns) next() (row, error) {
+func (a *aiperfTurns) Next() (row.Row, error) {
 	for len(a.rest) == 0 {
-		r, err := a.in.next()
+		r, err := a.in.Next()
 		if err != nil {
 			return nil, err
 		}
-		record := r.(jsonRow)
+		record := r.(row.JSONRow)
 		a.records++
-		turns, several := record.root["turns"].([]any)
+		turns, several := record.Root["turns"].([]any)
 		if !several {
-			aiperfText(record.root)
+			aiperfText(record.Root)
 			return record, nil
 		}
-		session := firstOf(record.root["session_id"], fmt.Sprint("record ", a.records))
+		session := firstOf(record.Root["session_id"], fmt.Sprint("record ", a.records))
 		var system any
 		for i, turn := range turns {
 			fields, ok := turn.(map[string]any)
 			if !ok {
-				return nil, badAt(record, "turns", "turns: want objects with a text")
+				return nil, row.BadAt(record, "turns", "turns: want objects with a text")
 			}
 			if aiperfText(fields); i == 0 && fields["role"] == "system" && len(turns) > 1 {
 				system = fields["text_input"]
@@ -191,7 +192,8 @@ func (a *aiperfTurns) next() (row, error) {
 				system = nil
 			}
 			fields["session_id"] = session
-			a.rest = append(a.rest, jsonRow{fields, record.raw, record.records, record.fields, record.unread})
+			a.rest = append(a.rest, row.JSONRow{Root: fields, Raw: record.Raw, Records: record.Records,
+				Fields: record.Fields, Unread: record.Unread})
 		}
 	}
 	next := a.rest[0]
@@ -250,9 +252,9 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 }
 
 func openDialect(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source) (*dialectDecoder, error) {
-	first := jsonRows{records: record.NewJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head),
+	first := row.JSON{Records: record.NewJSONLines(bufio.NewReader(bytes.NewReader(bytes.Join(record.HeadLines(head),
 		[]byte("\n")))))}
-	mapped, err := newMappedDecoder(&aiperfTurns{in: jsonRows{record.NewJSONLines(in), s.fields}},
+	mapped, err := newMappedDecoder(&aiperfTurns{in: row.JSON{Records: record.NewJSONLines(in), Fields: s.fields}},
 		&aiperfTurns{in: first}, m.dotted(), o, s)
 	if err != nil {
 		return nil, err
@@ -325,26 +327,26 @@ func (d *dialectDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	return dst, err
 }
 
-func (d *dialectDecoder) set(b *builder, r row) error {
+func (d *dialectDecoder) set(b *builder, r row.Row) error {
 	d.key, d.id = "", ""
 	for _, name := range []struct {
 		path string
 		to   *string
 	}{{"session_id", &d.key}, {"request_id", &d.id}} {
-		v, ok := r.value(name.path)
+		v, ok := r.Value(name.path)
 		if !ok {
 			continue
 		}
 		if *name.to, ok = word(v); !ok {
-			return badAt(r, name.path, name.path+": "+wantWord)
+			return row.BadAt(r, name.path, name.path+": "+wantWord)
 		}
 	}
 	for _, f := range agenticFields {
-		if _, ok := r.value(f); ok {
+		if _, ok := r.Value(f); ok {
 			d.agentic = true
 		}
 	}
-	d.unread = r.(jsonRow).unread
+	d.unread = r.(row.JSONRow).Unread
 	var before *turnState
 	d.next = nil
 	if d.key != "" {
@@ -367,7 +369,7 @@ func (d *dialectDecoder) set(b *builder, r row) error {
 
 // follow sets what the request waits for and, without a time, when it arrives
 // at the earliest.
-func (d *dialectDecoder) follow(b *builder, r row, before *turnState) error {
+func (d *dialectDecoder) follow(b *builder, r row.Row, before *turnState) error {
 	e := &b.e
 	after, err := d.parents(e, r, before)
 	if err != nil {
@@ -380,10 +382,10 @@ func (d *dialectDecoder) follow(b *builder, r row, before *turnState) error {
 		}
 	}
 	d.early = false
-	_, delay, _ := findFirst(r, []string{"delay", "delay_ms", "tool_wait_ms"})
+	_, delay, _ := row.Find(r, []string{"delay", "delay_ms", "tool_wait_ms"})
 	switch {
 	case len(e.Parents) == 0 && wait > 0:
-		return badAt(r, delay, "it has a delay, and nothing before it that the delay could follow")
+		return row.BadAt(r, delay, "it has a delay, and nothing before it that the delay could follow")
 	case len(e.Parents) == 0:
 		e.Think, e.Tool = nil, nil
 	}
@@ -391,16 +393,16 @@ func (d *dialectDecoder) follow(b *builder, r row, before *turnState) error {
 	case d.timing != withTimes:
 	case !e.Time.IsZero():
 		if before != nil && e.Time.Before(before.served.at) {
-			return badAt(r, "timestamp", "it arrives before the turn that it follows")
+			return row.BadAt(r, "timestamp", "it arrives before the turn that it follows")
 		}
 	case len(e.Parents) == 0:
-		return badAt(r, "", "it has no time, and follows no other request")
+		return row.BadAt(r, "", "it has no time, and follows no other request")
 	case wait < 0 || wait > maxWait || after.Add(wait).Year() > 2200:
-		return badAt(r, delay, "its delay is too long")
+		return row.BadAt(r, delay, "its delay is too long")
 	default:
 		e.Time, d.early = after.Add(wait), true
 		if why := d.clock.TrackSpan(e.Time); why != "" {
-			line, col := r.place("")
+			line, col := r.Place("")
 			return fault.Refuse(line, col, why)
 		}
 	}
@@ -412,8 +414,8 @@ const maxWait = 100 * 365 * 24 * time.Hour
 
 // parents sets the parents of the entry: the requests that it says to wait for,
 // or else the turn before. It returns when the last of them arrived.
-func (d *dialectDecoder) parents(e *trace.Entry, r row, before *turnState) (after time.Time, err error) {
-	v, ok := r.value("wait_for")
+func (d *dialectDecoder) parents(e *trace.Entry, r row.Row, before *turnState) (after time.Time, err error) {
+	v, ok := r.Value("wait_for")
 	if !ok {
 		if before == nil {
 			return after, nil
@@ -436,7 +438,7 @@ func (d *dialectDecoder) parents(e *trace.Entry, r row, before *turnState) (afte
 		}
 	}
 	if !ok {
-		return after, badAt(r, "wait_for", "wait_for: want a list of request ids")
+		return after, row.BadAt(r, "wait_for", "wait_for: want a list of request ids")
 	}
 	return after, nil
 }
@@ -510,7 +512,7 @@ var ErrDelta = errors.New(askRows)
 // itself in a later turn; and a later turn whose prompt does not begin as the
 // one before it did, or, without ids, is shorter. Where ids showed once that rows hold whole
 // prompts, those of other beginnings are of windows, documents or samples, and no sign.
-func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, error) {
+func (d *dialectDecoder) delta(b *builder, r row.Row, before *turnState) (bool, error) {
 	if d.rows != "" {
 		return d.rows == rowsDelta, nil
 	}
@@ -518,7 +520,7 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 		if d.doubted != nil { // the first row is named
 			return false, d.doubted
 		}
-		line, col := r.place(path)
+		line, col := r.Place(path)
 		asked := &fault.Fault{Line: line, Col: col, Reason: askRows, Stop: true}
 		// A whole context is as long as the one before it and its answer; what is new seldom is.
 		if before != nil && b.e.InputTokens != nil && *b.e.InputTokens < before.input {
@@ -532,13 +534,13 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 	for _, f := range agenticFields {
 		// Rows that wait for others by their names are Dynamo's, whose ids are those of the
 		// whole prompt.
-		if _, ok := r.value(f); ok && (!named || f != "wait_for" && f != "tool_wait_ms") {
+		if _, ok := r.Value(f); ok && (!named || f != "wait_for" && f != "tool_wait_ms") {
 			return doubt(f)
 		}
 	}
 	for _, f := range []string{"context_mode", "message_mode"} {
-		v, _ := r.value(f)
-		switch mode := plain(v); {
+		v, _ := r.Value(f)
+		switch mode := row.Plain(v); {
 		case strings.HasPrefix(mode, "delta"):
 			return doubt(f)
 		case strings.HasPrefix(mode, "message_array"):
@@ -550,7 +552,7 @@ func (d *dialectDecoder) delta(b *builder, r row, before *turnState) (bool, erro
 	case before == nil:
 		return false, nil
 	case e.Messages != nil:
-		if _, ok := r.value("text_input"); ok {
+		if _, ok := r.Value("text_input"); ok {
 			return doubt("text_input")
 		}
 	case d.whole:
@@ -595,12 +597,12 @@ func (d *dialectDecoder) postpone(asked error) error {
 //
 // Messages are put after those of the turn before. Its reply is not in the
 // source, so that later prompts are shorter than they were.
-func (d *dialectDecoder) accumulate(b *builder, r row, before *turnState) error {
+func (d *dialectDecoder) accumulate(b *builder, r row.Row, before *turnState) error {
 	e := &b.e
 	if reserved(e.SourceBlocks) {
-		return badAt(r, "hash_ids", reservedID)
+		return row.BadAt(r, "hash_ids", reservedID)
 	}
-	reset, _ := r.value("prefix_reset")
+	reset, _ := r.Value("prefix_reset")
 	if before == nil || reset == true {
 		return nil
 	}
@@ -613,11 +615,13 @@ func (d *dialectDecoder) accumulate(b *builder, r row, before *turnState) error 
 		return nil // finish says what is missing
 	}
 	if why := d.completeBlocks(e); why != "" || e.SourceBlocks != nil && len(e.SourceBlocks) != blocksOf(*e.InputTokens, d.blockSize) {
-		return badAt(r, "hash_ids", wrongBlocks)
+		return row.BadAt(r, "hash_ids", wrongBlocks)
 	}
 	whole := int64(before.input) + int64(before.output) + int64(*e.InputTokens)
 	if whole > maxContext {
-		return badAt(r, "input_length", "the context of its session has grown beyond 16777216 tokens: do the rows hold whole contexts (--rows full)?")
+		return row.BadAt(r, "input_length",
+			"the context of its session has grown beyond 16777216 tokens: do the rows hold whole contexts (--rows "+
+				"full)?")
 	}
 	e.InputTokens = trace.Ptr(int32(whole))
 	if d.blockSize == 0 || before.unhashed {

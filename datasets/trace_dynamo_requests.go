@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	"reprise/trace"
 )
 
@@ -71,8 +72,8 @@ func dynamoRequestsFormat() Format {
 		Tried:  "2 traces of Dynamo 1.6.0 with mocked workers: 86 requests",
 		detect: detectDynamoRequests,
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			all, first := jsonInput(in, head, s)
-			events := func(in rows) rows { return &memberRows{in: in, lists: [][]string{{"event"}}} }
+			all, first := row.JSONInputs(in, head, s.fields)
+			events := func(in row.Reader) row.Reader { return &row.Members{In: in, Lists: [][]string{{"event"}}} }
 			d := &dynamoRequestDecoder{sessions: map[string]*dynamoSession{}, seen: map[uint64]bool{}}
 			mapped, err := newMappedDecoder(&requestEnds{in: events(all), d: d}, &requestEnds{in: events(first), d: &dynamoRequestDecoder{sessions: map[string]*dynamoSession{}}}, dynamoRequestFields, o, s)
 			if err != nil {
@@ -97,7 +98,7 @@ func detectDynamoRequests(head *sample) bool {
 		}
 		v, _ := line.json()
 		for _, path := range []string{"schema", "event.schema"} {
-			if schema, _ := lookup(v, path); strings.HasPrefix(plain(schema), dynamoSchema) {
+			if schema, _ := row.Lookup(v, path); strings.HasPrefix(row.Plain(schema), dynamoSchema) {
 				return true
 			}
 		}
@@ -143,24 +144,24 @@ const keptRequests = 8
 
 // requestEnds are the rows of requests; those of tools go to the session.
 type requestEnds struct {
-	in rows
+	in row.Reader
 	d  *dynamoRequestDecoder
 }
 
-func (q *requestEnds) next() (row, error) {
+func (q *requestEnds) Next() (row.Row, error) {
 	for {
-		r, err := q.in.next()
+		r, err := q.in.Next()
 		if err != nil {
 			return nil, err
 		}
-		schema, _ := r.value("schema")
-		kind, _ := r.value("event_type")
+		schema, _ := r.Value("schema")
+		kind, _ := r.Value("event_type")
 		switch {
-		case strings.HasPrefix(plain(schema), dynamoSchema) && plain(schema) != dynamoV1:
-			return nil, badAt(r, "schema", "schema: want "+dynamoV1)
-		case plain(kind) == "request_end":
+		case strings.HasPrefix(row.Plain(schema), dynamoSchema) && row.Plain(schema) != dynamoV1:
+			return nil, row.BadAt(r, "schema", "schema: want "+dynamoV1)
+		case row.Plain(kind) == "request_end":
 			return q.d.show(r)
-		case plain(kind) == "tool_end" || plain(kind) == "tool_error":
+		case row.Plain(kind) == "tool_end" || row.Plain(kind) == "tool_error":
 			q.d.tool(r)
 		}
 	}
@@ -168,24 +169,24 @@ func (q *requestEnds) next() (row, error) {
 
 // show completes a row of a request: without the time at which it was received that is
 // its end less its length.
-func (d *dynamoRequestDecoder) show(r row) (row, error) {
-	v := newView(r)
+func (d *dynamoRequestDecoder) show(r row.Row) (row.Row, error) {
+	v := row.NewView(r)
 	end, ended := milliseconds(r, "event_time_unix_ms")
 	total, long := milliseconds(r, "request.total_time_ms")
 	start, received := milliseconds(r, "request.request_received_ms")
 	switch {
 	case !received && ended && long && total <= end:
-		v.put("request.request_received_ms", integer((end - total).Milliseconds()), "event_time_unix_ms")
+		v.Put("request.request_received_ms", row.Integer((end - total).Milliseconds()), "event_time_unix_ms")
 	case received && ended && !long && start <= end:
-		v.put("request.total_time_ms", integer((end - start).Milliseconds()), "event_time_unix_ms")
+		v.Put("request.total_time_ms", row.Integer((end - start).Milliseconds()), "event_time_unix_ms")
 	}
 	return v, nil
 }
 
 // milliseconds reads a number of them.
-func milliseconds(r row, path string) (time.Duration, bool) {
+func milliseconds(r row.Row, path string) (time.Duration, bool) {
 	var length *time.Duration
-	v, ok := r.value(path)
+	v, ok := r.Value(path)
 	if !ok || durationTo(time.Millisecond, func(*builder) **time.Duration { return &length })(nil, v) != "" {
 		return 0, false
 	}
@@ -193,9 +194,9 @@ func milliseconds(r row, path string) (time.Duration, bool) {
 }
 
 // tool adds the span of a tool to its session.
-func (d *dynamoRequestDecoder) tool(r row) {
-	id, _, _ := findFirst(r, []string{"agent_context.session_id", "session_id"})
-	s := d.sessions[plain(id)]
+func (d *dynamoRequestDecoder) tool(r row.Row) {
+	id, _, _ := row.Find(r, []string{"agent_context.session_id", "session_id"})
+	s := d.sessions[row.Plain(id)]
 	end, ok := milliseconds(r, "tool.ended_at_unix_ms")
 	if !ok {
 		end, ok = milliseconds(r, "event_time_unix_ms")
@@ -238,12 +239,12 @@ func (d *dynamoRequestDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) 
 var errSeen = &fault.Fault{Reason: "the request stood before"}
 
 // set fills in what the row says through those before it.
-func (d *dynamoRequestDecoder) set(b *builder, r row) error {
+func (d *dynamoRequestDecoder) set(b *builder, r row.Row) error {
 	e := &b.e
 	d.current, d.joined, d.id = nil, nil, 0
-	if v, ok := r.value("request.request_id"); ok {
+	if v, ok := r.Value("request.request_id"); ok {
 		h := fnv.New64a()
-		_, _ = io.WriteString(h, plain(v))
+		_, _ = io.WriteString(h, row.Plain(v))
 		if d.id = h.Sum64(); d.seen[d.id] {
 			return errSeen
 		}
@@ -259,7 +260,7 @@ func (d *dynamoRequestDecoder) set(b *builder, r row) error {
 	if e.E2E != nil {
 		d.within.end = e.Time.Add(*e.E2E)
 	}
-	id, _ := r.value("agent_context.session_id")
+	id, _ := r.Value("agent_context.session_id")
 	name, ok := word(id)
 	if id == nil || !ok || name == "" {
 		d.alone = true
@@ -267,10 +268,10 @@ func (d *dynamoRequestDecoder) set(b *builder, r row) error {
 	}
 	d.together = true
 	d.s.info.HasSessions = true
-	above, _ := r.value("agent_context.parent_session_id")
+	above, _ := r.Value("agent_context.parent_session_id")
 	s := d.sessions[name]
 	if s == nil {
-		s = &dynamoSession{name: trace.NewText(name), parent: strings.Clone(plain(above))}
+		s = &dynamoSession{name: trace.NewText(name), parent: strings.Clone(row.Plain(above))}
 		d.sessions[name] = s
 		if p := d.sessions[s.parent]; p != nil && p != s {
 			p.children = append(p.children, s)
@@ -283,18 +284,19 @@ func (d *dynamoRequestDecoder) set(b *builder, r row) error {
 }
 
 // setBlocks checks the size of the blocks, which is that of all rows.
-func (d *dynamoRequestDecoder) setBlocks(b *builder, r row) error {
-	v, ok := r.value("request.replay.trace_block_size")
-	size, isCount := countOf(plain(v))
+func (d *dynamoRequestDecoder) setBlocks(b *builder, r row.Row) error {
+	v, ok := r.Value("request.replay.trace_block_size")
+	size, isCount := countOf(row.Plain(v))
 	switch {
 	case !ok && b.e.SourceBlocks == nil:
 		d.s.notes.Count("requests without block ids")
 	case !isCount || size == 0 || size > 1<<16:
-		return badAt(r, "request.replay.trace_block_size", "trace_block_size: want a number of tokens from 1 to 65536")
+		return row.BadAt(r, "request.replay.trace_block_size",
+			"trace_block_size: want a number of tokens from 1 to 65536")
 	case d.blockSize == 0:
 		d.setBlockSize(int(size))
 	case int(size) != d.blockSize:
-		return badAt(r, "request.replay.trace_block_size", "its blocks are of another size than those before it")
+		return row.BadAt(r, "request.replay.trace_block_size", "its blocks are of another size than those before it")
 	}
 	return nil
 }

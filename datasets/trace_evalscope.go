@@ -3,6 +3,8 @@ package datasets
 import (
 	"bufio"
 	"time"
+
+	"reprise/datasets/internal/row"
 )
 
 var evalscopeFields = Mapping{
@@ -38,7 +40,7 @@ func evalscopeFormat() Format {
 			if err != nil {
 				return nil, err
 			}
-			d.rows = evalscopeRows{d.rows.(jsonRows)}
+			d.rows = evalscopeRows{d.rows.(row.JSON)}
 			d.timing = withTimes
 			d.clock.Usual, d.clock.Fractions = time.Second, true
 			return d, nil
@@ -47,21 +49,21 @@ func evalscopeFormat() Format {
 }
 
 // evalscopeRows unpacks bodies that are strings.
-type evalscopeRows struct{ jsonRows }
+type evalscopeRows struct{ row.JSON }
 
-func (e evalscopeRows) next() (row, error) {
-	r, err := e.jsonRows.next()
+func (e evalscopeRows) Next() (row.Row, error) {
+	r, err := e.JSON.Next()
 	if err != nil {
 		return nil, err
 	}
-	object := r.(jsonRow)
-	if text, ok := object.root["body"].(string); ok {
-		body, _, ok := decodeJSON([]byte(text))
+	object := r.(row.JSONRow)
+	if text, ok := object.Root["body"].(string); ok {
+		body, _, ok := row.DecodeJSON([]byte(text))
 		if !ok {
-			return nil, badAt(r, "body", "the body is not valid JSON")
+			return nil, row.BadAt(r, "body", "the body is not valid JSON")
 		}
-		object.admitAt("body", body)
-		object.root["body"] = body
+		object.AdmitAt("body", body)
+		object.Root["body"] = body
 	}
 	return object, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -72,7 +73,7 @@ func mooncakeFormat() Format {
 			if seconds {
 				mapped.clock.Usual = time.Second
 			}
-			return &mooncakeDecoder{mapped: mapped, size: size, lines: mapped.rows.(jsonRows).records}, nil
+			return &mooncakeDecoder{mapped: mapped, size: size, lines: mapped.rows.(row.JSON).Records}, nil
 		},
 	}
 }
@@ -93,14 +94,14 @@ const maxMooncakeGap = 60
 func inSeconds(head []byte, o Options, s *Source) (bool, error) {
 	earliest, latest, rows, fractions := math.Inf(1), math.Inf(-1), 0, false
 	for _, line := range record.HeadLines(head) {
-		v, _, _ := decodeJSON(line)
-		at, _ := lookup(v, "timestamp")
-		t, err := strconv.ParseFloat(plain(at), 64)
+		v, _, _ := row.DecodeJSON(line)
+		at, _ := row.Lookup(v, "timestamp")
+		t, err := strconv.ParseFloat(row.Plain(at), 64)
 		if err != nil {
 			continue
 		}
 		earliest, latest, rows = min(earliest, t), max(latest, t), rows+1
-		fractions = fractions || strings.Contains(plain(at), ".")
+		fractions = fractions || strings.Contains(row.Plain(at), ".")
 	}
 	switch {
 	case !fractions || o.TimeUnit != "":
@@ -121,10 +122,10 @@ func mooncakeBlocks(head []byte) int {
 	sizes := []int{MooncakeBlock, 16, 32, 64, 128, 256, 1024, 2048}
 	rows := 0
 	for _, line := range record.HeadLines(head) {
-		v, _, _ := decodeJSON(line)
-		length, _ := lookup(v, "input_length")
-		n, ok := countOf(plain(length))
-		ids, _ := lookup(v, "hash_ids")
+		v, _, _ := row.DecodeJSON(line)
+		length, _ := row.Lookup(v, "input_length")
+		n, ok := countOf(row.Plain(length))
+		ids, _ := row.Lookup(v, "hash_ids")
 		list, ok2 := ids.([]any)
 		if !ok || !ok2 {
 			continue
@@ -166,19 +167,19 @@ func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if e, ok := d.fast(raw); ok {
 		return append(dst, e), nil
 	}
-	object, err := decodeObject(raw, d.lines)
+	object, err := row.DecodeObject(raw, d.lines)
 	if err != nil {
 		return dst, err
 	}
-	r := jsonRow{object, raw, d.lines, d.mapped.s.fields, false}
+	r := row.JSONRow{Root: object, Raw: raw, Records: d.lines, Fields: d.mapped.s.fields, Unread: false}
 	for _, f := range dialectFields {
 		if _, ok := object[f[0]]; ok {
-			line, col := r.place(f[0])
+			line, col := r.Place(f[0])
 			return dst, fault.Refuse(line, col, "the field "+f[0]+" changes what the others mean: say --format "+f[1])
 		}
 	}
 	n := len(dst)
-	unread := r.fields.admit(object)
+	unread := r.Fields.Admit(object)
 	dst, err = d.mapped.entry(dst, r)
 	if len(dst) > n && unread {
 		d.mapped.s.notes.Count("records with fields that are not read")

@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -80,17 +81,17 @@ func trieFormat() Format {
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openRollouts(in, head, o, s, rolloutKeys{"input_prompt_length", "assistant_response_length", "tool_call_output_length", "tool_call_latency"},
 				func(in record.Reader, raw []byte) (r rollout, err error) {
-					var row trieRow
-					if err := decodeRecord(in, raw, &row); err != nil {
+					var one trieRow
+					if err := decodeRecord(in, raw, &one); err != nil {
 						return r, err
 					}
-					n := len(row.Outputs)
-					if row.Turns != n || len(row.Observed) != n || len(row.ToolTimes) != n || row.Final == nil {
-						line, col := in.Place(offsetOf(raw, "num_turns"))
+					n := len(one.Outputs)
+					if one.Turns != n || len(one.Observed) != n || len(one.ToolTimes) != n || one.Final == nil {
+						line, col := in.Place(row.OffsetOf(raw, "num_turns"))
 						return r, fault.Bad(line, col, "num_turns: want as many lengths and latencies, and a "+
 							"final_assistant_response_length")
 					}
-					return rollout{0, 0, row.Prompt, append(row.Outputs, *row.Final), row.Observed, row.ToolTimes}, nil
+					return rollout{0, 0, one.Prompt, append(one.Outputs, *one.Final), one.Observed, one.ToolTimes}, nil
 				})
 		},
 	}
@@ -177,7 +178,7 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	fail := func(path, why string) ([]trace.Entry, error) {
-		line, col := d.in.Place(offsetOf(raw, path))
+		line, col := d.in.Place(row.OffsetOf(raw, path))
 		return dst, fault.Bad(line, col, why)
 	}
 	name := fmt.Sprintf("%d/%d", r.Group, r.Stream)
@@ -240,7 +241,7 @@ func (d *rolloutsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		}
 		all = append(all, e)
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	d.groups[r.Group], d.ids, d.entries, d.rows = group, next, d.entries+int64(len(all)), d.rows+1
 	return append(dst, all...), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -57,7 +58,7 @@ func traceLabFormat() Format {
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
 			s.info.HasSessions = true
 			d := &traceLabDecoder{
-				rows: jsonRows{record.NewJSONLines(in), s.fields}, fields: traceLabFields.fields(),
+				rows: row.JSON{Records: record.NewJSONLines(in), Fields: s.fields}, fields: traceLabFields.fields(),
 				times: &mappedDecoder{clock: o.clock(), s: s}, sessions: map[string]lastRound{}, s: s,
 			}
 			for i := range d.fields {
@@ -70,7 +71,7 @@ func traceLabFormat() Format {
 }
 
 type traceLabDecoder struct {
-	rows     rows
+	rows     row.Reader
 	fields   []field
 	times    *mappedDecoder // keeps the clock
 	sessions map[string]lastRound
@@ -93,7 +94,7 @@ func (d *traceLabDecoder) continueWith(next decoder) bool {
 }
 
 func (d *traceLabDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	r, err := d.rows.next()
+	r, err := d.rows.Next()
 	if err != nil {
 		return dst, err
 	}
@@ -101,10 +102,10 @@ func (d *traceLabDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if err := fillFields(&b, d.fields, r); err != nil {
 		return dst, err
 	}
-	v, _ := r.value("round_index")
-	turn, ok := countOf(plain(v))
+	v, _ := r.Value("round_index")
+	turn, ok := countOf(row.Plain(v))
 	if !ok {
-		return dst, badAt(r, "round_index", "want a whole number that is not negative")
+		return dst, row.BadAt(r, "round_index", "want a whole number that is not negative")
 	}
 	b.e.Turn, b.e.Kind = &turn, "chat"
 	round, err := d.events(r)
@@ -165,11 +166,11 @@ func (e *roundEvents) arrival() time.Time {
 const wantEvents = "want a list of events with event_type and timestamp"
 
 // events reads the events of a round.
-func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
-	v, _ := r.value("timing_events")
+func (d *traceLabDecoder) events(r row.Row) (e roundEvents, err error) {
+	v, _ := r.Value("timing_events")
 	list, ok := v.([]any)
 	if !ok {
-		return e, badAt(r, "timing_events", wantEvents)
+		return e, row.BadAt(r, "timing_events", wantEvents)
 	}
 	type event struct {
 		kind string
@@ -178,16 +179,16 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 	events := make([]event, len(list))
 	for i, v := range list {
 		fields, _ := v.(map[string]any)
-		st, ok := stamp.ReadISO(plain(fields["timestamp"]))
+		st, ok := stamp.ReadISO(row.Plain(fields["timestamp"]))
 		if !ok {
-			return e, badAt(r, "timing_events", wantEvents)
+			return e, row.BadAt(r, "timing_events", wantEvents)
 		}
 		at, f := d.times.instant(st)
 		if f != nil {
-			f.Line, f.Col = r.place("timing_events")
+			f.Line, f.Col = r.Place("timing_events")
 			return e, f
 		}
-		events[i] = event{plain(fields["event_type"]), at}
+		events[i] = event{row.Plain(fields["event_type"]), at}
 		if e.begin.IsZero() || at.Before(e.begin) {
 			e.begin = at
 		}
@@ -208,10 +209,10 @@ func (d *traceLabDecoder) events(r row) (e roundEvents, err error) {
 		}
 	}
 	if e.begin.IsZero() {
-		return e, badAt(r, "timing_events", "it has no time")
+		return e, row.BadAt(r, "timing_events", "it has no time")
 	}
 	if f := d.times.clock.InCapture(e.arrival()); f != nil {
-		f.Line, f.Col = r.place("timing_events")
+		f.Line, f.Col = r.Place("timing_events")
 		return e, f
 	}
 	return e, nil
@@ -256,16 +257,16 @@ func traceLabSessionsFormat() Format {
 			return (slices.Contains(columns, "session_id") || slices.Contains(columns, "id")) && detectColumns(sessionColumns...)(head)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
-			rows, err := newCSVRows(in, o)
+			rows, err := row.NewCSV(in, o.csv())
 			if err != nil {
 				return nil, err
 			}
 			for _, name := range sessionColumns {
-				if !slices.Contains(rows.columns, name) {
+				if !slices.Contains(rows.Names(), name) {
 					return nil, fault.Refuse(1, 1, "the header has no column for "+name)
 				}
 			}
-			rows.admit(s.fields, nil)
+			rows.Admit(s.fields, nil)
 			s.info.HasTimes, s.info.TimeUnit, s.info.HasSessions = true, "ms", true
 			s.info.BlockSize, s.info.BlocksHashed = sharedBlock, true
 			s.notes.SayOnce("later rounds arrive without the time to serve those before them, which this format " +
@@ -280,7 +281,7 @@ func traceLabSessionsFormat() Format {
 const sharedBlock = 512
 
 type sessionsDecoder struct {
-	rows     *csvRows
+	rows     *row.CSV
 	sessions map[string]*sessionState
 	entries  int64
 	blocks   uint64 // ids given so far
@@ -305,7 +306,7 @@ func (d *sessionsDecoder) continueWith(next decoder) bool {
 }
 
 func (d *sessionsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	r, err := d.rows.next()
+	r, err := d.rows.Next()
 	if err != nil {
 		return dst, err
 	}
@@ -314,19 +315,19 @@ func (d *sessionsDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		d.entries++
 		return append(dst, e), nil
 	}
-	line, col := r.place("")
-	if r.cut() {
+	line, col := r.Place("")
+	if r.Cut() {
 		return dst, fault.CutOff(line, col, "the last row is not whole")
 	}
 	return dst, fault.Bad(line, col, why)
 }
 
-func (d *sessionsDecoder) readRound(r row) (e trace.Entry, why string) {
+func (d *sessionsDecoder) readRound(r row.Row) (e trace.Entry, why string) {
 	var n [4]int32 // round_idx, prefix_len, input_len, output_len
 	for i, name := range sessionColumns[1:5] {
-		v, _ := r.value(name)
+		v, _ := r.Value(name)
 		var ok bool
-		if n[i], ok = countOf(plain(v)); !ok {
+		if n[i], ok = countOf(row.Plain(v)); !ok {
 			return e, name + ": want a whole number from 0 to 2147483647"
 		}
 	}
@@ -335,8 +336,8 @@ func (d *sessionsDecoder) readRound(r row) (e trace.Entry, why string) {
 	if !ok || !ok2 {
 		return e, "want arrival_time and tool_wait_after_ms in milliseconds, up to ten years"
 	}
-	v, _, ok := findFirst(r, []string{"session_id", "id"})
-	id := plain(v)
+	v, _, ok := row.Find(r, []string{"session_id", "id"})
+	id := row.Plain(v)
 	if !ok || id == "" || int64(n[1])+int64(n[2]) > math.MaxInt32 {
 		return e, "want a session, and no more than 2147483647 tokens of input"
 	}
@@ -367,9 +368,9 @@ func (d *sessionsDecoder) readRound(r row) (e trace.Entry, why string) {
 }
 
 // readMillis reads a time of at most ten years.
-func readMillis(r row, column string) (time.Duration, bool) {
-	v, _ := r.value(column)
-	whole, nano, ok := stamp.Decimal(strings.TrimSpace(plain(v)))
+func readMillis(r row.Row, column string) (time.Duration, bool) {
+	v, _ := r.Value(column)
+	whole, nano, ok := stamp.Decimal(strings.TrimSpace(row.Plain(v)))
 	if !ok || whole < 0 || nano < 0 || whole > int64(maxPool/time.Millisecond) {
 		return 0, false
 	}

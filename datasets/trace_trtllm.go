@@ -13,6 +13,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -162,10 +163,10 @@ func (d *trtllmDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		conversations: map[int]*trtllmConversation{}, systems: map[string][]uint64{}}
 	p.addEvents(t.Events, "events", nil)
 	if p.why != "" {
-		line, col := d.in.Place(offsetOf(raw, p.path))
+		line, col := d.in.Place(row.OffsetOf(raw, p.path))
 		return dst, fault.Bad(line, col, p.why)
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	d.seen[cmp.Or(t.ID, strconv.Itoa(len(d.seen)))] = true
 	d.entries, d.ids = d.entries+int64(len(p.calls)), p.ids
 	maps.Copy(d.systems, p.systems)

@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -196,10 +197,10 @@ func (d *wekaDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	before := len(dst)
 	dst, f := d.appendEntries(dst, &c, plan.calls)
 	if f != nil {
-		f.Line, f.Col = d.in.Place(offsetOf(raw, ""))
+		f.Line, f.Col = d.in.Place(row.OffsetOf(raw, ""))
 		return dst[:before], f
 	}
-	d.s.fields.scan(raw)
+	d.s.fields.Scan(raw)
 	d.s.info.BlockSize = int(c.BlockSize)
 	d.entries += int64(len(plan.calls))
 	if len(plan.calls) == 0 {
@@ -275,7 +276,7 @@ func (c *wekaCall) entry(models map[string]trace.Text) trace.Entry {
 }
 
 func (d *wekaDecoder) bad(raw []byte, path, why string) *fault.Fault {
-	line, col := d.in.Place(offsetOf(raw, path))
+	line, col := d.in.Place(row.OffsetOf(raw, path))
 	return fault.Bad(line, col, why)
 }
 

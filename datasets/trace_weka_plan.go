@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -233,7 +234,7 @@ func (p *wekaPlan) readCall(r *wekaRequest, shift time.Duration, path string) (c
 	c.end = c.at
 	for _, f := range []struct {
 		name string
-		n    *number
+		n    *row.Number
 		to   **time.Duration
 	}{{"api_time", r.APITime, &c.api}, {"think_time", r.ThinkTime, &c.think}, {"ttft", r.TTFT, &c.ttft}} {
 		if f.n == nil {
@@ -251,7 +252,7 @@ func (p *wekaPlan) readCall(r *wekaRequest, shift time.Duration, path string) (c
 	return c, true
 }
 
-func (p *wekaPlan) seconds(n *number, path string) (time.Duration, bool) {
+func (p *wekaPlan) seconds(n *row.Number, path string) (time.Duration, bool) {
 	d, ok := readSeconds(n)
 	if !ok {
 		return 0, p.fail(path, "want seconds that are not negative")
@@ -260,7 +261,7 @@ func (p *wekaPlan) seconds(n *number, path string) (time.Duration, bool) {
 }
 
 // readSeconds reads a number of seconds below a thousand years.
-func readSeconds(n *number) (time.Duration, bool) {
+func readSeconds(n *row.Number) (time.Duration, bool) {
 	if n == nil {
 		return 0, false
 	}

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/row"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -42,7 +44,7 @@ var settledCounts = []string{"input", "output", "cached", "reasoning"}
 // tokens.cached and tokens.reasoning, from where a mapping takes them, see
 // [Mapping.withUsage]. tell is that of the view which shows the row. A row without usage is
 // left as it is.
-func (r *usageReader) show(v viewRow, tell *fault.Notes) error {
+func (r *usageReader) show(v row.View, tell *fault.Notes) error {
 	t, where, err := r.settle(v, tell)
 	if err == nil && where != "" {
 		putTokens(v, t, where)
@@ -51,24 +53,24 @@ func (r *usageReader) show(v viewRow, tell *fault.Notes) error {
 }
 
 // settle reads the usage of a row, and says where it is; "" where there is none.
-func (r *usageReader) settle(v row, tell *fault.Notes) (t tokenusage.Tokens, where string, _ error) {
+func (r *usageReader) settle(v row.Row, tell *fault.Notes) (t tokenusage.Tokens, where string, _ error) {
 	var counts tokenusage.Counts
 	for _, target := range usageTargets {
-		found, path, ok := findFirst(v, r.fields[target.name])
-		if n, isCount := countOf(plain(found)); ok && isCount {
+		found, path, ok := row.Find(v, r.fields[target.name])
+		if n, isCount := countOf(row.Plain(found)); ok && isCount {
 			counts.Set(target.kind, int64(n))
 			where = cmp.Or(where, path)
 		}
 	}
 	for _, path := range r.at {
-		found, ok := v.value(path)
+		found, ok := v.Value(path)
 		if !ok {
 			continue
 		}
 		object := r.Gather(found)
 		switch {
 		case r.strict && object.Invalid():
-			return t, "", badAt(v, path, "usage: want whole numbers from 0 to 2147483647")
+			return t, "", row.BadAt(v, path, "usage: want whole numbers from 0 to 2147483647")
 		case !object.Empty():
 			counts.Fill(&object)
 			where = cmp.Or(where, path)
@@ -80,7 +82,7 @@ func (r *usageReader) settle(v row, tell *fault.Notes) (t tokenusage.Tokens, whe
 
 	t, found, err := r.Settle(&counts)
 	if err != nil {
-		return t, "", badAt(v, where, err.Error())
+		return t, "", row.BadAt(v, where, err.Error())
 	}
 	noteFindings(found, tell)
 	return t, where, nil
@@ -89,15 +91,18 @@ func (r *usageReader) settle(v row, tell *fault.Notes) (t tokenusage.Tokens, whe
 // A settledCount is a count in a row, where others are numbers and texts.
 type settledCount int32
 
+// Plain is the count as a source would spell it, see [row.Plain].
+func (n settledCount) Plain() string { return strconv.FormatInt(int64(n), 10) }
+
 // putTokens puts counts at tokens.input, tokens.output, tokens.cached and tokens.reasoning.
-func putTokens(v viewRow, t tokenusage.Tokens, origin string) {
+func putTokens(v row.View, t tokenusage.Tokens, origin string) {
 	settled := map[string]any{}
 	for i, n := range []*int32{t.Input, t.Output, t.Cached, t.Reasoning} {
 		if n != nil {
 			settled[settledCounts[i]] = settledCount(*n)
 		}
 	}
-	v.put("tokens", settled, origin)
+	v.Put("tokens", settled, origin)
 }
 
 // noteFindings counts what was found in the usage of a record.

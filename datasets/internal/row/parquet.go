@@ -1,4 +1,4 @@
-package datasets
+package row
 
 import (
 	"bytes"
@@ -22,10 +22,11 @@ import (
 // parquetMagic begins and ends every Parquet file.
 const parquetMagic = "PAR1"
 
-func isParquet(head []byte) bool { return bytes.HasPrefix(head, []byte(parquetMagic)) }
+// IsParquet reports whether an input that begins with head is Parquet.
+func IsParquet(head []byte) bool { return bytes.HasPrefix(head, []byte(parquetMagic)) }
 
-// A parquetFile is a Parquet file in a temporary file that has no name.
-type parquetFile struct {
+// A Parquet is a Parquet file in a temporary file that has no name.
+type Parquet struct {
 	spool *os.File
 	in    *parquet.File
 }
@@ -44,35 +45,35 @@ const (
 	fieldMemory = 480
 )
 
-// spoolParquet copies in to a temporary file and reads the footer. The errors
+// SpoolParquet copies in to a temporary file and reads the footer. The errors
 // of the library are not passed on: they may quote what they stumbled over.
-func spoolParquet(in io.Reader) (*parquetFile, error) {
+func SpoolParquet(in io.Reader) (*Parquet, error) {
 	spool, err := trace.TempFile("")
 	if err != nil {
 		return nil, fault.Broken(1, 1, err)
 	}
-	p := &parquetFile{spool: spool}
+	p := &Parquet{spool: spool}
 	size, err := io.Copy(spool, in)
 	if err != nil {
-		return nil, p.close(fault.Broken(1, 1, err))
+		return nil, p.Close(fault.Broken(1, 1, err))
 	}
 	p.in, err = trace.OpenParquet(spool, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
 	switch {
 	case err == nil:
 		if schema, _ := p.in.Lookup("reprise.schema"); schema == trace.RawSchema {
-			return nil, p.close(fault.Refuse(1, 1, trace.ErrRaw.Error()))
+			return nil, p.Close(fault.Refuse(1, 1, trace.ErrRaw.Error()))
 		}
 		return p, nil
 	case errors.Is(err, trace.ErrNoFooter):
-		return nil, p.close(fault.CutOff(1, 1, noFooter))
+		return nil, p.Close(fault.CutOff(1, 1, noFooter))
 	case errors.Is(err, trace.ErrLZ4), errors.Is(err, trace.ErrPage):
-		return nil, p.close(fault.Refuse(1, 1, err.Error()))
+		return nil, p.Close(fault.Refuse(1, 1, err.Error()))
 	}
-	return nil, p.close(fault.Refuse(1, 1, badParquet))
+	return nil, p.Close(fault.Refuse(1, 1, badParquet))
 }
 
-// close gives the disk space back and returns err.
-func (p *parquetFile) close(err error) error {
+// Close gives the disk space back and returns err.
+func (p *Parquet) Close(err error) error {
 	_ = p.spool.Close()
 	return err
 }
@@ -90,8 +91,8 @@ func guard(f func() error) (err error) {
 	return f()
 }
 
-// columns lists the names of the columns; a nested one is a single column.
-func (p *parquetFile) columns() (names []string) {
+// Columns lists the names of the columns; a nested one is a single column.
+func (p *Parquet) Columns() (names []string) {
 	for _, c := range p.in.Root().Columns() {
 		names = append(names, c.Name())
 	}
@@ -99,7 +100,7 @@ func (p *parquetFile) columns() (names []string) {
 }
 
 // count counts the leaves that are not read.
-func (p *parquetFile) count(wanted func(leaf []string) bool, fields *fieldCounter) {
+func (p *Parquet) count(wanted func(leaf []string) bool, fields *Fields) {
 	for _, leaf := range p.in.Schema().Columns() {
 		if !wanted(leaf) {
 			fields.column(strings.Join(leaf, "."))
@@ -107,9 +108,9 @@ func (p *parquetFile) count(wanted func(leaf []string) bool, fields *fieldCounte
 	}
 }
 
-// rows reads the columns that the leaves name, and no others. A leaf is a
+// Rows reads the columns that the leaves name, and no others. A leaf is a
 // path, with the names that writers give to the inner levels of lists.
-func (p *parquetFile) rows(wanted func(leaf []string) bool) (*parquetRows, error) {
+func (p *Parquet) Rows(wanted func(leaf []string) bool) (*parquetRows, error) {
 	r := &parquetRows{file: p}
 	err := guard(func() error {
 		r.root = r.node(p.in.Root(), wanted)
@@ -129,7 +130,7 @@ func (p *parquetFile) rows(wanted func(leaf []string) bool) (*parquetRows, error
 // parquetRows yields the rows of a Parquet file. The line of a place is the
 // number of the row, from 1.
 type parquetRows struct {
-	file   *parquetFile
+	file   *Parquet
 	root   *parquetNode
 	leaves []*parquetLeaf
 	values [][]parquet.Value // of the current row, for each leaf
@@ -140,17 +141,17 @@ type parquetRows struct {
 // done closes the file and returns err.
 func (r *parquetRows) done(err error) error {
 	if r.owner {
-		return r.file.close(err)
+		return r.file.Close(err)
 	}
 	return err
 }
 
-func (r *parquetRows) next() (row, error) {
+func (r *parquetRows) Next() (Row, error) {
 	r.line++
 	if r.line > r.file.in.NumRows() {
 		return nil, r.done(io.EOF)
 	}
-	current := parquetRow{line: r.line}
+	current := ParquetRow{line: r.line}
 	err := guard(func() error {
 		left := rowRoom{bytes: record.MaxBytes, memory: rowMemory}
 		for i, leaf := range r.leaves {
@@ -160,7 +161,7 @@ func (r *parquetRows) next() (row, error) {
 			}
 		}
 		v, err := r.root.value(r.values)
-		current.root, _ = v.(map[string]any)
+		current.Root, _ = v.(map[string]any)
 		return err
 	})
 	switch {
@@ -174,18 +175,18 @@ func (r *parquetRows) next() (row, error) {
 	return current, nil
 }
 
-// A parquetRow is a decoded row.
-type parquetRow struct {
-	root map[string]any
+// A ParquetRow is a decoded row.
+type ParquetRow struct {
+	Root map[string]any
 	line int64
 }
 
-func (r parquetRow) value(path string) (any, bool) { return lookup(r.root, path) }
+func (r ParquetRow) Value(path string) (any, bool) { return Lookup(r.Root, path) }
 
-func (r parquetRow) place(string) (line, col int64) { return r.line, 1 }
+func (r ParquetRow) Place(string) (line, col int64) { return r.line, 1 }
 
-// cut is false: a file that was cut off has no footer.
-func (r parquetRow) cut() bool { return false }
+// Cut is false: a file that was cut off has no footer.
+func (r ParquetRow) Cut() bool { return false }
 
 // A parquetNode is a level of a schema. Parquet stores the leaves of a record
 // apart; the repetition and definition levels beside each value tell where it
@@ -339,7 +340,7 @@ func object(pairs any) map[string]any {
 	list, _ := pairs.([]any)
 	for _, pair := range list {
 		pair, _ := pair.(map[string]any)
-		if key := plain(pair["key"]); key != "" && pair["value"] != nil {
+		if key := Plain(pair["key"]); key != "" && pair["value"] != nil {
 			fields[key] = pair["value"]
 		}
 	}
@@ -451,10 +452,10 @@ func converter(t parquet.Type) func(parquet.Value) any {
 			return decimal(int(logical.Scale))
 		case *format.IntType:
 			if !logical.IsSigned && t.Kind() == parquet.Int32 {
-				return func(v parquet.Value) any { return integer(int64(v.Uint32())) }
+				return func(v parquet.Value) any { return Integer(int64(v.Uint32())) }
 			}
 			if !logical.IsSigned && t.Kind() == parquet.Int64 {
-				return func(v parquet.Value) any { return number(strconv.FormatUint(v.Uint64(), 10)) }
+				return func(v parquet.Value) any { return Number(strconv.FormatUint(v.Uint64(), 10)) }
 			}
 		}
 	}
@@ -462,9 +463,9 @@ func converter(t parquet.Type) func(parquet.Value) any {
 	case parquet.Boolean:
 		return func(v parquet.Value) any { return v.Boolean() }
 	case parquet.Int32:
-		return func(v parquet.Value) any { return integer(int64(v.Int32())) }
+		return func(v parquet.Value) any { return Integer(int64(v.Int32())) }
 	case parquet.Int64:
-		return func(v parquet.Value) any { return integer(v.Int64()) }
+		return func(v parquet.Value) any { return Integer(v.Int64()) }
 	case parquet.Float:
 		return func(v parquet.Value) any { return float(float64(v.Float()), 32) }
 	case parquet.Double:
@@ -486,7 +487,7 @@ func float(f float64, bits int) any {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return nil
 	}
-	return number(strconv.FormatFloat(f, 'f', -1, bits))
+	return Number(strconv.FormatFloat(f, 'f', -1, bits))
 }
 
 // decimal places the point in an integer. Longer integers are big-endian
@@ -507,7 +508,7 @@ func decimal(scale int) func(parquet.Value) any {
 			}
 		}
 		if scale == 0 {
-			return number(n.String())
+			return Number(n.String())
 		}
 		if scale < 0 || scale > 76 { // of no precision that there is
 			return nil
@@ -516,25 +517,32 @@ func decimal(scale int) func(parquet.Value) any {
 		digits = strings.Repeat("0", max(0, scale+1-len(digits))) + digits
 		at := len(digits) - scale
 		if n.Sign() < 0 {
-			return number("-" + digits[:at] + "." + digits[at:])
+			return Number("-" + digits[:at] + "." + digits[at:])
 		}
-		return number(digits[:at] + "." + digits[at:])
+		return Number(digits[:at] + "." + digits[at:])
 	}
 }
 
-// admitted reads the rows of the columns that a format's table names, and the first of
-// them once more. The file is closed at the end of all.
-func (p *parquetFile) admitted(fields *fieldCounter) (all, first rows, err error) {
-	wanted := func(leaf []string) bool { return fields.root.child(leaf[0]) != nil }
-	in, err := p.rows(wanted)
+// Read reads the columns that the leaves name, and the first rows once more. What is not read is
+// counted. The file is closed at the end of all, or where it cannot be read.
+func (p *Parquet) Read(wanted func(leaf []string) bool, ahead int, fields *Fields) (all, first Reader, err error) {
+	in, err := p.Rows(wanted)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.Close(err)
 	}
-	again, err := p.rows(wanted)
+	again, err := p.Rows(wanted)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, p.Close(err)
 	}
 	in.owner = true
 	p.count(wanted, fields)
-	return in, &limitedRows{again, 1000}, nil
+	return in, &First{again, ahead}, nil
 }
+
+// ReadTable is [Parquet.Read] of the columns that a format's table names.
+func (p *Parquet) ReadTable(fields *Fields) (all, first Reader, err error) {
+	return p.Read(func(leaf []string) bool { return fields.Knows(leaf[0]) }, 1000, fields)
+}
+
+// Len is how many rows the file has.
+func (p *Parquet) Len() int64 { return p.in.NumRows() }

@@ -1,4 +1,4 @@
-package datasets
+package row
 
 import (
 	"bytes"
@@ -38,8 +38,8 @@ const (
 // csvDelimiters are those that are recognised, in order of preference.
 var csvDelimiters = []rune{',', ';', '\t', '|'}
 
-// delimiterNamed returns the delimiter that --delimiter names, or 0.
-func delimiterNamed(name string) rune {
+// DelimiterNamed returns the delimiter that --delimiter names, or 0.
+func DelimiterNamed(name string) rune {
 	switch name {
 	case "tab", `\t`:
 		return '\t'
@@ -56,10 +56,10 @@ const titleLines = 10
 // sniffCSV finds the dialect of a file by its beginning: the delimiter and the quotes
 // under which most rows have as many fields as the header. Options may name the
 // delimiter and the decimal mark.
-func sniffCSV(head []byte, o Options) csvDialect {
+func sniffCSV(head []byte, o CSVOptions) csvDialect {
 	d := csvDialect{delimiter: ',', quote: '"', returns: bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0}
 	candidates := csvDelimiters
-	if told := delimiterNamed(o.Delimiter); told != 0 {
+	if told := DelimiterNamed(o.Delimiter); told != 0 {
 		d.delimiter, candidates = told, []rune{told}
 	}
 	if d.returns {
@@ -145,8 +145,8 @@ func (d csvDialect) bestFit(head []byte, delimiters []rune) (best fittedDialect,
 	return best, rows
 }
 
-// sniffedRows bounds the rows that a dialect is told from.
-const sniffedRows = 1000
+// SniffedRows bounds the rows that a dialect is told from.
+const SniffedRows = 1000
 
 // fit reads a sample in the dialect. Single quotes count only where every row is whole
 // and half of them have some, since texts have apostrophes.
@@ -155,7 +155,7 @@ func (d csvDialect) fit(sample []byte) (csvFit, [][]string) {
 	var rows [][]string
 	var header []string
 	all := 0
-	for all < sniffedRows {
+	for all < SniffedRows {
 		fields, err := in.Read()
 		if err == io.EOF {
 			break

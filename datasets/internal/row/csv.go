@@ -1,4 +1,4 @@
-package datasets
+package row
 
 import (
 	"bufio"
@@ -18,18 +18,18 @@ import (
 	"reprise/datasets/internal/stamp"
 )
 
-// csvRows yields the rows of a CSV input whose first row names the columns. Without such
+// CSV yields the rows of a CSV input whose first row names the columns. Without such
 // a row the columns are named by their position, from 1.
-type csvRows struct {
+type CSV struct {
 	in       csvInput
 	csv      *csv.Reader
 	dialect  csvDialect
 	columns  []string
-	nameless bool     // the first row is a record
+	Nameless bool     // the first row is a record
 	fields   []string // of the current row
 	first    bool     // the current row is the first one, and comes again
 	line     int64    // at which the next row begins
-	known    *fieldCounter
+	known    *Fields
 }
 
 // A csvInput bounds the length of a row, which encoding/csv does not, tells how the
@@ -104,16 +104,22 @@ func (c *csvInput) unescape(b []byte, last bool) int {
 	return len(b)
 }
 
-// newCSVRows reads the header of r. Options may name the delimiter and the decimal mark.
-func newCSVRows(r io.Reader, o Options) (*csvRows, error) {
+// CSVOptions say how CSV is written. The zero csvOptions detect it.
+type CSVOptions struct {
+	Delimiter string // between the columns: a character or "tab"
+	Decimal   string // what stands before the decimals: point or comma
+}
+
+// NewCSV reads the header of r.
+func NewCSV(r io.Reader, o CSVOptions) (*CSV, error) {
 	in := bufio.NewReaderSize(r, record.HeadBytes)
 	head, _ := in.Peek(record.HeadBytes) // an error comes again at its place
 	return newRowsOf(in, sniffCSV(head, o))
 }
 
 // newRowsOf reads the header of an input in a dialect.
-func newRowsOf(in *bufio.Reader, dialect csvDialect) (*csvRows, error) {
-	c := &csvRows{line: int64(dialect.above) + 1, dialect: dialect}
+func newRowsOf(in *bufio.Reader, dialect csvDialect) (*CSV, error) {
+	c := &CSV{line: int64(dialect.above) + 1, dialect: dialect}
 	c.in = csvInput{r: in, dialect: dialect, max: maxHeader}
 	if _, err := in.Discard(dialect.skip); err != nil {
 		return nil, fault.Broken(1, 1, err)
@@ -126,7 +132,7 @@ func newRowsOf(in *bufio.Reader, dialect csvDialect) (*csvRows, error) {
 		return nil, fault.Refuse(1, 1, "the input is empty")
 	}
 	c.columns = slices.Clone(fields)
-	if c.nameless = err == nil && namesNothing(fields); c.nameless {
+	if c.Nameless = err == nil && namesNothing(fields); c.Nameless {
 		c.fields, c.first = slices.Clone(fields), true
 		for i := range c.columns {
 			c.columns[i] = strconv.Itoa(i + 1)
@@ -150,7 +156,7 @@ func namesNothing(fields []string) bool {
 }
 
 // read returns the next row; a row at fault is a *fault.
-func (c *csvRows) read() ([]string, error) {
+func (c *CSV) read() ([]string, error) {
 	c.in.row = c.csv.InputOffset()
 	fields, err := c.csv.Read()
 	var parse *csv.ParseError
@@ -180,7 +186,7 @@ func (c *csvRows) read() ([]string, error) {
 	}
 	line, col := int64(parse.Line+c.dialect.above), int64(parse.Column)
 	c.line = line + 1
-	if c.cut() {
+	if c.Cut() {
 		return nil, fault.CutOff(line, col, "a quoted field is not closed")
 	}
 	return nil, fault.Bad(line, col, "a quote is out of place")
@@ -202,12 +208,12 @@ func validText(field string) string {
 }
 
 // at returns where a field of the current row begins.
-func (c *csvRows) at(field int) (line, col int64) {
+func (c *CSV) at(field int) (line, col int64) {
 	l, k := c.csv.FieldPos(field)
 	return int64(l + c.dialect.above), int64(k)
 }
 
-func (c *csvRows) next() (row, error) {
+func (c *CSV) Next() (Row, error) {
 	if c.first {
 		c.first = false
 		return c, nil
@@ -224,11 +230,11 @@ func (c *csvRows) next() (row, error) {
 		if c.fields, whole = evenFields(fields, c.columns); whole {
 			return c, nil
 		}
-		line, col := c.place("")
+		line, col := c.Place("")
 		if len(fields) > len(c.columns) {
 			return nil, fault.Bad(line, col, "the row has more fields than the header")
 		}
-		if c.cut() {
+		if c.Cut() {
 			last := len(fields) - 1
 			line, column := c.at(last)
 			return nil, fault.CutOff(line, column+int64(len(fields[last])), "the last row is not whole")
@@ -237,14 +243,14 @@ func (c *csvRows) next() (row, error) {
 	}
 }
 
-// cut reports that the current row is the last and has no line end. A file
+// Cut reports that the current row is the last and has no line end. A file
 // that is cut inside its last number looks whole: that cannot be told. The end
 // of the input is met only in search of a line end that is not there.
-func (c *csvRows) cut() bool {
+func (c *CSV) Cut() bool {
 	return c.in.eof && c.csv.InputOffset() == c.in.total
 }
 
-func (c *csvRows) value(column string) (any, bool) {
+func (c *CSV) Value(column string) (any, bool) {
 	i := slices.Index(c.columns, column)
 	if i < 0 || c.fields[i] == "" || c.fields[i] == "NULL" || c.fields[i] == `\N` { // as databases write what is not there
 		return nil, false
@@ -255,8 +261,8 @@ func (c *csvRows) value(column string) (any, bool) {
 	return c.fields[i], true
 }
 
-// place returns where a field begins, or the row when it has no such field.
-func (c *csvRows) place(column string) (line, col int64) {
+// Place returns where a field begins, or the row when it has no such field.
+func (c *CSV) Place(column string) (line, col int64) {
 	i := slices.Index(c.columns, column)
 	if column == "" || i < 0 || i >= len(c.fields) {
 		i = 0
@@ -264,66 +270,39 @@ func (c *csvRows) place(column string) (line, col int64) {
 	return c.at(i)
 }
 
-// need checks that a column is there for each mapped target, and only once. Some columns
-// hold JSON, in which a target may be.
-func (c *csvRows) need(m Mapping, packed []string, o Options) error {
-	for _, t := range targets {
-		name, n := t.name, 0
-		if m[name] == nil {
-			continue
-		}
-		paths := m.places(name)
-		for _, column := range c.columns {
-			within := func(path string) bool { return strings.HasPrefix(path, column+".") && slices.Contains(packed, column) }
-			if slices.Contains(paths, column) || slices.ContainsFunc(paths, within) {
-				n++
-			}
-		}
-		if n == 0 && o.Map[name] != nil && o.inspect != nil {
-			return absentColumn(name, paths, o.inspect())
-		}
-		if n == 0 {
-			return fault.Refuse(1, 1, "the header has no column for "+name)
-		}
-		if n > len(paths) {
-			return fault.Refuse(1, 1, "the header has several columns for "+name)
-		}
-		for _, part := range m.summands(name, c.columns) {
-			if !slices.Contains(c.columns, part) && !slices.ContainsFunc(packed, func(column string) bool { return strings.HasPrefix(part, column+".") }) && o.inspect != nil {
-				return absentColumn(name, []string{part}, o.inspect())
-			}
-		}
-	}
-	return nil
-}
-
-// admit takes the names from columns that are not read, so that nothing finds them. Of
+// Admit takes the names from columns that are not read, so that nothing finds them. Of
 // those that hold JSON a part is read.
-func (c *csvRows) admit(known *fieldCounter, packed []string) {
+func (c *CSV) Admit(known *Fields, packed []string) {
 	c.known = known
 	for i, name := range c.columns {
-		if !slices.Contains(packed, name) && !known.reads(name) {
+		if !slices.Contains(packed, name) && !known.Reads(name) {
 			c.columns[i] = ""
 		}
 	}
 }
 
-// admitAt implements admitter.
-func (c *csvRows) admitAt(path string, v any) { c.known.admitAt(path, v) }
+// AdmitAt implements admitter.
+func (c *CSV) AdmitAt(path string, v any) { c.known.AdmitAt(path, v) }
 
-// csvInputs reads rows of CSV and their first ones in head.
-func csvInputs(in *bufio.Reader, head []byte, o Options, s *Source) (all, first *csvRows, err error) {
+// CSVInputs reads rows of CSV and their first ones in head. how says what is unlike CSV as most write
+// it, or "".
+func CSVInputs(in *bufio.Reader, head []byte, o CSVOptions) (all, first *CSV, how string, err error) {
 	dialect := sniffCSV(head, o)
 	if all, err = newRowsOf(in, dialect); err != nil {
-		return nil, nil, err
-	}
-	if how := dialect.describe(); how != "" {
-		s.notes.SayOnce("read as CSV with " + how)
+		return nil, nil, "", err
 	}
 	whole := head
 	if at := bytes.LastIndexAny(head, "\r\n"); len(head) == record.HeadBytes && at > 0 {
 		whole = head[:at+1]
 	}
 	first, err = newRowsOf(bufio.NewReader(bytes.NewReader(whole)), dialect)
-	return all, first, err
+	return all, first, dialect.describe(), err
 }
+
+// Again reads the first rows of the input once more, by what it begins with.
+func (c *CSV) Again(head []byte) (*CSV, error) {
+	return newRowsOf(bufio.NewReader(bytes.NewReader(head)), c.dialect)
+}
+
+// Names are those of the columns, from 1 where no row names them.
+func (c *CSV) Names() []string { return c.columns }

@@ -1,4 +1,4 @@
-package datasets
+package row
 
 import (
 	"testing"
@@ -10,16 +10,16 @@ import (
 // timesRow is a record that has times alone.
 type timesRow map[string]any
 
-func (r timesRow) value(path string) (any, bool) { return lookup(map[string]any(r), path) }
+func (r timesRow) Value(path string) (any, bool) { return Lookup(map[string]any(r), path) }
 
-func (r timesRow) place(string) (line, column int64) { return 0, 0 }
+func (r timesRow) Place(string) (line, column int64) { return 0, 0 }
 
-func (r timesRow) cut() bool { return false }
+func (r timesRow) Cut() bool { return false }
 
 // Latencies come of times that are written alike, in a unit that is clear.
 func TestLatencies(t *testing.T) {
-	paths := latencyPaths{start: []string{"a"}, first: []string{"b"}, end: []string{"c"}}
-	n := func(s string) any { return number(s) }
+	paths := Latencies{Start: []string{"a"}, First: []string{"b"}, End: []string{"c"}}
+	n := func(s string) any { return Number(s) }
 	for name, c := range map[string]struct {
 		r         timesRow
 		unit      time.Duration
@@ -57,10 +57,10 @@ func TestLatencies(t *testing.T) {
 		"no start":               {timesRow{"c": n("3")}, time.Second, nil, nil, false},
 		"no times":               {timesRow{"a": "x", "b": "y", "c": true}, time.Second, nil, nil, false},
 	} {
-		v, tell := newView(c.r), fault.Notes{}
-		v.latencies(paths, c.unit, &tell)
-		if v.made["e2e"] != c.e2e || v.made["ttft"] != c.ttft || (len(tell.Lines()) == 1) != c.backwards {
-			t.Errorf("%s: %v, %q, want %v and %v", name, v.made, tell.Lines(), c.e2e, c.ttft)
+		v, tell := NewView(c.r), fault.Notes{}
+		v.PutLatencies(paths, c.unit, &tell)
+		if v.Made["e2e"] != c.e2e || v.Made["ttft"] != c.ttft || (len(tell.Lines()) == 1) != c.backwards {
+			t.Errorf("%s: %v, %q, want %v and %v", name, v.Made, tell.Lines(), c.e2e, c.ttft)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package datasets
+package row
 
 import (
 	"slices"
@@ -31,14 +31,16 @@ func decimalMarks(rows [][]string, told string) []decimalMark {
 	return marks
 }
 
-// An openNumber is one that can be read in two ways: what stands in it is a mark of
+// An OpenNumber is one that can be read in two ways: what stands in it is a mark of
 // decimals or of thousands.
-type openNumber struct {
-	text    string
-	decimal bool // a quantity that may have decimals has them: no decimal comma fits the file
+type OpenNumber struct {
+	Text    string
+	Decimal bool // a quantity that may have decimals has them: no decimal comma fits the file
 }
 
-const whichDecimal = "the mark in the number may be of decimals or of thousands, and no number in the file decides: say --decimal point if decimals are written as in 1.5, or --decimal comma"
+// WhichDecimal is what is wrong with an [OpenNumber].
+const WhichDecimal = "the mark in the number may be of decimals or of thousands, and no number in the file " +
+	"decides: say --decimal point if decimals are written as in 1.5, or --decimal comma"
 
 // columnMark tells the mark of a column from its numbers. Whole numbers show none.
 func columnMark(rows [][]string, column int) decimalMark {
@@ -125,7 +127,7 @@ func (d *csvDialect) number(field string, mark decimalMark) any {
 	case mark != unresolved || !ok && !ok2:
 		return field
 	case ok && ok2 && byPoint != byComma:
-		return openNumber{field, d.delimiter == ',' && !strings.Contains(field, ",")}
+		return OpenNumber{field, d.delimiter == ',' && !strings.Contains(field, ",")}
 	case ok:
 		return byPoint
 	}
