@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -33,8 +34,9 @@ func aiderFormat() Format {
 		Example: `{"event":"message_send","properties":{"main_model":"m","edit_format":"ask","prompt_tokens":900,"completion_tokens":40,"total_tokens":940},"user_id":"u","time":1767323045}`,
 		Tried:   "1 log of Aider of 2025: 107 calls",
 		timed:   true,
-		detect: detectRow(func(keys []string) bool {
-			return len(keys) == 4 && anyOf(keys, "event") && anyOf(keys, "properties") && anyOf(keys, "user_id") && anyOf(keys, "time")
+		detect: sniff.Rows(func(keys []string) bool {
+			return len(keys) == 4 && sniff.Any(keys, "event") && sniff.Any(keys, "properties") &&
+				sniff.Any(keys, "user_id") && sniff.Any(keys, "time")
 		}),
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
 			d := &aiderDecoder{agentLog: newAgentLog(record.NewJSONLines(in), o, s), users: map[string]*aiderUser{}}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -57,10 +58,10 @@ func claudeFormat() Format {
 			some := false
 			for _, f := range sessionFiles(files, ".jsonl") {
 				head, err := f.head()
-				if err != nil || !isClaude(newSample(head)) && !isClaudeAside(head) {
+				if err != nil || !isClaude(sniff.New(head)) && !isClaudeAside(head) {
 					return false
 				}
-				some = some || isClaude(newSample(head))
+				some = some || isClaude(sniff.New(head))
 			}
 			return some
 		},
@@ -86,8 +87,9 @@ const (
 
 // isClaude tells by the keys that every message has, also where a first record is
 // longer than the head.
-func isClaude(head *sample) bool {
-	return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool { return line.has("parentUuid") && line.has("isSidechain") })
+func isClaude(head *sniff.Sample) bool {
+	return slices.ContainsFunc(head.Lines(),
+		func(line *sniff.Record) bool { return line.Has("parentUuid") && line.Has("isSidechain") })
 }
 
 // isClaudeAside tells files that stand beside sessions: titles without messages, and

@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -52,10 +53,10 @@ func clineFormat() Format {
 }
 
 // isCline tells by the first message.
-func isCline(head *sample) bool {
-	list, ok := bytes.CutPrefix(bytes.TrimSpace(head.bytes), []byte("["))
+func isCline(head *sniff.Sample) bool {
+	list, ok := bytes.CutPrefix(bytes.TrimSpace(head.Bytes), []byte("["))
 	keys := record.Keys(bytes.TrimSpace(list))
-	return ok && anyOf(keys, "ts") && anyOf(keys, "type") && anyOf(keys, "say", "ask")
+	return ok && sniff.Any(keys, "ts") && sniff.Any(keys, "type") && sniff.Any(keys, "say", "ask")
 }
 
 const noteClineUnended = "calls without the tokens that they used, left out: they failed or have not ended"

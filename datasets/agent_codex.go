@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -72,17 +73,17 @@ var codexTypes = []string{
 }
 
 // isCodex tells by the type of a line with a payload, which may be longer than the head.
-func isCodex(head *sample) bool {
-	return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool {
+func isCodex(head *sniff.Sample) bool {
+	return slices.ContainsFunc(head.Lines(), func(line *sniff.Record) bool {
 		var r codexRecord
-		if !line.has("payload") {
+		if !line.Has("payload") {
 			return false
 		}
-		if json.Unmarshal(line.raw, &r) == nil {
+		if json.Unmarshal(line.Raw, &r) == nil {
 			return slices.Contains(codexTypes, r.Type) && len(r.Payload) > 0 && r.Payload[0] == '{'
 		}
 		var kind string
-		dec := json.NewDecoder(bytes.NewReader(line.raw))
+		dec := json.NewDecoder(bytes.NewReader(line.Raw))
 		for t, err := dec.Token(); err == nil && dec.More(); t, err = dec.Token() {
 			switch t {
 			case json.Delim('{'):

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -53,10 +54,10 @@ func geminiFormat() Format {
 }
 
 // isGemini tells by what a file says of itself, or by a message with tokens.
-func isGemini(head *sample) bool {
-	return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool {
-		return line.has("projectHash") && line.has("sessionId") ||
-			line.has("tokens") && line.has("id") && bytes.Contains(line.raw, []byte(`"type":"gemini"`))
+func isGemini(head *sniff.Sample) bool {
+	return slices.ContainsFunc(head.Lines(), func(line *sniff.Record) bool {
+		return line.Has("projectHash") && line.Has("sessionId") ||
+			line.Has("tokens") && line.Has("id") && bytes.Contains(line.Raw, []byte(`"type":"gemini"`))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -36,11 +37,14 @@ func openCodeFormat() Format {
 		Example: `{"info":{"id":"ses_1","time":{"created":1767323040000}},"messages":[{"info":{"id":"msg_2","role":"assistant","modelID":"m","finish":"tool-calls",` +
 			`"time":{"created":1767323045000,"completed":1767323047000},"tokens":{"input":20,"output":28,"reasoning":12,"cache":{"read":640,"write":240}}},"parts":[]}]}`,
 		Tried:  "1 export of OpenCode 1.17: 21 calls",
-		detect: detectObject(func(has func(string) bool) bool { return has("info") && has("messages") }),
+		detect: sniff.Objects(func(has func(string) bool) bool { return has("info") && has("messages") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return newOpenCodeDecoder(record.NewJSON(in, head), o, s), nil
 		},
-		detectFiles: eachFile(detectObject(func(has func(string) bool) bool { return has("info") && has("messages") })),
+		detectFiles: eachFile(sniff.Objects(func(has func(string) bool) bool {
+			return has("info") &&
+				has("messages")
+		})),
 		openFiles: func(files []File, o Options, s *Source) (decoder, error) {
 			return newOpenCodeDecoder(&fileRecords{rest: files, s: s}, o, s), nil
 		},

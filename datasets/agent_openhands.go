@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -37,7 +38,7 @@ func openHandsFormat() Format {
 		Example: `{"instance_id":"i1","instruction":"…","history":[{"id":5,"timestamp":"2026-01-02T16:32:57.821635","source":"agent","action":"run","tool_call_metadata":{"model_response":{"id":"gen-1"}}}],` +
 			`"metrics":{"token_usages":[{"model":"m","prompt_tokens":5920,"completion_tokens":128,"cache_read_tokens":0,"response_id":"gen-1"}],"response_latencies":[{"latency":3.057,"response_id":"gen-1"}]}}`,
 		Tried: "1 output.jsonl of OpenHands of 2025: 3 conversations, 105 calls",
-		detect: detectKeys(func(has func(string) bool) bool {
+		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("history") && has("instruction") && (has("instance_id") || has("issue"))
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -49,9 +50,9 @@ func qwenFormat() Format {
 }
 
 // isQwen tells by records of a tree that are not Claude Code's, and their usage.
-func isQwen(head *sample) bool {
-	return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool {
-		return line.has("usageMetadata") && line.has("parentUuid") && line.has("sessionId")
+func isQwen(head *sniff.Sample) bool {
+	return slices.ContainsFunc(head.Lines(), func(line *sniff.Record) bool {
+		return line.Has("usageMetadata") && line.Has("parentUuid") && line.Has("sessionId")
 	}) && !isClaude(head)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -60,17 +61,17 @@ const (
 
 // isSWEAgent tells by a step of the trajectory or, where that is behind the head, by the
 // messages of the history.
-func isSWEAgent(head *sample) bool {
-	keys := record.Keys(bytes.TrimSpace(head.bytes))
+func isSWEAgent(head *sniff.Sample) bool {
+	keys := record.Keys(bytes.TrimSpace(head.Bytes))
 	first := func(list string) []string { // keys of its first member
-		_, rest, _ := bytes.Cut(head.bytes, []byte(`"`+list+`"`))
+		_, rest, _ := bytes.Cut(head.Bytes, []byte(`"`+list+`"`))
 		return record.Keys(bytes.TrimLeft(rest, " \t\r\n:["))
 	}
 	switch step, message := first("trajectory"), first("history"); {
-	case anyOf(keys, "trajectory") && len(step) > 0:
-		return anyOf(step, "action") && anyOf(step, "observation")
-	case anyOf(keys, "history"):
-		return anyOf(message, "role") && anyOf(message, "agent")
+	case sniff.Any(keys, "trajectory") && len(step) > 0:
+		return sniff.Any(step, "action") && sniff.Any(step, "observation")
+	case sniff.Any(keys, "history"):
+		return sniff.Any(message, "role") && sniff.Any(message, "agent")
 	}
 	return false
 }

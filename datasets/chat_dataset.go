@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 )
 
@@ -42,16 +43,16 @@ var requestKeys = wordsOf(`model_parameters request request_body req body params
 
 // isChats tells chats by the records that are whole: all of them are chats, and at least one has an
 // answer or is a list of rounds.
-func isChats(head *sample) bool {
+func isChats(head *sniff.Sample) bool {
 	answers := false
-	for i, record := range head.records() {
-		value, whole := record.json()
+	for i, record := range head.Records() {
+		value, whole := record.Value()
 		if !whole && i > 0 {
 			break
 		}
 		if fields, ok := value.(map[string]any); ok {
 			// A question with its answer has keys that requests have as well.
-			asRequest := anyOf(record.keys, requestKeys...) &&
+			asRequest := sniff.Any(record.Keys, requestKeys...) &&
 				!(row.IsString(fields["human"]) && row.IsString(fields["assistant"]))
 			sharded := fields["conversations"] != nil || fields["conversation"] != nil // which are ShareGPT's and others'
 			pair := fields["human"] != nil && fields["assistant"] != nil
@@ -59,7 +60,7 @@ func isChats(head *sample) bool {
 				return false
 			}
 		}
-		chat, err := parseChat(value, record.raw)
+		chat, err := parseChat(value, record.Raw)
 		if err != nil {
 			return false
 		}

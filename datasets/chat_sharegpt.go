@@ -12,6 +12,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 )
 
@@ -72,7 +73,7 @@ func shareGPTFormat() Format {
 		reads:   slices.Concat(shareGPTReads, pairReads),
 		About:   "ShareGPT conversations: conversations with their texts, in a JSON array or one a line, without times",
 		Example: `[{"id":"x_0","conversations":[{"from":"human","value":"Hello"},{"from":"gpt","value":"Hi!"}]}]`,
-		detect: detectObject(func(has func(string) bool) bool {
+		detect: sniff.Objects(func(has func(string) bool) bool {
 			return (has("conversations") || has("conversation")) && !hasWildChat(has) && !hasLMSYS(has)
 		}),
 		open: func(in *bufio.Reader, head []byte, _ Options, s *Source) (decoder, error) {
@@ -104,8 +105,8 @@ const (
 func newChatDecoder(in *bufio.Reader, head []byte, s *Source) *chatDecoder {
 	s.info.HasText, s.info.HasSessions = true, true
 	stems := map[string]bool{}
-	for _, record := range newSample(head).records() {
-		v, _ := record.json()
+	for _, record := range sniff.New(head).Records() {
+		v, _ := record.Value()
 		id, _ := row.Lookup(v, "id")
 		if stem, _ := seriesOf(row.Plain(id)); stem != "" {
 			stems[stem] = true

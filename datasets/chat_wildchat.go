@@ -6,6 +6,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -36,7 +37,7 @@ func wildChatFormat() Format {
 		About:   "WildChat conversations: Parquet, JSON lines or a JSON array, with a time for each reply",
 		Example: `{"conversation_hash":"c0","model":"gpt-4-0314","timestamp":"2023-04-09T00:02:53Z","turn":1,"conversation":[{"role":"user","content":"Hello","timestamp":null},{"role":"assistant","content":"Hi!","timestamp":"2023-04-09T00:02:53Z"}]}`,
 		timed:   true,
-		detect:  detectObject(hasWildChat),
+		detect:  sniff.Objects(hasWildChat),
 		open:    wildChat.openLines,
 	}
 }
@@ -50,7 +51,7 @@ func lmsysFormat() Format {
 		reads:   lmsys.reads(),
 		About:   "LMSYS-Chat conversations: Parquet, JSON lines or a JSON array, without times",
 		Example: `{"conversation_id":"c0","model":"vicuna-13b","conversation":[{"role":"user","content":"Hello"},{"role":"assistant","content":"Hi!"}],"turn":1,"language":"English","redacted":false}`,
-		detect:  detectObject(hasLMSYS),
+		detect:  sniff.Objects(hasLMSYS),
 		open:    lmsys.openLines,
 	}
 }

@@ -12,11 +12,8 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 )
-
-// detectedRecords is how many records a format is told from, of those in the first 64
-// KiB.
-const detectedRecords = 50
 
 var errUnrecognised = errors.New("unrecognised format")
 
@@ -52,7 +49,7 @@ func detectKeyed(head []byte) (best detected, err error) {
 	if list, records := record.EnvelopeList(head); list != "" {
 		head = records
 	}
-	looked := newSample(head)
+	looked := sniff.New(head)
 	keys := sampleKeys(looked)
 	var all []detected
 	for _, f := range Formats() {
@@ -111,55 +108,18 @@ func without(keys, others []string) []string {
 
 // sampleKeys are the keys at the top of the first records, or the columns. Of a record
 // that is cut they are those before the cut.
-func sampleKeys(head *sample) (keys []string) {
-	if !head.isJSON {
-		return head.header()
+func sampleKeys(head *sniff.Sample) (keys []string) {
+	if !head.IsJSON {
+		return head.Header()
 	}
-	for _, record := range head.records() {
-		for _, key := range record.keys {
+	for _, record := range head.Records() {
+		for _, key := range record.Keys {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}
 	}
 	return keys
-}
-
-// closed completes a record that is cut: open texts, objects and lists are closed.
-func closed(record []byte) []byte {
-	var open []byte // what closes, innermost last
-	inString, escaped := false, false
-	for _, c := range record {
-		switch {
-		case escaped:
-			escaped = false
-		case inString && c == '\\':
-			escaped = true
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{':
-			open = append(open, '}')
-		case c == '[':
-			open = append(open, ']')
-		case (c == '}' || c == ']') && len(open) > 0:
-			open = open[:len(open)-1]
-		}
-	}
-	slices.Reverse(open)
-	record = bytes.ToValidUTF8(record, nil)
-	if inString {
-		if cut := bytes.LastIndexByte(record[max(0, len(record)-6):], '\\'); cut >= 0 { // an escape that is cut
-			record = record[:max(0, len(record)-6)+cut]
-		}
-		record = append(slices.Clone(record), '"')
-	}
-	for _, more := range []string{"", "null", ":null"} {
-		if whole := slices.Concat(bytes.TrimRight(record, ", \t\r\n"), []byte(more), open); json.Valid(whole) {
-			return whole
-		}
-	}
-	return nil
 }
 
 // A FormatsError is returned by [OpenFiles] for files of several formats, of which none
@@ -205,7 +165,7 @@ func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 	var endings []string
 	for i, file := range files {
 		f, head, err := file.format()
-		if asked != nil && len(head) > 0 && asked.detect != nil && asked.detect(newSample(head)) {
+		if asked != nil && len(head) > 0 && asked.detect != nil && asked.detect(sniff.New(head)) {
 			f, err = *asked, nil
 		}
 		if errors.Is(err, errUnrecognised) && record.LooksLikeJSON(head) {

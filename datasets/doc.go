@@ -30,9 +30,7 @@
 //
 //   - formats.go: the list of all formats, and how one is chosen by --format or by content;
 //     the generic formats jsonl, csv and parquet, which need a mapping
-//   - format.go: what a format is, and the detectors by JSON keys or CSV columns in the
-//     first 64 KiB
-//   - sample.go: the beginning of an input, taken apart once for all formats
+//   - format.go: what a format is
 //   - detect.go: the choice among the formats that fit, by the keys that each knows; files
 //     of several formats in one folder
 //   - detect_servers.go: texts that are the logs of servers without requests, by server
@@ -155,6 +153,7 @@
 //   - record: bytes cut into records
 //   - stamp: times as they are written, and the clock that turns them into instants
 //   - row: values by path, of JSON, CSV and Parquet; fields that are not read; views
+//   - sniff: how an input begins, and detectors of formats by that
 //
 // Exported names may change in any release.
 package datasets

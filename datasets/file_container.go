@@ -12,6 +12,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -138,11 +139,11 @@ func cloudWatchList(head []byte) string {
 	if list != "events" && list != "results" {
 		return ""
 	}
-	first := newSample(events).records()
+	first := sniff.New(events).Records()
 	if len(first) == 0 {
 		return ""
 	}
-	v, _ := first[0].json()
+	v, _ := first[0].Value()
 	if _, _, ok := cloudWatchEvent(v); !ok {
 		return ""
 	}

@@ -3,9 +3,8 @@ package datasets
 import (
 	"bufio"
 	"bytes"
-	"slices"
 
-	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 )
 
 // A Format is a log or trace format that can be read.
@@ -19,14 +18,14 @@ type Format struct {
 	bodies []string       // what is read with all that is below it too, with [Options.Bodies]
 	base   func() Mapping // in place of that, of a format whose mapping may be overridden
 
-	timed  bool                    // has numeric times, so that a unit may be told
-	dated  bool                    // may have dates in any layout, so that one may be told
-	csv    bool                    // has columns, whose delimiter may be told
-	mapped bool                    // takes a Mapping
-	sized  bool                    // leaves the size of its blocks open, so that one may be told
-	rows   bool                    // leaves open what a row holds of its session
-	pool   bool                    // describes clients; a part of them is expanded to requests
-	detect func(head *sample) bool // nil when it must be asked for
+	timed  bool                          // has numeric times, so that a unit may be told
+	dated  bool                          // may have dates in any layout, so that one may be told
+	csv    bool                          // has columns, whose delimiter may be told
+	mapped bool                          // takes a Mapping
+	sized  bool                          // leaves the size of its blocks open, so that one may be told
+	rows   bool                          // leaves open what a row holds of its session
+	pool   bool                          // describes clients; a part of them is expanded to requests
+	detect func(head *sniff.Sample) bool // nil when it must be asked for
 	open   func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error)
 
 	declared *declaredFormat // of a format that a user wrote; nil for others
@@ -40,65 +39,19 @@ type Format struct {
 // fromDocumentation is in [Format].Tried of a format whose reader no real file has tried.
 const fromDocumentation = "from documentation, not yet seen on a real file"
 
-// detectKeys makes a detector of JSON lines by the keys of an object: the
-// first lines are tried in turn, since one of them may be at fault.
-func detectKeys(match func(has func(key string) bool) bool) func(head *sample) bool {
-	return func(head *sample) bool {
-		return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool { return match(line.has) })
-	}
-}
-
-// detectObject makes a detector of JSON objects by their keys, however they
-// stand: see [record.NewJSON].
-func detectObject(match func(has func(key string) bool) bool) func(head *sample) bool {
-	return func(head *sample) bool {
-		return slices.ContainsFunc(head.records(), func(record *sampleRecord) bool { return match(record.has) })
-	}
-}
-
 // eachFile makes a detector for several files. All must be detected, except
 // empty ones.
-func eachFile(detect func(head *sample) bool) func(files []File) bool {
+func eachFile(detect func(head *sniff.Sample) bool) func(files []File) bool {
 	return func(files []File) bool {
 		some := false
 		for _, file := range files {
 			head, err := file.head()
 			empty := len(bytes.TrimSpace(head)) == 0
-			if empty && err != nil || !empty && !detect(newSample(head)) {
+			if empty && err != nil || !empty && !detect(sniff.New(head)) {
 				return false
 			}
 			some = some || !empty
 		}
 		return some
-	}
-}
-
-// detectRow makes a detector of JSON lines by all the keys of a row: the first
-// rows are tried in turn.
-func detectRow(match func(keys []string) bool) func(head *sample) bool {
-	return func(head *sample) bool {
-		return slices.ContainsFunc(head.lines(), func(line *sampleRecord) bool { return match(line.keys) })
-	}
-}
-
-// anyOf reports whether one of some keys is among those of a row.
-func anyOf(keys []string, some ...string) bool {
-	return slices.ContainsFunc(some, func(key string) bool { return slices.Contains(keys, key) })
-}
-
-// headColumns returns the names of the columns of a CSV input.
-func headColumns(head []byte) []string {
-	rows, err := row.NewCSV(bytes.NewReader(head), row.CSVOptions{})
-	if err != nil {
-		return nil
-	}
-	return rows.Names()
-}
-
-// detectColumns makes a detector of CSV by columns that must be there.
-func detectColumns(names ...string) func(head *sample) bool {
-	return func(head *sample) bool {
-		columns := head.header()
-		return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(columns, name) })
 	}
 }

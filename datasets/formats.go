@@ -12,6 +12,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -90,7 +91,7 @@ func parquetFormat() Format {
 		About:   "Parquet; --map names the columns, unless it is baseten, wildchat or lmsys",
 		Example: "PAR1…",
 		timed:   true, mapped: true, dated: true,
-		detect: func(head *sample) bool { return row.IsParquet(head.bytes) },
+		detect: func(head *sniff.Sample) bool { return row.IsParquet(head.Bytes) },
 		open:   openParquet,
 	}
 }

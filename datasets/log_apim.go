@@ -10,6 +10,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 )
 
 // A heldRow is a row that outlives the reading of the next one.
@@ -70,12 +71,13 @@ func (t *tableRows) Next() (row.Row, error) {
 
 // isLLMTable tells an answer of Log Analytics by the columns of its first table.
 func isLLMTable(head []byte) bool {
-	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) || !anyOf(record.Keys(bytes.TrimSpace(head)), "tables") {
+	if !bytes.HasPrefix(bytes.TrimSpace(head), []byte("{")) ||
+		!sniff.Any(record.Keys(bytes.TrimSpace(head)), "tables") {
 		return false
 	}
 	value, _, whole := row.DecodeJSON(bytes.TrimSpace(head))
 	if !whole {
-		value, _, _ = row.DecodeJSON(closed(bytes.TrimSpace(head)))
+		value, _, _ = row.DecodeJSON(sniff.Closed(bytes.TrimSpace(head)))
 	}
 	found, _ := row.Lookup(value, "tables.0.columns")
 	columns, _ := found.([]any)

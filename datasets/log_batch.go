@@ -10,6 +10,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
@@ -67,7 +68,7 @@ const batchUsage = "response.body.usage"
 //   - A batch has no arrivals. When every response tells when it was created,
 //     these are the times: how the batch was worked off, not how it was asked for.
 func batchFormat() Format {
-	detect := detectObject(func(has func(string) bool) bool {
+	detect := sniff.Objects(func(has func(string) bool) bool {
 		return has("custom_id") && (has("body") || has("response") || has("error"))
 	})
 	return Format{
@@ -113,7 +114,8 @@ type exchange struct {
 func newBatchDecoder(in record.Reader, o Options, s *Source) *batchDecoder {
 	s.info.HasText = true
 	return &batchDecoder{
-		in: row.JSON{Records: in, Fields: s.fields}, clock: o.clock(), bodies: o.Bodies, byID: map[string]*exchange{}, s: s,
+		in: row.JSON{Records: in, Fields: s.fields}, clock: o.clock(), s: s,
+		bodies: o.Bodies, byID: map[string]*exchange{},
 		counts: newUsageReader(tokenusage.Body, []string{batchUsage}, nil, o),
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	tokenusage "reprise/trace/usage"
 )
@@ -93,12 +94,12 @@ func (d declaredFormat) format() Format {
 	for _, names := range d.members {
 		reads = append(reads, fieldAt(strings.Join(names, "[]."), "", "the calls, whose fields these are"))
 	}
-	detectRecord, columns := d.detectRecord(), detectColumns(d.keys...)
+	detectRecord, columns := d.detectRecord(), sniff.Columns(d.keys...)
 	return Format{
 		Name: d.name, About: d.about, Example: d.example, Tried: d.tried,
 		reads: reads, timed: true, dated: true, csv: true,
-		detect: func(head *sample) bool {
-			return detectRecord(head) || d.also != nil && d.also(head.bytes) || len(d.keys) > 0 && columns(head)
+		detect: func(head *sniff.Sample) bool {
+			return detectRecord(head) || d.also != nil && d.also(head.Bytes) || len(d.keys) > 0 && columns(head)
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if row.IsParquet(head) {
@@ -219,19 +220,19 @@ func (m Mapping) readBy() Mapping {
 }
 
 // detectRecord tells JSON by the paths of its records, and one that is cut by its keys.
-func (d declaredFormat) detectRecord() func(head *sample) bool {
-	return func(head *sample) bool {
-		return slices.ContainsFunc(head.records(), func(record *sampleRecord) bool {
+func (d declaredFormat) detectRecord() func(head *sniff.Sample) bool {
+	return func(head *sniff.Sample) bool {
+		return slices.ContainsFunc(head.Records(), func(record *sniff.Record) bool {
 			lacks := func(path string) bool {
 				first, _, _ := strings.Cut(path, ".")
-				return !anyOf(record.keys, path, first)
+				return !sniff.Any(record.Keys, path, first)
 			}
-			if slices.ContainsFunc(d.keys, lacks) || d.oneOf != nil && !anyOf(record.keys, d.oneOf...) {
+			if slices.ContainsFunc(d.keys, lacks) || d.oneOf != nil && !sniff.Any(record.Keys, d.oneOf...) {
 				return false
 			}
-			value, whole := record.json()
+			value, whole := record.Value()
 			root, _ := value.(map[string]any)
-			return (d.match == nil || d.match(row.JSONRow{Root: root, Raw: record.raw})) &&
+			return (d.match == nil || d.match(row.JSONRow{Root: root, Raw: record.Raw})) &&
 				!slices.ContainsFunc(d.keys, func(path string) bool {
 					_, found := row.Lookup(value, path)
 					return whole && !found

@@ -5,6 +5,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -49,7 +50,7 @@ func gatewayCSVFormat() Format {
 		dated:  true,
 		csv:    true,
 		bodies: []string{"request_json"},
-		detect: detectColumns("request_json"),
+		detect: sniff.Columns("request_json"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first, err := csvInputs(in, head, o, s)
 			if err != nil {

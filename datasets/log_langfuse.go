@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -82,18 +83,18 @@ var (
 //   - Without a session, the calls of one trace are taken as one.
 //   - What the calls of a downloaded trace waited for is in [langfuseLinks].
 func langfuseFormat() Format {
-	detect := func(head *sample) bool {
-		return slices.ContainsFunc(head.records(), func(r *sampleRecord) bool {
-			v, _ := r.json()
+	detect := func(head *sniff.Sample) bool {
+		return slices.ContainsFunc(head.Records(), func(r *sniff.Record) bool {
+			v, _ := r.Value()
 			kind, _ := row.Lookup(v, "type") // in capitals; spans of OpenTelemetry may have a type as well
-			span := r.has("attributes") && row.Plain(kind) != strings.ToUpper(row.Plain(kind))
-			return r.has("observations") && (r.has("trace") || r.has("id")) ||
-				r.has("type") && !span && (r.has("start_time") && (r.has("usage_details") || r.has("trace_id")) ||
-					r.has("startTime") && (r.has("usageDetails") || r.has("traceId")))
+			span := r.Has("attributes") && row.Plain(kind) != strings.ToUpper(row.Plain(kind))
+			return r.Has("observations") && (r.Has("trace") || r.Has("id")) ||
+				r.Has("type") && !span && (r.Has("start_time") && (r.Has("usage_details") || r.Has("trace_id")) ||
+					r.Has("startTime") && (r.Has("usageDetails") || r.Has("traceId")))
 		})
 	}
-	columns := detectColumns("type", "start_time", "usage_details")
-	camel := detectColumns("type", "startTime", "usageDetails")
+	columns := sniff.Columns("type", "start_time", "usage_details")
+	camel := sniff.Columns("type", "startTime", "usageDetails")
 	return Format{
 		Name:    "langfuse",
 		Tried:   "33 downloaded traces of 18 frameworks",
@@ -101,7 +102,7 @@ func langfuseFormat() Format {
 		About:   "Langfuse: a downloaded trace, answers of its API, and exports as CSV, Parquet, a JSON array or JSON lines",
 		Example: `{"id":"o1","trace_id":"t1","type":"GENERATION","start_time":"2026-01-02 03:04:05.678901","end_time":"2026-01-02 03:04:07.1","usage_details":{"input":120,"output":40}}`,
 		dated:   true,
-		detect:  func(head *sample) bool { return detect(head) || columns(head) || camel(head) },
+		detect:  func(head *sniff.Sample) bool { return detect(head) || columns(head) || camel(head) },
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			start := bytes.TrimSpace(head)
 			switch {

@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -96,7 +97,7 @@ func litellmSpendFormat() Format {
 		dated:  true,
 		csv:    true,
 		bodies: litellmBodies,
-		detect: detectColumns("call_type", "startTime", "prompt_tokens"),
+		detect: sniff.Columns("call_type", "startTime", "prompt_tokens"),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first, err := csvInputs(in, head, o, s)
 			if err != nil {
@@ -118,7 +119,7 @@ func litellmLogFormat() Format {
 		Example: `{"id":"r1","call_type":"acompletion","startTime":1767323045.678,"endTime":1767323047.1,"prompt_tokens":120,"completion_tokens":40,"model":"m"}`,
 		dated:   true,
 		bodies:  litellmBodies,
-		detect:  detectObject(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
+		detect:  sniff.Objects(func(has func(string) bool) bool { return has("call_type") && has("startTime") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := row.JSONInputs(in, head, s.fields)
 			return openLiteLLM(all, first, false, o, s)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 )
 
@@ -167,7 +168,7 @@ func TestLiteLLMQuery(t *testing.T) {
 			}
 		}
 	}
-	if !detectColumns("call_type", "startTime", "prompt_tokens")(newSample([]byte("request_id,call_type,startTime,endTime,completionStartTime,prompt_tokens\n"))) {
+	if !sniff.Columns("call_type", "startTime", "prompt_tokens")(sniff.New([]byte("request_id,call_type,startTime,endTime,completionStartTime,prompt_tokens\n"))) {
 		t.Error("the export is not recognised")
 	}
 }

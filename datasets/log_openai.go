@@ -8,6 +8,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -70,7 +71,7 @@ func openAILogFormat() Format {
 		reads: append(usageReads(nil, openAILogUsage), fieldAt("response.content|response.text|response.type|response.tool_calls|response.function_call",
 			"output_tokens output_blocks", tokenised), fieldAt("system|instructions", "input_tokens blocks", tokenised),
 			fieldAt("payloads", "", "bodies of requests, whose fields these are"), fieldAt(toolDelay, "tool_ns", "")),
-		detect: func(head *sample) bool { return hasPrompt(head) && !hidesFields(head) },
+		detect: func(head *sniff.Sample) bool { return hasPrompt(head) && !hidesFields(head) },
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := row.JSONInputs(in, head, s.fields)
 			return openOpenAILog(all, first, o, s)
@@ -124,11 +125,14 @@ func showRequest(v row.View, at Mapping, waits map[string]any, tell *fault.Notes
 // request of the session waits for them.
 const toolDelay = "simulated_tool_delay_ms_after"
 
-var hasPrompt = detectObject(func(has func(string) bool) bool { return has("messages") || has("prompt") || has("payloads") })
+var hasPrompt = sniff.Objects(func(has func(string) bool) bool {
+	return has("messages") || has("prompt") ||
+		has("payloads")
+})
 
 // hidesFields reports whether records have a time or counts under names that are not those of this
 // format. What a prompt beside them would hide is then proposed for --map.
-func hidesFields(head *sample) bool {
+func hidesFields(head *sniff.Sample) bool {
 	read := openAILogMapping()
 	named := []string{"time", "input_tokens", "output_tokens"}
 	lacking := slices.DeleteFunc(named, func(target string) bool {
@@ -136,8 +140,8 @@ func hidesFields(head *sample) bool {
 		if target != "time" {
 			paths = slices.Concat(openAILogUsage, paths)
 		}
-		return slices.ContainsFunc(head.records(), func(r *sampleRecord) bool {
-			v, _ := r.json()
+		return slices.ContainsFunc(head.Records(), func(r *sniff.Record) bool {
+			v, _ := r.Value()
 			return slices.ContainsFunc(paths, func(path string) bool {
 				_, ok := row.Lookup(v, path)
 				return ok
@@ -147,7 +151,7 @@ func hidesFields(head *sample) bool {
 	if len(lacking) == 0 {
 		return false
 	}
-	return slices.ContainsFunc(lacking, inspectHead(head.bytes, Options{}).has)
+	return slices.ContainsFunc(lacking, inspectHead(head.Bytes, Options{}).has)
 }
 
 const noteLastAnswer = "records whose messages end with the answer, which was taken as the output"

@@ -10,6 +10,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	tokenusage "reprise/trace/usage"
 )
@@ -79,7 +80,7 @@ var (
 //   - Instrumentations pass on the counts of the provider, Anthropic's too: see
 //     [usageReader].
 func otelFormat() Format {
-	detect := detectObject(func(has func(string) bool) bool {
+	detect := sniff.Objects(func(has func(string) bool) bool {
 		return has("resourceSpans") || has("scopeSpans") || has("spans") || hasOpenInference(has) ||
 			has("attributes") && has("name") && (has("start_time") || has("startTimeUnixNano") || has("startTime"))
 	})

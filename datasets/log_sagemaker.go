@@ -6,6 +6,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -50,7 +51,7 @@ func sagemakerFormat() Format {
 		Example: `{"captureData":{"endpointInput":{"data":"{\"messages\":[{\"role\":\"user\",\"content\":\"Hello\"}]}","encoding":"JSON"}},` +
 			`"eventMetadata":{"eventId":"e1","inferenceTime":"2026-01-02T03:04:05Z"}}`,
 		bodies: []string{"captureData.endpointInput.data"},
-		detect: detectObject(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
+		detect: sniff.Objects(func(has func(string) bool) bool { return has("captureData") && has("eventMetadata") }),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			all, first := row.JSONInputs(in, head, s.fields)
 			counts := newUsageReader(tokenusage.Body, []string{"out.usage"}, nil, o)

@@ -13,6 +13,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -75,11 +76,11 @@ func vllmLogFormat() Format {
 		reads:   vllmReads,
 		About:   "the text log of a vLLM server with --enable-log-requests",
 		Example: `INFO 08-12 10:11:12 [logger.py:39] Received request chatcmpl-1: prompt: 'Hello', params: SamplingParams(n=1, temperature=0.7, max_tokens=100), prompt_token_ids: None, lora_request: None.`,
-		detect: func(head *sample) bool {
-			if !bytes.Contains(head.bytes, []byte("Received request")) {
+		detect: func(head *sniff.Sample) bool {
+			if !bytes.Contains(head.Bytes, []byte("Received request")) {
 				return false // before each line is looked at
 			}
-			for _, line := range record.HeadLines(head.bytes) {
+			for _, line := range record.HeadLines(head.Bytes) {
 				if e := vllmEventOf(string(line)); e.verb == vllmReceived && (strings.Contains(e.rest, "params: ") || strings.HasPrefix(e.rest, "prompt: ")) {
 					return true
 				}

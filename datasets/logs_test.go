@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 )
 
@@ -127,13 +128,13 @@ func TestLogDetectorsAreDisjoint(t *testing.T) {
 	}
 	for name, in := range logFixtures {
 		for _, f := range logFormats {
-			if f.Name != name && f.detect(newSample([]byte(in))) {
+			if f.Name != name && f.detect(sniff.New([]byte(in))) {
 				t.Errorf("%s is taken for %s", name, f.Name)
 			}
 		}
 		for other, in := range fixtures {
 			for _, f := range logFormats {
-				if f.detect(newSample([]byte(in))) {
+				if f.detect(sniff.New([]byte(in))) {
 					t.Errorf("%s is taken for %s", other, f.Name)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 )
 
 // openMapped reads rows by a mapping. look yields the first of them once more: they show
@@ -39,7 +40,7 @@ func packedFields(in row.Reader, m Mapping) (packed []string) {
 			}
 		}
 	}
-	for n := 0; n < detectedRecords && len(above) > 0; n++ {
+	for n := 0; n < sniff.MaxRecords && len(above) > 0; n++ {
 		r, err := in.Next()
 		if f, ok := err.(*fault.Fault); ok && !f.Stop {
 			continue

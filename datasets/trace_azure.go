@@ -8,6 +8,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 )
 
@@ -29,8 +30,8 @@ func azureFormat() Format {
 		Example: "2023-11-16 18:17:03.9799600,4808,10",
 		dated:   true,
 		csv:     true,
-		detect: func(head *sample) bool {
-			columns := head.header()
+		detect: func(head *sniff.Sample) bool {
+			columns := head.Header()
 			for _, names := range azureFields {
 				if !slices.Contains(columns, names[0]) {
 					return false
@@ -57,11 +58,11 @@ func azure2024Format() Format {
 	f.Name = "azure-2024"
 	f.About = "Azure LLM inference traces of 2024: as azure-2023, with a zone in the times"
 	f.Example = "TIMESTAMP,ContextTokens,GeneratedTokens\n2024-05-10 00:00:00.009930+00:00,2162,5"
-	f.detect = func(head *sample) bool {
+	f.detect = func(head *sniff.Sample) bool {
 		if !columns(head) {
 			return false
 		}
-		rows, err := row.NewCSV(bytes.NewReader(head.bytes), row.CSVOptions{})
+		rows, err := row.NewCSV(bytes.NewReader(head.Bytes), row.CSVOptions{})
 		if err != nil {
 			return false
 		}
@@ -92,8 +93,8 @@ func azure2025Format() Format {
 		Example: "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-10-15T12:00:00.269Z,1,1180,42",
 		dated:   true,
 		csv:     true,
-		detect: func(head *sample) bool {
-			return azureFormat().detect(head) && slices.Contains(head.header(), "NumImages")
+		detect: func(head *sniff.Sample) bool {
+			return azureFormat().detect(head) && slices.Contains(head.Header(), "NumImages")
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			d, err := openCSV(in, head, azureFields, o, s)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 )
 
@@ -49,7 +50,7 @@ func basetenFormat() Format {
 		About:   "Baseten completion traces: Parquet or JSON lines of times, lengths, sessions and block hashes",
 		Example: `{"timestamp_start_unix_ms":1760000000123,"input_tokens":600,"output_tokens":20,"provided_session_id":"s1","total_hashes":[11,12],"block_size":512,"request_canceled":false,"duration_e2e_ms":900,"duration_ttft_ms":150}`,
 		timed:   true,
-		detect:  detectKeys(hasBaseten),
+		detect:  sniff.Lines(hasBaseten),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			if row.IsParquet(head) {
 				p, err := row.SpoolParquet(in)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 )
 
@@ -37,8 +38,8 @@ func burstGPTFormat() Format {
 		Example: "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log",
 		timed:   true,
 		csv:     true,
-		detect: func(head *sample) bool {
-			columns := head.header()
+		detect: func(head *sniff.Sample) bool {
+			columns := head.Header()
 			for _, names := range burstGPTFields {
 				if names[0] != "Model" && names[0] != "Log Type" && !slices.Contains(columns, names[0]) {
 					return false
@@ -47,7 +48,7 @@ func burstGPTFormat() Format {
 			return true
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			m, columns := maps.Clone(burstGPTFields), headColumns(head)
+			m, columns := maps.Clone(burstGPTFields), sniff.HeadColumns(head)
 			for name, paths := range burstGPTLater {
 				if slices.ContainsFunc(paths, func(p string) bool { return slices.Contains(columns, p) }) {
 					m[name] = paths

@@ -15,6 +15,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 )
 
@@ -96,12 +97,14 @@ func dynamoFormat() Format {
 		timed:   true, sized: true, rows: true,
 		// Rows of lengths that have a field of the dialects, or no ids, are told from
 		// those of the release.
-		detect: detectRow(func(keys []string) bool {
-			lengths := anyOf(keys, "input_length") || anyOf(keys, "input_tokens") && anyOf(keys, "hash_ids")
-			dialect := anyOf(keys, "session_id", "delay", "delay_ms", "created_time", "priority", "input_tokens", "output_tokens",
-				"output_token_ids", "group_id") || anyOf(keys, agenticFields...)
-			plain := !anyOf(keys, "hash_ids") && anyOf(keys, "output_length") && anyOf(keys, "timestamp")
-			return lengths && (dialect || plain) && !anyOf(keys, "chat_id", "parent_chat_id", "text_input", "messages", "payload")
+		detect: sniff.Rows(func(keys []string) bool {
+			lengths := sniff.Any(keys, "input_length") || sniff.Any(keys, "input_tokens") && sniff.Any(keys, "hash_ids")
+			dialect := sniff.Any(keys, "session_id", "delay", "delay_ms", "created_time", "priority", "input_tokens",
+				"output_tokens",
+				"output_token_ids", "group_id") || sniff.Any(keys, agenticFields...)
+			plain := !sniff.Any(keys, "hash_ids") && sniff.Any(keys, "output_length") && sniff.Any(keys, "timestamp")
+			return lengths && (dialect || plain) &&
+				!sniff.Any(keys, "chat_id", "parent_chat_id", "text_input", "messages", "payload")
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openLengths(in, head, o, s)
@@ -123,23 +126,23 @@ func aiperfFormat() Format {
 		// Rows of text are told from the logs of gateways, which have messages and
 		// payloads as well, by fields that only AIPerf has, or by a payload among no
 		// others.
-		detect: detectRow(func(keys []string) bool {
+		detect: sniff.Rows(func(keys []string) bool {
 			others := slices.ContainsFunc(keys, func(key string) bool {
 				return !slices.Contains([]string{"payload", "timestamp", "delay", "session_id", "output_length", "extra", "type"}, key)
 			})
-			return anyOf(keys, "text_input") || anyOf(keys, "payload") && !others || areAIPerfTurns(keys) ||
-				anyOf(keys, "messages") && anyOf(keys, "output_length", "message_mode", "delay")
+			return sniff.Any(keys, "text_input") || sniff.Any(keys, "payload") && !others || areAIPerfTurns(keys) ||
+				sniff.Any(keys, "messages") && sniff.Any(keys, "output_length", "message_mode", "delay")
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
-			if !detectRow(func(keys []string) bool {
-				return anyOf(keys, "text_input", "messages", "payload") || areAIPerfTurns(keys)
-			})(newSample(head)) {
+			if !sniff.Rows(func(keys []string) bool {
+				return sniff.Any(keys, "text_input", "messages", "payload") || areAIPerfTurns(keys)
+			})(sniff.New(head)) {
 				return openLengths(in, head, o, s)
 			}
 			if o.BlockSize != 0 {
 				return nil, errNoBlocks
 			}
-			if detectRow(func(keys []string) bool { return anyOf(keys, "turns") })(newSample(head)) {
+			if sniff.Rows(func(keys []string) bool { return sniff.Any(keys, "turns") })(sniff.New(head)) {
 				o.Rows = cmp.Or(o.Rows, rowsDelta)
 			}
 			return openDialect(in, head, aiperfFields, o, s)
@@ -151,7 +154,8 @@ func aiperfFormat() Format {
 // with a text each, among no other fields than AIPerf's.
 func areAIPerfTurns(keys []string) bool {
 	ours := wordsOf("type text texts turns role timestamp delay session_id output_length extra model image images audio audios video videos")
-	return anyOf(keys, "text", "texts", "turns") && !slices.ContainsFunc(keys, func(key string) bool { return !slices.Contains(ours, key) })
+	return sniff.Any(keys, "text", "texts", "turns") &&
+		!slices.ContainsFunc(keys, func(key string) bool { return !slices.Contains(ours, key) })
 }
 
 // aiperfTurns are rows in which a text is a text_input. A record of several turns is a row for each,
@@ -217,7 +221,7 @@ var errNoBlocks = fault.Usage("the rows have no block ids that --source-block-si
 // openLengths opens rows of lengths, some of which may lack block ids.
 func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 	m := maps.Clone(dynamoFields)
-	if !detectRow(func(keys []string) bool { return anyOf(keys, "hash_ids") })(newSample(head)) {
+	if !sniff.Rows(func(keys []string) bool { return sniff.Any(keys, "hash_ids") })(sniff.New(head)) {
 		delete(m, "blocks")
 		if o.BlockSize != 0 {
 			return nil, errNoBlocks
@@ -238,8 +242,8 @@ func openLengths(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, 
 		d.setBlockSize(size)
 	}
 	// Rows of nothing but times and lengths are Mooncake's, or those of another tool in seconds.
-	dialect := func(keys []string) bool { return len(keys) > 3 || anyOf(keys, "created_time", "input_tokens") }
-	if m["blocks"] == nil && !detectRow(dialect)(newSample(head)) {
+	dialect := func(keys []string) bool { return len(keys) > 3 || sniff.Any(keys, "created_time", "input_tokens") }
+	if m["blocks"] == nil && !sniff.Rows(dialect)(sniff.New(head)) {
 		seconds, err := inSeconds(head, o, s)
 		if err != nil {
 			return nil, err

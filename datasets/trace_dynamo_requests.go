@@ -11,6 +11,7 @@ import (
 
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/trace"
 )
 
@@ -88,15 +89,15 @@ func dynamoRequestsFormat() Format {
 
 // detectDynamoRequests tells the trace by the value of schema, at the top or within the
 // envelope of a sink.
-func detectDynamoRequests(head *sample) bool {
-	for i, line := range head.lines() {
+func detectDynamoRequests(head *sniff.Sample) bool {
+	for i, line := range head.Lines() {
 		if i == 10 {
 			break
 		}
-		if !anyOf(line.keys, "schema", "event") {
+		if !sniff.Any(line.Keys, "schema", "event") {
 			continue
 		}
-		v, _ := line.json()
+		v, _ := line.Value()
 		for _, path := range []string{"schema", "event.schema"} {
 			if schema, _ := row.Lookup(v, path); strings.HasPrefix(row.Plain(schema), dynamoSchema) {
 				return true

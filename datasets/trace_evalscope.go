@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 )
 
 var evalscopeFields = Mapping{
@@ -32,7 +33,7 @@ func evalscopeFormat() Format {
 		About:   "EvalScope workload traces: JSON lines of request bodies and times",
 		Example: `{"body":{"model":"m","messages":[{"role":"user","content":"Hello"}],"max_tokens":16},"timestamp":0.0,"request_id":"r1","completion_tokens":9}`,
 		timed:   true,
-		detect: detectKeys(func(has func(string) bool) bool {
+		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("body") && has("timestamp") && !has("custom_id") && !has("response")
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {

@@ -13,6 +13,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -52,7 +53,7 @@ func mooncakeFormat() Format {
 		About:   "Mooncake FAST'25 traces: JSON lines of times, lengths and ids of 512-token prefix blocks",
 		Example: `{"timestamp": 27482, "input_length": 1150, "output_length": 500, "hash_ids": [0, 1, 2]}`,
 		timed:   true, sized: true,
-		detect: detectKeys(func(has func(string) bool) bool {
+		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("timestamp") && has("input_length") && has("hash_ids")
 		}),
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {

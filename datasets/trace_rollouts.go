@@ -12,6 +12,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -42,9 +43,9 @@ func rolloutsFormat() Format {
 		reads:   rolloutReads,
 		About:   "rollouts of reinforcement learning: a trajectory a line, by lengths of answers and observations",
 		Example: `{"group":0,"stream":0,"prompt_len":7570,"out_lens":[399],"obs_lens":[23],"tool_times":[1.5]}`,
-		detect: func(head *sample) bool {
-			keys := record.Keys(head.bytes)
-			return anyOf(keys, "prompt_len") && anyOf(keys, "out_lens") && anyOf(keys, "obs_lens")
+		detect: func(head *sniff.Sample) bool {
+			keys := record.Keys(head.Bytes)
+			return sniff.Any(keys, "prompt_len") && sniff.Any(keys, "out_lens") && sniff.Any(keys, "obs_lens")
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openRollouts(in, head, o, s, rolloutKeys{"prompt_len", "out_lens", "obs_lens", "tool_times"}, nil)
@@ -74,9 +75,10 @@ func trieFormat() Format {
 		reads:   trieReads,
 		About:   "Applied Compute's trie, in Dynamo applied_compute_agentic: a session a line, by lengths",
 		Example: `{"num_turns":0,"input_prompt_length":6342,"assistant_response_length":[],"tool_call_output_length":[],"tool_call_latency":[],"final_assistant_response_length":288}`,
-		detect: func(head *sample) bool {
-			keys := record.Keys(head.bytes)
-			return anyOf(keys, "input_prompt_length") && anyOf(keys, "assistant_response_length") && anyOf(keys, "tool_call_output_length")
+		detect: func(head *sniff.Sample) bool {
+			keys := record.Keys(head.Bytes)
+			return sniff.Any(keys, "input_prompt_length") && sniff.Any(keys, "assistant_response_length") &&
+				sniff.Any(keys, "tool_call_output_length")
 		},
 		open: func(in *bufio.Reader, head []byte, o Options, s *Source) (decoder, error) {
 			return openRollouts(in, head, o, s, rolloutKeys{"input_prompt_length", "assistant_response_length", "tool_call_output_length", "tool_call_latency"},

@@ -10,6 +10,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -52,7 +53,7 @@ func traceLabFormat() Format {
 		reads:   append(mappedFields(traceLabFields, nil), traceLabReads...),
 		About:   "TraceLab coding-agent rounds: JSON lines of lengths, events and tool calls",
 		Example: `{"provider":"claude","session_id":"s1","round_index":0,"model":"m","input_tokens_total":32272,"prefix_tokens":27217,"newly_append_tokens":5055,"output_tokens":931,"timing_events":[{"event_type":"user_message","timestamp":"2026-06-01T05:40:20.151Z"},{"event_type":"text","timestamp":"2026-06-01T05:40:29.887Z"}],"tools":[]}`,
-		detect: detectKeys(func(has func(string) bool) bool {
+		detect: sniff.Lines(func(has func(string) bool) bool {
 			return has("session_id") && has("round_index") && has("input_tokens_total") && has("newly_append_tokens")
 		}),
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
@@ -252,9 +253,10 @@ func traceLabSessionsFormat() Format {
 		About:   "TraceLab session workloads: CSV of rounds with shared prefixes and tool waits",
 		Example: "session_id,arrival_time,round_idx,prefix_len,input_len,output_len,tool_wait_after_ms\n0,117,1,2518,348,131,154",
 		csv:     true,
-		detect: func(head *sample) bool {
-			columns := head.header()
-			return (slices.Contains(columns, "session_id") || slices.Contains(columns, "id")) && detectColumns(sessionColumns...)(head)
+		detect: func(head *sniff.Sample) bool {
+			columns := head.Header()
+			return (slices.Contains(columns, "session_id") || slices.Contains(columns, "id")) &&
+				sniff.Columns(sessionColumns...)(head)
 		},
 		open: func(in *bufio.Reader, _ []byte, o Options, s *Source) (decoder, error) {
 			rows, err := row.NewCSV(in, o.csv())

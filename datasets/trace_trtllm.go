@@ -14,6 +14,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -70,14 +71,14 @@ func trtllmFormat() Format {
 
 // isTRTLLM tells by the keys before the events, which may be longer than the head, and by
 // those of the first event.
-func isTRTLLM(head *sample) bool {
-	first := bytes.TrimLeft(head.bytes, " \t\r\n[")
-	if !anyOf(record.Keys(first), "events") {
+func isTRTLLM(head *sniff.Sample) bool {
+	first := bytes.TrimLeft(head.Bytes, " \t\r\n[")
+	if !sniff.Any(record.Keys(first), "events") {
 		return false
 	}
 	_, events, _ := bytes.Cut(first, []byte(`"events"`))
 	event := record.Keys(bytes.TrimLeft(events, " \t\r\n:["))
-	return anyOf(event, "event_type") && anyOf(event, "branch_path")
+	return sniff.Any(event, "event_type") && sniff.Any(event, "branch_path")
 }
 
 // A trtllmTrace is one record.

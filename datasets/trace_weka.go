@@ -12,6 +12,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
 	"reprise/trace"
 )
@@ -107,13 +108,13 @@ func openWeka(in record.Reader, o Options, s *Source) *wekaDecoder {
 
 // isWeka tells by the keys before the requests, which may be longer than the
 // head, and by the first of them.
-func isWeka(head *sample) bool {
-	first := bytes.TrimSpace(head.bytes)
+func isWeka(head *sniff.Sample) bool {
+	first := bytes.TrimSpace(head.Bytes)
 	if len(first) > 0 && first[0] == '[' {
 		first = bytes.TrimSpace(first[1:])
 	}
 	keys := record.Keys(first)
-	return anyOf(keys, "block_size") && anyOf(keys, "requests")
+	return sniff.Any(keys, "block_size") && sniff.Any(keys, "requests")
 }
 
 // A wekaDecoder decodes conversations.

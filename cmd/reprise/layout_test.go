@@ -37,7 +37,7 @@ var mayImport = map[string]string{
 	"trace/fleet":       "trace trace/block trace/sample",
 	"trace/breaker":     "trace trace/block trace/page",
 	"datasets": "datasets/internal/fault datasets/internal/record datasets/internal/stamp " +
-		"datasets/internal/row trace trace/arrowipc trace/strictyaml trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
+		"datasets/internal/row datasets/internal/sniff trace trace/arrowipc trace/strictyaml trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
 	"datasets/demolog":   "",
 	"datasets/record":    "trace trace/ending trace/recording replay/openai trace/usage",
 	"datasets/export":    "trace datasets datasets/internal/fault",
@@ -93,6 +93,7 @@ var mayImport = map[string]string{
 	"examples/race/truth":      "",
 
 	"datasets/internal/row":    "datasets/internal/fault datasets/internal/record datasets/internal/stamp trace trace/nonfinite",
+	"datasets/internal/sniff":  "datasets/internal/record datasets/internal/row",
 	"datasets/internal/record": "datasets/internal/fault trace/nonfinite",
 	"datasets/internal/stamp":  "datasets/internal/fault trace",
 	"datasets/internal/fault":  "trace",
