@@ -57,7 +57,7 @@ func claudeFormat() Format {
 		detectFiles: func(files []File) bool {
 			some := false
 			for _, f := range sessionFiles(files, ".jsonl") {
-				head, err := f.head()
+				head, err := f.Head()
 				if err != nil || !isClaude(sniff.New(head)) && !isClaudeAside(head) {
 					return false
 				}

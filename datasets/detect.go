@@ -164,7 +164,7 @@ func (o *Options) ofOneFormat(files []File, s *Source) ([]File, error) {
 	var found []FormatFiles
 	var endings []string
 	for i, file := range files {
-		f, head, err := file.format()
+		f, head, err := formatOf(file)
 		if asked != nil && len(head) > 0 && asked.detect != nil && asked.detect(sniff.New(head)) {
 			f, err = *asked, nil
 		}

@@ -34,11 +34,6 @@
 //   - detect.go: the choice among the formats that fit, by the keys that each knows; files
 //     of several formats in one folder
 //   - detect_servers.go: texts that are the logs of servers without requests, by server
-//   - file.go: a path, folder or pattern expanded into files; gzip and zstd unpacked; other
-//     archives refused
-//   - file_container.go: the log of a container as the lines that its program wrote: docker,
-//     CRI, shippers; lines that were split; events of CloudWatch
-//   - file_arrow.go: Arrow IPC and Feather as lines of JSON; advice for spreadsheets
 //   - input.go: OpenFiles; several files read as one source, with their places; empty files
 //   - lines.go: the bytes of a source without the records of somebody, or with others in place
 //   - share.go: one of several equal shares of the files; what shares found, as if they were one
@@ -154,6 +149,7 @@
 //   - stamp: times as they are written, and the clock that turns them into instants
 //   - row: values by path, of JSON, CSV and Parquet; fields that are not read; views
 //   - sniff: how an input begins, and detectors of formats by that
+//   - input: files and folders; what is in archives, Arrow and the logs of containers
 //
 // Exported names may change in any release.
 package datasets

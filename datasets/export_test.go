@@ -1,6 +1,8 @@
 package datasets
 
-import "io"
+import (
+	"io"
+)
 
 // Open reads a source that a test holds in memory. Its errors name it log.
 func Open(r io.Reader, o Options) (*Source, error) {

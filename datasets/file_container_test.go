@@ -106,7 +106,8 @@ func TestCloudWatchLogs(t *testing.T) {
 			}
 		}
 	}
-	if list := cloudWatchList([]byte(`{"events":[{"type":"x","message":{"role":"user"}}]}`)); list != "" {
+	others := `{"events":[{"type":"x","message":{"role":"user"}}]}`
+	if got, err := io.ReadAll(decompress(strings.NewReader(others))); err != nil || string(got) != others {
 		t.Error("events of others are taken for those of CloudWatch")
 	}
 }
@@ -131,19 +132,19 @@ func TestContainerStreams(t *testing.T) {
 // docker's pieces are.
 func TestContainerLinesWithoutEnds(t *testing.T) {
 	for text, want := range map[string]string{
-		"a\nb": "a\nb\n", strings.Repeat("x", dockerPiece) + "\ny\nz": "\n" + strings.Repeat("x", dockerPiece) + "y\nz\n",
+		"a\nb": "a\nb\n", strings.Repeat("x", 16<<10) + "\ny\nz": "\n" + strings.Repeat("x", 16<<10) + "y\nz\n",
 	} {
 		var in strings.Builder
 		for line := range strings.SplitSeq(text, "\n") {
 			fmt.Fprintf(&in, `{"log":"%s","stream":"stdout"}`+"\n", line)
 		}
-		got, err := io.ReadAll(&containerReader{in: strings.NewReader(in.String())})
+		got, err := io.ReadAll(decompress(strings.NewReader(in.String())))
 		if err != nil || string(got) != want {
 			t.Errorf("%.20q was read as %.20q, %v", text, got, err)
 		}
 	}
 	for _, in := range []string{`{"log":"a","stream":"video"}`, `{"log":{"entries":[]}}`, `{"stream":"stdout"}`, "2026-01-02T03:04:05Z stdout X a", "plain"} {
-		if got, err := io.ReadAll(&containerReader{in: strings.NewReader(in)}); err != nil || string(got) != in {
+		if got, err := io.ReadAll(decompress(strings.NewReader(in))); err != nil || string(got) != in {
 			t.Errorf("%q was read as %q, %v", in, got, err)
 		}
 	}
@@ -155,7 +156,7 @@ func FuzzContainerLog(f *testing.F) {
 	f.Add([]byte(`{"log":"x","stream":"stdout"}`), uint8(9))
 	f.Add([]byte("INFO\n{\"a\":"), uint8(1)) // a line without an end before one in pieces that say where it ends
 	f.Fuzz(func(t *testing.T, in []byte, piece uint8) {
-		_, _ = io.ReadAll(&containerReader{in: strings.NewReader(string(in))})
+		_, _ = io.ReadAll(decompress(strings.NewReader(string(in))))
 		text := strings.ToValidUTF8(strings.ReplaceAll(string(in), "\r", ""), "?")
 		for runtime, write := range runtimes {
 			var log strings.Builder
@@ -164,7 +165,7 @@ func FuzzContainerLog(f *testing.F) {
 				log.WriteString(write(line, max(int(piece), 1)*4))
 				want = append(want, line)
 			}
-			read, err := io.ReadAll(&containerReader{in: strings.NewReader(log.String())})
+			read, err := io.ReadAll(decompress(strings.NewReader(log.String())))
 			var got []string
 			for line := range strings.Lines(string(read)) {
 				if line = strings.TrimPrefix(strings.TrimSuffix(line, "\n"), "2026-01-02T03:04:05.25Z "); line != "" {

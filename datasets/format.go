@@ -45,7 +45,7 @@ func eachFile(detect func(head *sniff.Sample) bool) func(files []File) bool {
 	return func(files []File) bool {
 		some := false
 		for _, file := range files {
-			head, err := file.head()
+			head, err := file.Head()
 			empty := len(bytes.TrimSpace(head)) == 0
 			if empty && err != nil || !empty && !detect(sniff.New(head)) {
 				return false
@@ -54,4 +54,19 @@ func eachFile(detect func(head *sniff.Sample) bool) func(files []File) bool {
 		}
 		return some
 	}
+}
+
+// formatOf recognises a file by what it begins with, which is empty for one that is empty
+// or cannot be read.
+func formatOf(f File) (found Format, head []byte, err error) {
+	if head, err = f.Head(); err == nil || len(head) > 0 {
+		found, err = detectFormat(head)
+	}
+	return found, head, err
+}
+
+// hasFormat tells files of a known format, or those of one that joins several files.
+func hasFormat(file File, joined bool) bool {
+	f, _, err := formatOf(file.Plain())
+	return err == nil && (!joined || f.openFiles != nil)
 }

@@ -6,9 +6,24 @@ import (
 	"io"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/input"
 	"reprise/datasets/internal/record"
 	"reprise/trace"
 )
+
+// A File is one file of a source. Open may be called more than once. It is called
+// once only for a source of a single file, such as stdin, in a format that is not
+// made of several files.
+type File = input.File
+
+// Expand turns a path into files: a file into itself, a directory into the
+// files in it, and a pattern of package path/filepath into those that it
+// matches. Directories and patterns give files in lexical order, without hidden
+// ones. What is in directories below is left out, but for those in which agents keep
+// their sessions: all in a directory that has no file of its own or, like settings, none
+// of a known format; and one that is named as a file beside it or in it, without the end
+// of that name.
+func Expand(path string) ([]File, error) { return input.Expand(path, hasFormat) }
 
 // OpenFiles begins to read a source that is one file or several. Each may be
 // compressed with gzip or zstd, as its first bytes tell. An archive that is cut off
@@ -30,7 +45,7 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	}
 	all := make([]File, len(files))
 	for i, f := range files {
-		all[i] = f.plain()
+		all[i] = f.Plain()
 	}
 	s := &Source{name: files[0].Name, file: files[0].Name, maxBad: o.MaxBad}
 	if o.Own != nil {
@@ -106,7 +121,7 @@ func (c *fileChain) advance() error {
 			return err // it names the file
 		}
 		c.s.closer = r
-		in, head, err := begin(r)
+		in, head, err := input.Begin(r)
 		if err != nil && len(head) == 0 {
 			return fault.Broken(1, 1, err)
 		} // else what there is comes first, and the error at its place
@@ -265,7 +280,7 @@ func (f *fileRecords) advance() error {
 		return fault.Broken(1, 1, err)
 	}
 	f.s.closer = r
-	in, head, err := begin(r)
+	in, head, err := input.Begin(r)
 	if err != nil && len(head) == 0 {
 		return fault.Broken(1, 1, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"reprise/datasets/internal/fault"
+	"reprise/datasets/internal/input"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
@@ -106,14 +107,14 @@ func (e *FieldsError) Nearest() string {
 // name the delimiter of CSV. Errors are those of [OpenFiles].
 func Inspect(files []File, o Options) (*Inspection, error) {
 	if len(files) > 1 {
-		files = files[max(0, slices.IndexFunc(files, hasFormat(false))):]
+		files = files[max(0, slices.IndexFunc(files, func(f File) bool { return hasFormat(f, false) })):]
 	}
 	for i, f := range files {
-		r, err := f.plain().Open()
+		r, err := f.Plain().Open()
 		if err != nil {
 			return nil, err
 		}
-		in, head, err := begin(r)
+		in, head, err := input.Begin(r)
 		if len(head) == 0 && err == nil && i < len(files)-1 {
 			_ = r.Close()
 			continue

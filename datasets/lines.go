@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"reprise/datasets/internal/input"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
 	"reprise/trace/crash"
@@ -56,7 +57,7 @@ func NewLines(files []File, o Options, format, column string) (*Lines, error) {
 		return nil, ErrNoLines
 	}
 	for _, f := range files {
-		l.files = append(l.files, f.plain())
+		l.files = append(l.files, f.Plain())
 	}
 	for _, f := range l.files {
 		if err := l.each(f, func(_ []byte, r row.Row) {
@@ -87,7 +88,7 @@ func (l *Lines) each(file File, do func(line []byte, r row.Row)) error {
 		return err
 	}
 	defer in.Close()
-	b, head, err := begin(in)
+	b, head, err := input.Begin(in)
 	if err != nil && len(head) == 0 {
 		return err
 	}

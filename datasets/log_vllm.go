@@ -169,14 +169,13 @@ func vllmEventOf(line string) vllmEvent {
 type vllmDates struct{ last time.Time }
 
 var (
-	fullDate  = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`)
 	shortDate = regexp.MustCompile(`\b\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?`)
 )
 
 // find returns the date in the text before an event, as a stamp and as it would be
 // written with a year.
 func (d *vllmDates) find(prefix string) (st stamp.Stamp, text string, ok bool) {
-	if text = fullDate.FindString(prefix); text != "" {
+	if text = stamp.FindDate(prefix); text != "" {
 		st, ok = stamp.ReadISO(text)
 		return st, text, ok
 	}

@@ -66,7 +66,7 @@ func TestRealLangfuseLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range strings.Split(strings.TrimSpace(string(out)), "\n") {
-		all, _, err := readTogether([]File{fileAt(paths[i])}, Options{})
+		all, _, err := readTogether([]File{fileNamed(paths[i])}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestRealLangfuseLinks(t *testing.T) {
 // countSample reads a file and sums up what it holds.
 func countSample(t *testing.T, path, format string) string {
 	t.Helper()
-	all, info, err := readTogether([]File{fileAt(path)}, Options{})
+	all, info, err := readTogether([]File{fileNamed(path)}, Options{})
 	if err != nil || info.Format != format || info.Bad > 0 {
 		return fmt.Sprintf("read as %s with %d bad records: %v", info.Format, info.Bad, err)
 	}

@@ -78,7 +78,7 @@ func writeFiles(t *testing.T, texts []string) (files []File) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		files = append(files, fileAt(path))
+		files = append(files, fileNamed(path))
 	}
 	return files
 }
@@ -300,4 +300,9 @@ func TestEveryFormatInShares(t *testing.T) {
 			t.Errorf("%s: in shares\n%s\nas a whole\n%s", f.Name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
+}
+
+// fileNamed is a file of this machine.
+func fileNamed(path string) File {
+	return File{Name: path, Open: func() (io.ReadCloser, error) { return os.Open(path) }}
 }

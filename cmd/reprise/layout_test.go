@@ -37,7 +37,7 @@ var mayImport = map[string]string{
 	"trace/fleet":       "trace trace/block trace/sample",
 	"trace/breaker":     "trace trace/block trace/page",
 	"datasets": "datasets/internal/fault datasets/internal/record datasets/internal/stamp " +
-		"datasets/internal/row datasets/internal/sniff trace trace/arrowipc trace/strictyaml trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
+		"datasets/internal/row datasets/internal/sniff datasets/internal/input trace trace/arrowipc trace/strictyaml trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
 	"datasets/demolog":   "",
 	"datasets/record":    "trace trace/ending trace/recording replay/openai trace/usage",
 	"datasets/export":    "trace datasets datasets/internal/fault",
@@ -92,8 +92,10 @@ var mayImport = map[string]string{
 	"examples/replayload":      "trace trace/token synth/prompt replay replay/client replay/engine replay/result",
 	"examples/race/truth":      "",
 
-	"datasets/internal/row":    "datasets/internal/fault datasets/internal/record datasets/internal/stamp trace trace/nonfinite",
-	"datasets/internal/sniff":  "datasets/internal/record datasets/internal/row",
+	"datasets/internal/row":   "datasets/internal/fault datasets/internal/record datasets/internal/stamp trace trace/nonfinite",
+	"datasets/internal/sniff": "datasets/internal/record datasets/internal/row",
+	"datasets/internal/input": "datasets/internal/fault datasets/internal/record datasets/internal/stamp datasets/internal/row " +
+		"datasets/internal/sniff trace/arrowipc trace/nonfinite trace/objectstore",
 	"datasets/internal/record": "datasets/internal/fault trace/nonfinite",
 	"datasets/internal/stamp":  "datasets/internal/fault trace",
 	"datasets/internal/fault":  "trace",

@@ -1,6 +1,7 @@
 package stamp
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -91,3 +92,8 @@ func readCompact(s Stamp) (time.Time, bool) {
 	t, err := time.Parse("20060102150405", digits)
 	return t.Add(time.Duration(s.Nano)), err == nil && len(digits) == 14 && t.Year() >= 1970 && t.Year() < 2200
 }
+
+var fullDate = regexp.MustCompile(`\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?`)
+
+// FindDate is the first date with a year in a text, or "".
+func FindDate(text string) string { return fullDate.FindString(text) }

@@ -1,4 +1,4 @@
-package datasets
+package input
 
 import (
 	"bufio"
@@ -193,7 +193,7 @@ func (c *containerReader) readEvent() {
 // dated puts the date of a runtime before a line that has none with a year of its own. JSON stays
 // as it is.
 func dated(text, at string) string {
-	if at == "" || strings.HasPrefix(text, "{") || fullDate.FindString(text[:min(len(text), 100)]) != "" {
+	if at == "" || strings.HasPrefix(text, "{") || stamp.FindDate(text[:min(len(text), 100)]) != "" {
 		return text
 	}
 	return at + " " + text
@@ -229,7 +229,7 @@ func containerPieceOf(raw []byte) (piece containerPiece, ok bool) {
 	if piece.stream = written.Stream; piece.stream == "" {
 		piece.stream = written.Source
 	}
-	piece.text, piece.at = *written.Log, fullDate.FindString(row.Plain(written.Time))
+	piece.text, piece.at = *written.Log, stamp.FindDate(row.Plain(written.Time))
 	switch {
 	case written.Tag == "P" || written.Partial == "true" && written.Last != "true":
 		piece.more = true

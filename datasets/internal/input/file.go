@@ -1,4 +1,6 @@
-package datasets
+// Package input gives the bytes of files as text: what is in archives, the rows of Arrow as lines of
+// JSON, and what programs wrote in the logs of containers.
+package input
 
 import (
 	"bufio"
@@ -36,8 +38,8 @@ type File struct {
 // ones. What is in directories below is left out, but for those in which agents keep
 // their sessions: all in a directory that has no file of its own or, like settings, none
 // of a known format; and one that is named as a file beside it or in it, without the end
-// of that name.
-func Expand(path string) ([]File, error) {
+// of that name. known tells files of a known format, or those of one that joins several files.
+func Expand(path string, known func(file File, joined bool) bool) ([]File, error) {
 	info, err := objectstore.Stat(path)
 	pattern := false
 	var paths []string
@@ -77,11 +79,12 @@ func Expand(path string) ([]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(below) == 0 && len(folders) > 0 && !slices.ContainsFunc(files, hasFormat(false)) {
+		if len(below) == 0 && len(folders) > 0 &&
+			!slices.ContainsFunc(files, func(f File) bool { return known(f, false) }) {
 			if below, err = filesBelow(folders, nil); err != nil {
 				return nil, err
 			}
-			if !slices.ContainsFunc(below, hasFormat(true)) {
+			if !slices.ContainsFunc(below, func(f File) bool { return known(f, true) }) {
 				below = nil
 			}
 		}
@@ -94,14 +97,6 @@ func Expand(path string) ([]File, error) {
 		return nil, fmt.Errorf("%s: the directory has no files except hidden ones", path)
 	}
 	return files, nil
-}
-
-// hasFormat tells files of a known format, or those of one that joins several files.
-func hasFormat(joined bool) func(File) bool {
-	return func(file File) bool {
-		f, _, err := file.plain().format()
-		return err == nil && (!joined || f.openFiles != nil)
-	}
 }
 
 // filesBelow are the files in folders and below them: of all folders where there is no
@@ -138,28 +133,20 @@ func fileAt(path string) File {
 	return File{Name: path, Open: func() (io.ReadCloser, error) { return objectstore.Open(path) }}
 }
 
-// format recognises a file by what it begins with, which is empty for one that is empty
-// or cannot be read.
-func (f File) format() (found Format, head []byte, err error) {
-	if head, err = f.head(); err == nil || len(head) > 0 {
-		found, err = detectFormat(head)
-	}
-	return found, head, err
-}
-
-func (f File) head() ([]byte, error) {
+// Head is what the file begins with, see [Begin].
+func (f File) Head() ([]byte, error) {
 	r, err := f.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	_, head, err := begin(r)
+	_, head, err := Begin(r)
 	return head, err
 }
 
-// begin returns what r begins with, without a mark. UTF-16 with a mark, as spreadsheets
+// Begin returns what r begins with, without a mark. UTF-16 with a mark, as spreadsheets
 // and PowerShell write it, becomes UTF-8.
-func begin(r io.Reader) (in *bufio.Reader, head []byte, err error) {
+func Begin(r io.Reader) (in *bufio.Reader, head []byte, err error) {
 	in = bufio.NewReaderSize(r, record.HeadBytes)
 	switch mark, _ := in.Peek(3); {
 	case string(mark) == record.ByteOrderMark:
@@ -197,8 +184,8 @@ var archives = []struct{ name, magic string }{
 	{"Feather 1", oldFeatherMagic}, {"XLS", oldExcelMagic}, {"zip", "PK\x03\x04"}, {"xz", "\xfd7zXZ\x00"}, {"bzip2", "BZh"},
 }
 
-// plain makes a file that yields what is in it, when it is an archive or the log of a container.
-func (f File) plain() File {
+// Plain makes a file that yields what is in it, when it is an archive or the log of a container.
+func (f File) Plain() File {
 	return File{Name: f.Name, Open: func() (io.ReadCloser, error) {
 		r, err := f.Open()
 		if err != nil {

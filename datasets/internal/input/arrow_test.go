@@ -1,4 +1,4 @@
-package datasets
+package input
 
 import (
 	"bufio"
@@ -58,48 +58,6 @@ func arrowLog(t testing.TB, asFile bool, o ...ipc.Option) []byte {
 		t.Fatal(err)
 	}
 	return out.Bytes()
-}
-
-// Arrow IPC and Feather are read as the JSON that they stand for.
-func TestArrow(t *testing.T) {
-	m := Mapping{"time": {"at"}, "input_tokens": {"usage.prompt_tokens"}, "model": {"model"}}
-	stream := arrowLog(t, false)
-	for name, in := range map[string][]byte{
-		"stream": stream, "file": arrowLog(t, true), "LZ4": arrowLog(t, true, ipc.WithLZ4()), "zstd": arrowLog(t, true, ipc.WithZstd()),
-		"in gzip": pack(t, "gzip", string(stream)), "in zstd": pack(t, "zstd", string(stream)),
-	} {
-		all, info, err := read(bytes.NewReader(in), Options{Map: m})
-		if err != nil || len(all) != 4 {
-			t.Errorf("%s: %d entries, %+v, %v", name, len(all), info, err)
-			continue
-		}
-		if got := fmt.Sprint(all[2].Time.UTC(), *all[2].InputTokens, all[2].Model.Reveal()); got != "2026-01-02 15:04:05.123456 +0000 UTC 7zqx" {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	_, _, err := read(bytes.NewReader(stream[:len(stream)-200]), Options{Map: m})
-	if err == nil || !strings.HasPrefix(err.Error(), "log:3:1: Arrow stream: ") {
-		t.Error(err)
-	}
-}
-
-// What is no log is refused with advice.
-func TestSpreadsheets(t *testing.T) {
-	for in, want := range map[string]string{
-		"PK\x03\x04\x14\x00\x06\x00[Content_Types].xml xl/workbook.xml": "log:1:1: an Excel workbook (XLSX): spreadsheets are not read. Save the sheet as CSV (UTF-8) and import that, or run: " +
-			`soffice --headless --convert-to csv FILE, or: duckdb -c "COPY (FROM 'FILE.xlsx') TO 'FILE.csv'"`,
-		"PK\x03\x04\x14\x00\x00\x00mimetypeapplication/vnd.oasis.opendocument.spreadsheet": "log:1:1: an OpenDocument spreadsheet (ODS): spreadsheets are not read. Save the sheet as CSV (UTF-8) and import that, or run: " +
-			"soffice --headless --convert-to csv FILE",
-		oldExcelMagic + "\x00\x00": "log:1:1: an Excel workbook (XLS): spreadsheets are not read. Save the sheet as CSV (UTF-8) and import that, or run: " +
-			"soffice --headless --convert-to csv FILE",
-		"PK\x03\x04\x14\x00\x00\x00log.csv": "log:1:1: zip: archives of this kind are not read: unpack it first",
-		"FEA1\x00\x00\x00\x00\x00":          "log:1:1: Feather 1: only its second version is read, which is Arrow IPC: write it with pyarrow.feather.write_feather, or as Parquet",
-		arrowFileMagic + "zqx":              "log:1:1: Arrow: unexpected end of file: it is cut off",
-	} {
-		if _, _, err := read(strings.NewReader(in), Options{}); err == nil || err.Error() != want {
-			t.Errorf("%q\n got %v\nwant %s", in, err, want)
-		}
-	}
 }
 
 // A damaged file is an error, and does not end the process for want of memory: lengths in
@@ -178,9 +136,40 @@ func TestLargeBatchOfArrow(t *testing.T) {
 		file []byte
 		want string
 	}{"plain": {plain.Bytes(), ""}, "packed": {packed.Bytes(), arrowipc.ErrBatch.Error()}} {
-		n, err := io.Copy(io.Discard, &archiveReader{in: countingReader{r: bytes.NewReader(c.file)}})
+		n, err := io.Copy(io.Discard, (&archiveReader{in: countingReader{r: bytes.NewReader(c.file)}}))
 		if said := fmt.Sprint(err); c.want == "" && (err != nil || n < 150<<20) || !strings.Contains(said, c.want) {
 			t.Errorf("%s: %d bytes, %v", name, n, err)
 		}
 	}
+}
+
+// Arrow IPC and Feather are read as the JSON that they stand for.
+func TestArrow(t *testing.T) {
+	const first = `{"at":"2026-01-02T15:04:05.123456Z","model":"zqx","usage":{"cost":null,"prompt_tokens":7}}` + "\n"
+	stream := arrowLog(t, false)
+	for name, in := range map[string][]byte{
+		"stream": stream, "file": arrowLog(t, true), "LZ4": arrowLog(t, true, ipc.WithLZ4()), "zstd": arrowLog(t,
+			true, ipc.WithZstd()),
+		"in gzip": gzipped(t, stream),
+	} {
+		got, err := io.ReadAll(&archiveReader{in: countingReader{r: bytes.NewReader(in)}})
+		if lines := strings.SplitAfter(string(got), "\n"); err != nil || len(lines) != 5 || lines[0] != first ||
+			lines[2] != first {
+			t.Errorf("%s: %q, %v", name, lines, err)
+		}
+	}
+	_, err := io.ReadAll(&archiveReader{in: countingReader{r: bytes.NewReader(stream[:len(stream)-200])}})
+	if err == nil || !strings.HasPrefix(err.Error(), "Arrow stream: ") {
+		t.Error(err)
+	}
+}
+
+// gzipped packs some bytes.
+func gzipped(t testing.TB, in []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := w.Write(in); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
