@@ -10,6 +10,7 @@ import (
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 )
 
@@ -106,13 +107,13 @@ func (d *sweAgentDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	history, _ := r.Value("history")
 	list, _ := history.([]any)
 	var b builder
-	if why := setMessages(&b, list); why != "" {
+	if why := talk.SetMessages(&b.Prompt, list); why != "" {
 		return dst, row.BadAt(r, "history", "history: "+why)
 	}
 	d.number++
 	session := trace.NewText("trajectory " + strconv.Itoa(d.number))
 	before, step := len(dst), 0
-	for k, m := range b.e.Messages {
+	for k, m := range b.Entry.Messages {
 		fields, _ := list[k].(map[string]any)
 		if demo, _ := fields["is_demo"].(bool); m.Role != trace.Assistant || demo {
 			continue
@@ -120,15 +121,15 @@ func (d *sweAgentDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		at := "trajectory." + strconv.Itoa(step)
 		e := trace.Entry{
 			Session: session, Turn: trace.Ptr(int32(step)), Kind: "chat",
-			Messages: b.e.Messages[:k:k], Reply: trace.Ptr(m.Content), ReplyCalls: m.Calls,
+			Messages: b.Entry.Messages[:k:k], Reply: trace.Ptr(m.Content), ReplyCalls: m.Calls,
 		}
 		query, path, ok := row.Find(r, []string{at + ".query", at + ".messages"})
 		if asked, _ := query.([]any); ok && len(asked) > 0 {
 			var own builder
-			if why := setMessages(&own, asked); why != "" {
+			if why := talk.SetMessages(&own.Prompt, asked); why != "" {
 				return dst[:before], row.BadAt(r, path, path+": "+why)
 			}
-			e.Messages = own.e.Messages
+			e.Messages = own.Entry.Messages
 		}
 		if len(e.Messages) == 0 {
 			return dst[:before], row.BadAt(r, "history", "history: an answer stands before any message")

@@ -210,3 +210,27 @@ func (s *sourceIDs) notes() []string {
 }
 
 const noteMixed = "requests that end within a block whose id stands for other tokens elsewhere, such as a full block: no hash of contents does, and each such end is taken as a block of its own"
+
+// idBlock is the size of the blocks that are made of token ids, in tokens.
+const idBlock = 16
+
+// blocksOfIDs are the prefix blocks of a prompt of token ids: two are equal where all tokens up to
+// their ends are. They are numbers below [firstFresh].
+func blocksOfIDs(ids []uint64, size int) []uint64 {
+	blocks := make([]uint64, 0, blocksOf(int32(len(ids)), size))
+	hash := uint64(14695981039346656037)
+	for i, id := range ids {
+		for range 8 {
+			hash = (hash ^ id&0xff) * 1099511628211
+			id >>= 8
+		}
+		if (i+1)%size == 0 || i+1 == len(ids) {
+			block := hash
+			if (i+1)%size != 0 { // a partial block is none of those that go on
+				block ^= uint64(size-(i+1)%size) * 0x9e3779b97f4a7c15
+			}
+			blocks = append(blocks, block&(firstFresh-1))
+		}
+	}
+	return blocks
+}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 )
 
@@ -93,6 +94,6 @@ func writtenValue(r row.Row, path string, v any) json.RawMessage {
 	if text, isText := v.(string); isText && strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	text, _ := compactJSON(v)
+	text, _ := talk.Compact(v)
 	return json.RawMessage(text)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 )
 
@@ -27,7 +28,7 @@ type spokenTurn struct {
 	Value, Content *string
 	ToolCalls      json.RawMessage `json:"tool_calls"` // of the plain form, which does not read them
 	at             string          // its time, as the source spells it
-	calls          []any           // of tools, see [callsIn]
+	calls          []any           // of tools, see [talk.CallsIn]
 }
 
 // plain reports that the turn has a speaker and a text, and no calls beside them.
@@ -43,7 +44,7 @@ var (
 	errRole  = errors.New("a role is not one of human, user, gpt, chatgpt, bing, bard, assistant, system, tool, function_call and observation")
 	errKind  = errors.New("it is not an object with a list of conversations")
 	errList  = errors.New("it has no list of conversations")
-	errTools = errors.New("tools: " + wantTools)
+	errTools = errors.New("tools: " + talk.WantTools)
 )
 
 // A pendingChat is one element, or several parts of one conversation.
@@ -100,14 +101,14 @@ func parseChat(v any, raw []byte) (c pendingChat, err error) {
 		c.id = cmp.Or(c.id, row.Plain(fields[key]))
 	}
 	c.system = row.Plain(fields["system"])
-	var b builder
+	var b talk.Prompt
 	for _, key := range []string{"tools", "functions"} {
-		b.source = func() []byte { return row.WrittenAt(raw, key) }
-		if tools := fields[key]; tools != nil && setTools(&b, tools) != "" {
+		b.Source = func() []byte { return row.WrittenAt(raw, key) }
+		if tools := fields[key]; tools != nil && talk.SetTools(&b, tools) != "" {
 			return c, errTools
 		}
 	}
-	c.tools = b.e.Tools
+	c.tools = b.Entry.Tools
 	var found any
 	for _, key := range chatLists {
 		if found == nil {
@@ -183,7 +184,7 @@ func turnOf(fields map[string]any) ([]spokenTurn, error) {
 	if results, ok := fields["tool_results"].([]any); ok {
 		var turns []spokenTurn
 		for _, result := range results {
-			text, isText := (&builder{}).text(result)
+			text, isText := (&talk.Prompt{}).Text(result)
 			if !isText {
 				return nil, errTurn
 			}
@@ -191,8 +192,8 @@ func turnOf(fields map[string]any) ([]spokenTurn, error) {
 		}
 		return turns, nil
 	}
-	text, ok := (&builder{}).text(firstOf(fields["value"], fields["content"]))
-	calls := callsIn(fields)
+	text, ok := (&talk.Prompt{}).Text(talk.FirstOf(fields["value"], fields["content"]))
+	calls := talk.CallsIn(fields)
 	if !ok || fields["value"] == nil && fields["content"] == nil && len(calls) == 0 {
 		return nil, errTurn
 	}
@@ -225,7 +226,7 @@ func pairOf(fields map[string]any) (turns []spokenTurn) {
 func roundsOf(list []any) bool {
 	return len(list) > 0 && !slices.ContainsFunc(list, func(round any) bool {
 		messages, _ := row.Lookup(round, "messages")
-		return !areMessages(messages)
+		return !talk.AreMessages(messages)
 	})
 }
 
@@ -273,7 +274,8 @@ func joinTurns(turns []spokenTurn) (messages []trace.Message, last []int, err er
 		if said == nil {
 			return
 		}
-		reply := trace.Message{Role: trace.Assistant, Content: trace.NewText(strings.Join(said, "")), Calls: shapedCalls(calls)}
+		reply := trace.Message{Role: trace.Assistant, Content: trace.NewText(strings.Join(said, "")),
+			Calls: talk.ShapedCalls(calls)}
 		messages, last = append(messages, reply), append(last, end-1)
 		said, calls = nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 )
 
@@ -180,7 +181,7 @@ func (d *dialogueDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		role, isRole := fields["role"].(string)
 		text, isText := fields["content"].(string)
 		if !isRole || !isText && fields["content"] != nil {
-			return dst, row.BadAt(r, "conversation", wantMessages)
+			return dst, row.BadAt(r, "conversation", talk.WantMessages)
 		}
 		turns[i] = spokenTurn{Role: &role, Content: &text, at: row.Plain(fields["timestamp"])}
 	}

@@ -53,9 +53,6 @@
 //   - inspect.go: Inspect: the fields of a source with their types, without text
 //   - inspect_propose.go: which field is the time, the prompt, its length and so on, by name
 //     and type; the name that is nearest to a misspelt one
-//   - messages.go: messages, roles, contents in parts, tool calls, tools, prompt and reply
-//   - messages_apis.go: messages in the forms of other APIs and frameworks: Gemini, Bedrock,
-//     LangChain, choices and candidates
 //   - spans.go: the calls among the spans of traces, each once: layers, sums, spans exported twice
 //   - mapped_counts.go: counts that --map names: sums, cached tokens beside the input, zeros,
 //     totals of sessions
@@ -150,6 +147,7 @@
 //   - row: values by path, of JSON, CSV and Parquet; fields that are not read; views
 //   - sniff: how an input begins, and detectors of formats by that
 //   - input: files and folders; what is in archives, Arrow and the logs of containers
+//   - talk: messages, tools, prompts and replies in the forms of all APIs
 //
 // Exported names may change in any release.
 package datasets

@@ -18,6 +18,7 @@ import (
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/talk"
 	"reprise/trace/ending"
 )
 
@@ -310,7 +311,7 @@ func (i *Inspection) value(at map[string]int, path string, v any, depth int) {
 		}
 		return
 	case []any:
-		if !areMessages(v) && depth < 6 && len(v) > 0 {
+		if !talk.AreMessages(v) && depth < 6 && len(v) > 0 {
 			if _, ok := v[0].(map[string]any); ok {
 				for _, member := range v[:min(len(v), 20)] {
 					i.value(at, path+row.ListMembers, member, depth+1)
@@ -364,10 +365,10 @@ func (s *fieldStats) gather(v any) {
 	case []any:
 		s.lists++
 		size(len(v))
-		if areMessages(v) {
+		if talk.AreMessages(v) {
 			s.messages++
 		}
-		if _, ok := tokenIDs(v); ok && len(v) > 0 {
+		if _, ok := talk.TokenIDs(v); ok && len(v) > 0 {
 			s.ids++
 		}
 	case string:
@@ -403,7 +404,7 @@ func (s *fieldStats) gather(v any) {
 		}
 		size(utf8.RuneCountInString(v))
 		if start := strings.TrimSpace(v); strings.HasPrefix(start, "[") {
-			if list, _, ok := row.DecodeJSON([]byte(v)); ok && areMessages(list) {
+			if list, _, ok := row.DecodeJSON([]byte(v)); ok && talk.AreMessages(list) {
 				s.messages++
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 	"reprise/trace/ending"
 	tokenusage "reprise/trace/usage"
@@ -127,12 +128,12 @@ func apiBodies(v row.View) string {
 		return "chat"
 	case row.HasAny(v, "answer.choices", "answer.usage") || !row.HasAny(v, "asked"):
 		return ""
-	case areMessages(items) && (row.HasAny(v, "asked.anthropic_version") || row.HasAny(v, "asked.system") &&
+	case talk.AreMessages(items) && (row.HasAny(v, "asked.anthropic_version") || row.HasAny(v, "asked.system") &&
 		row.HasAny(v, "asked.max_tokens")):
 		return "messages"
 	case row.HasAny(v, "asked.input") && row.HasAny(v, "asked.instructions", "asked.previous_response_id"):
 		return "responses"
-	case areMessages(items) && row.HasAny(v, "asked.model"):
+	case talk.AreMessages(items) && row.HasAny(v, "asked.model"):
 		return "chat"
 	}
 	return ""
@@ -209,7 +210,7 @@ func streamedAnswer(events []any) any {
 		fields, _ := event.(map[string]any)
 		kind, _ := fields["type"].(string)
 		inChoice, _ := row.Lookup(event, "choices.0.error")
-		failed = firstOf(failed, firstOf(fields["error"], inChoice))
+		failed = talk.FirstOf(failed, talk.FirstOf(fields["error"], inChoice))
 
 		switch {
 		case kind == "message_start":
@@ -235,7 +236,8 @@ func streamedAnswer(events []any) any {
 			why, _ := row.Lookup(event, "choices.0.finish_reason")
 			ended = ended || why != nil
 			before, _ := row.Lookup(answer, "choices.0.finish_reason")
-			answer["choices"] = []any{map[string]any{"message": map[string]any{"role": "assistant", "content": text.String()}, "finish_reason": firstOf(why, before)}}
+			answer["choices"] = []any{map[string]any{"message": map[string]any{"role": "assistant",
+				"content": text.String()}, "finish_reason": talk.FirstOf(why, before)}}
 		}
 	}
 	if answer == nil {

@@ -125,11 +125,11 @@ func TestResponseChainsForget(t *testing.T) {
 	c := responseChains{limit: 5400, of: map[string]*chainedResponse{}}
 	turn := func(previous, id string, length int) string {
 		b := &builder{previous: previous, response: id}
-		b.e.InputTokens, b.e.Reply = trace.Ptr(int32(9)), trace.Ptr(trace.NewText("a"))
-		b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(strings.Repeat("x", length))}}
+		b.Entry.InputTokens, b.Entry.Reply = trace.Ptr(int32(9)), trace.Ptr(trace.NewText("a"))
+		b.Entry.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(strings.Repeat("x", length))}}
 		c.goesOn(b, new(fault.Notes))
 		c.remember(b, 0)
-		return fmt.Sprint(len(b.e.Messages), " ", c.bytes)
+		return fmt.Sprint(len(b.Entry.Messages), " ", c.bytes)
 	}
 	for i, step := range []struct {
 		previous, id string

@@ -12,6 +12,7 @@ import (
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -140,7 +141,7 @@ func (d *batchDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	x := d.order[d.next]
 	d.order[d.next] = nil
 	d.next++
-	return append(dst, x.b.e), nil
+	return append(dst, x.b.Entry), nil
 }
 
 // addLine adds one line to its exchange.
@@ -204,7 +205,7 @@ func (x *exchange) setRequest(v row.View) error {
 	input, _ := v.Value("body.input")
 	instructions, _ := v.Value("body.instructions")
 	switch {
-	case areMessages(input) || row.IsString(input) && row.IsString(instructions):
+	case talk.AreMessages(input) || row.IsString(input) && row.IsString(instructions):
 		list, isList := input.([]any)
 		if !isList {
 			list = []any{map[string]any{"role": "user", "content": input}}
@@ -219,10 +220,10 @@ func (x *exchange) setRequest(v row.View) error {
 	if err := fillFields(&x.b, batchAsked, v); err != nil {
 		return err
 	}
-	if kind := x.b.e.Kind; x.bodies && (kind == "" || kind == "chat" || kind == "completion") {
-		x.b.e.Fields = otherMembers(v, []string{"body"})
+	if kind := x.b.Entry.Kind; x.bodies && (kind == "" || kind == "chat" || kind == "completion") {
+		x.b.Entry.Fields = otherMembers(v, []string{"body"})
 	}
-	if x.b.e.Messages == nil && x.b.e.InputTokens == nil {
+	if x.b.Entry.Messages == nil && x.b.Entry.InputTokens == nil {
 		return row.BadAt(v, "body", "its body has no messages, prompt or input")
 	}
 	x.asked = true
@@ -245,7 +246,7 @@ func (d *batchDecoder) settle() {
 		switch {
 		case x.asked:
 			continue
-		case x.b.e.InputTokens == nil:
+		case x.b.Entry.InputTokens == nil:
 			d.s.notes.Count(noteEmptyAnswer)
 			continue
 		}
@@ -262,7 +263,7 @@ func (d *batchDecoder) settle() {
 	})
 	for _, x := range d.order {
 		x.b.finish(0) // an exchange without input is not among them
-		d.s.info.HasUsers = d.s.info.HasUsers || x.b.e.User != (trace.Text{})
+		d.s.info.HasUsers = d.s.info.HasUsers || x.b.Entry.User != (trace.Text{})
 		if !x.answered {
 			d.s.notes.Count(noteUnanswered)
 		}
@@ -289,7 +290,7 @@ func (d *batchDecoder) setTimes() {
 		}
 	}
 	for i, x := range d.order {
-		x.b.e.Time = times[i]
+		x.b.Entry.Time = times[i]
 	}
 	if len(times) > 0 {
 		d.s.info.HasTimes, d.s.info.TimeUnit = true, d.clock.Unit()

@@ -13,6 +13,7 @@ import (
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/talk"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -284,7 +285,7 @@ func (d declaredFormat) view(r row.Row, counts *usageReader, tell *fault.Notes) 
 	if !row.HasAny(v, "tokens.input", "made_messages", "made_prompt") && !row.HasAny(v, d.fields["prompt"]...) {
 		code, _, told := row.Find(v, d.fields["status"])
 		trial := &builder{}
-		if row.HasAny(v, d.fields["error"]...) || told && setStatus(trial, code) == "" && trial.e.Status != "ok" {
+		if row.HasAny(v, d.fields["error"]...) || told && setStatus(trial, code) == "" && trial.Entry.Status != "ok" {
 			tell.Count(noteFailedSpans)
 		} else {
 			tell.Count(noteEmptyCalls)
@@ -297,7 +298,7 @@ func (d declaredFormat) view(r row.Row, counts *usageReader, tell *fault.Notes) 
 // text makes messages or a prompt of what stands for them, and the answer.
 func (d declaredFormat) text(v row.View) {
 	if input, path, ok := row.Find(v, d.fields["messages"]); ok {
-		messages, prompt := chatOf(input)
+		messages, prompt := talk.ChatOf(input)
 		if messages != nil {
 			v.Put("made_messages", messages, path)
 		} else if prompt != "" {
@@ -305,7 +306,7 @@ func (d declaredFormat) text(v row.View) {
 		}
 	}
 	if output, path, ok := row.Find(v, d.fields["output"]); ok {
-		if messages, text := chatOf(output); len(messages) > 0 {
+		if messages, text := talk.ChatOf(output); len(messages) > 0 {
 			v.Put("made_output", messages[len(messages)-1], path)
 		} else if text != "" {
 			v.Put("made_output", text, path)
@@ -323,8 +324,8 @@ func (d declaredFormat) arrival(v row.View) {
 	for name, unit := range map[string]time.Duration{"e2e_ms": time.Millisecond, "e2e_s": time.Second} {
 		b := &builder{}
 		if length, _, ok := row.Find(v, d.fields[name]); ok &&
-			durationTo(unit, func(b *builder) **time.Duration { return &b.e.E2E })(b, length) == "" {
-			v.Put("made_time", st.Time.Add(-*b.e.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
+			durationTo(unit, func(b *builder) **time.Duration { return &b.Entry.E2E })(b, length) == "" {
+			v.Put("made_time", st.Time.Add(-*b.Entry.E2E).Format("2006-01-02T15:04:05.999999999Z07:00"), path)
 		}
 	}
 }

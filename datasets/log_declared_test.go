@@ -9,6 +9,7 @@ import (
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 )
 
@@ -183,16 +184,16 @@ func TestChatOf(t *testing.T) {
 		`{"a":1}`:                                                                                        ``, `5`: ``, `[{"role":"alien","content":"x"}]`: ``, `[5]`: ``, `null`: ``,
 	} {
 		v, _, _ := row.DecodeJSON([]byte(in))
-		messages, prompt := chatOf(v)
+		messages, prompt := talk.ChatOf(v)
 		var got []string
 		for _, m := range messages {
 			fields := m.(map[string]any)
-			content, _ := compactJSON(fields["content"])
+			content, _ := talk.Compact(fields["content"])
 			role, _ := trace.RoleOf(fields["role"].(string))
 			got = append(got, []string{"system", "user", "assistant", "tool"}[role], content)
 		}
 		if messages == nil && prompt != "" {
-			text, _ := compactJSON(prompt)
+			text, _ := talk.Compact(prompt)
 			got = append(got, text)
 		}
 		if s := strings.Join(got, " "); s != want {

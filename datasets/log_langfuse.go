@@ -11,6 +11,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
+	"reprise/datasets/internal/talk"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -333,7 +334,7 @@ func langfuseText(v row.View, tell *fault.Notes) {
 	v.Made["text"] = text
 	v.From["text.messages"], v.From["text.prompt"], v.From["text.output"] = "input", "input", "output"
 	input, _ := v.Value("input")
-	switch messages, prompt := chatOf(input); {
+	switch messages, prompt := talk.ChatOf(input); {
 	case messages != nil:
 		text["messages"] = messages
 	case row.IsString(input):
@@ -344,7 +345,7 @@ func langfuseText(v row.View, tell *fault.Notes) {
 		tell.Count(noteNoMessages)
 	}
 	output, _ := v.Value("output")
-	if messages, answer := chatOf(output); messages != nil {
+	if messages, answer := talk.ChatOf(output); messages != nil {
 		text["output"] = messages[len(messages)-1]
 	} else if answer != "" {
 		text["output"] = answer

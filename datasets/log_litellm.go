@@ -11,6 +11,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
+	"reprise/datasets/internal/talk"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -265,7 +266,7 @@ func (l *litellmView) setText(v row.View, tell *fault.Notes) {
 	// Where nothing is stored there is an empty object or list.
 	var prompt any
 	for _, origin = range []string{"messages", "proxy_server_request.messages", "proxy_server_request.prompt", "proxy_server_request.input"} {
-		if prompt, _ = v.Value(origin); row.IsString(prompt) && prompt != "" || areMessages(prompt) {
+		if prompt, _ = v.Value(origin); row.IsString(prompt) && prompt != "" || talk.AreMessages(prompt) {
 			break
 		}
 		prompt = nil

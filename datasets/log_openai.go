@@ -9,6 +9,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 	tokenusage "reprise/trace/usage"
 )
@@ -97,7 +98,7 @@ func openOpenAILog(all, first row.Reader, o Options, s *Source) (decoder, error)
 	if err != nil {
 		return nil, err
 	}
-	setWait := durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Tool })
+	setWait := durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.Entry.Tool })
 	d.fields = append(d.fields, field{target: target{name: "tool_wait_ms", set: setWait}, paths: []string{"tool_wait"}})
 	return d, nil
 }
@@ -162,7 +163,7 @@ const noteLastAnswer = "records whose messages end with the answer, which was ta
 func showMessages(v row.View, at Mapping, tell *fault.Notes) {
 	found, _ := v.Row.Value("messages")
 	list, _ := found.([]any)
-	if !areMessages(list) {
+	if !talk.AreMessages(list) {
 		return
 	}
 	changed := false

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"reprise/datasets/internal/row"
+	"reprise/datasets/internal/talk"
 )
 
 // inferenceReads is what is read of OpenInference's attributes, those of Phoenix, beside
@@ -120,7 +121,7 @@ func inferenceMessages(v row.View) {
 				}
 			}
 			switch {
-			case !areMessages(messages) || row.HasAny(v, to):
+			case !talk.AreMessages(messages) || row.HasAny(v, to):
 			case to == "output":
 				v.Put(to, messages[0], "attributes")
 			default:
@@ -231,5 +232,5 @@ func inferenceMessage(item any) any {
 	if calls != nil {
 		message["tool_calls"] = calls
 	}
-	return chatMessage(message)
+	return talk.MessageOf(message)
 }

@@ -12,6 +12,7 @@ import (
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
 	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/talk"
 	tokenusage "reprise/trace/usage"
 )
 
@@ -325,7 +326,7 @@ func spanMessages(v row.View, tell *fault.Notes) {
 		tell.Count(noteCutAttribute)
 	}
 	for i := range messages {
-		messages[i] = plainMessage(messages[i])
+		messages[i] = talk.JoinParts(messages[i])
 	}
 	instructions, whole := listAt(v, system)
 	switch {
@@ -333,17 +334,17 @@ func spanMessages(v row.View, tell *fault.Notes) {
 		messages = nil
 		tell.Count(noteCutAttribute)
 	case len(instructions) > 0 && len(messages) > 0:
-		head := plainMessage(map[string]any{"role": "system", "parts": instructions})
+		head := talk.JoinParts(map[string]any{"role": "system", "parts": instructions})
 		messages = append([]any{head}, messages...)
 	}
 	switch {
-	case areMessages(messages):
+	case talk.AreMessages(messages):
 		v.Put("messages", messages, "attributes")
 	case len(messages) > 0:
 		tell.Count(noteNoMessages)
 	}
-	if replies, _ := listAt(v, output); areMessages(replies) {
-		v.Put("output", plainMessage(replies[0]), "attributes")
+	if replies, _ := listAt(v, output); talk.AreMessages(replies) {
+		v.Put("output", talk.JoinParts(replies[0]), "attributes")
 	}
 }
 
@@ -356,46 +357,6 @@ func listAt(v row.View, path string) (list []any, whole bool) {
 	}
 	list, isList := found.([]any)
 	return list, isList || !ok
-}
-
-// plainMessage writes a message with parts, as the conventions have it, in the
-// form of OpenAI's API. Calls of tools are tokens of the message, and so are
-// their results.
-func plainMessage(m any) any {
-	fields, _ := m.(map[string]any)
-	parts, ok := fields["parts"].([]any)
-	if !ok {
-		return m
-	}
-	var content, calls []any
-	var answered any
-	for _, p := range parts {
-		part, _ := p.(map[string]any)
-		kind, _ := part["type"].(string)
-		switch {
-		case kind == "tool_call" || kind == "tool_use":
-			calls = append(calls, part)
-		case kind == "tool_call_response" || kind == "tool_result":
-			result := "" // the first that is there, which may be any value
-			for _, name := range []string{"response", "result", "content"} {
-				if value := part[name]; value != nil {
-					text, isText := value.(string)
-					if !isText {
-						text, _ = compactJSON(value)
-					}
-					result = text
-					break
-				}
-			}
-			content = append(content, result)
-			answered = part["id"]
-		case part["modality"] == "image":
-			content = append(content, map[string]any{"type": "image"})
-		default:
-			content = append(content, p)
-		}
-	}
-	return map[string]any{"role": fields["role"], "content": content, "tool_calls": calls, "tool_call_id": answered}
 }
 
 // makeFinishReason makes "finish_reason" of the first of the reasons, one for each

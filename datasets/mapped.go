@@ -171,36 +171,37 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row.Row) ([]trace.Entry, erro
 	if err := fillFields(b, d.fields, r); err != nil {
 		return dst, err
 	}
-	if err := d.setTime(&b.e, r); err != nil {
+	if err := d.setTime(&b.Entry, r); err != nil {
 		return dst, err
 	}
-	settleEnding(&b.e)
+	settleEnding(&b.Entry)
 	if d.bodies != nil {
-		b.e.Fields = otherMembers(r, d.bodies)
+		b.Entry.Fields = otherMembers(r, d.bodies)
 	}
 	if err := d.counts.settle(b, r, &d.s.notes); err != nil {
 		return dst, err
 	}
 	_, fromUsage := r.Value("tokens")
 	b.dropZeros(d.given || fromUsage, &d.s.notes)
-	b.e.InputGiven = d.given && b.e.InputTokens != nil
+	b.Entry.InputGiven = d.given && b.Entry.InputTokens != nil
 	_, b.ownSystem = r.Value(ownSystem)
-	b.ownSystem = b.ownSystem && len(b.e.Messages) > 0 && b.e.Messages[0].Role == trace.System
+	b.ownSystem = b.ownSystem && len(b.Entry.Messages) > 0 && b.Entry.Messages[0].Role == trace.System
 	if !d.chains.goesOn(b, &d.s.notes) {
 		return dst, nil
 	}
 	// A call that failed has no usage: no record of it could be better.
-	if b.e.Status == trace.StatusFailed && b.lengthUnknown() {
+	if b.Entry.Status == trace.StatusFailed && b.lengthUnknown() {
 		d.s.notes.Count(noteFailedUnknown)
 		return dst, nil
 	}
-	if b.tokens != nil && b.e.SourceBlocks == nil && b.e.Messages == nil && int(*b.e.InputTokens) == len(b.tokens) {
+	if b.Tokens != nil && b.Entry.SourceBlocks == nil && b.Entry.Messages == nil &&
+		int(*b.Entry.InputTokens) == len(b.Tokens) {
 		if d.blockSize == 0 {
 			d.setBlockSize(idBlock)
 		}
-		b.e.SourceBlocks = blocksOfIDs(b.tokens, d.blockSize)
+		b.Entry.SourceBlocks = blocksOfIDs(b.Tokens, d.blockSize)
 	}
-	if why := cmp.Or(d.completeBlocks(&b.e), b.finish(d.blockSize)); why != "" {
+	if why := cmp.Or(d.completeBlocks(&b.Entry), b.finish(d.blockSize)); why != "" {
 		return dst, row.BadAt(r, "", why)
 	}
 	// Without times the order of the source is all that tells what an entry follows
@@ -209,9 +210,9 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row.Row) ([]trace.Entry, erro
 		last, later := d.sessions[b.session]
 		if later {
 			last.turn++
-			b.e.Parents = []int64{last.entry}
+			b.Entry.Parents = []int64{last.entry}
 		}
-		b.e.Turn = trace.Ptr(last.turn)
+		b.Entry.Turn = trace.Ptr(last.turn)
 		last.entry = d.entries
 		d.sessions[b.session] = last
 	}
@@ -221,7 +222,7 @@ func (d *mappedDecoder) entry(dst []trace.Entry, r row.Row) ([]trace.Entry, erro
 	}
 	d.chains.remember(b, d.entries)
 	d.entries++
-	return append(dst, b.e), nil
+	return append(dst, b.Entry), nil
 }
 
 // fillFields sets the fields that the row has.
@@ -234,9 +235,9 @@ func fillFields(b *builder, fields []field, r row.Row) error {
 		if !ok {
 			continue
 		}
-		b.source = nil
+		b.Source = nil
 		if w, ok := r.(row.WrittenRow); ok {
-			b.source = func() []byte { return w.Written(p) }
+			b.Source = func() []byte { return w.Written(p) }
 		}
 		if why := f.set(b, v); why != "" {
 			line, col := r.Place(p)
@@ -307,7 +308,7 @@ func (d *mappedDecoder) instant(st stamp.Stamp) (time.Time, *fault.Fault) {
 // noteEntry notes what a reader of the result should know of the entry.
 func (d *mappedDecoder) noteEntry(b *builder, r row.Row) {
 	info := &d.s.info
-	info.HasUsers = info.HasUsers || b.e.User != (trace.Text{})
+	info.HasUsers = info.HasUsers || b.Entry.User != (trace.Text{})
 	info.HasSessions = info.HasSessions || b.session != "" || b.previous != ""
 	for _, n := range d.notices {
 		if _, ok := r.Value(n.path); ok {
@@ -413,20 +414,20 @@ func (d *steppedDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 		return dst, err
 	}
 	if _, _, ok := row.Find(r, d.times); ok || !d.gives || d.timing != withTimes {
-		if err := d.setTime(&b.e, r); err != nil {
+		if err := d.setTime(&b.Entry, r); err != nil {
 			return dst, err
 		}
 	}
 	if err := d.step.set(b, r); err != nil {
 		return dst, err
 	}
-	if why := cmp.Or(d.completeBlocks(&b.e), b.finish(d.blockSize)); why != "" {
+	if why := cmp.Or(d.completeBlocks(&b.Entry), b.finish(d.blockSize)); why != "" {
 		return dst, row.BadAt(r, "", why)
 	}
 	d.noteEntry(b, r)
-	d.step.accepted(&b.e, d.entries)
+	d.step.accepted(&b.Entry, d.entries)
 	d.entries++
-	return append(dst, b.e), nil
+	return append(dst, b.Entry), nil
 }
 
 // needColumns checks that a column is there for each mapped target, and only once. Some columns

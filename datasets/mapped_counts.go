@@ -122,7 +122,7 @@ func (c *mappedCounts) settle(b *builder, r row.Row, tell *fault.Notes) error {
 	if c == nil {
 		return nil
 	}
-	e := &b.e
+	e := &b.Entry
 	ends := []**int32{&e.InputTokens, &e.OutputTokens, &e.Cached, &e.Reasoning}
 	var counts tokenusage.Counts
 	for _, f := range c.counts {
@@ -157,7 +157,7 @@ const maxPrompt = 2 << 20
 // dropZeros makes the counts of a usage that counts nothing unknown, where there is text: some
 // writers put zeros where they have no count. counted says that the lengths are of a usage.
 func (b *builder) dropZeros(counted bool, tell *fault.Notes) {
-	e := &b.e
+	e := &b.Entry
 	if e.InputTokens != nil && *e.InputTokens == 0 && b.hasPrompt() {
 		e.InputTokens = nil
 		tell.Count(noteZeroInput)
@@ -175,8 +175,8 @@ func (b *builder) dropZeros(counted bool, tell *fault.Notes) {
 
 // hasPrompt reports whether some message of the prompt has text.
 func (b *builder) hasPrompt() bool {
-	for i := range b.e.Messages {
-		if m := &b.e.Messages[i]; m.Calls.Len() > 0 || !m.Content.Blank() && !m.Redacted() {
+	for i := range b.Entry.Messages {
+		if m := &b.Entry.Messages[i]; m.Calls.Len() > 0 || !m.Content.Blank() && !m.Redacted() {
 			return true
 		}
 	}
@@ -198,7 +198,7 @@ const (
 
 // see takes the counts of a record.
 func (t *sessionTotals) see(b *builder) {
-	e := &b.e
+	e := &b.Entry
 	if t.fell || e.InputTokens == nil || e.OutputTokens == nil || e.Status == trace.StatusFailed {
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"reprise/datasets/internal/fault"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/stamp"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 	"reprise/trace/ending"
 )
@@ -125,42 +126,62 @@ type target struct {
 // win over a prompt, and an error over a status.
 var targets = []target{
 	{"time", "arrival time: a date, or a number, all in one unit", nil},
-	{"input_tokens", "length of the prompt in tokens", countTo(func(b *builder) **int32 { return &b.e.InputTokens })},
-	{"output_tokens", "length of the output in tokens", countTo(func(b *builder) **int32 { return &b.e.OutputTokens })},
-	{"cached_tokens", "prompt tokens that the server had in its cache", countTo(func(b *builder) **int32 { return &b.e.Cached })},
-	{"reasoning_tokens", "reasoning tokens in the output", countTo(func(b *builder) **int32 { return &b.e.Reasoning })},
-	{"user", "end user or tenant", textTo(func(b *builder) *trace.Text { return &b.e.User })},
+	{"input_tokens", "length of the prompt in tokens",
+		countTo(func(b *builder) **int32 { return &b.Entry.InputTokens })},
+	{"output_tokens", "length of the output in tokens",
+		countTo(func(b *builder) **int32 { return &b.Entry.OutputTokens })},
+	{"cached_tokens", "prompt tokens that the server had in its cache",
+		countTo(func(b *builder) **int32 { return &b.Entry.Cached })},
+	{"reasoning_tokens", "reasoning tokens in the output",
+		countTo(func(b *builder) **int32 { return &b.Entry.Reasoning })},
+	{"user", "end user or tenant", textTo(func(b *builder) *trace.Text { return &b.Entry.User })},
 	{"session", "conversation", setSession},
-	{"model", "model", textTo(func(b *builder) *trace.Text { return &b.e.Model })},
-	{"adapter", "LoRA adapter", textTo(func(b *builder) *trace.Text { return &b.e.Adapter })},
-	{"salt", "cache salt: requests with different salts share no prefix", textTo(func(b *builder) *trace.Text { return &b.e.Salt })},
-	{"prefix_key", "name of what the prompt begins with, used where the text is redacted", textTo(func(b *builder) *trace.Text { return &b.e.PrefixKey })},
-	{"kind", "chat, completion, embedding or responses", closedTo(trace.ClosedKind, func(b *builder) *string { return &b.e.Kind })},
-	{"class", "priority or SLO class", textTo(func(b *builder) *trace.Text { return &b.e.Class })},
-	{"replica", "server that answered", textTo(func(b *builder) *trace.Text { return &b.e.Replica })},
-	{"max_tokens", "requested limit of output tokens", countTo(func(b *builder) **int32 { return &b.e.MaxTokens })},
+	{"model", "model", textTo(func(b *builder) *trace.Text { return &b.Entry.Model })},
+	{"adapter", "LoRA adapter", textTo(func(b *builder) *trace.Text { return &b.Entry.Adapter })},
+	{"salt", "cache salt: requests with different salts share no prefix",
+		textTo(func(b *builder) *trace.Text { return &b.Entry.Salt })},
+	{"prefix_key", "name of what the prompt begins with, used where the text is redacted",
+		textTo(func(b *builder) *trace.Text { return &b.Entry.PrefixKey })},
+	{"kind", "chat, completion, embedding or responses",
+		closedTo(trace.ClosedKind, func(b *builder) *string { return &b.Entry.Kind })},
+	{"class", "priority or SLO class", textTo(func(b *builder) *trace.Text { return &b.Entry.Class })},
+	{"replica", "server that answered", textTo(func(b *builder) *trace.Text { return &b.Entry.Replica })},
+	{"max_tokens", "requested limit of output tokens", countTo(func(b *builder) **int32 { return &b.Entry.MaxTokens })},
 	{"temperature", "requested temperature", setTemperature},
 	{"stream", "whether the answer was streamed", setStream},
 	{"status", "HTTP status, or a word such as ok, failed, cancelled", setStatus},
 	{"error", "any value: the request failed", setError},
-	{"finish_reason", "stop, length and the like", closedTo(trace.ClosedFinish, func(b *builder) *string { return &b.e.FinishReason })},
-	{"ttft", `time to first token, as "350ms"`, durationTo(0, func(b *builder) **time.Duration { return &b.e.TTFT })},
-	{"ttft_s", "the same, in seconds", durationTo(time.Second, func(b *builder) **time.Duration { return &b.e.TTFT })},
-	{"ttft_ms", "the same, in milliseconds", durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.TTFT })},
-	{"ttft_us", "the same, in microseconds", durationTo(time.Microsecond, func(b *builder) **time.Duration { return &b.e.TTFT })},
-	{"ttft_ns", "the same, in nanoseconds", durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.e.TTFT })},
-	{"e2e", `time to last token, as "2.5s"`, durationTo(0, func(b *builder) **time.Duration { return &b.e.E2E })},
-	{"e2e_s", "the same, in seconds", durationTo(time.Second, func(b *builder) **time.Duration { return &b.e.E2E })},
-	{"e2e_ms", "the same, in milliseconds", durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.E2E })},
-	{"e2e_us", "the same, in microseconds", durationTo(time.Microsecond, func(b *builder) **time.Duration { return &b.e.E2E })},
-	{"e2e_ns", "the same, in nanoseconds", durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.e.E2E })},
-	{"response_id", "id of the answer, by which later requests go on from it", setID(func(b *builder) (*string, *trace.Text) { return &b.response, &b.e.Response })},
-	{"previous_response_id", "id of the answer that a request goes on from, whose prompt holds what is new alone", setID(func(b *builder) (*string, *trace.Text) { return &b.previous, &b.e.Previous })},
+	{"finish_reason", "stop, length and the like",
+		closedTo(trace.ClosedFinish, func(b *builder) *string { return &b.Entry.FinishReason })},
+	{"ttft", `time to first token, as "350ms"`,
+		durationTo(0, func(b *builder) **time.Duration { return &b.Entry.TTFT })},
+	{"ttft_s", "the same, in seconds",
+		durationTo(time.Second, func(b *builder) **time.Duration { return &b.Entry.TTFT })},
+	{"ttft_ms", "the same, in milliseconds",
+		durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.Entry.TTFT })},
+	{"ttft_us", "the same, in microseconds",
+		durationTo(time.Microsecond, func(b *builder) **time.Duration { return &b.Entry.TTFT })},
+	{"ttft_ns", "the same, in nanoseconds",
+		durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.Entry.TTFT })},
+	{"e2e", `time to last token, as "2.5s"`, durationTo(0, func(b *builder) **time.Duration { return &b.Entry.E2E })},
+	{"e2e_s", "the same, in seconds",
+		durationTo(time.Second, func(b *builder) **time.Duration { return &b.Entry.E2E })},
+	{"e2e_ms", "the same, in milliseconds",
+		durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.Entry.E2E })},
+	{"e2e_us", "the same, in microseconds",
+		durationTo(time.Microsecond, func(b *builder) **time.Duration { return &b.Entry.E2E })},
+	{"e2e_ns", "the same, in nanoseconds",
+		durationTo(time.Nanosecond, func(b *builder) **time.Duration { return &b.Entry.E2E })},
+	{"response_id", "id of the answer, by which later requests go on from it",
+		setID(func(b *builder) (*string, *trace.Text) { return &b.response, &b.Entry.Response })},
+	{"previous_response_id", "id of the answer that a request goes on from, whose prompt holds what is new alone",
+		setID(func(b *builder) (*string, *trace.Text) { return &b.previous, &b.Entry.Previous })},
 	{"blocks", "ids of the prompt's prefix blocks: an array of numbers, the last for a partial block", setBlocks},
-	{"messages", "the prompt as a list of role and content, or the whole body of a request; also as a JSON string", setConversation},
-	{"tools", "tool definitions: a list, or the same as a JSON string", setTools},
-	{"prompt", "the prompt as text or a list of token ids", setPrompt},
-	{"output", "the answer as text or a message", setOutput},
+	{"messages", "the prompt as a list of role and content, or the whole body of a request; also as a JSON string",
+		talked(talk.SetConversation)},
+	{"tools", "tool definitions: a list, or the same as a JSON string", talked(talk.SetTools)},
+	{"prompt", "the prompt as text or a list of token ids", talked(talk.SetPrompt)},
+	{"output", "the answer as text or a message", talked(talk.SetOutput)},
 }
 
 // Targets lists the targets of a mapping: the name of each, and one line about it.
@@ -182,15 +203,16 @@ func targetNames() string {
 
 // A builder gathers the values of one entry.
 type builder struct {
-	e       trace.Entry
+	talk.Prompt
 	session string // as the source spells it, like the ids of answers
-	images  int32
 
 	response, previous string
 	ownSystem          bool // the first message is not passed on to requests that go on from the answer
+}
 
-	tokens []uint64      // ids of the prompt, where it is given as those
-	source func() []byte // of the value at hand as it is written, nil where that is not known
+// talked makes of what takes a part of the prompt or the reply what sets a value of an entry.
+func talked(take func(*talk.Prompt, any) string) func(*builder, any) string {
+	return func(b *builder, v any) string { return take(&b.Prompt, v) }
 }
 
 func countOf(s string) (int32, bool) {
@@ -244,7 +266,7 @@ func setSession(b *builder, v any) string {
 		return wantWord
 	}
 	if b.session != "" {
-		b.e.Session = trace.NewText(b.session)
+		b.Entry.Session = trace.NewText(b.session)
 	}
 	return ""
 }
@@ -303,7 +325,7 @@ func setTemperature(b *builder, v any) string {
 	if err != nil || !(f >= 0) || math.IsInf(f, 0) {
 		return "want a number that is not negative"
 	}
-	b.e.Temperature = trace.Ptr(float32(f))
+	b.Entry.Temperature = trace.Ptr(float32(f))
 	return ""
 }
 
@@ -315,7 +337,7 @@ func setStream(b *builder, v any) string {
 			return "want true or false"
 		}
 	}
-	b.e.Stream = &on
+	b.Entry.Stream = &on
 	return ""
 }
 
@@ -325,16 +347,16 @@ func setStatus(b *builder, v any) string {
 	if !ok {
 		return "want an HTTP status or a word"
 	}
-	b.e.Status = trace.ClosedStatus(string(fate))
+	b.Entry.Status = trace.ClosedStatus(string(fate))
 	return ""
 }
 
 // setError marks the request as failed unless it is known to be cancelled.
 func setError(b *builder, v any) string {
-	if v == "" || v == false || b.e.Status == trace.StatusCancelled {
+	if v == "" || v == false || b.Entry.Status == trace.StatusCancelled {
 		return ""
 	}
-	b.e.Status = trace.StatusFailed
+	b.Entry.Status = trace.StatusFailed
 	return ""
 }
 
@@ -349,11 +371,11 @@ func setBlocks(b *builder, v any) string {
 	if !ok {
 		return want
 	}
-	b.e.SourceBlocks = make([]uint64, len(list))
+	b.Entry.SourceBlocks = make([]uint64, len(list))
 	for i, id := range list {
 		n, isNumber := id.(row.Number)
 		var err error
-		if b.e.SourceBlocks[i], err = strconv.ParseUint(string(n), 10, 64); err != nil || !isNumber {
+		if b.Entry.SourceBlocks[i], err = strconv.ParseUint(string(n), 10, 64); err != nil || !isNumber {
 			return want
 		}
 	}
@@ -362,7 +384,7 @@ func setBlocks(b *builder, v any) string {
 
 // finish checks the entry as a whole.
 func (b *builder) finish(blockSize int) string {
-	e := &b.e
+	e := &b.Entry
 	if e.Messages == nil && e.InputTokens == nil {
 		return "it has neither a prompt nor the length of one"
 	}
@@ -372,8 +394,8 @@ func (b *builder) finish(blockSize int) string {
 	if e.Messages != nil && e.Kind == "" {
 		e.Kind = "chat"
 	}
-	if b.images > 0 {
-		e.Images = trace.Ptr(b.images)
+	if b.Images > 0 {
+		e.Images = trace.Ptr(b.Images)
 	}
 	if e.SourceBlocks != nil && (e.InputTokens == nil || len(e.SourceBlocks) != blocksOf(*e.InputTokens, blockSize)) {
 		return wrongBlocks
@@ -390,11 +412,11 @@ const noteFailedUnknown = "calls that failed, with an empty or redacted prompt a
 // no count, and all that stands in the messages are redaction markers, if
 // anything. Images and calls of tools are content.
 func (b *builder) lengthUnknown() bool {
-	if b.e.InputTokens != nil || b.e.Messages == nil || b.images > 0 {
+	if b.Entry.InputTokens != nil || b.Entry.Messages == nil || b.Images > 0 {
 		return false
 	}
-	for i := range b.e.Messages {
-		if m := &b.e.Messages[i]; m.Calls.Len() > 0 || !m.Content.Blank() && !m.Redacted() {
+	for i := range b.Entry.Messages {
+		if m := &b.Entry.Messages[i]; m.Calls.Len() > 0 || !m.Content.Blank() && !m.Redacted() {
 			return false
 		}
 	}

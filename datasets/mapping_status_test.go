@@ -19,7 +19,7 @@ func TestStatusesOfSources(t *testing.T) {
 		b := &builder{}
 		got := setStatus(b, v)
 		if got == "" {
-			got = b.e.Status
+			got = b.Entry.Status
 		}
 		if got != want {
 			t.Errorf("%v: %s, want %s", v, got, want)
@@ -31,9 +31,9 @@ func TestStatusesOfSources(t *testing.T) {
 	}{{"x", "", "failed"}, {"", "ok", "ok"}, {false, "ok", "ok"}, {map[string]any{}, "ok", "failed"}, {"x",
 		"cancelled", "cancelled"}} {
 		b := &builder{}
-		b.e.Status = c.was
-		if why := setError(b, c.v); why != "" || b.e.Status != c.want {
-			t.Errorf("an error %v of %q: %q, want %q", c.v, c.was, b.e.Status, c.want)
+		b.Entry.Status = c.was
+		if why := setError(b, c.v); why != "" || b.Entry.Status != c.want {
+			t.Errorf("an error %v of %q: %q, want %q", c.v, c.was, b.Entry.Status, c.want)
 		}
 	}
 	for in, want := range map[string]string{"[]": "[]", "[0,18446744073709551615]": "[0 18446744073709551615]",
@@ -41,8 +41,8 @@ func TestStatusesOfSources(t *testing.T) {
 		b := &builder{}
 		why := setBlocks(b, in)
 		if want == "" && why != "want an array of whole numbers that are not negative" || want != "" &&
-			(why != "" || fmt.Sprint(b.e.SourceBlocks) != want) {
-			t.Errorf("blocks %s: %v, %q", in, b.e.SourceBlocks, why)
+			(why != "" || fmt.Sprint(b.Entry.SourceBlocks) != want) {
+			t.Errorf("blocks %s: %v, %q", in, b.Entry.SourceBlocks, why)
 		}
 	}
 	for n, want := range map[int32]int{0: 0, 1: 1, 16: 1, 17: 2, 32: 2, math.MaxInt32: 1 << 27} {

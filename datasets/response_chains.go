@@ -56,7 +56,7 @@ func (c *responseChains) goesOn(b *builder, tell *fault.Notes) (some bool) {
 	if b.previous == "" {
 		return true
 	}
-	e, from := &b.e, c.of[b.previous]
+	e, from := &b.Entry, c.of[b.previous]
 	if from != nil && !e.Time.Before(from.start) {
 		e.Parents = []int64{from.position}
 		if gap := e.Time.Sub(from.end); !from.end.IsZero() && gap >= 0 {
@@ -88,7 +88,7 @@ func (c *responseChains) goesOn(b *builder, tell *fault.Notes) (some bool) {
 // remember keeps an entry for those that go on from it, and forgets the oldest beyond
 // the limit.
 func (c *responseChains) remember(b *builder, position int64) {
-	e := &b.e
+	e := &b.Entry
 	if b.response == "" || e.Status == trace.StatusFailed {
 		return
 	}

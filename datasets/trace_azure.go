@@ -105,7 +105,7 @@ func azure2025Format() Format {
 				return nil, fault.Refuse(1, 1, "the header has no column for images")
 			}
 			d.fields = append(d.fields, field{
-				target: target{name: "images", set: countTo(func(b *builder) **int32 { return &b.e.Images })}, paths: []string{"NumImages"}})
+				target: target{name: "images", set: countTo(func(b *builder) **int32 { return &b.Entry.Images })}, paths: []string{"NumImages"}})
 			d.require()
 			return d, nil
 		},

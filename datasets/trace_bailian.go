@@ -67,7 +67,7 @@ func bailianFormat() Format {
 				if !ok || n < 1 {
 					return "want a whole number from 1 to 2147483647"
 				}
-				b.e.Turn = trace.Ptr(n - 1)
+				b.Entry.Turn = trace.Ptr(n - 1)
 				return ""
 			}}
 			mapped.fields = append(mapped.fields, field{target: turn, paths: []string{"turn"}})
@@ -122,22 +122,22 @@ func (s *bailianStep) set(b *builder, r row.Row) error {
 	}
 	before, ok := s.chats[s.parent]
 	if ok && s.parent != -1 {
-		b.e.Parents = []int64{before.position}
+		b.Entry.Parents = []int64{before.position}
 		s.session = before.session
 	} else {
 		s.session = trace.NewText(strconv.FormatInt(root, 10))
 	}
-	b.e.Session = s.session
-	if reserved(b.e.SourceBlocks) {
+	b.Entry.Session = s.session
+	if reserved(b.Entry.SourceBlocks) {
 		return row.BadAt(r, "hash_ids", reservedID)
 	}
 	// Padding may have made of the ids one too many, or one too few.
-	ids, input := b.e.SourceBlocks, *b.e.InputTokens
+	ids, input := b.Entry.SourceBlocks, *b.Entry.InputTokens
 	switch n := blocksOf(input, BailianBlock); {
 	case len(ids) == n+1:
-		b.e.SourceBlocks, s.note = ids[:n], notePadding
+		b.Entry.SourceBlocks, s.note = ids[:n], notePadding
 	case len(ids) == n-1 && input%BailianBlock != 0:
-		b.e.SourceBlocks, s.note = append(ids, s.d.s.fresh.next()), noteNoTail
+		b.Entry.SourceBlocks, s.note = append(ids, s.d.s.fresh.next()), noteNoTail
 	}
 	return nil
 }

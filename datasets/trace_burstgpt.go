@@ -69,8 +69,8 @@ func burstGPTFormat() Format {
 					output := f.set
 					f.set = func(b *builder, v any) string {
 						why := output(b, v)
-						if why == "" && *b.e.OutputTokens == 0 { // the request failed
-							b.e.Status = trace.StatusFailed
+						if why == "" && *b.Entry.OutputTokens == 0 { // the request failed
+							b.Entry.Status = trace.StatusFailed
 						}
 						return why
 					}

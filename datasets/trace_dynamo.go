@@ -16,6 +16,7 @@ import (
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/row"
 	"reprise/datasets/internal/sniff"
+	"reprise/datasets/internal/talk"
 	"reprise/trace"
 )
 
@@ -179,7 +180,7 @@ func (a *aiperfTurns) Next() (row.Row, error) {
 			aiperfText(record.Root)
 			return record, nil
 		}
-		session := firstOf(record.Root["session_id"], fmt.Sprint("record ", a.records))
+		session := talk.FirstOf(record.Root["session_id"], fmt.Sprint("record ", a.records))
 		var system any
 		for i, turn := range turns {
 			fields, ok := turn.(map[string]any)
@@ -209,7 +210,7 @@ func (a *aiperfTurns) Next() (row.Row, error) {
 func aiperfText(fields map[string]any) {
 	text := fields["text"]
 	if texts, ok := fields["texts"].([]any); ok && text == nil {
-		text, _ = (&builder{}).text(texts)
+		text, _ = (&builder{}).Text(texts)
 	}
 	if text != nil {
 		fields["text_input"] = text
@@ -267,8 +268,12 @@ func openDialect(in *bufio.Reader, head []byte, m Mapping, o Options, s *Source)
 		mapped.clock.Told = time.Millisecond // also with a fraction
 	}
 	mapped.fields = append(mapped.fields,
-		field{target: target{name: "delay", set: durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Think })}, paths: []string{"delay", "delay_ms"}},
-		field{target: target{name: "tool_wait_ms", set: durationTo(time.Millisecond, func(b *builder) **time.Duration { return &b.e.Tool })}, paths: []string{"tool_wait_ms"}})
+		field{target: target{name: "delay",
+			set: durationTo(time.Millisecond,
+				func(b *builder) **time.Duration { return &b.Entry.Think })}, paths: []string{"delay", "delay_ms"}},
+		field{target: target{name: "tool_wait_ms",
+			set: durationTo(time.Millisecond,
+				func(b *builder) **time.Duration { return &b.Entry.Tool })}, paths: []string{"tool_wait_ms"}})
 	mapped.notices = []notice{{"output_token_ids", "records with the tokens of their outputs, which are not read"}}
 	d := &dialectDecoder{rows: o.Rows, sessions: map[string]*turnState{}, requests: map[string]served{}}
 	d.steppedDecoder = steppedDecoder{mappedDecoder: mapped, step: d, gives: true}
@@ -359,7 +364,7 @@ func (d *dialectDecoder) set(b *builder, r row.Row) error {
 		if before != nil {
 			d.next.session, d.next.turn = before.session, before.turn+1
 		}
-		b.e.Session, b.e.Turn = d.next.session, trace.Ptr(d.next.turn)
+		b.Entry.Session, b.Entry.Turn = d.next.session, trace.Ptr(d.next.turn)
 	}
 	delta, err := d.delta(b, r, before)
 	if err != nil {
@@ -374,7 +379,7 @@ func (d *dialectDecoder) set(b *builder, r row.Row) error {
 // follow sets what the request waits for and, without a time, when it arrives
 // at the earliest.
 func (d *dialectDecoder) follow(b *builder, r row.Row, before *turnState) error {
-	e := &b.e
+	e := &b.Entry
 	after, err := d.parents(e, r, before)
 	if err != nil {
 		return err
@@ -527,14 +532,14 @@ func (d *dialectDecoder) delta(b *builder, r row.Row, before *turnState) (bool, 
 		line, col := r.Place(path)
 		asked := &fault.Fault{Line: line, Col: col, Reason: askRows, Stop: true}
 		// A whole context is as long as the one before it and its answer; what is new seldom is.
-		if before != nil && b.e.InputTokens != nil && *b.e.InputTokens < before.input {
+		if before != nil && b.Entry.InputTokens != nil && *b.Entry.InputTokens < before.input {
 			asked.Reason += fmt.Sprintf(". Here a turn of %d tokens follows one of %d, as in rows of what is new: "+
-				"--rows delta", *b.e.InputTokens, before.input)
+				"--rows delta", *b.Entry.InputTokens, before.input)
 			asked.Err = ErrDelta
 		}
 		return false, asked
 	}
-	named := d.id != "" && len(b.e.SourceBlocks) > 0
+	named := d.id != "" && len(b.Entry.SourceBlocks) > 0
 	for _, f := range agenticFields {
 		// Rows that wait for others by their names are Dynamo's, whose ids are those of the
 		// whole prompt.
@@ -551,7 +556,7 @@ func (d *dialectDecoder) delta(b *builder, r row.Row, before *turnState) (bool, 
 			return false, nil
 		}
 	}
-	e := &b.e
+	e := &b.Entry
 	switch {
 	case before == nil:
 		return false, nil
@@ -602,7 +607,7 @@ func (d *dialectDecoder) postpone(asked error) error {
 // Messages are put after those of the turn before. Its reply is not in the
 // source, so that later prompts are shorter than they were.
 func (d *dialectDecoder) accumulate(b *builder, r row.Row, before *turnState) error {
-	e := &b.e
+	e := &b.Entry
 	if reserved(e.SourceBlocks) {
 		return row.BadAt(r, "hash_ids", reservedID)
 	}

@@ -241,7 +241,7 @@ var errSeen = &fault.Fault{Reason: "the request stood before"}
 
 // set fills in what the row says through those before it.
 func (d *dynamoRequestDecoder) set(b *builder, r row.Row) error {
-	e := &b.e
+	e := &b.Entry
 	d.current, d.joined, d.id = nil, nil, 0
 	if v, ok := r.Value("request.request_id"); ok {
 		h := fnv.New64a()
@@ -289,7 +289,7 @@ func (d *dynamoRequestDecoder) setBlocks(b *builder, r row.Row) error {
 	v, ok := r.Value("request.replay.trace_block_size")
 	size, isCount := countOf(row.Plain(v))
 	switch {
-	case !ok && b.e.SourceBlocks == nil:
+	case !ok && b.Entry.SourceBlocks == nil:
 		d.s.notes.Count("requests without block ids")
 	case !isCount || size == 0 || size > 1<<16:
 		return row.BadAt(r, "request.replay.trace_block_size",

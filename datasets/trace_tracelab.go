@@ -108,22 +108,22 @@ func (d *traceLabDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	if !ok {
 		return dst, row.BadAt(r, "round_index", "want a whole number that is not negative")
 	}
-	b.e.Turn, b.e.Kind = &turn, "chat"
+	b.Entry.Turn, b.Entry.Kind = &turn, "chat"
 	round, err := d.events(r)
 	if err != nil {
 		return dst, err
 	}
-	b.e.Time = round.arrival()
+	b.Entry.Time = round.arrival()
 	if !round.input.IsZero() && round.last.After(round.input) {
-		b.e.E2E = trace.Ptr(round.last.Sub(round.input))
+		b.Entry.E2E = trace.Ptr(round.last.Sub(round.input))
 	}
 	if round.input.IsZero() {
 		d.s.notes.Count("rounds without the event that they answer, taken to arrive at their first event")
 	}
 	d.follow(&b, round)
-	d.s.info.HasUsers = d.s.info.HasUsers || b.e.User != (trace.Text{})
+	d.s.info.HasUsers = d.s.info.HasUsers || b.Entry.User != (trace.Text{})
 	d.entries++
-	return append(dst, b.e), nil
+	return append(dst, b.Entry), nil
 }
 
 // follow puts the round after the one before it in its session.
@@ -132,19 +132,19 @@ func (d *traceLabDecoder) follow(b *builder, round roundEvents) {
 	d.sessions[b.session] = lastRound{d.entries, round.last}
 	switch {
 	case !later:
-	case b.e.Time.Before(before.done):
+	case b.Entry.Time.Before(before.done):
 		d.s.notes.Count("rounds that arrived before the one before them in their session had ended, which they do " +
 			"not wait for")
 	default:
-		b.e.Parents = []int64{before.entry}
+		b.Entry.Parents = []int64{before.entry}
 		if before.done.IsZero() || round.input.IsZero() {
 			break
 		}
 		gap := trace.Ptr(round.input.Sub(before.done))
 		if round.fromTool {
-			b.e.Tool = gap
+			b.Entry.Tool = gap
 		} else {
-			b.e.Think = gap
+			b.Entry.Think = gap
 		}
 	}
 }

@@ -36,8 +36,9 @@ var mayImport = map[string]string{
 	"trace/shard":       "trace trace/recording trace/objectstore",
 	"trace/fleet":       "trace trace/block trace/sample",
 	"trace/breaker":     "trace trace/block trace/page",
-	"datasets": "datasets/internal/fault datasets/internal/record datasets/internal/stamp " +
-		"datasets/internal/row datasets/internal/sniff datasets/internal/input trace trace/arrowipc trace/strictyaml trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
+	"datasets": "datasets/internal/fault datasets/internal/record datasets/internal/stamp datasets/internal/row " +
+		"datasets/internal/sniff datasets/internal/input datasets/internal/talk trace trace/arrowipc trace/strictyaml " +
+		"trace/crash trace/ending trace/nonfinite trace/token trace/arrival trace/objectstore trace/usage",
 	"datasets/demolog":   "",
 	"datasets/record":    "trace trace/ending trace/recording replay/openai trace/usage",
 	"datasets/export":    "trace datasets datasets/internal/fault",
@@ -96,6 +97,7 @@ var mayImport = map[string]string{
 	"datasets/internal/sniff": "datasets/internal/record datasets/internal/row",
 	"datasets/internal/input": "datasets/internal/fault datasets/internal/record datasets/internal/stamp datasets/internal/row " +
 		"datasets/internal/sniff trace/arrowipc trace/nonfinite trace/objectstore",
+	"datasets/internal/talk":   "datasets/internal/row trace",
 	"datasets/internal/record": "datasets/internal/fault trace/nonfinite",
 	"datasets/internal/stamp":  "datasets/internal/fault trace",
 	"datasets/internal/fault":  "trace",

@@ -1,4 +1,6 @@
-package datasets
+// Package talk reads what was said in a request and in reply to it, in the forms of all APIs: messages,
+// their parts, calls of tools, definitions of tools, prompts as text or as ids of tokens.
+package talk
 
 import (
 	"bytes"
@@ -11,52 +13,62 @@ import (
 	"reprise/trace"
 )
 
-const wantMessages = "want a list of objects with role and content"
+// A Prompt gathers what a request says, and what is said in reply, in an entry.
+type Prompt struct {
+	Entry  trace.Entry
+	Images int32
+	Tokens []uint64      // ids of the prompt, where it is given as those
+	Source func() []byte // of the value at hand as it is written, nil where that is not known
+}
 
-// setConversation takes the messages of a request, or the same as a JSON string. What a
+// WantMessages is what [SetConversation] wants.
+const WantMessages = "want a list of objects with role and content"
+
+// SetConversation takes the messages of a request, or the same as a JSON string. What a
 // masking tool leaves in place of them, such as [], {} or "[REDACTED]", is the text of a
 // message of the user: the length of such a prompt is that of its usage.
-func setConversation(b *builder, v any) string {
+func SetConversation(b *Prompt, v any) string {
 	if s, ok := v.(string); ok {
 		if inner, _, ok := row.DecodeJSON([]byte(s)); ok {
 			v = inner
 		}
 	}
 	if masked, ok := maskedText(v); ok {
-		b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(masked)}}
+		b.Entry.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(masked)}}
 		return ""
 	}
 	if body, ok := v.(map[string]any); ok && body["role"] == nil {
 		return setBody(b, body)
 	}
 	list, _ := v.([]any)
-	return setMessages(b, list)
+	return SetMessages(b, list)
 }
 
 // setBody takes the whole prompt out of the body of a request, of any API: system prompt, messages
 // or input, and tools.
-func setBody(b *builder, body map[string]any) string {
+func setBody(b *Prompt, body map[string]any) string {
 	messages, prompt := chatIn(body)
 	if messages == nil {
 		if prompt == "" {
-			return wantMessages
+			return WantMessages
 		}
 		messages = []any{map[string]any{"role": "user", "content": prompt}}
 	}
 	for _, key := range []string{"tools", "functions"} {
-		if tools := body[key]; tools != nil && b.e.Tools.Len() == 0 {
-			b.source = nil
-			if setTools(b, tools) != "" {
-				return "tools: " + wantTools
+		if tools := body[key]; tools != nil && b.Entry.Tools.Len() == 0 {
+			b.Source = nil
+			if SetTools(b, tools) != "" {
+				return "tools: " + WantTools
 			}
 		}
 	}
-	return setMessages(b, messages)
+	return SetMessages(b, messages)
 }
 
-func setMessages(b *builder, list []any) string {
+// SetMessages takes the messages of a request.
+func SetMessages(b *Prompt, list []any) string {
 	if len(list) == 0 {
-		return wantMessages
+		return WantMessages
 	}
 	messages := make([]trace.Message, len(list))
 	for i, m := range list {
@@ -67,12 +79,12 @@ func setMessages(b *builder, list []any) string {
 		fields, _ := m.(map[string]any)
 		role, ok := fields["role"].(string)
 		if !ok {
-			return wantMessages
+			return WantMessages
 		}
 		if messages[i].Role, ok = trace.RoleOf(role); !ok {
 			return "a role is not one of system, developer, user, assistant, tool and function"
 		}
-		text, ok := b.text(m)
+		text, ok := b.Text(m)
 		if !ok {
 			return "a content is neither a text nor a list of parts"
 		}
@@ -80,7 +92,7 @@ func setMessages(b *builder, list []any) string {
 		messages[i].Calls = callsOf(fields)
 		messages[i].CallID, messages[i].Name = textAt(fields, "tool_call_id"), textAt(fields, "name")
 	}
-	b.e.Messages = messages
+	b.Entry.Messages = messages
 	return ""
 }
 
@@ -99,7 +111,7 @@ func maskedText(v any) (s string, ok bool) {
 		if v["role"] != nil || v["content"] != nil || v["type"] != nil {
 			return "", false
 		}
-		s, _ = compactJSON(v)
+		s, _ = Compact(v)
 	default:
 		return "", false
 	}
@@ -107,9 +119,9 @@ func maskedText(v any) (s string, ok bool) {
 	return s, text.Blank() || text.Redacted()
 }
 
-// setPrompt takes the prompt of a completion as one message of the user.
-func setPrompt(b *builder, v any) string {
-	if len(b.e.Messages) > 0 && !(len(b.e.Messages) == 1 && b.e.Messages[0].Content.Blank()) {
+// SetPrompt takes the prompt of a completion as one message of the user.
+func SetPrompt(b *Prompt, v any) string {
+	if len(b.Entry.Messages) > 0 && !(len(b.Entry.Messages) == 1 && b.Entry.Messages[0].Content.Blank()) {
 		return ""
 	}
 	list, isList := v.([]any)
@@ -120,34 +132,34 @@ func setPrompt(b *builder, v any) string {
 			v, isList = s, false
 		}
 	}
-	if isList && b.e.Kind == "embedding" {
+	if isList && b.Entry.Kind == "embedding" {
 		if ok := b.setInputs(list); ok {
 			return ""
 		}
 	}
 	if isList { // of token ids, which has a length and blocks, and no text
-		ids, ok := tokenIDs(list)
+		ids, ok := TokenIDs(list)
 		if !ok {
 			return "want a text or a list of token ids: several prompts are not one request"
 		}
-		if b.tokens = ids; b.e.InputTokens == nil {
-			b.e.InputTokens = trace.Ptr(int32(len(list)))
+		if b.Tokens = ids; b.Entry.InputTokens == nil {
+			b.Entry.InputTokens = trace.Ptr(int32(len(list)))
 		}
-		b.e.Kind = cmp.Or(b.e.Kind, "completion")
+		b.Entry.Kind = cmp.Or(b.Entry.Kind, "completion")
 		return ""
 	}
 	s, ok := v.(string)
 	if !ok {
 		return "want a text or a list of token ids"
 	}
-	b.e.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(s)}}
-	b.e.Kind = cmp.Or(b.e.Kind, "completion")
+	b.Entry.Messages = []trace.Message{{Role: trace.User, Content: trace.NewText(s)}}
+	b.Entry.Kind = cmp.Or(b.Entry.Kind, "completion")
 	return ""
 }
 
 // setInputs takes the inputs of a request for several embeddings, texts or lists of token ids. Its
 // length is that of all of them together; ok is false where they are none.
-func (b *builder) setInputs(list []any) (ok bool) {
+func (b *Prompt) setInputs(list []any) (ok bool) {
 	var messages []trace.Message
 	tokens := 0
 	for _, input := range list {
@@ -155,7 +167,7 @@ func (b *builder) setInputs(list []any) (ok bool) {
 		case string:
 			messages = append(messages, trace.Message{Role: trace.User, Content: trace.NewText(input)})
 		case []any:
-			if _, ok := tokenIDs(input); !ok {
+			if _, ok := TokenIDs(input); !ok {
 				return false
 			}
 			tokens += len(input)
@@ -166,15 +178,15 @@ func (b *builder) setInputs(list []any) (ok bool) {
 	switch {
 	case len(list) == 0 || messages != nil && tokens > 0:
 		return false
-	case messages == nil && b.e.InputTokens == nil:
-		b.e.InputTokens = trace.Ptr(int32(tokens))
+	case messages == nil && b.Entry.InputTokens == nil:
+		b.Entry.InputTokens = trace.Ptr(int32(tokens))
 	}
-	b.e.Messages = messages
+	b.Entry.Messages = messages
 	return true
 }
 
-// tokenIDs are the ids of a prompt's tokens; ok is false where one is none.
-func tokenIDs(list []any) (ids []uint64, ok bool) {
+// TokenIDs are the ids of a prompt's tokens; ok is false where one is none.
+func TokenIDs(list []any) (ids []uint64, ok bool) {
 	ids = make([]uint64, len(list))
 	for i, id := range list {
 		n, isNumber := id.(row.Number)
@@ -186,50 +198,27 @@ func tokenIDs(list []any) (ids []uint64, ok bool) {
 	return ids, true
 }
 
-// idBlock is the size of the blocks that are made of token ids, in tokens.
-const idBlock = 16
-
-// blocksOfIDs are the prefix blocks of a prompt of token ids: two are equal where all tokens up to
-// their ends are. They are numbers below [firstFresh].
-func blocksOfIDs(ids []uint64, size int) []uint64 {
-	blocks := make([]uint64, 0, blocksOf(int32(len(ids)), size))
-	hash := uint64(14695981039346656037)
-	for i, id := range ids {
-		for range 8 {
-			hash = (hash ^ id&0xff) * 1099511628211
-			id >>= 8
-		}
-		if (i+1)%size == 0 || i+1 == len(ids) {
-			block := hash
-			if (i+1)%size != 0 { // a partial block is none of those that go on
-				block ^= uint64(size-(i+1)%size) * 0x9e3779b97f4a7c15
-			}
-			blocks = append(blocks, block&(firstFresh-1))
-		}
-	}
-	return blocks
-}
-
-func setOutput(b *builder, v any) string {
+// SetOutput takes the reply, as text or as a message.
+func SetOutput(b *Prompt, v any) string {
 	if fields, ok := v.(map[string]any); ok && fields["content"] == nil && fields["tool_calls"] == nil && fields["function_call"] == nil && fields["text"] == nil {
 		return "" // such as an error in place of a response
 	}
-	images := b.images
-	text, ok := b.text(v)
-	b.images = images // those of the input count
+	images := b.Images
+	text, ok := b.Text(v)
+	b.Images = images // those of the input count
 	if !ok {
 		return "want a text or a message"
 	}
-	b.e.Reply = trace.Ptr(trace.NewText(text))
+	b.Entry.Reply = trace.Ptr(trace.NewText(text))
 	if fields, ok := v.(map[string]any); ok {
-		b.e.ReplyCalls = callsOf(fields)
+		b.Entry.ReplyCalls = callsOf(fields)
 	}
 	return ""
 }
 
-// text returns the text of a content: a string; a list of parts, joined by line
+// Text returns the text of a content: a string; a list of parts, joined by line
 // ends as vLLM joins them; a message or part. Images are counted.
-func (b *builder) text(v any) (string, bool) {
+func (b *Prompt) Text(v any) (string, bool) {
 	switch v := v.(type) {
 	case nil:
 		return "", true
@@ -241,19 +230,19 @@ func (b *builder) text(v any) (string, bool) {
 			if fields, ok := part.(map[string]any); ok && fields["type"] == "tool_use" {
 				continue // see callsOf
 			}
-			before := b.images
-			text, ok := b.text(part)
+			before := b.Images
+			text, ok := b.Text(part)
 			if !ok {
 				return "", false
 			}
-			if b.images == before {
+			if b.Images == before {
 				parts = append(parts, text)
 			}
 		}
 		return strings.Join(parts, "\n"), true
 	case map[string]any:
 		if kind, ok := v["type"].(string); ok && strings.Contains(kind, "image") {
-			b.images++
+			b.Images++
 			return "", true
 		}
 		content := v["content"]
@@ -265,7 +254,7 @@ func (b *builder) text(v any) (string, bool) {
 				return masked, true
 			}
 		}
-		return b.text(content)
+		return b.Text(content)
 	}
 	return "", false
 }
@@ -273,10 +262,10 @@ func (b *builder) text(v any) (string, bool) {
 // callsOf returns the calls of tools that a message makes, as JSON in the shape
 // of OpenAI's tool_calls: those of that field, of the function_call before it, or
 // of parts in Anthropic's form.
-func callsOf(fields map[string]any) trace.Text { return shapedCalls(callsIn(fields)) }
+func callsOf(fields map[string]any) trace.Text { return ShapedCalls(CallsIn(fields)) }
 
-// callsIn are the calls of a message as they stand.
-func callsIn(fields map[string]any) []any {
+// CallsIn are the calls of a message as they stand.
+func CallsIn(fields map[string]any) []any {
 	calls, _ := fields["tool_calls"].([]any)
 	if call, ok := fields["function_call"].(map[string]any); ok && len(calls) == 0 {
 		calls = []any{call}
@@ -290,8 +279,8 @@ func callsIn(fields map[string]any) []any {
 	return calls
 }
 
-// shapedCalls writes calls in the shape of OpenAI's API; empty for none.
-func shapedCalls(calls []any) trace.Text {
+// ShapedCalls writes calls in the shape of OpenAI's API; empty for none.
+func ShapedCalls(calls []any) trace.Text {
 	if len(calls) == 0 {
 		return trace.Text{}
 	}
@@ -316,15 +305,15 @@ func shapedCalls(calls []any) trace.Text {
 		}
 		shaped[i] = inShape
 	}
-	text, ok := compactJSON(shaped)
+	text, ok := Compact(shaped)
 	if !ok {
 		return trace.Text{}
 	}
 	return trace.NewText(text)
 }
 
-// compactJSON writes a value as JSON without white space.
-func compactJSON(v any) (string, bool) {
+// Compact writes a value as JSON without white space.
+func Compact(v any) (string, bool) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -342,34 +331,35 @@ func textAt(fields map[string]any, key string) trace.Text {
 	return trace.NewText(s)
 }
 
-const wantTools = "want a list of definitions of tools"
+// WantTools is what [SetTools] wants.
+const WantTools = "want a list of definitions of tools"
 
-// setTools takes the definitions of tools that a request offers, in the order of
+// SetTools takes the definitions of tools that a request offers, in the order of
 // their keys as the source has it where the record is at hand: templates write
 // them into the prompt as they are. Those of other shapes than OpenAI's are put
 // into it.
-func setTools(b *builder, v any) string {
+func SetTools(b *Prompt, v any) string {
 	if s, ok := v.(string); ok {
 		if s == "" {
 			return ""
 		}
 		if v, _, ok = row.DecodeJSON([]byte(s)); !ok {
-			return wantTools
+			return WantTools
 		}
-		b.source = func() []byte { return []byte(s) }
+		b.Source = func() []byte { return []byte(s) }
 	}
 	list, ok := v.([]any)
 	if none, isObject := v.(map[string]any); !ok && !(isObject && len(none) == 0) {
-		return wantTools
+		return WantTools
 	}
 	if len(list) == 0 {
 		return ""
 	}
 	var written []json.RawMessage
-	if b.source == nil || json.Unmarshal(b.source(), &written) != nil || len(written) != len(list) {
+	if b.Source == nil || json.Unmarshal(b.Source(), &written) != nil || len(written) != len(list) {
 		written = make([]json.RawMessage, len(list))
 		for i := range list {
-			text, _ := compactJSON(list[i])
+			text, _ := Compact(list[i])
 			written[i] = json.RawMessage(text)
 		}
 	}
@@ -393,12 +383,12 @@ func setTools(b *builder, v any) string {
 		}
 	}
 	text.WriteByte(']')
-	b.e.Tools = trace.NewText(text.String())
+	b.Entry.Tools = trace.NewText(text.String())
 	return ""
 }
 
-// areMessages reports whether v is a list of messages with known roles.
-func areMessages(v any) bool {
+// AreMessages reports whether v is a list of messages with known roles.
+func AreMessages(v any) bool {
 	list, _ := v.([]any)
 	for _, m := range list {
 		fields, _ := m.(map[string]any)

@@ -1,4 +1,4 @@
-package datasets
+package talk
 
 import (
 	"bytes"
@@ -9,14 +9,14 @@ import (
 	"reprise/trace"
 )
 
-// chatOf makes messages in the form of OpenAI's API of those of other APIs and
+// ChatOf makes messages in the form of OpenAI's API of those of other APIs and
 // frameworks, or a prompt of a text. Both are empty for anything else.
-func chatOf(v any) (messages []any, prompt string) {
+func ChatOf(v any) (messages []any, prompt string) {
 	switch v := v.(type) {
 	case string:
 		if start := bytes.TrimSpace([]byte(v)); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
 			if inner, _, ok := row.DecodeJSON(start); ok {
-				if messages, prompt = chatOf(inner); messages != nil || prompt != "" {
+				if messages, prompt = ChatOf(inner); messages != nil || prompt != "" {
 					return messages, prompt
 				}
 			}
@@ -25,11 +25,11 @@ func chatOf(v any) (messages []any, prompt string) {
 	case []any:
 		if len(v) == 1 {
 			if inner, ok := v[0].([]any); ok { // of a batch of one
-				return chatOf(inner)
+				return ChatOf(inner)
 			}
 		}
 		for _, m := range v {
-			message := chatMessage(m)
+			message := MessageOf(m)
 			if message == nil {
 				return nil, ""
 			}
@@ -49,7 +49,7 @@ func chatIn(body map[string]any) (messages []any, prompt string) {
 		if !ok {
 			continue
 		}
-		if messages, prompt = chatOf(inner); prompt != "" && key != "output" {
+		if messages, prompt = ChatOf(inner); prompt != "" && key != "output" {
 			messages = []any{map[string]any{"role": "user", "content": prompt}}
 		}
 		if messages != nil || prompt != "" {
@@ -57,13 +57,13 @@ func chatIn(body map[string]any) (messages []any, prompt string) {
 		}
 	}
 	if messages == nil && prompt == "" {
-		if message := chatMessage(body); message != nil {
+		if message := MessageOf(body); message != nil {
 			messages = []any{message}
 		}
 	}
 	for _, key := range []string{"system", "systemInstruction", "system_instruction", "instructions"} {
 		if system := body[key]; system != nil && messages != nil {
-			if _, ok := (&builder{}).text(partsOf(system)); ok {
+			if _, ok := (&Prompt{}).Text(partsOf(system)); ok {
 				messages = append([]any{map[string]any{"role": "system", "content": partsOf(system)}}, messages...)
 			}
 		}
@@ -71,8 +71,8 @@ func chatIn(body map[string]any) (messages []any, prompt string) {
 	return messages, prompt
 }
 
-// chatMessage makes one message; nil where v is none.
-func chatMessage(v any) any {
+// MessageOf makes one message; nil where v is none.
+func MessageOf(v any) any {
 	fields, _ := v.(map[string]any)
 	for _, inner := range []string{"message", "kwargs", "content"} { // a choice, LangChain's objects, a candidate
 		if of, ok := fields[inner].(map[string]any); ok {
@@ -80,7 +80,7 @@ func chatMessage(v any) any {
 				of = maps.Clone(of)
 				of["type"] = fields["id"]
 			}
-			return chatMessage(of)
+			return MessageOf(of)
 		}
 	}
 	role, _ := fields["role"].(string)
@@ -116,10 +116,10 @@ func chatMessage(v any) any {
 			message[key] = value
 		}
 	}
-	if _, ok := (&builder{}).text(message); !ok {
+	if _, ok := (&Prompt{}).Text(message); !ok {
 		return nil
 	}
-	return plainMessage(message)
+	return JoinParts(message)
 }
 
 // partsOf is a content without what Gemini and Bedrock wrap its parts into.
@@ -136,12 +136,13 @@ func partsOf(content any) any {
 			fields, _ := part.(map[string]any)
 			for _, key := range []string{"toolUse", "functionCall", "function_call"} {
 				if call, ok := fields[key].(map[string]any); ok {
-					out[i] = map[string]any{"type": "tool_use", "name": call["name"], "input": firstOf(call["input"], call["args"]), "id": call["toolUseId"]}
+					out[i] = map[string]any{"type": "tool_use", "name": call["name"],
+						"input": FirstOf(call["input"], call["args"]), "id": call["toolUseId"]}
 				}
 			}
 			for _, key := range []string{"toolResult", "functionResponse", "function_response"} {
 				if result, ok := fields[key].(map[string]any); ok {
-					text, _ := compactJSON(firstOf(result["content"], result["response"]))
+					text, _ := Compact(FirstOf(result["content"], result["response"]))
 					out[i] = text
 				}
 			}
@@ -151,10 +152,50 @@ func partsOf(content any) any {
 	return content
 }
 
-// firstOf is the first value, or the other one where there is none.
-func firstOf(a, b any) any {
+// FirstOf is the first value, or the other one where there is none.
+func FirstOf(a, b any) any {
 	if a != nil {
 		return a
 	}
 	return b
+}
+
+// JoinParts writes a message with parts, as the conventions have it, in the
+// form of OpenAI's API. Calls of tools are tokens of the message, and so are
+// their results.
+func JoinParts(m any) any {
+	fields, _ := m.(map[string]any)
+	parts, ok := fields["parts"].([]any)
+	if !ok {
+		return m
+	}
+	var content, calls []any
+	var answered any
+	for _, p := range parts {
+		part, _ := p.(map[string]any)
+		kind, _ := part["type"].(string)
+		switch {
+		case kind == "tool_call" || kind == "tool_use":
+			calls = append(calls, part)
+		case kind == "tool_call_response" || kind == "tool_result":
+			result := "" // the first that is there, which may be any value
+			for _, name := range []string{"response", "result", "content"} {
+				if value := part[name]; value != nil {
+					text, isText := value.(string)
+					if !isText {
+						text, _ = Compact(value)
+					}
+					result = text
+					break
+				}
+			}
+			content = append(content, result)
+			answered = part["id"]
+		case part["modality"] == "image":
+			content = append(content, map[string]any{"type": "image"})
+		default:
+			content = append(content, p)
+		}
+	}
+	return map[string]any{"role": fields["role"], "content": content, "tool_calls": calls, "tool_call_id": answered}
 }
