@@ -18,7 +18,7 @@ import (
 var budgets = map[string]int{
 	"anonymize": 13_720,
 	"cmd":       25_930,
-	"datasets":  28_745,
+	"datasets":  28_786,
 	"examples":  1_000,
 	"replay":    63_600,
 	"synth":     15_450,

@@ -160,7 +160,8 @@ func workbook(head []byte) string {
 }
 
 // asCSV is how a spreadsheet becomes a file that is read.
-const asCSV = "spreadsheets are not read. Save the sheet as CSV (UTF-8) and import that, or run: soffice --headless --convert-to csv FILE"
+const asCSV = "spreadsheets are not read. Save the sheet as CSV (UTF-8) and import that, or run: soffice --headless " +
+	"--convert-to csv FILE"
 
 // asCSVByDuckDB does the same for XLSX without an office.
 const asCSVByDuckDB = ", or: duckdb -c \"COPY (FROM 'FILE.xlsx') TO 'FILE.csv'\""

@@ -82,7 +82,8 @@ func (c *containerReader) Read(p []byte) (int, error) {
 // isContainerLog tells a log by its first line, and whether one of the first pieces has the end of
 // its line.
 func isContainerLog(head []byte) (isLog, newlines bool) {
-	if start := bytes.TrimLeft(head, " \t\r\n"); !bytes.HasPrefix(start, []byte("{")) && !criLine.Match(start[:min(len(start), 100)]) {
+	if start := bytes.TrimLeft(head, " \t\r\n"); !bytes.HasPrefix(start, []byte("{")) &&
+		!criLine.Match(start[:min(len(start), 100)]) {
 		return false, false
 	}
 	for i, line := range record.HeadLines(head) {
@@ -167,7 +168,8 @@ func cloudWatchEvent(v any) (text, at string, ok bool) {
 		stamp.EpochUnit(st.Whole) == time.Millisecond {
 		at = time.UnixMilli(st.Whole).UTC().Format("2006-01-02T15:04:05.999Z07:00")
 	}
-	return text, at, ok && isObject && (event["logStreamName"] != nil || event["ingestionTime"] != nil || event["eventId"] != nil)
+	return text, at, ok && isObject &&
+		(event["logStreamName"] != nil || event["ingestionTime"] != nil || event["eventId"] != nil)
 }
 
 // readEvent reads one event of CloudWatch and puts out its line.

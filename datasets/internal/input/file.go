@@ -181,7 +181,8 @@ const (
 // only known. What is in gzip and zstd may be Arrow, and no more than that.
 var archives = []struct{ name, magic string }{
 	{"gzip", "\x1f\x8b"}, {"zstd", "\x28\xb5\x2f\xfd"}, {"Arrow", arrowFileMagic}, {"Arrow stream", arrowStreamMagic},
-	{"Feather 1", oldFeatherMagic}, {"XLS", oldExcelMagic}, {"zip", "PK\x03\x04"}, {"xz", "\xfd7zXZ\x00"}, {"bzip2", "BZh"},
+	{"Feather 1", oldFeatherMagic}, {"XLS", oldExcelMagic}, {"zip", "PK\x03\x04"}, {"xz", "\xfd7zXZ\x00"},
+	{"bzip2", "BZh"},
 }
 
 // Plain makes a file that yields what is in it, when it is an archive or the log of a container.
@@ -237,7 +238,8 @@ func (u *archiveReader) Read(p []byte) (int, error) {
 	case u.name == "":
 		u.err = err
 	case u.n > bombBytes && u.n/bombRatio > u.in.n:
-		u.err = archiveError{u.name, "what is in it is more than 1,000 times its size: unpack it first, if that is right", nil}
+		u.err = archiveError{u.name, "what is in it is more than 1,000 times its size: unpack it first, if that is " +
+			"right", nil}
 	default:
 		u.err = u.fault(err)
 	}
@@ -272,14 +274,16 @@ func (u *archiveReader) open(in *bufio.Reader) error {
 		case "zstd":
 			// With a concurrency of 1 it decodes in the goroutine that reads, so that
 			// nothing is left running.
-			u.out, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+			u.out, err = zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+				zstd.WithDecoderMaxWindow(maxWindow))
 		case "Arrow":
 			_, _ = in.Discard(len(arrowFileMagic))
 			u.out, err = newArrowReader(in, batches)
 		case "Arrow stream":
 			u.out, err = newArrowReader(in, batches)
 		case "Feather 1":
-			return archiveError{u.name, "only its second version is read, which is Arrow IPC: write it with pyarrow.feather.write_feather, or as Parquet", nil}
+			return archiveError{u.name, "only its second version is read, which is Arrow IPC: write it with " +
+				"pyarrow.feather.write_feather, or as Parquet", nil}
 		case "XLS":
 			return archiveError{"an Excel workbook (XLS)", asCSV, nil}
 		default:
@@ -315,7 +319,8 @@ func (u *archiveReader) fault(err error) error {
 		return archiveError{u.name, "its window is larger than 128 MiB: unpack it first", nil}
 	case strings.Contains(err.Error(), arrowipc.ErrBatch.Error()): // which the reader does not wrap
 		return archiveError{u.name, arrowipc.ErrBatch.Error(), nil}
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrMagicMismatch), errors.Is(err, zstd.ErrCRCMismatch):
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum),
+		errors.Is(err, zstd.ErrMagicMismatch), errors.Is(err, zstd.ErrCRCMismatch):
 		return archiveError{u.name, "it is damaged, or something else follows it", nil}
 	}
 	return archiveError{u.name, "it is damaged", nil}

@@ -14,8 +14,10 @@ import (
 // envelopeKeys what else such an envelope holds. An object with any other key is a
 // record itself, whatever it lists.
 var (
-	envelopeLists = []string{"data", "result", "results", "traces", "runs", "logs", "events", "items", "records", "rows", "value", "entries"}
-	envelopeKeys  = []string{"object", "meta", "metadata", "cursor", "cursors", "next", "next_cursor", "nextCursor", "next_page", "next_page_token", "nextPageToken",
+	envelopeLists = []string{"data", "result", "results", "traces", "runs", "logs", "events", "items", "records",
+		"rows", "value", "entries"}
+	envelopeKeys = []string{"object", "meta", "metadata", "cursor", "cursors", "next", "next_cursor", "nextCursor",
+		"next_page", "next_page_token", "nextPageToken",
 		"has_more", "hasMore", "count", "total", "total_count", "totalCount", "page", "pages", "limit", "offset", "pagination", "paging",
 		"success", "errors", "messages", "status", "code", "message", "result_info", "first_id", "last_id", "schema", "version", "generated_at", "exported_at", "@odata.context", "nextLink",
 		"statistics", "searchedLogStreams", "nextToken", "nextForwardToken", "nextBackwardToken", "queryLanguage", "encryptionKey"}
@@ -24,7 +26,8 @@ var (
 // listsRecords reports whether a list is of records, by what it begins with: of objects, or of
 // conversations or the rows of a query that are lists.
 func listsRecords(key string, inList []byte) bool {
-	return len(inList) > 0 && (inList[0] == '{' && slices.Contains(envelopeLists, key) || inList[0] == '[' && (key == "conversations" || key == "results"))
+	return len(inList) > 0 && (inList[0] == '{' && slices.Contains(envelopeLists, key) ||
+		inList[0] == '[' && (key == "conversations" || key == "results"))
 }
 
 // EnvelopeList returns the key of the list that holds the records, where head begins

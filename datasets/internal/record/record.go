@@ -383,7 +383,8 @@ func recordsAs(in *bufio.Reader, head []byte) Reader {
 	// object a line.
 	first, rest, several := bytes.Cut(head, []byte("\n"))
 	rest = bytes.TrimSpace(rest)
-	if several && len(first) > 0 && first[0] == '{' && len(rest) > 0 && !json.Valid(first) && (rest[0] != '{' || spansLines(head)) {
+	if several && len(first) > 0 && first[0] == '{' && len(rest) > 0 && !json.Valid(first) &&
+		(rest[0] != '{' || spansLines(head)) {
 		return &valueReader{*newArrayReader(in)}
 	}
 	return NewLines(in)

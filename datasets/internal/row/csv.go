@@ -252,7 +252,8 @@ func (c *CSV) Cut() bool {
 
 func (c *CSV) Value(column string) (any, bool) {
 	i := slices.Index(c.columns, column)
-	if i < 0 || c.fields[i] == "" || c.fields[i] == "NULL" || c.fields[i] == `\N` { // as databases write what is not there
+	// Databases write NULL and \N for what is not there.
+	if i < 0 || c.fields[i] == "" || c.fields[i] == "NULL" || c.fields[i] == `\N` {
 		return nil, false
 	}
 	if i < len(c.dialect.marks) {

@@ -44,7 +44,8 @@ func DelimiterNamed(name string) rune {
 	case "tab", `\t`:
 		return '\t'
 	}
-	if d := []rune(name); len(d) == 1 && d[0] != '"' && d[0] != '\'' && d[0] != '\n' && d[0] != '\r' && d[0] != '\uFFFD' {
+	if d := []rune(name); len(d) == 1 && d[0] != '"' && d[0] != '\'' && d[0] != '\n' && d[0] != '\r' &&
+		d[0] != '\uFFFD' {
 		return d[0]
 	}
 	return 0
@@ -57,7 +58,8 @@ const titleLines = 10
 // under which most rows have as many fields as the header. Options may name the
 // delimiter and the decimal mark.
 func sniffCSV(head []byte, o CSVOptions) csvDialect {
-	d := csvDialect{delimiter: ',', quote: '"', returns: bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0}
+	d := csvDialect{delimiter: ',', quote: '"'}
+	d.returns = bytes.IndexByte(head, '\n') < 0 && bytes.IndexByte(bytes.TrimRight(head, "\r"), '\r') >= 0
 	candidates := csvDelimiters
 	if told := DelimiterNamed(o.Delimiter); told != 0 {
 		d.delimiter, candidates = told, []rune{told}
@@ -77,11 +79,13 @@ func sniffCSV(head []byte, o CSVOptions) csvDialect {
 	for title := d; title.above < titleLines && title.skip < len(head); {
 		line, rest, more := bytes.Cut(head[title.skip:], []byte("\n"))
 		comment := line[:min(1, len(line))]
-		if !more || best.fitted.columns > 1 && !best.fitted.title && (string(comment) != "#" || best.isHeader(line, rest)) {
+		if !more || best.fitted.columns > 1 && !best.fitted.title &&
+			(string(comment) != "#" || best.isHeader(line, rest)) {
 			break
 		}
 		title.above, title.titles, title.skip = title.above+1, title.titles+1, len(head)-len(rest)
-		if next, of := title.bestFit(rest, candidates); string(comment) == "#" || next.fitted.columns > 2 && next.fitted.share > 0.9 && !next.fitted.title && isTitle(line, next.delimiter) {
+		if next, of := title.bestFit(rest, candidates); string(comment) == "#" ||
+			next.fitted.columns > 2 && next.fitted.share > 0.9 && !next.fitted.title && isTitle(line, next.delimiter) {
 			best, rows = next, of
 		}
 	}
@@ -135,7 +139,8 @@ func (d csvDialect) bestFit(head []byte, delimiters []rune) (best fittedDialect,
 				d.delimiter, d.quote, d.escaped = delimiter, quote, escaped
 				fit, read := d.fit(sample)
 				most := best.fitted
-				better := fit.columns > 1 && (fit.share > most.share || fit.share == most.share && fit.columns > most.columns)
+				better := fit.columns > 1 && (fit.share > most.share ||
+					fit.share == most.share && fit.columns > most.columns)
 				if better || quote == '\'' && fit == most && fit.columns > 1 && !escaped {
 					best, rows = fittedDialect{d, fit}, read
 				}

@@ -113,7 +113,8 @@ func ungrouped(number string, mark decimalMark) (plain string, ok bool) {
 // number is the value of a field in a column with a mark: as readers of numbers want it,
 // where it is a number.
 func (d *csvDialect) number(field string, mark decimalMark) any {
-	if mark == asWritten || strings.Trim(field, "0123456789") == "" || mark == point && strings.Trim(field, "0123456789.") == "" {
+	if mark == asWritten || strings.Trim(field, "0123456789") == "" ||
+		mark == point && strings.Trim(field, "0123456789.") == "" {
 		return field
 	}
 	byPoint, ok := ungrouped(field, point)

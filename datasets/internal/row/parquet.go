@@ -226,7 +226,8 @@ func (r *parquetRows) node(c *parquet.Column, wanted func(leaf []string) bool) *
 		}
 		n.kind, n.convert = leafNode, converter(c.Type())
 		takes := valueMemory
-		if c.MaxRepetitionLevel() > 0 && !strings.EqualFold(c.Name(), "element") && !strings.EqualFold(c.Name(), "item") {
+		if c.MaxRepetitionLevel() > 0 && !strings.EqualFold(c.Name(), "element") &&
+			!strings.EqualFold(c.Name(), "item") {
 			takes = fieldMemory
 		}
 		r.leaves = append(r.leaves, &parquetLeaf{pages: c.Pages(), takes: takes})
@@ -251,7 +252,8 @@ func (r *parquetRows) node(c *parquet.Column, wanted func(leaf []string) bool) *
 			n.kind = listNode
 			// The repeated child only wraps the elements, unless it is a leaf, or a group
 			// of several fields or with the names that Avro and Thrift gave it.
-			if in := children[0]; !in.Leaf() && len(in.Columns()) == 1 && in.Name() != "array" && in.Name() != n.name+"_tuple" {
+			if in := children[0]; !in.Leaf() && len(in.Columns()) == 1 && in.Name() != "array" &&
+				in.Name() != n.name+"_tuple" {
 				n.children[0].kind = elementNode
 			}
 		case *format.MapType:

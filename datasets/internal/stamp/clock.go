@@ -279,7 +279,8 @@ func (c *Clock) alone(s Stamp) (one Stamp, why string, ok bool) {
 	s.open, other.open, other.Time = false, false, s.Swapped
 	switch day, month := c.inWindow(s), c.inWindow(other); {
 	case month && day && s.sep != '.' && !s.Time.Equal(other.Time):
-		return s, "the day and the month of its date can be read in either order within the declared window: name the layout with --time-format", false
+		return s, "the day and the month of its date can be read in either order within the declared window: name " +
+			"the layout with --time-format", false
 	case month && !day, s.Time.IsZero():
 		s = other
 	}
@@ -349,9 +350,11 @@ func inZone(face time.Time, zone *time.Location) (time.Time, string) {
 	case 1:
 		return found[0].UTC(), ""
 	case 0:
-		return time.Time{}, "its local time does not exist: the clocks were put forward past it; give times with a zone, or another --tz"
+		return time.Time{}, "its local time does not exist: the clocks were put forward past it; give times with a " +
+			"zone, or another --tz"
 	}
-	return time.Time{}, "its local time is ambiguous: the clocks were put back over it; give times with a zone, or another --tz"
+	return time.Time{}, "its local time is ambiguous: the clocks were put back over it; give times with a zone, or " +
+		"another --tz"
 }
 
 // Capture reads the two edges of a capture window as people type them. A zone is of dates that
@@ -385,7 +388,8 @@ func captureEdge(s string, zone *time.Location) (t time.Time, relative bool, why
 	}
 	st, ok := ReadISO(s)
 	if !ok || st.Style == Numeric && EpochUnit(st.Whole) == 0 {
-		return t, false, "want a date such as 2026-01-02T15:04:05Z, or a duration such as 90m for a source whose clock shows no dates"
+		return t, false, "want a date such as 2026-01-02T15:04:05Z, or a duration such as 90m for a source whose " +
+			"clock shows no dates"
 	}
 	c := NewClock(Options{Zone: zone, LongSpan: true})
 	if why := c.decide([]Stamp{st}); why != "" {

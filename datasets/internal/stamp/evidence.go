@@ -37,8 +37,10 @@ func coarse(sample []Stamp, unit time.Duration) (why string) {
 	if len(distinct) == 1 {
 		of = "all the same"
 	}
-	return "the times are " + of + ", as an epoch is in a 32-bit float or with too few digits, so that the time between requests is lost: " +
-		"export them as 64-bit numbers or as dates, or say --time-unit " + unitName(unit) + " if they are as coarse as that"
+	return "the times are " + of + ", as an epoch is in a 32-bit float or with too few digits, so that the time " +
+		"between requests is lost: " +
+		"export them as 64-bit numbers or as dates, or say --time-unit " + unitName(unit) +
+		" if they are as coarse as that"
 }
 
 // The days that Excel counts since 1899, of the years 1990 to 2099.
@@ -98,11 +100,15 @@ func readSerial(s Stamp) (time.Time, bool) {
 }
 
 const (
-	noteSerial = "times were read as the dates of a spreadsheet, in days since 1899: say --time-unit s if they are seconds"
-	whySerial  = "the times may be the dates of a spreadsheet, in days since 1899, or seconds: export them as dates, or say --time-unit s"
-	whyLengths = "the times go up and down from record to record, as lengths of time do and arrivals do not: name the field of the arrival (--map time=), " +
+	noteSerial = "times were read as the dates of a spreadsheet, in days since 1899: say --time-unit s if they are " +
+		"seconds"
+	whySerial = "the times may be the dates of a spreadsheet, in days since 1899, or seconds: export them as " +
+		"dates, or say --time-unit s"
+	whyLengths = "the times go up and down from record to record, as lengths of time do and arrivals do not: name " +
+		"the field of the arrival (--map time=), " +
 		"and this one as e2e_s or ttft_s, or with its unit; if they are arrivals after all, say --time-unit"
-	noteLengths = "the times go up and down from record to record, as lengths of time do and arrivals do not: is time mapped to a duration?"
+	noteLengths = "the times go up and down from record to record, as lengths of time do and arrivals do not: is " +
+		"time mapped to a duration?"
 )
 
 // areLengths reports whether small numbers look like lengths of time: of many records a good

@@ -118,7 +118,8 @@ func (r *dateReading) date() bool {
 			}
 			for m, short := range monthNames {
 				full := time.Month(m + 1).String()
-				if strings.EqualFold(r.s[:name], short) || strings.EqualFold(r.s[:name], full) || short == "sep" && strings.EqualFold(r.s[:name], "sept") {
+				if strings.EqualFold(r.s[:name], short) || strings.EqualFold(r.s[:name], full) ||
+					short == "sep" && strings.EqualFold(r.s[:name], "sept") {
 					n = m + 1
 					break
 				}
@@ -136,7 +137,8 @@ func (r *dateReading) date() bool {
 			return false
 		case digits == 1 || digits == 2:
 			// The first number is the day until something shows that it is the month.
-			r.format.WriteString(map[bool]string{true: "%d", false: "%m"}[i == 0 || r.month == 0 || r.fields[0] >= 1000 && i == 2])
+			r.format.WriteString(map[bool]string{true: "%d", false: "%m"}[i == 0 || r.month == 0 ||
+				r.fields[0] >= 1000 && i == 2])
 		default:
 			return false
 		}
@@ -244,7 +246,8 @@ func (c *Clock) settleOrder(sample []Stamp) string {
 	case open == nil:
 		return ""
 	case dayFirst && month:
-		return "some of the dates have the day first and some the month: name the layout that most have, such as " + timeFormatFlag(open.layout) +
+		return "some of the dates have the day first and some the month: name the layout that most have, such as " +
+			timeFormatFlag(open.layout) +
 			", and the others are bad records"
 	case month:
 		c.order = monthIsFirst
@@ -252,7 +255,8 @@ func (c *Clock) settleOrder(sample []Stamp) string {
 		c.order = dayIsFirst
 	default:
 		const day = "2 January 2006"
-		return fmt.Sprintf("the dates can be read in two ways, and none of the first ones decides. Choose one:\n  %s reads the first as %s\n  %s reads it as %s",
+		return fmt.Sprintf("the dates can be read in two ways, and none of the first ones decides. Choose one:\n  "+
+			"%s reads the first as %s\n  %s reads it as %s",
 			timeFormatFlag(open.layout), open.Time.Format(day), timeFormatFlag(monthFirst(open.layout)), open.Swapped.Format(day))
 	}
 	return ""
@@ -280,14 +284,16 @@ func (c *Clock) inOrder(s Stamp) (Stamp, string) {
 		s.Time = s.Swapped
 	}
 	if s.Time.IsZero() {
-		return s, "its date has the day and the month in another order than the records before it; where they are right, name the layout with --time-format"
+		return s, "its date has the day and the month in another order than the records before it; where they are " +
+			"right, name the layout with --time-format"
 	}
 	return s, ""
 }
 
 // strptimeLayouts are the conversions of strptime in Go's layouts. Numbers may have one
 // digit or two. A fraction of a second needs nothing there.
-var strptimeLayouts = strings.NewReplacer(".%f", "", ",%f", "", "%Y", "2006", "%y", "06", "%m", "1", "%d", "2", "%e", "_2", "%j", "002",
+var strptimeLayouts = strings.NewReplacer(".%f", "", ",%f", "", "%Y", "2006", "%y", "06", "%m", "1", "%d", "2", "%e",
+	"_2", "%j", "002",
 	"%H", "15", "%I", "3", "%M", "4", "%S", "5", "%p", "PM", "%b", "Jan", "%B", "January", "%a", "Mon", "%A", "Monday",
 	"%z", "Z07:00", "%Z", "MST", "%F", "2006-1-2", "%T", "15:4:5", "%R", "15:4", "%%", "%")
 
@@ -300,7 +306,8 @@ func timeLayouts(format string) ([]string, error) {
 	layout := strptimeLayouts.Replace(format)
 	layouts := []string{layout}
 	if strings.Contains(format, "%z") {
-		layouts = append(layouts, strings.ReplaceAll(layout, "Z07:00", "Z0700"), strings.ReplaceAll(layout, "Z07:00", "-07"))
+		layouts = append(layouts, strings.ReplaceAll(layout, "Z07:00", "Z0700"),
+			strings.ReplaceAll(layout, "Z07:00", "-07"))
 	}
 	if strings.Contains(layout, "PM") {
 		for _, l := range layouts {

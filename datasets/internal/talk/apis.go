@@ -44,7 +44,8 @@ func ChatOf(v any) (messages []any, prompt string) {
 
 // chatIn finds the conversation in the body of a request or of a response.
 func chatIn(body map[string]any) (messages []any, prompt string) {
-	for _, key := range []string{"messages", "contents", "input", "prompt", "choices", "candidates", "output", "generations"} {
+	for _, key := range []string{"messages", "contents", "input", "prompt", "choices", "candidates", "output",
+		"generations"} {
 		inner, ok := body[key]
 		if !ok {
 			continue
@@ -87,7 +88,8 @@ func MessageOf(v any) any {
 	kind := fields["type"]
 	switch kind { // items of the Responses API
 	case "function_call":
-		call := map[string]any{"type": "function", "id": fields["call_id"], "function": map[string]any{"name": fields["name"], "arguments": fields["arguments"]}}
+		call := map[string]any{"type": "function", "id": fields["call_id"],
+			"function": map[string]any{"name": fields["name"], "arguments": fields["arguments"]}}
 		return map[string]any{"role": "assistant", "content": nil, "tool_calls": []any{call}}
 	case "function_call_output":
 		return map[string]any{"role": "tool", "content": partsOf(fields["output"]), "tool_call_id": fields["call_id"]}

@@ -200,7 +200,8 @@ func TokenIDs(list []any) (ids []uint64, ok bool) {
 
 // SetOutput takes the reply, as text or as a message.
 func SetOutput(b *Prompt, v any) string {
-	if fields, ok := v.(map[string]any); ok && fields["content"] == nil && fields["tool_calls"] == nil && fields["function_call"] == nil && fields["text"] == nil {
+	if fields, ok := v.(map[string]any); ok && fields["content"] == nil && fields["tool_calls"] == nil &&
+		fields["function_call"] == nil && fields["text"] == nil {
 		return "" // such as an error in place of a response
 	}
 	images := b.Images
