@@ -59,6 +59,7 @@
 //     first, its rows and digest in the second, its metadata and privacy notes in the third
 //   - generate.go: generating from a model: populations in parallel, and how many requests
 //     each makes
+//   - copies.go: the copies of a sample of trees, which together are as the trace was
 //   - sequence.go: which place comes next, and on which requests it builds
 //   - course.go: the course of a population's rate
 //   - population.go: one population while it grows: where a request leaves its parent's

@@ -25,6 +25,8 @@ type extractor struct {
 	ends   numbering[end]
 	users  trace.Renumber
 
+	cuts map[int32]int32 // by run: the deepest block behind which a sample has not all requests
+
 	places    []place
 	shapes    []shape // by request
 	owners    []int32 // by request: which last touched its deepest known block
@@ -89,6 +91,14 @@ func (e *extractor) addRow(row int64, r *trace.Request) error {
 	e.places = append(e.places, p)
 	e.times = append(e.times, r.ArrivalNS)
 	return nil
+}
+
+// cutBehind notes that a sample has not all requests that have these blocks, which are known.
+func (e *extractor) cutBehind(blocks []uint64) {
+	if n := len(blocks); n > 0 {
+		x := e.nodes[e.ids.ID(blocks[n-1])].run
+		e.cuts[x] = max(e.cuts[x], int32(n))
+	}
 }
 
 // shape measures a prompt: blocks that the row does not name count as new (see

@@ -40,7 +40,7 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	if opts.KSwap == 0 {
 		opts.KSwap = DefaultKSwap
 	}
-	e := extractor{size: meta.BlockSize}
+	e := extractor{size: meta.BlockSize, cuts: map[int32]int32{}}
 	var times []int64 // of all requests, where some are fitted
 	err := trace.Each(src, func(row int64, r *trace.Request) error {
 		if row%progressRows == 0 {
@@ -51,13 +51,18 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 				opts.Progress(row)
 			}
 		}
-		if opts.Trees != nil && r.Status != trace.StatusFailed {
-			times = append(times, r.ArrivalNS)
-			if !opts.Trees.Takes(r) {
-				return nil
-			}
+		if opts.Trees == nil || r.Status == trace.StatusFailed {
+			return e.addRow(row, r)
 		}
-		return e.addRow(row, r)
+		times = append(times, r.ArrivalNS)
+		if !opts.Trees.Takes(r) {
+			return nil
+		}
+		if err := e.addRow(row, r); err != nil {
+			return err
+		}
+		e.cutBehind(r.Blocks[:opts.Trees.cut])
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -83,10 +88,8 @@ func Fit(ctx context.Context, src trace.Reader[trace.Request], meta trace.Meta, 
 	if err := m.fitArrivals(times); err != nil {
 		return nil, err
 	}
-	if times = nil; opts.Trees == nil {
-		e.times = m.arrivals.OnTicks(since(e.times))
-		m.gaps = gapsBetween(e.times)
-	}
+	e.times = m.arrivals.OnTicks(since(times[0], e.times))
+	m.gaps, times = gapsBetween(e.times), nil
 	if m.kSwap > 1 {
 		if err := m.swap(ctx, &e, opts.Entropy); err != nil {
 			return nil, err
@@ -125,18 +128,18 @@ func (m *Model) fitArrivals(times []int64) error {
 	// a microsecond at least.
 	span := max(last-first+(last-first)/int64(max(len(times)-1, 1))+1, 1000)
 	var err error
-	if m.arrivals, err = arrival.FitCascade(since(times), span, max(m.kSwap, DefaultKSwap)); err != nil {
+	if m.arrivals, err = arrival.FitCascade(since(times[0], times), span, max(m.kSwap, DefaultKSwap)); err != nil {
 		return fmt.Errorf("arrivals: %w", err)
 	}
 	m.span = m.arrivals.Span()
 	return nil
 }
 
-// since are times from the first on.
-func since(times []int64) []int64 {
+// since are times from an instant on.
+func since(first int64, times []int64) []int64 {
 	out := make([]int64, len(times))
 	for i, at := range times {
-		out[i] = at - times[0]
+		out[i] = at - first
 	}
 	return out
 }

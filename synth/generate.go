@@ -42,7 +42,10 @@ func (m *Model) Generate(ctx context.Context, o Options) (*Workload, error) {
 	var wait sync.WaitGroup
 	errs := make([]error, len(w.populations))
 	if m.copies() > 1 {
-		g.dealTimes(w.populations)
+		g.orders = make([][]dealt, len(counts))
+		for user := range o.Users {
+			g.orderCopies(user, w.populations)
+		}
 	}
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for i := range w.populations {
@@ -107,6 +110,8 @@ type generator struct {
 	span    int64   // of the model's time
 	counts  []int64 // by population, the copies of a user one after the other: its requests
 
+	orders [][]dealt // by population: the order of its places, where there are copies of a sample
+
 	placed atomic.Int64 // requests of all populations so far, for Options.Progress
 }
 
@@ -122,13 +127,18 @@ func (g *generator) growPopulation(ctx context.Context, i int, p *population) er
 	if m.cells != nil {
 		add = g.drawCells(i, p)
 	} else {
-		s := newSequence(m.places, i, n, m.copies() > 1, g.stream("places", i))
+		var s *sequence
+		if g.orders == nil {
+			s = newSequence(m.places, i, n, g.stream("places", i))
+		}
 		switch {
+		case s == nil:
+			s, g.orders[i] = orderedSequence(m.places, g.orders[i]), nil
 		case m.gaps != nil && n == int64(len(m.gaps)) && len(g.counts) == 1 && g.span == m.span:
 			r := g.stream("arrivals", i)
 			p.times = s.arrange(m.timesByGaps(r))
 			m.arrivals.OffTicks(r, p.times)
-		case p.times == nil:
+		default:
 			p.times = g.times(i, n)
 		}
 		add = func(int) {
@@ -157,33 +167,6 @@ func (g *generator) times(user int, n int64) []int64 {
 	m := g.model
 	parts := course(m.arrivals.Parts(), g.stream("course", user), g.options.Users, g.span, m.span, int64(g.options.SharedAbove))
 	return m.arrivals.Times(g.stream("arrivals", user), int(n), parts)
-}
-
-// dealTimes draws the arrivals of each user for all its copies, and deals as many as there
-// are copies at a time among them, so that their bursts are those of the trace.
-func (g *generator) dealTimes(populations []population) {
-	copies := g.model.copies()
-	for user := range g.options.Users {
-		counts, of := g.counts[user*copies:(user+1)*copies], populations[user*copies:(user+1)*copies]
-		total := int64(0)
-		for i, n := range counts {
-			total += n
-			of[i].times = make([]int64, 0, n)
-		}
-		r := g.stream("copies", user)
-		var open []int
-		for _, at := range g.times(user, total) {
-			if len(open) == 0 {
-				for _, i := range r.Perm(copies) {
-					if int64(len(of[i].times)) < counts[i] {
-						open = append(open, i)
-					}
-				}
-			}
-			of[open[0]].times = append(of[open[0]].times, at)
-			open = open[1:]
-		}
-	}
 }
 
 // stream is the random stream of one purpose of one population.

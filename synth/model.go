@@ -23,8 +23,8 @@ type Model struct {
 	labels    []label
 	ends      []end
 	arrivals  *arrival.Cascade
-	// By place, ns since the arrival before it, blurred; nil for a sample of trees. A workload of one user that
-	// is as long as the trace arrives by them, any other by the cascade.
+	// By place, ns since the arrival before it, blurred. A workload of one user that
+	// is as long as the trace arrives by them, any other by the cascade; copies of a sample are in their order.
 	gaps    []int64
 	sampled *sampledTrees // nil for a model of a whole trace
 	sourced bool          // the places join the source's own sessions

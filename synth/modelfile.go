@@ -172,7 +172,7 @@ func (b *modelReader) row(i int64, r *modelRow) error {
 
 // template takes a template, which goes on from one before it, behind the beginning of that.
 func (b *modelReader) template(r *modelRow) string {
-	t := template{up: none, from: r.Trunk, shared: r.Shared}
+	t := template{up: none, from: r.Trunk, shared: r.Shared, cut: r.Cut}
 	if r.Template != nil && (*r.Template < 0 || *r.Template >= int64(len(b.m.templates))) {
 		return "it goes on from no template before it"
 	}
@@ -182,8 +182,8 @@ func (b *modelReader) template(r *modelRow) string {
 	switch {
 	case t.from < 0 || t.from > maxBlocks || (t.up == none) != (t.from == 0), t.up != none && b.m.templates[t.up].from >= t.from:
 		return "it does not go on where a template is"
-	case t.shared && t.up != none && !b.m.templates[t.up].shared:
-		return "all share it, but not what is above it"
+	case t.shared && t.cut, t.up != none && (t.shared && !b.m.templates[t.up].shared || t.cut && !b.m.templates[t.up].several()):
+		return "more share it than what is above it"
 	}
 	b.m.templates = append(b.m.templates, t)
 	return ""

@@ -40,6 +40,7 @@ type modelRow struct {
 	Template     *int64 `parquet:"template,optional"`    // of opens: the template that it follows; of a template: the one that it goes on from
 	Trunk        int32  `parquet:"trunk_blocks"`         // of opens: leading blocks on the template; of a template: it goes on behind so many
 	Shared       bool   `parquet:"shared"`               // of a template: all users have it
+	Cut          bool   `parquet:"cut"`                  // of a template: a sample of trees has a part of those that follow it
 	Fresh        int32  `parquet:"fresh_blocks"`         // of opens and branches: blocks behind those
 	Tail         int32  `parquet:"tail_tokens"`          // of opens and branches: tokens in the last block; all of the input without blocks
 	Growth       int32  `parquet:"growth_tokens"`        // of continues and edits: tokens more than the parent has
@@ -47,7 +48,7 @@ type modelRow struct {
 	Join    int32  `parquet:"join"`            // 0 no session, 1 a new one, 2 that of the parent, 3 that of After
 	After   *int64 `parquet:"after,optional"`  // place
 	Waits   bool   `parquet:"waits"`           // it was sent after another was done
-	GapNS   *int64 `parquet:"gap_ns,optional"` // since the place before; null in a sample of trees
+	GapNS   *int64 `parquet:"gap_ns,optional"` // since the place before
 	ThinkNS *int64 `parquet:"think_ns,optional"`
 	ToolNS  *int64 `parquet:"tool_ns,optional"`
 
@@ -70,7 +71,7 @@ type modelRow struct {
 }
 
 // AddedColumns implements [trace.Grown].
-func (modelRow) AddedColumns() []string { return []string{"gap_ns"} }
+func (modelRow) AddedColumns() []string { return []string{"gap_ns", "cut"} }
 
 var classNames = [classes]string{"opens", "continues", "edits", "branches", "repeats"}
 
@@ -117,7 +118,7 @@ func placeNumber(p int32) *int64 {
 // eachRow calls f with every row of the model file.
 func (m *Model) eachRow(f func(*modelRow) error) error {
 	for _, t := range m.templates {
-		if err := f(&modelRow{Table: tableTemplates, Template: placeNumber(t.up), Trunk: t.from, Shared: t.shared}); err != nil {
+		if err := f(&modelRow{Table: tableTemplates, Template: placeNumber(t.up), Trunk: t.from, Shared: t.shared, Cut: t.cut}); err != nil {
 			return err
 		}
 	}
@@ -201,6 +202,9 @@ func (r *modelRow) canonical(b []byte) []byte {
 	if r.Template != nil || r.Shared || r.Table == tableTemplates { // models without templates keep the digests that they had
 		opt(r.Template)
 		bit(r.Shared)
+	}
+	if r.Cut { // models without them keep the digests that they had
+		b = append(b, 2)
 	}
 	opt(r.After)
 	bit(r.Waits)

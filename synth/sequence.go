@@ -39,15 +39,20 @@ const (
 	shuffleWindow = 200 // neighbours among which a further population moves places
 )
 
-// newSequence begins the sequence of n requests. One that deals does so even if it is no longer
-// than the trace: to move a place of a sample among its neighbours moves it much further in
-// the trace, and copies in one order are busy with the same at the same time.
-func newSequence(places []place, population int, n int64, deals bool, r *rand.Rand) *sequence {
-	s := &sequence{places: places, r: r}
+// orderedSequence begins a sequence in a given order.
+func orderedSequence(places []place, order []dealt) *sequence {
+	s := &sequence{places: places, order: order}
 	for i := range s.at {
 		s.at[i] = make([]int32, len(places))
 	}
-	if deals || n > int64(len(places)) {
+	return s
+}
+
+// newSequence begins the sequence of n requests.
+func newSequence(places []place, population int, n int64, r *rand.Rand) *sequence {
+	s := orderedSequence(places, nil)
+	s.r = r
+	if n > int64(len(places)) {
 		s.part()
 		return s
 	}
@@ -80,9 +85,9 @@ func (d dealt) compare(e dealt) int {
 	return cmp.Or(cmp.Compare(d.key, e.key), cmp.Compare(d.pass, e.pass), cmp.Compare(d.place, e.place))
 }
 
-// part finds the block of each place: that of the first of all that build on each other.
-func (s *sequence) part() {
-	first := make([]int32, len(s.places))
+// firstOf finds the first of all places that build on each other, or follow each other, for each.
+func firstOf(places []place, follows []int32) []int32 {
+	first := make([]int32, len(places))
 	for i := range first {
 		first[i] = int32(i)
 	}
@@ -93,17 +98,26 @@ func (s *sequence) part() {
 		}
 		return i
 	}
-	for i := range s.places {
-		for _, up := range [...]int32{s.places[i].parent, s.places[i].after} {
+	for i := range places {
+		for _, up := range [...]int32{places[i].parent, places[i].after, follows[i]} {
 			if up != none {
 				a, b := find(int32(i)), find(up)
 				first[max(a, b)] = min(a, b)
 			}
 		}
 	}
+	for i := range first {
+		first[i] = find(int32(i))
+	}
+	return first
+}
+
+// part finds the block of each place: that of the first of all that build on each other.
+func (s *sequence) part() {
+	first := firstOf(s.places, slices.Repeat([]int32{none}, len(s.places)))
 	s.blocks = make([][]int32, sessionBlocks)
 	for i := range s.places {
-		b := s.blockOf(find(int32(i)))
+		b := s.blockOf(first[i])
 		s.blocks[b] = append(s.blocks[b], int32(i))
 	}
 }

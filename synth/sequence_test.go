@@ -21,7 +21,7 @@ func TestSequences(t *testing.T) {
 	for name, c := range map[string]struct {
 		population, requests int
 	}{"first": {0, n}, "second": {1, n}, "short": {0, n / 2}, "long": {0, 10 * n}, "second, long": {1, 7*n + 13}} {
-		s := newSequence(places, c.population, int64(c.requests), false, rand.New(rand.NewPCG(1, 1)))
+		s := newSequence(places, c.population, int64(c.requests), rand.New(rand.NewPCG(1, 1)))
 		at := make([]int32, c.requests)
 		count := make([]int, n)
 		moved, near, links := 0, 0, 0

@@ -35,7 +35,7 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 	src := &entropySource{r: bufio.NewReader(entropy)}
 	s := swapper{r: rand.New(src), k: m.kSwap, size: m.meta.BlockSize, templates: m.templates, labels: m.labels, ends: m.ends, domains: domainsOf(m.labels), shapes: e.shapes, times: e.times}
 	s.places = slices.Clone(m.places)
-	if m.gaps != nil {
+	if m.sampled == nil {
 		s.arrivals = m.arrivals
 	}
 	s.prepare()
@@ -58,9 +58,7 @@ func (m *Model) swap(ctx context.Context, e *extractor, entropy io.Reader) error
 		best = off
 		m.places, m.templates, times = try.places, try.templates, try.times
 	}
-	if m.gaps != nil {
-		m.gaps = gapsBetween(times)
-	}
+	m.gaps = gapsBetween(times)
 	if src.err != nil {
 		return fmt.Errorf("read random numbers for swapping: %w", src.err)
 	}

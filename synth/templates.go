@@ -14,6 +14,7 @@ type template struct {
 	up     int32 // the template that it goes on from, or none
 	from   int32 // its blocks begin behind this depth
 	shared bool  // all populations share it: more than half of the requests of a cache domain carry it
+	cut    bool  // the populations of one user share it: a sample has a part of those that follow it
 
 	rare   bool  // while it is fitted: fewer than k sessions leave it, and its length is dealt among templates
 	blocks int32 // while it is fitted: how many it has
@@ -49,7 +50,10 @@ func (e *extractor) findTemplates(k int) {
 func (e *extractor) levelTemplates(k, few int) {
 	e.templates = nil
 	runs := e.forest.runs
-	to := [...][]int32{make([]int32, len(runs)), e.leftBySessions(k), e.leftBySessions(few)} // by run: down to where it is one
+	to := [...][]int32{make([]int32, len(runs)), make([]int32, len(runs)), e.leftBySessions(k), e.leftBySessions(few)} // by run: down to where it is one
+	for x, depth := range e.cuts {
+		to[1][x] = min(depth, to[2][x])
+	}
 	domains := domainsOf(e.labels.values)
 	of := make([]uint16, len(e.places))
 	for i := range of {
@@ -61,8 +65,9 @@ func (e *extractor) levelTemplates(k, few int) {
 		}
 	}
 	for x := len(runs) - 1; x >= 0; x-- {
-		to[1][x] = max(to[0][x], to[1][x])
-		to[2][x] = max(to[1][x], to[2][x])
+		for level := 1; level < len(to); level++ {
+			to[level][x] = max(to[level-1][x], to[level][x])
+		}
 		for _, level := range to {
 			if up := runs[x].parent; level[x] > 0 && up != none {
 				level[up] = max(level[up], runs[x].start)
@@ -72,12 +77,12 @@ func (e *extractor) levelTemplates(k, few int) {
 	end := make([]int32, len(runs)) // by run: the template that it ends on
 	for x, u := range runs {
 		up, from := int32(none), u.start
-		if u.parent != none && to[2][x] > 0 {
+		if u.parent != none && to[3][x] > 0 {
 			up = templateAt(e.templates, end[u.parent], u.start)
 		}
 		for level, deep := range to {
 			if deep[x] > from {
-				e.templates = append(e.templates, template{up: up, from: from, shared: level == 0, rare: level == 2, blocks: deep[x] - from})
+				e.templates = append(e.templates, template{up: up, from: from, shared: level == 0, cut: level == 1, rare: level == 3, blocks: deep[x] - from})
 				up, from = int32(len(e.templates))-1, deep[x]
 			}
 		}
@@ -88,7 +93,7 @@ func (e *extractor) levelTemplates(k, few int) {
 		s.template, s.trunk = none, 0
 		depth := s.length
 		for x := e.forest.leaf[i]; x != none; x = runs[x].parent {
-			if deep := to[2][x]; deep > 0 {
+			if deep := to[3][x]; deep > 0 {
 				s.trunk = min(deep, depth)
 				s.template = templateAt(e.templates, end[x], s.trunk)
 				break
@@ -201,7 +206,7 @@ type stem struct {
 	tail int32 // tokens in the last block
 }
 
-// A stemKey names a template in a pass over the places. What all populations share is the same in
+// A stemKey names a template in a pass over the places. What several populations share is the same in
 // every pass; other templates are of their time, as sessions are.
 type stemKey struct {
 	template int32
@@ -210,7 +215,7 @@ type stemKey struct {
 
 // stem is what has grown of a template in a pass, never nil.
 func (p *population) stem(t int32, pass int64) *stem {
-	if p.templates[t].shared {
+	if p.templates[t].several() {
 		pass = 0
 	}
 	key := stemKey{t, pass}
@@ -266,9 +271,12 @@ func (p *population) grow(t int32, pass int64, depth, to, run, tail int32) {
 	}
 }
 
-// sharedDepth is how much of the first blocks on the path of a template all populations share.
+// several tells whether several populations share it.
+func (t *template) several() bool { return t.shared || t.cut }
+
+// sharedDepth is how much of the first blocks on the path of a template several populations share.
 func (p *population) sharedDepth(t, depth int32) int32 {
-	for ; t != none && !p.templates[t].shared; t = p.templates[t].up {
+	for ; t != none && !p.templates[t].several(); t = p.templates[t].up {
 		depth = min(depth, p.templates[t].from)
 	}
 	if t == none {

@@ -12,21 +12,21 @@ import (
 )
 
 // A TreeSample chooses the requests that are fitted of a trace which does not fit in memory:
-// one in 2^n of its prefix trees, whole. A tree is the requests that share a block after
-// those which one in 64 requests or more carry, such as system prompts; and where the source
-// names sessions, whole sessions, with the tree of their first request.
+// one in 2^n of its prefix trees, whole. Trees are cut behind what very many requests begin with, such as system
+// prompts and documents: behind the deepest block that so many carry, and of whose carriers at most half have the next
+// one. So a long conversation, which loses one with each turn, is not cut. Where the source
+// names sessions, these are whole, with the tree of their first request.
 type TreeSample struct {
 	shift    int // one in 2^shift
 	carriers []uint32
-	heavy    uint32 // carriers of a block that does not tell trees apart
+	heavy    uint32 // carriers of a block behind which a tree may be cut, less one
+	cut      int    // of the request before: the block behind which its tree begins
 	sourced  bool
 	sessions trace.Renumber
 	taken    []bool // by session
 	rows     uint64
 
 	all, some treeFigures
-	trunk     uint64 // the last block that does not tell trees apart, of the request before, and its depth
-	depth     int
 	seen      []uint64 // bits of all blocks, by a hash; nil where their number is not asked for
 }
 
@@ -48,7 +48,7 @@ const (
 const (
 	carrierBits = 22 // counts of blocks by so many bits of a hash
 	seenBits    = 27 // of another; the share that is seen tells the number of blocks (linear counting)
-	heavyShare  = 64
+	heavyFitted = 32 // of the carriers of a block behind which a tree is cut so many are fitted, about
 )
 
 // NewTreeSample begins a sample. Count all requests, then Choose and ask what it Takes, in the
@@ -96,8 +96,8 @@ func (s *TreeSample) countDistinct() {
 
 // Choose begins a pass over the requests, and takes those of one in 2^shift trees.
 func (s *TreeSample) Choose(shift int) {
-	s.heavy = uint32(min(math.MaxUint32, s.all.requests/heavyShare))
-	s.shift, s.rows, s.sessions, s.taken, s.some, s.depth = shift, 0, trace.Renumber{}, nil, treeFigures{}, 0
+	s.heavy = uint32(heavyFitted) << shift
+	s.shift, s.rows, s.sessions, s.taken, s.some = shift, 0, trace.Renumber{}, nil, treeFigures{}
 }
 
 // SurveyTrees reads a trace to be fitted, and returns nil if the fit takes no more than some
@@ -152,16 +152,21 @@ func (f *treeFigures) add(r *trace.Request) {
 // Takes tells whether the next request is in the sample.
 func (s *TreeSample) Takes(r *trace.Request) bool {
 	s.rows++
-	key := sample.Key(s.rows, 1)
-	if s.depth > len(r.Blocks) || s.depth > 0 && r.Blocks[s.depth-1] != s.trunk {
-		s.depth = 0
-	}
-	for _, b := range r.Blocks[s.depth:] {
-		if s.Carriers(b) <= s.heavy {
-			key = sample.Key(b, 2)
-			break
+	s.cut = 0
+	above := uint32(math.MaxUint32)
+	for i := 0; i <= len(r.Blocks) && above > s.heavy; i++ {
+		carriers := uint32(0)
+		if i < len(r.Blocks) {
+			carriers = min(above, s.Carriers(r.Blocks[i]))
 		}
-		s.trunk, s.depth = b, s.depth+1
+		if carriers <= above/2 {
+			s.cut = i
+		}
+		above = carriers
+	}
+	key := sample.Key(s.rows, 1)
+	if s.cut < len(r.Blocks) {
+		key = sample.Key(r.Blocks[s.cut], 2)
 	}
 	taken := key>>(64-s.shift) == 0
 	if s.sourced && r.Session != nil {

@@ -154,6 +154,73 @@ func TestSampledModel(t *testing.T) {
 	}
 }
 
+// TestSampledTemplates fits a sample of questions on documents, all behind one prompt, which are replaced half way, and of
+// a job of some hundred requests every hour: the workload has the documents, as often and as long used, and the jobs whole.
+func TestSampledTemplates(t *testing.T) {
+	const documents, hours, job = 40, 10, 480
+	r := rand.New(rand.NewPCG(5, 5))
+	root := []uint64{1, 2, 3}
+	next := uint64(1000)
+	var rows []trace.Request
+	ask := func(at int64, template int) {
+		blocks := slices.Clone(root)
+		for i := range 2 + template%3 {
+			blocks = append(blocks, uint64(10+10*template+i))
+		}
+		next++
+		rows = append(rows, trace.Request{ArrivalNS: at, Blocks: append(blocks, next), InputTokens: int32(16*(len(blocks)+1) - r.IntN(15)),
+			OutputTokens: trace.Ptr(int32(1 + r.IntN(100))), Status: trace.StatusOK})
+	}
+	for range 36_000 {
+		at := r.Int64N(hours * 3600e9)
+		late := int(at / (hours * 1800e9))
+		ask(at, late*documents/2+r.IntN(documents/2))
+	}
+	for hour := range int64(hours) {
+		for range job {
+			ask(hour*3600e9+r.Int64N(1e9), documents)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b trace.Request) int { return int(a.ArrivalNS - b.ArrivalNS) })
+
+	meta := trace.Meta{BlockSize: 16}
+	m := sampledModel(t, rows, meta, DefaultKSwap, surveyed(t, rows, meta, perSwapped*float64(len(rows))/5))
+	if m.copies() != 8 {
+		t.Fatalf("one in %d trees is fitted, want one in 8", m.copies())
+	}
+	type usage struct{ requests, first, last, near int }
+	used := func(rows []trace.Request) []usage { // by template, the most used first
+		of := map[uint64]usage{}
+		for i := range rows {
+			id := rows[i].Blocks[len(root)]
+			u, known := of[id]
+			if !known {
+				u.first = i
+			} else if i-u.last < 20 {
+				u.near++
+			}
+			u.requests, u.last = u.requests+1, i
+			of[id] = u
+		}
+		return slices.SortedFunc(maps.Values(of), func(a, b usage) int { return b.requests - a.requests })
+	}
+	was, is := used(rows), used(generated(t, m, Options{Seed: 1}))
+	if len(was) != documents+1 || len(is) != len(was) {
+		t.Fatalf("%d templates, want %d", len(is), len(was))
+	}
+	if n := is[0].requests; n < hours*job*9/10 || n > hours*job*11/10 || is[0].near < n*9/10 {
+		t.Errorf("of %d requests of jobs %d come soon after another, want nearly %d", n, is[0].near, hours*job)
+	}
+	for i, u := range is[1:] {
+		if n := was[i+1].requests; u.requests < n*7/10 || u.requests > n*13/10 {
+			t.Errorf("a document has %d requests, want about %d", u.requests, n)
+		}
+		if span := float64(u.last-u.first) / float64(len(rows)); span < .4 || span > .56 {
+			t.Errorf("a document is used for %.2f of the time, want half", span)
+		}
+	}
+}
+
 // Models of a whole trace, in REPRISE_TEST_TRACE, and of one in 2, 4, 8 and 16 of its trees.
 func TestSampledModelOfATrace(t *testing.T) {
 	path := os.Getenv("REPRISE_TEST_TRACE")

@@ -17,7 +17,7 @@ type workloadReader struct {
 	next     int32 // row
 	blocks   uint64
 	users    trace.Renumber
-	known    [][]mark // by template: the nodes that all populations share, so far
+	known    [][]mark // by template, of one user after the other: the nodes that several populations share, so far
 	sessions []sessionState
 
 	categories *profile.Categorizer // nil where none are asked for
@@ -40,7 +40,7 @@ type sessionState struct {
 	user  *int64
 }
 
-// A mark says who last touched a node that all populations share.
+// A mark says who last touched a node that several populations share.
 type mark struct {
 	id      uint64
 	session int32 // or none
@@ -60,12 +60,12 @@ func (r *workloadReader) nextRow(s *state) trace.Request {
 
 	// What is known: in the population's own forest, or of what all share.
 	overlap := s.overlap[i]
-	hit := max(s.hit[i], r.knownOf(s.template[i], overlap))
+	hit := max(s.hit[i], r.knownOf(s, s.template[i], overlap))
 	session := int32(none)
 	switch {
 	case hit <= r.prefix || r.model.cells != nil && t.class == branches: // what others have makes no session
 	case hit <= overlap:
-		session = r.mark(s.template[i], hit).session
+		session = r.mark(s, s.template[i], hit).session
 	case owner != none:
 		session = s.seen[owner]
 	}
@@ -80,7 +80,7 @@ func (r *workloadReader) nextRow(s *state) trace.Request {
 		r.enterSession(s, i, t, session, &q)
 	}
 	for d := range overlap {
-		r.mark(s.template[i], d+1).session = s.seen[i]
+		r.mark(s, s.template[i], d+1).session = s.seen[i]
 	}
 	if r.categories != nil {
 		q.Category = r.categories.Category(&q)
@@ -94,9 +94,9 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 	if x == none {
 		return nil
 	}
-	for d := r.knownOf(s.template[i], overlap); d < overlap; d++ {
-		t := templateAt(r.model.templates, s.template[i], d+1)
-		r.known[t] = append(r.known[t], mark{id: r.blocks, session: none})
+	for d := r.knownOf(s, s.template[i], overlap); d < overlap; d++ {
+		known := r.knownBy(s, templateAt(r.model.templates, s.template[i], d+1))
+		*known = append(*known, mark{id: r.blocks, session: none})
 		r.blocks++
 	}
 	if int(x) == len(s.base) {
@@ -106,7 +106,7 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 	}
 	out := make([]uint64, to)
 	for d := range overlap {
-		out[d] = r.mark(s.template[i], d+1).id
+		out[d] = r.mark(s, s.template[i], d+1).id
 	}
 	for ; x != none && to > overlap; x = s.forest.runs[x].parent {
 		from := max(s.forest.runs[x].start, overlap) // a run that leaves what is shared has ids after it
@@ -118,18 +118,26 @@ func (r *workloadReader) expand(s *state, i, overlap int32) []uint64 {
 	return out
 }
 
-// mark is that of a depth on the path of a template, where all populations share it.
-func (r *workloadReader) mark(t, depth int32) *mark {
+// knownBy are the nodes of a template that a population shares with others, so far: with all, or with those of its user.
+func (r *workloadReader) knownBy(s *state, t int32) *[]mark {
+	if r.model.templates[t].cut {
+		return &r.known[int(t)+s.number/r.model.copies()*len(r.model.templates)]
+	}
+	return &r.known[t]
+}
+
+// mark is that of a depth on the path of a template, where several populations share it.
+func (r *workloadReader) mark(s *state, t, depth int32) *mark {
 	t = templateAt(r.model.templates, t, depth)
-	return &r.known[t][depth-r.model.templates[t].from-1]
+	return &(*r.knownBy(s, t))[depth-r.model.templates[t].from-1]
 }
 
 // knownOf is how many of the first blocks on the path of a template are known so far.
-func (r *workloadReader) knownOf(t, depth int32) int32 {
+func (r *workloadReader) knownOf(s *state, t, depth int32) int32 {
 	for depth > 0 {
 		t = templateAt(r.model.templates, t, depth)
 		from := r.model.templates[t].from
-		if n := int32(len(r.known[t])); n > 0 {
+		if n := int32(len(*r.knownBy(s, t))); n > 0 {
 			return min(depth, from+n)
 		}
 		depth = from
@@ -235,7 +243,7 @@ func (w *Workload) Reader() trace.Reader[trace.Request] {
 func (w *Workload) Uncategorised() trace.Reader[trace.Request] { return w.reader() }
 
 func (w *Workload) reader() *workloadReader {
-	r := &workloadReader{Workload: w, known: make([][]mark, len(w.model.templates))}
+	r := &workloadReader{Workload: w, known: make([][]mark, len(w.model.templates)*w.options.Users)}
 	for i := range w.populations {
 		if len(w.populations[i].times) > 0 {
 			r.order = append(r.order, &state{population: &w.populations[i], number: i})

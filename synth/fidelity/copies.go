@@ -1,9 +1,11 @@
 package fidelity
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"reprise/trace"
 )
@@ -171,16 +173,16 @@ func linked(ref, cand *keptRows) (found, chance float64) {
 	return found / float64(n), chance / float64(2*n)
 }
 
-// A chainIndex finds chains of three turns with lengths near to given ones: input and
-// output of each turn, by the logarithms of the first and the last input.
-type chainIndex map[[2]int][][6]int32
+// A chainIndex finds chains of three turns with lengths near to given ones: input and output of each turn. It is a k-d
+// tree (Bentley, 1975): the middle one parts those before it from those behind it, by one length after the other. Among
+// thousands of questions on one document, which are about as long, outputs tell more.
+type chainIndex []chainLengths
 
-// chainKey is such that lengths within the tolerance are at most two keys apart.
-func chainKey(length int32) int {
-	return int(math.Log(float64(max(1, length))) / lengthTolerance)
-}
+type chainLengths [6]int32
 
-func chainLengths(k *keptRows, chain [3]int32, out []int32) (l [6]int32) {
+var chainParts = [...]int{1, 3, 5, 0, 2, 4} // outputs first
+
+func lengthsOf(k *keptRows, chain [3]int32, out []int32) (l chainLengths) {
 	for i, row := range chain {
 		l[2*i], l[2*i+1] = k.in[row], out[row]
 	}
@@ -188,13 +190,22 @@ func chainLengths(k *keptRows, chain [3]int32, out []int32) (l [6]int32) {
 }
 
 func newChainIndex(ref *keptRows) chainIndex {
-	index := chainIndex{}
+	var x chainIndex
 	for _, chain := range ref.chains(true) {
-		l := chainLengths(ref, chain, ref.out)
-		key := [2]int{chainKey(l[0]), chainKey(l[4])}
-		index[key] = append(index[key], l)
+		x = append(x, lengthsOf(ref, chain, ref.out))
 	}
-	return index
+	x.part(0)
+	return x
+}
+
+func (x chainIndex) part(depth int) {
+	if len(x) < 2 {
+		return
+	}
+	by := chainParts[depth%len(chainParts)]
+	slices.SortFunc(x, func(a, b chainLengths) int { return cmp.Compare(a[by], b[by]) })
+	x[:len(x)/2].part(depth + 1)
+	x[len(x)/2+1:].part(depth + 1)
 }
 
 // share is the share of chains whose six lengths are, within a tolerance, those of one of
@@ -202,27 +213,23 @@ func newChainIndex(ref *keptRows) chainIndex {
 func (x chainIndex) share(cand *keptRows, chains [][3]int32, out []int32, tolerance float64) float64 {
 	found := 0
 	for _, chain := range chains {
-		if x.has(chainLengths(cand, chain, out), tolerance) {
+		if l := lengthsOf(cand, chain, out); x.has(0, &l, tolerance) {
 			found++
 		}
 	}
 	return float64(found) / float64(len(chains))
 }
 
-func (x chainIndex) has(l [6]int32, tolerance float64) bool {
-	first, last := chainKey(l[0]), chainKey(l[4])
-	for a := first - 2; a <= first+2; a++ {
-		for b := last - 2; b <= last+2; b++ {
-		next:
-			for _, known := range x[[2]int{a, b}] {
-				for i := range l {
-					if !inTolerance(l[i], known[i], tolerance) {
-						continue next
-					}
-				}
-				return true
-			}
-		}
+func (x chainIndex) has(depth int, l *chainLengths, tolerance float64) bool {
+	if len(x) == 0 {
+		return false
 	}
-	return false
+	middle, near := &x[len(x)/2], true
+	for i := range l {
+		near = near && inTolerance(l[i], middle[i], tolerance)
+	}
+	by := chainParts[depth%len(chainParts)]
+	of, part := float64(l[by]), float64(middle[by]) // one more or less is for rounding
+	return near || of <= part*(1+tolerance)+1 && x[:len(x)/2].has(depth+1, l, tolerance) ||
+		of >= part*(1-tolerance)-1 && x[len(x)/2+1:].has(depth+1, l, tolerance)
 }

@@ -411,9 +411,9 @@ func TestCopiesAreWhatPlainLoopsFind(t *testing.T) {
 	for _, tolerance := range []float64{0, 0.05} {
 		n := 0
 		for _, chain := range b.chains(false) {
-			x := chainLengths(b, chain, b.out)
+			x := lengthsOf(b, chain, b.out)
 			if slices.ContainsFunc(a.chains(true), func(other [3]int32) bool {
-				y := chainLengths(a, other, a.out)
+				y := lengthsOf(a, other, a.out)
 				for i := range x {
 					if !close(x[i], y[i], tolerance) {
 						return false

@@ -87,7 +87,7 @@ const treesShare = 8
 
 // curveExact is up to how many distinct blocks the LRU curve is exact. A sample of more takes half of the
 // time, and a tenth of the memory.
-const curveExact = 1 << 22
+const curveExact = 1 << 23
 
 // sampleLimit is up to how many requests correlations, the two-dimensional distance
 // and, counting distinct pairs of lengths, the pair match are exact. Of more

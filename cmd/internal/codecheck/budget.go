@@ -21,7 +21,7 @@ var budgets = map[string]int{
 	"datasets":  28_786,
 	"examples":  1_000,
 	"replay":    63_600,
-	"synth":     15_450,
+	"synth":     15_640,
 	"trace":     34_065,
 }
 
