@@ -7,6 +7,8 @@ import (
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +103,74 @@ func TestAnyProcessors(t *testing.T) {
 				t.Errorf("other rows with %d processors", processors)
 			}
 		}
+	}
+}
+
+// A plainSource gives entries that are plain by columns.
+type plainSource struct {
+	entries
+	plain int // how many it gave so
+}
+
+func (s *plainSource) ReadPlain(p *trace.PlainEntries, most int) {
+	for ; len(s.entries) > 0 && p.Len() < most; s.plain++ {
+		e := s.entries[0]
+		if e.User != (trace.Text{}) || len(s.entries)%701 == 0 {
+			break
+		}
+		p.UnixNS, p.IDs = append(p.UnixNS, e.Time.UnixNano()), append(p.IDs, e.SourceBlocks...)
+		p.Input, p.Output = append(p.Input, *e.InputTokens), append(p.Output, *e.OutputTokens)
+		p.Ends, s.entries = append(p.Ends, len(p.IDs)), s.entries[1:]
+	}
+}
+
+// Entries that are read by columns become the rows that they become one by one: in order or not, among others that
+// are not plain, with blocks in memory and on disk, renamed, and on any number of workers.
+func TestPlainEntries(t *testing.T) {
+	renaming := &anonymize.Renaming{Seed: 7, Shift: time.Hour}
+	for name, change := range map[string]func([]trace.Entry, *anonymize.Policy){
+		"plain": func([]trace.Entry, *anonymize.Policy) {},
+		"in part": func(src []trace.Entry, _ *anonymize.Policy) { // of blocks that are whole elsewhere, too
+			for i := range src {
+				*src[i].InputTokens -= int32(i % 400)
+			}
+		},
+		"renamed":  func(_ []trace.Entry, p *anonymize.Policy) { p.Renaming = renaming },
+		"shuffled": func(src []trace.Entry, _ *anonymize.Policy) { slices.Reverse(src[len(src)/2:]) },
+		"of users": func(src []trace.Entry, _ *anonymize.Policy) {
+			for i := 900; i < len(src); i += 1 + i%70 {
+				src[i].User = trace.NewText(fmt.Sprint("user", i%9))
+			}
+		},
+	} {
+		src := mooncakeLike(6000)
+		p := anonymize.Policy{Tier: anonymize.Internal, BlockSize: 512, SourceBlock: 512, SpillDir: t.TempDir()}
+		change(src, &p)
+		want, card := run(t, p, src)
+		for _, p := range []anonymize.Policy{p, p.WithLimits(100, 500)} {
+			for p.Workers = 1; p.Workers < 4; p.Workers++ {
+				s := &plainSource{entries: slices.Clone(src)}
+				var got keep
+				again, err := anonymize.Run(t.Context(), p, s, &got)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again.Totals.SpillBytes = card.Totals.SpillBytes
+				if digest(got) != digest(want) || !reflect.DeepEqual(again.Totals, card.Totals) {
+					t.Errorf("%s: other rows on %d workers, or totals: %+v, want %+v", name, p.Workers, again.Totals, card.Totals)
+				}
+				if s.plain < 1000 {
+					t.Errorf("%s: %d entries are plain", name, s.plain)
+				}
+			}
+		}
+	}
+	src := mooncakeLike(2000)
+	src[1500].Time = src[1500].Time.AddDate(300, 0, 0)
+	p := anonymize.Policy{Tier: anonymize.Internal, SourceBlock: 512}
+	_, err := anonymize.Run(t.Context(), p, &plainSource{entries: src}, new(keep))
+	if err == nil || !strings.HasPrefix(err.Error(), "request 1501 of the source: ") {
+		t.Errorf("a plain entry at fault: %v", err)
 	}
 }
 

@@ -19,6 +19,8 @@ type collector struct {
 	sorter      *trace.Sorter
 	blocks      *block.IDs
 	domains     *block.Dense[[3]string]
+	lastDomain  [3]string
+	domain      uint64 // its number plus one; 0 before any
 	sessions    *block.Dense[string]
 	answers     answerChains
 	users       *block.Dense[string]
@@ -79,12 +81,14 @@ func (c *collector) addRow(x *encoded, tokens []uint32) error {
 		// accident.
 		c.code = keyWriter{}
 		if len(x.source) > 0 {
-			domain := c.domains.ID([3]string{r.Model, r.Adapter, x.salt})
+			if domain := [3]string{r.Model, r.Adapter, x.salt}; c.domain == 0 || domain != c.lastDomain {
+				c.lastDomain, c.domain = domain, c.domains.ID(domain)+1
+			}
 			last := len(x.source) - 1
 			for _, id := range x.source[:last] {
-				c.in = c.word(c.in, domain, id)
+				c.in = c.word(c.in, c.domain-1, id, 0)
 			}
-			c.in = c.word(c.in, domain|x.rest(c.sourceBlock)<<32, x.source[last])
+			c.in = c.word(c.in, c.domain-1, x.source[last], x.rest(c.sourceBlock))
 		}
 	}
 	prompt := c.ids
@@ -123,22 +127,22 @@ func (c *collector) see(r *trace.Request, prompt []uint64) {
 func (c *collector) hashed(dst []uint64, ids []block.ID) []uint64 {
 	c.code = keyWriter{}
 	for _, id := range ids {
-		dst = c.word(dst, binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:]))
+		dst = c.word(dst, binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:]), 0)
 	}
 	return dst
 }
 
-// word appends a block to the others of its list.
-func (c *collector) word(dst []uint64, hi, lo uint64) []uint64 {
+// word appends a block to the others of its list, or a part of it of so many tokens.
+func (c *collector) word(dst []uint64, hi, lo uint64, part uint16) []uint64 {
 	if !c.keyed {
-		if n, ok := c.blocks.ID(hi, lo); ok {
+		if n, ok := c.blocks.Part(hi, lo, part); ok {
 			c.ids = append(c.ids, uint64(n))
 			return c.code.number(dst, n)
 		}
 		c.keyed = true
 		c.blocks.Freeze()
 	}
-	return c.code.append(dst, newKey(hi, lo))
+	return c.code.append(dst, newKey(hi|uint64(part)<<32, lo))
 }
 
 // otherModels is a name that no model has.

@@ -45,12 +45,12 @@ type encoded struct {
 // rest is how many tokens are in the last block that the source hashed, where these are fewer than
 // the size of a block, and else 0. It is a part of what names a block: the begin of a block is another
 // one than the whole, whatever ids a source gives the two.
-func (x *encoded) rest(size int) uint64 {
+func (x *encoded) rest(size int) uint16 {
 	n := int64(x.row.InputTokens) - int64(len(x.source)-1)*int64(size)
 	if n <= 0 || n >= int64(size) {
 		return 0
 	}
-	return uint64(n)
+	return uint16(n)
 }
 
 // An encoder turns entries into rows. Each worker has its own.
@@ -98,19 +98,12 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	to := e.p.Renaming
 	*x = encoded{user: to.name(en.User.Reveal()), session: to.name(en.Session.Reveal()), salt: to.name(en.Salt.Reveal()),
 		response: to.name(en.Response.Reveal()), previous: to.name(en.Previous.Reveal())}
-	switch {
-	case en.Time.IsZero():
-		return errNoTime
-	case trace.FarTime(en.Time.UTC()):
-		return errFarTime
-	}
-	if c := e.p.Capture; c.Declared() {
-		if why := c.Outside(en.Time); why != "" {
-			return errors.New(why)
-		}
+	at, err := e.arrival(en.Time)
+	if err != nil {
+		return err
 	}
 	x.row = trace.Request{
-		ArrivalNS: to.shift(en.Time.UnixNano()), Thread: en.Thread, Turn: en.Turn, Parents: en.Parents,
+		ArrivalNS: at, Thread: en.Thread, Turn: en.Turn, Parents: en.Parents,
 		ThinkNS: nanoseconds(en.Think), ToolNS: nanoseconds(en.Tool),
 		Model: en.Model.Reveal(), Adapter: to.name(en.Adapter.Reveal()),
 		Class: to.optional(en.Class), Replica: to.optional(en.Replica),
@@ -164,6 +157,22 @@ func (e *encoder) encode(en *trace.Entry, x *encoded) error {
 	x.source = to.blocks(en.SourceBlocks)
 	e.nameTrunk(en, x)
 	return nil
+}
+
+// arrival is that of a row, in Unix time.
+func (e *encoder) arrival(at time.Time) (int64, error) {
+	switch {
+	case at.IsZero():
+		return 0, errNoTime
+	case trace.FarTime(at.UTC()):
+		return 0, errFarTime
+	}
+	if c := e.p.Capture; c.Declared() {
+		if why := c.Outside(at); why != "" {
+			return 0, errors.New(why)
+		}
+	}
+	return e.p.Renaming.shift(at.UnixNano()), nil
 }
 
 // cutIDs cuts a prompt of token ids. It makes no blocks where the server counts another

@@ -63,15 +63,10 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 	}
 	if begin(); again {
 		a = profile.NewAnnotator(f.p.blockSize(), profile.Options{KeepSessions: f.keepSessions})
-		err := f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
-			ids.begin()
-			for i := range rows {
-				if err := fill(row+int64(i), &rows[i]); err != nil {
-					return err
-				}
-				a.Count(&rows[i])
-			}
-			return nil
+		err := f.eachRow(ctx, ids.begin, func(row int64, r *trace.Request) error {
+			err := fill(row, r)
+			a.Count(r)
+			return err
 		}, nil)
 		if err != nil {
 			return err
@@ -81,24 +76,21 @@ func (f *finisher) finishInMemory(ctx context.Context, dst trace.Writer[trace.Re
 		}
 	}
 	begin()
-	return f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
-		ids.begin()
-		for i := range rows {
-			r, row := &rows[i], row+int64(i)
-			if err := fill(row, r); err != nil {
-				return err
-			}
-			a.Annotate(row, r)
-			f.totals.Sources.add(r)
-			f.ids.ApplyPeople(r)
-			f.rename(row, r)
+	err := f.eachRow(ctx, ids.begin, func(row int64, r *trace.Request) error {
+		if err := fill(row, r); err != nil {
+			return err
 		}
-		if infer != nil {
-			f.totals.Blocks = int(infer.next)
-		}
-		f.totals.Inferred = a.Inferred()
+		a.Annotate(row, r)
+		f.totals.Sources.add(r)
+		f.ids.ApplyPeople(r)
+		f.rename(row, r)
 		return nil
 	}, dst)
+	if infer != nil {
+		f.totals.Blocks = int(infer.next)
+	}
+	f.totals.Inferred = a.Inferred()
+	return err
 }
 
 // renumber gives blocks numbers in the order of the rows in place of provisional ones.
@@ -116,18 +108,20 @@ func (f *finisher) renumber(ids []uint64) {
 	}
 }
 
-// eachBatch calls do for all rows, some at a time and with the number of the first,
-// and writes them to dst, if there is one.
-func (f *finisher) eachBatch(ctx context.Context, do func(row int64, rows []trace.Request) error, dst trace.Writer[trace.Request]) error {
-	return f.sorted.Pass(ctx, func(row int64, rows []trace.Request) error {
-		for i := range rows {
-			f.answers.settle(&rows[i])
+// eachRow calls do for all rows with their numbers, and begin before some of them, unless it is nil, and writes
+// them to dst, if there is one.
+func (f *finisher) eachRow(ctx context.Context, begin func(), do func(row int64, r *trace.Request) error,
+	dst trace.Writer[trace.Request]) error {
+	return f.sorted.Pass(ctx, func(row int64) {
+		if dst != nil {
+			f.p.progress("write", row)
 		}
-		err := do(row, rows)
-		if dst != nil && err == nil {
-			f.p.progress("write", row+int64(len(rows)))
+		if begin != nil {
+			begin()
 		}
-		return err
+	}, func(row int64, r *trace.Request) error {
+		f.answers.settle(r)
+		return do(row, r)
 	}, dst)
 }
 

@@ -128,3 +128,12 @@ func (e *enforcer) Write(rows []trace.Request) (int, error) {
 	}
 	return e.dst.Write(rows)
 }
+
+// WritePlain implements [trace.PlainWriter].
+func (e *enforcer) WritePlain(p *trace.PlainRows) error {
+	if to, ok := e.dst.(trace.PlainWriter); ok && len(e.clear) == 0 {
+		return to.WritePlain(p)
+	}
+	_, err := e.Write(p.Append(nil, p.Len()))
+	return err
+}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,8 +17,9 @@ import (
 
 // Run reads all of src and writes its rows to dst in their final order.
 //
-// Memory is bounded: up to 134 million distinct blocks are numbered in it, for 4 to 24 bytes
-// each and 56 for up to 8 million stretches of them, or a million where ids are hashes, see [block.IDs], and 48 MiB of rows are held. What is beyond goes to
+// Memory is bounded: up to 134 million distinct blocks are numbered in it, for 4 to 26 bytes each and 64 for up to
+// 8 million stretches of them, or a million where ids are hashes, see [block.IDs], and 48 MiB of rows are held. What
+// is beyond goes to
 // private files without names, about as many bytes as a source of hashed block
 // ids has, and a third of them where ids count up; see [Totals]. What grows with
 // the source is a hundred bytes or so for each session and user, 8 bytes for
@@ -113,6 +116,7 @@ func (c *collector) finish(ctx context.Context, p *Policy, sums *digestWriter, d
 const (
 	batchEntries = 128     // entries a worker takes at once…
 	batchText    = 1 << 20 // …or fewer, when their text is this long
+	batchPlain   = 512     // plain ones
 )
 
 // A job is a batch on its way from the source to the sorter. Its memory is used
@@ -120,6 +124,7 @@ const (
 type job struct {
 	first   int64
 	entries []trace.Entry
+	plain   trace.PlainEntries // in place of them: rows has the first, and the others differ in nothing else
 	rows    []encoded
 	tokens  []uint32      // of prompts, as rows say
 	done    chan struct{} // gets a value when rows is whole
@@ -177,12 +182,12 @@ func encodeAll(ctx context.Context, p *Policy, key block.Key, head, src trace.En
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			for i := range j.rows {
-				if err := add(&j.rows[i], j.tokens); err != nil {
+			for i := range j.len() {
+				if err := add(j.row(i), j.tokens); err != nil {
 					return err
 				}
 			}
-			p.progress("import", j.first+int64(len(j.rows)))
+			p.progress("import", j.first+int64(j.len()))
 			select {
 			case free <- j:
 			default:
@@ -204,8 +209,8 @@ func readAll(ctx context.Context, src trace.EntryReader, j *job, end error, jobs
 	defer close(order)
 	for first := int64(0); ; {
 		j.first = first
-		if len(j.entries) > 0 {
-			first += int64(len(j.entries))
+		if n := j.len(); n > 0 {
+			first += int64(n)
 			for _, c := range []chan<- *job{order, jobs} {
 				select {
 				case c <- j:
@@ -229,17 +234,46 @@ func readAll(ctx context.Context, src trace.EntryReader, j *job, end error, jobs
 	}
 }
 
+// len is how many rows there are.
+func (j *job) len() int { return max(len(j.entries), j.plain.Len()) }
+
+// row is row i of them, until the next one is asked for.
+func (j *job) row(i int) *encoded {
+	p := &j.plain
+	if p.Len() == 0 {
+		return &j.rows[i]
+	}
+	x := &j.rows[0]
+	x.row.ArrivalNS, x.row.InputTokens, x.row.OutputTokens, x.source = p.UnixNS[i], p.Input[i], &p.Output[i], p.IDsOf(i)
+	return x
+}
+
 // encodeJob fills the rows of a job.
 func (e *encoder) encodeJob(j *job) error {
-	n := len(j.entries)
-	if cap(j.rows) < n {
-		j.rows = make([]encoded, n)
+	failed := func(i int, err error) error {
+		return fmt.Errorf("request %d of the source: %w", j.first+int64(i)+1, err) // it quotes nothing
 	}
-	j.rows = j.rows[:n]
+	n := j.len()
 	e.parts = parts{tokens: j.tokens[:0]}
-	for i := range j.entries {
-		if err := e.encode(&j.entries[i], &j.rows[i]); err != nil {
-			return fmt.Errorf("request %d of the source: %w", j.first+int64(i)+1, err) // it quotes nothing
+	if p := &j.plain; p.Len() > 0 {
+		j.rows = slices.Grow(j.rows[:0], 1)[:1]
+		first := p.Entry(0)
+		if err := e.encode(&first, &j.rows[0]); err != nil {
+			return failed(0, err)
+		}
+		for i, at := range p.UnixNS {
+			var err error
+			if p.UnixNS[i], err = e.arrival(time.Unix(0, at)); err != nil {
+				return failed(i, err)
+			}
+		}
+		p.IDs = e.p.Renaming.blocks(p.IDs)
+	} else {
+		j.rows = slices.Grow(j.rows[:0], n)[:n]
+		for i := range j.entries {
+			if err := e.encode(&j.entries[i], &j.rows[i]); err != nil {
+				return failed(i, err)
+			}
 		}
 	}
 	j.tokens = e.parts.tokens
@@ -252,6 +286,12 @@ func (e *encoder) encodeJob(j *job) error {
 func (j *job) read(src trace.EntryReader) error {
 	batch := j.entries[:0]
 	defer func() { j.entries = batch }()
+	j.plain.Clear()
+	if r, ok := src.(trace.PlainReader); ok {
+		if r.ReadPlain(&j.plain, batchPlain); j.plain.Len() > 0 {
+			return nil
+		}
+	}
 	for text := 0; len(batch) < batchEntries && text < batchText; {
 		from := len(batch)
 		n, err := src.Read(batch[from:min(from+8, batchEntries)])

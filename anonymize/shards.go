@@ -148,7 +148,7 @@ func (s *shardWriter) add(x *encoded, tokens []uint32) error {
 			row.Recorded.Request.Blocks = append(row.Recorded.Request.Blocks, hi, id)
 		}
 		if rest := x.rest(s.p.blockSize()); rest > 0 {
-			row.Recorded.Request.Blocks[2*len(x.source)-2] ^= rest
+			row.Recorded.Request.Blocks[2*len(x.source)-2] ^= uint64(rest)
 		}
 	}
 	if s.rows = append(s.rows, row); len(s.rows) < shardBatch {

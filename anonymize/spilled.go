@@ -21,25 +21,22 @@ type prefixHit struct {
 // their hits end.
 func (f *finisher) inferSessions(ctx context.Context, x *partitions) (finder profile.SessionFinder, ends profile.HitEnds, err error) {
 	n := x.numberer()
-	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
-		n.begin()
-		for i := range rows {
-			r, load := &rows[i], isLoad(&rows[i])
-			blocks, seen, err := n.list(r.Blocks, load)
-			if err != nil {
-				return err
-			}
-			if _, _, err = n.list(r.OutputBlocks, false); err != nil {
-				return err
-			}
-			if seen.hit > 0 {
-				ends.Mark(blocks[seen.hit-1])
-			}
-			if r.Blocks = blocks; load {
-				finder.See(profile.SightingOf(r, x.size, seen.hit, row+int64(i)-int64(seen.deepest.before)))
-			} else {
-				finder.Skip()
-			}
+	err = f.eachRow(ctx, n.begin, func(row int64, r *trace.Request) error {
+		load := isLoad(r)
+		blocks, seen, err := n.list(r.Blocks, load)
+		if err != nil {
+			return err
+		}
+		if _, _, err = n.list(r.OutputBlocks, false); err != nil {
+			return err
+		}
+		if seen.hit > 0 {
+			ends.Mark(blocks[seen.hit-1])
+		}
+		if r.Blocks = blocks; load {
+			finder.See(profile.SightingOf(r, x.size, seen.hit, row-int64(seen.deepest.before)))
+		} else {
+			finder.Skip()
 		}
 		return nil
 	}, nil)
@@ -68,20 +65,14 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 	defer func() { err = errors.Join(err, x.close()) }()
 	var who []uint32 // by row: its session, where sessions are given
 	var named profile.CategoryRule
-	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
-		for i := range rows {
-			r, row, load := &rows[i], row+int64(i), isLoad(&rows[i])
-			if err := x.list(row, r.Blocks, load); err != nil {
-				return err
-			}
-			if err := x.list(row, r.OutputBlocks, false); err != nil {
-				return err
-			}
-			if f.keepSessions {
-				who = append(who, named.Who(row, r.Session))
-			}
+	err = f.eachRow(ctx, nil, func(row int64, r *trace.Request) error {
+		if err := x.list(row, r.Blocks, isLoad(r)); err != nil {
+			return err
 		}
-		return nil
+		if f.keepSessions {
+			who = append(who, named.Who(row, r.Session))
+		}
+		return x.list(row, r.OutputBlocks, false)
 	}, nil)
 	if err != nil {
 		return err
@@ -100,36 +91,32 @@ func (f *finisher) finishSpilled(ctx context.Context, numbered *block.IDs, refs 
 	f.totals.Inferred = finder.Inferred()
 	var rule profile.CategoryRule
 	turns := make([]int32, finder.Inferred().Sessions)
-	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
-		n.begin()
-		for i := range rows {
-			r, row := &rows[i], row+int64(i)
-			blocks, seen, err := n.list(r.Blocks, isLoad(r))
-			if err != nil {
+	err = f.eachRow(ctx, n.begin, func(row int64, r *trace.Request) error {
+		blocks, seen, err := n.list(r.Blocks, isLoad(r))
+		if err != nil {
+			return err
+		}
+		r.Blocks = blocks
+		if r.OutputBlocks != nil {
+			if r.OutputBlocks, _, err = n.list(r.OutputBlocks, false); err != nil {
 				return err
 			}
-			r.Blocks = blocks
-			if r.OutputBlocks != nil {
-				if r.OutputBlocks, _, err = n.list(r.OutputBlocks, false); err != nil {
-					return err
-				}
-			}
-			if session, ok := finder.Session(row); ok {
-				r.Session, r.Turn = trace.Ptr(session), trace.Ptr(turns[session])
-				turns[session]++
-			}
-			session := rule.Who(row, r.Session)
-			if r.Category = ""; isLoad(r) {
-				use := seen.deepest.use()
-				if !f.keepSessions {
-					use = ends.Take(r.Blocks, seen.hit, session)
-				}
-				r.Category = rule.Category(r, x.size, seen.hit, use)
-			}
-			f.totals.Sources.add(r)
-			f.ids.ApplyPeople(r)
-			f.rename(row, r)
 		}
+		if session, ok := finder.Session(row); ok {
+			r.Session, r.Turn = trace.Ptr(session), trace.Ptr(turns[session])
+			turns[session]++
+		}
+		session := rule.Who(row, r.Session)
+		if r.Category = ""; isLoad(r) {
+			use := seen.deepest.use()
+			if !f.keepSessions {
+				use = ends.Take(r.Blocks, seen.hit, session)
+			}
+			r.Category = rule.Category(r, x.size, seen.hit, use)
+		}
+		f.totals.Sources.add(r)
+		f.ids.ApplyPeople(r)
+		f.rename(row, r)
 		return nil
 	}, dst)
 	f.totals.Blocks = int(n.firsts.Marks())
@@ -142,10 +129,8 @@ func (f *finisher) surveyTrunks(ctx context.Context) error {
 	if !f.prefixAlone {
 		return nil
 	}
-	return f.eachBatch(ctx, func(_ int64, rows []trace.Request) error {
-		for i := range rows {
-			f.trunks.note(&rows[i])
-		}
+	return f.eachRow(ctx, nil, func(_ int64, r *trace.Request) error {
+		f.trunks.note(r)
 		return nil
 	}, nil)
 }
@@ -160,28 +145,23 @@ func (f *finisher) inferSpilled(ctx context.Context) (out *trace.Sorted, refs in
 	sorter := trace.NewSorter(f.p.SpillDir)
 	defer sorter.Close()
 	infer := f.trunks.newInferrer(f.p.blockSize(), 0, math.MaxUint64)
-	err = f.eachBatch(ctx, func(row int64, rows []trace.Request) error {
-		for i := range rows {
-			r := &rows[i]
-			before := r.ReuseSource
-			infer.fill(row+int64(i), r)
-			if r.ReuseSource == before {
+	err = f.eachRow(ctx, nil, func(row int64, r *trace.Request) error {
+		before := r.ReuseSource
+		if infer.fill(row, r); r.ReuseSource == before {
+			return sorter.Add(r)
+		}
+		for _, list := range []*[]uint64{&r.Blocks, &r.OutputBlocks} {
+			if *list == nil {
 				continue
 			}
-			for _, list := range []*[]uint64{&r.Blocks, &r.OutputBlocks} {
-				if *list == nil {
-					continue
-				}
-				refs += int64(len(*list))
-				words, code := make([]uint64, 0, 8), keyWriter{}
-				for _, id := range *list {
-					words = code.append(words, newKey(inferredKeys, id))
-				}
-				*list = words
+			refs += int64(len(*list))
+			words, code := make([]uint64, 0, 8), keyWriter{}
+			for _, id := range *list {
+				words = code.append(words, newKey(inferredKeys, id))
 			}
+			*list = words
 		}
-		_, err := sorter.Write(rows)
-		return err
+		return sorter.Add(r)
 	}, nil)
 	if err != nil {
 		return nil, 0, err

@@ -110,15 +110,15 @@ type idForm struct {
 }
 
 // see takes the next request of a source with blocks of so many tokens.
-func (s *sourceIDs) see(e *trace.Entry, size int) {
-	if len(e.SourceBlocks) == 0 || e.InputTokens == nil || size < 1 || len(e.SourceBlocks) != blocksOf(*e.InputTokens, size) {
+func (s *sourceIDs) see(ids []uint64, input int32, size int) {
+	if len(ids) == 0 || size < 1 || len(ids) != blocksOf(input, size) {
 		return
 	}
 	if s.forms == nil {
 		s.forms, s.full, s.lengths = map[uint64]idForm{}, map[int]bool{}, map[int32]bool{}
 	}
-	full := int(*e.InputTokens) / size
-	for i, id := range e.SourceBlocks {
+	full := int(input) / size
+	for i, id := range ids {
 		if !s.watched(id) {
 			continue
 		}
@@ -127,7 +127,7 @@ func (s *sourceIDs) see(e *trace.Entry, size int) {
 		if i < full {
 			f.mixed, f.whole = f.mixed || f.times > 0, true
 		} else {
-			rest := *e.InputTokens - int32(full*size)
+			rest := input - int32(full*size)
 			f.mixed = f.mixed || f.whole || f.times > 0 && f.rest != rest
 			f.rest, f.times = rest, f.times+1
 		}
@@ -143,7 +143,7 @@ func (s *sourceIDs) see(e *trace.Entry, size int) {
 			}
 		}
 	}
-	s.seePlaces(e, full)
+	s.seePlaces(ids[:full], input)
 }
 
 // watched tells whether an id is in the sample.
@@ -153,11 +153,11 @@ func (s *sourceIDs) watched(id uint64) bool {
 }
 
 // seePlaces looks whether ids are the places of the blocks.
-func (s *sourceIDs) seePlaces(e *trace.Entry, full int) {
+func (s *sourceIDs) seePlaces(ids []uint64, input int32) {
 	if s.several {
 		return
 	}
-	for i, id := range e.SourceBlocks[:full] {
+	for i, id := range ids {
 		if i == len(s.first) {
 			s.first = append(s.first, id)
 		}
@@ -166,11 +166,12 @@ func (s *sourceIDs) seePlaces(e *trace.Entry, full int) {
 		}
 	}
 	s.requests++
+	full := len(ids)
 	if full > 0 && full < s.before {
 		s.fell++
 	}
 	if s.before = full; s.requests <= watchedLength {
-		s.full[full], s.lengths[*e.InputTokens] = true, true
+		s.full[full], s.lengths[input] = true, true
 	}
 }
 

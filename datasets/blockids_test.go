@@ -8,13 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"reprise/trace"
 )
-
-func entryOf(input int32, ids ...uint64) trace.Entry {
-	return trace.Entry{InputTokens: &input, SourceBlocks: ids}
-}
 
 // A hashed is a request of a source that hashes blocks itself.
 type hashed struct {
@@ -223,11 +217,9 @@ func TestBlockIDsAreSampled(t *testing.T) {
 	for i := range n {
 		rest := uint64(2*i + 1)
 		if i%10 == 0 { // its end comes back
-			e := entryOf(40, uint64(2*i), rest, uint64(1e9+float64(i)))
-			s.see(&e, 16)
+			s.see([]uint64{uint64(2 * i), rest, uint64(1e9 + float64(i))}, 40, 16)
 		}
-		e := entryOf(20, uint64(2*i), rest)
-		s.see(&e, 16)
+		s.see([]uint64{uint64(2 * i), rest}, 20, 16)
 		if len(s.forms) > watchedIDs {
 			t.Fatalf("%d ids are kept", len(s.forms))
 		}
@@ -255,8 +247,7 @@ func FuzzSourceIDs(f *testing.F) {
 			for i, b := range data[1 : 1+n] {
 				ids[i] = uint64(b)
 			}
-			e := entryOf(input, ids...)
-			s.see(&e, int(size))
+			s.see(ids, input, int(size))
 			data, requests = data[1+n:], requests+1
 		}
 		if len(s.forms) > 256 || s.refuse() != nil && requests < leastPlaced || len(s.notes()) > 1 {

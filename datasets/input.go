@@ -217,6 +217,18 @@ func (c *fileChain) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	}
 }
 
+// decodePlain implements [plainDecoder].
+func (c *fileChain) decodePlain(p *trace.PlainEntries) bool {
+	d, ok := c.dec.(plainDecoder)
+	if !ok || c.share != nil && !c.share.begun || !d.decodePlain(p) {
+		return false
+	}
+	if c.entries++; c.share != nil {
+		c.share.files[c.share.at].Entries++
+	}
+	return true
+}
+
 // shift makes positions of a decoder's own entries those of the source.
 func (c *fileChain) shift(entries []trace.Entry) {
 	if c.before == 0 {

@@ -99,6 +99,11 @@ type decoder interface {
 	decode(dst []trace.Entry) ([]trace.Entry, error)
 }
 
+// A plainDecoder may know the next record to be a plain entry.
+type plainDecoder interface {
+	decodePlain(p *trace.PlainEntries) bool // appends it, or leaves the record to decode
+}
+
 // A Source yields the entries of a source. It implements [trace.EntryReader].
 type Source struct {
 	dec     decoder
@@ -201,14 +206,25 @@ func (s *Source) Read(batch []trace.Entry) (int, error) {
 	return n, s.err
 }
 
+// ReadPlain implements [trace.PlainReader].
+func (s *Source) ReadPlain(p *trace.PlainEntries, most int) {
+	d, ok := s.dec.(plainDecoder)
+	for ok && p.Len() < most && len(s.pending) == 0 && s.err == nil && d.decodePlain(p) {
+		s.settle(nil)
+		if i := p.Len() - 1; s.info.BlocksHashed {
+			s.ids.see(p.IDsOf(i), p.Input[i], s.info.BlockSize)
+		}
+	}
+}
+
 // decode appends the entries of the next record to dst, and settles how their requests ended.
 func (s *Source) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	out, err := s.dec.decode(dst)
 	s.settle(err)
 	for i := len(dst); i < len(out); i++ {
 		settleEnding(&out[i])
-		if s.info.BlocksHashed {
-			s.ids.see(&out[i], s.info.BlockSize)
+		if e := &out[i]; s.info.BlocksHashed && e.InputTokens != nil {
+			s.ids.see(e.SourceBlocks, *e.InputTokens, s.info.BlockSize)
 		}
 	}
 	return out, err
@@ -216,10 +232,14 @@ func (s *Source) decode(dst []trace.Entry) ([]trace.Entry, error) {
 
 // settle counts a record by the error that its decoding returned.
 func (s *Source) settle(err error) {
+	if err == nil {
+		if s.info.Records++; s.info.Bad == 0 {
+			return
+		}
+	}
 	var f *fault.Fault
 	switch {
 	case err == nil:
-		s.info.Records++
 	case err == io.EOF:
 		if s.err = s.verdict(s.maxBad, true); s.err == nil {
 			s.err = io.EOF

@@ -3,6 +3,7 @@ package datasets
 import (
 	"bufio"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -74,7 +75,8 @@ func mooncakeFormat() Format {
 			if seconds {
 				mapped.clock.Usual = time.Second
 			}
-			return &mooncakeDecoder{mapped: mapped, size: size, lines: mapped.rows.(row.JSON).Records}, nil
+			lines := mapped.rows.(row.JSON).Records.(*record.Finite)
+			return &mooncakeDecoder{mapped: mapped, size: size, lines: lines}, nil
 		},
 	}
 }
@@ -146,10 +148,15 @@ func mooncakeBlocks(head []byte) int {
 type mooncakeDecoder struct {
 	mapped *mappedDecoder
 	size   int // of a block
-	lines  record.Reader
-	ids    []uint64 // room for those of the next entries
-	counts []int32  // and for their lengths
-	slow   bool     // never parse by hand, for tests
+	lines  *record.Finite
+	held   *heldLine          // the next line, where that was looked at
+	room   trace.PlainEntries // for what the next entries point to
+	slow   bool               // never parse by hand, for tests
+}
+
+type heldLine struct {
+	raw []byte
+	err error
 }
 
 func (d *mooncakeDecoder) continueWith(next decoder) bool {
@@ -161,12 +168,18 @@ func (d *mooncakeDecoder) continueWith(next decoder) bool {
 }
 
 func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
-	raw, err := d.lines.Next()
+	raw, err := d.next()
+	if err == nil {
+		if d.room.Len() == roomItems/8 {
+			d.room = trace.PlainEntries{IDs: make([]uint64, 0, roomItems)}
+		}
+		if i := d.room.Len(); d.parse(raw, &d.room) {
+			return append(dst, d.room.Entry(i)), nil
+		}
+		raw, err = d.lines.Null(raw)
+	}
 	if err != nil {
 		return dst, err
-	}
-	if e, ok := d.fast(raw); ok {
-		return append(dst, e), nil
 	}
 	object, err := row.DecodeObject(raw, d.lines)
 	if err != nil {
@@ -188,44 +201,57 @@ func (d *mooncakeDecoder) decode(dst []trace.Entry) ([]trace.Entry, error) {
 	return dst, err
 }
 
-// fast parses a line of the release; ok is false for any other.
-func (d *mooncakeDecoder) fast(raw []byte) (e trace.Entry, ok bool) {
+// next reads the next line, as it stands there.
+func (d *mooncakeDecoder) next() ([]byte, error) {
+	if h := d.held; h != nil {
+		d.held = nil
+		return h.raw, h.err
+	}
+	return d.lines.Reader.Next()
+}
+
+// decodePlain implements [plainDecoder].
+func (d *mooncakeDecoder) decodePlain(p *trace.PlainEntries) bool {
+	raw, err := d.next()
+	if err == nil && d.parse(raw, p) {
+		return true
+	}
+	d.held = &heldLine{raw, err}
+	return false
+}
+
+// parse appends a line of the release; ok is false for any other.
+func (d *mooncakeDecoder) parse(raw []byte, to *trace.PlainEntries) (ok bool) {
 	if d.slow {
-		return e, false
+		return false
 	}
-	if cap(d.ids) < roomItems/8 {
-		d.ids = make([]uint64, 0, roomItems)
-	}
-	p := mooncakeParser{rest: raw, ids: d.ids}
+	from := len(to.IDs)
+	p := mooncakeParser{rest: raw, ids: to.IDs}
 	at := p.key(`{"timestamp": `).integer(1e15)
 	input := p.key(`, "input_length": `).integer(1 << 31)
 	output := p.key(`, "output_length": `).integer(1 << 31)
 	p.key(`, "hash_ids": [`).list()
 	p.key(`}`)
-	if p.failed || len(p.rest) > 0 || len(p.ids) != blocksOf(int32(input), d.size) {
-		return e, false
+	to.IDs = p.ids[:from]
+	n := len(p.ids) - from
+	if p.failed || len(p.rest) > 0 || n == 0 || n >= record.MaxValues || n != blocksOf(int32(input), d.size) {
+		return false
 	}
 	if int(input)%d.size != 0 {
 		if d.mapped.s.rest == withoutRest {
-			return e, false
+			return false
 		}
 		d.mapped.s.rest = withRest
 	}
-	if d.mapped.stampTime(&e, stamp.Stamp{Style: stamp.Numeric, Whole: int64(at)}) != nil {
-		return e, false
+	t, ok := d.mapped.clock.Number(int64(at))
+	if ok {
+		to.UnixNS, to.IDs, to.Ends = append(to.UnixNS, t.UnixNano()), p.ids, append(to.Ends, len(p.ids))
+		to.Input, to.Output = append(to.Input, int32(input)), append(to.Output, int32(output))
 	}
-	n := len(p.ids)
-	e.SourceBlocks, d.ids = p.ids[:n:n], p.ids[n:]
-	if len(d.counts) < 2 {
-		d.counts = make([]int32, roomItems)
-	}
-	d.counts[0], d.counts[1] = int32(input), int32(output)
-	e.InputTokens, e.OutputTokens = &d.counts[0], &d.counts[1]
-	d.counts = d.counts[2:]
-	return e, true
+	return ok
 }
 
-// roomItems is how many numbers of entries share an allocation.
+// roomItems is how many ids of entries share an allocation.
 const roomItems = 4096
 
 // A mooncakeParser reads a line with known keys in a known order. After the first thing
@@ -305,11 +331,12 @@ func (p *mooncakeParser) list() {
 		return
 	}
 	for {
-		var id uint64
-		if id, i = digits(b, i); i == 0 {
+		id, end := digits(b, i)
+		if end == 0 {
 			break
 		}
 		p.ids = append(p.ids, id)
+		i = p.countUp(b, i, end)
 		if i+1 < len(b) && b[i] == ',' && b[i+1]-'0' < 10 {
 			i++ // written close
 			continue
@@ -329,6 +356,27 @@ func (p *mooncakeParser) list() {
 		i = afterSpaces(b, i)
 	}
 	p.failed = true
+}
+
+// countUp reads the ids behind that of b[from:end] as long as each is the one before it plus one, by the last digit
+// alone, and returns what is after them. Most of a prompt is, and eight digits are compared at once.
+func (p *mooncakeParser) countUp(b []byte, from, end int) int {
+	n := end - from
+	if n > 8 || from+8 > len(b) {
+		return end
+	}
+	last := 8 * (n - 1)
+	mask, id := ^uint64(0)>>(56-last), p.ids[len(p.ids)-1]
+	for text := binary.LittleEndian.Uint64(b[from:]) & mask; text>>last < '9'; end += 2 + n {
+		text += 1 << last
+		if end+2+8 >= len(b) || b[end] != ',' || b[end+1] != ' ' || b[end+2+n]-'0' < 10 ||
+			binary.LittleEndian.Uint64(b[end+2:])&mask != text {
+			break
+		}
+		id++
+		p.ids = append(p.ids, id)
+	}
+	return end
 }
 
 func afterSpaces(b []byte, i int) int {

@@ -27,14 +27,15 @@ type columnWriter[R any] struct {
 	out    io.Writer
 	at     int64 // bytes written
 	rows   int64 // of the row group
-	fields []outField[R]
+	fields []outField
+	places []uintptr // of the fields in a row
 	footer format.FileMetaData
 	meta   map[string]string
 }
 
 // An outField takes one field of rows into its column.
-type outField[R any] interface {
-	add(rows []R) error
+type outField interface {
+	add(at unsafe.Pointer, stride uintptr, n int) error                   // n values that are so far apart
 	flush(to func(...[]byte) error, at int64) (format.ColumnChunk, error) // ends the row group
 }
 
@@ -48,7 +49,7 @@ func newColumnWriter[R any](out io.Writer, codec compress.Codec) *columnWriter[R
 	eachField(reflect.TypeFor[R](), 0, nil, schema.Columns(), func(path []string, t reflect.Type, offset uintptr) {
 		leaf, _ := schema.Lookup(path...)
 		leaf.Path = path // of the library it is the last name
-		w.fields = append(w.fields, outFieldOf[R](leaf, t, offset, codec))
+		w.fields, w.places = append(w.fields, outFieldOf(leaf, t, codec)), append(w.places, offset)
 	})
 	// What says of itself which columns there are is an empty file of the library.
 	var empty bytes.Buffer
@@ -78,12 +79,14 @@ func (w *columnWriter[R]) write(pieces ...[]byte) error {
 	return nil
 }
 
-// add takes rows into the row group.
-func (w *columnWriter[R]) add(rows []R) error {
-	w.rows += int64(len(rows))
-	for ; len(rows) > 0; rows = rows[min(len(rows), batchRows):] {
-		for _, f := range w.fields {
-			if err := f.add(rows[:min(len(rows), batchRows)]); err != nil {
+// add takes rows into the row group, from the one to the other. at says by the place of a field in a row where its
+// values begin, and how far they are apart: 0 where all rows have the same.
+func (w *columnWriter[R]) add(from, to int, at func(offset uintptr) (first unsafe.Pointer, stride uintptr)) error {
+	w.rows += int64(to - from)
+	for ; from < to; from += batchRows {
+		for i, f := range w.fields {
+			first, stride := at(w.places[i])
+			if err := f.add(unsafe.Add(first, uintptr(from)*stride), stride, min(to-from, batchRows)); err != nil {
 				return err
 			}
 		}
@@ -125,29 +128,29 @@ func (w *columnWriter[R]) close() error {
 	return w.write(footer, binary.LittleEndian.AppendUint32(nil, uint32(len(footer))), []byte(parquetMagic))
 }
 
-// outFieldOf is the column of the field of type t that lies offset bytes within a row.
-func outFieldOf[R any](leaf parquet.LeafColumn, t reflect.Type, offset uintptr, codec compress.Codec) outField[R] {
+// outFieldOf is the column of a field of type t.
+func outFieldOf(leaf parquet.LeafColumn, t reflect.Type, codec compress.Codec) outField {
 	kind := t.Kind()
 	if kind == reflect.Pointer || kind == reflect.Slice {
 		t = t.Elem()
 	}
 	switch t.Kind() {
 	case reflect.Int64:
-		return newOut[R](leaf, kind, offset, codec, encoding.Encoding.EncodeInt64)
+		return newOut(leaf, kind, codec, encoding.Encoding.EncodeInt64)
 	case reflect.Int32:
-		return newOut[R](leaf, kind, offset, codec, encoding.Encoding.EncodeInt32)
+		return newOut(leaf, kind, codec, encoding.Encoding.EncodeInt32)
 	case reflect.Uint64:
-		return newOut[R](leaf, kind, offset, codec, func(e encoding.Encoding, dst []byte, v []uint64) ([]byte, error) {
+		return newOut(leaf, kind, codec, func(e encoding.Encoding, dst []byte, v []uint64) ([]byte, error) {
 			return e.EncodeInt64(dst, unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(v))), len(v)))
 		})
 	case reflect.Float64:
-		return newOut[R](leaf, kind, offset, codec, encoding.Encoding.EncodeDouble)
+		return newOut(leaf, kind, codec, encoding.Encoding.EncodeDouble)
 	case reflect.Float32:
-		return newOut[R](leaf, kind, offset, codec, encoding.Encoding.EncodeFloat)
+		return newOut(leaf, kind, codec, encoding.Encoding.EncodeFloat)
 	case reflect.Bool:
-		return newOut[R](leaf, kind, offset, codec, encodeBools)
+		return newOut(leaf, kind, codec, encodeBools)
 	case reflect.String:
-		return newOut[R](leaf, kind, offset, codec, encodeNames)
+		return newOut(leaf, kind, codec, encodeNames)
 	}
 	panic("trace: a column has values of type " + t.String())
 }
@@ -173,14 +176,15 @@ func encodeNames(e encoding.Encoding, dst []byte, values []string) ([]byte, erro
 }
 
 // An outLeaf is a column of values of type T in a row group: the values of its next page, and the pages before.
-type outLeaf[R any, T comparable] struct {
+type outLeaf[T comparable] struct {
 	leaf     parquet.LeafColumn
 	encoding encoding.Encoding
 	codec    compress.Codec
 	encode   func(e encoding.Encoding, dst []byte, values []T) ([]byte, error)
-	put      func(c *outLeaf[R, T], row *R)
-	absent   func(r *R) bool // a null, in most columns of most rows
-	same     func(r *R) bool // the last value of a dictionary, which most rows have
+	kind     reflect.Kind // of the field: a pointer, a list, or the value itself
+	most     byte         // the definition level of a value
+	width    int
+	string   func(T) int // bytes of a string; nil for others
 	def, rep levels
 	rows     int
 	size     int // bytes of the values
@@ -200,98 +204,128 @@ type outLeaf[R any, T comparable] struct {
 	plain, zip []byte // used again
 }
 
-func newOut[R any, T comparable](leaf parquet.LeafColumn, kind reflect.Kind, offset uintptr, codec compress.Codec,
-	encode func(encoding.Encoding, []byte, []T) ([]byte, error)) outField[R] {
-	c := &outLeaf[R, T]{leaf: leaf, encoding: leaf.Node.Encoding(), codec: leaf.Node.Compression(), encode: encode}
+func newOut[T comparable](leaf parquet.LeafColumn, kind reflect.Kind, codec compress.Codec,
+	encode func(encoding.Encoding, []byte, []T) ([]byte, error)) outField {
+	c := &outLeaf[T]{leaf: leaf, encoding: leaf.Node.Encoding(), codec: leaf.Node.Compression(), encode: encode,
+		kind: kind, most: byte(leaf.MaxDefinitionLevel)}
 	if c.codec == nil {
 		c.codec = codec
 	}
 	var zero T
-	width := int(unsafe.Sizeof(zero))
-	_, names := any(zero).(string)
+	c.width = int(unsafe.Sizeof(zero))
+	if _, names := any(zero).(string); names {
+		c.string = func(v T) int { return len(any(v).(string)) }
+	}
 	switch {
 	case c.encoding != nil:
 		c.dict = c.encoding.Encoding() == format.RLEDictionary
-	case names:
+	case c.string != nil:
 		c.encoding = &parquet.DeltaLengthByteArray
 	default:
 		c.encoding = &parquet.Plain
 	}
-	most := byte(leaf.MaxDefinitionLevel)
-	value := func(v T) {
-		if c.dict {
-			c.look(v)
-			return
-		}
-		c.values = append(c.values, v)
-		if c.size += width; names {
-			c.size += len(any(v).(string))
-		}
-	}
-	switch kind {
-	case reflect.Pointer:
-		at := func(r *R) *T { return *(**T)(unsafe.Add(unsafe.Pointer(r), offset)) }
-		c.absent = func(r *R) bool { return at(r) == nil }
-		c.put = func(c *outLeaf[R, T], r *R) {
-			p := at(r)
-			if p == nil {
-				c.null(0)
-				return
-			}
-			c.def.add(most, 1)
-			value(*p)
-		}
-	case reflect.Slice:
-		c.put = func(c *outLeaf[R, T], r *R) {
-			list := *(*[]T)(unsafe.Add(unsafe.Pointer(r), offset))
-			c.rep.add(0, 1)
-			switch n := len(list); {
-			case list == nil:
-				c.null(0)
-			case n == 0:
-				c.null(most - 1)
-			default:
-				c.rep.add(1, n-1)
-				c.def.add(most, n)
-				if c.dict || names {
-					for _, v := range list {
-						value(v)
-					}
-					return
-				}
-				c.values = append(c.values, list...)
-				c.size += n * width
-			}
-		}
-	default:
-		at := func(r *R) T { return *(*T)(unsafe.Add(unsafe.Pointer(r), offset)) }
-		if most == 0 {
-			c.put = func(_ *outLeaf[R, T], r *R) { value(at(r)) }
-			break
-		}
-		c.absent = func(r *R) bool { return at(r) == zero }
-		if c.dict {
-			c.same = func(r *R) bool { return len(c.names) > 0 && at(r) == c.names[c.last] }
-		}
-		c.put = func(c *outLeaf[R, T], r *R) {
-			if v := at(r); v != zero {
-				c.def.add(most, 1)
-				value(v)
-			} else {
-				c.null(0)
-			}
-		}
-	}
 	return c
 }
 
-func (c *outLeaf[R, T]) null(level byte) {
-	c.def.add(level, 1)
-	c.nulls++
+func (c *outLeaf[T]) add(at unsafe.Pointer, stride uintptr, n int) error {
+	for i, k := 0, 0; i < n; i += k {
+		switch c.kind {
+		case reflect.Pointer:
+			k = c.addPointers(unsafe.Add(at, uintptr(i)*stride), stride, n-i)
+		case reflect.Slice:
+			k = 1
+			c.addList(*(*[]T)(unsafe.Add(at, uintptr(i)*stride)))
+		default:
+			k = c.addValues(unsafe.Add(at, uintptr(i)*stride), stride, n-i)
+		}
+		c.rows += k
+		if c.size >= parquetPage {
+			if err := c.endPage(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// look takes a value by its place in the dictionary.
-func (c *outLeaf[R, T]) look(v T) {
+// addPointers takes the first values that are null, or all that are none, and says how many these are.
+func (c *outLeaf[T]) addPointers(at unsafe.Pointer, stride uintptr, n int) (k int) {
+	if *(**T)(at) == nil {
+		for k = 1; k < n && (stride == 0 || *(**T)(unsafe.Add(at, uintptr(k)*stride)) == nil); k++ {
+		}
+		c.null(0, k)
+		return k
+	}
+	for ; k < n; k++ {
+		p := *(**T)(unsafe.Add(at, uintptr(k)*stride))
+		if p == nil {
+			break
+		}
+		c.value(*p, 1)
+	}
+	c.def.add(c.most, k)
+	return k
+}
+
+// addValues takes the first values that are the same, or all of a column that cannot be null, and says how many these
+// are.
+func (c *outLeaf[T]) addValues(at unsafe.Pointer, stride uintptr, n int) (k int) {
+	var zero T
+	v := *(*T)(at)
+	if c.most == 0 && !c.dict {
+		for k = range n {
+			c.value(*(*T)(unsafe.Add(at, uintptr(k)*stride)), 1)
+		}
+		return n
+	}
+	for k = 1; k < n && (stride == 0 || *(*T)(unsafe.Add(at, uintptr(k)*stride)) == v); k++ {
+	}
+	if c.most > 0 && v == zero {
+		c.null(0, k)
+		return k
+	}
+	c.value(v, k)
+	c.def.add(c.most, k)
+	return k
+}
+
+func (c *outLeaf[T]) addList(list []T) {
+	c.rep.add(0, 1)
+	switch n := len(list); {
+	case list == nil:
+		c.null(0, 1)
+	case n == 0:
+		c.null(c.most-1, 1)
+	default:
+		c.rep.add(1, n-1)
+		c.def.add(c.most, n)
+		if c.dict || c.string != nil {
+			for _, v := range list {
+				c.value(v, 1)
+			}
+			return
+		}
+		c.values = append(c.values, list...)
+		c.size += n * c.width
+	}
+}
+
+func (c *outLeaf[T]) null(level byte, n int) {
+	c.def.add(level, n)
+	c.nulls += n
+}
+
+// value takes a value n times: itself, or its place in the dictionary.
+func (c *outLeaf[T]) value(v T, n int) {
+	if !c.dict {
+		for range n {
+			c.values = append(c.values, v)
+		}
+		if c.size += n * c.width; c.string != nil {
+			c.size += n * c.string(v)
+		}
+		return
+	}
 	if len(c.names) == 0 || c.names[c.last] != v {
 		place, ok := c.of[v]
 		if !ok {
@@ -303,44 +337,14 @@ func (c *outLeaf[R, T]) look(v T) {
 		}
 		c.last = place
 	}
-	c.at = append(c.at, c.last)
-	c.size += 4
-}
-
-func (c *outLeaf[R, T]) add(rows []R) error {
-	for i := 0; i < len(rows); {
-		n := i
-		if c.absent != nil {
-			for i < len(rows) && c.absent(&rows[i]) {
-				i++
-			}
-			c.def.add(0, i-n)
-			c.nulls, c.rows, n = c.nulls+i-n, c.rows+i-n, i
-		}
-		if c.same != nil {
-			for i < len(rows) && c.same(&rows[i]) {
-				c.at = append(c.at, c.last)
-				i++
-			}
-			c.def.add(byte(c.leaf.MaxDefinitionLevel), i-n)
-			c.rows, c.size = c.rows+i-n, c.size+4*(i-n)
-		}
-		if i < len(rows) {
-			c.put(c, &rows[i])
-			c.rows++
-			i++
-		}
-		if c.size >= parquetPage {
-			if err := c.endPage(); err != nil {
-				return err
-			}
-		}
+	for range n {
+		c.at = append(c.at, c.last)
 	}
-	return nil
+	c.size += 4 * n
 }
 
 // endPage encodes the values of a page.
-func (c *outLeaf[R, T]) endPage() (err error) {
+func (c *outLeaf[T]) endPage() (err error) {
 	values := len(c.values)
 	if c.dict {
 		values = len(c.at)
@@ -355,7 +359,7 @@ func (c *outLeaf[R, T]) endPage() (err error) {
 	if c.leaf.MaxRepetitionLevel > 0 {
 		rep = c.rep.encode(c.leaf.MaxRepetitionLevel)
 	}
-	if c.leaf.MaxDefinitionLevel > 0 {
+	if c.most > 0 {
 		def = c.def.encode(c.leaf.MaxDefinitionLevel)
 	}
 	n := values + c.nulls
@@ -373,7 +377,7 @@ func (c *outLeaf[R, T]) endPage() (err error) {
 }
 
 // page appends a page: its header, levels, and what is plain, compressed.
-func (c *outLeaf[R, T]) page(dst []byte, header *format.PageHeader, rep, def []byte) (_ []byte, err error) {
+func (c *outLeaf[T]) page(dst []byte, header *format.PageHeader, rep, def []byte) (_ []byte, err error) {
 	if c.zip, err = c.codec.Encode(c.zip, c.plain); err != nil {
 		return dst, err
 	}
@@ -385,7 +389,7 @@ func (c *outLeaf[R, T]) page(dst []byte, header *format.PageHeader, rep, def []b
 	return append(append(append(append(dst, head...), rep...), def...), c.zip...), err
 }
 
-func (c *outLeaf[R, T]) flush(to func(...[]byte) error, at int64) (chunk format.ColumnChunk, err error) {
+func (c *outLeaf[T]) flush(to func(...[]byte) error, at int64) (chunk format.ColumnChunk, err error) {
 	if c.rows > 0 {
 		if err := c.endPage(); err != nil {
 			return chunk, err

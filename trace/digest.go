@@ -33,8 +33,32 @@ func NewDigest() *Digest {
 // Add appends rows to the digest.
 func (d *Digest) Add(rows []Request) {
 	for i := range rows {
-		d.buf = appendCanonical(d.buf[:0], &rows[i])
+		d.buf = appendCanonical(d.buf, &rows[i])
+		d.hash(digestBytes)
+	}
+	d.hash(1)
+}
+
+// AddPlain appends rows to the digest.
+func (d *Digest) AddPlain(p *PlainRows) {
+	who, what, end := appendWho(nil, &p.Like), appendWhat(nil, &p.Like), appendEnd(nil, &p.Like)
+	for i := range p.Len() {
+		b := append(appendWhen(d.buf, p.ArrivalNS[i], p.Session[i], p.Turn[i]), who...)
+		b = append(appendLengths(b, p.Category[i], p.InputTokens[i], p.OutputTokens[i]), what...)
+		d.buf = append(appendIDs(b, p.Blocks[i]), end...)
+		d.hash(digestBytes)
+	}
+	d.hash(1)
+}
+
+// digestBytes are how many bytes are hashed at once, at least.
+const digestBytes = 4 << 10
+
+// hash hashes what there is, if that is so much.
+func (d *Digest) hash(least int) {
+	if len(d.buf) >= least {
 		d.h.Write(d.buf)
+		d.buf = d.buf[:0]
 	}
 }
 
@@ -42,9 +66,16 @@ func (d *Digest) Add(rows []Request) {
 func (d *Digest) Sum() string { return "sha256:" + hex.EncodeToString(d.h.Sum(nil)) }
 
 func appendCanonical(b []byte, r *Request) []byte {
-	b = binary.AppendVarint(b, r.ArrivalNS)
-	b = appendOpt(b, r.Session)
-	b = appendOpt(b, r.Turn)
+	b = appendWho(appendWhen(b, r.ArrivalNS, r.Session, r.Turn), r)
+	b = appendWhat(appendLengths(b, r.Category, r.InputTokens, r.OutputTokens), r)
+	return appendEnd(appendIDs(b, r.Blocks), r)
+}
+
+func appendWhen(b []byte, arrival int64, session *int64, turn *int32) []byte {
+	return appendOpt(appendOpt(binary.AppendVarint(b, arrival), session), turn)
+}
+
+func appendWho(b []byte, r *Request) []byte {
 	b = binary.AppendUvarint(b, uint64(len(r.Parents)))
 	for _, p := range r.Parents {
 		b = binary.AppendVarint(b, p)
@@ -55,11 +86,18 @@ func appendCanonical(b []byte, r *Request) []byte {
 	for _, s := range []string{r.Model, r.Adapter, r.Kind} {
 		b = appendString(b, s)
 	}
-	b = appendOptString(b, r.Class)
-	b = appendOptString(b, r.Replica)
-	b = appendString(b, r.Category)
-	b = binary.AppendVarint(b, int64(r.InputTokens))
-	b = binary.AppendVarint(b, int64(r.OutputOr(-1)))
+	return appendOptString(appendOptString(b, r.Class), r.Replica)
+}
+
+func appendLengths(b []byte, category string, input int32, output *int32) []byte {
+	b = binary.AppendVarint(appendString(b, category), int64(input))
+	if output == nil {
+		return binary.AppendVarint(b, -1)
+	}
+	return binary.AppendVarint(b, int64(*output))
+}
+
+func appendWhat(b []byte, r *Request) []byte {
 	for _, p := range []*int32{r.ReasoningTokens, r.CachedTokens, r.ImageTokens, r.Images, r.MaxTokens} {
 		b = appendOpt(b, p)
 	}
@@ -70,13 +108,14 @@ func appendCanonical(b []byte, r *Request) []byte {
 	}
 	switch {
 	case r.Stream == nil:
-		b = append(b, 0)
+		return append(b, 0)
 	case *r.Stream:
-		b = append(b, 1, 1)
-	default:
-		b = append(b, 1, 0)
+		return append(b, 1, 1)
 	}
-	b = appendIDs(b, r.Blocks)
+	return append(b, 1, 0)
+}
+
+func appendEnd(b []byte, r *Request) []byte {
 	if r.OutputBlocks != nil {
 		b = appendIDs(append(b, 1), r.OutputBlocks)
 	} else {

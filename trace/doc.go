@@ -61,6 +61,7 @@
 //     merged; parents follow their rows
 //   - shelf.go: rows in a private file, given back by their numbers
 //   - pass.go: sorted rows read, taken by a function and written, all at once
+//   - plain.go: rows that differ in some columns only, by columns
 //   - spill.go: private files for what does not fit in memory, and rows read back from them
 //
 // Exported names of this package are stable, see docs/stability.md.

@@ -131,6 +131,46 @@ type EntryReader interface {
 	Read(batch []Entry) (int, error)
 }
 
+// PlainEntries are entries that have a time, both lengths and ids of blocks and nothing else, as most of a source
+// that has ids do, column by column: an [Entry] takes longer to make than such a line to read. Times are in
+// nanoseconds since 1970.
+type PlainEntries struct {
+	UnixNS        []int64
+	Input, Output []int32
+	Ends          []int    // of the ids of each
+	IDs           []uint64 // of blocks, at least one for each
+}
+
+// Len is how many entries there are.
+func (p *PlainEntries) Len() int { return len(p.UnixNS) }
+
+// IDsOf are those of entry i.
+func (p *PlainEntries) IDsOf(i int) []uint64 {
+	from := 0
+	if i > 0 {
+		from = p.Ends[i-1]
+	}
+	return p.IDs[from:p.Ends[i]:p.Ends[i]]
+}
+
+// Entry is entry i. It points to what these hold.
+func (p *PlainEntries) Entry(i int) Entry {
+	return Entry{Time: time.Unix(0, p.UnixNS[i]).UTC(), InputTokens: &p.Input[i], OutputTokens: &p.Output[i],
+		SourceBlocks: p.IDsOf(i)}
+}
+
+// Clear forgets the entries and keeps memory for others, but for that of outputs, to which rows may point.
+func (p *PlainEntries) Clear() {
+	*p = PlainEntries{p.UnixNS[:0], p.Input[:0], make([]int32, 0, cap(p.Output)), p.Ends[:0], p.IDs[:0]}
+}
+
+// A PlainReader is an EntryReader whose next entries may be plain. ReadPlain appends these, until there are most of
+// them, and stops before one that is not. An error, or the end, is for Read to tell.
+type PlainReader interface {
+	EntryReader
+	ReadPlain(p *PlainEntries, most int)
+}
+
 // A SourceError tells the place of an error in an input, and its reason, without
 // quoting the input.
 type SourceError struct {

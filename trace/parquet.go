@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+	"unsafe"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -66,24 +67,36 @@ func newRowsWriter[T TextFree](w io.Writer, size func(*T) int64, level zstd.Leve
 
 // Write implements [Writer].
 func (w *RowsWriter[T]) Write(rows []T) (int, error) {
-	for start := 0; start < len(rows); {
+	size := func(i int) int64 { return w.size(&rows[i]) }
+	err := w.write(len(rows), size, func(offset uintptr) (unsafe.Pointer, uintptr) {
+		return unsafe.Add(unsafe.Pointer(unsafe.SliceData(rows)), offset), unsafe.Sizeof(rows[0])
+	})
+	if err != nil {
+		return 0, err
+	}
+	return len(rows), nil
+}
+
+// write writes n rows, whose fields are where [columnWriter.add] takes them.
+func (w *RowsWriter[T]) write(n int, size func(int) int64, at func(offset uintptr) (unsafe.Pointer, uintptr)) error {
+	for start := 0; start < n; {
 		end := start
-		for end < len(rows) && w.pending < groupBytes {
-			w.pending += w.size(&rows[end])
+		for end < n && w.pending < groupBytes {
+			w.pending += size(end)
 			end++
 		}
-		if err := w.w.add(rows[start:end]); err != nil {
-			return start, err
+		if err := w.w.add(start, end, at); err != nil {
+			return err
 		}
 		start = end
 		if w.pending >= groupBytes {
 			w.pending = 0
 			if err := w.w.flush(); err != nil {
-				return start, err
+				return err
 			}
 		}
 	}
-	return len(rows), nil
+	return nil
 }
 
 // SetMetadata sets one key of the file's key-value metadata; it may be called
@@ -256,23 +269,46 @@ func NewRequestWriter(w io.Writer) *RequestWriter {
 // [Request] for the columns that keep the usual one.
 func newRequestRows(w io.Writer) *RowsWriter[Request] {
 	memory := func(r *Request) int64 { // of the row, what its optional columns point to, and its lists
-		return 640 + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
+		return requestBytes + 8*int64(len(r.Blocks)+len(r.OutputBlocks)+len(r.Parents))
 	}
 	return newRowsWriter(w, memory, zstd.SpeedFastest)
 }
 
+// requestBytes are those of a row in memory, and of what its optional columns point to.
+const requestBytes = 640
+
 // Write implements [Writer]. Rows must come in order of arrival.
 func (w *RequestWriter) Write(rows []Request) (int, error) {
 	for i := range rows {
-		if rows[i].ArrivalNS < w.last {
-			return 0, fmt.Errorf("row %d arrives before row %d: a trace must be sorted by arrival", w.n+int64(i), w.n+int64(i)-1)
+		if err := w.follows(int64(i), rows[i].ArrivalNS); err != nil {
+			return 0, err
 		}
-		w.last = rows[i].ArrivalNS
 	}
 	w.digest.Add(rows)
 	n, err := w.rows.Write(rows)
 	w.n += int64(n)
 	return n, err
+}
+
+// WritePlain implements [PlainWriter].
+func (w *RequestWriter) WritePlain(p *PlainRows) error {
+	for i, arrival := range p.ArrivalNS {
+		if err := w.follows(int64(i), arrival); err != nil {
+			return err
+		}
+	}
+	w.digest.AddPlain(p)
+	w.n += int64(p.Len())
+	return w.rows.write(p.Len(), func(i int) int64 { return requestBytes + 8*int64(len(p.Blocks[i])) }, p.column)
+}
+
+// follows checks the arrival of row i of those that are to be written.
+func (w *RequestWriter) follows(i, arrival int64) error {
+	if arrival < w.last {
+		return fmt.Errorf("row %d arrives before row %d: a trace must be sorted by arrival", w.n+i, w.n+i-1)
+	}
+	w.last = arrival
+	return nil
 }
 
 // Digest returns the digest of the rows written so far.

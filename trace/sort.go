@@ -23,9 +23,10 @@ type Sorter struct {
 	dir        string
 	limit      int64
 	seq        int64
-	last       int64 // arrival of the row before
-	disordered bool  // some row arrives before the one before it
-	parents    bool  // some row has parents
+	last       int64    // arrival of the row before
+	disordered bool     // some row arrives before the one before it
+	parents    bool     // some row has parents
+	like       *Request // that most rows are like: the first that others can be like, nil before
 	rows       heldRows
 	scratch    []byte
 	spill      *Spill
@@ -50,13 +51,31 @@ func (s *Sorter) Add(r *Request) error {
 	s.disordered = s.disordered || s.seq > 0 && r.ArrivalNS < s.last
 	s.parents = s.parents || len(r.Parents) > 0
 	s.last = r.ArrivalNS
-	s.scratch = appendCanonical(binary.AppendUvarint(s.scratch[:0], uint64(s.seq)), r)
+	if s.scratch = binary.AppendUvarint(s.scratch[:0], uint64(s.seq)); s.isLike(r) {
+		s.scratch = append(binary.AppendVarint(s.scratch, r.ArrivalNS), likeMark)
+		s.scratch = appendIDs(appendLengths(s.scratch, "", r.InputTokens, r.OutputTokens), r.Blocks)
+	} else {
+		s.scratch = appendCanonical(s.scratch, r)
+	}
 	s.rows.add(rowKey{r.ArrivalNS, s.seq}, s.scratch)
 	s.seq++
 	if s.rows.size >= s.limit {
 		return s.flush()
 	}
 	return nil
+}
+
+// likeMark stands behind the arrival of a row that is like [Sorter.like], before the columns that it does not share
+// with it. Behind that of another row is 0 or 1.
+const likeMark = 2
+
+func (s *Sorter) isLike(r *Request) bool {
+	if s.like == nil {
+		if like, ok := plain(r); ok {
+			s.like = &like
+		}
+	}
+	return s.like != nil && r.Session == nil && r.Turn == nil && r.Category == s.like.Category && alike(r, s.like)
 }
 
 // Disordered reports whether some row so far arrives before the one before it.
@@ -119,7 +138,7 @@ func (s *Sorter) Sort() (*Sorted, error) {
 			return nil, err
 		}
 	}
-	out := &Sorted{rows: s.seq, spill: s.spill, runs: s.runs}
+	out := &Sorted{rows: s.seq, spill: s.spill, runs: s.runs, like: s.like}
 	if s.spill == nil {
 		if s.disordered {
 			s.rows.sort()
@@ -142,6 +161,7 @@ type Sorted struct {
 	mem   heldRows
 	spill *Spill // with all rows, or nil when they are in mem
 	runs  [][]Extent
+	like  *Request // see [Sorter]
 }
 
 // Rows returns the number of rows.
@@ -184,7 +204,7 @@ func (s *Sorted) Reader() (Reader[Request], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sortedReader{s: s, m: m, dec: new(rowDecoder)}, nil
+	return &sortedReader{s: s, m: m, dec: &rowDecoder{like: s.like}}, nil
 }
 
 // Order calls f for each row of the sorted trace, in its order, with its position
@@ -218,14 +238,23 @@ func (s *Sorted) Close() error {
 }
 
 type sortedReader struct {
-	s   *Sorted
-	m   *merge
-	dec *rowDecoder
+	s    *Sorted
+	m    *merge
+	dec  *rowDecoder
+	held []byte // the next row, where that was looked at
+}
+
+// next returns the next row, valid until the following call.
+func (r *sortedReader) next() (row []byte, err error) {
+	if row, r.held = r.held, nil; row == nil {
+		_, row, err = r.m.next()
+	}
+	return row, err
 }
 
 func (r *sortedReader) Read(rows []Request) (int, error) {
 	for n := range rows {
-		_, b, err := r.m.next()
+		b, err := r.next()
 		if err != nil {
 			return n, err
 		}

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -143,8 +142,8 @@ var errSpill = errors.New("a temporary file is damaged")
 // slabs, which are not used again, so that rows may be kept, unless by reuse.
 type rowDecoder struct {
 	rest   []byte
-	short  bool // the row ended too early
-	seen   seenRow
+	short  bool     // the row ended too early
+	like   *Request // see [Sorter]
 	names  map[string]string
 	latest [16]string // of these, by length and first letter: a hash costs as much as the rest of a row
 	words  slab[uint64]
@@ -188,57 +187,64 @@ func (d *rowDecoder) reuse() {
 	d.ints.reuse()
 }
 
-// A seenRow is a row without optional numbers, and how it begins and ends in canonical form. Most rows
-// of a source begin and end as the one before, and need not be read again then.
-type seenRow struct {
-	row         Request
-	begin, tail []byte
-}
-
 // decode reads the row that fills b.
 func (d *rowDecoder) decode(b []byte, r *Request) error {
 	d.rest, d.short = b, false
 	arrival := d.varint()
-	if begin := d.seen.begin; len(begin) > 0 && bytes.HasPrefix(d.rest, begin) {
-		d.rest = d.rest[len(begin):]
-		*r = d.seen.row
-	} else {
-		begin := d.rest
-		d.decodeBegin(r)
-		if !d.short && r.Session == nil && r.Turn == nil && r.Parents == nil && r.ThinkNS == nil && r.ToolNS == nil && r.User == nil && r.Class == nil && r.Replica == nil {
-			d.seen = seenRow{begin: append(d.seen.begin[:0], begin[:len(begin)-len(d.rest)]...), tail: d.seen.tail[:0],
-				row: Request{Model: r.Model, Adapter: r.Adapter, Kind: r.Kind, Category: r.Category}}
-		}
+	if d.like != nil && len(d.rest) > 0 && d.rest[0] == likeMark {
+		*r = *d.like
+		r.ArrivalNS = arrival
+		return d.decodeLike(&r.InputTokens, &r.OutputTokens, &r.Blocks)
 	}
+	d.decodeBegin(r)
 	r.ArrivalNS = arrival
-	r.InputTokens, r.OutputTokens = int32(d.varint()), nil
-	if n := int32(d.varint()); n >= 0 {
-		out := d.ints.take(1)
-		out[0], r.OutputTokens = n, &out[0]
-	}
+	d.decodeLengths(&r.InputTokens, &r.OutputTokens)
 	r.ReasoningTokens, r.CachedTokens, r.ImageTokens, r.Images = d.int(), d.int(), d.int(), d.int()
 	r.MaxTokens, r.Temperature, r.Stream = d.int(), d.float(), d.bool()
 	r.Blocks, r.OutputBlocks = d.ids(), nil
 	if d.set() {
 		r.OutputBlocks = d.ids()
 	}
-	if tail := d.seen.tail; len(tail) > 0 && bytes.Equal(d.rest, tail) {
-		of := &d.seen.row
-		r.Status, r.FinishReason, r.TTFTNS, r.E2ENS = of.Status, of.FinishReason, nil, nil
-		r.LengthSource, r.ReuseSource, r.Thread = of.LengthSource, of.ReuseSource, nil
-		return nil
-	}
-	tail := d.rest
 	d.decodeTail(r)
 	if d.short || len(d.rest) > 0 {
 		return errSpill
 	}
-	if r.TTFTNS == nil && r.E2ENS == nil && r.Thread == nil {
-		of := &d.seen.row
-		d.seen.tail = append(d.seen.tail[:0], tail...)
-		of.Status, of.FinishReason, of.LengthSource, of.ReuseSource = r.Status, r.FinishReason, r.LengthSource, r.ReuseSource
+	return nil
+}
+
+// isLike reports whether a row in canonical form is like the one that most are like.
+func isLike(row []byte) bool {
+	_, n := binary.Varint(row)
+	return n > 0 && n < len(row) && row[n] == likeMark
+}
+
+// decodePlain appends such a row.
+func (d *rowDecoder) decodePlain(row []byte, p *PlainRows) error {
+	d.rest, d.short = row, false
+	p.ArrivalNS = append(p.ArrivalNS, d.varint())
+	i := len(p.InputTokens)
+	p.Session, p.Turn, p.Category = append(p.Session, nil), append(p.Turn, nil), append(p.Category, d.like.Category)
+	p.InputTokens, p.OutputTokens = append(p.InputTokens, 0), append(p.OutputTokens, nil)
+	p.Blocks = append(p.Blocks, nil)
+	return d.decodeLike(&p.InputTokens[i], &p.OutputTokens[i], &p.Blocks[i])
+}
+
+// decodeLike reads what is behind the arrival of it.
+func (d *rowDecoder) decodeLike(input *int32, output **int32, blocks *[]uint64) error {
+	d.rest = d.rest[min(2, len(d.rest)):] // the mark, and no category
+	d.decodeLengths(input, output)
+	if *blocks = d.ids(); d.short || len(d.rest) > 0 {
+		return errSpill
 	}
 	return nil
+}
+
+func (d *rowDecoder) decodeLengths(input *int32, output **int32) {
+	*input, *output = int32(d.varint()), nil
+	if n := int32(d.varint()); n >= 0 {
+		out := d.ints.take(1)
+		out[0], *output = n, &out[0]
+	}
 }
 
 // decodeBegin reads what is between the arrival and the lengths.

@@ -38,10 +38,11 @@ type IDs struct {
 	count            int        // pages
 	slots            []slot     // open addressing with linear probing, at most half full
 	seed             key128
-	last             *idPage  // of the last key
-	alone            bool     // no other page has keys near those of the last
-	before           []uint32 // by so many numbers as a page has: the pages in sorted that begin below them
-	at               int      // page in sorted of the last number
+	last             *idPage    // of the last key
+	alone            bool       // no other page has keys near those of the last
+	before           []uint32   // by so many numbers as a page has: the pages in sorted that begin below them
+	at               int        // page in sorted of the last number
+	parts            [][]uint16 // by number of a key, in chunks: of which part it is
 }
 
 type key128 struct{ hi, lo uint64 }
@@ -52,6 +53,7 @@ type idPage struct {
 	hi, lo uint64 // of the keys, lo without its low bits, unless it is that of one key
 	has    uint32 // a bit for each; 0 for one key
 	first  uint32 // the number of the first key, plus what a page has of keys
+	part   uint32 // a bit for each that names a part, as has
 }
 
 const (
@@ -59,6 +61,9 @@ const (
 	idKeys  = 1 << idBits
 	idChunk = 1 << 10
 	idMost  = 4 // pages for the same keys
+
+	partChunk = 1 << 16
+	otherPart = 1 << 63 // in the upper half of a key: its place without a size is taken
 )
 
 // A slot is the tag of a page's key above its place plus one; 0 is an empty slot.
@@ -83,41 +88,69 @@ func NewIDs(limit, pages int) *IDs {
 func (p *idPage) number(bit uint64) uint32 { return p.first + uint32(bit) - idKeys }
 
 // ID is the number of the key hi, lo. It is not ok when the key is new and there are as many as the limit.
-func (d *IDs) ID(hi, lo uint64) (n int, ok bool) {
+func (d *IDs) ID(hi, lo uint64) (n int, ok bool) { return d.Part(hi, lo, 0) }
+
+// Part is the number of the part of a size of what is named by the key hi, lo; 0 is the whole. The size is a part of
+// its key, above the lower half of hi. Most keys name one thing only, so that it has the place on a page of the key
+// without a size, unless that is taken.
+func (d *IDs) Part(hi, lo uint64, size uint16) (n int, ok bool) {
 	page, bit := lo>>idBits, lo%idKeys
 	p := d.last
 	near := p.hi == hi && p.lo == page
 	if near && p.has>>bit&1 != 0 {
-		return int(p.number(bit)), true
+		return d.known(p, bit, hi, lo, size)
 	}
-	pages := 0
+	pages, alone := 0, true
 	if !near || !d.alone || p.number(bit) != uint32(d.n) {
 		if p, pages = d.find(hi, page, bit); p != nil && p.has>>bit&1 != 0 {
 			d.last, d.alone = p, false
-			return int(p.number(bit)), true
+			return d.known(p, bit, hi, lo, size)
 		}
 		if pages >= idMost {
 			if one, _ := d.find(hi, lo, idKeys); one != nil {
-				return int(one.number(0)), true
+				return d.known(one, 0, hi, lo, size)
 			}
 		}
-		d.alone = pages == 0 || pages == 1 && p != nil
+		alone = pages == 0 || pages == 1 && p != nil
 	}
 	if d.n >= d.limit || p == nil && (d.count >= d.pageLimit || d.count >= d.pageLimit/8 && d.n < 2*d.count) {
 		return 0, false
 	}
-	d.n++
+	if d.alone, d.n = alone, d.n+1; size > 0 {
+		*d.sizeOf(d.n - 1) = size
+	}
+	part := uint32(min(size, 1))
 	switch {
 	case p != nil:
 	case pages >= idMost:
-		d.add(idPage{hi: hi, lo: lo, first: uint32(d.n) - 1 + idKeys})
+		d.add(idPage{hi: hi, lo: lo, first: uint32(d.n) - 1 + idKeys, part: part})
 		return d.n - 1, true
 	default:
 		p = d.add(idPage{hi: hi, lo: page, first: uint32(d.n) - 1 - uint32(bit) + idKeys})
 	}
 	p.has |= 1 << bit
+	p.part |= part << bit
 	d.last = p
 	return d.n - 1, true
+}
+
+// known is the number of a key that has one, or of another part than has it.
+func (d *IDs) known(p *idPage, bit, hi, lo uint64, size uint16) (n int, ok bool) {
+	if n = int(p.number(bit)); p.part>>bit&1 == 0 && size == 0 || p.part>>bit&1 != 0 && *d.sizeOf(n) == size {
+		return n, true
+	}
+	return d.ID(hi|otherPart|uint64(size)<<32, lo)
+}
+
+// sizeOf is where the size stands of the part that a number is of.
+func (d *IDs) sizeOf(n int) *uint16 {
+	for n/partChunk >= len(d.parts) {
+		d.parts = append(d.parts, nil)
+	}
+	if d.parts[n/partChunk] == nil {
+		d.parts[n/partChunk] = make([]uint16, partChunk)
+	}
+	return &d.parts[n/partChunk][n%partChunk]
 }
 
 // find looks for the page that has a key, or else for the one that the key fits next, and counts those for the same keys.
@@ -201,8 +234,9 @@ func (d *IDs) Freeze() {
 	}
 }
 
-// Stretch is the key of the number n, which must have been given, and how many numbers from it on are those of the keys
-// from that on, as far as their page tells. It may be called after Freeze alone.
+// Stretch is the key of the number n, which must have been given, and how many numbers from it on are those of the
+// keys from that on, as far as their page tells. The key of a part has its size above the lower half of hi, and the
+// highest bit of hi tells nothing. It may be called after Freeze alone.
 func (d *IDs) Stretch(n int) (hi, lo uint64, more int) {
 	has := func(p *idPage) (bit uint32, ok bool) {
 		bit = uint32(n) + idKeys - p.first
@@ -218,11 +252,14 @@ func (d *IDs) Stretch(n int) (hi, lo uint64, more int) {
 		}
 	}
 	p := &d.sorted[d.at]
-	if p.has == 0 {
-		return p.hi, p.lo, 1
-	}
 	bit, _ := has(p)
-	return p.hi, p.lo<<idBits | uint64(bit), bits.TrailingZeros32(^(p.has >> bit))
+	if hi = p.hi; p.part>>bit&1 != 0 {
+		hi |= uint64(*d.sizeOf(n)) << 32
+	}
+	if p.has == 0 {
+		return hi, p.lo, 1
+	}
+	return hi, p.lo<<idBits | uint64(bit), max(1, bits.TrailingZeros32(^(p.has &^ p.part >> bit)))
 }
 
 // Len is how many keys have been numbered.
@@ -230,6 +267,6 @@ func (d *IDs) Len() int { return d.n }
 
 // Clear forgets all keys and keeps the memory for others.
 func (d *IDs) Clear() {
-	d.n, d.count, d.last, d.alone = 0, 0, new(idPage), false
+	d.n, d.count, d.last, d.alone, d.parts = 0, 0, new(idPage), false, nil
 	clear(d.slots)
 }

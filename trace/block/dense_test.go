@@ -45,7 +45,12 @@ func TestIDs(t *testing.T) {
 				k = [2]uint64{next.hi, next.lo + 1}
 			}
 			next = key128{k[0], k[1]}
-			n, ok := d.ID(k[0], k[1])
+			part := uint16(rnd.IntN(8) / 6 * rnd.IntN(3)) // of some, and of what the whole is there as well
+			if rnd.IntN(4) > 0 {
+				part *= uint16(k[1] % 3 / 2)
+			}
+			n, ok := d.Part(k[0], k[1], part)
+			k[0] |= uint64(part) << 32
 			_, known := want.ids[k]
 			if !known && want.Len() == limit {
 				if ok {
@@ -62,7 +67,7 @@ func TestIDs(t *testing.T) {
 		frozen.Freeze()
 		for k, id := range want.ids {
 			hi, lo, more := frozen.Stretch(int(id))
-			if k != [2]uint64{hi, lo} || more < 1 {
+			if hi &^= otherPart; k != [2]uint64{hi, lo} || more < 1 {
 				t.Fatalf("the key of %d is %d, %d, want %v", id, hi, lo, k)
 			}
 			for i := range uint64(more) {

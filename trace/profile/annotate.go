@@ -2,6 +2,7 @@ package profile
 
 import (
 	"math"
+	"slices"
 
 	"reprise/trace"
 	"reprise/trace/block"
@@ -77,7 +78,7 @@ func (a *Annotator) Count(r *trace.Request) {
 			a.ends.Mark(r.Blocks[hit-1])
 		}
 	}
-	a.hits = append(a.hits, uint32(hit))
+	a.hits = push(a.hits, uint32(hit))
 	if a.keep {
 		return
 	}
@@ -91,6 +92,14 @@ func (a *Annotator) Count(r *trace.Request) {
 	} else {
 		a.finder.Skip()
 	}
+}
+
+// push appends v to a long list, of which append would copy all more often than it has to.
+func push[T any](list []T, v T) []T {
+	if len(list) == cap(list) {
+		list = slices.Grow(list, max(len(list), 64))
+	}
+	return append(list, v)
 }
 
 // settle ends the first pass.

@@ -163,7 +163,7 @@ func (c *CategoryRule) Who(row int64, session *int64) uint32 {
 	}
 	c.at = int(c.ids.ID(uint64(*session)))
 	if c.at == len(c.sessions) {
-		c.sessions = append(c.sessions, sessionPlaces{who: who})
+		c.sessions = push(c.sessions, sessionPlaces{who: who})
 	}
 	return c.sessions[c.at].who
 }

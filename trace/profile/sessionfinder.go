@@ -156,7 +156,7 @@ func (f *SessionFinder) keep(t seenTurn, link uint32) {
 		f.window[f.rows%finderWindow] = t
 	}
 	if f.rows < maxRows {
-		f.links, f.tallyOf = append(f.links, link), append(f.tallyOf, 0)
+		f.links, f.tallyOf = push(f.links, link), push(f.tallyOf, 0)
 	}
 	f.rows++
 }
@@ -220,7 +220,7 @@ func (f *SessionFinder) bringer(t *seenTurn) int32 {
 func (f *SessionFinder) tally(row int32, x *seenTurn, next bool) bool {
 	n := f.tallyOf[row]
 	if n == 0 {
-		f.tallies = append(f.tallies, followers{owner: x.owner, group: f.group(x.brought), root: f.group(x.root)})
+		f.tallies = push(f.tallies, followers{owner: x.owner, group: f.group(x.brought), root: f.group(x.root)})
 		n = int32(len(f.tallies))
 		f.tallyOf[row] = n
 	}

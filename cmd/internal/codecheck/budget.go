@@ -16,13 +16,13 @@ import (
 // packages that only tests import, whose names end in test. They only sink: a commit that raises
 // one says why the code is worth more than what it adds to.
 var budgets = map[string]int{
-	"anonymize": 13_720,
+	"anonymize": 13_750,
 	"cmd":       25_930,
-	"datasets":  28_786,
+	"datasets":  28_890,
 	"examples":  1_000,
 	"replay":    63_600,
 	"synth":     15_640,
-	"trace":     34_065,
+	"trace":     34_440,
 }
 
 // slack is how far below its budget a folder may be before the budget has to sink.

@@ -315,22 +315,28 @@ func (s *valueScanner) skipString(b []byte) int {
 	return i
 }
 
-// finiteRecords are records of JSON in which numbers that are not finite are null: Python writes
+// Finite are records of JSON in which numbers that are not finite are null: Python writes
 // them as NaN and Infinity.
-type finiteRecords struct {
+type Finite struct {
 	Reader
 	grown []int // see [nonfinite.Null], in the current record
 }
 
-func (f *finiteRecords) Next() (raw []byte, err error) {
+func (f *Finite) Next() (raw []byte, err error) {
 	if raw, err = f.Reader.Next(); err == nil {
-		if hasTooMany(raw) {
-			line, col := f.Reader.Place(0)
-			return nil, fault.Refuse(line, col, tooMany)
-		}
-		raw, f.grown = nonfinite.Null(raw)
+		raw, err = f.Null(raw)
 	}
 	return raw, err
+}
+
+// Null does that to the current record, which its Reader has read.
+func (f *Finite) Null(raw []byte) ([]byte, error) {
+	if hasTooMany(raw) {
+		line, col := f.Reader.Place(0)
+		return nil, fault.Refuse(line, col, tooMany)
+	}
+	raw, f.grown = nonfinite.Null(raw)
+	return raw, nil
 }
 
 // hasTooMany reports whether a record has more than maxValues values.
@@ -357,18 +363,18 @@ func hasTooMany(raw []byte) bool {
 	return values >= MaxValues
 }
 
-func (f *finiteRecords) Place(offset int) (line, col int64) {
+func (f *Finite) Place(offset int) (line, col int64) {
 	before, _ := slices.BinarySearch(f.grown, offset+1)
 	return f.Reader.Place(offset - before)
 }
 
 // NewJSONLines reads JSON, one value a line.
-func NewJSONLines(in *bufio.Reader) Reader { return &finiteRecords{Reader: NewLines(in)} }
+func NewJSONLines(in *bufio.Reader) *Finite { return &Finite{Reader: NewLines(in)} }
 
 // NewJSON reads JSON objects as head shows them to stand: in an array, in a list
 // of an object around them, one a line, or each over as many lines as it likes.
 func NewJSON(in *bufio.Reader, head []byte) Reader {
-	return &finiteRecords{Reader: recordsAs(in, head)}
+	return &Finite{Reader: recordsAs(in, head)}
 }
 
 func recordsAs(in *bufio.Reader, head []byte) Reader {

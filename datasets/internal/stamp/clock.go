@@ -249,6 +249,16 @@ func (c *Clock) convert(s Stamp) (t time.Time, why string, stop bool) {
 	return t, c.TrackSpan(t), true
 }
 
+// Number is the instant of a whole number, as [Clock.Instant] has it; ok is false where that may say something, and
+// for an arrival outside the capture.
+func (c *Clock) Number(whole int64) (t time.Time, ok bool) {
+	if c.style != Numeric || c.compact || c.serial || c.windowOfDates() {
+		return t, false
+	}
+	t, why := c.fromNumber(Stamp{Style: Numeric, Whole: whole})
+	return t, why == "" && !trace.FarTime(t) && c.InCapture(t) == nil && c.TrackSpan(t) == ""
+}
+
 // windowOfDates reports whether each time is read by itself, whatever those before it were: the
 // window is declared as dates, and nothing is told of how times are written. No record of a log,
 // which is somebody's, must decide how those of others are read.
@@ -309,7 +319,10 @@ func (c *Clock) fromNumber(s Stamp) (time.Time, string) {
 		return time.Time{}, "its time is too large for the unit"
 	}
 	// One unit is 1e9 of nano's steps, so unit/1e9 ns each.
-	ns := s.Whole*int64(c.unit) + int64(math.Round(float64(s.Nano)*float64(c.unit)/1e9))
+	ns := s.Whole * int64(c.unit)
+	if s.Nano != 0 {
+		ns += int64(math.Round(float64(s.Nano) * float64(c.unit) / 1e9))
+	}
 	return Epoch.Add(time.Duration(ns)), ""
 }
 
