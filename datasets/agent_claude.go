@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"reprise/datasets/internal/input"
 	"reprise/datasets/internal/record"
 	"reprise/datasets/internal/sniff"
 	"reprise/trace"
@@ -57,7 +58,7 @@ func claudeFormat() Format {
 		detectFiles: func(files []File) bool {
 			some := false
 			for _, f := range sessionFiles(files, ".jsonl") {
-				head, err := f.Head()
+				head, err := input.Head(f)
 				if err != nil || !isClaude(sniff.New(head)) && !isClaudeAside(head) {
 					return false
 				}

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"reprise/datasets/internal/input"
 	"reprise/trace"
 )
 
@@ -169,7 +170,8 @@ func FuzzDecompress(f *testing.F) {
 
 // decompress reads what is in a file.
 func decompress(r io.Reader) io.Reader {
-	in, err := File{Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}.Plain().Open()
+	file := File{Open: func() (io.ReadCloser, error) { return io.NopCloser(r), nil }}
+	in, err := input.Plain(file).Open()
 	if err != nil {
 		return iotest.ErrReader(err)
 	}

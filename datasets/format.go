@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 
+	"reprise/datasets/internal/input"
 	"reprise/datasets/internal/sniff"
 )
 
@@ -45,7 +46,7 @@ func eachFile(detect func(head *sniff.Sample) bool) func(files []File) bool {
 	return func(files []File) bool {
 		some := false
 		for _, file := range files {
-			head, err := file.Head()
+			head, err := input.Head(file)
 			empty := len(bytes.TrimSpace(head)) == 0
 			if empty && err != nil || !empty && !detect(sniff.New(head)) {
 				return false
@@ -59,7 +60,7 @@ func eachFile(detect func(head *sniff.Sample) bool) func(files []File) bool {
 // formatOf recognises a file by what it begins with, which is empty for one that is empty
 // or cannot be read.
 func formatOf(f File) (found Format, head []byte, err error) {
-	if head, err = f.Head(); err == nil || len(head) > 0 {
+	if head, err = input.Head(f); err == nil || len(head) > 0 {
 		found, err = detectFormat(head)
 	}
 	return found, head, err
@@ -67,6 +68,6 @@ func formatOf(f File) (found Format, head []byte, err error) {
 
 // hasFormat tells files of a known format, or those of one that joins several files.
 func hasFormat(file File, joined bool) bool {
-	f, _, err := formatOf(file.Plain())
+	f, _, err := formatOf(input.Plain(file))
 	return err == nil && (!joined || f.openFiles != nil)
 }

@@ -45,7 +45,7 @@ func OpenFiles(files []File, o Options) (*Source, error) {
 	}
 	all := make([]File, len(files))
 	for i, f := range files {
-		all[i] = f.Plain()
+		all[i] = input.Plain(f)
 	}
 	s := &Source{name: files[0].Name, file: files[0].Name, maxBad: o.MaxBad}
 	if o.Own != nil {

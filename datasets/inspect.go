@@ -111,7 +111,7 @@ func Inspect(files []File, o Options) (*Inspection, error) {
 		files = files[max(0, slices.IndexFunc(files, func(f File) bool { return hasFormat(f, false) })):]
 	}
 	for i, f := range files {
-		r, err := f.Plain().Open()
+		r, err := input.Plain(f).Open()
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func NewLines(files []File, o Options, format, column string) (*Lines, error) {
 		return nil, ErrNoLines
 	}
 	for _, f := range files {
-		l.files = append(l.files, f.Plain())
+		l.files = append(l.files, input.Plain(f))
 	}
 	for _, f := range l.files {
 		if err := l.each(f, func(_ []byte, r row.Row) {

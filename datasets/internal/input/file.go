@@ -133,8 +133,8 @@ func fileAt(path string) File {
 	return File{Name: path, Open: func() (io.ReadCloser, error) { return objectstore.Open(path) }}
 }
 
-// Head is what the file begins with, see [Begin].
-func (f File) Head() ([]byte, error) {
+// Head is what a file begins with, see [Begin].
+func Head(f File) ([]byte, error) {
 	r, err := f.Open()
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ var archives = []struct{ name, magic string }{
 }
 
 // Plain makes a file that yields what is in it, when it is an archive or the log of a container.
-func (f File) Plain() File {
+func Plain(f File) File {
 	return File{Name: f.Name, Open: func() (io.ReadCloser, error) {
 		r, err := f.Open()
 		if err != nil {
