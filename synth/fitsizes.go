@@ -33,22 +33,35 @@ func (t *swapping) fitSizes(cells [][]int32) {
 			}
 		}
 	}
+	t.settled()
+}
+
+// lengthOf is the place whose length a place has, and more, or none.
+func (t *swapping) lengthOf(i int32) int32 {
+	switch t.by[i] {
+	case moreTokens:
+		return t.near[i]
+	case ownTokens, allTokens:
+		return none
+	}
+	if p := &t.places[i]; p.class != branches {
+		return p.parent
+	}
+	return none
 }
 
 func (t *swapping) newSizeFit() *sizeFit {
-	m := &Model{places: t.places, templates: t.templates, labels: t.labels, ends: t.ends}
-	m.meta.BlockSize = t.size
-	p := &replayed(m, make([]int64, len(t.places))).populations[0]
+	p := t.settled()
 	f := &sizeFit{swapping: t, now: make([]int64, len(t.places)), below: make([][]int32, len(t.places)), moved: make([]int32, len(t.places))}
 	for i := range t.places {
 		f.now[i] = p.tokens(int32(i))
-		if q := &t.places[i]; q.parent != none && q.class != branches {
-			f.below[q.parent] = append(f.below[q.parent], int32(i))
+		if up := t.lengthOf(int32(i)); up != none {
+			f.below[up] = append(f.below[up], int32(i))
 		}
 	}
 	for i := len(f.moved) - 1; i >= 0; i-- {
 		f.moved[i]++
-		if up := t.places[i].parent; up != none && t.places[i].class != branches {
+		if up := t.lengthOf(int32(i)); up != none {
 			f.moved[up] += f.moved[i]
 		}
 	}
@@ -64,9 +77,11 @@ func (t *swapping) newSizeFit() *sizeFit {
 // tryExchange exchanges the sizes of two places of one cell, unless that is refused.
 func (f *sizeFit) tryExchange(i, j int32) {
 	p, q := &f.places[i], &f.places[j]
-	by := q.size.tokens(f.size) - p.size.tokens(f.size)
-	one := p.template == q.template
-	if by == 0 || one && p.trunk != q.trunk || f.moved[i]+f.moved[j] > mostMoved || slices.Contains(f.from[j], i) || slices.Contains(f.from[i], j) {
+	by := f.amount[j] - f.amount[i]
+	switch what := f.by[i]; {
+	case by == 0, f.moved[i]+f.moved[j] > mostMoved, slices.Contains(f.from[j], i), slices.Contains(f.from[i], j):
+		return
+	case what == ownTokens && p.template == q.template && p.trunk != q.trunk:
 		return
 	}
 	if f.lengthen(i, by)+f.lengthen(j, -by) > 0 {
@@ -74,23 +89,24 @@ func (f *sizeFit) tryExchange(i, j int32) {
 		f.lengthen(j, by)
 		return
 	}
-	if p.size, q.size = q.size, p.size; !one {
-		p.trunk, q.trunk = q.trunk, p.trunk // each stays on its own
-	}
+	f.amount[i], f.amount[j] = f.amount[j], f.amount[i]
 	f.from[i], f.from[j] = f.from[j], f.from[i]
 }
 
 // lengthen lets place i bring so many tokens more, and returns what that adds to the
 // energies. The prompts that build on it grow as well.
 func (f *sizeFit) lengthen(i int32, by int64) float64 {
-	lengths, prompts := 0, 0.0
+	lengths, tokens := 0, 0.0
 	f.open = append(f.open[:0], i)
 	for at := 0; at < len(f.open); at++ {
 		j := f.open[at]
 		lengths += f.lengths.move(f.now[j], f.now[j]+by)
-		prompts += f.prompts.move(j, by)
+		tokens += f.prompts.move(j, by)
+		if j == i || f.by[j] == moreTokens { // what it shares is no longer than it was
+			tokens += f.added.move(j, by)
+		}
 		f.now[j] += by
 		f.open = append(f.open, f.below[j]...)
 	}
-	return float64(lengths)*f.lengths.unit() + prompts + f.added.move(i, by)
+	return float64(lengths)*f.lengths.unit() + tokens
 }

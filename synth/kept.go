@@ -178,7 +178,7 @@ func lagDistance(a, b []reuseLag) float64 {
 }
 
 // replayed makes one population of the places of a model in their order, at given times.
-func replayed(m *Model, times []int64) *Workload {
+func replayed(m *Model, times []int64, before ...func(p *population, i int32)) *Workload {
 	w := &Workload{model: m, options: Options{Users: 1, Speed: 1}, populations: make([]population, 1)}
 	p := &w.populations[0]
 	*p = population{size: m.meta.BlockSize, templates: m.templates, times: times}
@@ -188,6 +188,9 @@ func replayed(m *Model, times []int64) *Workload {
 	for i := range m.places {
 		t := &m.places[i]
 		p.places = append(p.places, int32(i))
+		for _, f := range before {
+			f(p, int32(i))
+		}
 		p.addPlace(t, 0, t.parent, t.after)
 	}
 	w.prepare()

@@ -97,6 +97,7 @@ type swapper struct {
 	domains   []uint16            // by label
 	shapes    []shape             // by place
 	times     []int64             // by place
+	near      []int32             // by place: the one before it in its burst, which is about as long; or none
 	arrivals  *arrival.Cascade    // of the whole trace; nil for a sample of its trees
 	sourced   bool                // whether the source told sessions
 	pairs     map[lengthPair]bool // of the trace
@@ -114,6 +115,8 @@ type swapping struct {
 	under     []int32   // by place: it and all below it in the tree of its session
 	from      [][]int32 // by place: the places whose size it has, in parts
 	output    []int32   // by place: the place whose output it has
+	by        []measure // by place: what of its size is exchanged,
+	amount    []int64   // and how much of that it has
 	common    commonLengths
 }
 
@@ -127,6 +130,33 @@ func (s *swapper) prepare() {
 	}
 	s.courses = coursesOf(s.places, s.shapes, s.size, s.k)
 	s.rareEdits()
+	s.findNear()
+}
+
+// Of requests far from each other, one pair of so many is as near in length as those that are near, by so many pairs.
+const (
+	nearByChance = 50
+	chancePairs  = 1 << 16
+)
+
+// findNear finds what opens a prompt, or branches, and is nearer in length to the one before it in its burst than
+// requests are by chance, such as the keys of a text that is written or a window that moves.
+func (s *swapper) findNear() {
+	n := len(s.places)
+	apart := func(i, j int) int32 { return max(s.shapes[i].tokens-s.shapes[j].tokens, s.shapes[j].tokens-s.shapes[i].tokens) }
+	var chance []int32
+	for i := 0; i < n; i += max(1, n/chancePairs) {
+		chance = append(chance, apart(i, (i+n/2)%n), apart(i, (i+n/3)%n))
+	}
+	slices.Sort(chance)
+	s.near = followed(s.places, s.templates, s.k)
+	for i, up := range s.near {
+		p := &s.places[i]
+		opened := p.class == opens && !p.wholeTemplate() || p.class == branches
+		if up != none && (!opened || apart(i, int(up)) >= chance[len(chance)/nearByChance]) {
+			s.near[i] = none
+		}
+	}
 }
 
 // rareEdits makes branches of edits where a domain has too few of them for their growths to be exchanged.
@@ -147,12 +177,18 @@ func (s *swapper) rareEdits() {
 
 func (s *swapper) try() *swapping {
 	s = s.shuffled(int64(movedAmong * s.k))
-	t := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, from: make([][]int32, len(s.places)), common: s.commonLengths()}
-	t.under = subtrees(t.places, t.sourced)
+	t := s.unswapped()
 	t.dealTemplates()
 	t.swapSizes()
 	t.swapEndings()
 	t.swapLabels()
+	return t
+}
+
+func (s *swapper) unswapped() *swapping {
+	t := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, under: subtrees(s.places, s.sourced)}
+	t.from, t.by, t.amount = make([][]int32, len(s.places)), make([]measure, len(s.places)), make([]int64, len(s.places))
+	t.common = t.commonLengths()
 	return t
 }
 
@@ -228,7 +264,7 @@ func (s *swapper) reordered(places []place, times []int64) *swapper {
 	for r, d := range order {
 		at[d.place] = int32(r)
 	}
-	out.places, out.shapes, out.times = make([]place, len(order)), make([]shape, len(order)), make([]int64, len(order))
+	out.places, out.shapes, out.times, out.near = make([]place, len(order)), make([]shape, len(order)), make([]int64, len(order)), make([]int32, len(order))
 	for r, d := range order {
 		t := places[d.place]
 		for _, up := range [...]*int32{&t.parent, &t.after} {
@@ -236,7 +272,10 @@ func (s *swapper) reordered(places []place, times []int64) *swapper {
 				*up = at[*up]
 			}
 		}
-		out.places[r], out.shapes[r], out.times[r] = t, s.shapes[d.place], d.key
+		out.places[r], out.shapes[r], out.times[r], out.near[r] = t, s.shapes[d.place], d.key, s.near[d.place]
+		if up := s.near[d.place]; up != none {
+			out.near[r] = at[up]
+		}
 	}
 	return &out
 }

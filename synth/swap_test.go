@@ -30,6 +30,7 @@ func swapperOf(t testing.TB, rows []trace.Request, meta trace.Meta, k int) (*swa
 	s := aSwapper(k, meta.BlockSize)
 	s.templates, s.labels, s.ends, s.domains, s.shapes, s.times = e.templates, e.labels.values, e.ends.values, domainsOf(e.labels.values), e.shapes, e.times
 	s.places = slices.Clone(e.places)
+	s.findNear()
 	return s, e.places
 }
 
@@ -130,7 +131,7 @@ func TestGroups(t *testing.T) {
 // some other place more often than not.
 func TestSizesArePermuted(t *testing.T) {
 	s, old := swapperOf(t, talk{block: 64, models: 2}.rows(1, 3000), trace.Meta{BlockSize: 64}, 10)
-	x := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, from: make([][]int32, len(s.places)), under: subtrees(s.places, false)}
+	x := s.unswapped()
 	x.swapSizes()
 	own, n := 0, 0
 	sum := map[class][2]float64{}
@@ -209,6 +210,82 @@ func TestCommonLengthsStay(t *testing.T) {
 	}
 }
 
+// Windows of 3,800 tokens behind prefixes of several lengths are about as full as they were, and none is longer.
+func TestFullWindowsStayFull(t *testing.T) {
+	const n, block, window = 1000, 256, 3800
+	rng := rand.New(rand.NewPCG(5, 5))
+	rows, next := make([]trace.Request, n), uint64(1000)
+	for i := range rows {
+		card, in := rng.IntN(40), int32(window-rng.IntN(120))
+		if i%4 == 0 {
+			in = 2600 + int32(rng.IntN(1000))
+		}
+		rows[i] = trace.Request{ArrivalNS: int64(i) * 1e9, InputTokens: in, OutputTokens: trace.Ptr(int32(50 + rng.IntN(200)))}
+		for b := range int(in+block-1) / block {
+			if b <= card%8 {
+				rows[i].Blocks = append(rows[i].Blocks, uint64(card*20+b))
+			} else {
+				rows[i].Blocks = append(rows[i].Blocks, next)
+				next++
+			}
+		}
+	}
+	s, _ := swapperOf(t, rows, trace.Meta{BlockSize: block}, 10)
+	s.prepare()
+	x := s.try()
+	p := &replayed(&Model{places: x.places, templates: x.templates, labels: s.labels, ends: s.ends, meta: trace.Meta{BlockSize: block}}, make([]int64, n)).populations[0]
+	full, beyond := 0, 0
+	for i := range x.places {
+		switch in := p.tokens(int32(i)); {
+		case in > window+20:
+			beyond++
+		case in > window-120:
+			full++
+		}
+	}
+	if full < n*3/4-n/20 || beyond > n/100 {
+		t.Errorf("%d windows are full and %d longer, of %d that were full", full, beyond, n*3/4)
+	}
+}
+
+// A window that moves with each key is as long as the one before, wherever the burst has its length from.
+func TestBurstsOfOneLengthStayAlike(t *testing.T) {
+	const block = 256
+	rng := rand.New(rand.NewPCG(6, 6))
+	var rows []trace.Request
+	next := uint64(1)
+	for burst := range 150 {
+		in := int32(600 + rng.IntN(4000))
+		for range 10 {
+			in += int32(rng.IntN(4))
+			r := trace.Request{ArrivalNS: int64(len(rows)) * 1e9, InputTokens: in, OutputTokens: trace.Ptr(int32(1 + rng.IntN(60))), Session: trace.Ptr(int64(burst))}
+			for range int(in+block-1) / block {
+				r.Blocks = append(r.Blocks, next)
+				next++
+			}
+			rows = append(rows, r)
+		}
+	}
+	s, old := swapperOf(t, rows, trace.Meta{BlockSize: block}, 10)
+	s.prepare()
+	x := s.try()
+	alike, other := 0, 0
+	for i, up := range x.near {
+		if up == none {
+			continue
+		}
+		if by := x.places[i].tokens(block) - x.places[up].tokens(block); by >= 0 && by <= 3 {
+			alike++
+		}
+		if was := int64(x.shapes[i].tokens); math.Abs(float64(x.places[i].tokens(block)-was)) > .05*float64(was) {
+			other++
+		}
+	}
+	if alike < 1300 || other < 600 || len(old) != 1500 {
+		t.Errorf("of 1,350 that follow %d are as long as the one before, and %d have another length than they had", alike, other)
+	}
+}
+
 // An output never stays with a part of the size that it came with, nor in its place.
 func TestEndingsLeaveTheirSizes(t *testing.T) {
 	s, _ := swapperOf(t, talk{block: 8, models: 1}.rows(1, 600), trace.Meta{BlockSize: 8}, 8)
@@ -218,7 +295,7 @@ func TestEndingsLeaveTheirSizes(t *testing.T) {
 	}
 	s.ends = make([]end, len(s.places))
 	for range 20 {
-		x := &swapping{swapper: s, places: slices.Clone(s.places), templates: s.templates, from: make([][]int32, len(s.places)), under: subtrees(s.places, false)}
+		x := s.unswapped()
 		x.swapSizes()
 		x.swapEndings()
 		var all []int32
