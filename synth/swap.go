@@ -143,7 +143,9 @@ const (
 // requests are by chance, such as the keys of a text that is written or a window that moves.
 func (s *swapper) findNear() {
 	n := len(s.places)
-	apart := func(i, j int) int32 { return max(s.shapes[i].tokens-s.shapes[j].tokens, s.shapes[j].tokens-s.shapes[i].tokens) }
+	apart := func(i, j int) int32 {
+		return max(s.shapes[i].tokens-s.shapes[j].tokens, s.shapes[j].tokens-s.shapes[i].tokens)
+	}
 	var chance []int32
 	for i := 0; i < n; i += max(1, n/chancePairs) {
 		chance = append(chance, apart(i, (i+n/2)%n), apart(i, (i+n/3)%n))
