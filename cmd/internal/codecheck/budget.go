@@ -21,7 +21,7 @@ var budgets = map[string]int{
 	"datasets":  28_890,
 	"examples":  1_000,
 	"replay":    63_600,
-	"synth":     15_900,
+	"synth":     15_850,
 	"trace":     34_440,
 }
 
